@@ -1,0 +1,45 @@
+# add_component(NAME base
+#   SRCS status.cc ...          the library swell_<name>
+#   DEPS json ...               layers used; transitive
+#   LIBS OpenSSL::SSL ...       libraries from outside, private to the layer
+#   TESTS status_test.cc ...    one test program <name>_test, ctest label "unit"
+#   BENCHES foo_bench.cc ...    one Google Benchmark program <name>_bench
+# )
+# Sources are listed, never globbed: tools/tidy.py fails on a file that no CMakeLists.txt names.
+function(add_component)
+  cmake_parse_arguments(A "" "NAME" "SRCS;DEPS;LIBS;TESTS;TEST_DEPS;BENCHES" ${ARGN})
+  set(lib swell_${A_NAME})
+  add_library(${lib} STATIC ${A_SRCS})
+  target_include_directories(${lib} PUBLIC ${CMAKE_SOURCE_DIR}/src)
+  foreach(dep ${A_DEPS})
+    target_link_libraries(${lib} PUBLIC swell_${dep})
+  endforeach()
+  target_link_libraries(${lib} PRIVATE ${A_LIBS})
+  swell_pch(${lib})
+
+  if(SWELL_TESTS AND A_TESTS)
+    add_executable(${A_NAME}_test ${A_TESTS})
+    target_link_libraries(${A_NAME}_test PRIVATE ${lib} ${A_LIBS} GTest::gmock GTest::gtest GTest::gtest_main)
+    foreach(dep ${A_TEST_DEPS})
+      target_link_libraries(${A_NAME}_test PRIVATE swell_${dep})
+    endforeach()
+    swell_pch(${A_NAME}_test)
+    add_test(NAME ${A_NAME} COMMAND ${A_NAME}_test)
+    set_tests_properties(${A_NAME} PROPERTIES LABELS unit TIMEOUT 300)
+  endif()
+
+  if(SWELL_TESTS AND A_BENCHES)
+    add_executable(${A_NAME}_bench ${A_BENCHES})
+    target_link_libraries(${A_NAME}_bench PRIVATE ${lib} ${A_LIBS} benchmark::benchmark benchmark::benchmark_main)
+    swell_pch(${A_NAME}_bench)
+    add_test(NAME ${A_NAME}_bench_smoke COMMAND ${A_NAME}_bench --benchmark_min_time=0.001)
+    set_tests_properties(${A_NAME}_bench_smoke PROPERTIES LABELS bench-smoke TIMEOUT 300)
+  endif()
+endfunction()
+
+# Everything shares one precompiled set of standard headers, built once in third_party/.
+function(swell_pch target)
+  if(SWELL_PCH)
+    target_precompile_headers(${target} REUSE_FROM swell_pch)
+  endif()
+endfunction()

@@ -1,0 +1,1 @@
+// Owns the precompiled header; holds no code.
