@@ -1,0 +1,57 @@
+// ApiServer: Kubernetes' REST API over the store. Requests in, responses and watch streams out; no
+// sockets, no threads of its own.
+//
+// Path of a write: authenticate → route → admit → decode → default → validate → store.Write →
+// answer once durable. Reads answer from durable memory at once. Watches live on store watches;
+// each ends on its own when its receiver is too slow.
+//
+// Thread-safety: core executor only.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "api/rest.h"
+#include "api/scheme.h"
+#include "base/clock.h"
+#include "base/executor.h"
+#include "base/random.h"
+#include "store/store.h"
+
+namespace swell::apiserver {
+
+// One line of kube-apiserver's --token-auth-file: token,user,uid,"group1,group2".
+struct StaticToken {
+  std::string token;
+  api::UserInfo user;
+};
+Result<std::vector<StaticToken>> ParseTokenFile(std::string_view csv);
+
+// Answers the kubelet's endpoints (/containerLogs/…, /exec/…) of a node, for pods' log and exec
+// subresources. Embedded: the agent in this process; else an HTTP client to the node.
+using NodeDialer = std::function<Result<std::shared_ptr<api::RestHandler>>(
+    const std::string& node_name)>;
+
+struct Options {
+  std::vector<StaticToken> tokens;
+  bool anonymous = false;            // else 401 without credentials
+  std::string git_version = "v1.32.0+swell";
+  size_t body_limit_bytes = 3 << 20;
+  Duration bookmark_interval = std::chrono::seconds(60);
+  Duration event_ttl = std::chrono::hours(1);
+  NodeDialer node_dialer;
+};
+
+class ApiServer : public api::RestHandler {
+ public:
+  static std::unique_ptr<ApiServer> Create(Executor& executor, Clock& clock, Random& random,
+                                           store::Store& store, Options options);
+  // Creates what every cluster has (default namespaces, priority classes system-*, Swell's CRDs),
+  // then calls ready. Idempotent.
+  virtual void Bootstrap(std::function<void(const Status&)> ready) = 0;
+  virtual const api::Scheme& scheme() const = 0;
+};
+
+}  // namespace swell::apiserver

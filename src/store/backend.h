@@ -1,0 +1,41 @@
+// Backend: where the store's state is durable. SQLite in production, memory in tests, and memory
+// with faults in simulation.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/executor.h"
+#include "store/store.h"
+
+namespace swell::store {
+
+struct Change {
+  EventType type;
+  EntryPtr entry;
+};
+
+class Backend {
+ public:
+  virtual ~Backend() = default;
+  struct Loaded {
+    uint64_t version = 0;
+    std::vector<EntryPtr> entries;
+  };
+  // Once, before anything else. Blocking.
+  virtual Result<Loaded> Load() = 0;
+  // Makes the changes durable as one transaction, then calls `done` on the executor given at
+  // construction. Called again only after `done`: one batch at a time, so that what arrives
+  // meanwhile forms the next group.
+  virtual void Commit(std::vector<Change> batch, std::function<void(const Status&)> done) = 0;
+};
+
+// SQLite in WAL mode, synchronous=FULL, on a thread of its own. `path` is the database file.
+// A file that is not ours or is corrupt is refused and left untouched.
+Result<std::unique_ptr<Backend>> OpenSqliteBackend(Executor& executor, const std::string& path);
+
+std::unique_ptr<Backend> MakeMemoryBackend(Executor& executor);
+
+}  // namespace swell::store
