@@ -1,0 +1,119 @@
+// One scheduling cycle: actions from least to most disruptive over a Model, giving decisions.
+//
+//   Scheduler scheduler(settings);
+//   CycleResult result = scheduler.RunCycle(model, clock.Now());
+//   for (const Decision& d : result.decisions) ...   // bind, nominate, evict through the API
+//
+// The decisions are already assumed in the model when RunCycle returns; the caller forgets those
+// that the API refused (Model::Forget) and lets the watch confirm the others.
+//
+// Thread-safety: none; one thread owns model and scheduler. Never blocks, does no I/O.
+// Invariants: same model contents and time, same result byte for byte, whatever order the model
+// learned them in. A cycle over a model in which nothing changed since the last one does nothing.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/clock.h"
+#include "sched/model.h"
+
+namespace swell::sched {
+
+enum class Action { kAllocate, kShrink, kConsolidate, kReclaim, kPreempt, kStaleGangs, kGrow };
+inline constexpr int kActionCount = 7;
+// "allocate", "shrink", "consolidate", "reclaim", "preempt", "stale-gangs", "grow".
+std::string_view ActionName(Action action);
+std::optional<Action> ActionFromName(std::string_view name);
+
+struct Settings {
+  Duration stale_grace = std::chrono::seconds(60);
+  // Victim searches look at no more than this many nodes and trial placements per cycle.
+  int64_t search_budget = 2'000'000;
+  // A cycle hands out no more binds than this; the rest follows in the next one.
+  int32_t binds_per_cycle_max = 100'000;
+  // Moving more jobs than this to make room for one is not worth the disruption.
+  int32_t consolidate_victims_max = 16;
+};
+
+struct CycleOptions {
+  // Which actions run, by Action; their order is always the design's.
+  uint32_t actions = (1u << kActionCount) - 1;
+  bool Runs(Action action) const { return (actions >> static_cast<int>(action)) & 1u; }
+  static CycleOptions Only(std::initializer_list<Action> list);
+};
+
+struct Decision {
+  enum class Type { kBind, kNominate, kEvict };
+  Type type = Type::kBind;
+  std::string pod;  // "namespace/name"
+  std::string pod_uid;
+  std::string group;             // of the pod; empty for a pod without a group
+  std::string node;              // where the pod goes, or was
+  std::vector<int> gpu_devices;  // indices on `node`; empty for pods without GPUs
+  std::string rule;              // ActionName()
+  std::string reason;            // a sentence for people; starts with "Preempted" for evictions
+  std::string beneficiary;        // evictions: "namespace/name" of a pod that needs the place
+  std::string beneficiary_group;  // evictions: its group; empty for a pod without a group
+  double lost_gpu_seconds = 0;    // evictions: work since the last checkpoint
+};
+std::string_view DecisionTypeName(Decision::Type type);  // "bind", "nominate", "evict"
+
+// A group that waits, told when its reason changed since it was last told.
+struct Waiting {
+  std::string group;              // PodGroup's key; empty for a pod without a group
+  std::vector<std::string> pods;  // the pods that wait, in the order they would be placed
+  std::string reason;             // "0/6 nodes are available: 3 Insufficient nvidia.com/gpu, ..."
+  std::string least_change;       // "4 more free GPUs on one node"; may be empty
+};
+
+struct CycleResult {
+  std::vector<Decision> decisions;  // in the order taken
+  std::vector<Waiting> waiting;     // by job order
+  // Pods whose promised room was given up; their status.nominatedNodeName is void.
+  std::vector<std::string> nominations_cleared;
+  // Groups noticed below their minimum, or whole again: what status.staleSince should say.
+  struct Stale {
+    std::string group;
+    WallTime since;  // zero: no longer stale
+  };
+  std::vector<Stale> stale;
+  // When to run again though nothing changes (a grace period or min runtime ends).
+  std::optional<WallTime> wake_at;
+  // More could have been decided; run again at once (binds_per_cycle_max, search_budget).
+  bool more = false;
+};
+
+struct CycleStats {
+  int64_t cycles = 0;
+  int64_t empty_cycles = 0;
+  int64_t groups_tried = 0;
+  int64_t groups_skipped = 0;  // no easier than one that already failed
+  int64_t searches = 0;
+  int64_t searches_out_of_budget = 0;
+};
+
+class Scheduler {
+ public:
+  explicit Scheduler(Settings settings);
+  ~Scheduler();
+  Scheduler(const Scheduler&) = delete;
+  Scheduler& operator=(const Scheduler&) = delete;
+
+  CycleResult RunCycle(Model& model, WallTime now, const CycleOptions& options = {});
+  const CycleStats& stats() const { return stats_; }
+  const Settings& settings() const { return settings_; }
+
+ private:
+  Settings settings_;
+  CycleStats stats_;
+  uint64_t seen_version_ = 0;
+  uint32_t seen_actions_ = 0;
+  std::optional<WallTime> wake_at_;
+};
+
+}  // namespace swell::sched
