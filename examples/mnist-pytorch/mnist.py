@@ -1,0 +1,207 @@
+"""Trains a small network on Fashion-MNIST; alone or with torch.distributed, preemptible when Swell is there.
+
+Started by PyTorchJobs as `python mnist.py --backend gloo --epochs 200`, with RANK, WORLD_SIZE, MASTER_ADDR and
+MASTER_PORT in the environment when there are several ranks. What always holds: the same seed and world size give
+the same weights, bit for bit, however often the run was preempted in between; each step of the run is done
+exactly once, which `<checkpoint folder>/steps-rank0.log` proves ("step N" for every step, in the order done).
+"""
+
+import argparse
+import os
+import sys
+import time
+from datetime import timedelta
+
+try:
+    import swell as sdk
+except ImportError:
+    import plain as sdk
+
+# Before torch: importing it takes seconds, and a notice in that time should end the process at once.
+JOB = sdk.Job()
+
+import torch  # noqa: E402
+import torch.distributed as dist  # noqa: E402
+from torch import nn  # noqa: E402
+from torch.nn import functional  # noqa: E402
+
+from fashion import DEFAULT_DIR, read_images  # noqa: E402
+
+
+def parse_arguments():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--epochs", type=int, default=10)
+    parser.add_argument("--batch-size", type=int, default=96, help="records per step, all ranks together")
+    parser.add_argument(
+        "--train-samples",
+        type=int,
+        default=int(os.environ.get("SWELL_MNIST_SAMPLES") or 9600),
+        help="size of the training subset; the whole set has 60000",
+    )
+    parser.add_argument("--test-samples", type=int, default=2000)
+    parser.add_argument("--lr", type=float, default=0.05)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--backend", default="gloo")
+    parser.add_argument("--log-interval", type=int, default=20, help="steps between log lines")
+    parser.add_argument("--checkpoint-every", type=int, default=500, help="steps; 0: only when told to leave")
+    parser.add_argument("--target-accuracy", type=float, help="stop after the epoch that reaches it")
+    parser.add_argument("--data-dir", default=os.environ.get("FASHION_MNIST_DIR") or DEFAULT_DIR)
+    return parser.parse_args()
+
+
+def build_network():
+    return nn.Sequential(
+        nn.Conv2d(1, 8, 5, stride=2, padding=2),
+        nn.ReLU(),
+        nn.Conv2d(8, 16, 3, stride=2, padding=1),
+        nn.ReLU(),
+        nn.Flatten(),
+        nn.Dropout(0.1),
+        nn.Linear(16 * 7 * 7, 10),
+    )
+
+
+class Training:
+    """Everything a checkpoint holds, and the loop that moves it forward."""
+
+    def __init__(self, options):
+        self.options = options
+        self.train_set = read_images(options.data_dir, "train", options.train_samples)
+        self.test_set = read_images(options.data_dir, "t10k", options.test_samples)
+        torch.manual_seed(options.seed)
+        self.network = build_network()
+        self.model = self.network
+        if JOB.env.distributed:
+            self.model = nn.parallel.DistributedDataParallel(self.network)
+        # Different dropout on each rank, the same on every run.
+        torch.manual_seed(options.seed * 1000 + JOB.env.rank)
+        self.optimizer = torch.optim.SGD(self.network.parameters(), lr=options.lr, momentum=0.9)
+        self.sampler = sdk.ResumableDistributedSampler(
+            len(self.train_set), options.batch_size, options.seed, JOB.env.rank, JOB.env.world
+        )
+        self.step = 0
+        self.accuracy = 0.0
+        self.reached_target = False
+        self._log_started = time.monotonic()
+        self._steps_log = None
+
+    def state(self):
+        return {
+            "step": self.step,
+            "model": self.network.state_dict(),
+            "optimizer": self.optimizer.state_dict(),
+            "sampler": self.sampler.state_dict(),
+            "accuracy": self.accuracy,
+            "reached_target": self.reached_target,
+        }
+
+    def resume(self):
+        saved = JOB.restore()
+        if saved is None:
+            return
+        self.step = saved.state["step"]
+        self.network.load_state_dict(saved.state["model"])
+        self.optimizer.load_state_dict(saved.state["optimizer"])
+        self.sampler.load_state_dict(saved.state["sampler"])
+        self.accuracy = saved.state["accuracy"]
+        self.reached_target = saved.state["reached_target"]
+        log(f"resumed from step={self.step} epoch={self.sampler.epoch} record={self.sampler.position}")
+
+    def run(self):
+        while not self.reached_target and self.sampler.epoch < self.options.epochs:
+            self.model.train()
+            self.leave_if_told()
+            for batch in self.sampler:
+                self.train_step(batch)
+                self.leave_if_told()
+                self.save_if_due()
+            self.end_epoch()
+        self.save("final")
+
+    def train_step(self, batch):
+        images, labels = self.train_set.batch(batch)
+        self.optimizer.zero_grad()
+        # The sum, scaled: ranks may have a different number of records, and all records weigh the same.
+        loss = functional.cross_entropy(self.model(images), labels, reduction="sum") * self.sampler.scale
+        loss.backward()
+        self.optimizer.step()
+        self.sampler.commit()
+        self.step += 1
+        self.note_step(loss)
+
+    def note_step(self, loss):
+        if JOB.env.leader and JOB.checkpoints is not None:
+            if self._steps_log is None:
+                os.makedirs(JOB.checkpoints.dir, exist_ok=True)
+                path = os.path.join(JOB.checkpoints.dir, "steps-rank0.log")
+                self._steps_log = open(path, "a", encoding="utf-8", buffering=1)
+            self._steps_log.write(f"step {self.step}\n")
+        if self.step % self.options.log_interval == 0:
+            now = time.monotonic()
+            in_epoch = -(-self.sampler.position // self.options.batch_size)
+            seconds = (now - self._log_started) / self.options.log_interval
+            self._log_started = now
+            log(
+                f"epoch {self.sampler.epoch + 1} step {in_epoch} (global {self.step}) "
+                f"loss {loss.item():.4f} seconds/step {seconds:.4f}"
+            )
+
+    def end_epoch(self):
+        self.accuracy = self.measure_accuracy()
+        log(f"test accuracy={self.accuracy:.4f} epoch={self.sampler.epoch + 1}")
+        self.sampler.next_epoch()
+        target = self.options.target_accuracy
+        self.reached_target = target is not None and self.accuracy >= target
+
+    def measure_accuracy(self):
+        self.model.eval()
+        right = torch.zeros(1)
+        # Each rank tests its share. Through the bare network: DDP would synchronise buffers for nothing.
+        share = list(range(JOB.env.rank, len(self.test_set), JOB.env.world))
+        with torch.no_grad():
+            for start in range(0, len(share), 500):
+                images, labels = self.test_set.batch(share[start : start + 500])
+                right += (self.network(images).argmax(1) == labels).sum()
+        if JOB.env.distributed:
+            dist.all_reduce(right)
+        return right.item() / len(self.test_set)
+
+    def leave_if_told(self):
+        if not JOB.should_stop():
+            return
+        self.save("notice")
+        JOB.stop(self.step, self.state, epoch=self.sampler.epoch)
+
+    def save_if_due(self):
+        every = self.options.checkpoint_every
+        if every and self.step % every == 0:
+            self.save("periodic")
+
+    def save(self, reason):
+        JOB.save(self.step, self.state, epoch=self.sampler.epoch, metrics={"accuracy": self.accuracy})
+        if JOB.checkpoints is not None:
+            log(f"checkpoint saved step={self.step} reason={reason}")
+
+
+def log(text):
+    if JOB.env.leader:
+        print(text, flush=True)
+
+
+def main():
+    options = parse_arguments()
+    # One thread per rank: ranks share the machine's cores, and sums come out the same everywhere.
+    torch.set_num_threads(1)
+    if JOB.env.distributed:
+        dist.init_process_group(options.backend, timeout=timedelta(minutes=10))
+    log(f"rank {JOB.env.rank} of {JOB.env.world} started")
+    training = Training(options)
+    training.resume()
+    training.run()
+    log(f"done steps={training.step} accuracy={training.accuracy:.4f}")
+    if JOB.env.distributed:
+        dist.destroy_process_group()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,61 @@
+"""Stand-ins for the Swell SDK where it is not installed: the same calls, no notices, no checkpoints.
+
+Used by mnist.py, so that the very script that Swell preempts also runs anywhere else.
+"""
+
+import os
+import random
+
+
+class Env:
+    def __init__(self):
+        self.rank = int(os.environ.get("RANK") or 0)
+        self.world = int(os.environ.get("WORLD_SIZE") or 1)
+        self.distributed = self.world > 1
+        self.leader = self.rank == 0
+
+
+class Job:
+    checkpoints = None
+
+    def __init__(self):
+        self.env = Env()
+
+    def restore(self):
+        return None
+
+    def should_stop(self):
+        return False
+
+    def save(self, step, state, epoch=None, metrics=None):
+        pass
+
+
+class ResumableDistributedSampler:
+    def __init__(self, length, batch_size, seed, rank, world):
+        self.length, self.batch_size, self.seed = length, batch_size, seed
+        self.rank, self.world = rank, world
+        self.epoch = self.position = self._count = 0
+
+    def __iter__(self):
+        order = list(range(self.length))
+        random.Random(f"{self.seed}/{self.epoch}").shuffle(order)
+        while self.position < self.length:
+            batch = order[self.position : self.position + self.batch_size]
+            self._count = len(batch)
+            low = self._count * self.rank // self.world
+            yield batch[low : self._count * (self.rank + 1) // self.world]
+
+    @property
+    def scale(self):
+        return self.world / self._count
+
+    def commit(self):
+        self.position += self._count
+
+    def next_epoch(self):
+        self.epoch += 1
+        self.position = 0
+
+    def state_dict(self):
+        return {}

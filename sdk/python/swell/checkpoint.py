@@ -1,0 +1,188 @@
+"""Checkpoints on disk: each is whole or does not count, and the one before is still there.
+
+Used by `swell.train.Job` on rank 0, and directly by scripts and tests that read checkpoints. A checkpoint is two
+files in the manager's folder:
+
+    step-000000000123-<first 12 of sha256>.state    the bytes
+    step-000000000123.json                          the manifest: names them, their size and sha256
+
+What always holds: the manifest is written last and replaced atomically, so it only ever names bytes that were
+already on disk; bytes that no longer match it (torn, truncated, flipped) are detected and the checkpoint before
+is used; a failed save leaves every earlier checkpoint as it was. One process at a time writes to a folder.
+"""
+
+import hashlib
+import io
+import json
+import os
+import pickle
+import re
+import sys
+from dataclasses import dataclass, field
+from typing import Any, Optional
+
+from swell import report
+from swell.files import TEMPORARY_PREFIX, remove_quietly, sync_folder, write_atomic
+
+_MANIFEST = re.compile(r"^step-(\d{12})\.json$")
+_STATE = re.compile(r"^step-\d{12}-[0-9a-f]{12}\.state$")
+
+
+class DamagedCheckpoint(Exception):
+    """The bytes on disk are not the bytes that were saved."""
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    step: int
+    state: Any
+    time: str
+    epoch: Optional[int] = None
+    metrics: dict = field(default_factory=dict)
+
+
+class CheckpointManager:
+    def __init__(self, dir=None, keep=3, environ=None):
+        self._environ = os.environ if environ is None else environ
+        self.dir = os.path.abspath(dir or self._environ.get("SWELL_CHECKPOINT_DIR") or "checkpoints")
+        self.keep = max(1, keep)
+
+    def save(self, step, state, epoch=None, metrics=None):
+        """Returns once the checkpoint would survive a power cut, and is reported to the node agent."""
+        os.makedirs(self.dir, exist_ok=True)
+        codec, data = _encode(state)
+        digest = hashlib.sha256(data).hexdigest()
+        # The digest in the name: saving a step again never touches the bytes its present manifest names.
+        name = f"step-{step:012d}-{digest[:12]}.state"
+        manifest = {
+            "version": 1,
+            "step": step,
+            "epoch": epoch,
+            "metrics": metrics or {},
+            "time": report.now(),
+            "file": name,
+            "codec": codec,
+            "size": len(data),
+            "sha256": digest,
+        }
+        write_atomic(os.path.join(self.dir, name), data)
+        write_atomic(self._manifest_path(step), json.dumps(manifest, indent=1).encode())
+        self._prune(step)
+        report.report_checkpoint(step, manifest["time"], epoch, metrics, self._environ)
+
+    def steps(self):
+        """Steps that have a manifest, newest first; whether their bytes are whole is found out by loading."""
+        try:
+            names = os.listdir(self.dir)
+        except FileNotFoundError:
+            return []
+        return sorted((int(m.group(1)) for m in map(_MANIFEST.match, names) if m), reverse=True)
+
+    def latest(self):
+        """The step that `load()` would return, None when there is none."""
+        found = self._newest_whole()
+        return found[0]["step"] if found else None
+
+    def load(self, step=None):
+        """The newest whole checkpoint, or the one of `step`; None when there is none."""
+        if step is not None:
+            found = self._read(step) if step in self.steps() else None
+        else:
+            found = self._newest_whole()
+        if found is None:
+            return None
+        manifest, data = found
+        return Checkpoint(
+            step=manifest["step"],
+            state=_decode(manifest["codec"], data),
+            time=manifest["time"],
+            epoch=manifest["epoch"],
+            metrics=manifest["metrics"],
+        )
+
+    def _newest_whole(self):
+        for step in self.steps():
+            try:
+                return self._read(step)
+            except DamagedCheckpoint as error:
+                print(f"swell: skipping checkpoint of step {step}: {error}", file=sys.stderr, flush=True)
+        return None
+
+    def _read(self, step):
+        manifest = self._read_manifest(step)
+        try:
+            with open(os.path.join(self.dir, manifest["file"]), "rb") as file:
+                data = file.read()
+        except FileNotFoundError:
+            raise DamagedCheckpoint("its bytes are missing") from None
+        if len(data) != manifest["size"]:
+            raise DamagedCheckpoint(f"{len(data)} bytes instead of {manifest['size']}")
+        if hashlib.sha256(data).hexdigest() != manifest["sha256"]:
+            raise DamagedCheckpoint("its bytes do not match their checksum")
+        return manifest, data
+
+    def _read_manifest(self, step):
+        try:
+            with open(self._manifest_path(step), encoding="utf-8") as file:
+                manifest = json.load(file)
+        except (ValueError, FileNotFoundError):
+            raise DamagedCheckpoint("its manifest is unreadable") from None
+        wanted = {"step", "epoch", "metrics", "time", "file", "codec", "size", "sha256"}
+        if not isinstance(manifest, dict) or not wanted <= manifest.keys() or manifest["step"] != step:
+            raise DamagedCheckpoint("its manifest is incomplete")
+        if not _STATE.match(str(manifest["file"])):
+            raise DamagedCheckpoint("its manifest names a strange file")
+        return manifest
+
+    def _prune(self, saved):
+        kept, files = 0, set()
+        for step in self.steps():
+            if step > saved:
+                # The run went back to an earlier checkpoint; a resume must not jump to what it left behind.
+                remove_quietly(self._manifest_path(step))
+                continue
+            try:
+                manifest = self._read_manifest(step)
+                # The size is a cheap look: a torn newest must not push out the whole one before it.
+                size = os.path.getsize(os.path.join(self.dir, manifest["file"]))
+                whole = size == manifest["size"]
+            except (DamagedCheckpoint, OSError):
+                whole = False
+            if whole and kept < self.keep:
+                kept += 1
+                files.add(manifest["file"])
+            else:
+                remove_quietly(self._manifest_path(step))
+        # Manifests go before bytes: a crash in between leaves unnamed bytes, never a manifest without.
+        sync_folder(self.dir)
+        for name in os.listdir(self.dir):
+            if name.startswith(TEMPORARY_PREFIX) or (_STATE.match(name) and name not in files):
+                remove_quietly(os.path.join(self.dir, name))
+
+    def _manifest_path(self, step):
+        return os.path.join(self.dir, f"step-{step:012d}.json")
+
+
+def _encode(state):
+    if isinstance(state, (bytes, bytearray, memoryview)):
+        return "bytes", bytes(state)
+    # torch.save understands tensors on other devices and shared storage; without torch there are none.
+    torch = sys.modules.get("torch")
+    if torch is None:
+        return "pickle", pickle.dumps(state, protocol=4)
+    buffer = io.BytesIO()
+    torch.save(state, buffer)
+    return "torch", buffer.getvalue()
+
+
+def _decode(codec, data):
+    if codec == "bytes":
+        return data
+    if codec == "pickle":
+        return pickle.loads(data)
+    if codec == "torch":
+        import torch
+
+        # To the CPU: the device that saved it need not exist where it is resumed.
+        return torch.load(io.BytesIO(data), map_location="cpu")
+    raise DamagedCheckpoint(f"codec {codec!r} is not known")

@@ -1,0 +1,71 @@
+"""What the SDK's tests share: where things are, and bounded ways to run processes.
+
+Used by every test here. What always holds: no process outlives its test, no wait is unbounded.
+"""
+
+import os
+import socket
+import subprocess
+import sys
+import tempfile
+import unittest
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+SDK = os.path.join(ROOT, "sdk", "python")
+MNIST = os.path.join(ROOT, "examples", "mnist-pytorch", "mnist.py")
+HERE = os.path.dirname(os.path.abspath(__file__))
+WAIT_SECONDS = 60
+
+sys.path.insert(0, SDK)
+
+
+class FolderTest(unittest.TestCase):
+    """A test with a folder of its own."""
+
+    def setUp(self):
+        holder = tempfile.TemporaryDirectory()
+        self.addCleanup(holder.cleanup)
+        self.folder = holder.name
+
+    def path(self, *names):
+        return os.path.join(self.folder, *names)
+
+
+def clean_environment(**extra):
+    """The caller's environment without anything that would make the child part of some job."""
+    dropped = ("SWELL_", "MASTER_", "RANK", "WORLD_SIZE", "LOCAL_RANK", "PET_", "PYTHONPATH")
+    environ = {k: v for k, v in os.environ.items() if not k.startswith(dropped)}
+    environ["PYTHONPATH"] = SDK
+    environ["PYTHONUNBUFFERED"] = "1"
+    environ.update({k: str(v) for k, v in extra.items()})
+    return environ
+
+
+def start(test, arguments, **extra):
+    process = subprocess.Popen(
+        [sys.executable, *arguments],
+        env=clean_environment(**extra),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+
+    def end():
+        process.kill()
+        process.wait(WAIT_SECONDS)
+        process.stdout.close()
+
+    test.addCleanup(end)
+    return process
+
+
+def finish(process):
+    """(exit code, output) once it has ended by itself."""
+    output, _ = process.communicate(timeout=WAIT_SECONDS)
+    return process.returncode, output
+
+
+def free_port():
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]

@@ -1,0 +1,29 @@
+"""Rank and world size from the environment."""
+
+import unittest
+
+import support  # noqa: F401  (puts the SDK on the path)
+from swell.env import Env
+
+
+class EnvTest(unittest.TestCase):
+    def test_alone_without_variables(self):
+        env = Env.read({})
+        self.assertEqual((env.rank, env.world, env.distributed, env.leader), (0, 1, False, True))
+
+    def test_as_the_controller_sets_them(self):
+        env = Env.read(
+            {"RANK": "2", "WORLD_SIZE": "3", "MASTER_ADDR": "job-master-0", "MASTER_PORT": "23456"}
+        )
+        self.assertEqual((env.rank, env.world), (2, 3))
+        self.assertEqual((env.master_addr, env.master_port), ("job-master-0", 23456))
+        self.assertFalse(env.leader)
+
+    def test_nonsense_is_refused(self):
+        for environ in ({"RANK": "3", "WORLD_SIZE": "3"}, {"WORLD_SIZE": "two"}, {"RANK": "-1"}):
+            with self.subTest(environ):
+                self.assertRaises(ValueError, Env.read, environ)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,112 @@
+"""The preemption notice: real signals to real processes, and the notice file."""
+
+import json
+import os
+import signal
+import time
+import unittest
+
+import support
+from swell.notice import Notice
+
+_SAVING = """
+import os, signal, swell
+notice = swell.Notice()
+assert not notice.requested and notice.info == {}
+for _ in range(3):
+    os.kill(os.getpid(), signal.SIGTERM)
+assert notice.requested
+print("saved", notice.info.get("by"), flush=True)
+raise SystemExit(swell.EXIT_NOTICED)
+"""
+
+# Locking a mutex twice stands for native code that never returns to the interpreter: no signal ends that wait.
+_BLOCKED = """
+import ctypes, swell
+notice = swell.Notice(hold=False)
+print("ready", flush=True)
+mutex = ctypes.create_string_buffer(64)
+libc = ctypes.CDLL(None)
+libc.pthread_mutex_lock(mutex)
+libc.pthread_mutex_lock(mutex)
+"""
+
+_HELD = """
+import os, signal, swell
+notice = swell.Notice(hold=False)
+notice.hold()
+os.kill(os.getpid(), signal.SIGTERM)
+print("still here", notice.requested, flush=True)
+"""
+
+
+class NoticeProcessTest(support.FolderTest):
+    def test_repeated_signals_do_not_end_the_save(self):
+        code, output = support.finish(support.start(self, ["-c", _SAVING]))
+        self.assertEqual((code, output), (143, "saved None\n"))
+
+    def test_before_hold_a_signal_ends_a_process_blocked_in_native_code(self):
+        process = support.start(self, ["-c", _BLOCKED])
+        self.assertEqual(process.stdout.readline(), "ready\n")
+        process.send_signal(signal.SIGTERM)
+        code, output = support.finish(process)
+        self.assertEqual(code, 143, output)
+        self.assertIn("nothing to save", output)
+
+    def test_after_hold_a_signal_is_remembered(self):
+        code, output = support.finish(support.start(self, ["-c", _HELD]))
+        self.assertEqual((code, output), (0, "still here True\n"))
+
+
+class NoticeFileTest(support.FolderTest):
+    def setUp(self):
+        super().setUp()
+        previous = signal.getsignal(signal.SIGTERM)
+        self.addCleanup(signal.signal, signal.SIGTERM, previous)
+
+    def write(self, deadline):
+        content = {"reason": "Preempted", "by": "default/critical", "rule": "preempt", "deadline": deadline}
+        with open(self.path("notice"), "w", encoding="utf-8") as file:
+            json.dump(content, file)
+
+    def make(self):
+        return Notice(environ={"SWELL_NOTICE_FILE": self.path("notice"), "SWELL_GRACE_SECONDS": "20"})
+
+    def test_the_file_alone_is_a_notice(self):
+        notice = self.make()
+        self.assertFalse(notice.requested)
+        self.write(_rfc3339(time.time() + 30))
+        self.assertTrue(notice.requested)
+        self.assertEqual(notice.info["by"], "default/critical")
+        self.assertTrue(20 < notice.seconds_left <= 30)
+        os.remove(self.path("notice"))
+        self.assertTrue(notice.requested, "a notice is never taken back")
+
+    def test_a_file_from_before_this_process_with_time_left_counts(self):
+        self.write(_rfc3339(time.time() + 30))
+        self.assertTrue(self.make().requested)
+
+    def test_a_file_meant_for_an_earlier_process_does_not_count(self):
+        self.write(_rfc3339(time.time() - 30))
+        self.assertFalse(self.make().requested)
+
+    def test_unreadable_content_is_still_a_notice(self):
+        notice = self.make()
+        with open(self.path("notice"), "w", encoding="utf-8") as file:
+            file.write("[1, 2")
+        self.assertTrue(notice.requested)
+        self.assertEqual(notice.info, {})
+        self.assertEqual(notice.seconds_left, 20)
+
+    def test_without_swell_there_is_no_notice(self):
+        notice = Notice(environ={})
+        self.assertFalse(notice.requested)
+        self.assertEqual(notice.info, {})
+
+
+def _rfc3339(moment):
+    return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(moment))
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,92 @@
+"""The sampler: exactly once, whatever the world size becomes. Random cases; a failure names its seed."""
+
+import os
+import random
+import unittest
+
+import support  # noqa: F401  (puts the SDK on the path)
+from swell.sampler import ResumableDistributedSampler
+
+_CASES = 300
+
+
+class SamplerTest(unittest.TestCase):
+    def test_every_record_once_through_resizes(self):
+        first = int(os.environ.get("SWELL_TEST_SEED") or random.SystemRandom().randrange(1 << 32))
+        for seed in range(first, first + _CASES):
+            with self.subTest(f"repeat with SWELL_TEST_SEED={seed}"):
+                self.run_case(random.Random(seed))
+
+    def run_case(self, rng):
+        length, batch_size, seed = rng.randint(1, 200), rng.randint(1, 40), rng.randrange(1000)
+        state, visited, orders = None, [], []
+        while len(orders) < 2:
+            world = rng.randint(1, 9)
+            ranks = [
+                ResumableDistributedSampler(length, batch_size, seed, rank, world) for rank in range(world)
+            ]
+            for sampler in ranks:
+                if state:
+                    sampler.load_state_dict(state)
+            self.train_some_steps(rng, ranks, visited)
+            self.assertEqual(len({str(s.state_dict()) for s in ranks}), 1, "ranks disagree")
+            if ranks[0].position == length:
+                self.assertEqual(sorted(visited), list(range(length)))
+                orders.append(list(visited))
+                visited.clear()
+                for sampler in ranks:
+                    sampler.next_epoch()
+            state = ranks[0].state_dict()
+        if length > 20:
+            self.assertNotEqual(orders[0], orders[1], "both epochs have the same order")
+
+    def train_some_steps(self, rng, ranks, visited):
+        ahead = rng.randint(0, 3)
+        loaders = [_prefetching(sampler, ahead) for sampler in ranks]
+        steps = rng.randint(0, 12)
+        for number, batches in enumerate(zip(*loaders)):
+            if number == steps:
+                break
+            weight = 0
+            for sampler, batch in zip(ranks, batches):
+                visited.extend(batch)
+                weight += sampler.scale * len(batch) / len(ranks)
+            self.assertAlmostEqual(weight, 1.0)
+            for sampler in ranks:
+                sampler.commit()
+
+    def test_batches_do_not_depend_on_the_world_size(self):
+        def steps(world):
+            ranks = [ResumableDistributedSampler(103, 10, 3, rank, world) for rank in range(world)]
+            return [sum(shares, []) for shares in zip(*ranks)]
+
+        self.assertEqual(steps(1), steps(4))
+        self.assertEqual(len(steps(1)), 11)
+
+    def test_an_uncommitted_batch_comes_again(self):
+        sampler = ResumableDistributedSampler(10, 4)
+        lost = next(iter(sampler))
+        other = ResumableDistributedSampler(10, 4)
+        other.load_state_dict(sampler.state_dict())
+        self.assertEqual(next(iter(other)), lost)
+
+    def test_mistakes_are_refused(self):
+        sampler = ResumableDistributedSampler(10, 4)
+        self.assertRaises(RuntimeError, sampler.next_epoch)
+        state = ResumableDistributedSampler(11, 4).state_dict()
+        self.assertRaises(ValueError, sampler.load_state_dict, state)
+        self.assertRaises(ValueError, ResumableDistributedSampler, 10, 4, rank=2, world=2)
+
+
+def _prefetching(sampler, ahead):
+    """As a DataLoader with workers does: takes `ahead` batches more than it has handed on."""
+    taken = []
+    for batch in sampler:
+        taken.append(batch)
+        if len(taken) > ahead:
+            yield taken.pop(0)
+    yield from taken
+
+
+if __name__ == "__main__":
+    unittest.main()
