@@ -1,0 +1,107 @@
+#include "client/event_recorder.h"
+
+#include <algorithm>
+
+#include "api/meta.h"
+#include "base/log.h"
+#include "base/strings.h"
+
+namespace swell::client {
+namespace {
+
+constexpr size_t kKnownMax = 4096;
+constexpr size_t kMessageBytesMax = 1024;
+constexpr double kRefillPerSecond = 1.0 / 300;
+
+json::Value ReferenceTo(const json::Value& object) {
+  json::Object reference;
+  auto copy = [&](std::string_view to, std::string_view value) {
+    if (!value.empty()) reference[to] = value;
+  };
+  copy("kind", json::GetString(object, {"kind"}));
+  copy("namespace", api::Namespace(object));
+  copy("name", api::Name(object));
+  copy("uid", api::Uid(object));
+  copy("apiVersion", json::GetString(object, {"apiVersion"}));
+  copy("resourceVersion", json::GetString(object, {"metadata", "resourceVersion"}));
+  return reference;
+}
+
+}  // namespace
+
+EventRecorder::EventRecorder(Executor& executor, Clock& clock,
+                             std::shared_ptr<api::RestHandler> server, api::UserInfo user,
+                             std::string component, uint64_t seed, std::string host)
+    : executor_(executor),
+      clock_(clock),
+      component_(component),
+      host_(std::move(host)),
+      random_(seed),
+      client_(executor, std::move(server), std::move(user), std::move(component)) {}
+
+bool EventRecorder::Spend(const std::string& object_key) {
+  if (budgets_.size() > kKnownMax) budgets_.clear();
+  Budget& budget = budgets_[object_key];
+  int64_t now = clock_.Steady().ns;
+  if (budget.refilled_ns != 0) {
+    budget.tokens = std::min(
+        25.0, budget.tokens + static_cast<double>(now - budget.refilled_ns) * 1e-9 * kRefillPerSecond);
+  }
+  budget.refilled_ns = now;
+  if (budget.tokens < 1) return false;
+  budget.tokens -= 1;
+  return true;
+}
+
+void EventRecorder::Remember(const std::string& key, const Known& known) {
+  if (known_.emplace(key, known).second) known_order_.push_back(key);
+  while (known_order_.size() > kKnownMax) {
+    known_.erase(known_order_.front());
+    known_order_.pop_front();
+  }
+}
+
+void EventRecorder::Record(const json::Value& object, std::string_view type,
+                           std::string_view reason, std::string_view message) {
+  std::string object_key =
+      StrCat(json::GetString(object, {"kind"}), "/", api::KeyOf(object), "/", api::Uid(object));
+  std::string key = StrCat(object_key, "/", type, "/", reason, "/", message);
+  std::string now = api::FormatTime(clock_.Now());
+  if (!Spend(object_key)) return;
+  auto it = known_.find(key);
+  if (it != known_.end() && !it->second.name.empty()) {
+    json::Value patch = json::Object{{"count", ++it->second.count}, {"lastTimestamp", now}};
+    client_.Patch(resources::kEvents, it->second.ns, it->second.name, PatchType::kMerge, patch,
+                  [this, key](const Result<json::SharedValue>& result) {
+                    if (!result.ok()) known_.erase(key);  // expired meanwhile: start a new one
+                  });
+    return;
+  }
+  std::string ns(api::Namespace(object));
+  if (ns.empty()) ns = "default";
+  Known known{StrCat(api::Name(object), ".", random_.NameSuffix(16)), ns, 1};
+  json::Object source{{"component", component_}};
+  if (!host_.empty()) source["host"] = host_;
+  json::Value event = json::Object{
+      {"apiVersion", "v1"},
+      {"kind", "Event"},
+      {"metadata", json::Object{{"name", known.name}, {"namespace", ns}}},
+      {"involvedObject", ReferenceTo(object)},
+      {"reason", reason},
+      {"message", message.substr(0, kMessageBytesMax)},
+      {"source", std::move(source)},
+      {"firstTimestamp", now},
+      {"lastTimestamp", now},
+      {"count", 1},
+      {"type", type},
+      {"reportingComponent", component_},
+      {"reportingInstance", host_}};
+  Remember(key, known);
+  client_.Create(resources::kEvents, ns, event, [this, key](const Result<json::SharedValue>& result) {
+    if (result.ok()) return;
+    known_.erase(key);
+    SWELL_LOG_WARNING("client", "event not recorded", {"error", result.status().ToString()});
+  });
+}
+
+}  // namespace swell::client

@@ -1,0 +1,52 @@
+// EventRecorder: writes Kubernetes Events about objects. Equal events become one with a count, as
+// kubectl users expect; a flood about one object is limited (25 at once, then one in 5 minutes,
+// Kubernetes' own spam filter).
+// Thread-safety: core executor only.
+#pragma once
+
+#include <deque>
+#include <map>
+#include <memory>
+#include <string>
+
+#include "base/clock.h"
+#include "base/random.h"
+#include "client/client.h"
+
+namespace swell::client {
+
+class EventRecorder {
+ public:
+  EventRecorder(Executor& executor, Clock& clock, std::shared_ptr<api::RestHandler> server,
+                api::UserInfo user, std::string component, uint64_t seed, std::string host = {});
+
+  // type is Normal or Warning. `object` needs kind, apiVersion and metadata.
+  void Record(const json::Value& object, std::string_view type, std::string_view reason,
+              std::string_view message);
+
+ private:
+  struct Known {
+    std::string name;  // of the Event object; empty while it is being created
+    std::string ns;
+    int64_t count = 1;
+  };
+  struct Budget {
+    double tokens = 25;
+    int64_t refilled_ns = 0;
+  };
+
+  bool Spend(const std::string& object_key);
+  void Remember(const std::string& key, const Known& known);
+
+  Executor& executor_;
+  Clock& clock_;
+  std::string component_;
+  std::string host_;
+  Random random_;
+  std::map<std::string, Known> known_;
+  std::deque<std::string> known_order_;
+  std::map<std::string, Budget> budgets_;
+  Client client_;
+};
+
+}  // namespace swell::client

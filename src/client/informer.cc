@@ -1,0 +1,237 @@
+#include "client/informer.h"
+
+#include <algorithm>
+
+#include "api/meta.h"
+#include "base/log.h"
+#include "base/strings.h"
+
+namespace swell::client {
+namespace {
+
+constexpr size_t kWatchLineBytesMax = 64 << 20;
+
+}  // namespace
+
+Informer::Informer(Executor& executor, std::shared_ptr<api::RestHandler> server, api::UserInfo user,
+                   Resource resource, InformerOptions options, uint64_t seed)
+    : executor_(executor),
+      resource_(std::move(resource)),
+      options_(std::move(options)),
+      random_(seed),
+      client_(executor, std::move(server), std::move(user), "swell-informer") {}
+
+Informer::~Informer() { executor_.Cancel(retry_timer_); }
+
+void Informer::AddIndex(const std::string& name, IndexFunction function) {
+  indexes_[name].function = std::move(function);
+}
+
+void Informer::AddHandlers(Handlers handlers) {
+  if (handlers.on_add) {
+    for (const auto& [key, object] : objects_) handlers.on_add(object);
+  }
+  handlers_.push_back(std::move(handlers));
+}
+
+void Informer::Start() { ListPage(""); }
+
+void Informer::WhenSynced(std::function<void()> done) {
+  if (synced_) {
+    done();
+  } else {
+    when_synced_.push_back(std::move(done));
+  }
+}
+
+json::SharedValue Informer::Get(std::string_view key) const {
+  auto it = objects_.find(key);
+  return it == objects_.end() ? nullptr : it->second;
+}
+
+std::vector<json::SharedValue> Informer::ByIndex(const std::string& index,
+                                                 std::string_view value) const {
+  std::vector<json::SharedValue> found;
+  auto it = indexes_.find(index);
+  if (it == indexes_.end()) return found;
+  auto keys = it->second.keys.find(value);
+  if (keys == it->second.keys.end()) return found;
+  for (const std::string& key : keys->second) found.push_back(Get(key));
+  return found;
+}
+
+void Informer::ListPage(std::string continue_token) {
+  if (continue_token.empty()) listing_.clear();
+  ListOptions list{.label_selector = options_.label_selector,
+                   .field_selector = options_.field_selector,
+                   .limit = options_.page_size,
+                   .continue_token = std::move(continue_token)};
+  client_.List(resource_, options_.ns, list, [this](Result<ObjectList> page) {
+    if (!page.ok()) {
+      SWELL_LOG_WARNING("client", "list failed", {"resource", resource_.plural},
+                        {"error", page.status().ToString()});
+      return Retry(true);
+    }
+    for (json::SharedValue& item : page->items) listing_[api::KeyOf(*item)] = std::move(item);
+    version_ = page->resource_version;
+    if (!page->continue_token.empty()) return ListPage(page->continue_token);
+    OnListed();
+  });
+}
+
+void Informer::OnListed() {
+  ++lists_;
+  failures_ = 0;
+  std::vector<std::string> gone;
+  for (const auto& [key, object] : objects_) {
+    if (!listing_.contains(key)) gone.push_back(key);
+  }
+  for (const std::string& key : gone) Erase(key);
+  for (auto& [key, object] : listing_) Store(object);
+  listing_.clear();
+  StartWatch();
+  if (!synced_) {
+    synced_ = true;
+    for (auto& done : std::exchange(when_synced_, {})) done();
+  }
+}
+
+void Informer::StartWatch() {
+  relist_after_watch_ = false;
+  partial_line_.clear();
+  std::string query = StrCat("watch=true&allowWatchBookmarks=true&resourceVersion=", version_,
+                             "&timeoutSeconds=", 300 + random_.Below(300));
+  auto add = [&query](std::string_view key, const std::string& value) {
+    if (!value.empty()) query += StrCat("&", key, "=", api::EscapeQuery(value));
+  };
+  add("labelSelector", options_.label_selector);
+  add("fieldSelector", options_.field_selector);
+  api::RestRequest request{
+      .method = "GET", .path = resource_.Path(options_.ns), .query = std::move(query)};
+  watch_ = client_.Open(std::move(request),
+                        {.on_start = {},
+                         .on_chunk = [this](const api::Chunk& chunk) { OnWatchChunk(chunk); },
+                         .on_end = [this](const Status& why) { OnWatchEnd(why); }});
+}
+
+void Informer::OnWatchChunk(const api::Chunk& chunk) {
+  std::string_view rest = *chunk;
+  while (!rest.empty()) {
+    size_t end = rest.find('\n');
+    if (end == std::string_view::npos) {
+      partial_line_ += rest;
+      if (partial_line_.size() > kWatchLineBytesMax) partial_line_.clear();
+      return;
+    }
+    if (partial_line_.empty()) {
+      OnWatchLine(rest.substr(0, end));
+    } else {
+      partial_line_ += rest.substr(0, end);
+      std::string line = std::exchange(partial_line_, {});
+      OnWatchLine(line);
+    }
+    rest.remove_prefix(end + 1);
+  }
+}
+
+void Informer::OnWatchLine(std::string_view line) {
+  if (Trim(line).empty()) return;
+  auto event = json::Parse(line);
+  json::Value* object = event.ok() ? json::FindMutable(*event, {"object"}) : nullptr;
+  if (object == nullptr) {
+    SWELL_LOG_WARNING("client", "unreadable watch event", {"resource", resource_.plural});
+    relist_after_watch_ = true;
+    return;
+  }
+  std::string_view type = json::GetString(*event, {"type"});
+  if (type == "ERROR") {
+    relist_after_watch_ = true;
+    return;
+  }
+  failures_ = 0;
+  version_ = json::GetString(*object, {"metadata", "resourceVersion"}, version_);
+  if (type == "BOOKMARK") return;
+  auto shared = std::make_shared<const json::Value>(std::move(*object));
+  if (type == "DELETED") {
+    Erase(api::KeyOf(*shared));
+  } else {
+    Store(shared);
+  }
+}
+
+void Informer::OnWatchEnd(const Status& why) {
+  bool gone = why.code() == Code::kGone || why.code() == Code::kExpired;
+  if (gone || relist_after_watch_) return Retry(true);
+  if (why.ok()) ++failures_;  // an ordinary end: watch again soon, but not in a busy loop
+  Retry(!why.ok() && why.code() != Code::kUnavailable && why.code() != Code::kTimeout &&
+        why.code() != Code::kTooManyRequests);
+}
+
+void Informer::Retry(bool relist) {
+  int shift = std::min(failures_++, 8);
+  auto base = std::chrono::milliseconds(std::min<int64_t>(30'000, 50LL << shift));
+  Duration delay = Duration(base) / 2 + Duration(random_.Below(static_cast<uint64_t>(
+                                            Duration(base).count() / 2)));
+  executor_.Cancel(retry_timer_);
+  retry_timer_ = executor_.After(delay, [this, relist] {
+    watch_.reset();
+    if (relist) {
+      ListPage("");
+    } else {
+      StartWatch();
+    }
+  });
+}
+
+void Informer::Store(const json::SharedValue& object) {
+  std::string key = api::KeyOf(*object);
+  json::SharedValue old_object = Get(key);
+  if (old_object && json::GetString(*old_object, {"metadata", "resourceVersion"}) ==
+                        json::GetString(*object, {"metadata", "resourceVersion"})) {
+    return;
+  }
+  // Deleted and created again while nobody looked: two objects, two stories.
+  if (old_object && api::Uid(*old_object) != api::Uid(*object)) {
+    Erase(key);
+    old_object = nullptr;
+  }
+  objects_[key] = object;
+  Reindex(key, old_object, object);
+  for (size_t i = 0; i < handlers_.size(); ++i) {
+    if (old_object) {
+      if (handlers_[i].on_update) handlers_[i].on_update(old_object, object);
+    } else if (handlers_[i].on_add) {
+      handlers_[i].on_add(object);
+    }
+  }
+}
+
+void Informer::Erase(const std::string& key) {
+  auto it = objects_.find(key);
+  if (it == objects_.end()) return;
+  json::SharedValue last = std::move(it->second);
+  objects_.erase(it);
+  Reindex(key, last, nullptr);
+  for (size_t i = 0; i < handlers_.size(); ++i) {
+    if (handlers_[i].on_delete) handlers_[i].on_delete(last);
+  }
+}
+
+void Informer::Reindex(const std::string& key, const json::SharedValue& old_object,
+                       const json::SharedValue& object) {
+  for (auto& [name, index] : indexes_) {
+    if (old_object) {
+      for (const std::string& value : index.function(*old_object)) {
+        auto it = index.keys.find(value);
+        if (it == index.keys.end()) continue;
+        it->second.erase(key);
+        if (it->second.empty()) index.keys.erase(it);
+      }
+    }
+    if (object) {
+      for (const std::string& value : index.function(*object)) index.keys[value].insert(key);
+    }
+  }
+}
+
+}  // namespace swell::client

@@ -1,0 +1,101 @@
+// Informer: a live copy of the objects of one resource: list, then watch, for ever.
+//
+// It pages the first list, watches from the list's version with bookmarks, resumes after
+// disconnects, lists again after 410 Gone, and backs off (up to 30 s) while the server is away.
+// Handlers see every object's latest state but not every step between; after a new list they get
+// the differences. Objects are immutable and shared.
+//
+// Ownership: the informer keeps its own Client; destroying it stops everything.
+// Thread-safety: core executor only. Handlers run on it, never from inside Start().
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "base/random.h"
+#include "client/client.h"
+
+namespace swell::client {
+
+struct InformerOptions {
+  std::string ns;  // empty: all namespaces
+  std::string label_selector;
+  std::string field_selector;
+  int64_t page_size = 500;
+};
+
+struct Handlers {
+  std::function<void(const json::SharedValue&)> on_add;
+  std::function<void(const json::SharedValue& old_object, const json::SharedValue& object)> on_update;
+  std::function<void(const json::SharedValue& last)> on_delete;
+};
+
+class Informer {
+ public:
+  using IndexFunction = std::function<std::vector<std::string>(const json::Value&)>;
+
+  Informer(Executor& executor, std::shared_ptr<api::RestHandler> server, api::UserInfo user,
+           Resource resource, InformerOptions options = {}, uint64_t seed = 1);
+  ~Informer();
+
+  // Before Start.
+  void AddIndex(const std::string& name, IndexFunction function);
+  // A handler added late first gets everything that is known as adds.
+  void AddHandlers(Handlers handlers);
+  void Start();
+
+  bool synced() const { return synced_; }
+  // Runs `done` once the first list is in the cache (at once when it is).
+  void WhenSynced(std::function<void()> done);
+
+  // Key is "ns/name" or "name". nullptr when unknown.
+  json::SharedValue Get(std::string_view key) const;
+  const std::map<std::string, json::SharedValue, std::less<>>& objects() const { return objects_; }
+  std::vector<json::SharedValue> ByIndex(const std::string& index, std::string_view value) const;
+  const Resource& resource() const { return resource_; }
+  // How often the list had to be fetched anew, for metrics and tests.
+  int lists() const { return lists_; }
+
+ private:
+  struct Index {
+    IndexFunction function;
+    std::map<std::string, std::set<std::string>, std::less<>> keys;  // value → object keys
+  };
+
+  void ListPage(std::string continue_token);
+  void OnListed();
+  void StartWatch();
+  void OnWatchChunk(const api::Chunk& chunk);
+  void OnWatchLine(std::string_view line);
+  void OnWatchEnd(const Status& why);
+  void Retry(bool relist);
+  void Store(const json::SharedValue& object);
+  void Erase(const std::string& key);
+  void Reindex(const std::string& key, const json::SharedValue& old_object,
+               const json::SharedValue& object);
+
+  Executor& executor_;
+  Resource resource_;
+  InformerOptions options_;
+  Random random_;
+  std::map<std::string, Index> indexes_;
+  std::vector<Handlers> handlers_;
+  std::map<std::string, json::SharedValue, std::less<>> objects_;
+  std::map<std::string, json::SharedValue> listing_;
+  std::string version_;
+  std::string partial_line_;
+  bool synced_ = false;
+  bool relist_after_watch_ = false;
+  int lists_ = 0;
+  int failures_ = 0;
+  TimerId retry_timer_ = kNoTimer;
+  std::vector<std::function<void()>> when_synced_;
+  std::unique_ptr<Stream> watch_;
+  Client client_;  // last: destroyed first, so no callback finds a half-dead informer
+};
+
+}  // namespace swell::client

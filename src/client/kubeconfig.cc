@@ -1,0 +1,124 @@
+#include "client/kubeconfig.h"
+
+#include <filesystem>
+
+#include "base/file.h"
+#include "base/strings.h"
+#include "json/yaml.h"
+
+namespace swell::client {
+namespace {
+
+const json::Value* FindNamed(const json::Value& config, std::string_view list,
+                             std::string_view name, std::string_view inner) {
+  for (const json::Value& item : json::GetArray(config, {list})) {
+    if (json::GetString(item, {"name"}) == name) return json::Find(item, {inner});
+  }
+  return nullptr;
+}
+
+// KEY-data is base64 in the file itself; KEY names a file, relative to the kubeconfig.
+Result<std::string> PemOf(const json::Value& object, const std::string& path,
+                          std::string_view key) {
+  std::string data_key = StrCat(key, "-data");
+  std::string_view data = json::GetString(object, {data_key});
+  if (!data.empty()) {
+    auto decoded = Base64Decode(data);
+    if (!decoded) {
+      return Status(Code::kBadRequest, StrCat(path, ": ", data_key, ": not valid base64"));
+    }
+    return *decoded;
+  }
+  std::string_view file = json::GetString(object, {key});
+  if (file.empty()) return std::string();
+  auto full = std::filesystem::path(path).parent_path() / std::string(file);
+  auto bytes = ReadFile(full.string(), 1 << 20);
+  if (!bytes.ok()) return bytes.status().WithContext(StrCat(path, ": ", key));
+  return bytes;
+}
+
+Status Missing(const std::string& path, std::string_view what, std::string_view name) {
+  return Status(Code::kNotFound, StrCat(path, ": no ", what, " named ", Quote(name)));
+}
+
+Status ReadUser(const json::Value& user, const std::string& path, ClusterAccess& access) {
+  SWELL_ASSIGN_OR_RETURN(access.client_cert_pem, PemOf(user, path, "client-certificate"));
+  SWELL_ASSIGN_OR_RETURN(access.client_key_pem, PemOf(user, path, "client-key"));
+  access.token = json::GetString(user, {"token"});
+  std::string token_file(json::GetString(user, {"tokenFile"}));
+  if (access.token.empty() && !token_file.empty()) {
+    auto full = std::filesystem::path(path).parent_path() / token_file;
+    SWELL_ASSIGN_OR_RETURN(std::string token, ReadFile(full.string(), 1 << 20));
+    access.token = Trim(token);
+  }
+  if (access.token.empty() && access.client_cert_pem.empty() &&
+      (json::Find(user, {"exec"}) != nullptr || json::Find(user, {"auth-provider"}) != nullptr)) {
+    return Status(Code::kBadRequest,
+                  StrCat(path, ": user ", Quote(access.user),
+                         ": exec and auth-provider credentials are not supported; use a token or "
+                         "a client certificate"));
+  }
+  return Status::Ok();
+}
+
+}  // namespace
+
+Result<ClusterAccess> LoadKubeconfig(const std::string& path, const std::string& context) {
+  SWELL_ASSIGN_OR_RETURN(std::string text, ReadFile(path, 4 << 20));
+  auto documents = json::ParseYaml(text);
+  if (!documents.ok()) return documents.status().WithContext(path);
+  if (documents->empty()) return Status(Code::kBadRequest, StrCat(path, ": empty kubeconfig"));
+  const json::Value& config = documents->front();
+  std::string name = context.empty() ? std::string(json::GetString(config, {"current-context"})) : context;
+  if (name.empty()) return Status(Code::kBadRequest, StrCat(path, ": current-context is not set"));
+  const json::Value* chosen = FindNamed(config, "contexts", name, "context");
+  if (chosen == nullptr) return Missing(path, "context", name);
+
+  ClusterAccess access;
+  std::string_view cluster_name = json::GetString(*chosen, {"cluster"});
+  const json::Value* cluster = FindNamed(config, "clusters", cluster_name, "cluster");
+  if (cluster == nullptr) return Missing(path, "cluster", cluster_name);
+  access.server = json::GetString(*cluster, {"server"});
+  if (access.server.empty()) {
+    return Status(Code::kBadRequest,
+                  StrCat(path, ": cluster ", Quote(cluster_name), ": server is not set"));
+  }
+  access.tls_server_name = json::GetString(*cluster, {"tls-server-name"});
+  access.insecure_skip_tls_verify = json::GetBool(*cluster, {"insecure-skip-tls-verify"});
+  access.ns = json::GetString(*chosen, {"namespace"}, "default");
+  SWELL_ASSIGN_OR_RETURN(access.ca_pem, PemOf(*cluster, path, "certificate-authority"));
+
+  access.user = json::GetString(*chosen, {"user"});
+  if (access.user.empty()) return access;
+  const json::Value* user = FindNamed(config, "users", access.user, "user");
+  if (user == nullptr) return Missing(path, "user", access.user);
+  SWELL_RETURN_IF_ERROR(ReadUser(*user, path, access));
+  return access;
+}
+
+std::string MakeKubeconfig(const std::string& context_name, const ClusterAccess& access) {
+  json::Object cluster{{"server", access.server}};
+  if (!access.ca_pem.empty()) cluster["certificate-authority-data"] = Base64Encode(access.ca_pem);
+  json::Object user;
+  if (!access.client_cert_pem.empty()) {
+    user["client-certificate-data"] = Base64Encode(access.client_cert_pem);
+    user["client-key-data"] = Base64Encode(access.client_key_pem);
+  }
+  if (!access.token.empty()) user["token"] = access.token;
+  std::string user_name = access.user.empty() ? "admin" : access.user;
+  auto named = [](std::string_view name, std::string_view key, json::Object inner) {
+    return json::Array{json::Object{{"name", name}, {key, std::move(inner)}}};
+  };
+  json::Value config = json::Object{
+      {"apiVersion", "v1"},
+      {"kind", "Config"},
+      {"clusters", named(context_name, "cluster", std::move(cluster))},
+      {"contexts", named(context_name, "context",
+                         json::Object{{"cluster", context_name}, {"user", user_name}})},
+      {"current-context", context_name},
+      {"preferences", json::Object{}},
+      {"users", named(user_name, "user", std::move(user))}};
+  return json::PrintYaml(config);
+}
+
+}  // namespace swell::client
