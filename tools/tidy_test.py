@@ -1,0 +1,212 @@
+"""Tests of tidy.py: each rule on the smallest tree that breaks it."""
+
+import os
+import sys
+import tempfile
+import unittest
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import tidy  # noqa: E402: the path has to be set first
+
+HEADER = "// What it is.\n#pragma once\n"
+
+
+def breaches(files):
+    """The `file:line rule` of every breach in a tree of these files."""
+    with tempfile.TemporaryDirectory() as root:
+        for path, text in files.items():
+            full = os.path.join(root, path)
+            os.makedirs(os.path.dirname(full), exist_ok=True)
+            with open(full, "w", encoding="utf-8") as f:
+                f.write(text)
+        found = tidy.Tidy(root).run()
+    return [f"{path}:{line} {rule}" for path, line, rule, _ in found]
+
+
+def source(layer, text, **more):
+    """A tree with one listed source file in a layer."""
+    tree = {f"src/{layer}/a.cc": text, f"src/{layer}/CMakeLists.txt": "add_component(SRCS a.cc)\n"}
+    tree.update(more)
+    return tree
+
+
+class Layers(unittest.TestCase):
+    def test_arrows_only_go_up(self):
+        self.assertEqual(
+            breaches(source("store", '#include "json/value.h"\n#include "sched/cycle.h"\n')),
+            ["src/store/a.cc:2 layer"],
+        )
+
+    def test_allowances_are_transitive(self):
+        self.assertEqual(breaches(source("agent", '#include "base/status.h"\n')), [])
+
+    def test_the_simulator_does_without_the_network(self):
+        self.assertEqual(
+            breaches(source("sim", '#include "agent/agent.h"\n#include "net/server.h"\n')),
+            ["src/sim/a.cc:2 layer"],
+        )
+
+    def test_tests_may_use_what_cmake_gives_them(self):
+        tree = {
+            "src/json/CMakeLists.txt": "add_component(NAME json TESTS a_test.cc TEST_DEPS api)",
+            "src/json/a_test.cc": '#include "api/meta.h"\n#include "store/store.h"\n',
+        }
+        self.assertEqual(breaches(tree), ["src/json/a_test.cc:2 layer"])
+
+    def test_cmake_follows_the_table(self):
+        tree = {"src/sched/CMakeLists.txt": "add_component(NAME sched\n  DEPS base api\n  LIBS x)"}
+        self.assertEqual(breaches(tree), ["src/sched/CMakeLists.txt:2 layer"])
+
+    def test_unknown_layer(self):
+        self.assertEqual(breaches(source("misc", "")), ["src/misc/a.cc:1 layer"])
+
+    def test_paths_start_at_src(self):
+        self.assertEqual(breaches(source("base", '#include "a.h"\n')), ["src/base/a.cc:1 include"])
+
+    def test_only_net_includes_the_network(self):
+        text = "#include <boost/asio/ip/tcp.hpp>\n#include <openssl/ssl.h>\n"
+        self.assertEqual(breaches(source("net", text)), [])
+        self.assertEqual(
+            breaches(source("edge", text)), ["src/edge/a.cc:1 network", "src/edge/a.cc:2 network"]
+        )
+
+
+class Headers(unittest.TestCase):
+    def header(self, text, layer="base"):
+        return breaches(source(layer, f'#include "{layer}/a.h"\n', **{f"src/{layer}/a.h": text}))
+
+    def test_good(self):
+        self.assertEqual(self.header(HEADER + "\n#include <string>\n"), [])
+
+    def test_wants_a_comment(self):
+        self.assertEqual(self.header("#pragma once\n"), ["src/base/a.h:1 header"])
+
+    def test_wants_pragma_once_before_code(self):
+        self.assertEqual(self.header("// A.\n\n#include <string>\n"), ["src/base/a.h:3 header"])
+
+    def test_heavy_headers_stay_out(self):
+        for name in ("<regex>", "<iostream>", "<spdlog/spdlog.h>", "<sqlite3.h>", "<fmt/core.h>"):
+            text = f"{HEADER}#include {name}\n"
+            self.assertEqual(self.header(text), ["src/base/a.h:3 heavy-header"], name)
+
+    def test_the_json_library_comes_through_its_wrapper(self):
+        text = f"{HEADER}#include <boost/json.hpp>\n"
+        self.assertEqual(self.header(text, "json"), [])
+        self.assertEqual(self.header(text, "api"), ["src/api/a.h:3 heavy-header"])
+        self.assertEqual(self.header(f"{HEADER}#include <boost/json/fwd.hpp>\n", "api"), [])
+
+    def test_nobody_includes_it(self):
+        tree = source("base", "", **{"src/base/a.h": HEADER})
+        self.assertEqual(breaches(tree), ["src/base/a.h:1 dead"])
+
+
+class Identifiers(unittest.TestCase):
+    def test_real_time_is_banned_in_pure_layers(self):
+        text = "auto t = std::chrono::steady_clock::now();\nint r = rand();\nsleep_for(1ms);\n"
+        self.assertEqual(
+            breaches(source("sched", text)), [f"src/sched/a.cc:{n} banned" for n in (1, 2, 3)]
+        )
+        self.assertEqual(breaches(source("edge", text)), [])
+
+    def test_words_and_longer_names_are_not_code(self):
+        text = '// system_clock::now\nauto s = "rand()";\nint operand(int x);\nlong n = 1\'000;\n'
+        self.assertEqual(breaches(source("sched", text)), [])
+
+    def test_dialect(self):
+        text = "auto v = std::views::all(x);\nstd::expected<int, int> e;\nthrow 1;\n"
+        self.assertEqual(
+            breaches(source("edge", text)), [f"src/edge/a.cc:{n} banned" for n in (1, 2, 3)]
+        )
+
+    def test_unannotated_mutex(self):
+        self.assertEqual(breaches(source("edge", "std::mutex m;\n")), ["src/edge/a.cc:1 banned"])
+        self.assertEqual(breaches(source("base", "std::mutex m;\n")), [])
+
+
+class Text(unittest.TestCase):
+    def test_unfinished(self):
+        self.assertEqual(breaches({"docs/a.md": "x\nTO" "DO: y\n"}), ["docs/a.md:2 unfinished"])
+        self.assertEqual(breaches({"docs/HACKING.md": "mktemp XXXXXX, HACKING\n"}), [])
+
+    def test_machine_path(self):
+        bad = "see /wo" "rk/x\n"
+        self.assertEqual(breaches({"docs/a.md": bad}), ["docs/a.md:1 machine-path"])
+        self.assertEqual(breaches({"docs/a.md": "/workspace $X/wo" "rk api/wo" "rk\n"}), [])
+
+    def test_private_registry(self):
+        lock = '"resolved": "https://registry.npmjs.org/a"\n"resolved": "https://u:p@box.example/a"\n'
+        self.assertEqual(
+            breaches({"src/web/package-lock.json": lock}), ["src/web/package-lock.json:2 registry"]
+        )
+
+    def test_width(self):
+        wide = "// " + "x" * 98 + "\n"
+        self.assertEqual(breaches(source("base", wide)), ["src/base/a.cc:1 width"])
+        self.assertEqual(breaches(source("base", "// https://" + "x" * 98 + "\n")), [])
+        self.assertEqual(breaches(source("base", 'auto s = R"(\n' + "x" * 120 + '\n)";\n')), [])
+        self.assertEqual(breaches({"a.py": "#" + "x" * 120 + "\n"}), ["a.py:1 width"])
+
+    def test_suppression_needs_a_reason(self):
+        word = "NOLI" "NT"
+        text = f"int a;  // {word}\nint b;  // {word}(x-y)\nint c;  // {word}(x-y): since z\n"
+        self.assertEqual(
+            breaches(source("base", text)),
+            ["src/base/a.cc:1 suppression", "src/base/a.cc:2 suppression"],
+        )
+
+    def test_python_compiles(self):
+        self.assertEqual(breaches({"a.py": "x = 1\ndef f(:\n"}), ["a.py:2 python"])
+
+
+class Tree(unittest.TestCase):
+    def test_every_source_is_built(self):
+        tree = source("base", "", **{"src/base/b_test.cc": ""})
+        self.assertEqual(breaches(tree), ["src/base/b_test.cc:1 unlisted"])
+
+    def test_commented_out_is_not_listed(self):
+        tree = {"src/base/a.cc": "", "src/base/CMakeLists.txt": "# a.cc\n"}
+        self.assertEqual(breaches(tree), ["src/base/a.cc:1 unlisted"])
+
+    def test_listed_from_above(self):
+        self.assertEqual(breaches({"tests/sim/a.cc": "", "tests/CMakeLists.txt": "x(sim/a.cc)"}), [])
+
+
+class Lengths(unittest.TestCase):
+    LONG = "void F() {\n" + "  g();\n" * 100 + "}\n"
+
+    def test_long_function(self):
+        self.assertEqual(breaches(source("base", self.LONG)), ["src/base/a.cc:1 length"])
+
+    def test_long_file(self):
+        text = "int f();\n" * 801
+        self.assertEqual(breaches(source("base", text)), ["src/base/a.cc:801 length"])
+
+    def test_ratchet_allows_what_was_there_and_no_more(self):
+        def with_limit(entry):
+            return breaches(source("base", self.LONG, **{tidy.RATCHET: entry + "\n"}))
+
+        self.assertEqual(with_limit("function src/base/a.cc F 102"), [])
+        self.assertEqual(with_limit("function src/base/a.cc F 101"), ["src/base/a.cc:1 length"])
+
+    def test_ratchet_forgets_what_got_better(self):
+        tree = source("base", "", **{tidy.RATCHET: "function src/base/a.cc F 102\n"})
+        self.assertEqual(breaches(tree), [f"{tidy.RATCHET}:1 ratchet"])
+
+    def names(self, text):
+        return [name for name, _, _ in tidy.functions(tidy.blank(text))]
+
+    def test_reads_functions(self):
+        self.assertEqual(self.names("namespace a { int F(int x) { return x; } }"), ["F"])
+        self.assertEqual(self.names("struct S : B { void G() const { if (a) { b(); } } };"), ["G"])
+        self.assertEqual(self.names("A::A(int x) : B(x), c_{1}, d_(2) { e(); }"), ["A::A"])
+        self.assertEqual(self.names("bool S::operator==(const S& o) const { return 1; }"),
+                         ["S::operator=="])
+        self.assertEqual(self.names("TEST(Store, Keeps) { { } }"), ["TEST(Store,Keeps)"])
+        self.assertEqual(self.names('#define X(a) { a }\nconst int k[] = {f(1), f(2)};'), [])
+        self.assertEqual(self.names("template <class T> class A { T t_{}; void F() {} };"), ["F"])
+        self.assertEqual(self.names("enum class E { kA, kB };\nauto F() -> int { return 1; }"), ["F"])
+        self.assertEqual(self.names("const auto& t = *new std::map<int, int>{{1, f()}};"), [])
+
+
+if __name__ == "__main__":
+    unittest.main()
