@@ -79,6 +79,6 @@ Result<std::vector<std::pair<std::string, std::string>>> ParseQuery(std::string_
 }
 
 std::string EscapeQuery(std::string_view text) { return Escape(text, ""); }
-std::string EscapePathSegment(std::string_view text) { return Escape(text, "!$&'()*+,;=:@"); }
+std::string EscapePathSegment(std::string_view text) { return Escape(text, "!$&'()*,;=:@"); }
 
 }  // namespace swell::api
