@@ -2,6 +2,7 @@
 // Thread-safety: values.
 #pragma once
 
+#include <compare>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -13,7 +14,8 @@ namespace swell::api {
 
 class Quantity {
  public:
-  // At most 10^18 in magnitude and nanos in precision (finer is rounded up, as Kubernetes does).
+  // Nanos in precision (finer is rounded away from zero) and capped at 2^63-1 units, as Kubernetes
+  // does.
   // Numbers in JSON ("cpu: 1") are accepted through FromJson.
   static Result<Quantity> Parse(std::string_view text);
   static Result<Quantity> FromJson(const json::Value& value);
