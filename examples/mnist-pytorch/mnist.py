@@ -61,6 +61,15 @@ def build_network():
     )
 
 
+def wrap_for_ranks(network):
+    model = nn.parallel.DistributedDataParallel(network)
+    # DDP lays its gradients out anew after its first backward pass, and the layout decides in which order ranks
+    # are summed. That pass happens here, on nothing, so that a resumed run sums as the undisturbed one does.
+    model(torch.zeros(1, 1, 28, 28)).sum().backward()
+    model.zero_grad()
+    return model
+
+
 class Training:
     """Everything a checkpoint holds, and the loop that moves it forward."""
 
@@ -70,9 +79,7 @@ class Training:
         self.test_set = read_images(options.data_dir, "t10k", options.test_samples)
         torch.manual_seed(options.seed)
         self.network = build_network()
-        self.model = self.network
-        if JOB.env.distributed:
-            self.model = nn.parallel.DistributedDataParallel(self.network)
+        self.model = wrap_for_ranks(self.network) if JOB.env.distributed else self.network
         # Different dropout on each rank, the same on every run.
         torch.manual_seed(options.seed * 1000 + JOB.env.rank)
         self.optimizer = torch.optim.SGD(self.network.parameters(), lr=options.lr, momentum=0.9)

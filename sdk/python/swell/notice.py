@@ -78,9 +78,13 @@ class Notice:
             os.close(self._wake_writer)
             self._wake_reader = None
 
+    def note(self):
+        """For programs with a signal handler of their own: call it there."""
+        self._signalled = True
+
     def _on_signal(self, signum, frame):
         # A handler interrupts any bytecode: it sets one flag and leaves the rest to the step boundary.
-        self._signalled = True
+        self.note()
 
     def _watch_from_a_thread(self):
         # Python runs handlers in the main thread between bytecodes, so one blocked in native code never sees

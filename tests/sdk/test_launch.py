@@ -1,0 +1,141 @@
+"""The launcher: what torchrun does, plus orderly preemption. Workers here need no torch, so they start fast."""
+
+import signal
+import socket
+import time
+import unittest
+
+import support
+
+_HELLO = """
+import os
+print("hello", os.environ["RANK"], os.environ["WORLD_SIZE"], flush=True)
+raise SystemExit(int(os.environ.get("CODE", "0")))
+"""
+
+_WAITING = """
+import signal, swell
+notice = swell.Notice()
+print("ready", flush=True)
+signal.pause()
+assert notice.requested
+print("saved", flush=True)
+raise SystemExit(swell.EXIT_NOTICED)
+"""
+
+_PREEMPTED_ONCE = """
+import os, sys
+marker = sys.argv[1]
+if os.path.exists(marker):
+    print("back again", flush=True)
+else:
+    open(marker, "w").close()
+    raise SystemExit(143)
+"""
+
+# As Job.should_stop makes training do: when one of two is told to leave, both stop; the one left goes on alone.
+_PEERS = """
+import os, sys, time, swell
+notice = swell.Notice()
+leave = sys.argv[1]
+if os.environ["WORLD_SIZE"] == "2":
+    print("together", flush=True)
+    end = time.monotonic() + 60
+    while time.monotonic() < end and not notice.requested and not os.path.exists(leave):
+        time.sleep(0.02)
+    if notice.requested:
+        open(leave, "w").close()
+    raise SystemExit(143)
+if not os.path.exists(leave):
+    print("waiting for the other", flush=True)
+    while not notice.requested:
+        time.sleep(0.02)
+    raise SystemExit(143)
+print("alone", flush=True)
+"""
+
+
+class LaunchTest(support.FolderTest):
+    def launch(self, script, *arguments, options=("--standalone",), **extra):
+        path = self.path("worker.py")
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(script)
+        command = ["-m", "swell.launch", *options, path, *arguments]
+        return support.start(self, command, OMP_NUM_THREADS=1, PET_MONITOR_INTERVAL=0.2, **extra)
+
+    def test_workers_get_their_ranks(self):
+        options = ("--standalone", "--nproc_per_node", "2")
+        code, output = support.finish(self.launch(_HELLO, options=options))
+        self.assertEqual(code, 0, output)
+        self.assertIn("hello 0 2", output)
+        self.assertIn("hello 1 2", output)
+
+    def test_a_failing_worker_is_a_failure(self):
+        code, output = support.finish(self.launch(_HELLO, CODE=3))
+        self.assertEqual(code, 1, output)
+
+    def test_signals_reach_the_worker_and_its_save_is_awaited(self):
+        process = self.launch(_WAITING)
+        self.assertTrue(_read_until(process, "ready"))
+        process.send_signal(signal.SIGTERM)
+        process.send_signal(signal.SIGTERM)
+        code, output = support.finish(process)
+        self.assertEqual(code, 143, output)
+        self.assertIn("saved", output)
+
+    def test_a_preempted_peer_costs_no_retry(self):
+        options = ("--standalone", "--max_restarts", "0")
+        process = self.launch(_PREEMPTED_ONCE, self.path("marker"), options=options)
+        code, output = support.finish(process)
+        self.assertEqual(code, 0, output)
+        self.assertIn("back again", output)
+
+    def test_the_peer_left_behind_goes_on(self):
+        port = support.free_port()
+        options = ("--nnodes", "1:2", "--rdzv_backend", "c10d", "--rdzv_id", "test")
+        options += ("--rdzv_endpoint", f"localhost:{port}", "--rdzv_conf", "last_call_timeout=1")
+        host = self.launch(_PEERS, self.path("leave"), options=options)
+        # The first to listen hosts the rendezvous, and must be the one that stays.
+        _wait_for_listener(port)
+        guest = self.launch(_PEERS, self.path("leave"), options=options)
+        self.assertTrue(_read_until(guest, "together"))
+        self.assertTrue(_read_until(host, "together"))
+        guest.send_signal(signal.SIGTERM)
+        self.assertEqual(support.finish(guest)[0], 143)
+        started = time.monotonic()
+        code, output = support.finish(host)
+        self.assertEqual(code, 0, output)
+        self.assertIn("alone", output)
+        # Torch by itself takes 15 s to miss a guest that does not say it leaves.
+        self.assertLess(time.monotonic() - started, 14)
+
+
+class StreamsTest(unittest.TestCase):
+    def test_choices(self):
+        from swell.launch import parse_streams
+        from torch.distributed.elastic.multiprocessing import Std
+
+        self.assertEqual(parse_streams("0"), Std.NONE)
+        self.assertEqual(parse_streams("3"), Std.ALL)
+        self.assertEqual(parse_streams("0:1,1:2"), {0: Std.OUT, 1: Std.ERR})
+        self.assertRaises(SystemExit, parse_streams, "both")
+
+
+def _read_until(process, wanted):
+    return any(wanted in line for line in process.stdout)
+
+
+def _wait_for_listener(port):
+    end = time.monotonic() + support.WAIT_SECONDS
+    while True:
+        try:
+            socket.create_connection(("localhost", port), timeout=1).close()
+            return
+        except OSError:
+            if time.monotonic() > end:
+                raise
+            time.sleep(0.05)
+
+
+if __name__ == "__main__":
+    unittest.main()
