@@ -1,0 +1,340 @@
+#include "controllers/job_controller.h"
+
+#include <algorithm>
+
+#include "api/meta.h"
+#include "base/strings.h"
+#include "controllers/job_pass.h"
+#include "controllers/pod_facts.h"
+
+namespace swell::controllers {
+
+JobController::JobController(Context context, std::unique_ptr<JobKind> kind)
+    : context_(context),
+      kind_(std::move(kind)),
+      jobs_(context_.informers.Of(kind_->resource())),
+      pods_(context_.informers.Of(client::resources::kPods)),
+      groups_(context_.informers.Of(client::resources::kPodGroups)),
+      services_(context_.informers.Of(client::resources::kServices)),
+      events_(context_.executor, context_.clock, context_.server, context_.user,
+              ToLower(kind_->kind()) + "-controller", context_.random.Next()),
+      queue_(context_.executor, kind_->kind(), 64,
+             [this](const std::string& key, client::WorkQueue::Done done) {
+               Reconcile(key, std::move(done));
+             }),
+      client_(context_.executor, context_.server, context_.user,
+              ToLower(kind_->kind()) + "-controller") {
+  jobs_.AddHandlers(
+      {.on_add = [this](const json::SharedValue& job) { queue_.Add(api::KeyOf(*job)); },
+       .on_update = [this](const json::SharedValue&,
+                           const json::SharedValue& job) { queue_.Add(api::KeyOf(*job)); },
+       .on_delete = {}});
+  pods_.AddHandlers({.on_add = [this](const json::SharedValue& pod) { OnPod(*pod); },
+                     .on_update = [this](const json::SharedValue&,
+                                         const json::SharedValue& pod) { OnPod(*pod); },
+                     .on_delete = [this](const json::SharedValue& pod) { OnPod(*pod); }});
+}
+
+JobController::~JobController() { *alive_ = false; }
+
+// The queue starts with what the informers bring; they must know the pods before the first pass.
+void JobController::Start() {}
+
+void JobController::OnPod(const json::Value& pod) {
+  auto owner = api::ControllerOf(pod);
+  if (!owner || owner->kind != kind_->kind()) return;
+  queue_.Add(StrCat(api::Namespace(pod), "/", owner->name));
+}
+
+void JobController::Reconcile(const std::string& key, client::WorkQueue::Done done) {
+  if (!context_.informers.synced()) return done(Duration(std::chrono::milliseconds(5)));
+  json::SharedValue job = jobs_.Get(key);
+  if (!job || api::IsDeleting(*job)) return done(Duration::zero());
+  auto pass = std::make_shared<Pass>();
+  pass->key = key;
+  pass->job = job;
+  pass->ns = api::Namespace(*job);
+  pass->name = api::Name(*job);
+  pass->now = context_.clock.Now();
+  Observe(*pass);
+  Decide(*pass);
+  FillCounts(*pass);
+  Write(pass, std::move(done));
+}
+
+void JobController::Observe(Pass& pass) {
+  const json::Value* status = json::Find(*pass.job, {"status"});
+  pass.status = status && status->is_object() ? *status : json::Value(json::Object{});
+  if (!json::Find(pass.status, {"conditions"})) {
+    json::Set(pass.status, {"conditions"}, json::Array{});
+  }
+  pass.restarts = ParseInt(api::Annotation(*pass.job, kRestartsAnnotation)).value_or(0);
+  for (const json::SharedValue& pod : pods_.ByIndex("owner", api::Uid(*pass.job))) {
+    pass.pods[std::string(api::Name(*pod))] = pod;
+  }
+  auto spec = kind_->Parse(*pass.job);
+  if (spec.ok()) {
+    pass.spec = std::move(spec).value();
+    pass.valid = true;
+  } else {
+    pass.invalid_because = spec.status().message();
+  }
+  pass.counts.resize(pass.spec.replicas.size());
+  for (size_t i = 0; i < pass.spec.replicas.size(); ++i) {
+    for (int64_t k = 0; k < pass.spec.replicas[i].replicas; ++k) {
+      auto it = pass.pods.find(ReplicaName(pass.name, pass.spec.replicas[i].type, k));
+      if (it == pass.pods.end()) continue;
+      std::string_view phase = Phase(*it->second);
+      ReplicaCount& count = pass.counts[i];
+      if (phase == "Succeeded") ++count.succeeded;
+      if (phase == "Failed") ++count.failed;
+      if (phase == "Running") ++count.running;
+      if (phase == "Running" || phase == "Pending") ++count.active;
+    }
+  }
+}
+
+void JobController::Decide(Pass& pass) {
+  if (pass.IsTrue("Succeeded") || pass.IsTrue("Failed")) return DecideFinished(pass);
+  if (!pass.IsTrue("Created")) {
+    SetCondition(pass, "Created", true, kind_->kind() + "Created",
+                 StrCat(kind_->kind(), " ", pass.name, " is created."));
+  }
+  if (!pass.valid) {
+    return Finish(pass, "Failed", "InvalidSpec",
+                  StrCat(kind_->kind(), " ", pass.name, " cannot run: ", pass.invalid_because));
+  }
+  if (pass.spec.suspend) return DecideSuspended(pass);
+  if (pass.IsTrue("Suspended")) {
+    SetCondition(pass, "Suspended", false, kind_->kind() + "Resumed",
+                 StrCat(kind_->kind(), " ", pass.name, " is resumed."));
+    json::Set(pass.status, {"startTime"}, api::FormatTime(pass.now));
+  }
+  if (!json::Find(pass.status, {"startTime"})) {
+    json::Set(pass.status, {"startTime"}, api::FormatTime(pass.now));
+  }
+  if (DecideEnd(pass)) return;
+  bool preempted_now = std::any_of(pass.pods.begin(), pass.pods.end(), [](const auto& named) {
+    return WasPreempted(*named.second);
+  });
+  if (preempted_now || (pass.IsTrue("Preempted") && pass.AnyEnded())) return DecidePreempted(pass);
+  if (DecideFailures(pass)) return;
+  DecideRunning(pass);
+  WantPods(pass);
+}
+
+// Success and the deadline. True when the job is over.
+bool JobController::DecideEnd(Pass& pass) {
+  if (kind_->Succeeded(pass.spec, pass.counts)) {
+    Finish(pass, "Succeeded", kind_->kind() + "Succeeded",
+           StrCat(kind_->kind(), " ", pass.name, " is successfully completed."));
+    return true;
+  }
+  if (!pass.spec.active_deadline_seconds) return false;
+  WallTime start = api::ParseTime(json::GetString(pass.status, {"startTime"})).value_or(pass.now);
+  Duration left =
+      start + std::chrono::seconds(*pass.spec.active_deadline_seconds) - pass.now;
+  if (left.count() > 0) {
+    pass.LookAgainIn(left);
+    return false;
+  }
+  pass.stop_all = true;
+  Finish(pass, "Failed", "DeadlineExceeded",
+         StrCat(kind_->kind(), " ", pass.name, " has failed because it was active longer than ",
+                *pass.spec.active_deadline_seconds, " seconds"));
+  return true;
+}
+
+void JobController::Finish(Pass& pass, std::string_view type, std::string_view reason,
+                           std::string message) {
+  if (pass.IsTrue("Running")) {
+    SetCondition(pass, "Running", false, reason, message);
+  }
+  SetCondition(pass, type, true, reason, message);
+  json::Set(pass.status, {"completionTime"}, api::FormatTime(pass.now));
+  pass.Tell(type == "Failed" ? "Warning" : "Normal", reason, std::move(message));
+  DecideFinished(pass);
+}
+
+// What is left to do for a job that is over: pods by policy, nothing left running, TTL.
+void JobController::DecideFinished(Pass& pass) {
+  CleanPodPolicy policy = pass.valid ? pass.spec.clean_pod_policy : CleanPodPolicy::kRunning;
+  if (pass.stop_all) policy = CleanPodPolicy::kRunning;
+  bool failed = pass.IsTrue("Failed");
+  for (const auto& [name, pod] : pass.pods) {
+    if (api::IsDeleting(*pod)) continue;
+    bool ended = HasEnded(*pod);
+    if (policy == CleanPodPolicy::kAll || (policy == CleanPodPolicy::kRunning && !ended)) {
+      pass.delete_pods.push_back(pod);
+    } else if (!ended && (failed || json::GetString(*pod, {"spec", "nodeName"}).empty())) {
+      // Of a dead job nothing holds GPUs for good: what was never placed goes, what runs stops.
+      if (json::GetString(*pod, {"spec", "nodeName"}).empty()) {
+        pass.delete_pods.push_back(pod);
+      } else if (api::Annotation(*pod, kStopRequested).empty()) {
+        pass.stop_pods.push_back(pod);
+      }
+    }
+  }
+  if (!pass.valid || !pass.spec.ttl_seconds_after_finished) return;
+  WallTime end =
+      api::ParseTime(json::GetString(pass.status, {"completionTime"})).value_or(pass.now);
+  Duration left = end + std::chrono::seconds(*pass.spec.ttl_seconds_after_finished) - pass.now;
+  if (left.count() <= 0) {
+    pass.delete_job = true;
+  } else {
+    pass.LookAgainIn(left);
+  }
+}
+
+void JobController::DecideSuspended(Pass& pass) {
+  StopPods(pass, false);
+  std::string message = StrCat(kind_->kind(), " ", pass.name, " is suspended.");
+  if (pass.IsTrue("Running")) {
+    SetCondition(pass, "Running", false, kind_->kind() + "Suspended", message);
+  }
+  if (!pass.IsTrue("Suspended")) {
+    SetCondition(pass, "Suspended", true, kind_->kind() + "Suspended", message);
+    pass.Tell("Normal", kind_->kind() + "Suspended", message);
+  }
+  json::Remove(pass.status, {"startTime"});
+}
+
+void JobController::StopPods(Pass& pass, bool also_finished) {
+  for (const auto& [name, pod] : pass.pods) {
+    if (!api::IsDeleting(*pod) && (also_finished || !HasEnded(*pod))) {
+      pass.delete_pods.push_back(pod);
+    }
+  }
+}
+
+void JobController::DecidePreempted(Pass& pass) {
+  std::string message;
+  for (const auto& [name, pod] : pass.pods) {
+    if (message.empty() && WasPreempted(*pod)) message = StrCat(name, ": ", PreemptionMessage(*pod));
+  }
+  if (pass.spec.on_preemption == OnPreemption::kFail) {
+    return Finish(pass, "Failed", "Preempted",
+                  StrCat(kind_->kind(), " ", pass.name, " is failed because ", message));
+  }
+  if (!pass.IsTrue("Preempted")) {
+    SetCondition(pass, "Preempted", true, "Preempted", message);
+    if (pass.IsTrue("Running")) SetCondition(pass, "Running", false, "Preempted", message);
+    pass.Tell("Normal", "Preempted", message);
+  }
+  // The gang goes whole, its finished members too: all start again together from the checkpoint.
+  StopPods(pass, true);
+}
+
+// Failures that are the job's own. True when the job is over, or waits for pods to go.
+bool JobController::DecideFailures(Pass& pass) {
+  int64_t in_place_restarts = 0;
+  bool restarting = false;
+  for (size_t i = 0; i < pass.spec.replicas.size(); ++i) {
+    const ReplicaSpec& replica = pass.spec.replicas[i];
+    for (int64_t k = 0; k < replica.replicas; ++k) {
+      auto it = pass.pods.find(ReplicaName(pass.name, replica.type, k));
+      if (it == pass.pods.end()) continue;
+      const json::Value& pod = *it->second;
+      in_place_restarts += RestartCount(pod);
+      if (Phase(pod) != "Failed") continue;
+      int64_t code = ExitCode(pod).value_or(1);
+      bool retryable = FailedByCluster(pod) || api::IsDeleting(pod) ||
+                       (replica.restart_policy == RestartPolicy::kExitCode && code >= 128);
+      if (!retryable) {
+        Finish(pass, "Failed", kind_->kind() + "Failed",
+               StrCat(kind_->kind(), " ", pass.name, " is failed because ",
+                      pass.counts[i].failed, " ", replica.type, " replica(s) failed."));
+        return true;
+      }
+      restarting = true;
+      if (!api::IsDeleting(pod)) {
+        pass.delete_pods.push_back(it->second);
+        ++pass.restarts;
+        pass.restarts_changed = true;
+      }
+    }
+  }
+  if (pass.spec.backoff_limit && pass.restarts + in_place_restarts > *pass.spec.backoff_limit) {
+    pass.stop_all = true;
+    Finish(pass, "Failed", "BackoffLimitExceeded",
+           StrCat(kind_->kind(), " ", pass.name, " has failed because it has reached the specified ",
+                  "backoff limit"));
+    return true;
+  }
+  if (restarting && !pass.IsTrue("Restarting")) {
+    std::string message = StrCat(kind_->kind(), " ", pass.name, " is restarting.");
+    SetCondition(pass, "Restarting", true, kind_->kind() + "Restarting", message);
+    if (pass.IsTrue("Running")) {
+      SetCondition(pass, "Running", false, kind_->kind() + "Restarting", message);
+    }
+    pass.Tell("Warning", kind_->kind() + "Restarting", message);
+  }
+  return false;
+}
+
+void JobController::DecideRunning(Pass& pass) {
+  if (!kind_->Running(pass.spec, pass.counts) || pass.IsTrue("Running")) return;
+  std::string message = StrCat(kind_->kind(), " ", pass.name, " is running.");
+  if (pass.IsTrue("Preempted")) {
+    SetCondition(pass, "Preempted", false, "Resumed",
+                 StrCat(kind_->kind(), " ", pass.name, " runs again."));
+    pass.Tell("Normal", "Resumed", StrCat(kind_->kind(), " ", pass.name, " runs again."));
+  }
+  if (pass.IsTrue("Restarting")) {
+    SetCondition(pass, "Restarting", false, kind_->kind() + "Running", message);
+  }
+  SetCondition(pass, "Running", true, kind_->kind() + "Running", message);
+  pass.Tell("Normal", kind_->kind() + "Running", message);
+}
+
+void JobController::WantPods(Pass& pass) {
+  // After a preemption the new pods wait until the last old one is gone, so that they start even.
+  bool old_ones = pass.IsTrue("Preempted") &&
+                  std::any_of(pass.pods.begin(), pass.pods.end(),
+                              [](const auto& named) { return api::IsDeleting(*named.second); });
+  if (old_ones) return;
+  for (const ReplicaSpec& replica : pass.spec.replicas) {
+    for (int64_t k = 0; k < replica.replicas; ++k) {
+      if (!pass.pods.contains(ReplicaName(pass.name, replica.type, k))) {
+        pass.create_pods.push_back(MakePod(pass, replica, k));
+      }
+    }
+  }
+  for (const auto& [name, pod] : pass.pods) {
+    if (!pass.Wants(name) && !api::IsDeleting(*pod)) pass.delete_pods.push_back(pod);
+  }
+  pass.want_group = true;
+}
+
+void JobController::SetCondition(Pass& pass, std::string_view type, bool status,
+                                 std::string_view reason, std::string_view message) {
+  json::Array& conditions = json::FindMutable(pass.status, {"conditions"})->get_array();
+  if (!api::SetCondition(conditions, type, status ? "True" : "False", reason, message, pass.now)) {
+    return;
+  }
+  // Kubeflow's conditions carry the time of the last update too, and the newest stands last.
+  for (size_t i = 0; i < conditions.size(); ++i) {
+    if (json::GetString(conditions[i], {"type"}) != type) continue;
+    json::Value changed = conditions[i];
+    json::Set(changed, {"lastUpdateTime"}, api::FormatTime(pass.now));
+    conditions.erase(conditions.begin() + static_cast<std::ptrdiff_t>(i));
+    conditions.push_back(std::move(changed));
+    return;
+  }
+}
+
+void JobController::FillCounts(Pass& pass) {
+  if (!pass.valid) return;
+  json::Object statuses;
+  for (size_t i = 0; i < pass.spec.replicas.size(); ++i) {
+    const ReplicaCount& count = pass.counts[i];
+    json::Object one;
+    if (count.active > 0) one["active"] = count.active;
+    if (count.succeeded > 0) one["succeeded"] = count.succeeded;
+    if (count.failed > 0) one["failed"] = count.failed;
+    statuses[pass.spec.replicas[i].type] = std::move(one);
+  }
+  json::Set(pass.status, {"replicaStatuses"}, std::move(statuses));
+}
+
+}  // namespace swell::controllers

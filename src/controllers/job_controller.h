@@ -1,0 +1,77 @@
+// JobController: runs jobs of one kind: one PodGroup, services and pods per job, restarts, clean-up,
+// deadlines, suspension, preemption, and a status that tells *preempted* from *failed*.
+//
+// Level-triggered: each pass looks at the job and its pods as they are, works out the next status
+// and the writes that lead there, and does them. A pass that finds nothing to do writes nothing, so
+// a restarted controller goes on where the last one stopped.
+//
+// Preemption. A pod with condition DisruptionTarget (or annotation swell.dev/preempted-by) was taken
+// away, it did not fail. Requeue: the rest of the gang is stopped with grace, and when the last pod
+// is gone all are made anew and wait; failures of peers in that time do not count. Fail: the job
+// fails with reason Preempted; survivors are told to stop through swell.dev/stop-requested, so that
+// nothing of a dead job holds GPUs, and stay listed.
+//
+// Thread-safety: core executor only.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "client/event_recorder.h"
+#include "client/work_queue.h"
+#include "controllers/context.h"
+#include "controllers/job_kind.h"
+
+namespace swell::controllers {
+
+class JobController {
+ public:
+  JobController(Context context, std::unique_ptr<JobKind> kind);
+  ~JobController();
+
+  void Start();
+
+ private:
+  struct Pass;   // one look at one job
+  struct Writes; // the pass's writes under way
+
+  void Reconcile(const std::string& key, client::WorkQueue::Done done);
+  void OnPod(const json::Value& pod);
+
+  void Observe(Pass& pass);
+  void Decide(Pass& pass);
+  bool DecideEnd(Pass& pass);
+  void DecideFinished(Pass& pass);
+  void DecideSuspended(Pass& pass);
+  void DecidePreempted(Pass& pass);
+  bool DecideFailures(Pass& pass);
+  void DecideRunning(Pass& pass);
+  void WantPods(Pass& pass);
+  void StopPods(Pass& pass, bool also_finished);
+  void Finish(Pass& pass, std::string_view type, std::string_view reason, std::string message);
+  void SetCondition(Pass& pass, std::string_view type, bool status, std::string_view reason,
+                    std::string_view message);
+  void FillCounts(Pass& pass);
+
+  json::Value MakePod(const Pass& pass, const ReplicaSpec& replica, int64_t index) const;
+  json::Value MakePodGroup(const Pass& pass) const;
+
+  void Write(std::shared_ptr<Pass> pass, client::WorkQueue::Done done);
+  void WriteGroupThenPods(const std::shared_ptr<Pass>& pass, const std::shared_ptr<Writes>& writes);
+  void WriteStatus(const std::shared_ptr<Pass>& pass, const std::shared_ptr<Writes>& writes);
+
+  Context context_;
+  std::unique_ptr<JobKind> kind_;
+  client::Informer& jobs_;
+  client::Informer& pods_;
+  client::Informer& groups_;
+  client::Informer& services_;
+  client::EventRecorder events_;
+  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
+  client::WorkQueue queue_;
+  client::Client client_;
+};
+
+}  // namespace swell::controllers

@@ -1,0 +1,88 @@
+// JobKind: what differs between kinds of training jobs. JobController does everything else, so a new
+// kind is one implementation of this interface.
+//
+// Thread-safety: stateless; core executor only.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "client/client.h"
+#include "json/value.h"
+
+namespace swell::controllers {
+
+enum class RestartPolicy { kNever, kOnFailure, kAlways, kExitCode };
+enum class CleanPodPolicy { kNone, kRunning, kAll };
+enum class OnPreemption { kRequeue, kFail };
+
+struct ReplicaSpec {
+  std::string type;  // "Master", as the spec says it; lower case in names and labels
+  int64_t replicas = 1;
+  RestartPolicy restart_policy = RestartPolicy::kNever;
+  json::Value pod_template;  // {metadata, spec}
+};
+
+// What a job of any kind asks for.
+struct JobSpec {
+  std::vector<ReplicaSpec> replicas;  // in the kind's order, chief first
+  CleanPodPolicy clean_pod_policy = CleanPodPolicy::kNone;
+  std::optional<int64_t> ttl_seconds_after_finished;
+  std::optional<int64_t> active_deadline_seconds;
+  std::optional<int64_t> backoff_limit;
+  bool suspend = false;
+  // Gang: members needed before any starts; empty: all of them.
+  std::optional<int64_t> min_available;
+  std::string priority_class;
+  std::string project;
+  OnPreemption on_preemption = OnPreemption::kRequeue;
+
+  int64_t TotalReplicas() const;
+  const ReplicaSpec* Find(std::string_view type) const;
+};
+
+// Pods of one replica type, counted.
+struct ReplicaCount {
+  int64_t active = 0;
+  int64_t running = 0;
+  int64_t succeeded = 0;
+  int64_t failed = 0;
+};
+
+class JobKind {
+ public:
+  virtual ~JobKind() = default;
+
+  virtual client::Resource resource() const = 0;
+  virtual std::string kind() const = 0;  // "PyTorchJob"
+  // kInvalid with the field when the job cannot be run as written.
+  virtual Result<JobSpec> Parse(const json::Value& job) const = 0;
+  // Labels of one replica's pod, besides the common ones.
+  virtual json::Object Labels(const json::Value& job, const ReplicaSpec& replica,
+                              int64_t index) const = 0;
+  // Adds the kind's environment, ports and arguments to a pod made from the template.
+  virtual void PreparePod(const json::Value& job, const JobSpec& spec, const ReplicaSpec& replica,
+                          int64_t index, json::Value& pod) const = 0;
+  // Headless services of the job, complete but for metadata.ownerReferences and namespace.
+  virtual std::vector<json::Value> Services(const json::Value& job, const JobSpec& spec) const = 0;
+  // Whether the counts (one per spec.replicas, same order) mean success.
+  virtual bool Succeeded(const JobSpec& spec, const std::vector<ReplicaCount>& counts) const = 0;
+  // Whether they mean that the job is running.
+  virtual bool Running(const JobSpec& spec, const std::vector<ReplicaCount>& counts) const = 0;
+};
+
+RestartPolicy ParseRestartPolicy(std::string_view text, RestartPolicy fallback);
+CleanPodPolicy ParseCleanPodPolicy(std::string_view text, CleanPodPolicy fallback);
+// Reads runPolicy's fields from `policy` (spec.runPolicy, or spec itself in older manifests).
+void ReadRunPolicy(const json::Value& policy, JobSpec& spec);
+// Reads what labels and annotations say: project, on-preemption.
+void ReadSwellHints(const json::Value& job, JobSpec& spec);
+
+// "<job>-<type>-<index>".
+std::string ReplicaName(std::string_view job, std::string_view type, int64_t index);
+// Sets an environment variable in every container (init containers too) unless the user has it.
+void SetEnv(json::Value& pod, std::string_view name, std::string_view value);
+
+}  // namespace swell::controllers

@@ -1,0 +1,95 @@
+// One pass of JobController over one job: what it saw, and what it decided to write.
+// Thread-safety: core executor only; lives until the pass's last write is answered.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "api/meta.h"
+#include "controllers/job_controller.h"
+#include "controllers/pod_facts.h"
+
+namespace swell::controllers {
+
+inline constexpr std::string_view kRestartsAnnotation = "swell.dev/restarts";
+
+struct JobController::Pass {
+  // Seen.
+  std::string key, ns, name;
+  json::SharedValue job;
+  WallTime now;
+  JobSpec spec;
+  bool valid = false;
+  std::string invalid_because;
+  std::map<std::string, json::SharedValue> pods;  // by name
+  std::vector<ReplicaCount> counts;               // like spec.replicas
+
+  // Decided.
+  json::Value status;
+  int64_t restarts = 0;
+  bool restarts_changed = false;
+  bool stop_all = false;
+  bool want_group = false;
+  bool delete_job = false;
+  std::vector<json::Value> create_pods;
+  std::vector<json::SharedValue> delete_pods;
+  std::vector<json::SharedValue> stop_pods;  // asked to stop, kept listed
+  struct Telling {
+    std::string type, reason, message;
+  };
+  std::vector<Telling> tell;
+  Duration look_again{0};
+
+  bool IsTrue(std::string_view condition) const {
+    for (const json::Value& one : json::GetArray(status, {"conditions"})) {
+      if (json::GetString(one, {"type"}) == condition) {
+        return json::GetString(one, {"status"}) == "True";
+      }
+    }
+    return false;
+  }
+  bool AnyEnded() const {
+    for (const auto& [pod_name, pod] : pods) {
+      if (HasEnded(*pod)) return true;
+    }
+    return false;
+  }
+  bool Wants(const std::string& pod_name) const {
+    for (const ReplicaSpec& replica : spec.replicas) {
+      for (int64_t k = 0; k < replica.replicas; ++k) {
+        if (ReplicaName(name, replica.type, k) == pod_name) return true;
+      }
+    }
+    return false;
+  }
+  void Tell(std::string_view type, std::string_view reason, std::string message) {
+    tell.push_back({std::string(type), std::string(reason), std::move(message)});
+  }
+  void LookAgainIn(Duration delay) {
+    if (look_again.count() == 0 || delay < look_again) look_again = delay;
+  }
+};
+
+// Counts the writes of a pass; the last answer ends it.
+struct JobController::Writes {
+  client::WorkQueue::Done done;
+  Duration look_again{0};
+  int pending = 1;  // the pass itself holds one
+  Status first_error;
+
+  void Begin() { ++pending; }
+  void End(const Status& status) {
+    if (!status.ok() && first_error.ok()) first_error = status;
+    if (--pending > 0) return;
+    if (first_error.ok()) {
+      done(look_again);
+    } else {
+      done(first_error);
+    }
+  }
+};
+
+}  // namespace swell::controllers

@@ -1,0 +1,201 @@
+// JobController's second half: the objects a job is made of, and a pass's writes.
+#include "api/meta.h"
+#include "base/strings.h"
+#include "controllers/job_controller.h"
+#include "controllers/job_pass.h"
+
+namespace swell::controllers {
+namespace {
+
+// Somebody else was there first, or it is gone already: the next pass sees how things are.
+bool Harmless(Code code) { return code == Code::kAlreadyExists || code == Code::kNotFound; }
+
+json::Value PodSets(const JobSpec& spec) {
+  json::Array sets;
+  int64_t total = spec.TotalReplicas();
+  int64_t need = std::min(spec.min_available.value_or(total), total);
+  for (const ReplicaSpec& replica : spec.replicas) {
+    int64_t min_member = std::min(need, replica.replicas);
+    need -= min_member;
+    sets.push_back(json::Object{{"name", ToLower(replica.type)}, {"minMember", min_member}});
+  }
+  return sets;
+}
+
+// Whether every field of `wanted` is in `known` with the same value; the server may add more.
+bool ContainsAll(const json::Value& known, const json::Value& wanted) {
+  if (!wanted.is_object()) return json::Equal(known, wanted);
+  for (const auto& [key, value] : wanted.get_object()) {
+    const json::Value* found = json::Find(known, {std::string_view(key.data(), key.size())});
+    if (found == nullptr || !ContainsAll(*found, value)) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+json::Value JobController::MakePod(const Pass& pass, const ReplicaSpec& replica,
+                                   int64_t index) const {
+  json::Value pod = replica.pod_template;
+  json::Set(pod, {"apiVersion"}, "v1");
+  json::Set(pod, {"kind"}, "Pod");
+  json::Object labels = json::GetObject(pod, {"metadata", "labels"});
+  for (auto& [key, value] : kind_->Labels(*pass.job, replica, index)) labels[key] = value;
+  labels[keys::kPodGroup] = pass.name;
+  labels[keys::kPodSet] = ToLower(replica.type);
+  if (!pass.spec.project.empty()) labels[keys::kProject] = pass.spec.project;
+  std::string name = ReplicaName(pass.name, replica.type, index);
+  json::Set(pod, {"metadata", "name"}, name);
+  json::Set(pod, {"metadata", "namespace"}, pass.ns);
+  json::Set(pod, {"metadata", "labels"}, std::move(labels));
+  json::Set(pod, {"metadata", "ownerReferences"},
+            json::Array{api::MakeOwnerReference(*pass.job)});
+  std::string_view restart = "Never";
+  if (replica.restart_policy == RestartPolicy::kOnFailure) restart = "OnFailure";
+  if (replica.restart_policy == RestartPolicy::kAlways) restart = "Always";
+  json::Set(pod, {"spec", "restartPolicy"}, restart);
+  if (!json::Find(pod, {"spec", "hostname"})) json::Set(pod, {"spec", "hostname"}, name);
+  if (!pass.spec.priority_class.empty() && !json::Find(pod, {"spec", "priorityClassName"})) {
+    json::Set(pod, {"spec", "priorityClassName"}, pass.spec.priority_class);
+  }
+  if (!json::Find(pod, {"spec", "schedulerName"})) json::Set(pod, {"spec", "schedulerName"}, "swell");
+  kind_->PreparePod(*pass.job, pass.spec, replica, index, pod);
+  return pod;
+}
+
+json::Value JobController::MakePodGroup(const Pass& pass) const {
+  bool fail = pass.spec.on_preemption == OnPreemption::kFail;
+  json::Object spec{{"podSets", PodSets(pass.spec)},
+                    {"onPreemption", fail ? "Fail" : "Requeue"},
+                    // A job that fails at its first loss gives up no more places than are needed.
+                    {"preemptUnit", fail ? "Pod" : "Gang"}};
+  if (!pass.spec.priority_class.empty()) spec["priorityClassName"] = pass.spec.priority_class;
+  if (!pass.spec.project.empty()) spec["project"] = pass.spec.project;
+  return json::Object{
+      {"apiVersion", "swell.dev/v1"},
+      {"kind", "PodGroup"},
+      {"metadata", json::Object{{"name", pass.name},
+                                {"namespace", pass.ns},
+                                {"ownerReferences",
+                                 json::Array{api::MakeOwnerReference(*pass.job)}}}},
+      {"spec", std::move(spec)}};
+}
+
+void JobController::Write(std::shared_ptr<Pass> pass, client::WorkQueue::Done done) {
+  auto writes = std::make_shared<Writes>();
+  writes->done = std::move(done);
+  writes->look_again = pass->look_again;
+  for (const Pass::Telling& telling : pass->tell) {
+    events_.Record(*pass->job, telling.type, telling.reason, telling.message);
+  }
+  auto ended = [writes](const Result<json::SharedValue>& result) {
+    writes->End(result.ok() || Harmless(result.status().code()) ? Status::Ok() : result.status());
+  };
+  for (const json::SharedValue& pod : pass->delete_pods) {
+    writes->Begin();
+    client_.Delete(client::resources::kPods, pass->ns, api::Name(*pod),
+                   {.precondition_uid = std::string(api::Uid(*pod))}, ended);
+  }
+  for (const json::SharedValue& pod : pass->stop_pods) {
+    writes->Begin();
+    json::Value patch = json::Object{
+        {"metadata", json::Object{{"annotations",
+                                   json::Object{{kStopRequested, "the job has failed"}}}}}};
+    client_.Patch(client::resources::kPods, pass->ns, api::Name(*pod), client::PatchType::kMerge,
+                  patch, ended);
+  }
+  if (pass->restarts_changed) {
+    writes->Begin();
+    json::Value patch = json::Object{
+        {"metadata",
+         json::Object{{"annotations", json::Object{{kRestartsAnnotation,
+                                                    std::to_string(pass->restarts)}}}}}};
+    client_.Patch(kind_->resource(), pass->ns, pass->name, client::PatchType::kMerge, patch, ended);
+  }
+  if (pass->delete_job) {
+    writes->Begin();
+    client_.Delete(kind_->resource(), pass->ns, pass->name,
+                   {.propagation = "Background",
+                    .precondition_uid = std::string(api::Uid(*pass->job))},
+                   ended);
+  } else {
+    WriteStatus(pass, writes);
+  }
+  if (pass->want_group) WriteGroupThenPods(pass, writes);
+  writes->End(Status::Ok());
+}
+
+void JobController::WriteStatus(const std::shared_ptr<Pass>& pass,
+                                const std::shared_ptr<Writes>& writes) {
+  const json::Value* before = json::Find(*pass->job, {"status"});
+  if (before != nullptr && json::Equal(*before, pass->status)) return;
+  writes->Begin();
+  json::Value patch = json::Object{
+      {"metadata",
+       json::Object{{"resourceVersion",
+                     json::GetString(*pass->job, {"metadata", "resourceVersion"})}}},
+      {"status", pass->status}};
+  if (before != nullptr && json::Find(*before, {"startTime"}) &&
+      !json::Find(pass->status, {"startTime"})) {
+    json::Set(patch, {"status", "startTime"}, nullptr);
+  }
+  client_.Patch(kind_->resource(), pass->ns, pass->name, client::PatchType::kMerge, patch,
+                [writes](const Result<json::SharedValue>& result) {
+                  bool fine = result.ok() || result.status().code() == Code::kNotFound;
+                  writes->End(fine ? Status::Ok() : result.status());
+                },
+                "status");
+}
+
+// The group first: a pod whose group is unknown could start without its gang.
+void JobController::WriteGroupThenPods(const std::shared_ptr<Pass>& pass,
+                                       const std::shared_ptr<Writes>& writes) {
+  for (json::Value& service : kind_->Services(*pass->job, pass->spec)) {
+    std::string name(api::Name(service));
+    if (services_.Get(StrCat(pass->ns, "/", name))) continue;
+    json::Set(service, {"metadata", "ownerReferences"},
+              json::Array{api::MakeOwnerReference(*pass->job)});
+    writes->Begin();
+    client_.Create(client::resources::kServices, pass->ns, service,
+                   [writes](const Result<json::SharedValue>& result) {
+                     bool fine = result.ok() || Harmless(result.status().code());
+                     writes->End(fine ? Status::Ok() : result.status());
+                   });
+  }
+  auto create_pods = [this, pass, writes] {
+    for (const json::Value& pod : pass->create_pods) {
+      writes->Begin();
+      client_.Create(client::resources::kPods, pass->ns, pod,
+                     [this, pass, writes](const Result<json::SharedValue>& result) {
+                       bool fine = result.ok() || Harmless(result.status().code());
+                       if (!fine) {
+                         events_.Record(*pass->job, "Warning", "FailedCreatePod",
+                                        StrCat("Error creating: ", result.status().message()));
+                       }
+                       writes->End(fine ? Status::Ok() : result.status());
+                     });
+    }
+  };
+  json::Value wanted = MakePodGroup(*pass);
+  json::SharedValue known = groups_.Get(pass->key);
+  const json::Value* known_spec = known ? json::Find(*known, {"spec"}) : nullptr;
+  if (known_spec && ContainsAll(*known_spec, *json::Find(wanted, {"spec"}))) {
+    create_pods();
+    return;
+  }
+  writes->Begin();
+  auto then = [writes, create_pods](const Result<json::SharedValue>& result) {
+    bool fine = result.ok() || result.status().code() == Code::kAlreadyExists;
+    if (fine) create_pods();
+    writes->End(fine ? Status::Ok() : result.status());
+  };
+  if (known) {
+    json::Value patch = json::Object{{"spec", *json::Find(wanted, {"spec"})}};
+    client_.Patch(client::resources::kPodGroups, pass->ns, pass->name, client::PatchType::kMerge,
+                  patch, then);
+  } else {
+    client_.Create(client::resources::kPodGroups, pass->ns, wanted, then);
+  }
+}
+
+}  // namespace swell::controllers

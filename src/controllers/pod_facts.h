@@ -1,0 +1,30 @@
+// What a pod's status means to the controllers: ended how, preempted by whom, restarted how often.
+// Thread-safety: pure functions.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "json/value.h"
+
+namespace swell::controllers {
+
+inline std::string_view Phase(const json::Value& pod) {
+  return json::GetString(pod, {"status", "phase"}, "Pending");
+}
+bool HasEnded(const json::Value& pod);  // Succeeded or Failed
+// The scheduler took its place, or is taking it.
+bool WasPreempted(const json::Value& pod);
+// "Preempted by default/x-master-0 …"; empty when it was not.
+std::string PreemptionMessage(const json::Value& pod);
+// It failed through no fault of its own: evicted, its node lost or full at the last moment.
+bool FailedByCluster(const json::Value& pod);
+// Of the first container that failed; nullopt when none has.
+std::optional<int64_t> ExitCode(const json::Value& pod);
+int64_t RestartCount(const json::Value& pod);
+
+inline constexpr std::string_view kStopRequested = "swell.dev/stop-requested";
+
+}  // namespace swell::controllers

@@ -1,0 +1,196 @@
+#include "controllers/pytorch_job.h"
+
+#include "api/meta.h"
+#include "base/random.h"
+#include "base/strings.h"
+#include "controllers/context.h"
+
+namespace swell::controllers {
+namespace {
+
+constexpr int64_t kDefaultPort = 23456;
+constexpr std::string_view kPortName = "pytorchjob-port";
+constexpr std::string_view kMaster = "Master";
+constexpr std::string_view kWorker = "Worker";
+constexpr int64_t kReplicasMax = 10'000;
+
+class PyTorchJobKind final : public JobKind {
+ public:
+  explicit PyTorchJobKind(PyTorchOptions options) : options_(options) {}
+
+  client::Resource resource() const override { return client::resources::kPyTorchJobs; }
+  std::string kind() const override { return "PyTorchJob"; }
+  Result<JobSpec> Parse(const json::Value& job) const override;
+  json::Object Labels(const json::Value& job, const ReplicaSpec& replica,
+                      int64_t index) const override;
+  void PreparePod(const json::Value& job, const JobSpec& spec, const ReplicaSpec& replica,
+                  int64_t index, json::Value& pod) const override;
+  std::vector<json::Value> Services(const json::Value& job, const JobSpec& spec) const override;
+  bool Succeeded(const JobSpec& spec, const std::vector<ReplicaCount>& counts) const override;
+  bool Running(const JobSpec& spec, const std::vector<ReplicaCount>& counts) const override;
+
+ private:
+  int64_t Port(const json::Value& job, const JobSpec& spec) const;
+
+  PyTorchOptions options_;
+};
+
+Status Wrong(std::string field, std::string message) {
+  return Status(Code::kInvalid, StrCat(field, ": ", message));
+}
+
+Status ReadReplica(const json::Value& replicas, std::string_view type, JobSpec& spec) {
+  const json::Value* found = json::Find(replicas, {type});
+  if (found == nullptr) return Status::Ok();
+  std::string field = StrCat("spec.pytorchReplicaSpecs.", type);
+  ReplicaSpec replica;
+  replica.type = type;
+  replica.replicas = json::GetInt(*found, {"replicas"}, 1);
+  if (replica.replicas < 0 || replica.replicas > kReplicasMax) {
+    return Wrong(field + ".replicas", StrCat("Invalid value: ", replica.replicas,
+                                             ": must be between 0 and ", kReplicasMax));
+  }
+  if (type == kMaster && replica.replicas > 1) {
+    return Wrong(field + ".replicas",
+                 StrCat("Invalid value: ", replica.replicas, ": there must be one Master"));
+  }
+  replica.restart_policy =
+      ParseRestartPolicy(json::GetString(*found, {"restartPolicy"}), RestartPolicy::kOnFailure);
+  const json::Value* pod_template = json::Find(*found, {"template"});
+  if (pod_template == nullptr || json::GetArray(*pod_template, {"spec", "containers"}).empty()) {
+    return Wrong(field + ".template.spec.containers", "Required value");
+  }
+  replica.pod_template = *pod_template;
+  if (replica.replicas > 0) spec.replicas.push_back(std::move(replica));
+  return Status::Ok();
+}
+
+Result<JobSpec> PyTorchJobKind::Parse(const json::Value& job) const {
+  JobSpec spec;
+  const json::Value* body = json::Find(job, {"spec"});
+  const json::Value* replicas = json::Find(job, {"spec", "pytorchReplicaSpecs"});
+  if (body == nullptr || replicas == nullptr) {
+    return Wrong("spec.pytorchReplicaSpecs", "Required value");
+  }
+  SWELL_RETURN_IF_ERROR(ReadReplica(*replicas, kMaster, spec));
+  SWELL_RETURN_IF_ERROR(ReadReplica(*replicas, kWorker, spec));
+  if (spec.replicas.empty()) {
+    return Wrong("spec.pytorchReplicaSpecs", "Invalid value: must have a Master or Workers");
+  }
+  ReadRunPolicy(*body, spec);  // older manifests have the fields directly in spec
+  if (const json::Value* policy = json::Find(*body, {"runPolicy"})) ReadRunPolicy(*policy, spec);
+  ReadSwellHints(job, spec);
+  return spec;
+}
+
+json::Object PyTorchJobKind::Labels(const json::Value& job, const ReplicaSpec& replica,
+                                    int64_t index) const {
+  std::string type = ToLower(replica.type);
+  std::string number = std::to_string(index);
+  std::string_view name = api::Name(job);
+  json::Object labels{{"group-name", "kubeflow.org"},
+                      {"job-name", name},
+                      {"pytorch-job-name", name},
+                      {"controller-name", "pytorch-operator"},
+                      {"pytorch-replica-type", type},
+                      {"pytorch-replica-index", number},
+                      {"training.kubeflow.org/job-name", name},
+                      {"training.kubeflow.org/operator-name", "pytorchjob-controller"},
+                      {"training.kubeflow.org/replica-type", type},
+                      {"training.kubeflow.org/replica-index", number}};
+  if (replica.type == kMaster) {
+    labels["job-role"] = "master";
+    labels["training.kubeflow.org/job-role"] = "master";
+  }
+  return labels;
+}
+
+int64_t PyTorchJobKind::Port(const json::Value& job, const JobSpec& spec) const {
+  for (const json::Value& container :
+       json::GetArray(spec.replicas.front().pod_template, {"spec", "containers"})) {
+    for (const json::Value& port : json::GetArray(container, {"ports"})) {
+      if (json::GetString(port, {"name"}) == kPortName) {
+        return json::GetInt(port, {"containerPort"}, kDefaultPort);
+      }
+    }
+  }
+  if (!options_.host_network) return kDefaultPort;
+  return 20'000 + static_cast<int64_t>(StableHash(api::Uid(job)) % 10'000);
+}
+
+void AddPort(json::Value& pod, int64_t number) {
+  json::Value* containers = json::FindMutable(pod, {"spec", "containers"});
+  if (containers == nullptr || containers->get_array().empty()) return;
+  json::Value& first = containers->get_array()[0];
+  json::Value* ports = json::FindMutable(first, {"ports"});
+  if (ports == nullptr || !ports->is_array()) ports = &json::Set(first, {"ports"}, json::Array{});
+  for (const json::Value& port : ports->get_array()) {
+    if (json::GetString(port, {"name"}) == kPortName) return;
+  }
+  ports->get_array().push_back(json::Object{
+      {"name", kPortName}, {"containerPort", number}, {"protocol", "TCP"}});
+}
+
+void PyTorchJobKind::PreparePod(const json::Value& job, const JobSpec& spec,
+                                const ReplicaSpec& replica, int64_t index,
+                                json::Value& pod) const {
+  bool has_master = spec.Find(kMaster) != nullptr;
+  bool leads = replica.type == kMaster || (!has_master && index == 0);
+  std::string_view name = api::Name(job);
+  std::string leader = ReplicaName(name, has_master ? kMaster : kWorker, 0);
+  int64_t rank = replica.type == kWorker && has_master ? index + 1 : index;
+  int64_t port = Port(job, spec);
+  if (leads) AddPort(pod, port);
+  SetEnv(pod, "PYTHONUNBUFFERED", "1");
+  SetEnv(pod, "MASTER_PORT", std::to_string(port));
+  SetEnv(pod, "MASTER_ADDR", leads ? "localhost" : leader);
+  SetEnv(pod, "WORLD_SIZE", std::to_string(spec.TotalReplicas()));
+  SetEnv(pod, "RANK", std::to_string(rank));
+  const json::Value* per_node = json::Find(job, {"spec", "nprocPerNode"});
+  if (per_node != nullptr) {
+    std::string count = per_node->is_string() ? std::string(json::View(per_node->get_string()))
+                                              : json::Print(*per_node);
+    SetEnv(pod, "PET_NPROC_PER_NODE", count);
+    SetEnv(pod, "PET_NNODES", std::to_string(spec.TotalReplicas()));
+    SetEnv(pod, "PET_NODE_RANK", std::to_string(rank));
+    SetEnv(pod, "PET_MASTER_ADDR", leads ? "localhost" : leader);
+    SetEnv(pod, "PET_MASTER_PORT", std::to_string(port));
+  }
+}
+
+std::vector<json::Value> PyTorchJobKind::Services(const json::Value& job,
+                                                  const JobSpec& spec) const {
+  // The leader's pods alone are looked up by name, as in Kubeflow's operator.
+  const ReplicaSpec& chief = spec.replicas.front();
+  std::string name = ReplicaName(api::Name(job), chief.type, 0);
+  json::Object labels = Labels(job, chief, 0);
+  json::Object selector = labels;
+  json::Object port{{"name", kPortName}, {"port", Port(job, spec)}, {"protocol", "TCP"}};
+  port["targetPort"] = Port(job, spec);
+  return {json::Object{
+      {"apiVersion", "v1"},
+      {"kind", "Service"},
+      {"metadata", json::Object{{"name", name}, {"labels", std::move(labels)}}},
+      {"spec", json::Object{{"clusterIP", "None"},
+                            {"selector", std::move(selector)},
+                            // Peers must find the leader before it is ready.
+                            {"publishNotReadyAddresses", true},
+                            {"ports", json::Array{std::move(port)}}}}}};
+}
+
+bool PyTorchJobKind::Succeeded(const JobSpec& spec, const std::vector<ReplicaCount>& counts) const {
+  if (spec.replicas.front().type == kMaster) return counts.front().succeeded > 0;
+  return counts.front().succeeded == spec.replicas.front().replicas;
+}
+
+bool PyTorchJobKind::Running(const JobSpec&, const std::vector<ReplicaCount>& counts) const {
+  return counts.front().running > 0;
+}
+
+}  // namespace
+
+std::unique_ptr<JobKind> MakePyTorchJobKind(PyTorchOptions options) {
+  return std::make_unique<PyTorchJobKind>(options);
+}
+
+}  // namespace swell::controllers

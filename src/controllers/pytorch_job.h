@@ -1,0 +1,19 @@
+// PyTorchJob (kubeflow.org/v1): one Master and Workers under torch.distributed.
+// Semantics: Kubeflow's training operator v1, which people's manifests are written for.
+#pragma once
+
+#include <memory>
+
+#include "controllers/job_kind.h"
+
+namespace swell::controllers {
+
+struct PyTorchOptions {
+  // Pods without network namespaces share the host's ports: each job then gets a port of its own
+  // between 20000 and 29999 instead of 23456.
+  bool host_network = false;
+};
+
+std::unique_ptr<JobKind> MakePyTorchJobKind(PyTorchOptions options);
+
+}  // namespace swell::controllers

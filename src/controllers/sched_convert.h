@@ -1,0 +1,27 @@
+// API objects as the scheduler's plain inputs.
+// Thread-safety: pure functions. What cannot be read (a bad quantity that got past validation on
+// another server) counts as zero and never fails a cycle.
+#pragma once
+
+#include <functional>
+#include <optional>
+
+#include "json/value.h"
+#include "sched/types.h"
+
+namespace swell::controllers {
+
+// The value of a PriorityClass by name; nullopt when there is none.
+using PriorityOf = std::function<std::optional<int32_t>(std::string_view)>;
+
+sched::NodeInfo ToNodeInfo(const json::Value& node);
+sched::PodInfo ToPodInfo(const json::Value& pod);
+sched::GroupInfo ToGroupInfo(const json::Value& pod_group, const PriorityOf& priority_of);
+sched::QueueInfo ToQueueInfo(const json::Value& project);
+sched::PoolInfo ToPoolInfo(const json::Value& node_pool);
+
+// What a pod asks for: the larger of its containers' sum and any init container, plus overhead
+// (Kubernetes' rule for effective requests).
+sched::Resources PodRequests(const json::Value& pod_spec);
+
+}  // namespace swell::controllers

@@ -1,0 +1,318 @@
+#include "controllers/scheduler_loop.h"
+
+#include <algorithm>
+
+#include "api/meta.h"
+#include "base/log.h"
+#include "base/strings.h"
+#include "controllers/sched_convert.h"
+
+namespace swell::controllers {
+namespace {
+
+constexpr std::string_view kComponent = "swell-scheduler";
+
+std::pair<std::string, std::string> SplitKey(std::string_view key) {
+  size_t slash = key.find('/');
+  if (slash == std::string_view::npos) return {"", std::string(key)};
+  return {std::string(key.substr(0, slash)), std::string(key.substr(slash + 1))};
+}
+
+std::string DeviceList(const std::vector<int>& devices) {
+  std::string out;
+  for (int device : devices) {
+    if (!out.empty()) out += ',';
+    out += std::to_string(device);
+  }
+  return out;
+}
+
+json::Value Condition(std::string_view type, std::string_view status, std::string_view reason,
+                      std::string_view message, WallTime now) {
+  return json::Object{{"type", type},
+                      {"status", status},
+                      {"reason", reason},
+                      {"message", message},
+                      {"lastTransitionTime", api::FormatTime(now)}};
+}
+
+// Who needs the place, as people name it: the job's pod, else the group.
+std::string Beneficiary(const sched::Decision& decision) {
+  return decision.beneficiary.empty() ? decision.beneficiary_group : decision.beneficiary;
+}
+
+std::string_view EvictionReason(std::string_view rule) {
+  if (rule == "reclaim") return "Reclaimed";
+  if (rule == "shrink") return "Shrunk";
+  return "Preempted";
+}
+
+}  // namespace
+
+SchedulerLoop::SchedulerLoop(Context context, sched::Settings settings)
+    : context_(std::move(context)),
+      scheduler_(settings),
+      pods_(context_.informers.Of(client::resources::kPods)),
+      nodes_(context_.informers.Of(client::resources::kNodes)),
+      groups_(context_.informers.Of(client::resources::kPodGroups)),
+      priorities_(context_.informers.Of(client::resources::kPriorityClasses)),
+      events_(context_.executor, context_.clock, context_.server, context_.user,
+              std::string(kComponent), context_.random.Next()),
+      client_(context_.executor, context_.server, context_.user, std::string(kComponent)) {
+  WatchNodes();
+  WatchGroups();
+  WatchPods();
+}
+
+SchedulerLoop::~SchedulerLoop() {
+  *alive_ = false;
+  context_.executor.Cancel(wake_timer_);
+  context_.executor.Cancel(retry_timer_);
+}
+
+void SchedulerLoop::Start() {
+  context_.informers.WhenSynced([this, alive = alive_] {
+    if (!*alive) return;
+    started_ = true;
+    Wake();
+  });
+}
+
+void SchedulerLoop::WatchNodes() {
+  nodes_.AddHandlers({.on_add =
+                          [this](const json::SharedValue& node) {
+                            model_.UpsertNode(ToNodeInfo(*node));
+                            Wake();
+                          },
+                      .on_update =
+                          [this](const json::SharedValue&, const json::SharedValue& node) {
+                            uint64_t before = model_.version();
+                            model_.UpsertNode(ToNodeInfo(*node));
+                            if (model_.version() != before) Wake();
+                          },
+                      .on_delete =
+                          [this](const json::SharedValue& node) {
+                            model_.RemoveNode(api::Name(*node));
+                            Wake();
+                          }});
+}
+
+void SchedulerLoop::WatchGroups() {
+  groups_.AddHandlers(
+      {.on_add = [this](const json::SharedValue& group) { OnGroup(*group); },
+       .on_update = [this](const json::SharedValue&,
+                           const json::SharedValue& group) { OnGroup(*group); },
+       .on_delete =
+           [this](const json::SharedValue& group) {
+             model_.RemoveGroup(api::KeyOf(*group));
+             Wake();
+           }});
+  priorities_.AddHandlers(
+      {.on_add = [this](const json::SharedValue& it) { RefreshGroups(api::Name(*it)); },
+       .on_update = [this](const json::SharedValue&,
+                           const json::SharedValue& it) { RefreshGroups(api::Name(*it)); },
+       .on_delete = [this](const json::SharedValue& it) { RefreshGroups(api::Name(*it)); }});
+}
+
+void SchedulerLoop::WatchPods() {
+  pods_.AddHandlers({.on_add = [this](const json::SharedValue& pod) { OnPod(*pod); },
+                     .on_update = [this](const json::SharedValue&,
+                                         const json::SharedValue& pod) { OnPod(*pod); },
+                     .on_delete =
+                         [this](const json::SharedValue& pod) {
+                           model_.RemovePod(api::KeyOf(*pod));
+                           Wake();
+                         }});
+}
+
+void SchedulerLoop::OnPod(const json::Value& pod) {
+  uint64_t before = model_.version();
+  model_.UpsertPod(ToPodInfo(pod));
+  if (model_.version() != before) Wake();
+}
+
+void SchedulerLoop::OnGroup(const json::Value& pod_group) {
+  uint64_t before = model_.version();
+  model_.UpsertGroup(
+      ToGroupInfo(pod_group, [this](std::string_view name) -> std::optional<int32_t> {
+        json::SharedValue priority_class = priorities_.Get(name);
+        if (!priority_class) return std::nullopt;
+        return static_cast<int32_t>(json::GetInt(*priority_class, {"value"}));
+      }));
+  if (model_.version() != before) Wake();
+}
+
+void SchedulerLoop::RefreshGroups(std::string_view priority_class) {
+  for (const auto& [key, group] : groups_.objects()) {
+    if (json::GetString(*group, {"spec", "priorityClassName"}) == priority_class) OnGroup(*group);
+  }
+}
+
+// Changes of one instant share a cycle: it runs after everything already posted.
+void SchedulerLoop::Wake() {
+  if (!started_ || cycle_posted_) return;
+  cycle_posted_ = true;
+  context_.executor.Post([this, alive = alive_] {
+    if (!*alive) return;
+    cycle_posted_ = false;
+    Cycle();
+  });
+}
+
+void SchedulerLoop::Cycle() {
+  WallTime now = context_.clock.Now();
+  sched::CycleResult result = scheduler_.RunCycle(model_, now);
+  Carry(result);
+  context_.executor.Cancel(wake_timer_);
+  wake_timer_ = kNoTimer;
+  if (result.more) {
+    Wake();
+  } else if (result.wake_at) {
+    Duration delay = std::max<Duration>(*result.wake_at - now, std::chrono::milliseconds(10));
+    wake_timer_ = context_.executor.After(delay, [this] { Wake(); });
+  }
+}
+
+void SchedulerLoop::Carry(const sched::CycleResult& result) {
+  for (const sched::Decision& decision : result.decisions) {
+    switch (decision.type) {
+      case sched::Decision::Type::kBind:
+        Bind(decision);
+        break;
+      case sched::Decision::Type::kNominate:
+        Nominate(decision);
+        break;
+      case sched::Decision::Type::kEvict:
+        Evict(decision);
+        break;
+    }
+  }
+  for (const sched::Waiting& waiting : result.waiting) Explain(waiting);
+  for (const sched::CycleResult::Stale& stale : result.stale) TellStale(stale);
+}
+
+void SchedulerLoop::Bind(const sched::Decision& decision) {
+  auto [ns, name] = SplitKey(decision.pod);
+  json::Object metadata{{"name", name}, {"namespace", ns}, {"uid", decision.pod_uid}};
+  if (!decision.gpu_devices.empty()) {
+    metadata["annotations"] =
+        json::Object{{keys::kGpuDevices, DeviceList(decision.gpu_devices)}};
+  }
+  json::Value binding =
+      json::Object{{"apiVersion", "v1"},
+                   {"kind", "Binding"},
+                   {"metadata", std::move(metadata)},
+                   {"target", json::Object{{"apiVersion", "v1"},
+                                           {"kind", "Node"},
+                                           {"name", decision.node}}}};
+  json::SharedValue pod = pods_.Get(decision.pod);
+  client_.CreateSubresource(
+      client::resources::kPods, ns, name, "binding", binding,
+      [this, decision, pod](const Result<json::SharedValue>& result) {
+        if (!result.ok()) return OnRefused(decision.pod, result.status());
+        refused_in_a_row_ = 0;
+        ++stats_.binds;
+        if (pod) {
+          events_.Record(*pod, "Normal", "Scheduled",
+                         StrCat("Successfully assigned ", decision.pod, " to ", decision.node));
+        }
+      });
+}
+
+void SchedulerLoop::Nominate(const sched::Decision& decision) {
+  json::SharedValue pod = pods_.Get(decision.pod);
+  if (!pod || json::GetString(*pod, {"status", "nominatedNodeName"}) == decision.node) return;
+  auto [ns, name] = SplitKey(decision.pod);
+  // Only a hint for people: a failed patch changes nothing.
+  json::Value patch =
+      json::Object{{"status", json::Object{{"nominatedNodeName", decision.node}}}};
+  client_.Patch(client::resources::kPods, ns, name, client::PatchType::kMerge, patch, {}, "status");
+}
+
+void SchedulerLoop::Evict(const sched::Decision& decision) {
+  auto [ns, name] = SplitKey(decision.pod);
+  std::string message = decision.reason.starts_with("Preempted")
+                            ? decision.reason
+                            : StrCat("Preempted: ", decision.reason);
+  json::Value patch = json::Object{
+      {"metadata",
+       json::Object{{"annotations",
+                     json::Object{{keys::kPreemptedBy, Beneficiary(decision)},
+                                  {keys::kPreemptedRule, decision.rule},
+                                  {keys::kPreemptedMessage, message}}}}},
+      {"status", json::Object{{"conditions",
+                               json::Array{Condition("DisruptionTarget", "True",
+                                                     "PreemptionByScheduler", message,
+                                                     context_.clock.Now())}}}}};
+  client_.Patch(client::resources::kPods, ns, name, client::PatchType::kStrategic, patch,
+                [this, decision, ns = ns, name = name](const Result<json::SharedValue>& result) {
+                  if (!result.ok()) return OnRefused(decision.pod, result.status());
+                  DeleteVictim(decision, ns, name);
+                },
+                "status");
+  if (json::SharedValue pod = pods_.Get(decision.pod)) {
+    events_.Record(*pod, "Normal", EvictionReason(decision.rule), message);
+  }
+}
+
+void SchedulerLoop::DeleteVictim(const sched::Decision& decision, const std::string& ns,
+                                 const std::string& name) {
+  client::DeleteOptions options{.precondition_uid = decision.pod_uid};
+  client_.Delete(client::resources::kPods, ns, name, options,
+                 [this, decision](const Result<json::SharedValue>& result) {
+                   if (!result.ok() && result.status().code() != Code::kNotFound) {
+                     return OnRefused(decision.pod, result.status());
+                   }
+                   refused_in_a_row_ = 0;
+                   ++stats_.evictions;
+                 });
+}
+
+void SchedulerLoop::Explain(const sched::Waiting& waiting) {
+  std::string message = waiting.reason;
+  if (!waiting.least_change.empty()) message += StrCat(" Would start with: ", waiting.least_change);
+  for (const std::string& key : waiting.pods) {
+    json::SharedValue pod = pods_.Get(key);
+    if (!pod) continue;
+    const json::Value* known = api::FindCondition(*pod, "PodScheduled");
+    if (known && json::GetString(*known, {"message"}) == message) continue;
+    auto [ns, name] = SplitKey(key);
+    json::Value patch = json::Object{
+        {"status",
+         json::Object{{"conditions",
+                       json::Array{Condition("PodScheduled", "False", "Unschedulable", message,
+                                             context_.clock.Now())}}}}};
+    client_.Patch(client::resources::kPods, ns, name, client::PatchType::kStrategic, patch, {},
+                  "status");
+    events_.Record(*pod, "Warning", "FailedScheduling", message);
+  }
+  if (waiting.group.empty()) return;
+  auto [ns, name] = SplitKey(waiting.group);
+  json::Value patch = json::Object{
+      {"status", json::Object{{"reason", "Unschedulable"}, {"message", message}}}};
+  client_.Patch(client::resources::kPodGroups, ns, name, client::PatchType::kMerge, patch, {},
+                "status");
+}
+
+void SchedulerLoop::TellStale(const sched::CycleResult::Stale& stale) {
+  auto [ns, name] = SplitKey(stale.group);
+  json::Value since = nullptr;
+  if (stale.since.unix_ns != 0) since = api::FormatTime(stale.since);
+  json::Value patch = json::Object{{"status", json::Object{{"staleSince", std::move(since)}}}};
+  client_.Patch(client::resources::kPodGroups, ns, name, client::PatchType::kMerge, patch, {},
+                "status");
+}
+
+// The world moved on between the decision and the write. Decide again, ever later while it goes
+// on: 20 ms doubling to 5 s.
+void SchedulerLoop::OnRefused(const std::string& pod, const Status& why) {
+  ++stats_.refused;
+  SWELL_LOG_WARNING("scheduler", "decision refused", {"pod", pod}, {"error", why.ToString()});
+  model_.Forget(pod);
+  int shift = std::min(refused_in_a_row_++, 8);
+  context_.executor.Cancel(retry_timer_);
+  retry_timer_ =
+      context_.executor.After(std::chrono::milliseconds(20LL << shift), [this] { Wake(); });
+}
+
+}  // namespace swell::controllers

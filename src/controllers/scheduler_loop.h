@@ -1,0 +1,75 @@
+// SchedulerLoop: keeps the scheduling model in step with the API, runs a cycle when something
+// changed, and carries its decisions out: bindings, evictions, nominations, and why others wait.
+//
+// A cycle's decisions are assumed in the model at once; a write that the API refuses is forgotten
+// again and the next cycle decides anew (after a back-off, when it keeps happening). Evictions first
+// mark the pod (condition DisruptionTarget, who needs the place and under which rule), so that the
+// agent, the job's controller and people all know it was preempted and not broken.
+//
+// Thread-safety: core executor only.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "client/event_recorder.h"
+#include "controllers/context.h"
+#include "sched/cycle.h"
+
+namespace swell::controllers {
+
+struct SchedulerLoopStats {
+  int64_t binds = 0;
+  int64_t evictions = 0;
+  int64_t refused = 0;
+};
+
+class SchedulerLoop {
+ public:
+  SchedulerLoop(Context context, sched::Settings settings = {});
+  ~SchedulerLoop();
+
+  // Cycles begin once the informers are in sync.
+  void Start();
+  const sched::Model& model() const { return model_; }
+  const SchedulerLoopStats& stats() const { return stats_; }
+
+ private:
+  void WatchPods();
+  void WatchNodes();
+  void WatchGroups();
+  void OnPod(const json::Value& pod);
+  void OnGroup(const json::Value& pod_group);
+  void RefreshGroups(std::string_view priority_class);
+
+  void Wake();
+  void Cycle();
+  void Carry(const sched::CycleResult& result);
+  void Bind(const sched::Decision& decision);
+  void Nominate(const sched::Decision& decision);
+  void Evict(const sched::Decision& decision);
+  void DeleteVictim(const sched::Decision& decision, const std::string& ns,
+                    const std::string& name);
+  void Explain(const sched::Waiting& waiting);
+  void TellStale(const sched::CycleResult::Stale& stale);
+  void OnRefused(const std::string& pod, const Status& why);
+
+  Context context_;
+  sched::Model model_;
+  sched::Scheduler scheduler_;
+  SchedulerLoopStats stats_;
+  client::Informer& pods_;
+  client::Informer& nodes_;
+  client::Informer& groups_;
+  client::Informer& priorities_;
+  client::EventRecorder events_;
+  bool started_ = false;
+  bool cycle_posted_ = false;
+  int refused_in_a_row_ = 0;
+  TimerId wake_timer_ = kNoTimer;
+  TimerId retry_timer_ = kNoTimer;
+  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
+  client::Client client_;
+};
+
+}  // namespace swell::controllers
