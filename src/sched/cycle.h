@@ -15,6 +15,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -114,6 +115,7 @@ class Scheduler {
   uint64_t seen_version_ = 0;
   uint32_t seen_actions_ = 0;
   std::optional<WallTime> wake_at_;
+  std::set<int32_t> noticed_stale_;  // groups seen below their minimum
 };
 
 }  // namespace swell::sched

@@ -1,0 +1,88 @@
+// What the actions of one cycle share: the state, the clock, the budget, and the result so far.
+//
+// Thread-safety: none. Lives for one RunCycle.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "sched/cycle.h"
+#include "sched/placement.h"
+#include "sched/state.h"
+#include "sched/statement.h"
+
+namespace swell::sched {
+
+struct Context {
+  State& state;
+  const Settings& settings;
+  CycleStats& stats;
+  const WallTime now;
+  CycleResult& result;
+  int64_t budget = 0;  // node evaluations left to victim searches
+  int32_t binds = 0;
+
+  // Groups that wait, in job order, as the cycle found them.
+  std::vector<GroupId> order;
+  // Promises lifted at the start of the cycle: where they were.
+  std::map<PodId, NodeId> lifted;
+  // What failed at which room epoch, by what was asked: (queue, tense, shapes...).
+  std::map<std::vector<int32_t>, uint64_t> failed;
+  // Why the last victim search for a group found nothing; for the group's waiting reason.
+  std::map<GroupId, std::string> search_said;
+
+  bool Full() const { return binds >= settings.binds_per_cycle_max; }
+  void WakeAt(WallTime when) {
+    if (!result.wake_at || when < *result.wake_at) result.wake_at = when;
+  }
+};
+
+// --- gang.cc: which pods of a group start together ---------------------------------------------
+struct Needed {
+  std::vector<PodId> pods;   // what the minima lack, in member order; empty: minima are met
+  int32_t short_set = kNone;  // a pod set that has too few pods to reach its minimum
+  bool met = true;
+};
+Needed NeededPods(const State& state, GroupId group);
+// Members beyond the minima that wait, in member order; empty while minima are not met.
+std::vector<PodId> ElasticPods(const State& state, GroupId group);
+// Whether the group may be looked at: known, in a known queue.
+bool Schedulable(const State& state, const GroupState& group);
+// Whether the pods stay within the limits (and, if not preemptible, quotas) of every queue above
+// them. `why` gets a sentence when they do not.
+bool FitsQueues(State& state, const GroupState& group, const std::vector<PodId>& pods,
+                std::string* why = nullptr);
+// The quota half alone: no eviction inside the queue can mend it.
+bool FitsQuotas(State& state, const GroupState& group, const std::vector<PodId>& pods);
+// Binds (kNow) or promises (kFuture) all pods or none, heeding the group's topology.
+bool PlaceAll(Statement& trial, State& state, GroupId group, const std::vector<PodId>& pods,
+              Tense tense);
+
+// --- decide.cc: writing decisions down ---------------------------------------------------------
+void DecideBinds(Context& context, const std::vector<PodId>& pods, Action rule);
+void DecideNominations(Context& context, const std::vector<PodId>& pods, Action rule);
+struct EvictionCause {
+  Action rule = Action::kPreempt;
+  GroupId beneficiary = kNone;       // kNone: for nobody's sake
+  std::vector<PodId> beneficiaries;  // the pods that get the room
+  std::string why;                   // "its priority 50 is below 100"
+};
+void DecideEvictions(Context& context, const std::vector<PodId>& victims,
+                     const EvictionCause& cause);
+// GPU-seconds since the last checkpoint or the start.
+double LostGpuSeconds(const State& state, PodId pod, WallTime now);
+
+// --- the actions, one file each ----------------------------------------------------------------
+void Allocate(Context& context);
+void Shrink(Context& context);
+void Preempt(Context& context);
+void StaleGangs(Context& context);
+void Grow(Context& context);
+// Members beyond the minima, one per group and turn; what `Allocate` and `Grow` end with.
+void PlaceElastic(Context& context, Action rule);
+
+// --- explain.cc --------------------------------------------------------------------------------
+void ExplainWaiting(Context& context);
+
+}  // namespace swell::sched

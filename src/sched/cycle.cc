@@ -1,0 +1,139 @@
+#include "sched/cycle.h"
+
+#include <array>
+#include <limits>
+
+#include "sched/context.h"
+
+namespace swell::sched {
+namespace {
+
+constexpr std::array<std::string_view, kActionCount> kActionNames = {
+    "allocate", "shrink", "consolidate", "reclaim", "preempt", "stale-gangs", "grow"};
+
+// Promises are made anew each time, in job order, so that room never waits for one who could have
+// been served better, and nobody of lower rank slips in between.
+void LiftPromises(Context& context) {
+  State& state = context.state;
+  const std::vector<PodId> promised(state.promised.begin(), state.promised.end());
+  for (PodId id : promised) {
+    PodState& pod = state.pods[id];
+    if (pod.phase != PodPhase::kPending) continue;
+    context.lifted[id] = pod.promise;
+    pod.hint = pod.promise;
+    pod.hint_devices = pod.promise_devices;
+    state.SetPromise(id, kNone, {});
+  }
+}
+
+void TellClearedNominations(Context& context) {
+  std::vector<std::string>& cleared = context.result.nominations_cleared;
+  for (const auto& [id, node] : context.lifted) {
+    const PodState& pod = context.state.pods[id];
+    if (pod.promise == kNone && pod.phase == PodPhase::kPending) cleared.push_back(pod.key);
+  }
+  std::sort(cleared.begin(), cleared.end());
+}
+
+// Notes since when groups are below their minimum, and which no longer are.
+void WatchStale(Context& context, std::set<GroupId>& noticed) {
+  State& state = context.state;
+  std::vector<CycleResult::Stale>& stale = context.result.stale;
+  for (GroupId id : state.below_minimum) {
+    GroupState& group = state.groups[id];
+    const bool said = group.stale_since.unix_ns != 0 && group.info &&
+                      group.info->stale_since == group.stale_since;
+    if (group.stale_since.unix_ns == 0) group.stale_since = context.now;
+    if (noticed.insert(id).second && !said) {
+      stale.push_back({state.GroupName(group), group.stale_since});
+    }
+  }
+  for (auto it = noticed.begin(); it != noticed.end();) {
+    GroupState& group = state.groups[*it];
+    if (group.below) {
+      ++it;
+      continue;
+    }
+    if (group.live && group.stale_since.unix_ns != 0) {
+      group.stale_since = {};
+      stale.push_back({state.GroupName(group), {}});
+    }
+    it = noticed.erase(it);
+  }
+  std::sort(stale.begin(), stale.end(),
+            [](const auto& a, const auto& b) { return a.group < b.group; });
+}
+
+void RunActions(Context& context, const CycleOptions& options) {
+  using Step = void (*)(Context&);
+  constexpr std::pair<Action, Step> kSteps[] = {
+      {Action::kAllocate, Allocate},     {Action::kShrink, Shrink}, {Action::kPreempt, Preempt},
+      {Action::kStaleGangs, StaleGangs}, {Action::kGrow, Grow},
+  };
+  for (const auto& [action, step] : kSteps) {
+    if (options.Runs(action)) step(context);
+  }
+}
+
+}  // namespace
+
+std::string_view ActionName(Action action) { return kActionNames[static_cast<size_t>(action)]; }
+
+std::optional<Action> ActionFromName(std::string_view name) {
+  for (size_t i = 0; i < kActionNames.size(); ++i) {
+    if (kActionNames[i] == name) return static_cast<Action>(i);
+  }
+  return std::nullopt;
+}
+
+std::string_view DecisionTypeName(Decision::Type type) {
+  switch (type) {
+    case Decision::Type::kBind:
+      return "bind";
+    case Decision::Type::kNominate:
+      return "nominate";
+    case Decision::Type::kEvict:
+      return "evict";
+  }
+  return "";
+}
+
+CycleOptions CycleOptions::Only(std::initializer_list<Action> list) {
+  CycleOptions options;
+  options.actions = 0;
+  for (Action action : list) options.actions |= 1u << static_cast<int>(action);
+  return options;
+}
+
+Scheduler::Scheduler(Settings settings) : settings_(settings) {}
+Scheduler::~Scheduler() = default;
+
+CycleResult Scheduler::RunCycle(Model& model, WallTime now, const CycleOptions& options) {
+  CycleResult result;
+  State& state = model.state();
+  ++stats_.cycles;
+  const bool due = wake_at_ && now >= *wake_at_;
+  if (state.version == seen_version_ && options.actions == seen_actions_ && !due) {
+    ++stats_.empty_cycles;
+    result.wake_at = wake_at_;
+    return result;
+  }
+  state.Refresh();
+  Context context{state, settings_, stats_, now, result};
+  context.budget = settings_.search_budget;
+  LiftPromises(context);
+  state.SortQueued();
+  context.order = state.queued;
+  WatchStale(context, noticed_stale_);
+  RunActions(context, options);
+  TellClearedNominations(context);
+  WatchStale(context, noticed_stale_);
+  ExplainWaiting(context);
+  // An unfinished cycle leaves something to do though nothing changes.
+  seen_version_ = result.more ? 0 : state.version;
+  seen_actions_ = options.actions;
+  wake_at_ = result.wake_at;
+  return result;
+}
+
+}  // namespace swell::sched

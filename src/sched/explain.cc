@@ -1,0 +1,310 @@
+// Words for those who wait: why, in numbers, and the least change that would start them.
+#include <cstdio>
+
+#include "base/random.h"
+#include "base/strings.h"
+#include "sched/context.h"
+
+namespace swell::sched {
+namespace {
+
+// What keeps the nodes from taking one shape, counted. Shared by all pods of the shape.
+struct Diagnosis {
+  std::string nodes;      // "0/6 nodes are available: 3 Insufficient nvidia.com/gpu, ..."
+  int64_t gpus_free = 0;  // idle on suitable nodes
+  int64_t cpu_free = 0;
+  int64_t places = 0;   // pods of this shape that would fit now, counting GPUs, CPU and memory
+  int gpus_largest = 0;  // GPUs of the largest suitable node
+  NodeId nearest = kNone;       // suitable node that lacks least
+  int64_t nearest_lacks = 0;    // GPUs, or milli-CPU for pods without
+  bool nearest_by_gpu = false;
+};
+
+class Explainer {
+ public:
+  explicit Explainer(Context& context) : context_(context), state_(context.state) {}
+  Waiting Explain(GroupId id);
+
+ private:
+  void ExplainRoom(GroupId id, const std::vector<PodId>& pods, Waiting& waiting);
+  const Diagnosis& Diagnose(PodId pod);
+  void CountLacks(PodId pod, NodeId node, const SpreadMinima& minima,
+                  std::map<std::string, int>& reasons);
+  int64_t PlacesOn(const Shape& shape, const NodeState& node) const;
+  std::string LeastChange(const std::vector<PodId>& pods, PodId hardest, const Diagnosis& d) const;
+
+  Context& context_;
+  State& state_;
+  std::map<std::pair<ShapeId, LabelSetId>, Diagnosis> known_;
+};
+
+std::string_view CoreName(int resource) {
+  constexpr std::string_view kNames[] = {"Insufficient cpu", "Insufficient memory",
+                                         "Too many pods", "Insufficient ephemeral-storage",
+                                         "Insufficient nvidia.com/gpu"};
+  return kNames[resource];
+}
+
+std::string Plural(int64_t count, std::string_view noun) {
+  return StrCat(count, " ", noun, count == 1 ? "" : "s");
+}
+
+// Every resource a node lacks is told, as kube-scheduler does.
+void Explainer::CountLacks(PodId pod, NodeId node_id, const SpreadMinima& minima,
+                           std::map<std::string, int>& reasons) {
+  const ShapeId shape_id = state_.pods[pod].shape;
+  const NodeState& node = state_.nodes[node_id];
+  switch (state_.VerdictOf(shape_id, node_id).unfit) {
+    case Unfit::kNone:
+      break;
+    case Unfit::kNotReady:
+      ++reasons["node(s) were not ready"];
+      return;
+    case Unfit::kUnschedulable:
+      ++reasons["node(s) were unschedulable"];
+      return;
+    case Unfit::kTaint: {
+      const Taint* taint = UntoleratedTaint(node.info, state_.shapes[shape_id]);
+      ++reasons[StrCat("node(s) had taint {", taint->key, ": ", taint->value,
+                       "}, that the pod didn't tolerate")];
+      return;
+    }
+    case Unfit::kSelector:
+      ++reasons["node(s) didn't match Pod's node affinity/selector"];
+      return;
+    case Unfit::kGpuMemory:
+      ++reasons["node(s) didn't say how much memory their GPUs have"];
+      return;
+  }
+  const Shape& shape = state_.shapes[shape_id];
+  if (!FitsRoom(state_, shape, node, Tense::kNow)) {
+    bool told = false;
+    for (int r = 0; r < kCoreCount; ++r) {
+      const int64_t room = node.allocatable[r] - node.used[r];
+      const int64_t later = room + node.releasing[r] - node.promised[r];
+      const bool gpus_taken = r == kGpu && shape.core[r] > node.idle_now;
+      if (shape.core[r] == 0 || (shape.core[r] <= std::min(room, later) && !gpus_taken)) continue;
+      ++reasons[std::string(CoreName(r))];
+      told = true;
+    }
+    for (const auto& [r, wanted] : shape.extended) {
+      auto at = [r = r](const std::vector<int64_t>& v) {
+        return static_cast<size_t>(r) < v.size() ? v[r] : 0;
+      };
+      const int64_t room = at(node.ext_allocatable) - at(node.ext_used);
+      if (wanted <= std::min(room, room + at(node.ext_releasing) - at(node.ext_promised))) continue;
+      ++reasons[StrCat("Insufficient ", state_.resource_names[r])];
+      told = true;
+    }
+    if (!told) ++reasons["Insufficient nvidia.com/gpu"];
+    return;
+  }
+  switch (WhyNot(state_, pod, node_id, Tense::kNow, minima)) {
+    case Lack::kPorts:
+      ++reasons["node(s) didn't have free ports for the requested pod ports"];
+      break;
+    case Lack::kAffinity:
+      ++reasons["node(s) didn't match pod affinity rules"];
+      break;
+    case Lack::kAntiAffinity:
+      ++reasons["node(s) didn't match pod anti-affinity rules"];
+      break;
+    case Lack::kSpread:
+      ++reasons["node(s) didn't match pod topology spread constraints"];
+      break;
+    default:
+      break;
+  }
+}
+
+int64_t Explainer::PlacesOn(const Shape& shape, const NodeState& node) const {
+  int64_t places = INT32_MAX;
+  for (int r = 0; r < kCoreCount; ++r) {
+    if (shape.core[r] == 0) continue;
+    const int64_t room = r == kGpu ? node.idle_now : node.allocatable[r] - node.used[r];
+    places = std::min(places, std::max<int64_t>(0, room) / shape.core[r]);
+  }
+  if (places > 0 && !FitsRoom(state_, shape, node, Tense::kNow)) return 0;
+  return places;
+}
+
+const Diagnosis& Explainer::Diagnose(PodId pod) {
+  const ShapeId shape_id = state_.pods[pod].shape;
+  auto [it, added] = known_.try_emplace({shape_id, state_.pods[pod].labels});
+  Diagnosis& d = it->second;
+  if (!added) return d;
+  const SpreadMinima minima = ComputeSpreadMinima(state_, shape_id, Tense::kNow);
+  std::map<std::string, int> reasons;
+  int available = 0;
+  for (NodeId id : state_.index.by_rank) {
+    CountLacks(pod, id, minima, reasons);
+    if (state_.VerdictOf(shape_id, id).unfit != Unfit::kNone) continue;
+    const Shape& shape = state_.shapes[shape_id];
+    const NodeState& node = state_.nodes[id];
+    const int64_t places = PlacesOn(shape, node);
+    d.places += places;
+    available += WhyNot(state_, pod, id, Tense::kNow, minima) == Lack::kNothing;
+    d.gpus_free += node.idle_now;
+    d.cpu_free += std::max<int64_t>(0, node.allocatable[kCpu] - node.used[kCpu]);
+    d.gpus_largest = std::max(d.gpus_largest, node.gpu_count);
+    const int64_t cpu_lacks = shape.core[kCpu] - (node.allocatable[kCpu] - node.used[kCpu]);
+    const int64_t gpu_lacks = shape.core[kGpu] - node.idle_now;
+    const bool by_gpu = shape.core[kGpu] > 0 && gpu_lacks > 0;
+    const int64_t lacks = by_gpu ? gpu_lacks : cpu_lacks;
+    if (lacks <= 0) continue;
+    // Lacking CPU only is nearer than lacking GPUs.
+    const auto nearness = std::pair(by_gpu, lacks);
+    if (d.nearest == kNone || nearness < std::pair(d.nearest_by_gpu, d.nearest_lacks)) {
+      d.nearest = id;
+      d.nearest_lacks = lacks;
+      d.nearest_by_gpu = by_gpu;
+    }
+  }
+  std::vector<std::string> parts;
+  for (const auto& [reason, count] : reasons) parts.push_back(StrCat(count, " ", reason));
+  std::sort(parts.begin(), parts.end());
+  const size_t total = state_.index.by_rank.size();
+  d.nodes = StrCat(available, "/", total, total == 1 ? " node is available" : " nodes are available");
+  if (!parts.empty()) d.nodes += ": " + Join(parts, ", ");
+  d.nodes += '.';
+  return d;
+}
+
+std::string Explainer::LeastChange(const std::vector<PodId>& pods, PodId hardest,
+                                   const Diagnosis& d) const {
+  const Shape& shape = state_.ShapeOf(hardest);
+  const int64_t gpus = shape.core[kGpu];
+  if (gpus > 0 && d.gpus_largest < gpus) {
+    return d.gpus_largest == 0
+               ? StrCat("a suitable node with at least ", Plural(gpus, "GPU"))
+               : StrCat("a suitable node with at least ", Plural(gpus, "GPU"), "; the largest has ",
+                        d.gpus_largest);
+  }
+  int64_t alike = 0;
+  for (PodId pod : pods) alike += state_.pods[pod].shape == state_.pods[hardest].shape;
+  if (pods.size() > 1 && d.places > 0 && d.places < alike) {
+    const std::string what =
+        gpus > 0 ? Plural(gpus, "GPU") : StrCat(shape.core[kCpu], "m CPU");
+    return StrCat("room for ", Plural(alike - d.places, "more pod"), " of ", what, " on one node",
+                  alike - d.places > 1 ? " each" : "");
+  }
+  if (d.nearest == kNone) return "";
+  const NodeState& node = state_.nodes[d.nearest];
+  if (d.nearest_by_gpu) {
+    return StrCat(d.nearest_lacks, " more free ", d.nearest_lacks == 1 ? "GPU" : "GPUs", " on ",
+                  node.info.name, ", which has ", node.idle_now, " of ", node.gpu_count, " free");
+  }
+  return StrCat(d.nearest_lacks, "m more free CPU on ", node.info.name);
+}
+
+void Explainer::ExplainRoom(GroupId id, const std::vector<PodId>& pods, Waiting& waiting) {
+  // The pod that is hardest to place speaks for the group.
+  PodId hardest = pods.front();
+  for (PodId pod : pods) {
+    const CoreAmounts& a = state_.ShapeOf(pod).core;
+    const CoreAmounts& b = state_.ShapeOf(hardest).core;
+    if (std::pair(a[kGpu], a[kCpu]) > std::pair(b[kGpu], b[kCpu])) hardest = pod;
+  }
+  const Diagnosis& d = Diagnose(hardest);
+  waiting.reason = d.nodes;
+  int64_t gpus = 0;
+  int64_t cpu = 0;
+  bool equal = true;
+  for (PodId pod : pods) {
+    gpus += state_.ShapeOf(pod).core[kGpu];
+    cpu += state_.ShapeOf(pod).core[kCpu];
+    equal = equal && state_.pods[pod].shape == state_.pods[hardest].shape;
+  }
+  const int64_t each = state_.ShapeOf(hardest).core[kGpu];
+  if (gpus > 0) {
+    waiting.reason += StrCat(" Needs ", Plural(gpus, "GPU"));
+    if (pods.size() > 1) {
+      waiting.reason += equal ? StrCat(" (", pods.size(), " pods x ", each, ")")
+                              : StrCat(" (", pods.size(), " pods)");
+    }
+    waiting.reason += StrCat("; ", d.gpus_free, " free");
+  } else if (cpu > 0) {
+    waiting.reason += StrCat(" Needs ", cpu, "m CPU");
+    if (pods.size() > 1) waiting.reason += StrCat(" (", pods.size(), " pods)");
+    waiting.reason += StrCat("; ", d.cpu_free, "m free");
+  }
+  auto said = context_.search_said.find(id);
+  if (said != context_.search_said.end()) waiting.reason += StrCat("; ", said->second);
+  waiting.reason += '.';
+  waiting.least_change = LeastChange(pods, hardest, d);
+}
+
+Waiting Explainer::Explain(GroupId id) {
+  const GroupState& group = state_.groups[id];
+  Waiting waiting;
+  waiting.group = state_.GroupName(group);
+  std::vector<PodId> pods;
+  PodId promised = kNone;
+  for (PodId pod : group.members) {
+    const PodState& member = state_.pods[pod];
+    if (member.phase != PodPhase::kPending || member.gated) continue;
+    if (member.promise != kNone && promised == kNone) promised = pod;
+    pods.push_back(pod);
+  }
+  for (PodId pod : pods) waiting.pods.push_back(state_.pods[pod].key);
+  if (promised != kNone) {
+    waiting.reason = StrCat("room on ", state_.nodes[state_.pods[promised].promise].info.name,
+                            " is promised; waits for terminating pods to leave");
+    return waiting;
+  }
+  if (!group.known) {
+    waiting.reason = StrCat("pod group ", group.key, " does not exist yet");
+    return waiting;
+  }
+  if (state_.QueueUnknown(group)) {
+    waiting.reason = StrCat("project ", group.queue_name, " does not exist");
+    waiting.least_change = StrCat("project ", group.queue_name);
+    return waiting;
+  }
+  Needed needed = NeededPods(state_, id);
+  if (needed.short_set != kNone) {
+    const SetState& set = group.sets[needed.short_set];
+    const int32_t here = set.holding + set.pending;
+    waiting.reason = StrCat("pod set ", set.name.empty() ? "default" : set.name, " has ", here,
+                            " of the ", set.Minimum(), " pods it needs to start");
+    if (set.gated > 0) {
+      waiting.reason += StrCat("; ", Plural(set.gated, "more pod"), " held by scheduling gates");
+    }
+    waiting.least_change = StrCat(Plural(set.Minimum() - here, "more pod"), " in the set");
+    return waiting;
+  }
+  const std::vector<PodId> wanted = needed.met ? ElasticPods(state_, id) : needed.pods;
+  if (wanted.empty()) return waiting;
+  std::string why;
+  const std::vector<PodId> first =
+      needed.met ? std::vector<PodId>{wanted.front()} : wanted;  // elastic members come one by one
+  if (!FitsQueues(state_, group, first, &why)) {
+    waiting.reason = why;
+    return waiting;
+  }
+  ExplainRoom(id, first, waiting);
+  return waiting;
+}
+
+}  // namespace
+
+void ExplainWaiting(Context& context) {
+  State& state = context.state;
+  Explainer explainer(context);
+  for (GroupId id : context.order) {
+    GroupState& group = state.groups[id];
+    if (!state.GroupWaits(group)) {
+      group.told = 0;
+      continue;
+    }
+    Waiting waiting = explainer.Explain(id);
+    if (waiting.reason.empty()) continue;
+    const uint64_t told = StableHash(waiting.least_change,
+                                     StableHash(waiting.reason, StableHash(Join(waiting.pods, ","))));
+    if (group.told == told) continue;
+    group.told = told;
+    context.result.waiting.push_back(std::move(waiting));
+  }
+}
+
+}  // namespace swell::sched

@@ -1,0 +1,143 @@
+// Gangs: which pods of a group start together, within which queues, and placing them whole.
+#include <cstdio>
+
+#include "base/strings.h"
+#include "sched/context.h"
+#include "sched/topology.h"
+
+namespace swell::sched {
+namespace {
+
+std::string GpuText(int64_t ppm) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%g", static_cast<double>(ppm) / kPpm);
+  return text;
+}
+
+std::string AmountText(int resource, int64_t amount) {
+  switch (resource) {
+    case kQueueGpu:
+      return StrCat(GpuText(amount), " GPUs");
+    case kQueueCpu:
+      return StrCat(amount, "m CPU");
+    default:
+      return StrCat(amount >> 20, " MiB memory");
+  }
+}
+
+QueueAmounts Sum(const State& state, const std::vector<PodId>& pods) {
+  QueueAmounts sum{};
+  for (PodId pod : pods) {
+    const QueueAmounts charge = state.ChargeOf(state.ShapeOf(pod), kNone);
+    for (int r = 0; r < kQueueResources; ++r) sum[r] += charge[r];
+  }
+  return sum;
+}
+
+}  // namespace
+
+Needed NeededPods(const State& state, GroupId id) {
+  const GroupState& group = state.groups[id];
+  Needed needed;
+  std::vector<int32_t> missing(group.sets.size());
+  int32_t total = 0;
+  for (size_t s = 0; s < group.sets.size(); ++s) {
+    const SetState& set = group.sets[s];
+    missing[s] = std::max(0, set.Minimum() - set.holding);
+    if (missing[s] > 0) needed.met = false;
+    if (missing[s] > set.pending && needed.short_set == kNone) {
+      needed.short_set = static_cast<int32_t>(s);
+    }
+    total += missing[s];
+  }
+  if (needed.met || needed.short_set != kNone) return needed;
+  needed.pods.reserve(total);
+  for (PodId pod : group.members) {
+    const PodState& member = state.pods[pod];
+    if (missing[member.set] == 0 || !member.Waits()) continue;
+    --missing[member.set];
+    needed.pods.push_back(pod);
+    if (--total == 0) break;
+  }
+  return needed;
+}
+
+std::vector<PodId> ElasticPods(const State& state, GroupId id) {
+  const GroupState& group = state.groups[id];
+  std::vector<PodId> pods;
+  for (const SetState& set : group.sets) {
+    if (set.holding < set.Minimum() || set.promised > 0) return pods;
+  }
+  for (PodId pod : group.members) {
+    if (state.pods[pod].Waits()) pods.push_back(pod);
+  }
+  return pods;
+}
+
+bool Schedulable(const State& state, const GroupState& group) {
+  return group.known && !state.QueueUnknown(group);
+}
+
+bool FitsQueues(State& state, const GroupState& group, const std::vector<PodId>& pods,
+                std::string* why) {
+  if (state.known_queues == 0) return true;
+  const QueueAmounts more = Sum(state, pods);
+  bool fits = true;
+  state.ForQueues(group.queue, [&](QueueState& queue) {
+    for (int r = 0; r < kQueueResources && fits; ++r) {
+      if (more[r] == 0 || queue.limit[r] < 0 || queue.used[r] + more[r] <= queue.limit[r]) continue;
+      fits = false;
+      if (why == nullptr) continue;
+      *why = StrCat("project ", queue.name, " would exceed its limit of ",
+                    AmountText(r, queue.limit[r]), ": ", AmountText(r, queue.used[r]), " used, ",
+                    AmountText(r, more[r]), " asked");
+    }
+  });
+  if (!fits || group.preemptible) return fits;
+  state.ForQueues(group.queue, [&](QueueState& queue) {
+    for (int r = 0; r < kQueueResources && fits; ++r) {
+      const int64_t quota = queue.quota[r];
+      if (more[r] == 0 || quota < 0 || queue.used_protected[r] + more[r] <= quota) continue;
+      fits = false;
+      if (why == nullptr) continue;
+      *why = StrCat("non-preemptible work must fit the quota of project ", queue.name,
+                    ", which is ", AmountText(r, quota), ": ",
+                    AmountText(r, queue.used_protected[r]), " used by such work, ",
+                    AmountText(r, more[r]), " asked");
+    }
+  });
+  return fits;
+}
+
+bool FitsQuotas(State& state, const GroupState& group, const std::vector<PodId>& pods) {
+  if (state.known_queues == 0 || group.preemptible) return true;
+  const QueueAmounts more = Sum(state, pods);
+  bool fits = true;
+  state.ForQueues(group.queue, [&](QueueState& queue) {
+    for (int r = 0; r < kQueueResources; ++r) {
+      const int64_t quota = queue.quota[r];
+      if (more[r] > 0 && quota >= 0 && queue.used_protected[r] + more[r] > quota) fits = false;
+    }
+  });
+  return fits;
+}
+
+bool PlaceAll(Statement& trial, State& state, GroupId group, const std::vector<PodId>& pods,
+              Tense tense) {
+  const Statement::Mark mark = trial.Checkpoint();
+  bool placed = true;
+  if (HasTopology(state.groups[group])) {
+    placed = PlaceInTopology(trial, state, group, pods, tense);
+  } else {
+    for (PodId pod : pods) {
+      if (!PlaceOne(trial, state, pod, tense, nullptr)) {
+        placed = false;
+        break;
+      }
+    }
+  }
+  if (!placed) trial.Rollback(mark);
+  return placed;
+}
+
+}  // namespace swell::sched

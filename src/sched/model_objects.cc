@@ -1,0 +1,274 @@
+// Model: nodes, groups, queues, pools and topologies as they arrive from watches.
+#include <cmath>
+
+#include "sched/model.h"
+#include "sched/state.h"
+
+namespace swell::sched {
+namespace {
+
+// Takes everything placed or promised on a node out of the counts while the node changes.
+class NodeChange {
+ public:
+  NodeChange(State& state, NodeId node) : state_(state), pods_(state.nodes[node].pods) {
+    const NodeState& n = state.nodes[node];
+    for (PodId pod : n.promises) {
+      if (state.pods[pod].node != node) pods_.push_back(pod);
+    }
+    for (PodId pod : pods_) state_.Count(pod, -1);
+  }
+  ~NodeChange() {
+    for (PodId pod : pods_) state_.Count(pod, +1);
+  }
+  NodeChange(const NodeChange&) = delete;
+  NodeChange& operator=(const NodeChange&) = delete;
+
+ private:
+  State& state_;
+  std::vector<PodId> pods_;
+};
+
+bool HasSoftTaint(const NodeInfo& node) {
+  return std::any_of(node.taints.begin(), node.taints.end(), [](const Taint& taint) {
+    return taint.effect == TaintEffect::kPreferNoSchedule;
+  });
+}
+
+void ReadAllocatable(State& state, NodeState& node, const Resources& r) {
+  auto clamp = [](int64_t amount) { return std::max<int64_t>(0, amount); };
+  node.allocatable = {clamp(r.cpu_milli), clamp(r.memory_bytes), clamp(r.pods),
+                      clamp(r.ephemeral_bytes), 0};
+  node.ext_allocatable.clear();
+  node.has_gpus = false;
+  node.gpu_count = 0;
+  for (const auto& [name, amount] : r.extended) {
+    if (amount <= 0) continue;
+    if (name == kGpuResource) {
+      node.gpu_count = static_cast<int>(std::min<int64_t>(amount, kDevicesMax));
+      node.allocatable[kGpu] = node.gpu_count;
+      node.has_gpus = true;
+      continue;
+    }
+    const int id = state.EnsureResource(name);
+    if (node.ext_allocatable.size() <= static_cast<size_t>(id)) node.ext_allocatable.resize(id + 1);
+    node.ext_allocatable[id] = amount;
+    if (state.resource_gpus[id] > 0) node.has_gpus = true;
+  }
+  if (node.devices.size() < static_cast<size_t>(node.gpu_count)) {
+    node.devices.resize(node.gpu_count);
+  }
+}
+
+int64_t Scaled(double amount, double unit) {
+  if (amount < 0) return kUnlimited;
+  return static_cast<int64_t>(std::round(std::min(amount * unit, 9.0e18)));
+}
+
+void Leave(State& state, QueueId parent, QueueId child) {
+  if (parent != kNone) std::erase(state.queues[parent].children, child);
+}
+
+// Whether `ancestor` is `queue` or above it.
+bool IsAbove(const State& state, QueueId ancestor, QueueId queue) {
+  for (size_t depth = 0; queue != kNone && depth <= state.queues.size(); ++depth) {
+    if (queue == ancestor) return true;
+    queue = state.queues[queue].parent;
+  }
+  return false;
+}
+
+void Recharge(State& state, bool add) {
+  for (size_t pod = 0; pod < state.pods.size(); ++pod) {
+    if (!state.pods[pod].key.empty()) state.CountQueue(static_cast<PodId>(pod), add ? 1 : -1);
+  }
+}
+
+void SetGroupFields(GroupState& group, const GroupInfo& info) {
+  group.uid = info.uid;
+  group.queue_name = info.queue;
+  group.priority = info.priority;
+  group.preemptible = info.preemptible;
+  group.unit = info.preempt_unit;
+  group.creation = info.creation;
+  group.min_runtime = info.min_runtime;
+  group.disruptions_allowed =
+      info.disruptions_allowed ? std::max(0, *info.disruptions_allowed) : INT32_MAX;
+  if (info.stale_since.unix_ns != 0) group.stale_since = info.stale_since;
+  group.sets.clear();
+  for (const PodSet& said : info.pod_sets) {
+    SetState set;
+    set.name = said.name;
+    set.min_member = std::max(0, said.min_member);
+    set.topology = said.topology;
+    for (size_t i = 0; i < info.groups.size(); ++i) {
+      if (!said.parent.empty() && info.groups[i].name == said.parent) {
+        set.subgroup = static_cast<int32_t>(i);
+      }
+    }
+    group.sets.push_back(std::move(set));
+  }
+  if (group.sets.empty()) group.sets.resize(1);
+}
+
+}  // namespace
+
+void Model::UpsertNode(const NodeInfo& info) {
+  State& state = *state_;
+  const NodeId id = state.EnsureNode(info.name);
+  NodeState& node = state.nodes[id];
+  if (node.present && node.info == info) return;
+  {
+    NodeChange change(state, id);
+    const bool reranked = !node.present || node.info.labels != info.labels ||
+                          node.info.gpu_memory_mib != info.gpu_memory_mib ||
+                          node.info.allocatable.extended != info.allocatable.extended;
+    if (reranked) state.ranks_dirty = true;
+    if (node.present) state.soft_taints -= HasSoftTaint(node.info);
+    state.soft_taints += HasSoftTaint(info);
+    node.present = true;
+    node.info = info;
+    node.version = ++state.node_versions;
+    ReadAllocatable(state, node, info.allocatable);
+  }
+  state.AssignImplicitDevices(id);
+  ++state.version;
+  ++state.room_epoch;
+}
+
+void Model::RemoveNode(std::string_view name) {
+  State& state = *state_;
+  const NodeId id = state.FindNode(name);
+  if (id == kNone || !state.nodes[id].present) return;
+  NodeState& node = state.nodes[id];
+  {
+    NodeChange change(state, id);
+    state.soft_taints -= HasSoftTaint(node.info);
+    NodeInfo nameless;
+    nameless.name = node.info.name;
+    node.present = false;
+    node.info = std::move(nameless);
+    node.version = ++state.node_versions;
+    ReadAllocatable(state, node, node.info.allocatable);
+    state.ranks_dirty = true;
+  }
+  state.FreeNodeIfUnused(id);
+  ++state.version;
+}
+
+void Model::UpsertGroup(const GroupInfo& info) {
+  State& state = *state_;
+  const GroupId id = state.EnsureGroup(info.key);
+  const QueueId queue = state.EnsureQueue(info.queue);
+  GroupState& group = state.groups[id];
+  if (group.info && *group.info == info) return;
+  for (PodId pod : group.members) state.Count(pod, -1);
+  group.info = std::make_unique<GroupInfo>(info);
+  group.known = true;
+  group.queue = queue;
+  SetGroupFields(group, info);
+  for (PodId pod : group.members) {
+    state.pods[pod].set = state.ResolveSet(group, state.pods[pod].pod_set);
+  }
+  for (PodId pod : group.members) state.Count(pod, +1);
+  state.UpdateBelow(id);
+  group.told = 0;
+  state.queued_sorted = false;
+  ++state.version;
+  ++state.room_epoch;
+}
+
+void Model::RemoveGroup(std::string_view key) {
+  State& state = *state_;
+  const GroupId id = state.FindGroup(key);
+  if (id == kNone || !state.groups[id].info) return;
+  GroupState& group = state.groups[id];
+  for (PodId pod : group.members) state.Count(pod, -1);
+  group.info.reset();
+  group.known = false;
+  for (PodId pod : group.members) state.Count(pod, +1);
+  state.UpdateBelow(id);
+  state.FreeGroupIfUnused(id);
+  ++state.version;
+}
+
+void Model::UpsertQueue(const QueueInfo& info) {
+  State& state = *state_;
+  if (info.name.empty()) return;
+  const QueueId id = state.EnsureQueue(info.name);
+  QueueId parent = info.parent.empty() ? kNone : state.EnsureQueue(info.parent);
+  if (state.queues[id].known && state.queues[id].info == info) return;
+  if (parent != kNone && IsAbove(state, id, parent)) parent = kNone;  // a cycle: treat as a root
+  Recharge(state, false);
+  QueueState& queue = state.queues[id];
+  Leave(state, queue.parent, id);
+  state.known_queues += !queue.known;
+  queue.known = true;
+  queue.info = info;
+  queue.parent = parent;
+  if (parent != kNone) state.queues[parent].children.push_back(id);
+  queue.quota = {Scaled(info.gpu.quota, kPpm), Scaled(info.cpu.quota, 1000),
+                 Scaled(info.memory.quota, 1)};
+  queue.limit = {Scaled(info.gpu.limit, kPpm), Scaled(info.cpu.limit, 1000),
+                 Scaled(info.memory.limit, 1)};
+  Recharge(state, true);
+  ++state.version;
+  ++state.room_epoch;
+}
+
+void Model::RemoveQueue(std::string_view name) {
+  State& state = *state_;
+  auto it = state.queue_ids.find(name);
+  if (it == state.queue_ids.end() || !state.queues[it->second].known) return;
+  Recharge(state, false);
+  QueueState& queue = state.queues[it->second];
+  Leave(state, queue.parent, it->second);
+  const std::vector<QueueId> children = queue.children;
+  const std::string own_name = queue.name;
+  queue = QueueState{};  // the record stays: groups may name it, children hang on it
+  queue.name = own_name;
+  queue.children = children;
+  --state.known_queues;
+  Recharge(state, true);
+  ++state.version;
+}
+
+void Model::UpsertPool(const PoolInfo& info) {
+  std::vector<PoolInfo>& pools = state_->pools;
+  auto it = std::find_if(pools.begin(), pools.end() - 1,
+                         [&](const PoolInfo& pool) { return pool.name >= info.name; });
+  if (it != pools.end() - 1 && it->name == info.name) {
+    if (*it == info) return;
+    *it = info;
+  } else {
+    pools.insert(it, info);
+  }
+  state_->ranks_dirty = true;
+  ++state_->version;
+}
+
+void Model::RemovePool(std::string_view name) {
+  std::vector<PoolInfo>& pools = state_->pools;
+  auto it = std::find_if(pools.begin(), pools.end() - 1,
+                         [&](const PoolInfo& pool) { return pool.name == name; });
+  if (it == pools.end() - 1) return;
+  pools.erase(it);
+  state_->ranks_dirty = true;
+  ++state_->version;
+}
+
+void Model::UpsertTopology(const TopologyInfo& info) {
+  auto [it, added] = state_->topologies.try_emplace(info.name, info);
+  if (!added && it->second == info) return;
+  it->second = info;
+  ++state_->version;
+  ++state_->room_epoch;
+}
+
+void Model::RemoveTopology(std::string_view name) {
+  auto it = state_->topologies.find(name);
+  if (it == state_->topologies.end()) return;
+  state_->topologies.erase(it);
+  ++state_->version;
+}
+
+}  // namespace swell::sched

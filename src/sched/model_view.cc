@@ -1,0 +1,96 @@
+// Model: pictures of it for printing and metrics.
+#include <algorithm>
+
+#include "sched/model.h"
+#include "sched/state.h"
+
+namespace swell::sched {
+namespace {
+
+Model::PodView ViewOf(const State& state, const PodState& pod) {
+  Model::PodView view;
+  view.key = pod.key;
+  if (pod.group != kNone) view.group = state.GroupName(state.groups[pod.group]);
+  view.phase = pod.phase;
+  if (pod.node != kNone) view.node = state.nodes[pod.node].info.name;
+  if (pod.promise != kNone) view.nominated_node = state.nodes[pod.promise].info.name;
+  view.gpu_devices = pod.devices.ToVector();
+  view.assumed = pod.assumed;
+  return view;
+}
+
+}  // namespace
+
+std::vector<Model::NodeView> Model::Nodes() const {
+  state_->Refresh();
+  std::vector<NodeView> views;
+  for (NodeId id : state_->index.by_rank) {
+    const NodeState& node = state_->nodes[id];
+    NodeView view;
+    view.name = node.info.name;
+    view.gpus = node.gpu_count;
+    view.pool = state_->pools[node.pool].name;
+    int promised = 0;
+    for (int i = 0; i < node.gpu_count; ++i) {
+      const Device& device = node.devices[i];
+      const bool leaving = device.used_ppm > 0 && device.used_ppm == device.releasing_ppm;
+      view.idle_gpus += device.used_ppm == 0;
+      view.releasing_gpus += leaving;
+      promised += leaving && device.promised_ppm > 0;
+    }
+    view.releasing_gpus -= promised;
+    views.push_back(std::move(view));
+  }
+  return views;
+}
+
+std::vector<Model::PodView> Model::Pods() const {
+  std::vector<PodView> views;
+  for (const PodState& pod : state_->pods) {
+    if (!pod.key.empty()) views.push_back(ViewOf(*state_, pod));
+  }
+  std::sort(views.begin(), views.end(),
+            [](const PodView& a, const PodView& b) { return a.key < b.key; });
+  return views;
+}
+
+std::optional<Model::PodView> Model::Pod(std::string_view key) const {
+  const PodId id = state_->FindPod(key);
+  if (id == kNone) return std::nullopt;
+  return ViewOf(*state_, state_->pods[id]);
+}
+
+std::vector<Model::QueueView> Model::Queues() const {
+  constexpr const char* kNames[] = {"gpu", "cpu", "memory"};
+  constexpr double kUnits[] = {static_cast<double>(kPpm), 1000, 1};
+  std::vector<QueueAmounts> requested(state_->queues.size());
+  for (const PodState& pod : state_->pods) {
+    if (pod.key.empty() || pod.group == kNone) continue;
+    const bool counts = pod.Holds() || (pod.phase == PodPhase::kPending && !pod.gated);
+    if (!counts) continue;
+    const QueueAmounts charge = state_->ChargeOf(state_->shapes[pod.shape], pod.node);
+    QueueId queue = state_->groups[pod.group].queue;
+    for (int depth = 0; queue != kNone && depth < 64; ++depth) {
+      for (int r = 0; r < kQueueResources; ++r) requested[queue][r] += charge[r];
+      queue = state_->queues[queue].parent;
+    }
+  }
+  std::vector<QueueView> views;
+  for (size_t id = 0; id < state_->queues.size(); ++id) {
+    const QueueState& queue = state_->queues[id];
+    if (!queue.known || queue.name.empty()) continue;
+    QueueView view;
+    view.name = queue.name;
+    for (int r = 0; r < kQueueResources; ++r) {
+      const double quota = queue.quota[r] < 0 ? -1 : static_cast<double>(queue.quota[r]) / kUnits[r];
+      view.resources.push_back({kNames[r], quota, static_cast<double>(queue.used[r]) / kUnits[r],
+                                static_cast<double>(requested[id][r]) / kUnits[r]});
+    }
+    views.push_back(std::move(view));
+  }
+  std::sort(views.begin(), views.end(),
+            [](const QueueView& a, const QueueView& b) { return a.name < b.name; });
+  return views;
+}
+
+}  // namespace swell::sched

@@ -1,0 +1,43 @@
+// RankBitmap: a set of nodes by rank (their place in name order), walked in order.
+// Thread-safety: none. Add and Remove are O(1), Next is O(words skipped).
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+namespace swell::sched {
+
+class RankBitmap {
+ public:
+  void Reset(int size) { words_.assign((static_cast<size_t>(size) + 63) / 64, 0), count_ = 0; }
+  bool empty() const { return count_ == 0; }
+  int count() const { return count_; }
+  void Add(int rank) {
+    uint64_t& word = words_[rank >> 6];
+    const uint64_t bit = uint64_t{1} << (rank & 63);
+    if (!(word & bit)) word |= bit, ++count_;
+  }
+  void Remove(int rank) {
+    uint64_t& word = words_[rank >> 6];
+    const uint64_t bit = uint64_t{1} << (rank & 63);
+    if (word & bit) word &= ~bit, --count_;
+  }
+  // The first rank >= from, or -1.
+  int Next(int from) const {
+    if (count_ == 0) return -1;
+    size_t w = static_cast<size_t>(from) >> 6;
+    if (w >= words_.size()) return -1;
+    uint64_t rest = words_[w] & (~uint64_t{0} << (from & 63));
+    while (rest == 0) {
+      if (++w == words_.size()) return -1;
+      rest = words_[w];
+    }
+    return static_cast<int>(w * 64) + __builtin_ctzll(rest);
+  }
+
+ private:
+  std::vector<uint64_t> words_;
+  int count_ = 0;
+};
+
+}  // namespace swell::sched

@@ -1,0 +1,367 @@
+#include "sched/state.h"
+
+#include "base/check.h"
+
+namespace swell::sched {
+namespace {
+
+void AddScaled(CoreAmounts& to, const CoreAmounts& amounts, int sign) {
+  for (int r = 0; r < kCoreCount; ++r) to[r] += sign * amounts[r];
+}
+
+void AddScaled(std::vector<int64_t>& to, const Shape& shape, int sign) {
+  for (const auto& [resource, amount] : shape.extended) {
+    if (to.size() <= static_cast<size_t>(resource)) to.resize(resource + 1);
+    to[resource] += sign * amount;
+  }
+}
+
+void RemovePod(std::vector<PodId>& list, PodId pod) {
+  auto it = std::find(list.begin(), list.end(), pod);
+  SWELL_CHECK(it != list.end());
+  *it = list.back();
+  list.pop_back();
+}
+
+// Places the node in the index by what is idle now.
+void Reindex(State& state, NodeState& node) {
+  node.idle_now = 0;
+  node.idle_future = 0;
+  for (int i = 0; i < node.gpu_count; ++i) {
+    node.idle_now += node.devices[i].IdleNow();
+    node.idle_future += node.devices[i].IdleInFuture();
+  }
+  if (!node.present || state.ranks_dirty) return;
+  const int64_t cpu = node.allocatable[kCpu];
+  const int64_t free = std::clamp<int64_t>(cpu - node.used[kCpu], 0, cpu);
+  const int bucket = cpu > 0 ? static_cast<int>(free * (kCpuBuckets - 1) / cpu) : 0;
+  state.index.Move(node.pool, node.has_gpus, node.rank, node.slot,
+                   node.gpu_count > 0 ? node.idle_now : -1, bucket);
+}
+
+}  // namespace
+
+State::State() {
+  pools.emplace_back();
+  queues.emplace_back();
+  queues[0].known = true;
+}
+
+int64_t State::DevicePpm(const Shape& shape, const NodeState& node) const {
+  if (!shape.Shares()) return kPpm;
+  if (shape.share_mib <= 0) return shape.share_ppm;
+  const int64_t mib = node.info.gpu_memory_mib;
+  return mib > 0 ? (shape.share_mib * kPpm + mib - 1) / mib : kPpm + 1;
+}
+
+QueueAmounts State::ChargeOf(const Shape& shape, NodeId node) const {
+  QueueAmounts charge{shape.core[kGpu] * kPpm, shape.core[kCpu], shape.core[kMemory]};
+  for (const auto& [resource, amount] : shape.extended) {
+    charge[kQueueGpu] += resource_gpus[resource] * amount * kPpm;
+  }
+  if (shape.Shares()) {
+    int64_t ppm = shape.share_ppm;
+    if (shape.share_mib > 0) {
+      const int64_t mib = node != kNone ? nodes[node].info.gpu_memory_mib : smallest_gpu_mib;
+      ppm = mib > 0 ? (shape.share_mib * kPpm + mib - 1) / mib : kPpm;
+    }
+    charge[kQueueGpu] += ppm * shape.share_devices;
+  }
+  return charge;
+}
+
+const Shape::Verdict& State::VerdictOf(ShapeId shape_id, NodeId node_id) {
+  Shape& shape = shapes[shape_id];
+  if (shape.verdicts.size() <= static_cast<size_t>(node_id)) shape.verdicts.resize(nodes.size());
+  Shape::Verdict& verdict = shape.verdicts[node_id];
+  const NodeState& node = nodes[node_id];
+  if (verdict.node_version != node.version) {
+    verdict = Judge(node.info, shape);
+    verdict.node_version = node.version;
+  }
+  return verdict;
+}
+
+bool State::JobBefore(GroupId a, GroupId b) const {
+  const GroupState& left = groups[a];
+  const GroupState& right = groups[b];
+  if (left.priority != right.priority) return left.priority > right.priority;
+  if (left.creation != right.creation) return left.creation < right.creation;
+  if (int order = left.uid.compare(right.uid)) return order < 0;
+  return left.key < right.key;
+}
+
+bool State::MemberBefore(PodId a, PodId b) const {
+  const PodState& left = pods[a];
+  const PodState& right = pods[b];
+  if (left.member_priority != right.member_priority) {
+    return left.member_priority > right.member_priority;
+  }
+  if (left.creation != right.creation) return left.creation < right.creation;
+  return left.key < right.key;
+}
+
+bool State::GroupWaits(const GroupState& group) const {
+  if (!group.live) return false;
+  return std::any_of(group.sets.begin(), group.sets.end(),
+                     [](const SetState& set) { return set.pending + set.promised > 0; });
+}
+
+const std::string& State::GroupName(const GroupState& group) const {
+  static const std::string kEmpty;
+  return group.implicit ? kEmpty : group.key;
+}
+
+bool State::QueueUnknown(const GroupState& group) const {
+  return known_queues > 0 && !group.queue_name.empty() && !queues[group.queue].known;
+}
+
+void State::CountNode(PodId id, int sign) {
+  PodState& pod = pods[id];
+  if (!pod.Placed()) return;
+  NodeState& node = nodes[pod.node];
+  const Shape& shape = shapes[pod.shape];
+  const bool releasing = pod.phase == PodPhase::kReleasing;
+  const int64_t ppm = DevicePpm(shape, node);
+  AddScaled(node.used, shape.core, sign);
+  AddScaled(node.ext_used, shape, sign);
+  if (releasing) {
+    AddScaled(node.releasing, shape.core, sign);
+    AddScaled(node.ext_releasing, shape, sign);
+    node.releasing_pods += sign;
+    releasing_pods += sign;
+  }
+  pod.devices.ForEach([&](int i) {
+    if (static_cast<size_t>(i) >= node.devices.size()) node.devices.resize(i + 1);
+    node.devices[i].used_ppm += sign * ppm;
+    if (releasing) node.devices[i].releasing_ppm += sign * ppm;
+  });
+  node.implicit_pods += sign * pod.implicit_devices;
+  node.port_pods += sign * !shape.ports.empty();
+  if (sign > 0) {
+    pod.node_pos = static_cast<int32_t>(node.pods.size());
+    node.pods.push_back(id);
+  } else {
+    const PodId last = node.pods.back();
+    node.pods[pod.node_pos] = last;
+    pods[last].node_pos = pod.node_pos;
+    node.pods.pop_back();
+    pod.node_pos = kNone;
+  }
+  Reindex(*this, node);
+}
+
+void State::CountPromise(PodId id, int sign) {
+  PodState& pod = pods[id];
+  if (pod.promise == kNone) return;
+  NodeState& node = nodes[pod.promise];
+  const Shape& shape = shapes[pod.shape];
+  const int64_t ppm = DevicePpm(shape, node);
+  AddScaled(node.promised, shape.core, sign);
+  AddScaled(node.ext_promised, shape, sign);
+  pod.promise_devices.ForEach([&](int i) {
+    if (static_cast<size_t>(i) >= node.devices.size()) node.devices.resize(i + 1);
+    node.devices[i].promised_ppm += sign * ppm;
+  });
+  node.port_pods += sign * !shape.ports.empty();
+  if (sign > 0) {
+    node.promises.push_back(id);
+    promised.insert(id);
+  } else {
+    RemovePod(node.promises, id);
+    promised.erase(id);
+  }
+  Reindex(*this, node);
+}
+
+void State::CountGroup(PodId id, int sign) {
+  const PodState& pod = pods[id];
+  if (pod.group == kNone) return;
+  SetState& set = groups[pod.group].sets[pod.set];
+  switch (pod.phase) {
+    case PodPhase::kBound:
+    case PodPhase::kRunning:
+      set.holding += sign;
+      break;
+    case PodPhase::kReleasing:
+      if (pod.node != kNone) set.releasing += sign;
+      break;
+    case PodPhase::kSucceeded:
+      set.succeeded += sign;
+      break;
+    case PodPhase::kFailed:
+      break;
+    case PodPhase::kPending:
+      if (pod.promise != kNone) {
+        set.promised += sign;
+      } else if (pod.gated) {
+        set.gated += sign;
+      } else {
+        set.pending += sign;
+      }
+      break;
+  }
+  if (sign > 0) {
+    UpdateBelow(pod.group);
+    if (pod.phase == PodPhase::kPending && !pod.gated) Requeue(pod.group);
+  }
+}
+
+void State::CountQueue(PodId id, int sign) {
+  PodState& pod = pods[id];
+  if (pod.group == kNone) return;
+  const GroupState& group = groups[pod.group];
+  const NodeId where = pod.Holds() ? pod.node : pod.promise;
+  if (where == kNone) return;
+  if (sign > 0) pod.charge = ChargeOf(shapes[pod.shape], where);
+  ForQueues(group.queue, [&](QueueState& queue) {
+    for (int r = 0; r < kQueueResources; ++r) {
+      queue.used[r] += sign * pod.charge[r];
+      if (!group.preemptible) queue.used_protected[r] += sign * pod.charge[r];
+    }
+  });
+  if (group.preemptible && pod.Holds()) {
+    auto& holders = queues[group.queue].holders_by_priority;
+    auto it = holders.try_emplace(group.priority, 0).first;
+    if ((it->second += sign) == 0) holders.erase(it);
+  }
+}
+
+void State::CountTerms(PodId id, int sign) {
+  if (terms.empty()) return;
+  const PodState& pod = pods[id];
+  const Shape& shape = shapes[pod.shape];
+  if (pod.Placed()) {
+    const NodeState& node = nodes[pod.node];
+    terms.Count(pod.labels, shape, pod.node, node.version, node.info.labels, sign, true,
+                pod.phase != PodPhase::kReleasing);
+  }
+  if (pod.promise != kNone) {
+    const NodeState& node = nodes[pod.promise];
+    terms.Count(pod.labels, shape, pod.promise, node.version, node.info.labels, sign, false, true);
+  }
+}
+
+void State::Count(PodId pod, int sign) {
+  CountNode(pod, sign);
+  CountPromise(pod, sign);
+  CountGroup(pod, sign);
+  CountQueue(pod, sign);
+  CountTerms(pod, sign);
+}
+
+void State::SetPlace(PodId id, PodPhase phase, NodeId node, const DeviceSet& devices) {
+  PodState& pod = pods[id];
+  const bool same_room = pod.Holds() && pod.node == node && pod.devices == devices &&
+                         (phase == PodPhase::kBound || phase == PodPhase::kRunning);
+  if (same_room) {  // bound and running weigh the same
+    pod.phase = phase;
+    return;
+  }
+  const bool was_placed = pod.Placed();
+  const bool was_releasing = pod.phase == PodPhase::kReleasing;
+  const bool makes_room =
+      was_placed && (node != pod.node || (phase == PodPhase::kReleasing && !was_releasing) ||
+                     phase == PodPhase::kSucceeded || phase == PodPhase::kFailed ||
+                     !(pod.devices == devices));
+  Count(id, -1);
+  pod.phase = phase;
+  pod.node = node;
+  pod.devices = devices;
+  Count(id, +1);
+  if (makes_room) ++room_epoch;
+}
+
+void State::SetPromise(PodId id, NodeId node, const DeviceSet& devices) {
+  PodState& pod = pods[id];
+  if (pod.promise == node && pod.promise_devices == devices) return;
+  if (pod.promise != kNone) ++room_epoch;
+  Count(id, -1);
+  pod.promise = node;
+  pod.promise_devices = devices;
+  Count(id, +1);
+}
+
+void State::Requeue(GroupId id) {
+  GroupState& group = groups[id];
+  if (group.queued) return;
+  group.queued = true;
+  queued.push_back(id);
+  queued_sorted = false;
+}
+
+void State::UpdateBelow(GroupId id) {
+  GroupState& group = groups[id];
+  int present = 0;
+  bool short_of = false;
+  bool succeeded = false;
+  for (const SetState& set : group.sets) {
+    const int here = set.holding + set.releasing + set.promised;
+    present += here;
+    short_of |= here < set.min_member;
+    succeeded |= set.succeeded > 0;
+  }
+  const bool below = group.live && present > 0 && short_of && !succeeded;
+  if (below == group.below) return;
+  group.below = below;
+  if (below) {
+    below_minimum.insert(id);
+  } else {
+    below_minimum.erase(id);
+  }
+}
+
+void State::SortQueued() {
+  auto gone = [this](GroupId id) {
+    if (GroupWaits(groups[id])) return false;
+    groups[id].queued = false;
+    return true;
+  };
+  queued.erase(std::remove_if(queued.begin(), queued.end(), gone), queued.end());
+  if (queued_sorted) return;
+  std::sort(queued.begin(), queued.end(), [this](GroupId a, GroupId b) { return JobBefore(a, b); });
+  queued_sorted = true;
+}
+
+void State::Refresh() {
+  if (!ranks_dirty) return;
+  ranks_dirty = false;
+  index.by_rank.clear();
+  int gpus_max = 0;
+  smallest_gpu_mib = 0;
+  for (size_t id = 0; id < nodes.size(); ++id) {
+    NodeState& node = nodes[id];
+    node.slot = NodeSlot{};
+    node.rank = kNone;
+    if (!node.present) continue;
+    index.by_rank.push_back(static_cast<NodeId>(id));
+    gpus_max = std::max(gpus_max, node.gpu_count);
+    const int64_t mib = node.info.gpu_memory_mib;
+    if (node.gpu_count > 0 && mib > 0 && (smallest_gpu_mib == 0 || mib < smallest_gpu_mib)) {
+      smallest_gpu_mib = mib;
+    }
+  }
+  std::sort(index.by_rank.begin(), index.by_rank.end(), [this](NodeId a, NodeId b) {
+    return nodes[a].info.name < nodes[b].info.name;
+  });
+  index.Reset(static_cast<int>(pools.size()), static_cast<int>(index.by_rank.size()), gpus_max);
+  for (size_t rank = 0; rank < index.by_rank.size(); ++rank) {
+    NodeState& node = nodes[index.by_rank[rank]];
+    node.rank = static_cast<int>(rank);
+    node.pool = static_cast<int>(pools.size()) - 1;
+    for (size_t p = 0; p + 1 < pools.size(); ++p) {
+      const Labels& selector = pools[p].node_selector;
+      const bool matches = std::all_of(selector.begin(), selector.end(), [&](const auto& want) {
+        auto it = node.info.labels.find(want.first);
+        return it != node.info.labels.end() && it->second == want.second;
+      });
+      if (matches) {
+        node.pool = static_cast<int>(p);
+        break;
+      }
+    }
+    Reindex(*this, node);
+  }
+}
+
+}  // namespace swell::sched

@@ -1,0 +1,271 @@
+// State: the Model's insides. Dense arrays by id, with the operations that move pods about.
+//
+// Two operations change where a pod is: SetPlace (its phase, node and devices) and SetPromise (room
+// held for it on a node until terminating pods are gone). Everything derived — room per node, gang
+// counts, queue usage, term counts, the node index — follows from them and from nothing else, so
+// undoing is doing the opposite (statement.h).
+//
+// Thread-safety: none. Ownership: Model owns. Lists of pods on a node are in no particular order:
+// what decides anything sorts them first.
+// Invariants: used = Σ of placed pods; releasing = the terminating part of it; promised = Σ of
+// promises; room now = allocatable − used; room in future = allocatable − used + releasing −
+// promised. A bind must fit both, a promise the second.
+#pragma once
+
+#include <algorithm>
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "sched/device_set.h"
+#include "sched/node_index.h"
+#include "sched/shape.h"
+#include "sched/terms.h"
+#include "sched/types.h"
+
+namespace swell::sched {
+
+enum QueueResource { kQueueGpu, kQueueCpu, kQueueMemory, kQueueResources };
+// GPUs in ppm, CPU in milli-CPU, memory in bytes.
+using QueueAmounts = std::array<int64_t, kQueueResources>;
+
+struct Device {
+  int64_t used_ppm = 0;
+  int64_t releasing_ppm = 0;
+  int64_t promised_ppm = 0;
+  int64_t FreeNow() const { return kPpm - used_ppm; }
+  int64_t FreeInFuture() const { return kPpm - used_ppm + releasing_ppm - promised_ppm; }
+  bool IdleNow() const { return used_ppm == 0 && promised_ppm == 0; }
+  bool IdleInFuture() const { return used_ppm == releasing_ppm && promised_ppm == 0; }
+};
+
+struct NodeState {
+  NodeInfo info;
+  bool present = false;      // else known only because pods name it
+  uint32_t version = 0;      // of `info`; never repeats
+  int rank = kNone;          // place in name order among present nodes
+  int pool = 0;              // index into State::pools
+  CoreAmounts allocatable{};
+  CoreAmounts used{};
+  CoreAmounts releasing{};
+  CoreAmounts promised{};
+  std::vector<int64_t> ext_allocatable;  // by interned resource
+  std::vector<int64_t> ext_used;
+  std::vector<int64_t> ext_releasing;
+  std::vector<int64_t> ext_promised;
+  std::vector<Device> devices;
+  int gpu_count = 0;    // usable devices: the first so many
+  int idle_now = 0;     // devices nobody holds or was promised
+  int idle_future = 0;  // the same once terminating pods are gone
+  bool has_gpus = false;  // whole ones or MIG slices: kept for pods that need them
+  int releasing_pods = 0;
+  int implicit_pods = 0;  // GPU pods whose devices were not said
+  int port_pods = 0;      // pods with host ports, placed or promised
+  std::vector<PodId> pods;      // placed here
+  std::vector<PodId> promises;  // promised room here
+  NodeSlot slot;                // where the index has it
+};
+
+struct PodState {
+  std::string key;  // empty: free record
+  std::string uid;
+  GroupId group = kNone;
+  int32_t set = 0;  // index into GroupState::sets
+  ShapeId shape = kNone;
+  LabelSetId labels = kNone;
+  PodPhase phase = PodPhase::kPending;
+  NodeId node = kNone;
+  int32_t node_pos = kNone;  // in NodeState::pods
+  DeviceSet devices;
+  NodeId promise = kNone;
+  DeviceSet promise_devices;
+  NodeId hint = kNone;  // where it was promised room before this cycle
+  DeviceSet hint_devices;
+  QueueAmounts charge{};  // what its queue is charged while it is placed or promised
+  bool ours = true;
+  bool gated = false;
+  bool implicit_devices = false;
+  bool assumed = false;  // place differs from what the watch said
+  PodPhase seen_phase = PodPhase::kPending;
+  NodeId seen_node = kNone;
+  DeviceSet seen_devices;
+  int64_t member_priority = 0;
+  WallTime creation;
+  WallTime start;
+  WallTime checkpoint;
+  double restart_cost_gpu_s = 0;
+  std::string pod_set;  // as said; resolved when the group is known
+
+  bool Placed() const {
+    return node != kNone && (phase == PodPhase::kBound || phase == PodPhase::kRunning ||
+                             phase == PodPhase::kReleasing);
+  }
+  bool Holds() const { return Placed() && phase != PodPhase::kReleasing; }
+  bool Waits() const {
+    return ours && !gated && phase == PodPhase::kPending && promise == kNone;
+  }
+};
+
+struct SetState {
+  std::string name;
+  int32_t min_member = 1;
+  int32_t subgroup = kNone;
+  TopologyConstraint topology;
+  int32_t holding = 0;  // placed and not terminating
+  int32_t releasing = 0;
+  int32_t promised = 0;  // promised and not placed
+  int32_t pending = 0;   // could be placed now: not gated, no promise
+  int32_t gated = 0;
+  int32_t succeeded = 0;
+
+  // Members that finished their work need not run again.
+  int32_t Minimum() const { return std::max(0, min_member - succeeded); }
+  int32_t Surplus() const { return std::max(0, holding - Minimum()); }
+};
+
+struct GroupState {
+  std::string key;  // PodGroup's key, or "/" + pod key for a pod without a group
+  bool live = false;
+  bool known = false;  // the PodGroup object was seen, or the group is implicit
+  bool implicit = false;
+  std::unique_ptr<GroupInfo> info;  // explicit groups
+  std::string uid;
+  QueueId queue = 0;
+  std::string queue_name;
+  int32_t priority = 0;
+  bool preemptible = true;
+  PreemptUnit unit = PreemptUnit::kGang;
+  WallTime creation;
+  Duration min_runtime{0};
+  int32_t disruptions_allowed = INT32_MAX;
+  std::vector<SetState> sets;
+  std::vector<PodId> members;  // in the order they are placed
+  bool queued = false;         // listed in State::queued
+  bool below = false;          // listed in State::below_minimum
+  WallTime stale_since;
+  uint64_t told = 0;  // hash of the last reason told; 0: none
+};
+
+struct QueueState {
+  std::string name;
+  bool known = false;
+  QueueInfo info;
+  QueueId parent = kNone;
+  std::vector<QueueId> children;
+  QueueAmounts quota{kUnlimited, kUnlimited, kUnlimited};
+  QueueAmounts limit{kUnlimited, kUnlimited, kUnlimited};
+  QueueAmounts used{};              // held or promised, subtree included
+  QueueAmounts used_protected{};    // the part of it that is not preemptible
+  // Preemptible members holding room, by priority: is there anything to preempt at all?
+  std::map<int32_t, int32_t> holders_by_priority;
+};
+
+struct State {
+  State();
+
+  // --- tables -------------------------------------------------------------------------------
+  std::vector<NodeState> nodes;
+  std::vector<PodState> pods;
+  std::vector<GroupState> groups;
+  std::vector<QueueState> queues;  // [0] is the default queue
+  std::vector<PoolInfo> pools;     // by name; the last takes nodes of no pool
+  std::map<std::string, TopologyInfo, std::less<>> topologies;
+  ShapeTable shapes;
+  TermTable terms;
+  NodeIndex index;
+  std::vector<std::string> resource_names;  // interned extended resources, but nvidia.com/gpu
+  std::vector<int64_t> resource_gpus;       // n of nvidia.com/mig-<n>g.*, else 0
+  int64_t smallest_gpu_mib = 0;             // of the present nodes; 0: none says
+
+  using IdMap = std::unordered_map<std::string, int32_t, StringHash, std::equal_to<>>;
+  IdMap node_ids;
+  IdMap pod_ids;
+  IdMap group_ids;
+  IdMap queue_ids;
+  IdMap resource_ids;
+  std::vector<NodeId> free_nodes;
+  std::vector<PodId> free_pods;
+  std::vector<GroupId> free_groups;
+
+  std::vector<GroupId> queued;  // groups that may have pods to place; sorted by JobBefore in cycles
+  bool queued_sorted = true;
+  std::set<GroupId> below_minimum;  // groups that hold room but less than their minimum
+  std::set<PodId> promised;         // pods with a promise
+  int releasing_pods = 0;
+  int soft_taints = 0;  // present nodes with PreferNoSchedule taints
+  int known_queues = 0;
+  uint64_t version = 1;
+  uint64_t room_epoch = 1;  // grows when room appears anywhere
+  uint32_t node_versions = 0;
+  bool ranks_dirty = true;
+
+  // --- moving pods --------------------------------------------------------------------------
+  void SetPlace(PodId pod, PodPhase phase, NodeId node, const DeviceSet& devices);
+  void SetPromise(PodId pod, NodeId node, const DeviceSet& devices);
+
+  // --- reading ------------------------------------------------------------------------------
+  const Shape& ShapeOf(PodId pod) const { return shapes[pods[pod].shape]; }
+  // Decided once per node version.
+  const Shape::Verdict& VerdictOf(ShapeId shape, NodeId node);
+  // Whole-GPU or shared part of one device, in ppm, that a pod of this shape takes on the node.
+  int64_t DevicePpm(const Shape& shape, const NodeState& node) const;
+  // What a queue is charged for a pod of this shape; node kNone: while it waits.
+  QueueAmounts ChargeOf(const Shape& shape, NodeId node) const;
+  // Job order: priority, age, uid, key.
+  bool JobBefore(GroupId a, GroupId b) const;
+  // Members within a group: member priority, age, key.
+  bool MemberBefore(PodId a, PodId b) const;
+  bool GroupWaits(const GroupState& group) const;
+  // "namespace/name" of the PodGroup; empty for a pod without one.
+  const std::string& GroupName(const GroupState& group) const;
+  bool QueueUnknown(const GroupState& group) const;
+
+  // --- upkeep (model.cc) --------------------------------------------------------------------
+  // Ranks, pools and index after nodes or pools changed; no-op otherwise.
+  void Refresh();
+  void SortQueued();
+  void Requeue(GroupId group);
+  void UpdateBelow(GroupId group);
+  // Calls fn for every queue from the group's own up to its root.
+  template <class Fn>
+  void ForQueues(QueueId queue, Fn&& fn) {
+    for (int depth = 0; queue != kNone && depth < 64; ++depth) {
+      fn(queues[queue]);
+      queue = queues[queue].parent;
+    }
+  }
+
+  // Adds (+1) or takes away (-1) everything a pod contributes. Callers that change what a pod or
+  // its surroundings weigh take it away first and add it again after.
+  void Count(PodId pod, int sign);
+  void CountNode(PodId pod, int sign);
+  void CountPromise(PodId pod, int sign);
+  void CountGroup(PodId pod, int sign);
+  void CountQueue(PodId pod, int sign);
+  void CountTerms(PodId pod, int sign);
+
+  // --- records (records.cc) -----------------------------------------------------------------
+  NodeId FindNode(std::string_view name) const;
+  PodId FindPod(std::string_view key) const;
+  GroupId FindGroup(std::string_view key) const;
+  NodeId EnsureNode(std::string_view name);
+  GroupId EnsureGroup(std::string_view key);
+  QueueId EnsureQueue(std::string_view name);  // "" is the default queue
+  int EnsureResource(std::string_view name);
+  PodId NewPod(std::string_view key);
+  void FreeNodeIfUnused(NodeId node);
+  void FreeGroupIfUnused(GroupId group);
+  ShapeId AcquireShape(const PodInfo& pod);
+  void ReleaseShape(ShapeId shape);
+  void AddMember(PodId pod);
+  void RemoveMember(PodId pod);
+  int32_t ResolveSet(const GroupState& group, const std::string& pod_set) const;
+  // Gives GPU pods on the node whose devices were not said those that the others leave.
+  void AssignImplicitDevices(NodeId node);
+};
+
+}  // namespace swell::sched

@@ -1,0 +1,226 @@
+#include "sched/topology.h"
+
+#include <map>
+#include <tuple>
+
+namespace swell::sched {
+namespace {
+
+// A level of the tree that a group's pods form: the group, its subgroups, its pod sets.
+struct Unit {
+  TopologyConstraint topology;
+  std::vector<PodId> pods;     // of leaves
+  std::vector<PodId> holders;  // members that already have a place: they fix the domain
+  std::vector<Unit> children;
+};
+
+void AddPods(const State& state, const GroupState& group, int32_t set,
+             const std::vector<PodId>& pods, Unit& unit) {
+  for (PodId pod : pods) {
+    if (state.pods[pod].set == set) unit.pods.push_back(pod);
+  }
+  for (PodId pod : group.members) {
+    if (state.pods[pod].set == set && state.pods[pod].Holds()) unit.holders.push_back(pod);
+  }
+}
+
+void Collect(Unit& unit) {
+  for (Unit& child : unit.children) {
+    Collect(child);
+    unit.holders.insert(unit.holders.end(), child.holders.begin(), child.holders.end());
+  }
+}
+
+bool HasPods(const Unit& unit) {
+  return !unit.pods.empty() ||
+         std::any_of(unit.children.begin(), unit.children.end(), HasPods);
+}
+
+size_t CountPods(const Unit& unit) {
+  size_t count = unit.pods.size();
+  for (const Unit& child : unit.children) count += CountPods(child);
+  return count;
+}
+
+// Children of the subgroup `parent` (kNone: of the group itself). Depth is bounded: a subgroup that
+// names itself or a descendant as its parent is reached from nowhere.
+Unit MakeUnit(const State& state, const GroupState& group, const std::vector<PodId>& pods,
+              int32_t parent, int depth) {
+  Unit unit;
+  const std::vector<SubGroup>& subgroups = group.info->groups;
+  unit.topology = parent == kNone ? group.info->topology : subgroups[parent].topology;
+  if (depth > 16) return unit;
+  const std::string name = parent == kNone ? "" : subgroups[parent].name;
+  for (size_t i = 0; i < subgroups.size(); ++i) {
+    if (subgroups[i].parent == name && static_cast<int32_t>(i) != parent) {
+      unit.children.push_back(MakeUnit(state, group, pods, static_cast<int32_t>(i), depth + 1));
+    }
+  }
+  for (size_t s = 0; s < group.sets.size(); ++s) {
+    if (group.sets[s].subgroup != parent) continue;
+    Unit leaf;
+    leaf.topology = group.sets[s].topology;
+    AddPods(state, group, static_cast<int32_t>(s), pods, leaf);
+    unit.children.push_back(std::move(leaf));
+  }
+  return unit;
+}
+
+// One filter per value of the label, those with the least idle room first: what is left over stays
+// in large pieces.
+std::vector<NodeFilter> Domains(const State& state, const TopologyConstraint& constraint,
+                                const std::string& key, const NodeFilter* within,
+                                const std::vector<PodId>& holders) {
+  struct Domain {
+    int64_t idle_gpus = 0;
+    int64_t idle_cpu = 0;
+    NodeFilter nodes;
+  };
+  // A value means something only below the values of the levels above it.
+  std::vector<std::string> keys;
+  auto topology = state.topologies.find(constraint.name);
+  if (topology != state.topologies.end()) {
+    for (const std::string& level : topology->second.levels) {
+      keys.push_back(level);
+      if (level == key) break;
+    }
+  }
+  if (keys.empty() || keys.back() != key) keys = {key};
+  std::map<std::vector<std::string>, Domain> domains;
+  for (NodeId id : state.index.by_rank) {
+    if (within != nullptr && !(*within)[id]) continue;
+    const NodeState& node = state.nodes[id];
+    std::vector<std::string> value;
+    for (const std::string& level : keys) {
+      auto label = node.info.labels.find(level);
+      if (label != node.info.labels.end()) value.push_back(label->second);
+    }
+    if (value.size() != keys.size()) continue;
+    Domain& domain = domains[value];
+    if (domain.nodes.empty()) domain.nodes.resize(state.nodes.size());
+    domain.nodes[id] = 1;
+    domain.idle_gpus += node.idle_now;
+    domain.idle_cpu += node.allocatable[kCpu] - node.used[kCpu];
+  }
+  using Rank = std::tuple<int64_t, int64_t, const std::vector<std::string>*>;
+  std::vector<std::pair<Rank, Domain*>> order;
+  for (auto& [value, domain] : domains) {
+    const bool has_all = std::all_of(holders.begin(), holders.end(), [&](PodId pod) {
+      return domain.nodes[state.pods[pod].node] != 0;
+    });
+    if (has_all) order.push_back({{domain.idle_gpus, domain.idle_cpu, &value}, &domain});
+  }
+  std::sort(order.begin(), order.end(), [](const auto& a, const auto& b) {
+    const auto& [gpus, cpu, value] = a.first;
+    const auto& [other_gpus, other_cpu, other_value] = b.first;
+    return std::tie(gpus, cpu, *value) < std::tie(other_gpus, other_cpu, *other_value);
+  });
+  std::vector<NodeFilter> filters;
+  for (auto& [rank, domain] : order) filters.push_back(std::move(domain->nodes));
+  return filters;
+}
+
+bool PlaceUnit(Statement& trial, State& state, const Unit& unit, Tense tense,
+               const NodeFilter* within);
+
+bool PlaceInside(Statement& trial, State& state, const Unit& unit, Tense tense,
+                 const NodeFilter* within) {
+  const Statement::Mark mark = trial.Checkpoint();
+  for (PodId pod : unit.pods) {
+    if (!PlaceOne(trial, state, pod, tense, within)) {
+      trial.Rollback(mark);
+      return false;
+    }
+  }
+  for (const Unit& child : unit.children) {
+    if (HasPods(child) && !PlaceUnit(trial, state, child, tense, within)) {
+      trial.Rollback(mark);
+      return false;
+    }
+  }
+  return true;
+}
+
+bool PlacePreferred(Statement& trial, State& state, const Unit& unit, Tense tense,
+                    const NodeFilter* within) {
+  const std::string& key = unit.topology.preferred;
+  if (!key.empty()) {
+    for (const NodeFilter& domain : Domains(state, unit.topology, key, within, unit.holders)) {
+      if (PlaceInside(trial, state, unit, tense, &domain)) return true;
+    }
+  }
+  return PlaceInside(trial, state, unit, tense, within);
+}
+
+bool PlaceUnit(Statement& trial, State& state, const Unit& unit, Tense tense,
+               const NodeFilter* within) {
+  const std::string& key = unit.topology.required;
+  if (key.empty()) return PlacePreferred(trial, state, unit, tense, within);
+  const std::vector<NodeFilter> domains = Domains(state, unit.topology, key, within, unit.holders);
+  // A domain that also satisfies the preference beats one that does not.
+  if (!unit.topology.preferred.empty()) {
+    for (const NodeFilter& domain : domains) {
+      for (const NodeFilter& inner :
+           Domains(state, unit.topology, unit.topology.preferred, &domain, unit.holders)) {
+        if (PlaceInside(trial, state, unit, tense, &inner)) return true;
+      }
+    }
+  }
+  for (const NodeFilter& domain : domains) {
+    if (PlaceInside(trial, state, unit, tense, &domain)) return true;
+  }
+  return false;
+}
+
+bool Constrains(const TopologyConstraint& topology) {
+  return !topology.required.empty() || !topology.preferred.empty();
+}
+
+}  // namespace
+
+bool HasTopology(const GroupState& group) {
+  if (!group.info) return false;
+  return Constrains(group.info->topology) ||
+         std::any_of(group.info->groups.begin(), group.info->groups.end(),
+                     [](const SubGroup& g) { return Constrains(g.topology); }) ||
+         std::any_of(group.sets.begin(), group.sets.end(),
+                     [](const SetState& s) { return Constrains(s.topology); });
+}
+
+bool PlaceOne(Statement& trial, State& state, PodId pod, Tense tense, const NodeFilter* filter) {
+  const Spot spot = FindSpot(state, pod, tense, filter);
+  if (!spot) return false;
+  if (tense == Tense::kNow) {
+    trial.Bind(pod, spot.node, spot.devices);
+  } else {
+    trial.Promise(pod, spot.node, spot.devices);
+  }
+  return true;
+}
+
+bool PlaceInTopology(Statement& trial, State& state, GroupId id, const std::vector<PodId>& pods,
+                     Tense tense) {
+  const GroupState& group = state.groups[id];
+  Unit root = MakeUnit(state, group, pods, kNone, 0);
+  Collect(root);
+  if (CountPods(root) != pods.size()) {  // subgroups that are each other's parents: unreachable
+    root = Unit{};
+    root.topology = group.info->topology;
+    root.pods = pods;
+  }
+  return PlaceUnit(trial, state, root, tense, nullptr);
+}
+
+std::vector<NodeFilter> RequiredDomains(const State& state, GroupId id) {
+  const GroupState& group = state.groups[id];
+  if (group.info && !group.info->topology.required.empty()) {
+    std::vector<PodId> holders;
+    for (PodId pod : group.members) {
+      if (state.pods[pod].Holds()) holders.push_back(pod);
+    }
+    return Domains(state, group.info->topology, group.info->topology.required, nullptr, holders);
+  }
+  return {NodeFilter(state.nodes.size(), 1)};
+}
+
+}  // namespace swell::sched
