@@ -1,11 +1,11 @@
-#include <boost/json/basic_parser_impl.hpp>
-
 #include <array>
 #include <charconv>
 #include <cmath>
 #include <cstring>
 #include <exception>
 #include <set>
+
+#include <boost/json/basic_parser_impl.hpp>
 
 #include "base/strings.h"
 #include "json/value.h"
@@ -212,10 +212,8 @@ Status SyntaxError(std::string_view text, size_t offset, const bj::error_code& e
   unsigned char c = static_cast<unsigned char>(text[offset]);
   if (c >= 0x80 && !IsValidUtf8(text)) return fail("invalid UTF-8");
   if (c < 0x20 && c != '\n' && c != '\r' && c != '\t') return fail("unescaped control character");
-  return fail(StrCat("unexpected ",
-                     Quote(text.substr(offset, 1)),
-                     ", expected ",
-                     Expected(text, offset)));
+  return fail(
+      StrCat("unexpected ", Quote(text.substr(offset, 1)), ", expected ", Expected(text, offset)));
 }
 
 bj::parse_options Options(const ParseLimits& limits) {
@@ -230,11 +228,8 @@ Status DuplicateKeyError(std::string_view text, const ParseLimits& limits) {
   bj::error_code error;
   parser.write_some(false, text.data(), text.size(), error);
   const DuplicateFinder& found = parser.handler();
-  return Status(Code::kBadRequest,
-                StrCat("JSON: ",
-                       Place(text, found.offset),
-                       ": duplicate key ",
-                       Quote(found.duplicate)));
+  return Status(Code::kBadRequest, StrCat("JSON: ", Place(text, found.offset), ": duplicate key ",
+                                          Quote(found.duplicate)));
 }
 
 Result<Value> ParseChecked(std::string_view text, const ParseLimits& limits) {
@@ -453,9 +448,8 @@ bool EqualNumbers(const Value& a, const Value& b) {
 
 Result<Value> Parse(std::string_view text, const ParseLimits& limits) {
   if (text.size() > limits.bytes) {
-    return Status(Code::kTooLarge,
-                  StrCat("JSON: ", text.size(), " bytes are more than the ", limits.bytes,
-                         " allowed"));
+    return Status(Code::kTooLarge, StrCat("JSON: ", text.size(), " bytes are more than the ",
+                                          limits.bytes, " allowed"));
   }
   try {
     return ParseChecked(text, limits);

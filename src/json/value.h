@@ -5,12 +5,12 @@
 // Thread-safety: as std containers; const documents may be shared between threads.
 #pragma once
 
-#include <boost/json.hpp>
-
 #include <initializer_list>
 #include <memory>
 #include <string>
 #include <string_view>
+
+#include <boost/json.hpp>
 
 #include "base/result.h"
 
@@ -44,8 +44,8 @@ Value* FindMutable(Value& root, Path path);
 std::string_view GetString(const Value& root, Path path, std::string_view fallback = {});
 int64_t GetInt(const Value& root, Path path, int64_t fallback = 0);
 bool GetBool(const Value& root, Path path, bool fallback = false);
-const Array& GetArray(const Value& root, Path path);     // empty when missing
-const Object& GetObject(const Value& root, Path path);   // empty when missing
+const Array& GetArray(const Value& root, Path path);    // empty when missing
+const Object& GetObject(const Value& root, Path path);  // empty when missing
 
 // Creates the objects on the way (replacing what is not an object) and sets the last step.
 Value& Set(Value& root, Path path, Value value);
