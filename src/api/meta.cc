@@ -191,8 +191,7 @@ bool IsDeleting(const json::Value& object) {
 }
 
 WallTime CreationTime(const json::Value& object) {
-  return ParseTime(json::GetString(object, {"metadata", "creationTimestamp"}))
-      .value_or(WallTime{});
+  return ParseTime(json::GetString(object, {"metadata", "creationTimestamp"})).value_or(WallTime{});
 }
 
 std::vector<OwnerReference> Owners(const json::Value& object) {
@@ -235,8 +234,12 @@ bool ConditionIsTrue(const json::Value& object, std::string_view type) {
   return condition != nullptr && json::GetString(*condition, {"status"}) == "True";
 }
 
-bool SetCondition(json::Array& conditions, std::string_view type, std::string_view status,
-                  std::string_view reason, std::string_view message, WallTime now) {
+bool SetCondition(json::Array& conditions,
+                  std::string_view type,
+                  std::string_view status,
+                  std::string_view reason,
+                  std::string_view message,
+                  WallTime now) {
   for (json::Value& condition : conditions) {
     if (json::GetString(condition, {"type"}) != type) continue;
     bool moved = json::GetString(condition, {"status"}) != status;

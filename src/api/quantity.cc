@@ -34,10 +34,9 @@ const Suffix* FindSuffix(const Table& table, std::string_view text) {
 }
 
 Status Malformed(std::string_view text) {
-  return Status(Code::kBadRequest,
-                StrCat("quantity ", Quote(text),
-                       ": quantities must match the regular expression "
-                       "'^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"));
+  return Status(Code::kBadRequest, StrCat("quantity ", Quote(text),
+                                          ": quantities must match the regular expression "
+                                          "'^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"));
 }
 
 // whole.fraction (digits only) × 10^shift × 2^binary, in nanos, rounded away from zero, capped.

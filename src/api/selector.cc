@@ -51,8 +51,8 @@ Status CheckRequirement(const Requirement& requirement) {
     }
     why = CheckLabelValue(value);
     if (!why.empty()) {
-      return bad(StrCat("values[0][", requirement.key, "]: Invalid value: ", Quote(value), ": ",
-                        why));
+      return bad(
+          StrCat("values[0][", requirement.key, "]: Invalid value: ", Quote(value), ": ", why));
     }
   }
   return Status::Ok();
@@ -338,7 +338,8 @@ bool LabelSelector::Matches(const json::Value& labels_object) const {
 
 std::string LabelSelector::ToString() const {
   std::vector<std::string> parts;
-  for (const Requirement& requirement : requirements_) parts.push_back(RequirementText(requirement));
+  for (const Requirement& requirement : requirements_)
+    parts.push_back(RequirementText(requirement));
   return Join(parts, ",");
 }
 
@@ -359,9 +360,8 @@ Result<FieldSelector> FieldSelector::Parse(std::string_view text) {
 bool FieldSelector::Matches(const StringPairs& fields) const {
   return std::all_of(terms_.begin(), terms_.end(), [&](const Term& term) {
     const std::string* found = FindPair(fields, term.field);
-    return (found ? std::string_view(*found) : std::string_view()) == term.value
-               ? term.equal
-               : !term.equal;
+    return (found ? std::string_view(*found) : std::string_view()) == term.value ? term.equal
+                                                                                 : !term.equal;
   });
 }
 
