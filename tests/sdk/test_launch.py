@@ -101,13 +101,13 @@ class LaunchTest(support.FolderTest):
         self.assertTrue(_read_until(guest, "together"))
         self.assertTrue(_read_until(host, "together"))
         guest.send_signal(signal.SIGTERM)
-        self.assertEqual(support.finish(guest)[0], 143)
-        started = time.monotonic()
+        code, output = support.finish(guest)
+        self.assertEqual(code, 143, output)
+        # What spares the host the wait for missed heartbeats; measured time would depend on the machine's load.
+        self.assertNotIn("could not leave the rendezvous", output)
         code, output = support.finish(host)
         self.assertEqual(code, 0, output)
         self.assertIn("alone", output)
-        # Torch by itself takes 15 s to miss a guest that does not say it leaves.
-        self.assertLess(time.monotonic() - started, 14)
 
 
 class StreamsTest(unittest.TestCase):

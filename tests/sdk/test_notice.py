@@ -21,12 +21,13 @@ raise SystemExit(swell.EXIT_NOTICED)
 """
 
 # Locking a mutex twice stands for native code that never returns to the interpreter: no signal ends that wait.
+# PyDLL keeps the interpreter's lock meanwhile, as torch does while it waits for peers.
 _BLOCKED = """
 import ctypes, swell
 notice = swell.Notice(hold=False)
 print("ready", flush=True)
 mutex = ctypes.create_string_buffer(64)
-libc = ctypes.CDLL(None)
+libc = ctypes.PyDLL(None)
 libc.pthread_mutex_lock(mutex)
 libc.pthread_mutex_lock(mutex)
 """
@@ -50,8 +51,7 @@ class NoticeProcessTest(support.FolderTest):
         self.assertEqual(process.stdout.readline(), "ready\n")
         process.send_signal(signal.SIGTERM)
         code, output = support.finish(process)
-        self.assertEqual(code, 143, output)
-        self.assertIn("nothing to save", output)
+        self.assertEqual(code, -signal.SIGTERM, output)
 
     def test_after_hold_a_signal_is_remembered(self):
         code, output = support.finish(support.start(self, ["-c", _HELD]))

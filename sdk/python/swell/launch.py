@@ -103,17 +103,18 @@ def _adapt_torch(notice):
         close(self, death_sig, timeout)
 
     processes.PContext.close = close_patiently
-    launcher.LocalElasticAgent = _agent_class(launcher.LocalElasticAgent, notice)
-    # From here on SIGTERM unwinds through torch, which also covers the wait at the rendezvous.
-    signal.signal(signal.SIGTERM, on_signal)
+    launcher.LocalElasticAgent = _agent_class(launcher.LocalElasticAgent, notice, on_signal)
 
 
-def _agent_class(base, notice):
+def _agent_class(base, notice, on_signal):
     from torch.distributed.elastic.agent.server.api import WorkerState
 
     class Agent(base):
         def _start_workers(self, worker_group):
             notice.hold()
+            signal.signal(signal.SIGTERM, on_signal)
+            if notice.requested:
+                on_signal(signal.SIGTERM, None)
             return super()._start_workers(worker_group)
 
         def _shutdown(self, death_sig=signal.SIGTERM):

@@ -9,8 +9,8 @@ Used by `swell.train.Job`; scripts without torch use it directly. The contract w
 * A process that leaves because of a notice exits with code 143 (EXIT_NOTICED).
 
 What always holds: `requested` never goes back to False; after `hold()` no SIGTERM, however many, ends the
-process; before `hold()` there is nothing to save, so a notice ends the process at once, even while its main
-thread is blocked in native code (waiting for peers that will never come). A notice whose deadline passed before
+process; before `hold()` there is nothing to save, so SIGTERM ends the process at once (by signal 15, which shells
+and containers count as 143), even while native code waits for peers that will never come. A notice whose deadline passed before
 this process started was meant for an earlier one and is ignored.
 """
 
@@ -37,10 +37,16 @@ class Notice:
         self._info = None
         self._held = hold
         self._lock = threading.Lock()
-        self._wake_reader = None
-        if not hold:
+        self._wake_writer = None
+        if hold:
+            signal.signal(signal.SIGTERM, self._on_signal)
+        elif os.getpid() != 1:
+            # The kernel's own action needs no thread of ours to be free; torch waits for peers holding the GIL.
+            signal.signal(signal.SIGTERM, signal.SIG_DFL)
+        else:
+            # The kernel spares PID 1 of a container; the best that is left is a thread.
             self._watch_from_a_thread()
-        signal.signal(signal.SIGTERM, self._on_signal)
+            signal.signal(signal.SIGTERM, self._on_signal)
 
     @property
     def requested(self):
@@ -73,10 +79,11 @@ class Notice:
         """From now on there is work to save: a notice is remembered instead of ending the process."""
         with self._lock:
             self._held = True
-        if self._wake_reader is not None:
+        signal.signal(signal.SIGTERM, self._on_signal)
+        if self._wake_writer is not None:
             signal.set_wakeup_fd(-1)
             os.close(self._wake_writer)
-            self._wake_reader = None
+            self._wake_writer = None
 
     def note(self):
         """For programs with a signal handler of their own: call it there."""
@@ -89,10 +96,10 @@ class Notice:
     def _watch_from_a_thread(self):
         # Python runs handlers in the main thread between bytecodes, so one blocked in native code never sees
         # them. The interpreter's wake-up descriptor is written from the real signal handler instead.
-        self._wake_reader, self._wake_writer = os.pipe()
+        reader, self._wake_writer = os.pipe()
         os.set_blocking(self._wake_writer, False)
         signal.set_wakeup_fd(self._wake_writer, warn_on_full_buffer=False)
-        threading.Thread(target=self._leave_at_once, args=(self._wake_reader,), daemon=True).start()
+        threading.Thread(target=self._leave_at_once, args=(reader,), daemon=True).start()
 
     def _leave_at_once(self, reader):
         try:
