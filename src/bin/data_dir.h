@@ -1,0 +1,55 @@
+// DataDir: what an embedded cluster keeps on disk, and where.
+//
+//   DIR/swell.db            the store            DIR/pki/      CA, server and admin certificates
+//   DIR/kubeconfig          for kubectl (0600)   DIR/swell.pid who runs the cluster
+//   DIR/swell.log           the log              DIR/pods/, DIR/volumes/, DIR/checkpoints/
+//   DIR/images.yaml         the image catalogue's additions, if any
+//
+// Thread-safety: main thread, before the cluster runs; the paths are plain values.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/result.h"
+#include "net/tls.h"
+
+namespace swell {
+
+struct DataDir {
+  std::string path;
+
+  std::string Database() const { return path + "/swell.db"; }
+  std::string Kubeconfig() const { return path + "/kubeconfig"; }
+  std::string PidFile() const { return path + "/swell.pid"; }
+  std::string LogFile() const { return path + "/swell.log"; }
+  std::string PortFile() const { return path + "/port"; }
+  std::string ImageCatalogue() const { return path + "/images.yaml"; }
+};
+
+// --data-dir, else $SWELL_DATA_DIR, else ~/.swell; absolute.
+DataDir ChooseDataDir(const std::string& flag);
+// Creates the directory (0700), or says why it cannot be used.
+Status PrepareDataDir(const DataDir& dir);
+
+struct Pki {
+  net::CertificatePair ca;
+  net::CertificatePair server;
+  net::CertificatePair admin;
+};
+// Loads what is there and makes what is missing or expires within 30 days.
+Result<Pki> LoadOrMakePki(const DataDir& dir, const Clock& clock,
+                          const std::vector<std::string>& extra_hosts);
+
+// The process that runs the cluster, when it is alive.
+struct RunningCluster {
+  int pid = 0;
+};
+std::optional<RunningCluster> FindRunning(const DataDir& dir);
+// Holds DIR/swell.pid locked for the life of this process. kConflict names the other process.
+Status LockDataDir(const DataDir& dir);
+
+}  // namespace swell

@@ -1,0 +1,215 @@
+#include "bin/embedded_cluster.h"
+
+#include <csignal>
+#include <map>
+
+#include "agent/kubelet_handler.h"
+#include "agent/names.h"
+#include "agent/node_agent.h"
+#include "agent/simulated_runtime.h"
+#include "apiserver/api_server.h"
+#include "base/file.h"
+#include "base/log.h"
+#include "base/strings.h"
+#include "client/kubeconfig.h"
+#include "controllers/manager.h"
+#include "edge/http_front.h"
+#include "edge/process/process_runtime.h"
+#include "net/reactor.h"
+#include "net/server.h"
+#include "store/backend.h"
+
+namespace swell {
+namespace {
+
+const api::UserInfo kSystem{"system:swell", "", {"system:masters", "system:authenticated"}};
+
+// The port of the last run, so that kubeconfigs stay true over a restart.
+std::string WithLastPort(const DataDir& dir, const std::string& listen) {
+  if (!listen.ends_with(":0")) return listen;
+  auto text = ReadFile(dir.PortFile(), 16);
+  auto port = text.ok() ? ParseUint(Trim(*text)) : std::nullopt;
+  if (!port || *port == 0 || *port > 65535) return listen;
+  return StrCat(listen.substr(0, listen.size() - 1), *port);
+}
+
+std::string HostOf(const std::string& listen) {
+  std::string host = listen.substr(0, listen.rfind(':'));
+  if (host.empty() || host == "0.0.0.0" || host == "[::]") return "127.0.0.1";
+  return host;
+}
+
+}  // namespace
+
+// Members in the order they are built; destroyed from the last to the first.
+struct EmbeddedCluster::Impl {
+  explicit Impl(const ClusterOptions& cluster_options)
+      : options(cluster_options), random(EntropySeed()) {}
+  ~Impl() { StopIo(); }
+
+  Status OpenStore();
+  Status MakeApiServer();
+  Status MakeRuntime();
+  Status Listen();
+  Status WriteAccess();
+  void StartComponents();
+  void StopIo();
+
+  ClusterOptions options;
+  RealClock clock;
+  Random random;
+  net::Reactor core;
+  net::Reactor io;
+  Pki pki;
+  std::vector<agent::NodeConfig> node_configs;
+  std::unique_ptr<store::Store> store;
+  std::shared_ptr<apiserver::ApiServer> server;
+  std::unique_ptr<edge::HttpFront> front;
+  std::unique_ptr<net::HttpServer> http;
+  std::thread io_thread;
+  std::string url;
+  std::unique_ptr<controllers::Informers> informers;
+  std::unique_ptr<controllers::Manager> manager;
+  std::unique_ptr<edge::process::ProcessRuntime> processes;
+  std::unique_ptr<agent::SimulatedRuntime> simulated;
+  std::unique_ptr<agent::ServiceNames> names;
+  std::unique_ptr<agent::NodeFleet> fleet;
+  std::map<std::string, std::shared_ptr<api::RestHandler>> kubelets;
+  Status ended;
+};
+
+Status EmbeddedCluster::Impl::OpenStore() {
+  SWELL_ASSIGN_OR_RETURN(auto backend,
+                         store::OpenSqliteBackend(core, options.data_dir.Database()));
+  SWELL_ASSIGN_OR_RETURN(store, store::Store::Open(core, std::move(backend)));
+  return Status::Ok();
+}
+
+Status EmbeddedCluster::Impl::MakeApiServer() {
+  apiserver::Options server_options;
+  if (!options.token_auth_file.empty()) {
+    SWELL_ASSIGN_OR_RETURN(std::string csv, ReadFile(options.token_auth_file, 4 << 20));
+    auto tokens = apiserver::ParseTokenFile(csv);
+    if (!tokens.ok()) return tokens.status().WithContext(options.token_auth_file);
+    server_options.tokens = std::move(*tokens);
+  }
+  server_options.node_dialer =
+      [this](const std::string& node) -> Result<std::shared_ptr<api::RestHandler>> {
+    auto it = kubelets.find(node);
+    if (it != kubelets.end()) return it->second;
+    return Status(Code::kNotFound, StrCat("node ", Quote(node), " is not one of this cluster's"));
+  };
+  server_options.bind_check = [this](const json::Value& pod, const std::string& node) {
+    return manager ? manager->CheckBind(pod, node) : Status::Ok();
+  };
+  server = apiserver::ApiServer::Create(core, clock, random, *store, std::move(server_options));
+  return Status::Ok();
+}
+
+Status EmbeddedCluster::Impl::MakeRuntime() {
+  if (options.simulated) {
+    simulated = std::make_unique<agent::SimulatedRuntime>(core, clock);
+    return Status::Ok();
+  }
+  edge::process::ProcessOptions process;
+  process.data_dir = options.data_dir.path;
+  process.catalogue_path = options.data_dir.ImageCatalogue();
+  if (!options.pod_cidr.empty()) process.pod_cidr = options.pod_cidr;
+  process.sdk_path = options.sdk_path;
+  SWELL_ASSIGN_OR_RETURN(processes, edge::process::ProcessRuntime::Create(core, clock, process));
+  return Status::Ok();
+}
+
+Status EmbeddedCluster::Impl::Listen() {
+  front = std::make_unique<edge::HttpFront>(core, server);
+  http = std::make_unique<net::HttpServer>(io, clock, *front, net::ServerConfig{});
+  net::TlsServerConfig tls{pki.server.cert_pem, pki.server.key_pem, pki.ca.cert_pem};
+  auto port = http->Listen(WithLastPort(options.data_dir, options.listen), tls);
+  if (!port.ok() && options.listen.ends_with(":0")) port = http->Listen(options.listen, tls);
+  if (!port.ok()) return port.status().WithContext(StrCat("listen on ", options.listen));
+  url = StrCat("https://", HostOf(options.listen), ":", *port);
+  SWELL_RETURN_IF_ERROR(
+      WriteFileAtomically(options.data_dir.PortFile(), std::to_string(*port), 0644));
+  return Status::Ok();
+}
+
+Status EmbeddedCluster::Impl::WriteAccess() {
+  client::ClusterAccess access;
+  access.server = url;
+  access.ca_pem = pki.ca.cert_pem;
+  access.client_cert_pem = pki.admin.cert_pem;
+  access.client_key_pem = pki.admin.key_pem;
+  access.user = "swell-admin";
+  return WriteFileAtomically(options.data_dir.Kubeconfig(),
+                             client::MakeKubeconfig("swell", access), 0600);
+}
+
+void EmbeddedCluster::Impl::StartComponents() {
+  informers = std::make_unique<controllers::Informers>(core, server, kSystem, random.Next());
+  controllers::ManagerOptions manager_options;
+  manager_options.scheme = &server->scheme();
+  manager_options.host_network = processes && processes->HostNetworkOnly();
+  manager = std::make_unique<controllers::Manager>(
+      controllers::Context{core, clock, random, server, kSystem, *informers}, manager_options);
+  manager->Start();
+  agent::Runtime& runtime = processes ? static_cast<agent::Runtime&>(*processes) : *simulated;
+  if (processes) {
+    names = std::make_unique<agent::ServiceNames>(core, server, kSystem);
+    names->Start();
+  }
+  fleet = std::make_unique<agent::NodeFleet>(
+      agent::AgentPlugs{core, clock, server, runtime, names.get(), random.Next()}, node_configs);
+  for (agent::NodeAgent* node : fleet->nodes()) {
+    kubelets[node->name()] = std::make_shared<agent::KubeletHandler>(*node);
+  }
+  fleet->Start();
+}
+
+void EmbeddedCluster::Impl::StopIo() {
+  if (!io_thread.joinable()) return;
+  io.Post([this] { http->Shutdown(std::chrono::milliseconds(200), [this] { io.Stop(); }); });
+  io_thread.join();
+}
+
+EmbeddedCluster::EmbeddedCluster(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+EmbeddedCluster::~EmbeddedCluster() = default;
+
+Result<std::unique_ptr<EmbeddedCluster>> EmbeddedCluster::Create(const ClusterOptions& options) {
+  auto impl = std::make_unique<Impl>(options);
+  SWELL_ASSIGN_OR_RETURN(impl->node_configs, PlanNodes(options));
+  SWELL_ASSIGN_OR_RETURN(
+      impl->pki, LoadOrMakePki(options.data_dir, impl->clock, {HostOf(options.listen)}));
+  SWELL_RETURN_IF_ERROR(impl->OpenStore());
+  SWELL_RETURN_IF_ERROR(impl->MakeApiServer());
+  SWELL_RETURN_IF_ERROR(impl->MakeRuntime());
+  SWELL_RETURN_IF_ERROR(impl->Listen());
+  SWELL_RETURN_IF_ERROR(impl->WriteAccess());
+  return std::unique_ptr<EmbeddedCluster>(new EmbeddedCluster(std::move(impl)));
+}
+
+Status EmbeddedCluster::Run(const std::function<void()>& ready) {
+  Impl& cluster = *impl_;
+  auto signals = cluster.core.WatchSignals({SIGINT, SIGTERM}, [&cluster](int) {
+    SWELL_LOG_INFO("cluster", "stopping");
+    cluster.core.Stop();
+  });
+  if (!signals.ok()) return signals.status();
+  cluster.server->Bootstrap([&cluster, ready](const Status& status) {
+    if (!status.ok()) {
+      cluster.ended = status.WithContext("bootstrap");
+      cluster.core.Stop();
+      return;
+    }
+    cluster.io_thread = std::thread([&cluster] { cluster.io.Run(); });
+    cluster.StartComponents();
+    ready();
+  });
+  cluster.core.Run();
+  cluster.StopIo();
+  if (cluster.processes && cluster.ended.ok()) cluster.processes->StopAllPods();
+  return cluster.ended;
+}
+
+const std::string& EmbeddedCluster::server_url() const { return impl_->url; }
+
+}  // namespace swell

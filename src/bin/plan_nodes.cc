@@ -1,0 +1,124 @@
+// Which nodes an embedded cluster has: virtual ones by flags, or this machine as it is.
+#include <sys/sysinfo.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include <thread>
+
+#include "api/quantity.h"
+#include "base/strings.h"
+#include "bin/embedded_cluster.h"
+#include "edge/process/nvml.h"
+
+namespace swell {
+namespace {
+
+constexpr int kNodesMax = 20'000;
+
+Status CheckQuantity(std::string_view flag, const std::string& value) {
+  if (value.empty()) return Status::Ok();
+  auto quantity = api::Quantity::Parse(value);
+  if (!quantity.ok() || quantity->MilliValue() <= 0) {
+    return Status(Code::kBadRequest,
+                  StrCat(flag, ": ", Quote(value), " is not an amount like 4 or 15Gi"));
+  }
+  return Status::Ok();
+}
+
+Result<std::map<std::string, std::string>> ParseReserved(const std::string& text) {
+  std::map<std::string, std::string> reserved;
+  for (std::string_view part : Split(text, ',')) {
+    size_t equals = part.find('=');
+    if (equals == std::string_view::npos || equals == 0) {
+      return Status(Code::kBadRequest, StrCat("--system-reserved: ", Quote(part),
+                                              " is not of the form cpu=80m"));
+    }
+    std::string value(part.substr(equals + 1));
+    SWELL_RETURN_IF_ERROR(CheckQuantity("--system-reserved", value));
+    reserved[std::string(part.substr(0, equals))] = value;
+  }
+  return reserved;
+}
+
+std::string MachineMemory() {
+  struct sysinfo info;
+  if (::sysinfo(&info) != 0) return "1Gi";
+  uint64_t kib = static_cast<uint64_t>(info.totalram) * info.mem_unit / 1024;
+  return StrCat(kib, "Ki");
+}
+
+std::string MachineCpus() {
+  unsigned cpus = std::thread::hardware_concurrency();
+  return std::to_string(cpus == 0 ? 1 : cpus);
+}
+
+std::string HostName() {
+  char name[256] = {};
+  if (::gethostname(name, sizeof name - 1) != 0 || name[0] == '\0') return "localhost";
+  return ToLower(name);
+}
+
+agent::NodeConfig BaseNode(const ClusterOptions& options, std::string name, int number) {
+  agent::NodeConfig node;
+  node.name = std::move(name);
+  node.capacity["cpu"] = options.cpus.empty() ? MachineCpus() : options.cpus;
+  node.capacity["memory"] = options.memory.empty() ? MachineMemory() : options.memory;
+  node.capacity["pods"] = "110";
+  // An address of its own for each virtual node, all of them this machine.
+  node.internal_ip = StrCat("127.0.", 1 + number / 250, ".", 1 + number % 250);
+  struct utsname system;
+  if (::uname(&system) == 0) node.kernel_version = system.release;
+  return node;
+}
+
+agent::NodeConfig ThisMachine(const ClusterOptions& options) {
+  agent::NodeConfig node = BaseNode(options, HostName(), 0);
+  edge::process::GpuInventory gpus = edge::process::DiscoverGpus();
+  if (!gpus.gpus.empty()) {
+    node.capacity["nvidia.com/gpu"] = std::to_string(gpus.gpus.size());
+    node.labels["nvidia.com/gpu.present"] = "true";
+    node.labels["nvidia.com/gpu.count"] = std::to_string(gpus.gpus.size());
+    node.labels["nvidia.com/gpu.memory"] = std::to_string(gpus.gpus[0].memory_mib);
+    for (const auto& gpu : gpus.gpus) node.gpu_device_ids.push_back(gpu.uuid);
+  }
+  return node;
+}
+
+}  // namespace
+
+Result<std::vector<agent::NodeConfig>> PlanNodes(const ClusterOptions& options) {
+  if (options.nodes < 0 || options.control_plane_nodes < 0 ||
+      options.nodes + options.control_plane_nodes > kNodesMax) {
+    return Status(Code::kBadRequest, StrCat("--nodes: must be between 1 and ", kNodesMax));
+  }
+  if (options.gpus_per_node < 0 || options.gpus_per_node > 1024) {
+    return Status(Code::kBadRequest, "--gpus-per-node: must be between 0 and 1024");
+  }
+  SWELL_RETURN_IF_ERROR(CheckQuantity("--cpus", options.cpus));
+  SWELL_RETURN_IF_ERROR(CheckQuantity("--memory", options.memory));
+  SWELL_ASSIGN_OR_RETURN(auto reserved, ParseReserved(options.system_reserved));
+  std::vector<agent::NodeConfig> nodes;
+  for (int i = 0; i < options.control_plane_nodes; ++i) {
+    agent::NodeConfig node = BaseNode(options, StrCat("control-", i + 1), i);
+    node.control_plane = true;
+    node.taints.push_back({"node-role.kubernetes.io/control-plane", "", "NoSchedule"});
+    nodes.push_back(std::move(node));
+  }
+  for (int i = 0; i < options.nodes; ++i) {
+    agent::NodeConfig node =
+        BaseNode(options, StrCat("node-", i + 1), options.control_plane_nodes + i);
+    if (options.gpus_per_node > 0) {
+      node.capacity["nvidia.com/gpu"] = std::to_string(options.gpus_per_node);
+      node.labels["nvidia.com/gpu.count"] = std::to_string(options.gpus_per_node);
+    }
+    node.system_reserved = reserved;
+    nodes.push_back(std::move(node));
+  }
+  if (options.nodes == 0) {
+    nodes.push_back(ThisMachine(options));
+    nodes.back().system_reserved = reserved;
+  }
+  return nodes;
+}
+
+}  // namespace swell
