@@ -3,7 +3,7 @@
 // `kubectl explain`, and CustomResourceDefinitions.
 //
 // Built-in schemas are written in a small text form (src/api/schemas/*.txt, embedded at build and
-// parsed once at start); a CRD's openAPIV3Schema becomes the same structure.
+// parsed once at start; schema_text.h); a CRD's openAPIV3Schema becomes the same structure.
 //
 // Thread-safety: immutable once built; shared by const pointer.
 #pragma once
@@ -38,6 +38,7 @@ enum class SchemaType {
 enum class ListType { kAtomic, kSet, kMap };
 
 struct Schema;
+class SchemaPattern;  // a compiled regular expression (schema_pattern.h)
 using SchemaPtr = std::shared_ptr<const Schema>;
 
 struct SchemaField {
@@ -46,6 +47,10 @@ struct SchemaField {
   bool required = false;
   std::string description;
   json::SharedValue default_value;  // null when there is none
+  // Protobuf field number; proto_outer is that of the message it is nested in on the wire where
+  // JSON has no such level (a volume's source). 0: none.
+  int proto = 0;
+  int proto_outer = 0;
 };
 
 struct Schema {
@@ -56,15 +61,18 @@ struct Schema {
   bool nullable = false;
   bool preserve_unknown = false;
   bool embedded_resource = false;           // has apiVersion, kind, metadata of its own
+  bool atomic = false;                      // kObject, kMap: replaced whole by server-side apply
   std::vector<SchemaField> fields;          // kObject, in document order
   SchemaPtr items;                          // kArray, kMap
   ListType list_type = ListType::kAtomic;   // kArray
   bool patch_merge = false;                 // strategic merge merges the list (or map) by keys
   bool patch_retain_keys = false;           // patchStrategy=retainKeys
+  bool patch_replace = false;               // patchStrategy=replace: never merged
   std::string patch_merge_key;              // strategic merge key; empty for lists of scalars
   std::vector<std::string> list_map_keys;   // server-side apply keys
   std::vector<std::string> enum_values;
-  std::string pattern;                      // ECMA regular expression
+  std::string pattern;                      // regular expression, with its compiled form
+  std::shared_ptr<const SchemaPattern> compiled_pattern;
   std::string minimum, maximum;             // decimal text; empty: none
   bool exclusive_minimum = false, exclusive_maximum = false;
   int64_t min_length = -1, max_length = -1, min_items = -1, max_items = -1, min_properties = -1,

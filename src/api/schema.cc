@@ -1,0 +1,121 @@
+#include "api/schema.h"
+
+#include <set>
+
+#include "api/field_errors.h"
+#include "api/schema_pattern.h"
+
+namespace swell::api {
+namespace {
+
+constexpr size_t kMaxErrors = 100;
+
+// A field path that grows and shrinks while a document is walked.
+class PathScope {
+ public:
+  PathScope(std::string& path, std::string_view field) : path_(path), size_(path.size()) {
+    if (!path_.empty()) path_ += '.';
+    path_ += field;
+  }
+  PathScope(std::string& path, size_t index) : path_(path), size_(path.size()) {
+    path_ += '[';
+    path_ += std::to_string(index);
+    path_ += ']';
+  }
+  ~PathScope() { path_.resize(size_); }
+
+ private:
+  std::string& path_;
+  size_t size_;
+};
+
+void CollectUnknown(const Schema& schema, const json::Value& value, std::string& path,
+                    std::vector<std::string>& out) {
+  if (out.size() >= kMaxErrors || value.is_null()) return;
+  if (const json::Array* list = value.if_array(); list && schema.items) {
+    for (size_t i = 0; i < list->size(); ++i) {
+      PathScope scope(path, i);
+      CollectUnknown(*schema.items, (*list)[i], path, out);
+    }
+    return;
+  }
+  const json::Object* object = value.if_object();
+  if (object == nullptr || schema.type == SchemaType::kAny) return;
+  for (const auto& member : *object) {
+    PathScope scope(path, std::string_view(member.key()));
+    if (schema.type == SchemaType::kMap) {
+      if (schema.items) CollectUnknown(*schema.items, member.value(), path, out);
+      continue;
+    }
+    if (schema.type != SchemaType::kObject) continue;
+    if (const SchemaField* field = schema.Field(member.key())) {
+      CollectUnknown(*field->schema, member.value(), path, out);
+    } else if (!schema.preserve_unknown && out.size() < kMaxErrors) {
+      out.push_back(path);
+    }
+  }
+}
+
+}  // namespace
+
+const SchemaField* Schema::Field(std::string_view field_name) const {
+  for (const SchemaField& field : fields) {
+    if (field.name == field_name) return &field;
+  }
+  return nullptr;
+}
+
+std::vector<std::string> UnknownFields(const Schema& schema, const json::Value& value) {
+  std::vector<std::string> out;
+  std::string path;
+  CollectUnknown(schema, value, path, out);
+  return out;
+}
+
+void PruneUnknown(const Schema& schema, json::Value& value) {
+  if (json::Array* list = value.if_array(); list && schema.items) {
+    for (json::Value& item : *list) PruneUnknown(*schema.items, item);
+    return;
+  }
+  json::Object* object = value.if_object();
+  if (object == nullptr || schema.type == SchemaType::kAny) return;
+  std::vector<std::string> gone;
+  for (auto& member : *object) {
+    if (schema.type == SchemaType::kMap) {
+      if (schema.items) PruneUnknown(*schema.items, member.value());
+    } else if (schema.type == SchemaType::kObject) {
+      if (const SchemaField* field = schema.Field(member.key())) {
+        PruneUnknown(*field->schema, member.value());
+      } else if (!schema.preserve_unknown) {
+        gone.emplace_back(member.key());
+      }
+    }
+  }
+  for (const std::string& key : gone) json::StableErase(*object, key);
+}
+
+void ApplyDefaults(const Schema& schema, json::Value& value) {
+  if (json::Array* list = value.if_array(); list && schema.items) {
+    for (json::Value& item : *list) ApplyDefaults(*schema.items, item);
+    return;
+  }
+  json::Object* object = value.if_object();
+  if (object == nullptr) return;
+  if (schema.type == SchemaType::kMap) {
+    if (!schema.items) return;
+    for (auto& member : *object) ApplyDefaults(*schema.items, member.value());
+    return;
+  }
+  for (const SchemaField& field : schema.fields) {
+    json::Value* found = object->if_contains(field.name);
+    if (field.default_value != nullptr &&
+        (found == nullptr || (found->is_null() && (!field.schema->nullable ||
+                                                   !schema.name.empty())))) {
+      (*object)[field.name] = *field.default_value;
+      found = object->if_contains(field.name);
+    }
+    if (found != nullptr) ApplyDefaults(*field.schema, *found);
+  }
+}
+
+}  // namespace swell::api
