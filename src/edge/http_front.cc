@@ -1,0 +1,269 @@
+#include "edge/http_front.h"
+
+#include <algorithm>
+#include <deque>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/mutex.h"
+#include "base/strings.h"
+
+namespace swell::edge {
+namespace {
+
+constexpr std::string_view kBearer = "bearer ";
+
+std::string HeaderOr(const net::Headers& headers, std::string_view name) {
+  const std::string* value = net::FindHeader(headers, name);
+  return value ? *value : std::string();
+}
+
+std::string BearerToken(const net::Headers& headers) {
+  const std::string* value = net::FindHeader(headers, "Authorization");
+  if (!value || value->size() <= kBearer.size()) return {};
+  if (!net::EqualsIgnoreCase(std::string_view(*value).substr(0, kBearer.size()), kBearer)) {
+    return {};
+  }
+  return std::string(Trim(std::string_view(*value).substr(kBearer.size())));
+}
+
+api::RestRequest ToRest(net::HttpRequest& http) {
+  api::RestRequest rest;
+  rest.accept = HeaderOr(http.headers, "Accept");
+  rest.content_type = HeaderOr(http.headers, "Content-Type");
+  rest.user_agent = HeaderOr(http.headers, "User-Agent");
+  rest.credentials.bearer_token = BearerToken(http.headers);
+  rest.credentials.certificate_common_name = std::move(http.peer.common_name);
+  rest.credentials.certificate_organizations = std::move(http.peer.organizations);
+  rest.remote = std::move(http.peer.remote);
+  rest.method = std::move(http.method);
+  rest.path = std::move(http.path);
+  rest.query = std::move(http.query);
+  rest.body = std::move(http.body);
+  return rest;
+}
+
+net::HttpResponse TooBusy() {
+  auto response = net::StatusResponse(
+      Status(Code::kTooManyRequests, "the server has too many requests under way; try again"));
+  response.headers.push_back({"Retry-After", "1"});
+  return response;
+}
+
+// Bodies reach handlers as they are, so an encoding nobody undoes must not get through.
+bool HasForeignEncoding(const net::HttpRequest& request) {
+  const std::string* encoding = net::FindHeader(request.headers, "Content-Encoding");
+  return encoding && !encoding->empty() && !net::EqualsIgnoreCase(*encoding, "identity");
+}
+
+}  // namespace
+
+// Shared with what is queued, so that whatever runs late finds it alive and closed.
+class HttpFront::State : public std::enable_shared_from_this<State> {
+ public:
+  State(Executor& core, api::RestHandler& rest, HttpFrontConfig config)
+      : core_(core), rest_(&rest), config_(config) {}
+
+  // Any thread. Takes one place of the bound; false when there is none.
+  bool Enter() {
+    if (stats_.in_flight.fetch_add(1) < config_.in_flight_max) return true;
+    stats_.in_flight.fetch_sub(1);
+    return false;
+  }
+  void Leave() { stats_.in_flight.fetch_sub(1); }
+
+  // Any thread. False when the queue is full.
+  bool Enqueue(std::shared_ptr<Sink> sink) {
+    bool wake = false;
+    {
+      MutexLock lock(mutex_);
+      if (queue_.size() >= config_.queued_max) return false;
+      queue_.push_back(std::move(sink));
+      wake = !std::exchange(awake_, true);
+    }
+    if (wake) Wake();
+    return true;
+  }
+
+  void Close();
+  // Core thread: the call is answered. Its RestCall may be what is calling us: it dies later.
+  void Finished(uint64_t id);
+
+  HttpFrontStats& stats() { return stats_; }
+
+ private:
+  void Wake() {
+    core_.Post([self = shared_from_this()] { self->RunBatch(); });
+  }
+  void RunBatch();
+  void Start(const std::shared_ptr<Sink>& sink);
+  void Abandon(uint64_t id);
+
+  Executor& core_;
+  HttpFrontConfig config_;
+  HttpFrontStats stats_;
+
+  Mutex mutex_;
+  std::deque<std::shared_ptr<Sink>> queue_ SWELL_GUARDED_BY(mutex_);
+  bool awake_ SWELL_GUARDED_BY(mutex_) = false;
+
+  // Core thread only.
+  api::RestHandler* rest_;  // null once closed
+  uint64_t next_id_ = 1;
+  std::map<uint64_t, std::unique_ptr<api::RestCall>> calls_;
+  std::vector<std::unique_ptr<api::RestCall>> finished_;
+  bool sweeping_ = false;
+};
+
+// One request from arrival to answer; holds its place in the bound for as long as it lives.
+class HttpFront::Sink final : public api::RestSink {
+ public:
+  Sink(std::shared_ptr<State> state, std::shared_ptr<net::Exchange> exchange)
+      : state_(std::move(state)), exchange_(std::move(exchange)) {}
+  ~Sink() override { state_->Leave(); }
+  Sink(const Sink&) = delete;
+  Sink& operator=(const Sink&) = delete;
+
+  void OnResponse(api::RestResponse response) override {
+    net::HttpResponse http;
+    http.status = response.status;
+    http.headers.reserve(response.headers.size() + 1);
+    if (!response.content_type.empty()) {
+      http.headers.push_back({"Content-Type", std::move(response.content_type)});
+    }
+    for (auto& [name, value] : response.headers) {
+      http.headers.push_back({std::move(name), std::move(value)});
+    }
+    http.body = std::move(response.body);
+    exchange_->Respond(std::move(http));
+    Finish();
+  }
+  void OnStreamStart(int status, std::string content_type) override {
+    net::Headers headers;
+    if (!content_type.empty()) headers.push_back({"Content-Type", std::move(content_type)});
+    headers.push_back({"Cache-Control", "no-cache, private"});
+    exchange_->StartStream(status, std::move(headers));
+  }
+  bool OnChunk(const api::Chunk& chunk) override { return exchange_->Write(chunk); }
+  void OnStreamEnd(const Status& why) override {
+    // A cut connection is how HTTP says that more should have come.
+    if (why.ok()) {
+      exchange_->EndStream();
+    } else {
+      exchange_->Abort();
+    }
+    Finish();
+  }
+
+  net::Exchange& exchange() { return *exchange_; }
+  bool finished() const { return finished_; }
+  void set_id(uint64_t id) { id_ = id; }
+
+ private:
+  void Finish() {
+    finished_ = true;
+    if (id_ != 0) state_->Finished(id_);
+  }
+
+  std::shared_ptr<State> state_;
+  std::shared_ptr<net::Exchange> exchange_;
+  uint64_t id_ = 0;
+  bool finished_ = false;
+};
+
+void HttpFront::State::RunBatch() {
+  std::vector<std::shared_ptr<Sink>> batch;
+  bool more = false;
+  {
+    MutexLock lock(mutex_);
+    size_t n = std::min(config_.batch_max, queue_.size());
+    batch.reserve(n);
+    for (size_t i = 0; i < n; ++i) {
+      batch.push_back(std::move(queue_.front()));
+      queue_.pop_front();
+    }
+    more = !queue_.empty();
+    awake_ = more;
+  }
+  for (const auto& sink : batch) Start(sink);
+  if (more) Wake();
+}
+
+void HttpFront::State::Start(const std::shared_ptr<Sink>& sink) {
+  if (rest_ == nullptr) {
+    sink->exchange().Respond(
+        net::StatusResponse(Status(Code::kUnavailable, "the server is shutting down")));
+    return;
+  }
+  auto call = rest_->Handle(ToRest(sink->exchange().mutable_request()), sink);
+  if (sink->finished() || !call) return;
+  uint64_t id = next_id_++;
+  sink->set_id(id);
+  calls_.emplace(id, std::move(call));
+  sink->exchange().OnClose([self = shared_from_this(), id] { self->Abandon(id); }, core_);
+}
+
+void HttpFront::State::Finished(uint64_t id) {
+  auto node = calls_.extract(id);
+  if (node.empty()) return;
+  finished_.push_back(std::move(node.mapped()));
+  if (std::exchange(sweeping_, true)) return;
+  core_.Post([self = shared_from_this()] {
+    self->sweeping_ = false;
+    std::vector<std::unique_ptr<api::RestCall>> dead = std::move(self->finished_);
+    self->finished_.clear();
+  });
+}
+
+void HttpFront::State::Abandon(uint64_t id) {
+  auto node = calls_.extract(id);
+  if (!node.empty()) stats_.abandoned.fetch_add(1);
+}
+
+void HttpFront::State::Close() {
+  rest_ = nullptr;
+  std::deque<std::shared_ptr<Sink>> waiting;
+  {
+    MutexLock lock(mutex_);
+    waiting.swap(queue_);
+  }
+  for (const auto& sink : waiting) Start(sink);
+  auto calls = std::move(calls_);
+  calls_.clear();
+  calls.clear();
+  finished_.clear();
+}
+
+HttpFront::HttpFront(Executor& core, api::RestHandler& rest, HttpFrontConfig config)
+    : state_(std::make_shared<State>(core, rest, config)) {}
+
+HttpFront::~HttpFront() { Close(); }
+
+void HttpFront::Close() { state_->Close(); }
+
+const HttpFrontStats& HttpFront::stats() const { return state_->stats(); }
+
+void HttpFront::OnRequest(std::shared_ptr<net::Exchange> exchange) {
+  state_->stats().requests.fetch_add(1);
+  if (HasForeignEncoding(exchange->request())) {
+    exchange->Respond(net::StatusResponse(Status(
+        Code::kUnsupportedMediaType,
+        StrCat("Content-Encoding: ", HeaderOr(exchange->request().headers, "Content-Encoding"),
+               ": only plain request bodies are accepted"))));
+    return;
+  }
+  if (!state_->Enter()) {
+    state_->stats().refused.fetch_add(1);
+    exchange->Respond(TooBusy());
+    return;
+  }
+  auto sink = std::make_shared<Sink>(state_, exchange);
+  if (!state_->Enqueue(sink)) {
+    state_->stats().refused.fetch_add(1);
+    exchange->Respond(TooBusy());
+  }
+}
+
+}  // namespace swell::edge
