@@ -1,0 +1,237 @@
+#include "net/byte_stream.h"
+
+#include "base/check.h"
+#include "net/byte_stream_state.h"
+
+namespace swell::net {
+namespace {
+
+constexpr size_t kMaxUndelivered = 1 << 20;
+constexpr Duration kLinger = std::chrono::seconds(1);
+
+}  // namespace
+
+ByteStream::ByteStream(std::shared_ptr<ByteStreamState> state) : state_(std::move(state)) {}
+ByteStream::~ByteStream() { state_->CloseByUser(); }
+void ByteStream::Start(Executor& executor, std::function<void(std::string)> on_data,
+                       std::function<void(Status)> on_close) {
+  state_->Start(executor, std::move(on_data), std::move(on_close));
+}
+bool ByteStream::Write(Chunk bytes) { return state_->Write(std::move(bytes)); }
+size_t ByteStream::queued_bytes() const { return state_->queued_bytes(); }
+void ByteStream::OnDrained(Executor& executor, std::function<void()> callback) {
+  state_->OnDrained(executor, std::move(callback));
+}
+void ByteStream::Close() { state_->CloseByUser(); }
+
+void ByteStreamState::ScheduleLocked() {
+  if (scheduled_ || reactor_ == nullptr) return;
+  scheduled_ = true;
+  reactor_->Post([self = shared_from_this()] { self->Work(); });
+}
+
+void ByteStreamState::Start(Executor& executor, std::function<void(std::string)> on_data,
+                            std::function<void(Status)> on_close) {
+  MutexLock lock(mutex_);
+  SWELL_CHECK_MSG(reader_ == nullptr, "a byte stream is started once");
+  if (closing_) return;
+  reader_ = &executor;
+  on_data_ = std::move(on_data);
+  on_close_ = std::move(on_close);
+  if (over_) {
+    executor.Post([callback = std::move(on_close_), why = why_] { callback(why); });
+    on_close_ = nullptr;
+    return;
+  }
+  ScheduleLocked();
+}
+
+bool ByteStreamState::Write(Chunk bytes) {
+  MutexLock lock(mutex_);
+  if (over_ || closing_ || overflow_) return false;
+  if (bytes->empty()) return true;
+  size_t queued = pending_bytes_ + channel_bytes_;
+  if (queued > 0 && queued + bytes->size() > limit_) {
+    overflow_ = true;
+    ScheduleLocked();
+    return false;
+  }
+  pending_bytes_ += bytes->size();
+  pending_.push_back(std::move(bytes));
+  ScheduleLocked();
+  return true;
+}
+
+size_t ByteStreamState::queued_bytes() const {
+  MutexLock lock(mutex_);
+  return pending_bytes_ + channel_bytes_;
+}
+
+void ByteStreamState::OnDrained(Executor& executor, std::function<void()> callback) {
+  MutexLock lock(mutex_);
+  if (over_ || closing_) return;
+  if (pending_bytes_ + channel_bytes_ < limit_ / 2) {
+    executor.Post(std::move(callback));
+    return;
+  }
+  drain_executor_ = &executor;
+  on_drained_ = std::move(callback);
+}
+
+void ByteStreamState::CloseByUser() {
+  MutexLock lock(mutex_);
+  if (closing_) return;
+  closing_ = true;
+  on_data_ = nullptr;
+  on_close_ = nullptr;
+  on_drained_ = nullptr;
+  ScheduleLocked();
+}
+
+void ByteStreamState::Attach(std::shared_ptr<Channel> channel, std::string first,
+                             std::function<void()> released) {
+  channel_ = std::move(channel);
+  released_ = std::move(released);
+  first_ = std::move(first);
+  channel_->SetEvents(this);
+  channel_->SetReading(false);  // until somebody listens
+  Work();
+}
+
+void ByteStreamState::Detach(const Status& why) { Finish(why); }
+
+bool ByteStreamState::Stalled(SteadyTime now, Duration limit) const {
+  return channel_ != nullptr && channel_->queued_bytes() > 0 &&
+         now - channel_->last_progress() > limit;
+}
+
+// Brings the connection in line with what the user's thread asked for.
+void ByteStreamState::Work() {
+  std::vector<Chunk> chunks;
+  bool closing = false;
+  bool overflow = false;
+  bool listening = false;
+  {
+    MutexLock lock(mutex_);
+    scheduled_ = false;
+    if (channel_ == nullptr) return;  // not attached yet; Attach calls again
+    chunks.swap(pending_);
+    channel_bytes_ += pending_bytes_;
+    pending_bytes_ = 0;
+    closing = closing_;
+    overflow = overflow_;
+    listening = reader_ != nullptr && undelivered_ < kMaxUndelivered;
+  }
+  if (overflow) {
+    Finish(Status(Code::kUnavailable, "the peer reads too slowly: its buffer is full"));
+    return;
+  }
+  auto keep = shared_from_this();
+  for (Chunk& chunk : chunks) channel_->Send(std::move(chunk));
+  channel_->Flush();
+  if (channel_ == nullptr) return;
+  UpdateQueued();
+  if (closing) {
+    Linger();
+    return;
+  }
+  if (listening && !first_.empty()) Deliver(std::exchange(first_, {}));
+  channel_->SetReading(listening);
+}
+
+// Closing a socket with unread input would destroy our last words on their way; so the peer gets a
+// moment to close first.
+void ByteStreamState::Linger() {
+  if (std::exchange(lingering_, true)) return;
+  channel_->ShutdownWrite();
+  channel_->SetReading(true);
+  ArmLinger();
+}
+
+void ByteStreamState::ArmLinger() {
+  loop_->After(kLinger, [weak = weak_from_this()] {
+    auto self = weak.lock();
+    if (self == nullptr || self->channel_ == nullptr) return;
+    if (self->channel_->queued_bytes() == 0) {
+      self->Finish(Status::Ok());
+    } else {
+      self->ArmLinger();  // a peer that reads nothing at all is ended by its owner
+    }
+  });
+}
+
+void ByteStreamState::Deliver(std::string bytes) {
+  MutexLock lock(mutex_);
+  if (closing_ || reader_ == nullptr) return;
+  undelivered_ += bytes.size();
+  reader_->Post([self = shared_from_this(), bytes = std::move(bytes)]() mutable {
+    std::function<void(std::string)> callback;
+    size_t size = bytes.size();
+    {
+      MutexLock inner(self->mutex_);
+      callback = self->on_data_;
+    }
+    if (callback) callback(std::move(bytes));
+    MutexLock inner(self->mutex_);
+    bool was_full = self->undelivered_ >= kMaxUndelivered;
+    self->undelivered_ -= size;
+    if (was_full && self->undelivered_ < kMaxUndelivered) self->ScheduleLocked();
+  });
+}
+
+void ByteStreamState::OnData(std::string_view bytes) {
+  if (lingering_) return;
+  Deliver(std::string(bytes));
+  MutexLock lock(mutex_);
+  if (undelivered_ >= kMaxUndelivered) channel_->SetReading(false);
+}
+
+void ByteStreamState::OnEof() { Finish(Status::Ok()); }
+void ByteStreamState::OnError(const Status& why) { Finish(why); }
+
+void ByteStreamState::OnProgress() { UpdateQueued(); }
+
+void ByteStreamState::UpdateQueued() {
+  MutexLock lock(mutex_);
+  channel_bytes_ = channel_->queued_bytes();
+  if (on_drained_ && pending_bytes_ + channel_bytes_ < limit_ / 2) {
+    drain_executor_->Post(std::exchange(on_drained_, nullptr));
+  }
+}
+
+void ByteStreamState::Finish(const Status& why) {
+  {
+    MutexLock lock(mutex_);
+    if (!over_) {
+      over_ = true;
+      why_ = why;
+      pending_.clear();
+      pending_bytes_ = 0;
+      on_drained_ = nullptr;
+      if (on_close_ && reader_ != nullptr) {
+        // Behind the data on the same executor. Close by the user in between withdraws it.
+        reader_->Post([self = shared_from_this(), why] {
+          std::function<void(Status)> callback;
+          {
+            MutexLock inner(self->mutex_);
+            callback = std::exchange(self->on_close_, nullptr);
+            self->on_data_ = nullptr;
+          }
+          if (callback) callback(why);
+        });
+      }
+    }
+    reactor_ = nullptr;
+  }
+  ReleaseChannel();
+}
+
+void ByteStreamState::ReleaseChannel() {
+  if (channel_ == nullptr) return;
+  auto channel = std::move(channel_);
+  channel_ = nullptr;
+  channel->Close();
+  if (auto released = std::exchange(released_, nullptr)) released();
+}
+
+}  // namespace swell::net
