@@ -1,0 +1,41 @@
+// KubeletHandler: a node's kubelet endpoints as a RestHandler, for the API server's pod log
+// subresource and for people who curl a node.
+//
+//   /healthz   /pods
+//   /containerLogs/NAMESPACE/POD/CONTAINER?follow&tailLines&sinceSeconds&sinceTime&timestamps
+//                                         &previous&limitBytes
+// exec, attach and portForward answer 501: this node offers none of them yet.
+//
+// Thread-safety: core executor only. The agent outlives the handler's calls.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "agent/node_agent.h"
+#include "api/rest.h"
+
+namespace swell::agent {
+
+class KubeletHandler final : public api::RestHandler {
+ public:
+  explicit KubeletHandler(NodeAgent& agent) : agent_(agent) {}
+
+  [[nodiscard]] std::unique_ptr<api::RestCall> Handle(
+      api::RestRequest request, std::shared_ptr<api::RestSink> sink) override;
+
+ private:
+  std::unique_ptr<api::RestCall> Logs(const std::vector<std::string_view>& path,
+                                      const std::string& query,
+                                      const std::shared_ptr<api::RestSink>& sink);
+  Result<ContainerRef> FindLog(const std::string& key, const std::string& container,
+                               bool previous) const;
+
+  NodeAgent& agent_;
+};
+
+// The answer that carries a Status, as Kubernetes clients read it.
+api::RestResponse StatusResponse(int http_status, const Status& status);
+
+}  // namespace swell::agent

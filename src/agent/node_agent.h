@@ -1,0 +1,134 @@
+// NodeAgent: one node of the cluster. Registers the Node, keeps its lease and status fresh, and
+// gives every pod bound to it a PodWorker. NodeFleet: any number of them in one process.
+//
+// Pods come from an informer: a lone node watches spec.nodeName=NAME; a fleet shares one watch of
+// all bound pods, so that thousands of virtual nodes cost one.
+//
+// A restarted agent asks its runtime what still runs and adopts it; what belongs to no pod of the
+// API any more is removed.
+//
+// Thread-safety: core executor only.
+// Ownership: executor, clock, runtime and names outlive the agent. Destroying an agent leaves its
+// pods running.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "agent/names.h"
+#include "agent/node_config.h"
+#include "agent/pod_worker.h"
+#include "agent/runtime.h"
+#include "client/client.h"
+#include "client/event_recorder.h"
+#include "client/informer.h"
+
+namespace swell::agent {
+
+struct AgentPlugs {
+  Executor& executor;
+  Clock& clock;
+  std::shared_ptr<api::RestHandler> server;
+  Runtime& runtime;
+  ServiceNames* names = nullptr;  // null: no hosts entries beyond the pod's own
+  uint64_t seed = 1;
+};
+
+class NodeAgent final : public PodHost {
+ public:
+  NodeAgent(AgentPlugs plugs, NodeConfig config);
+  ~NodeAgent() override;
+
+  // Registers the node, looks for running pods. With `own_pods` the agent watches its pods by
+  // itself; else its fleet feeds OnPod and OnPodGone.
+  void Start(bool own_pods = true);
+
+  void OnPod(const json::SharedValue& pod);
+  void OnPodGone(const json::SharedValue& pod);
+  // After the first list: what the runtime still has and the API does not is removed.
+  void OnPodsSynced();
+
+  const std::string& name() const { return config_.name; }
+  bool registered() const { return registered_; }
+  // Pods of this node by "namespace/name", newest first known.
+  json::SharedValue FindPod(const std::string& key) const;
+  std::vector<json::Value> Pods() const;
+  const PodWorker* FindWorker(const std::string& uid) const;
+  size_t worker_count() const { return workers_.size(); }
+
+  // PodHost.
+  Executor& executor() override { return plugs_.executor; }
+  Clock& clock() override { return plugs_.clock; }
+  client::Client& client() override { return client_; }
+  Runtime& runtime() override { return plugs_.runtime; }
+  ServiceNames* names() override { return plugs_.names; }
+  const NodeConfig& config() const override { return config_; }
+  const Amounts& allocatable() const override { return allocatable_; }
+  Verdict Admit(const PodWorker& pod) override;
+  std::string GpuDeviceId(int index) const override;
+  void Event(const json::Value& pod, std::string_view type, std::string_view reason,
+             std::string_view message) override;
+  void OnResourcesFreed() override;
+  void OnWorkerDone(const std::string& uid) override;
+
+ private:
+  json::Value NodeObject() const;
+  json::Object NodeStatus() const;
+  void Register();
+  void PatchExisting();
+  void SendNodeStatus();
+  void RenewLease();
+  void CreateLease();
+  void OnFound(Result<std::vector<FoundPod>> found);
+  void Take(const json::SharedValue& pod);
+  Verdict PickGpus(const PodWorker& pod, int64_t wanted) const;
+  void RetryAdmissions();
+
+  AgentPlugs plugs_;
+  NodeConfig config_;
+  Amounts capacity_;
+  Amounts allocatable_;
+  bool registered_ = false;
+  int register_failures_ = 0;
+  TimerId register_timer_ = kNoTimer;
+  TimerId lease_timer_ = kNoTimer;
+  TimerId status_timer_ = kNoTimer;
+  bool retry_posted_ = false;
+
+  bool found_known_ = false;
+  bool pods_synced_ = false;
+  std::map<std::string, FoundPod> found_;                       // by uid, not adopted yet
+  std::map<std::string, json::SharedValue> waiting_;            // pods seen before found_ is known
+  std::map<std::string, json::SharedValue> pods_;               // by "ns/name"
+  std::map<std::string, std::shared_ptr<PodWorker>> workers_;   // by uid
+  std::vector<std::string> order_;                              // uids in order of arrival
+
+  std::unique_ptr<client::EventRecorder> events_;
+  std::unique_ptr<client::Informer> informer_;
+  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
+  client::Client client_;  // last: destroyed first, so no callback finds a half-dead agent
+};
+
+class NodeFleet {
+ public:
+  NodeFleet(AgentPlugs plugs, std::vector<NodeConfig> nodes);
+  ~NodeFleet();
+
+  void Start();
+  NodeAgent* Find(std::string_view node) const;
+  std::vector<NodeAgent*> nodes() const;
+  bool registered() const;  // all of them
+
+ private:
+  AgentPlugs plugs_;
+  std::map<std::string, std::unique_ptr<NodeAgent>, std::less<>> agents_;
+  std::unique_ptr<client::Informer> pods_;
+};
+
+// The user a node agent acts as: system:node:NAME of group system:nodes.
+api::UserInfo NodeUser(std::string_view node);
+
+}  // namespace swell::agent

@@ -1,0 +1,47 @@
+// PodSources: the objects that a pod's spec refers to (config maps, secrets, claims and their
+// volumes, service account tokens), fetched in one go, so that environment and volumes can then be
+// computed by plain functions.
+//
+// A reference that cannot be fetched is kept with its error: whether it matters ("optional") is
+// for the reader to say.
+// Thread-safety: core executor only; immutable once handed out.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+
+#include "client/client.h"
+#include "json/value.h"
+
+namespace swell::agent {
+
+class PodSources {
+ public:
+  Result<json::SharedValue> ConfigMap(std::string_view name) const { return Find("configmap", name); }
+  Result<json::SharedValue> Secret(std::string_view name) const { return Find("secret", name); }
+  Result<json::SharedValue> Claim(std::string_view name) const { return Find("claim", name); }
+  Result<json::SharedValue> Volume(std::string_view name) const { return Find("volume", name); }
+  // A TokenRequest's answer for the audience ("" is the API server's).
+  Result<json::SharedValue> Token(std::string_view audience) const { return Find("token", audience); }
+
+  // True when a named source other than a token is missing because of the server, not because it
+  // does not exist: trying again may help at once.
+  bool unavailable() const;
+
+  void Put(std::string_view kind, std::string_view name, Result<json::SharedValue> value);
+
+ private:
+  Result<json::SharedValue> Find(std::string_view kind, std::string_view name) const;
+  std::map<std::string, Result<json::SharedValue>, std::less<>> found_;
+};
+
+// `done` runs once, later; not at all after `client` is destroyed.
+void FetchPodSources(client::Client& client, const json::Value& pod,
+                     std::function<void(std::shared_ptr<const PodSources>)> done);
+
+// Whether the pod mounts something whose content may change while it runs.
+bool HasChangingVolumes(const json::Value& pod);
+
+}  // namespace swell::agent

@@ -1,0 +1,284 @@
+#include "agent/simulated_runtime.h"
+
+#include <algorithm>
+#include <csignal>
+#include <utility>
+
+#include "api/meta.h"
+#include "base/strings.h"
+
+namespace swell::agent {
+namespace {
+
+// "2.5" seconds; `fallback` when absent or malformed. Bounded: annotations come from users.
+Duration SecondsAnnotation(const SandboxSpec& spec, const std::string& name, Duration fallback) {
+  auto it = spec.annotations.find(name);
+  if (it == spec.annotations.end()) return fallback;
+  std::string_view text = Trim(it->second);
+  size_t dot = text.find('.');
+  auto whole = ParseInt(text.substr(0, dot));
+  if (!whole || *whole < 0 || *whole > 1'000'000'000) return fallback;
+  Duration out = std::chrono::seconds(*whole);
+  if (dot != std::string_view::npos) {
+    std::string fraction(text.substr(dot + 1, 3));
+    fraction.resize(3, '0');
+    auto millis = ParseInt(fraction);
+    if (!millis || *millis < 0) return fallback;
+    out += std::chrono::milliseconds(*millis);
+  }
+  return out;
+}
+
+int CodeAnnotation(const SandboxSpec& spec) {
+  auto it = spec.annotations.find("swell.dev/exit-code");
+  if (it == spec.annotations.end()) return 0;
+  return static_cast<int>(std::clamp<int64_t>(ParseInt(it->second).value_or(0), 0, 255));
+}
+
+class NoStream final : public LogStream {};
+
+}  // namespace
+
+SimulatedRuntime::SimulatedRuntime(Executor& executor, Clock& clock, Options options)
+    : executor_(executor), clock_(clock), options_(options) {}
+
+SimulatedRuntime::~SimulatedRuntime() {
+  for (auto& [uid, pod] : pods_) {
+    for (auto& [name, container] : pod.containers) executor_.Cancel(container.timer);
+  }
+}
+
+void SimulatedRuntime::Later(Duration delay, std::function<void()> fn) {
+  executor_.After(delay, [alive = std::weak_ptr<bool>(alive_), fn = std::move(fn)] {
+    if (!alive.expired()) fn();
+  });
+}
+
+RuntimeInfo SimulatedRuntime::Info() const { return {"simulated", "0.1.0", false, ""}; }
+
+void SimulatedRuntime::List(const std::string& node,
+                            std::function<void(Result<std::vector<FoundPod>>)> done) {
+  std::vector<FoundPod> found;
+  for (const auto& [uid, pod] : pods_) {
+    if (pod.spec.node != node) continue;
+    FoundPod out{uid, pod.spec.ns, pod.spec.name, pod.info, {}};
+    for (const auto& [name, container] : pod.containers) {
+      if (!container.running && !container.exit) continue;
+      out.containers.push_back(
+          {name, container.spec.ref.attempt, container.started, container.exit});
+    }
+    found.push_back(std::move(out));
+  }
+  executor_.Post([done = std::move(done), found = std::move(found)]() mutable {
+    done(std::move(found));
+  });
+}
+
+void SimulatedRuntime::Adopt(const FoundPod& pod, std::weak_ptr<PodObserver> observer) {
+  auto it = pods_.find(pod.pod_uid);
+  if (it != pods_.end()) it->second.observer = std::move(observer);
+}
+
+void SimulatedRuntime::CreateSandbox(const SandboxSpec& spec, std::weak_ptr<PodObserver> observer,
+                                     std::function<void(Result<SandboxInfo>)> done) {
+  Pod& pod = pods_[spec.pod_uid];
+  pod.spec = spec;
+  pod.observer = std::move(observer);
+  uint32_t n = next_ip_++;
+  pod.info.ip = spec.host_network ? spec.host_ip
+                                  : StrCat("10.", 64 + (n >> 16) % 64, ".", (n >> 8) & 255, ".",
+                                           n & 255);
+  Later(options_.sandbox_delay, [info = pod.info, done = std::move(done)] { done(info); });
+}
+
+void SimulatedRuntime::StartContainer(const ContainerSpec& spec,
+                                      std::function<void(Result<ContainerStarted>)> done) {
+  auto it = pods_.find(spec.ref.pod_uid);
+  if (it == pods_.end()) {
+    executor_.Post([done = std::move(done)] { done(Status(Code::kInternal, "no such sandbox")); });
+    return;
+  }
+  auto missing = it->second.spec.annotations.find("swell.dev/missing-image");
+  if (missing != it->second.spec.annotations.end() && missing->second == spec.image) {
+    executor_.Post([done = std::move(done), image = spec.image] {
+      done(Status(Code::kNotFound, StrCat("image ", Quote(image), " not found")));
+    });
+    return;
+  }
+  Container& container = it->second.containers[spec.ref.name];
+  container.spec = spec;
+  container.exit.reset();
+  container.running = false;
+  Later(options_.start_delay,
+        [this, ref = spec.ref, done = std::move(done)] { Started(ref, done); });
+}
+
+SimulatedRuntime::Container* SimulatedRuntime::Find(const ContainerRef& ref) {
+  auto pod = pods_.find(ref.pod_uid);
+  if (pod == pods_.end()) return nullptr;
+  auto it = pod->second.containers.find(ref.name);
+  if (it == pod->second.containers.end() || it->second.spec.ref.attempt != ref.attempt) {
+    return nullptr;
+  }
+  return &it->second;
+}
+
+void SimulatedRuntime::Started(const ContainerRef& ref,
+                               const std::function<void(Result<ContainerStarted>)>& done) {
+  Container* container = Find(ref);
+  if (container == nullptr) return done(Status(Code::kInternal, "the pod was removed"));
+  container->running = true;
+  container->started = {StrCat("simulated://", ref.pod_uid, "/", ref.name, "/", ref.attempt),
+                        StrCat("simulated://", container->spec.image), clock_.Now()};
+  const SandboxSpec& pod = pods_.at(ref.pod_uid).spec;
+  Duration never(-1);
+  Duration run = SecondsAnnotation(pod, "swell.dev/run-seconds", never);
+  int code = container->spec.init ? 0 : CodeAnnotation(pod);
+  if (container->spec.init) run = Duration(0);
+  if (run >= Duration(0)) {
+    container->timer = executor_.After(run, [this, ref, code] { End(ref, code, 0, false); });
+  }
+  done(container->started);
+}
+
+void SimulatedRuntime::End(const ContainerRef& ref, int code, int signal, bool oom) {
+  Container* container = Find(ref);
+  if (container == nullptr || !container->running) return;
+  executor_.Cancel(container->timer);
+  container->timer = kNoTimer;
+  container->running = false;
+  ContainerExit exit;
+  exit.code = code;
+  exit.signal = signal;
+  exit.oom_killed = oom;
+  exit.started = container->started.started;
+  exit.finished = clock_.Now();
+  exit.container_id = container->started.container_id;
+  container->exit = exit;
+  if (auto observer = pods_.at(ref.pod_uid).observer.lock()) observer->OnContainerExit(ref, exit);
+}
+
+void SimulatedRuntime::Signal(const ContainerRef& ref, int signal) {
+  Container* container = Find(ref);
+  if (container == nullptr || !container->running) return;
+  Duration delay(0);
+  if (signal == SIGTERM) {
+    delay = SecondsAnnotation(pods_.at(ref.pod_uid).spec, "swell.dev/stop-seconds", Duration(0));
+  } else if (signal != SIGKILL) {
+    return;
+  }
+  executor_.Cancel(container->timer);
+  container->timer =
+      executor_.After(delay, [this, ref, signal] { End(ref, 128 + signal, signal, false); });
+}
+
+void SimulatedRuntime::Stop(const std::string&) {}
+
+void SimulatedRuntime::Remove(const std::string& pod_uid,
+                              std::function<void(const Status&)> done) {
+  auto it = pods_.find(pod_uid);
+  if (it != pods_.end()) {
+    for (auto& [name, container] : it->second.containers) executor_.Cancel(container.timer);
+    pods_.erase(it);
+  }
+  executor_.Post([done = std::move(done)] { done(Status::Ok()); });
+}
+
+void SimulatedRuntime::Exec(const ContainerRef& ref, const ExecSpec&,
+                            std::function<void(Result<ExecResult>)> done) {
+  auto it = pods_.find(ref.pod_uid);
+  bool healthy = it != pods_.end() && it->second.healthy;
+  executor_.Post([done = std::move(done), healthy] { done(ExecResult{healthy ? 0 : 1, "", false}); });
+}
+
+void SimulatedRuntime::Probe(const std::string& pod_uid, const ProbeSpec&,
+                             std::function<void(ProbeResult)> done) {
+  auto it = pods_.find(pod_uid);
+  bool healthy = it != pods_.end() && it->second.healthy;
+  executor_.Post([done = std::move(done), healthy] {
+    done(ProbeResult{healthy, healthy ? "" : "simulated failure"});
+  });
+}
+
+void SimulatedRuntime::UpdateHosts(const std::string& pod_uid,
+                                   const std::vector<HostsEntry>& hosts) {
+  auto it = pods_.find(pod_uid);
+  if (it != pods_.end()) it->second.spec.hosts = hosts;
+}
+
+void SimulatedRuntime::UpdateVolume(const std::string& pod_uid, const VolumeSpec& volume) {
+  auto it = pods_.find(pod_uid);
+  if (it == pods_.end()) return;
+  for (VolumeSpec& mine : it->second.spec.volumes) {
+    if (mine.name == volume.name) mine = volume;
+  }
+}
+
+void SimulatedRuntime::WriteNotice(const std::string& pod_uid, const std::string& notice_json) {
+  auto it = pods_.find(pod_uid);
+  if (it != pods_.end()) it->second.notice = notice_json;
+}
+
+std::unique_ptr<LogStream> SimulatedRuntime::ReadLog(const ContainerRef& ref, const LogOptions&,
+                                                     LogCallbacks callbacks) {
+  auto it = pods_.find(ref.pod_uid);
+  std::string text;
+  Status status = Status::Ok();
+  if (it == pods_.end()) {
+    status = Status(Code::kNotFound, StrCat("no log of container ", Quote(ref.name)));
+  } else if (auto log = it->second.spec.annotations.find("swell.dev/log");
+             log != it->second.spec.annotations.end()) {
+    text = log->second + "\n";
+  }
+  executor_.Post([callbacks = std::move(callbacks), text = std::move(text), status] {
+    if (!text.empty()) callbacks.on_chunk(api::MakeChunk(text));
+    callbacks.on_end(status);
+  });
+  return std::make_unique<NoStream>();
+}
+
+size_t SimulatedRuntime::running() const {
+  size_t count = 0;
+  for (const auto& [uid, pod] : pods_) {
+    for (const auto& [name, container] : pod.containers) count += container.running ? 1 : 0;
+  }
+  return count;
+}
+
+const ContainerSpec* SimulatedRuntime::SpecOfForTest(const std::string& pod_uid,
+                                                     const std::string& name) const {
+  auto it = pods_.find(pod_uid);
+  if (it == pods_.end()) return nullptr;
+  auto container = it->second.containers.find(name);
+  return container == it->second.containers.end() ? nullptr : &container->second.spec;
+}
+
+const SandboxSpec* SimulatedRuntime::SandboxOfForTest(const std::string& pod_uid) const {
+  auto it = pods_.find(pod_uid);
+  return it == pods_.end() ? nullptr : &it->second.spec;
+}
+
+std::string SimulatedRuntime::NoticeOfForTest(const std::string& pod_uid) const {
+  auto it = pods_.find(pod_uid);
+  return it == pods_.end() ? "" : it->second.notice;
+}
+
+void SimulatedRuntime::ExitForTest(const std::string& pod_uid, const std::string& name, int code,
+                                   bool oom) {
+  auto it = pods_.find(pod_uid);
+  if (it == pods_.end() || !it->second.containers.contains(name)) return;
+  End(it->second.containers.at(name).spec.ref, code, 0, oom);
+}
+
+void SimulatedRuntime::ReportForTest(const std::string& pod_uid, const std::string& report_json) {
+  auto it = pods_.find(pod_uid);
+  if (it == pods_.end()) return;
+  if (auto observer = it->second.observer.lock()) observer->OnReport(report_json);
+}
+
+void SimulatedRuntime::SetHealthForTest(const std::string& pod_uid, bool healthy) {
+  auto it = pods_.find(pod_uid);
+  if (it != pods_.end()) it->second.healthy = healthy;
+}
+
+}  // namespace swell::agent
