@@ -36,6 +36,7 @@ class Backend {
 // A file that is not ours or is corrupt is refused and left untouched.
 Result<std::unique_ptr<Backend>> OpenSqliteBackend(Executor& executor, const std::string& path);
 
+// Also: MakeFaultyBackend in memory_backend.h.
 std::unique_ptr<Backend> MakeMemoryBackend(Executor& executor);
 
 }  // namespace swell::store

@@ -14,8 +14,9 @@
 // Versions: one counter for all resources; each Write takes the next. The caller puts the version
 // into the object's metadata.resourceVersion (PeekVersion) before it calls Write.
 //
-// Watch history: a bounded ring of the last `history_events` events. Watching from a version older
-// than the ring answers kExpired.
+// Watch history: a bounded ring of the last `history_events` events (and `history_bytes` of them).
+// Watching from a version older than the ring answers kExpired, from one that is yet to come
+// kTimeout with the cause ResourceVersionTooLarge, as Kubernetes does.
 //
 // Thread-safety: all methods on the core executor. Entries are immutable and may go anywhere.
 #pragma once
@@ -82,14 +83,14 @@ struct Event {
   EventType type;
   uint64_t version;  // of this event; a deletion has one of its own
   EntryPtr entry;    // the new state; for deletions the last state, carrying the deletion's version
-  EntryPtr previous; // null for kAdded
+  EntryPtr previous;  // null for kAdded
 };
 
 struct Listing {
   std::vector<EntryPtr> entries;  // sorted by (ns, name)
   uint64_t version = 0;
-  bool more = false;        // the limit cut it
-  size_t remaining = 0;     // how many more
+  bool more = false;     // the limit cut it
+  size_t remaining = 0;  // how many more
 };
 
 // A registered watch; destroying it ends it.
@@ -102,6 +103,7 @@ class Backend;
 
 struct Options {
   size_t history_events = 100'000;
+  size_t history_bytes = 128 << 20;     // of the objects in those events
   size_t pending_writes_max = 100'000;  // beyond it Write answers kTooManyRequests
 };
 
@@ -109,7 +111,8 @@ class Store {
  public:
   // Loads everything from the backend. kInternal with a clear message for a corrupt or foreign
   // database, which is left as it was.
-  static Result<std::unique_ptr<Store>> Open(Executor& executor, std::unique_ptr<Backend> backend,
+  static Result<std::unique_ptr<Store>> Open(Executor& executor,
+                                             std::unique_ptr<Backend> backend,
                                              const Options& options = {});
   virtual ~Store() = default;
 
@@ -120,9 +123,11 @@ class Store {
   // Durable state of one namespace (or all when ns is empty), after (ns,name) `after` when given,
   // at most `limit` (0: all) entries for which `filter` holds.
   // `at_version` 0 is now; an older one within the history is rebuilt from it, else kExpired.
-  virtual Result<Listing> List(const std::string& resource, const std::string& ns,
+  virtual Result<Listing> List(const std::string& resource,
+                               const std::string& ns,
                                const std::function<bool(const Entry&)>& filter = {},
-                               size_t limit = 0, const std::optional<Key>& after = {},
+                               size_t limit = 0,
+                               const std::optional<Key>& after = {},
                                uint64_t at_version = 0) const = 0;
   virtual size_t Count(const std::string& resource) const = 0;
 
@@ -132,16 +137,20 @@ class Store {
   virtual uint64_t Version() const = 0;
 
   // Accepts entry (whose version must be PeekVersion()) as the new state, or as the last state of
-  // an object that is being deleted. `done` runs on the executor once durable, or with the error.
+  // an object that is being deleted. kAdded goes with a Latest() of nullptr, the others without.
+  // `done` runs on the executor once durable, or with the error; never from inside Write(). A
+  // store that is destroyed forgets the writes that are under way, as a crash would.
   virtual void Write(EventType type, EntryPtr entry, std::function<void(const Status&)> done) = 0;
 
   // Events of a resource (all namespaces when ns is empty) after `since`, in order, first from the
   // history, then live. `on_event` runs on the executor; it must not block and may end the watch.
-  // kExpired when `since` is before the history; since 0 means from now on.
-  virtual Result<std::unique_ptr<Watch>> WatchFrom(
-      const std::string& resource, const std::string& ns, uint64_t since,
-      std::function<void(const Event&)> on_event) = 0;
-  // Told of every new durable version, after its events: for bookmarks.
+  // kExpired when `since` is before the history; since 0 means from now on. Nothing is called
+  // before WatchFrom has returned.
+  virtual Result<std::unique_ptr<Watch>> WatchFrom(const std::string& resource,
+                                                   const std::string& ns,
+                                                   uint64_t since,
+                                                   std::function<void(const Event&)> on_event) = 0;
+  // The oldest `since` that WatchFrom and List still know.
   virtual uint64_t OldestWatchable() const = 0;
 };
 
