@@ -8,6 +8,7 @@
 #include <thread>
 
 #include "base/strings.h"
+#include "client/client.h"
 #include "edge/http_front.h"
 #include "edge/http_transport.h"
 #include "json/value.h"

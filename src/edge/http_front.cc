@@ -64,7 +64,7 @@ bool HasForeignEncoding(const net::HttpRequest& request) {
 class HttpFront::State : public std::enable_shared_from_this<State> {
  public:
   State(Executor& core, api::RestHandler& rest, HttpFrontConfig config)
-      : core_(core), rest_(&rest), config_(config) {}
+      : core_(core), config_(config), rest_(&rest) {}
 
   // Any thread. Takes one place of the bound; false when there is none.
   bool Enter() {
