@@ -15,6 +15,7 @@
 
 #include "api/rest.h"
 #include "api/scheme.h"
+#include "apiserver/authorizer.h"
 #include "base/clock.h"
 #include "base/executor.h"
 #include "base/random.h"
@@ -34,6 +35,13 @@ Result<std::vector<StaticToken>> ParseTokenFile(std::string_view csv);
 using NodeDialer = std::function<Result<std::shared_ptr<api::RestHandler>>(
     const std::string& node_name)>;
 
+// Checks a binding against what the node has left, after the API's own checks and before the
+// write. The last word against two schedulers placing on one node.
+using BindCheck = std::function<Status(const json::Value& pod, const std::string& node_name)>;
+
+// A keyed signature (HMAC-SHA256 in production) for service account tokens.
+using TokenSigner = std::function<std::string(std::string_view bytes)>;
+
 struct Options {
   std::vector<StaticToken> tokens;
   bool anonymous = false;            // else 401 without credentials
@@ -42,10 +50,26 @@ struct Options {
   Duration bookmark_interval = std::chrono::seconds(60);
   Duration event_ttl = std::chrono::hours(1);
   NodeDialer node_dialer;
+  BindCheck bind_check;              // empty: every binding fits
+  TokenSigner token_signer;          // empty: serviceaccounts/token answers 503
+  std::shared_ptr<const Authorizer> authorizer;  // empty: whoever is authenticated may do anything
+  std::string default_scheduler = "swell";       // of pods that name none
+  // Cluster IPs of services: `service_ip_count` addresses from this one on.
+  std::string service_ip_base = "10.96.0.1";
+  uint32_t service_ip_count = 65'534;
+  // Where clients inside the cluster find this server; empty: no Service `kubernetes`.
+  std::string advertise_address;
+  int advertise_port = 6443;
+  size_t watches_max = 20'000;
+  // Answers GET /metrics (Prometheus text); empty: 404.
+  std::function<std::string()> metrics;
+  // Empty: always ready. What it returns is what /readyz says is wrong.
+  std::function<std::string()> not_ready_because;
 };
 
 class ApiServer : public api::RestHandler {
  public:
+  // The store must outlive the server.
   static std::unique_ptr<ApiServer> Create(Executor& executor, Clock& clock, Random& random,
                                            store::Store& store, Options options);
   // Creates what every cluster has (default namespaces, priority classes system-*, Swell's CRDs),

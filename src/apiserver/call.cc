@@ -1,0 +1,57 @@
+#include "apiserver/call.h"
+
+#include "apiserver/errors.h"
+#include "base/strings.h"
+
+namespace swell::apiserver {
+namespace {
+constexpr size_t kMaxWarnings = 100;
+}
+
+void Call::Respond(api::RestResponse response) {
+  if (!sink_) return;
+  for (const std::string& warning : warnings) {
+    response.headers.emplace_back("Warning", StrCat("299 - ", Quote(warning)));
+  }
+  auto sink = std::move(sink_);
+  sink_ = nullptr;
+  Release();
+  sink->OnResponse(std::move(response));
+}
+
+void Call::Fail(const Status& status) { Respond(ErrorResponse(status)); }
+
+void Call::StartStream(int status, std::string content_type) {
+  if (sink_) sink_->OnStreamStart(status, std::move(content_type));
+}
+
+bool Call::Send(const api::Chunk& chunk) {
+  // The sink may cancel this very call from inside OnChunk.
+  const auto sink = sink_;
+  return sink && sink->OnChunk(chunk) && sink_;
+}
+
+void Call::EndStream(const Status& why) {
+  if (!sink_) return;
+  auto sink = std::move(sink_);
+  sink_ = nullptr;
+  Release();
+  sink->OnStreamEnd(why);
+}
+
+void Call::Cancel() {
+  sink_ = nullptr;
+  Release();
+}
+
+void Call::Release() {
+  auto release = std::move(release_);
+  release_ = nullptr;
+  if (release) release();
+}
+
+void Call::AddWarning(std::string text) {
+  if (warnings.size() < kMaxWarnings) warnings.push_back(std::move(text));
+}
+
+}  // namespace swell::apiserver

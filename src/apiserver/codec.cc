@@ -1,0 +1,183 @@
+#include "apiserver/codec.h"
+
+#include "api/protobuf.h"
+#include "apiserver/errors.h"
+#include "base/strings.h"
+#include "json/yaml.h"
+
+namespace swell::apiserver {
+namespace {
+
+constexpr size_t kMaxDepth = 64;
+
+bool IsYaml(std::string_view media) {
+  return media == "application/yaml" || media == "text/yaml" || media == "application/x-yaml";
+}
+
+// The first bytes of a body, on one line, for error messages.
+std::string Excerpt(std::string_view body) {
+  std::string quoted = Quote(body.substr(0, 64));
+  return body.size() > 64 ? quoted + "…" : quoted;
+}
+
+}  // namespace
+
+Status DecodeError(const api::KindInfo& kind, std::string_view why) {
+  return BadRequestError(StrCat(kind.gvk.kind, " in version ", Quote(kind.gvk.version),
+                                " cannot be handled as a ", kind.gvk.kind, ": ", why));
+}
+
+Result<json::Value> DecodeBody(const api::RestRequest& request, size_t limit) {
+  if (request.body.size() > limit) {
+    return Status(Code::kTooLarge, StrCat("Request entity too large: limit is ", limit));
+  }
+  const std::string media = MediaType(request.content_type);
+  if (media == api::kProtobufContentType) return api::DecodeKubernetesProtobuf(request.body);
+  if (Trim(request.body).empty()) return BadRequestError("the request body is empty");
+  const json::ParseLimits limits{kMaxDepth, limit};
+  if (media.empty() || media == "application/json") return json::Parse(request.body, limits);
+  if (IsYaml(media)) {
+    SWELL_ASSIGN_OR_RETURN(std::vector<json::Value> documents,
+                           json::ParseYaml(request.body, limits));
+    if (documents.size() != 1) {
+      return BadRequestError(
+          StrCat("the request body must be one YAML document, not ", documents.size()));
+    }
+    return std::move(documents[0]);
+  }
+  return Status(Code::kUnsupportedMediaType,
+                "the body of the request was in an unknown format - accepted media types include: "
+                "application/json, application/yaml, application/vnd.kubernetes.protobuf");
+}
+
+namespace {
+
+Status CheckStringMap(const api::KindInfo& kind, const json::Value& metadata,
+                      std::string_view field) {
+  const json::Value* map = json::Find(metadata, {field});
+  if (map == nullptr || map->is_null()) return Status::Ok();
+  if (!map->is_object()) {
+    return DecodeError(kind, StrCat("metadata.", field, ": must be a map of strings"));
+  }
+  for (const auto& [key, value] : map->get_object()) {
+    if (!value.is_string()) {
+      return DecodeError(kind, StrCat("metadata.", field, ": the value of ",
+                                      Quote(std::string_view(key.data(), key.size())),
+                                      " must be a string"));
+    }
+  }
+  return Status::Ok();
+}
+
+Status CheckScalars(const api::KindInfo& kind, const json::Value& metadata) {
+  for (std::string_view field : {"name", "generateName", "namespace", "uid", "resourceVersion",
+                                 "creationTimestamp", "deletionTimestamp"}) {
+    const json::Value* value = json::Find(metadata, {field});
+    if (value != nullptr && !value->is_null() && !value->is_string()) {
+      return DecodeError(kind, StrCat("metadata.", field, ": must be a string"));
+    }
+  }
+  for (std::string_view field : {"ownerReferences", "finalizers", "managedFields"}) {
+    const json::Value* value = json::Find(metadata, {field});
+    if (value == nullptr || value->is_null()) continue;
+    if (!value->is_array()) {
+      return DecodeError(kind, StrCat("metadata.", field, ": must be a list"));
+    }
+    for (const json::Value& one : value->get_array()) {
+      if (field == "finalizers" ? !one.is_string() : !one.is_object()) {
+        return DecodeError(kind, StrCat("metadata.", field, ": has an element of a wrong type"));
+      }
+    }
+  }
+  return Status::Ok();
+}
+
+}  // namespace
+
+Status CheckMetadataTypes(const api::KindInfo& kind, const json::Value& object) {
+  if (!object.is_object()) return DecodeError(kind, "the object must be a JSON object");
+  const json::Value* metadata = json::Find(object, {"metadata"});
+  if (metadata == nullptr || metadata->is_null()) return Status::Ok();
+  if (!metadata->is_object()) return DecodeError(kind, "metadata: must be an object");
+  SWELL_RETURN_IF_ERROR(CheckScalars(kind, *metadata));
+  SWELL_RETURN_IF_ERROR(CheckStringMap(kind, *metadata, "labels"));
+  return CheckStringMap(kind, *metadata, "annotations");
+}
+
+namespace {
+
+// Fits the object's apiVersion and kind to the request's.
+Status CheckKind(const api::KindInfo& kind, json::Value& object) {
+  const std::string expected = kind.gvk.ApiVersion();
+  json::Object& fields = object.get_object();
+  const json::Value* version = fields.if_contains("apiVersion");
+  const json::Value* name = fields.if_contains("kind");
+  const bool has_version = version != nullptr && !version->is_null() && *version != "";
+  const bool has_kind = name != nullptr && !name->is_null() && *name != "";
+  if ((has_version && !version->is_string()) || (has_kind && !name->is_string())) {
+    return DecodeError(kind, "apiVersion and kind must be strings");
+  }
+  if (has_version && json::View(version->get_string()) != expected) {
+    return BadRequestError(StrCat("the API version in the data (", json::View(version->get_string()),
+                                  ") does not match the expected API version (", expected, ")"));
+  }
+  if (has_kind && json::View(name->get_string()) != kind.gvk.kind) {
+    return BadRequestError(StrCat(json::View(name->get_string()), " in version ",
+                                  Quote(kind.gvk.version), " cannot be handled as a ",
+                                  kind.gvk.kind, ": the kinds differ"));
+  }
+  if (!has_version || !has_kind) {
+    // First in the document, as everybody writes them.
+    json::Object ordered;
+    ordered["apiVersion"] = expected;
+    ordered["kind"] = kind.gvk.kind;
+    for (auto& [key, value] : fields) {
+      if (key != "apiVersion" && key != "kind") ordered[key] = std::move(value);
+    }
+    object = std::move(ordered);
+  }
+  return Status::Ok();
+}
+
+}  // namespace
+
+Result<std::string> PruneObject(Call& call, const api::KindInfo& kind, json::Value& object) {
+  const std::string_view validation = call.query.Get("fieldValidation");
+  if (!validation.empty() && validation != "Strict" && validation != "Warn" &&
+      validation != "Ignore") {
+    return BadRequestError(StrCat("fieldValidation: Unsupported value: ", Quote(validation),
+                                  ": supported values: \"Ignore\", \"Strict\", \"Warn\""));
+  }
+  if (!kind.schema) return std::string();
+  const std::vector<std::string> unknown = api::UnknownFields(*kind.schema, object);
+  if (unknown.empty()) return std::string();
+  std::string strict;
+  for (const std::string& field : unknown) {
+    if (validation == "Strict") {
+      strict += StrCat(strict.empty() ? "strict decoding error: " : ", ", "unknown field ",
+                       Quote(field));
+    } else if (validation != "Ignore") {
+      call.AddWarning(StrCat("unknown field ", Quote(field)));
+    }
+  }
+  if (strict.empty()) api::PruneUnknown(*kind.schema, object);
+  return strict;
+}
+
+Result<json::Value> DecodeObject(Call& call, const api::KindInfo& kind, size_t limit) {
+  auto decoded = DecodeBody(call.request, limit);
+  if (!decoded.ok()) {
+    if (decoded.status().code() != Code::kBadRequest) return decoded.status();
+    return BadRequestError(StrCat("the object provided is unrecognized (must be of type ",
+                                  kind.gvk.kind, "): ", decoded.status().message(), " (",
+                                  Excerpt(call.request.body), ")"));
+  }
+  json::Value object = std::move(*decoded);
+  SWELL_RETURN_IF_ERROR(CheckMetadataTypes(kind, object));
+  SWELL_RETURN_IF_ERROR(CheckKind(kind, object));
+  SWELL_ASSIGN_OR_RETURN(const std::string strict, PruneObject(call, kind, object));
+  if (!strict.empty()) return DecodeError(kind, strict);
+  return object;
+}
+
+}  // namespace swell::apiserver

@@ -1,0 +1,116 @@
+#include "apiserver/core.h"
+
+#include <algorithm>
+
+#include "api/meta.h"
+#include "apiserver/hooks.h"
+#include "apiserver/watch.h"
+#include "base/strings.h"
+
+namespace swell::apiserver {
+namespace {
+
+size_t SlotOf(uint64_t version, uint64_t form, size_t slots) {
+  return static_cast<size_t>((version * 31 + form) % slots);
+}
+
+std::string FieldText(const json::Value& object, std::string_view dotted) {
+  const json::Value* value = &object;
+  for (std::string_view step : Split(dotted, '.')) {
+    if (!value->is_object()) return {};
+    value = value->get_object().if_contains(step);
+    if (value == nullptr) return {};
+  }
+  if (value->is_string()) return std::string(json::View(value->get_string()));
+  if (value->is_bool()) return value->get_bool() ? "true" : "false";
+  if (value->is_number()) return json::Print(*value);
+  // An event's `source` selects by its component.
+  if (value->is_object()) return std::string(json::GetString(*value, {"component"}));
+  return {};
+}
+
+}  // namespace
+
+api::Chunk EventCache::Find(uint64_t version, uint64_t form) const {
+  const Slot& slot = slots_[SlotOf(version, form, kSlots)];
+  return slot.version == version && slot.form == form ? slot.bytes : nullptr;
+}
+
+void EventCache::Put(uint64_t version, uint64_t form, api::Chunk bytes) {
+  slots_[SlotOf(version, form, kSlots)] = {version, form, std::move(bytes)};
+}
+
+Core::Core(Executor& executor_in, Clock& clock_in, Random& random_in, store::Store& store_in,
+           Options options_in)
+    : executor(executor_in),
+      clock(clock_in),
+      random(random_in),
+      store(store_in),
+      options(std::move(options_in)),
+      scheme(api::Scheme::BuiltIn()),
+      authorizer(options.authorizer ? options.authorizer : MakeAllowAuthenticated()),
+      service_ips(options.service_ip_base, options.service_ip_count) {}
+
+Core::~Core() {
+  executor.Cancel(bookmark_timer);
+  executor.Cancel(expiry_timer);
+}
+
+store::Key KeyFor(const api::KindInfo& kind, std::string_view ns, std::string_view name) {
+  return {kind.StoreResource(), kind.namespaced ? std::string(ns) : std::string(),
+          std::string(name)};
+}
+
+store::Attributes AttributesOf(const api::KindInfo& kind, const json::Value& object) {
+  store::Attributes attributes;
+  attributes.uid = api::Uid(object);
+  for (const auto& [key, value] : json::GetObject(object, {"metadata", "labels"})) {
+    if (value.is_string()) {
+      attributes.labels.emplace_back(std::string(key.data(), key.size()),
+                                     std::string(json::View(value.get_string())));
+    }
+  }
+  std::sort(attributes.labels.begin(), attributes.labels.end());
+  store::Pairs& fields = attributes.fields;
+  fields.emplace_back("metadata.name", api::Name(object));
+  if (kind.namespaced) fields.emplace_back("metadata.namespace", api::Namespace(object));
+  for (const std::string& field : kind.selectable_fields) {
+    fields.emplace_back(field, FieldText(object, field));
+  }
+  if (kind.gvk.group.empty() && kind.plural == "namespaces") {
+    fields.emplace_back("status.phase", FieldText(object, "status.phase"));
+  }
+  std::sort(fields.begin(), fields.end());
+  fields.erase(std::unique(fields.begin(), fields.end()), fields.end());
+  return attributes;
+}
+
+std::optional<json::Value> LatestObject(Core& core, const api::KindInfo& kind, std::string_view ns,
+                                        std::string_view name) {
+  const store::EntryPtr entry = core.store.Latest(KeyFor(kind, ns, name));
+  if (!entry) return std::nullopt;
+  return *entry->Parsed();
+}
+
+void WriteObject(Core& core, const api::KindInfo& kind, store::EventType type, json::Value object,
+                 WriteDone done) {
+  const uint64_t version = core.store.PeekVersion();
+  json::Set(object, {"metadata", "resourceVersion"}, json::Value(std::to_string(version)));
+  auto bytes = api::MakeChunk(json::Print(object));
+  auto entry = std::make_shared<const store::Entry>(
+      KeyFor(kind, api::Namespace(object), api::Name(object)), version, std::move(bytes),
+      AttributesOf(kind, object));
+  auto document = std::make_shared<const json::Value>(std::move(object));
+  entry->Prime(document);
+  const auto written = HooksOf(kind).written;
+  core.store.Write(type, entry,
+                   [weak = core.weak_from_this(), type, entry, written, document,
+                    done = std::move(done)](const Status& status) {
+                     const auto core = weak.lock();
+                     if (!core) return;
+                     if (written != nullptr) written(*core, type, entry, status.ok());
+                     done(status, entry);
+                   });
+}
+
+}  // namespace swell::apiserver

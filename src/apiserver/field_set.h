@@ -1,0 +1,51 @@
+// FieldSet: a set of fields of an object, as managedFields keeps them (FieldsV1).
+//
+// A tree whose edges are path elements in FieldsV1's spelling: f:NAME a field, k:{"name":"a"} an
+// item of a keyed list, v:VALUE a member of a set. A member is a field that is owned itself.
+// Thread-safety: values and pure functions.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "api/schema.h"
+#include "json/value.h"
+
+namespace swell::apiserver {
+
+struct FieldSet {
+  bool member = false;
+  std::map<std::string, FieldSet> children;
+
+  bool empty() const { return !member && children.empty(); }
+  const FieldSet* Find(const std::string& element) const;
+
+  static FieldSet FromJson(const json::Value& fields_v1, int depth = 0);
+  json::Value ToJson() const;
+  bool operator==(const FieldSet& other) const = default;
+};
+
+// The fields that a document sets.
+FieldSet FieldsOf(const json::Value& value, const api::Schema* schema);
+void AddFields(FieldSet& to, const FieldSet& from);
+// Takes away every member of `what`.
+void RemoveFields(FieldSet& from, const FieldSet& what);
+// Keeps only what exists in `other`.
+void KeepExisting(FieldSet& set, const FieldSet& other);
+
+// Steps through documents as FieldSets do.
+const json::Value* Step(const json::Value& value, const api::Schema* schema,
+                        const std::string& element);
+void Erase(json::Value& value, const api::Schema* schema, const std::string& element);
+// The schema behind an element; null when unknown.
+const api::Schema* SchemaOf(const api::Schema* schema, const std::string& element);
+
+// `over` laid over `value` by the lists' keys.
+void MergeByKeys(json::Value& value, const json::Value& over, const api::Schema* schema);
+
+// ".spec.containers[name=\"a\"].image".
+std::string PathText(const std::string& prefix, const std::string& element);
+
+}  // namespace swell::apiserver

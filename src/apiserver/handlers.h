@@ -1,0 +1,45 @@
+// Handlers: one function per kind of request. Each answers its call, now or once durable.
+// Thread-safety: core executor only.
+#pragma once
+
+#include "apiserver/core.h"
+
+namespace swell::apiserver {
+
+// read.cc
+void HandleGet(Core& core, const CallPtr& call);
+void HandleList(Core& core, const CallPtr& call);
+// watch.cc
+void HandleWatch(Core& core, const CallPtr& call);
+// write.cc
+void HandleCreate(Core& core, const CallPtr& call);
+void HandleUpdate(Core& core, const CallPtr& call);
+// patch.cc
+void HandlePatch(Core& core, const CallPtr& call);
+// delete.cc
+void HandleDelete(Core& core, const CallPtr& call);
+void HandleDeleteCollection(Core& core, const CallPtr& call);
+// scale.cc
+void HandleScale(Core& core, const CallPtr& call);
+// binding.cc, eviction.cc, node_proxy.cc
+void HandleBinding(Core& core, const CallPtr& call);
+void HandleBindingsResource(Core& core, const CallPtr& call);
+void HandleEviction(Core& core, const CallPtr& call);
+void HandlePodProxy(Core& core, const CallPtr& call);  // log, exec, attach, portforward
+// strategies.cc
+void HandleNamespaceFinalize(Core& core, const CallPtr& call);
+// reviews.cc
+void HandleReview(Core& core, const CallPtr& call);
+void HandleTokenRequest(Core& core, const CallPtr& call);
+// discovery.cc: whatever is not a resource. False: there is no such path.
+bool HandleNonResource(Core& core, const CallPtr& call);
+
+// Starts the expiry of events (events.cc) and registers the kinds of stored CRDs (crds.cc).
+void StartEventExpiry(Core& core);
+void RegisterStoredCrds(Core& core);
+// Fills the allocator from the stored services.
+void LoadServiceIps(Core& core);
+// bootstrap.cc
+void RunBootstrap(Core& core, std::function<void(const Status&)> ready);
+
+}  // namespace swell::apiserver

@@ -1,0 +1,108 @@
+#include "apiserver/hooks.h"
+
+#include <map>
+
+namespace swell::apiserver {
+namespace {
+
+using Table = std::map<std::string, ResourceHooks, std::less<>>;
+
+ResourceHooks WithGeneration() {
+  ResourceHooks hooks;
+  hooks.generation = true;
+  return hooks;
+}
+
+ResourceHooks RbacKind() {
+  ResourceHooks hooks;
+  hooks.path_segment_names = true;
+  hooks.create_on_update = true;
+  return hooks;
+}
+
+void AddCore(Table& table) {
+  ResourceHooks& pods = table["pods"];
+  pods.create = CreatePod;
+  pods.update = UpdatePod;
+  pods.answers_deleted = true;
+  ResourceHooks& nodes = table["nodes"];
+  nodes.create = CreateNode;
+  nodes.keep_status = true;
+  ResourceHooks& namespaces = table["namespaces"];
+  namespaces.create = CreateNamespace;
+  namespaces.update = UpdateNamespace;
+  namespaces.remove = RemoveNamespace;
+  namespaces.written = NamespaceWritten;
+  namespaces.label_names = true;
+  ResourceHooks& secrets = table["secrets"];
+  secrets.create = CreateSecret;
+  secrets.update = UpdateSecret;
+  ResourceHooks& services = table["services"];
+  services.create = CreateService;
+  services.update = UpdateService;
+  services.written = ServiceWritten;
+  services.answers_deleted = true;
+  services.label_names = true;
+  ResourceHooks& claims = table["persistentvolumeclaims"];
+  claims.create = CreatePvc;
+  claims.answers_deleted = true;
+  ResourceHooks& volumes = table["persistentvolumes"];
+  volumes.create = CreatePv;
+  volumes.answers_deleted = true;
+  table["serviceaccounts"].answers_deleted = true;
+  table["events"].written = EventWritten;
+  table["events"].create_on_update = true;
+  table["endpoints"].create_on_update = true;
+}
+
+void AddGroups(Table& table) {
+  ResourceHooks& classes = table["priorityclasses.scheduling.k8s.io"];
+  classes.create = CreatePriorityClass;
+  classes.remove = RemovePriorityClass;
+  classes.generation = true;
+  ResourceHooks& crds = table["customresourcedefinitions.apiextensions.k8s.io"];
+  crds.create = CreateCrd;
+  crds.update = UpdateCrd;
+  crds.written = CrdWritten;
+  crds.generation = true;
+  crds.needs_version = true;
+  for (const char* name :
+       {"deployments.apps", "replicasets.apps", "statefulsets.apps", "daemonsets.apps",
+        "replicationcontrollers", "jobs.batch", "cronjobs.batch", "networkpolicies.networking.k8s.io",
+        "ingresses.networking.k8s.io"}) {
+    table[name] = WithGeneration();
+  }
+  table["poddisruptionbudgets.policy"] = WithGeneration();
+  table["poddisruptionbudgets.policy"].needs_version = true;
+  table["leases.coordination.k8s.io"].create_on_update = true;
+  for (const char* name : {"roles", "rolebindings", "clusterroles", "clusterrolebindings"}) {
+    table[std::string(name) + ".rbac.authorization.k8s.io"] = RbacKind();
+  }
+}
+
+Table MakeTable() {
+  Table table;
+  AddCore(table);
+  AddGroups(table);
+  return table;
+}
+
+ResourceHooks CustomKind() {
+  ResourceHooks hooks;
+  hooks.generation = true;
+  hooks.needs_version = true;
+  return hooks;
+}
+
+}  // namespace
+
+const ResourceHooks& HooksOf(const api::KindInfo& kind) {
+  static const Table table = MakeTable();
+  static const ResourceHooks custom = CustomKind();
+  static const ResourceHooks plain;
+  if (kind.custom) return custom;
+  const auto found = table.find(kind.StoreResource());
+  return found == table.end() ? plain : found->second;
+}
+
+}  // namespace swell::apiserver

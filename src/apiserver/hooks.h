@@ -1,0 +1,74 @@
+// Hooks: what a resource does beyond what every resource does, in one table. A resource that is
+// not in the table is served generically.
+//
+// Hooks run on the object in its storage version, after its types were checked against the schema
+// and before its own rules are validated.
+// Thread-safety: core executor only.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "apiserver/core.h"
+
+namespace swell::apiserver {
+
+// One write on its way in.
+struct Admission {
+  Core& core;
+  Call* call;                // null for writes that the server itself makes
+  const api::KindInfo& kind;  // storage version
+  std::string ns;
+  std::string name;           // empty until a generated name is chosen
+  std::string subresource;
+  bool dry_run = false;
+
+  void Warn(std::string text) const {
+    if (call != nullptr) call->AddWarning(std::move(text));
+  }
+};
+
+struct ResourceHooks {
+  // Completes a new object, or refuses it.
+  Status (*create)(Admission&, json::Value& object) = nullptr;
+  // Completes an update, or refuses it.
+  Status (*update)(Admission&, json::Value& object, const json::Value& old) = nullptr;
+  // May refuse a deletion.
+  Status (*remove)(Admission&, const json::Value& object) = nullptr;
+  // After a write is durable (`ok`) or has failed.
+  void (*written)(Core&, store::EventType, const store::EntryPtr&, bool ok) = nullptr;
+  bool generation = false;         // metadata.generation counts spec changes
+  bool keep_status = false;        // status of a create request is kept (nodes)
+  bool answers_deleted = false;    // DELETE answers with the object, not with a Status
+  bool needs_version = false;      // updates must carry resourceVersion
+  bool create_on_update = false;   // PUT of an absent object creates it
+  bool path_segment_names = false;  // names are any path segment (RBAC)
+  bool label_names = false;         // names are DNS labels
+};
+
+const ResourceHooks& HooksOf(const api::KindInfo& kind);
+
+// Per-resource hooks, by file.
+Status CreatePod(Admission&, json::Value& object);                              // pods.cc
+Status UpdatePod(Admission&, json::Value& object, const json::Value& old);
+Status CreateNode(Admission&, json::Value& object);
+Status CreateNamespace(Admission&, json::Value& object);                        // strategies.cc
+Status UpdateNamespace(Admission&, json::Value& object, const json::Value& old);
+Status RemoveNamespace(Admission&, const json::Value& object);
+void NamespaceWritten(Core&, store::EventType, const store::EntryPtr&, bool ok);
+Status CreatePriorityClass(Admission&, json::Value& object);
+Status RemovePriorityClass(Admission&, const json::Value& object);
+Status CreateSecret(Admission&, json::Value& object);
+Status UpdateSecret(Admission&, json::Value& object, const json::Value& old);
+Status CreateService(Admission&, json::Value& object);
+Status UpdateService(Admission&, json::Value& object, const json::Value& old);
+void ServiceWritten(Core&, store::EventType, const store::EntryPtr&, bool ok);
+Status CreatePvc(Admission&, json::Value& object);
+Status CreatePv(Admission&, json::Value& object);
+void EventWritten(Core&, store::EventType, const store::EntryPtr&, bool ok);    // events.cc
+Status CreateCrd(Admission&, json::Value& object);                              // crds.cc
+Status UpdateCrd(Admission&, json::Value& object, const json::Value& old);
+void CrdWritten(Core&, store::EventType, const store::EntryPtr&, bool ok);
+
+}  // namespace swell::apiserver

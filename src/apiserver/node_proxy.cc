@@ -1,0 +1,205 @@
+// Pods' log, exec, attach and portforward: forwarded to the kubelet's endpoints of the pod's node.
+#include <algorithm>
+
+#include "api/meta.h"
+#include "apiserver/errors.h"
+#include "apiserver/handlers.h"
+#include "base/strings.h"
+
+namespace swell::apiserver {
+namespace {
+
+std::vector<std::string> Names(const json::Value& pod, const char* list) {
+  std::vector<std::string> names;
+  for (const json::Value& container : json::GetArray(pod, {"spec", list})) {
+    names.emplace_back(json::GetString(container, {"name"}));
+  }
+  return names;
+}
+
+// The container asked for, or the only one there is.
+Result<std::string> ContainerOf(const Call& call, const json::Value& pod) {
+  const std::string asked(call.query.Get("container"));
+  const std::vector<std::string> containers = Names(pod, "containers");
+  const std::vector<std::string> init = Names(pod, "initContainers");
+  const std::vector<std::string> ephemeral = Names(pod, "ephemeralContainers");
+  const std::string name(api::Name(pod));
+  if (asked.empty()) {
+    if (containers.size() == 1) return containers[0];
+    if (containers.empty()) {
+      return BadRequestError(StrCat("a container name must be specified for pod ", name));
+    }
+    std::string text = StrCat("a container name must be specified for pod ", name,
+                              ", choose one of: [", Join(containers, " "), "]");
+    if (!init.empty()) text += StrCat(" or one of the init containers: [", Join(init, " "), "]");
+    return BadRequestError(std::move(text));
+  }
+  for (const auto* list : {&containers, &init, &ephemeral}) {
+    if (std::find(list->begin(), list->end(), asked) != list->end()) return asked;
+  }
+  return BadRequestError(StrCat("container ", asked, " is not valid for pod ", name));
+}
+
+const json::Value* ContainerStatus(const json::Value& pod, std::string_view container) {
+  for (const char* list : {"containerStatuses", "initContainerStatuses"}) {
+    for (const json::Value& status : json::GetArray(pod, {"status", list})) {
+      if (json::GetString(status, {"name"}) == container) return &status;
+    }
+  }
+  return nullptr;
+}
+
+// A container that has never run has no log to show.
+Status CheckStarted(const json::Value& pod, const std::string& container) {
+  const json::Value* status = ContainerStatus(pod, container);
+  if (status == nullptr || json::Find(*status, {"state", "waiting"}) == nullptr ||
+      json::Find(*status, {"lastState", "terminated"}) != nullptr) {
+    return Status::Ok();
+  }
+  const std::string_view reason = json::GetString(*status, {"state", "waiting", "reason"});
+  return BadRequestError(StrCat("container ", Quote(container), " in pod ", Quote(api::Name(pod)),
+                                " is waiting to start: ",
+                                reason.empty() ? "ContainerCreating" : reason));
+}
+
+void AddParameter(std::string& query, std::string_view key, std::string_view value) {
+  query += StrCat(query.empty() ? "" : "&", key, "=", api::EscapeQuery(value));
+}
+
+Status CheckLogOptions(const Query& query) {
+  for (const char* key : {"tailLines", "sinceSeconds", "limitBytes"}) {
+    SWELL_RETURN_IF_ERROR(query.Count(key).status());
+  }
+  for (const char* key : {"follow", "previous", "timestamps"}) {
+    SWELL_RETURN_IF_ERROR(query.Bool(key).status());
+  }
+  if (query.Find("sinceSeconds") && query.Find("sinceTime")) {
+    return BadRequestError("at most one of `sinceTime` or `sinceSeconds` may be specified");
+  }
+  return Status::Ok();
+}
+
+// The node's own query: the kubelet's names for exec's streams differ from the API's.
+std::string NodeQuery(const Call& call) {
+  std::string out;
+  if (call.info.subresource == "log") {
+    for (const char* key : {"follow", "previous", "timestamps", "tailLines", "sinceSeconds",
+                            "sinceTime", "limitBytes"}) {
+      if (const auto value = call.query.Find(key)) {
+        AddParameter(out, key, value->empty() ? "true" : *value);
+      }
+    }
+    return out;
+  }
+  for (std::string_view command : call.query.All("command")) AddParameter(out, "command", command);
+  for (std::string_view port : call.query.All("ports")) AddParameter(out, "port", port);
+  constexpr std::pair<const char*, const char*> kStreams[] = {
+      {"stdin", "input"}, {"stdout", "output"}, {"stderr", "error"}, {"tty", "tty"}};
+  for (const auto& [ours, kubelets] : kStreams) {
+    const auto wanted = call.query.Bool(ours);
+    if (wanted.ok() && *wanted) AddParameter(out, kubelets, "1");
+  }
+  return out;
+}
+
+std::string NodePath(const Call& call, const std::string& container) {
+  const std::string& sub = call.info.subresource;
+  const std::string pod = StrCat(api::EscapePathSegment(call.info.ns), "/",
+                                 api::EscapePathSegment(call.info.name));
+  if (sub == "log") return StrCat("/containerLogs/", pod, "/", api::EscapePathSegment(container));
+  if (sub == "portforward") return StrCat("/portForward/", pod);
+  return StrCat("/", sub, "/", pod, "/", api::EscapePathSegment(container));
+}
+
+// Hands the node's answer through. Holds the call; the call's release ends the node's call.
+class Forward final : public api::RestSink {
+ public:
+  explicit Forward(CallPtr call) : call_(std::move(call)) {}
+
+  void OnResponse(api::RestResponse response) override { call_->Respond(std::move(response)); }
+  void OnStreamStart(int status, std::string content_type) override {
+    call_->StartStream(status, std::move(content_type));
+  }
+  bool OnChunk(const api::Chunk& chunk) override { return call_->Send(chunk); }
+  void OnStreamEnd(const Status& why) override { call_->EndStream(why); }
+
+ private:
+  CallPtr call_;
+};
+
+void ForwardToNode(Core& core, const CallPtr& call, const std::string& node,
+                   const std::string& container) {
+  if (!core.options.node_dialer) {
+    call->Fail(Status(Code::kUnavailable, "this server reaches no nodes"));
+    return;
+  }
+  auto handler = core.options.node_dialer(node);
+  if (!handler.ok()) {
+    call->Fail(handler.status().WithContext(StrCat("node ", Quote(node))));
+    return;
+  }
+  api::RestRequest request = call->request;
+  request.path = NodePath(*call, container);
+  request.query = NodeQuery(*call);
+  request.credentials = {};
+  request.user = call->user;
+  // The node's handler and its call live as long as this one.
+  auto held = std::make_shared<std::pair<std::shared_ptr<api::RestHandler>,
+                                         std::unique_ptr<api::RestCall>>>(*handler, nullptr);
+  call->OnRelease([&core, held] {
+    // Not from inside the node's own callback.
+    core.executor.Post([held] { held->second.reset(); });
+  });
+  auto under_way = (*handler)->Handle(std::move(request), std::make_shared<Forward>(call));
+  if (!call->finished()) held->second = std::move(under_way);
+}
+
+}  // namespace
+
+void HandlePodProxy(Core& core, const CallPtr& call) {
+  const auto entry = core.store.Get(KeyFor(*call->storage, call->info.ns, call->info.name));
+  if (!entry) {
+    call->Fail(NotFoundError(*call->kind, call->info.name));
+    return;
+  }
+  const auto pod = entry->Parsed();
+  const bool log = call->info.subresource == "log";
+  const Status options = log ? CheckLogOptions(call->query) : Status::Ok();
+  if (!options.ok()) {
+    call->Fail(options);
+    return;
+  }
+  std::string container;
+  if (call->info.subresource != "portforward") {
+    auto found = ContainerOf(*call, *pod);
+    if (!found.ok()) {
+      call->Fail(found.status());
+      return;
+    }
+    container = std::move(*found);
+  }
+  const std::string node(json::GetString(*pod, {"spec", "nodeName"}));
+  if (node.empty()) {
+    if (log) {
+      api::RestResponse nothing;
+      nothing.status = 204;
+      nothing.content_type.clear();
+      call->Respond(std::move(nothing));
+    } else {
+      call->Fail(
+          BadRequestError(StrCat("pod ", call->info.name, " does not have a host assigned")));
+    }
+    return;
+  }
+  const auto previous = call->query.Bool("previous");
+  if (log && !(previous.ok() && *previous)) {
+    const Status started = CheckStarted(*pod, container);
+    if (!started.ok()) {
+      call->Fail(started);
+      return;
+    }
+  }
+  ForwardToNode(core, call, node, container);
+}
+
+}  // namespace swell::apiserver

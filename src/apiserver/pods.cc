@@ -1,0 +1,215 @@
+// Pods and nodes on their way in: priority, tolerations, service account, first status.
+#include <algorithm>
+
+#include "api/meta.h"
+#include "apiserver/errors.h"
+#include "apiserver/hooks.h"
+#include "base/strings.h"
+
+namespace swell::apiserver {
+namespace {
+
+constexpr int64_t kTolerationSeconds = 300;
+constexpr std::string_view kNotReady = "node.kubernetes.io/not-ready";
+constexpr std::string_view kUnreachable = "node.kubernetes.io/unreachable";
+
+// Kubernetes' own two classes exist even before anybody created them.
+std::optional<int64_t> SystemPriority(std::string_view name) {
+  if (name == "system-cluster-critical") return 2'000'000'000;
+  if (name == "system-node-critical") return 2'000'001'000;
+  return std::nullopt;
+}
+
+json::SharedValue FindClass(const Core& core, const std::string& name) {
+  const auto entry = core.store.Latest({"priorityclasses.scheduling.k8s.io", "", name});
+  return entry ? entry->Parsed() : nullptr;
+}
+
+json::SharedValue GlobalDefaultClass(const Core& core) {
+  const auto classes = core.store.List("priorityclasses.scheduling.k8s.io", "");
+  if (!classes.ok()) return nullptr;
+  for (const store::EntryPtr& entry : classes->entries) {
+    auto value = entry->Parsed();
+    if (json::GetBool(*value, {"globalDefault"})) return value;
+  }
+  return nullptr;
+}
+
+Status AdmitPriority(Admission& admission, json::Value& pod) {
+  std::string name(json::GetString(pod, {"spec", "priorityClassName"}));
+  int64_t priority = 0;
+  std::string policy = "PreemptLowerPriority";
+  json::SharedValue found;
+  if (name.empty()) {
+    found = GlobalDefaultClass(admission.core);
+    if (found) name = api::Name(*found);
+  } else {
+    found = FindClass(admission.core, name);
+    const auto system = SystemPriority(name);
+    if (!found && !system) {
+      return ForbiddenError(admission.kind, admission.name,
+                            StrCat("no PriorityClass with name ", name, " was found"));
+    }
+    priority = system.value_or(0);
+  }
+  if (found) {
+    priority = json::GetInt(*found, {"value"});
+    policy = json::GetString(*found, {"preemptionPolicy"}, policy);
+    json::Set(pod, {"spec", "priorityClassName"}, json::Value(name));
+  }
+  const json::Value* given = json::Find(pod, {"spec", "priority"});
+  if (given != nullptr && !given->is_null() &&
+      json::GetInt(pod, {"spec", "priority"}) != priority) {
+    return ForbiddenError(
+        admission.kind, admission.name,
+        StrCat("the integer value of priority (", json::GetInt(pod, {"spec", "priority"}),
+               ") must not be provided in pod spec; priority admission controller computed ",
+               priority, " from the given PriorityClass name"));
+  }
+  json::Set(pod, {"spec", "priority"}, json::Value(priority));
+  const std::string_view given_policy = json::GetString(pod, {"spec", "preemptionPolicy"});
+  if (!given_policy.empty() && given_policy != policy) {
+    return ForbiddenError(admission.kind, admission.name,
+                          StrCat("the string value of PreemptionPolicy (", given_policy,
+                                 ") must not be provided in pod spec; priority admission "
+                                 "controller computed ",
+                                 policy, " from the given PriorityClass name"));
+  }
+  json::Set(pod, {"spec", "preemptionPolicy"}, json::Value(policy));
+  return Status::Ok();
+}
+
+bool Tolerates(const json::Array& tolerations, std::string_view taint) {
+  return std::any_of(tolerations.begin(), tolerations.end(), [taint](const json::Value& one) {
+    const std::string_view key = json::GetString(one, {"key"});
+    const std::string_view effect = json::GetString(one, {"effect"});
+    return (key.empty() || key == taint) && (effect.empty() || effect == "NoExecute");
+  });
+}
+
+// A pod stays on a node that went away for five minutes, unless it says otherwise.
+void AddDefaultTolerations(json::Value& pod) {
+  json::Array tolerations = json::GetArray(pod, {"spec", "tolerations"});
+  const size_t before = tolerations.size();
+  for (std::string_view taint : {kNotReady, kUnreachable}) {
+    if (Tolerates(tolerations, taint)) continue;
+    json::Object toleration;
+    toleration["key"] = taint;
+    toleration["operator"] = "Exists";
+    toleration["effect"] = "NoExecute";
+    toleration["tolerationSeconds"] = kTolerationSeconds;
+    tolerations.push_back(std::move(toleration));
+  }
+  if (tolerations.size() != before) {
+    json::Set(pod, {"spec", "tolerations"}, std::move(tolerations));
+  }
+}
+
+// Guaranteed, Burstable or BestEffort, by the containers' CPU and memory.
+std::string_view QosClass(const json::Value& pod) {
+  bool any = false;
+  bool guaranteed = true;
+  for (const char* list : {"containers", "initContainers"}) {
+    for (const json::Value& container : json::GetArray(pod, {"spec", list})) {
+      for (const char* resource : {"cpu", "memory"}) {
+        const json::Value* request = json::Find(container, {"resources", "requests", resource});
+        const json::Value* limit = json::Find(container, {"resources", "limits", resource});
+        any = any || request != nullptr || limit != nullptr;
+        if (limit == nullptr || (request != nullptr && *request != *limit)) guaranteed = false;
+      }
+    }
+  }
+  if (!any) return "BestEffort";
+  return guaranteed ? "Guaranteed" : "Burstable";
+}
+
+void SetSchedulingGatedCondition(json::Value& pod, WallTime now) {
+  if (json::GetArray(pod, {"spec", "schedulingGates"}).empty()) return;
+  json::Array conditions;
+  api::SetCondition(conditions, "PodScheduled", "False", "SchedulingGated",
+                    "Scheduling is blocked due to non-empty scheduling gates", now);
+  json::Set(pod, {"status", "conditions"}, std::move(conditions));
+}
+
+}  // namespace
+
+Status CreatePod(Admission& admission, json::Value& pod) {
+  SWELL_RETURN_IF_ERROR(AdmitPriority(admission, pod));
+  AddDefaultTolerations(pod);
+  if (json::GetString(pod, {"spec", "serviceAccountName"}).empty()) {
+    const std::string account(json::GetString(pod, {"spec", "serviceAccount"}, "default"));
+    json::Set(pod, {"spec", "serviceAccountName"}, json::Value(account));
+  }
+  json::Set(pod, {"spec", "serviceAccount"},
+            json::Value(json::GetString(pod, {"spec", "serviceAccountName"})));
+  const std::string_view scheduler = json::GetString(pod, {"spec", "schedulerName"});
+  if (scheduler.empty()) {
+    json::Set(pod, {"spec", "schedulerName"},
+              json::Value(admission.core.options.default_scheduler));
+  }
+  json::Set(pod, {"status"},
+            json::Object{{"phase", "Pending"}, {"qosClass", QosClass(pod)}});
+  SetSchedulingGatedCondition(pod, admission.core.clock.Now());
+  return Status::Ok();
+}
+
+namespace {
+
+// The parts of a pod's spec that may change while it lives.
+void CopyMutable(json::Value& to, const json::Value& from) {
+  for (const char* field : {"activeDeadlineSeconds", "terminationGracePeriodSeconds",
+                            "tolerations", "schedulingGates", "nodeSelector", "affinity"}) {
+    const json::Value* value = json::Find(from, {"spec", field});
+    if (value != nullptr) {
+      json::Set(to, {"spec", field}, *value);
+    } else {
+      json::Remove(to, {"spec", field});
+    }
+  }
+  for (const char* list : {"containers", "initContainers"}) {
+    json::Value* target = json::FindMutable(to, {"spec", list});
+    const json::Array& source = json::GetArray(from, {"spec", list});
+    if (target == nullptr || !target->is_array()) continue;
+    json::Array& containers = target->get_array();
+    if (containers.size() != source.size()) continue;
+    for (size_t i = 0; i < containers.size(); ++i) {
+      const json::Value* image = json::Find(source[i], {"image"});
+      if (image != nullptr && containers[i].is_object()) {
+        json::Set(containers[i], {"image"}, *image);
+      }
+    }
+  }
+}
+
+}  // namespace
+
+// Running pods cannot be rewritten: what may change is copied over the old spec, and anything that
+// still differs was not allowed to.
+Status UpdatePod(Admission& admission, json::Value& object, const json::Value& old) {
+  if (admission.subresource == "status") return Status::Ok();
+  json::Value allowed = old;
+  CopyMutable(allowed, object);
+  const json::Value* want = json::Find(object, {"spec"});
+  const json::Value* may = json::Find(allowed, {"spec"});
+  if (want != nullptr && may != nullptr && json::Equal(*want, *may)) return Status::Ok();
+  return InvalidError(
+      admission.kind, admission.name,
+      {ForbiddenValue("spec",
+                      "pod updates may not change fields other than "
+                      "`spec.containers[*].image`,`spec.initContainers[*].image`,"
+                      "`spec.activeDeadlineSeconds`,`spec.tolerations` (only additions to existing "
+                      "tolerations),`spec.terminationGracePeriodSeconds` (allow it to be set to 1 "
+                      "if it was previously negative)")});
+}
+
+Status CreateNode(Admission&, json::Value& object) {
+  const json::Value* capacity = json::Find(object, {"status", "capacity"});
+  // As kube-apiserver defaults it: a node that does not say otherwise can give all it has.
+  if (capacity != nullptr && json::Find(object, {"status", "allocatable"}) == nullptr) {
+    const json::Value copy = *capacity;
+    json::Set(object, {"status", "allocatable"}, copy);
+  }
+  return Status::Ok();
+}
+
+}  // namespace swell::apiserver

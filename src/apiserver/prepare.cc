@@ -1,0 +1,271 @@
+#include "apiserver/prepare.h"
+
+#include <algorithm>
+
+#include "api/meta.h"
+#include "apiserver/errors.h"
+#include "apiserver/metadata.h"
+#include "base/strings.h"
+
+namespace swell::apiserver {
+namespace {
+
+constexpr size_t kGeneratedSuffix = 5;
+constexpr size_t kMaxGeneratedBase = 63 - kGeneratedSuffix;
+constexpr int kGenerateAttempts = 8;
+
+// The schema's own errors are split as kube-apiserver splits them: a wrong type cannot be decoded
+// (400), a wrong value is invalid (422).
+Status CheckSchema(const api::KindInfo& kind, std::string_view name, const json::Value& object) {
+  if (!kind.schema) return Status::Ok();
+  const std::vector<api::FieldError> errors = api::ValidateAgainst(*kind.schema, object);
+  if (errors.empty()) return Status::Ok();
+  if (!kind.custom) {
+    for (const api::FieldError& error : errors) {
+      if (error.reason != "FieldValueTypeInvalid") continue;
+      return BadRequestError(StrCat(kind.gvk.kind, " in version ", Quote(kind.gvk.version),
+                                    " cannot be handled as a ", kind.gvk.kind, ": ", error.field,
+                                    ": ", error.message));
+    }
+  }
+  return InvalidError(kind, name, errors);
+}
+
+Status CheckRules(const Admission& admission, const json::Value& object, const json::Value* old) {
+  std::vector<api::FieldError> errors = ValidateMetadata(admission.kind, object, old);
+  for (api::FieldError& error : api::ValidateObject(admission.kind, object, old)) {
+    const bool known = std::any_of(errors.begin(), errors.end(), [&error](const auto& other) {
+      return other.field == error.field && other.reason == error.reason;
+    });
+    if (!known) errors.push_back(std::move(error));
+  }
+  if (errors.empty()) return Status::Ok();
+  return InvalidError(admission.kind, admission.name, errors);
+}
+
+Status ChooseName(Admission& admission, json::Value& object) {
+  const std::string name(api::Name(object));
+  if (!name.empty()) {
+    admission.name = name;
+    return Status::Ok();
+  }
+  std::string base(json::GetString(object, {"metadata", "generateName"}));
+  if (base.empty()) {
+    return InvalidError(admission.kind, "",
+                        {RequiredValue("metadata.name", "name or generateName is required")});
+  }
+  base.resize(std::min(base.size(), kMaxGeneratedBase));
+  for (int attempt = 0; attempt < kGenerateAttempts; ++attempt) {
+    admission.name = StrCat(base, admission.core.random.NameSuffix(kGeneratedSuffix));
+    const auto key = KeyFor(admission.kind, admission.ns, admission.name);
+    if (!admission.core.store.Latest(key)) {
+      json::Set(object, {"metadata", "name"}, json::Value(admission.name));
+      return Status::Ok();
+    }
+  }
+  return AlreadyExistsError(admission.kind, admission.name);
+}
+
+void StampNew(Admission& admission, json::Value& object) {
+  json::Value& metadata = *json::FindMutable(object, {"metadata"});
+  json::Object& fields = metadata.get_object();
+  for (const char* field : {"deletionTimestamp", "deletionGracePeriodSeconds", "selfLink",
+                            "generation", "resourceVersion"}) {
+    json::StableErase(fields, field);
+  }
+  if (admission.kind.namespaced) {
+    fields["namespace"] = admission.ns;
+  } else {
+    json::StableErase(fields, "namespace");
+  }
+  fields["uid"] = admission.core.random.Uuid();
+  fields["creationTimestamp"] = api::FormatTime(admission.core.clock.Now());
+  if (HooksOf(admission.kind).generation) fields["generation"] = 1;
+}
+
+}  // namespace
+
+api::KindPtr StorageKindOf(const Core& core, const api::KindPtr& kind) {
+  api::KindPtr storage = core.scheme->StorageKind(kind->gvk.group, kind->plural);
+  return storage ? storage : kind;
+}
+
+Status ToStorage(Core& core, const Call& call, json::Value& object) {
+  if (call.kind->gvk == call.storage->gvk) return Status::Ok();
+  if (call.kind->schema) api::ApplyDefaults(*call.kind->schema, object);
+  return core.scheme->Convert(object, *call.storage);
+}
+
+Status CheckNamespace(Admission& admission) {
+  if (!admission.kind.namespaced || admission.kind.read_only) return Status::Ok();
+  const auto kind = admission.core.scheme->FindResource("", "v1", "namespaces");
+  if (!kind) return Status::Ok();
+  const auto entry = admission.core.store.Latest(KeyFor(*kind, "", admission.ns));
+  if (!entry) return NotFoundError(*kind, admission.ns);
+  for (const auto& [field, value] : entry->attributes.fields) {
+    if (field != "status.phase" || value != "Terminating") continue;
+    Status refused = ForbiddenError(
+        admission.kind, admission.name,
+        StrCat("unable to create new content in namespace ", admission.ns,
+               " because it is being terminated"));
+    StatusDetails details = refused.details();
+    details.causes.push_back({"NamespaceTerminating", "metadata.namespace",
+                              StrCat("namespace ", admission.ns, " is being terminated")});
+    return refused.WithDetails(std::move(details));
+  }
+  return Status::Ok();
+}
+
+Status PrepareCreate(Admission& admission, json::Value& object) {
+  const api::KindInfo& kind = admission.kind;
+  if (!json::FindMutable(object, {"metadata"}) ||
+      !json::FindMutable(object, {"metadata"})->is_object()) {
+    json::Set(object, {"metadata"}, json::Object());
+  }
+  const std::string_view version = json::GetString(object, {"metadata", "resourceVersion"});
+  if (!version.empty() && version != "0") {
+    return BadRequestError("resourceVersion should not be set on objects to be created");
+  }
+  SWELL_RETURN_IF_ERROR(ChooseName(admission, object));
+  SWELL_RETURN_IF_ERROR(CheckNamespace(admission));
+  StampNew(admission, object);
+  const ResourceHooks& hooks = HooksOf(kind);
+  if (kind.has_status && !hooks.keep_status && !kind.read_only) json::Remove(object, {"status"});
+  if (kind.schema) api::ApplyDefaults(*kind.schema, object);
+  SWELL_RETURN_IF_ERROR(CheckSchema(kind, admission.name, object));
+  api::DefaultObject(kind, object);
+  if (hooks.create != nullptr) SWELL_RETURN_IF_ERROR(hooks.create(admission, object));
+  return CheckRules(admission, object, nullptr);
+}
+
+namespace {
+
+void CopyOrRemove(json::Value& to, const json::Value& from, json::Path path) {
+  const json::Value* value = json::Find(from, path);
+  if (value != nullptr) {
+    json::Set(to, path, *value);
+  } else {
+    json::Remove(to, path);
+  }
+}
+
+// What a writer may not change: identity and the marks of creation and deletion.
+void KeepIdentity(json::Value& object, const json::Value& old) {
+  for (const char* field : {"name", "namespace", "uid", "creationTimestamp", "deletionTimestamp",
+                            "deletionGracePeriodSeconds", "generation", "selfLink"}) {
+    CopyOrRemove(object, old, {"metadata", field});
+  }
+  if (json::GetString(object, {"metadata", "generateName"}).empty()) {
+    CopyOrRemove(object, old, {"metadata", "generateName"});
+  }
+}
+
+// The status subresource changes status alone; of built-in kinds also labels and annotations, as
+// kubelets and controllers rely on.
+void KeepAllButStatus(const api::KindInfo& kind, json::Value& object, const json::Value& old) {
+  json::Value merged = old;
+  CopyOrRemove(merged, object, {"status"});
+  CopyOrRemove(merged, object, {"metadata", "resourceVersion"});
+  CopyOrRemove(merged, object, {"metadata", "managedFields"});
+  if (!kind.custom) {
+    CopyOrRemove(merged, object, {"metadata", "labels"});
+    CopyOrRemove(merged, object, {"metadata", "annotations"});
+    CopyOrRemove(merged, object, {"metadata", "finalizers"});
+  }
+  object = std::move(merged);
+}
+
+// Whether anything but metadata and status differs.
+bool SpecChanged(const json::Value& a, const json::Value& b, bool has_status) {
+  auto ignored = [has_status](std::string_view key) {
+    return key == "metadata" || key == "apiVersion" || key == "kind" ||
+           (has_status && key == "status");
+  };
+  auto covers = [&ignored](const json::Object& from, const json::Object& in) {
+    for (const auto& [key, value] : from) {
+      if (ignored({key.data(), key.size()})) continue;
+      const json::Value* other = in.if_contains(key);
+      if (other == nullptr || !json::Equal(value, *other)) return false;
+    }
+    return true;
+  };
+  return !covers(a.get_object(), b.get_object()) || !covers(b.get_object(), a.get_object());
+}
+
+// No finalizer may be added to an object that is on its way out.
+Status CheckFinalizers(const Admission& admission, const json::Value& object,
+                       const json::Value& old) {
+  if (!api::IsDeleting(old)) return Status::Ok();
+  const json::Array& before = json::GetArray(old, {"metadata", "finalizers"});
+  std::string added;
+  for (const json::Value& finalizer : json::GetArray(object, {"metadata", "finalizers"})) {
+    if (std::find(before.begin(), before.end(), finalizer) != before.end()) continue;
+    if (finalizer.is_string()) {
+      added += StrCat(added.empty() ? "" : ", ", Quote(json::View(finalizer.get_string())));
+    }
+  }
+  if (added.empty()) return Status::Ok();
+  return InvalidError(
+      admission.kind, admission.name,
+      {ForbiddenValue("metadata.finalizers",
+                      StrCat("no new finalizers can be added if the object is being deleted, "
+                             "found new finalizers []string{",
+                             added, "}"))});
+}
+
+}  // namespace
+
+Status PrepareUpdate(Admission& admission, json::Value& object, const json::Value& old) {
+  const api::KindInfo& kind = admission.kind;
+  if (!json::FindMutable(object, {"metadata"}) ||
+      !json::FindMutable(object, {"metadata"})->is_object()) {
+    json::Set(object, {"metadata"}, json::Object());
+  }
+  KeepIdentity(object, old);
+  if (admission.subresource == "status") {
+    KeepAllButStatus(kind, object, old);
+  } else if (kind.has_status) {
+    CopyOrRemove(object, old, {"status"});
+  }
+  const ResourceHooks& hooks = HooksOf(kind);
+  if (kind.schema) api::ApplyDefaults(*kind.schema, object);
+  SWELL_RETURN_IF_ERROR(CheckSchema(kind, admission.name, object));
+  api::DefaultObject(kind, object);
+  if (hooks.update != nullptr) SWELL_RETURN_IF_ERROR(hooks.update(admission, object, old));
+  SWELL_RETURN_IF_ERROR(CheckRules(admission, object, &old));
+  SWELL_RETURN_IF_ERROR(CheckFinalizers(admission, object, old));
+  if (hooks.generation && admission.subresource != "status" &&
+      SpecChanged(object, old, kind.has_status)) {
+    json::Set(object, {"metadata", "generation"},
+              json::Value(json::GetInt(old, {"metadata", "generation"}) + 1));
+  }
+  return Status::Ok();
+}
+
+void CreateInternally(Core& core, std::string_view group, std::string_view plural,
+                      json::Value object, std::function<void(const Status&)> done) {
+  const api::KindPtr kind = core.scheme->StorageKind(group, plural);
+  auto finish = [&core, &done](const Status& status) {
+    core.executor.Post([done = std::move(done), status] { done(status); });
+  };
+  if (!kind) {
+    finish(NoSuchResourceError().WithContext(StrCat("creating ", plural)));
+    return;
+  }
+  Admission admission{core, nullptr, *kind, std::string(api::Namespace(object)), "", "", false};
+  if (core.store.Latest(KeyFor(*kind, admission.ns, api::Name(object)))) {
+    finish(Status::Ok());
+    return;
+  }
+  const Status prepared = PrepareCreate(admission, object);
+  if (!prepared.ok()) {
+    finish(prepared.WithContext(StrCat("creating ", plural, " ", Quote(admission.name))));
+    return;
+  }
+  WriteObject(core, *kind, store::EventType::kAdded, std::move(object),
+              [done = std::move(done)](const Status& status, const store::EntryPtr&) {
+                done(status);
+              });
+}
+
+}  // namespace swell::apiserver

@@ -1,0 +1,28 @@
+// The way of an object into the store, apart from the writing: metadata, defaults, hooks,
+// validation. Shared by create, update, patch and the server's own writes.
+// Thread-safety: core executor only.
+#pragma once
+
+#include "apiserver/hooks.h"
+
+namespace swell::apiserver {
+
+// The kind in the version that objects of its resource are stored in.
+api::KindPtr StorageKindOf(const Core& core, const api::KindPtr& kind);
+
+// From a request's version into the storage version.
+Status ToStorage(Core& core, const Call& call, json::Value& object);
+
+// Completes and checks a new object. The name is chosen here when it is to be generated.
+Status PrepareCreate(Admission& admission, json::Value& object);
+// Completes and checks a new state of `old`.
+Status PrepareUpdate(Admission& admission, json::Value& object, const json::Value& old);
+
+// namespaces "x" not found; or being terminated, for a create.
+Status CheckNamespace(Admission& admission);
+
+// Creates an object on the server's own behalf, in its storage version. Existing ones are fine.
+void CreateInternally(Core& core, std::string_view group, std::string_view plural,
+                      json::Value object, std::function<void(const Status&)> done);
+
+}  // namespace swell::apiserver

@@ -1,0 +1,224 @@
+// From a request to its handler: authenticate, route, authorize, dispatch.
+#include "apiserver/authn.h"
+#include "apiserver/errors.h"
+#include "apiserver/handlers.h"
+#include "apiserver/hooks.h"
+#include "apiserver/prepare.h"
+#include "apiserver/watch.h"
+#include "base/log.h"
+#include "base/strings.h"
+
+namespace swell::apiserver {
+namespace {
+
+class CallHandle final : public api::RestCall {
+ public:
+  explicit CallHandle(CallPtr call) : call_(std::move(call)) {}
+  ~CallHandle() override { call_->Cancel(); }
+
+ private:
+  CallPtr call_;
+};
+
+bool IsMutation(std::string_view verb) {
+  return verb == "create" || verb == "update" || verb == "patch" || verb == "delete" ||
+         verb == "deletecollection";
+}
+
+bool Contains(const std::vector<std::string>& list, std::string_view text) {
+  return std::find(list.begin(), list.end(), text) != list.end();
+}
+
+Result<std::string> VerbOf(const Call& call) {
+  const std::string& method = call.request.method;
+  const bool named = !call.info.name.empty();
+  if (!call.info.is_resource) return ToLower(method);
+  if (method == "GET" || method == "HEAD") {
+    SWELL_ASSIGN_OR_RETURN(const bool watch, call.query.Bool("watch"));
+    if (call.info.deprecated_watch || (watch && call.info.subresource.empty())) return std::string("watch");
+    return std::string(named ? "get" : "list");
+  }
+  if (method == "POST") return std::string("create");
+  if (method == "PUT") return std::string("update");
+  if (method == "PATCH") return std::string("patch");
+  if (method == "DELETE") return std::string(named ? "delete" : "deletecollection");
+  return MethodNotAllowedError();
+}
+
+Status CheckAccess(const Core& core, const Call& call, const std::string& verb) {
+  AccessAttributes attributes;
+  attributes.verb = verb;
+  const RequestInfo& info = call.info;
+  if (info.is_resource) {
+    attributes.group = info.group;
+    attributes.version = info.version;
+    attributes.resource = info.resource;
+    attributes.subresource = info.subresource;
+    attributes.ns = info.ns;
+    attributes.name = info.name;
+  } else {
+    attributes.path = call.request.path;
+  }
+  const AccessDecision decision = core.authorizer->Authorize(call.user, attributes);
+  if (decision.allowed) return Status::Ok();
+  const std::string reason = decision.reason.empty() ? "" : StrCat(": ", decision.reason);
+  if (!info.is_resource) {
+    return Status(Code::kForbidden, StrCat("forbidden: User ", Quote(call.user.name), " cannot ",
+                                           verb, " path ", Quote(call.request.path), reason));
+  }
+  std::string resource = info.resource;
+  if (!info.subresource.empty()) resource += StrCat("/", info.subresource);
+  StatusDetails details;
+  details.name = info.name;
+  details.group = info.group;
+  details.kind = info.resource;
+  const std::string full = info.group.empty() ? info.resource
+                                              : StrCat(info.resource, ".", info.group);
+  return Status(
+      Code::kForbidden,
+      StrCat(full, info.name.empty() ? "" : StrCat(" ", Quote(info.name)),
+             " is forbidden: User ", Quote(call.user.name), " cannot ", verb, " resource ",
+             Quote(resource), " in API group ", Quote(info.group),
+             info.ns.empty() ? " at the cluster scope"
+                             : StrCat(" in the namespace ", Quote(info.ns)),
+             reason),
+      std::move(details));
+}
+
+// Finds the kind that the path names.
+Status Route(const Core& core, Call& call) {
+  const RequestInfo& info = call.info;
+  call.kind = core.scheme->FindResource(info.group, info.version, info.resource);
+  if (!call.kind || !call.kind->served) return NoSuchResourceError();
+  if (!call.kind->namespaced && !info.ns.empty()) return NoSuchResourceError();
+  if (call.kind->namespaced && info.ns.empty() && !info.name.empty() &&
+      !info.deprecated_watch) {
+    return NoSuchResourceError();
+  }
+  call.storage = StorageKindOf(core, call.kind);
+  if (!info.rest.empty() && info.subresource != "proxy") return NoSuchResourceError();
+  return Status::Ok();
+}
+
+Status ReadDryRun(Call& call) {
+  const auto mode = call.query.Find("dryRun");
+  if (!mode || mode->empty()) return Status::Ok();
+  if (*mode != "All") {
+    return Status(Code::kInvalid,
+                  StrCat("Options.meta.k8s.io \"\" is invalid: dryRun: Unsupported value: ",
+                         Quote(*mode), ": supported values: \"All\""));
+  }
+  call.dry_run = true;
+  return Status::Ok();
+}
+
+using Handler = void (*)(Core&, const CallPtr&);
+
+// Subresources with handlers of their own.
+Handler SubresourceHandler(const Call& call, std::string_view verb) {
+  const std::string& sub = call.info.subresource;
+  const std::string& resource = call.storage->plural;
+  const bool core_group = call.storage->gvk.group.empty();
+  if (sub == "proxy") return nullptr;
+  if (sub == "scale") {
+    return verb == "get" || verb == "update" || verb == "patch" ? HandleScale : nullptr;
+  }
+  if (core_group && resource == "pods") {
+    if (sub == "binding") return verb == "create" ? HandleBinding : nullptr;
+    if (sub == "eviction") return verb == "create" ? HandleEviction : nullptr;
+    if (sub == "log") return verb == "get" ? HandlePodProxy : nullptr;
+    if (sub == "exec" || sub == "attach" || sub == "portforward") {
+      return verb == "get" || verb == "create" ? HandlePodProxy : nullptr;
+    }
+  }
+  if (core_group && resource == "namespaces" && sub == "finalize") {
+    return verb == "update" ? HandleNamespaceFinalize : nullptr;
+  }
+  if (core_group && resource == "serviceaccounts" && sub == "token") {
+    return verb == "create" ? HandleTokenRequest : nullptr;
+  }
+  if (verb == "get") return HandleGet;
+  if (verb == "update") return HandleUpdate;
+  return verb == "patch" ? HandlePatch : nullptr;
+}
+
+Handler MainHandler(const Call& call, std::string_view verb) {
+  if (call.kind->gvk.group.empty() && call.kind->plural == "bindings") {
+    return verb == "create" ? HandleBindingsResource : nullptr;
+  }
+  if (call.kind->read_only) return verb == "create" ? HandleReview : nullptr;
+  const bool named = !call.info.name.empty();
+  if (verb == "get") return HandleGet;
+  if (verb == "list") return HandleList;
+  if (verb == "watch") return HandleWatch;
+  if (verb == "create") return named ? nullptr : HandleCreate;
+  if (verb == "update") return named ? HandleUpdate : nullptr;
+  if (verb == "patch") return named ? HandlePatch : nullptr;
+  if (verb == "delete") return HandleDelete;
+  return verb == "deletecollection" ? HandleDeleteCollection : nullptr;
+}
+
+Status Dispatch(Core& core, const CallPtr& call) {
+  SWELL_ASSIGN_OR_RETURN(call->info, ParsePath(call->request.path));
+  SWELL_ASSIGN_OR_RETURN(call->query, Query::Parse(call->request.query));
+  SWELL_ASSIGN_OR_RETURN(call->user, Authenticate(core, call->request));
+  SWELL_ASSIGN_OR_RETURN(const std::string verb, VerbOf(*call));
+  SWELL_RETURN_IF_ERROR(CheckAccess(core, *call, verb));
+  if (!call->info.is_resource) {
+    if (!HandleNonResource(core, call)) return NoSuchResourceError();
+    return Status::Ok();
+  }
+  SWELL_RETURN_IF_ERROR(Route(core, *call));
+  const std::string& sub = call->info.subresource;
+  if (!sub.empty() && !Contains(call->kind->subresources, sub)) return NoSuchResourceError();
+  const Handler handler =
+      sub.empty() ? MainHandler(*call, verb) : SubresourceHandler(*call, verb);
+  if (handler == nullptr) return MethodNotAllowedError();
+  if (handler != HandlePodProxy) {
+    SWELL_ASSIGN_OR_RETURN(call->form, NegotiateForm(call->request.accept, call->query));
+  }
+  if (IsMutation(verb)) SWELL_RETURN_IF_ERROR(ReadDryRun(*call));
+  handler(core, call);
+  return Status::Ok();
+}
+
+class Server final : public ApiServer {
+ public:
+  Server(Executor& executor, Clock& clock, Random& random, store::Store& store, Options options)
+      : core_(std::make_shared<Core>(executor, clock, random, store, std::move(options))) {
+    RegisterStoredCrds(*core_);
+    LoadServiceIps(*core_);
+    StartEventExpiry(*core_);
+  }
+  ~Server() override {
+    // Ends every watch before what they live on goes away.
+    core_->watchers.clear();
+  }
+
+  std::unique_ptr<api::RestCall> Handle(api::RestRequest request,
+                                        std::shared_ptr<api::RestSink> sink) override {
+    auto call = std::make_shared<Call>(std::move(sink));
+    call->request = std::move(request);
+    const Status status = Dispatch(*core_, call);
+    if (!status.ok()) call->Fail(status);
+    if (call->finished()) return nullptr;
+    return std::make_unique<CallHandle>(std::move(call));
+  }
+
+  void Bootstrap(std::function<void(const Status&)> ready) override {
+    RunBootstrap(*core_, std::move(ready));
+  }
+  const api::Scheme& scheme() const override { return *core_->scheme; }
+
+ private:
+  std::shared_ptr<Core> core_;
+};
+
+}  // namespace
+
+std::unique_ptr<ApiServer> ApiServer::Create(Executor& executor, Clock& clock, Random& random,
+                                             store::Store& store, Options options) {
+  return std::make_unique<Server>(executor, clock, random, store, std::move(options));
+}
+
+}  // namespace swell::apiserver

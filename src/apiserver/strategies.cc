@@ -1,0 +1,247 @@
+// What the smaller built-in kinds do beyond the ordinary: namespaces, secrets, services, volumes,
+// priority classes.
+#include "api/meta.h"
+#include "apiserver/codec.h"
+#include "apiserver/errors.h"
+#include "apiserver/handlers.h"
+#include "apiserver/hooks.h"
+#include "apiserver/output.h"
+#include "apiserver/prepare.h"
+#include "apiserver/write.h"
+#include "base/log.h"
+#include "base/strings.h"
+
+namespace swell::apiserver {
+namespace {
+
+constexpr std::string_view kNamespaceFinalizer = "kubernetes";
+constexpr std::string_view kNameLabel = "kubernetes.io/metadata.name";
+constexpr int64_t kSystemPriority = 2'000'000'000;
+constexpr int64_t kHighestUserPriority = 1'000'000'000;
+
+bool IsProtectedNamespace(std::string_view name) {
+  return name == "default" || name == "kube-system" || name == "kube-public";
+}
+
+}  // namespace
+
+Status CreateNamespace(Admission& admission, json::Value& object) {
+  json::Set(object, {"metadata", "labels", kNameLabel}, json::Value(admission.name));
+  json::Set(object, {"spec", "finalizers"}, json::Array{json::Value(kNamespaceFinalizer)});
+  json::Set(object, {"status"}, json::Object());
+  json::Set(object, {"status", "phase"}, json::Value("Active"));
+  return Status::Ok();
+}
+
+Status UpdateNamespace(Admission& admission, json::Value& object, const json::Value& old) {
+  json::Set(object, {"metadata", "labels", kNameLabel}, json::Value(admission.name));
+  if (admission.subresource == "finalize") return Status::Ok();
+  // Only /finalize takes these away.
+  json::Set(object, {"spec", "finalizers"}, json::GetArray(old, {"spec", "finalizers"}));
+  return Status::Ok();
+}
+
+Status RemoveNamespace(Admission& admission, const json::Value&) {
+  if (!IsProtectedNamespace(admission.name)) return Status::Ok();
+  return ForbiddenError(admission.kind, admission.name, "this namespace may not be deleted");
+}
+
+void NamespaceWritten(Core& core, store::EventType type, const store::EntryPtr& entry, bool ok) {
+  if (!ok || type != store::EventType::kAdded) return;
+  json::Object account;
+  account["apiVersion"] = "v1";
+  account["kind"] = "ServiceAccount";
+  account["metadata"] = json::Object{{"name", "default"}, {"namespace", entry->key.name}};
+  CreateInternally(core, "", "serviceaccounts", std::move(account),
+                   [ns = entry->key.name](const Status& status) {
+                     if (status.ok()) return;
+                     SWELL_LOG_WARNING("apiserver", "no default service account",
+                                       {"namespace", ns}, {"error", status.ToString()});
+                   });
+}
+
+// PUT namespaces/x/finalize: spec.finalizers alone.
+void HandleNamespaceFinalize(Core& core, const CallPtr& call) {
+  auto object = DecodeObject(*call, *call->kind, core.options.body_limit_bytes);
+  if (!object.ok()) {
+    call->Fail(object.status());
+    return;
+  }
+  const auto old = core.store.Latest(KeyFor(*call->storage, "", call->info.name));
+  if (!old) {
+    call->Fail(NotFoundError(*call->kind, call->info.name));
+    return;
+  }
+  json::Value next = *old->Parsed();
+  json::Set(next, {"spec", "finalizers"}, json::GetArray(*object, {"spec", "finalizers"}));
+  const json::Value* version = json::Find(*object, {"metadata", "resourceVersion"});
+  if (version != nullptr) json::Set(next, {"metadata", "resourceVersion"}, *version);
+  Admission admission = AdmissionOf(core, *call);
+  UpdateObject(core, admission, std::move(next), old, AnswerUpdate(core, call));
+}
+
+Status CreatePriorityClass(Admission& admission, json::Value& object) {
+  const int64_t value = json::GetInt(object, {"value"});
+  const bool system = admission.name.rfind("system-", 0) == 0;
+  if (!system && value > kHighestUserPriority) {
+    return InvalidError(
+        admission.kind, admission.name,
+        {ForbiddenValue("value", StrCat("maximum allowed value of a user defined priority is ",
+                                        kHighestUserPriority))});
+  }
+  if (system && admission.call != nullptr) {
+    return InvalidError(
+        admission.kind, admission.name,
+        {ForbiddenValue("metadata.name",
+                        "priority class names with 'system-' prefix are reserved for system use "
+                        "only")});
+  }
+  if (system && value < kSystemPriority) {
+    return InvalidError(admission.kind, admission.name,
+                        {InvalidValue("value", std::to_string(value), "is not a system priority")});
+  }
+  if (!json::GetBool(object, {"globalDefault"})) return Status::Ok();
+  // There is one global default at most.
+  const auto classes = admission.core.store.List(admission.kind.StoreResource(), "");
+  if (!classes.ok()) return classes.status();
+  for (const store::EntryPtr& entry : classes->entries) {
+    if (entry->key.name == admission.name ||
+        !json::GetBool(*entry->Parsed(), {"globalDefault"})) {
+      continue;
+    }
+    return ForbiddenError(
+        admission.kind, admission.name,
+        StrCat("PriorityClass ", entry->key.name,
+               " is already marked as default. Only one default can exist"));
+  }
+  return Status::Ok();
+}
+
+Status RemovePriorityClass(Admission& admission, const json::Value&) {
+  if (admission.name.rfind("system-", 0) != 0) return Status::Ok();
+  return ForbiddenError(admission.kind, admission.name, "this is a system priority class");
+}
+
+// stringData is written, never read back.
+Status CreateSecret(Admission& admission, json::Value& object) {
+  const json::Value* plain = json::Find(object, {"stringData"});
+  if (plain != nullptr && plain->is_object()) {
+    const json::Object texts = plain->get_object();
+    for (const auto& [key, value] : texts) {
+      if (!value.is_string()) continue;
+      json::Set(object, {"data", std::string_view(key.data(), key.size())},
+                json::Value(Base64Encode(json::View(value.get_string()))));
+    }
+  }
+  json::Remove(object, {"stringData"});
+  for (const auto& [key, value] : json::GetObject(object, {"data"})) {
+    if (value.is_string() && Base64Decode(json::View(value.get_string()))) continue;
+    return BadRequestError(StrCat("Secret in version \"v1\" cannot be handled as a Secret: data[",
+                                  std::string_view(key.data(), key.size()),
+                                  "]: illegal base64 data"));
+  }
+  if (json::GetString(object, {"type"}).empty()) {
+    json::Set(object, {"type"}, json::Value("Opaque"));
+  }
+  static_cast<void>(admission);
+  return Status::Ok();
+}
+
+Status UpdateSecret(Admission& admission, json::Value& object, const json::Value&) {
+  return CreateSecret(admission, object);
+}
+
+namespace {
+
+Status AllocateServiceIp(Admission& admission, json::Value& object) {
+  ServiceIps& ips = admission.core.service_ips;
+  std::string ip(json::GetString(object, {"spec", "clusterIP"}));
+  if (ip == "None" || json::GetString(object, {"spec", "type"}) == "ExternalName") {
+    if (ip == "None") json::Set(object, {"spec", "clusterIPs"}, json::Array{json::Value(ip)});
+    return Status::Ok();
+  }
+  if (ip.empty()) {
+    const auto allocated = ips.Allocate();
+    if (!allocated) {
+      return Status(Code::kInternal, StrCat("failed to allocate IP for service ",
+                                            Quote(admission.name), ": range is full"));
+    }
+    ip = *allocated;
+    if (admission.dry_run) ips.Release(ip);
+  } else {
+    if (!ips.InRange(ip)) {
+      return InvalidError(admission.kind, admission.name,
+                          {InvalidValue("spec.clusterIPs", ip,
+                                        "failed to allocate IP: the provided IP is not in the "
+                                        "valid range")});
+    }
+    if (ips.Taken(ip) && admission.call != nullptr) {
+      return InvalidError(admission.kind, admission.name,
+                          {InvalidValue("spec.clusterIPs", ip,
+                                        "failed to allocate IP: provided IP is already "
+                                        "allocated")});
+    }
+    if (!admission.dry_run) ips.Take(ip);
+  }
+  json::Set(object, {"spec", "clusterIP"}, json::Value(ip));
+  json::Set(object, {"spec", "clusterIPs"}, json::Array{json::Value(ip)});
+  return Status::Ok();
+}
+
+}  // namespace
+
+Status CreateService(Admission& admission, json::Value& object) {
+  json::Set(object, {"status"}, json::Object{{"loadBalancer", json::Object()}});
+  // The rules first: an address taken for a refused service would be lost.
+  const auto errors = api::ValidateObject(admission.kind, object, nullptr);
+  if (!errors.empty()) return InvalidError(admission.kind, admission.name, errors);
+  if (admission.core.store.Latest(KeyFor(admission.kind, admission.ns, admission.name))) {
+    return AlreadyExistsError(admission.kind, admission.name);
+  }
+  return AllocateServiceIp(admission, object);
+}
+
+Status UpdateService(Admission& admission, json::Value& object, const json::Value& old) {
+  const std::string before(json::GetString(old, {"spec", "clusterIP"}));
+  const std::string_view after = json::GetString(object, {"spec", "clusterIP"});
+  if (after.empty() && !before.empty() &&
+      json::GetString(object, {"spec", "type"}) != "ExternalName") {
+    // Left out: it stays.
+    json::Set(object, {"spec", "clusterIP"}, json::Value(before));
+    json::Set(object, {"spec", "clusterIPs"}, json::GetArray(old, {"spec", "clusterIPs"}));
+    return Status::Ok();
+  }
+  if (!before.empty() && after != before) {
+    return InvalidError(admission.kind, admission.name,
+                        {InvalidValue("spec.clusterIPs[0]", after,
+                                      "may not change once set")});
+  }
+  if (before.empty()) return AllocateServiceIp(admission, object);
+  return Status::Ok();
+}
+
+void ServiceWritten(Core& core, store::EventType type, const store::EntryPtr& entry, bool ok) {
+  const bool gone = ok ? type == store::EventType::kDeleted : type == store::EventType::kAdded;
+  if (gone) core.service_ips.Release(json::GetString(*entry->Parsed(), {"spec", "clusterIP"}));
+}
+
+void LoadServiceIps(Core& core) {
+  core.service_ips.Take(core.service_ips.first());
+  const auto services = core.store.List("services", "");
+  if (!services.ok()) return;
+  for (const store::EntryPtr& entry : services->entries) {
+    core.service_ips.Take(json::GetString(*entry->Parsed(), {"spec", "clusterIP"}));
+  }
+}
+
+Status CreatePvc(Admission&, json::Value& object) {
+  json::Set(object, {"status"}, json::Object{{"phase", "Pending"}});
+  return Status::Ok();
+}
+
+Status CreatePv(Admission&, json::Value& object) {
+  json::Set(object, {"status"}, json::Object{{"phase", "Pending"}});
+  return Status::Ok();
+}
+
+}  // namespace swell::apiserver
