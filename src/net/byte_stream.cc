@@ -13,7 +13,8 @@ constexpr Duration kLinger = std::chrono::seconds(1);
 
 ByteStream::ByteStream(std::shared_ptr<ByteStreamState> state) : state_(std::move(state)) {}
 ByteStream::~ByteStream() { state_->CloseByUser(); }
-void ByteStream::Start(Executor& executor, std::function<void(std::string)> on_data,
+void ByteStream::Start(Executor& executor,
+                       std::function<void(std::string)> on_data,
                        std::function<void(Status)> on_close) {
   state_->Start(executor, std::move(on_data), std::move(on_close));
 }
@@ -30,7 +31,8 @@ void ByteStreamState::ScheduleLocked() {
   reactor_->Post([self = shared_from_this()] { self->Work(); });
 }
 
-void ByteStreamState::Start(Executor& executor, std::function<void(std::string)> on_data,
+void ByteStreamState::Start(Executor& executor,
+                            std::function<void(std::string)> on_data,
                             std::function<void(Status)> on_close) {
   MutexLock lock(mutex_);
   SWELL_CHECK_MSG(reader_ == nullptr, "a byte stream is started once");
@@ -88,7 +90,8 @@ void ByteStreamState::CloseByUser() {
   ScheduleLocked();
 }
 
-void ByteStreamState::Attach(std::shared_ptr<Channel> channel, std::string first,
+void ByteStreamState::Attach(std::shared_ptr<Channel> channel,
+                             std::string first,
                              std::function<void()> released) {
   channel_ = std::move(channel);
   released_ = std::move(released);

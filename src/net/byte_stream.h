@@ -23,9 +23,9 @@ class ByteStream {
   ByteStream(const ByteStream&) = delete;
   ByteStream& operator=(const ByteStream&) = delete;
 
-  // Begins reading; call once. `on_data` gets bytes as they come; a slow reader stops the peer after
-  // 1 MiB. `on_close` runs once, after the last byte: OK when the peer ended the stream, else why
-  // the connection broke. Neither runs after Close.
+  // Begins reading; call once. `on_data` gets bytes as they come; a slow reader stops the peer
+  // after 1 MiB. `on_close` runs once, after the last byte: OK when the peer ended the stream, else
+  // why the connection broke. Neither runs after Close.
   void Start(Executor& executor,
              std::function<void(std::string)> on_data,
              std::function<void(Status)> on_close);

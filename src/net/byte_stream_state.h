@@ -18,10 +18,12 @@ class ByteStreamState final : public Channel::Events,
                               public std::enable_shared_from_this<ByteStreamState> {
  public:
   // A null reactor makes a stream that is only good for Detach.
-  ByteStreamState(Reactor* reactor, size_t limit) : loop_(reactor), reactor_(reactor), limit_(limit) {}
+  ByteStreamState(Reactor* reactor, size_t limit)
+      : loop_(reactor), reactor_(reactor), limit_(limit) {}
 
   // Any thread.
-  void Start(Executor& executor, std::function<void(std::string)> on_data,
+  void Start(Executor& executor,
+             std::function<void(std::string)> on_data,
              std::function<void(Status)> on_close);
   bool Write(Chunk bytes);
   size_t queued_bytes() const;

@@ -85,13 +85,15 @@ Status AddAltNames(X509* certificate, const CertSpec& spec) {
     add(GEN_IPADD, std::string_view(reinterpret_cast<char*>(raw), size));
   }
   if (sk_GENERAL_NAME_num(names.get()) == 0) return Status::Ok();
-  if (X509_add1_ext_i2d(certificate, NID_subject_alt_name, names.get(), 0, X509V3_ADD_DEFAULT) != 1) {
+  if (X509_add1_ext_i2d(certificate, NID_subject_alt_name, names.get(), 0, X509V3_ADD_DEFAULT) !=
+      1) {
     return CertError("subjectAltName");
   }
   return Status::Ok();
 }
 
-Status SetSubject(X509* certificate, const std::string& common_name,
+Status SetSubject(X509* certificate,
+                  const std::string& common_name,
                   const std::vector<std::string>& organizations) {
   NamePtr name(X509_NAME_new());
   auto add = [&name](const char* field, const std::string& value) {
@@ -162,7 +164,8 @@ Result<CertificatePair> IssueCert(const CertificatePair& ca, const CertSpec& spe
   SWELL_ASSIGN_OR_RETURN(X509Ptr leaf, Begin(key.get(), spec));
   X509* raw = leaf.get();
   X509_set_issuer_name(raw, X509_get_subject_name(issuer.get()));
-  SWELL_RETURN_IF_ERROR(AddExtension(raw, issuer.get(), NID_basic_constraints, "critical,CA:FALSE"));
+  SWELL_RETURN_IF_ERROR(
+      AddExtension(raw, issuer.get(), NID_basic_constraints, "critical,CA:FALSE"));
   SWELL_RETURN_IF_ERROR(
       AddExtension(raw, issuer.get(), NID_key_usage, "critical,digitalSignature,keyEncipherment"));
   const char* usage = spec.server && spec.client ? "serverAuth,clientAuth"

@@ -13,11 +13,11 @@
 namespace swell::net {
 namespace {
 
-constexpr size_t kCopyBytes = 2048;        // smaller pieces are copied together
-constexpr size_t kTextBytes = 16 << 10;    // up to one TLS record
-constexpr size_t kMaxPiecesPerCall = 64;   // of one sendmsg
-constexpr int kMaxReadsPerTurn = 8;        // then other connections get theirs
-constexpr int kMaxWritesPerTurn = 512;     // 8 MiB of TLS records
+constexpr size_t kCopyBytes = 2048;       // smaller pieces are copied together
+constexpr size_t kTextBytes = 16 << 10;   // up to one TLS record
+constexpr size_t kMaxPiecesPerCall = 64;  // of one sendmsg
+constexpr int kMaxReadsPerTurn = 8;       // then other connections get theirs
+constexpr int kMaxWritesPerTurn = 512;    // 8 MiB of TLS records
 
 }  // namespace
 
@@ -26,7 +26,8 @@ Channel::Channel(Reactor& reactor, UniqueFd fd, Events* events)
 
 Channel::~Channel() = default;
 
-Status Channel::Start(bool connecting, std::shared_ptr<TlsContext> tls,
+Status Channel::Start(bool connecting,
+                      std::shared_ptr<TlsContext> tls,
                       const std::string& server_name) {
   tls_context_ = std::move(tls);
   server_name_ = server_name;
@@ -60,10 +61,16 @@ void Channel::UpdateInterest() {
 void Channel::OnReady(bool readable, bool writable) {
   auto self = shared_from_this();
   switch (phase_) {
-    case Phase::kConnecting: FinishConnect(); return;
-    case Phase::kHandshake: ContinueHandshake(); return;
-    case Phase::kClosed: return;
-    case Phase::kOpen: break;
+    case Phase::kConnecting:
+      FinishConnect();
+      return;
+    case Phase::kHandshake:
+      ContinueHandshake();
+      return;
+    case Phase::kClosed:
+      return;
+    case Phase::kOpen:
+      break;
   }
   if (writable && blocked_) {
     size_t before = queued_bytes_;
@@ -109,7 +116,8 @@ void Channel::ContinueHandshake() {
       return;
     case TlsSession::Io::kClosed:
       return Fail(Status(Code::kUnavailable, "tls handshake: the peer closed the connection"));
-    case TlsSession::Io::kError: break;
+    case TlsSession::Io::kError:
+      break;
   }
   if (tls_->SawPlainHttp()) {
     // What people see when they type http:// for https://.
@@ -160,10 +168,14 @@ bool Channel::ReadOnce() {
     eof = got == 0;
   } else {
     switch (tls_->Read(buffer, Reactor::kScratchBytes, &got)) {
-      case TlsSession::Io::kDone: break;
+      case TlsSession::Io::kDone:
+        break;
       case TlsSession::Io::kWantRead:
-      case TlsSession::Io::kWantWrite: return false;
-      case TlsSession::Io::kClosed: eof = true; break;
+      case TlsSession::Io::kWantWrite:
+        return false;
+      case TlsSession::Io::kClosed:
+        eof = true;
+        break;
       case TlsSession::Io::kError:
         Fail(Status(Code::kUnavailable, StrCat("tls read: ", tls_->error())));
         return false;
@@ -248,9 +260,12 @@ bool Channel::FlushTls() {
     const Piece& piece = queue_.front();
     size_t put = 0;
     switch (tls_->Write(piece.data() + front_offset_, piece.size() - front_offset_, &put)) {
-      case TlsSession::Io::kDone: Sent(put); break;
+      case TlsSession::Io::kDone:
+        Sent(put);
+        break;
       case TlsSession::Io::kWantRead:
-      case TlsSession::Io::kWantWrite: return false;
+      case TlsSession::Io::kWantWrite:
+        return false;
       case TlsSession::Io::kClosed:
         Fail(Status(Code::kUnavailable, "tls write: the peer closed the connection"));
         return false;

@@ -16,7 +16,9 @@ bool IsIdempotent(std::string_view method) {
 
 }  // namespace
 
-ClientImpl::ClientImpl(Reactor& reactor, ClientConfig config, Url url,
+ClientImpl::ClientImpl(Reactor& reactor,
+                       ClientConfig config,
+                       Url url,
                        std::shared_ptr<TlsContext> tls)
     : reactor(reactor), config(std::move(config)), url(std::move(url)), tls(std::move(tls)) {}
 
@@ -30,8 +32,8 @@ RequestId ClientImpl::Submit(HttpRequest request, Duration limit, std::shared_pt
   std::string bytes;
   bytes.reserve(512 + request.body.size());
   bool upgrade = job->kind == ClientJob::Kind::kUpgrade;
-  Status encoded = AppendRequest(&bytes, request, target, url.Authority(), config.default_headers,
-                                 upgrade);
+  Status encoded =
+      AppendRequest(&bytes, request, target, url.Authority(), config.default_headers, upgrade);
   jobs_.emplace(job->id, job);
   in_submit_ = true;
   if (!encoded.ok()) {
@@ -50,8 +52,9 @@ RequestId ClientImpl::Submit(HttpRequest request, Duration limit, std::shared_pt
 void ClientImpl::Assign(const std::shared_ptr<ClientJob>& job, bool fresh) {
   if (job->kind != ClientJob::Kind::kSend) {
     if (connections_.size() - pooled_ >= config.max_streams) {
-      FinishJob(job, Status(Code::kUnavailable, StrCat("more than ", config.max_streams,
-                                                       " streams")), {});
+      FinishJob(job,
+                Status(Code::kUnavailable, StrCat("more than ", config.max_streams, " streams")),
+                {});
       return;
     }
     Connect(job);
@@ -66,8 +69,10 @@ void ClientImpl::Assign(const std::shared_ptr<ClientJob>& job, bool fresh) {
   } else if (waiting_.size() < config.max_waiting) {
     waiting_.push_back(job);
   } else {
-    FinishJob(job, Status(Code::kUnavailable, StrCat("more than ", config.max_waiting,
-                                                     " requests are waiting")), {});
+    FinishJob(job,
+              Status(Code::kUnavailable,
+                     StrCat("more than ", config.max_waiting, " requests are waiting")),
+              {});
   }
 }
 
@@ -127,13 +132,13 @@ void ClientImpl::JobBroke(const std::shared_ptr<ClientJob>& job, const Status& w
   FinishJob(job, why, {});
 }
 
-void ClientImpl::FinishJob(const std::shared_ptr<ClientJob>& job, Status why,
+void ClientImpl::FinishJob(const std::shared_ptr<ClientJob>& job,
+                           Status why,
                            HttpResponse response) {
   if (in_submit_) {
     // The caller does not know the request's id yet.
-    reactor.Post([self = shared_from_this(), job, why = std::move(why)] {
-      self->FinishJob(job, why, {});
-    });
+    reactor.Post(
+        [self = shared_from_this(), job, why = std::move(why)] { self->FinishJob(job, why, {}); });
     return;
   }
   if (!Retire(job.get())) return;
@@ -143,7 +148,9 @@ void ClientImpl::FinishJob(const std::shared_ptr<ClientJob>& job, Status why,
       job->on_response(why.ok() ? Result<HttpResponse>(std::move(response))
                                 : Result<HttpResponse>(std::move(why)));
       return;
-    case ClientJob::Kind::kStream: job->on_end(std::move(why)); return;
+    case ClientJob::Kind::kStream:
+      job->on_end(std::move(why));
+      return;
     case ClientJob::Kind::kUpgrade:
       if (why.ok()) {
         job->on_upgrade(HttpClient::UpgradeResult{std::move(response), nullptr});
@@ -235,7 +242,9 @@ RequestId HttpClient::Send(HttpRequest request, Duration deadline, ResponseCallb
   return impl_->Submit(std::move(request), deadline, std::move(job));
 }
 
-RequestId HttpClient::Stream(HttpRequest request, HeadCallback on_head, DataCallback on_data,
+RequestId HttpClient::Stream(HttpRequest request,
+                             HeadCallback on_head,
+                             DataCallback on_data,
                              EndCallback on_end) {
   SWELL_CHECK(impl_->reactor.OnThread());
   auto job = std::make_shared<ClientJob>();

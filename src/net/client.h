@@ -28,8 +28,8 @@ class Reactor;
 struct ClientConfig {
   std::string base_url;  // http://…, https://… or unix:///…; a path is put before every target
   TlsClientConfig tls;
-  Headers default_headers;              // sent unless the request has its own of that name
-  size_t max_connections = 32;          // for Send; streams and upgrades have their own
+  Headers default_headers;      // sent unless the request has its own of that name
+  size_t max_connections = 32;  // for Send; streams and upgrades have their own
   size_t max_streams = 4096;
   size_t max_waiting = 10'000;          // requests waiting for a connection
   size_t max_response_bytes = 1 << 30;  // of one Send
@@ -64,7 +64,9 @@ class HttpClient {
   // connection the server has just closed is sent once more.
   RequestId Send(HttpRequest request, Duration deadline, ResponseCallback done);
   // An answer as it comes: watches, followed logs. `on_end` is OK when the server completed it.
-  RequestId Stream(HttpRequest request, HeadCallback on_head, DataCallback on_data,
+  RequestId Stream(HttpRequest request,
+                   HeadCallback on_head,
+                   DataCallback on_data,
                    EndCallback on_end);
   // The request must carry the Upgrade header; Connection is added.
   RequestId Upgrade(HttpRequest request, UpgradeCallback done);

@@ -110,7 +110,8 @@ size_t ClientConnection::Parse(std::string_view bytes) {
     ResponseParser::Step step = parser_.Parse(bytes.substr(used));
     used += step.consumed;
     switch (step.result) {
-      case ResponseParser::Result::kNeedMore: return used;
+      case ResponseParser::Result::kNeedMore:
+        return used;
       case ResponseParser::Result::kHead:
         if (!HandleHead(used, bytes)) return bytes.size();
         break;
@@ -148,8 +149,8 @@ bool ClientConnection::HandleHead(size_t used, std::string_view bytes) {
     return !closed_;
   }
   if (parser_.status() == 101 && job->kind == ClientJob::Kind::kUpgrade) {
-    auto stream = std::make_shared<ByteStreamState>(&client_.reactor,
-                                                    client_.config.stream_buffer_bytes);
+    auto stream =
+        std::make_shared<ByteStreamState>(&client_.reactor, client_.config.stream_buffer_bytes);
     upgraded_ = stream;
     job_ = nullptr;
     stream->Attach(channel_, std::string(bytes.substr(used)), [weak = weak_from_this()] {

@@ -1,8 +1,8 @@
 // ClientConnection and ClientImpl: one connection to the server, and the pool of them. Internal to
 // net.
 // Thread-safety: the reactor's thread only.
-// Ownership: ClientImpl owns connections; a closed one lives until the loop's next turn, because its
-// own callbacks may be running. A callback may destroy the HttpClient.
+// Ownership: ClientImpl owns connections; a closed one lives until the loop's next turn, because
+// its own callbacks may be running. A callback may destroy the HttpClient.
 #pragma once
 
 #include <deque>
@@ -78,7 +78,7 @@ class ClientImpl : public std::enable_shared_from_this<ClientImpl> {
   bool closed_ = false;
   bool in_submit_ = false;
   std::unordered_map<RequestId, std::shared_ptr<ClientJob>> jobs_;
-  std::deque<std::shared_ptr<ClientJob>> waiting_;  // may hold jobs that are over
+  std::deque<std::shared_ptr<ClientJob>> waiting_;              // may hold jobs that are over
   std::vector<std::shared_ptr<ClientConnection>> connections_;  // each knows its index
   std::vector<ClientConnection*> idle_;                         // latest used last
   size_t pooled_ = 0;                                           // idle or serving Send

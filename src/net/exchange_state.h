@@ -39,7 +39,9 @@ class Mailbox : public std::enable_shared_from_this<Mailbox> {
 
 class ExchangeState : public std::enable_shared_from_this<ExchangeState> {
  public:
-  ExchangeState(HttpRequest request, std::shared_ptr<Mailbox> mailbox, size_t limit,
+  ExchangeState(HttpRequest request,
+                std::shared_ptr<Mailbox> mailbox,
+                size_t limit,
                 std::weak_ptr<ServerConnection> connection)
       : request(std::move(request)),
         connection(std::move(connection)),
@@ -82,7 +84,7 @@ class ExchangeState : public std::enable_shared_from_this<ExchangeState> {
   // The answer is complete; nobody is told about the connection's fate any more.
   void MarkFinished();
 
-  HttpRequest request;                           // the handler's, once dispatched
+  HttpRequest request;                               // the handler's, once dispatched
   const std::weak_ptr<ServerConnection> connection;  // I/O thread
 
  private:

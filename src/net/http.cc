@@ -60,8 +60,7 @@ Result<std::string> Decode(std::string_view text, bool plus_is_space) {
       int high = i + 2 < text.size() ? HexValue(text[i + 1]) : -1;
       int low = i + 2 < text.size() ? HexValue(text[i + 2]) : -1;
       if (high < 0 || low < 0) {
-        return Status(Code::kBadRequest,
-                      StrCat("invalid URL escape ", Quote(text.substr(i, 3))));
+        return Status(Code::kBadRequest, StrCat("invalid URL escape ", Quote(text.substr(i, 3))));
       }
       out.push_back(static_cast<char>(high * 16 + low));
       i += 2;
@@ -113,9 +112,8 @@ bool HeaderHasToken(const Headers& headers, std::string_view name, std::string_v
 }
 
 bool IsToken(std::string_view text) {
-  return !text.empty() && std::all_of(text.begin(), text.end(), [](char c) {
-    return kToken[static_cast<unsigned char>(c)];
-  });
+  return !text.empty() && std::all_of(text.begin(), text.end(),
+                                      [](char c) { return kToken[static_cast<unsigned char>(c)]; });
 }
 
 Result<std::string> PercentDecode(std::string_view text) { return Decode(text, false); }
@@ -144,8 +142,8 @@ Result<std::vector<QueryParam>> ParseQuery(std::string_view query) {
   for (std::string_view part : Split(query, '&')) {
     if (part.empty()) continue;
     if (params.size() == kMaxQueryParams) {
-      return Status(Code::kBadRequest, StrCat("query has more than ", kMaxQueryParams,
-                                              " parameters"));
+      return Status(Code::kBadRequest,
+                    StrCat("query has more than ", kMaxQueryParams, " parameters"));
     }
     size_t equals = part.find('=');
     std::string_view value = equals == part.npos ? std::string_view() : part.substr(equals + 1);
@@ -181,7 +179,8 @@ Result<Url> ParseUrl(std::string_view text) {
     url.host = std::string(rest);
     return url;
   }
-  if (url.scheme != "http" && url.scheme != "https") return bad("scheme is not http, https or unix");
+  if (url.scheme != "http" && url.scheme != "https")
+    return bad("scheme is not http, https or unix");
   if (rest.find_first_of("?#@") != rest.npos) return bad("must have no user, query or fragment");
 
   size_t slash = rest.find('/');
@@ -213,40 +212,74 @@ Result<Url> ParseUrl(std::string_view text) {
 
 std::string_view ReasonPhrase(int status) {
   switch (status) {
-    case 100: return "Continue";
-    case 101: return "Switching Protocols";
-    case 200: return "OK";
-    case 201: return "Created";
-    case 202: return "Accepted";
-    case 204: return "No Content";
-    case 206: return "Partial Content";
-    case 301: return "Moved Permanently";
-    case 302: return "Found";
-    case 304: return "Not Modified";
-    case 307: return "Temporary Redirect";
-    case 400: return "Bad Request";
-    case 401: return "Unauthorized";
-    case 403: return "Forbidden";
-    case 404: return "Not Found";
-    case 405: return "Method Not Allowed";
-    case 406: return "Not Acceptable";
-    case 408: return "Request Timeout";
-    case 409: return "Conflict";
-    case 410: return "Gone";
-    case 413: return "Request Entity Too Large";
-    case 415: return "Unsupported Media Type";
-    case 417: return "Expectation Failed";
-    case 422: return "Unprocessable Entity";
-    case 429: return "Too Many Requests";
-    case 431: return "Request Header Fields Too Large";
-    case 500: return "Internal Server Error";
-    case 501: return "Not Implemented";
-    case 502: return "Bad Gateway";
-    case 503: return "Service Unavailable";
-    case 504: return "Gateway Timeout";
-    case 505: return "HTTP Version Not Supported";
-    case 507: return "Insufficient Storage";
-    default: return "Status";
+    case 100:
+      return "Continue";
+    case 101:
+      return "Switching Protocols";
+    case 200:
+      return "OK";
+    case 201:
+      return "Created";
+    case 202:
+      return "Accepted";
+    case 204:
+      return "No Content";
+    case 206:
+      return "Partial Content";
+    case 301:
+      return "Moved Permanently";
+    case 302:
+      return "Found";
+    case 304:
+      return "Not Modified";
+    case 307:
+      return "Temporary Redirect";
+    case 400:
+      return "Bad Request";
+    case 401:
+      return "Unauthorized";
+    case 403:
+      return "Forbidden";
+    case 404:
+      return "Not Found";
+    case 405:
+      return "Method Not Allowed";
+    case 406:
+      return "Not Acceptable";
+    case 408:
+      return "Request Timeout";
+    case 409:
+      return "Conflict";
+    case 410:
+      return "Gone";
+    case 413:
+      return "Request Entity Too Large";
+    case 415:
+      return "Unsupported Media Type";
+    case 417:
+      return "Expectation Failed";
+    case 422:
+      return "Unprocessable Entity";
+    case 429:
+      return "Too Many Requests";
+    case 431:
+      return "Request Header Fields Too Large";
+    case 500:
+      return "Internal Server Error";
+    case 501:
+      return "Not Implemented";
+    case 502:
+      return "Bad Gateway";
+    case 503:
+      return "Service Unavailable";
+    case 504:
+      return "Gateway Timeout";
+    case 505:
+      return "HTTP Version Not Supported";
+    case 507:
+      return "Insufficient Storage";
+    default:
+      return "Status";
   }
 }
 

@@ -68,7 +68,8 @@ std::string ParseHeaders(std::string_view head, size_t max_count, Headers* out) 
     if (line[0] == ' ' || line[0] == '\t') return "folded header lines are not accepted";
     if (out->size() == max_count) return StrCat("more than ", max_count, " header lines");
     size_t colon = line.find(':');
-    if (colon == line.npos) return StrCat("header line ", Quote(line.substr(0, 64)), " has no colon");
+    if (colon == line.npos)
+      return StrCat("header line ", Quote(line.substr(0, 64)), " has no colon");
     std::string_view name = line.substr(0, colon);
     if (!IsToken(name)) return StrCat("header name ", Quote(name.substr(0, 64)), " is not a token");
     std::string_view value = TrimBlanks(line.substr(colon + 1));
@@ -92,8 +93,9 @@ std::string ReadFraming(const Headers& headers, FramingHeaders* out) {
     if (EqualsIgnoreCase(header.name, "Content-Length")) {
       if (out->has_length) return "more than one Content-Length";
       const std::string& text = header.value;
-      bool digits = !text.empty() && text.size() <= 18 &&
-                    std::all_of(text.begin(), text.end(), [](char c) { return c >= '0' && c <= '9'; });
+      bool digits =
+          !text.empty() && text.size() <= 18 &&
+          std::all_of(text.begin(), text.end(), [](char c) { return c >= '0' && c <= '9'; });
       if (!digits) return StrCat("Content-Length ", Quote(text.substr(0, 64)), " is not a number");
       out->length = ParseUint(text).value_or(0);
       out->has_length = true;
@@ -117,11 +119,16 @@ bool IsHostChar(char c) {
 
 bool IsOurs(std::string_view name) {
   switch (name.size()) {
-    case 4: return EqualsIgnoreCase(name, "Date");
-    case 10: return EqualsIgnoreCase(name, "Connection");
-    case 14: return EqualsIgnoreCase(name, "Content-Length");
-    case 17: return EqualsIgnoreCase(name, "Transfer-Encoding");
-    default: return false;
+    case 4:
+      return EqualsIgnoreCase(name, "Date");
+    case 10:
+      return EqualsIgnoreCase(name, "Connection");
+    case 14:
+      return EqualsIgnoreCase(name, "Content-Length");
+    case 17:
+      return EqualsIgnoreCase(name, "Transfer-Encoding");
+    default:
+      return false;
   }
 }
 
@@ -166,8 +173,10 @@ BodyDecoder::Step BodyDecoder::Next(std::string_view in) {
   size_t used = 0;
   while (true) {
     switch (state_) {
-      case State::kDone: return {Result::kDone, used, {}};
-      case State::kError: return {Result::kError, used, {}};
+      case State::kDone:
+        return {Result::kDone, used, {}};
+      case State::kError:
+        return {Result::kError, used, {}};
       case State::kUntilClose:
         if (in.empty()) return {Result::kNeedMore, 0, {}};
         return {Result::kData, in.size(), in};
@@ -225,7 +234,8 @@ void BodyDecoder::Eat(char c) {
       digits_ = 0;
       remaining_ = 0;
       return;
-    default: EatTrailer(c);
+    default:
+      EatTrailer(c);
   }
 }
 
@@ -262,7 +272,8 @@ void BodyDecoder::EatTrailer(char c) {
       if (c != '\n') return Fail("last trailer line does not end in CRLF");
       state_ = State::kDone;
       return;
-    default: Fail("impossible state");
+    default:
+      Fail("impossible state");
   }
 }
 
@@ -279,7 +290,7 @@ RequestParser::Step RequestParser::ParseHead(std::string_view in) {
   size_t from = scanned_;
   size_t length = FindHeadEnd(in.substr(0, limits_.header_bytes), &scanned_);
   if (length == 0) {
-    if (HasBareLineFeed(in, from)) {
+    if (HasBareLineFeed(in.substr(0, limits_.header_bytes), from)) {
       Fail(400, "line does not end in CRLF");
       return {Result::kError, 0};
     }
@@ -316,9 +327,11 @@ bool RequestParser::ParseRequestLine(std::string_view line) {
   std::string_view method = line.substr(0, first);
   std::string_view target = line.substr(first + 1, last - first - 1);
   std::string_view version = line.substr(last + 1);
-  if (!IsToken(method) || method.size() > kMaxMethodBytes) return Fail(400, "method is not a token");
+  if (!IsToken(method) || method.size() > kMaxMethodBytes)
+    return Fail(400, "method is not a token");
   bool known_form = version.size() == 8 && version.substr(0, 5) == "HTTP/" && version[6] == '.' &&
-                    version[5] >= '0' && version[5] <= '9' && version[7] >= '0' && version[7] <= '9';
+                    version[5] >= '0' && version[5] <= '9' && version[7] >= '0' &&
+                    version[7] <= '9';
   if (!known_form) return Fail(400, "HTTP version is malformed");
   if (version[5] != '1' || version[7] > '1') {
     return Fail(505, StrCat("protocol ", version, " is not supported, only HTTP/1.1"));
@@ -386,8 +399,8 @@ bool RequestParser::CheckFraming() {
   if (!problem.empty()) return Fail(400, std::move(problem));
   if (framing.chunked && http10_) return Fail(400, "Transfer-Encoding in an HTTP/1.0 request");
   if (framing.length > limits_.body_bytes) {
-    return Fail(413, StrCat("request body of ", framing.length, " bytes is larger than the limit of ",
-                            limits_.body_bytes));
+    return Fail(413, StrCat("request body of ", framing.length,
+                            " bytes is larger than the limit of ", limits_.body_bytes));
   }
   if (framing.chunked) {
     body_.StartChunked(limits_.header_bytes);
@@ -403,14 +416,17 @@ RequestParser::Step RequestParser::ParseBody(std::string_view in) {
     BodyDecoder::Step step = body_.Next(in.substr(used));
     used += step.consumed;
     switch (step.result) {
-      case BodyDecoder::Result::kNeedMore: return {Result::kNeedMore, used};
-      case BodyDecoder::Result::kDone: return {Result::kDone, used};
+      case BodyDecoder::Result::kNeedMore:
+        return {Result::kNeedMore, used};
+      case BodyDecoder::Result::kDone:
+        return {Result::kDone, used};
       case BodyDecoder::Result::kError:
         Fail(400, body_.error());
         return {Result::kError, used};
       case BodyDecoder::Result::kData:
         if (request_.body.size() + step.data.size() > limits_.body_bytes) {
-          Fail(413, StrCat("request body is larger than the limit of ", limits_.body_bytes, " bytes"));
+          Fail(413,
+               StrCat("request body is larger than the limit of ", limits_.body_bytes, " bytes"));
           return {Result::kError, used};
         }
         request_.body.append(step.data);
@@ -442,10 +458,14 @@ ResponseParser::Step ResponseParser::Parse(std::string_view in) {
   if (!in_body_) return ParseHead(in);
   BodyDecoder::Step step = body_.Next(in);
   switch (step.result) {
-    case BodyDecoder::Result::kNeedMore: return {Result::kNeedMore, step.consumed, {}};
-    case BodyDecoder::Result::kData: return {Result::kData, step.consumed, step.data};
-    case BodyDecoder::Result::kDone: return {Result::kDone, step.consumed, {}};
-    case BodyDecoder::Result::kError: break;
+    case BodyDecoder::Result::kNeedMore:
+      return {Result::kNeedMore, step.consumed, {}};
+    case BodyDecoder::Result::kData:
+      return {Result::kData, step.consumed, step.data};
+    case BodyDecoder::Result::kDone:
+      return {Result::kDone, step.consumed, {}};
+    case BodyDecoder::Result::kError:
+      break;
   }
   Fail(body_.error());
   return {Result::kError, step.consumed, {}};
@@ -459,7 +479,7 @@ ResponseParser::Step ResponseParser::ParseHead(std::string_view in) {
     size_t from = scanned_;
     size_t length = FindHeadEnd(rest.substr(0, limits_.header_bytes), &scanned_);
     if (length == 0) {
-      if (HasBareLineFeed(rest, from)) {
+      if (HasBareLineFeed(rest.substr(0, limits_.header_bytes), from)) {
         Fail("line does not end in CRLF");
         return {Result::kError, skipped, {}};
       }
@@ -621,8 +641,8 @@ std::string HttpDate(int64_t unix_s) {
   };
   return StrCat(kDays[((days % 7) + 7) % 7], ", ", two(static_cast<unsigned>(date.day())), " ",
                 kMonths[static_cast<unsigned>(date.month()) - 1], " ",
-                static_cast<int>(date.year()), " ", two(second / 3600), ":",
-                two(second / 60 % 60), ":", two(second % 60), " GMT");
+                static_cast<int>(date.year()), " ", two(second / 3600), ":", two(second / 60 % 60),
+                ":", two(second % 60), " GMT");
 }
 
 }  // namespace swell::net

@@ -49,8 +49,22 @@ class BodyDecoder {
 
  private:
   enum class State {
-    kDone, kLength, kUntilClose, kSizeFirst, kSize, kExtension, kSizeLf, kChunk, kChunkCr, kChunkLf,
-    kTrailerStart, kTrailerName, kTrailerValue, kTrailerLf, kEndLf, kError,
+    kDone,
+    kLength,
+    kUntilClose,
+    kSizeFirst,
+    kSize,
+    kExtension,
+    kSizeLf,
+    kChunk,
+    kChunkCr,
+    kChunkLf,
+    kTrailerStart,
+    kTrailerName,
+    kTrailerValue,
+    kTrailerLf,
+    kEndLf,
+    kError,
   };
 
   void Start(State state, uint64_t remaining) {
@@ -178,8 +192,8 @@ void AppendResponseHead(std::string* out,
                         uint64_t length,
                         bool keep_alive,
                         std::string_view date);
-// The head and body of a request. `extra` comes after the request's own headers, except names it has.
-// kBadRequest for a method, target or header that cannot be sent.
+// The head and body of a request. `extra` comes after the request's own headers, except names it
+// has. kBadRequest for a method, target or header that cannot be sent.
 Status AppendRequest(std::string* out,
                      const HttpRequest& request,
                      std::string_view target,

@@ -15,7 +15,10 @@ namespace {
 class Load {
  public:
   Load(Reactor& reactor, const LoadOptions& options, HttpClient& client)
-      : reactor_(reactor), options_(options), client_(client), end_(reactor.Now() + options.duration) {}
+      : reactor_(reactor),
+        options_(options),
+        client_(client),
+        end_(reactor.Now() + options.duration) {}
 
   void Start() {
     for (int i = 0; i < options_.connections; ++i) Next();
@@ -29,8 +32,9 @@ class Load {
     bool enough = options_.requests != 0 && sent_ >= options_.requests;
     if (enough || now >= end_) return;
     ++in_flight_;
-    client_.Send(options_.make_request(sent_++), Duration::zero(),
-                 [this, now](Result<HttpResponse> response) { OnResponse(now, std::move(response)); });
+    client_.Send(
+        options_.make_request(sent_++), Duration::zero(),
+        [this, now](Result<HttpResponse> response) { OnResponse(now, std::move(response)); });
   }
 
   void OnResponse(SteadyTime started, Result<HttpResponse> response) {

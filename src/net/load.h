@@ -38,7 +38,7 @@ struct LoadOptions {
   int connections = 16;
   uint64_t requests = 0;  // stop after so many; 0: by duration only
   Duration duration = std::chrono::seconds(10);
-  int expected_status = 200;                             // anything else counts as an error
+  int expected_status = 200;  // anything else counts as an error
   std::function<HttpRequest(uint64_t index)> make_request;
 };
 

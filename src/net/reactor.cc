@@ -105,7 +105,10 @@ SignalWatch::~SignalWatch() {
 
 struct Reactor::Impl {
   Impl()
-      : context(1), work(context.get_executor()), timer(context), resolver(context),
+      : context(1),
+        work(context.get_executor()),
+        timer(context),
+        resolver(context),
         scratch(new char[kScratchBytes]) {}
 
   // Names the running thread for OnThread while a Run* call is active.
@@ -133,7 +136,8 @@ struct Reactor::Impl {
   Mutex mutex;
   std::vector<std::function<void()>> posted SWELL_GUARDED_BY(mutex);
   bool drain_pending SWELL_GUARDED_BY(mutex) = false;
-  std::vector<std::function<void()>> batch;  // the spare vector, so that steady state allocates none
+  std::vector<std::function<void()>>
+      batch;  // the spare vector, so that steady state allocates none
 
   RealClock clock;
   TimerId next_timer = 1;
@@ -285,26 +289,26 @@ Result<std::unique_ptr<SignalWatch>> Reactor::WatchSignals(const std::vector<int
   return std::make_unique<SignalWatch>(std::move(impl));
 }
 
-void Reactor::Resolve(const std::string& host, uint16_t port,
+void Reactor::Resolve(const std::string& host,
+                      uint16_t port,
                       std::function<void(Result<std::vector<SocketAddress>>)> done) {
   auto finish = [host, done = std::move(done)](const error_code& error,
                                                const Resolver::results_type& results) {
     if (error) {
-      done(Status(Code::kUnavailable, StrCat("look-up of host ", Quote(host), ": ",
-                                             error.message())));
+      done(Status(Code::kUnavailable,
+                  StrCat("look-up of host ", Quote(host), ": ", error.message())));
       return;
     }
     std::vector<SocketAddress> addresses;
     for (const auto& entry : results) {
       auto endpoint = entry.endpoint();
-      addresses.push_back({std::string(reinterpret_cast<const char*>(endpoint.data()),
-                                       endpoint.size())});
+      addresses.push_back(
+          {std::string(reinterpret_cast<const char*>(endpoint.data()), endpoint.size())});
     }
     done(std::move(addresses));
   };
   impl_->resolver.async_resolve(host, std::to_string(port),
-                                asio::ip::resolver_query_base::numeric_service,
-                                std::move(finish));
+                                asio::ip::resolver_query_base::numeric_service, std::move(finish));
 }
 
 char* Reactor::scratch() { return impl_->scratch.get(); }

@@ -81,7 +81,8 @@ class Reactor final : public Executor {
                                                     std::function<void(int)> received);
 
   // Looks a host name up (literal addresses too) without blocking the thread.
-  void Resolve(const std::string& host, uint16_t port,
+  void Resolve(const std::string& host,
+               uint16_t port,
                std::function<void(Result<std::vector<SocketAddress>>)> done);
 
   // Where sockets read to before anybody keeps the bytes: one buffer for all connections.

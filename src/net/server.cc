@@ -16,9 +16,9 @@ constexpr int kMaxAcceptsPerTurn = 64;
 constexpr Duration kAcceptPause = std::chrono::milliseconds(100);
 
 Duration TickPeriod(const ServerConfig& config) {
-  Duration least = std::min({config.header_timeout, config.body_timeout, config.idle_timeout,
-                             config.write_stall_timeout, config.tls_handshake_timeout,
-                             config.linger_timeout});
+  Duration least =
+      std::min({config.header_timeout, config.body_timeout, config.idle_timeout,
+                config.write_stall_timeout, config.tls_handshake_timeout, config.linger_timeout});
   return std::clamp<Duration>(least / 4, std::chrono::milliseconds(1), std::chrono::seconds(1));
 }
 
@@ -54,9 +54,8 @@ Result<uint16_t> ServerImpl::Listen(const std::string& address,
     port->tls = std::move(*context);
   }
   SWELL_ASSIGN_OR_RETURN(port->listener, ListenOn(address));
-  SWELL_ASSIGN_OR_RETURN(
-      port->watch, reactor.WatchFd(port->listener.fd.get(),
-                                   [this, raw = port.get()] { Accept(raw); }));
+  SWELL_ASSIGN_OR_RETURN(port->watch, reactor.WatchFd(port->listener.fd.get(),
+                                                      [this, raw = port.get()] { Accept(raw); }));
   uint16_t number = port->listener.port;
   ports_.push_back(std::move(port));
   return number;

@@ -58,7 +58,8 @@ void ServerConnection::OnData(std::string_view bytes) {
     case Phase::kHandshake:
     case Phase::kLinger:
     case Phase::kUpgraded:
-    case Phase::kClosed: return;
+    case Phase::kClosed:
+      return;
   }
 }
 
@@ -318,7 +319,8 @@ void ServerConnection::CheckTimeouts(SteadyTime now) {
       return;
     case Phase::kBusy:
     case Phase::kFlushing:
-    case Phase::kClosed: break;
+    case Phase::kClosed:
+      break;
   }
   if (phase_ != Phase::kClosed && channel_->queued_bytes() > 0 &&
       now - channel_->last_progress() > config.write_stall_timeout) {

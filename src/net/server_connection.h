@@ -2,8 +2,8 @@
 // ServerImpl: the listeners and the connections of one HttpServer.
 //
 // Thread-safety: the reactor's thread only.
-// Ownership: ServerImpl owns connections; a closed one lives until the loop's next turn, because its
-// own callbacks may be running.
+// Ownership: ServerImpl owns connections; a closed one lives until the loop's next turn, because
+// its own callbacks may be running.
 #pragma once
 
 #include <memory>

@@ -84,7 +84,7 @@ Result<Listener> BindAndListen(const SocketAddress& address, const std::string& 
 
 Result<Listener> ListenOnUnix(const std::string& path) {
   SWELL_ASSIGN_OR_RETURN(SocketAddress address, UnixAddress(path));
-  struct stat info{};
+  struct stat info {};
   if (lstat(path.c_str(), &info) == 0 && S_ISSOCK(info.st_mode)) {
     // Only a dead server's socket is replaced: a live one accepts.
     SWELL_ASSIGN_OR_RETURN(UniqueFd probe, NewSocket(AF_UNIX, path));
@@ -134,8 +134,8 @@ Result<Listener> ListenOn(const std::string& address) {
   }
   auto literal = LiteralAddress(host, number);
   if (!literal.ok()) {
-    return Status(Code::kBadRequest, StrCat("listen address ", Quote(address),
-                                            ": host is not an IP address"));
+    return Status(Code::kBadRequest,
+                  StrCat("listen address ", Quote(address), ": host is not an IP address"));
   }
   return BindAndListen(*literal, address);
 }
@@ -148,12 +148,15 @@ Result<Accepted> AcceptFrom(const Listener& listener) {
                             SOCK_NONBLOCK | SOCK_CLOEXEC));
   if (!out.fd.valid()) {
     switch (errno) {
-      case EAGAIN: return Status(Code::kTimeout, "nobody is waiting");
+      case EAGAIN:
+        return Status(Code::kTimeout, "nobody is waiting");
       case EMFILE:
       case ENFILE:
       case ENOBUFS:
-      case ENOMEM: return Status(Code::kNoSpace, StrCat("accept: ", std::strerror(errno)));
-      default: return ErrnoStatus(errno, "accept");  // of this one connection only
+      case ENOMEM:
+        return Status(Code::kNoSpace, StrCat("accept: ", std::strerror(errno)));
+      default:
+        return ErrnoStatus(errno, "accept");  // of this one connection only
     }
   }
   if (listener.unix_path.empty()) {

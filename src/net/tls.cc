@@ -50,7 +50,8 @@ Status TlsError(std::string_view what) {
 }
 
 BioPtr MemoryBio(std::string_view text) {
-  return BioPtr(BIO_new_mem_buf(text.data(), static_cast<int>(std::min<size_t>(text.size(), INT_MAX))));
+  return BioPtr(
+      BIO_new_mem_buf(text.data(), static_cast<int>(std::min<size_t>(text.size(), INT_MAX))));
 }
 
 Result<std::vector<X509Ptr>> ParseCertificates(std::string_view pem, std::string_view what) {
@@ -87,8 +88,12 @@ long SocketControl(BIO*, int command, long, void*) {  // NOLINT(google-runtime-i
   return command == BIO_CTRL_FLUSH ? 1 : 0;
 }
 
-int SelectAlpn(SSL*, const unsigned char** out, unsigned char* out_size, const unsigned char* in,
-               unsigned in_size, void*) {
+int SelectAlpn(SSL*,
+               const unsigned char** out,
+               unsigned char* out_size,
+               const unsigned char* in,
+               unsigned in_size,
+               void*) {
   unsigned char* chosen = nullptr;
   int result = SSL_select_next_proto(&chosen, out_size, kAlpn, sizeof(kAlpn), in, in_size);
   *out = chosen;
@@ -173,11 +178,12 @@ Result<std::shared_ptr<TlsContext>> NewContext(bool server) {
   BIO_meth_set_read(method.get(), SocketRead);
   BIO_meth_set_ctrl(method.get(), SocketControl);
   SSL_CTX_set_min_proto_version(ctx.get(), TLS1_2_VERSION);
-  SSL_CTX_set_options(ctx.get(), SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION |
-                                     SSL_OP_CIPHER_SERVER_PREFERENCE);
-  SSL_CTX_set_mode(ctx.get(), SSL_MODE_ENABLE_PARTIAL_WRITE |
-                                  SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER | SSL_MODE_RELEASE_BUFFERS);
+  SSL_CTX_set_options(
+      ctx.get(), SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION | SSL_OP_CIPHER_SERVER_PREFERENCE);
+  SSL_CTX_set_mode(ctx.get(), SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER |
+                                  SSL_MODE_RELEASE_BUFFERS);
   SSL_CTX_set_read_ahead(ctx.get(), 1);  // a record's header and content in one system call
+  SSL_CTX_set_default_read_buffer_len(ctx.get(), 64 << 10);  // several records, likewise
   return std::make_shared<TlsContext>(std::move(ctx), std::move(method), server);
 }
 
@@ -277,15 +283,19 @@ Result<std::unique_ptr<TlsSession>> TlsSession::Make(std::shared_ptr<TlsContext>
 
 TlsSession::Io TlsSession::Outcome(int result) {
   switch (SSL_get_error(ssl_, result)) {
-    case SSL_ERROR_WANT_READ: return Io::kWantRead;
-    case SSL_ERROR_WANT_WRITE: return Io::kWantWrite;
-    case SSL_ERROR_ZERO_RETURN: return Io::kClosed;
+    case SSL_ERROR_WANT_READ:
+      return Io::kWantRead;
+    case SSL_ERROR_WANT_WRITE:
+      return Io::kWantWrite;
+    case SSL_ERROR_ZERO_RETURN:
+      return Io::kClosed;
     case SSL_ERROR_SYSCALL:
-      error_ = result == 0 || errno == 0 ? "connection closed without goodbye"
-                                         : std::strerror(errno);
+      error_ =
+          result == 0 || errno == 0 ? "connection closed without goodbye" : std::strerror(errno);
       ERR_clear_error();
       return Io::kError;
-    default: break;
+    default:
+      break;
   }
   unsigned long code = ERR_peek_error();  // NOLINT(google-runtime-int): OpenSSL's type
   int reason = ERR_GET_REASON(code);

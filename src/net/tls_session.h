@@ -1,5 +1,5 @@
-// TlsSession: one TLS connection over a non-blocking socket. Internal to net; OpenSSL stays in tls.cc.
-// Thread-safety: none. The socket must outlive the session.
+// TlsSession: one TLS connection over a non-blocking socket. Internal to net; OpenSSL stays in
+// tls.cc. Thread-safety: none. The socket must outlive the session.
 #pragma once
 
 #include <memory>
