@@ -16,10 +16,7 @@ std::vector<int32_t> Signature(const State& state, GroupId group, const std::vec
   key.reserve(pods.size() + 2);
   key.push_back(static_cast<int32_t>(tense));
   // Topology makes groups unlike each other; they share nothing.
-  key.push_back(state.groups[group].info && !state.groups[group].info->pod_sets.empty() &&
-                        pods.size() > 1
-                    ? group
-                    : kNone);
+  key.push_back(HasTopology(state.groups[group]) ? group : kNone);
   for (PodId pod : pods) key.push_back(state.pods[pod].shape);
   return key;
 }

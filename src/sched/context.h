@@ -27,6 +27,10 @@ struct Context {
   std::vector<GroupId> order;
   // Promises lifted at the start of the cycle: where they were.
   std::map<PodId, NodeId> lifted;
+  // Pods bound in this cycle, by their decision's index. Whoever of them must give way again is not
+  // evicted: the decision is taken back, as if it had never been made.
+  std::map<PodId, size_t> bound;
+  std::vector<size_t> taken_back;
   // What failed at which room epoch, by what was asked: (queue, tense, shapes...).
   std::map<std::vector<int32_t>, uint64_t> failed;
   // Why the last victim search for a group found nothing; for the group's waiting reason.
@@ -53,6 +57,8 @@ bool Schedulable(const State& state, const GroupState& group);
 // them. `why` gets a sentence when they do not.
 bool FitsQueues(State& state, const GroupState& group, const std::vector<PodId>& pods,
                 std::string* why = nullptr);
+// Whether what the group's queues hold and were promised is within their limits as it is.
+bool WithinLimits(State& state, const GroupState& group);
 // The quota half alone: no eviction inside the queue can mend it.
 bool FitsQuotas(State& state, const GroupState& group, const std::vector<PodId>& pods);
 // Binds (kNow) or promises (kFuture) all pods or none, heeding the group's topology.
@@ -70,6 +76,8 @@ struct EvictionCause {
 };
 void DecideEvictions(Context& context, const std::vector<PodId>& victims,
                      const EvictionCause& cause);
+// Removes the decisions that were taken back.
+void DropTakenBack(Context& context);
 // GPU-seconds since the last checkpoint or the start.
 double LostGpuSeconds(const State& state, PodId pod, WallTime now);
 

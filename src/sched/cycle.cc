@@ -1,7 +1,6 @@
 #include "sched/cycle.h"
 
 #include <array>
-#include <limits>
 
 #include "sched/context.h"
 
@@ -20,8 +19,7 @@ void LiftPromises(Context& context) {
     PodState& pod = state.pods[id];
     if (pod.phase != PodPhase::kPending) continue;
     context.lifted[id] = pod.promise;
-    pod.hint = pod.promise;
-    pod.hint_devices = pod.promise_devices;
+    state.SetHint(id, pod.promise);
     state.SetPromise(id, kNone, {});
   }
 }
@@ -30,7 +28,9 @@ void TellClearedNominations(Context& context) {
   std::vector<std::string>& cleared = context.result.nominations_cleared;
   for (const auto& [id, node] : context.lifted) {
     const PodState& pod = context.state.pods[id];
-    if (pod.promise == kNone && pod.phase == PodPhase::kPending) cleared.push_back(pod.key);
+    if (pod.promise != kNone || pod.phase != PodPhase::kPending) continue;
+    cleared.push_back(pod.key);
+    context.state.SetHint(id, kNone);
   }
   std::sort(cleared.begin(), cleared.end());
 }
@@ -126,6 +126,7 @@ CycleResult Scheduler::RunCycle(Model& model, WallTime now, const CycleOptions& 
   context.order = state.queued;
   WatchStale(context, noticed_stale_);
   RunActions(context, options);
+  DropTakenBack(context);
   TellClearedNominations(context);
   WatchStale(context, noticed_stale_);
   ExplainWaiting(context);

@@ -68,6 +68,7 @@ void DecideBinds(Context& context, const std::vector<PodId>& pods, Action rule) 
     } else {
       decision.reason = StrCat(Gpus(state, id, pod.node), " on ", decision.node);
     }
+    context.bound[id] = context.result.decisions.size();
     context.result.decisions.push_back(std::move(decision));
   }
   context.binds += static_cast<int32_t>(pods.size());
@@ -92,6 +93,16 @@ void DecideEvictions(Context& context, const std::vector<PodId>& victims,
   State& state = context.state;
   for (PodId id : victims) {
     PodState& pod = state.pods[id];
+    auto fresh = context.bound.find(id);
+    if (fresh != context.bound.end()) {
+      context.taken_back.push_back(fresh->second);
+      context.bound.erase(fresh);
+      state.SetPlace(id, PodPhase::kPending, kNone, {});
+      pod.assumed = false;
+      // Its room is free at once, so those it was promised to can start without waiting.
+      context.result.more = true;
+      continue;
+    }
     pod.assumed = true;
     Decision decision = Start(state, id, Decision::Type::kEvict, pod.node, cause.rule);
     decision.gpu_devices = pod.devices.ToVector();
@@ -125,6 +136,22 @@ void DecideEvictions(Context& context, const std::vector<PodId>& victims,
     decision.reason += StrCat("; ", Number(decision.lost_gpu_seconds), " GPU-seconds of work lost");
     context.result.decisions.push_back(std::move(decision));
   }
+}
+
+void DropTakenBack(Context& context) {
+  std::vector<Decision>& decisions = context.result.decisions;
+  std::sort(context.taken_back.begin(), context.taken_back.end());
+  size_t next = 0;
+  size_t kept = 0;
+  for (size_t i = 0; i < decisions.size(); ++i) {
+    if (next < context.taken_back.size() && context.taken_back[next] == i) {
+      ++next;
+      continue;
+    }
+    if (kept != i) decisions[kept] = std::move(decisions[i]);
+    ++kept;
+  }
+  decisions.resize(kept);
 }
 
 }  // namespace swell::sched

@@ -1,5 +1,5 @@
 // Words for those who wait: why, in numbers, and the least change that would start them.
-#include <cstdio>
+#include <array>
 
 #include "base/random.h"
 #include "base/strings.h"
@@ -10,6 +10,7 @@ namespace {
 
 // What keeps the nodes from taking one shape, counted. Shared by all pods of the shape.
 struct Diagnosis {
+  uint64_t hash = 0;      // of everything below
   std::string nodes;      // "0/6 nodes are available: 3 Insufficient nvidia.com/gpu, ..."
   int64_t gpus_free = 0;  // idle on suitable nodes
   int64_t cpu_free = 0;
@@ -24,12 +25,21 @@ class Explainer {
  public:
   explicit Explainer(Context& context) : context_(context), state_(context.state) {}
   Waiting Explain(GroupId id);
+  // What Explain's answer follows from where only room is lacking, without writing it down; 0 where
+  // something else is the matter.
+  uint64_t Summary(GroupId id);
 
  private:
   void ExplainRoom(GroupId id, const std::vector<PodId>& pods, Waiting& waiting);
   const Diagnosis& Diagnose(PodId pod);
-  void CountLacks(PodId pod, NodeId node, const SpreadMinima& minima,
-                  std::map<std::string, int>& reasons);
+  // Reasons and on how many nodes; those of the core resources apart, they are the common ones.
+  struct Lacks {
+    std::array<int, kCoreCount> core{};
+    std::map<std::string, int> others;
+  };
+  void CountLacks(PodId pod, NodeId node, const SpreadMinima& minima, Lacks& lacks);
+  void CountRoomLacks(const Shape& shape, const NodeState& node, Lacks& lacks);
+  PodId Hardest(const std::vector<PodId>& pods) const;
   int64_t PlacesOn(const Shape& shape, const NodeState& node) const;
   std::string LeastChange(const std::vector<PodId>& pods, PodId hardest, const Diagnosis& d) const;
 
@@ -50,8 +60,8 @@ std::string Plural(int64_t count, std::string_view noun) {
 }
 
 // Every resource a node lacks is told, as kube-scheduler does.
-void Explainer::CountLacks(PodId pod, NodeId node_id, const SpreadMinima& minima,
-                           std::map<std::string, int>& reasons) {
+void Explainer::CountLacks(PodId pod, NodeId node_id, const SpreadMinima& minima, Lacks& lacks) {
+  std::map<std::string, int>& reasons = lacks.others;
   const ShapeId shape_id = state_.pods[pod].shape;
   const NodeState& node = state_.nodes[node_id];
   switch (state_.VerdictOf(shape_id, node_id).unfit) {
@@ -78,25 +88,7 @@ void Explainer::CountLacks(PodId pod, NodeId node_id, const SpreadMinima& minima
   }
   const Shape& shape = state_.shapes[shape_id];
   if (!FitsRoom(state_, shape, node, Tense::kNow)) {
-    bool told = false;
-    for (int r = 0; r < kCoreCount; ++r) {
-      const int64_t room = node.allocatable[r] - node.used[r];
-      const int64_t later = room + node.releasing[r] - node.promised[r];
-      const bool gpus_taken = r == kGpu && shape.core[r] > node.idle_now;
-      if (shape.core[r] == 0 || (shape.core[r] <= std::min(room, later) && !gpus_taken)) continue;
-      ++reasons[std::string(CoreName(r))];
-      told = true;
-    }
-    for (const auto& [r, wanted] : shape.extended) {
-      auto at = [r = r](const std::vector<int64_t>& v) {
-        return static_cast<size_t>(r) < v.size() ? v[r] : 0;
-      };
-      const int64_t room = at(node.ext_allocatable) - at(node.ext_used);
-      if (wanted <= std::min(room, room + at(node.ext_releasing) - at(node.ext_promised))) continue;
-      ++reasons[StrCat("Insufficient ", state_.resource_names[r])];
-      told = true;
-    }
-    if (!told) ++reasons["Insufficient nvidia.com/gpu"];
+    CountRoomLacks(shape, node, lacks);
     return;
   }
   switch (WhyNot(state_, pod, node_id, Tense::kNow, minima)) {
@@ -117,6 +109,28 @@ void Explainer::CountLacks(PodId pod, NodeId node_id, const SpreadMinima& minima
   }
 }
 
+void Explainer::CountRoomLacks(const Shape& shape, const NodeState& node, Lacks& lacks) {
+  bool told = false;
+  for (int r = 0; r < kCoreCount; ++r) {
+    const int64_t room = node.allocatable[r] - node.used[r];
+    const int64_t later = room + node.releasing[r] - node.promised[r];
+    const bool gpus_taken = r == kGpu && shape.core[r] > node.idle_now;
+    if (shape.core[r] == 0 || (shape.core[r] <= std::min(room, later) && !gpus_taken)) continue;
+    ++lacks.core[r];
+    told = true;
+  }
+  for (const auto& [r, wanted] : shape.extended) {
+    auto at = [r = r](const std::vector<int64_t>& v) {
+      return static_cast<size_t>(r) < v.size() ? v[r] : 0;
+    };
+    const int64_t room = at(node.ext_allocatable) - at(node.ext_used);
+    if (wanted <= std::min(room, room + at(node.ext_releasing) - at(node.ext_promised))) continue;
+    ++lacks.others[StrCat("Insufficient ", state_.resource_names[r])];
+    told = true;
+  }
+  if (!told) ++lacks.core[kGpu];  // parts of devices
+}
+
 int64_t Explainer::PlacesOn(const Shape& shape, const NodeState& node) const {
   int64_t places = INT32_MAX;
   for (int r = 0; r < kCoreCount; ++r) {
@@ -134,10 +148,10 @@ const Diagnosis& Explainer::Diagnose(PodId pod) {
   Diagnosis& d = it->second;
   if (!added) return d;
   const SpreadMinima minima = ComputeSpreadMinima(state_, shape_id, Tense::kNow);
-  std::map<std::string, int> reasons;
+  Lacks lacks;
   int available = 0;
   for (NodeId id : state_.index.by_rank) {
-    CountLacks(pod, id, minima, reasons);
+    CountLacks(pod, id, minima, lacks);
     if (state_.VerdictOf(shape_id, id).unfit != Unfit::kNone) continue;
     const Shape& shape = state_.shapes[shape_id];
     const NodeState& node = state_.nodes[id];
@@ -161,12 +175,17 @@ const Diagnosis& Explainer::Diagnose(PodId pod) {
     }
   }
   std::vector<std::string> parts;
-  for (const auto& [reason, count] : reasons) parts.push_back(StrCat(count, " ", reason));
+  for (int r = 0; r < kCoreCount; ++r) {
+    if (lacks.core[r] > 0) parts.push_back(StrCat(lacks.core[r], " ", CoreName(r)));
+  }
+  for (const auto& [reason, count] : lacks.others) parts.push_back(StrCat(count, " ", reason));
   std::sort(parts.begin(), parts.end());
   const size_t total = state_.index.by_rank.size();
   d.nodes = StrCat(available, "/", total, total == 1 ? " node is available" : " nodes are available");
   if (!parts.empty()) d.nodes += ": " + Join(parts, ", ");
   d.nodes += '.';
+  d.hash = StableHash(StrCat(d.nodes, ' ', d.gpus_free, ' ', d.cpu_free, ' ', d.places, ' ',
+                             d.gpus_largest, ' ', d.nearest, ' ', d.nearest_lacks));
   return d;
 }
 
@@ -197,14 +216,45 @@ std::string Explainer::LeastChange(const std::vector<PodId>& pods, PodId hardest
   return StrCat(d.nearest_lacks, "m more free CPU on ", node.info.name);
 }
 
-void Explainer::ExplainRoom(GroupId id, const std::vector<PodId>& pods, Waiting& waiting) {
-  // The pod that is hardest to place speaks for the group.
+// The pod that is hardest to place speaks for the group.
+PodId Explainer::Hardest(const std::vector<PodId>& pods) const {
   PodId hardest = pods.front();
   for (PodId pod : pods) {
     const CoreAmounts& a = state_.ShapeOf(pod).core;
     const CoreAmounts& b = state_.ShapeOf(hardest).core;
     if (std::pair(a[kGpu], a[kCpu]) > std::pair(b[kGpu], b[kCpu])) hardest = pod;
   }
+  return hardest;
+}
+
+uint64_t Explainer::Summary(GroupId id) {
+  const GroupState& group = state_.groups[id];
+  if (!Schedulable(state_, group)) return 0;
+  uint64_t sum = 0x9e3779b97f4a7c15ULL;
+  auto mix = [&sum](uint64_t value) { sum = (sum ^ value) * 0xff51afd7ed558ccdULL, sum ^= sum >> 29; };
+  int64_t pending = 0;
+  for (const SetState& set : group.sets) {
+    if (set.promised > 0) return 0;
+    pending += set.pending;
+    mix(static_cast<uint64_t>(set.holding));
+  }
+  const Needed needed = NeededPods(state_, id);
+  if (needed.short_set != kNone) return 0;
+  std::vector<PodId> first = needed.met ? ElasticPods(state_, id) : needed.pods;
+  if (first.empty()) return 0;
+  if (needed.met) first.resize(1);
+  if (!FitsQueues(state_, group, first)) return 0;
+  mix(Diagnose(Hardest(first)).hash);
+  mix(static_cast<uint64_t>(pending));
+  mix(first.size());
+  mix(static_cast<uint64_t>(first.front()));
+  auto said = context_.search_said.find(id);
+  if (said != context_.search_said.end()) mix(StableHash(said->second));
+  return sum | 1;
+}
+
+void Explainer::ExplainRoom(GroupId id, const std::vector<PodId>& pods, Waiting& waiting) {
+  const PodId hardest = Hardest(pods);
   const Diagnosis& d = Diagnose(hardest);
   waiting.reason = d.nodes;
   int64_t gpus = 0;
@@ -295,8 +345,12 @@ void ExplainWaiting(Context& context) {
     GroupState& group = state.groups[id];
     if (!state.GroupWaits(group)) {
       group.told = 0;
+      group.told_summary = 0;
       continue;
     }
+    const uint64_t summary = explainer.Summary(id);
+    if (summary != 0 && summary == group.told_summary) continue;
+    group.told_summary = summary;
     Waiting waiting = explainer.Explain(id);
     if (waiting.reason.empty()) continue;
     const uint64_t told = StableHash(waiting.least_change,

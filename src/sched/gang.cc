@@ -109,6 +109,16 @@ bool FitsQueues(State& state, const GroupState& group, const std::vector<PodId>&
   return fits;
 }
 
+bool WithinLimits(State& state, const GroupState& group) {
+  bool within = true;
+  state.ForQueues(group.queue, [&](QueueState& queue) {
+    for (int r = 0; r < kQueueResources; ++r) {
+      if (queue.limit[r] >= 0 && queue.used[r] > queue.limit[r]) within = false;
+    }
+  });
+  return within;
+}
+
 bool FitsQuotas(State& state, const GroupState& group, const std::vector<PodId>& pods) {
   if (state.known_queues == 0 || group.preemptible) return true;
   const QueueAmounts more = Sum(state, pods);

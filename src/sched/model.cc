@@ -182,7 +182,7 @@ void Model::UpsertPod(const PodInfo& info) {
   ApplySpec(state, id, info, group, shape, is_new);
   ApplyPlace(state, id, ReadPlace(state, state.pods[id], shape, info));
   if (!info.nominated_node.empty() && state.pods[id].hint == kNone) {
-    state.pods[id].hint = state.FindNode(info.nominated_node);
+    state.SetHint(id, state.EnsureNode(info.nominated_node));
   }
 }
 
@@ -194,6 +194,7 @@ void Model::RemovePod(std::string_view key) {
   const NodeId node = pod.node;
   const NodeId promise = pod.promise;
   const GroupId group = pod.group;
+  state.SetHint(id, kNone);
   state.Count(id, -1);
   if (group != kNone) {
     state.RemoveMember(id);
@@ -246,7 +247,7 @@ void Model::Forget(std::string_view key) {
   PodState& pod = state.pods[id];
   if (!pod.assumed && pod.promise == kNone) return;
   pod.assumed = false;
-  pod.hint = kNone;
+  state.SetHint(id, kNone);
   const NodeId left = pod.node;
   state.SetPromise(id, kNone, {});
   state.SetPlace(id, pod.seen_phase, pod.seen_node, pod.seen_devices);

@@ -129,6 +129,7 @@ void Model::UpsertNode(const NodeInfo& info) {
     node.info = info;
     node.version = ++state.node_versions;
     ReadAllocatable(state, node, info.allocatable);
+    state.Reindex(node);
   }
   state.AssignImplicitDevices(id);
   ++state.version;
@@ -172,6 +173,7 @@ void Model::UpsertGroup(const GroupInfo& info) {
   for (PodId pod : group.members) state.Count(pod, +1);
   state.UpdateBelow(id);
   group.told = 0;
+  group.told_summary = 0;
   state.queued_sorted = false;
   ++state.version;
   ++state.room_epoch;

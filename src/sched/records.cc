@@ -46,11 +46,10 @@ NodeId State::EnsureNode(std::string_view name) {
 
 void State::FreeNodeIfUnused(NodeId id) {
   NodeState& node = nodes[id];
-  if (node.present || !node.pods.empty() || !node.promises.empty()) return;
+  if (node.present || !node.pods.empty() || !node.promises.empty() || node.hints > 0) return;
   node_ids.erase(node_ids.find(node.info.name));
   node = NodeState{};
   free_nodes.push_back(id);
-  // Hints and last-seen places may still name the record; they are checked against `present`.
 }
 
 GroupId State::EnsureGroup(std::string_view key) {

@@ -23,28 +23,27 @@ void RemovePod(std::vector<PodId>& list, PodId pod) {
   list.pop_back();
 }
 
-// Places the node in the index by what is idle now.
-void Reindex(State& state, NodeState& node) {
-  node.idle_now = 0;
-  node.idle_future = 0;
-  for (int i = 0; i < node.gpu_count; ++i) {
-    node.idle_now += node.devices[i].IdleNow();
-    node.idle_future += node.devices[i].IdleInFuture();
-  }
-  if (!node.present || state.ranks_dirty) return;
-  const int64_t cpu = node.allocatable[kCpu];
-  const int64_t free = std::clamp<int64_t>(cpu - node.used[kCpu], 0, cpu);
-  const int bucket = cpu > 0 ? static_cast<int>(free * (kCpuBuckets - 1) / cpu) : 0;
-  state.index.Move(node.pool, node.has_gpus, node.rank, node.slot,
-                   node.gpu_count > 0 ? node.idle_now : -1, bucket);
-}
-
 }  // namespace
 
 State::State() {
   pools.emplace_back();
   queues.emplace_back();
   queues[0].known = true;
+}
+
+void State::Reindex(NodeState& node) {
+  node.idle_now = 0;
+  node.idle_future = 0;
+  for (int i = 0; i < node.gpu_count; ++i) {
+    node.idle_now += node.devices[i].IdleNow();
+    node.idle_future += node.devices[i].IdleInFuture();
+  }
+  if (!node.present || ranks_dirty) return;
+  const int64_t cpu = node.allocatable[kCpu];
+  const int64_t free = std::clamp<int64_t>(cpu - node.used[kCpu], 0, cpu);
+  const int bucket = cpu > 0 ? static_cast<int>(free * (kCpuBuckets - 1) / cpu) : 0;
+  index.Move(node.pool, node.has_gpus, node.rank, node.slot,
+             node.gpu_count > 0 ? node.idle_now : -1, bucket);
 }
 
 int64_t State::DevicePpm(const Shape& shape, const NodeState& node) const {
@@ -148,7 +147,7 @@ void State::CountNode(PodId id, int sign) {
     node.pods.pop_back();
     pod.node_pos = kNone;
   }
-  Reindex(*this, node);
+  Reindex(node);
 }
 
 void State::CountPromise(PodId id, int sign) {
@@ -171,7 +170,7 @@ void State::CountPromise(PodId id, int sign) {
     RemovePod(node.promises, id);
     promised.erase(id);
   }
-  Reindex(*this, node);
+  Reindex(node);
 }
 
 void State::CountGroup(PodId id, int sign) {
@@ -282,6 +281,17 @@ void State::SetPromise(PodId id, NodeId node, const DeviceSet& devices) {
   Count(id, +1);
 }
 
+void State::SetHint(PodId id, NodeId node) {
+  const NodeId old = pods[id].hint;
+  if (old == node) return;
+  pods[id].hint = node;
+  if (node != kNone) ++nodes[node].hints;
+  if (old != kNone) {
+    --nodes[old].hints;
+    FreeNodeIfUnused(old);
+  }
+}
+
 void State::Requeue(GroupId id) {
   GroupState& group = groups[id];
   if (group.queued) return;
@@ -360,7 +370,7 @@ void State::Refresh() {
         break;
       }
     }
-    Reindex(*this, node);
+    Reindex(node);
   }
 }
 

@@ -65,6 +65,7 @@ struct NodeState {
   int releasing_pods = 0;
   int implicit_pods = 0;  // GPU pods whose devices were not said
   int port_pods = 0;      // pods with host ports, placed or promised
+  int hints = 0;          // pods that name it as their nominated node
   std::vector<PodId> pods;      // placed here
   std::vector<PodId> promises;  // promised room here
   NodeSlot slot;                // where the index has it
@@ -84,7 +85,6 @@ struct PodState {
   NodeId promise = kNone;
   DeviceSet promise_devices;
   NodeId hint = kNone;  // where it was promised room before this cycle
-  DeviceSet hint_devices;
   QueueAmounts charge{};  // what its queue is charged while it is placed or promised
   bool ours = true;
   bool gated = false;
@@ -147,7 +147,8 @@ struct GroupState {
   bool queued = false;         // listed in State::queued
   bool below = false;          // listed in State::below_minimum
   WallTime stale_since;
-  uint64_t told = 0;  // hash of the last reason told; 0: none
+  uint64_t told = 0;          // hash of the last reason told; 0: none
+  uint64_t told_summary = 0;  // of what it followed from; 0: not known
 };
 
 struct QueueState {
@@ -207,6 +208,9 @@ struct State {
   void SetPlace(PodId pod, PodPhase phase, NodeId node, const DeviceSet& devices);
   void SetPromise(PodId pod, NodeId node, const DeviceSet& devices);
 
+  // Where the pod would rather go: its nominated node. Does not count for anything.
+  void SetHint(PodId pod, NodeId node);
+
   // --- reading ------------------------------------------------------------------------------
   const Shape& ShapeOf(PodId pod) const { return shapes[pods[pod].shape]; }
   // Decided once per node version.
@@ -242,6 +246,8 @@ struct State {
   // Adds (+1) or takes away (-1) everything a pod contributes. Callers that change what a pod or
   // its surroundings weigh take it away first and add it again after.
   void Count(PodId pod, int sign);
+  // Recounts a node's idle devices and moves it to its place in the index.
+  void Reindex(NodeState& node);
   void CountNode(PodId pod, int sign);
   void CountPromise(PodId pod, int sign);
   void CountGroup(PodId pod, int sign);

@@ -60,6 +60,7 @@ class Scratch {
       }
     }
   }
+  GroupId GroupOf(PodId pod) const { return state_.pods[pod].group; }
   void Move(PodId id, int sign) {  // +1: gone, -1: back
     const PodState& pod = state_.pods[id];
     const Shape& shape = state_.shapes[pod.shape];
@@ -147,6 +148,7 @@ class Search {
   bool MakeRoom(PodId pod, const NodeFilter* filter, Spot& spot);
   bool MakeQueueRoom();
   bool PlacePods(const NodeFilter* filter);
+  bool StartsWithout(const Taken& unit);
   void SpareUnneeded();
   VictimPlan Fail(const Statement::Mark& mark);
 
@@ -300,16 +302,74 @@ bool Search::Before(const State& state, const Pick& a, const Pick& b) {
   return state.MemberBefore(b.pod, a.pod);
 }
 
+// Picks chosen on one node, with the room that their going makes. Picks may overlap (a surplus
+// member is also part of its whole gang), so a pod is gone while any chosen pick has it.
+class Choice {
+ public:
+  Choice(Scratch& scratch, const std::vector<Pick>& picks)
+      : scratch_(scratch), picks_(picks), chosen_(picks.size()) {}
+  void Add(size_t i) {
+    chosen_[i] = 1;
+    for (PodId pod : picks_[i].here) {
+      if (Holders(pod) == 1) scratch_.Move(pod, +1);
+    }
+  }
+  void Drop(size_t i) {
+    for (PodId pod : picks_[i].here) {
+      if (Holders(pod) == 1) scratch_.Move(pod, -1);
+    }
+    chosen_[i] = 0;
+  }
+  bool Has(size_t i) const { return chosen_[i] != 0; }
+  // Leaves out what turned out not to be needed, costliest first.
+  void Minimize() {
+    std::vector<size_t> order;
+    for (size_t i = 0; i < chosen_.size(); ++i) {
+      if (chosen_[i]) order.push_back(i);
+    }
+    if (order.size() < 2) return;
+    const auto rank = [this](size_t i) {
+      return std::tuple(!picks_[i].surplus, picks_[i].cost, i);
+    };
+    std::sort(order.begin(), order.end(), [&](size_t a, size_t b) { return rank(a) > rank(b); });
+    size_t left = order.size();
+    for (size_t i : order) {
+      Drop(i);
+      if (left > 1 && scratch_.Missing() <= 0) {
+        --left;
+      } else {
+        Add(i);
+      }
+    }
+  }
+
+ private:
+  int Holders(PodId pod) const {
+    int holders = 0;
+    for (size_t i = 0; i < chosen_.size(); ++i) {
+      if (!chosen_[i] || picks_[i].group != group_of(pod)) continue;
+      holders += std::count(picks_[i].here.begin(), picks_[i].here.end(), pod) > 0;
+    }
+    return holders;
+  }
+  GroupId group_of(PodId pod) const { return scratch_.GroupOf(pod); }
+
+  Scratch& scratch_;
+  const std::vector<Pick>& picks_;
+  std::vector<uint8_t> chosen_;
+};
+
 Offer Search::Evaluate(PodId pod, NodeId node_id) {
   Offer offer;
   const NodeState& node = state_.nodes[node_id];
   context_.budget -= 1 + static_cast<int64_t>(node.pods.size()) / 8;
   const ShapeId shape = state_.pods[pod].shape;
-  if (barred_.contains({shape, node_id})) return offer;
   if (state_.VerdictOf(shape, node_id).unfit != Unfit::kNone) return offer;
+  if (!barred_.empty() && barred_.contains({shape, node_id})) return offer;
+  std::vector<Pick> picks = PicksOn(node_id);
+  if (picks.empty()) return offer;
   Scratch scratch(state_, node, state_.shapes[shape]);
   const double missing = scratch.Missing();
-  std::vector<Pick> picks = PicksOn(node_id);
   for (Pick& pick : picks) {
     for (PodId victim : pick.here) scratch.Move(victim, +1);
     // Nothing missing but room: ports or affinity are in the way, and anyone may be the cause.
@@ -319,54 +379,21 @@ Offer Search::Evaluate(PodId pod, NodeId node_id) {
   }
   std::sort(picks.begin(), picks.end(),
             [this](const Pick& a, const Pick& b) { return Before(state_, a, b); });
-  std::vector<Pick> chosen;
-  std::set<PodId> gone;
-  auto add = [&](const Pick& pick) {
-    for (PodId victim : pick.here) {
-      if (gone.insert(victim).second) scratch.Move(victim, +1);
-    }
-  };
-  for (Pick& pick : picks) {
-    if (missing > 0 && scratch.Missing() <= 0) break;
-    add(pick);
-    chosen.push_back(std::move(pick));
+  Choice choice(scratch, picks);
+  for (size_t i = 0; i < picks.size() && (missing <= 0 || scratch.Missing() > 0); ++i) {
+    choice.Add(i);
   }
-  if (chosen.empty() || scratch.Missing() > 0) return offer;
-  // Put back what turned out not to be needed, costliest first.
-  std::vector<size_t> order(chosen.size());
-  for (size_t i = 0; i < order.size(); ++i) order[i] = i;
-  std::sort(order.begin(), order.end(), [&](size_t a, size_t b) {
-    const auto rank = [&](size_t i) { return std::tuple(!chosen[i].surplus, chosen[i].cost, i); };
-    return rank(a) > rank(b);
-  });
-  std::vector<uint8_t> dropped(chosen.size());
-  for (size_t i : order) {
-    if (missing <= 0) break;
-    std::set<PodId> kept;
-    for (size_t k = 0; k < chosen.size(); ++k) {
-      if (k != i && !dropped[k]) kept.insert(chosen[k].here.begin(), chosen[k].here.end());
-    }
-    std::vector<PodId> back;
-    for (PodId victim : chosen[i].here) {
-      if (!kept.contains(victim) && gone.contains(victim)) back.push_back(victim);
-    }
-    for (PodId victim : back) scratch.Move(victim, -1);
-    if (scratch.Missing() <= 0 && !kept.empty()) {
-      dropped[i] = 1;
-      for (PodId victim : back) gone.erase(victim);
-    } else {
-      for (PodId victim : back) scratch.Move(victim, +1);
-    }
-  }
+  if (scratch.Missing() > 0) return offer;
+  if (missing > 0) choice.Minimize();
   offer.possible = true;
   offer.start_ns = INT64_MAX;
-  for (size_t i = 0; i < chosen.size(); ++i) {
-    if (dropped[i]) continue;
-    offer.stops |= !chosen[i].surplus;
-    offer.cost += chosen[i].cost;
-    offer.priority = std::max(offer.priority, state_.groups[chosen[i].group].priority);
-    offer.start_ns = std::min(offer.start_ns, chosen[i].start_ns);
-    offer.picks.push_back(std::move(chosen[i]));
+  for (size_t i = 0; i < picks.size(); ++i) {
+    if (!choice.Has(i)) continue;
+    offer.stops |= !picks[i].surplus;
+    offer.cost += picks[i].cost;
+    offer.priority = std::max(offer.priority, state_.groups[picks[i].group].priority);
+    offer.start_ns = std::min(offer.start_ns, picks[i].start_ns);
+    offer.picks.push_back(std::move(picks[i]));
   }
   return offer;
 }
@@ -515,6 +542,34 @@ bool Search::PlacePods(const NodeFilter* filter) {
   return true;
 }
 
+// With one unit spared, finds other room for the pods that were to have its place.
+bool Search::StartsWithout(const Taken& unit) {
+  for (const auto& [pod, phase] : unit.pods) trial_.Spare(pod, phase);
+  if (HasTopology(state_.groups[group_])) {  // moving one pod may mean moving all
+    for (PodId pod : pods_) trial_.DropPromise(pod);
+    return FitsQueues(state_, state_.groups[group_], pods_) &&
+           PlaceAll(trial_, state_, group_, pods_, Tense::kFuture);
+  }
+  std::vector<PodId> moved;
+  for (PodId pod : pods_) {
+    const NodeId node = state_.pods[pod].promise;
+    const bool touched = std::any_of(unit.pods.begin(), unit.pods.end(), [&](const auto& spared) {
+      return state_.pods[spared.first].node == node;
+    });
+    if (!touched) continue;
+    moved.push_back(pod);
+    trial_.DropPromise(pod);
+  }
+  context_.budget -= static_cast<int64_t>(moved.size() * (state_.index.by_rank.size() / 8 + 1));
+  for (PodId pod : moved) {
+    const Spot spot = FindSpot(state_, pod, Tense::kFuture);
+    if (!spot) return false;
+    trial_.Promise(pod, spot.node, spot.devices);
+  }
+  // The promises count in the queues by now.
+  return WithinLimits(state_, state_.groups[group_]);
+}
+
 // Choosing node by node may have taken what a later choice made needless.
 void Search::SpareUnneeded() {
   if (taken_.size() < 2) return;
@@ -524,16 +579,10 @@ void Search::SpareUnneeded() {
     return std::tuple(taken_[a].cost, a) > std::tuple(taken_[b].cost, b);
   });
   std::set<size_t> spared;
-  const int64_t price =
-      static_cast<int64_t>(pods_.size() * (state_.index.by_rank.size() / 8 + 1));
   for (size_t i : order) {
-    if (context_.budget < price || spared.size() + 1 == taken_.size()) break;
-    context_.budget -= price;
+    if (context_.budget <= 0 || spared.size() + 1 == taken_.size()) break;
     const Statement::Mark mark = trial_.Checkpoint();
-    for (PodId pod : pods_) trial_.DropPromise(pod);
-    for (const auto& [pod, phase] : taken_[i].pods) trial_.Spare(pod, phase);
-    if (FitsQueues(state_, state_.groups[group_], pods_) &&
-        PlaceAll(trial_, state_, group_, pods_, Tense::kFuture)) {
+    if (StartsWithout(taken_[i])) {
       spared.insert(i);
     } else {
       trial_.Rollback(mark);

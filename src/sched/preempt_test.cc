@@ -1,0 +1,345 @@
+// preempt: who is stopped for whom, no more than needed, and never for nothing.
+#include <gtest/gtest.h>
+
+#include "sched/scenario_test_util.h"
+#include "sched/state.h"
+
+namespace swell::sched {
+namespace {
+
+using Type = Decision::Type;
+
+// Walkthrough 1: three nodes of four GPUs, full with one job of three pods; a critical job of one.
+void FillWithMedium(Scenario& s, PreemptUnit unit) {
+  for (int i = 0; i < 3; ++i) s.Node(StrCat("master-", i), {.cpu = 16'000});
+  for (int i = 0; i < 3; ++i) s.Node(StrCat("worker-", i), {.gpus = 4, .cpu = 16'000});
+  s.Group("medium", {.priority = 1'000'000, .min = 3, .unit = unit});
+  s.Pods("medium", 3, {.group = "medium", .gpus = 4});
+  s.Cycle();
+  ASSERT_EQ(s.CountDecisions(Type::kBind), 3);
+  s.Settle();
+  s.now = s.now + std::chrono::minutes(3);
+  s.Group("critical", {.priority = 1'100'000, .minutes_old = 0});
+  s.Pod("critical-0", {.group = "critical", .gpus = 1});
+}
+
+TEST(Preempt, OnlyThePodNeededWhereTheJobSaysSo) {
+  Scenario s;
+  FillWithMedium(s, PreemptUnit::kPod);
+  s.Cycle();
+  EXPECT_EQ(s.CountDecisions(Type::kEvict), 1);
+  EXPECT_EQ(s.CountDecisions(Type::kNominate), 1);
+  const Decision& evict = s.last.decisions[0];
+  EXPECT_EQ(evict.reason,
+            "Preempted by default/critical, which needs 1 GPU on worker-0: priority 1100000 is "
+            "above 1000000; 720 GPU-seconds of work lost");
+  EXPECT_EQ(evict.beneficiary, "default/critical-0");
+  EXPECT_EQ(evict.beneficiary_group, "default/critical");
+  EXPECT_DOUBLE_EQ(evict.lost_gpu_seconds, 720);
+  s.Cycle();
+  EXPECT_TRUE(s.last.decisions.empty());
+  s.Settle();
+  s.Cycle();
+  EXPECT_EQ(s.PhaseOf("critical-0"), "Bound");
+}
+
+TEST(Preempt, ARigidGangIsStoppedWhole) {
+  Scenario s;
+  FillWithMedium(s, PreemptUnit::kGang);
+  s.Cycle();
+  EXPECT_EQ(s.CountDecisions(Type::kEvict), 3);
+  EXPECT_EQ(s.Violations(), "");
+  int elsewhere = 0;
+  for (const Decision& d : s.last.decisions) {
+    elsewhere += d.reason.find("stopped with the rest of its gang") != std::string::npos;
+  }
+  EXPECT_EQ(elsewhere, 2);
+  s.Converge();
+  EXPECT_EQ(s.PhaseOf("critical-0"), "Running");
+  EXPECT_EQ(s.PhaseOf("medium-0"), "Pending");
+}
+
+TEST(Preempt, NobodyOfLowerPriorityTakesThePromisedRoom) {
+  Scenario s;
+  s.Node("n0", {.gpus = 2});
+  s.Pod("low", {.gpus = 1, .on = "n0", .devices = {0}});
+  s.Pod("high", {.gpus = 2, .priority = 80});
+  s.Cycle();
+  EXPECT_EQ(s.Log(), "evict low n0 [0] preempt\nnominate high n0 [0,1] preempt\n");
+  // One GPU is idle, but it is promised.
+  s.Pod("sneaky", {.gpus = 1, .priority = 60});
+  s.Cycle();
+  EXPECT_EQ(s.Log(), "");
+  s.Settle();
+  s.Cycle();
+  EXPECT_EQ(s.Log(), "bind high n0 [0,1] allocate\n");
+}
+
+TEST(Preempt, ButSomeoneOfHigherPriorityDoes) {
+  Scenario s;
+  s.Node("n0", {.gpus = 1});
+  s.Pod("low", {.gpus = 1, .on = "n0", .devices = {0}});
+  s.Pod("high", {.gpus = 1, .priority = 80});
+  s.Cycle();
+  s.Pod("higher", {.gpus = 1, .priority = 90});
+  s.Cycle();
+  EXPECT_EQ(s.Log(), "nominate higher n0 [0] allocate\n");
+  EXPECT_EQ(s.last.nominations_cleared, std::vector<std::string>{"default/high"});
+}
+
+TEST(Preempt, EqualPriorityAndNonPreemptibleAreSafe) {
+  Scenario s;
+  s.Node("n0", {.gpus = 2});
+  s.Pod("equal", {.gpus = 1, .on = "n0", .devices = {0}, .priority = 80});
+  s.Pod("firm", {.gpus = 1, .on = "n0", .devices = {1}, .priority = 50, .preemptible = false});
+  s.Pod("p", {.gpus = 1, .priority = 80});
+  s.Cycle();
+  EXPECT_EQ(s.Log(), "");
+  EXPECT_EQ(s.WaitingOf("p")->reason,
+            "0/1 node is available: 1 Insufficient nvidia.com/gpu. Needs 1 GPU; 0 free.");
+}
+
+TEST(Preempt, NoEvictionWithoutAStart) {
+  Scenario s;
+  s.Node("n0", {.gpus = 2});
+  s.Node("n1", {.gpus = 2});
+  s.Pod("low", {.gpus = 1, .on = "n0", .devices = {0}});
+  s.Pod("firm", {.gpus = 1, .on = "n0", .devices = {1}, .preemptible = false});
+  s.Pod("firm-2", {.gpus = 2, .on = "n1", .devices = {0, 1}, .preemptible = false});
+  s.Pod("p", {.gpus = 2, .priority = 80});
+  s.Cycle();
+  EXPECT_EQ(s.Log(), "");
+  EXPECT_NE(s.WaitingOf("p")->reason.find("stopping all that may be stopped for it would not make "
+                                          "enough room"),
+            std::string::npos)
+      << s.WaitingOf("p")->reason;
+}
+
+TEST(Preempt, SurplusGoesBeforeAnyGang) {
+  Scenario s;
+  s.Node("n0", {.gpus = 4});
+  s.Group("elastic", {.min = 1});
+  for (int i = 0; i < 3; ++i) {
+    s.Pod(StrCat("elastic-", i),
+          {.group = "elastic", .gpus = 1, .on = "n0", .devices = {i}, .started_minutes_ago = 500});
+  }
+  s.Pod("cheap", {.gpus = 1, .on = "n0", .devices = {3}, .started_minutes_ago = 0.1});
+  s.Pod("high", {.gpus = 2, .priority = 80});
+  s.Cycle();
+  EXPECT_EQ(s.Log(),
+            "evict elastic-2 n0 [2] shrink\nevict elastic-1 n0 [1] shrink\n"
+            "nominate high n0 [1,2] shrink\n");
+}
+
+TEST(Preempt, PreemptAloneAlsoTakesSurplusFirst) {
+  Scenario s;
+  s.Node("n0", {.gpus = 3});
+  s.Group("elastic", {.min = 1});
+  for (int i = 0; i < 3; ++i) {
+    s.Pod(StrCat("elastic-", i), {.group = "elastic", .gpus = 1, .on = "n0", .devices = {i}});
+  }
+  s.Pod("high", {.gpus = 1, .priority = 80});
+  s.Cycle(CycleOptions::Only({Action::kPreempt}));
+  EXPECT_EQ(s.Log(), "evict elastic-2 n0 [2] preempt\nnominate high n0 [2] preempt\n");
+}
+
+TEST(Preempt, TheLeastWorkIsLost) {
+  Scenario s;
+  s.Node("n0", {.gpus = 1});
+  s.Node("n1", {.gpus = 1});
+  s.Pod("long", {.gpus = 1, .on = "n0", .devices = {0}, .started_minutes_ago = 100});
+  s.Pod("short", {.gpus = 1, .on = "n1", .devices = {0}, .started_minutes_ago = 5});
+  s.Pod("high", {.gpus = 1, .priority = 80});
+  s.pods["long"].checkpoint = s.now - std::chrono::minutes(1);  // it has saved since
+  s.model.UpsertPod(s.pods["long"]);
+  s.Cycle();
+  EXPECT_EQ(s.Log(), "evict long n0 [0] preempt\nnominate high n0 [0] preempt\n");
+  EXPECT_DOUBLE_EQ(s.last.decisions[0].lost_gpu_seconds, 60);
+}
+
+TEST(Preempt, AmongEqualCostsTheLowestPriorityThenTheYoungest) {
+  Scenario s;
+  s.Node("n0", {.gpus = 3});
+  s.Pod("a", {.gpus = 1, .on = "n0", .devices = {0}, .priority = 40, .minutes_old = 5});
+  s.Pod("b", {.gpus = 1, .on = "n0", .devices = {1}, .priority = 40, .minutes_old = 4});
+  s.Pod("c", {.gpus = 1, .on = "n0", .devices = {2}, .priority = 50, .minutes_old = 3});
+  s.Pod("high", {.gpus = 1, .priority = 80});
+  s.Cycle();
+  EXPECT_EQ(s.Log(), "evict b n0 [1] preempt\nnominate high n0 [1] preempt\n");
+}
+
+TEST(Preempt, TheVictimSetIsMinimal) {
+  Scenario s;
+  s.Node("n0", {.gpus = 4});
+  s.Pod("one", {.gpus = 1, .on = "n0", .devices = {0}, .started_minutes_ago = 1});
+  s.Pod("three", {.gpus = 3, .on = "n0", .devices = {1, 2, 3}, .started_minutes_ago = 2});
+  s.Pod("high", {.gpus = 3, .priority = 80});
+  s.Cycle();
+  EXPECT_EQ(s.Log(), "evict three n0 [1,2,3] preempt\nnominate high n0 [1,2,3] preempt\n");
+}
+
+TEST(Preempt, AGangTakesAsManyNodesAsItNeeds) {
+  Scenario s;
+  for (int i = 0; i < 4; ++i) {
+    s.Node(StrCat("n", i), {.gpus = 4});
+    s.Pod(StrCat("low-", i),
+          {.gpus = 4, .on = StrCat("n", i), .devices = {0, 1, 2, 3},
+           .started_minutes_ago = 10.0 + i});
+  }
+  s.Group("g", {.priority = 80, .min = 3});
+  s.Pods("g", 3, {.group = "g", .gpus = 4});
+  s.Cycle();
+  EXPECT_EQ(s.Log(),
+            "evict low-0 n0 [0,1,2,3] preempt\nevict low-1 n1 [0,1,2,3] preempt\n"
+            "evict low-2 n2 [0,1,2,3] preempt\nnominate g-0 n0 [0,1,2,3] preempt\n"
+            "nominate g-1 n1 [0,1,2,3] preempt\nnominate g-2 n2 [0,1,2,3] preempt\n");
+  EXPECT_EQ(s.Converge(), 1);
+  EXPECT_EQ(s.PhaseOf("g-2"), "Running");
+}
+
+TEST(Preempt, MinRuntimeProtectsGangsButNotSurplus) {
+  Scenario s;
+  s.Node("n0", {.gpus = 2});
+  s.Group("g", {.min = 1, .min_runtime = std::chrono::minutes(5)});
+  s.Pod("g-0", {.group = "g", .gpus = 2, .on = "n0", .devices = {0, 1}});
+  s.Pod("high", {.gpus = 1, .priority = 80});
+  s.Cycle();
+  EXPECT_EQ(s.Log(), "");
+  ASSERT_TRUE(s.last.wake_at.has_value());
+  EXPECT_EQ(*s.last.wake_at, s.now + std::chrono::minutes(4));
+  s.now = *s.last.wake_at;
+  s.Cycle();
+  EXPECT_EQ(s.CountDecisions(Type::kEvict), 1);
+}
+
+TEST(Preempt, DisruptionBudgetsAreKept) {
+  Scenario s;
+  s.Node("n0", {.gpus = 2});
+  s.Group("g", {.min = 2, .disruptions = 1});
+  s.Pods("g", 2, {.group = "g", .gpus = 1, .on = "n0"});
+  s.Pod("high", {.gpus = 1, .priority = 80});
+  s.Cycle();
+  EXPECT_EQ(s.Log(), "");
+  s.Group("g", {.min = 2, .disruptions = 2});
+  s.Cycle();
+  EXPECT_EQ(s.CountDecisions(Type::kEvict), 2);
+}
+
+TEST(Preempt, OtherQueuesAreNotTouched) {
+  Scenario s;
+  s.Node("n0", {.gpus = 1});
+  for (const char* name : {"a", "b"}) {
+    QueueInfo queue;
+    queue.name = name;
+    s.Queue(queue);
+  }
+  s.Group("low", {.queue = "a"});
+  s.Pod("low-0", {.group = "low", .gpus = 1, .on = "n0", .devices = {0}});
+  s.Group("high", {.priority = 80, .queue = "b"});
+  s.Pod("high-0", {.group = "high", .gpus = 1});
+  s.Cycle();
+  EXPECT_EQ(s.Log(), "");
+  s.Group("high", {.priority = 80, .queue = "a"});
+  s.Cycle();
+  EXPECT_EQ(s.CountDecisions(Type::kEvict), 1);
+}
+
+TEST(Preempt, AQueueAtItsLimitMakesRoomWithinItself) {
+  Scenario s;
+  s.Node("n0", {.gpus = 4});
+  QueueInfo queue;
+  queue.name = "team";
+  queue.gpu = {.quota = 1, .limit = 2};
+  s.Queue(queue);
+  s.Group("low", {.queue = "team"});
+  s.Pods("low", 2, {.group = "low", .gpus = 1, .on = "n0"});
+  s.Group("high", {.priority = 80, .queue = "team"});
+  s.Pod("high-0", {.group = "high", .gpus = 1});
+  s.Cycle();
+  EXPECT_EQ(s.CountDecisions(Type::kEvict), 1);
+  EXPECT_EQ(s.CountDecisions(Type::kNominate), 1);
+}
+
+TEST(Preempt, CpuPodsPreemptToo) {
+  Scenario s;
+  s.Node("n0", {.cpu = 3900});
+  s.Pods("low", 3, {.cpu = 1200, .on = "n0"});
+  s.Pod("high", {.cpu = 1500, .priority = 80});
+  s.Cycle();
+  EXPECT_EQ(s.CountDecisions(Type::kEvict), 1);
+  EXPECT_EQ(s.CountDecisions(Type::kNominate), 1);
+}
+
+TEST(Preempt, PortsAreFreedByEvictingTheirHolder) {
+  Scenario s;
+  s.Node("n0", {});
+  s.Pod("holder", {.on = "n0", .ports = {{"TCP", "", 80}}});
+  s.Pod("other", {.on = "n0"});
+  s.Pod("high", {.priority = 80, .ports = {{"TCP", "", 80}}});
+  s.Cycle();
+  EXPECT_EQ(s.Log(), "evict holder n0 [] preempt\nnominate high n0 [] preempt\n");
+}
+
+TEST(Preempt, AShareIsFreedOnOneDevice) {
+  Scenario s;
+  s.Node("n0", {.gpus = 1});
+  s.Pods("half", 2, {.fraction = 0.5, .on = "n0", .devices = {0}});
+  s.Pod("high", {.fraction = 0.5, .priority = 80});
+  s.Cycle();
+  EXPECT_EQ(s.CountDecisions(Type::kEvict), 1);
+  EXPECT_EQ(s.CountDecisions(Type::kNominate), 1);
+}
+
+TEST(Preempt, ARefusedDecisionIsForgotten) {
+  Scenario s;
+  s.Node("n0", {.gpus = 1});
+  s.Pod("p", {.gpus = 1});
+  s.scheduler.RunCycle(s.model, s.now);
+  EXPECT_EQ(s.PhaseOf("p"), "Bound");
+  // A stale event does not undo the decision; Forget does.
+  s.model.UpsertPod(s.pods["p"]);
+  EXPECT_EQ(s.PhaseOf("p"), "Bound");
+  s.model.Forget("default/p");
+  EXPECT_EQ(s.PhaseOf("p"), "Pending");
+  s.Cycle();
+  EXPECT_EQ(s.Log(), "bind p n0 [0] allocate\n");
+}
+
+TEST(StaleGangs, StopWholeAfterTheGracePeriod) {
+  Scenario s;
+  s.Node("n0", {.gpus = 2});
+  s.Node("n1", {.gpus = 2});
+  s.Group("g", {.min = 2});
+  s.Pods("g", 2, {.group = "g", .gpus = 2});
+  s.Converge();
+  s.RemovePod("g-1");
+  s.Cycle();
+  EXPECT_EQ(s.Log(), "");
+  ASSERT_EQ(s.last.stale.size(), 1u);
+  EXPECT_EQ(s.last.stale[0].group, "default/g");
+  ASSERT_TRUE(s.last.wake_at.has_value());
+  s.now = *s.last.wake_at;
+  s.Cycle();
+  EXPECT_EQ(s.Log(), "evict g-0 n0 [0,1] stale-gangs\n");
+  EXPECT_EQ(s.last.decisions[0].reason,
+            "Preempted: pod set default has 1 of 2 members for 60 s, longer than the grace period "
+            "of 60 s; 120 GPU-seconds of work lost");
+}
+
+TEST(StaleGangs, ARecreatedMemberRejoinsInTime) {
+  Scenario s;
+  s.Node("n0", {.gpus = 4});
+  s.Group("g", {.min = 2});
+  s.Pods("g", 2, {.group = "g", .gpus = 2});
+  s.Converge();
+  s.RemovePod("g-1");
+  s.Cycle();
+  s.Pod("g-1", {.group = "g", .gpus = 2});
+  s.Cycle();
+  EXPECT_EQ(s.PhaseOf("g-1"), "Bound");
+  ASSERT_EQ(s.last.stale.size(), 1u);
+  EXPECT_EQ(s.last.stale[0].since, WallTime{});
+}
+
+}  // namespace
+}  // namespace swell::sched

@@ -1,0 +1,163 @@
+// Properties that hold on any cluster: random small ones, seeds printed.
+#include <gtest/gtest.h>
+
+#include <set>
+
+#include "base/random.h"
+#include "sched/scenario_test_util.h"
+
+namespace swell::sched {
+namespace {
+
+void AddRandomGroup(Scenario& s, Random& random, int number) {
+  const std::string name = StrCat("g", number);
+  GroupSpec group;
+  group.priority = 40 + 10 * static_cast<int>(random.Below(5));
+  group.preemptible = !random.OneIn(4);
+  group.minutes_old = static_cast<int>(random.Below(60));
+  const int members = 1 + static_cast<int>(random.Below(4));
+  group.min = 1 + static_cast<int>(random.Below(members));
+  s.Group(name, group);
+  PodSpec pod;
+  pod.group = name;
+  pod.gpus = static_cast<int>(random.Below(4));
+  pod.cpu = 500 + 500 * static_cast<int64_t>(random.Below(8));
+  if (pod.gpus == 0 && random.OneIn(2)) pod.fraction = 0.25 * (1.0 + random.Below(3));
+  if (random.OneIn(6)) pod.selector = {{"zone", random.OneIn(2) ? "a" : "b"}};
+  if (random.OneIn(8)) pod.ports = {{"TCP", "", 80}};
+  s.Pods(name, members, pod);
+}
+
+void AddRandomNodes(Scenario& s, Random& random) {
+  const int count = 2 + static_cast<int>(random.Below(5));
+  for (int i = 0; i < count; ++i) {
+    NodeSpec node;
+    node.gpus = random.OneIn(4) ? 0 : 2 + static_cast<int>(random.Below(3)) * 2;
+    node.cpu = 8'000;
+    node.labels = {{"zone", random.OneIn(2) ? "a" : "b"}};
+    s.Node(StrCat("n", i), node);
+  }
+}
+
+// Victims rank strictly below whom they make room for, and may be preempted.
+void CheckEvictions(const Scenario& s) {
+  auto group_of = [](const std::string& key) { return key.substr(key.find('/') + 1); };
+  for (const Decision& d : s.last.decisions) {
+    if (d.type != Decision::Type::kEvict || d.rule == "stale-gangs") continue;
+    const GroupInfo& victim = s.groups.at(group_of(d.group));
+    const GroupInfo& winner = s.groups.at(group_of(d.beneficiary_group));
+    EXPECT_LT(victim.priority, winner.priority) << d.reason;
+    EXPECT_TRUE(victim.preemptible) << d.reason;
+    EXPECT_EQ(d.reason.rfind("Preempted", 0), 0u) << d.reason;
+    bool nominated = false;
+    for (const Decision& other : s.last.decisions) {
+      nominated |= other.type == Decision::Type::kNominate && other.pod == d.beneficiary;
+    }
+    EXPECT_TRUE(nominated) << d.reason;
+  }
+}
+
+// Whoever others were stopped for starts once they are gone: as many pods of the group as were
+// promised room, unless someone of yet higher priority came in between.
+void CheckStarts(Scenario& s) {
+  auto short_name = [](const std::string& key) { return key.substr(key.find('/') + 1); };
+  auto group_of = [&](const std::string& pod) {
+    return short_name(s.pods.at(short_name(pod)).group);
+  };
+  std::map<std::string, int> promised;
+  for (const Decision& d : s.last.decisions) {
+    const bool disruptive = d.rule == "preempt" || d.rule == "shrink";
+    if (d.type == Decision::Type::kNominate && disruptive) ++promised[group_of(d.pod)];
+  }
+  s.Settle();
+  s.Cycle();
+  CheckEvictions(s);
+  int32_t served = INT32_MIN;
+  for (const Decision& d : s.last.decisions) {
+    if (d.type == Decision::Type::kEvict) continue;
+    served = std::max(served, s.groups.at(group_of(d.pod)).priority);
+    if (d.type == Decision::Type::kBind) --promised[group_of(d.pod)];
+  }
+  for (const auto& [group, left] : promised) {
+    EXPECT_TRUE(left <= 0 || served > s.groups.at(group).priority) << group << "\n" << s.Log();
+  }
+}
+
+// Nobody is placed and stopped in one breath.
+void CheckNoChurn(const Scenario& s) {
+  std::set<std::string> bound;
+  for (const Decision& d : s.last.decisions) {
+    if (d.type == Decision::Type::kBind) bound.insert(d.pod);
+    const bool evicted = d.type == Decision::Type::kEvict;
+    EXPECT_FALSE(evicted && bound.contains(d.pod)) << s.Log();
+  }
+}
+
+class Property : public testing::TestWithParam<uint64_t> {};
+
+TEST_P(Property, RandomClustersKeepTheRules) {
+  const uint64_t seed = GetParam();
+  SCOPED_TRACE(StrCat("seed ", seed));
+  Random random(seed);
+  Scenario s;
+  AddRandomNodes(s, random);
+  int groups = 0;
+  for (int round = 0; round < 6; ++round) {
+    const int more = 1 + static_cast<int>(random.Below(4));
+    for (int i = 0; i < more; ++i) AddRandomGroup(s, random, groups++);
+    s.now = s.now + std::chrono::seconds(random.Below(30));
+    s.Cycle();
+    ASSERT_EQ(s.Violations(), "") << s.Log();
+    CheckEvictions(s);
+    CheckNoChurn(s);
+    CheckStarts(s);
+    CheckNoChurn(s);
+    ASSERT_EQ(s.Violations(), "") << s.Log();
+  }
+  const int cycles = s.Converge(20);
+  EXPECT_LT(cycles, 20) << "the cluster never comes to rest\n" << s.Places();
+  ASSERT_EQ(s.Violations(), "");
+  s.Cycle();
+  EXPECT_TRUE(s.last.decisions.empty()) << s.Log();
+}
+
+// The live model, a fresh one and a fresh one told everything backwards decide alike.
+TEST_P(Property, OrderOfArrivalDoesNotMatter) {
+  const uint64_t seed = GetParam();
+  SCOPED_TRACE(StrCat("seed ", seed));
+  Random random(seed);
+  Scenario s;
+  AddRandomNodes(s, random);
+  int groups = 0;
+  for (int round = 0; round < 5; ++round) {
+    for (int i = 0; i < 3; ++i) AddRandomGroup(s, random, groups++);
+    s.now = s.now + std::chrono::seconds(7);
+    for (bool backwards : {false, true}) {
+      Model fresh;
+      s.FillModel(fresh, backwards);
+      Scheduler scheduler({});
+      Scenario other;
+      other.last = scheduler.RunCycle(fresh, s.now);
+      Model again;
+      s.FillModel(again, !backwards);
+      Scheduler second({});
+      Scenario third;
+      third.last = second.RunCycle(again, s.now);
+      EXPECT_EQ(other.Log(), third.Log());
+      if (backwards) {
+        s.Cycle();
+        EXPECT_EQ(s.Log(), other.Log());
+        ASSERT_EQ(s.last.decisions.size(), other.last.decisions.size());
+        for (size_t i = 0; i < s.last.decisions.size(); ++i) {
+          EXPECT_EQ(s.last.decisions[i].reason, other.last.decisions[i].reason);
+        }
+      }
+    }
+    s.Settle();
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Seeds, Property, testing::Range<uint64_t>(1, 151));
+
+}  // namespace
+}  // namespace swell::sched
