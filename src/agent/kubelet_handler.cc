@@ -156,7 +156,7 @@ std::unique_ptr<api::RestCall> KubeletHandler::Logs(const std::vector<std::strin
   LogCallbacks callbacks;
   callbacks.on_chunk = [sink, started](const api::Chunk& chunk) {
     if (!std::exchange(*started, true)) sink->OnStreamStart(200, "text/plain");
-    return sink->OnChunk(chunk);
+    return chunk->empty() || sink->OnChunk(chunk);
   };
   callbacks.on_end = [sink, started](const Status& status) {
     if (!*started && !status.ok()) {

@@ -191,7 +191,8 @@ struct LogOptions {
   int64_t limit_bytes = -1;  // -1: none
 };
 struct LogCallbacks {
-  // False: the receiver is gone or too slow; the stream ends.
+  // An empty chunk says that the log is open, while there is nothing in it yet. False: the
+  // receiver is gone or too slow; the stream ends.
   std::function<bool(const api::Chunk&)> on_chunk;
   std::function<void(const Status&)> on_end;
 };

@@ -1,0 +1,598 @@
+// The node agent in virtual time: a fake API, a runtime that runs nothing.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <csignal>
+
+#include "agent/fake_api.h"
+#include "agent/kubelet_handler.h"
+#include "agent/node_agent.h"
+#include "agent/simulated_runtime.h"
+#include "api/meta.h"
+#include "base/sim_executor.h"
+#include "base/strings.h"
+
+namespace swell::agent {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::minutes;
+using std::chrono::seconds;
+
+const std::string kPods = "/api/v1/namespaces/default/pods";
+
+json::Value Parse(std::string_view text) {
+  auto value = json::Parse(text);
+  EXPECT_TRUE(value.ok()) << value.status().ToString() << " in " << text;
+  return value.ok() ? *value : json::Value();
+}
+
+class AgentTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    config_.name = "node-0";
+    config_.capacity = {{"cpu", "4"}, {"memory", "8Gi"}, {"nvidia.com/gpu", "4"}};
+    config_.system_reserved = {{"cpu", "100m"}};
+    config_.internal_ip = "10.0.0.5";
+    config_.base_env = {{"KUBERNETES_SERVICE_HOST", "10.88.0.1"}};
+    Boot();
+  }
+
+  void Boot() {
+    AgentPlugs plugs{sim_, sim_, api_, runtime_, with_names_ ? names_.get() : nullptr,
+                     ++boots_};
+    agent_ = std::make_unique<NodeAgent>(plugs, config_);
+    agent_->Start();
+    sim_.Advance(milliseconds(1));
+  }
+
+  // spec is the pod's spec without its node; extra goes into metadata.
+  std::string Create(const std::string& name, const std::string& spec,
+                     const std::string& metadata = "{}") {
+    json::Value pod = json::Object{{"apiVersion", "v1"}, {"kind", "Pod"}};
+    json::Set(pod, {"metadata"}, Parse(metadata));
+    json::Set(pod, {"metadata", "name"}, json::Value(name));
+    json::Set(pod, {"metadata", "namespace"}, json::Value("default"));
+    json::Set(pod, {"spec"}, Parse(spec));
+    json::Set(pod, {"spec", "nodeName"}, json::Value("node-0"));
+    api_->Put(kPods, pod);
+    std::string uid(api::Uid(api_->Get(kPods, name)));
+    sim_.Advance(milliseconds(20));
+    return uid;
+  }
+
+  json::Value Pod(const std::string& name) { return api_->Get(kPods, name); }
+  std::string Phase(const std::string& name) {
+    return std::string(json::GetString(Pod(name), {"status", "phase"}));
+  }
+  json::Value Status(const std::string& name, size_t index = 0) {
+    json::Value pod = Pod(name);
+    const json::Array& list = json::GetArray(pod, {"status", "containerStatuses"});
+    return index < list.size() ? list[index] : json::Value();
+  }
+  std::string State(const std::string& name) {
+    json::Value status = Status(name);
+    for (std::string_view state : {"waiting", "running", "terminated"}) {
+      if (json::Find(status, {"state", state}) != nullptr) return std::string(state);
+    }
+    return "";
+  }
+  std::vector<std::string> EventReasons() {
+    std::vector<std::string> reasons;
+    for (const std::string& name : api_->Names("/api/v1/events")) {
+      json::Value event = api_->Get("/api/v1/namespaces/default/events", name);
+      reasons.emplace_back(json::GetString(event, {"reason"}));
+    }
+    return reasons;
+  }
+  bool Saw(std::string_view reason) {
+    auto reasons = EventReasons();
+    return std::find(reasons.begin(), reasons.end(), reason) != reasons.end();
+  }
+  std::string EnvOf(const std::string& uid, const std::string& name,
+                    const std::string& container = "main") {
+    const ContainerSpec* spec = runtime_.SpecOfForTest(uid, container);
+    std::string value = "(unset)";
+    if (spec == nullptr) return "(no container)";
+    for (const auto& [key, text] : spec->env) {
+      if (key == name) value = text;
+    }
+    return value;
+  }
+
+  SimExecutor sim_;
+  std::shared_ptr<FakeApi> api_ = std::make_shared<FakeApi>(sim_);
+  SimulatedRuntime runtime_{sim_, sim_};
+  NodeConfig config_;
+  bool with_names_ = false;
+  uint64_t boots_ = 0;
+  std::unique_ptr<ServiceNames> names_;
+  std::unique_ptr<NodeAgent> agent_;
+};
+
+TEST_F(AgentTest, RegistersItsNodeAndRenewsItsLease) {
+  json::Value node = api_->Get("/api/v1/nodes", "node-0");
+  ASSERT_TRUE(node.is_object());
+  EXPECT_EQ(json::GetString(node, {"status", "capacity", "cpu"}), "4");
+  EXPECT_EQ(json::GetString(node, {"status", "allocatable", "cpu"}), "3900m");
+  EXPECT_EQ(json::GetString(node, {"status", "allocatable", "pods"}), "110");
+  EXPECT_TRUE(api::ConditionIsTrue(node, "Ready"));
+  EXPECT_EQ(api::Label(node, "kubernetes.io/hostname"), "node-0");
+  const std::string leases = "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases";
+  std::string first(json::GetString(api_->Get(leases, "node-0"), {"spec", "renewTime"}));
+  ASSERT_FALSE(first.empty());
+  sim_.Advance(seconds(11));
+  EXPECT_NE(json::GetString(api_->Get(leases, "node-0"), {"spec", "renewTime"}), first);
+}
+
+TEST_F(AgentTest, RegistersAgainWhenItsNodeIsDeleted) {
+  api_->Delete("/api/v1/nodes", "node-0", 0);
+  sim_.Advance(minutes(6));
+  EXPECT_TRUE(api_->Has("/api/v1/nodes", "node-0"));
+}
+
+TEST_F(AgentTest, RunsAPodToRunning) {
+  std::string uid = Create("a", R"({"containers":[{"name":"main","image":"busybox"}]})");
+  EXPECT_EQ(Phase("a"), "Running");
+  EXPECT_EQ(State("a"), "running");
+  json::Value pod = Pod("a");
+  EXPECT_EQ(json::GetString(pod, {"status", "hostIP"}), "10.0.0.5");
+  EXPECT_FALSE(json::GetString(pod, {"status", "podIP"}).empty());
+  EXPECT_EQ(json::GetString(pod, {"status", "qosClass"}), "BestEffort");
+  for (std::string_view type : {"PodScheduled", "Initialized", "ContainersReady", "Ready"}) {
+    EXPECT_TRUE(api::ConditionIsTrue(pod, type)) << type;
+  }
+  EXPECT_TRUE(json::GetBool(Status("a"), {"ready"}));
+  EXPECT_EQ(EnvOf(uid, "KUBERNETES_SERVICE_HOST"), "10.88.0.1");
+  EXPECT_EQ(EnvOf(uid, "SWELL_GRACE_SECONDS"), "30");
+  EXPECT_TRUE(Saw("Started"));
+}
+
+struct EndCase {
+  const char* name;
+  const char* policy;
+  int code;
+  const char* phase;
+  int restarts;  // after a minute
+};
+
+class EndTest : public AgentTest, public ::testing::WithParamInterface<EndCase> {};
+
+TEST_P(EndTest, RestartPolicyDecides) {
+  const EndCase& c = GetParam();
+  Create("a",
+         StrCat(R"({"restartPolicy":")", c.policy,
+                R"(","containers":[{"name":"main","image":"busybox"}]})"),
+         StrCat(R"({"annotations":{"swell.dev/run-seconds":"1","swell.dev/exit-code":")", c.code,
+                R"("}})"));
+  sim_.Advance(minutes(1));
+  EXPECT_EQ(Phase("a"), c.phase);
+  EXPECT_EQ(json::GetInt(Status("a"), {"restartCount"}), c.restarts);
+}
+
+// Restarts after 1 s of running each: at once, then after 10 s, 20 s, 40 s: three in a minute.
+INSTANTIATE_TEST_SUITE_P(Policies, EndTest,
+                         ::testing::Values(EndCase{"NeverOk", "Never", 0, "Succeeded", 0},
+                                           EndCase{"NeverBad", "Never", 3, "Failed", 0},
+                                           EndCase{"OnFailureOk", "OnFailure", 0, "Succeeded", 0},
+                                           EndCase{"OnFailureBad", "OnFailure", 3, "Running", 3},
+                                           EndCase{"AlwaysOk", "Always", 0, "Running", 3},
+                                           EndCase{"AlwaysBad", "Always", 3, "Running", 3}),
+                         [](const auto& info) { return info.param.name; });
+
+TEST_F(AgentTest, ACrashLoopBacksOffAndSaysSo) {
+  Create("a", R"({"containers":[{"name":"main","image":"busybox"}]})",
+         R"({"annotations":{"swell.dev/run-seconds":"1","swell.dev/exit-code":"1"}})");
+  sim_.Advance(seconds(4));
+  json::Value status = Status("a");
+  EXPECT_EQ(json::GetString(status, {"state", "waiting", "reason"}), "CrashLoopBackOff");
+  EXPECT_EQ(json::GetInt(status, {"restartCount"}), 1);
+  EXPECT_EQ(json::GetInt(status, {"lastState", "terminated", "exitCode"}), 1);
+  EXPECT_EQ(json::GetString(status, {"lastState", "terminated", "reason"}), "Error");
+  EXPECT_TRUE(Saw("BackOff"));
+  EXPECT_FALSE(api::ConditionIsTrue(Pod("a"), "Ready"));
+}
+
+TEST_F(AgentTest, LongRunsForgetTheBackOff) {
+  Create("a", R"({"containers":[{"name":"main","image":"busybox"}]})",
+         R"({"annotations":{"swell.dev/run-seconds":"700","swell.dev/exit-code":"1"}})");
+  sim_.Advance(seconds(701 * 3 + 5));
+  EXPECT_EQ(json::GetInt(Status("a"), {"restartCount"}), 3);
+  EXPECT_EQ(State("a"), "running");
+}
+
+TEST_F(AgentTest, OutOfMemoryAndSignalsShow) {
+  std::string uid = Create(
+      "a", R"({"restartPolicy":"Never","containers":[{"name":"main","image":"busybox"}]})");
+  runtime_.ExitForTest(uid, "main", 137, /*oom=*/true);
+  sim_.Advance(milliseconds(10));
+  EXPECT_EQ(Phase("a"), "Failed");
+  EXPECT_EQ(json::GetString(Status("a"), {"state", "terminated", "reason"}), "OOMKilled");
+  EXPECT_EQ(json::GetInt(Status("a"), {"state", "terminated", "exitCode"}), 137);
+}
+
+TEST_F(AgentTest, InitContainersRunInOrderAndFailTheirPod) {
+  std::string uid = Create(
+      "a", R"({"initContainers":[{"name":"one","image":"busybox"},{"name":"two","image":"busybox"}],
+               "containers":[{"name":"main","image":"busybox"}]})");
+  EXPECT_EQ(Phase("a"), "Running");
+  json::Value pod = Pod("a");
+  const json::Array& init = json::GetArray(pod, {"status", "initContainerStatuses"});
+  ASSERT_EQ(init.size(), 2u);
+  EXPECT_EQ(json::GetString(init[1], {"state", "terminated", "reason"}), "Completed");
+  EXPECT_TRUE(api::ConditionIsTrue(pod, "Initialized"));
+
+  Create("b", R"({"restartPolicy":"Never","initContainers":[{"name":"one","image":"gone"}],
+                  "containers":[{"name":"main","image":"busybox"}]})",
+         R"({"annotations":{"swell.dev/missing-image":"gone"}})");
+  EXPECT_EQ(Phase("b"), "Pending");
+  EXPECT_EQ(json::GetString(Status("b"), {"state", "waiting", "reason"}), "PodInitializing");
+}
+
+TEST_F(AgentTest, AMissingImageWaitsAndSaysWhy) {
+  Create("a", R"({"containers":[{"name":"main","image":"gone:1"}]})",
+         R"({"annotations":{"swell.dev/missing-image":"gone:1"}})");
+  EXPECT_EQ(Phase("a"), "Pending");
+  EXPECT_EQ(json::GetString(Status("a"), {"state", "waiting", "reason"}), "ErrImagePull");
+  sim_.Advance(seconds(12));
+  EXPECT_EQ(json::GetString(Status("a"), {"state", "waiting", "reason"}), "ImagePullBackOff");
+  EXPECT_EQ(json::GetInt(Status("a"), {"restartCount"}), 0);
+}
+
+TEST_F(AgentTest, StopsGracefullyAndDeletesWithItsLastWord) {
+  std::string uid = Create("a", R"({"containers":[{"name":"main","image":"busybox"}]})",
+                           R"({"annotations":{"swell.dev/stop-seconds":"2",
+                               "swell.dev/preempted-by":"team/big","swell.dev/preempted-rule":
+                               "reclaim"}})");
+  bool terminated_seen = false;
+  api_->fail = [&](const api::RestRequest& request) {
+    terminated_seen = terminated_seen || (request.path.ends_with("/a/status") &&
+                                          request.body.find("\"exitCode\":143") != std::string::npos);
+    return false;
+  };
+  api_->Delete(kPods, "a", 30);
+  sim_.Advance(seconds(1));
+  EXPECT_TRUE(api_->Has(kPods, "a"));
+  json::Value notice = Parse(runtime_.NoticeOfForTest(uid));
+  EXPECT_EQ(json::GetString(notice, {"by"}), "team/big");
+  EXPECT_EQ(json::GetString(notice, {"rule"}), "reclaim");
+  EXPECT_EQ(json::GetString(notice, {"reason"}), "Preempted");
+  auto deadline = api::ParseTime(json::GetString(notice, {"deadline"}));
+  ASSERT_TRUE(deadline.has_value());
+  EXPECT_NEAR(static_cast<double>((*deadline - sim_.Now()).count()), 29e9, 0.1e9);
+  sim_.Advance(milliseconds(1100));
+  EXPECT_FALSE(api_->Has(kPods, "a"));
+  EXPECT_TRUE(terminated_seen);
+  EXPECT_EQ(agent_->worker_count(), 0u);
+  EXPECT_EQ(runtime_.SandboxOfForTest(uid), nullptr);
+}
+
+TEST_F(AgentTest, KillsWhenTheGracePeriodIsOver) {
+  Create("a", R"({"terminationGracePeriodSeconds":5,"containers":[{"name":"main","image":"x"}]})",
+         R"({"annotations":{"swell.dev/stop-seconds":"1000"}})");
+  api_->Delete(kPods, "a", 5);
+  sim_.Advance(milliseconds(4900));
+  EXPECT_TRUE(api_->Has(kPods, "a"));
+  sim_.Advance(milliseconds(200));
+  EXPECT_FALSE(api_->Has(kPods, "a"));
+}
+
+TEST_F(AgentTest, ForcedDeletionKillsAtOnce) {
+  Create("a", R"({"containers":[{"name":"main","image":"x"}]})",
+         R"({"annotations":{"swell.dev/stop-seconds":"1000"}})");
+  EXPECT_EQ(runtime_.running(), 1u);
+  api_->Delete(kPods, "a", 0);
+  sim_.Advance(milliseconds(10));
+  EXPECT_EQ(runtime_.running(), 0u);
+  EXPECT_EQ(agent_->worker_count(), 0u);
+}
+
+TEST_F(AgentTest, AnActiveDeadlineFailsThePod) {
+  Create("a", R"({"activeDeadlineSeconds":60,"containers":[{"name":"main","image":"x"}]})");
+  sim_.Advance(seconds(59));
+  EXPECT_EQ(Phase("a"), "Running");
+  sim_.Advance(seconds(2));
+  EXPECT_EQ(Phase("a"), "Failed");
+  EXPECT_EQ(json::GetString(Pod("a"), {"status", "reason"}), "DeadlineExceeded");
+}
+
+TEST_F(AgentTest, RefusesWhatDoesNotFit) {
+  Create("a", R"({"containers":[{"name":"main","image":"x",
+                 "resources":{"limits":{"nvidia.com/gpu":3}}}]})");
+  EXPECT_EQ(Phase("a"), "Running");
+  Create("b", R"({"containers":[{"name":"main","image":"x",
+                 "resources":{"limits":{"nvidia.com/gpu":2}}}]})");
+  EXPECT_EQ(Phase("b"), "Failed");
+  EXPECT_EQ(json::GetString(Pod("b"), {"status", "reason"}), "OutOfnvidia.com/gpu");
+  Create("c", R"({"containers":[{"name":"main","image":"x",
+                 "resources":{"requests":{"cpu":"4"}}}]})");
+  EXPECT_EQ(json::GetString(Pod("c"), {"status", "reason"}), "OutOfcpu");
+}
+
+TEST_F(AgentTest, WaitsForThoseWhoAreLeaving) {
+  const char* spec = R"({"containers":[{"name":"main","image":"x",
+                         "resources":{"limits":{"nvidia.com/gpu":4}}}]})";
+  Create("victim", spec, R"({"annotations":{"swell.dev/stop-seconds":"3"}})");
+  api_->Delete(kPods, "victim", 30);
+  Create("preemptor", spec);
+  EXPECT_EQ(Phase("preemptor"), "Pending");
+  sim_.Advance(milliseconds(3100));
+  EXPECT_FALSE(api_->Has(kPods, "victim"));
+  EXPECT_EQ(Phase("preemptor"), "Running");
+}
+
+TEST_F(AgentTest, GpusAreAssignedAndAnnounced) {
+  const char* spec = R"({"containers":[{"name":"main","image":"x",
+                         "resources":{"limits":{"nvidia.com/gpu":2}}}]})";
+  std::string first = Create("a", spec, R"({"annotations":{"swell.dev/gpu-devices":"0,2"}})");
+  EXPECT_EQ(EnvOf(first, "CUDA_VISIBLE_DEVICES"), "0,2");
+  EXPECT_EQ(EnvOf(first, "NVIDIA_VISIBLE_DEVICES"), "0,2");
+  std::string second = Create("b", spec);
+  EXPECT_EQ(EnvOf(second, "CUDA_VISIBLE_DEVICES"), "1,3");
+  EXPECT_EQ(api::Annotation(Pod("b"), "swell.dev/gpu-devices"), "1,3");
+  std::string third = Create("c", R"({"containers":[{"name":"main","image":"x"}]})");
+  EXPECT_EQ(EnvOf(third, "CUDA_VISIBLE_DEVICES"), "(unset)");
+}
+
+TEST_F(AgentTest, GpusThatTheManifestHidesStayHidden) {
+  std::string uid = Create("a", R"({"containers":[{"name":"main","image":"x",
+      "env":[{"name":"NVIDIA_VISIBLE_DEVICES","value":"void"}],
+      "resources":{"limits":{"nvidia.com/gpu":1}}}]})");
+  EXPECT_EQ(EnvOf(uid, "NVIDIA_VISIBLE_DEVICES"), "void");
+  EXPECT_EQ(EnvOf(uid, "CUDA_VISIBLE_DEVICES"), "(unset)");
+}
+
+TEST_F(AgentTest, EnvironmentComesFromEverywhere) {
+  api_->Put("/api/v1/namespaces/default/configmaps",
+            Parse(R"({"metadata":{"name":"settings","namespace":"default"},
+                      "data":{"A":"from-map","B":"b"}})"));
+  api_->Put("/api/v1/namespaces/default/secrets",
+            Parse(R"({"metadata":{"name":"keys","namespace":"default"},
+                      "data":{"token":"czNjcmV0"}})"));
+  std::string uid = Create("a", R"j({"containers":[{"name":"main","image":"x",
+      "command":["run","$(GREETING)","$$(GREETING)","$(NOPE)"],
+      "envFrom":[{"prefix":"P_","configMapRef":{"name":"settings"}}],
+      "env":[{"name":"WHO","valueFrom":{"fieldRef":{"fieldPath":"metadata.name"}}},
+             {"name":"GREETING","value":"hello $(WHO)"},
+             {"name":"IP","valueFrom":{"fieldRef":{"fieldPath":"status.podIP"}}},
+             {"name":"LABEL","valueFrom":{"fieldRef":{"fieldPath":"metadata.labels['app']"}}},
+             {"name":"KEY","valueFrom":{"configMapKeyRef":{"name":"settings","key":"A"}}},
+             {"name":"TOKEN","valueFrom":{"secretKeyRef":{"name":"keys","key":"token"}}},
+             {"name":"MAYBE","valueFrom":{"configMapKeyRef":{"name":"no","key":"x","optional":true}}},
+             {"name":"CPUS","valueFrom":{"resourceFieldRef":{"resource":"limits.cpu"}}},
+             {"name":"MEM","valueFrom":{"resourceFieldRef":{"resource":"limits.memory","divisor":"1Mi"}}}],
+      "resources":{"limits":{"cpu":"1500m","memory":"1Gi"}}}]})j",
+                           R"({"labels":{"app":"train"}})");
+  EXPECT_EQ(EnvOf(uid, "GREETING"), "hello a");
+  EXPECT_EQ(EnvOf(uid, "P_B"), "b");
+  EXPECT_EQ(EnvOf(uid, "LABEL"), "train");
+  EXPECT_EQ(EnvOf(uid, "KEY"), "from-map");
+  EXPECT_EQ(EnvOf(uid, "TOKEN"), "s3cret");
+  EXPECT_EQ(EnvOf(uid, "MAYBE"), "(unset)");
+  EXPECT_EQ(EnvOf(uid, "CPUS"), "2");
+  EXPECT_EQ(EnvOf(uid, "MEM"), "1024");
+  EXPECT_EQ(EnvOf(uid, "IP"), json::GetString(Pod("a"), {"status", "podIP"}));
+  const ContainerSpec* spec = runtime_.SpecOfForTest(uid, "main");
+  ASSERT_EQ(spec->command.size(), 4u);
+  EXPECT_EQ(spec->command[1], "hello a");
+  EXPECT_EQ(spec->command[2], "$(GREETING)");
+  EXPECT_EQ(spec->command[3], "$(NOPE)");
+  EXPECT_EQ(spec->cpu_limit_milli, 1500);
+  EXPECT_EQ(spec->memory_limit_bytes, 1 << 30);
+}
+
+TEST_F(AgentTest, AMissingSourceIsWaitedFor) {
+  Create("a", R"({"containers":[{"name":"main","image":"x","env":[{"name":"K",
+      "valueFrom":{"configMapKeyRef":{"name":"later","key":"k"}}}]}]})");
+  EXPECT_EQ(json::GetString(Status("a"), {"state", "waiting", "reason"}),
+            "CreateContainerConfigError");
+  api_->Put("/api/v1/namespaces/default/configmaps",
+            Parse(R"({"metadata":{"name":"later","namespace":"default"},"data":{"k":"v"}})"));
+  sim_.Advance(seconds(11));
+  EXPECT_EQ(Phase("a"), "Running");
+}
+
+TEST_F(AgentTest, VolumesAreResolvedAndRefreshed) {
+  const std::string maps = "/api/v1/namespaces/default/configmaps";
+  const char* spec = R"({"volumes":[
+      {"name":"scratch","emptyDir":{}},
+      {"name":"code","configMap":{"name":"code","items":[{"key":"main.py","path":"src/main.py"}]}},
+      {"name":"claim","persistentVolumeClaim":{"claimName":"data"}},
+      {"name":"about","downwardAPI":{"items":[{"path":"name","fieldRef":{"fieldPath":"metadata.name"}}]}}],
+      "containers":[{"name":"main","image":"x","volumeMounts":[
+        {"name":"code","mountPath":"/code","readOnly":true}]}]})";
+  std::string uid = Create("a", spec);
+  EXPECT_EQ(Phase("a"), "Pending");
+  EXPECT_TRUE(Saw("FailedMount"));
+  api_->Put(maps, Parse(R"({"metadata":{"name":"code"},"data":{"main.py":"one = 1"}})"));
+  api_->Put("/api/v1/namespaces/default/persistentvolumeclaims",
+            Parse(R"({"metadata":{"name":"data"},"spec":{"volumeName":"pv-1"}})"));
+  api_->Put("/api/v1/persistentvolumes",
+            Parse(R"({"metadata":{"name":"pv-1"},"spec":{"hostPath":{"path":"/srv/pv"}}})"));
+  sim_.Advance(seconds(5));
+  ASSERT_EQ(Phase("a"), "Running");
+  const SandboxSpec* sandbox = runtime_.SandboxOfForTest(uid);
+  ASSERT_EQ(sandbox->volumes.size(), 4u);
+  EXPECT_EQ(sandbox->volumes[0].kind, VolumeSpec::Kind::kEmptyDir);
+  ASSERT_EQ(sandbox->volumes[1].files.size(), 1u);
+  EXPECT_EQ(sandbox->volumes[1].files[0].path, "src/main.py");
+  EXPECT_EQ(sandbox->volumes[2].kind, VolumeSpec::Kind::kHostPath);
+  EXPECT_EQ(sandbox->volumes[2].host_path, "/srv/pv");
+  EXPECT_EQ(sandbox->volumes[3].files[0].bytes, "a");
+  api_->Put(maps, Parse(R"({"metadata":{"name":"code"},"data":{"main.py":"one = 2"}})"));
+  sim_.Advance(seconds(70));
+  EXPECT_EQ(runtime_.SandboxOfForTest(uid)->volumes[1].files[0].bytes, "one = 2");
+}
+
+TEST_F(AgentTest, ProbesGateReadinessAndRestartTheUnhealthy) {
+  std::string uid = Create("a", R"({"containers":[{"name":"main","image":"x",
+      "ports":[{"name":"web","containerPort":80}],
+      "readinessProbe":{"httpGet":{"port":"web"},"periodSeconds":5},
+      "livenessProbe":{"exec":{"command":["true"]},"periodSeconds":5,"failureThreshold":2}}]})");
+  sim_.Advance(seconds(1));
+  EXPECT_TRUE(api::ConditionIsTrue(Pod("a"), "Ready"));
+  runtime_.SetHealthForTest(uid, false);
+  sim_.Advance(seconds(12));
+  EXPECT_TRUE(Saw("Unhealthy"));
+  EXPECT_GE(json::GetInt(Status("a"), {"restartCount"}), 1);
+  runtime_.SetHealthForTest(uid, true);
+  sim_.Advance(seconds(30));
+  EXPECT_TRUE(api::ConditionIsTrue(Pod("a"), "Ready"));
+}
+
+TEST_F(AgentTest, ReportsBecomeAnnotations) {
+  std::string uid = Create("a", R"({"containers":[{"name":"main","image":"x"}]})");
+  size_t before = api_->requests.size();
+  for (int step = 1; step <= 50; ++step) {
+    runtime_.ReportForTest(uid, StrCat(R"({"step":)", step,
+                                       R"(,"checkpointTime":"2026-01-01T00:00:01.000000Z",
+                                       "epoch":2,"metrics":{"loss":0.5}})"));
+  }
+  runtime_.ReportForTest(uid, "not json");
+  sim_.Advance(seconds(3));
+  EXPECT_EQ(api::Annotation(Pod("a"), "swell.dev/step"), "50");
+  EXPECT_EQ(api::Annotation(Pod("a"), "swell.dev/checkpoint-time"), "2026-01-01T00:00:01.000000Z");
+  EXPECT_EQ(api::Annotation(Pod("a"), "swell.dev/epoch"), "2");
+  EXPECT_LE(api_->requests.size() - before, 6u);
+}
+
+TEST_F(AgentTest, StatusIsRetriedUntilTheApiIsBack) {
+  bool down = true;
+  api_->fail = [&](const api::RestRequest& request) {
+    return down && request.path.ends_with("/status");
+  };
+  Create("a", R"({"containers":[{"name":"main","image":"x"}]})");
+  EXPECT_EQ(Phase("a"), "");
+  down = false;
+  sim_.Advance(seconds(2));
+  EXPECT_EQ(Phase("a"), "Running");
+}
+
+TEST_F(AgentTest, ARestartedAgentAdoptsItsPods) {
+  std::string uid = Create("a", R"({"containers":[{"name":"main","image":"x"}]})");
+  std::string orphan = Create("b", R"({"containers":[{"name":"main","image":"x"}]})");
+  std::string id(json::GetString(Status("a"), {"containerID"}));
+  agent_.reset();
+  EXPECT_EQ(runtime_.running(), 2u);
+  api_->Delete(kPods, "b", 0);
+  Boot();
+  sim_.Advance(milliseconds(50));
+  EXPECT_EQ(runtime_.running(), 1u);  // the orphan is gone
+  EXPECT_EQ(runtime_.SandboxOfForTest(orphan), nullptr);
+  EXPECT_EQ(json::GetInt(Status("a"), {"restartCount"}), 0);
+  EXPECT_EQ(json::GetString(Status("a"), {"containerID"}), id);
+  runtime_.ExitForTest(uid, "main", 5);
+  sim_.Advance(milliseconds(50));
+  EXPECT_EQ(json::GetInt(Status("a"), {"restartCount"}), 1);
+  EXPECT_EQ(State("a"), "running");
+}
+
+TEST_F(AgentTest, AfterALostMachineContainersCountAsEnded) {
+  Create("a", R"({"restartPolicy":"Never","containers":[{"name":"main","image":"x"}]})");
+  std::string uid(api::Uid(Pod("a")));
+  agent_.reset();
+  runtime_.Remove(uid, [](const swell::Status&) {});
+  Boot();
+  sim_.Advance(milliseconds(50));
+  EXPECT_EQ(Phase("a"), "Failed");
+  EXPECT_EQ(json::GetString(Status("a"), {"state", "terminated", "reason"}),
+            "ContainerStatusUnknown");
+}
+
+TEST_F(AgentTest, ServiceNamesLeadToPods) {
+  agent_.reset();
+  names_ = std::make_unique<ServiceNames>(sim_, api_, NodeUser("node-0"));
+  names_->Start();
+  sim_.Advance(milliseconds(1));
+  api_->Put("/api/v1/namespaces/default/services",
+            Parse(R"({"metadata":{"name":"resnet-master-0","namespace":"default"},
+                      "spec":{"clusterIP":"None","selector":{"job":"resnet"}}})"));
+  with_names_ = true;
+  Boot();
+  Create("a", R"({"containers":[{"name":"main","image":"x"}]})", R"({"labels":{"job":"resnet"}})");
+  sim_.Advance(seconds(1));
+  std::string ip(json::GetString(Pod("a"), {"status", "podIP"}));
+  std::vector<HostsEntry> hosts = names_->HostsFor(Pod("a"));
+  ASSERT_EQ(hosts.size(), 1u);
+  EXPECT_EQ(hosts[0].ip, ip);
+  EXPECT_EQ(hosts[0].names,
+            (std::vector<std::string>{"resnet-master-0", "resnet-master-0.default",
+                                      "resnet-master-0.default.svc",
+                                      "resnet-master-0.default.svc.cluster.local"}));
+  json::Value elsewhere = Parse(R"({"metadata":{"namespace":"other"}})");
+  EXPECT_EQ(names_->HostsFor(elsewhere)[0].names.front(), "resnet-master-0.default");
+  agent_.reset();
+}
+
+// ---- the kubelet's endpoints ----
+
+class Answer final : public api::RestSink {
+ public:
+  void OnResponse(api::RestResponse response) override {
+    status = response.status;
+    body = response.BodyString();
+    ended = true;
+  }
+  void OnStreamStart(int code, std::string) override { status = code; }
+  bool OnChunk(const api::Chunk& chunk) override {
+    body += *chunk;
+    return true;
+  }
+  void OnStreamEnd(const swell::Status&) override { ended = true; }
+  int status = 0;
+  std::string body;
+  bool ended = false;
+};
+
+TEST_F(AgentTest, KubeletEndpoints) {
+  Create("a", R"({"containers":[{"name":"main","image":"x"}]})",
+         R"({"annotations":{"swell.dev/log":"Epoch: [1]"}})");
+  KubeletHandler handler(*agent_);
+  auto ask = [&](const std::string& path, const std::string& query = "") {
+    auto sink = std::make_shared<Answer>();
+    auto call = handler.Handle({.method = "GET", .path = path, .query = query}, sink);
+    sim_.RunPosted();
+    EXPECT_TRUE(sink->ended) << path;
+    return sink;
+  };
+  EXPECT_EQ(ask("/healthz")->body, "ok");
+  EXPECT_EQ(ask("/containerLogs/default/a/main", "tailLines=1")->body, "Epoch: [1]\n");
+  EXPECT_EQ(ask("/containerLogs/default/a/other")->status, 400);
+  EXPECT_EQ(ask("/containerLogs/default/b/main")->status, 404);
+  EXPECT_EQ(ask("/containerLogs/default/a/main", "tailLines=x")->status, 400);
+  EXPECT_EQ(ask("/containerLogs/default/a/main", "previous=true")->status, 400);
+  EXPECT_EQ(ask("/exec/default/a/main")->status, 501);
+  EXPECT_EQ(ask("/nothing")->status, 404);
+  json::Value pods = Parse(ask("/pods")->body);
+  EXPECT_EQ(json::GetArray(pods, {"items"}).size(), 1u);
+}
+
+TEST(FleetTest, AThousandNodesShareOneWatch) {
+  SimExecutor sim;
+  auto api = std::make_shared<FakeApi>(sim);
+  SimulatedRuntime runtime(sim, sim);
+  std::vector<NodeConfig> configs;
+  for (int i = 0; i < 1000; ++i) {
+    NodeConfig config;
+    config.name = StrCat("node-", i);
+    config.capacity = {{"cpu", "4"}, {"memory", "8Gi"}};
+    config.record_events = false;
+    configs.push_back(std::move(config));
+  }
+  NodeFleet fleet(AgentPlugs{sim, sim, api, runtime}, std::move(configs));
+  fleet.Start();
+  sim.Advance(seconds(1));
+  EXPECT_TRUE(fleet.registered());
+  size_t watches = static_cast<size_t>(
+      std::count(api->requests.begin(), api->requests.end(), "GET /api/v1/pods"));
+  EXPECT_EQ(watches, 2u);  // one list, one watch
+  json::Value pod = Parse(R"({"metadata":{"name":"a","namespace":"default"},
+                              "spec":{"nodeName":"node-700","containers":[{"name":"m"}]}})");
+  api->Put(kPods, pod);
+  sim.Advance(seconds(1));
+  EXPECT_EQ(json::GetString(api->Get(kPods, "a"), {"status", "phase"}), "Running");
+  EXPECT_EQ(fleet.Find("node-700")->worker_count(), 1u);
+}
+
+}  // namespace
+}  // namespace swell::agent

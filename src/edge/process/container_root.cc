@@ -1,0 +1,274 @@
+#include "edge/process/container_root.h"
+
+#include <fcntl.h>
+#include <linux/mount.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <set>
+#include <vector>
+
+#include "base/file.h"
+#include "base/strings.h"
+
+namespace swell::edge {
+namespace {
+
+constexpr std::string_view kOldRoot = "/.swell-old";
+constexpr size_t kHostMountsMax = 64;
+
+Status Mount(const std::string& source, const std::string& target, const char* type,
+             unsigned long flags, const std::string& data = {}) {
+  if (::mount(source.c_str(), target.c_str(), type, flags, data.empty() ? nullptr : data.c_str()) ==
+      0) {
+    return Status::Ok();
+  }
+  return ErrnoStatus(errno, StrCat("mount ", type == nullptr ? "bind" : type, " ", source, " on ",
+                                   target));
+}
+
+// The whole tree read-only, keeping the flags that a user namespace may not clear.
+Status MakeReadOnly(const std::string& target) {
+  struct mount_attr attributes = {};
+  attributes.attr_set = MOUNT_ATTR_RDONLY;
+  if (::syscall(SYS_mount_setattr, AT_FDCWD, target.c_str(), AT_RECURSIVE, &attributes,
+                sizeof attributes) == 0) {
+    return Status::Ok();
+  }
+  return Mount("none", target, nullptr, MS_REMOUNT | MS_BIND | MS_RDONLY);
+}
+
+bool IsDataFileSystem(std::string_view type) {
+  static constexpr std::string_view kTypes[] = {
+      "ext2",  "ext3",   "ext4",  "xfs",  "btrfs",  "zfs",    "f2fs",     "nfs",  "nfs4", "lustre",
+      "ceph",  "9p",     "vfat",  "exfat", "ntfs3", "beegfs", "virtiofs", "gpfs", "squashfs"};
+  return std::find(std::begin(kTypes), std::end(kTypes), type) != std::end(kTypes) ||
+         type.starts_with("fuse.");
+}
+
+bool Under(std::string_view path, std::string_view dir) {
+  return path == dir || (path.starts_with(dir) && path.size() > dir.size() &&
+                         (dir == "/" || path[dir.size()] == '/'));
+}
+
+// mountinfo writes blanks as \040.
+std::string Unescape(std::string_view text) {
+  std::string out;
+  for (size_t i = 0; i < text.size(); ++i) {
+    if (text[i] == '\\' && i + 3 < text.size()) {
+      out += static_cast<char>((text[i + 1] - '0') * 64 + (text[i + 2] - '0') * 8 +
+                               (text[i + 3] - '0'));
+      i += 3;
+    } else {
+      out += text[i];
+    }
+  }
+  return out;
+}
+
+// Other file systems of the host that hold data: an overlay's lower layer does not reach into them.
+std::vector<std::string> HostMounts(const std::string& mask_dir) {
+  std::set<std::string> found;
+  auto info = ReadFile("/proc/self/mountinfo", 4 << 20);
+  if (!info.ok()) return {};
+  for (std::string_view line : Split(*info, '\n')) {
+    size_t dash = line.find(" - ");
+    if (dash == std::string_view::npos) continue;
+    std::vector<std::string_view> left = Split(line.substr(0, dash), ' ');
+    std::vector<std::string_view> right = Split(line.substr(dash + 3), ' ');
+    if (left.size() < 5 || right.empty() || !IsDataFileSystem(right[0])) continue;
+    std::string at = Unescape(left[4]);
+    bool skip = at == "/" || (!mask_dir.empty() && Under(at, mask_dir));
+    for (std::string_view dir : {"/proc", "/sys", "/dev", "/run", "/tmp"}) {
+      skip = skip || Under(at, dir);
+    }
+    if (!skip && found.size() < kHostMountsMax) found.insert(std::move(at));
+  }
+  return {found.begin(), found.end()};
+}
+
+Status MountOverlay(const ShimSpec& spec, const std::string& root, const std::string& scratch) {
+  std::string upper = scratch + "/upper", work = scratch + "/work";
+  SWELL_RETURN_IF_ERROR(MakeDirs(upper));
+  SWELL_RETURN_IF_ERROR(MakeDirs(work));
+  std::string options = StrCat("lowerdir=/,upperdir=", upper, ",workdir=", work);
+  if (spec.isolation == Isolation::kUser) options += ",userxattr";
+  return Mount("overlay", root, "overlay", 0, options);
+}
+
+// Where no overlay can be mounted: a small root of its own in memory, into which the host's
+// top-level directories are bound read-only.
+Status MountAssembledRoot(const std::string& root) {
+  SWELL_RETURN_IF_ERROR(Mount("tmpfs", root, "tmpfs", 0, "mode=755"));
+  SWELL_ASSIGN_OR_RETURN(std::vector<std::string> names, ListDir("/"));
+  for (const std::string& name : names) {
+    std::string from = "/" + name, to = root + "/" + name;
+    struct stat info;
+    if (::lstat(from.c_str(), &info) != 0) continue;
+    if (S_ISLNK(info.st_mode)) {
+      char target[4096];
+      ssize_t n = ::readlink(from.c_str(), target, sizeof target - 1);
+      if (n <= 0) continue;
+      target[n] = '\0';
+      if (::symlink(target, to.c_str()) != 0) return ErrnoStatus(errno, "symlink " + to);
+    } else if (S_ISDIR(info.st_mode)) {
+      SWELL_RETURN_IF_ERROR(MakeDirs(to));
+      if (name == "proc" || name == "sys" || name == "dev" || name == "tmp" || name == "run") continue;
+      SWELL_RETURN_IF_ERROR(Mount(from, to, nullptr, MS_BIND | MS_REC));
+      SWELL_RETURN_IF_ERROR(MakeReadOnly(to));
+    }
+  }
+  return Status::Ok();
+}
+
+Status MountRoot(const ShimSpec& spec, const std::string& dir, const std::string& root) {
+  SWELL_RETURN_IF_ERROR(MakeDirs(root));
+  Status overlay = MountOverlay(spec, root, dir);
+  if (!overlay.ok()) {
+    // The data directory's file system may not serve as an upper layer; memory always does.
+    std::string scratch = dir + "/scratch";
+    SWELL_RETURN_IF_ERROR(MakeDirs(scratch));
+    Status memory = Mount("tmpfs", scratch, "tmpfs", 0, "mode=755");
+    if (memory.ok()) overlay = MountOverlay(spec, root, scratch);
+  }
+  if (!overlay.ok()) return MountAssembledRoot(root);
+  for (const std::string& at : HostMounts(spec.mask_dir)) {
+    // Best effort: a mount point inside another mount is already there with its parent.
+    Status bound = Mount(at, root + at, nullptr, MS_BIND | MS_REC);
+    if (bound.ok()) SWELL_RETURN_IF_ERROR(MakeReadOnly(root + at));
+  }
+  return Status::Ok();
+}
+
+Status BindDevice(const std::string& name) {
+  std::string from = StrCat(kOldRoot, "/dev/", name), to = "/dev/" + name;
+  struct stat info;
+  if (::stat(from.c_str(), &info) != 0) return Status::Ok();
+  if (S_ISDIR(info.st_mode)) {
+    SWELL_RETURN_IF_ERROR(MakeDirs(to));
+  } else {
+    int fd = ::open(to.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
+    if (fd < 0) return ErrnoStatus(errno, "create " + to);
+    ::close(fd);
+  }
+  return Mount(from, to, nullptr, MS_BIND | MS_REC);
+}
+
+Status MountDev() {
+  SWELL_RETURN_IF_ERROR(Mount("tmpfs", "/dev", "tmpfs", MS_NOSUID, "mode=755,size=1m"));
+  for (const char* name : {"null", "zero", "full", "random", "urandom", "tty"}) {
+    SWELL_RETURN_IF_ERROR(BindDevice(name));
+  }
+  auto all = ListDir(StrCat(kOldRoot, "/dev"));
+  if (all.ok()) {
+    for (const std::string& name : *all) {
+      bool device = name.starts_with("nvidia") || name == "fuse" || name == "infiniband";
+      if (device) SWELL_RETURN_IF_ERROR(BindDevice(name));
+    }
+  }
+  static constexpr const char* kLinks[][2] = {{"/proc/self/fd", "/dev/fd"},
+                                              {"/proc/self/fd/0", "/dev/stdin"},
+                                              {"/proc/self/fd/1", "/dev/stdout"},
+                                              {"/proc/self/fd/2", "/dev/stderr"},
+                                              {"pts/ptmx", "/dev/ptmx"}};
+  for (const auto& link : kLinks) {
+    if (::symlink(link[0], link[1]) != 0) return ErrnoStatus(errno, StrCat("symlink ", link[1]));
+  }
+  SWELL_RETURN_IF_ERROR(MakeDirs("/dev/pts"));
+  SWELL_RETURN_IF_ERROR(MakeDirs("/dev/shm", 01777));
+  // Without terminals everything but terminals works.
+  Status pts = Mount("devpts", "/dev/pts", "devpts", MS_NOSUID | MS_NOEXEC,
+                     "newinstance,ptmxmode=0666,mode=620");
+  (void)pts;
+  return Status::Ok();
+}
+
+Status MountSystem(const ShimSpec& spec, const std::string& dir) {
+  Status proc = Mount("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC);
+  if (!proc.ok()) {
+    SWELL_RETURN_IF_ERROR(Mount(StrCat(kOldRoot, "/proc"), "/proc", nullptr, MS_BIND | MS_REC));
+  }
+  SWELL_RETURN_IF_ERROR(Mount(StrCat(kOldRoot, "/sys"), "/sys", nullptr, MS_BIND | MS_REC));
+  SWELL_RETURN_IF_ERROR(MountDev());
+  SWELL_RETURN_IF_ERROR(Mount("tmpfs", "/run", "tmpfs", MS_NOSUID | MS_NODEV, "mode=755,size=64m"));
+  if (!spec.host_tmp) {
+    std::string tmp = StrCat(kOldRoot, dir, "/tmp");
+    SWELL_RETURN_IF_ERROR(MakeDirs(tmp));
+    ::chmod(tmp.c_str(), 01777);
+    SWELL_RETURN_IF_ERROR(Mount(tmp, "/tmp", nullptr, MS_BIND));
+  }
+  if (!spec.mask_dir.empty() && FileExists(spec.mask_dir)) {
+    SWELL_RETURN_IF_ERROR(
+        Mount("tmpfs", spec.mask_dir, "tmpfs", MS_NOSUID | MS_NODEV, "mode=755,size=1m"));
+  }
+  return Status::Ok();
+}
+
+// A place to mount on. What blocks it (a link that leads nowhere) is replaced: the upper layer
+// takes the change, not the host.
+Status MakeTarget(const std::string& target, bool directory) {
+  size_t slash = target.rfind('/');
+  if (slash != 0 && slash != std::string::npos) {
+    SWELL_RETURN_IF_ERROR(MakeDirs(target.substr(0, slash)));
+  }
+  struct stat info;
+  if (::stat(target.c_str(), &info) == 0 && S_ISDIR(info.st_mode) == directory) return Status::Ok();
+  if (::lstat(target.c_str(), &info) == 0) {
+    if (S_ISDIR(info.st_mode) ? ::rmdir(target.c_str()) != 0 : ::unlink(target.c_str()) != 0) {
+      return ErrnoStatus(errno, "mount path " + target);
+    }
+  }
+  if (directory) return MakeDirs(target);
+  int fd = ::open(target.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0644);
+  if (fd < 0) return ErrnoStatus(errno, "mount path " + target);
+  ::close(fd);
+  return Status::Ok();
+}
+
+Status MountOne(const ShimMount& mount) {
+  if (mount.kind == ShimMount::Kind::kTmpfs) {
+    SWELL_RETURN_IF_ERROR(MakeTarget(mount.target, true));
+    std::string options = "mode=1777";
+    if (mount.size_bytes > 0) options += StrCat(",size=", mount.size_bytes);
+    return Mount("tmpfs", mount.target, "tmpfs", MS_NOSUID | MS_NODEV, options);
+  }
+  std::string source = StrCat(kOldRoot, mount.source);
+  struct stat info;
+  if (::stat(source.c_str(), &info) != 0) return ErrnoStatus(errno, "volume " + mount.source);
+  Status made = MakeTarget(mount.target, S_ISDIR(info.st_mode));
+  if (!made.ok()) return made;
+  SWELL_RETURN_IF_ERROR(Mount(source, mount.target, nullptr, MS_BIND | MS_REC));
+  return mount.read_only ? MakeReadOnly(mount.target) : Status::Ok();
+}
+
+}  // namespace
+
+Status EnterContainerRoot(const ShimSpec& spec, const std::string& dir) {
+  SWELL_RETURN_IF_ERROR(Mount("none", "/", nullptr, MS_REC | MS_PRIVATE));
+  std::string root = dir + "/root";
+  SWELL_RETURN_IF_ERROR(MountRoot(spec, dir, root));
+  std::string old = StrCat(root, kOldRoot);
+  SWELL_RETURN_IF_ERROR(MakeDirs(old));
+  if (::syscall(SYS_pivot_root, root.c_str(), old.c_str()) != 0) {
+    return ErrnoStatus(errno, "pivot_root " + root);
+  }
+  if (::chdir("/") != 0) return ErrnoStatus(errno, "chdir /");
+  SWELL_RETURN_IF_ERROR(MountSystem(spec, dir));
+  for (const ShimMount& mount : spec.mounts) SWELL_RETURN_IF_ERROR(MountOne(mount));
+  // Last, so that volumes under /sys stay writable if somebody asks for them.
+  if (::umount2(std::string(kOldRoot).c_str(), MNT_DETACH) != 0) {
+    return ErrnoStatus(errno, "detach the old root");
+  }
+  ::rmdir(std::string(kOldRoot).c_str());
+  if (spec.read_only_root) {
+    SWELL_RETURN_IF_ERROR(Mount("none", "/", nullptr, MS_REMOUNT | MS_BIND | MS_RDONLY));
+  }
+  return Status::Ok();
+}
+
+}  // namespace swell::edge

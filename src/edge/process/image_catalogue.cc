@@ -1,0 +1,245 @@
+#include "edge/process/image_catalogue.h"
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cstdlib>
+
+#include "base/file.h"
+#include "base/strings.h"
+#include "edge/process/shim_spec.h"
+#include "json/yaml.h"
+
+namespace swell::edge {
+namespace {
+
+// What arena's init containers and git-sync users expect of the image, on top of the host's git.
+constexpr std::string_view kGitSync = R"sh(#!/bin/sh
+# Clones GIT_SYNC_REPO to GIT_SYNC_ROOT/GIT_SYNC_DEST, once or over and over.
+set -u
+say() { echo "git-sync: $*" >&2; }
+die() { say "$*"; exit 1; }
+repo=${GIT_SYNC_REPO:-${GITSYNC_REPO:-}}
+[ -n "$repo" ] || die "GIT_SYNC_REPO is not set: which repository?"
+command -v git >/dev/null || die "git is not installed on this machine (apt install git)"
+root=${GIT_SYNC_ROOT:-${GITSYNC_ROOT:-$PWD/git}}
+name=$(basename "$repo" .git)
+dest=${GIT_SYNC_DEST:-${GITSYNC_LINK:-$name}}
+branch=${GIT_SYNC_BRANCH:-}
+rev=${GIT_SYNC_REV:-${GITSYNC_REF:-}}
+depth=${GIT_SYNC_DEPTH:-${GITSYNC_DEPTH:-}}
+once=${GIT_SYNC_ONE_TIME:-${GITSYNC_ONE_TIME:-false}}
+wait=${GIT_SYNC_WAIT:-60}
+case $dest in /*) target=$dest ;; *) target=$root/$dest ;; esac
+mkdir -p "$root" || die "cannot make $root"
+export GIT_TERMINAL_PROMPT=0 GIT_CONFIG_COUNT=1
+export GIT_CONFIG_KEY_0=safe.directory GIT_CONFIG_VALUE_0='*'
+sync_once() {
+  if [ -d "$target/.git" ]; then
+    git -C "$target" fetch --quiet --tags origin || return 1
+  else
+    set -- --quiet
+    [ -n "$branch" ] && set -- "$@" --branch "$branch"
+    [ -n "$depth" ] && [ "$depth" != 0 ] && set -- "$@" --depth "$depth"
+    git clone "$@" -- "$repo" "$target" || return 1
+  fi
+  if [ -n "$rev" ] && [ "$rev" != HEAD ]; then
+    git -C "$target" checkout --quiet "$rev" || return 1
+  elif [ -n "$branch" ]; then
+    git -C "$target" checkout --quiet -B "$branch" "origin/$branch" || return 1
+  else
+    git -C "$target" merge --quiet --ff-only '@{upstream}' || return 1
+  fi
+  say "$repo at $(git -C "$target" rev-parse --short HEAD) in $target"
+}
+case $once in true|1|yes) one=1 ;; *) one=0 ;; esac
+while :; do
+  sync_once || die "cannot sync $repo to $target (see the message above; url.*.insteadOf in the" \
+    "host's git configuration can lead it elsewhere)"
+  [ $one = 1 ] && exit 0
+  sleep "$wait"
+done
+)sh";
+
+// `*` is any run of characters.
+bool Glob(std::string_view pattern, std::string_view text) {
+  size_t p = 0, t = 0, star = std::string_view::npos, resume = 0;
+  while (t < text.size()) {
+    if (p < pattern.size() && pattern[p] == '*') {
+      star = p++;
+      resume = t;
+    } else if (p < pattern.size() && pattern[p] == text[t]) {
+      ++p;
+      ++t;
+    } else if (star != std::string_view::npos) {
+      p = star + 1;
+      t = ++resume;
+    } else {
+      return false;
+    }
+  }
+  while (p < pattern.size() && pattern[p] == '*') ++p;
+  return p == pattern.size();
+}
+
+std::string_view WithoutTag(std::string_view image) {
+  image = image.substr(0, image.find('@'));
+  size_t slash = image.rfind('/');
+  size_t colon = image.rfind(':');
+  bool tag = colon != std::string_view::npos &&
+             (slash == std::string_view::npos || colon > slash);
+  return tag ? image.substr(0, colon) : image;
+}
+
+Status WriteScript(const std::string& path, std::string_view text) {
+  return ReplaceFile(path, text, 0755);
+}
+
+Status WriteLink(const std::string& path, const std::string& target) {
+  ::unlink(path.c_str());
+  if (::symlink(target.c_str(), path.c_str()) == 0) return Status::Ok();
+  return ErrnoStatus(errno, "link " + path);
+}
+
+Result<std::vector<std::string>> Strings(const json::Value& entry, std::string_view field) {
+  std::vector<std::string> out;
+  const json::Value* value = json::Find(entry, {field});
+  if (value == nullptr) return out;
+  if (!value->is_array()) return Status(Code::kInvalid, StrCat(field, ": must be a list of texts"));
+  for (const json::Value& item : value->get_array()) {
+    if (!item.is_string()) return Status(Code::kInvalid, StrCat(field, ": must be a list of texts"));
+    out.emplace_back(json::View(item.get_string()));
+  }
+  return out;
+}
+
+Result<ImageEntry> ReadEntry(const json::Value& value) {
+  if (!value.is_object()) return Status(Code::kInvalid, "must be a map");
+  ImageEntry entry;
+  SWELL_ASSIGN_OR_RETURN(entry.match, Strings(value, "match"));
+  if (entry.match.empty()) return Status(Code::kInvalid, "match: must name at least one image");
+  SWELL_ASSIGN_OR_RETURN(entry.entrypoint, Strings(value, "entrypoint"));
+  SWELL_ASSIGN_OR_RETURN(entry.args, Strings(value, "args"));
+  SWELL_ASSIGN_OR_RETURN(entry.path, Strings(value, "path"));
+  for (const auto& item : json::GetObject(value, {"env"})) {
+    if (!item.value().is_string()) {
+      return Status(Code::kInvalid,
+                    StrCat("env.", std::string_view(item.key()), ": must be a text (quote it)"));
+    }
+    entry.env.emplace_back(item.key(), json::View(item.value().get_string()));
+  }
+  entry.working_dir = json::GetString(value, {"workingDir"});
+  for (const json::Value& file : json::GetArray(value, {"files"})) {
+    ImageFile out{std::string(json::GetString(file, {"host"})),
+                  std::string(json::GetString(file, {"path"})),
+                  json::GetBool(file, {"readOnly"}, true)};
+    if (!out.host.starts_with('/') || !out.path.starts_with('/')) {
+      return Status(Code::kInvalid, "files: host and path must be absolute");
+    }
+    entry.files.push_back(std::move(out));
+  }
+  entry.host_network = json::GetBool(value, {"hostNetwork"});
+  entry.host_tmp = json::GetBool(value, {"hostTmp"});
+  return entry;
+}
+
+Status ReadConfig(const std::string& file, std::vector<ImageEntry>& entries) {
+  if (!FileExists(file)) return Status::Ok();
+  auto text = ReadFile(file, 4 << 20);
+  if (!text.ok()) return text.status();
+  auto documents = json::ParseYaml(*text);
+  if (!documents.ok()) return documents.status().WithContext(file);
+  for (const json::Value& document : *documents) {
+    int index = 0;
+    for (const json::Value& item : json::GetArray(document, {"images"})) {
+      auto entry = ReadEntry(item);
+      if (!entry.ok()) return entry.status().WithContext(StrCat(file, ": images[", index, "]"));
+      entries.push_back(std::move(*entry));
+      ++index;
+    }
+  }
+  return Status::Ok();
+}
+
+std::string HostHome() {
+  const char* home = ::getenv("HOME");
+  return home == nullptr || *home == '\0' ? "/root" : home;
+}
+
+}  // namespace
+
+bool ImageMatches(std::string_view pattern, std::string_view image) {
+  if (Glob(pattern, image)) return true;
+  return WithoutTag(pattern) == pattern && Glob(pattern, WithoutTag(image));
+}
+
+Result<ImageCatalogue> ImageCatalogue::Load(const Options& options) {
+  ImageCatalogue catalogue;
+  catalogue.config_file_ = options.config_dir + "/images.yaml";
+  if (!options.config_dir.empty()) {
+    SWELL_RETURN_IF_ERROR(ReadConfig(catalogue.config_file_, catalogue.entries_));
+  }
+  std::string bin = options.tools_dir + "/bin";
+  SWELL_RETURN_IF_ERROR(MakeDirs(bin));
+  SWELL_RETURN_IF_ERROR(WriteLink(bin + "/python", options.python));
+  SWELL_RETURN_IF_ERROR(WriteLink(bin + "/python3", options.python));
+  SWELL_RETURN_IF_ERROR(WriteScript(bin + "/swell-git-sync", kGitSync));
+
+  ImageEntry git;
+  git.match = {"*/git-sync", "*/git-sync-*", "git-sync"};
+  git.entrypoint = {bin + "/swell-git-sync"};
+  git.env = {{"HOME", HostHome()}};
+  git.files = {{bin, bin, true}};
+  git.working_dir = "/tmp";
+  // A repository may be anywhere the host reaches: on the network, or in a directory of its own.
+  git.host_network = true;
+  git.host_tmp = true;
+  catalogue.entries_.push_back(std::move(git));
+
+  ImageEntry python;
+  python.match = {"registry.cn-beijing.aliyuncs.com/ai-samples/pytorch-with-tensorboard",
+                  "*/pytorch-with-tensorboard*", "pytorch/*", "*/pytorch/*", "*pytorch*", "*torch*",
+                  "python", "*/python", "kubedl/*", "wanziyu/*", "elasticdl*", "*/elasticdl*"};
+  python.entrypoint = {"python3"};
+  python.path = {bin};
+  python.files = {{bin, bin, true}};
+  python.env = {{"PYTHONUNBUFFERED", "1"}};
+  if (!options.sdk_dir.empty()) {
+    python.env.emplace_back("PYTHONPATH", options.sdk_dir);
+    python.files.push_back({options.sdk_dir, options.sdk_dir, true});
+  }
+  catalogue.entries_.push_back(std::move(python));
+
+  ImageEntry etcd;
+  etcd.match = {"*/etcd", "etcd", "*/etcd-amd64"};
+  etcd.entrypoint = {"/usr/bin/etcd"};
+  // Images keep it elsewhere than Debian does, and manifests name that path.
+  etcd.files = {{"/usr/bin/etcd", "/usr/local/bin/etcd", true},
+                {"/usr/bin/etcdctl", "/usr/local/bin/etcdctl", true}};
+  catalogue.entries_.push_back(std::move(etcd));
+
+  ImageEntry shell;
+  shell.match = {"busybox", "*/busybox", "alpine", "*/alpine", "debian", "*/debian", "ubuntu",
+                 "*/ubuntu"};
+  shell.entrypoint = {};
+  shell.args = {"/bin/sh"};
+  catalogue.entries_.push_back(std::move(shell));
+  return catalogue;
+}
+
+Result<ImageEntry> ImageCatalogue::Find(const std::string& image, bool has_command) const {
+  for (const ImageEntry& entry : entries_) {
+    for (const std::string& pattern : entry.match) {
+      if (ImageMatches(pattern, image)) return entry;
+    }
+  }
+  if (has_command) return ImageEntry();
+  return Status(Code::kNotFound,
+                StrCat("image ", Quote(image),
+                       " is not in this machine's catalogue, and the container has no command; "
+                       "give it a command, or add to ",
+                       config_file_, ": images: [{match: [", Quote(WithoutTag(image)),
+                       "], entrypoint: [python3]}]"));
+}
+
+}  // namespace swell::edge

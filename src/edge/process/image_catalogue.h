@@ -1,0 +1,74 @@
+// ImageCatalogue: what an image name means on a machine without a registry: an entry point, an
+// environment and files of the host.
+//
+// Entries come from DIR/images.yaml, first match wins, then from built-in defaults (Python and
+// PyTorch images, git-sync, etcd, plain distributions). A pattern is an image name with `*` for
+// any characters; a pattern without a tag matches every tag.
+//
+//   images:
+//   - match: ["registry.example.com/team/*", "trainer"]
+//     entrypoint: [python3, /opt/train.py]
+//     args: ["--help"]                 # when the pod gives neither command nor args
+//     env: {OMP_NUM_THREADS: "4"}
+//     path: [/opt/tools/bin]           # before the host's PATH
+//     workingDir: /workspace
+//     files: [{host: /srv/code, path: /workspace, readOnly: true}]
+//     hostNetwork: false
+//     hostTmp: false
+//
+// An unknown image with a command runs it with the host's PATH; without one there is nothing to
+// run, and the error says how to add the image.
+// Thread-safety: immutable after Load.
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/result.h"
+
+namespace swell::edge {
+
+struct ImageFile {
+  std::string host;
+  std::string path;
+  bool read_only = true;
+};
+
+struct ImageEntry {
+  std::vector<std::string> match;
+  std::vector<std::string> entrypoint;
+  std::vector<std::string> args;
+  std::vector<std::pair<std::string, std::string>> env;
+  std::vector<std::string> path;
+  std::string working_dir;
+  std::vector<ImageFile> files;
+  bool host_network = false;
+  bool host_tmp = false;
+};
+
+class ImageCatalogue {
+ public:
+  struct Options {
+    std::string config_dir;  // holds images.yaml; may be empty or absent
+    std::string tools_dir;   // ours: scripts and links that the defaults use are written here
+    std::string sdk_dir;     // put on PYTHONPATH of Python images; may be empty
+    std::string python = "/usr/bin/python3";
+  };
+
+  // kInvalid names file, entry and field.
+  static Result<ImageCatalogue> Load(const Options& options);
+
+  // kNotFound says how to add the image.
+  Result<ImageEntry> Find(const std::string& image, bool has_command) const;
+  const std::vector<ImageEntry>& entries() const { return entries_; }
+
+ private:
+  std::vector<ImageEntry> entries_;
+  std::string config_file_;
+};
+
+// Whether an image name (with tag or digest) matches a pattern.
+bool ImageMatches(std::string_view pattern, std::string_view image);
+
+}  // namespace swell::edge

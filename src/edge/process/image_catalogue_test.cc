@@ -1,0 +1,84 @@
+#include "edge/process/image_catalogue.h"
+
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+
+#include "base/file.h"
+#include "edge/process/shim_spec.h"
+
+namespace swell::edge {
+namespace {
+
+class ImageCatalogueTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    char name[] = "/tmp/swell-catalogue-test-XXXXXX";
+    ASSERT_NE(::mkdtemp(name), nullptr);
+    dir_ = name;
+  }
+  void TearDown() override { EXPECT_TRUE(RemoveTree(dir_).ok()); }
+
+  Result<ImageCatalogue> Load(const std::string& yaml = "") {
+    if (!yaml.empty()) {
+      EXPECT_TRUE(ReplaceFile(dir_ + "/images.yaml", yaml).ok());
+    }
+    return ImageCatalogue::Load(
+        {.config_dir = dir_, .tools_dir = dir_ + "/tools", .sdk_dir = "/opt/sdk"});
+  }
+  std::string dir_;
+};
+
+TEST_F(ImageCatalogueTest, PatternsMatchNamesWithAndWithoutTags) {
+  EXPECT_TRUE(ImageMatches("python", "python:3.11"));
+  EXPECT_TRUE(ImageMatches("python:3.11", "python:3.11"));
+  EXPECT_FALSE(ImageMatches("python:3.11", "python:3.12"));
+  EXPECT_TRUE(ImageMatches("*/etcd", "k8s.gcr.io/etcd:3.5.1-0"));
+  EXPECT_TRUE(ImageMatches("registry:5000/*", "registry:5000/team/x:1"));
+  EXPECT_TRUE(ImageMatches("a/b", "a/b@sha256:1234"));
+  EXPECT_FALSE(ImageMatches("etcd", "etcd-browser"));
+}
+
+TEST_F(ImageCatalogueTest, KnowsTheImagesOfTheWalkthroughs) {
+  auto catalogue = Load();
+  ASSERT_TRUE(catalogue.ok()) << catalogue.status().ToString();
+  auto torch = catalogue->Find(
+      "registry.cn-beijing.aliyuncs.com/ai-samples/pytorch-with-tensorboard:1.5.1-cuda10.1-"
+      "cudnn7-runtime", true);
+  ASSERT_TRUE(torch.ok());
+  ASSERT_FALSE(torch->path.empty());
+  EXPECT_TRUE(FileExists(torch->path[0] + "/python"));
+  auto git = catalogue->Find("registry.cn-zhangjiakou.aliyuncs.com/acs/git-sync:v3.3.5", false);
+  ASSERT_TRUE(git.ok());
+  EXPECT_TRUE(git->host_network);
+  auto etcd = catalogue->Find("k8s.gcr.io/etcd:3.5.1-0", true);
+  ASSERT_TRUE(etcd.ok());
+  EXPECT_EQ(etcd->entrypoint[0], "/usr/bin/etcd");
+  EXPECT_EQ(catalogue->Find("wanziyu/imagenet:1.1", false)->entrypoint[0], "python3");
+  EXPECT_EQ(catalogue->Find("busybox", false)->args[0], "/bin/sh");
+}
+
+TEST_F(ImageCatalogueTest, UnknownImagesNeedACommand) {
+  auto catalogue = Load();
+  ASSERT_TRUE(catalogue.ok());
+  EXPECT_TRUE(catalogue->Find("nobody/knows:1", true).ok());
+  auto missing = catalogue->Find("nobody/knows:1", false);
+  ASSERT_FALSE(missing.ok());
+  EXPECT_EQ(missing.status().code(), Code::kNotFound);
+  EXPECT_NE(missing.status().message().find(dir_ + "/images.yaml"), std::string::npos);
+}
+
+TEST_F(ImageCatalogueTest, TheFileComesFirstAndErrorsNameTheEntry) {
+  auto catalogue = Load("images:\n- match: [python]\n  entrypoint: [/opt/python]\n"
+                        "  env: {A: \"1\"}\n  files: [{host: /srv/x, path: /x, readOnly: false}]\n");
+  ASSERT_TRUE(catalogue.ok()) << catalogue.status().ToString();
+  auto entry = catalogue->Find("python:3", false);
+  ASSERT_TRUE(entry.ok());
+  EXPECT_EQ(entry->entrypoint[0], "/opt/python");
+  EXPECT_FALSE(entry->files[0].read_only);
+  auto bad = Load("images:\n- match: [a]\n- entrypoint: [b]\n");
+  ASSERT_FALSE(bad.ok());
+  EXPECT_NE(bad.status().message().find("images[1]"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace swell::edge

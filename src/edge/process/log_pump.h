@@ -1,0 +1,49 @@
+// LogPump: what a container prints becomes a log file in CRI's format, one line per line:
+//
+//   2026-01-01T00:00:00.000000000Z stdout F the line
+//
+// F ends a line, P is a piece of one longer than 16 KiB. A file that has grown past its bound is
+// renamed to NAME.1 (the older NAME.1 to NAME.2, …) and a new one begun.
+// Thread-safety: none; lives in a shim.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "base/clock.h"
+
+namespace swell::edge {
+
+class LogPump {
+ public:
+  LogPump(std::string path, int64_t bytes_max, int files_max);
+  ~LogPump();
+
+  // Bytes of a stream ("stdout", "stderr") as they came, whole lines or not.
+  void Feed(std::string_view stream, std::string_view bytes, WallTime now);
+  // The stream has ended: what is left of its last line is a line.
+  void End(std::string_view stream, WallTime now);
+  // Gives the lines to the kernel.
+  void Flush();
+
+ private:
+  void Line(std::string_view stream, std::string_view text, bool full, WallTime now);
+  void Rotate();
+  std::string& Partial(std::string_view stream) {
+    return stream == "stderr" ? partial_err_ : partial_out_;
+  }
+
+  std::string path_;
+  int64_t bytes_max_;
+  int files_max_;
+  int fd_ = -1;
+  int64_t size_ = 0;
+  std::string pending_;
+  std::string partial_out_, partial_err_;
+};
+
+// RFC 3339 with nanoseconds, all nine digits.
+std::string FormatNanoTime(WallTime time);
+
+}  // namespace swell::edge

@@ -1,0 +1,41 @@
+// The few rtnetlink requests that pod networks need, as blocking calls on one socket.
+//
+// A socket belongs to the network namespace it was made in, whatever its thread joins later.
+// Thread-safety: none; each owner has its own.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "base/result.h"
+
+namespace swell::edge {
+
+class Netlink {
+ public:
+  static Result<Netlink> Open();
+  ~Netlink();
+  Netlink(Netlink&& other) noexcept;
+  Netlink& operator=(Netlink&&) = delete;
+
+  // Interface index; kNotFound when there is none.
+  Result<int> LinkIndex(const std::string& name);
+  Status AddBridge(const std::string& name);
+  // A pair: `name` here, attached to `bridge_index` and up; `peer` in the namespace.
+  Status AddVeth(const std::string& name, int bridge_index, const std::string& peer, int netns_fd);
+  Status SetUp(int index);
+  // IPv4 in host byte order.
+  Status AddAddress(int index, uint32_t address, int prefix);
+  Status AddDefaultRoute(uint32_t gateway);
+  Status DeleteLink(const std::string& name);
+
+ private:
+  explicit Netlink(int fd) : fd_(fd) {}
+  class Request;
+  Status Send(Request& request, const std::string& what);
+
+  int fd_;
+  uint32_t sequence_ = 0;
+};
+
+}  // namespace swell::edge

@@ -1,0 +1,26 @@
+// The machine's GPUs, through NVIDIA's management library loaded at run time: no library, no GPUs.
+// Thread-safety: a pure function; loads, asks, unloads.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace swell::edge {
+
+struct GpuInfo {
+  int index = 0;
+  std::string uuid;   // "GPU-…"
+  std::string name;   // "NVIDIA H200"
+  int64_t memory_bytes = 0;
+};
+
+struct GpuInventory {
+  std::vector<GpuInfo> gpus;
+  std::string driver_version;
+  std::string why_none;  // in words, when gpus is empty
+};
+
+GpuInventory DiscoverGpus(const std::string& library = "libnvidia-ml.so.1");
+
+}  // namespace swell::edge

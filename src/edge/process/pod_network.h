@@ -1,0 +1,94 @@
+// PodNetwork: network namespaces for pods, made ahead of need, joined by one bridge.
+//
+// Each pod gets a namespace with lo and eth0; eth0's other end hangs on the bridge, whose address
+// is the host's and the pods' gateway. Names of bridge and links carry the data directory's hash,
+// so several clusters live side by side and nobody else's interface is ever touched. Namespaces
+// are held by files (bind mounts), not processes: they survive a restart of swell.
+//
+// The kernel takes milliseconds to tens of milliseconds for a namespace; so a thread of its own
+// keeps a few ready, and handing one out costs nothing.
+//
+// Thread-safety: Start before anything else; Acquire, Release and Shutdown from one thread (the
+// runtime's I/O thread). Acquire's callback runs through `post`.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <map>
+#include <set>
+#include <string>
+#include <thread>
+
+#include "base/mutex.h"
+#include "base/result.h"
+
+namespace swell::edge {
+
+struct NetworkLease {
+  int slot = 0;  // names the namespace and its address
+  std::string ip;
+  std::string path;
+};
+
+class PodNetwork {
+ public:
+  struct Options {
+    std::string dir;      // where the namespaces' files are
+    std::string tag;      // six characters that make names of interfaces ours
+    std::string cidr;     // "10.88.0.0/16"; empty: one that is free
+    size_t ready = 4;     // namespaces kept ready
+    std::function<void(std::function<void()>)> post;
+  };
+
+  explicit PodNetwork(Options options);
+  ~PodNetwork();
+
+  // Makes the bridge, forgets namespaces of slots that are not in use, starts the thread.
+  Status Start(const std::set<int>& slots_in_use);
+  void Acquire(std::function<void(Result<NetworkLease>)> done);
+  // The pod's processes are gone; its namespace follows.
+  void Release(int slot);
+  // Removes every namespace, link and the bridge. Blocking.
+  void Shutdown();
+
+  std::string gateway() const;
+  NetworkLease LeaseOf(int slot) const;
+  std::string bridge() const { return "swell" + options_.tag; }
+
+ private:
+  struct Job {
+    bool create = true;
+    int slot = 0;
+  };
+
+  Status ChooseSubnet();
+  void Refill();
+  int NextSlot();
+  void Work();
+  Status Make(int slot);
+  void Destroy(int slot);
+  void OnMade(int slot, const Status& status);
+  std::string LinkName(int slot) const;
+  std::string PathOf(int slot) const;
+
+  Options options_;
+  uint32_t base_ = 0;
+  int prefix_ = 16;
+  int bridge_index_ = 0;
+  std::set<int> taken_;       // in use, ready or being made
+  std::deque<int> ready_;
+  std::deque<std::function<void(Result<NetworkLease>)>> waiting_;
+  size_t making_ = 0;
+  int cursor_ = 1;
+  int failures_ = 0;
+
+  Mutex mutex_;
+  CondVar wake_;
+  std::deque<Job> jobs_ SWELL_GUARDED_BY(mutex_);
+  bool stop_ SWELL_GUARDED_BY(mutex_) = false;
+  std::thread thread_;
+  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
+};
+
+}  // namespace swell::edge

@@ -1,0 +1,350 @@
+#include "edge/process/pod_shim.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <sched.h>
+#include <sys/prctl.h>
+#include <sys/signalfd.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <csignal>
+#include <cstring>
+#include <string>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/file.h"
+#include "base/strings.h"
+#include "edge/process/log_pump.h"
+#include "edge/process/shim_init.h"
+#include "edge/process/shim_spec.h"
+
+namespace swell::edge {
+namespace {
+
+constexpr int kStatusFd = 3;
+constexpr unsigned kNamespaces = CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWUTS | CLONE_NEWIPC;
+
+void Tell(std::string_view text) {
+  while (!text.empty()) {
+    ssize_t n = ::write(kStatusFd, text.data(), text.size());
+    if (n < 0 && errno == EINTR) continue;
+    if (n <= 0) return;
+    text.remove_prefix(static_cast<size_t>(n));
+  }
+}
+
+int Refuse(const Status& why) {
+  Tell(StrCat("error ", why.message(), "\n"));
+  return 1;
+}
+
+Status WriteText(const std::string& path, std::string_view text) {
+  int fd = ::open(path.c_str(), O_WRONLY | O_CLOEXEC);
+  if (fd < 0) return ErrnoStatus(errno, "open " + path);
+  ssize_t n = ::write(fd, text.data(), text.size());
+  int error = n < 0 ? errno : 0;
+  ::close(fd);
+  return error == 0 ? Status::Ok() : ErrnoStatus(error, "write " + path);
+}
+
+// fork with namespaces. The process has one thread, so the child may use everything.
+pid_t Clone(unsigned flags) {
+  return static_cast<pid_t>(::syscall(SYS_clone, flags | SIGCHLD, nullptr, nullptr, nullptr, 0));
+}
+
+Status MapIds(pid_t child, uid_t uid, gid_t gid) {
+  std::string proc = StrCat("/proc/", child);
+  SWELL_RETURN_IF_ERROR(WriteText(proc + "/setgroups", "deny"));
+  SWELL_RETURN_IF_ERROR(WriteText(proc + "/uid_map", StrCat("0 ", uid, " 1")));
+  return WriteText(proc + "/gid_map", StrCat("0 ", gid, " 1"));
+}
+
+class Shim {
+ public:
+  Shim(ShimSpec spec, std::string dir)
+      : spec_(std::move(spec)),
+        dir_(std::move(dir)),
+        log_(spec_.log_path, spec_.log_bytes_max, spec_.log_files_max) {}
+
+  int Run() {
+    sigset_t signals;
+    sigfillset(&signals);
+    ::sigprocmask(SIG_SETMASK, &signals, nullptr);
+    sigset_t child;
+    sigemptyset(&child);
+    sigaddset(&child, SIGCHLD);
+    signal_fd_ = ::signalfd(-1, &child, SFD_CLOEXEC | SFD_NONBLOCK);
+    MakeCgroups();
+    Status started = StartInit();
+    if (!started.ok()) {
+      RemoveCgroups();
+      return Refuse(started);
+    }
+    state_.shim_pid = ::getpid();
+    state_.shim_start = ProcessStartTime(::getpid());
+    state_.init_pid = init_;
+    state_.init_start = ProcessStartTime(init_);
+    state_.started_ns = clock_.Now().unix_ns;
+    Status written = ReplaceFile(dir_ + "/state.json", json::Print(state_.ToJson()), 0600);
+    if (!written.ok()) {
+      ::kill(init_, SIGKILL);
+      return Refuse(written);
+    }
+    Tell("started\n");
+    ::close(kStatusFd);
+    Pump();
+    Finish();
+    return 0;
+  }
+
+ private:
+  // A limit that cannot be set is not worth failing a job for; the node says which ones hold.
+  void MakeCgroups() {
+    for (const CgroupDir& group : spec_.cgroups) {
+      if (!MakeDirs(group.path).ok()) continue;
+      for (const auto& [file, value] : group.values) {
+        Status written = WriteText(group.path + "/" + file, value);
+        (void)written;
+      }
+    }
+  }
+
+  void RemoveCgroups() {
+    for (const CgroupDir& group : spec_.cgroups) ::rmdir(group.path.c_str());
+  }
+
+  Status StartInit() {
+    int out[2], err[2], error[2], report[2], go[2] = {-1, -1};
+    for (int* pair : {out, err, error, report}) {
+      if (::pipe2(pair, O_CLOEXEC) != 0) return ErrnoStatus(errno, "pipe");
+    }
+    unsigned flags = 0;
+    if (spec_.isolation != Isolation::kNone) flags = kNamespaces;
+    if (spec_.isolation == Isolation::kUser) {
+      flags |= CLONE_NEWUSER;
+      if (::pipe2(go, O_CLOEXEC) != 0) return ErrnoStatus(errno, "pipe");
+    }
+    uid_t uid = ::geteuid();
+    gid_t gid = ::getegid();
+    init_ = Clone(flags);
+    if (init_ < 0) return ErrnoStatus(errno, "start the container's first process");
+    if (init_ == 0) {
+      ::close(kStatusFd);
+      for (int fd : {out[0], err[0], error[0], report[0], go[1], signal_fd_}) {
+        if (fd >= 0) ::close(fd);
+      }
+      RunInit(spec_, dir_, {out[1], err[1], error[1], report[1], go[0]});
+    }
+    for (int fd : {out[1], err[1], error[1], report[1], go[0]}) {
+      if (fd >= 0) ::close(fd);
+    }
+    if (go[1] >= 0) {
+      Status mapped = MapIds(init_, uid, gid);
+      if (!mapped.ok()) {
+        ::kill(init_, SIGKILL);
+        return mapped;
+      }
+      if (::write(go[1], "g", 1) != 1) return ErrnoStatus(errno, "release the first process");
+      ::close(go[1]);
+    }
+    streams_[0] = {out[0], "stdout"};
+    streams_[1] = {err[0], "stderr"};
+    for (const Stream& stream : streams_) ::fcntl(stream.fd, F_SETFL, O_NONBLOCK);
+    report_ = report[0];
+    return AwaitCommand(error[0]);
+  }
+
+  // The error pipe closes without a word when the command has been executed.
+  Status AwaitCommand(int error) {
+    std::string text;
+    char buffer[4096];
+    while (text.size() < 65536) {
+      ssize_t n = ::read(error, buffer, sizeof buffer);
+      if (n < 0 && errno == EINTR) continue;
+      if (n <= 0) break;
+      text.append(buffer, static_cast<size_t>(n));
+    }
+    ::close(error);
+    if (text.empty()) return Status::Ok();
+    ::kill(init_, SIGKILL);
+    ::waitpid(init_, nullptr, 0);
+    return Status(Code::kInvalid, text);
+  }
+
+  void Pump() {
+    while (true) {
+      struct pollfd fds[3] = {{signal_fd_, POLLIN, 0},
+                              {streams_[0].fd, POLLIN, 0},
+                              {streams_[1].fd, POLLIN, 0}};
+      if (::poll(fds, 3, -1) < 0 && errno != EINTR) break;
+      for (int i = 0; i < 2; ++i) {
+        if (fds[i + 1].revents != 0) Drain(streams_[i]);
+      }
+      log_.Flush();
+      if (fds[0].revents != 0 && InitEnded()) break;
+    }
+    for (Stream& stream : streams_) {
+      Drain(stream);
+      log_.End(stream.name, clock_.Now());
+    }
+    log_.Flush();
+  }
+
+  struct Stream {
+    int fd = -1;
+    const char* name = "";
+  };
+
+  void Drain(Stream& stream) {
+    char buffer[65536];
+    // Bounded, so that a loud stream does not keep the other one waiting.
+    for (int round = 0; stream.fd >= 0 && round < 16; ++round) {
+      ssize_t n = ::read(stream.fd, buffer, sizeof buffer);
+      if (n > 0) {
+        log_.Feed(stream.name, std::string_view(buffer, static_cast<size_t>(n)), clock_.Now());
+        if (n < static_cast<ssize_t>(sizeof buffer)) return;
+        log_.Flush();
+      } else if (n == 0 || (errno != EAGAIN && errno != EINTR)) {
+        ::close(stream.fd);
+        stream.fd = -1;
+      } else {
+        return;
+      }
+    }
+  }
+
+  bool InitEnded() {
+    struct signalfd_siginfo info;
+    while (::read(signal_fd_, &info, sizeof info) > 0) {
+    }
+    int status = 0;
+    return ::waitpid(init_, &status, WNOHANG) != 0;
+  }
+
+  bool OomKilled() const {
+    if (spec_.oom_file.empty()) return false;
+    auto text = ReadFile(spec_.oom_file, 65536);
+    if (!text.ok()) return false;
+    for (std::string_view line : Split(*text, '\n')) {
+      if (line.starts_with("oom_kill ")) return ParseInt(line.substr(9)).value_or(0) > 0;
+    }
+    return false;
+  }
+
+  void Finish() {
+    int status = SIGKILL;  // no report: the first process was killed, and all with it
+    ssize_t n = ::read(report_, &status, sizeof status);
+    if (n != static_cast<ssize_t>(sizeof status)) status = SIGKILL;
+    ShimExit exit;
+    exit.started_ns = state_.started_ns;
+    exit.finished_ns = clock_.Now().unix_ns;
+    if (WIFSIGNALED(status)) {
+      exit.signal = WTERMSIG(status);
+      exit.code = 128 + exit.signal;
+    } else {
+      exit.code = WEXITSTATUS(status);
+    }
+    exit.oom = exit.code != 0 && OomKilled();
+    Status written = ReplaceFile(dir_ + "/exit.json", json::Print(exit.ToJson()), 0600);
+    (void)written;  // nobody is left to tell; the runtime takes a missing file for a kill
+    RemoveCgroups();
+  }
+
+  ShimSpec spec_;
+  std::string dir_;
+  RealClock clock_;
+  LogPump log_;
+  ShimState state_;
+  pid_t init_ = -1;
+  int signal_fd_ = -1;
+  int report_ = -1;
+  Stream streams_[2];
+};
+
+Result<ShimSpec> ReadSpec(const std::string& dir) {
+  SWELL_ASSIGN_OR_RETURN(std::string text, ReadFile(dir + "/spec.json", 16 << 20));
+  SWELL_ASSIGN_OR_RETURN(json::Value value, json::Parse(text));
+  return ShimSpec::FromJson(value);
+}
+
+Status JoinContainer(const ShimSpec& spec, pid_t init) {
+  if (spec.isolation == Isolation::kNone) return Status::Ok();
+  std::vector<std::pair<const char*, int>> kinds;
+  if (spec.isolation == Isolation::kUser) kinds.emplace_back("user", CLONE_NEWUSER);
+  if (!spec.netns.empty()) kinds.emplace_back("net", CLONE_NEWNET);
+  kinds.emplace_back("uts", CLONE_NEWUTS);
+  kinds.emplace_back("ipc", CLONE_NEWIPC);
+  kinds.emplace_back("pid", CLONE_NEWPID);
+  kinds.emplace_back("mnt", CLONE_NEWNS);
+  std::vector<int> fds;
+  for (const auto& [name, kind] : kinds) {
+    int fd = ::open(StrCat("/proc/", init, "/ns/", name).c_str(), O_RDONLY | O_CLOEXEC);
+    if (fd < 0) return ErrnoStatus(errno, StrCat("open namespace ", name));
+    fds.push_back(fd);
+  }
+  for (size_t i = 0; i < kinds.size(); ++i) {
+    if (::setns(fds[i], kinds[i].second) != 0) {
+      return ErrnoStatus(errno, StrCat("join namespace ", kinds[i].first));
+    }
+    ::close(fds[i]);
+  }
+  return Status::Ok();
+}
+
+// Exit 126 for what is our fault, as `docker exec` and friends do.
+int ExecMain(const std::string& dir, std::vector<std::string> argv) {
+  auto fail = [](const Status& why) {
+    std::string text = why.message() + "\n";
+    ssize_t ignored = ::write(STDERR_FILENO, text.data(), text.size());
+    (void)ignored;
+    return 126;
+  };
+  ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+  auto spec = ReadSpec(dir);
+  if (!spec.ok()) return fail(spec.status());
+  auto text = ReadFile(dir + "/state.json", 65536);
+  if (!text.ok()) return fail(text.status());
+  auto value = json::Parse(*text);
+  if (!value.ok()) return fail(value.status());
+  auto state = ShimState::FromJson(*value);
+  if (!state.ok()) return fail(state.status());
+  Status joined = JoinContainer(*spec, state->init_pid);
+  if (!joined.ok()) return fail(joined);
+  pid_t child = ::fork();
+  if (child == 0) {
+    ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+    Status failed = ExecCommand(*spec, argv);
+    ::_exit(fail(failed));
+  }
+  int status = 0;
+  while (::waitpid(child, &status, 0) < 0 && errno == EINTR) {
+  }
+  return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+}
+
+}  // namespace
+
+int KillAllSignal() { return SIGRTMIN + 1; }
+
+int PodShimMain(int argc, char** argv) {
+  if (argc >= 4 && std::string_view(argv[1]) == "exec") {
+    return ExecMain(argv[2], std::vector<std::string>(argv + 3, argv + argc));
+  }
+  if (argc != 2) {
+    Tell("error usage: pod-shim DIR\n");
+    return 2;
+  }
+  ::setsid();
+  ::umask(022);
+  ::syscall(SYS_close_range, kStatusFd + 1U, ~0U, 0U);
+  auto spec = ReadSpec(argv[1]);
+  if (!spec.ok()) return Refuse(spec.status());
+  return Shim(std::move(*spec), argv[1]).Run();
+}
+
+}  // namespace swell::edge

@@ -1,0 +1,24 @@
+// The pod shim: the process between swell and one container. It is this program started again as
+// `swell pod-shim DIR`, and outlives the swell that started it.
+//
+// It builds the container's namespaces, control groups and root, starts a first process in them
+// (which starts the command, passes signals on and reaps), writes what the command prints to the
+// log, and leaves state.json and exit.json behind. How it starts is told on file descriptor 3:
+// "started\n" or "error TEXT\n".
+//
+// Signals for the container go to its first process (ShimState::init_pid): SIGTERM and the like
+// are passed to the command's process group; kKillSignal kills everything of the container.
+// After a SIGTERM the container ends when the command has ended and every process it left behind
+// too, so that a shell in between does not cut its child's last checkpoint short.
+//
+// `swell pod-shim exec DIR ARG…` runs a command inside a running container.
+#pragma once
+
+namespace swell::edge {
+
+// SIGRTMIN + 1, which libraries leave alone.
+int KillAllSignal();
+
+int PodShimMain(int argc, char** argv);
+
+}  // namespace swell::edge

@@ -1,0 +1,180 @@
+// ProcessHost: ProcessRuntime's half that lives on the I/O thread: pods' directories, shims,
+// networks and logs. Every method runs on the reactor's thread and answers through callbacks on
+// it; ProcessRuntime carries both across.
+//
+// Disk layout under the data directory:
+//   pods/UID/pod.json                    what the sandbox is; present as long as the pod is
+//   pods/UID/etc/{hosts,hostname,resolv.conf}, pods/UID/run/{notice,report}, pods/UID/volumes/NAME
+//   pods/UID/containers/NAME/ATTEMPT/    spec.json, state.json, exit.json, upper layer, tmp
+//   pods/UID/logs/NAME/ATTEMPT.log
+//   checkpoints/NAMESPACE/GROUP          shared by all incarnations of a job's pods, kept
+//   volumes/KEY                          of claims without a volume of their own, kept
+//
+// Thread-safety: one thread. Blocking file operations are short and local.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "agent/runtime.h"
+#include "edge/process/file_watch.h"
+#include "edge/process/host_support.h"
+#include "edge/process/image_catalogue.h"
+#include "edge/process/log_reader.h"
+#include "edge/process/net_probe.h"
+#include "edge/process/pod_network.h"
+#include "edge/process/shim_spec.h"
+#include "net/reactor.h"
+
+namespace swell::edge {
+
+struct ProcessOptions {
+  std::string data_dir;
+  std::vector<std::string> shim_command;  // {"/proc/self/exe", "pod-shim"}
+  std::string sdk_dir;                    // Python SDK for Python images; may be empty
+  std::string config_dir;                 // holds images.yaml; may be empty
+  std::string cluster_cidr;               // of the pods' network; empty: one that is free
+  HostOptions host;
+  size_t ready_networks = 4;
+  int64_t log_bytes_max = 10 << 20;
+  int log_files_max = 5;
+};
+
+class ProcessHost {
+ public:
+  struct Events {
+    std::function<void(const agent::ContainerRef&, const agent::ContainerExit&)> on_exit;
+    std::function<void(const std::string& pod_uid, const std::string& report)> on_report;
+  };
+  using Pods = std::vector<agent::FoundPod>;
+
+  ProcessHost(net::Reactor& reactor, ProcessOptions options, HostSupport support,
+              ImageCatalogue catalogue, std::string tag, Events events);
+  ~ProcessHost();
+
+  // Reads what earlier runs left, makes the network. Before the reactor runs.
+  Status Start();
+
+  Pods List(const std::string& node) const;
+  // An exit that the finder does not know of is told again.
+  void Adopt(const agent::FoundPod& pod);
+  void CreateSandbox(const agent::SandboxSpec& spec,
+                     std::function<void(Result<agent::SandboxInfo>)> done);
+  void StartContainer(const agent::ContainerSpec& spec,
+                      std::function<void(Result<agent::ContainerStarted>)> done);
+  void Signal(const agent::ContainerRef& ref, int signal);
+  void Stop(const std::string& uid);
+  void Remove(const std::string& uid, std::function<void(const Status&)> done);
+  void Exec(const agent::ContainerRef& ref, const agent::ExecSpec& spec,
+            std::function<void(Result<agent::ExecResult>)> done);
+  void Probe(const std::string& uid, const agent::ProbeSpec& spec,
+             std::function<void(agent::ProbeResult)> done);
+  void UpdateHosts(const std::string& uid, const std::vector<agent::HostsEntry>& hosts);
+  void UpdateVolume(const std::string& uid, const agent::VolumeSpec& volume);
+  void WriteNotice(const std::string& uid, const std::string& json);
+  // The path of a container's log, and whether more may be written to it.
+  Result<std::string> LogPath(const agent::ContainerRef& ref) const;
+  bool IsRunning(const agent::ContainerRef& ref) const;
+  FileWatch* files() { return files_.get(); }
+  // Called once when the container has ended (at once if it has).
+  void WhenEnded(const agent::ContainerRef& ref, std::function<void()> fn);
+
+  // Removes every pod, the network and the control groups.
+  void Shutdown(std::function<void()> done);
+
+  std::string gateway() const { return network_ ? network_->gateway() : "127.0.0.1"; }
+  bool has_network() const { return network_ != nullptr; }
+  std::string Limits() const { return support_.Limits(); }
+  const HostSupport& support() const { return support_; }
+
+ private:
+  struct Container {
+    agent::ContainerRef ref;
+    std::string dir;
+    std::string log_path;
+    ShimState state;
+    agent::ContainerStarted started;
+    std::optional<agent::ContainerExit> exit;
+    bool running = false;
+    int shim_fd = -1;  // pidfd
+    int init_fd = -1;
+    std::unique_ptr<net::FdWatch> shim_watch;
+    std::vector<std::function<void()>> when_ended;
+    ~Container();
+  };
+  struct Launch {
+    agent::ContainerRef ref;
+    pid_t pid = -1;
+    int fd = -1;
+    std::string said;
+    std::unique_ptr<net::FdWatch> watch;
+    std::function<void(Result<agent::ContainerStarted>)> done;
+    ~Launch();
+  };
+  struct Pod {
+    agent::SandboxSpec spec;
+    agent::SandboxInfo info;
+    int slot = 0;  // of the network; 0: none
+    std::string dir;
+    std::map<std::string, std::string> volumes;  // name → path on the host
+    std::map<std::string, std::unique_ptr<Container>> containers;
+    std::shared_ptr<void> report_watch;
+    bool stopped = false;
+    std::function<void(const Status&)> removing;
+  };
+  struct ExecJob;
+
+  // process_host.cc
+  Status LoadPod(const std::string& uid);
+  void LoadContainer(Pod& pod, const std::string& name);
+  Status SavePod(const Pod& pod) const;
+  Status MakePodFiles(Pod& pod);
+  void FinishSandbox(const std::string& uid,
+                     const std::function<void(Result<agent::SandboxInfo>)>& done);
+  void WatchReports(Pod& pod);
+  std::string LoopbackAddress(const std::string& uid) const;
+  Status WriteHosts(const Pod& pod) const;
+  std::string PodDir(const std::string& uid) const;
+  void RemoveNow(const std::string& uid);
+  std::string MemoryDir(const std::string& uid) const;
+
+  // process_start.cc
+  Result<ShimSpec> MakeShimSpec(Pod& pod, const agent::ContainerSpec& spec, const std::string& dir,
+                                const std::string& log_path);
+  std::vector<std::string> MakeEnv(const Pod& pod, const agent::ContainerSpec& spec,
+                                   const ImageEntry& image, const std::string& dir) const;
+  Status AddMounts(Pod& pod, const agent::ContainerSpec& spec, const ImageEntry& image,
+                   const std::string& dir, ShimSpec& out) const;
+  Result<pid_t> Spawn(const std::vector<std::string>& arguments, int out_fd, int err_fd,
+                      int status_fd) const;
+  void OnShimSaid(const std::shared_ptr<Launch>& launch);
+  void OnLaunched(const std::shared_ptr<Launch>& launch, const Status& status);
+  Status WatchContainer(Container& container);
+  void OnShimGone(const agent::ContainerRef& ref);
+  agent::ContainerExit ReadExit(const Container& container) const;
+  Container* Find(const agent::ContainerRef& ref) const;
+  void FinishExec(const std::shared_ptr<ExecJob>& job);
+
+  net::Reactor& reactor_;
+  ProcessOptions options_;
+  HostSupport support_;
+  ImageCatalogue catalogue_;
+  std::string tag_;
+  Events events_;
+  std::map<std::string, std::unique_ptr<Pod>> pods_;
+  std::unique_ptr<FileWatch> files_;
+  std::unique_ptr<PodNetwork> network_;
+  std::set<std::shared_ptr<Launch>> launches_;
+  std::set<std::shared_ptr<ExecJob>> execs_;
+  std::map<uint64_t, std::unique_ptr<NetProbe>> probes_;
+  uint64_t next_probe_ = 1;
+  RealClock clock_;
+  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
+};
+
+}  // namespace swell::edge

@@ -1,0 +1,544 @@
+// Real processes through the runtime, as root and as nobody: whatever this machine permits.
+#include "edge/process/process_runtime.h"
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <csignal>
+#include <map>
+
+#include "base/file.h"
+#include "base/strings.h"
+#include "edge/process/volumes.h"
+
+namespace swell::edge {
+namespace {
+
+using agent::ContainerExit;
+using agent::ContainerRef;
+using agent::ContainerSpec;
+using agent::ContainerStarted;
+using agent::SandboxSpec;
+using agent::VolumeSpec;
+
+constexpr Duration kLimit = std::chrono::seconds(20);
+
+class Observer final : public agent::PodObserver {
+ public:
+  void OnContainerExit(const ContainerRef& ref, const ContainerExit& exit) override {
+    exits[ref.name] = exit;
+    seen_ns = clock.Steady().ns;
+  }
+  void OnReport(const std::string& report) override { reports.push_back(report); }
+
+  std::map<std::string, ContainerExit> exits;
+  std::vector<std::string> reports;
+  int64_t seen_ns = 0;
+  RealClock clock;
+};
+
+class ProcessRuntimeTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    char name[] = "/tmp/swell-process-test-XXXXXX";
+    ASSERT_NE(::mkdtemp(name), nullptr);
+    data_dir_ = name;
+    ::chmod(name, 0755);
+    Open();
+  }
+
+  void TearDown() override {
+    if (runtime_) {
+      bool down = false;
+      runtime_->Shutdown([&down] { down = true; });
+      EXPECT_TRUE(Until([&] { return down; }));
+      runtime_.reset();
+    }
+    EXPECT_TRUE(RemoveTree(data_dir_).ok());
+  }
+
+  void Open() {
+    ProcessOptions options;
+    options.data_dir = data_dir_;
+    options.shim_command = {SWELL_TEST_SHIM};
+    options.ready_networks = 1;
+    options.host = host_options_;
+    auto runtime = ProcessRuntime::Create(core_, options);
+    ASSERT_TRUE(runtime.ok()) << runtime.status().ToString();
+    runtime_ = std::move(*runtime);
+  }
+
+  bool Until(const std::function<bool()>& done) { return core_.RunUntil(done, kLimit); }
+
+  bool isolated() const { return runtime_->support().isolation != Isolation::kNone; }
+
+  SandboxSpec Sandbox(const std::string& uid) {
+    SandboxSpec spec;
+    spec.pod_uid = uid;
+    spec.ns = "default";
+    spec.name = uid;
+    spec.node = "node-0";
+    spec.hostname = uid;
+    spec.host_ip = "127.0.0.1";
+    spec.checkpoint_key = "default/job";
+    return spec;
+  }
+
+  std::string Create(const SandboxSpec& spec) {
+    std::optional<Result<agent::SandboxInfo>> made;
+    runtime_->CreateSandbox(spec, observer_, [&](Result<agent::SandboxInfo> r) { made = r; });
+    EXPECT_TRUE(Until([&] { return made.has_value(); }));
+    EXPECT_TRUE(made->ok()) << made->status().ToString();
+    return made->ok() ? (*made)->ip : "";
+  }
+
+  static ContainerSpec Shell(const std::string& uid, const std::string& script,
+                             const std::string& name = "main", int attempt = 0) {
+    ContainerSpec spec;
+    spec.ref = {uid, name, attempt};
+    spec.image = "busybox:1.36";
+    spec.command = {"/bin/sh", "-c", script};
+    return spec;
+  }
+
+  Result<ContainerStarted> Start(const ContainerSpec& spec) {
+    std::optional<Result<ContainerStarted>> started;
+    runtime_->StartContainer(spec, [&](Result<ContainerStarted> r) { started = r; });
+    EXPECT_TRUE(Until([&] { return started.has_value(); }));
+    return *started;
+  }
+
+  ContainerExit Wait(const std::string& name = "main") {
+    EXPECT_TRUE(Until([&] { return observer_->exits.contains(name); }));
+    return observer_->exits[name];
+  }
+
+  ContainerExit Run(const ContainerSpec& spec) {
+    auto started = Start(spec);
+    EXPECT_TRUE(started.ok()) << started.status().ToString();
+    return Wait(spec.ref.name);
+  }
+
+  std::string Log(const ContainerRef& ref, agent::LogOptions options = {}) {
+    std::string text;
+    std::optional<Status> end;
+    auto stream = runtime_->ReadLog(ref, options,
+                                    {[&](const api::Chunk& chunk) {
+                                       text += *chunk;
+                                       return true;
+                                     },
+                                     [&](const Status& status) { end = status; }});
+    EXPECT_TRUE(Until([&] { return end.has_value(); }));
+    return text;
+  }
+
+  std::string PodDir(const std::string& uid) { return data_dir_ + "/pods/" + uid; }
+
+  HostOptions host_options_;
+  std::string data_dir_;
+  net::Reactor core_;
+  std::shared_ptr<Observer> observer_ = std::make_shared<Observer>();
+  std::unique_ptr<ProcessRuntime> runtime_;
+};
+
+class PlainProcessTest : public ProcessRuntimeTest {
+ protected:
+  PlainProcessTest() { host_options_ = {.namespaces = false, .network = false, .cgroups = false}; }
+};
+
+TEST_F(ProcessRuntimeTest, RunsACommandAndReportsItsExit) {
+  Create(Sandbox("pod-a"));
+  ContainerSpec spec = Shell("pod-a", "echo hello $GREETING; echo oops >&2; exit 7");
+  spec.env = {{"GREETING", "first"}, {"GREETING", "world"}};
+  ContainerExit exit = Run(spec);
+  EXPECT_EQ(exit.code, 7);
+  EXPECT_EQ(exit.signal, 0);
+  EXPECT_FALSE(exit.oom_killed);
+  EXPECT_GE(exit.finished, exit.started);
+  std::string log = Log(spec.ref);
+  EXPECT_NE(log.find("hello world\n"), std::string::npos);
+  EXPECT_NE(log.find("oops\n"), std::string::npos);
+  EXPECT_NE(exit.log_tail.find("hello world"), std::string::npos);
+}
+
+TEST_F(ProcessRuntimeTest, LogFilesAreInCriFormat) {
+  Create(Sandbox("pod-a"));
+  Run(Shell("pod-a", "printf 'one\\ntwo'"));
+  auto raw = ReadFile(PodDir("pod-a") + "/logs/main/0.log");
+  ASSERT_TRUE(raw.ok());
+  std::vector<std::string_view> lines = Split(*raw, '\n');
+  ASSERT_GE(lines.size(), 2u);
+  EXPECT_EQ(lines[0].substr(30), " stdout F one");
+  EXPECT_EQ(lines[1].substr(30), " stdout F two");
+  EXPECT_EQ(lines[0][29], 'Z');
+}
+
+TEST_F(ProcessRuntimeTest, TailAndTimestampsAndLimits) {
+  Create(Sandbox("pod-a"));
+  ContainerSpec spec = Shell("pod-a", "for i in 1 2 3 4 5; do echo line $i; done");
+  Run(spec);
+  EXPECT_EQ(Log(spec.ref, {.tail_lines = 2}), "line 4\nline 5\n");
+  EXPECT_EQ(Log(spec.ref, {.tail_lines = 0}), "");
+  EXPECT_EQ(Log(spec.ref, {.tail_lines = 100}).size(), 35u);
+  EXPECT_EQ(Log(spec.ref, {.limit_bytes = 6}), "line 1");
+  EXPECT_EQ(Log(spec.ref, {.timestamps = true, .tail_lines = 1}).substr(29), "Z line 5\n");
+  EXPECT_EQ(Log(spec.ref, {.since = RealClock().Now() + std::chrono::hours(1)}), "");
+}
+
+TEST_F(ProcessRuntimeTest, FollowsALogToTheContainersEnd) {
+  Create(Sandbox("pod-a"));
+  // Writes a line each time it is told to, so the test decides when.
+  ContainerSpec spec = Shell("pod-a", "trap 'echo told' USR1; echo up; while :; do wait; "
+                                      "[ -e \"$SWELL_NOTICE_FILE\" ] && exit 0; sleep 0.01 & done");
+  ASSERT_TRUE(Start(spec).ok());
+  std::string text;
+  bool ended = false;
+  auto stream = runtime_->ReadLog(spec.ref, {.follow = true},
+                                  {[&](const api::Chunk& chunk) {
+                                     text += *chunk;
+                                     return true;
+                                   },
+                                   [&](const Status&) { ended = true; }});
+  ASSERT_TRUE(Until([&] { return text == "up\n"; })) << text;
+  runtime_->Signal(spec.ref, SIGUSR1);
+  ASSERT_TRUE(Until([&] { return text.find("told\n") != std::string::npos; })) << text;
+  EXPECT_FALSE(ended);
+  runtime_->WriteNotice("pod-a", "{}");
+  EXPECT_TRUE(Until([&] { return ended; }));
+  EXPECT_EQ(Wait().code, 0);
+}
+
+TEST_F(ProcessRuntimeTest, SignalsReachTheCommand) {
+  Create(Sandbox("pod-a"));
+  ContainerSpec spec = Shell("pod-a", "trap 'echo saving; exit 143' TERM; echo up; "
+                                      "while :; do sleep 0.05; done");
+  ASSERT_TRUE(Start(spec).ok());
+  ASSERT_TRUE(Until([&] { return Log(spec.ref) == "up\n"; }));
+  int64_t before = RealClock().Steady().ns;
+  runtime_->Signal(spec.ref, SIGTERM);
+  ContainerExit exit = Wait();
+  EXPECT_EQ(exit.code, 143);
+  EXPECT_EQ(exit.signal, 0);
+  EXPECT_NE(Log(spec.ref).find("saving"), std::string::npos);
+  EXPECT_LT(RealClock().Steady().ns - before, 10'000'000'000);
+}
+
+TEST_F(ProcessRuntimeTest, AShellInBetweenDoesNotCutItsChildShort) {
+  Create(Sandbox("pod-a"));
+  // The outer shell dies of SIGTERM at once; its child is still saving.
+  ContainerSpec spec = Shell(
+      "pod-a", "sh -c 'trap \"sleep 0.2; echo saved; exit 0\" TERM; echo up; "
+               "while :; do sleep 0.02; done'; echo never");
+  ASSERT_TRUE(Start(spec).ok());
+  ASSERT_TRUE(Until([&] { return Log(spec.ref) == "up\n"; }));
+  runtime_->Signal(spec.ref, SIGTERM);
+  ContainerExit exit = Wait();
+  EXPECT_EQ(exit.code, 143);
+  EXPECT_EQ(exit.signal, SIGTERM);
+  EXPECT_EQ(Log(spec.ref), "up\nsaved\n");
+}
+
+TEST_F(ProcessRuntimeTest, KillEndsEverythingOfTheContainer) {
+  Create(Sandbox("pod-a"));
+  ContainerSpec spec = Shell("pod-a", "trap '' TERM; (trap '' TERM; while :; do sleep 1; done) & "
+                                      "echo up; while :; do sleep 1; done");
+  ASSERT_TRUE(Start(spec).ok());
+  ASSERT_TRUE(Until([&] { return Log(spec.ref) == "up\n"; }));
+  runtime_->Signal(spec.ref, SIGTERM);
+  runtime_->Signal(spec.ref, SIGKILL);
+  ContainerExit exit = Wait();
+  EXPECT_EQ(exit.code, 137);
+  EXPECT_EQ(exit.signal, SIGKILL);
+}
+
+TEST_F(ProcessRuntimeTest, SaysWhyACommandCannotStart) {
+  Create(Sandbox("pod-a"));
+  ContainerSpec spec = Shell("pod-a", "");
+  spec.command = {"no-such-program"};
+  auto started = Start(spec);
+  ASSERT_FALSE(started.ok());
+  EXPECT_EQ(started.status().code(), Code::kInvalid);
+  EXPECT_NE(started.status().message().find("executable file not found in $PATH"),
+            std::string::npos);
+  spec.ref.attempt = 1;
+  spec.command.clear();
+  spec.image = "registry.example.com/unknown:1";
+  started = Start(spec);
+  ASSERT_FALSE(started.ok());
+  EXPECT_EQ(started.status().code(), Code::kNotFound);
+  EXPECT_NE(started.status().message().find("images.yaml"), std::string::npos);
+}
+
+TEST_F(ProcessRuntimeTest, MountsVolumesAndKeepsTheHostClean) {
+  if (!isolated()) return;
+  SandboxSpec sandbox = Sandbox("pod-a");
+  VolumeSpec code{.name = "code"};
+  VolumeSpec files{.name = "config", .kind = VolumeSpec::Kind::kFiles};
+  files.files = {{"a.txt", "alpha", 0644}, {"deep/b.txt", "beta", 0400}};
+  VolumeSpec memory{.name = "memory", .kind = VolumeSpec::Kind::kMemory};
+  VolumeSpec kept{.name = "kept", .kind = VolumeSpec::Kind::kDurable};
+  kept.key = "default/claim";
+  sandbox.volumes = {code, files, memory, kept};
+  Create(sandbox);
+  ContainerSpec first = Shell("pod-a",
+                              "set -e; cat /etc/config/a.txt /etc/config/deep/b.txt; "
+                              "echo one > /root/swell-test-code/x; echo two > /memory/y; "
+                              "echo three > /kept/z; echo scribble > /swell-test-scribble; "
+                              "! touch /etc/config/ro",
+                              "first");
+  first.mounts = {{"code", "/root/swell-test-code", "", false},
+                  {"config", "/etc/config", "", true},
+                  {"memory", "/memory", "", false},
+                  {"kept", "/kept", "", false}};
+  ContainerExit exit = Run(first);
+  EXPECT_EQ(exit.code, 0) << Log(first.ref);
+  EXPECT_EQ(Log(first.ref).substr(0, 9), "alphabeta");
+  ContainerSpec second = Shell("pod-a", "cat /code/x /memory/y /kept/z; ls /swell-test-scribble");
+  second.mounts = first.mounts;
+  second.mounts[0].container_path = "/code";
+  exit = Run(second);
+  EXPECT_NE(exit.code, 0);
+  EXPECT_EQ(Log(second.ref).substr(0, 14), "one\ntwo\nthree\n");
+  EXPECT_FALSE(FileExists("/root/swell-test-code"));
+  EXPECT_FALSE(FileExists("/swell-test-scribble"));
+  EXPECT_TRUE(FileExists(data_dir_ + "/volumes/default/claim/z"));
+}
+
+TEST_F(ProcessRuntimeTest, FilesOfARunningPodAreReplacedWhole) {
+  if (!isolated()) return;
+  SandboxSpec sandbox = Sandbox("pod-a");
+  VolumeSpec files{.name = "config", .kind = VolumeSpec::Kind::kFiles};
+  files.files = {{"a", "old", 0644}, {"gone", "x", 0644}};
+  sandbox.volumes = {files};
+  Create(sandbox);
+  ContainerSpec spec = Shell("pod-a", "echo up; until [ \"$(cat /config/a)\" = new ]; do "
+                                      "sleep 0.02; done; ls /config");
+  spec.mounts = {{"config", "/config", "", true}};
+  ASSERT_TRUE(Start(spec).ok());
+  ASSERT_TRUE(Until([&] { return Log(spec.ref) == "up\n"; }));
+  files.files = {{"a", "new", 0644}};
+  runtime_->UpdateVolume("pod-a", files);
+  EXPECT_EQ(Wait().code, 0);
+  EXPECT_EQ(Log(spec.ref), "up\na\n");
+}
+
+TEST_F(ProcessRuntimeTest, HostPathsAreChecked) {
+  SandboxSpec sandbox = Sandbox("pod-a");
+  VolumeSpec missing{.name = "missing", .kind = VolumeSpec::Kind::kHostPath};
+  missing.host_path = "/no/such/directory";
+  missing.host_path_type = "Directory";
+  sandbox.volumes = {missing};
+  std::optional<Result<agent::SandboxInfo>> made;
+  runtime_->CreateSandbox(sandbox, observer_, [&](Result<agent::SandboxInfo> r) { made = r; });
+  ASSERT_TRUE(Until([&] { return made.has_value(); }));
+  ASSERT_FALSE(made->ok());
+  EXPECT_NE(made->status().message().find("/no/such/directory"), std::string::npos);
+}
+
+TEST_F(ProcessRuntimeTest, PodsResolveAndReachEachOther) {
+  if (!isolated()) return;
+  std::string server_ip = Create(Sandbox("server"));
+  SandboxSpec client = Sandbox("client");
+  Create(client);
+  ContainerSpec serve = Shell("server", "", "serve");
+  serve.command = {"/usr/bin/python3", "-c",
+                   "import socket; s = socket.create_server(('0.0.0.0', 23471)); "
+                   "print('up', flush=True); c, _ = s.accept(); c.sendall(b'hi'); c.close()"};
+  ASSERT_TRUE(Start(serve).ok());
+  ASSERT_TRUE(Until([&] { return Log(serve.ref) == "up\n"; })) << Log(serve.ref);
+  ContainerSpec ask = Shell("client", "", "ask");
+  // The name is not known yet when it starts: hosts files change under running pods.
+  ask.command = {"/usr/bin/python3", "-c",
+                 "import socket, time\n"
+                 "print('up', flush=True)\n"
+                 "for _ in range(1000):\n"
+                 "  try:\n"
+                 "    c = socket.create_connection(('resnet-master-0', 23471), 5); break\n"
+                 "  except socket.gaierror: time.sleep(0.02)\n"
+                 "print(c.recv(10).decode(), socket.gethostname())"};
+  ASSERT_TRUE(Start(ask).ok());
+  ASSERT_TRUE(Until([&] { return Log(ask.ref) == "up\n"; })) << Log(ask.ref);
+  runtime_->UpdateHosts("client", {{server_ip, {"resnet-master-0", "resnet-master-0.default"}}});
+  EXPECT_EQ(Wait("ask").code, 0) << Log(ask.ref);
+  EXPECT_EQ(Log(ask.ref), "up\nhi client\n");
+  EXPECT_EQ(Wait("serve").code, 0);
+}
+
+TEST_F(ProcessRuntimeTest, ProbesAndCommandsRunForReal) {
+  Create(Sandbox("pod-a"));
+  ContainerSpec spec = Shell("pod-a", "");
+  spec.command = {"/usr/bin/python3", "-c",
+                  "import http.server as h\n"
+                  "class H(h.BaseHTTPRequestHandler):\n"
+                  "  def do_GET(self):\n"
+                  "    self.send_response(200 if self.path == '/ok' else 503)\n"
+                  "    self.end_headers()\n"
+                  "s = h.HTTPServer(('0.0.0.0', 23472), H)\n"
+                  "print('up', flush=True)\n"
+                  "s.serve_forever()"};
+  spec.env = {{"COLOUR", "blue"}};
+  ASSERT_TRUE(Start(spec).ok());
+  ASSERT_TRUE(Until([&] { return Log(spec.ref) == "up\n"; })) << Log(spec.ref);
+  auto probe = [&](bool http, uint16_t port, const std::string& path) {
+    std::optional<agent::ProbeResult> result;
+    runtime_->Probe("pod-a", {.http = http, .host = "", .port = port, .path = path},
+                    [&](const agent::ProbeResult& r) { result = r; });
+    EXPECT_TRUE(Until([&] { return result.has_value(); }));
+    return *result;
+  };
+  EXPECT_TRUE(probe(false, 23472, "/").ok);
+  EXPECT_TRUE(probe(true, 23472, "/ok").ok);
+  EXPECT_EQ(probe(true, 23472, "/no").message, "HTTP probe failed with statuscode: 503");
+  EXPECT_FALSE(probe(false, 23473, "/").ok);
+  auto exec = [&](std::vector<std::string> argv, Duration timeout) {
+    std::optional<Result<agent::ExecResult>> result;
+    runtime_->Exec(spec.ref, {.argv = std::move(argv), .timeout = timeout},
+                   [&](Result<agent::ExecResult> r) { result = r; });
+    EXPECT_TRUE(Until([&] { return result.has_value(); }));
+    EXPECT_TRUE(result->ok()) << result->status().ToString();
+    return result->ok() ? **result : agent::ExecResult();
+  };
+  agent::ExecResult result =
+      exec({"/bin/sh", "-c", "echo $COLOUR; exit 3"}, std::chrono::seconds(10));
+  EXPECT_EQ(result.output, "blue\n");
+  EXPECT_EQ(result.code, 3);
+  EXPECT_TRUE(exec({"sleep", "100"}, std::chrono::milliseconds(100)).timed_out);
+}
+
+TEST_F(ProcessRuntimeTest, NoticeReportCheckpointAndTerminationMessage) {
+  Create(Sandbox("pod-a"));
+  ContainerSpec spec = Shell(
+      "pod-a", "trap 'cat $SWELL_NOTICE_FILE; echo bye > $SWELL_TERMINATION_LOG; exit 143' TERM; "
+               "echo 17 > $SWELL_CHECKPOINT_DIR/step; "
+               "echo '{\"step\": 17}' > $SWELL_REPORT_FILE.new; "
+               "mv $SWELL_REPORT_FILE.new $SWELL_REPORT_FILE; echo up; "
+               "while :; do sleep 0.02; done");
+  ASSERT_TRUE(Start(spec).ok());
+  ASSERT_TRUE(Until([&] { return !observer_->reports.empty() && Log(spec.ref) == "up\n"; }));
+  EXPECT_EQ(observer_->reports.back(), "{\"step\": 17}\n");
+  auto step = ReadFile(data_dir_ + "/checkpoints/default/job/step");
+  ASSERT_TRUE(step.ok());
+  EXPECT_EQ(*step, "17\n");
+  runtime_->WriteNotice("pod-a", "{\"by\":\"someone\"}");
+  runtime_->Signal(spec.ref, SIGTERM);
+  ContainerExit exit = Wait();
+  EXPECT_EQ(exit.code, 143);
+  EXPECT_EQ(exit.termination_message, "bye\n");
+  EXPECT_EQ(Log(spec.ref), "up\n{\"by\":\"someone\"}");
+}
+
+TEST_F(ProcessRuntimeTest, MemoryLimitsAreEnforced) {
+  if (runtime_->support().cgroups.memory_dir.empty()) return;
+  Create(Sandbox("pod-a"));
+  ContainerSpec spec = Shell("pod-a", "");
+  spec.command = {"/usr/bin/python3", "-c", "x = bytearray(400 << 20); print(len(x))"};
+  spec.memory_limit_bytes = 64 << 20;
+  ContainerExit exit = Run(spec);
+  EXPECT_EQ(exit.code, 137);
+  EXPECT_TRUE(exit.oom_killed);
+}
+
+TEST_F(ProcessRuntimeTest, APodOutlivesTheRuntimeAndIsAdopted) {
+  std::string ip = Create(Sandbox("pod-a"));
+  Create(Sandbox("pod-b"));
+  ContainerSpec stays = Shell("pod-a", "trap 'echo bye; exit 9' TERM; echo up; "
+                                       "while :; do sleep 0.02; done");
+  ContainerSpec ends = Shell("pod-b", "until [ -e $SWELL_CHECKPOINT_DIR/go ]; do sleep 0.02; done; "
+                                      "exit 4", "brief");
+  ASSERT_TRUE(Start(stays).ok());
+  ASSERT_TRUE(Start(ends).ok());
+  ASSERT_TRUE(Until([&] { return Log(stays.ref) == "up\n"; }));
+  runtime_.reset();
+  EXPECT_TRUE(observer_->exits.empty());
+  // One of them ends while nobody looks; its exit file says so.
+  ASSERT_TRUE(ReplaceFile(data_dir_ + "/checkpoints/default/job/go", "").ok());
+  ASSERT_TRUE(Until([&] { return FileExists(PodDir("pod-b") + "/containers/brief/0/exit.json"); }));
+  Open();
+  std::optional<Result<std::vector<agent::FoundPod>>> found;
+  runtime_->List("node-0", [&](Result<std::vector<agent::FoundPod>> r) { found = std::move(r); });
+  ASSERT_TRUE(Until([&] { return found.has_value(); }));
+  ASSERT_EQ((*found)->size(), 2u);
+  const agent::FoundPod& a = (**found)[0];
+  const agent::FoundPod& b = (**found)[1];
+  EXPECT_EQ(a.pod_uid, "pod-a");
+  EXPECT_EQ(a.sandbox.ip, ip);
+  ASSERT_EQ(a.containers.size(), 1u);
+  EXPECT_FALSE(a.containers[0].exit.has_value());
+  ASSERT_EQ(b.containers.size(), 1u);
+  if (b.containers[0].exit) {
+    EXPECT_EQ(b.containers[0].exit->code, 4);
+  }
+  runtime_->Adopt(a, observer_);
+  runtime_->Signal(stays.ref, SIGTERM);
+  EXPECT_EQ(Wait().code, 9);
+  EXPECT_EQ(Log(stays.ref), "up\nbye\n");
+}
+
+TEST_F(ProcessRuntimeTest, RemoveKillsAndLeavesNothing) {
+  Create(Sandbox("pod-a"));
+  ContainerSpec spec = Shell("pod-a", "trap '' TERM; echo up; while :; do sleep 1; done");
+  ASSERT_TRUE(Start(spec).ok());
+  std::optional<Status> removed;
+  runtime_->Remove("pod-a", [&](const Status& status) { removed = status; });
+  ASSERT_TRUE(Until([&] { return removed.has_value(); }));
+  EXPECT_TRUE(removed->ok()) << removed->ToString();
+  EXPECT_FALSE(FileExists(PodDir("pod-a")));
+}
+
+TEST_F(ProcessRuntimeTest, StartIsFast) {
+  Create(Sandbox("pod-a"));
+  std::vector<int64_t> start_us, exit_us;
+  for (int i = 0; i < 21; ++i) {
+    observer_->exits.clear();
+    ContainerSpec spec = Shell("pod-a", "read x < /proc/uptime", "main", i);
+    int64_t before = RealClock().Steady().ns;
+    auto started = Start(spec);
+    ASSERT_TRUE(started.ok()) << started.status().ToString();
+    start_us.push_back((RealClock().Steady().ns - before) / 1000);
+    ContainerExit exit = Wait();
+    exit_us.push_back((RealClock().Now() - exit.finished).count() / 1000);
+  }
+  std::sort(start_us.begin(), start_us.end());
+  std::sort(exit_us.begin(), exit_us.end());
+  std::printf("isolation %s: start p50 %lld us, max %lld us; exit noticed p50 %lld us\n",
+              std::string(IsolationName(runtime_->support().isolation)).c_str(),
+              static_cast<long long>(start_us[10]), static_cast<long long>(start_us[20]),
+              static_cast<long long>(exit_us[10]));
+  EXPECT_LT(start_us[10], 2'000'000);
+}
+
+TEST_F(PlainProcessTest, RunsWithoutAnyIsolation) {
+  ASSERT_FALSE(isolated());
+  std::string ip = Create(Sandbox("pod-a"));
+  EXPECT_TRUE(ip.starts_with("127."));
+  ContainerSpec spec = Shell("pod-a", "trap '' TERM; (trap '' TERM; while :; do sleep 1; done) & "
+                                      "echo up; while :; do sleep 1; done");
+  ASSERT_TRUE(Start(spec).ok());
+  ASSERT_TRUE(Until([&] { return Log(spec.ref) == "up\n"; }));
+  runtime_->Signal(spec.ref, SIGKILL);
+  EXPECT_EQ(Wait().code, 137);
+  EXPECT_NE(runtime_->Info().limits.find("namespaces"), std::string::npos);
+  EXPECT_FALSE(runtime_->Info().resolves_names);
+  ContainerSpec mounts = Shell("pod-a", "true", "second");
+  mounts.mounts = {{"code", "/code", "", false}};
+  EXPECT_FALSE(Start(mounts).ok());
+}
+
+TEST_F(PlainProcessTest, ExitCodesAndAdoptionWorkWithoutIsolation) {
+  Create(Sandbox("pod-a"));
+  ContainerSpec spec = Shell("pod-a", "trap 'exit 9' TERM; echo up; while :; do sleep 0.02; done");
+  ASSERT_TRUE(Start(spec).ok());
+  ASSERT_TRUE(Until([&] { return Log(spec.ref) == "up\n"; }));
+  runtime_.reset();
+  Open();
+  agent::FoundPod found{"pod-a", "default", "pod-a", {}, {}};
+  runtime_->Adopt(found, observer_);
+  runtime_->Signal(spec.ref, SIGTERM);
+  EXPECT_EQ(Wait().code, 9);
+}
+
+}  // namespace
+}  // namespace swell::edge

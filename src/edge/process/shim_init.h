@@ -1,0 +1,28 @@
+// The first process of a container: joins its namespaces, enters its root, starts the command and
+// stays as its init until nothing of the container is left.
+// Thread-safety: the calling process has one thread.
+#pragma once
+
+#include <string>
+
+#include "edge/process/shim_spec.h"
+
+namespace swell::edge {
+
+struct InitPipes {
+  int out = -1;      // the command's standard output and error
+  int err = -1;
+  int error = -1;    // why the command could not be started, then closed
+  int report = -1;   // the command's wait status, four bytes, once it has ended
+  int go = -1;       // readable once the user namespace's ids are mapped; -1: no need
+};
+
+[[noreturn]] void RunInit(const ShimSpec& spec, const std::string& dir, const InitPipes& pipes);
+
+// Finds a command as execvp would, in the PATH of `env`. The error says what a user must read.
+Result<std::string> FindExecutable(const std::string& command, const std::vector<std::string>& env);
+
+// Replaces the process. Returns only when that failed, with the reason.
+Status ExecCommand(const ShimSpec& spec, const std::vector<std::string>& argv);
+
+}  // namespace swell::edge

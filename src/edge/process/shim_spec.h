@@ -1,0 +1,99 @@
+// What a runtime tells a pod shim, and what the shim leaves behind: three JSON files in the
+// container's directory.
+//
+//   spec.json   written by the runtime before the shim starts
+//   state.json  written by the shim once the command runs: process ids with their start times
+//   exit.json   written by the shim when it has ended; its presence is the end
+//
+// Each is replaced whole, so a reader never sees half of one.
+// Thread-safety: values and pure functions.
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/result.h"
+#include "json/value.h"
+
+namespace swell::edge {
+
+// How far a container is kept apart from the host.
+enum class Isolation {
+  kFull,  // root: namespaces, an overlay root, a network of its own
+  kUser,  // a user namespace: the same without a network
+  kNone,  // plain processes
+};
+std::string_view IsolationName(Isolation isolation);
+
+struct ShimMount {
+  enum class Kind { kBind, kTmpfs };
+  Kind kind = Kind::kBind;
+  std::string source;  // kBind: a path of the host
+  std::string target;  // absolute, in the container
+  bool read_only = false;
+  int64_t size_bytes = 0;  // kTmpfs; 0: the kernel's default
+};
+
+struct CgroupDir {
+  std::string path;
+  std::vector<std::pair<std::string, std::string>> values;  // file → content, in order
+};
+
+struct ShimSpec {
+  std::vector<std::string> argv;
+  std::vector<std::string> env;  // NAME=value, no name twice
+  std::string cwd;               // made when it is missing
+  std::optional<int64_t> uid;
+  std::optional<int64_t> gid;
+  std::vector<int64_t> groups;
+  Isolation isolation = Isolation::kNone;
+  std::string hostname;
+  std::string netns;     // path of a network namespace; empty: the host's
+  std::string mask_dir;  // hidden from the container: the data directory
+  bool host_tmp = false;
+  bool read_only_root = false;
+  std::vector<ShimMount> mounts;
+  std::vector<CgroupDir> cgroups;
+  std::string oom_file;  // a cgroup file with a line "oom_kill N"
+  std::string log_path;
+  int64_t log_bytes_max = 10 << 20;
+  int log_files_max = 5;
+
+  json::Value ToJson() const;
+  static Result<ShimSpec> FromJson(const json::Value& value);
+};
+
+struct ShimState {
+  pid_t shim_pid = 0;
+  uint64_t shim_start = 0;  // /proc/PID/stat's start time: defeats the reuse of process ids
+  pid_t init_pid = 0;       // the container's first process, in the host's numbering
+  uint64_t init_start = 0;
+  int64_t started_ns = 0;   // Unix time
+
+  json::Value ToJson() const;
+  static Result<ShimState> FromJson(const json::Value& value);
+};
+
+struct ShimExit {
+  int code = 0;
+  int signal = 0;
+  bool oom = false;
+  int64_t started_ns = 0;
+  int64_t finished_ns = 0;
+
+  json::Value ToJson() const;
+  static Result<ShimExit> FromJson(const json::Value& value);
+};
+
+// Start time of a process in clock ticks since boot; 0 when it does not exist.
+uint64_t ProcessStartTime(pid_t pid);
+
+// Renames a new file over the old one; not forced to the disk, which a killed process needs not.
+Status ReplaceFile(const std::string& path, std::string_view bytes, int mode = 0644);
+
+}  // namespace swell::edge
