@@ -18,6 +18,7 @@
 #include "bin/data_dir.h"
 #include "bin/embedded_cluster.h"
 #include "client/kubeconfig.h"
+#include "json/value.h"
 
 namespace swell {
 namespace {

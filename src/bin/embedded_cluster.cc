@@ -53,6 +53,7 @@ struct EmbeddedCluster::Impl {
   Status Listen();
   Status WriteAccess();
   void StartComponents();
+  void StopAll();
   void StopIo();
 
   ClusterOptions options;
@@ -70,11 +71,12 @@ struct EmbeddedCluster::Impl {
   std::string url;
   std::unique_ptr<controllers::Informers> informers;
   std::unique_ptr<controllers::Manager> manager;
-  std::unique_ptr<edge::process::ProcessRuntime> processes;
+  std::unique_ptr<edge::ProcessRuntime> processes;
   std::unique_ptr<agent::SimulatedRuntime> simulated;
   std::unique_ptr<agent::ServiceNames> names;
   std::unique_ptr<agent::NodeFleet> fleet;
   std::map<std::string, std::shared_ptr<api::RestHandler>> kubelets;
+  bool stopping = false;
   Status ended;
 };
 
@@ -111,17 +113,18 @@ Status EmbeddedCluster::Impl::MakeRuntime() {
     simulated = std::make_unique<agent::SimulatedRuntime>(core, clock);
     return Status::Ok();
   }
-  edge::process::ProcessOptions process;
+  edge::ProcessOptions process;
   process.data_dir = options.data_dir.path;
-  process.catalogue_path = options.data_dir.ImageCatalogue();
-  if (!options.pod_cidr.empty()) process.pod_cidr = options.pod_cidr;
-  process.sdk_path = options.sdk_path;
-  SWELL_ASSIGN_OR_RETURN(processes, edge::process::ProcessRuntime::Create(core, clock, process));
+  process.shim_command = {"/proc/self/exe", "pod-shim"};
+  process.sdk_dir = options.sdk_path;
+  process.config_dir = options.data_dir.path;
+  process.cluster_cidr = options.pod_cidr;
+  SWELL_ASSIGN_OR_RETURN(processes, edge::ProcessRuntime::Create(core, std::move(process)));
   return Status::Ok();
 }
 
 Status EmbeddedCluster::Impl::Listen() {
-  front = std::make_unique<edge::HttpFront>(core, server);
+  front = std::make_unique<edge::HttpFront>(core, *server, edge::HttpFrontConfig{});
   http = std::make_unique<net::HttpServer>(io, clock, *front, net::ServerConfig{});
   net::TlsServerConfig tls{pki.server.cert_pem, pki.server.key_pem, pki.ca.cert_pem};
   auto port = http->Listen(WithLastPort(options.data_dir, options.listen), tls);
@@ -148,7 +151,7 @@ void EmbeddedCluster::Impl::StartComponents() {
   informers = std::make_unique<controllers::Informers>(core, server, kSystem, random.Next());
   controllers::ManagerOptions manager_options;
   manager_options.scheme = &server->scheme();
-  manager_options.host_network = processes && processes->HostNetworkOnly();
+  manager_options.host_network = processes && !processes->support().network;
   manager = std::make_unique<controllers::Manager>(
       controllers::Context{core, clock, random, server, kSystem, *informers}, manager_options);
   manager->Start();
@@ -165,6 +168,17 @@ void EmbeddedCluster::Impl::StartComponents() {
   fleet->Start();
 }
 
+// The end of the cluster is the end of its pods: nothing is left holding this machine.
+void EmbeddedCluster::Impl::StopAll() {
+  if (std::exchange(stopping, true)) return;
+  SWELL_LOG_INFO("cluster", "stopping");
+  // The agents first: what ends now ends because of us, and is nobody's failure.
+  kubelets.clear();
+  fleet.reset();
+  if (!processes) return core.Stop();
+  processes->Shutdown([this] { core.Stop(); });
+}
+
 void EmbeddedCluster::Impl::StopIo() {
   if (!io_thread.joinable()) return;
   io.Post([this] { http->Shutdown(std::chrono::milliseconds(200), [this] { io.Stop(); }); });
@@ -179,9 +193,10 @@ Result<std::unique_ptr<EmbeddedCluster>> EmbeddedCluster::Create(const ClusterOp
   SWELL_ASSIGN_OR_RETURN(impl->node_configs, PlanNodes(options));
   SWELL_ASSIGN_OR_RETURN(
       impl->pki, LoadOrMakePki(options.data_dir, impl->clock, {HostOf(options.listen)}));
+  // The runtime first: finding out what is permitted forks, and must be done before any thread.
+  SWELL_RETURN_IF_ERROR(impl->MakeRuntime());
   SWELL_RETURN_IF_ERROR(impl->OpenStore());
   SWELL_RETURN_IF_ERROR(impl->MakeApiServer());
-  SWELL_RETURN_IF_ERROR(impl->MakeRuntime());
   SWELL_RETURN_IF_ERROR(impl->Listen());
   SWELL_RETURN_IF_ERROR(impl->WriteAccess());
   return std::unique_ptr<EmbeddedCluster>(new EmbeddedCluster(std::move(impl)));
@@ -189,10 +204,8 @@ Result<std::unique_ptr<EmbeddedCluster>> EmbeddedCluster::Create(const ClusterOp
 
 Status EmbeddedCluster::Run(const std::function<void()>& ready) {
   Impl& cluster = *impl_;
-  auto signals = cluster.core.WatchSignals({SIGINT, SIGTERM}, [&cluster](int) {
-    SWELL_LOG_INFO("cluster", "stopping");
-    cluster.core.Stop();
-  });
+  auto signals =
+      cluster.core.WatchSignals({SIGINT, SIGTERM}, [&cluster](int) { cluster.StopAll(); });
   if (!signals.ok()) return signals.status();
   cluster.server->Bootstrap([&cluster, ready](const Status& status) {
     if (!status.ok()) {
@@ -206,7 +219,6 @@ Status EmbeddedCluster::Run(const std::function<void()>& ready) {
   });
   cluster.core.Run();
   cluster.StopIo();
-  if (cluster.processes && cluster.ended.ok()) cluster.processes->StopAllPods();
   return cluster.ended;
 }
 

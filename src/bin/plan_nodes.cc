@@ -73,12 +73,12 @@ agent::NodeConfig BaseNode(const ClusterOptions& options, std::string name, int 
 
 agent::NodeConfig ThisMachine(const ClusterOptions& options) {
   agent::NodeConfig node = BaseNode(options, HostName(), 0);
-  edge::process::GpuInventory gpus = edge::process::DiscoverGpus();
+  edge::GpuInventory gpus = edge::DiscoverGpus();
   if (!gpus.gpus.empty()) {
     node.capacity["nvidia.com/gpu"] = std::to_string(gpus.gpus.size());
     node.labels["nvidia.com/gpu.present"] = "true";
     node.labels["nvidia.com/gpu.count"] = std::to_string(gpus.gpus.size());
-    node.labels["nvidia.com/gpu.memory"] = std::to_string(gpus.gpus[0].memory_mib);
+    node.labels["nvidia.com/gpu.memory"] = std::to_string(gpus.gpus[0].memory_bytes >> 20);
     for (const auto& gpu : gpus.gpus) node.gpu_device_ids.push_back(gpu.uuid);
   }
   return node;
