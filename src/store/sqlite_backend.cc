@@ -187,6 +187,8 @@ class SqliteBackend final : public Backend {
   };
 
   Result<Loaded> ReadEverything();
+  Result<Loaded> ReadRows();
+  Status CheckStructure() const;
   Result<EntryPtr> ReadEntry(const SqliteStatement& row);
   Status OpenForWriting();
   void RunCommitter();
@@ -229,32 +231,49 @@ Result<Backend::Loaded> SqliteBackend::ReadEverything() {
   auto damaged = [this](std::string_view what) {
     return Refuse(path_, StrCat("the database is damaged (", what, ")"));
   };
+  // The structure of the file is checked beside, through a connection of its own.
+  Status structure;
+  std::thread checker([this, &structure] { structure = CheckStructure(); });
+  Result<Loaded> loaded = ReadRows();
+  checker.join();
+  if (!loaded.ok()) return damaged(loaded.status().message());
+  if (!structure.ok()) return damaged(structure.message());
+  return loaded;
+}
+
+Status SqliteBackend::CheckStructure() const {
+  SWELL_ASSIGN_OR_RETURN(auto db, SqliteDb::Open(path_, SqliteDb::Mode::kReadOnly));
+  SWELL_ASSIGN_OR_RETURN(std::string verdict, db->Ask("PRAGMA quick_check(1)"));
+  return verdict == "ok" ? Status::Ok() : Status(Code::kInternal, verdict);
+}
+
+Result<Backend::Loaded> SqliteBackend::ReadRows() {
+  auto damaged = [](std::string what) { return Status(Code::kInternal, std::move(what)); };
   Loaded loaded;
-  auto db = SqliteDb::Open(path_, SqliteDb::Mode::kReadOnly);
-  if (!db.ok()) return damaged(db.status().message());
-  auto version = (*db)->Ask("SELECT value FROM meta WHERE key='version'");
-  if (!version.ok()) return damaged(version.status().message());
-  auto number = ParseUint(*version);
-  if (!number) return damaged(StrCat("version ", Quote(*version)));
+  SWELL_ASSIGN_OR_RETURN(auto db, SqliteDb::Open(path_, SqliteDb::Mode::kReadOnly));
+  SWELL_ASSIGN_OR_RETURN(std::string version,
+                         db->Ask("SELECT value FROM meta WHERE key='version'"));
+  auto number = ParseUint(version);
+  if (!number) return damaged(StrCat("version ", Quote(version)));
   loaded.version = *number;
-  auto rows = (*db)->Prepare(
-      "SELECT id, resource, ns, name, version, attributes, bytes, checksum FROM objects");
-  if (!rows.ok()) return damaged(rows.status().message());
+  SWELL_ASSIGN_OR_RETURN(std::string newest_id, db->Ask("SELECT ifnull(max(id), 0) FROM objects"));
+  size_t guess = ParseUint(newest_id).value_or(0);
+  ids_.reserve(std::min<size_t>(guess, 1'000'000));
+  loaded.entries.reserve(std::min<size_t>(guess, 1'000'000));
+  SWELL_ASSIGN_OR_RETURN(
+      auto rows, db->Prepare("SELECT id, resource, ns, name, version, attributes, bytes, checksum "
+                             "FROM objects"));
   int result;
-  while ((result = rows->Step()) == kRow) {
-    auto entry = ReadEntry(*rows);
-    if (!entry.ok()) return damaged(entry.status().message());
-    if ((*entry)->version > loaded.version) return damaged("an object newer than the database");
-    if (!ids_.emplace(IdKey((*entry)->key), rows->Int(0)).second) {
-      return damaged(StrCat((*entry)->key.resource, " ", (*entry)->key.name, " twice"));
+  while ((result = rows.Step()) == kRow) {
+    SWELL_ASSIGN_OR_RETURN(EntryPtr entry, ReadEntry(rows));
+    if (entry->version > loaded.version) return damaged("an object newer than the database");
+    if (!ids_.emplace(IdKey(entry->key), rows.Int(0)).second) {
+      return damaged(StrCat(entry->key.resource, " ", entry->key.name, " twice"));
     }
-    next_id_ = std::max(next_id_, rows->Int(0) + 1);
-    loaded.entries.push_back(std::move(*entry));
+    next_id_ = std::max(next_id_, rows.Int(0) + 1);
+    loaded.entries.push_back(std::move(entry));
   }
-  if (result != kDone) return damaged((*db)->Error("read").message());
-  auto check = (*db)->Ask("PRAGMA quick_check(1)");
-  if (!check.ok()) return damaged(check.status().message());
-  if (*check != "ok") return damaged(*check);
+  if (result != kDone) return db->Error("read");
   return loaded;
 }
 

@@ -52,14 +52,14 @@ TEST_F(SqliteBackendTest, EverythingComesBack) {
   {
     auto store = Open(path);
     ASSERT_NE(store, nullptr);
-    EXPECT_EQ(store->PeekVersion(), 1u);
+    EXPECT_EQ(store->PeekVersion(), 2u);
     EXPECT_TRUE(Wait(*store, pod, "1").ok());
     EXPECT_TRUE(Wait(*store, job, std::string(100'000, 'x')).ok());
     EXPECT_TRUE(Wait(*store, pod, "2").ok());
     EXPECT_TRUE(Wait(*store, {"pods", "team", "gone"}, "x").ok());
     EXPECT_TRUE(WaitDelete(*store, {"pods", "team", "gone"}).ok());
     version = store->Version();
-    EXPECT_EQ(version, 5u);
+    EXPECT_EQ(version, 6u);
   }
   auto store = Open(path);
   ASSERT_NE(store, nullptr);
@@ -68,7 +68,7 @@ TEST_F(SqliteBackendTest, EverythingComesBack) {
   EXPECT_EQ(store->Count("pods"), 1u);
   EntryPtr entry = store->Get(pod);
   ASSERT_NE(entry, nullptr);
-  EXPECT_EQ(entry->version, 3u);
+  EXPECT_EQ(entry->version, 4u);
   EXPECT_EQ(PayloadOf(entry), "2");
   EXPECT_EQ(entry->attributes.uid, "uid-a");
   EXPECT_EQ(entry->attributes.labels, (Pairs{{"app", "a"}}));
@@ -288,7 +288,8 @@ TEST_F(SqliteBackendTest, BehavesAsTheModelInMemory) {
       auto store = Open(path);
       ASSERT_NE(store, nullptr);
       std::map<std::string, std::string> loaded;
-      for (const EntryPtr& entry : store->List("pods", "")->entries) {
+      auto listing = store->List("pods", "");
+      for (const EntryPtr& entry : listing->entries) {
         loaded[entry->key.name] = PayloadOf(entry);
       }
       ASSERT_EQ(loaded, expected);

@@ -104,8 +104,9 @@ class StoreImpl final : public Store {
       ++resource.count;
       slot.durable = slot.latest = std::move(entry);
     }
-    durable_version_ = oldest_ = loaded.version;
-    next_version_ = loaded.version + 1;
+    // Never 0: to whoever lists and then watches, 0 would mean "from now on" and skip events.
+    durable_version_ = oldest_ = std::max<uint64_t>(loaded.version, 1);
+    next_version_ = durable_version_ + 1;
     return Status::Ok();
   }
 
@@ -173,7 +174,7 @@ class StoreImpl final : public Store {
   const Options options_;
   std::map<std::string, Resource> resources_;  // addresses stay
 
-  uint64_t next_version_ = 1;
+  uint64_t next_version_ = 0;
   uint64_t durable_version_ = 0;
   std::deque<Pending> accepted_;  // not handed to the backend yet
   std::vector<Pending> in_flight_;

@@ -11,7 +11,8 @@
 // A failed commit (disk full, I/O error) rolls back to the durable state: every write of the
 // group, and those accepted after it, end with that error.
 //
-// Versions: one counter for all resources; each Write takes the next. The caller puts the version
+// Versions: one counter for all resources; each Write takes the next, and one that was rolled back
+// is not used again. An empty store is at version 1, for 0 means "now" everywhere. The caller puts the version
 // into the object's metadata.resourceVersion (PeekVersion) before it calls Write.
 //
 // Watch history: a bounded ring of the last `history_events` events (and `history_bytes` of them).

@@ -48,7 +48,7 @@ TEST_F(StoreTest, OnlyWhatIsDurableIsVisible) {
   EXPECT_EQ(PayloadOf(store_->Latest(Pod("a"))), "1");
   EXPECT_EQ(store_->Get(Pod("a")), nullptr);
   EXPECT_EQ(store_->Count("pods"), 0u);
-  EXPECT_EQ(store_->Version(), 0u);
+  EXPECT_EQ(store_->Version(), 1u);
   Run();
   EXPECT_EQ(store_->Get(Pod("a")), nullptr);
   EXPECT_EQ(outcome.code(), Code::kUnavailable);
@@ -153,7 +153,7 @@ TEST_F(StoreTest, ListsGoBackInHistory) {
   EXPECT_EQ(store_->List("pods", "", {}, 0, {}, v1).status().code(), Code::kExpired);
   auto future = store_->List("pods", "", {}, 0, {}, 1000);
   EXPECT_EQ(future.status().code(), Code::kTimeout);
-  EXPECT_EQ(future.status().message(), "Too large resource version: 1000, current: 6");
+  EXPECT_EQ(future.status().message(), "Too large resource version: 1000, current: 7");
 }
 
 TEST_F(StoreTest, WatchesReplayTheHistoryAndGoOnLive) {
@@ -191,10 +191,10 @@ TEST_F(StoreTest, WatchesFromOutsideTheHistoryAreRefused) {
   for (int i = 0; i < 5; ++i) Put(*store_, Pod("a"), StrCat(i));
   Run();
   auto nothing = [](const Event&) {};
-  EXPECT_EQ(store_->WatchFrom("pods", "", 2, nothing).status().code(), Code::kExpired);
-  EXPECT_EQ(store_->WatchFrom("pods", "", 2, nothing).status().message(),
-            "too old resource version: 2 (3)");
-  EXPECT_TRUE(store_->WatchFrom("pods", "", 3, nothing).ok());
+  EXPECT_EQ(store_->WatchFrom("pods", "", 3, nothing).status().code(), Code::kExpired);
+  EXPECT_EQ(store_->WatchFrom("pods", "", 3, nothing).status().message(),
+            "too old resource version: 3 (4)");
+  EXPECT_TRUE(store_->WatchFrom("pods", "", 4, nothing).ok());
   auto future = store_->WatchFrom("pods", "", 9, nothing).status();
   EXPECT_EQ(future.code(), Code::kTimeout);
   ASSERT_EQ(future.details().causes.size(), 1u);
@@ -232,7 +232,7 @@ TEST_F(StoreTest, WatchesMayEndAndBeginInsideCallbacks) {
     ++replayed;
     first.reset();
   };
-  first = std::move(*store_->WatchFrom("pods", "", 1, end_at_once));
+  first = std::move(*store_->WatchFrom("pods", "", 2, end_at_once));
   Run();
   EXPECT_EQ(replayed, 1);
   store_.reset();
@@ -243,9 +243,9 @@ TEST_F(StoreTest, LongReplaysKeepTheOrderWithLiveEvents) {
   Open();
   for (int i = 0; i < 3500; ++i) Put(*store_, Pod("a"), "x");
   Run();
-  uint64_t last = 1;
+  uint64_t last = 2;
   size_t events = 0;
-  auto watch = store_->WatchFrom("pods", "", 1, [&](const Event& e) {
+  auto watch = store_->WatchFrom("pods", "", 2, [&](const Event& e) {
     EXPECT_EQ(e.version, last + 1);
     last = e.version;
     if (++events % 500 == 0) Put(*store_, Pod("a"), "live");
@@ -320,7 +320,8 @@ class Model {
     ASSERT_TRUE(store.ok());
     store_ = std::move(*store);
     durable_.clear();
-    for (const EntryPtr& entry : store_->List("pods", "")->entries) {
+    auto listing = store_->List("pods", "");
+    for (const EntryPtr& entry : listing->entries) {
       durable_[{entry->key.ns, entry->key.name}] = PayloadOf(entry);
     }
     // Acknowledged writes survive; unanswered ones may.
