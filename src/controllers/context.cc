@@ -42,6 +42,11 @@ client::Informer& Informers::Of(const client::Resource& resource) {
   return *informer;
 }
 
+client::Informer* Informers::Find(const client::Resource& resource) const {
+  auto it = informers_.find(resource);
+  return it == informers_.end() ? nullptr : it->second.get();
+}
+
 void Informers::Start() {
   for (client::Informer* informer : std::exchange(unstarted_, {})) informer->Start();
 }

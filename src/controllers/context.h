@@ -31,6 +31,7 @@ inline constexpr std::string_view kStep = "swell.dev/step";
 inline constexpr std::string_view kPreemptedBy = "swell.dev/preempted-by";     // "ns/pod"
 inline constexpr std::string_view kPreemptedRule = "swell.dev/preempted-rule"; // "preempt"
 inline constexpr std::string_view kPreemptedMessage = "swell.dev/preempted-message";
+inline constexpr std::string_view kPreemptedLost = "swell.dev/preempted-lost-gpu-seconds";
 inline constexpr std::string_view kOnPreemption = "swell.dev/on-preemption";   // Requeue, Fail
 }  // namespace keys
 
@@ -43,6 +44,8 @@ class Informers {
   // The informer of a resource, made at the first call; Start() starts those made so far.
   // Pods are indexed by "node", "group" (ns/pod-group label) and "owner" (controller's uid).
   client::Informer& Of(const client::Resource& resource);
+  // nullptr when nobody asked for it yet.
+  client::Informer* Find(const client::Resource& resource) const;
   void Start();
   bool synced() const;
   // Runs once everything that was started is in the caches.

@@ -45,6 +45,15 @@ json::Array Ports(const json::Value& service, const json::Value& pod) {
   return ports;
 }
 
+// Most updates of a pod change nothing that its services show.
+bool Matters(const json::Value& before, const json::Value& pod) {
+  return json::GetString(before, {"status", "podIP"}) != json::GetString(pod, {"status", "podIP"}) ||
+         api::ConditionIsTrue(before, "Ready") != api::ConditionIsTrue(pod, "Ready") ||
+         HasEnded(before) != HasEnded(pod) || api::IsDeleting(before) != api::IsDeleting(pod) ||
+         json::GetObject(before, {"metadata", "labels"}) !=
+             json::GetObject(pod, {"metadata", "labels"});
+}
+
 json::Value Address(const json::Value& pod) {
   json::Object address{{"ip", json::GetString(pod, {"status", "podIP"})}};
   std::string_view hostname = json::GetString(pod, {"spec", "hostname"});
@@ -80,6 +89,7 @@ EndpointsController::EndpointsController(Context context)
   pods_.AddHandlers({.on_add = [this](const json::SharedValue& pod) { OnPod(*pod); },
                      .on_update =
                          [this](const json::SharedValue& before, const json::SharedValue& pod) {
+                           if (!Matters(*before, *pod)) return;
                            OnPod(*before);
                            OnPod(*pod);
                          },
@@ -104,10 +114,13 @@ json::Value EndpointsController::Wanted(const json::Value& service) const {
     json::Array ports, ready, not_ready;
   };
   std::map<std::string, Subset> subsets;
-  for (const auto& [key, pod] : pods_.objects()) {
-    if (api::Namespace(*pod) != api::Namespace(service) || HasEnded(*pod) ||
-        api::IsDeleting(*pod) || json::GetString(*pod, {"status", "podIP"}).empty() ||
-        !Selects(selector, *pod)) {
+  std::string prefix = StrCat(api::Namespace(service), "/");
+  const auto& pods = pods_.objects();
+  for (auto it = pods.lower_bound(prefix); it != pods.end(); ++it) {
+    const json::SharedValue& pod = it->second;
+    if (!it->first.starts_with(prefix)) break;
+    if (HasEnded(*pod) || api::IsDeleting(*pod) ||
+        json::GetString(*pod, {"status", "podIP"}).empty() || !Selects(selector, *pod)) {
       continue;
     }
     json::Array ports = Ports(service, *pod);

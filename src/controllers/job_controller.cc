@@ -16,6 +16,7 @@ JobController::JobController(Context context, std::unique_ptr<JobKind> kind)
       pods_(context_.informers.Of(client::resources::kPods)),
       groups_(context_.informers.Of(client::resources::kPodGroups)),
       services_(context_.informers.Of(client::resources::kServices)),
+      nodes_(context_.informers.Of(client::resources::kNodes)),
       events_(context_.executor, context_.clock, context_.server, context_.user,
               ToLower(kind_->kind()) + "-controller", context_.random.Next()),
       queue_(context_.executor, kind_->kind(), 64,
@@ -28,22 +29,30 @@ JobController::JobController(Context context, std::unique_ptr<JobKind> kind)
       {.on_add = [this](const json::SharedValue& job) { queue_.Add(api::KeyOf(*job)); },
        .on_update = [this](const json::SharedValue&,
                            const json::SharedValue& job) { queue_.Add(api::KeyOf(*job)); },
-       .on_delete = {}});
+       .on_delete = [this](const json::SharedValue& job) {
+         vanished_.erase(std::string(api::Uid(*job)));
+       }});
   pods_.AddHandlers({.on_add = [this](const json::SharedValue& pod) { OnPod(*pod); },
                      .on_update = [this](const json::SharedValue&,
                                          const json::SharedValue& pod) { OnPod(*pod); },
-                     .on_delete = [this](const json::SharedValue& pod) { OnPod(*pod); }});
+                     .on_delete = [this](const json::SharedValue& pod) { OnPodGone(*pod); }});
 }
-
-JobController::~JobController() { *alive_ = false; }
-
-// The queue starts with what the informers bring; they must know the pods before the first pass.
-void JobController::Start() {}
 
 void JobController::OnPod(const json::Value& pod) {
   auto owner = api::ControllerOf(pod);
   if (!owner || owner->kind != kind_->kind()) return;
   queue_.Add(StrCat(api::Namespace(pod), "/", owner->name));
+}
+
+void JobController::OnPodGone(const json::Value& pod) {
+  counted_.erase(std::string(api::Uid(pod)));
+  auto owner = api::ControllerOf(pod);
+  if (!owner || owner->kind != kind_->kind()) return;
+  if (WasPreempted(pod)) {
+    vanished_[owner->uid] = {StrCat(api::Name(pod), ": ", PreemptionMessage(pod)),
+                             api::CreationTime(pod)};
+  }
+  OnPod(pod);
 }
 
 void JobController::Reconcile(const std::string& key, client::WorkQueue::Done done) {
@@ -114,10 +123,7 @@ void JobController::Decide(Pass& pass) {
     json::Set(pass.status, {"startTime"}, api::FormatTime(pass.now));
   }
   if (DecideEnd(pass)) return;
-  bool preempted_now = std::any_of(pass.pods.begin(), pass.pods.end(), [](const auto& named) {
-    return WasPreempted(*named.second);
-  });
-  if (preempted_now || (pass.IsTrue("Preempted") && pass.AnyEnded())) return DecidePreempted(pass);
+  if (DecideDisrupted(pass)) return;
   if (DecideFailures(pass)) return;
   DecideRunning(pass);
   WantPods(pass);
@@ -207,17 +213,82 @@ void JobController::StopPods(Pass& pass, bool also_finished) {
   }
 }
 
-void JobController::DecidePreempted(Pass& pass) {
-  std::string message;
-  for (const auto& [name, pod] : pass.pods) {
-    if (message.empty() && WasPreempted(*pod)) message = StrCat(name, ": ", PreemptionMessage(*pod));
+// Whether the node that the pod is on is gone or has stopped talking.
+bool JobController::OnLostNode(const json::Value& pod) const {
+  std::string_view name = json::GetString(pod, {"spec", "nodeName"});
+  if (name.empty()) return false;
+  json::SharedValue node = nodes_.Get(name);
+  if (!node) return true;
+  const json::Value* ready = api::FindCondition(*node, "Ready");
+  return ready != nullptr && json::GetString(*ready, {"status"}) == "Unknown";
+}
+
+// Pods that were taken away, and what their peers did about it. True when the pass is decided.
+bool JobController::DecideDisrupted(Pass& pass) {
+  const json::Value* known = pass.Condition("Preempted");
+  WallTime since;
+  if (known != nullptr && json::GetString(*known, {"status"}) == "True") {
+    since = api::ParseTime(json::GetString(*known, {"lastTransitionTime"})).value_or(since);
   }
+  int64_t staying = 0;
+  std::string preempted, disrupted;
+  bool fresh = false;   // a pod made after the preemption that is already known
+  bool failed_old = false;  // a peer from before it, failing in its wake
+  bool failed = false;
+  bool lost_node = false;
+  for (const auto& [name, pod] : pass.pods) {
+    if (WasPreempted(*pod)) {
+      if (preempted.empty()) preempted = StrCat(name, ": ", PreemptionMessage(*pod));
+      fresh = fresh || api::CreationTime(*pod) > since;
+    } else if (WasDisrupted(*pod)) {
+      if (disrupted.empty()) disrupted = StrCat(name, ": ", PreemptionMessage(*pod));
+    } else if (Phase(*pod) == "Failed") {
+      failed = failed || !api::IsDeleting(*pod);
+      failed_old = failed_old || (since.unix_ns != 0 && api::CreationTime(*pod) <= since);
+    } else if (!api::IsDeleting(*pod)) {
+      lost_node = lost_node || OnLostNode(*pod);
+      if (!json::GetString(*pod, {"spec", "nodeName"}).empty()) ++staying;
+    }
+  }
+  auto vanished = vanished_.find(std::string(api::Uid(*pass.job)));
+  if (vanished != vanished_.end()) {
+    if (preempted.empty()) preempted = vanished->second.message;
+    fresh = fresh || vanished->second.created > since;
+    pass.vanished_seen = true;
+  }
+  if (disrupted.empty() && failed && lost_node) disrupted = "a node of the job is lost";
+  if (preempted.empty() && disrupted.empty() && !failed_old) return false;
+  if (pass.spec.elastic && staying >= pass.spec.min_available.value_or(1) && !failed_old) {
+    return false;
+  }
+  if (!preempted.empty() || failed_old) {
+    // What is known already and has no pods left to stop is over: new pods may come.
+    if (!fresh && since.unix_ns != 0 && pass.pods.empty()) return false;
+    DecidePreempted(pass, preempted, fresh && since.unix_ns != 0);
+    return true;
+  }
+  if (!pass.IsTrue("Restarting")) {
+    std::string message =
+        StrCat(kind_->kind(), " ", pass.name, " is restarting because of ", disrupted);
+    SetCondition(pass, "Restarting", true, kind_->kind() + "Restarting", message);
+    if (pass.IsTrue("Running")) {
+      SetCondition(pass, "Running", false, kind_->kind() + "Restarting", message);
+    }
+    pass.Tell("Warning", kind_->kind() + "Restarting", message);
+  }
+  StopPods(pass, true);
+  return true;
+}
+
+void JobController::DecidePreempted(Pass& pass, const std::string& message, bool again) {
   if (pass.spec.on_preemption == OnPreemption::kFail) {
     return Finish(pass, "Failed", "Preempted",
                   StrCat(kind_->kind(), " ", pass.name, " is failed because ", message));
   }
+  if (again) SetCondition(pass, "Preempted", false, "Preempted", message);
   if (!pass.IsTrue("Preempted")) {
     SetCondition(pass, "Preempted", true, "Preempted", message);
+    json::Set(pass.status, {"preemptions"}, json::GetInt(pass.status, {"preemptions"}) + 1);
     if (pass.IsTrue("Running")) SetCondition(pass, "Running", false, "Preempted", message);
     pass.Tell("Normal", "Preempted", message);
   }
@@ -225,7 +296,15 @@ void JobController::DecidePreempted(Pass& pass) {
   StopPods(pass, true);
 }
 
-// Failures that are the job's own. True when the job is over, or waits for pods to go.
+// Kubeflow's two counts: containers restarted in place reach the limit, pods made anew pass it.
+bool JobController::ExceedsBackoff(const Pass& pass, int64_t in_place_restarts) const {
+  if (!pass.spec.backoff_limit) return false;
+  int64_t limit = *pass.spec.backoff_limit;
+  return pass.restarts + in_place_restarts > limit ||
+         (in_place_restarts > 0 && in_place_restarts >= limit);
+}
+
+// Failures that are the job's own. True when the job is over.
 bool JobController::DecideFailures(Pass& pass) {
   int64_t in_place_restarts = 0;
   bool restarting = false;
@@ -238,7 +317,7 @@ bool JobController::DecideFailures(Pass& pass) {
       in_place_restarts += RestartCount(pod);
       if (Phase(pod) != "Failed") continue;
       int64_t code = ExitCode(pod).value_or(1);
-      bool retryable = FailedByCluster(pod) || api::IsDeleting(pod) ||
+      bool retryable = FailedByCluster(pod) || WasDisrupted(pod) || api::IsDeleting(pod) ||
                        (replica.restart_policy == RestartPolicy::kExitCode && code >= 128);
       if (!retryable) {
         Finish(pass, "Failed", kind_->kind() + "Failed",
@@ -247,15 +326,20 @@ bool JobController::DecideFailures(Pass& pass) {
         return true;
       }
       restarting = true;
-      if (!api::IsDeleting(pod)) {
-        pass.delete_pods.push_back(it->second);
-        ++pass.restarts;
-        pass.restarts_changed = true;
+      if (api::IsDeleting(pod)) continue;
+      pass.delete_pods.push_back(it->second);
+      // Only failures of its own are held against the job, and each once.
+      if (FailedByCluster(pod) || WasDisrupted(pod) ||
+          counted_.contains(std::string(api::Uid(pod)))) {
+        continue;
       }
+      pass.count_restart_of.emplace_back(api::Uid(pod));
+      ++pass.restarts;
     }
   }
-  if (pass.spec.backoff_limit && pass.restarts + in_place_restarts > *pass.spec.backoff_limit) {
+  if (ExceedsBackoff(pass, in_place_restarts)) {
     pass.stop_all = true;
+    pass.delete_pods.clear();
     Finish(pass, "Failed", "BackoffLimitExceeded",
            StrCat(kind_->kind(), " ", pass.name, " has failed because it has reached the specified ",
                   "backoff limit"));
@@ -288,8 +372,8 @@ void JobController::DecideRunning(Pass& pass) {
 }
 
 void JobController::WantPods(Pass& pass) {
-  // After a preemption the new pods wait until the last old one is gone, so that they start even.
-  bool old_ones = pass.IsTrue("Preempted") &&
+  // After a stop the new pods wait until the last old one is gone, so that they start even.
+  bool old_ones = !pass.spec.elastic && !pass.IsTrue("Running") &&
                   std::any_of(pass.pods.begin(), pass.pods.end(),
                               [](const auto& named) { return api::IsDeleting(*named.second); });
   if (old_ones) return;
@@ -335,6 +419,7 @@ void JobController::FillCounts(Pass& pass) {
     statuses[pass.spec.replicas[i].type] = std::move(one);
   }
   json::Set(pass.status, {"replicaStatuses"}, std::move(statuses));
+  if (pass.restarts > 0) json::Set(pass.status, {"restarts"}, pass.restarts);
 }
 
 }  // namespace swell::controllers

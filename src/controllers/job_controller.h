@@ -9,13 +9,19 @@
 // away, it did not fail. Requeue: the rest of the gang is stopped with grace, and when the last pod
 // is gone all are made anew and wait; failures of peers in that time do not count. Fail: the job
 // fails with reason Preempted; survivors are told to stop through swell.dev/stop-requested, so that
-// nothing of a dead job holds GPUs, and stay listed.
+// nothing of a dead job holds GPUs, and stay listed. An elastic job that keeps its minimum trains
+// on without the member. Other disruptions (a node lost or drained) restart the gang as Requeue does,
+// under the condition Restarting.
+//
+// Order of writes: what was seen goes into the job's status, with the version that was looked at,
+// before anything is deleted or made; so no observation is lost and no pass acts on an old picture.
 //
 // Thread-safety: core executor only.
 #pragma once
 
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -29,9 +35,6 @@ namespace swell::controllers {
 class JobController {
  public:
   JobController(Context context, std::unique_ptr<JobKind> kind);
-  ~JobController();
-
-  void Start();
 
  private:
   struct Pass;   // one look at one job
@@ -39,13 +42,17 @@ class JobController {
 
   void Reconcile(const std::string& key, client::WorkQueue::Done done);
   void OnPod(const json::Value& pod);
+  void OnPodGone(const json::Value& pod);
 
   void Observe(Pass& pass);
   void Decide(Pass& pass);
   bool DecideEnd(Pass& pass);
   void DecideFinished(Pass& pass);
   void DecideSuspended(Pass& pass);
-  void DecidePreempted(Pass& pass);
+  bool DecideDisrupted(Pass& pass);
+  void DecidePreempted(Pass& pass, const std::string& message, bool again);
+  bool OnLostNode(const json::Value& pod) const;
+  bool ExceedsBackoff(const Pass& pass, int64_t in_place_restarts) const;
   bool DecideFailures(Pass& pass);
   void DecideRunning(Pass& pass);
   void WantPods(Pass& pass);
@@ -59,8 +66,17 @@ class JobController {
   json::Value MakePodGroup(const Pass& pass) const;
 
   void Write(std::shared_ptr<Pass> pass, client::WorkQueue::Done done);
+  void WriteStatus(const std::shared_ptr<Pass>& pass, const json::Value& job,
+                   const std::shared_ptr<Writes>& writes);
+  void WriteRest(const std::shared_ptr<Pass>& pass, const std::shared_ptr<Writes>& writes);
+  void WriteServices(const std::shared_ptr<Pass>& pass, const std::shared_ptr<Writes>& writes);
   void WriteGroupThenPods(const std::shared_ptr<Pass>& pass, const std::shared_ptr<Writes>& writes);
-  void WriteStatus(const std::shared_ptr<Pass>& pass, const std::shared_ptr<Writes>& writes);
+
+  // A preempted pod that was gone before a pass saw it, by its job's uid.
+  struct Vanished {
+    std::string message;
+    WallTime created;
+  };
 
   Context context_;
   std::unique_ptr<JobKind> kind_;
@@ -68,8 +84,10 @@ class JobController {
   client::Informer& pods_;
   client::Informer& groups_;
   client::Informer& services_;
+  client::Informer& nodes_;
   client::EventRecorder events_;
-  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
+  std::map<std::string, Vanished> vanished_;
+  std::set<std::string> counted_;  // uids of failed pods whose restart is in the job's count
   client::WorkQueue queue_;
   client::Client client_;
 };

@@ -35,6 +35,8 @@ struct JobSpec {
   bool suspend = false;
   // Gang: members needed before any starts; empty: all of them.
   std::optional<int64_t> min_available;
+  // Members beyond min_available may come and go while the others train on.
+  bool elastic = false;
   std::string priority_class;
   std::string project;
   OnPreemption on_preemption = OnPreemption::kRequeue;

@@ -30,7 +30,8 @@ struct JobController::Pass {
   // Decided.
   json::Value status;
   int64_t restarts = 0;
-  bool restarts_changed = false;
+  std::vector<std::string> count_restart_of;  // uids of pods; not empty: restarts has grown
+  bool vanished_seen = false;
   bool stop_all = false;
   bool want_group = false;
   bool delete_job = false;
@@ -43,19 +44,15 @@ struct JobController::Pass {
   std::vector<Telling> tell;
   Duration look_again{0};
 
-  bool IsTrue(std::string_view condition) const {
+  const json::Value* Condition(std::string_view type) const {
     for (const json::Value& one : json::GetArray(status, {"conditions"})) {
-      if (json::GetString(one, {"type"}) == condition) {
-        return json::GetString(one, {"status"}) == "True";
-      }
+      if (json::GetString(one, {"type"}) == type) return &one;
     }
-    return false;
+    return nullptr;
   }
-  bool AnyEnded() const {
-    for (const auto& [pod_name, pod] : pods) {
-      if (HasEnded(*pod)) return true;
-    }
-    return false;
+  bool IsTrue(std::string_view condition) const {
+    const json::Value* found = Condition(condition);
+    return found != nullptr && json::GetString(*found, {"status"}) == "True";
   }
   bool Wants(const std::string& pod_name) const {
     for (const ReplicaSpec& replica : spec.replicas) {

@@ -3,6 +3,7 @@
 #include "base/strings.h"
 #include "controllers/job_controller.h"
 #include "controllers/job_pass.h"
+#include "json/patch.h"
 
 namespace swell::controllers {
 namespace {
@@ -81,10 +82,48 @@ json::Value JobController::MakePodGroup(const Pass& pass) const {
       {"spec", std::move(spec)}};
 }
 
+// Counts and conditions first, then what follows from them.
 void JobController::Write(std::shared_ptr<Pass> pass, client::WorkQueue::Done done) {
   auto writes = std::make_shared<Writes>();
   writes->done = std::move(done);
   writes->look_again = pass->look_again;
+  if (pass->count_restart_of.empty()) return WriteStatus(pass, *pass->job, writes);
+  json::Value patch = json::Object{
+      {"metadata",
+       json::Object{{"resourceVersion",
+                     json::GetString(*pass->job, {"metadata", "resourceVersion"})},
+                    {"annotations", json::Object{{kRestartsAnnotation,
+                                                  std::to_string(pass->restarts)}}}}}};
+  client_.Patch(kind_->resource(), pass->ns, pass->name, client::PatchType::kMerge, patch,
+                [this, pass, writes](const Result<json::SharedValue>& job) {
+                  if (!job.ok()) return writes->End(job.status());
+                  counted_.insert(pass->count_restart_of.begin(), pass->count_restart_of.end());
+                  WriteStatus(pass, **job, writes);
+                });
+}
+
+void JobController::WriteStatus(const std::shared_ptr<Pass>& pass, const json::Value& job,
+                                const std::shared_ptr<Writes>& writes) {
+  const json::Value* before = json::Find(job, {"status"});
+  json::Value patch = json::MakeMergePatch(before ? *before : json::Value(json::Object{}),
+                                           pass->status);
+  if (pass->delete_job || patch.get_object().empty()) return WriteRest(pass, writes);
+  json::Value document = json::Object{
+      {"metadata", json::Object{{"resourceVersion",
+                                 json::GetString(job, {"metadata", "resourceVersion"})}}},
+      {"status", std::move(patch)}};
+  client_.Patch(kind_->resource(), pass->ns, pass->name, client::PatchType::kMerge, document,
+                [this, pass, writes](const Result<json::SharedValue>& result) {
+                  if (result.ok()) return WriteRest(pass, writes);
+                  bool gone = result.status().code() == Code::kNotFound;
+                  writes->End(gone ? Status::Ok() : result.status());
+                },
+                "status");
+}
+
+void JobController::WriteRest(const std::shared_ptr<Pass>& pass,
+                              const std::shared_ptr<Writes>& writes) {
+  if (pass->vanished_seen) vanished_.erase(std::string(api::Uid(*pass->job)));
   for (const Pass::Telling& telling : pass->tell) {
     events_.Record(*pass->job, telling.type, telling.reason, telling.message);
   }
@@ -99,18 +138,12 @@ void JobController::Write(std::shared_ptr<Pass> pass, client::WorkQueue::Done do
   for (const json::SharedValue& pod : pass->stop_pods) {
     writes->Begin();
     json::Value patch = json::Object{
-        {"metadata", json::Object{{"annotations",
-                                   json::Object{{kStopRequested, "the job has failed"}}}}}};
+        {"metadata",
+         json::Object{{"uid", api::Uid(*pod)},
+                      {"annotations",
+                       json::Object{{kStopRequested, "the job has failed"}}}}}};
     client_.Patch(client::resources::kPods, pass->ns, api::Name(*pod), client::PatchType::kMerge,
                   patch, ended);
-  }
-  if (pass->restarts_changed) {
-    writes->Begin();
-    json::Value patch = json::Object{
-        {"metadata",
-         json::Object{{"annotations", json::Object{{kRestartsAnnotation,
-                                                    std::to_string(pass->restarts)}}}}}};
-    client_.Patch(kind_->resource(), pass->ns, pass->name, client::PatchType::kMerge, patch, ended);
   }
   if (pass->delete_job) {
     writes->Begin();
@@ -118,38 +151,16 @@ void JobController::Write(std::shared_ptr<Pass> pass, client::WorkQueue::Done do
                    {.propagation = "Background",
                     .precondition_uid = std::string(api::Uid(*pass->job))},
                    ended);
-  } else {
-    WriteStatus(pass, writes);
   }
-  if (pass->want_group) WriteGroupThenPods(pass, writes);
+  if (pass->want_group) {
+    WriteServices(pass, writes);
+    WriteGroupThenPods(pass, writes);
+  }
   writes->End(Status::Ok());
 }
 
-void JobController::WriteStatus(const std::shared_ptr<Pass>& pass,
-                                const std::shared_ptr<Writes>& writes) {
-  const json::Value* before = json::Find(*pass->job, {"status"});
-  if (before != nullptr && json::Equal(*before, pass->status)) return;
-  writes->Begin();
-  json::Value patch = json::Object{
-      {"metadata",
-       json::Object{{"resourceVersion",
-                     json::GetString(*pass->job, {"metadata", "resourceVersion"})}}},
-      {"status", pass->status}};
-  if (before != nullptr && json::Find(*before, {"startTime"}) &&
-      !json::Find(pass->status, {"startTime"})) {
-    json::Set(patch, {"status", "startTime"}, nullptr);
-  }
-  client_.Patch(kind_->resource(), pass->ns, pass->name, client::PatchType::kMerge, patch,
-                [writes](const Result<json::SharedValue>& result) {
-                  bool fine = result.ok() || result.status().code() == Code::kNotFound;
-                  writes->End(fine ? Status::Ok() : result.status());
-                },
-                "status");
-}
-
-// The group first: a pod whose group is unknown could start without its gang.
-void JobController::WriteGroupThenPods(const std::shared_ptr<Pass>& pass,
-                                       const std::shared_ptr<Writes>& writes) {
+void JobController::WriteServices(const std::shared_ptr<Pass>& pass,
+                                  const std::shared_ptr<Writes>& writes) {
   for (json::Value& service : kind_->Services(*pass->job, pass->spec)) {
     std::string name(api::Name(service));
     if (services_.Get(StrCat(pass->ns, "/", name))) continue;
@@ -162,6 +173,11 @@ void JobController::WriteGroupThenPods(const std::shared_ptr<Pass>& pass,
                      writes->End(fine ? Status::Ok() : result.status());
                    });
   }
+}
+
+// The group first: a pod whose group is unknown could start without its gang.
+void JobController::WriteGroupThenPods(const std::shared_ptr<Pass>& pass,
+                                       const std::shared_ptr<Writes>& writes) {
   auto create_pods = [this, pass, writes] {
     for (const json::Value& pod : pass->create_pods) {
       writes->Begin();

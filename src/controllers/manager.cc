@@ -1,26 +1,62 @@
 #include "controllers/manager.h"
 
+#include <optional>
+
+#include "controllers/batch_job.h"
 #include "controllers/capacity_guard.h"
+#include "controllers/disruption.h"
 #include "controllers/endpoints.h"
+#include "controllers/garbage_collector.h"
 #include "controllers/job_controller.h"
+#include "controllers/namespace.h"
+#include "controllers/node_lifecycle.h"
 #include "controllers/pod_group.h"
+#include "controllers/pod_janitor.h"
+#include "controllers/projects.h"
 #include "controllers/pytorch_job.h"
 
 namespace swell::controllers {
+namespace {
+
+// What kube-controller-manager does on a real cluster.
+struct ClusterParts {
+  ClusterParts(const Context& context, const ManagerOptions& options)
+      : endpoints(context),
+        batch_jobs(context),
+        nodes(context, {.grace = options.node_grace, .eviction_delay = options.eviction_delay}),
+        disruption(context),
+        janitor(context, options.ended_pods_max),
+        namespaces(context, *options.scheme),
+        garbage(context, *options.scheme) {}
+
+  EndpointsController endpoints;
+  BatchJobController batch_jobs;
+  NodeLifecycle nodes;
+  DisruptionController disruption;
+  PodJanitor janitor;
+  NamespaceController namespaces;
+  GarbageCollector garbage;
+};
+
+}  // namespace
 
 struct Manager::Parts {
   Parts(const Context& context, const ManagerOptions& options)
       : guard(context),
         scheduler(context, options.scheduler),
+        projects(context, scheduler.model()),
         pod_groups(context),
-        endpoints(context),
-        pytorch_jobs(context, MakePyTorchJobKind({.host_network = options.host_network})) {}
+        pytorch_jobs(context, MakePyTorchJobKind({.host_network = options.host_network})) {
+    scheduler.OnCycle([this] { projects.OnCycle(); });
+    if (options.scheme != nullptr) cluster.emplace(context, options);
+  }
 
   CapacityGuard guard;
   SchedulerLoop scheduler;
+  ProjectController projects;
   PodGroupController pod_groups;
-  EndpointsController endpoints;
   JobController pytorch_jobs;
+  std::optional<ClusterParts> cluster;
 };
 
 Manager::Manager(Context context, ManagerOptions options)
@@ -31,6 +67,8 @@ Manager::~Manager() = default;
 void Manager::Start() {
   parts_->scheduler.Start();
   context_.informers.Start();
+  // Last: it shares the informers that the others have asked for.
+  if (parts_->cluster) parts_->cluster->garbage.Start();
 }
 
 bool Manager::synced() const { return context_.informers.synced(); }

@@ -14,14 +14,17 @@
 namespace swell::controllers {
 
 struct ManagerOptions {
-  // The kinds that garbage collection and namespace deletion look after. Null: neither runs (a
-  // real cluster's own controller manager does both).
+  // The embedded cluster's kinds. Null: a real cluster, whose own controller manager does what is
+  // not Swell's: nodes, garbage collection, namespaces, endpoints, jobs, disruption budgets.
   const api::Scheme* scheme = nullptr;
   bool host_network = false;
   sched::Settings scheduler;
   // A node that is silent for this long is lost; its pods go after `eviction_delay` more, unless
-  // they tolerate it for longer or shorter.
+  // they say themselves how long they tolerate it.
   Duration node_grace = std::chrono::seconds(40);
+  Duration eviction_delay = std::chrono::seconds(300);
+  // Ended pods beyond this many are removed, oldest first.
+  size_t ended_pods_max = 12'500;
 };
 
 class Manager {

@@ -21,6 +21,10 @@ bool WasPreempted(const json::Value& pod) {
          json::GetString(*target, {"reason"}) == "PreemptionByScheduler";
 }
 
+bool WasDisrupted(const json::Value& pod) {
+  return WasPreempted(pod) || api::ConditionIsTrue(pod, "DisruptionTarget");
+}
+
 std::string PreemptionMessage(const json::Value& pod) {
   std::string message(api::Annotation(pod, keys::kPreemptedMessage));
   if (!message.empty()) return message;

@@ -19,6 +19,9 @@ bool HasEnded(const json::Value& pod);  // Succeeded or Failed
 bool WasPreempted(const json::Value& pod);
 // "Preempted by default/x-master-0 …"; empty when it was not.
 std::string PreemptionMessage(const json::Value& pod);
+// It is being taken away by the cluster for whatever reason (condition DisruptionTarget): the
+// scheduler, an eviction, a lost node. What its peers do then is not their failure.
+bool WasDisrupted(const json::Value& pod);
 // It failed through no fault of its own: evicted, its node lost or full at the last moment.
 bool FailedByCluster(const json::Value& pod);
 // Of the first container that failed; nullopt when none has.

@@ -8,6 +8,14 @@ namespace swell::controllers {
 namespace {
 
 constexpr std::string_view kMinMember = "swell.dev/min-member";
+constexpr std::string_view kMadeForPods = "swell.dev/made-for-pods";
+
+// Built-in controllers (batch/v1 Job, apps/v1 ...) know nothing of groups.
+bool HasGroupFromOwner(const json::Value& pod) {
+  auto owner = api::ControllerOf(pod);
+  return owner && owner->api_version.find('.') != std::string::npos &&
+         owner->api_version.find(".k8s.io/") == std::string::npos;
+}
 
 struct Counts {
   int64_t total = 0, scheduled = 0, running = 0, succeeded = 0, failed = 0, preempted = 0;
@@ -75,11 +83,13 @@ void PodGroupController::Reconcile(const std::string& key, client::WorkQueue::Do
   json::SharedValue group = groups_.Get(key);
   std::vector<json::SharedValue> pods = pods_.ByIndex("group", key);
   if (!group) {
-    // Pods of a controller have their group from it.
-    if (pods.empty() || api::ControllerOf(*pods.front())) return done(Duration::zero());
+    if (pods.empty() || HasGroupFromOwner(*pods.front())) return done(Duration::zero());
     return MakeGroup(key, *pods.front(), std::move(done));
   }
   if (api::IsDeleting(*group)) return done(Duration::zero());
+  if (pods.empty() && !api::Annotation(*group, kMadeForPods).empty()) {
+    return DropGroup(*group, std::move(done));
+  }
   Counts counts = Count(pods);
   int64_t min_members = 0;
   for (const json::Value& set : json::GetArray(*group, {"spec", "podSets"})) {
@@ -122,6 +132,16 @@ void PodGroupController::Reconcile(const std::string& key, client::WorkQueue::Do
                 "status");
 }
 
+void PodGroupController::DropGroup(const json::Value& group, client::WorkQueue::Done done) {
+  client_.Delete(client::resources::kPodGroups, api::Namespace(group), api::Name(group),
+                 {.precondition_uid = std::string(api::Uid(group))},
+                 [done](const Result<json::SharedValue>& result) {
+                   bool fine = result.ok() || result.status().code() == Code::kNotFound ||
+                               result.status().code() == Code::kConflict;
+                   done(fine ? Result<Duration>(Duration::zero()) : result.status());
+                 });
+}
+
 void PodGroupController::MakeGroup(const std::string& key, const json::Value& first_pod,
                                    client::WorkQueue::Done done) {
   std::string ns(api::Namespace(first_pod));
@@ -137,7 +157,9 @@ void PodGroupController::MakeGroup(const std::string& key, const json::Value& fi
   json::Value group = json::Object{
       {"apiVersion", "swell.dev/v1"},
       {"kind", "PodGroup"},
-      {"metadata", json::Object{{"name", key.substr(key.find('/') + 1)}, {"namespace", ns}}},
+      {"metadata", json::Object{{"name", key.substr(key.find('/') + 1)},
+                                {"namespace", ns},
+                                {"annotations", json::Object{{kMadeForPods, "true"}}}}},
       {"spec", std::move(spec)}};
   client_.Create(client::resources::kPodGroups, ns, group,
                  [done](const Result<json::SharedValue>& result) {

@@ -1,5 +1,7 @@
 #include "controllers/pytorch_job.h"
 
+#include <algorithm>
+
 #include "api/meta.h"
 #include "base/random.h"
 #include "base/strings.h"
@@ -80,6 +82,15 @@ Result<JobSpec> PyTorchJobKind::Parse(const json::Value& job) const {
   ReadRunPolicy(*body, spec);  // older manifests have the fields directly in spec
   if (const json::Value* policy = json::Find(*body, {"runPolicy"})) ReadRunPolicy(*policy, spec);
   ReadSwellHints(job, spec);
+  if (const json::Value* elastic = json::Find(*body, {"elasticPolicy"})) {
+    spec.elastic = true;
+    int64_t least = json::GetInt(*elastic, {"minReplicas"}, 1);
+    if (least < 1) {
+      return Wrong("spec.elasticPolicy.minReplicas",
+                   StrCat("Invalid value: ", least, ": must be at least 1"));
+    }
+    if (!spec.min_available) spec.min_available = least + (spec.Find(kMaster) ? 1 : 0);
+  }
   return spec;
 }
 
@@ -131,6 +142,26 @@ void AddPort(json::Value& pod, int64_t number) {
       {"name", kPortName}, {"containerPort", number}, {"protocol", "TCP"}});
 }
 
+// torchrun reads its options from PET_*: a rendezvous instead of ranks.
+void PrepareElastic(const json::Value& job, const JobSpec& spec, std::string_view leader,
+                    json::Value& pod) {
+  const json::Value* found = json::Find(job, {"spec", "elasticPolicy"});
+  static const json::Value kNone = json::Object{};
+  const json::Value& policy = found ? *found : kNone;
+  int64_t most = std::max(json::GetInt(policy, {"maxReplicas"}, spec.TotalReplicas()),
+                          spec.TotalReplicas());
+  std::string host(json::GetString(policy, {"rdzvHost"}, leader));
+  SetEnv(pod, "PET_RDZV_BACKEND", json::GetString(policy, {"rdzvBackend"}, "c10d"));
+  SetEnv(pod, "PET_RDZV_ENDPOINT",
+         StrCat(host, ":", json::GetInt(policy, {"rdzvPort"}, kDefaultPort)));
+  SetEnv(pod, "PET_RDZV_ID", json::GetString(policy, {"rdzvId"}, api::Name(job)));
+  SetEnv(pod, "PET_NNODES", StrCat(spec.min_available.value_or(1), ":", most));
+  SetEnv(pod, "PET_MAX_RESTARTS", std::to_string(json::GetInt(policy, {"maxRestarts"}, 100)));
+  SetEnv(pod, "PET_NPROC_PER_NODE",
+         std::to_string(json::GetInt(policy, {"nProcPerNode"},
+                                     json::GetInt(job, {"spec", "nprocPerNode"}, 1))));
+}
+
 void PyTorchJobKind::PreparePod(const json::Value& job, const JobSpec& spec,
                                 const ReplicaSpec& replica, int64_t index,
                                 json::Value& pod) const {
@@ -146,6 +177,7 @@ void PyTorchJobKind::PreparePod(const json::Value& job, const JobSpec& spec,
   SetEnv(pod, "MASTER_ADDR", leads ? "localhost" : leader);
   SetEnv(pod, "WORLD_SIZE", std::to_string(spec.TotalReplicas()));
   SetEnv(pod, "RANK", std::to_string(rank));
+  if (spec.elastic) return PrepareElastic(job, spec, leader, pod);
   const json::Value* per_node = json::Find(job, {"spec", "nprocPerNode"});
   if (per_node != nullptr) {
     std::string count = per_node->is_string() ? std::string(json::View(per_node->get_string()))

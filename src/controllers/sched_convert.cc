@@ -293,7 +293,7 @@ sched::NodeInfo ToNodeInfo(const json::Value& node) {
   return out;
 }
 
-sched::PodInfo ToPodInfo(const json::Value& pod) {
+sched::PodInfo ToPodInfo(const json::Value& pod, std::string_view usual_queue) {
   static const json::Value kEmpty = json::Object{};
   const json::Value* found = json::Find(pod, {"spec"});
   const json::Value& spec = found ? *found : kEmpty;
@@ -305,6 +305,7 @@ sched::PodInfo ToPodInfo(const json::Value& pod) {
   if (!group.empty()) out.group = StrCat(api::Namespace(pod), "/", group);
   out.pod_set = api::Label(pod, keys::kPodSet);
   out.queue = api::Label(pod, keys::kProject);
+  if (out.queue.empty()) out.queue = usual_queue;
   out.requests = PodRequests(spec);
   ReadConstraints(spec, out);
   out.priority = static_cast<int32_t>(json::GetInt(spec, {"priority"}));
@@ -321,11 +322,12 @@ sched::PodInfo ToPodInfo(const json::Value& pod) {
   return out;
 }
 
-sched::GroupInfo ToGroupInfo(const json::Value& pod_group, const PriorityOf& priority_of) {
+sched::GroupInfo ToGroupInfo(const json::Value& pod_group, const PriorityOf& priority_of,
+                             std::string_view usual_queue) {
   sched::GroupInfo out;
   out.key = api::KeyOf(pod_group);
   out.uid = api::Uid(pod_group);
-  out.queue = json::GetString(pod_group, {"spec", "project"});
+  out.queue = json::GetString(pod_group, {"spec", "project"}, usual_queue);
   out.priority_class = json::GetString(pod_group, {"spec", "priorityClassName"});
   out.priority = priority_of(out.priority_class).value_or(0);
   std::string_view preemptibility = json::GetString(pod_group, {"spec", "preemptibility"});
@@ -358,6 +360,11 @@ sched::GroupInfo ToGroupInfo(const json::Value& pod_group, const PriorityOf& pri
   return out;
 }
 
+std::string_view NamespaceOfProject(const json::Value& project) {
+  std::string_view ns = json::GetString(project, {"spec", "namespace"});
+  return ns.empty() ? api::Name(project) : ns;
+}
+
 sched::QueueInfo ToQueueInfo(const json::Value& project) {
   sched::QueueInfo out;
   out.name = api::Name(project);
@@ -367,7 +374,19 @@ sched::QueueInfo ToQueueInfo(const json::Value& project) {
   out.cpu = ToLimits(project, "cpu");
   out.memory = ToLimits(project, "memory");
   out.creation = api::CreationTime(project);
+  auto seconds = [&project](std::string_view field) -> std::optional<Duration> {
+    const json::Value* value = json::Find(project, {"spec", field});
+    if (value == nullptr || !value->is_number()) return std::nullopt;
+    return std::chrono::seconds(std::clamp<int64_t>(json::GetInt(project, {"spec", field}), 0,
+                                                    1'000'000'000));
+  };
+  out.preempt_min_runtime = seconds("minRuntimeSeconds");
+  out.reclaim_min_runtime = seconds("reclaimMinRuntimeSeconds");
   return out;
+}
+
+sched::TopologyInfo ToTopologyInfo(const json::Value& topology) {
+  return {std::string(api::Name(topology)), Strings(json::GetArray(topology, {"spec", "levels"}))};
 }
 
 sched::PoolInfo ToPoolInfo(const json::Value& node_pool) {

@@ -15,9 +15,14 @@ namespace swell::controllers {
 using PriorityOf = std::function<std::optional<int32_t>(std::string_view)>;
 
 sched::NodeInfo ToNodeInfo(const json::Value& node);
-sched::PodInfo ToPodInfo(const json::Value& pod);
-sched::GroupInfo ToGroupInfo(const json::Value& pod_group, const PriorityOf& priority_of);
+// `usual_queue` is the project of what names none.
+sched::PodInfo ToPodInfo(const json::Value& pod, std::string_view usual_queue = {});
+sched::GroupInfo ToGroupInfo(const json::Value& pod_group, const PriorityOf& priority_of,
+                             std::string_view usual_queue = {});
+// The namespace of a project's work.
+std::string_view NamespaceOfProject(const json::Value& project);
 sched::QueueInfo ToQueueInfo(const json::Value& project);
+sched::TopologyInfo ToTopologyInfo(const json::Value& topology);
 sched::PoolInfo ToPoolInfo(const json::Value& node_pool);
 
 // What a pod asks for: the larger of its containers' sum and any init container, plus overhead

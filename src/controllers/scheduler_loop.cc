@@ -1,6 +1,7 @@
 #include "controllers/scheduler_loop.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "api/meta.h"
 #include "base/log.h"
@@ -11,6 +12,7 @@ namespace swell::controllers {
 namespace {
 
 constexpr std::string_view kComponent = "swell-scheduler";
+const client::Resource kTopologies{"swell.dev", "v1", "topologies", false};
 
 std::pair<std::string, std::string> SplitKey(std::string_view key) {
   size_t slash = key.find('/');
@@ -56,10 +58,15 @@ SchedulerLoop::SchedulerLoop(Context context, sched::Settings settings)
       nodes_(context_.informers.Of(client::resources::kNodes)),
       groups_(context_.informers.Of(client::resources::kPodGroups)),
       priorities_(context_.informers.Of(client::resources::kPriorityClasses)),
+      projects_(context_.informers.Of(client::resources::kProjects)),
+      pools_(context_.informers.Of(client::resources::kNodePools)),
+      topologies_(context_.informers.Of(kTopologies)),
+      budgets_(context_.informers.Of(client::resources::kPodDisruptionBudgets)),
       events_(context_.executor, context_.clock, context_.server, context_.user,
               std::string(kComponent), context_.random.Next()),
       client_(context_.executor, context_.server, context_.user, std::string(kComponent)) {
   WatchNodes();
+  WatchQueues();
   WatchGroups();
   WatchPods();
 }
@@ -78,76 +85,6 @@ void SchedulerLoop::Start() {
   });
 }
 
-void SchedulerLoop::WatchNodes() {
-  nodes_.AddHandlers({.on_add =
-                          [this](const json::SharedValue& node) {
-                            model_.UpsertNode(ToNodeInfo(*node));
-                            Wake();
-                          },
-                      .on_update =
-                          [this](const json::SharedValue&, const json::SharedValue& node) {
-                            uint64_t before = model_.version();
-                            model_.UpsertNode(ToNodeInfo(*node));
-                            if (model_.version() != before) Wake();
-                          },
-                      .on_delete =
-                          [this](const json::SharedValue& node) {
-                            model_.RemoveNode(api::Name(*node));
-                            Wake();
-                          }});
-}
-
-void SchedulerLoop::WatchGroups() {
-  groups_.AddHandlers(
-      {.on_add = [this](const json::SharedValue& group) { OnGroup(*group); },
-       .on_update = [this](const json::SharedValue&,
-                           const json::SharedValue& group) { OnGroup(*group); },
-       .on_delete =
-           [this](const json::SharedValue& group) {
-             model_.RemoveGroup(api::KeyOf(*group));
-             Wake();
-           }});
-  priorities_.AddHandlers(
-      {.on_add = [this](const json::SharedValue& it) { RefreshGroups(api::Name(*it)); },
-       .on_update = [this](const json::SharedValue&,
-                           const json::SharedValue& it) { RefreshGroups(api::Name(*it)); },
-       .on_delete = [this](const json::SharedValue& it) { RefreshGroups(api::Name(*it)); }});
-}
-
-void SchedulerLoop::WatchPods() {
-  pods_.AddHandlers({.on_add = [this](const json::SharedValue& pod) { OnPod(*pod); },
-                     .on_update = [this](const json::SharedValue&,
-                                         const json::SharedValue& pod) { OnPod(*pod); },
-                     .on_delete =
-                         [this](const json::SharedValue& pod) {
-                           model_.RemovePod(api::KeyOf(*pod));
-                           Wake();
-                         }});
-}
-
-void SchedulerLoop::OnPod(const json::Value& pod) {
-  uint64_t before = model_.version();
-  model_.UpsertPod(ToPodInfo(pod));
-  if (model_.version() != before) Wake();
-}
-
-void SchedulerLoop::OnGroup(const json::Value& pod_group) {
-  uint64_t before = model_.version();
-  model_.UpsertGroup(
-      ToGroupInfo(pod_group, [this](std::string_view name) -> std::optional<int32_t> {
-        json::SharedValue priority_class = priorities_.Get(name);
-        if (!priority_class) return std::nullopt;
-        return static_cast<int32_t>(json::GetInt(*priority_class, {"value"}));
-      }));
-  if (model_.version() != before) Wake();
-}
-
-void SchedulerLoop::RefreshGroups(std::string_view priority_class) {
-  for (const auto& [key, group] : groups_.objects()) {
-    if (json::GetString(*group, {"spec", "priorityClassName"}) == priority_class) OnGroup(*group);
-  }
-}
-
 // Changes of one instant share a cycle: it runs after everything already posted.
 void SchedulerLoop::Wake() {
   if (!started_ || cycle_posted_) return;
@@ -163,6 +100,7 @@ void SchedulerLoop::Cycle() {
   WallTime now = context_.clock.Now();
   sched::CycleResult result = scheduler_.RunCycle(model_, now);
   Carry(result);
+  if (on_cycle_) on_cycle_();
   context_.executor.Cancel(wake_timer_);
   wake_timer_ = kNoTimer;
   if (result.more) {
@@ -187,6 +125,7 @@ void SchedulerLoop::Carry(const sched::CycleResult& result) {
         break;
     }
   }
+  for (const std::string& pod : result.nominations_cleared) ClearNomination(pod);
   for (const sched::Waiting& waiting : result.waiting) Explain(waiting);
   for (const sched::CycleResult::Stale& stale : result.stale) TellStale(stale);
 }
@@ -229,6 +168,14 @@ void SchedulerLoop::Nominate(const sched::Decision& decision) {
   client_.Patch(client::resources::kPods, ns, name, client::PatchType::kMerge, patch, {}, "status");
 }
 
+void SchedulerLoop::ClearNomination(const std::string& key) {
+  json::SharedValue pod = pods_.Get(key);
+  if (!pod || json::GetString(*pod, {"status", "nominatedNodeName"}).empty()) return;
+  auto [ns, name] = SplitKey(key);
+  json::Value patch = json::Object{{"status", json::Object{{"nominatedNodeName", nullptr}}}};
+  client_.Patch(client::resources::kPods, ns, name, client::PatchType::kMerge, patch, {}, "status");
+}
+
 void SchedulerLoop::Evict(const sched::Decision& decision) {
   auto [ns, name] = SplitKey(decision.pod);
   std::string message = decision.reason.starts_with("Preempted")
@@ -239,6 +186,8 @@ void SchedulerLoop::Evict(const sched::Decision& decision) {
        json::Object{{"annotations",
                      json::Object{{keys::kPreemptedBy, Beneficiary(decision)},
                                   {keys::kPreemptedRule, decision.rule},
+                                  {keys::kPreemptedLost,
+                                   std::to_string(std::llround(decision.lost_gpu_seconds))},
                                   {keys::kPreemptedMessage, message}}}}},
       {"status", json::Object{{"conditions",
                                json::Array{Condition("DisruptionTarget", "True",

@@ -9,7 +9,10 @@
 // Thread-safety: core executor only.
 #pragma once
 
+#include <functional>
+#include <map>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "client/event_recorder.h"
@@ -29,6 +32,8 @@ class SchedulerLoop {
   SchedulerLoop(Context context, sched::Settings settings = {});
   ~SchedulerLoop();
 
+  // Called after every cycle.
+  void OnCycle(std::function<void()> told) { on_cycle_ = std::move(told); }
   // Cycles begin once the informers are in sync.
   void Start();
   const sched::Model& model() const { return model_; }
@@ -37,16 +42,22 @@ class SchedulerLoop {
  private:
   void WatchPods();
   void WatchNodes();
+  void WatchQueues();
   void WatchGroups();
   void OnPod(const json::Value& pod);
   void OnGroup(const json::Value& pod_group);
   void RefreshGroups(std::string_view priority_class);
+  void RefreshNamespace(std::string_view ns);
+  void RefreshProjects();
+  std::string_view ProjectOfNamespace(std::string_view ns) const;
+  std::optional<int32_t> DisruptionsAllowed(const std::string& group) const;
 
   void Wake();
   void Cycle();
   void Carry(const sched::CycleResult& result);
   void Bind(const sched::Decision& decision);
   void Nominate(const sched::Decision& decision);
+  void ClearNomination(const std::string& key);
   void Evict(const sched::Decision& decision);
   void DeleteVictim(const sched::Decision& decision, const std::string& ns,
                     const std::string& name);
@@ -62,7 +73,13 @@ class SchedulerLoop {
   client::Informer& nodes_;
   client::Informer& groups_;
   client::Informer& priorities_;
+  client::Informer& projects_;
+  client::Informer& pools_;
+  client::Informer& topologies_;
+  client::Informer& budgets_;
   client::EventRecorder events_;
+  std::map<std::string, std::string, std::less<>> project_of_;  // namespace → leaf project
+  std::function<void()> on_cycle_;
   bool started_ = false;
   bool cycle_posted_ = false;
   int refused_in_a_row_ = 0;

@@ -1,0 +1,59 @@
+// BatchJobController: batch/v1 Jobs, NonIndexed and Indexed, as Kubernetes' job controller runs them:
+// parallelism, completions, backoff limit and delay, deadline, TTL, suspension, pod failure policy.
+//
+// Every pod carries the finalizer batch.kubernetes.io/job-tracking until its end is counted. An end
+// is first written into status.uncountedTerminatedPods, then the finalizer goes, then it moves to the
+// counters: so each pod counts once, whoever deletes it and whenever this process stops.
+// Pods have names made from the job's uid and a number, so that making one twice is refused.
+//
+// One difference: a pod that the cluster took away (condition DisruptionTarget) is replaced without
+// being held against the backoff limit.
+//
+// Thread-safety: core executor only.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "client/event_recorder.h"
+#include "client/work_queue.h"
+#include "controllers/context.h"
+
+namespace swell::controllers {
+
+class BatchJobController {
+ public:
+  explicit BatchJobController(Context context);
+
+ private:
+  struct Pass;
+  struct Writes;
+  using Done = client::WorkQueue::Done;
+
+  void OnPod(const json::Value& pod);
+  void Reconcile(const std::string& key, Done done);
+  void ReconcileOrphan(const std::string& key, Done done);
+  void Observe(Pass& pass);
+  void Count(Pass& pass);
+  void Decide(Pass& pass);
+  bool DecideEnd(Pass& pass);
+  void DecideFinished(Pass& pass);
+  void DecideSuspended(Pass& pass);
+  void WantPods(Pass& pass);
+  void Finish(Pass& pass, bool succeeded, std::string_view reason, std::string_view message);
+  void FillCounts(Pass& pass);
+  json::Value MakePod(const Pass& pass, const std::string& name, int64_t index) const;
+  void Write(const std::shared_ptr<Pass>& pass, Done done);
+  void WriteRest(const std::shared_ptr<Pass>& pass, Done done);
+  void Release(const json::Value& pod, client::ObjectCallback done);
+
+  Context context_;
+  client::Informer& jobs_;
+  client::Informer& pods_;
+  client::EventRecorder events_;
+  client::WorkQueue queue_;
+  client::WorkQueue orphans_;
+  client::Client client_;
+};
+
+}  // namespace swell::controllers

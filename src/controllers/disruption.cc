@@ -1,0 +1,140 @@
+#include "controllers/disruption.h"
+
+#include <algorithm>
+
+#include "api/meta.h"
+#include "api/selector.h"
+#include "base/strings.h"
+#include "controllers/pod_facts.h"
+
+namespace swell::controllers {
+namespace {
+
+// An eviction that was allowed but whose pod is still there after this is not going to happen.
+constexpr Duration kDisruptedFor = std::chrono::minutes(2);
+
+// An IntOrString of `total`, percentages rounded up as Kubernetes does for both fields.
+int64_t Scaled(const json::Value& value, int64_t total) {
+  if (value.is_number()) return value.to_number<int64_t>();
+  if (!value.is_string()) return 0;
+  std::string_view text = json::View(value.get_string());
+  if (!text.ends_with('%')) return ParseInt(text).value_or(0);
+  auto percent = ParseInt(text.substr(0, text.size() - 1));
+  if (!percent || *percent < 0 || *percent > 100) return 0;
+  return (total * *percent + 99) / 100;
+}
+
+bool Selects(const json::Value& budget, const json::Value& pod) {
+  auto selector = api::LabelSelector::FromJson(json::Find(budget, {"spec", "selector"}));
+  static const json::Value kNone = json::Object{};
+  const json::Value* labels = json::Find(pod, {"metadata", "labels"});
+  return selector.ok() && selector->Matches(labels ? *labels : kNone);
+}
+
+struct Sums {
+  int64_t expected = 0, healthy = 0;
+  json::Object disrupted;  // evictions under way whose pods still look healthy
+  Duration look_again{0};
+};
+
+// Pods of "ns/…" in the informer's order.
+template <class F>
+void ForPodsIn(const client::Informer& pods, std::string_view ns, F&& visit) {
+  std::string prefix = StrCat(ns, "/");
+  const auto& objects = pods.objects();
+  for (auto it = objects.lower_bound(prefix); it != objects.end(); ++it) {
+    if (!it->first.starts_with(prefix)) break;
+    visit(*it->second);
+  }
+}
+
+}  // namespace
+
+DisruptionController::DisruptionController(Context context)
+    : context_(context),
+      budgets_(context_.informers.Of(client::resources::kPodDisruptionBudgets)),
+      pods_(context_.informers.Of(client::resources::kPods)),
+      queue_(context_.executor, "poddisruptionbudgets", 16,
+             [this](const std::string& key, client::WorkQueue::Done done) {
+               Reconcile(key, std::move(done));
+             }),
+      client_(context_.executor, context_.server, context_.user, "disruption-controller") {
+  auto add = [this](const json::SharedValue& budget) { queue_.Add(api::KeyOf(*budget)); };
+  budgets_.AddHandlers({.on_add = add,
+                        .on_update = [add](const json::SharedValue&,
+                                           const json::SharedValue& budget) { add(budget); },
+                        .on_delete = {}});
+  pods_.AddHandlers({.on_add = [this](const json::SharedValue& pod) { OnPod(*pod); },
+                     .on_update =
+                         [this](const json::SharedValue& before, const json::SharedValue& pod) {
+                           OnPod(*before);
+                           OnPod(*pod);
+                         },
+                     .on_delete = [this](const json::SharedValue& pod) { OnPod(*pod); }});
+}
+
+void DisruptionController::OnPod(const json::Value& pod) {
+  for (const auto& [key, budget] : budgets_.objects()) {
+    if (api::Namespace(*budget) == api::Namespace(pod) && Selects(*budget, pod)) queue_.Add(key);
+  }
+}
+
+void DisruptionController::Reconcile(const std::string& key, client::WorkQueue::Done done) {
+  if (!context_.informers.synced()) return done(Duration(std::chrono::milliseconds(5)));
+  json::SharedValue budget = budgets_.Get(key);
+  if (!budget || api::IsDeleting(*budget)) return done(Duration::zero());
+  const json::Object& disrupted = json::GetObject(*budget, {"status", "disruptedPods"});
+  WallTime now = context_.clock.Now();
+  Sums sums;
+  ForPodsIn(pods_, api::Namespace(*budget), [&](const json::Value& pod) {
+    if (HasEnded(pod) || !Selects(*budget, pod)) return;
+    ++sums.expected;
+    if (api::IsDeleting(pod)) return;
+    if (const json::Value* since = disrupted.if_contains(api::Name(pod));
+        since != nullptr && since->is_string()) {
+      auto time = api::ParseTime(json::View(since->get_string()));
+      if (time && *time + kDisruptedFor > now) {
+        sums.disrupted[api::Name(pod)] = *since;
+        Duration left = *time + kDisruptedFor - now;
+        if (sums.look_again.count() == 0 || left < sums.look_again) sums.look_again = left;
+        return;
+      }
+    }
+    if (api::ConditionIsTrue(pod, "Ready")) ++sums.healthy;
+  });
+  int64_t desired = 0;
+  if (const json::Value* most = json::Find(*budget, {"spec", "maxUnavailable"})) {
+    desired = std::max<int64_t>(0, sums.expected - Scaled(*most, sums.expected));
+  } else if (const json::Value* least = json::Find(*budget, {"spec", "minAvailable"})) {
+    desired = Scaled(*least, sums.expected);
+  }
+  int64_t allowed = sums.expected > 0 ? std::max<int64_t>(0, sums.healthy - desired) : 0;
+  json::Array conditions = json::GetArray(*budget, {"status", "conditions"});
+  api::SetCondition(conditions, "DisruptionAllowed", allowed > 0 ? "True" : "False",
+                    allowed > 0 ? "SufficientPods" : "InsufficientPods", "", now);
+  json::Value status = json::Object{
+      {"currentHealthy", sums.healthy},
+      {"desiredHealthy", desired},
+      {"disruptionsAllowed", allowed},
+      {"expectedPods", sums.expected},
+      {"observedGeneration", json::GetInt(*budget, {"metadata", "generation"})},
+      {"disruptedPods", sums.disrupted},
+      {"conditions", std::move(conditions)}};
+  static const json::Value kNone = json::Object{};
+  const json::Value* known = json::Find(*budget, {"status"});
+  json::Value next = known && known->is_object() ? *known : kNone;
+  for (const auto& [field, value] : status.get_object()) next.get_object()[field] = value;
+  if (sums.disrupted.empty() && disrupted.empty()) json::Remove(next, {"disruptedPods"});
+  if (known != nullptr && json::Equal(*known, next)) return done(sums.look_again);
+  json::Value updated = *budget;
+  json::Set(updated, {"status"}, std::move(next));
+  // A whole status with the version looked at: an eviction may be writing to it right now.
+  client_.Update(client::resources::kPodDisruptionBudgets, updated,
+                 [done, look_again = sums.look_again](const Result<json::SharedValue>& result) {
+                   bool fine = result.ok() || result.status().code() == Code::kNotFound;
+                   done(fine ? Result<Duration>(look_again) : result.status());
+                 },
+                 "status");
+}
+
+}  // namespace swell::controllers

@@ -1,0 +1,28 @@
+// DisruptionController: what a PodDisruptionBudget allows right now, in its status. The API server's
+// eviction and the scheduler read it.
+// Thread-safety: core executor only.
+#pragma once
+
+#include <string>
+
+#include "client/work_queue.h"
+#include "controllers/context.h"
+
+namespace swell::controllers {
+
+class DisruptionController {
+ public:
+  explicit DisruptionController(Context context);
+
+ private:
+  void OnPod(const json::Value& pod);
+  void Reconcile(const std::string& key, client::WorkQueue::Done done);
+
+  Context context_;
+  client::Informer& budgets_;
+  client::Informer& pods_;
+  client::WorkQueue queue_;
+  client::Client client_;
+};
+
+}  // namespace swell::controllers

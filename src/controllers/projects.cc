@@ -1,0 +1,117 @@
+#include "controllers/projects.h"
+
+#include <algorithm>
+#include <set>
+
+#include "api/meta.h"
+#include "controllers/sched_convert.h"
+#include "json/patch.h"
+
+namespace swell::controllers {
+namespace {
+
+constexpr Duration kDelay = std::chrono::seconds(1);
+constexpr const char* kRound = "round";
+
+// The status as it is, with `fields` put in.
+json::Value Merged(const json::Value& object, json::Object fields) {
+  json::Value status = json::GetObject(object, {"status"});
+  for (auto& [field, value] : fields) status.get_object()[field] = std::move(value);
+  return status;
+}
+
+}  // namespace
+
+ProjectController::ProjectController(Context context, const sched::Model& model)
+    : context_(context),
+      model_(model),
+      projects_(context_.informers.Of(client::resources::kProjects)),
+      pools_(context_.informers.Of(client::resources::kNodePools)),
+      namespaces_(context_.informers.Of(client::resources::kNamespaces)),
+      queue_(context_.executor, "projects", 1,
+             [this](const std::string&, client::WorkQueue::Done done) {
+               Reconcile(std::move(done));
+             }),
+      client_(context_.executor, context_.server, context_.user, "project-controller") {
+  auto look = [this](const json::SharedValue&) { OnCycle(); };
+  auto changed = [this](const json::SharedValue&, const json::SharedValue&) { OnCycle(); };
+  projects_.AddHandlers({.on_add = look, .on_update = changed, .on_delete = look});
+  pools_.AddHandlers({.on_add = look, .on_update = changed, .on_delete = {}});
+  namespaces_.AddHandlers({.on_add = {}, .on_update = {}, .on_delete = look});
+}
+
+void ProjectController::OnCycle() {
+  if (projects_.objects().empty() && pools_.objects().empty()) return;
+  queue_.AddAfter(kRound, kDelay);
+}
+
+void ProjectController::Reconcile(client::WorkQueue::Done done) {
+  if (!context_.informers.synced()) return done(Duration(std::chrono::milliseconds(5)));
+  std::set<std::string_view> parents;
+  for (const auto& [name, project] : projects_.objects()) {
+    parents.insert(json::GetString(*project, {"spec", "parent"}));
+  }
+  std::vector<sched::Model::QueueView> queues = model_.Queues();
+  for (const auto& [name, project] : projects_.objects()) {
+    auto queue = std::find_if(queues.begin(), queues.end(),
+                              [&name = name](const auto& view) { return view.name == name; });
+    WriteProject(*project, queue == queues.end() ? nullptr : &*queue, !parents.contains(name));
+  }
+  for (const auto& [name, pool] : pools_.objects()) WritePool(*pool);
+  done(Duration::zero());
+}
+
+void ProjectController::WriteProject(const json::Value& project,
+                                     const sched::Model::QueueView* queue, bool leaf) {
+  if (api::IsDeleting(project)) return;
+  json::Object fields{{"phase", "Ready"}};
+  if (leaf) {
+    MakeNamespace(project);
+    fields["namespace"] = NamespaceOfProject(project);
+  }
+  if (queue != nullptr) {
+    json::Object usage;
+    for (const auto& resource : queue->resources) {
+      usage[resource.name] = json::Object{{"fairShare", resource.fair_share},
+                                          {"allocated", resource.allocated},
+                                          {"requested", resource.requested}};
+    }
+    fields["usage"] = std::move(usage);
+  }
+  json::Value status = Merged(project, std::move(fields));
+  const json::Value* known = json::Find(project, {"status"});
+  if (known != nullptr && json::Equal(*known, status)) return;
+  // A picture for people: the next round repairs what fails.
+  json::Value patch = json::Object{{"status", std::move(status)}};
+  client_.Patch(client::resources::kProjects, "", api::Name(project), client::PatchType::kMerge,
+                patch, {}, "status");
+}
+
+void ProjectController::WritePool(const json::Value& pool) {
+  int64_t nodes = 0;
+  int64_t gpus = 0;
+  for (const sched::Model::NodeView& node : model_.Nodes()) {
+    if (node.pool != api::Name(pool)) continue;
+    ++nodes;
+    gpus += node.gpus;
+  }
+  json::Value status = Merged(pool, {{"nodes", nodes}, {"gpus", gpus}});
+  const json::Value* known = json::Find(pool, {"status"});
+  if (known != nullptr && json::Equal(*known, status)) return;
+  json::Value patch = json::Object{{"status", std::move(status)}};
+  client_.Patch(client::resources::kNodePools, "", api::Name(pool), client::PatchType::kMerge,
+                patch, {}, "status");
+}
+
+void ProjectController::MakeNamespace(const json::Value& project) {
+  std::string_view name = NamespaceOfProject(project);
+  if (namespaces_.Get(name) || !api::CheckDnsLabel(name).empty()) return;
+  json::Value ns = json::Object{
+      {"apiVersion", "v1"},
+      {"kind", "Namespace"},
+      {"metadata", json::Object{{"name", name},
+                                {"labels", json::Object{{keys::kProject, api::Name(project)}}}}}};
+  client_.Create(client::resources::kNamespaces, "", ns, {});
+}
+
+}  // namespace swell::controllers

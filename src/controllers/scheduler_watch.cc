@@ -1,0 +1,180 @@
+// SchedulerLoop's first half: what it watches, as the model's inputs.
+#include <algorithm>
+#include <set>
+
+#include "api/meta.h"
+#include "api/selector.h"
+#include "base/strings.h"
+#include "controllers/sched_convert.h"
+#include "controllers/scheduler_loop.h"
+
+namespace swell::controllers {
+
+void SchedulerLoop::WatchNodes() {
+  nodes_.AddHandlers({.on_add =
+                          [this](const json::SharedValue& node) {
+                            model_.UpsertNode(ToNodeInfo(*node));
+                            Wake();
+                          },
+                      .on_update =
+                          [this](const json::SharedValue&, const json::SharedValue& node) {
+                            uint64_t before = model_.version();
+                            model_.UpsertNode(ToNodeInfo(*node));
+                            if (model_.version() != before) Wake();
+                          },
+                      .on_delete =
+                          [this](const json::SharedValue& node) {
+                            model_.RemoveNode(api::Name(*node));
+                            Wake();
+                          }});
+}
+
+void SchedulerLoop::WatchGroups() {
+  groups_.AddHandlers(
+      {.on_add = [this](const json::SharedValue& group) { OnGroup(*group); },
+       .on_update = [this](const json::SharedValue&,
+                           const json::SharedValue& group) { OnGroup(*group); },
+       .on_delete =
+           [this](const json::SharedValue& group) {
+             model_.RemoveGroup(api::KeyOf(*group));
+             Wake();
+           }});
+  auto budget = [this](const json::SharedValue& it) { RefreshNamespace(api::Namespace(*it)); };
+  budgets_.AddHandlers({.on_add = budget,
+                        .on_update = [budget](const json::SharedValue&,
+                                              const json::SharedValue& it) { budget(it); },
+                        .on_delete = budget});
+  priorities_.AddHandlers(
+      {.on_add = [this](const json::SharedValue& it) { RefreshGroups(api::Name(*it)); },
+       .on_update = [this](const json::SharedValue&,
+                           const json::SharedValue& it) { RefreshGroups(api::Name(*it)); },
+       .on_delete = [this](const json::SharedValue& it) { RefreshGroups(api::Name(*it)); }});
+}
+
+void SchedulerLoop::WatchPods() {
+  pods_.AddHandlers({.on_add = [this](const json::SharedValue& pod) { OnPod(*pod); },
+                     .on_update = [this](const json::SharedValue&,
+                                         const json::SharedValue& pod) { OnPod(*pod); },
+                     .on_delete =
+                         [this](const json::SharedValue& pod) {
+                           model_.RemovePod(api::KeyOf(*pod));
+                           Wake();
+                         }});
+}
+
+void SchedulerLoop::OnPod(const json::Value& pod) {
+  uint64_t before = model_.version();
+  model_.UpsertPod(ToPodInfo(pod, ProjectOfNamespace(api::Namespace(pod))));
+  if (model_.version() != before) Wake();
+}
+
+void SchedulerLoop::OnGroup(const json::Value& pod_group) {
+  uint64_t before = model_.version();
+  sched::GroupInfo group =
+      ToGroupInfo(pod_group, [this](std::string_view name) -> std::optional<int32_t> {
+        json::SharedValue priority_class = priorities_.Get(name);
+        if (!priority_class) return std::nullopt;
+        return static_cast<int32_t>(json::GetInt(*priority_class, {"value"}));
+      }, ProjectOfNamespace(api::Namespace(pod_group)));
+  if (!budgets_.objects().empty()) group.disruptions_allowed = DisruptionsAllowed(group.key);
+  model_.UpsertGroup(group);
+  if (model_.version() != before) Wake();
+}
+
+void SchedulerLoop::RefreshGroups(std::string_view priority_class) {
+  for (const auto& [key, group] : groups_.objects()) {
+    if (json::GetString(*group, {"spec", "priorityClassName"}) == priority_class) OnGroup(*group);
+  }
+}
+
+void SchedulerLoop::WatchQueues() {
+  auto project = [this](const json::SharedValue& it) {
+    model_.UpsertQueue(ToQueueInfo(*it));
+    RefreshProjects();
+    Wake();
+  };
+  projects_.AddHandlers({.on_add = project,
+                         .on_update = [project](const json::SharedValue&,
+                                                const json::SharedValue& it) { project(it); },
+                         .on_delete =
+                             [this](const json::SharedValue& it) {
+                               model_.RemoveQueue(api::Name(*it));
+                               RefreshProjects();
+                               Wake();
+                             }});
+  auto pool = [this](const json::SharedValue& it) {
+    model_.UpsertPool(ToPoolInfo(*it));
+    Wake();
+  };
+  pools_.AddHandlers({.on_add = pool,
+                      .on_update = [pool](const json::SharedValue&,
+                                          const json::SharedValue& it) { pool(it); },
+                      .on_delete =
+                          [this](const json::SharedValue& it) {
+                            model_.RemovePool(api::Name(*it));
+                            Wake();
+                          }});
+  auto topology = [this](const json::SharedValue& it) {
+    model_.UpsertTopology(ToTopologyInfo(*it));
+    Wake();
+  };
+  topologies_.AddHandlers({.on_add = topology,
+                           .on_update = [topology](const json::SharedValue&,
+                                                   const json::SharedValue& it) { topology(it); },
+                           .on_delete =
+                               [this](const json::SharedValue& it) {
+                                 model_.RemoveTopology(api::Name(*it));
+                                 Wake();
+                               }});
+}
+
+// Work belongs to the project whose namespace it is in, unless it says otherwise. A department's name
+// is not a namespace: only leaves have work.
+void SchedulerLoop::RefreshProjects() {
+  std::set<std::string_view> parents;
+  for (const auto& [name, project] : projects_.objects()) {
+    parents.insert(json::GetString(*project, {"spec", "parent"}));
+  }
+  std::map<std::string, std::string, std::less<>> found;
+  for (const auto& [name, project] : projects_.objects()) {
+    if (!parents.contains(name)) found.try_emplace(std::string(NamespaceOfProject(*project)), name);
+  }
+  if (found == project_of_) return;
+  project_of_ = std::move(found);
+  for (const auto& [key, group] : groups_.objects()) OnGroup(*group);
+  for (const auto& [key, pod] : pods_.objects()) OnPod(*pod);
+}
+
+std::string_view SchedulerLoop::ProjectOfNamespace(std::string_view ns) const {
+  auto it = project_of_.find(ns);
+  return it == project_of_.end() ? std::string_view() : std::string_view(it->second);
+}
+
+// The fewest that any disruption budget over one of the group's pods lets go; nullopt: no budget.
+std::optional<int32_t> SchedulerLoop::DisruptionsAllowed(const std::string& group) const {
+  static const json::Value kNone = json::Object{};
+  std::optional<int32_t> least;
+  std::string_view ns = std::string_view(group).substr(0, group.find('/'));
+  std::vector<json::SharedValue> pods = pods_.ByIndex("group", group);
+  for (const auto& [key, budget] : budgets_.objects()) {
+    if (api::Namespace(*budget) != ns) continue;
+    auto selector = api::LabelSelector::FromJson(json::Find(*budget, {"spec", "selector"}));
+    if (!selector.ok()) continue;
+    bool covers = std::any_of(pods.begin(), pods.end(), [&](const json::SharedValue& pod) {
+      const json::Value* labels = json::Find(*pod, {"metadata", "labels"});
+      return selector->Matches(labels ? *labels : kNone);
+    });
+    if (!covers) continue;
+    auto allowed = static_cast<int32_t>(json::GetInt(*budget, {"status", "disruptionsAllowed"}));
+    if (!least || allowed < *least) least = allowed;
+  }
+  return least;
+}
+
+void SchedulerLoop::RefreshNamespace(std::string_view ns) {
+  for (const auto& [key, group] : groups_.objects()) {
+    if (api::Namespace(*group) == ns) OnGroup(*group);
+  }
+}
+
+}  // namespace swell::controllers
