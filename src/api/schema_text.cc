@@ -126,7 +126,11 @@ SchemaPtr SchemaLibrary::Build(const std::string& full_name, Entry& entry) {
   schema->type = SchemaType::kObject;
   schema->name = full_name;
   schema->nullable = true;
-  schema->atomic = Trim(head) == "atomic";
+  for (std::string_view mark = NextWord(head); !mark.empty(); mark = NextWord(head)) {
+    SWELL_CHECK_MSG(mark == "atomic" || mark == "preserve", entry.head);
+    schema->atomic = schema->atomic || mark == "atomic";
+    schema->preserve_unknown = schema->preserve_unknown || mark == "preserve";
+  }
   entry.building = schema.get();
   schema->fields.reserve(entry.lines.size() + 2);
   if (word == "kind") {
