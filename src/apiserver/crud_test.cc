@@ -260,15 +260,15 @@ TEST_F(CrudTest, ListsSelect) {
 
 TEST_F(CrudTest, YamlBodiesAndAnswers) {
   const Answer made = server.Post(
-      kPods, "apiVersion: v1\nkind: Pod\nmetadata:\n  name: y\nspec:\n  containers:\n  - name: c\n"
+      kPods, "apiVersion: v1\nkind: Pod\nmetadata:\n  name: yam\nspec:\n  containers:\n  - name: c\n"
              "    image: i\n",
       "application/yaml");
   EXPECT_EQ(made.status, 201) << made.text;
-  const Answer yaml = server.Get(StrCat(kPods, "/y"), "application/yaml");
+  const Answer yaml = server.Get(StrCat(kPods, "/yam"), "application/yaml");
   EXPECT_EQ(yaml.content_type, "application/yaml");
   EXPECT_NE(yaml.text.find("kind: Pod\n"), std::string::npos);
-  EXPECT_EQ(server.Get(StrCat(kPods, "/y"), "application/vnd.kubernetes.protobuf").status, 406);
-  EXPECT_EQ(server.Get(StrCat(kPods, "/y"), "application/vnd.kubernetes.protobuf,application/json")
+  EXPECT_EQ(server.Get(StrCat(kPods, "/yam"), "application/vnd.kubernetes.protobuf").status, 406);
+  EXPECT_EQ(server.Get(StrCat(kPods, "/yam"), "application/vnd.kubernetes.protobuf,application/json")
                 .status,
             200);
 }

@@ -1,0 +1,288 @@
+// Pods and what is around them: deletion, binding, eviction, logs, namespaces, services, events.
+#include <gtest/gtest.h>
+
+#include "apiserver/test_server.h"
+#include "base/strings.h"
+
+namespace swell::apiserver {
+namespace {
+
+// Answers as a node's kubelet would: with what it was asked.
+class FakeNode final : public api::RestHandler {
+ public:
+  std::unique_ptr<api::RestCall> Handle(api::RestRequest request,
+                                        std::shared_ptr<api::RestSink> sink) override {
+    asked = StrCat(request.method, " ", request.path, "?", request.query);
+    sink->OnStreamStart(200, "text/plain");
+    sink->OnChunk(api::MakeChunk("line 1\n"));
+    if (!stay_open) sink->OnStreamEnd(Status::Ok());
+    held = sink;
+    return stay_open ? std::make_unique<Open>(this) : nullptr;
+  }
+  struct Open final : api::RestCall {
+    explicit Open(FakeNode* node_in) : node(node_in) { ++node->open; }
+    ~Open() override { --node->open; }
+    FakeNode* node;
+  };
+  std::string asked;
+  std::shared_ptr<api::RestSink> held;
+  bool stay_open = false;
+  int open = 0;
+};
+
+class PodsTest : public ::testing::Test {
+ protected:
+  PodsTest() : server(MakeOptions()) {}
+  Options MakeOptions() {
+    Options options;
+    options.node_dialer = [this](const std::string& name) -> Result<std::shared_ptr<api::RestHandler>> {
+      if (name != "n") return Status(Code::kUnavailable, "no route");
+      return std::shared_ptr<api::RestHandler>(node);
+    };
+    options.bind_check = [](const json::Value&, const std::string& name) {
+      return name == "full" ? Status(Code::kConflict, "node is full") : Status::Ok();
+    };
+    return options;
+  }
+  void SetUp() override {
+    server.Boot();
+    ASSERT_TRUE(server.boot.ok()) << server.boot.ToString();
+  }
+  Answer Bind(const std::string& pod, const std::string& to) {
+    return server.Post(StrCat(kPods, "/", pod, "/binding"),
+                       StrCat(R"({"metadata":{"annotations":{"swell.dev/gpu-devices":"0"}},)",
+                              R"("target":{"kind":"Node","name":")", to, "\"}}"));
+  }
+  std::shared_ptr<FakeNode> node = std::make_shared<FakeNode>();
+  TestServer server;
+};
+
+TEST_F(PodsTest, BindingAssignsOnce) {
+  server.Post(kPods, PodJson("p"));
+  EXPECT_EQ(Bind("x", "n").status, 404);
+  const Answer full = Bind("p", "full");
+  EXPECT_EQ(full.status, 409);
+  EXPECT_EQ(full.Message(), "node is full");
+  const Answer bound = Bind("p", "n");
+  EXPECT_EQ(bound.status, 201) << bound.text;
+  EXPECT_EQ(bound.Str({"status"}), "Success");
+  const Answer pod = server.Get(StrCat(kPods, "/p"));
+  EXPECT_EQ(pod.Str({"spec", "nodeName"}), "n");
+  EXPECT_EQ(pod.Str({"metadata", "annotations", "swell.dev/gpu-devices"}), "0");
+  const json::Array& conditions = json::GetArray(pod.body, {"status", "conditions"});
+  ASSERT_EQ(conditions.size(), 1U);
+  EXPECT_EQ(json::GetString(conditions[0], {"type"}), "PodScheduled");
+  const Answer again = Bind("p", "m");
+  EXPECT_EQ(again.status, 409);
+  EXPECT_EQ(again.Message(),
+            "Operation cannot be fulfilled on pods/binding \"p\": pod p is already assigned to "
+            "node \"n\"");
+}
+
+TEST_F(PodsTest, DeletionIsGracefulOnANode) {
+  server.Post(kPods, PodJson("p"));
+  Bind("p", "n");
+  const Answer marked = server.Delete(StrCat(kPods, "/p"), R"({"gracePeriodSeconds":7})");
+  EXPECT_EQ(marked.status, 200);
+  EXPECT_EQ(marked.Str({"metadata", "deletionTimestamp"}), "2026-01-01T00:00:07Z");
+  EXPECT_EQ(json::GetInt(marked.body, {"metadata", "deletionGracePeriodSeconds"}), 7);
+  // Longer grace changes nothing; none removes it.
+  EXPECT_EQ(server.Delete(StrCat(kPods, "/p")).Str({"metadata", "resourceVersion"}),
+            marked.Str({"metadata", "resourceVersion"}));
+  EXPECT_EQ(server.Delete(StrCat(kPods, "/p"), R"({"gracePeriodSeconds":0})").status, 200);
+  EXPECT_EQ(server.Get(StrCat(kPods, "/p")).status, 404);
+}
+
+TEST_F(PodsTest, DeletionIsImmediateWithoutANode) {
+  const Answer made = server.Post(kPods, PodJson("p"));
+  const Answer gone = server.Delete(StrCat(kPods, "/p"));
+  EXPECT_EQ(gone.Str({"metadata", "uid"}), made.Str({"metadata", "uid"}));
+  EXPECT_EQ(server.Get(StrCat(kPods, "/p")).status, 404);
+  // Other kinds answer with a Status that names what was deleted.
+  const std::string maps = "/api/v1/namespaces/default/configmaps";
+  server.Post(maps, R"({"metadata":{"name":"c"}})");
+  const Answer status = server.Delete(StrCat(maps, "/c"));
+  EXPECT_EQ(status.Str({"kind"}), "Status");
+  EXPECT_EQ(status.Str({"status"}), "Success");
+  EXPECT_EQ(status.Str({"details", "name"}), "c");
+  EXPECT_FALSE(status.Str({"details", "uid"}).empty());
+}
+
+TEST_F(PodsTest, FinalizersHoldTheObject) {
+  const std::string maps = "/api/v1/namespaces/default/configmaps";
+  server.Post(maps, R"({"metadata":{"name":"c","finalizers":["x.io/wait"]}})");
+  const Answer marked = server.Delete(StrCat(maps, "/c"));
+  EXPECT_FALSE(marked.Str({"metadata", "deletionTimestamp"}).empty()) << marked.text;
+  EXPECT_EQ(server.Merge(StrCat(maps, "/c"), R"({"metadata":{"finalizers":["x.io/wait","y.io/z"]}})")
+                .status,
+            422);
+  EXPECT_EQ(server.Merge(StrCat(maps, "/c"), R"({"metadata":{"finalizers":null}})").status, 200);
+  EXPECT_EQ(server.Get(StrCat(maps, "/c")).status, 404);
+  // Propagation policies are finalizers for the garbage collector.
+  server.Post(maps, R"({"metadata":{"name":"d"}})");
+  const Answer foreground = server.Delete(StrCat(maps, "/d?propagationPolicy=Foreground"));
+  ASSERT_EQ(json::GetArray(foreground.body, {"metadata", "finalizers"}).size(), 1U);
+  EXPECT_EQ(server.Delete(StrCat(maps, "/d?propagationPolicy=Nonsense")).status, 422);
+}
+
+TEST_F(PodsTest, CollectionsAreDeletedBySelector) {
+  for (const char* name : {"a", "b", "c"}) {
+    server.Post(kPods, PodJson(name, "", *name == 'b' ? "{}" : R"({"del":"yes"})"));
+  }
+  EXPECT_EQ(server.Delete(StrCat(kPods, "?labelSelector=del%3Dyes")).status, 200);
+  const Answer rest = server.Get(kPods);
+  ASSERT_EQ(json::GetArray(rest.body, {"items"}).size(), 1U);
+}
+
+TEST_F(PodsTest, EvictionAsksTheBudgets) {
+  server.Post(kPods, PodJson("p", "", R"({"app":"x"})"));
+  Bind("p", "n");
+  server.Merge(StrCat(kPods, "/p/status"), R"({"status":{"phase":"Running"}})");
+  const std::string budgets = "/apis/policy/v1/namespaces/default/poddisruptionbudgets";
+  const Answer budget = server.Post(budgets, R"({"metadata":{"name":"b"},"spec":{"minAvailable":1,
+      "selector":{"matchLabels":{"app":"x"}}}})");
+  ASSERT_EQ(budget.status, 201) << budget.text;
+  server.Merge(StrCat(budgets, "/b/status"), R"({"status":{"observedGeneration":1,
+      "disruptionsAllowed":0,"currentHealthy":1,"desiredHealthy":1,"expectedPods":1}})");
+  const std::string eviction =
+      R"({"apiVersion":"policy/v1","kind":"Eviction","metadata":{"name":"p"}})";
+  const Answer refused = server.Post(StrCat(kPods, "/p/eviction"), eviction);
+  EXPECT_EQ(refused.status, 429);
+  EXPECT_EQ(refused.Message(),
+            "Cannot evict pod as it would violate the pod's disruption budget.");
+  EXPECT_NE(refused.text.find("The disruption budget b needs 1 healthy pods and has 1 currently"),
+            std::string::npos);
+  server.Merge(StrCat(budgets, "/b/status"), R"({"status":{"disruptionsAllowed":1}})");
+  EXPECT_EQ(server.Post(StrCat(kPods, "/p/eviction"), eviction).status, 201);
+  const Answer pod = server.Get(StrCat(kPods, "/p"));
+  EXPECT_FALSE(pod.Str({"metadata", "deletionTimestamp"}).empty());
+  EXPECT_NE(pod.text.find("\"DisruptionTarget\""), std::string::npos);
+  EXPECT_EQ(json::GetInt(server.Get(StrCat(budgets, "/b")).body, {"status", "disruptionsAllowed"}, -1),
+            0);
+}
+
+TEST_F(PodsTest, LogsComeFromTheNode) {
+  server.Post(kPods, PodJson("p"));
+  EXPECT_EQ(server.Get(StrCat(kPods, "/p/log")).status, 204);
+  EXPECT_EQ(server.Post(StrCat(kPods, "/p/exec?command=ls"), "").Message(),
+            "pod p does not have a host assigned");
+  Bind("p", "n");
+  const Answer log = server.Get(StrCat(kPods, "/p/log?follow&tailLines=3"));
+  EXPECT_EQ(log.text, "line 1\n");
+  EXPECT_EQ(node->asked, "GET /containerLogs/default/p/c?follow=true&tailLines=3");
+  EXPECT_EQ(server.Get(StrCat(kPods, "/p/log?container=z")).Message(),
+            "container z is not valid for pod p");
+  EXPECT_EQ(server.Get(StrCat(kPods, "/p/log?tailLines=-1")).status, 400);
+  server.Merge(StrCat(kPods, "/p/status"), R"({"status":{"containerStatuses":[{"name":"c",
+      "ready":false,"restartCount":0,"image":"i","imageID":"",
+      "state":{"waiting":{"reason":"ContainerCreating"}}}]}})");
+  EXPECT_EQ(server.Get(StrCat(kPods, "/p/log")).Message(),
+            "container \"c\" in pod \"p\" is waiting to start: ContainerCreating");
+}
+
+TEST_F(PodsTest, AFollowedLogEndsWithItsReader) {
+  server.Post(kPods, PodJson("p"));
+  Bind("p", "n");
+  node->stay_open = true;
+  TestWatch log = server.Watch(StrCat(kPods, "/p/log?follow=true"));
+  EXPECT_EQ(log.sink->stream, "line 1\n");
+  EXPECT_EQ(node->open, 1);
+  EXPECT_TRUE(node->held->OnChunk(api::MakeChunk("line 2\n")));
+  EXPECT_EQ(log.sink->stream, "line 1\nline 2\n");
+  log.call.reset();
+  server.executor.RunPosted();
+  EXPECT_EQ(node->open, 0);
+  EXPECT_FALSE(node->held->OnChunk(api::MakeChunk("late\n")));
+}
+
+TEST_F(PodsTest, OneOfSeveralContainersMustBeNamed) {
+  server.Post(kPods, R"({"metadata":{"name":"m"},"spec":{"containers":[
+      {"name":"a","image":"i"},{"name":"b","image":"i"}]}})");
+  EXPECT_EQ(server.Get(StrCat(kPods, "/m/log")).Message(),
+            "a container name must be specified for pod m, choose one of: [a b]");
+}
+
+TEST_F(PodsTest, PriorityComesFromTheClass) {
+  const Answer pod = server.Post(kPods, PodJson("p", R"("priorityClassName":"build")"));
+  EXPECT_EQ(json::GetInt(pod.body, {"spec", "priority"}), 100) << pod.text;
+  EXPECT_EQ(pod.Str({"spec", "preemptionPolicy"}), "PreemptLowerPriority");
+  const Answer wrong = server.Post(kPods, PodJson("q", R"("priority":5)"));
+  EXPECT_EQ(wrong.status, 403) << wrong.text;
+  const std::string classes = "/apis/scheduling.k8s.io/v1/priorityclasses";
+  EXPECT_EQ(server.Post(classes, R"({"metadata":{"name":"d"},"value":7,"globalDefault":true})").status,
+            201);
+  EXPECT_EQ(server.Post(classes, R"({"metadata":{"name":"e"},"value":8,"globalDefault":true})").status,
+            403);
+  const Answer by_default = server.Post(kPods, PodJson("r"));
+  EXPECT_EQ(json::GetInt(by_default.body, {"spec", "priority"}), 7);
+  EXPECT_EQ(by_default.Str({"spec", "priorityClassName"}), "d");
+}
+
+TEST_F(PodsTest, NamespacesTerminateThroughTheirFinalizer) {
+  const Answer made = server.Post("/api/v1/namespaces", R"({"metadata":{"name":"team"}})");
+  EXPECT_EQ(made.Str({"status", "phase"}), "Active") << made.text;
+  EXPECT_EQ(server.Get("/api/v1/namespaces/team/serviceaccounts/default").status, 200);
+  const Answer marked = server.Delete("/api/v1/namespaces/team");
+  EXPECT_EQ(marked.Str({"status", "phase"}), "Terminating");
+  const Answer refused = server.Post("/api/v1/namespaces/team/pods", PodJson("p"));
+  EXPECT_EQ(refused.status, 403);
+  EXPECT_EQ(refused.Message(),
+            "pods \"p\" is forbidden: unable to create new content in namespace team because it "
+            "is being terminated");
+  EXPECT_EQ(server.Put("/api/v1/namespaces/team/finalize",
+                       R"({"metadata":{"name":"team"},"spec":{"finalizers":[]}})")
+                .status,
+            200);
+  EXPECT_EQ(server.Get("/api/v1/namespaces/team").status, 404);
+}
+
+TEST_F(PodsTest, ServicesGetTheirAddress) {
+  const std::string services = "/api/v1/namespaces/default/services";
+  auto body = [](const std::string& name, const std::string& ip) {
+    return StrCat(R"({"metadata":{"name":")", name, R"("},"spec":{"clusterIP":")", ip,
+                  R"(","selector":{"a":"b"},"ports":[{"port":80}]}})");
+  };
+  const Answer first = server.Post(services, body("one", ""));
+  EXPECT_EQ(first.Str({"spec", "clusterIP"}), "10.96.0.2") << first.text;
+  EXPECT_EQ(server.Post(services, body("none", "None")).Str({"spec", "clusterIP"}), "None");
+  EXPECT_EQ(server.Post(services, body("two", "10.96.0.2")).status, 422);
+  EXPECT_EQ(server.Post(services, body("two", "192.168.0.1")).status, 422);
+  EXPECT_EQ(server.Post(services, body("two", "10.96.0.9")).status, 201);
+  EXPECT_EQ(server.Merge(StrCat(services, "/one"), R"({"spec":{"clusterIP":"10.96.0.7"}})").status,
+            422);
+  EXPECT_EQ(server.Delete(StrCat(services, "/one")).status, 200);
+  EXPECT_EQ(server.Post(services, body("three", "10.96.0.2")).status, 201);
+}
+
+TEST_F(PodsTest, SecretsTakePlainText) {
+  const Answer made = server.Post("/api/v1/namespaces/default/secrets",
+                                  R"({"metadata":{"name":"s"},"stringData":{"k":"value"}})");
+  EXPECT_EQ(made.Str({"data", "k"}), "dmFsdWU=") << made.text;
+  EXPECT_EQ(made.Str({"type"}), "Opaque");
+  EXPECT_EQ(json::Find(made.body, {"stringData"}), nullptr);
+}
+
+TEST_F(PodsTest, EventsAreOneStoreAndExpire) {
+  const std::string core = "/api/v1/namespaces/default/events";
+  const std::string fresh = "/apis/events.k8s.io/v1/namespaces/default/events";
+  ASSERT_EQ(server.Post(core, R"({"metadata":{"name":"e"},"reason":"Scheduled","message":"m",
+      "involvedObject":{"kind":"Pod","name":"p","namespace":"default"},"type":"Normal",
+      "lastTimestamp":"2026-01-01T00:00:00Z"})").status,
+            201);
+  const Answer seen = server.Get(StrCat(fresh, "/e"));
+  EXPECT_EQ(seen.Str({"note"}), "m") << seen.text;
+  EXPECT_EQ(seen.Str({"regarding", "name"}), "p");
+  EXPECT_EQ(seen.Str({"apiVersion"}), "events.k8s.io/v1");
+  const Answer selected = server.Get(
+      StrCat(core, "?fieldSelector=involvedObject.name%3Dp%2CinvolvedObject.kind%3DPod"));
+  EXPECT_EQ(json::GetArray(selected.body, {"items"}).size(), 1U);
+  const Answer by_new_name = server.Get(StrCat(fresh, "?fieldSelector=regarding.name%3Dq"));
+  EXPECT_EQ(json::GetArray(by_new_name.body, {"items"}).size(), 0U) << by_new_name.text;
+  server.executor.Advance(std::chrono::minutes(50));
+  EXPECT_EQ(server.Get(StrCat(core, "/e")).status, 200);
+  server.executor.Advance(std::chrono::minutes(15));
+  EXPECT_EQ(server.Get(StrCat(core, "/e")).status, 404);
+}
+
+}  // namespace
+}  // namespace swell::apiserver

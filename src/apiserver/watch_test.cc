@@ -1,0 +1,242 @@
+// Watches: what is sent, in which form, and how they end.
+#include <gtest/gtest.h>
+
+#include <map>
+
+#include "apiserver/test_server.h"
+#include "base/strings.h"
+
+namespace swell::apiserver {
+namespace {
+
+std::string Summary(const std::vector<json::Value>& events) {
+  std::string text;
+  for (const json::Value& event : events) {
+    text += StrCat(json::GetString(event, {"type"}), ":",
+                   json::GetString(event, {"object", "metadata", "name"}), " ");
+  }
+  return text;
+}
+
+class WatchTest : public ::testing::Test {
+ protected:
+  void SetUp() override { server.Boot(); }
+  TestServer server;
+  const std::string pods = StrCat(kPods, "?watch=true");
+};
+
+TEST_F(WatchTest, StartsWithTheStateOrAtAVersion) {
+  server.Post(kPods, PodJson("a"));
+  const std::string version = server.Get(kPods).Str({"metadata", "resourceVersion"});
+  server.Post(kPods, PodJson("b"));
+  EXPECT_EQ(Summary(server.Watch(pods).Take()), "ADDED:a ADDED:b ");
+  EXPECT_EQ(Summary(server.Watch(StrCat(pods, "&resourceVersion=0")).Take()), "ADDED:a ADDED:b ");
+  EXPECT_EQ(Summary(server.Watch(StrCat(pods, "&resourceVersion=", version)).Take()), "ADDED:b ");
+  TestWatch one = server.Watch("/api/v1/namespaces/default/pods/a?watch=1");
+  EXPECT_EQ(Summary(one.Take()), "ADDED:a ");
+  TestWatch old_path = server.Watch("/api/v1/watch/namespaces/default/pods");
+  EXPECT_EQ(Summary(old_path.Take()), "ADDED:a ADDED:b ");
+}
+
+TEST_F(WatchTest, LiveEventsCarryTheWholeObjectOnce) {
+  TestWatch first = server.Watch(pods);
+  TestWatch second = server.Watch(pods);
+  const Answer made = server.Post(kPods, PodJson("p"));
+  server.Merge(StrCat(kPods, "/p"), R"({"metadata":{"labels":{"x":"y"}}})");
+  const Answer gone = server.Delete(StrCat(kPods, "/p"));
+  const auto events = first.Take();
+  EXPECT_EQ(Summary(events), "ADDED:p MODIFIED:p DELETED:p ");
+  EXPECT_EQ(json::Print(*json::Find(events[0], {"object"})), made.text);
+  // A deletion has a version of its own.
+  EXPECT_GT(json::GetString(events[2], {"object", "metadata", "resourceVersion"}),
+            json::GetString(events[1], {"object", "metadata", "resourceVersion"}));
+  // Printed once, shared by both.
+  ASSERT_EQ(first.sink->chunks.size(), second.sink->chunks.size());
+  EXPECT_EQ(first.sink->chunks[0], second.sink->chunks[0]);
+}
+
+TEST_F(WatchTest, SelectionsAreEnteredAndLeft) {
+  TestWatch labelled = server.Watch(StrCat(pods, "&labelSelector=app%3Dx"));
+  TestWatch unbound = server.Watch(StrCat(pods, "&fieldSelector=spec.nodeName%3D"));
+  server.Post(kPods, PodJson("p", "", R"({"app":"y"})"));
+  server.Merge(StrCat(kPods, "/p"), R"({"metadata":{"labels":{"app":"x"}}})");
+  server.Merge(StrCat(kPods, "/p"), R"({"metadata":{"labels":{"b":"c"}}})");
+  const Answer left = server.Merge(StrCat(kPods, "/p"), R"({"metadata":{"labels":{"app":"z"}}})");
+  const auto events = labelled.Take();
+  EXPECT_EQ(Summary(events), "ADDED:p MODIFIED:p DELETED:p ");
+  // What left is shown as it last was inside, at the version of leaving.
+  EXPECT_EQ(json::GetString(events[2], {"object", "metadata", "labels", "app"}), "x");
+  EXPECT_EQ(json::GetString(events[2], {"object", "metadata", "resourceVersion"}),
+            left.Str({"metadata", "resourceVersion"}));
+  server.Post(StrCat(kPods, "/p/binding"), R"({"target":{"kind":"Node","name":"n"}})");
+  EXPECT_EQ(Summary(unbound.Take()), "ADDED:p MODIFIED:p MODIFIED:p MODIFIED:p DELETED:p ");
+}
+
+TEST_F(WatchTest, EndsWithItsTime) {
+  TestWatch watch = server.Watch(StrCat(pods, "&timeoutSeconds=5"));
+  server.executor.Advance(std::chrono::seconds(4));
+  EXPECT_EQ(watch.sink->ends, 0);
+  server.executor.Advance(std::chrono::seconds(2));
+  EXPECT_EQ(watch.sink->ends, 1);
+  EXPECT_TRUE(watch.sink->end.ok());
+}
+
+TEST_F(WatchTest, BookmarksKeepTheVersionFresh) {
+  TestWatch watch = server.Watch(StrCat(pods, "&allowWatchBookmarks=true"));
+  TestWatch without = server.Watch(pods);
+  server.Post("/api/v1/namespaces/default/configmaps", R"({"metadata":{"name":"c"}})");
+  server.executor.Advance(std::chrono::seconds(61));
+  const auto events = watch.Take();
+  ASSERT_EQ(events.size(), 1U);
+  EXPECT_EQ(json::GetString(events[0], {"type"}), "BOOKMARK");
+  EXPECT_EQ(json::GetString(events[0], {"object", "kind"}), "Pod");
+  EXPECT_EQ(json::GetString(events[0], {"object", "metadata", "resourceVersion"}),
+            std::to_string(server.store->Version()));
+  EXPECT_TRUE(without.Take().empty());
+}
+
+TEST_F(WatchTest, StreamingListEndsWithItsBookmark) {
+  server.Post(kPods, PodJson("a"));
+  const std::string query =
+      "&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true";
+  const auto events = server.Watch(StrCat(pods, query)).Take();
+  ASSERT_EQ(Summary(events), "ADDED:a BOOKMARK: ");
+  EXPECT_EQ(json::GetString(events[1], {"object", "metadata", "annotations",
+                                        "k8s.io/initial-events-end"}),
+            "true");
+  EXPECT_EQ(server.Get(StrCat(pods, "&sendInitialEvents=true")).status, 422);
+}
+
+TEST_F(WatchTest, TooOldIsGone) {
+  store::Options small;
+  small.history_events = 10;
+  TestServer other({}, small);
+  other.Boot();
+  const std::string version = other.Get(kPods).Str({"metadata", "resourceVersion"});
+  for (int i = 0; i < 20; ++i) other.Post(kPods, PodJson(StrCat("p", i)));
+  const Answer gone = other.Get(StrCat(pods, "&resourceVersion=", version));
+  EXPECT_EQ(gone.status, 410);
+  EXPECT_EQ(gone.Reason(), "Expired");
+  EXPECT_EQ(gone.Message().rfind(StrCat("too old resource version: ", version), 0), 0U);
+  EXPECT_EQ(other.Get(StrCat(pods, "&resourceVersion=999999")).status, 504);
+  // So is a page of a list.
+  const std::string token = other.Get(StrCat(kPods, "?limit=2")).Str({"metadata", "continue"});
+  for (int i = 20; i < 40; ++i) other.Post(kPods, PodJson(StrCat("p", i)));
+  const Answer page = other.Get(StrCat(kPods, "?limit=2&continue=", api::EscapeQuery(token)));
+  EXPECT_EQ(page.status, 410);
+  const std::string next = page.Str({"metadata", "continue"});
+  EXPECT_EQ(other.Get(StrCat(kPods, "?limit=2&continue=", api::EscapeQuery(next))).status, 200);
+}
+
+TEST_F(WatchTest, ASlowReceiverEndsAlone) {
+  TestWatch slow = server.Watch(pods, "", 1);
+  TestWatch good = server.Watch(pods);
+  for (int i = 0; i < 4; ++i) ASSERT_EQ(server.Post(kPods, PodJson(StrCat("p", i))).status, 201);
+  EXPECT_EQ(slow.sink->ends, 1);
+  EXPECT_EQ(slow.sink->end.code(), Code::kTooManyRequests);
+  EXPECT_EQ(slow.Take().size(), 1U);
+  EXPECT_EQ(good.sink->ends, 0);
+  EXPECT_EQ(good.Take().size(), 4U);
+}
+
+TEST_F(WatchTest, ACancelledWatchHearsNothing) {
+  TestWatch watch = server.Watch(pods);
+  watch.call.reset();
+  server.Post(kPods, PodJson("p"));
+  server.executor.Advance(std::chrono::hours(2));
+  EXPECT_TRUE(watch.sink->stream.empty());
+  EXPECT_EQ(watch.sink->ends, 0);
+}
+
+TEST_F(WatchTest, TablesNameTheirColumnsOnce) {
+  constexpr char kTable[] = "application/json;as=Table;v=v1;g=meta.k8s.io";
+  TestWatch watch = server.Watch(pods, kTable);
+  server.Post(kPods, PodJson("a"));
+  server.Post(kPods, PodJson("b"));
+  const auto events = watch.Take();
+  ASSERT_EQ(events.size(), 2U);
+  EXPECT_EQ(json::GetString(events[0], {"object", "kind"}), "Table");
+  EXPECT_EQ(json::GetArray(events[0], {"object", "columnDefinitions"}).size(), 9U);
+  EXPECT_EQ(json::GetArray(events[1], {"object", "columnDefinitions"}).size(), 0U);
+  EXPECT_EQ(json::GetArray(events[1], {"object", "rows"}).size(), 1U);
+}
+
+// The law of list and watch: a list and every event after it give the final state.
+class WatchProperty : public ::testing::TestWithParam<uint64_t> {};
+
+using State = std::map<std::string, std::string>;  // name → object
+
+void ApplyEvents(const std::vector<json::Value>& events, State& state) {
+  for (const json::Value& event : events) {
+    const std::string name(json::GetString(event, {"object", "metadata", "name"}));
+    if (json::GetString(event, {"type"}) == "DELETED") {
+      ASSERT_EQ(state.erase(name), 1U) << name;
+    } else {
+      const bool added = json::GetString(event, {"type"}) == "ADDED";
+      ASSERT_EQ(state.count(name) == 0, added) << name;
+      state[name] = json::Print(*json::Find(event, {"object"}));
+    }
+  }
+}
+
+State ListState(TestServer& server, const std::string& query, std::string* version = nullptr) {
+  const Answer list = server.Get(StrCat("/api/v1/namespaces/default/configmaps", query));
+  EXPECT_EQ(list.status, 200) << list.text;
+  State state;
+  for (const json::Value& item : json::GetArray(list.body, {"items"})) {
+    state[std::string(json::GetString(item, {"metadata", "name"}))] = json::Print(item);
+  }
+  if (version != nullptr) *version = list.Str({"metadata", "resourceVersion"});
+  return state;
+}
+
+TEST_P(WatchProperty, ListAndWatchGiveTheFinalState) {
+  SCOPED_TRACE(StrCat("seed ", GetParam()));
+  TestServer server({}, {}, GetParam());
+  server.Boot();
+  Random random(GetParam());
+  const std::string base = "/api/v1/namespaces/default/configmaps";
+  struct Follower {
+    std::string query;
+    State state;
+    TestWatch watch;
+  };
+  std::vector<Follower> followers;
+  for (int step = 0; step < 300; ++step) {
+    if (step % 50 == 0) {
+      for (const char* selector : {"", "labelSelector=k%3D1", "fieldSelector=metadata.name%3Dc3"}) {
+        Follower follower;
+        follower.query = selector;
+        std::string version;
+        follower.state = ListState(server, StrCat("?", selector), &version);
+        follower.watch = server.Watch(
+            StrCat(base, "?watch=1&resourceVersion=", version, "&", selector));
+        followers.push_back(std::move(follower));
+      }
+    }
+    const std::string name = StrCat("c", random.Below(8));
+    const std::string body =
+        StrCat(R"({"metadata":{"name":")", name, R"(","labels":{"k":")", random.Below(3),
+               R"("}},"data":{"step":")", step, "\"}}");
+    // Fired without waiting for the answers: writes overlap.
+    const uint64_t what = random.Below(4);
+    api::RestRequest request = server.Request(
+        what == 0 ? "DELETE" : what == 1 ? "PATCH" : "POST",
+        what <= 1 ? StrCat(base, "/", name) : base, what == 0 ? "" : body,
+        what == 1 ? "application/merge-patch+json" : "");
+    auto sink = std::make_shared<TestSink>();
+    auto call = server.server->Handle(std::move(request), sink);
+    if (random.OneIn(3)) server.executor.RunPosted();
+    call.reset();  // not waiting does not undo the write
+  }
+  server.executor.RunPosted();
+  for (Follower& follower : followers) {
+    ApplyEvents(follower.watch.Take(), follower.state);
+    EXPECT_EQ(follower.state, ListState(server, StrCat("?", follower.query))) << follower.query;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Seeds, WatchProperty, ::testing::Range<uint64_t>(1, 21));
+
+}  // namespace
+}  // namespace swell::apiserver
