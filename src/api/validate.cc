@@ -1,0 +1,380 @@
+// ValidateObject: metadata for every kind, then the kind's own rules.
+
+#include "api/crd_schema.h"
+#include "api/meta.h"
+#include "api/quantity.h"
+#include "api/validate_rules.h"
+#include "base/strings.h"
+
+namespace swell::api {
+
+using json::Value;
+
+std::string_view TextOf(const Value& parent, std::string_view key) {
+  return json::GetString(parent, {key});
+}
+
+const Value* MemberOf(const Value& parent, std::string_view key) {
+  const Value* value = json::Find(parent, {key});
+  return value && !value->is_null() ? value : nullptr;
+}
+
+std::string CheckDns1035Label(std::string_view name) {
+  if (name.size() > 63) return "must be no more than 63 characters";
+  bool fine = !name.empty() && name[0] >= 'a' && name[0] <= 'z' && name.back() != '-';
+  for (char c : name) {
+    fine = fine && ((c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-');
+  }
+  if (fine) return {};
+  return "a DNS-1035 label must consist of lower case alphanumeric characters or '-', start with "
+         "an alphabetic character, and end with an alphanumeric character (e.g. 'my-name',  or "
+         "'abc-123', regex used for validation is '[a-z]([-a-z0-9]*[a-z0-9])?')";
+}
+
+std::string CheckPathSegmentName(std::string_view name) {
+  if (name == "." || name == "..") return StrCat("may not be '", name, "'");
+  for (char c : {'/', '%'}) {
+    if (name.find(c) != std::string_view::npos) return StrCat("may not contain '", c, "'");
+  }
+  return {};
+}
+
+std::string CheckConfigMapKey(std::string_view key) {
+  if (key.size() > 253) return "must be no more than 253 characters";
+  bool fine = !key.empty();
+  for (char c : key) {
+    fine = fine && (isalnum(static_cast<unsigned char>(c)) || c == '-' || c == '_' || c == '.');
+  }
+  if (!fine) {
+    return "a valid config key must consist of alphanumeric characters, '-', '_' or '.' (e.g. "
+           "'key.name',  or 'KEY_NAME',  or 'key-name', regex used for validation is "
+           "'[-._a-zA-Z0-9]+')";
+  }
+  if (key == ".") return "must not be '.'";
+  if (key == "..") return "must not be '..'";
+  if (key.starts_with("..")) return "must not start with '..'";
+  return {};
+}
+
+std::string CheckIp(std::string_view ip) {
+  constexpr std::string_view kWhy =
+      "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)";
+  if (ip.find(':') != std::string_view::npos) {
+    for (char c : ip) {
+      if (!isxdigit(static_cast<unsigned char>(c)) && c != ':' && c != '.') {
+        return std::string(kWhy);
+      }
+    }
+    return ip.size() >= 2 ? std::string() : std::string(kWhy);
+  }
+  std::vector<std::string_view> parts = Split(ip, '.');
+  bool fine = parts.size() == 4;
+  for (std::string_view part : parts) {
+    std::optional<uint64_t> number = ParseUint(part);
+    fine = fine && number && *number <= 255 && (part.size() == 1 || part[0] != '0');
+  }
+  return fine ? std::string() : std::string(kWhy);
+}
+
+std::string CheckPort(int64_t port) {
+  return port >= 1 && port <= 65535 ? "" : "must be between 1 and 65535, inclusive";
+}
+
+std::string CheckEnvVarName(std::string_view name) {
+  // Kubernetes 1.30 and later: any printable ASCII but '='.
+  if (name.empty()) return "environment variable name must not be empty";
+  for (char c : name) {
+    if (c < ' ' || c > '~' || c == '=') {
+      return "a valid environment variable name must consist only of printable ASCII characters "
+             "other than '='";
+    }
+  }
+  return {};
+}
+
+void CheckLabels(const Value& labels, const std::string& path, FieldErrors& errors) {
+  for (const auto& label : json::GetObject(labels, {})) {
+    std::string_view key = label.key();
+    if (std::string why = CheckQualifiedName(key); !why.empty()) {
+      errors.push_back(InvalidText(path, key, why));
+    }
+    if (!label.value().is_string()) continue;
+    std::string_view value = json::View(label.value().get_string());
+    if (std::string why = CheckLabelValue(value); !why.empty()) {
+      errors.push_back(InvalidText(path, value, why));
+    }
+  }
+}
+
+void CheckAnnotations(const Value& annotations, const std::string& path, FieldErrors& errors) {
+  constexpr size_t kMaxBytes = 256 << 10;
+  size_t bytes = 0;
+  for (const auto& member : json::GetObject(annotations, {})) {
+    std::string_view key = member.key();
+    if (std::string why = CheckQualifiedName(ToLower(key)); !why.empty()) {
+      errors.push_back(InvalidText(path, key, why));
+    }
+    bytes += key.size();
+    if (member.value().is_string()) bytes += member.value().get_string().size();
+  }
+  if (bytes > kMaxBytes) errors.push_back(TooLongError(path, kMaxBytes));
+}
+
+void CheckNonNegative(const Value& parent, std::string_view key, const std::string& path,
+                      FieldErrors& errors) {
+  const Value* value = MemberOf(parent, key);
+  if (value != nullptr && value->is_int64() && value->get_int64() < 0) {
+    errors.push_back(
+        InvalidError(PathField(path, key), *value, "must be greater than or equal to 0"));
+  }
+}
+
+void CheckImmutable(const Value* now, const Value* before, const std::string& path,
+                    FieldErrors& errors, std::string_view detail) {
+  Value nothing;
+  const Value& a = now ? *now : nothing;
+  const Value& b = before ? *before : nothing;
+  if (!json::Equal(a, b)) errors.push_back(InvalidError(path, a, detail));
+}
+
+void CheckLabelSelector(const Value& selector, const std::string& path, FieldErrors& errors) {
+  if (const Value* labels = MemberOf(selector, "matchLabels")) {
+    CheckLabels(*labels, PathField(path, "matchLabels"), errors);
+  }
+  const json::Array& terms = json::GetArray(selector, {"matchExpressions"});
+  for (size_t i = 0; i < terms.size(); ++i) {
+    std::string at = PathIndex(PathField(path, "matchExpressions"), i);
+    std::string_view op = TextOf(terms[i], "operator");
+    const json::Array& values = json::GetArray(terms[i], {"values"});
+    if (op == "In" || op == "NotIn") {
+      if (values.empty()) {
+        errors.push_back(RequiredError(PathField(at, "values"),
+                                       "must be specified when `operator` is 'In' or 'NotIn'"));
+      }
+    } else if (op == "Exists" || op == "DoesNotExist") {
+      if (!values.empty()) {
+        errors.push_back(
+            ForbiddenError(PathField(at, "values"),
+                           "may not be specified when `operator` is 'Exists' or 'DoesNotExist'"));
+      }
+    } else {
+      errors.push_back(
+          InvalidText(PathField(at, "operator"), op, "not a valid selector operator"));
+    }
+    std::string_view key = TextOf(terms[i], "key");
+    if (std::string why = CheckQualifiedName(key); !why.empty()) {
+      errors.push_back(InvalidText(PathField(at, "key"), key, why));
+    }
+  }
+}
+
+void CheckResourceList(const Value& list, const std::string& path, FieldErrors& errors) {
+  for (const auto& member : json::GetObject(list, {})) {
+    std::string_view name = member.key();
+    std::string at = PathKey(path, name);
+    if (std::string why = CheckQualifiedName(name); !why.empty()) {
+      errors.push_back(InvalidText(at, name, why));
+    } else if (name.find('/') == std::string_view::npos && name != "cpu" && name != "memory" &&
+               name != "storage" && name != "ephemeral-storage" && name != "pods" &&
+               !name.starts_with("hugepages-")) {
+      errors.push_back(InvalidText(at, name, "must be a standard resource for containers"));
+    }
+    Result<Quantity> amount = Quantity::FromJson(member.value());
+    if (!amount.ok()) continue;  // the schema says so
+    if (amount->negative()) {
+      errors.push_back(
+          InvalidText(at, amount->ToString(), "must be greater than or equal to 0"));
+    }
+    bool whole = name.find('/') != std::string_view::npos;
+    if (whole && amount->MilliValue() % 1000 != 0) {
+      errors.push_back(InvalidText(at, amount->ToString(), "must be an integer"));
+    }
+  }
+}
+
+void CheckResources(const Value& resources, const std::string& path, FieldErrors& errors) {
+  const json::Object& limits = json::GetObject(resources, {"limits"});
+  const json::Object& requests = json::GetObject(resources, {"requests"});
+  if (const Value* list = MemberOf(resources, "limits")) {
+    CheckResourceList(*list, PathField(path, "limits"), errors);
+  }
+  if (const Value* list = MemberOf(resources, "requests")) {
+    CheckResourceList(*list, PathField(path, "requests"), errors);
+  }
+  for (const auto& request : requests) {
+    std::string_view name = request.key();
+    std::string at = PathField(path, "requests");
+    bool extended = name.find('/') != std::string_view::npos;
+    bool overcommit = !extended && !name.starts_with("hugepages-");
+    const Value* limit = limits.if_contains(name);
+    if (limit == nullptr) {
+      if (!overcommit) {
+        errors.push_back(RequiredError(
+            PathField(path, "limits"),
+            StrCat("Limit must be set for non overcommitable resources")));
+      }
+      continue;
+    }
+    Result<Quantity> wanted = Quantity::FromJson(request.value());
+    Result<Quantity> most = Quantity::FromJson(*limit);
+    if (!wanted.ok() || !most.ok()) continue;
+    if (!overcommit && !(*wanted == *most)) {
+      errors.push_back(InvalidText(at, wanted->ToString(),
+                                   StrCat("must be equal to ", name, " limit of ",
+                                          most->ToString())));
+    } else if (overcommit && (*wanted <=> *most) > 0) {
+      errors.push_back(InvalidText(at, wanted->ToString(),
+                                   StrCat("must be less than or equal to ", name, " limit of ",
+                                          most->ToString())));
+    }
+  }
+}
+
+namespace {
+
+std::string CheckObjectName(const KindInfo& kind, std::string_view name) {
+  const std::string& k = kind.gvk.kind;
+  if (!kind.custom) {
+    if (k == "Namespace") return CheckDnsLabel(name);
+    if (k == "Service") return CheckDns1035Label(name);
+    if (kind.gvk.group == "rbac.authorization.k8s.io") {
+      return CheckPathSegmentName(name);
+    }
+  }
+  return CheckDnsSubdomain(name);
+}
+
+void CheckNames(const KindInfo& kind, const Value& object, FieldErrors& errors) {
+  std::string name(Name(object));
+  std::string_view generate = json::GetString(object, {"metadata", "generateName"});
+  if (!generate.empty()) {
+    std::string probe(generate);
+    if (probe.back() == '-') probe.back() = 'a';  // a suffix follows
+    if (std::string why = CheckObjectName(kind, probe); !why.empty()) {
+      errors.push_back(InvalidText("metadata.generateName", generate, why));
+    }
+  }
+  if (name.empty()) {
+    if (generate.empty() && !kind.read_only) {
+      errors.push_back(RequiredError("metadata.name", "name or generateName is required"));
+    }
+    return;
+  }
+  if (std::string why = CheckObjectName(kind, name); !why.empty()) {
+    errors.push_back(InvalidText("metadata.name", name, why));
+  }
+}
+
+void CheckOwners(const Value& object, FieldErrors& errors) {
+  const json::Array& owners = json::GetArray(object, {"metadata", "ownerReferences"});
+  std::string controller;
+  for (size_t i = 0; i < owners.size(); ++i) {
+    std::string at = PathIndex("metadata.ownerReferences", i);
+    for (std::string_view key : {"apiVersion", "kind", "name", "uid"}) {
+      if (MemberOf(owners[i], key) && TextOf(owners[i], key).empty()) {
+        errors.push_back(InvalidText(PathField(at, key), "", "must not be empty"));
+      }
+    }
+    if (!json::GetBool(owners[i], {"controller"})) continue;
+    if (!controller.empty()) {
+      errors.push_back(InvalidError(
+          "metadata.ownerReferences", *json::Find(object, {"metadata", "ownerReferences"}),
+          StrCat("Only one reference can have Controller set to true. Found \"true\" in "
+                 "references for ",
+                 controller, " and ", TextOf(owners[i], "kind"), "/", TextOf(owners[i], "name"))));
+      return;
+    }
+    controller = StrCat(TextOf(owners[i], "kind"), "/", TextOf(owners[i], "name"));
+  }
+}
+
+void CheckFinalizers(const Value& object, FieldErrors& errors) {
+  const json::Array& list = json::GetArray(object, {"metadata", "finalizers"});
+  for (size_t i = 0; i < list.size(); ++i) {
+    std::string_view name =
+        list[i].is_string() ? json::View(list[i].get_string()) : std::string_view();
+    bool standard = name == "orphan" || name == "foregroundDeletion" || name == "kubernetes";
+    std::string why = CheckQualifiedName(name);
+    if (why.empty() && !standard && name.find('/') == std::string_view::npos) {
+      why = "name is neither a standard finalizer name nor is it fully qualified";
+    }
+    if (!why.empty()) {
+      errors.push_back(InvalidText(PathIndex("metadata.finalizers", i), name, why));
+    }
+  }
+}
+
+}  // namespace
+
+void CheckMetadata(const KindInfo& kind, const Value& object, const Value* old,
+                   FieldErrors& errors) {
+  const Value* metadata = json::Find(object, {"metadata"});
+  if (metadata == nullptr || !metadata->is_object()) {
+    if (!kind.read_only) errors.push_back(RequiredError("metadata"));
+    return;
+  }
+  if (old == nullptr) CheckNames(kind, object, errors);
+  std::string_view ns = Namespace(object);
+  if (!kind.namespaced && !ns.empty()) {
+    errors.push_back(ForbiddenError("metadata.namespace", "not allowed on this type"));
+  } else if (!ns.empty()) {
+    if (std::string why = CheckDnsLabel(ns); !why.empty()) {
+      errors.push_back(InvalidText("metadata.namespace", ns, why));
+    }
+  }
+  if (const Value* labels = MemberOf(*metadata, "labels")) {
+    CheckLabels(*labels, "metadata.labels", errors);
+  }
+  if (const Value* annotations = MemberOf(*metadata, "annotations")) {
+    CheckAnnotations(*annotations, "metadata.annotations", errors);
+  }
+  CheckOwners(object, errors);
+  CheckFinalizers(object, errors);
+  if (old == nullptr) return;
+  for (std::string_view key : {"name", "namespace", "uid", "creationTimestamp"}) {
+    const Value* now = MemberOf(*metadata, key);
+    const Value* before = json::Find(*old, {"metadata", key});
+    // Absent means unchanged: the server fills these in.
+    if (now != nullptr && before != nullptr && !(now->is_string() && now->get_string().empty())) {
+      CheckImmutable(now, before, PathField("metadata", key), errors);
+    }
+  }
+}
+
+std::vector<FieldError> ValidateObject(const KindInfo& kind, const Value& object,
+                                       const Value* old) {
+  constexpr size_t kMaxErrors = 100;
+  FieldErrors errors;
+  CheckMetadata(kind, object, old, errors);
+  if (!kind.custom) {
+    const std::string& k = kind.gvk.kind;
+    if (k == "Pod") {
+      if (const Value* spec = MemberOf(object, "spec")) {
+        // What was once accepted stays: an update checks what changed, below.
+        if (old == nullptr) CheckPodSpec(*spec, "spec", errors);
+      } else {
+        errors.push_back(RequiredError("spec.containers"));
+      }
+      if (old != nullptr) CheckPodUpdate(object, *old, errors);
+    } else if (k == "Service") {
+      CheckService(object, old, errors);
+    } else if (k == "CustomResourceDefinition") {
+      CheckCrd(object, errors);
+      if (old != nullptr) {
+        for (std::string_view key : {"group", "scope"}) {
+          CheckImmutable(json::Find(object, {"spec", key}), json::Find(*old, {"spec", key}),
+                         PathField("spec", key), errors);
+        }
+      }
+    } else {
+      CheckWorkload(kind, object, old, errors);
+      CheckStorage(kind, object, old, errors);
+      CheckConfig(kind, object, old, errors);
+      CheckPolicy(kind, object, old, errors);
+    }
+  }
+  if (errors.size() > kMaxErrors) errors.resize(kMaxErrors);
+  return errors;
+}
+
+}  // namespace swell::api
