@@ -1,0 +1,211 @@
+// swell_load: loads a running cluster over its real socket with TLS and prints one JSON line.
+//
+//   swell_load KUBECONFIG create N CONNECTIONS     durable creates of config maps
+//   swell_load KUBECONFIG get SECONDS CONNECTIONS  single gets of one pod
+//   swell_load KUBECONFIG list SECONDS CONNECTIONS lists of all pods in namespace bench
+//   swell_load KUBECONFIG fill N                   N pods in namespace bench that are never placed
+//   swell_load KUBECONFIG watch WATCHERS ROUNDS    one write delivered to so many watchers
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/strings.h"
+#include "client/kubeconfig.h"
+#include "json/value.h"
+#include "net/client.h"
+#include "net/load.h"
+#include "net/reactor.h"
+
+namespace swell {
+namespace {
+
+struct Target {
+  std::string url;
+  net::TlsClientConfig tls;
+};
+
+double Millis(Duration d) { return static_cast<double>(d.count()) / 1e6; }
+
+net::HttpRequest Post(std::string path, std::string body) {
+  net::HttpRequest request;
+  request.method = "POST";
+  request.target = std::move(path);
+  request.headers = {{"Content-Type", "application/json"}};
+  request.body = std::move(body);
+  return request;
+}
+
+net::HttpRequest Get(std::string path) {
+  net::HttpRequest request;
+  request.method = "GET";
+  request.target = std::move(path);
+  return request;
+}
+
+std::string ConfigMap(uint64_t index) {
+  return StrCat(R"({"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"bench-)", index,
+                R"("},"data":{"key":"value","index":")", index, R"("}})");
+}
+
+// As an operator writes a training pod: about 2 KB once stored.
+std::string Pod(uint64_t index) {
+  return StrCat(
+      R"({"apiVersion":"v1","kind":"Pod","metadata":{"name":"bench-)", index,
+      R"(","namespace":"bench","labels":{"app":"bench","training.kubeflow.org/job-name":"bench",)",
+      R"("training.kubeflow.org/replica-type":"worker"}},"spec":{"schedulerName":"nobody",)",
+      R"("restartPolicy":"Never","containers":[{"name":"pytorch","image":"pytorch:1.13","command":)",
+      R"(["python","train.py","--epochs","200"],"env":[{"name":"MASTER_ADDR","value":"m"},)",
+      R"({"name":"MASTER_PORT","value":"23456"},{"name":"WORLD_SIZE","value":"64"},{"name":"RANK",)",
+      R"("value":"7"}],"resources":{"limits":{"nvidia.com/gpu":8},"requests":{"cpu":"4"}}}]}})");
+}
+
+void Print(const char* what, const net::LoadReport& report) {
+  json::Value line = json::Object{{"what", what},
+                                  {"per_second", report.RequestsPerSecond()},
+                                  {"requests", report.requests},
+                                  {"errors", report.errors},
+                                  {"mb_per_second", static_cast<double>(report.bytes) / 1e6 /
+                                                        (Millis(report.elapsed) / 1e3)},
+                                  {"p50_ms", Millis(report.latency.Quantile(0.5))},
+                                  {"p99_ms", Millis(report.latency.Quantile(0.99))}};
+  if (!report.first_error.ok()) json::Set(line, {"first_error"}, report.first_error.ToString());
+  std::printf("%s\n", json::Print(line).c_str());
+}
+
+int Run(net::Reactor& reactor, const char* what, net::LoadOptions options) {
+  auto report = net::RunLoad(reactor, options);
+  if (!report.ok()) {
+    std::fprintf(stderr, "swell_load: %s\n", report.status().ToString().c_str());
+    return 1;
+  }
+  Print(what, *report);
+  return report->errors == 0 ? 0 : 1;
+}
+
+net::LoadOptions Base(const Target& target, int connections) {
+  net::LoadOptions options;
+  options.base_url = target.url;
+  options.tls = target.tls;
+  options.connections = connections;
+  return options;
+}
+
+// Opens `watchers` watches of config maps, then writes `rounds` times, each when all have seen the
+// last; prints the time from the write's start to the last watcher's event.
+class WatchFanOut {
+ public:
+  WatchFanOut(net::Reactor& reactor, const Target& target, int watchers, int rounds)
+      : reactor_(reactor), watchers_(watchers), rounds_(rounds) {
+    net::ClientConfig config;
+    config.base_url = target.url;
+    config.tls = target.tls;
+    config.max_streams = static_cast<size_t>(watchers) + 8;
+    auto client = net::HttpClient::Make(reactor, config);
+    if (client.ok()) client_ = std::move(*client);
+  }
+
+  int Run() {
+    if (!client_) return 1;
+    for (int i = 0; i < watchers_; ++i) {
+      client_->Stream(
+          Get("/api/v1/namespaces/bench-watch/configmaps?watch=1"),
+          [this](int, const net::Headers&) { ++open_; },
+          [this](std::string_view data) {
+            events_ += static_cast<size_t>(std::count(data.begin(), data.end(), '\n'));
+          },
+          [this](const Status&) { ++ended_; });
+    }
+    if (!reactor_.RunUntil([this] { return open_ == watchers_; }, std::chrono::seconds(30))) {
+      std::fprintf(stderr, "swell_load: %d of %d watches opened\n", open_, watchers_);
+      return 1;
+    }
+    std::vector<double> times;
+    for (int round = 0; round < rounds_; ++round) {
+      SteadyTime begin = reactor_.Now();
+      size_t want = events_ + static_cast<size_t>(watchers_);
+      client_->Send(Post("/api/v1/namespaces/bench-watch/configmaps",
+                         ConfigMap(static_cast<uint64_t>(round))),
+                    std::chrono::seconds(10), [](const Result<net::HttpResponse>&) {});
+      if (!reactor_.RunUntil([&] { return events_ >= want; }, std::chrono::seconds(30))) {
+        std::fprintf(stderr, "swell_load: not all watchers saw the write\n");
+        return 1;
+      }
+      times.push_back(Millis(reactor_.Now() - begin));
+    }
+    std::sort(times.begin(), times.end());
+    json::Value line = json::Object{{"what", "watch"},
+                                    {"watchers", watchers_},
+                                    {"p50_ms", times[times.size() / 2]},
+                                    {"max_ms", times.back()}};
+    std::printf("%s\n", json::Print(line).c_str());
+    return 0;
+  }
+
+ private:
+  net::Reactor& reactor_;
+  int watchers_;
+  int rounds_;
+  int open_ = 0;
+  int ended_ = 0;
+  size_t events_ = 0;
+  std::unique_ptr<net::HttpClient> client_;
+};
+
+int Main(int argc, char** argv) {
+  if (argc < 4) {
+    std::fprintf(stderr, "usage: swell_load KUBECONFIG create|get|list|fill|watch N [M]\n");
+    return 2;
+  }
+  auto access = client::LoadKubeconfig(argv[1]);
+  if (!access.ok()) {
+    std::fprintf(stderr, "swell_load: %s\n", access.status().message().c_str());
+    return 1;
+  }
+  Target target{access->server, {.ca_pem = access->ca_pem,
+                                 .cert_pem = access->client_cert_pem,
+                                 .key_pem = access->client_key_pem}};
+  std::string mode = argv[2];
+  auto n = static_cast<uint64_t>(std::atoll(argv[3]));
+  int m = argc > 4 ? std::atoi(argv[4]) : 16;
+  net::Reactor reactor;
+  net::LoadOptions options = Base(target, m);
+  if (mode == "create") {
+    options.requests = n;
+    options.duration = std::chrono::minutes(2);
+    options.expected_status = 201;
+    options.make_request = [](uint64_t i) {
+      return Post("/api/v1/namespaces/bench/configmaps", ConfigMap(i));
+    };
+    return Run(reactor, "create", options);
+  }
+  if (mode == "fill") {
+    options.requests = n;
+    options.duration = std::chrono::minutes(2);
+    options.expected_status = 201;
+    options.make_request = [](uint64_t i) {
+      return Post("/api/v1/namespaces/bench/pods", Pod(i));
+    };
+    return Run(reactor, "fill", options);
+  }
+  if (mode == "get") {
+    options.duration = std::chrono::seconds(n);
+    options.make_request = [](uint64_t) { return Get("/api/v1/namespaces/bench/pods/bench-0"); };
+    return Run(reactor, "get", options);
+  }
+  if (mode == "list") {
+    options.duration = std::chrono::seconds(n);
+    options.make_request = [](uint64_t) { return Get("/api/v1/namespaces/bench/pods"); };
+    return Run(reactor, "list", options);
+  }
+  if (mode == "watch") return WatchFanOut(reactor, target, static_cast<int>(n), m).Run();
+  std::fprintf(stderr, "swell_load: unknown mode %s\n", mode.c_str());
+  return 2;
+}
+
+}  // namespace
+}  // namespace swell
+
+int main(int argc, char** argv) { return swell::Main(argc, argv); }
