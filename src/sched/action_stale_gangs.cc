@@ -54,7 +54,7 @@ void StaleGangs(Context& context) {
   for (GroupId id : stale) {
     GroupState& group = state.groups[id];
     if (!group.known) continue;
-    if (group.stale_since.unix_ns == 0) group.stale_since = context.now;  // only just, in this cycle
+    if (group.stale_since.unix_ns == 0) group.stale_since = context.now;  // in this very cycle
     const Duration stale_for = context.now - group.stale_since;
     if (stale_for >= context.settings.stale_grace) {
       StopStale(context, id, stale_for);

@@ -25,8 +25,6 @@ struct Context {
 
   // Groups that wait, in job order, as the cycle found them.
   std::vector<GroupId> order;
-  // Promises lifted at the start of the cycle: where they were.
-  std::map<PodId, NodeId> lifted;
   // Pods bound in this cycle, by their decision's index. Whoever of them must give way again is not
   // evicted: the decision is taken back, as if it had never been made.
   std::map<PodId, size_t> bound;

@@ -16,21 +16,23 @@ void LiftPromises(Context& context) {
   State& state = context.state;
   const std::vector<PodId> promised(state.promised.begin(), state.promised.end());
   for (PodId id : promised) {
-    PodState& pod = state.pods[id];
+    const PodState& pod = state.pods[id];
     if (pod.phase != PodPhase::kPending) continue;
-    context.lifted[id] = pod.promise;
     state.SetHint(id, pod.promise);
     state.SetPromise(id, kNone, {});
   }
 }
 
+// Pods whose nominated node no longer means anything.
 void TellClearedNominations(Context& context) {
+  State& state = context.state;
   std::vector<std::string>& cleared = context.result.nominations_cleared;
-  for (const auto& [id, node] : context.lifted) {
-    const PodState& pod = context.state.pods[id];
-    if (pod.promise != kNone || pod.phase != PodPhase::kPending) continue;
-    cleared.push_back(pod.key);
-    context.state.SetHint(id, kNone);
+  const std::vector<PodId> hinted(state.hinted.begin(), state.hinted.end());
+  for (PodId id : hinted) {
+    const PodState& pod = state.pods[id];
+    if (pod.promise != kNone) continue;
+    if (pod.ours && pod.phase == PodPhase::kPending) cleared.push_back(pod.key);
+    state.SetHint(id, kNone);
   }
   std::sort(cleared.begin(), cleared.end());
 }

@@ -25,6 +25,7 @@
 
 namespace swell::sched {
 
+// Consolidate and reclaim are not written yet: asking for them runs nothing.
 enum class Action { kAllocate, kShrink, kConsolidate, kReclaim, kPreempt, kStaleGangs, kGrow };
 inline constexpr int kActionCount = 7;
 // "allocate", "shrink", "consolidate", "reclaim", "preempt", "stale-gangs", "grow".
@@ -33,12 +34,10 @@ std::optional<Action> ActionFromName(std::string_view name);
 
 struct Settings {
   Duration stale_grace = std::chrono::seconds(60);
-  // Victim searches look at no more than this many nodes and trial placements per cycle.
+  // Victim searches of one cycle look at no more than about this many nodes.
   int64_t search_budget = 2'000'000;
   // A cycle hands out no more binds than this; the rest follows in the next one.
   int32_t binds_per_cycle_max = 100'000;
-  // Moving more jobs than this to make room for one is not worth the disruption.
-  int32_t consolidate_victims_max = 16;
 };
 
 struct CycleOptions {

@@ -78,13 +78,13 @@ void DecideNominations(Context& context, const std::vector<PodId>& pods, Action 
   State& state = context.state;
   for (PodId id : pods) {
     const PodState& pod = state.pods[id];
-    auto before = context.lifted.find(id);
-    if (before != context.lifted.end() && before->second == pod.promise) continue;  // still holds
+    if (pod.hint == pod.promise) continue;  // it is nominated there already
     Decision decision = Start(state, id, Decision::Type::kNominate, pod.promise, rule);
     decision.gpu_devices = pod.promise_devices.ToVector();
     decision.reason = StrCat(Gpus(state, id, pod.promise), " on ", decision.node,
                              " are promised to it; terminating pods still hold them");
     context.result.decisions.push_back(std::move(decision));
+    state.SetHint(id, pod.promise);
   }
 }
 
@@ -126,7 +126,8 @@ void DecideEvictions(Context& context, const std::vector<PodId>& victims,
       const std::string& who =
           decision.beneficiary_group.empty() ? decision.beneficiary : decision.beneficiary_group;
       decision.reason =
-          StrCat("Preempted by ", who, ", which needs ", Gpus(state, needs, state.pods[needs].promise),
+          StrCat("Preempted by ", who, ", which needs ",
+                 Gpus(state, needs, state.pods[needs].promise),
                  here ? StrCat(" on ", decision.node) : std::string(" elsewhere"), ": ",
                  cause.why.empty() ? StrCat("priority ", winner.priority, " is above ",
                                             group.priority)

@@ -181,7 +181,8 @@ const Diagnosis& Explainer::Diagnose(PodId pod) {
   for (const auto& [reason, count] : lacks.others) parts.push_back(StrCat(count, " ", reason));
   std::sort(parts.begin(), parts.end());
   const size_t total = state_.index.by_rank.size();
-  d.nodes = StrCat(available, "/", total, total == 1 ? " node is available" : " nodes are available");
+  d.nodes = StrCat(available, "/", total,
+                   total == 1 ? " node is available" : " nodes are available");
   if (!parts.empty()) d.nodes += ": " + Join(parts, ", ");
   d.nodes += '.';
   d.hash = StableHash(StrCat(d.nodes, ' ', d.gpus_free, ' ', d.cpu_free, ' ', d.places, ' ',
@@ -231,7 +232,10 @@ uint64_t Explainer::Summary(GroupId id) {
   const GroupState& group = state_.groups[id];
   if (!Schedulable(state_, group)) return 0;
   uint64_t sum = 0x9e3779b97f4a7c15ULL;
-  auto mix = [&sum](uint64_t value) { sum = (sum ^ value) * 0xff51afd7ed558ccdULL, sum ^= sum >> 29; };
+  auto mix = [&sum](uint64_t value) {
+    sum = (sum ^ value) * 0xff51afd7ed558ccdULL;
+    sum ^= sum >> 29;
+  };
   int64_t pending = 0;
   for (const SetState& set : group.sets) {
     if (set.promised > 0) return 0;
@@ -353,8 +357,8 @@ void ExplainWaiting(Context& context) {
     group.told_summary = summary;
     Waiting waiting = explainer.Explain(id);
     if (waiting.reason.empty()) continue;
-    const uint64_t told = StableHash(waiting.least_change,
-                                     StableHash(waiting.reason, StableHash(Join(waiting.pods, ","))));
+    const uint64_t who = StableHash(Join(waiting.pods, ","));
+    const uint64_t told = StableHash(waiting.least_change, StableHash(waiting.reason, who));
     if (group.told == told) continue;
     group.told = told;
     context.result.waiting.push_back(std::move(waiting));

@@ -43,6 +43,10 @@ Needed NeededPods(const State& state, GroupId id) {
   int32_t total = 0;
   for (size_t s = 0; s < group.sets.size(); ++s) {
     const SetState& set = group.sets[s];
+    if (set.promised > 0) {  // its room is on the way; nothing more until it is there
+      needed.met = false;
+      return needed;
+    }
     missing[s] = std::max(0, set.Minimum() - set.holding);
     if (missing[s] > 0) needed.met = false;
     if (missing[s] > set.pending && needed.short_set == kNone) {

@@ -1,7 +1,7 @@
 // Model: the scheduler's picture of the cluster, kept up to date change by change.
 //
 // Names, resources and labels are interned on the way in; a cycle works on dense ids and arrays
-// (state.h) and touches no strings until it writes down its decisions. Nothing is rebuilt per cycle.
+// (state.h) and touches no strings until it writes down its decisions. Nothing is rebuilt for it.
 //
 //   model.UpsertNode(...); model.UpsertGroup(...); model.UpsertPod(...);   // from watches
 //   CycleResult result = scheduler.RunCycle(model, now);
@@ -9,9 +9,9 @@
 //   model.Forget(pod_key);
 //
 // Assumptions: after a bind was decided, a watch event that still shows the pod pending does not
-// undo it, nor does one that shows a victim still running undo an eviction. They hold until an event
-// confirms them, the pod is removed or replaced (another uid), or Forget is called; Forget returns
-// the pod to what the watch said last.
+// undo it, nor does one that shows a victim still running undo an eviction. They hold until an
+// event confirms them, the pod is removed or replaced (another uid), or Forget is called; Forget
+// returns the pod to what the watch said last.
 //
 // Order of arrival does not matter: pods may come before their node, group or queue.
 // Thread-safety: none. Ownership: copies what it is given. References that do not resolve are kept
@@ -83,6 +83,8 @@ class Model {
     struct Resource {
       std::string name;  // "gpu", "cpu", "memory"
       double fair_share = 0;
+      double quota = 0;
+      double limit = 0;
       double allocated = 0;
       double requested = 0;
     };

@@ -1,6 +1,7 @@
 // Model: pictures of it for printing and metrics.
 #include <algorithm>
 
+#include "sched/fair_share.h"
 #include "sched/model.h"
 #include "sched/state.h"
 
@@ -63,18 +64,8 @@ std::optional<Model::PodView> Model::Pod(std::string_view key) const {
 std::vector<Model::QueueView> Model::Queues() const {
   constexpr const char* kNames[] = {"gpu", "cpu", "memory"};
   constexpr double kUnits[] = {static_cast<double>(kPpm), 1000, 1};
-  std::vector<QueueAmounts> requested(state_->queues.size());
-  for (const PodState& pod : state_->pods) {
-    if (pod.key.empty() || pod.group == kNone) continue;
-    const bool counts = pod.Holds() || (pod.phase == PodPhase::kPending && !pod.gated);
-    if (!counts) continue;
-    const QueueAmounts charge = state_->ChargeOf(state_->shapes[pod.shape], pod.node);
-    QueueId queue = state_->groups[pod.group].queue;
-    for (int depth = 0; queue != kNone && depth < 64; ++depth) {
-      for (int r = 0; r < kQueueResources; ++r) requested[queue][r] += charge[r];
-      queue = state_->queues[queue].parent;
-    }
-  }
+  state_->Refresh();
+  const QueueShares shares = ComputeQueueShares(*state_);
   std::vector<QueueView> views;
   for (size_t id = 0; id < state_->queues.size(); ++id) {
     const QueueState& queue = state_->queues[id];
@@ -82,9 +73,12 @@ std::vector<Model::QueueView> Model::Queues() const {
     QueueView view;
     view.name = queue.name;
     for (int r = 0; r < kQueueResources; ++r) {
-      const double quota = queue.quota[r] < 0 ? -1 : static_cast<double>(queue.quota[r]) / kUnits[r];
-      view.resources.push_back({kNames[r], quota, static_cast<double>(queue.used[r]) / kUnits[r],
-                                static_cast<double>(requested[id][r]) / kUnits[r]});
+      auto scaled = [unit = kUnits[r]](int64_t amount) {
+        return amount < 0 ? -1 : static_cast<double>(amount) / unit;
+      };
+      view.resources.push_back({kNames[r], scaled(shares.fair[id][r]), scaled(queue.quota[r]),
+                                scaled(queue.limit[r]), scaled(queue.used[r]),
+                                scaled(shares.requested[id][r])});
     }
     views.push_back(std::move(view));
   }

@@ -290,6 +290,30 @@ TEST(Preempt, AShareIsFreedOnOneDevice) {
   EXPECT_EQ(s.CountDecisions(Type::kNominate), 1);
 }
 
+TEST(Preempt, OnePlanPerGroupAndCycle) {
+  Scenario s;
+  s.Node("n0", {.gpus = 3});
+  s.Group("elastic", {.min = 1});
+  s.Pods("elastic", 3, {.group = "elastic", .gpus = 1, .on = "n0"});
+  s.Group("high", {.priority = 80, .min = 1});  // elastic too: its second pod is no reason to stop
+  s.Pods("high", 2, {.group = "high", .gpus = 2});
+  s.Cycle();
+  EXPECT_EQ(s.CountDecisions(Type::kEvict), 2);
+  EXPECT_EQ(s.CountDecisions(Type::kNominate), 1);
+}
+
+TEST(Preempt, WhoeverWasJustPlacedIsTakenBackRatherThanEvicted) {
+  Scenario s;
+  s.Node("n0", {.gpus = 4});
+  s.Pod("low", {.gpus = 2, .on = "n0", .devices = {0, 1}});
+  s.Pod("filler", {.gpus = 2, .priority = 40});
+  s.Pod("high", {.gpus = 4, .priority = 80});
+  s.Cycle();
+  EXPECT_EQ(s.Log(), "evict low n0 [0,1] preempt\nnominate high n0 [0,1,2,3] preempt\n");
+  EXPECT_EQ(s.PhaseOf("filler"), "Pending");
+  EXPECT_TRUE(s.last.more);
+}
+
 TEST(Preempt, ARefusedDecisionIsForgotten) {
   Scenario s;
   s.Node("n0", {.gpus = 1});

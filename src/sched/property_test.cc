@@ -1,6 +1,8 @@
 // Properties that hold on any cluster: random small ones, seeds printed.
 #include <gtest/gtest.h>
 
+#include <cstdlib>
+#include <map>
 #include <set>
 
 #include "base/random.h"
@@ -49,11 +51,8 @@ void CheckEvictions(const Scenario& s) {
     EXPECT_LT(victim.priority, winner.priority) << d.reason;
     EXPECT_TRUE(victim.preemptible) << d.reason;
     EXPECT_EQ(d.reason.rfind("Preempted", 0), 0u) << d.reason;
-    bool nominated = false;
-    for (const Decision& other : s.last.decisions) {
-      nominated |= other.type == Decision::Type::kNominate && other.pod == d.beneficiary;
-    }
-    EXPECT_TRUE(nominated) << d.reason;
+    const auto winner_pod = s.model.Pod(d.beneficiary);
+    EXPECT_TRUE(winner_pod && !winner_pod->nominated_node.empty()) << d.reason;
   }
 }
 
@@ -64,6 +63,7 @@ void CheckStarts(Scenario& s) {
   auto group_of = [&](const std::string& pod) {
     return short_name(s.pods.at(short_name(pod)).group);
   };
+  const std::string before = StrCat(s.Places(), s.Log());
   std::map<std::string, int> promised;
   for (const Decision& d : s.last.decisions) {
     const bool disruptive = d.rule == "preempt" || d.rule == "shrink";
@@ -79,7 +79,8 @@ void CheckStarts(Scenario& s) {
     if (d.type == Decision::Type::kBind) --promised[group_of(d.pod)];
   }
   for (const auto& [group, left] : promised) {
-    EXPECT_TRUE(left <= 0 || served > s.groups.at(group).priority) << group << "\n" << s.Log();
+    EXPECT_TRUE(left <= 0 || served > s.groups.at(group).priority)
+        << group << "\n" << before << "then\n" << s.Log();
   }
 }
 
@@ -157,7 +158,13 @@ TEST_P(Property, OrderOfArrivalDoesNotMatter) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Seeds, Property, testing::Range<uint64_t>(1, 151));
+// SWELL_SEEDS=5000 for a longer run.
+uint64_t SeedCount() {
+  const char* said = std::getenv("SWELL_SEEDS");
+  return said == nullptr ? 150 : ParseUint(said).value_or(150);
+}
+
+INSTANTIATE_TEST_SUITE_P(Seeds, Property, testing::Range<uint64_t>(1, SeedCount() + 1));
 
 }  // namespace
 }  // namespace swell::sched

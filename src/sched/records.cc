@@ -178,21 +178,24 @@ ShapeId State::AcquireShape(const PodInfo& pod) {
   if (shapes[id].refs > 1) {  // it already holds its terms
     for (TermId t : acquired) terms.ReleaseTerm(t);
   }
-  for (TermId t : fresh) {
-    for (const PodState& placed : pods) {
-      if (placed.key.empty() || placed.labels == kNone || !terms.Matches(t, placed.labels)) continue;
-      if (placed.Placed()) {
-        const NodeState& node = nodes[placed.node];
-        terms.CountMatch(t, placed.node, node.version, node.info.labels, true,
-                         placed.phase != PodPhase::kReleasing);
-      }
-      if (placed.promise != kNone) {
-        const NodeState& node = nodes[placed.promise];
-        terms.CountMatch(t, placed.promise, node.version, node.info.labels, false, true);
-      }
+  for (TermId t : fresh) CountTerm(t);
+  return id;
+}
+
+// Counts the pods that were there before the term.
+void State::CountTerm(TermId t) {
+  for (const PodState& placed : pods) {
+    if (placed.labels == kNone || !terms.Matches(t, placed.labels)) continue;
+    if (placed.Placed()) {
+      const NodeState& node = nodes[placed.node];
+      terms.CountMatch(t, placed.node, node.version, node.info.labels, true,
+                       placed.phase != PodPhase::kReleasing);
+    }
+    if (placed.promise != kNone) {
+      const NodeState& node = nodes[placed.promise];
+      terms.CountMatch(t, placed.promise, node.version, node.info.labels, false, true);
     }
   }
-  return id;
 }
 
 void State::ReleaseShape(ShapeId id) {

@@ -285,6 +285,11 @@ void State::SetHint(PodId id, NodeId node) {
   const NodeId old = pods[id].hint;
   if (old == node) return;
   pods[id].hint = node;
+  if (node != kNone) {
+    hinted.insert(id);
+  } else {
+    hinted.erase(id);
+  }
   if (node != kNone) ++nodes[node].hints;
   if (old != kNone) {
     --nodes[old].hints;

@@ -196,6 +196,7 @@ struct State {
   bool queued_sorted = true;
   std::set<GroupId> below_minimum;  // groups that hold room but less than their minimum
   std::set<PodId> promised;         // pods with a promise
+  std::set<PodId> hinted;           // pods with a nominated node
   int releasing_pods = 0;
   int soft_taints = 0;  // present nodes with PreferNoSchedule taints
   int known_queues = 0;
@@ -267,6 +268,7 @@ struct State {
   void FreeGroupIfUnused(GroupId group);
   ShapeId AcquireShape(const PodInfo& pod);
   void ReleaseShape(ShapeId shape);
+  void CountTerm(TermId term);
   void AddMember(PodId pod);
   void RemoveMember(PodId pod);
   int32_t ResolveSet(const GroupState& group, const std::string& pod_set) const;
