@@ -1,5 +1,7 @@
 #include "controllers/capacity_guard.h"
 
+#include <algorithm>
+
 #include "api/meta.h"
 #include "base/strings.h"
 #include "controllers/pod_facts.h"
@@ -7,6 +9,8 @@
 
 namespace swell::controllers {
 namespace {
+
+constexpr Duration kApprovedFor = std::chrono::seconds(10);
 
 std::map<std::string, int64_t> Flat(const sched::Resources& resources) {
   std::map<std::string, int64_t> flat = resources.extended;
@@ -19,33 +23,52 @@ std::map<std::string, int64_t> Flat(const sched::Resources& resources) {
 }  // namespace
 
 CapacityGuard::CapacityGuard(Context context)
-    : pods_(context.informers.Of(client::resources::kPods)),
+    : clock_(context.clock),
+      pods_(context.informers.Of(client::resources::kPods)),
       nodes_(context.informers.Of(client::resources::kNodes)) {}
 
-Status CapacityGuard::CheckBind(const json::Value& pod, const std::string& node) const {
+void CapacityGuard::ForgetSettled() {
+  std::erase_if(approved_, [this](const auto& entry) {
+    const auto& [uid, approved] = entry;
+    if (clock_.Steady() - approved.at >= kApprovedFor) return true;
+    json::SharedValue pod = pods_.Get(approved.key);
+    return pod && (api::Uid(*pod) != uid || !json::GetString(*pod, {"spec", "nodeName"}).empty());
+  });
+}
+
+Status CapacityGuard::CheckBind(const json::Value& pod, const std::string& node) {
   json::SharedValue node_object = nodes_.Get(node);
   const json::Value* spec = json::Find(pod, {"spec"});
   if (!node_object || spec == nullptr) return Status::Ok();
+  ForgetSettled();
   sched::Resources allocatable = ToNodeInfo(*node_object).allocatable;
   std::map<std::string, int64_t> free = Flat(allocatable);
   int64_t pods_free = allocatable.pods;
-  for (const json::SharedValue& other : pods_.ByIndex("node", node)) {
-    if (HasEnded(*other) || api::Uid(*other) == api::Uid(pod)) continue;
+  auto take = [&free, &pods_free](const std::map<std::string, int64_t>& requests) {
     --pods_free;
+    for (const auto& [name, amount] : requests) free[name] -= amount;
+  };
+  std::string uid(api::Uid(pod));
+  for (const json::SharedValue& other : pods_.ByIndex("node", node)) {
     const json::Value* other_spec = json::Find(*other, {"spec"});
-    if (other_spec == nullptr) continue;
-    for (const auto& [name, amount] : Flat(PodRequests(*other_spec))) free[name] -= amount;
+    if (HasEnded(*other) || api::Uid(*other) == uid || other_spec == nullptr) continue;
+    take(Flat(PodRequests(*other_spec)));
+  }
+  for (const auto& [other, approved] : approved_) {
+    if (approved.node == node && other != uid) take(approved.requests);
   }
   if (pods_free < 1) {
     return Status(Code::kConflict, StrCat("node ", Quote(node), " has no room for another pod"));
   }
-  for (const auto& [name, amount] : Flat(PodRequests(*spec))) {
+  std::map<std::string, int64_t> requests = Flat(PodRequests(*spec));
+  for (const auto& [name, amount] : requests) {
     if (amount <= free[name]) continue;
     return Status(Code::kConflict,
                   StrCat("pod ", Quote(api::KeyOf(pod)), " asks for ", amount, " ", name,
                          name == "cpu" ? " (milli)" : "", ", node ", Quote(node), " has ",
                          std::max<int64_t>(0, free[name]), " free"));
   }
+  approved_[uid] = {api::KeyOf(pod), node, std::move(requests), clock_.Steady()};
   return Status::Ok();
 }
 

@@ -1,8 +1,10 @@
 // CapacityGuard: does a pod still fit a node? Asked by the embedded API server at every binding, so
-// that two schedulers, or one with an old picture, cannot fill a node twice.
+// that two schedulers, or one with an old picture, cannot fill a node twice. What it let through
+// counts at once, until the watch shows the pod bound (or ten seconds pass: the write failed).
 // Thread-safety: core executor only.
 #pragma once
 
+#include <map>
 #include <string>
 
 #include "controllers/context.h"
@@ -15,9 +17,19 @@ class CapacityGuard {
 
   // kConflict names the resource, what is asked and what is free. A node that is not known is
   // let through: the agent checks again.
-  Status CheckBind(const json::Value& pod, const std::string& node) const;
+  Status CheckBind(const json::Value& pod, const std::string& node);
 
  private:
+  struct Approved {
+    std::string key, node;
+    std::map<std::string, int64_t> requests;
+    SteadyTime at;
+  };
+
+  void ForgetSettled();
+
+  Clock& clock_;
+  std::map<std::string, Approved> approved_;  // by pod uid
   client::Informer& pods_;
   client::Informer& nodes_;
 };

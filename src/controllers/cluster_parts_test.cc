@@ -127,6 +127,19 @@ TEST_F(PartsTest, GuardRefusesWhatDoesNotFit) {
   EXPECT_EQ(status.message(),
             "pod \"default/b\" asks for 2 nvidia.com/gpu, node \"node-a\" has 1 free");
   EXPECT_TRUE(cluster_.manager->CheckBind(*pod, "node-unknown").ok());
+  // What was let through counts before the watch shows it.
+  json::Value one = *pod;
+  json::Set(one, {"metadata", "uid"}, "x");
+  json::Set(one, {"metadata", "name"}, "x");
+  json::Set(one, {"spec", "containers"},
+            json::Array{json::Object{
+                {"resources", json::Object{{"limits", json::Object{{"nvidia.com/gpu", "1"}}}}}}});
+  EXPECT_TRUE(cluster_.manager->CheckBind(one, "node-a").ok());
+  EXPECT_TRUE(cluster_.manager->CheckBind(one, "node-a").ok());
+  json::Set(one, {"metadata", "uid"}, "y");
+  EXPECT_FALSE(cluster_.manager->CheckBind(one, "node-a").ok());
+  cluster_.Run(11 * kSecond);
+  EXPECT_TRUE(cluster_.manager->CheckBind(one, "node-a").ok());
 }
 
 TEST_F(PartsTest, JanitorRemovesTheOldestEndedPods) {

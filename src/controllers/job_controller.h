@@ -8,10 +8,10 @@
 // Preemption. A pod with condition DisruptionTarget (or annotation swell.dev/preempted-by) was taken
 // away, it did not fail. Requeue: the rest of the gang is stopped with grace, and when the last pod
 // is gone all are made anew and wait; failures of peers in that time do not count. Fail: the job
-// fails with reason Preempted; survivors are told to stop through swell.dev/stop-requested, so that
-// nothing of a dead job holds GPUs, and stay listed. An elastic job that keeps its minimum trains
-// on without the member. Other disruptions (a node lost or drained) restart the gang as Requeue does,
-// under the condition Restarting.
+// fails with reason Preempted; survivors are told to stop (annotation swell.dev/stop-requested and a
+// deadline of one second), so that nothing of a dead job holds GPUs, and stay listed. An elastic
+// job that keeps its minimum trains on without the member. Other disruptions (a node lost or
+// drained) restart the gang as Requeue does, under the condition Restarting.
 //
 // Order of writes: what was seen goes into the job's status, with the version that was looked at,
 // before anything is deleted or made; so no observation is lost and no pass acts on an old picture.

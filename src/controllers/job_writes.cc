@@ -137,11 +137,14 @@ void JobController::WriteRest(const std::shared_ptr<Pass>& pass,
   }
   for (const json::SharedValue& pod : pass->stop_pods) {
     writes->Begin();
+    // Swell's agent reads the annotation; any kubelet stops a pod whose deadline is over. Both end it
+    // with phase Failed and leave it listed.
     json::Value patch = json::Object{
         {"metadata",
          json::Object{{"uid", api::Uid(*pod)},
                       {"annotations",
-                       json::Object{{kStopRequested, "the job has failed"}}}}}};
+                       json::Object{{kStopRequested, "the job has failed"}}}}},
+        {"spec", json::Object{{"activeDeadlineSeconds", 1}}}};
     client_.Patch(client::resources::kPods, pass->ns, api::Name(*pod), client::PatchType::kMerge,
                   patch, ended);
   }

@@ -75,7 +75,7 @@ bool Manager::synced() const { return context_.informers.synced(); }
 
 const SchedulerLoop& Manager::scheduler() const { return parts_->scheduler; }
 
-Status Manager::CheckBind(const json::Value& pod, const std::string& node) const {
+Status Manager::CheckBind(const json::Value& pod, const std::string& node) {
   return parts_->guard.CheckBind(pod, node);
 }
 

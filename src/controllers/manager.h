@@ -36,7 +36,7 @@ class Manager {
   bool synced() const;
   const SchedulerLoop& scheduler() const;
   // For the embedded API server's bindings; see CapacityGuard.
-  Status CheckBind(const json::Value& pod, const std::string& node) const;
+  Status CheckBind(const json::Value& pod, const std::string& node);
 
  private:
   struct Parts;

@@ -72,8 +72,7 @@ void ProjectController::WriteProject(const json::Value& project,
   if (queue != nullptr) {
     json::Object usage;
     for (const auto& resource : queue->resources) {
-      usage[resource.name] = json::Object{{"fairShare", resource.fair_share},
-                                          {"allocated", resource.allocated},
+      usage[resource.name] = json::Object{{"allocated", resource.allocated},
                                           {"requested", resource.requested}};
     }
     fields["usage"] = std::move(usage);
