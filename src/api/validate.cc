@@ -288,7 +288,9 @@ void CheckOwners(const Value& object, FieldErrors& errors) {
   }
 }
 
-void CheckFinalizers(const Value& object, FieldErrors& errors) {
+// Only Kubernetes' own kinds insist on a domain: CRDs and their objects take any qualified name.
+void CheckFinalizers(const KindInfo& kind, const Value& object, FieldErrors& errors) {
+  const bool needs_domain = !kind.custom && kind.gvk.group != "apiextensions.k8s.io";
   const json::Array& list = json::GetArray(object, {"metadata", "finalizers"});
   for (size_t i = 0; i < list.size(); ++i) {
     std::string_view name =
@@ -324,7 +326,7 @@ void CheckMetadata(const KindInfo& kind, const Value& object, const Value* old,
     CheckAnnotations(*annotations, "metadata.annotations", errors);
   }
   CheckOwners(object, errors);
-  CheckFinalizers(object, errors);
+  CheckFinalizers(kind, object, errors);
   if (old == nullptr) return;
   for (std::string_view key : {"name", "namespace", "uid", "creationTimestamp"}) {
     const Value* now = MemberOf(*metadata, key);
