@@ -21,6 +21,7 @@ namespace {
 
 constexpr std::string_view kOldRoot = "/.swell-old";
 constexpr size_t kHostMountsMax = 64;
+constexpr size_t kEntriesMax = 2000;
 
 Status Mount(const std::string& source, const std::string& target, const char* type,
              unsigned long flags, const std::string& data = {}) {
@@ -92,13 +93,12 @@ std::vector<std::string> HostMounts(const std::string& mask_dir) {
   return {found.begin(), found.end()};
 }
 
-Status MountOverlay(const ShimSpec& spec, const std::string& root, const std::string& scratch) {
+Status MountOverlay(const std::string& root, const std::string& scratch) {
   std::string upper = scratch + "/upper", work = scratch + "/work";
   SWELL_RETURN_IF_ERROR(MakeDirs(upper));
   SWELL_RETURN_IF_ERROR(MakeDirs(work));
-  std::string options = StrCat("lowerdir=/,upperdir=", upper, ",workdir=", work);
-  if (spec.isolation == Isolation::kUser) options += ",userxattr";
-  return Mount("overlay", root, "overlay", 0, options);
+  return Mount("overlay", root, "overlay", 0,
+               StrCat("lowerdir=/,upperdir=", upper, ",workdir=", work));
 }
 
 // Where no overlay can be mounted: a small root of its own in memory, into which the host's
@@ -119,6 +119,8 @@ Status MountAssembledRoot(const std::string& root) {
     } else if (S_ISDIR(info.st_mode)) {
       SWELL_RETURN_IF_ERROR(MakeDirs(to));
       if (name == "proc" || name == "sys" || name == "dev" || name == "tmp" || name == "run") continue;
+      // What we may not read is replaced by an empty directory that we may write: /root.
+      if (::access(from.c_str(), R_OK | X_OK) != 0) continue;
       SWELL_RETURN_IF_ERROR(Mount(from, to, nullptr, MS_BIND | MS_REC));
       SWELL_RETURN_IF_ERROR(MakeReadOnly(to));
     }
@@ -128,13 +130,15 @@ Status MountAssembledRoot(const std::string& root) {
 
 Status MountRoot(const ShimSpec& spec, const std::string& dir, const std::string& root) {
   SWELL_RETURN_IF_ERROR(MakeDirs(root));
-  Status overlay = MountOverlay(spec, root, dir);
+  // A user namespace may not look below the mounts it was given, which an overlay over / would.
+  if (spec.isolation == Isolation::kUser) return MountAssembledRoot(root);
+  Status overlay = MountOverlay(root, dir);
   if (!overlay.ok()) {
     // The data directory's file system may not serve as an upper layer; memory always does.
     std::string scratch = dir + "/scratch";
     SWELL_RETURN_IF_ERROR(MakeDirs(scratch));
     Status memory = Mount("tmpfs", scratch, "tmpfs", 0, "mode=755");
-    if (memory.ok()) overlay = MountOverlay(spec, root, scratch);
+    if (memory.ok()) overlay = MountOverlay(root, scratch);
   }
   if (!overlay.ok()) return MountAssembledRoot(root);
   for (const std::string& at : HostMounts(spec.mask_dir)) {
@@ -209,9 +213,53 @@ Status MountSystem(const ShimSpec& spec, const std::string& dir) {
   return Status::Ok();
 }
 
+// The directory becomes one of our own in memory, with what the host has in it bound to its place:
+// then something can be added to it.
+Status Refurnish(const std::string& dir) {
+  std::string from = StrCat(kOldRoot, dir);
+  SWELL_ASSIGN_OR_RETURN(std::vector<std::string> names, ListDir(from));
+  if (names.size() > kEntriesMax) {
+    return Status(Code::kInvalid, StrCat("mount path under ", dir, ": the directory has too many "
+                                         "entries (", names.size(), ") to be made writable"));
+  }
+  SWELL_RETURN_IF_ERROR(Mount("tmpfs", dir, "tmpfs", MS_NOSUID | MS_NODEV, "mode=755"));
+  for (const std::string& name : names) {
+    std::string source = from + "/" + name, target = dir + "/" + name;
+    struct stat info;
+    if (::lstat(source.c_str(), &info) != 0) continue;
+    if (S_ISLNK(info.st_mode)) {
+      char link[4096];
+      ssize_t n = ::readlink(source.c_str(), link, sizeof link - 1);
+      if (n <= 0) continue;
+      link[n] = '\0';
+      if (::symlink(link, target.c_str()) != 0) return ErrnoStatus(errno, "symlink " + target);
+      continue;
+    }
+    if (S_ISDIR(info.st_mode)) {
+      SWELL_RETURN_IF_ERROR(MakeDirs(target));
+    } else {
+      int fd = ::open(target.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0644);
+      if (fd < 0) return ErrnoStatus(errno, "create " + target);
+      ::close(fd);
+    }
+    Status bound = Mount(source, target, nullptr, MS_BIND | MS_REC);
+    // Entries that nobody but root may touch stay empty, as unreadable as before.
+    if (bound.ok()) SWELL_RETURN_IF_ERROR(MakeReadOnly(target));
+  }
+  return Status::Ok();
+}
+
+// The deepest directory on the way that exists.
+std::string ExistingParent(std::string path) {
+  do {
+    path.resize(path.rfind('/'));
+  } while (!path.empty() && !FileExists(path));
+  return path;
+}
+
 // A place to mount on. What blocks it (a link that leads nowhere) is replaced: the upper layer
 // takes the change, not the host.
-Status MakeTarget(const std::string& target, bool directory) {
+Status MakeTargetOnce(const std::string& target, bool directory) {
   size_t slash = target.rfind('/');
   if (slash != 0 && slash != std::string::npos) {
     SWELL_RETURN_IF_ERROR(MakeDirs(target.substr(0, slash)));
@@ -227,6 +275,27 @@ Status MakeTarget(const std::string& target, bool directory) {
   int fd = ::open(target.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0644);
   if (fd < 0) return ErrnoStatus(errno, "mount path " + target);
   ::close(fd);
+  return Status::Ok();
+}
+
+Status MakeTarget(const std::string& target, bool directory) {
+  Status made = MakeTargetOnce(target, directory);
+  if (made.ok()) return made;
+  std::string parent = ExistingParent(target);
+  if (parent.empty() || !FileExists(StrCat(kOldRoot, parent))) return made;
+  Status furnished = Refurnish(parent);
+  return furnished.ok() ? MakeTargetOnce(target, directory) : furnished;
+}
+
+// All places before the first mount: making one may renew the directory around it.
+Status MakeTargets(const std::vector<ShimMount>& mounts) {
+  for (const ShimMount& mount : mounts) {
+    struct stat info;
+    bool file = mount.kind == ShimMount::Kind::kBind &&
+                ::stat(StrCat(kOldRoot, mount.source).c_str(), &info) == 0 &&
+                !S_ISDIR(info.st_mode);
+    SWELL_RETURN_IF_ERROR(MakeTarget(mount.target, !file));
+  }
   return Status::Ok();
 }
 
@@ -259,6 +328,7 @@ Status EnterContainerRoot(const ShimSpec& spec, const std::string& dir) {
   }
   if (::chdir("/") != 0) return ErrnoStatus(errno, "chdir /");
   SWELL_RETURN_IF_ERROR(MountSystem(spec, dir));
+  SWELL_RETURN_IF_ERROR(MakeTargets(spec.mounts));
   for (const ShimMount& mount : spec.mounts) SWELL_RETURN_IF_ERROR(MountOne(mount));
   // Last, so that volumes under /sys stay writable if somebody asks for them.
   if (::umount2(std::string(kOldRoot).c_str(), MNT_DETACH) != 0) {

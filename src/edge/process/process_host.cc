@@ -81,7 +81,7 @@ Status ProcessHost::Start() {
     if (loaded.ok()) continue;
     SWELL_LOG_WARNING("process", "unreadable pod removed", {"uid", uid},
                       {"error", loaded.ToString()});
-    Status removed = RemoveTree(PodDir(uid));
+    Status removed = RemoveScratch(PodDir(uid));
     (void)removed;
   }
   if (support_.network) {
@@ -242,7 +242,7 @@ void ProcessHost::CreateSandbox(const agent::SandboxSpec& spec,
   if (!own_network && !spec.host_network) pod->info.ip = LoopbackAddress(spec.pod_uid);
   Status made = MakePodFiles(*pod);
   if (!made.ok()) {
-    Status removed = RemoveTree(pod->dir);
+    Status removed = RemoveScratch(pod->dir);
     (void)removed;
     return done(made);
   }
@@ -367,7 +367,7 @@ void ProcessHost::Stop(const std::string& uid) {
   if (pod.slot > 0) network_->Release(std::exchange(pod.slot, 0));
   for (const auto& [name, container] : pod.containers) {
     for (const char* part : {"/upper", "/work", "/tmp", "/scratch"}) {
-      Status removed = RemoveTree(container->dir + part);
+      Status removed = RemoveScratch(container->dir + part);
       (void)removed;  // tried again when the pod is removed
     }
   }
@@ -404,7 +404,7 @@ void ProcessHost::RemoveNow(const std::string& uid) {
   if (node.empty()) return;
   auto pod = std::move(node.mapped());
   if (pod->slot > 0) network_->Release(pod->slot);
-  Status removed = RemoveTree(pod->dir);
+  Status removed = RemoveScratch(pod->dir);
   CleanCgroups(support_.cgroups, false);
   if (pod->removing) pod->removing(removed);
 }

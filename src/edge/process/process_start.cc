@@ -278,7 +278,7 @@ void ProcessHost::StartContainer(const ContainerSpec& spec,
     if (spec.ref.attempt > 0) {
       // The scratch space of the attempt before is nobody's any more; its log stays.
       for (const char* part : {"/upper", "/work", "/tmp", "/scratch"}) {
-        Status removed = RemoveTree(StrCat(pod.dir, "/containers/", spec.ref.name, "/",
+        Status removed = RemoveScratch(StrCat(pod.dir, "/containers/", spec.ref.name, "/",
                                            spec.ref.attempt - 1, part));
         (void)removed;
       }

@@ -19,6 +19,9 @@ Result<std::string> MakeVolume(const agent::VolumeSpec& volume, const std::strin
 Status UpdateFiles(const agent::VolumeSpec& volume, const std::string& pod_dir,
                    std::optional<int64_t> fs_group);
 
+// RemoveTree that first gives itself the right to: an overlay's work directory has none at all.
+Status RemoveScratch(const std::string& path);
+
 // Letters, digits, '.', '-', '_', and not only dots: usable as one step of a path.
 bool IsPlainName(std::string_view name);
 
