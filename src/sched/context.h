@@ -23,6 +23,9 @@ struct Context {
   int64_t budget = 0;  // node evaluations left to victim searches
   int32_t binds = 0;
 
+  // Victim searches not to repeat, by what was asked (Scheduler::failed_searches_).
+  std::map<std::vector<int32_t>, std::string>& failed_searches;
+
   // Groups that wait, in job order, as the cycle found them.
   std::vector<GroupId> order;
   // Pods bound in this cycle, by their decision's index. Whoever of them must give way again is not

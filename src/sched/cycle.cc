@@ -121,8 +121,10 @@ CycleResult Scheduler::RunCycle(Model& model, WallTime now, const CycleOptions& 
     return result;
   }
   state.Refresh();
-  Context context{state, settings_, stats_, now, result};
-  context.budget = settings_.search_budget;
+  if (failed_version_ != state.version || due) failed_searches_.clear();
+  failed_version_ = state.version;
+  Context context{state, settings_, stats_, now, result, settings_.search_budget, 0,
+                  failed_searches_};
   LiftPromises(context);
   state.SortQueued();
   context.order = state.queued;

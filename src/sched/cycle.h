@@ -13,6 +13,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <set>
@@ -115,6 +116,10 @@ class Scheduler {
   uint32_t seen_actions_ = 0;
   std::optional<WallTime> wake_at_;
   std::set<int32_t> noticed_stale_;  // groups seen below their minimum
+  // Searches that failed at this version of the model, and what they said. They are not repeated
+  // before something changes, so an unfinished cycle gets further each time it is resumed.
+  std::map<std::vector<int32_t>, std::string> failed_searches_;
+  uint64_t failed_version_ = 0;
 };
 
 }  // namespace swell::sched

@@ -314,6 +314,28 @@ TEST(Preempt, WhoeverWasJustPlacedIsTakenBackRatherThanEvicted) {
   EXPECT_TRUE(s.last.more);
 }
 
+TEST(Preempt, ASearchTooLargeForTheBudgetDoesNotSpinNorBlockOthers) {
+  Settings settings;
+  settings.search_budget = 6;
+  Scenario s(settings);
+  for (int i = 0; i < 40; ++i) {
+    s.Node(StrCat("n", i), {.gpus = 1, .labels = {{"zone", i == 0 ? "small" : "large"}}});
+    s.Pod(StrCat("low-", i), {.gpus = 1, .on = StrCat("n", i), .devices = {0}});
+  }
+  s.Group("wide", {.priority = 90, .min = 30});
+  s.Pods("wide", 30, {.group = "wide", .gpus = 1});
+  int cycles = 0;
+  for (; cycles < 10; ++cycles) {
+    s.Cycle();
+    EXPECT_EQ(s.Log(), "");
+    if (!s.last.more) break;
+  }
+  EXPECT_LT(cycles, 5);
+  EXPECT_GT(s.scheduler.stats().searches_out_of_budget, 0);
+  s.Cycle();
+  EXPECT_GT(s.scheduler.stats().empty_cycles, 0);
+}
+
 TEST(Preempt, ARefusedDecisionIsForgotten) {
   Scenario s;
   s.Node("n0", {.gpus = 1});

@@ -600,7 +600,7 @@ VictimPlan Search::Fail(const Statement::Mark& mark) {
   VictimPlan plan;
   if (context_.budget <= 0) {
     plan.outcome = VictimPlan::Outcome::kBudgetSpent;
-    plan.because = "the search for pods to stop was cut short; it goes on in the next cycle";
+    plan.because = "the search for pods to stop is too large for one cycle";
     ++context_.stats.searches_out_of_budget;
   } else if (!any_eligible_) {
     plan.because = "there is nothing of lower priority to stop";
