@@ -295,7 +295,12 @@ void CheckFinalizers(const KindInfo& kind, const Value& object, FieldErrors& err
   for (size_t i = 0; i < list.size(); ++i) {
     std::string_view name =
         list[i].is_string() ? json::View(list[i].get_string()) : std::string_view();
-    if (std::string why = CheckQualifiedName(name); !why.empty()) {
+    bool standard = name == "orphan" || name == "foregroundDeletion" || name == "kubernetes";
+    std::string why = CheckQualifiedName(name);
+    if (why.empty() && needs_domain && !standard && name.find('/') == std::string_view::npos) {
+      why = "name is neither a standard finalizer name nor is it fully qualified";
+    }
+    if (!why.empty()) {
       errors.push_back(InvalidText(PathIndex("metadata.finalizers", i), name, why));
     }
   }
