@@ -14,6 +14,8 @@ namespace {
 
 constexpr Duration kVolumeRefresh = std::chrono::seconds(60);
 constexpr int kExitUnknown = 137;
+// Set by a job whose other pods failed: end this one, but leave its object listed.
+constexpr std::string_view kStopRequested = "swell.dev/stop-requested";
 
 std::vector<int> ParseDevices(std::string_view text) {
   std::vector<int> devices;
@@ -175,7 +177,8 @@ void PodWorker::RetryAdmission() {
 void PodWorker::FetchSources() {
   stage_ = Stage::kSources;
   WatchDeadline();
-  FetchPodSources(host_.client(), *pod_,
+  FetchPodSources(
+      host_.client(), *pod_, sources_, host_.clock().Now(),
                   [weak = weak_from_this()](std::shared_ptr<const PodSources> sources) {
                     auto self = weak.lock();
                     if (self && !self->detached_) self->OnSources(std::move(sources));
@@ -283,7 +286,9 @@ void PodWorker::SubscribeNames() {
 
 void PodWorker::WatchDeadline() {
   int64_t seconds = json::GetInt(*pod_, {"spec", "activeDeadlineSeconds"});
-  if (seconds <= 0 || deadline_timer_ != kNoTimer) return;
+  if (seconds <= 0 || terminating_) return;
+  // The deadline may be moved while the pod runs.
+  host_.executor().Cancel(deadline_timer_);
   auto start = api::ParseTime(start_time_);
   WallTime now = host_.clock().Now();
   Duration left = std::chrono::seconds(seconds) - (start ? now - *start : Duration(0));
@@ -296,7 +301,7 @@ void PodWorker::WatchDeadline() {
 void PodWorker::RefreshVolumes() {
   if (terminating_ || released_) return;
   FetchPodSources(
-      host_.client(), *pod_, [weak = weak_from_this()](std::shared_ptr<const PodSources> sources) {
+      host_.client(), *pod_, sources_, host_.clock().Now(), [weak = weak_from_this()](std::shared_ptr<const PodSources> sources) {
         auto self = weak.lock();
         if (!self || self->detached_ || self->terminating_) return;
         // A source that vanished while the pod runs keeps its old content.
@@ -332,6 +337,11 @@ void PodWorker::Update(json::SharedValue pod) {
       return BeginTermination(duration, true);
     }
     ShortenGrace(duration);
+  }
+  if (std::string_view why = api::Annotation(*pod_, kStopRequested); !why.empty()) {
+    Fail("Stopped", StrCat("Stopped: ", why), std::chrono::seconds(GraceSeconds(*pod_)));
+  } else if (stage_ != Stage::kAdmission) {
+    WatchDeadline();
   }
   Sync();
 }
