@@ -123,10 +123,8 @@ void DecideEvictions(Context& context, const std::vector<PodId>& victims,
       if (!here) needs = cause.beneficiaries.front();
       decision.beneficiary = state.pods[needs].key;
       decision.beneficiary_group = state.GroupName(winner);
-      const std::string& who =
-          decision.beneficiary_group.empty() ? decision.beneficiary : decision.beneficiary_group;
       decision.reason =
-          StrCat("Preempted by ", who, ", which needs ",
+          StrCat("Preempted by ", decision.beneficiary, ", which needs ",
                  Gpus(state, needs, state.pods[needs].promise),
                  here ? StrCat(" on ", decision.node) : std::string(" elsewhere"), ": ",
                  cause.why.empty() ? StrCat("priority ", winner.priority, " is above ",

@@ -35,7 +35,7 @@ std::string Job(const std::string& name, int workers, int gpus, const std::strin
       workers > 1 ? StrCat(R"(,"Worker":)", Replica(workers - 1, gpus, priority, run_seconds)) : "";
   return StrCat(R"({"apiVersion":"kubeflow.org/v1","kind":"PyTorchJob","metadata":{"name":")", name,
                 R"(","annotations":{"swell.dev/on-preemption":")", on_preemption,
-                R"("}},"spec":{"pytorchReplicaSpecs":{"Master":)",
+                R"("}},"spec":{"runPolicy":{"cleanPodPolicy":"None"},"pytorchReplicaSpecs":{"Master":)",
                 Replica(1, gpus, priority, run_seconds), worker, "}}}");
 }
 
@@ -85,6 +85,7 @@ TEST(Walkthrough1, AsTheDocumentHasIt) {
     std::string phase = cluster.PodPhase("default", pod);
     if (phase == "Failed") ++survivors;
     if (phase.empty()) gone = pod;
+    if (phase != "Failed" && !phase.empty()) ADD_FAILURE() << pod << " is " << phase;
   }
   EXPECT_EQ(survivors, 2);
   ASSERT_FALSE(gone.empty());
@@ -106,7 +107,8 @@ TEST(Walkthrough1, RequeueComesBackByItself) {
       [&] { return cluster.JobState("default", "critical") == "Succeeded"; }, minutes(2)));
   ASSERT_TRUE(cluster.RunUntil([&] { return cluster.JobState("default", "medium") == "Running"; },
                                seconds(30)));
-  EXPECT_EQ(cluster.Events("medium", "Resumed").size(), 1u);
+  ASSERT_TRUE(cluster.RunUntil(
+      [&] { return cluster.Events("medium", "Resumed").size() == 1; }, seconds(5)));
   ASSERT_TRUE(cluster.RunUntil(
       [&] { return cluster.JobState("default", "medium") == "Succeeded"; }, minutes(15)));
 }
