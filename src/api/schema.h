@@ -51,6 +51,7 @@ struct SchemaField {
   // JSON has no such level (a volume's source). 0: none.
   int proto = 0;
   int proto_outer = 0;
+  bool proto_pointer = false;  // zero is a value on the wire, not absence
 };
 
 struct Schema {

@@ -210,6 +210,10 @@ void SchemaLibrary::ApplyFlags(std::string_view flags, SchemaField& field) {
   for (std::string_view flag = NextWord(flags); !flag.empty(); flag = NextWord(flags)) {
     if (flag[0] == '#') {
       std::string_view number = flag.substr(1);
+      if (number.ends_with('*')) {
+        field.proto_pointer = true;
+        number.remove_suffix(1);
+      }
       size_t dot = number.find('.');
       if (dot != std::string_view::npos) {
         field.proto_outer = static_cast<int>(ParseInt(number.substr(0, dot)).value_or(0));

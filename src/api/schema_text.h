@@ -5,10 +5,10 @@
 //   type Name [MARK...]: one sentence      a struct; marks: `atomic`, server-side apply replaces
 //                                          it whole; `preserve`, unknown fields are kept
 //   kind Name: one sentence                a struct with apiVersion and kind of its own
-//     field[!] TYPE [#N[.M]] [FLAG...]: one sentence
+//     field[!] TYPE [#N[.M][*]] [FLAG...]: one sentence
 //
 // `!` marks a required field. #N is the protobuf field number; #N.M is field M of the message in
-// field N, a level that JSON does not have. TYPE is string, bool, int32, int64, number, bytes,
+// field N, a level that JSON does not have; `*`: zero on the wire is a value and not absence. TYPE is string, bool, int32, int64, number, bytes,
 // quantity, time, microtime, intorstring, any, object (any object), [TYPE] for lists, {TYPE} for
 // maps, or the name of a type: of this package, else of meta/v1, else of core/v1, or a full name.
 // Flags:
