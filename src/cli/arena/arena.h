@@ -1,0 +1,54 @@
+// The drop-in front end `arena`: commands, flags and printing of Arena v0.5.0.
+//
+// What people grep for is kept to the letter: status words, columns, dashes, INFO lines.
+// Thread-safety: one thread.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "cli/command.h"
+#include "cli/job_view.h"
+#include "cli/session.h"
+
+namespace swell::cli::arena {
+
+Command SubmitSpec();
+Command GetSpec();
+Command ListSpec();
+Command LogsSpec();
+Command DeleteSpec();
+Command PruneSpec();
+Command TopSpec();
+Command AttachSpec();
+Command LogviewerSpec();
+Command DataSpec();
+Command WhoamiSpec();
+Command VersionSpec();
+
+// logrus' line: "INFO[0000] text". Levels below --loglevel print nothing.
+void LogLine(Session& session, std::string_view level, std::string_view text);
+
+// One unit only: 22s, 3m, 5h, 2d, 1y.
+std::string ShortDuration(Duration span);
+
+// Arena shows training jobs; plain batch Jobs are not its business.
+inline bool IsTrainingJob(const JobView& job) { return job.kind->kind != "Job"; }
+
+// Arena's words and times for a job.
+std::string StatusWord(const JobView& job);      // PENDING, RUNNING, SUCCEEDED, FAILED
+std::string Trainer(const JobView& job);         // PYTORCHJOB
+std::string Age(const JobView& job, WallTime now);
+Duration TrainingDuration(const JobView& job, WallTime now);
+std::string HostOf(const json::Value& pod);      // host IP, or N/A
+
+// "--type": pytorchjob and pytorch; empty is every kind. Refuses others, naming what is supported.
+Status CheckType(const std::string& type);
+
+// A job that arena can see; kNotFound in Arena's words.
+Result<JobView> FindArenaJob(Session& session, Api& api, const std::string& name);
+
+std::string ConfigMapName(const std::string& job);  // NAME-pytorchjob
+
+}  // namespace swell::cli::arena

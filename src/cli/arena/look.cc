@@ -1,0 +1,293 @@
+// arena get, list, logs, logviewer, attach.
+#include <algorithm>
+
+#include "api/meta.h"
+#include "base/strings.h"
+#include "cli/arena/arena.h"
+#include "cli/events_view.h"
+#include "cli/pod_logs.h"
+#include "cli/text_table.h"
+#include "json/yaml.h"
+
+namespace swell::cli::arena {
+namespace {
+
+std::string PhaseWord(const json::Value& pod) {
+  return ToUpper(json::GetString(pod, {"status", "phase"}, "Unknown"));
+}
+
+std::string OrNotAvailable(const std::string& text) { return text.empty() ? "N/A" : text; }
+
+// What v0.5.0 printed as JSON and YAML.
+json::Value Describe(const JobView& job, WallTime now) {
+  json::Array instances;
+  for (size_t i = 0; i < job.pods.size(); ++i) {
+    const json::Value& pod = *job.pods[i];
+    instances.push_back(
+        json::Object{{"ip", json::GetString(pod, {"status", "podIP"})},
+                     {"status", PhaseWord(pod)},
+                     {"name", api::Name(pod)},
+                     {"age", ShortDuration(now - api::CreationTime(pod))},
+                     {"node", HostOf(pod)},
+                     {"isChief", i == 0}});
+  }
+  return json::Object{{"name", job.name},
+                      {"namespace", job.ns},
+                      {"duration", ShortDuration(TrainingDuration(job, now))},
+                      {"status", StatusWord(job)},
+                      {"trainer", ToLower(Trainer(job))},
+                      {"tensorboard", ""},
+                      {"chiefName", job.pods.empty() ? "" : std::string(api::Name(*job.pods[0]))},
+                      {"instances", std::move(instances)},
+                      {"priority", OrNotAvailable(job.priority)}};
+}
+
+Result<std::string> CheckOutput(const std::string& output) {
+  if (output.empty() || output == "wide" || output == "json" || output == "yaml") return output;
+  return Misuse(StrCat("--output ", Quote(output), ": json, yaml or wide expected"));
+}
+
+std::string Serialise(const std::string& output, const json::Value& value) {
+  return output == "json" ? json::PrintPretty(value) + "\n" : json::PrintYaml(value);
+}
+
+class GetAction final : public Action {
+ public:
+  void Declare(Flags& flags) override {
+    flags.Text("-T,--type", &type_, "TYPE", "the kind of job: pytorchjob");
+    flags.Switch("-e,--events", &events_, "with the events of its instances");
+    flags.Switch("-g,--gpus", &gpus_, "with the GPUs of its instances");
+    flags.Text("-o,--output", &output_, "json|yaml|wide", "in another form");
+  }
+  Result<int> Run(Session& session, std::vector<std::string> words) override {
+    SWELL_RETURN_IF_ERROR(CheckType(type_));
+    SWELL_RETURN_IF_ERROR(CheckOutput(output_).status());
+    if (words.size() != 1) return Misuse("the name of one job expected: arena get JOB");
+    SWELL_ASSIGN_OR_RETURN(Api * api, session.Server());
+    SWELL_ASSIGN_OR_RETURN(JobView job, FindArenaJob(session, *api, words[0]));
+    if (output_ == "json" || output_ == "yaml") {
+      session.Out(Serialise(output_, Describe(job, session.Now())));
+      return 0;
+    }
+    PrintJob(session, job);
+    if (gpus_) PrintGpus(session, job);
+    if (events_) SWELL_RETURN_IF_ERROR(PrintEvents(session, *api, job));
+    return 0;
+  }
+
+ private:
+  void PrintJob(Session& session, const JobView& job) const {
+    WallTime now = session.Now();
+    session.Out(StrCat("STATUS: ", StatusWord(job), "\nNAMESPACE: ", job.ns,
+                       "\nPRIORITY: ", OrNotAvailable(job.priority),
+                       "\nTRAINING DURATION: ", ShortDuration(TrainingDuration(job, now)), "\n\n"));
+    TextTable table({"NAME", "STATUS", "TRAINER", "AGE", "INSTANCE", "NODE"}, 2);
+    for (const json::SharedValue& pod : job.pods) {
+      std::string status = PhaseWord(*pod);
+      table.Add({job.name, session.Paint(Colour::kNone, status), Trainer(job), Age(job, now),
+                 std::string(api::Name(*pod)), HostOf(*pod)});
+    }
+    session.Out(table.ToString());
+    if (job.pods.empty() && !job.waits.empty()) session.OutLine(StrCat("\n", OneLine(job.waits)));
+  }
+
+  static void PrintGpus(Session& session, const JobView& job) {
+    TextTable table({"INSTANCE", "NODE", "GPU(Requested)", "GPU(Devices)"}, 2);
+    for (const json::SharedValue& pod : job.pods) {
+      std::string_view devices = api::Annotation(*pod, "swell.dev/gpu-devices");
+      table.Add({std::string(api::Name(*pod)), HostOf(*pod), GpuText(MilliGpus(*pod)),
+                 devices.empty() ? "N/A" : std::string(devices)});
+    }
+    session.Out(StrCat("\nGPUs: \n", table.ToString()));
+  }
+
+  static Status PrintEvents(Session& session, Api& api, const JobView& job) {
+    SWELL_ASSIGN_OR_RETURN(std::vector<EventView> events, ListEvents(api, job.ns, ""));
+    TextTable table({"INSTANCE", "TYPE", "AGE", "MESSAGE"}, 2);
+    table.Add({"--------", "----", "---", "-------"});
+    bool any = false;
+    for (const EventView& event : events) {
+      bool of_pod = event.object_kind == "Pod" && event.object.starts_with(job.name + "-");
+      bool of_job = event.object_kind == job.kind->kind && event.object == job.name;
+      if (!of_pod && !of_job) continue;
+      any = true;
+      table.Add({event.object, event.type, ShortDuration(session.Now() - event.last),
+                 StrCat("[", event.reason, "] ", OneLine(event.message))});
+    }
+    session.Out(any ? StrCat("\nEvents: \n", table.ToString())
+                    : std::string("\nEvents: \nNo events for pending pod\n"));
+    return Status::Ok();
+  }
+
+  std::string type_, output_;
+  bool events_ = false, gpus_ = false;
+};
+
+class ListAction final : public Action {
+ public:
+  void Declare(Flags& flags) override {
+    flags.Text("-T,--type", &type_, "TYPE", "the kind of job: pytorchjob");
+    flags.Switch("-A,--all-namespaces", &all_, "in every namespace");
+    flags.Switch("--allNamespaces", &all_, "the same, as v0.5.0 wrote it");
+    flags.Text("-o,--output", &output_, "json|yaml|wide", "in another form");
+  }
+  Result<int> Run(Session& session, std::vector<std::string> words) override {
+    SWELL_RETURN_IF_ERROR(CheckType(type_));
+    SWELL_RETURN_IF_ERROR(CheckOutput(output_).status());
+    if (!words.empty()) return Misuse(StrCat("unexpected ", Quote(words[0])));
+    SWELL_ASSIGN_OR_RETURN(Api * api, session.Server());
+    SWELL_ASSIGN_OR_RETURN(auto jobs, ListJobs(*api, all_ ? "" : session.Namespace()));
+    std::erase_if(jobs, [](const JobView& job) { return !IsTrainingJob(job); });
+    WallTime now = session.Now();
+    if (output_ == "json" || output_ == "yaml") {
+      json::Array all;
+      for (const JobView& job : jobs) all.push_back(Describe(job, now));
+      session.Out(Serialise(output_, all));
+      return 0;
+    }
+    std::vector<std::string> header{"NAME", "STATUS", "TRAINER", "AGE", "NODE"};
+    if (all_) header.insert(header.begin(), "NAMESPACE");
+    TextTable table(header, 2);
+    for (const JobView& job : jobs) {
+      std::string node = job.pods.empty() ? "N/A" : HostOf(*job.pods[0]);
+      std::vector<std::string> row{job.name, StatusWord(job), Trainer(job), Age(job, now), node};
+      if (all_) row.insert(row.begin(), job.ns);
+      table.Add(std::move(row));
+    }
+    session.Out(table.ToString());
+    return 0;
+  }
+
+ private:
+  std::string type_, output_;
+  bool all_ = false;
+};
+
+class LogsAction final : public Action {
+ public:
+  void Declare(Flags& flags) override {
+    options_.Declare(flags);
+    flags.Text("-i,--instance", &instance_, "POD", "of this instance (default: the chief)");
+    flags.Text("-T,--type", &type_, "TYPE", "the kind of job: pytorchjob");
+  }
+  Result<int> Run(Session& session, std::vector<std::string> words) override {
+    SWELL_RETURN_IF_ERROR(CheckType(type_));
+    SWELL_RETURN_IF_ERROR(options_.Check());
+    if (words.size() != 1) return Misuse("the name of one job expected: arena logs JOB");
+    SWELL_ASSIGN_OR_RETURN(Api * api, session.Server());
+    SWELL_ASSIGN_OR_RETURN(JobView job, FindArenaJob(session, *api, words[0]));
+    json::SharedValue pod;
+    std::vector<std::string> names;
+    for (const json::SharedValue& one : job.pods) {
+      names.emplace_back(api::Name(*one));
+      if (!pod && (instance_.empty() || api::Name(*one) == instance_)) pod = one;
+    }
+    if (!pod && instance_.empty()) {
+      return Status(Code::kNotFound, StrCat("the job ", job.name, " has no instance yet: it is ",
+                                            StatusWord(job), job.waits.empty() ? "" : "; ",
+                                            job.waits));
+    }
+    if (!pod) {
+      return Status(Code::kNotFound, StrCat("the job ", job.name, " has no instance ",
+                                            Quote(instance_), "; there are: ", Join(names, ", ")));
+    }
+    SWELL_RETURN_IF_ERROR(PrintLogs(session, *api, {pod}, options_));
+    return 0;
+  }
+
+ private:
+  LogOptions options_;
+  std::string instance_, type_;
+};
+
+class AttachAction final : public Action {
+ public:
+  void Declare(Flags& flags) override {
+    flags.Text("-i,--instance", &ignored_, "POD", "which instance");
+    flags.Text("-c,--container", &ignored_, "NAME", "which container");
+    flags.Text("-T,--type", &ignored_, "TYPE", "the kind of job");
+  }
+  Result<int> Run(Session&, std::vector<std::string>) override {
+    return Status(Code::kNotAcceptable,
+                  "arena attach needs exec, which this version does not have yet; arena logs -f JOB "
+                  "shows what the job writes");
+  }
+
+ private:
+  std::string ignored_;
+};
+
+class LogviewerAction final : public Action {
+ public:
+  void Declare(Flags& flags) override {
+    flags.Text("-T,--type", &type_, "TYPE", "the kind of job: pytorchjob");
+  }
+  Result<int> Run(Session& session, std::vector<std::string> words) override {
+    if (words.size() != 1) return Misuse("the name of one job expected: arena logviewer JOB");
+    SWELL_ASSIGN_OR_RETURN(Api * api, session.Server());
+    SWELL_ASSIGN_OR_RETURN(JobView job, FindArenaJob(session, *api, words[0]));
+    return Status(Code::kNotFound, StrCat("No LogViewer URL for the job ", job.name,
+                                          "; arena logs ", job.name, " prints its log"));
+  }
+
+ private:
+  std::string type_;
+};
+
+}  // namespace
+
+Command GetSpec() {
+  Command command;
+  command.name = "get";
+  command.summary = "Shows a training job and its instances.";
+  command.usage = "JOB";
+  command.examples = {{"A job", "arena get mnist"},
+                      {"With what happened to its instances", "arena get mnist -e"},
+                      {"For a program", "arena get mnist -o json"}};
+  command.completes = Completes::kJob;
+  command.make = Makes<GetAction>();
+  return command;
+}
+
+Command ListSpec() {
+  Command command;
+  command.name = "list";
+  command.aliases = {"ls"};
+  command.summary = "Lists the training jobs.";
+  command.examples = {{"Of this namespace", "arena list"}, {"Of all", "arena list -A"}};
+  command.make = Makes<ListAction>();
+  return command;
+}
+
+Command LogsSpec() {
+  Command command;
+  command.name = "logs";
+  command.aliases = {"log"};
+  command.summary = "Prints the log of a training job's chief, or of one instance.";
+  command.usage = "JOB";
+  command.examples = {{"Follow the chief", "arena logs mnist -f"},
+                      {"The end of a worker's", "arena logs mnist -i mnist-worker-1 --tail 20"}};
+  command.completes = Completes::kJob;
+  command.make = Makes<LogsAction>();
+  return command;
+}
+
+Command AttachSpec() {
+  Command command;
+  command.name = "attach";
+  command.summary = "Runs a command in an instance; not supported yet.";
+  command.usage = "JOB [-- COMMAND]";
+  command.make = Makes<AttachAction>();
+  return command;
+}
+
+Command LogviewerSpec() {
+  Command command;
+  command.name = "logviewer";
+  command.summary = "Shows where to read a job's log in a browser.";
+  command.usage = "JOB";
+  command.make = Makes<LogviewerAction>();
+  return command;
+}
+
+}  // namespace swell::cli::arena

@@ -1,0 +1,212 @@
+// arena delete, prune, data, whoami, version.
+#include <algorithm>
+
+#include "api/meta.h"
+#include "base/strings.h"
+#include "cli/arena/arena.h"
+#include "cli/arena/tensorboard.h"
+#include "cli/text_table.h"
+
+namespace swell::cli::arena {
+namespace {
+
+// Removes one job with everything that was made for it. False when there was nothing.
+Result<bool> DeleteJob(Session& session, Api& api, const std::string& ns, const std::string& name) {
+  bool any = false;
+  auto job = api.Delete(client::resources::kPyTorchJobs, ns, name);
+  if (!job.ok() && job.status().code() != Code::kNotFound) return job.status();
+  if (job.ok()) {
+    any = true;
+    session.OutLine(StrCat("pytorchjob.kubeflow.org ", Quote(name), " deleted"));
+  }
+  SWELL_ASSIGN_OR_RETURN(bool tensorboard, DeleteTensorboard(session, api, ns, name));
+  any = any || tensorboard;
+  for (const std::string& map : {ConfigMapName(name), name + "-config-files"}) {
+    auto gone = api.Delete(client::resources::kConfigMaps, ns, map);
+    if (!gone.ok() && gone.status().code() != Code::kNotFound) return gone.status();
+    if (!gone.ok()) continue;
+    any = true;
+    session.OutLine(StrCat("configmap ", Quote(map), " deleted"));
+  }
+  return any;
+}
+
+class DeleteAction final : public Action {
+ public:
+  void Declare(Flags& flags) override {
+    flags.Text("-T,--type", &type_, "TYPE", "the kind of job: pytorchjob");
+  }
+  Result<int> Run(Session& session, std::vector<std::string> words) override {
+    SWELL_RETURN_IF_ERROR(CheckType(type_));
+    if (words.empty()) return Misuse("the names of jobs expected: arena delete JOB...");
+    SWELL_ASSIGN_OR_RETURN(Api * api, session.Server());
+    int failed = 0;
+    for (const std::string& name : words) {
+      SWELL_ASSIGN_OR_RETURN(bool any, DeleteJob(session, *api, session.Namespace(), name));
+      if (any) {
+        LogLine(session, "info", StrCat("The Job ", name, " has been deleted successfully"));
+      } else {
+        LogLine(session, "error", StrCat("The job ", name, " doesn't exist in namespace ",
+                                         session.Namespace()));
+        ++failed;
+      }
+    }
+    return failed > 0 ? 1 : 0;
+  }
+
+ private:
+  std::string type_;
+};
+
+class PruneAction final : public Action {
+ public:
+  void Declare(Flags& flags) override {
+    flags.Text("-s,--since", &since_, "DURATION", "jobs older than this: 24h");
+    flags.Switch("-A,--all-namespaces", &all_, "in every namespace");
+    flags.Switch("--allNamespaces", &all_, "the same, as v0.5.0 wrote it");
+  }
+  Result<int> Run(Session& session, std::vector<std::string> words) override {
+    if (!words.empty()) return Misuse(StrCat("unexpected ", Quote(words[0])));
+    if (since_.empty()) return Misuse("--since must be set: arena prune --since 24h");
+    SWELL_ASSIGN_OR_RETURN(Duration since, ParseDuration(since_));
+    SWELL_ASSIGN_OR_RETURN(Api * api, session.Server());
+    SWELL_ASSIGN_OR_RETURN(auto jobs, ListJobs(*api, all_ ? "" : session.Namespace()));
+    for (const JobView& job : jobs) {
+      bool old = job.created && session.Now() - *job.created > since;
+      if (!IsTrainingJob(job) || StatusWord(job) == "RUNNING" || !old) continue;
+      LogLine(session, "info", StrCat("Delete ", Trainer(job), " ", job.name, " with Age ",
+                                      Age(job, session.Now())));
+      SWELL_RETURN_IF_ERROR(DeleteJob(session, *api, job.ns, job.name).status());
+    }
+    return 0;
+  }
+
+ private:
+  std::string since_;
+  bool all_ = false;
+};
+
+
+class DataListAction final : public Action {
+ public:
+  void Declare(Flags& flags) override {
+    flags.Switch("-A,--all-namespaces", &all_, "in every namespace");
+    flags.Switch("--allNamespaces", &all_, "the same, as v0.5.0 wrote it");
+  }
+  Result<int> Run(Session& session, std::vector<std::string> words) override {
+    if (!words.empty()) return Misuse(StrCat("unexpected ", Quote(words[0])));
+    SWELL_ASSIGN_OR_RETURN(Api * api, session.Server());
+    SWELL_ASSIGN_OR_RETURN(auto claims, api->List(client::resources::kPersistentVolumeClaims,
+                                                  all_ ? "" : session.Namespace()));
+    std::vector<std::string> header{"NAME", "ACCESSMODE", "DESCRIPTION", "OWNER", "AGE"};
+    if (all_) header.insert(header.begin(), "NAMESPACE");
+    TextTable table(header, 2);
+    for (const json::SharedValue& claim : claims) {
+      if (json::GetString(*claim, {"status", "phase"}) != "Bound") continue;
+      const json::Array& modes = json::GetArray(*claim, {"spec", "accessModes"});
+      std::string mode = modes.empty() || !modes[0].is_string()
+                             ? ""
+                             : std::string(json::View(modes[0].get_string()));
+      std::vector<std::string> row{std::string(api::Name(*claim)), mode,
+                                   std::string(api::Annotation(*claim, "description")),
+                                   std::string(api::Annotation(*claim, "owner")),
+                                   ShortDuration(session.Now() - api::CreationTime(*claim))};
+      if (all_) row.insert(row.begin(), std::string(api::Namespace(*claim)));
+      table.Add(std::move(row));
+    }
+    session.Out(table.ToString());
+    return 0;
+  }
+
+ private:
+  bool all_ = false;
+};
+
+class WhoamiAction final : public Action {
+ public:
+  void Declare(Flags&) override {}
+  Result<int> Run(Session& session, std::vector<std::string>) override {
+    SWELL_ASSIGN_OR_RETURN(Api * api, session.Server());
+    json::Value review = json::Object{{"apiVersion", "authentication.k8s.io/v1"},
+                                      {"kind", "SelfSubjectReview"}};
+    auto answer = api->Create({"authentication.k8s.io", "v1", "selfsubjectreviews", false}, "", review);
+    std::string user = answer.ok()
+                           ? std::string(json::GetString(**answer, {"status", "userInfo", "username"}))
+                           : session.env().getenv("USER");
+    session.OutLine(StrCat("NAME: ", user.empty() ? "unknown" : user));
+    session.OutLine(StrCat("NAMESPACE: ", session.Namespace()));
+    session.OutLine(StrCat("CLUSTER: ", api->connection().url));
+    return 0;
+  }
+};
+
+class VersionAction final : public Action {
+ public:
+  void Declare(Flags& flags) override {
+    flags.Switch("--short", &short_, "the version alone");
+  }
+  Result<int> Run(Session& session, std::vector<std::string>) override {
+    session.OutLine(StrCat("arena: v0.5.0+swell-", Version()));
+    if (!short_) session.OutLine("  Commands of Arena v0.5.0, provided by Swell");
+    return 0;
+  }
+
+ private:
+  bool short_ = false;
+};
+
+}  // namespace
+
+Command DeleteSpec() {
+  Command command;
+  command.name = "delete";
+  command.aliases = {"del"};
+  command.summary = "Deletes training jobs and their instances.";
+  command.usage = "JOB...";
+  command.examples = {{"Two jobs", "arena delete mnist bert"}};
+  command.completes = Completes::kJob;
+  command.make = Makes<DeleteAction>();
+  return command;
+}
+
+Command PruneSpec() {
+  Command command;
+  command.name = "prune";
+  command.summary = "Deletes every job that is not running and older than a given time.";
+  command.examples = {{"What is older than a day", "arena prune --since 24h"}};
+  command.notes = "Jobs that are still PENDING are deleted too.";
+  command.make = Makes<PruneAction>();
+  return command;
+}
+
+Command DataSpec() {
+  Command data;
+  data.name = "data";
+  data.summary = "Shows where training data can be kept.";
+  Command list;
+  list.name = "list";
+  list.aliases = {"ls"};
+  list.summary = "Lists the volume claims that are bound.";
+  list.examples = {{"For --data CLAIM:PATH", "arena data list"}};
+  list.make = Makes<DataListAction>();
+  data.children.push_back(std::move(list));
+  return data;
+}
+
+Command WhoamiSpec() {
+  Command command;
+  command.name = "whoami";
+  command.summary = "Says who you are to the cluster.";
+  command.make = Makes<WhoamiAction>();
+  return command;
+}
+
+Command VersionSpec() {
+  Command command;
+  command.name = "version";
+  command.summary = "Prints the version.";
+  command.make = Makes<VersionAction>();
+  return command;
+}
+
+}  // namespace swell::cli::arena

@@ -1,0 +1,291 @@
+// arena top node, top job: who has the GPUs.
+#include <algorithm>
+#include <map>
+
+#include "api/meta.h"
+#include "api/quantity.h"
+#include "base/strings.h"
+#include "cli/arena/arena.h"
+#include "cli/text_table.h"
+
+namespace swell::cli::arena {
+namespace {
+
+constexpr size_t kDashes = 89;
+constexpr std::string_view kRole = "node-role.kubernetes.io/";
+
+struct NodeView {
+  std::string name, address, role;
+  bool ready = false;
+  int64_t capacity = 0;   // GPUs the node has
+  int64_t total = 0;      // GPUs that pods may use
+  int64_t milli_used = 0;
+  std::vector<json::SharedValue> pods;  // that hold GPUs
+
+  int64_t used() const { return (milli_used + 999) / 1000; }
+  int64_t unhealthy() const { return std::max<int64_t>(0, capacity - total); }
+};
+
+int64_t Gpus(const json::Value& node, std::string_view side) {
+  const json::Value* amount = json::Find(node, {"status", side, "nvidia.com/gpu"});
+  if (!amount) return 0;
+  auto quantity = api::Quantity::FromJson(*amount);
+  return quantity.ok() ? quantity->Value() : 0;
+}
+
+std::string RoleOf(const json::Value& node) {
+  std::vector<std::string> roles;
+  for (const auto& label : json::GetObject(node, {"metadata", "labels"})) {
+    std::string_view key(label.key().data(), label.key().size());
+    if (key.starts_with(kRole) && key.size() > kRole.size()) {
+      roles.emplace_back(key.substr(kRole.size()));
+    }
+  }
+  // A control-plane node is called master as well; v0.5.0 knew the older name alone.
+  if (std::find(roles.begin(), roles.end(), "master") != roles.end()) {
+    std::erase(roles, "control-plane");
+  }
+  std::sort(roles.begin(), roles.end());
+  return roles.empty() ? "<none>" : Join(roles, ",");
+}
+
+NodeView ViewNode(const json::Value& node) {
+  NodeView view;
+  view.name = api::Name(node);
+  view.role = RoleOf(node);
+  view.ready = api::ConditionIsTrue(node, "Ready");
+  view.capacity = Gpus(node, "capacity");
+  view.total = Gpus(node, "allocatable");
+  for (const json::Value& address : json::GetArray(node, {"status", "addresses"})) {
+    if (json::GetString(address, {"type"}) == "InternalIP") {
+      view.address = json::GetString(address, {"address"});
+      break;
+    }
+  }
+  return view;
+}
+
+Result<std::vector<NodeView>> ViewNodes(Api& api) {
+  SWELL_ASSIGN_OR_RETURN(auto nodes, api.List(client::resources::kNodes, ""));
+  SWELL_ASSIGN_OR_RETURN(auto pods, api.List(client::resources::kPods, ""));
+  std::vector<NodeView> views;
+  for (const json::SharedValue& node : nodes) views.push_back(ViewNode(*node));
+  // Masters first, as in Arena's listing; each part by name.
+  std::sort(views.begin(), views.end(), [](const NodeView& a, const NodeView& b) {
+    return std::tuple(a.role == "<none>", a.name) < std::tuple(b.role == "<none>", b.name);
+  });
+  std::map<std::string, NodeView*, std::less<>> by_name;
+  for (NodeView& view : views) by_name[view.name] = &view;
+  for (const json::SharedValue& pod : pods) {
+    if (PodHasEnded(*pod)) continue;
+    auto node = by_name.find(json::GetString(*pod, {"spec", "nodeName"}));
+    int64_t gpus = MilliGpus(*pod);
+    if (node == by_name.end() || gpus == 0) continue;
+    node->second->milli_used += gpus;
+    node->second->pods.push_back(pod);
+  }
+  return views;
+}
+
+std::string Share(int64_t used, int64_t total) {
+  return StrCat(used, "/", total, " (", total > 0 ? used * 100 / total : 0, "%)");
+}
+
+struct Sums {
+  int64_t used = 0, total = 0, active_used = 0, active_total = 0, unhealthy = 0;
+  bool inactive = false;  // a node with GPUs is not ready
+
+  explicit Sums(const std::vector<NodeView>& nodes) {
+    for (const NodeView& node : nodes) {
+      used += node.milli_used;
+      total += node.total;
+      unhealthy += node.unhealthy();
+      if (node.ready) {
+        active_used += node.milli_used;
+        active_total += node.total;
+      } else if (node.total > 0) {
+        inactive = true;
+      }
+    }
+    used = (used + 999) / 1000;
+    active_used = (active_used + 999) / 1000;
+  }
+
+  std::string Footer() const {
+    std::string out = StrCat("Allocated/Total GPUs In Cluster:\n", Share(used, total), "\n");
+    if (inactive) {
+      out += StrCat("Allocated/Total GPUs(Active) In Cluster:\n", Share(active_used, active_total),
+                    "\n");
+    }
+    if (unhealthy > 0) {
+      out += StrCat("Unhealthy/Total GPUs In Cluster:\n", Share(unhealthy, total + unhealthy), "\n");
+    }
+    return out;
+  }
+};
+
+class TopNodeAction final : public Action {
+ public:
+  void Declare(Flags& flags) override {
+    flags.Switch("-d,--details", &details_, "with the pods that hold GPUs");
+    flags.Text("-o,--output", &output_, "json|yaml|wide", "in another form");
+    flags.Switch("-r,--refresh", &refresh_, "accepted for compatibility; prints once");
+    flags.Text("-m,--gpu-mode", &ignored_, "MODE", "accepted for compatibility");
+    flags.Switch("--metric", &metric_, "accepted for compatibility");
+  }
+  Result<int> Run(Session& session, std::vector<std::string> words) override {
+    if (!output_.empty() && output_ != "wide") {
+      return Misuse(StrCat("--output ", Quote(output_), " is not supported by arena top node; "
+                           "swell get nodes -o json is"));
+    }
+    SWELL_ASSIGN_OR_RETURN(Api * api, session.Server());
+    SWELL_ASSIGN_OR_RETURN(std::vector<NodeView> nodes, ViewNodes(*api));
+    if (!words.empty()) {
+      for (const std::string& word : words) {
+        if (std::none_of(nodes.begin(), nodes.end(),
+                         [&](const NodeView& node) { return node.name == word; })) {
+          return Status(Code::kNotFound, StrCat("there is no node ", Quote(word)));
+        }
+      }
+      std::erase_if(nodes, [&](const NodeView& node) {
+        return std::find(words.begin(), words.end(), node.name) == words.end();
+      });
+    }
+    details_ ? Details(session, nodes) : Summary(session, nodes);
+    return 0;
+  }
+
+ private:
+  static void Summary(Session& session, const std::vector<NodeView>& nodes) {
+    Sums sums(nodes);
+    std::vector<std::string> header{"NAME",       "IPADDRESS",      "ROLE", "STATUS",
+                                    "GPU(Total)", "GPU(Allocated)"};
+    if (sums.unhealthy > 0) header.emplace_back("GPU(Unhealthy)");
+    TextTable table(header, 2);
+    for (const NodeView& node : nodes) {
+      std::vector<std::string> row{node.name,
+                                   node.address,
+                                   node.role,
+                                   node.ready ? "ready" : "notReady",
+                                   std::to_string(node.total),
+                                   std::to_string(node.used())};
+      if (sums.unhealthy > 0) row.push_back(std::to_string(node.unhealthy()));
+      table.Add(std::move(row));
+    }
+    session.Out(StrCat(table.ToString(), std::string(kDashes, '-'), "\n", sums.Footer()));
+  }
+
+  static void Details(Session& session, const std::vector<NodeView>& nodes) {
+    std::string out;
+    for (const NodeView& node : nodes) {
+      TextTable head({}, 2);
+      head.Add({"NAME:", node.name});
+      head.Add({"IPADDRESS:", node.address});
+      head.Add({"ROLE:", node.role});
+      out += StrCat("\n", head.ToString(), "\n");
+      if (!node.pods.empty()) {
+        TextTable table({"NAMESPACE", "NAME", "GPU REQUESTS", "GPU LIMITS"}, 2);
+        for (const json::SharedValue& pod : node.pods) {
+          std::string gpus = GpuText(MilliGpus(*pod));
+          table.Add({std::string(api::Namespace(*pod)), std::string(api::Name(*pod)), gpus, gpus});
+        }
+        out += StrCat(table.ToString(), "\n");
+      }
+      out += StrCat("Total GPUs In Node ", node.name, ":      ", node.total, "\n",
+                    "Allocated GPUs In Node ", node.name, ":  ", node.used(), " (",
+                    node.total > 0 ? node.used() * 100 / node.total : 0, "%)\n",
+                    std::string(kDashes, '-'), "\n");
+    }
+    session.Out(StrCat(out, "\n", Sums(nodes).Footer()));
+  }
+
+  bool details_ = false, refresh_ = false, metric_ = false;
+  std::string output_, ignored_;
+};
+
+class TopJobAction final : public Action {
+ public:
+  void Declare(Flags& flags) override {
+    flags.Switch("-A,--all-namespaces", &all_, "in every namespace");
+    flags.Switch("--allNamespaces", &all_, "the same, as v0.5.0 wrote it");
+    flags.Text("-i,--instance", &instance_, "POD", "one instance");
+    flags.Switch("-r,--refresh", &refresh_, "accepted for compatibility; prints once");
+    flags.Text("-T,--type", &type_, "TYPE", "the kind of job: pytorchjob");
+    flags.Text("-o,--output", &output_, "wide", "in another form");
+  }
+  Result<int> Run(Session& session, std::vector<std::string> words) override {
+    SWELL_RETURN_IF_ERROR(CheckType(type_));
+    SWELL_ASSIGN_OR_RETURN(Api * api, session.Server());
+    std::vector<JobView> jobs;
+    if (words.size() > 1) return Misuse("one job at a time: arena top job [JOB]");
+    if (words.size() == 1) {
+      SWELL_ASSIGN_OR_RETURN(JobView job, FindArenaJob(session, *api, words[0]));
+      jobs.push_back(std::move(job));
+    } else {
+      SWELL_ASSIGN_OR_RETURN(jobs, ListJobs(*api, all_ ? "" : session.Namespace()));
+      std::erase_if(jobs, [](const JobView& job) { return !IsTrainingJob(job); });
+    }
+    WallTime now = session.Now();
+    std::vector<std::string> header{"NAME",    "GPU(Requests)", "GPU(Allocated)", "STATUS",
+                                    "TRAINER", "AGE",           "NODE"};
+    if (all_) header.insert(header.begin(), "NAMESPACE");
+    TextTable table(header, 2);
+    int64_t requested = 0, allocated = 0;
+    for (const JobView& job : jobs) {
+      int64_t held = 0;
+      for (const json::SharedValue& pod : job.pods) {
+        bool placed = !json::GetString(*pod, {"spec", "nodeName"}).empty();
+        if (placed && !PodHasEnded(*pod)) held += MilliGpus(*pod);
+      }
+      bool over = job.status == "Succeeded" || job.status == "Failed";
+      requested += over ? 0 : job.milli_gpus;
+      allocated += held;
+      std::vector<std::string> row{job.name,
+                                   GpuText(job.milli_gpus),
+                                   GpuText(held),
+                                   StatusWord(job),
+                                   Trainer(job),
+                                   Age(job, now),
+                                   job.pods.empty() ? "N/A" : HostOf(*job.pods[0])};
+      if (all_) row.insert(row.begin(), job.ns);
+      table.Add(std::move(row));
+    }
+    session.Out(StrCat(table.ToString(), "\n\nTotal Allocated GPUs of Training Job: \n",
+                       GpuText(allocated), "\n\nTotal Requested GPUs of Training Job: \n",
+                       GpuText(requested), "\n"));
+    return 0;
+  }
+
+ private:
+  bool all_ = false, refresh_ = false;
+  std::string instance_, type_, output_;
+};
+
+}  // namespace
+
+Command TopSpec() {
+  Command top;
+  top.name = "top";
+  top.summary = "Shows who has the GPUs.";
+  Command node;
+  node.name = "node";
+  node.aliases = {"nodes"};
+  node.summary = "Shows the GPUs of each node: how many there are, how many are taken.";
+  node.usage = "[NODE...]";
+  node.examples = {{"All nodes", "arena top node"},
+                   {"With the pods that hold them", "arena top node -d"}};
+  node.completes = Completes::kNode;
+  node.make = Makes<TopNodeAction>();
+  Command job;
+  job.name = "job";
+  job.aliases = {"jobs"};
+  job.summary = "Shows the GPUs of each job.";
+  job.usage = "[JOB]";
+  job.examples = {{"All jobs", "arena top job"}};
+  job.completes = Completes::kJob;
+  job.make = Makes<TopJobAction>();
+  top.children = {std::move(node), std::move(job)};
+  return top;
+}
+
+}  // namespace swell::cli::arena

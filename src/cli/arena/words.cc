@@ -1,0 +1,94 @@
+#include <algorithm>
+
+#include "api/meta.h"
+#include "base/strings.h"
+#include "cli/arena/arena.h"
+
+namespace swell::cli::arena {
+namespace {
+
+int Rank(std::string_view level) {
+  if (level == "debug" || level == "trace") return 0;
+  if (level == "info") return 1;
+  if (level == "warn" || level == "warning") return 2;
+  return 3;
+}
+
+// When the instance that stands for the job last changed.
+std::optional<WallTime> ChiefsLatestCondition(const JobView& job) {
+  std::optional<WallTime> latest;
+  if (job.pods.empty()) return latest;
+  for (const json::Value& condition : json::GetArray(*job.pods[0], {"status", "conditions"})) {
+    auto time = api::ParseTime(json::GetString(condition, {"lastTransitionTime"}));
+    if (time && (!latest || *latest < *time)) latest = time;
+  }
+  return latest;
+}
+
+}  // namespace
+
+void LogLine(Session& session, std::string_view level, std::string_view text) {
+  if (Rank(level) < Rank(session.global().log_level)) return;
+  std::string word = ToUpper(level).substr(0, 4);
+  Colour colour = word == "INFO" ? Colour::kBlue : word == "WARN" ? Colour::kYellow : Colour::kRed;
+  std::string shown = session.env().err_is_terminal ? session.Paint(colour, word) : word;
+  session.ErrLine(StrCat(shown, "[0000] ", text));
+}
+
+std::string ShortDuration(Duration span) {
+  int64_t s = std::max<int64_t>(0, std::chrono::duration_cast<std::chrono::seconds>(span).count());
+  if (s < 60) return StrCat(s, "s");
+  if (s < 3600) return StrCat(s / 60, "m");
+  if (s < 86400) return StrCat(s / 3600, "h");
+  if (s < 365 * 86400) return StrCat(s / 86400, "d");
+  return StrCat(s / (365 * 86400), "y");
+}
+
+std::string StatusWord(const JobView& job) {
+  if (job.status == "Succeeded" || job.status == "Failed") return ToUpper(job.status);
+  if (job.status == "Suspended") return "SUSPENDED";
+  if (job.status != "Running") return "PENDING";
+  for (const json::SharedValue& pod : job.pods) {
+    if (json::GetString(*pod, {"status", "phase"}) == "Pending") return "PENDING";
+  }
+  return "RUNNING";
+}
+
+std::string Trainer(const JobView& job) { return ToUpper(job.kind->kind); }
+
+std::string Age(const JobView& job, WallTime now) {
+  return job.created ? ShortDuration(now - *job.created) : "0s";
+}
+
+Duration TrainingDuration(const JobView& job, WallTime now) {
+  if (!job.started) return Duration(0);
+  if (job.ended) return *job.ended - *job.started;
+  if (job.status == "Failed" && job.created) {
+    if (auto latest = ChiefsLatestCondition(job)) return *latest - *job.created;
+  }
+  return now - *job.started;
+}
+
+std::string HostOf(const json::Value& pod) {
+  std::string_view host = json::GetString(pod, {"status", "hostIP"});
+  return host.empty() ? "N/A" : std::string(host);
+}
+
+Status CheckType(const std::string& type) {
+  if (type.empty() || type == "pytorchjob" || type == "pytorch") return Status::Ok();
+  return Misuse(StrCat("--type ", Quote(type),
+                       " is not supported; this cluster trains pytorchjob"));
+}
+
+Result<JobView> FindArenaJob(Session& session, Api& api, const std::string& name) {
+  auto job = FindJob(api, session.Namespace(), name);
+  if (job.ok() && IsTrainingJob(*job)) return job;
+  if (!job.ok() && job.status().code() != Code::kNotFound) return job;
+  return Status(Code::kNotFound,
+                StrCat("The job ", name, " doesn't exist in namespace ", session.Namespace(),
+                       ", please create it first. use 'arena submit'"));
+}
+
+std::string ConfigMapName(const std::string& job) { return job + "-pytorchjob"; }
+
+}  // namespace swell::cli::arena

@@ -1,0 +1,175 @@
+#include "cli/cli.h"
+
+#include <algorithm>
+
+#include "base/strings.h"
+#include "cli/command.h"
+#include "cli/commands.h"
+#include "cli/session.h"
+#include "edge/http_transport.h"
+
+namespace swell::cli {
+namespace {
+
+Command SwellRoot(const std::vector<ExtraCommand>& extra) {
+  Command root;
+  root.name = "swell";
+  root.summary =
+      "Swell shares GPUs between training jobs: it runs them where there is room, and makes room "
+      "when the owner needs it.";
+  root.examples = {
+      {"A cluster on this machine", "swell up --detach"},
+      {"A training job on two GPUs",
+       "swell submit mnist --image python:3.11 --gpus 2 -- python mnist.py"},
+      {"What runs, what waits, and why", "swell list"},
+  };
+  auto add_extra = [&](bool listed) {
+    for (const ExtraCommand& one : extra) {
+      if (one.hidden == listed) continue;
+      Command command;
+      command.name = one.name;
+      command.group = one.group;
+      command.summary = one.summary;
+      command.hidden = one.hidden;
+      command.raw = true;
+      root.children.push_back(std::move(command));
+    }
+  };
+  add_extra(true);
+  for (Command& command : std::vector<Command>{
+           SubmitCommandSpec(), ListCommandSpec(), LogsCommandSpec(), SuspendCommandSpec(),
+           ResumeCommandSpec(), WaitCommandSpec(), GetCommandSpec(), DescribeCommandSpec(),
+           EventsCommandSpec(), TopCommandSpec(), ApplyCommandSpec(), CreateCommandSpec(),
+           DeleteCommandSpec(), ConfigCommandSpec(), VersionCommandSpec(),
+           CompletionCommandSpec("swell"), CompleteCommandSpec()}) {
+    root.children.push_back(std::move(command));
+  }
+  Command arena = ArenaRoot();
+  arena.group = "Other";
+  root.children.push_back(std::move(arena));
+  add_extra(false);
+  return root;
+}
+
+// Where the command line has got to: the command its words name.
+struct Route {
+  const Command* command = nullptr;
+  std::string path;                    // "swell top node"
+  std::vector<std::string> arguments;  // flags (also those before the command) and other words
+  std::string unknown;                 // a word that names no command
+};
+
+// Follows words to the deepest command they name. Only global flags may stand between.
+Route FindRoute(const Command& root, const std::vector<std::string>& words) {
+  Route route;
+  route.command = &root;
+  route.path = root.name;
+  GlobalFlags ignored;
+  Flags global;
+  ignored.Declare(global, true);
+  size_t i = 0;
+  for (; i < words.size(); ++i) {
+    const std::string& word = words[i];
+    if (route.command->children.empty() || route.command->raw || word == "--") break;
+    if (word.size() > 1 && word[0] == '-') {
+      route.arguments.push_back(word);
+      const Flag* flag = global.Find(word);
+      if (flag && flag->TakesValue() && i + 1 < words.size()) route.arguments.push_back(words[++i]);
+      continue;
+    }
+    const Command* child = route.command->Find(word);
+    if (!child) {
+      route.unknown = word;
+      break;
+    }
+    route.command = child;
+    route.path += " " + child->name;
+  }
+  route.arguments.insert(route.arguments.end(), words.begin() + static_cast<std::ptrdiff_t>(i),
+                         words.end());
+  return route;
+}
+
+int UnknownCommand(CliEnv& env, const Route& route) {
+  std::vector<std::string> names;
+  for (const Command& child : route.command->children) {
+    if (child.hidden) continue;
+    names.push_back(child.name);
+    names.insert(names.end(), child.aliases.begin(), child.aliases.end());
+  }
+  std::string near = NearestWord(route.unknown, names);
+  env.err(StrCat(route.path, ": unknown command ", Quote(route.unknown), "\n",
+                 near.empty() ? "" : StrCat("Did you mean: ", route.path, " ", near, "\n"), "See: ",
+                 route.path, " --help\n"));
+  return 2;
+}
+
+int Report(CliEnv& env, const std::string& path, const Status& status) {
+  std::string program = path.substr(0, path.find(' '));
+  if (IsMisuse(status)) {
+    env.err(StrCat(path, ": ", status.message(), "\nSee: ", path, " --help\n"));
+    return 2;
+  }
+  std::string text = ErrorText(status);
+  if (edge::IsUnreachable(status)) {
+    text += StrCat("\nIs the cluster running? Start one on this machine with: swell up --detach");
+  }
+  env.err(StrCat(program, ": ", text, "\n"));
+  return 1;
+}
+
+int RunRoute(const Route& route, const Command& root, CliEnv& env,
+             const std::vector<ExtraCommand>& extra) {
+  const Command& command = *route.command;
+  if (command.raw) {
+    for (const ExtraCommand& one : extra) {
+      if (one.name == command.name) return one.run(route.arguments);
+    }
+  }
+  bool arena = route.path.starts_with("arena") || route.path.starts_with("swell arena");
+  GlobalFlags global;
+  Flags flags;
+  std::unique_ptr<Action> action;
+  if (command.make) {
+    action = command.make();
+    action->Declare(flags);
+  }
+  global.Declare(flags, arena);
+  std::vector<std::string> words;
+  Status parsed = flags.Parse(route.arguments, &words);
+  if (global.help || (!action && route.unknown.empty() && parsed.ok())) {
+    env.out(CommandHelp(command, route.path, &flags, env.columns));
+    return global.help || words.empty() ? 0 : 2;
+  }
+  if (!action && !route.unknown.empty()) return UnknownCommand(env, route);
+  if (!parsed.ok()) return Report(env, route.path, parsed);
+  Session session(env, global, root, extra);
+  Result<int> result = action->Run(session, std::move(words));
+  if (env.loop && env.loop->interrupted()) return 130;
+  return result.ok() ? *result : Report(env, route.path, result.status());
+}
+
+}  // namespace
+
+int RunCli(const std::vector<std::string>& argv, CliEnv& env,
+           const std::vector<ExtraCommand>& extra) {
+  std::string program = argv.empty() ? "swell" : argv[0];
+  program = program.substr(program.rfind('/') + 1);
+  std::vector<std::string> words(argv.begin() + (argv.empty() ? 0 : 1), argv.end());
+  bool arena = program == "arena";
+  if (!arena && !words.empty() && words[0] == "arena") {
+    arena = true;
+    words.erase(words.begin());
+  }
+  Command root = arena ? ArenaRoot() : SwellRoot(extra);
+  if (!words.empty() && words[0] == "help") {
+    words.erase(words.begin());
+    words.emplace_back("--help");
+  }
+  if (!arena && !words.empty() && words[0] == "--version") words[0] = "version";
+  return RunRoute(FindRoute(root, words), root, env, extra);
+}
+
+std::string_view Version() { return "0.1.0"; }
+
+}  // namespace swell::cli

@@ -1,0 +1,86 @@
+// RunCli: the `swell` and `arena` commands. Everything they touch comes through CliEnv, so a whole
+// session of commands runs inside a test against an API server in the same process.
+//
+//   int main(int argc, char** argv) { return swell::cli::CliMain(argc, argv, {{"up", ...}}); }
+//
+// Exit status: 0 done, 1 the server or something else said no, 2 the command was used wrongly,
+// 130 interrupted.
+//
+// Thread-safety: one thread; commands block on the event loop they are given.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "api/rest.h"
+#include "base/clock.h"
+#include "base/executor.h"
+#include "base/result.h"
+
+namespace swell::cli {
+
+// Runs closures until something has happened: a Reactor, or a test's virtual time.
+class EventLoop {
+ public:
+  virtual ~EventLoop() = default;
+  virtual Executor& executor() = 0;
+  // False when `limit` passed first, or on Ctrl-C.
+  virtual bool RunUntil(const std::function<bool()>& done, Duration limit) = 0;
+  virtual bool interrupted() const { return false; }
+};
+
+// What the flags say about where the cluster is.
+struct ClusterFlags {
+  std::string kubeconfig;
+  std::string context;
+};
+
+// A server to talk to.
+struct Connection {
+  std::shared_ptr<api::RestHandler> server;
+  std::string url;           // for messages
+  std::string ns = "default";
+  std::string kubeconfig;    // the file it came from; empty in tests
+  std::string context;
+  api::UserInfo user;        // in-process only
+};
+
+struct CliEnv {
+  // Writes bytes; false when nobody reads any more (the command then ends quietly).
+  std::function<bool(std::string_view)> out;
+  std::function<bool(std::string_view)> err;
+  std::function<Result<std::string>()> read_stdin;
+  bool out_is_terminal = false;
+  bool err_is_terminal = false;
+  int columns = 100;
+  std::function<std::string(const std::string&)> getenv;
+  const Clock* clock = nullptr;
+  EventLoop* loop = nullptr;
+  std::function<Result<Connection>(const ClusterFlags&)> connect;
+};
+
+// A command that the program around provides. It gets the words after its name, prints for itself,
+// and returns the exit status.
+struct ExtraCommand {
+  std::string name;
+  std::string group;    // a heading of `swell --help`: "Cluster"
+  std::string summary;  // one sentence
+  std::function<int(const std::vector<std::string>&)> run;
+  bool hidden = false;
+};
+
+// `argv` as main() has it; argv[0] ending in "arena" is the drop-in front end, as is
+// `swell arena …`.
+int RunCli(const std::vector<std::string>& argv, CliEnv& env,
+           const std::vector<ExtraCommand>& extra = {});
+
+// The same with the process's own terminal, environment, clock and network.
+int CliMain(int argc, char** argv, std::vector<ExtraCommand> extra = {});
+
+// The version that `swell version` prints.
+std::string_view Version();
+
+}  // namespace swell::cli

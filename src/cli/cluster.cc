@@ -1,0 +1,60 @@
+#include "cli/cluster.h"
+
+#include <signal.h>
+
+#include "base/file.h"
+#include "base/strings.h"
+
+namespace swell::cli {
+namespace {
+
+// Whether the process that serves from this directory is alive.
+bool Runs(const std::string& data_dir) {
+  auto text = ReadFile(data_dir + "/swell.pid", 64);
+  if (!text.ok()) return false;
+  auto pid = ParseInt(Trim(*text));
+  return pid && *pid > 0 && ::kill(static_cast<pid_t>(*pid), 0) == 0;
+}
+
+}  // namespace
+
+Result<FoundKubeconfig> FindKubeconfig(
+    const ClusterFlags& flags, const std::function<std::string(const std::string&)>& getenv) {
+  FoundKubeconfig found;
+  if (!flags.kubeconfig.empty()) {
+    if (!FileExists(flags.kubeconfig)) {
+      return Status(Code::kNotFound, StrCat("--kubeconfig ", flags.kubeconfig, ": no such file"));
+    }
+    found.path = flags.kubeconfig;
+    return found;
+  }
+  std::string listed = getenv("KUBECONFIG");
+  for (std::string_view path : Split(listed, ':')) {
+    if (path.empty()) continue;
+    if (FileExists(std::string(path))) {
+      found.path = path;
+      return found;
+    }
+    found.tried.push_back(StrCat("$KUBECONFIG: ", path, " does not exist"));
+  }
+  std::string home = getenv("HOME");
+  std::string data_dir = getenv("SWELL_DATA_DIR");
+  if (data_dir.empty()) data_dir = home + "/.swell";
+  std::string embedded = data_dir + "/kubeconfig";
+  std::string users = home + "/.kube/config";
+  if (FileExists(embedded) && (Runs(data_dir) || !FileExists(users))) {
+    found.path = embedded;
+    return found;
+  }
+  found.tried.push_back(StrCat("this machine's cluster: none is running in ", data_dir));
+  if (FileExists(users)) {
+    found.path = users;
+    return found;
+  }
+  found.tried.push_back(StrCat(users, " does not exist"));
+  return Status(Code::kNotFound,
+                StrCat("no cluster to talk to\n  ", Join(found.tried, "\n  "),
+                       "\nStart one on this machine with: swell up --detach"));
+}
+
+}  // namespace swell::cli

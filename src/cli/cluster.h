@@ -1,0 +1,24 @@
+// Where the cluster is: --kubeconfig, $KUBECONFIG, the cluster running on this machine,
+// ~/.kube/config; the first that is there.
+// Thread-safety: pure functions over files and the environment.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "cli/cli.h"
+#include "client/kubeconfig.h"
+
+namespace swell::cli {
+
+struct FoundKubeconfig {
+  std::string path;
+  std::vector<std::string> tried;  // what was looked for before it, in words
+};
+
+// kNotFound lists everything that was tried and says how to start a cluster.
+Result<FoundKubeconfig> FindKubeconfig(
+    const ClusterFlags& flags, const std::function<std::string(const std::string&)>& getenv);
+
+}  // namespace swell::cli

@@ -1,0 +1,28 @@
+// Events as people read them: when, what, about whom, how often.
+// Thread-safety: values.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "cli/session.h"
+
+namespace swell::cli {
+
+struct EventView {
+  WallTime last;
+  std::string type, reason, object_kind, object, message;
+  int64_t count = 1;
+
+  // "3m", or "10s (x4)".
+  std::string LastSeen(WallTime now) const;
+};
+
+EventView ViewEvent(const json::Value& event);
+// Oldest first. `object_name` empty: all of the namespace.
+Result<std::vector<EventView>> ListEvents(Api& api, std::string_view ns,
+                                          std::string_view object_name,
+                                          std::string_view object_kind = {},
+                                          std::string_view object_uid = {});
+
+}  // namespace swell::cli

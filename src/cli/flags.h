@@ -1,0 +1,73 @@
+// Flags: the options of one command, declared as variables, parsed as kubectl's users type them.
+//
+//   flags.Text("-o,--output", &output, "FORMAT", "json, yaml, wide, name or jsonpath=…");
+//   flags.List("-e,--env", &env, "K=V", "environment, repeatable");
+//   Status parsed = flags.Parse(arguments, &positionals);
+//
+// Accepted: --flag value, --flag=value, --flag= (empty), -f value, -fvalue, -f=value, -ab for
+// switches, --switch=false, and -- to end the flags. Flags and words may be mixed.
+//
+// Ownership: the variables outlive the Flags. Thread-safety: one thread.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+
+namespace swell::cli {
+
+struct Flag {
+  enum class Kind { kSwitch, kText, kInt, kList };
+  std::string names;  // "-o,--output"
+  Kind kind = Kind::kSwitch;
+  void* to = nullptr;
+  std::string value_name;
+  std::string help;
+  std::string group;
+  std::string implied;  // value of the flag when it stands alone: --dry-run means =client
+  bool hidden = false;
+  bool seen = false;
+
+  std::string Long() const;   // "output"; the short letter when there is no long name
+  std::string Short() const;  // "o" or ""
+  bool TakesValue() const { return kind != Kind::kSwitch; }
+};
+
+class Flags {
+ public:
+  // Titles the flags declared after it, in help.
+  void Group(std::string title) { group_ = std::move(title); }
+  Flag& Switch(std::string names, bool* to, std::string help);
+  Flag& Text(std::string names, std::string* to, std::string value_name, std::string help);
+  Flag& Int(std::string names, int64_t* to, std::string value_name, std::string help);
+  Flag& List(std::string names, std::vector<std::string>* to, std::string value_name,
+             std::string help);
+
+  // kBadRequest, in words for the user, for anything that cannot be understood.
+  Status Parse(std::vector<std::string> arguments, std::vector<std::string>* words);
+  // Whether the user gave the flag; by long name.
+  bool Seen(std::string_view name) const;
+
+  const Flag* Find(std::string_view dashed) const;  // "--output" or "-o"
+  const std::vector<Flag>& all() const { return flags_; }
+
+ private:
+  Flag& Add(std::string names, Flag::Kind kind, void* to, std::string value_name,
+            std::string help);
+  std::string Nearest(std::string_view unknown) const;
+
+  std::string group_;
+  std::vector<Flag> flags_;
+};
+
+// The candidate nearest to what was typed, when it is near enough to be meant; else empty.
+std::string NearestWord(std::string_view typed, const std::vector<std::string>& candidates);
+
+// An error that is the caller's mistake: exit status 2, with a pointer to --help.
+Status Misuse(std::string message);
+bool IsMisuse(const Status& status);
+
+}  // namespace swell::cli

@@ -1,0 +1,321 @@
+#include "cli/job_view.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+#include <map>
+
+#include "api/meta.h"
+#include "api/quantity.h"
+#include "base/strings.h"
+
+namespace swell::cli {
+namespace {
+
+// Newest first in weight: what a job's conditions add up to.
+std::string StatusOf(const json::Value& job) {
+  for (std::string_view final_word : {"Succeeded", "Failed"}) {
+    if (api::ConditionIsTrue(job, final_word)) return std::string(final_word);
+  }
+  if (api::ConditionIsTrue(job, "Complete")) return "Succeeded";
+  for (std::string_view word : {"Suspended", "Preempted", "Restarting", "Running"}) {
+    if (api::ConditionIsTrue(job, word)) return std::string(word);
+  }
+  std::string_view phase = json::GetString(job, {"status", "phase"});
+  return phase.empty() ? "Pending" : std::string(phase);
+}
+
+std::string NewestMessage(const json::Value& job) {
+  std::string message, newest;
+  for (const json::Value& condition : json::GetArray(job, {"status", "conditions"})) {
+    std::string_view text = json::GetString(condition, {"message"});
+    std::string_view time = json::GetString(condition, {"lastTransitionTime"});
+    if (text.empty() || std::string(time) < newest) continue;
+    newest = time;
+    message = text;
+  }
+  return message;
+}
+
+struct Template {
+  const json::Value* pod;
+  int64_t replicas;
+};
+
+std::vector<Template> TemplatesOf(const json::Value& job, const JobKindInfo& kind) {
+  std::vector<Template> templates;
+  if (kind.replica_specs.empty()) {
+    if (const json::Value* pod = json::Find(job, {"spec", "template"})) {
+      templates.push_back({pod, json::GetInt(job, {"spec", "parallelism"}, 1)});
+    }
+    return templates;
+  }
+  for (const auto& role : json::GetObject(job, {"spec", kind.replica_specs})) {
+    if (const json::Value* pod = json::Find(role.value(), {"template"})) {
+      templates.push_back({pod, json::GetInt(role.value(), {"replicas"}, 1)});
+    }
+  }
+  return templates;
+}
+
+JobView ViewOf(json::SharedValue object, const JobKindInfo& kind) {
+  JobView view;
+  const json::Value& job = *object;
+  view.kind = &kind;
+  view.name = api::Name(job);
+  view.ns = api::Namespace(job);
+  view.status = StatusOf(job);
+  view.message = NewestMessage(job);
+  view.on_preemption = api::Annotation(job, "swell.dev/on-preemption");
+  if (view.on_preemption.empty()) view.on_preemption = "Requeue";
+  for (const Template& one : TemplatesOf(job, kind)) {
+    view.replicas += one.replicas;
+    view.milli_gpus += one.replicas * MilliGpus(*one.pod);
+    if (view.priority.empty()) {
+      view.priority = json::GetString(*one.pod, {"spec", "priorityClassName"});
+    }
+  }
+  const json::Value* policy = json::Find(job, {"spec", "runPolicy", "schedulingPolicy"});
+  if (policy) {
+    view.priority = json::GetString(*policy, {"priorityClass"}, view.priority);
+    view.project = json::GetString(*policy, {"queue"});
+  }
+  std::string_view project = api::Label(job, "swell.dev/project");
+  if (!project.empty()) view.project = project;
+  view.created = api::ParseTime(json::GetString(job, {"metadata", "creationTimestamp"}));
+  view.started = api::ParseTime(json::GetString(job, {"status", "startTime"}));
+  view.ended = api::ParseTime(json::GetString(job, {"status", "completionTime"}));
+  if (kind.kind == "Job" && view.status == "Pending" && view.started &&
+      json::GetInt(job, {"status", "active"}) > 0) {
+    view.status = "Running";
+  }
+  view.object = std::move(object);
+  return view;
+}
+
+bool BelongsTo(const json::Value& pod, const JobView& job) {
+  for (const api::OwnerReference& owner : api::Owners(pod)) {
+    if (owner.uid == api::Uid(*job.object)) return true;
+  }
+  return false;
+}
+
+// Masters before workers, worker-2 before worker-10.
+bool PodBefore(const json::SharedValue& a, const json::SharedValue& b) {
+  auto key = [](const json::Value& pod) {
+    std::string_view role = api::Label(pod, "pytorch-replica-type");
+    std::string_view index = api::Label(pod, "pytorch-replica-index");
+    return std::tuple(role != "master", std::string(role), ParseInt(index).value_or(0),
+                      std::string(api::Name(pod)));
+  };
+  return key(*a) < key(*b);
+}
+
+void AddGroup(JobView& job, const json::Value& group) {
+  if (job.status == "Succeeded" || job.status == "Failed" || job.status == "Running") return;
+  job.waits = json::GetString(group, {"status", "message"});
+}
+
+}  // namespace
+
+const std::vector<JobKindInfo>& JobKinds() {
+  static const std::vector<JobKindInfo>* kinds = new std::vector<JobKindInfo>{
+      {client::resources::kPyTorchJobs, "PyTorchJob", "pytorchReplicaSpecs"},
+      {client::resources::kTrainingJobs, "TrainingJob", "roles"},
+      {{"training.kubedl.io", "v1alpha1", "pytorchjobs", true}, "PyTorchJob", "pytorchReplicaSpecs"},
+      {{"elasticdl.org", "v1alpha1", "elasticdljobs", true}, "ElasticDLJob", "replicaSpecs"},
+      {client::resources::kJobs, "Job", ""},
+  };
+  return *kinds;
+}
+
+int64_t JobView::RunningPods() const {
+  return std::count_if(pods.begin(), pods.end(), [](const json::SharedValue& pod) {
+    return json::GetString(*pod, {"status", "phase"}) == "Running" && !api::IsDeleting(*pod);
+  });
+}
+
+std::string JobView::ResourceName() const {
+  std::string singular = ToLower(kind->kind);
+  return StrCat(singular, kind->resource.group.empty() ? "" : "." + kind->resource.group, "/",
+                name);
+}
+
+int64_t MilliGpus(const json::Value& pod) {
+  std::string_view fraction = api::Annotation(pod, "swell.dev/gpu-fraction");
+  if (!fraction.empty()) {
+    std::string text(fraction);
+    int64_t devices =
+        ParseInt(api::Annotation(pod, "swell.dev/gpu-fraction-devices")).value_or(1);
+    return std::llround(std::strtod(text.c_str(), nullptr) * 1000) * devices;
+  }
+  int64_t total = 0;
+  for (const json::Value& container : json::GetArray(pod, {"spec", "containers"})) {
+    for (std::string_view side : {"limits", "requests"}) {
+      const json::Value* amount = json::Find(container, {"resources", side, "nvidia.com/gpu"});
+      if (!amount) continue;
+      auto quantity = api::Quantity::FromJson(*amount);
+      if (quantity.ok()) total += quantity->MilliValue();
+      break;
+    }
+  }
+  return total;
+}
+
+std::string GpuText(int64_t milli) {
+  std::string text = std::to_string(milli / 1000);
+  if (milli % 1000 == 0) return text;
+  std::string rest = std::to_string(1000 + milli % 1000).substr(1);
+  while (rest.back() == '0') rest.pop_back();
+  return StrCat(text, ".", rest);
+}
+
+bool PodHasEnded(const json::Value& pod) {
+  std::string_view phase = json::GetString(pod, {"status", "phase"});
+  return phase == "Succeeded" || phase == "Failed";
+}
+
+std::string PodStatusWord(const json::Value& pod) {
+  std::string word(json::GetString(pod, {"status", "phase"}, "Unknown"));
+  std::string_view reason = json::GetString(pod, {"status", "reason"});
+  if (!reason.empty()) word = reason;
+  bool initialising = false;
+  const json::Array& inits = json::GetArray(pod, {"status", "initContainerStatuses"});
+  for (size_t i = 0; i < inits.size() && !initialising; ++i) {
+    if (const json::Value* end = json::Find(inits[i], {"state", "terminated"})) {
+      if (json::GetInt(*end, {"exitCode"}) == 0) continue;
+      word = StrCat("Init:", json::GetString(*end, {"reason"}, "Error"));
+    } else {
+      std::string_view waiting = json::GetString(inits[i], {"state", "waiting", "reason"});
+      bool usual = waiting.empty() || waiting == "PodInitializing";
+      word = usual ? StrCat("Init:", i, "/", json::GetArray(pod, {"spec", "initContainers"}).size())
+                   : StrCat("Init:", waiting);
+    }
+    initialising = true;
+  }
+  if (!initialising) {
+    bool running = false;
+    for (const json::Value& container : json::GetArray(pod, {"status", "containerStatuses"})) {
+      std::string_view waiting = json::GetString(container, {"state", "waiting", "reason"});
+      std::string_view ended = json::GetString(container, {"state", "terminated", "reason"});
+      if (!waiting.empty()) word = waiting;
+      else if (!ended.empty()) word = ended;
+      else running = running || json::Find(container, {"state", "running"}) != nullptr;
+    }
+    if (word == "Completed" && running) word = "Running";
+  }
+  if (api::IsDeleting(pod)) word = "Terminating";
+  return word;
+}
+
+std::string PodReady(const json::Value& pod) {
+  int64_t ready = 0;
+  for (const json::Value& container : json::GetArray(pod, {"status", "containerStatuses"})) {
+    ready += json::GetBool(container, {"ready"});
+  }
+  return StrCat(ready, "/", json::GetArray(pod, {"spec", "containers"}).size());
+}
+
+int64_t PodRestarts(const json::Value& pod) {
+  int64_t restarts = 0;
+  for (const json::Value& container : json::GetArray(pod, {"status", "containerStatuses"})) {
+    restarts += json::GetInt(container, {"restartCount"});
+  }
+  return restarts;
+}
+
+namespace {
+
+// Lists of everything that makes up jobs: each kind, pods, pod groups. Missing kinds are empty.
+struct Everything {
+  std::vector<std::vector<json::SharedValue>> jobs;  // like JobKinds()
+  std::vector<json::SharedValue> pods, groups;
+};
+
+Result<std::vector<json::SharedValue>> Items(Result<api::RestResponse>& answer) {
+  std::vector<json::SharedValue> items;
+  if (!answer.ok()) {
+    if (answer.status().code() == Code::kNotFound) return items;
+    return answer.status();
+  }
+  SWELL_ASSIGN_OR_RETURN(json::Value list, json::Parse(answer->BodyString(), {.bytes = 1 << 30}));
+  for (const json::Value& item : json::GetArray(list, {"items"})) {
+    items.push_back(std::make_shared<const json::Value>(item));
+  }
+  return items;
+}
+
+Result<std::vector<JobView>> Collect(Api& api, std::string_view ns, std::string_view name) {
+  std::vector<api::RestRequest> requests;
+  std::string query =
+      name.empty() ? "" : StrCat("fieldSelector=metadata.name%3D", api::EscapeQuery(name));
+  for (const JobKindInfo& kind : JobKinds()) {
+    requests.push_back({.method = "GET", .path = kind.resource.Path(ns), .query = query});
+  }
+  requests.push_back({.method = "GET", .path = client::resources::kPods.Path(ns)});
+  requests.push_back({.method = "GET", .path = client::resources::kPodGroups.Path(ns)});
+  auto answers = api.CallAll(std::move(requests));
+  std::vector<JobView> views;
+  for (size_t i = 0; i < JobKinds().size(); ++i) {
+    SWELL_ASSIGN_OR_RETURN(auto jobs, Items(answers[i]));
+    for (json::SharedValue& job : jobs) {
+      if (!name.empty() && api::Name(*job) != name) continue;
+      views.push_back(ViewOf(std::move(job), JobKinds()[i]));
+    }
+  }
+  SWELL_ASSIGN_OR_RETURN(auto pods, Items(answers[JobKinds().size()]));
+  SWELL_ASSIGN_OR_RETURN(auto groups, Items(answers[JobKinds().size() + 1]));
+  std::map<std::string, json::SharedValue> group_of;
+  for (const json::SharedValue& group : groups) group_of[api::KeyOf(*group)] = group;
+  for (JobView& view : views) {
+    for (const json::SharedValue& pod : pods) {
+      if (BelongsTo(*pod, view)) view.pods.push_back(pod);
+    }
+    std::sort(view.pods.begin(), view.pods.end(), PodBefore);
+    auto group = group_of.find(StrCat(view.ns, "/", view.name));
+    if (group != group_of.end()) AddGroup(view, *group->second);
+  }
+  return views;
+}
+
+}  // namespace
+
+Result<std::vector<JobView>> ListJobs(Api& api, std::string_view ns) {
+  SWELL_ASSIGN_OR_RETURN(std::vector<JobView> jobs, Collect(api, ns, {}));
+  std::sort(jobs.begin(), jobs.end(), [](const JobView& a, const JobView& b) {
+    return std::tie(a.ns, a.name, a.kind->kind) < std::tie(b.ns, b.name, b.kind->kind);
+  });
+  return jobs;
+}
+
+Result<JobView> FindJob(Api& api, std::string_view ns, std::string_view name) {
+  std::string_view kind;
+  if (size_t slash = name.find('/'); slash != std::string_view::npos) {
+    kind = name.substr(0, slash);
+    name = name.substr(slash + 1);
+  }
+  SWELL_ASSIGN_OR_RETURN(std::vector<JobView> jobs, Collect(api, ns, name));
+  std::vector<JobView> found;
+  for (JobView& job : jobs) {
+    std::string singular = ToLower(job.kind->kind);
+    if (!kind.empty() && kind != singular && kind != job.kind->resource.plural &&
+        kind != StrCat(singular, ".", job.kind->resource.group)) {
+      continue;
+    }
+    found.push_back(std::move(job));
+  }
+  if (found.empty()) {
+    return Status(Code::kNotFound,
+                  StrCat("job ", Quote(name), " not found in namespace ", Quote(ns),
+                         "; swell list shows the jobs there are"));
+  }
+  if (found.size() > 1) {
+    std::vector<std::string> names;
+    for (const JobView& job : found) names.push_back(job.ResourceName());
+    return Misuse(StrCat("there are several jobs named ", Quote(name), ": ", Join(names, ", "),
+                         "; say which one"));
+  }
+  return std::move(found[0]);
+}
+
+}  // namespace swell::cli

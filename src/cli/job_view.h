@@ -1,0 +1,57 @@
+// JobView: a training job of any kind as people see it: its status in a word, who it competes with,
+// what it asks for, its pods, and why it waits.
+// Thread-safety: values; functions that ask the server block on its loop.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/clock.h"
+#include "cli/api.h"
+#include "cli/flags.h"
+
+namespace swell::cli {
+
+// What differs between kinds of jobs, as far as commands care.
+struct JobKindInfo {
+  Resource resource;
+  std::string kind;
+  std::string replica_specs;  // field of spec with one entry per role; empty: a single template
+};
+const std::vector<JobKindInfo>& JobKinds();
+
+struct JobView {
+  json::SharedValue object;
+  const JobKindInfo* kind = nullptr;
+  std::string name, ns;
+  std::string status;    // Pending, Running, Preempted, Suspended, Restarting, Succeeded, Failed
+  std::string priority;  // class name or ""
+  std::string project;
+  std::string message;   // of the newest condition that says anything
+  std::string waits;     // why it does not run, in the scheduler's words
+  std::string on_preemption;
+  int64_t replicas = 0;
+  int64_t milli_gpus = 0;  // of all replicas
+  std::optional<WallTime> created, started, ended;
+  std::vector<json::SharedValue> pods;  // chief first, then by role and index
+
+  int64_t RunningPods() const;
+  std::string ResourceName() const;  // "pytorchjob.kubeflow.org/mnist"
+};
+
+// `ns` empty: everywhere. Kinds that the server does not have are left out.
+Result<std::vector<JobView>> ListJobs(Api& api, std::string_view ns);
+// One job by name, of any kind; kAlreadyExists when the name is ambiguous, with the kinds.
+Result<JobView> FindJob(Api& api, std::string_view ns, std::string_view name);
+
+// GPUs that one pod asks for, in thousandths; fractions count.
+int64_t MilliGpus(const json::Value& pod_metadata_and_spec);
+std::string GpuText(int64_t milli_gpus);  // "4", "0.5"
+// What kubectl shows as a pod's status: Running, Completed, CrashLoopBackOff, Terminating, …
+std::string PodStatusWord(const json::Value& pod);
+std::string PodReady(const json::Value& pod);  // "1/1"
+int64_t PodRestarts(const json::Value& pod);
+bool PodHasEnded(const json::Value& pod);
+
+}  // namespace swell::cli

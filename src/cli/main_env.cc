@@ -1,0 +1,113 @@
+// The real environment of the commands: terminal, process environment, clock, sockets.
+#include <signal.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdlib>
+
+#include "base/file.h"
+#include "base/strings.h"
+#include "cli/cli.h"
+#include "cli/cluster.h"
+#include "edge/http_transport.h"
+#include "net/reactor.h"
+
+namespace swell::cli {
+namespace {
+
+class ReactorLoop final : public EventLoop {
+ public:
+  Executor& executor() override { return reactor_; }
+  bool RunUntil(const std::function<bool()>& done, Duration limit) override {
+    // Ctrl-C ends the program at once until somebody waits; from then on it ends the wait.
+    if (!signals_) {
+      auto watch = reactor_.WatchSignals({SIGINT}, [this](int) { interrupted_ = true; });
+      if (watch.ok()) signals_ = std::move(*watch);
+    }
+    bool reached = false;
+    reactor_.RunUntil([&] { return (reached = done()) || interrupted_; }, limit);
+    return reached;
+  }
+  bool interrupted() const override { return interrupted_; }
+  net::Reactor& reactor() { return reactor_; }
+
+ private:
+  net::Reactor reactor_;
+  std::unique_ptr<net::SignalWatch> signals_;
+  bool interrupted_ = false;
+};
+
+bool WriteAll(int fd, std::string_view bytes) {
+  while (!bytes.empty()) {
+    ssize_t n = ::write(fd, bytes.data(), bytes.size());
+    if (n < 0 && errno == EINTR) continue;
+    if (n <= 0) return false;
+    bytes.remove_prefix(static_cast<size_t>(n));
+  }
+  return true;
+}
+
+Result<std::string> ReadStdin() {
+  constexpr size_t kInputBytesMax = 64 << 20;
+  std::string all;
+  char buffer[65536];
+  for (;;) {
+    ssize_t n = ::read(STDIN_FILENO, buffer, sizeof buffer);
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) return ErrnoStatus(errno, "read standard input");
+    if (n == 0) return all;
+    all.append(buffer, static_cast<size_t>(n));
+    if (all.size() > kInputBytesMax) {
+      return Status(Code::kTooLarge, "standard input is larger than 64 MiB");
+    }
+  }
+}
+
+int TerminalColumns() {
+  winsize size{};
+  if (::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0) return size.ws_col;
+  return 100;
+}
+
+std::string Environment(const std::string& name) {
+  const char* value = std::getenv(name.c_str());
+  return value ? value : "";
+}
+
+Result<Connection> Connect(net::Reactor& reactor, const ClusterFlags& flags) {
+  SWELL_ASSIGN_OR_RETURN(FoundKubeconfig found, FindKubeconfig(flags, Environment));
+  SWELL_ASSIGN_OR_RETURN(client::ClusterAccess access,
+                         client::LoadKubeconfig(found.path, flags.context));
+  SWELL_ASSIGN_OR_RETURN(
+      auto transport, edge::HttpTransport::Make(reactor, edge::TransportConfig(access)));
+  Connection connection;
+  connection.server = std::move(transport);
+  connection.url = access.server;
+  connection.ns = access.ns;
+  connection.kubeconfig = found.path;
+  connection.context = flags.context;
+  return connection;
+}
+
+}  // namespace
+
+int CliMain(int argc, char** argv, std::vector<ExtraCommand> extra) {
+  ::signal(SIGPIPE, SIG_IGN);
+  ReactorLoop loop;
+  RealClock clock;
+  CliEnv env;
+  env.out = [](std::string_view bytes) { return WriteAll(STDOUT_FILENO, bytes); };
+  env.err = [](std::string_view bytes) { return WriteAll(STDERR_FILENO, bytes); };
+  env.read_stdin = ReadStdin;
+  env.out_is_terminal = ::isatty(STDOUT_FILENO) == 1;
+  env.err_is_terminal = ::isatty(STDERR_FILENO) == 1;
+  env.columns = TerminalColumns();
+  env.getenv = Environment;
+  env.clock = &clock;
+  env.loop = &loop;
+  env.connect = [&loop](const ClusterFlags& flags) { return Connect(loop.reactor(), flags); };
+  return RunCli(std::vector<std::string>(argv, argv + argc), env, extra);
+}
+
+}  // namespace swell::cli

@@ -1,0 +1,152 @@
+#include "cli/manifests.h"
+
+#include <filesystem>
+
+#include "api/meta.h"
+#include "base/file.h"
+#include "base/strings.h"
+#include "json/yaml.h"
+
+namespace swell::cli {
+namespace {
+
+constexpr size_t kFilesMax = 10'000;
+
+bool IsManifestName(const std::string& name) {
+  return name.ends_with(".yaml") || name.ends_with(".yml") || name.ends_with(".json");
+}
+
+Status AddDocument(json::Value document, const std::string& source, std::vector<Manifest>& out) {
+  if (!document.is_object()) {
+    return Misuse(StrCat(source, ": an object with apiVersion, kind and metadata expected"));
+  }
+  std::string_view kind = json::GetString(document, {"kind"});
+  const json::Value* items = json::Find(document, {"items"});
+  if (kind.ends_with("List") && items && items->is_array()) {
+    for (const json::Value& item : items->get_array()) {
+      SWELL_RETURN_IF_ERROR(AddDocument(item, source, out));
+    }
+    return Status::Ok();
+  }
+  for (std::string_view field : {"apiVersion", "kind"}) {
+    if (json::GetString(document, {field}).empty()) {
+      return Misuse(StrCat(source, ": ", field, " is not set"));
+    }
+  }
+  out.push_back({std::move(document), source});
+  return Status::Ok();
+}
+
+Status AddText(const std::string& text, const std::string& source, std::vector<Manifest>& out) {
+  auto documents = json::ParseYaml(text);
+  if (!documents.ok()) return Misuse(StrCat(source, ": ", documents.status().message()));
+  for (size_t i = 0; i < documents->size(); ++i) {
+    std::string where = documents->size() > 1 ? StrCat(source, ", document ", i + 1) : source;
+    SWELL_RETURN_IF_ERROR(AddDocument(std::move((*documents)[i]), where, out));
+  }
+  return Status::Ok();
+}
+
+Result<std::vector<std::string>> FilesOf(const std::string& path, bool recursive, int depth) {
+  namespace fs = std::filesystem;
+  std::error_code error;
+  if (!fs::is_directory(path, error)) return std::vector<std::string>{path};
+  std::vector<std::string> files;
+  SWELL_ASSIGN_OR_RETURN(std::vector<std::string> names, ListDir(path));
+  for (const std::string& name : names) {
+    std::string full = path + "/" + name;
+    if (fs::is_directory(full, error)) {
+      if (!recursive || depth > 32) continue;
+      SWELL_ASSIGN_OR_RETURN(auto below, FilesOf(full, recursive, depth + 1));
+      files.insert(files.end(), below.begin(), below.end());
+    } else if (IsManifestName(name)) {
+      files.push_back(full);
+    }
+    if (files.size() > kFilesMax) return Misuse(StrCat(path, ": more than 10000 files"));
+  }
+  return files;
+}
+
+}  // namespace
+
+Result<std::vector<Manifest>> ReadManifests(Session& session, const std::vector<std::string>& files,
+                                            bool recursive) {
+  std::vector<Manifest> manifests;
+  for (const std::string& path : files) {
+    if (path == "-") {
+      SWELL_ASSIGN_OR_RETURN(std::string text, session.env().read_stdin());
+      SWELL_RETURN_IF_ERROR(AddText(text, "standard input", manifests));
+      continue;
+    }
+    if (path.starts_with("http://") || path.starts_with("https://")) {
+      return Misuse(StrCat(path, ": only files, directories and - are read; download it first"));
+    }
+    SWELL_ASSIGN_OR_RETURN(std::vector<std::string> found, FilesOf(path, recursive, 0));
+    for (const std::string& file : found) {
+      SWELL_ASSIGN_OR_RETURN(std::string text, ReadFile(file, 64 << 20));
+      SWELL_RETURN_IF_ERROR(AddText(text, file, manifests));
+    }
+  }
+  if (manifests.empty()) return Misuse(StrCat(Join(files, ", "), ": no objects in there"));
+  return manifests;
+}
+
+std::string Placed::ResourceName() const { return StrCat(kind.SingularName(), "/", name); }
+
+Result<Placed> Place(Session& session, Manifest manifest) {
+  SWELL_ASSIGN_OR_RETURN(Kinds * kinds, session.ServerKinds());
+  std::string api_version(json::GetString(manifest.object, {"apiVersion"}));
+  auto kind = kinds->FindGvk(api_version, json::GetString(manifest.object, {"kind"}));
+  if (!kind.ok()) return kind.status().WithContext(manifest.source);
+  Placed placed;
+  placed.kind = std::move(*kind);
+  placed.name = api::Name(manifest.object);
+  if (placed.kind.resource.namespaced) {
+    std::string_view own = api::Namespace(manifest.object);
+    const std::string& asked = session.global().ns;
+    if (!own.empty() && !asked.empty() && own != asked) {
+      return Misuse(StrCat(manifest.source, ": metadata.namespace is ", Quote(own),
+                           ", but --namespace says ", Quote(asked)));
+    }
+    placed.ns = own.empty() ? session.Namespace() : std::string(own);
+    json::Set(manifest.object, {"metadata", "namespace"}, placed.ns);
+  }
+  placed.manifest = std::move(manifest);
+  return placed;
+}
+
+namespace {
+
+void Merge(const json::Value& last, const json::Value& wanted, const json::Value& live,
+           json::Object& patch) {
+  static const json::Value kNothing = json::Object{};
+  for (const auto& member : wanted.get_object()) {
+    std::string_view key(member.key().data(), member.key().size());
+    const json::Value& want = member.value();
+    const json::Value* have = json::Find(live, {key});
+    const json::Value* had = json::Find(last, {key});
+    if (want.is_object() && have && have->is_object()) {
+      json::Object inner;
+      Merge(had && had->is_object() ? *had : kNothing, want, *have, inner);
+      if (!inner.empty()) patch[member.key()] = std::move(inner);
+    } else if (!have || !json::Equal(want, *have)) {
+      patch[member.key()] = want;
+    }
+  }
+  if (!last.is_object()) return;
+  for (const auto& member : last.get_object()) {
+    std::string_view key(member.key().data(), member.key().size());
+    if (!json::Find(wanted, {key}) && json::Find(live, {key})) patch[member.key()] = nullptr;
+  }
+}
+
+}  // namespace
+
+json::Value ThreeWayMergePatch(const json::Value& last, const json::Value& wanted,
+                               const json::Value& live) {
+  json::Object patch;
+  if (wanted.is_object()) Merge(last, wanted, live, patch);
+  return patch;
+}
+
+}  // namespace swell::cli

@@ -1,0 +1,38 @@
+// Manifests: the objects that -f names: files, directories, - for standard input.
+// Thread-safety: one thread.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "cli/session.h"
+
+namespace swell::cli {
+
+struct Manifest {
+  json::Value object;
+  std::string source;  // "job.yaml, document 2": for errors
+};
+
+// In the order of the files, directories sorted by name; Lists are unpacked.
+Result<std::vector<Manifest>> ReadManifests(Session& session, const std::vector<std::string>& files,
+                                            bool recursive);
+
+// A manifest with what the server calls it and where it goes.
+struct Placed {
+  Manifest manifest;
+  Kind kind;
+  std::string ns;  // empty for cluster-scoped kinds
+  std::string name;
+
+  std::string ResourceName() const;  // "pytorchjob.kubeflow.org/x"
+};
+// Resolves kind and namespace. Errors name the file and the field.
+Result<Placed> Place(Session& session, Manifest manifest);
+
+// The JSON merge patch that takes `live` to what `wanted` says, deleting what `last` said and
+// `wanted` does not.
+json::Value ThreeWayMergePatch(const json::Value& last, const json::Value& wanted,
+                               const json::Value& live);
+
+}  // namespace swell::cli

@@ -1,0 +1,253 @@
+// swell version, config, wait.
+#include <algorithm>
+
+#include "api/meta.h"
+#include "base/strings.h"
+#include "cli/commands.h"
+#include "cli/jsonpath.h"
+#include "cli/output.h"
+#include "json/yaml.h"
+
+namespace swell::cli {
+namespace {
+
+class VersionAction final : public Action {
+ public:
+  void Declare(Flags& flags) override {
+    flags.Switch("--client", &client_only_, "of this program alone");
+    flags.Text("-o,--output", &output_, "json|yaml", "in another form");
+  }
+  Result<int> Run(Session& session, std::vector<std::string>) override {
+    json::Value all = json::Object{{"client", json::Object{{"version", Version()}}}};
+    Status server_says;
+    if (!client_only_) {
+      auto server = Ask(session);
+      if (server.ok()) {
+        json::Set(all, {"server"}, **server);
+      } else {
+        server_says = server.status();
+      }
+    }
+    if (!output_.empty()) {
+      SWELL_ASSIGN_OR_RETURN(OutputForm form, ParseOutputForm(output_));
+      session.Out(FormatObject(form, all, "version"));
+      return 0;
+    }
+    session.OutLine(StrCat("swell   ", Version()));
+    std::string_view server = json::GetString(all, {"server", "gitVersion"});
+    if (!server.empty()) session.OutLine(StrCat("server  ", server));
+    if (!server_says.ok() && server_says.code() != Code::kNotFound) return server_says;
+    return 0;
+  }
+
+ private:
+  static Result<json::SharedValue> Ask(Session& session) {
+    SWELL_ASSIGN_OR_RETURN(Api * api, session.Server());
+    return api->CallObject({.method = "GET", .path = "/version"});
+  }
+  bool client_only_ = false;
+  std::string output_;
+};
+
+class ConfigViewAction final : public Action {
+ public:
+  void Declare(Flags& flags) override {
+    flags.Text("-o,--output", &output_, "json|yaml", "in another form");
+  }
+  Result<int> Run(Session& session, std::vector<std::string>) override {
+    SWELL_ASSIGN_OR_RETURN(Api * api, session.Server());
+    const Connection& connection = api->connection();
+    if (!output_.empty()) {
+      SWELL_ASSIGN_OR_RETURN(OutputForm form, ParseOutputForm(output_));
+      json::Value value = json::Object{{"kubeconfig", connection.kubeconfig},
+                                       {"context", connection.context},
+                                       {"server", connection.url},
+                                       {"namespace", session.Namespace()}};
+      session.Out(FormatObject(form, value, "config"));
+      return 0;
+    }
+    session.OutLine(StrCat("kubeconfig  ", connection.kubeconfig));
+    session.OutLine(StrCat("context     ",
+                           connection.context.empty() ? "(the current one)" : connection.context));
+    session.OutLine(StrCat("server      ", connection.url));
+    session.OutLine(StrCat("namespace   ", session.Namespace()));
+    return 0;
+  }
+
+ private:
+  std::string output_;
+};
+
+// What --for asks of an object.
+struct Wish {
+  enum class Kind { kDelete, kCondition, kPath };
+  Kind kind = Kind::kDelete;
+  std::string condition, value;
+  std::optional<JsonPath> path;
+
+  bool Holds(const json::Value& object) const {
+    if (kind == Kind::kCondition) {
+      const json::Value* found = api::FindCondition(object, condition);
+      return found && ToLower(json::GetString(*found, {"status"})) == ToLower(value);
+    }
+    for (const json::Value* found : path->Find(object)) {
+      if (value.empty() || PlainText(*found) == value) return true;
+    }
+    return false;
+  }
+};
+
+Result<Wish> ParseWish(const std::string& text) {
+  Wish wish;
+  auto after = [&text](std::string_view prefix) { return text.substr(prefix.size()); };
+  if (text == "delete") return wish;
+  if (text.starts_with("condition=")) {
+    wish.kind = Wish::Kind::kCondition;
+    std::string rest = after("condition=");
+    size_t equals = rest.find('=');
+    wish.condition = rest.substr(0, equals);
+    wish.value = equals == std::string::npos ? "True" : rest.substr(equals + 1);
+    return wish;
+  }
+  wish.kind = Wish::Kind::kPath;
+  std::string path;
+  if (text.starts_with("phase=")) {
+    path = "{.status.phase}";
+    wish.value = after("phase=");
+  } else if (text.starts_with("jsonpath=")) {
+    path = after("jsonpath=");
+    if (size_t end = path.rfind("}="); end != std::string::npos) {
+      wish.value = path.substr(end + 2);
+      path.resize(end + 1);
+    }
+  } else {
+    return Misuse(StrCat("--for ", Quote(text), ": condition=NAME[=VALUE], phase=WORD, delete or "
+                         "jsonpath={PATH}[=VALUE] expected"));
+  }
+  SWELL_ASSIGN_OR_RETURN(wish.path, JsonPath::Parse(path));
+  return wish;
+}
+
+class WaitAction final : public Action {
+ public:
+  void Declare(Flags& flags) override {
+    flags.Text("--for", &for_, "WHAT",
+               "condition=NAME[=VALUE], phase=WORD, delete, jsonpath={PATH}=VALUE");
+    flags.Text("--timeout", &timeout_, "DURATION", "give up after (default 30s)");
+    flags.Text("-l,--selector", &selector_, "LABELS", "all of the kind with these labels");
+    flags.Switch("--all", &all_, "all of the kind in this namespace");
+  }
+  Result<int> Run(Session& session, std::vector<std::string> words) override {
+    if (for_.empty()) return Misuse("--for says what to wait for: --for=condition=Running");
+    SWELL_ASSIGN_OR_RETURN(Wish wish, ParseWish(for_));
+    SWELL_ASSIGN_OR_RETURN(Duration limit, ParseDuration(timeout_));
+    SWELL_ASSIGN_OR_RETURN(Api * api, session.Server());
+    SWELL_ASSIGN_OR_RETURN(std::vector<One> waited, Choose(session, *api, words));
+    if (waited.empty()) return Status(Code::kNotFound, "no matching resources found");
+    SteadyTime start = session.env().clock->Steady();
+    for (const One& one : waited) {
+      for (;;) {
+        SWELL_ASSIGN_OR_RETURN(bool reached, Look(*api, one, wish));
+        if (reached) break;
+        if (session.env().clock->Steady() - start >= limit) {
+          return Status(Code::kTimeout, StrCat("timed out after ", timeout_, " waiting for ", for_,
+                                               " of ", one.kind.SingularName(), "/", one.name));
+        }
+        if (!api->Pause(std::chrono::milliseconds(200))) return 130;
+      }
+      session.OutLine(StrCat(one.kind.SingularName(), "/", one.name,
+                             wish.kind == Wish::Kind::kDelete ? " deleted" : " condition met"));
+    }
+    return 0;
+  }
+
+ private:
+  struct One {
+    Kind kind;
+    std::string ns, name, uid;
+  };
+
+  Result<std::vector<One>> Choose(Session& session, Api& api,
+                                  const std::vector<std::string>& words) {
+    SWELL_ASSIGN_OR_RETURN(Kinds * kinds, session.ServerKinds());
+    std::vector<One> chosen;
+    if (words.empty()) return Misuse("say what to wait for: swell wait pytorchjob/mnist --for=…");
+    std::string ns = session.Namespace();
+    if (words[0].find('/') != std::string::npos) {
+      for (const std::string& word : words) {
+        size_t slash = word.find('/');
+        if (slash == std::string::npos) return Misuse(StrCat(Quote(word), ": KIND/NAME expected"));
+        SWELL_ASSIGN_OR_RETURN(Kind kind, kinds->Find(word.substr(0, slash)));
+        chosen.push_back({std::move(kind), ns, word.substr(slash + 1), {}});
+      }
+    } else {
+      SWELL_ASSIGN_OR_RETURN(Kind kind, kinds->Find(words[0]));
+      for (size_t i = 1; i < words.size(); ++i) chosen.push_back({kind, ns, words[i], {}});
+      if (words.size() == 1 && (all_ || !selector_.empty())) {
+        SWELL_ASSIGN_OR_RETURN(auto found,
+                               api.List(kind.resource, ns, {.label_selector = selector_}));
+        for (const json::SharedValue& object : found) {
+          chosen.push_back({kind, ns, std::string(api::Name(*object)), {}});
+        }
+      }
+    }
+    return chosen;
+  }
+
+  static Result<bool> Look(Api& api, const One& one, const Wish& wish) {
+    auto object = api.Get(one.kind.resource, one.ns, one.name);
+    if (wish.kind == Wish::Kind::kDelete) {
+      if (object.ok()) return false;
+      if (object.status().code() == Code::kNotFound) return true;
+    }
+    if (!object.ok()) return object.status();
+    return wish.Holds(**object);
+  }
+
+  std::string for_, selector_, timeout_ = "30s";
+  bool all_ = false;
+};
+
+}  // namespace
+
+Command VersionCommandSpec() {
+  Command command;
+  command.name = "version";
+  command.group = "Other";
+  command.summary = "Prints the version of this program and of the cluster.";
+  command.examples = {{"Both", "swell version"}, {"Without asking a cluster", "swell version --client"}};
+  command.make = Makes<VersionAction>();
+  return command;
+}
+
+Command ConfigCommandSpec() {
+  Command config;
+  config.name = "config";
+  config.group = "Other";
+  config.summary = "Says which cluster the commands talk to.";
+  Command view;
+  view.name = "view";
+  view.summary = "Prints the kubeconfig in use, the server and the namespace.";
+  view.examples = {{"Which cluster is this?", "swell config view"}};
+  view.make = Makes<ConfigViewAction>();
+  config.children.push_back(std::move(view));
+  return config;
+}
+
+Command WaitCommandSpec() {
+  Command command;
+  command.name = "wait";
+  command.group = "Jobs";
+  command.summary = "Waits until an object is in a given state.";
+  command.usage = "KIND/NAME... | KIND NAME... --for=WHAT";
+  command.examples = {
+      {"Until a job has finished well",
+       "swell wait pytorchjob/mnist --for=condition=Succeeded --timeout=2h"},
+      {"Until a pod runs", "swell wait pod/mnist-master-0 --for=phase=Running"},
+      {"Until it is gone", "swell wait pytorchjob/mnist --for=delete"}};
+  command.completes = Completes::kKindThenName;
+  command.make = Makes<WaitAction>();
+  return command;
+}
+
+}  // namespace swell::cli

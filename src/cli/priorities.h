@@ -1,0 +1,13 @@
+// PriorityClasses by name.
+#pragma once
+
+#include <string>
+
+#include "cli/api.h"
+
+namespace swell::cli {
+
+// OK for "" and for a class that exists; else an error that lists those that do.
+Status CheckPriorityClass(Api& api, const std::string& name);
+
+}  // namespace swell::cli

@@ -1,0 +1,57 @@
+// PyTorchSpec: what `swell submit` and `arena submit pytorch` ask for, and the PyTorchJob
+// (kubeflow.org/v1) that says it.
+// Thread-safety: values and pure functions.
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/result.h"
+#include "json/value.h"
+
+namespace swell::cli {
+
+using KeyValues = std::vector<std::pair<std::string, std::string>>;
+
+struct PyTorchSpec {
+  std::string name, ns, image;
+  std::vector<std::string> command;  // as the container runs it
+  int64_t gpus = 0;                  // of each instance
+  int64_t workers = 1;               // instances, the master among them
+  std::string cpu, memory;           // of each instance
+  KeyValues devices;                 // further resources: rdma/hca=1
+  std::string priority, project;
+  std::string on_preemption;         // Requeue or Fail
+  KeyValues env, labels, annotations, selectors;
+  std::vector<std::string> tolerations;  // "all", KEY, KEY=VALUE:EFFECT[,OPERATOR]
+  std::vector<std::string> volumes;      // CLAIM:PATH
+  std::vector<std::string> host_paths;   // PATH or HOST:PATH
+  std::string working_dir;
+  std::string sync_mode, sync_source, sync_image;
+  std::vector<std::string> image_pull_secrets;
+  std::string image_pull_policy;
+  std::string scheduler;
+  bool host_network = false, host_ipc = false, host_pid = false;
+  bool rdma = false;
+  bool gang_labels = false;
+  std::string share_memory;          // size of /dev/shm; empty: the machine's own
+  int64_t nproc_per_node = 0;
+  std::string clean_pod_policy = "None";
+  std::string restart_policy = "Never";
+  int64_t retry = 0;
+  int64_t running_timeout_s = 0, ttl_s = -1;
+  KeyValues config_files;            // key of the ConfigMap → path in the container
+  std::string config_map;            // that holds them
+  bool arena_env = false;            // the variables `workers` and `gpus`, as Arena sets them
+};
+
+// kBadRequest (misuse) naming the flag whose value cannot be meant.
+Result<json::Value> MakePyTorchJob(const PyTorchSpec& spec);
+
+// "a=b" pairs. `flag` is for messages.
+Result<KeyValues> ParsePairs(const std::vector<std::string>& texts, std::string_view flag);
+// Where the code of a sync source ends up below working_dir/code: the last part of the URL.
+std::string ProjectOf(const std::string& sync_source);
+
+}  // namespace swell::cli

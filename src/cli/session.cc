@@ -1,0 +1,106 @@
+#include "cli/session.h"
+
+#include <algorithm>
+
+#include "api/meta.h"
+#include "base/strings.h"
+#include "edge/http_transport.h"
+
+namespace swell::cli {
+
+void GlobalFlags::Declare(Flags& flags, bool arena) {
+  flags.Group("Global flags");
+  if (arena) {
+    flags.Text("--loglevel", &log_level, "LEVEL", "debug, info, warn or error");
+    flags.Switch("--pprof", &pprof, "accepted for compatibility; does nothing");
+    flags.Switch("--trace", &trace, "accepted for compatibility; does nothing");
+    flags.Text("--arena-namespace", &arena_namespace, "NAMESPACE",
+               "accepted for compatibility; nothing is installed there");
+    flags.Text("--config", &cluster.kubeconfig, "FILE", "the kubeconfig file");
+  }
+  flags.Text("-n,--namespace", &ns, "NAMESPACE", "where to look (default: the kubeconfig's)");
+  flags.Text("--kubeconfig", &cluster.kubeconfig, "FILE",
+             "how to reach the cluster (default: $KUBECONFIG, else this machine's)");
+  flags.Text("--context", &cluster.context, "NAME", "a context of the kubeconfig");
+  flags.Switch("-h,--help", &help, "what the command does, with examples");
+}
+
+Result<Api*> Session::Server() {
+  if (api_) return api_.get();
+  SWELL_ASSIGN_OR_RETURN(Connection connection, env_.connect(global_.cluster));
+  api_ = std::make_unique<Api>(env_, std::move(connection));
+  return api_.get();
+}
+
+Result<Kinds*> Session::ServerKinds() {
+  SWELL_ASSIGN_OR_RETURN(Api * api, Server());
+  if (!kinds_) kinds_ = std::make_unique<Kinds>(*api);
+  return kinds_.get();
+}
+
+std::string Session::Namespace() const {
+  if (!global_.ns.empty()) return global_.ns;
+  return api_ && !api_->connection().ns.empty() ? api_->connection().ns : "default";
+}
+
+bool Session::OutLine(std::string_view text) { return env_.out(StrCat(text, "\n")); }
+void Session::ErrLine(std::string_view text) { env_.err(StrCat(text, "\n")); }
+
+bool Session::colours() const {
+  return env_.out_is_terminal && env_.getenv("NO_COLOR").empty() && env_.getenv("TERM") != "dumb";
+}
+
+std::string Session::Paint(Colour colour, std::string_view text) const {
+  static constexpr std::string_view kCodes[] = {"", "31", "32", "33", "34", "36", "90", "1"};
+  if (colour == Colour::kNone || !colours()) return std::string(text);
+  return StrCat("\033[", kCodes[static_cast<int>(colour)], "m", text, "\033[0m");
+}
+
+std::string ErrorText(const Status& status) {
+  std::string message = status.message();
+  const auto& causes = status.details().causes;
+  bool worded = std::any_of(causes.begin(), causes.end(), [](const StatusCause& cause) {
+    return cause.reason != edge::kUnreachable && !cause.message.empty();
+  });
+  if (IsMisuse(status) || !worded) return message;
+  // The server repeats its causes behind "is invalid: "; one per line is easier to read.
+  size_t at = message.find(" is invalid: ");
+  if (at != std::string::npos) message.resize(at + std::string_view(" is invalid:").size());
+  for (const StatusCause& cause : causes) {
+    message += StrCat("\n  ", cause.field.empty() ? "" : cause.field + ": ", cause.message);
+  }
+  return message;
+}
+
+std::string AgeOf(std::string_view rfc3339, WallTime now) {
+  auto time = api::ParseTime(rfc3339);
+  if (!time) return "<unknown>";
+  return api::HumanDuration(std::max(now - *time, Duration(0)));
+}
+
+Result<Duration> ParseDuration(std::string_view text) {
+  int64_t total = 0;
+  int64_t number = 0;
+  bool digits = false;
+  auto wrong = [&] {
+    return Misuse(StrCat(Quote(text), " is not a duration; write 90s, 5m, 2h45m or 3d"));
+  };
+  for (size_t i = 0; i < text.size(); ++i) {
+    if (text[i] >= '0' && text[i] <= '9') {
+      number = number * 10 + (text[i] - '0');
+      digits = true;
+      if (number > 1'000'000'000) return wrong();
+      continue;
+    }
+    int64_t unit = text[i] == 's' ? 1 : text[i] == 'm' ? 60 : text[i] == 'h' ? 3600
+                   : text[i] == 'd' ? 86400 : 0;
+    if (unit == 0 || !digits) return wrong();
+    total += number * unit;
+    number = 0;
+    digits = false;
+  }
+  if (text.empty()) return wrong();
+  return Duration(std::chrono::seconds(total + number));
+}
+
+}  // namespace swell::cli

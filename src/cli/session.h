@@ -1,0 +1,79 @@
+// Session: one command line under way: the global flags, the server (connected when first needed),
+// and the terminal.
+//
+// Thread-safety: one thread. Ownership: the environment outlives the session.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "cli/api.h"
+#include "cli/cli.h"
+#include "cli/command.h"
+#include "cli/kinds.h"
+
+namespace swell::cli {
+
+enum class Colour { kNone, kRed, kGreen, kYellow, kBlue, kCyan, kGrey, kBold };
+
+// Flags that every command has.
+struct GlobalFlags {
+  ClusterFlags cluster;
+  std::string ns;
+  bool help = false;
+  // Arena's.
+  std::string log_level = "info";
+  std::string arena_namespace;
+  bool pprof = false;
+  bool trace = false;
+
+  void Declare(Flags& flags, bool arena);
+};
+
+class Session {
+ public:
+  Session(CliEnv& env, GlobalFlags global, const Command& root,
+          const std::vector<ExtraCommand>& extra)
+      : env_(env), global_(std::move(global)), root_(root), extra_(extra) {}
+
+  // The server; an error says what was tried and how to start one.
+  Result<Api*> Server();
+  Result<Kinds*> ServerKinds();
+  // --namespace, else the kubeconfig's, else default. After Server().
+  std::string Namespace() const;
+
+  CliEnv& env() { return env_; }
+  const GlobalFlags& global() const { return global_; }
+  const Command& root() const { return root_; }
+  const std::vector<ExtraCommand>& extra() const { return extra_; }
+  WallTime Now() const { return env_.clock->Now(); }
+
+  bool Out(std::string_view text) { return env_.out(text); }
+  bool OutLine(std::string_view text);
+  void ErrLine(std::string_view text);
+  // The text in colour, on a terminal that wants it.
+  std::string Paint(Colour colour, std::string_view text) const;
+  bool colours() const;
+
+ private:
+  CliEnv& env_;
+  GlobalFlags global_;
+  const Command& root_;
+  const std::vector<ExtraCommand>& extra_;
+  std::unique_ptr<Api> api_;
+  std::unique_ptr<Kinds> kinds_;
+};
+
+// An error as people read it: one line, then one line per cause.
+std::string ErrorText(const Status& status);
+
+// Age and other spans as kubectl prints them; "<unknown>" for a time that is not set.
+std::string AgeOf(std::string_view rfc3339, WallTime now);
+
+// "3m", "2h45m", "90": for --since and the like.
+Result<Duration> ParseDuration(std::string_view text);
+
+}  // namespace swell::cli

@@ -1,0 +1,32 @@
+// TextTable: rows of text in aligned columns, as kubectl and Arena print them.
+// Thread-safety: a value.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace swell::cli {
+
+class TextTable {
+ public:
+  explicit TextTable(std::vector<std::string> header = {}, size_t padding = 3)
+      : padding_(padding) {
+    if (!header.empty()) rows_.push_back(std::move(header));
+  }
+  void Add(std::vector<std::string> row) { rows_.push_back(std::move(row)); }
+  size_t size() const { return rows_.size(); }
+  // Lines, each ended by a newline; nothing follows the last cell of a row.
+  std::string ToString(std::string_view indent = {}) const;
+
+ private:
+  size_t padding_;
+  std::vector<std::vector<std::string>> rows_;
+};
+
+// Columns on a terminal: escape sequences take none, a UTF-8 character takes one.
+size_t DisplayWidth(std::string_view text);
+// Control characters made visible, so that hostile names and messages stay on their line.
+std::string OneLine(std::string_view text);
+
+}  // namespace swell::cli
