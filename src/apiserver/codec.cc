@@ -1,6 +1,7 @@
 #include "apiserver/codec.h"
 
 #include "api/protobuf.h"
+#include "api/quantity.h"
 #include "apiserver/errors.h"
 #include "base/strings.h"
 #include "json/yaml.h"
@@ -141,6 +142,38 @@ Status CheckKind(const api::KindInfo& kind, json::Value& object) {
 
 }  // namespace
 
+namespace {
+
+// As Kubernetes' own kinds are stored: a null member is an absent one (`creationTimestamp: null`
+// and the like stand in every generated manifest), and quantities are canonical text.
+void Canonicalize(const api::Schema& schema, json::Value& value) {
+  if (schema.type == api::SchemaType::kQuantity) {
+    const auto quantity = api::Quantity::FromJson(value);
+    if (quantity.ok()) value = quantity->ToString();  // else validation will say what is wrong
+    return;
+  }
+  if (value.is_array() && schema.items) {
+    for (json::Value& item : value.get_array()) Canonicalize(*schema.items, item);
+    return;
+  }
+  if (!value.is_object() || schema.type == api::SchemaType::kAny) return;
+  json::Object& object = value.get_object();
+  std::vector<std::string> nulls;
+  for (auto& [key, member] : object) {
+    const std::string_view name(key.data(), key.size());
+    const api::SchemaField* field = schema.Field(name);
+    const api::Schema* below = field != nullptr ? field->schema.get() : schema.items.get();
+    if (member.is_null()) {
+      nulls.emplace_back(name);
+    } else if (below != nullptr) {
+      Canonicalize(*below, member);
+    }
+  }
+  for (const std::string& name : nulls) json::StableErase(object, name);
+}
+
+}  // namespace
+
 Result<std::string> PruneObject(Call& call, const api::KindInfo& kind, json::Value& object) {
   const std::string_view validation = call.query.Get("fieldValidation");
   if (!validation.empty() && validation != "Strict" && validation != "Warn" &&
@@ -149,6 +182,7 @@ Result<std::string> PruneObject(Call& call, const api::KindInfo& kind, json::Val
                                   ": supported values: \"Ignore\", \"Strict\", \"Warn\""));
   }
   if (!kind.schema) return std::string();
+  if (!kind.custom) Canonicalize(*kind.schema, object);
   const std::vector<std::string> unknown = api::UnknownFields(*kind.schema, object);
   if (unknown.empty()) return std::string();
   std::string strict;

@@ -14,6 +14,15 @@ size_t SlotOf(uint64_t version, uint64_t form, size_t slots) {
   return static_cast<size_t>((version * 31 + form) % slots);
 }
 
+// Fields that the server itself asks for without parsing the objects.
+std::vector<std::string> OwnFields(const api::KindInfo& kind) {
+  if (kind.gvk.group.empty() && kind.plural == "namespaces") return {"status.phase"};
+  if (kind.gvk.group == "scheduling.k8s.io" && kind.plural == "priorityclasses") {
+    return {"globalDefault", "preemptionPolicy", "value"};
+  }
+  return {};
+}
+
 std::string FieldText(const json::Value& object, std::string_view dotted) {
   const json::Value* value = &object;
   for (std::string_view step : Split(dotted, '.')) {
@@ -56,6 +65,31 @@ Core::~Core() {
   executor.Cancel(expiry_timer);
 }
 
+Core::Target Core::FindTarget(const RequestInfo& info) {
+  constexpr size_t kMaxTargets = 4096;
+  if (targets_generation != scheme->generation() || targets.size() > kMaxTargets) {
+    targets.clear();
+    targets_generation = scheme->generation();
+  }
+  const std::string key = StrCat(info.group, "/", info.version, "/", info.resource);
+  const auto found = targets.find(key);
+  if (found != targets.end()) return found->second;
+  Target target;
+  target.kind = scheme->FindResource(info.group, info.version, info.resource);
+  if (!target.kind) return target;
+  target.storage = scheme->StorageKind(info.group, info.resource);
+  if (!target.storage) target.storage = target.kind;
+  targets.emplace(key, target);
+  return target;
+}
+
+std::string FieldOf(const store::Entry& entry, std::string_view field) {
+  for (const auto& [name, value] : entry.attributes.fields) {
+    if (name == field) return value;
+  }
+  return {};
+}
+
 store::Key KeyFor(const api::KindInfo& kind, std::string_view ns, std::string_view name) {
   return {kind.StoreResource(), kind.namespaced ? std::string(ns) : std::string(),
           std::string(name)};
@@ -77,8 +111,8 @@ store::Attributes AttributesOf(const api::KindInfo& kind, const json::Value& obj
   for (const std::string& field : kind.selectable_fields) {
     fields.emplace_back(field, FieldText(object, field));
   }
-  if (kind.gvk.group.empty() && kind.plural == "namespaces") {
-    fields.emplace_back("status.phase", FieldText(object, "status.phase"));
+  for (const std::string& field : OwnFields(kind)) {
+    fields.emplace_back(field, FieldText(object, field));
   }
   std::sort(fields.begin(), fields.end());
   fields.erase(std::unique(fields.begin(), fields.end()), fields.end());
@@ -102,9 +136,10 @@ void WriteObject(Core& core, const api::KindInfo& kind, store::EventType type, j
       AttributesOf(kind, object));
   auto document = std::make_shared<const json::Value>(std::move(object));
   entry->Prime(document);
+  core.recent[core.next_recent++ % Core::kRecentDocuments] = document;
   const auto written = HooksOf(kind).written;
   core.store.Write(type, entry,
-                   [weak = core.weak_from_this(), type, entry, written, document,
+                   [weak = core.weak_from_this(), type, entry, written,
                     done = std::move(done)](const Status& status) {
                      const auto core = weak.lock();
                      if (!core) return;

@@ -68,6 +68,21 @@ struct Core : std::enable_shared_from_this<Core> {
   std::deque<WrittenEvent> written_events;
   TimerId expiry_timer = kNoTimer;
 
+  // Documents written lately, kept parsed: what was just created is bound, patched and listed next.
+  static constexpr size_t kRecentDocuments = 256;
+  std::array<json::SharedValue, kRecentDocuments> recent;
+  size_t next_recent = 0;
+
+  // What paths lead to, by "group/version/plural"; valid for one generation of the scheme.
+  struct Target {
+    api::KindPtr kind;
+    api::KindPtr storage;
+  };
+  std::map<std::string, Target, std::less<>> targets;
+  uint64_t targets_generation = 0;
+  // Both null when there is no such resource.
+  Target FindTarget(const RequestInfo& info);
+
   // Discovery and OpenAPI documents, by path and form; valid for one generation of the scheme.
   std::map<std::string, api::Chunk> documents;
   uint64_t documents_generation = 0;
@@ -85,6 +100,9 @@ void WriteObject(Core& core, const api::KindInfo& kind, store::EventType type, j
                  WriteDone done);
 store::Key KeyFor(const api::KindInfo& kind, std::string_view ns, std::string_view name);
 store::Attributes AttributesOf(const api::KindInfo& kind, const json::Value& object);
+
+// One of the fields kept beside the entry's bytes; empty when absent.
+std::string FieldOf(const store::Entry& entry, std::string_view field);
 
 // Newest accepted state as a document of its own, in its storage version; nullopt when absent.
 std::optional<json::Value> LatestObject(Core& core, const api::KindInfo& kind, std::string_view ns,

@@ -258,6 +258,24 @@ TEST_F(CrudTest, ListsSelect) {
   EXPECT_EQ(json::GetArray(server.Get("/api/v1/pods").body, {"items"}).size(), 2U);
 }
 
+// What kubectl's generators write: nulls, empty objects, numbers where quantities are meant.
+TEST_F(CrudTest, GeneratedManifests) {
+  const Answer made = server.Post("/apis/apps/v1/namespaces/default/deployments?fieldValidation=Strict",
+                                  R"({"kind":"Deployment","apiVersion":"apps/v1","metadata":{
+      "name":"d","creationTimestamp":null,"labels":{"app":"d"}},"spec":{"replicas":1,
+      "selector":{"matchLabels":{"app":"d"}},"template":{"metadata":{"creationTimestamp":null,
+      "labels":{"app":"d"}},"spec":{"containers":[{"name":"n","image":"i","resources":{}}]}},
+      "strategy":{}},"status":{}})");
+  ASSERT_EQ(made.status, 201) << made.text;
+  EXPECT_EQ(json::Find(made.body, {"spec", "template", "metadata", "creationTimestamp"}), nullptr);
+  const Answer pod = server.Post(kPods, R"({"metadata":{"name":"q","creationTimestamp":null},"spec":{
+      "containers":[{"name":"c","image":"i","resources":{"requests":{"cpu":4,"memory":"1Gi"},
+      "limits":{"nvidia.com/gpu":1}}}]}})");
+  ASSERT_EQ(pod.status, 201) << pod.text;
+  EXPECT_EQ(json::Print(json::GetArray(pod.body, {"spec", "containers"})[0].at("resources")),
+            R"({"requests":{"cpu":"4","memory":"1Gi","nvidia.com/gpu":"1"},"limits":{"nvidia.com/gpu":"1"}})");
+}
+
 TEST_F(CrudTest, YamlBodiesAndAnswers) {
   const Answer made = server.Post(
       kPods, "apiVersion: v1\nkind: Pod\nmetadata:\n  name: yam\nspec:\n  containers:\n  - name: c\n"

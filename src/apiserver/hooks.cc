@@ -15,7 +15,6 @@ ResourceHooks WithGeneration() {
 
 ResourceHooks RbacKind() {
   ResourceHooks hooks;
-  hooks.path_segment_names = true;
   hooks.create_on_update = true;
   return hooks;
 }
@@ -33,7 +32,6 @@ void AddCore(Table& table) {
   namespaces.update = UpdateNamespace;
   namespaces.remove = RemoveNamespace;
   namespaces.written = NamespaceWritten;
-  namespaces.label_names = true;
   ResourceHooks& secrets = table["secrets"];
   secrets.create = CreateSecret;
   secrets.update = UpdateSecret;
@@ -42,7 +40,6 @@ void AddCore(Table& table) {
   services.update = UpdateService;
   services.written = ServiceWritten;
   services.answers_deleted = true;
-  services.label_names = true;
   ResourceHooks& claims = table["persistentvolumeclaims"];
   claims.create = CreatePvc;
   claims.answers_deleted = true;

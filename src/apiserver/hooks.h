@@ -43,8 +43,6 @@ struct ResourceHooks {
   bool answers_deleted = false;    // DELETE answers with the object, not with a Status
   bool needs_version = false;      // updates must carry resourceVersion
   bool create_on_update = false;   // PUT of an absent object creates it
-  bool path_segment_names = false;  // names are any path segment (RBAC)
-  bool label_names = false;         // names are DNS labels
 };
 
 const ResourceHooks& HooksOf(const api::KindInfo& kind);

@@ -44,6 +44,14 @@ Result<json::Value> ObjectOf(const Core& core, const Call& call, const store::En
   return object;
 }
 
+Result<json::SharedValue> SharedObjectOf(const Core& core, const Call& call,
+                                         const store::Entry& entry) {
+  json::SharedValue stored = entry.Parsed();
+  if (json::GetString(*stored, {"apiVersion"}) == call.kind->gvk.ApiVersion()) return stored;
+  SWELL_ASSIGN_OR_RETURN(json::Value object, ObjectOf(core, call, entry));
+  return std::make_shared<const json::Value>(std::move(object));
+}
+
 Result<api::Chunk> BytesOf(const Core& core, const Call& call, const store::Entry& entry) {
   if (StoredAsIs(call, entry)) return entry.bytes;
   SWELL_ASSIGN_OR_RETURN(const json::Value object, ObjectOf(core, call, entry));
@@ -148,16 +156,16 @@ Result<json::Value> FormedList(const Core& core, const Call& call,
   json::Array items;
   items.reserve(entries.size());
   for (const store::EntryPtr& entry : entries) {
-    SWELL_ASSIGN_OR_RETURN(json::Value object, ObjectOf(core, call, *entry));
+    SWELL_ASSIGN_OR_RETURN(const json::SharedValue object, SharedObjectOf(core, call, *entry));
     switch (call.form.as) {
       case OutputForm::As::kObject:
-        items.push_back(std::move(object));
+        items.push_back(*object);
         break;
       case OutputForm::As::kMetadata:
-        items.push_back(MetadataOnly(object, call.form.meta_version));
+        items.push_back(MetadataOnly(*object, call.form.meta_version));
         break;
       case OutputForm::As::kTable:
-        items.push_back(TableRow(core, *call.kind, call.form, object));
+        items.push_back(TableRow(core, *call.kind, call.form, *object));
         break;
     }
   }

@@ -12,6 +12,9 @@ namespace swell::apiserver {
 bool StoredAsIs(const Call& call, const store::Entry& entry);
 // The entry's object in the call's version.
 Result<json::Value> ObjectOf(const Core& core, const Call& call, const store::Entry& entry);
+// The same, for reading: not copied unless it must be converted.
+Result<json::SharedValue> SharedObjectOf(const Core& core, const Call& call,
+                                         const store::Entry& entry);
 // The entry's bytes in the call's version.
 Result<api::Chunk> BytesOf(const Core& core, const Call& call, const store::Entry& entry);
 

@@ -20,31 +20,25 @@ std::optional<int64_t> SystemPriority(std::string_view name) {
   return std::nullopt;
 }
 
-json::SharedValue FindClass(const Core& core, const std::string& name) {
-  const auto entry = core.store.Latest({"priorityclasses.scheduling.k8s.io", "", name});
-  return entry ? entry->Parsed() : nullptr;
-}
+constexpr char kClasses[] = "priorityclasses.scheduling.k8s.io";
 
-json::SharedValue GlobalDefaultClass(const Core& core) {
-  const auto classes = core.store.List("priorityclasses.scheduling.k8s.io", "");
-  if (!classes.ok()) return nullptr;
-  for (const store::EntryPtr& entry : classes->entries) {
-    auto value = entry->Parsed();
-    if (json::GetBool(*value, {"globalDefault"})) return value;
-  }
-  return nullptr;
+store::EntryPtr GlobalDefaultClass(const Core& core) {
+  const auto classes = core.store.List(
+      kClasses, "",
+      [](const store::Entry& entry) { return FieldOf(entry, "globalDefault") == "true"; }, 1);
+  return classes.ok() && !classes->entries.empty() ? classes->entries[0] : nullptr;
 }
 
 Status AdmitPriority(Admission& admission, json::Value& pod) {
   std::string name(json::GetString(pod, {"spec", "priorityClassName"}));
   int64_t priority = 0;
   std::string policy = "PreemptLowerPriority";
-  json::SharedValue found;
+  store::EntryPtr found;
   if (name.empty()) {
     found = GlobalDefaultClass(admission.core);
-    if (found) name = api::Name(*found);
+    if (found) name = found->key.name;
   } else {
-    found = FindClass(admission.core, name);
+    found = admission.core.store.Latest({kClasses, "", name});
     const auto system = SystemPriority(name);
     if (!found && !system) {
       return ForbiddenError(admission.kind, admission.name,
@@ -53,8 +47,9 @@ Status AdmitPriority(Admission& admission, json::Value& pod) {
     priority = system.value_or(0);
   }
   if (found) {
-    priority = json::GetInt(*found, {"value"});
-    policy = json::GetString(*found, {"preemptionPolicy"}, policy);
+    priority = ParseInt(FieldOf(*found, "value")).value_or(0);
+    const std::string own = FieldOf(*found, "preemptionPolicy");
+    if (!own.empty()) policy = own;
     json::Set(pod, {"spec", "priorityClassName"}, json::Value(name));
   }
   const json::Value* given = json::Find(pod, {"spec", "priority"});

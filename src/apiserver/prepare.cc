@@ -4,7 +4,6 @@
 
 #include "api/meta.h"
 #include "apiserver/errors.h"
-#include "apiserver/metadata.h"
 #include "base/strings.h"
 
 namespace swell::apiserver {
@@ -32,13 +31,7 @@ Status CheckSchema(const api::KindInfo& kind, std::string_view name, const json:
 }
 
 Status CheckRules(const Admission& admission, const json::Value& object, const json::Value* old) {
-  std::vector<api::FieldError> errors = ValidateMetadata(admission.kind, object, old);
-  for (api::FieldError& error : api::ValidateObject(admission.kind, object, old)) {
-    const bool known = std::any_of(errors.begin(), errors.end(), [&error](const auto& other) {
-      return other.field == error.field && other.reason == error.reason;
-    });
-    if (!known) errors.push_back(std::move(error));
-  }
+  const std::vector<api::FieldError> errors = api::ValidateObject(admission.kind, object, old);
   if (errors.empty()) return Status::Ok();
   return InvalidError(admission.kind, admission.name, errors);
 }
@@ -85,11 +78,6 @@ void StampNew(Admission& admission, json::Value& object) {
 
 }  // namespace
 
-api::KindPtr StorageKindOf(const Core& core, const api::KindPtr& kind) {
-  api::KindPtr storage = core.scheme->StorageKind(kind->gvk.group, kind->plural);
-  return storage ? storage : kind;
-}
-
 Status ToStorage(Core& core, const Call& call, json::Value& object) {
   if (call.kind->gvk == call.storage->gvk) return Status::Ok();
   if (call.kind->schema) api::ApplyDefaults(*call.kind->schema, object);
@@ -102,18 +90,15 @@ Status CheckNamespace(Admission& admission) {
   if (!kind) return Status::Ok();
   const auto entry = admission.core.store.Latest(KeyFor(*kind, "", admission.ns));
   if (!entry) return NotFoundError(*kind, admission.ns);
-  for (const auto& [field, value] : entry->attributes.fields) {
-    if (field != "status.phase" || value != "Terminating") continue;
-    Status refused = ForbiddenError(
-        admission.kind, admission.name,
-        StrCat("unable to create new content in namespace ", admission.ns,
-               " because it is being terminated"));
-    StatusDetails details = refused.details();
-    details.causes.push_back({"NamespaceTerminating", "metadata.namespace",
-                              StrCat("namespace ", admission.ns, " is being terminated")});
-    return refused.WithDetails(std::move(details));
-  }
-  return Status::Ok();
+  if (FieldOf(*entry, "status.phase") != "Terminating") return Status::Ok();
+  const Status refused = ForbiddenError(
+      admission.kind, admission.name,
+      StrCat("unable to create new content in namespace ", admission.ns,
+             " because it is being terminated"));
+  StatusDetails details = refused.details();
+  details.causes.push_back({"NamespaceTerminating", "metadata.namespace",
+                            StrCat("namespace ", admission.ns, " is being terminated")});
+  return refused.WithDetails(std::move(details));
 }
 
 Status PrepareCreate(Admission& admission, json::Value& object) {

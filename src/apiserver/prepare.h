@@ -7,9 +7,6 @@
 
 namespace swell::apiserver {
 
-// The kind in the version that objects of its resource are stored in.
-api::KindPtr StorageKindOf(const Core& core, const api::KindPtr& kind);
-
 // From a request's version into the storage version.
 Status ToStorage(Core& core, const Call& call, json::Value& object);
 

@@ -86,16 +86,17 @@ Status CheckAccess(const Core& core, const Call& call, const std::string& verb) 
 }
 
 // Finds the kind that the path names.
-Status Route(const Core& core, Call& call) {
+Status Route(Core& core, Call& call) {
   const RequestInfo& info = call.info;
-  call.kind = core.scheme->FindResource(info.group, info.version, info.resource);
+  Core::Target target = core.FindTarget(info);
+  call.kind = std::move(target.kind);
+  call.storage = std::move(target.storage);
   if (!call.kind || !call.kind->served) return NoSuchResourceError();
   if (!call.kind->namespaced && !info.ns.empty()) return NoSuchResourceError();
   if (call.kind->namespaced && info.ns.empty() && !info.name.empty() &&
       !info.deprecated_watch) {
     return NoSuchResourceError();
   }
-  call.storage = StorageKindOf(core, call.kind);
   if (!info.rest.empty() && info.subresource != "proxy") return NoSuchResourceError();
   return Status::Ok();
 }

@@ -106,7 +106,7 @@ Status CreatePriorityClass(Admission& admission, json::Value& object) {
   if (!classes.ok()) return classes.status();
   for (const store::EntryPtr& entry : classes->entries) {
     if (entry->key.name == admission.name ||
-        !json::GetBool(*entry->Parsed(), {"globalDefault"})) {
+        FieldOf(*entry, "globalDefault") != "true") {
       continue;
     }
     return ForbiddenError(
