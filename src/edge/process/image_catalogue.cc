@@ -118,6 +118,7 @@ Result<ImageEntry> ReadEntry(const json::Value& value) {
   ImageEntry entry;
   SWELL_ASSIGN_OR_RETURN(entry.match, Strings(value, "match"));
   if (entry.match.empty()) return Status(Code::kInvalid, "match: must name at least one image");
+  entry.base = json::GetString(value, {"base"});
   SWELL_ASSIGN_OR_RETURN(entry.entrypoint, Strings(value, "entrypoint"));
   SWELL_ASSIGN_OR_RETURN(entry.args, Strings(value, "args"));
   SWELL_ASSIGN_OR_RETURN(entry.path, Strings(value, "path"));
@@ -161,6 +162,18 @@ Status ReadConfig(const std::string& file, std::vector<ImageEntry>& entries) {
   return Status::Ok();
 }
 
+// What the base has and the entry does not say itself; lists and variables are put together.
+void Inherit(const ImageEntry& base, ImageEntry& entry) {
+  if (entry.entrypoint.empty()) entry.entrypoint = base.entrypoint;
+  if (entry.args.empty()) entry.args = base.args;
+  if (entry.working_dir.empty()) entry.working_dir = base.working_dir;
+  entry.env.insert(entry.env.begin(), base.env.begin(), base.env.end());
+  entry.path.insert(entry.path.end(), base.path.begin(), base.path.end());
+  entry.files.insert(entry.files.end(), base.files.begin(), base.files.end());
+  entry.host_network = entry.host_network || base.host_network;
+  entry.host_tmp = entry.host_tmp || base.host_tmp;
+}
+
 std::string HostHome() {
   const char* home = ::getenv("HOME");
   return home == nullptr || *home == '\0' ? "/root" : home;
@@ -179,6 +192,7 @@ Result<ImageCatalogue> ImageCatalogue::Load(const Options& options) {
   if (!options.config_dir.empty()) {
     SWELL_RETURN_IF_ERROR(ReadConfig(catalogue.config_file_, catalogue.entries_));
   }
+  const size_t configured = catalogue.entries_.size();
   std::string bin = options.tools_dir + "/bin";
   SWELL_RETURN_IF_ERROR(MakeDirs(bin));
   SWELL_RETURN_IF_ERROR(WriteLink(bin + "/python", options.python));
@@ -224,7 +238,27 @@ Result<ImageCatalogue> ImageCatalogue::Load(const Options& options) {
   shell.entrypoint = {};
   shell.args = {"/bin/sh"};
   catalogue.entries_.push_back(std::move(shell));
+  SWELL_RETURN_IF_ERROR(catalogue.ResolveBases(configured));
   return catalogue;
+}
+
+Status ImageCatalogue::ResolveBases(size_t configured) {
+  for (size_t i = 0; i < configured; ++i) {
+    ImageEntry& entry = entries_[i];
+    if (entry.base.empty()) continue;
+    const ImageEntry* base = nullptr;
+    for (size_t k = configured; k < entries_.size() && base == nullptr; ++k) {
+      for (const std::string& pattern : entries_[k].match) {
+        if (ImageMatches(pattern, entry.base)) base = &entries_[k];
+      }
+    }
+    if (base == nullptr) {
+      return Status(Code::kInvalid, StrCat(config_file_, ": images[", i, "]: base: ",
+                                           Quote(entry.base), " is no built-in image"));
+    }
+    Inherit(*base, entry);
+  }
+  return Status::Ok();
 }
 
 Result<ImageEntry> ImageCatalogue::Find(const std::string& image, bool has_command) const {

@@ -7,6 +7,7 @@
 //
 //   images:
 //   - match: ["registry.example.com/team/*", "trainer"]
+//     base: python                     # start from what this image means by default
 //     entrypoint: [python3, /opt/train.py]
 //     args: ["--help"]                 # when the pod gives neither command nor args
 //     env: {OMP_NUM_THREADS: "4"}
@@ -37,6 +38,7 @@ struct ImageFile {
 
 struct ImageEntry {
   std::vector<std::string> match;
+  std::string base;
   std::vector<std::string> entrypoint;
   std::vector<std::string> args;
   std::vector<std::pair<std::string, std::string>> env;
@@ -64,6 +66,9 @@ class ImageCatalogue {
   const std::vector<ImageEntry>& entries() const { return entries_; }
 
  private:
+  // The first `configured` entries are the user's, the rest are built in.
+  Status ResolveBases(size_t configured);
+
   std::vector<ImageEntry> entries_;
   std::string config_file_;
 };

@@ -57,6 +57,19 @@ TEST_F(ImageCatalogueTest, KnowsTheImagesOfTheWalkthroughs) {
   EXPECT_EQ(catalogue->Find("busybox", false)->args[0], "/bin/sh");
 }
 
+TEST_F(ImageCatalogueTest, AnEntryStartsFromItsBase) {
+  auto catalogue = Load("images:\n- match: [trainer]\n  base: python\n  env: {SAMPLES: '9'}\n");
+  ASSERT_TRUE(catalogue.ok()) << catalogue.status().ToString();
+  auto trainer = catalogue->Find("trainer:1", false);
+  ASSERT_TRUE(trainer.ok());
+  EXPECT_EQ(trainer->entrypoint, std::vector<std::string>{"python3"});
+  EXPECT_EQ(trainer->env.back(), (std::pair<std::string, std::string>("SAMPLES", "9")));
+  EXPECT_GT(trainer->env.size(), 1u);
+  auto wrong = Load("images:\n- match: [x]\n  base: nothing-we-know\n");
+  ASSERT_FALSE(wrong.ok());
+  EXPECT_NE(wrong.status().message().find("images[0]: base"), std::string::npos);
+}
+
 TEST_F(ImageCatalogueTest, UnknownImagesNeedACommand) {
   auto catalogue = Load();
   ASSERT_TRUE(catalogue.ok());
