@@ -85,7 +85,7 @@ uint64_t Mix(uint64_t sum, std::string_view bytes) {
     add(word);
   }
   uint64_t tail = 0;
-  std::memcpy(&tail, bytes.data() + i, bytes.size() - i);
+  if (i < bytes.size()) std::memcpy(&tail, bytes.data() + i, bytes.size() - i);
   add(tail);
   return sum;
 }
