@@ -38,13 +38,12 @@ void ByteStreamState::Start(Executor& executor,
   SWELL_CHECK_MSG(reader_ == nullptr, "a byte stream is started once");
   if (closing_) return;
   reader_ = &executor;
-  on_data_ = std::move(on_data);
-  on_close_ = std::move(on_close);
   if (over_) {
-    executor.Post([callback = std::move(on_close_), why = why_] { callback(why); });
-    on_close_ = nullptr;
+    if (on_close) executor.Post([on_close = std::move(on_close), why = why_] { on_close(why); });
     return;
   }
+  callbacks_.data = std::move(on_data);
+  callbacks_.close = std::move(on_close);
   ScheduleLocked();
 }
 
@@ -77,16 +76,16 @@ void ByteStreamState::OnDrained(Executor& executor, std::function<void()> callba
     return;
   }
   drain_executor_ = &executor;
-  on_drained_ = std::move(callback);
+  callbacks_.drained.swap(callback);
 }
 
 void ByteStreamState::CloseByUser() {
+  // Destroyed after the lock: they may hold references to the stream, whose end locks again.
+  Callbacks dropped;
   MutexLock lock(mutex_);
   if (closing_) return;
   closing_ = true;
-  on_data_ = nullptr;
-  on_close_ = nullptr;
-  on_drained_ = nullptr;
+  dropped = std::exchange(callbacks_, {});
   ScheduleLocked();
 }
 
@@ -172,7 +171,7 @@ void ByteStreamState::Deliver(std::string bytes) {
     size_t size = bytes.size();
     {
       MutexLock inner(self->mutex_);
-      callback = self->on_data_;
+      callback = self->callbacks_.data;
     }
     if (callback) callback(std::move(bytes));
     MutexLock inner(self->mutex_);
@@ -197,12 +196,13 @@ void ByteStreamState::OnProgress() { UpdateQueued(); }
 void ByteStreamState::UpdateQueued() {
   MutexLock lock(mutex_);
   channel_bytes_ = channel_->queued_bytes();
-  if (on_drained_ && pending_bytes_ + channel_bytes_ < limit_ / 2) {
-    drain_executor_->Post(std::exchange(on_drained_, nullptr));
+  if (callbacks_.drained && pending_bytes_ + channel_bytes_ < limit_ / 2) {
+    drain_executor_->Post(std::exchange(callbacks_.drained, nullptr));
   }
 }
 
 void ByteStreamState::Finish(const Status& why) {
+  std::function<void()> dropped;  // after the lock, as in CloseByUser
   {
     MutexLock lock(mutex_);
     if (!over_) {
@@ -210,17 +210,16 @@ void ByteStreamState::Finish(const Status& why) {
       why_ = why;
       pending_.clear();
       pending_bytes_ = 0;
-      on_drained_ = nullptr;
-      if (on_close_ && reader_ != nullptr) {
-        // Behind the data on the same executor. Close by the user in between withdraws it.
+      dropped = std::exchange(callbacks_.drained, nullptr);
+      // Behind the data on the same executor. Close by the user in between withdraws it.
+      if (reader_ != nullptr) {
         reader_->Post([self = shared_from_this(), why] {
-          std::function<void(Status)> callback;
+          Callbacks last;
           {
             MutexLock inner(self->mutex_);
-            callback = std::exchange(self->on_close_, nullptr);
-            self->on_data_ = nullptr;
+            last = std::exchange(self->callbacks_, {});
           }
-          if (callback) callback(why);
+          if (last.close) last.close(why);
         });
       }
     }

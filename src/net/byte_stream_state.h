@@ -44,6 +44,12 @@ class ByteStreamState final : public Channel::Events,
   void OnError(const Status& why) override;
 
  private:
+  struct Callbacks {
+    std::function<void(std::string)> data;
+    std::function<void(Status)> close;
+    std::function<void()> drained;
+  };
+
   // Asks the reactor's thread to look at what changed.
   void ScheduleLocked() SWELL_REQUIRES(mutex_);
   void Work();
@@ -65,10 +71,8 @@ class ByteStreamState final : public Channel::Events,
   size_t channel_bytes_ SWELL_GUARDED_BY(mutex_) = 0;
   bool overflow_ SWELL_GUARDED_BY(mutex_) = false;
   Executor* reader_ SWELL_GUARDED_BY(mutex_) = nullptr;
-  std::function<void(std::string)> on_data_ SWELL_GUARDED_BY(mutex_);
-  std::function<void(Status)> on_close_ SWELL_GUARDED_BY(mutex_);
+  Callbacks callbacks_ SWELL_GUARDED_BY(mutex_);
   Executor* drain_executor_ SWELL_GUARDED_BY(mutex_) = nullptr;
-  std::function<void()> on_drained_ SWELL_GUARDED_BY(mutex_);
   size_t undelivered_ SWELL_GUARDED_BY(mutex_) = 0;
   Status why_ SWELL_GUARDED_BY(mutex_);
 

@@ -15,6 +15,7 @@ namespace {
 
 constexpr size_t kCopyBytes = 2048;       // smaller pieces are copied together
 constexpr size_t kTextBytes = 16 << 10;   // up to one TLS record
+constexpr size_t kSpareBytes = 4 << 10;   // kept by an idle connection
 constexpr size_t kMaxPiecesPerCall = 64;  // of one sendmsg
 constexpr int kMaxReadsPerTurn = 8;       // then other connections get theirs
 constexpr int kMaxWritesPerTurn = 512;    // 8 MiB of TLS records
@@ -289,7 +290,7 @@ void Channel::Sent(size_t bytes) {
     }
     bytes -= left;
     front_offset_ = 0;
-    if (front.chunk == nullptr && front.text.capacity() <= kTextBytes * 2) {
+    if (front.chunk == nullptr && front.text.capacity() <= kSpareBytes) {
       spare_ = std::move(front.text);
       spare_.clear();
     }

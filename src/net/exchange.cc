@@ -127,7 +127,7 @@ void ExchangeState::OnDrained(std::function<void()> callback, Executor& executor
   MutexLock lock(mutex_);
   if (gone_) return;
   drain_executor_ = &executor;
-  on_drained_ = std::move(callback);
+  on_drained_.swap(callback);
   CheckDrainedLocked();
 }
 
@@ -140,7 +140,7 @@ void ExchangeState::OnClose(std::function<void()> callback, Executor& executor) 
   MutexLock lock(mutex_);
   if (finished_) return;
   close_executor_ = &executor;
-  on_close_ = std::move(callback);
+  on_close_.swap(callback);
   if (gone_ || peer_ended_) NotifyCloseLocked();
 }
 
@@ -180,6 +180,8 @@ void ExchangeState::SetChannelBytes(size_t bytes) {
 }
 
 void ExchangeState::MarkGone() {
+  // Destroyed after the lock: it may hold the last reference to the exchange, which locks again.
+  std::function<void()> dropped;
   std::shared_ptr<ByteStreamState> upgrade;
   {
     MutexLock lock(mutex_);
@@ -187,7 +189,7 @@ void ExchangeState::MarkGone() {
     gone_ = true;
     upgrade = std::move(work_.upgrade);
     work_ = {};
-    on_drained_ = nullptr;
+    dropped = std::exchange(on_drained_, nullptr);
     NotifyCloseLocked();
   }
   if (upgrade != nullptr) upgrade->Detach(Status(Code::kUnavailable, "the peer has gone"));
@@ -199,10 +201,11 @@ void ExchangeState::NotifyClose() {
 }
 
 void ExchangeState::MarkFinished() {
+  std::function<void()> dropped[2];  // as in MarkGone
   MutexLock lock(mutex_);
   finished_ = true;
-  on_close_ = nullptr;
-  on_drained_ = nullptr;
+  dropped[0] = std::exchange(on_close_, nullptr);
+  dropped[1] = std::exchange(on_drained_, nullptr);
 }
 
 Exchange::Exchange(std::shared_ptr<ExchangeState> state) : state_(std::move(state)) {}

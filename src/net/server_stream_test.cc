@@ -307,6 +307,48 @@ TEST_F(UpgradeTest, CloseSendsEverythingFirst) {
   EXPECT_EQ(CountOf(peer.received, "w"), big.size() + CountOf("Switching", "w"));
 }
 
+TEST_F(UpgradeTest, AStreamHeldByItsOwnCallbacksEndsWithTheConnection) {
+  Serve();
+  HoldAll();
+  for (bool by_user : {false, true}) {
+    RawPeer peer(reactor, port);
+    peer.Send(kUpgrade);
+    auto stream = Accept();
+    std::weak_ptr<ByteStream> weak = stream;
+    stream->Start(
+        reactor, [stream](std::string) {}, [stream](Status) {});
+    peer.Expect("101");
+    if (by_user) {
+      stream->Close();
+    } else {
+      peer.Close();
+    }
+    stream = nullptr;
+    EXPECT_TRUE(Run([&] { return weak.expired(); }));
+    EXPECT_TRUE(Run([&] { return by_user || server->stats().connections_open == 0; }));
+  }
+}
+
+TEST_F(ServerStreamTest, AnExchangeHeldByItsOwnCallbacksEndsWithTheAnswerOrThePeer) {
+  Serve({.stream_buffer_bytes = 100});
+  HoldAll();
+  for (bool answer : {false, true}) {
+    RawPeer peer(reactor, port, 4096);
+    peer.Send(kGet);
+    std::weak_ptr<Exchange> weak = NextExchange();
+    auto exchange = weak.lock();
+    held.clear();
+    exchange->OnClose([exchange] {}, reactor);
+    exchange->StartStream(200, {});
+    exchange->Write(MakeChunk(std::string(16 << 20, 'x')));
+    exchange->OnDrained([exchange] {}, reactor);
+    if (answer) exchange->EndStream();
+    exchange = nullptr;
+    if (!answer) peer.Close();
+    EXPECT_TRUE(Run([&] { return weak.expired(); }));
+  }
+}
+
 TEST_F(UpgradeTest, DroppingTheStreamClosesIt) {
   Serve();
   HoldAll();
