@@ -32,8 +32,8 @@ Result<std::vector<StaticToken>> ParseTokenFile(std::string_view csv);
 
 // Answers the kubelet's endpoints (/containerLogs/…, /exec/…) of a node, for pods' log and exec
 // subresources. Embedded: the agent in this process; else an HTTP client to the node.
-using NodeDialer = std::function<Result<std::shared_ptr<api::RestHandler>>(
-    const std::string& node_name)>;
+using NodeDialer =
+    std::function<Result<std::shared_ptr<api::RestHandler>>(const std::string& node_name)>;
 
 // Checks a binding against what the node has left, after the API's own checks and before the
 // write. The last word against two schedulers placing on one node.
@@ -44,14 +44,14 @@ using TokenSigner = std::function<std::string(std::string_view bytes)>;
 
 struct Options {
   std::vector<StaticToken> tokens;
-  bool anonymous = false;            // else 401 without credentials
+  bool anonymous = false;  // else 401 without credentials
   std::string git_version = "v1.32.0+swell";
   size_t body_limit_bytes = 3 << 20;
   Duration bookmark_interval = std::chrono::seconds(60);
   Duration event_ttl = std::chrono::hours(1);
   NodeDialer node_dialer;
-  BindCheck bind_check;              // empty: every binding fits
-  TokenSigner token_signer;          // empty: serviceaccounts/token answers 503
+  BindCheck bind_check;                          // empty: every binding fits
+  TokenSigner token_signer;                      // empty: serviceaccounts/token answers 503
   std::shared_ptr<const Authorizer> authorizer;  // empty: whoever is authenticated may do anything
   std::string default_scheduler = "swell";       // of pods that name none
   // Cluster IPs of services: `service_ip_count` addresses from this one on.
@@ -70,8 +70,8 @@ struct Options {
 class ApiServer : public api::RestHandler {
  public:
   // The store must outlive the server.
-  static std::unique_ptr<ApiServer> Create(Executor& executor, Clock& clock, Random& random,
-                                           store::Store& store, Options options);
+  static std::unique_ptr<ApiServer> Create(
+      Executor& executor, Clock& clock, Random& random, store::Store& store, Options options);
   // Creates what every cluster has (default namespaces, priority classes system-*, Swell's CRDs),
   // then calls ready. Idempotent.
   virtual void Bootstrap(std::function<void(const Status&)> ready) = 0;

@@ -65,10 +65,9 @@ TEST_F(ApiTest, DiscoveryInBothForms) {
 TEST_F(ApiTest, OpenApiIsServed) {
   const Answer v2 = server.Get("/openapi/v2");
   EXPECT_EQ(v2.Str({"swagger"}), "2.0");
-  const Answer proto = server.Get(
-      "/openapi/v2", "application/com.github.proto-openapi.spec.v2@v1.0+protobuf");
-  EXPECT_EQ(proto.content_type,
-            "application/com.github.proto-openapi.spec.v2@v1.0+protobuf");
+  const Answer proto =
+      server.Get("/openapi/v2", "application/com.github.proto-openapi.spec.v2@v1.0+protobuf");
+  EXPECT_EQ(proto.content_type, "application/com.github.proto-openapi.spec.v2@v1.0+protobuf");
   EXPECT_FALSE(proto.text.empty());
   const Answer index = server.Get("/openapi/v3");
   EXPECT_NE(json::Find(index.body, {"paths", "api/v1"}), nullptr);
@@ -96,18 +95,18 @@ TEST_F(ApiTest, CredentialsAreChecked) {
 
 TEST_F(ApiTest, ReviewsAnswer) {
   const std::string authz = "/apis/authorization.k8s.io/v1/";
-  const Answer can = server.Post(authz + "selfsubjectaccessreviews",
-                                 R"({"spec":{"resourceAttributes":{"verb":"get","resource":"pods"}}})");
+  const Answer can =
+      server.Post(authz + "selfsubjectaccessreviews",
+                  R"({"spec":{"resourceAttributes":{"verb":"get","resource":"pods"}}})");
   EXPECT_EQ(can.status, 201) << can.text;
   EXPECT_TRUE(json::GetBool(can.body, {"status", "allowed"}));
-  const Answer rules = server.Post(authz + "selfsubjectrulesreviews",
-                                   R"({"spec":{"namespace":"default"}})");
+  const Answer rules =
+      server.Post(authz + "selfsubjectrulesreviews", R"({"spec":{"namespace":"default"}})");
   EXPECT_EQ(json::GetArray(rules.body, {"status", "resourceRules"}).size(), 1U);
-  const Answer who =
-      server.Post("/apis/authentication.k8s.io/v1/selfsubjectreviews", "{}");
+  const Answer who = server.Post("/apis/authentication.k8s.io/v1/selfsubjectreviews", "{}");
   EXPECT_EQ(who.Str({"status", "userInfo", "username"}), "admin") << who.text;
-  const Answer token = server.Post("/apis/authentication.k8s.io/v1/tokenreviews",
-                                   R"({"spec":{"token":"secret"}})");
+  const Answer token =
+      server.Post("/apis/authentication.k8s.io/v1/tokenreviews", R"({"spec":{"token":"secret"}})");
   EXPECT_TRUE(json::GetBool(token.body, {"status", "authenticated"}));
   EXPECT_EQ(token.Str({"status", "user", "username"}), "alice");
 }
@@ -121,8 +120,7 @@ TEST_F(ApiTest, ServiceAccountTokensWorkUntilTheyExpire) {
   request.user = {};
   request.credentials.bearer_token = made.Str({"status", "token"});
   const Answer who = server.Send(request);
-  EXPECT_EQ(who.Str({"status", "userInfo", "username"}),
-            "system:serviceaccount:default:default")
+  EXPECT_EQ(who.Str({"status", "userInfo", "username"}), "system:serviceaccount:default:default")
       << who.text;
   request.credentials.bearer_token += "x";
   EXPECT_EQ(server.Send(request).status, 401);
@@ -175,8 +173,8 @@ TEST_F(ApiTest, CustomKindsComeAndGo) {
 
 TEST_F(ApiTest, PartialMetadata) {
   server.Post(kPods, PodJson("p"));
-  const Answer one =
-      server.Get(StrCat(kPods, "/p"), "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1");
+  const Answer one = server.Get(StrCat(kPods, "/p"),
+                                "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1");
   EXPECT_EQ(one.Str({"kind"}), "PartialObjectMetadata");
   EXPECT_EQ(json::Find(one.body, {"spec"}), nullptr);
   const Answer list =
@@ -216,17 +214,18 @@ TEST_F(ApiTest, PodTableSaysWhatKubectlSays) {
   int number = 0;
   for (const StatusWord& word : words) {
     const std::string name = StrCat("p", number++);
-    ASSERT_EQ(server.Post(kPods, PodJson(name, R"("initContainers":[{"name":"i","image":"i"}])")).status,
-              201);
-    const Answer set = server.Merge(StrCat(kPods, "/", name, "/status"),
-                                    StrCat("{\"status\":", word.status, "}"));
+    ASSERT_EQ(
+        server.Post(kPods, PodJson(name, R"("initContainers":[{"name":"i","image":"i"}])")).status,
+        201);
+    const Answer set =
+        server.Merge(StrCat(kPods, "/", name, "/status"), StrCat("{\"status\":", word.status, "}"));
     ASSERT_EQ(set.status, 200) << set.text;
     const Answer table = server.Get(StrCat(kPods, "/", name), kTable);
     const json::Array& rows = json::GetArray(table.body, {"rows"});
     ASSERT_EQ(rows.size(), 1U) << table.text;
-    EXPECT_EQ(json::Print(*json::Find(rows[0], {"cells"})),
-              StrCat("[\"", name, "\",", word.cells,
-                     R"(,"0s","<none>","<none>","<none>","<none>"])"));
+    EXPECT_EQ(
+        json::Print(*json::Find(rows[0], {"cells"})),
+        StrCat("[\"", name, "\",", word.cells, R"(,"0s","<none>","<none>","<none>","<none>"])"));
   }
 }
 
@@ -236,8 +235,7 @@ TEST_F(ApiTest, EveryListHasATable) {
     const char* columns;
   };
   const Golden goldens[] = {
-      {"/api/v1/pods",
-       "Name Ready Status Restarts Age IP Node Nominated Node Readiness Gates "},
+      {"/api/v1/pods", "Name Ready Status Restarts Age IP Node Nominated Node Readiness Gates "},
       {"/api/v1/nodes",
        "Name Status Roles Age Version Internal-IP External-IP OS-Image Kernel-Version "
        "Container-Runtime "},
@@ -249,8 +247,7 @@ TEST_F(ApiTest, EveryListHasATable) {
       {"/api/v1/secrets", "Name Type Data Age "},
       {"/api/v1/serviceaccounts", "Name Secrets Age "},
       {"/apis/scheduling.k8s.io/v1/priorityclasses", "Name Value Global-Default Age "},
-      {"/apis/batch/v1/jobs",
-       "Name Status Completions Duration Age Containers Images Selector "},
+      {"/apis/batch/v1/jobs", "Name Status Completions Duration Age Containers Images Selector "},
       {"/apis/apps/v1/deployments",
        "Name Ready Up-to-date Available Age Containers Images Selector "},
       {"/apis/coordination.k8s.io/v1/leases", "Name Holder Age "},
@@ -266,8 +263,8 @@ TEST_F(ApiTest, EveryListHasATable) {
     }
     EXPECT_EQ(columns, golden.columns) << golden.path;
   }
-  const Answer classes = server.Get("/apis/scheduling.k8s.io/v1/priorityclasses?includeObject=None",
-                                    kTable);
+  const Answer classes =
+      server.Get("/apis/scheduling.k8s.io/v1/priorityclasses?includeObject=None", kTable);
   const json::Array& rows = json::GetArray(classes.body, {"rows"});
   ASSERT_EQ(rows.size(), 6U);
   EXPECT_EQ(json::Print(rows[5]), R"({"cells":["train",50,false,"0s"]})");
@@ -277,7 +274,8 @@ TEST_F(ApiTest, ServerSideApplyKnowsWhoOwnsWhat) {
   const std::string path = "/apis/apps/v1/namespaces/default/deployments/d";
   auto config = [](int replicas, const std::string& image) {
     return StrCat(R"({"apiVersion":"apps/v1","kind":"Deployment","metadata":{"name":"d"},
-        "spec":{"replicas":)", replicas, R"(,"selector":{"matchLabels":{"a":"b"}},"template":{
+        "spec":{"replicas":)",
+                  replicas, R"(,"selector":{"matchLabels":{"a":"b"}},"template":{
         "metadata":{"labels":{"a":"b"}},"spec":{"containers":[{"name":"c","image":")",
                   image, R"("}]}}}})");
   };
@@ -295,8 +293,7 @@ TEST_F(ApiTest, ServerSideApplyKnowsWhoOwnsWhat) {
   EXPECT_EQ(json::GetString(causes[0], {"reason"}), "FieldManagerConflict");
   EXPECT_EQ(json::GetString(causes[0], {"field"}),
             ".spec.template.spec.containers[name=\"c\"].image");
-  const Answer forced =
-      server.Patch(path + "?fieldManager=two&force=true", config(1, "y"), kApply);
+  const Answer forced = server.Patch(path + "?fieldManager=two&force=true", config(1, "y"), kApply);
   EXPECT_EQ(forced.status, 200) << forced.text;
   // A field given up by its only owner goes; one that another manager still sets stays.
   auto image_only = [](const std::string& labels) {
@@ -304,8 +301,7 @@ TEST_F(ApiTest, ServerSideApplyKnowsWhoOwnsWhat) {
                   labels, R"(},"spec":{"template":{"spec":{"containers":[{"name":"c",
                   "image":"y"}]}}}})");
   };
-  const Answer less =
-      server.Patch(path + "?fieldManager=two", image_only(R"({"l":"m"})"), kApply);
+  const Answer less = server.Patch(path + "?fieldManager=two", image_only(R"({"l":"m"})"), kApply);
   ASSERT_EQ(less.status, 200) << less.text;
   EXPECT_EQ(json::GetInt(less.body, {"spec", "replicas"}), 1);
   EXPECT_EQ(less.Str({"metadata", "labels", "l"}), "m");
@@ -328,7 +324,8 @@ struct BadBody {
 TEST_F(ApiTest, BadBodiesAreRefused) {
   std::string deep = R"({"metadata":{"name":"x"},"spec":)";
   for (int i = 0; i < 100'000; ++i) deep += "[";
-  std::string nested = R"({"metadata":{"name":"x"},"spec":{"containers":[{"name":"c","image":"i"}],"x":)";
+  std::string nested =
+      R"({"metadata":{"name":"x"},"spec":{"containers":[{"name":"c","image":"i"}],"x":)";
   for (int i = 0; i < 200; ++i) nested += R"({"a":)";
   const BadBody bodies[] = {
       {"nothing", "", 400},
@@ -356,8 +353,8 @@ TEST_F(ApiTest, BadBodiesAreRefused) {
       {"priority a string",
        R"({"metadata":{"name":"x"},"spec":{"priority":"1","containers":[{"name":"c","image":"i"}]}})",
        400},
-      {"bad name", R"({"metadata":{"name":"A_B"},"spec":{"containers":[{"name":"c","image":"i"}]}})",
-       422},
+      {"bad name",
+       R"({"metadata":{"name":"A_B"},"spec":{"containers":[{"name":"c","image":"i"}]}})", 422},
       {"long name",
        StrCat(R"({"metadata":{"name":")", std::string(300, 'a'),
               R"("},"spec":{"containers":[{"name":"c","image":"i"}]}})"),
@@ -438,7 +435,8 @@ TEST(RequestTest, PathsAndAcceptHeaders) {
 }
 
 TEST(JsonPathTest, ReadsWhatColumnsUse) {
-  const json::Value value = json::Parse(R"({"a":{"b.c":1,"list":[{"t":"x","v":2},{"t":"y","v":3}]}})").value();
+  const json::Value value =
+      json::Parse(R"({"a":{"b.c":1,"list":[{"t":"x","v":2},{"t":"y","v":3}]}})").value();
   EXPECT_EQ(json::Print(PathValue(value, ".a.list[1].v")), "3");
   EXPECT_EQ(json::Print(PathValue(value, "{.a['b.c']}")), "1");
   EXPECT_EQ(json::Print(PathValue(value, ".a.b\\.c")), "1");

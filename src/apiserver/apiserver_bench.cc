@@ -8,20 +8,23 @@ namespace swell::apiserver {
 namespace {
 
 std::string RealisticPod(const std::string& name) {
-  return StrCat(R"({"apiVersion":"v1","kind":"Pod","metadata":{"name":")", name,
-                R"(","labels":{"app":"train","swell.dev/pod-group":"g1","role":"worker"},)",
-                R"("annotations":{"swell.dev/member-priority":"3"}},"spec":{"containers":[{)",
-                R"("name":"pytorch","image":"registry.example.com/train:1.2","command":["python"],)",
-                R"("args":["train.py","--epochs","10"],"env":[{"name":"MASTER_ADDR","value":"m-0"},)",
-                R"({"name":"MASTER_PORT","value":"23456"},{"name":"RANK","value":"3"}],)",
-                R"("ports":[{"containerPort":23456,"name":"rdzv"}],)",
-                R"("resources":{"requests":{"cpu":"4","memory":"16Gi","nvidia.com/gpu":"1"},)",
-                R"("limits":{"cpu":"4","memory":"16Gi","nvidia.com/gpu":"1"}}}],)",
-                R"("restartPolicy":"Never","priorityClassName":"train"}})");
+  return StrCat(
+      R"({"apiVersion":"v1","kind":"Pod","metadata":{"name":")", name,
+      R"(","labels":{"app":"train","swell.dev/pod-group":"g1","role":"worker"},)",
+      R"("annotations":{"swell.dev/member-priority":"3"}},"spec":{"containers":[{)",
+      R"("name":"pytorch","image":"registry.example.com/train:1.2","command":["python"],)",
+      R"("args":["train.py","--epochs","10"],"env":[{"name":"MASTER_ADDR","value":"m-0"},)",
+      R"({"name":"MASTER_PORT","value":"23456"},{"name":"RANK","value":"3"}],)",
+      R"("ports":[{"containerPort":23456,"name":"rdzv"}],)",
+      R"("resources":{"requests":{"cpu":"4","memory":"16Gi","nvidia.com/gpu":"1"},)",
+      R"("limits":{"cpu":"4","memory":"16Gi","nvidia.com/gpu":"1"}}}],)",
+      R"("restartPolicy":"Never","priorityClassName":"train"}})");
 }
 
 // Calls without waiting for the executor in between.
-void Fire(TestServer& server, const std::string& method, const std::string& path,
+void Fire(TestServer& server,
+          const std::string& method,
+          const std::string& path,
           const std::string& body = {}) {
   auto sink = std::make_shared<TestSink>();
   auto call = server.server->Handle(server.Request(method, path, body), sink);
@@ -102,8 +105,7 @@ void BM_WatchFanOut(benchmark::State& state) {
   }
   int64_t number = 0;
   for (auto _ : state) {
-    server.Merge(StrCat(kPods, "/p/status"),
-                 StrCat(R"({"status":{"message":")", number++, "\"}}"));
+    server.Merge(StrCat(kPods, "/p/status"), StrCat(R"({"status":{"message":")", number++, "\"}}"));
   }
   benchmark::DoNotOptimize(sink->bytes);
 }

@@ -65,7 +65,9 @@ void WriteManagers(std::vector<Manager> managers, WallTime now, json::Value& obj
   }
 }
 
-Manager& EntryOf(std::vector<Manager>& managers, std::string_view name, std::string_view operation,
+Manager& EntryOf(std::vector<Manager>& managers,
+                 std::string_view name,
+                 std::string_view operation,
                  const Call& call) {
   const std::string api_version = call.kind->gvk.ApiVersion();
   for (Manager& manager : managers) {
@@ -119,9 +121,15 @@ struct Conflict {
 };
 
 // Members that both sets own and whose values differ between the applied and the live object.
-void FindConflicts(const FieldSet& applied, const FieldSet& theirs, const json::Value* config,
-                   const json::Value* live, const api::Schema* schema, const std::string& path,
-                   const Manager& manager, FieldSet& taken, std::vector<Conflict>& out) {
+void FindConflicts(const FieldSet& applied,
+                   const FieldSet& theirs,
+                   const json::Value* config,
+                   const json::Value* live,
+                   const api::Schema* schema,
+                   const std::string& path,
+                   const Manager& manager,
+                   FieldSet& taken,
+                   std::vector<Conflict>& out) {
   if (applied.member && theirs.member && applied.children.empty()) {
     if (live != nullptr && config != nullptr && !json::Equal(*live, *config)) {
       taken.member = true;
@@ -174,8 +182,11 @@ bool AnyOwns(const std::vector<const FieldSet*>& sets, const std::string& elemen
 }
 
 // Removes what this manager applied before, applies no more, and nobody else owns.
-void RemoveAbandoned(json::Value& object, const api::Schema* schema, const FieldSet& before,
-                     const FieldSet& now, const std::vector<const FieldSet*>& others) {
+void RemoveAbandoned(json::Value& object,
+                     const api::Schema* schema,
+                     const FieldSet& before,
+                     const FieldSet& now,
+                     const std::vector<const FieldSet*>& others) {
   for (const auto& [element, child] : before.children) {
     const FieldSet* still = now.Find(element);
     if (still == nullptr && !AnyOwns(others, element)) {
@@ -196,8 +207,11 @@ void RemoveAbandoned(json::Value& object, const api::Schema* schema, const Field
 }
 
 // Members of `now` that are absent from `old` or differ there.
-void FindChanges(const FieldSet& set, const json::Value* now, const json::Value* old,
-                 const api::Schema* schema, FieldSet& out) {
+void FindChanges(const FieldSet& set,
+                 const json::Value* now,
+                 const json::Value* old,
+                 const api::Schema* schema,
+                 FieldSet& out) {
   if (set.children.empty()) {
     if (old == nullptr || now == nullptr || !json::Equal(*now, *old)) out.member = true;
     return;
@@ -255,8 +269,11 @@ void TrackManager(Core& core, const Call& call, json::Value& object, const json:
   WriteManagers(std::move(managers), core.clock.Now(), object);
 }
 
-Result<json::Value> ApplyConfiguration(Core& core, const Call& call, const json::Value& config,
-                                       const json::Value* live, std::string_view manager_name,
+Result<json::Value> ApplyConfiguration(Core& core,
+                                       const Call& call,
+                                       const json::Value& config,
+                                       const json::Value* live,
+                                       std::string_view manager_name,
                                        bool force) {
   if (!json::GetArray(config, {"metadata", "managedFields"}).empty()) {
     return BadRequestError("metadata.managedFields must be nil");

@@ -15,8 +15,11 @@ void TrackManager(Core& core, const Call& call, json::Value& object, const json:
 // The object that results when `config` (in the call's version, with no managedFields) is applied
 // over `live`, managedFields included. kConflict with a FieldManagerConflict cause per field that
 // another manager has set otherwise, unless forced. `live` null: the object is new.
-Result<json::Value> ApplyConfiguration(Core& core, const Call& call, const json::Value& config,
-                                       const json::Value* live, std::string_view manager,
+Result<json::Value> ApplyConfiguration(Core& core,
+                                       const Call& call,
+                                       const json::Value& config,
+                                       const json::Value* live,
+                                       std::string_view manager,
                                        bool force);
 
 }  // namespace swell::apiserver

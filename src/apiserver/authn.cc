@@ -52,8 +52,7 @@ api::UserInfo AccountUser(std::string_view ns, std::string_view name, std::strin
 
 // The service account must still be the one the token was made for.
 bool AccountExists(Core& core, std::string_view ns, std::string_view name, std::string_view uid) {
-  const auto entry =
-      core.store.Get({"serviceaccounts", std::string(ns), std::string(name)});
+  const auto entry = core.store.Get({"serviceaccounts", std::string(ns), std::string(name)});
   return entry && entry->attributes.uid == uid;
 }
 
@@ -158,9 +157,13 @@ Result<api::UserInfo> Authenticate(Core& core, const api::RestRequest& request) 
   return user;
 }
 
-std::string MakeServiceAccountToken(const Core& core, std::string_view ns, std::string_view name,
-                                    std::string_view uid, const std::vector<std::string>& audiences,
-                                    WallTime now, WallTime expires) {
+std::string MakeServiceAccountToken(const Core& core,
+                                    std::string_view ns,
+                                    std::string_view name,
+                                    std::string_view uid,
+                                    const std::vector<std::string>& audiences,
+                                    WallTime now,
+                                    WallTime expires) {
   json::Object account;
   account["name"] = name;
   account["uid"] = uid;
@@ -178,9 +181,8 @@ std::string MakeServiceAccountToken(const Core& core, std::string_view ns, std::
   claims["kubernetes.io"] = std::move(where);
   claims["nbf"] = now.unix_ns / 1'000'000'000;
   claims["sub"] = StrCat(kAccountPrefix, ns, ":", name);
-  const std::string body =
-      StrCat(Base64Url(R"({"alg":"HS256","typ":"JWT"})"), ".",
-             Base64Url(json::Print(json::Value(std::move(claims)))));
+  const std::string body = StrCat(Base64Url(R"({"alg":"HS256","typ":"JWT"})"), ".",
+                                  Base64Url(json::Print(json::Value(std::move(claims)))));
   return StrCat(body, ".", Base64Url(core.options.token_signer(body)));
 }
 

@@ -16,8 +16,12 @@ Result<api::UserInfo> Authenticate(Core& core, const api::RestRequest& request);
 std::optional<api::UserInfo> UserOfToken(Core& core, std::string_view token);
 
 // A signed token for a service account (JWT's three parts), valid until `expires`.
-std::string MakeServiceAccountToken(const Core& core, std::string_view ns, std::string_view name,
-                                    std::string_view uid, const std::vector<std::string>& audiences,
-                                    WallTime now, WallTime expires);
+std::string MakeServiceAccountToken(const Core& core,
+                                    std::string_view ns,
+                                    std::string_view name,
+                                    std::string_view uid,
+                                    const std::vector<std::string>& audiences,
+                                    WallTime now,
+                                    WallTime expires);
 
 }  // namespace swell::apiserver

@@ -13,14 +13,14 @@ namespace swell::apiserver {
 
 // What is asked, in RBAC's words.
 struct AccessAttributes {
-  std::string verb;         // get, list, watch, create, update, patch, delete, deletecollection, …
+  std::string verb;  // get, list, watch, create, update, patch, delete, deletecollection, …
   std::string group;
   std::string version;
-  std::string resource;     // empty for non-resource paths
+  std::string resource;  // empty for non-resource paths
   std::string subresource;
   std::string ns;
   std::string name;
-  std::string path;         // of non-resource requests
+  std::string path;  // of non-resource requests
 };
 
 struct AccessDecision {

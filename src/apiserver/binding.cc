@@ -45,8 +45,9 @@ Status CheckPod(const json::Value& pod, const json::Value& binding) {
                                      ", UID in object meta: ", api::Uid(pod)));
   }
   if (api::IsDeleting(pod)) {
-    return BindConflict(name, StrCat("pod ", name, " is being deleted, cannot be assigned to a "
-                                                   "host"));
+    return BindConflict(name, StrCat("pod ", name,
+                                     " is being deleted, cannot be assigned to a "
+                                     "host"));
   }
   const std::string_view node = json::GetString(pod, {"spec", "nodeName"});
   if (!node.empty()) {
@@ -73,8 +74,7 @@ void Assign(json::Value& pod, const json::Value& binding, WallTime now) {
 Status SuccessOrError(Core& core, const json::Value& pod, const json::Value& binding) {
   SWELL_RETURN_IF_ERROR(CheckPod(pod, binding));
   if (!core.options.bind_check) return Status::Ok();
-  return core.options.bind_check(pod,
-                                 std::string(json::GetString(binding, {"target", "name"})));
+  return core.options.bind_check(pod, std::string(json::GetString(binding, {"target", "name"})));
 }
 
 void RespondCreated(Call& call) {
@@ -87,7 +87,10 @@ void RespondCreated(Call& call) {
   RespondDocument(call, 201, status);
 }
 
-void Bind(Core& core, const CallPtr& call, const std::string& ns, const std::string& name,
+void Bind(Core& core,
+          const CallPtr& call,
+          const std::string& ns,
+          const std::string& name,
           const json::Value& binding) {
   const api::KindPtr kind = core.scheme->StorageKind("", "pods");
   const auto entry = kind ? core.store.Latest(KeyFor(*kind, ns, name)) : nullptr;

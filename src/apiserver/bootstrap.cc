@@ -7,7 +7,9 @@
 namespace swell::apiserver {
 namespace {
 
-json::Value Named(std::string_view api_version, std::string_view kind, std::string_view name,
+json::Value Named(std::string_view api_version,
+                  std::string_view kind,
+                  std::string_view name,
                   std::string_view ns = {}) {
   json::Object metadata;
   metadata["name"] = name;

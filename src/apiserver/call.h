@@ -22,8 +22,8 @@ struct Call {
   RequestInfo info;
   Query query;
   OutputForm form;
-  api::KindPtr kind;     // as requested
-  api::KindPtr storage;  // the version it is stored in
+  api::KindPtr kind;                  // as requested
+  api::KindPtr storage;               // the version it is stored in
   std::vector<std::string> warnings;  // bounded by AddWarning
   bool dry_run = false;
 

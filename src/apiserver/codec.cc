@@ -53,7 +53,8 @@ Result<json::Value> DecodeBody(const api::RestRequest& request, size_t limit) {
 
 namespace {
 
-Status CheckStringMap(const api::KindInfo& kind, const json::Value& metadata,
+Status CheckStringMap(const api::KindInfo& kind,
+                      const json::Value& metadata,
                       std::string_view field) {
   const json::Value* map = json::Find(metadata, {field});
   if (map == nullptr || map->is_null()) return Status::Ok();
@@ -62,9 +63,9 @@ Status CheckStringMap(const api::KindInfo& kind, const json::Value& metadata,
   }
   for (const auto& [key, value] : map->get_object()) {
     if (!value.is_string()) {
-      return DecodeError(kind, StrCat("metadata.", field, ": the value of ",
-                                      Quote(std::string_view(key.data(), key.size())),
-                                      " must be a string"));
+      return DecodeError(
+          kind, StrCat("metadata.", field, ": the value of ",
+                       Quote(std::string_view(key.data(), key.size())), " must be a string"));
     }
   }
   return Status::Ok();
@@ -119,7 +120,8 @@ Status CheckKind(const api::KindInfo& kind, json::Value& object) {
     return DecodeError(kind, "apiVersion and kind must be strings");
   }
   if (has_version && json::View(version->get_string()) != expected) {
-    return BadRequestError(StrCat("the API version in the data (", json::View(version->get_string()),
+    return BadRequestError(StrCat("the API version in the data (",
+                                  json::View(version->get_string()),
                                   ") does not match the expected API version (", expected, ")"));
   }
   if (has_kind && json::View(name->get_string()) != kind.gvk.kind) {
@@ -188,8 +190,8 @@ Result<std::string> PruneObject(Call& call, const api::KindInfo& kind, json::Val
   std::string strict;
   for (const std::string& field : unknown) {
     if (validation == "Strict") {
-      strict += StrCat(strict.empty() ? "strict decoding error: " : ", ", "unknown field ",
-                       Quote(field));
+      strict +=
+          StrCat(strict.empty() ? "strict decoding error: " : ", ", "unknown field ", Quote(field));
     } else if (validation != "Ignore") {
       call.AddWarning(StrCat("unknown field ", Quote(field)));
     }

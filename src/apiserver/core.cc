@@ -49,7 +49,10 @@ void EventCache::Put(uint64_t version, uint64_t form, api::Chunk bytes) {
   slots_[SlotOf(version, form, kSlots)] = {version, form, std::move(bytes)};
 }
 
-Core::Core(Executor& executor_in, Clock& clock_in, Random& random_in, store::Store& store_in,
+Core::Core(Executor& executor_in,
+           Clock& clock_in,
+           Random& random_in,
+           store::Store& store_in,
            Options options_in)
     : executor(executor_in),
       clock(clock_in),
@@ -119,21 +122,26 @@ store::Attributes AttributesOf(const api::KindInfo& kind, const json::Value& obj
   return attributes;
 }
 
-std::optional<json::Value> LatestObject(Core& core, const api::KindInfo& kind, std::string_view ns,
+std::optional<json::Value> LatestObject(Core& core,
+                                        const api::KindInfo& kind,
+                                        std::string_view ns,
                                         std::string_view name) {
   const store::EntryPtr entry = core.store.Latest(KeyFor(kind, ns, name));
   if (!entry) return std::nullopt;
   return *entry->Parsed();
 }
 
-void WriteObject(Core& core, const api::KindInfo& kind, store::EventType type, json::Value object,
+void WriteObject(Core& core,
+                 const api::KindInfo& kind,
+                 store::EventType type,
+                 json::Value object,
                  WriteDone done) {
   const uint64_t version = core.store.PeekVersion();
   json::Set(object, {"metadata", "resourceVersion"}, json::Value(std::to_string(version)));
   auto bytes = api::MakeChunk(json::Print(object));
-  auto entry = std::make_shared<const store::Entry>(
-      KeyFor(kind, api::Namespace(object), api::Name(object)), version, std::move(bytes),
-      AttributesOf(kind, object));
+  auto entry =
+      std::make_shared<const store::Entry>(KeyFor(kind, api::Namespace(object), api::Name(object)),
+                                           version, std::move(bytes), AttributesOf(kind, object));
   auto document = std::make_shared<const json::Value>(std::move(object));
   entry->Prime(document);
   core.recent[core.next_recent++ % Core::kRecentDocuments] = document;

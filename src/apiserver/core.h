@@ -39,7 +39,10 @@ class EventCache {
 };
 
 struct Core : std::enable_shared_from_this<Core> {
-  Core(Executor& executor_in, Clock& clock_in, Random& random_in, store::Store& store_in,
+  Core(Executor& executor_in,
+       Clock& clock_in,
+       Random& random_in,
+       store::Store& store_in,
        Options options_in);
   ~Core();
 
@@ -96,7 +99,10 @@ using WriteDone = std::function<void(const Status&, const store::EntryPtr&)>;
 
 // Stamps the object with the next version and writes it; `done` runs once durable, after the
 // resource's `written` hook. The object must be in its storage version.
-void WriteObject(Core& core, const api::KindInfo& kind, store::EventType type, json::Value object,
+void WriteObject(Core& core,
+                 const api::KindInfo& kind,
+                 store::EventType type,
+                 json::Value object,
                  WriteDone done);
 store::Key KeyFor(const api::KindInfo& kind, std::string_view ns, std::string_view name);
 store::Attributes AttributesOf(const api::KindInfo& kind, const json::Value& object);
@@ -105,7 +111,9 @@ store::Attributes AttributesOf(const api::KindInfo& kind, const json::Value& obj
 std::string FieldOf(const store::Entry& entry, std::string_view field);
 
 // Newest accepted state as a document of its own, in its storage version; nullopt when absent.
-std::optional<json::Value> LatestObject(Core& core, const api::KindInfo& kind, std::string_view ns,
+std::optional<json::Value> LatestObject(Core& core,
+                                        const api::KindInfo& kind,
+                                        std::string_view ns,
                                         std::string_view name);
 
 }  // namespace swell::apiserver

@@ -61,18 +61,17 @@ std::string PluralOf(const json::Value& crd) {
 Status CheckCrd(const Admission& admission, const json::Value& crd) {
   const std::string name = StrCat(PluralOf(crd), ".", GroupOf(crd));
   if (admission.name != name) {
-    return InvalidError(
-        admission.kind, admission.name,
-        {InvalidValue("metadata.name", admission.name,
-                      StrCat("must be spec.names.plural+\".\"+spec.group"))});
+    return InvalidError(admission.kind, admission.name,
+                        {InvalidValue("metadata.name", admission.name,
+                                      StrCat("must be spec.names.plural+\".\"+spec.group"))});
   }
   auto kinds = api::KindsOfCrd(crd);
   if (!kinds.ok()) return kinds.status();
   // A custom kind may not stand where a built-in one is.
   for (const api::CrdVersion& version : *kinds) {
     const auto& gvk = version.kind.gvk;
-    const auto taken = admission.core.scheme->FindResource(gvk.group, gvk.version,
-                                                           version.kind.plural);
+    const auto taken =
+        admission.core.scheme->FindResource(gvk.group, gvk.version, version.kind.plural);
     if (taken && !taken->custom) {
       return ForbiddenError(admission.kind, admission.name,
                             StrCat(gvk.ApiVersion(), " ", gvk.kind, " is a built-in kind"));
@@ -95,8 +94,7 @@ void RegisterCrd(Core& core, const json::Value& crd) {
 }
 
 void RemoveFinalizer(Core& core, const store::Key& key) {
-  const auto kind =
-      core.scheme->StorageKind("apiextensions.k8s.io", "customresourcedefinitions");
+  const auto kind = core.scheme->StorageKind("apiextensions.k8s.io", "customresourcedefinitions");
   const auto entry = core.store.Latest(key);
   if (!kind || !entry) return;
   json::Value crd = *entry->Parsed();
@@ -159,9 +157,9 @@ Status UpdateCrd(Admission& admission, json::Value& object, const json::Value& o
   FillNames(object);
   if (GroupOf(object) != GroupOf(old) || PluralOf(object) != PluralOf(old) ||
       json::GetString(object, {"spec", "scope"}) != json::GetString(old, {"spec", "scope"})) {
-    return InvalidError(admission.kind, admission.name,
-                        {InvalidValue("spec", admission.name,
-                                      "group, names.plural and scope are immutable")});
+    return InvalidError(
+        admission.kind, admission.name,
+        {InvalidValue("spec", admission.name, "group, names.plural and scope are immutable")});
   }
   SWELL_RETURN_IF_ERROR(CheckCrd(admission, object));
   FillStatus(object, admission.core.clock.Now());

@@ -63,7 +63,8 @@ TEST_F(CrudTest, ErrorsAreWordedAsKubernetesWordsThem) {
       {"GET", "/apis/nope.io/v1/x", "", 404, "the server could not find the requested resource"},
       {"PUT", pods, "{}", 405, "the server does not allow this method on the requested resource"},
       {"POST", pods + "/p", "{}", 405, "the server does not allow this method"},
-      {"PUT", pods + "/p", PodJson("q"), 400, "the name of the object (q) does not match the name on the URL (p)"},
+      {"PUT", pods + "/p", PodJson("q"), 400,
+       "the name of the object (q) does not match the name on the URL (p)"},
       {"PUT", pods + "/x", PodJson("x"), 404, "pods \"x\" not found"},
       {"POST", pods, R"({"metadata":{"name":"x","namespace":"kube-system"}})", 400,
        "the namespace of the provided object does not match the namespace sent on the request"},
@@ -119,13 +120,13 @@ TEST_F(CrudTest, UpdateThatChangesNothingWritesNothing) {
 
 TEST_F(CrudTest, StatusAndSpecHaveTheirOwnDoors) {
   ASSERT_EQ(server.Post(kPods, PodJson("p")).status, 201);
-  const Answer main = server.Merge(StrCat(kPods, "/p"),
-                                   R"({"status":{"phase":"Running"},"metadata":{"labels":{"a":"b"}}})");
+  const Answer main = server.Merge(
+      StrCat(kPods, "/p"), R"({"status":{"phase":"Running"},"metadata":{"labels":{"a":"b"}}})");
   ASSERT_EQ(main.status, 200) << main.text;
   EXPECT_EQ(main.Str({"status", "phase"}), "Pending");
   EXPECT_EQ(main.Str({"metadata", "labels", "a"}), "b");
-  const Answer status = server.Merge(
-      StrCat(kPods, "/p/status"), R"({"status":{"phase":"Running"},"spec":{"nodeName":"n"}})");
+  const Answer status = server.Merge(StrCat(kPods, "/p/status"),
+                                     R"({"status":{"phase":"Running"},"spec":{"nodeName":"n"}})");
   ASSERT_EQ(status.status, 200) << status.text;
   EXPECT_EQ(status.Str({"status", "phase"}), "Running");
   EXPECT_EQ(status.Str({"spec", "nodeName"}), "");
@@ -134,8 +135,9 @@ TEST_F(CrudTest, StatusAndSpecHaveTheirOwnDoors) {
 TEST_F(CrudTest, PodSpecCannotBeRewritten) {
   ASSERT_EQ(server.Post(kPods, PodJson("p")).status, 201);
   EXPECT_EQ(server.Merge(StrCat(kPods, "/p"), R"({"spec":{"nodeName":"n"}})").status, 422);
-  EXPECT_EQ(server.Patch(StrCat(kPods, "/p"), R"({"spec":{"containers":[{"name":"c","image":"j"}]}})",
-                         "application/strategic-merge-patch+json")
+  EXPECT_EQ(server
+                .Patch(StrCat(kPods, "/p"), R"({"spec":{"containers":[{"name":"c","image":"j"}]}})",
+                       "application/strategic-merge-patch+json")
                 .status,
             200);
 }
@@ -148,9 +150,9 @@ TEST_F(CrudTest, PatchesOfEveryKind) {
   ASSERT_EQ(made.status, 201) << made.text;
   EXPECT_EQ(json::GetInt(made.body, {"metadata", "generation"}), 1);
   const std::string path = deployments + "/d";
-  const Answer strategic =
-      server.Patch(path, R"({"spec":{"template":{"spec":{"containers":[{"name":"c","image":"new"}]}}}})",
-                   "application/strategic-merge-patch+json");
+  const Answer strategic = server.Patch(
+      path, R"({"spec":{"template":{"spec":{"containers":[{"name":"c","image":"new"}]}}}})",
+      "application/strategic-merge-patch+json");
   ASSERT_EQ(strategic.status, 200) << strategic.text;
   EXPECT_EQ(json::GetArray(strategic.body, {"spec", "template", "spec", "containers"}).size(), 2U);
   EXPECT_EQ(json::GetInt(strategic.body, {"metadata", "generation"}), 2);
@@ -158,8 +160,9 @@ TEST_F(CrudTest, PatchesOfEveryKind) {
       server.Patch(path, R"([{"op":"replace","path":"/spec/replicas","value":5}])",
                    "application/json-patch+json");
   EXPECT_EQ(json::GetInt(json_patch.body, {"spec", "replicas"}), 5) << json_patch.text;
-  EXPECT_EQ(server.Patch(path, R"([{"op":"test","path":"/spec/replicas","value":6}])",
-                         "application/json-patch+json")
+  EXPECT_EQ(server
+                .Patch(path, R"([{"op":"test","path":"/spec/replicas","value":6}])",
+                       "application/json-patch+json")
                 .status,
             422);
   EXPECT_EQ(server.Patch(path, "{}", "text/plain").status, 415);
@@ -172,8 +175,7 @@ TEST_F(CrudTest, PatchesOfEveryKind) {
 }
 
 TEST_F(CrudTest, CustomKindsRefuseStrategicPatches) {
-  ASSERT_EQ(server.Post("/apis/swell.dev/v1/projects",
-                        R"({"metadata":{"name":"team"},"spec":{}})")
+  ASSERT_EQ(server.Post("/apis/swell.dev/v1/projects", R"({"metadata":{"name":"team"},"spec":{}})")
                 .status,
             201);
   const Answer answer = server.Patch("/apis/swell.dev/v1/projects/team", "{}",
@@ -260,35 +262,40 @@ TEST_F(CrudTest, ListsSelect) {
 
 // What kubectl's generators write: nulls, empty objects, numbers where quantities are meant.
 TEST_F(CrudTest, GeneratedManifests) {
-  const Answer made = server.Post("/apis/apps/v1/namespaces/default/deployments?fieldValidation=Strict",
-                                  R"({"kind":"Deployment","apiVersion":"apps/v1","metadata":{
+  const Answer made =
+      server.Post("/apis/apps/v1/namespaces/default/deployments?fieldValidation=Strict",
+                  R"({"kind":"Deployment","apiVersion":"apps/v1","metadata":{
       "name":"d","creationTimestamp":null,"labels":{"app":"d"}},"spec":{"replicas":1,
       "selector":{"matchLabels":{"app":"d"}},"template":{"metadata":{"creationTimestamp":null,
       "labels":{"app":"d"}},"spec":{"containers":[{"name":"n","image":"i","resources":{}}]}},
       "strategy":{}},"status":{}})");
   ASSERT_EQ(made.status, 201) << made.text;
   EXPECT_EQ(json::Find(made.body, {"spec", "template", "metadata", "creationTimestamp"}), nullptr);
-  const Answer pod = server.Post(kPods, R"({"metadata":{"name":"q","creationTimestamp":null},"spec":{
+  const Answer pod =
+      server.Post(kPods, R"({"metadata":{"name":"q","creationTimestamp":null},"spec":{
       "containers":[{"name":"c","image":"i","resources":{"requests":{"cpu":4,"memory":"1Gi"},
       "limits":{"nvidia.com/gpu":1}}}]}})");
   ASSERT_EQ(pod.status, 201) << pod.text;
-  EXPECT_EQ(json::Print(json::GetArray(pod.body, {"spec", "containers"})[0].at("resources")),
-            R"({"requests":{"cpu":"4","memory":"1Gi","nvidia.com/gpu":"1"},"limits":{"nvidia.com/gpu":"1"}})");
+  EXPECT_EQ(
+      json::Print(json::GetArray(pod.body, {"spec", "containers"})[0].at("resources")),
+      R"({"requests":{"cpu":"4","memory":"1Gi","nvidia.com/gpu":"1"},"limits":{"nvidia.com/gpu":"1"}})");
 }
 
 TEST_F(CrudTest, YamlBodiesAndAnswers) {
   const Answer made = server.Post(
-      kPods, "apiVersion: v1\nkind: Pod\nmetadata:\n  name: yam\nspec:\n  containers:\n  - name: c\n"
-             "    image: i\n",
+      kPods,
+      "apiVersion: v1\nkind: Pod\nmetadata:\n  name: yam\nspec:\n  containers:\n  - name: c\n"
+      "    image: i\n",
       "application/yaml");
   EXPECT_EQ(made.status, 201) << made.text;
   const Answer yaml = server.Get(StrCat(kPods, "/yam"), "application/yaml");
   EXPECT_EQ(yaml.content_type, "application/yaml");
   EXPECT_NE(yaml.text.find("kind: Pod\n"), std::string::npos);
   EXPECT_EQ(server.Get(StrCat(kPods, "/yam"), "application/vnd.kubernetes.protobuf").status, 406);
-  EXPECT_EQ(server.Get(StrCat(kPods, "/yam"), "application/vnd.kubernetes.protobuf,application/json")
-                .status,
-            200);
+  EXPECT_EQ(
+      server.Get(StrCat(kPods, "/yam"), "application/vnd.kubernetes.protobuf,application/json")
+          .status,
+      200);
 }
 
 }  // namespace

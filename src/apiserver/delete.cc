@@ -50,9 +50,8 @@ Result<DeleteOptions> DeleteOptions::Parse(const json::Value* body, const Query*
   if (!policy.empty() && policy != "Background" && policy != "Foreground" && policy != "Orphan") {
     const api::FieldError error = UnsupportedValue("propagationPolicy", policy,
                                                    {"Foreground", "Background", "Orphan", "nil"});
-    return Status(Code::kInvalid,
-                  StrCat("DeleteOptions.meta.k8s.io \"\" is invalid: ", error.field, ": ",
-                         error.message));
+    return Status(Code::kInvalid, StrCat("DeleteOptions.meta.k8s.io \"\" is invalid: ", error.field,
+                                         ": ", error.message));
   }
   return options;
 }
@@ -73,13 +72,14 @@ Result<DeleteOptions> DecodeDeleteOptions(Core& core, Call& call) {
 
 namespace {
 
-Status CheckPreconditions(const Admission& admission, const DeleteOptions& options,
+Status CheckPreconditions(const Admission& admission,
+                          const DeleteOptions& options,
                           const json::Value& object) {
   if (!options.uid.empty() && options.uid != api::Uid(object)) {
-    return ConflictError(admission.kind, admission.name,
-                         StrCat("the UID in the precondition (", options.uid,
-                                ") does not match the UID in record (", api::Uid(object),
-                                "). The object might have been deleted and then recreated"));
+    return ConflictError(
+        admission.kind, admission.name,
+        StrCat("the UID in the precondition (", options.uid, ") does not match the UID in record (",
+               api::Uid(object), "). The object might have been deleted and then recreated"));
   }
   const std::string_view version = json::GetString(object, {"metadata", "resourceVersion"});
   if (!options.version.empty() && options.version != version) {
@@ -92,7 +92,8 @@ Status CheckPreconditions(const Admission& admission, const DeleteOptions& optio
 }
 
 // Seconds an object is given to end by itself. Only pods that run somewhere are.
-int64_t GraceOf(const api::KindInfo& kind, const json::Value& object,
+int64_t GraceOf(const api::KindInfo& kind,
+                const json::Value& object,
                 const DeleteOptions& options) {
   if (!kind.gvk.group.empty() || kind.plural != "pods") return 0;
   const std::string_view phase = json::GetString(object, {"status", "phase"});
@@ -105,12 +106,11 @@ int64_t GraceOf(const api::KindInfo& kind, const json::Value& object,
   return grace < 0 ? 1 : grace;
 }
 
-bool IsJob(const api::KindInfo& kind) {
-  return kind.gvk.group == "batch" && kind.plural == "jobs";
-}
+bool IsJob(const api::KindInfo& kind) { return kind.gvk.group == "batch" && kind.plural == "jobs"; }
 
 // The finalizers by which the garbage collector is asked to see to the dependents first.
-void SetPolicyFinalizers(const Admission& admission, const DeleteOptions& options,
+void SetPolicyFinalizers(const Admission& admission,
+                         const DeleteOptions& options,
                          json::Value& object) {
   std::string policy = options.propagation;
   if (policy.empty() && IsJob(admission.kind)) {
@@ -141,7 +141,7 @@ bool IsNamespace(const api::KindInfo& kind) {
 }
 
 struct Plan {
-  bool write = true;   // else the object stays exactly as it is
+  bool write = true;  // else the object stays exactly as it is
   bool remove = false;
 };
 
@@ -149,9 +149,9 @@ struct Plan {
 Plan PlanDeletion(const Admission& admission, const DeleteOptions& options, json::Value& object) {
   const bool deleting = api::IsDeleting(object);
   SetPolicyFinalizers(admission, options, object);
-  const bool held = !json::GetArray(object, {"metadata", "finalizers"}).empty() ||
-                    (IsNamespace(admission.kind) &&
-                     !json::GetArray(object, {"spec", "finalizers"}).empty());
+  const bool held =
+      !json::GetArray(object, {"metadata", "finalizers"}).empty() ||
+      (IsNamespace(admission.kind) && !json::GetArray(object, {"spec", "finalizers"}).empty());
   int64_t grace = GraceOf(admission.kind, object, options);
   if (deleting) {
     const int64_t before = json::GetInt(object, {"metadata", "deletionGracePeriodSeconds"});
@@ -176,7 +176,9 @@ Plan PlanDeletion(const Admission& admission, const DeleteOptions& options, json
 
 }  // namespace
 
-void DeleteObject(Core& core, Admission& admission, const store::EntryPtr& entry,
+void DeleteObject(Core& core,
+                  Admission& admission,
+                  const store::EntryPtr& entry,
                   const DeleteOptions& options,
                   std::function<void(const Result<Deletion>&)> done) {
   json::Value object = *entry->Parsed();
@@ -261,10 +263,9 @@ void HandleDeleteCollection(Core& core, const CallPtr& call) {
     call->Fail(options.ok() ? selection.status() : options.status());
     return;
   }
-  auto listing = core.store.List(call->storage->StoreResource(), call->info.ns,
-                                 [&selection](const store::Entry& entry) {
-                                   return selection->Matches(entry);
-                                 });
+  auto listing = core.store.List(
+      call->storage->StoreResource(), call->info.ns,
+      [&selection](const store::Entry& entry) { return selection->Matches(entry); });
   if (!listing.ok()) {
     call->Fail(listing.status());
     return;

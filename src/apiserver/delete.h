@@ -19,14 +19,17 @@ struct DeleteOptions {
 };
 
 struct Deletion {
-  store::EntryPtr entry;   // the last state, or the state with deletionTimestamp
-  bool gone = false;       // removed, not only marked
+  store::EntryPtr entry;  // the last state, or the state with deletionTimestamp
+  bool gone = false;      // removed, not only marked
 };
 
 // Marks or removes one object (its newest accepted state). `done` runs once durable; for a dry run
 // at once.
-void DeleteObject(Core& core, Admission& admission, const store::EntryPtr& entry,
-                  const DeleteOptions& options, std::function<void(const Result<Deletion>&)> done);
+void DeleteObject(Core& core,
+                  Admission& admission,
+                  const store::EntryPtr& entry,
+                  const DeleteOptions& options,
+                  std::function<void(const Result<Deletion>&)> done);
 
 // DeleteOptions from a request's body and query; a dry run in the body counts for the call.
 Result<DeleteOptions> DecodeDeleteOptions(Core& core, Call& call);

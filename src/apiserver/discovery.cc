@@ -295,17 +295,20 @@ bool HandleOpenApi(Core& core, Call& call) {
   const api::Scheme& scheme = *core.scheme;
   if (path.size() == 2 && path[1] == "v2") {
     const bool protobuf = AcceptsProtobufOpenApi(call);
-    RespondChunk(call, Cached(core, protobuf ? "openapi v2 protobuf" : "openapi v2", [&] {
-                   const json::Value document = api::OpenApiV2(scheme);
-                   return protobuf ? api::OpenApiV2Protobuf(document) : json::Print(document);
-                 }),
+    RespondChunk(call,
+                 Cached(core, protobuf ? "openapi v2 protobuf" : "openapi v2",
+                        [&] {
+                          const json::Value document = api::OpenApiV2(scheme);
+                          return protobuf ? api::OpenApiV2Protobuf(document)
+                                          : json::Print(document);
+                        }),
                  std::string(protobuf ? kOpenApiProtobuf : "application/json"));
     return true;
   }
   if (path.size() < 2 || path[1] != "v3") return false;
   if (path.size() == 2) {
-    RespondChunk(call, Cached(core, "openapi v3",
-                              [&] { return json::Print(api::OpenApiV3Index(scheme)); }));
+    RespondChunk(
+        call, Cached(core, "openapi v3", [&] { return json::Print(api::OpenApiV3Index(scheme)); }));
     return true;
   }
   const bool core_group = path.size() == 4 && path[2] == "api";
@@ -313,9 +316,8 @@ bool HandleOpenApi(Core& core, Call& call) {
   const std::string group = core_group ? "" : path[3];
   const std::string& version = path.back();
   if (scheme.KindsOf(group, version).empty()) return false;
-  RespondChunk(call, Cached(core, StrCat("openapi v3 ", group, "/", version), [&] {
-                 return json::Print(api::OpenApiV3(scheme, group, version));
-               }));
+  RespondChunk(call, Cached(core, StrCat("openapi v3 ", group, "/", version),
+                            [&] { return json::Print(api::OpenApiV3(scheme, group, version)); }));
   return true;
 }
 
@@ -353,8 +355,8 @@ json::Value RootPaths(const api::Scheme& scheme) {
       paths.emplace_back(StrCat("/apis/", group.name, "/", version));
     }
   }
-  for (const char* path : {"/healthz", "/livez", "/metrics", "/openapi/v2", "/openapi/v3",
-                           "/readyz", "/version"}) {
+  for (const char* path :
+       {"/healthz", "/livez", "/metrics", "/openapi/v2", "/openapi/v3", "/readyz", "/version"}) {
     paths.emplace_back(path);
   }
   json::Object object;

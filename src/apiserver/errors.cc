@@ -49,7 +49,8 @@ Status ForbiddenError(const api::KindInfo& kind, std::string_view name, std::str
   return Status(Code::kForbidden, StrCat(who, " is forbidden: ", why), About(kind, name));
 }
 
-Status InvalidError(const api::KindInfo& kind, std::string_view name,
+Status InvalidError(const api::KindInfo& kind,
+                    std::string_view name,
                     const std::vector<api::FieldError>& errors) {
   StatusDetails details = About(kind, name);
   details.kind = kind.gvk.kind;
@@ -60,8 +61,7 @@ Status InvalidError(const api::KindInfo& kind, std::string_view name,
     details.causes.push_back({error.reason, error.field, error.message});
   }
   if (errors.size() > 1) text = StrCat("[", text, "]");
-  return Status(Code::kInvalid,
-                StrCat(KindAndGroup(kind), " ", Quote(name), " is invalid: ", text),
+  return Status(Code::kInvalid, StrCat(KindAndGroup(kind), " ", Quote(name), " is invalid: ", text),
                 std::move(details));
 }
 
@@ -92,7 +92,8 @@ api::FieldError ForbiddenValue(std::string field, std::string_view why) {
   return {"FieldValueForbidden", std::move(field), StrCat("Forbidden: ", why)};
 }
 
-api::FieldError UnsupportedValue(std::string field, std::string_view value,
+api::FieldError UnsupportedValue(std::string field,
+                                 std::string_view value,
                                  const std::vector<std::string>& supported) {
   std::string list;
   for (const std::string& one : supported) {

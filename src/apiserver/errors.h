@@ -22,7 +22,8 @@ Status ModifiedError(const api::KindInfo& kind, std::string_view name);
 // `pods "x" is forbidden: why`.
 Status ForbiddenError(const api::KindInfo& kind, std::string_view name, std::string_view why);
 // `Pod "x" is invalid: spec.containers: Required value`.
-Status InvalidError(const api::KindInfo& kind, std::string_view name,
+Status InvalidError(const api::KindInfo& kind,
+                    std::string_view name,
                     const std::vector<api::FieldError>& errors);
 Status BadRequestError(std::string message);
 // 404 for paths and resources that do not exist at all.
@@ -32,7 +33,8 @@ Status MethodNotAllowedError();
 api::FieldError InvalidValue(std::string field, std::string_view value, std::string_view why);
 api::FieldError RequiredValue(std::string field, std::string_view why = {});
 api::FieldError ForbiddenValue(std::string field, std::string_view why);
-api::FieldError UnsupportedValue(std::string field, std::string_view value,
+api::FieldError UnsupportedValue(std::string field,
+                                 std::string_view value,
                                  const std::vector<std::string>& supported);
 
 json::Value StatusToJson(const Status& status);

@@ -54,8 +54,8 @@ void Expire(Core& core) {
     Remove(core, *kind, entry);
     ++removed;
   }
-  const Duration ordinary = std::clamp<Duration>(core.options.event_ttl / 10, kLeastPause,
-                                                 kMostPause);
+  const Duration ordinary =
+      std::clamp<Duration>(core.options.event_ttl / 10, kLeastPause, kMostPause);
   Schedule(core, removed == kBatch ? Duration(kLeastPause) : ordinary);
 }
 

@@ -37,8 +37,8 @@ Result<std::vector<store::EntryPtr>> BudgetsOf(Core& core, const store::Entry& p
     // The newest accepted one: evictions in flight have already taken their share of it.
     const auto entry = core.store.Latest(durable->key);
     if (!entry) continue;
-    const auto selector = api::LabelSelector::FromJson(
-        json::Find(*entry->Parsed(), {"spec", "selector"}));
+    const auto selector =
+        api::LabelSelector::FromJson(json::Find(*entry->Parsed(), {"spec", "selector"}));
     if (selector.ok() && selector->Matches(pod.attributes.labels)) budgets.push_back(entry);
   }
   return budgets;
@@ -51,7 +51,9 @@ bool IgnoresBudgets(const json::Value& pod) {
 }
 
 // Takes one disruption from the budget, or says why there is none.
-Status TakeDisruption(Core& core, const store::EntryPtr& entry, std::string_view pod_name,
+Status TakeDisruption(Core& core,
+                      const store::EntryPtr& entry,
+                      std::string_view pod_name,
                       bool dry_run) {
   json::Value pdb = *entry->Parsed();
   const std::string name(api::Name(pdb));
@@ -61,11 +63,11 @@ Status TakeDisruption(Core& core, const store::EntryPtr& entry, std::string_view
   }
   const int64_t allowed = json::GetInt(pdb, {"status", "disruptionsAllowed"});
   if (allowed <= 0) {
-    return BudgetError(name,
-                       StrCat("needs ", json::GetInt(pdb, {"status", "desiredHealthy"}),
-                              " healthy pods and has ",
-                              json::GetInt(pdb, {"status", "currentHealthy"}), " currently"),
-                       0);
+    return BudgetError(
+        name,
+        StrCat("needs ", json::GetInt(pdb, {"status", "desiredHealthy"}), " healthy pods and has ",
+               json::GetInt(pdb, {"status", "currentHealthy"}), " currently"),
+        0);
   }
   if (json::GetObject(pdb, {"status", "disruptedPods"}).size() > kMaxDisruptedPods) {
     return BudgetError(name, "has too many evictions under way", kRetryAfterS);
@@ -94,12 +96,13 @@ Status CheckBudgets(Core& core, const store::EntryPtr& pod, bool dry_run) {
 }
 
 // The pod says for good why it ended. One condition that is there already stays.
-void AddCondition(Core& core, const api::KindInfo& kind, const store::EntryPtr& entry,
+void AddCondition(Core& core,
+                  const api::KindInfo& kind,
+                  const store::EntryPtr& entry,
                   const json::Value& eviction) {
   json::Value pod = *entry->Parsed();
   const std::string reason(api::Annotation(eviction, kReasonAnnotation));
-  if (api::IsDeleting(pod) ||
-      (reason.empty() && api::ConditionIsTrue(pod, "DisruptionTarget"))) {
+  if (api::IsDeleting(pod) || (reason.empty() && api::ConditionIsTrue(pod, "DisruptionTarget"))) {
     return;
   }
   const std::string_view message = api::Annotation(eviction, kMessageAnnotation);
@@ -151,8 +154,7 @@ void HandleEviction(Core& core, const CallPtr& call) {
   for (const json::Value& mode : json::GetArray(*eviction, {"deleteOptions", "dryRun"})) {
     if (mode == "All") call->dry_run = true;
   }
-  const auto options =
-      DeleteOptions::Parse(json::Find(*eviction, {"deleteOptions"}), nullptr);
+  const auto options = DeleteOptions::Parse(json::Find(*eviction, {"deleteOptions"}), nullptr);
   Status status = options.ok() ? CheckBudgets(core, entry, call->dry_run) : options.status();
   if (!status.ok()) {
     call->Fail(status);

@@ -132,7 +132,8 @@ const api::Schema* SchemaOf(const api::Schema* schema, const std::string& elemen
   return field == nullptr ? nullptr : field->schema.get();
 }
 
-const json::Value* Step(const json::Value& value, const api::Schema* schema,
+const json::Value* Step(const json::Value& value,
+                        const api::Schema* schema,
                         const std::string& element) {
   if (element[0] == 'f') {
     return value.is_object() ? value.get_object().if_contains(std::string_view(element).substr(2))

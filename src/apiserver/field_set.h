@@ -36,7 +36,8 @@ void RemoveFields(FieldSet& from, const FieldSet& what);
 void KeepExisting(FieldSet& set, const FieldSet& other);
 
 // Steps through documents as FieldSets do.
-const json::Value* Step(const json::Value& value, const api::Schema* schema,
+const json::Value* Step(const json::Value& value,
+                        const api::Schema* schema,
                         const std::string& element);
 void Erase(json::Value& value, const api::Schema* schema, const std::string& element);
 // The schema behind an element; null when unknown.

@@ -65,8 +65,8 @@ void AddGroups(Table& table) {
   crds.needs_version = true;
   for (const char* name :
        {"deployments.apps", "replicasets.apps", "statefulsets.apps", "daemonsets.apps",
-        "replicationcontrollers", "jobs.batch", "cronjobs.batch", "networkpolicies.networking.k8s.io",
-        "ingresses.networking.k8s.io"}) {
+        "replicationcontrollers", "jobs.batch", "cronjobs.batch",
+        "networkpolicies.networking.k8s.io", "ingresses.networking.k8s.io"}) {
     table[name] = WithGeneration();
   }
   table["poddisruptionbudgets.policy"] = WithGeneration();

@@ -17,10 +17,10 @@ namespace swell::apiserver {
 // One write on its way in.
 struct Admission {
   Core& core;
-  Call* call;                // null for writes that the server itself makes
+  Call* call;                 // null for writes that the server itself makes
   const api::KindInfo& kind;  // storage version
   std::string ns;
-  std::string name;           // empty until a generated name is chosen
+  std::string name;  // empty until a generated name is chosen
   std::string subresource;
   bool dry_run = false;
 
@@ -38,20 +38,20 @@ struct ResourceHooks {
   Status (*remove)(Admission&, const json::Value& object) = nullptr;
   // After a write is durable (`ok`) or has failed.
   void (*written)(Core&, store::EventType, const store::EntryPtr&, bool ok) = nullptr;
-  bool generation = false;         // metadata.generation counts spec changes
-  bool keep_status = false;        // status of a create request is kept (nodes)
-  bool answers_deleted = false;    // DELETE answers with the object, not with a Status
-  bool needs_version = false;      // updates must carry resourceVersion
-  bool create_on_update = false;   // PUT of an absent object creates it
+  bool generation = false;        // metadata.generation counts spec changes
+  bool keep_status = false;       // status of a create request is kept (nodes)
+  bool answers_deleted = false;   // DELETE answers with the object, not with a Status
+  bool needs_version = false;     // updates must carry resourceVersion
+  bool create_on_update = false;  // PUT of an absent object creates it
 };
 
 const ResourceHooks& HooksOf(const api::KindInfo& kind);
 
 // Per-resource hooks, by file.
-Status CreatePod(Admission&, json::Value& object);                              // pods.cc
+Status CreatePod(Admission&, json::Value& object);  // pods.cc
 Status UpdatePod(Admission&, json::Value& object, const json::Value& old);
 Status CreateNode(Admission&, json::Value& object);
-Status CreateNamespace(Admission&, json::Value& object);                        // strategies.cc
+Status CreateNamespace(Admission&, json::Value& object);  // strategies.cc
 Status UpdateNamespace(Admission&, json::Value& object, const json::Value& old);
 Status RemoveNamespace(Admission&, const json::Value& object);
 void NamespaceWritten(Core&, store::EventType, const store::EntryPtr&, bool ok);
@@ -64,8 +64,8 @@ Status UpdateService(Admission&, json::Value& object, const json::Value& old);
 void ServiceWritten(Core&, store::EventType, const store::EntryPtr&, bool ok);
 Status CreatePvc(Admission&, json::Value& object);
 Status CreatePv(Admission&, json::Value& object);
-void EventWritten(Core&, store::EventType, const store::EntryPtr&, bool ok);    // events.cc
-Status CreateCrd(Admission&, json::Value& object);                              // crds.cc
+void EventWritten(Core&, store::EventType, const store::EntryPtr&, bool ok);  // events.cc
+Status CreateCrd(Admission&, json::Value& object);                            // crds.cc
 Status UpdateCrd(Admission&, json::Value& object, const json::Value& old);
 void CrdWritten(Core&, store::EventType, const store::EntryPtr&, bool ok);
 

@@ -10,11 +10,10 @@ namespace {
 constexpr size_t kMaxTokenBytes = 4096;
 
 Status InvalidListOptions(const api::FieldError& error) {
-  return Status(Code::kInvalid,
-                StrCat("ListOptions.meta.k8s.io \"\" is invalid: ", error.field, ": ",
-                       error.message),
-                {"", "meta.k8s.io", "ListOptions", "", {{error.reason, error.field,
-                                                         error.message}}, 0});
+  return Status(
+      Code::kInvalid,
+      StrCat("ListOptions.meta.k8s.io \"\" is invalid: ", error.field, ": ", error.message),
+      {"", "meta.k8s.io", "ListOptions", "", {{error.reason, error.field, error.message}}, 0});
 }
 
 Status BadToken() { return BadRequestError("continue key is not valid: invalid continue token"); }
@@ -51,8 +50,8 @@ Result<uint64_t> ParseVersion(std::string_view text) {
   if (text.empty()) return uint64_t{0};
   const auto version = ParseUint(text);
   if (version) return *version;
-  return Status(Code::kBadRequest, StrCat("Invalid value: ", Quote(text),
-                                          ": resourceVersion must be a number"));
+  return Status(Code::kBadRequest,
+                StrCat("Invalid value: ", Quote(text), ": resourceVersion must be a number"));
 }
 
 Result<ListOptions> ListOptions::Parse(const Query& query, uint64_t current) {
@@ -74,8 +73,8 @@ Result<ListOptions> ListOptions::Parse(const Query& query, uint64_t current) {
           "resourceVersionMatch", "resourceVersionMatch is forbidden when continue is provided"));
     }
     if (match != "Exact" && match != "NotOlderThan") {
-      return InvalidListOptions(UnsupportedValue("resourceVersionMatch", match,
-                                                 {"Exact", "NotOlderThan", ""}));
+      return InvalidListOptions(
+          UnsupportedValue("resourceVersionMatch", match, {"Exact", "NotOlderThan", ""}));
     }
     if (match == "Exact" && version == 0) {
       return InvalidListOptions(

@@ -57,9 +57,9 @@ Status CheckStarted(const json::Value& pod, const std::string& container) {
     return Status::Ok();
   }
   const std::string_view reason = json::GetString(*status, {"state", "waiting", "reason"});
-  return BadRequestError(StrCat("container ", Quote(container), " in pod ", Quote(api::Name(pod)),
-                                " is waiting to start: ",
-                                reason.empty() ? "ContainerCreating" : reason));
+  return BadRequestError(
+      StrCat("container ", Quote(container), " in pod ", Quote(api::Name(pod)),
+             " is waiting to start: ", reason.empty() ? "ContainerCreating" : reason));
 }
 
 void AddParameter(std::string& query, std::string_view key, std::string_view value) {
@@ -104,8 +104,8 @@ std::string NodeQuery(const Call& call) {
 
 std::string NodePath(const Call& call, const std::string& container) {
   const std::string& sub = call.info.subresource;
-  const std::string pod = StrCat(api::EscapePathSegment(call.info.ns), "/",
-                                 api::EscapePathSegment(call.info.name));
+  const std::string pod =
+      StrCat(api::EscapePathSegment(call.info.ns), "/", api::EscapePathSegment(call.info.name));
   if (sub == "log") return StrCat("/containerLogs/", pod, "/", api::EscapePathSegment(container));
   if (sub == "portforward") return StrCat("/portForward/", pod);
   return StrCat("/", sub, "/", pod, "/", api::EscapePathSegment(container));
@@ -127,7 +127,9 @@ class Forward final : public api::RestSink {
   CallPtr call_;
 };
 
-void ForwardToNode(Core& core, const CallPtr& call, const std::string& node,
+void ForwardToNode(Core& core,
+                   const CallPtr& call,
+                   const std::string& node,
                    const std::string& container) {
   if (!core.options.node_dialer) {
     call->Fail(Status(Code::kUnavailable, "this server reaches no nodes"));
@@ -144,8 +146,9 @@ void ForwardToNode(Core& core, const CallPtr& call, const std::string& node,
   request.credentials = {};
   request.user = call->user;
   // The node's handler and its call live as long as this one.
-  auto held = std::make_shared<std::pair<std::shared_ptr<api::RestHandler>,
-                                         std::unique_ptr<api::RestCall>>>(*handler, nullptr);
+  auto held = std::make_shared<
+      std::pair<std::shared_ptr<api::RestHandler>, std::unique_ptr<api::RestCall>>>(*handler,
+                                                                                    nullptr);
   call->OnRelease([&core, held] {
     // Not from inside the node's own callback.
     core.executor.Post([held] { held->second.reset(); });

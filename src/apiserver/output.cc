@@ -44,7 +44,8 @@ Result<json::Value> ObjectOf(const Core& core, const Call& call, const store::En
   return object;
 }
 
-Result<json::SharedValue> SharedObjectOf(const Core& core, const Call& call,
+Result<json::SharedValue> SharedObjectOf(const Core& core,
+                                         const Call& call,
                                          const store::Entry& entry) {
   json::SharedValue stored = entry.Parsed();
   if (json::GetString(*stored, {"apiVersion"}) == call.kind->gvk.ApiVersion()) return stored;
@@ -66,7 +67,9 @@ json::Value MetadataOnly(const json::Value& object, std::string_view meta_versio
   return partial;
 }
 
-Result<json::Value> FormOf(const Core& core, const Call& call, json::Value object,
+Result<json::Value> FormOf(const Core& core,
+                           const Call& call,
+                           json::Value object,
                            bool with_columns) {
   switch (call.form.as) {
     case OutputForm::As::kObject:
@@ -128,13 +131,15 @@ void RespondObject(Core& core, Call& call, int status, json::Value object) {
 namespace {
 
 // The fast way: stored bytes, joined.
-Status RawList(Core& core, Call& call, const std::vector<store::EntryPtr>& entries,
-               const ListMeta& meta, api::RestResponse& response) {
+Status RawList(Core& core,
+               Call& call,
+               const std::vector<store::EntryPtr>& entries,
+               const ListMeta& meta,
+               api::RestResponse& response) {
   response.body.reserve(entries.size() * 2 + 2);
-  response.body.push_back(api::MakeChunk(
-      StrCat("{\"kind\":\"", call.kind->gvk.kind, "List\",\"apiVersion\":\"",
-             call.kind->gvk.ApiVersion(), "\",\"metadata\":",
-             json::Print(json::Value(MetaOf(meta))), ",\"items\":[")));
+  response.body.push_back(api::MakeChunk(StrCat(
+      "{\"kind\":\"", call.kind->gvk.kind, "List\",\"apiVersion\":\"", call.kind->gvk.ApiVersion(),
+      "\",\"metadata\":", json::Print(json::Value(MetaOf(meta))), ",\"items\":[")));
   bool first = true;
   const bool as_is = call.kind->gvk == call.storage->gvk && !call.kind->custom;
   for (const store::EntryPtr& entry : entries) {
@@ -151,8 +156,10 @@ Status RawList(Core& core, Call& call, const std::vector<store::EntryPtr>& entri
   return Status::Ok();
 }
 
-Result<json::Value> FormedList(const Core& core, const Call& call,
-                               const std::vector<store::EntryPtr>& entries, const ListMeta& meta) {
+Result<json::Value> FormedList(const Core& core,
+                               const Call& call,
+                               const std::vector<store::EntryPtr>& entries,
+                               const ListMeta& meta) {
   json::Array items;
   items.reserve(entries.size());
   for (const store::EntryPtr& entry : entries) {
@@ -184,7 +191,9 @@ Result<json::Value> FormedList(const Core& core, const Call& call,
 
 }  // namespace
 
-void RespondList(Core& core, Call& call, const std::vector<store::EntryPtr>& entries,
+void RespondList(Core& core,
+                 Call& call,
+                 const std::vector<store::EntryPtr>& entries,
                  const ListMeta& meta) {
   if (call.form.raw()) {
     api::RestResponse response;

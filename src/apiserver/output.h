@@ -13,13 +13,16 @@ bool StoredAsIs(const Call& call, const store::Entry& entry);
 // The entry's object in the call's version.
 Result<json::Value> ObjectOf(const Core& core, const Call& call, const store::Entry& entry);
 // The same, for reading: not copied unless it must be converted.
-Result<json::SharedValue> SharedObjectOf(const Core& core, const Call& call,
+Result<json::SharedValue> SharedObjectOf(const Core& core,
+                                         const Call& call,
                                          const store::Entry& entry);
 // The entry's bytes in the call's version.
 Result<api::Chunk> BytesOf(const Core& core, const Call& call, const store::Entry& entry);
 
 // One object as the call's form wants it: itself, its metadata, or a table of one row.
-Result<json::Value> FormOf(const Core& core, const Call& call, json::Value object,
+Result<json::Value> FormOf(const Core& core,
+                           const Call& call,
+                           json::Value object,
                            bool with_columns = true);
 // {kind: PartialObjectMetadata, …} of an object.
 json::Value MetadataOnly(const json::Value& object, std::string_view meta_version);
@@ -36,7 +39,9 @@ struct ListMeta {
   std::string continue_token;
   std::optional<size_t> remaining;
 };
-void RespondList(Core& core, Call& call, const std::vector<store::EntryPtr>& entries,
+void RespondList(Core& core,
+                 Call& call,
+                 const std::vector<store::EntryPtr>& entries,
                  const ListMeta& meta);
 
 }  // namespace swell::apiserver

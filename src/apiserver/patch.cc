@@ -53,8 +53,10 @@ Result<json::Value> DecodePatch(const Core& core, const Call& call, std::string_
 }
 
 // The patched document, in the call's version.
-Result<json::Value> RunPatch(const api::KindInfo& kind, std::string_view media,
-                             const json::Value& document, const json::Value& patch) {
+Result<json::Value> RunPatch(const api::KindInfo& kind,
+                             std::string_view media,
+                             const json::Value& document,
+                             const json::Value& patch) {
   if (media == kJsonPatch) {
     auto patched = json::ApplyJsonPatch(document, patch);
     if (patched.ok() || patched.status().code() != Code::kInvalid) return patched;
@@ -89,11 +91,11 @@ Status CheckPatched(Call& call, json::Value& object) {
   }
   SWELL_ASSIGN_OR_RETURN(const std::string strict, PruneObject(call, *call.kind, object));
   if (strict.empty()) return Status::Ok();
-  return Status(Code::kInvalid,
-                StrCat(" \"\" is invalid: patch: Invalid value: ",
-                       Quote(call.request.body.substr(0, 1024)), ": ", strict),
-                {"", "", "", "",
-                 {{"FieldValueInvalid", "patch", StrCat("Invalid value: ", strict)}}, 0});
+  return Status(
+      Code::kInvalid,
+      StrCat(" \"\" is invalid: patch: Invalid value: ", Quote(call.request.body.substr(0, 1024)),
+             ": ", strict),
+      {"", "", "", "", {{"FieldValueInvalid", "patch", StrCat("Invalid value: ", strict)}}, 0});
 }
 
 void RunApply(Core& core, const CallPtr& call, json::Value config) {

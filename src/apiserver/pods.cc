@@ -142,8 +142,7 @@ Status CreatePod(Admission& admission, json::Value& pod) {
     json::Set(pod, {"spec", "schedulerName"},
               json::Value(admission.core.options.default_scheduler));
   }
-  json::Set(pod, {"status"},
-            json::Object{{"phase", "Pending"}, {"qosClass", QosClass(pod)}});
+  json::Set(pod, {"status"}, json::Object{{"phase", "Pending"}, {"qosClass", QosClass(pod)}});
   SetSchedulingGatedCondition(pod, admission.core.clock.Now());
   return Status::Ok();
 }
@@ -152,8 +151,8 @@ namespace {
 
 // The parts of a pod's spec that may change while it lives.
 void CopyMutable(json::Value& to, const json::Value& from) {
-  for (const char* field : {"activeDeadlineSeconds", "terminationGracePeriodSeconds",
-                            "tolerations", "schedulingGates", "nodeSelector", "affinity"}) {
+  for (const char* field : {"activeDeadlineSeconds", "terminationGracePeriodSeconds", "tolerations",
+                            "schedulingGates", "nodeSelector", "affinity"}) {
     const json::Value* value = json::Find(from, {"spec", field});
     if (value != nullptr) {
       json::Set(to, {"spec", field}, *value);

@@ -35,7 +35,8 @@ class PodsTest : public ::testing::Test {
   PodsTest() : server(MakeOptions()) {}
   Options MakeOptions() {
     Options options;
-    options.node_dialer = [this](const std::string& name) -> Result<std::shared_ptr<api::RestHandler>> {
+    options.node_dialer =
+        [this](const std::string& name) -> Result<std::shared_ptr<api::RestHandler>> {
       if (name != "n") return Status(Code::kUnavailable, "no route");
       return std::shared_ptr<api::RestHandler>(node);
     };
@@ -113,9 +114,10 @@ TEST_F(PodsTest, FinalizersHoldTheObject) {
   server.Post(maps, R"({"metadata":{"name":"c","finalizers":["x.io/wait"]}})");
   const Answer marked = server.Delete(StrCat(maps, "/c"));
   EXPECT_FALSE(marked.Str({"metadata", "deletionTimestamp"}).empty()) << marked.text;
-  EXPECT_EQ(server.Merge(StrCat(maps, "/c"), R"({"metadata":{"finalizers":["x.io/wait","y.io/z"]}})")
-                .status,
-            422);
+  EXPECT_EQ(
+      server.Merge(StrCat(maps, "/c"), R"({"metadata":{"finalizers":["x.io/wait","y.io/z"]}})")
+          .status,
+      422);
   EXPECT_EQ(server.Merge(StrCat(maps, "/c"), R"({"metadata":{"finalizers":null}})").status, 200);
   EXPECT_EQ(server.Get(StrCat(maps, "/c")).status, 404);
   // Propagation policies are finalizers for the garbage collector.
@@ -148,8 +150,7 @@ TEST_F(PodsTest, EvictionAsksTheBudgets) {
       R"({"apiVersion":"policy/v1","kind":"Eviction","metadata":{"name":"p"}})";
   const Answer refused = server.Post(StrCat(kPods, "/p/eviction"), eviction);
   EXPECT_EQ(refused.status, 429);
-  EXPECT_EQ(refused.Message(),
-            "Cannot evict pod as it would violate the pod's disruption budget.");
+  EXPECT_EQ(refused.Message(), "Cannot evict pod as it would violate the pod's disruption budget.");
   EXPECT_NE(refused.text.find("The disruption budget b needs 1 healthy pods and has 1 currently"),
             std::string::npos);
   server.Merge(StrCat(budgets, "/b/status"), R"({"status":{"disruptionsAllowed":1}})");
@@ -157,8 +158,9 @@ TEST_F(PodsTest, EvictionAsksTheBudgets) {
   const Answer pod = server.Get(StrCat(kPods, "/p"));
   EXPECT_FALSE(pod.Str({"metadata", "deletionTimestamp"}).empty());
   EXPECT_NE(pod.text.find("\"DisruptionTarget\""), std::string::npos);
-  EXPECT_EQ(json::GetInt(server.Get(StrCat(budgets, "/b")).body, {"status", "disruptionsAllowed"}, -1),
-            0);
+  EXPECT_EQ(
+      json::GetInt(server.Get(StrCat(budgets, "/b")).body, {"status", "disruptionsAllowed"}, -1),
+      0);
 }
 
 TEST_F(PodsTest, LogsComeFromTheNode) {
@@ -209,10 +211,12 @@ TEST_F(PodsTest, PriorityComesFromTheClass) {
   const Answer wrong = server.Post(kPods, PodJson("q", R"("priority":5)"));
   EXPECT_EQ(wrong.status, 403) << wrong.text;
   const std::string classes = "/apis/scheduling.k8s.io/v1/priorityclasses";
-  EXPECT_EQ(server.Post(classes, R"({"metadata":{"name":"d"},"value":7,"globalDefault":true})").status,
-            201);
-  EXPECT_EQ(server.Post(classes, R"({"metadata":{"name":"e"},"value":8,"globalDefault":true})").status,
-            403);
+  EXPECT_EQ(
+      server.Post(classes, R"({"metadata":{"name":"d"},"value":7,"globalDefault":true})").status,
+      201);
+  EXPECT_EQ(
+      server.Post(classes, R"({"metadata":{"name":"e"},"value":8,"globalDefault":true})").status,
+      403);
   const Answer by_default = server.Post(kPods, PodJson("r"));
   EXPECT_EQ(json::GetInt(by_default.body, {"spec", "priority"}), 7);
   EXPECT_EQ(by_default.Str({"spec", "priorityClassName"}), "d");
@@ -229,8 +233,9 @@ TEST_F(PodsTest, NamespacesTerminateThroughTheirFinalizer) {
   EXPECT_EQ(refused.Message(),
             "pods \"p\" is forbidden: unable to create new content in namespace team because it "
             "is being terminated");
-  EXPECT_EQ(server.Put("/api/v1/namespaces/team/finalize",
-                       R"({"metadata":{"name":"team"},"spec":{"finalizers":[]}})")
+  EXPECT_EQ(server
+                .Put("/api/v1/namespaces/team/finalize",
+                     R"({"metadata":{"name":"team"},"spec":{"finalizers":[]}})")
                 .status,
             200);
   EXPECT_EQ(server.Get("/api/v1/namespaces/team").status, 404);
@@ -265,9 +270,11 @@ TEST_F(PodsTest, SecretsTakePlainText) {
 TEST_F(PodsTest, EventsAreOneStoreAndExpire) {
   const std::string core = "/api/v1/namespaces/default/events";
   const std::string fresh = "/apis/events.k8s.io/v1/namespaces/default/events";
-  ASSERT_EQ(server.Post(core, R"({"metadata":{"name":"e"},"reason":"Scheduled","message":"m",
+  ASSERT_EQ(server
+                .Post(core, R"({"metadata":{"name":"e"},"reason":"Scheduled","message":"m",
       "involvedObject":{"kind":"Pod","name":"p","namespace":"default"},"type":"Normal",
-      "lastTimestamp":"2026-01-01T00:00:00Z"})").status,
+      "lastTimestamp":"2026-01-01T00:00:00Z"})")
+                .status,
             201);
   const Answer seen = server.Get(StrCat(fresh, "/e"));
   EXPECT_EQ(seen.Str({"note"}), "m") << seen.text;

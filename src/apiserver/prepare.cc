@@ -91,10 +91,9 @@ Status CheckNamespace(Admission& admission) {
   const auto entry = admission.core.store.Latest(KeyFor(*kind, "", admission.ns));
   if (!entry) return NotFoundError(*kind, admission.ns);
   if (FieldOf(*entry, "status.phase") != "Terminating") return Status::Ok();
-  const Status refused = ForbiddenError(
-      admission.kind, admission.name,
-      StrCat("unable to create new content in namespace ", admission.ns,
-             " because it is being terminated"));
+  const Status refused = ForbiddenError(admission.kind, admission.name,
+                                        StrCat("unable to create new content in namespace ",
+                                               admission.ns, " because it is being terminated"));
   StatusDetails details = refused.details();
   details.causes.push_back({"NamespaceTerminating", "metadata.namespace",
                             StrCat("namespace ", admission.ns, " is being terminated")});
@@ -178,7 +177,8 @@ bool SpecChanged(const json::Value& a, const json::Value& b, bool has_status) {
 }
 
 // No finalizer may be added to an object that is on its way out.
-Status CheckFinalizers(const Admission& admission, const json::Value& object,
+Status CheckFinalizers(const Admission& admission,
+                       const json::Value& object,
                        const json::Value& old) {
   if (!api::IsDeleting(old)) return Status::Ok();
   const json::Array& before = json::GetArray(old, {"metadata", "finalizers"});
@@ -227,8 +227,11 @@ Status PrepareUpdate(Admission& admission, json::Value& object, const json::Valu
   return Status::Ok();
 }
 
-void CreateInternally(Core& core, std::string_view group, std::string_view plural,
-                      json::Value object, std::function<void(const Status&)> done) {
+void CreateInternally(Core& core,
+                      std::string_view group,
+                      std::string_view plural,
+                      json::Value object,
+                      std::function<void(const Status&)> done) {
   const api::KindPtr kind = core.scheme->StorageKind(group, plural);
   auto finish = [&core, &done](const Status& status) {
     core.executor.Post([done = std::move(done), status] { done(status); });
@@ -247,10 +250,9 @@ void CreateInternally(Core& core, std::string_view group, std::string_view plura
     finish(prepared.WithContext(StrCat("creating ", plural, " ", Quote(admission.name))));
     return;
   }
-  WriteObject(core, *kind, store::EventType::kAdded, std::move(object),
-              [done = std::move(done)](const Status& status, const store::EntryPtr&) {
-                done(status);
-              });
+  WriteObject(
+      core, *kind, store::EventType::kAdded, std::move(object),
+      [done = std::move(done)](const Status& status, const store::EntryPtr&) { done(status); });
 }
 
 }  // namespace swell::apiserver

@@ -19,7 +19,10 @@ Status PrepareUpdate(Admission& admission, json::Value& object, const json::Valu
 Status CheckNamespace(Admission& admission);
 
 // Creates an object on the server's own behalf, in its storage version. Existing ones are fine.
-void CreateInternally(Core& core, std::string_view group, std::string_view plural,
-                      json::Value object, std::function<void(const Status&)> done);
+void CreateInternally(Core& core,
+                      std::string_view group,
+                      std::string_view plural,
+                      json::Value object,
+                      std::function<void(const Status&)> done);
 
 }  // namespace swell::apiserver

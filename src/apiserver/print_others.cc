@@ -92,8 +92,7 @@ void PrintNamespace(const json::Value& object, const CellContext& context, json:
 }
 
 size_t DataCount(const json::Value& object) {
-  return json::GetObject(object, {"data"}).size() +
-         json::GetObject(object, {"binaryData"}).size();
+  return json::GetObject(object, {"data"}).size() + json::GetObject(object, {"binaryData"}).size();
 }
 
 void PrintConfigMap(const json::Value& object, const CellContext& context, json::Array& cells) {
@@ -109,15 +108,15 @@ void PrintSecret(const json::Value& object, const CellContext& context, json::Ar
   cells.emplace_back(AgeCell(object, context.now));
 }
 
-void PrintServiceAccount(const json::Value& object, const CellContext& context,
+void PrintServiceAccount(const json::Value& object,
+                         const CellContext& context,
                          json::Array& cells) {
   cells.emplace_back(api::Name(object));
   cells.emplace_back(json::GetArray(object, {"secrets"}).size());
   cells.emplace_back(AgeCell(object, context.now));
 }
 
-void PrintPriorityClass(const json::Value& object, const CellContext& context,
-                        json::Array& cells) {
+void PrintPriorityClass(const json::Value& object, const CellContext& context, json::Array& cells) {
   cells.emplace_back(api::Name(object));
   cells.emplace_back(json::GetInt(object, {"value"}));
   cells.emplace_back(json::GetBool(object, {"globalDefault"}));
@@ -165,9 +164,9 @@ void PrintVolume(const json::Value& object, const CellContext& context, json::Ar
   cells.emplace_back(json::GetString(object, {"spec", "persistentVolumeReclaimPolicy"}));
   cells.emplace_back(VolumePhase(object));
   cells.emplace_back(
-      claim.empty() ? std::string()
-                    : StrCat(json::GetString(object, {"spec", "claimRef", "namespace"}), "/",
-                             claim));
+      claim.empty()
+          ? std::string()
+          : StrCat(json::GetString(object, {"spec", "claimRef", "namespace"}), "/", claim));
   cells.emplace_back(json::GetString(object, {"spec", "storageClassName"}));
   cells.emplace_back(TextOr(object, {"spec", "volumeAttributesClassName"}, "<unset>"));
   cells.emplace_back(json::GetString(object, {"status", "reason"}));
@@ -180,8 +179,7 @@ void PrintClaim(const json::Value& object, const CellContext& context, json::Arr
   cells.emplace_back(api::Name(object));
   cells.emplace_back(VolumePhase(object));
   cells.emplace_back(json::GetString(object, {"spec", "volumeName"}));
-  cells.emplace_back(bound ? TextOr(object, {"status", "capacity", "storage"}, "")
-                           : std::string());
+  cells.emplace_back(bound ? TextOr(object, {"status", "capacity", "storage"}, "") : std::string());
   cells.emplace_back(bound ? AccessModes(json::GetArray(object, {"status", "accessModes"}))
                            : std::string());
   cells.emplace_back(json::GetString(object, {"spec", "storageClassName"}));
@@ -231,8 +229,7 @@ void PrintQuota(const json::Value& object, const CellContext& context, json::Arr
   cells.emplace_back(AgeCell(object, context.now));
 }
 
-void PrintStorageClass(const json::Value& object, const CellContext& context,
-                       json::Array& cells) {
+void PrintStorageClass(const json::Value& object, const CellContext& context, json::Array& cells) {
   std::string name(api::Name(object));
   if (api::Annotation(object, "storageclass.kubernetes.io/is-default-class") == "true") {
     name += " (default)";
@@ -299,10 +296,9 @@ void AddPolicyPrinters(std::map<std::string, TablePrinter, std::less<>>& printer
       {name, Column("Value", "integer"), Column("Global-Default", "boolean"), age},
       PrintPriorityClass};
   printers["leases.coordination.k8s.io"] = {{name, text("Holder"), age}, PrintLease};
-  printers["poddisruptionbudgets.policy"] = {
-      {name, text("Min Available"), text("Max Unavailable"),
-       Column("Allowed Disruptions", "integer"), age},
-      PrintBudget};
+  printers["poddisruptionbudgets.policy"] = {{name, text("Min Available"), text("Max Unavailable"),
+                                              Column("Allowed Disruptions", "integer"), age},
+                                             PrintBudget};
   printers["persistentvolumes"] = {
       {name, text("Capacity"), text("Access Modes"), text("Reclaim Policy"), text("Status"),
        text("Claim"), text("StorageClass"), text("VolumeAttributesClass"), text("Reason"), age,
@@ -318,8 +314,7 @@ void AddPolicyPrinters(std::map<std::string, TablePrinter, std::less<>>& printer
   }
   for (const char* bindings : {"rolebindings", "clusterrolebindings"}) {
     printers[StrCat(bindings, ".rbac.authorization.k8s.io")] = {
-        {name, text("Role"), age, text("Users", 1), text("Groups", 1),
-         text("ServiceAccounts", 1)},
+        {name, text("Role"), age, text("Users", 1), text("Groups", 1), text("ServiceAccounts", 1)},
         PrintRoleBinding};
   }
   printers["resourcequotas"] = {{name, text("Request"), text("Limit"), age}, PrintQuota};
@@ -327,11 +322,11 @@ void AddPolicyPrinters(std::map<std::string, TablePrinter, std::less<>>& printer
       {name, text("Provisioner"), text("ReclaimPolicy"), text("VolumeBindingMode"),
        text("AllowVolumeExpansion"), age},
       PrintStorageClass};
-  printers["events"] = {{text("Last Seen"), text("Type"), text("Reason"), text("Object"),
-                         text("Subobject", 1), text("Source", 1), text("Message"),
-                         text("First Seen", 1), Column("Count", "integer", 1),
-                         Column("Name", "string", 1, "name")},
-                        PrintEvent};
+  printers["events"] = {
+      {text("Last Seen"), text("Type"), text("Reason"), text("Object"), text("Subobject", 1),
+       text("Source", 1), text("Message"), text("First Seen", 1), Column("Count", "integer", 1),
+       Column("Name", "string", 1, "name")},
+      PrintEvent};
 }
 
 }  // namespace swell::apiserver

@@ -70,8 +70,7 @@ void ReadInitContainers(const json::Value& pod, PodLine& line) {
     } else if (!waiting.empty() && waiting != "PodInitializing") {
       line.reason = StrCat("Init:", waiting);
     } else {
-      line.reason =
-          StrCat("Init:", i, "/", json::GetArray(pod, {"spec", "initContainers"}).size());
+      line.reason = StrCat("Init:", i, "/", json::GetArray(pod, {"spec", "initContainers"}).size());
     }
     line.initializing = true;
     return;
@@ -220,27 +219,18 @@ void PrintNode(const json::Value& node, const CellContext& context, json::Array&
 }  // namespace
 
 void AddPodAndNodePrinters(std::map<std::string, TablePrinter, std::less<>>& printers) {
-  printers["pods"] = {{Column("Name", "string", 0, "name"),
-                       Column("Ready", "string"),
-                       Column("Status", "string"),
-                       Column("Restarts", "string"),
-                       Column("Age", "string"),
-                       Column("IP", "string", 1),
-                       Column("Node", "string", 1),
-                       Column("Nominated Node", "string", 1),
-                       Column("Readiness Gates", "string", 1)},
-                      PrintPod};
-  printers["nodes"] = {{Column("Name", "string", 0, "name"),
-                        Column("Status", "string"),
-                        Column("Roles", "string"),
-                        Column("Age", "string"),
-                        Column("Version", "string"),
-                        Column("Internal-IP", "string", 1),
-                        Column("External-IP", "string", 1),
-                        Column("OS-Image", "string", 1),
-                        Column("Kernel-Version", "string", 1),
-                        Column("Container-Runtime", "string", 1)},
-                       PrintNode};
+  printers["pods"] = {
+      {Column("Name", "string", 0, "name"), Column("Ready", "string"), Column("Status", "string"),
+       Column("Restarts", "string"), Column("Age", "string"), Column("IP", "string", 1),
+       Column("Node", "string", 1), Column("Nominated Node", "string", 1),
+       Column("Readiness Gates", "string", 1)},
+      PrintPod};
+  printers["nodes"] = {
+      {Column("Name", "string", 0, "name"), Column("Status", "string"), Column("Roles", "string"),
+       Column("Age", "string"), Column("Version", "string"), Column("Internal-IP", "string", 1),
+       Column("External-IP", "string", 1), Column("OS-Image", "string", 1),
+       Column("Kernel-Version", "string", 1), Column("Container-Runtime", "string", 1)},
+      PrintNode};
 }
 
 }  // namespace swell::apiserver

@@ -45,7 +45,8 @@ void PrintReplicaSet(const json::Value& object, const CellContext& context, json
   AddContainers(object, cells);
 }
 
-void PrintReplicationController(const json::Value& object, const CellContext& context,
+void PrintReplicationController(const json::Value& object,
+                                const CellContext& context,
                                 json::Array& cells) {
   cells.emplace_back(api::Name(object));
   cells.emplace_back(json::GetInt(object, {"spec", "replicas"}));
@@ -130,12 +131,12 @@ void PrintScaler(const json::Value& object, const CellContext& context, json::Ar
   cells.emplace_back(StrCat(json::GetString(object, {"spec", "scaleTargetRef", "kind"}), "/",
                             json::GetString(object, {"spec", "scaleTargetRef", "name"})));
   const json::Value* target = json::Find(object, {"spec", "targetCPUUtilizationPercentage"});
-  const json::Value* current =
-      json::Find(object, {"status", "currentCPUUtilizationPercentage"});
-  cells.emplace_back(target == nullptr
-                         ? std::string("<none>")
-                         : StrCat("cpu: ", current == nullptr ? "<unknown>" : json::Print(*current) + "%",
-                                  "/", json::Print(*target), "%"));
+  const json::Value* current = json::Find(object, {"status", "currentCPUUtilizationPercentage"});
+  cells.emplace_back(
+      target == nullptr
+          ? std::string("<none>")
+          : StrCat("cpu: ", current == nullptr ? "<unknown>" : json::Print(*current) + "%", "/",
+                   json::Print(*target), "%"));
   cells.emplace_back(least == nullptr ? "<unset>" : json::Print(*least));
   cells.emplace_back(json::GetInt(object, {"spec", "maxReplicas"}));
   cells.emplace_back(json::GetInt(object, {"status", "currentReplicas"}));
@@ -173,15 +174,14 @@ void AddWorkloadPrinters(std::map<std::string, TablePrinter, std::less<>>& print
                       number("Up-to-date"), number("Available"), text("Node Selector"), age}),
       PrintDaemonSet};
   printers["jobs.batch"] = {
-      WithContainers({name, text("Status"), text("Completions"), text("Duration"), age}),
-      PrintJob};
+      WithContainers({name, text("Status"), text("Completions"), text("Duration"), age}), PrintJob};
   printers["cronjobs.batch"] = {
       WithContainers({name, text("Schedule"), text("Timezone"), text("Suspend"), number("Active"),
                       text("Last Schedule"), age}),
       PrintCronJob};
   printers["horizontalpodautoscalers.autoscaling"] = {
-      {name, text("Reference"), text("Targets"), text("MinPods"), text("MaxPods"),
-       text("Replicas"), age},
+      {name, text("Reference"), text("Targets"), text("MinPods"), text("MaxPods"), text("Replicas"),
+       age},
       PrintScaler};
 }
 

@@ -31,13 +31,14 @@ namespace {
 Result<store::Listing> ListOne(Core& core, const Call& call, const Selection& selection) {
   store::Listing listing;
   listing.version = core.store.Version();
-  const auto entry =
-      core.store.Get(KeyFor(*call.storage, call.info.ns, selection.only_name));
+  const auto entry = core.store.Get(KeyFor(*call.storage, call.info.ns, selection.only_name));
   if (entry && selection.Matches(*entry)) listing.entries.push_back(entry);
   return listing;
 }
 
-Result<store::Listing> RunList(Core& core, const Call& call, const Selection& selection,
+Result<store::Listing> RunList(Core& core,
+                               const Call& call,
+                               const Selection& selection,
                                const ListOptions& options) {
   const bool one_namespace = !call.storage->namespaced || !call.info.ns.empty();
   if (!selection.only_name.empty() && one_namespace && options.at_version == 0) {
@@ -51,8 +52,8 @@ Result<store::Listing> RunList(Core& core, const Call& call, const Selection& se
   if (options.after_name) {
     after = store::Key{call.storage->StoreResource(), options.after_ns, *options.after_name};
   }
-  return core.store.List(call.storage->StoreResource(), call.info.ns, filter, options.limit,
-                         after, options.at_version);
+  return core.store.List(call.storage->StoreResource(), call.info.ns, filter, options.limit, after,
+                         options.at_version);
 }
 
 void FailList(Call& call, const ListOptions& options, const Status& why) {

@@ -235,8 +235,8 @@ Result<OutputForm> NegotiateForm(std::string_view accept, const Query& query) {
   } else if (include == "Object") {
     result.include = OutputForm::Include::kObject;
   } else if (!include.empty() && include != "Metadata") {
-    return Status(Code::kBadRequest, StrCat("includeObject must be None, Metadata or Object, not ",
-                                            Quote(include)));
+    return Status(Code::kBadRequest,
+                  StrCat("includeObject must be None, Metadata or Object, not ", Quote(include)));
   }
   if (query.Find("pretty")) result.pretty = query.Bool("pretty").ok() && *query.Bool("pretty");
   return result;

@@ -14,15 +14,15 @@ namespace swell::apiserver {
 
 // A path under /api or /apis.
 struct RequestInfo {
-  bool is_resource = false;      // false: a non-resource path such as /version
+  bool is_resource = false;           // false: a non-resource path such as /version
   std::vector<std::string> segments;  // of the whole path, unescaped
   std::string group;
   std::string version;
   std::string ns;
-  std::string resource;          // plural
+  std::string resource;  // plural
   std::string name;
   std::string subresource;
-  std::string rest;              // what follows the subresource, for proxies
+  std::string rest;               // what follows the subresource, for proxies
   bool deprecated_watch = false;  // /api/v1/watch/…
 };
 

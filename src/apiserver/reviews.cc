@@ -75,8 +75,8 @@ void FillAccess(Core& core, const api::UserInfo& user, json::Value& review) {
 }
 
 void FillRules(Core& core, const api::UserInfo& user, json::Value& review) {
-  const AccessRules rules = core.authorizer->RulesFor(
-      user, std::string(json::GetString(review, {"spec", "namespace"})));
+  const AccessRules rules =
+      core.authorizer->RulesFor(user, std::string(json::GetString(review, {"spec", "namespace"})));
   json::Array resources;
   for (const ResourceRule& rule : rules.resources) {
     json::Object object;
@@ -130,9 +130,9 @@ Status FillReview(Core& core, const Call& call, json::Value& review) {
     user.uid = json::GetString(review, {"spec", "uid"});
     user.groups = ReadStrings(review, {"spec", "groups"});
     if (user.name.empty() && user.groups.empty()) {
-      return InvalidError(*call.kind, "",
-                          {InvalidValue("spec.user", "",
-                                        "at least one of user or group must be specified")});
+      return InvalidError(
+          *call.kind, "",
+          {InvalidValue("spec.user", "", "at least one of user or group must be specified")});
     }
     FillAccess(core, user, review);
   } else if (kind == "TokenReview") {
@@ -174,22 +174,21 @@ void HandleTokenRequest(Core& core, const CallPtr& call) {
     return;
   }
   if (!core.options.token_signer) {
-    call->Fail(Status(Code::kUnavailable,
-                      "this server has no signing key for service account tokens"));
+    call->Fail(
+        Status(Code::kUnavailable, "this server has no signing key for service account tokens"));
     return;
   }
-  const int64_t seconds =
-      json::GetInt(*body, {"spec", "expirationSeconds"}, kDefaultTokenSeconds);
+  const int64_t seconds = json::GetInt(*body, {"spec", "expirationSeconds"}, kDefaultTokenSeconds);
   if (seconds < kLeastTokenSeconds || seconds > kMostTokenSeconds) {
     api::KindInfo kind;
     kind.gvk = {"authentication.k8s.io", "v1", "TokenRequest"};
     kind.plural = "tokenrequests";
-    call->Fail(InvalidError(
-        kind, "",
-        {InvalidValue("spec.expirationSeconds", std::to_string(seconds),
-                      seconds < kLeastTokenSeconds
-                          ? "may not specify a duration less than 10 minutes"
-                          : "may not specify a duration larger than 2^32 seconds")}));
+    call->Fail(
+        InvalidError(kind, "",
+                     {InvalidValue("spec.expirationSeconds", std::to_string(seconds),
+                                   seconds < kLeastTokenSeconds
+                                       ? "may not specify a duration less than 10 minutes"
+                                       : "may not specify a duration larger than 2^32 seconds")}));
     return;
   }
   const WallTime now = core.clock.Now();

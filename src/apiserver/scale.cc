@@ -1,6 +1,4 @@
 // The scale subresource: autoscaling/v1 Scale over a field of any kind.
-#include "json/patch.h"
-
 #include "api/meta.h"
 #include "api/selector.h"
 #include "apiserver/codec.h"
@@ -9,6 +7,7 @@
 #include "apiserver/output.h"
 #include "apiserver/write.h"
 #include "base/strings.h"
+#include "json/patch.h"
 
 namespace swell::apiserver {
 namespace {
@@ -166,9 +165,9 @@ void HandleScale(Core& core, const CallPtr& call) {
                    call->Fail(result.status());
                    return;
                  }
-                 const json::Value scale =
-                     result->entry ? MakeScale(*call->storage, *result->entry->Parsed())
-                                   : MakeScale(*call->storage, result->object);
+                 const json::Value scale = result->entry
+                                               ? MakeScale(*call->storage, *result->entry->Parsed())
+                                               : MakeScale(*call->storage, result->object);
                  RespondDocument(*call, 200, scale);
                });
 }

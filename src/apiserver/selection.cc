@@ -46,8 +46,8 @@ Result<api::FieldSelector> ParseFields(const Call& call) {
     if (!Offers(*call.storage, field)) {
       return BadRequestError(StrCat("field label not supported: ", term.field));
     }
-    text += StrCat(text.empty() ? "" : ",", field, term.equal ? "=" : "!=",
-                   EscapeValue(term.value));
+    text +=
+        StrCat(text.empty() ? "" : ",", field, term.equal ? "=" : "!=", EscapeValue(term.value));
   }
   if (!call.info.name.empty()) {
     text += StrCat(text.empty() ? "" : ",", "metadata.name=", EscapeValue(call.info.name));

@@ -35,7 +35,8 @@ Result<std::string> VerbOf(const Call& call) {
   if (!call.info.is_resource) return ToLower(method);
   if (method == "GET" || method == "HEAD") {
     SWELL_ASSIGN_OR_RETURN(const bool watch, call.query.Bool("watch"));
-    if (call.info.deprecated_watch || (watch && call.info.subresource.empty())) return std::string("watch");
+    if (call.info.deprecated_watch || (watch && call.info.subresource.empty()))
+      return std::string("watch");
     return std::string(named ? "get" : "list");
   }
   if (method == "POST") return std::string("create");
@@ -72,17 +73,16 @@ Status CheckAccess(const Core& core, const Call& call, const std::string& verb) 
   details.name = info.name;
   details.group = info.group;
   details.kind = info.resource;
-  const std::string full = info.group.empty() ? info.resource
-                                              : StrCat(info.resource, ".", info.group);
-  return Status(
-      Code::kForbidden,
-      StrCat(full, info.name.empty() ? "" : StrCat(" ", Quote(info.name)),
-             " is forbidden: User ", Quote(call.user.name), " cannot ", verb, " resource ",
-             Quote(resource), " in API group ", Quote(info.group),
-             info.ns.empty() ? " at the cluster scope"
-                             : StrCat(" in the namespace ", Quote(info.ns)),
-             reason),
-      std::move(details));
+  const std::string full =
+      info.group.empty() ? info.resource : StrCat(info.resource, ".", info.group);
+  return Status(Code::kForbidden,
+                StrCat(full, info.name.empty() ? "" : StrCat(" ", Quote(info.name)),
+                       " is forbidden: User ", Quote(call.user.name), " cannot ", verb,
+                       " resource ", Quote(resource), " in API group ", Quote(info.group),
+                       info.ns.empty() ? " at the cluster scope"
+                                       : StrCat(" in the namespace ", Quote(info.ns)),
+                       reason),
+                std::move(details));
 }
 
 // Finds the kind that the path names.
@@ -93,8 +93,7 @@ Status Route(Core& core, Call& call) {
   call.storage = std::move(target.storage);
   if (!call.kind || !call.kind->served) return NoSuchResourceError();
   if (!call.kind->namespaced && !info.ns.empty()) return NoSuchResourceError();
-  if (call.kind->namespaced && info.ns.empty() && !info.name.empty() &&
-      !info.deprecated_watch) {
+  if (call.kind->namespaced && info.ns.empty() && !info.name.empty() && !info.deprecated_watch) {
     return NoSuchResourceError();
   }
   if (!info.rest.empty() && info.subresource != "proxy") return NoSuchResourceError();
@@ -172,8 +171,7 @@ Status Dispatch(Core& core, const CallPtr& call) {
   SWELL_RETURN_IF_ERROR(Route(core, *call));
   const std::string& sub = call->info.subresource;
   if (!sub.empty() && !Contains(call->kind->subresources, sub)) return NoSuchResourceError();
-  const Handler handler =
-      sub.empty() ? MainHandler(*call, verb) : SubresourceHandler(*call, verb);
+  const Handler handler = sub.empty() ? MainHandler(*call, verb) : SubresourceHandler(*call, verb);
   if (handler == nullptr) return MethodNotAllowedError();
   if (handler != HandlePodProxy) {
     SWELL_ASSIGN_OR_RETURN(call->form, NegotiateForm(call->request.accept, call->query));
@@ -217,8 +215,8 @@ class Server final : public ApiServer {
 
 }  // namespace
 
-std::unique_ptr<ApiServer> ApiServer::Create(Executor& executor, Clock& clock, Random& random,
-                                             store::Store& store, Options options) {
+std::unique_ptr<ApiServer> ApiServer::Create(
+    Executor& executor, Clock& clock, Random& random, store::Store& store, Options options) {
   return std::make_unique<Server>(executor, clock, random, store, std::move(options));
 }
 

@@ -55,8 +55,8 @@ void NamespaceWritten(Core& core, store::EventType type, const store::EntryPtr& 
   CreateInternally(core, "", "serviceaccounts", std::move(account),
                    [ns = entry->key.name](const Status& status) {
                      if (status.ok()) return;
-                     SWELL_LOG_WARNING("apiserver", "no default service account",
-                                       {"namespace", ns}, {"error", status.ToString()});
+                     SWELL_LOG_WARNING("apiserver", "no default service account", {"namespace", ns},
+                                       {"error", status.ToString()});
                    });
 }
 
@@ -105,14 +105,12 @@ Status CreatePriorityClass(Admission& admission, json::Value& object) {
   const auto classes = admission.core.store.List(admission.kind.StoreResource(), "");
   if (!classes.ok()) return classes.status();
   for (const store::EntryPtr& entry : classes->entries) {
-    if (entry->key.name == admission.name ||
-        FieldOf(*entry, "globalDefault") != "true") {
+    if (entry->key.name == admission.name || FieldOf(*entry, "globalDefault") != "true") {
       continue;
     }
-    return ForbiddenError(
-        admission.kind, admission.name,
-        StrCat("PriorityClass ", entry->key.name,
-               " is already marked as default. Only one default can exist"));
+    return ForbiddenError(admission.kind, admission.name,
+                          StrCat("PriorityClass ", entry->key.name,
+                                 " is already marked as default. Only one default can exist"));
   }
   return Status::Ok();
 }
@@ -213,8 +211,7 @@ Status UpdateService(Admission& admission, json::Value& object, const json::Valu
   }
   if (!before.empty() && after != before) {
     return InvalidError(admission.kind, admission.name,
-                        {InvalidValue("spec.clusterIPs[0]", after,
-                                      "may not change once set")});
+                        {InvalidValue("spec.clusterIPs[0]", after, "may not change once set")});
   }
   if (before.empty()) return AllocateServiceIp(admission, object);
   return Status::Ok();

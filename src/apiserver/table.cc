@@ -51,8 +51,7 @@ std::vector<api::PrinterColumn> GenericColumns(const api::KindInfo& kind) {
   return columns;
 }
 
-json::Value GenericCell(const json::Value& object, const api::PrinterColumn& column,
-                        WallTime now) {
+json::Value GenericCell(const json::Value& object, const api::PrinterColumn& column, WallTime now) {
   json::Value value = PathValue(object, column.json_path);
   if (column.type == "date") {
     if (!value.is_string()) return value.is_null() ? json::Value("<unknown>") : json::Value();
@@ -68,8 +67,8 @@ json::Value GenericCell(const json::Value& object, const api::PrinterColumn& col
 
 }  // namespace
 
-api::PrinterColumn Column(std::string name, std::string type, int priority, std::string format,
-                          std::string description) {
+api::PrinterColumn Column(
+    std::string name, std::string type, int priority, std::string format, std::string description) {
   api::PrinterColumn column;
   if (description.empty() && format == "name") description = kNameDescription;
   column.name = std::move(name);
@@ -115,7 +114,9 @@ const TablePrinter* BuiltInPrinter(const api::KindInfo& kind) {
   return found == AllPrinters().end() ? nullptr : &found->second;
 }
 
-json::Value TableRow(const Core& core, const api::KindInfo& kind, const OutputForm& form,
+json::Value TableRow(const Core& core,
+                     const api::KindInfo& kind,
+                     const OutputForm& form,
                      const json::Value& object) {
   json::Array cells;
   const CellContext context{core.clock.Now()};
@@ -154,8 +155,11 @@ json::Value TableRow(const Core& core, const api::KindInfo& kind, const OutputFo
   return row;
 }
 
-json::Value MakeTable(const api::KindInfo& kind, const OutputForm& form, json::Object list_meta,
-                      json::Array rows, bool with_columns) {
+json::Value MakeTable(const api::KindInfo& kind,
+                      const OutputForm& form,
+                      json::Object list_meta,
+                      json::Array rows,
+                      bool with_columns) {
   json::Array columns;
   if (with_columns) {
     const TablePrinter* printer = BuiltInPrinter(kind);

@@ -79,9 +79,9 @@ class TestServer {
  public:
   explicit TestServer(Options options = {}, store::Options store_options = {}, uint64_t seed = 1)
       : random(seed) {
-    store = std::move(store::Store::Open(executor, store::MakeMemoryBackend(executor),
-                                         store_options))
-                .value();
+    store =
+        std::move(store::Store::Open(executor, store::MakeMemoryBackend(executor), store_options))
+            .value();
     server = ApiServer::Create(executor, executor, random, *store, std::move(options));
   }
 
@@ -94,8 +94,11 @@ class TestServer {
     return *this;
   }
 
-  api::RestRequest Request(std::string method, std::string target, std::string body = {},
-                           std::string content_type = {}, std::string accept = {}) const {
+  api::RestRequest Request(std::string method,
+                           std::string target,
+                           std::string body = {},
+                           std::string content_type = {},
+                           std::string accept = {}) const {
     api::RestRequest request;
     request.method = std::move(method);
     const size_t question = target.find('?');
@@ -140,8 +143,8 @@ class TestServer {
     return Send(Request("PUT", std::move(target), std::move(body)));
   }
   Answer Merge(std::string target, std::string body) {
-    return Send(Request("PATCH", std::move(target), std::move(body),
-                        "application/merge-patch+json"));
+    return Send(
+        Request("PATCH", std::move(target), std::move(body), "application/merge-patch+json"));
   }
   Answer Patch(std::string target, std::string body, std::string content_type) {
     return Send(Request("PATCH", std::move(target), std::move(body), std::move(content_type)));
@@ -153,8 +156,8 @@ class TestServer {
     TestWatch watch;
     watch.sink = std::make_shared<TestSink>();
     watch.sink->accept_chunks = accept_chunks;
-    watch.call = server->Handle(Request("GET", std::move(target), {}, {}, std::move(accept)),
-                                watch.sink);
+    watch.call =
+        server->Handle(Request("GET", std::move(target), {}, {}, std::move(accept)), watch.sink);
     executor.RunPosted();
     return watch;
   }
@@ -167,7 +170,8 @@ class TestServer {
   Status boot;
 };
 
-inline std::string PodJson(const std::string& name, const std::string& more_spec = {},
+inline std::string PodJson(const std::string& name,
+                           const std::string& more_spec = {},
                            const std::string& labels = "{}") {
   return R"({"apiVersion":"v1","kind":"Pod","metadata":{"name":")" + name + R"(","labels":)" +
          labels + R"(},"spec":{"containers":[{"name":"c","image":"i"}])" +

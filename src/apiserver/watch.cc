@@ -14,10 +14,9 @@ constexpr size_t kInitialChunkBytes = 64 << 10;
 constexpr int64_t kLeastTimeoutS = 1800;
 
 uint64_t FormKey(const Call& call) {
-  const std::string text =
-      StrCat(call.kind->gvk.ApiVersion(), "/", call.kind->gvk.kind, "/",
-             static_cast<int>(call.form.as), static_cast<int>(call.form.include),
-             call.form.meta_version);
+  const std::string text = StrCat(call.kind->gvk.ApiVersion(), "/", call.kind->gvk.kind, "/",
+                                  static_cast<int>(call.form.as),
+                                  static_cast<int>(call.form.include), call.form.meta_version);
   return StableHash(text) | 1;
 }
 
@@ -121,8 +120,10 @@ void Watcher::OnEvent(const store::Event& event) {
   if (!alive) End(Status(Code::kTooManyRequests, "the receiver of the watch is too slow"));
 }
 
-Result<api::Chunk> Watcher::EventBytes(std::string_view type, uint64_t version,
-                                       const store::Entry& entry, bool reversion) {
+Result<api::Chunk> Watcher::EventBytes(std::string_view type,
+                                       uint64_t version,
+                                       const store::Entry& entry,
+                                       bool reversion) {
   const bool table = call_->form.as == OutputForm::As::kTable;
   const bool columns = table && !columns_sent_;
   columns_sent_ = true;
@@ -144,7 +145,9 @@ Result<api::Chunk> Watcher::EventBytes(std::string_view type, uint64_t version,
   return chunk;
 }
 
-bool Watcher::SendEvent(std::string_view type, uint64_t version, const store::Entry& entry,
+bool Watcher::SendEvent(std::string_view type,
+                        uint64_t version,
+                        const store::Entry& entry,
                         bool reversion) {
   auto bytes = EventBytes(type, version, entry, reversion);
   if (!bytes.ok()) {
@@ -172,9 +175,9 @@ void Watcher::SendBookmark() {
   // before it is the newest.
   const auto self = shared_from_this();
   const uint64_t version = std::max(sent_version_, core_.store.Version());
-  const auto chunk =
-      api::MakeChunk(EventText("BOOKMARK", json::Print(BookmarkObject(version))));
-  if (!call_->Send(chunk)) End(Status(Code::kTooManyRequests, "the receiver of the watch is too slow"));
+  const auto chunk = api::MakeChunk(EventText("BOOKMARK", json::Print(BookmarkObject(version))));
+  if (!call_->Send(chunk))
+    End(Status(Code::kTooManyRequests, "the receiver of the watch is too slow"));
 }
 
 bool Watcher::SendInitialEnd(uint64_t version) {
@@ -198,8 +201,8 @@ void Watcher::End(const Status& why) {
 namespace {
 
 Status ForbiddenOption(std::string_view field, std::string_view why) {
-  return Status(Code::kInvalid, StrCat("ListOptions.meta.k8s.io \"\" is invalid: ", field,
-                                       ": Forbidden: ", why));
+  return Status(Code::kInvalid,
+                StrCat("ListOptions.meta.k8s.io \"\" is invalid: ", field, ": Forbidden: ", why));
 }
 
 Result<Watcher::Start> StartOf(Core& core, const Call& call) {

@@ -20,9 +20,9 @@ class Watcher : public std::enable_shared_from_this<Watcher> {
   ~Watcher();
 
   struct Start {
-    uint64_t version = 0;       // events after it
-    bool initial = false;       // synthetic ADDED for the state at the start
-    bool initial_end = false;   // and a bookmark after them
+    uint64_t version = 0;      // events after it
+    bool initial = false;      // synthetic ADDED for the state at the start
+    bool initial_end = false;  // and a bookmark after them
     bool bookmarks = false;
     Duration timeout{0};
   };
@@ -34,9 +34,13 @@ class Watcher : public std::enable_shared_from_this<Watcher> {
  private:
   void OnEvent(const store::Event& event);
   bool SendInitial(const store::Listing& listing);
-  bool SendEvent(std::string_view type, uint64_t version, const store::Entry& entry,
+  bool SendEvent(std::string_view type,
+                 uint64_t version,
+                 const store::Entry& entry,
                  bool reversion);
-  Result<api::Chunk> EventBytes(std::string_view type, uint64_t version, const store::Entry& entry,
+  Result<api::Chunk> EventBytes(std::string_view type,
+                                uint64_t version,
+                                const store::Entry& entry,
                                 bool reversion);
   void CheckReplay();
   bool SendInitialEnd(uint64_t version);
@@ -48,7 +52,7 @@ class Watcher : public std::enable_shared_from_this<Watcher> {
   CallPtr call_;
   Selection selection_;
   const uint64_t id_;
-  uint64_t form_;          // key of the shared event bytes
+  uint64_t form_;  // key of the shared event bytes
   bool bookmarks_ = false;
   bool columns_sent_ = false;  // a table's columns go with its first event only
   uint64_t sent_version_ = 0;

@@ -1,7 +1,7 @@
 // Watches: what is sent, in which form, and how they end.
-#include <gtest/gtest.h>
-
 #include <map>
+
+#include <gtest/gtest.h>
 
 #include "apiserver/test_server.h"
 #include "base/strings.h"
@@ -101,8 +101,8 @@ TEST_F(WatchTest, StreamingListEndsWithItsBookmark) {
       "&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true";
   const auto events = server.Watch(StrCat(pods, query)).Take();
   ASSERT_EQ(Summary(events), "ADDED:a BOOKMARK: ");
-  EXPECT_EQ(json::GetString(events[1], {"object", "metadata", "annotations",
-                                        "k8s.io/initial-events-end"}),
+  EXPECT_EQ(json::GetString(events[1],
+                            {"object", "metadata", "annotations", "k8s.io/initial-events-end"}),
             "true");
   EXPECT_EQ(server.Get(StrCat(pods, "&sendInitialEvents=true")).status, 422);
 }
@@ -209,21 +209,22 @@ TEST_P(WatchProperty, ListAndWatchGiveTheFinalState) {
         follower.query = selector;
         std::string version;
         follower.state = ListState(server, StrCat("?", selector), &version);
-        follower.watch = server.Watch(
-            StrCat(base, "?watch=1&resourceVersion=", version, "&", selector));
+        follower.watch =
+            server.Watch(StrCat(base, "?watch=1&resourceVersion=", version, "&", selector));
         followers.push_back(std::move(follower));
       }
     }
     const std::string name = StrCat("c", random.Below(8));
-    const std::string body =
-        StrCat(R"({"metadata":{"name":")", name, R"(","labels":{"k":")", random.Below(3),
-               R"("}},"data":{"step":")", step, "\"}}");
+    const std::string body = StrCat(R"({"metadata":{"name":")", name, R"(","labels":{"k":")",
+                                    random.Below(3), R"("}},"data":{"step":")", step, "\"}}");
     // Fired without waiting for the answers: writes overlap.
     const uint64_t what = random.Below(4);
-    api::RestRequest request = server.Request(
-        what == 0 ? "DELETE" : what == 1 ? "PATCH" : "POST",
-        what <= 1 ? StrCat(base, "/", name) : base, what == 0 ? "" : body,
-        what == 1 ? "application/merge-patch+json" : "");
+    api::RestRequest request =
+        server.Request(what == 0   ? "DELETE"
+                       : what == 1 ? "PATCH"
+                                   : "POST",
+                       what <= 1 ? StrCat(base, "/", name) : base, what == 0 ? "" : body,
+                       what == 1 ? "application/merge-patch+json" : "");
     auto sink = std::make_shared<TestSink>();
     auto call = server.server->Handle(std::move(request), sink);
     if (random.OneIn(3)) server.executor.RunPosted();

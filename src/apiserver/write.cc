@@ -45,8 +45,8 @@ Result<json::Value> DecodeForWrite(Core& core, Call& call) {
 }  // namespace
 
 Admission AdmissionOf(Core& core, Call& call) {
-  return {core,           &call,          *call.storage, call.info.ns,
-          call.info.name, call.info.subresource, call.dry_run};
+  return {core,        &call, *call.storage, call.info.ns, call.info.name, call.info.subresource,
+          call.dry_run};
 }
 
 void CreateObject(Core& core, const CallPtr& call, json::Value object) {
@@ -65,17 +65,17 @@ void CreateObject(Core& core, const CallPtr& call, json::Value object) {
     RespondObject(core, *call, 201, std::move(object));
     return;
   }
-  WriteObject(core, *call->storage, store::EventType::kAdded, std::move(object),
-              [weak = core.weak_from_this(), call](const Status& status,
-                                                   const store::EntryPtr& entry) {
-                const auto alive = weak.lock();
-                if (!alive) return;
-                if (status.ok()) {
-                  RespondEntry(*alive, *call, 201, *entry);
-                } else {
-                  call->Fail(status);
-                }
-              });
+  WriteObject(
+      core, *call->storage, store::EventType::kAdded, std::move(object),
+      [weak = core.weak_from_this(), call](const Status& status, const store::EntryPtr& entry) {
+        const auto alive = weak.lock();
+        if (!alive) return;
+        if (status.ok()) {
+          RespondEntry(*alive, *call, 201, *entry);
+        } else {
+          call->Fail(status);
+        }
+      });
 }
 
 void HandleCreate(Core& core, const CallPtr& call) {
@@ -91,7 +91,8 @@ void HandleCreate(Core& core, const CallPtr& call) {
   CreateObject(core, call, std::move(*object));
 }
 
-Status CheckPreconditions(const Admission& admission, const json::Value& object,
+Status CheckPreconditions(const Admission& admission,
+                          const json::Value& object,
                           const json::Value& old) {
   const std::string_view uid = api::Uid(object);
   if (!uid.empty() && uid != api::Uid(old)) {
@@ -107,8 +108,8 @@ Status CheckPreconditions(const Admission& admission, const json::Value& object,
                           "Invalid value: 0x0: must be specified for an update"}});
   }
   if (!ParseUint(version)) {
-    return BadRequestError(StrCat("metadata.resourceVersion: ", Quote(version),
-                                  " is not a resource version"));
+    return BadRequestError(
+        StrCat("metadata.resourceVersion: ", Quote(version), " is not a resource version"));
   }
   if (version != json::GetString(old, {"metadata", "resourceVersion"})) {
     return ModifiedError(admission.kind, admission.name);
@@ -135,7 +136,10 @@ bool SameButVersion(json::Value& object, const json::Value& old) {
 
 }  // namespace
 
-void UpdateObject(Core& core, Admission& admission, json::Value object, const store::EntryPtr& old,
+void UpdateObject(Core& core,
+                  Admission& admission,
+                  json::Value object,
+                  const store::EntryPtr& old,
                   UpdateDone done) {
   const json::SharedValue before = old->Parsed();
   Status status = CheckPreconditions(admission, object, *before);
@@ -193,8 +197,8 @@ void HandleUpdate(Core& core, const CallPtr& call) {
   const auto old = core.store.Latest(KeyFor(*call->storage, call->info.ns, call->info.name));
   if (!old) {
     const bool may_create = call->info.subresource.empty() &&
-                            HooksOf(*call->storage).create_on_update &&
-                            api::Uid(*object).empty() && api::ResourceVersion(*object) == 0;
+                            HooksOf(*call->storage).create_on_update && api::Uid(*object).empty() &&
+                            api::ResourceVersion(*object) == 0;
     if (may_create) {
       CreateObject(core, call, std::move(*object));
     } else {

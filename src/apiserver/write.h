@@ -15,17 +15,21 @@ void CreateObject(Core& core, const CallPtr& call, json::Value object);
 // removes it when the last finalizer went. `done` gets the new state, an entry that is not stored
 // when it was a dry run.
 struct UpdateResult {
-  store::EntryPtr entry;   // the durable state; null for a dry run
-  json::Value object;      // of a dry run
+  store::EntryPtr entry;  // the durable state; null for a dry run
+  json::Value object;     // of a dry run
 };
 using UpdateDone = std::function<void(const Result<UpdateResult>&)>;
-void UpdateObject(Core& core, Admission& admission, json::Value object, const store::EntryPtr& old,
+void UpdateObject(Core& core,
+                  Admission& admission,
+                  json::Value object,
+                  const store::EntryPtr& old,
                   UpdateDone done);
 // The usual end of an update: 200 with the new state, or the error.
 UpdateDone AnswerUpdate(Core& core, const CallPtr& call);
 
 // kConflict when the object carries another resourceVersion or uid than `old`.
-Status CheckPreconditions(const Admission& admission, const json::Value& object,
+Status CheckPreconditions(const Admission& admission,
+                          const json::Value& object,
                           const json::Value& old);
 
 }  // namespace swell::apiserver
