@@ -132,7 +132,7 @@ void DecideEvictions(Context& context, const std::vector<PodId>& victims,
                                    : cause.why);
       if (!here) decision.reason += "; stopped with the rest of its gang";
     }
-    decision.reason += StrCat("; ", Number(decision.lost_gpu_seconds), " GPU-seconds of work lost");
+    decision.reason += StrCat("; ", Number(decision.lost_gpu_seconds), " GPU-seconds since its last checkpoint");
     context.result.decisions.push_back(std::move(decision));
   }
 }

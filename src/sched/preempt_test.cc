@@ -32,7 +32,7 @@ TEST(Preempt, OnlyThePodNeededWhereTheJobSaysSo) {
   const Decision& evict = s.last.decisions[0];
   EXPECT_EQ(evict.reason,
             "Preempted by default/critical-0, which needs 1 GPU on worker-0: priority 1100000 is "
-            "above 1000000; 720 GPU-seconds of work lost");
+            "above 1000000; 720 GPU-seconds since its last checkpoint");
   EXPECT_EQ(evict.beneficiary, "default/critical-0");
   EXPECT_EQ(evict.beneficiary_group, "default/critical");
   EXPECT_DOUBLE_EQ(evict.lost_gpu_seconds, 720);
@@ -369,7 +369,7 @@ TEST(StaleGangs, StopWholeAfterTheGracePeriod) {
   EXPECT_EQ(s.Log(), "evict g-0 n0 [0,1] stale-gangs\n");
   EXPECT_EQ(s.last.decisions[0].reason,
             "Preempted: pod set default has 1 of 2 members for 60 s, longer than the grace period "
-            "of 60 s; 120 GPU-seconds of work lost");
+            "of 60 s; 120 GPU-seconds since its last checkpoint");
 }
 
 TEST(StaleGangs, ARecreatedMemberRejoinsInTime) {
