@@ -45,7 +45,7 @@ RATCHET = "tools/tidy-ratchet.txt"
 
 # Written so that this file does not break its own rules.
 UNFINISHED = re.compile(r"\b(?:TO" r"DO|FIX" r"ME|XX" r"X|HA" r"CK)\b")
-MACHINE_PATH = re.compile(r"(?<![\w.~$}-])/wo" r"rk(?![\w.-])")
+MACHINE_PATH = re.compile(r"(?<![\w.~$}-])/wo" r"rk/(?:main|shared)\b")
 SUPPRESSION = re.compile(r"NOLI" r"NT(?:NEXTLINE|BEGIN|END)?(?P<tail>.*)")
 
 NETWORK_INCLUDE = re.compile(r"<(?:boost/(?:asio|beast)|openssl/)")
@@ -302,7 +302,7 @@ class Tidy:
         code = blank(text)
         parts = path.split("/")
         layer = parts[1] if parts[0] == "src" and len(parts) > 2 else None
-        is_test = bool(re.search(r"_(?:test|bench|fuzz)\.cc$", path)) or parts[0] == "tests"
+        is_test = bool(re.search(r"_(?:test|test_util|bench|fuzz)\.(?:cc|h)$", path)) or parts[0] == "tests"
         if layer is not None and layer not in LAYERS:
             self.breach(path, 1, "layer", f"src/{layer} is not a layer; the table is in tools/tidy.py")
             layer = None

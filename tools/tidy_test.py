@@ -129,7 +129,7 @@ class Text(unittest.TestCase):
         self.assertEqual(breaches({"docs/HACKING.md": "mktemp XXXXXX, HACKING\n"}), [])
 
     def test_machine_path(self):
-        bad = "see /wo" "rk/x\n"
+        bad = "see /wo" "rk/main/x\n"
         self.assertEqual(breaches({"docs/a.md": bad}), ["docs/a.md:1 machine-path"])
         self.assertEqual(breaches({"docs/a.md": "/workspace $X/wo" "rk api/wo" "rk\n"}), [])
 
