@@ -50,8 +50,8 @@ const Object& GetObject(const Value& root, Path path);  // empty when missing
 // Creates the objects on the way (replacing what is not an object) and sets the last step.
 Value& Set(Value& root, Path path, Value value);
 template <class Text>
-  requires(std::is_convertible_v<Text, std::string_view> && !std::is_null_pointer_v<Text>)
-Value& Set(Value& root, Path path, const Text& text) {
+requires(std::is_convertible_v<Text, std::string_view> &&
+         !std::is_null_pointer_v<Text>) Value& Set(Value& root, Path path, const Text& text) {
   return Set(root, path, Value(boost::json::string_view(std::string_view(text))));
 }
 // Removes the last step if it is there.

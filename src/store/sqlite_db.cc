@@ -38,6 +38,24 @@ int NoteWalPages(void* pages, sqlite3*, const char*, int n) {
   return SQLITE_OK;
 }
 
+// EFBIG: the process' own limit on file sizes, full in all but name.
+bool MeansFull(int error) { return error == ENOSPC || error == EDQUOT || error == EFBIG; }
+
+// The system's error behind an I/O error. What sqlite3_system_errno keeps may be gone by the time
+// the statement has cleaned up; the files remember their own.
+int SystemError(sqlite3* db) {
+  int error = sqlite3_system_errno(db);
+  for (int which : {SQLITE_FCNTL_JOURNAL_POINTER, SQLITE_FCNTL_FILE_POINTER}) {
+    sqlite3_file* file = nullptr;
+    if (sqlite3_file_control(db, "main", which, &file) != SQLITE_OK) continue;
+    if (file == nullptr || file->pMethods == nullptr) continue;
+    int last = 0;
+    if (file->pMethods->xFileControl(file, SQLITE_FCNTL_LAST_ERRNO, &last) != SQLITE_OK) continue;
+    if (MeansFull(last) || error == 0) error = last;
+  }
+  return error;
+}
+
 }  // namespace
 
 SqliteStatement::SqliteStatement(SqliteStatement&& other) noexcept
@@ -127,16 +145,14 @@ Result<std::string> SqliteDb::Ask(std::string_view sql) {
 
 Status SqliteDb::Error(std::string_view what) const {
   int result = sqlite3_extended_errcode(db_);
-  int error = sqlite3_system_errno(db_);
+  std::string message = sqlite3_errmsg(db_);
   bool io = (result & 0xff) == SQLITE_IOERR || (result & 0xff) == SQLITE_CANTOPEN;
-  // EFBIG: the process' own limit on file sizes, full in all but name.
-  bool full = (result & 0xff) == SQLITE_FULL ||
-              (io && (error == ENOSPC || error == EDQUOT || error == EFBIG));
-  if (full) {
-    return Status(Code::kNoSpace, StrCat(path_, ": the disk is full: ", sqlite3_errmsg(db_)));
+  int error = io ? SystemError(db_) : 0;
+  if ((result & 0xff) == SQLITE_FULL || MeansFull(error)) {
+    return Status(Code::kNoSpace, StrCat(path_, ": the disk is full: ", message));
   }
-  std::string cause = io && error != 0 ? StrCat(" (", std::strerror(error), ")") : "";
-  return Status(Code::kInternal, StrCat(path_, ": ", what, ": ", sqlite3_errmsg(db_), cause));
+  std::string cause = error != 0 ? StrCat(" (", std::strerror(error), ")") : "";
+  return Status(Code::kInternal, StrCat(path_, ": ", what, ": ", message, cause));
 }
 
 void SqliteDb::RollBack() {

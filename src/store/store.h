@@ -12,8 +12,8 @@
 // group, and those accepted after it, end with that error.
 //
 // Versions: one counter for all resources; each Write takes the next, and one that was rolled back
-// is not used again. An empty store is at version 1, for 0 means "now" everywhere. The caller puts the version
-// into the object's metadata.resourceVersion (PeekVersion) before it calls Write.
+// is not used again. An empty store is at version 1, for 0 means "now" everywhere. The caller puts
+// the version into the object's metadata.resourceVersion (PeekVersion) before it calls Write.
 //
 // Watch history: a bounded ring of the last `history_events` events (and `history_bytes` of them).
 // Watching from a version older than the ring answers kExpired, from one that is yet to come
