@@ -126,6 +126,11 @@ int RunRoute(const Route& route, const Command& root, CliEnv& env,
       if (one.name == command.name) return one.run(route.arguments);
     }
   }
+  if (command.raw && command.make) {
+    Session session(env, {}, root, extra);
+    Result<int> result = command.make()->Run(session, route.arguments);
+    return result.ok() ? *result : Report(env, route.path, result.status());
+  }
   bool arena = route.path.starts_with("arena") || route.path.starts_with("swell arena");
   GlobalFlags global;
   Flags flags;

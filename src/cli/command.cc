@@ -111,7 +111,7 @@ std::string CommandHelp(const Command& command, const std::string& path, const F
   std::string out = StrCat(Wrap(command.summary, 0, width), "\n\nUsage:\n  ", path);
   if (!command.children.empty()) out += " COMMAND";
   if (!command.usage.empty()) out += StrCat(" ", command.usage);
-  out += " [flags]\n";
+  out += command.usage.find("[flags]") == std::string::npos ? " [flags]\n" : "\n";
   if (!command.aliases.empty()) out += StrCat("\nAlso called: ", Join(command.aliases, ", "), "\n");
   if (!command.examples.empty()) {
     out += "\nExamples:\n";

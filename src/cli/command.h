@@ -44,7 +44,7 @@ struct Command {
   std::string notes;    // after the flags
   Completes completes = Completes::kNothing;
   bool hidden = false;
-  bool raw = false;     // gets its words unparsed
+  bool raw = false;     // gets its words unparsed, flags and all
   std::function<std::unique_ptr<Action>()> make;
   std::vector<Command> children;
 

@@ -146,7 +146,12 @@ std::string PodsTable(Session& session, const std::vector<json::SharedValue>& po
 std::string PreemptionsText(Session& session, const JobView& job,
                             const std::vector<EventView>& events) {
   TextTable table({}, 2);
+  bool pods_told = std::any_of(events.begin(), events.end(), [](const EventView& event) {
+    return event.object_kind == "Pod" && event.reason == "Preempted";
+  });
   for (const EventView& event : events) {
+    // The job repeats what was said of its pod.
+    if (pods_told && event.object == job.name && event.reason == "Preempted") continue;
     bool told = event.reason == "Preempted" || event.reason == "Reclaimed" ||
                 event.reason == "Shrunk" || event.reason == "Resumed" || event.reason == "Grown";
     if (!told) continue;

@@ -24,6 +24,7 @@ EventView ViewEvent(const json::Value& event) {
     view.last = std::max(view.last, *time);
   }
   if (view.last.unix_ns == 0) view.last = api::CreationTime(event);
+  view.version = api::ResourceVersion(event);
   view.type = json::GetString(event, {"type"});
   view.reason = json::GetString(event, {"reason"});
   view.object_kind = json::GetString(event, {"involvedObject", "kind"});
@@ -46,7 +47,7 @@ Result<std::vector<EventView>> ListEvents(Api& api, std::string_view ns,
   std::vector<EventView> views;
   for (const json::SharedValue& event : events) views.push_back(ViewEvent(*event));
   std::stable_sort(views.begin(), views.end(),
-                   [](const EventView& a, const EventView& b) { return a.last < b.last; });
+                   [](const EventView& a, const EventView& b) { return a.Before(b); });
   return views;
 }
 
@@ -84,7 +85,7 @@ class EventsAction final : public Action {
       if (Wanted(view)) events.push_back(std::move(view));
     }
     std::stable_sort(events.begin(), events.end(),
-                     [](const EventView& a, const EventView& b) { return a.last < b.last; });
+                     [](const EventView& a, const EventView& b) { return a.Before(b); });
     if (events.empty() && !watch_) {
       session.ErrLine("No events");
       return 0;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "cli/session.h"
@@ -13,6 +14,11 @@ struct EventView {
   WallTime last;
   std::string type, reason, object_kind, object, message;
   int64_t count = 1;
+  uint64_t version = 0;  // orders events of the same second
+
+  bool Before(const EventView& other) const {
+    return std::tie(last, version) < std::tie(other.last, other.version);
+  }
 
   // "3m", or "10s (x4)".
   std::string LastSeen(WallTime now) const;

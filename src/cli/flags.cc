@@ -15,13 +15,11 @@ constexpr std::string_view kMisuse = "Misuse";
 // flags may be written -o=json, and flags with an implied value may stand alone.
 std::vector<std::string> Normalise(const Flags& flags, const std::vector<std::string>& arguments) {
   std::vector<std::string> out;
-  bool words_only = false;
   for (const std::string& argument : arguments) {
-    if (words_only || argument.size() < 2 || argument[0] != '-') {
+    if (argument.size() < 2 || argument[0] != '-') {
       out.push_back(argument);
       continue;
     }
-    if (argument == "--") words_only = true;
     size_t equals = argument.find('=');
     const Flag* flag = flags.Find(argument.substr(0, equals));
     if (flag && flag->TakesValue() && equals != std::string::npos) {
@@ -149,6 +147,10 @@ std::string Flags::Nearest(std::string_view unknown) const {
 }
 
 Status Flags::Parse(std::vector<std::string> arguments, std::vector<std::string>* words) {
+  auto end = std::find(arguments.begin(), arguments.end(), "--");
+  // After "--" everything is a word, whatever it looks like.
+  std::vector<std::string> after(end == arguments.end() ? end : end + 1, arguments.end());
+  arguments.erase(end, arguments.end());
   CLI::App app;
   app.set_help_flag();
   app.allow_extras();
@@ -178,8 +180,8 @@ Status Flags::Parse(std::vector<std::string> arguments, std::vector<std::string>
     return Misuse(error.what());
   }
   for (const std::string& extra : app.remaining()) {
-    if (extra.empty() || extra[0] != '-' || extra == "--") {
-      if (extra != "--") words->push_back(extra);
+    if (extra.empty() || extra[0] != '-') {
+      words->push_back(extra);
       continue;
     }
     std::string near = Nearest(extra);
@@ -187,6 +189,7 @@ Status Flags::Parse(std::vector<std::string> arguments, std::vector<std::string>
                          near.empty() ? "" : StrCat("; did you mean ", near, "?")));
   }
   words->insert(words->begin(), rest->results().begin(), rest->results().end());
+  words->insert(words->end(), after.begin(), after.end());
   for (Parsed& one : parsed) {
     if (one.option->count() == 0) continue;
     if (one.flag->TakesValue()) one.texts = one.option->results();

@@ -168,6 +168,7 @@ class GetAction final : public Action {
   Result<int> Tables(const std::vector<Target>& targets) {
     bool prefix = targets.size() > 1;
     bool printed = false;
+    std::vector<Status> absent;
     for (const Target& target : targets) {
       std::vector<std::string> names = target.names;
       if (names.empty()) names.emplace_back();
@@ -176,9 +177,11 @@ class GetAction final : public Action {
       for (const std::string& name : names) {
         auto table = FetchTable(target.kind, name);
         if (!table.ok()) {
-          bool missing = table.status().code() == Code::kNotFound;
-          if (missing && ignore_not_found_ && !name.empty()) continue;
-          return table.status();
+          bool missing = table.status().code() == Code::kNotFound && !name.empty();
+          if (!missing) return table.status();
+          // What is there is shown all the same.
+          if (!ignore_not_found_) absent.push_back(table.status());
+          continue;
         }
         columns = ColumnsOf(**table);
         for (const json::Value& row : RowsOf(**table)) rows.push_back(row);
@@ -194,6 +197,12 @@ class GetAction final : public Action {
       if (printed) session_->Out("\n");
       printed = true;
       session_->Out(Format(columns, rows, prefix ? target.kind.SingularName() : "", !no_headers_));
+    }
+    if (!absent.empty()) {
+      for (size_t i = 0; i + 1 < absent.size(); ++i) {
+        session_->ErrLine(StrCat("swell: ", ErrorText(absent[i])));
+      }
+      return absent.back();
     }
     if (!printed && !ignore_not_found_) SayNothingFound();
     return 0;

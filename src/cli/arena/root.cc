@@ -11,7 +11,7 @@ class Missing final : public Action {
   explicit Missing(std::string name) : name_(std::move(name)) {}
   void Declare(Flags&) override {}
   Result<int> Run(Session&, std::vector<std::string>) override {
-    return Misuse(StrCat("arena ", name_, " is not supported; there are submit pytorch, get, list, "
+    return Misuse(StrCat(name_, " is not supported; there are submit pytorch, get, list, "
                          "logs, delete, prune, top, data and whoami"));
   }
 
@@ -39,6 +39,7 @@ Command ArenaRoot() {
     missing.name = name;
     missing.summary = "Not supported.";
     missing.hidden = true;
+    missing.raw = true;
     missing.make = [name] { return std::make_unique<Missing>(name); };
     root.children.push_back(std::move(missing));
   }

@@ -242,8 +242,7 @@ class OtherKind final : public Action {
   explicit OtherKind(std::string name) : name_(std::move(name)) {}
   void Declare(Flags&) override {}
   Result<int> Run(Session&, std::vector<std::string>) override {
-    return Misuse(StrCat("arena submit ", name_,
-                         " is not supported; arena submit pytorch (pytorchjob) is"));
+    return Misuse(StrCat(name_, " is not supported; pytorchjob (arena submit pytorch) is"));
   }
 
  private:
@@ -280,6 +279,7 @@ Command SubmitSpec() {
     other.aliases.assign(names.begin() + 1, names.end());
     other.summary = "Not supported.";
     other.hidden = true;
+    other.raw = true;
     other.make = [name = names[0]] { return std::make_unique<OtherKind>(name); };
     submit.children.push_back(std::move(other));
   }
