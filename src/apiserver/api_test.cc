@@ -67,7 +67,7 @@ TEST_F(ApiTest, OpenApiIsServed) {
   EXPECT_EQ(v2.Str({"swagger"}), "2.0");
   const Answer proto =
       server.Get("/openapi/v2", "application/com.github.proto-openapi.spec.v2@v1.0+protobuf");
-  EXPECT_EQ(proto.content_type, "application/com.github.proto-openapi.spec.v2@v1.0+protobuf");
+  EXPECT_EQ(proto.content_type, "application/com.github.proto-openapi.spec.v2.v1.0+protobuf");
   EXPECT_FALSE(proto.text.empty());
   const Answer index = server.Get("/openapi/v3");
   EXPECT_NE(json::Find(index.body, {"paths", "api/v1"}), nullptr);

@@ -10,8 +10,12 @@
 namespace swell::apiserver {
 namespace {
 
-constexpr std::string_view kOpenApiProtobuf =
+// What clients ask for is no valid media type ('@'), so the answer calls itself by the other name:
+// kubectl 1.20 refuses to parse the first.
+constexpr std::string_view kOpenApiProtobufAsked =
     "application/com.github.proto-openapi.spec.v2@v1.0+protobuf";
+constexpr std::string_view kOpenApiProtobuf =
+    "application/com.github.proto-openapi.spec.v2.v1.0+protobuf";
 
 json::Array Strings(const std::vector<std::string>& texts) {
   json::Array array;
@@ -287,7 +291,8 @@ bool HandleDiscovery(Core& core, Call& call) {
 
 bool AcceptsProtobufOpenApi(const Call& call) {
   const auto clauses = ParseAccept(call.request.accept);
-  return !clauses.empty() && clauses[0].type == kOpenApiProtobuf;
+  return !clauses.empty() && (clauses[0].type == kOpenApiProtobufAsked ||
+                              clauses[0].type == kOpenApiProtobuf);
 }
 
 bool HandleOpenApi(Core& core, Call& call) {
