@@ -1,0 +1,298 @@
+// The pure parts: flags, jsonpath, tables, durations, merge patches, jobs from flags.
+
+#include <gtest/gtest.h>
+
+#include "base/strings.h"
+#include "cli/arena/arena.h"
+#include "cli/command.h"
+#include "cli/flags.h"
+#include "cli/job_view.h"
+#include "cli/jsonpath.h"
+#include "cli/manifests.h"
+#include "cli/pytorch_spec.h"
+#include "cli/session.h"
+#include "cli/text_table.h"
+
+namespace swell::cli {
+namespace {
+
+using Words = std::vector<std::string>;
+
+struct Parsed {
+  bool watch = false, all = false, wait = true;
+  std::string output, dry_run;
+  int64_t tail = -1;
+  Words env, words;
+  Status status;
+  bool output_seen = false;
+};
+
+Parsed Parse(Words arguments) {
+  Parsed p;
+  Flags flags;
+  flags.Switch("-w,--watch", &p.watch, "");
+  flags.Switch("-A,--all", &p.all, "");
+  flags.Switch("--wait", &p.wait, "");
+  flags.Text("-o,--output", &p.output, "FORMAT", "");
+  flags.Text("--dry-run", &p.dry_run, "HOW", "").implied = "client";
+  flags.Int("-t,--tail", &p.tail, "N", "");
+  flags.List("-e,--env", &p.env, "K=V", "");
+  p.status = flags.Parse(std::move(arguments), &p.words);
+  p.output_seen = flags.Seen("output");
+  return p;
+}
+
+TEST(FlagsTest, EveryWayToWriteAFlag) {
+  for (const Words& words : {Words{"-o", "json"}, {"-ojson"}, {"-o=json"}, {"--output", "json"},
+                             {"--output=json"}}) {
+    Parsed p = Parse(words);
+    ASSERT_TRUE(p.status.ok()) << words[0] << ": " << p.status.ToString();
+    EXPECT_EQ(p.output, "json") << words[0];
+    EXPECT_TRUE(p.output_seen);
+  }
+  Parsed p = Parse({"pods", "-wA", "--tail", "-1", "x", "-e", "A=1", "y", "-e", "B=[1,2]"});
+  ASSERT_TRUE(p.status.ok()) << p.status.ToString();
+  EXPECT_TRUE(p.watch && p.all);
+  EXPECT_EQ(p.tail, -1);
+  EXPECT_EQ(p.words, (Words{"pods", "x", "y"}));
+  EXPECT_EQ(p.env, (Words{"A=1", "B=[1,2]"}));
+}
+
+TEST(FlagsTest, EmptyImpliedAndSwitchedOff) {
+  Parsed p = Parse({"--output=", "word"});
+  ASSERT_TRUE(p.status.ok());
+  EXPECT_EQ(p.output, "");
+  EXPECT_EQ(p.words, Words{"word"});
+  EXPECT_EQ(Parse({"--dry-run", "x"}).dry_run, "client");
+  EXPECT_EQ(Parse({"--dry-run", "x"}).words, Words{"x"});
+  EXPECT_EQ(Parse({"--dry-run=server"}).dry_run, "server");
+  EXPECT_FALSE(Parse({"--wait=false"}).wait);
+  EXPECT_TRUE(Parse({"--wait"}).wait);
+  EXPECT_EQ(Parse({"-o", "jsonpath={}"}).output, "jsonpath={}");
+}
+
+TEST(FlagsTest, AfterTwoDashesEverythingIsAWord) {
+  Parsed p = Parse({"job", "-w", "--", "python", "a.py", "--lr", "0.1", "-o", "--", "x"});
+  ASSERT_TRUE(p.status.ok()) << p.status.ToString();
+  EXPECT_EQ(p.words, (Words{"job", "python", "a.py", "--lr", "0.1", "-o", "--", "x"}));
+  EXPECT_EQ(p.output, "");
+}
+
+TEST(FlagsTest, MistakesAreMisuse) {
+  Parsed p = Parse({"--outptu", "json"});
+  EXPECT_TRUE(IsMisuse(p.status));
+  EXPECT_EQ(p.status.message(), "unknown flag --outptu; did you mean --output?");
+  p = Parse({"--tail=many"});
+  EXPECT_TRUE(IsMisuse(p.status));
+  EXPECT_EQ(p.status.message(), "--tail: \"many\" is not a whole number");
+  EXPECT_TRUE(IsMisuse(Parse({"--output"}).status));
+}
+
+TEST(FlagsTest, NearestWord) {
+  EXPECT_EQ(NearestWord("gte", {"get", "delete", "top"}), "get");
+  EXPECT_EQ(NearestWord("desc", {"get", "describe"}), "describe");
+  EXPECT_EQ(NearestWord("xyzzy", {"get", "describe"}), "");
+}
+
+const json::Value& Sample() {
+  static const json::Value* value = new json::Value(
+      json::Parse(R"({"kind":"List","n":3,"a.b":"dotted","items":[
+        {"metadata":{"name":"x","labels":{"k/l":"1"}},"ready":true,"size":1,"tags":["p","q"]},
+        {"metadata":{"name":"y"},"ready":false,"size":12,"tags":[]},
+        {"metadata":{"name":"z"},"size":5}]})")
+          .value());
+  return *value;
+}
+
+TEST(JsonPathTest, Expressions) {
+  struct Case {
+    const char* path;
+    const char* printed;
+  };
+  for (const Case& one : std::vector<Case>{
+           {"{.kind}", "List"},
+           {".kind", "List"},
+           {"kind", "List"},
+           {"{$.n}", "3"},
+           {"{.items[*].metadata.name}", "x y z"},
+           {"{.items[0].metadata.name}", "x"},
+           {"{.items[-1].metadata.name}", "z"},
+           {"{.items[-1:].metadata.name}", "z"},
+           {"{.items[0:2].metadata.name}", "x y"},
+           {"{.items[0,2].metadata.name}", "x z"},
+           {"{.items[0].metadata.labels.k/l}", "1"},
+           {"{.items[0].metadata.labels['k/l']}", "1"},
+           {"{.a\\.b}", "dotted"},
+           {"{..name}", "x y z"},
+           {"{.items[?(@.size>4)].metadata.name}", "y z"},
+           {"{.items[?(@.metadata.name==\"y\")].size}", "12"},
+           {"{.items[?(@.ready==true)].metadata.name}", "x"},
+           {"{.items[?(@.ready)].metadata.name}", "x y"},
+           {"{.items[0].tags}", "[\"p\",\"q\"]"},
+           {"{.missing.deep}", ""},
+           {"{range .items[*]}{.metadata.name}{\"\\t\"}{.size}{\"\\n\"}{end}", "x\t1\ny\t12\nz\t5\n"},
+           {"names: {.items[*].metadata.name}!", "names: x y z!"},
+           {"{range .items[*]}{.metadata.name} of {$.kind}; {end}",
+            "x of List; y of List; z of List; "},
+       }) {
+    auto path = JsonPath::Parse(one.path);
+    ASSERT_TRUE(path.ok()) << one.path << ": " << path.status().message();
+    EXPECT_EQ(path->Print(Sample()), one.printed) << one.path;
+  }
+}
+
+TEST(JsonPathTest, MistakesSayWhere) {
+  for (const char* bad : {"{", "{.a", "{.a[}", "{.a[?(@.b==)]}", "{range .a}", "{end}", "{\"x}",
+                          "{.a[x]}", "{}]["}) {
+    auto path = JsonPath::Parse(bad);
+    if (path.ok()) {
+      EXPECT_STREQ(bad, "{}][") << "only text after an empty expression may pass";
+      continue;
+    }
+    EXPECT_TRUE(IsMisuse(path.status())) << bad;
+    EXPECT_NE(path.status().message().find("at character"), std::string::npos) << bad;
+  }
+}
+
+TEST(TextTest, TablesAlignAndStayOnTheirLines) {
+  TextTable table({"NAME", "STATUS"});
+  table.Add({"a", "\033[32mRunning\033[0m"});
+  table.Add({"länger", "x"});
+  EXPECT_EQ(table.ToString(), "NAME     STATUS\na        \033[32mRunning\033[0m\nlänger   x\n");
+  EXPECT_EQ(OneLine("a\nb\033[31mc"), "a\\nb\\x1b[31mc");
+}
+
+TEST(TextTest, Durations) {
+  EXPECT_EQ(ParseDuration("1h30m")->count(), 5400LL * 1'000'000'000);
+  EXPECT_EQ(ParseDuration("90")->count(), 90LL * 1'000'000'000);
+  EXPECT_TRUE(IsMisuse(ParseDuration("5x").status()));
+  EXPECT_TRUE(IsMisuse(ParseDuration("").status()));
+  struct Case {
+    int64_t seconds;
+    const char* text;
+  };
+  for (const Case& one : std::vector<Case>{{-3, "0s"}, {0, "0s"}, {59, "59s"}, {60, "1m"},
+                                           {3599, "59m"}, {3600, "1h"}, {86400, "1d"},
+                                           {364LL * 86400, "364d"}, {365LL * 86400, "1y"}}) {
+    EXPECT_EQ(arena::ShortDuration(std::chrono::seconds(one.seconds)), one.text);
+  }
+}
+
+TEST(TextTest, LinesOutOfChunks) {
+  LineSplitter lines;
+  Words seen;
+  auto take = [&](std::string_view line) {
+    seen.emplace_back(line);
+    return true;
+  };
+  EXPECT_TRUE(lines.Feed("on", take) && lines.Feed("e\ntwo\n\nthr", take));
+  EXPECT_EQ(seen, (Words{"one", "two", ""}));
+  EXPECT_EQ(lines.Rest(), "thr");
+}
+
+TEST(TextTest, GpuAmounts) {
+  EXPECT_EQ(GpuText(4000), "4");
+  EXPECT_EQ(GpuText(500), "0.5");
+  EXPECT_EQ(GpuText(1250), "1.25");
+}
+
+json::Value J(std::string_view text) { return json::Parse(text).value(); }
+
+TEST(MergeTest, ThreeWayTakesAwayWhatWasApplied) {
+  json::Value patch = ThreeWayMergePatch(J(R"({"a":1,"b":{"c":1,"d":2},"gone":1})"),
+                                         J(R"({"a":2,"b":{"d":2},"list":[1]})"),
+                                         J(R"({"a":1,"b":{"c":1,"d":2,"server":9},"gone":1})"));
+  EXPECT_TRUE(json::Equal(patch, J(R"({"a":2,"b":{"c":null},"gone":null,"list":[1]})")))
+      << json::Print(patch);
+  EXPECT_TRUE(ThreeWayMergePatch(J("{}"), J(R"({"a":1})"), J(R"({"a":1,"b":2})")).get_object().empty());
+}
+
+PyTorchSpec Minimal() {
+  PyTorchSpec spec;
+  spec.name = "mnist";
+  spec.image = "img";
+  spec.command = {"sh", "-c", "python a.py"};
+  return spec;
+}
+
+TEST(PyTorchSpecTest, ReplicasResourcesAndSync) {
+  PyTorchSpec spec = Minimal();
+  spec.gpus = 4;
+  spec.workers = 3;
+  spec.priority = "medium";
+  spec.on_preemption = "Fail";
+  spec.working_dir = "/root";
+  spec.arena_env = true;
+  spec.sync_mode = "git";
+  spec.sync_source = "https://code.aliyun.com/1/mnist-pytorch.git";
+  auto job = MakePyTorchJob(spec);
+  ASSERT_TRUE(job.ok()) << job.status().message();
+  EXPECT_EQ(json::GetString(*job, {"metadata", "annotations", "swell.dev/on-preemption"}), "Fail");
+  EXPECT_EQ(json::GetString(*job, {"spec", "runPolicy", "cleanPodPolicy"}), "None");
+  const json::Value* worker = json::Find(*job, {"spec", "pytorchReplicaSpecs", "Worker"});
+  ASSERT_NE(worker, nullptr);
+  EXPECT_EQ(json::GetInt(*worker, {"replicas"}), 2);
+  EXPECT_EQ(json::GetString(*worker, {"restartPolicy"}), "Never");
+  const json::Value& pod = *json::Find(*worker, {"template", "spec"});
+  EXPECT_EQ(json::GetString(pod, {"priorityClassName"}), "medium");
+  const json::Value& init = json::GetArray(pod, {"initContainers"})[0];
+  EXPECT_EQ(json::GetString(init, {"name"}), "init-code");
+  EXPECT_EQ(json::Print(json::GetArray(init, {"env"})),
+            R"([{"name":"GIT_SYNC_REPO","value":"https://code.aliyun.com/1/mnist-pytorch.git"},)"
+            R"({"name":"GIT_SYNC_DEST","value":"mnist-pytorch"},)"
+            R"({"name":"GIT_SYNC_ROOT","value":"/code"},{"name":"GIT_SYNC_ONE_TIME","value":"true"}])");
+  const json::Value& main = json::GetArray(pod, {"containers"})[0];
+  EXPECT_EQ(json::GetString(main, {"resources", "limits", "nvidia.com/gpu"}), "4");
+  EXPECT_EQ(json::Print(json::GetArray(main, {"volumeMounts"})),
+            R"([{"name":"code-sync","mountPath":"/root/code"}])");
+  EXPECT_EQ(json::Print(json::GetArray(main, {"env"})),
+            R"([{"name":"workers","value":"3"},{"name":"gpus","value":"4"}])");
+}
+
+TEST(PyTorchSpecTest, TolerationsAndVolumes) {
+  PyTorchSpec spec = Minimal();
+  spec.tolerations = {"all", "key", "k=v:NoSchedule,Equal"};
+  spec.volumes = {"claim:/data"};
+  spec.host_paths = {"/srv", "/a:/b"};
+  auto job = MakePyTorchJob(spec);
+  ASSERT_TRUE(job.ok()) << job.status().message();
+  const json::Value& pod =
+      *json::Find(*job, {"spec", "pytorchReplicaSpecs", "Master", "template", "spec"});
+  EXPECT_EQ(json::Print(json::GetArray(pod, {"tolerations"})),
+            R"([{"operator":"Exists"},{"key":"key","operator":"Exists"},)"
+            R"({"key":"k","operator":"Equal","value":"v","effect":"NoSchedule"}])");
+  const json::Value& main = json::GetArray(pod, {"containers"})[0];
+  EXPECT_EQ(json::GetArray(main, {"volumeMounts"}).size(), 3u);
+  EXPECT_EQ(json::Print(json::GetArray(main, {"env"})),
+            R"([{"name":"NVIDIA_VISIBLE_DEVICES","value":"void"}])");
+}
+
+TEST(PyTorchSpecTest, MistakesNameTheFlag) {
+  auto message = [](auto change) {
+    PyTorchSpec spec = Minimal();
+    change(spec);
+    auto job = MakePyTorchJob(spec);
+    EXPECT_TRUE(!job.ok() && IsMisuse(job.status()));
+    return job.ok() ? "" : job.status().message();
+  };
+  EXPECT_EQ(message([](PyTorchSpec& s) { s.image = ""; }), "--image is not set");
+  EXPECT_EQ(message([](PyTorchSpec& s) { s.workers = 0; }),
+            "--workers 0: at least 1, the master counts");
+  EXPECT_EQ(message([](PyTorchSpec& s) { s.memory = "lots"; }),
+            "--memory \"lots\" is not an amount like 2 or 8Gi");
+  EXPECT_EQ(message([](PyTorchSpec& s) { s.volumes = {"claim"}; }),
+            "--data \"claim\": CLAIM:CONTAINER_PATH expected");
+  EXPECT_EQ(message([](PyTorchSpec& s) { s.sync_mode = "hdfs"; }),
+            "--sync-mode \"hdfs\" is not supported; git or rsync");
+  EXPECT_EQ(message([](PyTorchSpec& s) { s.tolerations = {"a=b:Never"}; }),
+            "--toleration \"a=b:Never\": all, KEY, or KEY=VALUE:EFFECT,OPERATOR expected");
+}
+
+TEST(PyTorchSpecTest, ProjectIsTheLastPartOfTheUrl) {
+  EXPECT_EQ(ProjectOf("https://host/a/net.git"), "net");
+  EXPECT_EQ(ProjectOf("git@host:net.git"), "net");
+  EXPECT_EQ(ProjectOf("rsync://host/net/"), "net");
+}
+
+}  // namespace
+}  // namespace swell::cli
