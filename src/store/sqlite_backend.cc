@@ -4,6 +4,7 @@
 // There is no index on the names: the committer knows every object's row.
 #include <fcntl.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <filesystem>
@@ -28,6 +29,7 @@ constexpr int kDone = 101;  // SQLITE_DONE
 // The log is copied into the database when it has so many pages: small enough that commits that
 // wait for the copying wait some milliseconds at most.
 constexpr int kCheckpointPages = 2000;
+constexpr size_t kLogBytes = (kCheckpointPages + 256) * size_t{4096 + 24};
 
 constexpr char kCreateSql[] =
     "PRAGMA page_size=4096; PRAGMA application_id=1398228300; PRAGMA user_version=1;"
@@ -121,6 +123,30 @@ Status SyncDirectoryOf(const std::string& path) {
   int error = errno;
   ::close(fd);
   return result == 0 ? Status::Ok() : ErrnoStatus(error, "fsync " + directory);
+}
+
+// Makes the log as long as it will get: overwriting a file's bytes syncs many times faster than
+// growing it. SQLite takes zeros for the log's end. Without room for it the log grows as it goes.
+void ReserveLog(const std::string& path, size_t bytes) {
+  int fd = ::open((path + "-wal").c_str(), O_WRONLY | O_CLOEXEC);
+  if (fd < 0) return;
+  struct stat info;
+  const std::string zeros(1 << 20, '\0');
+  if (::fstat(fd, &info) == 0) {
+    size_t size = static_cast<size_t>(info.st_size);
+    size_t end = size;
+    while (end < bytes) {
+      size_t count = std::min(zeros.size(), bytes - end);
+      ssize_t n = ::pwrite(fd, zeros.data(), count, static_cast<off_t>(end));
+      if (n <= 0) break;
+      end += static_cast<size_t>(n);
+    }
+    bool fits = end >= bytes && ::fsync(fd) == 0;
+    if (!fits && ::ftruncate(fd, static_cast<off_t>(size)) != 0) {
+      SWELL_LOG_WARNING("store", "log not cut back", {"file", path + "-wal"});
+    }
+  }
+  ::close(fd);
 }
 
 // Under another name first: the database is complete or absent, never half made.
@@ -303,6 +329,9 @@ Status SqliteBackend::OpenForWriting() {
     return Status(Code::kInternal, StrCat(path_, ": no write-ahead log here (", mode, ")"));
   }
   SWELL_RETURN_IF_ERROR(db_->Execute("PRAGMA synchronous=FULL"));
+  // Touches the database, so that the log exists; on a full disk the store still opens.
+  Status touched = db_->Execute("UPDATE meta SET value=value WHERE key='version'");
+  if (touched.ok()) ReserveLog(path_, kLogBytes);
   SWELL_ASSIGN_OR_RETURN(begin_, db_->Prepare("BEGIN IMMEDIATE"));
   SWELL_ASSIGN_OR_RETURN(commit_, db_->Prepare("COMMIT"));
   SWELL_ASSIGN_OR_RETURN(
