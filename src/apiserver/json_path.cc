@@ -1,5 +1,6 @@
-// The part of JSON path that printer columns use: .a.b, ['a.b'], [0], [*] and
+// The part of JSON path that printer columns use: .a.b, ['a.b'], [0], [-1:], [*] and
 // [?(@.type=="Ready")].
+#include <algorithm>
 #include <vector>
 
 #include "apiserver/table.h"
@@ -56,6 +57,19 @@ void AddFiltered(const json::Value& value, std::string_view filter, Matches& out
   }
 }
 
+// [from:to], either side left out; negative numbers count from the end.
+void AddSlice(const json::Value& value, std::string_view from, std::string_view to, Matches& out) {
+  if (!value.is_array()) return;
+  const json::Array& array = value.get_array();
+  const auto size = static_cast<int64_t>(array.size());
+  const auto at = [size](std::string_view text, int64_t fallback) {
+    const int64_t index = ParseInt(Trim(text)).value_or(fallback);
+    return std::clamp<int64_t>(index < 0 ? size + index : index, 0, size);
+  };
+  const int64_t end = at(to, size);
+  for (int64_t i = at(from, 0); i < end; ++i) out.push_back(&array[static_cast<size_t>(i)]);
+}
+
 void AddBracket(const json::Value& value, std::string_view inside, Matches& out) {
   inside = Trim(inside);
   if (inside.size() > 3 && inside.substr(0, 2) == "?(" && inside.back() == ')') {
@@ -67,6 +81,11 @@ void AddBracket(const json::Value& value, std::string_view inside, Matches& out)
     const auto size = static_cast<int64_t>(value.get_array().size());
     const int64_t at = *index < 0 ? size + *index : *index;
     if (at >= 0 && at < size) out.push_back(&value.get_array()[static_cast<size_t>(at)]);
+    return;
+  }
+  const size_t colon = inside.find(':');
+  if (colon != std::string_view::npos && inside.front() != '\'' && inside.front() != '"') {
+    AddSlice(value, inside.substr(0, colon), inside.substr(colon + 1), out);
     return;
   }
   AddField(value, Unquote(inside), out);
