@@ -155,13 +155,14 @@ void EmbeddedCluster::Impl::StartComponents() {
   manager = std::make_unique<controllers::Manager>(
       controllers::Context{core, clock, random, server, kSystem, *informers}, manager_options);
   manager->Start();
-  agent::Runtime& runtime = processes ? static_cast<agent::Runtime&>(*processes) : *simulated;
+  agent::Runtime* runtime = simulated.get();
+  if (processes) runtime = processes.get();
   if (processes) {
     names = std::make_unique<agent::ServiceNames>(core, server, kSystem);
     names->Start();
   }
   fleet = std::make_unique<agent::NodeFleet>(
-      agent::AgentPlugs{core, clock, server, runtime, names.get(), random.Next()}, node_configs);
+      agent::AgentPlugs{core, clock, server, *runtime, names.get(), random.Next()}, node_configs);
   for (agent::NodeAgent* node : fleet->nodes()) {
     kubelets[node->name()] = std::make_shared<agent::KubeletHandler>(*node);
   }

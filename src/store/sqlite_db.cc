@@ -64,6 +64,7 @@ SqliteStatement::SqliteStatement(SqliteStatement&& other) noexcept
 SqliteStatement& SqliteStatement::operator=(SqliteStatement&& other) noexcept {
   std::swap(statement_, other.statement_);
   std::swap(db_, other.db_);
+  std::swap(next_, other.next_);
   return *this;
 }
 
