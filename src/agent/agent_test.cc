@@ -1,8 +1,8 @@
 // The node agent in virtual time: a fake API, a runtime that runs nothing.
-#include <gtest/gtest.h>
-
 #include <algorithm>
 #include <csignal>
+
+#include <gtest/gtest.h>
 
 #include "agent/fake_api.h"
 #include "agent/kubelet_handler.h"
@@ -39,15 +39,15 @@ class AgentTest : public ::testing::Test {
   }
 
   void Boot() {
-    AgentPlugs plugs{sim_, sim_, api_, runtime_, with_names_ ? names_.get() : nullptr,
-                     ++boots_};
+    AgentPlugs plugs{sim_, sim_, api_, runtime_, with_names_ ? names_.get() : nullptr, ++boots_};
     agent_ = std::make_unique<NodeAgent>(plugs, config_);
     agent_->Start();
     sim_.Advance(milliseconds(1));
   }
 
   // spec is the pod's spec without its node; extra goes into metadata.
-  std::string Create(const std::string& name, const std::string& spec,
+  std::string Create(const std::string& name,
+                     const std::string& spec,
                      const std::string& metadata = "{}") {
     json::Value pod = json::Object{{"apiVersion", "v1"}, {"kind", "Pod"}};
     json::Set(pod, {"metadata"}, Parse(metadata));
@@ -89,7 +89,8 @@ class AgentTest : public ::testing::Test {
     auto reasons = EventReasons();
     return std::find(reasons.begin(), reasons.end(), reason) != reasons.end();
   }
-  std::string EnvOf(const std::string& uid, const std::string& name,
+  std::string EnvOf(const std::string& uid,
+                    const std::string& name,
                     const std::string& container = "main") {
     const ContainerSpec* spec = runtime_.SpecOfForTest(uid, container);
     std::string value = "(unset)";
@@ -171,7 +172,8 @@ TEST_P(EndTest, RestartPolicyDecides) {
 }
 
 // Restarts after 1 s of running each: at once, then after 10 s, 20 s, 40 s: three in a minute.
-INSTANTIATE_TEST_SUITE_P(Policies, EndTest,
+INSTANTIATE_TEST_SUITE_P(Policies,
+                         EndTest,
                          ::testing::Values(EndCase{"NeverOk", "Never", 0, "Succeeded", 0},
                                            EndCase{"NeverBad", "Never", 3, "Failed", 0},
                                            EndCase{"OnFailureOk", "OnFailure", 0, "Succeeded", 0},
@@ -202,8 +204,8 @@ TEST_F(AgentTest, LongRunsForgetTheBackOff) {
 }
 
 TEST_F(AgentTest, OutOfMemoryAndSignalsShow) {
-  std::string uid = Create(
-      "a", R"({"restartPolicy":"Never","containers":[{"name":"main","image":"busybox"}]})");
+  std::string uid =
+      Create("a", R"({"restartPolicy":"Never","containers":[{"name":"main","image":"busybox"}]})");
   runtime_.ExitForTest(uid, "main", 137, /*oom=*/true);
   sim_.Advance(milliseconds(10));
   EXPECT_EQ(Phase("a"), "Failed");
@@ -246,8 +248,9 @@ TEST_F(AgentTest, StopsGracefullyAndDeletesWithItsLastWord) {
                                "reclaim"}})");
   bool terminated_seen = false;
   api_->fail = [&](const api::RestRequest& request) {
-    terminated_seen = terminated_seen || (request.path.ends_with("/a/status") &&
-                                          request.body.find("\"exitCode\":143") != std::string::npos);
+    terminated_seen =
+        terminated_seen || (request.path.ends_with("/a/status") &&
+                            request.body.find("\"exitCode\":143") != std::string::npos);
     return false;
   };
   api_->Delete(kPods, "a", 30);

@@ -19,7 +19,7 @@ struct ContainerState {
     kWaiting,   // not started yet, or waiting for its next start
     kStarting,  // the runtime was asked
     kRunning,
-    kExited,    // and will not start again unless the state machine says so
+    kExited,  // and will not start again unless the state machine says so
   };
 
   std::string name;
@@ -43,7 +43,7 @@ struct ContainerState {
   SteadyTime not_before;
   TimerId timer = kNoTimer;
   std::vector<std::unique_ptr<ProbeRunner>> probes;
-  bool signalled = false;       // SIGTERM or its preStop hook is under way
+  bool signalled = false;  // SIGTERM or its preStop hook is under way
   bool killed_by_probe = false;
   TimerId kill_timer = kNoTimer;
 

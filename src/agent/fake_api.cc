@@ -76,7 +76,9 @@ void FakeApi::Answer(api::RestSink& sink, int status, const json::Value& body) {
   sink.OnResponse(std::move(response));
 }
 
-void FakeApi::Refuse(api::RestSink& sink, int status, std::string_view reason,
+void FakeApi::Refuse(api::RestSink& sink,
+                     int status,
+                     std::string_view reason,
                      const std::string& why) {
   Answer(sink, status, json::Object{{"kind", "Status"}, {"reason", reason}, {"message", why}});
 }
@@ -84,8 +86,7 @@ void FakeApi::Refuse(api::RestSink& sink, int status, std::string_view reason,
 void FakeApi::Changed(const std::string& type, const std::string& path) {
   json::Value& object = objects_.at(path);
   json::Set(object, {"metadata", "resourceVersion"}, json::Value(std::to_string(++version_)));
-  std::string line =
-      json::Print(json::Object{{"type", type}, {"object", object}}) + "\n";
+  std::string line = json::Print(json::Object{{"type", type}, {"object", object}}) + "\n";
   std::vector<std::weak_ptr<Watch>> watches = watches_;
   for (const auto& weak : watches) {
     auto watch = weak.lock();
@@ -122,7 +123,8 @@ std::vector<std::string> FakeApi::Names(const std::string& collection) const {
   return names;
 }
 
-void FakeApi::Delete(const std::string& collection, const std::string& name,
+void FakeApi::Delete(const std::string& collection,
+                     const std::string& name,
                      int64_t grace_seconds) {
   std::string path = StrCat(collection, "/", name);
   auto it = objects_.find(path);
@@ -191,8 +193,8 @@ std::unique_ptr<api::RestCall> FakeApi::Handle(api::RestRequest request,
     auto it = objects_.find(request.path);
     if (it != objects_.end()) {
       Answer(*sink, 200, it->second);
-    } else if (std::string_view last = std::string_view(request.path)
-                                           .substr(request.path.rfind('/') + 1);
+    } else if (std::string_view last =
+                   std::string_view(request.path).substr(request.path.rfind('/') + 1);
                last.ends_with("s") && request.path.find("maps/") == std::string::npos &&
                request.path.find("secrets/") == std::string::npos) {
       List(request.path, request.query, *sink);

@@ -27,8 +27,8 @@ Result<LogQuery> ParseLogQuery(const std::string& query, WallTime now) {
     std::optional<int64_t> number = ParseInt(value);
     bool needs_number = name == "tailLines" || name == "sinceSeconds" || name == "limitBytes";
     if (needs_number && (!number || *number < 0)) {
-      return Status(Code::kBadRequest,
-                    StrCat(name, ": Invalid value: ", Quote(value), ": must be a whole number ≥ 0"));
+      return Status(Code::kBadRequest, StrCat(name, ": Invalid value: ", Quote(value),
+                                              ": must be a whole number ≥ 0"));
     }
     if (name == "follow") out.options.follow = IsTrue(value);
     if (name == "timestamps") out.options.timestamps = IsTrue(value);
@@ -57,13 +57,10 @@ std::unique_ptr<api::RestCall> Refuse(api::RestSink& sink, int http_status, cons
 }  // namespace
 
 api::RestResponse StatusResponse(int http_status, const Status& status) {
-  json::Value body = json::Object{{"kind", "Status"},
-                                  {"apiVersion", "v1"},
-                                  {"metadata", json::Object()},
-                                  {"status", "Failure"},
-                                  {"message", status.message()},
-                                  {"reason", Reason(status.code())},
-                                  {"code", http_status}};
+  json::Value body = json::Object{
+      {"kind", "Status"},    {"apiVersion", "v1"},          {"metadata", json::Object()},
+      {"status", "Failure"}, {"message", status.message()}, {"reason", Reason(status.code())},
+      {"code", http_status}};
   api::RestResponse response;
   response.status = http_status;
   response.body.push_back(api::MakeChunk(json::Print(body)));
@@ -81,9 +78,9 @@ std::unique_ptr<api::RestCall> KubeletHandler::Handle(api::RestRequest request,
                          StrCat(first, " is not implemented by node ", agent_.name())));
   }
   if (request.method != "GET") {
-    return Refuse(*sink, 405, Status(Code::kMethodNotAllowed,
-                                     StrCat(request.method, " ", request.path,
-                                            ": the node's endpoints are read-only")));
+    return Refuse(*sink, 405,
+                  Status(Code::kMethodNotAllowed, StrCat(request.method, " ", request.path,
+                                                         ": the node's endpoints are read-only")));
   }
   if (first == "healthz") {
     api::RestResponse response;
@@ -109,15 +106,16 @@ std::unique_ptr<api::RestCall> KubeletHandler::Handle(api::RestRequest request,
                 Status(Code::kNotFound, StrCat("the node has no endpoint ", Quote(request.path))));
 }
 
-Result<ContainerRef> KubeletHandler::FindLog(const std::string& key, const std::string& container,
+Result<ContainerRef> KubeletHandler::FindLog(const std::string& key,
+                                             const std::string& container,
                                              bool previous) const {
   json::SharedValue pod = agent_.FindPod(key);
   if (pod == nullptr) {
     return Status(Code::kNotFound, StrCat("pod ", Quote(key), " is not on node ", agent_.name()));
   }
   if (FindContainer(*pod, container) == nullptr) {
-    return Status(Code::kBadRequest, StrCat("container ", container, " is not valid for pod ",
-                                            api::Name(*pod)));
+    return Status(Code::kBadRequest,
+                  StrCat("container ", container, " is not valid for pod ", api::Name(*pod)));
   }
   std::string uid(api::Uid(*pod));
   int attempt = -1;
@@ -137,9 +135,8 @@ Result<ContainerRef> KubeletHandler::FindLog(const std::string& key, const std::
                          " is waiting to start: ContainerCreating"));
   }
   if (previous && attempt == 0) {
-    return Status(Code::kBadRequest,
-                  StrCat("previous terminated container ", Quote(container), " in pod ",
-                         Quote(api::Name(*pod)), " not found"));
+    return Status(Code::kBadRequest, StrCat("previous terminated container ", Quote(container),
+                                            " in pod ", Quote(api::Name(*pod)), " not found"));
   }
   return ContainerRef{uid, container, previous ? attempt - 1 : attempt};
 }

@@ -22,14 +22,15 @@ class KubeletHandler final : public api::RestHandler {
  public:
   explicit KubeletHandler(NodeAgent& agent) : agent_(agent) {}
 
-  [[nodiscard]] std::unique_ptr<api::RestCall> Handle(
-      api::RestRequest request, std::shared_ptr<api::RestSink> sink) override;
+  [[nodiscard]] std::unique_ptr<api::RestCall> Handle(api::RestRequest request,
+                                                      std::shared_ptr<api::RestSink> sink) override;
 
  private:
   std::unique_ptr<api::RestCall> Logs(const std::vector<std::string_view>& path,
                                       const std::string& query,
                                       const std::shared_ptr<api::RestSink>& sink);
-  Result<ContainerRef> FindLog(const std::string& key, const std::string& container,
+  Result<ContainerRef> FindLog(const std::string& key,
+                               const std::string& container,
                                bool previous) const;
 
   NodeAgent& agent_;

@@ -45,13 +45,18 @@ std::string EnvName(std::string_view name) {
 
 }  // namespace
 
-ServiceNames::ServiceNames(Executor& executor, std::shared_ptr<api::RestHandler> server,
+ServiceNames::ServiceNames(Executor& executor,
+                           std::shared_ptr<api::RestHandler> server,
                            api::UserInfo user)
     : executor_(executor),
       services_(executor, server, user, client::resources::kServices, {}, 11),
       endpoints_(executor, server, user, client::resources::kEndpoints, {}, 12),
-      pods_(executor, server, user, client::resources::kPods,
-            {.ns = "", .label_selector = "", .field_selector = "spec.nodeName!="}, 13) {
+      pods_(executor,
+            server,
+            user,
+            client::resources::kPods,
+            {.ns = "", .label_selector = "", .field_selector = "spec.nodeName!="},
+            13) {
   pods_.AddIndex("namespace", [](const json::Value& pod) {
     return std::vector<std::string>{std::string(api::Namespace(pod))};
   });
@@ -148,7 +153,9 @@ std::vector<ServiceNames::Entry> ServiceNames::Compute() const {
     bool headless = json::GetString(*service, {"spec", "clusterIP"}) == "None";
     if (!headless && addresses.size() > 1) addresses.resize(1);
     for (std::string& ip : addresses) {
-      entries.push_back({ns, std::move(ip), {name},
+      entries.push_back({ns,
+                         std::move(ip),
+                         {name},
                          {StrCat(name, ".", ns), StrCat(name, ".", ns, ".svc"),
                           StrCat(name, ".", ns, ".svc.", kDomain)}});
     }
@@ -158,9 +165,11 @@ std::vector<ServiceNames::Entry> ServiceNames::Compute() const {
     std::string_view subdomain = json::GetString(*pod, {"spec", "subdomain"});
     if (ip.empty() || subdomain.empty() || Ended(*pod)) continue;
     std::string ns(api::Namespace(*pod));
-    std::string name = StrCat(json::GetString(*pod, {"spec", "hostname"}, api::Name(*pod)), ".",
-                              subdomain);
-    entries.push_back({ns, std::string(ip), {name},
+    std::string name =
+        StrCat(json::GetString(*pod, {"spec", "hostname"}, api::Name(*pod)), ".", subdomain);
+    entries.push_back({ns,
+                       std::string(ip),
+                       {name},
                        {StrCat(name, ".", ns), StrCat(name, ".", ns, ".svc"),
                         StrCat(name, ".", ns, ".svc.", kDomain)}});
   }
@@ -191,16 +200,16 @@ EnvList ServiceNames::ServiceEnv(std::string_view ns) const {
     std::vector<std::string> addresses = AddressesOf(*service);
     if (addresses.empty()) continue;
     std::string name = EnvName(api::Name(*service));
-    std::string port = std::to_string(json::GetInt(ports.front(), {"targetPort"},
-                                                   json::GetInt(ports.front(), {"port"})));
+    std::string port = std::to_string(
+        json::GetInt(ports.front(), {"targetPort"}, json::GetInt(ports.front(), {"port"})));
     env.emplace_back(name + "_SERVICE_HOST", addresses.front());
     env.emplace_back(name + "_SERVICE_PORT", port);
     for (const json::Value& item : ports) {
       std::string_view port_name = json::GetString(item, {"name"});
       if (port_name.empty()) continue;
-      env.emplace_back(StrCat(name, "_SERVICE_PORT_", EnvName(port_name)),
-                       std::to_string(json::GetInt(item, {"targetPort"},
-                                                   json::GetInt(item, {"port"}))));
+      env.emplace_back(
+          StrCat(name, "_SERVICE_PORT_", EnvName(port_name)),
+          std::to_string(json::GetInt(item, {"targetPort"}, json::GetInt(item, {"port"}))));
     }
     env.emplace_back(name + "_PORT", StrCat("tcp://", addresses.front(), ":", port));
   }

@@ -79,11 +79,10 @@ void NodeAgent::Start(bool own_pods) {
   informer_ = std::make_unique<client::Informer>(plugs_.executor, plugs_.server,
                                                  NodeUser(config_.name), client::resources::kPods,
                                                  options, StableHash(config_.name, plugs_.seed));
-  informer_->AddHandlers({[this](const json::SharedValue& pod) { OnPod(pod); },
-                          [this](const json::SharedValue&, const json::SharedValue& pod) {
-                            OnPod(pod);
-                          },
-                          [this](const json::SharedValue& pod) { OnPodGone(pod); }});
+  informer_->AddHandlers(
+      {[this](const json::SharedValue& pod) { OnPod(pod); },
+       [this](const json::SharedValue&, const json::SharedValue& pod) { OnPod(pod); },
+       [this](const json::SharedValue& pod) { OnPodGone(pod); }});
   informer_->WhenSynced([this] { OnPodsSynced(); });
   informer_->Start();
 }
@@ -170,16 +169,16 @@ json::Value NodeAgent::NodeObject() const {
 }
 
 void NodeAgent::Register() {
-  client_.Create(client::resources::kNodes, "", NodeObject(),
-                 [this](const Result<json::SharedValue>& result) {
-                   if (result.ok()) return SendNodeStatus();
-                   if (result.status().code() == Code::kAlreadyExists) return PatchExisting();
-                   SWELL_LOG_WARNING("agent", "node not registered", {"node", config_.name},
-                                     {"error", result.status().ToString()});
-                   Duration delay = std::chrono::milliseconds(
-                       std::min(30'000, 100 << std::min(register_failures_++, 9)));
-                   register_timer_ = plugs_.executor.After(delay, [this] { Register(); });
-                 });
+  client_.Create(
+      client::resources::kNodes, "", NodeObject(), [this](const Result<json::SharedValue>& result) {
+        if (result.ok()) return SendNodeStatus();
+        if (result.status().code() == Code::kAlreadyExists) return PatchExisting();
+        SWELL_LOG_WARNING("agent", "node not registered", {"node", config_.name},
+                          {"error", result.status().ToString()});
+        Duration delay =
+            std::chrono::milliseconds(std::min(30'000, 100 << std::min(register_failures_++, 9)));
+        register_timer_ = plugs_.executor.After(delay, [this] { Register(); });
+      });
 }
 
 // The node was here before: its labels become what the configuration says, others stay, and so do
@@ -199,8 +198,7 @@ void NodeAgent::SendNodeStatus() {
   json::Value patch = json::Object{{"status", NodeStatus()}};
   // lastTransitionTime is when the agent first said so; merging by type keeps it otherwise.
   if (!registered_) {
-    for (json::Value& condition :
-         json::FindMutable(patch, {"status", "conditions"})->get_array()) {
+    for (json::Value& condition : json::FindMutable(patch, {"status", "conditions"})->get_array()) {
       condition.get_object()["lastTransitionTime"] = api::FormatTime(plugs_.clock.Now());
     }
   }
@@ -219,8 +217,8 @@ void NodeAgent::SendNodeStatus() {
           registered_ = false;
           return Register();  // somebody deleted it
         } else {
-          delay = std::chrono::milliseconds(
-              std::min(30'000, 200 << std::min(register_failures_++, 8)));
+          delay =
+              std::chrono::milliseconds(std::min(30'000, 200 << std::min(register_failures_++, 8)));
         }
         plugs_.executor.Cancel(status_timer_);
         status_timer_ = plugs_.executor.After(delay, [this] { SendNodeStatus(); });
@@ -231,10 +229,10 @@ void NodeAgent::SendNodeStatus() {
 void NodeAgent::RenewLease() {
   plugs_.executor.Cancel(lease_timer_);
   lease_timer_ = plugs_.executor.After(config_.lease_interval, [this] { RenewLease(); });
-  json::Value patch = json::Object{
-      {"spec", json::Object{{"holderIdentity", config_.name},
-                            {"leaseDurationSeconds", kLeaseSeconds},
-                            {"renewTime", api::FormatMicroTime(plugs_.clock.Now())}}}};
+  json::Value patch =
+      json::Object{{"spec", json::Object{{"holderIdentity", config_.name},
+                                         {"leaseDurationSeconds", kLeaseSeconds},
+                                         {"renewTime", api::FormatMicroTime(plugs_.clock.Now())}}}};
   client_.Patch(client::resources::kLeases, kLeaseNamespace, config_.name,
                 client::PatchType::kMerge, patch, [this](const Result<json::SharedValue>& result) {
                   if (!result.ok() && result.status().code() == Code::kNotFound) CreateLease();
@@ -360,10 +358,12 @@ PodHost::Verdict NodeAgent::Admit(const PodWorker& pod) {
   int64_t count = 0, count_leaving = 0;
   for (const std::string& uid : order_) {
     auto it = workers_.find(uid);
-    if (it == workers_.end() || it->second.get() == &pod || !it->second->holds_resources()) continue;
+    if (it == workers_.end() || it->second.get() == &pod || !it->second->holds_resources())
+      continue;
     bool going = it->second->terminating();
     (going ? count_leaving : count) += 1;
-    for (const auto& [name, amount] : it->second->requests()) (going ? leaving : used)[name] += amount;
+    for (const auto& [name, amount] : it->second->requests())
+      (going ? leaving : used)[name] += amount;
   }
   Amounts wanted = pod.requests();
   wanted["pods"] = 1;
@@ -375,7 +375,8 @@ PodHost::Verdict NodeAgent::Admit(const PodWorker& pod) {
     auto room = allocatable_.find(name);
     int64_t capacity = room == allocatable_.end() ? 0 : room->second;
     if (used[name] + amount > capacity) {
-      return {Verdict::Kind::kRefused, StrCat("OutOf", name),
+      return {Verdict::Kind::kRefused,
+              StrCat("OutOf", name),
               StrCat("Pod was rejected: Node didn't have enough resource: ", name, ", requested: ",
                      amount, ", used: ", used[name] + leaving[name], ", capacity: ", capacity),
               {}};
@@ -397,7 +398,8 @@ PodHost::Verdict NodeAgent::PickGpus(const PodWorker& pod, int64_t wanted) const
     for (std::string_view part : Split(assigned, ',')) {
       auto index = ParseInt(Trim(part));
       if (!index || *index < 0 || *index >= devices) {
-        return {Verdict::Kind::kRefused, "UnexpectedAdmissionError",
+        return {Verdict::Kind::kRefused,
+                "UnexpectedAdmissionError",
                 StrCat("annotation ", kGpuDevicesAnnotation, ": ", Quote(assigned),
                        " names a device that this node with ", devices, " GPUs does not have"),
                 {}};
@@ -427,18 +429,20 @@ std::string NodeAgent::GpuDeviceId(int index) const {
   return at < config_.gpu_device_ids.size() ? config_.gpu_device_ids[at] : std::to_string(index);
 }
 
-void NodeAgent::Event(const json::Value& pod, std::string_view type, std::string_view reason,
+void NodeAgent::Event(const json::Value& pod,
+                      std::string_view type,
+                      std::string_view reason,
                       std::string_view message) {
   if (!events_) return;
   // Objects from lists and watches may come without their own kind.
   json::Value about = json::Object{
       {"apiVersion", "v1"},
       {"kind", "Pod"},
-      {"metadata", json::Object{{"name", api::Name(pod)},
-                                {"namespace", api::Namespace(pod)},
-                                {"uid", api::Uid(pod)},
-                                {"resourceVersion",
-                                 json::GetString(pod, {"metadata", "resourceVersion"})}}}};
+      {"metadata",
+       json::Object{{"name", api::Name(pod)},
+                    {"namespace", api::Namespace(pod)},
+                    {"uid", api::Uid(pod)},
+                    {"resourceVersion", json::GetString(pod, {"metadata", "resourceVersion"})}}}};
   events_->Record(about, type, reason, message);
 }
 

@@ -69,7 +69,9 @@ class NodeAgent final : public PodHost {
   const Amounts& allocatable() const override { return allocatable_; }
   Verdict Admit(const PodWorker& pod) override;
   std::string GpuDeviceId(int index) const override;
-  void Event(const json::Value& pod, std::string_view type, std::string_view reason,
+  void Event(const json::Value& pod,
+             std::string_view type,
+             std::string_view reason,
              std::string_view message) override;
   void OnResourcesFreed() override;
   void OnWorkerDone(const std::string& uid) override;
@@ -100,11 +102,11 @@ class NodeAgent final : public PodHost {
 
   bool found_known_ = false;
   bool pods_synced_ = false;
-  std::map<std::string, FoundPod> found_;                       // by uid, not adopted yet
-  std::map<std::string, json::SharedValue> waiting_;            // pods seen before found_ is known
-  std::map<std::string, json::SharedValue> pods_;               // by "ns/name"
-  std::map<std::string, std::shared_ptr<PodWorker>> workers_;   // by uid
-  std::vector<std::string> order_;                              // uids in order of arrival
+  std::map<std::string, FoundPod> found_;                      // by uid, not adopted yet
+  std::map<std::string, json::SharedValue> waiting_;           // pods seen before found_ is known
+  std::map<std::string, json::SharedValue> pods_;              // by "ns/name"
+  std::map<std::string, std::shared_ptr<PodWorker>> workers_;  // by uid
+  std::vector<std::string> order_;                             // uids in order of arrival
 
   std::unique_ptr<client::EventRecorder> events_;
   std::unique_ptr<client::Informer> informer_;

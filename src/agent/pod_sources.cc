@@ -90,7 +90,9 @@ struct Fetch : std::enable_shared_from_this<Fetch> {
                });
   }
 
-  void GetToken(const std::string& account, const std::string& audience, int64_t seconds,
+  void GetToken(const std::string& account,
+                const std::string& audience,
+                int64_t seconds,
                 const json::Value& pod) {
     ++out;
     json::Object spec{{"expirationSeconds", seconds},
@@ -102,18 +104,18 @@ struct Fetch : std::enable_shared_from_this<Fetch> {
     json::Value request = json::Object{{"apiVersion", "authentication.k8s.io/v1"},
                                        {"kind", "TokenRequest"},
                                        {"spec", std::move(spec)}};
-    client.CreateSubresource(
-        client::resources::kServiceAccounts, ns, account, "token", request,
-        [self = shared_from_this(), audience](Result<json::SharedValue> got) {
-          self->sources->Put("token", audience, std::move(got));
-          self->Release();
-        });
+    client.CreateSubresource(client::resources::kServiceAccounts, ns, account, "token", request,
+                             [self = shared_from_this(), audience](Result<json::SharedValue> got) {
+                               self->sources->Put("token", audience, std::move(got));
+                               self->Release();
+                             });
   }
 };
 
 }  // namespace
 
-void PodSources::Put(std::string_view kind, std::string_view name,
+void PodSources::Put(std::string_view kind,
+                     std::string_view name,
                      Result<json::SharedValue> value) {
   found_.insert_or_assign(StrCat(kind, "/", name), std::move(value));
 }
@@ -133,7 +135,10 @@ bool PodSources::unavailable() const {
   return false;
 }
 
-void FetchPodSources(client::Client& client, const json::Value& pod,
+void FetchPodSources(client::Client& client,
+                     const json::Value& pod,
+                     std::shared_ptr<const PodSources> earlier,
+                     WallTime now,
                      std::function<void(std::shared_ptr<const PodSources>)> done) {
   Wanted wanted = Collect(pod);
   auto fetch = std::make_shared<Fetch>(client);
@@ -150,6 +155,15 @@ void FetchPodSources(client::Client& client, const json::Value& pod,
   }
   std::string account(json::GetString(pod, {"spec", "serviceAccountName"}, "default"));
   for (const auto& [audience, seconds] : wanted.tokens) {
+    auto known = earlier ? earlier->Token(audience)
+                         : Result<json::SharedValue>(Status(Code::kNotFound, "no token yet"));
+    if (known.ok()) {
+      auto expires = api::ParseTime(json::GetString(**known, {"status", "expirationTimestamp"}));
+      if (expires && *expires - now > std::chrono::seconds(seconds / 5)) {
+        fetch->sources->Put("token", audience, std::move(known));
+        continue;
+      }
+    }
     fetch->GetToken(account, audience, seconds, pod);
   }
   fetch->client.executor().Post([fetch] { fetch->Release(); });

@@ -12,6 +12,7 @@
 #include <memory>
 #include <string>
 
+#include "base/clock.h"
 #include "client/client.h"
 #include "json/value.h"
 
@@ -19,12 +20,16 @@ namespace swell::agent {
 
 class PodSources {
  public:
-  Result<json::SharedValue> ConfigMap(std::string_view name) const { return Find("configmap", name); }
+  Result<json::SharedValue> ConfigMap(std::string_view name) const {
+    return Find("configmap", name);
+  }
   Result<json::SharedValue> Secret(std::string_view name) const { return Find("secret", name); }
   Result<json::SharedValue> Claim(std::string_view name) const { return Find("claim", name); }
   Result<json::SharedValue> Volume(std::string_view name) const { return Find("volume", name); }
   // A TokenRequest's answer for the audience ("" is the API server's).
-  Result<json::SharedValue> Token(std::string_view audience) const { return Find("token", audience); }
+  Result<json::SharedValue> Token(std::string_view audience) const {
+    return Find("token", audience);
+  }
 
   // True when a named source other than a token is missing because of the server, not because it
   // does not exist: trying again may help at once.
@@ -37,8 +42,12 @@ class PodSources {
   std::map<std::string, Result<json::SharedValue>, std::less<>> found_;
 };
 
-// `done` runs once, later; not at all after `client` is destroyed.
-void FetchPodSources(client::Client& client, const json::Value& pod,
+// `done` runs once, later; not at all after `client` is destroyed. Tokens that `earlier` has and
+// that have a fifth of their life before them are taken from there.
+void FetchPodSources(client::Client& client,
+                     const json::Value& pod,
+                     std::shared_ptr<const PodSources> earlier,
+                     WallTime now,
                      std::function<void(std::shared_ptr<const PodSources>)> done);
 
 // Whether the pod mounts something whose content may change while it runs.

@@ -58,7 +58,8 @@ Status AppendEnvFrom(const EnvContext& context, const json::Value& container, En
 }
 
 // The value of one key; nullopt when it is missing and that is allowed.
-Result<std::optional<std::string>> KeyRef(const EnvContext& context, const json::Value& ref,
+Result<std::optional<std::string>> KeyRef(const EnvContext& context,
+                                          const json::Value& ref,
                                           bool secret) {
   std::string_view name = json::GetString(ref, {"name"});
   std::string_view key = json::GetString(ref, {"key"});
@@ -80,7 +81,8 @@ Result<std::optional<std::string>> KeyRef(const EnvContext& context, const json:
   return std::optional<std::string>(std::move(text));
 }
 
-Result<std::optional<std::string>> ValueFrom(const EnvContext& context, const json::Value& container,
+Result<std::optional<std::string>> ValueFrom(const EnvContext& context,
+                                             const json::Value& container,
                                              const json::Value& from) {
   if (const json::Value* ref = json::Find(from, {"configMapKeyRef"})) {
     return KeyRef(context, *ref, false);
@@ -108,7 +110,8 @@ std::vector<std::string> ExpandAll(const json::Array& list, const EnvList& env) 
   return out;
 }
 
-std::optional<int64_t> SecurityId(const json::Value& pod, const json::Value& container,
+std::optional<int64_t> SecurityId(const json::Value& pod,
+                                  const json::Value& container,
                                   std::string_view field) {
   const json::Value* value = json::Find(container, {"securityContext", field});
   if (value == nullptr) value = json::Find(pod, {"spec", "securityContext", field});
@@ -226,7 +229,8 @@ Result<EnvList> ContainerEnv(const EnvContext& context, const json::Value& conta
   return env;
 }
 
-Result<ContainerSpec> MakeContainerSpec(const EnvContext& context, const json::Value& container,
+Result<ContainerSpec> MakeContainerSpec(const EnvContext& context,
+                                        const json::Value& container,
                                         int attempt) {
   const json::Value& pod = context.pod;
   ContainerSpec spec;
@@ -244,8 +248,8 @@ Result<ContainerSpec> MakeContainerSpec(const EnvContext& context, const json::V
                   json::GetBool(mount, {"readOnly"})};
     std::string_view expression = json::GetString(mount, {"subPathExpr"});
     if (!expression.empty()) out.sub_path = ExpandVariables(expression, spec.env);
-    if (out.sub_path.starts_with('/') || StrCat("/", out.sub_path, "/").find("/../") !=
-                                             std::string::npos) {
+    if (out.sub_path.starts_with('/') ||
+        StrCat("/", out.sub_path, "/").find("/../") != std::string::npos) {
       return Status(Code::kInvalid, StrCat("volumeMounts[", out.volume, "].subPath: ",
                                            Quote(out.sub_path), " leaves the volume"));
     }

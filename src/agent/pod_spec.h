@@ -42,8 +42,8 @@ struct EnvContext {
   const PodSources& sources;
   std::string pod_ip;
   std::string host_ip;
-  Amounts allocatable;   // limits that a container does not set read as the node's
-  EnvList service_env;   // Docker-style service variables, first and weakest
+  Amounts allocatable;  // limits that a container does not set read as the node's
+  EnvList service_env;  // Docker-style service variables, first and weakest
 };
 
 // $(NAME) of earlier variables, $$ for a dollar; unknown names stay as they are.
@@ -52,16 +52,19 @@ std::string ExpandVariables(std::string_view text, const EnvList& env);
 Result<EnvList> ContainerEnv(const EnvContext& context, const json::Value& container);
 
 // Everything about a container but its volumes' content and GPU variables.
-Result<ContainerSpec> MakeContainerSpec(const EnvContext& context, const json::Value& container,
+Result<ContainerSpec> MakeContainerSpec(const EnvContext& context,
+                                        const json::Value& container,
                                         int attempt);
 
 // The pod's volumes with their content; kNotFound or kInvalid names volume and source.
-Result<std::vector<VolumeSpec>> ResolveVolumes(const json::Value& pod, const PodSources& sources,
+Result<std::vector<VolumeSpec>> ResolveVolumes(const json::Value& pod,
+                                               const PodSources& sources,
                                                const EnvContext& context);
 
 // "metadata.labels['a']", "spec.nodeName", …; kInvalid for what Kubernetes does not offer.
 Result<std::string> FieldRef(const EnvContext& context, std::string_view path);
-Result<std::string> ResourceFieldRef(const EnvContext& context, const json::Value& ref,
+Result<std::string> ResourceFieldRef(const EnvContext& context,
+                                     const json::Value& ref,
                                      const json::Value* container);
 
 // A container of either list by name; nullptr when there is none.

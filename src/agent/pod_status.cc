@@ -56,7 +56,8 @@ bool PodWorker::InitDone() const {
 std::string_view PodWorker::Phase() const {
   std::string_view known = json::GetString(*pod_, {"status", "phase"});
   if (known == "Succeeded" || known == "Failed") return known;
-  if (!failed_reason_.empty()) return AllStopped() ? "Failed" : (has_sandbox_ ? "Running" : "Pending");
+  if (!failed_reason_.empty())
+    return AllStopped() ? "Failed" : (has_sandbox_ ? "Running" : "Pending");
   size_t never = 0, running = 0, again = 0, failed = 0, mains = 0;
   for (const ContainerState& container : containers_) {
     if (container.init) continue;
@@ -86,12 +87,12 @@ std::string_view PodWorker::Phase() const {
 }
 
 json::Object PodWorker::StateOf(const ContainerState& container) const {
-  bool fall_back = json::GetString(SpecOf(container), {"terminationMessagePolicy"}) ==
-                   "FallbackToLogsOnError";
+  bool fall_back =
+      json::GetString(SpecOf(container), {"terminationMessagePolicy"}) == "FallbackToLogsOnError";
   switch (container.phase) {
     case Phase::kRunning:
-      return json::Object{{"running", json::Object{{"startedAt", api::FormatTime(
-                                          container.started.started)}}}};
+      return json::Object{
+          {"running", json::Object{{"startedAt", api::FormatTime(container.started.started)}}}};
     case Phase::kExited:
       return Terminated(*container.exit, fall_back);
     case Phase::kWaiting:
@@ -112,10 +113,10 @@ json::Object PodWorker::StateOf(const ContainerState& container) const {
 }
 
 json::Object PodWorker::ContainerStatus(const ContainerState& container) const {
-  bool fall_back = json::GetString(SpecOf(container), {"terminationMessagePolicy"}) ==
-                   "FallbackToLogsOnError";
-  bool completed_init = container.init && !container.sidecar &&
-                        container.phase == Phase::kExited && container.exit->code == 0;
+  bool fall_back =
+      json::GetString(SpecOf(container), {"terminationMessagePolicy"}) == "FallbackToLogsOnError";
+  bool completed_init = container.init && !container.sidecar && container.phase == Phase::kExited &&
+                        container.exit->code == 0;
   json::Object status{{"name", container.name}, {"state", StateOf(container)}};
   status["lastState"] =
       container.last_exit ? Terminated(*container.last_exit, fall_back) : json::Object();
@@ -242,17 +243,18 @@ void PodWorker::SendStatus() {
     return;
   }
   sending_ = true;
-  json::Value patch = json::Object{{"metadata", json::Object{{"uid", uid_}}},
-                                   {"status", std::move(status)}};
-  host_.client().Patch(client::resources::kPods, api::Namespace(*pod_), api::Name(*pod_),
-                       client::PatchType::kStrategic, patch,
-                       [weak = weak_from_this(), printed](const Result<json::SharedValue>& result) {
-                         auto self = weak.lock();
-                         if (!self || self->detached_) return;
-                         if (result.ok()) self->sent_status_ = printed;
-                         self->OnStatusSent(result);
-                       },
-                       "status");
+  json::Value patch =
+      json::Object{{"metadata", json::Object{{"uid", uid_}}}, {"status", std::move(status)}};
+  host_.client().Patch(
+      client::resources::kPods, api::Namespace(*pod_), api::Name(*pod_),
+      client::PatchType::kStrategic, patch,
+      [weak = weak_from_this(), printed](const Result<json::SharedValue>& result) {
+        auto self = weak.lock();
+        if (!self || self->detached_) return;
+        if (result.ok()) self->sent_status_ = printed;
+        self->OnStatusSent(result);
+      },
+      "status");
 }
 
 void PodWorker::OnStatusSent(const Result<json::SharedValue>& result) {
@@ -272,7 +274,8 @@ void PodWorker::OnStatusSent(const Result<json::SharedValue>& result) {
   }
   SWELL_LOG_WARNING("agent", "status not sent", {"pod", Key()},
                     {"error", result.status().ToString()});
-  Duration delay = std::chrono::milliseconds(std::min(30'000, 100 << std::min(send_failures_++, 9)));
+  Duration delay =
+      std::chrono::milliseconds(std::min(30'000, 100 << std::min(send_failures_++, 9)));
   Later(delay, send_timer_, [this] { SendStatus(); });
 }
 
@@ -308,11 +311,12 @@ void PodWorker::PublishAnnotations() {
   annotating_ = true;
   json::Object values;
   for (const auto& [name, value] : annotations_) values[name] = value;
-  json::Value patch = json::Object{
-      {"metadata", json::Object{{"uid", uid_}, {"annotations", std::move(values)}}}};
+  json::Value patch =
+      json::Object{{"metadata", json::Object{{"uid", uid_}, {"annotations", std::move(values)}}}};
   host_.client().Patch(
       client::resources::kPods, api::Namespace(*pod_), api::Name(*pod_), client::PatchType::kMerge,
-      patch, [weak = weak_from_this(), sent = annotations_](const Result<json::SharedValue>& result) {
+      patch,
+      [weak = weak_from_this(), sent = annotations_](const Result<json::SharedValue>& result) {
         auto self = weak.lock();
         if (!self || self->detached_) return;
         self->annotating_ = false;

@@ -32,16 +32,20 @@ std::string FormatMap(const json::Object& map) {
   std::vector<std::string> lines;
   for (const auto& item : map) {
     if (!item.value().is_string()) continue;
-    lines.push_back(StrCat(std::string_view(item.key()), "=",
-                           Quote(json::View(item.value().get_string()))));
+    lines.push_back(
+        StrCat(std::string_view(item.key()), "=", Quote(json::View(item.value().get_string()))));
   }
   std::sort(lines.begin(), lines.end());
   return Join(lines, "\n");
 }
 
 // Files of a config map or secret: all keys, or the listed items.
-Status AppendKeys(const json::Value& object, bool secret, const json::Value& source,
-                  int default_mode, std::string_view what, std::vector<VolumeFile>& files) {
+Status AppendKeys(const json::Value& object,
+                  bool secret,
+                  const json::Value& source,
+                  int default_mode,
+                  std::string_view what,
+                  std::vector<VolumeFile>& files) {
   auto decode = [secret](const json::Value& value) {
     std::string text(value.is_string() ? json::View(value.get_string()) : std::string_view());
     return secret ? Base64Decode(text).value_or("") : text;
@@ -75,8 +79,11 @@ Status AppendKeys(const json::Value& object, bool secret, const json::Value& sou
   return Status::Ok();
 }
 
-Status AppendDownward(const EnvContext& context, const json::Value& source, int default_mode,
-                      std::string_view what, std::vector<VolumeFile>& files) {
+Status AppendDownward(const EnvContext& context,
+                      const json::Value& source,
+                      int default_mode,
+                      std::string_view what,
+                      std::vector<VolumeFile>& files) {
   for (const json::Value& item : json::GetArray(source, {"items"})) {
     std::string path(json::GetString(item, {"path"}));
     SWELL_RETURN_IF_ERROR(CheckRelative(path, what));
@@ -93,8 +100,12 @@ Status AppendDownward(const EnvContext& context, const json::Value& source, int 
   return Status::Ok();
 }
 
-Status AppendObjectKeys(const PodSources& sources, const json::Value& source, bool secret,
-                        std::string_view name, int mode, std::string_view what,
+Status AppendObjectKeys(const PodSources& sources,
+                        const json::Value& source,
+                        bool secret,
+                        std::string_view name,
+                        int mode,
+                        std::string_view what,
                         std::vector<VolumeFile>& files) {
   auto object = secret ? sources.Secret(name) : sources.ConfigMap(name);
   if (!object.ok()) {
@@ -103,8 +114,10 @@ Status AppendObjectKeys(const PodSources& sources, const json::Value& source, bo
   return AppendKeys(**object, secret, source, mode, what, files);
 }
 
-Status AppendProjected(const EnvContext& context, const PodSources& sources,
-                       const json::Value& projected, std::string_view what,
+Status AppendProjected(const EnvContext& context,
+                       const PodSources& sources,
+                       const json::Value& projected,
+                       std::string_view what,
                        std::vector<VolumeFile>& files) {
   int mode = static_cast<int>(json::GetInt(projected, {"defaultMode"}, 0644));
   for (const json::Value& source : json::GetArray(projected, {"sources"})) {
@@ -121,14 +134,16 @@ Status AppendProjected(const EnvContext& context, const PodSources& sources,
       SWELL_RETURN_IF_ERROR(CheckRelative(path, what));
       auto answer = sources.Token(json::GetString(*token, {"audience"}));
       if (!answer.ok()) return answer.status().WithContext(what);
-      files.push_back({std::move(path),
-                       std::string(json::GetString(**answer, {"status", "token"})), 0600});
+      files.push_back(
+          {std::move(path), std::string(json::GetString(**answer, {"status", "token"})), 0600});
     }
   }
   return Status::Ok();
 }
 
-Status ResolveClaim(const json::Value& pod, const PodSources& sources, std::string_view claim_name,
+Status ResolveClaim(const json::Value& pod,
+                    const PodSources& sources,
+                    std::string_view claim_name,
                     VolumeSpec& volume) {
   auto claim = sources.Claim(claim_name);
   if (!claim.ok()) {
@@ -163,8 +178,11 @@ Status ResolveClaim(const json::Value& pod, const PodSources& sources, std::stri
   return Status::Ok();
 }
 
-Status ResolveVolume(const json::Value& pod, const PodSources& sources, const EnvContext& context,
-                     const json::Value& in, VolumeSpec& out) {
+Status ResolveVolume(const json::Value& pod,
+                     const PodSources& sources,
+                     const EnvContext& context,
+                     const json::Value& in,
+                     VolumeSpec& out) {
   std::string what = StrCat("volume ", Quote(out.name));
   if (const json::Value* path = json::Find(in, {"hostPath"})) {
     out.kind = VolumeSpec::Kind::kHostPath;
@@ -235,7 +253,8 @@ Result<std::string> FieldRef(const EnvContext& context, std::string_view path) {
   return Status(Code::kInvalid, StrCat("fieldRef.fieldPath: ", Quote(path), " is not offered"));
 }
 
-Result<std::string> ResourceFieldRef(const EnvContext& context, const json::Value& ref,
+Result<std::string> ResourceFieldRef(const EnvContext& context,
+                                     const json::Value& ref,
                                      const json::Value* container) {
   std::string_view name = json::GetString(ref, {"containerName"});
   if (!name.empty()) container = FindContainer(context.pod, name);
@@ -270,7 +289,8 @@ Result<std::string> ResourceFieldRef(const EnvContext& context, const json::Valu
   return std::to_string((value + divisor - 1) / divisor);
 }
 
-Result<std::vector<VolumeSpec>> ResolveVolumes(const json::Value& pod, const PodSources& sources,
+Result<std::vector<VolumeSpec>> ResolveVolumes(const json::Value& pod,
+                                               const PodSources& sources,
                                                const EnvContext& context) {
   std::vector<VolumeSpec> volumes;
   for (const json::Value& in : json::GetArray(pod, {"spec", "volumes"})) {

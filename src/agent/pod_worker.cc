@@ -77,8 +77,12 @@ void PodWorker::InitContainers() {
 }
 
 EnvContext PodWorker::Context() const {
-  EnvContext context{*pod_, *sources_, sandbox_.ip, host_.config().internal_ip,
-                     host_.allocatable(), host_.config().base_env};
+  EnvContext context{*pod_,
+                     *sources_,
+                     sandbox_.ip,
+                     host_.config().internal_ip,
+                     host_.allocatable(),
+                     host_.config().base_env};
   if (host_.names() != nullptr && json::GetBool(*pod_, {"spec", "enableServiceLinks"}, true)) {
     EnvList links = host_.names()->ServiceEnv(api::Namespace(*pod_));
     context.service_env.insert(context.service_env.end(), links.begin(), links.end());
@@ -128,10 +132,9 @@ void PodWorker::StartAdopted(const FoundPod& found) {
     container->started = old.started;
     container->started_steady = host_.clock().Steady();
     container->exit = old.exit;
-    container->phase =
-        old.exit ? ContainerState::Phase::kExited : ContainerState::Phase::kRunning;
-    const json::Value* known = StatusOf(
-        *pod_, container->init ? "initContainerStatuses" : "containerStatuses", old.name);
+    container->phase = old.exit ? ContainerState::Phase::kExited : ContainerState::Phase::kRunning;
+    const json::Value* known =
+        StatusOf(*pod_, container->init ? "initContainerStatuses" : "containerStatuses", old.name);
     container->startup_passed = known != nullptr && json::GetBool(*known, {"started"});
     container->ready = known != nullptr && json::GetBool(*known, {"ready"});
   }
@@ -177,8 +180,7 @@ void PodWorker::RetryAdmission() {
 void PodWorker::FetchSources() {
   stage_ = Stage::kSources;
   WatchDeadline();
-  FetchPodSources(
-      host_.client(), *pod_, sources_, host_.clock().Now(),
+  FetchPodSources(host_.client(), *pod_, sources_, host_.clock().Now(),
                   [weak = weak_from_this()](std::shared_ptr<const PodSources> sources) {
                     auto self = weak.lock();
                     if (self && !self->detached_) self->OnSources(std::move(sources));
@@ -192,8 +194,8 @@ void PodWorker::OnSources(std::shared_ptr<const PodSources> sources) {
   EnvContext context = Context();
   auto volumes = ResolveVolumes(*pod_, *sources_, context);
   if (!volumes.ok()) {
-    return RetryLater("FailedMount", StrCat("MountVolume.SetUp failed: ",
-                                            volumes.status().message()));
+    return RetryLater("FailedMount",
+                      StrCat("MountVolume.SetUp failed: ", volumes.status().message()));
   }
   volumes_digest_ = DigestOf(*volumes);
   retries_ = 0;
@@ -252,16 +254,16 @@ void PodWorker::CreateSandbox(std::vector<VolumeSpec> volumes) {
         if (!self || self->detached_) return;
         if (!result.ok()) {
           if (self->terminating_) return self->Sync();
-          return self->RetryLater(
-              "FailedCreatePodSandBox",
-              StrCat("Failed to create pod sandbox: ", result.status().message()));
+          return self->RetryLater("FailedCreatePodSandBox", StrCat("Failed to create pod sandbox: ",
+                                                                   result.status().message()));
         }
         self->sandbox_ = *result;
         self->has_sandbox_ = true;
         self->stage_ = Stage::kRunning;
         self->SubscribeNames();
         if (HasChangingVolumes(*self->pod_)) {
-          self->Later(kVolumeRefresh, self->refresh_timer_, [s = self.get()] { s->RefreshVolumes(); });
+          self->Later(kVolumeRefresh, self->refresh_timer_,
+                      [s = self.get()] { s->RefreshVolumes(); });
         }
         self->Sync();
       });
@@ -269,8 +271,8 @@ void PodWorker::CreateSandbox(std::vector<VolumeSpec> volumes) {
 
 void PodWorker::SubscribeNames() {
   if (host_.names() == nullptr || !host_.runtime().Info().resolves_names) return;
-  names_subscription_ = host_.names()->Subscribe(
-      std::string(api::Namespace(*pod_)), [this](uint64_t) {
+  names_subscription_ =
+      host_.names()->Subscribe(std::string(api::Namespace(*pod_)), [this](uint64_t) {
         std::vector<HostsEntry> hosts;
         for (const json::Value& alias : json::GetArray(*pod_, {"spec", "hostAliases"})) {
           HostsEntry entry{std::string(json::GetString(alias, {"ip"})), {}};
@@ -300,26 +302,30 @@ void PodWorker::WatchDeadline() {
 
 void PodWorker::RefreshVolumes() {
   if (terminating_ || released_) return;
-  FetchPodSources(
-      host_.client(), *pod_, sources_, host_.clock().Now(), [weak = weak_from_this()](std::shared_ptr<const PodSources> sources) {
-        auto self = weak.lock();
-        if (!self || self->detached_ || self->terminating_) return;
-        // A source that vanished while the pod runs keeps its old content.
-        EnvContext context{*self->pod_, *sources, self->sandbox_.ip,
-                           self->host_.config().internal_ip, self->host_.allocatable(), {}};
-        auto volumes = ResolveVolumes(*self->pod_, *sources, context);
-        if (volumes.ok() && DigestOf(*volumes) != self->volumes_digest_) {
-          self->volumes_digest_ = DigestOf(*volumes);
-          self->sources_ = sources;
-          for (const VolumeSpec& volume : *volumes) {
-            if (volume.kind == VolumeSpec::Kind::kFiles) {
-              self->host_.runtime().UpdateVolume(self->uid_, volume);
-            }
-          }
-        }
-        self->Later(kVolumeRefresh, self->refresh_timer_,
-                    [s = self.get()] { s->RefreshVolumes(); });
-      });
+  FetchPodSources(host_.client(), *pod_, sources_, host_.clock().Now(),
+                  [weak = weak_from_this()](std::shared_ptr<const PodSources> sources) {
+                    auto self = weak.lock();
+                    if (!self || self->detached_ || self->terminating_) return;
+                    // A source that vanished while the pod runs keeps its old content.
+                    EnvContext context{*self->pod_,
+                                       *sources,
+                                       self->sandbox_.ip,
+                                       self->host_.config().internal_ip,
+                                       self->host_.allocatable(),
+                                       {}};
+                    auto volumes = ResolveVolumes(*self->pod_, *sources, context);
+                    if (volumes.ok() && DigestOf(*volumes) != self->volumes_digest_) {
+                      self->volumes_digest_ = DigestOf(*volumes);
+                      self->sources_ = sources;
+                      for (const VolumeSpec& volume : *volumes) {
+                        if (volume.kind == VolumeSpec::Kind::kFiles) {
+                          self->host_.runtime().UpdateVolume(self->uid_, volume);
+                        }
+                      }
+                    }
+                    self->Later(kVolumeRefresh, self->refresh_timer_,
+                                [s = self.get()] { s->RefreshVolumes(); });
+                  });
 }
 
 void PodWorker::Update(json::SharedValue pod) {
@@ -330,8 +336,8 @@ void PodWorker::Update(json::SharedValue pod) {
   }
   if (!started_ || detached_) return;
   if (api::IsDeleting(*pod_)) {
-    int64_t grace = json::GetInt(*pod_, {"metadata", "deletionGracePeriodSeconds"},
-                                 GraceSeconds(*pod_));
+    int64_t grace =
+        json::GetInt(*pod_, {"metadata", "deletionGracePeriodSeconds"}, GraceSeconds(*pod_));
     Duration duration = std::chrono::seconds(std::max<int64_t>(grace, 0));
     if (!terminating_) {
       return BeginTermination(duration, true);
@@ -464,8 +470,7 @@ void PodWorker::SyncMain() {
 
 // Starts what is due and plans the restart of what has ended; true when it is running.
 bool PodWorker::SyncRestart(ContainerState& container, bool always) {
-  if (container.phase == ContainerState::Phase::kExited &&
-      (always || WantsRestart(container))) {
+  if (container.phase == ContainerState::Phase::kExited && (always || WantsRestart(container))) {
     ScheduleRestart(container);
   }
   if (container.phase == ContainerState::Phase::kWaiting && Due(container)) {

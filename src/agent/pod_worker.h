@@ -41,7 +41,7 @@ class PodHost {
  public:
   struct Verdict {
     enum class Kind { kAdmitted, kWait, kRefused } kind = Kind::kAdmitted;
-    std::string reason;   // OutOfcpu, …
+    std::string reason;  // OutOfcpu, …
     std::string message;
     std::vector<int> gpus;  // indices of the node's devices
   };
@@ -57,7 +57,9 @@ class PodHost {
   // Whether the node has room; kWait while only pods that are on their way out are in the way.
   virtual Verdict Admit(const PodWorker& pod) = 0;
   virtual std::string GpuDeviceId(int index) const = 0;
-  virtual void Event(const json::Value& pod, std::string_view type, std::string_view reason,
+  virtual void Event(const json::Value& pod,
+                     std::string_view type,
+                     std::string_view reason,
                      std::string_view message) = 0;
   // The pod holds nothing of the node any more: those who wait may look again.
   virtual void OnResourcesFreed() = 0;
@@ -181,12 +183,12 @@ class PodWorker final : public PodObserver, public std::enable_shared_from_this<
   bool detached_ = false;
   bool admitted_ = false;
   bool released_ = false;
-  bool gone_ = false;            // from the API
-  bool terminating_ = false;     // everything is to stop
-  bool finishing_ = false;       // containers are done, sidecars are to stop
+  bool gone_ = false;         // from the API
+  bool terminating_ = false;  // everything is to stop
+  bool finishing_ = false;    // containers are done, sidecars are to stop
   bool in_sync_ = false;
   bool sync_again_ = false;
-  std::string failed_reason_;    // the agent ended the pod: phase Failed with this reason
+  std::string failed_reason_;  // the agent ended the pod: phase Failed with this reason
   std::string failed_message_;
   std::string waiting_reason_ = "ContainerCreating";
   std::shared_ptr<const PodSources> sources_;

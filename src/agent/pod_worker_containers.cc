@@ -16,7 +16,9 @@ constexpr Duration kBackOffMost = std::chrono::minutes(5);
 constexpr Duration kBackOffForget = std::chrono::minutes(10);
 constexpr int kExitCannotStart = 128;
 
-int64_t SecondsOf(Duration d) { return std::chrono::duration_cast<std::chrono::seconds>(d).count(); }
+int64_t SecondsOf(Duration d) {
+  return std::chrono::duration_cast<std::chrono::seconds>(d).count();
+}
 
 // "10s", "1m20s", "5m0s": durations as Go prints them.
 std::string GoDuration(Duration d) {
@@ -102,12 +104,11 @@ void PodWorker::StartContainer(ContainerState& container) {
   container.phase = ContainerState::Phase::kStarting;
   container.signalled = false;
   container.killed_by_probe = false;
-  host_.runtime().StartContainer(
-      *spec, [weak = weak_from_this(), name = container.name,
-              attempt](Result<ContainerStarted> result) {
-        auto self = weak.lock();
-        if (self && !self->detached_) self->OnStarted(name, attempt, std::move(result));
-      });
+  host_.runtime().StartContainer(*spec, [weak = weak_from_this(), name = container.name,
+                                         attempt](Result<ContainerStarted> result) {
+    auto self = weak.lock();
+    if (self && !self->detached_) self->OnStarted(name, attempt, std::move(result));
+  });
 }
 
 void PodWorker::OnStarted(const std::string& name, int attempt, Result<ContainerStarted> result) {
@@ -141,8 +142,8 @@ void PodWorker::OnStarted(const std::string& name, int attempt, Result<Container
 }
 
 void PodWorker::OnStartFailed(ContainerState& container, const Status& why) {
-  SWELL_LOG_WARNING("agent", "container not started", {"pod", Key()},
-                    {"container", container.name}, {"error", why.ToString()});
+  SWELL_LOG_WARNING("agent", "container not started", {"pod", Key()}, {"container", container.name},
+                    {"error", why.ToString()});
   if (why.code() == Code::kNotFound) return WaitForImage(container, why);
   host_.Event(*pod_, "Warning", "Failed", StrCat("Error: ", why.message()));
   ContainerExit exit;
@@ -159,8 +160,8 @@ void PodWorker::WaitForImage(ContainerState& container, const Status& why) {
   // No attempt was made: the next one has the same number.
   --container.attempt;
   container.phase = ContainerState::Phase::kWaiting;
-  bool first = container.waiting_reason != "ErrImagePull" &&
-               container.waiting_reason != "ImagePullBackOff";
+  bool first =
+      container.waiting_reason != "ErrImagePull" && container.waiting_reason != "ImagePullBackOff";
   container.waiting_reason = first ? "ErrImagePull" : "ImagePullBackOff";
   container.waiting_message =
       first ? why.message()
@@ -180,7 +181,7 @@ void PodWorker::ConfigError(ContainerState& container, const Status& why) {
   // The missing source may appear: look again, with fresh sources.
   container.not_before = host_.clock().Steady() + std::chrono::seconds(10);
   Later(std::chrono::seconds(10), container.timer, [this] {
-    FetchPodSources(host_.client(), *pod_,
+    FetchPodSources(host_.client(), *pod_, sources_, host_.clock().Now(),
                     [weak = weak_from_this()](std::shared_ptr<const PodSources> sources) {
                       auto self = weak.lock();
                       if (!self || self->detached_) return;
@@ -206,10 +207,10 @@ void PodWorker::RunPostStart(ContainerState& container) {
         if (!self || self->detached_ || (result.ok() && result->code == 0)) return;
         ContainerState* container = self->Find(name);
         if (container == nullptr || container->attempt != attempt || !container->running()) return;
-        self->host_.Event(*self->pod_, "Warning", "FailedPostStartHook",
-                          StrCat("PostStartHook of container ", name, " failed: ",
-                                 result.ok() ? StrCat("exit code ", result->code)
-                                             : result.status().message()));
+        self->host_.Event(
+            *self->pod_, "Warning", "FailedPostStartHook",
+            StrCat("PostStartHook of container ", name, " failed: ",
+                   result.ok() ? StrCat("exit code ", result->code) : result.status().message()));
         self->StopContainer(*container, std::chrono::seconds(GraceSeconds(*self->pod_)));
       });
 }
@@ -234,27 +235,24 @@ void PodWorker::AddProbe(ContainerState& container, ProbeKind kind, std::string_
   if (probe == nullptr) return;
   Status usable = ProbeRunner::Check(spec, *probe);
   if (!usable.ok()) {
-    host_.Event(*pod_, "Warning", "ProbeError",
-                StrCat(ProbeName(kind), " probe of container ", container.name, ": ",
-                       usable.message()));
+    host_.Event(
+        *pod_, "Warning", "ProbeError",
+        StrCat(ProbeName(kind), " probe of container ", container.name, ": ", usable.message()));
     return;
   }
   ProbeRunner::Callbacks callbacks;
-  callbacks.on_verdict = [this, kind, name = container.name,
-                          attempt = container.attempt](bool healthy) {
-    OnProbeVerdict(name, attempt, kind, healthy);
-  };
+  callbacks.on_verdict = [this, kind, name = container.name, attempt = container.attempt](
+                             bool healthy) { OnProbeVerdict(name, attempt, kind, healthy); };
   callbacks.on_failure = [this](const std::string& message) {
     host_.Event(*pod_, "Warning", "Unhealthy", message);
   };
-  container.probes.push_back(std::make_unique<ProbeRunner>(
-      host_.executor(), host_.runtime(), kind, spec, *probe, RefOf(container),
-      std::move(callbacks)));
+  container.probes.push_back(std::make_unique<ProbeRunner>(host_.executor(), host_.runtime(), kind,
+                                                           spec, *probe, RefOf(container),
+                                                           std::move(callbacks)));
   container.probes.back()->Start();
 }
 
-void PodWorker::OnProbeVerdict(const std::string& name, int attempt, ProbeKind kind,
-                               bool healthy) {
+void PodWorker::OnProbeVerdict(const std::string& name, int attempt, ProbeKind kind, bool healthy) {
   auto self = shared_from_this();
   ContainerState* container = Find(name);
   if (container == nullptr || container->attempt != attempt ||
@@ -306,19 +304,19 @@ void PodWorker::StopContainer(ContainerState& container, Duration grace) {
   for (const json::Value& word : command->get_array()) {
     if (word.is_string()) spec.argv.emplace_back(json::View(word.get_string()));
   }
-  host_.runtime().Exec(RefOf(container), spec,
-                       [weak = weak_from_this(), name = container.name,
-                        attempt](const Result<ExecResult>& result) {
-                         auto self = weak.lock();
-                         if (!self || self->detached_) return;
-                         ContainerState* stopping = self->Find(name);
-                         if (stopping == nullptr) return;
-                         if (!result.ok() || result->code != 0) {
-                           self->host_.Event(*self->pod_, "Warning", "FailedPreStopHook",
-                                             StrCat("PreStopHook of container ", name, " failed"));
-                         }
-                         self->Terminate(*stopping, attempt);
-                       });
+  host_.runtime().Exec(
+      RefOf(container), spec,
+      [weak = weak_from_this(), name = container.name, attempt](const Result<ExecResult>& result) {
+        auto self = weak.lock();
+        if (!self || self->detached_) return;
+        ContainerState* stopping = self->Find(name);
+        if (stopping == nullptr) return;
+        if (!result.ok() || result->code != 0) {
+          self->host_.Event(*self->pod_, "Warning", "FailedPreStopHook",
+                            StrCat("PreStopHook of container ", name, " failed"));
+        }
+        self->Terminate(*stopping, attempt);
+      });
 }
 
 void PodWorker::Terminate(ContainerState& container, int attempt) {

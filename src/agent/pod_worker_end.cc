@@ -17,11 +17,11 @@ std::string PodWorker::Notice(Duration grace) const {
   std::string rule(api::Annotation(*pod_, "swell.dev/preempted-rule"));
   if (reason.empty() && target != nullptr) reason = json::GetString(*target, {"reason"});
   if (reason.empty()) reason = by.empty() && rule.empty() ? "Deleted" : "Preempted";
-  json::Value notice = json::Object{
-      {"reason", reason},
-      {"by", by},
-      {"rule", rule},
-      {"deadline", api::FormatMicroTime(host_.clock().Now() + grace)}};
+  json::Value notice =
+      json::Object{{"reason", reason},
+                   {"by", by},
+                   {"rule", rule},
+                   {"deadline", api::FormatMicroTime(host_.clock().Now() + grace)}};
   return json::Print(notice);
 }
 

@@ -27,10 +27,14 @@ std::optional<uint16_t> PortOf(const json::Value& container, const json::Value* 
 }
 
 int Threshold(const json::Value& probe, std::string_view field, int fallback) {
-  return static_cast<int>(std::clamp<int64_t>(json::GetInt(probe, {field}, fallback), 1, 1'000'000));
+  return static_cast<int>(
+      std::clamp<int64_t>(json::GetInt(probe, {field}, fallback), 1, 1'000'000));
 }
 
-Duration Seconds(const json::Value& probe, std::string_view field, int64_t fallback, int64_t least) {
+Duration Seconds(const json::Value& probe,
+                 std::string_view field,
+                 int64_t fallback,
+                 int64_t least) {
   int64_t seconds = json::GetInt(probe, {field}, fallback);
   return std::chrono::seconds(std::clamp<int64_t>(seconds, least, 86'400));
 }
@@ -39,9 +43,12 @@ Duration Seconds(const json::Value& probe, std::string_view field, int64_t fallb
 
 std::string_view ProbeName(ProbeKind kind) {
   switch (kind) {
-    case ProbeKind::kStartup: return "Startup";
-    case ProbeKind::kReadiness: return "Readiness";
-    case ProbeKind::kLiveness: return "Liveness";
+    case ProbeKind::kStartup:
+      return "Startup";
+    case ProbeKind::kReadiness:
+      return "Readiness";
+    case ProbeKind::kLiveness:
+      return "Liveness";
   }
   return "";
 }
@@ -49,8 +56,9 @@ std::string_view ProbeName(ProbeKind kind) {
 Status ProbeRunner::Check(const json::Value& container, const json::Value& probe) {
   if (json::Find(probe, {"exec"}) != nullptr) return Status::Ok();
   if (json::Find(probe, {"grpc"}) != nullptr) {
-    return Status(Code::kInvalid, "grpc probes are not supported by this node; use httpGet, "
-                                  "tcpSocket or exec");
+    return Status(Code::kInvalid,
+                  "grpc probes are not supported by this node; use httpGet, "
+                  "tcpSocket or exec");
   }
   std::string_view kind = json::Find(probe, {"httpGet"}) != nullptr ? "httpGet" : "tcpSocket";
   if (json::Find(probe, {kind}) == nullptr) {
@@ -65,8 +73,12 @@ Status ProbeRunner::Check(const json::Value& container, const json::Value& probe
   return Status::Ok();
 }
 
-ProbeRunner::ProbeRunner(Executor& executor, Runtime& runtime, ProbeKind kind,
-                         const json::Value& container, const json::Value& probe, ContainerRef ref,
+ProbeRunner::ProbeRunner(Executor& executor,
+                         Runtime& runtime,
+                         ProbeKind kind,
+                         const json::Value& container,
+                         const json::Value& probe,
+                         ContainerRef ref,
                          Callbacks callbacks)
     : executor_(executor),
       runtime_(runtime),

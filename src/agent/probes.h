@@ -28,8 +28,13 @@ class ProbeRunner {
   };
 
   // `container` is the container's object (for named ports), `probe` its probe field.
-  ProbeRunner(Executor& executor, Runtime& runtime, ProbeKind kind, const json::Value& container,
-              const json::Value& probe, ContainerRef ref, Callbacks callbacks);
+  ProbeRunner(Executor& executor,
+              Runtime& runtime,
+              ProbeKind kind,
+              const json::Value& container,
+              const json::Value& probe,
+              ContainerRef ref,
+              Callbacks callbacks);
   ~ProbeRunner();
 
   void Start();

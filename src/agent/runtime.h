@@ -47,11 +47,11 @@ struct VolumeFile {
 // A volume whose content has been looked up; the runtime makes a directory (or file) of it.
 struct VolumeSpec {
   enum class Kind {
-    kEmptyDir,   // lives and dies with the pod
-    kMemory,     // the same in memory where the runtime can
-    kHostPath,   // host_path, after the check that host_path_type asks for
-    kFiles,      // the files, replaced whole when the source changes
-    kDurable,    // a directory named by `key` under the data directory, kept after the pod
+    kEmptyDir,  // lives and dies with the pod
+    kMemory,    // the same in memory where the runtime can
+    kHostPath,  // host_path, after the check that host_path_type asks for
+    kFiles,     // the files, replaced whole when the source changes
+    kDurable,   // a directory named by `key` under the data directory, kept after the pod
   };
   std::string name;
   Kind kind = Kind::kEmptyDir;
@@ -75,7 +75,7 @@ struct SandboxSpec {
   std::string name;
   std::string node;
   std::string hostname;
-  std::string host_ip;            // the node's address: the pod's own with host_network
+  std::string host_ip;  // the node's address: the pod's own with host_network
   bool host_network = false;
   std::vector<HostsEntry> hosts;  // beyond localhost and the pod's own name
   std::vector<VolumeSpec> volumes;
@@ -111,7 +111,7 @@ struct ContainerSpec {
   bool read_only_root = false;
   bool host_network = false;
   int64_t cpu_request_milli = 0;
-  int64_t cpu_limit_milli = 0;    // 0: none
+  int64_t cpu_limit_milli = 0;     // 0: none
   int64_t memory_limit_bytes = 0;  // 0: none
   int64_t grace_seconds = 30;
   std::string termination_path = "/dev/termination-log";
@@ -124,7 +124,7 @@ struct ContainerStarted {
 };
 
 struct ContainerExit {
-  int code = 0;    // 128 + signal when killed
+  int code = 0;  // 128 + signal when killed
   int signal = 0;
   bool oom_killed = false;
   WallTime started;
@@ -186,7 +186,7 @@ struct ProbeResult {
 struct LogOptions {
   bool follow = false;
   bool timestamps = false;
-  int64_t tail_lines = -1;   // -1: all
+  int64_t tail_lines = -1;  // -1: all
   std::optional<WallTime> since;
   int64_t limit_bytes = -1;  // -1: none
 };
@@ -202,8 +202,8 @@ class LogStream {
 };
 
 struct RuntimeInfo {
-  std::string name;      // "process": the scheme of container ids
-  std::string version;   // "0.1.0"
+  std::string name;            // "process": the scheme of container ids
+  std::string version;         // "0.1.0"
   bool resolves_names = true;  // false: hosts entries would be thrown away
   // What this machine does not permit, in words, for the node's annotation; empty: nothing.
   std::string limits;
@@ -221,7 +221,8 @@ class Runtime {
   // told again; one that happened since is.
   virtual void Adopt(const FoundPod& pod, std::weak_ptr<PodObserver> observer) = 0;
 
-  virtual void CreateSandbox(const SandboxSpec& spec, std::weak_ptr<PodObserver> observer,
+  virtual void CreateSandbox(const SandboxSpec& spec,
+                             std::weak_ptr<PodObserver> observer,
                              std::function<void(Result<SandboxInfo>)> done) = 0;
   // kNotFound: there is no such image. Any other error: the container cannot be started (a bad
   // volume, no such command). Once started, its exit is reported through the pod's observer.
@@ -234,9 +235,11 @@ class Runtime {
   // Kills what still runs and removes everything of the pod but durable directories.
   virtual void Remove(const std::string& pod_uid, std::function<void(const Status&)> done) = 0;
 
-  virtual void Exec(const ContainerRef& container, const ExecSpec& spec,
+  virtual void Exec(const ContainerRef& container,
+                    const ExecSpec& spec,
                     std::function<void(Result<ExecResult>)> done) = 0;
-  virtual void Probe(const std::string& pod_uid, const ProbeSpec& spec,
+  virtual void Probe(const std::string& pod_uid,
+                     const ProbeSpec& spec,
                      std::function<void(ProbeResult)> done) = 0;
 
   virtual void UpdateHosts(const std::string& pod_uid, const std::vector<HostsEntry>& hosts) = 0;

@@ -69,9 +69,8 @@ void SimulatedRuntime::List(const std::string& node,
     }
     found.push_back(std::move(out));
   }
-  executor_.Post([done = std::move(done), found = std::move(found)]() mutable {
-    done(std::move(found));
-  });
+  executor_.Post(
+      [done = std::move(done), found = std::move(found)]() mutable { done(std::move(found)); });
 }
 
 void SimulatedRuntime::Adopt(const FoundPod& pod, std::weak_ptr<PodObserver> observer) {
@@ -79,15 +78,16 @@ void SimulatedRuntime::Adopt(const FoundPod& pod, std::weak_ptr<PodObserver> obs
   if (it != pods_.end()) it->second.observer = std::move(observer);
 }
 
-void SimulatedRuntime::CreateSandbox(const SandboxSpec& spec, std::weak_ptr<PodObserver> observer,
+void SimulatedRuntime::CreateSandbox(const SandboxSpec& spec,
+                                     std::weak_ptr<PodObserver> observer,
                                      std::function<void(Result<SandboxInfo>)> done) {
   Pod& pod = pods_[spec.pod_uid];
   pod.spec = spec;
   pod.observer = std::move(observer);
   uint32_t n = next_ip_++;
-  pod.info.ip = spec.host_network ? spec.host_ip
-                                  : StrCat("10.", 64 + (n >> 16) % 64, ".", (n >> 8) & 255, ".",
-                                           n & 255);
+  pod.info.ip = spec.host_network
+                    ? spec.host_ip
+                    : StrCat("10.", 64 + (n >> 16) % 64, ".", (n >> 8) & 255, ".", n & 255);
   Later(options_.sandbox_delay, [info = pod.info, done = std::move(done)] { done(info); });
 }
 
@@ -174,8 +174,7 @@ void SimulatedRuntime::Signal(const ContainerRef& ref, int signal) {
 
 void SimulatedRuntime::Stop(const std::string&) {}
 
-void SimulatedRuntime::Remove(const std::string& pod_uid,
-                              std::function<void(const Status&)> done) {
+void SimulatedRuntime::Remove(const std::string& pod_uid, std::function<void(const Status&)> done) {
   auto it = pods_.find(pod_uid);
   if (it != pods_.end()) {
     for (auto& [name, container] : it->second.containers) executor_.Cancel(container.timer);
@@ -184,14 +183,18 @@ void SimulatedRuntime::Remove(const std::string& pod_uid,
   executor_.Post([done = std::move(done)] { done(Status::Ok()); });
 }
 
-void SimulatedRuntime::Exec(const ContainerRef& ref, const ExecSpec&,
+void SimulatedRuntime::Exec(const ContainerRef& ref,
+                            const ExecSpec&,
                             std::function<void(Result<ExecResult>)> done) {
   auto it = pods_.find(ref.pod_uid);
   bool healthy = it != pods_.end() && it->second.healthy;
-  executor_.Post([done = std::move(done), healthy] { done(ExecResult{healthy ? 0 : 1, "", false}); });
+  executor_.Post([done = std::move(done), healthy] {
+    done(ExecResult{healthy ? 0 : 1, "", false});
+  });
 }
 
-void SimulatedRuntime::Probe(const std::string& pod_uid, const ProbeSpec&,
+void SimulatedRuntime::Probe(const std::string& pod_uid,
+                             const ProbeSpec&,
                              std::function<void(ProbeResult)> done) {
   auto it = pods_.find(pod_uid);
   bool healthy = it != pods_.end() && it->second.healthy;
@@ -219,7 +222,8 @@ void SimulatedRuntime::WriteNotice(const std::string& pod_uid, const std::string
   if (it != pods_.end()) it->second.notice = notice_json;
 }
 
-std::unique_ptr<LogStream> SimulatedRuntime::ReadLog(const ContainerRef& ref, const LogOptions&,
+std::unique_ptr<LogStream> SimulatedRuntime::ReadLog(const ContainerRef& ref,
+                                                     const LogOptions&,
                                                      LogCallbacks callbacks) {
   auto it = pods_.find(ref.pod_uid);
   std::string text;
@@ -263,7 +267,9 @@ std::string SimulatedRuntime::NoticeOfForTest(const std::string& pod_uid) const 
   return it == pods_.end() ? "" : it->second.notice;
 }
 
-void SimulatedRuntime::ExitForTest(const std::string& pod_uid, const std::string& name, int code,
+void SimulatedRuntime::ExitForTest(const std::string& pod_uid,
+                                   const std::string& name,
+                                   int code,
                                    bool oom) {
   auto it = pods_.find(pod_uid);
   if (it == pods_.end() || !it->second.containers.contains(name)) return;

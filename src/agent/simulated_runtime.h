@@ -36,21 +36,25 @@ class SimulatedRuntime final : public Runtime {
   void List(const std::string& node,
             std::function<void(Result<std::vector<FoundPod>>)> done) override;
   void Adopt(const FoundPod& pod, std::weak_ptr<PodObserver> observer) override;
-  void CreateSandbox(const SandboxSpec& spec, std::weak_ptr<PodObserver> observer,
+  void CreateSandbox(const SandboxSpec& spec,
+                     std::weak_ptr<PodObserver> observer,
                      std::function<void(Result<SandboxInfo>)> done) override;
   void StartContainer(const ContainerSpec& spec,
                       std::function<void(Result<ContainerStarted>)> done) override;
   void Signal(const ContainerRef& container, int signal) override;
   void Stop(const std::string& pod_uid) override;
   void Remove(const std::string& pod_uid, std::function<void(const Status&)> done) override;
-  void Exec(const ContainerRef& container, const ExecSpec& spec,
+  void Exec(const ContainerRef& container,
+            const ExecSpec& spec,
             std::function<void(Result<ExecResult>)> done) override;
-  void Probe(const std::string& pod_uid, const ProbeSpec& spec,
+  void Probe(const std::string& pod_uid,
+             const ProbeSpec& spec,
              std::function<void(ProbeResult)> done) override;
   void UpdateHosts(const std::string& pod_uid, const std::vector<HostsEntry>& hosts) override;
   void UpdateVolume(const std::string& pod_uid, const VolumeSpec& volume) override;
   void WriteNotice(const std::string& pod_uid, const std::string& notice_json) override;
-  std::unique_ptr<LogStream> ReadLog(const ContainerRef& container, const LogOptions& options,
+  std::unique_ptr<LogStream> ReadLog(const ContainerRef& container,
+                                     const LogOptions& options,
                                      LogCallbacks callbacks) override;
 
   // For tests and fault injection.
@@ -59,8 +63,7 @@ class SimulatedRuntime final : public Runtime {
   const SandboxSpec* SandboxOfForTest(const std::string& pod_uid) const;
   std::string NoticeOfForTest(const std::string& pod_uid) const;
   // The container ends as if by itself (oom: killed for memory).
-  void ExitForTest(const std::string& pod_uid, const std::string& name, int code,
-                   bool oom = false);
+  void ExitForTest(const std::string& pod_uid, const std::string& name, int code, bool oom = false);
   void ReportForTest(const std::string& pod_uid, const std::string& report_json);
   // Probes and commands answer this from now on.
   void SetHealthForTest(const std::string& pod_uid, bool healthy);

@@ -23,14 +23,17 @@ constexpr std::string_view kOldRoot = "/.swell-old";
 constexpr size_t kHostMountsMax = 64;
 constexpr size_t kEntriesMax = 2000;
 
-Status Mount(const std::string& source, const std::string& target, const char* type,
-             unsigned long flags, const std::string& data = {}) {
+Status Mount(const std::string& source,
+             const std::string& target,
+             const char* type,
+             unsigned long flags,
+             const std::string& data = {}) {
   if (::mount(source.c_str(), target.c_str(), type, flags, data.empty() ? nullptr : data.c_str()) ==
       0) {
     return Status::Ok();
   }
-  return ErrnoStatus(errno, StrCat("mount ", type == nullptr ? "bind" : type, " ", source, " on ",
-                                   target));
+  return ErrnoStatus(
+      errno, StrCat("mount ", type == nullptr ? "bind" : type, " ", source, " on ", target));
 }
 
 // The whole tree read-only, keeping the flags that a user namespace may not clear.
@@ -46,8 +49,8 @@ Status MakeReadOnly(const std::string& target) {
 
 bool IsDataFileSystem(std::string_view type) {
   static constexpr std::string_view kTypes[] = {
-      "ext2",  "ext3",   "ext4",  "xfs",  "btrfs",  "zfs",    "f2fs",     "nfs",  "nfs4", "lustre",
-      "ceph",  "9p",     "vfat",  "exfat", "ntfs3", "beegfs", "virtiofs", "gpfs", "squashfs"};
+      "ext2", "ext3", "ext4", "xfs",   "btrfs", "zfs",    "f2fs",     "nfs",  "nfs4",    "lustre",
+      "ceph", "9p",   "vfat", "exfat", "ntfs3", "beegfs", "virtiofs", "gpfs", "squashfs"};
   return std::find(std::begin(kTypes), std::end(kTypes), type) != std::end(kTypes) ||
          type.starts_with("fuse.");
 }
@@ -94,7 +97,7 @@ std::vector<std::string> HostMounts(const std::string& mask_dir) {
 }
 
 Status MountOverlay(const std::string& root, const std::string& scratch) {
-  std::string upper = scratch + "/upper", work = scratch + "/work";
+  std::string upper = scratch + "/upper", work = scratch + "/workdir";
   SWELL_RETURN_IF_ERROR(MakeDirs(upper));
   SWELL_RETURN_IF_ERROR(MakeDirs(work));
   return Mount("overlay", root, "overlay", 0,
@@ -103,7 +106,7 @@ Status MountOverlay(const std::string& root, const std::string& scratch) {
 
 // Where no overlay can be mounted: a small root of its own in memory, into which the host's
 // top-level directories are bound read-only.
-Status MountAssembledRoot(const std::string& root) {
+Status MountAssembledRoot(const ShimSpec& spec, const std::string& root) {
   SWELL_RETURN_IF_ERROR(Mount("tmpfs", root, "tmpfs", 0, "mode=755"));
   SWELL_ASSIGN_OR_RETURN(std::vector<std::string> names, ListDir("/"));
   for (const std::string& name : names) {
@@ -118,7 +121,8 @@ Status MountAssembledRoot(const std::string& root) {
       if (::symlink(target, to.c_str()) != 0) return ErrnoStatus(errno, "symlink " + to);
     } else if (S_ISDIR(info.st_mode)) {
       SWELL_RETURN_IF_ERROR(MakeDirs(to));
-      if (name == "proc" || name == "sys" || name == "dev" || name == "tmp" || name == "run") continue;
+      bool ours = name == "proc" || name == "sys" || name == "dev" || name == "run";
+      if (ours || (name == "tmp" && !spec.host_tmp)) continue;
       // What we may not read is replaced by an empty directory that we may write: /root.
       if (::access(from.c_str(), R_OK | X_OK) != 0) continue;
       SWELL_RETURN_IF_ERROR(Mount(from, to, nullptr, MS_BIND | MS_REC));
@@ -131,7 +135,7 @@ Status MountAssembledRoot(const std::string& root) {
 Status MountRoot(const ShimSpec& spec, const std::string& dir, const std::string& root) {
   SWELL_RETURN_IF_ERROR(MakeDirs(root));
   // A user namespace may not look below the mounts it was given, which an overlay over / would.
-  if (spec.isolation == Isolation::kUser) return MountAssembledRoot(root);
+  if (spec.isolation == Isolation::kUser) return MountAssembledRoot(spec, root);
   Status overlay = MountOverlay(root, dir);
   if (!overlay.ok()) {
     // The data directory's file system may not serve as an upper layer; memory always does.
@@ -140,7 +144,7 @@ Status MountRoot(const ShimSpec& spec, const std::string& dir, const std::string
     Status memory = Mount("tmpfs", scratch, "tmpfs", 0, "mode=755");
     if (memory.ok()) overlay = MountOverlay(root, scratch);
   }
-  if (!overlay.ok()) return MountAssembledRoot(root);
+  if (!overlay.ok()) return MountAssembledRoot(spec, root);
   for (const std::string& at : HostMounts(spec.mask_dir)) {
     // Best effort: a mount point inside another mount is already there with its parent.
     Status bound = Mount(at, root + at, nullptr, MS_BIND | MS_REC);
@@ -219,8 +223,10 @@ Status Refurnish(const std::string& dir) {
   std::string from = StrCat(kOldRoot, dir);
   SWELL_ASSIGN_OR_RETURN(std::vector<std::string> names, ListDir(from));
   if (names.size() > kEntriesMax) {
-    return Status(Code::kInvalid, StrCat("mount path under ", dir, ": the directory has too many "
-                                         "entries (", names.size(), ") to be made writable"));
+    return Status(Code::kInvalid, StrCat("mount path under ", dir,
+                                         ": the directory has too many "
+                                         "entries (",
+                                         names.size(), ") to be made writable"));
   }
   SWELL_RETURN_IF_ERROR(Mount("tmpfs", dir, "tmpfs", MS_NOSUID | MS_NODEV, "mode=755"));
   for (const std::string& name : names) {

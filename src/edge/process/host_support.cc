@@ -57,8 +57,8 @@ std::vector<Hierarchy> Hierarchies() {
   for (std::string_view line : Split(*mounts, '\n')) {
     std::vector<std::string_view> fields = Split(line, ' ');
     if (fields.size() < 4 || !fields[2].starts_with("cgroup")) continue;
-    found.push_back({std::string(fields[2]), "," + std::string(fields[3]) + ",",
-                     std::string(fields[1])});
+    found.push_back(
+        {std::string(fields[2]), "," + std::string(fields[3]) + ",", std::string(fields[1])});
   }
   return found;
 }
@@ -111,13 +111,15 @@ CgroupSupport DetectCgroups(const std::string& instance) {
 
 std::string HostSupport::Limits() const { return Join(missing, "; "); }
 
-HostSupport DetectHostSupport(const std::string& data_dir, const std::string& instance,
+HostSupport DetectHostSupport(const std::string& data_dir,
+                              const std::string& instance,
                               const HostOptions& options) {
   HostSupport support;
   bool root = ::geteuid() == 0;
   unsigned basic = CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWUTS | CLONE_NEWIPC;
   if (!options.namespaces) {
-    support.missing.push_back("namespaces are switched off: pods see the host's processes and files");
+    support.missing.push_back(
+        "namespaces are switched off: pods see the host's processes and files");
   } else if (root && ChildCan(basic)) {
     support.isolation = Isolation::kFull;
   } else if (ChildCan(basic | CLONE_NEWUSER)) {
@@ -127,8 +129,8 @@ HostSupport DetectHostSupport(const std::string& data_dir, const std::string& in
         "namespaces are not permitted: pods see the host's files, names of services do not "
         "resolve, volumes cannot be mounted");
   }
-  support.network = options.network && support.isolation == Isolation::kFull &&
-                    ChildCan(CLONE_NEWNET);
+  support.network =
+      options.network && support.isolation == Isolation::kFull && ChildCan(CLONE_NEWNET);
   if (!support.network) {
     support.missing.push_back("pods share the host's network: their ports must differ");
   }
@@ -147,8 +149,11 @@ HostSupport DetectHostSupport(const std::string& data_dir, const std::string& in
   return support;
 }
 
-void FillCgroups(const CgroupSupport& support, const std::string& container_id,
-                 int64_t cpu_request_milli, int64_t cpu_limit_milli, int64_t memory_limit_bytes,
+void FillCgroups(const CgroupSupport& support,
+                 const std::string& container_id,
+                 int64_t cpu_request_milli,
+                 int64_t cpu_limit_milli,
+                 int64_t memory_limit_bytes,
                  ShimSpec& spec) {
   if (support.version == 0) return;
   int64_t quota = std::max<int64_t>(1000, cpu_limit_milli * kPeriodUs / 1000);

@@ -33,12 +33,16 @@ struct HostOptions {
   bool cgroups = true;
 };
 
-HostSupport DetectHostSupport(const std::string& data_dir, const std::string& instance,
+HostSupport DetectHostSupport(const std::string& data_dir,
+                              const std::string& instance,
                               const HostOptions& options);
 
 // Where and what to write for one container; nothing without support or limits.
-void FillCgroups(const CgroupSupport& support, const std::string& container_id,
-                 int64_t cpu_request_milli, int64_t cpu_limit_milli, int64_t memory_limit_bytes,
+void FillCgroups(const CgroupSupport& support,
+                 const std::string& container_id,
+                 int64_t cpu_request_milli,
+                 int64_t cpu_limit_milli,
+                 int64_t memory_limit_bytes,
                  ShimSpec& spec);
 // Removes the groups of containers that no longer run, and with `all` the parents.
 void CleanCgroups(const CgroupSupport& support, bool all);

@@ -86,8 +86,7 @@ std::string_view WithoutTag(std::string_view image) {
   image = image.substr(0, image.find('@'));
   size_t slash = image.rfind('/');
   size_t colon = image.rfind(':');
-  bool tag = colon != std::string_view::npos &&
-             (slash == std::string_view::npos || colon > slash);
+  bool tag = colon != std::string_view::npos && (slash == std::string_view::npos || colon > slash);
   return tag ? image.substr(0, colon) : image;
 }
 
@@ -107,7 +106,8 @@ Result<std::vector<std::string>> Strings(const json::Value& entry, std::string_v
   if (value == nullptr) return out;
   if (!value->is_array()) return Status(Code::kInvalid, StrCat(field, ": must be a list of texts"));
   for (const json::Value& item : value->get_array()) {
-    if (!item.is_string()) return Status(Code::kInvalid, StrCat(field, ": must be a list of texts"));
+    if (!item.is_string())
+      return Status(Code::kInvalid, StrCat(field, ": must be a list of texts"));
     out.emplace_back(json::View(item.get_string()));
   }
   return out;
@@ -212,8 +212,17 @@ Result<ImageCatalogue> ImageCatalogue::Load(const Options& options) {
 
   ImageEntry python;
   python.match = {"registry.cn-beijing.aliyuncs.com/ai-samples/pytorch-with-tensorboard",
-                  "*/pytorch-with-tensorboard*", "pytorch/*", "*/pytorch/*", "*pytorch*", "*torch*",
-                  "python", "*/python", "kubedl/*", "wanziyu/*", "elasticdl*", "*/elasticdl*"};
+                  "*/pytorch-with-tensorboard*",
+                  "pytorch/*",
+                  "*/pytorch/*",
+                  "*pytorch*",
+                  "*torch*",
+                  "python",
+                  "*/python",
+                  "kubedl/*",
+                  "wanziyu/*",
+                  "elasticdl*",
+                  "*/elasticdl*"};
   python.entrypoint = {"python3"};
   python.path = {bin};
   python.files = {{bin, bin, true}};
@@ -233,8 +242,8 @@ Result<ImageCatalogue> ImageCatalogue::Load(const Options& options) {
   catalogue.entries_.push_back(std::move(etcd));
 
   ImageEntry shell;
-  shell.match = {"busybox", "*/busybox", "alpine", "*/alpine", "debian", "*/debian", "ubuntu",
-                 "*/ubuntu"};
+  shell.match = {"busybox", "*/busybox", "alpine", "*/alpine",
+                 "debian",  "*/debian",  "ubuntu", "*/ubuntu"};
   shell.entrypoint = {};
   shell.args = {"/bin/sh"};
   catalogue.entries_.push_back(std::move(shell));

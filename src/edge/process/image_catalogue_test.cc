@@ -1,7 +1,8 @@
 #include "edge/process/image_catalogue.h"
 
-#include <gtest/gtest.h>
 #include <sys/stat.h>
+
+#include <gtest/gtest.h>
 
 #include "base/file.h"
 #include "edge/process/shim_spec.h"
@@ -43,7 +44,8 @@ TEST_F(ImageCatalogueTest, KnowsTheImagesOfTheWalkthroughs) {
   ASSERT_TRUE(catalogue.ok()) << catalogue.status().ToString();
   auto torch = catalogue->Find(
       "registry.cn-beijing.aliyuncs.com/ai-samples/pytorch-with-tensorboard:1.5.1-cuda10.1-"
-      "cudnn7-runtime", true);
+      "cudnn7-runtime",
+      true);
   ASSERT_TRUE(torch.ok());
   ASSERT_FALSE(torch->path.empty());
   EXPECT_TRUE(FileExists(torch->path[0] + "/python"));
@@ -81,8 +83,9 @@ TEST_F(ImageCatalogueTest, UnknownImagesNeedACommand) {
 }
 
 TEST_F(ImageCatalogueTest, TheFileComesFirstAndErrorsNameTheEntry) {
-  auto catalogue = Load("images:\n- match: [python]\n  entrypoint: [/opt/python]\n"
-                        "  env: {A: \"1\"}\n  files: [{host: /srv/x, path: /x, readOnly: false}]\n");
+  auto catalogue = Load(
+      "images:\n- match: [python]\n  entrypoint: [/opt/python]\n"
+      "  env: {A: \"1\"}\n  files: [{host: /srv/x, path: /x, readOnly: false}]\n");
   ASSERT_TRUE(catalogue.ok()) << catalogue.status().ToString();
   auto entry = catalogue->Find("python:3", false);
   ASSERT_TRUE(entry.ok());

@@ -108,8 +108,8 @@ bool LogReader::NextFile() {
 void LogReader::Format(std::string_view line, std::string& out) const {
   size_t time_end = line.find(' ');
   size_t stream_end = time_end == std::string_view::npos ? time_end : line.find(' ', time_end + 1);
-  size_t tag_end = stream_end == std::string_view::npos ? stream_end
-                                                        : line.find(' ', stream_end + 1);
+  size_t tag_end =
+      stream_end == std::string_view::npos ? stream_end : line.find(' ', stream_end + 1);
   if (tag_end == std::string_view::npos) return;
   std::string_view time = line.substr(0, time_end);
   if (options_.since) {
@@ -156,7 +156,8 @@ std::string LogReader::Read() {
     partial_ += bytes;
   }
   if (limit_left_ > 0) {
-    if (static_cast<int64_t>(out.size()) > limit_left_) out.resize(static_cast<size_t>(limit_left_));
+    if (static_cast<int64_t>(out.size()) > limit_left_)
+      out.resize(static_cast<size_t>(limit_left_));
     limit_left_ -= static_cast<int64_t>(out.size());
   }
   return out;

@@ -38,7 +38,7 @@ class LogReader {
   int64_t limit_left_;
   std::vector<std::string> files_;  // still to read, oldest first; path_ itself is the last
   int fd_ = -1;
-  bool last_ = false;               // fd_ is (or was) path_
+  bool last_ = false;  // fd_ is (or was) path_
   std::string partial_;
 };
 

@@ -13,7 +13,9 @@
 
 namespace swell::edge {
 
-NetProbe::NetProbe(net::Reactor& reactor, const std::string& address, const agent::ProbeSpec& spec,
+NetProbe::NetProbe(net::Reactor& reactor,
+                   const std::string& address,
+                   const agent::ProbeSpec& spec,
                    Done done)
     : reactor_(reactor), spec_(spec), address_(address), done_(std::move(done)) {
   Begin();
@@ -29,8 +31,8 @@ void NetProbe::Begin() {
   }
   if (fd_ < 0) return Finish(false, StrCat("socket: ", std::strerror(errno)));
   if (::connect(fd_, reinterpret_cast<sockaddr*>(&to), sizeof to) != 0 && errno != EINPROGRESS) {
-    return Finish(false, StrCat("dial tcp ", address_, ":", spec_.port, ": connect: ",
-                                std::strerror(errno)));
+    return Finish(
+        false, StrCat("dial tcp ", address_, ":", spec_.port, ": connect: ", std::strerror(errno)));
   }
   auto watch = reactor_.Watch(fd_, [this](bool r, bool w) { OnReady(r, w); });
   if (!watch.ok()) return Finish(false, watch.status().message());
@@ -64,8 +66,8 @@ void NetProbe::OnReady(bool readable, bool) {
   socklen_t size = sizeof error;
   ::getsockopt(fd_, SOL_SOCKET, SO_ERROR, &error, &size);
   if (error != 0) {
-    return Finish(false, StrCat("dial tcp ", address_, ":", spec_.port, ": connect: ",
-                                std::strerror(error)));
+    return Finish(
+        false, StrCat("dial tcp ", address_, ":", spec_.port, ": connect: ", std::strerror(error)));
   }
   connected_ = true;
   if (!spec_.http) return Finish(true, "");
@@ -93,8 +95,8 @@ void NetProbe::OnAnswer() {
   size_t end = answer_.find("\r\n");
   if (end == std::string::npos && n > 0 && answer_.size() < 8192) return;
   std::vector<std::string_view> words = Split(std::string_view(answer_).substr(0, end), ' ');
-  auto code = words.size() >= 2 && words[0].starts_with("HTTP/") ? ParseInt(words[1])
-                                                                 : std::nullopt;
+  auto code =
+      words.size() >= 2 && words[0].starts_with("HTTP/") ? ParseInt(words[1]) : std::nullopt;
   if (!code) return Finish(false, "the answer is not HTTP");
   if (*code >= 200 && *code < 400) return Finish(true, "");
   Finish(false, StrCat("HTTP probe failed with statuscode: ", *code));

@@ -15,7 +15,9 @@ class NetProbe {
  public:
   using Done = std::function<void(agent::ProbeResult)>;
   // `done` runs once, never from inside; it may destroy the probe.
-  NetProbe(net::Reactor& reactor, const std::string& address, const agent::ProbeSpec& spec,
+  NetProbe(net::Reactor& reactor,
+           const std::string& address,
+           const agent::ProbeSpec& spec,
            Done done);
   ~NetProbe();
 

@@ -121,7 +121,9 @@ Status Netlink::AddBridge(const std::string& name) {
   return Send(request, "create bridge " + name);
 }
 
-Status Netlink::AddVeth(const std::string& name, int bridge_index, const std::string& peer,
+Status Netlink::AddVeth(const std::string& name,
+                        int bridge_index,
+                        const std::string& peer,
                         int netns_fd) {
   Request request(RTM_NEWLINK, NLM_F_CREATE | NLM_F_EXCL);
   ifinfomsg info = {};

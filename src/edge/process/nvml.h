@@ -10,8 +10,8 @@ namespace swell::edge {
 
 struct GpuInfo {
   int index = 0;
-  std::string uuid;   // "GPU-…"
-  std::string name;   // "NVIDIA H200"
+  std::string uuid;  // "GPU-…"
+  std::string name;  // "NVIDIA H200"
   int64_t memory_bytes = 0;
 };
 

@@ -95,8 +95,8 @@ Status PodNetwork::ChooseSubnet() {
   if (!options_.cidr.empty()) {
     size_t slash = options_.cidr.find('/');
     in_addr parsed;
-    auto prefix = slash == std::string::npos ? std::nullopt
-                                             : ParseInt(options_.cidr.substr(slash + 1));
+    auto prefix =
+        slash == std::string::npos ? std::nullopt : ParseInt(options_.cidr.substr(slash + 1));
     if (!prefix || *prefix < 8 || *prefix > 28 ||
         ::inet_pton(AF_INET, options_.cidr.substr(0, slash).c_str(), &parsed) != 1) {
       return Status(Code::kInvalid, StrCat("cluster CIDR: ", Quote(options_.cidr),

@@ -34,10 +34,10 @@ struct NetworkLease {
 class PodNetwork {
  public:
   struct Options {
-    std::string dir;      // where the namespaces' files are
-    std::string tag;      // six characters that make names of interfaces ours
-    std::string cidr;     // "10.88.0.0/16"; empty: one that is free
-    size_t ready = 4;     // namespaces kept ready
+    std::string dir;   // where the namespaces' files are
+    std::string tag;   // six characters that make names of interfaces ours
+    std::string cidr;  // "10.88.0.0/16"; empty: one that is free
+    size_t ready = 4;  // namespaces kept ready
     std::function<void(std::function<void()>)> post;
   };
 
@@ -76,7 +76,7 @@ class PodNetwork {
   uint32_t base_ = 0;
   int prefix_ = 16;
   int bridge_index_ = 0;
-  std::set<int> taken_;       // in use, ready or being made
+  std::set<int> taken_;  // in use, ready or being made
   std::deque<int> ready_;
   std::deque<std::function<void(Result<NetworkLease>)>> waiting_;
   size_t making_ = 0;

@@ -178,9 +178,8 @@ class Shim {
 
   void Pump() {
     while (true) {
-      struct pollfd fds[3] = {{signal_fd_, POLLIN, 0},
-                              {streams_[0].fd, POLLIN, 0},
-                              {streams_[1].fd, POLLIN, 0}};
+      struct pollfd fds[3] = {
+          {signal_fd_, POLLIN, 0}, {streams_[0].fd, POLLIN, 0}, {streams_[1].fd, POLLIN, 0}};
       if (::poll(fds, 3, -1) < 0 && errno != EINTR) break;
       for (int i = 0; i < 2; ++i) {
         if (fds[i + 1].revents != 0) Drain(streams_[i]);

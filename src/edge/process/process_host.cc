@@ -42,8 +42,12 @@ ProcessHost::Container::~Container() {
   if (init_fd >= 0) ::close(init_fd);
 }
 
-ProcessHost::ProcessHost(net::Reactor& reactor, ProcessOptions options, HostSupport support,
-                         ImageCatalogue catalogue, std::string tag, Events events)
+ProcessHost::ProcessHost(net::Reactor& reactor,
+                         ProcessOptions options,
+                         HostSupport support,
+                         ImageCatalogue catalogue,
+                         std::string tag,
+                         Events events)
     : reactor_(reactor),
       options_(std::move(options)),
       support_(std::move(support)),
@@ -99,8 +103,8 @@ Status ProcessHost::Start() {
     if (!started.ok()) {
       network_.reset();
       support_.network = false;
-      support_.missing.push_back(StrCat(
-          "pods share the host's network, their ports must differ: ", started.message()));
+      support_.missing.push_back(
+          StrCat("pods share the host's network, their ports must differ: ", started.message()));
     }
   }
   CleanCgroups(support_.cgroups, false);
@@ -216,11 +220,10 @@ std::string ProcessHost::LoopbackAddress(const std::string& uid) const {
   // Distinct with the odds of 16 million; a clash is tried again with another hash.
   uint64_t hash = StableHash(uid, StableHash(tag_));
   for (int i = 0; i < 64; ++i) {
-    std::string ip = StrCat("127.", 1 + hash % 250, ".", (hash >> 8) % 256, ".",
-                            1 + (hash >> 16) % 254);
-    bool taken = std::any_of(pods_.begin(), pods_.end(), [&](const auto& entry) {
-      return entry.second->info.ip == ip;
-    });
+    std::string ip =
+        StrCat("127.", 1 + hash % 250, ".", (hash >> 8) % 256, ".", 1 + (hash >> 16) % 254);
+    bool taken = std::any_of(pods_.begin(), pods_.end(),
+                             [&](const auto& entry) { return entry.second->info.ip == ip; });
     if (!taken) return ip;
     hash = StableHash(ip, hash);
   }
@@ -348,8 +351,7 @@ void ProcessHost::WriteNotice(const std::string& uid, const std::string& json) {
   if (it == pods_.end()) return;
   Status written = ReplaceFile(it->second->dir + "/run/notice/notice.json", json);
   if (!written.ok()) {
-    SWELL_LOG_WARNING("process", "notice not written", {"uid", uid},
-                      {"error", written.ToString()});
+    SWELL_LOG_WARNING("process", "notice not written", {"uid", uid}, {"error", written.ToString()});
   }
 }
 
@@ -366,7 +368,7 @@ void ProcessHost::Stop(const std::string& uid) {
   pod.report_watch.reset();
   if (pod.slot > 0) network_->Release(std::exchange(pod.slot, 0));
   for (const auto& [name, container] : pod.containers) {
-    for (const char* part : {"/upper", "/work", "/tmp", "/scratch"}) {
+    for (const char* part : {"/upper", "/workdir", "/tmp", "/scratch"}) {
       Status removed = RemoveScratch(container->dir + part);
       (void)removed;  // tried again when the pod is removed
     }
@@ -392,9 +394,8 @@ void ProcessHost::Remove(const std::string& uid, std::function<void(const Status
     running = true;
     Signal(container->ref, SIGKILL);
   }
-  bool launching = std::any_of(launches_.begin(), launches_.end(), [&](const auto& launch) {
-    return launch->ref.pod_uid == uid;
-  });
+  bool launching = std::any_of(launches_.begin(), launches_.end(),
+                               [&](const auto& launch) { return launch->ref.pod_uid == uid; });
   if (!running && !launching) RemoveNow(uid);
 }
 

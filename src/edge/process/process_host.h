@@ -53,8 +53,12 @@ class ProcessHost {
   };
   using Pods = std::vector<agent::FoundPod>;
 
-  ProcessHost(net::Reactor& reactor, ProcessOptions options, HostSupport support,
-              ImageCatalogue catalogue, std::string tag, Events events);
+  ProcessHost(net::Reactor& reactor,
+              ProcessOptions options,
+              HostSupport support,
+              ImageCatalogue catalogue,
+              std::string tag,
+              Events events);
   ~ProcessHost();
 
   // Reads what earlier runs left, makes the network. Before the reactor runs.
@@ -70,9 +74,11 @@ class ProcessHost {
   void Signal(const agent::ContainerRef& ref, int signal);
   void Stop(const std::string& uid);
   void Remove(const std::string& uid, std::function<void(const Status&)> done);
-  void Exec(const agent::ContainerRef& ref, const agent::ExecSpec& spec,
+  void Exec(const agent::ContainerRef& ref,
+            const agent::ExecSpec& spec,
             std::function<void(Result<agent::ExecResult>)> done);
-  void Probe(const std::string& uid, const agent::ProbeSpec& spec,
+  void Probe(const std::string& uid,
+             const agent::ProbeSpec& spec,
              std::function<void(agent::ProbeResult)> done);
   void UpdateHosts(const std::string& uid, const std::vector<agent::HostsEntry>& hosts);
   void UpdateVolume(const std::string& uid, const agent::VolumeSpec& volume);
@@ -144,13 +150,22 @@ class ProcessHost {
   std::string MemoryDir(const std::string& uid) const;
 
   // process_start.cc
-  Result<ShimSpec> MakeShimSpec(Pod& pod, const agent::ContainerSpec& spec, const std::string& dir,
+  Result<ShimSpec> MakeShimSpec(Pod& pod,
+                                const agent::ContainerSpec& spec,
+                                const std::string& dir,
                                 const std::string& log_path);
-  std::vector<std::string> MakeEnv(const Pod& pod, const agent::ContainerSpec& spec,
-                                   const ImageEntry& image, const std::string& dir) const;
-  Status AddMounts(Pod& pod, const agent::ContainerSpec& spec, const ImageEntry& image,
-                   const std::string& dir, ShimSpec& out) const;
-  Result<pid_t> Spawn(const std::vector<std::string>& arguments, int out_fd, int err_fd,
+  std::vector<std::string> MakeEnv(const Pod& pod,
+                                   const agent::ContainerSpec& spec,
+                                   const ImageEntry& image,
+                                   const std::string& dir) const;
+  Status AddMounts(Pod& pod,
+                   const agent::ContainerSpec& spec,
+                   const ImageEntry& image,
+                   const std::string& dir,
+                   ShimSpec& out) const;
+  Result<pid_t> Spawn(const std::vector<std::string>& arguments,
+                      int out_fd,
+                      int err_fd,
                       int status_fd) const;
   void OnShimSaid(const std::shared_ptr<Launch>& launch);
   void OnLaunched(const std::shared_ptr<Launch>& launch, const Status& status);

@@ -56,11 +56,10 @@ Result<std::unique_ptr<ProcessRuntime>> ProcessRuntime::Create(Executor& core,
   std::unique_ptr<ProcessRuntime> runtime(new ProcessRuntime(core));
   std::string tag = TagOf(options.data_dir);
   HostSupport support = DetectHostSupport(options.data_dir, "swell-" + tag, options.host);
-  SWELL_ASSIGN_OR_RETURN(
-      ImageCatalogue catalogue,
-      ImageCatalogue::Load({.config_dir = options.config_dir,
-                            .tools_dir = options.data_dir + "/catalogue",
-                            .sdk_dir = options.sdk_dir}));
+  SWELL_ASSIGN_OR_RETURN(ImageCatalogue catalogue,
+                         ImageCatalogue::Load({.config_dir = options.config_dir,
+                                               .tools_dir = options.data_dir + "/catalogue",
+                                               .sdk_dir = options.sdk_dir}));
   std::weak_ptr<Core> weak = runtime->shared_;
   ProcessHost::Events events;
   events.on_exit = [&core, weak](const ContainerRef& ref, const ContainerExit& exit) {
@@ -81,9 +80,9 @@ Result<std::unique_ptr<ProcessRuntime>> ProcessRuntime::Create(Executor& core,
       if (auto observer = it->second.lock()) observer->OnReport(report);
     });
   };
-  auto host = std::make_unique<ProcessHost>(*runtime->reactor_, std::move(options),
-                                            std::move(support), std::move(catalogue), tag,
-                                            std::move(events));
+  auto host =
+      std::make_unique<ProcessHost>(*runtime->reactor_, std::move(options), std::move(support),
+                                    std::move(catalogue), tag, std::move(events));
   SWELL_RETURN_IF_ERROR(host->Start());
   runtime->support_ = host->support();
   runtime->gateway_ = host->gateway();
@@ -170,7 +169,8 @@ void ProcessRuntime::Remove(const std::string& pod_uid, std::function<void(const
   });
 }
 
-void ProcessRuntime::Exec(const ContainerRef& container, const agent::ExecSpec& spec,
+void ProcessRuntime::Exec(const ContainerRef& container,
+                          const agent::ExecSpec& spec,
                           std::function<void(Result<agent::ExecResult>)> done) {
   OnIo([core = &core_, container, spec, done = std::move(done)](ProcessHost& host) {
     host.Exec(container, spec, [core, done](const Result<agent::ExecResult>& result) {
@@ -179,7 +179,8 @@ void ProcessRuntime::Exec(const ContainerRef& container, const agent::ExecSpec& 
   });
 }
 
-void ProcessRuntime::Probe(const std::string& pod_uid, const agent::ProbeSpec& spec,
+void ProcessRuntime::Probe(const std::string& pod_uid,
+                           const agent::ProbeSpec& spec,
                            std::function<void(agent::ProbeResult)> done) {
   OnIo([core = &core_, pod_uid, spec, done = std::move(done)](ProcessHost& host) {
     host.Probe(pod_uid, spec, [core, done](const agent::ProbeResult& result) {
@@ -207,8 +208,12 @@ void ProcessRuntime::WriteNotice(const std::string& pod_uid, const std::string& 
 // before, so a slow receiver costs one piece of memory.
 class ProcessRuntime::LogJob : public std::enable_shared_from_this<LogJob> {
  public:
-  LogJob(net::Reactor& reactor, Executor& core, std::weak_ptr<Core> runtime,
-         std::weak_ptr<agent::LogCallbacks> callbacks, ContainerRef ref, bool follow)
+  LogJob(net::Reactor& reactor,
+         Executor& core,
+         std::weak_ptr<Core> runtime,
+         std::weak_ptr<agent::LogCallbacks> callbacks,
+         ContainerRef ref,
+         bool follow)
       : reactor_(reactor),
         core_(core),
         runtime_(std::move(runtime)),
@@ -222,10 +227,10 @@ class ProcessRuntime::LogJob : public std::enable_shared_from_this<LogJob> {
     // Before the first read, so that nothing written in between is missed.
     if (follow_) {
       size_t slash = path->rfind('/');
-      auto watch = host.files()->Add(path->substr(0, slash),
-                                     [weak = weak_from_this()](const std::string&) {
-                                       if (auto self = weak.lock()) self->Wake();
-                                     });
+      auto watch =
+          host.files()->Add(path->substr(0, slash), [weak = weak_from_this()](const std::string&) {
+            if (auto self = weak.lock()) self->Wake();
+          });
       if (watch.ok()) watch_ = std::move(*watch);
       running_ = host.IsRunning(ref_);
       if (running_) {

@@ -37,16 +37,19 @@ class ProcessRuntime final : public agent::Runtime {
   void List(const std::string& node,
             std::function<void(Result<std::vector<agent::FoundPod>>)> done) override;
   void Adopt(const agent::FoundPod& pod, std::weak_ptr<agent::PodObserver> observer) override;
-  void CreateSandbox(const agent::SandboxSpec& spec, std::weak_ptr<agent::PodObserver> observer,
+  void CreateSandbox(const agent::SandboxSpec& spec,
+                     std::weak_ptr<agent::PodObserver> observer,
                      std::function<void(Result<agent::SandboxInfo>)> done) override;
   void StartContainer(const agent::ContainerSpec& spec,
                       std::function<void(Result<agent::ContainerStarted>)> done) override;
   void Signal(const agent::ContainerRef& container, int signal) override;
   void Stop(const std::string& pod_uid) override;
   void Remove(const std::string& pod_uid, std::function<void(const Status&)> done) override;
-  void Exec(const agent::ContainerRef& container, const agent::ExecSpec& spec,
+  void Exec(const agent::ContainerRef& container,
+            const agent::ExecSpec& spec,
             std::function<void(Result<agent::ExecResult>)> done) override;
-  void Probe(const std::string& pod_uid, const agent::ProbeSpec& spec,
+  void Probe(const std::string& pod_uid,
+             const agent::ProbeSpec& spec,
              std::function<void(agent::ProbeResult)> done) override;
   void UpdateHosts(const std::string& pod_uid,
                    const std::vector<agent::HostsEntry>& hosts) override;

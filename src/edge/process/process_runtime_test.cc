@@ -2,13 +2,14 @@
 #include "edge/process/process_runtime.h"
 
 #include <fcntl.h>
-#include <gtest/gtest.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <csignal>
 #include <map>
+
+#include <gtest/gtest.h>
 
 #include "base/file.h"
 #include "base/strings.h"
@@ -95,8 +96,10 @@ class ProcessRuntimeTest : public ::testing::Test {
     return made->ok() ? (*made)->ip : "";
   }
 
-  static ContainerSpec Shell(const std::string& uid, const std::string& script,
-                             const std::string& name = "main", int attempt = 0) {
+  static ContainerSpec Shell(const std::string& uid,
+                             const std::string& script,
+                             const std::string& name = "main",
+                             int attempt = 0) {
     ContainerSpec spec;
     spec.ref = {uid, name, attempt};
     spec.image = "busybox:1.36";
@@ -203,8 +206,9 @@ TEST_F(ProcessRuntimeTest, TailAndTimestampsAndLimits) {
 TEST_F(ProcessRuntimeTest, FollowsALogToTheContainersEnd) {
   Create(Sandbox("pod-a"));
   // Writes a line each time it is told to, so the test decides when.
-  ContainerSpec spec = Shell("pod-a", "trap 'echo told' USR1; echo up; while :; do wait; "
-                                      "[ -e \"$SWELL_NOTICE_FILE\" ] && exit 0; sleep 0.01 & done");
+  ContainerSpec spec = Shell("pod-a",
+                             "trap 'echo told' USR1; echo up; while :; do wait; "
+                             "[ -e \"$SWELL_NOTICE_FILE\" ] && exit 0; sleep 0.01 & done");
   ASSERT_TRUE(Start(spec).ok());
   std::string text;
   bool ended = false;
@@ -225,8 +229,9 @@ TEST_F(ProcessRuntimeTest, FollowsALogToTheContainersEnd) {
 
 TEST_F(ProcessRuntimeTest, SignalsReachTheCommand) {
   Create(Sandbox("pod-a"));
-  ContainerSpec spec = Shell("pod-a", "trap 'echo saving; exit 143' TERM; echo up; "
-                                      "while :; do sleep 0.05; done");
+  ContainerSpec spec = Shell("pod-a",
+                             "trap 'echo saving; exit 143' TERM; echo up; "
+                             "while :; do sleep 0.05; done");
   ASSERT_TRUE(Start(spec).ok());
   ASSERT_TRUE(AwaitLog(spec.ref, "up\n"));
   int64_t before = RealClock().Steady().ns;
@@ -241,9 +246,9 @@ TEST_F(ProcessRuntimeTest, SignalsReachTheCommand) {
 TEST_F(ProcessRuntimeTest, AShellInBetweenDoesNotCutItsChildShort) {
   Create(Sandbox("pod-a"));
   // The outer shell dies of SIGTERM at once; its child is still saving.
-  ContainerSpec spec = Shell(
-      "pod-a", "sh -c 'trap \"sleep 0.2; echo saved; exit 0\" TERM; echo up; "
-               "while :; do sleep 0.02; done'; echo never");
+  ContainerSpec spec = Shell("pod-a",
+                             "sh -c 'trap \"sleep 0.2; echo saved; exit 0\" TERM; echo up; "
+                             "while :; do sleep 0.02; done'; echo never");
   ASSERT_TRUE(Start(spec).ok());
   ASSERT_TRUE(AwaitLog(spec.ref, "up\n"));
   runtime_->Signal(spec.ref, SIGTERM);
@@ -256,8 +261,9 @@ TEST_F(ProcessRuntimeTest, AShellInBetweenDoesNotCutItsChildShort) {
 
 TEST_F(ProcessRuntimeTest, KillEndsEverythingOfTheContainer) {
   Create(Sandbox("pod-a"));
-  ContainerSpec spec = Shell("pod-a", "trap '' TERM; (trap '' TERM; while :; do sleep 1; done) & "
-                                      "echo up; while :; do sleep 1; done");
+  ContainerSpec spec = Shell("pod-a",
+                             "trap '' TERM; (trap '' TERM; while :; do sleep 1; done) & "
+                             "echo up; while :; do sleep 1; done");
   ASSERT_TRUE(Start(spec).ok());
   ASSERT_TRUE(AwaitLog(spec.ref, "up\n"));
   runtime_->Signal(spec.ref, SIGTERM);
@@ -327,8 +333,9 @@ TEST_F(ProcessRuntimeTest, FilesOfARunningPodAreReplacedWhole) {
   files.files = {{"a", "old", 0644}, {"gone", "x", 0644}};
   sandbox.volumes = {files};
   Create(sandbox);
-  ContainerSpec spec = Shell("pod-a", "echo up; until [ \"$(cat /config/a)\" = new ]; do "
-                                      "sleep 0.02; done; ls /config");
+  ContainerSpec spec = Shell("pod-a",
+                             "echo up; until [ \"$(cat /config/a)\" = new ]; do "
+                             "sleep 0.02; done; ls /config");
   spec.mounts = {{"config", "/config", "", true}};
   ASSERT_TRUE(Start(spec).ok());
   ASSERT_TRUE(AwaitLog(spec.ref, "up\n"));
@@ -423,12 +430,13 @@ TEST_F(ProcessRuntimeTest, ProbesAndCommandsRunForReal) {
 
 TEST_F(ProcessRuntimeTest, NoticeReportCheckpointAndTerminationMessage) {
   Create(Sandbox("pod-a"));
-  ContainerSpec spec = Shell(
-      "pod-a", "trap 'cat $SWELL_NOTICE_FILE; echo bye > $SWELL_TERMINATION_LOG; exit 143' TERM; "
-               "echo 17 > $SWELL_CHECKPOINT_DIR/step; "
-               "echo '{\"step\": 17}' > $SWELL_REPORT_FILE.new; "
-               "mv $SWELL_REPORT_FILE.new $SWELL_REPORT_FILE; echo up; "
-               "while :; do sleep 0.02; done");
+  ContainerSpec spec =
+      Shell("pod-a",
+            "trap 'cat $SWELL_NOTICE_FILE; echo bye > $SWELL_TERMINATION_LOG; exit 143' TERM; "
+            "echo 17 > $SWELL_CHECKPOINT_DIR/step; "
+            "echo '{\"step\": 17}' > $SWELL_REPORT_FILE.new; "
+            "mv $SWELL_REPORT_FILE.new $SWELL_REPORT_FILE; echo up; "
+            "while :; do sleep 0.02; done");
   ASSERT_TRUE(Start(spec).ok());
   ASSERT_TRUE(Until([&] { return !observer_->reports.empty(); }));
   ASSERT_TRUE(AwaitLog(spec.ref, "up\n"));
@@ -458,10 +466,13 @@ TEST_F(ProcessRuntimeTest, MemoryLimitsAreEnforced) {
 TEST_F(ProcessRuntimeTest, APodOutlivesTheRuntimeAndIsAdopted) {
   std::string ip = Create(Sandbox("pod-a"));
   Create(Sandbox("pod-b"));
-  ContainerSpec stays = Shell("pod-a", "trap 'echo bye; exit 9' TERM; echo up; "
-                                       "while :; do sleep 0.02; done");
-  ContainerSpec ends = Shell("pod-b", "until [ -e $SWELL_CHECKPOINT_DIR/go ]; do sleep 0.02; done; "
-                                      "exit 4", "brief");
+  ContainerSpec stays = Shell("pod-a",
+                              "trap 'echo bye; exit 9' TERM; echo up; "
+                              "while :; do sleep 0.02; done");
+  ContainerSpec ends = Shell("pod-b",
+                             "until [ -e $SWELL_CHECKPOINT_DIR/go ]; do sleep 0.02; done; "
+                             "exit 4",
+                             "brief");
   ASSERT_TRUE(Start(stays).ok());
   ASSERT_TRUE(Start(ends).ok());
   ASSERT_TRUE(AwaitLog(stays.ref, "up\n"));
@@ -496,6 +507,67 @@ TEST_F(ProcessRuntimeTest, APodOutlivesTheRuntimeAndIsAdopted) {
   runtime_->Signal(stays.ref, SIGTERM);
   EXPECT_EQ(Wait().code, 9);
   EXPECT_NE(Log(stays.ref).find("bye\n"), std::string::npos);
+}
+
+TEST_F(ProcessRuntimeTest, AKilledShimTakesItsContainerAlong) {
+  Create(Sandbox("pod-a"));
+  ContainerSpec spec = Shell("pod-a", "echo up; while :; do sleep 1; done");
+  ASSERT_TRUE(Start(spec).ok());
+  ASSERT_TRUE(AwaitLog(spec.ref, "up\n"));
+  auto text = ReadFile(PodDir("pod-a") + "/containers/main/0/state.json");
+  ASSERT_TRUE(text.ok());
+  auto state = ShimState::FromJson(*json::Parse(*text));
+  ASSERT_TRUE(state.ok());
+  ::kill(state->shim_pid, SIGKILL);
+  ContainerExit exit = Wait();
+  EXPECT_EQ(exit.code, 137);
+  EXPECT_EQ(exit.reason, "ContainerStatusUnknown");
+}
+
+TEST_F(ProcessRuntimeTest, GitSyncClonesWhereTheHostsConfigurationLeads) {
+  if (!isolated()) return;
+  char name[] = "/tmp/swell-git-test-XXXXXX";
+  ASSERT_NE(::mkdtemp(name), nullptr);
+  std::string dir = name;
+  ::chmod(name, 0755);
+  SandboxSpec sandbox = Sandbox("pod-a");
+  sandbox.volumes = {VolumeSpec{.name = "code"},
+                     VolumeSpec{.name = "repo", .kind = VolumeSpec::Kind::kHostPath}};
+  sandbox.volumes[1].host_path = dir;
+  Create(sandbox);
+  ContainerSpec make =
+      Shell("pod-a",
+            "set -e; export HOME=/repo; cd /repo; git init -q mnist.git; cd mnist.git; "
+            "echo 'print(1)' > mnist.py; git add .; "
+            "git -c user.name=t -c user.email=t@t commit -q -m first",
+            "make");
+  make.mounts = {{"repo", "/repo", "", false}};
+  ContainerExit exit = Run(make);
+  ASSERT_EQ(exit.code, 0) << Log(make.ref);
+  ContainerSpec sync;
+  sync.ref = {"pod-a", "init-code", 0};
+  sync.image = "registry.cn-zhangjiakou.aliyuncs.com/acs/git-sync:v3.3.5";
+  sync.env = {{"GIT_SYNC_REPO", "https://code.example.com/team/mnist-pytorch.git"},
+              {"GIT_SYNC_DEST", "mnist-pytorch"},
+              {"GIT_SYNC_ROOT", "/code"},
+              {"GIT_SYNC_ONE_TIME", "true"},
+              {"GIT_CONFIG_GLOBAL", "/repo/config"}};
+  sync.mounts = {{"code", "/code", "", false}, {"repo", "/repo", "", true}};
+  ASSERT_TRUE(ReplaceFile(dir + "/config",
+                          "[url \"/repo/mnist.git\"]\n\tinsteadOf = "
+                          "https://code.example.com/team/mnist-pytorch.git\n")
+                  .ok());
+  exit = Run(sync);
+  EXPECT_EQ(exit.code, 0) << Log(sync.ref);
+  EXPECT_TRUE(FileExists(PodDir("pod-a") + "/volumes/code/mnist-pytorch/mnist.py"));
+  sync.ref.attempt = 1;
+  sync.env[0].second = "/no/such/repository";
+  sync.env[1].second = "other";
+  observer_->exits.clear();
+  exit = Run(sync);
+  EXPECT_EQ(exit.code, 1);
+  EXPECT_NE(exit.log_tail.find("cannot sync /no/such/repository"), std::string::npos);
+  EXPECT_TRUE(RemoveScratch(dir).ok());
 }
 
 TEST_F(ProcessRuntimeTest, RemoveKillsAndLeavesNothing) {
@@ -535,8 +607,9 @@ TEST_F(PlainProcessTest, RunsWithoutAnyIsolation) {
   ASSERT_FALSE(isolated());
   std::string ip = Create(Sandbox("pod-a"));
   EXPECT_TRUE(ip.starts_with("127."));
-  ContainerSpec spec = Shell("pod-a", "trap '' TERM; (trap '' TERM; while :; do sleep 1; done) & "
-                                      "echo up; while :; do sleep 1; done");
+  ContainerSpec spec = Shell("pod-a",
+                             "trap '' TERM; (trap '' TERM; while :; do sleep 1; done) & "
+                             "echo up; while :; do sleep 1; done");
   ASSERT_TRUE(Start(spec).ok());
   ASSERT_TRUE(AwaitLog(spec.ref, "up\n"));
   runtime_->Signal(spec.ref, SIGKILL);

@@ -37,7 +37,8 @@ constexpr std::string_view kOwnDir = "/run/swell";
 
 int PidFdOpen(pid_t pid) { return static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)); }
 
-void SetEnv(std::vector<std::pair<std::string, std::string>>& env, const std::string& name,
+void SetEnv(std::vector<std::pair<std::string, std::string>>& env,
+            const std::string& name,
             const std::string& value) {
   for (auto& item : env) {
     if (item.first == name) {
@@ -92,7 +93,8 @@ struct ProcessHost::ExecJob {
 
 // ---- what the shim is told ----
 
-std::vector<std::string> ProcessHost::MakeEnv(const Pod& pod, const ContainerSpec& spec,
+std::vector<std::string> ProcessHost::MakeEnv(const Pod& pod,
+                                              const ContainerSpec& spec,
                                               const ImageEntry& image,
                                               const std::string& dir) const {
   std::vector<std::pair<std::string, std::string>> env;
@@ -114,15 +116,17 @@ std::vector<std::string> ProcessHost::MakeEnv(const Pod& pod, const ContainerSpe
   SetEnv(env, "SWELL_CHECKPOINT_DIR",
          mounted ? StrCat(kOwnDir, "/checkpoints")
                  : StrCat(options_.data_dir, "/checkpoints/", pod.spec.checkpoint_key));
-  SetEnv(env, "SWELL_TERMINATION_LOG",
-         mounted ? spec.termination_path : dir + "/termination-log");
+  SetEnv(env, "SWELL_TERMINATION_LOG", mounted ? spec.termination_path : dir + "/termination-log");
   std::vector<std::string> out;
   for (const auto& [name, value] : env) out.push_back(StrCat(name, "=", value));
   return out;
 }
 
-Status ProcessHost::AddMounts(Pod& pod, const ContainerSpec& spec, const ImageEntry& image,
-                              const std::string& dir, ShimSpec& out) const {
+Status ProcessHost::AddMounts(Pod& pod,
+                              const ContainerSpec& spec,
+                              const ImageEntry& image,
+                              const std::string& dir,
+                              ShimSpec& out) const {
   auto bind = [&out](std::string source, std::string target, bool read_only) {
     out.mounts.push_back(
         {ShimMount::Kind::kBind, std::move(source), std::move(target), read_only, 0});
@@ -141,9 +145,8 @@ Status ProcessHost::AddMounts(Pod& pod, const ContainerSpec& spec, const ImageEn
     for (const agent::MountSpec& mount : spec.mounts) {
       // Credentials that every pod gets are no reason to refuse one.
       if (mount.container_path.starts_with("/var/run/secrets/")) continue;
-      return Status(Code::kInvalid,
-                    StrCat("volume ", Quote(mount.volume), " cannot be mounted at ",
-                           mount.container_path, ": ", support_.Limits()));
+      return Status(Code::kInvalid, StrCat("volume ", Quote(mount.volume), " cannot be mounted at ",
+                                           mount.container_path, ": ", support_.Limits()));
     }
     return Status::Ok();
   }
@@ -172,8 +175,8 @@ Status ProcessHost::AddMounts(Pod& pod, const ContainerSpec& spec, const ImageEn
   for (const agent::MountSpec& mount : mounts) {
     auto volume = pod.volumes.find(mount.volume);
     if (volume == pod.volumes.end()) {
-      return Status(Code::kInvalid, StrCat("volumeMounts: the pod has no volume ",
-                                           Quote(mount.volume)));
+      return Status(Code::kInvalid,
+                    StrCat("volumeMounts: the pod has no volume ", Quote(mount.volume)));
     }
     std::string source = volume->second;
     if (!mount.sub_path.empty()) {
@@ -187,8 +190,10 @@ Status ProcessHost::AddMounts(Pod& pod, const ContainerSpec& spec, const ImageEn
   return Status::Ok();
 }
 
-Result<ShimSpec> ProcessHost::MakeShimSpec(Pod& pod, const ContainerSpec& spec,
-                                           const std::string& dir, const std::string& log_path) {
+Result<ShimSpec> ProcessHost::MakeShimSpec(Pod& pod,
+                                           const ContainerSpec& spec,
+                                           const std::string& dir,
+                                           const std::string& log_path) {
   SWELL_ASSIGN_OR_RETURN(ImageEntry image, catalogue_.Find(spec.image, !spec.command.empty()));
   ShimSpec out;
   out.argv = spec.command.empty() ? image.entrypoint : spec.command;
@@ -233,7 +238,9 @@ Result<ShimSpec> ProcessHost::MakeShimSpec(Pod& pod, const ContainerSpec& spec,
 
 // ---- starting ----
 
-Result<pid_t> ProcessHost::Spawn(const std::vector<std::string>& arguments, int out_fd, int err_fd,
+Result<pid_t> ProcessHost::Spawn(const std::vector<std::string>& arguments,
+                                 int out_fd,
+                                 int err_fd,
                                  int status_fd) const {
   std::vector<std::string> command = options_.shim_command;
   command.insert(command.end(), arguments.begin(), arguments.end());
@@ -277,9 +284,9 @@ void ProcessHost::StartContainer(const ContainerSpec& spec,
     SWELL_RETURN_IF_ERROR(MakeDirs(logs));
     if (spec.ref.attempt > 0) {
       // The scratch space of the attempt before is nobody's any more; its log stays.
-      for (const char* part : {"/upper", "/work", "/tmp", "/scratch"}) {
-        Status removed = RemoveScratch(StrCat(pod.dir, "/containers/", spec.ref.name, "/",
-                                           spec.ref.attempt - 1, part));
+      for (const char* part : {"/upper", "/workdir", "/tmp", "/scratch"}) {
+        Status removed = RemoveScratch(
+            StrCat(pod.dir, "/containers/", spec.ref.name, "/", spec.ref.attempt - 1, part));
         (void)removed;
       }
     }
@@ -357,8 +364,8 @@ void ProcessHost::OnLaunched(const std::shared_ptr<Launch>& launch, const Status
     return launch->done(watched);
   }
   container->running = true;
-  container->started = {StrCat("process://", ref.pod_uid, "-", ref.name, "-", ref.attempt), "",
-                        {state->started_ns}};
+  container->started = {
+      StrCat("process://", ref.pod_uid, "-", ref.name, "-", ref.attempt), "", {state->started_ns}};
   ContainerStarted started = container->started;
   pod.containers[ref.name] = std::move(container);
   launch->done(started);
@@ -375,8 +382,8 @@ Status ProcessHost::WatchContainer(Container& container) {
     ::close(container.init_fd);
     container.init_fd = -1;
   }
-  auto watch = reactor_.WatchFd(container.shim_fd,
-                                [this, ref = container.ref] { OnShimGone(ref); });
+  auto watch =
+      reactor_.WatchFd(container.shim_fd, [this, ref = container.ref] { OnShimGone(ref); });
   if (!watch.ok()) return watch.status();
   container.shim_watch = std::move(*watch);
   return Status::Ok();
@@ -448,7 +455,8 @@ void ProcessHost::OnShimGone(const ContainerRef& ref) {
 
 // ---- commands and probes ----
 
-void ProcessHost::Exec(const ContainerRef& ref, const agent::ExecSpec& spec,
+void ProcessHost::Exec(const ContainerRef& ref,
+                       const agent::ExecSpec& spec,
                        std::function<void(Result<agent::ExecResult>)> done) {
   Container* container = Find(ref);
   if (container == nullptr || !container->running) {
@@ -507,7 +515,8 @@ void ProcessHost::FinishExec(const std::shared_ptr<ExecJob>& job) {
   job->done(std::move(result));
 }
 
-void ProcessHost::Probe(const std::string& uid, const agent::ProbeSpec& spec,
+void ProcessHost::Probe(const std::string& uid,
+                        const agent::ProbeSpec& spec,
                         std::function<void(agent::ProbeResult)> done) {
   auto it = pods_.find(uid);
   std::string address = spec.host;

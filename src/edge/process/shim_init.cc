@@ -57,7 +57,8 @@ Status UseDevNull() {
   return Status::Ok();
 }
 
-[[noreturn]] void RunCommand(const ShimSpec& spec, const InitPipes& pipes,
+[[noreturn]] void RunCommand(const ShimSpec& spec,
+                             const InitPipes& pipes,
                              const std::vector<int>& cgroups) {
   ::setsid();
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);

@@ -10,11 +10,11 @@
 namespace swell::edge {
 
 struct InitPipes {
-  int out = -1;      // the command's standard output and error
+  int out = -1;  // the command's standard output and error
   int err = -1;
-  int error = -1;    // why the command could not be started, then closed
-  int report = -1;   // the command's wait status, four bytes, once it has ended
-  int go = -1;       // readable once the user namespace's ids are mapped; -1: no need
+  int error = -1;   // why the command could not be started, then closed
+  int report = -1;  // the command's wait status, four bytes, once it has ended
+  int go = -1;      // readable once the user namespace's ids are mapped; -1: no need
 };
 
 [[noreturn]] void RunInit(const ShimSpec& spec, const std::string& dir, const InitPipes& pipes);

@@ -41,9 +41,12 @@ std::optional<int64_t> OptionalInt(const json::Value& root, std::string_view key
 
 std::string_view IsolationName(Isolation isolation) {
   switch (isolation) {
-    case Isolation::kFull: return "full";
-    case Isolation::kUser: return "user";
-    case Isolation::kNone: return "none";
+    case Isolation::kFull:
+      return "full";
+    case Isolation::kUser:
+      return "user";
+    case Isolation::kNone:
+      return "none";
   }
   return "none";
 }
@@ -63,12 +66,12 @@ json::Value ShimSpec::ToJson() const {
   out["readOnlyRoot"] = read_only_root;
   json::Array mount_list;
   for (const ShimMount& mount : mounts) {
-    mount_list.push_back(json::Object{
-        {"kind", mount.kind == ShimMount::Kind::kBind ? "bind" : "tmpfs"},
-        {"source", mount.source},
-        {"target", mount.target},
-        {"readOnly", mount.read_only},
-        {"size", mount.size_bytes}});
+    mount_list.push_back(
+        json::Object{{"kind", mount.kind == ShimMount::Kind::kBind ? "bind" : "tmpfs"},
+                     {"source", mount.source},
+                     {"target", mount.target},
+                     {"readOnly", mount.read_only},
+                     {"size", mount.size_bytes}});
   }
   out["mounts"] = std::move(mount_list);
   json::Array cgroup_list;

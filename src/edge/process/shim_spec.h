@@ -73,7 +73,7 @@ struct ShimState {
   uint64_t shim_start = 0;  // /proc/PID/stat's start time: defeats the reuse of process ids
   pid_t init_pid = 0;       // the container's first process, in the host's numbering
   uint64_t init_start = 0;
-  int64_t started_ns = 0;   // Unix time
+  int64_t started_ns = 0;  // Unix time
 
   json::Value ToJson() const;
   static Result<ShimState> FromJson(const json::Value& value);

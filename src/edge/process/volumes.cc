@@ -20,8 +20,7 @@ Status CheckType(const std::string& path, const std::string& type) {
   struct stat info;
   bool there = ::stat(path.c_str(), &info) == 0;
   auto wrong = [&](std::string_view what) {
-    return Status(Code::kInvalid,
-                  StrCat("hostPath type check failed: ", path, " is not a ", what));
+    return Status(Code::kInvalid, StrCat("hostPath type check failed: ", path, " is not a ", what));
   };
   if (type == "DirectoryOrCreate" && !there) return MakeDirs(path);
   if (type == "FileOrCreate" && !there) return ReplaceFile(path, "");
@@ -54,8 +53,7 @@ void GiveToGroup(const std::string& path, std::optional<int64_t> group, int mode
 
 // The files live in DIR/..data-N; DIR/NAME are links through DIR/..data, which is moved in one
 // step: the layout that Kubernetes made programs used to.
-Status WriteFiles(const VolumeSpec& volume, const std::string& dir,
-                  std::optional<int64_t> group) {
+Status WriteFiles(const VolumeSpec& volume, const std::string& dir, std::optional<int64_t> group) {
   SWELL_RETURN_IF_ERROR(MakeDirs(dir));
   std::string data;
   for (int n = 0; n < 1000; ++n) {
@@ -139,8 +137,10 @@ bool IsPlainName(std::string_view name) {
   return true;
 }
 
-Result<std::string> MakeVolume(const VolumeSpec& volume, const std::string& pod_dir,
-                               const std::string& data_dir, std::optional<int64_t> fs_group) {
+Result<std::string> MakeVolume(const VolumeSpec& volume,
+                               const std::string& pod_dir,
+                               const std::string& data_dir,
+                               std::optional<int64_t> fs_group) {
   if (!IsPlainName(volume.name)) {
     return Status(Code::kInvalid, StrCat("volume ", Quote(volume.name), ": not a usable name"));
   }
@@ -183,7 +183,8 @@ Result<std::string> MakeVolume(const VolumeSpec& volume, const std::string& pod_
   return dir;
 }
 
-Status UpdateFiles(const VolumeSpec& volume, const std::string& pod_dir,
+Status UpdateFiles(const VolumeSpec& volume,
+                   const std::string& pod_dir,
                    std::optional<int64_t> fs_group) {
   if (!IsPlainName(volume.name)) return Status(Code::kInvalid, "volume: not a usable name");
   return WriteFiles(volume, DirOf(volume, pod_dir), fs_group);

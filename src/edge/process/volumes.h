@@ -12,11 +12,14 @@ namespace swell::edge {
 
 // Makes the volume under `pod_dir` (or `data_dir`, for durable ones) and returns its path on the
 // host; for kMemory an empty string: the shim mounts it.
-Result<std::string> MakeVolume(const agent::VolumeSpec& volume, const std::string& pod_dir,
-                               const std::string& data_dir, std::optional<int64_t> fs_group);
+Result<std::string> MakeVolume(const agent::VolumeSpec& volume,
+                               const std::string& pod_dir,
+                               const std::string& data_dir,
+                               std::optional<int64_t> fs_group);
 
 // Replaces a kFiles volume's content. Readers see the old or the new set of files.
-Status UpdateFiles(const agent::VolumeSpec& volume, const std::string& pod_dir,
+Status UpdateFiles(const agent::VolumeSpec& volume,
+                   const std::string& pod_dir,
                    std::optional<int64_t> fs_group);
 
 // RemoveTree that first gives itself the right to: an overlay's work directory has none at all.
