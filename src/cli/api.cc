@@ -40,7 +40,8 @@ std::string WriteOptions::Query() const {
 Api::Api(CliEnv& env, Connection connection)
     : env_(env),
       connection_(std::move(connection)),
-      client_(std::make_unique<client::Client>(env.loop->executor(), connection_.server,
+      client_(std::make_unique<client::Client>(env.loop->executor(),
+                                               connection_.server,
                                                connection_.user,
                                                StrCat("swell/", Version()))) {}
 
@@ -93,12 +94,14 @@ Result<json::SharedValue> Api::CallObject(api::RestRequest request) {
   return ParseObject(response);
 }
 
-Result<json::SharedValue> Api::Get(const Resource& resource, std::string_view ns,
+Result<json::SharedValue> Api::Get(const Resource& resource,
+                                   std::string_view ns,
                                    std::string_view name) {
   return CallObject({.method = "GET", .path = resource.Path(ns, name)});
 }
 
-Result<std::vector<json::SharedValue>> Api::List(const Resource& resource, std::string_view ns,
+Result<std::vector<json::SharedValue>> Api::List(const Resource& resource,
+                                                 std::string_view ns,
                                                  const client::ListOptions& options) {
   std::vector<json::SharedValue> items;
   std::string token = options.continue_token;
@@ -129,17 +132,22 @@ Result<std::vector<json::SharedValue>> Api::List(const Resource& resource, std::
   return items;
 }
 
-Result<json::SharedValue> Api::Create(const Resource& resource, std::string_view ns,
-                                      const json::Value& object, const WriteOptions& options) {
+Result<json::SharedValue> Api::Create(const Resource& resource,
+                                      std::string_view ns,
+                                      const json::Value& object,
+                                      const WriteOptions& options) {
   return CallObject({.method = "POST",
                      .path = resource.Path(ns),
                      .query = options.Query(),
                      .body = json::Print(object)});
 }
 
-Result<json::SharedValue> Api::Patch(const Resource& resource, std::string_view ns,
-                                     std::string_view name, client::PatchType type,
-                                     const json::Value& patch, const WriteOptions& options) {
+Result<json::SharedValue> Api::Patch(const Resource& resource,
+                                     std::string_view ns,
+                                     std::string_view name,
+                                     client::PatchType type,
+                                     const json::Value& patch,
+                                     const WriteOptions& options) {
   return CallObject({.method = "PATCH",
                      .path = resource.Path(ns, name),
                      .query = options.Query(),
@@ -147,9 +155,12 @@ Result<json::SharedValue> Api::Patch(const Resource& resource, std::string_view 
                      .body = json::Print(patch)});
 }
 
-Result<json::SharedValue> Api::Delete(const Resource& resource, std::string_view ns,
-                                      std::string_view name, int64_t grace_seconds,
-                                      std::string_view propagation, bool dry_run) {
+Result<json::SharedValue> Api::Delete(const Resource& resource,
+                                      std::string_view ns,
+                                      std::string_view name,
+                                      int64_t grace_seconds,
+                                      std::string_view propagation,
+                                      bool dry_run) {
   json::Value body = json::Object{{"kind", "DeleteOptions"}, {"apiVersion", "v1"}};
   if (!propagation.empty()) json::Set(body, {"propagationPolicy"}, propagation);
   if (grace_seconds >= 0) json::Set(body, {"gracePeriodSeconds"}, grace_seconds);

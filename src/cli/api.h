@@ -18,9 +18,9 @@ using Resource = client::Resource;
 
 // Of writes; empty fields are left out.
 struct WriteOptions {
-  bool dry_run = false;            // on the server
+  bool dry_run = false;  // on the server
   std::string field_manager = "swell";
-  std::string field_validation;    // Strict, Warn, Ignore
+  std::string field_validation;  // Strict, Warn, Ignore
 
   std::string Query() const;
 };
@@ -32,18 +32,27 @@ class Api {
 
   const Connection& connection() const { return connection_; }
 
-  Result<json::SharedValue> Get(const Resource& resource, std::string_view ns,
+  Result<json::SharedValue> Get(const Resource& resource,
+                                std::string_view ns,
                                 std::string_view name);
   // Every page. `ns` empty: all namespaces.
-  Result<std::vector<json::SharedValue>> List(const Resource& resource, std::string_view ns,
+  Result<std::vector<json::SharedValue>> List(const Resource& resource,
+                                              std::string_view ns,
                                               const client::ListOptions& options = {});
-  Result<json::SharedValue> Create(const Resource& resource, std::string_view ns,
-                                   const json::Value& object, const WriteOptions& options = {});
-  Result<json::SharedValue> Patch(const Resource& resource, std::string_view ns,
-                                  std::string_view name, client::PatchType type,
-                                  const json::Value& patch, const WriteOptions& options = {});
-  Result<json::SharedValue> Delete(const Resource& resource, std::string_view ns,
-                                   std::string_view name, int64_t grace_seconds = -1,
+  Result<json::SharedValue> Create(const Resource& resource,
+                                   std::string_view ns,
+                                   const json::Value& object,
+                                   const WriteOptions& options = {});
+  Result<json::SharedValue> Patch(const Resource& resource,
+                                  std::string_view ns,
+                                  std::string_view name,
+                                  client::PatchType type,
+                                  const json::Value& patch,
+                                  const WriteOptions& options = {});
+  Result<json::SharedValue> Delete(const Resource& resource,
+                                   std::string_view ns,
+                                   std::string_view name,
+                                   int64_t grace_seconds = -1,
                                    std::string_view propagation = "Background",
                                    bool dry_run = false);
 

@@ -33,10 +33,11 @@ class ManifestAction : public Action {
     flags.List("-f,--filename", &files_, "PATH", "a file, a directory, or - for standard input");
     flags.Switch("-R,--recursive", &recursive_, "also the directories in a directory");
     flags.Group("How");
-    flags.Text("--dry-run", &dry_run_text_, "none|client|server", "say what would happen")
-        .implied = "client";
-    flags.Text("--validate", &validate_, "strict|warn|ignore",
-               "what to do about unknown fields (default strict)")
+    flags.Text("--dry-run", &dry_run_text_, "none|client|server", "say what would happen").implied =
+        "client";
+    flags
+        .Text("--validate", &validate_, "strict|warn|ignore",
+              "what to do about unknown fields (default strict)")
         .implied = "strict";
     flags.Text("-o,--output", &output_, "FORMAT", "name, json, yaml or jsonpath=TEMPLATE");
   }
@@ -165,8 +166,8 @@ class ApplyAction final : public ManifestAction {
     auto changed = api_->Patch(placed.kind.resource, placed.ns, placed.name,
                                client::PatchType::kMerge, patch, Options("swell-apply"));
     if (!changed.ok()) return changed.status();
-    bool same = dry_run_ == DryRun::kNone &&
-                api::ResourceVersion(**changed) == api::ResourceVersion(live);
+    bool same =
+        dry_run_ == DryRun::kNone && api::ResourceVersion(**changed) == api::ResourceVersion(live);
     Say(placed, **changed, same ? "unchanged" : "configured");
     return Status::Ok();
   }
@@ -187,10 +188,11 @@ class DeleteAction final : public Action {
     flags.Int("--grace-period", &grace_, "SECONDS", "time to stop in (default: the pod's own)");
     flags.Switch("--now", &now_, "with a grace period of one second");
     flags.Switch("--force", &force_, "at once, without a grace period");
-    flags.Text("--cascade", &cascade_, "background|foreground|orphan", "what becomes of dependents");
+    flags.Text("--cascade", &cascade_, "background|foreground|orphan",
+               "what becomes of dependents");
     flags.Text("--timeout", &timeout_, "DURATION", "how long to wait");
-    flags.Text("--dry-run", &dry_run_text_, "none|client|server", "say what would happen")
-        .implied = "client";
+    flags.Text("--dry-run", &dry_run_text_, "none|client|server", "say what would happen").implied =
+        "client";
     flags.Text("-o,--output", &output_, "name", "print names alone");
   }
 
@@ -200,8 +202,8 @@ class DeleteAction final : public Action {
     if (force_) grace_ = 0;
     if (cascade_.empty()) cascade_ = "background";
     if (cascade_ != "background" && cascade_ != "foreground" && cascade_ != "orphan") {
-      return Misuse(StrCat("--cascade ", Quote(cascade_),
-                           ": background, foreground or orphan expected"));
+      return Misuse(
+          StrCat("--cascade ", Quote(cascade_), ": background, foreground or orphan expected"));
     }
     cascade_[0] = static_cast<char>(cascade_[0] - 'a' + 'A');
     if (!timeout_.empty()) {
@@ -224,10 +226,9 @@ class DeleteAction final : public Action {
         ++failed;
         continue;
       }
-      session.OutLine(output_ == "name"
-                          ? StrCat(one.kind.SingularName(), "/", one.name)
-                          : StrCat(one.kind.SingularName(), " ", Quote(one.name), " deleted",
-                                   DryRunNote(dry_run_)));
+      session.OutLine(output_ == "name" ? StrCat(one.kind.SingularName(), "/", one.name)
+                                        : StrCat(one.kind.SingularName(), " ", Quote(one.name),
+                                                 " deleted", DryRunNote(dry_run_)));
       if (*gone) {
         one.uid = json::GetString(**gone, {"metadata", "uid"},
                                   json::GetString(**gone, {"details", "uid"}));
@@ -363,10 +364,9 @@ Command CreateCommandSpec() {
   command.group = "Change";
   command.summary = "Creates objects from manifests; those that exist already are errors.";
   command.usage = "-f PATH...";
-  command.examples = {{"Create two priority classes from one file",
-                       "swell create -f priorityClass.yaml"},
-                      {"Print the object as the server made it",
-                       "swell create -f job.yaml -o yaml"}};
+  command.examples = {
+      {"Create two priority classes from one file", "swell create -f priorityClass.yaml"},
+      {"Print the object as the server made it", "swell create -f job.yaml -o yaml"}};
   command.make = Makes<CreateAction>();
   return command;
 }
@@ -377,11 +377,11 @@ Command DeleteCommandSpec() {
   command.group = "Change";
   command.summary = "Deletes jobs, or objects of any kind.";
   command.usage = "JOB... | KIND NAME... | KIND/NAME... | -f PATH";
-  command.examples = {{"A job and everything it made", "swell delete mnist"},
-                      {"A pod, without waiting for it to stop", "swell delete pod mnist-worker-1 --now"},
-                      {"What a file describes", "swell delete -f job.yaml"},
-                      {"All failed pods",
-                       "swell delete pods --field-selector status.phase=Failed"}};
+  command.examples = {
+      {"A job and everything it made", "swell delete mnist"},
+      {"A pod, without waiting for it to stop", "swell delete pod mnist-worker-1 --now"},
+      {"What a file describes", "swell delete -f job.yaml"},
+      {"All failed pods", "swell delete pods --field-selector status.phase=Failed"}};
   command.completes = Completes::kJob;
   command.make = Makes<DeleteAction>();
   return command;

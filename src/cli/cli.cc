@@ -99,8 +99,8 @@ int UnknownCommand(CliEnv& env, const Route& route) {
   }
   std::string near = NearestWord(route.unknown, names);
   env.err(StrCat(route.path, ": unknown command ", Quote(route.unknown), "\n",
-                 near.empty() ? "" : StrCat("Did you mean: ", route.path, " ", near, "\n"), "See: ",
-                 route.path, " --help\n"));
+                 near.empty() ? "" : StrCat("Did you mean: ", route.path, " ", near, "\n"),
+                 "See: ", route.path, " --help\n"));
   return 2;
 }
 
@@ -118,7 +118,9 @@ int Report(CliEnv& env, const std::string& path, const Status& status) {
   return 1;
 }
 
-int RunRoute(const Route& route, const Command& root, CliEnv& env,
+int RunRoute(const Route& route,
+             const Command& root,
+             CliEnv& env,
              const std::vector<ExtraCommand>& extra) {
   const Command& command = *route.command;
   if (command.raw) {
@@ -156,7 +158,8 @@ int RunRoute(const Route& route, const Command& root, CliEnv& env,
 
 }  // namespace
 
-int RunCli(const std::vector<std::string>& argv, CliEnv& env,
+int RunCli(const std::vector<std::string>& argv,
+           CliEnv& env,
            const std::vector<ExtraCommand>& extra) {
   std::string program = argv.empty() ? "swell" : argv[0];
   program = program.substr(program.rfind('/') + 1);

@@ -41,11 +41,11 @@ struct ClusterFlags {
 // A server to talk to.
 struct Connection {
   std::shared_ptr<api::RestHandler> server;
-  std::string url;           // for messages
+  std::string url;  // for messages
   std::string ns = "default";
-  std::string kubeconfig;    // the file it came from; empty in tests
+  std::string kubeconfig;  // the file it came from; empty in tests
   std::string context;
-  api::UserInfo user;        // in-process only
+  api::UserInfo user;  // in-process only
 };
 
 struct CliEnv {
@@ -74,7 +74,8 @@ struct ExtraCommand {
 
 // `argv` as main() has it; argv[0] ending in "arena" is the drop-in front end, as is
 // `swell arena …`.
-int RunCli(const std::vector<std::string>& argv, CliEnv& env,
+int RunCli(const std::vector<std::string>& argv,
+           CliEnv& env,
            const std::vector<ExtraCommand>& extra = {});
 
 // The same with the process's own terminal, environment, clock and network.

@@ -1,11 +1,12 @@
 // Command lines against an API server in this process: memory store, virtual time.
 
+#include "cli/cli.h"
+
 #include <gtest/gtest.h>
 
 #include "api/meta.h"
 #include "apiserver/test_server.h"
 #include "base/strings.h"
-#include "cli/cli.h"
 
 namespace swell::cli {
 namespace {
@@ -73,8 +74,8 @@ class CliTest : public ::testing::Test {
     ASSERT_EQ(Run({"swell", "create", "-f", "-"}), 0) << err_;
   }
   void Status(const std::string& path, const std::string& status) {
-    auto answer = server_.Send(server_.Request("PATCH", path + "/status", status,
-                                               "application/merge-patch+json"));
+    auto answer = server_.Send(
+        server_.Request("PATCH", path + "/status", status, "application/merge-patch+json"));
     ASSERT_EQ(answer.status, 200) << answer.text;
   }
   int SubmitMedium() {
@@ -82,18 +83,20 @@ class CliTest : public ::testing::Test {
                 "--workers=2", "--image=img", "--priority=medium", "python a.py --epochs 2"});
   }
   void MediumClass() {
-    Create("{apiVersion: scheduling.k8s.io/v1, kind: PriorityClass, metadata: {name: medium}, "
-           "value: 1000000}");
+    Create(
+        "{apiVersion: scheduling.k8s.io/v1, kind: PriorityClass, metadata: {name: medium}, "
+        "value: 1000000}");
   }
   // A pod of the job, as its controller and the node agent would have made it.
   void Pod(const std::string& role, int index, const std::string& phase) {
-    auto job = server_.Send(server_.Request(
-        "GET", "/apis/kubeflow.org/v1/namespaces/default/pytorchjobs/medium-job"));
+    auto job = server_.Send(
+        server_.Request("GET", "/apis/kubeflow.org/v1/namespaces/default/pytorchjobs/medium-job"));
     std::string name = StrCat("medium-job-", role, "-", index);
     Create(StrCat("{apiVersion: v1, kind: Pod, metadata: {name: ", name,
                   ", labels: {pytorch-replica-type: ", role, ", pytorch-replica-index: \"", index,
                   "\"}, ownerReferences: [{apiVersion: kubeflow.org/v1, kind: PyTorchJob, name: "
-                  "medium-job, controller: true, uid: ", job.Str({"metadata", "uid"}),
+                  "medium-job, controller: true, uid: ",
+                  job.Str({"metadata", "uid"}),
                   "}]}, spec: {nodeName: node-1, priorityClassName: medium, containers: [{name: "
                   "pytorch, image: img, resources: {limits: {nvidia.com/gpu: 4}}}]}}"));
     Status("/api/v1/namespaces/default/pods/" + name,
@@ -132,7 +135,8 @@ TEST_F(CliTest, ArenaSubmitPrintsWhatItAlwaysPrinted) {
 
 TEST_F(CliTest, ArenaSubmitNeedsAPriorityClassThatExists) {
   MediumClass();
-  EXPECT_EQ(Run({"arena", "submit", "pytorch", "--name=x", "--image=i", "--priority=meduim", "a"}), 1);
+  EXPECT_EQ(Run({"arena", "submit", "pytorch", "--name=x", "--image=i", "--priority=meduim", "a"}),
+            1);
   EXPECT_NE(err_.find("did you mean medium?"), std::string::npos) << err_;
   EXPECT_NE(err_.find("There are: "), std::string::npos) << err_;
 }
@@ -146,7 +150,8 @@ TEST_F(CliTest, ArenaGetAndListFollowTheJob) {
   server_.executor.Advance(std::chrono::minutes(3));
   ASSERT_EQ(Run({"arena", "get", "medium-job"}), 0) << err_;
   EXPECT_TRUE(out_.starts_with("STATUS: PENDING\n")) << "an instance is pending: " << out_;
-  Status("/api/v1/namespaces/default/pods/medium-job-worker-0", R"({"status":{"phase":"Running"}})");
+  Status("/api/v1/namespaces/default/pods/medium-job-worker-0",
+         R"({"status":{"phase":"Running"}})");
   ASSERT_EQ(Run({"arena", "get", "medium-job"}), 0) << err_;
   EXPECT_EQ(out_,
             "STATUS: RUNNING\n"
@@ -162,9 +167,10 @@ TEST_F(CliTest, ArenaGetAndListFollowTheJob) {
             "NAME        STATUS   TRAINER     AGE  NODE\n"
             "medium-job  RUNNING  PYTORCHJOB  3m   10.0.0.1\n");
   ASSERT_EQ(Run({"swell", "list"}), 0) << err_;
-  EXPECT_EQ(out_,
-            "NAME         KIND         STATUS    PRIORITY   PROJECT   GPUS   PODS   DURATION   AGE\n"
-            "medium-job   PyTorchJob   Running   medium     -         8      2/2    3m         3m\n");
+  EXPECT_EQ(
+      out_,
+      "NAME         KIND         STATUS    PRIORITY   PROJECT   GPUS   PODS   DURATION   AGE\n"
+      "medium-job   PyTorchJob   Running   medium     -         8      2/2    3m         3m\n");
   ASSERT_EQ(Run({"arena", "get", "medium-job", "-o", "json"}), 0) << err_;
   EXPECT_EQ(json::GetString(json::Parse(out_).value(), {"chiefName"}), "medium-job-master-0");
 }
@@ -178,8 +184,9 @@ TEST_F(CliTest, ArenaTopNode) {
            R"("addresses":[{"type":"InternalIP","address":"10.0.0.1"}],)"
            R"("conditions":[{"type":"Ready","status":"True"}]}})");
   }
-  Create("{apiVersion: v1, kind: Node, metadata: {name: z-master, labels: "
-         "{node-role.kubernetes.io/master: \"\"}}}");
+  Create(
+      "{apiVersion: v1, kind: Node, metadata: {name: z-master, labels: "
+      "{node-role.kubernetes.io/master: \"\"}}}");
   ASSERT_EQ(SubmitMedium(), 0) << err_;
   Pod("master", 0, "Running");
   ASSERT_EQ(Run({"arena", "top", "node"}), 0) << err_;
@@ -245,12 +252,14 @@ TEST_F(CliTest, GetShowsTablesAndSaysWhatIsMissing) {
 }
 
 TEST_F(CliTest, SubmitPassesTheCommandOnUntouched) {
-  ASSERT_EQ(Run({"swell", "submit", "net", "--image", "i", "--", "python", "a.py", "--lr", "0.1"}), 0)
+  ASSERT_EQ(Run({"swell", "submit", "net", "--image", "i", "--", "python", "a.py", "--lr", "0.1"}),
+            0)
       << err_;
   EXPECT_EQ(out_, "pytorchjob.kubeflow.org/net created\n");
-  ASSERT_EQ(Run({"swell", "get", "pytorchjob", "net", "-o",
-                 "jsonpath={.spec.pytorchReplicaSpecs.Master.template.spec.containers[0].command}"}),
-            0);
+  ASSERT_EQ(
+      Run({"swell", "get", "pytorchjob", "net", "-o",
+           "jsonpath={.spec.pytorchReplicaSpecs.Master.template.spec.containers[0].command}"}),
+      0);
   EXPECT_EQ(out_, R"(["python","a.py","--lr","0.1"])");
   ASSERT_EQ(Run({"swell", "suspend", "net"}), 0) << err_;
   EXPECT_EQ(out_, "pytorchjob.kubeflow.org/net suspended\n");

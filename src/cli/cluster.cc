@@ -52,9 +52,8 @@ Result<FoundKubeconfig> FindKubeconfig(
     return found;
   }
   found.tried.push_back(StrCat(users, " does not exist"));
-  return Status(Code::kNotFound,
-                StrCat("no cluster to talk to\n  ", Join(found.tried, "\n  "),
-                       "\nStart one on this machine with: swell up --detach"));
+  return Status(Code::kNotFound, StrCat("no cluster to talk to\n  ", Join(found.tried, "\n  "),
+                                        "\nStart one on this machine with: swell up --detach"));
 }
 
 }  // namespace swell::cli

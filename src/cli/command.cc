@@ -36,7 +36,8 @@ std::string FlagHead(const Flag& flag) {
     head += StrCat("--", flag.Long());
   }
   if (!flag.value_name.empty()) {
-    head += flag.implied.empty() ? StrCat(" ", flag.value_name) : StrCat("[=", flag.value_name, "]");
+    head +=
+        flag.implied.empty() ? StrCat(" ", flag.value_name) : StrCat("[=", flag.value_name, "]");
   }
   return head;
 }
@@ -105,7 +106,9 @@ const Command* Command::Find(std::string_view word) const {
   return nullptr;
 }
 
-std::string CommandHelp(const Command& command, const std::string& path, const Flags* flags,
+std::string CommandHelp(const Command& command,
+                        const std::string& path,
+                        const Flags* flags,
                         int columns) {
   size_t width = static_cast<size_t>(std::clamp(columns, 60, 100));
   std::string out = StrCat(Wrap(command.summary, 0, width), "\n\nUsage:\n  ", path);

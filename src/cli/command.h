@@ -41,10 +41,10 @@ struct Command {
   std::string summary;  // one sentence
   std::string usage;    // "KIND [NAME...]": what comes after the name and flags
   std::vector<Example> examples;
-  std::string notes;    // after the flags
+  std::string notes;  // after the flags
   Completes completes = Completes::kNothing;
   bool hidden = false;
-  bool raw = false;     // gets its words unparsed, flags and all
+  bool raw = false;  // gets its words unparsed, flags and all
   std::function<std::unique_ptr<Action>()> make;
   std::vector<Command> children;
 
@@ -57,7 +57,9 @@ std::function<std::unique_ptr<Action>()> Makes() {
 }
 
 // `path`: "swell top node".
-std::string CommandHelp(const Command& command, const std::string& path, const Flags* flags,
+std::string CommandHelp(const Command& command,
+                        const std::string& path,
+                        const Flags* flags,
                         int columns);
 
 }  // namespace swell::cli

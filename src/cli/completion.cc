@@ -128,8 +128,10 @@ class CompleteAction final : public Action {
     for (const JobView& job : *jobs) out.insert(job.name);
   }
 
-  static void AddNames(Session& session, const Command& command,
-                       const std::vector<std::string>& rest, std::set<std::string>& out) {
+  static void AddNames(Session& session,
+                       const Command& command,
+                       const std::vector<std::string>& rest,
+                       std::set<std::string>& out) {
     switch (command.completes) {
       case Completes::kJob:
         AddJobs(session, out);
@@ -144,7 +146,8 @@ class CompleteAction final : public Action {
           if (!kinds.ok()) return;
           auto all = (*kinds)->All();
           for (const Kind& kind : all.ok() ? *all : std::vector<Kind>{}) {
-            if (kind.resource.plural.find('/') == std::string::npos) out.insert(kind.resource.plural);
+            if (kind.resource.plural.find('/') == std::string::npos)
+              out.insert(kind.resource.plural);
           }
           if (command.name == "describe") AddJobs(session, out);
           return;
@@ -169,9 +172,10 @@ Command CompletionCommandSpec(const std::string& program) {
   command.group = "Other";
   command.summary = "Prints the script that completes commands, jobs and kinds in your shell.";
   command.usage = "bash | zsh | fish";
-  command.examples = {{"In this bash", StrCat("source <(", program, " completion bash)")},
-                      {"In every fish",
-                       StrCat(program, " completion fish > ~/.config/fish/completions/", program, ".fish")}};
+  command.examples = {
+      {"In this bash", StrCat("source <(", program, " completion bash)")},
+      {"In every fish",
+       StrCat(program, " completion fish > ~/.config/fish/completions/", program, ".fish")}};
   command.make = [program] { return std::make_unique<CompletionAction>(program); };
   return command;
 }

@@ -62,9 +62,8 @@ class DescribeAction final : public Action {
   Status One(const Kind& kind, const std::string& name) {
     for (const JobKindInfo& job_kind : JobKinds()) {
       if (job_kind.resource.group != kind.resource.group || job_kind.kind != kind.kind) continue;
-      SWELL_ASSIGN_OR_RETURN(
-          JobView job,
-          FindJob(*api_, session_->Namespace(), StrCat(kind.SingularName(), "/", name)));
+      SWELL_ASSIGN_OR_RETURN(JobView job, FindJob(*api_, session_->Namespace(),
+                                                  StrCat(kind.SingularName(), "/", name)));
       return Job(job);
     }
     std::string ns = kind.resource.namespaced ? session_->Namespace() : "";
@@ -120,8 +119,9 @@ Command DescribeCommandSpec() {
   command.name = "describe";
   command.aliases = {"desc"};
   command.group = "Look";
-  command.summary = "Tells everything about a job or another object, with why it waits and what "
-                    "happened to it.";
+  command.summary =
+      "Tells everything about a job or another object, with why it waits and what "
+      "happened to it.";
   command.usage = "JOB | KIND NAME... | KIND/NAME...";
   command.examples = {{"A job: its pods, why it waits, who preempted it", "swell describe mnist"},
                       {"A pod", "swell describe pod mnist-worker-0"},

@@ -13,12 +13,15 @@
 namespace swell::cli {
 
 std::string DescribeJob(Session& session, const JobView& job, const std::vector<EventView>& events);
-std::string DescribePod(Session& session, const json::Value& pod,
+std::string DescribePod(Session& session,
+                        const json::Value& pod,
                         const std::vector<EventView>& events);
-std::string DescribeNode(Session& session, const json::Value& node,
+std::string DescribeNode(Session& session,
+                         const json::Value& node,
                          const std::vector<json::SharedValue>& pods,
                          const std::vector<EventView>& events);
-std::string DescribeAny(Session& session, const json::Value& object,
+std::string DescribeAny(Session& session,
+                        const json::Value& object,
                         const std::vector<EventView>& events);
 
 }  // namespace swell::cli

@@ -53,8 +53,8 @@ std::string MapText(const json::Object& object) {
 
 std::string WhenText(std::optional<WallTime> time, WallTime now) {
   if (!time) return "";
-  return StrCat(api::FormatTime(*time), " (", api::HumanDuration(std::max(now - *time, Duration(0))),
-                " ago)");
+  return StrCat(api::FormatTime(*time), " (",
+                api::HumanDuration(std::max(now - *time, Duration(0))), " ago)");
 }
 
 // Long messages go on below themselves.
@@ -143,7 +143,8 @@ std::string PodsTable(Session& session, const std::vector<json::SharedValue>& po
 }
 
 // Times the job was preempted, by whom and what it cost, from its events.
-std::string PreemptionsText(Session& session, const JobView& job,
+std::string PreemptionsText(Session& session,
+                            const JobView& job,
                             const std::vector<EventView>& events) {
   TextTable table({}, 2);
   bool pods_told = std::any_of(events.begin(), events.end(), [](const EventView& event) {
@@ -167,7 +168,8 @@ std::string RolesText(const JobView& job) {
     int64_t wanted = json::GetInt(role.value(), {"replicas"}, 1);
     int64_t gpus = 0;
     if (const json::Value* pod = json::Find(role.value(), {"template"})) gpus = MilliGpus(*pod);
-    const json::Value* counts = json::Find(*job.object, {"status", "replicaStatuses", KeyText(role)});
+    const json::Value* counts =
+        json::Find(*job.object, {"status", "replicaStatuses", KeyText(role)});
     std::string line = StrCat(KeyText(role), ": ", wanted, ", ", GpuText(gpus), " GPUs each");
     if (counts) {
       for (std::string_view word : {"active", "succeeded", "failed"}) {
@@ -265,8 +267,8 @@ std::string ContainerText(const json::Value& container, const json::Value& pod, 
   fields.Add("Environment", Join(env, "\n"));
   std::vector<std::string> mounts;
   for (const json::Value& mount : json::GetArray(container, {"volumeMounts"})) {
-    mounts.push_back(StrCat(json::GetString(mount, {"mountPath"}), " from ",
-                            json::GetString(mount, {"name"})));
+    mounts.push_back(
+        StrCat(json::GetString(mount, {"mountPath"}), " from ", json::GetString(mount, {"name"})));
   }
   fields.Add("Mounts", Join(mounts, "\n"));
   std::string body;
@@ -279,7 +281,8 @@ std::string ContainerText(const json::Value& container, const json::Value& pod, 
 
 }  // namespace
 
-std::string DescribeJob(Session& session, const JobView& job,
+std::string DescribeJob(Session& session,
+                        const JobView& job,
                         const std::vector<EventView>& events) {
   WallTime now = session.Now();
   Fields fields;
@@ -300,8 +303,8 @@ std::string DescribeJob(Session& session, const JobView& job,
   fields.Add("Started", WhenText(job.started, now));
   fields.Add("Ended", WhenText(job.ended, now));
   if (job.started) {
-    fields.Add("Duration", api::HumanDuration(std::max(job.ended.value_or(now) - *job.started,
-                                                       Duration(0))));
+    fields.Add("Duration",
+               api::HumanDuration(std::max(job.ended.value_or(now) - *job.started, Duration(0))));
   }
   std::string out = fields.ToString();
   out += job.pods.empty() ? "\nPods: none\n" : Section("Pods", PodsTable(session, job.pods));
@@ -310,7 +313,8 @@ std::string DescribeJob(Session& session, const JobView& job,
   return out + EventsText(session, events, true);
 }
 
-std::string DescribePod(Session& session, const json::Value& pod,
+std::string DescribePod(Session& session,
+                        const json::Value& pod,
                         const std::vector<EventView>& events) {
   WallTime now = session.Now();
   Fields fields;
@@ -336,9 +340,9 @@ std::string DescribePod(Session& session, const json::Value& pod,
   fields.Add("Preempted by", std::string(api::Annotation(pod, "swell.dev/preempted-by")));
   AddMeta(fields, pod, now, true);
   std::string out = fields.ToString();
-  for (auto [title, list] : {std::pair<std::string_view, std::string_view>{"Init containers",
-                                                                           "initContainers"},
-                             {"Containers", "containers"}}) {
+  for (auto [title, list] :
+       {std::pair<std::string_view, std::string_view>{"Init containers", "initContainers"},
+        {"Containers", "containers"}}) {
     const json::Array& containers = json::GetArray(pod, {"spec", list});
     if (containers.empty()) continue;
     std::string body;
@@ -349,7 +353,8 @@ std::string DescribePod(Session& session, const json::Value& pod,
   return out + EventsText(session, events, false);
 }
 
-std::string DescribeNode(Session& session, const json::Value& node,
+std::string DescribeNode(Session& session,
+                         const json::Value& node,
                          const std::vector<json::SharedValue>& pods,
                          const std::vector<EventView>& events) {
   WallTime now = session.Now();
@@ -358,11 +363,12 @@ std::string DescribeNode(Session& session, const json::Value& node,
   bool ready = api::ConditionIsTrue(node, "Ready");
   std::string word = ready ? "Ready" : "NotReady";
   fields.Add("Status", session.Paint(StatusColour(word), word));
-  if (json::GetBool(node, {"spec", "unschedulable"})) fields.Add("Scheduling", "disabled (cordoned)");
+  if (json::GetBool(node, {"spec", "unschedulable"}))
+    fields.Add("Scheduling", "disabled (cordoned)");
   std::vector<std::string> lines;
   for (const json::Value& address : json::GetArray(node, {"status", "addresses"})) {
-    lines.push_back(StrCat(json::GetString(address, {"type"}), " ",
-                           json::GetString(address, {"address"})));
+    lines.push_back(
+        StrCat(json::GetString(address, {"type"}), " ", json::GetString(address, {"address"})));
   }
   fields.Add("Addresses", Join(lines, "\n"));
   lines.clear();
@@ -373,8 +379,9 @@ std::string DescribeNode(Session& session, const json::Value& node,
   fields.Add("Taints", Join(lines, "\n"));
   fields.Add("Capacity", AmountsText(json::GetObject(node, {"status", "capacity"})));
   fields.Add("Allocatable", AmountsText(json::GetObject(node, {"status", "allocatable"})));
-  fields.Add("System", StrCat(json::GetString(node, {"status", "nodeInfo", "osImage"}), ", kubelet ",
-                              json::GetString(node, {"status", "nodeInfo", "kubeletVersion"})));
+  fields.Add("System",
+             StrCat(json::GetString(node, {"status", "nodeInfo", "osImage"}), ", kubelet ",
+                    json::GetString(node, {"status", "nodeInfo", "kubeletVersion"})));
   AddMeta(fields, node, now, true);
   std::string out = fields.ToString();
   TextTable table({"NAMESPACE", "NAME", "STATUS", "GPUS", "AGE"}, 2);
@@ -390,7 +397,8 @@ std::string DescribeNode(Session& session, const json::Value& node,
   return out + EventsText(session, events, false);
 }
 
-std::string DescribeAny(Session& session, const json::Value& object,
+std::string DescribeAny(Session& session,
+                        const json::Value& object,
                         const std::vector<EventView>& events) {
   Fields fields;
   fields.Add("Name", std::string(api::Name(object)));
@@ -407,7 +415,8 @@ std::string DescribeAny(Session& session, const json::Value& object,
       // The lengths tell enough; values belong in no terminal's history.
       out += StrCat("\n", key, ":\n");
       for (const auto& item : member.value().get_object()) {
-        out += StrCat("  ", KeyText(item), ": ", PlainText(item.value()).size() * 3 / 4, " bytes\n");
+        out +=
+            StrCat("  ", KeyText(item), ": ", PlainText(item.value()).size() * 3 / 4, " bytes\n");
       }
       continue;
     }

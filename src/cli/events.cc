@@ -34,7 +34,8 @@ EventView ViewEvent(const json::Value& event) {
   return view;
 }
 
-Result<std::vector<EventView>> ListEvents(Api& api, std::string_view ns,
+Result<std::vector<EventView>> ListEvents(Api& api,
+                                          std::string_view ns,
                                           std::string_view object_name,
                                           std::string_view object_kind,
                                           std::string_view object_uid) {
@@ -42,8 +43,8 @@ Result<std::vector<EventView>> ListEvents(Api& api, std::string_view ns,
   if (!object_name.empty()) fields.push_back(StrCat("involvedObject.name=", object_name));
   if (!object_kind.empty()) fields.push_back(StrCat("involvedObject.kind=", object_kind));
   if (!object_uid.empty()) fields.push_back(StrCat("involvedObject.uid=", object_uid));
-  SWELL_ASSIGN_OR_RETURN(auto events, api.List(client::resources::kEvents, ns,
-                                               {.field_selector = Join(fields, ",")}));
+  SWELL_ASSIGN_OR_RETURN(
+      auto events, api.List(client::resources::kEvents, ns, {.field_selector = Join(fields, ",")}));
   std::vector<EventView> views;
   for (const json::SharedValue& event : events) views.push_back(ViewEvent(*event));
   std::stable_sort(views.begin(), views.end(),

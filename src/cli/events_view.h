@@ -26,7 +26,8 @@ struct EventView {
 
 EventView ViewEvent(const json::Value& event);
 // Oldest first. `object_name` empty: all of the namespace.
-Result<std::vector<EventView>> ListEvents(Api& api, std::string_view ns,
+Result<std::vector<EventView>> ListEvents(Api& api,
+                                          std::string_view ns,
                                           std::string_view object_name,
                                           std::string_view object_kind = {},
                                           std::string_view object_uid = {});

@@ -1,8 +1,9 @@
 #include "cli/flags.h"
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <list>
+
+#include <CLI/CLI.hpp>
 
 #include "base/strings.h"
 
@@ -74,8 +75,8 @@ Status StoreOne(Parsed& parsed) {
     case Flag::Kind::kInt: {
       auto number = ParseInt(parsed.texts.back());
       if (!number) {
-        return Misuse(StrCat("--", flag.Long(), ": ", Quote(parsed.texts.back()),
-                             " is not a whole number"));
+        return Misuse(
+            StrCat("--", flag.Long(), ": ", Quote(parsed.texts.back()), " is not a whole number"));
       }
       *static_cast<int64_t*>(flag.to) = *number;
       return Status::Ok();
@@ -95,8 +96,8 @@ std::string Flag::Short() const {
   return names.size() >= 2 && names[0] == '-' && names[1] != '-' ? names.substr(1, 1) : "";
 }
 
-Flag& Flags::Add(std::string names, Flag::Kind kind, void* to, std::string value_name,
-                 std::string help) {
+Flag& Flags::Add(
+    std::string names, Flag::Kind kind, void* to, std::string value_name, std::string help) {
   Flag flag;
   flag.names = std::move(names);
   flag.kind = kind;
@@ -117,7 +118,9 @@ Flag& Flags::Text(std::string names, std::string* to, std::string value_name, st
 Flag& Flags::Int(std::string names, int64_t* to, std::string value_name, std::string help) {
   return Add(std::move(names), Flag::Kind::kInt, to, std::move(value_name), std::move(help));
 }
-Flag& Flags::List(std::string names, std::vector<std::string>* to, std::string value_name,
+Flag& Flags::List(std::string names,
+                  std::vector<std::string>* to,
+                  std::string value_name,
                   std::string help) {
   return Add(std::move(names), Flag::Kind::kList, to, std::move(value_name), std::move(help));
 }

@@ -43,7 +43,9 @@ class Flags {
   Flag& Switch(std::string names, bool* to, std::string help);
   Flag& Text(std::string names, std::string* to, std::string value_name, std::string help);
   Flag& Int(std::string names, int64_t* to, std::string value_name, std::string help);
-  Flag& List(std::string names, std::vector<std::string>* to, std::string value_name,
+  Flag& List(std::string names,
+             std::vector<std::string>* to,
+             std::string value_name,
              std::string help);
 
   // kBadRequest, in words for the user, for anything that cannot be understood.
@@ -55,8 +57,7 @@ class Flags {
   const std::vector<Flag>& all() const { return flags_; }
 
  private:
-  Flag& Add(std::string names, Flag::Kind kind, void* to, std::string value_name,
-            std::string help);
+  Flag& Add(std::string names, Flag::Kind kind, void* to, std::string value_name, std::string help);
   std::string Nearest(std::string_view unknown) const;
 
   std::string group_;

@@ -25,7 +25,8 @@ class GetAction final : public Action {
     flags.Group("Which");
     flags.Switch("-A,--all-namespaces", &all_namespaces_, "in every namespace");
     flags.Text("-l,--selector", &selector_, "LABELS", "only with these labels: a=b,c!=d,e");
-    flags.Text("--field-selector", &fields_, "FIELDS", "only with these fields: status.phase=Failed");
+    flags.Text("--field-selector", &fields_, "FIELDS",
+               "only with these fields: status.phase=Failed");
     flags.Switch("--ignore-not-found", &ignore_not_found_, "a missing object is not an error");
     flags.Group("How");
     flags.Text("-o,--output", &output_, "FORMAT", "json, yaml, wide, name or jsonpath=TEMPLATE");
@@ -99,14 +100,15 @@ class GetAction final : public Action {
     bool one = targets.size() == 1 && targets[0].names.size() == 1;
     for (const Target& target : targets) {
       if (target.names.empty()) {
-        SWELL_ASSIGN_OR_RETURN(auto items,
-                               api_->List(target.kind.resource, ns_,
-                                          {.label_selector = selector_, .field_selector = fields_}));
+        SWELL_ASSIGN_OR_RETURN(
+            auto items, api_->List(target.kind.resource, ns_,
+                                   {.label_selector = selector_, .field_selector = fields_}));
         objects.insert(objects.end(), items.begin(), items.end());
       }
       for (const std::string& name : target.names) {
         auto object = api_->Get(target.kind.resource, ns_, name);
-        if (!object.ok() && ignore_not_found_ && object.status().code() == Code::kNotFound) continue;
+        if (!object.ok() && ignore_not_found_ && object.status().code() == Code::kNotFound)
+          continue;
         if (!object.ok()) return object.status();
         objects.push_back(*object);
       }
@@ -188,11 +190,12 @@ class GetAction final : public Action {
       }
       if (rows.empty()) continue;
       if (sort_path_) {
-        std::stable_sort(rows.begin(), rows.end(), [this](const json::Value& a, const json::Value& b) {
-          const json::Value* x = json::Find(a, {"object"});
-          const json::Value* y = json::Find(b, {"object"});
-          return x && y && Before(sort_path_->Find(*x), sort_path_->Find(*y));
-        });
+        std::stable_sort(rows.begin(), rows.end(),
+                         [this](const json::Value& a, const json::Value& b) {
+                           const json::Value* x = json::Find(a, {"object"});
+                           const json::Value* y = json::Find(b, {"object"});
+                           return x && y && Before(sort_path_->Find(*x), sort_path_->Find(*y));
+                         });
       }
       if (printed) session_->Out("\n");
       printed = true;
@@ -226,8 +229,8 @@ class GetAction final : public Action {
     auto add = [&](const json::Value& object) {
       std::string age =
           AgeOf(json::GetString(object, {"metadata", "creationTimestamp"}), session_->Now());
-      rows.push_back(json::Object{{"cells", json::Array{api::Name(object), age}},
-                                  {"object", object}});
+      rows.push_back(
+          json::Object{{"cells", json::Array{api::Name(object), age}}, {"object", object}});
     };
     if (json::Find(table, {"items"})) {
       for (const json::Value& item : json::GetArray(table, {"items"})) add(item);
@@ -237,8 +240,10 @@ class GetAction final : public Action {
     return rows;
   }
 
-  std::string Format(const json::Array& columns, const json::Array& rows,
-                     const std::string& prefix, bool header) const {
+  std::string Format(const json::Array& columns,
+                     const json::Array& rows,
+                     const std::string& prefix,
+                     bool header) const {
     std::vector<size_t> shown;
     std::vector<std::string> titles;
     size_t name_column = 0;
@@ -262,8 +267,8 @@ class GetAction final : public Action {
         line.emplace_back(ns);
       }
       for (size_t i : shown) {
-        std::string cell = i < cells.size() && !cells[i].is_null() ? OneLine(PlainText(cells[i]))
-                                                                   : "<none>";
+        std::string cell =
+            i < cells.size() && !cells[i].is_null() ? OneLine(PlainText(cells[i])) : "<none>";
         if (i == name_column && !prefix.empty()) cell = StrCat(prefix, "/", cell);
         const std::string title = ToUpper(json::GetString(columns[i], {"name"}));
         if (title == "STATUS" || title == "STATE" || title == "PHASE") {
@@ -342,13 +347,13 @@ class GetAction final : public Action {
       const json::Value* object = json::Find(*event, {"object"});
       std::string_view type = json::GetString(*event, {"type"});
       if (type == "ERROR" && object) {
-        error = client::StatusFromResponse(
-            static_cast<int>(json::GetInt(*object, {"code"}, 500)), json::Print(*object));
+        error = client::StatusFromResponse(static_cast<int>(json::GetInt(*object, {"code"}, 500)),
+                                           json::Print(*object));
         return false;
       }
       if (type == "BOOKMARK" || !object) return true;
-      json::Array rows = form_.table() ? RowsOf(*object)
-                                       : json::Array{json::Object{{"object", *object}}};
+      json::Array rows =
+          form_.table() ? RowsOf(*object) : json::Array{json::Object{{"object", *object}}};
       done_ = !PrintWatched(rows, false);
       return !done_;
     };

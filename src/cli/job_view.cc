@@ -122,7 +122,9 @@ const std::vector<JobKindInfo>& JobKinds() {
   static const std::vector<JobKindInfo>* kinds = new std::vector<JobKindInfo>{
       {client::resources::kPyTorchJobs, "PyTorchJob", "pytorchReplicaSpecs"},
       {client::resources::kTrainingJobs, "TrainingJob", "roles"},
-      {{"training.kubedl.io", "v1alpha1", "pytorchjobs", true}, "PyTorchJob", "pytorchReplicaSpecs"},
+      {{"training.kubedl.io", "v1alpha1", "pytorchjobs", true},
+       "PyTorchJob",
+       "pytorchReplicaSpecs"},
       {{"elasticdl.org", "v1alpha1", "elasticdljobs", true}, "ElasticDLJob", "replicaSpecs"},
       {client::resources::kJobs, "Job", ""},
   };
@@ -145,8 +147,7 @@ int64_t MilliGpus(const json::Value& pod) {
   std::string_view fraction = api::Annotation(pod, "swell.dev/gpu-fraction");
   if (!fraction.empty()) {
     std::string text(fraction);
-    int64_t devices =
-        ParseInt(api::Annotation(pod, "swell.dev/gpu-fraction-devices")).value_or(1);
+    int64_t devices = ParseInt(api::Annotation(pod, "swell.dev/gpu-fraction-devices")).value_or(1);
     return std::llround(std::strtod(text.c_str(), nullptr) * 1000) * devices;
   }
   int64_t total = 0;
@@ -198,9 +199,12 @@ std::string PodStatusWord(const json::Value& pod) {
     for (const json::Value& container : json::GetArray(pod, {"status", "containerStatuses"})) {
       std::string_view waiting = json::GetString(container, {"state", "waiting", "reason"});
       std::string_view ended = json::GetString(container, {"state", "terminated", "reason"});
-      if (!waiting.empty()) word = waiting;
-      else if (!ended.empty()) word = ended;
-      else running = running || json::Find(container, {"state", "running"}) != nullptr;
+      if (!waiting.empty())
+        word = waiting;
+      else if (!ended.empty())
+        word = ended;
+      else
+        running = running || json::Find(container, {"state", "running"}) != nullptr;
     }
     if (word == "Completed" && running) word = "Running";
   }
@@ -305,9 +309,8 @@ Result<JobView> FindJob(Api& api, std::string_view ns, std::string_view name) {
     found.push_back(std::move(job));
   }
   if (found.empty()) {
-    return Status(Code::kNotFound,
-                  StrCat("job ", Quote(name), " not found in namespace ", Quote(ns),
-                         "; swell list shows the jobs there are"));
+    return Status(Code::kNotFound, StrCat("job ", Quote(name), " not found in namespace ",
+                                          Quote(ns), "; swell list shows the jobs there are"));
   }
   if (found.size() > 1) {
     std::vector<std::string> names;

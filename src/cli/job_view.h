@@ -28,8 +28,8 @@ struct JobView {
   std::string status;    // Pending, Running, Preempted, Suspended, Restarting, Succeeded, Failed
   std::string priority;  // class name or ""
   std::string project;
-  std::string message;   // of the newest condition that says anything
-  std::string waits;     // why it does not run, in the scheduler's words
+  std::string message;  // of the newest condition that says anything
+  std::string waits;    // why it does not run, in the scheduler's words
   std::string on_preemption;
   int64_t replicas = 0;
   int64_t milli_gpus = 0;  // of all replicas

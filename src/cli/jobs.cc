@@ -33,9 +33,8 @@ class ListAction final : public Action {
     std::string ns = all_namespaces_ ? "" : session.Namespace();
     SWELL_ASSIGN_OR_RETURN(std::vector<JobView> jobs, ListJobs(*api, ns));
     if (!status_.empty()) {
-      std::erase_if(jobs, [&](const JobView& job) {
-        return ToLower(job.status) != ToLower(status_);
-      });
+      std::erase_if(jobs,
+                    [&](const JobView& job) { return ToLower(job.status) != ToLower(status_); });
     }
     if (!form.table()) return Print(session, form, jobs);
     if (jobs.empty()) {
@@ -56,13 +55,14 @@ class ListAction final : public Action {
       objects.push_back(std::move(object));
       if (form.kind == OutputForm::Kind::kName) session.OutLine(job.ResourceName());
     }
-    if (form.kind != OutputForm::Kind::kName) session.Out(FormatObject(form, MakeList(objects), ""));
+    if (form.kind != OutputForm::Kind::kName)
+      session.Out(FormatObject(form, MakeList(objects), ""));
     return 0;
   }
 
   std::string Table(Session& session, const std::vector<JobView>& jobs, bool wide) const {
-    std::vector<std::string> header{"NAME",   "KIND", "STATUS",   "PRIORITY", "PROJECT",
-                                    "GPUS",   "PODS", "DURATION", "AGE"};
+    std::vector<std::string> header{"NAME", "KIND", "STATUS",   "PRIORITY", "PROJECT",
+                                    "GPUS", "PODS", "DURATION", "AGE"};
     if (all_namespaces_) header.insert(header.begin(), "NAMESPACE");
     if (wide) header.emplace_back("MESSAGE");
     TextTable table(no_headers_ ? std::vector<std::string>{} : header);
@@ -111,7 +111,8 @@ class SuspendAction final : public Action {
       } else {
         json::Set(patch, {"spec", "runPolicy", "suspend"}, suspend_);
       }
-      auto changed = api->Patch(job.kind->resource, job.ns, job.name, client::PatchType::kMerge, patch);
+      auto changed =
+          api->Patch(job.kind->resource, job.ns, job.name, client::PatchType::kMerge, patch);
       if (!changed.ok()) return changed.status();
       session.OutLine(StrCat(job.ResourceName(), suspend_ ? " suspended" : " resumed"));
     }

@@ -140,8 +140,10 @@ class Parser {
   Status Path(std::vector<Step>& steps, bool* from_root, int depth) {
     if (depth > kDepthMax) return Wrong("nested too deeply");
     size_t begin = at_;
-    if (Take("$")) *from_root = true;
-    else Take("@");
+    if (Take("$"))
+      *from_root = true;
+    else
+      Take("@");
     while (!End()) {
       if (Take("..")) {
         steps.push_back({.kind = Step::Kind::kRecursive});
@@ -353,8 +355,10 @@ Values Walk(const json::Value& root, const std::vector<Step>& steps) {
   return now;
 }
 
-void PrintNodes(const std::vector<Node>& nodes, const json::Value& root,
-                const json::Value& current, std::string& out) {
+void PrintNodes(const std::vector<Node>& nodes,
+                const json::Value& root,
+                const json::Value& current,
+                std::string& out) {
   for (const Node& node : nodes) {
     if (node.kind == Node::Kind::kText) {
       out += node.text;

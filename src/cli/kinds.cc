@@ -11,9 +11,12 @@ namespace {
 constexpr std::string_view kAggregated =
     "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList,application/json";
 
-Kind Known(Resource resource, std::string kind, std::string singular,
+Kind Known(Resource resource,
+           std::string kind,
+           std::string singular,
            std::vector<std::string> short_names) {
-  return {std::move(resource), std::move(kind), std::move(singular), std::move(short_names), {}, {}};
+  return {
+      std::move(resource), std::move(kind), std::move(singular), std::move(short_names), {}, {}};
 }
 
 bool Names(const Kind& kind, std::string_view word) {
@@ -97,9 +100,8 @@ Result<Kind> Kinds::Find(std::string_view word) {
     names.push_back(kind.resource.plural);
   }
   std::string near = NearestWord(word, names);
-  return Status(Code::kNotFound,
-                StrCat("the server has no resource type ", Quote(word),
-                       near.empty() ? "" : StrCat("; did you mean ", near, "?")));
+  return Status(Code::kNotFound, StrCat("the server has no resource type ", Quote(word),
+                                        near.empty() ? "" : StrCat("; did you mean ", near, "?")));
 }
 
 Result<Kind> Kinds::FindGvk(std::string_view api_version, std::string_view kind) {

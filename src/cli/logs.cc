@@ -34,12 +34,13 @@ class LogsAction final : public Action {
   }
 
  private:
-  Result<std::vector<json::SharedValue>> Pods(Session& session, Api& api,
+  Result<std::vector<json::SharedValue>> Pods(Session& session,
+                                              Api& api,
                                               const std::vector<std::string>& words) {
     std::string ns = session.Namespace();
     if (!selector_.empty()) {
-      SWELL_ASSIGN_OR_RETURN(auto pods, api.List(client::resources::kPods, ns,
-                                                 {.label_selector = selector_}));
+      SWELL_ASSIGN_OR_RETURN(auto pods,
+                             api.List(client::resources::kPods, ns, {.label_selector = selector_}));
       if (pods.empty()) {
         return Status(Code::kNotFound,
                       StrCat("no pods with labels ", Quote(selector_), " in namespace ", ns));
@@ -83,10 +84,10 @@ Command LogsCommandSpec() {
   command.group = "Jobs";
   command.summary = "Prints what a job or a pod has written.";
   command.usage = "JOB | POD [CONTAINER]";
-  command.examples = {{"Follow a job's master", "swell logs mnist -f"},
-                      {"All of a job's pods, the last 20 lines of each",
-                       "swell logs mnist --all --tail 20"},
-                      {"A container that was restarted", "swell logs mnist-worker-1 --previous"}};
+  command.examples = {
+      {"Follow a job's master", "swell logs mnist -f"},
+      {"All of a job's pods, the last 20 lines of each", "swell logs mnist --all --tail 20"},
+      {"A container that was restarted", "swell logs mnist-worker-1 --previous"}};
   command.completes = Completes::kJob;
   command.make = Makes<LogsAction>();
   return command;

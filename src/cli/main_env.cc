@@ -79,8 +79,8 @@ Result<Connection> Connect(net::Reactor& reactor, const ClusterFlags& flags) {
   SWELL_ASSIGN_OR_RETURN(FoundKubeconfig found, FindKubeconfig(flags, Environment));
   SWELL_ASSIGN_OR_RETURN(client::ClusterAccess access,
                          client::LoadKubeconfig(found.path, flags.context));
-  SWELL_ASSIGN_OR_RETURN(
-      auto transport, edge::HttpTransport::Make(reactor, edge::TransportConfig(access)));
+  SWELL_ASSIGN_OR_RETURN(auto transport,
+                         edge::HttpTransport::Make(reactor, edge::TransportConfig(access)));
   Connection connection;
   connection.server = std::move(transport);
   connection.url = access.server;

@@ -69,7 +69,8 @@ Result<std::vector<std::string>> FilesOf(const std::string& path, bool recursive
 
 }  // namespace
 
-Result<std::vector<Manifest>> ReadManifests(Session& session, const std::vector<std::string>& files,
+Result<std::vector<Manifest>> ReadManifests(Session& session,
+                                            const std::vector<std::string>& files,
                                             bool recursive) {
   std::vector<Manifest> manifests;
   for (const std::string& path : files) {
@@ -117,7 +118,9 @@ Result<Placed> Place(Session& session, Manifest manifest) {
 
 namespace {
 
-void Merge(const json::Value& last, const json::Value& wanted, const json::Value& live,
+void Merge(const json::Value& last,
+           const json::Value& wanted,
+           const json::Value& live,
            json::Object& patch) {
   static const json::Value kNothing = json::Object{};
   for (const auto& member : wanted.get_object()) {
@@ -142,7 +145,8 @@ void Merge(const json::Value& last, const json::Value& wanted, const json::Value
 
 }  // namespace
 
-json::Value ThreeWayMergePatch(const json::Value& last, const json::Value& wanted,
+json::Value ThreeWayMergePatch(const json::Value& last,
+                               const json::Value& wanted,
                                const json::Value& live) {
   json::Object patch;
   if (wanted.is_object()) Merge(last, wanted, live, patch);

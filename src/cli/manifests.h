@@ -15,7 +15,8 @@ struct Manifest {
 };
 
 // In the order of the files, directories sorted by name; Lists are unpacked.
-Result<std::vector<Manifest>> ReadManifests(Session& session, const std::vector<std::string>& files,
+Result<std::vector<Manifest>> ReadManifests(Session& session,
+                                            const std::vector<std::string>& files,
                                             bool recursive);
 
 // A manifest with what the server calls it and where it goes.
@@ -32,7 +33,8 @@ Result<Placed> Place(Session& session, Manifest manifest);
 
 // The JSON merge patch that takes `live` to what `wanted` says, deleting what `last` said and
 // `wanted` does not.
-json::Value ThreeWayMergePatch(const json::Value& last, const json::Value& wanted,
+json::Value ThreeWayMergePatch(const json::Value& last,
+                               const json::Value& wanted,
                                const json::Value& live);
 
 }  // namespace swell::cli

@@ -121,7 +121,8 @@ Result<Wish> ParseWish(const std::string& text) {
       path.resize(end + 1);
     }
   } else {
-    return Misuse(StrCat("--for ", Quote(text), ": condition=NAME[=VALUE], phase=WORD, delete or "
+    return Misuse(StrCat("--for ", Quote(text),
+                         ": condition=NAME[=VALUE], phase=WORD, delete or "
                          "jsonpath={PATH}[=VALUE] expected"));
   }
   SWELL_ASSIGN_OR_RETURN(wish.path, JsonPath::Parse(path));
@@ -167,7 +168,8 @@ class WaitAction final : public Action {
     std::string ns, name, uid;
   };
 
-  Result<std::vector<One>> Choose(Session& session, Api& api,
+  Result<std::vector<One>> Choose(Session& session,
+                                  Api& api,
                                   const std::vector<std::string>& words) {
     SWELL_ASSIGN_OR_RETURN(Kinds * kinds, session.ServerKinds());
     std::vector<One> chosen;
@@ -215,7 +217,8 @@ Command VersionCommandSpec() {
   command.name = "version";
   command.group = "Other";
   command.summary = "Prints the version of this program and of the cluster.";
-  command.examples = {{"Both", "swell version"}, {"Without asking a cluster", "swell version --client"}};
+  command.examples = {{"Both", "swell version"},
+                      {"Without asking a cluster", "swell version --client"}};
   command.make = Makes<VersionAction>();
   return command;
 }
@@ -240,11 +243,10 @@ Command WaitCommandSpec() {
   command.group = "Jobs";
   command.summary = "Waits until an object is in a given state.";
   command.usage = "KIND/NAME... | KIND NAME... --for=WHAT";
-  command.examples = {
-      {"Until a job has finished well",
-       "swell wait pytorchjob/mnist --for=condition=Succeeded --timeout=2h"},
-      {"Until a pod runs", "swell wait pod/mnist-master-0 --for=phase=Running"},
-      {"Until it is gone", "swell wait pytorchjob/mnist --for=delete"}};
+  command.examples = {{"Until a job has finished well",
+                       "swell wait pytorchjob/mnist --for=condition=Succeeded --timeout=2h"},
+                      {"Until a pod runs", "swell wait pod/mnist-master-0 --for=phase=Running"},
+                      {"Until it is gone", "swell wait pytorchjob/mnist --for=delete"}};
   command.completes = Completes::kKindThenName;
   command.make = Makes<WaitAction>();
   return command;

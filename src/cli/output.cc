@@ -34,7 +34,8 @@ Result<OutputForm> ParseOutputForm(const std::string& text) {
   return form;
 }
 
-std::string FormatObject(const OutputForm& form, const json::Value& object,
+std::string FormatObject(const OutputForm& form,
+                         const json::Value& object,
                          std::string_view resource_name) {
   switch (form.kind) {
     case OutputForm::Kind::kJson:

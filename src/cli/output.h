@@ -23,7 +23,8 @@ struct OutputForm {
 Result<OutputForm> ParseOutputForm(const std::string& text);
 
 // One object in a form that is not a table.
-std::string FormatObject(const OutputForm& form, const json::Value& object,
+std::string FormatObject(const OutputForm& form,
+                         const json::Value& object,
                          std::string_view resource_name);
 // Several, as one List.
 json::Value MakeList(const std::vector<json::SharedValue>& objects);

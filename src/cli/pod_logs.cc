@@ -18,8 +18,7 @@ std::string DefaultContainer(const json::Value& pod) {
 }
 
 api::RestRequest LogRequest(const json::Value& pod, const LogOptions& options) {
-  std::string container =
-      options.container.empty() ? DefaultContainer(pod) : options.container;
+  std::string container = options.container.empty() ? DefaultContainer(pod) : options.container;
   std::string query = StrCat("container=", api::EscapeQuery(container));
   if (options.follow) query += "&follow=true";
   if (options.previous) query += "&previous=true";
@@ -29,9 +28,9 @@ api::RestRequest LogRequest(const json::Value& pod, const LogOptions& options) {
     query += StrCat("&sinceTime=", api::EscapeQuery(options.since_time));
   }
   if (auto span = ParseDuration(options.since); !options.since.empty() && span.ok()) {
-    query += StrCat("&sinceSeconds=",
-                    std::max<int64_t>(1, std::chrono::duration_cast<std::chrono::seconds>(*span)
-                                             .count()));
+    query += StrCat(
+        "&sinceSeconds=",
+        std::max<int64_t>(1, std::chrono::duration_cast<std::chrono::seconds>(*span).count()));
   }
   return {.method = "GET",
           .path = client::resources::kPods.Path(api::Namespace(pod), api::Name(pod), "log"),
@@ -61,13 +60,15 @@ Status LogOptions::Check() const {
   }
   if (!since.empty()) SWELL_RETURN_IF_ERROR(ParseDuration(since).status());
   if (!since_time.empty() && !api::ParseTime(since_time)) {
-    return Misuse(StrCat("--since-time ", Quote(since_time),
-                         " is not a time like 2026-01-01T12:00:00Z"));
+    return Misuse(
+        StrCat("--since-time ", Quote(since_time), " is not a time like 2026-01-01T12:00:00Z"));
   }
   return Status::Ok();
 }
 
-Status PrintLogs(Session& session, Api& api, const std::vector<json::SharedValue>& pods,
+Status PrintLogs(Session& session,
+                 Api& api,
+                 const std::vector<json::SharedValue>& pods,
                  const LogOptions& options) {
   static constexpr Colour kColours[] = {Colour::kCyan, Colour::kYellow, Colour::kGreen,
                                         Colour::kBlue, Colour::kRed};
@@ -94,13 +95,12 @@ Status PrintLogs(Session& session, Api& api, const std::vector<json::SharedValue
       stream.on_data = [&session](std::string_view bytes) { return session.Out(bytes); };
     } else {
       splitters.push_back(std::make_unique<LineSplitter>());
-      std::string prefix = session.Paint(kColours[i % std::size(kColours)],
-                                         StrCat("[", api::Name(*ready[i]), "] "));
+      std::string prefix =
+          session.Paint(kColours[i % std::size(kColours)], StrCat("[", api::Name(*ready[i]), "] "));
       LineSplitter* lines = splitters.back().get();
       stream.on_data = [&session, prefix, lines](std::string_view bytes) {
-        return lines->Feed(bytes, [&](std::string_view line) {
-          return session.Out(StrCat(prefix, line, "\n"));
-        });
+        return lines->Feed(
+            bytes, [&](std::string_view line) { return session.Out(StrCat(prefix, line, "\n")); });
       };
       stream.on_end = [&session, prefix, lines](const Status&) {
         std::string rest = lines->Rest();

@@ -24,7 +24,9 @@ struct LogOptions {
 
 // Prints the logs of the pods. With several, each line begins with its pod's name.
 // A pod that has not started is waited for when following; else it is said on the error stream.
-Status PrintLogs(Session& session, Api& api, const std::vector<json::SharedValue>& pods,
+Status PrintLogs(Session& session,
+                 Api& api,
+                 const std::vector<json::SharedValue>& pods,
                  const LogOptions& options);
 
 }  // namespace swell::cli

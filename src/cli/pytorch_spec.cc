@@ -28,21 +28,23 @@ json::Object EnvVar(std::string_view name, std::string_view value) {
 Status CheckQuantity(const std::string& text, std::string_view flag) {
   if (text.empty()) return Status::Ok();
   auto parsed = api::Quantity::Parse(text);
-  if (!parsed.ok()) return Misuse(StrCat(flag, " ", Quote(text), " is not an amount like 2 or 8Gi"));
+  if (!parsed.ok())
+    return Misuse(StrCat(flag, " ", Quote(text), " is not an amount like 2 or 8Gi"));
   return Status::Ok();
 }
 
 // "/a" mounts /a at /a; "/a:/b" at /b; "claim:/b".
 Result<std::pair<std::string, std::string>> ParseMount(const std::string& text,
-                                                       std::string_view flag, bool host) {
+                                                       std::string_view flag,
+                                                       bool host) {
   size_t colon = text.find(':');
   std::string source = text.substr(0, colon);
   std::string path = colon == std::string::npos ? (host ? source : "") : text.substr(colon + 1);
   bool good = !source.empty() && path.starts_with('/') && (!host || source.starts_with('/'));
   if (!good) {
-    return Misuse(StrCat(flag, " ", Quote(text), ": ",
-                         host ? "a path, or HOST_PATH:CONTAINER_PATH, expected"
-                              : "CLAIM:CONTAINER_PATH expected"));
+    return Misuse(StrCat(
+        flag, " ", Quote(text), ": ",
+        host ? "a path, or HOST_PATH:CONTAINER_PATH, expected" : "CLAIM:CONTAINER_PATH expected"));
   }
   return std::pair(std::move(source), std::move(path));
 }
@@ -68,8 +70,8 @@ Result<json::Value> ParseToleration(const std::string& text) {
   bool good_effect = effect.empty() || effect == "NoSchedule" || effect == "PreferNoSchedule" ||
                      effect == "NoExecute";
   if (rest.empty() || !good_effect || (op != "Equal" && op != "Exists")) {
-    return Misuse(StrCat("--toleration ", Quote(text),
-                         ": all, KEY, or KEY=VALUE:EFFECT,OPERATOR expected"));
+    return Misuse(
+        StrCat("--toleration ", Quote(text), ": all, KEY, or KEY=VALUE:EFFECT,OPERATOR expected"));
   }
   json::Object toleration{{"key", rest}, {"operator", op}};
   if (!value.empty() && op == "Equal") toleration["value"] = value;
@@ -106,8 +108,8 @@ Status AddVolumes(const PyTorchSpec& spec, PodParts& parts) {
         "/dev/shm");
   }
   if (!spec.config_files.empty()) {
-    parts.volumes.push_back(json::Object{
-        {"name", "config-files"}, {"configMap", json::Object{{"name", spec.config_map}}}});
+    parts.volumes.push_back(json::Object{{"name", "config-files"},
+                                         {"configMap", json::Object{{"name", spec.config_map}}}});
     for (const auto& [key, path] : spec.config_files) {
       parts.mounts.push_back(
           json::Object{{"name", "config-files"}, {"mountPath", path}, {"subPath", key}});
@@ -138,13 +140,11 @@ Status AddSync(const PyTorchSpec& spec, PodParts& parts) {
     init["command"] = json::Array{"rsync", "-avP", spec.sync_source, "/code"};
   }
   init["env"] = std::move(env);
-  init["volumeMounts"] =
-      json::Array{json::Object{{"name", "code-sync"}, {"mountPath", "/code"}}};
+  init["volumeMounts"] = json::Array{json::Object{{"name", "code-sync"}, {"mountPath", "/code"}}};
   parts.init_containers.push_back(std::move(init));
   parts.volumes.push_back(json::Object{{"name", "code-sync"}, {"emptyDir", json::Object{}}});
   std::string root = spec.working_dir.empty() ? "" : spec.working_dir;
-  parts.mounts.push_back(
-      json::Object{{"name", "code-sync"}, {"mountPath", StrCat(root, "/code")}});
+  parts.mounts.push_back(json::Object{{"name", "code-sync"}, {"mountPath", StrCat(root, "/code")}});
   return Status::Ok();
 }
 
@@ -288,10 +288,10 @@ Result<json::Value> MakePyTorchJob(const PyTorchSpec& spec) {
     }
     if (!pod_labels.empty()) metadata["labels"] = std::move(pod_labels);
     if (!annotations.empty()) metadata["annotations"] = annotations;
-    return json::Object{{"replicas", replicas},
-                        {"restartPolicy", spec.restart_policy},
-                        {"template", json::Object{{"metadata", std::move(metadata)},
-                                                  {"spec", pod}}}};
+    return json::Object{
+        {"replicas", replicas},
+        {"restartPolicy", spec.restart_policy},
+        {"template", json::Object{{"metadata", std::move(metadata)}, {"spec", pod}}}};
   };
   json::Object roles{{"Master", role(1)}};
   if (spec.workers > 1) roles["Worker"] = role(spec.workers - 1);
@@ -304,8 +304,8 @@ Result<json::Value> MakePyTorchJob(const PyTorchSpec& spec) {
       {"apiVersion", "kubeflow.org/v1"},
       {"kind", "PyTorchJob"},
       {"metadata", std::move(metadata)},
-      {"spec", json::Object{{"runPolicy", RunPolicy(spec)},
-                            {"pytorchReplicaSpecs", std::move(roles)}}}});
+      {"spec",
+       json::Object{{"runPolicy", RunPolicy(spec)}, {"pytorchReplicaSpecs", std::move(roles)}}}});
 }
 
 }  // namespace swell::cli

@@ -22,7 +22,7 @@ struct PyTorchSpec {
   std::string cpu, memory;           // of each instance
   KeyValues devices;                 // further resources: rdma/hca=1
   std::string priority, project;
-  std::string on_preemption;         // Requeue or Fail
+  std::string on_preemption;  // Requeue or Fail
   KeyValues env, labels, annotations, selectors;
   std::vector<std::string> tolerations;  // "all", KEY, KEY=VALUE:EFFECT[,OPERATOR]
   std::vector<std::string> volumes;      // CLAIM:PATH
@@ -35,15 +35,15 @@ struct PyTorchSpec {
   bool host_network = false, host_ipc = false, host_pid = false;
   bool rdma = false;
   bool gang_labels = false;
-  std::string share_memory;          // size of /dev/shm; empty: the machine's own
+  std::string share_memory;  // size of /dev/shm; empty: the machine's own
   int64_t nproc_per_node = 0;
   std::string clean_pod_policy = "None";
   std::string restart_policy = "Never";
   int64_t retry = 0;
   int64_t running_timeout_s = 0, ttl_s = -1;
-  KeyValues config_files;            // key of the ConfigMap → path in the container
-  std::string config_map;            // that holds them
-  bool arena_env = false;            // the variables `workers` and `gpus`, as Arena sets them
+  KeyValues config_files;  // key of the ConfigMap → path in the container
+  std::string config_map;  // that holds them
+  bool arena_env = false;  // the variables `workers` and `gpus`, as Arena sets them
 };
 
 // kBadRequest (misuse) naming the flag whose value cannot be meant.

@@ -92,8 +92,11 @@ Result<Duration> ParseDuration(std::string_view text) {
       if (number > 1'000'000'000) return wrong();
       continue;
     }
-    int64_t unit = text[i] == 's' ? 1 : text[i] == 'm' ? 60 : text[i] == 'h' ? 3600
-                   : text[i] == 'd' ? 86400 : 0;
+    int64_t unit = text[i] == 's'   ? 1
+                   : text[i] == 'm' ? 60
+                   : text[i] == 'h' ? 3600
+                   : text[i] == 'd' ? 86400
+                                    : 0;
     if (unit == 0 || !digits) return wrong();
     total += number * unit;
     number = 0;

@@ -35,7 +35,9 @@ struct GlobalFlags {
 
 class Session {
  public:
-  Session(CliEnv& env, GlobalFlags global, const Command& root,
+  Session(CliEnv& env,
+          GlobalFlags global,
+          const Command& root,
           const std::vector<ExtraCommand>& extra)
       : env_(env), global_(std::move(global)), root_(root), extra_(extra) {}
 

@@ -31,7 +31,8 @@ class SubmitAction final : public Action {
     flags.Int("-w,--workers", &spec_.workers, "N", "instances, the master among them (default 1)");
     flags.Text("--cpu", &spec_.cpu, "AMOUNT", "CPU of each instance: 2, 500m");
     flags.Text("--memory", &spec_.memory, "AMOUNT", "memory of each instance: 8Gi");
-    flags.Int("--nproc-per-node", &spec_.nproc_per_node, "N", "processes of each instance, for torchrun");
+    flags.Int("--nproc-per-node", &spec_.nproc_per_node, "N",
+              "processes of each instance, for torchrun");
     flags.Text("--share-memory", &spec_.share_memory, "AMOUNT", "size of /dev/shm");
     flags.Group("Who goes first");
     flags.Text("-p,--priority", &spec_.priority, "CLASS", "a PriorityClass");
@@ -77,7 +78,8 @@ class SubmitAction final : public Action {
     if (!form.table()) {
       session.Out(FormatObject(form, **made, ResourceNameOf(**made)));
     } else {
-      session.OutLine(StrCat(ResourceNameOf(**made), on_server ? " created (server dry run)" : " created"));
+      session.OutLine(
+          StrCat(ResourceNameOf(**made), on_server ? " created (server dry run)" : " created"));
     }
     if (on_server) return 0;
     if (form.table() && session.env().err_is_terminal && !wait_ && !logs_) {
@@ -108,7 +110,8 @@ class SubmitAction final : public Action {
     }
     std::string word = ToLower(on_preemption_);
     if (word != "requeue" && word != "fail") {
-      return Misuse(StrCat("--on-preemption ", Quote(on_preemption_), ": requeue or fail expected"));
+      return Misuse(
+          StrCat("--on-preemption ", Quote(on_preemption_), ": requeue or fail expected"));
     }
     spec_.on_preemption = word == "fail" ? "Fail" : "Requeue";
     return Status::Ok();
@@ -182,7 +185,8 @@ Command SubmitCommandSpec() {
       {"One GPU, and follow its log",
        "swell submit mnist --image python:3.11 --gpus 1 --logs -- python mnist.py --epochs 3"},
       {"Three instances with four GPUs each, at a priority",
-       "swell submit bert --image pytorch:2 --workers 3 --gpus 4 --priority high -- torchrun train.py"},
+       "swell submit bert --image pytorch:2 --workers 3 --gpus 4 --priority high -- torchrun "
+       "train.py"},
       {"Code from git, data from a claim",
        "swell submit net --image pytorch:2 --sync-mode git --sync-source https://host/net.git "
        "--working-dir /root -v data:/data -- python code/net/train.py"},

@@ -10,8 +10,7 @@ namespace swell::cli {
 
 class TextTable {
  public:
-  explicit TextTable(std::vector<std::string> header = {}, size_t padding = 3)
-      : padding_(padding) {
+  explicit TextTable(std::vector<std::string> header = {}, size_t padding = 3) : padding_(padding) {
     if (!header.empty()) rows_.push_back(std::move(header));
   }
   void Add(std::vector<std::string> row) { rows_.push_back(std::move(row)); }

@@ -102,15 +102,20 @@ class TopNodeAction final : public Action {
     std::string word = api::ConditionIsTrue(node, "Ready") ? "Ready" : "NotReady";
     return json::GetBool(node, {"spec", "unschedulable"}) ? word + ",SchedulingDisabled" : word;
   }
-  static std::vector<std::string> Row(Session& session, std::string name, const std::string& status,
-                                      const Amounts& used, const Amounts& total, int64_t pods) {
-    return {std::move(name), session.Paint(StatusColour(status), status),
-            OfTotal(GpuText(used.milli_gpus), GpuText(total.milli_gpus), used.milli_gpus,
-                    total.milli_gpus),
-            OfTotal(CpuText(used.milli_cpu), CpuText(total.milli_cpu), used.milli_cpu,
-                    total.milli_cpu),
-            OfTotal(MemoryText(used.memory), MemoryText(total.memory), used.memory, total.memory),
-            pods < 0 ? "" : std::to_string(pods)};
+  static std::vector<std::string> Row(Session& session,
+                                      std::string name,
+                                      const std::string& status,
+                                      const Amounts& used,
+                                      const Amounts& total,
+                                      int64_t pods) {
+    return {
+        std::move(name),
+        session.Paint(StatusColour(status), status),
+        OfTotal(GpuText(used.milli_gpus), GpuText(total.milli_gpus), used.milli_gpus,
+                total.milli_gpus),
+        OfTotal(CpuText(used.milli_cpu), CpuText(total.milli_cpu), used.milli_cpu, total.milli_cpu),
+        OfTotal(MemoryText(used.memory), MemoryText(total.memory), used.memory, total.memory),
+        pods < 0 ? "" : std::to_string(pods)};
   }
 };
 
@@ -126,7 +131,8 @@ class TopJobAction final : public Action {
     if (all_) header.insert(header.begin(), "NAMESPACE");
     TextTable table(header);
     for (const JobView& job : jobs) {
-      if (!words.empty() && std::find(words.begin(), words.end(), job.name) == words.end()) continue;
+      if (!words.empty() && std::find(words.begin(), words.end(), job.name) == words.end())
+        continue;
       Amounts held;
       std::vector<std::string> nodes;
       for (const json::SharedValue& pod : job.pods) {

@@ -43,8 +43,8 @@ Parsed Parse(Words arguments) {
 }
 
 TEST(FlagsTest, EveryWayToWriteAFlag) {
-  for (const Words& words : {Words{"-o", "json"}, {"-ojson"}, {"-o=json"}, {"--output", "json"},
-                             {"--output=json"}}) {
+  for (const Words& words :
+       {Words{"-o", "json"}, {"-ojson"}, {"-o=json"}, {"--output", "json"}, {"--output=json"}}) {
     Parsed p = Parse(words);
     ASSERT_TRUE(p.status.ok()) << words[0] << ": " << p.status.ToString();
     EXPECT_EQ(p.output, "json") << words[0];
@@ -95,12 +95,12 @@ TEST(FlagsTest, NearestWord) {
 }
 
 const json::Value& Sample() {
-  static const json::Value* value = new json::Value(
-      json::Parse(R"({"kind":"List","n":3,"a.b":"dotted","items":[
+  static const json::Value* value =
+      new json::Value(json::Parse(R"({"kind":"List","n":3,"a.b":"dotted","items":[
         {"metadata":{"name":"x","labels":{"k/l":"1"}},"ready":true,"size":1,"tags":["p","q"]},
         {"metadata":{"name":"y"},"ready":false,"size":12,"tags":[]},
         {"metadata":{"name":"z"},"size":5}]})")
-          .value());
+                          .value());
   return *value;
 }
 
@@ -130,7 +130,8 @@ TEST(JsonPathTest, Expressions) {
            {"{.items[?(@.ready)].metadata.name}", "x y"},
            {"{.items[0].tags}", "[\"p\",\"q\"]"},
            {"{.missing.deep}", ""},
-           {"{range .items[*]}{.metadata.name}{\"\\t\"}{.size}{\"\\n\"}{end}", "x\t1\ny\t12\nz\t5\n"},
+           {"{range .items[*]}{.metadata.name}{\"\\t\"}{.size}{\"\\n\"}{end}",
+            "x\t1\ny\t12\nz\t5\n"},
            {"names: {.items[*].metadata.name}!", "names: x y z!"},
            {"{range .items[*]}{.metadata.name} of {$.kind}; {end}",
             "x of List; y of List; z of List; "},
@@ -142,8 +143,8 @@ TEST(JsonPathTest, Expressions) {
 }
 
 TEST(JsonPathTest, MistakesSayWhere) {
-  for (const char* bad : {"{", "{.a", "{.a[}", "{.a[?(@.b==)]}", "{range .a}", "{end}", "{\"x}",
-                          "{.a[x]}", "{}]["}) {
+  for (const char* bad :
+       {"{", "{.a", "{.a[}", "{.a[?(@.b==)]}", "{range .a}", "{end}", "{\"x}", "{.a[x]}", "{}]["}) {
     auto path = JsonPath::Parse(bad);
     if (path.ok()) {
       EXPECT_STREQ(bad, "{}][") << "only text after an empty expression may pass";
@@ -171,9 +172,15 @@ TEST(TextTest, Durations) {
     int64_t seconds;
     const char* text;
   };
-  for (const Case& one : std::vector<Case>{{-3, "0s"}, {0, "0s"}, {59, "59s"}, {60, "1m"},
-                                           {3599, "59m"}, {3600, "1h"}, {86400, "1d"},
-                                           {364LL * 86400, "364d"}, {365LL * 86400, "1y"}}) {
+  for (const Case& one : std::vector<Case>{{-3, "0s"},
+                                           {0, "0s"},
+                                           {59, "59s"},
+                                           {60, "1m"},
+                                           {3599, "59m"},
+                                           {3600, "1h"},
+                                           {86400, "1d"},
+                                           {364LL * 86400, "364d"},
+                                           {365LL * 86400, "1y"}}) {
     EXPECT_EQ(arena::ShortDuration(std::chrono::seconds(one.seconds)), one.text);
   }
 }
@@ -204,7 +211,8 @@ TEST(MergeTest, ThreeWayTakesAwayWhatWasApplied) {
                                          J(R"({"a":1,"b":{"c":1,"d":2,"server":9},"gone":1})"));
   EXPECT_TRUE(json::Equal(patch, J(R"({"a":2,"b":{"c":null},"gone":null,"list":[1]})")))
       << json::Print(patch);
-  EXPECT_TRUE(ThreeWayMergePatch(J("{}"), J(R"({"a":1})"), J(R"({"a":1,"b":2})")).get_object().empty());
+  EXPECT_TRUE(
+      ThreeWayMergePatch(J("{}"), J(R"({"a":1})"), J(R"({"a":1,"b":2})")).get_object().empty());
 }
 
 PyTorchSpec Minimal() {
@@ -237,10 +245,11 @@ TEST(PyTorchSpecTest, ReplicasResourcesAndSync) {
   EXPECT_EQ(json::GetString(pod, {"priorityClassName"}), "medium");
   const json::Value& init = json::GetArray(pod, {"initContainers"})[0];
   EXPECT_EQ(json::GetString(init, {"name"}), "init-code");
-  EXPECT_EQ(json::Print(json::GetArray(init, {"env"})),
-            R"([{"name":"GIT_SYNC_REPO","value":"https://code.aliyun.com/1/mnist-pytorch.git"},)"
-            R"({"name":"GIT_SYNC_DEST","value":"mnist-pytorch"},)"
-            R"({"name":"GIT_SYNC_ROOT","value":"/code"},{"name":"GIT_SYNC_ONE_TIME","value":"true"}])");
+  EXPECT_EQ(
+      json::Print(json::GetArray(init, {"env"})),
+      R"([{"name":"GIT_SYNC_REPO","value":"https://code.aliyun.com/1/mnist-pytorch.git"},)"
+      R"({"name":"GIT_SYNC_DEST","value":"mnist-pytorch"},)"
+      R"({"name":"GIT_SYNC_ROOT","value":"/code"},{"name":"GIT_SYNC_ONE_TIME","value":"true"}])");
   const json::Value& main = json::GetArray(pod, {"containers"})[0];
   EXPECT_EQ(json::GetString(main, {"resources", "limits", "nvidia.com/gpu"}), "4");
   EXPECT_EQ(json::Print(json::GetArray(main, {"volumeMounts"})),

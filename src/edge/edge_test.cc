@@ -1,11 +1,11 @@
 // The front and the transport, back to back over loopback: a scripted RestHandler behind an
 // HttpServer on its own thread, asked through HttpTransport. Everything waits on events, port 0.
 
-#include <gtest/gtest.h>
-
 #include <functional>
 #include <map>
 #include <thread>
+
+#include <gtest/gtest.h>
 
 #include "base/strings.h"
 #include "client/client.h"
@@ -283,8 +283,7 @@ TEST_F(EdgeTest, MoreThanTheBoundIsTurnedAwayWith429) {
 TEST_F(EdgeTest, OversizedBodiesGet413) {
   Serve();
   Connect();
-  auto answer =
-      Ask({.method = "POST", .path = "/echo", .body = std::string((3 << 20) + 1, 'x')});
+  auto answer = Ask({.method = "POST", .path = "/echo", .body = std::string((3 << 20) + 1, 'x')});
   ASSERT_TRUE(Until([&] { return answer->done; }));
   EXPECT_EQ(answer->response.status, 413);
 }
@@ -323,10 +322,9 @@ TEST_F(EdgeTest, CertificatesBecomeCredentials) {
   WallTime from = clock_.Now() - std::chrono::hours(1);
   auto ca = net::GenerateCa("test-ca", from);
   ASSERT_TRUE(ca.ok());
-  auto server = net::IssueCert(*ca, {.common_name = "server",
-                                     .ip_addresses = {"127.0.0.1"},
-                                     .server = true,
-                                     .not_before = from});
+  auto server = net::IssueCert(
+      *ca,
+      {.common_name = "server", .ip_addresses = {"127.0.0.1"}, .server = true, .not_before = from});
   auto client = net::IssueCert(*ca, {.common_name = "ada",
                                      .organizations = {"system:masters", "vision"},
                                      .client = true,

@@ -37,7 +37,7 @@ struct HttpFrontConfig {
 // Counters for metrics; readable from any thread.
 struct HttpFrontStats {
   std::atomic<uint64_t> requests{0};
-  std::atomic<uint64_t> refused{0};    // answered 429 here
+  std::atomic<uint64_t> refused{0};  // answered 429 here
   std::atomic<uint64_t> in_flight{0};
   std::atomic<uint64_t> abandoned{0};  // the client went away before the answer was complete
 };

@@ -47,9 +47,8 @@ api::RestResponse ErrorResponse(const Status& error, std::string_view server) {
       {"status", "Failure"},
       {"message", message},
       {"reason", Reason(error.code())},
-      {"details",
-       json::Object{{"causes", json::Array{json::Object{{"reason", kUnreachable},
-                                                        {"message", message}}}}}},
+      {"details", json::Object{{"causes", json::Array{json::Object{{"reason", kUnreachable},
+                                                                   {"message", message}}}}}},
       {"code", response.status}};
   response.body.push_back(api::MakeChunk(json::Print(body)));
   return response;
@@ -133,21 +132,22 @@ std::unique_ptr<api::RestCall> HttpTransport::Handle(api::RestRequest request,
   auto call = std::make_unique<Call>(client_);
   auto id = call->id();
   if (!IsStreaming(request.query)) {
-    *id = client_->Send(
-        ToHttp(std::move(request)), request_timeout_,
-        [id, sink, server = server_](Result<net::HttpResponse> result) {
-          *id = 0;
-          if (!result.ok()) return sink->OnResponse(ErrorResponse(result.status(), server));
-          api::RestResponse response;
-          response.status = result->status;
-          response.content_type = ContentType(result->headers);
-          for (net::Header& header : result->headers) {
-            if (DescribesConnection(header.name)) continue;
-            response.headers.emplace_back(std::move(header.name), std::move(header.value));
-          }
-          response.body = std::move(result->body);
-          sink->OnResponse(std::move(response));
-        });
+    *id = client_->Send(ToHttp(std::move(request)), request_timeout_,
+                        [id, sink, server = server_](Result<net::HttpResponse> result) {
+                          *id = 0;
+                          if (!result.ok())
+                            return sink->OnResponse(ErrorResponse(result.status(), server));
+                          api::RestResponse response;
+                          response.status = result->status;
+                          response.content_type = ContentType(result->headers);
+                          for (net::Header& header : result->headers) {
+                            if (DescribesConnection(header.name)) continue;
+                            response.headers.emplace_back(std::move(header.name),
+                                                          std::move(header.value));
+                          }
+                          response.body = std::move(result->body);
+                          sink->OnResponse(std::move(response));
+                        });
     return call;
   }
   auto started = std::make_shared<bool>(false);
@@ -161,7 +161,8 @@ std::unique_ptr<api::RestCall> HttpTransport::Handle(api::RestRequest request,
         if (*id == 0 || sink->OnChunk(api::MakeChunk(std::string(bytes)))) return;
         auto receiver = sink;  // Cancel may destroy this closure
         if (auto alive = client.lock(); alive && *id != 0) alive->Cancel(std::exchange(*id, 0));
-        receiver->OnStreamEnd(Status(Code::kUnavailable, "the receiver took no more of the stream"));
+        receiver->OnStreamEnd(
+            Status(Code::kUnavailable, "the receiver took no more of the stream"));
       },
       [sink, id, started, server = server_](const Status& why) {
         *id = 0;

@@ -38,8 +38,8 @@ class HttpTransport final : public api::RestHandler {
                                                      HttpTransportConfig config);
   ~HttpTransport() override;
 
-  [[nodiscard]] std::unique_ptr<api::RestCall> Handle(
-      api::RestRequest request, std::shared_ptr<api::RestSink> sink) override;
+  [[nodiscard]] std::unique_ptr<api::RestCall> Handle(api::RestRequest request,
+                                                      std::shared_ptr<api::RestSink> sink) override;
 
   // For tokens that rotate.
   void SetBearerToken(const std::string& token);

@@ -37,11 +37,11 @@ std::string ShortDuration(Duration span);
 inline bool IsTrainingJob(const JobView& job) { return job.kind->kind != "Job"; }
 
 // Arena's words and times for a job.
-std::string StatusWord(const JobView& job);      // PENDING, RUNNING, SUCCEEDED, FAILED
-std::string Trainer(const JobView& job);         // PYTORCHJOB
+std::string StatusWord(const JobView& job);  // PENDING, RUNNING, SUCCEEDED, FAILED
+std::string Trainer(const JobView& job);     // PYTORCHJOB
 std::string Age(const JobView& job, WallTime now);
 Duration TrainingDuration(const JobView& job, WallTime now);
-std::string HostOf(const json::Value& pod);      // host IP, or N/A
+std::string HostOf(const json::Value& pod);  // host IP, or N/A
 
 // "--type": pytorchjob and pytorch; empty is every kind. Refuses others, naming what is supported.
 Status CheckType(const std::string& type);

@@ -23,13 +23,12 @@ json::Value Describe(const JobView& job, WallTime now) {
   json::Array instances;
   for (size_t i = 0; i < job.pods.size(); ++i) {
     const json::Value& pod = *job.pods[i];
-    instances.push_back(
-        json::Object{{"ip", json::GetString(pod, {"status", "podIP"})},
-                     {"status", PhaseWord(pod)},
-                     {"name", api::Name(pod)},
-                     {"age", ShortDuration(now - api::CreationTime(pod))},
-                     {"node", HostOf(pod)},
-                     {"isChief", i == 0}});
+    instances.push_back(json::Object{{"ip", json::GetString(pod, {"status", "podIP"})},
+                                     {"status", PhaseWord(pod)},
+                                     {"name", api::Name(pod)},
+                                     {"age", ShortDuration(now - api::CreationTime(pod))},
+                                     {"node", HostOf(pod)},
+                                     {"isChief", i == 0}});
   }
   return json::Object{{"name", job.name},
                       {"namespace", job.ns},
@@ -183,9 +182,9 @@ class LogsAction final : public Action {
       if (!pod && (instance_.empty() || api::Name(*one) == instance_)) pod = one;
     }
     if (!pod && instance_.empty()) {
-      return Status(Code::kNotFound, StrCat("the job ", job.name, " has no instance yet: it is ",
-                                            StatusWord(job), job.waits.empty() ? "" : "; ",
-                                            job.waits));
+      return Status(Code::kNotFound,
+                    StrCat("the job ", job.name, " has no instance yet: it is ", StatusWord(job),
+                           job.waits.empty() ? "" : "; ", job.waits));
     }
     if (!pod) {
       return Status(Code::kNotFound, StrCat("the job ", job.name, " has no instance ",
@@ -208,9 +207,10 @@ class AttachAction final : public Action {
     flags.Text("-T,--type", &ignored_, "TYPE", "the kind of job");
   }
   Result<int> Run(Session&, std::vector<std::string>) override {
-    return Status(Code::kNotAcceptable,
-                  "arena attach needs exec, which this version does not have yet; arena logs -f JOB "
-                  "shows what the job writes");
+    return Status(
+        Code::kNotAcceptable,
+        "arena attach needs exec, which this version does not have yet; arena logs -f JOB "
+        "shows what the job writes");
   }
 
  private:

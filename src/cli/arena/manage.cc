@@ -46,8 +46,8 @@ class DeleteAction final : public Action {
       if (any) {
         LogLine(session, "info", StrCat("The Job ", name, " has been deleted successfully"));
       } else {
-        LogLine(session, "error", StrCat("The job ", name, " doesn't exist in namespace ",
-                                         session.Namespace()));
+        LogLine(session, "error",
+                StrCat("The job ", name, " doesn't exist in namespace ", session.Namespace()));
         ++failed;
       }
     }
@@ -74,8 +74,9 @@ class PruneAction final : public Action {
     for (const JobView& job : jobs) {
       bool old = job.created && session.Now() - *job.created > since;
       if (!IsTrainingJob(job) || StatusWord(job) == "RUNNING" || !old) continue;
-      LogLine(session, "info", StrCat("Delete ", Trainer(job), " ", job.name, " with Age ",
-                                      Age(job, session.Now())));
+      LogLine(
+          session, "info",
+          StrCat("Delete ", Trainer(job), " ", job.name, " with Age ", Age(job, session.Now())));
       SWELL_RETURN_IF_ERROR(DeleteJob(session, *api, job.ns, job.name).status());
     }
     return 0;
@@ -85,7 +86,6 @@ class PruneAction final : public Action {
   std::string since_;
   bool all_ = false;
 };
-
 
 class DataListAction final : public Action {
  public:
@@ -127,12 +127,13 @@ class WhoamiAction final : public Action {
   void Declare(Flags&) override {}
   Result<int> Run(Session& session, std::vector<std::string>) override {
     SWELL_ASSIGN_OR_RETURN(Api * api, session.Server());
-    json::Value review = json::Object{{"apiVersion", "authentication.k8s.io/v1"},
-                                      {"kind", "SelfSubjectReview"}};
-    auto answer = api->Create({"authentication.k8s.io", "v1", "selfsubjectreviews", false}, "", review);
-    std::string user = answer.ok()
-                           ? std::string(json::GetString(**answer, {"status", "userInfo", "username"}))
-                           : session.env().getenv("USER");
+    json::Value review =
+        json::Object{{"apiVersion", "authentication.k8s.io/v1"}, {"kind", "SelfSubjectReview"}};
+    auto answer =
+        api->Create({"authentication.k8s.io", "v1", "selfsubjectreviews", false}, "", review);
+    std::string user =
+        answer.ok() ? std::string(json::GetString(**answer, {"status", "userInfo", "username"}))
+                    : session.env().getenv("USER");
     session.OutLine(StrCat("NAME: ", user.empty() ? "unknown" : user));
     session.OutLine(StrCat("NAMESPACE: ", session.Namespace()));
     session.OutLine(StrCat("CLUSTER: ", api->connection().url));
@@ -142,9 +143,7 @@ class WhoamiAction final : public Action {
 
 class VersionAction final : public Action {
  public:
-  void Declare(Flags& flags) override {
-    flags.Switch("--short", &short_, "the version alone");
-  }
+  void Declare(Flags& flags) override { flags.Switch("--short", &short_, "the version alone"); }
   Result<int> Run(Session& session, std::vector<std::string>) override {
     session.OutLine(StrCat("arena: v0.5.0+swell-", Version()));
     if (!short_) session.OutLine("  Commands of Arena v0.5.0, provided by Swell");

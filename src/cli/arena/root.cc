@@ -11,7 +11,8 @@ class Missing final : public Action {
   explicit Missing(std::string name) : name_(std::move(name)) {}
   void Declare(Flags&) override {}
   Result<int> Run(Session&, std::vector<std::string>) override {
-    return Misuse(StrCat(name_, " is not supported; there are submit pytorch, get, list, "
+    return Misuse(StrCat(name_,
+                         " is not supported; there are submit pytorch, get, list, "
                          "logs, delete, prune, top, data and whoami"));
   }
 
@@ -25,15 +26,25 @@ Command ArenaRoot() {
   Command root;
   root.name = "arena";
   root.summary = "Arena's commands for training jobs, provided by Swell.";
-  root.examples = {{"Submit a job", "arena submit pytorch --name=mnist --gpus=1 --image=pytorch:2 "
-                                    "\"python mnist.py\""},
+  root.examples = {{"Submit a job",
+                    "arena submit pytorch --name=mnist --gpus=1 --image=pytorch:2 "
+                    "\"python mnist.py\""},
                    {"See how it does", "arena get mnist"},
                    {"Who has the GPUs", "arena top node"}};
-  root.children = {arena::SubmitSpec(), arena::GetSpec(),       arena::ListSpec(),
-                   arena::LogsSpec(),   arena::DeleteSpec(),    arena::PruneSpec(),
-                   arena::TopSpec(),    arena::AttachSpec(),    arena::LogviewerSpec(),
-                   arena::DataSpec(),   arena::WhoamiSpec(),    arena::VersionSpec(),
-                   CompletionCommandSpec("arena"), CompleteCommandSpec()};
+  root.children = {arena::SubmitSpec(),
+                   arena::GetSpec(),
+                   arena::ListSpec(),
+                   arena::LogsSpec(),
+                   arena::DeleteSpec(),
+                   arena::PruneSpec(),
+                   arena::TopSpec(),
+                   arena::AttachSpec(),
+                   arena::LogviewerSpec(),
+                   arena::DataSpec(),
+                   arena::WhoamiSpec(),
+                   arena::VersionSpec(),
+                   CompletionCommandSpec("arena"),
+                   CompleteCommandSpec()};
   for (const char* name : {"scaleout", "scalein", "cron", "serve", "model", "evaluate", "llm"}) {
     Command missing;
     missing.name = name;

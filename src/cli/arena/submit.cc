@@ -33,16 +33,19 @@ class SubmitAction final : public Action {
     Status created = CreateObjects(session, *api, job);
     if (!created.ok()) {
       // Else the name would stay taken by a job that does not exist.
-      auto undone = api->Delete(client::resources::kConfigMaps, spec_.ns, ConfigMapName(spec_.name));
+      auto undone =
+          api->Delete(client::resources::kConfigMaps, spec_.ns, ConfigMapName(spec_.name));
       if (!undone.ok() && undone.status().code() != Code::kNotFound) {
-        LogLine(session, "warn", StrCat("configmap ", ConfigMapName(spec_.name),
-                                        " could not be removed: ", undone.status().message()));
+        LogLine(session, "warn",
+                StrCat("configmap ", ConfigMapName(spec_.name),
+                       " could not be removed: ", undone.status().message()));
       }
       return created;
     }
     LogLine(session, "info", StrCat("The Job ", spec_.name, " has been submitted successfully"));
-    LogLine(session, "info", StrCat("You can run `arena get ", spec_.name,
-                                    " --type pytorchjob` to check the job status"));
+    LogLine(session, "info",
+            StrCat("You can run `arena get ", spec_.name,
+                   " --type pytorchjob` to check the job status"));
     return 0;
   }
 
@@ -73,7 +76,8 @@ class SubmitAction final : public Action {
     flags.Switch("--gang", &spec_.gang_labels, "all instances or none; Swell always does that");
     flags.Text("--scheduler", &spec_.scheduler, "NAME", "another scheduler");
     flags.List("--selector", &selectors_, "KEY=VALUE", "only on nodes with this label");
-    flags.List("--toleration", &spec_.tolerations, "TAINT", "all, KEY or KEY=VALUE:EFFECT,OPERATOR");
+    flags.List("--toleration", &spec_.tolerations, "TAINT",
+               "all, KEY or KEY=VALUE:EFFECT,OPERATOR");
     flags.Switch("--rdma", &spec_.rdma, "with an RDMA device");
     flags.Switch("--hostNetwork", &spec_.host_network, "in the host's network");
     flags.Switch("--hostIPC", &spec_.host_ipc, "with the host's IPC");
@@ -95,7 +99,8 @@ class SubmitAction final : public Action {
     flags.Group("Watching it");
     flags.Switch("--tensorboard", &tensorboard_.wanted, "with a TensorBoard");
     flags.Text("--tensorboard-image", &tensorboard_.image, "IMAGE", "what TensorBoard runs in");
-    flags.Text("--logdir", &tensorboard_.log_dir, "PATH", "where it reads (default /training_logs)");
+    flags.Text("--logdir", &tensorboard_.log_dir, "PATH",
+               "where it reads (default /training_logs)");
     flags.Group("Its end");
     flags.Int("--retry", &spec_.retry, "N", "restarts before it has failed");
     flags.Text("--clean-task-policy", &spec_.clean_pod_policy, "None|Running|All",
@@ -108,8 +113,9 @@ class SubmitAction final : public Action {
 
   Status Fill(Session& session, const std::vector<std::string>& words) {
     if (!model_name_.empty() || !model_source_.empty()) {
-      return Misuse("--model-name and --model-source are not supported: there is no model registry "
-                    "here to record the result in");
+      return Misuse(
+          "--model-name and --model-source are not supported: there is no model registry "
+          "here to record the result in");
     }
     std::string command = Join(words, " ");
     if (!command.empty()) spec_.command = {shell_, "-c", command};
@@ -142,12 +148,14 @@ class SubmitAction final : public Action {
   Status FillEnd() {
     std::string word = ToLower(on_preemption_);
     if (word != "requeue" && word != "fail") {
-      return Misuse(StrCat("--on-preemption ", Quote(on_preemption_), ": fail or requeue expected"));
+      return Misuse(
+          StrCat("--on-preemption ", Quote(on_preemption_), ": fail or requeue expected"));
     }
     spec_.on_preemption = word == "fail" ? "Fail" : "Requeue";
     const std::string& policy = spec_.clean_pod_policy;
     if (policy != "None" && policy != "Running" && policy != "All") {
-      return Misuse(StrCat("--clean-task-policy ", Quote(policy), ": None, Running or All expected"));
+      return Misuse(
+          StrCat("--clean-task-policy ", Quote(policy), ": None, Running or All expected"));
     }
     auto seconds = [](const std::string& text, int64_t& to) {
       if (text.empty()) return Status::Ok();
@@ -185,14 +193,16 @@ class SubmitAction final : public Action {
     json::Value map = json::Object{
         {"apiVersion", "v1"},
         {"kind", "ConfigMap"},
-        {"metadata", json::Object{{"name", name}, {"labels", json::Object{{"createdBy", "arena"}}}}},
+        {"metadata",
+         json::Object{{"name", name}, {"labels", json::Object{{"createdBy", "arena"}}}}},
         {"data", json::Object{{"app", StrCat("pytorchjob.kubeflow.org/", spec_.name, "\n")},
                               {"values", json::PrintYaml(job)}}}};
     auto made = api.Create(client::resources::kConfigMaps, spec_.ns, map);
     if (!made.ok() && made.status().code() == Code::kAlreadyExists) {
       return Status(Code::kAlreadyExists, StrCat("the job ", spec_.name,
                                                  " is already exist, please delete it first. use "
-                                                 "'arena delete ", spec_.name, "'"));
+                                                 "'arena delete ",
+                                                 spec_.name, "'"));
     }
     if (!made.ok()) return made.status();
     session.OutLine(StrCat("configmap/", name, " created"));
@@ -215,8 +225,8 @@ class SubmitAction final : public Action {
     if (tensorboard_.wanted) {
       SWELL_RETURN_IF_ERROR(CreateTensorboard(session, api, spec_, tensorboard_));
     }
-    auto made = api.Create(client::resources::kPyTorchJobs, spec_.ns, job,
-                           {.field_validation = "Strict"});
+    auto made =
+        api.Create(client::resources::kPyTorchJobs, spec_.ns, job, {.field_validation = "Strict"});
     if (!made.ok()) return made.status();
     session.OutLine(StrCat("pytorchjob.kubeflow.org/", spec_.name, " created"));
     return Status::Ok();
@@ -270,9 +280,8 @@ Command SubmitSpec() {
   pytorch.make = Makes<SubmitAction>();
   submit.children.push_back(std::move(pytorch));
   static const std::vector<std::vector<std::string>> kOthers = {
-      {"tfjob", "tf"},         {"mpijob", "mpi"},    {"etjob", "et"},
-      {"horovodjob", "horovod", "hj"}, {"volcanojob", "vj"}, {"rayjob", "rj"},
-      {"deepspeedjob"},        {"sparkjob"}};
+      {"tfjob", "tf"},      {"mpijob", "mpi"}, {"etjob", "et"},  {"horovodjob", "horovod", "hj"},
+      {"volcanojob", "vj"}, {"rayjob", "rj"},  {"deepspeedjob"}, {"sparkjob"}};
   for (const auto& names : kOthers) {
     Command other;
     other.name = names[0];

@@ -10,7 +10,9 @@ constexpr int kPort = 6006;
 
 }  // namespace
 
-Status CreateTensorboard(Session& session, Api& api, const PyTorchSpec& job,
+Status CreateTensorboard(Session& session,
+                         Api& api,
+                         const PyTorchSpec& job,
                          const TensorboardSpec& spec) {
   std::string name = StrCat(job.name, "-tensorboard");
   json::Object labels{{"app", "tensorboard"}, {"release", job.name}, {"role", "tensorboard"}};
@@ -48,7 +50,9 @@ Status CreateTensorboard(Session& session, Api& api, const PyTorchSpec& job,
   return Status::Ok();
 }
 
-Result<bool> DeleteTensorboard(Session& session, Api& api, const std::string& ns,
+Result<bool> DeleteTensorboard(Session& session,
+                               Api& api,
+                               const std::string& ns,
                                const std::string& job) {
   std::string name = StrCat(job, "-tensorboard");
   auto gone = api.Delete(client::resources::kServices, ns, name);

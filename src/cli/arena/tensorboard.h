@@ -10,14 +10,19 @@ namespace swell::cli::arena {
 
 struct TensorboardSpec {
   bool wanted = false;
-  std::string image = "registry.cn-zhangjiakou.aliyuncs.com/tensorflow-samples/tensorflow:1.12.0-devel";
+  std::string image =
+      "registry.cn-zhangjiakou.aliyuncs.com/tensorflow-samples/tensorflow:1.12.0-devel";
   std::string log_dir = "/training_logs";
 };
 
-Status CreateTensorboard(Session& session, Api& api, const PyTorchSpec& job,
+Status CreateTensorboard(Session& session,
+                         Api& api,
+                         const PyTorchSpec& job,
                          const TensorboardSpec& spec);
 // Removes what CreateTensorboard made; missing is fine. True when there was one.
-Result<bool> DeleteTensorboard(Session& session, Api& api, const std::string& ns,
+Result<bool> DeleteTensorboard(Session& session,
+                               Api& api,
+                               const std::string& ns,
                                const std::string& job);
 
 }  // namespace swell::cli::arena

@@ -17,8 +17,8 @@ constexpr std::string_view kRole = "node-role.kubernetes.io/";
 struct NodeView {
   std::string name, address, role;
   bool ready = false;
-  int64_t capacity = 0;   // GPUs the node has
-  int64_t total = 0;      // GPUs that pods may use
+  int64_t capacity = 0;  // GPUs the node has
+  int64_t total = 0;     // GPUs that pods may use
   int64_t milli_used = 0;
   std::vector<json::SharedValue> pods;  // that hold GPUs
 
@@ -118,7 +118,8 @@ struct Sums {
                     "\n");
     }
     if (unhealthy > 0) {
-      out += StrCat("Unhealthy/Total GPUs In Cluster:\n", Share(unhealthy, total + unhealthy), "\n");
+      out +=
+          StrCat("Unhealthy/Total GPUs In Cluster:\n", Share(unhealthy, total + unhealthy), "\n");
     }
     return out;
   }
@@ -135,7 +136,8 @@ class TopNodeAction final : public Action {
   }
   Result<int> Run(Session& session, std::vector<std::string> words) override {
     if (!output_.empty() && output_ != "wide") {
-      return Misuse(StrCat("--output ", Quote(output_), " is not supported by arena top node; "
+      return Misuse(StrCat("--output ", Quote(output_),
+                           " is not supported by arena top node; "
                            "swell get nodes -o json is"));
     }
     SWELL_ASSIGN_OR_RETURN(Api * api, session.Server());
@@ -158,8 +160,8 @@ class TopNodeAction final : public Action {
  private:
   static void Summary(Session& session, const std::vector<NodeView>& nodes) {
     Sums sums(nodes);
-    std::vector<std::string> header{"NAME",       "IPADDRESS",      "ROLE", "STATUS",
-                                    "GPU(Total)", "GPU(Allocated)"};
+    std::vector<std::string> header{"NAME",   "IPADDRESS",  "ROLE",
+                                    "STATUS", "GPU(Total)", "GPU(Allocated)"};
     if (sums.unhealthy > 0) header.emplace_back("GPU(Unhealthy)");
     TextTable table(header, 2);
     for (const NodeView& node : nodes) {
@@ -226,8 +228,8 @@ class TopJobAction final : public Action {
       std::erase_if(jobs, [](const JobView& job) { return !IsTrainingJob(job); });
     }
     WallTime now = session.Now();
-    std::vector<std::string> header{"NAME",    "GPU(Requests)", "GPU(Allocated)", "STATUS",
-                                    "TRAINER", "AGE",           "NODE"};
+    std::vector<std::string> header{"NAME", "GPU(Requests)", "GPU(Allocated)", "STATUS", "TRAINER",
+                                    "AGE",  "NODE"};
     if (all_) header.insert(header.begin(), "NAMESPACE");
     TextTable table(header, 2);
     int64_t requested = 0, allocated = 0;

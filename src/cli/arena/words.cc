@@ -76,8 +76,8 @@ std::string HostOf(const json::Value& pod) {
 
 Status CheckType(const std::string& type) {
   if (type.empty() || type == "pytorchjob" || type == "pytorch") return Status::Ok();
-  return Misuse(StrCat("--type ", Quote(type),
-                       " is not supported; this cluster trains pytorchjob"));
+  return Misuse(
+      StrCat("--type ", Quote(type), " is not supported; this cluster trains pytorchjob"));
 }
 
 Result<JobView> FindArenaJob(Session& session, Api& api, const std::string& name) {
