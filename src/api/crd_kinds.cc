@@ -14,8 +14,8 @@ using json::Value;
 
 // A DNS-1035 label: what resource names, versions and short names must be.
 std::string CheckDns1035(std::string_view name) {
-  bool fine = !name.empty() && name.size() <= 63 && name[0] >= 'a' && name[0] <= 'z' &&
-              name.back() != '-';
+  bool fine =
+      !name.empty() && name.size() <= 63 && name[0] >= 'a' && name[0] <= 'z' && name.back() != '-';
   for (char c : name) fine = fine && ((c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-');
   if (fine) return {};
   if (name.size() > 63) return "must be no more than 63 characters";
@@ -38,31 +38,29 @@ void CheckNames(const Value& names, std::vector<FieldError>& errors) {
     std::string_view name = json::GetString(names, {key});
     if (name.empty()) continue;
     if (std::string why = CheckDns1035(ToLower(name)); !why.empty()) {
-      errors.push_back(InvalidText(PathField(path, key), name,
-                                   StrCat("may have mixed case, but should otherwise match: ",
-                                          why)));
+      errors.push_back(
+          InvalidText(PathField(path, key), name,
+                      StrCat("may have mixed case, but should otherwise match: ", why)));
     }
   }
   std::string_view kind = json::GetString(names, {"kind"});
   if (!kind.empty() && kind == json::GetString(names, {"listKind"})) {
-    errors.push_back(InvalidText("spec.names.listKind", kind,
-                                 "kind and listKind may not be the same"));
+    errors.push_back(
+        InvalidText("spec.names.listKind", kind, "kind and listKind may not be the same"));
   }
   const json::Array& short_names = json::GetArray(names, {"shortNames"});
   for (size_t i = 0; i < short_names.size(); ++i) {
-    std::string_view name = short_names[i].is_string() ? json::View(short_names[i].get_string())
-                                                       : std::string_view();
+    std::string_view name =
+        short_names[i].is_string() ? json::View(short_names[i].get_string()) : std::string_view();
     if (std::string why = CheckDns1035(name); !why.empty()) {
       errors.push_back(InvalidText(PathIndex("spec.names.shortNames", i), name, why));
     }
   }
 }
 
-void CheckColumns(const Value& version, const std::string& path,
-                  std::vector<FieldError>& errors) {
+void CheckColumns(const Value& version, const std::string& path, std::vector<FieldError>& errors) {
   const json::Array& columns = json::GetArray(version, {"additionalPrinterColumns"});
-  static const std::vector<std::string> kTypes = {"boolean", "date", "integer", "number",
-                                                  "string"};
+  static const std::vector<std::string> kTypes = {"boolean", "date", "integer", "number", "string"};
   for (size_t i = 0; i < columns.size(); ++i) {
     std::string at = PathIndex(PathField(path, "additionalPrinterColumns"), i);
     std::string_view type = json::GetString(columns[i], {"type"});
@@ -71,8 +69,8 @@ void CheckColumns(const Value& version, const std::string& path,
     if (!known) errors.push_back(NotSupportedError(PathField(at, "type"), type, kTypes));
     std::string_view json_path = json::GetString(columns[i], {"jsonPath"});
     if (!json_path.starts_with('.')) {
-      errors.push_back(InvalidText(PathField(at, "jsonPath"), json_path,
-                                   "must be a json path starting with ."));
+      errors.push_back(
+          InvalidText(PathField(at, "jsonPath"), json_path, "must be a json path starting with ."));
     }
   }
 }
@@ -112,8 +110,8 @@ void CheckVersions(const Value& crd, std::vector<FieldError>& errors) {
     storage += json::GetBool(version, {"storage"}) ? 1 : 0;
     const Value* schema = json::Find(version, {"schema", "openAPIV3Schema"});
     if (schema == nullptr || schema->is_null()) {
-      errors.push_back(RequiredError(PathField(path, "schema.openAPIV3Schema"),
-                                     "schemas are required"));
+      errors.push_back(
+          RequiredError(PathField(path, "schema.openAPIV3Schema"), "schemas are required"));
     } else {
       (void)ReadOpenApiSchema(*schema, PathField(path, "schema.openAPIV3Schema"), errors);
     }
@@ -142,11 +140,11 @@ void CheckCrd(const Value& crd, std::vector<FieldError>& errors) {
     }
   }
   if (Name(crd) != StrCat(plural, ".", group)) {
-    errors.push_back(InvalidText("metadata.name", Name(crd),
-                                 "must be spec.names.plural+\".\"+spec.group"));
+    errors.push_back(
+        InvalidText("metadata.name", Name(crd), "must be spec.names.plural+\".\"+spec.group"));
   }
-  bool is_protected = group == "k8s.io" || group == "kubernetes.io" ||
-                      group.ends_with(".k8s.io") || group.ends_with(".kubernetes.io");
+  bool is_protected = group == "k8s.io" || group == "kubernetes.io" || group.ends_with(".k8s.io") ||
+                      group.ends_with(".kubernetes.io");
   if (is_protected && Annotation(crd, "api-approved.kubernetes.io").empty()) {
     errors.push_back(RequiredError(
         "metadata.annotations[api-approved.kubernetes.io]",
@@ -231,10 +229,10 @@ Result<std::vector<CrdVersion>> KindsOfCrd(const Value& crd) {
     kind.namespaced = json::GetString(crd, {"spec", "scope"}) == "Namespaced";
     kind.custom = true;
     kind.served = json::GetBool(version, {"served"});
-    kind.verbs = {"create", "delete", "deletecollection", "get", "list", "patch", "update",
-                  "watch"};
-    kind.schema = ReadOpenApiSchema(*json::Find(version, {"schema", "openAPIV3Schema"}), "",
-                                    errors);
+    kind.verbs = {"create", "delete", "deletecollection", "get",
+                  "list",   "patch",  "update",           "watch"};
+    kind.schema =
+        ReadOpenApiSchema(*json::Find(version, {"schema", "openAPIV3Schema"}), "", errors);
     ReadSubresources(version, kind);
     ReadColumns(version, kind);
     for (const Value& field : json::GetArray(version, {"selectableFields"})) {

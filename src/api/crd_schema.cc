@@ -26,8 +26,8 @@ std::string Text(const json::Object& node, std::string_view key) {
 std::string NumberText(const json::Object& node, std::string_view key) {
   const Value* value = node.if_contains(key);
   if (value == nullptr || !value->is_number()) return {};
-  if (value->is_double() && value->get_double() == static_cast<double>(
-                                                       static_cast<int64_t>(value->get_double()))) {
+  if (value->is_double() &&
+      value->get_double() == static_cast<double>(static_cast<int64_t>(value->get_double()))) {
     return std::to_string(static_cast<int64_t>(value->get_double()));
   }
   return json::Print(*value);
@@ -45,7 +45,9 @@ class Reader {
  public:
   explicit Reader(std::vector<FieldError>& errors) : errors_(errors) {}
 
-  std::shared_ptr<Schema> Read(const Value& node, const std::string& path, int depth,
+  std::shared_ptr<Schema> Read(const Value& node,
+                               const std::string& path,
+                               int depth,
                                bool logical = false);
   void AddObjectFields(Schema& schema);
 
@@ -55,10 +57,10 @@ class Reader {
   }
   void ReadType(const json::Object& node, const std::string& path, Schema& schema, bool logical);
   void ReadRules(const json::Object& node, const std::string& path, Schema& schema);
-  void ReadChildren(const json::Object& node, const std::string& path, Schema& schema, int depth,
-                    bool logical);
-  void ReadProperties(const json::Object& node, const std::string& path, Schema& schema,
-                      int depth, bool logical);
+  void ReadChildren(
+      const json::Object& node, const std::string& path, Schema& schema, int depth, bool logical);
+  void ReadProperties(
+      const json::Object& node, const std::string& path, Schema& schema, int depth, bool logical);
   void ReadLogic(const json::Object& node, const std::string& path, Schema& schema, int depth);
   void ReadList(const json::Object& node, const std::string& path, Schema& schema);
   void CheckForbidden(const json::Object& node, const std::string& path, bool logical);
@@ -67,7 +69,9 @@ class Reader {
   SchemaPtr meta_;
 };
 
-std::shared_ptr<Schema> Reader::Read(const Value& value, const std::string& path, int depth,
+std::shared_ptr<Schema> Reader::Read(const Value& value,
+                                     const std::string& path,
+                                     int depth,
                                      bool logical) {
   auto schema = std::make_shared<Schema>();
   const json::Object* node = value.if_object();
@@ -112,7 +116,9 @@ void Reader::CheckForbidden(const json::Object& node, const std::string& path, b
   }
 }
 
-void Reader::ReadType(const json::Object& node, const std::string& path, Schema& schema,
+void Reader::ReadType(const json::Object& node,
+                      const std::string& path,
+                      Schema& schema,
                       bool logical) {
   std::string type = Text(node, "type");
   if (Flag(node, "x-kubernetes-int-or-string")) {
@@ -172,8 +178,8 @@ void Reader::ReadRules(const json::Object& node, const std::string& path, Schema
   }
 }
 
-void Reader::ReadChildren(const json::Object& node, const std::string& path, Schema& schema,
-                          int depth, bool logical) {
+void Reader::ReadChildren(
+    const json::Object& node, const std::string& path, Schema& schema, int depth, bool logical) {
   const Value* extra = node.if_contains("additionalProperties");
   if (extra != nullptr && !logical) {
     if (node.contains("properties")) {
@@ -203,8 +209,8 @@ void Reader::ReadChildren(const json::Object& node, const std::string& path, Sch
   ReadLogic(node, path, schema, depth);
 }
 
-void Reader::ReadProperties(const json::Object& node, const std::string& path, Schema& schema,
-                            int depth, bool logical) {
+void Reader::ReadProperties(
+    const json::Object& node, const std::string& path, Schema& schema, int depth, bool logical) {
   std::vector<std::string> required;
   if (const Value* list = node.if_contains("required"); list && list->is_array()) {
     for (const Value& name : list->get_array()) {
@@ -268,7 +274,9 @@ void Reader::ReadList(const json::Object& node, const std::string& path, Schema&
   }
 }
 
-void Reader::ReadLogic(const json::Object& node, const std::string& path, Schema& schema,
+void Reader::ReadLogic(const json::Object& node,
+                       const std::string& path,
+                       Schema& schema,
                        int depth) {
   // The type is said already; structural schemas may repeat it in this one place.
   if (schema.type == SchemaType::kIntOrString) return;
@@ -317,7 +325,8 @@ void Reader::AddObjectFields(Schema& schema) {
   set("metadata", meta_, "Standard object metadata.");
 }
 
-void CheckRootMetadata(const Value& root, const std::string& path,
+void CheckRootMetadata(const Value& root,
+                       const std::string& path,
                        std::vector<FieldError>& errors) {
   for (const auto& member : json::GetObject(root, {"properties", "metadata"})) {
     if (member.key() == "type" || member.key() == "description") continue;
@@ -338,12 +347,12 @@ void CheckRootMetadata(const Value& root, const std::string& path,
 
 }  // namespace
 
-SchemaPtr ReadOpenApiSchema(const Value& open_api_v3, const std::string& path,
+SchemaPtr ReadOpenApiSchema(const Value& open_api_v3,
+                            const std::string& path,
                             std::vector<FieldError>& errors) {
   Reader reader(errors);
   if (json::GetString(open_api_v3, {"type"}) != "object") {
-    errors.push_back(InvalidText(PathField(path, "type"),
-                                 json::GetString(open_api_v3, {"type"}),
+    errors.push_back(InvalidText(PathField(path, "type"), json::GetString(open_api_v3, {"type"}),
                                  "must be object at the root"));
   }
   CheckRootMetadata(open_api_v3, path, errors);

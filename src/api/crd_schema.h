@@ -11,7 +11,8 @@ namespace swell::api {
 
 // Appends to `errors`; the result is usable only when none were added. At the root, apiVersion,
 // kind and metadata are added as every object has them.
-SchemaPtr ReadOpenApiSchema(const json::Value& open_api_v3, const std::string& path,
+SchemaPtr ReadOpenApiSchema(const json::Value& open_api_v3,
+                            const std::string& path,
                             std::vector<FieldError>& errors);
 
 // What is wrong with a CustomResourceDefinition, beyond its own schema.

@@ -104,12 +104,11 @@ constexpr CrdRow kRows[] = {
      "Parent|string|.spec.parent;GPU-Quota|number|.spec.resources.gpu.quota;"
      "GPU-Allocated|number|.status.usage.gpu.allocated;"
      "GPU-Fair-Share|number|.status.usage.gpu.fairShare|1;Age|date|.metadata.creationTimestamp"},
-    {"dev.swell.v1", "swell.dev", "v1", "NodePool", "nodepools", "npool", "swell", false, true,
-     "",
+    {"dev.swell.v1", "swell.dev", "v1", "NodePool", "nodepools", "npool", "swell", false, true, "",
      "Nodes|integer|.status.nodes;GPUs|integer|.status.gpus;"
      "Placement|string|.spec.placement.gpu;Age|date|.metadata.creationTimestamp"},
-    {"dev.swell.v1", "swell.dev", "v1", "Topology", "topologies", "topo", "swell", false, false,
-     "", "Levels|string|.spec.levels;Age|date|.metadata.creationTimestamp"},
+    {"dev.swell.v1", "swell.dev", "v1", "Topology", "topologies", "topo", "swell", false, false, "",
+     "Levels|string|.spec.levels;Age|date|.metadata.creationTimestamp"},
     {"dev.swell.v1", "swell.dev", "v1", "TrainingJob", "trainingjobs", "tj", "swell,all", true,
      true,
      ".spec.roles.worker.replicas .status.replicaStatuses.worker.active "
@@ -118,8 +117,8 @@ constexpr CrdRow kRows[] = {
      "Project|string|.spec.project|1;Age|date|.metadata.creationTimestamp"},
     {"org.kubeflow.v1", "kubeflow.org", "v1", "PyTorchJob", "pytorchjobs", "", "all", true, true,
      kWorkerScale, kJobColumns},
-    {"io.kubedl.training.v1alpha1", "training.kubedl.io", "v1alpha1", "PyTorchJob",
-     "pytorchjobs", "", "all", true, true, kWorkerScale,
+    {"io.kubedl.training.v1alpha1", "training.kubedl.io", "v1alpha1", "PyTorchJob", "pytorchjobs",
+     "", "all", true, true, kWorkerScale,
      "State|string|.status.conditions[-1:].type;Age|date|.metadata.creationTimestamp;"
      "Finished-TTL|integer|.spec.ttlSecondsAfterFinished|1"},
     {"org.elasticdl.v1alpha1", "elasticdl.org", "v1alpha1", "ElasticDLJob", "elasticdljobs", "edl",
@@ -161,8 +160,7 @@ Value Version(const CrdRow& row, const Schema& schema) {
   json::Set(properties, {"metadata"}, Object({{"type", "object"}}));
   if (row.status) json::Set(version, {"subresources", "status"}, Object());
   if (std::vector<std::string_view> paths = Split(row.scale, ' '); paths.size() == 3) {
-    json::Set(version, {"subresources", "scale", "specReplicasPath"},
-              Value(std::string(paths[0])));
+    json::Set(version, {"subresources", "scale", "specReplicasPath"}, Value(std::string(paths[0])));
     json::Set(version, {"subresources", "scale", "statusReplicasPath"},
               Value(std::string(paths[1])));
     json::Set(version, {"subresources", "scale", "labelSelectorPath"},

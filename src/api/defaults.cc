@@ -71,8 +71,8 @@ std::string_view PullPolicy(std::string_view image) {
   if (image.find('@') != std::string_view::npos) return "IfNotPresent";
   size_t slash = image.rfind('/');
   size_t colon = image.rfind(':');
-  bool tagged = colon != std::string_view::npos && (slash == std::string_view::npos ||
-                                                    colon > slash);
+  bool tagged =
+      colon != std::string_view::npos && (slash == std::string_view::npos || colon > slash);
   return !tagged || image.substr(colon + 1) == "latest" ? "Always" : "IfNotPresent";
 }
 
@@ -260,8 +260,8 @@ void DefaultService(Value& service) {
   if (spec == nullptr || !spec->is_object()) return;
   if (json::Array* ports = List(*spec, "ports")) {
     for (Value& port : *ports) {
-      const Value* target = port.is_object() ? port.get_object().if_contains("targetPort")
-                                             : nullptr;
+      const Value* target =
+          port.is_object() ? port.get_object().if_contains("targetPort") : nullptr;
       bool set = target != nullptr && !(target->is_int64() && target->get_int64() == 0) &&
                  !(target->is_string() && target->get_string().empty());
       if (!set && port.is_object()) {

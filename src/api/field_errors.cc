@@ -6,8 +6,7 @@ namespace swell::api {
 
 std::string ShowValue(const json::Value& value) {
   constexpr size_t kMaxShown = 512;
-  std::string text =
-      value.is_string() ? Quote(json::View(value.get_string())) : json::Print(value);
+  std::string text = value.is_string() ? Quote(json::View(value.get_string())) : json::Print(value);
   if (value.is_null()) text = "\"null\"";
   if (text.size() > kMaxShown) text = text.substr(0, kMaxShown) + "...";
   return text;
@@ -28,13 +27,13 @@ FieldError InvalidText(std::string path, std::string_view value, std::string_vie
   return InvalidError(std::move(path), json::Value(value), detail);
 }
 
-FieldError NotSupportedError(std::string path, std::string_view value,
+FieldError NotSupportedError(std::string path,
+                             std::string_view value,
                              const std::vector<std::string>& supported) {
   std::vector<std::string> quoted;
   for (const std::string& s : supported) quoted.push_back(Quote(s));
   return {"FieldValueNotSupported", std::move(path),
-          StrCat("Unsupported value: ", Quote(value), ": supported values: ",
-                 Join(quoted, ", "))};
+          StrCat("Unsupported value: ", Quote(value), ": supported values: ", Join(quoted, ", "))};
 }
 
 FieldError DuplicateError(std::string path, const json::Value& value) {

@@ -13,7 +13,8 @@ namespace swell::api {
 FieldError RequiredError(std::string path, std::string_view detail = {});
 FieldError InvalidError(std::string path, const json::Value& value, std::string_view detail);
 FieldError InvalidText(std::string path, std::string_view value, std::string_view detail);
-FieldError NotSupportedError(std::string path, std::string_view value,
+FieldError NotSupportedError(std::string path,
+                             std::string_view value,
                              const std::vector<std::string>& supported);
 FieldError DuplicateError(std::string path, const json::Value& value);
 FieldError ForbiddenError(std::string path, std::string_view detail);

@@ -9,11 +9,11 @@ namespace {
 
 enum KindFlags : unsigned {
   kNone = 0,
-  kCluster = 1,     // not namespaced
-  kStatus = 2,      // has the status subresource
-  kScale = 4,       // has the scale subresource
-  kReview = 8,      // created and answered, never stored
-  kOlder = 16,      // an older version of a kind stored in another one
+  kCluster = 1,  // not namespaced
+  kStatus = 2,   // has the status subresource
+  kScale = 4,    // has the scale subresource
+  kReview = 8,   // created and answered, never stored
+  kOlder = 16,   // an older version of a kind stored in another one
 };
 
 struct KindRow {
@@ -56,8 +56,7 @@ constexpr KindRow kRows[] = {
     {"", "v1", "LimitRange", "limitranges", "limits", "", kNone, kCore},
     {"", "v1", "Namespace", "namespaces", "ns", "", kCluster | kStatus, kCore, "finalize",
      "status.phase"},
-    {"", "v1", "Node", "nodes", "no", "", kCluster | kStatus, kCore, "proxy",
-     "spec.unschedulable"},
+    {"", "v1", "Node", "nodes", "no", "", kCluster | kStatus, kCore, "proxy", "spec.unschedulable"},
     {"", "v1", "PersistentVolumeClaim", "persistentvolumeclaims", "pvc", "", kStatus, kCore},
     {"", "v1", "PersistentVolume", "persistentvolumes", "pv", "", kCluster | kStatus, kCore},
     {"", "v1", "Pod", "pods", "po", "all", kStatus, kCore,
@@ -152,9 +151,8 @@ KindInfo MakeKind(const KindRow& row, SchemaLibrary& library) {
     kind.scale_selector_path = ".spec.selector";
   }
   if (kind.has_status) kind.subresources.emplace_back("status");
-  kind.verbs = kind.read_only
-                   ? Words("create")
-                   : Words("create,delete,deletecollection,get,list,patch,update,watch");
+  kind.verbs = kind.read_only ? Words("create")
+                              : Words("create,delete,deletecollection,get,list,patch,update,watch");
   kind.selectable_fields = Words(row.selectable);
   kind.schema = library.Find(StrCat(row.package, ".", row.kind));
   SWELL_CHECK_MSG(kind.schema != nullptr, row.kind);

@@ -1,6 +1,5 @@
 #include "api/openapi.h"
 
-
 #include "api/schema_text.h"
 #include "base/strings.h"
 
@@ -58,8 +57,7 @@ class Writer {
   void AddType(const Schema& schema, const GroupVersionKind* gvk);
   Object Reference(std::string_view name) const {
     Object out;
-    out["$ref"] =
-        StrCat(version_ == 2 ? "#/definitions/" : "#/components/schemas/", name);
+    out["$ref"] = StrCat(version_ == 2 ? "#/definitions/" : "#/components/schemas/", name);
     return out;
   }
   Object TakeDefinitions();
@@ -150,14 +148,22 @@ Object Writer::Use(const Schema& schema, bool custom) {
 std::string_view TypeName(const Schema& schema) {
   switch (schema.type) {
     case SchemaType::kObject:
-    case SchemaType::kMap: return "object";
-    case SchemaType::kArray: return "array";
-    case SchemaType::kInteger: return "integer";
-    case SchemaType::kNumber: return "number";
-    case SchemaType::kBoolean: return "boolean";
-    case SchemaType::kIntOrString: return "";
-    case SchemaType::kAny: return schema.format == "object" ? "object" : "";
-    default: return "string";
+    case SchemaType::kMap:
+      return "object";
+    case SchemaType::kArray:
+      return "array";
+    case SchemaType::kInteger:
+      return "integer";
+    case SchemaType::kNumber:
+      return "number";
+    case SchemaType::kBoolean:
+      return "boolean";
+    case SchemaType::kIntOrString:
+      return "";
+    case SchemaType::kAny:
+      return schema.format == "object" ? "object" : "";
+    default:
+      return "string";
   }
 }
 
@@ -330,7 +336,9 @@ Value PathWriter::PathParameters(const KindInfo& kind, bool item) const {
   return out;
 }
 
-void PathWriter::AddBody(const KindInfo& kind, std::string_view verb, Object& operation,
+void PathWriter::AddBody(const KindInfo& kind,
+                         std::string_view verb,
+                         Object& operation,
                          Array& parameters) {
   std::vector<std::string> types = {"*/*"};
   Object schema = types_.Reference(DefinitionName(kind));
@@ -473,8 +481,7 @@ Value OpenApiV3Index(const Scheme& scheme) {
     for (const std::string& version : group.versions) {
       std::string path = DocumentPath(group.name, version);
       Object entry;
-      entry["serverRelativeURL"] =
-          StrCat("/openapi/v3/", path, "?hash=", scheme.generation());
+      entry["serverRelativeURL"] = StrCat("/openapi/v3/", path, "?hash=", scheme.generation());
       paths[path] = std::move(entry);
     }
   }

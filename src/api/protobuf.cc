@@ -25,8 +25,8 @@ enum WireType { kVarint = 0, kFixed64 = 1, kBytes = 2, kFixed32 = 5 };
 struct WireField {
   uint32_t number = 0;
   WireType type = kVarint;
-  uint64_t integer = 0;      // kVarint, kFixed64, kFixed32
-  std::string_view bytes;    // kBytes
+  uint64_t integer = 0;    // kVarint, kFixed64, kFixed32
+  std::string_view bytes;  // kBytes
 };
 
 // Reads one message's fields in order.
@@ -42,9 +42,12 @@ class WireReader {
     field.number = static_cast<uint32_t>(key >> 3);
     field.type = static_cast<WireType>(key & 7);
     switch (key & 7) {
-      case kVarint: return Varint(field.integer);
-      case kFixed64: return Fixed(8, field.integer);
-      case kFixed32: return Fixed(4, field.integer);
+      case kVarint:
+        return Varint(field.integer);
+      case kFixed64:
+        return Fixed(8, field.integer);
+      case kFixed32:
+        return Fixed(4, field.integer);
       case kBytes: {
         uint64_t size = 0;
         if (!Varint(size) || size > rest_.size()) return Fail();
@@ -52,7 +55,8 @@ class WireReader {
         rest_.remove_prefix(size);
         return true;
       }
-      default: return Fail();
+      default:
+        return Fail();
     }
   }
   bool ReadVarint(uint64_t& out) { return !rest_.empty() && Varint(out); }
@@ -102,8 +106,8 @@ class Decoder {
   Result<Value> Message(const Schema& schema, std::string_view bytes, int depth);
 
  private:
-  Status Fields(const Schema& schema, int outer, std::string_view bytes, json::Object& out,
-                int depth);
+  Status Fields(
+      const Schema& schema, int outer, std::string_view bytes, json::Object& out, int depth);
   Status Add(const SchemaField& field, const WireField& wire, json::Object& out, int depth);
   // Null for what means absence.
   Result<Value> One(const Schema& schema, const WireField& wire, int depth);
@@ -119,8 +123,8 @@ Result<Value> Decoder::Message(const Schema& schema, std::string_view bytes, int
   return Value(std::move(out));
 }
 
-Status Decoder::Fields(const Schema& schema, int outer, std::string_view bytes, json::Object& out,
-                       int depth) {
+Status Decoder::Fields(
+    const Schema& schema, int outer, std::string_view bytes, json::Object& out, int depth) {
   if (depth > kMaxDepth) return Malformed("nested too deeply");
   WireReader reader(bytes);
   WireField wire;
@@ -145,8 +149,7 @@ Status Decoder::Fields(const Schema& schema, int outer, std::string_view bytes, 
   return reader.bad() ? Malformed("a field is cut off") : Status::Ok();
 }
 
-Status Decoder::Add(const SchemaField& field, const WireField& wire, json::Object& out,
-                    int depth) {
+Status Decoder::Add(const SchemaField& field, const WireField& wire, json::Object& out, int depth) {
   if (++items_ > kMaxItems) return Malformed("too many items");
   const Schema& schema = *field.schema;
   if (schema.type == SchemaType::kMap) {
@@ -176,8 +179,8 @@ Status Decoder::Add(const SchemaField& field, const WireField& wire, json::Objec
   if (!field.proto_pointer) {
     // Without a pointer in Kubernetes' types, zero is on the wire although nobody wrote it.
     bool zero = (value.is_string() && value.get_string().empty()) ||
-                (value.is_object() && value.get_object().empty()) ||
-                (!field.required && ((value.is_bool() && !value.get_bool()) ||
+                (!field.required && ((value.is_object() && value.get_object().empty()) ||
+                                     (value.is_bool() && !value.get_bool()) ||
                                      (value.is_int64() && value.get_int64() == 0)));
     if (zero) return Status::Ok();
   }
@@ -185,7 +188,9 @@ Status Decoder::Add(const SchemaField& field, const WireField& wire, json::Objec
   return Status::Ok();
 }
 
-Status Decoder::AddMapEntry(const Schema& schema, std::string_view bytes, json::Object& out,
+Status Decoder::AddMapEntry(const Schema& schema,
+                            std::string_view bytes,
+                            json::Object& out,
                             int depth) {
   SWELL_ASSIGN_OR_RETURN(std::vector<WireField> parts, AllFields(bytes));
   std::string_view key;
@@ -306,8 +311,8 @@ Result<Value> DecodeKubernetesProtobuf(std::string_view body) {
   if (schema == nullptr || schema->type != SchemaType::kObject ||
       schema->Field("kind") == nullptr || schema->fields.size() < 3) {
     return Status(Code::kUnsupportedMediaType,
-                  StrCat("no protobuf form is known of ", Quote(kind), " in ",
-                         Quote(api_version), "; send application/json"));
+                  StrCat("no protobuf form is known of ", Quote(kind), " in ", Quote(api_version),
+                         "; send application/json"));
   }
   json::Object out;
   out["apiVersion"] = api_version;

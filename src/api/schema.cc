@@ -29,7 +29,9 @@ class PathScope {
   size_t size_;
 };
 
-void CollectUnknown(const Schema& schema, const json::Value& value, std::string& path,
+void CollectUnknown(const Schema& schema,
+                    const json::Value& value,
+                    std::string& path,
                     std::vector<std::string>& out) {
   if (out.size() >= kMaxErrors || value.is_null()) return;
   if (const json::Array* list = value.if_array(); list && schema.items) {
@@ -109,8 +111,8 @@ void ApplyDefaults(const Schema& schema, json::Value& value) {
   for (const SchemaField& field : schema.fields) {
     json::Value* found = object->if_contains(field.name);
     if (field.default_value != nullptr &&
-        (found == nullptr || (found->is_null() && (!field.schema->nullable ||
-                                                   !schema.name.empty())))) {
+        (found == nullptr ||
+         (found->is_null() && (!field.schema->nullable || !schema.name.empty())))) {
       (*object)[field.name] = *field.default_value;
       found = object->if_contains(field.name);
     }

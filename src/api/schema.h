@@ -20,18 +20,18 @@
 namespace swell::api {
 
 enum class SchemaType {
-  kObject,       // known fields
-  kMap,          // string keys, `items` values
+  kObject,  // known fields
+  kMap,     // string keys, `items` values
   kArray,
   kString,
-  kInteger,      // int32 or int64 by `format`
+  kInteger,  // int32 or int64 by `format`
   kNumber,
   kBoolean,
   kIntOrString,
   kQuantity,
-  kTime,         // RFC 3339 seconds
+  kTime,  // RFC 3339 seconds
   kMicroTime,
-  kAny,          // anything; unknown fields are kept (x-kubernetes-preserve-unknown-fields)
+  kAny,  // anything; unknown fields are kept (x-kubernetes-preserve-unknown-fields)
 };
 
 // How lists are merged: Kubernetes' x-kubernetes-list-type, and strategic merge's patchStrategy.
@@ -56,25 +56,25 @@ struct SchemaField {
 
 struct Schema {
   SchemaType type = SchemaType::kAny;
-  std::string name;         // "io.k8s.api.core.v1.PodSpec"; empty for anonymous ones
+  std::string name;  // "io.k8s.api.core.v1.PodSpec"; empty for anonymous ones
   std::string description;
-  std::string format;       // int32, int64, byte, date-time, ...
+  std::string format;  // int32, int64, byte, date-time, ...
   bool nullable = false;
   bool preserve_unknown = false;
-  bool embedded_resource = false;           // has apiVersion, kind, metadata of its own
-  bool atomic = false;                      // kObject, kMap: replaced whole by server-side apply
-  std::vector<SchemaField> fields;          // kObject, in document order
-  SchemaPtr items;                          // kArray, kMap
-  ListType list_type = ListType::kAtomic;   // kArray
-  bool patch_merge = false;                 // strategic merge merges the list (or map) by keys
-  bool patch_retain_keys = false;           // patchStrategy=retainKeys
-  bool patch_replace = false;               // patchStrategy=replace: never merged
-  std::string patch_merge_key;              // strategic merge key; empty for lists of scalars
-  std::vector<std::string> list_map_keys;   // server-side apply keys
+  bool embedded_resource = false;          // has apiVersion, kind, metadata of its own
+  bool atomic = false;                     // kObject, kMap: replaced whole by server-side apply
+  std::vector<SchemaField> fields;         // kObject, in document order
+  SchemaPtr items;                         // kArray, kMap
+  ListType list_type = ListType::kAtomic;  // kArray
+  bool patch_merge = false;                // strategic merge merges the list (or map) by keys
+  bool patch_retain_keys = false;          // patchStrategy=retainKeys
+  bool patch_replace = false;              // patchStrategy=replace: never merged
+  std::string patch_merge_key;             // strategic merge key; empty for lists of scalars
+  std::vector<std::string> list_map_keys;  // server-side apply keys
   std::vector<std::string> enum_values;
-  std::string pattern;                      // regular expression, with its compiled form
+  std::string pattern;  // regular expression, with its compiled form
   std::shared_ptr<const SchemaPattern> compiled_pattern;
-  std::string minimum, maximum;             // decimal text; empty: none
+  std::string minimum, maximum;  // decimal text; empty: none
   bool exclusive_minimum = false, exclusive_maximum = false;
   int64_t min_length = -1, max_length = -1, min_items = -1, max_items = -1, min_properties = -1,
           max_properties = -1;
@@ -95,7 +95,8 @@ struct FieldError {
 };
 
 // Types, required fields, enums, bounds, patterns. At most 100 errors.
-std::vector<FieldError> ValidateAgainst(const Schema& schema, const json::Value& value,
+std::vector<FieldError> ValidateAgainst(const Schema& schema,
+                                        const json::Value& value,
                                         const std::string& path = {});
 // Fields that no schema knows: "spec.containers[0].imagee". In document order, at most 100.
 std::vector<std::string> UnknownFields(const Schema& schema, const json::Value& value);

@@ -8,10 +8,10 @@
 //     field[!] TYPE [#N[.M][*]] [FLAG...]: one sentence
 //
 // `!` marks a required field. #N is the protobuf field number; #N.M is field M of the message in
-// field N, a level that JSON does not have; `*`: zero on the wire is a value and not absence. TYPE is string, bool, int32, int64, number, bytes,
-// quantity, time, microtime, intorstring, any, object (any object), [TYPE] for lists, {TYPE} for
-// maps, or the name of a type: of this package, else of meta/v1, else of core/v1, or a full name.
-// Flags:
+// field N, a level that JSON does not have; `*`: zero on the wire is a value and not absence. TYPE
+// is string, bool, int32, int64, number, bytes, quantity, time, microtime, intorstring, any, object
+// (any object), [TYPE] for lists, {TYPE} for maps, or the name of a type: of this package, else of
+// meta/v1, else of core/v1, or a full name. Flags:
 //   merge=KEY   strategic merge merges the list by KEY, and server-side apply too unless map= says
 //               otherwise; without =KEY: a list of scalars merged as a set
 //   map=K,K     server-side apply's keys         set      server-side apply merges it as a set
@@ -49,8 +49,8 @@ class SchemaLibrary {
     std::string_view head;  // "kind Pod: …"
     std::vector<std::string_view> lines;
     std::string_view package;
-    std::string copy_of;              // full name, for `copy`
-    SchemaPtr schema;                 // once built
+    std::string copy_of;               // full name, for `copy`
+    SchemaPtr schema;                  // once built
     const Schema* building = nullptr;  // while being built
   };
 

@@ -18,14 +18,21 @@ constexpr int kMaxDepth = 128;
 
 std::string_view KindOfValue(const json::Value& value) {
   switch (value.kind()) {
-    case boost::json::kind::null: return "null";
-    case boost::json::kind::bool_: return "boolean";
+    case boost::json::kind::null:
+      return "null";
+    case boost::json::kind::bool_:
+      return "boolean";
     case boost::json::kind::int64:
-    case boost::json::kind::uint64: return "integer";
-    case boost::json::kind::double_: return "number";
-    case boost::json::kind::string: return "string";
-    case boost::json::kind::array: return "array";
-    case boost::json::kind::object: return "object";
+    case boost::json::kind::uint64:
+      return "integer";
+    case boost::json::kind::double_:
+      return "number";
+    case boost::json::kind::string:
+      return "string";
+    case boost::json::kind::array:
+      return "array";
+    case boost::json::kind::object:
+      return "object";
   }
   return "";
 }
@@ -33,13 +40,20 @@ std::string_view KindOfValue(const json::Value& value) {
 std::string_view TypeWord(SchemaType type) {
   switch (type) {
     case SchemaType::kObject:
-    case SchemaType::kMap: return "object";
-    case SchemaType::kArray: return "array";
-    case SchemaType::kInteger: return "integer";
-    case SchemaType::kNumber: return "number";
-    case SchemaType::kBoolean: return "boolean";
-    case SchemaType::kIntOrString: return "integer,string";
-    default: return "string";
+    case SchemaType::kMap:
+      return "object";
+    case SchemaType::kArray:
+      return "array";
+    case SchemaType::kInteger:
+      return "integer";
+    case SchemaType::kNumber:
+      return "number";
+    case SchemaType::kBoolean:
+      return "boolean";
+    case SchemaType::kIntOrString:
+      return "integer,string";
+    default:
+      return "string";
   }
 }
 
@@ -219,8 +233,8 @@ void Validator::CheckNumber(const Schema& schema, const json::Value& value) {
   if (!schema.maximum.empty()) {
     double max = bound(schema.maximum);
     if (schema.exclusive_maximum ? v >= max : v > max) {
-      Invalid(value, StrCat("should be less than ",
-                            schema.exclusive_maximum ? "" : "or equal to ", schema.maximum));
+      Invalid(value, StrCat("should be less than ", schema.exclusive_maximum ? "" : "or equal to ",
+                            schema.maximum));
     }
   }
   if (!schema.multiple_of.empty()) {
@@ -302,8 +316,8 @@ void Validator::CheckObject(const Schema& schema, const json::Value& value, int 
   }
   for (const SchemaField& field : schema.fields) {
     const json::Value* member = object->if_contains(field.name);
-    bool absent = member == nullptr || (member->is_null() && field.schema->nullable &&
-                                        !schema.name.empty());
+    bool absent =
+        member == nullptr || (member->is_null() && field.schema->nullable && !schema.name.empty());
     if (absent) {
       if (field.required) Add(RequiredError(PathField(path_, field.name)));
       continue;
@@ -350,7 +364,8 @@ void Validator::CheckLogic(const Schema& schema, const json::Value& value, int d
 
 }  // namespace
 
-std::vector<FieldError> ValidateAgainst(const Schema& schema, const json::Value& value,
+std::vector<FieldError> ValidateAgainst(const Schema& schema,
+                                        const json::Value& value,
                                         const std::string& path) {
   std::vector<FieldError> errors;
   Validator(path, errors).Check(schema, value, 0);

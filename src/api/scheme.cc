@@ -28,8 +28,8 @@ constexpr std::string_view kGroupOrder[] = {
 };
 
 size_t GroupRank(std::string_view group) {
-  return static_cast<size_t>(
-      std::find(std::begin(kGroupOrder), std::end(kGroupOrder), group) - std::begin(kGroupOrder));
+  return static_cast<size_t>(std::find(std::begin(kGroupOrder), std::end(kGroupOrder), group) -
+                             std::begin(kGroupOrder));
 }
 
 // v2 before v1 before v1beta2 before v1alpha1 before any other word.
@@ -115,8 +115,7 @@ std::unique_ptr<Scheme> Scheme::BuiltIn() {
   auto scheme = std::make_unique<Scheme>();
   SchemaLibrary library(EmbeddedSchemas());
   for (BuiltInKind& row : BuiltInKinds(library)) {
-    scheme->kinds_.emplace_back(std::make_shared<const KindInfo>(std::move(row.kind)),
-                                row.storage);
+    scheme->kinds_.emplace_back(std::make_shared<const KindInfo>(std::move(row.kind)), row.storage);
   }
   return scheme;
 }
@@ -128,7 +127,8 @@ KindPtr Scheme::FindKind(const GroupVersionKind& gvk) const {
   return nullptr;
 }
 
-KindPtr Scheme::FindResource(std::string_view group, std::string_view version,
+KindPtr Scheme::FindResource(std::string_view group,
+                             std::string_view version,
                              std::string_view plural) const {
   for (const auto& [kind, storage] : kinds_) {
     if (kind->plural == plural && kind->gvk.group == group && kind->gvk.version == version) {
@@ -168,8 +168,7 @@ std::vector<Scheme::Group> Scheme::Groups() const {
   std::map<std::pair<size_t, std::string>, std::vector<std::string>> groups;
   for (const auto& [kind, storage] : kinds_) {
     if (!kind->served) continue;
-    std::vector<std::string>& versions =
-        groups[{GroupRank(kind->gvk.group), kind->gvk.group}];
+    std::vector<std::string>& versions = groups[{GroupRank(kind->gvk.group), kind->gvk.group}];
     if (std::find(versions.begin(), versions.end(), kind->gvk.version) == versions.end()) {
       versions.push_back(kind->gvk.version);
     }
@@ -210,15 +209,14 @@ void Scheme::Register(KindInfo kind, bool storage) {
 
 void Scheme::Unregister(std::string_view group, std::string_view plural) {
   size_t removed = std::erase_if(kinds_, [&](const auto& entry) {
-    return entry.first->custom && entry.first->gvk.group == group &&
-           entry.first->plural == plural;
+    return entry.first->custom && entry.first->gvk.group == group && entry.first->plural == plural;
   });
   if (removed > 0) ++generation_;
 }
 
 Status Scheme::Convert(json::Value& object, const KindInfo& to) const {
-  GroupVersionKind from = ParseGvk(json::GetString(object, {"apiVersion"}),
-                                   json::GetString(object, {"kind"}));
+  GroupVersionKind from =
+      ParseGvk(json::GetString(object, {"apiVersion"}), json::GetString(object, {"kind"}));
   if (from.kind != to.gvk.kind) {
     return Status(Code::kInternal, StrCat("cannot convert ", from.ApiVersion(), " ", from.kind,
                                           " to ", to.gvk.ApiVersion(), " ", to.gvk.kind));

@@ -44,16 +44,16 @@ struct KindInfo {
   std::vector<std::string> categories;
   bool namespaced = true;
   SchemaPtr schema;
-  bool has_status = false;   // the status subresource
+  bool has_status = false;  // the status subresource
   bool has_scale = false;
-  bool custom = false;       // from a CRD
+  bool custom = false;  // from a CRD
   bool served = true;
-  bool read_only = false;    // reviews and the like: create only, nothing stored
+  bool read_only = false;  // reviews and the like: create only, nothing stored
   std::string scale_spec_path, scale_status_path, scale_selector_path;  // ".spec.replicas"
-  std::vector<std::string> subresources;     // "status", "binding", "eviction", "log", "scale", …
-  std::vector<std::string> verbs;            // as discovery lists them
+  std::vector<std::string> subresources;  // "status", "binding", "eviction", "log", "scale", …
+  std::vector<std::string> verbs;         // as discovery lists them
   std::vector<std::string> selectable_fields;  // "spec.nodeName", beyond metadata.*
-  std::vector<PrinterColumn> columns;        // empty: NAME and AGE, or a built-in printer
+  std::vector<PrinterColumn> columns;          // empty: NAME and AGE, or a built-in printer
 
   // "pods", "pytorchjobs.kubeflow.org": the same for every version of the kind.
   std::string StoreResource() const;
@@ -69,7 +69,8 @@ class Scheme {
   static std::unique_ptr<Scheme> BuiltIn();
 
   KindPtr FindKind(const GroupVersionKind& gvk) const;
-  KindPtr FindResource(std::string_view group, std::string_view version,
+  KindPtr FindResource(std::string_view group,
+                       std::string_view version,
                        std::string_view plural) const;
   // Every version of one resource, storage version first.
   std::vector<KindPtr> Versions(std::string_view group, std::string_view plural) const;
@@ -77,10 +78,10 @@ class Scheme {
   KindPtr StorageKind(std::string_view group, std::string_view plural) const;
 
   struct Group {
-    std::string name;                    // "" is the core group
-    std::vector<std::string> versions;   // preferred first
+    std::string name;                   // "" is the core group
+    std::vector<std::string> versions;  // preferred first
   };
-  std::vector<Group> Groups() const;     // core first, then Kubernetes' order, then CRDs' by name
+  std::vector<Group> Groups() const;  // core first, then Kubernetes' order, then CRDs' by name
   std::vector<KindPtr> KindsOf(std::string_view group, std::string_view version) const;
 
   // CRDs. `storage` marks the stored version. Replaces an earlier registration.
@@ -99,7 +100,8 @@ class Scheme {
 
 // The kind's own rules beyond its schema (a pod needs containers, names unique, immutable fields
 // on update when `old` is given), worded as Kubernetes words them.
-std::vector<FieldError> ValidateObject(const KindInfo& kind, const json::Value& object,
+std::vector<FieldError> ValidateObject(const KindInfo& kind,
+                                       const json::Value& object,
                                        const json::Value* old);
 // Computed defaults that a schema cannot say (restartPolicy by owner, port protocols, pod template
 // labels → job selector, …). Runs after ApplyDefaults.

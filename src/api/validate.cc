@@ -57,8 +57,7 @@ std::string CheckConfigMapKey(std::string_view key) {
 }
 
 std::string CheckIp(std::string_view ip) {
-  constexpr std::string_view kWhy =
-      "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)";
+  constexpr std::string_view kWhy = "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)";
   if (ip.find(':') != std::string_view::npos) {
     for (char c : ip) {
       if (!isxdigit(static_cast<unsigned char>(c)) && c != ':' && c != '.') {
@@ -120,7 +119,9 @@ void CheckAnnotations(const Value& annotations, const std::string& path, FieldEr
   if (bytes > kMaxBytes) errors.push_back(TooLongError(path, kMaxBytes));
 }
 
-void CheckNonNegative(const Value& parent, std::string_view key, const std::string& path,
+void CheckNonNegative(const Value& parent,
+                      std::string_view key,
+                      const std::string& path,
                       FieldErrors& errors) {
   const Value* value = MemberOf(parent, key);
   if (value != nullptr && value->is_int64() && value->get_int64() < 0) {
@@ -129,8 +130,11 @@ void CheckNonNegative(const Value& parent, std::string_view key, const std::stri
   }
 }
 
-void CheckImmutable(const Value* now, const Value* before, const std::string& path,
-                    FieldErrors& errors, std::string_view detail) {
+void CheckImmutable(const Value* now,
+                    const Value* before,
+                    const std::string& path,
+                    FieldErrors& errors,
+                    std::string_view detail) {
   Value nothing;
   const Value& a = now ? *now : nothing;
   const Value& b = before ? *before : nothing;
@@ -158,8 +162,7 @@ void CheckLabelSelector(const Value& selector, const std::string& path, FieldErr
                            "may not be specified when `operator` is 'Exists' or 'DoesNotExist'"));
       }
     } else {
-      errors.push_back(
-          InvalidText(PathField(at, "operator"), op, "not a valid selector operator"));
+      errors.push_back(InvalidText(PathField(at, "operator"), op, "not a valid selector operator"));
     }
     std::string_view key = TextOf(terms[i], "key");
     if (std::string why = CheckQualifiedName(key); !why.empty()) {
@@ -182,8 +185,7 @@ void CheckResourceList(const Value& list, const std::string& path, FieldErrors& 
     Result<Quantity> amount = Quantity::FromJson(member.value());
     if (!amount.ok()) continue;  // the schema says so
     if (amount->negative()) {
-      errors.push_back(
-          InvalidText(at, amount->ToString(), "must be greater than or equal to 0"));
+      errors.push_back(InvalidText(at, amount->ToString(), "must be greater than or equal to 0"));
     }
     bool whole = name.find('/') != std::string_view::npos;
     if (whole && amount->MilliValue() % 1000 != 0) {
@@ -209,9 +211,9 @@ void CheckResources(const Value& resources, const std::string& path, FieldErrors
     const Value* limit = limits.if_contains(name);
     if (limit == nullptr) {
       if (!overcommit) {
-        errors.push_back(RequiredError(
-            PathField(path, "limits"),
-            StrCat("Limit must be set for non overcommitable resources")));
+        errors.push_back(
+            RequiredError(PathField(path, "limits"),
+                          StrCat("Limit must be set for non overcommitable resources")));
       }
       continue;
     }
@@ -219,13 +221,13 @@ void CheckResources(const Value& resources, const std::string& path, FieldErrors
     Result<Quantity> most = Quantity::FromJson(*limit);
     if (!wanted.ok() || !most.ok()) continue;
     if (!overcommit && !(*wanted == *most)) {
-      errors.push_back(InvalidText(at, wanted->ToString(),
-                                   StrCat("must be equal to ", name, " limit of ",
-                                          most->ToString())));
+      errors.push_back(
+          InvalidText(at, wanted->ToString(),
+                      StrCat("must be equal to ", name, " limit of ", most->ToString())));
     } else if (overcommit && (*wanted <=> *most) > 0) {
-      errors.push_back(InvalidText(at, wanted->ToString(),
-                                   StrCat("must be less than or equal to ", name, " limit of ",
-                                          most->ToString())));
+      errors.push_back(InvalidText(
+          at, wanted->ToString(),
+          StrCat("must be less than or equal to ", name, " limit of ", most->ToString())));
     }
   }
 }
@@ -308,7 +310,9 @@ void CheckFinalizers(const KindInfo& kind, const Value& object, FieldErrors& err
 
 }  // namespace
 
-void CheckMetadata(const KindInfo& kind, const Value& object, const Value* old,
+void CheckMetadata(const KindInfo& kind,
+                   const Value& object,
+                   const Value* old,
                    FieldErrors& errors) {
   const Value* metadata = json::Find(object, {"metadata"});
   if (metadata == nullptr || !metadata->is_object()) {
@@ -343,7 +347,8 @@ void CheckMetadata(const KindInfo& kind, const Value& object, const Value* old,
   }
 }
 
-std::vector<FieldError> ValidateObject(const KindInfo& kind, const Value& object,
+std::vector<FieldError> ValidateObject(const KindInfo& kind,
+                                       const Value& object,
                                        const Value* old) {
   constexpr size_t kMaxErrors = 100;
   FieldErrors errors;

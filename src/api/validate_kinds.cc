@@ -14,29 +14,30 @@ using json::Value;
 
 const Value* Spec(const Value& object) { return MemberOf(object, "spec"); }
 
-void CheckRestartPolicy(const Value& holder, const std::string& path, FieldErrors& errors,
+void CheckRestartPolicy(const Value& holder,
+                        const std::string& path,
+                        FieldErrors& errors,
                         bool job) {
   std::string_view policy = json::GetString(holder, {"template", "spec", "restartPolicy"});
   std::string at = PathField(path, "template.spec.restartPolicy");
   if (job && policy != "OnFailure" && policy != "Never") {
-    errors.push_back(policy.empty()
-                         ? RequiredError(at, "valid values: \"OnFailure\", \"Never\"")
-                         : NotSupportedError(at, policy, {"OnFailure", "Never"}));
+    errors.push_back(policy.empty() ? RequiredError(at, "valid values: \"OnFailure\", \"Never\"")
+                                    : NotSupportedError(at, policy, {"OnFailure", "Never"}));
   } else if (!job && !policy.empty() && policy != "Always") {
     errors.push_back(NotSupportedError(at, policy, {"Always"}));
   }
 }
 
 void CheckJobSpec(const Value& spec, const std::string& path, FieldErrors& errors) {
-  for (std::string_view key : {"parallelism", "completions", "activeDeadlineSeconds",
-                               "backoffLimit", "ttlSecondsAfterFinished",
-                               "backoffLimitPerIndex", "maxFailedIndexes"}) {
+  for (std::string_view key :
+       {"parallelism", "completions", "activeDeadlineSeconds", "backoffLimit",
+        "ttlSecondsAfterFinished", "backoffLimitPerIndex", "maxFailedIndexes"}) {
     CheckNonNegative(spec, key, path, errors);
   }
   bool indexed = TextOf(spec, "completionMode") == "Indexed";
   if (indexed && MemberOf(spec, "completions") == nullptr) {
-    errors.push_back(RequiredError(PathField(path, "completions"),
-                                   "when completion mode is Indexed"));
+    errors.push_back(
+        RequiredError(PathField(path, "completions"), "when completion mode is Indexed"));
   }
   if (MemberOf(spec, "backoffLimitPerIndex") && !indexed) {
     errors.push_back(InvalidError(PathField(path, "backoffLimitPerIndex"),
@@ -59,10 +60,10 @@ void CheckJob(const Value& job, const Value* old, FieldErrors& errors) {
   }
   const Value* before = Spec(*old);
   if (before == nullptr) return;
-  bool suspended = json::GetBool(*before, {"suspend"}) &&
-                   json::Find(*old, {"status", "startTime"}) == nullptr;
-  for (std::string_view key : {"selector", "completionMode", "podFailurePolicy",
-                               "backoffLimitPerIndex", "managedBy"}) {
+  bool suspended =
+      json::GetBool(*before, {"suspend"}) && json::Find(*old, {"status", "startTime"}) == nullptr;
+  for (std::string_view key :
+       {"selector", "completionMode", "podFailurePolicy", "backoffLimitPerIndex", "managedBy"}) {
     CheckImmutable(MemberOf(*spec, key), MemberOf(*before, key), PathField("spec", key), errors);
   }
   bool elastic = TextOf(*spec, "completionMode") == "Indexed" &&
@@ -104,13 +105,13 @@ void CheckCronJob(const Value& cron, FieldErrors& errors) {
       fine = fine && CronField(field);
     }
     if (!fine || fields != 5) {
-      errors.push_back(InvalidText("spec.schedule", schedule,
-                                   StrCat("expected exactly 5 fields, found ", fields, ": [",
-                                          schedule, "]")));
+      errors.push_back(
+          InvalidText("spec.schedule", schedule,
+                      StrCat("expected exactly 5 fields, found ", fields, ": [", schedule, "]")));
     }
   }
-  for (std::string_view key : {"startingDeadlineSeconds", "successfulJobsHistoryLimit",
-                               "failedJobsHistoryLimit"}) {
+  for (std::string_view key :
+       {"startingDeadlineSeconds", "successfulJobsHistoryLimit", "failedJobsHistoryLimit"}) {
     CheckNonNegative(*spec, key, "spec", errors);
   }
   if (const Value* job = json::Find(*spec, {"jobTemplate", "spec"}); job && job->is_object()) {
@@ -136,7 +137,9 @@ void CheckSelectorMatches(const Value& spec, FieldErrors& errors) {
   }
 }
 
-void CheckReplicated(const KindInfo& kind, const Value& object, const Value* old,
+void CheckReplicated(const KindInfo& kind,
+                     const Value& object,
+                     const Value* old,
                      FieldErrors& errors) {
   const Value* spec = Spec(object);
   if (spec == nullptr) return;
@@ -158,11 +161,11 @@ void CheckReplicated(const KindInfo& kind, const Value& object, const Value* old
                                       "may not be specified when strategy `type` is 'Recreate'"));
     }
   }
-  if (old == nullptr || !json::Equal(json::Find(*old, {"spec", "template"}) != nullptr
-                                         ? *json::Find(*old, {"spec", "template"})
-                                         : Value(),
-                                     MemberOf(*spec, "template") ? *MemberOf(*spec, "template")
-                                                                 : Value())) {
+  if (old == nullptr ||
+      !json::Equal(json::Find(*old, {"spec", "template"}) != nullptr
+                       ? *json::Find(*old, {"spec", "template"})
+                       : Value(),
+                   MemberOf(*spec, "template") ? *MemberOf(*spec, "template") : Value())) {
     CheckPodTemplate(*spec, "spec", errors);
     CheckRestartPolicy(*spec, "spec", errors, false);
   }
@@ -175,7 +178,9 @@ void CheckReplicated(const KindInfo& kind, const Value& object, const Value* old
 
 }  // namespace
 
-void CheckWorkload(const KindInfo& kind, const Value& object, const Value* old,
+void CheckWorkload(const KindInfo& kind,
+                   const Value& object,
+                   const Value* old,
                    FieldErrors& errors) {
   const std::string& k = kind.gvk.kind;
   if (k == "Job") {
@@ -224,8 +229,8 @@ void CheckServicePorts(const Value& spec, bool headless, FieldErrors& errors) {
     int64_t node_port = json::GetInt(ports[i], {"nodePort"});
     std::string_view type = TextOf(spec, "type");
     if (node_port != 0 && type != "NodePort" && type != "LoadBalancer") {
-      errors.push_back(ForbiddenError(PathField(at, "nodePort"),
-                                      "may not be used when `type` is 'ClusterIP'"));
+      errors.push_back(
+          ForbiddenError(PathField(at, "nodePort"), "may not be used when `type` is 'ClusterIP'"));
     }
     std::string key = StrCat(TextOf(ports[i], "protocol"), "/", port);
     if (!numbers.insert(key).second) {
@@ -253,9 +258,8 @@ void CheckService(const Value& service, const Value* old, FieldErrors& errors) {
     std::string_view name = TextOf(*spec, "externalName");
     if (name.empty()) {
       errors.push_back(RequiredError("spec.externalName"));
-    } else if (std::string why = CheckDnsSubdomain(name.ends_with('.')
-                                                       ? name.substr(0, name.size() - 1)
-                                                       : name);
+    } else if (std::string why =
+                   CheckDnsSubdomain(name.ends_with('.') ? name.substr(0, name.size() - 1) : name);
                !why.empty()) {
       errors.push_back(InvalidText("spec.externalName", name, why));
     }
@@ -274,8 +278,7 @@ void CheckService(const Value& service, const Value* old, FieldErrors& errors) {
   std::string_view before = json::GetString(*old, {"spec", "clusterIP"});
   bool same_type = json::GetString(*old, {"spec", "type"}) == type;
   if (!before.empty() && same_type && !ip.empty() && before != ip) {
-    errors.push_back(
-        InvalidText("spec.clusterIP", ip, "may not change once set"));
+    errors.push_back(InvalidText("spec.clusterIP", ip, "may not change once set"));
   }
 }
 
@@ -308,8 +311,8 @@ void CheckClaim(const Value& claim, const Value* old, FieldErrors& errors) {
       errors.push_back(RequiredError("spec.resources[storage]"));
     } else if (Result<Quantity> amount = Quantity::FromJson(*storage);
                amount.ok() && (*amount <=> Quantity()) <= 0) {
-      errors.push_back(InvalidText("spec.resources[storage]", amount->ToString(),
-                                   "must be greater than zero"));
+      errors.push_back(
+          InvalidText("spec.resources[storage]", amount->ToString(), "must be greater than zero"));
     }
     return;
   }
@@ -325,10 +328,10 @@ void CheckClaim(const Value& claim, const Value* old, FieldErrors& errors) {
     json::Remove(b, {key});
   }
   if (!json::Equal(a, b)) {
-    errors.push_back(ForbiddenError(
-        "spec",
-        "spec is immutable after creation except resources.requests and "
-        "volumeAttributesClassName for bound claims"));
+    errors.push_back(
+        ForbiddenError("spec",
+                       "spec is immutable after creation except resources.requests and "
+                       "volumeAttributesClassName for bound claims"));
   }
   const Value* now_size = json::Find(*spec, {"resources", "requests", "storage"});
   const Value* old_size = json::Find(*before, {"resources", "requests", "storage"});
@@ -352,19 +355,36 @@ void CheckVolume(const Value& volume, const Value* old, FieldErrors& errors) {
   } else if (!capacity.contains("storage") || capacity.size() > 1) {
     errors.push_back(NotSupportedError("spec.capacity", capacity.begin()->key(), {"storage"}));
   }
-  static constexpr std::string_view kSources[] = {
-      "gcePersistentDisk", "awsElasticBlockStore", "hostPath", "glusterfs", "nfs", "rbd", "iscsi",
-      "cinder", "cephfs", "fc", "flocker", "flexVolume", "azureFile", "vsphereVolume", "quobyte",
-      "azureDisk", "photonPersistentDisk", "portworxVolume", "scaleIO", "local", "storageos",
-      "csi"};
+  static constexpr std::string_view kSources[] = {"gcePersistentDisk",
+                                                  "awsElasticBlockStore",
+                                                  "hostPath",
+                                                  "glusterfs",
+                                                  "nfs",
+                                                  "rbd",
+                                                  "iscsi",
+                                                  "cinder",
+                                                  "cephfs",
+                                                  "fc",
+                                                  "flocker",
+                                                  "flexVolume",
+                                                  "azureFile",
+                                                  "vsphereVolume",
+                                                  "quobyte",
+                                                  "azureDisk",
+                                                  "photonPersistentDisk",
+                                                  "portworxVolume",
+                                                  "scaleIO",
+                                                  "local",
+                                                  "storageos",
+                                                  "csi"};
   int sources = 0;
   std::string found;
   for (std::string_view source : kSources) {
     if (MemberOf(*spec, source) == nullptr) continue;
     found = source;
     if (++sources > 1) {
-      errors.push_back(ForbiddenError(PathField("spec", source),
-                                      "may not specify more than 1 volume type"));
+      errors.push_back(
+          ForbiddenError(PathField("spec", source), "may not specify more than 1 volume type"));
     }
   }
   if (sources == 0) {
@@ -377,7 +397,9 @@ void CheckVolume(const Value& volume, const Value* old, FieldErrors& errors) {
 
 }  // namespace
 
-void CheckStorage(const KindInfo& kind, const Value& object, const Value* old,
+void CheckStorage(const KindInfo& kind,
+                  const Value& object,
+                  const Value* old,
                   FieldErrors& errors) {
   const std::string& k = kind.gvk.kind;
   if (k == "PersistentVolumeClaim") {
@@ -407,8 +429,9 @@ void CheckDataKeys(const Value& object, FieldErrors& errors) {
         errors.push_back(InvalidText(PathKey(field, key), key, why));
       }
       if (field == "binaryData" && json::GetObject(object, {"data"}).contains(key)) {
-        errors.push_back(InvalidText(PathKey("data", key), key, "duplicate of key present in "
-                                                                "binaryData"));
+        errors.push_back(InvalidText(PathKey("data", key), key,
+                                     "duplicate of key present in "
+                                     "binaryData"));
       }
       if (member.value().is_string()) bytes += member.value().get_string().size();
     }
@@ -488,8 +511,7 @@ void CheckQuotaAndLimits(const KindInfo& kind, const Value& object, FieldErrors&
       }
       Result<Quantity> amount = Quantity::FromJson(member.value());
       if (amount.ok() && amount->negative()) {
-        errors.push_back(
-            InvalidText(at, amount->ToString(), "must be greater than or equal to 0"));
+        errors.push_back(InvalidText(at, amount->ToString(), "must be greater than or equal to 0"));
       }
     }
     return;
@@ -503,8 +525,7 @@ void CheckQuotaAndLimits(const KindInfo& kind, const Value& object, FieldErrors&
       Result<Quantity> most = Quantity::FromJson(*max);
       if (least.ok() && most.ok() && (*least <=> *most) > 0) {
         errors.push_back(InvalidText(
-            PathKey(PathField(PathIndex("spec.limits", i), "min"),
-                    std::string_view(member.key())),
+            PathKey(PathField(PathIndex("spec.limits", i), "min"), std::string_view(member.key())),
             least->ToString(),
             StrCat("min value ", least->ToString(), " is greater than max value ",
                    most->ToString())));
@@ -515,8 +536,7 @@ void CheckQuotaAndLimits(const KindInfo& kind, const Value& object, FieldErrors&
 
 }  // namespace
 
-void CheckConfig(const KindInfo& kind, const Value& object, const Value* old,
-                 FieldErrors& errors) {
+void CheckConfig(const KindInfo& kind, const Value& object, const Value* old, FieldErrors& errors) {
   const std::string& k = kind.gvk.kind;
   if (k == "ConfigMap" || k == "Secret") {
     CheckDataKeys(object, errors);
@@ -583,8 +603,7 @@ void CheckPriorityClass(const Value& object, const Value* old, FieldErrors& erro
   std::string_view policy = TextOf(object, "preemptionPolicy");
   std::string_view before = TextOf(*old, "preemptionPolicy");
   if (!policy.empty() && !before.empty() && policy != before) {
-    errors.push_back(
-        InvalidText("preemptionPolicy", policy, "field is immutable"));
+    errors.push_back(InvalidText("preemptionPolicy", policy, "field is immutable"));
   }
 }
 
@@ -594,8 +613,8 @@ void CheckBudget(const Value& object, FieldErrors& errors) {
   const Value* least = MemberOf(*spec, "minAvailable");
   const Value* most = MemberOf(*spec, "maxUnavailable");
   if (least && most) {
-    errors.push_back(InvalidError("spec", *spec,
-                                  "minAvailable and maxUnavailable cannot be both set"));
+    errors.push_back(
+        InvalidError("spec", *spec, "minAvailable and maxUnavailable cannot be both set"));
   }
   for (std::string_view key : {"minAvailable", "maxUnavailable"}) {
     const Value* amount = MemberOf(*spec, key);
@@ -627,18 +646,17 @@ void CheckRules(const Value& role, bool namespaced, FieldErrors& errors) {
   for (size_t i = 0; i < rules.size(); ++i) {
     std::string at = PathIndex("rules", i);
     if (json::GetArray(rules[i], {"verbs"}).empty()) {
-      errors.push_back(RequiredError(PathField(at, "verbs"),
-                                     "verbs must contain at least one value"));
+      errors.push_back(
+          RequiredError(PathField(at, "verbs"), "verbs must contain at least one value"));
     }
     bool urls = !json::GetArray(rules[i], {"nonResourceURLs"}).empty();
     bool resources = !json::GetArray(rules[i], {"resources"}).empty();
     bool groups = !json::GetArray(rules[i], {"apiGroups"}).empty();
     if (urls) {
       if (namespaced) {
-        errors.push_back(
-            InvalidError(PathField(at, "nonResourceURLs"),
-                         *json::Find(rules[i], {"nonResourceURLs"}),
-                         "namespaced rules cannot apply to non-resource URLs"));
+        errors.push_back(InvalidError(PathField(at, "nonResourceURLs"),
+                                      *json::Find(rules[i], {"nonResourceURLs"}),
+                                      "namespaced rules cannot apply to non-resource URLs"));
       }
       if (resources || groups) {
         errors.push_back(InvalidError(
@@ -663,8 +681,7 @@ void CheckBinding(const Value& binding, const Value* old, FieldErrors& errors) {
   if (ref != nullptr) {
     std::string_view group = TextOf(*ref, "apiGroup");
     if (group != "rbac.authorization.k8s.io") {
-      errors.push_back(
-          NotSupportedError("roleRef.apiGroup", group, {"rbac.authorization.k8s.io"}));
+      errors.push_back(NotSupportedError("roleRef.apiGroup", group, {"rbac.authorization.k8s.io"}));
     }
     std::string_view kind = TextOf(*ref, "kind");
     if (kind != "Role" && kind != "ClusterRole") {
@@ -682,20 +699,18 @@ void CheckBinding(const Value& binding, const Value* old, FieldErrors& errors) {
         errors.push_back(RequiredError(PathField(at, "namespace")));
       }
     } else if (kind != "User" && kind != "Group") {
-      errors.push_back(NotSupportedError(PathField(at, "kind"), kind,
-                                         {"ServiceAccount", "User", "Group"}));
+      errors.push_back(
+          NotSupportedError(PathField(at, "kind"), kind, {"ServiceAccount", "User", "Group"}));
     }
   }
   if (old != nullptr) {
-    CheckImmutable(ref, MemberOf(*old, "roleRef"), "roleRef", errors,
-                   "cannot change roleRef");
+    CheckImmutable(ref, MemberOf(*old, "roleRef"), "roleRef", errors, "cannot change roleRef");
   }
 }
 
 }  // namespace
 
-void CheckPolicy(const KindInfo& kind, const Value& object, const Value* old,
-                 FieldErrors& errors) {
+void CheckPolicy(const KindInfo& kind, const Value& object, const Value* old, FieldErrors& errors) {
   const std::string& k = kind.gvk.kind;
   if (k == "PriorityClass") {
     CheckPriorityClass(object, old, errors);
@@ -712,8 +727,8 @@ void CheckPolicy(const KindInfo& kind, const Value& object, const Value* old,
     int64_t max = json::GetInt(*spec, {"maxReplicas"});
     int64_t min = json::GetInt(*spec, {"minReplicas"}, 1);
     if (min < 1) {
-      errors.push_back(InvalidError("spec.minReplicas", Value(min),
-                                    "must be greater than or equal to 1"));
+      errors.push_back(
+          InvalidError("spec.minReplicas", Value(min), "must be greater than or equal to 1"));
     }
     if (most && max < 1) {
       errors.push_back(InvalidError("spec.maxReplicas", *most, "must be greater than 0"));

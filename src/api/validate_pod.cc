@@ -64,8 +64,8 @@ void CheckHostPorts(const Value& spec, const std::string& path, FieldErrors& err
       if (host == 0) continue;
       std::string at =
           PathIndex(PathField(PathIndex(PathField(path, "containers"), c), "ports"), i);
-      std::string key = StrCat(TextOf(ports[i], "protocol"), "/", TextOf(ports[i], "hostIP"), "/",
-                               host);
+      std::string key =
+          StrCat(TextOf(ports[i], "protocol"), "/", TextOf(ports[i], "hostIP"), "/", host);
       if (!taken.insert(key).second) {
         errors.push_back(DuplicateError(PathField(at, "hostPort"), Value(key)));
       }
@@ -80,34 +80,38 @@ void CheckHostPorts(const Value& spec, const std::string& path, FieldErrors& err
 
 void CheckEnvSource(const Value& source, const std::string& at, FieldErrors& errors) {
   int sources = 0;
-  for (std::string_view key :
-       {"fieldRef", "resourceFieldRef", "configMapKeyRef", "secretKeyRef"}) {
+  for (std::string_view key : {"fieldRef", "resourceFieldRef", "configMapKeyRef", "secretKeyRef"}) {
     sources += MemberOf(source, key) ? 1 : 0;
   }
   if (sources == 0) {
-    errors.push_back(InvalidText(at, "", "must specify one of: `fieldRef`, `resourceFieldRef`, "
-                                         "`configMapKeyRef` or `secretKeyRef`"));
+    errors.push_back(InvalidText(at, "",
+                                 "must specify one of: `fieldRef`, `resourceFieldRef`, "
+                                 "`configMapKeyRef` or `secretKeyRef`"));
   } else if (sources > 1) {
     errors.push_back(InvalidText(at, "", "may not have more than one field specified at a time"));
   }
   const Value* ref = MemberOf(source, "fieldRef");
   if (ref == nullptr) return;
-  static constexpr std::string_view kKnown[] = {
-      "metadata.name",      "metadata.namespace",      "metadata.uid", "spec.nodeName",
-      "spec.serviceAccountName", "status.hostIP", "status.hostIPs", "status.podIP",
-      "status.podIPs"};
+  static constexpr std::string_view kKnown[] = {"metadata.name",
+                                                "metadata.namespace",
+                                                "metadata.uid",
+                                                "spec.nodeName",
+                                                "spec.serviceAccountName",
+                                                "status.hostIP",
+                                                "status.hostIPs",
+                                                "status.podIP",
+                                                "status.podIPs"};
   std::string_view field = TextOf(*ref, "fieldPath");
-  bool known = field.starts_with("metadata.labels['") ||
-               field.starts_with("metadata.annotations['");
+  bool known =
+      field.starts_with("metadata.labels['") || field.starts_with("metadata.annotations['");
   for (std::string_view k : kKnown) known = known || k == field;
   if (field.empty()) {
     errors.push_back(RequiredError(PathField(at, "fieldRef.fieldPath")));
   } else if (!known) {
-    errors.push_back(NotSupportedError(
-        PathField(at, "fieldRef.fieldPath"), field,
-        {"metadata.name", "metadata.namespace", "metadata.uid", "spec.nodeName",
-         "spec.serviceAccountName", "status.hostIP", "status.hostIPs", "status.podIP",
-         "status.podIPs"}));
+    errors.push_back(NotSupportedError(PathField(at, "fieldRef.fieldPath"), field,
+                                       {"metadata.name", "metadata.namespace", "metadata.uid",
+                                        "spec.nodeName", "spec.serviceAccountName", "status.hostIP",
+                                        "status.hostIPs", "status.podIP", "status.podIPs"}));
   }
 }
 
@@ -143,8 +147,10 @@ void CheckEnv(const Value& container, const std::string& path, FieldErrors& erro
   }
 }
 
-void CheckMounts(const Value& container, const std::set<std::string>& volumes,
-                 const std::string& path, FieldErrors& errors) {
+void CheckMounts(const Value& container,
+                 const std::set<std::string>& volumes,
+                 const std::string& path,
+                 FieldErrors& errors) {
   const json::Array& mounts = json::GetArray(container, {"volumeMounts"});
   std::set<std::string> points;
   for (size_t i = 0; i < mounts.size(); ++i) {
@@ -170,8 +176,7 @@ void CheckMounts(const Value& container, const std::set<std::string>& volumes,
       errors.push_back(InvalidText(PathField(at, "subPath"), sub, "must not contain '..'"));
     }
     if (!sub.empty() && !TextOf(mounts[i], "subPathExpr").empty()) {
-      errors.push_back(InvalidText(PathField(at, "subPathExpr"),
-                                   TextOf(mounts[i], "subPathExpr"),
+      errors.push_back(InvalidText(PathField(at, "subPathExpr"), TextOf(mounts[i], "subPathExpr"),
                                    "subPathExpr and subPath are mutually exclusive"));
     }
   }
@@ -185,8 +190,8 @@ void CheckSecurityContext(const Value& holder, const std::string& path, FieldErr
     const Value* id = MemberOf(*context, key);
     int64_t value = json::GetInt(*context, {key});
     if (id != nullptr && (value < 0 || value > 2147483647)) {
-      errors.push_back(InvalidError(PathField(at, key), *id,
-                                    "must be between 0 and 2147483647, inclusive"));
+      errors.push_back(
+          InvalidError(PathField(at, key), *id, "must be between 0 and 2147483647, inclusive"));
     }
   }
   if (const Value* escalation = MemberOf(*context, "allowPrivilegeEscalation");
@@ -197,8 +202,10 @@ void CheckSecurityContext(const Value& holder, const std::string& path, FieldErr
   }
 }
 
-void CheckContainer(const Value& container, const std::set<std::string>& volumes,
-                    const std::string& path, FieldErrors& errors) {
+void CheckContainer(const Value& container,
+                    const std::set<std::string>& volumes,
+                    const std::string& path,
+                    FieldErrors& errors) {
   std::string_view image = TextOf(container, "image");
   if (image.empty()) {
     errors.push_back(RequiredError(PathField(path, "image")));
@@ -216,8 +223,11 @@ void CheckContainer(const Value& container, const std::set<std::string>& volumes
   CheckSecurityContext(container, path, errors);
 }
 
-void CheckContainers(const Value& spec, std::string_view key, std::set<std::string>& names,
-                     const std::set<std::string>& volumes, const std::string& path,
+void CheckContainers(const Value& spec,
+                     std::string_view key,
+                     std::set<std::string>& names,
+                     const std::set<std::string>& volumes,
+                     const std::string& path,
                      FieldErrors& errors) {
   const json::Array& containers = json::GetArray(spec, {key});
   for (size_t i = 0; i < containers.size(); ++i) {
@@ -234,11 +244,10 @@ void CheckContainers(const Value& spec, std::string_view key, std::set<std::stri
     std::string_view restart = TextOf(containers[i], "restartPolicy");
     if (restart.empty()) continue;
     if (key != "initContainers") {
-      errors.push_back(ForbiddenError(PathField(at, "restartPolicy"),
-                                      "may not be set for non-init containers"));
-    } else if (restart != "Always") {
       errors.push_back(
-          NotSupportedError(PathField(at, "restartPolicy"), restart, {"Always"}));
+          ForbiddenError(PathField(at, "restartPolicy"), "may not be set for non-init containers"));
+    } else if (restart != "Always") {
+      errors.push_back(NotSupportedError(PathField(at, "restartPolicy"), restart, {"Always"}));
     }
   }
 }
@@ -270,8 +279,7 @@ void CheckTolerations(const Value& spec, const std::string& path, FieldErrors& e
                                      "value must be empty when `operator` is 'Exists'"));
       }
     } else {
-      errors.push_back(
-          NotSupportedError(PathField(at, "operator"), op, {"Equal", "Exists"}));
+      errors.push_back(NotSupportedError(PathField(at, "operator"), op, {"Equal", "Exists"}));
     }
     if (!effect.empty() && effect != "NoSchedule" && effect != "PreferNoSchedule" &&
         effect != "NoExecute") {
@@ -292,8 +300,7 @@ void CheckSpread(const Value& spec, const std::string& path, FieldErrors& errors
     std::string at = PathIndex(PathField(path, "topologySpreadConstraints"), i);
     const Value* skew = MemberOf(list[i], "maxSkew");
     if (skew != nullptr && json::GetInt(list[i], {"maxSkew"}) <= 0) {
-      errors.push_back(
-          InvalidError(PathField(at, "maxSkew"), *skew, "must be greater than 0"));
+      errors.push_back(InvalidError(PathField(at, "maxSkew"), *skew, "must be greater than 0"));
     }
     std::string_view key = TextOf(list[i], "topologyKey");
     if (key.empty()) {
@@ -319,8 +326,8 @@ void CheckPodWords(const Value& spec, const std::string& path, FieldErrors& erro
       errors.push_back(InvalidText(PathField(path, key), value, why));
     }
   }
-  for (std::string_view key : {"serviceAccountName", "nodeName", "priorityClassName",
-                               "runtimeClassName"}) {
+  for (std::string_view key :
+       {"serviceAccountName", "nodeName", "priorityClassName", "runtimeClassName"}) {
     std::string_view value = TextOf(spec, key);
     if (value.empty()) continue;
     if (std::string why = CheckDnsSubdomain(value); !why.empty()) {
@@ -371,8 +378,8 @@ void CheckPodSpec(const Value& spec, const std::string& path, FieldErrors& error
   CheckAffinity(spec, path, errors);
   CheckSpread(spec, path, errors);
   if (!json::GetArray(spec, {"ephemeralContainers"}).empty()) {
-    errors.push_back(ForbiddenError(PathField(path, "ephemeralContainers"),
-                                    "cannot be set on create"));
+    errors.push_back(
+        ForbiddenError(PathField(path, "ephemeralContainers"), "cannot be set on create"));
   }
 }
 

@@ -10,7 +10,9 @@ namespace {
 
 using json::Value;
 
-void CheckMode(const Value& parent, std::string_view key, const std::string& path,
+void CheckMode(const Value& parent,
+               std::string_view key,
+               const std::string& path,
                FieldErrors& errors) {
   const Value* mode = MemberOf(parent, key);
   int64_t value = json::GetInt(parent, {key});
@@ -71,16 +73,15 @@ void CheckSource(const Value& volume, const std::string& at, FieldErrors& errors
       errors.push_back(InvalidText(PathField(at, "hostPath.path"), path, "must not contain '..'"));
     }
     static constexpr std::string_view kTypes[] = {
-        "", "BlockDevice", "CharDevice", "Directory", "DirectoryOrCreate", "File",
-        "FileOrCreate", "Socket"};
+        "",     "BlockDevice",  "CharDevice", "Directory", "DirectoryOrCreate",
+        "File", "FileOrCreate", "Socket"};
     std::string_view type = TextOf(*host, "type");
     bool known = false;
     for (std::string_view t : kTypes) known = known || t == type;
     if (!known) {
-      errors.push_back(NotSupportedError(
-          PathField(at, "hostPath.type"), type,
-          {"", "BlockDevice", "CharDevice", "Directory", "DirectoryOrCreate", "File",
-           "FileOrCreate", "Socket"}));
+      errors.push_back(NotSupportedError(PathField(at, "hostPath.type"), type,
+                                         {"", "BlockDevice", "CharDevice", "Directory",
+                                          "DirectoryOrCreate", "File", "FileOrCreate", "Socket"}));
     }
   }
 }
@@ -109,7 +110,9 @@ void CheckHandler(const Value& handler, const std::string& path, FieldErrors& er
   }
 }
 
-void CheckProbe(const Value& container, std::string_view key, const std::string& path,
+void CheckProbe(const Value& container,
+                std::string_view key,
+                const std::string& path,
                 FieldErrors& errors) {
   const Value* probe = MemberOf(container, key);
   if (probe == nullptr) return;
@@ -154,8 +157,7 @@ void CheckNodeRequirements(const Value& term, const std::string& path, FieldErro
       }
       std::string_view key = TextOf(terms[i], "key");
       if (list == "matchFields" && key != "metadata.name") {
-        errors.push_back(
-            InvalidText(PathField(at, "key"), key, "not a valid field selector key"));
+        errors.push_back(InvalidText(PathField(at, "key"), key, "not a valid field selector key"));
       } else if (std::string why = CheckQualifiedName(key); !why.empty()) {
         errors.push_back(InvalidText(PathField(at, "key"), key, why));
       }
@@ -241,8 +243,7 @@ void CheckProbes(const Value& container, const std::string& path, FieldErrors& e
     CheckProbe(container, key, path, errors);
   }
   for (std::string_view key : {"postStart", "preStop"}) {
-    if (const Value* hook = json::Find(container, {"lifecycle", key});
-        hook && hook->is_object()) {
+    if (const Value* hook = json::Find(container, {"lifecycle", key}); hook && hook->is_object()) {
       CheckHandler(*hook, PathField(PathField(path, "lifecycle"), key), errors);
     }
   }
@@ -283,8 +284,7 @@ void TakeMutable(Value& spec, Value& old, FieldErrors& errors) {
     for (size_t i = 0; i < n; ++i) {
       std::string image(TextOf(now->get_array()[i], "image"));
       if (image.empty()) {
-        errors.push_back(
-            RequiredError(PathField(PathIndex(PathField("spec", key), i), "image")));
+        errors.push_back(RequiredError(PathField(PathIndex(PathField("spec", key), i), "image")));
       }
       json::Remove(now->get_array()[i], {"image"});
       json::Remove(before->get_array()[i], {"image"});
@@ -301,11 +301,11 @@ void TakeMutable(Value& spec, Value& old, FieldErrors& errors) {
     errors.push_back(InvalidError("spec.activeDeadlineSeconds", *now,
                                   "must be less than or equal to previous value"));
   } else if (now != nullptr && json::GetInt(spec, {"activeDeadlineSeconds"}) < 0) {
-    errors.push_back(InvalidError("spec.activeDeadlineSeconds", *now,
-                                  "must be greater than or equal to 0"));
+    errors.push_back(
+        InvalidError("spec.activeDeadlineSeconds", *now, "must be greater than or equal to 0"));
   }
-  for (std::string_view key : {"activeDeadlineSeconds", "tolerations", "schedulingGates",
-                               "ephemeralContainers"}) {
+  for (std::string_view key :
+       {"activeDeadlineSeconds", "tolerations", "schedulingGates", "ephemeralContainers"}) {
     json::Remove(spec, {key});
     json::Remove(old, {key});
   }
@@ -345,10 +345,9 @@ void CheckAdditions(const Value& spec, const Value& old, FieldErrors& errors) {
   const json::Array& gates = json::GetArray(spec, {"schedulingGates"});
   for (size_t i = 0; i < gates.size(); ++i) {
     if (!Contains(json::GetArray(old, {"schedulingGates"}), gates[i])) {
-      errors.push_back(ForbiddenError(
-          PathIndex("spec.schedulingGates", i),
-          "only deletion is allowed, but found new scheduling gate " +
-              Quote(TextOf(gates[i], "name"))));
+      errors.push_back(ForbiddenError(PathIndex("spec.schedulingGates", i),
+                                      "only deletion is allowed, but found new scheduling gate " +
+                                          Quote(TextOf(gates[i], "name"))));
     }
   }
 }

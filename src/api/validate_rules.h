@@ -24,21 +24,26 @@ std::string CheckIp(std::string_view ip);
 std::string CheckPort(int64_t port);
 std::string CheckEnvVarName(std::string_view name);
 
-void CheckMetadata(const KindInfo& kind, const json::Value& object, const json::Value* old,
+void CheckMetadata(const KindInfo& kind,
+                   const json::Value& object,
+                   const json::Value* old,
                    FieldErrors& errors);
 void CheckLabels(const json::Value& labels, const std::string& path, FieldErrors& errors);
-void CheckAnnotations(const json::Value& annotations, const std::string& path,
-                      FieldErrors& errors);
-void CheckLabelSelector(const json::Value& selector, const std::string& path,
-                        FieldErrors& errors);
-void CheckNonNegative(const json::Value& parent, std::string_view key, const std::string& path,
+void CheckAnnotations(const json::Value& annotations, const std::string& path, FieldErrors& errors);
+void CheckLabelSelector(const json::Value& selector, const std::string& path, FieldErrors& errors);
+void CheckNonNegative(const json::Value& parent,
+                      std::string_view key,
+                      const std::string& path,
                       FieldErrors& errors);
 // A map of resource names to quantities.
 void CheckResourceList(const json::Value& list, const std::string& path, FieldErrors& errors);
 void CheckResources(const json::Value& resources, const std::string& path, FieldErrors& errors);
 // `path`'s value changed although it may not.
-void CheckImmutable(const json::Value* now, const json::Value* before, const std::string& path,
-                    FieldErrors& errors, std::string_view detail = "field is immutable");
+void CheckImmutable(const json::Value* now,
+                    const json::Value* before,
+                    const std::string& path,
+                    FieldErrors& errors,
+                    std::string_view detail = "field is immutable");
 
 void CheckPodSpec(const json::Value& spec, const std::string& path, FieldErrors& errors);
 void CheckVolumes(const json::Value& spec, const std::string& path, FieldErrors& errors);
@@ -47,14 +52,22 @@ void CheckProbes(const json::Value& container, const std::string& path, FieldErr
 void CheckPodUpdate(const json::Value& pod, const json::Value& old, FieldErrors& errors);
 void CheckPodTemplate(const json::Value& holder, const std::string& path, FieldErrors& errors);
 
-void CheckWorkload(const KindInfo& kind, const json::Value& object, const json::Value* old,
+void CheckWorkload(const KindInfo& kind,
+                   const json::Value& object,
+                   const json::Value* old,
                    FieldErrors& errors);
 void CheckService(const json::Value& service, const json::Value* old, FieldErrors& errors);
-void CheckStorage(const KindInfo& kind, const json::Value& object, const json::Value* old,
+void CheckStorage(const KindInfo& kind,
+                  const json::Value& object,
+                  const json::Value* old,
                   FieldErrors& errors);
-void CheckConfig(const KindInfo& kind, const json::Value& object, const json::Value* old,
+void CheckConfig(const KindInfo& kind,
+                 const json::Value& object,
+                 const json::Value* old,
                  FieldErrors& errors);
-void CheckPolicy(const KindInfo& kind, const json::Value& object, const json::Value* old,
+void CheckPolicy(const KindInfo& kind,
+                 const json::Value& object,
+                 const json::Value* old,
                  FieldErrors& errors);
 
 }  // namespace swell::api
