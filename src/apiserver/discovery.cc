@@ -291,8 +291,8 @@ bool HandleDiscovery(Core& core, Call& call) {
 
 bool AcceptsProtobufOpenApi(const Call& call) {
   const auto clauses = ParseAccept(call.request.accept);
-  return !clauses.empty() && (clauses[0].type == kOpenApiProtobufAsked ||
-                              clauses[0].type == kOpenApiProtobuf);
+  return !clauses.empty() &&
+         (clauses[0].type == kOpenApiProtobufAsked || clauses[0].type == kOpenApiProtobuf);
 }
 
 bool HandleOpenApi(Core& core, Call& call) {
