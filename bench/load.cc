@@ -5,6 +5,8 @@
 //   swell_load KUBECONFIG list SECONDS CONNECTIONS lists of all pods in namespace bench
 //   swell_load KUBECONFIG fill N                   N pods in namespace bench that are never placed
 //   swell_load KUBECONFIG watch WATCHERS ROUNDS    one write delivered to so many watchers
+#include "net/load.h"
+
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
@@ -16,7 +18,6 @@
 #include "client/kubeconfig.h"
 #include "json/value.h"
 #include "net/client.h"
-#include "net/load.h"
 #include "net/reactor.h"
 
 namespace swell {
@@ -63,14 +64,14 @@ std::string Pod(uint64_t index) {
 }
 
 void Print(const char* what, const net::LoadReport& report) {
-  json::Value line = json::Object{{"what", what},
-                                  {"per_second", report.RequestsPerSecond()},
-                                  {"requests", report.requests},
-                                  {"errors", report.errors},
-                                  {"mb_per_second", static_cast<double>(report.bytes) / 1e6 /
-                                                        (Millis(report.elapsed) / 1e3)},
-                                  {"p50_ms", Millis(report.latency.Quantile(0.5))},
-                                  {"p99_ms", Millis(report.latency.Quantile(0.99))}};
+  json::Value line = json::Object{
+      {"what", what},
+      {"per_second", report.RequestsPerSecond()},
+      {"requests", report.requests},
+      {"errors", report.errors},
+      {"mb_per_second", static_cast<double>(report.bytes) / 1e6 / (Millis(report.elapsed) / 1e3)},
+      {"p50_ms", Millis(report.latency.Quantile(0.5))},
+      {"p99_ms", Millis(report.latency.Quantile(0.99))}};
   if (!report.first_error.ok()) json::Set(line, {"first_error"}, report.first_error.ToString());
   std::printf("%s\n", json::Print(line).c_str());
 }
@@ -164,9 +165,10 @@ int Main(int argc, char** argv) {
     std::fprintf(stderr, "swell_load: %s\n", access.status().message().c_str());
     return 1;
   }
-  Target target{access->server, {.ca_pem = access->ca_pem,
-                                 .cert_pem = access->client_cert_pem,
-                                 .key_pem = access->client_key_pem}};
+  Target target{access->server,
+                {.ca_pem = access->ca_pem,
+                 .cert_pem = access->client_cert_pem,
+                 .key_pem = access->client_key_pem}};
   std::string mode = argv[2];
   auto n = static_cast<uint64_t>(std::atoll(argv[3]));
   int m = argc > 4 ? std::atoi(argv[4]) : 16;
@@ -185,9 +187,7 @@ int Main(int argc, char** argv) {
     options.requests = n;
     options.duration = std::chrono::minutes(2);
     options.expected_status = 201;
-    options.make_request = [](uint64_t i) {
-      return Post("/api/v1/namespaces/bench/pods", Pod(i));
-    };
+    options.make_request = [](uint64_t i) { return Post("/api/v1/namespaces/bench/pods", Pod(i)); };
     return Run(reactor, "fill", options);
   }
   if (mode == "get") {

@@ -50,8 +50,12 @@ const json::Value* FindCondition(const json::Value& object, std::string_view typ
 bool ConditionIsTrue(const json::Value& object, std::string_view type);
 // Sets the condition in a conditions array; lastTransitionTime moves only when status changes.
 // Returns whether anything changed.
-bool SetCondition(json::Array& conditions, std::string_view type, std::string_view status,
-                  std::string_view reason, std::string_view message, WallTime now);
+bool SetCondition(json::Array& conditions,
+                  std::string_view type,
+                  std::string_view status,
+                  std::string_view reason,
+                  std::string_view message,
+                  WallTime now);
 
 // Durations as kubectl prints them: 5s, 3m12s, 2d4h.
 std::string HumanDuration(Duration d);

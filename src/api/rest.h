@@ -45,9 +45,9 @@ struct RestRequest {
   std::string content_type;  // "" means application/json
   std::string body;
   std::string user_agent;
-  std::string remote;        // peer address, for the audit log; empty in-process
-  Credentials credentials;   // from the network
-  UserInfo user;             // trusted when name is set: only in-process callers may set it
+  std::string remote;       // peer address, for the audit log; empty in-process
+  Credentials credentials;  // from the network
+  UserInfo user;            // trusted when name is set: only in-process callers may set it
 };
 
 struct RestResponse {

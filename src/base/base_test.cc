@@ -1,7 +1,7 @@
 // Tests of the vocabulary: statuses, strings, virtual time, files.
-#include <gtest/gtest.h>
-
 #include <filesystem>
+
+#include <gtest/gtest.h>
 
 #include "base/file.h"
 #include "base/random.h"

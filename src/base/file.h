@@ -18,7 +18,8 @@ Status MakeDirs(const std::string& path, int mode = 0755);
 Status RemoveTree(const std::string& path);
 bool FileExists(const std::string& path);
 Result<std::vector<std::string>> ListDir(const std::string& path);  // names, sorted
-// kNoSpace for ENOSPC and EDQUOT, kNotFound for ENOENT, kForbidden for EACCES/EPERM, else kInternal.
+// kNoSpace for ENOSPC and EDQUOT, kNotFound for ENOENT, kForbidden for EACCES/EPERM, else
+// kInternal.
 Status ErrnoStatus(int error, std::string_view what);
 
 }  // namespace swell

@@ -1,11 +1,11 @@
 #include "base/log.h"
 
+#include <atomic>
+#include <mutex>
+
 #include <spdlog/sinks/rotating_file_sink.h>
 #include <spdlog/sinks/stdout_sinks.h>
 #include <spdlog/spdlog.h>
-
-#include <atomic>
-#include <mutex>
 
 namespace swell {
 namespace {
@@ -39,7 +39,9 @@ class SpdSink final : public LogSink {
     logger_->flush_on(spdlog::level::info);
   }
 
-  void Write(LogLevel level, std::string_view component, std::string_view message,
+  void Write(LogLevel level,
+             std::string_view component,
+             std::string_view message,
              std::initializer_list<LogField> fields) override {
     std::string line;
     AppendClean(line, component);
@@ -91,7 +93,9 @@ void SetLogSink(std::unique_ptr<LogSink> sink, LogLevel least) {
 
 bool LogEnabled(LogLevel level) { return level >= GlobalSinks().least.load(); }
 
-void Log(LogLevel level, std::string_view component, std::string_view message,
+void Log(LogLevel level,
+         std::string_view component,
+         std::string_view message,
          std::initializer_list<LogField> fields) {
   Sinks& sinks = GlobalSinks();
   std::lock_guard lock(sinks.mutex);

@@ -22,7 +22,9 @@ using LogField = std::pair<std::string_view, std::string>;
 class LogSink {
  public:
   virtual ~LogSink() = default;
-  virtual void Write(LogLevel level, std::string_view component, std::string_view message,
+  virtual void Write(LogLevel level,
+                     std::string_view component,
+                     std::string_view message,
                      std::initializer_list<LogField> fields) = 0;
 };
 
@@ -31,16 +33,18 @@ std::unique_ptr<LogSink> MakeFileLogSink(const std::string& path);
 
 void SetLogSink(std::unique_ptr<LogSink> sink, LogLevel least);
 bool LogEnabled(LogLevel level);
-void Log(LogLevel level, std::string_view component, std::string_view message,
+void Log(LogLevel level,
+         std::string_view component,
+         std::string_view message,
          std::initializer_list<LogField> fields);
 
 }  // namespace swell
 
-#define SWELL_LOG_AT(level, component, message, ...)                            \
-  do {                                                                          \
-    if (::swell::LogEnabled(level)) {                                           \
-      ::swell::Log(level, component, message, {__VA_ARGS__});                   \
-    }                                                                           \
+#define SWELL_LOG_AT(level, component, message, ...)          \
+  do {                                                        \
+    if (::swell::LogEnabled(level)) {                         \
+      ::swell::Log(level, component, message, {__VA_ARGS__}); \
+    }                                                         \
   } while (false)
 #define SWELL_LOG_DEBUG(...) SWELL_LOG_AT(::swell::LogLevel::kDebug, __VA_ARGS__)
 #define SWELL_LOG_INFO(...) SWELL_LOG_AT(::swell::LogLevel::kInfo, __VA_ARGS__)

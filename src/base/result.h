@@ -51,10 +51,10 @@ class [[nodiscard]] Result {
 #define SWELL_CONCAT(a, b) SWELL_CONCAT_INNER(a, b)
 
 // Returns the error of a Status or Result expression from the calling function.
-#define SWELL_RETURN_IF_ERROR(expr)                       \
-  do {                                                    \
-    ::swell::Status swell_status = (expr);                \
-    if (!swell_status.ok()) return swell_status;          \
+#define SWELL_RETURN_IF_ERROR(expr)              \
+  do {                                           \
+    ::swell::Status swell_status = (expr);       \
+    if (!swell_status.ok()) return swell_status; \
   } while (false)
 
 // SWELL_ASSIGN_OR_RETURN(auto x, F()); declares or assigns x, or returns F's error.

@@ -6,11 +6,12 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <CLI/CLI.hpp>
 #include <cerrno>
 #include <csignal>
 #include <cstdio>
 #include <filesystem>
+
+#include <CLI/CLI.hpp>
 
 #include "base/file.h"
 #include "base/log.h"
@@ -211,9 +212,9 @@ int UpCommand(const std::vector<std::string>& arguments) {
     return Fail(prepared);
   }
   if (auto running = FindRunning(flags.cluster.data_dir)) {
-    return Fail(Status(Code::kConflict,
-                       StrCat("a cluster already runs in ", flags.cluster.data_dir.path,
-                              " (process ", running->pid, "); stop it with: swell down")));
+    return Fail(
+        Status(Code::kConflict, StrCat("a cluster already runs in ", flags.cluster.data_dir.path,
+                                       " (process ", running->pid, "); stop it with: swell down")));
   }
   return flags.detach ? Detach(flags) : RunCluster(flags, -1);
 }

@@ -37,8 +37,10 @@ Status StorePair(const std::string& base, const net::CertificatePair& pair) {
   return WriteFileAtomically(base + ".crt", pair.cert_pem, 0644);
 }
 
-Result<net::CertificatePair> IssueAndStore(const std::string& base, const net::CertificatePair& ca,
-                                           net::CertSpec spec, const Clock& clock) {
+Result<net::CertificatePair> IssueAndStore(const std::string& base,
+                                           const net::CertificatePair& ca,
+                                           net::CertSpec spec,
+                                           const Clock& clock) {
   spec.not_before = clock.Now() - std::chrono::minutes(5);
   SWELL_ASSIGN_OR_RETURN(net::CertificatePair pair, net::IssueCert(ca, spec));
   SWELL_RETURN_IF_ERROR(StorePair(base, pair));
@@ -79,24 +81,25 @@ Status PrepareDataDir(const DataDir& dir) {
   return Status::Ok();
 }
 
-Result<Pki> LoadOrMakePki(const DataDir& dir, const Clock& clock,
+Result<Pki> LoadOrMakePki(const DataDir& dir,
+                          const Clock& clock,
                           const std::vector<std::string>& extra_hosts) {
   Pki pki;
   std::string base = dir.path + "/pki/";
   auto ca = LoadPair(base + "ca", clock);
   if (!ca) {
-    SWELL_ASSIGN_OR_RETURN(
-        pki.ca, net::GenerateCa("swell-ca", clock.Now() - std::chrono::minutes(5)));
+    SWELL_ASSIGN_OR_RETURN(pki.ca,
+                           net::GenerateCa("swell-ca", clock.Now() - std::chrono::minutes(5)));
     SWELL_RETURN_IF_ERROR(StorePair(base + "ca", pki.ca));
   } else {
     pki.ca = std::move(*ca);
   }
-  net::CertSpec server{.common_name = "swell-apiserver",
-                       .dns_names = {"localhost", "kubernetes", "kubernetes.default",
-                                     "kubernetes.default.svc",
-                                     "kubernetes.default.svc.cluster.local"},
-                       .ip_addresses = {"127.0.0.1", "::1", "10.96.0.1"},
-                       .server = true};
+  net::CertSpec server{
+      .common_name = "swell-apiserver",
+      .dns_names = {"localhost", "kubernetes", "kubernetes.default", "kubernetes.default.svc",
+                    "kubernetes.default.svc.cluster.local"},
+      .ip_addresses = {"127.0.0.1", "::1", "10.96.0.1"},
+      .server = true};
   for (const std::string& host : extra_hosts) {
     (IsAddress(host) ? server.ip_addresses : server.dns_names).push_back(host);
   }
@@ -130,9 +133,8 @@ Status LockDataDir(const DataDir& dir) {
   if (::flock(fd, LOCK_EX | LOCK_NB) != 0) {
     int pid = PidIn(dir);
     ::close(fd);
-    return Status(Code::kConflict,
-                  StrCat("a cluster already runs in ", dir.path, " (process ", pid,
-                         "); stop it with: swell down --data-dir ", dir.path));
+    return Status(Code::kConflict, StrCat("a cluster already runs in ", dir.path, " (process ", pid,
+                                          "); stop it with: swell down --data-dir ", dir.path));
   }
   std::string text = std::to_string(::getpid()) + "\n";
   if (::ftruncate(fd, 0) != 0 ||

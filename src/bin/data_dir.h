@@ -41,7 +41,8 @@ struct Pki {
   net::CertificatePair admin;
 };
 // Loads what is there and makes what is missing or expires within 30 days.
-Result<Pki> LoadOrMakePki(const DataDir& dir, const Clock& clock,
+Result<Pki> LoadOrMakePki(const DataDir& dir,
+                          const Clock& clock,
                           const std::vector<std::string>& extra_hosts);
 
 // The process that runs the cluster, when it is alive.

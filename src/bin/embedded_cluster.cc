@@ -81,8 +81,7 @@ struct EmbeddedCluster::Impl {
 };
 
 Status EmbeddedCluster::Impl::OpenStore() {
-  SWELL_ASSIGN_OR_RETURN(auto backend,
-                         store::OpenSqliteBackend(core, options.data_dir.Database()));
+  SWELL_ASSIGN_OR_RETURN(auto backend, store::OpenSqliteBackend(core, options.data_dir.Database()));
   SWELL_ASSIGN_OR_RETURN(store, store::Store::Open(core, std::move(backend)));
   return Status::Ok();
 }
@@ -143,8 +142,8 @@ Status EmbeddedCluster::Impl::WriteAccess() {
   access.client_cert_pem = pki.admin.cert_pem;
   access.client_key_pem = pki.admin.key_pem;
   access.user = "swell-admin";
-  return WriteFileAtomically(options.data_dir.Kubeconfig(),
-                             client::MakeKubeconfig("swell", access), 0600);
+  return WriteFileAtomically(options.data_dir.Kubeconfig(), client::MakeKubeconfig("swell", access),
+                             0600);
 }
 
 void EmbeddedCluster::Impl::StartComponents() {
@@ -192,8 +191,8 @@ EmbeddedCluster::~EmbeddedCluster() = default;
 Result<std::unique_ptr<EmbeddedCluster>> EmbeddedCluster::Create(const ClusterOptions& options) {
   auto impl = std::make_unique<Impl>(options);
   SWELL_ASSIGN_OR_RETURN(impl->node_configs, PlanNodes(options));
-  SWELL_ASSIGN_OR_RETURN(
-      impl->pki, LoadOrMakePki(options.data_dir, impl->clock, {HostOf(options.listen)}));
+  SWELL_ASSIGN_OR_RETURN(impl->pki,
+                         LoadOrMakePki(options.data_dir, impl->clock, {HostOf(options.listen)}));
   // The runtime first: finding out what is permitted forks, and must be done before any thread.
   SWELL_RETURN_IF_ERROR(impl->MakeRuntime());
   SWELL_RETURN_IF_ERROR(impl->OpenStore());

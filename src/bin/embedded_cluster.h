@@ -25,7 +25,7 @@ struct ClusterOptions {
   std::string listen = "127.0.0.1:0";
   int nodes = 0;  // 0: one node, this machine as it is
   int gpus_per_node = 0;
-  std::string cpus;    // of a virtual node; empty: the machine's
+  std::string cpus;  // of a virtual node; empty: the machine's
   std::string memory;
   std::string system_reserved;  // "cpu=80m,memory=500Mi"
   int control_plane_nodes = 0;

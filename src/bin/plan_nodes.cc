@@ -30,8 +30,8 @@ Result<std::map<std::string, std::string>> ParseReserved(const std::string& text
   for (std::string_view part : Split(text, ',')) {
     size_t equals = part.find('=');
     if (equals == std::string_view::npos || equals == 0) {
-      return Status(Code::kBadRequest, StrCat("--system-reserved: ", Quote(part),
-                                              " is not of the form cpu=80m"));
+      return Status(Code::kBadRequest,
+                    StrCat("--system-reserved: ", Quote(part), " is not of the form cpu=80m"));
     }
     std::string value(part.substr(equals + 1));
     SWELL_RETURN_IF_ERROR(CheckQuantity("--system-reserved", value));

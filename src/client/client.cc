@@ -38,16 +38,16 @@ Status StatusFromResponse(int http_status, std::string_view body) {
   auto parsed = json::Parse(body);
   if (!parsed.ok() || json::GetString(*parsed, {"kind"}) != "Status") {
     std::string text(Trim(body.substr(0, 1024)));
-    return Status(CodeFromReason("", http_status),
-                  text.empty() ? StrCat("the server answered with HTTP status ", http_status) : text);
+    return Status(
+        CodeFromReason("", http_status),
+        text.empty() ? StrCat("the server answered with HTTP status ", http_status) : text);
   }
   StatusDetails details;
   details.name = json::GetString(*parsed, {"details", "name"});
   details.group = json::GetString(*parsed, {"details", "group"});
   details.kind = json::GetString(*parsed, {"details", "kind"});
   details.uid = json::GetString(*parsed, {"details", "uid"});
-  details.retry_after_s =
-      static_cast<int>(json::GetInt(*parsed, {"details", "retryAfterSeconds"}));
+  details.retry_after_s = static_cast<int>(json::GetInt(*parsed, {"details", "retryAfterSeconds"}));
   for (const json::Value& cause : json::GetArray(*parsed, {"details", "causes"})) {
     details.causes.push_back({std::string(json::GetString(cause, {"reason"})),
                               std::string(json::GetString(cause, {"field"})),
@@ -57,9 +57,11 @@ Status StatusFromResponse(int http_status, std::string_view body) {
                 std::string(json::GetString(*parsed, {"message"})), std::move(details));
 }
 
-std::string Resource::Path(std::string_view ns, std::string_view name,
+std::string Resource::Path(std::string_view ns,
+                           std::string_view name,
                            std::string_view subresource) const {
-  std::string path = group.empty() ? StrCat("/api/", version) : StrCat("/apis/", group, "/", version);
+  std::string path =
+      group.empty() ? StrCat("/api/", version) : StrCat("/apis/", group, "/", version);
   if (namespaced && !ns.empty()) path += StrCat("/namespaces/", api::EscapePathSegment(ns));
   path += StrCat("/", plural);
   if (!name.empty()) path += StrCat("/", api::EscapePathSegment(name));
@@ -190,7 +192,9 @@ class OpenStream final : public Stream {
 
 }  // namespace
 
-Client::Client(Executor& executor, std::shared_ptr<api::RestHandler> server, api::UserInfo user,
+Client::Client(Executor& executor,
+               std::shared_ptr<api::RestHandler> server,
+               api::UserInfo user,
                std::string user_agent)
     : executor_(executor),
       server_(std::move(server)),
@@ -233,20 +237,25 @@ void Client::Send(api::RestRequest request, ObjectCallback done) {
   });
 }
 
-void Client::Create(const Resource& resource, std::string_view ns, const json::Value& object,
+void Client::Create(const Resource& resource,
+                    std::string_view ns,
+                    const json::Value& object,
                     ObjectCallback done) {
   Send({.method = "POST", .path = resource.Path(ns), .body = json::Print(object)}, std::move(done));
 }
 
-void Client::Get(const Resource& resource, std::string_view ns, std::string_view name,
+void Client::Get(const Resource& resource,
+                 std::string_view ns,
+                 std::string_view name,
                  ObjectCallback done) {
   Send({.method = "GET", .path = resource.Path(ns, name)}, std::move(done));
 }
 
-void Client::List(const Resource& resource, std::string_view ns, const ListOptions& options,
+void Client::List(const Resource& resource,
+                  std::string_view ns,
+                  const ListOptions& options,
                   ListCallback done) {
-  api::RestRequest request{
-      .method = "GET", .path = resource.Path(ns), .query = ListQuery(options)};
+  api::RestRequest request{.method = "GET", .path = resource.Path(ns), .query = ListQuery(options)};
   Call(std::move(request), [done = std::move(done)](Result<api::RestResponse> response) {
     if (!response.ok()) return done(response.status());
     auto parsed = json::Parse(response->BodyString(), {.bytes = 1 << 30});
@@ -263,15 +272,21 @@ void Client::List(const Resource& resource, std::string_view ns, const ListOptio
   });
 }
 
-void Client::Update(const Resource& resource, const json::Value& object, ObjectCallback done,
+void Client::Update(const Resource& resource,
+                    const json::Value& object,
+                    ObjectCallback done,
                     std::string_view subresource) {
   std::string path = resource.Path(json::GetString(object, {"metadata", "namespace"}),
                                    json::GetString(object, {"metadata", "name"}), subresource);
   Send({.method = "PUT", .path = std::move(path), .body = json::Print(object)}, std::move(done));
 }
 
-void Client::Patch(const Resource& resource, std::string_view ns, std::string_view name,
-                   PatchType type, const json::Value& patch, ObjectCallback done,
+void Client::Patch(const Resource& resource,
+                   std::string_view ns,
+                   std::string_view name,
+                   PatchType type,
+                   const json::Value& patch,
+                   ObjectCallback done,
                    std::string_view subresource) {
   api::RestRequest request{.method = "PATCH",
                            .path = resource.Path(ns, name, subresource),
@@ -281,8 +296,11 @@ void Client::Patch(const Resource& resource, std::string_view ns, std::string_vi
   Send(std::move(request), std::move(done));
 }
 
-void Client::Delete(const Resource& resource, std::string_view ns, std::string_view name,
-                    const DeleteOptions& options, ObjectCallback done) {
+void Client::Delete(const Resource& resource,
+                    std::string_view ns,
+                    std::string_view name,
+                    const DeleteOptions& options,
+                    ObjectCallback done) {
   json::Object body{{"kind", "DeleteOptions"}, {"apiVersion", "v1"}};
   if (options.grace_seconds >= 0) body["gracePeriodSeconds"] = options.grace_seconds;
   if (!options.propagation.empty()) body["propagationPolicy"] = options.propagation;
@@ -293,13 +311,15 @@ void Client::Delete(const Resource& resource, std::string_view ns, std::string_v
        std::move(done));
 }
 
-void Client::CreateSubresource(const Resource& resource, std::string_view ns, std::string_view name,
-                               std::string_view subresource, const json::Value& object,
+void Client::CreateSubresource(const Resource& resource,
+                               std::string_view ns,
+                               std::string_view name,
+                               std::string_view subresource,
+                               const json::Value& object,
                                ObjectCallback done) {
-  Send({.method = "POST",
-        .path = resource.Path(ns, name, subresource),
-        .body = json::Print(object)},
-       std::move(done));
+  Send(
+      {.method = "POST", .path = resource.Path(ns, name, subresource), .body = json::Print(object)},
+      std::move(done));
 }
 
 }  // namespace swell::client

@@ -31,7 +31,8 @@ struct Resource {
 
   std::string ApiVersion() const { return group.empty() ? version : group + "/" + version; }
   // /api/v1/namespaces/NS/pods/NAME/SUB; ns, name and subresource may be empty.
-  std::string Path(std::string_view ns, std::string_view name = {},
+  std::string Path(std::string_view ns,
+                   std::string_view name = {},
                    std::string_view subresource = {}) const;
 };
 
@@ -71,8 +72,8 @@ struct ListOptions {
 };
 
 struct DeleteOptions {
-  int64_t grace_seconds = -1;          // -1: the object's own
-  std::string propagation;             // "", Background, Foreground, Orphan
+  int64_t grace_seconds = -1;  // -1: the object's own
+  std::string propagation;     // "", Background, Foreground, Orphan
   std::string precondition_uid;
 };
 
@@ -102,27 +103,48 @@ class Stream {
 class Client {
  public:
   // `user` is trusted in-process; empty where the transport carries credentials.
-  Client(Executor& executor, std::shared_ptr<api::RestHandler> server, api::UserInfo user,
+  Client(Executor& executor,
+         std::shared_ptr<api::RestHandler> server,
+         api::UserInfo user,
          std::string user_agent);
   ~Client();
   Client(const Client&) = delete;
   Client& operator=(const Client&) = delete;
 
-  void Create(const Resource& resource, std::string_view ns, const json::Value& object,
+  void Create(const Resource& resource,
+              std::string_view ns,
+              const json::Value& object,
               ObjectCallback done);
-  void Get(const Resource& resource, std::string_view ns, std::string_view name,
+  void Get(const Resource& resource,
+           std::string_view ns,
+           std::string_view name,
            ObjectCallback done);
-  void List(const Resource& resource, std::string_view ns, const ListOptions& options,
+  void List(const Resource& resource,
+            std::string_view ns,
+            const ListOptions& options,
             ListCallback done);
-  void Update(const Resource& resource, const json::Value& object, ObjectCallback done,
+  void Update(const Resource& resource,
+              const json::Value& object,
+              ObjectCallback done,
               std::string_view subresource = {});
-  void Patch(const Resource& resource, std::string_view ns, std::string_view name, PatchType type,
-             const json::Value& patch, ObjectCallback done, std::string_view subresource = {});
-  void Delete(const Resource& resource, std::string_view ns, std::string_view name,
-              const DeleteOptions& options, ObjectCallback done);
+  void Patch(const Resource& resource,
+             std::string_view ns,
+             std::string_view name,
+             PatchType type,
+             const json::Value& patch,
+             ObjectCallback done,
+             std::string_view subresource = {});
+  void Delete(const Resource& resource,
+              std::string_view ns,
+              std::string_view name,
+              const DeleteOptions& options,
+              ObjectCallback done);
   // POST to a subresource: binding, eviction, token.
-  void CreateSubresource(const Resource& resource, std::string_view ns, std::string_view name,
-                         std::string_view subresource, const json::Value& object,
+  void CreateSubresource(const Resource& resource,
+                         std::string_view ns,
+                         std::string_view name,
+                         std::string_view subresource,
+                         const json::Value& object,
                          ObjectCallback done);
 
   // Any request; an HTTP error status becomes the Status its body says.

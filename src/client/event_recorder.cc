@@ -29,9 +29,13 @@ json::Value ReferenceTo(const json::Value& object) {
 
 }  // namespace
 
-EventRecorder::EventRecorder(Executor& executor, Clock& clock,
-                             std::shared_ptr<api::RestHandler> server, api::UserInfo user,
-                             std::string component, uint64_t seed, std::string host)
+EventRecorder::EventRecorder(Executor& executor,
+                             Clock& clock,
+                             std::shared_ptr<api::RestHandler> server,
+                             api::UserInfo user,
+                             std::string component,
+                             uint64_t seed,
+                             std::string host)
     : executor_(executor),
       clock_(clock),
       component_(component),
@@ -44,8 +48,8 @@ bool EventRecorder::Spend(const std::string& object_key) {
   Budget& budget = budgets_[object_key];
   int64_t now = clock_.Steady().ns;
   if (budget.refilled_ns != 0) {
-    budget.tokens = std::min(
-        25.0, budget.tokens + static_cast<double>(now - budget.refilled_ns) * 1e-9 * kRefillPerSecond);
+    budget.tokens = std::min(25.0, budget.tokens + static_cast<double>(now - budget.refilled_ns) *
+                                                       1e-9 * kRefillPerSecond);
   }
   budget.refilled_ns = now;
   if (budget.tokens < 1) return false;
@@ -61,8 +65,10 @@ void EventRecorder::Remember(const std::string& key, const Known& known) {
   }
 }
 
-void EventRecorder::Record(const json::Value& object, std::string_view type,
-                           std::string_view reason, std::string_view message) {
+void EventRecorder::Record(const json::Value& object,
+                           std::string_view type,
+                           std::string_view reason,
+                           std::string_view message) {
   std::string object_key =
       StrCat(json::GetString(object, {"kind"}), "/", api::KeyOf(object), "/", api::Uid(object));
   std::string key = StrCat(object_key, "/", type, "/", reason, "/", message);
@@ -82,26 +88,27 @@ void EventRecorder::Record(const json::Value& object, std::string_view type,
   Known known{StrCat(api::Name(object), ".", random_.NameSuffix(16)), ns, 1};
   json::Object source{{"component", component_}};
   if (!host_.empty()) source["host"] = host_;
-  json::Value event = json::Object{
-      {"apiVersion", "v1"},
-      {"kind", "Event"},
-      {"metadata", json::Object{{"name", known.name}, {"namespace", ns}}},
-      {"involvedObject", ReferenceTo(object)},
-      {"reason", reason},
-      {"message", message.substr(0, kMessageBytesMax)},
-      {"source", std::move(source)},
-      {"firstTimestamp", now},
-      {"lastTimestamp", now},
-      {"count", 1},
-      {"type", type},
-      {"reportingComponent", component_},
-      {"reportingInstance", host_}};
+  json::Value event =
+      json::Object{{"apiVersion", "v1"},
+                   {"kind", "Event"},
+                   {"metadata", json::Object{{"name", known.name}, {"namespace", ns}}},
+                   {"involvedObject", ReferenceTo(object)},
+                   {"reason", reason},
+                   {"message", message.substr(0, kMessageBytesMax)},
+                   {"source", std::move(source)},
+                   {"firstTimestamp", now},
+                   {"lastTimestamp", now},
+                   {"count", 1},
+                   {"type", type},
+                   {"reportingComponent", component_},
+                   {"reportingInstance", host_}};
   Remember(key, known);
-  client_.Create(resources::kEvents, ns, event, [this, key](const Result<json::SharedValue>& result) {
-    if (result.ok()) return;
-    known_.erase(key);
-    SWELL_LOG_WARNING("client", "event not recorded", {"error", result.status().ToString()});
-  });
+  client_.Create(
+      resources::kEvents, ns, event, [this, key](const Result<json::SharedValue>& result) {
+        if (result.ok()) return;
+        known_.erase(key);
+        SWELL_LOG_WARNING("client", "event not recorded", {"error", result.status().ToString()});
+      });
 }
 
 }  // namespace swell::client

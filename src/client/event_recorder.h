@@ -17,11 +17,18 @@ namespace swell::client {
 
 class EventRecorder {
  public:
-  EventRecorder(Executor& executor, Clock& clock, std::shared_ptr<api::RestHandler> server,
-                api::UserInfo user, std::string component, uint64_t seed, std::string host = {});
+  EventRecorder(Executor& executor,
+                Clock& clock,
+                std::shared_ptr<api::RestHandler> server,
+                api::UserInfo user,
+                std::string component,
+                uint64_t seed,
+                std::string host = {});
 
   // type is Normal or Warning. `object` needs kind, apiVersion and metadata.
-  void Record(const json::Value& object, std::string_view type, std::string_view reason,
+  void Record(const json::Value& object,
+              std::string_view type,
+              std::string_view reason,
               std::string_view message);
 
  private:

@@ -13,8 +13,12 @@ constexpr size_t kWatchLineBytesMax = 64 << 20;
 
 }  // namespace
 
-Informer::Informer(Executor& executor, std::shared_ptr<api::RestHandler> server, api::UserInfo user,
-                   Resource resource, InformerOptions options, uint64_t seed)
+Informer::Informer(Executor& executor,
+                   std::shared_ptr<api::RestHandler> server,
+                   api::UserInfo user,
+                   Resource resource,
+                   InformerOptions options,
+                   uint64_t seed)
     : executor_(executor),
       resource_(std::move(resource)),
       options_(std::move(options)),
@@ -170,8 +174,8 @@ void Informer::OnWatchEnd(const Status& why) {
 void Informer::Retry(bool relist) {
   int shift = std::min(failures_++, 8);
   auto base = std::chrono::milliseconds(std::min<int64_t>(30'000, 50LL << shift));
-  Duration delay = Duration(base) / 2 + Duration(random_.Below(static_cast<uint64_t>(
-                                            Duration(base).count() / 2)));
+  Duration delay = Duration(base) / 2 +
+                   Duration(random_.Below(static_cast<uint64_t>(Duration(base).count() / 2)));
   executor_.Cancel(retry_timer_);
   retry_timer_ = executor_.After(delay, [this, relist] {
     watch_.reset();
@@ -217,7 +221,8 @@ void Informer::Erase(const std::string& key) {
   }
 }
 
-void Informer::Reindex(const std::string& key, const json::SharedValue& old_object,
+void Informer::Reindex(const std::string& key,
+                       const json::SharedValue& old_object,
                        const json::SharedValue& object) {
   for (auto& [name, index] : indexes_) {
     if (old_object) {

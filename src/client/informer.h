@@ -30,7 +30,8 @@ struct InformerOptions {
 
 struct Handlers {
   std::function<void(const json::SharedValue&)> on_add;
-  std::function<void(const json::SharedValue& old_object, const json::SharedValue& object)> on_update;
+  std::function<void(const json::SharedValue& old_object, const json::SharedValue& object)>
+      on_update;
   std::function<void(const json::SharedValue& last)> on_delete;
 };
 
@@ -38,8 +39,12 @@ class Informer {
  public:
   using IndexFunction = std::function<std::vector<std::string>(const json::Value&)>;
 
-  Informer(Executor& executor, std::shared_ptr<api::RestHandler> server, api::UserInfo user,
-           Resource resource, InformerOptions options = {}, uint64_t seed = 1);
+  Informer(Executor& executor,
+           std::shared_ptr<api::RestHandler> server,
+           api::UserInfo user,
+           Resource resource,
+           InformerOptions options = {},
+           uint64_t seed = 1);
   ~Informer();
 
   // Before Start.
@@ -75,7 +80,8 @@ class Informer {
   void Retry(bool relist);
   void Store(const json::SharedValue& object);
   void Erase(const std::string& key);
-  void Reindex(const std::string& key, const json::SharedValue& old_object,
+  void Reindex(const std::string& key,
+               const json::SharedValue& old_object,
                const json::SharedValue& object);
 
   Executor& executor_;

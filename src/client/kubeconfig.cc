@@ -9,8 +9,10 @@
 namespace swell::client {
 namespace {
 
-const json::Value* FindNamed(const json::Value& config, std::string_view list,
-                             std::string_view name, std::string_view inner) {
+const json::Value* FindNamed(const json::Value& config,
+                             std::string_view list,
+                             std::string_view name,
+                             std::string_view inner) {
   for (const json::Value& item : json::GetArray(config, {list})) {
     if (json::GetString(item, {"name"}) == name) return json::Find(item, {inner});
   }
@@ -18,7 +20,8 @@ const json::Value* FindNamed(const json::Value& config, std::string_view list,
 }
 
 // KEY-data is base64 in the file itself; KEY names a file, relative to the kubeconfig.
-Result<std::string> PemOf(const json::Value& object, const std::string& path,
+Result<std::string> PemOf(const json::Value& object,
+                          const std::string& path,
                           std::string_view key) {
   std::string data_key = StrCat(key, "-data");
   std::string_view data = json::GetString(object, {data_key});
@@ -69,7 +72,8 @@ Result<ClusterAccess> LoadKubeconfig(const std::string& path, const std::string&
   if (!documents.ok()) return documents.status().WithContext(path);
   if (documents->empty()) return Status(Code::kBadRequest, StrCat(path, ": empty kubeconfig"));
   const json::Value& config = documents->front();
-  std::string name = context.empty() ? std::string(json::GetString(config, {"current-context"})) : context;
+  std::string name =
+      context.empty() ? std::string(json::GetString(config, {"current-context"})) : context;
   if (name.empty()) return Status(Code::kBadRequest, StrCat(path, ": current-context is not set"));
   const json::Value* chosen = FindNamed(config, "contexts", name, "context");
   if (chosen == nullptr) return Missing(path, "context", name);

@@ -74,7 +74,8 @@ void WorkQueue::Finish(const std::string& key, const Result<Duration>& result) {
     if (result->count() > 0) AddAfter(key, *result);
   } else {
     int failures = failures_[key]++;
-    auto delay = std::chrono::milliseconds(std::min<int64_t>(60'000, 10LL << std::min(failures, 13)));
+    auto delay =
+        std::chrono::milliseconds(std::min<int64_t>(60'000, 10LL << std::min(failures, 13)));
     if (result.status().code() != Code::kConflict) {
       SWELL_LOG_WARNING("controllers", "reconcile failed; will retry", {"queue", name_},
                         {"key", key}, {"error", result.status().ToString()});

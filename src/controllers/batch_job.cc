@@ -62,9 +62,9 @@ struct BatchJobController::Pass {
   bool indexed = false;
   bool suspend = false;
 
-  std::vector<json::SharedValue> live;        // tracked, neither over nor going
-  std::vector<json::SharedValue> release;     // counted (or not to be): the finalizer may go
-  std::set<std::string> names;                // of all its pods
+  std::vector<json::SharedValue> live;     // tracked, neither over nor going
+  std::vector<json::SharedValue> release;  // counted (or not to be): the finalizer may go
+  std::set<std::string> names;             // of all its pods
   std::map<int64_t, int> live_indexes;
   std::set<int64_t> completed;
   std::set<std::string> uncounted_succeeded, uncounted_failed;
@@ -106,8 +106,8 @@ struct BatchJobController::Writes {
   Status first_error;
 
   void End(const Status& status) {
-    bool fine = status.ok() || status.code() == Code::kNotFound ||
-                status.code() == Code::kAlreadyExists;
+    bool fine =
+        status.ok() || status.code() == Code::kNotFound || status.code() == Code::kAlreadyExists;
     if (!fine && first_error.ok()) first_error = status;
     if (--pending > 0) return;
     done(first_error.ok() ? Result<Duration>(look_again) : Result<Duration>(first_error));
@@ -118,25 +118,32 @@ BatchJobController::BatchJobController(Context context)
     : context_(context),
       jobs_(context_.informers.Of(client::resources::kJobs)),
       pods_(context_.informers.Of(client::resources::kPods)),
-      events_(context_.executor, context_.clock, context_.server, context_.user,
-              std::string(kComponent), context_.random.Next()),
-      queue_(context_.executor, "jobs", 64,
+      events_(context_.executor,
+              context_.clock,
+              context_.server,
+              context_.user,
+              std::string(kComponent),
+              context_.random.Next()),
+      queue_(context_.executor,
+             "jobs",
+             64,
              [this](const std::string& key, Done done) { Reconcile(key, std::move(done)); }),
-      orphans_(context_.executor, "job-orphans", 16,
-               [this](const std::string& key, Done done) {
-                 ReconcileOrphan(key, std::move(done));
-               }),
+      orphans_(
+          context_.executor,
+          "job-orphans",
+          16,
+          [this](const std::string& key, Done done) { ReconcileOrphan(key, std::move(done)); }),
       client_(context_.executor, context_.server, context_.user, std::string(kComponent)) {
   auto job = [this](const json::SharedValue& it) { queue_.Add(api::KeyOf(*it)); };
-  jobs_.AddHandlers({.on_add = job,
-                     .on_update = [job](const json::SharedValue&,
-                                        const json::SharedValue& it) { job(it); },
-                     .on_delete = {}});
+  jobs_.AddHandlers(
+      {.on_add = job,
+       .on_update = [job](const json::SharedValue&, const json::SharedValue& it) { job(it); },
+       .on_delete = {}});
   auto pod = [this](const json::SharedValue& it) { OnPod(*it); };
-  pods_.AddHandlers({.on_add = pod,
-                     .on_update = [pod](const json::SharedValue&,
-                                        const json::SharedValue& it) { pod(it); },
-                     .on_delete = pod});
+  pods_.AddHandlers(
+      {.on_add = pod,
+       .on_update = [pod](const json::SharedValue&, const json::SharedValue& it) { pod(it); },
+       .on_delete = pod});
 }
 
 void BatchJobController::OnPod(const json::Value& pod) {
@@ -190,8 +197,8 @@ void BatchJobController::Reconcile(const std::string& key, Done done) {
 
 void BatchJobController::Observe(Pass& pass) {
   const json::Value& job = *pass.job;
-  pass.parallelism = std::clamp<int64_t>(json::GetInt(job, {"spec", "parallelism"}, 1), 0,
-                                         kCompletionsMax);
+  pass.parallelism =
+      std::clamp<int64_t>(json::GetInt(job, {"spec", "parallelism"}, 1), 0, kCompletionsMax);
   if (const json::Value* completions = json::Find(job, {"spec", "completions"});
       completions != nullptr && completions->is_number()) {
     pass.completions =
@@ -255,8 +262,8 @@ void BatchJobController::Count(Pass& pass) {
   }
   for (auto [list, counter] : {std::pair(&pass.uncounted_succeeded, &pass.succeeded),
                                std::pair(&pass.uncounted_failed, &pass.failed)}) {
-    *counter += static_cast<int64_t>(std::erase_if(
-        *list, [&held](const std::string& uid) { return !held.contains(uid); }));
+    *counter += static_cast<int64_t>(
+        std::erase_if(*list, [&held](const std::string& uid) { return !held.contains(uid); }));
   }
 }
 
@@ -301,8 +308,7 @@ bool BatchJobController::DecideEnd(Pass& pass) {
     return fail("BackoffLimitExceeded", "Job has reached the specified backoff limit");
   }
   if (json::Find(*pass.job, {"spec", "activeDeadlineSeconds"})) {
-    WallTime start =
-        api::ParseTime(json::GetString(pass.status, {"startTime"})).value_or(pass.now);
+    WallTime start = api::ParseTime(json::GetString(pass.status, {"startTime"})).value_or(pass.now);
     auto deadline =
         std::chrono::seconds(json::GetInt(*pass.job, {"spec", "activeDeadlineSeconds"}));
     Duration left = start + deadline - pass.now;
@@ -322,7 +328,9 @@ bool BatchJobController::DecideEnd(Pass& pass) {
   return true;
 }
 
-void BatchJobController::Finish(Pass& pass, bool succeeded, std::string_view reason,
+void BatchJobController::Finish(Pass& pass,
+                                bool succeeded,
+                                std::string_view reason,
                                 std::string_view message) {
   pass.Set(succeeded ? "SuccessCriteriaMet" : "FailureTarget", true, reason, message);
   pass.Set(succeeded ? "Complete" : "Failed", true, reason, message);
@@ -370,8 +378,7 @@ void BatchJobController::WantPods(Pass& pass) {
     std::stable_sort(pass.live.begin(), pass.live.end(), [](const auto& a, const auto& b) {
       auto rank = [](const json::Value& pod) {
         return std::tuple(!json::GetString(pod, {"spec", "nodeName"}).empty(),
-                          api::ConditionIsTrue(pod, "Ready"),
-                          -api::CreationTime(pod).unix_ns);
+                          api::ConditionIsTrue(pod, "Ready"), -api::CreationTime(pod).unix_ns);
       };
       return rank(*a) < rank(*b);
     });
@@ -436,7 +443,8 @@ void BatchJobController::FillCounts(Pass& pass) {
   json::Set(pass.status, {"uncountedTerminatedPods"}, std::move(uncounted));
 }
 
-json::Value BatchJobController::MakePod(const Pass& pass, const std::string& name,
+json::Value BatchJobController::MakePod(const Pass& pass,
+                                        const std::string& name,
                                         int64_t index) const {
   const json::Value* pod_template = json::Find(*pass.job, {"spec", "template"});
   json::Value pod = pod_template ? *pod_template : json::Value(json::Object{});
@@ -445,8 +453,7 @@ json::Value BatchJobController::MakePod(const Pass& pass, const std::string& nam
   json::Set(pod, {"metadata", "name"}, name);
   json::Set(pod, {"metadata", "generateName"}, StrCat(pass.name, "-"));
   json::Set(pod, {"metadata", "namespace"}, pass.ns);
-  json::Set(pod, {"metadata", "ownerReferences"},
-            json::Array{api::MakeOwnerReference(*pass.job)});
+  json::Set(pod, {"metadata", "ownerReferences"}, json::Array{api::MakeOwnerReference(*pass.job)});
   json::Set(pod, {"metadata", "finalizers"}, json::Array{json::Value(kTracking)});
   for (std::string_view key : {"batch.kubernetes.io/controller-uid", "controller-uid"}) {
     json::Set(pod, {"metadata", "labels", key}, pass.uid);
@@ -475,13 +482,14 @@ void BatchJobController::Write(const std::shared_ptr<Pass>& pass, Done done) {
       {"metadata", json::Object{{"resourceVersion",
                                  json::GetString(*pass->job, {"metadata", "resourceVersion"})}}},
       {"status", std::move(patch)}};
-  client_.Patch(client::resources::kJobs, pass->ns, pass->name, client::PatchType::kMerge, document,
-                [this, pass, done](const Result<json::SharedValue>& result) {
-                  if (result.ok()) return WriteRest(pass, done);
-                  bool gone = result.status().code() == Code::kNotFound;
-                  done(gone ? Result<Duration>(Duration::zero()) : result.status());
-                },
-                "status");
+  client_.Patch(
+      client::resources::kJobs, pass->ns, pass->name, client::PatchType::kMerge, document,
+      [this, pass, done](const Result<json::SharedValue>& result) {
+        if (result.ok()) return WriteRest(pass, done);
+        bool gone = result.status().code() == Code::kNotFound;
+        done(gone ? Result<Duration>(Duration::zero()) : result.status());
+      },
+      "status");
 }
 
 void BatchJobController::Release(const json::Value& pod, client::ObjectCallback done) {
@@ -489,9 +497,8 @@ void BatchJobController::Release(const json::Value& pod, client::ObjectCallback 
   for (const json::Value& finalizer : json::GetArray(pod, {"metadata", "finalizers"})) {
     if (finalizer != json::Value(kTracking)) kept.push_back(finalizer);
   }
-  json::Value patch =
-      json::Object{{"metadata", json::Object{{"uid", api::Uid(pod)},
-                                             {"finalizers", std::move(kept)}}}};
+  json::Value patch = json::Object{
+      {"metadata", json::Object{{"uid", api::Uid(pod)}, {"finalizers", std::move(kept)}}}};
   client_.Patch(client::resources::kPods, api::Namespace(pod), api::Name(pod),
                 client::PatchType::kMerge, patch, std::move(done));
 }
@@ -517,8 +524,7 @@ void BatchJobController::WriteRest(const std::shared_ptr<Pass>& pass, Done done)
       if (!released.ok()) return ended(released);
       client_.Delete(client::resources::kPods, api::Namespace(*pod), api::Name(*pod),
                      {.precondition_uid = std::string(api::Uid(*pod))}, ended);
-      events_.Record(*pod, "Normal", "SuccessfulDelete",
-                     StrCat("Deleted pod: ", api::Name(*pod)));
+      events_.Record(*pod, "Normal", "SuccessfulDelete", StrCat("Deleted pod: ", api::Name(*pod)));
     });
   }
   for (const json::Value& pod : pass->create) {

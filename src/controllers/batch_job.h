@@ -1,10 +1,11 @@
-// BatchJobController: batch/v1 Jobs, NonIndexed and Indexed, as Kubernetes' job controller runs them:
-// parallelism, completions, backoff limit and delay, deadline, TTL, suspension, pod failure policy.
+// BatchJobController: batch/v1 Jobs, NonIndexed and Indexed, as Kubernetes' job controller runs
+// them: parallelism, completions, backoff limit and delay, deadline, TTL, suspension, pod failure
+// policy.
 //
 // Every pod carries the finalizer batch.kubernetes.io/job-tracking until its end is counted. An end
-// is first written into status.uncountedTerminatedPods, then the finalizer goes, then it moves to the
-// counters: so each pod counts once, whoever deletes it and whenever this process stops.
-// Pods have names made from the job's uid and a number, so that making one twice is refused.
+// is first written into status.uncountedTerminatedPods, then the finalizer goes, then it moves to
+// the counters: so each pod counts once, whoever deletes it and whenever this process stops. Pods
+// have names made from the job's uid and a number, so that making one twice is refused.
 //
 // One difference: a pod that the cluster took away (condition DisruptionTarget) is replaced without
 // being held against the backoff limit.

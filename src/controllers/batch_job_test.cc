@@ -64,11 +64,11 @@ class BatchJobTest : public ::testing::Test {
     cluster_.StartManager();
   }
   void Submit(std::string_view spec, std::string_view restart = "Never") {
-    cluster_.Create(StrCat("apiVersion: batch/v1\nkind: Job\nmetadata: {name: job, namespace: "
-                           "default}\nspec:\n",
-                           spec,
-                           "  template:\n    spec:\n      restartPolicy: ", restart,
-                           "\n      containers:\n      - {name: main, image: x}\n"));
+    cluster_.Create(
+        StrCat("apiVersion: batch/v1\nkind: Job\nmetadata: {name: job, namespace: "
+               "default}\nspec:\n",
+               spec, "  template:\n    spec:\n      restartPolicy: ", restart,
+               "\n      containers:\n      - {name: main, image: x}\n"));
   }
   bool Is(std::string_view type) { return cluster_.Condition(kJobs, "default/job", type); }
   int64_t Status(std::string_view field) {
@@ -92,8 +92,8 @@ TEST_F(BatchJobTest, RunsParallelismUntilCompletions) {
   Submit("  parallelism: 2\n  completions: 3\n");
   ASSERT_TRUE(UntilRunning(2));
   json::SharedValue job = cluster_.Get(kJobs, "default/job");
-  EXPECT_EQ(json::GetString(*job, {"spec", "selector", "matchLabels",
-                                   "batch.kubernetes.io/controller-uid"}),
+  EXPECT_EQ(json::GetString(
+                *job, {"spec", "selector", "matchLabels", "batch.kubernetes.io/controller-uid"}),
             api::Uid(*job));
   json::SharedValue pod = cluster_.Get(kPods, Keys("Running")[0]);
   EXPECT_EQ(api::Label(*pod, "job-name"), "job");
@@ -122,11 +122,14 @@ TEST_F(BatchJobTest, IndexedJobGivesEveryIndexOnePod) {
   EXPECT_EQ(CompletionIndex(*pod), 1);
   EXPECT_EQ(json::GetString(*pod, {"spec", "hostname"}), "job-1");
   cluster_.agents->Exit(Keys("Running")[1], 0);
+  ASSERT_TRUE(cluster_.Until([&] {
+    json::SharedValue job = cluster_.Get(kJobs, "default/job");
+    return json::GetString(*job, {"status", "completedIndexes"}) == "1";
+  }));
   ASSERT_TRUE(UntilRunning(2));
-  EXPECT_EQ(json::GetString(*cluster_.Get(kJobs, "default/job"), {"status", "completedIndexes"}),
-            "1");
   for (const std::string& key : Keys("Running")) cluster_.agents->Exit(key, 0);
-  ASSERT_TRUE(cluster_.Until([&] { return Is("Complete"); }));
+  ASSERT_TRUE(cluster_.Until([&] { return Is("Complete"); }))
+      << json::PrintPretty(*cluster_.Get(kJobs, "default/job"), 2);
   EXPECT_EQ(json::GetString(*cluster_.Get(kJobs, "default/job"), {"status", "completedIndexes"}),
             "0-2");
   EXPECT_EQ(Status("succeeded"), 3);

@@ -39,8 +39,8 @@ std::string MatchConditions(const json::Value& rule, const json::Value& pod) {
   for (const json::Value& pattern : json::GetArray(rule, {"onPodConditions"})) {
     std::string_view type = json::GetString(pattern, {"type"});
     const json::Value* found = api::FindCondition(pod, type);
-    if (found != nullptr && json::GetString(*found, {"status"}) ==
-                                json::GetString(pattern, {"status"}, "True")) {
+    if (found != nullptr &&
+        json::GetString(*found, {"status"}) == json::GetString(pattern, {"status"}, "True")) {
       return std::string(type);
     }
   }
@@ -102,8 +102,7 @@ FailureVerdict JudgeFailure(const json::Value& job, const json::Value& pod) {
     }
     std::string_view action = json::GetString(rule, {"action"});
     if (action == "FailJob") {
-      return {FailureAction::kFailJob,
-              StrCat(what, " matching FailJob rule at index ", i)};
+      return {FailureAction::kFailJob, StrCat(what, " matching FailJob rule at index ", i)};
     }
     return {action == "Ignore" ? FailureAction::kIgnore : FailureAction::kCount, ""};
   }
@@ -113,8 +112,7 @@ FailureVerdict JudgeFailure(const json::Value& job, const json::Value& pod) {
 WallTime EndTime(const json::Value& pod) {
   WallTime end = api::CreationTime(pod);
   for (const json::Value& container : json::GetArray(pod, {"status", "containerStatuses"})) {
-    auto time =
-        api::ParseTime(json::GetString(container, {"state", "terminated", "finishedAt"}));
+    auto time = api::ParseTime(json::GetString(container, {"state", "terminated", "finishedAt"}));
     if (time && *time > end) end = *time;
   }
   return end;

@@ -22,14 +22,17 @@ class PartsTest : public ::testing::Test {
     cluster_.AddNode("node-a", 4);
     cluster_.StartManager();
   }
-  void Pod(const std::string& name, const std::string& labels, int gpus = 0,
+  void Pod(const std::string& name,
+           const std::string& labels,
+           int gpus = 0,
            const std::string& annotations = "") {
-    std::string limits = gpus > 0 ? StrCat(", resources: {limits: {nvidia.com/gpu: ", gpus, "}}")
-                                  : "";
+    std::string limits =
+        gpus > 0 ? StrCat(", resources: {limits: {nvidia.com/gpu: ", gpus, "}}") : "";
     cluster_.Create(StrCat("apiVersion: v1\nkind: Pod\nmetadata: {name: ", name,
                            ", namespace: default, labels: {", labels, "}, annotations: {",
-                           annotations, "}}\nspec: {containers: [{name: c, image: x", limits,
-                           ", ports: [{name: web, containerPort: 8080}]}]}\n"));
+                           annotations,
+                           "}}\nspec: {restartPolicy: Never, containers: [{name: c, image: x",
+                           limits, ", ports: [{name: web, containerPort: 8080}]}]}\n"));
   }
   bool UntilRunning(const std::string& name) {
     return cluster_.Until([&] { return cluster_.PodPhase("default/" + name) == "Running"; });

@@ -26,10 +26,10 @@ ScriptedAgents::ScriptedAgents(SimExecutor& sim, std::shared_ptr<api::RestHandle
       pods_(sim, server, kAdmin, client::resources::kPods),
       client_(sim, server, kAdmin, "scripted-agents") {
   auto look = [this](const json::SharedValue& pod) { Look(api::KeyOf(*pod)); };
-  pods_.AddHandlers({.on_add = look,
-                     .on_update = [look](const json::SharedValue&,
-                                         const json::SharedValue& pod) { look(pod); },
-                     .on_delete = {}});
+  pods_.AddHandlers(
+      {.on_add = look,
+       .on_update = [look](const json::SharedValue&, const json::SharedValue& pod) { look(pod); },
+       .on_delete = {}});
   pods_.Start();
 }
 
@@ -37,8 +37,8 @@ void ScriptedAgents::AddNode(const std::string& name) {
   nodes_.insert(name);
   json::Value lease = json::Object{
       {"metadata", json::Object{{"name", name}, {"namespace", "kube-node-lease"}}},
-      {"spec", json::Object{{"holderIdentity", name},
-                            {"renewTime", api::FormatMicroTime(sim_.Now())}}}};
+      {"spec",
+       json::Object{{"holderIdentity", name}, {"renewTime", api::FormatMicroTime(sim_.Now())}}}};
   client_.Create(client::resources::kLeases, "kube-node-lease", lease, {});
   sim_.After(std::chrono::seconds(10), [this, name] { Renew(name); });
 }
@@ -46,8 +46,8 @@ void ScriptedAgents::AddNode(const std::string& name) {
 void ScriptedAgents::Renew(const std::string& node) {
   sim_.After(std::chrono::seconds(10), [this, node] { Renew(node); });
   if (dead_.contains(node)) return;
-  json::Value patch = json::Object{
-      {"spec", json::Object{{"renewTime", api::FormatMicroTime(sim_.Now())}}}};
+  json::Value patch =
+      json::Object{{"spec", json::Object{{"renewTime", api::FormatMicroTime(sim_.Now())}}}};
   client_.Patch(client::resources::kLeases, "kube-node-lease", node, client::PatchType::kMerge,
                 patch, {});
 }
@@ -56,13 +56,12 @@ void ScriptedAgents::Revive(const std::string& node) {
   dead_.erase(node);
   json::Value patch = json::Object{
       {"status",
-       json::Object{{"conditions",
-                     json::Array{json::Object{
-                         {"type", "Ready"},
-                         {"status", "True"},
-                         {"reason", "KubeletReady"},
-                         {"lastHeartbeatTime", api::FormatTime(sim_.Now())},
-                         {"lastTransitionTime", api::FormatTime(sim_.Now())}}}}}}};
+       json::Object{{"conditions", json::Array{json::Object{
+                                       {"type", "Ready"},
+                                       {"status", "True"},
+                                       {"reason", "KubeletReady"},
+                                       {"lastHeartbeatTime", api::FormatTime(sim_.Now())},
+                                       {"lastTransitionTime", api::FormatTime(sim_.Now())}}}}}}};
   client_.Patch(client::resources::kNodes, "", node, client::PatchType::kStrategic, patch, {},
                 "status");
   for (const auto& [key, pod] : pods_.objects()) Look(key);
@@ -81,8 +80,8 @@ void ScriptedAgents::Look(const std::string& key) {
   if (api::IsDeleting(*pod) || (stop && !HasEnded(*pod))) {
     bool remove = api::IsDeleting(*pod);
     if (!ending_.insert(uid + (remove ? "/gone" : "/stopped")).second) return;
-    bool at_once = HasEnded(*pod) || json::GetInt(*pod, {"metadata", "deletionGracePeriodSeconds"},
-                                                  30) == 0;
+    bool at_once =
+        HasEnded(*pod) || json::GetInt(*pod, {"metadata", "deletionGracePeriodSeconds"}, 30) == 0;
     sim_.After(at_once ? Duration(std::chrono::milliseconds(1)) : stop_after,
                [this, key, uid, remove] { End(key, uid, 143, remove); });
     return;
@@ -99,13 +98,13 @@ void ScriptedAgents::Start(const json::Value& pod) {
   std::string now = api::FormatTime(sim_.Now());
   json::Array containers;
   for (const json::Value& container : json::GetArray(pod, {"spec", "containers"})) {
-    containers.push_back(json::Object{
-        {"name", json::GetString(container, {"name"})},
-        {"image", "x"},
-        {"imageID", "x"},
-        {"ready", true},
-        {"restartCount", restarts_[uid]},
-        {"state", json::Object{{"running", json::Object{{"startedAt", now}}}}}});
+    containers.push_back(
+        json::Object{{"name", json::GetString(container, {"name"})},
+                     {"image", "x"},
+                     {"imageID", "x"},
+                     {"ready", true},
+                     {"restartCount", restarts_[uid]},
+                     {"state", json::Object{{"running", json::Object{{"startedAt", now}}}}}});
   }
   uint64_t address = StableHash(uid) % 65'000;
   json::Value patch = json::Object{
@@ -115,9 +114,9 @@ void ScriptedAgents::Start(const json::Value& pod) {
                     {"startTime", now},
                     {"podIP", StrCat("10.0.", address / 255, ".", address % 255 + 1)},
                     {"containerStatuses", std::move(containers)},
-                    {"conditions", json::Array{json::Object{{"type", "Ready"},
-                                                            {"status", "True"},
-                                                            {"lastTransitionTime", now}}}}}}};
+                    {"conditions",
+                     json::Array{json::Object{
+                         {"type", "Ready"}, {"status", "True"}, {"lastTransitionTime", now}}}}}}};
   client_.Patch(client::resources::kPods, api::Namespace(pod), api::Name(pod),
                 client::PatchType::kStrategic, patch, {}, "status");
 }
@@ -195,8 +194,8 @@ TestCluster::~TestCluster() {
 void TestCluster::StartManager(ManagerOptions options) {
   if (options.scheme == nullptr) options.scheme = &server->scheme();
   informers = std::make_unique<Informers>(sim, server, kAdmin, random.Next());
-  manager = std::make_unique<Manager>(Context{sim, sim, random, server, kAdmin, *informers},
-                                      options);
+  manager =
+      std::make_unique<Manager>(Context{sim, sim, random, server, kAdmin, *informers}, options);
   manager->Start();
   sim.RunUntil([this] { return manager->synced(); }, std::chrono::seconds(10));
   EXPECT_TRUE(manager->synced());
@@ -213,8 +212,8 @@ void TestCluster::AddNode(const std::string& name, int gpus, const std::string& 
   if (gpus > 0) amounts += StrCat(", nvidia.com/gpu: '", gpus, "'");
   amounts += "}";
   agents->AddNode(name);
-  Create(StrCat("apiVersion: v1\nkind: Node\nmetadata: {name: ", name, "}\nstatus:\n  capacity: ",
-                amounts, "\n  allocatable: ", amounts,
+  Create(StrCat("apiVersion: v1\nkind: Node\nmetadata: {name: ", name,
+                "}\nstatus:\n  capacity: ", amounts, "\n  allocatable: ", amounts,
                 "\n  conditions:\n  - {type: Ready, status: 'True', reason: KubeletReady, "
                 "lastHeartbeatTime: '",
                 now, "', lastTransitionTime: '", now, "'}\n"));
@@ -239,19 +238,20 @@ void TestCluster::Create(std::string_view yaml) {
 }
 
 Status TestCluster::TryCreate(const json::Value& object) {
-  auto kind = server->scheme().FindKind(api::ParseGvk(json::GetString(object, {"apiVersion"}),
-                                                      json::GetString(object, {"kind"})));
+  auto kind = server->scheme().FindKind(
+      api::ParseGvk(json::GetString(object, {"apiVersion"}), json::GetString(object, {"kind"})));
   if (!kind) return Status(Code::kNotFound, StrCat("no kind for ", json::Print(object)));
   client::Resource resource{kind->gvk.group, kind->gvk.version, kind->plural, kind->namespaced};
   std::string ns(json::GetString(object, {"metadata", "namespace"}, "default"));
-  return Wait<json::SharedValue>([&](auto done) {
-           client->Create(resource, kind->namespaced ? ns : "", object, done);
-         })
+  return Wait<json::SharedValue>(
+             [&](auto done) { client->Create(resource, kind->namespaced ? ns : "", object, done); })
       .status();
 }
 
-Status TestCluster::Patch(const client::Resource& resource, const std::string& key,
-                          std::string_view yaml, std::string_view subresource) {
+Status TestCluster::Patch(const client::Resource& resource,
+                          const std::string& key,
+                          std::string_view yaml,
+                          std::string_view subresource) {
   auto documents = json::ParseYaml(yaml);
   if (!documents.ok()) return documents.status();
   auto [ns, name] = SplitKey(key);
@@ -262,7 +262,8 @@ Status TestCluster::Patch(const client::Resource& resource, const std::string& k
       .status();
 }
 
-Status TestCluster::Delete(const client::Resource& resource, const std::string& key,
+Status TestCluster::Delete(const client::Resource& resource,
+                           const std::string& key,
                            const client::DeleteOptions& options) {
   auto [ns, name] = SplitKey(key);
   return Wait<json::SharedValue>([&, ns = ns, name = name](auto done) {
@@ -313,20 +314,23 @@ int TestCluster::Pods(std::string_view phase) {
   return count;
 }
 
-bool TestCluster::Condition(const client::Resource& resource, const std::string& key,
+bool TestCluster::Condition(const client::Resource& resource,
+                            const std::string& key,
                             std::string_view type) {
   json::SharedValue object = Get(resource, key);
   return object && api::ConditionIsTrue(*object, type);
 }
 
-std::string TestCluster::Reason(const client::Resource& resource, const std::string& key,
+std::string TestCluster::Reason(const client::Resource& resource,
+                                const std::string& key,
                                 std::string_view type) {
   json::SharedValue object = Get(resource, key);
   const json::Value* condition = object ? api::FindCondition(*object, type) : nullptr;
   return condition ? std::string(json::GetString(*condition, {"reason"})) : "";
 }
 
-int64_t TestCluster::Int(const client::Resource& resource, const std::string& key,
+int64_t TestCluster::Int(const client::Resource& resource,
+                         const std::string& key,
                          json::Path path) {
   json::SharedValue object = Get(resource, key);
   return object ? json::GetInt(*object, path) : -1;
@@ -359,14 +363,15 @@ std::string PyTorchYaml::Text() const {
         StrCat("    ", type, ":\n      replicas: ", count, "\n      restartPolicy: ", restart,
                "\n      template:\n        spec:\n");
     if (!priority.empty()) text += StrCat("          priorityClassName: ", priority, "\n");
-    return text + StrCat("          containers:\n          - {name: pytorch, image: x, resources: "
-                         "{limits: ",
-                         limits, "}}\n");
+    return text + StrCat(
+                      "          containers:\n          - {name: pytorch, image: x, resources: "
+                      "{limits: ",
+                      limits, "}}\n");
   };
-  std::string text = StrCat("apiVersion: kubeflow.org/v1\nkind: PyTorchJob\nmetadata: {name: ",
-                            name, ", namespace: default, annotations: {", annotations,
-                            "}}\nspec:\n  runPolicy: {", run_policy, "}\n", more_spec,
-                            "  pytorchReplicaSpecs:\n");
+  std::string text =
+      StrCat("apiVersion: kubeflow.org/v1\nkind: PyTorchJob\nmetadata: {name: ", name,
+             ", namespace: default, annotations: {", annotations, "}}\nspec:\n  runPolicy: {",
+             run_policy, "}\n", more_spec, "  pytorchReplicaSpecs:\n");
   if (master) text += replica("Master", 1);
   if (workers > 0) text += replica("Worker", workers);
   return text;

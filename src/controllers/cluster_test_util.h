@@ -63,9 +63,12 @@ class TestCluster {
   void Create(std::string_view yaml);
   Status TryCreate(const json::Value& object);
   // A merge patch written as YAML.
-  Status Patch(const client::Resource& resource, const std::string& key, std::string_view yaml,
+  Status Patch(const client::Resource& resource,
+               const std::string& key,
+               std::string_view yaml,
                std::string_view subresource = {});
-  Status Delete(const client::Resource& resource, const std::string& key,
+  Status Delete(const client::Resource& resource,
+                const std::string& key,
                 const client::DeleteOptions& options = {});
   json::SharedValue Get(const client::Resource& resource, const std::string& key);  // or nullptr
   std::vector<json::SharedValue> List(const client::Resource& resource, const std::string& ns = "");
@@ -77,9 +80,10 @@ class TestCluster {
   // Facts, read from the API.
   std::string PodPhase(const std::string& key);  // "" when there is no such pod
   std::string PodUid(const std::string& key);
-  int Pods(std::string_view phase);              // "" counts all
+  int Pods(std::string_view phase);  // "" counts all
   bool Condition(const client::Resource& resource, const std::string& key, std::string_view type);
-  std::string Reason(const client::Resource& resource, const std::string& key,
+  std::string Reason(const client::Resource& resource,
+                     const std::string& key,
                      std::string_view type);
   int64_t Int(const client::Resource& resource, const std::string& key, json::Path path);
   int Events(std::string_view reason, std::string_view about = {});

@@ -27,8 +27,10 @@ void IndexPods(client::Informer& pods) {
 
 }  // namespace
 
-Informers::Informers(Executor& executor, std::shared_ptr<api::RestHandler> server,
-                     api::UserInfo user, uint64_t seed)
+Informers::Informers(Executor& executor,
+                     std::shared_ptr<api::RestHandler> server,
+                     api::UserInfo user,
+                     uint64_t seed)
     : executor_(executor), server_(std::move(server)), user_(std::move(user)), seed_(seed) {}
 
 client::Informer& Informers::Of(const client::Resource& resource) {

@@ -54,7 +54,9 @@ DisruptionController::DisruptionController(Context context)
     : context_(context),
       budgets_(context_.informers.Of(client::resources::kPodDisruptionBudgets)),
       pods_(context_.informers.Of(client::resources::kPods)),
-      queue_(context_.executor, "poddisruptionbudgets", 16,
+      queue_(context_.executor,
+             "poddisruptionbudgets",
+             16,
              [this](const std::string& key, client::WorkQueue::Done done) {
                Reconcile(key, std::move(done));
              }),
@@ -112,14 +114,14 @@ void DisruptionController::Reconcile(const std::string& key, client::WorkQueue::
   json::Array conditions = json::GetArray(*budget, {"status", "conditions"});
   api::SetCondition(conditions, "DisruptionAllowed", allowed > 0 ? "True" : "False",
                     allowed > 0 ? "SufficientPods" : "InsufficientPods", "", now);
-  json::Value status = json::Object{
-      {"currentHealthy", sums.healthy},
-      {"desiredHealthy", desired},
-      {"disruptionsAllowed", allowed},
-      {"expectedPods", sums.expected},
-      {"observedGeneration", json::GetInt(*budget, {"metadata", "generation"})},
-      {"disruptedPods", sums.disrupted},
-      {"conditions", std::move(conditions)}};
+  json::Value status =
+      json::Object{{"currentHealthy", sums.healthy},
+                   {"desiredHealthy", desired},
+                   {"disruptionsAllowed", allowed},
+                   {"expectedPods", sums.expected},
+                   {"observedGeneration", json::GetInt(*budget, {"metadata", "generation"})},
+                   {"disruptedPods", sums.disrupted},
+                   {"conditions", std::move(conditions)}};
   static const json::Value kNone = json::Object{};
   const json::Value* known = json::Find(*budget, {"status"});
   json::Value next = known && known->is_object() ? *known : kNone;
@@ -129,12 +131,13 @@ void DisruptionController::Reconcile(const std::string& key, client::WorkQueue::
   json::Value updated = *budget;
   json::Set(updated, {"status"}, std::move(next));
   // A whole status with the version looked at: an eviction may be writing to it right now.
-  client_.Update(client::resources::kPodDisruptionBudgets, updated,
-                 [done, look_again = sums.look_again](const Result<json::SharedValue>& result) {
-                   bool fine = result.ok() || result.status().code() == Code::kNotFound;
-                   done(fine ? Result<Duration>(look_again) : result.status());
-                 },
-                 "status");
+  client_.Update(
+      client::resources::kPodDisruptionBudgets, updated,
+      [done, look_again = sums.look_again](const Result<json::SharedValue>& result) {
+        bool fine = result.ok() || result.status().code() == Code::kNotFound;
+        done(fine ? Result<Duration>(look_again) : result.status());
+      },
+      "status");
 }
 
 }  // namespace swell::controllers

@@ -1,6 +1,5 @@
-// DisruptionController: what a PodDisruptionBudget allows right now, in its status. The API server's
-// eviction and the scheduler read it.
-// Thread-safety: core executor only.
+// DisruptionController: what a PodDisruptionBudget allows right now, in its status. The API
+// server's eviction and the scheduler read it. Thread-safety: core executor only.
 #pragma once
 
 #include <string>

@@ -47,7 +47,8 @@ json::Array Ports(const json::Value& service, const json::Value& pod) {
 
 // Most updates of a pod change nothing that its services show.
 bool Matters(const json::Value& before, const json::Value& pod) {
-  return json::GetString(before, {"status", "podIP"}) != json::GetString(pod, {"status", "podIP"}) ||
+  return json::GetString(before, {"status", "podIP"}) !=
+             json::GetString(pod, {"status", "podIP"}) ||
          api::ConditionIsTrue(before, "Ready") != api::ConditionIsTrue(pod, "Ready") ||
          HasEnded(before) != HasEnded(pod) || api::IsDeleting(before) != api::IsDeleting(pod) ||
          json::GetObject(before, {"metadata", "labels"}) !=
@@ -75,7 +76,9 @@ EndpointsController::EndpointsController(Context context)
       services_(context_.informers.Of(client::resources::kServices)),
       endpoints_(context_.informers.Of(client::resources::kEndpoints)),
       pods_(context_.informers.Of(client::resources::kPods)),
-      queue_(context_.executor, "endpoints", 64,
+      queue_(context_.executor,
+             "endpoints",
+             64,
              [this](const std::string& key, client::WorkQueue::Done done) {
                Reconcile(key, std::move(done));
              }),

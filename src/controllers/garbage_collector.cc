@@ -17,9 +17,7 @@ bool HasFinalizer(const json::Value& object, std::string_view wanted) {
   return std::find(finalizers.begin(), finalizers.end(), json::Value(wanted)) != finalizers.end();
 }
 
-bool Fine(const Status& status) {
-  return status.ok() || status.code() == Code::kNotFound;
-}
+bool Fine(const Status& status) { return status.ok() || status.code() == Code::kNotFound; }
 
 }  // namespace
 
@@ -34,7 +32,9 @@ struct GarbageCollector::Verdict {
 GarbageCollector::GarbageCollector(Context context, const api::Scheme& scheme)
     : context_(context),
       scheme_(scheme),
-      queue_(context_.executor, "garbage", 64,
+      queue_(context_.executor,
+             "garbage",
+             64,
              [this](const std::string& uid, Done done) { Reconcile(uid, std::move(done)); }),
       client_(context_.executor, context_.server, context_.user, std::string(kComponent)) {
   // Later, not at once: Start adds handlers to informers, this one too.
@@ -44,10 +44,10 @@ GarbageCollector::GarbageCollector(Context context, const api::Scheme& scheme)
     });
   };
   context_.informers.Of(client::resources::kCrds)
-      .AddHandlers({.on_add = [start](const json::SharedValue&) { start(); },
-                    .on_update = [start](const json::SharedValue&,
-                                         const json::SharedValue&) { start(); },
-                    .on_delete = {}});
+      .AddHandlers(
+          {.on_add = [start](const json::SharedValue&) { start(); },
+           .on_update = [start](const json::SharedValue&, const json::SharedValue&) { start(); },
+           .on_delete = {}});
 }
 
 GarbageCollector::~GarbageCollector() { *alive_ = false; }
@@ -95,12 +95,12 @@ void GarbageCollector::OnObject(const client::Resource& resource, const json::Va
             .orphan = HasFinalizer(object, kOrphanFinalizer)};
   auto [it, fresh] = nodes_.try_emplace(uid);
   Node& known = it->second;
-  bool owners_changed = fresh || known.owners.size() != node.owners.size() ||
-                        !std::equal(known.owners.begin(), known.owners.end(), node.owners.begin(),
-                                    [](const auto& a, const auto& b) {
-                                      return a.uid == b.uid &&
-                                             a.block_owner_deletion == b.block_owner_deletion;
-                                    });
+  bool owners_changed =
+      fresh || known.owners.size() != node.owners.size() ||
+      !std::equal(known.owners.begin(), known.owners.end(), node.owners.begin(),
+                  [](const auto& a, const auto& b) {
+                    return a.uid == b.uid && a.block_owner_deletion == b.block_owner_deletion;
+                  });
   bool stirred = owners_changed || known.deleting != node.deleting;
   if (owners_changed) {
     // Owners that lose a dependent may be waiting for just that.
@@ -123,7 +123,8 @@ void GarbageCollector::OnGone(const json::Value& object) {
 }
 
 void GarbageCollector::Link(const std::string& uid,
-                            const std::vector<api::OwnerReference>& owners, bool add) {
+                            const std::vector<api::OwnerReference>& owners,
+                            bool add) {
   for (const api::OwnerReference& owner : owners) {
     if (add) {
       dependents_[owner.uid].insert(uid);
@@ -145,7 +146,8 @@ void GarbageCollector::AddDependents(const std::string& uid) {
 void GarbageCollector::Reconcile(const std::string& uid, Done done) {
   auto it = nodes_.find(uid);
   if (it == nodes_.end()) return done(Duration::zero());
-  // Only with everything in view is "nobody depends on it" or "its owner is unknown" worth anything.
+  // Only with everything in view is "nobody depends on it" or "its owner is unknown" worth
+  // anything.
   if (!context_.informers.synced() || !synced()) {
     return done(Duration(std::chrono::milliseconds(5)));
   }
@@ -162,7 +164,8 @@ void GarbageCollector::Reconcile(const std::string& uid, Done done) {
 }
 
 // Goes through the owners from `next` on; those that the graph does not know are looked up.
-void GarbageCollector::JudgeOwners(const std::string& uid, std::shared_ptr<Verdict> verdict,
+void GarbageCollector::JudgeOwners(const std::string& uid,
+                                   std::shared_ptr<Verdict> verdict,
                                    size_t next) {
   auto it = nodes_.find(uid);
   if (it == nodes_.end()) return verdict->done(Duration::zero());
@@ -185,19 +188,19 @@ void GarbageCollector::JudgeOwners(const std::string& uid, std::shared_ptr<Verdi
       verdict->solid = true;
       continue;
     }
-    client_.Get(*resource, resource->namespaced ? node.ns : "", owner.name,
-                [this, uid, verdict, next,
-                 owner_uid = owner.uid](const Result<json::SharedValue>& found) {
-                  if (!found.ok() && found.status().code() != Code::kNotFound) {
-                    return verdict->done(found.status());
-                  }
-                  if (found.ok() && api::Uid(**found) == owner_uid) {
-                    verdict->solid = true;
-                  } else {
-                    verdict->dangling.insert(owner_uid);
-                  }
-                  JudgeOwners(uid, verdict, next + 1);
-                });
+    client_.Get(
+        *resource, resource->namespaced ? node.ns : "", owner.name,
+        [this, uid, verdict, next, owner_uid = owner.uid](const Result<json::SharedValue>& found) {
+          if (!found.ok() && found.status().code() != Code::kNotFound) {
+            return verdict->done(found.status());
+          }
+          if (found.ok() && api::Uid(**found) == owner_uid) {
+            verdict->solid = true;
+          } else {
+            verdict->dangling.insert(owner_uid);
+          }
+          JudgeOwners(uid, verdict, next + 1);
+        });
     return;
   }
   Carry(uid, *verdict);
@@ -254,7 +257,8 @@ void GarbageCollector::ReconcileOrphan(const std::string& uid, const Node& node,
   }
 }
 
-void GarbageCollector::DropOwners(const std::string& uid, const std::set<std::string>& owners,
+void GarbageCollector::DropOwners(const std::string& uid,
+                                  const std::set<std::string>& owners,
                                   Done done) {
   const Node& node = nodes_.at(uid);
   client_.Get(
@@ -275,47 +279,46 @@ void GarbageCollector::DropOwners(const std::string& uid, const std::set<std::st
             {"metadata", json::Object{{"resourceVersion",
                                        json::GetString(object, {"metadata", "resourceVersion"})},
                                       {"ownerReferences", std::move(kept)}}}};
-        client_.Patch(resource, api::Namespace(object), api::Name(object),
-                      client::PatchType::kMerge, patch,
-                      [done](const Result<json::SharedValue>& result) {
-                        done(result.ok() || Fine(result.status())
-                                 ? Result<Duration>(Duration::zero())
-                                 : result.status());
-                      });
+        client_.Patch(
+            resource, api::Namespace(object), api::Name(object), client::PatchType::kMerge, patch,
+            [done](const Result<json::SharedValue>& result) {
+              done(result.ok() || Fine(result.status()) ? Result<Duration>(Duration::zero())
+                                                        : result.status());
+            });
       });
 }
 
 void GarbageCollector::DropFinalizer(const Node& node, std::string_view finalizer, Done done) {
-  client_.Get(node.resource, node.ns, node.name,
-              [this, resource = node.resource, finalizer = std::string(finalizer),
-               done](const Result<json::SharedValue>& found) {
-                if (!found.ok()) {
-                  return done(Fine(found.status()) ? Result<Duration>(Duration::zero())
-                                                   : found.status());
-                }
-                const json::Value& object = **found;
-                if (!HasFinalizer(object, finalizer)) return done(Duration::zero());
-                json::Array kept;
-                for (const json::Value& one : json::GetArray(object, {"metadata", "finalizers"})) {
-                  if (one != json::Value(finalizer)) kept.push_back(one);
-                }
-                json::Value patch = json::Object{
-                    {"metadata",
-                     json::Object{{"resourceVersion",
-                                   json::GetString(object, {"metadata", "resourceVersion"})},
-                                  {"finalizers", std::move(kept)}}}};
-                client_.Patch(resource, api::Namespace(object), api::Name(object),
-                              client::PatchType::kMerge, patch,
-                              [done](const Result<json::SharedValue>& result) {
-                                done(result.ok() || Fine(result.status())
-                                         ? Result<Duration>(Duration::zero())
-                                         : result.status());
-                              });
-              });
+  client_.Get(
+      node.resource, node.ns, node.name,
+      [this, resource = node.resource, finalizer = std::string(finalizer),
+       done](const Result<json::SharedValue>& found) {
+        if (!found.ok()) {
+          return done(Fine(found.status()) ? Result<Duration>(Duration::zero()) : found.status());
+        }
+        const json::Value& object = **found;
+        if (!HasFinalizer(object, finalizer)) return done(Duration::zero());
+        json::Array kept;
+        for (const json::Value& one : json::GetArray(object, {"metadata", "finalizers"})) {
+          if (one != json::Value(finalizer)) kept.push_back(one);
+        }
+        json::Value patch = json::Object{
+            {"metadata", json::Object{{"resourceVersion",
+                                       json::GetString(object, {"metadata", "resourceVersion"})},
+                                      {"finalizers", std::move(kept)}}}};
+        client_.Patch(
+            resource, api::Namespace(object), api::Name(object), client::PatchType::kMerge, patch,
+            [done](const Result<json::SharedValue>& result) {
+              done(result.ok() || Fine(result.status()) ? Result<Duration>(Duration::zero())
+                                                        : result.status());
+            });
+      });
 }
 
-void GarbageCollector::DeleteNode(const std::string& uid, const Node& node,
-                                  std::string_view propagation, Done done) {
+void GarbageCollector::DeleteNode(const std::string& uid,
+                                  const Node& node,
+                                  std::string_view propagation,
+                                  Done done) {
   client_.Delete(node.resource, node.ns, node.name,
                  {.propagation = std::string(propagation), .precondition_uid = uid},
                  [done](const Result<json::SharedValue>& result) {

@@ -2,8 +2,8 @@
 // what blocks them, with Orphan they let their dependents go free first.
 //
 // It watches every resource of the scheme and keeps only the graph: who is who, who owns whom. An
-// owner that the graph does not know is asked for at the API before anything is deleted in its name,
-// and every deletion names the uid it was decided for.
+// owner that the graph does not know is asked for at the API before anything is deleted in its
+// name, and every deletion names the uid it was decided for.
 //
 // Thread-safety: core executor only. Ownership: informers of resources that nobody else watches are
 // its own; the scheme outlives it.
@@ -55,7 +55,9 @@ class GarbageCollector {
   void ReconcileOrphan(const std::string& uid, const Node& node, Done done);
   void DropOwners(const std::string& uid, const std::set<std::string>& owners, Done done);
   void DropFinalizer(const Node& node, std::string_view finalizer, Done done);
-  void DeleteNode(const std::string& uid, const Node& node, std::string_view propagation,
+  void DeleteNode(const std::string& uid,
+                  const Node& node,
+                  std::string_view propagation,
                   Done done);
   bool synced() const;
 
@@ -64,8 +66,8 @@ class GarbageCollector {
   std::map<client::Resource, std::unique_ptr<client::Informer>> own_;
   std::vector<client::Informer*> watched_;
   std::set<client::Resource> seen_;
-  std::map<std::string, Node> nodes_;                           // by uid
-  std::map<std::string, std::set<std::string>> dependents_;     // owner's uid → uids
+  std::map<std::string, Node> nodes_;                        // by uid
+  std::map<std::string, std::set<std::string>> dependents_;  // owner's uid → uids
   bool started_ = false;
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
   client::WorkQueue queue_;

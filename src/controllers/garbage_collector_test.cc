@@ -25,9 +25,9 @@ class GarbageTest : public ::testing::Test {
     std::string text = StrCat("apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: ", name,
                               "\n  namespace: default\n");
     if (!owner.empty()) {
-      text += StrCat("  ownerReferences:\n  - {apiVersion: v1, kind: ConfigMap, name: ", owner,
-                     ", uid: ", Uid(owner), ", blockOwnerDeletion: ", blocks ? "true" : "false",
-                     "}\n");
+      text +=
+          StrCat("  ownerReferences:\n  - {apiVersion: v1, kind: ConfigMap, name: ", owner,
+                 ", uid: ", Uid(owner), ", blockOwnerDeletion: ", blocks ? "true" : "false", "}\n");
     }
     cluster_.Create(text);
   }
@@ -58,17 +58,15 @@ TEST_F(GarbageTest, ForegroundWaitsForWhatBlocks) {
   Make("top");
   Make("middle", "top");
   Make("bottom", "middle");
-  ASSERT_TRUE(cluster_
-                  .Patch(kConfigMaps, "default/bottom",
-                         "{metadata: {finalizers: [example.com/hold]}}")
-                  .ok());
+  ASSERT_TRUE(
+      cluster_.Patch(kConfigMaps, "default/bottom", "{metadata: {finalizers: [example.com/hold]}}")
+          .ok());
   ASSERT_TRUE(cluster_.Delete(kConfigMaps, "default/top", {.propagation = "Foreground"}).ok());
   cluster_.Run(30 * kSecond);
   EXPECT_TRUE(Exists("top"));
   EXPECT_TRUE(Exists("middle"));
   EXPECT_TRUE(Exists("bottom"));
-  ASSERT_TRUE(
-      cluster_.Patch(kConfigMaps, "default/bottom", "{metadata: {finalizers: []}}").ok());
+  ASSERT_TRUE(cluster_.Patch(kConfigMaps, "default/bottom", "{metadata: {finalizers: []}}").ok());
   EXPECT_TRUE(UntilGone("bottom"));
   EXPECT_TRUE(UntilGone("middle"));
   EXPECT_TRUE(UntilGone("top"));
@@ -77,10 +75,9 @@ TEST_F(GarbageTest, ForegroundWaitsForWhatBlocks) {
 TEST_F(GarbageTest, ForegroundDoesNotWaitForOthers) {
   Make("top");
   Make("free", "top", false);
-  ASSERT_TRUE(cluster_
-                  .Patch(kConfigMaps, "default/free",
-                         "{metadata: {finalizers: [example.com/hold]}}")
-                  .ok());
+  ASSERT_TRUE(
+      cluster_.Patch(kConfigMaps, "default/free", "{metadata: {finalizers: [example.com/hold]}}")
+          .ok());
   ASSERT_TRUE(cluster_.Delete(kConfigMaps, "default/top", {.propagation = "Foreground"}).ok());
   EXPECT_TRUE(UntilGone("top"));
   EXPECT_TRUE(Exists("free"));
@@ -94,20 +91,20 @@ TEST_F(GarbageTest, OrphanSetsTheDependentsFree) {
   EXPECT_TRUE(UntilGone("top"));
   cluster_.Run(30 * kSecond);
   ASSERT_TRUE(Exists("middle"));
-  EXPECT_TRUE(json::GetArray(*cluster_.Get(kConfigMaps, "default/middle"),
-                             {"metadata", "ownerReferences"})
-                  .empty());
+  EXPECT_TRUE(
+      json::GetArray(*cluster_.Get(kConfigMaps, "default/middle"), {"metadata", "ownerReferences"})
+          .empty());
   EXPECT_TRUE(Exists("bottom"));
 }
 
 TEST_F(GarbageTest, OneOwnerLeftIsEnough) {
   Make("first");
   Make("second");
-  cluster_.Create(StrCat(
-      "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: child\n  namespace: default\n"
-      "  ownerReferences:\n  - {apiVersion: v1, kind: ConfigMap, name: first, uid: ",
-      Uid("first"), "}\n  - {apiVersion: v1, kind: ConfigMap, name: second, uid: ", Uid("second"),
-      "}\n"));
+  cluster_.Create(
+      StrCat("apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: child\n  namespace: default\n"
+             "  ownerReferences:\n  - {apiVersion: v1, kind: ConfigMap, name: first, uid: ",
+             Uid("first"),
+             "}\n  - {apiVersion: v1, kind: ConfigMap, name: second, uid: ", Uid("second"), "}\n"));
   ASSERT_TRUE(cluster_.Delete(kConfigMaps, "default/first").ok());
   ASSERT_TRUE(cluster_.Until([&] {
     return json::GetArray(*cluster_.Get(kConfigMaps, "default/child"),
@@ -167,10 +164,10 @@ spec:
       "apiVersion: example.com/v1\nkind: Widget\nmetadata: {name: w, namespace: default}\n");
   json::SharedValue widget = cluster_.Get(widgets, "default/w");
   ASSERT_TRUE(widget);
-  cluster_.Create(StrCat(
-      "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: child\n  namespace: default\n"
-      "  ownerReferences:\n  - {apiVersion: example.com/v1, kind: Widget, name: w, uid: ",
-      api::Uid(*widget), "}\n"));
+  cluster_.Create(
+      StrCat("apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: child\n  namespace: default\n"
+             "  ownerReferences:\n  - {apiVersion: example.com/v1, kind: Widget, name: w, uid: ",
+             api::Uid(*widget), "}\n"));
   cluster_.Run(5 * kSecond);
   EXPECT_TRUE(Exists("child"));
   ASSERT_TRUE(cluster_.Delete(widgets, "default/w").ok());

@@ -17,25 +17,32 @@ JobController::JobController(Context context, std::unique_ptr<JobKind> kind)
       groups_(context_.informers.Of(client::resources::kPodGroups)),
       services_(context_.informers.Of(client::resources::kServices)),
       nodes_(context_.informers.Of(client::resources::kNodes)),
-      events_(context_.executor, context_.clock, context_.server, context_.user,
-              ToLower(kind_->kind()) + "-controller", context_.random.Next()),
-      queue_(context_.executor, kind_->kind(), 64,
+      events_(context_.executor,
+              context_.clock,
+              context_.server,
+              context_.user,
+              ToLower(kind_->kind()) + "-controller",
+              context_.random.Next()),
+      queue_(context_.executor,
+             kind_->kind(),
+             64,
              [this](const std::string& key, client::WorkQueue::Done done) {
                Reconcile(key, std::move(done));
              }),
-      client_(context_.executor, context_.server, context_.user,
+      client_(context_.executor,
+              context_.server,
+              context_.user,
               ToLower(kind_->kind()) + "-controller") {
   jobs_.AddHandlers(
       {.on_add = [this](const json::SharedValue& job) { queue_.Add(api::KeyOf(*job)); },
        .on_update = [this](const json::SharedValue&,
                            const json::SharedValue& job) { queue_.Add(api::KeyOf(*job)); },
-       .on_delete = [this](const json::SharedValue& job) {
-         vanished_.erase(std::string(api::Uid(*job)));
-       }});
-  pods_.AddHandlers({.on_add = [this](const json::SharedValue& pod) { OnPod(*pod); },
-                     .on_update = [this](const json::SharedValue&,
-                                         const json::SharedValue& pod) { OnPod(*pod); },
-                     .on_delete = [this](const json::SharedValue& pod) { OnPodGone(*pod); }});
+       .on_delete =
+           [this](const json::SharedValue& job) { vanished_.erase(std::string(api::Uid(*job))); }});
+  pods_.AddHandlers(
+      {.on_add = [this](const json::SharedValue& pod) { OnPod(*pod); },
+       .on_update = [this](const json::SharedValue&, const json::SharedValue& pod) { OnPod(*pod); },
+       .on_delete = [this](const json::SharedValue& pod) { OnPodGone(*pod); }});
 }
 
 void JobController::OnPod(const json::Value& pod) {
@@ -138,8 +145,7 @@ bool JobController::DecideEnd(Pass& pass) {
   }
   if (!pass.spec.active_deadline_seconds) return false;
   WallTime start = api::ParseTime(json::GetString(pass.status, {"startTime"})).value_or(pass.now);
-  Duration left =
-      start + std::chrono::seconds(*pass.spec.active_deadline_seconds) - pass.now;
+  Duration left = start + std::chrono::seconds(*pass.spec.active_deadline_seconds) - pass.now;
   if (left.count() > 0) {
     pass.LookAgainIn(left);
     return false;
@@ -151,7 +157,9 @@ bool JobController::DecideEnd(Pass& pass) {
   return true;
 }
 
-void JobController::Finish(Pass& pass, std::string_view type, std::string_view reason,
+void JobController::Finish(Pass& pass,
+                           std::string_view type,
+                           std::string_view reason,
                            std::string message) {
   if (pass.IsTrue("Running")) {
     SetCondition(pass, "Running", false, reason, message);
@@ -232,7 +240,7 @@ bool JobController::DecideDisrupted(Pass& pass) {
   }
   int64_t staying = 0;
   std::string preempted, disrupted;
-  bool fresh = false;   // a pod made after the preemption that is already known
+  bool fresh = false;       // a pod made after the preemption that is already known
   bool failed_old = false;  // a peer from before it, failing in its wake
   bool failed = false;
   bool lost_node = false;
@@ -321,8 +329,8 @@ bool JobController::DecideFailures(Pass& pass) {
                        (replica.restart_policy == RestartPolicy::kExitCode && code >= 128);
       if (!retryable) {
         Finish(pass, "Failed", kind_->kind() + "Failed",
-               StrCat(kind_->kind(), " ", pass.name, " is failed because ",
-                      pass.counts[i].failed, " ", replica.type, " replica(s) failed."));
+               StrCat(kind_->kind(), " ", pass.name, " is failed because ", pass.counts[i].failed,
+                      " ", replica.type, " replica(s) failed."));
         return true;
       }
       restarting = true;
@@ -341,8 +349,8 @@ bool JobController::DecideFailures(Pass& pass) {
     pass.stop_all = true;
     pass.delete_pods.clear();
     Finish(pass, "Failed", "BackoffLimitExceeded",
-           StrCat(kind_->kind(), " ", pass.name, " has failed because it has reached the specified ",
-                  "backoff limit"));
+           StrCat(kind_->kind(), " ", pass.name,
+                  " has failed because it has reached the specified ", "backoff limit"));
     return true;
   }
   if (restarting && !pass.IsTrue("Restarting")) {
@@ -390,8 +398,11 @@ void JobController::WantPods(Pass& pass) {
   pass.want_group = true;
 }
 
-void JobController::SetCondition(Pass& pass, std::string_view type, bool status,
-                                 std::string_view reason, std::string_view message) {
+void JobController::SetCondition(Pass& pass,
+                                 std::string_view type,
+                                 bool status,
+                                 std::string_view reason,
+                                 std::string_view message) {
   json::Array& conditions = json::FindMutable(pass.status, {"conditions"})->get_array();
   if (!api::SetCondition(conditions, type, status ? "True" : "False", reason, message, pass.now)) {
     return;

@@ -1,17 +1,18 @@
-// JobController: runs jobs of one kind: one PodGroup, services and pods per job, restarts, clean-up,
-// deadlines, suspension, preemption, and a status that tells *preempted* from *failed*.
+// JobController: runs jobs of one kind: one PodGroup, services and pods per job, restarts,
+// clean-up, deadlines, suspension, preemption, and a status that tells *preempted* from *failed*.
 //
 // Level-triggered: each pass looks at the job and its pods as they are, works out the next status
 // and the writes that lead there, and does them. A pass that finds nothing to do writes nothing, so
 // a restarted controller goes on where the last one stopped.
 //
-// Preemption. A pod with condition DisruptionTarget (or annotation swell.dev/preempted-by) was taken
-// away, it did not fail. Requeue: the rest of the gang is stopped with grace, and when the last pod
-// is gone all are made anew and wait; failures of peers in that time do not count. Fail: the job
-// fails with reason Preempted; survivors are told to stop (annotation swell.dev/stop-requested and a
-// deadline of one second), so that nothing of a dead job holds GPUs, and stay listed. An elastic
-// job that keeps its minimum trains on without the member. Other disruptions (a node lost or
-// drained) restart the gang as Requeue does, under the condition Restarting.
+// Preemption. A pod with condition DisruptionTarget (or annotation swell.dev/preempted-by) was
+// taken away, it did not fail. Requeue: the rest of the gang is stopped with grace, and when the
+// last pod is gone all are made anew and wait; failures of peers in that time do not count. Fail:
+// the job fails with reason Preempted; survivors are told to stop (annotation
+// swell.dev/stop-requested and a deadline of one second), so that nothing of a dead job holds GPUs,
+// and stay listed. An elastic job that keeps its minimum trains on without the member. Other
+// disruptions (a node lost or drained) restart the gang as Requeue does, under the condition
+// Restarting.
 //
 // Order of writes: what was seen goes into the job's status, with the version that was looked at,
 // before anything is deleted or made; so no observation is lost and no pass acts on an old picture.
@@ -37,8 +38,8 @@ class JobController {
   JobController(Context context, std::unique_ptr<JobKind> kind);
 
  private:
-  struct Pass;   // one look at one job
-  struct Writes; // the pass's writes under way
+  struct Pass;    // one look at one job
+  struct Writes;  // the pass's writes under way
 
   void Reconcile(const std::string& key, client::WorkQueue::Done done);
   void OnPod(const json::Value& pod);
@@ -58,7 +59,10 @@ class JobController {
   void WantPods(Pass& pass);
   void StopPods(Pass& pass, bool also_finished);
   void Finish(Pass& pass, std::string_view type, std::string_view reason, std::string message);
-  void SetCondition(Pass& pass, std::string_view type, bool status, std::string_view reason,
+  void SetCondition(Pass& pass,
+                    std::string_view type,
+                    bool status,
+                    std::string_view reason,
                     std::string_view message);
   void FillCounts(Pass& pass);
 
@@ -66,7 +70,8 @@ class JobController {
   json::Value MakePodGroup(const Pass& pass) const;
 
   void Write(std::shared_ptr<Pass> pass, client::WorkQueue::Done done);
-  void WriteStatus(const std::shared_ptr<Pass>& pass, const json::Value& job,
+  void WriteStatus(const std::shared_ptr<Pass>& pass,
+                   const json::Value& job,
                    const std::shared_ptr<Writes>& writes);
   void WriteRest(const std::shared_ptr<Pass>& pass, const std::shared_ptr<Writes>& writes);
   void WriteServices(const std::shared_ptr<Pass>& pass, const std::shared_ptr<Writes>& writes);

@@ -9,8 +9,8 @@
 namespace swell::controllers {
 namespace {
 
-using client::resources::kPods;
 using client::resources::kPodGroups;
+using client::resources::kPods;
 using client::resources::kPyTorchJobs;
 using client::resources::kServices;
 constexpr Duration kSecond = std::chrono::seconds(1);
@@ -55,8 +55,9 @@ TEST_F(JobTest, RunsAndSucceedsWithItsMaster) {
   json::SharedValue service = cluster_.Get(kServices, "default/job-master-0");
   ASSERT_TRUE(service);
   EXPECT_EQ(json::GetString(*service, {"spec", "clusterIP"}), "None");
-  EXPECT_EQ(cluster_.Int(kPyTorchJobs, "default/job",
-                         {"status", "replicaStatuses", "Worker", "active"}), 2);
+  EXPECT_EQ(
+      cluster_.Int(kPyTorchJobs, "default/job", {"status", "replicaStatuses", "Worker", "active"}),
+      2);
 
   cluster_.agents->Exit("default/job-worker-0", 0);
   cluster_.Run(kSecond);
@@ -71,7 +72,8 @@ TEST_F(JobTest, RunsAndSucceedsWithItsMaster) {
   // Counts that fell to zero are gone from the status, not left behind.
   EXPECT_EQ(json::Find(*job, {"status", "replicaStatuses", "Master", "active"}), nullptr);
   EXPECT_EQ(cluster_.Int(kPyTorchJobs, "default/job",
-                         {"status", "replicaStatuses", "Master", "succeeded"}), 1);
+                         {"status", "replicaStatuses", "Master", "succeeded"}),
+            1);
 }
 
 TEST_F(JobTest, WithoutMasterAllWorkersMustSucceed) {
@@ -157,17 +159,22 @@ TEST_P(ExitCodeTest, DecidesByTheCode) {
   EXPECT_TRUE(cluster_.Until([&] { return Is("Running") && !Is("Restarting"); }));
 }
 
-INSTANTIATE_TEST_SUITE_P(Codes, ExitCodeTest,
-                         ::testing::Values(ExitCase{1, false}, ExitCase{2, false},
-                                           ExitCase{127, false}, ExitCase{128, true},
-                                           ExitCase{130, true}, ExitCase{137, true},
-                                           ExitCase{138, true}, ExitCase{143, true}));
+INSTANTIATE_TEST_SUITE_P(Codes,
+                         ExitCodeTest,
+                         ::testing::Values(ExitCase{1, false},
+                                           ExitCase{2, false},
+                                           ExitCase{127, false},
+                                           ExitCase{128, true},
+                                           ExitCase{130, true},
+                                           ExitCase{137, true},
+                                           ExitCase{138, true},
+                                           ExitCase{143, true}));
 
 TEST_F(JobTest, BackoffLimitCountsPodsMadeAnew) {
   SubmitAndRun({.workers = 1, .restart = "ExitCode", .run_policy = "backoffLimit: 1"});
   for (int round = 0; round < 2; ++round) {
-    ASSERT_TRUE(cluster_.Until(
-        [&] { return cluster_.PodPhase("default/job-worker-0") == "Running"; }));
+    ASSERT_TRUE(
+        cluster_.Until([&] { return cluster_.PodPhase("default/job-worker-0") == "Running"; }));
     EXPECT_FALSE(Is("Failed"));
     cluster_.agents->Exit("default/job-worker-0", 137);
     cluster_.Run(kSecond);
@@ -197,7 +204,8 @@ TEST_P(CleanTest, RemovesPodsByPolicy) {
   EXPECT_EQ(cluster_.Pods("Running"), GetParam().running);
 }
 
-INSTANTIATE_TEST_SUITE_P(Policies, CleanTest,
+INSTANTIATE_TEST_SUITE_P(Policies,
+                         CleanTest,
                          ::testing::Values(CleanCase{"None", false, 3, 1},
                                            CleanCase{"Running", false, 2, 0},
                                            CleanCase{"All", false, 0, 0},
@@ -230,18 +238,18 @@ TEST_F(JobTest, TtlRemovesTheJobAndAllOfIt) {
 
 TEST_F(JobTest, SuspendStopsAndResumeStartsAgain) {
   SubmitAndRun({.workers = 1});
-  std::string start(json::GetString(*cluster_.Get(kPyTorchJobs, "default/job"),
-                                    {"status", "startTime"}));
-  ASSERT_TRUE(cluster_.Patch(kPyTorchJobs, "default/job", "{spec: {runPolicy: {suspend: true}}}")
-                  .ok());
+  std::string start(
+      json::GetString(*cluster_.Get(kPyTorchJobs, "default/job"), {"status", "startTime"}));
+  ASSERT_TRUE(
+      cluster_.Patch(kPyTorchJobs, "default/job", "{spec: {runPolicy: {suspend: true}}}").ok());
   ASSERT_TRUE(cluster_.Until([&] { return Is("Suspended") && cluster_.Pods("") == 0; }));
   EXPECT_FALSE(Is("Running"));
   EXPECT_EQ(json::Find(*cluster_.Get(kPyTorchJobs, "default/job"), {"status", "startTime"}),
             nullptr);
   cluster_.Run(30 * kSecond);
   EXPECT_EQ(cluster_.Pods(""), 0);
-  ASSERT_TRUE(cluster_.Patch(kPyTorchJobs, "default/job", "{spec: {runPolicy: {suspend: false}}}")
-                  .ok());
+  ASSERT_TRUE(
+      cluster_.Patch(kPyTorchJobs, "default/job", "{spec: {runPolicy: {suspend: false}}}").ok());
   ASSERT_TRUE(cluster_.Until([&] { return Is("Running"); }));
   EXPECT_FALSE(Is("Suspended"));
   EXPECT_NE(json::GetString(*cluster_.Get(kPyTorchJobs, "default/job"), {"status", "startTime"}),
@@ -274,8 +282,9 @@ TEST_F(JobTest, DeletedPodComesBack) {
 
 TEST_F(JobTest, FewerWorkersAreRemoved) {
   SubmitAndRun({.workers = 3});
-  ASSERT_TRUE(cluster_.Patch(kPyTorchJobs, "default/job",
-                             "{spec: {pytorchReplicaSpecs: {Worker: {replicas: 1}}}}")
+  ASSERT_TRUE(cluster_
+                  .Patch(kPyTorchJobs, "default/job",
+                         "{spec: {pytorchReplicaSpecs: {Worker: {replicas: 1}}}}")
                   .ok());
   EXPECT_TRUE(cluster_.Until([&] { return cluster_.Pods("") == 2; }));
   EXPECT_EQ(cluster_.PodPhase("default/job-worker-0"), "Running");

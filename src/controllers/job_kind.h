@@ -1,5 +1,5 @@
-// JobKind: what differs between kinds of training jobs. JobController does everything else, so a new
-// kind is one implementation of this interface.
+// JobKind: what differs between kinds of training jobs. JobController does everything else, so a
+// new kind is one implementation of this interface.
 //
 // Thread-safety: stateless; core executor only.
 #pragma once
@@ -62,11 +62,15 @@ class JobKind {
   // kInvalid with the field when the job cannot be run as written.
   virtual Result<JobSpec> Parse(const json::Value& job) const = 0;
   // Labels of one replica's pod, besides the common ones.
-  virtual json::Object Labels(const json::Value& job, const ReplicaSpec& replica,
+  virtual json::Object Labels(const json::Value& job,
+                              const ReplicaSpec& replica,
                               int64_t index) const = 0;
   // Adds the kind's environment, ports and arguments to a pod made from the template.
-  virtual void PreparePod(const json::Value& job, const JobSpec& spec, const ReplicaSpec& replica,
-                          int64_t index, json::Value& pod) const = 0;
+  virtual void PreparePod(const json::Value& job,
+                          const JobSpec& spec,
+                          const ReplicaSpec& replica,
+                          int64_t index,
+                          json::Value& pod) const = 0;
   // Headless services of the job, complete but for metadata.ownerReferences and namespace.
   virtual std::vector<json::Value> Services(const json::Value& job, const JobSpec& spec) const = 0;
   // Whether the counts (one per spec.replicas, same order) mean success.

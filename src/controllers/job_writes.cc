@@ -35,7 +35,8 @@ bool ContainsAll(const json::Value& known, const json::Value& wanted) {
 
 }  // namespace
 
-json::Value JobController::MakePod(const Pass& pass, const ReplicaSpec& replica,
+json::Value JobController::MakePod(const Pass& pass,
+                                   const ReplicaSpec& replica,
                                    int64_t index) const {
   json::Value pod = replica.pod_template;
   json::Set(pod, {"apiVersion"}, "v1");
@@ -49,8 +50,7 @@ json::Value JobController::MakePod(const Pass& pass, const ReplicaSpec& replica,
   json::Set(pod, {"metadata", "name"}, name);
   json::Set(pod, {"metadata", "namespace"}, pass.ns);
   json::Set(pod, {"metadata", "labels"}, std::move(labels));
-  json::Set(pod, {"metadata", "ownerReferences"},
-            json::Array{api::MakeOwnerReference(*pass.job)});
+  json::Set(pod, {"metadata", "ownerReferences"}, json::Array{api::MakeOwnerReference(*pass.job)});
   std::string_view restart = "Never";
   if (replica.restart_policy == RestartPolicy::kOnFailure) restart = "OnFailure";
   if (replica.restart_policy == RestartPolicy::kAlways) restart = "Always";
@@ -59,7 +59,8 @@ json::Value JobController::MakePod(const Pass& pass, const ReplicaSpec& replica,
   if (!pass.spec.priority_class.empty() && !json::Find(pod, {"spec", "priorityClassName"})) {
     json::Set(pod, {"spec", "priorityClassName"}, pass.spec.priority_class);
   }
-  if (!json::Find(pod, {"spec", "schedulerName"})) json::Set(pod, {"spec", "schedulerName"}, "swell");
+  if (!json::Find(pod, {"spec", "schedulerName"}))
+    json::Set(pod, {"spec", "schedulerName"}, "swell");
   kind_->PreparePod(*pass.job, pass.spec, replica, index, pod);
   return pod;
 }
@@ -72,14 +73,13 @@ json::Value JobController::MakePodGroup(const Pass& pass) const {
                     {"preemptUnit", fail ? "Pod" : "Gang"}};
   if (!pass.spec.priority_class.empty()) spec["priorityClassName"] = pass.spec.priority_class;
   if (!pass.spec.project.empty()) spec["project"] = pass.spec.project;
-  return json::Object{
-      {"apiVersion", "swell.dev/v1"},
-      {"kind", "PodGroup"},
-      {"metadata", json::Object{{"name", pass.name},
-                                {"namespace", pass.ns},
-                                {"ownerReferences",
-                                 json::Array{api::MakeOwnerReference(*pass.job)}}}},
-      {"spec", std::move(spec)}};
+  return json::Object{{"apiVersion", "swell.dev/v1"},
+                      {"kind", "PodGroup"},
+                      {"metadata", json::Object{{"name", pass.name},
+                                                {"namespace", pass.ns},
+                                                {"ownerReferences",
+                                                 json::Array{api::MakeOwnerReference(*pass.job)}}}},
+                      {"spec", std::move(spec)}};
 }
 
 // Counts and conditions first, then what follows from them.
@@ -90,10 +90,9 @@ void JobController::Write(std::shared_ptr<Pass> pass, client::WorkQueue::Done do
   if (pass->count_restart_of.empty()) return WriteStatus(pass, *pass->job, writes);
   json::Value patch = json::Object{
       {"metadata",
-       json::Object{{"resourceVersion",
-                     json::GetString(*pass->job, {"metadata", "resourceVersion"})},
-                    {"annotations", json::Object{{kRestartsAnnotation,
-                                                  std::to_string(pass->restarts)}}}}}};
+       json::Object{
+           {"resourceVersion", json::GetString(*pass->job, {"metadata", "resourceVersion"})},
+           {"annotations", json::Object{{kRestartsAnnotation, std::to_string(pass->restarts)}}}}}};
   client_.Patch(kind_->resource(), pass->ns, pass->name, client::PatchType::kMerge, patch,
                 [this, pass, writes](const Result<json::SharedValue>& job) {
                   if (!job.ok()) return writes->End(job.status());
@@ -102,23 +101,25 @@ void JobController::Write(std::shared_ptr<Pass> pass, client::WorkQueue::Done do
                 });
 }
 
-void JobController::WriteStatus(const std::shared_ptr<Pass>& pass, const json::Value& job,
+void JobController::WriteStatus(const std::shared_ptr<Pass>& pass,
+                                const json::Value& job,
                                 const std::shared_ptr<Writes>& writes) {
   const json::Value* before = json::Find(job, {"status"});
-  json::Value patch = json::MakeMergePatch(before ? *before : json::Value(json::Object{}),
-                                           pass->status);
+  json::Value patch =
+      json::MakeMergePatch(before ? *before : json::Value(json::Object{}), pass->status);
   if (pass->delete_job || patch.get_object().empty()) return WriteRest(pass, writes);
   json::Value document = json::Object{
-      {"metadata", json::Object{{"resourceVersion",
-                                 json::GetString(job, {"metadata", "resourceVersion"})}}},
+      {"metadata",
+       json::Object{{"resourceVersion", json::GetString(job, {"metadata", "resourceVersion"})}}},
       {"status", std::move(patch)}};
-  client_.Patch(kind_->resource(), pass->ns, pass->name, client::PatchType::kMerge, document,
-                [this, pass, writes](const Result<json::SharedValue>& result) {
-                  if (result.ok()) return WriteRest(pass, writes);
-                  bool gone = result.status().code() == Code::kNotFound;
-                  writes->End(gone ? Status::Ok() : result.status());
-                },
-                "status");
+  client_.Patch(
+      kind_->resource(), pass->ns, pass->name, client::PatchType::kMerge, document,
+      [this, pass, writes](const Result<json::SharedValue>& result) {
+        if (result.ok()) return WriteRest(pass, writes);
+        bool gone = result.status().code() == Code::kNotFound;
+        writes->End(gone ? Status::Ok() : result.status());
+      },
+      "status");
 }
 
 void JobController::WriteRest(const std::shared_ptr<Pass>& pass,
@@ -137,23 +138,22 @@ void JobController::WriteRest(const std::shared_ptr<Pass>& pass,
   }
   for (const json::SharedValue& pod : pass->stop_pods) {
     writes->Begin();
-    // Swell's agent reads the annotation; any kubelet stops a pod whose deadline is over. Both end it
-    // with phase Failed and leave it listed.
+    // Swell's agent reads the annotation; any kubelet stops a pod whose deadline is over. Both end
+    // it with phase Failed and leave it listed.
     json::Value patch = json::Object{
         {"metadata",
          json::Object{{"uid", api::Uid(*pod)},
-                      {"annotations",
-                       json::Object{{kStopRequested, "the job has failed"}}}}},
+                      {"annotations", json::Object{{kStopRequested, "the job has failed"}}}}},
         {"spec", json::Object{{"activeDeadlineSeconds", 1}}}};
     client_.Patch(client::resources::kPods, pass->ns, api::Name(*pod), client::PatchType::kMerge,
                   patch, ended);
   }
   if (pass->delete_job) {
     writes->Begin();
-    client_.Delete(kind_->resource(), pass->ns, pass->name,
-                   {.propagation = "Background",
-                    .precondition_uid = std::string(api::Uid(*pass->job))},
-                   ended);
+    client_.Delete(
+        kind_->resource(), pass->ns, pass->name,
+        {.propagation = "Background", .precondition_uid = std::string(api::Uid(*pass->job))},
+        ended);
   }
   if (pass->want_group) {
     WriteServices(pass, writes);

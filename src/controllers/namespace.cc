@@ -34,16 +34,18 @@ NamespaceController::NamespaceController(Context context, const api::Scheme& sch
     : context_(context),
       scheme_(scheme),
       namespaces_(context_.informers.Of(client::resources::kNamespaces)),
-      queue_(context_.executor, "namespaces", 4,
+      queue_(context_.executor,
+             "namespaces",
+             4,
              [this](const std::string& name, Done done) { Reconcile(name, std::move(done)); }),
       client_(context_.executor, context_.server, context_.user, "namespace-controller") {
   auto look = [this](const json::SharedValue& ns) {
     if (IsTerminating(*ns)) queue_.Add(std::string(api::Name(*ns)));
   };
-  namespaces_.AddHandlers({.on_add = look,
-                           .on_update = [look](const json::SharedValue&,
-                                               const json::SharedValue& ns) { look(ns); },
-                           .on_delete = {}});
+  namespaces_.AddHandlers(
+      {.on_add = look,
+       .on_update = [look](const json::SharedValue&, const json::SharedValue& ns) { look(ns); },
+       .on_delete = {}});
 }
 
 void NamespaceController::Reconcile(const std::string& name, Done done) {
@@ -63,34 +65,34 @@ void NamespaceController::Reconcile(const std::string& name, Done done) {
 void NamespaceController::SweepNext(const std::shared_ptr<Sweep>& sweep) {
   if (sweep->next == sweep->resources.size()) return Finish(sweep);
   const client::Resource& resource = sweep->resources[sweep->next++];
-  client_.List(resource, sweep->name, {.limit = kPage},
-               [this, sweep, resource](const Result<client::ObjectList>& list) {
-                 if (!list.ok()) {
-                   // A resource that went away meanwhile holds nothing.
-                   if (list.status().code() != Code::kNotFound && sweep->first_error.ok()) {
-                     sweep->first_error = list.status();
-                   }
-                   return SweepNext(sweep);
-                 }
-                 if (list->items.empty()) return SweepNext(sweep);
-                 auto count = static_cast<int64_t>(list->items.size());
-                 sweep->remaining += count;
-                 if (!sweep->remaining_text.empty()) sweep->remaining_text += ", ";
-                 sweep->remaining_text += StrCat(resource.plural, ".", resource.group, " has ",
-                                                 count, " resource instances");
-                 bool all_deleting = true;
-                 for (const json::SharedValue& item : list->items) {
-                   all_deleting = all_deleting && api::IsDeleting(*item);
-                   for (const json::Value& finalizer :
-                        json::GetArray(*item, {"metadata", "finalizers"})) {
-                     if (finalizer.is_string()) {
-                       ++sweep->finalizers[std::string(json::View(finalizer.get_string()))];
-                     }
-                   }
-                 }
-                 if (all_deleting) return SweepNext(sweep);
-                 DeleteAll(sweep, resource);
-               });
+  client_.List(
+      resource, sweep->name, {.limit = kPage},
+      [this, sweep, resource](const Result<client::ObjectList>& list) {
+        if (!list.ok()) {
+          // A resource that went away meanwhile holds nothing.
+          if (list.status().code() != Code::kNotFound && sweep->first_error.ok()) {
+            sweep->first_error = list.status();
+          }
+          return SweepNext(sweep);
+        }
+        if (list->items.empty()) return SweepNext(sweep);
+        auto count = static_cast<int64_t>(list->items.size());
+        sweep->remaining += count;
+        if (!sweep->remaining_text.empty()) sweep->remaining_text += ", ";
+        sweep->remaining_text +=
+            StrCat(resource.plural, ".", resource.group, " has ", count, " resource instances");
+        bool all_deleting = true;
+        for (const json::SharedValue& item : list->items) {
+          all_deleting = all_deleting && api::IsDeleting(*item);
+          for (const json::Value& finalizer : json::GetArray(*item, {"metadata", "finalizers"})) {
+            if (finalizer.is_string()) {
+              ++sweep->finalizers[std::string(json::View(finalizer.get_string()))];
+            }
+          }
+        }
+        if (all_deleting) return SweepNext(sweep);
+        DeleteAll(sweep, resource);
+      });
 }
 
 void NamespaceController::DeleteAll(const std::shared_ptr<Sweep>& sweep,
@@ -113,17 +115,17 @@ void NamespaceController::Finish(const std::shared_ptr<Sweep>& sweep) {
   WallTime now = context_.clock.Now();
   std::string finalizers;
   for (const auto& [name, count] : sweep->finalizers) {
-    finalizers += StrCat(finalizers.empty() ? "" : ", ", name, " in ", count,
-                         " resource instances");
+    finalizers +=
+        StrCat(finalizers.empty() ? "" : ", ", name, " in ", count, " resource instances");
   }
   bool changed = false;
   bool failed = !sweep->first_error.ok();
-  changed |= api::SetCondition(
-      conditions, "NamespaceDeletionContentFailure", failed ? "True" : "False",
-      failed ? "ContentDeletionFailed" : "ContentDeleted",
-      failed ? sweep->first_error.message()
-             : "All content successfully deleted, may be waiting on finalization",
-      now);
+  changed |=
+      api::SetCondition(conditions, "NamespaceDeletionContentFailure", failed ? "True" : "False",
+                        failed ? "ContentDeletionFailed" : "ContentDeleted",
+                        failed ? sweep->first_error.message()
+                               : "All content successfully deleted, may be waiting on finalization",
+                        now);
   changed |= api::SetCondition(
       conditions, "NamespaceContentRemaining", sweep->remaining > 0 ? "True" : "False",
       sweep->remaining > 0 ? "SomeResourcesRemain" : "ContentRemoved",
@@ -138,11 +140,11 @@ void NamespaceController::Finish(const std::shared_ptr<Sweep>& sweep) {
           : StrCat("Some content in the namespace has finalizers remaining: ", finalizers),
       now);
   if (!changed) return sweep->done(kLookAgain);
-  json::Value patch =
-      json::Object{{"status", json::Object{{"conditions", std::move(conditions)}}}};
+  json::Value patch = json::Object{{"status", json::Object{{"conditions", std::move(conditions)}}}};
   // For people only: whether it succeeds changes nothing.
-  client_.Patch(client::resources::kNamespaces, "", sweep->name, client::PatchType::kMerge, patch,
-                [sweep](const Result<json::SharedValue>&) { sweep->done(kLookAgain); }, "status");
+  client_.Patch(
+      client::resources::kNamespaces, "", sweep->name, client::PatchType::kMerge, patch,
+      [sweep](const Result<json::SharedValue>&) { sweep->done(kLookAgain); }, "status");
 }
 
 void NamespaceController::Finalize(const std::shared_ptr<Sweep>& sweep) {
@@ -153,12 +155,13 @@ void NamespaceController::Finalize(const std::shared_ptr<Sweep>& sweep) {
   }
   json::Set(ns, {"spec", "finalizers"}, std::move(kept));
   json::Remove(ns, {"metadata", "resourceVersion"});
-  client_.Update(client::resources::kNamespaces, ns,
-                 [sweep](const Result<json::SharedValue>& result) {
-                   bool fine = result.ok() || result.status().code() == Code::kNotFound;
-                   sweep->done(fine ? Result<Duration>(Duration::zero()) : result.status());
-                 },
-                 "finalize");
+  client_.Update(
+      client::resources::kNamespaces, ns,
+      [sweep](const Result<json::SharedValue>& result) {
+        bool fine = result.ok() || result.status().code() == Code::kNotFound;
+        sweep->done(fine ? Result<Duration>(Duration::zero()) : result.status());
+      },
+      "finalize");
 }
 
 }  // namespace swell::controllers

@@ -31,13 +31,20 @@ NodeLifecycle::NodeLifecycle(Context context, NodeLifecycleOptions options)
       nodes_(context_.informers.Of(client::resources::kNodes)),
       leases_(context_.informers.Of(client::resources::kLeases)),
       pods_(context_.informers.Of(client::resources::kPods)),
-      events_(context_.executor, context_.clock, context_.server, context_.user,
-              std::string(kComponent), context_.random.Next()),
-      node_queue_(context_.executor, "nodes", 64,
-                  [this](const std::string& name, Done done) {
-                    ReconcileNode(name, std::move(done));
-                  }),
-      pod_queue_(context_.executor, "node-pods", 256,
+      events_(context_.executor,
+              context_.clock,
+              context_.server,
+              context_.user,
+              std::string(kComponent),
+              context_.random.Next()),
+      node_queue_(
+          context_.executor,
+          "nodes",
+          64,
+          [this](const std::string& name, Done done) { ReconcileNode(name, std::move(done)); }),
+      pod_queue_(context_.executor,
+                 "node-pods",
+                 256,
                  [this](const std::string& key, Done done) { ReconcilePod(key, std::move(done)); }),
       client_(context_.executor, context_.server, context_.user, std::string(kComponent)) {
   WatchNodes();
@@ -46,11 +53,10 @@ NodeLifecycle::NodeLifecycle(Context context, NodeLifecycleOptions options)
     Hear(std::string(api::Name(*object)), &Heard::lease,
          std::string(json::GetString(*object, {"spec", "renewTime"})));
   };
-  leases_.AddHandlers(
-      {.on_add = lease,
-       .on_update = [lease](const json::SharedValue&,
-                            const json::SharedValue& object) { lease(object); },
-       .on_delete = {}});
+  leases_.AddHandlers({.on_add = lease,
+                       .on_update = [lease](const json::SharedValue&,
+                                            const json::SharedValue& object) { lease(object); },
+                       .on_delete = {}});
   auto pod = [this](const json::SharedValue& object) {
     if (!json::GetString(*object, {"spec", "nodeName"}).empty()) {
       pod_queue_.Add(api::KeyOf(*object));
@@ -141,8 +147,11 @@ void NodeLifecycle::ReconcileNode(const std::string& name, Done done) {
 
 // Null: that part stays as it is. Written with the version that was looked at: the node itself may
 // have spoken meanwhile.
-void NodeLifecycle::PatchNode(const json::Value& node, json::Value conditions, json::Value taints,
-                              Duration look_again, Done done) {
+void NodeLifecycle::PatchNode(const json::Value& node,
+                              json::Value conditions,
+                              json::Value taints,
+                              Duration look_again,
+                              Done done) {
   std::string name(api::Name(node));
   auto write_taints = [this, name, taints = std::move(taints), look_again,
                        done](std::string_view version) {
@@ -156,9 +165,8 @@ void NodeLifecycle::PatchNode(const json::Value& node, json::Value conditions, j
   };
   std::string_view version = json::GetString(node, {"metadata", "resourceVersion"});
   if (conditions.is_null()) return write_taints(version);
-  json::Value patch =
-      json::Object{{"metadata", json::Object{{"resourceVersion", version}}},
-                   {"status", json::Object{{"conditions", std::move(conditions)}}}};
+  json::Value patch = json::Object{{"metadata", json::Object{{"resourceVersion", version}}},
+                                   {"status", json::Object{{"conditions", std::move(conditions)}}}};
   client_.Patch(
       client::resources::kNodes, "", name, client::PatchType::kMerge, patch,
       [done, write_taints](const Result<json::SharedValue>& result) {
@@ -206,21 +214,21 @@ void NodeLifecycle::ReconcilePod(const std::string& key, Done done) {
 
 void NodeLifecycle::MarkNotReady(const json::SharedValue& pod, Duration look_again, Done done) {
   json::Value patch = json::Object{
-      {"status",
-       json::Object{{"conditions",
-                     json::Array{json::Object{
-                         {"type", "Ready"},
-                         {"status", "False"},
-                         {"reason", "NodeNotReady"},
-                         {"message", "the pod's node is lost"},
-                         {"lastTransitionTime", api::FormatTime(context_.clock.Now())}}}}}}};
+      {"status", json::Object{{"conditions", json::Array{json::Object{
+                                                 {"type", "Ready"},
+                                                 {"status", "False"},
+                                                 {"reason", "NodeNotReady"},
+                                                 {"message", "the pod's node is lost"},
+                                                 {"lastTransitionTime",
+                                                  api::FormatTime(context_.clock.Now())}}}}}}};
   events_.Record(*pod, "Warning", "NodeNotReady", "Node is not ready");
-  client_.Patch(client::resources::kPods, api::Namespace(*pod), api::Name(*pod),
-                client::PatchType::kStrategic, patch,
-                [done, look_again](const Result<json::SharedValue>& result) {
-                  done(Outcome(result, look_again));
-                },
-                "status");
+  client_.Patch(
+      client::resources::kPods, api::Namespace(*pod), api::Name(*pod),
+      client::PatchType::kStrategic, patch,
+      [done, look_again](const Result<json::SharedValue>& result) {
+        done(Outcome(result, look_again));
+      },
+      "status");
 }
 
 // The mark first: it tells the job's controller that the pod did not fail by itself.
@@ -229,14 +237,13 @@ void NodeLifecycle::EvictPod(const json::SharedValue& pod, Done done) {
   std::string message = StrCat("Taint manager: deleting due to NoExecute taint of node ", node);
   json::Value patch = json::Object{
       {"metadata", json::Object{{"uid", api::Uid(*pod)}}},
-      {"status",
-       json::Object{{"conditions",
-                     json::Array{json::Object{
-                         {"type", "DisruptionTarget"},
-                         {"status", "True"},
-                         {"reason", "DeletionByTaintManager"},
-                         {"message", message},
-                         {"lastTransitionTime", api::FormatTime(context_.clock.Now())}}}}}}};
+      {"status", json::Object{{"conditions", json::Array{json::Object{
+                                                 {"type", "DisruptionTarget"},
+                                                 {"status", "True"},
+                                                 {"reason", "DeletionByTaintManager"},
+                                                 {"message", message},
+                                                 {"lastTransitionTime",
+                                                  api::FormatTime(context_.clock.Now())}}}}}}};
   events_.Record(*pod, "Normal", "TaintManagerEviction",
                  StrCat("Marking for deletion Pod ", api::KeyOf(*pod), ": ", message));
   client_.Patch(
@@ -244,25 +251,23 @@ void NodeLifecycle::EvictPod(const json::SharedValue& pod, Done done) {
       client::PatchType::kStrategic, patch,
       [this, pod, done](const Result<json::SharedValue>& result) {
         if (!result.ok()) return done(Outcome(result));
-        client_.Delete(client::resources::kPods, api::Namespace(*pod), api::Name(*pod),
-                       {.precondition_uid = std::string(api::Uid(*pod))},
-                       [done](const Result<json::SharedValue>& deleted) {
-                         done(Outcome(deleted));
-                       });
+        client_.Delete(
+            client::resources::kPods, api::Namespace(*pod), api::Name(*pod),
+            {.precondition_uid = std::string(api::Uid(*pod))},
+            [done](const Result<json::SharedValue>& deleted) { done(Outcome(deleted)); });
       },
       "status");
 }
 
 void NodeLifecycle::RemovePod(const json::SharedValue& pod, std::string_view why, Done done) {
-  events_.Record(*pod, "Warning", "NodeLost",
-                 StrCat("Removing pod ", api::KeyOf(*pod), ": ", why));
-  client_.Delete(client::resources::kPods, api::Namespace(*pod), api::Name(*pod),
-                 {.grace_seconds = 0, .precondition_uid = std::string(api::Uid(*pod))},
-                 [done](const Result<json::SharedValue>& result) {
-                   // Finalizers may hold it: look again, as nobody else will.
-                   done(Outcome(result, result.ok() ? Duration(std::chrono::seconds(30))
-                                                    : Duration::zero()));
-                 });
+  events_.Record(*pod, "Warning", "NodeLost", StrCat("Removing pod ", api::KeyOf(*pod), ": ", why));
+  client_.Delete(
+      client::resources::kPods, api::Namespace(*pod), api::Name(*pod),
+      {.grace_seconds = 0, .precondition_uid = std::string(api::Uid(*pod))},
+      [done](const Result<json::SharedValue>& result) {
+        // Finalizers may hold it: look again, as nobody else will.
+        done(Outcome(result, result.ok() ? Duration(std::chrono::seconds(30)) : Duration::zero()));
+      });
 }
 
 }  // namespace swell::controllers

@@ -2,15 +2,15 @@
 // removes what a dead node can no longer remove itself.
 //
 //   silent for `grace`     Ready (and the pressure conditions) become Unknown; its pods not ready
-//   Ready False / Unknown  taints node.kubernetes.io/not-ready / unreachable, NoSchedule + NoExecute
-//   spec.unschedulable     taint node.kubernetes.io/unschedulable, NoSchedule
-//   NoExecute taints       pods that do not tolerate them (any longer) are deleted, with an event
-//   deleting, node lost    the pod object is removed once its grace period is over, so that its
+//   Ready False / Unknown  taints node.kubernetes.io/not-ready / unreachable, NoSchedule +
+//   NoExecute spec.unschedulable     taint node.kubernetes.io/unschedulable, NoSchedule NoExecute
+//   taints       pods that do not tolerate them (any longer) are deleted, with an event deleting,
+//   node lost    the pod object is removed once its grace period is over, so that its
 //                          job can go on; the node's agent stops what it still runs if it returns
 //   node object gone       its pods are removed
 //
-// A node is heard from when its lease or its Ready heartbeat changes, by this process's clock: other
-// machines' clocks do not matter, and a new controller gives every node a full grace period.
+// A node is heard from when its lease or its Ready heartbeat changes, by this process's clock:
+// other machines' clocks do not matter, and a new controller gives every node a full grace period.
 //
 // Thread-safety: core executor only.
 #pragma once
@@ -45,8 +45,11 @@ class NodeLifecycle {
   void WatchNodes();
   void Hear(const std::string& node, std::string Heard::*what, std::string value);
   void ReconcileNode(const std::string& name, Done done);
-  void PatchNode(const json::Value& node, json::Value conditions, json::Value taints,
-                 Duration look_again, Done done);
+  void PatchNode(const json::Value& node,
+                 json::Value conditions,
+                 json::Value taints,
+                 Duration look_again,
+                 Done done);
   void ReconcilePod(const std::string& key, Done done);
   void EvictPod(const json::SharedValue& pod, Done done);
   void RemovePod(const json::SharedValue& pod, std::string_view why, Done done);

@@ -28,8 +28,8 @@ TEST(NodeTaints, FollowTheReadyCondition) {
   ASSERT_EQ(lost.size(), 3u);
   EXPECT_EQ(json::GetString(lost[1], {"key"}), "node.kubernetes.io/unreachable");
   json::Set(node, {"spec", "taints"}, lost);
-  EXPECT_TRUE(json::Equal(json::Value(WantedTaints(node, "Unknown", now + kSecond)),
-                          json::Value(lost)));
+  EXPECT_TRUE(
+      json::Equal(json::Value(WantedTaints(node, "Unknown", now + kSecond)), json::Value(lost)));
   EXPECT_EQ(WantedTaints(node, "True", now).size(), 1u);
   json::Set(node, {"spec", "unschedulable"}, true);
   EXPECT_EQ(WantedTaints(node, "False", now).size(), 4u);
@@ -73,8 +73,8 @@ class NodeTest : public ::testing::Test {
     return std::string(ReadyStatus(*cluster_.Get(kNodes, node)));
   }
   bool Tainted(const std::string& node, std::string_view key) {
-    for (const json::Value& taint :
-         json::GetArray(*cluster_.Get(kNodes, node), {"spec", "taints"})) {
+    json::SharedValue object = cluster_.Get(kNodes, node);
+    for (const json::Value& taint : json::GetArray(*object, {"spec", "taints"})) {
       if (json::GetString(taint, {"key"}) == key) return true;
     }
     return false;
@@ -104,9 +104,10 @@ TEST_F(NodeTest, SilentNodeIsLostAfterFortySecondsAndWelcomeBack) {
 // "Pod Terminating for ever, job hangs": not here.
 TEST_F(NodeTest, JobOnADeadNodeRunsAgainElsewhere) {
   cluster_.Create(PyTorchYaml{.name = "job", .workers = 1, .gpus = 4}.Text());
-  ASSERT_TRUE(cluster_.Until(
-      [&] { return cluster_.Condition(kPyTorchJobs, "default/job", "Running") &&
-                   cluster_.Pods("Running") == 2; }));
+  ASSERT_TRUE(cluster_.Until([&] {
+    return cluster_.Condition(kPyTorchJobs, "default/job", "Running") &&
+           cluster_.Pods("Running") == 2;
+  }));
   std::string dead = NodeOf("default/job-worker-0");
   std::string uid = cluster_.PodUid("default/job-worker-0");
   cluster_.agents->Kill(dead);
@@ -163,7 +164,8 @@ TEST_F(NodeTest, PodsOfARemovedNodeGo) {
 
 TEST_F(NodeTest, CordonedNodeCarriesTheTaint) {
   ASSERT_TRUE(cluster_.Patch(kNodes, "node-a", "{spec: {unschedulable: true}}").ok());
-  EXPECT_TRUE(cluster_.Until([&] { return Tainted("node-a", "node.kubernetes.io/unschedulable"); }));
+  EXPECT_TRUE(
+      cluster_.Until([&] { return Tainted("node-a", "node.kubernetes.io/unschedulable"); }));
   ASSERT_TRUE(cluster_.Patch(kNodes, "node-a", "{spec: {unschedulable: null}}").ok());
   EXPECT_TRUE(
       cluster_.Until([&] { return !Tainted("node-a", "node.kubernetes.io/unschedulable"); }));

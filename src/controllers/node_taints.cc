@@ -16,15 +16,15 @@ bool Is(const json::Value& taint, std::string_view key, std::string_view effect)
   return json::GetString(taint, {"key"}) == key && json::GetString(taint, {"effect"}) == effect;
 }
 
-void Put(json::Array& taints, std::string_view key, std::string_view effect, bool wanted,
-         WallTime now) {
+void Put(
+    json::Array& taints, std::string_view key, std::string_view effect, bool wanted, WallTime now) {
   auto it = std::find_if(taints.begin(), taints.end(),
                          [&](const json::Value& taint) { return Is(taint, key, effect); });
   if (it != taints.end()) {
     if (!wanted) taints.erase(it);
   } else if (wanted) {
-    taints.push_back(json::Object{
-        {"key", key}, {"effect", effect}, {"timeAdded", api::FormatTime(now)}});
+    taints.push_back(
+        json::Object{{"key", key}, {"effect", effect}, {"timeAdded", api::FormatTime(now)}});
   }
 }
 
@@ -35,8 +35,7 @@ bool Tolerates(const json::Value& toleration, const json::Value& taint) {
   bool exists = json::GetString(toleration, {"operator"}) == "Exists";
   if (key.empty()) return exists;
   if (key != json::GetString(taint, {"key"})) return false;
-  return exists ||
-         json::GetString(toleration, {"value"}) == json::GetString(taint, {"value"});
+  return exists || json::GetString(toleration, {"value"}) == json::GetString(taint, {"value"});
 }
 
 // How long the toleration holds; nullopt: for ever.
@@ -72,13 +71,13 @@ json::Array WantedTaints(const json::Value& node, std::string_view ready, WallTi
 
 // Every NoExecute taint must be tolerated; the shortest of the tolerations used counts, from the
 // time the taint came.
-std::optional<WallTime> ToleratedFor(const json::Value& pod, const json::Value& node,
+std::optional<WallTime> ToleratedFor(const json::Value& pod,
+                                     const json::Value& node,
                                      Duration usual_delay) {
   std::optional<WallTime> until;
   for (const json::Value& taint : json::GetArray(node, {"spec", "taints"})) {
     if (json::GetString(taint, {"effect"}) != "NoExecute") continue;
-    WallTime since =
-        api::ParseTime(json::GetString(taint, {"timeAdded"})).value_or(WallTime{});
+    WallTime since = api::ParseTime(json::GetString(taint, {"timeAdded"})).value_or(WallTime{});
     bool tolerated = false;
     std::optional<WallTime> this_until;
     for (const json::Value& toleration : json::GetArray(pod, {"spec", "tolerations"})) {

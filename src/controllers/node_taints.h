@@ -18,7 +18,8 @@ json::Value Taints(const json::Value& node);  // spec.taints, never null
 json::Array WantedTaints(const json::Value& node, std::string_view ready, WallTime now);
 // Until when the pod may stay on the node; nullopt: for ever. `usual_delay` stands for the API
 // server's default toleration of 300 s.
-std::optional<WallTime> ToleratedFor(const json::Value& pod, const json::Value& node,
+std::optional<WallTime> ToleratedFor(const json::Value& pod,
+                                     const json::Value& node,
                                      Duration usual_delay);
 
 }  // namespace swell::controllers

@@ -39,7 +39,7 @@ std::string PreemptionMessage(const json::Value& pod) {
 
 bool FailedByCluster(const json::Value& pod) {
   static constexpr std::array<std::string_view, 8> kReasons = {
-      "Evicted",   "NodeLost", "NodeShutdown", "Preempting", "UnexpectedAdmissionError",
+      "Evicted",  "NodeLost",   "NodeShutdown", "Preempting", "UnexpectedAdmissionError",
       "Shutdown", "Terminated", "NodeAffinity"};
   std::string_view reason = json::GetString(pod, {"status", "reason"});
   return reason.starts_with("OutOf") ||

@@ -46,7 +46,8 @@ std::string_view PhaseOf(const Counts& counts, int64_t min_members, std::string_
   if (counts.total > 0 && counts.succeeded == counts.total) return "Succeeded";
   if (counts.failed > 0 && counts.running == 0 && counts.scheduled == 0) return "Failed";
   if (counts.running > 0 && counts.running + counts.succeeded >= min_members) return "Running";
-  if (counts.scheduled > 0 && counts.scheduled + counts.succeeded >= min_members) return "Scheduled";
+  if (counts.scheduled > 0 && counts.scheduled + counts.succeeded >= min_members)
+    return "Scheduled";
   // Until it is placed again, a preempted group is that: people look for the word.
   return before == "Preempted" ? "Preempted" : "Pending";
 }
@@ -57,7 +58,9 @@ PodGroupController::PodGroupController(Context context)
     : context_(context),
       groups_(context_.informers.Of(client::resources::kPodGroups)),
       pods_(context_.informers.Of(client::resources::kPods)),
-      queue_(context_.executor, "podgroups", 64,
+      queue_(context_.executor,
+             "podgroups",
+             64,
              [this](const std::string& key, client::WorkQueue::Done done) {
                Reconcile(key, std::move(done));
              }),
@@ -67,10 +70,10 @@ PodGroupController::PodGroupController(Context context)
        .on_update = [this](const json::SharedValue&,
                            const json::SharedValue& group) { queue_.Add(api::KeyOf(*group)); },
        .on_delete = {}});
-  pods_.AddHandlers({.on_add = [this](const json::SharedValue& pod) { OnPod(*pod); },
-                     .on_update = [this](const json::SharedValue&,
-                                         const json::SharedValue& pod) { OnPod(*pod); },
-                     .on_delete = [this](const json::SharedValue& pod) { OnPod(*pod); }});
+  pods_.AddHandlers(
+      {.on_add = [this](const json::SharedValue& pod) { OnPod(*pod); },
+       .on_update = [this](const json::SharedValue&, const json::SharedValue& pod) { OnPod(*pod); },
+       .on_delete = [this](const json::SharedValue& pod) { OnPod(*pod); }});
 }
 
 void PodGroupController::OnPod(const json::Value& pod) {
@@ -123,13 +126,14 @@ void PodGroupController::Reconcile(const std::string& key, client::WorkQueue::Do
   }
   if (!changed) return done(Duration::zero());
   json::Value patch = json::Object{{"status", std::move(status)}};
-  client_.Patch(client::resources::kPodGroups, api::Namespace(*group), api::Name(*group),
-                client::PatchType::kMerge, patch,
-                [done](const Result<json::SharedValue>& result) {
-                  bool fine = result.ok() || result.status().code() == Code::kNotFound;
-                  done(fine ? Result<Duration>(Duration::zero()) : result.status());
-                },
-                "status");
+  client_.Patch(
+      client::resources::kPodGroups, api::Namespace(*group), api::Name(*group),
+      client::PatchType::kMerge, patch,
+      [done](const Result<json::SharedValue>& result) {
+        bool fine = result.ok() || result.status().code() == Code::kNotFound;
+        done(fine ? Result<Duration>(Duration::zero()) : result.status());
+      },
+      "status");
 }
 
 void PodGroupController::DropGroup(const json::Value& group, client::WorkQueue::Done done) {
@@ -142,14 +146,14 @@ void PodGroupController::DropGroup(const json::Value& group, client::WorkQueue::
                  });
 }
 
-void PodGroupController::MakeGroup(const std::string& key, const json::Value& first_pod,
+void PodGroupController::MakeGroup(const std::string& key,
+                                   const json::Value& first_pod,
                                    client::WorkQueue::Done done) {
   std::string ns(api::Namespace(first_pod));
   std::string_view set = api::Label(first_pod, keys::kPodSet);
   int64_t min_member = ParseInt(api::Annotation(first_pod, kMinMember)).value_or(1);
-  json::Object spec{
-      {"podSets", json::Array{json::Object{{"name", set.empty() ? "default" : set},
-                                           {"minMember", min_member}}}}};
+  json::Object spec{{"podSets", json::Array{json::Object{{"name", set.empty() ? "default" : set},
+                                                         {"minMember", min_member}}}}};
   std::string_view priority_class = json::GetString(first_pod, {"spec", "priorityClassName"});
   if (!priority_class.empty()) spec["priorityClassName"] = priority_class;
   std::string_view project = api::Label(first_pod, keys::kProject);

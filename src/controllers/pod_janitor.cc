@@ -19,19 +19,20 @@ PodJanitor::PodJanitor(Context context, size_t ended_pods_max)
     : context_(context),
       ended_pods_max_(ended_pods_max),
       pods_(context_.informers.Of(client::resources::kPods)),
-      queue_(context_.executor, "pod-janitor", 1,
-             [this](const std::string&, client::WorkQueue::Done done) {
-               Reconcile(std::move(done));
-             }),
+      queue_(
+          context_.executor,
+          "pod-janitor",
+          1,
+          [this](const std::string&, client::WorkQueue::Done done) { Reconcile(std::move(done)); }),
       client_(context_.executor, context_.server, context_.user, "pod-janitor") {
   // Rounds only while there are pods that end: an idle cluster stays idle.
   auto look = [this](const json::SharedValue& pod) {
     if (HasEnded(*pod) || api::IsDeleting(*pod)) queue_.AddAfter(kRound, kInterval);
   };
-  pods_.AddHandlers({.on_add = look,
-                     .on_update = [look](const json::SharedValue&,
-                                         const json::SharedValue& pod) { look(pod); },
-                     .on_delete = {}});
+  pods_.AddHandlers(
+      {.on_add = look,
+       .on_update = [look](const json::SharedValue&, const json::SharedValue& pod) { look(pod); },
+       .on_delete = {}});
 }
 
 void PodJanitor::Reconcile(client::WorkQueue::Done done) {

@@ -9,8 +9,8 @@
 namespace swell::controllers {
 namespace {
 
-using client::resources::kPods;
 using client::resources::kPodGroups;
+using client::resources::kPods;
 using client::resources::kPyTorchJobs;
 constexpr Duration kSecond = std::chrono::seconds(1);
 
@@ -38,13 +38,12 @@ class PreemptionTest : public ::testing::Test {
     return cluster_.Condition(kPyTorchJobs, "default/" + job, type);
   }
   void FillWithMedium(const std::string& on_preemption) {
-    cluster_.Create(PyTorchYaml{.name = "medium",
-                                .workers = 2,
-                                .gpus = 4,
-                                .priority = "medium",
-                                .annotations = on_preemption.empty()
-                                                   ? ""
-                                                   : "swell.dev/on-preemption: " + on_preemption}
+    cluster_.Create(PyTorchYaml{
+        .name = "medium",
+        .workers = 2,
+        .gpus = 4,
+        .priority = "medium",
+        .annotations = on_preemption.empty() ? "" : "swell.dev/on-preemption: " + on_preemption}
                         .Text());
     ASSERT_TRUE(cluster_.Until([&] { return cluster_.Pods("Running") == 3; }));
     cluster_.Run(20 * kSecond);
@@ -56,7 +55,8 @@ class PreemptionTest : public ::testing::Test {
   TestCluster cluster_;
 };
 
-// Walkthrough 1: the medium job FAILED, one instance gone, two listed as FAILED, the event says why.
+// Walkthrough 1: the medium job FAILED, one instance gone, two listed as FAILED, the event says
+// why.
 TEST_F(PreemptionTest, FailTellsTheArenaStory) {
   FillWithMedium("Fail");
   SubmitCritical();
@@ -84,9 +84,8 @@ TEST_F(PreemptionTest, RequeueStopsTheGangAndBringsItBack) {
   FillWithMedium("");
   SubmitCritical();
   ASSERT_TRUE(cluster_.Until([&] { return Is("critical", "Running"); }));
-  ASSERT_TRUE(cluster_.Until([&] {
-    return Is("medium", "Preempted") && cluster_.Pods("Pending") == 3;
-  }));
+  ASSERT_TRUE(
+      cluster_.Until([&] { return Is("medium", "Preempted") && cluster_.Pods("Pending") == 3; }));
   EXPECT_FALSE(Is("medium", "Failed"));
   EXPECT_FALSE(Is("medium", "Running"));
   json::SharedValue group = cluster_.Get(kPodGroups, "default/medium");
@@ -165,8 +164,8 @@ TEST_F(PreemptionTest, FailureAfterTheReturnCounts) {
   ASSERT_TRUE(cluster_.Until([&] { return Is("critical", "Running"); }));
   cluster_.Run(10 * kSecond);
   cluster_.agents->Exit("default/critical-master-0", 0);
-  ASSERT_TRUE(cluster_.Until(
-      [&] { return cluster_.PodPhase("default/medium-worker-0") == "Running"; }));
+  ASSERT_TRUE(
+      cluster_.Until([&] { return cluster_.PodPhase("default/medium-worker-0") == "Running"; }));
   cluster_.agents->Exit("default/medium-worker-0", 1);
   EXPECT_TRUE(cluster_.Until([&] { return Is("medium", "Failed"); }));
   EXPECT_EQ(cluster_.Reason(kPyTorchJobs, "default/medium", "Failed"), "PyTorchJobFailed");

@@ -28,10 +28,11 @@ ProjectController::ProjectController(Context context, const sched::Model& model)
       projects_(context_.informers.Of(client::resources::kProjects)),
       pools_(context_.informers.Of(client::resources::kNodePools)),
       namespaces_(context_.informers.Of(client::resources::kNamespaces)),
-      queue_(context_.executor, "projects", 1,
-             [this](const std::string&, client::WorkQueue::Done done) {
-               Reconcile(std::move(done));
-             }),
+      queue_(
+          context_.executor,
+          "projects",
+          1,
+          [this](const std::string&, client::WorkQueue::Done done) { Reconcile(std::move(done)); }),
       client_(context_.executor, context_.server, context_.user, "project-controller") {
   auto look = [this](const json::SharedValue&) { OnCycle(); };
   auto changed = [this](const json::SharedValue&, const json::SharedValue&) { OnCycle(); };
@@ -62,7 +63,8 @@ void ProjectController::Reconcile(client::WorkQueue::Done done) {
 }
 
 void ProjectController::WriteProject(const json::Value& project,
-                                     const sched::Model::QueueView* queue, bool leaf) {
+                                     const sched::Model::QueueView* queue,
+                                     bool leaf) {
   if (api::IsDeleting(project)) return;
   json::Object fields{{"phase", "Ready"}};
   if (leaf) {
@@ -72,8 +74,8 @@ void ProjectController::WriteProject(const json::Value& project,
   if (queue != nullptr) {
     json::Object usage;
     for (const auto& resource : queue->resources) {
-      usage[resource.name] = json::Object{{"allocated", resource.allocated},
-                                          {"requested", resource.requested}};
+      usage[resource.name] =
+          json::Object{{"allocated", resource.allocated}, {"requested", resource.requested}};
     }
     fields["usage"] = std::move(usage);
   }

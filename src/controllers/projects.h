@@ -1,6 +1,6 @@
 // ProjectController: makes the namespaces of leaf projects, and tells in the status of projects and
-// node pools what the scheduler knows: fair shares, what is allocated and requested, nodes and GPUs.
-// Thread-safety: core executor only. The scheduler's model outlives it.
+// node pools what the scheduler knows: fair shares, what is allocated and requested, nodes and
+// GPUs. Thread-safety: core executor only. The scheduler's model outlives it.
 #pragma once
 
 #include <memory>

@@ -100,20 +100,26 @@ class Chaos {
   bool AllOver() {
     bool over = true;
     for (const json::SharedValue& job : cluster_.List(kPyTorchJobs)) {
-      over = over && (api::ConditionIsTrue(*job, "Succeeded") ||
-                      api::ConditionIsTrue(*job, "Failed"));
+      over =
+          over && (api::ConditionIsTrue(*job, "Succeeded") || api::ConditionIsTrue(*job, "Failed"));
     }
     return over;
   }
 
-  // Peace: nodes are back, running masters finish.
+  // Peace: nodes are back, what runs finishes.
   void Settle() {
     if (!dead_.empty()) cluster_.agents->Revive(dead_);
     for (int round = 0; round < 200 && !AllOver(); ++round) {
-      for (const std::string& pod : Running()) {
-        if (pod.find("-master-") != std::string::npos) cluster_.agents->Exit(pod, 0);
-      }
+      for (const std::string& pod : Running()) cluster_.agents->Exit(pod, 0);
       cluster_.Run(2 * kSecond);
+    }
+    if (!AllOver()) {
+      for (const json::SharedValue& pod : cluster_.List(kPods)) {
+        ADD_FAILURE() << "still there: " << api::KeyOf(*pod) << " " << Phase(*pod) << " on "
+                      << json::GetString(*pod, {"spec", "nodeName"}) << " "
+                      << json::GetString(*pod, {"metadata", "deletionTimestamp"}) << " "
+                      << json::Print(json::GetArray(*pod, {"status", "conditions"}));
+      }
     }
     for (const json::SharedValue& job : cluster_.List(kPyTorchJobs)) {
       bool succeeded = api::ConditionIsTrue(*job, "Succeeded");

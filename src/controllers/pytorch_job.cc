@@ -23,10 +23,14 @@ class PyTorchJobKind final : public JobKind {
   client::Resource resource() const override { return client::resources::kPyTorchJobs; }
   std::string kind() const override { return "PyTorchJob"; }
   Result<JobSpec> Parse(const json::Value& job) const override;
-  json::Object Labels(const json::Value& job, const ReplicaSpec& replica,
+  json::Object Labels(const json::Value& job,
+                      const ReplicaSpec& replica,
                       int64_t index) const override;
-  void PreparePod(const json::Value& job, const JobSpec& spec, const ReplicaSpec& replica,
-                  int64_t index, json::Value& pod) const override;
+  void PreparePod(const json::Value& job,
+                  const JobSpec& spec,
+                  const ReplicaSpec& replica,
+                  int64_t index,
+                  json::Value& pod) const override;
   std::vector<json::Value> Services(const json::Value& job, const JobSpec& spec) const override;
   bool Succeeded(const JobSpec& spec, const std::vector<ReplicaCount>& counts) const override;
   bool Running(const JobSpec& spec, const std::vector<ReplicaCount>& counts) const override;
@@ -94,7 +98,8 @@ Result<JobSpec> PyTorchJobKind::Parse(const json::Value& job) const {
   return spec;
 }
 
-json::Object PyTorchJobKind::Labels(const json::Value& job, const ReplicaSpec& replica,
+json::Object PyTorchJobKind::Labels(const json::Value& job,
+                                    const ReplicaSpec& replica,
                                     int64_t index) const {
   std::string type = ToLower(replica.type);
   std::string number = std::to_string(index);
@@ -138,18 +143,20 @@ void AddPort(json::Value& pod, int64_t number) {
   for (const json::Value& port : ports->get_array()) {
     if (json::GetString(port, {"name"}) == kPortName) return;
   }
-  ports->get_array().push_back(json::Object{
-      {"name", kPortName}, {"containerPort", number}, {"protocol", "TCP"}});
+  ports->get_array().push_back(
+      json::Object{{"name", kPortName}, {"containerPort", number}, {"protocol", "TCP"}});
 }
 
 // torchrun reads its options from PET_*: a rendezvous instead of ranks.
-void PrepareElastic(const json::Value& job, const JobSpec& spec, std::string_view leader,
+void PrepareElastic(const json::Value& job,
+                    const JobSpec& spec,
+                    std::string_view leader,
                     json::Value& pod) {
   const json::Value* found = json::Find(job, {"spec", "elasticPolicy"});
   static const json::Value kNone = json::Object{};
   const json::Value& policy = found ? *found : kNone;
-  int64_t most = std::max(json::GetInt(policy, {"maxReplicas"}, spec.TotalReplicas()),
-                          spec.TotalReplicas());
+  int64_t most =
+      std::max(json::GetInt(policy, {"maxReplicas"}, spec.TotalReplicas()), spec.TotalReplicas());
   std::string host(json::GetString(policy, {"rdzvHost"}, leader));
   SetEnv(pod, "PET_RDZV_BACKEND", json::GetString(policy, {"rdzvBackend"}, "c10d"));
   SetEnv(pod, "PET_RDZV_ENDPOINT",
@@ -162,8 +169,10 @@ void PrepareElastic(const json::Value& job, const JobSpec& spec, std::string_vie
                                      json::GetInt(job, {"spec", "nprocPerNode"}, 1))));
 }
 
-void PyTorchJobKind::PreparePod(const json::Value& job, const JobSpec& spec,
-                                const ReplicaSpec& replica, int64_t index,
+void PyTorchJobKind::PreparePod(const json::Value& job,
+                                const JobSpec& spec,
+                                const ReplicaSpec& replica,
+                                int64_t index,
                                 json::Value& pod) const {
   bool has_master = spec.Find(kMaster) != nullptr;
   bool leads = replica.type == kMaster || (!has_master && index == 0);
@@ -199,15 +208,14 @@ std::vector<json::Value> PyTorchJobKind::Services(const json::Value& job,
   json::Object selector = labels;
   json::Object port{{"name", kPortName}, {"port", Port(job, spec)}, {"protocol", "TCP"}};
   port["targetPort"] = Port(job, spec);
-  return {json::Object{
-      {"apiVersion", "v1"},
-      {"kind", "Service"},
-      {"metadata", json::Object{{"name", name}, {"labels", std::move(labels)}}},
-      {"spec", json::Object{{"clusterIP", "None"},
-                            {"selector", std::move(selector)},
-                            // Peers must find the leader before it is ready.
-                            {"publishNotReadyAddresses", true},
-                            {"ports", json::Array{std::move(port)}}}}}};
+  return {json::Object{{"apiVersion", "v1"},
+                       {"kind", "Service"},
+                       {"metadata", json::Object{{"name", name}, {"labels", std::move(labels)}}},
+                       {"spec", json::Object{{"clusterIP", "None"},
+                                             {"selector", std::move(selector)},
+                                             // Peers must find the leader before it is ready.
+                                             {"publishNotReadyAddresses", true},
+                                             {"ports", json::Array{std::move(port)}}}}}};
 }
 
 bool PyTorchJobKind::Succeeded(const JobSpec& spec, const std::vector<ReplicaCount>& counts) const {

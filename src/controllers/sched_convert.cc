@@ -118,7 +118,8 @@ sched::NodeSelectorTerm ToNodeTerm(const json::Value& term) {
 
 std::vector<sched::Requirement> ToPodSelector(const json::Value& holder) {
   auto out = ToRequirements(json::GetArray(holder, {"labelSelector", "matchExpressions"}));
-  for (const auto& [key, value] : ToLabels(json::GetObject(holder, {"labelSelector", "matchLabels"}))) {
+  for (const auto& [key, value] :
+       ToLabels(json::GetObject(holder, {"labelSelector", "matchLabels"}))) {
     out.push_back({key, sched::SelectorOp::kIn, {value}});
   }
   return out;
@@ -135,7 +136,8 @@ sched::PodAffinityTerm ToPodTerm(const json::Value& term, int32_t weight) {
   return out;
 }
 
-void ReadPodAffinity(const json::Value& affinity, std::vector<sched::PodAffinityTerm>& required,
+void ReadPodAffinity(const json::Value& affinity,
+                     std::vector<sched::PodAffinityTerm>& required,
                      std::vector<sched::PodAffinityTerm>& preferred) {
   for (const json::Value& term :
        json::GetArray(affinity, {"requiredDuringSchedulingIgnoredDuringExecution"})) {
@@ -192,11 +194,10 @@ void ReadConstraints(const json::Value& spec, sched::PodInfo& pod) {
     }
   }
   for (const json::Value& constraint : json::GetArray(spec, {"topologySpreadConstraints"})) {
-    pod.spread.push_back(
-        {static_cast<int32_t>(json::GetInt(constraint, {"maxSkew"}, 1)),
-         std::string(json::GetString(constraint, {"topologyKey"})),
-         json::GetString(constraint, {"whenUnsatisfiable"}) != "ScheduleAnyway",
-         ToPodSelector(constraint)});
+    pod.spread.push_back({static_cast<int32_t>(json::GetInt(constraint, {"maxSkew"}, 1)),
+                          std::string(json::GetString(constraint, {"topologyKey"})),
+                          json::GetString(constraint, {"whenUnsatisfiable"}) != "ScheduleAnyway",
+                          ToPodSelector(constraint)});
   }
   for (const json::Value& gate : json::GetArray(spec, {"schedulingGates"})) {
     pod.scheduling_gates.emplace_back(json::GetString(gate, {"name"}));
@@ -221,8 +222,8 @@ void ReadSharing(const json::Value& pod, sched::PodInfo& out) {
     if (end != nullptr && *end == '\0' && value > 0 && value <= 1) out.gpu_fraction = value;
   }
   out.gpu_memory_mib = ParseInt(api::Annotation(pod, keys::kGpuMemory)).value_or(0);
-  out.gpu_fraction_devices = static_cast<int32_t>(
-      ParseInt(api::Annotation(pod, keys::kGpuFractionDevices)).value_or(1));
+  out.gpu_fraction_devices =
+      static_cast<int32_t>(ParseInt(api::Annotation(pod, keys::kGpuFractionDevices)).value_or(1));
   for (std::string_view device : Split(api::Annotation(pod, keys::kGpuDevices), ',')) {
     if (auto index = ParseInt(device); index && *index >= 0 && *index < 1024) {
       out.gpu_devices.push_back(static_cast<int>(*index));
@@ -309,8 +310,8 @@ sched::PodInfo ToPodInfo(const json::Value& pod, std::string_view usual_queue) {
   out.requests = PodRequests(spec);
   ReadConstraints(spec, out);
   out.priority = static_cast<int32_t>(json::GetInt(spec, {"priority"}));
-  out.preemptible =
-      out.queue.empty() ? out.priority < kSystemCriticalFrom : out.priority < kProjectPreemptibleBelow;
+  out.preemptible = out.queue.empty() ? out.priority < kSystemCriticalFrom
+                                      : out.priority < kProjectPreemptibleBelow;
   out.node = json::GetString(spec, {"nodeName"});
   out.nominated_node = json::GetString(pod, {"status", "nominatedNodeName"});
   out.phase = ToPhase(pod, !out.node.empty());
@@ -322,7 +323,8 @@ sched::PodInfo ToPodInfo(const json::Value& pod, std::string_view usual_queue) {
   return out;
 }
 
-sched::GroupInfo ToGroupInfo(const json::Value& pod_group, const PriorityOf& priority_of,
+sched::GroupInfo ToGroupInfo(const json::Value& pod_group,
+                             const PriorityOf& priority_of,
                              std::string_view usual_queue) {
   sched::GroupInfo out;
   out.key = api::KeyOf(pod_group);
@@ -377,8 +379,8 @@ sched::QueueInfo ToQueueInfo(const json::Value& project) {
   auto seconds = [&project](std::string_view field) -> std::optional<Duration> {
     const json::Value* value = json::Find(project, {"spec", field});
     if (value == nullptr || !value->is_number()) return std::nullopt;
-    return std::chrono::seconds(std::clamp<int64_t>(json::GetInt(project, {"spec", field}), 0,
-                                                    1'000'000'000));
+    return std::chrono::seconds(
+        std::clamp<int64_t>(json::GetInt(project, {"spec", field}), 0, 1'000'000'000));
   };
   out.preempt_min_runtime = seconds("minRuntimeSeconds");
   out.reclaim_min_runtime = seconds("reclaimMinRuntimeSeconds");

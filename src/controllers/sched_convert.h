@@ -17,7 +17,8 @@ using PriorityOf = std::function<std::optional<int32_t>(std::string_view)>;
 sched::NodeInfo ToNodeInfo(const json::Value& node);
 // `usual_queue` is the project of what names none.
 sched::PodInfo ToPodInfo(const json::Value& pod, std::string_view usual_queue = {});
-sched::GroupInfo ToGroupInfo(const json::Value& pod_group, const PriorityOf& priority_of,
+sched::GroupInfo ToGroupInfo(const json::Value& pod_group,
+                             const PriorityOf& priority_of,
                              std::string_view usual_queue = {});
 // The namespace of a project's work.
 std::string_view NamespaceOfProject(const json::Value& project);

@@ -127,7 +127,10 @@ void SchedulerLoop::Carry(const sched::CycleResult& result) {
   }
   for (const std::string& pod : result.nominations_cleared) ClearNomination(pod);
   for (const sched::Waiting& waiting : result.waiting) Explain(waiting);
-  for (const sched::CycleResult::Stale& stale : result.stale) TellStale(stale);
+  // Noticed and over in one cycle: only how it ended counts.
+  std::map<std::string_view, WallTime> stale;
+  for (const sched::CycleResult::Stale& one : result.stale) stale[one.group] = one.since;
+  for (const auto& [group, since] : stale) TellStale(std::string(group), since);
 }
 
 void SchedulerLoop::Bind(const sched::Decision& decision) {
@@ -235,7 +238,8 @@ void SchedulerLoop::Explain(const sched::Waiting& waiting) {
                   "status");
     events_.Record(*pod, "Warning", "FailedScheduling", message);
   }
-  if (waiting.group.empty()) return;
+  json::SharedValue group = groups_.Get(waiting.group);
+  if (!group || json::GetString(*group, {"status", "message"}) == message) return;
   auto [ns, name] = SplitKey(waiting.group);
   json::Value patch = json::Object{
       {"status", json::Object{{"reason", "Unschedulable"}, {"message", message}}}};
@@ -243,11 +247,13 @@ void SchedulerLoop::Explain(const sched::Waiting& waiting) {
                 "status");
 }
 
-void SchedulerLoop::TellStale(const sched::CycleResult::Stale& stale) {
-  auto [ns, name] = SplitKey(stale.group);
-  json::Value since = nullptr;
-  if (stale.since.unix_ns != 0) since = api::FormatTime(stale.since);
-  json::Value patch = json::Object{{"status", json::Object{{"staleSince", std::move(since)}}}};
+void SchedulerLoop::TellStale(const std::string& key, WallTime since) {
+  std::string text = since.unix_ns != 0 ? api::FormatTime(since) : "";
+  json::SharedValue group = groups_.Get(key);
+  if (!group || json::GetString(*group, {"status", "staleSince"}) == text) return;
+  auto [ns, name] = SplitKey(key);
+  json::Value value = text.empty() ? json::Value(nullptr) : json::Value(text);
+  json::Value patch = json::Object{{"status", json::Object{{"staleSince", std::move(value)}}}};
   client_.Patch(client::resources::kPodGroups, ns, name, client::PatchType::kMerge, patch, {},
                 "status");
 }

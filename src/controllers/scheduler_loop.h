@@ -2,9 +2,9 @@
 // changed, and carries its decisions out: bindings, evictions, nominations, and why others wait.
 //
 // A cycle's decisions are assumed in the model at once; a write that the API refuses is forgotten
-// again and the next cycle decides anew (after a back-off, when it keeps happening). Evictions first
-// mark the pod (condition DisruptionTarget, who needs the place and under which rule), so that the
-// agent, the job's controller and people all know it was preempted and not broken.
+// again and the next cycle decides anew (after a back-off, when it keeps happening). Evictions
+// first mark the pod (condition DisruptionTarget, who needs the place and under which rule), so
+// that the agent, the job's controller and people all know it was preempted and not broken.
 //
 // Thread-safety: core executor only.
 #pragma once
@@ -59,10 +59,11 @@ class SchedulerLoop {
   void Nominate(const sched::Decision& decision);
   void ClearNomination(const std::string& key);
   void Evict(const sched::Decision& decision);
-  void DeleteVictim(const sched::Decision& decision, const std::string& ns,
+  void DeleteVictim(const sched::Decision& decision,
+                    const std::string& ns,
                     const std::string& name);
   void Explain(const sched::Waiting& waiting);
-  void TellStale(const sched::CycleResult::Stale& stale);
+  void TellStale(const std::string& key, WallTime since);
   void OnRefused(const std::string& pod, const Status& why);
 
   Context context_;

@@ -30,20 +30,19 @@ void SchedulerLoop::WatchNodes() {
 }
 
 void SchedulerLoop::WatchGroups() {
-  groups_.AddHandlers(
-      {.on_add = [this](const json::SharedValue& group) { OnGroup(*group); },
-       .on_update = [this](const json::SharedValue&,
-                           const json::SharedValue& group) { OnGroup(*group); },
-       .on_delete =
-           [this](const json::SharedValue& group) {
-             model_.RemoveGroup(api::KeyOf(*group));
-             Wake();
-           }});
+  groups_.AddHandlers({.on_add = [this](const json::SharedValue& group) { OnGroup(*group); },
+                       .on_update = [this](const json::SharedValue&,
+                                           const json::SharedValue& group) { OnGroup(*group); },
+                       .on_delete =
+                           [this](const json::SharedValue& group) {
+                             model_.RemoveGroup(api::KeyOf(*group));
+                             Wake();
+                           }});
   auto budget = [this](const json::SharedValue& it) { RefreshNamespace(api::Namespace(*it)); };
-  budgets_.AddHandlers({.on_add = budget,
-                        .on_update = [budget](const json::SharedValue&,
-                                              const json::SharedValue& it) { budget(it); },
-                        .on_delete = budget});
+  budgets_.AddHandlers(
+      {.on_add = budget,
+       .on_update = [budget](const json::SharedValue&, const json::SharedValue& it) { budget(it); },
+       .on_delete = budget});
   priorities_.AddHandlers(
       {.on_add = [this](const json::SharedValue& it) { RefreshGroups(api::Name(*it)); },
        .on_update = [this](const json::SharedValue&,
@@ -52,14 +51,14 @@ void SchedulerLoop::WatchGroups() {
 }
 
 void SchedulerLoop::WatchPods() {
-  pods_.AddHandlers({.on_add = [this](const json::SharedValue& pod) { OnPod(*pod); },
-                     .on_update = [this](const json::SharedValue&,
-                                         const json::SharedValue& pod) { OnPod(*pod); },
-                     .on_delete =
-                         [this](const json::SharedValue& pod) {
-                           model_.RemovePod(api::KeyOf(*pod));
-                           Wake();
-                         }});
+  pods_.AddHandlers(
+      {.on_add = [this](const json::SharedValue& pod) { OnPod(*pod); },
+       .on_update = [this](const json::SharedValue&, const json::SharedValue& pod) { OnPod(*pod); },
+       .on_delete =
+           [this](const json::SharedValue& pod) {
+             model_.RemovePod(api::KeyOf(*pod));
+             Wake();
+           }});
 }
 
 void SchedulerLoop::OnPod(const json::Value& pod) {
@@ -70,12 +69,14 @@ void SchedulerLoop::OnPod(const json::Value& pod) {
 
 void SchedulerLoop::OnGroup(const json::Value& pod_group) {
   uint64_t before = model_.version();
-  sched::GroupInfo group =
-      ToGroupInfo(pod_group, [this](std::string_view name) -> std::optional<int32_t> {
+  sched::GroupInfo group = ToGroupInfo(
+      pod_group,
+      [this](std::string_view name) -> std::optional<int32_t> {
         json::SharedValue priority_class = priorities_.Get(name);
         if (!priority_class) return std::nullopt;
         return static_cast<int32_t>(json::GetInt(*priority_class, {"value"}));
-      }, ProjectOfNamespace(api::Namespace(pod_group)));
+      },
+      ProjectOfNamespace(api::Namespace(pod_group)));
   if (!budgets_.objects().empty()) group.disruptions_allowed = DisruptionsAllowed(group.key);
   model_.UpsertGroup(group);
   if (model_.version() != before) Wake();
@@ -106,14 +107,14 @@ void SchedulerLoop::WatchQueues() {
     model_.UpsertPool(ToPoolInfo(*it));
     Wake();
   };
-  pools_.AddHandlers({.on_add = pool,
-                      .on_update = [pool](const json::SharedValue&,
-                                          const json::SharedValue& it) { pool(it); },
-                      .on_delete =
-                          [this](const json::SharedValue& it) {
-                            model_.RemovePool(api::Name(*it));
-                            Wake();
-                          }});
+  pools_.AddHandlers(
+      {.on_add = pool,
+       .on_update = [pool](const json::SharedValue&, const json::SharedValue& it) { pool(it); },
+       .on_delete =
+           [this](const json::SharedValue& it) {
+             model_.RemovePool(api::Name(*it));
+             Wake();
+           }});
   auto topology = [this](const json::SharedValue& it) {
     model_.UpsertTopology(ToTopologyInfo(*it));
     Wake();
@@ -128,8 +129,8 @@ void SchedulerLoop::WatchQueues() {
                                }});
 }
 
-// Work belongs to the project whose namespace it is in, unless it says otherwise. A department's name
-// is not a namespace: only leaves have work.
+// Work belongs to the project whose namespace it is in, unless it says otherwise. A department's
+// name is not a namespace: only leaves have work.
 void SchedulerLoop::RefreshProjects() {
   std::set<std::string_view> parents;
   for (const auto& [name, project] : projects_.objects()) {

@@ -10,7 +10,9 @@
 namespace swell::sched {
 namespace {
 
-std::vector<int32_t> Signature(const State& state, GroupId group, const std::vector<PodId>& pods,
+std::vector<int32_t> Signature(const State& state,
+                               GroupId group,
+                               const std::vector<PodId>& pods,
                                Tense tense) {
   std::vector<int32_t> key;
   key.reserve(pods.size() + 2);
@@ -36,8 +38,8 @@ uint64_t& FullEpoch(State& state, PodId pod, Tense tense) {
 }
 
 // Tries all pods in one tense, unless nothing changed since the same was tried in vain.
-bool TryPlace(Context& context, GroupId group, const std::vector<PodId>& pods, Tense tense,
-              Action rule) {
+bool TryPlace(
+    Context& context, GroupId group, const std::vector<PodId>& pods, Tense tense, Action rule) {
   State& state = context.state;
   const bool memo = Alike(state, pods);
   if (memo && FullEpoch(state, pods[0], tense) == state.room_epoch) {

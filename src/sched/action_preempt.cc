@@ -11,8 +11,10 @@ namespace swell::sched {
 namespace {
 
 // What two groups must share for a failed search to speak for both.
-std::vector<int32_t> SearchSignature(const State& state, GroupId id,
-                                     const std::vector<PodId>& pods, Action rule) {
+std::vector<int32_t> SearchSignature(const State& state,
+                                     GroupId id,
+                                     const std::vector<PodId>& pods,
+                                     Action rule) {
   const GroupState& group = state.groups[id];
   std::vector<int32_t> key{static_cast<int32_t>(rule), group.queue, group.priority,
                            group.preemptible, HasTopology(group) ? id : kNone};

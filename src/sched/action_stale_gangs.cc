@@ -35,12 +35,11 @@ void StopStale(Context& context, GroupId id, Duration stale_for) {
   trial.Commit();
   EvictionCause cause;
   cause.rule = Action::kStaleGangs;
-  cause.why = StrCat(Shortage(state.groups[id]), " for ",
-                     std::chrono::duration_cast<std::chrono::seconds>(stale_for).count(),
-                     " s, longer than the grace period of ",
-                     std::chrono::duration_cast<std::chrono::seconds>(context.settings.stale_grace)
-                         .count(),
-                     " s");
+  cause.why = StrCat(
+      Shortage(state.groups[id]), " for ",
+      std::chrono::duration_cast<std::chrono::seconds>(stale_for).count(),
+      " s, longer than the grace period of ",
+      std::chrono::duration_cast<std::chrono::seconds>(context.settings.stale_grace).count(), " s");
   DecideEvictions(context, victims, cause);
 }
 

@@ -45,7 +45,7 @@ struct Context {
 
 // --- gang.cc: which pods of a group start together ---------------------------------------------
 struct Needed {
-  std::vector<PodId> pods;   // what the minima lack, in member order; empty: minima are met
+  std::vector<PodId> pods;    // what the minima lack, in member order; empty: minima are met
   int32_t short_set = kNone;  // a pod set that has too few pods to reach its minimum
   bool met = true;
 };
@@ -56,15 +56,17 @@ std::vector<PodId> ElasticPods(const State& state, GroupId group);
 bool Schedulable(const State& state, const GroupState& group);
 // Whether the pods stay within the limits (and, if not preemptible, quotas) of every queue above
 // them. `why` gets a sentence when they do not.
-bool FitsQueues(State& state, const GroupState& group, const std::vector<PodId>& pods,
+bool FitsQueues(State& state,
+                const GroupState& group,
+                const std::vector<PodId>& pods,
                 std::string* why = nullptr);
 // Whether what the group's queues hold and were promised is within their limits as it is.
 bool WithinLimits(State& state, const GroupState& group);
 // The quota half alone: no eviction inside the queue can mend it.
 bool FitsQuotas(State& state, const GroupState& group, const std::vector<PodId>& pods);
 // Binds (kNow) or promises (kFuture) all pods or none, heeding the group's topology.
-bool PlaceAll(Statement& trial, State& state, GroupId group, const std::vector<PodId>& pods,
-              Tense tense);
+bool PlaceAll(
+    Statement& trial, State& state, GroupId group, const std::vector<PodId>& pods, Tense tense);
 
 // --- decide.cc: writing decisions down ---------------------------------------------------------
 void DecideBinds(Context& context, const std::vector<PodId>& pods, Action rule);
@@ -75,7 +77,8 @@ struct EvictionCause {
   std::vector<PodId> beneficiaries;  // the pods that get the room
   std::string why;                   // "its priority 50 is below 100"
 };
-void DecideEvictions(Context& context, const std::vector<PodId>& victims,
+void DecideEvictions(Context& context,
+                     const std::vector<PodId>& victims,
                      const EvictionCause& cause);
 // Removes the decisions that were taken back.
 void DropTakenBack(Context& context);

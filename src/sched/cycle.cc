@@ -123,8 +123,8 @@ CycleResult Scheduler::RunCycle(Model& model, WallTime now, const CycleOptions& 
   state.Refresh();
   if (failed_version_ != state.version || due) failed_searches_.clear();
   failed_version_ = state.version;
-  Context context{state, settings_, stats_, now, result, settings_.search_budget, 0,
-                  failed_searches_};
+  Context context{state, settings_,       stats_, now, result, settings_.search_budget,
+                  0,     failed_searches_};
   LiftPromises(context);
   state.SortQueued();
   context.order = state.queued;

@@ -53,11 +53,11 @@ struct Decision {
   Type type = Type::kBind;
   std::string pod;  // "namespace/name"
   std::string pod_uid;
-  std::string group;             // of the pod; empty for a pod without a group
-  std::string node;              // where the pod goes, or was
-  std::vector<int> gpu_devices;  // indices on `node`; empty for pods without GPUs
-  std::string rule;              // ActionName()
-  std::string reason;            // a sentence for people; starts with "Preempted" for evictions
+  std::string group;              // of the pod; empty for a pod without a group
+  std::string node;               // where the pod goes, or was
+  std::vector<int> gpu_devices;   // indices on `node`; empty for pods without GPUs
+  std::string rule;               // ActionName()
+  std::string reason;             // a sentence for people; starts with "Preempted" for evictions
   std::string beneficiary;        // evictions: "namespace/name" of a pod that needs the place
   std::string beneficiary_group;  // evictions: its group; empty for a pod without a group
   double lost_gpu_seconds = 0;    // evictions: work since the last checkpoint

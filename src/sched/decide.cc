@@ -25,8 +25,7 @@ std::string Gpus(const State& state, PodId pod, NodeId node) {
     return text;
   }
   if (!shape.extended.empty()) {
-    return StrCat(shape.extended[0].second, " ",
-                  state.resource_names[shape.extended[0].first]);
+    return StrCat(shape.extended[0].second, " ", state.resource_names[shape.extended[0].first]);
   }
   return StrCat(shape.core[kCpu], "m CPU");
 }
@@ -88,7 +87,8 @@ void DecideNominations(Context& context, const std::vector<PodId>& pods, Action 
   }
 }
 
-void DecideEvictions(Context& context, const std::vector<PodId>& victims,
+void DecideEvictions(Context& context,
+                     const std::vector<PodId>& victims,
                      const EvictionCause& cause) {
   State& state = context.state;
   for (PodId id : victims) {
@@ -123,16 +123,16 @@ void DecideEvictions(Context& context, const std::vector<PodId>& victims,
       if (!here) needs = cause.beneficiaries.front();
       decision.beneficiary = state.pods[needs].key;
       decision.beneficiary_group = state.GroupName(winner);
-      decision.reason =
-          StrCat("Preempted by ", decision.beneficiary, ", which needs ",
-                 Gpus(state, needs, state.pods[needs].promise),
-                 here ? StrCat(" on ", decision.node) : std::string(" elsewhere"), ": ",
-                 cause.why.empty() ? StrCat("priority ", winner.priority, " is above ",
-                                            group.priority)
-                                   : cause.why);
+      decision.reason = StrCat(
+          "Preempted by ", decision.beneficiary, ", which needs ",
+          Gpus(state, needs, state.pods[needs].promise),
+          here ? StrCat(" on ", decision.node) : std::string(" elsewhere"), ": ",
+          cause.why.empty() ? StrCat("priority ", winner.priority, " is above ", group.priority)
+                            : cause.why);
       if (!here) decision.reason += "; stopped with the rest of its gang";
     }
-    decision.reason += StrCat("; ", Number(decision.lost_gpu_seconds), " GPU-seconds since its last checkpoint");
+    decision.reason +=
+        StrCat("; ", Number(decision.lost_gpu_seconds), " GPU-seconds since its last checkpoint");
     context.result.decisions.push_back(std::move(decision));
   }
 }

@@ -14,10 +14,10 @@ struct Diagnosis {
   std::string nodes;      // "0/6 nodes are available: 3 Insufficient nvidia.com/gpu, ..."
   int64_t gpus_free = 0;  // idle on suitable nodes
   int64_t cpu_free = 0;
-  int64_t places = 0;   // pods of this shape that would fit now, counting GPUs, CPU and memory
-  int gpus_largest = 0;  // GPUs of the largest suitable node
-  NodeId nearest = kNone;       // suitable node that lacks least
-  int64_t nearest_lacks = 0;    // GPUs, or milli-CPU for pods without
+  int64_t places = 0;      // pods of this shape that would fit now, counting GPUs, CPU and memory
+  int gpus_largest = 0;    // GPUs of the largest suitable node
+  NodeId nearest = kNone;  // suitable node that lacks least
+  int64_t nearest_lacks = 0;  // GPUs, or milli-CPU for pods without
   bool nearest_by_gpu = false;
 };
 
@@ -49,8 +49,8 @@ class Explainer {
 };
 
 std::string_view CoreName(int resource) {
-  constexpr std::string_view kNames[] = {"Insufficient cpu", "Insufficient memory",
-                                         "Too many pods", "Insufficient ephemeral-storage",
+  constexpr std::string_view kNames[] = {"Insufficient cpu", "Insufficient memory", "Too many pods",
+                                         "Insufficient ephemeral-storage",
                                          "Insufficient nvidia.com/gpu"};
   return kNames[resource];
 }
@@ -181,8 +181,8 @@ const Diagnosis& Explainer::Diagnose(PodId pod) {
   for (const auto& [reason, count] : lacks.others) parts.push_back(StrCat(count, " ", reason));
   std::sort(parts.begin(), parts.end());
   const size_t total = state_.index.by_rank.size();
-  d.nodes = StrCat(available, "/", total,
-                   total == 1 ? " node is available" : " nodes are available");
+  d.nodes =
+      StrCat(available, "/", total, total == 1 ? " node is available" : " nodes are available");
   if (!parts.empty()) d.nodes += ": " + Join(parts, ", ");
   d.nodes += '.';
   d.hash = StableHash(StrCat(d.nodes, ' ', d.gpus_free, ' ', d.cpu_free, ' ', d.places, ' ',
@@ -190,21 +190,20 @@ const Diagnosis& Explainer::Diagnose(PodId pod) {
   return d;
 }
 
-std::string Explainer::LeastChange(const std::vector<PodId>& pods, PodId hardest,
+std::string Explainer::LeastChange(const std::vector<PodId>& pods,
+                                   PodId hardest,
                                    const Diagnosis& d) const {
   const Shape& shape = state_.ShapeOf(hardest);
   const int64_t gpus = shape.core[kGpu];
   if (gpus > 0 && d.gpus_largest < gpus) {
-    return d.gpus_largest == 0
-               ? StrCat("a suitable node with at least ", Plural(gpus, "GPU"))
-               : StrCat("a suitable node with at least ", Plural(gpus, "GPU"), "; the largest has ",
-                        d.gpus_largest);
+    return d.gpus_largest == 0 ? StrCat("a suitable node with at least ", Plural(gpus, "GPU"))
+                               : StrCat("a suitable node with at least ", Plural(gpus, "GPU"),
+                                        "; the largest has ", d.gpus_largest);
   }
   int64_t alike = 0;
   for (PodId pod : pods) alike += state_.pods[pod].shape == state_.pods[hardest].shape;
   if (pods.size() > 1 && d.places > 0 && d.places < alike) {
-    const std::string what =
-        gpus > 0 ? Plural(gpus, "GPU") : StrCat(shape.core[kCpu], "m CPU");
+    const std::string what = gpus > 0 ? Plural(gpus, "GPU") : StrCat(shape.core[kCpu], "m CPU");
     return StrCat("room for ", Plural(alike - d.places, "more pod"), " of ", what, " on one node",
                   alike - d.places > 1 ? " each" : "");
   }

@@ -8,8 +8,11 @@ namespace {
 
 // One priority's rounds over what is left. Returns what stays over; `remainders` gets the part of a
 // unit that rounding kept from each.
-int64_t DivideRounds(int64_t left, int64_t unit, const std::vector<ShareClaim>& claims,
-                     const std::vector<size_t>& members, std::vector<int64_t>& given,
+int64_t DivideRounds(int64_t left,
+                     int64_t unit,
+                     const std::vector<ShareClaim>& claims,
+                     const std::vector<size_t>& members,
+                     std::vector<int64_t>& given,
                      std::vector<double>& remainders) {
   bool satisfied = true;
   while (satisfied && left > 0) {
@@ -128,7 +131,8 @@ class Tree {
 
 }  // namespace
 
-std::vector<int64_t> DivideShares(int64_t total, int64_t unit,
+std::vector<int64_t> DivideShares(int64_t total,
+                                  int64_t unit,
                                   const std::vector<ShareClaim>& claims) {
   std::vector<int64_t> given(claims.size());
   std::vector<double> remainders(claims.size());

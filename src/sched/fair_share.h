@@ -28,7 +28,8 @@ struct ShareClaim {
 
 // What each claim gets of `total`; `unit` is what over-quota amounts are whole multiples of, unless
 // less is asked.
-std::vector<int64_t> DivideShares(int64_t total, int64_t unit,
+std::vector<int64_t> DivideShares(int64_t total,
+                                  int64_t unit,
                                   const std::vector<ShareClaim>& claims);
 
 // By QueueId.

@@ -82,11 +82,9 @@ TEST(FairShare, SharesGoDownTheTree) {
       EXPECT_EQ(view.resources[0].requested, 8);
     }
   }
-  EXPECT_EQ(shares, (std::map<std::string, double>{{"dept-a", 8},
-                                                   {"dept-b", 0},
-                                                   {"team-a1", 8},
-                                                   {"team-a2", 0},
-                                                   {"team-b1", 0}}));
+  EXPECT_EQ(shares,
+            (std::map<std::string, double>{
+                {"dept-a", 8}, {"dept-b", 0}, {"team-a1", 8}, {"team-a2", 0}, {"team-b1", 0}}));
 }
 
 }  // namespace

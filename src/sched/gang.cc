@@ -82,7 +82,9 @@ bool Schedulable(const State& state, const GroupState& group) {
   return group.known && !state.QueueUnknown(group);
 }
 
-bool FitsQueues(State& state, const GroupState& group, const std::vector<PodId>& pods,
+bool FitsQueues(State& state,
+                const GroupState& group,
+                const std::vector<PodId>& pods,
                 std::string* why) {
   if (state.known_queues == 0) return true;
   const QueueAmounts more = Sum(state, pods);
@@ -104,10 +106,10 @@ bool FitsQueues(State& state, const GroupState& group, const std::vector<PodId>&
       if (more[r] == 0 || quota < 0 || queue.used_protected[r] + more[r] <= quota) continue;
       fits = false;
       if (why == nullptr) continue;
-      *why = StrCat("non-preemptible work must fit the quota of project ", queue.name,
-                    ", which is ", AmountText(r, quota), ": ",
-                    AmountText(r, queue.used_protected[r]), " used by such work, ",
-                    AmountText(r, more[r]), " asked");
+      *why =
+          StrCat("non-preemptible work must fit the quota of project ", queue.name, ", which is ",
+                 AmountText(r, quota), ": ", AmountText(r, queue.used_protected[r]),
+                 " used by such work, ", AmountText(r, more[r]), " asked");
     }
   });
   return fits;
@@ -136,8 +138,8 @@ bool FitsQuotas(State& state, const GroupState& group, const std::vector<PodId>&
   return fits;
 }
 
-bool PlaceAll(Statement& trial, State& state, GroupId group, const std::vector<PodId>& pods,
-              Tense tense) {
+bool PlaceAll(
+    Statement& trial, State& state, GroupId group, const std::vector<PodId>& pods, Tense tense) {
   const Statement::Mark mark = trial.Checkpoint();
   bool placed = true;
   if (HasTopology(state.groups[group])) {

@@ -111,8 +111,8 @@ void ApplyPlace(State& state, PodId id, const Seen& seen) {
 }
 
 // Everything but the place. Returns with the pod counted.
-void ApplySpec(State& state, PodId id, const PodInfo& info, GroupId group, ShapeId shape,
-               bool is_new) {
+void ApplySpec(
+    State& state, PodId id, const PodInfo& info, GroupId group, ShapeId shape, bool is_new) {
   PodState& pod = state.pods[id];
   const size_t slash = info.key.find('/');
   const LabelSetId labels =
@@ -215,7 +215,8 @@ void Model::RemovePod(std::string_view key) {
   ++state.room_epoch;
 }
 
-void Model::AssumeBound(std::string_view pod, std::string_view node,
+void Model::AssumeBound(std::string_view pod,
+                        std::string_view node,
                         const std::vector<int>& gpu_devices) {
   State& state = *state_;
   const PodId id = state.FindPod(pod);

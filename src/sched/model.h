@@ -53,7 +53,8 @@ class Model {
 
   // Someone else's decision is as good as done: `pod` takes its room on `node` from now on. Not
   // needed after RunCycle, which assumes its own decisions. Unknown names are ignored.
-  void AssumeBound(std::string_view pod, std::string_view node,
+  void AssumeBound(std::string_view pod,
+                   std::string_view node,
                    const std::vector<int>& gpu_devices = {});
   // The pod is being deleted; its room is on its way to be free.
   void AssumeEvicted(std::string_view pod);

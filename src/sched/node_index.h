@@ -22,7 +22,7 @@ struct NodeSlot {
 class NodeIndex {
  public:
   struct Pool {
-    std::vector<RankBitmap> by_idle_gpus;  // [idle GPUs]; nodes without GPUs are not listed
+    std::vector<RankBitmap> by_idle_gpus;    // [idle GPUs]; nodes without GPUs are not listed
     std::vector<RankBitmap> by_free_cpu[2];  // [has GPUs][free 32nds]
   };
 

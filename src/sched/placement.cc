@@ -18,8 +18,8 @@ bool PortsClash(const std::vector<HostPort>& a, const std::vector<HostPort>& b) 
   return false;
 }
 
-bool PortsFree(const State& state, const Shape& shape, PodId self, const NodeState& node,
-               Tense tense) {
+bool PortsFree(
+    const State& state, const Shape& shape, PodId self, const NodeState& node, Tense tense) {
   if (shape.ports.empty() || node.port_pods == 0) return true;
   for (PodId other : node.pods) {
     const bool goes = state.pods[other].phase == PodPhase::kReleasing && tense == Tense::kFuture;
@@ -40,8 +40,8 @@ int32_t DomainOf(State& state, TermId term, NodeId node) {
   return state.terms.Domain(term, node, n.version, n.info.labels);
 }
 
-bool AffinityHolds(State& state, const PodState& pod, const Shape& shape, NodeId node,
-                   Tense tense) {
+bool AffinityHolds(
+    State& state, const PodState& pod, const Shape& shape, NodeId node, Tense tense) {
   for (TermId id : shape.affinity) {
     const int32_t domain = DomainOf(state, id, node);
     if (domain == kNone) return false;
@@ -55,8 +55,8 @@ bool AffinityHolds(State& state, const PodState& pod, const Shape& shape, NodeId
   return true;
 }
 
-bool AntiAffinityHolds(State& state, const PodState& pod, const Shape& shape, NodeId node,
-                       Tense tense) {
+bool AntiAffinityHolds(
+    State& state, const PodState& pod, const Shape& shape, NodeId node, Tense tense) {
   // A promised pod counts now too: its place is as good as taken.
   auto present = [tense](const DomainCount& count) {
     return count.future > 0 || (tense == Tense::kNow && count.now > 0);
@@ -73,7 +73,11 @@ bool AntiAffinityHolds(State& state, const PodState& pod, const Shape& shape, No
   return true;
 }
 
-bool SpreadHolds(State& state, const PodState& pod, const Shape& shape, NodeId node, Tense tense,
+bool SpreadHolds(State& state,
+                 const PodState& pod,
+                 const Shape& shape,
+                 NodeId node,
+                 Tense tense,
                  const SpreadMinima& minima) {
   for (size_t i = 0; i < shape.spread.size(); ++i) {
     const SpreadTerm& spread = shape.spread[i];
@@ -128,9 +132,9 @@ Badness BadnessOf(State& state, const Shape& shape, NodeId id, int32_t liking, T
     }
     second = pool.gpu == Placement::kPack ? idle : -idle;
   } else {
-    const bool slices = std::any_of(
-        shape.extended.begin(), shape.extended.end(),
-        [&](const auto& wanted) { return state.resource_gpus[wanted.first] > 0; });
+    const bool slices =
+        std::any_of(shape.extended.begin(), shape.extended.end(),
+                    [&](const auto& wanted) { return state.resource_gpus[wanted.first] > 0; });
     first = slices ? 0 : node.has_gpus;
     const Placement placement = slices ? pool.gpu : pool.cpu;
     second = placement == Placement::kPack ? node.slot.cpu : -node.slot.cpu;
@@ -138,8 +142,8 @@ Badness BadnessOf(State& state, const Shape& shape, NodeId id, int32_t liking, T
   return {-(liking + PodLiking(state, shape, id, tense)), node.pool, first, second, node.rank};
 }
 
-Spot ScanForSpot(State& state, PodId pod, Tense tense, const NodeFilter* filter,
-                 const SpreadMinima& minima) {
+Spot ScanForSpot(
+    State& state, PodId pod, Tense tense, const NodeFilter* filter, const SpreadMinima& minima) {
   const ShapeId shape_id = state.pods[pod].shape;
   NodeId best = kNone;
   Badness least;
@@ -158,7 +162,10 @@ Spot ScanForSpot(State& state, PodId pod, Tense tense, const NodeFilter* filter,
   return {best, ChooseDevices(state, state.shapes[shape_id], state.nodes[best], tense)};
 }
 
-NodeId FirstIn(State& state, PodId pod, const RankBitmap& bucket, const NodeFilter* filter,
+NodeId FirstIn(State& state,
+               PodId pod,
+               const RankBitmap& bucket,
+               const NodeFilter* filter,
                const SpreadMinima& minima) {
   for (int rank = bucket.Next(0); rank >= 0; rank = bucket.Next(rank + 1)) {
     const NodeId id = state.index.by_rank[rank];
@@ -168,8 +175,13 @@ NodeId FirstIn(State& state, PodId pod, const RankBitmap& bucket, const NodeFilt
   return kNone;
 }
 
-NodeId FirstInBuckets(State& state, PodId pod, const std::vector<RankBitmap>& buckets, int from,
-                      Placement placement, const NodeFilter* filter, const SpreadMinima& minima) {
+NodeId FirstInBuckets(State& state,
+                      PodId pod,
+                      const std::vector<RankBitmap>& buckets,
+                      int from,
+                      Placement placement,
+                      const NodeFilter* filter,
+                      const SpreadMinima& minima) {
   const int last = static_cast<int>(buckets.size()) - 1;
   for (int step = 0; step <= last - from; ++step) {
     const int b = placement == Placement::kPack ? from + step : last - step;
@@ -268,7 +280,9 @@ bool Fits(State& state, PodId pod, NodeId node, Tense tense) {
   return WhyNot(state, pod, node, tense, minima) == Lack::kNothing;
 }
 
-DeviceSet ChooseDevices(const State& state, const Shape& shape, const NodeState& node,
+DeviceSet ChooseDevices(const State& state,
+                        const Shape& shape,
+                        const NodeState& node,
                         Tense tense) {
   DeviceSet set;
   if (shape.core[kGpu] > 0) {

@@ -182,9 +182,10 @@ TEST(Preempt, AGangTakesAsManyNodesAsItNeeds) {
   Scenario s;
   for (int i = 0; i < 4; ++i) {
     s.Node(StrCat("n", i), {.gpus = 4});
-    s.Pod(StrCat("low-", i),
-          {.gpus = 4, .on = StrCat("n", i), .devices = {0, 1, 2, 3},
-           .started_minutes_ago = 10.0 + i});
+    s.Pod(StrCat("low-", i), {.gpus = 4,
+                              .on = StrCat("n", i),
+                              .devices = {0, 1, 2, 3},
+                              .started_minutes_ago = 10.0 + i});
   }
   s.Group("g", {.priority = 80, .min = 3});
   s.Pods("g", 3, {.group = "g", .gpus = 4});

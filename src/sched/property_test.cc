@@ -1,9 +1,9 @@
 // Properties that hold on any cluster: random small ones, seeds printed.
-#include <gtest/gtest.h>
-
 #include <cstdlib>
 #include <map>
 #include <set>
+
+#include <gtest/gtest.h>
 
 #include "base/random.h"
 #include "sched/scenario_test_util.h"
@@ -79,8 +79,9 @@ void CheckStarts(Scenario& s) {
     if (d.type == Decision::Type::kBind) --promised[group_of(d.pod)];
   }
   for (const auto& [group, left] : promised) {
-    EXPECT_TRUE(left <= 0 || served > s.groups.at(group).priority)
-        << group << "\n" << before << "then\n" << s.Log();
+    EXPECT_TRUE(left <= 0 || served > s.groups.at(group).priority) << group << "\n"
+                                                                   << before << "then\n"
+                                                                   << s.Log();
   }
 }
 

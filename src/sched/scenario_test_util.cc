@@ -199,9 +199,8 @@ const Waiting* Scenario::WaitingOf(const std::string& name) const {
 }
 
 int Scenario::CountDecisions(Decision::Type type) const {
-  return static_cast<int>(
-      std::count_if(last.decisions.begin(), last.decisions.end(),
-                    [type](const Decision& d) { return d.type == type; }));
+  return static_cast<int>(std::count_if(last.decisions.begin(), last.decisions.end(),
+                                        [type](const Decision& d) { return d.type == type; }));
 }
 
 std::string Scenario::Violations() const {

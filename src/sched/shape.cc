@@ -98,9 +98,8 @@ bool MatchesRequirement(const Labels& labels, const Requirement& r) {
 }
 
 bool MatchesAll(const Labels& labels, const std::vector<Requirement>& requirements) {
-  return std::all_of(requirements.begin(), requirements.end(), [&](const Requirement& r) {
-    return MatchesRequirement(labels, r);
-  });
+  return std::all_of(requirements.begin(), requirements.end(),
+                     [&](const Requirement& r) { return MatchesRequirement(labels, r); });
 }
 
 bool MatchesTerm(const NodeInfo& node, const NodeSelectorTerm& term) {

@@ -58,9 +58,9 @@ struct Shape {
 
   CoreAmounts core{};
   std::vector<std::pair<int, int64_t>> extended;  // (interned resource, amount > 0), sorted
-  int64_t share_ppm = 0;                           // sharing: of each device
-  int64_t share_mib = 0;                           // or by memory
-  int share_devices = 0;                           // > 0: the pod shares GPUs
+  int64_t share_ppm = 0;                          // sharing: of each device
+  int64_t share_mib = 0;                          // or by memory
+  int share_devices = 0;                          // > 0: the pod shares GPUs
   Labels node_selector;
   std::vector<NodeSelectorTerm> required;
   std::vector<PreferredNodeTerm> preferred;

@@ -260,9 +260,9 @@ void State::SetPlace(PodId id, PodPhase phase, NodeId node, const DeviceSet& dev
   const bool was_placed = pod.Placed();
   const bool was_releasing = pod.phase == PodPhase::kReleasing;
   const bool makes_room =
-      was_placed && (node != pod.node || (phase == PodPhase::kReleasing && !was_releasing) ||
-                     phase == PodPhase::kSucceeded || phase == PodPhase::kFailed ||
-                     !(pod.devices == devices));
+      was_placed &&
+      (node != pod.node || (phase == PodPhase::kReleasing && !was_releasing) ||
+       phase == PodPhase::kSucceeded || phase == PodPhase::kFailed || !(pod.devices == devices));
   Count(id, -1);
   pod.phase = phase;
   pod.node = node;
@@ -356,9 +356,8 @@ void State::Refresh() {
       smallest_gpu_mib = mib;
     }
   }
-  std::sort(index.by_rank.begin(), index.by_rank.end(), [this](NodeId a, NodeId b) {
-    return nodes[a].info.name < nodes[b].info.name;
-  });
+  std::sort(index.by_rank.begin(), index.by_rank.end(),
+            [this](NodeId a, NodeId b) { return nodes[a].info.name < nodes[b].info.name; });
   index.Reset(static_cast<int>(pools.size()), static_cast<int>(index.by_rank.size()), gpus_max);
   for (size_t rank = 0; rank < index.by_rank.size(); ++rank) {
     NodeState& node = nodes[index.by_rank[rank]];

@@ -45,10 +45,10 @@ struct Device {
 
 struct NodeState {
   NodeInfo info;
-  bool present = false;      // else known only because pods name it
-  uint32_t version = 0;      // of `info`; never repeats
-  int rank = kNone;          // place in name order among present nodes
-  int pool = 0;              // index into State::pools
+  bool present = false;  // else known only because pods name it
+  uint32_t version = 0;  // of `info`; never repeats
+  int rank = kNone;      // place in name order among present nodes
+  int pool = 0;          // index into State::pools
   CoreAmounts allocatable{};
   CoreAmounts used{};
   CoreAmounts releasing{};
@@ -58,14 +58,14 @@ struct NodeState {
   std::vector<int64_t> ext_releasing;
   std::vector<int64_t> ext_promised;
   std::vector<Device> devices;
-  int gpu_count = 0;    // usable devices: the first so many
-  int idle_now = 0;     // devices nobody holds or was promised
-  int idle_future = 0;  // the same once terminating pods are gone
+  int gpu_count = 0;      // usable devices: the first so many
+  int idle_now = 0;       // devices nobody holds or was promised
+  int idle_future = 0;    // the same once terminating pods are gone
   bool has_gpus = false;  // whole ones or MIG slices: kept for pods that need them
   int releasing_pods = 0;
-  int implicit_pods = 0;  // GPU pods whose devices were not said
-  int port_pods = 0;      // pods with host ports, placed or promised
-  int hints = 0;          // pods that name it as their nominated node
+  int implicit_pods = 0;        // GPU pods whose devices were not said
+  int port_pods = 0;            // pods with host ports, placed or promised
+  int hints = 0;                // pods that name it as their nominated node
   std::vector<PodId> pods;      // placed here
   std::vector<PodId> promises;  // promised room here
   NodeSlot slot;                // where the index has it
@@ -84,7 +84,7 @@ struct PodState {
   DeviceSet devices;
   NodeId promise = kNone;
   DeviceSet promise_devices;
-  NodeId hint = kNone;  // where it was promised room before this cycle
+  NodeId hint = kNone;    // where it was promised room before this cycle
   QueueAmounts charge{};  // what its queue is charged while it is placed or promised
   bool ours = true;
   bool gated = false;
@@ -105,9 +105,7 @@ struct PodState {
                              phase == PodPhase::kReleasing);
   }
   bool Holds() const { return Placed() && phase != PodPhase::kReleasing; }
-  bool Waits() const {
-    return ours && !gated && phase == PodPhase::kPending && promise == kNone;
-  }
+  bool Waits() const { return ours && !gated && phase == PodPhase::kPending && promise == kNone; }
 };
 
 struct SetState {
@@ -159,8 +157,8 @@ struct QueueState {
   std::vector<QueueId> children;
   QueueAmounts quota{kUnlimited, kUnlimited, kUnlimited};
   QueueAmounts limit{kUnlimited, kUnlimited, kUnlimited};
-  QueueAmounts used{};              // held or promised, subtree included
-  QueueAmounts used_protected{};    // the part of it that is not preemptible
+  QueueAmounts used{};            // held or promised, subtree included
+  QueueAmounts used_protected{};  // the part of it that is not preemptible
   // Preemptible members holding room, by priority: is there anything to preempt at all?
   std::map<int32_t, int32_t> holders_by_priority;
 };

@@ -27,8 +27,10 @@ void Bump(DomainCount& count, int sign, bool now, bool future) {
 }  // namespace
 
 TermId TermTable::AcquireTerm(const std::vector<Requirement>& selector,
-                              const std::vector<std::string>& namespaces, bool all_namespaces,
-                              const std::string& topology_key, bool* created) {
+                              const std::vector<std::string>& namespaces,
+                              bool all_namespaces,
+                              const std::string& topology_key,
+                              bool* created) {
   std::string key;
   Put(key, topology_key);
   key += all_namespaces ? '*' : '-';
@@ -120,7 +122,9 @@ bool TermTable::Matches(TermId term, LabelSetId labels) const {
   return std::binary_search(matching.begin(), matching.end(), term);
 }
 
-int32_t TermTable::Domain(TermId id, NodeId node, uint32_t node_version,
+int32_t TermTable::Domain(TermId id,
+                          NodeId node,
+                          uint32_t node_version,
                           const Labels& node_labels) {
   Term& term = terms_[id];
   if (term.node_domains.size() <= static_cast<size_t>(node)) term.node_domains.resize(node + 1);
@@ -141,8 +145,14 @@ int32_t TermTable::Domain(TermId id, NodeId node, uint32_t node_version,
   return cached.domain;
 }
 
-void TermTable::Count(LabelSetId labels, const Shape& shape, NodeId node, uint32_t node_version,
-                      const Labels& node_labels, int sign, bool now, bool future) {
+void TermTable::Count(LabelSetId labels,
+                      const Shape& shape,
+                      NodeId node,
+                      uint32_t node_version,
+                      const Labels& node_labels,
+                      int sign,
+                      bool now,
+                      bool future) {
   for (TermId id : label_sets_[labels].matching) {
     Bump(terms_[id].matching_total, sign, now, future);
     const int32_t domain = Domain(id, node, node_version, node_labels);
@@ -155,8 +165,12 @@ void TermTable::Count(LabelSetId labels, const Shape& shape, NodeId node, uint32
   }
 }
 
-void TermTable::CountMatch(TermId id, NodeId node, uint32_t node_version,
-                           const Labels& node_labels, bool now, bool future) {
+void TermTable::CountMatch(TermId id,
+                           NodeId node,
+                           uint32_t node_version,
+                           const Labels& node_labels,
+                           bool now,
+                           bool future) {
   Bump(terms_[id].matching_total, 1, now, future);
   const int32_t domain = Domain(id, node, node_version, node_labels);
   if (domain != kNone) Bump(terms_[id].matching[domain], 1, now, future);

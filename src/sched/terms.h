@@ -57,8 +57,10 @@ struct LabelSet {
 class TermTable {
  public:
   TermId AcquireTerm(const std::vector<Requirement>& selector,
-                     const std::vector<std::string>& namespaces, bool all_namespaces,
-                     const std::string& topology_key, bool* created);
+                     const std::vector<std::string>& namespaces,
+                     bool all_namespaces,
+                     const std::string& topology_key,
+                     bool* created);
   void ReleaseTerm(TermId id);
   LabelSetId AcquireLabels(std::string_view name_space, const Labels& labels);
   void ReleaseLabels(LabelSetId id);
@@ -74,11 +76,21 @@ class TermTable {
   // The domain of a node, remembered per node version; kNone where the label is missing.
   int32_t Domain(TermId id, NodeId node, uint32_t node_version, const Labels& node_labels);
   // Adds `sign` pods with these labels and anti-affinity terms to the node's domains.
-  void Count(LabelSetId labels, const Shape& shape, NodeId node, uint32_t node_version,
-             const Labels& node_labels, int sign, bool now, bool future);
+  void Count(LabelSetId labels,
+             const Shape& shape,
+             NodeId node,
+             uint32_t node_version,
+             const Labels& node_labels,
+             int sign,
+             bool now,
+             bool future);
   // The same for one term and a pod that matches it: catching up when the term is new.
-  void CountMatch(TermId id, NodeId node, uint32_t node_version, const Labels& node_labels,
-                  bool now, bool future);
+  void CountMatch(TermId id,
+                  NodeId node,
+                  uint32_t node_version,
+                  const Labels& node_labels,
+                  bool now,
+                  bool future);
 
  private:
   std::vector<Term> terms_;

@@ -14,8 +14,11 @@ struct Unit {
   std::vector<Unit> children;
 };
 
-void AddPods(const State& state, const GroupState& group, int32_t set,
-             const std::vector<PodId>& pods, Unit& unit) {
+void AddPods(const State& state,
+             const GroupState& group,
+             int32_t set,
+             const std::vector<PodId>& pods,
+             Unit& unit) {
   for (PodId pod : pods) {
     if (state.pods[pod].set == set) unit.pods.push_back(pod);
   }
@@ -32,8 +35,7 @@ void Collect(Unit& unit) {
 }
 
 bool HasPods(const Unit& unit) {
-  return !unit.pods.empty() ||
-         std::any_of(unit.children.begin(), unit.children.end(), HasPods);
+  return !unit.pods.empty() || std::any_of(unit.children.begin(), unit.children.end(), HasPods);
 }
 
 size_t CountPods(const Unit& unit) {
@@ -44,8 +46,11 @@ size_t CountPods(const Unit& unit) {
 
 // Children of the subgroup `parent` (kNone: of the group itself). Depth is bounded: a subgroup that
 // names itself or a descendant as its parent is reached from nowhere.
-Unit MakeUnit(const State& state, const GroupState& group, const std::vector<PodId>& pods,
-              int32_t parent, int depth) {
+Unit MakeUnit(const State& state,
+              const GroupState& group,
+              const std::vector<PodId>& pods,
+              int32_t parent,
+              int depth) {
   Unit unit;
   const std::vector<SubGroup>& subgroups = group.info->groups;
   unit.topology = parent == kNone ? group.info->topology : subgroups[parent].topology;
@@ -68,8 +73,10 @@ Unit MakeUnit(const State& state, const GroupState& group, const std::vector<Pod
 
 // One filter per value of the label, those with the least idle room first: what is left over stays
 // in large pieces.
-std::vector<NodeFilter> Domains(const State& state, const TopologyConstraint& constraint,
-                                const std::string& key, const NodeFilter* within,
+std::vector<NodeFilter> Domains(const State& state,
+                                const TopologyConstraint& constraint,
+                                const std::string& key,
+                                const NodeFilter* within,
                                 const std::vector<PodId>& holders) {
   struct Domain {
     int64_t idle_gpus = 0;
@@ -120,11 +127,11 @@ std::vector<NodeFilter> Domains(const State& state, const TopologyConstraint& co
   return filters;
 }
 
-bool PlaceUnit(Statement& trial, State& state, const Unit& unit, Tense tense,
-               const NodeFilter* within);
+bool PlaceUnit(
+    Statement& trial, State& state, const Unit& unit, Tense tense, const NodeFilter* within);
 
-bool PlaceInside(Statement& trial, State& state, const Unit& unit, Tense tense,
-                 const NodeFilter* within) {
+bool PlaceInside(
+    Statement& trial, State& state, const Unit& unit, Tense tense, const NodeFilter* within) {
   const Statement::Mark mark = trial.Checkpoint();
   for (PodId pod : unit.pods) {
     if (!PlaceOne(trial, state, pod, tense, within)) {
@@ -141,8 +148,8 @@ bool PlaceInside(Statement& trial, State& state, const Unit& unit, Tense tense,
   return true;
 }
 
-bool PlacePreferred(Statement& trial, State& state, const Unit& unit, Tense tense,
-                    const NodeFilter* within) {
+bool PlacePreferred(
+    Statement& trial, State& state, const Unit& unit, Tense tense, const NodeFilter* within) {
   const std::string& key = unit.topology.preferred;
   if (!key.empty()) {
     for (const NodeFilter& domain : Domains(state, unit.topology, key, within, unit.holders)) {
@@ -152,8 +159,8 @@ bool PlacePreferred(Statement& trial, State& state, const Unit& unit, Tense tens
   return PlaceInside(trial, state, unit, tense, within);
 }
 
-bool PlaceUnit(Statement& trial, State& state, const Unit& unit, Tense tense,
-               const NodeFilter* within) {
+bool PlaceUnit(
+    Statement& trial, State& state, const Unit& unit, Tense tense, const NodeFilter* within) {
   const std::string& key = unit.topology.required;
   if (key.empty()) return PlacePreferred(trial, state, unit, tense, within);
   const std::vector<NodeFilter> domains = Domains(state, unit.topology, key, within, unit.holders);
@@ -198,8 +205,8 @@ bool PlaceOne(Statement& trial, State& state, PodId pod, Tense tense, const Node
   return true;
 }
 
-bool PlaceInTopology(Statement& trial, State& state, GroupId id, const std::vector<PodId>& pods,
-                     Tense tense) {
+bool PlaceInTopology(
+    Statement& trial, State& state, GroupId id, const std::vector<PodId>& pods, Tense tense) {
   const GroupState& group = state.groups[id];
   Unit root = MakeUnit(state, group, pods, kNone, 0);
   Collect(root);

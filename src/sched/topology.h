@@ -15,8 +15,8 @@ bool HasTopology(const GroupState& group);
 // Binds (kNow) or promises (kFuture) one pod.
 bool PlaceOne(Statement& trial, State& state, PodId pod, Tense tense, const NodeFilter* filter);
 // Places all pods or returns false with some placed; the caller rolls back.
-bool PlaceInTopology(Statement& trial, State& state, GroupId group, const std::vector<PodId>& pods,
-                     Tense tense);
+bool PlaceInTopology(
+    Statement& trial, State& state, GroupId group, const std::vector<PodId>& pods, Tense tense);
 // The sets of nodes among which a group's required top level lets a search choose: one filter per
 // domain, the fullest first; one filter of all nodes where nothing is required.
 std::vector<NodeFilter> RequiredDomains(const State& state, GroupId group);

@@ -133,8 +133,8 @@ struct PodInfo {
   std::string nominated_node;
   PodPhase phase = PodPhase::kPending;
   WallTime creation;
-  WallTime start;           // zero: not started
-  WallTime checkpoint;      // of the last checkpoint; zero: none, work counts from `start`
+  WallTime start;                 // zero: not started
+  WallTime checkpoint;            // of the last checkpoint; zero: none, work counts from `start`
   double restart_cost_gpu_s = 0;  // hint: added to the work lost when it is stopped
   bool ours = true;               // schedulerName swell; others only take room
   std::vector<int> gpu_devices;   // indices on `node`, where known

@@ -14,10 +14,10 @@ struct Pick {
   GroupId group = kNone;
   PodId pod = kNone;
   bool surplus = false;
-  int64_t cost = 0;          // milli GPU-seconds
-  int64_t start_ns = 0;      // youngest first among equals
-  double value = 0;          // how much of what is missing it frees here; > 0 once rated
-  std::vector<PodId> here;   // its pods on the node in question
+  int64_t cost = 0;         // milli GPU-seconds
+  int64_t start_ns = 0;     // youngest first among equals
+  double value = 0;         // how much of what is missing it frees here; > 0 once rated
+  std::vector<PodId> here;  // its pods on the node in question
 };
 
 // What making room on one node would take.
@@ -97,8 +97,8 @@ class Scratch {
       }
       const int64_t wanted = shape_.Shares() ? shape_.share_devices : shape_.core[kGpu];
       if (fitting < wanted) {
-        missing += (static_cast<double>(wanted - fitting) - 0.5 * nearly) /
-                   static_cast<double>(wanted);
+        missing +=
+            (static_cast<double>(wanted - fitting) - 0.5 * nearly) / static_cast<double>(wanted);
       }
     }
     return missing;
@@ -116,10 +116,18 @@ class Scratch {
 
 class Search {
  public:
-  Search(Context& context, Statement& trial, GroupId group, const std::vector<PodId>& pods,
+  Search(Context& context,
+         Statement& trial,
+         GroupId group,
+         const std::vector<PodId>& pods,
          const VictimPolicy& policy)
-      : context_(context), state_(context.state), trial_(trial), group_(group), pods_(pods),
-        policy_(policy), eligible_(context.state.groups.size(), -1) {}
+      : context_(context),
+        state_(context.state),
+        trial_(trial),
+        group_(group),
+        pods_(pods),
+        policy_(policy),
+        eligible_(context.state.groups.size(), -1) {}
 
   VictimPlan Run();
 
@@ -163,7 +171,7 @@ class Search {
   bool protected_ = false;  // someone would be eligible but for a min runtime or a budget
   std::vector<Taken> taken_;
   std::map<ShapeId, Offers> offers_;
-  std::map<ShapeId, PodId> example_;  // a pod of each shape in offers_
+  std::map<ShapeId, PodId> example_;             // a pod of each shape in offers_
   std::set<std::pair<ShapeId, NodeId>> barred_;  // room was made and the pod still did not fit
 };
 
@@ -479,8 +487,8 @@ bool Search::MakeRoom(PodId pod, const NodeFilter* filter, Spot& spot) {
     const std::vector<Taken> before = taken_;
     Take(offer.picks);
     if (Fits(state_, pod, node, Tense::kFuture)) {
-      spot = {node, ChooseDevices(state_, state_.shapes[shape], state_.nodes[node],
-                                  Tense::kFuture)};
+      spot = {node,
+              ChooseDevices(state_, state_.shapes[shape], state_.nodes[node], Tense::kFuture)};
       return true;
     }
     // Something other than room is in the way (another pod's anti-affinity, say).
@@ -615,8 +623,8 @@ VictimPlan Search::Fail(const Statement::Mark& mark) {
 
 VictimPlan Search::Run() {
   const Statement::Mark mark = trial_.Checkpoint();
-  const bool bounded = state_.groups[group_].info &&
-                       !state_.groups[group_].info->topology.required.empty();
+  const bool bounded =
+      state_.groups[group_].info && !state_.groups[group_].info->topology.required.empty();
   bool placed = false;
   if (bounded) {
     for (const NodeFilter& domain : RequiredDomains(state_, group_)) {
@@ -647,8 +655,11 @@ VictimPlan Search::Run() {
 
 }  // namespace
 
-VictimPlan FindVictims(Context& context, Statement& trial, GroupId group,
-                       const std::vector<PodId>& pods, const VictimPolicy& policy) {
+VictimPlan FindVictims(Context& context,
+                       Statement& trial,
+                       GroupId group,
+                       const std::vector<PodId>& pods,
+                       const VictimPolicy& policy) {
   ++context.stats.searches;
   return Search(context, trial, group, pods, policy).Run();
 }

@@ -32,7 +32,10 @@ struct VictimPlan {
   std::string because;         // for people, when there is no plan
 };
 
-VictimPlan FindVictims(Context& context, Statement& trial, GroupId group,
-                       const std::vector<PodId>& pods, const VictimPolicy& policy);
+VictimPlan FindVictims(Context& context,
+                       Statement& trial,
+                       GroupId group,
+                       const std::vector<PodId>& pods,
+                       const VictimPolicy& policy);
 
 }  // namespace swell::sched

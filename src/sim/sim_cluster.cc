@@ -60,8 +60,8 @@ struct SimCluster::ControlPlane {
   ControlPlane(SimCluster& cluster, std::unique_ptr<store::Store> opened)
       : random(cluster.random_.Next()),
         store(std::move(opened)),
-        server(apiserver::ApiServer::Create(cluster.executor_, cluster.executor_, random, *store,
-                                            {})),
+        server(
+            apiserver::ApiServer::Create(cluster.executor_, cluster.executor_, random, *store, {})),
         informers(cluster.executor_, server, kSystem, random.Next()),
         manager(controllers::Context{cluster.executor_, cluster.executor_, random, server, kSystem,
                                      informers},
@@ -97,8 +97,8 @@ std::vector<agent::NodeConfig> SimCluster::NodeConfigs() const {
   for (int i = 0; i < options_.control_plane_nodes + options_.nodes; ++i) {
     agent::NodeConfig node;
     bool control = i < options_.control_plane_nodes;
-    node.name = control ? StrCat("control-", i + 1)
-                        : StrCat("node-", i - options_.control_plane_nodes + 1);
+    node.name =
+        control ? StrCat("control-", i + 1) : StrCat("node-", i - options_.control_plane_nodes + 1);
     node.capacity = {{"cpu", options_.cpus}, {"memory", options_.memory}, {"pods", "110"}};
     node.internal_ip = StrCat("127.0.1.", i + 1);
     node.control_plane = control;
@@ -133,8 +133,8 @@ void SimCluster::Crash() {
 
 void SimCluster::Restart() {
   SWELL_CHECK(plane_ == nullptr);
-  auto backend = std::make_unique<TracingBackend<Trace>>(
-      store::MakeFaultyBackend(executor_, disk_), trace_);
+  auto backend =
+      std::make_unique<TracingBackend<Trace>>(store::MakeFaultyBackend(executor_, disk_), trace_);
   auto store = store::Store::Open(executor_, std::move(backend));
   SWELL_CHECK_MSG(store.ok(), store.status().message());
   plane_ = std::make_unique<ControlPlane>(*this, std::move(store).value());
@@ -161,8 +161,8 @@ Status SimCluster::Wait(const std::function<void(client::ObjectCallback)>& call)
 
 Status SimCluster::Apply(std::string_view json_text) {
   SWELL_ASSIGN_OR_RETURN(json::Value object, json::Parse(json_text));
-  api::GroupVersionKind gvk = api::ParseGvk(json::GetString(object, {"apiVersion"}),
-                                            json::GetString(object, {"kind"}));
+  api::GroupVersionKind gvk =
+      api::ParseGvk(json::GetString(object, {"apiVersion"}), json::GetString(object, {"kind"}));
   api::KindPtr kind = plane_->server->scheme().FindKind(gvk);
   if (!kind) return Status(Code::kNotFound, StrCat("no kind ", gvk.ApiVersion(), " ", gvk.kind));
   client::Resource resource{gvk.group, gvk.version, kind->plural, kind->namespaced};
@@ -173,15 +173,18 @@ Status SimCluster::Apply(std::string_view json_text) {
   });
 }
 
-Status SimCluster::Delete(const client::Resource& resource, std::string_view ns,
+Status SimCluster::Delete(const client::Resource& resource,
+                          std::string_view ns,
                           std::string_view name) {
   return Wait([&](client::ObjectCallback done) {
     plane_->client.Delete(resource, ns, name, {}, std::move(done));
   });
 }
 
-Status SimCluster::Patch(const client::Resource& resource, std::string_view ns,
-                         std::string_view name, std::string_view merge_patch,
+Status SimCluster::Patch(const client::Resource& resource,
+                         std::string_view ns,
+                         std::string_view name,
+                         std::string_view merge_patch,
                          std::string_view subresource) {
   SWELL_ASSIGN_OR_RETURN(json::Value patch, json::Parse(merge_patch));
   return Wait([&](client::ObjectCallback done) {
@@ -190,10 +193,10 @@ Status SimCluster::Patch(const client::Resource& resource, std::string_view ns,
   });
 }
 
-json::SharedValue SimCluster::Get(const std::string& store_resource, std::string_view ns,
+json::SharedValue SimCluster::Get(const std::string& store_resource,
+                                  std::string_view ns,
                                   std::string_view name) const {
-  store::EntryPtr entry =
-      plane_->store->Get({store_resource, std::string(ns), std::string(name)});
+  store::EntryPtr entry = plane_->store->Get({store_resource, std::string(ns), std::string(name)});
   return entry ? entry->Parsed() : nullptr;
 }
 

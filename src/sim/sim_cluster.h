@@ -1,5 +1,5 @@
-// SimCluster: a whole cluster inside one test: the real API server, store, controllers, scheduler and
-// node agents, on a virtual clock, with a disk in memory and pods that only pretend.
+// SimCluster: a whole cluster inside one test: the real API server, store, controllers, scheduler
+// and node agents, on a virtual clock, with a disk in memory and pods that only pretend.
 //
 //   SimCluster cluster({.seed = 7, .nodes = 3, .gpus_per_node = 4});
 //   cluster.Boot();
@@ -55,11 +55,15 @@ class SimCluster {
   // the returned Status.
   Status Apply(std::string_view json_text);
   Status Delete(const client::Resource& resource, std::string_view ns, std::string_view name);
-  Status Patch(const client::Resource& resource, std::string_view ns, std::string_view name,
-               std::string_view merge_patch, std::string_view subresource = {});
+  Status Patch(const client::Resource& resource,
+               std::string_view ns,
+               std::string_view name,
+               std::string_view merge_patch,
+               std::string_view subresource = {});
 
   // Durable state, read straight from the store; null when there is none.
-  json::SharedValue Get(const std::string& store_resource, std::string_view ns,
+  json::SharedValue Get(const std::string& store_resource,
+                        std::string_view ns,
                         std::string_view name) const;
   std::vector<json::SharedValue> List(const std::string& store_resource) const;
   std::string PodPhase(std::string_view ns, std::string_view name) const;

@@ -2,9 +2,9 @@
 // of the control plane at every possible moment.
 #include "sim/sim_cluster.h"
 
-#include <gtest/gtest.h>
-
 #include <cstdlib>
+
+#include <gtest/gtest.h>
 
 #include "api/meta.h"
 #include "base/strings.h"
@@ -29,14 +29,19 @@ std::string Replica(int replicas, int gpus, const std::string& priority, int run
                 R"({"nvidia.com/gpu":)", gpus, "}}}]}}}");
 }
 
-std::string Job(const std::string& name, int workers, int gpus, const std::string& priority,
-                int run_seconds, const std::string& on_preemption) {
+std::string Job(const std::string& name,
+                int workers,
+                int gpus,
+                const std::string& priority,
+                int run_seconds,
+                const std::string& on_preemption) {
   std::string worker =
       workers > 1 ? StrCat(R"(,"Worker":)", Replica(workers - 1, gpus, priority, run_seconds)) : "";
-  return StrCat(R"({"apiVersion":"kubeflow.org/v1","kind":"PyTorchJob","metadata":{"name":")", name,
-                R"(","annotations":{"swell.dev/on-preemption":")", on_preemption,
-                R"("}},"spec":{"runPolicy":{"cleanPodPolicy":"None"},"pytorchReplicaSpecs":{"Master":)",
-                Replica(1, gpus, priority, run_seconds), worker, "}}}");
+  return StrCat(
+      R"({"apiVersion":"kubeflow.org/v1","kind":"PyTorchJob","metadata":{"name":")", name,
+      R"(","annotations":{"swell.dev/on-preemption":")", on_preemption,
+      R"("}},"spec":{"runPolicy":{"cleanPodPolicy":"None"},"pytorchReplicaSpecs":{"Master":)",
+      Replica(1, gpus, priority, run_seconds), worker, "}}}");
 }
 
 // Every GPU that some pod holds, by node: nobody's twice.
@@ -74,8 +79,8 @@ void StartStory(SimCluster& cluster, const std::string& on_preemption) {
 TEST(Walkthrough1, AsTheDocumentHasIt) {
   SimCluster cluster(Story(1));
   StartStory(cluster, "Fail");
-  ASSERT_TRUE(cluster.RunUntil(
-      [&] { return cluster.JobState("default", "critical") == "Running"; }, seconds(10)));
+  ASSERT_TRUE(cluster.RunUntil([&] { return cluster.JobState("default", "critical") == "Running"; },
+                               seconds(10)));
   ASSERT_TRUE(cluster.RunUntil([&] { return cluster.JobState("default", "medium") == "Failed"; },
                                seconds(10)));
   cluster.Advance(seconds(35));
@@ -98,19 +103,19 @@ TEST(Walkthrough1, AsTheDocumentHasIt) {
 TEST(Walkthrough1, RequeueComesBackByItself) {
   SimCluster cluster(Story(1));
   StartStory(cluster, "Requeue");
-  ASSERT_TRUE(cluster.RunUntil(
-      [&] { return cluster.JobState("default", "critical") == "Running"; }, seconds(10)));
-  ASSERT_TRUE(cluster.RunUntil(
-      [&] { return cluster.JobState("default", "medium") == "Preempted"; }, seconds(10)));
+  ASSERT_TRUE(cluster.RunUntil([&] { return cluster.JobState("default", "critical") == "Running"; },
+                               seconds(10)));
+  ASSERT_TRUE(cluster.RunUntil([&] { return cluster.JobState("default", "medium") == "Preempted"; },
+                               seconds(10)));
   ExpectNoDeviceHasTwoOwners(cluster);
   ASSERT_TRUE(cluster.RunUntil(
       [&] { return cluster.JobState("default", "critical") == "Succeeded"; }, minutes(2)));
   ASSERT_TRUE(cluster.RunUntil([&] { return cluster.JobState("default", "medium") == "Running"; },
                                seconds(30)));
-  ASSERT_TRUE(cluster.RunUntil(
-      [&] { return cluster.Events("medium", "Resumed").size() == 1; }, seconds(5)));
-  ASSERT_TRUE(cluster.RunUntil(
-      [&] { return cluster.JobState("default", "medium") == "Succeeded"; }, minutes(15)));
+  ASSERT_TRUE(cluster.RunUntil([&] { return cluster.Events("medium", "Resumed").size() == 1; },
+                               seconds(5)));
+  ASSERT_TRUE(cluster.RunUntil([&] { return cluster.JobState("default", "medium") == "Succeeded"; },
+                               minutes(15)));
 }
 
 TEST(Walkthrough1, SameSeedSameTrace) {
