@@ -10,9 +10,8 @@ Used by `swell.train.Job`; scripts without torch use it directly. The contract w
 
 What always holds: `requested` never goes back to False; after `hold()` no SIGTERM, however many, ends the
 process; before `hold()` there is nothing to save, so SIGTERM ends the process at once (by signal 15, which shells
-and containers count as 143), even while native code waits for peers that will never come. A notice whose deadline passed
-before
-this process started was meant for an earlier one and is ignored.
+and containers count as 143), even while native code waits for peers that will never come. A notice whose
+deadline passed before this process started was meant for an earlier one and is ignored.
 """
 
 import json
