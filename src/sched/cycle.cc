@@ -37,10 +37,27 @@ void TellClearedNominations(Context& context) {
   std::sort(cleared.begin(), cleared.end());
 }
 
-// Notes since when groups are below their minimum, and which no longer are.
-void WatchStale(Context& context, std::set<GroupId>& noticed) {
+// Notes since when groups are below their minimum; answers those it noted just now. Before promises
+// are lifted: a group that is promised the room it lacks is not below.
+std::vector<GroupId> NoteStale(Context& context) {
+  std::vector<GroupId> fresh;
+  for (GroupId id : context.state.below_minimum) {
+    GroupState& group = context.state.groups[id];
+    if (group.stale_since.unix_ns != 0) continue;
+    group.stale_since = context.now;
+    fresh.push_back(id);
+  }
+  return fresh;
+}
+
+// Tells what the cycle has changed about who is below its minimum, once for each group: a verdict
+// taken back within the cycle is none.
+void TellStale(Context& context, const std::vector<GroupId>& fresh, std::set<GroupId>& noticed) {
   State& state = context.state;
   std::vector<CycleResult::Stale>& stale = context.result.stale;
+  for (GroupId id : fresh) {
+    if (!state.groups[id].below && !noticed.contains(id)) state.groups[id].stale_since = {};
+  }
   for (GroupId id : state.below_minimum) {
     GroupState& group = state.groups[id];
     const bool said = group.stale_since.unix_ns != 0 && group.info &&
@@ -125,14 +142,14 @@ CycleResult Scheduler::RunCycle(Model& model, WallTime now, const CycleOptions& 
   failed_version_ = state.version;
   Context context{state, settings_,       stats_, now, result, settings_.search_budget,
                   0,     failed_searches_};
+  const std::vector<GroupId> fresh = NoteStale(context);
   LiftPromises(context);
   state.SortQueued();
   context.order = state.queued;
-  WatchStale(context, noticed_stale_);
   RunActions(context, options);
   DropTakenBack(context);
   TellClearedNominations(context);
-  WatchStale(context, noticed_stale_);
+  TellStale(context, fresh, noticed_stale_);
   ExplainWaiting(context);
   // An unfinished cycle leaves something to do though nothing changes.
   seen_version_ = result.more ? 0 : state.version;
