@@ -89,7 +89,13 @@ void ScriptedAgents::Look(const std::string& key) {
   if (Phase(*pod) != "Pending" || !starting_.insert(uid).second) return;
   sim_.After(start_after, [this, key, uid] {
     json::SharedValue now = pods_.Get(key);
-    if (now && api::Uid(*now) == uid && Alive(*now) && !api::IsDeleting(*now)) Start(*now);
+    if (!now || api::Uid(*now) != uid || api::IsDeleting(*now)) return;
+    // A node that died meanwhile begins anew when it is back.
+    if (!Alive(*now)) {
+      starting_.erase(uid);
+      return;
+    }
+    Start(*now);
   });
 }
 
@@ -136,7 +142,11 @@ void ScriptedAgents::Exit(const std::string& key, int code) {
 
 void ScriptedAgents::End(const std::string& key, const std::string& uid, int code, bool remove) {
   json::SharedValue pod = pods_.Get(key);
-  if (!pod || api::Uid(*pod) != uid || !Alive(*pod)) return;
+  if (!pod || api::Uid(*pod) != uid) return;
+  if (!Alive(*pod)) {
+    ending_.erase(uid + (remove ? "/gone" : "/stopped"));
+    return;
+  }
   auto [ns, name] = SplitKey(key);
   auto gone = [this, ns = ns, name = name, uid, remove](const Result<json::SharedValue>&) {
     if (!remove) return;
