@@ -14,6 +14,8 @@ namespace {
 
 constexpr Duration kVolumeRefresh = std::chrono::seconds(60);
 constexpr int kExitUnknown = 137;
+// The job is over: there is nothing left to save, and peers may wait for each other for ever.
+constexpr Duration kStopGrace = std::chrono::seconds(2);
 // Set by a job whose other pods failed: end this one, but leave its object listed.
 constexpr std::string_view kStopRequested = "swell.dev/stop-requested";
 
@@ -345,7 +347,8 @@ void PodWorker::Update(json::SharedValue pod) {
     ShortenGrace(duration);
   }
   if (std::string_view why = api::Annotation(*pod_, kStopRequested); !why.empty()) {
-    Fail("Stopped", StrCat("Stopped: ", why), std::chrono::seconds(GraceSeconds(*pod_)));
+    Fail("Stopped", StrCat("Stopped: ", why),
+         std::min<Duration>(kStopGrace, std::chrono::seconds(GraceSeconds(*pod_))));
   } else if (stage_ != Stage::kAdmission) {
     WatchDeadline();
   }
