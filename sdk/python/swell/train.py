@@ -8,6 +8,7 @@ rank exits with 143, the checkpoint of that step is on disk; each rank's random 
 were when the world size is unchanged.
 """
 
+import os
 import random
 import sys
 
@@ -83,16 +84,12 @@ class Job:
         if self._saved_step != step:
             self.save(step, state, epoch=epoch, metrics=metrics)
         report.report_termination(step)
-        self._leave()
-        raise SystemExit(EXIT_NOTICED)
-
-    def _leave(self):
         sys.stdout.flush()
         sys.stderr.flush()
         if self.env.distributed:
-            import torch.distributed as dist
-
-            dist.destroy_process_group()
+            # Everything is saved. Tearing gloo down could wait for peers whose network is gone already.
+            os._exit(EXIT_NOTICED)
+        raise SystemExit(EXIT_NOTICED)
 
     def _broadcast(self, thing):
         if not self.env.distributed:
