@@ -29,8 +29,11 @@ std::string DeviceList(const std::vector<int>& devices) {
   return out;
 }
 
-json::Value Condition(std::string_view type, std::string_view status, std::string_view reason,
-                      std::string_view message, WallTime now) {
+json::Value Condition(std::string_view type,
+                      std::string_view status,
+                      std::string_view reason,
+                      std::string_view message,
+                      WallTime now) {
   return json::Object{{"type", type},
                       {"status", status},
                       {"reason", reason},
@@ -62,8 +65,12 @@ SchedulerLoop::SchedulerLoop(Context context, sched::Settings settings)
       pools_(context_.informers.Of(client::resources::kNodePools)),
       topologies_(context_.informers.Of(kTopologies)),
       budgets_(context_.informers.Of(client::resources::kPodDisruptionBudgets)),
-      events_(context_.executor, context_.clock, context_.server, context_.user,
-              std::string(kComponent), context_.random.Next()),
+      events_(context_.executor,
+              context_.clock,
+              context_.server,
+              context_.user,
+              std::string(kComponent),
+              context_.random.Next()),
       client_(context_.executor, context_.server, context_.user, std::string(kComponent)) {
   WatchNodes();
   WatchQueues();
@@ -137,16 +144,13 @@ void SchedulerLoop::Bind(const sched::Decision& decision) {
   auto [ns, name] = SplitKey(decision.pod);
   json::Object metadata{{"name", name}, {"namespace", ns}, {"uid", decision.pod_uid}};
   if (!decision.gpu_devices.empty()) {
-    metadata["annotations"] =
-        json::Object{{keys::kGpuDevices, DeviceList(decision.gpu_devices)}};
+    metadata["annotations"] = json::Object{{keys::kGpuDevices, DeviceList(decision.gpu_devices)}};
   }
-  json::Value binding =
-      json::Object{{"apiVersion", "v1"},
-                   {"kind", "Binding"},
-                   {"metadata", std::move(metadata)},
-                   {"target", json::Object{{"apiVersion", "v1"},
-                                           {"kind", "Node"},
-                                           {"name", decision.node}}}};
+  json::Value binding = json::Object{
+      {"apiVersion", "v1"},
+      {"kind", "Binding"},
+      {"metadata", std::move(metadata)},
+      {"target", json::Object{{"apiVersion", "v1"}, {"kind", "Node"}, {"name", decision.node}}}};
   json::SharedValue pod = pods_.Get(decision.pod);
   client_.CreateSubresource(
       client::resources::kPods, ns, name, "binding", binding,
@@ -166,8 +170,7 @@ void SchedulerLoop::Nominate(const sched::Decision& decision) {
   if (!pod || json::GetString(*pod, {"status", "nominatedNodeName"}) == decision.node) return;
   auto [ns, name] = SplitKey(decision.pod);
   // Only a hint for people: a failed patch changes nothing.
-  json::Value patch =
-      json::Object{{"status", json::Object{{"nominatedNodeName", decision.node}}}};
+  json::Value patch = json::Object{{"status", json::Object{{"nominatedNodeName", decision.node}}}};
   client_.Patch(client::resources::kPods, ns, name, client::PatchType::kMerge, patch, {}, "status");
 }
 
@@ -186,28 +189,29 @@ void SchedulerLoop::Evict(const sched::Decision& decision) {
                             : StrCat("Preempted: ", decision.reason);
   json::Value patch = json::Object{
       {"metadata",
-       json::Object{{"annotations",
-                     json::Object{{keys::kPreemptedBy, Beneficiary(decision)},
-                                  {keys::kPreemptedRule, decision.rule},
-                                  {keys::kPreemptedLost,
-                                   std::to_string(std::llround(decision.lost_gpu_seconds))},
-                                  {keys::kPreemptedMessage, message}}}}},
-      {"status", json::Object{{"conditions",
-                               json::Array{Condition("DisruptionTarget", "True",
-                                                     "PreemptionByScheduler", message,
-                                                     context_.clock.Now())}}}}};
-  client_.Patch(client::resources::kPods, ns, name, client::PatchType::kStrategic, patch,
-                [this, decision, ns = ns, name = name](const Result<json::SharedValue>& result) {
-                  if (!result.ok()) return OnRefused(decision.pod, result.status());
-                  DeleteVictim(decision, ns, name);
-                },
-                "status");
+       json::Object{
+           {"annotations", json::Object{{keys::kPreemptedBy, Beneficiary(decision)},
+                                        {keys::kPreemptedRule, decision.rule},
+                                        {keys::kPreemptedLost,
+                                         std::to_string(std::llround(decision.lost_gpu_seconds))},
+                                        {keys::kPreemptedMessage, message}}}}},
+      {"status", json::Object{{"conditions", json::Array{Condition("DisruptionTarget", "True",
+                                                                   "PreemptionByScheduler", message,
+                                                                   context_.clock.Now())}}}}};
+  client_.Patch(
+      client::resources::kPods, ns, name, client::PatchType::kStrategic, patch,
+      [this, decision, ns = ns, name = name](const Result<json::SharedValue>& result) {
+        if (!result.ok()) return OnRefused(decision.pod, result.status());
+        DeleteVictim(decision, ns, name);
+      },
+      "status");
   if (json::SharedValue pod = pods_.Get(decision.pod)) {
     events_.Record(*pod, "Normal", EvictionReason(decision.rule), message);
   }
 }
 
-void SchedulerLoop::DeleteVictim(const sched::Decision& decision, const std::string& ns,
+void SchedulerLoop::DeleteVictim(const sched::Decision& decision,
+                                 const std::string& ns,
                                  const std::string& name) {
   client::DeleteOptions options{.precondition_uid = decision.pod_uid};
   client_.Delete(client::resources::kPods, ns, name, options,
@@ -231,9 +235,8 @@ void SchedulerLoop::Explain(const sched::Waiting& waiting) {
     auto [ns, name] = SplitKey(key);
     json::Value patch = json::Object{
         {"status",
-         json::Object{{"conditions",
-                       json::Array{Condition("PodScheduled", "False", "Unschedulable", message,
-                                             context_.clock.Now())}}}}};
+         json::Object{{"conditions", json::Array{Condition("PodScheduled", "False", "Unschedulable",
+                                                           message, context_.clock.Now())}}}}};
     client_.Patch(client::resources::kPods, ns, name, client::PatchType::kStrategic, patch, {},
                   "status");
     events_.Record(*pod, "Warning", "FailedScheduling", message);
@@ -241,8 +244,8 @@ void SchedulerLoop::Explain(const sched::Waiting& waiting) {
   json::SharedValue group = groups_.Get(waiting.group);
   if (!group || json::GetString(*group, {"status", "message"}) == message) return;
   auto [ns, name] = SplitKey(waiting.group);
-  json::Value patch = json::Object{
-      {"status", json::Object{{"reason", "Unschedulable"}, {"message", message}}}};
+  json::Value patch =
+      json::Object{{"status", json::Object{{"reason", "Unschedulable"}, {"message", message}}}};
   client_.Patch(client::resources::kPodGroups, ns, name, client::PatchType::kMerge, patch, {},
                 "status");
 }
