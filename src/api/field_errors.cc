@@ -8,7 +8,7 @@ std::string ShowValue(const json::Value& value) {
   constexpr size_t kMaxShown = 512;
   std::string text = value.is_string() ? Quote(json::View(value.get_string())) : json::Print(value);
   if (value.is_null()) text = "\"null\"";
-  if (text.size() > kMaxShown) text = text.substr(0, kMaxShown) + "...";
+  if (text.size() > kMaxShown) text.replace(kMaxShown, std::string::npos, "...");
   return text;
 }
 
