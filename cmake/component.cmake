@@ -4,10 +4,11 @@
 #   LIBS OpenSSL::SSL ...       libraries from outside, private to the layer
 #   TESTS status_test.cc ...    one test program <name>_test, ctest label "unit"
 #   BENCHES foo_bench.cc ...    one Google Benchmark program <name>_bench
+#   FUZZERS foo_fuzz.cc ...     with SWELL_FUZZ: a libFuzzer program foo_fuzz each, label "fuzz-smoke"
 # )
 # Sources are listed, never globbed: tools/tidy.py fails on a file that no CMakeLists.txt names.
 function(add_component)
-  cmake_parse_arguments(A "" "NAME" "SRCS;DEPS;LIBS;TESTS;TEST_DEPS;BENCHES" ${ARGN})
+  cmake_parse_arguments(A "" "NAME" "SRCS;DEPS;LIBS;TESTS;TEST_DEPS;BENCHES;FUZZERS" ${ARGN})
   set(lib swell_${A_NAME})
   add_library(${lib} STATIC ${A_SRCS})
   target_include_directories(${lib} PUBLIC ${CMAKE_SOURCE_DIR}/src)
@@ -35,6 +36,29 @@ function(add_component)
     add_test(NAME ${A_NAME}_bench_smoke COMMAND ${A_NAME}_bench --benchmark_min_time=0.001)
     set_tests_properties(${A_NAME}_bench_smoke PROPERTIES LABELS bench-smoke TIMEOUT 300)
   endif()
+
+  if(SWELL_FUZZ)
+    foreach(source ${A_FUZZERS})
+      swell_fuzzer(${lib} ${source})
+    endforeach()
+  endif()
+endfunction()
+
+# foo_fuzz.cc starts from tests/fuzz/corpus/foo, which is only read; what it finds goes to the build
+# folder.
+function(swell_fuzzer lib source)
+  get_filename_component(program ${source} NAME_WE)
+  string(REGEX REPLACE "_fuzz$" "" corpus ${program})
+  set(found ${CMAKE_CURRENT_BINARY_DIR}/${program}_corpus)
+  file(MAKE_DIRECTORY ${found})
+  add_executable(${program} ${source})
+  target_compile_options(${program} PRIVATE -fsanitize=fuzzer)
+  target_link_options(${program} PRIVATE -fsanitize=fuzzer)
+  target_link_libraries(${program} PRIVATE ${lib})
+  add_test(NAME ${program}_smoke
+           COMMAND ${program} -runs=20000 -seed=1 -max_len=8192 ${found}
+                   ${CMAKE_SOURCE_DIR}/tests/fuzz/corpus/${corpus})
+  set_tests_properties(${program}_smoke PROPERTIES LABELS fuzz-smoke TIMEOUT 300)
 endfunction()
 
 # Everything shares one precompiled set of standard headers, built once in third_party/.

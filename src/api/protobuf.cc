@@ -13,7 +13,6 @@ namespace {
 using json::Value;
 
 constexpr int kMaxDepth = 64;
-constexpr int64_t kLastSecond = 9'000'000'000;
 constexpr size_t kMaxItems = 1'000'000;  // list items and map members of one body
 
 Status Malformed(std::string_view why) {

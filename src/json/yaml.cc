@@ -22,6 +22,19 @@ Value Text(std::string_view text) {
   return Value(boost::json::string_view(text.data(), text.size()));
 }
 
+// yaml-cpp reads the escapes \N and \_ as the single bytes of Latin-1; here they become characters.
+std::string WithWholeCharacters(const std::string& text) {
+  std::string out;
+  for (size_t i = 0; i < text.size(); ++i) {
+    const auto lead = static_cast<unsigned char>(text[i]);
+    size_t length = lead < 0xc0 ? 1 : lead < 0xe0 ? 2 : lead < 0xf0 ? 3 : 4;
+    if (lead == 0x85 || lead == 0xa0) out += '\xc2';
+    out.append(text, i, length);
+    i += length - 1;
+  }
+  return out;
+}
+
 // Turns yaml-cpp's events for one document into a tree. The first error is kept and everything
 // after it ignored, for events have no way to stop the parser but exceptions.
 class Builder final : public YAML::EventHandler {
@@ -60,8 +73,10 @@ class Builder final : public YAML::EventHandler {
   void OnScalar(const YAML::Mark& mark,
                 const std::string& tag,
                 YAML::anchor_t anchor,
-                const std::string& text) override {
+                const std::string& raw) override {
     if (failed()) return;
+    const std::string text = IsValidUtf8(raw) ? raw : WithWholeCharacters(raw);
+    if (!IsValidUtf8(text)) return Fail(mark, "an escape names no character");
     if (!frames_.empty() && tag == "?" && text == "<<" && AtKey()) {
       frames_.back().key = text;
       frames_.back().merging = true;

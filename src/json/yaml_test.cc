@@ -193,5 +193,15 @@ TEST(Property, DamagedTextsAreRefusedOrReadButNeverCrash) {
   }
 }
 
+TEST(Yaml, EscapesOfOneByteBecomeCharacters) {
+  auto documents = ParseYaml(R"(["a\Nb\_c", "\xe9", "\u00e9"])");
+  ASSERT_TRUE(documents.ok()) << documents.status().message();
+  EXPECT_EQ(Print(documents->front()),
+            "[\"a\xc2\x85"
+            "b\xc2\xa0"
+            "c\",\"\xc3\xa9\",\"\xc3\xa9\"]");
+  EXPECT_FALSE(ParseYaml(R"("\ud800")").ok());
+}
+
 }  // namespace
 }  // namespace swell::json
