@@ -13,11 +13,10 @@
 #include <utility>
 #include <vector>
 
+#include "api/duplex.h"
 #include "base/result.h"
 
 namespace swell::api {
-
-using Chunk = std::shared_ptr<const std::string>;
 
 inline Chunk MakeChunk(std::string bytes) {
   return std::make_shared<const std::string>(std::move(bytes));
@@ -29,13 +28,17 @@ struct UserInfo {
   std::string name;
   std::string uid;
   std::vector<std::string> groups;
+  std::vector<std::pair<std::string, std::vector<std::string>>> extra = {};  // sorted by key
 };
 
 struct Credentials {
   std::string bearer_token;
   std::string certificate_common_name;  // of a verified client certificate
   std::vector<std::string> certificate_organizations;
+  UserInfo impersonate = {};  // whom the caller asks to act as (Impersonate-*); mostly nobody
 };
+
+using HeaderList = std::vector<std::pair<std::string, std::string>>;
 
 struct RestRequest {
   std::string method;        // GET, POST, PUT, PATCH, DELETE
@@ -48,18 +51,22 @@ struct RestRequest {
   std::string remote;       // peer address, for the audit log; empty in-process
   Credentials credentials;  // from the network
   UserInfo user;            // trusted when name is set: only in-process callers may set it
+  // The headers of a request to upgrade the connection (Upgrade, Sec-WebSocket-*, X-Stream-*), as
+  // sent; empty: an ordinary request.
+  HeaderList upgrade = {};
 };
 
 struct RestResponse {
   int status = 200;
   std::string content_type = "application/json";
-  std::vector<std::pair<std::string, std::string>> headers;
+  HeaderList headers;
   std::vector<Chunk> body;
 
   std::string BodyString() const;
 };
 
-// Receives one call's answer: either OnResponse once, or OnStreamStart, OnChunk*, OnStreamEnd.
+// Receives one call's answer: OnResponse once, or OnStreamStart, OnChunk*, OnStreamEnd, or, when the
+// request asked for it, OnUpgrade once.
 class RestSink {
  public:
   virtual ~RestSink() = default;
@@ -69,6 +76,10 @@ class RestSink {
   virtual bool OnChunk(const Chunk& chunk) = 0;
   // Status says why it ended early; OK is the ordinary end.
   virtual void OnStreamEnd(const Status& why) = 0;
+  // The answer is 101 with these headers. The handler gets its end of the connection, which lives
+  // on its own from here, whatever becomes of the call. Null: this receiver carries no such
+  // streams, and is still to be answered.
+  virtual DuplexPtr OnUpgrade(HeaderList headers);
 };
 
 // One call under way. Destroying it cancels the call: the sink is not called any more.

@@ -39,8 +39,15 @@ using NodeDialer =
 // write. The last word against two schedulers placing on one node.
 using BindCheck = std::function<Status(const json::Value& pod, const std::string& node_name)>;
 
-// A keyed signature (HMAC-SHA256 in production) for service account tokens.
-using TokenSigner = std::function<std::string(std::string_view bytes)>;
+// What service account tokens are signed with.
+class TokenKey {
+ public:
+  virtual ~TokenKey() = default;
+  virtual std::string Sign(std::string_view bytes) const = 0;
+  virtual bool Verify(std::string_view bytes, std::string_view signature) const = 0;
+  // The public key as JSON Web Key; "alg" and "kid" go into the tokens' headers.
+  virtual const json::Value& jwk() const = 0;
+};
 
 struct Options {
   std::vector<StaticToken> tokens;
@@ -51,8 +58,11 @@ struct Options {
   Duration event_ttl = std::chrono::hours(1);
   NodeDialer node_dialer;
   BindCheck bind_check;                          // empty: every binding fits
-  TokenSigner token_signer;                      // empty: serviceaccounts/token answers 503
-  std::shared_ptr<const Authorizer> authorizer;  // empty: whoever is authenticated may do anything
+  // Null: there are no service account tokens, and pods get none.
+  std::shared_ptr<const TokenKey> token_key;
+  std::string ca_pem;  // what clients in pods trust this server by; goes into legacy token secrets
+  // Roles and bindings decide; else whoever is authenticated may do anything.
+  bool rbac = false;
   std::string default_scheduler = "swell";       // of pods that name none
   // Cluster IPs of services: `service_ip_count` addresses from this one on.
   std::string service_ip_base = "10.96.0.1";

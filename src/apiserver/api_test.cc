@@ -23,9 +23,7 @@ class ApiTest : public ::testing::Test {
   static Options MakeOptions() {
     Options options;
     options.tokens = ParseTokenFile("secret,alice,1,\"devs,ops\"\n").value();
-    options.token_signer = [](std::string_view bytes) {
-      return StrCat("sig", StableHash(bytes, 77));
-    };
+    options.token_key = std::make_shared<TestTokenKey>();
     return options;
   }
   void SetUp() override {
@@ -397,7 +395,7 @@ TEST_F(ApiTest, BadPatchesAreRefused) {
   const std::string path = StrCat(kPods, "/p");
   const std::tuple<const char*, const char*, int> patches[] = {
       {"application/json-patch+json", "{}", 400},
-      {"application/json-patch+json", R"([{"op":"fly","path":"/a"}])", 400},
+      {"application/json-patch+json", R"([{"op":"fly","path":"/a"}])", 422},
       {"application/json-patch+json", R"([{"op":"remove","path":"/nothing"}])", 422},
       {"application/json-patch+json", R"([{"op":"replace","path":"","value":7}])", 400},
       {"application/json-patch+json", R"([{"op":"remove","path":"/metadata"}])", 400},
@@ -405,10 +403,10 @@ TEST_F(ApiTest, BadPatchesAreRefused) {
       {"application/merge-patch+json", "7", 400},
       {"application/merge-patch+json", R"({"metadata":null})", 400},
       {"application/merge-patch+json", R"({"metadata":{"name":"q"}})", 400},
-      {"application/merge-patch+json", R"({"kind":"Node"})", 400},
-      {"application/merge-patch+json", R"({"metadata":{"labels":7}})", 400},
+      {"application/merge-patch+json", R"({"kind":"Node"})", 422},
+      {"application/merge-patch+json", R"({"metadata":{"labels":7}})", 422},
       {"application/merge-patch+json", R"({"metadata":{"resourceVersion":"1"}})", 409},
-      {"application/merge-patch+json", R"({"metadata":{"uid":"x"}})", 409},
+      {"application/merge-patch+json", R"({"metadata":{"uid":"x"}})", 422},
       {"application/strategic-merge-patch+json", R"({"spec":{"containers":[{"image":"i"}]}})", 422},
       {"application/apply-patch+yaml", "a: [", 400},
       {"application/apply-patch+yaml", "- 1", 400},

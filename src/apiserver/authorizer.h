@@ -38,6 +38,7 @@ struct AccessRules {
   std::vector<ResourceRule> resources;
   std::vector<NonResourceRule> non_resources;
   bool incomplete = false;
+  std::string error;  // why
 };
 
 class Authorizer {

@@ -1,7 +1,9 @@
 // What every cluster has from its first minute.
+#include "api/crds.h"
 #include "api/meta.h"
 #include "apiserver/handlers.h"
 #include "apiserver/prepare.h"
+#include "apiserver/rbac_defaults.h"
 #include "base/strings.h"
 
 namespace swell::apiserver {
@@ -56,6 +58,19 @@ void AddServices(const Options& options, const std::string& ip, std::vector<Step
   steps.push_back({"", "endpoints", std::move(endpoints)});
 }
 
+void AddRbac(std::vector<Step>& steps) {
+  DefaultRbac defaults = MakeDefaultRbac();
+  auto add = [&steps](const char* plural, std::vector<json::Value>& objects) {
+    for (json::Value& object : objects) {
+      steps.push_back({"rbac.authorization.k8s.io", plural, std::move(object)});
+    }
+  };
+  add("clusterroles", defaults.cluster_roles);
+  add("clusterrolebindings", defaults.cluster_role_bindings);
+  add("roles", defaults.roles);
+  add("rolebindings", defaults.role_bindings);
+}
+
 std::vector<Step> Steps(const Core& core) {
   std::vector<Step> steps;
   const std::vector<std::string> namespaces = {"kube-system", "default", "kube-public",
@@ -71,55 +86,46 @@ std::vector<Step> Steps(const Core& core) {
        "Used for system critical pods that must not be moved from their current node."},
       {"system-cluster-critical", 2'000'000'000,
        "Used for system critical pods that must run in the cluster, but can be moved to another "
-       "node if necessary."},
-      {"train", 50, "Training that may be preempted and resumes from its checkpoint."},
-      {"interactive", 75, "Work a person is waiting for; may be preempted."},
-      {"build", 100, "Work that is not preempted."},
-      {"inference", 125, "Serving; not preempted."}};
+       "node if necessary."}};
   for (const auto& [name, value, description] : classes) {
     steps.push_back(
         {"scheduling.k8s.io", "priorityclasses", PriorityClass(name, value, description)});
   }
+  for (json::Value& object : api::SwellPriorityClasses()) {
+    steps.push_back({"scheduling.k8s.io", "priorityclasses", std::move(object)});
+  }
   for (json::Value& crd : api::SwellCrds()) {
     steps.push_back({"apiextensions.k8s.io", "customresourcedefinitions", std::move(crd)});
   }
+  AddRbac(steps);
   AddServices(core.options, core.service_ips.first(), steps);
   return steps;
 }
 
+// All are accepted at once and committed together: a first start costs a few disk writes, not one
+// per object.
 struct Progress {
-  std::weak_ptr<Core> core;
-  std::vector<Step> steps;
-  size_t next = 0;
   std::function<void(const Status&)> ready;
-};
+  size_t pending = 1;  // one for the loop that starts the writes
+  Status first_error;
 
-void RunNext(const std::shared_ptr<Progress>& progress) {
-  const auto core = progress->core.lock();
-  if (!core) return;
-  if (progress->next == progress->steps.size()) {
-    progress->ready(Status::Ok());
-    return;
+  void Finish(const Status& status) {
+    if (!status.ok() && first_error.ok()) first_error = status.WithContext("bootstrap");
+    if (--pending == 0) ready(first_error);
   }
-  Step& step = progress->steps[progress->next++];
-  CreateInternally(*core, step.group, step.plural, std::move(step.object),
-                   [progress](const Status& status) {
-                     if (status.ok()) {
-                       RunNext(progress);
-                     } else {
-                       progress->ready(status.WithContext("bootstrap"));
-                     }
-                   });
-}
+};
 
 }  // namespace
 
 void RunBootstrap(Core& core, std::function<void(const Status&)> ready) {
   auto progress = std::make_shared<Progress>();
-  progress->core = core.weak_from_this();
-  progress->steps = Steps(core);
   progress->ready = std::move(ready);
-  RunNext(progress);
+  for (Step& step : Steps(core)) {
+    ++progress->pending;
+    CreateInternally(core, step.group, step.plural, std::move(step.object),
+                     [progress](const Status& status) { progress->Finish(status); });
+  }
+  core.executor.Post([progress] { progress->Finish(Status::Ok()); });
 }
 
 }  // namespace swell::apiserver

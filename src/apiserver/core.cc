@@ -4,6 +4,7 @@
 
 #include "api/meta.h"
 #include "apiserver/hooks.h"
+#include "apiserver/rbac.h"
 #include "apiserver/watch.h"
 #include "base/strings.h"
 
@@ -60,7 +61,8 @@ Core::Core(Executor& executor_in,
       store(store_in),
       options(std::move(options_in)),
       scheme(api::Scheme::BuiltIn()),
-      authorizer(options.authorizer ? options.authorizer : MakeAllowAuthenticated()),
+      rbac(options.rbac ? std::make_shared<Rbac>(store) : nullptr),
+      authorizer(rbac ? rbac : MakeAllowAuthenticated()),
       service_ips(options.service_ip_base, options.service_ip_count) {}
 
 Core::~Core() {

@@ -19,6 +19,7 @@
 
 namespace swell::apiserver {
 
+class Rbac;
 class Watcher;
 
 // Event bytes that several watchers want, printed once. A fixed number of slots.
@@ -52,7 +53,10 @@ struct Core : std::enable_shared_from_this<Core> {
   store::Store& store;
   Options options;
   std::unique_ptr<api::Scheme> scheme;
+  std::shared_ptr<Rbac> rbac;  // null where it is off
   std::shared_ptr<const Authorizer> authorizer;
+  // Tokens whose signature was found right, with their claims: a bounded cache.
+  std::map<std::string, json::SharedValue, std::less<>> known_tokens;
 
   // Watches by number, oldest first.
   std::map<uint64_t, std::shared_ptr<Watcher>> watchers;

@@ -13,8 +13,11 @@ ResourceHooks WithGeneration() {
   return hooks;
 }
 
-ResourceHooks RbacKind() {
+ResourceHooks RbacKind(bool binding) {
   ResourceHooks hooks;
+  hooks.create = binding ? CreateRoleBinding : CreateRole;
+  hooks.update = binding ? UpdateRoleBinding : UpdateRole;
+  hooks.written = RbacWritten;
   hooks.create_on_update = true;
   return hooks;
 }
@@ -72,9 +75,10 @@ void AddGroups(Table& table) {
   table["poddisruptionbudgets.policy"] = WithGeneration();
   table["poddisruptionbudgets.policy"].needs_version = true;
   table["leases.coordination.k8s.io"].create_on_update = true;
-  for (const char* name : {"roles", "rolebindings", "clusterroles", "clusterrolebindings"}) {
-    table[std::string(name) + ".rbac.authorization.k8s.io"] = RbacKind();
-  }
+  table["roles.rbac.authorization.k8s.io"] = RbacKind(false);
+  table["clusterroles.rbac.authorization.k8s.io"] = RbacKind(false);
+  table["rolebindings.rbac.authorization.k8s.io"] = RbacKind(true);
+  table["clusterrolebindings.rbac.authorization.k8s.io"] = RbacKind(true);
 }
 
 Table MakeTable() {

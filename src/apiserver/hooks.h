@@ -48,6 +48,8 @@ struct ResourceHooks {
 const ResourceHooks& HooksOf(const api::KindInfo& kind);
 
 // Per-resource hooks, by file.
+// Chooses the pod's service account and gives it the account's token (pod_account.cc).
+Status AdmitServiceAccount(Admission&, json::Value& pod);
 Status CreatePod(Admission&, json::Value& object);  // pods.cc
 Status UpdatePod(Admission&, json::Value& object, const json::Value& old);
 Status CreateNode(Admission&, json::Value& object);
@@ -57,6 +59,13 @@ Status RemoveNamespace(Admission&, const json::Value& object);
 void NamespaceWritten(Core&, store::EventType, const store::EntryPtr&, bool ok);
 Status CreatePriorityClass(Admission&, json::Value& object);
 Status RemovePriorityClass(Admission&, const json::Value& object);
+// Completes a secret of a service account with its token (token_request.cc).
+void FillAccountSecret(Admission&, json::Value& secret);
+Status CreateRole(Admission&, json::Value& object);  // rbac_admission.cc
+Status UpdateRole(Admission&, json::Value& object, const json::Value& old);
+Status CreateRoleBinding(Admission&, json::Value& object);
+Status UpdateRoleBinding(Admission&, json::Value& object, const json::Value& old);
+void RbacWritten(Core&, store::EventType, const store::EntryPtr&, bool ok);
 Status CreateSecret(Admission&, json::Value& object);
 Status UpdateSecret(Admission&, json::Value& object, const json::Value& old);
 Status CreateService(Admission&, json::Value& object);

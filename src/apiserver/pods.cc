@@ -131,12 +131,7 @@ void SetSchedulingGatedCondition(json::Value& pod, WallTime now) {
 Status CreatePod(Admission& admission, json::Value& pod) {
   SWELL_RETURN_IF_ERROR(AdmitPriority(admission, pod));
   AddDefaultTolerations(pod);
-  if (json::GetString(pod, {"spec", "serviceAccountName"}).empty()) {
-    const std::string account(json::GetString(pod, {"spec", "serviceAccount"}, "default"));
-    json::Set(pod, {"spec", "serviceAccountName"}, json::Value(account));
-  }
-  json::Set(pod, {"spec", "serviceAccount"},
-            json::Value(json::GetString(pod, {"spec", "serviceAccountName"})));
+  SWELL_RETURN_IF_ERROR(AdmitServiceAccount(admission, pod));
   const std::string_view scheduler = json::GetString(pod, {"spec", "schedulerName"});
   if (scheduler.empty()) {
     json::Set(pod, {"spec", "schedulerName"},
@@ -181,6 +176,16 @@ void CopyMutable(json::Value& to, const json::Value& from) {
 // still differs was not allowed to.
 Status UpdatePod(Admission& admission, json::Value& object, const json::Value& old) {
   if (admission.subresource == "status") return Status::Ok();
+  AddDefaultTolerations(object);
+  std::vector<api::FieldError> errors;
+  for (const char* list : {"containers", "initContainers"}) {
+    const size_t count = json::GetArray(object, {"spec", list}).size();
+    if (count == json::GetArray(old, {"spec", list}).size()) continue;
+    const std::string field = StrCat("spec.", list);
+    if (count == 0 && field == "spec.containers") errors.push_back(RequiredValue(field));
+    errors.push_back(ForbiddenValue(field, "pod updates may not add or remove containers"));
+  }
+  if (!errors.empty()) return InvalidError(admission.kind, admission.name, errors);
   json::Value allowed = old;
   CopyMutable(allowed, object);
   const json::Value* want = json::Find(object, {"spec"});

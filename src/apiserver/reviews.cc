@@ -1,5 +1,8 @@
-// Reviews: who am I, may I, whose token is this; and tokens for service accounts. Nothing stored.
+// Reviews: who am I, may I, whose token is this. Nothing is stored.
+#include <algorithm>
+
 #include "api/meta.h"
+#include "apiserver/access.h"
 #include "apiserver/authn.h"
 #include "apiserver/codec.h"
 #include "apiserver/errors.h"
@@ -9,10 +12,6 @@
 
 namespace swell::apiserver {
 namespace {
-
-constexpr int64_t kDefaultTokenSeconds = 3600;
-constexpr int64_t kLeastTokenSeconds = 600;
-constexpr int64_t kMostTokenSeconds = int64_t{1} << 32;
 
 json::Array Strings(const std::vector<std::string>& texts) {
   json::Array array;
@@ -33,6 +32,10 @@ json::Object UserObject(const api::UserInfo& user) {
   object["username"] = user.name;
   if (!user.uid.empty()) object["uid"] = user.uid;
   object["groups"] = Strings(user.groups);
+  if (user.extra.empty()) return object;
+  json::Object extra;
+  for (const auto& [key, values] : user.extra) extra[key] = Strings(values);
+  object["extra"] = std::move(extra);
   return object;
 }
 
@@ -67,7 +70,9 @@ Status CheckAccessSpec(const api::KindInfo& kind, const json::Value& review) {
 }
 
 void FillAccess(Core& core, const api::UserInfo& user, json::Value& review) {
-  const AccessDecision decision = core.authorizer->Authorize(user, AttributesFrom(review));
+  // The authorizer itself first: it knows the reason.
+  AccessDecision decision = core.authorizer->Authorize(user, AttributesFrom(review));
+  if (!decision.allowed) decision = Decide(core, user, AttributesFrom(review));
   json::Object status;
   status["allowed"] = decision.allowed;
   if (!decision.reason.empty()) status["reason"] = decision.reason;
@@ -97,19 +102,34 @@ void FillRules(Core& core, const api::UserInfo& user, json::Value& review) {
   status["resourceRules"] = std::move(resources);
   status["nonResourceRules"] = std::move(paths);
   status["incomplete"] = rules.incomplete;
+  if (!rules.error.empty()) status["evaluationError"] = rules.error;
   json::Set(review, {"status"}, std::move(status));
 }
 
 void FillToken(Core& core, json::Value& review) {
-  const auto user = UserOfToken(core, json::GetString(review, {"spec", "token"}));
+  const auto found = UserOfToken(core, json::GetString(review, {"spec", "token"}));
   json::Object status;
-  if (user) {
-    status["authenticated"] = true;
-    status["user"] = UserObject(*user);
-    status["audiences"] = json::GetArray(review, {"spec", "audiences"});
+  status["user"] = json::Object();
+  if (!found.ok()) {
+    const bool unknown = found.status().code() == Code::kNotFound;
+    status["error"] = unknown ? "invalid bearer token"
+                              : StrCat("[invalid bearer token, ", found.status().message(), "]");
+    json::Set(review, {"status"}, std::move(status));
+    return;
+  }
+  std::vector<std::string> wanted = ReadStrings(review, {"spec", "audiences"});
+  const bool asked = !wanted.empty();
+  if (!asked) wanted.emplace_back(kTokenIssuer);
+  std::erase_if(wanted, [&found](const std::string& one) {
+    return std::find(found->audiences.begin(), found->audiences.end(), one) ==
+           found->audiences.end();
+  });
+  if (wanted.empty()) {
+    status["error"] = "[invalid bearer token, the token is not meant for these audiences]";
   } else {
-    status["authenticated"] = false;
-    status["error"] = "the token is not known to this server";
+    status["authenticated"] = true;
+    status["user"] = UserObject(found->user);
+    status["audiences"] = Strings(wanted);
   }
   json::Set(review, {"status"}, std::move(status));
 }
@@ -119,12 +139,20 @@ Status FillReview(Core& core, const Call& call, json::Value& review) {
   if (kind == "SelfSubjectReview") {
     json::Set(review, {"status"}, json::Object{{"userInfo", UserObject(call.user)}});
   } else if (kind == "SelfSubjectRulesReview") {
+    if (json::GetString(review, {"spec", "namespace"}).empty()) {
+      return BadRequestError("namespace is required for this type: ");
+    }
     FillRules(core, call.user, review);
   } else if (kind == "SelfSubjectAccessReview") {
     SWELL_RETURN_IF_ERROR(CheckAccessSpec(*call.kind, review));
     FillAccess(core, call.user, review);
   } else if (kind == "SubjectAccessReview" || kind == "LocalSubjectAccessReview") {
     SWELL_RETURN_IF_ERROR(CheckAccessSpec(*call.kind, review));
+    if (kind == "LocalSubjectAccessReview" &&
+        json::GetString(review, {"spec", "resourceAttributes", "namespace"}) != call.info.ns) {
+      return BadRequestError(
+          StrCat("spec.resourceAttributes.namespace must match namespace: ", call.info.ns));
+    }
     api::UserInfo user;
     user.name = json::GetString(review, {"spec", "user"});
     user.uid = json::GetString(review, {"spec", "uid"});
@@ -159,60 +187,6 @@ void HandleReview(Core& core, const CallPtr& call) {
     json::Set(*review, {"metadata"}, json::Object{{"creationTimestamp", nullptr}});
   }
   RespondDocument(*call, 201, *review);
-}
-
-void HandleTokenRequest(Core& core, const CallPtr& call) {
-  const auto account = core.store.Get(KeyFor(*call->storage, call->info.ns, call->info.name));
-  if (!account) {
-    call->Fail(NotFoundError(*call->kind, call->info.name));
-    return;
-  }
-  auto body = DecodeBody(call->request, core.options.body_limit_bytes);
-  if (!body.ok() || !body->is_object()) {
-    call->Fail(body.ok() ? BadRequestError("the request body must be a TokenRequest")
-                         : body.status());
-    return;
-  }
-  if (!core.options.token_signer) {
-    call->Fail(
-        Status(Code::kUnavailable, "this server has no signing key for service account tokens"));
-    return;
-  }
-  const int64_t seconds = json::GetInt(*body, {"spec", "expirationSeconds"}, kDefaultTokenSeconds);
-  if (seconds < kLeastTokenSeconds || seconds > kMostTokenSeconds) {
-    api::KindInfo kind;
-    kind.gvk = {"authentication.k8s.io", "v1", "TokenRequest"};
-    kind.plural = "tokenrequests";
-    call->Fail(
-        InvalidError(kind, "",
-                     {InvalidValue("spec.expirationSeconds", std::to_string(seconds),
-                                   seconds < kLeastTokenSeconds
-                                       ? "may not specify a duration less than 10 minutes"
-                                       : "may not specify a duration larger than 2^32 seconds")}));
-    return;
-  }
-  const WallTime now = core.clock.Now();
-  const WallTime expires = now + std::chrono::seconds(seconds);
-  const auto audiences = ReadStrings(*body, {"spec", "audiences"});
-  json::Object status;
-  status["token"] = MakeServiceAccountToken(core, call->info.ns, call->info.name,
-                                            account->attributes.uid, audiences, now, expires);
-  status["expirationTimestamp"] = api::FormatTime(expires);
-  json::Object metadata;
-  metadata["name"] = call->info.name;
-  metadata["namespace"] = call->info.ns;
-  metadata["creationTimestamp"] = api::FormatTime(now);
-  json::Object spec;
-  spec["audiences"] = Strings(audiences);
-  spec["expirationSeconds"] = seconds;
-  spec["boundObjectRef"] = nullptr;
-  json::Object answer;
-  answer["kind"] = "TokenRequest";
-  answer["apiVersion"] = "authentication.k8s.io/v1";
-  answer["metadata"] = std::move(metadata);
-  answer["spec"] = std::move(spec);
-  answer["status"] = std::move(status);
-  RespondDocument(*call, 201, answer);
 }
 
 }  // namespace swell::apiserver

@@ -1,10 +1,12 @@
 // From a request to its handler: authenticate, route, authorize, dispatch.
+#include "apiserver/access.h"
 #include "apiserver/authn.h"
 #include "apiserver/errors.h"
 #include "apiserver/handlers.h"
 #include "apiserver/hooks.h"
 #include "apiserver/prepare.h"
 #include "apiserver/watch.h"
+#include "apiserver/write_options.h"
 #include "base/log.h"
 #include "base/strings.h"
 
@@ -34,7 +36,7 @@ Result<std::string> VerbOf(const Call& call) {
   const bool named = !call.info.name.empty();
   if (!call.info.is_resource) return ToLower(method);
   if (method == "GET" || method == "HEAD") {
-    SWELL_ASSIGN_OR_RETURN(const bool watch, call.query.Bool("watch"));
+    const bool watch = call.query.Bool("watch");
     if (call.info.deprecated_watch || (watch && call.info.subresource.empty()))
       return std::string("watch");
     return std::string(named ? "get" : "list");
@@ -44,45 +46,6 @@ Result<std::string> VerbOf(const Call& call) {
   if (method == "PATCH") return std::string("patch");
   if (method == "DELETE") return std::string(named ? "delete" : "deletecollection");
   return MethodNotAllowedError();
-}
-
-Status CheckAccess(const Core& core, const Call& call, const std::string& verb) {
-  AccessAttributes attributes;
-  attributes.verb = verb;
-  const RequestInfo& info = call.info;
-  if (info.is_resource) {
-    attributes.group = info.group;
-    attributes.version = info.version;
-    attributes.resource = info.resource;
-    attributes.subresource = info.subresource;
-    attributes.ns = info.ns;
-    attributes.name = info.name;
-  } else {
-    attributes.path = call.request.path;
-  }
-  const AccessDecision decision = core.authorizer->Authorize(call.user, attributes);
-  if (decision.allowed) return Status::Ok();
-  const std::string reason = decision.reason.empty() ? "" : StrCat(": ", decision.reason);
-  if (!info.is_resource) {
-    return Status(Code::kForbidden, StrCat("forbidden: User ", Quote(call.user.name), " cannot ",
-                                           verb, " path ", Quote(call.request.path), reason));
-  }
-  std::string resource = info.resource;
-  if (!info.subresource.empty()) resource += StrCat("/", info.subresource);
-  StatusDetails details;
-  details.name = info.name;
-  details.group = info.group;
-  details.kind = info.resource;
-  const std::string full =
-      info.group.empty() ? info.resource : StrCat(info.resource, ".", info.group);
-  return Status(Code::kForbidden,
-                StrCat(full, info.name.empty() ? "" : StrCat(" ", Quote(info.name)),
-                       " is forbidden: User ", Quote(call.user.name), " cannot ", verb,
-                       " resource ", Quote(resource), " in API group ", Quote(info.group),
-                       info.ns.empty() ? " at the cluster scope"
-                                       : StrCat(" in the namespace ", Quote(info.ns)),
-                       reason),
-                std::move(details));
 }
 
 // Finds the kind that the path names.
@@ -97,18 +60,6 @@ Status Route(Core& core, Call& call) {
     return NoSuchResourceError();
   }
   if (!info.rest.empty() && info.subresource != "proxy") return NoSuchResourceError();
-  return Status::Ok();
-}
-
-Status ReadDryRun(Call& call) {
-  const auto mode = call.query.Find("dryRun");
-  if (!mode || mode->empty()) return Status::Ok();
-  if (*mode != "All") {
-    return Status(Code::kInvalid,
-                  StrCat("Options.meta.k8s.io \"\" is invalid: dryRun: Unsupported value: ",
-                         Quote(*mode), ": supported values: \"All\""));
-  }
-  call.dry_run = true;
   return Status::Ok();
 }
 
@@ -147,6 +98,9 @@ Handler MainHandler(const Call& call, std::string_view verb) {
     return verb == "create" ? HandleBindingsResource : nullptr;
   }
   if (call.kind->read_only) return verb == "create" ? HandleReview : nullptr;
+  if (call.kind->computed) {
+    return verb == "get" || verb == "list" ? HandleComponentStatus : nullptr;
+  }
   const bool named = !call.info.name.empty();
   if (verb == "get") return HandleGet;
   if (verb == "list") return HandleList;
@@ -162,8 +116,11 @@ Status Dispatch(Core& core, const CallPtr& call) {
   SWELL_ASSIGN_OR_RETURN(call->info, ParsePath(call->request.path));
   SWELL_ASSIGN_OR_RETURN(call->query, Query::Parse(call->request.query));
   SWELL_ASSIGN_OR_RETURN(call->user, Authenticate(core, call->request));
+  SWELL_RETURN_IF_ERROR(Impersonate(core, *call));
   SWELL_ASSIGN_OR_RETURN(const std::string verb, VerbOf(*call));
-  SWELL_RETURN_IF_ERROR(CheckAccess(core, *call, verb));
+  if (!IsMaster(call->user)) {
+    SWELL_RETURN_IF_ERROR(CheckAccess(core, call->user, AttributesOf(*call, verb)));
+  }
   if (!call->info.is_resource) {
     if (!HandleNonResource(core, call)) return NoSuchResourceError();
     return Status::Ok();
@@ -176,7 +133,7 @@ Status Dispatch(Core& core, const CallPtr& call) {
   if (handler != HandlePodProxy) {
     SWELL_ASSIGN_OR_RETURN(call->form, NegotiateForm(call->request.accept, call->query));
   }
-  if (IsMutation(verb)) SWELL_RETURN_IF_ERROR(ReadDryRun(*call));
+  if (IsMutation(verb)) SWELL_RETURN_IF_ERROR(ReadWriteOptions(*call, verb));
   handler(core, call);
   return Status::Ok();
 }

@@ -141,7 +141,7 @@ Status CreateSecret(Admission& admission, json::Value& object) {
   if (json::GetString(object, {"type"}).empty()) {
     json::Set(object, {"type"}, json::Value("Opaque"));
   }
-  static_cast<void>(admission);
+  FillAccountSecret(admission, object);
   return Status::Ok();
 }
 

@@ -13,6 +13,21 @@
 
 namespace swell::apiserver {
 
+// Signs with a hash: enough to tell right from wrong.
+class TestTokenKey final : public TokenKey {
+ public:
+  std::string Sign(std::string_view bytes) const override {
+    return "sig" + std::to_string(StableHash(bytes, 77));
+  }
+  bool Verify(std::string_view bytes, std::string_view signature) const override {
+    return Sign(bytes) == signature;
+  }
+  const json::Value& jwk() const override { return jwk_; }
+
+ private:
+  json::Value jwk_ = json::Object{{"kid", "test"}, {"alg", "TEST"}};
+};
+
 // Collects what a call answers.
 class TestSink final : public api::RestSink {
  public:

@@ -53,6 +53,17 @@ inline const Resource kPriorityClasses{"scheduling.k8s.io", "v1", "priorityclass
 inline const Resource kLeases{"coordination.k8s.io", "v1", "leases", true};
 inline const Resource kPodDisruptionBudgets{"policy", "v1", "poddisruptionbudgets", true};
 inline const Resource kJobs{"batch", "v1", "jobs", true};
+inline const Resource kCronJobs{"batch", "v1", "cronjobs", true};
+inline const Resource kDeployments{"apps", "v1", "deployments", true};
+inline const Resource kReplicaSets{"apps", "v1", "replicasets", true};
+inline const Resource kStatefulSets{"apps", "v1", "statefulsets", true};
+inline const Resource kDaemonSets{"apps", "v1", "daemonsets", true};
+inline const Resource kControllerRevisions{"apps", "v1", "controllerrevisions", true};
+inline const Resource kReplicationControllers{"", "v1", "replicationcontrollers", true};
+inline const Resource kResourceQuotas{"", "v1", "resourcequotas", true};
+inline const Resource kStorageClasses{"storage.k8s.io", "v1", "storageclasses", false};
+inline const Resource kEndpointSlices{"discovery.k8s.io", "v1", "endpointslices", true};
+inline const Resource kClusterRoles{"rbac.authorization.k8s.io", "v1", "clusterroles", false};
 inline const Resource kPodGroups{"swell.dev", "v1", "podgroups", true};
 inline const Resource kProjects{"swell.dev", "v1", "projects", false};
 inline const Resource kNodePools{"swell.dev", "v1", "nodepools", false};
@@ -69,6 +80,7 @@ struct ListOptions {
   int64_t limit = 0;
   std::string continue_token;
   std::string resource_version;
+  bool managed_fields = true;  // false: they are left out of the answer's objects
 };
 
 struct DeleteOptions {

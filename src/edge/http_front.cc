@@ -9,6 +9,7 @@
 
 #include "base/mutex.h"
 #include "base/strings.h"
+#include "edge/net_duplex.h"
 
 namespace swell::edge {
 namespace {
@@ -29,6 +30,54 @@ std::string BearerToken(const net::Headers& headers) {
   return std::string(Trim(std::string_view(*value).substr(kBearer.size())));
 }
 
+constexpr std::string_view kImpersonate = "Impersonate-";
+constexpr std::string_view kImpersonateExtra = "Impersonate-Extra-";
+
+// Keys of extras come as parts of header names, so they are %-escaped there.
+std::string ExtraKey(std::string_view escaped) {
+  auto pairs = api::ParseQuery(StrCat("k=", escaped));
+  std::string key = pairs.ok() && pairs->size() == 1 ? (*pairs)[0].second : std::string(escaped);
+  return ToLower(key);
+}
+
+api::UserInfo Impersonated(const net::Headers& headers) {
+  api::UserInfo user;
+  std::map<std::string, std::vector<std::string>> extra;
+  for (const net::Header& header : headers) {
+    std::string_view name = header.name;
+    if (name.size() < kImpersonate.size() ||
+        !net::EqualsIgnoreCase(name.substr(0, kImpersonate.size()), kImpersonate)) {
+      continue;
+    }
+    if (net::EqualsIgnoreCase(name, "Impersonate-User")) {
+      user.name = header.value;
+    } else if (net::EqualsIgnoreCase(name, "Impersonate-Uid")) {
+      user.uid = header.value;
+    } else if (net::EqualsIgnoreCase(name, "Impersonate-Group")) {
+      user.groups.push_back(header.value);
+    } else if (name.size() > kImpersonateExtra.size() &&
+               net::EqualsIgnoreCase(name.substr(0, kImpersonateExtra.size()), kImpersonateExtra)) {
+      extra[ExtraKey(name.substr(kImpersonateExtra.size()))].push_back(header.value);
+    }
+  }
+  user.extra.assign(extra.begin(), extra.end());
+  return user;
+}
+
+// What an upgrade is about; empty for other requests.
+api::HeaderList UpgradeHeaders(const net::Headers& headers) {
+  api::HeaderList out;
+  if (!net::HeaderHasToken(headers, "Connection", "upgrade")) return out;
+  for (const net::Header& header : headers) {
+    const std::string name = ToLower(header.name);
+    if (name == "upgrade" || name == "x-stream-protocol-version" ||
+        name.starts_with("sec-websocket-")) {
+      out.emplace_back(header.name, header.value);
+    }
+  }
+  return out;
+}
+
 api::RestRequest ToRest(net::HttpRequest& http) {
   api::RestRequest rest;
   rest.accept = HeaderOr(http.headers, "Accept");
@@ -37,6 +86,8 @@ api::RestRequest ToRest(net::HttpRequest& http) {
   rest.credentials.bearer_token = BearerToken(http.headers);
   rest.credentials.certificate_common_name = std::move(http.peer.common_name);
   rest.credentials.certificate_organizations = std::move(http.peer.organizations);
+  rest.credentials.impersonate = Impersonated(http.headers);
+  rest.upgrade = UpgradeHeaders(http.headers);
   rest.remote = std::move(http.peer.remote);
   rest.method = std::move(http.method);
   rest.path = std::move(http.path);
@@ -92,6 +143,7 @@ class HttpFront::State : public std::enable_shared_from_this<State> {
   void Finished(uint64_t id);
 
   HttpFrontStats& stats() { return stats_; }
+  Executor& core() { return core_; }
 
  private:
   void Wake() {
@@ -155,6 +207,13 @@ class HttpFront::Sink final : public api::RestSink {
       exchange_->Abort();
     }
     Finish();
+  }
+  api::DuplexPtr OnUpgrade(api::HeaderList headers) override {
+    net::Headers http;
+    for (auto& [name, value] : headers) http.push_back({std::move(name), std::move(value)});
+    auto stream = MakeNetDuplex(state_->core(), exchange_->Upgrade(std::move(http)));
+    Finish();
+    return stream;
   }
 
   net::Exchange& exchange() { return *exchange_; }
