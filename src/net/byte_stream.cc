@@ -20,8 +20,9 @@ void ByteStream::Start(Executor& executor,
 }
 bool ByteStream::Write(Chunk bytes) { return state_->Write(std::move(bytes)); }
 size_t ByteStream::queued_bytes() const { return state_->queued_bytes(); }
-void ByteStream::OnDrained(Executor& executor, std::function<void()> callback) {
-  state_->OnDrained(executor, std::move(callback));
+void ByteStream::SetReading(bool on) { state_->SetReading(on); }
+void ByteStream::OnDrained(Executor& executor, size_t below, std::function<void()> callback) {
+  state_->OnDrained(executor, below, std::move(callback));
 }
 void ByteStream::Close() { state_->CloseByUser(); }
 
@@ -68,14 +69,21 @@ size_t ByteStreamState::queued_bytes() const {
   return pending_bytes_ + channel_bytes_;
 }
 
-void ByteStreamState::OnDrained(Executor& executor, std::function<void()> callback) {
+void ByteStreamState::SetReading(bool on) {
+  MutexLock lock(mutex_);
+  if (std::exchange(paused_, !on) == !on) return;
+  ScheduleLocked();
+}
+
+void ByteStreamState::OnDrained(Executor& executor, size_t below, std::function<void()> callback) {
   MutexLock lock(mutex_);
   if (over_ || closing_) return;
-  if (pending_bytes_ + channel_bytes_ < limit_ / 2) {
+  if (pending_bytes_ + channel_bytes_ < below) {
     executor.Post(std::move(callback));
     return;
   }
   drain_executor_ = &executor;
+  drain_below_ = below;
   callbacks_.drained.swap(callback);
 }
 
@@ -122,7 +130,7 @@ void ByteStreamState::Work() {
     pending_bytes_ = 0;
     closing = closing_;
     overflow = overflow_;
-    listening = reader_ != nullptr && undelivered_ < kMaxUndelivered;
+    listening = reader_ != nullptr && !paused_ && undelivered_ < kMaxUndelivered;
   }
   if (overflow) {
     Finish(Status(Code::kUnavailable, "the peer reads too slowly: its buffer is full"));
@@ -185,7 +193,7 @@ void ByteStreamState::OnData(std::string_view bytes) {
   if (lingering_) return;
   Deliver(std::string(bytes));
   MutexLock lock(mutex_);
-  if (undelivered_ >= kMaxUndelivered) channel_->SetReading(false);
+  if (paused_ || undelivered_ >= kMaxUndelivered) channel_->SetReading(false);
 }
 
 void ByteStreamState::OnEof() { Finish(Status::Ok()); }
@@ -196,7 +204,7 @@ void ByteStreamState::OnProgress() { UpdateQueued(); }
 void ByteStreamState::UpdateQueued() {
   MutexLock lock(mutex_);
   channel_bytes_ = channel_->queued_bytes();
-  if (callbacks_.drained && pending_bytes_ + channel_bytes_ < limit_ / 2) {
+  if (callbacks_.drained && pending_bytes_ + channel_bytes_ < drain_below_) {
     drain_executor_->Post(std::exchange(callbacks_.drained, nullptr));
   }
 }

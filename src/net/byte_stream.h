@@ -30,13 +30,16 @@ class ByteStream {
              std::function<void(std::string)> on_data,
              std::function<void(Status)> on_close);
 
+  // Off: nothing is read, nor the peer's end seen, until it is on again.
+  void SetReading(bool on);
   // False when the stream is over, or when the peer reads so slowly that its buffer would
   // overflow; overflowing closes the stream.
   bool Write(Chunk bytes);
   // Bytes accepted and not yet given to the kernel.
   size_t queued_bytes() const;
-  // Runs once, when less than half of the buffer is in use: now, or when the peer has read enough.
-  void OnDrained(Executor& executor, std::function<void()> callback);
+  // Runs once, when less than `below` bytes are queued: now, or when the peer has read enough. One
+  // at a time: a second call replaces the first.
+  void OnDrained(Executor& executor, size_t below, std::function<void()> callback);
   // Sends what was written, then closes.
   void Close();
 

@@ -25,9 +25,10 @@ class ByteStreamState final : public Channel::Events,
   void Start(Executor& executor,
              std::function<void(std::string)> on_data,
              std::function<void(Status)> on_close);
+  void SetReading(bool on);
   bool Write(Chunk bytes);
   size_t queued_bytes() const;
-  void OnDrained(Executor& executor, std::function<void()> callback);
+  void OnDrained(Executor& executor, size_t below, std::function<void()> callback);
   void CloseByUser();
 
   // Takes the connection over; `first` came behind the upgrade. `released` runs when it is closed.
@@ -71,8 +72,10 @@ class ByteStreamState final : public Channel::Events,
   size_t channel_bytes_ SWELL_GUARDED_BY(mutex_) = 0;
   bool overflow_ SWELL_GUARDED_BY(mutex_) = false;
   Executor* reader_ SWELL_GUARDED_BY(mutex_) = nullptr;
+  bool paused_ SWELL_GUARDED_BY(mutex_) = false;  // by the user
   Callbacks callbacks_ SWELL_GUARDED_BY(mutex_);
   Executor* drain_executor_ SWELL_GUARDED_BY(mutex_) = nullptr;
+  size_t drain_below_ SWELL_GUARDED_BY(mutex_) = 0;
   size_t undelivered_ SWELL_GUARDED_BY(mutex_) = 0;
   Status why_ SWELL_GUARDED_BY(mutex_);
 

@@ -34,9 +34,10 @@ struct ClientConfig {
   size_t max_waiting = 10'000;          // requests waiting for a connection
   size_t max_response_bytes = 1 << 30;  // of one Send
   size_t stream_buffer_bytes = 4 << 20;
-  Duration connect_timeout = std::chrono::seconds(10);  // look-up, connect and TLS handshake
-  Duration header_timeout = std::chrono::seconds(60);   // of streams and upgrades
-  Duration idle_timeout = std::chrono::seconds(90);     // pooled connections
+  Duration connect_timeout = std::chrono::seconds(10);      // look-up, connect and TLS handshake
+  Duration header_timeout = std::chrono::seconds(60);       // of streams and upgrades
+  Duration upgraded_stall_timeout = std::chrono::hours(4);  // the server takes nothing
+  Duration idle_timeout = std::chrono::seconds(90);         // pooled connections
 };
 
 using RequestId = uint64_t;
@@ -60,8 +61,9 @@ class HttpClient {
   using UpgradeCallback = std::function<void(Result<UpgradeResult>)>;
 
   // `target` ("/api/v1/pods?limit=5") is taken from request.target, or from path and query when
-  // that is empty. A zero deadline means none. A request of an idempotent method that meets a
-  // connection the server has just closed is sent once more.
+  // that is empty. The deadline counts from when the request has a connection; zero means none. A
+  // request of an idempotent method that meets a connection the server has just closed is sent once
+  // more.
   RequestId Send(HttpRequest request, Duration deadline, ResponseCallback done);
   // An answer as it comes: watches, followed logs. `on_end` is OK when the server completed it.
   RequestId Stream(HttpRequest request,

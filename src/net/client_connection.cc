@@ -80,7 +80,7 @@ void ClientConnection::Write() {
 }
 
 bool ClientConnection::Stalled(SteadyTime now) const {
-  return upgraded_ != nullptr && upgraded_->Stalled(now, client_.config.header_timeout);
+  return upgraded_ != nullptr && upgraded_->Stalled(now, client_.config.upgraded_stall_timeout);
 }
 
 void ClientConnection::OnData(std::string_view bytes) {

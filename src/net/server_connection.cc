@@ -312,7 +312,7 @@ void ServerConnection::CheckTimeouts(SteadyTime now) {
       }
       break;
     case Phase::kUpgraded:
-      if (upgraded_->Stalled(now, config.write_stall_timeout)) {
+      if (upgraded_->Stalled(now, config.upgraded_stall_timeout)) {
         server_.stats.timeouts.fetch_add(1, std::memory_order_relaxed);
         upgraded_->Detach(Status(Code::kTimeout, "the peer reads nothing"));
       }
