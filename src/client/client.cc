@@ -256,15 +256,26 @@ void Client::List(const Resource& resource,
                   const ListOptions& options,
                   ListCallback done) {
   api::RestRequest request{.method = "GET", .path = resource.Path(ns), .query = ListQuery(options)};
-  Call(std::move(request), [done = std::move(done)](Result<api::RestResponse> response) {
+  bool managed_fields = options.managed_fields;
+  Call(std::move(request), [done = std::move(done),
+                            managed_fields](Result<api::RestResponse> response) {
     if (!response.ok()) return done(response.status());
     auto parsed = json::Parse(response->BodyString(), {.bytes = 1 << 30});
     if (!parsed.ok()) return done(parsed.status());
     ObjectList list;
     list.resource_version = json::GetString(*parsed, {"metadata", "resourceVersion"});
     list.continue_token = json::GetString(*parsed, {"metadata", "continue"});
+    // A list says once what its items are; an item of its own must know.
+    std::string kind(json::GetString(*parsed, {"kind"}));
+    if (kind.ends_with("List")) kind.resize(kind.size() - 4);
+    std::string version(json::GetString(*parsed, {"apiVersion"}));
     if (json::Value* items = json::FindMutable(*parsed, {"items"}); items && items->is_array()) {
       for (json::Value& item : items->get_array()) {
+        if (item.is_object() && !kind.empty() && !json::Find(item, {"kind"})) {
+          item.get_object()["kind"] = kind;
+          item.get_object()["apiVersion"] = version;
+        }
+        if (!managed_fields) json::Remove(item, {"metadata", "managedFields"});
         list.items.push_back(std::make_shared<const json::Value>(std::move(item)));
       }
     }

@@ -10,6 +10,16 @@ namespace swell::client {
 namespace {
 
 constexpr size_t kWatchLineBytesMax = 64 << 20;
+constexpr Duration kCalmAfter = std::chrono::seconds(10);
+constexpr Duration kSilenceAllowed = std::chrono::seconds(30);
+// An internal error is mostly etcd being away; if it stays, the place may be what is wrong.
+constexpr int kInternalErrorsMax = 4;
+
+// What a server that is away or busy says. Where we were still holds.
+bool IsPassing(Code code) {
+  return code == Code::kOk || code == Code::kUnavailable || code == Code::kTimeout ||
+         code == Code::kTooManyRequests;
+}
 
 }  // namespace
 
@@ -25,7 +35,9 @@ Informer::Informer(Executor& executor,
       random_(seed),
       client_(executor, std::move(server), std::move(user), "swell-informer") {}
 
-Informer::~Informer() { executor_.Cancel(retry_timer_); }
+Informer::~Informer() {
+  for (TimerId timer : {retry_timer_, calm_timer_, silent_timer_}) executor_.Cancel(timer);
+}
 
 void Informer::AddIndex(const std::string& name, IndexFunction function) {
   indexes_[name].function = std::move(function);
@@ -69,12 +81,13 @@ void Informer::ListPage(std::string continue_token) {
   ListOptions list{.label_selector = options_.label_selector,
                    .field_selector = options_.field_selector,
                    .limit = options_.page_size,
-                   .continue_token = std::move(continue_token)};
+                   .continue_token = std::move(continue_token),
+                   .managed_fields = false};
   client_.List(resource_, options_.ns, list, [this](Result<ObjectList> page) {
     if (!page.ok()) {
       SWELL_LOG_WARNING("client", "list failed", {"resource", resource_.plural},
                         {"error", page.status().ToString()});
-      return Retry(true);
+      return Retry(true, page.status().details().retry_after_s);
     }
     for (json::SharedValue& item : page->items) listing_[api::KeyOf(*item)] = std::move(item);
     version_ = page->resource_version;
@@ -101,10 +114,11 @@ void Informer::OnListed() {
 }
 
 void Informer::StartWatch() {
-  relist_after_watch_ = false;
   partial_line_.clear();
+  watching_ = true;
+  auto timeout = std::chrono::seconds(300 + random_.Below(300));
   std::string query = StrCat("watch=true&allowWatchBookmarks=true&resourceVersion=", version_,
-                             "&timeoutSeconds=", 300 + random_.Below(300));
+                             "&timeoutSeconds=", timeout.count());
   auto add = [&query](std::string_view key, const std::string& value) {
     if (!value.empty()) query += StrCat("&", key, "=", api::EscapeQuery(value));
   };
@@ -112,19 +126,25 @@ void Informer::StartWatch() {
   add("fieldSelector", options_.field_selector);
   api::RestRequest request{
       .method = "GET", .path = resource_.Path(options_.ns), .query = std::move(query)};
+  calm_timer_ = executor_.After(kCalmAfter, [this] { failures_ = 0; });
+  silent_timer_ = executor_.After(timeout + kSilenceAllowed, [this] {
+    EndWatch(Status(Code::kTimeout, "the watch did not end when it should have"));
+  });
   watch_ = client_.Open(std::move(request),
                         {.on_start = {},
                          .on_chunk = [this](const api::Chunk& chunk) { OnWatchChunk(chunk); },
-                         .on_end = [this](const Status& why) { OnWatchEnd(why); }});
+                         .on_end = [this](const Status& why) { EndWatch(why); }});
 }
 
 void Informer::OnWatchChunk(const api::Chunk& chunk) {
   std::string_view rest = *chunk;
-  while (!rest.empty()) {
+  while (watching_ && !rest.empty()) {
     size_t end = rest.find('\n');
     if (end == std::string_view::npos) {
       partial_line_ += rest;
-      if (partial_line_.size() > kWatchLineBytesMax) partial_line_.clear();
+      if (partial_line_.size() > kWatchLineBytesMax) {
+        EndWatch(Status(Code::kTooLarge, "a watch event is larger than 64 MiB"));
+      }
       return;
     }
     if (partial_line_.empty()) {
@@ -143,18 +163,19 @@ void Informer::OnWatchLine(std::string_view line) {
   auto event = json::Parse(line);
   json::Value* object = event.ok() ? json::FindMutable(*event, {"object"}) : nullptr;
   if (object == nullptr) {
-    SWELL_LOG_WARNING("client", "unreadable watch event", {"resource", resource_.plural});
-    relist_after_watch_ = true;
-    return;
+    return EndWatch(Status(Code::kBadRequest, StrCat("unreadable event: ", line.substr(0, 200))));
   }
   std::string_view type = json::GetString(*event, {"type"});
   if (type == "ERROR") {
-    relist_after_watch_ = true;
-    return;
+    auto code = static_cast<int>(json::GetInt(*object, {"code"}, 500));
+    Status why = StatusFromResponse(code, json::Print(*object));
+    if (why.ok()) why = Status(Code::kInternal, "the watch failed and does not say why");
+    return EndWatch(why);
   }
   failures_ = 0;
   version_ = json::GetString(*object, {"metadata", "resourceVersion"}, version_);
   if (type == "BOOKMARK") return;
+  json::Remove(*object, {"metadata", "managedFields"});
   auto shared = std::make_shared<const json::Value>(std::move(*object));
   if (type == "DELETED") {
     Erase(api::KeyOf(*shared));
@@ -163,19 +184,28 @@ void Informer::OnWatchLine(std::string_view line) {
   }
 }
 
-void Informer::OnWatchEnd(const Status& why) {
-  bool gone = why.code() == Code::kGone || why.code() == Code::kExpired;
-  if (gone || relist_after_watch_) return Retry(true);
-  if (why.ok()) ++failures_;  // an ordinary end: watch again soon, but not in a busy loop
-  Retry(!why.ok() && why.code() != Code::kUnavailable && why.code() != Code::kTimeout &&
-        why.code() != Code::kTooManyRequests);
+void Informer::EndWatch(const Status& why) {
+  if (!watching_) return;
+  watching_ = false;
+  executor_.Cancel(calm_timer_);
+  executor_.Cancel(silent_timer_);
+  bool relist = !IsPassing(why.code());
+  if (why.code() == Code::kInternal) relist = failures_ >= kInternalErrorsMax;
+  if (relist) {
+    SWELL_LOG_INFO("client", "watch lost its place", {"resource", resource_.plural},
+                   {"why", why.ToString()});
+  }
+  Retry(relist, why.details().retry_after_s);
 }
 
-void Informer::Retry(bool relist) {
-  int shift = std::min(failures_++, 8);
-  auto base = std::chrono::milliseconds(std::min<int64_t>(30'000, 50LL << shift));
-  Duration delay = Duration(base) / 2 +
-                   Duration(random_.Below(static_cast<uint64_t>(Duration(base).count() / 2)));
+// Half a doubling delay and a random part of the other half, so that the clients of a server that
+// comes back do not all ask at once.
+void Informer::Retry(bool relist, int retry_after_s) {
+  int shift = std::min(failures_++, 10);
+  Duration base = std::chrono::milliseconds(std::min<int64_t>(30'000, 50LL << shift));
+  Duration delay =
+      base / 2 + Duration(random_.Below(static_cast<uint64_t>((base - base / 2).count())));
+  delay += std::chrono::seconds(std::clamp(retry_after_s, 0, 60));
   executor_.Cancel(retry_timer_);
   retry_timer_ = executor_.After(delay, [this, relist] {
     watch_.reset();

@@ -1,9 +1,11 @@
 // Informer: a live copy of the objects of one resource: list, then watch, for ever.
 //
 // It pages the first list, watches from the list's version with bookmarks, resumes after
-// disconnects, lists again after 410 Gone, and backs off (up to 30 s) while the server is away.
+// disconnects, lists again after 410 Gone, and backs off (up to 30 s, jittered) while the server is
+// away. A watch that says nothing for longer than the server promised is given up and resumed.
 // Handlers see every object's latest state but not every step between; after a new list they get
-// the differences. Objects are immutable and shared.
+// the differences. Objects are immutable and shared, and come without their managedFields: they are
+// half of an object, and nobody here reads them.
 //
 // Ownership: the informer keeps its own Client; destroying it stops everything.
 // Thread-safety: core executor only. Handlers run on it, never from inside Start().
@@ -76,8 +78,9 @@ class Informer {
   void StartWatch();
   void OnWatchChunk(const api::Chunk& chunk);
   void OnWatchLine(std::string_view line);
-  void OnWatchEnd(const Status& why);
-  void Retry(bool relist);
+  // The watch is over, whether the server says so or not; nothing more of it is heard.
+  void EndWatch(const Status& why);
+  void Retry(bool relist, int retry_after_s = 0);
   void Store(const json::SharedValue& object);
   void Erase(const std::string& key);
   void Reindex(const std::string& key,
@@ -95,10 +98,12 @@ class Informer {
   std::string version_;
   std::string partial_line_;
   bool synced_ = false;
-  bool relist_after_watch_ = false;
+  bool watching_ = false;
   int lists_ = 0;
   int failures_ = 0;
   TimerId retry_timer_ = kNoTimer;
+  TimerId calm_timer_ = kNoTimer;    // the watch has held: what failed before is forgotten
+  TimerId silent_timer_ = kNoTimer;  // the watch should have ended by itself
   std::vector<std::function<void()>> when_synced_;
   std::unique_ptr<Stream> watch_;
   Client client_;  // last: destroyed first, so no callback finds a half-dead informer

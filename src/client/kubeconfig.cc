@@ -44,22 +44,69 @@ Status Missing(const std::string& path, std::string_view what, std::string_view 
   return Status(Code::kNotFound, StrCat(path, ": no ", what, " named ", Quote(name)));
 }
 
+Status Refused(const std::string& path,
+               std::string_view what,
+               std::string_view name,
+               std::string_view why) {
+  return Status(Code::kBadRequest, StrCat(path, ": ", what, " ", Quote(name), ": ", why));
+}
+
+Result<ExecPlugin> ReadExec(const json::Value& exec,
+                            const std::string& path,
+                            std::string_view user) {
+  ExecPlugin plugin;
+  plugin.api_version = json::GetString(exec, {"apiVersion"});
+  plugin.command = json::GetString(exec, {"command"});
+  plugin.install_hint = json::GetString(exec, {"installHint"});
+  plugin.provide_cluster_info = json::GetBool(exec, {"provideClusterInfo"});
+  if (plugin.api_version != "client.authentication.k8s.io/v1" &&
+      plugin.api_version != "client.authentication.k8s.io/v1beta1") {
+    return Refused(path, "user", user,
+                   StrCat("exec.apiVersion: ", Quote(plugin.api_version),
+                          " is not supported; use client.authentication.k8s.io/v1 or v1beta1"));
+  }
+  if (plugin.command.empty()) return Refused(path, "user", user, "exec.command is not set");
+  std::filesystem::path command(plugin.command);
+  if (command.is_relative() && command.has_parent_path()) {
+    plugin.command = (std::filesystem::path(path).parent_path() / command).string();
+  }
+  for (const json::Value& arg : json::GetArray(exec, {"args"})) {
+    if (arg.is_string()) plugin.args.emplace_back(json::View(arg.get_string()));
+  }
+  for (const json::Value& variable : json::GetArray(exec, {"env"})) {
+    plugin.env.emplace_back(json::GetString(variable, {"name"}),
+                            json::GetString(variable, {"value"}));
+  }
+  return plugin;
+}
+
 Status ReadUser(const json::Value& user, const std::string& path, ClusterAccess& access) {
   SWELL_ASSIGN_OR_RETURN(access.client_cert_pem, PemOf(user, path, "client-certificate"));
   SWELL_ASSIGN_OR_RETURN(access.client_key_pem, PemOf(user, path, "client-key"));
+  if (access.client_cert_pem.empty() != access.client_key_pem.empty()) {
+    return Refused(path, "user", access.user, "a client certificate and its key belong together");
+  }
   access.token = json::GetString(user, {"token"});
   std::string token_file(json::GetString(user, {"tokenFile"}));
+  // As kubectl has it: a token in the file itself counts for more than a file of its own.
   if (access.token.empty() && !token_file.empty()) {
-    auto full = std::filesystem::path(path).parent_path() / token_file;
-    SWELL_ASSIGN_OR_RETURN(std::string token, ReadFile(full.string(), 1 << 20));
-    access.token = Trim(token);
+    access.token_file = (std::filesystem::path(path).parent_path() / token_file).string();
+    auto token = ReadFile(access.token_file, 1 << 20);
+    if (!token.ok()) return token.status().WithContext(StrCat(path, ": tokenFile"));
+    access.token = Trim(*token);
   }
-  if (access.token.empty() && access.client_cert_pem.empty() &&
-      (json::Find(user, {"exec"}) != nullptr || json::Find(user, {"auth-provider"}) != nullptr)) {
-    return Status(Code::kBadRequest,
-                  StrCat(path, ": user ", Quote(access.user),
-                         ": exec and auth-provider credentials are not supported; use a token or "
-                         "a client certificate"));
+  if (!json::GetString(user, {"username"}).empty()) {
+    return Refused(path, "user", access.user,
+                   "API servers take no username and password any more; use a token, a client "
+                   "certificate or an exec plugin");
+  }
+  if (json::Find(user, {"auth-provider"}) != nullptr) {
+    return Refused(path, "user", access.user,
+                   "auth-provider is gone from Kubernetes; use an exec plugin");
+  }
+  const json::Value* exec = json::Find(user, {"exec"});
+  if (exec != nullptr && access.token.empty()) {
+    SWELL_ASSIGN_OR_RETURN(access.exec, ReadExec(*exec, path, access.user));
   }
   return Status::Ok();
 }
@@ -87,10 +134,17 @@ Result<ClusterAccess> LoadKubeconfig(const std::string& path, const std::string&
     return Status(Code::kBadRequest,
                   StrCat(path, ": cluster ", Quote(cluster_name), ": server is not set"));
   }
+  if (!json::GetString(*cluster, {"proxy-url"}).empty()) {
+    return Refused(path, "cluster", cluster_name, "proxy-url: proxies are not supported");
+  }
   access.tls_server_name = json::GetString(*cluster, {"tls-server-name"});
   access.insecure_skip_tls_verify = json::GetBool(*cluster, {"insecure-skip-tls-verify"});
   access.ns = json::GetString(*chosen, {"namespace"}, "default");
   SWELL_ASSIGN_OR_RETURN(access.ca_pem, PemOf(*cluster, path, "certificate-authority"));
+  if (access.insecure_skip_tls_verify && !access.ca_pem.empty()) {
+    return Refused(path, "cluster", cluster_name,
+                   "certificate-authority and insecure-skip-tls-verify exclude each other");
+  }
 
   access.user = json::GetString(*chosen, {"user"});
   if (access.user.empty()) return access;
@@ -98,6 +152,26 @@ Result<ClusterAccess> LoadKubeconfig(const std::string& path, const std::string&
   if (user == nullptr) return Missing(path, "user", access.user);
   SWELL_RETURN_IF_ERROR(ReadUser(*user, path, access));
   return access;
+}
+
+std::optional<Result<ClusterAccess>> InClusterAccess(
+    const std::function<std::string(const std::string&)>& getenv, const std::string& root) {
+  std::string host = getenv("KUBERNETES_SERVICE_HOST");
+  std::string port = getenv("KUBERNETES_SERVICE_PORT");
+  if (host.empty() || port.empty()) return std::nullopt;
+  ClusterAccess access;
+  bool v6 = host.find(':') != std::string::npos;
+  access.server = v6 ? StrCat("https://[", host, "]:", port) : StrCat("https://", host, ":", port);
+  access.token_file = root + "/token";
+  access.user = "this pod's service account";
+  auto token = ReadFile(access.token_file, 1 << 20);
+  if (!token.ok()) return Result<ClusterAccess>(token.status().WithContext(access.user));
+  access.token = Trim(*token);
+  auto ca = ReadFile(root + "/ca.crt", 1 << 20);
+  if (!ca.ok()) return Result<ClusterAccess>(ca.status().WithContext(access.user));
+  access.ca_pem = std::move(*ca);
+  if (auto ns = ReadFile(root + "/namespace", 1 << 10); ns.ok()) access.ns = Trim(*ns);
+  return Result<ClusterAccess>(std::move(access));
 }
 
 std::string MakeKubeconfig(const std::string& context_name, const ClusterAccess& access) {

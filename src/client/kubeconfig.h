@@ -1,12 +1,27 @@
-// Kubeconfig: where the API server is and who we are there, read from kubectl's own file.
+// Kubeconfig: where the API server is and who we are there, read from kubectl's own file, or from
+// the service account that a pod is given.
 // Thread-safety: pure functions over files.
 #pragma once
 
+#include <functional>
+#include <optional>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "base/result.h"
 
 namespace swell::client {
+
+// A program that prints credentials: users[].user.exec.
+struct ExecPlugin {
+  std::string api_version;  // client.authentication.k8s.io/v1 or /v1beta1
+  std::string command;      // a path, or a name to be found on PATH
+  std::vector<std::string> args;
+  std::vector<std::pair<std::string, std::string>> env;
+  std::string install_hint;
+  bool provide_cluster_info = false;
+};
 
 struct ClusterAccess {
   std::string server;  // https://127.0.0.1:6443
@@ -16,12 +31,21 @@ struct ClusterAccess {
   std::string client_cert_pem;
   std::string client_key_pem;
   std::string token;
+  std::string token_file;  // holds the token from now on, and may change
+  std::optional<ExecPlugin> exec;
   std::string user;  // name of the kubeconfig's user, for messages
   std::string ns = "default";
 };
 
 // `context` empty: the file's current-context. Errors name the file and what is missing in it.
 Result<ClusterAccess> LoadKubeconfig(const std::string& path, const std::string& context = {});
+
+// The service account of the pod that this process runs in; nullopt outside of a cluster. `root` is
+// where the account's files are, /var/run/secrets/kubernetes.io/serviceaccount but for tests.
+std::optional<Result<ClusterAccess>> InClusterAccess(
+    const std::function<std::string(const std::string&)>& getenv, const std::string& root);
+inline constexpr std::string_view kServiceAccountDir =
+    "/var/run/secrets/kubernetes.io/serviceaccount";
 
 // A kubeconfig with one cluster, user and context, credentials embedded.
 std::string MakeKubeconfig(const std::string& context_name, const ClusterAccess& access);
