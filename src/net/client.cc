@@ -40,13 +40,17 @@ RequestId ClientImpl::Submit(HttpRequest request, Duration limit, std::shared_pt
     FinishJob(job, encoded, {});
   } else {
     job->bytes = MakeChunk(std::move(bytes));
-    if (limit > Duration::zero()) {
-      job->timer = reactor.After(limit, [this, id = job->id] { TimeOut(id); });
-    }
+    job->limit = limit;
     Assign(job, false);
   }
   in_submit_ = false;
   return job->id;
+}
+
+// A request's time begins with its turn: those that wait for a connection are not late for it.
+void ClientImpl::StartClock(ClientJob* job) {
+  if (job->timer != kNoTimer || job->limit <= Duration::zero()) return;
+  job->timer = reactor.After(job->limit, [this, id = job->id] { TimeOut(id); });
 }
 
 void ClientImpl::Assign(const std::shared_ptr<ClientJob>& job, bool fresh) {
@@ -63,6 +67,7 @@ void ClientImpl::Assign(const std::shared_ptr<ClientJob>& job, bool fresh) {
   if (!fresh && !idle_.empty()) {
     ClientConnection* connection = idle_.back();
     idle_.pop_back();
+    StartClock(job.get());
     connection->Begin(job);
   } else if (pooled_ < config.max_connections) {
     Connect(job);
@@ -82,6 +87,7 @@ void ClientImpl::Connect(const std::shared_ptr<ClientJob>& job) {
   connection->index = connections_.size();
   connections_.push_back(connection);
   if (pooled) ++pooled_;
+  StartClock(job.get());
   connection->Start(job);
   ArmSweep();
 }

@@ -34,6 +34,7 @@ struct ClientJob {
   HttpClient::DataCallback on_data;
   HttpClient::EndCallback on_end;
   HttpClient::UpgradeCallback on_upgrade;
+  Duration limit = Duration::zero();  // from its turn on; zero: none
   TimerId timer = kNoTimer;
   ClientConnection* connection = nullptr;  // null while waiting
   std::string body;
@@ -66,6 +67,7 @@ class ClientImpl : public std::enable_shared_from_this<ClientImpl> {
 
  private:
   void Assign(const std::shared_ptr<ClientJob>& job, bool fresh);
+  void StartClock(ClientJob* job);
   void Connect(const std::shared_ptr<ClientJob>& job);
   void ServeWaiting();
   void TimeOut(RequestId id);
