@@ -329,6 +329,25 @@ void DefaultLimitRange(Value& range) {
   }
 }
 
+// Without a metric of its own, an autoscaler looks at the processors' use.
+void DefaultAutoscaler(Value& autoscaler) {
+  Value* spec = Member(autoscaler, "spec");
+  if (spec == nullptr || !json::GetArray(*spec, {"metrics"}).empty()) return;
+  json::Object target({{"type", "Utilization"}, {"averageUtilization", 80}});
+  json::Object resource({{"name", "cpu"}, {"target", std::move(target)}});
+  json::Object metric({{"type", "Resource"}, {"resource", std::move(resource)}});
+  json::Set(*spec, {"metrics"}, json::Array({std::move(metric)}));
+}
+
+// A policy is about what comes in, and about what goes out when it says something of that.
+void DefaultNetworkPolicy(Value& policy) {
+  Value* spec = Member(policy, "spec");
+  if (spec == nullptr || !json::GetArray(*spec, {"policyTypes"}).empty()) return;
+  json::Array types({"Ingress"});
+  if (!json::GetArray(*spec, {"egress"}).empty()) types.emplace_back("Egress");
+  json::Set(*spec, {"policyTypes"}, std::move(types));
+}
+
 void DefaultCrd(Value& crd) {
   Value* names = json::FindMutable(crd, {"spec", "names"});
   if (names == nullptr) return;
@@ -365,6 +384,10 @@ void DefaultObject(const KindInfo& info, Value& object) {
     DefaultRoleBinding(object);
   } else if (kind == "LimitRange") {
     DefaultLimitRange(object);
+  } else if (kind == "HorizontalPodAutoscaler") {
+    DefaultAutoscaler(object);
+  } else if (kind == "NetworkPolicy") {
+    DefaultNetworkPolicy(object);
   } else if (kind == "CustomResourceDefinition") {
     DefaultCrd(object);
   } else if (kind == "Namespace") {

@@ -9,11 +9,12 @@ namespace {
 
 enum KindFlags : unsigned {
   kNone = 0,
-  kCluster = 1,  // not namespaced
-  kStatus = 2,   // has the status subresource
-  kScale = 4,    // has the scale subresource
-  kReview = 8,   // created and answered, never stored
-  kOlder = 16,   // an older version of a kind stored in another one
+  kCluster = 1,    // not namespaced
+  kStatus = 2,     // has the status subresource
+  kScale = 4,      // has the scale subresource
+  kReview = 8,     // created and answered, never stored
+  kOlder = 16,     // another version of a kind stored in the storage one
+  kComputed = 32,  // read only: made up when asked for, never stored
 };
 
 struct KindRow {
@@ -37,6 +38,11 @@ constexpr std::string_view kAuthz = "io.k8s.api.authorization.v1";
 constexpr std::string_view kAuthzGroup = "authorization.k8s.io";
 constexpr std::string_view kAuthnGroup = "authentication.k8s.io";
 
+constexpr std::string_view kNetworking = "io.k8s.api.networking.v1";
+constexpr std::string_view kStorage = "io.k8s.api.storage.v1";
+constexpr std::string_view kAdmission = "io.k8s.api.admissionregistration.v1";
+constexpr std::string_view kAdmissionGroup = "admissionregistration.k8s.io";
+
 constexpr std::string_view kPodFields =
     "spec.nodeName,spec.restartPolicy,spec.schedulerName,spec.serviceAccountName,"
     "spec.hostNetwork,status.phase,status.podIP,status.podIPs,status.nominatedNodeName";
@@ -50,6 +56,7 @@ constexpr std::string_view kNewEventFields =
 
 constexpr KindRow kRows[] = {
     {"", "v1", "Binding", "bindings", "", "", kReview, kCore},
+    {"", "v1", "ComponentStatus", "componentstatuses", "cs", "", kCluster | kComputed, kCore},
     {"", "v1", "ConfigMap", "configmaps", "cm", "", kNone, kCore},
     {"", "v1", "Endpoints", "endpoints", "ep", "", kNone, kCore},
     {"", "v1", "Event", "events", "ev", "", kNone, kCore, "", kEventFields},
@@ -89,13 +96,23 @@ constexpr KindRow kRows[] = {
      kCluster | kReview, kAuthz},
     {kAuthzGroup, "v1", "SubjectAccessReview", "subjectaccessreviews", "", "", kCluster | kReview,
      kAuthz},
+    {"autoscaling", "v2", "HorizontalPodAutoscaler", "horizontalpodautoscalers", "hpa", "all",
+     kStatus, "io.k8s.api.autoscaling.v2"},
     {"autoscaling", "v1", "HorizontalPodAutoscaler", "horizontalpodautoscalers", "hpa", "all",
-     kStatus, "io.k8s.api.autoscaling.v1"},
+     kStatus | kOlder, "io.k8s.api.autoscaling.v1"},
+    {"autoscaling", "v2beta2", "HorizontalPodAutoscaler", "horizontalpodautoscalers", "hpa", "all",
+     kStatus | kOlder, "io.k8s.api.autoscaling.v2beta2"},
     {"batch", "v1", "CronJob", "cronjobs", "cj", "all", kStatus, "io.k8s.api.batch.v1"},
     {"batch", "v1", "Job", "jobs", "", "all", kStatus, "io.k8s.api.batch.v1", "",
      "status.successful"},
     {"batch", "v1beta1", "CronJob", "cronjobs", "cj", "all", kStatus | kOlder,
      "io.k8s.api.batch.v1beta1"},
+    {"certificates.k8s.io", "v1", "CertificateSigningRequest", "certificatesigningrequests", "csr",
+     "", kCluster | kStatus, "io.k8s.api.certificates.v1", "approval", "spec.signerName"},
+    {"networking.k8s.io", "v1", "IngressClass", "ingressclasses", "", "", kCluster, kNetworking},
+    {"networking.k8s.io", "v1", "Ingress", "ingresses", "ing", "", kStatus, kNetworking},
+    {"networking.k8s.io", "v1", "NetworkPolicy", "networkpolicies", "netpol", "", kNone,
+     kNetworking},
     {"policy", "v1", "PodDisruptionBudget", "poddisruptionbudgets", "pdb", "", kStatus,
      "io.k8s.api.policy.v1"},
     {"policy", "v1beta1", "PodDisruptionBudget", "poddisruptionbudgets", "pdb", "",
@@ -104,8 +121,15 @@ constexpr KindRow kRows[] = {
     {kRbacGroup, "v1", "ClusterRole", "clusterroles", "", "", kCluster, kRbac},
     {kRbacGroup, "v1", "RoleBinding", "rolebindings", "", "", kNone, kRbac},
     {kRbacGroup, "v1", "Role", "roles", "", "", kNone, kRbac},
-    {"storage.k8s.io", "v1", "StorageClass", "storageclasses", "sc", "", kCluster,
-     "io.k8s.api.storage.v1"},
+    {"storage.k8s.io", "v1", "CSIDriver", "csidrivers", "", "", kCluster, kStorage},
+    {"storage.k8s.io", "v1", "CSINode", "csinodes", "", "", kCluster, kStorage},
+    {"storage.k8s.io", "v1", "StorageClass", "storageclasses", "sc", "", kCluster, kStorage},
+    {"storage.k8s.io", "v1", "VolumeAttachment", "volumeattachments", "", "", kCluster | kStatus,
+     kStorage},
+    {kAdmissionGroup, "v1", "MutatingWebhookConfiguration", "mutatingwebhookconfigurations", "",
+     "api-extensions", kCluster, kAdmission},
+    {kAdmissionGroup, "v1", "ValidatingWebhookConfiguration", "validatingwebhookconfigurations", "",
+     "api-extensions", kCluster, kAdmission},
     {"apiextensions.k8s.io", "v1", "CustomResourceDefinition", "customresourcedefinitions",
      "crd,crds", "api-extensions", kCluster | kStatus,
      "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1"},
@@ -114,8 +138,13 @@ constexpr KindRow kRows[] = {
     {"scheduling.k8s.io", "v1beta1", "PriorityClass", "priorityclasses", "pc", "",
      kCluster | kOlder, "io.k8s.api.scheduling.v1beta1"},
     {"coordination.k8s.io", "v1", "Lease", "leases", "", "", kNone, "io.k8s.api.coordination.v1"},
+    {"node.k8s.io", "v1", "RuntimeClass", "runtimeclasses", "", "", kCluster, "io.k8s.api.node.v1"},
     {"discovery.k8s.io", "v1", "EndpointSlice", "endpointslices", "", "", kNone,
      "io.k8s.api.discovery.v1"},
+    {"discovery.k8s.io", "v1beta1", "EndpointSlice", "endpointslices", "", "", kOlder,
+     "io.k8s.api.discovery.v1beta1"},
+    {"apiregistration.k8s.io", "v1", "APIService", "apiservices", "", "api-extensions",
+     kCluster | kStatus, "io.k8s.kube-aggregator.pkg.apis.apiregistration.v1"},
 };
 
 std::vector<std::string> Words(std::string_view text) {
@@ -151,8 +180,12 @@ KindInfo MakeKind(const KindRow& row, SchemaLibrary& library) {
     kind.scale_selector_path = ".spec.selector";
   }
   if (kind.has_status) kind.subresources.emplace_back("status");
+  kind.stored_otherwise = (row.flags & kOlder) != 0;
+  kind.computed = (row.flags & kComputed) != 0;
   kind.verbs = kind.read_only ? Words("create")
-                              : Words("create,delete,deletecollection,get,list,patch,update,watch");
+               : kind.computed
+                   ? Words("get,list")
+                   : Words("create,delete,deletecollection,get,list,patch,update,watch");
   kind.selectable_fields = Words(row.selectable);
   kind.schema = library.Find(StrCat(row.package, ".", row.kind));
   SWELL_CHECK_MSG(kind.schema != nullptr, row.kind);

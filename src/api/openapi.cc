@@ -145,32 +145,11 @@ Object Writer::Use(const Schema& schema, bool custom) {
   return Body(schema, custom);
 }
 
-std::string_view TypeName(const Schema& schema) {
-  switch (schema.type) {
-    case SchemaType::kObject:
-    case SchemaType::kMap:
-      return "object";
-    case SchemaType::kArray:
-      return "array";
-    case SchemaType::kInteger:
-      return "integer";
-    case SchemaType::kNumber:
-      return "number";
-    case SchemaType::kBoolean:
-      return "boolean";
-    case SchemaType::kIntOrString:
-      return "";
-    case SchemaType::kAny:
-      return schema.format == "object" ? "object" : "";
-    default:
-      return "string";
-  }
-}
-
 Object Writer::Body(const Schema& schema, bool custom) {
   Object out;
   if (!schema.description.empty()) out["description"] = schema.description;
-  std::string_view type = TypeName(schema);
+  const bool any_object = schema.type == SchemaType::kAny && schema.format == "object";
+  std::string_view type = any_object ? "object" : TypeName(schema.type);
   if (!type.empty()) out["type"] = type;
   if (!schema.format.empty() && schema.type != SchemaType::kAny) out["format"] = schema.format;
   if (schema.preserve_unknown) out["x-kubernetes-preserve-unknown-fields"] = true;

@@ -60,6 +60,31 @@ void CollectUnknown(const Schema& schema,
 
 }  // namespace
 
+std::string_view TypeName(SchemaType type) {
+  switch (type) {
+    case SchemaType::kObject:
+    case SchemaType::kMap:
+      return "object";
+    case SchemaType::kArray:
+      return "array";
+    case SchemaType::kInteger:
+      return "integer";
+    case SchemaType::kNumber:
+      return "number";
+    case SchemaType::kBoolean:
+      return "boolean";
+    case SchemaType::kString:
+    case SchemaType::kQuantity:
+    case SchemaType::kTime:
+    case SchemaType::kMicroTime:
+      return "string";
+    case SchemaType::kIntOrString:
+    case SchemaType::kAny:
+      break;
+  }
+  return "";
+}
+
 const SchemaField* Schema::Field(std::string_view field_name) const {
   for (const SchemaField& field : fields) {
     if (field.name == field_name) return &field;

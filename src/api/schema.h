@@ -87,6 +87,9 @@ struct Schema {
   const SchemaField* Field(std::string_view field_name) const;
 };
 
+// The JSON type as OpenAPI names it; empty where there is no single one.
+std::string_view TypeName(SchemaType type);
+
 // One thing wrong with a document.
 struct FieldError {
   std::string reason;   // FieldValueInvalid, FieldValueRequired, FieldValueNotSupported, ...

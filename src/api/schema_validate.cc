@@ -38,23 +38,7 @@ std::string_view KindOfValue(const json::Value& value) {
 }
 
 std::string_view TypeWord(SchemaType type) {
-  switch (type) {
-    case SchemaType::kObject:
-    case SchemaType::kMap:
-      return "object";
-    case SchemaType::kArray:
-      return "array";
-    case SchemaType::kInteger:
-      return "integer";
-    case SchemaType::kNumber:
-      return "number";
-    case SchemaType::kBoolean:
-      return "boolean";
-    case SchemaType::kIntOrString:
-      return "integer,string";
-    default:
-      return "string";
-  }
+  return type == SchemaType::kIntOrString ? "integer,string" : TypeName(type);
 }
 
 double AsDouble(const json::Value& value) {

@@ -11,19 +11,23 @@ namespace {
 // Kubernetes' order of its own groups; the others follow by name.
 constexpr std::string_view kGroupOrder[] = {
     "",
+    "apiregistration.k8s.io",
     "apps",
     "events.k8s.io",
     "authentication.k8s.io",
     "authorization.k8s.io",
     "autoscaling",
     "batch",
+    "certificates.k8s.io",
     "networking.k8s.io",
     "policy",
     "rbac.authorization.k8s.io",
     "storage.k8s.io",
+    "admissionregistration.k8s.io",
     "apiextensions.k8s.io",
     "scheduling.k8s.io",
     "coordination.k8s.io",
+    "node.k8s.io",
     "discovery.k8s.io",
 };
 
@@ -78,6 +82,81 @@ constexpr std::pair<std::string_view, std::string_view> kEventFields[] = {
     {"count", "deprecatedCount"},
     {"reportingComponent", "reportingController"},
 };
+
+// An autoscaler of v1 knows one metric, the processors' use, as a number of its own.
+void ConvertAutoscaler(json::Value& object, bool to_v1) {
+  json::Value* spec = json::FindMutable(object, {"spec"});
+  if (spec == nullptr || !spec->is_object()) return;
+  if (!to_v1) {
+    const json::Value* percent = json::Find(*spec, {"targetCPUUtilizationPercentage"});
+    if (percent != nullptr && !percent->is_null()) {
+      json::Object target{{"type", "Utilization"}, {"averageUtilization", *percent}};
+      json::Object resource{{"name", "cpu"}, {"target", std::move(target)}};
+      json::Object metric{{"type", "Resource"}, {"resource", std::move(resource)}};
+      json::Set(*spec, {"metrics"}, json::Array{std::move(metric)});
+    }
+    json::Remove(*spec, {"targetCPUUtilizationPercentage"});
+    const json::Value* use = json::Find(object, {"status", "currentCPUUtilizationPercentage"});
+    if (use != nullptr && !use->is_null()) {
+      json::Object resource{{"name", "cpu"}, {"current", {{"averageUtilization", *use}}}};
+      json::Object metric{{"type", "Resource"}, {"resource", std::move(resource)}};
+      json::Set(object, {"status", "currentMetrics"}, json::Array{std::move(metric)});
+    }
+    json::Remove(object, {"status", "currentCPUUtilizationPercentage"});
+    return;
+  }
+  const json::Array metrics = json::GetArray(*spec, {"metrics"});
+  json::Remove(*spec, {"metrics"});
+  json::Remove(*spec, {"behavior"});
+  for (const json::Value& metric : metrics) {
+    const json::Value* use = json::Find(metric, {"resource", "target", "averageUtilization"});
+    if (use == nullptr || json::GetString(metric, {"resource", "name"}) != "cpu") continue;
+    json::Set(*spec, {"targetCPUUtilizationPercentage"}, *use);
+  }
+  for (const json::Value& metric : json::GetArray(object, {"status", "currentMetrics"})) {
+    const json::Value* use = json::Find(metric, {"resource", "current", "averageUtilization"});
+    if (use == nullptr || json::GetString(metric, {"resource", "name"}) != "cpu") continue;
+    const json::Value copy = *use;
+    json::Set(object, {"status", "currentCPUUtilizationPercentage"}, copy);
+    break;
+  }
+  json::Remove(object, {"status", "currentMetrics"});
+  json::Remove(object, {"status", "conditions"});
+}
+
+// What v1beta1 keeps in one map of an endpoint has fields of its own in v1.
+void ConvertEndpoints(json::Value& slice, bool to_beta) {
+  constexpr std::string_view kZone = "topology.kubernetes.io/zone";
+  constexpr std::string_view kHost = "kubernetes.io/hostname";
+  json::Value* list = json::FindMutable(slice, {"endpoints"});
+  if (list == nullptr || !list->is_array()) return;
+  for (json::Value& endpoint : list->get_array()) {
+    if (!endpoint.is_object()) continue;
+    json::Object labels = json::GetObject(endpoint, {to_beta ? "deprecatedTopology" : "topology"});
+    const std::string zone(json::GetString(endpoint, {"zone"}));
+    const std::string node(json::GetString(endpoint, {"nodeName"}));
+    for (const char* field : {"deprecatedTopology", "topology", "zone"}) {
+      json::Remove(endpoint, {field});
+    }
+    if (to_beta) {
+      if (!zone.empty()) labels[kZone] = zone;
+      if (!node.empty()) labels[kHost] = node;
+      if (!labels.empty()) json::Set(endpoint, {"topology"}, std::move(labels));
+      continue;
+    }
+    const auto take = [&labels](std::string_view key) {
+      const json::Value* value = labels.if_contains(key);
+      json::Value taken = value == nullptr ? json::Value() : *value;
+      json::StableErase(labels, key);
+      return taken;
+    };
+    const json::Value in_zone = take(kZone);
+    const json::Value on_node = take(kHost);
+    if (in_zone.is_string()) json::Set(endpoint, {"zone"}, in_zone);
+    if (on_node.is_string() && node.empty()) json::Set(endpoint, {"nodeName"}, on_node);
+    if (!labels.empty()) json::Set(endpoint, {"deprecatedTopology"}, std::move(labels));
+  }
+}
 
 void RenameEventFields(json::Value& event, bool to_core) {
   json::Object* object = event.if_object();
@@ -223,6 +302,12 @@ Status Scheme::Convert(json::Value& object, const KindInfo& to) const {
   }
   if (to.gvk.kind == "Event" && !to.custom && from.group != to.gvk.group) {
     RenameEventFields(object, to.gvk.group.empty());
+  }
+  if (to.gvk.group == "autoscaling" && (from.version == "v1") != (to.gvk.version == "v1")) {
+    ConvertAutoscaler(object, to.gvk.version == "v1");
+  }
+  if (to.gvk.group == "discovery.k8s.io" && from.version != to.gvk.version) {
+    ConvertEndpoints(object, to.gvk.version == "v1beta1");
   }
   json::Set(object, {"apiVersion"}, json::Value(to.gvk.ApiVersion()));
   return Status::Ok();

@@ -48,7 +48,9 @@ struct KindInfo {
   bool has_scale = false;
   bool custom = false;  // from a CRD
   bool served = true;
-  bool read_only = false;  // reviews and the like: create only, nothing stored
+  bool read_only = false;         // reviews and the like: create only, nothing stored
+  bool stored_otherwise = false;  // stored in another version of the built-in kind
+  bool computed = false;          // made up when asked for: get and list only, nothing stored
   std::string scale_spec_path, scale_status_path, scale_selector_path;  // ".spec.replicas"
   std::vector<std::string> subresources;  // "status", "binding", "eviction", "log", "scale", …
   std::vector<std::string> verbs;         // as discovery lists them

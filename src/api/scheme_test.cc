@@ -78,7 +78,8 @@ TEST(SchemeTest, GroupsComeInKubernetesOrderWithPreferredVersionsFirst) {
   }
   std::vector<Scheme::Group> groups = scheme->Groups();
   EXPECT_EQ(groups.front().name, "");
-  EXPECT_EQ(groups[1].name, "apps");
+  EXPECT_EQ(groups[1].name, "apiregistration.k8s.io");
+  EXPECT_EQ(groups[2].name, "apps");
   EXPECT_EQ(groups.back().name, "a.example.com");
   EXPECT_EQ(groups.back().versions,
             (std::vector<std::string>{"v10", "v1", "v2beta1", "v1alpha1", "blue"}));

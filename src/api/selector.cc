@@ -41,18 +41,20 @@ Status CheckRequirement(const Requirement& requirement) {
   auto bad = [](const std::string& what) { return Status(Code::kBadRequest, what); };
   std::string why = CheckQualifiedName(requirement.key);
   if (!why.empty()) {
-    return bad(StrCat("key: Invalid value: ", Quote(requirement.key), ": ", why));
+    return bad(StrCat("unable to parse requirement: <nil>: Invalid value: ", Quote(requirement.key),
+                      ": ", why));
   }
   bool compares = requirement.op == Op::kGt || requirement.op == Op::kLt;
   for (const std::string& value : requirement.values) {
     if (compares && !ParseInt(value)) {
-      return bad(StrCat("values[0][", requirement.key, "]: Invalid value: ", Quote(value),
+      return bad(StrCat("unable to parse requirement: values[0][", requirement.key,
+                        "]: Invalid value: ", Quote(value),
                         ": for 'Gt', 'Lt' operators, the value must be an integer"));
     }
     why = CheckLabelValue(value);
     if (!why.empty()) {
-      return bad(
-          StrCat("values[0][", requirement.key, "]: Invalid value: ", Quote(value), ": ", why));
+      return bad(StrCat("unable to parse requirement: values[0][", requirement.key,
+                        "]: Invalid value: ", Quote(value), ": ", why));
     }
   }
   return Status::Ok();
@@ -125,6 +127,9 @@ class LabelParser {
     if (at_ == tokens_.size() || tokens_[at_] != "(") return Unexpected("'('");
     ++at_;
     std::vector<std::string> values;
+    if (at_ == tokens_.size() || (!AtWord() && tokens_[at_] != "," && tokens_[at_] != ")")) {
+      return Unexpected("',', ')' or identifier");
+    }
     while (true) {
       values.emplace_back(AtWord() ? tokens_[at_++] : std::string_view());
       if (at_ == tokens_.size()) return Unexpected("',' or ')'");

@@ -271,7 +271,7 @@ void CheckOwners(const Value& object, FieldErrors& errors) {
   const json::Array& owners = json::GetArray(object, {"metadata", "ownerReferences"});
   std::string controller;
   for (size_t i = 0; i < owners.size(); ++i) {
-    std::string at = PathIndex("metadata.ownerReferences", i);
+    const std::string at = "metadata.ownerReferences";  // its fields go without the index
     for (std::string_view key : {"apiVersion", "kind", "name", "uid"}) {
       if (MemberOf(owners[i], key) && TextOf(owners[i], key).empty()) {
         errors.push_back(InvalidText(PathField(at, key), "", "must not be empty"));

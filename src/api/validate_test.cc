@@ -79,7 +79,7 @@ TEST_F(ValidateTest, MetadataOfEveryKind) {
       {R"({"metadata":{"annotations":{"Example.com/Any":"{any text}"}}})", ""},
       {R"({"metadata":{"annotations":{"/x":""}}})", "metadata.annotations: Invalid value"},
       {R"({"metadata":{"ownerReferences":[{"apiVersion":"v1","kind":"A","name":"","uid":"u"}]}})",
-       "metadata.ownerReferences[0].name: Invalid value: \"\": must not be empty"},
+       "metadata.ownerReferences.name: Invalid value: \"\": must not be empty"},
       {R"({"metadata":{"ownerReferences":[
           {"apiVersion":"v1","kind":"A","name":"a","uid":"u","controller":true},
           {"apiVersion":"v1","kind":"B","name":"b","uid":"v","controller":true}]}})",
