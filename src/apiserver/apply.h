@@ -1,7 +1,7 @@
 // Server-side apply: who manages which field.
 //
-// Managers are kept in metadata.managedFields as Kubernetes writes them (FieldsV1). An object gets
-// managedFields with its first apply; from then on every writer's changes are tracked.
+// Managers are kept in metadata.managedFields as Kubernetes writes them (FieldsV1), from an
+// object's first write on.
 // Thread-safety: pure functions but for the core's clock.
 #pragma once
 
@@ -9,7 +9,8 @@
 
 namespace swell::apiserver {
 
-// Records what a write other than an apply has changed. No-op for objects nobody has applied.
+// Records what a write other than an apply has changed. `old` null: the object is new. Runs when
+// defaults are set and before admission adds what nobody asked for.
 void TrackManager(Core& core, const Call& call, json::Value& object, const json::Value* old);
 
 // The object that results when `config` (in the call's version, with no managedFields) is applied

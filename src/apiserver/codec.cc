@@ -1,5 +1,6 @@
 #include "apiserver/codec.h"
 
+#include "api/decode_problem.h"
 #include "api/protobuf.h"
 #include "api/quantity.h"
 #include "apiserver/errors.h"
@@ -15,10 +16,27 @@ bool IsYaml(std::string_view media) {
   return media == "application/yaml" || media == "text/yaml" || media == "application/x-yaml";
 }
 
-// The first bytes of a body, on one line, for error messages.
+// The first bytes of a body, for error messages: JSON as it is, anything else in hex.
 std::string Excerpt(std::string_view body) {
-  std::string quoted = Quote(body.substr(0, 64));
-  return body.size() > 64 ? quoted + "…" : quoted;
+  constexpr size_t kMaxBytes = 30;
+  if (body.empty()) return "<empty>";
+  const std::string_view more = body.size() > kMaxBytes ? " ..." : "";
+  const std::string_view start = body.substr(0, kMaxBytes);
+  if (body[0] == '{') return StrCat(IsValidUtf8(start) ? start : "...", more);
+  std::string hex;
+  for (const char c : start) {
+    constexpr char kDigits[] = "0123456789abcdef";
+    hex += kDigits[static_cast<unsigned char>(c) >> 4];
+    hex += kDigits[static_cast<unsigned char>(c) & 15];
+  }
+  return hex + std::string(more);
+}
+
+// A document that breaks off is by far the commonest malformed one.
+std::string ParseProblem(std::string_view body, const Status& why) {
+  const bool ends = Trim(body).empty() || why.message().find("unexpected end") != std::string::npos;
+  return StrCat("couldn't get version/kind; json parse error: ",
+                ends ? "unexpected end of JSON input" : why.message());
 }
 
 }  // namespace
@@ -101,9 +119,12 @@ Status CheckMetadataTypes(const api::KindInfo& kind, const json::Value& object) 
   const json::Value* metadata = json::Find(object, {"metadata"});
   if (metadata == nullptr || metadata->is_null()) return Status::Ok();
   if (!metadata->is_object()) return DecodeError(kind, "metadata: must be an object");
-  SWELL_RETURN_IF_ERROR(CheckScalars(kind, *metadata));
-  SWELL_RETURN_IF_ERROR(CheckStringMap(kind, *metadata, "labels"));
-  return CheckStringMap(kind, *metadata, "annotations");
+  Status checked = CheckScalars(kind, *metadata);
+  if (checked.ok()) checked = CheckStringMap(kind, *metadata, "labels");
+  if (checked.ok()) checked = CheckStringMap(kind, *metadata, "annotations");
+  if (checked.ok() || !kind.schema) return checked;
+  const std::string problem = api::FindDecodeProblem(*kind.schema, object);
+  return problem.empty() ? checked : DecodeError(kind, problem);
 }
 
 namespace {
@@ -127,7 +148,9 @@ Status CheckKind(const api::KindInfo& kind, json::Value& object) {
   if (has_kind && json::View(name->get_string()) != kind.gvk.kind) {
     return BadRequestError(StrCat(json::View(name->get_string()), " in version ",
                                   Quote(kind.gvk.version), " cannot be handled as a ",
-                                  kind.gvk.kind, ": the kinds differ"));
+                                  kind.gvk.kind, ": converting (", kind.gvk.version, ".",
+                                  json::View(name->get_string()), ") to (", kind.gvk.version, ".",
+                                  kind.gvk.kind, "): unknown conversion"));
   }
   if (!has_version || !has_kind) {
     // First in the document, as everybody writes them.
@@ -178,11 +201,6 @@ void Canonicalize(const api::Schema& schema, json::Value& value) {
 
 Result<std::string> PruneObject(Call& call, const api::KindInfo& kind, json::Value& object) {
   const std::string_view validation = call.query.Get("fieldValidation");
-  if (!validation.empty() && validation != "Strict" && validation != "Warn" &&
-      validation != "Ignore") {
-    return BadRequestError(StrCat("fieldValidation: Unsupported value: ", Quote(validation),
-                                  ": supported values: \"Ignore\", \"Strict\", \"Warn\""));
-  }
   if (!kind.schema) return std::string();
   if (!kind.custom) Canonicalize(*kind.schema, object);
   const std::vector<std::string> unknown = api::UnknownFields(*kind.schema, object);
@@ -205,7 +223,8 @@ Result<json::Value> DecodeObject(Call& call, const api::KindInfo& kind, size_t l
   if (!decoded.ok()) {
     if (decoded.status().code() != Code::kBadRequest) return decoded.status();
     return BadRequestError(StrCat("the object provided is unrecognized (must be of type ",
-                                  kind.gvk.kind, "): ", decoded.status().message(), " (",
+                                  kind.gvk.kind,
+                                  "): ", ParseProblem(call.request.body, decoded.status()), " (",
                                   Excerpt(call.request.body), ")"));
   }
   json::Value object = std::move(*decoded);

@@ -27,6 +27,8 @@ Result<std::string> PruneObject(Call& call, const api::KindInfo& kind, json::Val
 Status CheckMetadataTypes(const api::KindInfo& kind, const json::Value& object);
 
 // `Pod in version "v1" cannot be handled as a Pod: why`.
+// 422 for a patch whose outcome no object of the kind can be (patch.cc).
+Status UndecodablePatch(const Call& call, const json::Value& object);
 Status DecodeError(const api::KindInfo& kind, std::string_view why);
 
 }  // namespace swell::apiserver

@@ -80,7 +80,7 @@ TEST_F(CrudTest, ErrorsAreWordedAsKubernetesWordsThem) {
        "namespaces \"default\" is forbidden: this namespace may not be deleted"},
       {"GET", pods + "?labelSelector=a%3D%3D%3Db%3D", "", 400, ""},
       {"GET", pods + "?fieldSelector=spec.foo%3Dx", "", 400, "field label not supported: spec.foo"},
-      {"GET", pods + "?limit=x", "", 400, "query parameter limit"},
+      {"GET", pods + "?limit=x", "", 400, "strconv.ParseInt: parsing \"x\": invalid syntax"},
       {"DELETE", pods + "/p", R"({"preconditions":{"uid":"other"}})", 409,
        "Operation cannot be fulfilled on pods \"p\": the UID in the precondition (other)"},
   };

@@ -9,6 +9,7 @@
 #include "apiserver/output.h"
 #include "apiserver/selection.h"
 #include "apiserver/write.h"
+#include "apiserver/write_options.h"
 #include "base/strings.h"
 
 namespace swell::apiserver {
@@ -33,6 +34,12 @@ Result<DeleteOptions> DeleteOptions::Parse(const json::Value* body, const Query*
     options.propagation = json::GetString(*body, {"propagationPolicy"});
     const json::Value* orphan = json::Find(*body, {"orphanDependents"});
     if (orphan != nullptr && orphan->is_bool()) {
+      if (!options.propagation.empty()) {
+        return OptionsError(
+            "DeleteOptions",
+            InvalidValue("propagationPolicy", options.propagation,
+                         "orphanDependents and deletionPropagation cannot be both set"));
+      }
       options.propagation = orphan->get_bool() ? "Orphan" : "Background";
     }
     options.uid = json::GetString(*body, {"preconditions", "uid"});
@@ -48,10 +55,9 @@ Result<DeleteOptions> DeleteOptions::Parse(const json::Value* body, const Query*
   }
   const std::string& policy = options.propagation;
   if (!policy.empty() && policy != "Background" && policy != "Foreground" && policy != "Orphan") {
-    const api::FieldError error = UnsupportedValue("propagationPolicy", policy,
-                                                   {"Foreground", "Background", "Orphan", "nil"});
-    return Status(Code::kInvalid, StrCat("DeleteOptions.meta.k8s.io \"\" is invalid: ", error.field,
-                                         ": ", error.message));
+    return OptionsError("DeleteOptions",
+                        UnsupportedValue("propagationPolicy", policy,
+                                         {"Foreground", "Background", "Orphan", "nil"}));
   }
   return options;
 }
@@ -63,10 +69,11 @@ Result<DeleteOptions> DecodeDeleteOptions(Core& core, Call& call) {
   if (!body.is_object() && !body.is_null()) {
     return BadRequestError("the request body must be a DeleteOptions object");
   }
+  std::vector<std::string_view> dry_run;
   for (const json::Value& mode : json::GetArray(body, {"dryRun"})) {
-    if (mode != "All") return BadRequestError("DeleteOptions: dryRun: supported values: \"All\"");
-    call.dry_run = true;
+    dry_run.push_back(mode.is_string() ? json::View(mode.get_string()) : std::string_view());
   }
+  SWELL_RETURN_IF_ERROR(ReadDryRun(call, dry_run, "DeleteOptions"));
   return DeleteOptions::Parse(&body, &call.query);
 }
 
@@ -162,7 +169,10 @@ Plan PlanDeletion(const Admission& admission, const DeleteOptions& options, json
   if (!remove) {
     const WallTime until = admission.core.clock.Now() + std::chrono::seconds(grace);
     json::Set(object, {"metadata", "deletionTimestamp"}, json::Value(api::FormatTime(until)));
-    json::Set(object, {"metadata", "deletionGracePeriodSeconds"}, json::Value(grace));
+    // A namespace ends when it is empty, however long that takes.
+    if (!IsNamespace(admission.kind)) {
+      json::Set(object, {"metadata", "deletionGracePeriodSeconds"}, json::Value(grace));
+    }
   }
   if (HooksOf(admission.kind).generation && !deleting && !remove) {
     json::Set(object, {"metadata", "generation"},

@@ -1,5 +1,7 @@
 #include "apiserver/errors.h"
 
+#include <algorithm>
+
 #include "base/strings.h"
 
 namespace swell::apiserver {
@@ -54,15 +56,31 @@ Status InvalidError(const api::KindInfo& kind,
                     const std::vector<api::FieldError>& errors) {
   StatusDetails details = About(kind, name);
   details.kind = kind.gvk.kind;
-  std::string text;
+  // What is said twice is one error of the message, and two causes.
+  std::vector<std::string> texts;
   for (const api::FieldError& error : errors) {
-    if (!text.empty()) text += ", ";
-    text += error.field.empty() ? error.message : StrCat(error.field, ": ", error.message);
+    std::string text =
+        error.field.empty() ? error.message : StrCat(error.field, ": ", error.message);
+    if (std::find(texts.begin(), texts.end(), text) == texts.end())
+      texts.push_back(std::move(text));
     details.causes.push_back({error.reason, error.field, error.message});
   }
-  if (errors.size() > 1) text = StrCat("[", text, "]");
+  std::string text = Join(texts, ", ");
+  if (texts.size() > 1) text = StrCat("[", text, "]");
   return Status(Code::kInvalid, StrCat(KindAndGroup(kind), " ", Quote(name), " is invalid: ", text),
                 std::move(details));
+}
+
+Status OptionsError(std::string_view options_kind, const api::FieldError& error) {
+  return Status(
+      Code::kInvalid,
+      StrCat(options_kind, ".meta.k8s.io \"\" is invalid: ", error.field, ": ", error.message),
+      {"",
+       "meta.k8s.io",
+       std::string(options_kind),
+       "",
+       {{error.reason, error.field, error.message}},
+       0});
 }
 
 Status BadRequestError(std::string message) {
@@ -130,7 +148,12 @@ json::Value StatusToJson(const Status& status) {
     details["causes"] = std::move(causes);
   }
   if (from.retry_after_s > 0) details["retryAfterSeconds"] = from.retry_after_s;
-  if (!details.empty()) object["details"] = std::move(details);
+  // Errors about the request as such carry details even when there is nothing to say.
+  const bool generic = status.code() == Code::kNotFound || status.code() == Code::kInvalid ||
+                       status.code() == Code::kMethodNotAllowed ||
+                       status.code() == Code::kNotAcceptable ||
+                       status.code() == Code::kUnsupportedMediaType;
+  if (generic || !details.empty()) object["details"] = std::move(details);
   object["code"] = HttpStatus(status.code());
   return object;
 }
@@ -159,6 +182,12 @@ api::RestResponse ErrorResponse(const Status& status) {
     response.headers.emplace_back("WWW-Authenticate", "Bearer realm=\"swell\"");
   }
   return response;
+}
+
+api::RestResponse UnnamedErrorResponse(std::string message) {
+  json::Value document = StatusToJson(Status(Code::kInternal, std::move(message)));
+  json::Remove(document, {"reason"});
+  return JsonResponse(HttpStatus(Code::kInternal), document);
 }
 
 api::RestResponse JsonResponse(int status, const json::Value& value) {

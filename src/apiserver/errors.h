@@ -25,6 +25,8 @@ Status ForbiddenError(const api::KindInfo& kind, std::string_view name, std::str
 Status InvalidError(const api::KindInfo& kind,
                     std::string_view name,
                     const std::vector<api::FieldError>& errors);
+// About the options of a request: `CreateOptions.meta.k8s.io "" is invalid: …`.
+Status OptionsError(std::string_view options_kind, const api::FieldError& error);
 Status BadRequestError(std::string message);
 // 404 for paths and resources that do not exist at all.
 Status NoSuchResourceError();
@@ -42,6 +44,8 @@ json::Value StatusToJson(const Status& status);
 json::Value SuccessStatus(const api::KindInfo& kind, std::string_view name, std::string_view uid);
 // With Retry-After where the status asks for it.
 api::RestResponse ErrorResponse(const Status& status);
+// 500 that names no reason, as errors are that kube-apiserver has no word for.
+api::RestResponse UnnamedErrorResponse(std::string message);
 api::RestResponse JsonResponse(int status, const json::Value& value);
 
 }  // namespace swell::apiserver

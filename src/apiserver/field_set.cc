@@ -1,6 +1,7 @@
 #include "apiserver/field_set.h"
 
 #include <algorithm>
+#include <set>
 
 #include "base/strings.h"
 
@@ -42,27 +43,56 @@ std::string ElementOfItem(const json::Value& item, const api::Schema& list) {
 
 std::string FieldElement(std::string_view key) { return StrCat("f:", key); }
 
+// A key of a map is a field of its own, beside what is in it; a field of a struct is not.
+bool IsDeclared(const api::Schema* schema, std::string_view key) {
+  return schema != nullptr && schema->Field(key) != nullptr;
+}
+
+bool IsNothing(const json::Value& value) {
+  return value.is_null() || (value.is_object() && value.get_object().empty());
+}
+
 void Collect(const json::Value& value, const api::Schema* schema, FieldSet& out) {
-  if (value.is_object() && !value.get_object().empty()) {
-    for (const auto& [key, field] : value.get_object()) {
-      const std::string element = FieldElement({key.data(), key.size()});
-      Collect(field, SchemaOf(schema, element), out.children[element]);
-    }
+  if (!HasParts(value, schema)) {
+    out.member = true;
     return;
   }
-  if (value.is_array() && !value.get_array().empty() &&
-      (IsKeyedList(schema) || IsSetList(schema))) {
-    for (const json::Value& item : value.get_array()) {
-      FieldSet& child = out.children[ElementOfItem(item, *schema)];
-      if (item.is_object()) Collect(item, schema->items.get(), child);
-      child.member = true;
-    }
-    return;
-  }
-  out.member = true;
+  const bool list = value.is_array();
+  ForEachPart(
+      value, schema, [&](std::string element, const json::Value& part, const api::Schema* below) {
+        const bool own =
+            list || IsNothing(part) || !IsDeclared(schema, std::string_view(element).substr(2));
+        FieldSet found;
+        Collect(part, below, found);
+        found.member = found.member || own;
+        if (!found.empty()) out.children[std::move(element)] = std::move(found);
+      });
 }
 
 }  // namespace
+
+bool HasParts(const json::Value& value, const api::Schema* schema) {
+  if (value.is_object()) return schema == nullptr || !schema->atomic;
+  return value.is_array() && (IsKeyedList(schema) || IsSetList(schema));
+}
+
+void ForEachPart(const json::Value& value, const api::Schema* schema, const VisitPart& visit) {
+  if (!HasParts(value, schema)) return;
+  if (value.is_object()) {
+    for (const auto& [key, field] : value.get_object()) {
+      std::string element = FieldElement({key.data(), key.size()});
+      const api::Schema* below = SchemaOf(schema, element);
+      visit(std::move(element), field, below);
+    }
+    return;
+  }
+  std::set<std::string> seen;
+  for (const json::Value& item : value.get_array()) {
+    std::string element = ElementOfItem(item, *schema);
+    if (!seen.insert(element).second) continue;
+    visit(std::move(element), item, schema->items.get());
+  }
+}
 
 const FieldSet* FieldSet::Find(const std::string& element) const {
   const auto found = children.find(element);
@@ -112,16 +142,16 @@ void RemoveFields(FieldSet& from, const FieldSet& what) {
   }
 }
 
-void KeepExisting(FieldSet& set, const FieldSet& other) {
-  for (auto it = set.children.begin(); it != set.children.end();) {
-    const FieldSet* there = other.Find(it->first);
-    if (there != nullptr) {
-      KeepExisting(it->second, *there);
-      ++it;
-    } else {
-      it = set.children.erase(it);
-    }
+FieldSet CommonFields(const FieldSet& a, const FieldSet& b) {
+  FieldSet common;
+  common.member = a.member && b.member;
+  for (const auto& [element, child] : a.children) {
+    const FieldSet* other = b.Find(element);
+    if (other == nullptr) continue;
+    FieldSet below = CommonFields(child, *other);
+    if (!below.empty()) common.children[element] = std::move(below);
   }
+  return common;
 }
 
 const api::Schema* SchemaOf(const api::Schema* schema, const std::string& element) {

@@ -27,13 +27,20 @@ struct FieldSet {
   bool operator==(const FieldSet& other) const = default;
 };
 
-// The fields that a document sets.
+// Whether a value is owned in parts: objects and keyed lists, unless the schema says atomic.
+bool HasParts(const json::Value& value, const api::Schema* schema);
+// The parts of a value that has some, with their elements and schemas; of equal keys the first.
+using VisitPart =
+    std::function<void(std::string element, const json::Value& part, const api::Schema* schema)>;
+void ForEachPart(const json::Value& value, const api::Schema* schema, const VisitPart& visit);
+
+// The fields that a document sets, as an apply owns them.
 FieldSet FieldsOf(const json::Value& value, const api::Schema* schema);
 void AddFields(FieldSet& to, const FieldSet& from);
 // Takes away every member of `what`.
 void RemoveFields(FieldSet& from, const FieldSet& what);
-// Keeps only what exists in `other`.
-void KeepExisting(FieldSet& set, const FieldSet& other);
+// The members that are in both.
+FieldSet CommonFields(const FieldSet& a, const FieldSet& b);
 
 // Steps through documents as FieldSets do.
 const json::Value* Step(const json::Value& value,

@@ -31,6 +31,8 @@ void HandleNamespaceFinalize(Core& core, const CallPtr& call);
 // reviews.cc
 void HandleReview(Core& core, const CallPtr& call);
 void HandleTokenRequest(Core& core, const CallPtr& call);
+// component_status.cc
+void HandleComponentStatus(Core& core, const CallPtr& call);
 // discovery.cc: whatever is not a resource. False: there is no such path.
 bool HandleNonResource(Core& core, const CallPtr& call);
 

@@ -1,5 +1,7 @@
 #include "apiserver/list_options.h"
 
+#include <algorithm>
+
 #include "apiserver/errors.h"
 #include "base/strings.h"
 #include "json/value.h"
@@ -10,25 +12,30 @@ namespace {
 constexpr size_t kMaxTokenBytes = 4096;
 
 Status InvalidListOptions(const api::FieldError& error) {
-  return Status(
-      Code::kInvalid,
-      StrCat("ListOptions.meta.k8s.io \"\" is invalid: ", error.field, ": ", error.message),
-      {"", "meta.k8s.io", "ListOptions", "", {{error.reason, error.field, error.message}}, 0});
+  return OptionsError("ListOptions", error);
 }
 
-Status BadToken() { return BadRequestError("continue key is not valid: invalid continue token"); }
+Status BadToken(std::string_view why) {
+  return BadRequestError(StrCat("invalid continue token: continue key is not valid: ", why));
+}
 
 // {"v":"meta.k8s.io/v1","rv":42,"start":"ns/name"}; rv -1 goes on at the newest state.
 Status ReadToken(std::string_view token, ListOptions& options) {
-  if (token.size() > kMaxTokenBytes) return BadToken();
+  if (token.size() > kMaxTokenBytes) return BadToken("it is too long");
   const auto decoded = Base64Decode(token);
-  if (!decoded) return BadToken();
+  if (!decoded) return BadToken("it is not base64");
   const auto value = json::Parse(*decoded);
-  if (!value.ok() || json::GetString(*value, {"v"}) != "meta.k8s.io/v1") return BadToken();
+  if (!value.ok()) return BadToken(value.status().message());
+  if (json::GetString(*value, {"v"}) != "meta.k8s.io/v1") {
+    return BadToken(StrCat("server does not recognize this encoded version ",
+                           Quote(json::GetString(*value, {"v"}))));
+  }
   const std::string_view start = json::GetString(*value, {"start"});
   const size_t slash = start.find('/');
   const int64_t version = json::GetInt(*value, {"rv"});
-  if (slash == std::string_view::npos || version == 0 || version < -1) return BadToken();
+  if (slash == std::string_view::npos || version == 0 || version < -1) {
+    return BadToken("incorrect encoded start resourceVersion");
+  }
   options.from_continue = true;
   options.at_version = version < 0 ? 0 : static_cast<uint64_t>(version);
   options.after_ns = start.substr(0, slash);
@@ -51,13 +58,14 @@ Result<uint64_t> ParseVersion(std::string_view text) {
   const auto version = ParseUint(text);
   if (version) return *version;
   return Status(Code::kBadRequest,
-                StrCat("Invalid value: ", Quote(text), ": resourceVersion must be a number"));
+                StrCat("resourceVersion: Invalid value: ", Quote(text),
+                       ": strconv.ParseUint: parsing ", Quote(text), ": invalid syntax"));
 }
 
 Result<ListOptions> ListOptions::Parse(const Query& query, uint64_t current) {
   ListOptions options;
   SWELL_ASSIGN_OR_RETURN(const std::optional<int64_t> limit, query.Count("limit"));
-  options.limit = static_cast<size_t>(limit.value_or(0));
+  options.limit = static_cast<size_t>(std::max<int64_t>(limit.value_or(0), 0));
   const std::string_view text = query.Get("resourceVersion");
   SWELL_ASSIGN_OR_RETURN(const uint64_t version, ParseVersion(text));
   const std::string_view match = query.Get("resourceVersionMatch");

@@ -68,10 +68,11 @@ void AddParameter(std::string& query, std::string_view key, std::string_view val
 
 Status CheckLogOptions(const Query& query) {
   for (const char* key : {"tailLines", "sinceSeconds", "limitBytes"}) {
-    SWELL_RETURN_IF_ERROR(query.Count(key).status());
-  }
-  for (const char* key : {"follow", "previous", "timestamps"}) {
-    SWELL_RETURN_IF_ERROR(query.Bool(key).status());
+    SWELL_ASSIGN_OR_RETURN(const auto count, query.Count(key));
+    if (count.value_or(0) < 0) {
+      return BadRequestError(StrCat("PodLogOptions \"\" is invalid: ", key, ": Invalid value: ",
+                                    *count, ": must be greater than or equal to 0"));
+    }
   }
   if (query.Find("sinceSeconds") && query.Find("sinceTime")) {
     return BadRequestError("at most one of `sinceTime` or `sinceSeconds` may be specified");
@@ -96,8 +97,7 @@ std::string NodeQuery(const Call& call) {
   constexpr std::pair<const char*, const char*> kStreams[] = {
       {"stdin", "input"}, {"stdout", "output"}, {"stderr", "error"}, {"tty", "tty"}};
   for (const auto& [ours, kubelets] : kStreams) {
-    const auto wanted = call.query.Bool(ours);
-    if (wanted.ok() && *wanted) AddParameter(out, kubelets, "1");
+    if (call.query.Bool(ours)) AddParameter(out, kubelets, "1");
   }
   return out;
 }
@@ -122,6 +122,9 @@ class Forward final : public api::RestSink {
   }
   bool OnChunk(const api::Chunk& chunk) override { return call_->Send(chunk); }
   void OnStreamEnd(const Status& why) override { call_->EndStream(why); }
+  api::DuplexPtr OnUpgrade(api::HeaderList headers) override {
+    return call_->Upgrade(std::move(headers));
+  }
 
  private:
   CallPtr call_;
@@ -194,8 +197,7 @@ void HandlePodProxy(Core& core, const CallPtr& call) {
     }
     return;
   }
-  const auto previous = call->query.Bool("previous");
-  if (log && !(previous.ok() && *previous)) {
+  if (log && !call->query.Bool("previous")) {
     const Status started = CheckStarted(*pod, container);
     if (!started.ok()) {
       call->Fail(started);

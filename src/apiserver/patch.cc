@@ -1,10 +1,12 @@
 #include "json/patch.h"
 
+#include "api/decode_problem.h"
 #include "api/meta.h"
 #include "api/strategic.h"
 #include "apiserver/apply.h"
 #include "apiserver/codec.h"
 #include "apiserver/errors.h"
+#include "apiserver/field_set.h"
 #include "apiserver/handlers.h"
 #include "apiserver/output.h"
 #include "apiserver/prepare.h"
@@ -29,6 +31,24 @@ Status UnsupportedPatch(const api::KindInfo& kind) {
                        "application/apply-patch+yaml"));
 }
 
+constexpr size_t kMaxShownPatch = 1024;
+
+// 422 about the patch, which has no name and is of no kind.
+Status InvalidPatch(std::string_view shown, std::string_view why) {
+  const std::string text = StrCat("Invalid value: ", Quote(shown), ": ", why);
+  return Status(Code::kInvalid, StrCat(" \"\" is invalid: patch: ", text),
+                {"", "", "", "", {{"FieldValueInvalid", "patch", text}}, 0});
+}
+
+Status MalformedPatch(std::string_view media, bool array) {
+  if (media == kJsonPatch) {
+    return BadRequestError(StrCat("json: cannot unmarshal ", array ? "array" : "object",
+                                  " into Go value of type jsonpatch.Patch"));
+  }
+  return BadRequestError(
+      "json: cannot unmarshal array into Go value of type map[string]interface {}");
+}
+
 Result<json::Value> DecodePatch(const Core& core, const Call& call, std::string_view media) {
   const size_t limit = core.options.body_limit_bytes;
   if (call.request.body.size() > limit) {
@@ -46,8 +66,7 @@ Result<json::Value> DecodePatch(const Core& core, const Call& call, std::string_
   auto patch = json::Parse(call.request.body, limits);
   if (!patch.ok()) return patch.status().WithContext("error decoding patch");
   if (media == kJsonPatch ? !patch->is_array() : !patch->is_object()) {
-    return BadRequestError(StrCat("error decoding patch: a ", media, " must be a JSON ",
-                                  media == kJsonPatch ? "array" : "object"));
+    return MalformedPatch(media, patch->is_array());
   }
   return patch;
 }
@@ -59,10 +78,8 @@ Result<json::Value> RunPatch(const api::KindInfo& kind,
                              const json::Value& patch) {
   if (media == kJsonPatch) {
     auto patched = json::ApplyJsonPatch(document, patch);
-    if (patched.ok() || patched.status().code() != Code::kInvalid) return patched;
-    return Status(Code::kInvalid, StrCat("the server rejected our request due to an error in our "
-                                         "request: ",
-                                         patched.status().message()));
+    if (patched.ok()) return patched;
+    return Status(Code::kInvalid, "the server rejected our request due to an error in our request");
   }
   json::Value patched = document;
   if (media == kMergePatch) {
@@ -75,7 +92,8 @@ Result<json::Value> RunPatch(const api::KindInfo& kind,
 
 // Type checks and unknown fields of a patched object, worded about the patch.
 Status CheckPatched(Call& call, json::Value& object) {
-  SWELL_RETURN_IF_ERROR(CheckMetadataTypes(*call.kind, object));
+  const Status types = CheckMetadataTypes(*call.kind, object);
+  if (!types.ok()) return object.is_object() ? UndecodablePatch(call, object) : types;
   const std::string_view name = api::Name(object);
   if (name != call.info.name) {
     return BadRequestError(StrCat("the name of the object (", name,
@@ -85,30 +103,94 @@ Status CheckPatched(Call& call, json::Value& object) {
     return BadRequestError(
         "the namespace of the provided object does not match the namespace sent on the request");
   }
-  if (json::GetString(object, {"kind"}) != call.kind->gvk.kind ||
-      json::GetString(object, {"apiVersion"}) != call.kind->gvk.ApiVersion()) {
-    return BadRequestError("a patch may not change apiVersion or kind");
+  const std::string kind(json::GetString(object, {"kind"}));
+  const std::string version(json::GetString(object, {"apiVersion"}));
+  if (kind != call.kind->gvk.kind || version != call.kind->gvk.ApiVersion()) {
+    return InvalidPatch(
+        json::Print(object),
+        StrCat("converting (", version, ", Kind=", kind, ") to (", call.kind->gvk.ApiVersion(),
+               ", Kind=", call.kind->gvk.kind, "): unknown conversion"));
   }
   SWELL_ASSIGN_OR_RETURN(const std::string strict, PruneObject(call, *call.kind, object));
   if (strict.empty()) return Status::Ok();
-  return Status(
-      Code::kInvalid,
-      StrCat(" \"\" is invalid: patch: Invalid value: ", Quote(call.request.body.substr(0, 1024)),
-             ": ", strict),
-      {"", "", "", "", {{"FieldValueInvalid", "patch", StrCat("Invalid value: ", strict)}}, 0});
+  return InvalidPatch(call.request.body.substr(0, kMaxShownPatch), strict);
+}
+
+std::string_view TypeForApply(api::SchemaType type) {
+  switch (type) {
+    case api::SchemaType::kObject:
+    case api::SchemaType::kMap:
+      return "map";
+    case api::SchemaType::kArray:
+      return "list";
+    case api::SchemaType::kInteger:
+    case api::SchemaType::kNumber:
+      return "numeric (int or float)";
+    case api::SchemaType::kBoolean:
+      return "boolean";
+    case api::SchemaType::kString:
+    case api::SchemaType::kTime:
+    case api::SchemaType::kMicroTime:
+      return "string";
+    case api::SchemaType::kIntOrString:
+    case api::SchemaType::kQuantity:
+    case api::SchemaType::kAny:
+      break;
+  }
+  return {};
+}
+
+bool HasType(const json::Value& value, std::string_view type) {
+  if (type == "map") return value.is_object();
+  if (type == "list") return value.is_array();
+  if (type == "boolean") return value.is_bool();
+  return type == "string" ? value.is_string() : type.empty() || value.is_number();
+}
+
+// The first field of a configuration that its type does not declare, or declares otherwise.
+std::string UntypedField(const json::Value& value,
+                         const api::Schema* schema,
+                         const std::string& path) {
+  if (schema == nullptr || value.is_null() || schema->type == api::SchemaType::kAny) return {};
+  const std::string_view type = TypeForApply(schema->type);
+  if (!HasType(value, type)) {
+    return StrCat(path, ": expected ", type, ", got &{", api::GoText(value), "}");
+  }
+  std::string problem;
+  ForEachPart(value, schema,
+              [&](const std::string& element, const json::Value& part, const api::Schema* below) {
+                if (!problem.empty()) return;
+                const std::string at = PathText(path, element);
+                const bool declared = below != nullptr || schema->preserve_unknown;
+                problem = declared ? UntypedField(part, below, at)
+                                   : at + ": field not declared in schema";
+              });
+  return problem;
 }
 
 void RunApply(Core& core, const CallPtr& call, json::Value config) {
-  const std::string_view manager = call->query.Get("fieldManager");
-  const auto force = call->query.Bool("force");
-  if (manager.empty() || !force.ok()) {
-    call->Fail(manager.empty()
-                   ? Status(Code::kInvalid,
-                            "PatchOptions.meta.k8s.io \"\" is invalid: fieldManager: Required "
-                            "value: is required for apply patch")
-                   : force.status());
+  const std::string version(json::GetString(config, {"apiVersion"}));
+  if (version != call->kind->gvk.ApiVersion()) {
+    call->Fail(
+        BadRequestError(StrCat("Incorrect version specified in apply patch. Specified patch "
+                               "version: ",
+                               version, ", expected: ", call->kind->gvk.ApiVersion())));
     return;
   }
+  if (json::GetString(config, {"kind"}) != call->kind->gvk.kind) {
+    call->Fail(BadRequestError(StrCat("no corresponding type for ", version,
+                                      ", Kind=", json::GetString(config, {"kind"}))));
+    return;
+  }
+  const std::string untyped = UntypedField(config, call->kind->schema.get(), "");
+  if (!untyped.empty()) {
+    const std::string ns = call->info.ns.empty() ? "" : StrCat(call->info.ns, "/");
+    call->Respond(UnnamedErrorResponse(
+        StrCat("failed to create typed patch object (", ns, call->info.name, "; ", call->info.group,
+               "/", call->info.version, ", Kind=", call->kind->gvk.kind, "): ", untyped)));
+    return;
+  }
+  const std::string_view manager = call->query.Get("fieldManager");
   const auto entry = core.store.Latest(KeyFor(*call->storage, call->info.ns, call->info.name));
   if (!entry && !call->info.subresource.empty()) {
     call->Fail(NotFoundError(*call->kind, call->info.name));
@@ -131,7 +213,7 @@ void RunApply(Core& core, const CallPtr& call, json::Value config) {
   }
   Status checked = CheckPatched(*call, config);
   auto applied = checked.ok() ? ApplyConfiguration(core, *call, config, live ? &*live : nullptr,
-                                                   manager, *force)
+                                                   manager, call->query.Bool("force"))
                               : Result<json::Value>(checked);
   if (applied.ok()) checked = ToStorage(core, *call, *applied);
   if (!applied.ok() || !checked.ok()) {
@@ -147,6 +229,15 @@ void RunApply(Core& core, const CallPtr& call, json::Value config) {
 }
 
 }  // namespace
+
+Status UndecodablePatch(const Call& call, const json::Value& object) {
+  const bool strategic = MediaType(call.request.content_type) == kStrategicPatch;
+  const std::string problem = api::FindDecodeProblem(
+      *call.kind->schema, object, strategic ? api::DecodeForm::kConverted : api::DecodeForm::kJson);
+  if (!strategic) return InvalidPatch(json::Print(object), problem);
+  const auto patch = json::Parse(call.request.body);
+  return InvalidPatch(patch.ok() ? api::GoText(*patch) : "", problem);
+}
 
 // Reading the newest accepted state, patching it and writing it is one synchronous step, so a
 // patch meets a conflict only when it names a resourceVersion itself; no retries are needed.

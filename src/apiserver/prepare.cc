@@ -2,7 +2,10 @@
 
 #include <algorithm>
 
+#include "api/decode_problem.h"
 #include "api/meta.h"
+#include "apiserver/apply.h"
+#include "apiserver/codec.h"
 #include "apiserver/errors.h"
 #include "base/strings.h"
 
@@ -15,19 +18,27 @@ constexpr int kGenerateAttempts = 8;
 
 // The schema's own errors are split as kube-apiserver splits them: a wrong type cannot be decoded
 // (400), a wrong value is invalid (422).
-Status CheckSchema(const api::KindInfo& kind, std::string_view name, const json::Value& object) {
+Status CheckSchema(const Admission& admission, const json::Value& object) {
+  const api::KindInfo& kind = admission.kind;
   if (!kind.schema) return Status::Ok();
   const std::vector<api::FieldError> errors = api::ValidateAgainst(*kind.schema, object);
   if (errors.empty()) return Status::Ok();
   if (!kind.custom) {
-    for (const api::FieldError& error : errors) {
-      if (error.reason != "FieldValueTypeInvalid") continue;
-      return BadRequestError(StrCat(kind.gvk.kind, " in version ", Quote(kind.gvk.version),
-                                    " cannot be handled as a ", kind.gvk.kind, ": ", error.field,
-                                    ": ", error.message));
-    }
+    const std::string problem = api::FindDecodeProblem(*kind.schema, object);
+    const bool patch = admission.call != nullptr && admission.call->request.method == "PATCH" &&
+                       admission.call->kind->schema == kind.schema;
+    if (!problem.empty() && patch) return UndecodablePatch(*admission.call, object);
+    if (!problem.empty()) return DecodeError(kind, problem);
   }
-  return InvalidError(kind, name, errors);
+  return InvalidError(kind, admission.name, errors);
+}
+
+// Whether the write is one whose author becomes the manager of what it changed.
+bool IsTracked(const Admission& admission) {
+  if (admission.call == nullptr || admission.kind.read_only) return false;
+  const std::string& sub = admission.subresource;
+  return sub != "binding" && sub != "eviction" && sub != "finalize" &&
+         admission.call->storage->gvk == admission.kind.gvk;
 }
 
 Status CheckRules(const Admission& admission, const json::Value& object, const json::Value* old) {
@@ -116,8 +127,9 @@ Status PrepareCreate(Admission& admission, json::Value& object) {
   const ResourceHooks& hooks = HooksOf(kind);
   if (kind.has_status && !hooks.keep_status && !kind.read_only) json::Remove(object, {"status"});
   if (kind.schema) api::ApplyDefaults(*kind.schema, object);
-  SWELL_RETURN_IF_ERROR(CheckSchema(kind, admission.name, object));
+  SWELL_RETURN_IF_ERROR(CheckSchema(admission, object));
   api::DefaultObject(kind, object);
+  if (IsTracked(admission)) TrackManager(admission.core, *admission.call, object, nullptr);
   if (hooks.create != nullptr) SWELL_RETURN_IF_ERROR(hooks.create(admission, object));
   return CheckRules(admission, object, nullptr);
 }
@@ -207,15 +219,16 @@ Status PrepareUpdate(Admission& admission, json::Value& object, const json::Valu
     json::Set(object, {"metadata"}, json::Object());
   }
   KeepIdentity(object, old);
-  if (admission.subresource == "status") {
+  if (admission.subresource == "status" || admission.subresource == "approval") {
     KeepAllButStatus(kind, object, old);
   } else if (kind.has_status) {
     CopyOrRemove(object, old, {"status"});
   }
   const ResourceHooks& hooks = HooksOf(kind);
   if (kind.schema) api::ApplyDefaults(*kind.schema, object);
-  SWELL_RETURN_IF_ERROR(CheckSchema(kind, admission.name, object));
+  SWELL_RETURN_IF_ERROR(CheckSchema(admission, object));
   api::DefaultObject(kind, object);
+  if (IsTracked(admission)) TrackManager(admission.core, *admission.call, object, &old);
   if (hooks.update != nullptr) SWELL_RETURN_IF_ERROR(hooks.update(admission, object, old));
   SWELL_RETURN_IF_ERROR(CheckRules(admission, object, &old));
   SWELL_RETURN_IF_ERROR(CheckFinalizers(admission, object, old));

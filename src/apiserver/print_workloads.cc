@@ -125,24 +125,6 @@ void PrintCronJob(const json::Value& object, const CellContext& context, json::A
   AddContainers(work, cells);
 }
 
-void PrintScaler(const json::Value& object, const CellContext& context, json::Array& cells) {
-  const json::Value* least = json::Find(object, {"spec", "minReplicas"});
-  cells.emplace_back(api::Name(object));
-  cells.emplace_back(StrCat(json::GetString(object, {"spec", "scaleTargetRef", "kind"}), "/",
-                            json::GetString(object, {"spec", "scaleTargetRef", "name"})));
-  const json::Value* target = json::Find(object, {"spec", "targetCPUUtilizationPercentage"});
-  const json::Value* current = json::Find(object, {"status", "currentCPUUtilizationPercentage"});
-  cells.emplace_back(
-      target == nullptr
-          ? std::string("<none>")
-          : StrCat("cpu: ", current == nullptr ? "<unknown>" : json::Print(*current) + "%", "/",
-                   json::Print(*target), "%"));
-  cells.emplace_back(least == nullptr ? "<unset>" : json::Print(*least));
-  cells.emplace_back(json::GetInt(object, {"spec", "maxReplicas"}));
-  cells.emplace_back(json::GetInt(object, {"status", "currentReplicas"}));
-  cells.emplace_back(AgeCell(object, context.now));
-}
-
 std::vector<api::PrinterColumn> WithContainers(std::vector<api::PrinterColumn> columns,
                                                bool selector = true) {
   columns.push_back(Column("Containers", "string", 1));
@@ -179,10 +161,6 @@ void AddWorkloadPrinters(std::map<std::string, TablePrinter, std::less<>>& print
       WithContainers({name, text("Schedule"), text("Timezone"), text("Suspend"), number("Active"),
                       text("Last Schedule"), age}),
       PrintCronJob};
-  printers["horizontalpodautoscalers.autoscaling"] = {
-      {name, text("Reference"), text("Targets"), text("MinPods"), text("MaxPods"), text("Replicas"),
-       age},
-      PrintScaler};
 }
 
 }  // namespace swell::apiserver

@@ -59,15 +59,6 @@ void FillResource(RequestInfo& info, std::vector<std::string> parts) {
   for (size_t i = 3; i < parts.size(); ++i) info.rest += StrCat("/", parts[i]);
 }
 
-bool IsTrue(std::string_view text) {
-  return text == "1" || text == "t" || text == "T" || text == "true" || text == "TRUE" ||
-         text == "True";
-}
-bool IsFalse(std::string_view text) {
-  return text == "0" || text == "f" || text == "F" || text == "false" || text == "FALSE" ||
-         text == "False";
-}
-
 }  // namespace
 
 Result<RequestInfo> ParsePath(std::string_view path) {
@@ -118,22 +109,19 @@ std::vector<std::string_view> Query::All(std::string_view key) const {
   return values;
 }
 
-Result<bool> Query::Bool(std::string_view key) const {
+bool Query::Bool(std::string_view key) const {
   const auto value = Find(key);
-  if (!value) return false;
-  if (value->empty() || IsTrue(*value)) return true;
-  if (IsFalse(*value)) return false;
-  return Status(Code::kBadRequest,
-                StrCat("query parameter ", key, " must be true or false, not ", Quote(*value)));
+  // As Kubernetes reads it: whatever is not plainly a no.
+  return value && *value != "0" && ToLower(*value) != "false";
 }
 
 Result<std::optional<int64_t>> Query::Count(std::string_view key) const {
   const auto value = Find(key);
   if (!value || value->empty()) return std::optional<int64_t>();
   const auto number = ParseInt(*value);
-  if (!number || *number < 0) {
-    return Status(Code::kBadRequest, StrCat("query parameter ", key,
-                                            " must be a number of 0 or more, not ", Quote(*value)));
+  if (!number) {
+    return Status(Code::kBadRequest,
+                  StrCat("strconv.ParseInt: parsing ", Quote(*value), ": invalid syntax"));
   }
   return std::optional<int64_t>(*number);
 }
@@ -238,7 +226,7 @@ Result<OutputForm> NegotiateForm(std::string_view accept, const Query& query) {
     return Status(Code::kBadRequest,
                   StrCat("includeObject must be None, Metadata or Object, not ", Quote(include)));
   }
-  if (query.Find("pretty")) result.pretty = query.Bool("pretty").ok() && *query.Bool("pretty");
+  if (query.Find("pretty")) result.pretty = query.Bool("pretty");
   return result;
 }
 

@@ -37,9 +37,9 @@ class Query {
   std::optional<std::string_view> Find(std::string_view key) const;
   std::string_view Get(std::string_view key) const { return Find(key).value_or(""); }
   std::vector<std::string_view> All(std::string_view key) const;
-  // Go's strconv.ParseBool; a bare `?watch` is true.
-  Result<bool> Bool(std::string_view key) const;
-  // nullopt when absent; kBadRequest when it is not an integer of 0 or more.
+  // True when it is there and neither 0 nor false; a bare `?watch` is true.
+  bool Bool(std::string_view key) const;
+  // nullopt when absent; kBadRequest when it is not an integer.
   Result<std::optional<int64_t>> Count(std::string_view key) const;
   void Set(std::string key, std::string value);
 

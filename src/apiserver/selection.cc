@@ -37,15 +37,26 @@ bool Offers(const api::KindInfo& kind, const std::string& field) {
          (kind.plural == "namespaces" && field == "status.phase");
 }
 
+// Kinds that offer fields of their own say it in their own words.
+Status UnknownField(const api::KindInfo& kind, const std::string& field) {
+  if (kind.gvk.group == "batch" && kind.plural == "jobs") {
+    return BadRequestError(StrCat("field label ", Quote(field), " not supported for batchv1.Job"));
+  }
+  if (kind.custom || !kind.selectable_fields.empty()) {
+    return BadRequestError(StrCat("field label not supported: ", field));
+  }
+  return BadRequestError(StrCat(Quote(field),
+                                " is not a known field selector: only "
+                                "\"metadata.name\", \"metadata.namespace\""));
+}
+
 Result<api::FieldSelector> ParseFields(const Call& call) {
   SWELL_ASSIGN_OR_RETURN(api::FieldSelector asked,
                          api::FieldSelector::Parse(call.query.Get("fieldSelector")));
   std::string text;
   for (const auto& term : asked.terms()) {
     const std::string field = StoredFieldName(*call.kind, term.field);
-    if (!Offers(*call.storage, field)) {
-      return BadRequestError(StrCat("field label not supported: ", term.field));
-    }
+    if (!Offers(*call.storage, field)) return UnknownField(*call.kind, term.field);
     text +=
         StrCat(text.empty() ? "" : ",", field, term.equal ? "=" : "!=", EscapeValue(term.value));
   }

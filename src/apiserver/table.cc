@@ -22,6 +22,7 @@ const Printers& AllPrinters() {
     AddPodAndNodePrinters(all);
     AddWorkloadPrinters(all);
     AddPolicyPrinters(all);
+    AddClusterPrinters(all);
     return all;
   }();
   return printers;
@@ -121,11 +122,11 @@ json::Value TableRow(const Core& core,
   json::Array cells;
   const CellContext context{core.clock.Now()};
   const TablePrinter* printer = BuiltInPrinter(kind);
-  // events.k8s.io shows its objects under core's names.
+  // Printers know the storage version.
   json::Value converted;
   const json::Value* shown = &object;
-  if (printer != nullptr && kind.gvk.group == "events.k8s.io") {
-    const auto storage = core.scheme->StorageKind("", "events");
+  if (printer != nullptr && kind.stored_otherwise) {
+    const auto storage = core.scheme->StorageKind(kind.gvk.group, kind.plural);
     converted = object;
     if (storage && core.scheme->Convert(converted, *storage).ok()) shown = &converted;
   }

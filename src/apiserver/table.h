@@ -33,6 +33,7 @@ struct TablePrinter {
 // nullptr: the kind's own columns, or NAME and AGE.
 const TablePrinter* BuiltInPrinter(const api::KindInfo& kind);
 void AddWorkloadPrinters(std::map<std::string, TablePrinter, std::less<>>& printers);
+void AddClusterPrinters(std::map<std::string, TablePrinter, std::less<>>& printers);
 void AddPolicyPrinters(std::map<std::string, TablePrinter, std::less<>>& printers);
 void AddPodAndNodePrinters(std::map<std::string, TablePrinter, std::less<>>& printers);
 

@@ -200,17 +200,16 @@ void Watcher::End(const Status& why) {
 
 namespace {
 
-Status ForbiddenOption(std::string_view field, std::string_view why) {
-  return Status(Code::kInvalid,
-                StrCat("ListOptions.meta.k8s.io \"\" is invalid: ", field, ": Forbidden: ", why));
+Status ForbiddenOption(std::string field, std::string_view why) {
+  return OptionsError("ListOptions", ForbiddenValue(std::move(field), why));
 }
 
 Result<Watcher::Start> StartOf(Core& core, const Call& call) {
   Watcher::Start start;
   const std::string_view text = call.query.Get("resourceVersion");
   SWELL_ASSIGN_OR_RETURN(start.version, ParseVersion(text));
-  SWELL_ASSIGN_OR_RETURN(start.bookmarks, call.query.Bool("allowWatchBookmarks"));
-  SWELL_ASSIGN_OR_RETURN(const bool send_initial, call.query.Bool("sendInitialEvents"));
+  start.bookmarks = call.query.Bool("allowWatchBookmarks");
+  const bool send_initial = call.query.Bool("sendInitialEvents");
   const std::string_view match = call.query.Get("resourceVersionMatch");
   const bool asked = call.query.Find("sendInitialEvents").has_value();
   if (asked && match != "NotOlderThan") {

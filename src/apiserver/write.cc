@@ -1,7 +1,6 @@
 #include "apiserver/write.h"
 
 #include "api/meta.h"
-#include "apiserver/apply.h"
 #include "apiserver/codec.h"
 #include "apiserver/errors.h"
 #include "apiserver/handlers.h"
@@ -18,8 +17,7 @@ Status FitToPath(const Call& call, json::Value& object) {
     const std::string_view ns = api::Namespace(object);
     if (!ns.empty() && ns != call.info.ns) {
       return BadRequestError(
-          StrCat("the namespace of the provided object does not match the namespace sent on the "
-                 "request"));
+          "the namespace of the provided object does not match the namespace sent on the request");
     }
     json::Set(object, {"metadata", "namespace"}, json::Value(call.info.ns));
   }
@@ -60,7 +58,6 @@ void CreateObject(Core& core, const CallPtr& call, json::Value object) {
     call->Fail(AlreadyExistsError(*call->kind, admission.name));
     return;
   }
-  TrackManager(core, *call, object, nullptr);
   if (call->dry_run) {
     RespondObject(core, *call, 201, std::move(object));
     return;
@@ -96,9 +93,21 @@ Status CheckPreconditions(const Admission& admission,
                           const json::Value& old) {
   const std::string_view uid = api::Uid(object);
   if (!uid.empty() && uid != api::Uid(old)) {
-    return ConflictError(admission.kind, admission.name,
-                         StrCat("Precondition failed: UID in precondition: ", uid,
-                                ", UID in object meta: ", api::Uid(old)));
+    // A patch is about the object that is there; a replacement was meant for another one.
+    if (admission.call != nullptr && admission.call->request.method == "PATCH") {
+      return InvalidError(admission.kind, admission.name,
+                          {InvalidValue("metadata.uid", uid, "field is immutable")});
+    }
+    const std::string group =
+        admission.kind.gvk.group.empty() ? "" : StrCat(admission.kind.gvk.group, "/");
+    const std::string ns = admission.ns.empty() ? "" : StrCat(admission.ns, "/");
+    return ConflictError(
+        admission.kind, admission.name,
+        StrCat("StorageError: invalid object, Code: 4, Key: /registry/", group,
+               admission.kind.plural, "/", ns, admission.name,
+               ", ResourceVersion: 0, AdditionalErrorMsg: Precondition failed: UID in "
+               "precondition: ",
+               uid, ", UID in object meta: ", api::Uid(old)));
   }
   const std::string_view version = json::GetString(object, {"metadata", "resourceVersion"});
   if (version.empty() || version == "0") {
@@ -148,7 +157,6 @@ void UpdateObject(Core& core,
     done(status);
     return;
   }
-  if (admission.call != nullptr) TrackManager(core, *admission.call, object, before.get());
   const bool same = SameButVersion(object, *before);
   if (admission.dry_run) {
     done(UpdateResult{nullptr, std::move(object)});

@@ -1,0 +1,224 @@
+#include "apiserver/managed_fields.h"
+
+#include <algorithm>
+#include <map>
+#include <tuple>
+
+#include "api/meta.h"
+#include "base/strings.h"
+
+namespace swell::apiserver {
+namespace {
+
+constexpr size_t kMaxUpdaters = 10;
+constexpr size_t kMaxManagers = 64;
+constexpr std::string_view kAncient = "ancient-changes";
+
+}  // namespace
+
+std::string Manager::ToString() const {
+  std::string text = Quote(name);
+  if (!subresource.empty()) text += StrCat(" with subresource ", Quote(subresource));
+  if (operation != "Update") return text;
+  return StrCat(text, " using ", api_version);
+}
+
+Managers Managers::Read(const json::Value& object) {
+  Managers managers;
+  for (const json::Value& entry : json::GetArray(object, {"metadata", "managedFields"})) {
+    if (!entry.is_object() || entry.get_object().empty()) continue;
+    Manager manager;
+    manager.name = json::GetString(entry, {"manager"});
+    manager.operation = json::GetString(entry, {"operation"});
+    manager.api_version = json::GetString(entry, {"apiVersion"});
+    manager.subresource = json::GetString(entry, {"subresource"});
+    manager.time = json::GetString(entry, {"time"});
+    const json::Value* fields = json::Find(entry, {"fieldsV1"});
+    if (fields != nullptr) manager.fields = FieldSet::FromJson(*fields);
+    manager.fields.member = false;
+    manager.before = manager.fields;
+    managers.list_.push_back(std::move(manager));
+  }
+  return managers;
+}
+
+Manager& Managers::Entry(std::string_view name,
+                         std::string_view operation,
+                         std::string_view api_version,
+                         std::string_view subresource) {
+  for (Manager& manager : list_) {
+    if (manager.name == name && manager.operation == operation &&
+        manager.subresource == subresource &&
+        (operation == "Apply" || manager.api_version == api_version)) {
+      manager.api_version = api_version;
+      return manager;
+    }
+  }
+  Manager manager;
+  manager.name = name;
+  manager.operation = operation;
+  manager.api_version = api_version;
+  manager.subresource = subresource;
+  list_.push_back(std::move(manager));
+  return list_.back();
+}
+
+// Every client that ever wrote an object would stay in its list for ever.
+void Managers::MergeOldest(WallTime now) {
+  std::vector<Manager*> updaters;
+  for (Manager& manager : list_) {
+    if (manager.operation == "Update") updaters.push_back(&manager);
+  }
+  if (updaters.size() <= kMaxUpdaters) return;
+  std::stable_sort(updaters.begin(), updaters.end(),
+                   [](const Manager* a, const Manager* b) { return a->time < b->time; });
+  Manager ancient;
+  ancient.name = kAncient;
+  ancient.operation = "Update";
+  ancient.api_version = updaters[0]->api_version;
+  ancient.time = api::FormatTime(now);
+  const size_t merged = updaters.size() - kMaxUpdaters + 1;
+  for (size_t i = 0; i < merged; ++i) {
+    AddFields(ancient.fields, updaters[i]->fields);
+    ancient.time = updaters[i]->time;
+    updaters[i]->fields = {};
+  }
+  ancient.before = ancient.fields;
+  list_.push_back(std::move(ancient));
+}
+
+void Managers::Write(WallTime now, json::Value& object) && {
+  std::erase_if(list_, [](const Manager& manager) { return manager.fields.empty(); });
+  for (Manager& manager : list_) {
+    const bool unchanged = manager.fields == manager.before && !manager.time.empty();
+    if (!unchanged) manager.time = api::FormatTime(now);
+  }
+  MergeOldest(now);
+  std::erase_if(list_, [](const Manager& manager) { return manager.fields.empty(); });
+  std::stable_sort(list_.begin(), list_.end(), [](const Manager& a, const Manager& b) {
+    return std::tie(a.operation, a.time, a.name) < std::tie(b.operation, b.time, b.name);
+  });
+  json::Array entries;
+  for (const Manager& manager : list_) {
+    if (entries.size() == kMaxManagers) break;
+    json::Object entry;
+    entry["manager"] = manager.name;
+    entry["operation"] = manager.operation;
+    entry["apiVersion"] = manager.api_version;
+    entry["time"] = manager.time;
+    entry["fieldsType"] = "FieldsV1";
+    entry["fieldsV1"] = manager.fields.ToJson();
+    if (!manager.subresource.empty()) entry["subresource"] = manager.subresource;
+    entries.push_back(std::move(entry));
+  }
+  if (entries.empty()) {
+    json::Remove(object, {"metadata", "managedFields"});
+  } else {
+    json::Set(object, {"metadata", "managedFields"}, std::move(entries));
+  }
+}
+
+namespace {
+
+// Every node of a value that is only on one side.
+void TakeAll(const json::Value& value, const api::Schema* schema, FieldSet& out) {
+  out.member = true;
+  ForEachPart(value, schema,
+              [&out](std::string element, const json::Value& part, const api::Schema* below) {
+                TakeAll(part, below, out.children[std::move(element)]);
+              });
+}
+
+// Whether an empty object of a typed kind has the field: structs within structs, and lists that are
+// written even when they are empty.
+bool InEmptyObject(const api::Schema* parent, const std::string& element) {
+  if (parent == nullptr || parent->name.empty() || element[0] != 'f') return false;
+  const api::SchemaField* field = parent->Field(std::string_view(element).substr(2));
+  if (field == nullptr || field->proto_pointer) return false;
+  return field->required || field->schema->type == api::SchemaType::kObject;
+}
+
+// A part of a new object, below parts that an empty one has.
+void TakeNew(const json::Value& value, const api::Schema* schema, FieldSet& out) {
+  ForEachPart(
+      value, schema,
+      [&out, schema](std::string element, const json::Value& part, const api::Schema* below) {
+        FieldSet found;
+        if (InEmptyObject(schema, element) && HasParts(part, below)) {
+          TakeNew(part, below, found);
+        } else {
+          TakeAll(part, below, found);
+        }
+        if (!found.empty()) out.children[std::move(element)] = std::move(found);
+      });
+}
+
+// The parts of a value by their elements. Lists are indexed: looking each item up would take its
+// square.
+using Parts = std::map<std::string, std::pair<const json::Value*, const api::Schema*>>;
+Parts PartsOf(const json::Value& value, const api::Schema* schema) {
+  Parts parts;
+  ForEachPart(value, schema,
+              [&parts](std::string element, const json::Value& part, const api::Schema* below) {
+                parts.emplace(std::move(element), std::pair(&part, below));
+              });
+  return parts;
+}
+
+void Compare(const json::Value& old,
+             const json::Value& now,
+             const api::Schema* schema,
+             Changes& out) {
+  if (!HasParts(now, schema) || !HasParts(old, schema) || now.kind() != old.kind()) {
+    if (!json::Equal(old, now)) out.written.member = true;
+    return;
+  }
+  // Most of an object stays as it is.
+  if (json::Equal(old, now)) return;
+  const Parts before = PartsOf(old, schema);
+  const Parts after = PartsOf(now, schema);
+  for (const auto& [element, part] : after) {
+    const auto had = before.find(element);
+    Changes found;
+    if (had == before.end()) {
+      TakeAll(*part.first, part.second, found.written);
+    } else {
+      Compare(*had->second.first, *part.first, part.second, found);
+    }
+    if (!found.removed.empty()) out.removed.children[element] = std::move(found.removed);
+    if (!found.written.empty()) out.written.children[element] = std::move(found.written);
+  }
+  for (const auto& [element, part] : before) {
+    if (after.count(element) > 0) continue;
+    TakeAll(*part.first, part.second, out.removed.children[element]);
+  }
+}
+
+}  // namespace
+
+Changes CompareFields(const json::Value* old, const json::Value& now, const api::Schema* schema) {
+  Changes changes;
+  if (old == nullptr) {
+    TakeNew(now, schema, changes.written);
+  } else {
+    Compare(*old, now, schema, changes);
+  }
+  changes.written.member = false;
+  changes.removed.member = false;
+  return changes;
+}
+
+void StripUnmanaged(FieldSet& set) {
+  set.children.erase("f:apiVersion");
+  set.children.erase("f:kind");
+  const auto metadata = set.children.find("f:metadata");
+  if (metadata == set.children.end()) return;
+  for (const char* field : {"f:name", "f:namespace", "f:uid", "f:resourceVersion", "f:generation",
+                            "f:creationTimestamp", "f:selfLink", "f:managedFields"}) {
+    metadata->second.children.erase(field);
+  }
+  metadata->second.member = false;
+  if (metadata->second.children.empty()) set.children.erase(metadata);
+}
+
+}  // namespace swell::apiserver
