@@ -4,6 +4,7 @@
 
 #include "api/meta.h"
 #include "api/quantity.h"
+#include "api/swell_keys.h"
 #include "base/strings.h"
 
 namespace swell::agent {
@@ -181,8 +182,8 @@ int64_t GraceSeconds(const json::Value& pod) {
 }
 
 std::string CheckpointKey(const json::Value& pod) {
-  std::string group(api::Label(pod, "swell.dev/pod-group"));
-  if (group.empty()) group = api::Annotation(pod, "swell.dev/pod-group");
+  std::string group(api::Label(pod, api::keys::kPodGroup));
+  if (group.empty()) group = api::Annotation(pod, api::keys::kPodGroup);
   auto owner = api::ControllerOf(pod);
   if (group.empty()) group = owner ? owner->name : std::string(api::Name(pod));
   // Pods that belong to nobody are the job themselves: their own uid would lose the checkpoint
@@ -268,6 +269,9 @@ Result<ContainerSpec> MakeContainerSpec(const EnvContext& context,
   spec.cpu_limit_milli = limits["cpu"];
   spec.memory_limit_bytes = limits["memory"];
   spec.grace_seconds = GraceSeconds(pod);
+  spec.open_stdin = json::GetBool(container, {"stdin"});
+  spec.stdin_once = json::GetBool(container, {"stdinOnce"});
+  spec.tty = json::GetBool(container, {"tty"});
   spec.termination_path =
       json::GetString(container, {"terminationMessagePath"}, "/dev/termination-log");
   return spec;

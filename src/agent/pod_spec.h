@@ -17,7 +17,6 @@
 namespace swell::agent {
 
 inline constexpr std::string_view kGpuResource = "nvidia.com/gpu";
-inline constexpr std::string_view kGpuDevicesAnnotation = "swell.dev/gpu-devices";
 
 // Amounts by resource name: CPU in thousandths, everything else in whole units.
 using Amounts = std::map<std::string, int64_t, std::less<>>;

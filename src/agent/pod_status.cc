@@ -4,6 +4,7 @@
 
 #include "agent/pod_worker.h"
 #include "api/meta.h"
+#include "api/swell_keys.h"
 #include "base/log.h"
 #include "base/strings.h"
 
@@ -289,18 +290,18 @@ void PodWorker::OnReport(const std::string& report_json) {
   }
   const json::Value* step = json::Find(*report, {"step"});
   if (step != nullptr && step->is_int64()) {
-    annotations_["swell.dev/step"] = std::to_string(step->get_int64());
+    annotations_[std::string(api::keys::kStep)] = std::to_string(step->get_int64());
   }
   std::string_view time = json::GetString(*report, {"checkpointTime"});
-  if (api::ParseTime(time)) annotations_["swell.dev/checkpoint-time"] = time;
+  if (api::ParseTime(time)) annotations_[std::string(api::keys::kCheckpointTime)] = time;
   const json::Value* epoch = json::Find(*report, {"epoch"});
   if (epoch != nullptr && epoch->is_int64()) {
-    annotations_["swell.dev/epoch"] = std::to_string(epoch->get_int64());
+    annotations_[std::string(api::keys::kEpoch)] = std::to_string(epoch->get_int64());
   }
   const json::Object& metrics = json::GetObject(*report, {"metrics"});
   if (!metrics.empty()) {
     std::string text = json::Print(json::Value(metrics));
-    if (text.size() <= kTerminationMessageMax) annotations_["swell.dev/metrics"] = text;
+    if (text.size() <= kTerminationMessageMax) annotations_[std::string(api::keys::kMetrics)] = text;
   }
   if (annotate_timer_ == kNoTimer) PublishAnnotations();
 }

@@ -5,6 +5,7 @@
 
 #include "agent/names.h"
 #include "api/meta.h"
+#include "api/swell_keys.h"
 #include "base/log.h"
 #include "base/random.h"
 #include "base/strings.h"
@@ -17,7 +18,6 @@ constexpr int kExitUnknown = 137;
 // The job is over: there is nothing left to save, and peers may wait for each other for ever.
 constexpr Duration kStopGrace = std::chrono::seconds(2);
 // Set by a job whose other pods failed: end this one, but leave its object listed.
-constexpr std::string_view kStopRequested = "swell.dev/stop-requested";
 
 std::vector<int> ParseDevices(std::string_view text) {
   std::vector<int> devices;
@@ -124,7 +124,7 @@ void PodWorker::Start() {
 void PodWorker::StartAdopted(const FoundPod& found) {
   started_ = true;
   admitted_ = true;
-  gpus_ = ParseDevices(api::Annotation(*pod_, kGpuDevicesAnnotation));
+  gpus_ = ParseDevices(api::Annotation(*pod_, api::keys::kGpuDevices));
   sandbox_ = found.sandbox;
   has_sandbox_ = true;
   for (const FoundContainer& old : found.containers) {
@@ -165,10 +165,10 @@ void PodWorker::TryAdmit() {
   }
   admitted_ = true;
   gpus_ = verdict.gpus;
-  if (!gpus_.empty() && api::Annotation(*pod_, kGpuDevicesAnnotation).empty()) {
+  if (!gpus_.empty() && api::Annotation(*pod_, api::keys::kGpuDevices).empty()) {
     std::vector<std::string> indices;
     for (int gpu : gpus_) indices.push_back(std::to_string(gpu));
-    annotations_[std::string(kGpuDevicesAnnotation)] = Join(indices, ",");
+    annotations_[std::string(api::keys::kGpuDevices)] = Join(indices, ",");
     PublishAnnotations();
   }
   if (start_time_.empty()) start_time_ = api::FormatTime(host_.clock().Now());
@@ -346,7 +346,7 @@ void PodWorker::Update(json::SharedValue pod) {
     }
     ShortenGrace(duration);
   }
-  if (std::string_view why = api::Annotation(*pod_, kStopRequested); !why.empty()) {
+  if (std::string_view why = api::Annotation(*pod_, api::keys::kStopRequested); !why.empty()) {
     Fail("Stopped", StrCat("Stopped: ", why),
          std::min<Duration>(kStopGrace, std::chrono::seconds(GraceSeconds(*pod_))));
   } else if (stage_ != Stage::kAdmission) {

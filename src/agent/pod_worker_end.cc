@@ -5,6 +5,7 @@
 
 #include "agent/pod_worker.h"
 #include "api/meta.h"
+#include "api/swell_keys.h"
 #include "base/log.h"
 #include "base/strings.h"
 
@@ -13,8 +14,8 @@ namespace swell::agent {
 std::string PodWorker::Notice(Duration grace) const {
   const json::Value* target = api::FindCondition(*pod_, "DisruptionTarget");
   std::string reason = failed_reason_;
-  std::string by(api::Annotation(*pod_, "swell.dev/preempted-by"));
-  std::string rule(api::Annotation(*pod_, "swell.dev/preempted-rule"));
+  std::string by(api::Annotation(*pod_, api::keys::kPreemptedBy));
+  std::string rule(api::Annotation(*pod_, api::keys::kPreemptedRule));
   if (reason.empty() && target != nullptr) reason = json::GetString(*target, {"reason"});
   if (reason.empty()) reason = by.empty() && rule.empty() ? "Deleted" : "Preempted";
   json::Value notice =

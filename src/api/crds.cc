@@ -1,5 +1,7 @@
 #include "api/crds.h"
 
+#include <tuple>
+
 #include "api/schema_text.h"
 #include "api/scheme.h"
 #include "base/check.h"
@@ -101,9 +103,12 @@ constexpr CrdRow kRows[] = {
      "Min|integer|.status.minMember;Priority|string|.spec.priorityClassName;"
      "Reason|string|.status.message|1;Age|date|.metadata.creationTimestamp"},
     {"dev.swell.v1", "swell.dev", "v1", "Project", "projects", "proj", "swell", false, true, "",
-     "Parent|string|.spec.parent;GPU-Quota|number|.spec.resources.gpu.quota;"
+     "Parent|string|.spec.parent;GPU-Quota|number|.status.usage.gpu.quota;"
      "GPU-Allocated|number|.status.usage.gpu.allocated;"
-     "GPU-Fair-Share|number|.status.usage.gpu.fairShare|1;Age|date|.metadata.creationTimestamp"},
+     "GPU-Requested|number|.status.usage.gpu.requested;"
+     "GPU-Fair-Share|number|.status.usage.gpu.fairShare;"
+     "CPU-Quota|number|.status.usage.cpu.quota|1;CPU-Allocated|number|.status.usage.cpu.allocated|1;"
+     "Namespace|string|.status.namespace|1;Age|date|.metadata.creationTimestamp"},
     {"dev.swell.v1", "swell.dev", "v1", "NodePool", "nodepools", "npool", "swell", false, true, "",
      "Nodes|integer|.status.nodes;GPUs|integer|.status.gpus;"
      "Placement|string|.spec.placement.gpu;Age|date|.metadata.creationTimestamp"},
@@ -212,6 +217,23 @@ Value StructuralSchemaJson(const Schema& schema) {
   }
   if (!properties.empty()) out["properties"] = std::move(properties);
   if (!required.empty()) out["required"] = std::move(required);
+  return out;
+}
+
+std::vector<Value> SwellPriorityClasses() {
+  const std::tuple<const char*, int64_t, const char*> classes[] = {
+      {"train", 50, "Training that may be preempted and resumes from its checkpoint."},
+      {"interactive", 75, "Work a person is waiting for; may be preempted."},
+      {"build", 100, "Work that is not preempted."},
+      {"inference", 125, "Serving; not preempted."}};
+  std::vector<Value> out;
+  for (const auto& [name, value, description] : classes) {
+    out.push_back(Object{{"apiVersion", "scheduling.k8s.io/v1"},
+                         {"kind", "PriorityClass"},
+                         {"metadata", Object{{"name", name}}},
+                         {"value", value},
+                         {"description", description}});
+  }
   return out;
 }
 

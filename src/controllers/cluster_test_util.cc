@@ -76,7 +76,7 @@ void ScriptedAgents::Look(const std::string& key) {
   json::SharedValue pod = pods_.Get(key);
   if (!pod || !Alive(*pod)) return;
   std::string uid(api::Uid(*pod));
-  bool stop = honours_stop_requests && !api::Annotation(*pod, kStopRequested).empty();
+  bool stop = honours_stop_requests && !api::Annotation(*pod, keys::kStopRequested).empty();
   if (api::IsDeleting(*pod) || (stop && !HasEnded(*pod))) {
     bool remove = api::IsDeleting(*pod);
     if (!ending_.insert(uid + (remove ? "/gone" : "/stopped")).second) return;

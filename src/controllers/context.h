@@ -9,6 +9,7 @@
 #include <tuple>
 #include <vector>
 
+#include "api/swell_keys.h"
 #include "base/clock.h"
 #include "base/executor.h"
 #include "base/random.h"
@@ -16,24 +17,7 @@
 
 namespace swell::controllers {
 
-// Labels and annotations that Swell's components agree on.
-namespace keys {
-inline constexpr std::string_view kPodGroup = "swell.dev/pod-group";      // label on pods
-inline constexpr std::string_view kPodSet = "swell.dev/pod-set";          // label on pods
-inline constexpr std::string_view kProject = "swell.dev/project";         // label on pods, jobs
-inline constexpr std::string_view kGpuDevices = "swell.dev/gpu-devices";  // "0,2"
-inline constexpr std::string_view kGpuFraction = "swell.dev/gpu-fraction";
-inline constexpr std::string_view kGpuMemory = "swell.dev/gpu-memory";
-inline constexpr std::string_view kGpuFractionDevices = "swell.dev/gpu-fraction-devices";
-inline constexpr std::string_view kMemberPriority = "swell.dev/member-priority";
-inline constexpr std::string_view kCheckpointTime = "swell.dev/checkpoint-time";
-inline constexpr std::string_view kStep = "swell.dev/step";
-inline constexpr std::string_view kPreemptedBy = "swell.dev/preempted-by";      // "ns/pod"
-inline constexpr std::string_view kPreemptedRule = "swell.dev/preempted-rule";  // "preempt"
-inline constexpr std::string_view kPreemptedMessage = "swell.dev/preempted-message";
-inline constexpr std::string_view kPreemptedLost = "swell.dev/preempted-lost-gpu-seconds";
-inline constexpr std::string_view kOnPreemption = "swell.dev/on-preemption";  // Requeue, Fail
-}  // namespace keys
+namespace keys = api::keys;
 
 // One informer per resource for the whole process.
 class Informers {
@@ -44,7 +28,8 @@ class Informers {
             uint64_t seed);
 
   // The informer of a resource, made at the first call; Start() starts those made so far.
-  // Pods are indexed by "node", "group" (ns/pod-group label) and "owner" (controller's uid).
+  // Pods are indexed by "node" and "group" (ns/pod-group label); everything in namespaces by
+  // "owner" (controller's uid) and "orphans" (namespace of what has no controller).
   client::Informer& Of(const client::Resource& resource);
   // nullptr when nobody asked for it yet.
   client::Informer* Find(const client::Resource& resource) const;

@@ -84,7 +84,7 @@ void JobController::Observe(Pass& pass) {
   if (!json::Find(pass.status, {"conditions"})) {
     json::Set(pass.status, {"conditions"}, json::Array{});
   }
-  pass.restarts = ParseInt(api::Annotation(*pass.job, kRestartsAnnotation)).value_or(0);
+  pass.restarts = ParseInt(api::Annotation(*pass.job, keys::kRestarts)).value_or(0);
   for (const json::SharedValue& pod : pods_.ByIndex("owner", api::Uid(*pass.job))) {
     pass.pods[std::string(api::Name(*pod))] = pod;
   }
@@ -184,7 +184,7 @@ void JobController::DecideFinished(Pass& pass) {
       // Of a dead job nothing holds GPUs for good: what was never placed goes, what runs stops.
       if (json::GetString(*pod, {"spec", "nodeName"}).empty()) {
         pass.delete_pods.push_back(pod);
-      } else if (api::Annotation(*pod, kStopRequested).empty()) {
+      } else if (api::Annotation(*pod, keys::kStopRequested).empty()) {
         pass.stop_pods.push_back(pod);
       }
     }
@@ -324,6 +324,11 @@ bool JobController::DecideFailures(Pass& pass) {
       const json::Value& pod = *it->second;
       in_place_restarts += RestartCount(pod);
       if (Phase(pod) != "Failed") continue;
+      // A member that gave its place away is missed by nobody: the others train on.
+      if (pass.spec.elastic && WasDisrupted(pod)) {
+        if (!api::IsDeleting(pod)) pass.delete_pods.push_back(it->second);
+        continue;
+      }
       int64_t code = ExitCode(pod).value_or(1);
       bool retryable = FailedByCluster(pod) || WasDisrupted(pod) || api::IsDeleting(pod) ||
                        (replica.restart_policy == RestartPolicy::kExitCode && code >= 128);
@@ -379,7 +384,20 @@ void JobController::DecideRunning(Pass& pass) {
   pass.Tell("Normal", kind_->kind() + "Running", message);
 }
 
+// A member that would start when others have finished already would wait for them for ever.
+bool JobController::EndsElastically(const Pass& pass) {
+  if (!pass.spec.elastic) return false;
+  return std::any_of(pass.counts.begin(), pass.counts.end(),
+                     [](const ReplicaCount& count) { return count.succeeded > 0; });
+}
+
 void JobController::WantPods(Pass& pass) {
+  if (EndsElastically(pass)) {
+    for (const auto& [name, pod] : pass.pods) {
+      if (Phase(*pod) == "Pending" && !api::IsDeleting(*pod)) pass.delete_pods.push_back(pod);
+    }
+    return;
+  }
   // After a stop the new pods wait until the last old one is gone, so that they start even.
   bool old_ones = !pass.spec.elastic && !pass.IsTrue("Running") &&
                   std::any_of(pass.pods.begin(), pass.pods.end(),
@@ -418,6 +436,14 @@ void JobController::SetCondition(Pass& pass,
   }
 }
 
+std::string_view JobController::PhaseWord(const Pass& pass) {
+  for (std::string_view word :
+       {"Succeeded", "Failed", "Suspended", "Preempted", "Restarting", "Running"}) {
+    if (pass.IsTrue(word)) return word;
+  }
+  return "Pending";
+}
+
 void JobController::FillCounts(Pass& pass) {
   if (!pass.valid) return;
   json::Object statuses;
@@ -430,6 +456,7 @@ void JobController::FillCounts(Pass& pass) {
     statuses[pass.spec.replicas[i].type] = std::move(one);
   }
   json::Set(pass.status, {"replicaStatuses"}, std::move(statuses));
+  if (kind_->has_phase()) json::Set(pass.status, {"phase"}, PhaseWord(pass));
   if (pass.restarts > 0) json::Set(pass.status, {"restarts"}, pass.restarts);
 }
 

@@ -56,6 +56,7 @@ class JobController {
   bool ExceedsBackoff(const Pass& pass, int64_t in_place_restarts) const;
   bool DecideFailures(Pass& pass);
   void DecideRunning(Pass& pass);
+  static bool EndsElastically(const Pass& pass);
   void WantPods(Pass& pass);
   void StopPods(Pass& pass, bool also_finished);
   void Finish(Pass& pass, std::string_view type, std::string_view reason, std::string message);
@@ -64,6 +65,7 @@ class JobController {
                     bool status,
                     std::string_view reason,
                     std::string_view message);
+  static std::string_view PhaseWord(const Pass& pass);
   void FillCounts(Pass& pass);
 
   json::Value MakePod(const Pass& pass, const ReplicaSpec& replica, int64_t index) const;

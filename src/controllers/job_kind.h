@@ -21,6 +21,8 @@ enum class OnPreemption { kRequeue, kFail };
 struct ReplicaSpec {
   std::string type;  // "Master", as the spec says it; lower case in names and labels
   int64_t replicas = 1;
+  // Members of this role that must run together; empty: by JobSpec::min_available.
+  std::optional<int64_t> min_member;
   RestartPolicy restart_policy = RestartPolicy::kNever;
   json::Value pod_template;  // {metadata, spec}
 };
@@ -40,6 +42,8 @@ struct JobSpec {
   std::string priority_class;
   std::string project;
   OnPreemption on_preemption = OnPreemption::kRequeue;
+  // Further fields of the PodGroup's spec, as they are: topology, preemptibility, ...
+  json::Object group_fields;
 
   int64_t TotalReplicas() const;
   const ReplicaSpec* Find(std::string_view type) const;
@@ -59,6 +63,8 @@ class JobKind {
 
   virtual client::Resource resource() const = 0;
   virtual std::string kind() const = 0;  // "PyTorchJob"
+  // Whether status.phase says in a word what the conditions add up to.
+  virtual bool has_phase() const { return false; }
   // kInvalid with the field when the job cannot be run as written.
   virtual Result<JobSpec> Parse(const json::Value& job) const = 0;
   // Labels of one replica's pod, besides the common ones.

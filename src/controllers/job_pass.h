@@ -14,8 +14,6 @@
 
 namespace swell::controllers {
 
-inline constexpr std::string_view kRestartsAnnotation = "swell.dev/restarts";
-
 struct JobController::Pass {
   // Seen.
   std::string key, ns, name;

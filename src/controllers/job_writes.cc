@@ -1,4 +1,6 @@
 // JobController's second half: the objects a job is made of, and a pass's writes.
+#include <algorithm>
+
 #include "api/meta.h"
 #include "base/strings.h"
 #include "controllers/job_controller.h"
@@ -13,14 +15,29 @@ bool Harmless(Code code) { return code == Code::kAlreadyExists || code == Code::
 
 json::Value PodSets(const JobSpec& spec) {
   json::Array sets;
+  bool by_role = std::any_of(spec.replicas.begin(), spec.replicas.end(),
+                             [](const ReplicaSpec& replica) { return replica.min_member; });
   int64_t total = spec.TotalReplicas();
   int64_t need = std::min(spec.min_available.value_or(total), total);
   for (const ReplicaSpec& replica : spec.replicas) {
     int64_t min_member = std::min(need, replica.replicas);
     need -= min_member;
+    if (by_role) {
+      min_member = std::min(replica.min_member.value_or(replica.replicas), replica.replicas);
+    }
     sets.push_back(json::Object{{"name", ToLower(replica.type)}, {"minMember", min_member}});
   }
   return sets;
+}
+
+// Members from this role's first one to the job's last.
+int64_t Ordinals(const JobSpec& spec, const ReplicaSpec& replica) {
+  int64_t left = 0;
+  for (size_t i = spec.replicas.size(); i-- > 0;) {
+    left += spec.replicas[i].replicas;
+    if (spec.replicas[i].type == replica.type) break;
+  }
+  return left;
 }
 
 // Whether every field of `wanted` is in `known` with the same value; the server may add more.
@@ -50,6 +67,11 @@ json::Value JobController::MakePod(const Pass& pass,
   json::Set(pod, {"metadata", "name"}, name);
   json::Set(pod, {"metadata", "namespace"}, pass.ns);
   json::Set(pod, {"metadata", "labels"}, std::move(labels));
+  if (pass.spec.elastic && api::Annotation(pod, keys::kMemberPriority).empty()) {
+    // The first members are given up last: the first of all is where the others meet.
+    json::Set(pod, {"metadata", "annotations", keys::kMemberPriority},
+              std::to_string(Ordinals(pass.spec, replica) - index));
+  }
   json::Set(pod, {"metadata", "ownerReferences"}, json::Array{api::MakeOwnerReference(*pass.job)});
   std::string_view restart = "Never";
   if (replica.restart_policy == RestartPolicy::kOnFailure) restart = "OnFailure";
@@ -67,10 +89,11 @@ json::Value JobController::MakePod(const Pass& pass,
 
 json::Value JobController::MakePodGroup(const Pass& pass) const {
   bool fail = pass.spec.on_preemption == OnPreemption::kFail;
-  json::Object spec{{"podSets", PodSets(pass.spec)},
-                    {"onPreemption", fail ? "Fail" : "Requeue"},
-                    // A job that fails at its first loss gives up no more places than are needed.
-                    {"preemptUnit", fail ? "Pod" : "Gang"}};
+  json::Object spec = pass.spec.group_fields;
+  spec["podSets"] = PodSets(pass.spec);
+  spec["onPreemption"] = fail ? "Fail" : "Requeue";
+  // A job that fails at its first loss gives up no more places than are needed.
+  if (!spec.contains("preemptUnit")) spec["preemptUnit"] = fail ? "Pod" : "Gang";
   if (!pass.spec.priority_class.empty()) spec["priorityClassName"] = pass.spec.priority_class;
   if (!pass.spec.project.empty()) spec["project"] = pass.spec.project;
   return json::Object{{"apiVersion", "swell.dev/v1"},
@@ -92,7 +115,7 @@ void JobController::Write(std::shared_ptr<Pass> pass, client::WorkQueue::Done do
       {"metadata",
        json::Object{
            {"resourceVersion", json::GetString(*pass->job, {"metadata", "resourceVersion"})},
-           {"annotations", json::Object{{kRestartsAnnotation, std::to_string(pass->restarts)}}}}}};
+           {"annotations", json::Object{{keys::kRestarts, std::to_string(pass->restarts)}}}}}};
   client_.Patch(kind_->resource(), pass->ns, pass->name, client::PatchType::kMerge, patch,
                 [this, pass, writes](const Result<json::SharedValue>& job) {
                   if (!job.ok()) return writes->End(job.status());
@@ -143,7 +166,7 @@ void JobController::WriteRest(const std::shared_ptr<Pass>& pass,
     json::Value patch = json::Object{
         {"metadata",
          json::Object{{"uid", api::Uid(*pod)},
-                      {"annotations", json::Object{{kStopRequested, "the job has failed"}}}}},
+                      {"annotations", json::Object{{keys::kStopRequested, "the job has failed"}}}}},
         {"spec", json::Object{{"activeDeadlineSeconds", 1}}}};
     client_.Patch(client::resources::kPods, pass->ns, api::Name(*pod), client::PatchType::kMerge,
                   patch, ended);

@@ -1,41 +1,98 @@
 #include "controllers/manager.h"
 
+#include <algorithm>
 #include <optional>
 
 #include "controllers/batch_job.h"
 #include "controllers/capacity_guard.h"
+#include "controllers/deployment.h"
 #include "controllers/disruption.h"
 #include "controllers/endpoints.h"
 #include "controllers/garbage_collector.h"
 #include "controllers/job_controller.h"
 #include "controllers/namespace.h"
+#include "controllers/namespace_defaults.h"
 #include "controllers/node_lifecycle.h"
 #include "controllers/pod_group.h"
 #include "controllers/pod_janitor.h"
 #include "controllers/projects.h"
 #include "controllers/pytorch_job.h"
+#include "controllers/replica_set.h"
+#include "controllers/role_aggregation.h"
+#include "controllers/training_job.h"
 
 namespace swell::controllers {
 namespace {
 
-// What kube-controller-manager does on a real cluster.
-struct ClusterParts {
-  ClusterParts(const Context& context, const ManagerOptions& options)
-      : endpoints(context),
-        batch_jobs(context),
-        nodes(context, {.grace = options.node_grace, .eviction_delay = options.eviction_delay}),
-        disruption(context),
-        janitor(context, options.ended_pods_max),
-        namespaces(context, *options.scheme),
-        garbage(context, *options.scheme) {}
+constexpr char kGarbageCollector[] = "garbagecollector";
 
-  EndpointsController endpoints;
-  BatchJobController batch_jobs;
-  NodeLifecycle nodes;
-  DisruptionController disruption;
-  PodJanitor janitor;
-  NamespaceController namespaces;
-  GarbageCollector garbage;
+template <class T, class... Arguments>
+std::shared_ptr<void> Make(Arguments&&... arguments) {
+  return std::make_shared<T>(std::forward<Arguments>(arguments)...);
+}
+
+// What kube-controller-manager does on a real cluster, under its names.
+struct ClusterPart {
+  std::string name;
+  std::shared_ptr<void> (*make)(const Context&, const ManagerOptions&);
+};
+
+const std::vector<ClusterPart>& ClusterPartTable() {
+  using Options = ManagerOptions;
+  static const std::vector<ClusterPart> table = {
+      {"endpoint", [](const Context& c, const Options&) { return Make<EndpointsController>(c); }},
+      {"replicaset", [](const Context& c,
+                        const Options&) { return Make<ReplicaSetController>(c, ReplicaSets()); }},
+      {"replicationcontroller",
+       [](const Context& c, const Options&) {
+         return Make<ReplicaSetController>(c, ReplicationControllers());
+       }},
+      {"deployment",
+       [](const Context& c, const Options&) { return Make<DeploymentController>(c); }},
+      {"job", [](const Context& c, const Options&) { return Make<BatchJobController>(c); }},
+      {"nodelifecycle",
+       [](const Context& c, const Options& o) {
+         return Make<NodeLifecycle>(
+             c, NodeLifecycleOptions{.grace = o.node_grace, .eviction_delay = o.eviction_delay});
+       }},
+      {"disruption",
+       [](const Context& c, const Options&) { return Make<DisruptionController>(c); }},
+      {"podgc",
+       [](const Context& c, const Options& o) { return Make<PodJanitor>(c, o.ended_pods_max); }},
+      {"serviceaccount",
+       [](const Context& c, const Options& o) {
+         return Make<NamespaceDefaults>(c, o.root_ca_pem);
+       }},
+      {"clusterrole-aggregation",
+       [](const Context& c, const Options&) { return Make<RoleAggregation>(c); }},
+      {"namespace",
+       [](const Context& c, const Options& o) { return Make<NamespaceController>(c, *o.scheme); }},
+  };
+  return table;
+}
+
+bool Enabled(const std::vector<std::string>& controllers, const std::string& name) {
+  bool all = false;
+  for (const std::string& item : controllers) {
+    if (item == name) return true;
+    if (item == "-" + name) return false;
+    all = all || item == "*";
+  }
+  return all;
+}
+
+struct ClusterParts {
+  ClusterParts(const Context& context, const ManagerOptions& options) {
+    for (const ClusterPart& part : ClusterPartTable()) {
+      if (Enabled(options.controllers, part.name)) parts.push_back(part.make(context, options));
+    }
+    if (Enabled(options.controllers, kGarbageCollector)) {
+      garbage.emplace(context, *options.scheme);
+    }
+  }
+
+  std::vector<std::shared_ptr<void>> parts;
+  std::optional<GarbageCollector> garbage;
 };
 
 }  // namespace
@@ -46,8 +103,10 @@ struct Manager::Parts {
         scheduler(context, options.scheduler),
         projects(context, scheduler.model()),
         pod_groups(context),
-        pytorch_jobs(context, MakePyTorchJobKind({.host_network = options.host_network})) {
+        pytorch_jobs(context, MakePyTorchJobKind({.host_network = options.host_network})),
+        training_jobs(context, MakeTrainingJobKind({.host_network = options.host_network})) {
     scheduler.OnCycle([this] { projects.OnCycle(); });
+    scheduler.Serve(options.scheduler_names);
     if (options.scheme != nullptr) cluster.emplace(context, options);
   }
 
@@ -56,8 +115,19 @@ struct Manager::Parts {
   ProjectController projects;
   PodGroupController pod_groups;
   JobController pytorch_jobs;
+  JobController training_jobs;
   std::optional<ClusterParts> cluster;
 };
+
+const std::vector<std::string>& ControllerNames() {
+  static const std::vector<std::string> names = [] {
+    std::vector<std::string> all{kGarbageCollector};
+    for (const ClusterPart& part : ClusterPartTable()) all.push_back(part.name);
+    std::sort(all.begin(), all.end());
+    return all;
+  }();
+  return names;
+}
 
 Manager::Manager(Context context, ManagerOptions options)
     : context_(context), parts_(std::make_unique<Parts>(context_, options)) {}
@@ -68,7 +138,7 @@ void Manager::Start() {
   parts_->scheduler.Start();
   context_.informers.Start();
   // Last: it shares the informers that the others have asked for.
-  if (parts_->cluster) parts_->cluster->garbage.Start();
+  if (parts_->cluster && parts_->cluster->garbage) parts_->cluster->garbage->Start();
 }
 
 bool Manager::synced() const { return context_.informers.synced(); }

@@ -28,6 +28,4 @@ bool FailedByCluster(const json::Value& pod);
 std::optional<int64_t> ExitCode(const json::Value& pod);
 int64_t RestartCount(const json::Value& pod);
 
-inline constexpr std::string_view kStopRequested = "swell.dev/stop-requested";
-
 }  // namespace swell::controllers

@@ -1,14 +1,13 @@
 #include "controllers/pod_group.h"
 
+#include <algorithm>
+
 #include "api/meta.h"
 #include "base/strings.h"
 #include "controllers/pod_facts.h"
 
 namespace swell::controllers {
 namespace {
-
-constexpr std::string_view kMinMember = "swell.dev/min-member";
-constexpr std::string_view kMadeForPods = "swell.dev/made-for-pods";
 
 // Built-in controllers (batch/v1 Job, apps/v1 ...) know nothing of groups.
 bool HasGroupFromOwner(const json::Value& pod) {
@@ -19,6 +18,7 @@ bool HasGroupFromOwner(const json::Value& pod) {
 
 struct Counts {
   int64_t total = 0, scheduled = 0, running = 0, succeeded = 0, failed = 0, preempted = 0;
+  int64_t preempted_staying = 0;  // marked, their deletion not seen yet
   std::string preempted_by, preempted_rule, preempted_message;
 };
 
@@ -31,9 +31,11 @@ Counts Count(const std::vector<json::SharedValue>& pods) {
     if (phase == "Succeeded") ++counts.succeeded;
     if (phase == "Failed") ++counts.failed;
     bool placed = !json::GetString(*pod, {"spec", "nodeName"}).empty();
-    if (placed && !HasEnded(*pod) && !api::IsDeleting(*pod)) ++counts.scheduled;
+    bool stays = placed && !HasEnded(*pod) && !api::IsDeleting(*pod);
+    if (stays) ++counts.scheduled;
     if (!WasPreempted(*pod)) continue;
     ++counts.preempted;
+    if (stays) ++counts.preempted_staying;
     counts.preempted_by = api::Annotation(*pod, keys::kPreemptedBy);
     counts.preempted_rule = api::Annotation(*pod, keys::kPreemptedRule);
     counts.preempted_message = PreemptionMessage(*pod);
@@ -42,7 +44,9 @@ Counts Count(const std::vector<json::SharedValue>& pods) {
 }
 
 std::string_view PhaseOf(const Counts& counts, int64_t min_members, std::string_view before) {
-  if (counts.preempted > 0) return "Preempted";
+  // An elastic group that keeps its minimum gave places away and goes on.
+  int64_t staying = counts.scheduled - counts.preempted_staying + counts.succeeded;
+  if (counts.preempted > 0 && staying < std::max<int64_t>(1, min_members)) return "Preempted";
   if (counts.total > 0 && counts.succeeded == counts.total) return "Succeeded";
   if (counts.failed > 0 && counts.running == 0 && counts.scheduled == 0) return "Failed";
   if (counts.running > 0 && counts.running + counts.succeeded >= min_members) return "Running";
@@ -90,7 +94,7 @@ void PodGroupController::Reconcile(const std::string& key, client::WorkQueue::Do
     return MakeGroup(key, *pods.front(), std::move(done));
   }
   if (api::IsDeleting(*group)) return done(Duration::zero());
-  if (pods.empty() && !api::Annotation(*group, kMadeForPods).empty()) {
+  if (pods.empty() && !api::Annotation(*group, keys::kMadeForPods).empty()) {
     return DropGroup(*group, std::move(done));
   }
   Counts counts = Count(pods);
@@ -151,7 +155,7 @@ void PodGroupController::MakeGroup(const std::string& key,
                                    client::WorkQueue::Done done) {
   std::string ns(api::Namespace(first_pod));
   std::string_view set = api::Label(first_pod, keys::kPodSet);
-  int64_t min_member = ParseInt(api::Annotation(first_pod, kMinMember)).value_or(1);
+  int64_t min_member = ParseInt(api::Annotation(first_pod, keys::kMinMember)).value_or(1);
   json::Object spec{{"podSets", json::Array{json::Object{{"name", set.empty() ? "default" : set},
                                                          {"minMember", min_member}}}}};
   std::string_view priority_class = json::GetString(first_pod, {"spec", "priorityClassName"});
@@ -163,7 +167,7 @@ void PodGroupController::MakeGroup(const std::string& key,
       {"kind", "PodGroup"},
       {"metadata", json::Object{{"name", key.substr(key.find('/') + 1)},
                                 {"namespace", ns},
-                                {"annotations", json::Object{{kMadeForPods, "true"}}}}},
+                                {"annotations", json::Object{{keys::kMadeForPods, "true"}}}}},
       {"spec", std::move(spec)}};
   client_.Create(client::resources::kPodGroups, ns, group,
                  [done](const Result<json::SharedValue>& result) {

@@ -74,8 +74,10 @@ void ProjectController::WriteProject(const json::Value& project,
   if (queue != nullptr) {
     json::Object usage;
     for (const auto& resource : queue->resources) {
-      usage[resource.name] =
-          json::Object{{"allocated", resource.allocated}, {"requested", resource.requested}};
+      usage[resource.name] = json::Object{{"quota", resource.quota},
+                                          {"fairShare", resource.fair_share},
+                                          {"allocated", resource.allocated},
+                                          {"requested", resource.requested}};
     }
     fields["usage"] = std::move(usage);
   }

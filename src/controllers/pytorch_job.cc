@@ -3,14 +3,12 @@
 #include <algorithm>
 
 #include "api/meta.h"
-#include "base/random.h"
 #include "base/strings.h"
-#include "controllers/context.h"
+#include "controllers/launch_env.h"
 
 namespace swell::controllers {
 namespace {
 
-constexpr int64_t kDefaultPort = 23456;
 constexpr std::string_view kPortName = "pytorchjob-port";
 constexpr std::string_view kMaster = "Master";
 constexpr std::string_view kWorker = "Worker";
@@ -122,29 +120,15 @@ json::Object PyTorchJobKind::Labels(const json::Value& job,
 }
 
 int64_t PyTorchJobKind::Port(const json::Value& job, const JobSpec& spec) const {
+  int64_t given = 0;
   for (const json::Value& container :
        json::GetArray(spec.replicas.front().pod_template, {"spec", "containers"})) {
     for (const json::Value& port : json::GetArray(container, {"ports"})) {
-      if (json::GetString(port, {"name"}) == kPortName) {
-        return json::GetInt(port, {"containerPort"}, kDefaultPort);
-      }
+      if (json::GetString(port, {"name"}) != kPortName) continue;
+      given = json::GetInt(port, {"containerPort"}, kLaunchPort);
     }
   }
-  if (!options_.host_network) return kDefaultPort;
-  return 20'000 + static_cast<int64_t>(StableHash(api::Uid(job)) % 10'000);
-}
-
-void AddPort(json::Value& pod, int64_t number) {
-  json::Value* containers = json::FindMutable(pod, {"spec", "containers"});
-  if (containers == nullptr || containers->get_array().empty()) return;
-  json::Value& first = containers->get_array()[0];
-  json::Value* ports = json::FindMutable(first, {"ports"});
-  if (ports == nullptr || !ports->is_array()) ports = &json::Set(first, {"ports"}, json::Array{});
-  for (const json::Value& port : ports->get_array()) {
-    if (json::GetString(port, {"name"}) == kPortName) return;
-  }
-  ports->get_array().push_back(
-      json::Object{{"name", kPortName}, {"containerPort", number}, {"protocol", "TCP"}});
+  return LaunchPort(job, given, options_.host_network);
 }
 
 // torchrun reads its options from PET_*: a rendezvous instead of ranks.
@@ -158,15 +142,16 @@ void PrepareElastic(const json::Value& job,
   int64_t most =
       std::max(json::GetInt(policy, {"maxReplicas"}, spec.TotalReplicas()), spec.TotalReplicas());
   std::string host(json::GetString(policy, {"rdzvHost"}, leader));
-  SetEnv(pod, "PET_RDZV_BACKEND", json::GetString(policy, {"rdzvBackend"}, "c10d"));
-  SetEnv(pod, "PET_RDZV_ENDPOINT",
-         StrCat(host, ":", json::GetInt(policy, {"rdzvPort"}, kDefaultPort)));
-  SetEnv(pod, "PET_RDZV_ID", json::GetString(policy, {"rdzvId"}, api::Name(job)));
-  SetEnv(pod, "PET_NNODES", StrCat(spec.min_available.value_or(1), ":", most));
-  SetEnv(pod, "PET_MAX_RESTARTS", std::to_string(json::GetInt(policy, {"maxRestarts"}, 100)));
-  SetEnv(pod, "PET_NPROC_PER_NODE",
-         std::to_string(json::GetInt(policy, {"nProcPerNode"},
-                                     json::GetInt(job, {"spec", "nprocPerNode"}, 1))));
+  RendezvousEnv env;
+  env.backend = json::GetString(policy, {"rdzvBackend"}, "c10d");
+  env.endpoint = StrCat(host, ":", json::GetInt(policy, {"rdzvPort"}, kLaunchPort));
+  env.id = json::GetString(policy, {"rdzvId"}, api::Name(job));
+  env.nodes_min = spec.min_available.value_or(1);
+  env.nodes_max = most;
+  env.max_restarts = json::GetInt(policy, {"maxRestarts"}, 100);
+  env.nproc_per_node = std::to_string(
+      json::GetInt(policy, {"nProcPerNode"}, json::GetInt(job, {"spec", "nprocPerNode"}, 1)));
+  SetRendezvousEnv(pod, env);
 }
 
 void PyTorchJobKind::PreparePod(const json::Value& job,
@@ -180,12 +165,13 @@ void PyTorchJobKind::PreparePod(const json::Value& job,
   std::string leader = ReplicaName(name, has_master ? kMaster : kWorker, 0);
   int64_t rank = replica.type == kWorker && has_master ? index + 1 : index;
   int64_t port = Port(job, spec);
-  if (leads) AddPort(pod, port);
+  if (leads) AddContainerPort(pod, kPortName, port);
   SetEnv(pod, "PYTHONUNBUFFERED", "1");
-  SetEnv(pod, "MASTER_PORT", std::to_string(port));
-  SetEnv(pod, "MASTER_ADDR", leads ? "localhost" : leader);
-  SetEnv(pod, "WORLD_SIZE", std::to_string(spec.TotalReplicas()));
-  SetEnv(pod, "RANK", std::to_string(rank));
+  SetRankEnv(pod, {.leader = leader,
+                   .leads = leads,
+                   .port = port,
+                   .rank = rank,
+                   .world = spec.TotalReplicas()});
   if (spec.elastic) return PrepareElastic(job, spec, leader, pod);
   const json::Value* per_node = json::Find(job, {"spec", "nprocPerNode"});
   if (per_node != nullptr) {
@@ -204,18 +190,7 @@ std::vector<json::Value> PyTorchJobKind::Services(const json::Value& job,
   // The leader's pods alone are looked up by name, as in Kubeflow's operator.
   const ReplicaSpec& chief = spec.replicas.front();
   std::string name = ReplicaName(api::Name(job), chief.type, 0);
-  json::Object labels = Labels(job, chief, 0);
-  json::Object selector = labels;
-  json::Object port{{"name", kPortName}, {"port", Port(job, spec)}, {"protocol", "TCP"}};
-  port["targetPort"] = Port(job, spec);
-  return {json::Object{{"apiVersion", "v1"},
-                       {"kind", "Service"},
-                       {"metadata", json::Object{{"name", name}, {"labels", std::move(labels)}}},
-                       {"spec", json::Object{{"clusterIP", "None"},
-                                             {"selector", std::move(selector)},
-                                             // Peers must find the leader before it is ready.
-                                             {"publishNotReadyAddresses", true},
-                                             {"ports", json::Array{std::move(port)}}}}}};
+  return {LeaderService(name, Labels(job, chief, 0), kPortName, Port(job, spec))};
 }
 
 bool PyTorchJobKind::Succeeded(const JobSpec& spec, const std::vector<ReplicaCount>& counts) const {

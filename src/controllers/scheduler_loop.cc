@@ -6,6 +6,7 @@
 #include "api/meta.h"
 #include "base/log.h"
 #include "base/strings.h"
+#include "controllers/pod_facts.h"
 #include "controllers/sched_convert.h"
 
 namespace swell::controllers {
@@ -46,10 +47,10 @@ std::string Beneficiary(const sched::Decision& decision) {
   return decision.beneficiary.empty() ? decision.beneficiary_group : decision.beneficiary;
 }
 
-std::string_view EvictionReason(std::string_view rule) {
-  if (rule == "reclaim") return "Reclaimed";
-  if (rule == "shrink") return "Shrunk";
-  return "Preempted";
+// `shrinks`: its group keeps its minimum and goes on.
+std::string_view EvictionReason(std::string_view rule, bool shrinks) {
+  if (shrinks) return "Shrunk";
+  return rule == "reclaim" ? "Reclaimed" : "Preempted";
 }
 
 }  // namespace
@@ -119,6 +120,10 @@ void SchedulerLoop::Cycle() {
 }
 
 void SchedulerLoop::Carry(const sched::CycleResult& result) {
+  std::set<std::string_view> evicted;
+  for (const sched::Decision& decision : result.decisions) {
+    if (decision.type == sched::Decision::Type::kEvict) evicted.insert(decision.pod);
+  }
   for (const sched::Decision& decision : result.decisions) {
     switch (decision.type) {
       case sched::Decision::Type::kBind:
@@ -128,16 +133,83 @@ void SchedulerLoop::Carry(const sched::CycleResult& result) {
         Nominate(decision);
         break;
       case sched::Decision::Type::kEvict:
-        Evict(decision);
+        Evict(decision, KeepsMinimum(decision.group, evicted));
         break;
     }
   }
+  TellSizes(result);
   for (const std::string& pod : result.nominations_cleared) ClearNomination(pod);
   for (const sched::Waiting& waiting : result.waiting) Explain(waiting);
   // Noticed and over in one cycle: only how it ended counts.
   std::map<std::string_view, WallTime> stale;
   for (const sched::CycleResult::Stale& one : result.stale) stale[one.group] = one.since;
   for (const auto& [group, since] : stale) TellStale(std::string(group), since);
+}
+
+// Whether the group still has its minimum in every set when these pods are gone.
+bool SchedulerLoop::KeepsMinimum(const std::string& group,
+                                 const std::set<std::string_view>& evicted) const {
+  json::SharedValue object = group.empty() ? nullptr : groups_.Get(group);
+  if (!object) return false;
+  std::map<std::string, int64_t, std::less<>> staying;
+  for (const json::SharedValue& pod : pods_.ByIndex("group", group)) {
+    bool placed = !json::GetString(*pod, {"spec", "nodeName"}).empty();
+    if (!placed || HasEnded(*pod) || api::IsDeleting(*pod) || WasPreempted(*pod)) continue;
+    if (!evicted.contains(api::KeyOf(*pod))) {
+      ++staying[std::string(api::Label(*pod, keys::kPodSet))];
+    }
+  }
+  int64_t all = 0;
+  for (const json::Value& set : json::GetArray(*object, {"spec", "podSets"})) {
+    auto found = staying.find(json::GetString(set, {"name"}));
+    int64_t here = found == staying.end() ? 0 : found->second;
+    if (here < json::GetInt(set, {"minMember"}, 1)) return false;
+    all += here;
+  }
+  return all > 0;
+}
+
+// Of elastic groups that gave places away or got more: once for the group, for people.
+void SchedulerLoop::TellSizes(const sched::CycleResult& result) {
+  struct Change {
+    int64_t evicted = 0, grown = 0;
+    std::string by;
+  };
+  std::map<std::string_view, Change> changes;
+  std::set<std::string_view> evicted;
+  for (const sched::Decision& decision : result.decisions) {
+    Change& change = changes[decision.group];
+    if (decision.type == sched::Decision::Type::kEvict) {
+      evicted.insert(decision.pod);
+      ++change.evicted;
+      change.by = Beneficiary(decision);
+    } else if (decision.rule == "grow" && decision.type == sched::Decision::Type::kBind) {
+      ++change.grown;
+    }
+  }
+  for (const auto& [key, change] : changes) {
+    std::string name(key);
+    json::SharedValue group = name.empty() ? nullptr : groups_.Get(name);
+    if (!group || change.evicted + change.grown == 0) continue;
+    int64_t before = 0, total = 0;
+    for (const json::SharedValue& pod : pods_.ByIndex("group", name)) {
+      if (HasEnded(*pod)) continue;
+      ++total;
+      bool placed = !json::GetString(*pod, {"spec", "nodeName"}).empty();
+      before += placed && !api::IsDeleting(*pod) && !WasPreempted(*pod);
+    }
+    if (change.evicted > 0 && KeepsMinimum(name, evicted)) {
+      events_.Record(*group, "Normal", "Shrunk",
+                     StrCat("Preempted ", change.evicted, " of ", before, " members for ",
+                            change.by, "; ", before - change.evicted, " go on"));
+    }
+    // Members placed beside their gang's first ones are no growth.
+    if (change.grown > 0 && before > 0) {
+      events_.Record(
+          *group, "Normal", "Grown",
+          StrCat("Grew from ", before, " to ", before + change.grown, " of ", total, " members"));
+    }
+  }
 }
 
 void SchedulerLoop::Bind(const sched::Decision& decision) {
@@ -182,7 +254,7 @@ void SchedulerLoop::ClearNomination(const std::string& key) {
   client_.Patch(client::resources::kPods, ns, name, client::PatchType::kMerge, patch, {}, "status");
 }
 
-void SchedulerLoop::Evict(const sched::Decision& decision) {
+void SchedulerLoop::Evict(const sched::Decision& decision, bool shrinks) {
   auto [ns, name] = SplitKey(decision.pod);
   std::string message = decision.reason.starts_with("Preempted")
                             ? decision.reason
@@ -206,7 +278,7 @@ void SchedulerLoop::Evict(const sched::Decision& decision) {
       },
       "status");
   if (json::SharedValue pod = pods_.Get(decision.pod)) {
-    events_.Record(*pod, "Normal", EvictionReason(decision.rule), message);
+    events_.Record(*pod, "Normal", EvictionReason(decision.rule, shrinks), message);
   }
 }
 

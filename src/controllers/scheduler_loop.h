@@ -13,6 +13,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 
 #include "client/event_recorder.h"
@@ -32,6 +33,8 @@ class SchedulerLoop {
   SchedulerLoop(Context context, sched::Settings settings = {});
   ~SchedulerLoop();
 
+  // Pods that name one of these schedulers are placed here. Before Start.
+  void Serve(const std::vector<std::string>& names) { names_ = {names.begin(), names.end()}; }
   // Called after every cycle.
   void OnCycle(std::function<void()> told) { on_cycle_ = std::move(told); }
   // Cycles begin once the informers are in sync.
@@ -58,10 +61,12 @@ class SchedulerLoop {
   void Bind(const sched::Decision& decision);
   void Nominate(const sched::Decision& decision);
   void ClearNomination(const std::string& key);
-  void Evict(const sched::Decision& decision);
+  void Evict(const sched::Decision& decision, bool shrinks);
   void DeleteVictim(const sched::Decision& decision,
                     const std::string& ns,
                     const std::string& name);
+  void TellSizes(const sched::CycleResult& result);
+  bool KeepsMinimum(const std::string& group, const std::set<std::string_view>& evicted) const;
   void Explain(const sched::Waiting& waiting);
   void TellStale(const std::string& key, WallTime since);
   void OnRefused(const std::string& pod, const Status& why);
@@ -80,6 +85,7 @@ class SchedulerLoop {
   client::Informer& budgets_;
   client::EventRecorder events_;
   std::map<std::string, std::string, std::less<>> project_of_;  // namespace → leaf project
+  std::set<std::string, std::less<>> names_{"swell"};
   std::function<void()> on_cycle_;
   bool started_ = false;
   bool cycle_posted_ = false;

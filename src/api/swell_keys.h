@@ -1,0 +1,55 @@
+// Labels and annotations by which Swell's components talk to each other, in one place.
+//
+// Thread-safety: constants. Invariants: all are in the domain swell.dev; values are plain text that
+// people may read and write, so every reader copes with nonsense.
+#pragma once
+
+#include <string_view>
+
+namespace swell::api::keys {
+
+// Labels of pods.
+inline constexpr std::string_view kPodGroup = "swell.dev/pod-group";
+inline constexpr std::string_view kPodSet = "swell.dev/pod-set";
+inline constexpr std::string_view kJobName = "swell.dev/job-name";
+inline constexpr std::string_view kJobRole = "swell.dev/job-role";
+inline constexpr std::string_view kJobIndex = "swell.dev/job-index";
+// Of pods, jobs and namespaces.
+inline constexpr std::string_view kProject = "swell.dev/project";
+// Of jobs: train, interactive, build or inference.
+inline constexpr std::string_view kWorkload = "swell.dev/workload";
+
+// GPUs of a pod: which devices ("0,2"), or a part of one.
+inline constexpr std::string_view kGpuDevices = "swell.dev/gpu-devices";
+inline constexpr std::string_view kGpuFraction = "swell.dev/gpu-fraction";
+inline constexpr std::string_view kGpuMemory = "swell.dev/gpu-memory";  // MiB
+inline constexpr std::string_view kGpuFractionDevices = "swell.dev/gpu-fraction-devices";
+// In its group: higher is placed earlier and given up later.
+inline constexpr std::string_view kMemberPriority = "swell.dev/member-priority";
+// Of pods of which a group is made, for those that no controller of ours owns.
+inline constexpr std::string_view kMinMember = "swell.dev/min-member";
+inline constexpr std::string_view kMadeForPods = "swell.dev/made-for-pods";  // on that group
+
+// What a pod reports of its training.
+inline constexpr std::string_view kCheckpointTime = "swell.dev/checkpoint-time";
+inline constexpr std::string_view kStep = "swell.dev/step";
+inline constexpr std::string_view kEpoch = "swell.dev/epoch";
+inline constexpr std::string_view kMetrics = "swell.dev/metrics";
+
+// Why a pod was stopped.
+inline constexpr std::string_view kPreemptedBy = "swell.dev/preempted-by";      // "ns/pod"
+inline constexpr std::string_view kPreemptedRule = "swell.dev/preempted-rule";  // "preempt"
+inline constexpr std::string_view kPreemptedMessage = "swell.dev/preempted-message";
+inline constexpr std::string_view kPreemptedLost = "swell.dev/preempted-lost-gpu-seconds";
+inline constexpr std::string_view kStopRequested = "swell.dev/stop-requested";  // text: why
+
+// Of jobs.
+inline constexpr std::string_view kOnPreemption = "swell.dev/on-preemption";  // Requeue, Fail
+inline constexpr std::string_view kRestarts = "swell.dev/restarts";
+inline constexpr std::string_view kUser = "swell.dev/user";
+inline constexpr std::string_view kCommandLine = "swell.dev/command-line";
+
+// Of nodes.
+inline constexpr std::string_view kRuntimeLimits = "swell.dev/runtime-limits";
+
+}  // namespace swell::api::keys

@@ -1,0 +1,51 @@
+// What processes of a distributed job are told in order to find each other: ranks for a rigid job,
+// a rendezvous for an elastic one. Variables that the user has set stay.
+//
+// Thread-safety: pure functions.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "json/value.h"
+
+namespace swell::controllers {
+
+inline constexpr int64_t kLaunchPort = 23456;
+
+// Where the leader listens. On the host's network jobs share the machine's ports, so each has its
+// own; `given` (0: none) is what the user wrote.
+int64_t LaunchPort(const json::Value& job, int64_t given, bool host_network);
+// Names the port in the pod's first container, unless it is there.
+void AddContainerPort(json::Value& pod, std::string_view name, int64_t number);
+
+// MASTER_ADDR, MASTER_PORT, RANK, WORLD_SIZE.
+struct RankEnv {
+  std::string leader;  // pod name of rank 0
+  bool leads = false;  // this pod is it
+  int64_t port = kLaunchPort;
+  int64_t rank = 0;
+  int64_t world = 1;
+};
+void SetRankEnv(json::Value& pod, const RankEnv& env);
+
+// PET_*, which torchrun reads its options from.
+struct RendezvousEnv {
+  std::string backend = "c10d";
+  std::string endpoint;  // host:port
+  std::string id;
+  int64_t nodes_min = 1;
+  int64_t nodes_max = 1;
+  int64_t max_restarts = 100;
+  std::string nproc_per_node = "1";
+};
+void SetRendezvousEnv(json::Value& pod, const RendezvousEnv& env);
+
+// A headless service by which the leader is found before it is ready.
+json::Value LeaderService(std::string_view name,
+                          json::Object labels,
+                          std::string_view port_name,
+                          int64_t port);
+
+}  // namespace swell::controllers
