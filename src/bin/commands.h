@@ -12,5 +12,14 @@ namespace swell {
 int UpCommand(const std::vector<std::string>& arguments);
 int DownCommand(const std::vector<std::string>& arguments);
 int StatusCommand(const std::vector<std::string>& arguments);
+// `swell install`, `uninstall`: what Swell needs in a cluster that runs elsewhere.
+int InstallCommand(const std::vector<std::string>& arguments);
+int UninstallCommand(const std::vector<std::string>& arguments);
+// `swell controller`, `agent`: the scheduler and the job controllers, and nodes, for such a
+// cluster.
+int ControllerCommand(const std::vector<std::string>& arguments);
+int AgentCommand(const std::vector<std::string>& arguments);
+// `swell simulate`: scheduling cycles over a state in a file; contacts no cluster.
+int SimulateCommand(const std::vector<std::string>& arguments);
 
 }  // namespace swell

@@ -15,5 +15,14 @@ int main(int argc, char** argv) {
       {{"up", "Cluster", "Start a cluster on this machine", swell::UpCommand},
        {"down", "Cluster", "Stop the cluster and its pods", swell::DownCommand},
        {"status", "Cluster", "Say whether a cluster runs here and how to reach it",
-        swell::StatusCommand}});
+        swell::StatusCommand},
+       {"install", "Kubernetes", "Install what Swell needs into a Kubernetes cluster",
+        swell::InstallCommand},
+       {"uninstall", "Kubernetes", "Remove what install put there", swell::UninstallCommand},
+       {"controller", "Kubernetes", "Run scheduler and job controllers for a Kubernetes cluster",
+        swell::ControllerCommand},
+       {"agent", "Kubernetes", "Run nodes of a Kubernetes cluster on this machine",
+        swell::AgentCommand},
+       {"simulate", "Scheduling", "Run scheduling cycles over a state in a file",
+        swell::SimulateCommand}});
 }

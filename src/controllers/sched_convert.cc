@@ -248,9 +248,11 @@ double Amount(const json::Value& limits, std::string_view key, double fallback) 
   return quantity.ok() ? static_cast<double>(quantity->MilliValue()) / 1000.0 : fallback;
 }
 
-sched::QueueLimits ToLimits(const json::Value& project, std::string_view resource) {
-  sched::QueueLimits limits;
-  const json::Value* found = json::Find(project, {"spec", "resources", resource});
+// `holder` has `resources`: a project's spec, or one of its node pools.
+sched::QueueLimits ToLimits(const json::Value& holder,
+                            std::string_view resource,
+                            sched::QueueLimits limits) {
+  const json::Value* found = json::Find(holder, {"resources", resource});
   if (found == nullptr) return limits;
   limits.quota = Amount(*found, "quota", limits.quota);
   limits.limit = Amount(*found, "limit", limits.limit);
@@ -291,7 +293,34 @@ sched::NodeInfo ToNodeInfo(const json::Value& node) {
   out.unschedulable = json::GetBool(node, {"spec", "unschedulable"});
   out.ready = api::ConditionIsTrue(node, "Ready");
   out.gpu_memory_mib = ParseInt(api::Label(node, "nvidia.com/gpu.memory")).value_or(0);
+  std::string_view mig = api::Label(node, "nvidia.com/mig.strategy");
+  out.gpus_sliced = mig == "single" || mig == "mixed";
   return out;
+}
+
+void SetPriority(sched::PodInfo& pod, int32_t priority) {
+  pod.priority = priority;
+  pod.preemptible = priority < (pod.queue.empty() ? kSystemCriticalFrom : kProjectPreemptibleBelow);
+}
+
+void AddVolumeTerms(const json::Value& pod,
+                    const FindObject& claims,
+                    const FindObject& volumes,
+                    sched::PodInfo& out) {
+  for (const json::Value& volume : json::GetArray(pod, {"spec", "volumes"})) {
+    std::string_view claim_name = json::GetString(volume, {"persistentVolumeClaim", "claimName"});
+    if (claim_name.empty()) continue;
+    const json::Value* claim = claims(StrCat(api::Namespace(pod), "/", claim_name));
+    if (claim == nullptr) continue;
+    const json::Value* bound = volumes(json::GetString(*claim, {"spec", "volumeName"}));
+    if (bound == nullptr) continue;
+    std::vector<sched::NodeSelectorTerm> terms;
+    for (const json::Value& term :
+         json::GetArray(*bound, {"spec", "nodeAffinity", "required", "nodeSelectorTerms"})) {
+      terms.push_back(ToNodeTerm(term));
+    }
+    if (!terms.empty()) out.volume_affinity.push_back(std::move(terms));
+  }
 }
 
 sched::PodInfo ToPodInfo(const json::Value& pod, std::string_view usual_queue) {
@@ -309,9 +338,7 @@ sched::PodInfo ToPodInfo(const json::Value& pod, std::string_view usual_queue) {
   if (out.queue.empty()) out.queue = usual_queue;
   out.requests = PodRequests(spec);
   ReadConstraints(spec, out);
-  out.priority = static_cast<int32_t>(json::GetInt(spec, {"priority"}));
-  out.preemptible = out.queue.empty() ? out.priority < kSystemCriticalFrom
-                                      : out.priority < kProjectPreemptibleBelow;
+  SetPriority(out, static_cast<int32_t>(json::GetInt(spec, {"priority"})));
   out.node = json::GetString(spec, {"nodeName"});
   out.nominated_node = json::GetString(pod, {"status", "nominatedNodeName"});
   out.phase = ToPhase(pod, !out.node.empty());
@@ -372,9 +399,16 @@ sched::QueueInfo ToQueueInfo(const json::Value& project) {
   out.name = api::Name(project);
   out.parent = json::GetString(project, {"spec", "parent"});
   out.priority = static_cast<int32_t>(json::GetInt(project, {"spec", "priority"}, 100));
-  out.gpu = ToLimits(project, "gpu");
-  out.cpu = ToLimits(project, "cpu");
-  out.memory = ToLimits(project, "memory");
+  static const json::Value kEmpty = json::Object{};
+  const json::Value* spec = json::Find(project, {"spec"});
+  const json::Value& holder = spec ? *spec : kEmpty;
+  out.gpu = ToLimits(holder, "gpu", {});
+  out.cpu = ToLimits(holder, "cpu", {});
+  out.memory = ToLimits(holder, "memory", {});
+  for (const json::Value& pool : json::GetArray(project, {"spec", "nodePools"})) {
+    out.pools.push_back({std::string(json::GetString(pool, {"name"})), ToLimits(pool, "gpu", {}),
+                         ToLimits(pool, "cpu", {}), ToLimits(pool, "memory", {})});
+  }
   out.creation = api::CreationTime(project);
   auto seconds = [&project](std::string_view field) -> std::optional<Duration> {
     const json::Value* value = json::Find(project, {"spec", field});

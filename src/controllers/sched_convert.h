@@ -20,6 +20,15 @@ sched::PodInfo ToPodInfo(const json::Value& pod, std::string_view usual_queue = 
 sched::GroupInfo ToGroupInfo(const json::Value& pod_group,
                              const PriorityOf& priority_of,
                              std::string_view usual_queue = {});
+// With its priority come the usual rules about who is preemptible.
+void SetPriority(sched::PodInfo& pod, int32_t priority);
+// An object by key; null when there is none.
+using FindObject = std::function<const json::Value*(std::string_view)>;
+// Nodes that the pod's volumes can be used on: those their persistent volumes say.
+void AddVolumeTerms(const json::Value& pod,
+                    const FindObject& claims,
+                    const FindObject& volumes,
+                    sched::PodInfo& out);
 // The namespace of a project's work.
 std::string_view NamespaceOfProject(const json::Value& project);
 sched::QueueInfo ToQueueInfo(const json::Value& project);

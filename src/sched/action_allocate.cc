@@ -1,22 +1,20 @@
-// allocate: starts what fits into room nobody holds, gang or nothing; then elastic members.
+// allocate: starts what fits into room nobody holds, gang or nothing; then elastic members. Queues
+// take turns by fairness; a limit bounds them, a fair share does not.
 //
 // Also grow, which is the second half again after the disruptive actions have made room.
-#include <queue>
-#include <tuple>
-
 #include "sched/context.h"
+#include "sched/queue_order.h"
 #include "sched/topology.h"
 
 namespace swell::sched {
 namespace {
 
-std::vector<int32_t> Signature(const State& state,
-                               GroupId group,
-                               const std::vector<PodId>& pods,
-                               Tense tense) {
+std::vector<int32_t> Signature(
+    const State& state, GroupId group, const std::vector<PodId>& pods, Tense tense, int pool) {
   std::vector<int32_t> key;
-  key.reserve(pods.size() + 2);
+  key.reserve(pods.size() + 3);
   key.push_back(static_cast<int32_t>(tense));
+  key.push_back(pool);
   // Topology makes groups unlike each other; they share nothing.
   key.push_back(HasTopology(state.groups[group]) ? group : kNone);
   for (PodId pod : pods) key.push_back(state.pods[pod].shape);
@@ -37,18 +35,27 @@ uint64_t& FullEpoch(State& state, PodId pod, Tense tense) {
   return tense == Tense::kNow ? shape.full_now_epoch : shape.full_future_epoch;
 }
 
-// Tries all pods in one tense, unless nothing changed since the same was tried in vain.
-bool TryPlace(
-    Context& context, GroupId group, const std::vector<PodId>& pods, Tense tense, Action rule) {
+struct Attempt {
+  Tense tense = Tense::kNow;
+  int pool = kNone;
+  Action rule = Action::kAllocate;
+};
+
+// Tries all pods in one tense and pool, unless nothing changed since the same was tried in vain.
+bool TryPlace(Context& context,
+              GroupId group,
+              const std::vector<PodId>& pods,
+              const Attempt& attempt) {
   State& state = context.state;
   const bool memo = Alike(state, pods);
-  if (memo && FullEpoch(state, pods[0], tense) == state.room_epoch) {
+  const bool whole_cluster = attempt.pool == kNone;
+  if (memo && FullEpoch(state, pods[0], attempt.tense) == state.room_epoch) {
     ++context.stats.groups_skipped;
     return false;
   }
   std::vector<int32_t> key;
-  if (memo && pods.size() > 1) {
-    key = Signature(state, group, pods, tense);
+  if (memo && (pods.size() > 1 || !whole_cluster)) {
+    key = Signature(state, group, pods, attempt.tense, attempt.pool);
     auto known = context.failed.find(key);
     if (known != context.failed.end() && known->second == state.room_epoch) {
       ++context.stats.groups_skipped;
@@ -57,87 +64,102 @@ bool TryPlace(
   }
   ++context.stats.groups_tried;
   Statement trial(state);
-  if (PlaceAll(trial, state, group, pods, tense)) {
+  if (PlaceAll(trial, state, group, pods, attempt.tense, state.FilterOf(attempt.pool))) {
     trial.Commit();
-    if (tense == Tense::kNow) {
-      DecideBinds(context, pods, rule);
+    if (attempt.tense == Tense::kNow) {
+      DecideBinds(context, pods, attempt.rule);
     } else {
-      DecideNominations(context, pods, rule);
+      DecideNominations(context, pods, attempt.rule);
     }
     return true;
   }
   if (!memo) return false;
   // One pod that fits nowhere speaks for its whole shape.
-  const bool alone = pods.size() == 1 && !HasTopology(state.groups[group]);
+  const bool alone = pods.size() == 1 && !HasTopology(state.groups[group]) && whole_cluster;
   if (alone) {
-    FullEpoch(state, pods[0], tense) = state.room_epoch;
-  } else if (pods.size() > 1) {
+    FullEpoch(state, pods[0], attempt.tense) = state.room_epoch;
+  } else if (!key.empty()) {
     context.failed[key] = state.room_epoch;
   }
   return false;
 }
 
-void TryMinimum(Context& context, GroupId id) {
+bool TryPools(Context& context, GroupId id, const std::vector<PodId>& pods, Action rule) {
   State& state = context.state;
-  const GroupState& group = state.groups[id];
-  if (!Schedulable(state, group)) return;
-  const Needed needed = NeededPods(state, id);
-  if (needed.pods.empty() || !FitsQueues(state, group, needed.pods)) return;
-  if (TryPlace(context, id, needed.pods, Tense::kNow, Action::kAllocate)) return;
-  if (state.releasing_pods == 0) return;
-  TryPlace(context, id, needed.pods, Tense::kFuture, Action::kAllocate);
+  const std::vector<int> pools = state.PoolsFor(id);
+  for (Tense tense : {Tense::kNow, Tense::kFuture}) {
+    if (tense == Tense::kFuture && state.releasing_pods == 0) break;
+    for (int pool : pools) {
+      if (!FitsQueues(state, state.groups[id], pods, pool)) continue;
+      if (TryPlace(context, id, pods, {tense, pool, rule})) return true;
+    }
+  }
+  return false;
+}
+
+// Surplus members that others gave way to: no waiting minimum takes that from them.
+void PushPromised(const State& state, GroupId id, QueueOrder& turns) {
+  if (state.hinted.empty()) return;
+  int32_t turn = 0;
+  for (PodId pod : ElasticPods(state, id)) {
+    if (state.pods[pod].hint == kNone) continue;
+    const std::vector<PodId> one{pod};
+    turns.Push({id, one, NeedOf(state, one), true, ++turn});
+  }
 }
 
 }  // namespace
 
 void Allocate(Context& context) {
-  for (GroupId group : context.order) {
+  State& state = context.state;
+  QueueOrder turns(context);
+  for (GroupId id : context.order) {
+    if (!Schedulable(state, state.groups[id])) continue;
+    Needed needed = NeededPods(state, id);
+    if (needed.met) {
+      PushPromised(state, id, turns);
+      continue;
+    }
+    if (needed.pods.empty()) continue;
+    const QueueAmounts need = NeedOf(state, needed.pods);
+    turns.Push({id, std::move(needed.pods), need, false});
+  }
+  while (!turns.Empty()) {
     if (context.Full()) {
       context.result.more = true;
       return;
     }
-    TryMinimum(context, group);
+    const WaitingJob job = turns.Pop();
+    TryPools(context, job.group, job.pods, Action::kAllocate);
   }
   PlaceElastic(context, Action::kAllocate);
 }
 
 void PlaceElastic(Context& context, Action rule) {
   State& state = context.state;
-  struct Turn {
-    GroupId group;
-    std::vector<PodId> pods;
-    size_t next = 0;
+  QueueOrder turns(context);
+  std::map<GroupId, std::vector<PodId>> waiting;  // what comes after the first, in reverse
+  auto push = [&](GroupId id, std::vector<PodId>& rest) {
+    const std::vector<PodId> one{rest.back()};
+    rest.pop_back();
+    turns.Push({id, one, NeedOf(state, one), true});
   };
-  std::vector<Turn> turns;
-  for (GroupId group : context.order) {
-    if (!Schedulable(state, state.groups[group])) continue;
-    std::vector<PodId> pods = ElasticPods(state, group);
-    if (!pods.empty()) turns.push_back({group, std::move(pods)});
+  for (GroupId id : context.order) {
+    if (!Schedulable(state, state.groups[id])) continue;
+    std::vector<PodId> pods = ElasticPods(state, id);
+    if (pods.empty()) continue;
+    std::reverse(pods.begin(), pods.end());
+    push(id, waiting[id] = std::move(pods));
   }
-  // Job order: priority, then groups at their minimum before those above it, then age.
-  using Key = std::tuple<int32_t, bool, size_t>;
-  auto key = [&](size_t turn) {
-    const GroupState& group = state.groups[turns[turn].group];
-    const bool above = std::any_of(group.sets.begin(), group.sets.end(),
-                                   [](const SetState& set) { return set.Surplus() > 0; });
-    return Key{-group.priority, above, turn};
-  };
-  std::priority_queue<Key, std::vector<Key>, std::greater<>> queue;
-  for (size_t turn = 0; turn < turns.size(); ++turn) queue.push(key(turn));
-  while (!queue.empty()) {
+  while (!turns.Empty()) {
     if (context.Full()) {
       context.result.more = true;
       return;
     }
-    const size_t turn = std::get<2>(queue.top());
-    queue.pop();
-    Turn& t = turns[turn];
-    const std::vector<PodId> one{t.pods[t.next++]};
-    if (FitsQueues(state, state.groups[t.group], one) &&
-        !TryPlace(context, t.group, one, Tense::kNow, rule) && state.releasing_pods > 0) {
-      TryPlace(context, t.group, one, Tense::kFuture, rule);
-    }
-    if (t.next < t.pods.size()) queue.push(key(turn));
+    const WaitingJob job = turns.Pop();
+    TryPools(context, job.group, job.pods, rule);
+    std::vector<PodId>& rest = waiting[job.group];
+    if (!rest.empty()) push(job.group, rest);
   }
 }
 

@@ -4,15 +4,20 @@
 #pragma once
 
 #include <map>
+#include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
 #include "sched/cycle.h"
+#include "sched/fair_share.h"
 #include "sched/placement.h"
 #include "sched/state.h"
 #include "sched/statement.h"
 
 namespace swell::sched {
+
+class VictimFinder;
 
 struct Context {
   State& state;
@@ -20,17 +25,21 @@ struct Context {
   CycleStats& stats;
   const WallTime now;
   CycleResult& result;
+  const QueueShares& shares;
   int64_t budget = 0;  // node evaluations left to victim searches
   int32_t binds = 0;
 
   // Victim searches not to repeat, by what was asked (Scheduler::failed_searches_).
   std::map<std::vector<int32_t>, std::string>& failed_searches;
+  // Victim searches that share what they know of the nodes, by rule and who asks.
+  std::map<std::vector<int32_t>, std::shared_ptr<VictimFinder>> finders;
 
   // Groups that wait, in job order, as the cycle found them.
   std::vector<GroupId> order;
   // Pods bound in this cycle, by their decision's index. Whoever of them must give way again is not
   // evicted: the decision is taken back, as if it had never been made.
   std::map<PodId, size_t> bound;
+  std::set<GroupId> bound_groups;
   std::vector<size_t> taken_back;
   // What failed at which room epoch, by what was asked: (queue, tense, shapes...).
   std::map<std::vector<int32_t>, uint64_t> failed;
@@ -59,14 +68,23 @@ bool Schedulable(const State& state, const GroupState& group);
 bool FitsQueues(State& state,
                 const GroupState& group,
                 const std::vector<PodId>& pods,
+                int pool,
                 std::string* why = nullptr);
 // Whether what the group's queues hold and were promised is within their limits as it is.
-bool WithinLimits(State& state, const GroupState& group);
+bool WithinLimits(State& state, const GroupState& group, int pool);
 // The quota half alone: no eviction inside the queue can mend it.
-bool FitsQuotas(State& state, const GroupState& group, const std::vector<PodId>& pods);
+bool FitsQuotas(State& state,
+                const GroupState& group,
+                const std::vector<PodId>& pods,
+                int pool,
+                std::string* why = nullptr);
 // Binds (kNow) or promises (kFuture) all pods or none, heeding the group's topology.
-bool PlaceAll(
-    Statement& trial, State& state, GroupId group, const std::vector<PodId>& pods, Tense tense);
+bool PlaceAll(Statement& trial,
+              State& state,
+              GroupId group,
+              const std::vector<PodId>& pods,
+              Tense tense,
+              const NodeFilter* within);
 
 // --- decide.cc: writing decisions down ---------------------------------------------------------
 void DecideBinds(Context& context, const std::vector<PodId>& pods, Action rule);
@@ -76,6 +94,7 @@ struct EvictionCause {
   GroupId beneficiary = kNone;       // kNone: for nobody's sake
   std::vector<PodId> beneficiaries;  // the pods that get the room
   std::string why;                   // "its priority 50 is below 100"
+  int64_t need_ppm = 0;              // reclaim: GPUs that the beneficiary asks of its queue
 };
 void DecideEvictions(Context& context,
                      const std::vector<PodId>& victims,
@@ -88,6 +107,8 @@ double LostGpuSeconds(const State& state, PodId pod, WallTime now);
 // --- the actions, one file each ----------------------------------------------------------------
 void Allocate(Context& context);
 void Shrink(Context& context);
+void Consolidate(Context& context);
+void Reclaim(Context& context);
 void Preempt(Context& context);
 void StaleGangs(Context& context);
 void Grow(Context& context);

@@ -86,8 +86,13 @@ void TellStale(Context& context, const std::vector<GroupId>& fresh, std::set<Gro
 void RunActions(Context& context, const CycleOptions& options) {
   using Step = void (*)(Context&);
   constexpr std::pair<Action, Step> kSteps[] = {
-      {Action::kAllocate, Allocate},     {Action::kShrink, Shrink}, {Action::kPreempt, Preempt},
-      {Action::kStaleGangs, StaleGangs}, {Action::kGrow, Grow},
+      {Action::kAllocate, Allocate},
+      {Action::kShrink, Shrink},
+      {Action::kConsolidate, Consolidate},
+      {Action::kReclaim, Reclaim},
+      {Action::kPreempt, Preempt},
+      {Action::kStaleGangs, StaleGangs},
+      {Action::kGrow, Grow},
   };
   for (const auto& [action, step] : kSteps) {
     if (options.Runs(action)) step(context);
@@ -140,8 +145,16 @@ CycleResult Scheduler::RunCycle(Model& model, WallTime now, const CycleOptions& 
   state.Refresh();
   if (failed_version_ != state.version || due) failed_searches_.clear();
   failed_version_ = state.version;
-  Context context{state, settings_,       stats_, now, result, settings_.search_budget,
-                  0,     failed_searches_};
+  state.touched.clear();
+  const QueueShares shares(state);
+  Context context{.state = state,
+                  .settings = settings_,
+                  .stats = stats_,
+                  .now = now,
+                  .result = result,
+                  .shares = shares,
+                  .budget = settings_.search_budget,
+                  .failed_searches = failed_searches_};
   const std::vector<GroupId> fresh = NoteStale(context);
   LiftPromises(context);
   state.SortQueued();

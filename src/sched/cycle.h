@@ -26,7 +26,6 @@
 
 namespace swell::sched {
 
-// Consolidate and reclaim are not written yet: asking for them runs nothing.
 enum class Action { kAllocate, kShrink, kConsolidate, kReclaim, kPreempt, kStaleGangs, kGrow };
 inline constexpr int kActionCount = 7;
 // "allocate", "shrink", "consolidate", "reclaim", "preempt", "stale-gangs", "grow".

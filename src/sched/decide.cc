@@ -68,6 +68,7 @@ void DecideBinds(Context& context, const std::vector<PodId>& pods, Action rule) 
       decision.reason = StrCat(Gpus(state, id, pod.node), " on ", decision.node);
     }
     context.bound[id] = context.result.decisions.size();
+    context.bound_groups.insert(pod.group);
     context.result.decisions.push_back(std::move(decision));
   }
   context.binds += static_cast<int32_t>(pods.size());

@@ -82,6 +82,12 @@ void Explainer::CountLacks(PodId pod, NodeId node_id, const SpreadMinima& minima
     case Unfit::kSelector:
       ++reasons["node(s) didn't match Pod's node affinity/selector"];
       return;
+    case Unfit::kVolume:
+      ++reasons["node(s) had volume node affinity conflict"];
+      return;
+    case Unfit::kSliced:
+      ++reasons["node(s) had GPUs divided by MIG, which are not shared otherwise"];
+      return;
     case Unfit::kGpuMemory:
       ++reasons["node(s) didn't say how much memory their GPUs have"];
       return;
@@ -246,7 +252,7 @@ uint64_t Explainer::Summary(GroupId id) {
   std::vector<PodId> first = needed.met ? ElasticPods(state_, id) : needed.pods;
   if (first.empty()) return 0;
   if (needed.met) first.resize(1);
-  if (!FitsQueues(state_, group, first)) return 0;
+  if (!FitsQueues(state_, group, first, state_.PoolOf(id))) return 0;
   mix(Diagnose(Hardest(first)).hash);
   mix(static_cast<uint64_t>(pending));
   mix(first.size());
@@ -331,7 +337,7 @@ Waiting Explainer::Explain(GroupId id) {
   std::string why;
   const std::vector<PodId> first =
       needed.met ? std::vector<PodId>{wanted.front()} : wanted;  // elastic members come one by one
-  if (!FitsQueues(state_, group, first, &why)) {
+  if (!FitsQueues(state_, group, first, state_.PoolOf(id), &why)) {
     waiting.reason = why;
     return waiting;
   }

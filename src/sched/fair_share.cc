@@ -44,91 +44,6 @@ int64_t DivideRounds(int64_t left,
   return left;
 }
 
-QueueAmounts ClusterTotal(const State& state) {
-  QueueAmounts total{};
-  for (const NodeState& node : state.nodes) {
-    if (!node.present) continue;
-    total[kQueueGpu] += node.gpu_count * kPpm;
-    for (size_t r = 0; r < node.ext_allocatable.size(); ++r) {
-      total[kQueueGpu] += state.resource_gpus[r] * node.ext_allocatable[r] * kPpm;
-    }
-    total[kQueueCpu] += node.allocatable[kCpu];
-    total[kQueueMemory] += node.allocatable[kMemory];
-  }
-  return total;
-}
-
-class Tree {
- public:
-  explicit Tree(const State& state) : state_(state) {
-    shares_.requested.resize(state.queues.size());
-    shares_.fair.resize(state.queues.size());
-    requestable_.resize(state.queues.size());
-  }
-
-  QueueShares Run() {
-    for (const PodState& pod : state_.pods) {
-      const bool counts = pod.Holds() || (pod.phase == PodPhase::kPending && !pod.gated);
-      if (pod.key.empty() || pod.group == kNone || !counts) continue;
-      const QueueAmounts charge = state_.ChargeOf(state_.shapes[pod.shape], pod.node);
-      QueueAmounts& own = requestable_[state_.groups[pod.group].queue];
-      for (int r = 0; r < kQueueResources; ++r) own[r] += charge[r];
-    }
-    std::vector<QueueId> roots;
-    for (size_t id = 0; id < state_.queues.size(); ++id) {
-      if (state_.queues[id].parent == kNone) roots.push_back(static_cast<QueueId>(id));
-    }
-    for (QueueId root : roots) Gather(root, 0);
-    Divide(ClusterTotal(state_), roots, 0);
-    return std::move(shares_);
-  }
-
- private:
-  static constexpr int kDepthMax = 64;
-
-  // Sums up requests from the leaves; no queue asks for more than its limit.
-  void Gather(QueueId id, int depth) {
-    QueueAmounts& own = requestable_[id];
-    shares_.requested[id] = own;
-    if (depth < kDepthMax) {
-      for (QueueId child : state_.queues[id].children) {
-        Gather(child, depth + 1);
-        for (int r = 0; r < kQueueResources; ++r) {
-          own[r] += requestable_[child][r];
-          shares_.requested[id][r] += shares_.requested[child][r];
-        }
-      }
-    }
-    for (int r = 0; r < kQueueResources; ++r) {
-      const int64_t limit = state_.queues[id].limit[r];
-      if (limit >= 0) own[r] = std::min(own[r], limit);
-    }
-  }
-
-  void Divide(const QueueAmounts& total, const std::vector<QueueId>& level, int depth) {
-    for (int r = 0; r < kQueueResources; ++r) {
-      std::vector<ShareClaim> claims;
-      for (QueueId id : level) {
-        const QueueState& queue = state_.queues[id];
-        const QueueLimits* limits[] = {&queue.info.gpu, &queue.info.cpu, &queue.info.memory};
-        claims.push_back({queue.quota[r], requestable_[id][r], limits[r]->weight,
-                          queue.info.priority, queue.info.creation, queue.name});
-      }
-      const std::vector<int64_t> given = DivideShares(total[r], r == kQueueGpu ? kPpm : 1, claims);
-      for (size_t i = 0; i < level.size(); ++i) shares_.fair[level[i]][r] = given[i];
-    }
-    if (depth >= kDepthMax) return;
-    for (QueueId id : level) {
-      const std::vector<QueueId>& children = state_.queues[id].children;
-      if (!children.empty()) Divide(shares_.fair[id], children, depth + 1);
-    }
-  }
-
-  const State& state_;
-  QueueShares shares_;
-  std::vector<QueueAmounts> requestable_;
-};
-
 }  // namespace
 
 std::vector<int64_t> DivideShares(int64_t total,
@@ -139,7 +54,7 @@ std::vector<int64_t> DivideShares(int64_t total,
   int64_t left = total;
   for (size_t i = 0; i < claims.size(); ++i) {
     const ShareClaim& claim = claims[i];
-    given[i] = claim.quota < 0 ? claim.requestable : std::min(claim.quota, claim.requestable);
+    given[i] = std::min(claim.quota < 0 ? total : claim.quota, claim.requestable);
     left -= given[i];
   }
   // An order that does not depend on the caller's: rounding must not either.
@@ -156,23 +71,120 @@ std::vector<int64_t> DivideShares(int64_t total,
       members.push_back(order[to]);
     }
     left = DivideRounds(left, unit, claims, members, given, remainders);
+    std::stable_sort(members.begin(), members.end(),
+                     [&](size_t a, size_t b) { return remainders[a] > remainders[b]; });
+    // Where nobody has a weight, nobody is worth less than the others.
+    const bool weightless = std::none_of(members.begin(), members.end(),
+                                         [&](size_t i) { return claims[i].weight > 0; });
+    for (size_t i : members) {
+      const int64_t gets = std::min({unit, left, claims[i].requestable - given[i]});
+      if (gets <= 0 || (claims[i].weight <= 0 && !weightless)) continue;
+      given[i] += gets;
+      left -= gets;
+    }
     from = to;
-  }
-  std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) {
-    return std::tuple(-claims[a].priority, -remainders[a]) <
-           std::tuple(-claims[b].priority, -remainders[b]);
-  });
-  for (size_t i : order) {
-    if (left <= 0) break;
-    if (claims[i].weight <= 0) continue;
-    const int64_t gets = std::min({unit, left, claims[i].requestable - given[i]});
-    if (gets <= 0) continue;
-    given[i] += gets;
-    left -= gets;
   }
   return given;
 }
 
-QueueShares ComputeQueueShares(const State& state) { return Tree(state).Run(); }
+QueueShares::QueueShares(const State& state) : state_(state), pools_(state.pools.size()) {
+  for (Pool& pool : pools_) {
+    pool.requestable.resize(state.queues.size());
+    pool.fair.resize(state.queues.size());
+  }
+  for (const NodeState& node : state.nodes) {
+    if (!node.present) continue;
+    QueueAmounts& total = pools_[node.pool].total;
+    total[kQueueGpu] += node.gpu_count * kPpm;
+    for (size_t r = 0; r < node.ext_allocatable.size(); ++r) {
+      total[kQueueGpu] += state.resource_gpus[r] * node.ext_allocatable[r] * kPpm;
+    }
+    total[kQueueCpu] += node.allocatable[kCpu];
+    total[kQueueMemory] += node.allocatable[kMemory];
+  }
+  std::vector<QueueId> roots;
+  for (size_t id = 0; id < state.queues.size(); ++id) {
+    if (state.queues[id].parent == kNone) roots.push_back(static_cast<QueueId>(id));
+  }
+  for (int pool : state.live_pools) {
+    for (QueueId root : roots) Gather(pool, root, 0);
+    Divide(pool, pools_[pool].total, roots, 0);
+  }
+}
+
+QueueAmounts QueueShares::Requested(int pool, QueueId queue) const {
+  const QueuePool& own = state_.queues[queue].pools[pool];
+  QueueAmounts sum = own.used;
+  for (int r = 0; r < kQueueResources; ++r) sum[r] += own.asked[r];
+  return sum;
+}
+
+// Sums up requests from the leaves; no queue asks for more than its limit.
+void QueueShares::Gather(int pool, QueueId id, int depth) {
+  const QueueState& queue = state_.queues[id];
+  QueueAmounts own = Requested(pool, id);
+  QueueAmounts below{};
+  if (depth < kQueueDepthMax) {
+    for (QueueId child : queue.children) {
+      Gather(pool, child, depth + 1);
+      const QueueAmounts requested = Requested(pool, child);
+      for (int r = 0; r < kQueueResources; ++r) {
+        own[r] -= requested[r];
+        below[r] += pools_[pool].requestable[child][r];
+      }
+    }
+  }
+  for (int r = 0; r < kQueueResources; ++r) {
+    const int64_t limit = queue.pools[pool].limit[r];
+    own[r] += below[r];
+    if (limit >= 0) own[r] = std::min(own[r], limit);
+  }
+  pools_[pool].requestable[id] = own;
+}
+
+void QueueShares::Divide(int pool,
+                         const QueueAmounts& total,
+                         const std::vector<QueueId>& level,
+                         int depth) {
+  std::vector<ShareClaim> claims(level.size());
+  for (int r = 0; r < kQueueResources; ++r) {
+    double weights = 0;
+    double usage = 0;
+    for (QueueId id : level) {
+      weights += std::max(0.0, state_.queues[id].pools[pool].weight[r]);
+      usage += state_.queues[id].pools[pool].past[r];
+    }
+    for (size_t i = 0; i < level.size(); ++i) {
+      const QueueState& queue = state_.queues[level[i]];
+      const QueuePool& own = queue.pools[pool];
+      double weight = own.weight[r];
+      if (state_.past_share > 0 && weights > 0 && usage > 0) {
+        weight = std::max(
+            0.0, weight / weights + state_.past_share * (weight / weights - own.past[r] / usage));
+      }
+      claims[i] = {own.quota[r],
+                   pools_[pool].requestable[level[i]][r],
+                   weight,
+                   queue.info.priority,
+                   queue.info.creation,
+                   queue.name};
+    }
+    const std::vector<int64_t> given = DivideShares(total[r], r == kQueueGpu ? kPpm : 1, claims);
+    for (size_t i = 0; i < level.size(); ++i) pools_[pool].fair[level[i]][r] = given[i];
+  }
+  if (depth >= kQueueDepthMax) return;
+  for (QueueId id : level) {
+    const std::vector<QueueId>& children = state_.queues[id].children;
+    if (!children.empty()) Divide(pool, pools_[pool].fair[id], children, depth + 1);
+  }
+}
+
+int64_t AllocatableShare(const QueuePool& own, const QueueAmounts& fair, int resource) {
+  if (own.quota[resource] < 0) {
+    return own.limit[resource] < 0 ? INT64_MAX : own.limit[resource];
+  }
+  const int64_t due = std::max(own.quota[resource], fair[resource]);
+  return own.limit[resource] < 0 ? due : std::min(due, own.limit[resource]);
+}
 
 }  // namespace swell::sched

@@ -3,6 +3,7 @@
 
 #include "base/strings.h"
 #include "sched/context.h"
+#include "sched/queue_order.h"
 #include "sched/topology.h"
 
 namespace swell::sched {
@@ -25,13 +26,9 @@ std::string AmountText(int resource, int64_t amount) {
   }
 }
 
-QueueAmounts Sum(const State& state, const std::vector<PodId>& pods) {
-  QueueAmounts sum{};
-  for (PodId pod : pods) {
-    const QueueAmounts charge = state.ChargeOf(state.ShapeOf(pod), kNone);
-    for (int r = 0; r < kQueueResources; ++r) sum[r] += charge[r];
-  }
-  return sum;
+// The pool whose limits count; kNone stands for the only one with nodes.
+size_t LimitsOf(const State& state, int pool) {
+  return static_cast<size_t>(pool == kNone ? state.live_pools.front() : pool);
 }
 
 }  // namespace
@@ -85,75 +82,81 @@ bool Schedulable(const State& state, const GroupState& group) {
 bool FitsQueues(State& state,
                 const GroupState& group,
                 const std::vector<PodId>& pods,
+                int pool,
                 std::string* why) {
   if (state.known_queues == 0) return true;
-  const QueueAmounts more = Sum(state, pods);
+  const QueueAmounts more = NeedOf(state, pods);
+  const size_t p = LimitsOf(state, pool);
   bool fits = true;
   state.ForQueues(group.queue, [&](QueueState& queue) {
+    const QueuePool& own = queue.pools[p];
     for (int r = 0; r < kQueueResources && fits; ++r) {
-      if (more[r] == 0 || queue.limit[r] < 0 || queue.used[r] + more[r] <= queue.limit[r]) continue;
-      fits = false;
-      if (why == nullptr) continue;
-      *why = StrCat("project ", queue.name, " would exceed its limit of ",
-                    AmountText(r, queue.limit[r]), ": ", AmountText(r, queue.used[r]), " used, ",
-                    AmountText(r, more[r]), " asked");
-    }
-  });
-  if (!fits || group.preemptible) return fits;
-  state.ForQueues(group.queue, [&](QueueState& queue) {
-    for (int r = 0; r < kQueueResources && fits; ++r) {
-      const int64_t quota = queue.quota[r];
-      if (more[r] == 0 || quota < 0 || queue.used_protected[r] + more[r] <= quota) continue;
+      if (more[r] == 0 || own.limit[r] < 0 || own.used[r] + more[r] <= own.limit[r]) continue;
       fits = false;
       if (why == nullptr) continue;
       *why =
-          StrCat("non-preemptible work must fit the quota of project ", queue.name, ", which is ",
-                 AmountText(r, quota), ": ", AmountText(r, queue.used_protected[r]),
-                 " used by such work, ", AmountText(r, more[r]), " asked");
+          StrCat("project ", queue.name, " would exceed its limit of ", AmountText(r, own.limit[r]),
+                 ": ", AmountText(r, own.used[r]), " used, ", AmountText(r, more[r]), " asked");
     }
   });
-  return fits;
+  return fits && FitsQuotas(state, group, pods, pool, why);
 }
 
-bool WithinLimits(State& state, const GroupState& group) {
+bool WithinLimits(State& state, const GroupState& group, int pool) {
+  const size_t p = LimitsOf(state, pool);
   bool within = true;
   state.ForQueues(group.queue, [&](QueueState& queue) {
+    const QueuePool& own = queue.pools[p];
     for (int r = 0; r < kQueueResources; ++r) {
-      if (queue.limit[r] >= 0 && queue.used[r] > queue.limit[r]) within = false;
+      if (own.limit[r] >= 0 && own.used[r] > own.limit[r]) within = false;
     }
   });
   return within;
 }
 
-bool FitsQuotas(State& state, const GroupState& group, const std::vector<PodId>& pods) {
+bool FitsQuotas(State& state,
+                const GroupState& group,
+                const std::vector<PodId>& pods,
+                int pool,
+                std::string* why) {
   if (state.known_queues == 0 || group.preemptible) return true;
-  const QueueAmounts more = Sum(state, pods);
+  const QueueAmounts more = NeedOf(state, pods);
+  const size_t p = LimitsOf(state, pool);
   bool fits = true;
   state.ForQueues(group.queue, [&](QueueState& queue) {
-    for (int r = 0; r < kQueueResources; ++r) {
-      const int64_t quota = queue.quota[r];
-      if (more[r] > 0 && quota >= 0 && queue.used_protected[r] + more[r] > quota) fits = false;
+    const QueuePool& own = queue.pools[p];
+    for (int r = 0; r < kQueueResources && fits; ++r) {
+      const int64_t quota = own.quota[r];
+      if (more[r] == 0 || quota < 0 || own.used_protected[r] + more[r] <= quota) continue;
+      fits = false;
+      if (why == nullptr) continue;
+      *why = StrCat("non-preemptible work must fit the quota of project ", queue.name,
+                    ", which is ", AmountText(r, quota), ": ", AmountText(r, own.used_protected[r]),
+                    " used by such work, ", AmountText(r, more[r]), " asked");
     }
   });
   return fits;
 }
 
-bool PlaceAll(
-    Statement& trial, State& state, GroupId group, const std::vector<PodId>& pods, Tense tense) {
-  const Statement::Mark mark = trial.Checkpoint();
-  bool placed = true;
+bool PlaceAll(Statement& trial,
+              State& state,
+              GroupId group,
+              const std::vector<PodId>& pods,
+              Tense tense,
+              const NodeFilter* within) {
+  const PlacePod place = [&](PodId pod, const NodeFilter* filter) {
+    return PlaceOne(trial, state, pod, tense, filter);
+  };
   if (HasTopology(state.groups[group])) {
-    placed = PlaceInTopology(trial, state, group, pods, tense);
-  } else {
-    for (PodId pod : pods) {
-      if (!PlaceOne(trial, state, pod, tense, nullptr)) {
-        placed = false;
-        break;
-      }
-    }
+    return PlaceInTopology(trial, state, group, pods, place, within);
   }
-  if (!placed) trial.Rollback(mark);
-  return placed;
+  const Statement::Mark mark = trial.Checkpoint();
+  for (PodId pod : pods) {
+    if (place(pod, within)) continue;
+    trial.Rollback(mark);
+    return false;
+  }
+  return true;
 }
 
 }  // namespace swell::sched

@@ -241,6 +241,15 @@ void Model::AssumeEvicted(std::string_view pod) {
   ++state.version;
 }
 
+void Model::LiftPromise(std::string_view key) {
+  State& state = *state_;
+  const PodId id = state.FindPod(key);
+  if (id == kNone || state.pods[id].promise == kNone) return;
+  state.SetHint(id, state.pods[id].promise);
+  state.SetPromise(id, kNone, {});
+  ++state.version;
+}
+
 void Model::Forget(std::string_view key) {
   State& state = *state_;
   const PodId id = state.FindPod(key);

@@ -58,6 +58,9 @@ class Model {
                    const std::vector<int>& gpu_devices = {});
   // The pod is being deleted; its room is on its way to be free.
   void AssumeEvicted(std::string_view pod);
+  // The room promised to the pod is anybody's until the next cycle; the pod still has the first
+  // say.
+  void LiftPromise(std::string_view pod);
   // Drops what was assumed or promised for the pod: it is again what the watch said last.
   void Forget(std::string_view pod);
 
@@ -89,7 +92,12 @@ class Model {
       double allocated = 0;
       double requested = 0;
     };
-    std::vector<Resource> resources;
+    std::vector<Resource> resources;  // of all pools with nodes together
+    struct Pool {
+      std::string name;  // empty: nodes of no pool
+      std::vector<Resource> resources;
+    };
+    std::vector<Pool> pools;
   };
   std::vector<NodeView> Nodes() const;    // by name
   std::vector<PodView> Pods() const;      // by key

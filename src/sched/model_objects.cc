@@ -1,6 +1,4 @@
 // Model: nodes, groups, queues, pools and topologies as they arrive from watches.
-#include <cmath>
-
 #include "sched/model.h"
 #include "sched/state.h"
 
@@ -59,11 +57,6 @@ void ReadAllocatable(State& state, NodeState& node, const Resources& r) {
   }
 }
 
-int64_t Scaled(double amount, double unit) {
-  if (amount < 0) return kUnlimited;
-  return static_cast<int64_t>(std::round(std::min(amount * unit, 9.0e18)));
-}
-
 void Leave(State& state, QueueId parent, QueueId child) {
   if (parent != kNone) std::erase(state.queues[parent].children, child);
 }
@@ -75,12 +68,6 @@ bool IsAbove(const State& state, QueueId ancestor, QueueId queue) {
     queue = state.queues[queue].parent;
   }
   return false;
-}
-
-void Recharge(State& state, bool add) {
-  for (size_t pod = 0; pod < state.pods.size(); ++pod) {
-    if (!state.pods[pod].key.empty()) state.CountQueue(static_cast<PodId>(pod), add ? 1 : -1);
-  }
 }
 
 void SetGroupFields(GroupState& group, const GroupInfo& info) {
@@ -200,7 +187,7 @@ void Model::UpsertQueue(const QueueInfo& info) {
   QueueId parent = info.parent.empty() ? kNone : state.EnsureQueue(info.parent);
   if (state.queues[id].known && state.queues[id].info == info) return;
   if (parent != kNone && IsAbove(state, id, parent)) parent = kNone;  // a cycle: treat as a root
-  Recharge(state, false);
+  state.Recharge(false);
   QueueState& queue = state.queues[id];
   Leave(state, queue.parent, id);
   state.known_queues += !queue.known;
@@ -208,11 +195,9 @@ void Model::UpsertQueue(const QueueInfo& info) {
   queue.info = info;
   queue.parent = parent;
   if (parent != kNone) state.queues[parent].children.push_back(id);
-  queue.quota = {Scaled(info.gpu.quota, kPpm), Scaled(info.cpu.quota, 1000),
-                 Scaled(info.memory.quota, 1)};
-  queue.limit = {Scaled(info.gpu.limit, kPpm), Scaled(info.cpu.limit, 1000),
-                 Scaled(info.memory.limit, 1)};
-  Recharge(state, true);
+  state.ReadQueueLimits(id);
+  state.queues_dirty = true;
+  state.Recharge(true);
   ++state.version;
   ++state.room_epoch;
 }
@@ -221,7 +206,7 @@ void Model::RemoveQueue(std::string_view name) {
   State& state = *state_;
   auto it = state.queue_ids.find(name);
   if (it == state.queue_ids.end() || !state.queues[it->second].known) return;
-  Recharge(state, false);
+  state.Recharge(false);
   QueueState& queue = state.queues[it->second];
   Leave(state, queue.parent, it->second);
   const std::vector<QueueId> children = queue.children;
@@ -229,8 +214,10 @@ void Model::RemoveQueue(std::string_view name) {
   queue = QueueState{};  // the record stays: groups may name it, children hang on it
   queue.name = own_name;
   queue.children = children;
+  state.ReadQueueLimits(it->second);
+  state.queues_dirty = true;
   --state.known_queues;
-  Recharge(state, true);
+  state.Recharge(true);
   ++state.version;
 }
 
@@ -238,14 +225,15 @@ void Model::UpsertPool(const PoolInfo& info) {
   std::vector<PoolInfo>& pools = state_->pools;
   auto it = std::find_if(pools.begin(), pools.end() - 1,
                          [&](const PoolInfo& pool) { return pool.name >= info.name; });
-  if (it != pools.end() - 1 && it->name == info.name) {
-    if (*it == info) return;
-    *it = info;
-  } else {
-    pools.insert(it, info);
-  }
-  state_->ranks_dirty = true;
-  ++state_->version;
+  const bool known = it != pools.end() - 1 && it->name == info.name;
+  if (known && *it == info) return;
+  state_->ChangePools([&] {
+    if (known) {
+      *it = info;
+    } else {
+      pools.insert(it, info);
+    }
+  });
 }
 
 void Model::RemovePool(std::string_view name) {
@@ -253,9 +241,7 @@ void Model::RemovePool(std::string_view name) {
   auto it = std::find_if(pools.begin(), pools.end() - 1,
                          [&](const PoolInfo& pool) { return pool.name == name; });
   if (it == pools.end() - 1) return;
-  pools.erase(it);
-  state_->ranks_dirty = true;
-  ++state_->version;
+  state_->ChangePools([&] { pools.erase(it); });
 }
 
 void Model::UpsertTopology(const TopologyInfo& info) {

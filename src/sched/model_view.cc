@@ -65,20 +65,33 @@ std::vector<Model::QueueView> Model::Queues() const {
   constexpr const char* kNames[] = {"gpu", "cpu", "memory"};
   constexpr double kUnits[] = {static_cast<double>(kPpm), 1000, 1};
   state_->Refresh();
-  const QueueShares shares = ComputeQueueShares(*state_);
+  const QueueShares shares(*state_);
+  auto add = [](double& sum, int64_t amount, double unit) {
+    sum = amount < 0 || sum < 0 ? -1 : sum + static_cast<double>(amount) / unit;
+  };
   std::vector<QueueView> views;
   for (size_t id = 0; id < state_->queues.size(); ++id) {
     const QueueState& queue = state_->queues[id];
     if (!queue.known || queue.name.empty()) continue;
     QueueView view;
     view.name = queue.name;
-    for (int r = 0; r < kQueueResources; ++r) {
-      auto scaled = [unit = kUnits[r]](int64_t amount) {
-        return amount < 0 ? -1 : static_cast<double>(amount) / unit;
-      };
-      view.resources.push_back({kNames[r], scaled(shares.fair[id][r]), scaled(queue.quota[r]),
-                                scaled(queue.limit[r]), scaled(queue.used[r]),
-                                scaled(shares.requested[id][r])});
+    for (int r = 0; r < kQueueResources; ++r) view.resources.push_back({.name = kNames[r]});
+    for (int pool : state_->live_pools) {
+      QueueView::Pool& part = view.pools.emplace_back();
+      part.name = state_->pools[pool].name;
+      const QueuePool& own = queue.pools[pool];
+      const QueueAmounts requested = shares.Requested(pool, static_cast<QueueId>(id));
+      const QueueAmounts& fair = shares.Fair(pool, static_cast<QueueId>(id));
+      for (int r = 0; r < kQueueResources; ++r) {
+        part.resources.push_back({.name = kNames[r]});
+        for (QueueView::Resource* to : {&part.resources[r], &view.resources[r]}) {
+          add(to->fair_share, fair[r], kUnits[r]);
+          add(to->quota, own.quota[r], kUnits[r]);
+          add(to->limit, own.limit[r], kUnits[r]);
+          add(to->allocated, own.used[r], kUnits[r]);
+          add(to->requested, requested[r], kUnits[r]);
+        }
+      }
     }
     views.push_back(std::move(view));
   }

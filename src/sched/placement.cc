@@ -165,12 +165,13 @@ Spot ScanForSpot(
 NodeId FirstIn(State& state,
                PodId pod,
                const RankBitmap& bucket,
+               Tense tense,
                const NodeFilter* filter,
                const SpreadMinima& minima) {
   for (int rank = bucket.Next(0); rank >= 0; rank = bucket.Next(rank + 1)) {
     const NodeId id = state.index.by_rank[rank];
     if (filter != nullptr && !(*filter)[id]) continue;
-    if (WhyNot(state, pod, id, Tense::kNow, minima) == Lack::kNothing) return id;
+    if (WhyNot(state, pod, id, tense, minima) == Lack::kNothing) return id;
   }
   return kNone;
 }
@@ -180,37 +181,41 @@ NodeId FirstInBuckets(State& state,
                       const std::vector<RankBitmap>& buckets,
                       int from,
                       Placement placement,
+                      Tense tense,
                       const NodeFilter* filter,
                       const SpreadMinima& minima) {
   const int last = static_cast<int>(buckets.size()) - 1;
   for (int step = 0; step <= last - from; ++step) {
     const int b = placement == Placement::kPack ? from + step : last - step;
     if (buckets[b].empty()) continue;
-    const NodeId id = FirstIn(state, pod, buckets[b], filter, minima);
+    const NodeId id = FirstIn(state, pod, buckets[b], tense, filter, minima);
     if (id != kNone) return id;
   }
   return kNone;
 }
 
 // Without preferences the first fitting node of the first bucket is the best one.
-Spot LookUpSpot(State& state, PodId pod, const NodeFilter* filter, const SpreadMinima& minima) {
+Spot LookUpSpot(
+    State& state, PodId pod, Tense tense, const NodeFilter* filter, const SpreadMinima& minima) {
   const Shape& shape = state.ShapeOf(pod);
   NodeId best = kNone;
   for (size_t p = 0; p < state.pools.size() && best == kNone; ++p) {
+    if (filter != nullptr && filter->pool != kNone && filter->pool != static_cast<int>(p)) continue;
     const NodeIndex::Pool& pool = state.index.pools()[p];
     if (shape.core[kGpu] > 0) {
       if (shape.core[kGpu] > kDevicesMax) return {};
-      best = FirstInBuckets(state, pod, pool.by_idle_gpus, static_cast<int>(shape.core[kGpu]),
-                            state.pools[p].gpu, filter, minima);
+      const auto& buckets = tense == Tense::kNow ? pool.by_idle_gpus : pool.by_future_gpus;
+      best = FirstInBuckets(state, pod, buckets, static_cast<int>(shape.core[kGpu]),
+                            state.pools[p].gpu, tense, filter, minima);
     } else {
       for (int gpus = 0; gpus < 2 && best == kNone; ++gpus) {
-        best = FirstInBuckets(state, pod, pool.by_free_cpu[gpus], 0, state.pools[p].cpu, filter,
-                              minima);
+        best = FirstInBuckets(state, pod, pool.by_free_cpu[gpus], 0, state.pools[p].cpu, tense,
+                              filter, minima);
       }
     }
   }
   if (best == kNone) return {};
-  return {best, ChooseDevices(state, state.ShapeOf(pod), state.nodes[best], Tense::kNow)};
+  return {best, ChooseDevices(state, state.ShapeOf(pod), state.nodes[best], tense)};
 }
 
 }  // namespace
@@ -330,7 +335,9 @@ Spot FindSpot(State& state, PodId pod, Tense tense, const NodeFilter* filter) {
   const Shape& shape = state.shapes[shape_id];
   const bool plain = shape.extended.empty() && !shape.Shares() && !shape.HasPreferences() &&
                      state.soft_taints == 0;
-  if (plain && tense == Tense::kNow) return LookUpSpot(state, pod, filter, minima);
+  if (plain && (tense == Tense::kNow || shape.core[kGpu] > 0)) {
+    return LookUpSpot(state, pod, tense, filter, minima);
+  }
   return ScanForSpot(state, pod, tense, filter, minima);
 }
 

@@ -21,9 +21,6 @@ struct Spot {
   explicit operator bool() const { return node != kNone; }
 };
 
-// Nodes a placement may use; index NodeId. Null: all.
-using NodeFilter = std::vector<uint8_t>;
-
 // What keeps a node from taking a pod, most lasting first.
 enum class Lack {
   kNothing,
@@ -48,6 +45,7 @@ Lack WhyNot(State& state, PodId pod, NodeId node, Tense tense, const SpreadMinim
 bool Fits(State& state, PodId pod, NodeId node, Tense tense);
 // The devices the pod would get on a node that it fits.
 DeviceSet ChooseDevices(const State& state, const Shape& shape, const NodeState& node, Tense tense);
+// `filter` null: all nodes.
 Spot FindSpot(State& state, PodId pod, Tense tense, const NodeFilter* filter = nullptr);
 
 }  // namespace swell::sched

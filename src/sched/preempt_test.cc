@@ -31,7 +31,7 @@ TEST(Preempt, OnlyThePodNeededWhereTheJobSaysSo) {
   EXPECT_EQ(s.CountDecisions(Type::kNominate), 1);
   const Decision& evict = s.last.decisions[0];
   EXPECT_EQ(evict.reason,
-            "Preempted by default/critical-0, which needs 1 GPU on worker-0: priority 1100000 is "
+            "Preempted by default/critical-0, which needs 1 GPU on worker-2: priority 1100000 is "
             "above 1000000; 720 GPU-seconds since its last checkpoint");
   EXPECT_EQ(evict.beneficiary, "default/critical-0");
   EXPECT_EQ(evict.beneficiary_group, "default/critical");

@@ -48,6 +48,11 @@ void CheckEvictions(const Scenario& s) {
     if (d.type != Decision::Type::kEvict || d.rule == "stale-gangs") continue;
     const GroupInfo& victim = s.groups.at(group_of(d.group));
     const GroupInfo& winner = s.groups.at(group_of(d.beneficiary_group));
+    if (d.rule == "consolidate") {
+      const auto moved = s.model.Pod(d.pod);
+      EXPECT_TRUE(moved && !moved->nominated_node.empty()) << d.reason;
+      continue;
+    }
     EXPECT_LT(victim.priority, winner.priority) << d.reason;
     EXPECT_TRUE(victim.preemptible) << d.reason;
     EXPECT_EQ(d.reason.rfind("Preempted", 0), 0u) << d.reason;
@@ -65,8 +70,13 @@ void CheckStarts(Scenario& s) {
   };
   const std::string before = StrCat(s.Places(), s.Log());
   std::map<std::string, int> promised;
+  std::set<std::string> moved;
   for (const Decision& d : s.last.decisions) {
-    const bool disruptive = d.rule == "preempt" || d.rule == "shrink";
+    if (d.type == Decision::Type::kEvict) moved.insert(d.pod);
+  }
+  for (const Decision& d : s.last.decisions) {
+    const bool disruptive = d.rule == "preempt" || d.rule == "shrink" || d.rule == "consolidate";
+    if (moved.contains(d.pod)) continue;
     if (d.type == Decision::Type::kNominate && disruptive) ++promised[group_of(d.pod)];
   }
   s.Settle();

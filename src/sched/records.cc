@@ -40,6 +40,7 @@ NodeId State::EnsureNode(std::string_view name) {
   }
   nodes[id].info.name = name;
   nodes[id].version = ++node_versions;
+  nodes[id].pool = static_cast<int>(pools.size()) - 1;
   node_ids.emplace(std::string(name), id);
   return id;
 }
@@ -89,7 +90,9 @@ QueueId State::EnsureQueue(std::string_view name) {
   id = static_cast<QueueId>(queues.size());
   queues.emplace_back();
   queues[id].name = name;
+  queues_dirty = true;
   queue_ids.emplace(std::string(name), id);
+  ReadQueueLimits(id);
   return id;
 }
 
@@ -142,6 +145,7 @@ ShapeId State::AcquireShape(const PodInfo& pod) {
   shape.node_selector = pod.node_selector;
   shape.required = pod.required_node_affinity;
   shape.preferred = pod.preferred_node_affinity;
+  shape.volumes = pod.volume_affinity;
   shape.tolerations = pod.tolerations;
   shape.ports = pod.host_ports;
 

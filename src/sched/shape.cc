@@ -36,6 +36,10 @@ void PutPlacement(std::string& out, const Shape& s) {
   for (const NodeSelectorTerm& term : s.required) Put(out, term);
   out += 'p';
   for (const PreferredNodeTerm& term : s.preferred) Put(out, term.weight), Put(out, term.term);
+  for (const std::vector<NodeSelectorTerm>& terms : s.volumes) {
+    out += 'v';
+    for (const NodeSelectorTerm& term : terms) Put(out, term);
+  }
   out += 't';
   for (const Toleration& t : s.tolerations) {
     Put(out, t.key);
@@ -136,14 +140,16 @@ Shape::Verdict Judge(const NodeInfo& node, const Shape& shape) {
       verdict.liking -= 300;
     }
   }
+  auto any_of = [&node](const std::vector<NodeSelectorTerm>& terms) {
+    return std::any_of(terms.begin(), terms.end(),
+                       [&](const NodeSelectorTerm& term) { return MatchesTerm(node, term); });
+  };
   auto selected = [&] {
     for (const auto& [key, value] : shape.node_selector) {
       auto it = node.labels.find(key);
       if (it == node.labels.end() || it->second != value) return false;
     }
-    return shape.required.empty() ||
-           std::any_of(shape.required.begin(), shape.required.end(),
-                       [&](const NodeSelectorTerm& term) { return MatchesTerm(node, term); });
+    return shape.required.empty() || any_of(shape.required);
   };
   const Taint cordon{"node.kubernetes.io/unschedulable", "", TaintEffect::kNoSchedule};
   if (!node.ready) {
@@ -154,6 +160,10 @@ Shape::Verdict Judge(const NodeInfo& node, const Shape& shape) {
     verdict.unfit = Unfit::kTaint;
   } else if (!selected()) {
     verdict.unfit = Unfit::kSelector;
+  } else if (!std::all_of(shape.volumes.begin(), shape.volumes.end(), any_of)) {
+    verdict.unfit = Unfit::kVolume;
+  } else if (shape.Shares() && node.gpus_sliced) {
+    verdict.unfit = Unfit::kSliced;
   } else if (shape.share_mib > 0 && node.gpu_memory_mib <= 0) {
     verdict.unfit = Unfit::kGpuMemory;
   }

@@ -29,6 +29,7 @@ inline constexpr int32_t kNone = -1;
 
 enum CoreResource { kCpu, kMemory, kPods, kEphemeral, kGpu, kCoreCount };
 using CoreAmounts = std::array<int64_t, kCoreCount>;
+inline constexpr int8_t kUnknownSuit = -1;
 inline constexpr int64_t kPpm = 1'000'000;  // one whole GPU
 
 // Why a node does not suit a shape, room aside. Order: what is told first.
@@ -38,6 +39,8 @@ enum class Unfit : uint8_t {
   kUnschedulable,
   kTaint,
   kSelector,   // node selector or required affinity
+  kVolume,     // a volume cannot be used there
+  kSliced,     // shares a GPU, and those of the node are divided by MIG
   kGpuMemory,  // asks for GPU memory of a node that does not say how much it has
 };
 
@@ -64,6 +67,7 @@ struct Shape {
   Labels node_selector;
   std::vector<NodeSelectorTerm> required;
   std::vector<PreferredNodeTerm> preferred;
+  std::vector<std::vector<NodeSelectorTerm>> volumes;
   std::vector<Toleration> tolerations;
   std::vector<HostPort> ports;
   std::vector<TermId> affinity;
@@ -87,6 +91,9 @@ struct Shape {
     int32_t liking = 0;  // preferred node affinity less untolerated PreferNoSchedule taints
   };
   std::vector<Verdict> verdicts;
+  // Which pools have a node for it, by pool; as of pools_epoch.
+  uint32_t pools_epoch = 0;
+  std::vector<int8_t> suits;
   // Room epochs at which no node had room, now and once terminating pods are gone; 0: unknown.
   uint64_t full_now_epoch = 0;
   uint64_t full_future_epoch = 0;

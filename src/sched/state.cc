@@ -27,8 +27,11 @@ void RemovePod(std::vector<PodId>& list, PodId pod) {
 
 State::State() {
   pools.emplace_back();
+  pool_filters.emplace_back();
+  live_pools = {0};
   queues.emplace_back();
   queues[0].known = true;
+  ReadQueueLimits(0);
 }
 
 void State::Reindex(NodeState& node) {
@@ -39,11 +42,14 @@ void State::Reindex(NodeState& node) {
     node.idle_future += node.devices[i].IdleInFuture();
   }
   if (!node.present || ranks_dirty) return;
+  const NodeId id = index.by_rank[node.rank];
+  if (touched.empty() || touched.back() != id) touched.push_back(id);
   const int64_t cpu = node.allocatable[kCpu];
   const int64_t free = std::clamp<int64_t>(cpu - node.used[kCpu], 0, cpu);
   const int bucket = cpu > 0 ? static_cast<int>(free * (kCpuBuckets - 1) / cpu) : 0;
   index.Move(node.pool, node.has_gpus, node.rank, node.slot,
-             node.gpu_count > 0 ? node.idle_now : -1, bucket);
+             {node.gpu_count > 0 ? node.idle_now : -1, node.gpu_count > 0 ? node.idle_future : -1,
+              bucket});
 }
 
 int64_t State::DevicePpm(const Shape& shape, const NodeState& node) const {
@@ -176,6 +182,7 @@ void State::CountPromise(PodId id, int sign) {
 void State::CountGroup(PodId id, int sign) {
   const PodState& pod = pods[id];
   if (pod.group == kNone) return;
+  ++groups[pod.group].change;
   SetState& set = groups[pod.group].sets[pod.set];
   switch (pod.phase) {
     case PodPhase::kBound:
@@ -211,12 +218,22 @@ void State::CountQueue(PodId id, int sign) {
   if (pod.group == kNone) return;
   const GroupState& group = groups[pod.group];
   const NodeId where = pod.Holds() ? pod.node : pod.promise;
-  if (where == kNone) return;
-  if (sign > 0) pod.charge = ChargeOf(shapes[pod.shape], where);
+  const bool asks = where == kNone && pod.phase == PodPhase::kPending && !pod.gated;
+  if (where == kNone && !asks) return;
+  if (sign > 0) {
+    pod.charge = ChargeOf(shapes[pod.shape], where);
+    pod.charge_pool = asks ? HomePool(group.queue, pod.shape) : nodes[where].pool;
+  }
   ForQueues(group.queue, [&](QueueState& queue) {
+    QueuePool& own = queue.pools[pod.charge_pool];
     for (int r = 0; r < kQueueResources; ++r) {
-      queue.used[r] += sign * pod.charge[r];
-      if (!group.preemptible) queue.used_protected[r] += sign * pod.charge[r];
+      const int64_t amount = sign * pod.charge[r];
+      if (asks) {
+        own.asked[r] += amount;
+        continue;
+      }
+      own.used[r] += amount;
+      if (!group.preemptible) own.used_protected[r] += amount;
     }
   });
   if (group.preemptible && pod.Holds()) {
@@ -338,11 +355,27 @@ void State::SortQueued() {
   queued_sorted = true;
 }
 
+void State::RankQueues() {
+  if (!queues_dirty) return;
+  queues_dirty = false;
+  std::vector<QueueId> order(queues.size());
+  for (size_t id = 0; id < order.size(); ++id) order[id] = static_cast<QueueId>(id);
+  std::sort(order.begin(), order.end(), [this](QueueId a, QueueId b) {
+    return std::tie(queues[a].info.creation, queues[a].name) <
+           std::tie(queues[b].info.creation, queues[b].name);
+  });
+  for (size_t rank = 0; rank < order.size(); ++rank) {
+    queues[order[rank]].rank = static_cast<int32_t>(rank);
+  }
+}
+
 void State::Refresh() {
+  RankQueues();
   if (!ranks_dirty) return;
   ranks_dirty = false;
   index.by_rank.clear();
   int gpus_max = 0;
+  const int64_t smallest_before = smallest_gpu_mib;
   smallest_gpu_mib = 0;
   for (size_t id = 0; id < nodes.size(); ++id) {
     NodeState& node = nodes[id];
@@ -358,22 +391,11 @@ void State::Refresh() {
   }
   std::sort(index.by_rank.begin(), index.by_rank.end(),
             [this](NodeId a, NodeId b) { return nodes[a].info.name < nodes[b].info.name; });
+  AssignPools(smallest_before != smallest_gpu_mib);
   index.Reset(static_cast<int>(pools.size()), static_cast<int>(index.by_rank.size()), gpus_max);
   for (size_t rank = 0; rank < index.by_rank.size(); ++rank) {
     NodeState& node = nodes[index.by_rank[rank]];
     node.rank = static_cast<int>(rank);
-    node.pool = static_cast<int>(pools.size()) - 1;
-    for (size_t p = 0; p + 1 < pools.size(); ++p) {
-      const Labels& selector = pools[p].node_selector;
-      const bool matches = std::all_of(selector.begin(), selector.end(), [&](const auto& want) {
-        auto it = node.info.labels.find(want.first);
-        return it != node.info.labels.end() && it->second == want.second;
-      });
-      if (matches) {
-        node.pool = static_cast<int>(p);
-        break;
-      }
-    }
     Reindex(node);
   }
 }

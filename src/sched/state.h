@@ -13,6 +13,7 @@
 #pragma once
 
 #include <algorithm>
+#include <functional>
 #include <map>
 #include <memory>
 #include <set>
@@ -32,6 +33,7 @@ namespace swell::sched {
 enum QueueResource { kQueueGpu, kQueueCpu, kQueueMemory, kQueueResources };
 // GPUs in ppm, CPU in milli-CPU, memory in bytes.
 using QueueAmounts = std::array<int64_t, kQueueResources>;
+inline constexpr int kQueueDepthMax = 64;
 
 struct Device {
   int64_t used_ppm = 0;
@@ -41,6 +43,15 @@ struct Device {
   int64_t FreeInFuture() const { return kPpm - used_ppm + releasing_ppm - promised_ppm; }
   bool IdleNow() const { return used_ppm == 0 && promised_ppm == 0; }
   bool IdleInFuture() const { return used_ppm == releasing_ppm && promised_ppm == 0; }
+};
+
+// Nodes a placement may use.
+struct NodeFilter {
+  int pool = kNone;            // all of them are in this pool; kNone: not known
+  std::vector<uint8_t> nodes;  // by NodeId
+  bool operator[](NodeId node) const {
+    return static_cast<size_t>(node) < nodes.size() && nodes[node] != 0;
+  }
 };
 
 struct NodeState {
@@ -85,7 +96,8 @@ struct PodState {
   NodeId promise = kNone;
   DeviceSet promise_devices;
   NodeId hint = kNone;    // where it was promised room before this cycle
-  QueueAmounts charge{};  // what its queue is charged while it is placed or promised
+  QueueAmounts charge{};  // of its queue: used where it is placed or promised, else asked
+  int32_t charge_pool = kNone;
   bool ours = true;
   bool gated = false;
   bool implicit_devices = false;
@@ -145,8 +157,20 @@ struct GroupState {
   bool queued = false;         // listed in State::queued
   bool below = false;          // listed in State::below_minimum
   WallTime stale_since;
+  uint32_t change = 1;        // grows when its members move
   uint64_t told = 0;          // hash of the last reason told; 0: none
   uint64_t told_summary = 0;  // of what it followed from; 0: not known
+};
+
+// A queue's part of one pool, subtree included.
+struct QueuePool {
+  QueueAmounts quota{kUnlimited, kUnlimited, kUnlimited};
+  QueueAmounts limit{kUnlimited, kUnlimited, kUnlimited};
+  std::array<double, kQueueResources> weight{1, 1, 1};
+  QueueAmounts used{};                         // held or promised
+  QueueAmounts used_protected{};               // the part of it that is not preemptible
+  QueueAmounts asked{};                        // by pods that wait
+  std::array<double, kQueueResources> past{};  // decayed use, for time-based shares
 };
 
 struct QueueState {
@@ -155,10 +179,9 @@ struct QueueState {
   QueueInfo info;
   QueueId parent = kNone;
   std::vector<QueueId> children;
-  QueueAmounts quota{kUnlimited, kUnlimited, kUnlimited};
-  QueueAmounts limit{kUnlimited, kUnlimited, kUnlimited};
-  QueueAmounts used{};            // held or promised, subtree included
-  QueueAmounts used_protected{};  // the part of it that is not preemptible
+  int32_t rank = 0;              // by age and name among all queues
+  std::vector<QueuePool> pools;  // by index into State::pools
+  std::vector<int> pool_order;   // indices, those its work prefers first
   // Preemptible members holding room, by priority: is there anything to preempt at all?
   std::map<int32_t, int32_t> holders_by_priority;
 };
@@ -170,8 +193,10 @@ struct State {
   std::vector<NodeState> nodes;
   std::vector<PodState> pods;
   std::vector<GroupState> groups;
-  std::vector<QueueState> queues;  // [0] is the default queue
-  std::vector<PoolInfo> pools;     // by name; the last takes nodes of no pool
+  std::vector<QueueState> queues;        // [0] is the default queue
+  std::vector<PoolInfo> pools;           // by name; the last takes nodes of no pool
+  std::vector<int> live_pools;           // pools with nodes; at least one index
+  std::vector<NodeFilter> pool_filters;  // by pool
   std::map<std::string, TopologyInfo, std::less<>> topologies;
   ShapeTable shapes;
   TermTable terms;
@@ -198,10 +223,15 @@ struct State {
   int releasing_pods = 0;
   int soft_taints = 0;  // present nodes with PreferNoSchedule taints
   int known_queues = 0;
+  double past_share = 0;  // how much past use counts against a queue's weight; 0: not
+  // Nodes whose room changed since the cycle began, in order, repetitions included.
+  std::vector<NodeId> touched;
   uint64_t version = 1;
   uint64_t room_epoch = 1;  // grows when room appears anywhere
   uint32_t node_versions = 0;
   bool ranks_dirty = true;
+  bool queues_dirty = true;
+  uint32_t pools_epoch = 1;  // grows when nodes may have changed their pools
 
   // --- moving pods --------------------------------------------------------------------------
   void SetPlace(PodId pod, PodPhase phase, NodeId node, const DeviceSet& devices);
@@ -220,6 +250,16 @@ struct State {
   QueueAmounts ChargeOf(const Shape& shape, NodeId node) const;
   // Job order: priority, age, uid, key.
   bool JobBefore(GroupId a, GroupId b) const;
+  // The pool that a group's work belongs to: the one it is in, else the first of its queue's that
+  // could take it. Groups do not span pools when there are quotas.
+  int PoolOf(GroupId group);
+  int HomePool(QueueId queue, ShapeId shape);
+  bool SuitsPool(ShapeId shape, int pool);
+  // Pools to try for the group, in order; kNone: all nodes alike.
+  std::vector<int> PoolsFor(GroupId group);
+  const NodeFilter* FilterOf(int pool) const {
+    return pool == kNone || pool_filters[pool].nodes.empty() ? nullptr : &pool_filters[pool];
+  }
   // Members within a group: member priority, age, key.
   bool MemberBefore(PodId a, PodId b) const;
   bool GroupWaits(const GroupState& group) const;
@@ -230,13 +270,19 @@ struct State {
   // --- upkeep (model.cc) --------------------------------------------------------------------
   // Ranks, pools and index after nodes or pools changed; no-op otherwise.
   void Refresh();
+  void RankQueues();
+  void AssignPools(bool charges_changed);
+  void ChangePools(const std::function<void()>& change);
+  // Takes all charges away before queues or pools change, and makes them anew after.
+  void Recharge(bool add);
+  void ReadQueueLimits(QueueId queue);
   void SortQueued();
   void Requeue(GroupId group);
   void UpdateBelow(GroupId group);
   // Calls fn for every queue from the group's own up to its root.
   template <class Fn>
   void ForQueues(QueueId queue, Fn&& fn) {
-    for (int depth = 0; queue != kNone && depth < 64; ++depth) {
+    for (int depth = 0; queue != kNone && depth < kQueueDepthMax; ++depth) {
       fn(queues[queue]);
       queue = queues[queue].parent;
     }

@@ -39,6 +39,7 @@ class Statement {
   void Rollback(const Mark& mark);
   void Commit();
   bool empty() const { return log_.empty(); }
+  size_t size() const { return log_.size(); }
 
  private:
   struct Entry {

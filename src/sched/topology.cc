@@ -104,17 +104,19 @@ std::vector<NodeFilter> Domains(const State& state,
     }
     if (value.size() != keys.size()) continue;
     Domain& domain = domains[value];
-    if (domain.nodes.empty()) domain.nodes.resize(state.nodes.size());
-    domain.nodes[id] = 1;
+    if (domain.nodes.nodes.empty()) {
+      domain.nodes.nodes.resize(state.nodes.size());
+      if (within != nullptr) domain.nodes.pool = within->pool;
+    }
+    domain.nodes.nodes[id] = 1;
     domain.idle_gpus += node.idle_now;
     domain.idle_cpu += node.allocatable[kCpu] - node.used[kCpu];
   }
   using Rank = std::tuple<int64_t, int64_t, const std::vector<std::string>*>;
   std::vector<std::pair<Rank, Domain*>> order;
   for (auto& [value, domain] : domains) {
-    const bool has_all = std::all_of(holders.begin(), holders.end(), [&](PodId pod) {
-      return domain.nodes[state.pods[pod].node] != 0;
-    });
+    const bool has_all = std::all_of(holders.begin(), holders.end(),
+                                     [&](PodId pod) { return domain.nodes[state.pods[pod].node]; });
     if (has_all) order.push_back({{domain.idle_gpus, domain.idle_cpu, &value}, &domain});
   }
   std::sort(order.begin(), order.end(), [](const auto& a, const auto& b) {
@@ -127,57 +129,62 @@ std::vector<NodeFilter> Domains(const State& state,
   return filters;
 }
 
-bool PlaceUnit(
-    Statement& trial, State& state, const Unit& unit, Tense tense, const NodeFilter* within);
+// One descent: places the units of a tree, each within a domain that its level asks for.
+class Descent {
+ public:
+  Descent(Statement& trial, const State& state, const PlacePod& place)
+      : trial_(trial), state_(state), place_(place) {}
 
-bool PlaceInside(
-    Statement& trial, State& state, const Unit& unit, Tense tense, const NodeFilter* within) {
-  const Statement::Mark mark = trial.Checkpoint();
-  for (PodId pod : unit.pods) {
-    if (!PlaceOne(trial, state, pod, tense, within)) {
-      trial.Rollback(mark);
-      return false;
-    }
-  }
-  for (const Unit& child : unit.children) {
-    if (HasPods(child) && !PlaceUnit(trial, state, child, tense, within)) {
-      trial.Rollback(mark);
-      return false;
-    }
-  }
-  return true;
-}
-
-bool PlacePreferred(
-    Statement& trial, State& state, const Unit& unit, Tense tense, const NodeFilter* within) {
-  const std::string& key = unit.topology.preferred;
-  if (!key.empty()) {
-    for (const NodeFilter& domain : Domains(state, unit.topology, key, within, unit.holders)) {
-      if (PlaceInside(trial, state, unit, tense, &domain)) return true;
-    }
-  }
-  return PlaceInside(trial, state, unit, tense, within);
-}
-
-bool PlaceUnit(
-    Statement& trial, State& state, const Unit& unit, Tense tense, const NodeFilter* within) {
-  const std::string& key = unit.topology.required;
-  if (key.empty()) return PlacePreferred(trial, state, unit, tense, within);
-  const std::vector<NodeFilter> domains = Domains(state, unit.topology, key, within, unit.holders);
-  // A domain that also satisfies the preference beats one that does not.
-  if (!unit.topology.preferred.empty()) {
-    for (const NodeFilter& domain : domains) {
-      for (const NodeFilter& inner :
-           Domains(state, unit.topology, unit.topology.preferred, &domain, unit.holders)) {
-        if (PlaceInside(trial, state, unit, tense, &inner)) return true;
+  bool Place(const Unit& unit, const NodeFilter* within) {
+    const std::string& key = unit.topology.required;
+    if (key.empty()) return PlacePreferred(unit, within);
+    const std::vector<NodeFilter> domains =
+        Domains(state_, unit.topology, key, within, unit.holders);
+    // A domain that also satisfies the preference beats one that does not.
+    if (!unit.topology.preferred.empty()) {
+      for (const NodeFilter& domain : domains) {
+        for (const NodeFilter& inner :
+             Domains(state_, unit.topology, unit.topology.preferred, &domain, unit.holders)) {
+          if (PlaceInside(unit, &inner)) return true;
+        }
       }
     }
+    return std::any_of(domains.begin(), domains.end(),
+                       [&](const NodeFilter& domain) { return PlaceInside(unit, &domain); });
   }
-  for (const NodeFilter& domain : domains) {
-    if (PlaceInside(trial, state, unit, tense, &domain)) return true;
+
+ private:
+  bool PlacePreferred(const Unit& unit, const NodeFilter* within) {
+    const std::string& key = unit.topology.preferred;
+    if (!key.empty()) {
+      for (const NodeFilter& domain : Domains(state_, unit.topology, key, within, unit.holders)) {
+        if (PlaceInside(unit, &domain)) return true;
+      }
+    }
+    return PlaceInside(unit, within);
   }
-  return false;
-}
+
+  bool PlaceInside(const Unit& unit, const NodeFilter* within) {
+    const Statement::Mark mark = trial_.Checkpoint();
+    for (PodId pod : unit.pods) {
+      if (!place_(pod, within)) {
+        trial_.Rollback(mark);
+        return false;
+      }
+    }
+    for (const Unit& child : unit.children) {
+      if (HasPods(child) && !Place(child, within)) {
+        trial_.Rollback(mark);
+        return false;
+      }
+    }
+    return true;
+  }
+
+  Statement& trial_;
+  const State& state_;
+  const PlacePod& place_;
+};
 
 bool Constrains(const TopologyConstraint& topology) {
   return !topology.required.empty() || !topology.preferred.empty();
@@ -205,8 +212,12 @@ bool PlaceOne(Statement& trial, State& state, PodId pod, Tense tense, const Node
   return true;
 }
 
-bool PlaceInTopology(
-    Statement& trial, State& state, GroupId id, const std::vector<PodId>& pods, Tense tense) {
+bool PlaceInTopology(Statement& trial,
+                     const State& state,
+                     GroupId id,
+                     const std::vector<PodId>& pods,
+                     const PlacePod& place,
+                     const NodeFilter* within) {
   const GroupState& group = state.groups[id];
   Unit root = MakeUnit(state, group, pods, kNone, 0);
   Collect(root);
@@ -215,19 +226,7 @@ bool PlaceInTopology(
     root.topology = group.info->topology;
     root.pods = pods;
   }
-  return PlaceUnit(trial, state, root, tense, nullptr);
-}
-
-std::vector<NodeFilter> RequiredDomains(const State& state, GroupId id) {
-  const GroupState& group = state.groups[id];
-  if (group.info && !group.info->topology.required.empty()) {
-    std::vector<PodId> holders;
-    for (PodId pod : group.members) {
-      if (state.pods[pod].Holds()) holders.push_back(pod);
-    }
-    return Domains(state, group.info->topology, group.info->topology.required, nullptr, holders);
-  }
-  return {NodeFilter(state.nodes.size(), 1)};
+  return Descent(trial, state, place).Place(root, within);
 }
 
 }  // namespace swell::sched

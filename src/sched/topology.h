@@ -3,6 +3,7 @@
 // Thread-safety: none; pure functions over a State.
 #pragma once
 
+#include <functional>
 #include <vector>
 
 #include "sched/placement.h"
@@ -14,11 +15,14 @@ namespace swell::sched {
 bool HasTopology(const GroupState& group);
 // Binds (kNow) or promises (kFuture) one pod.
 bool PlaceOne(Statement& trial, State& state, PodId pod, Tense tense, const NodeFilter* filter);
-// Places all pods or returns false with some placed; the caller rolls back.
-bool PlaceInTopology(
-    Statement& trial, State& state, GroupId group, const std::vector<PodId>& pods, Tense tense);
-// The sets of nodes among which a group's required top level lets a search choose: one filter per
-// domain, the fullest first; one filter of all nodes where nothing is required.
-std::vector<NodeFilter> RequiredDomains(const State& state, GroupId group);
+// Places one pod within the nodes given, somehow; null filter: all nodes.
+using PlacePod = std::function<bool(PodId, const NodeFilter*)>;
+// Places all pods or returns false with the trial as it was.
+bool PlaceInTopology(Statement& trial,
+                     const State& state,
+                     GroupId group,
+                     const std::vector<PodId>& pods,
+                     const PlacePod& place,
+                     const NodeFilter* within);
 
 }  // namespace swell::sched

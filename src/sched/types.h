@@ -103,6 +103,7 @@ struct NodeInfo {
   bool unschedulable = false;
   bool ready = true;
   int64_t gpu_memory_mib = 0;  // of each GPU; 0: unknown
+  bool gpus_sliced = false;    // GPUs are divided by MIG: nobody else shares them
   bool operator==(const NodeInfo&) const = default;
 };
 
@@ -119,6 +120,8 @@ struct PodInfo {
   Labels node_selector;
   std::vector<NodeSelectorTerm> required_node_affinity;  // one of them; empty: no constraint
   std::vector<PreferredNodeTerm> preferred_node_affinity;
+  // Of each volume: the nodes it can be used on, one of the terms.
+  std::vector<std::vector<NodeSelectorTerm>> volume_affinity;
   std::vector<Toleration> tolerations;
   std::vector<HostPort> host_ports;
   std::vector<PodAffinityTerm> required_affinity;
@@ -201,13 +204,26 @@ struct QueueLimits {
   bool operator==(const QueueLimits&) const = default;
 };
 
+// A queue's part of one node pool.
+struct QueuePoolInfo {
+  std::string pool;
+  QueueLimits gpu;
+  QueueLimits cpu;
+  QueueLimits memory;
+  bool operator==(const QueuePoolInfo&) const = default;
+};
+
 struct QueueInfo {
   std::string name;
   std::string parent;  // empty: a root
   int32_t priority = 100;
+  // Of the default pool: the one named "default" and nodes of no pool; of every pool for a queue
+  // that lists none.
   QueueLimits gpu;
   QueueLimits cpu;
   QueueLimits memory;
+  // In the order its work prefers them. Of a pool that is not listed it has no quota.
+  std::vector<QueuePoolInfo> pools;
   WallTime creation;
   std::optional<Duration> preempt_min_runtime;
   std::optional<Duration> reclaim_min_runtime;

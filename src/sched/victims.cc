@@ -1,117 +1,30 @@
 #include "sched/victims.h"
 
-#include <set>
-#include <tuple>
+#include <optional>
 
 #include "base/strings.h"
+#include "sched/queue_order.h"
 #include "sched/topology.h"
+#include "sched/victim_offers.h"
 
 namespace swell::sched {
 namespace {
 
-// Something that may be stopped: one pod, or a whole group (pod == kNone).
-struct Pick {
-  GroupId group = kNone;
-  PodId pod = kNone;
-  bool surplus = false;
-  int64_t cost = 0;         // milli GPU-seconds
-  int64_t start_ns = 0;     // youngest first among equals
-  double value = 0;         // how much of what is missing it frees here; > 0 once rated
-  std::vector<PodId> here;  // its pods on the node in question
-};
-
-// What making room on one node would take.
-struct Offer {
-  bool possible = false;
-  bool stops = false;  // takes more than surplus
-  int64_t cost = 0;
-  int32_t priority = INT32_MIN;  // highest among victims
-  int64_t start_ns = 0;          // oldest among victims
-  std::vector<Pick> picks;
-};
+// What a move may drag along: more would be a reshuffle, not a defragmentation.
+constexpr size_t kMovedUnitsMax = 16;
+// Plans larger than this are not polished unit by unit beyond what costs nothing.
+constexpr size_t kPolishedUnitsMax = 64;
+// Where so few could be stopped, every combination is tried.
+constexpr size_t kExactPicksMax = 11;
+constexpr size_t kExactPodsMax = 256;
 
 // What was taken, as a unit that may be spared again.
 struct Taken {
   GroupId group = kNone;
   bool whole = false;
+  bool surplus = false;
   int64_t cost = 0;
   std::vector<std::pair<PodId, PodPhase>> pods;
-};
-
-// Room on one node as it would be with some pods gone.
-class Scratch {
- public:
-  Scratch(const State& state, const NodeState& node, const Shape& shape)
-      : state_(state), node_(node), shape_(shape), ppm_(state.DevicePpm(shape, node)) {
-    for (int r = 0; r < kCoreCount; ++r) {
-      free_[r] = node.allocatable[r] - node.used[r] + node.releasing[r] - node.promised[r];
-    }
-    ext_free_.reserve(shape.extended.size());
-    auto at = [](const std::vector<int64_t>& amounts, int r) {
-      return static_cast<size_t>(r) < amounts.size() ? amounts[r] : 0;
-    };
-    for (const auto& [r, wanted] : shape.extended) {
-      ext_free_.push_back(at(node.ext_allocatable, r) - at(node.ext_used, r) +
-                          at(node.ext_releasing, r) - at(node.ext_promised, r));
-    }
-    if (shape.UsesGpu()) {
-      for (int i = 0; i < node.gpu_count; ++i) {
-        devices_.push_back(node.devices[i].FreeInFuture());
-      }
-    }
-  }
-  GroupId GroupOf(PodId pod) const { return state_.pods[pod].group; }
-  void Move(PodId id, int sign) {  // +1: gone, -1: back
-    const PodState& pod = state_.pods[id];
-    const Shape& shape = state_.shapes[pod.shape];
-    for (int r = 0; r < kCoreCount; ++r) free_[r] += sign * shape.core[r];
-    for (size_t i = 0; i < shape_.extended.size(); ++i) {
-      for (const auto& [r, amount] : shape.extended) {
-        if (r == shape_.extended[i].first) ext_free_[i] += sign * amount;
-      }
-    }
-    const int64_t ppm = state_.DevicePpm(shape, node_);
-    pod.devices.ForEach([&](int i) {
-      if (static_cast<size_t>(i) < devices_.size()) devices_[i] += sign * ppm;
-    });
-  }
-  // Shares of each wanted resource that are missing: 0 when the pod fits.
-  double Missing() const {
-    double missing = 0;
-    auto add = [&missing](int64_t wanted, int64_t free) {
-      if (wanted > 0 && free < wanted) {
-        missing += static_cast<double>(wanted - free) / static_cast<double>(wanted);
-      }
-    };
-    for (int r = 0; r < kCoreCount; ++r) add(shape_.core[r], free_[r]);
-    for (size_t i = 0; i < ext_free_.size(); ++i) add(shape_.extended[i].second, ext_free_[i]);
-    if (shape_.UsesGpu()) {
-      int64_t fitting = 0;
-      double nearly = 0;  // parts of devices count a little, so that sharers add up
-      for (int64_t free : devices_) {
-        if (free >= ppm_) {
-          ++fitting;
-        } else if (free > 0) {
-          nearly = std::max(nearly, static_cast<double>(free) / static_cast<double>(ppm_));
-        }
-      }
-      const int64_t wanted = shape_.Shares() ? shape_.share_devices : shape_.core[kGpu];
-      if (fitting < wanted) {
-        missing +=
-            (static_cast<double>(wanted - fitting) - 0.5 * nearly) / static_cast<double>(wanted);
-      }
-    }
-    return missing;
-  }
-
- private:
-  const State& state_;
-  const NodeState& node_;
-  const Shape& shape_;
-  const int64_t ppm_;
-  CoreAmounts free_{};
-  std::vector<int64_t> ext_free_;
-  std::vector<int64_t> devices_;
 };
 
 class Search {
@@ -120,44 +33,42 @@ class Search {
          Statement& trial,
          GroupId group,
          const std::vector<PodId>& pods,
+         VictimFinder& finder,
          const VictimPolicy& policy)
       : context_(context),
         state_(context.state),
         trial_(trial),
         group_(group),
         pods_(pods),
+        finder_(finder),
         policy_(policy),
-        eligible_(context.state.groups.size(), -1) {}
+        filter_(context.state.FilterOf(policy.pool)) {}
 
   VictimPlan Run();
 
  private:
-  using OfferKey = std::tuple<bool, int64_t, int32_t, int64_t, int>;  // last: node rank
-  struct Offers {
-    std::vector<OfferKey> key_of;  // by rank; valid where listed
-    std::vector<uint8_t> listed;
-    std::set<OfferKey> order;
-  };
-
-  bool Eligible(GroupId group);
-  bool MayStop(GroupId group);
-  int64_t CostOf(PodId pod) const;
-  int64_t CostOfGroup(GroupId group) const;
-  int64_t StartOf(PodId pod) const { return state_.pods[pod].start.unix_ns; }
-  int SurplusLeft(GroupId group, int32_t set) const;
-  void AddPicks(GroupId group, std::vector<PodId> here, std::vector<Pick>& picks);
-  std::vector<Pick> PicksOn(NodeId node);
-  Offer Evaluate(PodId pod, NodeId node);
-  static bool Before(const State& state, const Pick& a, const Pick& b);
-  Offers& OffersFor(PodId pod);
-  void Relist(Offers& offers, PodId pod, NodeId node);
-  void Refresh(NodeId node);
-  void Take(const std::vector<Pick>& picks);
-  bool MakeRoom(PodId pod, const NodeFilter* filter, Spot& spot);
+  void CatchUp();
+  void Take(const Pick& pick);
+  void TakeAll(const std::vector<Pick>& picks);
+  // Units whose evictions were rolled back are no longer taken.
+  void Untake();
+  Spot Look(PodId pod, const NodeFilter* filter);
+  bool Place(PodId pod, const NodeFilter* filter);
+  bool MakeRoom(PodId pod, const NodeFilter* filter);
   bool MakeQueueRoom();
-  bool PlacePods(const NodeFilter* filter);
+  bool PlacePods();
+  bool Move(const Taken& unit);
+  bool MoveTaken(size_t from);
   bool StartsWithout(const Taken& unit);
+  bool RoomHolds(const Taken& unit) const;
   void SpareUnneeded();
+  void MoveVictims();
+  std::vector<Pick> AllPicks();
+  void AddExactPicks(GroupId group, std::vector<Pick>& picks);
+  bool GivesUpFirst(const Pick& a, const Pick& b) const;
+  bool TryExact(const std::vector<Pick>& picks, uint32_t chosen);
+  std::optional<bool> PlaceExactly();
+  VictimPlan Plan() const;
   VictimPlan Fail(const Statement::Mark& mark);
 
   Context& context_;
@@ -165,398 +76,235 @@ class Search {
   Statement& trial_;
   const GroupId group_;
   const std::vector<PodId>& pods_;
+  VictimFinder& finder_;
   const VictimPolicy& policy_;
-  std::vector<int8_t> eligible_;  // by GroupId; -1: not asked yet
-  bool any_eligible_ = false;
-  bool protected_ = false;  // someone would be eligible but for a min runtime or a budget
+  const NodeFilter* filter_;
   std::vector<Taken> taken_;
-  std::map<ShapeId, Offers> offers_;
-  std::map<ShapeId, PodId> example_;             // a pod of each shape in offers_
-  std::set<std::pair<ShapeId, NodeId>> barred_;  // room was made and the pod still did not fit
+  size_t log_size_ = 0;  // of the trial when taken_ was last known to be true
+  // Shapes that fitted nowhere without evictions, with the ranks that changed since.
+  std::map<ShapeId, std::set<int>> fresh_;
 };
 
-bool Search::Eligible(GroupId id) {
-  if (id == kNone || id == group_) return false;
-  int8_t& known = eligible_[id];
-  if (known < 0) {
-    known = policy_.eligible(state_.groups[id]);
-    any_eligible_ |= known > 0;
+void Search::CatchUp() {
+  finder_.CatchUp();
+  for (auto& [shape, ranks] : fresh_) {
+    ranks.insert(finder_.changed().begin(), finder_.changed().end());
   }
-  return known > 0;
 }
 
-bool Search::MayStop(GroupId id) {
-  if (policy_.surplus_only) return false;
-  const GroupState& group = state_.groups[id];
-  int32_t holding = 0;
-  WallTime earliest{INT64_MAX};
-  for (PodId pod : group.members) {
-    if (!state_.pods[pod].Holds()) continue;
-    ++holding;
-    const WallTime start = state_.pods[pod].start;
-    earliest = std::min(earliest, start.unix_ns != 0 ? start : context_.now);
+void Search::Untake() {
+  if (trial_.size() >= log_size_) return;
+  std::erase_if(taken_, [this](const Taken& taken) {
+    return state_.pods[taken.pods.front().first].phase != PodPhase::kReleasing;
+  });
+  for (Taken& taken : taken_) {
+    std::erase_if(taken.pods, [this](const auto& pod) {
+      return state_.pods[pod.first].phase != PodPhase::kReleasing;
+    });
   }
-  const int32_t most = group.unit == PreemptUnit::kPod ? 1 : holding;
-  if (group.disruptions_allowed < most) {
-    protected_ = true;
-    return false;
+  finder_.ForgetTaken();
+  for (const Taken& taken : taken_) {
+    finder_.CountTaken(taken.group, static_cast<int>(taken.pods.size()));
   }
-  if (group.min_runtime > Duration::zero() && context_.now - earliest < group.min_runtime) {
-    protected_ = true;
-    context_.WakeAt(earliest + group.min_runtime);
-    return false;
-  }
-  return true;
+  fresh_.clear();
+  log_size_ = trial_.size();
+  CatchUp();
 }
 
-int64_t Search::CostOf(PodId id) const {
-  const PodState& pod = state_.pods[id];
-  const Shape& shape = state_.shapes[pod.shape];
-  double weight = static_cast<double>(state_.ChargeOf(shape, pod.node)[kQueueGpu]) / kPpm;
-  // Work on CPUs is lost too; a hundred cores weigh as much as a GPU.
-  if (weight == 0) weight = static_cast<double>(shape.core[kCpu]) / 100'000;
-  const WallTime since = std::max(pod.start, pod.checkpoint);
-  double seconds = 0;
-  if (pod.start.unix_ns != 0 && context_.now > since) {
-    seconds = std::chrono::duration<double>(context_.now - since).count();
-  }
-  return static_cast<int64_t>((weight * seconds + pod.restart_cost_gpu_s) * 1000);
-}
-
-int64_t Search::CostOfGroup(GroupId id) const {
-  int64_t cost = 0;
-  for (PodId pod : state_.groups[id].members) {
-    if (state_.pods[pod].Holds()) cost += CostOf(pod);
-  }
-  return cost;
-}
-
-int Search::SurplusLeft(GroupId id, int32_t set) const {
-  const GroupState& group = state_.groups[id];
-  int taken = 0;
-  for (const Taken& t : taken_) {
-    if (t.group == id) taken += static_cast<int>(t.pods.size());
-  }
-  return std::min(group.sets[set].Surplus(), std::max(0, group.disruptions_allowed - taken));
-}
-
-// What of one group can be given up here: surplus members in give-up order, then the rest.
-void Search::AddPicks(GroupId id, std::vector<PodId> here, std::vector<Pick>& picks) {
-  const GroupState& group = state_.groups[id];
-  std::sort(here.begin(), here.end(),
-            [this](PodId a, PodId b) { return state_.MemberBefore(b, a); });
-  std::vector<int> surplus(group.sets.size());
-  for (size_t s = 0; s < surplus.size(); ++s) surplus[s] = SurplusLeft(id, static_cast<int32_t>(s));
-  bool may_stop_known = false;
-  bool may_stop = false;
-  Pick whole;
-  for (PodId pod : here) {
-    int& left = surplus[state_.pods[pod].set];
-    const bool is_surplus = left > 0;
-    if (is_surplus) {
-      --left;
-      picks.push_back({id, pod, true, CostOf(pod), StartOf(pod), 0, {pod}});
-      continue;
+void Search::Take(const Pick& pick) {
+  Taken taken;
+  taken.group = pick.group;
+  taken.whole = pick.pod == kNone;
+  taken.surplus = pick.surplus;
+  taken.cost = pick.cost;
+  if (taken.whole) {
+    for (PodId pod : state_.groups[pick.group].members) {
+      if (state_.pods[pod].Holds()) taken.pods.emplace_back(pod, state_.pods[pod].phase);
     }
-    if (!may_stop_known) may_stop = MayStop(id), may_stop_known = true;
-    if (!may_stop) continue;
-    if (group.unit == PreemptUnit::kPod) {
-      picks.push_back({id, pod, false, CostOf(pod), StartOf(pod), 0, {pod}});
-    } else {
-      whole.group = id;
-    }
+  } else if (state_.pods[pick.pod].Holds()) {
+    taken.pods.emplace_back(pick.pod, state_.pods[pick.pod].phase);
   }
-  if (whole.group == kNone) return;
-  whole.cost = CostOfGroup(id);
-  whole.here = here;
-  for (PodId pod : here) whole.start_ns = std::max(whole.start_ns, StartOf(pod));
-  picks.push_back(std::move(whole));
+  if (taken.pods.empty()) return;
+  for (const auto& [pod, phase] : taken.pods) trial_.Evict(pod);
+  finder_.CountTaken(taken.group, static_cast<int>(taken.pods.size()));
+  taken_.push_back(std::move(taken));
+  log_size_ = trial_.size();
 }
 
-std::vector<Pick> Search::PicksOn(NodeId node) {
-  std::vector<std::pair<GroupId, PodId>> candidates;
-  for (PodId pod : state_.nodes[node].pods) {
-    if (state_.pods[pod].Holds() && Eligible(state_.pods[pod].group)) {
-      candidates.emplace_back(state_.pods[pod].group, pod);
-    }
-  }
-  std::sort(candidates.begin(), candidates.end());
-  std::vector<Pick> picks;
-  for (size_t i = 0; i < candidates.size();) {
-    std::vector<PodId> here;
-    size_t j = i;
-    for (; j < candidates.size() && candidates[j].first == candidates[i].first; ++j) {
-      here.push_back(candidates[j].second);
-    }
-    AddPicks(candidates[i].first, std::move(here), picks);
-    i = j;
-  }
-  return picks;
-}
-
-// Surplus first, then least work lost for what it frees, lowest priority, youngest.
-bool Search::Before(const State& state, const Pick& a, const Pick& b) {
-  if (a.surplus != b.surplus) return a.surplus;
-  const double left = static_cast<double>(a.cost) / a.value;
-  const double right = static_cast<double>(b.cost) / b.value;
-  if (left != right) return left < right;
-  const int32_t priority_a = state.groups[a.group].priority;
-  const int32_t priority_b = state.groups[b.group].priority;
-  if (priority_a != priority_b) return priority_a < priority_b;
-  if (a.value != b.value) return a.value > b.value;
-  if (a.start_ns != b.start_ns) return a.start_ns > b.start_ns;
-  if (a.group != b.group) return state.JobBefore(b.group, a.group);
-  if (a.pod == kNone || b.pod == kNone) return b.pod == kNone && a.pod != kNone;
-  return state.MemberBefore(b.pod, a.pod);
-}
-
-// Picks chosen on one node, with the room that their going makes. Picks may overlap (a surplus
-// member is also part of its whole gang), so a pod is gone while any chosen pick has it.
-class Choice {
- public:
-  Choice(Scratch& scratch, const std::vector<Pick>& picks)
-      : scratch_(scratch), picks_(picks), chosen_(picks.size()) {}
-  void Add(size_t i) {
-    chosen_[i] = 1;
-    for (PodId pod : picks_[i].here) {
-      if (Holders(pod) == 1) scratch_.Move(pod, +1);
-    }
-  }
-  void Drop(size_t i) {
-    for (PodId pod : picks_[i].here) {
-      if (Holders(pod) == 1) scratch_.Move(pod, -1);
-    }
-    chosen_[i] = 0;
-  }
-  bool Has(size_t i) const { return chosen_[i] != 0; }
-  // Leaves out what turned out not to be needed, costliest first.
-  void Minimize() {
-    std::vector<size_t> order;
-    for (size_t i = 0; i < chosen_.size(); ++i) {
-      if (chosen_[i]) order.push_back(i);
-    }
-    if (order.size() < 2) return;
-    const auto rank = [this](size_t i) {
-      return std::tuple(!picks_[i].surplus, picks_[i].cost, i);
-    };
-    std::sort(order.begin(), order.end(), [&](size_t a, size_t b) { return rank(a) > rank(b); });
-    size_t left = order.size();
-    for (size_t i : order) {
-      Drop(i);
-      if (left > 1 && scratch_.Missing() <= 0) {
-        --left;
-      } else {
-        Add(i);
-      }
-    }
-  }
-
- private:
-  int Holders(PodId pod) const {
-    int holders = 0;
-    for (size_t i = 0; i < chosen_.size(); ++i) {
-      if (!chosen_[i] || picks_[i].group != group_of(pod)) continue;
-      holders += std::count(picks_[i].here.begin(), picks_[i].here.end(), pod) > 0;
-    }
-    return holders;
-  }
-  GroupId group_of(PodId pod) const { return scratch_.GroupOf(pod); }
-
-  Scratch& scratch_;
-  const std::vector<Pick>& picks_;
-  std::vector<uint8_t> chosen_;
-};
-
-Offer Search::Evaluate(PodId pod, NodeId node_id) {
-  Offer offer;
-  const NodeState& node = state_.nodes[node_id];
-  context_.budget -= 1 + static_cast<int64_t>(node.pods.size()) / 8;
-  const ShapeId shape = state_.pods[pod].shape;
-  if (state_.VerdictOf(shape, node_id).unfit != Unfit::kNone) return offer;
-  if (!barred_.empty() && barred_.contains({shape, node_id})) return offer;
-  std::vector<Pick> picks = PicksOn(node_id);
-  if (picks.empty()) return offer;
-  Scratch scratch(state_, node, state_.shapes[shape]);
-  const double missing = scratch.Missing();
-  for (Pick& pick : picks) {
-    for (PodId victim : pick.here) scratch.Move(victim, +1);
-    // Nothing missing but room: ports or affinity are in the way, and anyone may be the cause.
-    pick.value = missing > 0 ? missing - scratch.Missing() : 1;
-    if (pick.value <= 0) pick.value = 1e-6;  // may help together with others
-    for (PodId victim : pick.here) scratch.Move(victim, -1);
-  }
-  std::sort(picks.begin(), picks.end(),
-            [this](const Pick& a, const Pick& b) { return Before(state_, a, b); });
-  Choice choice(scratch, picks);
-  for (size_t i = 0; i < picks.size() && (missing <= 0 || scratch.Missing() > 0); ++i) {
-    choice.Add(i);
-  }
-  if (scratch.Missing() > 0) return offer;
-  if (missing > 0) choice.Minimize();
-  offer.possible = true;
-  offer.start_ns = INT64_MAX;
-  for (size_t i = 0; i < picks.size(); ++i) {
-    if (!choice.Has(i)) continue;
-    offer.stops |= !picks[i].surplus;
-    offer.cost += picks[i].cost;
-    offer.priority = std::max(offer.priority, state_.groups[picks[i].group].priority);
-    offer.start_ns = std::min(offer.start_ns, picks[i].start_ns);
-    offer.picks.push_back(std::move(picks[i]));
-  }
-  return offer;
-}
-
-void Search::Relist(Offers& offers, PodId pod, NodeId node) {
-  const int rank = state_.nodes[node].rank;
-  if (rank == kNone) return;
-  if (offers.listed[rank]) offers.order.erase(offers.key_of[rank]);
-  offers.listed[rank] = 0;
-  const Offer offer = Evaluate(pod, node);
-  if (!offer.possible) return;
-  offers.key_of[rank] = {offer.stops, offer.cost, offer.priority, -offer.start_ns, rank};
-  offers.listed[rank] = 1;
-  offers.order.insert(offers.key_of[rank]);
-}
-
-Search::Offers& Search::OffersFor(PodId pod) {
-  const ShapeId shape = state_.pods[pod].shape;
-  auto [it, added] = offers_.try_emplace(shape);
-  if (added) {
-    example_[shape] = pod;
-    it->second.key_of.resize(state_.index.by_rank.size());
-    it->second.listed.resize(state_.index.by_rank.size());
-    for (NodeId node : state_.index.by_rank) {
-      if (context_.budget <= 0) break;
-      Relist(it->second, pod, node);
-    }
-  }
-  return it->second;
-}
-
-void Search::Refresh(NodeId node) {
-  for (auto& [shape, offers] : offers_) Relist(offers, example_[shape], node);
-}
-
-void Search::Take(const std::vector<Pick>& picks) {
-  std::set<NodeId> touched;
+void Search::TakeAll(const std::vector<Pick>& picks) {
   std::set<GroupId> whole;
   for (const Pick& pick : picks) {
     if (pick.pod == kNone) whole.insert(pick.group);
   }
   for (const Pick& pick : picks) {
-    if (pick.pod != kNone && whole.contains(pick.group)) continue;
-    Taken taken;
-    taken.group = pick.group;
-    taken.whole = pick.pod == kNone;
-    taken.cost = pick.cost;
-    if (taken.whole) {  // swallows what was taken of the group before
-      for (Taken& t : taken_) {
-        if (t.group != pick.group) continue;
-        taken.pods.insert(taken.pods.end(), t.pods.begin(), t.pods.end());
-        taken.cost += t.cost;
-      }
-      std::erase_if(taken_, [&](const Taken& t) { return t.group == pick.group; });
-    }
-    const std::vector<PodId> members = state_.groups[pick.group].members;
-    for (PodId pod : members) {
-      if (state_.pods[pod].Holds()) touched.insert(state_.pods[pod].node);
-      if (!state_.pods[pod].Holds() || (!taken.whole && pod != pick.pod)) continue;
-      taken.pods.emplace_back(pod, state_.pods[pod].phase);
-      trial_.Evict(pod);
-    }
-    taken_.push_back(std::move(taken));
+    if (pick.pod == kNone || !whole.contains(pick.group)) Take(pick);
   }
-  for (NodeId node : touched) Refresh(node);
+  CatchUp();
 }
 
-// Evicts on the cheapest node that then fits the pod.
-bool Search::MakeRoom(PodId pod, const NodeFilter* filter, Spot& spot) {
-  const ShapeId shape = state_.pods[pod].shape;
-  while (context_.budget > 0) {
-    Offers& offers = OffersFor(pod);
-    NodeId node = kNone;
-    for (const OfferKey& key : offers.order) {
-      const NodeId id = state_.index.by_rank[std::get<4>(key)];
-      if (filter != nullptr && !(*filter)[id]) continue;
-      node = id;
-      break;
+Spot Search::Look(PodId pod, const NodeFilter* filter) {
+  const Shape& shape = state_.ShapeOf(pod);
+  const bool plain = !shape.DependsOnPods() && shape.anti_affinity.empty() &&
+                     !shape.HasPreferences() && state_.terms.empty();
+  auto known = plain ? fresh_.find(state_.pods[pod].shape) : fresh_.end();
+  if (known == fresh_.end()) {
+    context_.budget -= static_cast<int64_t>(state_.index.by_rank.size()) / 8 + 1;
+    const Spot spot = FindSpot(state_, pod, Tense::kFuture, filter);
+    if (!spot && plain && filter == filter_) fresh_[state_.pods[pod].shape];
+    return spot;
+  }
+  std::set<int>& ranks = known->second;
+  for (auto it = ranks.begin(); it != ranks.end();) {
+    const NodeId node = state_.index.by_rank[*it];
+    if (filter != nullptr && !(*filter)[node]) {
+      ++it;
+      continue;
     }
-    if (node == kNone) return false;
-    const Offer offer = Evaluate(pod, node);
-    const Statement::Mark mark = trial_.Checkpoint();
-    const std::vector<Taken> before = taken_;
-    Take(offer.picks);
     if (Fits(state_, pod, node, Tense::kFuture)) {
-      spot = {node,
-              ChooseDevices(state_, state_.shapes[shape], state_.nodes[node], Tense::kFuture)};
+      return {node, ChooseDevices(state_, state_.ShapeOf(pod), state_.nodes[node], Tense::kFuture)};
+    }
+    it = ranks.erase(it);
+  }
+  return {};
+}
+
+// Promises the unit's pods another place; false leaves some of them promised.
+bool Search::Move(const Taken& unit) {
+  std::vector<PodId> pods;
+  for (const auto& [pod, phase] : unit.pods) pods.push_back(pod);
+  std::sort(pods.begin(), pods.end(),
+            [this](PodId a, PodId b) { return state_.MemberBefore(a, b); });
+  for (int pool : state_.PoolsFor(unit.group)) {
+    if (!FitsQueues(state_, state_.groups[unit.group], pods, pool)) continue;
+    if (PlaceAll(trial_, state_, unit.group, pods, Tense::kFuture, state_.FilterOf(pool))) {
       return true;
+    }
+  }
+  return false;
+}
+
+bool Search::MoveTaken(size_t from) {
+  if (taken_.size() > kMovedUnitsMax) return false;
+  for (size_t i = from; i < taken_.size(); ++i) {
+    if (!Move(taken_[i])) return false;
+  }
+  return true;
+}
+
+// Evicts on the cheapest node that then fits the pod, and promises it.
+bool Search::MakeRoom(PodId pod, const NodeFilter* filter) {
+  Offer offer;
+  while (context_.budget > 0) {
+    const NodeId node = finder_.Best(pod, filter, offer);
+    if (node == kNone) return false;
+    const Statement::Mark mark = trial_.Checkpoint();
+    const size_t before = taken_.size();
+    TakeAll(offer.picks);
+    if (Fits(state_, pod, node, Tense::kFuture)) {
+      trial_.Promise(
+          pod, node,
+          ChooseDevices(state_, state_.ShapeOf(pod), state_.nodes[node], Tense::kFuture));
+      if (!policy_.must_move || MoveTaken(before)) {
+        log_size_ = trial_.size();
+        CatchUp();
+        return true;
+      }
     }
     // Something other than room is in the way (another pod's anti-affinity, say).
     trial_.Rollback(mark);
-    std::set<NodeId> touched{node};
-    for (const Pick& pick : offer.picks) {
-      for (PodId member : state_.groups[pick.group].members) {
-        if (state_.pods[member].Holds()) touched.insert(state_.pods[member].node);
-      }
-    }
-    taken_ = before;
-    barred_.insert({shape, node});
-    for (NodeId id : touched) Refresh(id);
+    Untake();
+    finder_.Bar(pod, node);
   }
   return false;
+}
+
+bool Search::Place(PodId pod, const NodeFilter* filter) {
+  Untake();
+  const Spot spot = Look(pod, filter);
+  if (!spot) return MakeRoom(pod, filter);
+  trial_.Promise(pod, spot.node, spot.devices);
+  log_size_ = trial_.size();
+  CatchUp();
+  return true;
 }
 
 // A queue at its limit has room for the pods once enough of its own lesser work is gone.
 bool Search::MakeQueueRoom() {
   const GroupState& group = state_.groups[group_];
-  if (FitsQueues(state_, group, pods_)) return true;
-  std::vector<Pick> picks;
-  for (size_t id = 0; id < state_.groups.size(); ++id) {
-    const GroupId victim = static_cast<GroupId>(id);
-    if (!state_.groups[id].live || !Eligible(victim)) continue;
-    std::vector<PodId> holding;
-    for (PodId pod : state_.groups[id].members) {
-      if (state_.pods[pod].Holds()) holding.push_back(pod);
-    }
-    if (!holding.empty()) AddPicks(victim, std::move(holding), picks);
-  }
+  if (FitsQueues(state_, group, pods_, policy_.pool)) return true;
+  if (policy_.must_move) return false;  // what is moved still counts
+  std::vector<Pick> picks = AllPicks();
   for (Pick& pick : picks) {
     pick.value = 1e-6;
-    for (PodId pod : pick.here) {
-      const QueueAmounts charge = state_.ChargeOf(state_.ShapeOf(pod), state_.pods[pod].node);
+    for (PodId pod : state_.groups[pick.group].members) {
+      if ((pick.pod != kNone && pick.pod != pod) || !state_.pods[pod].Holds()) continue;
+      const QueueAmounts& charge = state_.pods[pod].charge;
       pick.value += static_cast<double>(charge[kQueueGpu]) / kPpm +
                     static_cast<double>(charge[kQueueCpu]) / 100'000;
     }
   }
   std::sort(picks.begin(), picks.end(),
-            [this](const Pick& a, const Pick& b) { return Before(state_, a, b); });
+            [this](const Pick& a, const Pick& b) { return finder_.Before(a, b, true); });
   for (const Pick& pick : picks) {
     if (pick.pod != kNone && !state_.pods[pick.pod].Holds()) continue;
-    Take({pick});
-    if (FitsQueues(state_, group, pods_)) return true;
+    Losses losses;
+    if (!finder_.Allowed(pick, losses)) continue;
+    TakeAll({pick});
+    if (FitsQueues(state_, group, pods_, policy_.pool)) return true;
   }
   return false;
 }
 
-bool Search::PlacePods(const NodeFilter* filter) {
+bool Search::PlacePods() {
   if (!MakeQueueRoom()) return false;
-  for (PodId pod : pods_) {
-    context_.budget -= static_cast<int64_t>(state_.index.by_rank.size()) / 8 + 1;
-    Spot spot = FindSpot(state_, pod, Tense::kFuture, filter);
-    if (!spot && !MakeRoom(pod, filter, spot)) return false;
-    trial_.Promise(pod, spot.node, spot.devices);
-    Refresh(spot.node);
+  log_size_ = trial_.size();
+  if (HasTopology(state_.groups[group_])) {
+    const PlacePod place = [this](PodId pod, const NodeFilter* filter) {
+      return Place(pod, filter);
+    };
+    const bool placed = PlaceInTopology(trial_, state_, group_, pods_, place, filter_);
+    Untake();
+    return placed;
   }
-  return true;
+  return std::all_of(pods_.begin(), pods_.end(), [this](PodId pod) { return Place(pod, filter_); });
+}
+
+// Whether the unit's nodes hold what they promised even if it stays.
+bool Search::RoomHolds(const Taken& unit) const {
+  auto fits = [](const NodeState& node) {
+    for (int r = 0; r < kCoreCount; ++r) {
+      if (node.used[r] - node.releasing[r] + node.promised[r] > node.allocatable[r]) return false;
+    }
+    for (size_t r = 0; r < node.ext_promised.size(); ++r) {
+      auto at = [r](const std::vector<int64_t>& v) { return r < v.size() ? v[r] : 0; };
+      if (node.ext_promised[r] == 0) continue;
+      if (at(node.ext_used) - at(node.ext_releasing) + node.ext_promised[r] >
+          at(node.ext_allocatable)) {
+        return false;
+      }
+    }
+    return std::all_of(node.devices.begin(), node.devices.end(),
+                       [](const Device& device) { return device.FreeInFuture() >= 0; });
+  };
+  return std::all_of(unit.pods.begin(), unit.pods.end(), [&](const auto& pod) {
+    const NodeState& node = state_.nodes[state_.pods[pod.first].node];
+    return fits(node) && node.port_pods == 0;
+  });
 }
 
 // With one unit spared, finds other room for the pods that were to have its place.
 bool Search::StartsWithout(const Taken& unit) {
-  for (const auto& [pod, phase] : unit.pods) trial_.Spare(pod, phase);
+  for (const auto& [pod, phase] : unit.pods) {
+    if (state_.pods[pod].promise != kNone) trial_.DropPromise(pod);
+    trial_.Spare(pod, phase);
+  }
+  if (!WithinLimits(state_, state_.groups[group_], policy_.pool)) return false;
+  if (state_.terms.empty() && RoomHolds(unit)) return true;
+  if (taken_.size() > kPolishedUnitsMax) return false;
   if (HasTopology(state_.groups[group_])) {  // moving one pod may mean moving all
     for (PodId pod : pods_) trial_.DropPromise(pod);
-    return FitsQueues(state_, state_.groups[group_], pods_) &&
-           PlaceAll(trial_, state_, group_, pods_, Tense::kFuture);
+    return FitsQueues(state_, state_.groups[group_], pods_, policy_.pool) &&
+           PlaceAll(trial_, state_, group_, pods_, Tense::kFuture, filter_);
   }
   std::vector<PodId> moved;
   for (PodId pod : pods_) {
@@ -570,12 +318,12 @@ bool Search::StartsWithout(const Taken& unit) {
   }
   context_.budget -= static_cast<int64_t>(moved.size() * (state_.index.by_rank.size() / 8 + 1));
   for (PodId pod : moved) {
-    const Spot spot = FindSpot(state_, pod, Tense::kFuture);
+    const Spot spot = FindSpot(state_, pod, Tense::kFuture, filter_);
     if (!spot) return false;
     trial_.Promise(pod, spot.node, spot.devices);
   }
   // The promises count in the queues by now.
-  return WithinLimits(state_, state_.groups[group_]);
+  return WithinLimits(state_, state_.groups[group_], policy_.pool);
 }
 
 // Choosing node by node may have taken what a later choice made needless.
@@ -601,46 +349,143 @@ void Search::SpareUnneeded() {
     if (!spared.contains(i)) needed.push_back(std::move(taken_[i]));
   }
   taken_ = std::move(needed);
+  log_size_ = trial_.size();
 }
 
-VictimPlan Search::Fail(const Statement::Mark& mark) {
-  trial_.Rollback(mark);
-  VictimPlan plan;
-  if (context_.budget <= 0) {
-    plan.outcome = VictimPlan::Outcome::kBudgetSpent;
-    plan.because = "the search for pods to stop is too large for one cycle";
-    ++context_.stats.searches_out_of_budget;
-  } else if (!any_eligible_) {
-    plan.because = "there is nothing of lower priority to stop";
-  } else if (protected_) {
-    plan.because =
-        "what could be stopped for it is protected by a minimum run time or a disruption budget";
-  } else {
-    plan.because = "stopping all that may be stopped for it would not make enough room";
+// Whoever had to go may find room elsewhere: it then restarts there rather than waits.
+void Search::MoveVictims() {
+  if (policy_.must_move || taken_.size() > kPolishedUnitsMax) return;
+  std::vector<const Taken*> order;
+  for (const Taken& taken : taken_) order.push_back(&taken);
+  std::sort(order.begin(), order.end(), [this](const Taken* a, const Taken* b) {
+    if (a->group != b->group) return state_.JobBefore(a->group, b->group);
+    return state_.MemberBefore(a->pods.front().first, b->pods.front().first);
+  });
+  for (const Taken* taken : order) {
+    const Statement::Mark mark = trial_.Checkpoint();
+    if (!Move(*taken)) trial_.Rollback(mark);
   }
-  return plan;
 }
 
-VictimPlan Search::Run() {
-  const Statement::Mark mark = trial_.Checkpoint();
-  const bool bounded =
-      state_.groups[group_].info && !state_.groups[group_].info->topology.required.empty();
-  bool placed = false;
-  if (bounded) {
-    for (const NodeFilter& domain : RequiredDomains(state_, group_)) {
-      placed = PlacePods(&domain);
-      if (placed) break;
-      trial_.Rollback(mark);
-      taken_.clear();
-      offers_.clear();
-      barred_.clear();
+std::vector<Pick> Search::AllPicks() {
+  std::vector<Pick> picks;
+  for (size_t id = 0; id < state_.groups.size(); ++id) {
+    const GroupId victim = static_cast<GroupId>(id);
+    if (state_.groups[id].live && finder_.Eligible(victim)) finder_.PicksOf(victim, picks);
+  }
+  if (policy_.pool == kNone) return picks;
+  std::erase_if(picks, [this](const Pick& pick) {
+    const std::vector<PodId>& members = state_.groups[pick.group].members;
+    return std::none_of(members.begin(), members.end(), [this](PodId pod) {
+      return state_.pods[pod].Holds() && state_.nodes[state_.pods[pod].node].pool == policy_.pool;
+    });
+  });
+  return picks;
+}
+
+// What a group may give up, any member standing for the surplus.
+void Search::AddExactPicks(GroupId id, std::vector<Pick>& picks) {
+  const GroupState& group = state_.groups[id];
+  Pick whole{id, kNone, false, 0, 0, 0, 0, 0};
+  for (PodId pod : group.members) {
+    if (!state_.pods[pod].Holds()) continue;
+    const int64_t safe = finder_.SafeSince(pod);
+    const int64_t cost = finder_.CostOf(pod);
+    whole.cost += cost;
+    whole.safe_ns = std::max(whole.safe_ns, safe);
+    if (finder_.SurplusLeft(id, state_.pods[pod].set) > 0) {
+      picks.push_back({id, pod, true, cost, safe, 1, 0, 0});
+    } else if (group.unit == PreemptUnit::kPod && finder_.MayStop(id)) {
+      picks.push_back({id, pod, false, cost, safe, 1, 0, 0});
     }
-  } else {
-    placed = PlacePods(nullptr);
   }
-  if (!placed) return Fail(mark);
-  SpareUnneeded();
-  if (taken_.empty() || (policy_.acceptable && !policy_.acceptable())) return Fail(mark);
+  whole.value = 1;
+  if (group.unit == PreemptUnit::kGang && finder_.MayStop(id)) picks.push_back(whole);
+}
+
+// Takes the chosen picks and starts the pods, or leaves the trial as it was.
+bool Search::TryExact(const std::vector<Pick>& picks, uint32_t chosen) {
+  const Statement::Mark mark = trial_.Checkpoint();
+  std::vector<const Pick*> order;
+  for (size_t i = 0; i < picks.size(); ++i) {
+    if ((chosen >> i) & 1u) order.push_back(&picks[i]);
+  }
+  // The largest last: what a queue may lose is judged by what it has before.
+  std::stable_sort(order.begin(), order.end(),
+                   [](const Pick* a, const Pick* b) { return a->cost < b->cost; });
+  bool works = true;
+  for (const Pick* pick : order) {
+    Losses losses;
+    const bool holds = pick->pod == kNone || state_.pods[pick->pod].Holds();
+    const bool left =
+        !pick->surplus || finder_.SurplusLeft(pick->group, state_.pods[pick->pod].set) > 0;
+    works = holds && left && finder_.Allowed(*pick, losses);
+    if (!works) break;
+    Take(*pick);
+  }
+  context_.budget -= static_cast<int64_t>(pods_.size() + order.size());
+  works = works && FitsQueues(state_, state_.groups[group_], pods_, policy_.pool) &&
+          PlaceAll(trial_, state_, group_, pods_, Tense::kFuture, filter_) &&
+          (!policy_.must_move || MoveTaken(0));
+  if (works) return true;
+  trial_.Rollback(mark);
+  taken_.clear();
+  finder_.ForgetTaken();
+  return false;
+}
+
+// Tries combinations from the cheapest on, where there are few enough; nullopt where there are not.
+std::optional<bool> Search::PlaceExactly() {
+  if (state_.pod_ids.size() > kExactPodsMax) return std::nullopt;
+  std::vector<Pick> picks;
+  for (size_t id = 0; id < state_.groups.size(); ++id) {
+    const GroupId victim = static_cast<GroupId>(id);
+    if (!state_.groups[id].live || !finder_.Eligible(victim)) continue;
+    AddExactPicks(victim, picks);
+  }
+  if (picks.size() > kExactPicksMax) return std::nullopt;
+  std::sort(picks.begin(), picks.end(), [this](const Pick& a, const Pick& b) {
+    return std::tuple(state_.groups[a.group].priority, finder_.OverRank(a.group)) <
+               std::tuple(state_.groups[b.group].priority, finder_.OverRank(b.group)) ||
+           (state_.groups[a.group].priority == state_.groups[b.group].priority &&
+            finder_.OverRank(a.group) == finder_.OverRank(b.group) && GivesUpFirst(a, b));
+  });
+  using Rank = std::tuple<bool, int64_t, int32_t, uint32_t>;
+  std::vector<Rank> subsets;
+  for (uint32_t chosen = 1; chosen < (1u << picks.size()); ++chosen) {
+    Rank rank{false, 0, INT32_MIN, chosen};
+    auto& [stops, cost, priority, bits] = rank;
+    std::set<GroupId> whole;
+    bool doubled = false;
+    for (size_t i = 0; i < picks.size(); ++i) {
+      if (((chosen >> i) & 1u) == 0) continue;
+      stops |= !picks[i].surplus;
+      cost += picks[i].cost;
+      priority = std::max(priority, state_.groups[picks[i].group].priority);
+      if (picks[i].pod == kNone) whole.insert(picks[i].group);
+    }
+    for (size_t i = 0; i < picks.size(); ++i) {
+      doubled |= ((chosen >> i) & 1u) && picks[i].pod != kNone && whole.contains(picks[i].group);
+    }
+    cost = Felt(cost);
+    if (!doubled) subsets.push_back(rank);
+  }
+  std::sort(subsets.begin(), subsets.end());
+  return std::any_of(subsets.begin(), subsets.end(), [&](const Rank& rank) {
+    return context_.budget > 0 && TryExact(picks, std::get<3>(rank));
+  });
+}
+
+bool Search::GivesUpFirst(const Pick& a, const Pick& b) const {
+  if (a.group != b.group) {
+    if (a.safe_ns != b.safe_ns) return a.safe_ns > b.safe_ns;
+    return state_.JobBefore(b.group, a.group);
+  }
+  if (a.pod == kNone || b.pod == kNone) return b.pod == kNone && a.pod != kNone;
+  return state_.MemberBefore(b.pod, a.pod);
+}
+
+VictimPlan Search::Plan() const {
   VictimPlan plan;
   plan.outcome = VictimPlan::Outcome::kPlan;
   for (const Taken& taken : taken_) {
@@ -653,15 +498,47 @@ VictimPlan Search::Run() {
   return plan;
 }
 
+VictimPlan Search::Fail(const Statement::Mark& mark) {
+  trial_.Rollback(mark);
+  VictimPlan plan;
+  if (context_.budget <= 0) {
+    plan.outcome = VictimPlan::Outcome::kBudgetSpent;
+    plan.because = "the search for pods to stop is too large for one cycle";
+    ++context_.stats.searches_out_of_budget;
+  } else if (!finder_.any_eligible()) {
+    plan.because = "there is nothing of lower priority to stop";
+  } else if (finder_.guarded()) {
+    plan.because =
+        "what could be stopped for it is protected by a minimum run time or a disruption budget";
+  } else {
+    plan.because = "stopping all that may be stopped for it would not make enough room";
+  }
+  return plan;
+}
+
+VictimPlan Search::Run() {
+  const Statement::Mark mark = trial_.Checkpoint();
+  const std::optional<bool> exact = PlaceExactly();
+  if (exact ? !*exact : !PlacePods()) return Fail(mark);
+  if (!exact) SpareUnneeded();
+  if (taken_.empty()) return Fail(mark);
+  MoveVictims();
+  return Plan();
+}
+
 }  // namespace
 
 VictimPlan FindVictims(Context& context,
                        Statement& trial,
                        GroupId group,
                        const std::vector<PodId>& pods,
+                       const std::vector<int32_t>& asker,
                        const VictimPolicy& policy) {
   ++context.stats.searches;
-  return Search(context, trial, group, pods, policy).Run();
+  std::shared_ptr<VictimFinder>& finder = context.finders[asker];
+  if (!finder) finder = std::make_shared<VictimFinder>(context);
+  finder->Begin(group, policy);
+  return Search(context, trial, group, pods, *finder, policy).Run();
 }
 
 }  // namespace swell::sched

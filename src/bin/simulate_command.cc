@@ -1,0 +1,181 @@
+// `swell simulate`: what the scheduler would do with a state, in a file, anywhere.
+#include <cstdio>
+
+#include "api/meta.h"
+#include "base/file.h"
+#include "base/strings.h"
+#include "bin/commands.h"
+#include "cli/flags.h"
+#include "cli/text_table.h"
+#include "controllers/simulate.h"
+
+namespace swell {
+namespace {
+
+constexpr int64_t kCyclesMax = 10'000;
+
+constexpr const char* kHelp =
+    R"(Run scheduling cycles over a state in a file.
+
+The state is a v1 List, JSON or YAML, as from kubectl get -o json or swell snapshot: nodes, pods,
+pod groups, projects, node pools, topologies, priority classes. Nothing is contacted and nothing is
+changed; the same input gives the same output.
+
+Usage:
+  swell simulate --state FILE [flags]
+
+Examples:
+  # What would the scheduler do now?
+  swell snapshot > state.json && swell simulate --state state.json
+  # Would it fit if nobody had to give way?
+  swell simulate --state state.json --actions allocate
+
+Flags:
+      --state FILE         the state; - reads standard input
+      --now TIME           virtual time, RFC 3339 (default: the real time)
+      --cycles N           cycles to run (default 1)
+      --actions A,B        only these of allocate, shrink, consolidate, reclaim, preempt,
+                           stale-gangs, grow
+      --keep-terminating   terminating pods stay terminating between cycles
+      --set KEY=VALUE      a setting of the scheduler, repeatable: staleGracePeriod=60s
+  -o, --output FORMAT      json or table (default table)
+  -h, --help               this text
+)";
+
+int Misused(const std::string& message) {
+  std::fprintf(stderr, "swell simulate: %s\nSee: swell simulate --help\n", message.c_str());
+  return 2;
+}
+
+struct Request {
+  std::string state;
+  std::string output = "table";
+  controllers::SimulateOptions options;
+};
+
+Status ReadActions(const std::string& text, sched::CycleOptions& options) {
+  options.actions = 0;
+  for (std::string_view name : Split(text, ',')) {
+    auto action = sched::ActionFromName(name);
+    if (!action) {
+      return {Code::kBadRequest,
+              StrCat("--actions: there is no action ", Quote(name),
+                     "; there are allocate, shrink, consolidate, reclaim, preempt, stale-gangs "
+                     "and grow")};
+    }
+    options.actions |= 1u << static_cast<int>(*action);
+  }
+  return {};
+}
+
+Status ReadRequest(const std::vector<std::string>& arguments, Request& request, bool& help) {
+  std::string now;
+  std::string actions;
+  int64_t cycles = 1;
+  std::vector<std::string> settings;
+  std::vector<std::string> words;
+  cli::Flags flags;
+  flags.Text("--state", &request.state, "FILE", "");
+  flags.Text("--now", &now, "TIME", "");
+  flags.Int("--cycles", &cycles, "N", "");
+  flags.Text("--actions", &actions, "A,B", "");
+  flags.Switch("--keep-terminating", &request.options.keep_terminating, "");
+  flags.List("--set", &settings, "KEY=VALUE", "");
+  flags.Text("-o,--output", &request.output, "FORMAT", "");
+  flags.Switch("-h,--help", &help, "");
+  SWELL_RETURN_IF_ERROR(flags.Parse(arguments, &words));
+  if (help) return {};
+  if (!words.empty()) return {Code::kBadRequest, StrCat("unexpected word ", Quote(words[0]))};
+  if (request.state.empty()) return {Code::kBadRequest, "--state FILE is needed"};
+  if (cycles < 1 || cycles > kCyclesMax) {
+    return {Code::kBadRequest, StrCat("--cycles ", cycles, " is not between 1 and ", kCyclesMax)};
+  }
+  request.options.cycles = static_cast<int>(cycles);
+  if (request.output != "json" && request.output != "table") {
+    return {Code::kBadRequest, StrCat("--output ", Quote(request.output), " is not json or table")};
+  }
+  request.options.now = RealClock().Now();
+  if (!now.empty()) {
+    auto time = api::ParseTime(now);
+    if (!time) return {Code::kBadRequest, StrCat("--now ", Quote(now), " is not an RFC 3339 time")};
+    request.options.now = *time;
+  }
+  if (!actions.empty()) SWELL_RETURN_IF_ERROR(ReadActions(actions, request.options.cycle));
+  for (const std::string& setting : settings) {
+    const size_t equals = setting.find('=');
+    if (equals == std::string::npos) {
+      return {Code::kBadRequest, StrCat("--set ", Quote(setting), " is not KEY=VALUE")};
+    }
+    SWELL_RETURN_IF_ERROR(controllers::SetSetting(std::string_view(setting).substr(0, equals),
+                                                  std::string_view(setting).substr(equals + 1),
+                                                  request.options.settings));
+  }
+  return {};
+}
+
+Result<std::string> ReadAll(const std::string& path) {
+  if (path != "-") return ReadFile(path, size_t{1} << 30);
+  std::string text;
+  char chunk[1 << 16];
+  while (size_t got = std::fread(chunk, 1, sizeof chunk, stdin)) {
+    text.append(chunk, got);
+    if (text.size() > size_t{1} << 30) return Status(Code::kTooLarge, "the state is over 1 GiB");
+  }
+  return text;
+}
+
+void PrintTable(const json::Value& result) {
+  int number = 0;
+  for (const json::Value& cycle : json::GetArray(result, {"cycles"})) {
+    const json::Array& decisions = json::GetArray(cycle, {"decisions"});
+    std::printf("%sCycle %d: %zu decisions\n", number == 0 ? "" : "\n", number + 1,
+                decisions.size());
+    ++number;
+    cli::TextTable table({"DECISION", "POD", "NODE", "RULE", "REASON"});
+    for (const json::Value& decision : decisions) {
+      table.Add({std::string(json::GetString(decision, {"type"})),
+                 std::string(json::GetString(decision, {"pod"})),
+                 std::string(json::GetString(decision, {"node"})),
+                 std::string(json::GetString(decision, {"rule"})),
+                 std::string(json::GetString(decision, {"reason"}))});
+    }
+    for (const json::Value& pod : json::GetArray(cycle, {"pods"})) {
+      if (json::GetString(pod, {"status"}) != "Pending") continue;
+      table.Add({"waits", std::string(json::GetString(pod, {"name"})), "", "",
+                 std::string(json::GetString(pod, {"reason"}))});
+    }
+    std::printf("%s", table.ToString().c_str());
+  }
+}
+
+}  // namespace
+
+int SimulateCommand(const std::vector<std::string>& arguments) {
+  Request request;
+  bool help = false;
+  if (Status read = ReadRequest(arguments, request, help); !read.ok()) {
+    return Misused(read.message());
+  }
+  if (help) {
+    std::printf("%s", kHelp);
+    return 0;
+  }
+  Result<std::string> text = ReadAll(request.state);
+  if (!text.ok()) {
+    std::fprintf(stderr, "swell simulate: %s\n", text.status().message().c_str());
+    return 1;
+  }
+  std::vector<std::string> problems;
+  controllers::StateInputs inputs = controllers::ReadState(*text, problems);
+  for (const std::string& problem : problems) std::fprintf(stderr, "%s\n", problem.c_str());
+  if (!problems.empty()) return 1;
+  const json::Value result = controllers::Simulate(std::move(inputs), request.options);
+  if (request.output == "json") {
+    std::printf("%s\n", json::PrintPretty(result, 1).c_str());
+  } else {
+    PrintTable(result);
+  }
+  return 0;
+}
+
+}  // namespace swell

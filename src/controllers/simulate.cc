@@ -1,0 +1,221 @@
+#include "controllers/simulate.h"
+
+#include <algorithm>
+#include <map>
+
+#include "api/meta.h"
+#include "base/strings.h"
+
+namespace swell::controllers {
+namespace {
+
+using sched::Model;
+using sched::PodPhase;
+
+std::string_view StatusWord(const Model::PodView& pod) {
+  switch (pod.phase) {
+    case PodPhase::kPending:
+      return pod.nominated_node.empty() ? "Pending" : "Nominated";
+    case PodPhase::kBound:
+      return "Bound";
+    case PodPhase::kRunning:
+      return "Running";
+    case PodPhase::kReleasing:
+      return pod.nominated_node.empty() ? "Releasing" : "Nominated";
+    case PodPhase::kSucceeded:
+      return "Succeeded";
+    case PodPhase::kFailed:
+      return "Failed";
+  }
+  return "";
+}
+
+json::Value NameOrNull(const std::string& name) {
+  return name.empty() ? json::Value(nullptr) : json::Value(name);
+}
+
+json::Array Indices(const std::vector<int>& devices) {
+  json::Array out;
+  for (int device : devices) out.emplace_back(device);
+  return out;
+}
+
+class Simulation {
+ public:
+  Simulation(StateInputs inputs, const SimulateOptions& options)
+      : inputs_(std::move(inputs)), options_(options), scheduler_(options.settings) {
+    FillModel(inputs_, model_);
+    for (size_t i = 0; i < inputs_.pods.size(); ++i) pod_of_[inputs_.pods[i].key] = i;
+  }
+
+  json::Value Run() {
+    json::Array cycles;
+    for (int i = 0; i < options_.cycles; ++i) {
+      json::Object cycle = Cycle();
+      Settle();
+      cycle["settled"] = json::Object{{"pods", Pods()}, {"nodes", Nodes()}};
+      cycles.emplace_back(std::move(cycle));
+    }
+    return json::Object{{"now", api::FormatTime(options_.now)}, {"cycles", std::move(cycles)}};
+  }
+
+ private:
+  json::Object Cycle() {
+    const sched::CycleResult result = scheduler_.RunCycle(model_, options_.now, options_.cycle);
+    for (const sched::Waiting& waiting : result.waiting) {
+      std::string reason = waiting.reason;
+      if (!waiting.least_change.empty()) {
+        reason += StrCat(" Would start with: ", waiting.least_change);
+      }
+      for (const std::string& pod : waiting.pods) reasons_[pod] = reason;
+    }
+    json::Array decisions;
+    for (const sched::Decision& decision : result.decisions) {
+      reasons_[decision.pod] = decision.reason;
+      Apply(decision);
+      decisions.push_back(json::Object{{"type", sched::DecisionTypeName(decision.type)},
+                                       {"pod", decision.pod},
+                                       {"node", decision.node},
+                                       {"gpus", Indices(decision.gpu_devices)},
+                                       {"rule", decision.rule},
+                                       {"reason", decision.reason}});
+    }
+    return {{"decisions", std::move(decisions)},
+            {"pods", Pods()},
+            {"nodes", Nodes()},
+            {"queues", Queues()}};
+  }
+
+  // What the API would show of a decision that was carried out.
+  void Apply(const sched::Decision& decision) {
+    sched::PodInfo& pod = inputs_.pods[pod_of_.at(decision.pod)];
+    switch (decision.type) {
+      case sched::Decision::Type::kBind:
+        pod.node = decision.node;
+        pod.phase = PodPhase::kBound;
+        pod.gpu_devices = decision.gpu_devices;
+        break;
+      case sched::Decision::Type::kNominate:
+        break;
+      case sched::Decision::Type::kEvict:
+        pod.phase = PodPhase::kReleasing;
+        break;
+    }
+  }
+
+  void Settle() {
+    for (sched::PodInfo& pod : inputs_.pods) {
+      if (pod.phase == PodPhase::kBound) {
+        pod.phase = PodPhase::kRunning;
+        model_.UpsertPod(pod);
+      } else if (pod.phase == PodPhase::kReleasing && !options_.keep_terminating) {
+        model_.RemovePod(pod.key);
+        pod.phase = PodPhase::kPending;
+        pod.node.clear();
+        pod.gpu_devices.clear();
+        pod.start = {};
+        model_.UpsertPod(pod);
+        reasons_.erase(pod.key);
+      } else {
+        model_.UpsertPod(pod);
+        model_.LiftPromise(pod.key);
+      }
+    }
+  }
+
+  json::Array Pods() const {
+    json::Array out;
+    for (const Model::PodView& pod : model_.Pods()) {
+      const bool moved = pod.phase == PodPhase::kReleasing && !pod.nominated_node.empty();
+      auto reason = reasons_.find(pod.key);
+      out.push_back(json::Object{
+          {"name", pod.key},
+          {"podGroup", NameOrNull(pod.group)},
+          {"node", NameOrNull(pod.node.empty() || moved ? pod.nominated_node : pod.node)},
+          {"gpus", Indices(moved ? std::vector<int>{} : pod.gpu_devices)},
+          {"status", StatusWord(pod)},
+          {"reason", reason == reasons_.end() ? "" : reason->second}});
+    }
+    return out;
+  }
+
+  json::Array Nodes() const {
+    json::Array out;
+    for (const Model::NodeView& node : model_.Nodes()) {
+      out.push_back(json::Object{{"name", node.name},
+                                 {"idleGpus", node.idle_gpus},
+                                 {"releasingGpus", node.releasing_gpus}});
+    }
+    return out;
+  }
+
+  json::Array Queues() const {
+    json::Array out;
+    for (const Model::QueueView& queue : model_.Queues()) {
+      for (const Model::QueueView::Resource& resource : queue.resources) {
+        out.push_back(json::Object{{"project", queue.name},
+                                   {"resource", resource.name},
+                                   {"fairShare", resource.fair_share},
+                                   {"allocated", resource.allocated},
+                                   {"requested", resource.requested}});
+      }
+    }
+    return out;
+  }
+
+  StateInputs inputs_;
+  const SimulateOptions& options_;
+  Model model_;
+  sched::Scheduler scheduler_;
+  std::map<std::string, size_t, std::less<>> pod_of_;
+  std::map<std::string, std::string, std::less<>> reasons_;
+};
+
+// "90s", "5m", "1h30m", "1.5s", "200ms".
+std::optional<Duration> ParseDuration(std::string_view text) {
+  if (text == "0") return Duration::zero();
+  double total_ns = 0;
+  bool any = false;
+  while (!text.empty()) {
+    size_t digits = text.find_first_not_of("0123456789.");
+    if (digits == 0 || digits == std::string_view::npos) return std::nullopt;
+    const std::string number(text.substr(0, digits));
+    char* end = nullptr;
+    const double amount = std::strtod(number.c_str(), &end);
+    if (*end != '\0') return std::nullopt;
+    text.remove_prefix(digits);
+    size_t unit_end = std::min(text.find_first_of("0123456789."), text.size());
+    std::string_view unit = text.substr(0, unit_end);
+    constexpr std::pair<std::string_view, double> kUnits[] = {
+        {"ms", 1e6}, {"s", 1e9}, {"m", 60e9}, {"h", 3600e9}, {"d", 86400e9}};
+    auto found = std::find_if(std::begin(kUnits), std::end(kUnits),
+                              [unit](const auto& it) { return it.first == unit; });
+    if (found == std::end(kUnits)) return std::nullopt;
+    total_ns += amount * found->second;
+    text.remove_prefix(unit_end);
+    any = true;
+  }
+  if (!any || total_ns > 9e18) return std::nullopt;
+  return Duration(static_cast<int64_t>(total_ns));
+}
+
+}  // namespace
+
+json::Value Simulate(StateInputs inputs, const SimulateOptions& options) {
+  return Simulation(std::move(inputs), options).Run();
+}
+
+Status SetSetting(std::string_view key, std::string_view value, sched::Settings& settings) {
+  auto duration = [&](Duration& to) -> Status {
+    auto parsed = ParseDuration(value);
+    if (!parsed) {
+      return {Code::kBadRequest, StrCat(key, " ", Quote(value), " is not a duration such as 90s")};
+    }
+    to = *parsed;
+    return {};
+  };
+  if (key == "staleGracePeriod") return duration(settings.stale_grace);
+  return {Code::kBadRequest, StrCat("there is no setting ", Quote(key))};
+}
+
+}  // namespace swell::controllers

@@ -1,0 +1,309 @@
+#include "controllers/state_file.h"
+
+#include <algorithm>
+#include <set>
+
+#include "api/meta.h"
+#include "api/quantity.h"
+#include "api/selector.h"
+#include "base/strings.h"
+#include "controllers/context.h"
+#include "controllers/sched_convert.h"
+#include "json/yaml.h"
+
+namespace swell::controllers {
+namespace {
+
+// The items of one kind by "apiGroup/Kind".
+using ByKind = std::map<std::string, std::vector<const json::Value*>, std::less<>>;
+
+constexpr std::pair<std::string_view, std::string_view> kKinds[] = {
+    {"", "Node"},
+    {"", "Pod"},
+    {"", "PersistentVolume"},
+    {"", "PersistentVolumeClaim"},
+    {"scheduling.k8s.io", "PriorityClass"},
+    {"policy", "PodDisruptionBudget"},
+    {"swell.dev", "NodePool"},
+    {"swell.dev", "PodGroup"},
+    {"swell.dev", "Project"},
+    {"swell.dev", "Topology"},
+};
+
+std::string_view GroupOf(std::string_view api_version) {
+  size_t slash = api_version.find('/');
+  return slash == std::string_view::npos ? std::string_view() : api_version.substr(0, slash);
+}
+
+class Reader {
+ public:
+  explicit Reader(std::vector<std::string>& problems) : problems_(problems) {}
+
+  void Add(const json::Value& item, size_t number) {
+    if (!item.is_object()) {
+      return Problem(StrCat("item ", number), "", "is not an object");
+    }
+    std::string_view kind = json::GetString(item, {"kind"});
+    if (kind.empty()) return Problem(StrCat("item ", number), "kind", "is missing");
+    if (kind == "List" || json::Find(item, {"items"}) != nullptr) {
+      for (const json::Value& inner : json::GetArray(item, {"items"})) Add(inner, ++number);
+      return;
+    }
+    std::string_view group = GroupOf(json::GetString(item, {"apiVersion"}));
+    if (std::find(std::begin(kKinds), std::end(kKinds), std::pair(group, kind)) ==
+        std::end(kKinds)) {
+      return;
+    }
+    std::string name = StrCat(kind, " ", api::KeyOf(item));
+    if (api::Name(item).empty()) {
+      return Problem(StrCat("item ", number, ", a ", kind), "metadata.name", "is missing");
+    }
+    if ((kind == "Pod" || kind == "PodGroup") && api::Namespace(item).empty()) {
+      return Problem(name, "metadata.namespace", "is missing");
+    }
+    if (!seen_.insert(name).second) return Problem(name, "metadata.name", "occurs twice");
+    CheckTimes(name, item);
+    by_kind_[std::string(kind)].push_back(&item);
+  }
+
+  StateInputs Finish() {
+    StateInputs out;
+    for (const json::Value* node : by_kind_["Node"]) {
+      CheckQuantities(NameOf(*node), "status.allocatable",
+                      json::GetObject(*node, {"status", "allocatable"}));
+      out.nodes.push_back(ToNodeInfo(*node));
+    }
+    for (const json::Value* it : by_kind_["NodePool"]) out.pools.push_back(ToPoolInfo(*it));
+    for (const json::Value* it : by_kind_["Topology"]) {
+      out.topologies.push_back(ToTopologyInfo(*it));
+    }
+    ReadProjects(out);
+    ReadGroups(out);
+    ReadPods(out);
+    return out;
+  }
+
+ private:
+  void Problem(std::string_view object, std::string_view field, std::string_view what) {
+    problems_.push_back(StrCat(object, ": ", field, field.empty() ? "" : " ", what));
+  }
+  static std::string NameOf(const json::Value& object) {
+    return StrCat(json::GetString(object, {"kind"}), " ", api::KeyOf(object));
+  }
+
+  void CheckTimes(const std::string& name, const json::Value& item) {
+    auto check = [&](json::Path path, std::string_view field) {
+      const json::Value* value = json::Find(item, path);
+      if (value == nullptr || value->is_null()) return;
+      if (!value->is_string() || !api::ParseTime(json::View(value->get_string()))) {
+        Problem(name, field, StrCat("is not a time: ", json::Print(*value)));
+      }
+    };
+    check({"metadata", "creationTimestamp"}, "metadata.creationTimestamp");
+    check({"metadata", "deletionTimestamp"}, "metadata.deletionTimestamp");
+    check({"status", "startTime"}, "status.startTime");
+    check({"status", "staleSince"}, "status.staleSince");
+  }
+
+  void CheckQuantities(const std::string& name, std::string_view field, const json::Object& list) {
+    for (const auto& [resource, value] : list) {
+      auto quantity = api::Quantity::FromJson(value);
+      if (quantity.ok() && !quantity->negative()) continue;
+      Problem(name, StrCat(field, ".", std::string_view(resource)),
+              StrCat("is not an amount: ", json::Print(value)));
+    }
+  }
+
+  void ReadProjects(StateInputs& out) {
+    const std::vector<const json::Value*>& projects = by_kind_["Project"];
+    std::map<std::string_view, std::string_view> parent_of;
+    for (const json::Value* it : projects) {
+      parent_of[api::Name(*it)] = json::GetString(*it, {"spec", "parent"});
+    }
+    for (const json::Value* it : projects) {
+      std::string_view parent = parent_of[api::Name(*it)];
+      if (!parent.empty() && !parent_of.contains(parent)) {
+        Problem(NameOf(*it), "spec.parent", StrCat("names no project: ", Quote(parent)));
+      }
+      size_t steps = 0;
+      for (std::string_view up = parent; !up.empty() && parent_of.contains(up);
+           up = parent_of[up]) {
+        if (++steps <= parent_of.size()) continue;
+        Problem(NameOf(*it), "spec.parent", StrCat("leads back to itself: ", Quote(parent)));
+        break;
+      }
+      for (std::string_view resource : {"gpu", "cpu", "memory"}) CheckShares(*it, resource);
+      out.queues.push_back(ToQueueInfo(*it));
+    }
+    project_of_ = ProjectsByNamespace(projects);
+  }
+
+  void CheckShares(const json::Value& project, std::string_view resource) {
+    for (std::string_view field : {"quota", "limit", "overQuotaWeight"}) {
+      const json::Value* value = json::Find(project, {"spec", "resources", resource, field});
+      if (value == nullptr || api::Quantity::FromJson(*value).ok()) continue;
+      Problem(NameOf(project), StrCat("spec.resources.", resource, ".", field),
+              StrCat("is not an amount: ", json::Print(*value)));
+    }
+  }
+
+  void ReadGroups(StateInputs& out) {
+    std::map<std::string, int32_t, std::less<>> priorities;
+    for (const json::Value* it : by_kind_["PriorityClass"]) {
+      priorities[std::string(api::Name(*it))] = static_cast<int32_t>(json::GetInt(*it, {"value"}));
+    }
+    auto priority_of = [&priorities](std::string_view name) -> std::optional<int32_t> {
+      auto it = priorities.find(name);
+      return it == priorities.end() ? std::nullopt : std::optional(it->second);
+    };
+    for (const json::Value* it : by_kind_["PodGroup"]) {
+      std::string_view class_name = json::GetString(*it, {"spec", "priorityClassName"});
+      if (!class_name.empty() && !priority_of(class_name)) {
+        Problem(NameOf(*it), "spec.priorityClassName",
+                StrCat("names no priority class: ", Quote(class_name)));
+      }
+      std::string_view said = json::GetString(*it, {"spec", "preemptibility"});
+      if (!said.empty() && said != "Preemptible" && said != "NonPreemptible") {
+        Problem(NameOf(*it), "spec.preemptibility",
+                StrCat("is neither Preemptible nor NonPreemptible: ", Quote(said)));
+      }
+      out.groups.push_back(ToGroupInfo(*it, priority_of, ProjectOf(api::Namespace(*it))));
+    }
+    priorities_ = std::move(priorities);
+  }
+
+  void ReadPods(StateInputs& out) {
+    std::map<std::string_view, size_t> group_of;
+    for (size_t i = 0; i < out.groups.size(); ++i) group_of[out.groups[i].key] = i;
+    const FindObject claims = Index(by_kind_["PersistentVolumeClaim"]);
+    const FindObject volumes = Index(by_kind_["PersistentVolume"]);
+    for (const json::Value* it : by_kind_["Pod"]) {
+      for (const json::Value& container : json::GetArray(*it, {"spec", "containers"})) {
+        for (std::string_view list : {"requests", "limits"}) {
+          CheckQuantities(NameOf(*it),
+                          StrCat("spec.containers[", json::GetString(container, {"name"}),
+                                 "].resources.", list),
+                          json::GetObject(container, {"resources", list}));
+        }
+      }
+      sched::PodInfo pod = ToPodInfo(*it, ProjectOf(api::Namespace(*it)));
+      if (json::Find(*it, {"spec", "priority"}) == nullptr) {
+        auto known = priorities_.find(json::GetString(*it, {"spec", "priorityClassName"}));
+        if (known != priorities_.end()) SetPriority(pod, known->second);
+      }
+      if (!pod.group.empty() && !group_of.contains(pod.group)) {
+        Problem(NameOf(*it), "metadata.labels[swell.dev/pod-group]",
+                StrCat("names no pod group: ", Quote(pod.group)));
+      }
+      AddVolumeTerms(*it, claims, volumes, pod);
+      out.pods.push_back(std::move(pod));
+    }
+    for (const json::Value* budget : by_kind_["PodDisruptionBudget"]) {
+      Guard(*budget, group_of, out);
+    }
+  }
+
+  // What a budget lets go is the most its groups may lose.
+  void Guard(const json::Value& budget,
+             const std::map<std::string_view, size_t>& group_of,
+             StateInputs& out) {
+    static const json::Value kNone = json::Object{};
+    auto selector = api::LabelSelector::FromJson(json::Find(budget, {"spec", "selector"}));
+    if (!selector.ok())
+      return Problem(NameOf(budget), "spec.selector", selector.status().message());
+    auto allowed = static_cast<int32_t>(json::GetInt(budget, {"status", "disruptionsAllowed"}));
+    for (const json::Value* pod : by_kind_["Pod"]) {
+      if (api::Namespace(*pod) != api::Namespace(budget)) continue;
+      const json::Value* labels = json::Find(*pod, {"metadata", "labels"});
+      if (!selector->Matches(labels ? *labels : kNone)) continue;
+      std::string key = StrCat(api::Namespace(*pod), "/", api::Label(*pod, keys::kPodGroup));
+      auto it = group_of.find(key);
+      if (it == group_of.end()) continue;
+      std::optional<int32_t>& least = out.groups[it->second].disruptions_allowed;
+      if (!least || allowed < *least) least = allowed;
+    }
+  }
+
+  static FindObject Index(const std::vector<const json::Value*>& objects) {
+    std::map<std::string, const json::Value*, std::less<>> by_key;
+    for (const json::Value* it : objects) by_key[api::KeyOf(*it)] = it;
+    return [by_key = std::move(by_key)](std::string_view key) -> const json::Value* {
+      auto it = by_key.find(key);
+      return it == by_key.end() ? nullptr : it->second;
+    };
+  }
+
+  std::string_view ProjectOf(std::string_view ns) const {
+    auto it = project_of_.find(ns);
+    return it == project_of_.end() ? std::string_view() : std::string_view(it->second);
+  }
+
+  std::vector<std::string>& problems_;
+  ByKind by_kind_;
+  std::set<std::string> seen_;
+  std::map<std::string, std::string, std::less<>> project_of_;
+  std::map<std::string, int32_t, std::less<>> priorities_;
+};
+
+}  // namespace
+
+std::map<std::string, std::string, std::less<>> ProjectsByNamespace(
+    const std::vector<const json::Value*>& projects) {
+  std::set<std::string_view> parents;
+  for (const json::Value* it : projects) parents.insert(json::GetString(*it, {"spec", "parent"}));
+  std::vector<const json::Value*> leaves;
+  for (const json::Value* it : projects) {
+    if (!parents.contains(api::Name(*it))) leaves.push_back(it);
+  }
+  std::sort(leaves.begin(), leaves.end(), [](const json::Value* a, const json::Value* b) {
+    return api::Name(*a) < api::Name(*b);
+  });
+  std::map<std::string, std::string, std::less<>> found;
+  for (const json::Value* it : leaves) {
+    found.try_emplace(std::string(NamespaceOfProject(*it)), api::Name(*it));
+  }
+  return found;
+}
+
+StateInputs ReadStateItems(const json::Array& items, std::vector<std::string>& problems) {
+  Reader reader(problems);
+  size_t number = 0;
+  for (const json::Value& item : items) reader.Add(item, ++number);
+  return reader.Finish();
+}
+
+StateInputs ReadState(std::string_view text, std::vector<std::string>& problems) {
+  constexpr json::ParseLimits kLimits{.depth = 64, .bytes = size_t{1} << 30};
+  std::string_view trimmed = Trim(text);
+  Result<std::vector<json::Value>> documents = std::vector<json::Value>{};
+  if (trimmed.starts_with('{')) {
+    Result<json::Value> one = json::Parse(trimmed, kLimits);
+    documents = one.ok() ? Result<std::vector<json::Value>>(std::vector{std::move(*one)})
+                         : Result<std::vector<json::Value>>(one.status());
+  } else {
+    documents = json::ParseYaml(text, kLimits);
+  }
+  if (!documents.ok()) {
+    problems.push_back(documents.status().message());
+    return {};
+  }
+  if (documents->empty()) {
+    problems.emplace_back("the state is empty: a v1 List is wanted");
+    return {};
+  }
+  Reader reader(problems);
+  size_t number = 0;
+  for (const json::Value& document : *documents) reader.Add(document, ++number);
+  return reader.Finish();
+}
+
+void FillModel(const StateInputs& inputs, sched::Model& model) {
+  for (const auto& it : inputs.pools) model.UpsertPool(it);
+  for (const auto& it : inputs.topologies) model.UpsertTopology(it);
+  for (const auto& it : inputs.nodes) model.UpsertNode(it);
+  for (const auto& it : inputs.queues) model.UpsertQueue(it);
+  for (const auto& it : inputs.groups) model.UpsertGroup(it);
+  for (const auto& it : inputs.pods) model.UpsertPod(it);
+}
+
+}  // namespace swell::controllers

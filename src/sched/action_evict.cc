@@ -1,0 +1,275 @@
+// The actions that make room: shrink, consolidate, reclaim, preempt. They differ in who may be
+// taken from; the search for victims is the same.
+//
+//   shrink       members beyond a minimum go first: nobody is stopped by it
+//   consolidate  preemptible work moves to other nodes, only if all of it has a new place
+//   reclaim      a queue within its fair share takes from queues over theirs; a job's priority
+//                does not matter
+//   preempt      inside a queue, strictly higher priority takes from preemptible work
+#include "base/strings.h"
+#include "sched/context.h"
+#include "sched/queue_order.h"
+#include "sched/reclaim_rules.h"
+#include "sched/topology.h"
+#include "sched/victims.h"
+
+namespace swell::sched {
+namespace {
+
+// What two jobs must share for a failed search to speak for both.
+std::vector<int32_t> SearchSignature(const State& state,
+                                     const std::vector<int32_t>& asker,
+                                     const WaitingJob& job) {
+  std::vector<int32_t> key = asker;
+  const GroupState& group = state.groups[job.group];
+  key.push_back(group.preemptible);
+  key.push_back(HasTopology(group) || job.surplus ? job.group : kNone);
+  for (PodId pod : job.pods) {
+    key.push_back(state.pods[pod].shape);
+    // Others' inter-pod terms tell pods of one shape apart by their labels.
+    if (!state.terms.empty()) key.push_back(state.pods[pod].labels);
+  }
+  return key;
+}
+
+struct Hunt {
+  Action rule = Action::kPreempt;
+  std::vector<int32_t> asker;  // rule, pool, and what tells askers apart
+  VictimPolicy policy;
+};
+
+enum class Found { kStarted, kNothing, kOutOfBudget };
+
+Found Try(Context& context, const WaitingJob& job, const Hunt& hunt, bool told) {
+  State& state = context.state;
+  const std::vector<int32_t> key = SearchSignature(state, hunt.asker, job);
+  auto failed = context.failed_searches.find(key);
+  if (failed != context.failed_searches.end()) {
+    ++context.stats.groups_skipped;
+    if (told) context.search_said[job.group] = failed->second;
+    return Found::kNothing;
+  }
+  if (context.budget <= 0) {
+    context.result.more = true;
+    return Found::kOutOfBudget;
+  }
+  const bool whole_budget = context.budget == context.settings.search_budget;
+  Statement trial(state);
+  const VictimPlan plan = FindVictims(context, trial, job.group, job.pods, hunt.asker, hunt.policy);
+  if (plan.outcome != VictimPlan::Outcome::kPlan) {
+    const bool spent = plan.outcome == VictimPlan::Outcome::kBudgetSpent;
+    if (spent) context.result.more = true;
+    // Cut short after others had their part of the budget, it deserves a try with all of it.
+    if (!spent || whole_budget) context.failed_searches[key] = plan.because;
+    if (told) context.search_said[job.group] = plan.because;
+    return Found::kNothing;
+  }
+  trial.Commit();
+  EvictionCause cause;
+  cause.rule = hunt.rule;
+  cause.beneficiary = job.group;
+  cause.beneficiaries = job.pods;
+  DecideEvictions(context, plan.victims, cause);
+  DecideNominations(context, job.pods, hunt.rule);
+  std::vector<PodId> moved;
+  for (PodId pod : plan.victims) {
+    if (state.pods[pod].promise != kNone) moved.push_back(pod);
+  }
+  DecideNominations(context, moved, hunt.rule);
+  context.failed_searches.clear();  // what was freed beside the place may help others
+  context.search_said.erase(job.group);
+  return Found::kStarted;
+}
+
+// The jobs that wait, each with what it lacks: its minimum, else one more member.
+class Waiters {
+ public:
+  explicit Waiters(Context& context) : context_(context), turns_(context) {
+    for (GroupId id : context.order) Push(id);
+  }
+  bool Empty() const { return turns_.Empty(); }
+  WaitingJob Pop() { return turns_.Pop(); }
+  // It got what it lacked and may lack more; others lost some.
+  void Again(GroupId id) {
+    turns_.Reorder();
+    Push(id);
+  }
+
+ private:
+  void Push(GroupId id) {
+    State& state = context_.state;
+    if (!Schedulable(state, state.groups[id])) return;
+    Needed needed = NeededPods(state, id);
+    const bool surplus = needed.met;
+    if (surplus) {
+      needed.pods = ElasticPods(state, id);
+      if (needed.pods.size() > 1) needed.pods.resize(1);
+    }
+    if (needed.pods.empty()) return;
+    const QueueAmounts need = NeedOf(state, needed.pods);
+    turns_.Push({id, std::move(needed.pods), need, surplus});
+  }
+
+  Context& context_;
+  QueueOrder turns_;
+};
+
+template <class Fn>
+void ForWaiters(Context& context, Fn&& attempt) {
+  Waiters waiters(context);
+  while (!waiters.Empty()) {
+    const WaitingJob job = waiters.Pop();
+    const Found found = attempt(job);
+    if (found == Found::kOutOfBudget) return;
+    if (found == Found::kStarted) waiters.Again(job.group);
+  }
+}
+
+// Protection of the nearest queue that sets one.
+Duration MinRuntime(const State& state,
+                    QueueId queue,
+                    std::optional<Duration> QueueInfo::*setting) {
+  for (int depth = 0; queue != kNone && depth < kQueueDepthMax; ++depth) {
+    const QueueInfo& info = state.queues[queue].info;
+    if (info.*setting) return *(info.*setting);
+    queue = state.queues[queue].parent;
+  }
+  return Duration::zero();
+}
+
+// Whether anything in the group's queue has a lower priority and may be stopped.
+bool AnyBelow(const State& state, const GroupState& group) {
+  const auto& holders = state.queues[group.queue].holders_by_priority;
+  return !holders.empty() && holders.begin()->first < group.priority;
+}
+
+Found PreemptFor(Context& context, const WaitingJob& job, Action rule) {
+  State& state = context.state;
+  const GroupState& group = state.groups[job.group];
+  // Growing beyond a minimum is no reason to take from others of the same queue.
+  if (job.surplus || !AnyBelow(state, group)) return Found::kNothing;
+  for (int pool : state.PoolsFor(job.group)) {
+    if (!FitsQuotas(state, group, job.pods, pool)) continue;
+    Hunt hunt{rule,
+              {static_cast<int32_t>(rule), static_cast<int32_t>(Action::kPreempt), pool,
+               group.queue, group.priority},
+              {}};
+    hunt.policy.rule = rule;
+    hunt.policy.pool = pool;
+    hunt.policy.surplus_only = rule == Action::kShrink;
+    hunt.policy.eligible = [queue = group.queue, priority = group.priority](const GroupState& it) {
+      return it.queue == queue && it.preemptible && it.priority < priority;
+    };
+    hunt.policy.min_runtime = [&state](const GroupState& it) {
+      return MinRuntime(state, it.queue, &QueueInfo::preempt_min_runtime);
+    };
+    const Found found = Try(context, job, hunt, rule == Action::kPreempt);
+    if (found != Found::kNothing) return found;
+  }
+  return Found::kNothing;
+}
+
+// Whether what is free in pieces adds up to what the job needs.
+bool EnoughInPieces(const State& state, const WaitingJob& job, int pool) {
+  CoreAmounts wanted{};
+  int64_t wanted_ppm = 0;
+  for (PodId pod : job.pods) {
+    const Shape& shape = state.ShapeOf(pod);
+    for (int r = 0; r < kGpu; ++r) wanted[r] += shape.core[r];
+    wanted_ppm += shape.core[kGpu] * kPpm + shape.share_ppm * shape.share_devices;
+  }
+  for (NodeId id : state.index.by_rank) {
+    const NodeState& node = state.nodes[id];
+    if (pool != kNone && node.pool != pool) continue;
+    bool enough = true;
+    for (int r = 0; r < kGpu; ++r) {
+      wanted[r] -= node.allocatable[r] - node.used[r] + node.releasing[r] - node.promised[r];
+      enough &= wanted[r] <= 0;
+    }
+    for (int i = 0; i < node.gpu_count; ++i) {
+      wanted_ppm -= std::max<int64_t>(0, node.devices[i].FreeInFuture());
+    }
+    if (enough && wanted_ppm <= 0) return true;
+  }
+  return false;
+}
+
+Found ReclaimFor(Context& context, const WaitingJob& job, Action rule) {
+  State& state = context.state;
+  if (state.known_queues < 2) return Found::kNothing;
+  const GroupState& group = state.groups[job.group];
+  const int pool = state.PoolOf(job.group);
+  if (!FitsQuotas(state, group, job.pods, pool)) return Found::kNothing;
+  const ReclaimRules rules(context, group.queue, pool, job.need);
+  if (!rules.MayReclaim()) return Found::kNothing;
+  Hunt hunt{rule,
+            {static_cast<int32_t>(rule), static_cast<int32_t>(Action::kReclaim), pool, group.queue},
+            {}};
+  hunt.policy.rule = rule;
+  hunt.policy.pool = state.live_pools.size() == 1 ? kNone : pool;
+  hunt.policy.surplus_only = rule == Action::kShrink;
+  hunt.policy.eligible = [queue = group.queue](const GroupState& it) {
+    return it.queue != queue && it.preemptible;
+  };
+  hunt.policy.min_runtime = [&](const GroupState& it) {
+    return MinRuntime(state, rules.BelowCommon(it.queue), &QueueInfo::reclaim_min_runtime);
+  };
+  // Nobody loses who only moves: fairness does not come into it.
+  if (rule == Action::kReclaim && EnoughInPieces(state, job, pool)) {
+    Hunt moving = hunt;
+    moving.asker.push_back(1);
+    moving.policy.must_move = true;
+    const Found found = Try(context, job, moving, false);
+    if (found != Found::kNothing) return found;
+  }
+  hunt.policy.allows = [&rules](QueueId victim, const Losses& losses, const QueueAmounts& more) {
+    return rules.Allows(victim, losses, more);
+  };
+  return Try(context, job, hunt, rule == Action::kReclaim);
+}
+
+Found ConsolidateFor(Context& context, const WaitingJob& job) {
+  State& state = context.state;
+  const GroupState& group = state.groups[job.group];
+  if (!group.preemptible) return Found::kNothing;
+  for (int pool : state.PoolsFor(job.group)) {
+    if (!FitsQueues(state, group, job.pods, pool)) continue;
+    if (!EnoughInPieces(state, job, pool)) continue;
+    Hunt hunt{Action::kConsolidate, {static_cast<int32_t>(Action::kConsolidate), pool}, {}};
+    hunt.policy.rule = Action::kConsolidate;
+    hunt.policy.pool = pool;
+    hunt.policy.must_move = true;
+    hunt.policy.eligible = [](const GroupState& it) { return it.preemptible; };
+    hunt.policy.min_runtime = [&state](const GroupState& it) {
+      return MinRuntime(state, it.queue, &QueueInfo::preempt_min_runtime);
+    };
+    const Found found = Try(context, job, hunt, false);
+    if (found != Found::kNothing) return found;
+  }
+  return Found::kNothing;
+}
+
+}  // namespace
+
+void Shrink(Context& context) {
+  ForWaiters(context, [&](const WaitingJob& job) {
+    const Found found = ReclaimFor(context, job, Action::kShrink);
+    return found != Found::kNothing ? found : PreemptFor(context, job, Action::kShrink);
+  });
+}
+
+void Consolidate(Context& context) {
+  ForWaiters(context, [&](const WaitingJob& job) { return ConsolidateFor(context, job); });
+}
+
+void Reclaim(Context& context) {
+  ForWaiters(context,
+             [&](const WaitingJob& job) { return ReclaimFor(context, job, Action::kReclaim); });
+}
+
+void Preempt(Context& context) {
+  ForWaiters(context,
+             [&](const WaitingJob& job) { return PreemptFor(context, job, Action::kPreempt); });
+}
+
+}  // namespace swell::sched

@@ -1,0 +1,108 @@
+#include "sched/reclaim_rules.h"
+
+namespace swell::sched {
+namespace {
+
+std::vector<QueueId> PathToRoot(const State& state, QueueId queue) {
+  std::vector<QueueId> path;
+  for (int depth = 0; queue != kNone && depth < kQueueDepthMax; ++depth) {
+    path.push_back(queue);
+    queue = state.queues[queue].parent;
+  }
+  return path;
+}
+
+double Utilization(int64_t used, int64_t fair) {
+  return static_cast<double>(used) / static_cast<double>(fair);
+}
+
+}  // namespace
+
+ReclaimRules::ReclaimRules(const Context& context,
+                           QueueId reclaimer,
+                           int pool,
+                           const QueueAmounts& need)
+    : context_(context),
+      state_(context.state),
+      reclaimer_(reclaimer),
+      pool_(pool),
+      need_(need),
+      below_(context.state.queues.size(), {kNone, kNone}) {
+  const std::vector<QueueId> own = PathToRoot(state_, reclaimer);
+  for (QueueId queue : own) used_before_.emplace_back(queue, Used(queue));
+  for (size_t id = 0; id < below_.size(); ++id) {
+    std::vector<QueueId> theirs = PathToRoot(state_, static_cast<QueueId>(id));
+    size_t common = 0;
+    while (common < own.size() && common < theirs.size() &&
+           own[own.size() - 1 - common] == theirs[theirs.size() - 1 - common]) {
+      ++common;
+    }
+    if (common == own.size() || common == theirs.size()) continue;  // one is above the other
+    below_[id] = {own[own.size() - 1 - common], theirs[theirs.size() - 1 - common]};
+  }
+}
+
+const QueueAmounts& ReclaimRules::Used(QueueId queue) const {
+  return state_.queues[queue].pools[pool_].used;
+}
+
+bool ReclaimRules::MayReclaim() const {
+  const QueueAmounts& fair = context_.shares.Fair(pool_, reclaimer_);
+  const QueueAmounts& used = Used(reclaimer_);
+  for (int r = 0; r < kQueueResources; ++r) {
+    if (need_[r] > 0 && used[r] + need_[r] > fair[r]) return false;
+  }
+  return true;
+}
+
+bool ReclaimRules::IsUnder(QueueId queue, QueueId ancestor) const {
+  for (int depth = 0; queue != kNone && depth < kQueueDepthMax; ++depth) {
+    if (queue == ancestor) return true;
+    queue = state_.queues[queue].parent;
+  }
+  return false;
+}
+
+QueueAmounts ReclaimRules::LostBy(QueueId queue, const Losses& losses) const {
+  QueueAmounts sum{};
+  for (const auto& [from, amounts] : losses) {
+    if (!IsUnder(from, queue)) continue;
+    for (int r = 0; r < kQueueResources; ++r) sum[r] += amounts[r];
+  }
+  return sum;
+}
+
+bool ReclaimRules::Allows(QueueId victim, const Losses& losses, const QueueAmounts& more) const {
+  const auto [mine, theirs] = below_[victim];
+  if (theirs == kNone) return false;
+  const QueuePool& own = state_.queues[mine].pools[pool_];
+  const QueuePool& other = state_.queues[theirs].pools[pool_];
+  const QueueAmounts& their_fair = context_.shares.Fair(pool_, theirs);
+  const QueueAmounts& my_fair = context_.shares.Fair(pool_, mine);
+  const QueueAmounts lost = LostBy(theirs, losses);
+  QueueAmounts mine_before{};
+  for (const auto& [queue, used] : used_before_) {
+    if (queue == mine) mine_before = used;
+  }
+  bool over_share = false;
+  bool over_quota = false;
+  bool within_quota = true;
+  for (int r = 0; r < kQueueResources; ++r) {
+    const int64_t left = other.used[r] - lost[r];
+    if (more[r] > 0) over_share |= left > AllocatableShare(other, their_fair, r);
+    if (more[r] > 0 && other.quota[r] >= 0) over_quota |= left > other.quota[r];
+    if (need_[r] > 0 && own.quota[r] >= 0) {
+      within_quota &= mine_before[r] + need_[r] <= own.quota[r];
+    }
+  }
+  if (!over_share && !(within_quota && over_quota)) return false;
+  for (int r = 0; r < kQueueResources; ++r) {
+    if (need_[r] == 0 || my_fair[r] <= 0 || their_fair[r] <= 0) continue;
+    const double after = Utilization(mine_before[r] + need_[r], my_fair[r]);
+    if (after <= 1) continue;
+    if (after >= Utilization(other.used[r] - lost[r] - more[r], their_fair[r])) return false;
+  }
+  return true;
+}
+
+}  // namespace swell::sched
