@@ -19,9 +19,16 @@ void IndexPods(client::Informer& pods) {
     std::string_view group = api::Label(pod, keys::kPodGroup);
     return NonEmpty(group.empty() ? "" : StrCat(api::Namespace(pod), "/", group));
   });
-  pods.AddIndex("owner", [](const json::Value& pod) {
-    auto owner = api::ControllerOf(pod);
+}
+
+// By the controller's uid, and by namespace those that no controller owns.
+void IndexByOwner(client::Informer& objects) {
+  objects.AddIndex("owner", [](const json::Value& object) {
+    auto owner = api::ControllerOf(object);
     return NonEmpty(owner ? owner->uid : "");
+  });
+  objects.AddIndex("orphans", [](const json::Value& object) {
+    return NonEmpty(api::ControllerOf(object) ? "" : std::string(api::Namespace(object)));
   });
 }
 
@@ -33,12 +40,20 @@ Informers::Informers(Executor& executor,
                      uint64_t seed)
     : executor_(executor), server_(std::move(server)), user_(std::move(user)), seed_(seed) {}
 
+void Informers::UseVersion(const std::string& group, const std::string& version) {
+  versions_[group] = version;
+}
+
 client::Informer& Informers::Of(const client::Resource& resource) {
   auto& informer = informers_[resource];
   if (!informer) {
-    informer = std::make_unique<client::Informer>(executor_, server_, user_, resource,
+    client::Resource served = resource;
+    if (auto it = versions_.find(resource.group); it != versions_.end())
+      served.version = it->second;
+    informer = std::make_unique<client::Informer>(executor_, server_, user_, std::move(served),
                                                   client::InformerOptions{}, ++seed_);
     if (resource.plural == "pods") IndexPods(*informer);
+    if (resource.namespaced) IndexByOwner(*informer);
     unstarted_.push_back(informer.get());
   }
   return *informer;

@@ -31,6 +31,9 @@ class Informers {
   // Pods are indexed by "node" and "group" (ns/pod-group label); everything in namespaces by
   // "owner" (controller's uid) and "orphans" (namespace of what has no controller).
   client::Informer& Of(const client::Resource& resource);
+  // Before Of: the group is served in another version than the one that resources name, as
+  // policy/v1beta1 was before Kubernetes 1.21.
+  void UseVersion(const std::string& group, const std::string& version);
   // nullptr when nobody asked for it yet.
   client::Informer* Find(const client::Resource& resource) const;
   void Start();
@@ -43,6 +46,7 @@ class Informers {
   std::shared_ptr<api::RestHandler> server_;
   api::UserInfo user_;
   uint64_t seed_;
+  std::map<std::string, std::string> versions_;  // group → version
   std::map<client::Resource, std::unique_ptr<client::Informer>> informers_;
   std::vector<client::Informer*> unstarted_;
 };

@@ -5,6 +5,7 @@
 
 #include "controllers/batch_job.h"
 #include "controllers/capacity_guard.h"
+#include "controllers/daemon_set.h"
 #include "controllers/deployment.h"
 #include "controllers/disruption.h"
 #include "controllers/endpoints.h"
@@ -19,6 +20,7 @@
 #include "controllers/pytorch_job.h"
 #include "controllers/replica_set.h"
 #include "controllers/role_aggregation.h"
+#include "controllers/stateful_set.h"
 #include "controllers/training_job.h"
 
 namespace swell::controllers {
@@ -49,6 +51,9 @@ const std::vector<ClusterPart>& ClusterPartTable() {
        }},
       {"deployment",
        [](const Context& c, const Options&) { return Make<DeploymentController>(c); }},
+      {"statefulset",
+       [](const Context& c, const Options&) { return Make<StatefulSetController>(c); }},
+      {"daemonset", [](const Context& c, const Options&) { return Make<DaemonSetController>(c); }},
       {"job", [](const Context& c, const Options&) { return Make<BatchJobController>(c); }},
       {"nodelifecycle",
        [](const Context& c, const Options& o) {

@@ -6,6 +6,7 @@
 
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "api/scheme.h"
 #include "controllers/context.h"
@@ -17,6 +18,12 @@ struct ManagerOptions {
   // The embedded cluster's kinds. Null: a real cluster, whose own controller manager does what is
   // not Swell's: nodes, garbage collection, namespaces, endpoints, jobs, disruption budgets.
   const api::Scheme* scheme = nullptr;
+  // Which of the scheme's controllers run, as kube-controller-manager's --controllers says it:
+  // "*" all, "name" one, "-name" not this one. Swell's own always run.
+  std::vector<std::string> controllers = {"*"};
+  std::string root_ca_pem;  // what pods trust the API server by; empty: they are told nothing
+  // Pods of these schedulers are Swell's to place.
+  std::vector<std::string> scheduler_names = {"swell"};
   bool host_network = false;
   sched::Settings scheduler;
   // A node that is silent for this long is lost; its pods go after `eviction_delay` more, unless
@@ -26,6 +33,9 @@ struct ManagerOptions {
   // Ended pods beyond this many are removed, oldest first.
   size_t ended_pods_max = 12'500;
 };
+
+// Names that `controllers` may say.
+const std::vector<std::string>& ControllerNames();
 
 class Manager {
  public:

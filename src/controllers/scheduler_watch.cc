@@ -63,7 +63,9 @@ void SchedulerLoop::WatchPods() {
 
 void SchedulerLoop::OnPod(const json::Value& pod) {
   uint64_t before = model_.version();
-  model_.UpsertPod(ToPodInfo(pod, ProjectOfNamespace(api::Namespace(pod))));
+  sched::PodInfo info = ToPodInfo(pod, ProjectOfNamespace(api::Namespace(pod)));
+  info.ours = names_.contains(json::GetString(pod, {"spec", "schedulerName"}));
+  model_.UpsertPod(std::move(info));
   if (model_.version() != before) Wake();
 }
 

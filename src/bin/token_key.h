@@ -1,0 +1,14 @@
+// The key that signs service account tokens: DIR/pki/sa.key, made at the first start.
+// Thread-safety: main thread; the key itself is immutable.
+#pragma once
+
+#include <memory>
+
+#include "apiserver/api_server.h"
+#include "bin/data_dir.h"
+
+namespace swell {
+
+Result<std::shared_ptr<const apiserver::TokenKey>> LoadOrMakeTokenKey(const DataDir& dir);
+
+}  // namespace swell
