@@ -564,7 +564,7 @@ TEST_F(AgentTest, KubeletEndpoints) {
   EXPECT_EQ(ask("/containerLogs/default/b/main")->status, 404);
   EXPECT_EQ(ask("/containerLogs/default/a/main", "tailLines=x")->status, 400);
   EXPECT_EQ(ask("/containerLogs/default/a/main", "previous=true")->status, 400);
-  EXPECT_EQ(ask("/exec/default/a/main")->status, 501);
+  EXPECT_EQ(ask("/exec/default/a/main")->status, 404);
   EXPECT_EQ(ask("/nothing")->status, 404);
   json::Value pods = Parse(ask("/pods")->body);
   EXPECT_EQ(json::GetArray(pods, {"items"}).size(), 1u);

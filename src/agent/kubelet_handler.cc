@@ -72,11 +72,6 @@ std::unique_ptr<api::RestCall> KubeletHandler::Handle(api::RestRequest request,
   std::vector<std::string_view> path = Split(request.path, '/');
   if (!path.empty() && path.front().empty()) path.erase(path.begin());
   std::string_view first = path.empty() ? std::string_view() : path.front();
-  if (first == "exec" || first == "attach" || first == "portForward" || first == "run") {
-    return Refuse(*sink, 501,
-                  Status(Code::kMethodNotAllowed,
-                         StrCat(first, " is not implemented by node ", agent_.name())));
-  }
   if (request.method != "GET") {
     return Refuse(*sink, 405,
                   Status(Code::kMethodNotAllowed, StrCat(request.method, " ", request.path,

@@ -4,7 +4,7 @@
 //   /healthz   /pods
 //   /containerLogs/NAMESPACE/POD/CONTAINER?follow&tailLines&sinceSeconds&sinceTime&timestamps
 //                                         &previous&limitBytes
-// exec, attach and portForward answer 501: this node offers none of them yet.
+// exec, attach and portForward need a connection of their own: edge::KubeletEndpoints has them.
 //
 // Thread-safety: core executor only. The agent outlives the handler's calls.
 #pragma once
@@ -24,6 +24,12 @@ class KubeletHandler final : public api::RestHandler {
 
   [[nodiscard]] std::unique_ptr<api::RestCall> Handle(api::RestRequest request,
                                                       std::shared_ptr<api::RestSink> sink) override;
+
+  // The container's attempt under way, by the pod's "namespace/name". Errors say why there is none.
+  Result<ContainerRef> FindContainerRef(const std::string& key,
+                                        const std::string& container) const {
+    return FindLog(key, container, false);
+  }
 
  private:
   std::unique_ptr<api::RestCall> Logs(const std::vector<std::string_view>& path,

@@ -114,6 +114,10 @@ struct ContainerSpec {
   int64_t cpu_limit_milli = 0;     // 0: none
   int64_t memory_limit_bytes = 0;  // 0: none
   int64_t grace_seconds = 30;
+  // Standard input stays open for whoever attaches; with stdin_once, until the first one leaves.
+  bool open_stdin = false;
+  bool stdin_once = false;
+  bool tty = false;
   std::string termination_path = "/dev/termination-log";
 };
 
@@ -201,6 +205,33 @@ class LogStream {
   virtual ~LogStream() = default;  // destroying it ends the stream without on_end
 };
 
+// Standard streams of a command that is to run, or of a container to attach to.
+struct StdioSpec {
+  std::vector<std::string> argv;  // empty: attach
+  bool input = false;
+  bool output = false;
+  bool error = false;  // without a terminal
+  bool tty = false;    // run: make a terminal; attach: the container says
+};
+struct TerminalSize {
+  uint16_t columns = 0;
+  uint16_t rows = 0;
+};
+// Destroying it hangs up: a command is killed, a container runs on.
+class StdioSession {
+ public:
+  virtual ~StdioSession() = default;
+  // Standard input and output; with a terminal also what goes to standard error.
+  virtual const api::DuplexPtr& io() = 0;
+  // Standard error, only read; null when not asked for or with a terminal.
+  virtual const api::DuplexPtr& error() = 0;
+  virtual void Resize(TerminalSize size) = 0;
+  // Runs once with the command's exit code (128 + signal when killed), or why it is not known. For
+  // an attached container, when it has ended: then its output has, too, but may not be read yet.
+  virtual void OnExit(std::function<void(Result<int>)> done) = 0;
+};
+using StdioCallback = std::function<void(Result<std::shared_ptr<StdioSession>>)>;
+
 struct RuntimeInfo {
   std::string name;            // "process": the scheme of container ids
   std::string version;         // "0.1.0"
@@ -238,6 +269,14 @@ class Runtime {
   virtual void Exec(const ContainerRef& container,
                     const ExecSpec& spec,
                     std::function<void(Result<ExecResult>)> done) = 0;
+  // Runs a command in the container, or attaches to it, with live standard streams.
+  virtual void OpenStdio([[maybe_unused]] const ContainerRef& container,
+                         [[maybe_unused]] const StdioSpec& spec,
+                         [[maybe_unused]] StdioCallback done) {}
+  // A connection to a TCP port of the pod, as from its own loopback.
+  virtual void Dial([[maybe_unused]] const std::string& pod_uid,
+                    [[maybe_unused]] uint16_t port,
+                    [[maybe_unused]] std::function<void(Result<api::DuplexPtr>)> done) {}
   virtual void Probe(const std::string& pod_uid,
                      const ProbeSpec& spec,
                      std::function<void(ProbeResult)> done) = 0;

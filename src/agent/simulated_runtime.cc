@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <csignal>
+#include <tuple>
 #include <utility>
 
 #include "api/meta.h"
@@ -36,6 +37,51 @@ int CodeAnnotation(const SandboxSpec& spec) {
 }
 
 class NoStream final : public LogStream {};
+
+// A command (or an attached container) that is nothing but its streams.
+class SimulatedStdio final : public StdioSession {
+ public:
+  SimulatedStdio(Executor& executor, const StdioSpec& spec) : executor_(executor) {
+    std::tie(io_, inside_) = api::MakePipe(executor);
+    if (spec.error && !spec.tty) {
+      auto [ours, theirs] = api::MakePipe(executor);
+      error_ = std::move(ours);
+      theirs->Close();
+    }
+  }
+  const api::DuplexPtr& io() override { return io_; }
+  const api::DuplexPtr& error() override { return error_; }
+  void Resize(TerminalSize) override {}
+  void OnExit(std::function<void(Result<int>)> done) override {
+    done_ = std::move(done);
+    if (code_) executor_.Post([done = std::move(done_), code = *code_] { done(code); });
+  }
+
+  const api::DuplexPtr& inside() { return inside_; }
+  void Exit(int code) {
+    if (code_) return;
+    code_ = code;
+    inside_->Close();
+    if (done_) executor_.Post([done = std::move(done_), code] { done(code); });
+  }
+
+ private:
+  Executor& executor_;
+  api::DuplexPtr io_, error_, inside_;
+  std::function<void(Result<int>)> done_;
+  std::optional<int> code_;
+};
+
+// What comes is sent back.
+void Echo(const api::DuplexPtr& stream, std::function<void()> ended) {
+  std::weak_ptr<api::DuplexStream> weak = stream;
+  stream->Start({.on_data =
+                     [weak](const api::Chunk& bytes) {
+                       auto alive = weak.lock();
+                       if (alive && alive->Write(bytes)) api::HoldBack(alive, alive);
+                     },
+                 .on_end = [ended = std::move(ended)](const Status&) { ended(); }});
+}
 
 }  // namespace
 
@@ -155,6 +201,9 @@ void SimulatedRuntime::End(const ContainerRef& ref, int code, int signal, bool o
   exit.finished = clock_.Now();
   exit.container_id = container->started.container_id;
   container->exit = exit;
+  for (const auto& weak : std::exchange(container->attached, {})) {
+    if (auto session = weak.lock()) static_cast<SimulatedStdio&>(*session).Exit(code);
+  }
   if (auto observer = pods_.at(ref.pod_uid).observer.lock()) observer->OnContainerExit(ref, exit);
 }
 
@@ -191,6 +240,49 @@ void SimulatedRuntime::Exec(const ContainerRef& ref,
   executor_.Post([done = std::move(done), healthy] {
     done(ExecResult{healthy ? 0 : 1, "", false});
   });
+}
+
+void SimulatedRuntime::OpenStdio(const ContainerRef& ref,
+                                 const StdioSpec& spec,
+                                 StdioCallback done) {
+  Container* container = Find(ref);
+  if (container == nullptr || !container->running) {
+    executor_.Post([done = std::move(done), name = ref.name] {
+      done(Status(Code::kInternal, StrCat("container ", Quote(name), " is not running")));
+    });
+    return;
+  }
+  auto session = std::make_shared<SimulatedStdio>(executor_, spec);
+  if (spec.argv.empty()) {
+    std::erase_if(container->attached, [](const auto& weak) { return weak.expired(); });
+    container->attached.push_back(session);
+    Echo(session->inside(), [] {});
+  } else {
+    session->inside()->Write(api::MakeChunk(StrCat("simulated: ", Join(spec.argv, " "), "\n")));
+    auto end = [weak = std::weak_ptr(session)] {
+      if (auto alive = weak.lock()) alive->Exit(0);
+    };
+    if (spec.input) {
+      Echo(session->inside(), end);
+    } else {
+      end();
+    }
+  }
+  executor_.Post(
+      [done = std::move(done), session] { done(std::shared_ptr<StdioSession>(session)); });
+}
+
+void SimulatedRuntime::Dial(const std::string& pod_uid,
+                            uint16_t,
+                            std::function<void(Result<api::DuplexPtr>)> done) {
+  Result<api::DuplexPtr> answer(Status(Code::kNotFound, "the pod is not running"));
+  if (pods_.contains(pod_uid)) {
+    auto [ours, theirs] = api::MakePipe(executor_);
+    // Lives as long as the caller's end.
+    Echo(theirs, [theirs = theirs] { theirs->Close(); });
+    answer = std::move(ours);
+  }
+  executor_.Post([done = std::move(done), answer] { done(answer); });
 }
 
 void SimulatedRuntime::Probe(const std::string& pod_uid,

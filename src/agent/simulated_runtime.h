@@ -6,7 +6,8 @@
 //   swell.dev/stop-seconds: "2.5"  SIGTERM ends them after this long (0: at once) with code 143
 //   swell.dev/log: "text"          what their log says
 //   swell.dev/missing-image: "x"   the image x does not exist
-// Init containers end at once with code 0. Probes and hooks succeed.
+// Init containers end at once with code 0. Probes and hooks succeed. A command run in a container
+// says what it is, sends its input back and ends with it; a port sends back what it gets.
 //
 // Thread-safety: core executor only.
 #pragma once
@@ -47,6 +48,10 @@ class SimulatedRuntime final : public Runtime {
   void Exec(const ContainerRef& container,
             const ExecSpec& spec,
             std::function<void(Result<ExecResult>)> done) override;
+  void OpenStdio(const ContainerRef& container, const StdioSpec& spec, StdioCallback done) override;
+  void Dial(const std::string& pod_uid,
+            uint16_t port,
+            std::function<void(Result<api::DuplexPtr>)> done) override;
   void Probe(const std::string& pod_uid,
              const ProbeSpec& spec,
              std::function<void(ProbeResult)> done) override;
@@ -75,6 +80,7 @@ class SimulatedRuntime final : public Runtime {
     std::optional<ContainerExit> exit;
     TimerId timer = kNoTimer;
     bool running = false;
+    std::vector<std::weak_ptr<StdioSession>> attached;
   };
   struct Pod {
     SandboxSpec spec;

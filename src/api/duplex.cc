@@ -116,13 +116,15 @@ void HoldBack(const DuplexPtr& from, const DuplexPtr& to) {
 }
 
 void Splice(const DuplexPtr& a, const DuplexPtr& b) {
-  auto carry = [](const DuplexPtr& from, const DuplexPtr& to) {
+  auto ended = std::make_shared<int>(0);
+  auto carry = [&ended](const DuplexPtr& from, const DuplexPtr& to) {
     return DuplexStream::Callbacks{.on_data =
                                        [from, to](Chunk bytes) {
                                          if (to->Write(std::move(bytes))) HoldBack(from, to);
                                        },
                                    .on_end =
-                                       [from, to](const Status&) {
+                                       [from, to, ended](const Status& why) {
+                                         if (why.ok() && ++*ended < 2) return to->CloseWrite();
                                          to->Close();
                                          from->Close();
                                        }};

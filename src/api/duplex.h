@@ -39,7 +39,8 @@ class DuplexStream {
 
   // Begins reading; once.
   virtual void Start(Callbacks callbacks) = 0;
-  // A stream that is not read does not see its peer's end either.
+  // Off: what is under way may still come. A stream that is not read does not see its peer's end
+  // either.
   virtual void SetReading(bool on) = 0;
 
   // False when nothing reaches the peer any more.
@@ -59,7 +60,7 @@ using DuplexPtr = std::shared_ptr<DuplexStream>;
 // After a write of `from`'s bytes to `to`: stops reading `from` while `to` has too much to send.
 void HoldBack(const DuplexPtr& from, const DuplexPtr& to);
 
-// Carries bytes between two streams until either ends. Both are kept alive by it.
+// Carries bytes between two streams until both have ended, or one breaks. Keeps both alive.
 void Splice(const DuplexPtr& a, const DuplexPtr& b);
 
 // Two ends of one stream in memory.

@@ -65,6 +65,8 @@ std::string RestResponse::BodyString() const {
   return out;
 }
 
+DuplexPtr RestSink::OnUpgrade(HeaderList) { return nullptr; }
+
 Result<std::vector<std::pair<std::string, std::string>>> ParseQuery(std::string_view query) {
   std::vector<std::pair<std::string, std::string>> pairs;
   for (std::string_view part : Split(query, '&')) {

@@ -39,6 +39,13 @@ void Call::EndStream(const Status& why) {
   sink->OnStreamEnd(why);
 }
 
+api::DuplexPtr Call::Upgrade(api::HeaderList headers) {
+  if (!sink_) return nullptr;
+  auto stream = sink_->OnUpgrade(std::move(headers));
+  if (stream) Cancel();
+  return stream;
+}
+
 void Call::Cancel() {
   sink_ = nullptr;
   Release();

@@ -36,6 +36,9 @@ struct Call {
   // False: the receiver is gone or too slow.
   bool Send(const api::Chunk& chunk);
   void EndStream(const Status& why);
+  // The handler's end of the upgraded connection; the call is then over. Null: still to be
+  // answered.
+  api::DuplexPtr Upgrade(api::HeaderList headers);
 
   // Runs when the caller gives up or the stream has ended: releases what feeds the stream.
   void OnRelease(std::function<void()> release) { release_ = std::move(release); }

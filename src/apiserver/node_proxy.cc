@@ -29,10 +29,11 @@ Result<std::string> ContainerOf(const Call& call, const json::Value& pod) {
     if (containers.empty()) {
       return BadRequestError(StrCat("a container name must be specified for pod ", name));
     }
-    std::string text = StrCat("a container name must be specified for pod ", name,
-                              ", choose one of: [", Join(containers, " "), "]");
-    if (!init.empty()) text += StrCat(" or one of the init containers: [", Join(init, " "), "]");
-    return BadRequestError(std::move(text));
+    std::vector<std::string> all = init;
+    all.insert(all.end(), containers.begin(), containers.end());
+    all.insert(all.end(), ephemeral.begin(), ephemeral.end());
+    return BadRequestError(StrCat("a container name must be specified for pod ", name,
+                                  ", choose one of: [", Join(all, " "), "]"));
   }
   for (const auto* list : {&containers, &init, &ephemeral}) {
     if (std::find(list->begin(), list->end(), asked) != list->end()) return asked;
@@ -203,6 +204,10 @@ void HandlePodProxy(Core& core, const CallPtr& call) {
       call->Fail(started);
       return;
     }
+  }
+  if (!log && call->request.upgrade.empty()) {
+    call->Fail(BadRequestError("Upgrade request required"));
+    return;
   }
   ForwardToNode(core, call, node, container);
 }

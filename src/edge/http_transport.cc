@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "base/strings.h"
+#include "edge/net_duplex.h"
 #include "json/value.h"
 
 namespace swell::edge {
@@ -54,6 +55,18 @@ api::RestResponse ErrorResponse(const Status& error, std::string_view server) {
   return response;
 }
 
+api::RestResponse ToRest(net::HttpResponse http) {
+  api::RestResponse response;
+  response.status = http.status;
+  response.content_type = ContentType(http.headers);
+  for (net::Header& header : http.headers) {
+    if (DescribesConnection(header.name)) continue;
+    response.headers.emplace_back(std::move(header.name), std::move(header.value));
+  }
+  response.body = std::move(http.body);
+  return response;
+}
+
 net::HttpRequest ToHttp(api::RestRequest rest) {
   net::HttpRequest http;
   http.method = std::move(rest.method);
@@ -65,6 +78,9 @@ net::HttpRequest ToHttp(api::RestRequest rest) {
         {"Content-Type", rest.content_type.empty() ? "application/json" : rest.content_type});
   }
   if (!rest.user_agent.empty()) http.headers.push_back({"User-Agent", rest.user_agent});
+  for (auto& [name, value] : rest.upgrade) {
+    http.headers.push_back({std::move(name), std::move(value)});
+  }
   http.body = std::move(rest.body);
   return http;
 }
@@ -113,11 +129,15 @@ Result<std::unique_ptr<HttpTransport>> HttpTransport::Make(net::Reactor& reactor
     config.client.default_headers.push_back({"Authorization", Bearer(config.bearer_token)});
   }
   SWELL_ASSIGN_OR_RETURN(auto client, net::HttpClient::Make(reactor, config.client));
-  return std::unique_ptr<HttpTransport>(new HttpTransport(std::move(client), std::move(config)));
+  return std::unique_ptr<HttpTransport>(
+      new HttpTransport(reactor, std::move(client), std::move(config)));
 }
 
-HttpTransport::HttpTransport(std::unique_ptr<net::HttpClient> client, HttpTransportConfig config)
-    : client_(std::move(client)),
+HttpTransport::HttpTransport(net::Reactor& reactor,
+                             std::unique_ptr<net::HttpClient> client,
+                             HttpTransportConfig config)
+    : reactor_(reactor),
+      client_(std::move(client)),
       server_(config.client.base_url),
       request_timeout_(config.request_timeout) {}
 
@@ -127,26 +147,43 @@ void HttpTransport::SetBearerToken(const std::string& token) {
   client_->SetDefaultHeader("Authorization", Bearer(token));
 }
 
+// The server's 101 becomes the receiver's; anything else is an answer like others.
+void HttpTransport::Upgrade(api::RestRequest request,
+                            const std::shared_ptr<net::RequestId>& id,
+                            std::shared_ptr<api::RestSink> sink) {
+  auto done = [id, sink = std::move(sink), server = server_,
+               reactor = &reactor_](Result<net::HttpClient::UpgradeResult> result) {
+    *id = 0;
+    if (!result.ok()) return sink->OnResponse(ErrorResponse(result.status(), server));
+    if (result->stream == nullptr) return sink->OnResponse(ToRest(std::move(result->response)));
+    api::HeaderList headers;
+    for (net::Header& header : result->response.headers) {
+      if (net::EqualsIgnoreCase(header.name, "Connection")) continue;
+      headers.emplace_back(std::move(header.name), std::move(header.value));
+    }
+    auto remote = MakeNetDuplex(*reactor, std::move(result->stream));
+    if (auto ours = sink->OnUpgrade(std::move(headers))) return api::Splice(ours, remote);
+    sink->OnResponse(ErrorResponse(
+        Status(Code::kInternal, "the receiver of an upgraded connection carries no streams"),
+        server));
+  };
+  *id = client_->Upgrade(ToHttp(std::move(request)), std::move(done));
+}
+
 std::unique_ptr<api::RestCall> HttpTransport::Handle(api::RestRequest request,
                                                      std::shared_ptr<api::RestSink> sink) {
   auto call = std::make_unique<Call>(client_);
   auto id = call->id();
+  if (!request.upgrade.empty()) {
+    Upgrade(std::move(request), id, std::move(sink));
+    return call;
+  }
   if (!IsStreaming(request.query)) {
     *id = client_->Send(ToHttp(std::move(request)), request_timeout_,
                         [id, sink, server = server_](Result<net::HttpResponse> result) {
                           *id = 0;
-                          if (!result.ok())
-                            return sink->OnResponse(ErrorResponse(result.status(), server));
-                          api::RestResponse response;
-                          response.status = result->status;
-                          response.content_type = ContentType(result->headers);
-                          for (net::Header& header : result->headers) {
-                            if (DescribesConnection(header.name)) continue;
-                            response.headers.emplace_back(std::move(header.name),
-                                                          std::move(header.value));
-                          }
-                          response.body = std::move(result->body);
-                          sink->OnResponse(std::move(response));
+                          sink->OnResponse(result.ok() ? ToRest(std::move(*result))
+                                                       : ErrorResponse(result.status(), server));
                         });
     return call;
   }

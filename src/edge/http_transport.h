@@ -1,8 +1,8 @@
 // HttpTransport: a RestHandler that asks a real API server over HTTP(S): the remote twin of the
 // embedded server, so clients, informers and commands do not know which one they talk to.
 //
-// Watches and followed logs (watch=1, follow=1) get a connection of their own; everything else
-// shares a pool of kept-alive connections. Destroying a RestCall gives its request up.
+// Watches, followed logs (watch=1, follow=1) and upgrades get a connection of their own; everything
+// else shares a pool of kept-alive connections. Destroying a RestCall gives its request up.
 //
 // Errors of the connection itself arrive as an ordinary answer: metav1.Status with HTTP 503 (or 504
 // for a deadline) whose one cause has the reason kUnreachable, so that a command can tell "the
@@ -46,8 +46,14 @@ class HttpTransport final : public api::RestHandler {
 
  private:
   class Call;
-  HttpTransport(std::unique_ptr<net::HttpClient> client, HttpTransportConfig config);
+  HttpTransport(net::Reactor& reactor,
+                std::unique_ptr<net::HttpClient> client,
+                HttpTransportConfig config);
+  void Upgrade(api::RestRequest request,
+               const std::shared_ptr<net::RequestId>& id,
+               std::shared_ptr<api::RestSink> sink);
 
+  net::Reactor& reactor_;
   std::shared_ptr<net::HttpClient> client_;
   std::string server_;
   Duration request_timeout_;

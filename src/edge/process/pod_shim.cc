@@ -5,6 +5,7 @@
 #include <sched.h>
 #include <sys/prctl.h>
 #include <sys/signalfd.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -13,15 +14,20 @@
 #include <cerrno>
 #include <csignal>
 #include <cstring>
+#include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/strings.h"
 #include "edge/process/log_pump.h"
+#include "edge/process/shim_exec.h"
 #include "edge/process/shim_init.h"
 #include "edge/process/shim_spec.h"
+#include "edge/process/shim_stdio.h"
+#include "edge/process/terminal.h"
 
 namespace swell::edge {
 namespace {
@@ -119,9 +125,16 @@ class Shim {
   }
 
   Status StartInit() {
-    int out[2], err[2], error[2], report[2], go[2] = {-1, -1};
+    int out[2], err[2], error[2], report[2], in[2] = {-1, -1}, go[2] = {-1, -1};
+    int terminal[2] = {-1, -1};
     for (int* pair : {out, err, error, report}) {
       if (::pipe2(pair, O_CLOEXEC) != 0) return ErrnoStatus(errno, "pipe");
+    }
+    if (spec_.tty && ::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, terminal) != 0) {
+      return ErrnoStatus(errno, "socketpair");
+    }
+    if (spec_.open_stdin && !spec_.tty && ::pipe2(in, O_CLOEXEC) != 0) {
+      return ErrnoStatus(errno, "pipe");
     }
     unsigned flags = 0;
     if (spec_.isolation != Isolation::kNone) flags = kNamespaces;
@@ -135,12 +148,12 @@ class Shim {
     if (init_ < 0) return ErrnoStatus(errno, "start the container's first process");
     if (init_ == 0) {
       ::close(kStatusFd);
-      for (int fd : {out[0], err[0], error[0], report[0], go[1], signal_fd_}) {
+      for (int fd : {in[1], out[0], err[0], terminal[0], error[0], report[0], go[1], signal_fd_}) {
         if (fd >= 0) ::close(fd);
       }
-      RunInit(spec_, dir_, {out[1], err[1], error[1], report[1], go[0]});
+      RunInit(spec_, dir_, {in[0], out[1], err[1], terminal[1], error[1], report[1], go[0]});
     }
-    for (int fd : {out[1], err[1], error[1], report[1], go[0]}) {
+    for (int fd : {in[0], out[1], err[1], terminal[1], error[1], report[1], go[0]}) {
       if (fd >= 0) ::close(fd);
     }
     if (go[1] >= 0) {
@@ -152,11 +165,29 @@ class Shim {
       if (::write(go[1], "g", 1) != 1) return ErrnoStatus(errno, "release the first process");
       ::close(go[1]);
     }
-    streams_[0] = {out[0], "stdout"};
-    streams_[1] = {err[0], "stderr"};
-    for (const Stream& stream : streams_) ::fcntl(stream.fd, F_SETFL, O_NONBLOCK);
+    streams_[0] = {out[0], "stdout", 'O'};
+    streams_[1] = {err[0], "stderr", 'E'};
     report_ = report[0];
-    return AwaitCommand(error[0]);
+    int input = in[1];
+    if (spec_.tty) input = TakeTerminal(terminal[0]);
+    for (const Stream& stream : streams_) {
+      if (stream.fd >= 0) ::fcntl(stream.fd, F_SETFL, O_NONBLOCK);
+    }
+    SWELL_RETURN_IF_ERROR(AwaitCommand(error[0]));
+    stdio_ = std::make_unique<ShimStdio>(
+        dir_, ShimStdio::Options{spec_.open_stdin || spec_.tty ? input : -1, spec_.tty,
+                                 spec_.stdin_once});
+    return Status::Ok();
+  }
+
+  // One stream for everything: the terminal's master. Without one the error pipe says why.
+  int TakeTerminal(int socket) {
+    auto master = ReceiveFd(socket);
+    ::close(socket);
+    if (!master.ok()) return -1;
+    for (Stream& stream : streams_) ::close(std::exchange(stream.fd, -1));
+    streams_[0].fd = *master;
+    return *master;
   }
 
   // The error pipe closes without a word when the command has been executed.
@@ -178,35 +209,57 @@ class Shim {
 
   void Pump() {
     while (true) {
-      struct pollfd fds[3] = {
-          {signal_fd_, POLLIN, 0}, {streams_[0].fd, POLLIN, 0}, {streams_[1].fd, POLLIN, 0}};
-      if (::poll(fds, 3, -1) < 0 && errno != EINTR) break;
+      std::vector<pollfd> fds{{signal_fd_, POLLIN, 0}};
+      for (const Stream& stream : streams_) {
+        fds.push_back({stdio_->Congested(stream.letter) ? -1 : stream.fd, POLLIN, 0});
+      }
+      stdio_->AddTo(fds);
+      if (::poll(fds.data(), fds.size(), -1) < 0) {
+        if (errno == EINTR) continue;
+        break;
+      }
       for (int i = 0; i < 2; ++i) {
         if (fds[i + 1].revents != 0) Drain(streams_[i]);
       }
       log_.Flush();
+      stdio_->OnPolled(fds.data() + 3);
       if (fds[0].revents != 0 && InitEnded()) break;
     }
     for (Stream& stream : streams_) {
-      Drain(stream);
+      DrainAll(stream);
       log_.End(stream.name, clock_.Now());
     }
     log_.Flush();
+    stdio_->Finish();
   }
 
   struct Stream {
     int fd = -1;
     const char* name = "";
+    char letter = 0;  // ShimStdio's
   };
+
+  // What an ended container has left in its pipes; readers who attached must keep up.
+  void DrainAll(Stream& stream) {
+    Drain(stream);
+    // As much as a pipe can hold.
+    for (int round = 0; stdio_->Congested(stream.letter) && round < 16; ++round) {
+      stdio_->Finish();
+      Drain(stream);
+    }
+  }
 
   void Drain(Stream& stream) {
     char buffer[65536];
     // Bounded, so that a loud stream does not keep the other one waiting.
     for (int round = 0; stream.fd >= 0 && round < 16; ++round) {
+      if (stdio_->Congested(stream.letter)) return;
       ssize_t n = ::read(stream.fd, buffer, sizeof buffer);
       if (n > 0) {
-        log_.Feed(stream.name, std::string_view(buffer, static_cast<size_t>(n)), clock_.Now());
-        if (n < static_cast<ssize_t>(sizeof buffer)) return;
+        const std::string_view bytes(buffer, static_cast<size_t>(n));
+        log_.Feed(stream.name, bytes, clock_.Now());
+        stdio_->Feed(stream.letter, bytes);
+        if (n < static_cast<ssize_t>(sizeof buffer) && !spec_.tty) return;
         log_.Flush();
       } else if (n == 0 || (errno != EAGAIN && errno != EINTR)) {
         ::close(stream.fd);
@@ -263,76 +316,17 @@ class Shim {
   int signal_fd_ = -1;
   int report_ = -1;
   Stream streams_[2];
+  std::unique_ptr<ShimStdio> stdio_;
 };
-
-Result<ShimSpec> ReadSpec(const std::string& dir) {
-  SWELL_ASSIGN_OR_RETURN(std::string text, ReadFile(dir + "/spec.json", 16 << 20));
-  SWELL_ASSIGN_OR_RETURN(json::Value value, json::Parse(text));
-  return ShimSpec::FromJson(value);
-}
-
-Status JoinContainer(const ShimSpec& spec, pid_t init) {
-  if (spec.isolation == Isolation::kNone) return Status::Ok();
-  std::vector<std::pair<const char*, int>> kinds;
-  if (spec.isolation == Isolation::kUser) kinds.emplace_back("user", CLONE_NEWUSER);
-  if (!spec.netns.empty()) kinds.emplace_back("net", CLONE_NEWNET);
-  kinds.emplace_back("uts", CLONE_NEWUTS);
-  kinds.emplace_back("ipc", CLONE_NEWIPC);
-  kinds.emplace_back("pid", CLONE_NEWPID);
-  kinds.emplace_back("mnt", CLONE_NEWNS);
-  std::vector<int> fds;
-  for (const auto& [name, kind] : kinds) {
-    int fd = ::open(StrCat("/proc/", init, "/ns/", name).c_str(), O_RDONLY | O_CLOEXEC);
-    if (fd < 0) return ErrnoStatus(errno, StrCat("open namespace ", name));
-    fds.push_back(fd);
-  }
-  for (size_t i = 0; i < kinds.size(); ++i) {
-    if (::setns(fds[i], kinds[i].second) != 0) {
-      return ErrnoStatus(errno, StrCat("join namespace ", kinds[i].first));
-    }
-    ::close(fds[i]);
-  }
-  return Status::Ok();
-}
-
-// Exit 126 for what is our fault, as `docker exec` and friends do.
-int ExecMain(const std::string& dir, std::vector<std::string> argv) {
-  auto fail = [](const Status& why) {
-    std::string text = why.message() + "\n";
-    ssize_t ignored = ::write(STDERR_FILENO, text.data(), text.size());
-    (void)ignored;
-    return 126;
-  };
-  ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-  auto spec = ReadSpec(dir);
-  if (!spec.ok()) return fail(spec.status());
-  auto text = ReadFile(dir + "/state.json", 65536);
-  if (!text.ok()) return fail(text.status());
-  auto value = json::Parse(*text);
-  if (!value.ok()) return fail(value.status());
-  auto state = ShimState::FromJson(*value);
-  if (!state.ok()) return fail(state.status());
-  Status joined = JoinContainer(*spec, state->init_pid);
-  if (!joined.ok()) return fail(joined);
-  pid_t child = ::fork();
-  if (child == 0) {
-    ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-    Status failed = ExecCommand(*spec, argv);
-    ::_exit(fail(failed));
-  }
-  int status = 0;
-  while (::waitpid(child, &status, 0) < 0 && errno == EINTR) {
-  }
-  return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
-}
 
 }  // namespace
 
 int KillAllSignal() { return SIGRTMIN + 1; }
 
 int PodShimMain(int argc, char** argv) {
-  if (argc >= 4 && std::string_view(argv[1]) == "exec") {
-    return ExecMain(argv[2], std::vector<std::string>(argv + 3, argv + argc));
+  if (argc >= 5 && std::string_view(argv[1]) == "exec") {
+    return ShimExecMain(argv[2], std::string_view(argv[3]) == "terminal",
+                        std::vector<std::string>(argv + 4, argv + argc));
   }
   if (argc != 2) {
     Tell("error usage: pod-shim DIR\n");
@@ -341,7 +335,7 @@ int PodShimMain(int argc, char** argv) {
   ::setsid();
   ::umask(022);
   ::syscall(SYS_close_range, kStatusFd + 1U, ~0U, 0U);
-  auto spec = ReadSpec(argv[1]);
+  auto spec = ReadShimSpec(argv[1]);
   if (!spec.ok()) return Refuse(spec.status());
   return Shim(std::move(*spec), argv[1]).Run();
 }

@@ -11,7 +11,8 @@
 // After a SIGTERM the container ends when the command has ended and every process it left behind
 // too, so that a shell in between does not cut its child's last checkpoint short.
 //
-// `swell pod-shim exec DIR ARG…` runs a command inside a running container.
+// `swell pod-shim exec DIR pipes|terminal ARG…` runs a command inside a running container
+// (shim_exec.h).
 #pragma once
 
 namespace swell::edge {

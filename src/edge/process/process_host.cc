@@ -42,7 +42,8 @@ ProcessHost::Container::~Container() {
   if (init_fd >= 0) ::close(init_fd);
 }
 
-ProcessHost::ProcessHost(net::Reactor& reactor,
+ProcessHost::ProcessHost(Executor& core,
+                         net::Reactor& reactor,
                          ProcessOptions options,
                          HostSupport support,
                          ImageCatalogue catalogue,
@@ -53,13 +54,17 @@ ProcessHost::ProcessHost(net::Reactor& reactor,
       support_(std::move(support)),
       catalogue_(std::move(catalogue)),
       tag_(std::move(tag)),
-      events_(std::move(events)) {}
+      events_(std::move(events)),
+      streams_(core, reactor) {}
 
 ProcessHost::~ProcessHost() {
   alive_.reset();
   // Watches end before what they watch, and both before the reactor.
   probes_.clear();
   execs_.clear();
+  dials_.clear();
+  for (const auto& job : stdio_jobs_) HangUp(job);
+  stdio_jobs_.clear();
   launches_.clear();
   pods_.clear();
   network_.reset();

@@ -22,6 +22,7 @@
 #include <vector>
 
 #include "agent/runtime.h"
+#include "edge/process/fd_stream.h"
 #include "edge/process/file_watch.h"
 #include "edge/process/host_support.h"
 #include "edge/process/image_catalogue.h"
@@ -53,7 +54,9 @@ class ProcessHost {
   };
   using Pods = std::vector<agent::FoundPod>;
 
-  ProcessHost(net::Reactor& reactor,
+  // `core`: whose thread uses the streams of OpenStdio and Dial.
+  ProcessHost(Executor& core,
+              net::Reactor& reactor,
               ProcessOptions options,
               HostSupport support,
               ImageCatalogue catalogue,
@@ -77,6 +80,22 @@ class ProcessHost {
   void Exec(const agent::ContainerRef& ref,
             const agent::ExecSpec& spec,
             std::function<void(Result<agent::ExecResult>)> done);
+  struct StdioJob;
+  struct OpenedStdio {
+    api::DuplexPtr io;
+    api::DuplexPtr error;
+    std::shared_ptr<StdioJob> job;
+  };
+  // `exited` runs once if `done` gave streams.
+  void OpenStdio(const agent::ContainerRef& ref,
+                 const agent::StdioSpec& spec,
+                 std::function<void(Result<OpenedStdio>)> done,
+                 std::function<void(Result<int>)> exited);
+  void Resize(StdioJob& job, agent::TerminalSize size);
+  void HangUp(const std::shared_ptr<StdioJob>& job);
+  void Dial(const std::string& uid,
+            uint16_t port,
+            std::function<void(Result<api::DuplexPtr>)> done);
   void Probe(const std::string& uid,
              const agent::ProbeSpec& spec,
              std::function<void(agent::ProbeResult)> done);
@@ -134,6 +153,10 @@ class ProcessHost {
     std::function<void(const Status&)> removing;
   };
   struct ExecJob;
+  struct DialJob;
+  struct SpawnFds {
+    int in = -1, out = -1, err = -1, status = -1;  // -1: /dev/null; no status
+  };
 
   // process_host.cc
   Status LoadPod(const std::string& uid);
@@ -163,10 +186,7 @@ class ProcessHost {
                    const ImageEntry& image,
                    const std::string& dir,
                    ShimSpec& out) const;
-  Result<pid_t> Spawn(const std::vector<std::string>& arguments,
-                      int out_fd,
-                      int err_fd,
-                      int status_fd) const;
+  Result<pid_t> Spawn(const std::vector<std::string>& arguments, const SpawnFds& fds) const;
   void OnShimSaid(const std::shared_ptr<Launch>& launch);
   void OnLaunched(const std::shared_ptr<Launch>& launch, const Status& status);
   Status WatchContainer(Container& container);
@@ -174,6 +194,19 @@ class ProcessHost {
   agent::ContainerExit ReadExit(const Container& container) const;
   Container* Find(const agent::ContainerRef& ref) const;
   void FinishExec(const std::shared_ptr<ExecJob>& job);
+
+  // process_stdio.cc
+  Status StartCommand(const Container& container,
+                      const agent::StdioSpec& spec,
+                      const std::shared_ptr<StdioJob>& job);
+  Status AttachTo(const Container& container,
+                  const agent::StdioSpec& spec,
+                  const std::shared_ptr<StdioJob>& job);
+  void Opened(const std::shared_ptr<StdioJob>& job);
+  void TakeTerminal(const std::shared_ptr<StdioJob>& job);
+  void OnCommandExit(const std::shared_ptr<StdioJob>& job);
+  void DialNext(const std::shared_ptr<DialJob>& job);
+  void OnDialed(const std::shared_ptr<DialJob>& job);
 
   net::Reactor& reactor_;
   ProcessOptions options_;
@@ -186,6 +219,9 @@ class ProcessHost {
   std::unique_ptr<PodNetwork> network_;
   std::set<std::shared_ptr<Launch>> launches_;
   std::set<std::shared_ptr<ExecJob>> execs_;
+  FdStreams streams_;
+  std::set<std::shared_ptr<StdioJob>> stdio_jobs_;
+  std::set<std::shared_ptr<DialJob>> dials_;
   std::map<uint64_t, std::unique_ptr<NetProbe>> probes_;
   uint64_t next_probe_ = 1;
   RealClock clock_;

@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <map>
+#include <optional>
 #include <utility>
 
 #include "base/file.h"
@@ -80,9 +81,9 @@ Result<std::unique_ptr<ProcessRuntime>> ProcessRuntime::Create(Executor& core,
       if (auto observer = it->second.lock()) observer->OnReport(report);
     });
   };
-  auto host =
-      std::make_unique<ProcessHost>(*runtime->reactor_, std::move(options), std::move(support),
-                                    std::move(catalogue), tag, std::move(events));
+  auto host = std::make_unique<ProcessHost>(core, *runtime->reactor_, std::move(options),
+                                            std::move(support), std::move(catalogue), tag,
+                                            std::move(events));
   SWELL_RETURN_IF_ERROR(host->Start());
   runtime->support_ = host->support();
   runtime->gateway_ = host->gateway();
@@ -200,6 +201,77 @@ void ProcessRuntime::UpdateVolume(const std::string& pod_uid, const agent::Volum
 
 void ProcessRuntime::WriteNotice(const std::string& pod_uid, const std::string& notice_json) {
   OnIo([pod_uid, notice_json](ProcessHost& host) { host.WriteNotice(pod_uid, notice_json); });
+}
+
+// ---- live streams ----
+
+// The core's half of a command or an attached container.
+class ProcessRuntime::Stdio final : public agent::StdioSession {
+ public:
+  // Outlives the session: the exit may come before anybody asks for it.
+  struct Exit {
+    std::optional<Result<int>> code;
+    std::function<void(Result<int>)> done;
+  };
+  Stdio(ProcessHost::OpenedStdio opened,
+        std::shared_ptr<Exit> exit,
+        std::function<void(std::function<void(ProcessHost&)>)> on_io)
+      : opened_(std::move(opened)), exit_(std::move(exit)), on_io_(std::move(on_io)) {}
+  ~Stdio() override {
+    exit_->done = nullptr;
+    on_io_([job = opened_.job](ProcessHost& host) { host.HangUp(job); });
+  }
+
+  const api::DuplexPtr& io() override { return opened_.io; }
+  const api::DuplexPtr& error() override { return opened_.error; }
+  void Resize(agent::TerminalSize size) override {
+    on_io_([job = opened_.job, size](ProcessHost& host) { host.Resize(*job, size); });
+  }
+  void OnExit(std::function<void(Result<int>)> done) override {
+    if (exit_->code) return done(*exit_->code);
+    exit_->done = std::move(done);
+  }
+
+ private:
+  ProcessHost::OpenedStdio opened_;
+  std::shared_ptr<Exit> exit_;
+  std::function<void(std::function<void(ProcessHost&)>)> on_io_;
+};
+
+void ProcessRuntime::OpenStdio(const ContainerRef& container,
+                               const agent::StdioSpec& spec,
+                               agent::StdioCallback done) {
+  auto exit = std::make_shared<Stdio::Exit>();
+  auto exited = [core = &core_, exit](const Result<int>& code) {
+    core->Post([exit, code] {
+      exit->code = code;
+      if (auto told = std::exchange(exit->done, nullptr)) told(code);
+    });
+  };
+  auto on_io = [this, alive = std::weak_ptr<Core>(shared_)](std::function<void(ProcessHost&)> fn) {
+    if (!alive.expired()) OnIo(std::move(fn));
+  };
+  auto opened = [core = &core_, exit, on_io,
+                 done = std::move(done)](Result<ProcessHost::OpenedStdio> result) {
+    core->Post([exit, on_io, done, result = std::move(result)] {
+      if (!result.ok()) return done(result.status());
+      std::shared_ptr<agent::StdioSession> session = std::make_shared<Stdio>(*result, exit, on_io);
+      done(std::move(session));
+    });
+  };
+  OnIo([container, spec, opened, exited](ProcessHost& host) {
+    host.OpenStdio(container, spec, opened, exited);
+  });
+}
+
+void ProcessRuntime::Dial(const std::string& pod_uid,
+                          uint16_t port,
+                          std::function<void(Result<api::DuplexPtr>)> done) {
+  OnIo([core = &core_, pod_uid, port, done = std::move(done)](ProcessHost& host) {
+    host.Dial(pod_uid, port, [core, done](const Result<api::DuplexPtr>& result) {
+      core->Post([done, result] { done(result); });
+    });
+  });
 }
 
 // ---- logs ----

@@ -48,6 +48,12 @@ class ProcessRuntime final : public agent::Runtime {
   void Exec(const agent::ContainerRef& container,
             const agent::ExecSpec& spec,
             std::function<void(Result<agent::ExecResult>)> done) override;
+  void OpenStdio(const agent::ContainerRef& container,
+                 const agent::StdioSpec& spec,
+                 agent::StdioCallback done) override;
+  void Dial(const std::string& pod_uid,
+            uint16_t port,
+            std::function<void(Result<api::DuplexPtr>)> done) override;
   void Probe(const std::string& pod_uid,
              const agent::ProbeSpec& spec,
              std::function<void(agent::ProbeResult)> done) override;
@@ -63,6 +69,7 @@ class ProcessRuntime final : public agent::Runtime {
   struct Core;
   class LogJob;
   class LogHandle;
+  class Stdio;
 
   explicit ProcessRuntime(Executor& core);
   void OnIo(std::function<void(ProcessHost&)> fn);

@@ -103,6 +103,7 @@ std::vector<std::string> ProcessHost::MakeEnv(const Pod& pod,
   SetEnv(env, "PATH", path + std::string(kDefaultPath));
   SetEnv(env, "HOME", "/root");
   SetEnv(env, "HOSTNAME", pod.spec.hostname);
+  if (spec.tty) SetEnv(env, "TERM", "xterm");
   for (const auto& [name, value] : image.env) SetEnv(env, name, value);
   std::string sdk(GetEnv(env, "PYTHONPATH"));
   for (const auto& [name, value] : spec.env) {
@@ -233,15 +234,16 @@ Result<ShimSpec> ProcessHost::MakeShimSpec(Pod& pod,
   out.log_path = log_path;
   out.log_bytes_max = options_.log_bytes_max;
   out.log_files_max = options_.log_files_max;
+  out.open_stdin = spec.open_stdin;
+  out.stdin_once = spec.stdin_once;
+  out.tty = spec.tty;
   return out;
 }
 
 // ---- starting ----
 
 Result<pid_t> ProcessHost::Spawn(const std::vector<std::string>& arguments,
-                                 int out_fd,
-                                 int err_fd,
-                                 int status_fd) const {
+                                 const SpawnFds& fds) const {
   std::vector<std::string> command = options_.shim_command;
   command.insert(command.end(), arguments.begin(), arguments.end());
   std::vector<char*> argv;
@@ -249,17 +251,17 @@ Result<pid_t> ProcessHost::Spawn(const std::vector<std::string>& arguments,
   argv.push_back(nullptr);
   posix_spawn_file_actions_t actions;
   posix_spawn_file_actions_init(&actions);
-  posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
   auto stream = [&actions](int fd, int to) {
     if (fd >= 0) {
       posix_spawn_file_actions_adddup2(&actions, fd, to);
     } else {
-      posix_spawn_file_actions_addopen(&actions, to, "/dev/null", O_WRONLY, 0);
+      posix_spawn_file_actions_addopen(&actions, to, "/dev/null", O_RDWR, 0);
     }
   };
-  stream(out_fd, STDOUT_FILENO);
-  stream(err_fd, STDERR_FILENO);
-  if (status_fd >= 0) posix_spawn_file_actions_adddup2(&actions, status_fd, 3);
+  stream(fds.in, STDIN_FILENO);
+  stream(fds.out, STDOUT_FILENO);
+  stream(fds.err, STDERR_FILENO);
+  if (fds.status >= 0) posix_spawn_file_actions_adddup2(&actions, fds.status, 3);
   pid_t pid = -1;
   int error = ::posix_spawn(&pid, argv[0], &actions, nullptr, argv.data(), environ);
   posix_spawn_file_actions_destroy(&actions);
@@ -298,7 +300,7 @@ void ProcessHost::StartContainer(const ContainerSpec& spec,
     int pipe[2];
     if (::pipe2(pipe, O_CLOEXEC | O_NONBLOCK) != 0) return ErrnoStatus(errno, "pipe");
     launch->fd = pipe[0];
-    auto pid = Spawn({dir}, -1, -1, pipe[1]);
+    auto pid = Spawn({dir}, {.status = pipe[1]});
     ::close(pipe[1]);
     if (!pid.ok()) return pid.status();
     launch->pid = *pid;
@@ -468,9 +470,9 @@ void ProcessHost::Exec(const ContainerRef& ref,
   auto job = std::make_shared<ExecJob>();
   job->out_fd = pipe[0];
   job->output_max = spec.output_bytes_max;
-  std::vector<std::string> arguments{"exec", container->dir};
+  std::vector<std::string> arguments{"exec", container->dir, "pipes"};
   arguments.insert(arguments.end(), spec.argv.begin(), spec.argv.end());
-  auto pid = Spawn(arguments, pipe[1], pipe[1], -1);
+  auto pid = Spawn(arguments, {.out = pipe[1], .err = pipe[1]});
   ::close(pipe[1]);
   if (!pid.ok()) return done(pid.status());
   job->pid = *pid;
@@ -495,7 +497,7 @@ void ProcessHost::Exec(const ContainerRef& ref,
     if (!late) return;
     late->timed_out = true;
     late->timer = kNoTimer;
-    ::kill(late->pid, SIGKILL);  // the command dies with it
+    ::kill(late->pid, SIGTERM);  // takes the command along
   });
   execs_.insert(job);
 }

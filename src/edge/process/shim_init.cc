@@ -18,6 +18,7 @@
 #include "base/strings.h"
 #include "edge/process/container_root.h"
 #include "edge/process/pod_shim.h"
+#include "edge/process/terminal.h"
 
 namespace swell::edge {
 namespace {
@@ -59,12 +60,19 @@ Status UseDevNull() {
 
 [[noreturn]] void RunCommand(const ShimSpec& spec,
                              const InitPipes& pipes,
-                             const std::vector<int>& cgroups) {
+                             const std::vector<int>& cgroups,
+                             int slave) {
   ::setsid();
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   for (int fd : cgroups) WriteAll(fd, "0");
-  ::dup2(pipes.out, STDOUT_FILENO);
-  ::dup2(pipes.err, STDERR_FILENO);
+  if (slave >= 0) {
+    Status used = UseTerminal(slave);
+    if (!used.ok()) Die(pipes.error, used);
+  } else {
+    if (pipes.in >= 0) ::dup2(pipes.in, STDIN_FILENO);
+    ::dup2(pipes.out, STDOUT_FILENO);
+    ::dup2(pipes.err, STDERR_FILENO);
+  }
   ::syscall(SYS_close_range, 3U, ~0U, kCloseOnExec);
   Die(pipes.error, ExecCommand(spec, spec.argv));
 }
@@ -158,8 +166,10 @@ Result<std::string> FindExecutable(const std::string& command,
   };
   if (command.find('/') != std::string::npos) {
     if (usable(command)) return command;
-    std::string why = FileExists(command) ? "permission denied" : "no such file or directory";
-    return Status(Code::kInvalid, StrCat("exec: ", Quote(command), ": ", why));
+    bool exists = FileExists(command);
+    std::string why = exists ? "permission denied" : "no such file or directory";
+    return Status(exists ? Code::kInvalid : Code::kNotFound,
+                  StrCat("exec: ", Quote(command), ": ", why));
   }
   std::string_view path = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
   for (const std::string& item : env) {
@@ -170,9 +180,11 @@ Result<std::string> FindExecutable(const std::string& command,
     std::string candidate = StrCat(dir, "/", command);
     if (usable(candidate)) return candidate;
   }
-  return Status(Code::kInvalid,
+  return Status(Code::kNotFound,
                 StrCat("exec: ", Quote(command), ": executable file not found in $PATH"));
 }
+
+int StartFailureCode(const Status& why) { return why.code() == Code::kNotFound ? 127 : 126; }
 
 Status ExecCommand(const ShimSpec& spec, const std::vector<std::string>& argv) {
   std::string cwd = spec.cwd.empty() ? "/" : spec.cwd;
@@ -234,11 +246,20 @@ void RunInit(const ShimSpec& spec, const std::string& dir, const InitPipes& pipe
     ready = EnterContainerRoot(spec, dir);
   }
   if (ready.ok()) ready = UseDevNull();
+  int slave = -1;
+  if (ready.ok() && pipes.terminal >= 0) {
+    auto made = MakeTerminal(spec.uid, pipes.terminal);
+    ready = made.status();
+    if (made.ok()) slave = *made;
+    ::close(pipes.terminal);
+  }
   if (!ready.ok()) Die(pipes.error, ready);
   pid_t main = ::fork();
   if (main < 0) Die(pipes.error, ErrnoStatus(errno, "fork"));
-  if (main == 0) RunCommand(spec, pipes, cgroups);
-  for (int fd : {pipes.out, pipes.err, pipes.error}) ::close(fd);
+  if (main == 0) RunCommand(spec, pipes, cgroups, slave);
+  for (int fd : {pipes.in, pipes.out, pipes.err, pipes.error, slave}) {
+    if (fd >= 0) ::close(fd);
+  }
   for (int fd : cgroups) ::close(fd);
   // The shim's own streams are not the container's.
   ::dup2(STDIN_FILENO, STDOUT_FILENO);

@@ -10,17 +10,23 @@
 namespace swell::edge {
 
 struct InitPipes {
-  int out = -1;  // the command's standard output and error
+  int in = -1;  // the command's standard input; -1: /dev/null
+  int out = -1;
   int err = -1;
-  int error = -1;   // why the command could not be started, then closed
-  int report = -1;  // the command's wait status, four bytes, once it has ended
-  int go = -1;      // readable once the user namespace's ids are mapped; -1: no need
+  int terminal = -1;  // a socket to send the terminal's master over; -1: no terminal
+  int error = -1;     // why the command could not be started, then closed
+  int report = -1;    // the command's wait status, four bytes, once it has ended
+  int go = -1;        // readable once the user namespace's ids are mapped; -1: no need
 };
 
 [[noreturn]] void RunInit(const ShimSpec& spec, const std::string& dir, const InitPipes& pipes);
 
 // Finds a command as execvp would, in the PATH of `env`. The error says what a user must read.
 Result<std::string> FindExecutable(const std::string& command, const std::vector<std::string>& env);
+
+// The exit code that shells and runtimes give to a command that could not be started: 127 when
+// there is no such command, else 126.
+int StartFailureCode(const Status& why);
 
 // Replaces the process. Returns only when that failed, with the reason.
 Status ExecCommand(const ShimSpec& spec, const std::vector<std::string>& argv);

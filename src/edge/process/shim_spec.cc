@@ -87,6 +87,9 @@ json::Value ShimSpec::ToJson() const {
   out["logPath"] = log_path;
   out["logBytesMax"] = log_bytes_max;
   out["logFilesMax"] = log_files_max;
+  out["stdin"] = open_stdin;
+  out["stdinOnce"] = stdin_once;
+  out["tty"] = tty;
   return out;
 }
 
@@ -133,7 +136,22 @@ Result<ShimSpec> ShimSpec::FromJson(const json::Value& value) {
   spec.log_path = Text(value, "logPath");
   spec.log_bytes_max = json::GetInt(value, {"logBytesMax"}, spec.log_bytes_max);
   spec.log_files_max = static_cast<int>(json::GetInt(value, {"logFilesMax"}, spec.log_files_max));
+  spec.open_stdin = json::GetBool(value, {"stdin"});
+  spec.stdin_once = json::GetBool(value, {"stdinOnce"});
+  spec.tty = json::GetBool(value, {"tty"});
   return spec;
+}
+
+Result<ShimSpec> ReadShimSpec(const std::string& dir) {
+  SWELL_ASSIGN_OR_RETURN(std::string text, ReadFile(dir + "/spec.json", 16 << 20));
+  SWELL_ASSIGN_OR_RETURN(json::Value value, json::Parse(text));
+  return ShimSpec::FromJson(value);
+}
+
+Result<ShimState> ReadShimState(const std::string& dir) {
+  SWELL_ASSIGN_OR_RETURN(std::string text, ReadFile(dir + "/state.json", 65536));
+  SWELL_ASSIGN_OR_RETURN(json::Value value, json::Parse(text));
+  return ShimState::FromJson(value);
 }
 
 json::Value ShimState::ToJson() const {

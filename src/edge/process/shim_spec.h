@@ -63,10 +63,16 @@ struct ShimSpec {
   std::string log_path;
   int64_t log_bytes_max = 10 << 20;
   int log_files_max = 5;
+  bool open_stdin = false;  // for whoever attaches
+  bool stdin_once = false;  // until the first who attached leaves
+  bool tty = false;
 
   json::Value ToJson() const;
   static Result<ShimSpec> FromJson(const json::Value& value);
 };
+
+// DIR/spec.json.
+Result<ShimSpec> ReadShimSpec(const std::string& dir);
 
 struct ShimState {
   pid_t shim_pid = 0;
@@ -78,6 +84,8 @@ struct ShimState {
   json::Value ToJson() const;
   static Result<ShimState> FromJson(const json::Value& value);
 };
+// DIR/state.json.
+Result<ShimState> ReadShimState(const std::string& dir);
 
 struct ShimExit {
   int code = 0;

@@ -1,0 +1,71 @@
+// ShimStdio: a container's standard streams for whoever attaches. The shim listens at
+// DIR/stdio.sock; each connection says by its first byte what it is, and is a plain stream behind:
+//
+//   O, E  gets what the container prints from now on to its standard output, its standard error
+//   I     is the container's standard input
+//   R     resizes its terminal: columns and rows, two bytes each, the low one first
+//
+// A reader that does not keep up holds the container back, so that nothing is lost.
+//
+// Thread-safety: none; lives in a shim.
+#pragma once
+
+#include <poll.h>
+
+#include <list>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/status.h"
+
+namespace swell::edge {
+
+inline constexpr const char* kStdioSocket = "stdio.sock";
+
+class ShimStdio {
+ public:
+  struct Options {
+    int input = -1;         // where input goes; -1: nowhere
+    bool terminal = false;  // `input` is a terminal's master
+    bool once = false;      // the first connection that ends closes the input
+  };
+  ShimStdio(const std::string& dir, Options options);
+  ~ShimStdio();
+
+  void AddTo(std::vector<pollfd>& fds);
+  // The descriptors that AddTo added, polled.
+  void OnPolled(const pollfd* fds);
+
+  // What the container printed.
+  void Feed(char stream, std::string_view bytes);
+  // More of that stream must not be read now.
+  bool Congested(char stream) const;
+  // The container has ended: gives readers a moment to take what is left.
+  void Finish();
+
+ private:
+  struct Connection {
+    int fd = -1;
+    char role = 0;  // until it has said
+    std::string pending;
+  };
+
+  void Accept();
+  void OnReadable(Connection& connection);
+  void OnWritable(Connection& connection);
+  void TakeInput(Connection& connection);
+  void FlushInput();
+  void CloseInput();
+  void Drop(Connection& connection);
+
+  Options options_;
+  int listener_ = -1;
+  std::list<Connection> connections_;
+  std::vector<Connection*> polled_;  // in AddTo's order
+  bool polled_input_ = false;
+  std::string input_;
+  bool input_ended_ = false;
+};
+
+}  // namespace swell::edge
