@@ -96,6 +96,7 @@ class NodeAgent final : public PodHost {
   bool registered_ = false;
   int register_failures_ = 0;
   TimerId register_timer_ = kNoTimer;
+  json::SharedValue lease_;  // as the server has it; null: not known
   TimerId lease_timer_ = kNoTimer;
   TimerId status_timer_ = kNoTimer;
   bool retry_posted_ = false;

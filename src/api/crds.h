@@ -3,9 +3,14 @@
 // Thread-safety: pure functions.
 #pragma once
 
+#include <vector>
+
 #include "api/schema.h"
 
 namespace swell::api {
+
+// The priority classes of Run:ai's and Kubernetes' GPU users: train, interactive, build, inference.
+std::vector<json::Value> SwellPriorityClasses();
 
 // JSON Schema as CRDs write it: every named type in place, nothing nullable.
 json::Value StructuralSchemaJson(const Schema& schema);

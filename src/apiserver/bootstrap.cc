@@ -34,6 +34,7 @@ struct Step {
   std::string group;
   std::string plural;
   json::Value object;
+  bool replace = false;  // what is stored from an earlier start is made like this
 };
 
 void AddServices(const Options& options, const std::string& ip, std::vector<Step>& steps) {
@@ -55,7 +56,20 @@ void AddServices(const Options& options, const std::string& ip, std::vector<Step
   subset["addresses"] = json::Array{std::move(address)};
   subset["ports"] = json::Array{std::move(endpoint_port)};
   json::Set(endpoints, {"subsets"}, json::Array{std::move(subset)});
-  steps.push_back({"", "endpoints", std::move(endpoints)});
+  json::Set(endpoints, {"metadata", "labels"},
+            json::Object{{"endpointslice.kubernetes.io/skip-mirror", "true"}});
+  steps.push_back({"", "endpoints", std::move(endpoints), true});
+  json::Value slice = Named("discovery.k8s.io/v1", "EndpointSlice", "kubernetes", "default");
+  json::Set(slice, {"metadata", "labels"},
+            json::Object{{"kubernetes.io/service-name", "kubernetes"}});
+  json::Set(slice, {"addressType"}, "IPv4");
+  json::Set(slice, {"endpoints"},
+            json::Array{json::Object{{"addresses", json::Array{options.advertise_address}},
+                                     {"conditions", json::Object{{"ready", true}}}}});
+  json::Set(slice, {"ports"},
+            json::Array{json::Object{
+                {"name", "https"}, {"protocol", "TCP"}, {"port", options.advertise_port}}});
+  steps.push_back({"discovery.k8s.io", "endpointslices", std::move(slice), true});
 }
 
 void AddRbac(std::vector<Step>& steps) {
@@ -115,6 +129,21 @@ struct Progress {
   }
 };
 
+// False when there is nothing to replace.
+bool Replace(Core& core, const Step& step, const std::shared_ptr<Progress>& progress) {
+  const api::KindPtr kind = core.scheme->StorageKind(step.group, step.plural);
+  if (!kind) return false;
+  auto object = LatestObject(core, *kind, api::Namespace(step.object), api::Name(step.object));
+  if (!object) return false;
+  for (const auto& [field, value] : step.object.get_object()) {
+    if (field != "metadata") object->get_object()[field] = value;
+  }
+  WriteObject(
+      core, *kind, store::EventType::kModified, std::move(*object),
+      [progress](const Status& status, const store::EntryPtr&) { progress->Finish(status); });
+  return true;
+}
+
 }  // namespace
 
 void RunBootstrap(Core& core, std::function<void(const Status&)> ready) {
@@ -122,6 +151,7 @@ void RunBootstrap(Core& core, std::function<void(const Status&)> ready) {
   progress->ready = std::move(ready);
   for (Step& step : Steps(core)) {
     ++progress->pending;
+    if (step.replace && Replace(core, step, progress)) continue;
     CreateInternally(core, step.group, step.plural, std::move(step.object),
                      [progress](const Status& status) { progress->Finish(status); });
   }

@@ -9,63 +9,21 @@
 #include <cerrno>
 #include <csignal>
 #include <cstdio>
-#include <filesystem>
 
 #include <CLI/CLI.hpp>
 
 #include "base/file.h"
 #include "base/log.h"
 #include "base/strings.h"
+#include "bin/command_line.h"
 #include "bin/data_dir.h"
 #include "bin/embedded_cluster.h"
 #include "client/kubeconfig.h"
+#include "controllers/manager.h"
 #include "json/value.h"
 
 namespace swell {
 namespace {
-
-int Fail(const Status& status) {
-  std::fprintf(stderr, "swell: %s\n", status.message().c_str());
-  return 1;
-}
-
-// Parses with CLI11; nullopt means go on, else the exit status (0 for --help, 2 for misuse).
-std::optional<int> Parse(CLI::App& app, const std::vector<std::string>& arguments) {
-  std::vector<std::string> reversed(arguments.rbegin(), arguments.rend());
-  try {
-    app.parse(reversed);
-  } catch (const CLI::CallForHelp&) {
-    std::printf("%s", app.help().c_str());
-    return 0;
-  } catch (const CLI::ParseError& error) {
-    std::fprintf(stderr, "swell %s: %s\nSee: swell %s --help\n", app.get_name().c_str(),
-                 error.what(), app.get_name().c_str());
-    return 2;
-  }
-  return std::nullopt;
-}
-
-void AddDataDir(CLI::App& app, std::string& data_dir) {
-  app.add_option("--data-dir", data_dir,
-                 "where the cluster keeps everything (default $SWELL_DATA_DIR, else ~/.swell)")
-      ->type_name("DIR");
-}
-
-// The SDK beside the program: in the source tree, or installed.
-std::string FindSdk() {
-  std::error_code error;
-  std::filesystem::path self = std::filesystem::read_symlink("/proc/self/exe", error);
-  if (error) return {};
-  for (std::filesystem::path dir = self.parent_path(); dir.has_relative_path();
-       dir = dir.parent_path()) {
-    for (const char* sub : {"sdk/python", "share/swell/python"}) {
-      if (std::filesystem::exists(dir / sub / "swell" / "__init__.py", error)) {
-        return (dir / sub).string();
-      }
-    }
-  }
-  return {};
-}
 
 struct UpFlags {
   ClusterOptions cluster;
@@ -79,18 +37,7 @@ void AddUpFlags(CLI::App& app, UpFlags& flags) {
   AddDataDir(app, flags.data_dir);
   app.add_flag("-d,--detach", flags.detach, "run in the background, return once it answers");
   ClusterOptions& to = flags.cluster;
-  app.add_option("--nodes", to.nodes, "virtual nodes (default: one node, this machine as it is)")
-      ->type_name("N");
-  app.add_option("--gpus-per-node", to.gpus_per_node, "GPUs of each virtual node")->type_name("N");
-  app.add_option("--cpus", to.cpus, "CPUs of each node (default: the machine's)")->type_name("N");
-  app.add_option("--memory", to.memory, "memory of each node (default: the machine's)")
-      ->type_name("SIZE");
-  app.add_option("--control-plane-nodes", to.control_plane_nodes,
-                 "virtual control-plane nodes, without GPUs")
-      ->type_name("N");
-  app.add_option("--system-reserved", to.system_reserved,
-                 "kept off what pods may use on each node, as cpu=80m,memory=500Mi")
-      ->type_name("LIST");
+  AddNodeFlags(app, to.plan);
   app.add_option("--runtime", flags.runtime,
                  "process: pods are real processes; simulated: pods only pretend")
       ->check(CLI::IsMember({"process", "simulated"}))
@@ -101,22 +48,21 @@ void AddUpFlags(CLI::App& app, UpFlags& flags) {
   app.add_option("--token-auth-file", to.token_auth_file,
                  "bearer tokens, lines of token,user,uid,\"group1,group2\"")
       ->type_name("FILE");
+  app.add_option("--controllers", to.controllers,
+                 StrCat("built-in controllers to run: *, NAME, -NAME; of ",
+                        Join(controllers::ControllerNames(), ", "),
+                        "; Swell's own always run (default *; swell: none of these)"))
+      ->delimiter(',')
+      ->type_name("LIST");
+  app.add_flag("!--no-default-scheduler", to.default_scheduler,
+               "leave pods of the scheduler default-scheduler to another scheduler");
   app.add_option("--pod-cidr", to.pod_cidr, "addresses of pods")->type_name("CIDR");
-  app.add_option("--log-level", flags.log_level, "debug, info, warning or error")
-      ->check(CLI::IsMember({"debug", "info", "warning", "error"}))
-      ->type_name("LEVEL");
+  AddLogLevel(app, flags.log_level);
   app.footer(
       "Examples:\n"
       "  swell up                                   one node: this machine, its CPUs and GPUs\n"
       "  swell up --detach --nodes 3 --gpus-per-node 4 --control-plane-nodes 3\n"
       "  swell up --nodes 1000 --gpus-per-node 8 --runtime simulated\n");
-}
-
-LogLevel ToLevel(const std::string& text) {
-  if (text == "debug") return LogLevel::kDebug;
-  if (text == "warning") return LogLevel::kWarning;
-  if (text == "error") return LogLevel::kError;
-  return LogLevel::kInfo;
 }
 
 void PrintReady(const DataDir& dir, const std::string& url) {
@@ -135,10 +81,10 @@ int RunCluster(const UpFlags& flags, int ready_fd) {
   };
   auto fail = [&](const Status& status) {
     tell("error " + status.message());
-    return ready_fd < 0 ? Fail(status) : 1;
+    return ready_fd < 0 ? FailCommand(status) : 1;
   };
   if (Status locked = LockDataDir(dir); !locked.ok()) return fail(locked);
-  SetLogSink(MakeFileLogSink(dir.LogFile()), ToLevel(flags.log_level));
+  SetLogSink(MakeFileLogSink(dir.LogFile()), LogLevelOf(flags.log_level));
   std::signal(SIGPIPE, SIG_IGN);
   auto cluster = EmbeddedCluster::Create(flags.cluster);
   if (!cluster.ok()) return fail(cluster.status());
@@ -169,10 +115,10 @@ int Daemon(const UpFlags& flags, int ready_fd) {
 
 int Detach(const UpFlags& flags) {
   int fds[2];
-  if (::pipe2(fds, O_CLOEXEC) != 0) return Fail(ErrnoStatus(errno, "pipe"));
+  if (::pipe2(fds, O_CLOEXEC) != 0) return FailCommand(ErrnoStatus(errno, "pipe"));
   std::fflush(nullptr);
   pid_t child = ::fork();
-  if (child < 0) return Fail(ErrnoStatus(errno, "fork"));
+  if (child < 0) return FailCommand(ErrnoStatus(errno, "fork"));
   if (child == 0) {
     ::close(fds[0]);
     ::_exit(Daemon(flags, fds[1]));
@@ -188,9 +134,9 @@ int Detach(const UpFlags& flags) {
     PrintReady(flags.cluster.data_dir, line.substr(6));
     return 0;
   }
-  if (line.starts_with("error ")) return Fail(Status(Code::kInternal, line.substr(6)));
-  return Fail(Status(Code::kInternal, StrCat("the cluster ended before it was ready; see ",
-                                             flags.cluster.data_dir.LogFile())));
+  if (line.starts_with("error ")) return FailCommand(Status(Code::kInternal, line.substr(6)));
+  return FailCommand(Status(Code::kInternal, StrCat("the cluster ended before it was ready; see ",
+                                                    flags.cluster.data_dir.LogFile())));
 }
 
 }  // namespace
@@ -199,20 +145,20 @@ int UpCommand(const std::vector<std::string>& arguments) {
   UpFlags flags;
   CLI::App app("Starts a cluster on this machine.", "up");
   AddUpFlags(app, flags);
-  if (auto exit = Parse(app, arguments)) return *exit;
+  if (auto exit = ParseCommandLine(app, arguments)) return *exit;
   flags.cluster.data_dir = ChooseDataDir(flags.data_dir);
   flags.cluster.simulated = flags.runtime == "simulated";
   flags.cluster.sdk_path = FindSdk();
   // What is wrong with the flags is said here, before anything is started.
-  if (auto nodes = PlanNodes(flags.cluster); !nodes.ok()) {
+  if (auto nodes = PlanNodes(flags.cluster.plan); !nodes.ok()) {
     std::fprintf(stderr, "swell up: %s\n", nodes.status().message().c_str());
     return 2;
   }
   if (Status prepared = PrepareDataDir(flags.cluster.data_dir); !prepared.ok()) {
-    return Fail(prepared);
+    return FailCommand(prepared);
   }
   if (auto running = FindRunning(flags.cluster.data_dir)) {
-    return Fail(
+    return FailCommand(
         Status(Code::kConflict, StrCat("a cluster already runs in ", flags.cluster.data_dir.path,
                                        " (process ", running->pid, "); stop it with: swell down")));
   }
@@ -224,7 +170,7 @@ int DownCommand(const std::vector<std::string>& arguments) {
   CLI::App app("Stops the cluster and its pods; what it stored stays.", "down");
   AddDataDir(app, data_dir);
   app.footer("Examples:\n  swell down\n  swell down --data-dir /srv/swell\n");
-  if (auto exit = Parse(app, arguments)) return *exit;
+  if (auto exit = ParseCommandLine(app, arguments)) return *exit;
   DataDir dir = ChooseDataDir(data_dir);
   auto running = FindRunning(dir);
   if (!running) {
@@ -232,14 +178,15 @@ int DownCommand(const std::vector<std::string>& arguments) {
     return 0;
   }
   int pidfd = static_cast<int>(::syscall(SYS_pidfd_open, running->pid, 0));
-  if (pidfd < 0) return Fail(ErrnoStatus(errno, "find the cluster's process"));
+  if (pidfd < 0) return FailCommand(ErrnoStatus(errno, "find the cluster's process"));
   if (::kill(running->pid, SIGTERM) != 0) {
-    return Fail(ErrnoStatus(errno, StrCat("stop process ", running->pid)));
+    return FailCommand(ErrnoStatus(errno, StrCat("stop process ", running->pid)));
   }
   pollfd wait{pidfd, POLLIN, 0};
   if (::poll(&wait, 1, 60'000) <= 0) {
-    return Fail(Status(Code::kTimeout, StrCat("process ", running->pid,
-                                              " did not stop within 60 s; see ", dir.LogFile())));
+    return FailCommand(
+        Status(Code::kTimeout,
+               StrCat("process ", running->pid, " did not stop within 60 s; see ", dir.LogFile())));
   }
   std::printf("The cluster in %s is stopped\n", dir.path.c_str());
   return 0;
@@ -252,7 +199,7 @@ int StatusCommand(const std::vector<std::string>& arguments) {
   AddDataDir(app, data_dir);
   app.add_option("-o,--output", output, "json")->check(CLI::IsMember({"json"}));
   app.footer("Examples:\n  swell status\n  swell status -o json\n");
-  if (auto exit = Parse(app, arguments)) return *exit;
+  if (auto exit = ParseCommandLine(app, arguments)) return *exit;
   DataDir dir = ChooseDataDir(data_dir);
   auto running = FindRunning(dir);
   std::string url;

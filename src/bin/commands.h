@@ -5,6 +5,9 @@
 #include <string>
 #include <vector>
 
+#include "base/clock.h"
+#include "json/value.h"
+
 namespace swell {
 
 // `swell up`, `down`, `status`. Arguments are those after the command's name; the answer is the
@@ -21,5 +24,7 @@ int ControllerCommand(const std::vector<std::string>& arguments);
 int AgentCommand(const std::vector<std::string>& arguments);
 // `swell simulate`: scheduling cycles over a state in a file; contacts no cluster.
 int SimulateCommand(const std::vector<std::string>& arguments);
+// One cycle over API objects, as `swell simulate` prints it; what cannot be read counts as absent.
+json::Value SimulateCycle(const json::Array& state, WallTime now);
 
 }  // namespace swell

@@ -3,7 +3,6 @@
 #include <csignal>
 #include <map>
 
-#include "agent/kubelet_handler.h"
 #include "agent/names.h"
 #include "agent/node_agent.h"
 #include "agent/simulated_runtime.h"
@@ -11,9 +10,11 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "base/strings.h"
+#include "bin/token_key.h"
 #include "client/kubeconfig.h"
 #include "controllers/manager.h"
 #include "edge/http_front.h"
+#include "edge/kubelet_server.h"
 #include "edge/process/process_runtime.h"
 #include "net/reactor.h"
 #include "net/server.h"
@@ -23,6 +24,8 @@ namespace swell {
 namespace {
 
 const api::UserInfo kSystem{"system:swell", "", {"system:masters", "system:authenticated"}};
+
+constexpr int kHttpsPort = 443;
 
 // The port of the last run, so that kubeconfigs stay true over a restart.
 std::string WithLastPort(const DataDir& dir, const std::string& listen) {
@@ -51,6 +54,7 @@ struct EmbeddedCluster::Impl {
   Status MakeApiServer();
   Status MakeRuntime();
   Status Listen();
+  void ListenToPods(uint16_t port, const net::TlsServerConfig& tls);
   Status WriteAccess();
   void StartComponents();
   void StopAll();
@@ -94,6 +98,10 @@ Status EmbeddedCluster::Impl::MakeApiServer() {
     if (!tokens.ok()) return tokens.status().WithContext(options.token_auth_file);
     server_options.tokens = std::move(*tokens);
   }
+  server_options.anonymous = true;
+  server_options.rbac = true;
+  server_options.ca_pem = pki.ca.cert_pem;
+  SWELL_ASSIGN_OR_RETURN(server_options.token_key, LoadOrMakeTokenKey(options.data_dir));
   server_options.node_dialer =
       [this](const std::string& node) -> Result<std::shared_ptr<api::RestHandler>> {
     auto it = kubelets.find(node);
@@ -130,9 +138,32 @@ Status EmbeddedCluster::Impl::Listen() {
   if (!port.ok() && options.listen.ends_with(":0")) port = http->Listen(options.listen, tls);
   if (!port.ok()) return port.status().WithContext(StrCat("listen on ", options.listen));
   url = StrCat("https://", HostOf(options.listen), ":", *port);
+  ListenToPods(*port, tls);
   SWELL_RETURN_IF_ERROR(
       WriteFileAtomically(options.data_dir.PortFile(), std::to_string(*port), 0644));
   return Status::Ok();
+}
+
+// Pods with addresses of their own reach this machine by their gateway: at the port that everybody
+// else uses, and, where nothing else has it, at the one that https://kubernetes.default.svc means.
+void EmbeddedCluster::Impl::ListenToPods(uint16_t port, const net::TlsServerConfig& tls) {
+  std::string host = HostOf(options.listen);
+  if (processes && processes->support().network) {
+    host = processes->gateway();
+    for (int one : {static_cast<int>(port), kHttpsPort}) {
+      auto listening = http->Listen(StrCat(host, ":", one), tls);
+      if (listening.ok() || options.listen.starts_with("0.0.0.0")) continue;
+      SWELL_LOG_INFO("cluster", "not listening for pods", {"port", std::to_string(one)},
+                     {"because", listening.status().message()});
+    }
+  }
+  server->Advertise(host, port);
+  for (agent::NodeConfig& node : node_configs) {
+    node.base_env = {{"KUBERNETES_SERVICE_HOST", host},
+                     {"KUBERNETES_SERVICE_PORT", std::to_string(port)},
+                     {"KUBERNETES_SERVICE_PORT_HTTPS", std::to_string(port)},
+                     {"KUBERNETES_PORT", StrCat("tcp://", host, ":", port)}};
+  }
 }
 
 Status EmbeddedCluster::Impl::WriteAccess() {
@@ -150,7 +181,11 @@ void EmbeddedCluster::Impl::StartComponents() {
   informers = std::make_unique<controllers::Informers>(core, server, kSystem, random.Next());
   controllers::ManagerOptions manager_options;
   manager_options.scheme = &server->scheme();
+  manager_options.controllers = options.controllers;
+  manager_options.root_ca_pem = pki.ca.cert_pem;
+  if (options.default_scheduler) manager_options.scheduler_names.push_back("default-scheduler");
   manager_options.host_network = processes && !processes->support().network;
+  if (processes) manager_options.log_file = options.data_dir.LogFile();
   manager = std::make_unique<controllers::Manager>(
       controllers::Context{core, clock, random, server, kSystem, *informers}, manager_options);
   manager->Start();
@@ -163,7 +198,7 @@ void EmbeddedCluster::Impl::StartComponents() {
   fleet = std::make_unique<agent::NodeFleet>(
       agent::AgentPlugs{core, clock, server, *runtime, names.get(), random.Next()}, node_configs);
   for (agent::NodeAgent* node : fleet->nodes()) {
-    kubelets[node->name()] = std::make_shared<agent::KubeletHandler>(*node);
+    kubelets[node->name()] = edge::MakeKubeletEndpoints(*node);
   }
   fleet->Start();
 }
@@ -190,11 +225,14 @@ EmbeddedCluster::~EmbeddedCluster() = default;
 
 Result<std::unique_ptr<EmbeddedCluster>> EmbeddedCluster::Create(const ClusterOptions& options) {
   auto impl = std::make_unique<Impl>(options);
-  SWELL_ASSIGN_OR_RETURN(impl->node_configs, PlanNodes(options));
-  SWELL_ASSIGN_OR_RETURN(impl->pki,
-                         LoadOrMakePki(options.data_dir, impl->clock, {HostOf(options.listen)}));
+  SWELL_ASSIGN_OR_RETURN(impl->node_configs, PlanNodes(options.plan));
   // The runtime first: finding out what is permitted forks, and must be done before any thread.
   SWELL_RETURN_IF_ERROR(impl->MakeRuntime());
+  std::vector<std::string> hosts{HostOf(options.listen)};
+  if (impl->processes && impl->processes->support().network) {
+    hosts.push_back(impl->processes->gateway());
+  }
+  SWELL_ASSIGN_OR_RETURN(impl->pki, LoadOrMakePki(options.data_dir, impl->clock, hosts));
   SWELL_RETURN_IF_ERROR(impl->OpenStore());
   SWELL_RETURN_IF_ERROR(impl->MakeApiServer());
   SWELL_RETURN_IF_ERROR(impl->Listen());

@@ -16,6 +16,7 @@
 
 #include "agent/node_config.h"
 #include "base/result.h"
+#include "bin/command_line.h"
 #include "bin/data_dir.h"
 
 namespace swell {
@@ -23,15 +24,12 @@ namespace swell {
 struct ClusterOptions {
   DataDir data_dir;
   std::string listen = "127.0.0.1:0";
-  int nodes = 0;  // 0: one node, this machine as it is
-  int gpus_per_node = 0;
-  std::string cpus;  // of a virtual node; empty: the machine's
-  std::string memory;
-  std::string system_reserved;  // "cpu=80m,memory=500Mi"
-  int control_plane_nodes = 0;
+  NodePlan plan;
   bool simulated = false;
   std::string token_auth_file;
-  std::string pod_cidr;  // empty: the runtime's own choice
+  std::vector<std::string> controllers = {"*"};  // see controllers::ManagerOptions
+  bool default_scheduler = true;                 // pods of `default-scheduler` are Swell's to place
+  std::string pod_cidr;                          // empty: the runtime's own choice
   std::string sdk_path;  // PYTHONPATH of Python images; empty: beside the program
 };
 
@@ -52,7 +50,7 @@ class EmbeddedCluster {
   std::unique_ptr<Impl> impl_;
 };
 
-// The nodes that the options ask for: control plane first.
-Result<std::vector<agent::NodeConfig>> PlanNodes(const ClusterOptions& options);
+// The nodes that the plan asks for: control plane first.
+Result<std::vector<agent::NodeConfig>> PlanNodes(const NodePlan& plan);
 
 }  // namespace swell

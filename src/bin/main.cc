@@ -24,5 +24,6 @@ int main(int argc, char** argv) {
        {"agent", "Kubernetes", "Run nodes of a Kubernetes cluster on this machine",
         swell::AgentCommand},
        {"simulate", "Scheduling", "Run scheduling cycles over a state in a file",
-        swell::SimulateCommand}});
+        swell::SimulateCommand}},
+      swell::SimulateCycle);
 }

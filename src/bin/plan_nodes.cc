@@ -1,10 +1,11 @@
-// Which nodes an embedded cluster has: virtual ones by flags, or this machine as it is.
+// Which nodes there are: virtual ones by flags, or this machine as it is.
 #include <sys/sysinfo.h>
 #include <sys/utsname.h>
 #include <unistd.h>
 
 #include <thread>
 
+#include "api/meta.h"
 #include "api/quantity.h"
 #include "base/strings.h"
 #include "bin/embedded_cluster.h"
@@ -58,11 +59,11 @@ std::string HostName() {
   return ToLower(name);
 }
 
-agent::NodeConfig BaseNode(const ClusterOptions& options, std::string name, int number) {
+agent::NodeConfig BaseNode(const NodePlan& plan, std::string name, int number) {
   agent::NodeConfig node;
   node.name = std::move(name);
-  node.capacity["cpu"] = options.cpus.empty() ? MachineCpus() : options.cpus;
-  node.capacity["memory"] = options.memory.empty() ? MachineMemory() : options.memory;
+  node.capacity["cpu"] = plan.cpus.empty() ? MachineCpus() : plan.cpus;
+  node.capacity["memory"] = plan.memory.empty() ? MachineMemory() : plan.memory;
   node.capacity["pods"] = "110";
   // An address of its own for each virtual node, all of them this machine.
   node.internal_ip = StrCat("127.0.", 1 + number / 250, ".", 1 + number % 250);
@@ -71,8 +72,8 @@ agent::NodeConfig BaseNode(const ClusterOptions& options, std::string name, int 
   return node;
 }
 
-agent::NodeConfig ThisMachine(const ClusterOptions& options) {
-  agent::NodeConfig node = BaseNode(options, HostName(), 0);
+agent::NodeConfig ThisMachine(const NodePlan& plan) {
+  agent::NodeConfig node = BaseNode(plan, plan.name.empty() ? HostName() : plan.name, 0);
   edge::GpuInventory gpus = edge::DiscoverGpus();
   if (!gpus.gpus.empty()) {
     node.capacity["nvidia.com/gpu"] = std::to_string(gpus.gpus.size());
@@ -86,36 +87,41 @@ agent::NodeConfig ThisMachine(const ClusterOptions& options) {
 
 }  // namespace
 
-Result<std::vector<agent::NodeConfig>> PlanNodes(const ClusterOptions& options) {
-  if (options.nodes < 0 || options.control_plane_nodes < 0 ||
-      options.nodes + options.control_plane_nodes > kNodesMax) {
+Result<std::vector<agent::NodeConfig>> PlanNodes(const NodePlan& plan) {
+  if (plan.nodes < 0 || plan.control_plane_nodes < 0 ||
+      plan.nodes + plan.control_plane_nodes > kNodesMax) {
     return Status(Code::kBadRequest, StrCat("--nodes: must be between 1 and ", kNodesMax));
   }
-  if (options.gpus_per_node < 0 || options.gpus_per_node > 1024) {
+  if (plan.gpus_per_node < 0 || plan.gpus_per_node > 1024) {
     return Status(Code::kBadRequest, "--gpus-per-node: must be between 0 and 1024");
   }
-  SWELL_RETURN_IF_ERROR(CheckQuantity("--cpus", options.cpus));
-  SWELL_RETURN_IF_ERROR(CheckQuantity("--memory", options.memory));
-  SWELL_ASSIGN_OR_RETURN(auto reserved, ParseReserved(options.system_reserved));
+  SWELL_RETURN_IF_ERROR(CheckQuantity("--cpus", plan.cpus));
+  SWELL_RETURN_IF_ERROR(CheckQuantity("--memory", plan.memory));
+  SWELL_ASSIGN_OR_RETURN(auto reserved, ParseReserved(plan.system_reserved));
+  if (std::string wrong = api::CheckDnsSubdomain(plan.name); !plan.name.empty() && !wrong.empty()) {
+    return Status(Code::kBadRequest, StrCat("--node-name: ", Quote(plan.name), ": ", wrong));
+  }
   std::vector<agent::NodeConfig> nodes;
-  for (int i = 0; i < options.control_plane_nodes; ++i) {
-    agent::NodeConfig node = BaseNode(options, StrCat("control-", i + 1), i);
+  for (int i = 0; i < plan.control_plane_nodes; ++i) {
+    agent::NodeConfig node =
+        BaseNode(plan, StrCat(plan.name, plan.name.empty() ? "" : "-", "control-", i + 1), i);
     node.control_plane = true;
     node.taints.push_back({"node-role.kubernetes.io/control-plane", "", "NoSchedule"});
     nodes.push_back(std::move(node));
   }
-  for (int i = 0; i < options.nodes; ++i) {
+  for (int i = 0; i < plan.nodes; ++i) {
     agent::NodeConfig node =
-        BaseNode(options, StrCat("node-", i + 1), options.control_plane_nodes + i);
-    if (options.gpus_per_node > 0) {
-      node.capacity["nvidia.com/gpu"] = std::to_string(options.gpus_per_node);
-      node.labels["nvidia.com/gpu.count"] = std::to_string(options.gpus_per_node);
+        BaseNode(plan, StrCat(plan.name.empty() ? "node" : plan.name, "-", i + 1),
+                 plan.control_plane_nodes + i);
+    if (plan.gpus_per_node > 0) {
+      node.capacity["nvidia.com/gpu"] = std::to_string(plan.gpus_per_node);
+      node.labels["nvidia.com/gpu.count"] = std::to_string(plan.gpus_per_node);
     }
     node.system_reserved = reserved;
     nodes.push_back(std::move(node));
   }
-  if (options.nodes == 0) {
-    nodes.push_back(ThisMachine(options));
+  if (plan.nodes == 0) {
+    nodes.push_back(ThisMachine(plan));
     nodes.back().system_reserved = reserved;
   }
   return nodes;

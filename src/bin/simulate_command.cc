@@ -150,6 +150,13 @@ void PrintTable(const json::Value& result) {
 
 }  // namespace
 
+json::Value SimulateCycle(const json::Array& state, WallTime now) {
+  std::vector<std::string> problems;
+  controllers::SimulateOptions options;
+  options.now = now;
+  return controllers::Simulate(controllers::ReadStateItems(state, problems), options);
+}
+
 int SimulateCommand(const std::vector<std::string>& arguments) {
   Request request;
   bool help = false;

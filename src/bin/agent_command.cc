@@ -1,0 +1,258 @@
+// `swell agent`: nodes of a cluster that runs elsewhere, their pods on this machine.
+#include <algorithm>
+#include <cstdio>
+#include <thread>
+
+#include <CLI/CLI.hpp>
+
+#include "agent/names.h"
+#include "agent/node_agent.h"
+#include "agent/simulated_runtime.h"
+#include "base/file.h"
+#include "base/strings.h"
+#include "bin/commands.h"
+#include "bin/data_dir.h"
+#include "bin/embedded_cluster.h"
+#include "bin/node_address.h"
+#include "bin/remote_process.h"
+#include "edge/kubelet_server.h"
+#include "edge/process/process_runtime.h"
+
+namespace swell {
+namespace {
+
+// Every node has a port of its own for logs and commands; a fleet for load tests does without.
+constexpr size_t kServingNodesMax = 200;
+
+struct AgentFlags {
+  RemoteFlags remote;
+  NodePlan plan;
+  std::string data_dir;
+  std::string runtime = "process";
+  std::string pod_cidr;
+  std::string node_ip;
+  std::string client_ca_file;
+  std::string log_level = "info";
+  bool stop_pods = false;
+};
+
+std::string AnyPort(const std::string& ip) {
+  return ip.find(':') == std::string::npos ? StrCat(ip, ":0") : StrCat("[", ip, "]:0");
+}
+
+DataDir AgentDataDir(const std::string& flag) {
+  DataDir dir = ChooseDataDir(flag);
+  if (flag.empty()) dir.path += "/agent";
+  return dir;
+}
+
+// The pieces of one agent process; destroyed from the last to the first.
+class AgentProcess {
+ public:
+  static Result<std::unique_ptr<AgentProcess>> Create(const AgentFlags& flags);
+  ~AgentProcess() { StopIo(); }
+  Status Run();
+
+ private:
+  Status MakeRuntime();
+  Status MakeKubeletServer();
+  void StopIo();
+  void Start();
+  void TellWhenReady();
+  void StopAll();
+
+  AgentFlags flags_;
+  DataDir dir_;
+  std::vector<agent::NodeConfig> nodes_;
+  std::unique_ptr<RemoteProcess> process_;
+  std::unique_ptr<edge::ProcessRuntime> processes_;
+  std::unique_ptr<agent::SimulatedRuntime> simulated_;
+  std::unique_ptr<agent::ServiceNames> names_;
+  std::unique_ptr<agent::NodeFleet> fleet_;
+  net::Reactor io_;
+  std::unique_ptr<edge::KubeletServer> kubelets_;
+  std::thread io_thread_;
+  bool stopping_ = false;
+};
+
+Result<std::unique_ptr<AgentProcess>> AgentProcess::Create(const AgentFlags& flags) {
+  auto agent = std::make_unique<AgentProcess>();
+  agent->flags_ = flags;
+  agent->dir_ = AgentDataDir(flags.data_dir);
+  SWELL_ASSIGN_OR_RETURN(agent->nodes_, PlanNodes(flags.plan));
+  // A node is missed after 40 s; many renew less often, so that their heartbeats stay a small cost.
+  auto heartbeat = std::chrono::seconds(std::clamp<size_t>(agent->nodes_.size() / 100, 10, 20));
+  for (agent::NodeConfig& node : agent->nodes_) node.lease_interval = heartbeat;
+  SWELL_ASSIGN_OR_RETURN(
+      agent->process_,
+      RemoteProcess::Connect(flags.remote,
+                             {.connections = 16, .waiting_max = 200'000, .event_connections = 1}));
+  if (flags.runtime == "process") {
+    SWELL_RETURN_IF_ERROR(PrepareDataDir(agent->dir_));
+    SWELL_RETURN_IF_ERROR(LockDataDir(agent->dir_));
+  }
+  // Before any thread: finding out what is permitted forks.
+  SWELL_RETURN_IF_ERROR(agent->MakeRuntime());
+  SWELL_RETURN_IF_ERROR(agent->MakeKubeletServer());
+  return agent;
+}
+
+// Where kube-apiserver reaches the nodes for logs, exec and the like: it shows the certificate that
+// --kubelet-client-certificate gave it, which the cluster's own authority has signed.
+Status AgentProcess::MakeKubeletServer() {
+  std::string ip = flags_.node_ip;
+  if (ip.empty()) ip = AddressTowards(process_->access().server);
+  for (agent::NodeConfig& node : nodes_) {
+    if (!ip.empty()) node.internal_ip = ip;
+  }
+  if (nodes_.size() > kServingNodesMax) return Status::Ok();
+  std::string client_ca = process_->access().ca_pem;
+  if (!flags_.client_ca_file.empty()) {
+    SWELL_ASSIGN_OR_RETURN(client_ca, ReadFile(flags_.client_ca_file, 1 << 20));
+  }
+  WallTime since = process_->clock().Now() - std::chrono::minutes(5);
+  net::CertSpec spec{.common_name = StrCat("system:node:", nodes_[0].name),
+                     .organizations = {"system:nodes"},
+                     .server = true,
+                     .not_before = since};
+  for (const agent::NodeConfig& node : nodes_) {
+    spec.dns_names.push_back(node.name);
+    spec.ip_addresses.push_back(node.internal_ip);
+  }
+  SWELL_ASSIGN_OR_RETURN(net::CertificatePair ca, net::GenerateCa("swell-agent", since));
+  SWELL_ASSIGN_OR_RETURN(net::CertificatePair cert, net::IssueCert(ca, spec));
+  edge::KubeletServerConfig config;
+  config.tls = {cert.cert_pem, cert.key_pem, client_ca};
+  config.api = process_->server();
+  kubelets_ = std::make_unique<edge::KubeletServer>(process_->core(), io_, process_->clock(),
+                                                    std::move(config));
+  for (agent::NodeConfig& node : nodes_) {
+    SWELL_ASSIGN_OR_RETURN(node.kubelet_port,
+                           kubelets_->Listen(node.name, AnyPort(node.internal_ip)));
+  }
+  return Status::Ok();
+}
+
+void AgentProcess::StopIo() {
+  if (io_thread_.joinable()) {
+    io_.Stop();
+    io_thread_.join();
+  }
+  kubelets_.reset();
+}
+
+Status AgentProcess::MakeRuntime() {
+  if (flags_.runtime == "simulated") {
+    simulated_ = std::make_unique<agent::SimulatedRuntime>(process_->core(), process_->clock());
+    return Status::Ok();
+  }
+  edge::ProcessOptions options;
+  options.data_dir = dir_.path;
+  options.shim_command = {"/proc/self/exe", "pod-shim"};
+  options.sdk_dir = FindSdk();
+  options.config_dir = dir_.path;
+  options.cluster_cidr = flags_.pod_cidr;
+  SWELL_ASSIGN_OR_RETURN(processes_,
+                         edge::ProcessRuntime::Create(process_->core(), std::move(options)));
+  return Status::Ok();
+}
+
+void AgentProcess::Start() {
+  agent::Runtime* runtime = simulated_.get();
+  if (processes_) {
+    runtime = processes_.get();
+    names_ = std::make_unique<agent::ServiceNames>(process_->core(), process_->server(),
+                                                   api::UserInfo{});
+    names_->Start();
+  }
+  fleet_ = std::make_unique<agent::NodeFleet>(
+      agent::AgentPlugs{process_->core(), process_->clock(), process_->server(), *runtime,
+                        names_.get(), process_->random().Next()},
+      nodes_);
+  if (kubelets_) {
+    for (agent::NodeAgent* node : fleet_->nodes()) {
+      kubelets_->Serve(node->name(), edge::MakeKubeletEndpoints(*node));
+    }
+    io_thread_ = std::thread([this] { io_.Run(); });
+  }
+  fleet_->Start();
+  TellWhenReady();
+}
+
+void AgentProcess::TellWhenReady() {
+  if (!fleet_) return;
+  if (!fleet_->registered()) {
+    process_->core().After(std::chrono::milliseconds(100), [this] { TellWhenReady(); });
+    return;
+  }
+  std::printf("Registered with %s: %zu node%s\n", process_->access().server.c_str(), nodes_.size(),
+              nodes_.size() == 1 ? "" : "s");
+  std::fflush(stdout);
+}
+
+// Pods outlive their agent, as they do on any node: the next one takes them over.
+void AgentProcess::StopAll() {
+  if (std::exchange(stopping_, true)) return;
+  StopIo();
+  fleet_.reset();
+  if (!processes_ || !flags_.stop_pods) return process_->core().Stop();
+  processes_->Shutdown([this] { process_->core().Stop(); });
+}
+
+Status AgentProcess::Run() {
+  Start();
+  return process_->Run([this] { StopAll(); });
+}
+
+Status RunAgent(const AgentFlags& flags) {
+  SWELL_ASSIGN_OR_RETURN(auto agent, AgentProcess::Create(flags));
+  return agent->Run();
+}
+
+}  // namespace
+
+int AgentCommand(const std::vector<std::string>& arguments) {
+  AgentFlags flags;
+  CLI::App app(
+      "Runs nodes of a Kubernetes cluster on this machine: pods bound to them become "
+      "processes here.",
+      "agent");
+  AddRemoteFlags(app, flags.remote);
+  AddNodeFlags(app, flags.plan);
+  app.add_option("--node-name", flags.plan.name,
+                 "of the node (default: this machine's); with --nodes what their names begin with")
+      ->type_name("NAME");
+  app.add_option("--runtime", flags.runtime,
+                 "process: pods are real processes; simulated: pods only pretend")
+      ->check(CLI::IsMember({"process", "simulated"}))
+      ->type_name("KIND");
+  app.add_option("--data-dir", flags.data_dir,
+                 "pods' directories, logs and checkpoints (default ~/.swell/agent)")
+      ->type_name("DIR");
+  app.add_option("--node-ip", flags.node_ip,
+                 "where the API server reaches the nodes (default: this machine's address towards "
+                 "it)")
+      ->type_name("ADDRESS");
+  app.add_option("--client-ca-file", flags.client_ca_file,
+                 "who vouches for callers of the nodes (default: the kubeconfig's authority)")
+      ->type_name("FILE");
+  app.add_option("--pod-cidr", flags.pod_cidr, "addresses of pods")->type_name("CIDR");
+  app.add_flag("--stop-pods", flags.stop_pods,
+               "end the pods with the agent (default: they run on, and the next agent takes over)");
+  AddLogLevel(app, flags.log_level);
+  app.footer(
+      "Examples:\n"
+      "  swell agent --kubeconfig ~/.kube/config          this machine, its CPUs and GPUs\n"
+      "  swell agent --nodes 3 --gpus-per-node 4 --cpus 4 --memory 15Gi\n"
+      "  swell agent --nodes 1000 --gpus-per-node 8 --runtime simulated\n");
+  if (auto exit = ParseCommandLine(app, arguments)) return *exit;
+  if (auto nodes = PlanNodes(flags.plan); !nodes.ok()) {
+    std::fprintf(stderr, "swell agent: %s\n", nodes.status().message().c_str());
+    return 2;
+  }
+  SetLogSink(MakeFileLogSink(""), LogLevelOf(flags.log_level));
+  Status done = RunAgent(flags);
+  return done.ok() ? 0 : FailCommand(done);
+}
+
+}  // namespace swell

@@ -1,0 +1,74 @@
+// `swell controller`: the scheduler and the job controllers for a cluster that runs elsewhere.
+#include <cstdio>
+
+#include <CLI/CLI.hpp>
+
+#include "base/strings.h"
+#include "bin/commands.h"
+#include "bin/remote_process.h"
+#include "controllers/manager.h"
+
+namespace swell {
+namespace {
+
+struct ControllerFlags {
+  RemoteFlags remote;
+  std::string log_level = "info";
+  bool host_network = false;
+};
+
+Status CheckInstalled(RemoteProcess& process) {
+  SWELL_ASSIGN_OR_RETURN(std::vector<std::string> missing, MissingCrds(process));
+  if (missing.empty()) return Status::Ok();
+  return Status(Code::kNotFound, StrCat(process.access().server, " does not know ",
+                                        Join(missing, ", "), "; run: swell install"));
+}
+
+Status RunController(const ControllerFlags& flags) {
+  // Every write of a cycle may be waiting at once; events wait for nothing and delay nothing.
+  edge::ClusterTransportOptions options{.waiting_max = 200'000, .event_connections = 2};
+  SWELL_ASSIGN_OR_RETURN(auto process, RemoteProcess::Connect(flags.remote, options));
+  SWELL_RETURN_IF_ERROR(CheckInstalled(*process));
+  controllers::Informers informers(process->core(), process->server(), {},
+                                   process->random().Next());
+  SWELL_ASSIGN_OR_RETURN(bool policy_v1, process->Serves("policy", "v1"));
+  if (!policy_v1) informers.UseVersion("policy", "v1beta1");
+  controllers::Manager manager(
+      controllers::Context{
+          process->core(), process->clock(), process->random(), process->server(), {}, informers},
+      {.host_network = flags.host_network});
+  manager.Start();
+  informers.WhenSynced([&] {
+    size_t nodes = informers.Of(client::resources::kNodes).objects().size();
+    size_t pods = informers.Of(client::resources::kPods).objects().size();
+    std::printf("Scheduling for %s: %zu nodes, %zu pods\n", process->access().server.c_str(), nodes,
+                pods);
+    std::fflush(stdout);
+  });
+  return process->Run([&] { process->core().Stop(); });
+}
+
+}  // namespace
+
+int ControllerCommand(const std::vector<std::string>& arguments) {
+  ControllerFlags flags;
+  CLI::App app(
+      "Runs the scheduler (schedulerName: swell) and the job controllers for a Kubernetes "
+      "cluster.\n"
+      "The stock scheduler may run beside it: pods of others keep their room.",
+      "controller");
+  AddRemoteFlags(app, flags.remote);
+  app.add_flag("--host-network", flags.host_network,
+               "pods share their nodes' ports: give each job a port of its own");
+  AddLogLevel(app, flags.log_level);
+  app.footer(
+      "Examples:\n"
+      "  swell install && swell controller\n"
+      "  swell controller --kubeconfig ~/.kube/config --context production\n");
+  if (auto exit = ParseCommandLine(app, arguments)) return *exit;
+  SetLogSink(MakeFileLogSink(""), LogLevelOf(flags.log_level));
+  Status done = RunController(flags);
+  return done.ok() ? 0 : FailCommand(done);
+}
+
+}  // namespace swell

@@ -1,0 +1,210 @@
+// `swell install` and `swell uninstall`: what Swell needs in a cluster that runs elsewhere. Both
+// may be run again at any time.
+#include <cstdio>
+
+#include <CLI/CLI.hpp>
+
+#include "api/meta.h"
+#include "api/scheme.h"
+#include "base/strings.h"
+#include "bin/commands.h"
+#include "bin/install_objects.h"
+#include "bin/remote_process.h"
+#include "json/yaml.h"
+
+namespace swell {
+namespace {
+
+constexpr Duration kEstablishedLimit = std::chrono::seconds(30);
+
+struct InstalledKind {
+  std::string_view kind;
+  client::Resource resource;
+};
+
+const InstalledKind kKinds[] = {
+    {"CustomResourceDefinition", client::resources::kCrds},
+    {"PriorityClass", client::resources::kPriorityClasses},
+    {"Namespace", client::resources::kNamespaces},
+    {"ServiceAccount", client::resources::kServiceAccounts},
+    {"ClusterRole", {"rbac.authorization.k8s.io", "v1", "clusterroles", false}},
+    {"ClusterRoleBinding", {"rbac.authorization.k8s.io", "v1", "clusterrolebindings", false}},
+};
+
+const client::Resource& ResourceOf(const json::Value& object) {
+  std::string_view kind = json::GetString(object, {"kind"});
+  const InstalledKind* found = kKinds;
+  while (found->kind != kind) ++found;  // InstallObjects makes no other kinds
+  return found->resource;
+}
+
+// "clusterrole.rbac.authorization.k8s.io/swell-agent", as kubectl names things.
+std::string WordsFor(const json::Value& object) {
+  const client::Resource& resource = ResourceOf(object);
+  std::string name = ToLower(json::GetString(object, {"kind"}));
+  if (!resource.group.empty()) name += StrCat(".", resource.group);
+  return StrCat(name, "/", api::Name(object));
+}
+
+bool IsOurs(const json::Value& object) { return api::Label(object, kManagedByLabel) == kManagedBy; }
+
+Result<json::SharedValue> GetObject(RemoteProcess& process, const json::Value& object) {
+  return process.Await([&](client::ObjectCallback done) {
+    process.client().Get(ResourceOf(object), api::Namespace(object), api::Name(object),
+                         std::move(done));
+  });
+}
+
+// What was there before and is not ours stays as it is; a priority class cannot be changed anyway.
+Status InstallOne(RemoteProcess& process, const json::Value& object) {
+  auto before = GetObject(process, object);
+  if (!before.ok() && before.status().code() != Code::kNotFound) return before.status();
+  if (before.ok() && !IsOurs(**before)) {
+    std::printf("%s kept: it was there already and is not Swell's\n", WordsFor(object).c_str());
+    return Status::Ok();
+  }
+  auto after = process.Await([&](client::ObjectCallback done) {
+    process.client().Patch(ResourceOf(object), api::Namespace(object), api::Name(object),
+                           client::PatchType::kApply, object, std::move(done));
+  });
+  if (!after.ok()) return after.status().WithContext(WordsFor(object));
+  auto version = [](const json::Value& it) {
+    return json::GetString(it, {"metadata", "resourceVersion"});
+  };
+  const char* outcome = "created";
+  if (before.ok()) outcome = version(**before) == version(**after) ? "unchanged" : "configured";
+  std::printf("%s %s\n", WordsFor(object).c_str(), outcome);
+  return Status::Ok();
+}
+
+// Nobody can use a kind before the server has taken its definition in.
+Status WaitEstablished(RemoteProcess& process) {
+  SteadyTime start = process.clock().Steady();
+  for (const json::Value& crd : api::SwellCrds()) {
+    for (;;) {
+      SWELL_ASSIGN_OR_RETURN(json::SharedValue now, GetObject(process, crd));
+      const json::Value* established = api::FindCondition(*now, "Established");
+      if (established != nullptr && json::GetString(*established, {"status"}) == "True") break;
+      if (process.clock().Steady() - start > kEstablishedLimit) {
+        return Status(Code::kTimeout,
+                      StrCat(WordsFor(crd), " is not established; kubectl describe it"));
+      }
+      process.Pause(std::chrono::milliseconds(100));
+    }
+  }
+  return Status::Ok();
+}
+
+Status Install(const RemoteFlags& flags, const std::string& ns) {
+  SWELL_ASSIGN_OR_RETURN(auto process, RemoteProcess::Connect(flags, {}));
+  for (const json::Value& object : InstallObjects(ns)) {
+    SWELL_RETURN_IF_ERROR(InstallOne(*process, object));
+  }
+  return WaitEstablished(*process);
+}
+
+// Objects of a custom kind that is ours, each with its definition's deletion gone for good.
+Result<std::vector<std::string>> RemainingObjects(RemoteProcess& process) {
+  std::vector<std::string> remaining;
+  for (const json::Value& crd : api::SwellCrds()) {
+    auto defined = GetObject(process, crd);
+    if (!defined.ok() || !IsOurs(**defined)) continue;
+    std::string plural(json::GetString(crd, {"spec", "names", "plural"}));
+    client::Resource resource{std::string(json::GetString(crd, {"spec", "group"})), "", plural,
+                              true};
+    resource.version = json::GetString(json::GetArray(crd, {"spec", "versions"})[0], {"name"});
+    auto answer = process.Await([&](client::ObjectCallback done) {
+      process.client().List(resource, "", {.limit = 1}, [done](Result<client::ObjectList> list) {
+        if (!list.ok()) return done(list.status());
+        size_t at_least = list->items.size();
+        done(std::make_shared<const json::Value>(static_cast<int64_t>(at_least)));
+      });
+    });
+    if (!answer.ok()) {
+      if (answer.status().code() == Code::kNotFound) continue;
+      return answer.status();
+    }
+    if ((*answer)->as_int64() > 0) remaining.push_back(std::string(api::Name(crd)));
+  }
+  return remaining;
+}
+
+Status Uninstall(const RemoteFlags& flags, const std::string& ns, bool force) {
+  SWELL_ASSIGN_OR_RETURN(auto process, RemoteProcess::Connect(flags, {}));
+  if (!force) {
+    SWELL_ASSIGN_OR_RETURN(auto remaining, RemainingObjects(*process));
+    if (!remaining.empty()) {
+      return Status(Code::kConflict,
+                    StrCat("there are still objects of ", Join(remaining, ", "),
+                           "; they would be deleted with their definitions. Delete them first, or "
+                           "say --force"));
+    }
+  }
+  std::vector<json::Value> objects = InstallObjects(ns);
+  for (auto it = objects.rbegin(); it != objects.rend(); ++it) {
+    auto found = GetObject(*process, *it);
+    if (!found.ok()) {
+      if (found.status().code() == Code::kNotFound) continue;
+      return found.status();
+    }
+    if (!IsOurs(**found)) continue;
+    auto gone = process->Await([&](client::ObjectCallback done) {
+      process->client().Delete(ResourceOf(*it), api::Namespace(*it), api::Name(*it), {},
+                               std::move(done));
+    });
+    if (!gone.ok() && gone.status().code() != Code::kNotFound) return gone.status();
+    std::printf("%s deleted\n", WordsFor(*it).c_str());
+  }
+  return Status::Ok();
+}
+
+void AddNamespace(CLI::App& app, std::string& ns) {
+  app.add_option("--namespace", ns, "of Swell's service accounts (default swell-system)")
+      ->type_name("NAME");
+}
+
+int Print(const std::string& ns) {
+  for (const json::Value& object : InstallObjects(ns)) {
+    std::printf("---\n%s", json::PrintYaml(object).c_str());
+  }
+  return 0;
+}
+
+}  // namespace
+
+int InstallCommand(const std::vector<std::string>& arguments) {
+  RemoteFlags flags;
+  std::string ns = "swell-system";
+  bool print = false;
+  CLI::App app(
+      "Installs what Swell needs into a cluster: custom resources, priority classes, "
+      "rights.",
+      "install");
+  AddRemoteFlags(app, flags);
+  AddNamespace(app, ns);
+  app.add_flag("--print", print, "only print the manifests");
+  app.footer(
+      "Examples:\n"
+      "  swell install --kubeconfig ~/.kube/config\n"
+      "  swell install --print | kubectl apply -f -\n");
+  if (auto exit = ParseCommandLine(app, arguments)) return *exit;
+  if (print) return Print(ns);
+  Status done = Install(flags, ns);
+  return done.ok() ? 0 : FailCommand(done);
+}
+
+int UninstallCommand(const std::vector<std::string>& arguments) {
+  RemoteFlags flags;
+  std::string ns = "swell-system";
+  bool force = false;
+  CLI::App app("Removes what `swell install` put into a cluster, and nothing else.", "uninstall");
+  AddRemoteFlags(app, flags);
+  AddNamespace(app, ns);
+  app.add_flag("--force", force, "also when jobs and projects would be deleted with it");
+  app.footer("Examples:\n  swell uninstall --kubeconfig ~/.kube/config\n");
+  if (auto exit = ParseCommandLine(app, arguments)) return *exit;
+  Status done = Uninstall(flags, ns, force);
+  return done.ok() ? 0 : FailCommand(done);
+}
+
+}  // namespace swell

@@ -1,0 +1,57 @@
+// RemoteProcess: what `swell controller`, `agent` and `install` have in common: an event loop with
+// a connection to a cluster that runs elsewhere.
+//
+// Ownership: components made over it are destroyed before it. Thread-safety: the thread that makes
+// it runs it and is the core thread.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "base/clock.h"
+#include "base/random.h"
+#include "bin/command_line.h"
+#include "client/client.h"
+#include "edge/cluster_transport.h"
+#include "net/reactor.h"
+
+namespace swell {
+
+class RemoteProcess {
+ public:
+  static Result<std::unique_ptr<RemoteProcess>> Connect(const RemoteFlags& flags,
+                                                        edge::ClusterTransportOptions options);
+
+  net::Reactor& core() { return core_; }
+  Clock& clock() { return clock_; }
+  Random& random() { return random_; }
+  const std::shared_ptr<api::RestHandler>& server() const { return server_; }
+  const client::ClusterAccess& access() const { return access_; }
+  client::Client& client() { return *client_; }
+
+  // One call after the other: runs the loop until the answer is there.
+  Result<json::SharedValue> Await(const std::function<void(client::ObjectCallback)>& call);
+  // Whether the cluster serves this version of an API group.
+  Result<bool> Serves(const std::string& group, const std::string& version);
+  // Lets the loop run for a while.
+  void Pause(Duration span) { core_.RunFor(span); }
+
+  // Runs until SIGINT or SIGTERM, which call `stop`; it ends the loop with core().Stop().
+  Status Run(const std::function<void()>& stop);
+
+ private:
+  RemoteProcess();
+
+  RealClock clock_;
+  Random random_;
+  net::Reactor core_;
+  client::ClusterAccess access_;
+  std::shared_ptr<api::RestHandler> server_;
+  std::unique_ptr<client::Client> client_;
+};
+
+// The custom resources that Swell needs and the cluster does not serve: "podgroups.swell.dev".
+Result<std::vector<std::string>> MissingCrds(RemoteProcess& process);
+
+}  // namespace swell
