@@ -1,5 +1,6 @@
 // swell apply, create, delete: objects from manifests, and objects by name.
 #include "api/meta.h"
+#include "api/scheme.h"
 #include "base/strings.h"
 #include "cli/commands.h"
 #include "cli/job_view.h"
@@ -154,7 +155,12 @@ class ApplyAction final : public ManifestAction {
     json::Value last = json::Object{};
     auto recorded = json::Parse(api::Annotation(live, kLastApplied));
     if (recorded.ok()) last = std::move(*recorded);
-    json::Value patch = ThreeWayMergePatch(last, wanted, live);
+    // Custom resources know no strategic merge.
+    const Resource& resource = placed.kind.resource;
+    api::KindPtr built_in = scheme_->FindKind({resource.group, resource.version, placed.kind.kind});
+    const api::Schema* schema =
+        built_in && !built_in->custom && built_in->schema ? built_in->schema.get() : nullptr;
+    json::Value patch = ThreeWayPatch(schema, last, wanted, live);
     if (patch.get_object().empty()) {
       Say(placed, live, "unchanged");
       return Status::Ok();
@@ -163,14 +169,17 @@ class ApplyAction final : public ManifestAction {
       Say(placed, wanted, "configured");
       return Status::Ok();
     }
-    auto changed = api_->Patch(placed.kind.resource, placed.ns, placed.name,
-                               client::PatchType::kMerge, patch, Options("swell-apply"));
+    auto changed = api_->Patch(resource, placed.ns, placed.name,
+                               schema ? client::PatchType::kStrategic : client::PatchType::kMerge,
+                               patch, Options("swell-apply"));
     if (!changed.ok()) return changed.status();
     bool same =
         dry_run_ == DryRun::kNone && api::ResourceVersion(**changed) == api::ResourceVersion(live);
     Say(placed, **changed, same ? "unchanged" : "configured");
     return Status::Ok();
   }
+
+  std::unique_ptr<api::Scheme> scheme_ = api::Scheme::BuiltIn();
 };
 
 class DeleteAction final : public Action {

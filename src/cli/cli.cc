@@ -36,17 +36,37 @@ Command SwellRoot(const std::vector<ExtraCommand>& extra) {
     }
   };
   add_extra(true);
-  for (Command& command : std::vector<Command>{
-           SubmitCommandSpec(), ListCommandSpec(), LogsCommandSpec(), SuspendCommandSpec(),
-           ResumeCommandSpec(), WaitCommandSpec(), GetCommandSpec(), DescribeCommandSpec(),
-           EventsCommandSpec(), TopCommandSpec(), ApplyCommandSpec(), CreateCommandSpec(),
-           DeleteCommandSpec(), ConfigCommandSpec(), VersionCommandSpec(),
-           CompletionCommandSpec("swell"), CompleteCommandSpec()}) {
+  for (Command& command : std::vector<Command>{SubmitCommandSpec(),
+                                               ListCommandSpec(),
+                                               LogsCommandSpec(),
+                                               SuspendCommandSpec(),
+                                               ResumeCommandSpec(),
+                                               WaitCommandSpec(),
+                                               WhyCommandSpec(),
+                                               GetCommandSpec(),
+                                               DescribeCommandSpec(),
+                                               EventsCommandSpec(),
+                                               TopCommandSpec(),
+                                               ExecCommandSpec(),
+                                               AttachCommandSpec(),
+                                               PortForwardCommandSpec(),
+                                               CpCommandSpec(),
+                                               ProjectCommandSpec("swell"),
+                                               NodePoolCommandSpec("swell"),
+                                               SnapshotCommandSpec(),
+                                               ApplyCommandSpec(),
+                                               CreateCommandSpec(),
+                                               DeleteCommandSpec(),
+                                               ConfigCommandSpec(),
+                                               VersionCommandSpec(),
+                                               CompletionCommandSpec("swell"),
+                                               CompleteCommandSpec()}) {
     root.children.push_back(std::move(command));
   }
-  Command arena = ArenaRoot();
-  arena.group = "Other";
-  root.children.push_back(std::move(arena));
+  for (Command& front_end : std::vector<Command>{ArenaRoot(), RunaiRoot()}) {
+    front_end.group = "Other";
+    root.children.push_back(std::move(front_end));
+  }
   add_extra(false);
   return root;
 }
@@ -57,7 +77,13 @@ struct Route {
   std::string path;                    // "swell top node"
   std::vector<std::string> arguments;  // flags (also those before the command) and other words
   std::string unknown;                 // a word that names no command
+  std::string line;                    // as it was typed
 };
+
+FrontEnd FrontEndOf(const Command& root) {
+  if (root.name == "arena") return FrontEnd::kArena;
+  return root.name == "runai" ? FrontEnd::kRunai : FrontEnd::kSwell;
+}
 
 // Follows words to the deepest command they name. Only global flags may stand between.
 Route FindRoute(const Command& root, const std::vector<std::string>& words) {
@@ -66,7 +92,7 @@ Route FindRoute(const Command& root, const std::vector<std::string>& words) {
   route.path = root.name;
   GlobalFlags ignored;
   Flags global;
-  ignored.Declare(global, true);
+  ignored.Declare(global, FrontEndOf(root));
   size_t i = 0;
   for (; i < words.size(); ++i) {
     const std::string& word = words[i];
@@ -88,6 +114,22 @@ Route FindRoute(const Command& root, const std::vector<std::string>& words) {
   route.arguments.insert(route.arguments.end(), words.begin() + static_cast<std::ptrdiff_t>(i),
                          words.end());
   return route;
+}
+
+// Quoted where a shell would take it apart.
+std::string ShellWord(const std::string& word) {
+  constexpr std::string_view kPlain =
+      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_=./:,@%+";
+  if (!word.empty() && word.find_first_not_of(kPlain) == std::string::npos) return word;
+  std::string out = "'";
+  for (char c : word) {
+    if (c == '\'') {
+      out += "'\\''";
+    } else {
+      out += c;
+    }
+  }
+  return out + "'";
 }
 
 int UnknownCommand(CliEnv& env, const Route& route) {
@@ -133,15 +175,15 @@ int RunRoute(const Route& route,
     Result<int> result = command.make()->Run(session, route.arguments);
     return result.ok() ? *result : Report(env, route.path, result.status());
   }
-  bool arena = route.path.starts_with("arena") || route.path.starts_with("swell arena");
   GlobalFlags global;
+  global.command_line = route.line;
   Flags flags;
   std::unique_ptr<Action> action;
   if (command.make) {
     action = command.make();
     action->Declare(flags);
   }
-  global.Declare(flags, arena);
+  global.Declare(flags, FrontEndOf(root));
   std::vector<std::string> words;
   Status parsed = flags.Parse(route.arguments, &words);
   if (global.help || (!action && route.unknown.empty() && parsed.ok())) {
@@ -164,18 +206,25 @@ int RunCli(const std::vector<std::string>& argv,
   std::string program = argv.empty() ? "swell" : argv[0];
   program = program.substr(program.rfind('/') + 1);
   std::vector<std::string> words(argv.begin() + (argv.empty() ? 0 : 1), argv.end());
-  bool arena = program == "arena";
-  if (!arena && !words.empty() && words[0] == "arena") {
-    arena = true;
+  // `swell arena …` is `arena …`.
+  if (program != "arena" && program != "runai" && !words.empty() &&
+      (words[0] == "arena" || words[0] == "runai")) {
+    program = words[0];
     words.erase(words.begin());
   }
-  Command root = arena ? ArenaRoot() : SwellRoot(extra);
+  Command root = program == "arena"   ? ArenaRoot()
+                 : program == "runai" ? RunaiRoot()
+                                      : SwellRoot(extra);
+  std::string line = root.name;
+  for (const std::string& word : words) line += " " + ShellWord(word);
   if (!words.empty() && words[0] == "help") {
     words.erase(words.begin());
     words.emplace_back("--help");
   }
-  if (!arena && !words.empty() && words[0] == "--version") words[0] = "version";
-  return RunRoute(FindRoute(root, words), root, env, extra);
+  if (root.name == "swell" && !words.empty() && words[0] == "--version") words[0] = "version";
+  Route route = FindRoute(root, words);
+  route.line = std::move(line);
+  return RunRoute(route, root, env, extra);
 }
 
 std::string_view Version() { return "0.1.0"; }

@@ -19,6 +19,8 @@
 #include "base/clock.h"
 #include "base/executor.h"
 #include "base/result.h"
+#include "cli/console.h"
+#include "json/value.h"
 
 namespace swell::cli {
 
@@ -48,6 +50,10 @@ struct Connection {
   api::UserInfo user;  // in-process only
 };
 
+// A scheduling cycle over a state (API objects), with the scheduler's own code: what `swell
+// simulate` prints. The program around provides it: scheduling is no business of this layer.
+using Simulator = std::function<json::Value(const json::Array& state, WallTime now)>;
+
 struct CliEnv {
   // Writes bytes; false when nobody reads any more (the command then ends quietly).
   std::function<bool(std::string_view)> out;
@@ -60,6 +66,12 @@ struct CliEnv {
   const Clock* clock = nullptr;
   EventLoop* loop = nullptr;
   std::function<Result<Connection>(const ClusterFlags&)> connect;
+  Simulator simulate;  // may be empty
+  // Standard input as it comes, and ports of this machine; empty: there are none.
+  std::function<std::unique_ptr<Console>()> console;
+  std::function<Result<std::unique_ptr<PortListener>>(
+      const std::string& address, std::function<void(api::DuplexPtr)> accepted)>
+      listen;
 };
 
 // A command that the program around provides. It gets the words after its name, prints for itself,
@@ -72,14 +84,14 @@ struct ExtraCommand {
   bool hidden = false;
 };
 
-// `argv` as main() has it; argv[0] ending in "arena" is the drop-in front end, as is
+// `argv` as main() has it; argv[0] ending in "arena" or "runai" is that drop-in front end, as is
 // `swell arena …`.
 int RunCli(const std::vector<std::string>& argv,
            CliEnv& env,
            const std::vector<ExtraCommand>& extra = {});
 
 // The same with the process's own terminal, environment, clock and network.
-int CliMain(int argc, char** argv, std::vector<ExtraCommand> extra = {});
+int CliMain(int argc, char** argv, std::vector<ExtraCommand> extra = {}, Simulator simulate = {});
 
 // The version that `swell version` prints.
 std::string_view Version();

@@ -9,6 +9,10 @@ Command GetCommandSpec();
 Command ListCommandSpec();
 Command DescribeCommandSpec();
 Command LogsCommandSpec();
+Command ExecCommandSpec();
+Command AttachCommandSpec();
+Command PortForwardCommandSpec();
+Command CpCommandSpec();
 Command EventsCommandSpec();
 Command TopCommandSpec();
 Command SubmitCommandSpec();
@@ -18,12 +22,18 @@ Command DeleteCommandSpec();
 Command SuspendCommandSpec();
 Command ResumeCommandSpec();
 Command WaitCommandSpec();
+Command WhyCommandSpec();
+Command SnapshotCommandSpec();
 Command VersionCommandSpec();
 Command CompletionCommandSpec(const std::string& program);
 Command CompleteCommandSpec();  // hidden: what completion scripts ask
 Command ConfigCommandSpec();
+// Of `swell` and of `runai`, which is named in the examples.
+Command ProjectCommandSpec(const std::string& program);
+Command NodePoolCommandSpec(const std::string& program);
 
-// The whole of `arena`.
+// The whole of `arena`, the whole of `runai`.
 Command ArenaRoot();
+Command RunaiRoot();
 
 }  // namespace swell::cli

@@ -106,7 +106,7 @@ class CompleteAction final : public Action {
     std::unique_ptr<Action> action = command.make ? command.make() : nullptr;
     if (action) action->Declare(flags);
     GlobalFlags global;
-    global.Declare(flags, false);
+    global.Declare(flags, FrontEnd::kSwell);
     for (const Flag& flag : flags.all()) {
       if (!flag.hidden && flag.Long().size() > 1) out.insert("--" + flag.Long());
     }

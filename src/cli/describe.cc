@@ -89,21 +89,10 @@ class DescribeAction final : public Action {
     SWELL_ASSIGN_OR_RETURN(std::vector<EventView> all, ListEvents(*api_, job.ns, ""));
     std::vector<EventView> events;
     for (EventView& event : all) {
-      bool own = event.object == job.name &&
-                 (event.object_kind == job.kind->kind || event.object_kind == "PodGroup");
-      bool pods = event.object_kind == "Pod" && event.object.starts_with(job.name + "-") &&
-                  IsInstance(event.object.substr(job.name.size() + 1));
-      if (own || pods) events.push_back(std::move(event));
+      if (ConcernsJob(job, event.object_kind, event.object)) events.push_back(std::move(event));
     }
     Print(DescribeJob(*session_, job, events));
     return Status::Ok();
-  }
-
-  // "worker-12": a role and an index.
-  static bool IsInstance(std::string_view rest) {
-    size_t dash = rest.rfind('-');
-    return dash == rest.find('-') && dash != std::string_view::npos &&
-           ParseUint(rest.substr(dash + 1)).has_value();
   }
 
   std::string selector_;

@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "api/meta.h"
+#include "api/swell_keys.h"
 #include "base/strings.h"
 #include "cli/describe.h"
 #include "cli/jsonpath.h"
@@ -131,7 +132,7 @@ std::string PodsTable(Session& session, const std::vector<json::SharedValue>& po
   for (const json::SharedValue& pod : pods) {
     std::string word = PodStatusWord(*pod);
     std::string_view node = json::GetString(*pod, {"spec", "nodeName"});
-    std::string_view devices = api::Annotation(*pod, "swell.dev/gpu-devices");
+    std::string_view devices = api::Annotation(*pod, api::keys::kGpuDevices);
     std::string gpus = GpuText(MilliGpus(*pod));
     table.Add({std::string(api::Name(*pod)), PodReady(*pod),
                session.Paint(StatusColour(word), word), std::to_string(PodRestarts(*pod)),
@@ -334,10 +335,10 @@ std::string DescribePod(Session& session,
   fields.Add("Nominated node", std::string(json::GetString(pod, {"status", "nominatedNodeName"})));
   fields.Add("IP", std::string(json::GetString(pod, {"status", "podIP"})));
   fields.Add("GPUs", GpuText(MilliGpus(pod)));
-  fields.Add("GPU devices", std::string(api::Annotation(pod, "swell.dev/gpu-devices")));
+  fields.Add("GPU devices", std::string(api::Annotation(pod, api::keys::kGpuDevices)));
   fields.Add("Priority", StrCat(json::GetInt(pod, {"spec", "priority"}), " ",
                                 json::GetString(pod, {"spec", "priorityClassName"})));
-  fields.Add("Preempted by", std::string(api::Annotation(pod, "swell.dev/preempted-by")));
+  fields.Add("Preempted by", std::string(api::Annotation(pod, api::keys::kPreemptedBy)));
   AddMeta(fields, pod, now, true);
   std::string out = fields.ToString();
   for (auto [title, list] :

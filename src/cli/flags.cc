@@ -16,7 +16,8 @@ constexpr std::string_view kMisuse = "Misuse";
 // flags may be written -o=json, and flags with an implied value may stand alone.
 std::vector<std::string> Normalise(const Flags& flags, const std::vector<std::string>& arguments) {
   std::vector<std::string> out;
-  for (const std::string& argument : arguments) {
+  for (size_t i = 0; i < arguments.size(); ++i) {
+    const std::string& argument = arguments[i];
     if (argument.size() < 2 || argument[0] != '-') {
       out.push_back(argument);
       continue;
@@ -29,6 +30,10 @@ std::vector<std::string> Normalise(const Flags& flags, const std::vector<std::st
     } else if (flag && !flag->implied.empty()) {
       out.push_back(argument);
       out.push_back(flag->implied);
+    } else if (flag && flag->kind == Flag::Kind::kMaybe &&
+               (i + 1 == arguments.size() || arguments[i + 1].starts_with('-'))) {
+      out.push_back(argument);
+      out.emplace_back();
     } else {
       out.push_back(argument);
     }
@@ -68,6 +73,9 @@ Status StoreOne(Parsed& parsed) {
       return Status::Ok();
     case Flag::Kind::kText:
       *static_cast<std::string*>(flag.to) = parsed.texts.back();
+      return Status::Ok();
+    case Flag::Kind::kMaybe:
+      *static_cast<std::optional<std::string>*>(flag.to) = parsed.texts.back();
       return Status::Ok();
     case Flag::Kind::kList:
       *static_cast<std::vector<std::string>*>(flag.to) = parsed.texts;
@@ -114,6 +122,12 @@ Flag& Flags::Switch(std::string names, bool* to, std::string help) {
 }
 Flag& Flags::Text(std::string names, std::string* to, std::string value_name, std::string help) {
   return Add(std::move(names), Flag::Kind::kText, to, std::move(value_name), std::move(help));
+}
+Flag& Flags::Maybe(std::string names,
+                   std::optional<std::string>* to,
+                   std::string value_name,
+                   std::string help) {
+  return Add(std::move(names), Flag::Kind::kMaybe, to, std::move(value_name), std::move(help));
 }
 Flag& Flags::Int(std::string names, int64_t* to, std::string value_name, std::string help) {
   return Add(std::move(names), Flag::Kind::kInt, to, std::move(value_name), std::move(help));

@@ -11,6 +11,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -20,7 +21,7 @@
 namespace swell::cli {
 
 struct Flag {
-  enum class Kind { kSwitch, kText, kInt, kList };
+  enum class Kind { kSwitch, kText, kMaybe, kInt, kList };
   std::string names;  // "-o,--output"
   Kind kind = Kind::kSwitch;
   void* to = nullptr;
@@ -42,6 +43,11 @@ class Flags {
   void Group(std::string title) { group_ = std::move(title); }
   Flag& Switch(std::string names, bool* to, std::string help);
   Flag& Text(std::string names, std::string* to, std::string value_name, std::string help);
+  // A text that may also stand alone, with an empty value, as the last word or before another flag.
+  Flag& Maybe(std::string names,
+              std::optional<std::string>* to,
+              std::string value_name,
+              std::string help);
   Flag& Int(std::string names, int64_t* to, std::string value_name, std::string help);
   Flag& List(std::string names,
              std::vector<std::string>* to,

@@ -7,6 +7,7 @@
 
 #include "api/meta.h"
 #include "api/quantity.h"
+#include "api/swell_keys.h"
 #include "base/strings.h"
 
 namespace swell::cli {
@@ -66,7 +67,7 @@ JobView ViewOf(json::SharedValue object, const JobKindInfo& kind) {
   view.ns = api::Namespace(job);
   view.status = StatusOf(job);
   view.message = NewestMessage(job);
-  view.on_preemption = api::Annotation(job, "swell.dev/on-preemption");
+  view.on_preemption = api::Annotation(job, api::keys::kOnPreemption);
   if (view.on_preemption.empty()) view.on_preemption = "Requeue";
   for (const Template& one : TemplatesOf(job, kind)) {
     view.replicas += one.replicas;
@@ -80,7 +81,15 @@ JobView ViewOf(json::SharedValue object, const JobKindInfo& kind) {
     view.priority = json::GetString(*policy, {"priorityClass"}, view.priority);
     view.project = json::GetString(*policy, {"queue"});
   }
-  std::string_view project = api::Label(job, "swell.dev/project");
+  view.priority = json::GetString(job, {"spec", "priorityClassName"}, view.priority);
+  view.project = json::GetString(job, {"spec", "project"}, view.project);
+  view.on_preemption =
+      json::GetString(job, {"spec", "preemption", "onPreemption"}, view.on_preemption);
+  view.workload = api::Label(job, api::keys::kWorkload);
+  view.user = api::Annotation(job, api::keys::kUser);
+  if (view.user.empty()) view.user = api::Annotation(job, "arena.kubeflow.org/username");
+  view.command_line = api::Annotation(job, api::keys::kCommandLine);
+  std::string_view project = api::Label(job, api::keys::kProject);
   if (!project.empty()) view.project = project;
   view.created = api::ParseTime(json::GetString(job, {"metadata", "creationTimestamp"}));
   view.started = api::ParseTime(json::GetString(job, {"status", "startTime"}));
@@ -105,15 +114,26 @@ bool PodBefore(const json::SharedValue& a, const json::SharedValue& b) {
   auto key = [](const json::Value& pod) {
     std::string_view role = api::Label(pod, "pytorch-replica-type");
     std::string_view index = api::Label(pod, "pytorch-replica-index");
+    if (role.empty()) role = api::Label(pod, api::keys::kJobRole);
+    if (index.empty()) index = api::Label(pod, api::keys::kJobIndex);
     return std::tuple(role != "master", std::string(role), ParseInt(index).value_or(0),
                       std::string(api::Name(pod)));
   };
   return key(*a) < key(*b);
 }
 
-void AddGroup(JobView& job, const json::Value& group) {
-  if (job.status == "Succeeded" || job.status == "Failed" || job.status == "Running") return;
-  job.waits = json::GetString(group, {"status", "message"});
+void AddGroup(JobView& job, json::SharedValue group) {
+  if (!job.over() && job.status != "Running") {
+    job.waits = json::GetString(*group, {"status", "message"});
+  }
+  job.group = std::move(group);
+}
+
+// "worker-12": a role and an index.
+bool IsInstance(std::string_view rest) {
+  size_t dash = rest.rfind('-');
+  return dash != std::string_view::npos && dash > 0 && rest.find('-') == dash &&
+         ParseUint(rest.substr(dash + 1)).has_value();
 }
 
 }  // namespace
@@ -137,6 +157,45 @@ int64_t JobView::RunningPods() const {
   });
 }
 
+int64_t JobView::PendingPods() const {
+  return std::count_if(pods.begin(), pods.end(), [](const json::SharedValue& pod) {
+    return json::GetString(*pod, {"status", "phase"}) == "Pending" && !api::IsDeleting(*pod);
+  });
+}
+
+int64_t JobView::HeldMilliGpus() const {
+  int64_t held = 0;
+  for (const json::SharedValue& pod : pods) {
+    bool placed = !json::GetString(*pod, {"spec", "nodeName"}).empty();
+    if (placed && !PodHasEnded(*pod)) held += MilliGpus(*pod);
+  }
+  return held;
+}
+
+Status SetSuspended(Api& api, const JobView& job, bool suspend) {
+  if (job.over()) {
+    return Status(Code::kConflict, StrCat("job ", Quote(job.name), " is over: ", job.status));
+  }
+  json::Value patch = json::Object{};
+  bool in_run_policy = job.kind->resource.group == "kubeflow.org";
+  if (in_run_policy) {
+    json::Set(patch, {"spec", "runPolicy", "suspend"}, suspend);
+  } else {
+    json::Set(patch, {"spec", "suspend"}, suspend);
+  }
+  return api.Patch(job.kind->resource, job.ns, job.name, client::PatchType::kMerge, patch).status();
+}
+
+bool ConcernsJob(const JobView& job, std::string_view kind, std::string_view name) {
+  if (name == job.name) return kind == job.kind->kind || kind == "PodGroup";
+  if (kind != "Pod") return false;
+  for (const json::SharedValue& pod : job.pods) {
+    if (api::Name(*pod) == name) return true;
+  }
+  return name.starts_with(job.name) && name.size() > job.name.size() &&
+         name[job.name.size()] == '-' && IsInstance(name.substr(job.name.size() + 1));
+}
+
 std::string JobView::ResourceName() const {
   std::string singular = ToLower(kind->kind);
   return StrCat(singular, kind->resource.group.empty() ? "" : "." + kind->resource.group, "/",
@@ -144,10 +203,10 @@ std::string JobView::ResourceName() const {
 }
 
 int64_t MilliGpus(const json::Value& pod) {
-  std::string_view fraction = api::Annotation(pod, "swell.dev/gpu-fraction");
+  std::string_view fraction = api::Annotation(pod, api::keys::kGpuFraction);
   if (!fraction.empty()) {
     std::string text(fraction);
-    int64_t devices = ParseInt(api::Annotation(pod, "swell.dev/gpu-fraction-devices")).value_or(1);
+    int64_t devices = ParseInt(api::Annotation(pod, api::keys::kGpuFractionDevices)).value_or(1);
     return std::llround(std::strtod(text.c_str(), nullptr) * 1000) * devices;
   }
   int64_t total = 0;
@@ -277,7 +336,7 @@ Result<std::vector<JobView>> Collect(Api& api, std::string_view ns, std::string_
     }
     std::sort(view.pods.begin(), view.pods.end(), PodBefore);
     auto group = group_of.find(StrCat(view.ns, "/", view.name));
-    if (group != group_of.end()) AddGroup(view, *group->second);
+    if (group != group_of.end()) AddGroup(view, group->second);
   }
   return views;
 }

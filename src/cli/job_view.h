@@ -31,12 +31,19 @@ struct JobView {
   std::string message;  // of the newest condition that says anything
   std::string waits;    // why it does not run, in the scheduler's words
   std::string on_preemption;
+  std::string workload;  // train, interactive, build or inference
+  std::string user;      // who submitted it, as far as is known
+  std::string command_line;
+  json::SharedValue group;  // its PodGroup; may be absent
   int64_t replicas = 0;
   int64_t milli_gpus = 0;  // of all replicas
   std::optional<WallTime> created, started, ended;
   std::vector<json::SharedValue> pods;  // chief first, then by role and index
 
   int64_t RunningPods() const;
+  int64_t PendingPods() const;
+  int64_t HeldMilliGpus() const;  // of pods that have a place
+  bool over() const { return status == "Succeeded" || status == "Failed"; }
   std::string ResourceName() const;  // "pytorchjob.kubeflow.org/mnist"
 };
 
@@ -44,6 +51,12 @@ struct JobView {
 Result<std::vector<JobView>> ListJobs(Api& api, std::string_view ns);
 // One job by name, of any kind; kAlreadyExists when the name is ambiguous, with the kinds.
 Result<JobView> FindJob(Api& api, std::string_view ns, std::string_view name);
+
+// Stops the job's pods and gives back its GPUs, or lets it run again. kConflict when it is over.
+Status SetSuspended(Api& api, const JobView& job, bool suspend);
+
+// Whether an event is about the job, its group or one of its pods, of which some may be gone.
+bool ConcernsJob(const JobView& job, std::string_view kind, std::string_view name);
 
 // GPUs that one pod asks for, in thousandths; fractions count.
 int64_t MilliGpus(const json::Value& pod_metadata_and_spec);

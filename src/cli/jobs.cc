@@ -89,7 +89,6 @@ class ListAction final : public Action {
   std::string status_, output_;
 };
 
-// Sets or clears spec.runPolicy.suspend (spec.suspend of batch Jobs).
 class SuspendAction final : public Action {
  public:
   explicit SuspendAction(bool suspend) : suspend_(suspend) {}
@@ -101,19 +100,7 @@ class SuspendAction final : public Action {
     SWELL_ASSIGN_OR_RETURN(Api * api, session.Server());
     for (const std::string& word : words) {
       SWELL_ASSIGN_OR_RETURN(JobView job, FindJob(*api, session.Namespace(), word));
-      if (job.status == "Succeeded" || job.status == "Failed") {
-        return Status(Code::kConflict, StrCat("job ", Quote(job.name), " is over: ", job.status));
-      }
-      bool batch = job.kind->kind == "Job";
-      json::Value patch = json::Object{};
-      if (batch) {
-        json::Set(patch, {"spec", "suspend"}, suspend_);
-      } else {
-        json::Set(patch, {"spec", "runPolicy", "suspend"}, suspend_);
-      }
-      auto changed =
-          api->Patch(job.kind->resource, job.ns, job.name, client::PatchType::kMerge, patch);
-      if (!changed.ok()) return changed.status();
+      SWELL_RETURN_IF_ERROR(SetSuspended(*api, job, suspend_));
       session.OutLine(StrCat(job.ResourceName(), suspend_ ? " suspended" : " resumed"));
     }
     return 0;

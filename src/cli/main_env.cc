@@ -10,6 +10,7 @@
 #include "base/strings.h"
 #include "cli/cli.h"
 #include "cli/cluster.h"
+#include "cli/real_console.h"
 #include "edge/http_transport.h"
 #include "net/reactor.h"
 
@@ -92,7 +93,7 @@ Result<Connection> Connect(net::Reactor& reactor, const ClusterFlags& flags) {
 
 }  // namespace
 
-int CliMain(int argc, char** argv, std::vector<ExtraCommand> extra) {
+int CliMain(int argc, char** argv, std::vector<ExtraCommand> extra, Simulator simulate) {
   ::signal(SIGPIPE, SIG_IGN);
   ReactorLoop loop;
   RealClock clock;
@@ -107,6 +108,11 @@ int CliMain(int argc, char** argv, std::vector<ExtraCommand> extra) {
   env.clock = &clock;
   env.loop = &loop;
   env.connect = [&loop](const ClusterFlags& flags) { return Connect(loop.reactor(), flags); };
+  env.simulate = std::move(simulate);
+  env.console = [&loop] { return MakeRealConsole(loop.reactor()); };
+  env.listen = [&loop](const std::string& address, std::function<void(api::DuplexPtr)> accepted) {
+    return ListenForReal(loop.reactor(), address, std::move(accepted));
+  };
   return RunCli(std::vector<std::string>(argv, argv + argc), env, extra);
 }
 

@@ -118,20 +118,106 @@ Result<Placed> Place(Session& session, Manifest manifest) {
 
 namespace {
 
-void Merge(const json::Value& last,
+const json::Value& Nothing() {
+  static const json::Value nothing = json::Object{};
+  return nothing;
+}
+
+const api::Schema* ChildSchema(const api::Schema* schema, std::string_view key) {
+  if (schema == nullptr) return nullptr;
+  if (schema->type == api::SchemaType::kMap) return schema->items.get();
+  const api::SchemaField* field = schema->Field(key);
+  return field != nullptr ? field->schema.get() : nullptr;
+}
+
+bool MergesAsList(const api::Schema* schema) {
+  return schema != nullptr && schema->type == api::SchemaType::kArray && schema->patch_merge;
+}
+
+// The element of `list` that stands for the same thing; scalars by value, objects by their key.
+const json::Value* SameIn(const json::Array& list, const json::Value& item, std::string_view key) {
+  for (const json::Value& other : list) {
+    if (key.empty()) {
+      if (json::Equal(other, item)) return &other;
+      continue;
+    }
+    const json::Value* mine = json::Find(item, {key});
+    const json::Value* theirs = json::Find(other, {key});
+    if (mine != nullptr && theirs != nullptr && json::Equal(*mine, *theirs)) return &other;
+  }
+  return nullptr;
+}
+
+void Merge(const api::Schema* schema,
+           const json::Value& last,
+           const json::Value& wanted,
+           const json::Value& live,
+           json::Object& patch);
+
+// Elements that are new or differ, and what was applied once and is wanted no more; what others
+// have added stays.
+void MergeList(const api::Schema& schema,
+               std::string_view field,
+               const json::Array& last,
+               const json::Array& wanted,
+               const json::Array& live,
+               json::Object& patch) {
+  const std::string& key = schema.patch_merge_key;
+  json::Array changes, order, gone;
+  for (const json::Value& want : wanted) {
+    const json::Value* have = SameIn(live, want, key);
+    if (key.empty()) {
+      order.push_back(want);
+      if (have == nullptr) changes.push_back(want);
+      continue;
+    }
+    const json::Value* name = json::Find(want, {key});
+    if (name == nullptr) return void(patch[field] = wanted);  // the server says what is missing
+    order.push_back(json::Object{{key, *name}});
+    if (have == nullptr) {
+      changes.push_back(want);
+      continue;
+    }
+    const json::Value* had = SameIn(last, want, key);
+    json::Object inner;
+    Merge(schema.items.get(), had ? *had : Nothing(), want, *have, inner);
+    if (inner.empty()) continue;
+    inner[key] = *name;
+    changes.push_back(std::move(inner));
+  }
+  for (const json::Value& had : last) {
+    if (SameIn(wanted, had, key) != nullptr || SameIn(live, had, key) == nullptr) continue;
+    if (key.empty()) {
+      gone.push_back(had);
+    } else {
+      changes.push_back(json::Object{{"$patch", "delete"}, {key, *json::Find(had, {key})}});
+    }
+  }
+  if (changes.empty() && gone.empty()) return;
+  if (!gone.empty()) patch[StrCat("$deleteFromPrimitiveList/", field)] = std::move(gone);
+  if (!order.empty()) patch[StrCat("$setElementOrder/", field)] = std::move(order);
+  if (!changes.empty()) patch[field] = std::move(changes);
+}
+
+void Merge(const api::Schema* schema,
+           const json::Value& last,
            const json::Value& wanted,
            const json::Value& live,
            json::Object& patch) {
-  static const json::Value kNothing = json::Object{};
   for (const auto& member : wanted.get_object()) {
     std::string_view key(member.key().data(), member.key().size());
     const json::Value& want = member.value();
     const json::Value* have = json::Find(live, {key});
     const json::Value* had = json::Find(last, {key});
+    const api::Schema* child = ChildSchema(schema, key);
     if (want.is_object() && have && have->is_object()) {
       json::Object inner;
-      Merge(had && had->is_object() ? *had : kNothing, want, *have, inner);
+      Merge(child, had && had->is_object() ? *had : Nothing(), want, *have, inner);
       if (!inner.empty()) patch[member.key()] = std::move(inner);
+    } else if (want.is_array() && have && have->is_array() && MergesAsList(child)) {
+      static const json::Array kNone;
+      MergeList(*child, key, had && had->is_array() ? had->get_array() : kNone, want.get_array(),
+                have->get_array(), patch);
     } else if (!have || !json::Equal(want, *have)) {
       patch[member.key()] = want;
     }
@@ -145,11 +231,12 @@ void Merge(const json::Value& last,
 
 }  // namespace
 
-json::Value ThreeWayMergePatch(const json::Value& last,
-                               const json::Value& wanted,
-                               const json::Value& live) {
+json::Value ThreeWayPatch(const api::Schema* schema,
+                          const json::Value& last,
+                          const json::Value& wanted,
+                          const json::Value& live) {
   json::Object patch;
-  if (wanted.is_object()) Merge(last, wanted, live, patch);
+  if (wanted.is_object()) Merge(schema, last, wanted, live, patch);
   return patch;
 }
 

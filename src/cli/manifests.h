@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "api/schema.h"
 #include "cli/session.h"
 
 namespace swell::cli {
@@ -31,10 +32,12 @@ struct Placed {
 // Resolves kind and namespace. Errors name the file and the field.
 Result<Placed> Place(Session& session, Manifest manifest);
 
-// The JSON merge patch that takes `live` to what `wanted` says, deleting what `last` said and
-// `wanted` does not.
-json::Value ThreeWayMergePatch(const json::Value& last,
-                               const json::Value& wanted,
-                               const json::Value& live);
+// The patch that takes `live` to what `wanted` says, deleting what `last` said and `wanted` does
+// not: a strategic merge patch by the kind's schema, so that list elements others have added stay;
+// without a schema a JSON merge patch, which replaces lists whole.
+json::Value ThreeWayPatch(const api::Schema* schema,
+                          const json::Value& last,
+                          const json::Value& wanted,
+                          const json::Value& live);
 
 }  // namespace swell::cli

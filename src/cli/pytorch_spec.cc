@@ -4,6 +4,7 @@
 
 #include "api/meta.h"
 #include "api/quantity.h"
+#include "api/swell_keys.h"
 #include "base/strings.h"
 #include "cli/flags.h"
 
@@ -167,18 +168,34 @@ json::Object Container(const PyTorchSpec& spec, PodParts& parts) {
   if (spec.gpus > 0) amounts["nvidia.com/gpu"] = std::to_string(spec.gpus);
   for (const auto& [name, amount] : spec.devices) amounts[name] = amount;
   if (spec.rdma) amounts["rdma/hca"] = "1";
-  json::Object container{{"name", "pytorch"}, {"image", spec.image}};
+  json::Object limits = amounts;
+  if (!spec.cpu_limit.empty()) limits["cpu"] = spec.cpu_limit;
+  if (!spec.memory_limit.empty()) limits["memory"] = spec.memory_limit;
+  json::Object container{{"name", spec.container}, {"image", spec.image}};
   if (!spec.command.empty()) {
     json::Array command;
     for (const std::string& word : spec.command) command.emplace_back(word);
     container["command"] = std::move(command);
   }
+  if (!spec.args.empty()) {
+    json::Array args;
+    for (const std::string& word : spec.args) args.emplace_back(word);
+    container["args"] = std::move(args);
+  }
+  if (!spec.ports.empty()) {
+    json::Array ports;
+    for (int64_t port : spec.ports) ports.push_back(json::Object{{"containerPort", port}});
+    container["ports"] = std::move(ports);
+  }
+  if (spec.keep_stdin) container["stdin"] = true;
+  if (spec.tty) container["tty"] = true;
   if (!spec.working_dir.empty()) container["workingDir"] = spec.working_dir;
   if (!spec.image_pull_policy.empty()) container["imagePullPolicy"] = spec.image_pull_policy;
   if (!parts.env.empty()) container["env"] = std::move(parts.env);
-  if (!amounts.empty()) {
-    container["resources"] = json::Object{{"limits", amounts}, {"requests", amounts}};
-  }
+  json::Object resources;
+  if (!limits.empty()) resources["limits"] = std::move(limits);
+  if (!amounts.empty()) resources["requests"] = std::move(amounts);
+  if (!resources.empty()) container["resources"] = std::move(resources);
   if (!parts.mounts.empty()) container["volumeMounts"] = std::move(parts.mounts);
   if (spec.rdma) {
     container["securityContext"] =
@@ -187,7 +204,9 @@ json::Object Container(const PyTorchSpec& spec, PodParts& parts) {
   return container;
 }
 
-Result<json::Object> PodSpec(const PyTorchSpec& spec) {
+}  // namespace
+
+Result<json::Object> MakePodSpec(const PyTorchSpec& spec) {
   PodParts parts;
   AddEnv(spec, parts);
   SWELL_RETURN_IF_ERROR(AddVolumes(spec, parts));
@@ -206,6 +225,9 @@ Result<json::Object> PodSpec(const PyTorchSpec& spec) {
   }
   if (spec.host_ipc) pod["hostIPC"] = true;
   if (spec.host_pid) pod["hostPID"] = true;
+  if (spec.run_as_user >= 0) {
+    pod["securityContext"] = json::Object{{"runAsUser", spec.run_as_user}};
+  }
   json::Array tolerations;
   for (const std::string& text : spec.tolerations) {
     SWELL_ASSIGN_OR_RETURN(json::Value toleration, ParseToleration(text));
@@ -219,6 +241,8 @@ Result<json::Object> PodSpec(const PyTorchSpec& spec) {
   if (!secrets.empty()) pod["imagePullSecrets"] = std::move(secrets);
   return pod;
 }
+
+namespace {
 
 json::Object RunPolicy(const PyTorchSpec& spec) {
   json::Object policy{{"cleanPodPolicy", spec.clean_pod_policy}};
@@ -275,9 +299,9 @@ std::string ProjectOf(const std::string& sync_source) {
 
 Result<json::Value> MakePyTorchJob(const PyTorchSpec& spec) {
   SWELL_RETURN_IF_ERROR(Check(spec));
-  SWELL_ASSIGN_OR_RETURN(json::Object pod, PodSpec(spec));
+  SWELL_ASSIGN_OR_RETURN(json::Object pod, MakePodSpec(spec));
   json::Object labels = ToObject(spec.labels);
-  if (!spec.project.empty()) labels["swell.dev/project"] = spec.project;
+  if (!spec.project.empty()) labels[api::keys::kProject] = spec.project;
   json::Object annotations = ToObject(spec.annotations);
   auto role = [&](int64_t replicas) {
     json::Object metadata;
@@ -295,7 +319,7 @@ Result<json::Value> MakePyTorchJob(const PyTorchSpec& spec) {
   };
   json::Object roles{{"Master", role(1)}};
   if (spec.workers > 1) roles["Worker"] = role(spec.workers - 1);
-  if (!spec.on_preemption.empty()) annotations["swell.dev/on-preemption"] = spec.on_preemption;
+  if (!spec.on_preemption.empty()) annotations[api::keys::kOnPreemption] = spec.on_preemption;
   json::Object metadata{{"name", spec.name}};
   if (!spec.ns.empty()) metadata["namespace"] = spec.ns;
   if (!labels.empty()) metadata["labels"] = std::move(labels);

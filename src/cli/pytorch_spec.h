@@ -16,11 +16,13 @@ using KeyValues = std::vector<std::pair<std::string, std::string>>;
 
 struct PyTorchSpec {
   std::string name, ns, image;
-  std::vector<std::string> command;  // as the container runs it
-  int64_t gpus = 0;                  // of each instance
-  int64_t workers = 1;               // instances, the master among them
-  std::string cpu, memory;           // of each instance
-  KeyValues devices;                 // further resources: rdma/hca=1
+  std::string container = "pytorch";       // its name
+  std::vector<std::string> command, args;  // as the container runs it
+  int64_t gpus = 0;                        // of each instance
+  int64_t workers = 1;                     // instances, the master among them
+  std::string cpu, memory;                 // of each instance
+  std::string cpu_limit, memory_limit;     // empty: the same
+  KeyValues devices;                       // further resources: rdma/hca=1
   std::string priority, project;
   std::string on_preemption;  // Requeue or Fail
   KeyValues env, labels, annotations, selectors;
@@ -34,6 +36,9 @@ struct PyTorchSpec {
   std::string scheduler;
   bool host_network = false, host_ipc = false, host_pid = false;
   bool rdma = false;
+  bool keep_stdin = false, tty = false;
+  int64_t run_as_user = -1;
+  std::vector<int64_t> ports;  // that the container listens on
   bool gang_labels = false;
   std::string share_memory;  // size of /dev/shm; empty: the machine's own
   int64_t nproc_per_node = 0;
@@ -48,6 +53,9 @@ struct PyTorchSpec {
 
 // kBadRequest (misuse) naming the flag whose value cannot be meant.
 Result<json::Value> MakePyTorchJob(const PyTorchSpec& spec);
+
+// The spec of one instance's pod.
+Result<json::Object> MakePodSpec(const PyTorchSpec& spec);
 
 // "a=b" pairs. `flag` is for messages.
 Result<KeyValues> ParsePairs(const std::vector<std::string>& texts, std::string_view flag);

@@ -8,9 +8,14 @@
 
 namespace swell::cli {
 
-void GlobalFlags::Declare(Flags& flags, bool arena) {
+void GlobalFlags::Declare(Flags& flags, FrontEnd front_end) {
   flags.Group("Global flags");
-  if (arena) {
+  if (front_end == FrontEnd::kRunai) {
+    flags.Text("-p,--project", &project, "PROJECT", "whose work (default: runai config project)");
+    flags.Text("--loglevel", &log_level, "LEVEL", "accepted for compatibility; does nothing")
+        .hidden = true;
+  }
+  if (front_end == FrontEnd::kArena) {
     flags.Text("--loglevel", &log_level, "LEVEL", "debug, info, warn or error");
     flags.Switch("--pprof", &pprof, "accepted for compatibility; does nothing");
     flags.Switch("--trace", &trace, "accepted for compatibility; does nothing");
@@ -54,6 +59,18 @@ std::string Session::Paint(Colour colour, std::string_view text) const {
   static constexpr std::string_view kCodes[] = {"", "31", "32", "33", "34", "36", "90", "1"};
   if (colour == Colour::kNone || !colours()) return std::string(text);
   return StrCat("\033[", kCodes[static_cast<int>(colour)], "m", text, "\033[0m");
+}
+
+Result<std::string> UserName(Session& session, Api& api) {
+  json::Value review =
+      json::Object{{"apiVersion", "authentication.k8s.io/v1"}, {"kind", "SelfSubjectReview"}};
+  auto answer =
+      api.Create({"authentication.k8s.io", "v1", "selfsubjectreviews", false}, "", review);
+  if (!answer.ok() && edge::IsUnreachable(answer.status())) return answer.status();
+  std::string user =
+      answer.ok() ? std::string(json::GetString(**answer, {"status", "userInfo", "username"}))
+                  : session.env().getenv("USER");
+  return user.empty() ? "unknown" : user;
 }
 
 std::string ErrorText(const Status& status) {

@@ -19,6 +19,9 @@ namespace swell::cli {
 
 enum class Colour { kNone, kRed, kGreen, kYellow, kBlue, kCyan, kGrey, kBold };
 
+// The names that the program answers to.
+enum class FrontEnd { kSwell, kArena, kRunai };
+
 // Flags that every command has.
 struct GlobalFlags {
   ClusterFlags cluster;
@@ -29,8 +32,11 @@ struct GlobalFlags {
   std::string arena_namespace;
   bool pprof = false;
   bool trace = false;
+  // Run:ai's.
+  std::string project;
+  std::string command_line;  // as it was typed
 
-  void Declare(Flags& flags, bool arena);
+  void Declare(Flags& flags, FrontEnd front_end);
 };
 
 class Session {
@@ -46,6 +52,8 @@ class Session {
   Result<Kinds*> ServerKinds();
   // --namespace, else the kubeconfig's, else default. After Server().
   std::string Namespace() const;
+  // From now on, whatever the flags said.
+  void UseNamespace(std::string ns) { global_.ns = std::move(ns); }
 
   CliEnv& env() { return env_; }
   const GlobalFlags& global() const { return global_; }
@@ -68,6 +76,9 @@ class Session {
   std::unique_ptr<Api> api_;
   std::unique_ptr<Kinds> kinds_;
 };
+
+// Who the user is to the cluster; $USER where the server cannot say.
+Result<std::string> UserName(Session& session, Api& api);
 
 // An error as people read it: one line, then one line per cause.
 std::string ErrorText(const Status& status);

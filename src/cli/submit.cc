@@ -7,6 +7,7 @@
 #include "cli/pod_logs.h"
 #include "cli/priorities.h"
 #include "cli/pytorch_spec.h"
+#include "cli/what_if.h"
 
 namespace swell::cli {
 namespace {
@@ -44,7 +45,10 @@ class SubmitAction final : public Action {
     flags.Group("Then");
     flags.Switch("--wait", &wait_, "return when it is over; its outcome is the exit status");
     flags.Switch("-f,--logs", &logs_, "follow the master's log");
-    flags.Text("--dry-run", &dry_run_, "none|client|server", "print the job, do not run it")
+    flags
+        .Text(
+            "--dry-run", &dry_run_, "none|client|server|plan",
+            "print the job, do not run it; plan says where it would go and whom it would displace")
         .implied = "client";
     flags.Text("-o,--output", &output_, "FORMAT", "yaml, json or name");
   }
@@ -54,8 +58,10 @@ class SubmitAction final : public Action {
     SWELL_ASSIGN_OR_RETURN(OutputForm form, ParseOutputForm(output_));
     bool client_only = dry_run_ == "client";
     bool on_server = dry_run_ == "server";
-    if (!client_only && !on_server && dry_run_ != "none" && !dry_run_.empty()) {
-      return Misuse(StrCat("--dry-run ", Quote(dry_run_), ": none, client or server expected"));
+    bool plan = dry_run_ == "plan";
+    if (!client_only && !on_server && !plan && dry_run_ != "none" && !dry_run_.empty()) {
+      return Misuse(
+          StrCat("--dry-run ", Quote(dry_run_), ": none, client, server or plan expected"));
     }
     // A dry run in the client needs no cluster.
     Api* api = nullptr;
@@ -70,6 +76,10 @@ class SubmitAction final : public Action {
     if (client_only) {
       if (form.table()) form.kind = OutputForm::Kind::kYaml;
       session.Out(FormatObject(form, job, ResourceNameOf(job)));
+      return 0;
+    }
+    if (plan) {
+      SWELL_RETURN_IF_ERROR(PrintPlan(session, *api, job));
       return 0;
     }
     auto made = api->Create(client::resources::kPyTorchJobs, spec_.ns, job,
@@ -190,6 +200,8 @@ Command SubmitCommandSpec() {
       {"Code from git, data from a claim",
        "swell submit net --image pytorch:2 --sync-mode git --sync-source https://host/net.git "
        "--working-dir /root -v data:/data -- python code/net/train.py"},
+      {"Where would it go, and who would have to give way?",
+       "swell submit mnist --image python:3.11 --gpus 4 --dry-run=plan -- python mnist.py"},
       {"Only show the manifest",
        "swell submit mnist --image python:3.11 --dry-run -- python mnist.py"}};
   command.notes =

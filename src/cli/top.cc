@@ -1,55 +1,17 @@
 // swell top: who has the CPUs, the memory and the GPUs, by what is requested.
 #include <algorithm>
-#include <map>
 
 #include "api/meta.h"
-#include "api/quantity.h"
 #include "base/strings.h"
 #include "cli/commands.h"
 #include "cli/job_view.h"
+#include "cli/node_view.h"
 #include "cli/output.h"
+#include "cli/project_view.h"
 #include "cli/text_table.h"
 
 namespace swell::cli {
 namespace {
-
-struct Amounts {
-  int64_t milli_cpu = 0;
-  int64_t memory = 0;
-  int64_t milli_gpus = 0;
-};
-
-int64_t Milli(const json::Value& root, json::Path path) {
-  const json::Value* amount = json::Find(root, path);
-  if (!amount) return 0;
-  auto quantity = api::Quantity::FromJson(*amount);
-  return quantity.ok() ? quantity->MilliValue() : 0;
-}
-
-int64_t Whole(const json::Value& root, json::Path path) {
-  const json::Value* amount = json::Find(root, path);
-  if (!amount) return 0;
-  auto quantity = api::Quantity::FromJson(*amount);
-  return quantity.ok() ? quantity->Value() : 0;
-}
-
-void AddRequests(const json::Value& pod, Amounts& to) {
-  for (const json::Value& container : json::GetArray(pod, {"spec", "containers"})) {
-    to.milli_cpu += Milli(container, {"resources", "requests", "cpu"});
-    to.memory += Whole(container, {"resources", "requests", "memory"});
-  }
-  to.milli_gpus += MilliGpus(pod);
-}
-
-std::string CpuText(int64_t milli) {
-  return milli % 1000 == 0 ? std::to_string(milli / 1000) : StrCat(milli, "m");
-}
-
-std::string MemoryText(int64_t bytes) {
-  constexpr int64_t kMi = 1 << 20;
-  if (bytes >= 10 * 1024 * kMi) return StrCat(bytes / (1024 * kMi), "Gi");
-  return StrCat(bytes / kMi, "Mi");
-}
 
 std::string OfTotal(std::string used, std::string total, int64_t a, int64_t b) {
   return StrCat(used, "/", total, b > 0 ? StrCat(" (", a * 100 / b, "%)") : "");
@@ -60,48 +22,22 @@ class TopNodeAction final : public Action {
   void Declare(Flags&) override {}
   Result<int> Run(Session& session, std::vector<std::string> words) override {
     SWELL_ASSIGN_OR_RETURN(Api * api, session.Server());
-    SWELL_ASSIGN_OR_RETURN(auto nodes, api->List(client::resources::kNodes, ""));
-    SWELL_ASSIGN_OR_RETURN(auto pods, api->List(client::resources::kPods, ""));
-    std::map<std::string, Amounts, std::less<>> used;
-    std::map<std::string, int64_t, std::less<>> count;
-    for (const json::SharedValue& pod : pods) {
-      std::string node(json::GetString(*pod, {"spec", "nodeName"}));
-      if (node.empty() || PodHasEnded(*pod)) continue;
-      AddRequests(*pod, used[node]);
-      ++count[node];
-    }
+    SWELL_ASSIGN_OR_RETURN(std::vector<NodeView> nodes, ReadNodes(*api, words));
+    if (nodes.empty()) return Status(Code::kNotFound, "the cluster has no nodes");
     TextTable table({"NAME", "STATUS", "GPUS", "CPU", "MEMORY", "PODS"});
     Amounts all, all_used;
-    for (const json::SharedValue& node : nodes) {
-      std::string name(api::Name(*node));
-      if (!words.empty() && std::find(words.begin(), words.end(), name) == words.end()) continue;
-      Amounts total;
-      total.milli_cpu = Milli(*node, {"status", "allocatable", "cpu"});
-      total.memory = Whole(*node, {"status", "allocatable", "memory"});
-      total.milli_gpus = Milli(*node, {"status", "allocatable", "nvidia.com/gpu"});
-      const Amounts& taken = used[name];
-      table.Add(Row(session, name, StatusOf(*node), taken, total, count[name]));
-      all.milli_cpu += total.milli_cpu;
-      all.memory += total.memory;
-      all.milli_gpus += total.milli_gpus;
-      all_used.milli_cpu += taken.milli_cpu;
-      all_used.memory += taken.memory;
-      all_used.milli_gpus += taken.milli_gpus;
+    for (const NodeView& node : nodes) {
+      table.Add(Row(session, node.name, node.StatusWord(), node.used, node.total,
+                    static_cast<int64_t>(node.pods.size())));
+      all.Add(node.total);
+      all_used.Add(node.used);
     }
-    if (table.size() == 1) {
-      return Status(Code::kNotFound, words.empty() ? "the cluster has no nodes"
-                                                   : StrCat("no such node: ", Join(words, ", ")));
-    }
-    if (table.size() > 2) table.Add(Row(session, "all", "", all_used, all, -1));
+    if (nodes.size() > 1) table.Add(Row(session, "all", "", all_used, all, -1));
     session.Out(table.ToString());
     return 0;
   }
 
  private:
-  static std::string StatusOf(const json::Value& node) {
-    std::string word = api::ConditionIsTrue(node, "Ready") ? "Ready" : "NotReady";
-    return json::GetBool(node, {"spec", "unschedulable"}) ? word + ",SchedulingDisabled" : word;
-  }
   static std::vector<std::string> Row(Session& session,
                                       std::string name,
                                       const std::string& status,
@@ -138,8 +74,10 @@ class TopJobAction final : public Action {
       for (const json::SharedValue& pod : job.pods) {
         std::string node(json::GetString(*pod, {"spec", "nodeName"}));
         if (node.empty() || PodHasEnded(*pod)) continue;
-        AddRequests(*pod, held);
-        if (std::find(nodes.begin(), nodes.end(), node) == nodes.end()) nodes.push_back(node);
+        held.AddPod(*pod);
+        if (std::find(nodes.begin(), nodes.end(), node) == nodes.end()) {
+          nodes.push_back(std::move(node));
+        }
       }
       std::vector<std::string> row{job.name,
                                    session.Paint(StatusColour(job.status), job.status),
@@ -161,6 +99,27 @@ class TopJobAction final : public Action {
 
  private:
   bool all_ = false;
+};
+
+class TopProjectAction final : public Action {
+ public:
+  void Declare(Flags&) override {}
+  Result<int> Run(Session& session, std::vector<std::string> words) override {
+    SWELL_ASSIGN_OR_RETURN(Api * api, session.Server());
+    SWELL_ASSIGN_OR_RETURN(ProjectTree tree, ReadProjects(*api));
+    std::vector<ProjectView> shown;
+    for (const std::string& word : words) {
+      SWELL_ASSIGN_OR_RETURN(ProjectView view, FindProject(tree, word));
+      shown.push_back(std::move(view));
+    }
+    if (words.empty()) shown = tree.projects;
+    if (shown.empty()) {
+      session.ErrLine("No projects; everything shares one queue");
+      return 0;
+    }
+    session.Out(ProjectTable(session, tree, shown, {.wide = true}));
+    return 0;
+  }
 };
 
 }  // namespace
@@ -186,7 +145,14 @@ Command TopCommandSpec() {
   job.examples = {{"Everybody's jobs", "swell top job -A"}};
   job.completes = Completes::kJob;
   job.make = Makes<TopJobAction>();
-  top.children = {std::move(node), std::move(job)};
+  Command project;
+  project.name = "project";
+  project.aliases = {"projects"};
+  project.summary = "Shows what each project holds, is guaranteed, and would get.";
+  project.usage = "[PROJECT...]";
+  project.examples = {{"Who is over quota", "swell top project"}};
+  project.make = Makes<TopProjectAction>();
+  top.children = {std::move(node), std::move(job), std::move(project)};
   return top;
 }
 

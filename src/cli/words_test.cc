@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "api/scheme.h"
+#include "api/strategic.h"
 #include "base/strings.h"
 #include "cli/arena/arena.h"
 #include "cli/command.h"
@@ -206,13 +208,33 @@ TEST(TextTest, GpuAmounts) {
 json::Value J(std::string_view text) { return json::Parse(text).value(); }
 
 TEST(MergeTest, ThreeWayTakesAwayWhatWasApplied) {
-  json::Value patch = ThreeWayMergePatch(J(R"({"a":1,"b":{"c":1,"d":2},"gone":1})"),
-                                         J(R"({"a":2,"b":{"d":2},"list":[1]})"),
-                                         J(R"({"a":1,"b":{"c":1,"d":2,"server":9},"gone":1})"));
+  json::Value patch = ThreeWayPatch(nullptr, J(R"({"a":1,"b":{"c":1,"d":2},"gone":1})"),
+                                    J(R"({"a":2,"b":{"d":2},"list":[1]})"),
+                                    J(R"({"a":1,"b":{"c":1,"d":2,"server":9},"gone":1})"));
   EXPECT_TRUE(json::Equal(patch, J(R"({"a":2,"b":{"c":null},"gone":null,"list":[1]})")))
       << json::Print(patch);
   EXPECT_TRUE(
-      ThreeWayMergePatch(J("{}"), J(R"({"a":1})"), J(R"({"a":1,"b":2})")).get_object().empty());
+      ThreeWayPatch(nullptr, J("{}"), J(R"({"a":1})"), J(R"({"a":1,"b":2})")).get_object().empty());
+}
+
+TEST(MergeTest, ListsOfBuiltInKindsMergeByKey) {
+  auto scheme = api::Scheme::BuiltIn();
+  const api::Schema* pod = scheme->FindKind({"", "v1", "Pod"})->schema.get();
+  json::Value last = J(R"({"metadata":{"finalizers":["x/a","x/b"]},"spec":{"containers":[
+      {"name":"a","image":"1","env":[{"name":"OLD","value":"1"}]},{"name":"gone","image":"1"}]}})");
+  json::Value wanted = J(R"({"metadata":{"finalizers":["x/a"]},"spec":{"containers":[
+      {"name":"a","image":"2","env":[{"name":"NEW","value":"1"}]}]}})");
+  json::Value live = J(R"({"metadata":{"finalizers":["x/a","x/b"]},"spec":{"containers":[
+      {"name":"a","image":"1","env":[{"name":"OLD","value":"1"}],"server":"field"},
+      {"name":"gone","image":"1"},{"name":"sidecar","image":"9"}]}})");
+  json::Value patch = ThreeWayPatch(pod, last, wanted, live);
+  json::Value result = live;
+  ASSERT_TRUE(api::ApplyStrategicMerge(*pod, result, patch).ok()) << json::Print(patch);
+  EXPECT_EQ(json::Print(result),
+            R"({"metadata":{"finalizers":["x/a"]},"spec":{"containers":[)"
+            R"({"name":"a","image":"2","env":[{"name":"NEW","value":"1"}],"server":"field"},)"
+            R"({"name":"sidecar","image":"9"}]}})");
+  EXPECT_EQ(json::Print(ThreeWayPatch(pod, wanted, wanted, result)), "{}");
 }
 
 PyTorchSpec Minimal() {

@@ -5,9 +5,11 @@
 
 #include "controllers/batch_job.h"
 #include "controllers/capacity_guard.h"
+#include "controllers/cron_job.h"
 #include "controllers/daemon_set.h"
 #include "controllers/deployment.h"
 #include "controllers/disruption.h"
+#include "controllers/endpoint_slices.h"
 #include "controllers/endpoints.h"
 #include "controllers/garbage_collector.h"
 #include "controllers/job_controller.h"
@@ -20,6 +22,7 @@
 #include "controllers/pytorch_job.h"
 #include "controllers/replica_set.h"
 #include "controllers/role_aggregation.h"
+#include "controllers/scheduler_pod.h"
 #include "controllers/stateful_set.h"
 #include "controllers/training_job.h"
 
@@ -113,6 +116,7 @@ struct Manager::Parts {
     scheduler.OnCycle([this] { projects.OnCycle(); });
     scheduler.Serve(options.scheduler_names);
     if (options.scheme != nullptr) cluster.emplace(context, options);
+    if (!options.log_file.empty()) scheduler_pod.emplace(context, options.log_file);
   }
 
   CapacityGuard guard;
@@ -121,6 +125,7 @@ struct Manager::Parts {
   PodGroupController pod_groups;
   JobController pytorch_jobs;
   JobController training_jobs;
+  std::optional<SchedulerPod> scheduler_pod;
   std::optional<ClusterParts> cluster;
 };
 

@@ -25,6 +25,8 @@ struct ManagerOptions {
   // Pods of these schedulers are Swell's to place.
   std::vector<std::string> scheduler_names = {"swell"};
   bool host_network = false;
+  // The file that has the scheduler's log, for the pod that shows it; empty: there is none.
+  std::string log_file;
   sched::Settings scheduler;
   // A node that is silent for this long is lost; its pods go after `eviction_delay` more, unless
   // they say themselves how long they tolerate it.

@@ -4,6 +4,7 @@
 #include <set>
 
 #include "api/meta.h"
+#include "base/strings.h"
 #include "controllers/sched_convert.h"
 #include "json/patch.h"
 
@@ -66,7 +67,9 @@ void ProjectController::WriteProject(const json::Value& project,
                                      const sched::Model::QueueView* queue,
                                      bool leaf) {
   if (api::IsDeleting(project)) return;
-  json::Object fields{{"phase", "Ready"}};
+  std::string wrong = WrongParent(project);
+  json::Object fields{{"phase", wrong.empty() ? "Ready" : "Invalid"}};
+  if (wrong != json::GetString(project, {"status", "message"})) fields["message"] = wrong;
   if (leaf) {
     MakeNamespace(project);
     fields["namespace"] = NamespaceOfProject(project);
@@ -104,6 +107,25 @@ void ProjectController::WritePool(const json::Value& pool) {
   json::Value patch = json::Object{{"status", std::move(status)}};
   client_.Patch(client::resources::kNodePools, "", api::Name(pool), client::PatchType::kMerge,
                 patch, {}, "status");
+}
+
+// Why the project's place in the tree is none; empty when it is one.
+std::string ProjectController::WrongParent(const json::Value& project) const {
+  constexpr int kDepthMax = 64;
+  std::string_view parent = json::GetString(project, {"spec", "parent"});
+  for (int depth = 0; !parent.empty(); ++depth) {
+    if (parent == api::Name(project) || depth > kDepthMax) {
+      return StrCat(
+          "spec.parent: Invalid value: ", Quote(json::GetString(project, {"spec", "parent"})),
+          ": the project would be part of itself");
+    }
+    json::SharedValue above = projects_.Get(parent);
+    if (!above) {
+      return StrCat("spec.parent: Not found: ", Quote(parent), depth > 0 ? ", further up" : "");
+    }
+    parent = json::GetString(*above, {"spec", "parent"});
+  }
+  return "";
 }
 
 void ProjectController::MakeNamespace(const json::Value& project) {

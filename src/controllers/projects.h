@@ -23,6 +23,7 @@ class ProjectController {
   void Reconcile(client::WorkQueue::Done done);
   void WriteProject(const json::Value& project, const sched::Model::QueueView* queue, bool leaf);
   void WritePool(const json::Value& pool);
+  std::string WrongParent(const json::Value& project) const;
   void MakeNamespace(const json::Value& project);
 
   Context context_;

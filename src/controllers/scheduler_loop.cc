@@ -121,9 +121,13 @@ void SchedulerLoop::Cycle() {
 
 void SchedulerLoop::Carry(const sched::CycleResult& result) {
   std::set<std::string_view> evicted;
+  std::map<std::string_view, bool> shrinks;
   for (const sched::Decision& decision : result.decisions) {
-    if (decision.type == sched::Decision::Type::kEvict) evicted.insert(decision.pod);
+    if (decision.type != sched::Decision::Type::kEvict) continue;
+    evicted.insert(decision.pod);
+    shrinks[decision.group] = false;
   }
+  for (auto& [group, keeps] : shrinks) keeps = KeepsMinimum(std::string(group), evicted);
   for (const sched::Decision& decision : result.decisions) {
     switch (decision.type) {
       case sched::Decision::Type::kBind:
@@ -133,7 +137,7 @@ void SchedulerLoop::Carry(const sched::CycleResult& result) {
         Nominate(decision);
         break;
       case sched::Decision::Type::kEvict:
-        Evict(decision, KeepsMinimum(decision.group, evicted));
+        Evict(decision, shrinks[decision.group]);
         break;
     }
   }
@@ -173,24 +177,36 @@ bool SchedulerLoop::KeepsMinimum(const std::string& group,
 void SchedulerLoop::TellSizes(const sched::CycleResult& result) {
   struct Change {
     int64_t evicted = 0, grown = 0;
-    std::string by;
+    std::string by, because, rule;
   };
   std::map<std::string_view, Change> changes;
   std::set<std::string_view> evicted;
   for (const sched::Decision& decision : result.decisions) {
-    Change& change = changes[decision.group];
+    Change& change = changes[decision.group.empty() ? decision.pod : decision.group];
     if (decision.type == sched::Decision::Type::kEvict) {
       evicted.insert(decision.pod);
       ++change.evicted;
       change.by = Beneficiary(decision);
-    } else if (decision.rule == "grow" && decision.type == sched::Decision::Type::kBind) {
+      change.because = decision.reason;
+    } else if (decision.type == sched::Decision::Type::kBind) {
       ++change.grown;
+      change.rule = decision.rule;
     }
   }
   for (const auto& [key, change] : changes) {
     std::string name(key);
+    if (change.evicted > 0) {
+      SWELL_LOG_INFO("scheduler", "evicting", {"group", name},
+                     {"pods", std::to_string(change.evicted)}, {"for", change.by},
+                     {"because", change.because});
+    }
+    if (change.grown > 0) {
+      SWELL_LOG_INFO("scheduler", "placing", {"group", name},
+                     {"pods", std::to_string(change.grown)}, {"rule", change.rule});
+    }
     json::SharedValue group = name.empty() ? nullptr : groups_.Get(name);
-    if (!group || change.evicted + change.grown == 0) continue;
+    // A group that starts does not grow.
+    if (!group || json::GetInt(*group, {"status", "scheduled"}) == 0) continue;
     int64_t before = 0, total = 0;
     for (const json::SharedValue& pod : pods_.ByIndex("group", name)) {
       if (HasEnded(*pod)) continue;
@@ -203,8 +219,7 @@ void SchedulerLoop::TellSizes(const sched::CycleResult& result) {
                      StrCat("Preempted ", change.evicted, " of ", before, " members for ",
                             change.by, "; ", before - change.evicted, " go on"));
     }
-    // Members placed beside their gang's first ones are no growth.
-    if (change.grown > 0 && before > 0) {
+    if (change.grown > 0 && KeepsMinimum(name, {})) {
       events_.Record(
           *group, "Normal", "Grown",
           StrCat("Grew from ", before, " to ", before + change.grown, " of ", total, " members"));
@@ -315,6 +330,7 @@ void SchedulerLoop::Explain(const sched::Waiting& waiting) {
   }
   json::SharedValue group = groups_.Get(waiting.group);
   if (!group || json::GetString(*group, {"status", "message"}) == message) return;
+  SWELL_LOG_INFO("scheduler", "waiting", {"group", waiting.group}, {"because", message});
   auto [ns, name] = SplitKey(waiting.group);
   json::Value patch =
       json::Object{{"status", json::Object{{"reason", "Unschedulable"}, {"message", message}}}};

@@ -40,7 +40,9 @@ std::string ContentType(const net::Headers& headers) {
 api::RestResponse ErrorResponse(const Status& error, std::string_view server) {
   api::RestResponse response;
   response.status = HttpStatus(error.code());
-  std::string message = StrCat(server, ": ", error.message());
+  // Most errors name the request already, URL and all.
+  bool named = error.message().find(server) != std::string::npos;
+  std::string message = named ? error.message() : StrCat(server, ": ", error.message());
   json::Value body = json::Object{
       {"kind", "Status"},
       {"apiVersion", "v1"},

@@ -28,7 +28,8 @@ RequestId ClientImpl::Submit(HttpRequest request, Duration limit, std::shared_pt
   std::string target = url.path;
   target += !request.target.empty() ? request.target : request.path;
   if (request.target.empty() && !request.query.empty()) target.append("?").append(request.query);
-  job->what = StrCat(request.method, " ", url.scheme, "://", url.host, target);
+  job->what = StrCat(request.method, " ", url.scheme, "://",
+                     url.scheme == "unix" ? url.host : url.Authority(), target);
   std::string bytes;
   bytes.reserve(512 + request.body.size());
   bool upgrade = job->kind == ClientJob::Kind::kUpgrade;

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "api/meta.h"
+#include "api/swell_keys.h"
 #include "base/strings.h"
 #include "cli/arena/arena.h"
 #include "cli/events_view.h"
@@ -93,7 +94,7 @@ class GetAction final : public Action {
   static void PrintGpus(Session& session, const JobView& job) {
     TextTable table({"INSTANCE", "NODE", "GPU(Requested)", "GPU(Devices)"}, 2);
     for (const json::SharedValue& pod : job.pods) {
-      std::string_view devices = api::Annotation(*pod, "swell.dev/gpu-devices");
+      std::string_view devices = api::Annotation(*pod, api::keys::kGpuDevices);
       table.Add({std::string(api::Name(*pod)), HostOf(*pod), GpuText(MilliGpus(*pod)),
                  devices.empty() ? "N/A" : std::string(devices)});
     }
@@ -106,9 +107,8 @@ class GetAction final : public Action {
     table.Add({"--------", "----", "---", "-------"});
     bool any = false;
     for (const EventView& event : events) {
-      bool of_pod = event.object_kind == "Pod" && event.object.starts_with(job.name + "-");
-      bool of_job = event.object_kind == job.kind->kind && event.object == job.name;
-      if (!of_pod && !of_job) continue;
+      if (event.object_kind == "PodGroup") continue;  // v0.5.0 knew none
+      if (!ConcernsJob(job, event.object_kind, event.object)) continue;
       any = true;
       table.Add({event.object, event.type, ShortDuration(session.Now() - event.last),
                  StrCat("[", event.reason, "] ", OneLine(event.message))});

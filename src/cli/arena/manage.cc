@@ -127,14 +127,8 @@ class WhoamiAction final : public Action {
   void Declare(Flags&) override {}
   Result<int> Run(Session& session, std::vector<std::string>) override {
     SWELL_ASSIGN_OR_RETURN(Api * api, session.Server());
-    json::Value review =
-        json::Object{{"apiVersion", "authentication.k8s.io/v1"}, {"kind", "SelfSubjectReview"}};
-    auto answer =
-        api->Create({"authentication.k8s.io", "v1", "selfsubjectreviews", false}, "", review);
-    std::string user =
-        answer.ok() ? std::string(json::GetString(**answer, {"status", "userInfo", "username"}))
-                    : session.env().getenv("USER");
-    session.OutLine(StrCat("NAME: ", user.empty() ? "unknown" : user));
+    SWELL_ASSIGN_OR_RETURN(std::string user, UserName(session, *api));
+    session.OutLine(StrCat("NAME: ", user));
     session.OutLine(StrCat("NAMESPACE: ", session.Namespace()));
     session.OutLine(StrCat("CLUSTER: ", api->connection().url));
     return 0;

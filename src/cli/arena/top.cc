@@ -1,90 +1,29 @@
 // arena top node, top job: who has the GPUs.
 #include <algorithm>
-#include <map>
 
 #include "api/meta.h"
-#include "api/quantity.h"
 #include "base/strings.h"
 #include "cli/arena/arena.h"
+#include "cli/node_view.h"
 #include "cli/text_table.h"
 
 namespace swell::cli::arena {
 namespace {
 
 constexpr size_t kDashes = 89;
-constexpr std::string_view kRole = "node-role.kubernetes.io/";
-
-struct NodeView {
-  std::string name, address, role;
-  bool ready = false;
-  int64_t capacity = 0;  // GPUs the node has
-  int64_t total = 0;     // GPUs that pods may use
-  int64_t milli_used = 0;
-  std::vector<json::SharedValue> pods;  // that hold GPUs
-
-  int64_t used() const { return (milli_used + 999) / 1000; }
-  int64_t unhealthy() const { return std::max<int64_t>(0, capacity - total); }
-};
-
-int64_t Gpus(const json::Value& node, std::string_view side) {
-  const json::Value* amount = json::Find(node, {"status", side, "nvidia.com/gpu"});
-  if (!amount) return 0;
-  auto quantity = api::Quantity::FromJson(*amount);
-  return quantity.ok() ? quantity->Value() : 0;
+// Whole GPUs, as v0.5.0 counted them.
+int64_t Held(const NodeView& node) { return (node.used.milli_gpus + 999) / 1000; }
+int64_t Unhealthy(const NodeView& node) {
+  return std::max<int64_t>(0, node.gpu_capacity - node.gpus());
 }
 
-std::string RoleOf(const json::Value& node) {
-  std::vector<std::string> roles;
-  for (const auto& label : json::GetObject(node, {"metadata", "labels"})) {
-    std::string_view key(label.key().data(), label.key().size());
-    if (key.starts_with(kRole) && key.size() > kRole.size()) {
-      roles.emplace_back(key.substr(kRole.size()));
-    }
-  }
-  // A control-plane node is called master as well; v0.5.0 knew the older name alone.
-  if (std::find(roles.begin(), roles.end(), "master") != roles.end()) {
-    std::erase(roles, "control-plane");
-  }
-  std::sort(roles.begin(), roles.end());
-  return roles.empty() ? "<none>" : Join(roles, ",");
-}
-
-NodeView ViewNode(const json::Value& node) {
-  NodeView view;
-  view.name = api::Name(node);
-  view.role = RoleOf(node);
-  view.ready = api::ConditionIsTrue(node, "Ready");
-  view.capacity = Gpus(node, "capacity");
-  view.total = Gpus(node, "allocatable");
-  for (const json::Value& address : json::GetArray(node, {"status", "addresses"})) {
-    if (json::GetString(address, {"type"}) == "InternalIP") {
-      view.address = json::GetString(address, {"address"});
-      break;
-    }
-  }
-  return view;
-}
-
-Result<std::vector<NodeView>> ViewNodes(Api& api) {
-  SWELL_ASSIGN_OR_RETURN(auto nodes, api.List(client::resources::kNodes, ""));
-  SWELL_ASSIGN_OR_RETURN(auto pods, api.List(client::resources::kPods, ""));
-  std::vector<NodeView> views;
-  for (const json::SharedValue& node : nodes) views.push_back(ViewNode(*node));
-  // Masters first, as in Arena's listing; each part by name.
-  std::sort(views.begin(), views.end(), [](const NodeView& a, const NodeView& b) {
-    return std::tuple(a.role == "<none>", a.name) < std::tuple(b.role == "<none>", b.name);
+// Masters first, as in Arena's listing; each part by name.
+Result<std::vector<NodeView>> ArenaNodes(Api& api, const std::vector<std::string>& names) {
+  SWELL_ASSIGN_OR_RETURN(std::vector<NodeView> nodes, ReadNodes(api, names));
+  std::stable_sort(nodes.begin(), nodes.end(), [](const NodeView& a, const NodeView& b) {
+    return a.role != "<none>" && b.role == "<none>";
   });
-  std::map<std::string, NodeView*, std::less<>> by_name;
-  for (NodeView& view : views) by_name[view.name] = &view;
-  for (const json::SharedValue& pod : pods) {
-    if (PodHasEnded(*pod)) continue;
-    auto node = by_name.find(json::GetString(*pod, {"spec", "nodeName"}));
-    int64_t gpus = MilliGpus(*pod);
-    if (node == by_name.end() || gpus == 0) continue;
-    node->second->milli_used += gpus;
-    node->second->pods.push_back(pod);
-  }
-  return views;
+  return nodes;
 }
 
 std::string Share(int64_t used, int64_t total) {
@@ -97,13 +36,13 @@ struct Sums {
 
   explicit Sums(const std::vector<NodeView>& nodes) {
     for (const NodeView& node : nodes) {
-      used += node.milli_used;
-      total += node.total;
-      unhealthy += node.unhealthy();
+      used += node.used.milli_gpus;
+      total += node.gpus();
+      unhealthy += Unhealthy(node);
       if (node.ready) {
-        active_used += node.milli_used;
-        active_total += node.total;
-      } else if (node.total > 0) {
+        active_used += node.used.milli_gpus;
+        active_total += node.gpus();
+      } else if (node.gpus() > 0) {
         inactive = true;
       }
     }
@@ -141,18 +80,7 @@ class TopNodeAction final : public Action {
                            "swell get nodes -o json is"));
     }
     SWELL_ASSIGN_OR_RETURN(Api * api, session.Server());
-    SWELL_ASSIGN_OR_RETURN(std::vector<NodeView> nodes, ViewNodes(*api));
-    if (!words.empty()) {
-      for (const std::string& word : words) {
-        if (std::none_of(nodes.begin(), nodes.end(),
-                         [&](const NodeView& node) { return node.name == word; })) {
-          return Status(Code::kNotFound, StrCat("there is no node ", Quote(word)));
-        }
-      }
-      std::erase_if(nodes, [&](const NodeView& node) {
-        return std::find(words.begin(), words.end(), node.name) == words.end();
-      });
-    }
+    SWELL_ASSIGN_OR_RETURN(std::vector<NodeView> nodes, ArenaNodes(*api, words));
     details_ ? Details(session, nodes) : Summary(session, nodes);
     return 0;
   }
@@ -169,9 +97,9 @@ class TopNodeAction final : public Action {
                                    node.address,
                                    node.role,
                                    node.ready ? "ready" : "notReady",
-                                   std::to_string(node.total),
-                                   std::to_string(node.used())};
-      if (sums.unhealthy > 0) row.push_back(std::to_string(node.unhealthy()));
+                                   std::to_string(node.gpus()),
+                                   std::to_string(Held(node))};
+      if (sums.unhealthy > 0) row.push_back(std::to_string(Unhealthy(node)));
       table.Add(std::move(row));
     }
     session.Out(StrCat(table.ToString(), std::string(kDashes, '-'), "\n", sums.Footer()));
@@ -185,17 +113,18 @@ class TopNodeAction final : public Action {
       head.Add({"IPADDRESS:", node.address});
       head.Add({"ROLE:", node.role});
       out += StrCat("\n", head.ToString(), "\n");
-      if (!node.pods.empty()) {
+      if (node.used.milli_gpus > 0) {
         TextTable table({"NAMESPACE", "NAME", "GPU REQUESTS", "GPU LIMITS"}, 2);
         for (const json::SharedValue& pod : node.pods) {
+          if (MilliGpus(*pod) == 0) continue;
           std::string gpus = GpuText(MilliGpus(*pod));
           table.Add({std::string(api::Namespace(*pod)), std::string(api::Name(*pod)), gpus, gpus});
         }
         out += StrCat(table.ToString(), "\n");
       }
-      out += StrCat("Total GPUs In Node ", node.name, ":      ", node.total, "\n",
-                    "Allocated GPUs In Node ", node.name, ":  ", node.used(), " (",
-                    node.total > 0 ? node.used() * 100 / node.total : 0, "%)\n",
+      out += StrCat("Total GPUs In Node ", node.name, ":      ", node.gpus(), "\n",
+                    "Allocated GPUs In Node ", node.name, ":  ", Held(node), " (",
+                    node.gpus() > 0 ? Held(node) * 100 / node.gpus() : 0, "%)\n",
                     std::string(kDashes, '-'), "\n");
     }
     session.Out(StrCat(out, "\n", Sums(nodes).Footer()));
@@ -234,13 +163,8 @@ class TopJobAction final : public Action {
     TextTable table(header, 2);
     int64_t requested = 0, allocated = 0;
     for (const JobView& job : jobs) {
-      int64_t held = 0;
-      for (const json::SharedValue& pod : job.pods) {
-        bool placed = !json::GetString(*pod, {"spec", "nodeName"}).empty();
-        if (placed && !PodHasEnded(*pod)) held += MilliGpus(*pod);
-      }
-      bool over = job.status == "Succeeded" || job.status == "Failed";
-      requested += over ? 0 : job.milli_gpus;
+      int64_t held = job.HeldMilliGpus();
+      requested += job.over() ? 0 : job.milli_gpus;
       allocated += held;
       std::vector<std::string> row{job.name,
                                    GpuText(job.milli_gpus),

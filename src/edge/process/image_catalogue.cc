@@ -61,6 +61,19 @@ while :; do
 done
 )sh";
 
+// What the Jupyter images start. Without Jupyter the files are there to look at, at the same port.
+constexpr std::string_view kNotebook = R"sh(#!/bin/sh
+# Serves this directory as a notebook on port 8888, or as plain files where Jupyter is missing.
+port=${JUPYTER_PORT:-8888}
+for name in jupyter-lab jupyter-notebook; do
+  command -v "$name" >/dev/null || continue
+  exec "$name" --ip=0.0.0.0 --port="$port" --no-browser --allow-root "$@"
+done
+echo "Jupyter is not installed on this machine (apt install jupyter-notebook);" \
+  "serving the files of $PWD on port $port instead" >&2
+exec python3 -m http.server "$port"
+)sh";
+
 // `*` is any run of characters.
 bool Glob(std::string_view pattern, std::string_view text) {
   size_t p = 0, t = 0, star = std::string_view::npos, resume = 0;
@@ -198,6 +211,10 @@ Result<ImageCatalogue> ImageCatalogue::Load(const Options& options) {
   SWELL_RETURN_IF_ERROR(WriteLink(bin + "/python", options.python));
   SWELL_RETURN_IF_ERROR(WriteLink(bin + "/python3", options.python));
   SWELL_RETURN_IF_ERROR(WriteScript(bin + "/swell-git-sync", kGitSync));
+  // By the names that the images have for it, too.
+  for (const char* name : {"start-notebook.sh", "start-notebook.py", "start-singleuser.sh"}) {
+    SWELL_RETURN_IF_ERROR(WriteScript(StrCat(bin, "/", name), kNotebook));
+  }
 
   ImageEntry git;
   git.match = {"*/git-sync", "*/git-sync-*", "git-sync"};
@@ -231,6 +248,10 @@ Result<ImageCatalogue> ImageCatalogue::Load(const Options& options) {
     python.env.emplace_back("PYTHONPATH", options.sdk_dir);
     python.files.push_back({options.sdk_dir, options.sdk_dir, true});
   }
+  ImageEntry notebook = python;
+  notebook.match = {"jupyter/*", "*/jupyter/*", "*jupyter*", "*notebook*"};
+  notebook.entrypoint = {bin + "/start-notebook.sh"};
+  catalogue.entries_.push_back(std::move(notebook));
   catalogue.entries_.push_back(std::move(python));
 
   ImageEntry etcd;

@@ -1,0 +1,126 @@
+#include "cli/node_view.h"
+
+#include <algorithm>
+#include <map>
+
+#include "api/meta.h"
+#include "api/quantity.h"
+#include "base/strings.h"
+#include "cli/job_view.h"
+
+namespace swell::cli {
+namespace {
+
+constexpr std::string_view kRole = "node-role.kubernetes.io/";
+
+api::Quantity QuantityAt(const json::Value& root, json::Path path) {
+  if (const json::Value* amount = json::Find(root, path)) {
+    auto quantity = api::Quantity::FromJson(*amount);
+    if (quantity.ok()) return *quantity;
+  }
+  return {};
+}
+
+std::string RoleOf(const json::Value& node) {
+  std::vector<std::string> roles;
+  for (const auto& label : json::GetObject(node, {"metadata", "labels"})) {
+    std::string_view key(label.key().data(), label.key().size());
+    if (key.starts_with(kRole) && key.size() > kRole.size()) {
+      roles.emplace_back(key.substr(kRole.size()));
+    }
+  }
+  // A control-plane node is called master as well; older tools knew that name alone.
+  if (std::find(roles.begin(), roles.end(), "master") != roles.end()) {
+    std::erase(roles, "control-plane");
+  }
+  std::sort(roles.begin(), roles.end());
+  return roles.empty() ? "<none>" : Join(roles, ",");
+}
+
+NodeView ViewNode(json::SharedValue object) {
+  const json::Value& node = *object;
+  NodeView view;
+  view.name = api::Name(node);
+  view.role = RoleOf(node);
+  view.ready = api::ConditionIsTrue(node, "Ready");
+  view.unschedulable = json::GetBool(node, {"spec", "unschedulable"});
+  view.gpu_capacity = QuantityAt(node, {"status", "capacity", "nvidia.com/gpu"}).Value();
+  view.total.milli_cpu = QuantityAt(node, {"status", "allocatable", "cpu"}).MilliValue();
+  view.total.memory = QuantityAt(node, {"status", "allocatable", "memory"}).Value();
+  view.total.milli_gpus =
+      QuantityAt(node, {"status", "allocatable", "nvidia.com/gpu"}).Value() * 1000;
+  view.gpu_type = api::Label(node, "nvidia.com/gpu.product");
+  for (const json::Value& address : json::GetArray(node, {"status", "addresses"})) {
+    if (json::GetString(address, {"type"}) == "InternalIP") {
+      view.address = json::GetString(address, {"address"});
+      break;
+    }
+  }
+  view.object = std::move(object);
+  return view;
+}
+
+}  // namespace
+
+void Amounts::AddPod(const json::Value& pod) {
+  for (const json::Value& container : json::GetArray(pod, {"spec", "containers"})) {
+    milli_cpu += QuantityAt(container, {"resources", "requests", "cpu"}).MilliValue();
+    memory += QuantityAt(container, {"resources", "requests", "memory"}).Value();
+  }
+  milli_gpus += MilliGpus(pod);
+}
+
+void Amounts::Add(const Amounts& more) {
+  milli_cpu += more.milli_cpu;
+  memory += more.memory;
+  milli_gpus += more.milli_gpus;
+}
+
+std::string NodeView::StatusWord() const {
+  std::string word = ready ? "Ready" : "NotReady";
+  return unschedulable ? word + ",SchedulingDisabled" : word;
+}
+
+Result<std::vector<NodeView>> ReadNodes(Api& api) {
+  SWELL_ASSIGN_OR_RETURN(auto nodes, api.List(client::resources::kNodes, ""));
+  SWELL_ASSIGN_OR_RETURN(auto pods, api.List(client::resources::kPods, ""));
+  std::vector<NodeView> views;
+  for (json::SharedValue& node : nodes) views.push_back(ViewNode(std::move(node)));
+  std::sort(views.begin(), views.end(),
+            [](const NodeView& a, const NodeView& b) { return a.name < b.name; });
+  std::map<std::string, NodeView*, std::less<>> by_name;
+  for (NodeView& view : views) by_name[view.name] = &view;
+  for (json::SharedValue& pod : pods) {
+    auto node = by_name.find(json::GetString(*pod, {"spec", "nodeName"}));
+    if (node == by_name.end() || PodHasEnded(*pod)) continue;
+    node->second->used.AddPod(*pod);
+    node->second->pods.push_back(std::move(pod));
+  }
+  return views;
+}
+
+Result<std::vector<NodeView>> ReadNodes(Api& api, const std::vector<std::string>& names) {
+  SWELL_ASSIGN_OR_RETURN(std::vector<NodeView> nodes, ReadNodes(api));
+  if (names.empty()) return nodes;
+  for (const std::string& name : names) {
+    bool there = std::any_of(nodes.begin(), nodes.end(),
+                             [&name](const NodeView& node) { return node.name == name; });
+    if (!there) return Status(Code::kNotFound, StrCat("there is no node ", Quote(name)));
+  }
+  std::erase_if(nodes, [&names](const NodeView& node) {
+    return std::find(names.begin(), names.end(), node.name) == names.end();
+  });
+  return nodes;
+}
+
+std::string CpuText(int64_t milli) {
+  return milli % 1000 == 0 ? std::to_string(milli / 1000) : StrCat(milli, "m");
+}
+
+std::string MemoryText(int64_t bytes) {
+  constexpr int64_t kMi = 1 << 20;
+  if (bytes >= 10 * 1024 * kMi) return StrCat(bytes / (1024 * kMi), "Gi");
+  return StrCat(bytes / kMi, "Mi");
+}
+
+}  // namespace swell::cli

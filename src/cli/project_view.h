@@ -1,0 +1,80 @@
+// Projects and node pools as people see them: what a project is guaranteed, has, wants and would
+// get; what of a pool is taken. Read once per command, for `swell` and for `runai`.
+// Thread-safety: values; functions that ask the server block on its loop.
+#pragma once
+
+#include <array>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "cli/session.h"
+
+namespace swell::cli {
+
+inline constexpr double kUnlimitedShare = -1;
+enum class ShareOf { kGpu, kCpu, kMemory };
+inline constexpr std::array<std::string_view, 3> kShareNames = {"gpu", "cpu", "memory"};
+
+// GPUs, cores or bytes; -1 is unlimited.
+struct Share {
+  double quota = kUnlimitedShare;
+  double limit = kUnlimitedShare;
+  std::optional<double> weight;
+  double allocated = 0, requested = 0;
+  std::optional<double> fair_share;  // unknown until the scheduler has told
+
+  bool over_quota() const { return quota >= 0 && allocated > quota; }
+};
+
+struct ProjectView {
+  json::SharedValue object;
+  std::string name, parent, ns, description;
+  int64_t priority = 100;
+  bool department = false;         // has children: work hangs on those
+  std::vector<std::string> pools;  // that it names
+  std::array<Share, 3> shares;     // by ShareOf
+
+  const Share& gpu() const { return shares[0]; }
+};
+
+struct PoolView {
+  json::SharedValue object;
+  std::string name, selector, placement;
+  std::vector<std::string> nodes;
+  int64_t gpus = 0;
+  int64_t milli_allocated = 0;
+};
+
+struct ProjectTree {
+  std::vector<ProjectView> projects;  // parents before their children, siblings by name
+
+  const ProjectView* Find(std::string_view name) const;
+  const ProjectView* OfNamespace(std::string_view ns) const;
+  int Depth(const ProjectView& project) const;
+};
+
+// Empty on a server that does not know projects.
+Result<ProjectTree> ReadProjects(Api& api);
+// kNotFound with the names there are.
+Result<ProjectView> FindProject(const ProjectTree& tree, const std::string& name);
+Result<std::vector<PoolView>> ReadPools(Api& api);
+
+// "4", "0.5", "unlimited"; memory in GiB: "64Gi".
+std::string ShareText(double amount, ShareOf what);
+struct ProjectTableForm {
+  bool wide = false;
+  bool headers = true;
+};
+// Departments above their projects; one line each.
+std::string ProjectTable(Session& session,
+                         const ProjectTree& tree,
+                         const std::vector<ProjectView>& shown,
+                         const ProjectTableForm& form);
+std::string PoolTable(const std::vector<PoolView>& pools, WallTime now);
+
+// "8/4": what is held, of the quota; "8/-" when that is unlimited.
+std::string HeldText(const Share& share, ShareOf what);
+
+}  // namespace swell::cli

@@ -1,0 +1,251 @@
+// runai cluster-info, get, top: the cluster and its projects as a whole.
+#include <algorithm>
+
+#include "api/meta.h"
+#include "api/swell_keys.h"
+#include "base/strings.h"
+#include "cli/output.h"
+#include "cli/runai/print.h"
+#include "cli/runai/runai.h"
+#include "cli/text_table.h"
+
+namespace swell::cli::runai {
+namespace {
+
+class ClusterInfoAction final : public Action {
+ public:
+  void Declare(Flags&) override {}
+  Result<int> Run(Session& session, std::vector<std::string> words) override {
+    if (!words.empty()) return Misuse(StrCat("unexpected ", Quote(words[0])));
+    SWELL_ASSIGN_OR_RETURN(Api * api, session.Server());
+    SWELL_ASSIGN_OR_RETURN(std::vector<NodeView> nodes, ReadNodes(*api));
+    SWELL_ASSIGN_OR_RETURN(ProjectTree tree, ReadProjects(*api));
+    int64_t gpus = 0, held = 0;
+    int64_t ready = 0;
+    for (const NodeView& node : nodes) {
+      gpus += node.gpus();
+      held += node.used.milli_gpus;
+      ready += node.ready;
+    }
+    session.OutLine(StrCat("CLUSTER: ", api->connection().url));
+    session.OutLine(StrCat("NODES: ", ready, " ready of ", nodes.size()));
+    session.OutLine(StrCat("GPUS: ", GpuText(held), " allocated of ", gpus, ", ",
+                           GpuText(std::max<int64_t>(0, gpus * 1000 - held)), " free"));
+    session.Out(StrCat("\nNodes:\n", NodesTable(session, nodes)));
+    if (tree.projects.empty()) return 0;
+    session.Out("\nProjects:\n");
+    TextTable table({"PROJECT", "GPUs Allocated/Quota", "FAIR SHARE", "REQUESTED", "STATE"}, 2);
+    for (const ProjectView& project : tree.projects) {
+      const Share& gpu = project.gpu();
+      std::string state = gpu.quota < 0                ? "no quota"
+                          : gpu.over_quota()           ? "over quota"
+                          : gpu.allocated >= gpu.quota ? "at quota"
+                                                       : "under quota";
+      table.Add({project.name, HeldText(gpu, ShareOf::kGpu),
+                 gpu.fair_share ? ShareText(*gpu.fair_share, ShareOf::kGpu) : "-",
+                 ShareText(gpu.requested, ShareOf::kGpu),
+                 gpu.over_quota() ? session.Paint(Colour::kYellow, state) : state});
+    }
+    session.Out(table.ToString());
+    return 0;
+  }
+};
+
+class GetResourcesAction final : public Action {
+ public:
+  void Declare(Flags& flags) override {
+    flags.Text("-o,--output", &output_, "FORMAT", "json or yaml");
+  }
+  Result<int> Run(Session& session, std::vector<std::string> words) override {
+    if (!words.empty()) return Misuse(StrCat("unexpected ", Quote(words[0])));
+    SWELL_ASSIGN_OR_RETURN(OutputForm form, ParseOutputForm(output_));
+    SWELL_ASSIGN_OR_RETURN(Scope scope, FindScope(session, true));
+    std::vector<ProjectView> shown;
+    for (const ProjectView& project : scope.tree.projects) {
+      if (scope.all ? !project.department : project.name == scope.project.name) {
+        shown.push_back(project);
+      }
+    }
+    if (shown.empty()) {
+      session.ErrLine("No projects; runai project create NAME --gpu-quota N makes one");
+      return 0;
+    }
+    if (!form.table()) {
+      std::vector<json::SharedValue> objects;
+      for (const ProjectView& project : shown) objects.push_back(project.object);
+      session.Out(FormatObject(form, objects.size() == 1 ? *objects[0] : MakeList(objects), ""));
+      return 0;
+    }
+    bool first = true;
+    for (const ProjectView& project : shown) {
+      if (!first) session.OutLine("");
+      first = false;
+      session.OutLine(StrCat("PROJECT: ", project.name, ", ", QuotaText(project)));
+      session.OutLine(
+          StrCat("NODE POOLS: ", project.pools.empty() ? "all nodes" : Join(project.pools, ", ")));
+      session.OutLine("");
+      session.Out(SharesTable(session, project));
+    }
+    return 0;
+  }
+
+ private:
+  std::string output_;
+};
+
+class GetPoolsAction final : public Action {
+ public:
+  void Declare(Flags& flags) override {
+    flags.Text("-o,--output", &output_, "FORMAT", "json or yaml");
+  }
+  Result<int> Run(Session& session, std::vector<std::string> words) override {
+    if (!words.empty()) return Misuse(StrCat("unexpected ", Quote(words[0])));
+    SWELL_ASSIGN_OR_RETURN(OutputForm form, ParseOutputForm(output_));
+    SWELL_ASSIGN_OR_RETURN(Api * api, session.Server());
+    SWELL_ASSIGN_OR_RETURN(std::vector<PoolView> pools, ReadPools(*api));
+    if (!form.table()) {
+      std::vector<json::SharedValue> objects;
+      for (const PoolView& pool : pools) objects.push_back(pool.object);
+      session.Out(FormatObject(form, MakeList(objects), ""));
+      return 0;
+    }
+    if (pools.empty()) {
+      session.ErrLine("No node pools: all nodes are in one");
+      return 0;
+    }
+    session.Out(PoolTable(pools, session.Now()));
+    SWELL_ASSIGN_OR_RETURN(ProjectTree tree, ReadProjects(*api));
+    TextTable table({"POOL", "PROJECT", "GPU QUOTA", "GPU LIMIT", "OVER-QUOTA WEIGHT"});
+    for (const ProjectView& project : tree.projects) {
+      for (const json::Value& pool : json::GetArray(*project.object, {"spec", "nodePools"})) {
+        auto number = [&pool](std::string_view field, double fallback) {
+          const json::Value* found = json::Find(pool, {"resources", "gpu", field});
+          return found && found->is_number() ? found->to_number<double>() : fallback;
+        };
+        table.Add({std::string(json::GetString(pool, {"name"})), project.name,
+                   ShareText(number("quota", kUnlimitedShare), ShareOf::kGpu),
+                   ShareText(number("limit", kUnlimitedShare), ShareOf::kGpu),
+                   ShareText(number("overQuotaWeight", 1), ShareOf::kGpu)});
+      }
+    }
+    if (table.size() > 1) session.Out(StrCat("\nQuotas:\n", table.ToString()));
+    return 0;
+  }
+
+ private:
+  std::string output_;
+};
+
+class TopNodeAction final : public Action {
+ public:
+  void Declare(Flags& flags) override {
+    flags.Switch("-d,--details", &details_, "with the pods that hold GPUs");
+  }
+  Result<int> Run(Session& session, std::vector<std::string> words) override {
+    SWELL_ASSIGN_OR_RETURN(Api * api, session.Server());
+    SWELL_ASSIGN_OR_RETURN(std::vector<NodeView> nodes, ReadNodes(*api, words));
+    session.Out(NodesTable(session, nodes));
+    if (!details_) return 0;
+    TextTable table({"NODE", "POD", "NAMESPACE", "GPUs", "DEVICES"}, 2);
+    for (const NodeView& node : nodes) {
+      for (const json::SharedValue& pod : node.pods) {
+        if (MilliGpus(*pod) == 0) continue;
+        std::string_view devices = api::Annotation(*pod, api::keys::kGpuDevices);
+        table.Add({node.name, std::string(api::Name(*pod)), std::string(api::Namespace(*pod)),
+                   GpuText(MilliGpus(*pod)), devices.empty() ? "-" : std::string(devices)});
+      }
+    }
+    session.Out(StrCat("\n", table.ToString()));
+    return 0;
+  }
+
+ private:
+  bool details_ = false;
+};
+
+class TopJobAction final : public Action {
+ public:
+  void Declare(Flags& flags) override {
+    flags.Switch("-A,--all-projects", &all_, "of every project");
+  }
+  Result<int> Run(Session& session, std::vector<std::string> words) override {
+    SWELL_ASSIGN_OR_RETURN(Scope scope, FindScope(session, true));
+    SWELL_ASSIGN_OR_RETURN(std::vector<JobView> jobs, ListJobs(*scope.api, all_ ? "" : scope.ns()));
+    TextTable table(
+        {"PROJECT", "NAME", "STATUS", "GPUs Allocated (Requested)", "CPUs", "MEMORY", "PODs"}, 2);
+    for (const JobView& job : jobs) {
+      if (!words.empty() && std::find(words.begin(), words.end(), job.name) == words.end()) {
+        continue;
+      }
+      Amounts held;
+      for (const json::SharedValue& pod : job.pods) {
+        bool placed = !json::GetString(*pod, {"spec", "nodeName"}).empty();
+        if (placed && !PodHasEnded(*pod)) held.AddPod(*pod);
+      }
+      std::string status = StatusWord(job);
+      table.Add(
+          {ProjectOf(scope, job), job.name, session.Paint(StatusColour(status), status),
+           StrCat(GpuText(held.milli_gpus), " (", GpuText(job.over() ? 0 : job.milli_gpus), ")"),
+           CpuText(held.milli_cpu), MemoryText(held.memory),
+           StrCat(job.RunningPods(), "/", job.replicas)});
+    }
+    session.Out(table.ToString());
+    return 0;
+  }
+
+ private:
+  bool all_ = false;
+};
+
+}  // namespace
+
+Command ClusterInfoSpec() {
+  Command command;
+  command.name = "cluster-info";
+  command.summary = "Shows the nodes, their GPUs, and how the projects share them.";
+  command.examples = {{"Who has what", "runai cluster-info"}};
+  command.make = Makes<ClusterInfoAction>();
+  return command;
+}
+
+Command GetSpec() {
+  Command get;
+  get.name = "get";
+  get.summary = "Shows quotas and node pools.";
+  Command resources;
+  resources.name = "resources";
+  resources.summary = "Shows what a project holds of its quota.";
+  resources.examples = {{"Of one project", "runai get resources --project team-a"}};
+  resources.make = Makes<GetResourcesAction>();
+  Command pools;
+  pools.name = "node-pools";
+  pools.aliases = {"nodepools", "node-pool", "nodepool"};
+  pools.summary = "Shows the node pools and the quotas in them.";
+  pools.make = Makes<GetPoolsAction>();
+  get.children = {std::move(resources), std::move(pools)};
+  return get;
+}
+
+Command TopSpec() {
+  Command top;
+  top.name = "top";
+  top.summary = "Shows who has the GPUs.";
+  Command node;
+  node.name = "node";
+  node.aliases = {"nodes"};
+  node.summary = "Shows the GPUs, CPUs and memory of each node.";
+  node.usage = "[NODE...]";
+  node.completes = Completes::kNode;
+  node.make = Makes<TopNodeAction>();
+  Command job;
+  job.name = "job";
+  job.aliases = {"jobs"};
+  job.summary = "Shows what each workload holds.";
+  job.usage = "[JOB...]";
+  job.completes = Completes::kJob;
+  job.make = Makes<TopJobAction>();
+  top.children = {std::move(node), std::move(job)};
+  return top;
+}
+
+}  // namespace swell::cli::runai

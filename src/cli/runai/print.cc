@@ -1,0 +1,256 @@
+#include "cli/runai/print.h"
+
+#include <algorithm>
+
+#include "api/meta.h"
+#include "api/swell_keys.h"
+#include "base/strings.h"
+#include "cli/output.h"
+#include "cli/text_table.h"
+
+namespace swell::cli::runai {
+namespace {
+
+std::string OrDash(std::string text) { return text.empty() ? "-" : std::move(text); }
+
+// "node-1", or the first of several with how many more.
+std::string NodeText(const JobView& job) {
+  std::vector<std::string> nodes;
+  for (const json::SharedValue& pod : job.pods) {
+    std::string node(json::GetString(*pod, {"spec", "nodeName"}));
+    if (node.empty() || PodHasEnded(*pod)) continue;
+    if (std::find(nodes.begin(), nodes.end(), node) == nodes.end()) {
+      nodes.push_back(std::move(node));
+    }
+  }
+  if (nodes.empty()) return "-";
+  return nodes.size() == 1 ? nodes[0] : StrCat(nodes[0], " +", nodes.size() - 1);
+}
+
+const json::Value* FirstPodSpec(const JobView& job) {
+  for (const auto& role : json::GetObject(*job.object, {"spec", job.kind->replica_specs})) {
+    if (const json::Value* pod = json::Find(role.value(), {"template"})) return pod;
+  }
+  return json::Find(*job.object, {"spec", "template"});
+}
+
+std::string ImageText(const JobView& job) {
+  const json::Value* pod = FirstPodSpec(job);
+  if (pod == nullptr) return "";
+  const json::Array& containers = json::GetArray(*pod, {"spec", "containers"});
+  return containers.empty() ? "" : std::string(json::GetString(containers[0], {"image"}));
+}
+
+std::string DurationText(const JobView& job, WallTime now) {
+  if (!job.started) return "-";
+  return api::HumanDuration(std::max(job.ended.value_or(now) - *job.started, Duration(0)));
+}
+
+int64_t EndedPods(const JobView& job, std::string_view phase) {
+  return std::count_if(job.pods.begin(), job.pods.end(), [phase](const json::SharedValue& pod) {
+    return json::GetString(*pod, {"status", "phase"}) == phase;
+  });
+}
+
+// "train (50), preemptible".
+std::string PriorityText(Api& api, const JobView& job) {
+  if (job.priority.empty()) return "none (0), preemptible";
+  std::string text = job.priority;
+  int64_t value = 0;
+  auto found = api.Get(client::resources::kPriorityClasses, "", job.priority);
+  if (found.ok()) {
+    value = json::GetInt(**found, {"value"});
+    text += StrCat(" (", value, ")");
+  }
+  constexpr int64_t kPreemptibleBelow = 100;
+  std::string_view said =
+      job.group ? json::GetString(*job.group, {"spec", "preemptibility"}) : std::string_view();
+  bool preemptible = said.empty() ? value < kPreemptibleBelow : said == "Preemptible";
+  return StrCat(text, preemptible ? ", preemptible" : ", non-preemptible");
+}
+
+std::string PreemptionText(const JobView& job, WallTime now) {
+  if (!job.group) return "";
+  int64_t times = json::GetInt(*job.group, {"status", "preemptions"});
+  if (times == 0) return "";
+  auto when = api::ParseTime(json::GetString(*job.group, {"status", "lastPreemption", "time"}));
+  return StrCat(times, times == 1 ? " time" : " times",
+                when ? StrCat(", last ", api::HumanDuration(now - *when), " ago") : "", ": ",
+                OneLine(json::GetString(*job.group, {"status", "lastPreemption", "message"})));
+}
+
+std::string FractionText(const JobView& job) {
+  const json::Value* pod = FirstPodSpec(job);
+  if (pod == nullptr) return "";
+  std::string_view memory = api::Annotation(*pod, api::keys::kGpuMemory);
+  if (!memory.empty()) return StrCat(memory, " MiB of a GPU");
+  return std::string();
+}
+
+std::string PodsText(Session& session, const JobView& job) {
+  TextTable table({"POD", "STATUS", "TYPE", "AGE", "NODE"});
+  for (const json::SharedValue& pod : job.pods) {
+    std::string word = PodStatusWord(*pod);
+    std::string_view node = json::GetString(*pod, {"spec", "nodeName"});
+    std::string_view host = json::GetString(*pod, {"status", "hostIP"});
+    table.Add({std::string(api::Name(*pod)), session.Paint(StatusColour(word), ToUpper(word)),
+               ToUpper(TypeWord(job)),
+               AgeOf(json::GetString(*pod, {"metadata", "creationTimestamp"}), session.Now()),
+               node.empty()   ? "-"
+               : host.empty() ? std::string(node)
+                              : StrCat(node, "/", host)});
+  }
+  return table.ToString();
+}
+
+}  // namespace
+
+std::string JobsTable(Session& session,
+                      const Scope& scope,
+                      const std::vector<JobView>& jobs,
+                      bool headers) {
+  std::vector<std::string> header{"NAME",
+                                  "STATUS",
+                                  "AGE",
+                                  "NODE",
+                                  "IMAGE",
+                                  "TYPE",
+                                  "PROJECT",
+                                  "USER",
+                                  "GPUs Allocated (Requested)",
+                                  "PODs Running (Pending)",
+                                  "SERVICE URL(S)"};
+  TextTable table(headers ? header : std::vector<std::string>{}, 2);
+  for (const JobView& job : jobs) {
+    std::string status = StatusWord(job);
+    int64_t requested = job.over() ? 0 : job.milli_gpus;
+    table.Add(
+        {job.name, session.Paint(StatusColour(status), status), AgeWord(job, session.Now()),
+         NodeText(job), OrDash(ImageText(job)), TypeWord(job), ProjectOf(scope, job),
+         OrDash(job.user), StrCat(GpuText(job.HeldMilliGpus()), " (", GpuText(requested), ")"),
+         StrCat(job.RunningPods(), " (", job.PendingPods(), ")"), Join(ServiceUrls(job), ", ")});
+  }
+  return table.ToString();
+}
+
+std::string NodesTable(Session& session, const std::vector<NodeView>& nodes) {
+  TextTable table({"NAME", "STATUS", "IPADDRESS", "ROLE", "GPUs Allocated (Total)",
+                   "CPUs Allocated (Total)", "MEMORY Allocated (Total)", "PODs", "GPU TYPE"},
+                  2);
+  for (const NodeView& node : nodes) {
+    std::string status = node.StatusWord();
+    table.Add({node.name, session.Paint(StatusColour(status), status), OrDash(node.address),
+               node.role, StrCat(GpuText(node.used.milli_gpus), " (", node.gpus(), ")"),
+               StrCat(CpuText(node.used.milli_cpu), " (", CpuText(node.total.milli_cpu), ")"),
+               StrCat(MemoryText(node.used.memory), " (", MemoryText(node.total.memory), ")"),
+               std::to_string(node.pods.size()), OrDash(node.gpu_type)});
+  }
+  return table.ToString();
+}
+
+std::string QuotaText(const ProjectView& project) {
+  const Share& gpu = project.gpu();
+  if (gpu.quota < 0) return StrCat(ShareText(gpu.allocated, ShareOf::kGpu), " GPUs, no quota");
+  std::string_view word = gpu.over_quota()             ? "over quota"
+                          : gpu.allocated == gpu.quota ? "at quota"
+                                                       : "under quota";
+  return StrCat(HeldText(gpu, ShareOf::kGpu), " GPUs (", word, ")");
+}
+
+std::string DescribeWorkload(Session& session, const Scope& scope, const JobView& job) {
+  WallTime now = session.Now();
+  std::string out;
+  auto add = [&out](std::string_view key, const std::string& value) {
+    if (!value.empty()) out += StrCat(key, ": ", value, "\n");
+  };
+  std::string status = StatusWord(job);
+  add("NAME", job.name);
+  add("NAMESPACE", job.ns);
+  std::string project_name = ProjectOf(scope, job);
+  const ProjectView* project = scope.tree.Find(project_name);
+  add("PROJECT", project ? StrCat(project_name, ", ", QuotaText(*project)) : project_name);
+  add("TYPE", TypeWord(job));
+  add("STATUS", session.Paint(StatusColour(status), status));
+  add("REASON", OneLine(job.waits));
+  if (job.over()) add("MESSAGE", OneLine(job.message));
+  // People grep for this word.
+  add("Priority", PriorityText(*scope.api, job));
+  add("PREEMPTED", PreemptionText(job, now));
+  add("TRAINING DURATION", DurationText(job, now));
+  add("IMAGE", ImageText(job));
+  add("GPUS", GpuText(job.replicas > 0 ? job.milli_gpus / job.replicas : job.milli_gpus));
+  add("TOTAL REQUESTED GPUS", GpuText(job.over() ? 0 : job.milli_gpus));
+  add("ALLOCATED GPUS", GpuText(job.HeldMilliGpus()));
+  add("ALLOCATED GPUS MEMORY", FractionText(job));
+  add("RUNNING PODS", std::to_string(job.RunningPods()));
+  add("PENDING PODS", std::to_string(job.PendingPods()));
+  add("PARALLELISM", std::to_string(job.replicas));
+  int64_t least =
+      job.group ? json::GetInt(*job.group, {"status", "minMember"}, job.replicas) : job.replicas;
+  if (least < job.replicas) add("ELASTIC", StrCat(least, " to ", job.replicas, " pods"));
+  add("COMPLETIONS", std::to_string(job.replicas));
+  add("SUCCEEDED PODS", std::to_string(EndedPods(job, "Succeeded")));
+  add("FAILED PODS", std::to_string(EndedPods(job, "Failed")));
+  add("IS DISTRIBUTED WORKLOAD", job.replicas > 1 ? "true" : "false");
+  add("CREATED BY CLI", job.command_line.empty() ? "false" : "true");
+  add("USER", job.user);
+  add("SERVICE URL(S)", Join(ServiceUrls(job), ", "));
+  add("COMMAND LINE", OneLine(job.command_line));
+  out += "\nPods:\n";
+  return out + (job.pods.empty() ? "none\n" : PodsText(session, job));
+}
+
+std::string EventsText(Session& session, const std::vector<EventView>& events, size_t shown) {
+  if (events.empty()) return "\nEvents: none\n";
+  TextTable table({"SOURCE", "TYPE", "AGE", "MESSAGE"}, 2);
+  table.Add({"--------", "----", "---", "-------"});
+  for (size_t i = events.size() - std::min(shown, events.size()); i < events.size(); ++i) {
+    const EventView& event = events[i];
+    table.Add({StrCat(ToLower(event.object_kind), "/", event.object),
+               event.type == "Warning" ? session.Paint(Colour::kYellow, event.type) : event.type,
+               event.LastSeen(session.Now()),
+               StrCat("[", event.reason, "] ", OneLine(event.message))});
+  }
+  std::string title = shown < events.size() ? StrCat("\nEvents (the last ", shown, " of ",
+                                                     events.size(), "; --show-events shows all):\n")
+                                            : std::string("\nEvents:\n");
+  return title + table.ToString();
+}
+
+std::string SharesTable(Session& session, const ProjectView& project) {
+  TextTable table({"RESOURCE", "ALLOCATED/QUOTA", "FAIR SHARE", "REQUESTED", "LIMIT", "STATE"});
+  constexpr std::string_view kTitles[] = {"GPU", "CPU", "Memory"};
+  for (size_t i = 0; i < project.shares.size(); ++i) {
+    const Share& share = project.shares[i];
+    auto what = static_cast<ShareOf>(i);
+    std::string state = share.quota < 0                  ? "no quota"
+                        : share.over_quota()             ? "over quota"
+                        : share.allocated >= share.quota ? "at quota"
+                                                         : "under quota";
+    table.Add({std::string(kTitles[i]), HeldText(share, what),
+               share.fair_share ? ShareText(*share.fair_share, what) : "-",
+               ShareText(share.requested, what), ShareText(share.limit, what),
+               share.over_quota() ? session.Paint(Colour::kYellow, state) : state});
+  }
+  return table.ToString();
+}
+
+std::string DescribeProject(Session& session, const ProjectView& project) {
+  std::string out;
+  auto add = [&out](std::string_view key, const std::string& value) {
+    if (!value.empty()) out += StrCat(key, ": ", value, "\n");
+  };
+  add("NAME", project.name);
+  add("DESCRIPTION", OneLine(project.description));
+  add("DEPARTMENT", project.parent);
+  if (!project.department) add("NAMESPACE", project.ns);
+  add("NODE POOLS", project.pools.empty() ? "all nodes" : Join(project.pools, ", "));
+  add("GPU QUOTA", ShareText(project.gpu().quota, ShareOf::kGpu));
+  add("GPU USAGE", QuotaText(project));
+  add("OVER-QUOTA WEIGHT",
+      project.gpu().weight ? ShareText(*project.gpu().weight, ShareOf::kGpu) : "1");
+  add("Priority", std::to_string(project.priority));
+  return StrCat(out, "\nResources:\n", SharesTable(session, project));
+}
+
+}  // namespace swell::cli::runai

@@ -1,0 +1,68 @@
+// The drop-in front end `runai`: commands, flags and printing of Run:ai's command line, version 1,
+// with version 2's names beside them. Its workloads are TrainingJobs of a project's namespace.
+//
+// Thread-safety: one thread.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "cli/command.h"
+#include "cli/job_view.h"
+#include "cli/project_view.h"
+#include "cli/session.h"
+
+namespace swell::cli::runai {
+
+// `workload` empty: by the flags --interactive, --build and --inference; else fixed to that class.
+Command SubmitSpec(const std::string& workload = {});
+Command SubmitDistSpec();
+Command ListSpec();
+Command DescribeSpec();
+Command GetSpec();
+Command TopSpec();
+Command ClusterInfoSpec();
+Command DeleteSpec();
+Command SuspendSpec(bool suspend);
+Command LogsSpec();
+Command ExecSpec();
+Command BashSpec();
+Command PortForwardSpec();
+Command ConfigSpec();
+Command WhoamiSpec();
+Command VersionSpec();
+
+// The classes of work, as PriorityClasses and as the TYPE column has them.
+struct WorkloadClass {
+  std::string_view name;  // train
+  std::string_view type;  // Train
+  std::string_view role;  // of the job's pods
+};
+// Train for what is unknown.
+const WorkloadClass& ClassOf(std::string_view name);
+std::string TypeWord(const JobView& job);
+// Pending, Running, Succeeded, Failed, Suspended: a preempted job waits like any other.
+std::string StatusWord(const JobView& job);
+std::string AgeWord(const JobView& job, WallTime now);
+
+// Where a command works: one project, or all of them.
+struct Scope {
+  Api* api = nullptr;
+  ProjectTree tree;
+  ProjectView project;
+  bool all = false;
+
+  std::string ns() const { return all ? "" : project.ns; }
+};
+// --project, else the kubeconfig's namespace when that is a project's. What neither says is
+// refused with what there is, or means all projects when `all_if_unset`.
+Result<Scope> FindScope(Session& session, bool all_if_unset = false);
+// One workload by name; without a project set it is looked for in all of them.
+Result<JobView> FindWorkload(Session& session, Scope& scope, const std::string& name);
+// "project-a" of the namespace that the job is in; the namespace itself where no project has it.
+std::string ProjectOf(const Scope& scope, const JobView& job);
+
+// Where the job's ports are reached.
+std::vector<std::string> ServiceUrls(const JobView& job);
+
+}  // namespace swell::cli::runai

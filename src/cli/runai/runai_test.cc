@@ -1,0 +1,352 @@
+// `runai`, `swell project` and `swell nodepool` as people type them.
+#include "cli/cli_test_util.h"
+
+namespace swell::cli {
+namespace {
+
+class RunaiTest : public CliTest {
+ protected:
+  // A node with eight GPUs, a pool of it, and two projects whose namespaces are there.
+  void Cluster() {
+    Create("{apiVersion: v1, kind: Node, metadata: {name: node-1}}");
+    Status("/api/v1/nodes/node-1",
+           R"({"status":{"capacity":{"nvidia.com/gpu":"8","cpu":"8","memory":"64Gi"},)"
+           R"("allocatable":{"nvidia.com/gpu":"8","cpu":"8","memory":"64Gi"},)"
+           R"("addresses":[{"type":"InternalIP","address":"10.0.0.1"}],)"
+           R"("conditions":[{"type":"Ready","status":"True"}]}})");
+    ASSERT_EQ(Run({"swell", "nodepool", "create", "single-node-pool", "--all-nodes"}), 0) << err_;
+    for (const char* project : {"project-a", "project-b"}) {
+      ASSERT_EQ(Run({"swell", "project", "create", project, "--description", "A project",
+                     "--node-pool", "single-node-pool", "--gpu-quota", "4"}),
+                0)
+          << err_;
+      Create(StrCat("{apiVersion: v1, kind: Namespace, metadata: {name: ", project, "}}"));
+    }
+  }
+  int Submit(std::vector<std::string> more = {}) {
+    std::vector<std::string> words{"runai",     "submit",  "large-training-job",    "--project",
+                                   "project-a", "--image", "pytorch/pytorch:latest"};
+    words.insert(words.end(), more.begin(), more.end());
+    return Run(words);
+  }
+  json::Value Job(const std::string& name = "large-training-job",
+                  const std::string& ns = "project-a") {
+    auto answer = server_.Send(server_.Request(
+        "GET", StrCat("/apis/swell.dev/v1/namespaces/", ns, "/trainingjobs/", name)));
+    EXPECT_EQ(answer.status, 200) << answer.text;
+    return json::Parse(answer.text).value();
+  }
+  void Usage(const std::string& project, double held, double requested, double fair) {
+    Status(
+        "/apis/swell.dev/v1/projects/" + project,
+        json::Print(json::Object{
+            {"status",
+             json::Object{{"usage", json::Object{{"gpu", json::Object{{"allocated", held},
+                                                                      {"requested", requested},
+                                                                      {"fairShare", fair}}}}}}}}));
+  }
+  // A pod of the job, placed on node-1, as controller and agent would have made it.
+  void JobPod(const std::string& phase, int gpus) {
+    json::Value job = Job();
+    Create(StrCat(
+        "{apiVersion: v1, kind: Pod, metadata: {namespace: project-a, name: "
+        "large-training-job-worker-0, labels: {swell.dev/pod-group: large-training-job, "
+        "swell.dev/job-role: worker, swell.dev/job-index: \"0\", swell.dev/project: project-a}, "
+        "ownerReferences: [{apiVersion: swell.dev/v1, kind: TrainingJob, controller: true, name: "
+        "large-training-job, uid: ",
+        json::GetString(job, {"metadata", "uid"}),
+        "}]}, spec: {nodeName: node-1, containers: [{name: worker, image: img, ports: "
+        "[{containerPort: 8888}], resources: {limits: {nvidia.com/gpu: ",
+        gpus, "}}}]}}"));
+    Status(
+        "/api/v1/namespaces/project-a/pods/large-training-job-worker-0",
+        StrCat(R"({"status":{"phase":")", phase, R"(","hostIP":"10.0.0.1","podIP":"10.1.0.5"}})"));
+  }
+  void Runs() {
+    Status("/apis/swell.dev/v1/namespaces/project-a/trainingjobs/large-training-job",
+           StrCat(R"({"status":{"startTime":")", api::FormatTime(server_.executor.Now()),
+                  R"(","conditions":[{"type":"Running","status":"True","reason":"R","message":"M",)"
+                  R"("lastTransitionTime":")",
+                  api::FormatTime(server_.executor.Now()), R"("}]}})"));
+  }
+};
+
+TEST_F(RunaiTest, ProjectsAndPoolsByCommand) {
+  Cluster();
+  auto project =
+      json::Parse(
+          server_.Send(server_.Request("GET", "/apis/swell.dev/v1/projects/project-a")).text)
+          .value();
+  EXPECT_EQ(json::Print(*json::Find(project, {"spec", "nodePools"})),
+            R"([{"name":"single-node-pool","resources":{"gpu":{"quota":4}}}])");
+  ASSERT_EQ(Run({"swell", "project", "edit", "project-a", "--node-pool", "single-node-pool",
+                 "--gpu-limit", "6", "--priority", "200"}),
+            0)
+      << err_;
+  EXPECT_EQ(out_, "project.swell.dev/project-a edited\n");
+  ASSERT_EQ(Run({"swell", "project", "list", "project-a", "-o",
+                 "jsonpath={.items[0].spec.nodePools[0].resources.gpu}"}),
+            0)
+      << err_;
+  EXPECT_EQ(out_, R"({"quota":4,"limit":6})") << "what was said before stays";
+  Usage("project-a", 8, 8, 8);
+  ASSERT_EQ(Run({"swell", "project", "list"}), 0) << err_;
+  EXPECT_EQ(out_,
+            "NAME        GPU (held/quota)   FAIR SHARE   REQUESTED   OVER QUOTA   CPU (held/quota)"
+            "   MEMORY (held/quota)   AGE\n"
+            "project-a   8/4                8            8           +4           0/-"
+            "                0/-                   0s\n"
+            "project-b   0/4                -            0           -            0/-"
+            "                0/-                   0s\n");
+  ASSERT_EQ(Run({"swell", "nodepool", "list"}), 0) << err_;
+  EXPECT_EQ(out_,
+            "NAME               NODES   GPUS (held/all)   PLACEMENT   SELECTOR    AGE\n"
+            "single-node-pool   1       0/8               Pack        all nodes   0s\n");
+}
+
+TEST_F(RunaiTest, ProjectMistakesNameObjectFieldAndValue) {
+  Cluster();
+  EXPECT_EQ(Run({"swell", "project", "create", "x", "--parent", "projct-a"}), 1);
+  EXPECT_NE(err_.find("--parent: project \"projct-a\" not found; did you mean project-a?"),
+            std::string::npos)
+      << err_;
+  EXPECT_EQ(Run({"swell", "project", "create", "x", "--gpu-quota", "many"}), 2);
+  EXPECT_NE(err_.find("--gpu-quota \"many\""), std::string::npos) << err_;
+  EXPECT_EQ(Run({"swell", "project", "create", "x", "--gpu-quota", "4", "--gpu-limit", "2"}), 2);
+  EXPECT_EQ(Run({"swell", "project", "create", "Not_A_Name"}), 2);
+  EXPECT_EQ(Run({"swell", "project", "create", "x", "--node-pool", "nowhere"}), 1);
+  EXPECT_NE(err_.find("--node-pool \"nowhere\": there is no such node pool"), std::string::npos);
+  EXPECT_EQ(Run({"swell", "project", "edit", "project-a"}), 2);
+  EXPECT_EQ(Run({"swell", "project", "edit", "project-a", "--parent", "project-a"}), 2);
+  EXPECT_EQ(Run({"swell", "nodepool", "create", "p"}), 2);
+  EXPECT_EQ(Run({"swell", "nodepool", "create", "p", "--all-nodes", "--placement", "heap"}), 2);
+}
+
+TEST_F(RunaiTest, DeletionIsGuarded) {
+  Cluster();
+  EXPECT_EQ(Run({"swell", "nodepool", "delete", "single-node-pool"}), 1);
+  EXPECT_NE(err_.find("still has quotas of projects: project-a, project-b"), std::string::npos);
+  ASSERT_EQ(Submit({"--gpu", "8"}), 0) << err_;
+  EXPECT_EQ(Run({"swell", "project", "delete", "project-a"}), 1);
+  EXPECT_NE(err_.find("still has 1 workload in namespace project-a: large-training-job"),
+            std::string::npos)
+      << err_;
+  ASSERT_EQ(Run({"swell", "project", "create", "team", "--parent", "project-b"}), 0) << err_;
+  EXPECT_EQ(Run({"swell", "project", "delete", "project-b"}), 1);
+  EXPECT_NE(err_.find("still has projects in it: team"), std::string::npos) << err_;
+  ASSERT_EQ(Run({"swell", "project", "delete", "team", "project-b"}), 0) << err_;
+}
+
+TEST_F(RunaiTest, SubmitMakesATrainingJob) {
+  Cluster();
+  ASSERT_EQ(Submit({"--gpu", "8", "--command", "python -c 'print(1)'", "-e", "A=b"}), 0) << err_;
+  EXPECT_EQ(out_,
+            "The job 'large-training-job' has been submitted successfully\n"
+            "You can run `runai describe job large-training-job -p project-a` to check the job "
+            "status\n");
+  json::Value job = Job();
+  EXPECT_EQ(json::GetString(job, {"spec", "priorityClassName"}), "train");
+  EXPECT_EQ(json::GetString(job, {"spec", "project"}), "project-a");
+  const json::Value& container =
+      json::GetArray(job, {"spec", "roles", "worker", "template", "spec", "containers"})[0];
+  EXPECT_EQ(json::Print(*json::Find(container, {"command"})),
+            R"(["sh","-c","python -c 'print(1)'"])");
+  EXPECT_EQ(json::GetString(container, {"resources", "limits", "nvidia.com/gpu"}), "8");
+  EXPECT_EQ(Submit({"--gpu", "8"}), 1);
+  EXPECT_NE(err_.find("the workload \"large-training-job\" already exists in project "
+                      "\"project-a\""),
+            std::string::npos)
+      << err_;
+}
+
+TEST_F(RunaiTest, ElasticSplitsIntoMembersWithOneGpuEach) {
+  Cluster();
+  ASSERT_EQ(Submit({"-g", "8", "--elastic", "--min-workers", "2"}), 0) << err_;
+  const json::Value job = Job();
+  const json::Value* role = json::Find(job, {"spec", "roles", "worker"});
+  EXPECT_EQ(json::GetInt(*role, {"replicas"}), 8);
+  EXPECT_EQ(json::GetInt(*role, {"elastic", "minReplicas"}), 2);
+  EXPECT_EQ(json::GetString(json::GetArray(*role, {"template", "spec", "containers"})[0],
+                            {"resources", "limits", "nvidia.com/gpu"}),
+            "1");
+}
+
+TEST_F(RunaiTest, ClassesFractionsPortsAndEntryPoints) {
+  Cluster();
+  ASSERT_EQ(Run({"runai", "submit", "nb", "-p", "project-b", "-i", "jupyter/x", "-g", "0.5",
+                 "--interactive", "--port", "80:8888", "--", "--token", "t"}),
+            0)
+      << err_;
+  json::Value job = Job("nb", "project-b");
+  EXPECT_EQ(json::GetString(job, {"spec", "priorityClassName"}), "interactive");
+  const json::Value* pod = json::Find(job, {"spec", "roles", "workspace", "template"});
+  ASSERT_NE(pod, nullptr);
+  EXPECT_EQ(api::Annotation(*pod, "swell.dev/gpu-fraction"), "0.5");
+  const json::Value& container = json::GetArray(*pod, {"spec", "containers"})[0];
+  EXPECT_EQ(json::Print(*json::Find(container, {"args"})), R"(["--token","t"])");
+  EXPECT_EQ(json::Find(container, {"command"}), nullptr);
+  EXPECT_EQ(json::GetInt(json::GetArray(container, {"ports"})[0], {"containerPort"}), 8888);
+  auto service =
+      json::Parse(
+          server_.Send(server_.Request("GET", "/api/v1/namespaces/project-b/services/nb")).text)
+          .value();
+  EXPECT_EQ(json::GetInt(json::GetArray(service, {"spec", "ports"})[0], {"port"}), 80);
+  EXPECT_EQ(json::GetInt(json::GetArray(service, {"spec", "ports"})[0], {"targetPort"}), 8888);
+  ASSERT_EQ(Run({"runai", "submit", "two", "-p", "project-b", "-i", "i", "--preemptible",
+                 "--command", "--", "python", "a.py"}),
+            0)
+      << err_;
+  job = Job("two", "project-b");
+  EXPECT_EQ(json::GetString(job, {"spec", "preemption", "preemptibility"}), "Preemptible");
+  EXPECT_EQ(json::Print(*json::Find(json::GetArray(job, {"spec", "roles", "worker", "template",
+                                                         "spec", "containers"})[0],
+                                    {"command"})),
+            R"(["python","a.py"])");
+}
+
+TEST_F(RunaiTest, SubmitMistakes) {
+  Cluster();
+  EXPECT_EQ(Run({"runai", "submit", "x", "-i", "img"}), 2);
+  EXPECT_NE(err_.find("There are: project-a, project-b"), std::string::npos) << err_;
+  EXPECT_EQ(Run({"runai", "submit", "x", "-i", "img", "-p", "projekt-a"}), 1);
+  EXPECT_NE(err_.find("did you mean project-a?"), std::string::npos) << err_;
+  EXPECT_EQ(Submit({"-g", "1.5"}), 2);
+  EXPECT_EQ(Submit({"-g", "1", "--gpu-memory", "4Gi"}), 2);
+  EXPECT_EQ(Submit({"--interactive", "--inference"}), 2);
+  EXPECT_EQ(Submit({"--port", "99999"}), 2);
+  EXPECT_EQ(Submit({"--priority", "tran"}), 1);
+  EXPECT_NE(err_.find("did you mean train?"), std::string::npos) << err_;
+}
+
+TEST_F(RunaiTest, ListAndDescribeHaveTheDocumentsShape) {
+  Cluster();
+  ASSERT_EQ(Submit({"--gpu", "8", "--command", "python a.py"}), 0) << err_;
+  JobPod("Running", 8);
+  Runs();
+  Usage("project-a", 8, 8, 8);
+  server_.executor.Advance(std::chrono::minutes(3));
+  ASSERT_EQ(Run({"runai", "list", "--all-projects"}), 0) << err_;
+  EXPECT_EQ(out_,
+            "Showing jobs for all projects\n"
+            "NAME                STATUS   AGE  NODE    IMAGE                   TYPE   PROJECT    "
+            "USER  GPUs Allocated (Requested)  PODs Running (Pending)  SERVICE URL(S)\n"
+            "large-training-job  Running  3m   node-1  pytorch/pytorch:latest  Train  project-a  "
+            "-     8 (8)                       1 (0)                   http://10.1.0.5:8888\n");
+  ASSERT_EQ(Run({"runai", "describe", "large-training-job", "--project", "project-a"}), 0) << err_;
+  EXPECT_EQ(out_.substr(0, out_.find("\nEvents")),
+            "NAME: large-training-job\n"
+            "NAMESPACE: project-a\n"
+            "PROJECT: project-a, 8/4 GPUs (over quota)\n"
+            "TYPE: Train\n"
+            "STATUS: Running\n"
+            "Priority: train (50), preemptible\n"
+            "TRAINING DURATION: 3m\n"
+            "IMAGE: pytorch/pytorch:latest\n"
+            "GPUS: 8\n"
+            "TOTAL REQUESTED GPUS: 8\n"
+            "ALLOCATED GPUS: 8\n"
+            "RUNNING PODS: 1\n"
+            "PENDING PODS: 0\n"
+            "PARALLELISM: 1\n"
+            "COMPLETIONS: 1\n"
+            "SUCCEEDED PODS: 0\n"
+            "FAILED PODS: 0\n"
+            "IS DISTRIBUTED WORKLOAD: false\n"
+            "CREATED BY CLI: true\n"
+            "SERVICE URL(S): http://10.1.0.5:8888\n"
+            "COMMAND LINE: runai submit large-training-job --project project-a --image "
+            "pytorch/pytorch:latest --gpu 8 --command 'python a.py'\n"
+            "\n"
+            "Pods:\n"
+            "POD                           STATUS    TYPE    AGE   NODE\n"
+            "large-training-job-worker-0   RUNNING   TRAIN   3m    node-1/10.0.0.1\n");
+  // Without a project the workload is looked for in all of them.
+  ASSERT_EQ(Run({"runai", "describe", "job", "large-training-job"}), 0) << err_;
+  EXPECT_NE(out_.find("Priority: train (50), preemptible\n"), std::string::npos);
+  EXPECT_EQ(Run({"runai", "describe", "nope"}), 1);
+  EXPECT_EQ(err_,
+            "runai: the workload \"nope\" does not exist in any project; runai list -A shows what "
+            "there is\n");
+}
+
+TEST_F(RunaiTest, QuotasInCommands) {
+  Cluster();
+  Usage("project-a", 8, 8, 8);
+  ASSERT_EQ(Run({"runai", "get", "resources", "--project", "project-a"}), 0) << err_;
+  EXPECT_TRUE(
+      out_.starts_with("PROJECT: project-a, 8/4 GPUs (over quota)\n"
+                       "NODE POOLS: single-node-pool\n"
+                       "\n"
+                       "RESOURCE   ALLOCATED/QUOTA   FAIR SHARE   REQUESTED   LIMIT       "
+                       "STATE\n"
+                       "GPU        8/4               8            8           unlimited   "
+                       "over quota\n"))
+      << out_;
+  ASSERT_EQ(Run({"runai", "describe", "project", "project-b"}), 0) << err_;
+  EXPECT_NE(out_.find("GPU QUOTA: 4\nGPU USAGE: 0/4 GPUs (under quota)\n"), std::string::npos)
+      << out_;
+  ASSERT_EQ(Run({"runai", "get", "node-pools"}), 0) << err_;
+  EXPECT_NE(out_.find("single-node-pool   project-a   4           unlimited   1\n"),
+            std::string::npos)
+      << out_;
+  ASSERT_EQ(Run({"runai", "cluster-info"}), 0) << err_;
+  EXPECT_NE(out_.find("GPUS: 0 allocated of 8, 8 free\n"), std::string::npos) << out_;
+  ASSERT_EQ(Run({"swell", "top", "project"}), 0) << err_;
+  EXPECT_NE(out_.find("single-node-pool   project-a\n"), std::string::npos) << out_;
+}
+
+TEST_F(RunaiTest, SuspendResumeAndDelete) {
+  Cluster();
+  ASSERT_EQ(Submit({"--gpu", "8"}), 0) << err_;
+  ASSERT_EQ(Run({"runai", "suspend", "large-training-job", "-p", "project-a"}), 0) << err_;
+  EXPECT_TRUE(json::GetBool(Job(), {"spec", "suspend"}));
+  ASSERT_EQ(Run({"runai", "resume", "large-training-job", "-p", "project-a"}), 0) << err_;
+  EXPECT_FALSE(json::GetBool(Job(), {"spec", "suspend"}));
+  ASSERT_EQ(Run({"runai", "delete", "large-training-job", "--project", "project-a"}), 0) << err_;
+  EXPECT_EQ(out_, "The job 'large-training-job' has been deleted successfully\n");
+  EXPECT_EQ(Run({"runai", "delete", "large-training-job", "--project", "project-a"}), 1);
+}
+
+TEST_F(RunaiTest, WhySaysWhatWouldStartIt) {
+  Cluster();
+  ASSERT_EQ(Submit({"--gpu", "8"}), 0) << err_;
+  EXPECT_EQ(Run({"swell", "why", "large-training-job", "-n", "project-a"}), 0) << err_;
+  EXPECT_TRUE(out_.starts_with("large-training-job runs: 0 of 1 pods")) << out_;
+  JobPod("Pending", 8);
+  int cycles = 0;
+  // A scheduler that has room for the group only when there is a second node.
+  env_.simulate = [&cycles](const json::Array& state, WallTime) {
+    ++cycles;
+    int nodes = 0;
+    for (const json::Value& object : state) nodes += json::GetString(object, {"kind"}) == "Node";
+    json::Value cycle = json::Object{{"decisions", json::Array{}}, {"pods", json::Array{}}};
+    json::Object pod{{"name", "project-a/large-training-job-worker-0"},
+                     {"podGroup", "project-a/large-training-job"}};
+    if (nodes > 1) {
+      json::Set(cycle, {"decisions"},
+                json::Array{json::Object{{"type", "bind"},
+                                         {"pod", "project-a/large-training-job-worker-0"},
+                                         {"node", "node-2"}}});
+    } else {
+      pod["status"] = "Pending";
+      pod["reason"] = "0/1 nodes are available: 1 Insufficient nvidia.com/gpu.";
+      json::Set(cycle, {"pods"}, json::Array{std::move(pod)});
+    }
+    return json::Value(json::Object{{"cycles", json::Array{std::move(cycle)}}});
+  };
+  ASSERT_EQ(Run({"swell", "why", "large-training-job", "-n", "project-a"}), 0) << err_;
+  EXPECT_GT(cycles, 1);
+  EXPECT_NE(out_.find("Why:      0/1 nodes are available: 1 Insufficient nvidia.com/gpu.\n"),
+            std::string::npos)
+      << out_;
+  EXPECT_NE(out_.find("It would start if there were:\n  one more node like node-1\n"),
+            std::string::npos)
+      << out_;
+  ASSERT_EQ(Run({"swell", "why", "large-training-job", "-n", "project-a", "-o",
+                 "jsonpath={.wouldStartWith[0]}"}),
+            0);
+  EXPECT_EQ(out_, "one more node like node-1");
+}
+
+}  // namespace
+}  // namespace swell::cli

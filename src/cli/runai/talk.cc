@@ -1,0 +1,122 @@
+// runai exec, bash, port-forward: the commands of `swell`, for a workload of a project.
+#include "api/meta.h"
+#include "base/strings.h"
+#include "cli/commands.h"
+#include "cli/runai/runai.h"
+
+namespace swell::cli::runai {
+namespace {
+
+// Finds the workload's pod and makes the session one of its namespace.
+Result<std::string> PodOf(Session& session, const std::string& name, const std::string& pod) {
+  SWELL_ASSIGN_OR_RETURN(Scope scope, FindScope(session, true));
+  SWELL_ASSIGN_OR_RETURN(JobView job, FindWorkload(session, scope, name));
+  session.UseNamespace(job.ns);
+  for (const json::SharedValue& one : job.pods) {
+    if (pod.empty() || api::Name(*one) == pod) return StrCat("pod/", api::Name(*one));
+  }
+  return Status(Code::kNotFound, StrCat("the workload ", Quote(job.name), " has no pod",
+                                        pod.empty() ? "" : " " + Quote(pod), ": it is ",
+                                        StatusWord(job), job.waits.empty() ? "" : "; ", job.waits));
+}
+
+class ExecAction final : public Action {
+ public:
+  void Declare(Flags& flags) override {
+    inner_ = ExecCommandSpec().make();
+    inner_->Declare(flags);
+    flags.Text("--pod", &pod_, "POD", "in this pod (default: the first)");
+  }
+  Result<int> Run(Session& session, std::vector<std::string> words) override {
+    if (words.size() < 2) return Misuse("a workload and a command expected: runai exec JOB -- ls");
+    SWELL_ASSIGN_OR_RETURN(words[0], PodOf(session, words[0], pod_));
+    return inner_->Run(session, std::move(words));
+  }
+
+ private:
+  std::unique_ptr<Action> inner_;
+  std::string pod_;
+};
+
+class BashAction final : public Action {
+ public:
+  void Declare(Flags& flags) override {
+    flags.Text("--pod", &pod_, "POD", "in this pod (default: the first)");
+  }
+  Result<int> Run(Session& session, std::vector<std::string> words) override {
+    if (words.size() != 1) return Misuse("one workload expected: runai bash JOB");
+    SWELL_ASSIGN_OR_RETURN(std::string pod, PodOf(session, words[0], pod_));
+    std::unique_ptr<Action> exec = ExecCommandSpec().make();
+    Flags flags;
+    exec->Declare(flags);
+    std::vector<std::string> rest;
+    std::vector<std::string> arguments{"--stdin"};
+    if (session.env().out_is_terminal) arguments.emplace_back("--tty");
+    SWELL_RETURN_IF_ERROR(flags.Parse(std::move(arguments), &rest));
+    return exec->Run(session, {std::move(pod), "bash"});
+  }
+
+ private:
+  std::string pod_;
+};
+
+class PortForwardAction final : public Action {
+ public:
+  void Declare(Flags& flags) override {
+    inner_ = PortForwardCommandSpec().make();
+    inner_->Declare(flags);
+    flags.List("--port", &ports_, "LOCAL:REMOTE", "a port to forward, repeatable");
+    flags.Text("--pod", &pod_, "POD", "of this pod (default: the first)");
+  }
+  Result<int> Run(Session& session, std::vector<std::string> words) override {
+    words.insert(words.end(), ports_.begin(), ports_.end());
+    if (words.size() < 2) {
+      return Misuse("a workload and ports expected: runai port-forward JOB --port 8888:8888");
+    }
+    SWELL_ASSIGN_OR_RETURN(words[0], PodOf(session, words[0], pod_));
+    return inner_->Run(session, std::move(words));
+  }
+
+ private:
+  std::unique_ptr<Action> inner_;
+  std::vector<std::string> ports_;
+  std::string pod_;
+};
+
+}  // namespace
+
+Command ExecSpec() {
+  Command command;
+  command.name = "exec";
+  command.summary = "Runs a command in a workload.";
+  command.usage = "JOB -- COMMAND [ARGUMENT...]";
+  command.examples = {{"Look at its GPUs", "runai exec train1 -p team-a -- nvidia-smi"}};
+  command.completes = Completes::kJob;
+  command.make = Makes<ExecAction>();
+  return command;
+}
+
+Command BashSpec() {
+  Command command;
+  command.name = "bash";
+  command.summary = "Opens a shell in a workload.";
+  command.usage = "JOB";
+  command.examples = {{"Have a look around", "runai bash train1 -p team-a"}};
+  command.completes = Completes::kJob;
+  command.make = Makes<BashAction>();
+  return command;
+}
+
+Command PortForwardSpec() {
+  Command command;
+  command.name = "port-forward";
+  command.summary = "Makes ports of a workload ports of this machine.";
+  command.usage = "JOB --port LOCAL:REMOTE";
+  command.examples = {
+      {"A notebook, at localhost:8888", "runai port-forward notebook -p team-a --port 8888:8888"}};
+  command.completes = Completes::kJob;
+  command.make = Makes<PortForwardAction>();
+  return command;
+}
+
+}  // namespace swell::cli::runai

@@ -1,0 +1,108 @@
+#include <algorithm>
+#include <array>
+
+#include "api/meta.h"
+#include "base/strings.h"
+#include "cli/runai/runai.h"
+
+namespace swell::cli::runai {
+namespace {
+
+std::vector<std::string> LeafNames(const ProjectTree& tree) {
+  std::vector<std::string> names;
+  for (const ProjectView& project : tree.projects) {
+    if (!project.department) names.push_back(project.name);
+  }
+  return names;
+}
+
+}  // namespace
+
+const WorkloadClass& ClassOf(std::string_view name) {
+  static constexpr std::array<WorkloadClass, 4> kClasses = {
+      {{"train", "Train", "worker"},
+       {"interactive", "Interactive", "workspace"},
+       {"build", "Build", "workspace"},
+       {"inference", "Inference", "server"}}};
+  for (const WorkloadClass& one : kClasses) {
+    if (one.name == name) return one;
+  }
+  return kClasses[0];
+}
+
+std::string TypeWord(const JobView& job) {
+  return std::string(ClassOf(job.workload.empty() ? job.priority : job.workload).type);
+}
+
+std::string StatusWord(const JobView& job) {
+  return job.status == "Preempted" || job.status == "Restarting" ? "Pending" : job.status;
+}
+
+std::string AgeWord(const JobView& job, WallTime now) {
+  return job.created ? api::HumanDuration(std::max(now - *job.created, Duration(0))) : "-";
+}
+
+Result<Scope> FindScope(Session& session, bool all_if_unset) {
+  Scope scope;
+  SWELL_ASSIGN_OR_RETURN(scope.api, session.Server());
+  SWELL_ASSIGN_OR_RETURN(scope.tree, ReadProjects(*scope.api));
+  std::string name = session.global().project;
+  if (name.empty()) {
+    const ProjectView* found = scope.tree.OfNamespace(session.Namespace());
+    if (found == nullptr && all_if_unset) {
+      scope.all = true;
+      return scope;
+    }
+    if (found == nullptr) {
+      std::vector<std::string> names = LeafNames(scope.tree);
+      return Misuse(StrCat("no project is set; say -p PROJECT, or: runai config project PROJECT\n",
+                           names.empty() ? "  There are none yet: runai project create NAME "
+                                           "--gpu-quota N makes one"
+                                         : "  There are: " + Join(names, ", ")));
+    }
+    scope.project = *found;
+    return scope;
+  }
+  SWELL_ASSIGN_OR_RETURN(scope.project, FindProject(scope.tree, name));
+  if (scope.project.department) {
+    return Misuse(StrCat("--project ", Quote(name),
+                         " is a department; work belongs to one of the projects in it: ",
+                         Join(LeafNames(scope.tree), ", ")));
+  }
+  return scope;
+}
+
+Result<JobView> FindWorkload(Session&, Scope& scope, const std::string& name) {
+  auto job = FindJob(*scope.api, scope.ns(), name);
+  if (job.ok() || job.status().code() != Code::kNotFound) return job;
+  return Status(Code::kNotFound,
+                StrCat("the workload ", Quote(name), " does not exist",
+                       scope.all ? std::string(" in any project")
+                                 : StrCat(" in project ", Quote(scope.project.name)),
+                       "; runai list", scope.all ? " -A" : " -p " + scope.project.name,
+                       " shows what there is"));
+}
+
+std::string ProjectOf(const Scope& scope, const JobView& job) {
+  if (!job.project.empty()) return job.project;
+  const ProjectView* project = scope.tree.OfNamespace(job.ns);
+  return project != nullptr ? project->name : job.ns;
+}
+
+std::vector<std::string> ServiceUrls(const JobView& job) {
+  std::vector<std::string> urls;
+  for (const json::SharedValue& pod : job.pods) {
+    std::string_view ip = json::GetString(*pod, {"status", "podIP"});
+    if (ip.empty() || json::GetString(*pod, {"status", "phase"}) != "Running") continue;
+    for (const json::Value& container : json::GetArray(*pod, {"spec", "containers"})) {
+      for (const json::Value& port : json::GetArray(container, {"ports"})) {
+        // Where its own processes meet is nothing for people.
+        if (json::GetString(port, {"name"}) == "rendezvous") continue;
+        urls.push_back(StrCat("http://", ip, ":", json::GetInt(port, {"containerPort"})));
+      }
+    }
+  }
+  return urls;
+}
+
+}  // namespace swell::cli::runai

@@ -1,0 +1,65 @@
+// What the scheduler would do with a changed cluster: the state is read once, changed here, and
+// given to the scheduler's own code (CliEnv::simulate). Nothing is written anywhere.
+//
+// Thread-safety: values; functions that ask the server block on its loop.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "cli/job_view.h"
+#include "cli/session.h"
+
+namespace swell::cli {
+
+// Everything that scheduling depends on, as `swell simulate --state` reads it.
+Result<json::Array> ReadState(Api& api);
+
+// What becomes of one pod group ("namespace/name").
+struct Outcome {
+  struct Place {
+    std::string pod, node, gpus;  // "0,1"
+    bool now = true;              // else promised, when others have stopped
+  };
+  struct Victim {
+    std::string pod, group, node, rule, reason;
+  };
+  std::vector<Place> places;
+  std::vector<Victim> victims;       // stopped that would not be without the group
+  std::vector<std::string> waiting;  // pods without a place
+  std::string reason;                // why, in the scheduler's words
+  bool promised() const;
+
+  bool starts(int64_t least) const { return static_cast<int64_t>(places.size()) >= least; }
+};
+
+class WhatIf {
+ public:
+  // `group`: of the state, or one that AddJob puts there. kNotAcceptable without a simulator.
+  static Result<WhatIf> Make(Session& session, json::Array state);
+
+  // The pod group and pods that the job's controller would make of it.
+  void AddJob(const json::Value& job, const JobKindInfo& kind);
+  // The state without the group and its pods.
+  json::Array Without(const std::string& group) const;
+  const json::Array& state() const { return state_; }
+
+  Outcome Run(const std::string& group) const { return Run(group, state_); }
+  Outcome Run(const std::string& group, const json::Array& state) const;
+
+ private:
+  WhatIf(Session& session, json::Array state) : session_(&session), state_(std::move(state)) {}
+  json::Value FirstCycle(const json::Array& state) const;
+
+  Session* session_;
+  json::Array state_;
+};
+
+// Of the group in the state: pods that must run together, over all sets.
+int64_t LeastMembers(const json::Array& state, const std::string& group);
+
+// Where a job that does not exist would go, when, and whom it would displace; prints it.
+Status PrintPlan(Session& session, Api& api, const json::Value& job);
+
+}  // namespace swell::cli

@@ -1,0 +1,397 @@
+// swell why: why a job waits or was stopped, in numbers, and what would start it.
+#include <algorithm>
+#include <map>
+
+#include "api/meta.h"
+#include "api/swell_keys.h"
+#include "base/strings.h"
+#include "cli/commands.h"
+#include "cli/node_view.h"
+#include "cli/output.h"
+#include "cli/project_view.h"
+#include "cli/text_table.h"
+#include "cli/what_if.h"
+
+namespace swell::cli {
+namespace {
+
+// Single jobs whose end is tried, and how many are taken together when none alone is enough.
+constexpr size_t kJobsTried = 48;
+constexpr size_t kTogetherMax = 12;
+
+class WhyAction final : public Action {
+ public:
+  void Declare(Flags& flags) override {
+    flags.Switch("-A,--all-namespaces", &all_, "in whatever namespace the job is");
+    flags.Text("-o,--output", &output_, "json|yaml", "for programs");
+  }
+
+  Result<int> Run(Session& session, std::vector<std::string> words) override {
+    if (words.size() != 1) return Misuse("the name of one job expected: swell why JOB");
+    SWELL_ASSIGN_OR_RETURN(OutputForm form, ParseOutputForm(output_));
+    session_ = &session;
+    SWELL_ASSIGN_OR_RETURN(api_, session.Server());
+    SWELL_ASSIGN_OR_RETURN(job_, FindJob(*api_, all_ ? "" : session.Namespace(), words[0]));
+    SWELL_ASSIGN_OR_RETURN(tree_, ReadProjects(*api_));
+    SWELL_ASSIGN_OR_RETURN(nodes_, ReadNodes(*api_));
+    if (Waits()) SWELL_RETURN_IF_ERROR(Ask());
+    if (form.table()) {
+      session.Out(Text());
+    } else {
+      session.Out(FormatObject(form, Json(), job_.ResourceName()));
+    }
+    return 0;
+  }
+
+ private:
+  bool Waits() const {
+    return !job_.over() && job_.status != "Suspended" && job_.PendingPods() > 0;
+  }
+
+  // What the scheduler would do now, and what with less in its way.
+  Status Ask() {
+    SWELL_ASSIGN_OR_RETURN(json::Array state, ReadState(*api_));
+    SWELL_ASSIGN_OR_RETURN(WhatIf what_if, WhatIf::Make(*session_, std::move(state)));
+    std::string group = StrCat(job_.ns, "/", job_.name);
+    int64_t placed = job_.group ? json::GetInt(*job_.group, {"status", "scheduled"}) : 0;
+    // Of an elastic job that runs, one member more counts.
+    int64_t need = std::max<int64_t>(1, LeastMembers(what_if.state(), group) - placed);
+    now_ = what_if.Run(group);
+    if (now_.starts(need)) return Status::Ok();
+    TryEnds(what_if, group, need);
+    TryQuota(what_if, group, need);
+    TryNode(what_if, group, need);
+    return Status::Ok();
+  }
+
+  struct Holder {
+    std::string group, project;
+    int64_t milli_gpus = 0;
+    std::vector<std::string> nodes;
+  };
+  std::vector<Holder> Holders() const {
+    std::map<std::string, Holder> by_group;
+    for (const NodeView& node : nodes_) {
+      for (const json::SharedValue& pod : node.pods) {
+        std::string_view name = api::Label(*pod, api::keys::kPodGroup);
+        if (name.empty() || MilliGpus(*pod) == 0) continue;
+        Holder& holder = by_group[StrCat(api::Namespace(*pod), "/", name)];
+        holder.milli_gpus += MilliGpus(*pod);
+        holder.project = api::Label(*pod, api::keys::kProject);
+        if (holder.nodes.empty() || holder.nodes.back() != node.name) {
+          holder.nodes.push_back(node.name);
+        }
+      }
+    }
+    std::vector<Holder> holders;
+    for (auto& [group, holder] : by_group) {
+      holder.group = group;
+      if (group != StrCat(job_.ns, "/", job_.name)) holders.push_back(std::move(holder));
+    }
+    std::sort(holders.begin(), holders.end(), [](const Holder& a, const Holder& b) {
+      return std::tie(a.milli_gpus, a.group) < std::tie(b.milli_gpus, b.group);
+    });
+    return holders;
+  }
+
+  static json::Array Drop(const json::Array& state, const std::vector<std::string>& groups) {
+    json::Array out;
+    for (const json::Value& object : state) {
+      std::string_view name = json::GetString(object, {"kind"}) == "Pod"
+                                  ? api::Label(object, api::keys::kPodGroup)
+                                  : api::Name(object);
+      std::string_view kind = json::GetString(object, {"kind"});
+      bool member = (kind == "Pod" || kind == "PodGroup") && !name.empty() &&
+                    std::find(groups.begin(), groups.end(),
+                              StrCat(api::Namespace(object), "/", name)) != groups.end();
+      if (!member) out.push_back(object);
+    }
+    return out;
+  }
+
+  // The smallest job whose end is enough; else the fewest of the largest together.
+  void TryEnds(const WhatIf& what_if, const std::string& group, int64_t need) {
+    std::vector<Holder> holders = Holders();
+    size_t tried = 0;
+    for (const Holder& holder : holders) {
+      if (++tried > kJobsTried) break;
+      Outcome outcome = what_if.Run(group, Drop(what_if.state(), {holder.group}));
+      if (!outcome.starts(need) || !outcome.victims.empty()) continue;
+      changes_.push_back(StrCat(holder.group, " ends (", GpuText(holder.milli_gpus), " GPUs on ",
+                                Join(holder.nodes, ", "), ")"));
+      return;
+    }
+    std::vector<std::string> together;
+    int64_t gpus = 0;
+    for (size_t i = holders.size(); i-- > 0 && together.size() < kTogetherMax;) {
+      together.push_back(holders[i].group);
+      gpus += holders[i].milli_gpus;
+      Outcome outcome = what_if.Run(group, Drop(what_if.state(), together));
+      if (!outcome.starts(need)) continue;
+      changes_.push_back(
+          StrCat(Join(together, " and "), " end (", GpuText(gpus), " GPUs together)"));
+      return;
+    }
+  }
+
+  const ProjectView* Project() const {
+    const ProjectView* found = tree_.Find(job_.project);
+    return found != nullptr ? found : tree_.OfNamespace(job_.ns);
+  }
+
+  void TryQuota(const WhatIf& what_if, const std::string& group, int64_t need) {
+    const ProjectView* project = Project();
+    if (project == nullptr) return;
+    std::vector<std::string> above;
+    for (const ProjectView* at = project; at != nullptr && above.size() < 32;
+         at = at->parent.empty() ? nullptr : tree_.Find(at->parent)) {
+      above.push_back(at->name);
+    }
+    json::Array state = what_if.state();
+    double quota = project->gpu().allocated + static_cast<double>(job_.milli_gpus) / 1000.0;
+    for (json::Value& object : state) {
+      if (json::GetString(object, {"kind"}) != "Project") continue;
+      if (std::find(above.begin(), above.end(), api::Name(object)) == above.end()) continue;
+      json::Set(object, {"spec", "resources", "gpu", "quota"}, quota);
+      json::Set(object, {"spec", "resources", "gpu", "limit"}, json::Value(-1));
+      json::Value* pools = json::FindMutable(object, {"spec", "nodePools"});
+      if (pools == nullptr || !pools->is_array()) continue;
+      for (json::Value& pool : pools->get_array()) {
+        json::Set(pool, {"resources", "gpu", "quota"}, quota);
+        json::Set(pool, {"resources", "gpu", "limit"}, json::Value(-1));
+      }
+    }
+    Outcome outcome = what_if.Run(group, state);
+    if (!outcome.starts(need)) return;
+    std::string what =
+        StrCat("a GPU quota of ", ShareText(quota, ShareOf::kGpu), " for ", Join(above, " and "));
+    if (!outcome.victims.empty()) {
+      what += StrCat(", which would stop ", outcome.victims.size(), " pods, ",
+                     outcome.victims[0].pod, " first");
+    }
+    changes_.push_back(std::move(what));
+  }
+
+  void TryNode(const WhatIf& what_if, const std::string& group, int64_t need) {
+    const NodeView* largest = nullptr;
+    for (const NodeView& node : nodes_) {
+      if (node.ready && (largest == nullptr || node.gpus() > largest->gpus())) largest = &node;
+    }
+    if (largest == nullptr) return;
+    json::Array state = what_if.state();
+    constexpr int kNodesMax = 8;
+    for (int more = 1; more <= kNodesMax; more *= 2) {
+      while (added_ < more) {
+        json::Value node = *largest->object;
+        std::string name = StrCat(largest->name, "-what-if-", ++added_);
+        json::Set(node, {"apiVersion"}, "v1");
+        json::Set(node, {"kind"}, "Node");
+        json::Set(node, {"metadata", "name"}, name);
+        json::Set(node, {"metadata", "labels", "kubernetes.io/hostname"}, name);
+        state.push_back(std::move(node));
+      }
+      Outcome outcome = what_if.Run(group, state);
+      if (!outcome.starts(need) || !outcome.victims.empty()) continue;
+      changes_.push_back(more == 1 ? StrCat("one more node like ", largest->name)
+                                   : StrCat(more, " more nodes like ", largest->name));
+      return;
+    }
+  }
+
+  std::string NeedText() const {
+    std::string each;
+    if (!job_.pods.empty()) each = GpuText(MilliGpus(*job_.pods[0]));
+    return job_.replicas == 1 ? StrCat(GpuText(job_.milli_gpus), " GPUs in one pod")
+                              : StrCat(GpuText(job_.milli_gpus), " GPUs in ", job_.replicas,
+                                       " pods", each.empty() ? "" : StrCat(" of ", each));
+  }
+
+  std::string StateText() const {
+    WallTime now = session_->Now();
+    if (job_.over()) {
+      return StrCat("is over: ", job_.status, job_.message.empty() ? "" : ". ", job_.message);
+    }
+    if (job_.status == "Suspended") return StrCat("is suspended; swell resume ", job_.name);
+    if (!Waits()) {
+      return StrCat("runs: ", job_.RunningPods(), " of ", job_.replicas, " pods, ",
+                    GpuText(job_.HeldMilliGpus()), " GPUs");
+    }
+    std::string since =
+        job_.created ? StrCat(", submitted ", api::HumanDuration(now - *job_.created), " ago") : "";
+    return job_.RunningPods() > 0 ? StrCat("runs with ", job_.RunningPods(), " of ", job_.replicas,
+                                           " pods; the others wait")
+                                  : StrCat("waits for ", NeedText(), since);
+  }
+
+  std::string Reason() const {
+    if (!now_.reason.empty()) return now_.reason;
+    return job_.waits;
+  }
+
+  std::string StoppedText() const {
+    if (!job_.group) return "";
+    const json::Value* last = json::Find(*job_.group, {"status", "lastPreemption"});
+    if (last == nullptr) return "";
+    auto when = api::ParseTime(json::GetString(*last, {"time"}));
+    return StrCat(when ? api::HumanDuration(session_->Now() - *when) + " ago" : "once", ", rule ",
+                  json::GetString(*last, {"rule"}), ": ",
+                  OneLine(json::GetString(*last, {"message"})));
+  }
+
+  std::string QuotaText() const {
+    const ProjectView* project = Project();
+    if (project == nullptr) return "";
+    const Share& gpu = project->gpu();
+    return StrCat(project->name, " holds ", HeldText(gpu, ShareOf::kGpu), " GPUs",
+                  gpu.fair_share ? ", fair share " + ShareText(*gpu.fair_share, ShareOf::kGpu) : "",
+                  ", asks for ", ShareText(gpu.requested, ShareOf::kGpu));
+  }
+
+  std::string NodesText() const {
+    TextTable table({"NODE", "FREE GPUS", "HELD BY"}, 2);
+    for (const NodeView& node : nodes_) {
+      if (node.gpus() == 0) continue;
+      std::map<std::string, int64_t> held;
+      for (const json::SharedValue& pod : node.pods) {
+        int64_t gpus = MilliGpus(*pod);
+        if (gpus == 0) continue;
+        std::string_view name = api::Label(*pod, api::keys::kPodGroup);
+        held[StrCat(api::Namespace(*pod), "/", name.empty() ? api::Name(*pod) : name)] += gpus;
+      }
+      std::vector<std::string> holders;
+      for (const auto& [name, gpus] : held) holders.push_back(StrCat(name, " ", GpuText(gpus)));
+      std::string free = StrCat(GpuText(node.total.milli_gpus - node.used.milli_gpus), " of ",
+                                node.gpus(), node.ready ? "" : ", not ready");
+      table.Add({node.name, free, holders.empty() ? "-" : Join(holders, ", ")});
+    }
+    return table.size() > 1 ? table.ToString("  ") : "";
+  }
+
+  std::string Text() const {
+    std::string out = StrCat(job_.name, " ", StateText(), ".\n");
+    auto add = [&out](std::string_view title, const std::string& text) {
+      if (!text.empty()) out += StrCat(title, OneLine(text), "\n");
+    };
+    if (Waits()) add("Why:      ", Reason());
+    add("Stopped:  ", StoppedText());
+    add("Quota:    ", QuotaText());
+    if (!Waits()) return out;
+    if (std::string nodes = NodesText(); !nodes.empty()) out += StrCat("Nodes:\n", nodes);
+    if (!now_.places.empty()) {
+      out += now_.promised() ? "It has been promised room, which is free when these have stopped:\n"
+                             : "The scheduler is about to place it.\n";
+      for (const Outcome::Victim& victim : now_.victims) {
+        out += StrCat("  ", victim.pod, " on ", victim.node, "\n");
+      }
+      return out;
+    }
+    if (changes_.empty()) return out;
+    out += changes_.size() == 1 ? "It would start if there were:\n"
+                                : "It would start with any one of these:\n";
+    for (const std::string& change : changes_) out += StrCat("  ", change, "\n");
+    return out;
+  }
+
+  json::Value Json() const {
+    json::Array changes;
+    for (const std::string& change : changes_) changes.emplace_back(change);
+    json::Array nodes;
+    for (const NodeView& node : nodes_) {
+      nodes.push_back(json::Object{
+          {"name", node.name},
+          {"gpus", node.gpus()},
+          {"free", static_cast<double>(node.total.milli_gpus - node.used.milli_gpus) / 1000.0}});
+    }
+    json::Value out =
+        json::Object{{"job", job_.ResourceName()}, {"namespace", job_.ns},
+                     {"status", job_.status},      {"waits", Waits()},
+                     {"says", StateText()},        {"reason", Reason()},
+                     {"nodes", std::move(nodes)},  {"wouldStartWith", std::move(changes)}};
+    if (const json::Value* last =
+            job_.group ? json::Find(*job_.group, {"status", "lastPreemption"}) : nullptr) {
+      json::Set(out, {"lastPreemption"}, *last);
+    }
+    if (const ProjectView* project = Project()) {
+      const Share& gpu = project->gpu();
+      json::Set(out, {"project"},
+                json::Object{{"name", project->name},
+                             {"quota", gpu.quota},
+                             {"allocated", gpu.allocated},
+                             {"requested", gpu.requested},
+                             {"fairShare", gpu.fair_share.value_or(0)}});
+    }
+    return out;
+  }
+
+  bool all_ = false;
+  std::string output_;
+  Session* session_ = nullptr;
+  Api* api_ = nullptr;
+  JobView job_;
+  ProjectTree tree_;
+  std::vector<NodeView> nodes_;
+  Outcome now_;
+  std::vector<std::string> changes_;
+  int added_ = 0;
+};
+
+}  // namespace
+
+std::string PlanText(const Outcome& outcome, int64_t least, std::string_view job) {
+  std::string out;
+  if (!outcome.starts(least)) {
+    return StrCat(job, " would wait: ", OneLine(outcome.reason), "\n");
+  }
+  TextTable table({"POD", "NODE", "GPUS"}, 2);
+  for (const Outcome::Place& place : outcome.places) {
+    table.Add({place.pod, place.node, place.gpus.empty() ? "-" : place.gpus});
+  }
+  out = outcome.promised()
+            ? StrCat(job, " would start as soon as those it displaces have stopped:\n")
+            : StrCat(job, " would start now:\n");
+  out += table.ToString("  ");
+  if (!outcome.waiting.empty()) {
+    out += StrCat(outcome.waiting.size(), " more pods would wait: ", OneLine(outcome.reason), "\n");
+  }
+  if (outcome.victims.empty()) return out + "Nobody would have to give way.\n";
+  TextTable victims({"STOPPED", "NODE", "RULE", "BECAUSE"}, 2);
+  for (const Outcome::Victim& victim : outcome.victims) {
+    victims.Add({victim.pod, victim.node, victim.rule, OneLine(victim.reason)});
+  }
+  return StrCat(out, "It would displace:\n", victims.ToString("  "));
+}
+
+Status PrintPlan(Session& session, Api& api, const json::Value& job) {
+  const JobKindInfo* kind = nullptr;
+  for (const JobKindInfo& one : JobKinds()) {
+    if (one.resource.ApiVersion() == json::GetString(job, {"apiVersion"}) &&
+        one.kind == json::GetString(job, {"kind"})) {
+      kind = &one;
+    }
+  }
+  if (kind == nullptr) return Status(Code::kNotAcceptable, "no plan for this kind of job");
+  SWELL_ASSIGN_OR_RETURN(json::Array state, ReadState(api));
+  SWELL_ASSIGN_OR_RETURN(WhatIf what_if, WhatIf::Make(session, std::move(state)));
+  what_if.AddJob(job, *kind);
+  std::string group = api::KeyOf(job);
+  session.Out(PlanText(what_if.Run(group), LeastMembers(what_if.state(), group), api::Name(job)));
+  return Status::Ok();
+}
+
+Command WhyCommandSpec() {
+  Command command;
+  command.name = "why";
+  command.group = "Jobs";
+  command.summary = "Tells why a job waits or was stopped, in numbers, and what would start it.";
+  command.usage = "JOB";
+  command.examples = {{"Why does it not start?", "swell why mnist"},
+                      {"For a program", "swell why mnist -o json"}};
+  command.notes =
+      "What would start it is found by asking the scheduler's own code about changed clusters; "
+      "nothing is changed.";
+  command.completes = Completes::kJob;
+  command.make = Makes<WhyAction>();
+  return command;
+}
+
+}  // namespace swell::cli
