@@ -147,6 +147,12 @@ Result<Quantity> Quantity::FromJson(const json::Value& value) {
 int64_t Quantity::Value() const { return DivideUp(nanos_, kNano); }
 int64_t Quantity::MilliValue() const { return DivideUp(nanos_, kNano / 1000); }
 
+Quantity& Quantity::operator+=(const Quantity& other) {
+  if (nanos_ == 0) format_ = other.format_;
+  nanos_ = std::clamp(nanos_ + other.nanos_, -kMaxNanos, kMaxNanos);
+  return *this;
+}
+
 std::string Quantity::ToString() const {
   if (nanos_ == 0) return "0";
   bool whole = nanos_ % kNano == 0;

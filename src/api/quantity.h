@@ -25,6 +25,9 @@ class Quantity {
   // Canonical text, as Kubernetes stores it: the form (Ki, M, exponent) is kept.
   std::string ToString() const;
   bool negative() const { return nanos_ < 0; }
+  bool zero() const { return nanos_ == 0; }
+  // The sum keeps the form of whichever side is not zero, the left one first. Saturates.
+  Quantity& operator+=(const Quantity& other);
   std::strong_ordering operator<=>(const Quantity& other) const { return nanos_ <=> other.nanos_; }
   bool operator==(const Quantity& other) const { return nanos_ == other.nanos_; }
 

@@ -103,5 +103,18 @@ TEST(QuantityProperty, CanonicalTextMeansTheSameAmount) {
   }
 }
 
+TEST(Quantity, SumsKeepTheirForm) {
+  auto sum = [](std::string_view a, std::string_view b) {
+    Quantity total = Quantity::Parse(a).value();
+    total += Quantity::Parse(b).value();
+    return total.ToString();
+  };
+  EXPECT_EQ(sum("500m", "1"), "1500m");
+  EXPECT_EQ(sum("0", "1Gi"), "1Gi");
+  EXPECT_EQ(sum("512Mi", "512Mi"), "1Gi");
+  EXPECT_EQ(sum("1", "-1"), "0");
+  EXPECT_EQ(sum("9223372036854775807", "9223372036854775807"), "9223372036854775807");
+}
+
 }  // namespace
 }  // namespace swell::api

@@ -82,6 +82,9 @@ class ApiServer : public api::RestHandler {
   // The store must outlive the server.
   static std::unique_ptr<ApiServer> Create(
       Executor& executor, Clock& clock, Random& random, store::Store& store, Options options);
+  // Where clients inside the cluster find this server, when it is known only after Create: becomes
+  // the Service `kubernetes`. Before Bootstrap.
+  virtual void Advertise(std::string address, int port) = 0;
   // Creates what every cluster has (default namespaces, priority classes system-*, Swell's CRDs),
   // then calls ready. Idempotent.
   virtual void Bootstrap(std::function<void(const Status&)> ready) = 0;

@@ -4,6 +4,7 @@
 
 #include "api/meta.h"
 #include "apiserver/hooks.h"
+#include "apiserver/quota.h"
 #include "apiserver/rbac.h"
 #include "apiserver/watch.h"
 #include "base/strings.h"
@@ -63,11 +64,13 @@ Core::Core(Executor& executor_in,
       scheme(api::Scheme::BuiltIn()),
       rbac(options.rbac ? std::make_shared<Rbac>(store) : nullptr),
       authorizer(rbac ? rbac : MakeAllowAuthenticated()),
-      service_ips(options.service_ip_base, options.service_ip_count) {}
+      service_ips(options.service_ip_base, options.service_ip_count),
+      quotas(std::make_unique<QuotaState>()) {}
 
 Core::~Core() {
   executor.Cancel(bookmark_timer);
   executor.Cancel(expiry_timer);
+  executor.Cancel(quotas->timer);
 }
 
 Core::Target Core::FindTarget(const RequestInfo& info) {
@@ -154,6 +157,7 @@ void WriteObject(Core& core,
                      const auto core = weak.lock();
                      if (!core) return;
                      if (written != nullptr) written(*core, type, entry, status.ok());
+                     NoteForQuota(*core, type, entry, status.ok());
                      done(status, entry);
                    });
 }

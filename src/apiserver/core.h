@@ -19,6 +19,7 @@
 
 namespace swell::apiserver {
 
+struct QuotaState;
 class Rbac;
 class Watcher;
 
@@ -65,6 +66,7 @@ struct Core : std::enable_shared_from_this<Core> {
   EventCache event_cache;
 
   ServiceIps service_ips;
+  std::unique_ptr<QuotaState> quotas;
 
   // Events in the order of their last write, for expiry.
   struct WrittenEvent {

@@ -50,6 +50,8 @@ const ResourceHooks& HooksOf(const api::KindInfo& kind);
 // Per-resource hooks, by file.
 // Chooses the pod's service account and gives it the account's token (pod_account.cc).
 Status AdmitServiceAccount(Admission&, json::Value& pod);
+Status LimitPod(Admission&, json::Value& pod);  // limit_range.cc
+Status LimitClaim(Admission&, const json::Value& claim);
 Status CreatePod(Admission&, json::Value& object);  // pods.cc
 Status UpdatePod(Admission&, json::Value& object, const json::Value& old);
 Status CreateNode(Admission&, json::Value& object);

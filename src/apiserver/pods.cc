@@ -132,6 +132,7 @@ Status CreatePod(Admission& admission, json::Value& pod) {
   SWELL_RETURN_IF_ERROR(AdmitPriority(admission, pod));
   AddDefaultTolerations(pod);
   SWELL_RETURN_IF_ERROR(AdmitServiceAccount(admission, pod));
+  SWELL_RETURN_IF_ERROR(LimitPod(admission, pod));
   const std::string_view scheduler = json::GetString(pod, {"spec", "schedulerName"});
   if (scheduler.empty()) {
     json::Set(pod, {"spec", "schedulerName"},

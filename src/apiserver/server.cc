@@ -5,6 +5,7 @@
 #include "apiserver/handlers.h"
 #include "apiserver/hooks.h"
 #include "apiserver/prepare.h"
+#include "apiserver/quota.h"
 #include "apiserver/watch.h"
 #include "apiserver/write_options.h"
 #include "base/log.h"
@@ -70,7 +71,7 @@ Handler SubresourceHandler(const Call& call, std::string_view verb) {
   const std::string& sub = call.info.subresource;
   const std::string& resource = call.storage->plural;
   const bool core_group = call.storage->gvk.group.empty();
-  if (sub == "proxy") return nullptr;
+  if (sub == "proxy") return core_group && resource == "nodes" ? HandleNodeProxy : nullptr;
   if (sub == "scale") {
     return verb == "get" || verb == "update" || verb == "patch" ? HandleScale : nullptr;
   }
@@ -130,7 +131,7 @@ Status Dispatch(Core& core, const CallPtr& call) {
   if (!sub.empty() && !Contains(call->kind->subresources, sub)) return NoSuchResourceError();
   const Handler handler = sub.empty() ? MainHandler(*call, verb) : SubresourceHandler(*call, verb);
   if (handler == nullptr) return MethodNotAllowedError();
-  if (handler != HandlePodProxy) {
+  if (handler != HandlePodProxy && handler != HandleNodeProxy) {
     SWELL_ASSIGN_OR_RETURN(call->form, NegotiateForm(call->request.accept, call->query));
   }
   if (IsMutation(verb)) SWELL_RETURN_IF_ERROR(ReadWriteOptions(*call, verb));
@@ -144,6 +145,7 @@ class Server final : public ApiServer {
       : core_(std::make_shared<Core>(executor, clock, random, store, std::move(options))) {
     RegisterStoredCrds(*core_);
     LoadServiceIps(*core_);
+    LoadQuotas(*core_);
     StartEventExpiry(*core_);
   }
   ~Server() override {
@@ -161,6 +163,10 @@ class Server final : public ApiServer {
     return std::make_unique<CallHandle>(std::move(call));
   }
 
+  void Advertise(std::string address, int port) override {
+    core_->options.advertise_address = std::move(address);
+    core_->options.advertise_port = port;
+  }
   void Bootstrap(std::function<void(const Status&)> ready) override {
     RunBootstrap(*core_, std::move(ready));
   }

@@ -231,7 +231,8 @@ void LoadServiceIps(Core& core) {
   }
 }
 
-Status CreatePvc(Admission&, json::Value& object) {
+Status CreatePvc(Admission& admission, json::Value& object) {
+  SWELL_RETURN_IF_ERROR(LimitClaim(admission, object));
   json::Set(object, {"status"}, json::Object{{"phase", "Pending"}});
   return Status::Ok();
 }

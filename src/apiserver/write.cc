@@ -6,6 +6,7 @@
 #include "apiserver/handlers.h"
 #include "apiserver/output.h"
 #include "apiserver/prepare.h"
+#include "apiserver/quota.h"
 #include "base/strings.h"
 
 namespace swell::apiserver {
@@ -56,6 +57,11 @@ void CreateObject(Core& core, const CallPtr& call, json::Value object) {
   }
   if (core.store.Latest(KeyFor(*call->storage, admission.ns, admission.name))) {
     call->Fail(AlreadyExistsError(*call->kind, admission.name));
+    return;
+  }
+  const Status charged = ChargeQuota(admission, object);
+  if (!charged.ok()) {
+    call->Fail(charged);
     return;
   }
   if (call->dry_run) {
@@ -112,7 +118,10 @@ Status CheckPreconditions(const Admission& admission,
   const std::string_view version = json::GetString(object, {"metadata", "resourceVersion"});
   if (version.empty() || version == "0") {
     if (!HooksOf(admission.kind).needs_version) return Status::Ok();
-    return InvalidError(admission.kind, admission.name,
+    // Said about the resource, for once, and not about the kind.
+    api::KindInfo resource;
+    resource.gvk = {admission.kind.gvk.group, "", admission.kind.plural};
+    return InvalidError(resource, admission.name,
                         {{"FieldValueInvalid", "metadata.resourceVersion",
                           "Invalid value: 0x0: must be specified for an update"}});
   }
