@@ -1,6 +1,7 @@
 #include "controllers/disruption.h"
 
 #include <algorithm>
+#include <map>
 
 #include "api/meta.h"
 #include "api/selector.h"
@@ -32,7 +33,9 @@ bool Selects(const json::Value& budget, const json::Value& pod) {
 }
 
 struct Sums {
-  int64_t expected = 0, healthy = 0;
+  int64_t pods = 0, healthy = 0;
+  std::map<std::string, const json::Value*> one_of;  // a pod of each controller, by its uid
+  std::map<std::string, int64_t> of_owner;           // pods of each controller
   json::Object disrupted;  // evictions under way whose pods still look healthy
   Duration look_again{0};
 };
@@ -54,6 +57,9 @@ DisruptionController::DisruptionController(Context context)
     : context_(context),
       budgets_(context_.informers.Of(client::resources::kPodDisruptionBudgets)),
       pods_(context_.informers.Of(client::resources::kPods)),
+      replica_sets_(context_.informers.Of(client::resources::kReplicaSets)),
+      deployments_(context_.informers.Of(client::resources::kDeployments)),
+      stateful_sets_(context_.informers.Of(client::resources::kStatefulSets)),
       queue_(context_.executor,
              "poddisruptionbudgets",
              16,
@@ -66,6 +72,13 @@ DisruptionController::DisruptionController(Context context)
                         .on_update = [add](const json::SharedValue&,
                                            const json::SharedValue& budget) { add(budget); },
                         .on_delete = {}});
+  for (client::Informer* owners : {&replica_sets_, &deployments_, &stateful_sets_}) {
+    owners->AddHandlers(
+        {.on_add = {},
+         .on_update = [this](const json::SharedValue& before,
+                             const json::SharedValue& now) { OnScale(*before, *now); },
+         .on_delete = {}});
+  }
   pods_.AddHandlers({.on_add = [this](const json::SharedValue& pod) { OnPod(*pod); },
                      .on_update =
                          [this](const json::SharedValue& before, const json::SharedValue& pod) {
@@ -81,6 +94,37 @@ void DisruptionController::OnPod(const json::Value& pod) {
   }
 }
 
+// How many pods the pod's controller is asked for; nullopt when that is not known.
+std::optional<int64_t> DisruptionController::ScaleOf(const json::Value& pod) const {
+  std::optional<int64_t> scale;
+  json::SharedValue held;
+  const json::Value* owned = &pod;
+  // A ReplicaSet of a Deployment is asked for less than it in the middle of a rollout.
+  for (int depth = 0; depth < 2; ++depth) {
+    const auto owner = api::ControllerOf(*owned);
+    if (!owner) return scale;
+    const client::Informer* informer = nullptr;
+    if (owner->kind == "ReplicaSet") informer = &replica_sets_;
+    if (owner->kind == "Deployment") informer = &deployments_;
+    if (owner->kind == "StatefulSet") informer = &stateful_sets_;
+    if (informer == nullptr) return scale;
+    held = informer->Get(StrCat(api::Namespace(pod), "/", owner->name));
+    if (!held || api::Uid(*held) != owner->uid) return scale;
+    owned = held.get();
+    scale = json::GetInt(*owned, {"spec", "replicas"}, 1);
+  }
+  return scale;
+}
+
+void DisruptionController::OnScale(const json::Value& before, const json::Value& now) {
+  if (json::GetInt(before, {"spec", "replicas"}) == json::GetInt(now, {"spec", "replicas"})) return;
+  const std::string prefix = StrCat(api::Namespace(now), "/");
+  for (auto it = budgets_.objects().lower_bound(prefix);
+       it != budgets_.objects().end() && it->first.starts_with(prefix); ++it) {
+    queue_.Add(it->first);
+  }
+}
+
 void DisruptionController::Reconcile(const std::string& key, client::WorkQueue::Done done) {
   if (!context_.informers.synced()) return done(Duration(std::chrono::milliseconds(5)));
   json::SharedValue budget = budgets_.Get(key);
@@ -90,7 +134,11 @@ void DisruptionController::Reconcile(const std::string& key, client::WorkQueue::
   Sums sums;
   ForPodsIn(pods_, api::Namespace(*budget), [&](const json::Value& pod) {
     if (HasEnded(pod) || !Selects(*budget, pod)) return;
-    ++sums.expected;
+    ++sums.pods;
+    const auto owner = api::ControllerOf(pod);
+    const std::string owner_uid = owner ? owner->uid : StrCat("pod ", api::Uid(pod));
+    ++sums.of_owner[owner_uid];
+    if (owner) sums.one_of.emplace(owner_uid, &pod);
     if (api::IsDeleting(pod)) return;
     if (const json::Value* since = disrupted.if_contains(api::Name(pod));
         since != nullptr && since->is_string()) {
@@ -104,13 +152,25 @@ void DisruptionController::Reconcile(const std::string& key, client::WorkQueue::
     }
     if (api::ConditionIsTrue(pod, "Ready")) ++sums.healthy;
   });
-  int64_t desired = 0;
-  if (const json::Value* most = json::Find(*budget, {"spec", "maxUnavailable"})) {
-    desired = std::max<int64_t>(0, sums.expected - Scaled(*most, sums.expected));
-  } else if (const json::Value* least = json::Find(*budget, {"spec", "minAvailable"})) {
-    desired = Scaled(*least, sums.expected);
+  // A number of pods that must be there counts those that are; all else counts those that should
+  // be, or a half-started workload could be taken down by the other half.
+  const json::Value* most = json::Find(*budget, {"spec", "maxUnavailable"});
+  const json::Value* least = json::Find(*budget, {"spec", "minAvailable"});
+  int64_t expected = sums.pods;
+  if (most != nullptr || (least != nullptr && least->is_string())) {
+    expected = 0;
+    for (const auto& [owner, count] : sums.of_owner) {
+      const auto pod = sums.one_of.find(owner);
+      expected += pod == sums.one_of.end() ? count : ScaleOf(*pod->second).value_or(count);
+    }
   }
-  int64_t allowed = sums.expected > 0 ? std::max<int64_t>(0, sums.healthy - desired) : 0;
+  int64_t desired = 0;
+  if (most != nullptr) {
+    desired = std::max<int64_t>(0, expected - Scaled(*most, expected));
+  } else if (least != nullptr) {
+    desired = Scaled(*least, expected);
+  }
+  int64_t allowed = expected > 0 ? std::max<int64_t>(0, sums.healthy - desired) : 0;
   json::Array conditions = json::GetArray(*budget, {"status", "conditions"});
   api::SetCondition(conditions, "DisruptionAllowed", allowed > 0 ? "True" : "False",
                     allowed > 0 ? "SufficientPods" : "InsufficientPods", "", now);
@@ -118,7 +178,7 @@ void DisruptionController::Reconcile(const std::string& key, client::WorkQueue::
       json::Object{{"currentHealthy", sums.healthy},
                    {"desiredHealthy", desired},
                    {"disruptionsAllowed", allowed},
-                   {"expectedPods", sums.expected},
+                   {"expectedPods", expected},
                    {"observedGeneration", json::GetInt(*budget, {"metadata", "generation"})},
                    {"disruptedPods", sums.disrupted},
                    {"conditions", std::move(conditions)}};

@@ -2,6 +2,7 @@
 // server's eviction and the scheduler read it. Thread-safety: core executor only.
 #pragma once
 
+#include <optional>
 #include <string>
 
 #include "client/work_queue.h"
@@ -15,11 +16,16 @@ class DisruptionController {
 
  private:
   void OnPod(const json::Value& pod);
+  void OnScale(const json::Value& before, const json::Value& now);
+  std::optional<int64_t> ScaleOf(const json::Value& pod) const;
   void Reconcile(const std::string& key, client::WorkQueue::Done done);
 
   Context context_;
   client::Informer& budgets_;
   client::Informer& pods_;
+  client::Informer& replica_sets_;
+  client::Informer& deployments_;
+  client::Informer& stateful_sets_;
   client::WorkQueue queue_;
   client::Client client_;
 };

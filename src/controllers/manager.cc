@@ -46,6 +46,9 @@ const std::vector<ClusterPart>& ClusterPartTable() {
   using Options = ManagerOptions;
   static const std::vector<ClusterPart> table = {
       {"endpoint", [](const Context& c, const Options&) { return Make<EndpointsController>(c); }},
+      {"endpointslice",
+       [](const Context& c, const Options&) { return Make<EndpointSliceController>(c); }},
+      {"cronjob", [](const Context& c, const Options&) { return Make<CronJobController>(c); }},
       {"replicaset", [](const Context& c,
                         const Options&) { return Make<ReplicaSetController>(c, ReplicaSets()); }},
       {"replicationcontroller",

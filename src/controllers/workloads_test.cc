@@ -380,6 +380,52 @@ TEST_F(WorkloadsTest, ADaemonSetRollsOneNodeAtATime) {
   EXPECT_EQ(least, 2);
 }
 
+TEST_F(WorkloadsTest, BudgetsCountWhatShouldBeThere) {
+  cluster.Create(StrCat(kWeb, R"(
+---
+apiVersion: policy/v1
+kind: PodDisruptionBudget
+metadata: {name: web}
+spec: {maxUnavailable: 1, selector: {matchLabels: {app: web}}}
+)"));
+  const client::Resource& budgets = client::resources::kPodDisruptionBudgets;
+  ASSERT_TRUE(cluster.Until([&] { return Complete(); }));
+  ASSERT_TRUE(cluster.Until([&] {
+    return cluster.Int(budgets, "default/web", {"status", "disruptionsAllowed"}) == 1;
+  }));
+  EXPECT_EQ(cluster.Int(budgets, "default/web", {"status", "expectedPods"}), 4);
+  // No room for more: what is missing counts as disrupted.
+  for (int i = 0; i < 3; ++i) cluster.agents->Kill(StrCat("n", i));
+  ASSERT_TRUE(cluster.Patch(kDeployments, "default/web", "spec: {replicas: 8}").ok());
+  ASSERT_TRUE(cluster.Until([&] {
+    return cluster.Int(budgets, "default/web", {"status", "expectedPods"}) == 8 &&
+           cluster.Int(budgets, "default/web", {"status", "disruptionsAllowed"}) == 0;
+  }));
+}
+
+TEST_F(WorkloadsTest, EndpointSlicesFollowTheirServices) {
+  cluster.Create(StrCat(kWeb, R"(
+---
+apiVersion: v1
+kind: Service
+metadata: {name: web}
+spec: {selector: {app: web}, ports: [{port: 80}]}
+)"));
+  auto addresses = [&] {
+    size_t count = 0;
+    for (const json::SharedValue& slice : cluster.List(client::resources::kEndpointSlices)) {
+      if (api::Label(*slice, "kubernetes.io/service-name") != "web") continue;
+      count += json::GetArray(*slice, {"endpoints"}).size();
+    }
+    return count;
+  };
+  ASSERT_TRUE(cluster.Until([&] { return addresses() == 4; }));
+  ASSERT_TRUE(cluster.Patch(kDeployments, "default/web", "spec: {replicas: 1}").ok());
+  ASSERT_TRUE(cluster.Until([&] { return addresses() == 1; }));
+  ASSERT_TRUE(cluster.Delete(client::resources::kServices, "default/web").ok());
+  ASSERT_TRUE(cluster.Until([&] { return addresses() == 0; }));
+}
+
 TEST_F(WorkloadsTest, AggregatedRolesGetTheirRules) {
   ASSERT_TRUE(cluster.Until([&] {
     const json::SharedValue admin = cluster.Get(client::resources::kClusterRoles, "admin");

@@ -1,0 +1,32 @@
+// CronSchedule: five fields of cron (minute, hour, day of month, month, day of week) with lists,
+// ranges, steps and names, and the words @hourly, @daily, @weekly, @monthly, @yearly. Times are
+// UTC. Thread-safety: values.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+#include "base/clock.h"
+#include "base/result.h"
+
+namespace swell::controllers {
+
+class CronSchedule {
+ public:
+  // kBadRequest says which field is wrong.
+  static Result<CronSchedule> Parse(std::string_view text);
+
+  // The first time after `time`; nullopt when there is none within eight years (30 February).
+  std::optional<WallTime> Next(WallTime time) const;
+
+ private:
+  bool MatchesDay(int64_t day) const;  // since 1970
+
+  uint64_t minutes_ = 0, hours_ = 0, days_ = 0, months_ = 0, weekdays_ = 0;  // bit sets
+  // Where both are given, either is enough; a star in one leaves the other alone.
+  bool any_day_ = false, any_weekday_ = false;
+};
+
+}  // namespace swell::controllers
