@@ -5,6 +5,11 @@
 //   swell_load KUBECONFIG list SECONDS CONNECTIONS lists of all pods in namespace bench
 //   swell_load KUBECONFIG fill N                   N pods in namespace bench that are never placed
 //   swell_load KUBECONFIG watch WATCHERS ROUNDS    one write delivered to so many watchers
+//   swell_load KUBECONFIG pods N CONNECTIONS GPUS SCHEDULER  N pods for a scheduler to place
+//   swell_load KUBECONFIG bind N CONNECTIONS NODES binds these pods to node-1, node-2, …: nothing
+//   but
+//                                                  the writes that a scheduler makes
+//   swell_load KUBECONFIG bound N SECONDS          waits until N pods are bound, however it is done
 #include "net/load.h"
 
 #include <algorithm>
@@ -61,6 +66,22 @@ std::string Pod(uint64_t index) {
       R"(["python","train.py","--epochs","200"],"env":[{"name":"MASTER_ADDR","value":"m"},)",
       R"({"name":"MASTER_PORT","value":"23456"},{"name":"WORLD_SIZE","value":"64"},{"name":"RANK",)",
       R"("value":"7"}],"resources":{"limits":{"nvidia.com/gpu":8},"requests":{"cpu":"4"}}}]}})");
+}
+
+// A pod for a scheduler: GPUs, or a tenth of a CPU.
+std::string PodToPlace(uint64_t index, int gpus, std::string_view scheduler) {
+  std::string limits =
+      gpus > 0 ? StrCat(R"("limits":{"nvidia.com/gpu":)", gpus, R"(},)") : std::string();
+  return StrCat(R"({"apiVersion":"v1","kind":"Pod","metadata":{"name":"bench-)", index,
+                R"(","labels":{"app":"bench"}},"spec":{"schedulerName":")", scheduler,
+                R"(","restartPolicy":"Never","containers":[{"name":"main","image":"busybox",)",
+                R"("resources":{)", limits, R"("requests":{"cpu":"100m"}}}]}})");
+}
+
+std::string Binding(uint64_t index, int nodes) {
+  return StrCat(R"({"apiVersion":"v1","kind":"Binding","metadata":{"name":"bench-)", index,
+                R"("},"target":{"apiVersion":"v1","kind":"Node","name":"node-)",
+                1 + index % static_cast<uint64_t>(nodes), R"("}})");
 }
 
 void Print(const char* what, const net::LoadReport& report) {
@@ -155,9 +176,65 @@ class WatchFanOut {
   std::unique_ptr<net::HttpClient> client_;
 };
 
+// Counts pods as they get a node, from a watch that sees bound pods alone, and of those the
+// metadata.
+class BoundPods {
+ public:
+  BoundPods(net::Reactor& reactor, const Target& target, uint64_t wanted)
+      : reactor_(reactor), wanted_(wanted) {
+    net::ClientConfig config;
+    config.base_url = target.url;
+    config.tls = target.tls;
+    auto client = net::HttpClient::Make(reactor, config);
+    if (client.ok()) client_ = std::move(*client);
+  }
+
+  int Run(Duration limit) {
+    if (!client_) return 1;
+    net::HttpRequest request = Get(
+        "/api/v1/namespaces/bench/pods?watch=1&fieldSelector=spec.nodeName%21%3D&timeoutSeconds="
+        "3600");
+    request.headers = {{"Accept", "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1"}};
+    bool ended = false;
+    client_->Stream(
+        std::move(request), [](int, const net::Headers&) {},
+        [this](std::string_view data) { Count(data); }, [&ended](const Status&) { ended = true; });
+    reactor_.RunUntil([&] { return ended || bound_ >= wanted_; }, limit);
+    double seconds = Millis(last_ - first_) / 1e3;
+    json::Value line = json::Object{{"what", "bound"},
+                                    {"pods", bound_},
+                                    {"seconds", seconds},
+                                    {"per_second", static_cast<double>(bound_) / seconds}};
+    std::printf("%s\n", json::Print(line).c_str());
+    return bound_ >= wanted_ ? 0 : 1;
+  }
+
+ private:
+  void Count(std::string_view data) {
+    constexpr std::string_view kAdded = R"({"type":"ADDED")";
+    text_ += data;
+    size_t from = 0;
+    for (size_t end; (end = text_.find('\n', from)) != std::string::npos; from = end + 1) {
+      if (text_.compare(from, kAdded.size(), kAdded) != 0) continue;
+      last_ = reactor_.Now();
+      if (bound_++ == 0) first_ = last_;
+    }
+    text_.erase(0, from);
+  }
+
+  net::Reactor& reactor_;
+  uint64_t wanted_;
+  uint64_t bound_ = 0;
+  SteadyTime first_;
+  SteadyTime last_;
+  std::string text_;
+  std::unique_ptr<net::HttpClient> client_;
+};
+
 int Main(int argc, char** argv) {
   if (argc < 4) {
-    std::fprintf(stderr, "usage: swell_load KUBECONFIG create|get|list|fill|watch N [M]\n");
+    std::fprintf(stderr,
+                 "usage: swell_load KUBECONFIG create|get|list|fill|watch|pods|bind|bound N [M]\n");
     return 2;
   }
   auto access = client::LoadKubeconfig(argv[1]);
@@ -200,6 +277,26 @@ int Main(int argc, char** argv) {
     options.make_request = [](uint64_t) { return Get("/api/v1/namespaces/bench/pods"); };
     return Run(reactor, "list", options);
   }
+  if (mode == "pods" && argc > 6) {
+    options.requests = n;
+    options.duration = std::chrono::minutes(5);
+    options.expected_status = 201;
+    options.make_request = [gpus = std::atoi(argv[5]),
+                            scheduler = std::string(argv[6])](uint64_t i) {
+      return Post("/api/v1/namespaces/bench/pods", PodToPlace(i, gpus, scheduler));
+    };
+    return Run(reactor, "pods", options);
+  }
+  if (mode == "bind" && argc > 5) {
+    options.requests = n;
+    options.duration = std::chrono::minutes(5);
+    options.expected_status = 201;
+    options.make_request = [nodes = std::max(1, std::atoi(argv[5]))](uint64_t i) {
+      return Post(StrCat("/api/v1/namespaces/bench/pods/bench-", i, "/binding"), Binding(i, nodes));
+    };
+    return Run(reactor, "bind", options);
+  }
+  if (mode == "bound") return BoundPods(reactor, target, n).Run(std::chrono::seconds(m));
   if (mode == "watch") return WatchFanOut(reactor, target, static_cast<int>(n), m).Run();
   std::fprintf(stderr, "swell_load: unknown mode %s\n", mode.c_str());
   return 2;

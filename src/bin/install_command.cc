@@ -147,7 +147,7 @@ Status Uninstall(const RemoteFlags& flags, const std::string& ns, bool force) {
       if (found.status().code() == Code::kNotFound) continue;
       return found.status();
     }
-    if (!IsOurs(**found)) continue;
+    if (!IsOurs(**found) || api::IsDeleting(**found)) continue;
     auto gone = process->Await([&](client::ObjectCallback done) {
       process->client().Delete(ResourceOf(*it), api::Namespace(*it), api::Name(*it), {},
                                std::move(done));
