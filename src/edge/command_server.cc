@@ -82,7 +82,10 @@ class CommandServer : public std::enable_shared_from_this<CommandServer> {
     streams_[kStatus] = channels->Channel(kStatus);
     streams_[kResize] = channels->Channel(kResize);
     Begin();
-    channels->Announce(spec.output ? kOutput : spec.error ? kErrorOutput : kStatus);
+    // v5's clients take the 101 for an answer, and do not know a channel that early.
+    if (!Version("v5.")) {
+      channels->Announce(spec.output ? kOutput : spec.error ? kErrorOutput : kStatus);
+    }
     Run();
   }
 

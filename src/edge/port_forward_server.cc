@@ -39,12 +39,18 @@ class PortForwardServer : public std::enable_shared_from_this<PortForwardServer>
       pairs.push_back(std::move(pair));
     }
     Begin(*channels);
+    // A channel cannot say that it ends: when all ports have, the connection does.
+    auto left = std::make_shared<size_t>(pairs.size());
+    auto ended = [left, weak = std::weak_ptr<Mux>(channels)] {
+      auto mux = weak.lock();
+      if (--*left == 0 && mux) mux->Close();
+    };
     for (Pair& pair : pairs) {
       // Which port the channel is for: two bytes, the low one first.
       const std::string port{static_cast<char>(pair.port & 255), static_cast<char>(pair.port >> 8)};
       pair.data->Write(api::MakeChunk(port));
       pair.error->Write(api::MakeChunk(port));
-      Forward(std::move(pair));
+      Forward(std::move(pair), ended);
     }
   }
 
@@ -99,26 +105,44 @@ class PortForwardServer : public std::enable_shared_from_this<PortForwardServer>
     executor_.Cancel(waiting.timer);
     Pair pair = std::move(waiting.pair);
     waiting_.erase(id);
-    Forward(std::move(pair));
+    Forward(std::move(pair), nullptr);
   }
 
-  void Forward(Pair pair) {
+  // `ended` runs when the pod's side has said all; null where a stream says so itself.
+  void Forward(Pair pair, std::function<void()> ended) {
     const uint16_t port = pair.port;
-    request_.dial(port, [pair = std::move(pair), pod = request_.pod](Result<api::DuplexPtr> to) {
-      if (to.ok()) {
-        api::Splice(pair.data, *to);
-        // Nothing more can go wrong that the client would be told.
-        pair.error->CloseWrite();
-        DrainUntilEnd(pair.error);
-        return;
+    request_.dial(port, [pair = std::move(pair), pod = request_.pod,
+                         ended = std::move(ended)](Result<api::DuplexPtr> to) {
+      if (!to.ok()) {
+        pair.error->Write(api::MakeChunk(StrCat("error forwarding port ", pair.port, " to pod ",
+                                                pod, ": ", to.status().message())));
       }
-      pair.error->Write(api::MakeChunk(StrCat("error forwarding port ", pair.port, " to pod ", pod,
-                                              ": ", to.status().message())));
-      for (const api::DuplexPtr& stream : {pair.error, pair.data}) {
-        stream->CloseWrite();
-        DrainUntilEnd(stream);
+      pair.error->CloseWrite();
+      DrainUntilEnd(pair.error);
+      if (!to.ok()) {
+        pair.data->CloseWrite();
+        DrainUntilEnd(pair.data);
+        if (ended) ended();
+      } else if (ended) {
+        Carry(pair.data, *to, [to = *to] { to->Close(); });
+        Carry(*to, pair.data, [to = *to, ended] {
+          to->Close();
+          ended();
+        });
+      } else {
+        api::Splice(pair.data, *to);
       }
     });
+  }
+
+  static void Carry(const api::DuplexPtr& from,
+                    const api::DuplexPtr& to,
+                    std::function<void()> end) {
+    from->Start({.on_data =
+                     [from, to](const api::Chunk& bytes) {
+                       if (to->Write(bytes)) api::HoldBack(from, to);
+                     },
+                 .on_end = [end = std::move(end)](const Status&) { end(); }});
   }
 
   // Keeps a stream until its client ends it: an earlier reset could overtake our last words.

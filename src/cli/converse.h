@@ -1,0 +1,24 @@
+// Converse: a command (or a container attached to) that talks with the terminal until it ends.
+// Thread-safety: the session's thread; blocks on its loop.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "cli/session.h"
+#include "edge/command_client.h"
+
+namespace swell::cli {
+
+struct Conversation {
+  edge::CommandOptions command;
+  bool quiet = false;
+};
+
+// The command's exit code.
+Result<int> Converse(Session& session, Conversation conversation);
+
+// "exec" of a pod that has ended, and the like, is refused here in words that kubectl's users know.
+Status CheckNotEnded(const json::Value& pod, std::string_view what);
+
+}  // namespace swell::cli

@@ -1,0 +1,24 @@
+// Which pod the words of a command mean: a pod, a job's chief, or one that something else selects.
+// Thread-safety: asks the server; blocks on its loop.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "cli/api.h"
+
+namespace swell::cli {
+
+struct ChosenPod {
+  json::SharedValue pod;
+  json::SharedValue service;  // when one was named: its ports are meant
+};
+
+// "NAME", "pod/NAME", "svc/NAME", "deployment/NAME" and other kinds with a selector; a bare name
+// is a pod's, else a job's.
+Result<ChosenPod> ChoosePod(Api& api, const std::string& ns, const std::string& words);
+
+// The container meant when none is named, as kubectl chooses: kNotFound when `named` is none.
+Result<std::string> ChooseContainer(const json::Value& pod, const std::string& named);
+
+}  // namespace swell::cli
