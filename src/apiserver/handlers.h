@@ -26,6 +26,7 @@ void HandleBinding(Core& core, const CallPtr& call);
 void HandleBindingsResource(Core& core, const CallPtr& call);
 void HandleEviction(Core& core, const CallPtr& call);
 void HandlePodProxy(Core& core, const CallPtr& call);  // log, exec, attach, portforward
+void HandleNodeProxy(Core& core, const CallPtr& call);
 // strategies.cc
 void HandleNamespaceFinalize(Core& core, const CallPtr& call);
 // reviews.cc

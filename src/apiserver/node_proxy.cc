@@ -1,4 +1,5 @@
-// Pods' log, exec, attach and portforward: forwarded to the kubelet's endpoints of the pod's node.
+// Pods' log, exec, attach and portforward, and nodes' proxy: forwarded to the kubelet's endpoints
+// of the node.
 #include <algorithm>
 
 #include "api/meta.h"
@@ -131,10 +132,8 @@ class Forward final : public api::RestSink {
   CallPtr call_;
 };
 
-void ForwardToNode(Core& core,
-                   const CallPtr& call,
-                   const std::string& node,
-                   const std::string& container) {
+void ForwardToNode(
+    Core& core, const CallPtr& call, const std::string& node, std::string path, std::string query) {
   if (!core.options.node_dialer) {
     call->Fail(Status(Code::kUnavailable, "this server reaches no nodes"));
     return;
@@ -145,8 +144,8 @@ void ForwardToNode(Core& core,
     return;
   }
   api::RestRequest request = call->request;
-  request.path = NodePath(*call, container);
-  request.query = NodeQuery(*call);
+  request.path = std::move(path);
+  request.query = std::move(query);
   request.credentials = {};
   request.user = call->user;
   // The node's handler and its call live as long as this one.
@@ -209,7 +208,17 @@ void HandlePodProxy(Core& core, const CallPtr& call) {
     call->Fail(BadRequestError("Upgrade request required"));
     return;
   }
-  ForwardToNode(core, call, node, container);
+  ForwardToNode(core, call, node, NodePath(*call, container), NodeQuery(*call));
+}
+
+void HandleNodeProxy(Core& core, const CallPtr& call) {
+  const std::string& node = call->info.name;
+  if (!core.store.Get(KeyFor(*call->storage, "", node))) {
+    call->Fail(NotFoundError(*call->kind, node));
+    return;
+  }
+  ForwardToNode(core, call, node, call->info.rest.empty() ? "/" : call->info.rest,
+                call->request.query);
 }
 
 }  // namespace swell::apiserver
