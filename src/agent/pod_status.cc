@@ -301,7 +301,8 @@ void PodWorker::OnReport(const std::string& report_json) {
   const json::Object& metrics = json::GetObject(*report, {"metrics"});
   if (!metrics.empty()) {
     std::string text = json::Print(json::Value(metrics));
-    if (text.size() <= kTerminationMessageMax) annotations_[std::string(api::keys::kMetrics)] = text;
+    if (text.size() <= kTerminationMessageMax)
+      annotations_[std::string(api::keys::kMetrics)] = text;
   }
   if (annotate_timer_ == kNoTimer) PublishAnnotations();
 }

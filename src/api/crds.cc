@@ -107,7 +107,8 @@ constexpr CrdRow kRows[] = {
      "GPU-Allocated|number|.status.usage.gpu.allocated;"
      "GPU-Requested|number|.status.usage.gpu.requested;"
      "GPU-Fair-Share|number|.status.usage.gpu.fairShare;"
-     "CPU-Quota|number|.status.usage.cpu.quota|1;CPU-Allocated|number|.status.usage.cpu.allocated|1;"
+     "CPU-Quota|number|.status.usage.cpu.quota|1;"
+     "CPU-Allocated|number|.status.usage.cpu.allocated|1;"
      "Namespace|string|.status.namespace|1;Age|date|.metadata.creationTimestamp"},
     {"dev.swell.v1", "swell.dev", "v1", "NodePool", "nodepools", "npool", "swell", false, true, "",
      "Nodes|integer|.status.nodes;GPUs|integer|.status.gpus;"

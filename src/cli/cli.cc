@@ -80,11 +80,6 @@ struct Route {
   std::string line;                    // as it was typed
 };
 
-FrontEnd FrontEndOf(const Command& root) {
-  if (root.name == "arena") return FrontEnd::kArena;
-  return root.name == "runai" ? FrontEnd::kRunai : FrontEnd::kSwell;
-}
-
 // Follows words to the deepest command they name. Only global flags may stand between.
 Route FindRoute(const Command& root, const std::vector<std::string>& words) {
   Route route;
@@ -92,7 +87,7 @@ Route FindRoute(const Command& root, const std::vector<std::string>& words) {
   route.path = root.name;
   GlobalFlags ignored;
   Flags global;
-  ignored.Declare(global, FrontEndOf(root));
+  ignored.Declare(global, FrontEndOf(root.name));
   size_t i = 0;
   for (; i < words.size(); ++i) {
     const std::string& word = words[i];
@@ -183,7 +178,7 @@ int RunRoute(const Route& route,
     action = command.make();
     action->Declare(flags);
   }
-  global.Declare(flags, FrontEndOf(root));
+  global.Declare(flags, FrontEndOf(root.name));
   std::vector<std::string> words;
   Status parsed = flags.Parse(route.arguments, &words);
   if (global.help || (!action && route.unknown.empty() && parsed.ok())) {

@@ -1,8 +1,7 @@
 // Command lines against an API server in this process: memory store, virtual time.
 
-#include "cli/cli_test_util.h"
-
 #include "base/strings.h"
+#include "cli/cli_test_util.h"
 
 namespace swell::cli {
 namespace {

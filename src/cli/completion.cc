@@ -86,7 +86,7 @@ class CompleteAction final : public Action {
     }
     std::set<std::string> candidates;
     if (last.starts_with('-')) {
-      AddFlags(*command, candidates);
+      AddFlags(*command, FrontEndOf(session.root().name), candidates);
     } else if (!command->children.empty()) {
       for (const Command& child : command->children) {
         if (!child.hidden) candidates.insert(child.name);
@@ -101,12 +101,12 @@ class CompleteAction final : public Action {
   }
 
  private:
-  static void AddFlags(const Command& command, std::set<std::string>& out) {
+  static void AddFlags(const Command& command, FrontEnd front_end, std::set<std::string>& out) {
     Flags flags;
     std::unique_ptr<Action> action = command.make ? command.make() : nullptr;
     if (action) action->Declare(flags);
     GlobalFlags global;
-    global.Declare(flags, FrontEnd::kSwell);
+    global.Declare(flags, front_end);
     for (const Flag& flag : flags.all()) {
       if (!flag.hidden && flag.Long().size() > 1) out.insert("--" + flag.Long());
     }

@@ -145,7 +145,9 @@ const std::vector<JobKindInfo>& JobKinds() {
       {{"training.kubedl.io", "v1alpha1", "pytorchjobs", true},
        "PyTorchJob",
        "pytorchReplicaSpecs"},
-      {{"elasticdl.org", "v1alpha1", "elasticdljobs", true}, "ElasticDLJob", "replicaSpecs"},
+      {{"elasticdl.org", "v1alpha1", "elasticdljobs", true},
+       "ElasticDLJob",
+       "elasticdlReplicaSpecs"},
       {client::resources::kJobs, "Job", ""},
   };
   return *kinds;

@@ -305,8 +305,9 @@ class ProjectDelete final : public Action {
   Result<int> Run(Session& session, std::vector<std::string> words) override {
     if (words.empty()) return Misuse("names expected: swell project delete NAME...");
     SWELL_ASSIGN_OR_RETURN(Api * api, session.Server());
-    SWELL_ASSIGN_OR_RETURN(ProjectTree tree, ReadProjects(*api));
     for (const std::string& name : words) {
+      // Anew each time: the last one may have been this one's child.
+      SWELL_ASSIGN_OR_RETURN(ProjectTree tree, ReadProjects(*api));
       auto view = FindProject(tree, name);
       if (!view.ok() && ignore_) continue;
       if (!view.ok()) return view.status();

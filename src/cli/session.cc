@@ -8,6 +8,11 @@
 
 namespace swell::cli {
 
+FrontEnd FrontEndOf(std::string_view root_command) {
+  if (root_command == "arena") return FrontEnd::kArena;
+  return root_command == "runai" ? FrontEnd::kRunai : FrontEnd::kSwell;
+}
+
 void GlobalFlags::Declare(Flags& flags, FrontEnd front_end) {
   flags.Group("Global flags");
   if (front_end == FrontEnd::kRunai) {

@@ -21,6 +21,7 @@ enum class Colour { kNone, kRed, kGreen, kYellow, kBlue, kCyan, kGrey, kBold };
 
 // The names that the program answers to.
 enum class FrontEnd { kSwell, kArena, kRunai };
+FrontEnd FrontEndOf(std::string_view root_command);
 
 // Flags that every command has.
 struct GlobalFlags {

@@ -46,6 +46,8 @@ std::string TextTable::ToString(std::string_view indent) const {
       out += row[i];
       if (i + 1 < row.size()) out.append(widths[i] - DisplayWidth(row[i]) + padding_, ' ');
     }
+    // Empty cells at the end leave nothing behind.
+    out.erase(out.find_last_not_of(' ') + 1);
     out += '\n';
   }
   return out;

@@ -180,10 +180,11 @@ Outcome WhatIf::Run(const std::string& group, const json::Array& state) const {
     if (json::GetString(object, {"kind"}) == "Pod") group_of[api::KeyOf(object)] = of;
     if (of != group) others.push_back(object);
   }
-  json::Value cycle = FirstCycle(state);
+  const json::Value cycle = FirstCycle(state);
+  const json::Value without = FirstCycle(others);
   // What happens anyway is not the group's doing.
   std::set<std::string> anyway;
-  for (const json::Value& decision : json::GetArray(FirstCycle(others), {"decisions"})) {
+  for (const json::Value& decision : json::GetArray(without, {"decisions"})) {
     if (json::GetString(decision, {"type"}) == "evict") {
       anyway.insert(std::string(json::GetString(decision, {"pod"})));
     }

@@ -286,8 +286,8 @@ class WhyAction final : public Action {
       return out;
     }
     if (changes_.empty()) return out;
-    out += changes_.size() == 1 ? "It would start if there were:\n"
-                                : "It would start with any one of these:\n";
+    out +=
+        changes_.size() == 1 ? "It would start with:\n" : "It would start with any one of these:\n";
     for (const std::string& change : changes_) out += StrCat("  ", change, "\n");
     return out;
   }

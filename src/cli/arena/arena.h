@@ -46,6 +46,8 @@ std::string HostOf(const json::Value& pod);  // host IP, or N/A
 // "--type": pytorchjob and pytorch; empty is every kind. Refuses others, naming what is supported.
 Status CheckType(const std::string& type);
 
+// The training jobs of the namespace, or of all of them.
+Result<std::vector<JobView>> ListArenaJobs(Session& session, Api& api, bool everywhere);
 // A job that arena can see; kNotFound in Arena's words.
 Result<JobView> FindArenaJob(Session& session, Api& api, const std::string& name);
 

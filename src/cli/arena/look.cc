@@ -6,6 +6,7 @@
 #include "base/strings.h"
 #include "cli/arena/arena.h"
 #include "cli/events_view.h"
+#include "cli/exec_in.h"
 #include "cli/pod_logs.h"
 #include "cli/text_table.h"
 #include "json/yaml.h"
@@ -135,8 +136,7 @@ class ListAction final : public Action {
     SWELL_RETURN_IF_ERROR(CheckOutput(output_).status());
     if (!words.empty()) return Misuse(StrCat("unexpected ", Quote(words[0])));
     SWELL_ASSIGN_OR_RETURN(Api * api, session.Server());
-    SWELL_ASSIGN_OR_RETURN(auto jobs, ListJobs(*api, all_ ? "" : session.Namespace()));
-    std::erase_if(jobs, [](const JobView& job) { return !IsTrainingJob(job); });
+    SWELL_ASSIGN_OR_RETURN(auto jobs, ListArenaJobs(session, *api, all_));
     WallTime now = session.Now();
     if (output_ == "json" || output_ == "yaml") {
       json::Array all;
@@ -202,19 +202,31 @@ class LogsAction final : public Action {
 class AttachAction final : public Action {
  public:
   void Declare(Flags& flags) override {
-    flags.Text("-i,--instance", &ignored_, "POD", "which instance");
-    flags.Text("-c,--container", &ignored_, "NAME", "which container");
-    flags.Text("-T,--type", &ignored_, "TYPE", "the kind of job");
+    flags.Text("-i,--instance", &instance_, "POD", "which instance (default: the chief)");
+    flags.Text("-c,--container", &container_, "NAME", "which container");
+    flags.Text("-T,--type", &type_, "TYPE", "the kind of job: pytorchjob");
   }
-  Result<int> Run(Session&, std::vector<std::string>) override {
-    return Status(
-        Code::kNotAcceptable,
-        "arena attach needs exec, which this version does not have yet; arena logs -f JOB "
-        "shows what the job writes");
+  Result<int> Run(Session& session, std::vector<std::string> words) override {
+    SWELL_RETURN_IF_ERROR(CheckType(type_));
+    if (words.empty()) return Misuse("the name of one job expected: arena attach JOB [COMMAND]");
+    SWELL_ASSIGN_OR_RETURN(Api * api, session.Server());
+    SWELL_ASSIGN_OR_RETURN(JobView job, FindArenaJob(session, *api, words[0]));
+    for (const json::SharedValue& pod : job.pods) {
+      if (!instance_.empty() && api::Name(*pod) != instance_) continue;
+      std::vector<std::string> command(words.begin() + 1, words.end());
+      if (command.empty()) command.emplace_back("/bin/bash");
+      return Exec(session, {.ns = job.ns,
+                            .pod = std::string(api::Name(*pod)),
+                            .container = container_,
+                            .command = std::move(command),
+                            .interactive = true});
+    }
+    return Status(Code::kNotFound, StrCat("the job ", job.name, " has no instance",
+                                          instance_.empty() ? " yet" : " " + Quote(instance_)));
   }
 
  private:
-  std::string ignored_;
+  std::string instance_, container_, type_;
 };
 
 class LogviewerAction final : public Action {
@@ -275,8 +287,9 @@ Command LogsSpec() {
 Command AttachSpec() {
   Command command;
   command.name = "attach";
-  command.summary = "Runs a command in an instance; not supported yet.";
+  command.summary = "Runs a command in an instance; a shell when none is given.";
   command.usage = "JOB [-- COMMAND]";
+  command.examples = {{"A shell in the chief", "arena attach mnist"}};
   command.make = Makes<AttachAction>();
   return command;
 }

@@ -70,10 +70,10 @@ class PruneAction final : public Action {
     if (since_.empty()) return Misuse("--since must be set: arena prune --since 24h");
     SWELL_ASSIGN_OR_RETURN(Duration since, ParseDuration(since_));
     SWELL_ASSIGN_OR_RETURN(Api * api, session.Server());
-    SWELL_ASSIGN_OR_RETURN(auto jobs, ListJobs(*api, all_ ? "" : session.Namespace()));
+    SWELL_ASSIGN_OR_RETURN(auto jobs, ListArenaJobs(session, *api, all_));
     for (const JobView& job : jobs) {
       bool old = job.created && session.Now() - *job.created > since;
-      if (!IsTrainingJob(job) || StatusWord(job) == "RUNNING" || !old) continue;
+      if (StatusWord(job) == "RUNNING" || !old) continue;
       LogLine(
           session, "info",
           StrCat("Delete ", Trainer(job), " ", job.name, " with Age ", Age(job, session.Now())));

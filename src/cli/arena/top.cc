@@ -153,8 +153,7 @@ class TopJobAction final : public Action {
       SWELL_ASSIGN_OR_RETURN(JobView job, FindArenaJob(session, *api, words[0]));
       jobs.push_back(std::move(job));
     } else {
-      SWELL_ASSIGN_OR_RETURN(jobs, ListJobs(*api, all_ ? "" : session.Namespace()));
-      std::erase_if(jobs, [](const JobView& job) { return !IsTrainingJob(job); });
+      SWELL_ASSIGN_OR_RETURN(jobs, ListArenaJobs(session, *api, all_));
     }
     WallTime now = session.Now();
     std::vector<std::string> header{"NAME", "GPU(Requests)", "GPU(Allocated)", "STATUS", "TRAINER",

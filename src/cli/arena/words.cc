@@ -80,6 +80,13 @@ Status CheckType(const std::string& type) {
       StrCat("--type ", Quote(type), " is not supported; this cluster trains pytorchjob"));
 }
 
+Result<std::vector<JobView>> ListArenaJobs(Session& session, Api& api, bool everywhere) {
+  SWELL_ASSIGN_OR_RETURN(std::vector<JobView> jobs,
+                         ListJobs(api, everywhere ? "" : session.Namespace()));
+  std::erase_if(jobs, [](const JobView& job) { return !IsTrainingJob(job); });
+  return jobs;
+}
+
 Result<JobView> FindArenaJob(Session& session, Api& api, const std::string& name) {
   auto job = FindJob(api, session.Namespace(), name);
   if (job.ok() && IsTrainingJob(*job)) return job;

@@ -161,7 +161,8 @@ class SubmitAction final : public Action {
   }
   void DeclareEnd(Flags& flags) {
     flags.Group("Then");
-    flags.Int("--backoff-limit", &spec_.backoff_limit, "N", "restarts before it has failed");
+    flags.Int("--backoff-limit", &spec_.backoff_limit, "N",
+              "restarts before it has failed (training: 6)");
     flags.Int("--backoffLimit", &spec_.backoff_limit, "N", "the same").hidden = true;
     flags.Text("--auto-deletion-time-after-completion", &ttl_, "DURATION",
                "it is deleted so long after its end");
@@ -227,6 +228,9 @@ class SubmitAction final : public Action {
     spec_.role = found.role;
     spec_.pod.container = spec_.role;
     if (spec_.pod.priority.empty()) spec_.pod.priority = found.name;
+    // A workspace comes back however often it ends; training that keeps failing is broken.
+    constexpr int64_t kBackoffUsual = 6;
+    if (spec_.backoff_limit < 0 && spec_.workload == "train") spec_.backoff_limit = kBackoffUsual;
     if (jupyter_) {
       if (spec_.pod.image.empty()) spec_.pod.image = kJupyterImage;
       if (ports_text_.empty()) ports_text_.push_back(std::to_string(kJupyterPort));

@@ -2,6 +2,7 @@
 #include "api/meta.h"
 #include "base/strings.h"
 #include "cli/commands.h"
+#include "cli/exec_in.h"
 #include "cli/runai/runai.h"
 
 namespace swell::cli::runai {
@@ -46,14 +47,10 @@ class BashAction final : public Action {
   Result<int> Run(Session& session, std::vector<std::string> words) override {
     if (words.size() != 1) return Misuse("one workload expected: runai bash JOB");
     SWELL_ASSIGN_OR_RETURN(std::string pod, PodOf(session, words[0], pod_));
-    std::unique_ptr<Action> exec = ExecCommandSpec().make();
-    Flags flags;
-    exec->Declare(flags);
-    std::vector<std::string> rest;
-    std::vector<std::string> arguments{"--stdin"};
-    if (session.env().out_is_terminal) arguments.emplace_back("--tty");
-    SWELL_RETURN_IF_ERROR(flags.Parse(std::move(arguments), &rest));
-    return exec->Run(session, {std::move(pod), "bash"});
+    return Exec(session, {.ns = session.Namespace(),
+                          .pod = pod.substr(pod.find('/') + 1),
+                          .command = {"bash"},
+                          .interactive = true});
   }
 
  private:

@@ -57,6 +57,10 @@ TEST_F(ImageCatalogueTest, KnowsTheImagesOfTheWalkthroughs) {
   EXPECT_EQ(etcd->entrypoint[0], "/usr/bin/etcd");
   EXPECT_EQ(catalogue->Find("wanziyu/imagenet:1.1", false)->entrypoint[0], "python3");
   EXPECT_EQ(catalogue->Find("busybox", false)->args[0], "/bin/sh");
+  auto notebook = catalogue->Find("jupyter/tensorflow-notebook", false);
+  ASSERT_TRUE(notebook.ok());
+  EXPECT_TRUE(notebook->entrypoint[0].ends_with("/start-notebook.sh"));
+  EXPECT_TRUE(FileExists(notebook->entrypoint[0]));
 }
 
 TEST_F(ImageCatalogueTest, AnEntryStartsFromItsBase) {

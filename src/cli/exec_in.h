@@ -1,0 +1,20 @@
+// `swell exec` as a function, for the front ends that have it under other names.
+// Thread-safety: one thread; blocks on the session's loop.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "cli/session.h"
+
+namespace swell::cli {
+
+struct ExecIn {
+  std::string ns, pod, container;  // container empty: the first
+  std::vector<std::string> command;
+  bool interactive = false;  // standard input goes on; a terminal stays one
+};
+// The command's own exit status.
+Result<int> Exec(Session& session, const ExecIn& what);
+
+}  // namespace swell::cli
