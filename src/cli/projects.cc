@@ -186,30 +186,43 @@ class ProjectWrite : public Action {
     return Status::Ok();
   }
 
+  // A project that has its quota in one pool means that one when it names none.
+  Result<std::string> PoolMeant(const ProjectTree& tree, const std::string& name) const {
+    const ProjectView* known = tree.Find(name);
+    if (!pool_.empty() || known == nullptr || known->pools.empty() || !shares_.any() ||
+        json::Find(*known->object, {"spec", "resources"}) != nullptr) {
+      return pool_;
+    }
+    if (known->pools.size() == 1) return known->pools[0];
+    return Misuse(StrCat("project ", Quote(name), " has quotas in several node pools; say which: ",
+                         "--node-pool ", Join(known->pools, " or ")));
+  }
+
   Status SetShares(Api& api,
                    const ProjectTree& tree,
                    const std::string& name,
                    json::Value& spec) const {
     SWELL_ASSIGN_OR_RETURN(json::Value resources, shares_.Resources());
-    if (pool_.empty()) {
+    SWELL_ASSIGN_OR_RETURN(std::string pool_name, PoolMeant(tree, name));
+    if (pool_name.empty()) {
       if (shares_.any()) json::Set(spec, {"resources"}, std::move(resources));
       return Status::Ok();
     }
-    auto found = api.Get(client::resources::kNodePools, "", pool_);
+    auto found = api.Get(client::resources::kNodePools, "", pool_name);
     if (!found.ok()) {
       if (found.status().code() != Code::kNotFound) return found.status();
-      return Status(Code::kNotFound, StrCat("--node-pool ", Quote(pool_),
+      return Status(Code::kNotFound, StrCat("--node-pool ", Quote(pool_name),
                                             ": there is no such node pool; create it with: swell "
                                             "nodepool create ",
-                                            pool_, " --all-nodes"));
+                                            pool_name, " --all-nodes"));
     }
     // The other pools of the project stay as they are.
     json::Array pools;
     const ProjectView* known = tree.Find(name);
-    json::Value mine = json::Object{{"name", pool_}};
+    json::Value mine = json::Object{{"name", pool_name}};
     for (const json::Value& pool :
          known ? json::GetArray(*known->object, {"spec", "nodePools"}) : json::Array{}) {
-      if (json::GetString(pool, {"name"}) == pool_) {
+      if (json::GetString(pool, {"name"}) == pool_name) {
         mine = pool;
       } else {
         pools.push_back(pool);

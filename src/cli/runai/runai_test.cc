@@ -79,8 +79,7 @@ TEST_F(RunaiTest, ProjectsAndPoolsByCommand) {
           .value();
   EXPECT_EQ(json::Print(*json::Find(project, {"spec", "nodePools"})),
             R"([{"name":"single-node-pool","resources":{"gpu":{"quota":4}}}])");
-  ASSERT_EQ(Run({"swell", "project", "edit", "project-a", "--node-pool", "single-node-pool",
-                 "--gpu-limit", "6", "--priority", "200"}),
+  ASSERT_EQ(Run({"swell", "project", "edit", "project-a", "--gpu-limit", "6", "--priority", "200"}),
             0)
       << err_;
   EXPECT_EQ(out_, "project.swell.dev/project-a edited\n");
