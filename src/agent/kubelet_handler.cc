@@ -136,6 +136,16 @@ Result<ContainerRef> KubeletHandler::FindLog(const std::string& key,
   return ContainerRef{uid, container, previous ? attempt - 1 : attempt};
 }
 
+std::optional<ContainerRef> KubeletHandler::FindRunning(const std::string& key,
+                                                        const std::string& container) const {
+  const json::SharedValue pod = agent_.FindPod(key);
+  if (pod == nullptr) return std::nullopt;
+  std::string uid(api::Uid(*pod));
+  const PodWorker* worker = agent_.FindWorker(uid);
+  if (worker == nullptr || !worker->IsRunning(container)) return std::nullopt;
+  return ContainerRef{std::move(uid), container, worker->AttemptOf(container)};
+}
+
 std::unique_ptr<api::RestCall> KubeletHandler::Logs(const std::vector<std::string_view>& path,
                                                     const std::string& query,
                                                     const std::shared_ptr<api::RestSink>& sink) {

@@ -10,6 +10,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -25,11 +26,9 @@ class KubeletHandler final : public api::RestHandler {
   [[nodiscard]] std::unique_ptr<api::RestCall> Handle(api::RestRequest request,
                                                       std::shared_ptr<api::RestSink> sink) override;
 
-  // The container's attempt under way, by the pod's "namespace/name". Errors say why there is none.
-  Result<ContainerRef> FindContainerRef(const std::string& key,
-                                        const std::string& container) const {
-    return FindLog(key, container, false);
-  }
+  // The container's attempt under way, by the pod's "namespace/name"; nullopt when none runs.
+  std::optional<ContainerRef> FindRunning(const std::string& key,
+                                          const std::string& container) const;
 
  private:
   std::unique_ptr<api::RestCall> Logs(const std::vector<std::string_view>& path,

@@ -398,6 +398,13 @@ int PodWorker::AttemptOf(std::string_view name) const {
   return -1;
 }
 
+bool PodWorker::IsRunning(std::string_view name) const {
+  for (const ContainerState& container : containers_) {
+    if (container.name == name) return container.phase == ContainerState::Phase::kRunning;
+  }
+  return false;
+}
+
 ContainerState* PodWorker::Find(std::string_view name) {
   for (ContainerState& container : containers_) {
     if (container.name == name) return &container;

@@ -96,6 +96,7 @@ class PodWorker final : public PodObserver, public std::enable_shared_from_this<
   bool terminating() const { return terminating_; }
   // The newest attempt of a container that was started; -1 when there is none.
   int AttemptOf(std::string_view container) const;
+  bool IsRunning(std::string_view container) const;
 
   void OnContainerExit(const ContainerRef& container, const ContainerExit& exit) override;
   void OnReport(const std::string& report_json) override;

@@ -14,6 +14,7 @@ enum KindFlags : unsigned {
   kScale = 4,      // has the scale subresource
   kReview = 8,     // created and answered, never stored
   kOlder = 16,     // another version of a kind stored in the storage one
+  kSingly = 64,    // cannot be deleted as a collection
   kComputed = 32,  // read only: made up when asked for, never stored
 };
 
@@ -61,13 +62,13 @@ constexpr KindRow kRows[] = {
     {"", "v1", "Endpoints", "endpoints", "ep", "", kNone, kCore},
     {"", "v1", "Event", "events", "ev", "", kNone, kCore, "", kEventFields},
     {"", "v1", "LimitRange", "limitranges", "limits", "", kNone, kCore},
-    {"", "v1", "Namespace", "namespaces", "ns", "", kCluster | kStatus, kCore, "finalize",
+    {"", "v1", "Namespace", "namespaces", "ns", "", kCluster | kStatus | kSingly, kCore, "finalize",
      "status.phase"},
     {"", "v1", "Node", "nodes", "no", "", kCluster | kStatus, kCore, "proxy", "spec.unschedulable"},
     {"", "v1", "PersistentVolumeClaim", "persistentvolumeclaims", "pvc", "", kStatus, kCore},
     {"", "v1", "PersistentVolume", "persistentvolumes", "pv", "", kCluster | kStatus, kCore},
     {"", "v1", "Pod", "pods", "po", "all", kStatus, kCore,
-     "attach,binding,ephemeralcontainers,eviction,exec,log,portforward,proxy", kPodFields},
+     "attach,binding,eviction,exec,log,portforward,proxy", kPodFields},
     {"", "v1", "PodTemplate", "podtemplates", "", "", kNone, kCore},
     {"", "v1", "ReplicationController", "replicationcontrollers", "rc", "all", kStatus | kScale,
      kCore, "", "status.replicas"},
@@ -144,7 +145,7 @@ constexpr KindRow kRows[] = {
     {"discovery.k8s.io", "v1beta1", "EndpointSlice", "endpointslices", "", "", kOlder,
      "io.k8s.api.discovery.v1beta1"},
     {"apiregistration.k8s.io", "v1", "APIService", "apiservices", "", "api-extensions",
-     kCluster | kStatus, "io.k8s.kube-aggregator.pkg.apis.apiregistration.v1"},
+     kCluster | kComputed, "io.k8s.kube-aggregator.pkg.apis.apiregistration.v1"},
 };
 
 std::vector<std::string> Words(std::string_view text) {
@@ -186,10 +187,32 @@ KindInfo MakeKind(const KindRow& row, SchemaLibrary& library) {
                : kind.computed
                    ? Words("get,list")
                    : Words("create,delete,deletecollection,get,list,patch,update,watch");
+  if ((row.flags & kSingly) != 0) std::erase(kind.verbs, "deletecollection");
   kind.selectable_fields = Words(row.selectable);
   kind.schema = library.Find(StrCat(row.package, ".", row.kind));
   SWELL_CHECK_MSG(kind.schema != nullptr, row.kind);
   return kind;
+}
+
+// What kube-apiserver says of versions and kinds on their way out.
+std::string Deprecation(const GroupVersionKind& gvk) {
+  if (gvk.kind == "ComponentStatus") return "v1 ComponentStatus is deprecated in v1.19+";
+  struct Row {
+    std::string_view version, since, gone, instead;
+  };
+  static constexpr Row kRows[] = {
+      {"autoscaling/v2beta2", "1.23", "1.26", "autoscaling/v2"},
+      {"batch/v1beta1", "1.21", "1.25", "batch/v1"},
+      {"discovery.k8s.io/v1beta1", "1.21", "1.25", "discovery.k8s.io/v1"},
+      {"policy/v1beta1", "1.21", "1.25", "policy/v1"},
+      {"scheduling.k8s.io/v1beta1", "1.14", "1.22", "scheduling.k8s.io/v1"},
+  };
+  for (const Row& row : kRows) {
+    if (gvk.ApiVersion() != row.version) continue;
+    return StrCat(row.version, " ", gvk.kind, " is deprecated in v", row.since,
+                  "+, unavailable in v", row.gone, "+; use ", row.instead, " ", gvk.kind);
+  }
+  return {};
 }
 
 void AddColumns(KindInfo& kind) {
@@ -214,6 +237,7 @@ std::vector<BuiltInKind> BuiltInKinds(SchemaLibrary& library) {
   for (const KindRow& row : kRows) {
     BuiltInKind kind{MakeKind(row, library), (row.flags & kOlder) == 0};
     AddColumns(kind.kind);
+    kind.kind.deprecation = Deprecation(kind.kind.gvk);
     out.push_back(std::move(kind));
   }
   return out;

@@ -1,5 +1,6 @@
 #include "cli/real_console.h"
 
+#include <fcntl.h>
 #include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <termios.h>
@@ -30,6 +31,8 @@ class RealConsole final : public Console {
  public:
   explicit RealConsole(net::Reactor& reactor) : reactor_(reactor) {}
   ~RealConsole() override {
+    watch_.reset();
+    if (fd_ != STDIN_FILENO) ::close(fd_);
     if (raw_) ::tcsetattr(STDIN_FILENO, TCSAFLUSH, &saved_);
   }
 
@@ -49,7 +52,11 @@ class RealConsole final : public Console {
   void Start(api::DuplexStream::Callbacks callbacks) override {
     callbacks_ = std::move(callbacks);
     if (CanWait(STDIN_FILENO)) {
-      auto watch = reactor_.Watch(STDIN_FILENO, [this](bool, bool) { ReadSome(); });
+      // Opened anew: watching makes it non-blocking, and a terminal is also others' input and
+      // output.
+      const int own = ::open("/proc/self/fd/0", O_RDONLY | O_NOCTTY | O_CLOEXEC);
+      if (own >= 0) fd_ = own;
+      auto watch = reactor_.Watch(fd_, [this](bool, bool) { ReadSome(); });
       if (watch.ok()) watch_ = std::move(*watch);
     }
     SetReading(true);
@@ -86,7 +93,7 @@ class RealConsole final : public Console {
   void ReadSome() {
     if (ended_) return;
     std::string bytes(kReadBytes, '\0');
-    const ssize_t n = ::read(STDIN_FILENO, bytes.data(), bytes.size());
+    const ssize_t n = ::read(fd_, bytes.data(), bytes.size());
     if (n < 0 && (errno == EINTR || errno == EAGAIN)) return;
     if (n <= 0) {
       const Status why = n == 0 ? Status::Ok() : ErrnoStatus(errno, "read standard input");
@@ -100,6 +107,7 @@ class RealConsole final : public Console {
   }
 
   net::Reactor& reactor_;
+  int fd_ = STDIN_FILENO;
   termios saved_{};
   bool raw_ = false;
   api::DuplexStream::Callbacks callbacks_;

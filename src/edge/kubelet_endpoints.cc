@@ -105,8 +105,8 @@ Status KubeletEndpoints::Command(const api::RestRequest& request,
   const json::SharedValue pod = agent_.FindPod(key);
   if (pod == nullptr) return Status(Code::kNotFound, "pod does not exist");
   const json::Value* container = agent::FindContainer(*pod, path.back());
-  auto ref = plain_.FindContainerRef(key, path.back());
-  if (container == nullptr || !ref.ok()) return NoSuchContainer(path.back());
+  const auto ref = plain_.FindRunning(key, path.back());
+  if (container == nullptr || !ref) return NoSuchContainer(path.back());
   if (attach) {
     command.input_ends_with_client =
         json::GetBool(*container, {"stdinOnce"}) && !json::GetBool(*container, {"tty"});
