@@ -68,6 +68,9 @@ class ClusterTransport::WatchfulSink final : public api::RestSink {
   }
   bool OnChunk(const api::Chunk& chunk) override { return sink_->OnChunk(chunk); }
   void OnStreamEnd(const Status& why) override { sink_->OnStreamEnd(why); }
+  api::DuplexPtr OnUpgrade(api::HeaderList headers) override {
+    return sink_->OnUpgrade(std::move(headers));
+  }
 
  private:
   void Look(int status) {
