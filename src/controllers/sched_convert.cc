@@ -346,6 +346,8 @@ sched::PodInfo ToPodInfo(const json::Value& pod, std::string_view usual_queue) {
   out.start = api::ParseTime(json::GetString(pod, {"status", "startTime"})).value_or(WallTime{});
   out.checkpoint = api::ParseTime(api::Annotation(pod, keys::kCheckpointTime)).value_or(WallTime{});
   out.ours = json::GetString(spec, {"schedulerName"}) == "swell";
+  out.max_runtime = std::chrono::seconds(
+      std::clamp<int64_t>(json::GetInt(spec, {"activeDeadlineSeconds"}), 0, 1'000'000'000));
   ReadSharing(pod, out);
   return out;
 }

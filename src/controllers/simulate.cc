@@ -215,6 +215,18 @@ Status SetSetting(std::string_view key, std::string_view value, sched::Settings&
     return {};
   };
   if (key == "staleGracePeriod") return duration(settings.stale_grace);
+  if (key == "reserveAfter") return duration(settings.reserve_after);
+  if (key == "pastUseHalfLife") return duration(settings.past_half_life);
+  if (key == "pastUseShare") {
+    const std::string text(value);
+    char* end = nullptr;
+    const double share = std::strtod(text.c_str(), &end);
+    if (text.empty() || *end != '\0' || !(share >= 0 && share <= 1000)) {
+      return {Code::kBadRequest, StrCat(key, " ", Quote(value), " is not a number such as 0.5")};
+    }
+    settings.past_share = share;
+    return {};
+  }
   return {Code::kBadRequest, StrCat("there is no setting ", Quote(key))};
 }
 

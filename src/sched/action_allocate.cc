@@ -47,7 +47,8 @@ bool TryPlace(Context& context,
               const std::vector<PodId>& pods,
               const Attempt& attempt) {
   State& state = context.state;
-  const bool memo = Alike(state, pods);
+  // Held nodes are open to some and not to others.
+  const bool memo = state.held_nodes.empty() && Alike(state, pods);
   const bool whole_cluster = attempt.pool == kNone;
   if (memo && FullEpoch(state, pods[0], attempt.tense) == state.room_epoch) {
     ++context.stats.groups_skipped;

@@ -6,6 +6,8 @@
 //   reclaim      a queue within its fair share takes from queues over theirs; a job's priority
 //                does not matter
 //   preempt      inside a queue, strictly higher priority takes from preemptible work
+#include <functional>
+
 #include "base/strings.h"
 #include "sched/context.h"
 #include "sched/queue_order.h"
@@ -38,6 +40,31 @@ struct Hunt {
   VictimPolicy policy;
 };
 
+// Whether what is free in pieces adds up to what the job needs.
+bool EnoughInPieces(const State& state, const WaitingJob& job, int pool) {
+  CoreAmounts wanted{};
+  int64_t wanted_ppm = 0;
+  for (PodId pod : job.pods) {
+    const Shape& shape = state.ShapeOf(pod);
+    for (int r = 0; r < kGpu; ++r) wanted[r] += shape.core[r];
+    wanted_ppm += shape.core[kGpu] * kPpm + shape.share_ppm * shape.share_devices;
+  }
+  for (NodeId id : state.index.by_rank) {
+    const NodeState& node = state.nodes[id];
+    if (pool != kNone && node.pool != pool) continue;
+    bool enough = true;
+    for (int r = 0; r < kGpu; ++r) {
+      wanted[r] -= node.allocatable[r] - node.used[r] + node.releasing[r] - node.promised[r];
+      enough &= wanted[r] <= 0;
+    }
+    for (int i = 0; i < node.gpu_count; ++i) {
+      wanted_ppm -= std::max<int64_t>(0, node.devices[i].FreeInFuture());
+    }
+    if (enough && wanted_ppm <= 0) return true;
+  }
+  return false;
+}
+
 enum class Found { kStarted, kNothing, kOutOfBudget };
 
 Found Try(Context& context, const WaitingJob& job, const Hunt& hunt, bool told) {
@@ -47,6 +74,10 @@ Found Try(Context& context, const WaitingJob& job, const Hunt& hunt, bool told) 
   if (failed != context.failed_searches.end()) {
     ++context.stats.groups_skipped;
     if (told) context.search_said[job.group] = failed->second;
+    return Found::kNothing;
+  }
+  if (hunt.policy.must_move && !EnoughInPieces(state, job, hunt.policy.pool)) {
+    context.failed_searches[key] = "";
     return Found::kNothing;
   }
   if (context.budget <= 0) {
@@ -84,8 +115,12 @@ Found Try(Context& context, const WaitingJob& job, const Hunt& hunt, bool told) 
 // The jobs that wait, each with what it lacks: its minimum, else one more member.
 class Waiters {
  public:
-  explicit Waiters(Context& context) : context_(context), turns_(context) {
-    for (GroupId id : context.order) Push(id);
+  // Only those that `may` be helped by the action at all.
+  Waiters(Context& context, const std::function<bool(const GroupState&)>& may)
+      : context_(context), turns_(context) {
+    for (GroupId id : context.order) {
+      if (may(context.state.groups[id])) Push(id);
+    }
   }
   bool Empty() const { return turns_.Empty(); }
   WaitingJob Pop() { return turns_.Pop(); }
@@ -115,8 +150,8 @@ class Waiters {
 };
 
 template <class Fn>
-void ForWaiters(Context& context, Fn&& attempt) {
-  Waiters waiters(context);
+void ForWaiters(Context& context, const std::function<bool(const GroupState&)>& may, Fn&& attempt) {
+  Waiters waiters(context, may);
   while (!waiters.Empty()) {
     const WaitingJob job = waiters.Pop();
     const Found found = attempt(job);
@@ -169,31 +204,6 @@ Found PreemptFor(Context& context, const WaitingJob& job, Action rule) {
   return Found::kNothing;
 }
 
-// Whether what is free in pieces adds up to what the job needs.
-bool EnoughInPieces(const State& state, const WaitingJob& job, int pool) {
-  CoreAmounts wanted{};
-  int64_t wanted_ppm = 0;
-  for (PodId pod : job.pods) {
-    const Shape& shape = state.ShapeOf(pod);
-    for (int r = 0; r < kGpu; ++r) wanted[r] += shape.core[r];
-    wanted_ppm += shape.core[kGpu] * kPpm + shape.share_ppm * shape.share_devices;
-  }
-  for (NodeId id : state.index.by_rank) {
-    const NodeState& node = state.nodes[id];
-    if (pool != kNone && node.pool != pool) continue;
-    bool enough = true;
-    for (int r = 0; r < kGpu; ++r) {
-      wanted[r] -= node.allocatable[r] - node.used[r] + node.releasing[r] - node.promised[r];
-      enough &= wanted[r] <= 0;
-    }
-    for (int i = 0; i < node.gpu_count; ++i) {
-      wanted_ppm -= std::max<int64_t>(0, node.devices[i].FreeInFuture());
-    }
-    if (enough && wanted_ppm <= 0) return true;
-  }
-  return false;
-}
-
 Found ReclaimFor(Context& context, const WaitingJob& job, Action rule) {
   State& state = context.state;
   if (state.known_queues < 2) return Found::kNothing;
@@ -215,7 +225,7 @@ Found ReclaimFor(Context& context, const WaitingJob& job, Action rule) {
     return MinRuntime(state, rules.BelowCommon(it.queue), &QueueInfo::reclaim_min_runtime);
   };
   // Nobody loses who only moves: fairness does not come into it.
-  if (rule == Action::kReclaim && EnoughInPieces(state, job, pool)) {
+  if (rule == Action::kReclaim && rules.MayMoveOthers()) {
     Hunt moving = hunt;
     moving.asker.push_back(1);
     moving.policy.must_move = true;
@@ -234,7 +244,6 @@ Found ConsolidateFor(Context& context, const WaitingJob& job) {
   if (!group.preemptible) return Found::kNothing;
   for (int pool : state.PoolsFor(job.group)) {
     if (!FitsQueues(state, group, job.pods, pool)) continue;
-    if (!EnoughInPieces(state, job, pool)) continue;
     Hunt hunt{Action::kConsolidate, {static_cast<int32_t>(Action::kConsolidate), pool}, {}};
     hunt.policy.rule = Action::kConsolidate;
     hunt.policy.pool = pool;
@@ -252,24 +261,34 @@ Found ConsolidateFor(Context& context, const WaitingJob& job) {
 }  // namespace
 
 void Shrink(Context& context) {
-  ForWaiters(context, [&](const WaitingJob& job) {
+  State& state = context.state;
+  if (state.surplus_groups == 0) return;
+  auto may = [&state](const GroupState& it) {
+    return state.known_queues > 1 || AnyBelow(state, it);
+  };
+  ForWaiters(context, may, [&](const WaitingJob& job) {
     const Found found = ReclaimFor(context, job, Action::kShrink);
     return found != Found::kNothing ? found : PreemptFor(context, job, Action::kShrink);
   });
 }
 
 void Consolidate(Context& context) {
-  ForWaiters(context, [&](const WaitingJob& job) { return ConsolidateFor(context, job); });
+  ForWaiters(
+      context, [](const GroupState& it) { return it.preemptible; },
+      [&](const WaitingJob& job) { return ConsolidateFor(context, job); });
 }
 
 void Reclaim(Context& context) {
-  ForWaiters(context,
-             [&](const WaitingJob& job) { return ReclaimFor(context, job, Action::kReclaim); });
+  if (context.state.known_queues < 2) return;
+  ForWaiters(
+      context, [](const GroupState&) { return true; },
+      [&](const WaitingJob& job) { return ReclaimFor(context, job, Action::kReclaim); });
 }
 
 void Preempt(Context& context) {
-  ForWaiters(context,
-             [&](const WaitingJob& job) { return PreemptFor(context, job, Action::kPreempt); });
+  ForWaiters(
+      context, [&](const GroupState& it) { return AnyBelow(context.state, it); },
+      [&](const WaitingJob& job) { return PreemptFor(context, job, Action::kPreempt); });
 }
 
 }  // namespace swell::sched

@@ -93,8 +93,7 @@ struct EvictionCause {
   Action rule = Action::kPreempt;
   GroupId beneficiary = kNone;       // kNone: for nobody's sake
   std::vector<PodId> beneficiaries;  // the pods that get the room
-  std::string why;                   // "its priority 50 is below 100"
-  int64_t need_ppm = 0;              // reclaim: GPUs that the beneficiary asks of its queue
+  std::string why;                   // for nobody's sake: the reason
 };
 void DecideEvictions(Context& context,
                      const std::vector<PodId>& victims,
@@ -103,6 +102,9 @@ void DecideEvictions(Context& context,
 void DropTakenBack(Context& context);
 // GPU-seconds since the last checkpoint or the start.
 double LostGpuSeconds(const State& state, PodId pod, WallTime now);
+
+// --- reservation.cc: holding nodes for jobs that have waited long -----------------------------
+void Reserve(Context& context);
 
 // --- the actions, one file each ----------------------------------------------------------------
 void Allocate(Context& context);

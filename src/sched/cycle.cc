@@ -1,6 +1,7 @@
 #include "sched/cycle.h"
 
 #include <array>
+#include <cmath>
 
 #include "sched/context.h"
 
@@ -83,6 +84,22 @@ void TellStale(Context& context, const std::vector<GroupId>& fresh, std::set<Gro
             [](const auto& a, const auto& b) { return a.group < b.group; });
 }
 
+// Use decays by half in every half-life, and what is held now adds to it.
+void CountPastUse(State& state, const Settings& settings, Duration passed) {
+  state.past_share = settings.past_share;
+  if (settings.past_share <= 0 || passed <= Duration::zero()) return;
+  const double seconds = std::chrono::duration<double>(passed).count();
+  const double half_life = std::chrono::duration<double>(settings.past_half_life).count();
+  const double kept = half_life > 0 ? std::exp2(-seconds / half_life) : 0;
+  for (QueueState& queue : state.queues) {
+    for (QueuePool& pool : queue.pools) {
+      for (int r = 0; r < kQueueResources; ++r) {
+        pool.past[r] = pool.past[r] * kept + static_cast<double>(pool.used[r]) * seconds;
+      }
+    }
+  }
+}
+
 void RunActions(Context& context, const CycleOptions& options) {
   using Step = void (*)(Context&);
   constexpr std::pair<Action, Step> kSteps[] = {
@@ -143,6 +160,9 @@ CycleResult Scheduler::RunCycle(Model& model, WallTime now, const CycleOptions& 
     return result;
   }
   state.Refresh();
+  state.now = now;
+  CountPastUse(state, settings_, counted_at_ ? now - *counted_at_ : Duration::zero());
+  counted_at_ = now;
   if (failed_version_ != state.version || due) failed_searches_.clear();
   failed_version_ = state.version;
   state.touched.clear();
@@ -159,6 +179,10 @@ CycleResult Scheduler::RunCycle(Model& model, WallTime now, const CycleOptions& 
   LiftPromises(context);
   state.SortQueued();
   context.order = state.queued;
+  for (size_t i = 0; i < context.order.size(); ++i) {
+    state.groups[context.order[i]].place = static_cast<int32_t>(i);
+  }
+  Reserve(context);
   RunActions(context, options);
   DropTakenBack(context);
   TellClearedNominations(context);

@@ -34,6 +34,11 @@ std::optional<Action> ActionFromName(std::string_view name);
 
 struct Settings {
   Duration stale_grace = std::chrono::seconds(60);
+  // A job that has waited this long and cannot start holds nodes for itself; zero: never.
+  Duration reserve_after = std::chrono::minutes(30);
+  // How much past use counts against a queue's weight, and after how long it counts half; 0: not.
+  double past_share = 0;
+  Duration past_half_life = std::chrono::hours(24 * 7);
   // Victim searches of one cycle look at no more than about this many nodes.
   int64_t search_budget = 2'000'000;
   // A cycle hands out no more binds than this; the rest follows in the next one.
@@ -114,7 +119,8 @@ class Scheduler {
   uint64_t seen_version_ = 0;
   uint32_t seen_actions_ = 0;
   std::optional<WallTime> wake_at_;
-  std::set<int32_t> noticed_stale_;  // groups seen below their minimum
+  std::optional<WallTime> counted_at_;  // up to when past use is counted
+  std::set<int32_t> noticed_stale_;     // groups seen below their minimum
   // Searches that failed at this version of the model, and what they said. They are not repeated
   // before something changes, so an unfinished cycle gets further each time it is resumed.
   std::map<std::vector<int32_t>, std::string> failed_searches_;

@@ -1,33 +1,108 @@
 // Decisions written down: the only place where a cycle makes strings of what it did.
-#include <cstdio>
-
 #include "base/strings.h"
 #include "sched/context.h"
+#include "sched/reclaim_rules.h"
+#include "sched/words.h"
 
 namespace swell::sched {
 namespace {
 
-std::string Number(double value) {
-  char text[32];
-  std::snprintf(text, sizeof text, value < 10 ? "%.1f" : "%.0f", value);
+// Of the queue, before the victims that are not moved lost their places.
+int64_t HeldBefore(
+    const State& state, QueueId queue, int pool, int resource, const std::vector<PodId>& victims) {
+  int64_t held = state.queues[queue].pools[pool].used[resource];
+  for (PodId pod : victims) {
+    if (state.pods[pod].promise != kNone) continue;
+    QueueId own = state.groups[state.pods[pod].group].queue;
+    for (int depth = 0; own != kNone && depth < kQueueDepthMax; ++depth) {
+      if (own == queue) held += state.pods[pod].charge[resource];
+      own = state.queues[own].parent;
+    }
+  }
+  return held;
+}
+
+// "project b is due 4 GPUs and would hold 4; project a held 8, its fair share is 4 and its quota
+// 4".
+std::string FairnessText(const Context& context,
+                         const GroupState& winner,
+                         const GroupState& loser,
+                         const std::vector<PodId>& victims,
+                         const EvictionCause& cause) {
+  const State& state = context.state;
+  const int pool = state.pods[cause.beneficiaries.front()].charge_pool;
+  QueueAmounts need{};
+  for (PodId pod : cause.beneficiaries) {
+    for (int r = 0; r < kQueueResources; ++r) need[r] += state.pods[pod].charge[r];
+  }
+  const int r = MainResource(need);
+  const ReclaimRules rules(context, winner.queue, pool, need);
+  const QueueId theirs = rules.BelowCommon(loser.queue);
+  if (theirs == kNone) return "";
+  const QueuePool& other = state.queues[theirs].pools[pool];
+  const int64_t held = HeldBefore(state, theirs, pool, r, victims);
+  std::string text =
+      StrCat("project ", state.queues[winner.queue].name, " is due ",
+             AmountText(r, context.shares.Fair(pool, winner.queue)[r]), " and comes to ",
+             AmountText(r, state.queues[winner.queue].pools[pool].used[r]), "; project ",
+             state.queues[theirs].name, " held ", AmountText(r, held), " with a fair share of ",
+             AmountText(r, context.shares.Fair(pool, theirs)[r]));
+  if (other.quota[r] >= 0) text += StrCat(" and a quota of ", AmountText(r, other.quota[r]));
   return text;
 }
 
-std::string Gpus(const State& state, PodId pod, NodeId node) {
-  const Shape& shape = state.ShapeOf(pod);
-  if (shape.core[kGpu] > 0) {
-    return StrCat(shape.core[kGpu], shape.core[kGpu] == 1 ? " GPU" : " GPUs");
+std::string RuleText(const Context& context,
+                     PodId victim,
+                     const std::vector<PodId>& victims,
+                     const EvictionCause& cause) {
+  const State& state = context.state;
+  const GroupState& winner = state.groups[cause.beneficiary];
+  const GroupState& loser = state.groups[state.pods[victim].group];
+  const bool across = winner.queue != loser.queue;
+  switch (cause.rule) {
+    case Action::kConsolidate:
+      return "free room is in pieces, and moving it makes one piece of it";
+    case Action::kReclaim:
+      return FairnessText(context, winner, loser, victims, cause);
+    case Action::kShrink:
+      return StrCat("a member beyond its minimum gives way; ",
+                    across ? FairnessText(context, winner, loser, victims, cause)
+                           : StrCat("priority ", winner.priority, " is above ", loser.priority));
+    default:
+      return StrCat("priority ", winner.priority, " is above ", loser.priority);
   }
-  if (shape.Shares()) {
-    char text[64];
-    std::snprintf(text, sizeof text, "%g of a GPU",
-                  static_cast<double>(state.DevicePpm(shape, state.nodes[node])) / kPpm);
-    return text;
-  }
-  if (!shape.extended.empty()) {
-    return StrCat(shape.extended[0].second, " ", state.resource_names[shape.extended[0].first]);
-  }
-  return StrCat(shape.core[kCpu], "m CPU");
+}
+
+// What the reasons of one plan share: thousands of victims may have a few sentences between them.
+struct PlanWords {
+  std::map<NodeId, PodId> comes_to;                            // a beneficiary by node
+  std::map<std::pair<QueueId, int32_t>, std::string> rule_of;  // by the loser's queue and priority
+};
+
+// "Preempted by b/x-0, which needs 2 GPUs on n1: ...".
+std::string BeneficiaryText(const Context& context,
+                            PodId victim,
+                            const std::vector<PodId>& victims,
+                            const EvictionCause& cause,
+                            PlanWords& words,
+                            Decision& decision) {
+  const State& state = context.state;
+  auto comes_here = words.comes_to.find(state.pods[victim].node);
+  const bool here = comes_here != words.comes_to.end();
+  const PodId needs = here ? comes_here->second : cause.beneficiaries.front();
+  const GroupState& loser = state.groups[state.pods[victim].group];
+  auto [rule, fresh] = words.rule_of.try_emplace({loser.queue, loser.priority});
+  if (fresh) rule->second = RuleText(context, victim, victims, cause);
+  decision.beneficiary = state.pods[needs].key;
+  decision.beneficiary_group = state.GroupName(state.groups[cause.beneficiary]);
+  std::string text =
+      StrCat("Preempted by ", decision.beneficiary, ", which needs ",
+             AskText(state, needs, state.pods[needs].promise),
+             here ? StrCat(" on ", decision.node) : std::string(" elsewhere"), ": ", rule->second);
+  if (!here) text += "; stopped with the rest of its gang";
+  const NodeId moves_to = state.pods[victim].promise;
+  if (moves_to != kNone) text += StrCat("; moves to ", state.nodes[moves_to].info.name);
+  return text;
 }
 
 Decision Start(const State& state, PodId id, Decision::Type type, NodeId node, Action rule) {
@@ -62,10 +137,10 @@ void DecideBinds(Context& context, const std::vector<PodId>& pods, Action rule) 
     decision.gpu_devices = pod.devices.ToVector();
     const NodeState& node = state.nodes[pod.node];
     if (state.ShapeOf(id).UsesGpu()) {
-      decision.reason = StrCat(Gpus(state, id, pod.node), " on ", decision.node, "; ",
+      decision.reason = StrCat(AskText(state, id, pod.node), " on ", decision.node, "; ",
                                node.idle_now, " of its ", node.gpu_count, " GPUs stay free");
     } else {
-      decision.reason = StrCat(Gpus(state, id, pod.node), " on ", decision.node);
+      decision.reason = StrCat(AskText(state, id, pod.node), " on ", decision.node);
     }
     context.bound[id] = context.result.decisions.size();
     context.bound_groups.insert(pod.group);
@@ -81,7 +156,7 @@ void DecideNominations(Context& context, const std::vector<PodId>& pods, Action 
     if (pod.hint == pod.promise) continue;  // it is nominated there already
     Decision decision = Start(state, id, Decision::Type::kNominate, pod.promise, rule);
     decision.gpu_devices = pod.promise_devices.ToVector();
-    decision.reason = StrCat(Gpus(state, id, pod.promise), " on ", decision.node,
+    decision.reason = StrCat(AskText(state, id, pod.promise), " on ", decision.node,
                              " are promised to it; terminating pods still hold them");
     context.result.decisions.push_back(std::move(decision));
     state.SetHint(id, pod.promise);
@@ -92,6 +167,8 @@ void DecideEvictions(Context& context,
                      const std::vector<PodId>& victims,
                      const EvictionCause& cause) {
   State& state = context.state;
+  PlanWords words;
+  for (PodId pod : cause.beneficiaries) words.comes_to.try_emplace(state.pods[pod].promise, pod);
   for (PodId id : victims) {
     PodState& pod = state.pods[id];
     auto fresh = context.bound.find(id);
@@ -108,32 +185,11 @@ void DecideEvictions(Context& context,
     Decision decision = Start(state, id, Decision::Type::kEvict, pod.node, cause.rule);
     decision.gpu_devices = pod.devices.ToVector();
     decision.lost_gpu_seconds = LostGpuSeconds(state, id, context.now);
-    const GroupState& group = state.groups[pod.group];
-    if (cause.beneficiary == kNone) {
-      decision.reason = StrCat("Preempted: ", cause.why);
-    } else {
-      const GroupState& winner = state.groups[cause.beneficiary];
-      PodId needs = kNone;  // the pod that comes to this node, if any
-      for (PodId candidate : cause.beneficiaries) {
-        if (state.pods[candidate].promise == pod.node) {
-          needs = candidate;
-          break;
-        }
-      }
-      const bool here = needs != kNone;
-      if (!here) needs = cause.beneficiaries.front();
-      decision.beneficiary = state.pods[needs].key;
-      decision.beneficiary_group = state.GroupName(winner);
-      decision.reason = StrCat(
-          "Preempted by ", decision.beneficiary, ", which needs ",
-          Gpus(state, needs, state.pods[needs].promise),
-          here ? StrCat(" on ", decision.node) : std::string(" elsewhere"), ": ",
-          cause.why.empty() ? StrCat("priority ", winner.priority, " is above ", group.priority)
-                            : cause.why);
-      if (!here) decision.reason += "; stopped with the rest of its gang";
-    }
-    decision.reason +=
-        StrCat("; ", Number(decision.lost_gpu_seconds), " GPU-seconds since its last checkpoint");
+    decision.reason = cause.beneficiary == kNone
+                          ? StrCat("Preempted: ", cause.why)
+                          : BeneficiaryText(context, id, victims, cause, words, decision);
+    decision.reason += StrCat("; ", NumberText(decision.lost_gpu_seconds),
+                              " GPU-seconds since its last checkpoint");
     context.result.decisions.push_back(std::move(decision));
   }
 }

@@ -4,6 +4,8 @@
 #include "base/random.h"
 #include "base/strings.h"
 #include "sched/context.h"
+#include "sched/reclaim_rules.h"
+#include "sched/words.h"
 
 namespace swell::sched {
 namespace {
@@ -55,8 +57,9 @@ std::string_view CoreName(int resource) {
   return kNames[resource];
 }
 
-std::string Plural(int64_t count, std::string_view noun) {
-  return StrCat(count, " ", noun, count == 1 ? "" : "s");
+std::string HolderName(const State& state, const NodeState& node) {
+  const std::string& key = state.groups[node.held_for].key;
+  return key.starts_with('/') ? key.substr(1) : key;
 }
 
 // Every resource a node lacks is told, as kube-scheduler does.
@@ -109,6 +112,10 @@ void Explainer::CountLacks(PodId pod, NodeId node_id, const SpreadMinima& minima
       break;
     case Lack::kSpread:
       ++reasons["node(s) didn't match pod topology spread constraints"];
+      break;
+    case Lack::kHeld:
+      ++reasons[StrCat("node(s) were held for ", HolderName(state_, node),
+                       ", which has waited long")];
       break;
     default:
       break;
@@ -289,6 +296,13 @@ void Explainer::ExplainRoom(GroupId id, const std::vector<PodId>& pods, Waiting&
   }
   auto said = context_.search_said.find(id);
   if (said != context_.search_said.end()) waiting.reason += StrCat("; ", said->second);
+  const auto& held = state_.held_nodes;
+  const auto own = std::count_if(held.begin(), held.end(),
+                                 [&](NodeId node) { return state_.nodes[node].held_for == id; });
+  if (own > 0) {
+    waiting.reason += StrCat("; it has waited long, so ", Plural(own, "node"),
+                             own == 1 ? " is" : " are", " held for it");
+  }
   waiting.reason += '.';
   waiting.least_change = LeastChange(pods, hardest, d);
 }

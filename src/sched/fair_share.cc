@@ -92,16 +92,7 @@ QueueShares::QueueShares(const State& state) : state_(state), pools_(state.pools
     pool.requestable.resize(state.queues.size());
     pool.fair.resize(state.queues.size());
   }
-  for (const NodeState& node : state.nodes) {
-    if (!node.present) continue;
-    QueueAmounts& total = pools_[node.pool].total;
-    total[kQueueGpu] += node.gpu_count * kPpm;
-    for (size_t r = 0; r < node.ext_allocatable.size(); ++r) {
-      total[kQueueGpu] += state.resource_gpus[r] * node.ext_allocatable[r] * kPpm;
-    }
-    total[kQueueCpu] += node.allocatable[kCpu];
-    total[kQueueMemory] += node.allocatable[kMemory];
-  }
+  for (size_t p = 0; p < pools_.size(); ++p) pools_[p].total = state.pool_totals[p];
   std::vector<QueueId> roots;
   for (size_t id = 0; id < state.queues.size(); ++id) {
     if (state.queues[id].parent == kNone) roots.push_back(static_cast<QueueId>(id));

@@ -1,30 +1,12 @@
 // Gangs: which pods of a group start together, within which queues, and placing them whole.
-#include <cstdio>
-
 #include "base/strings.h"
 #include "sched/context.h"
 #include "sched/queue_order.h"
 #include "sched/topology.h"
+#include "sched/words.h"
 
 namespace swell::sched {
 namespace {
-
-std::string GpuText(int64_t ppm) {
-  char text[32];
-  std::snprintf(text, sizeof text, "%g", static_cast<double>(ppm) / kPpm);
-  return text;
-}
-
-std::string AmountText(int resource, int64_t amount) {
-  switch (resource) {
-    case kQueueGpu:
-      return StrCat(GpuText(amount), " GPUs");
-    case kQueueCpu:
-      return StrCat(amount, "m CPU");
-    default:
-      return StrCat(amount >> 20, " MiB memory");
-  }
-}
 
 // The pool whose limits count; kNone stands for the only one with nodes.
 size_t LimitsOf(const State& state, int pool) {

@@ -125,6 +125,7 @@ void ApplySpec(
   pod.start = info.start;
   pod.checkpoint = info.checkpoint;
   pod.restart_cost_gpu_s = std::max(0.0, info.restart_cost_gpu_s);
+  pod.max_runtime = std::max(Duration::zero(), info.max_runtime);
   if (same) {
     state.ReleaseShape(shape);
     state.terms.ReleaseLabels(labels);

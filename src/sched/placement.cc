@@ -271,6 +271,7 @@ Lack WhyNot(State& state, PodId id, NodeId node_id, Tense tense, const SpreadMin
   const NodeState& node = state.nodes[node_id];
   if (!FitsRoom(state, state.shapes[pod.shape], node, tense)) return Lack::kCore;
   if (state.VerdictOf(pod.shape, node_id).unfit != Unfit::kNone) return Lack::kUnfit;
+  if (node.held_for != kNone && !MayUseHeld(state, pod, node)) return Lack::kHeld;
   const Shape& shape = state.shapes[pod.shape];
   if (!PortsFree(state, shape, id, node, tense)) return Lack::kPorts;
   if (state.terms.empty()) return Lack::kNothing;

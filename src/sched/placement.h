@@ -32,6 +32,7 @@ enum class Lack {
   kAffinity,
   kAntiAffinity,
   kSpread,
+  kHeld,  // for a job that has waited long
 };
 
 // The fewest matching pods in any domain, per required spread constraint of a shape.
@@ -40,6 +41,8 @@ struct SpreadMinima {
 };
 SpreadMinima ComputeSpreadMinima(State& state, ShapeId shape, Tense tense);
 
+// Whether a pod may run on a node that is held for another job.
+bool MayUseHeld(const State& state, const PodState& pod, const NodeState& node);
 bool FitsRoom(const State& state, const Shape& shape, const NodeState& node, Tense tense);
 Lack WhyNot(State& state, PodId pod, NodeId node, Tense tense, const SpreadMinima& minima);
 bool Fits(State& state, PodId pod, NodeId node, Tense tense);

@@ -83,7 +83,11 @@ std::vector<int> State::PoolsFor(GroupId id) {
 void State::ReadQueueLimits(QueueId id) {
   QueueState& queue = queues[id];
   const QueueInfo& info = queue.info;
-  queue.pools.assign(pools.size(), QueuePool{});
+  std::vector<QueuePool> before(pools.size());
+  before.swap(queue.pools);
+  for (size_t p = 0; p < pools.size() && p < before.size(); ++p) {
+    queue.pools[p].past = before[p].past;
+  }
   queue.pool_order.clear();
   for (const QueuePoolInfo& listed : info.pools) {
     for (size_t p = 0; p + 1 < pools.size(); ++p) {
@@ -115,6 +119,22 @@ void State::ReadQueueLimits(QueueId id) {
   }
 }
 
+void State::SumPools() {
+  if (totals_version == node_versions && pool_totals.size() == pools.size()) return;
+  totals_version = node_versions;
+  pool_totals.assign(pools.size(), QueueAmounts{});
+  for (NodeId id : index.by_rank) {
+    const NodeState& node = nodes[id];
+    QueueAmounts& total = pool_totals[node.pool];
+    total[kQueueGpu] += node.gpu_count * kPpm;
+    for (size_t r = 0; r < node.ext_allocatable.size(); ++r) {
+      total[kQueueGpu] += resource_gpus[r] * node.ext_allocatable[r] * kPpm;
+    }
+    total[kQueueCpu] += node.allocatable[kCpu];
+    total[kQueueMemory] += node.allocatable[kMemory];
+  }
+}
+
 void State::Recharge(bool add) {
   for (size_t pod = 0; pod < pods.size(); ++pod) {
     if (!pods[pod].key.empty()) CountQueue(static_cast<PodId>(pod), add ? 1 : -1);
@@ -129,6 +149,7 @@ void State::ChangePools(const std::function<void()>& change) {
   pool_filters.assign(pools.size(), NodeFilter{});
   live_pools = {static_cast<int>(pools.size()) - 1};
   ++pools_epoch;
+  pool_totals.clear();
   Recharge(true);
   ranks_dirty = true;
   ++version;

@@ -1,5 +1,4 @@
 // Properties that hold on any cluster: random small ones, seeds printed.
-#include <cstdlib>
 #include <map>
 #include <set>
 
@@ -169,13 +168,7 @@ TEST_P(Property, OrderOfArrivalDoesNotMatter) {
   }
 }
 
-// SWELL_SEEDS=5000 for a longer run.
-uint64_t SeedCount() {
-  const char* said = std::getenv("SWELL_SEEDS");
-  return said == nullptr ? 150 : ParseUint(said).value_or(150);
-}
-
-INSTANTIATE_TEST_SUITE_P(Seeds, Property, testing::Range<uint64_t>(1, SeedCount() + 1));
+INSTANTIATE_TEST_SUITE_P(Seeds, Property, testing::Range(FirstSeed(), LastSeed(150) + 1));
 
 }  // namespace
 }  // namespace swell::sched

@@ -27,21 +27,15 @@ QueueAmounts NeedOf(const State& state, const std::vector<PodId>& pods) {
 }
 
 QueueOrder::QueueOrder(Context& context)
-    : context_(context),
-      state_(context.state),
-      lanes_(context.state.queues.size()),
-      rank_(context.state.groups.size(), 0) {
-  for (size_t i = 0; i < context.order.size(); ++i) {
-    rank_[context.order[i]] = static_cast<int32_t>(i);
-  }
-}
+    : context_(context), state_(context.state), lanes_(context.state.queues.size()) {}
 
 void QueueOrder::Push(WaitingJob job) {
   const GroupState& group = state_.groups[job.group];
   const QueueId queue = group.queue;
   const bool above = std::any_of(group.sets.begin(), group.sets.end(),
                                  [](const SetState& set) { return set.Surplus() > 0; });
-  const JobKey key{-group.priority, !Promised(job), job.surplus, above, rank_[job.group], job.turn};
+  const JobKey key{-group.priority, !Promised(job), job.surplus, above, group.place, job.turn};
+  CountPromised(queue, job, +1);
   lanes_[queue].jobs.insert({key, std::move(job)});
   ++size_;
   RelistPath(queue);
@@ -81,8 +75,14 @@ QueueOrder::QueueKey QueueOrder::KeyOf(QueueId id, const WaitingJob& head) const
     with = std::max(with, Share(own.used[r] + head.need[r], fair[r], total[r]));
     without = std::max(without, Share(own.used[r], fair[r], total[r]));
   }
-  return {!Promised(head), over, !within, -queue.info.priority,
-          undue,           with, without, AllocatableShare(own, fair, kQueueGpu),
+  return {lanes_[id].promised == 0,
+          over,
+          !within,
+          -queue.info.priority,
+          undue,
+          with,
+          without,
+          AllocatableShare(own, fair, kQueueGpu),
           queue.rank};
 }
 
@@ -110,6 +110,14 @@ void QueueOrder::RelistPath(QueueId queue) {
   }
 }
 
+void QueueOrder::CountPromised(QueueId queue, const WaitingJob& job, int sign) {
+  if (!Promised(job)) return;
+  for (int depth = 0; queue != kNone && depth < kQueueDepthMax; ++depth) {
+    lanes_[queue].promised += sign;
+    queue = state_.queues[queue].parent;
+  }
+}
+
 WaitingJob QueueOrder::Pop() {
   if (stale_ != kNone) RelistPath(stale_);
   SWELL_CHECK(!roots_.empty());
@@ -118,6 +126,7 @@ WaitingJob QueueOrder::Pop() {
   Lane& lane = lanes_[queue];
   WaitingJob job = std::move(lane.jobs.extract(lane.jobs.begin()).value().job);
   --size_;
+  CountPromised(queue, job, -1);
   RelistPath(queue);
   stale_ = queue;
   return job;

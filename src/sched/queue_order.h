@@ -49,6 +49,7 @@ class QueueOrder {
   struct Lane {
     std::set<HeldJob> jobs;                         // of the queue itself
     std::set<std::pair<QueueKey, QueueId>> served;  // children with jobs
+    int promised = 0;                               // jobs here and below that were promised room
     QueueKey key;
     bool listed = false;  // in its parent's `served`
   };
@@ -59,13 +60,13 @@ class QueueOrder {
   // Lists a queue under its parent by its present key, or takes it out when it has no jobs.
   void Relist(QueueId queue);
   void RelistPath(QueueId queue);
+  void CountPromised(QueueId queue, const WaitingJob& job, int sign);
   std::set<std::pair<QueueKey, QueueId>>& SiblingsOf(QueueId queue);
 
   Context& context_;
   State& state_;
   std::vector<Lane> lanes_;                       // by QueueId
   std::set<std::pair<QueueKey, QueueId>> roots_;  // with jobs
-  std::vector<int32_t> rank_;                     // of groups in job order, by GroupId
   size_t size_ = 0;
   QueueId stale_ = kNone;  // popped from last; its path is relisted before the next look
 };

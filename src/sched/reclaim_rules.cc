@@ -1,5 +1,7 @@
 #include "sched/reclaim_rules.h"
 
+#include <limits>
+
 namespace swell::sched {
 namespace {
 
@@ -12,7 +14,9 @@ std::vector<QueueId> PathToRoot(const State& state, QueueId queue) {
   return path;
 }
 
+// Who is due nothing is over it with anything.
 double Utilization(int64_t used, int64_t fair) {
+  if (fair <= 0) return used > 0 ? std::numeric_limits<double>::infinity() : 0;
   return static_cast<double>(used) / static_cast<double>(fair);
 }
 
@@ -46,13 +50,20 @@ const QueueAmounts& ReclaimRules::Used(QueueId queue) const {
   return state_.queues[queue].pools[pool_].used;
 }
 
-bool ReclaimRules::MayReclaim() const {
-  const QueueAmounts& fair = context_.shares.Fair(pool_, reclaimer_);
-  const QueueAmounts& used = Used(reclaimer_);
+bool ReclaimRules::StaysWithinFairShare(QueueId queue) const {
+  const QueueAmounts& fair = context_.shares.Fair(pool_, queue);
+  const QueueAmounts& used = Used(queue);
   for (int r = 0; r < kQueueResources; ++r) {
     if (need_[r] > 0 && used[r] + need_[r] > fair[r]) return false;
   }
   return true;
+}
+
+bool ReclaimRules::MayReclaim() const { return StaysWithinFairShare(reclaimer_); }
+
+bool ReclaimRules::MayMoveOthers() const {
+  return std::all_of(used_before_.begin(), used_before_.end(),
+                     [this](const auto& level) { return StaysWithinFairShare(level.first); });
 }
 
 bool ReclaimRules::IsUnder(QueueId queue, QueueId ancestor) const {
@@ -97,7 +108,7 @@ bool ReclaimRules::Allows(QueueId victim, const Losses& losses, const QueueAmoun
   }
   if (!over_share && !(within_quota && over_quota)) return false;
   for (int r = 0; r < kQueueResources; ++r) {
-    if (need_[r] == 0 || my_fair[r] <= 0 || their_fair[r] <= 0) continue;
+    if (need_[r] == 0 || their_fair[r] <= 0) continue;
     const double after = Utilization(mine_before[r] + need_[r], my_fair[r]);
     if (after <= 1) continue;
     if (after >= Utilization(other.used[r] - lost[r] - more[r], their_fair[r])) return false;

@@ -21,12 +21,15 @@ class ReclaimRules {
 
   // Whether the reclaimer's own queue stays within its fair share.
   bool MayReclaim() const;
+  // Whether it and all above it do: then the job may make others move.
+  bool MayMoveOthers() const;
   // Whether a victim queue may lose `more`, given the state and what goes with it.
   bool Allows(QueueId victim, const Losses& losses, const QueueAmounts& more) const;
   // The victim's ancestor (or itself) just below the common ancestor with the reclaimer.
   QueueId BelowCommon(QueueId victim) const { return below_[victim].second; }
 
  private:
+  bool StaysWithinFairShare(QueueId queue) const;
   const QueueAmounts& Used(QueueId queue) const;
   // Of the queue and everything under it.
   QueueAmounts LostBy(QueueId queue, const Losses& losses) const;

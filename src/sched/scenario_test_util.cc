@@ -1,6 +1,7 @@
 #include "sched/scenario_test_util.h"
 
 #include <algorithm>
+#include <cstdlib>
 
 #include "sched/state.h"
 
@@ -19,7 +20,17 @@ Duration Minutes(double minutes) {
   return Duration(static_cast<int64_t>(minutes * 60 * 1'000'000'000.0));
 }
 
+uint64_t FromEnvironment(const char* name, uint64_t usual) {
+  const char* said = std::getenv(name);
+  return said == nullptr ? usual : ParseUint(said).value_or(usual);
+}
+
 }  // namespace
+
+uint64_t FirstSeed() { return FromEnvironment("SWELL_SEED", 1); }
+uint64_t LastSeed(uint64_t usual) {
+  return FirstSeed() + std::max<uint64_t>(1, FromEnvironment("SWELL_SEEDS", usual)) - 1;
+}
 
 void Scenario::Node(const std::string& name, const NodeSpec& spec) {
   NodeInfo node;
@@ -152,7 +163,7 @@ int Scenario::Converge(int most) {
   for (int i = 0; i < most; ++i) {
     Settle();
     Cycle();
-    if (last.decisions.empty()) return active;
+    if (last.decisions.empty() && !last.more) return active;
     ++active;
   }
   return active;

@@ -78,6 +78,10 @@ struct PodSpec {
   std::vector<std::string> gates = {};
 };
 
+// Seeds of a property test: from SWELL_SEED on, else from 1; SWELL_SEEDS of them, else `usual`.
+uint64_t FirstSeed();
+uint64_t LastSeed(uint64_t usual);
+
 class Scenario {
  public:
   explicit Scenario(Settings settings = {}) : scheduler(settings) {}

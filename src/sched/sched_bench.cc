@@ -1,4 +1,7 @@
 // How fast cycles are: filling a cluster, gangs, doing nothing, preempting.
+#include <algorithm>
+#include <chrono>
+
 #include <benchmark/benchmark.h>
 
 #include "base/strings.h"
@@ -82,25 +85,64 @@ void BM_PlaceSinglePods(benchmark::State& bench) {
 }
 BENCHMARK(BM_PlaceSinglePods)->Arg(50'000)->Unit(benchmark::kMillisecond);
 
-// One gang onto 5,000 nodes of 8 GPUs.
-void BM_PlaceGang(benchmark::State& bench) {
-  const int members = static_cast<int>(bench.range(0));
+// The same by looking at every node for every pod, as a scheduler without an index does, and by
+// looking at a twentieth of them from where the last look ended, as kube-scheduler does.
+void PlaceByScanning(benchmark::State& bench, int looked_at) {
+  const int pods = static_cast<int>(bench.range(0));
+  constexpr int kNodes = 5000;
+  for (auto _ : bench) {
+    std::vector<int> idle(kNodes, 10);
+    int next = 0;
+    int placed = 0;
+    for (int pod = 0; pod < pods; ++pod) {
+      int best = -1;
+      for (int seen = 0, fitting = 0; seen < kNodes && fitting < looked_at; ++seen) {
+        const int node = (next + seen) % kNodes;
+        if (idle[node] < 1) continue;
+        ++fitting;
+        if (best < 0 || idle[node] < idle[best]) best = node;
+      }
+      next = (next + looked_at) % kNodes;
+      if (best < 0) break;
+      --idle[best];
+      ++placed;
+    }
+    benchmark::DoNotOptimize(placed);
+  }
+  bench.SetItemsProcessed(bench.iterations() * pods);
+}
+void BM_PlaceSinglePodsNaively(benchmark::State& bench) { PlaceByScanning(bench, 5000); }
+BENCHMARK(BM_PlaceSinglePodsNaively)->Arg(50'000)->Unit(benchmark::kMillisecond);
+void BM_PlaceSinglePodsSampling(benchmark::State& bench) { PlaceByScanning(bench, 250); }
+BENCHMARK(BM_PlaceSinglePodsSampling)->Arg(50'000)->Unit(benchmark::kMillisecond);
+
+// Gangs onto 5,000 nodes of 8 GPUs: how many, of how many members.
+void BM_PlaceGangs(benchmark::State& bench) {
+  const int gangs = static_cast<int>(bench.range(0));
+  const int members = static_cast<int>(bench.range(1));
   for (auto _ : bench) {
     bench.PauseTiming();
     auto model = std::make_unique<Model>();
-    AddNodes(*model, 5000, 8);
-    AddGang(*model, "gang", members, 4, 50);
+    AddNodes(*model, 5000, 10);
+    for (int i = 0; i < gangs; ++i) AddGang(*model, StrCat("gang-", i), members, 1, 50);
     Scheduler scheduler({});
     bench.ResumeTiming();
     const CycleResult result = scheduler.RunCycle(*model, kNow);
     bench.PauseTiming();
-    if (static_cast<int>(result.decisions.size()) != members) bench.SkipWithError("not placed");
+    if (static_cast<int>(result.decisions.size()) != gangs * members) {
+      bench.SkipWithError("not placed");
+    }
     model.reset();
     bench.ResumeTiming();
   }
-  bench.SetItemsProcessed(bench.iterations() * members);
+  bench.SetItemsProcessed(bench.iterations() * gangs * members);
 }
-BENCHMARK(BM_PlaceGang)->Arg(1000)->Unit(benchmark::kMillisecond);
+BENCHMARK(BM_PlaceGangs)
+    ->Args({1, 1000})
+    ->Args({3000, 3})
+    ->Args({9, 1000})
+    ->Args({10, 5000})
+    ->Unit(benchmark::kMillisecond);
 
 // 4,000 nodes and 140,000 pods, nothing changed.
 void BM_EmptyCycle(benchmark::State& bench) {
@@ -155,6 +197,178 @@ void BM_PreemptOnFullCluster(benchmark::State& bench) {
   }
 }
 BENCHMARK(BM_PreemptOnFullCluster)->Arg(1)->Arg(8)->Arg(64)->Unit(benchmark::kMillisecond);
+
+void AddQueues(Model& model, int count, double gpus) {
+  for (int i = 0; i < count; ++i) {
+    QueueInfo queue;
+    queue.name = StrCat("q-", i);
+    queue.gpu.quota = gpus;
+    model.UpsertQueue(queue);
+  }
+}
+
+// Jobs of `members` single-GPU pods that fill `nodes` nodes of 8 GPUs, handed to queues in turn.
+void FillWithJobs(Model& model, int nodes, int members, int queues) {
+  const int jobs = nodes * 8 / members;
+  for (int j = 0; j < jobs; ++j) {
+    GroupInfo group;
+    group.key = StrCat("default/job-", j);
+    group.uid = group.key;
+    group.priority = 50;
+    group.queue = queues > 0 ? StrCat("q-", j * members / 8 % queues) : "";
+    group.pod_sets = {PodSet{"worker", members, "", {}}};
+    group.creation = kNow - std::chrono::minutes(10);
+    model.UpsertGroup(group);
+    for (int m = 0; m < members; ++m) {
+      const int slot = j * members + m;
+      PodInfo pod = MakePod(StrCat("job-", j, "-", m), 1, 50);
+      pod.group = group.key;
+      pod.node = StrCat("node-", 10'000 + slot / 8);
+      pod.phase = PodPhase::kRunning;
+      pod.start = kNow - std::chrono::seconds(60 + (j * 7919) % 36'000);
+      pod.gpu_devices = {slot % 8};
+      model.UpsertPod(pod);
+    }
+  }
+}
+
+// 10,000 nodes full with 80,000 pods of 20,000 preemptible jobs of 15 tenants; gangs of 8 to 4,096
+// GPUs of higher priority arrive one by one.
+void BM_PreemptDecisions(benchmark::State& bench) {
+  std::vector<double> times;
+  for (auto _ : bench) {
+    bench.PauseTiming();
+    auto model = std::make_unique<Model>();
+    AddNodes(*model, 10'000, 8);
+    AddQueues(*model, 15, 10'000);
+    FillWithJobs(*model, 10'000, 4, 15);
+    Settings settings;
+    settings.search_budget = int64_t{1} << 40;
+    Scheduler scheduler(settings);
+    scheduler.RunCycle(*model, kNow);
+    bench.ResumeTiming();
+    for (int i = 0; i < 100; ++i) {
+      bench.PauseTiming();
+      const int gpus = 8 << (i % 7);
+      GroupInfo group;
+      group.key = StrCat("default/urgent-", i);
+      group.uid = group.key;
+      group.priority = 90;
+      group.queue = StrCat("q-", i % 15);
+      group.pod_sets = {PodSet{"worker", gpus / 8, "", {}}};
+      group.creation = kNow;
+      model->UpsertGroup(group);
+      for (int m = 0; m < gpus / 8; ++m) {
+        PodInfo pod = MakePod(StrCat("urgent-", i, "-", m), 8, 90);
+        pod.group = group.key;
+        model->UpsertPod(pod);
+      }
+      bench.ResumeTiming();
+      const SteadyTime begin = RealClock().Steady();
+      const CycleResult result = scheduler.RunCycle(*model, kNow);
+      const Duration took = RealClock().Steady() - begin;
+      times.push_back(std::chrono::duration<double, std::milli>(took).count());
+      if (result.decisions.empty()) return bench.SkipWithError("no plan");
+    }
+    bench.PauseTiming();
+    model.reset();
+    bench.ResumeTiming();
+  }
+  std::sort(times.begin(), times.end());
+  if (times.empty()) return;
+  bench.counters["p50_ms"] = times[times.size() / 2];
+  bench.counters["p99_ms"] = times[times.size() * 99 / 100];
+}
+BENCHMARK(BM_PreemptDecisions)->Iterations(1)->Unit(benchmark::kMillisecond);
+
+// One gang takes the places of 39,000 pods.
+void BM_HugeReclaim(benchmark::State& bench) {
+  for (auto _ : bench) {
+    bench.PauseTiming();
+    auto model = std::make_unique<Model>();
+    AddNodes(*model, 5000, 8);
+    AddQueues(*model, 2, 40'000);
+    for (int i = 0; i < 2; ++i) {
+      QueueInfo queue;
+      queue.name = StrCat("q-", i);
+      queue.gpu.quota = i == 0 ? 0 : 40'000;
+      model->UpsertQueue(queue);
+    }
+    FillWithJobs(*model, 5000, 1, 1);
+    Settings settings;
+    settings.search_budget = int64_t{1} << 40;
+    Scheduler scheduler(settings);
+    scheduler.RunCycle(*model, kNow);
+    AddGang(*model, "claim", 39'000 / 8, 8, 50);
+    GroupInfo group;
+    group.key = "default/claim";
+    group.uid = group.key;
+    group.queue = "q-1";
+    group.priority = 50;
+    group.pod_sets = {PodSet{"worker", 39'000 / 8, "", {}}};
+    model->UpsertGroup(group);
+    bench.ResumeTiming();
+    const CycleResult result = scheduler.RunCycle(*model, kNow);
+    bench.PauseTiming();
+    if (result.decisions.size() < 39'000) bench.SkipWithError("no plan");
+    model.reset();
+    bench.ResumeTiming();
+  }
+}
+BENCHMARK(BM_HugeReclaim)->Unit(benchmark::kMillisecond);
+
+// 500 nodes, 4,000 jobs running over quota, 4,000 of another queue waiting for theirs.
+void BM_ReclaimManyJobs(benchmark::State& bench) {
+  for (auto _ : bench) {
+    bench.PauseTiming();
+    auto model = std::make_unique<Model>();
+    AddNodes(*model, 500, 8);
+    AddQueues(*model, 2, 2000);
+    FillWithJobs(*model, 500, 1, 1);
+    for (int j = 0; j < 4000; ++j) {
+      GroupInfo group;
+      group.key = StrCat("default/wait-", j);
+      group.uid = group.key;
+      group.queue = "q-1";
+      group.priority = 50;
+      group.pod_sets = {PodSet{"worker", 1, "", {}}};
+      model->UpsertGroup(group);
+      PodInfo pod = MakePod(StrCat("wait-", j, "-0"), 1, 50);
+      pod.group = group.key;
+      model->UpsertPod(pod);
+    }
+    Settings settings;
+    settings.search_budget = int64_t{1} << 40;
+    Scheduler scheduler(settings);
+    bench.ResumeTiming();
+    const CycleResult result = scheduler.RunCycle(*model, kNow);
+    bench.PauseTiming();
+    if (result.decisions.size() != 4000) bench.SkipWithError("not half of it reclaimed");
+    model.reset();
+    bench.ResumeTiming();
+  }
+}
+BENCHMARK(BM_ReclaimManyJobs)->Unit(benchmark::kMillisecond);
+
+// What one more pod costs as nodes grow.
+void BM_OneMorePod(benchmark::State& bench) {
+  const int nodes = static_cast<int>(bench.range(0));
+  Model model;
+  AddNodes(model, nodes, 8);
+  AddRunning(model, nodes, 4, 1);
+  Scheduler scheduler({});
+  scheduler.RunCycle(model, kNow);
+  int number = 0;
+  for (auto _ : bench) {
+    model.UpsertPod(MakePod(StrCat("new-", ++number), 1, 50));
+    const CycleResult result = scheduler.RunCycle(model, kNow);
+    if (result.decisions.size() != 1) bench.SkipWithError("not placed");
+    bench.PauseTiming();
+    model.RemovePod(StrCat("default/new-", number));
+    bench.ResumeTiming();
+  }
+}
+BENCHMARK(BM_OneMorePod)->Arg(1000)->Arg(10'000)->Arg(100'000)->Unit(benchmark::kMicrosecond);
 
 // Filling the model: what a restart costs.
 void BM_FillModel(benchmark::State& bench) {

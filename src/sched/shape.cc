@@ -171,31 +171,13 @@ Shape::Verdict Judge(const NodeInfo& node, const Shape& shape) {
 }
 
 ShapeId ShapeTable::Acquire(Shape&& shape) {
-  shape.key = ShapeKey(shape);
-  auto it = by_key_.find(shape.key);
-  if (it != by_key_.end()) {
-    ++shapes_[it->second].refs;
-    return it->second;
-  }
-  ShapeId id;
-  if (free_.empty()) {
-    id = static_cast<ShapeId>(shapes_.size());
-    shapes_.emplace_back();
-  } else {
-    id = free_.back();
-    free_.pop_back();
-  }
+  bool created = false;
+  const ShapeId id = shapes_.Acquire(ShapeKey(shape), created);
+  if (!created) return id;
+  shape.key = shapes_[id].key;
   shape.refs = 1;
-  by_key_.emplace(shape.key, id);
   shapes_[id] = std::move(shape);
   return id;
-}
-
-void ShapeTable::Release(ShapeId id) {
-  if (--shapes_[id].refs > 0) return;
-  by_key_.erase(by_key_.find(shapes_[id].key));
-  shapes_[id] = Shape{};
-  free_.push_back(id);
 }
 
 }  // namespace swell::sched

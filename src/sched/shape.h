@@ -9,11 +9,10 @@
 #include <array>
 #include <cstdint>
 #include <string>
-#include <unordered_map>
 #include <utility>
 #include <vector>
 
-#include "base/strings.h"
+#include "sched/intern_table.h"
 #include "sched/types.h"
 
 namespace swell::sched {
@@ -113,15 +112,15 @@ class ShapeTable {
   // Returns the id of an equal shape, adding it if new, and takes a reference.
   ShapeId Acquire(Shape&& shape);
   void Ref(ShapeId id) { ++shapes_[id].refs; }
-  void Release(ShapeId id);
+  void Release(ShapeId id) {
+    shapes_.Release(id, [](Shape&) {});
+  }
   Shape& operator[](ShapeId id) { return shapes_[id]; }
   const Shape& operator[](ShapeId id) const { return shapes_[id]; }
   size_t size() const { return shapes_.size(); }
 
  private:
-  std::vector<Shape> shapes_;
-  std::vector<ShapeId> free_;
-  std::unordered_map<std::string, ShapeId, StringHash, std::equal_to<>> by_key_;
+  InternTable<Shape> shapes_;
 };
 
 // Canonical text of a shape's fields, for Shape::key.

@@ -333,6 +333,11 @@ void State::UpdateBelow(GroupId id) {
     short_of |= here < set.min_member;
     succeeded |= set.succeeded > 0;
   }
+  const bool surplus = group.live && group.preemptible &&
+                       std::any_of(group.sets.begin(), group.sets.end(),
+                                   [](const SetState& set) { return set.Surplus() > 0; });
+  surplus_groups += surplus - group.has_surplus;
+  group.has_surplus = surplus;
   const bool below = group.live && present > 0 && short_of && !succeeded;
   if (below == group.below) return;
   group.below = below;
@@ -371,6 +376,11 @@ void State::RankQueues() {
 
 void State::Refresh() {
   RankQueues();
+  RankNodes();
+  SumPools();
+}
+
+void State::RankNodes() {
   if (!ranks_dirty) return;
   ranks_dirty = false;
   index.by_rank.clear();
@@ -392,6 +402,7 @@ void State::Refresh() {
   std::sort(index.by_rank.begin(), index.by_rank.end(),
             [this](NodeId a, NodeId b) { return nodes[a].info.name < nodes[b].info.name; });
   AssignPools(smallest_before != smallest_gpu_mib);
+  pool_totals.clear();
   index.Reset(static_cast<int>(pools.size()), static_cast<int>(index.by_rank.size()), gpus_max);
   for (size_t rank = 0; rank < index.by_rank.size(); ++rank) {
     NodeState& node = nodes[index.by_rank[rank]];

@@ -76,6 +76,8 @@ struct NodeState {
   int releasing_pods = 0;
   int implicit_pods = 0;        // GPU pods whose devices were not said
   int port_pods = 0;            // pods with host ports, placed or promised
+  GroupId held_for = kNone;     // a job that waits long may start here; see reservation.cc
+  WallTime held_until;          // when all of its nodes are free at the latest; zero: not known
   int hints = 0;                // pods that name it as their nominated node
   std::vector<PodId> pods;      // placed here
   std::vector<PodId> promises;  // promised room here
@@ -110,7 +112,8 @@ struct PodState {
   WallTime start;
   WallTime checkpoint;
   double restart_cost_gpu_s = 0;
-  std::string pod_set;  // as said; resolved when the group is known
+  Duration max_runtime{0};  // zero: none
+  std::string pod_set;      // as said; resolved when the group is known
 
   bool Placed() const {
     return node != kNone && (phase == PodPhase::kBound || phase == PodPhase::kRunning ||
@@ -154,6 +157,8 @@ struct GroupState {
   int32_t disruptions_allowed = INT32_MAX;
   std::vector<SetState> sets;
   std::vector<PodId> members;  // in the order they are placed
+  int32_t place = 0;           // in job order, of the cycle under way
+  bool has_surplus = false;    // counted in State::surplus_groups
   bool queued = false;         // listed in State::queued
   bool below = false;          // listed in State::below_minimum
   WallTime stale_since;
@@ -193,10 +198,12 @@ struct State {
   std::vector<NodeState> nodes;
   std::vector<PodState> pods;
   std::vector<GroupState> groups;
-  std::vector<QueueState> queues;        // [0] is the default queue
-  std::vector<PoolInfo> pools;           // by name; the last takes nodes of no pool
-  std::vector<int> live_pools;           // pools with nodes; at least one index
-  std::vector<NodeFilter> pool_filters;  // by pool
+  std::vector<QueueState> queues;         // [0] is the default queue
+  std::vector<PoolInfo> pools;            // by name; the last takes nodes of no pool
+  std::vector<int> live_pools;            // pools with nodes; at least one index
+  std::vector<QueueAmounts> pool_totals;  // by pool, as of totals_version
+  uint32_t totals_version = 0;            // of node_versions
+  std::vector<NodeFilter> pool_filters;   // by pool
   std::map<std::string, TopologyInfo, std::less<>> topologies;
   ShapeTable shapes;
   TermTable terms;
@@ -220,10 +227,13 @@ struct State {
   std::set<GroupId> below_minimum;  // groups that hold room but less than their minimum
   std::set<PodId> promised;         // pods with a promise
   std::set<PodId> hinted;           // pods with a nominated node
+  int surplus_groups = 0;           // preemptible groups with members beyond a minimum
   int releasing_pods = 0;
   int soft_taints = 0;  // present nodes with PreferNoSchedule taints
   int known_queues = 0;
-  double past_share = 0;  // how much past use counts against a queue's weight; 0: not
+  double past_share = 0;           // how much past use counts against a queue's weight; 0: not
+  std::vector<NodeId> held_nodes;  // with held_for
+  WallTime now;                    // of the cycle
   // Nodes whose room changed since the cycle began, in order, repetitions included.
   std::vector<NodeId> touched;
   uint64_t version = 1;
@@ -271,6 +281,8 @@ struct State {
   // Ranks, pools and index after nodes or pools changed; no-op otherwise.
   void Refresh();
   void RankQueues();
+  void RankNodes();
+  void SumPools();
   void AssignPools(bool charges_changed);
   void ChangePools(const std::function<void()>& change);
   // Takes all charges away before queues or pools change, and makes them anew after.

@@ -41,28 +41,13 @@ TermId TermTable::AcquireTerm(const std::vector<Requirement>& selector,
     for (const std::string& value : r.values) Put(key, value);
     key += ';';
   }
-  auto it = term_by_key_.find(key);
-  *created = it == term_by_key_.end();
-  if (!*created) {
-    ++terms_[it->second].refs;
-    return it->second;
-  }
-  TermId id;
-  if (free_terms_.empty()) {
-    id = static_cast<TermId>(terms_.size());
-    terms_.emplace_back();
-  } else {
-    id = free_terms_.back();
-    free_terms_.pop_back();
-  }
+  const TermId id = terms_.Acquire(key, *created);
+  if (!*created) return id;
   Term& term = terms_[id];
-  term.key = key;
-  term.refs = 1;
   term.selector = selector;
   term.namespaces = namespaces;
   term.all_namespaces = all_namespaces;
   term.topology_key = topology_key;
-  term_by_key_.emplace(std::move(key), id);
   live_.insert(std::lower_bound(live_.begin(), live_.end(), id), id);
   for (LabelSet& set : label_sets_) {
     if (set.refs > 0 && MatchesLabels(term, set)) {
@@ -73,48 +58,30 @@ TermId TermTable::AcquireTerm(const std::vector<Requirement>& selector,
 }
 
 void TermTable::ReleaseTerm(TermId id) {
-  if (--terms_[id].refs > 0) return;
-  for (LabelSet& set : label_sets_) std::erase(set.matching, id);
-  std::erase(live_, id);
-  term_by_key_.erase(term_by_key_.find(terms_[id].key));
-  terms_[id] = Term{};
-  free_terms_.push_back(id);
+  terms_.Release(id, [&](Term&) {
+    for (LabelSet& set : label_sets_) std::erase(set.matching, id);
+    std::erase(live_, id);
+  });
 }
 
 LabelSetId TermTable::AcquireLabels(std::string_view name_space, const Labels& labels) {
   std::string key;
   Put(key, name_space);
   for (const auto& [name, value] : labels) Put(key, name), Put(key, value);
-  auto it = labels_by_key_.find(key);
-  if (it != labels_by_key_.end()) {
-    ++label_sets_[it->second].refs;
-    return it->second;
-  }
-  LabelSetId id;
-  if (free_label_sets_.empty()) {
-    id = static_cast<LabelSetId>(label_sets_.size());
-    label_sets_.emplace_back();
-  } else {
-    id = free_label_sets_.back();
-    free_label_sets_.pop_back();
-  }
+  bool created = false;
+  const LabelSetId id = label_sets_.Acquire(key, created);
+  if (!created) return id;
   LabelSet& set = label_sets_[id];
-  set.key = key;
-  set.refs = 1;
   set.name_space = name_space;
   set.labels = labels;
   for (TermId term : live_) {
     if (MatchesLabels(terms_[term], set)) set.matching.push_back(term);
   }
-  labels_by_key_.emplace(std::move(key), id);
   return id;
 }
 
 void TermTable::ReleaseLabels(LabelSetId id) {
-  if (--label_sets_[id].refs > 0) return;
-  labels_by_key_.erase(labels_by_key_.find(label_sets_[id].key));
-  label_sets_[id] = LabelSet{};
-  free_label_sets_.push_back(id);
+  label_sets_.Release(id, [](LabelSet&) {});
 }
 
 bool TermTable::Matches(TermId term, LabelSetId labels) const {

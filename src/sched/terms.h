@@ -10,10 +10,9 @@
 #include <map>
 #include <string>
 #include <string_view>
-#include <unordered_map>
 #include <vector>
 
-#include "base/strings.h"
+#include "sched/intern_table.h"
 #include "sched/shape.h"
 #include "sched/types.h"
 
@@ -93,13 +92,9 @@ class TermTable {
                   bool future);
 
  private:
-  std::vector<Term> terms_;
-  std::vector<TermId> free_terms_;
+  InternTable<Term> terms_;
   std::vector<TermId> live_;
-  std::unordered_map<std::string, TermId, StringHash, std::equal_to<>> term_by_key_;
-  std::vector<LabelSet> label_sets_;
-  std::vector<LabelSetId> free_label_sets_;
-  std::unordered_map<std::string, LabelSetId, StringHash, std::equal_to<>> labels_by_key_;
+  InternTable<LabelSet> label_sets_;
 };
 
 }  // namespace swell::sched

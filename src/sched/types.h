@@ -139,6 +139,7 @@ struct PodInfo {
   WallTime start;                 // zero: not started
   WallTime checkpoint;            // of the last checkpoint; zero: none, work counts from `start`
   double restart_cost_gpu_s = 0;  // hint: added to the work lost when it is stopped
+  Duration max_runtime{0};        // it ends by itself that long after its start; zero: no limit
   bool ours = true;               // schedulerName swell; others only take room
   std::vector<int> gpu_devices;   // indices on `node`, where known
   double gpu_fraction = 0;        // part of one GPU; 0: whole GPUs by `requests`

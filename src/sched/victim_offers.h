@@ -80,6 +80,10 @@ class VictimFinder {
   // Members of the set that may go beyond the minimum, after what this search took.
   int SurplusLeft(GroupId group, int32_t set) const;
   void CountTaken(GroupId group, int pods) { taken_of_[group] += pods; }
+  int TakenOf(GroupId group) const {
+    auto it = taken_of_.find(group);
+    return it == taken_of_.end() ? 0 : it->second;
+  }
   void ForgetTaken() { taken_of_.clear(); }
   int64_t CostOf(PodId pod) const;
   int64_t SafeSince(PodId pod) const;

@@ -49,6 +49,7 @@ class Search {
  private:
   void CatchUp();
   void Take(const Pick& pick);
+  void Swallow(Taken& whole);
   void TakeAll(const std::vector<Pick>& picks);
   // Units whose evictions were rolled back are no longer taken.
   void Untake();
@@ -127,8 +128,21 @@ void Search::Take(const Pick& pick) {
   if (taken.pods.empty()) return;
   for (const auto& [pod, phase] : taken.pods) trial_.Evict(pod);
   finder_.CountTaken(taken.group, static_cast<int>(taken.pods.size()));
+  if (taken.whole) Swallow(taken);
   taken_.push_back(std::move(taken));
   log_size_ = trial_.size();
+}
+
+// What was taken of a group before is part of stopping it whole: to spare it would leave the gang
+// half alive.
+void Search::Swallow(Taken& whole) {
+  if (finder_.TakenOf(whole.group) == static_cast<int>(whole.pods.size())) return;
+  std::erase_if(taken_, [&whole](const Taken& taken) {
+    if (taken.group != whole.group) return false;
+    whole.pods.insert(whole.pods.end(), taken.pods.begin(), taken.pods.end());
+    whole.cost += taken.cost;
+    return true;
+  });
 }
 
 void Search::TakeAll(const std::vector<Pick>& picks) {

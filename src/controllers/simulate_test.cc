@@ -1,0 +1,121 @@
+// States in files: what is read, what is refused, and what simulation makes of them.
+#include "controllers/simulate.h"
+
+#include <gtest/gtest.h>
+
+#include "api/meta.h"
+
+namespace swell::controllers {
+namespace {
+
+constexpr const char* kNode = R"(
+apiVersion: v1
+kind: Node
+metadata: {name: n0}
+status:
+  allocatable: {cpu: "8", memory: 32Gi, pods: "110", nvidia.com/gpu: "2"}
+  conditions: [{type: Ready, status: "True"}]
+)";
+
+std::string Pod(const std::string& name, const std::string& rest, const std::string& status) {
+  return "---\napiVersion: v1\nkind: Pod\nmetadata:\n  name: " + name +
+         "\n  namespace: default\n  uid: " + name + "\n  labels: {swell.dev/pod-group: " + name +
+         "}\nspec:\n  schedulerName: swell\n" + rest +
+         "  containers:\n  - name: main\n    resources: {requests: {cpu: \"1\", nvidia.com/gpu: "
+         "\"2\"}}\nstatus: {phase: " +
+         status + "}\n";
+}
+
+std::string Group(const std::string& name, const std::string& priority_class) {
+  return "---\napiVersion: swell.dev/v1\nkind: PodGroup\nmetadata: {name: " + name +
+         ", namespace: default, uid: " + name + "}\nspec: {priorityClassName: " + priority_class +
+         "}\n---\napiVersion: scheduling.k8s.io/v1\nkind: PriorityClass\nmetadata: {name: " +
+         priority_class + "}\nvalue: " + (priority_class == "high" ? "90" : "10") + "\n";
+}
+
+SimulateOptions AtNoon(int cycles) {
+  SimulateOptions options;
+  options.now = *api::ParseTime("2026-01-01T12:00:00Z");
+  options.cycles = cycles;
+  return options;
+}
+
+std::string StatusOf(const json::Value& view, std::string_view pod) {
+  for (const json::Value& one : json::GetArray(view, {"pods"})) {
+    if (json::GetString(one, {"name"}) == pod) return std::string(json::GetString(one, {"status"}));
+  }
+  return "absent";
+}
+
+TEST(Simulate, PlaysAPreemptionThroughItsCycles) {
+  std::vector<std::string> problems;
+  const std::string state = std::string(kNode) + Group("low", "low") + Group("urgent", "high") +
+                            Pod("low", "  nodeName: n0\n", "Running") +
+                            Pod("urgent", "", "Pending");
+  const json::Value out = Simulate(ReadState(state, problems), AtNoon(2));
+  ASSERT_TRUE(problems.empty()) << problems.front();
+  const json::Array& cycles = json::GetArray(out, {"cycles"});
+  ASSERT_EQ(cycles.size(), 2u);
+  EXPECT_EQ(json::GetString(out, {"now"}), "2026-01-01T12:00:00Z");
+  EXPECT_EQ(StatusOf(cycles[0], "default/low"), "Releasing");
+  EXPECT_EQ(StatusOf(cycles[0], "default/urgent"), "Nominated");
+  const json::Value& settled = *json::Find(cycles[0], {"settled"});
+  EXPECT_EQ(StatusOf(settled, "default/low"), "Pending");
+  EXPECT_EQ(StatusOf(settled, "default/urgent"), "Pending");
+  EXPECT_EQ(StatusOf(cycles[1], "default/urgent"), "Bound");
+  EXPECT_EQ(StatusOf(cycles[1], "default/low"), "Pending");
+  const json::Value& evict = json::GetArray(cycles[0], {"decisions"})[0];
+  EXPECT_EQ(json::GetString(evict, {"type"}), "evict");
+  EXPECT_EQ(json::GetString(evict, {"rule"}), "preempt");
+  EXPECT_TRUE(json::GetString(evict, {"reason"}).starts_with("Preempted by default/urgent"));
+}
+
+TEST(Simulate, SameInputSameOutput) {
+  const std::string state = std::string(kNode) + Group("a", "low") + Pod("a", "", "Pending");
+  std::vector<std::string> problems;
+  const json::Value once = Simulate(ReadState(state, problems), AtNoon(3));
+  const json::Value again = Simulate(ReadState(state, problems), AtNoon(3));
+  EXPECT_EQ(json::Print(once), json::Print(again));
+}
+
+TEST(ReadState, TellsEveryProblemWithObjectAndField) {
+  std::vector<std::string> problems;
+  ReadState(R"({"kind": "List", "items": [
+    {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n"},
+     "status": {"allocatable": {"cpu": "many"}}},
+    {"apiVersion": "swell.dev/v1", "kind": "Project", "metadata": {"name": "p"},
+     "spec": {"parent": "q"}},
+    {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "x"}},
+    {"apiVersion": "example.com/v1", "kind": "Other", "metadata": {"name": "x"}}]})",
+            problems);
+  EXPECT_EQ(problems, (std::vector<std::string>{
+                          "Pod x: metadata.namespace is missing",
+                          "Node n: status.allocatable.cpu is not an amount: \"many\"",
+                          "Project p: spec.parent names no project: \"q\"",
+                      }));
+}
+
+TEST(ReadState, NothingIsNoState) {
+  std::vector<std::string> problems;
+  ReadState("{", problems);
+  EXPECT_EQ(problems.size(), 1u);
+  problems.clear();
+  ReadState("", problems);
+  EXPECT_EQ(problems.size(), 1u);
+}
+
+TEST(Settings, AreReadAndRefused) {
+  sched::Settings settings;
+  EXPECT_TRUE(SetSetting("staleGracePeriod", "1m30s", settings).ok());
+  EXPECT_EQ(settings.stale_grace, std::chrono::seconds(90));
+  EXPECT_TRUE(SetSetting("reserveAfter", "0", settings).ok());
+  EXPECT_EQ(settings.reserve_after, Duration::zero());
+  EXPECT_TRUE(SetSetting("pastUseShare", "0.5", settings).ok());
+  EXPECT_DOUBLE_EQ(settings.past_share, 0.5);
+  EXPECT_EQ(SetSetting("staleGracePeriod", "soon", settings).message(),
+            "staleGracePeriod \"soon\" is not a duration such as 90s");
+  EXPECT_EQ(SetSetting("colour", "red", settings).message(), "there is no setting \"colour\"");
+}
+
+}  // namespace
+}  // namespace swell::controllers

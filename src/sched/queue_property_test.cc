@@ -1,0 +1,356 @@
+// Properties of sharing between queues, on random clusters, trees and workloads. A failure is
+// shrunk to the fewest nodes, queues and jobs that still show it, and printed with its seed.
+#include <map>
+#include <set>
+
+#include <gtest/gtest.h>
+
+#include "base/random.h"
+#include "sched/fair_share.h"
+#include "sched/scenario_test_util.h"
+#include "sched/state.h"
+
+namespace swell::sched {
+namespace {
+
+struct Job {
+  std::string name;
+  GroupSpec group;
+  PodSpec pod;
+  int members = 1;
+  int arrives = 0;  // round
+};
+
+struct World {
+  std::vector<std::pair<std::string, NodeSpec>> nodes;
+  std::vector<QueueInfo> queues;
+  std::vector<Job> jobs;
+};
+
+QueueInfo RandomQueue(Random& random, const std::string& name, const std::string& parent) {
+  QueueInfo queue;
+  queue.name = name;
+  queue.parent = parent;
+  queue.priority = random.OneIn(5) ? 110 : 100;
+  queue.gpu.quota = static_cast<double>(random.Below(7));
+  queue.gpu.limit = random.OneIn(4) ? queue.gpu.quota + static_cast<double>(random.Below(4)) : -1;
+  queue.gpu.weight = static_cast<double>(random.Below(4));
+  queue.creation = kNoon - std::chrono::hours(1 + random.Below(50));
+  return queue;
+}
+
+World RandomWorld(Random& random) {
+  World world;
+  const int nodes = 1 + static_cast<int>(random.Below(4));
+  for (int i = 0; i < nodes; ++i) {
+    world.nodes.emplace_back(StrCat("n", i),
+                             NodeSpec{.gpus = 2 + 2 * static_cast<int>(random.Below(4))});
+  }
+  std::vector<std::string> leaves;
+  const int departments = 1 + static_cast<int>(random.Below(3));
+  for (int d = 0; d < departments; ++d) {
+    const std::string department = StrCat("d", d);
+    world.queues.push_back(RandomQueue(random, department, ""));
+    const int projects = 1 + static_cast<int>(random.Below(3));
+    for (int p = 0; p < projects; ++p) {
+      leaves.push_back(StrCat(department, "p", p));
+      world.queues.push_back(RandomQueue(random, leaves.back(), department));
+    }
+  }
+  const int jobs = 2 + static_cast<int>(random.Below(14));
+  for (int i = 0; i < jobs; ++i) {
+    Job job;
+    job.name = StrCat("j", i);
+    job.group.queue = leaves[random.Below(leaves.size())];
+    job.group.priority = 50 + 25 * static_cast<int>(random.Below(4));
+    job.group.preemptible = job.group.priority < 100;
+    job.group.minutes_old = static_cast<int>(random.Below(20));
+    job.members = 1 + static_cast<int>(random.Below(4));
+    job.group.min = random.OneIn(2) ? job.members : 1 + static_cast<int>(random.Below(job.members));
+    job.pod.gpus = 1 + static_cast<int>(random.Below(3));
+    if (random.OneIn(5)) job.pod.gpus = 0, job.pod.fraction = 0.5;
+    job.arrives = static_cast<int>(random.Below(4));
+    world.jobs.push_back(job);
+  }
+  return world;
+}
+
+void Arrive(Scenario& s, const Job& job) {
+  s.Group(job.name, job.group);
+  PodSpec pod = job.pod;
+  pod.group = job.name;
+  s.Pods(job.name, job.members, pod);
+}
+
+std::string GroupName(const std::string& key) { return key.substr(key.find('/') + 1); }
+
+// Limits hold, and non-preemptible work is within quota, at every level.
+std::string QueueViolations(const Scenario& s) {
+  const State& state = s.model.state();
+  std::string wrong;
+  for (const QueueState& queue : state.queues) {
+    if (!queue.known) continue;
+    for (const QueuePool& own : queue.pools) {
+      for (int r = 0; r < kQueueResources; ++r) {
+        if (own.limit[r] >= 0 && own.used[r] > own.limit[r]) {
+          wrong += StrCat("queue ", queue.name, " is over its limit\n");
+        }
+        if (own.quota[r] >= 0 && own.used_protected[r] > own.quota[r]) {
+          wrong += StrCat("queue ", queue.name, " has non-preemptible work beyond its quota\n");
+        }
+        if (own.used[r] < 0 || own.asked[r] < 0) {
+          wrong += StrCat("queue ", queue.name, " counts below zero\n");
+        }
+      }
+    }
+  }
+  return wrong;
+}
+
+// Everyone evicted may be, makes room for someone who gets it, and is told why.
+std::string EvictionViolations(const Scenario& s) {
+  std::string wrong;
+  std::set<std::string> gets;
+  for (const Decision& d : s.last.decisions) {
+    if (d.type == Decision::Type::kNominate) gets.insert(d.group);
+  }
+  for (const Decision& d : s.last.decisions) {
+    if (d.type != Decision::Type::kEvict || d.rule == "stale-gangs") continue;
+    const GroupInfo& victim = s.groups.at(GroupName(d.group));
+    const GroupInfo& winner = s.groups.at(GroupName(d.beneficiary_group));
+    if (!victim.preemptible) wrong += StrCat(d.pod, " is not preemptible\n");
+    if (d.rule == "preempt" &&
+        !(victim.queue == winner.queue && victim.priority < winner.priority)) {
+      wrong += StrCat(d.pod, " was preempted by no better\n");
+    }
+    if (d.rule == "reclaim" && victim.queue == winner.queue) {
+      wrong += StrCat(d.pod, " was reclaimed inside its own queue\n");
+    }
+    const auto pod = s.model.Pod(d.beneficiary);
+    if (!gets.contains(d.beneficiary_group) && (!pod || pod->nominated_node.empty())) {
+      wrong += StrCat(d.pod, " was evicted for nobody\n");
+    }
+    if (!d.reason.starts_with("Preempted")) wrong += StrCat(d.pod, ": ", d.reason, "\n");
+  }
+  return wrong;
+}
+
+// A queue that reclaims stays within its fair share.
+std::string ReclaimViolations(const Scenario& s) {
+  const State& state = s.model.state();
+  const QueueShares shares(state);
+  std::string wrong;
+  for (const Decision& d : s.last.decisions) {
+    if (d.type != Decision::Type::kEvict || d.rule != "reclaim") continue;
+    const auto pod = s.model.Pod(d.pod);
+    if (pod && !pod->nominated_node.empty()) continue;  // moved
+    const GroupId group = state.FindGroup(d.beneficiary_group);
+    const QueueId queue = state.groups[group].queue;
+    const int pool = state.live_pools.front();
+    int64_t used = state.queues[queue].pools[pool].used[kQueueGpu];
+    for (const Decision& other : s.last.decisions) {  // what it took without taking from anyone
+      const PodId id = state.FindPod(other.pod);
+      const bool own = id != kNone && state.groups[state.pods[id].group].queue == queue;
+      if (own && other.rule != "reclaim" && other.type != Decision::Type::kEvict) {
+        used -= state.pods[id].charge[kQueueGpu];
+      }
+    }
+    if (used > shares.Fair(pool, queue)[kQueueGpu]) {
+      wrong += StrCat("queue ", state.queues[queue].name, " reclaimed beyond its fair share\n");
+    }
+  }
+  return wrong;
+}
+
+// Plays a world; empty, or what went wrong.
+std::string Play(const World& world) {
+  Scenario s;
+  for (const auto& [name, spec] : world.nodes) s.Node(name, spec);
+  for (const QueueInfo& queue : world.queues) s.Queue(queue);
+  auto check = [&]() -> std::string {
+    std::string wrong =
+        StrCat(s.Violations(), QueueViolations(s), EvictionViolations(s), ReclaimViolations(s));
+    return wrong.empty() ? "" : StrCat(wrong, s.Places(), s.Log());
+  };
+  for (int round = 0; round < 4; ++round) {
+    for (const Job& job : world.jobs) {
+      if (job.arrives == round) Arrive(s, job);
+    }
+    for (int i = 0; i < 3; ++i) {
+      s.now = s.now + std::chrono::seconds(20);
+      s.Cycle();
+      if (std::string wrong = check(); !wrong.empty()) return wrong;
+      s.Settle();
+    }
+  }
+  for (int i = 0; i < 30; ++i) {
+    s.Cycle();
+    if (std::string wrong = check(); !wrong.empty()) return wrong;
+    if (s.last.decisions.empty() && !s.last.more) return "";
+    s.Settle();
+  }
+  return StrCat("never comes to rest\n", s.Places(), s.Log());
+}
+
+std::string Describe(const World& world) {
+  std::string text;
+  for (const auto& [name, spec] : world.nodes)
+    text += StrCat("node ", name, " gpus ", spec.gpus, "\n");
+  for (const QueueInfo& q : world.queues) {
+    text += StrCat("queue ", q.name, " in ", q.parent, " quota ", q.gpu.quota, " limit ",
+                   q.gpu.limit, " weight ", q.gpu.weight, " priority ", q.priority, "\n");
+  }
+  for (const Job& j : world.jobs) {
+    text += StrCat("job ", j.name, " queue ", j.group.queue, " priority ", j.group.priority, " ",
+                   j.members, " pods, min ", j.group.min, ", gpus ", j.pod.gpus, " fraction ",
+                   j.pod.fraction, " arrives ", j.arrives, "\n");
+  }
+  return text;
+}
+
+// Leaves out whatever the failure does not need.
+World Shrunk(World world) {
+  auto drop = [](auto list, size_t i) {
+    list.erase(list.begin() + static_cast<std::ptrdiff_t>(i));
+    return list;
+  };
+  for (bool smaller = true; smaller;) {
+    smaller = false;
+    for (size_t i = world.jobs.size(); i-- > 0;) {
+      World less = world;
+      less.jobs = drop(less.jobs, i);
+      if (Play(less).empty()) continue;
+      world = less;
+      smaller = true;
+    }
+    for (size_t i = world.nodes.size(); world.nodes.size() > 1 && i-- > 0;) {
+      World less = world;
+      less.nodes = drop(less.nodes, i);
+      if (Play(less).empty()) continue;
+      world = less;
+      smaller = true;
+    }
+  }
+  return world;
+}
+
+TEST(QueueProperty, RandomTreesAndWorkloadsKeepTheRules) {
+  for (uint64_t seed = FirstSeed(); seed <= LastSeed(150); ++seed) {
+    Random random(seed);
+    const World world = RandomWorld(random);
+    const std::string wrong = Play(world);
+    if (wrong.empty()) continue;
+    const World small = Shrunk(world);
+    FAIL() << "seed " << seed << "\n" << Describe(small) << Play(small);
+  }
+}
+
+// When everybody who runs finishes some day, everybody who can run at all does.
+TEST(QueueProperty, NobodyStarves) {
+  for (uint64_t seed = FirstSeed(); seed <= LastSeed(50); ++seed) {
+    Random random(seed);
+    const World world = RandomWorld(random);
+    Scenario s;
+    for (const auto& [name, spec] : world.nodes) s.Node(name, spec);
+    for (const QueueInfo& queue : world.queues) s.Queue(queue);
+    std::map<std::string, const Job*> waiting;
+    for (const Job& job : world.jobs) Arrive(s, job), waiting[job.name] = &job;
+    for (bool progress = true; progress && !waiting.empty();) {
+      progress = false;
+      s.Converge(40);
+      for (auto it = waiting.begin(); it != waiting.end();) {
+        if (s.PhaseOf(StrCat(it->first, "-0")) != "Running") {
+          ++it;
+          continue;
+        }
+        for (int i = 0; i < it->second->members; ++i) s.RemovePod(StrCat(it->first, "-", i));
+        it = waiting.erase(it);
+        progress = true;
+      }
+    }
+    for (const auto& [name, job] : waiting) {
+      Scenario alone;
+      for (const auto& [node, spec] : world.nodes) alone.Node(node, spec);
+      for (const QueueInfo& queue : world.queues) alone.Queue(queue);
+      Arrive(alone, *job);
+      alone.Cycle();
+      EXPECT_TRUE(alone.last.decisions.empty()) << "seed " << seed << ": " << name << " starves";
+    }
+  }
+}
+
+struct Running {
+  int gpus = 1;
+  int priority = 50;
+  double minutes = 1;
+  int node = 0;
+};
+
+// Whether the job starts at once when only the chosen ones run.
+bool StartsBeside(const std::vector<Running>& running, uint32_t gone, int nodes, const Job& job) {
+  Scenario s;
+  for (int i = 0; i < nodes; ++i) s.Node(StrCat("n", i), {.gpus = 4});
+  for (size_t i = 0; i < running.size(); ++i) {
+    if ((gone >> i) & 1u) continue;
+    s.Pod(StrCat("r", i), {.gpus = running[i].gpus, .on = StrCat("n", running[i].node)});
+  }
+  Arrive(s, job);
+  s.Cycle(CycleOptions::Only({Action::kAllocate}));
+  return s.CountDecisions(Decision::Type::kBind) == job.members;
+}
+
+// What is lost is at most a tenth more than the least that would do.
+TEST(VictimCost, IsNearTheCheapestOfAllCombinations) {
+  for (uint64_t seed = FirstSeed(); seed <= LastSeed(100); ++seed) {
+    Random random(seed);
+    const int nodes = 1 + static_cast<int>(random.Below(3));
+    Scenario s;
+    std::vector<Running> running;
+    for (int n = 0; n < nodes; ++n) {
+      s.Node(StrCat("n", n), {.gpus = 4});
+      for (int left = 4; left > 0 && running.size() < 8;) {
+        Running r;
+        r.gpus = 1 + static_cast<int>(random.Below(std::min(left, 3)));
+        r.minutes = 1 + static_cast<double>(random.Below(600));
+        r.priority = 50 + 10 * static_cast<int>(random.Below(4));
+        r.node = n;
+        left -= r.gpus;
+        s.Pod(StrCat("r", running.size()), {.gpus = r.gpus,
+                                            .on = StrCat("n", n),
+                                            .priority = r.priority,
+                                            .started_minutes_ago = r.minutes});
+        running.push_back(r);
+      }
+    }
+    Job job;
+    job.name = "urgent";
+    job.group.priority = 75;
+    job.members = 1 + static_cast<int>(random.Below(2));
+    job.group.min = job.members;
+    job.pod.gpus = 1 + static_cast<int>(random.Below(4));
+    Arrive(s, job);
+    s.Cycle(CycleOptions::Only({Action::kPreempt}));
+    double cost = 0;
+    for (const Decision& d : s.last.decisions) cost += d.lost_gpu_seconds;
+    double least = -1;
+    for (uint32_t gone = 1; gone < (1u << running.size()); ++gone) {
+      double loss = 0;
+      bool allowed = true;
+      for (size_t i = 0; i < running.size(); ++i) {
+        if (((gone >> i) & 1u) == 0) continue;
+        loss += running[i].gpus * running[i].minutes * 60;
+        allowed &= running[i].priority < job.group.priority;
+      }
+      if (!allowed || (least >= 0 && loss >= least)) continue;
+      if (StartsBeside(running, gone, nodes, job)) least = loss;
+    }
+    const bool starts_now = StartsBeside(running, 0, nodes, job);
+    if (starts_now) continue;
+    ASSERT_EQ(least >= 0, cost > 0) << "seed " << seed << " least " << least << "\n" << s.Log();
+    // Losses below twenty GPU-minutes count as none.
+    EXPECT_LE(cost, std::max(1.1 * least, 1200.0)) << "seed " << seed << "\n" << s.Log();
+  }
+}
+
+}  // namespace
+}  // namespace swell::sched

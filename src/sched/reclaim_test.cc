@@ -1,0 +1,202 @@
+// Queues: who is due what, who gives back, and who moves.
+#include <gtest/gtest.h>
+
+#include "sched/scenario_test_util.h"
+
+namespace swell::sched {
+namespace {
+
+QueueInfo MakeQueue(const std::string& name, double gpus, const std::string& parent = "") {
+  QueueInfo queue;
+  queue.name = name;
+  queue.parent = parent;
+  queue.gpu = {gpus, kUnlimited, 1};
+  queue.cpu = {kUnlimited, kUnlimited, 1};
+  queue.memory = {kUnlimited, kUnlimited, 1};
+  return queue;
+}
+
+// Walkthrough 2: two projects of four GPUs each on one node of eight; a takes all of it.
+void TwoProjects(Scenario& s, int members, int minimum, int gpus) {
+  s.Node("n0", {.gpus = 8});
+  s.Queue(MakeQueue("a", 4));
+  s.Queue(MakeQueue("b", 4));
+  s.Group("big", {.min = minimum, .queue = "a"});
+  s.Pods("big", members, {.group = "big", .gpus = gpus});
+  s.Cycle();
+  s.Settle();
+  s.now = s.now + std::chrono::minutes(30);
+  s.Group("claim", {.queue = "b", .minutes_old = 0});
+  s.Pod("claim-0", {.group = "claim", .gpus = 4});
+}
+
+TEST(Reclaim, ARigidJobOverQuotaIsStoppedWholeAndComesBack) {
+  Scenario s;
+  TwoProjects(s, 1, 1, 8);
+  ASSERT_EQ(s.PhaseOf("big-0"), "Running") << "over quota while nobody else asks";
+  s.Cycle();
+  EXPECT_EQ(s.Log(),
+            "evict big-0 n0 [0,1,2,3,4,5,6,7] reclaim\nnominate claim-0 n0 [0,1,2,3] reclaim\n");
+  EXPECT_EQ(s.last.decisions[0].reason,
+            "Preempted by default/claim-0, which needs 4 GPUs on n0: project b is due 4 GPUs and "
+            "comes to 4 GPUs; project a held 8 GPUs with a fair share of 4 GPUs and a quota of 4 "
+            "GPUs; 14400 GPU-seconds since its last checkpoint");
+  s.Converge();
+  EXPECT_EQ(s.Places(), "big-0:Pending\nclaim-0:Running@n0\n");
+  s.RemovePod("claim-0");
+  s.Converge();
+  EXPECT_EQ(s.PhaseOf("big-0"), "Running");
+}
+
+TEST(Reclaim, AnElasticJobShrinksToQuotaAndGrowsBack) {
+  Scenario s;
+  TwoProjects(s, 8, 1, 1);
+  s.Cycle();
+  EXPECT_EQ(s.CountDecisions(Decision::Type::kEvict), 4);
+  for (const Decision& d : s.last.decisions) EXPECT_EQ(d.rule, "shrink");
+  s.Converge();
+  int running = 0;
+  for (int i = 0; i < 8; ++i) running += s.PhaseOf(StrCat("big-", i)) == "Running";
+  EXPECT_EQ(running, 4);
+  EXPECT_EQ(s.PhaseOf("claim-0"), "Running");
+  s.RemovePod("claim-0");
+  s.Converge();
+  running = 0;
+  for (int i = 0; i < 8; ++i) running += s.PhaseOf(StrCat("big-", i)) == "Running";
+  EXPECT_EQ(running, 8);
+}
+
+TEST(Reclaim, NotBeyondTheFairShare) {
+  Scenario s;
+  s.Node("n0", {.gpus = 8});
+  s.Queue(MakeQueue("a", 4));
+  s.Queue(MakeQueue("b", 4));
+  s.Group("mine", {.min = 4, .queue = "a"});
+  s.Pods("mine", 4, {.group = "mine", .gpus = 1, .on = "n0"});
+  s.Group("theirs", {.min = 4, .queue = "b"});
+  s.Pods("theirs", 4, {.group = "theirs", .gpus = 1, .on = "n0"});
+  s.Group("more", {.priority = 90, .queue = "b"});
+  s.Pod("more-0", {.group = "more", .gpus = 1});
+  s.Cycle(CycleOptions::Only({Action::kReclaim}));
+  EXPECT_EQ(s.Log(), "");
+}
+
+TEST(Reclaim, NonPreemptibleWorkIsNoVictimAndNeedsQuota) {
+  Scenario s;
+  s.Node("n0", {.gpus = 8});
+  s.Queue(MakeQueue("a", 4));
+  s.Queue(MakeQueue("b", 4));
+  s.Group("build", {.priority = 100, .min = 5, .preemptible = false, .queue = "a"});
+  s.Pods("build", 5, {.group = "build", .gpus = 1});
+  s.Cycle();
+  EXPECT_EQ(s.Log(), "");
+  ASSERT_NE(s.WaitingOf("build"), nullptr);
+  EXPECT_EQ(s.WaitingOf("build")->reason,
+            "non-preemptible work must fit the quota of project a, which is 4 GPUs: 0 GPUs used by "
+            "such work, 5 GPUs asked");
+}
+
+TEST(Reclaim, DepartmentsCompareBeforeTheirProjects) {
+  Scenario s;
+  s.Node("n0", {.gpus = 4});
+  s.Queue(MakeQueue("east", 2));
+  s.Queue(MakeQueue("west", 2));
+  s.Queue(MakeQueue("e1", 2, "east"));
+  s.Queue(MakeQueue("w1", 1, "west"));
+  s.Queue(MakeQueue("w2", 1, "west"));
+  for (int i = 0; i < 4; ++i) {
+    s.Group(StrCat("w", i), {.queue = i < 1 ? "w1" : "w2", .minutes_old = 10 - i});
+    s.Pod(StrCat("w", i, "-0"), {.group = StrCat("w", i), .gpus = 1, .on = "n0"});
+  }
+  s.Group("claim", {.queue = "e1", .minutes_old = 0});
+  s.Pod("claim-0", {.group = "claim", .gpus = 2});
+  s.Cycle();
+  EXPECT_EQ(s.CountDecisions(Decision::Type::kEvict), 2);
+  for (const Decision& d : s.last.decisions) {
+    EXPECT_NE(d.pod, "default/w0-0") << "its project holds no more than its quota";
+  }
+}
+
+TEST(Reclaim, MinRuntimeOfTheQueueProtects) {
+  Scenario s;
+  TwoProjects(s, 1, 1, 8);
+  QueueInfo a = MakeQueue("a", 4);
+  a.reclaim_min_runtime = std::chrono::minutes(45);
+  s.Queue(a);
+  s.Cycle();
+  EXPECT_EQ(s.Log(), "");
+  ASSERT_TRUE(s.last.wake_at.has_value());
+  EXPECT_EQ(*s.last.wake_at, s.now + std::chrono::minutes(15));
+  s.now = *s.last.wake_at;
+  s.Cycle();
+  EXPECT_EQ(s.CountDecisions(Decision::Type::kEvict), 1);
+}
+
+TEST(Consolidate, MovesWorkToMakeOneHole) {
+  Scenario s;
+  s.Node("n0", {.gpus = 4});
+  s.Node("n1", {.gpus = 4});
+  s.Group("x", {});
+  s.Pod("x-0", {.group = "x", .gpus = 2, .on = "n0"});
+  s.Group("y", {});
+  s.Pod("y-0", {.group = "y", .gpus = 2, .on = "n1"});
+  s.Group("whole", {.minutes_old = 1});
+  s.Pod("whole-0", {.group = "whole", .gpus = 4});
+  s.Cycle();
+  ASSERT_EQ(s.last.decisions.size(), 3u) << s.Log();
+  EXPECT_EQ(s.last.decisions[0].rule, "consolidate");
+  EXPECT_NE(s.last.decisions[0].reason.find("; moves to n"), std::string::npos);
+  s.Converge();
+  EXPECT_EQ(s.PhaseOf("x-0"), "Running");
+  EXPECT_EQ(s.PhaseOf("y-0"), "Running");
+  EXPECT_EQ(s.PhaseOf("whole-0"), "Running");
+}
+
+TEST(Pools, QuotasCountPerPool) {
+  Scenario s;
+  s.Node("n0", {.gpus = 4, .labels = {{"kind", "old"}}});
+  s.Node("n1", {.gpus = 4, .labels = {{"kind", "new"}}});
+  s.Pool({.name = "new", .node_selector = {{"kind", "new"}}});
+  s.Pool({.name = "old", .node_selector = {{"kind", "old"}}});
+  QueueInfo a = MakeQueue("a", 0);
+  a.pools = {{"new", {2, 2, 1}, {}, {}}, {"old", {0, 1, 1}, {}, {}}};
+  s.Queue(a);
+  for (int i = 0; i < 4; ++i) {
+    s.Group(StrCat("j", i), {.queue = "a", .minutes_old = 10 - i});
+    s.Pod(StrCat("j", i, "-0"), {.group = StrCat("j", i), .gpus = 1});
+  }
+  s.Cycle();
+  EXPECT_EQ(s.NodeOf("j0-0"), "n1");
+  EXPECT_EQ(s.NodeOf("j1-0"), "n1");
+  EXPECT_EQ(s.NodeOf("j2-0"), "n0");
+  EXPECT_EQ(s.PhaseOf("j3-0"), "Pending");
+  const auto views = s.model.Queues();
+  ASSERT_EQ(views.size(), 1u);
+  ASSERT_EQ(views[0].pools.size(), 2u);
+  EXPECT_EQ(views[0].pools[0].name, "new");
+  EXPECT_DOUBLE_EQ(views[0].pools[0].resources[0].allocated, 2);
+  EXPECT_DOUBLE_EQ(views[0].resources[0].allocated, 3);
+}
+
+TEST(TimeShare, WhoeverUsedMoreGetsLessOfTheSurplus) {
+  Settings settings;
+  settings.past_share = 1;
+  Scenario s(settings);
+  s.Node("n0", {.gpus = 8});
+  s.Queue(MakeQueue("a", 0));
+  s.Queue(MakeQueue("b", 0));
+  s.Group("ga", {.queue = "a"});
+  s.Pod("ga-0", {.group = "ga", .gpus = 8});
+  s.Cycle();
+  s.Settle();
+  s.now = s.now + std::chrono::hours(5);
+  s.Group("gb", {.queue = "b"});
+  s.Pods("gb", 8, {.group = "gb", .gpus = 1});
+  s.Cycle();
+  for (const auto& queue : s.model.Queues()) {
+    EXPECT_DOUBLE_EQ(queue.resources[0].fair_share, queue.name == "b" ? 8 : 0) << queue.name;
+  }
+}
+
+}  // namespace
+}  // namespace swell::sched

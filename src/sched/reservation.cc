@@ -1,0 +1,160 @@
+// Reservations: what keeps large jobs from starving.
+//
+// A job that has waited long and cannot start holds the nodes on which it would start soonest. What
+// comes after it may run there only if it will be out of the way: preemptible work that the job can
+// stop when the rest is free, or work whose time limit ends before the last of the held nodes can
+// be free. One job per pool holds nodes at a time, so nobody waits for more than one hole.
+//
+// The choice is made anew in every cycle from what the cluster shows: held nodes only drain, so
+// they stay the nearest ones.
+#include "sched/context.h"
+#include "sched/queue_order.h"
+#include "sched/words.h"
+
+namespace swell::sched {
+namespace {
+
+// When everything on the node will have ended by its own limits; nullopt: nobody knows.
+std::optional<WallTime> EndOf(const State& state, const NodeState& node, WallTime now) {
+  WallTime end = now;
+  for (PodId id : node.pods) {
+    const PodState& pod = state.pods[id];
+    if (!pod.Holds()) continue;
+    if (pod.max_runtime == Duration::zero()) return std::nullopt;
+    const WallTime start = pod.start.unix_ns == 0 ? now : pod.start;
+    end = std::max(end, start + pod.max_runtime);
+  }
+  return end;
+}
+
+struct Place {
+  int64_t lacks = 0;  // GPUs, else milli-CPU, until one pod fits
+  int rank = 0;
+  NodeId node = kNone;
+};
+
+// How far each node is from taking one of the pods, the nearest first.
+std::vector<Place> PlacesFor(State& state, PodId pod, int pool) {
+  const ShapeId shape_id = state.pods[pod].shape;
+  std::vector<Place> places;
+  for (NodeId id : state.index.by_rank) {
+    const NodeState& node = state.nodes[id];
+    if (pool != kNone && node.pool != pool) continue;
+    if (state.VerdictOf(shape_id, id).unfit != Unfit::kNone) continue;
+    const Shape& shape = state.shapes[shape_id];
+    bool large = true;
+    for (int r = 0; r < kCoreCount; ++r) large &= shape.core[r] <= node.allocatable[r];
+    if (!large) continue;
+    const int64_t gpus = std::max<int64_t>(0, shape.core[kGpu] - node.idle_future);
+    const int64_t cpu = node.allocatable[kCpu] - node.used[kCpu] + node.releasing[kCpu];
+    const int64_t lacks =
+        shape.core[kGpu] > 0 ? gpus : std::max<int64_t>(0, shape.core[kCpu] - cpu);
+    places.push_back({lacks, node.rank, id});
+  }
+  std::sort(places.begin(), places.end(), [](const Place& a, const Place& b) {
+    return std::pair(a.lacks, a.rank) < std::pair(b.lacks, b.rank);
+  });
+  return places;
+}
+
+// How many pods of the shape an empty node takes.
+int64_t Capacity(const Shape& shape, const NodeState& node) {
+  int64_t pods = INT64_MAX;
+  for (int r = 0; r < kCoreCount; ++r) {
+    if (shape.core[r] > 0) pods = std::min(pods, node.allocatable[r] / shape.core[r]);
+  }
+  return pods;
+}
+
+bool Deserves(Context& context, GroupId id, const Needed& needed, int pool) {
+  State& state = context.state;
+  const GroupState& group = state.groups[id];
+  if (!FitsQueues(state, group, needed.pods, pool)) return false;
+  if (state.known_queues == 0) return true;
+  const int p = state.PoolOf(id);
+  const QueueAmounts need = NeedOf(state, needed.pods);
+  for (int r = 0; r < kQueueResources; ++r) {
+    const int64_t used = state.queues[group.queue].pools[p].used[r];
+    if (need[r] > 0 && used + need[r] > context.shares.Fair(p, group.queue)[r]) return false;
+  }
+  return true;
+}
+
+void Hold(Context& context, GroupId id, const Needed& needed, int pool) {
+  State& state = context.state;
+  const PodId hardest =
+      *std::max_element(needed.pods.begin(), needed.pods.end(), [&](PodId a, PodId b) {
+        const CoreAmounts& left = state.ShapeOf(a).core;
+        const CoreAmounts& right = state.ShapeOf(b).core;
+        return std::pair(left[kGpu], left[kCpu]) < std::pair(right[kGpu], right[kCpu]);
+      });
+  const Shape& shape = state.ShapeOf(hardest);
+  auto left = static_cast<int64_t>(needed.pods.size());
+  WallTime free_at = context.now;
+  bool known = true;
+  std::vector<NodeId> held;
+  for (const Place& place : PlacesFor(state, hardest, pool)) {
+    if (left <= 0) break;
+    const NodeState& node = state.nodes[place.node];
+    held.push_back(place.node);
+    left -= std::max<int64_t>(1, Capacity(shape, node));
+    const std::optional<WallTime> end = EndOf(state, node, context.now);
+    known &= end.has_value();
+    if (end) free_at = std::max(free_at, *end);
+  }
+  if (left > 0) return;  // it fits nowhere, not even in an empty cluster
+  for (NodeId node : held) {
+    state.nodes[node].held_for = id;
+    state.nodes[node].held_until = known ? free_at : WallTime{};
+    state.held_nodes.push_back(node);
+  }
+}
+
+bool FitsNow(State& state, GroupId id, const Needed& needed, int pool) {
+  Statement trial(state);  // takes everything back
+  return PlaceAll(trial, state, id, needed.pods, Tense::kNow, state.FilterOf(pool));
+}
+
+}  // namespace
+
+void Reserve(Context& context) {
+  State& state = context.state;
+  const std::vector<NodeId> before = std::move(state.held_nodes);
+  state.held_nodes.clear();
+  for (NodeId node : before) state.nodes[node].held_for = kNone;
+  const Duration patience = context.settings.reserve_after;
+  if (patience <= Duration::zero()) return;
+  std::set<int> taken;
+  for (GroupId id : context.order) {
+    const GroupState& group = state.groups[id];
+    if (!Schedulable(state, group)) continue;
+    if (context.now - group.creation < patience) {
+      context.WakeAt(group.creation + patience);
+      continue;
+    }
+    if (taken.size() == state.live_pools.size()) break;
+    const int pool = state.PoolsFor(id).front();
+    if (taken.contains(pool)) continue;
+    const Needed needed = NeededPods(state, id);
+    if (needed.pods.empty() || !Deserves(context, id, needed, pool)) continue;
+    // What fits at once needs no hole.
+    taken.insert(pool);
+    if (!FitsNow(state, id, needed, pool)) Hold(context, id, needed, pool);
+  }
+  if (state.held_nodes != before) ++state.room_epoch;
+}
+
+bool MayUseHeld(const State& state, const PodState& pod, const NodeState& node) {
+  if (pod.group == node.held_for || pod.group == kNone) return true;
+  if (pod.hint != kNone && &state.nodes[pod.hint] == &node) return true;  // promised before
+  const GroupState& group = state.groups[pod.group];
+  const GroupState& holder = state.groups[node.held_for];
+  const bool stoppable = group.preemptible && group.queue == holder.queue;
+  if (group.priority > holder.priority || (stoppable && group.priority < holder.priority)) {
+    return true;
+  }
+  return pod.max_runtime > Duration::zero() && node.held_until.unix_ns != 0 &&
+         state.now + pod.max_runtime <= node.held_until;
+}
+
+}  // namespace swell::sched
