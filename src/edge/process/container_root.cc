@@ -100,8 +100,11 @@ Status MountOverlay(const std::string& root, const std::string& scratch) {
   std::string upper = scratch + "/upper", work = scratch + "/workdir";
   SWELL_RETURN_IF_ERROR(MakeDirs(upper));
   SWELL_RETURN_IF_ERROR(MakeDirs(work));
-  return Mount("overlay", root, "overlay", 0,
-               StrCat("lowerdir=/,upperdir=", upper, ",workdir=", work));
+  std::string layers = StrCat("lowerdir=/,upperdir=", upper, ",workdir=", work);
+  // The layer is thrown away with the container: nothing in it needs to reach the disk, and the
+  // end of a container must not wait for everybody's dirty pages. Linux before 5.10 cannot.
+  if (Mount("overlay", root, "overlay", 0, layers + ",volatile").ok()) return Status::Ok();
+  return Mount("overlay", root, "overlay", 0, layers);
 }
 
 // Where no overlay can be mounted: a small root of its own in memory, into which the host's

@@ -44,6 +44,20 @@ void Tell(std::string_view text) {
   }
 }
 
+// The container's directory, a line on the status socket; empty when none comes.
+std::string AwaitDir() {
+  std::string line;
+  char buffer[4096];
+  while (line.size() < sizeof buffer) {
+    ssize_t n = ::read(kStatusFd, buffer, sizeof buffer);
+    if (n < 0 && errno == EINTR) continue;
+    if (n <= 0) return {};
+    line.append(buffer, static_cast<size_t>(n));
+    if (line.back() == '\n') return line.substr(0, line.size() - 1);
+  }
+  return {};
+}
+
 int Refuse(const Status& why) {
   Tell(StrCat("error ", why.message(), "\n"));
   return 1;
@@ -328,16 +342,18 @@ int PodShimMain(int argc, char** argv) {
     return ShimExecMain(argv[2], std::string_view(argv[3]) == "terminal",
                         std::vector<std::string>(argv + 4, argv + argc));
   }
-  if (argc != 2) {
-    Tell("error usage: pod-shim DIR\n");
+  if (argc != 1) {
+    Tell("error usage: pod-shim\n");
     return 2;
   }
   ::setsid();
   ::umask(022);
   ::syscall(SYS_close_range, kStatusFd + 1U, ~0U, 0U);
-  auto spec = ReadShimSpec(argv[1]);
+  std::string dir = AwaitDir();
+  if (dir.empty()) return 0;  // whoever kept us ready is gone
+  auto spec = ReadShimSpec(dir);
   if (!spec.ok()) return Refuse(spec.status());
-  return Shim(std::move(*spec), argv[1]).Run();
+  return Shim(std::move(*spec), dir).Run();
 }
 
 }  // namespace swell::edge

@@ -1,9 +1,10 @@
 // The pod shim: the process between swell and one container. It is this program started again as
-// `swell pod-shim DIR`, and outlives the swell that started it.
+// `swell pod-shim`, and outlives the swell that started it. It waits for a line on file descriptor
+// 3, a socket: the container's directory. Until it has come it ends with whoever started it.
 //
 // It builds the container's namespaces, control groups and root, starts a first process in them
 // (which starts the command, passes signals on and reaps), writes what the command prints to the
-// log, and leaves state.json and exit.json behind. How it starts is told on file descriptor 3:
+// log, and leaves state.json and exit.json behind. How it starts is told on the same socket:
 // "started\n" or "error TEXT\n".
 //
 // Signals for the container go to its first process (ShimState::init_pid): SIGTERM and the like

@@ -66,6 +66,7 @@ ProcessHost::~ProcessHost() {
   for (const auto& job : stdio_jobs_) HangUp(job);
   stdio_jobs_.clear();
   launches_.clear();
+  EndReadyShims();
   pods_.clear();
   network_.reset();
   files_.reset();
@@ -113,6 +114,10 @@ Status ProcessHost::Start() {
     }
   }
   CleanCgroups(support_.cgroups, false);
+  // Not while the cluster itself starts.
+  reactor_.After(std::chrono::seconds(1), [this, alive = std::weak_ptr<bool>(alive_)] {
+    if (!alive.expired()) ReadyShims();
+  });
   return Status::Ok();
 }
 

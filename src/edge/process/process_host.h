@@ -13,6 +13,7 @@
 // Thread-safety: one thread. Blocking file operations are short and local.
 #pragma once
 
+#include <deque>
 #include <functional>
 #include <map>
 #include <memory>
@@ -42,6 +43,7 @@ struct ProcessOptions {
   std::string cluster_cidr;               // of the pods' network; empty: one that is free
   HostOptions host;
   size_t ready_networks = 4;
+  size_t ready_shims = 3;
   int64_t log_bytes_max = 10 << 20;
   int log_files_max = 5;
 };
@@ -141,6 +143,11 @@ class ProcessHost {
     std::function<void(Result<agent::ContainerStarted>)> done;
     ~Launch();
   };
+  // A shim that waits to be told its container's directory.
+  struct ReadyShim {
+    pid_t pid = -1;
+    int fd = -1;
+  };
   struct Pod {
     agent::SandboxSpec spec;
     agent::SandboxInfo info;
@@ -187,6 +194,10 @@ class ProcessHost {
                    const std::string& dir,
                    ShimSpec& out) const;
   Result<pid_t> Spawn(const std::vector<std::string>& arguments, const SpawnFds& fds) const;
+  Result<ReadyShim> SpawnShim() const;
+  Status LaunchShim(const std::string& dir, Launch& launch);
+  void ReadyShims();
+  void EndReadyShims();
   void OnShimSaid(const std::shared_ptr<Launch>& launch);
   void OnLaunched(const std::shared_ptr<Launch>& launch, const Status& status);
   Status WatchContainer(Container& container);
@@ -218,6 +229,8 @@ class ProcessHost {
   std::unique_ptr<FileWatch> files_;
   std::unique_ptr<PodNetwork> network_;
   std::set<std::shared_ptr<Launch>> launches_;
+  std::deque<ReadyShim> ready_shims_;
+  bool readying_ = false;
   std::set<std::shared_ptr<ExecJob>> execs_;
   FdStreams streams_;
   std::set<std::shared_ptr<StdioJob>> stdio_jobs_;

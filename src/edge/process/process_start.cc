@@ -1,6 +1,7 @@
 // The containers' half of ProcessHost: starting shims, watching them, running commands and probes.
 #include <fcntl.h>
 #include <spawn.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -269,6 +270,64 @@ Result<pid_t> ProcessHost::Spawn(const std::vector<std::string>& arguments,
   return pid;
 }
 
+Result<ProcessHost::ReadyShim> ProcessHost::SpawnShim() const {
+  int pair[2];
+  if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) != 0) {
+    return ErrnoStatus(errno, "socketpair");
+  }
+  auto pid = Spawn({}, {.status = pair[1]});
+  ::close(pair[1]);
+  if (pid.ok()) {
+    ::fcntl(pair[0], F_SETFL, O_NONBLOCK);
+    return ReadyShim{*pid, pair[0]};
+  }
+  ::close(pair[0]);
+  return pid.status();
+}
+
+// Loading the program takes most of a shim's start, so some have done it before they are needed.
+void ProcessHost::ReadyShims() {
+  readying_ = false;
+  while (ready_shims_.size() < options_.ready_shims) {
+    auto shim = SpawnShim();
+    if (!shim.ok()) return;  // a start will say why
+    ready_shims_.push_back(*shim);
+  }
+}
+
+void ProcessHost::EndReadyShims() {
+  for (const ReadyShim& shim : std::exchange(ready_shims_, {})) {
+    ::kill(shim.pid, SIGKILL);
+    ::waitpid(shim.pid, nullptr, 0);
+    ::close(shim.fd);
+  }
+}
+
+Status ProcessHost::LaunchShim(const std::string& dir, Launch& launch) {
+  const std::string line = dir + "\n";
+  while (true) {
+    bool fresh = ready_shims_.empty();
+    if (fresh) {
+      SWELL_ASSIGN_OR_RETURN(ReadyShim shim, SpawnShim());
+      ready_shims_.push_back(shim);
+    }
+    const ReadyShim shim = ready_shims_.front();
+    ready_shims_.pop_front();
+    ssize_t sent = ::send(shim.fd, line.data(), line.size(), MSG_NOSIGNAL);
+    if (sent == static_cast<ssize_t>(line.size())) {
+      launch.pid = shim.pid;
+      launch.fd = shim.fd;
+      return Status::Ok();
+    }
+    // Somebody killed it while it waited.
+    Status failed = ErrnoStatus(errno, "tell the pod shim what to start");
+    ::kill(shim.pid, SIGKILL);
+    ::waitpid(shim.pid, nullptr, 0);
+    ::close(shim.fd);
+    if (fresh) return failed;
+  }
+}
+
 void ProcessHost::StartContainer(const ContainerSpec& spec,
                                  std::function<void(Result<ContainerStarted>)> done) {
   auto it = pods_.find(spec.ref.pod_uid);
@@ -297,13 +356,7 @@ void ProcessHost::StartContainer(const ContainerSpec& spec,
     SWELL_ASSIGN_OR_RETURN(
         ShimSpec shim, MakeShimSpec(pod, spec, dir, StrCat(logs, "/", spec.ref.attempt, ".log")));
     SWELL_RETURN_IF_ERROR(ReplaceFile(dir + "/spec.json", json::Print(shim.ToJson()), 0600));
-    int pipe[2];
-    if (::pipe2(pipe, O_CLOEXEC | O_NONBLOCK) != 0) return ErrnoStatus(errno, "pipe");
-    launch->fd = pipe[0];
-    auto pid = Spawn({dir}, {.status = pipe[1]});
-    ::close(pipe[1]);
-    if (!pid.ok()) return pid.status();
-    launch->pid = *pid;
+    SWELL_RETURN_IF_ERROR(LaunchShim(dir, *launch));
     auto watch = reactor_.WatchFd(launch->fd, [this, weak = std::weak_ptr<Launch>(launch)] {
       if (auto alive = weak.lock()) OnShimSaid(alive);
     });
@@ -338,6 +391,12 @@ void ProcessHost::OnShimSaid(const std::shared_ptr<Launch>& launch) {
 
 void ProcessHost::OnLaunched(const std::shared_ptr<Launch>& launch, const Status& status) {
   launches_.erase(launch);
+  if (!std::exchange(readying_, true)) {
+    // After this container's start has been told.
+    reactor_.Post([this, alive = std::weak_ptr<bool>(alive_)] {
+      if (!alive.expired()) ReadyShims();
+    });
+  }
   const ContainerRef& ref = launch->ref;
   auto it = pods_.find(ref.pod_uid);
   if (!status.ok() || it == pods_.end()) {

@@ -58,17 +58,28 @@ Status UseDevNull() {
   return Status::Ok();
 }
 
-[[noreturn]] void RunCommand(const ShimSpec& spec,
-                             const InitPipes& pipes,
-                             const std::vector<int>& cgroups,
-                             int slave) {
+Status MakeAndUseTerminal(const ShimSpec& spec, int socket) {
+  SWELL_ASSIGN_OR_RETURN(int slave, MakeTerminal(spec.uid, socket));
+  return UseTerminal(slave);
+}
+
+// Starts before the container's root is there: entering control groups takes as long as building
+// it, for the kernel waits until all processors have noticed. `go` is written when it stands.
+[[noreturn]] void RunCommand(const ShimSpec& spec, const InitPipes& pipes, int go) {
   ::setsid();
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-  for (int fd : cgroups) WriteAll(fd, "0");
-  if (slave >= 0) {
-    Status used = UseTerminal(slave);
-    if (!used.ok()) Die(pipes.error, used);
-  } else {
+  for (const CgroupDir& group : spec.cgroups) {
+    int fd = ::open((group.path + "/cgroup.procs").c_str(), O_WRONLY | O_CLOEXEC);
+    if (fd < 0) continue;
+    WriteAll(fd, "0");
+    ::close(fd);
+  }
+  char byte;
+  if (::read(go, &byte, 1) != 1 || ::chdir("/") != 0) ::_exit(127);
+  Status ready = UseDevNull();
+  if (ready.ok() && pipes.terminal >= 0) ready = MakeAndUseTerminal(spec, pipes.terminal);
+  if (!ready.ok()) Die(pipes.error, ready);
+  if (pipes.terminal < 0) {
     if (pipes.in >= 0) ::dup2(pipes.in, STDIN_FILENO);
     ::dup2(pipes.out, STDOUT_FILENO);
     ::dup2(pipes.err, STDERR_FILENO);
@@ -235,32 +246,27 @@ void RunInit(const ShimSpec& spec, const std::string& dir, const InitPipes& pipe
   ::sigprocmask(SIG_SETMASK, &all, nullptr);
   bool own_pids = spec.isolation != Isolation::kNone;
   if (!own_pids) ::prctl(PR_SET_CHILD_SUBREAPER, 1);
-  std::vector<int> cgroups;
-  for (const CgroupDir& group : spec.cgroups) {
-    int fd = ::open((group.path + "/cgroup.procs").c_str(), O_WRONLY | O_CLOEXEC);
-    if (fd >= 0) cgroups.push_back(fd);
-  }
   Status ready = JoinNetwork(spec.netns);
-  if (ready.ok() && own_pids) {
+  int release[2];
+  if (ready.ok() && ::pipe2(release, O_CLOEXEC) != 0) ready = ErrnoStatus(errno, "pipe");
+  if (!ready.ok()) Die(pipes.error, ready);
+  pid_t main = ::fork();
+  if (main < 0) Die(pipes.error, ErrnoStatus(errno, "fork"));
+  if (main == 0) {
+    ::close(release[1]);
+    RunCommand(spec, pipes, release[0]);
+  }
+  if (own_pids) {
     if (!spec.hostname.empty()) ::sethostname(spec.hostname.data(), spec.hostname.size());
     ready = EnterContainerRoot(spec, dir);
   }
   if (ready.ok()) ready = UseDevNull();
-  int slave = -1;
-  if (ready.ok() && pipes.terminal >= 0) {
-    auto made = MakeTerminal(spec.uid, pipes.terminal);
-    ready = made.status();
-    if (made.ok()) slave = *made;
-    ::close(pipes.terminal);
-  }
   if (!ready.ok()) Die(pipes.error, ready);
-  pid_t main = ::fork();
-  if (main < 0) Die(pipes.error, ErrnoStatus(errno, "fork"));
-  if (main == 0) RunCommand(spec, pipes, cgroups, slave);
-  for (int fd : {pipes.in, pipes.out, pipes.err, pipes.error, slave}) {
+  WriteAll(release[1], "g");
+  for (int fd :
+       {pipes.in, pipes.out, pipes.err, pipes.terminal, pipes.error, release[0], release[1]}) {
     if (fd >= 0) ::close(fd);
   }
-  for (int fd : cgroups) ::close(fd);
   // The shim's own streams are not the container's.
   ::dup2(STDIN_FILENO, STDOUT_FILENO);
   ::dup2(STDIN_FILENO, STDERR_FILENO);
