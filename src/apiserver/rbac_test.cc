@@ -434,6 +434,15 @@ TEST_F(TokenTest, SecretsOfAccountsHoldATokenThatLivesAsLong) {
   EXPECT_EQ(With(token, "/version").status, 401);
 }
 
+TEST_F(TokenTest, TheIssuerSaysHowToCheckTokens) {
+  EXPECT_EQ(As("jane", "GET", "/openid/v1/jwks").status, 403);
+  const Answer keys = Admin("GET", "/openid/v1/jwks");
+  EXPECT_EQ(json::GetString(json::GetArray(keys.body, {"keys"})[0], {"kid"}), "test");
+  const Answer about = Admin("GET", "/.well-known/openid-configuration");
+  EXPECT_EQ(about.Str({"issuer"}), "https://kubernetes.default.svc.cluster.local");
+  EXPECT_NE(about.Str({"jwks_uri"}).find("/openid/v1/jwks"), std::string::npos);
+}
+
 TEST_F(TokenTest, TokensOfADeletedAccountAreWorthNothing) {
   const std::string token = Token();
   EXPECT_EQ(With(token, "/version").status, 200);

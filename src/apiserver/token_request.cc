@@ -23,10 +23,11 @@ Status CheckSeconds(int64_t seconds) {
   kind.gvk = {"authentication.k8s.io", "v1", "TokenRequest"};
   kind.plural = "tokenrequests";
   return InvalidError(kind, "",
-                      {InvalidValue("spec.expirationSeconds", std::to_string(seconds),
-                                    seconds < kLeastSeconds
-                                        ? "may not specify a duration less than 10 minutes"
-                                        : "may not specify a duration larger than 2^32 seconds")});
+                      {{"FieldValueInvalid", "spec.expirationSeconds",
+                        StrCat("Invalid value: ", seconds,
+                               seconds < kLeastSeconds
+                                   ? ": may not specify a duration less than 10 minutes"
+                                   : ": may not specify a duration larger than 2^32 seconds")}});
 }
 
 // The pod or secret that the token is to die with.
@@ -36,8 +37,9 @@ Status ReadBoundObject(Core& core, const json::Value& request, TokenClaims& clai
   claims.bound_kind = json::GetString(*ref, {"kind"});
   claims.bound_name = json::GetString(*ref, {"name"});
   if (claims.bound_kind != "Pod" && claims.bound_kind != "Secret") {
+    const std::string_view version = json::GetString(*ref, {"apiVersion"}, "v1");
     return BadRequestError(StrCat("cannot bind token to object of type ",
-                                  json::GetString(*ref, {"apiVersion"}, "v1"),
+                                  version.find('/') == std::string_view::npos ? "/" : "", version,
                                   ", Kind=", claims.bound_kind));
   }
   const std::string plural = claims.bound_kind == "Pod" ? "pods" : "secrets";
@@ -117,6 +119,27 @@ void HandleTokenRequest(Core& core, const CallPtr& call) {
     return;
   }
   RespondDocument(*call, 201, AnswerOf(core, *request, *claims));
+}
+
+// GET /.well-known/openid-configuration and /openid/v1/jwks, for those who check tokens themselves.
+bool HandleIssuerDiscovery(Core& core, Call& call) {
+  const std::string& path = call.request.path;
+  if (path == "/openid/v1/jwks") {
+    RespondDocument(call, 200, TokenKeySet(core));
+    return true;
+  }
+  if (path != "/.well-known/openid-configuration" || !core.options.token_key) return false;
+  RespondDocument(
+      call, 200,
+      json::Object{
+          {"issuer", kTokenIssuer},
+          {"jwks_uri", StrCat("https://", core.options.advertise_address, ":",
+                              core.options.advertise_port, "/openid/v1/jwks")},
+          {"response_types_supported", json::Array{"id_token"}},
+          {"subject_types_supported", json::Array{"public"}},
+          {"id_token_signing_alg_values_supported",
+           json::Array{json::Value(json::GetString(core.options.token_key->jwk(), {"alg"}))}}});
+  return true;
 }
 
 void FillAccountSecret(Admission& admission, json::Value& secret) {
