@@ -6,6 +6,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <csignal>
 #include <cstdio>
@@ -139,6 +140,17 @@ int Detach(const UpFlags& flags) {
                                                     flags.cluster.data_dir.LogFile())));
 }
 
+// The first name that is none of a controller; empty when all are.
+std::string UnknownController(const std::vector<std::string>& controllers) {
+  const std::vector<std::string>& known = controllers::ControllerNames();
+  for (const std::string& item : controllers) {
+    const std::string name = item.starts_with("-") ? item.substr(1) : item;
+    if (name == "*" || name == "swell") continue;
+    if (std::find(known.begin(), known.end(), name) == known.end()) return name;
+  }
+  return {};
+}
+
 }  // namespace
 
 int UpCommand(const std::vector<std::string>& arguments) {
@@ -150,6 +162,11 @@ int UpCommand(const std::vector<std::string>& arguments) {
   flags.cluster.simulated = flags.runtime == "simulated";
   flags.cluster.sdk_path = FindSdk();
   // What is wrong with the flags is said here, before anything is started.
+  if (std::string name = UnknownController(flags.cluster.controllers); !name.empty()) {
+    std::fprintf(stderr, "swell up: --controllers: %s is not in the list of known controllers\n",
+                 Quote(name).c_str());
+    return 2;
+  }
   if (auto nodes = PlanNodes(flags.cluster.plan); !nodes.ok()) {
     std::fprintf(stderr, "swell up: %s\n", nodes.status().message().c_str());
     return 2;
