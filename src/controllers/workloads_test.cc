@@ -255,7 +255,9 @@ spec:
   selector: {matchLabels: {app: db}}
   template:
     metadata: {labels: {app: db}}
-    spec: {schedulerName: swell, containers: [{name: c, image: 'db:1'}]}
+    spec:
+      schedulerName: swell
+      containers: [{name: c, image: 'db:1', volumeMounts: [{name: data, mountPath: /data}]}]
   volumeClaimTemplates:
   - metadata: {name: data}
     spec: {accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Gi}}}
