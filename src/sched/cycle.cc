@@ -11,6 +11,8 @@ namespace {
 constexpr std::array<std::string_view, kActionCount> kActionNames = {
     "allocate", "shrink", "consolidate", "reclaim", "preempt", "stale-gangs", "grow"};
 
+constexpr int kFruitlessMax = 8;
+
 // Promises are made anew each time, in job order, so that room never waits for one who could have
 // been served better, and nobody of lower rank slips in between.
 void LiftPromises(Context& context) {
@@ -188,6 +190,12 @@ CycleResult Scheduler::RunCycle(Model& model, WallTime now, const CycleOptions& 
   TellClearedNominations(context);
   TellStale(context, fresh, noticed_stale_);
   ExplainWaiting(context);
+  // Two claims that keep displacing each other must not keep the machine busy.
+  fruitless_ = result.more && result.decisions.empty() ? fruitless_ + 1 : 0;
+  if (fruitless_ > kFruitlessMax) {
+    result.more = false;
+    context.WakeAt(now + std::chrono::seconds(1));
+  }
   // An unfinished cycle leaves something to do though nothing changes.
   seen_version_ = result.more ? 0 : state.version;
   seen_actions_ = options.actions;

@@ -120,7 +120,8 @@ class Scheduler {
   uint32_t seen_actions_ = 0;
   std::optional<WallTime> wake_at_;
   std::optional<WallTime> counted_at_;  // up to when past use is counted
-  std::set<int32_t> noticed_stale_;     // groups seen below their minimum
+  int fruitless_ = 0;                // cycles in a row that asked for another and decided nothing
+  std::set<int32_t> noticed_stale_;  // groups seen below their minimum
   // Searches that failed at this version of the model, and what they said. They are not repeated
   // before something changes, so an unfinished cycle gets further each time it is resumed.
   std::map<std::vector<int32_t>, std::string> failed_searches_;

@@ -108,7 +108,8 @@ bool ReclaimRules::Allows(QueueId victim, const Losses& losses, const QueueAmoun
   }
   if (!over_share && !(within_quota && over_quota)) return false;
   for (int r = 0; r < kQueueResources; ++r) {
-    if (need_[r] == 0 || their_fair[r] <= 0) continue;
+    // Against one who is due nothing, being due something is enough.
+    if (need_[r] == 0 || (their_fair[r] <= 0 && my_fair[r] > 0)) continue;
     const double after = Utilization(mine_before[r] + need_[r], my_fair[r]);
     if (after <= 1) continue;
     if (after >= Utilization(other.used[r] - lost[r] - more[r], their_fair[r])) return false;

@@ -466,7 +466,8 @@ std::optional<bool> Search::PlaceExactly() {
   });
   using Rank = std::tuple<bool, int64_t, int32_t, uint32_t>;
   std::vector<Rank> subsets;
-  for (uint32_t chosen = 1; chosen < (1u << picks.size()); ++chosen) {
+  // None first: others may have left room for it in this very cycle.
+  for (uint32_t chosen = 0; chosen < (1u << picks.size()); ++chosen) {
     Rank rank{false, 0, INT32_MIN, chosen};
     auto& [stops, cost, priority, bits] = rank;
     std::set<GroupId> whole;
@@ -535,7 +536,6 @@ VictimPlan Search::Run() {
   const std::optional<bool> exact = PlaceExactly();
   if (exact ? !*exact : !PlacePods()) return Fail(mark);
   if (!exact) SpareUnneeded();
-  if (taken_.empty()) return Fail(mark);
   MoveVictims();
   return Plan();
 }

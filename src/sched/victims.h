@@ -1,9 +1,9 @@
 // The victim search: whom to stop so that given pods can start, at the least cost.
 //
 // Answers a plan, "impossible, because", or "budget spent". A plan is minimal: none of its units
-// can be spared. Units are what is stopped together: one surplus member, one pod of a group whose
-// pods are stopped singly, or a whole gang. A victim that finds another place is moved: it is
-// evicted and promised that place.
+// can be spared; it may need none, where others have made room in the same cycle. Units are what is
+// stopped together: one surplus member, one pod of a group whose pods are stopped singly, or a
+// whole gang. A victim that finds another place is moved: it is evicted and promised that place.
 //
 // Thread-safety: none. Works on a State through a Statement: on a plan, the evictions and promises
 // are in it, uncommitted; otherwise it is as before.
