@@ -60,7 +60,7 @@ Value ControllerRole() {
       {{"", "pods,services,configmaps,endpoints", "get,list,watch,create,update,patch,delete"},
        {"", "pods/status", "update,patch"},
        {"", "bindings,pods/binding,pods/eviction", "create"},
-       {"", "nodes,persistentvolumeclaims,serviceaccounts", "get,list,watch"},
+       {"", "nodes,persistentvolumes,persistentvolumeclaims,serviceaccounts", "get,list,watch"},
        {"", "namespaces", "get,list,watch,create"},
        {",events.k8s.io", "events", "create,patch,update"},
        {"scheduling.k8s.io", "priorityclasses", "get,list,watch"},

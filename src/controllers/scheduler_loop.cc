@@ -66,6 +66,8 @@ SchedulerLoop::SchedulerLoop(Context context, sched::Settings settings)
       pools_(context_.informers.Of(client::resources::kNodePools)),
       topologies_(context_.informers.Of(kTopologies)),
       budgets_(context_.informers.Of(client::resources::kPodDisruptionBudgets)),
+      claims_(context_.informers.Of(client::resources::kPersistentVolumeClaims)),
+      volumes_(context_.informers.Of(client::resources::kPersistentVolumes)),
       events_(context_.executor,
               context_.clock,
               context_.server,
@@ -77,6 +79,7 @@ SchedulerLoop::SchedulerLoop(Context context, sched::Settings settings)
   WatchQueues();
   WatchGroups();
   WatchPods();
+  WatchVolumes();
 }
 
 SchedulerLoop::~SchedulerLoop() {

@@ -44,6 +44,7 @@ class SchedulerLoop {
 
  private:
   void WatchPods();
+  void WatchVolumes();
   void WatchNodes();
   void WatchQueues();
   void WatchGroups();
@@ -83,6 +84,8 @@ class SchedulerLoop {
   client::Informer& pools_;
   client::Informer& topologies_;
   client::Informer& budgets_;
+  client::Informer& claims_;
+  client::Informer& volumes_;
   client::EventRecorder events_;
   std::map<std::string, std::string, std::less<>> project_of_;  // namespace → leaf project
   std::set<std::string, std::less<>> names_{"swell"};

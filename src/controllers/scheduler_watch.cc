@@ -61,10 +61,33 @@ void SchedulerLoop::WatchPods() {
            }});
 }
 
+// A claim that is bound now, or a volume whose nodes changed: waiting pods may have to go
+// elsewhere.
+void SchedulerLoop::WatchVolumes() {
+  auto again = [this] {
+    for (const auto& [key, pod] : pods_.objects()) {
+      const bool waits = json::GetString(*pod, {"spec", "nodeName"}).empty();
+      if (waits && !json::GetArray(*pod, {"spec", "volumes"}).empty()) OnPod(*pod);
+    }
+  };
+  for (client::Informer* informer : {&claims_, &volumes_}) {
+    informer->AddHandlers(
+        {.on_add = [again](const json::SharedValue&) { again(); },
+         .on_update = [again](const json::SharedValue&, const json::SharedValue&) { again(); },
+         .on_delete = [again](const json::SharedValue&) { again(); }});
+  }
+}
+
 void SchedulerLoop::OnPod(const json::Value& pod) {
   uint64_t before = model_.version();
   sched::PodInfo info = ToPodInfo(pod, ProjectOfNamespace(api::Namespace(pod)));
   info.ours = names_.contains(json::GetString(pod, {"spec", "schedulerName"}));
+  if (info.node.empty()) {
+    auto find = [](const client::Informer& informer) {
+      return [&informer](std::string_view key) { return informer.Get(key).get(); };
+    };
+    AddVolumeTerms(pod, find(claims_), find(volumes_), info);
+  }
   model_.UpsertPod(std::move(info));
   if (model_.version() != before) Wake();
 }
