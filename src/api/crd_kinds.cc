@@ -66,11 +66,13 @@ void CheckColumns(const Value& version, const std::string& path, std::vector<Fie
     std::string_view type = json::GetString(columns[i], {"type"});
     bool known = false;
     for (const std::string& t : kTypes) known = known || t == type;
-    if (!known) errors.push_back(NotSupportedError(PathField(at, "type"), type, kTypes));
+    if (!known)
+      errors.push_back(InvalidText(PathField(at, "type"), type,
+                                   "must be one of boolean,date,integer,number,string"));
     std::string_view json_path = json::GetString(columns[i], {"jsonPath"});
     if (!json_path.starts_with('.')) {
-      errors.push_back(
-          InvalidText(PathField(at, "jsonPath"), json_path, "must be a json path starting with ."));
+      errors.push_back(InvalidText(PathField(at, "JSONPath"), json_path,
+                                   "must be a simple json path starting with ."));
     }
   }
 }
@@ -117,6 +119,14 @@ void CheckVersions(const Value& crd, std::vector<FieldError>& errors) {
     }
     CheckColumns(version, path, errors);
     CheckScale(version, path, errors);
+  }
+  const json::Array& stored = json::GetArray(crd, {"status", "storedVersions"});
+  for (size_t i = 0; i < stored.size(); ++i) {
+    if (!stored[i].is_string()) continue;
+    const std::string name(json::View(stored[i].get_string()));
+    if (name.empty() || seen.count(name) > 0) continue;
+    errors.push_back(
+        InvalidText(PathIndex("status.storedVersions", i), name, "must appear in spec.versions"));
   }
   if (storage != 1) {
     errors.push_back(InvalidError("spec.versions", versions.empty() ? Value("null") : versions,
@@ -178,6 +188,10 @@ void ReadColumns(const Value& version, KindInfo& kind) {
     column.description = std::string(json::GetString(c, {"description"}));
     column.priority = static_cast<int>(json::GetInt(c, {"priority"}));
     column.json_path = std::string(json::GetString(c, {"jsonPath"}));
+    if (column.description.empty()) {
+      column.description =
+          StrCat("Custom resource definition column (in JSONPath format): ", column.json_path);
+    }
     kind.columns.push_back(std::move(column));
   }
   // Kubernetes shows the age only when the definition names no columns of its own.
@@ -208,10 +222,15 @@ Result<std::vector<CrdVersion>> KindsOfCrd(const Value& crd) {
     details.name = std::string(Name(crd));
     details.group = "apiextensions.k8s.io";
     details.kind = "CustomResourceDefinition";
-    for (const FieldError& e : errors) details.causes.push_back({e.reason, e.field, e.message});
+    std::vector<std::string> texts;
+    for (const FieldError& e : errors) {
+      details.causes.push_back({e.reason, e.field, e.message});
+      texts.push_back(StrCat(e.field, ": ", e.message));
+    }
+    const std::string text = Join(texts, ", ");
     return Status(Code::kInvalid,
                   StrCat("CustomResourceDefinition.apiextensions.k8s.io ", Quote(Name(crd)),
-                         " is invalid: ", errors[0].field, ": ", errors[0].message),
+                         " is invalid: ", texts.size() > 1 ? StrCat("[", text, "]") : text),
                   std::move(details));
   }
   std::vector<CrdVersion> out;
@@ -229,6 +248,12 @@ Result<std::vector<CrdVersion>> KindsOfCrd(const Value& crd) {
     kind.namespaced = json::GetString(crd, {"spec", "scope"}) == "Namespaced";
     kind.custom = true;
     kind.served = json::GetBool(version, {"served"});
+    if (json::GetBool(version, {"deprecated"})) {
+      const std::string_view own = json::GetString(version, {"deprecationWarning"});
+      kind.deprecation = own.empty()
+                             ? StrCat(kind.gvk.ApiVersion(), " ", kind.gvk.kind, " is deprecated")
+                             : std::string(own);
+    }
     kind.verbs = {"create", "delete", "deletecollection", "get",
                   "list",   "patch",  "update",           "watch"};
     kind.schema =

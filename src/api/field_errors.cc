@@ -1,5 +1,7 @@
 #include "api/field_errors.h"
 
+#include <map>
+
 #include "base/strings.h"
 
 namespace swell::api {
@@ -10,6 +12,35 @@ std::string ShowValue(const json::Value& value) {
   if (value.is_null()) text = "\"null\"";
   if (text.size() > kMaxShown) text.replace(kMaxShown, std::string::npos, "...");
   return text;
+}
+
+std::string ShowLabels(const json::Value& labels) {
+  std::map<std::string, std::string> sorted;
+  for (const auto& member : json::GetObject(labels, {})) {
+    sorted[std::string(std::string_view(member.key()))] = ShowValue(member.value());
+  }
+  if (sorted.empty()) return "map[string]string(nil)";
+  std::vector<std::string> parts;
+  for (const auto& [key, text] : sorted) parts.push_back(StrCat(Quote(key), ":", text));
+  return StrCat("map[string]string{", Join(parts, ", "), "}");
+}
+
+std::string ShowSelector(const json::Value& selector) {
+  const json::Value* labels = json::Find(selector, {"matchLabels"});
+  std::vector<std::string> terms;
+  for (const json::Value& term : json::GetArray(selector, {"matchExpressions"})) {
+    std::vector<std::string> values;
+    for (const json::Value& value : json::GetArray(term, {"values"})) {
+      values.push_back(ShowValue(value));
+    }
+    terms.push_back(
+        StrCat("v1.LabelSelectorRequirement{Key:", Quote(json::GetString(term, {"key"})),
+               ", Operator:", Quote(json::GetString(term, {"operator"})), ", Values:[]string",
+               values.empty() ? "(nil)" : StrCat("{", Join(values, ", "), "}"), "}"));
+  }
+  return StrCat("v1.LabelSelector{MatchLabels:", ShowLabels(labels ? *labels : json::Value()),
+                ", MatchExpressions:[]v1.LabelSelectorRequirement",
+                terms.empty() ? "(nil)" : StrCat("{", Join(terms, ", "), "}"), "}");
 }
 
 FieldError RequiredError(std::string path, std::string_view detail) {

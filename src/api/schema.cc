@@ -121,6 +121,16 @@ void PruneUnknown(const Schema& schema, json::Value& value) {
   for (const std::string& key : gone) json::StableErase(*object, key);
 }
 
+namespace {
+
+// A null where a custom kind's schema wants a value counts as nothing written; in Kubernetes' own
+// types all nulls do, and are gone before.
+bool IsStrayNull(const Schema& schema, const json::Value& value) {
+  return value.is_null() && !schema.nullable;
+}
+
+}  // namespace
+
 void ApplyDefaults(const Schema& schema, json::Value& value) {
   if (json::Array* list = value.if_array(); list && schema.items) {
     for (json::Value& item : *list) ApplyDefaults(*schema.items, item);
@@ -128,9 +138,17 @@ void ApplyDefaults(const Schema& schema, json::Value& value) {
   }
   json::Object* object = value.if_object();
   if (object == nullptr) return;
+  std::vector<std::string> gone;
   if (schema.type == SchemaType::kMap) {
     if (!schema.items) return;
-    for (auto& member : *object) ApplyDefaults(*schema.items, member.value());
+    for (auto& member : *object) {
+      if (IsStrayNull(*schema.items, member.value())) {
+        gone.emplace_back(member.key());
+      } else {
+        ApplyDefaults(*schema.items, member.value());
+      }
+    }
+    for (const std::string& key : gone) json::StableErase(*object, key);
     return;
   }
   for (const SchemaField& field : schema.fields) {
@@ -141,7 +159,12 @@ void ApplyDefaults(const Schema& schema, json::Value& value) {
       (*object)[field.name] = *field.default_value;
       found = object->if_contains(field.name);
     }
-    if (found != nullptr) ApplyDefaults(*field.schema, *found);
+    if (found == nullptr) continue;
+    if (IsStrayNull(*field.schema, *found)) {
+      json::StableErase(*object, field.name);
+    } else {
+      ApplyDefaults(*field.schema, *found);
+    }
   }
 }
 

@@ -172,7 +172,7 @@ TEST_F(SchemaTest, ValidatesEveryRuleOfCustomSchemas) {
       {R"({"must":"","list":["a","b","c"]})", "spec.list: Too many: 3: must have at most 2 items"},
       {R"({"must":"","set":["a","a"]})", "spec.set[1]: Duplicate value: \"a\""},
       {R"({"must":"","keyed":[{"k":"a"},{"k":"a"}]})",
-       "spec.keyed[1]: Duplicate value: {\"k\":\"a\"}"},
+       "spec.keyed[1]: Duplicate value: map[string]interface {}{\"k\":\"a\"}"},
       {R"({"must":"","either":"50%"})", ""},
       {R"({"must":"","either":true})",
        "spec.either: Invalid value: \"boolean\": spec.either in body must be of type "
@@ -187,11 +187,11 @@ TEST_F(SchemaTest, ValidatesEveryRuleOfCustomSchemas) {
       {R"({"must":"","free":{"any":[1,{"deep":null}]}})", ""},
       {R"({"must":"","logic":{"a":""}})", ""},
       {R"({"must":"","logic":{}})",
-       "spec.logic: Invalid value: \"object\": spec.logic in body must validate one and only one "
-       "schema (oneOf). Found none valid"},
+       "<nil>: Invalid value: \"\": \"spec.logic\" must validate one and only one schema (oneOf). "
+       "Found none valid\nspec.logic.a: Required value"},
       {R"({"must":"","logic":{"a":"","b":""}})",
-       "spec.logic: Invalid value: \"object\": spec.logic in body must validate one and only one "
-       "schema (oneOf). Found 2 valid"},
+       "<nil>: Invalid value: \"\": \"spec.logic\" must validate one and only one schema (oneOf). "
+       "Found 2 valid alternatives"},
       {R"({"must":"","date":"2026-13-01"})",
        "spec.date: Invalid value: \"2026-13-01\": spec.date in body must be of type date-time: "
        "\"2026-13-01\""},

@@ -1,6 +1,7 @@
 // ValidateAgainst: schemas' own rules, worded as Kubernetes words them for custom resources.
 #include <charconv>
 #include <cmath>
+#include <map>
 #include <set>
 
 #include "api/field_errors.h"
@@ -60,6 +61,30 @@ int64_t CountChars(std::string_view text) {
   return n;
 }
 
+std::string QuotedList(const std::vector<std::string>& texts) {
+  std::vector<std::string> quoted;
+  for (const std::string& text : texts) quoted.push_back(Quote(text));
+  return Join(quoted, ", ");
+}
+
+// As Go prints values of no declared type.
+std::string GoSyntax(const json::Value& value) {
+  if (value.is_string()) return Quote(json::View(value.get_string()));
+  if (value.is_null()) return "interface {}(nil)";
+  std::vector<std::string> parts;
+  if (value.is_array()) {
+    for (const json::Value& item : value.get_array()) parts.push_back(GoSyntax(item));
+    return StrCat("[]interface {}{", Join(parts, ", "), "}");
+  }
+  if (!value.is_object()) return json::Print(value);
+  std::map<std::string, std::string> sorted;
+  for (const auto& member : value.get_object()) {
+    sorted[std::string(std::string_view(member.key()))] = GoSyntax(member.value());
+  }
+  for (const auto& [key, text] : sorted) parts.push_back(StrCat(Quote(key), ":", text));
+  return StrCat("map[string]interface {}{", Join(parts, ", "), "}");
+}
+
 class Validator {
  public:
   Validator(std::string path, std::vector<FieldError>& errors)
@@ -76,7 +101,12 @@ class Validator {
   void CheckObject(const Schema& schema, const json::Value& value, int depth);
   void CheckFormat(const Schema& schema, const json::Value& value);
   void CheckLogic(const Schema& schema, const json::Value& value, int depth);
-  bool Passes(const Schema& schema, const json::Value& value, int depth) const;
+  std::vector<FieldError> ErrorsOf(const Schema& schema, const json::Value& value, int depth) const;
+  int CountPassing(const std::vector<SchemaPtr>& parts,
+                   const json::Value& value,
+                   int depth,
+                   std::vector<FieldError>& nearest) const;
+  void InvalidChoice(std::string_view detail);
 
   void Add(FieldError error) {
     if (errors_.size() < kMaxErrors) errors_.push_back(std::move(error));
@@ -89,6 +119,10 @@ class Validator {
     Add({"FieldValueTypeInvalid", path_,
          StrCat("Invalid value: \"", got, "\": ", path_, path_.empty() ? "" : " ",
                 "in body must be of type ", TypeWord(schema.type), ": \"", got, "\"")});
+    if (schema.enum_values.empty() || value.is_null() || value.is_structured()) return;
+    Add({"FieldValueNotSupported", path_,
+         StrCat("Unsupported value: ", ShowValue(value),
+                ": supported values: ", QuotedList(schema.enum_values))});
   }
 
   std::string path_;
@@ -158,14 +192,13 @@ void Validator::CheckType(const Schema& schema, const json::Value& value, int de
 
 void Validator::CheckString(const Schema& schema, const json::Value& value) {
   std::string_view text = json::View(value.get_string());
-  if (schema.min_length >= 0 && CountChars(text) < schema.min_length) {
-    Invalid(value, StrCat("should be at least ", schema.min_length, " chars long"));
-  }
+  // One of these at most, as Kubernetes reports it.
   if (schema.max_length >= 0 && CountChars(text) > schema.max_length) {
     Add({"FieldValueTooLong", path_,
          StrCat("Too long: may not be more than ", schema.max_length, " bytes")});
-  }
-  if (schema.compiled_pattern && !schema.compiled_pattern->Matches(text)) {
+  } else if (schema.min_length >= 0 && CountChars(text) < schema.min_length) {
+    Invalid(value, StrCat("should be at least ", schema.min_length, " chars long"));
+  } else if (schema.compiled_pattern && !schema.compiled_pattern->Matches(text)) {
     Invalid(value, StrCat("should match '", schema.pattern, "'"));
   }
   if (!schema.enum_values.empty()) {
@@ -271,7 +304,8 @@ void Validator::CheckUnique(const Schema& schema, const json::Array& list) {
         if (part) key.get_object()[name] = *part;
       }
     }
-    if (!seen.insert(json::Print(key)).second) Add(DuplicateError(PathIndex(path_, i), key));
+    if (seen.insert(json::Print(key)).second) continue;
+    Add({"FieldValueDuplicate", PathIndex(path_, i), StrCat("Duplicate value: ", GoSyntax(key))});
   }
 }
 
@@ -285,6 +319,13 @@ void Validator::CheckObject(const Schema& schema, const json::Value& value, int 
   }
   if (schema.max_properties >= 0 && size > schema.max_properties) {
     Add(TooManyError(path_, object->size(), static_cast<size_t>(schema.max_properties)));
+  }
+  if (schema.embedded_resource) {
+    for (std::string_view field : {"apiVersion", "kind"}) {
+      if (json::GetString(value, {field}).empty()) {
+        Add(RequiredError(PathField(path_, field), "must not be empty"));
+      }
+    }
   }
   size_t length = path_.size();
   auto descend = [&](const Schema& child, std::string_view key, const json::Value& member) {
@@ -310,39 +351,60 @@ void Validator::CheckObject(const Schema& schema, const json::Value& value, int 
   }
 }
 
-bool Validator::Passes(const Schema& schema, const json::Value& value, int depth) const {
+std::vector<FieldError> Validator::ErrorsOf(const Schema& schema,
+                                            const json::Value& value,
+                                            int depth) const {
   std::vector<FieldError> errors;
   Validator inner(path_, errors);
   inner.Check(schema, value, depth + 1);
-  return errors.empty();
+  return errors;
+}
+
+// How many parts hold; when none does, also what is wrong with the one that is nearest to it.
+int Validator::CountPassing(const std::vector<SchemaPtr>& parts,
+                            const json::Value& value,
+                            int depth,
+                            std::vector<FieldError>& nearest) const {
+  int passing = 0;
+  nearest.clear();
+  bool first = true;
+  for (const SchemaPtr& part : parts) {
+    std::vector<FieldError> errors = ErrorsOf(*part, value, depth);
+    passing += errors.empty() ? 1 : 0;
+    if (first || errors.size() < nearest.size()) nearest = std::move(errors);
+    first = false;
+  }
+  return passing;
+}
+
+// Errors about alternatives are about no field in particular.
+void Validator::InvalidChoice(std::string_view detail) {
+  Add({"FieldValueInvalid", "<nil>", StrCat("Invalid value: \"\": ", Quote(path_), " ", detail)});
 }
 
 void Validator::CheckLogic(const Schema& schema, const json::Value& value, int depth) {
+  std::vector<FieldError> nearest;
   for (const SchemaPtr& part : schema.all_of) {
     size_t before = errors_.size();
     Check(*part, value, depth + 1);
-    if (errors_.size() > before) {
-      Invalid(json::Value(KindOfValue(value)), "must validate all the schemas (allOf)");
-    }
+    if (errors_.size() > before) InvalidChoice("must validate all the schemas (allOf)");
   }
-  if (!schema.any_of.empty()) {
-    bool any = false;
-    for (const SchemaPtr& part : schema.any_of) any = any || Passes(*part, value, depth);
-    if (!any) {
-      Invalid(json::Value(KindOfValue(value)), "must validate at least one schema (anyOf)");
-    }
+  if (!schema.any_of.empty() && CountPassing(schema.any_of, value, depth, nearest) == 0) {
+    InvalidChoice("must validate at least one schema (anyOf)");
+    for (FieldError& error : nearest) Add(std::move(error));
   }
   if (!schema.one_of.empty()) {
-    int passed = 0;
-    for (const SchemaPtr& part : schema.one_of) passed += Passes(*part, value, depth) ? 1 : 0;
-    if (passed != 1) {
-      Invalid(json::Value(KindOfValue(value)),
-              StrCat("must validate one and only one schema (oneOf). Found ",
-                     passed == 0 ? std::string("none") : std::to_string(passed), " valid"));
+    int passing = CountPassing(schema.one_of, value, depth, nearest);
+    if (passing == 0) {
+      InvalidChoice("must validate one and only one schema (oneOf). Found none valid");
+      for (FieldError& error : nearest) Add(std::move(error));
+    } else if (passing > 1) {
+      InvalidChoice(StrCat("must validate one and only one schema (oneOf). Found ", passing,
+                           " valid alternatives"));
     }
   }
-  if (schema.not_schema && Passes(*schema.not_schema, value, depth)) {
-    Invalid(json::Value(KindOfValue(value)), "must not validate the schema (not)");
+  if (schema.not_schema && ErrorsOf(*schema.not_schema, value, depth).empty()) {
+    InvalidChoice("must not validate the schema (not)");
   }
 }
 

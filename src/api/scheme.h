@@ -55,7 +55,8 @@ struct KindInfo {
   std::vector<std::string> subresources;  // "status", "binding", "eviction", "log", "scale", …
   std::vector<std::string> verbs;         // as discovery lists them
   std::vector<std::string> selectable_fields;  // "spec.nodeName", beyond metadata.*
-  std::vector<PrinterColumn> columns;          // empty: NAME and AGE, or a built-in printer
+  std::string deprecation;             // what users of the version are warned of; empty: nothing
+  std::vector<PrinterColumn> columns;  // empty: NAME and AGE, or a built-in printer
 
   // "pods", "pytorchjobs.kubeflow.org": the same for every version of the kind.
   std::string StoreResource() const;

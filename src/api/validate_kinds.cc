@@ -1,4 +1,5 @@
 // Rules of the other kinds.
+#include <algorithm>
 #include <set>
 
 #include "api/meta.h"
@@ -132,9 +133,43 @@ void CheckSelectorMatches(const Value& spec, FieldErrors& errors) {
   Result<LabelSelector> parsed = LabelSelector::FromJson(selector);
   const json::Object& labels = json::GetObject(spec, {"template", "metadata", "labels"});
   if (parsed.ok() && !parsed->Matches(Value(labels))) {
-    errors.push_back(InvalidError("spec.template.metadata.labels", Value(labels),
-                                  "`selector` does not match template `labels`"));
+    errors.push_back({"FieldValueInvalid", "spec.template.metadata.labels",
+                      StrCat("Invalid value: ", ShowLabels(Value(labels)),
+                             ": `selector` does not match template `labels`")});
   }
+}
+
+void CheckStatefulSetUpdate(Value spec, Value before, FieldErrors& errors) {
+  for (const char* field : {"replicas", "ordinals", "template", "updateStrategy",
+                            "persistentVolumeClaimRetentionPolicy", "minReadySeconds"}) {
+    json::Remove(spec, {field});
+    json::Remove(before, {field});
+  }
+  if (json::Equal(spec, before)) return;
+  errors.push_back(ForbiddenError(
+      "spec",
+      "updates to statefulset spec for fields other than 'replicas', 'ordinals', 'template', "
+      "'updateStrategy', 'persistentVolumeClaimRetentionPolicy' and 'minReadySeconds' are "
+      "forbidden"));
+}
+
+// A StatefulSet's pods get a volume of each claim template: mounts may name it.
+Value WithClaimVolumes(const Value& spec) {
+  const json::Array& claims = json::GetArray(spec, {"volumeClaimTemplates"});
+  Value with = spec;
+  if (claims.empty()) return with;
+  json::Array volumes = json::GetArray(spec, {"template", "spec", "volumes"});
+  for (const Value& claim : claims) {
+    const std::string_view name = json::GetString(claim, {"metadata", "name"});
+    // One of the template's own by that name is replaced.
+    const bool known = std::any_of(volumes.begin(), volumes.end(), [name](const Value& volume) {
+      return TextOf(volume, "name") == name;
+    });
+    if (known) continue;
+    volumes.push_back(json::Object{{"name", name}, {"emptyDir", json::Object()}});
+  }
+  json::Set(with, {"template", "spec", "volumes"}, std::move(volumes));
+  return with;
 }
 
 void CheckReplicated(const KindInfo& kind,
@@ -166,13 +201,21 @@ void CheckReplicated(const KindInfo& kind,
                        ? *json::Find(*old, {"spec", "template"})
                        : Value(),
                    MemberOf(*spec, "template") ? *MemberOf(*spec, "template") : Value())) {
-    CheckPodTemplate(*spec, "spec", errors);
+    CheckPodTemplate(WithClaimVolumes(*spec), "spec", errors);
     CheckRestartPolicy(*spec, "spec", errors, false);
   }
   if (old == nullptr || k == "ReplicationController") return;
-  if (const Value* before = Spec(*old)) {
-    CheckImmutable(MemberOf(*spec, "selector"), MemberOf(*before, "selector"), "spec.selector",
-                   errors);
+  const Value* before = Spec(*old);
+  if (before == nullptr) return;
+  if (k == "StatefulSet") {
+    CheckStatefulSetUpdate(*spec, *before, errors);
+    return;
+  }
+  const Value* selector = MemberOf(*spec, "selector");
+  const Value* had = MemberOf(*before, "selector");
+  if (selector != nullptr && had != nullptr && !json::Equal(*selector, *had)) {
+    errors.push_back({"FieldValueInvalid", "spec.selector",
+                      StrCat("Invalid value: ", ShowSelector(*selector), ": field is immutable")});
   }
 }
 

@@ -379,9 +379,9 @@ void CheckPodUpdate(const Value& pod, const Value& old_pod, FieldErrors& errors)
   if (!json::Equal(spec, old)) {
     errors.push_back(ForbiddenError(
         "spec",
-        "pod updates may not change fields other than `spec.containers[*].image`, "
-        "`spec.initContainers[*].image`, `spec.activeDeadlineSeconds`, `spec.tolerations` (only "
-        "additions to existing tolerations), `spec.terminationGracePeriodSeconds` (allow it to "
+        "pod updates may not change fields other than `spec.containers[*].image`,"
+        "`spec.initContainers[*].image`,`spec.activeDeadlineSeconds`,`spec.tolerations` (only "
+        "additions to existing tolerations),`spec.terminationGracePeriodSeconds` (allow it to "
         "be set to 1 if it was previously negative)"));
   }
 }

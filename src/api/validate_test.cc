@@ -352,8 +352,8 @@ TEST_F(ValidateTest, Workloads) {
       {R"({"spec":{"replicas":3}})", ""},
       {R"({"spec":{"selector":{"matchLabels":{"a":"b","c":"d"}},
           "template":{"metadata":{"labels":{"c":"d"}}}}})",
-       "spec.selector: Invalid value: {\"matchLabels\":{\"a\":\"b\",\"c\":\"d\"}}: field is "
-       "immutable"},
+       "spec.selector: Invalid value: v1.LabelSelector{MatchLabels:map[string]string{\"a\":\"b\", "
+       "\"c\":\"d\"}, MatchExpressions:[]v1.LabelSelectorRequirement(nil)}: field is immutable"},
   };
   CheckUpdates({"apps", "v1", "Deployment"}, kDeployment, kDeploymentUpdates);
 }
@@ -515,7 +515,8 @@ TEST_F(ValidateTest, CustomResourceDefinitions) {
       {R"({"spec":{"versions":[{"name":"v1","served":true,"storage":true,
           "additionalPrinterColumns":[{"name":"a","type":"text","jsonPath":"x"}],
           "schema":{"openAPIV3Schema":{"type":"object"}}}]}})",
-       "additionalPrinterColumns[0].type: Unsupported value: \"text\""},
+       "additionalPrinterColumns[0].type: Invalid value: \"text\": must be one of "
+       "boolean,date,integer,number,string"},
       {R"({"spec":{"versions":[{"name":"v1","served":true,"storage":true,
           "subresources":{"scale":{"specReplicasPath":".x","statusReplicasPath":".status.n"}},
           "schema":{"openAPIV3Schema":{"type":"object"}}}]}})",
