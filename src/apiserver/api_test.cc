@@ -153,7 +153,11 @@ TEST_F(ApiTest, CustomKindsComeAndGo) {
   EXPECT_EQ(json::Find(made.body, {"spec", "junk"}), nullptr);
   EXPECT_EQ(json::Find(made.body, {"status"}), nullptr);
   EXPECT_EQ(made.warnings.size(), 1U);
-  EXPECT_EQ(server.Post(widgets, R"({"metadata":{"name":"bad"},"spec":{"size":0}})").status, 422);
+  EXPECT_EQ(server
+                .Post(widgets, R"({"apiVersion":"example.com/v1","kind":"Widget",
+      "metadata":{"name":"bad"},"spec":{"size":0}})")
+                .status,
+            422);
   server.Merge(widgets + "/w/status",
                R"({"status":{"conditions":[{"type":"Ready","status":"True"}]}})");
   const Answer table = server.Get(widgets, kTable);
@@ -265,7 +269,7 @@ TEST_F(ApiTest, EveryListHasATable) {
       server.Get("/apis/scheduling.k8s.io/v1/priorityclasses?includeObject=None", kTable);
   const json::Array& rows = json::GetArray(classes.body, {"rows"});
   ASSERT_EQ(rows.size(), 6U);
-  EXPECT_EQ(json::Print(rows[5]), R"({"cells":["train",50,false,"0s"]})");
+  EXPECT_EQ(json::Print(rows[5]), R"({"cells":["train",50,false,"0s"],"object":null})");
 }
 
 TEST_F(ApiTest, ServerSideApplyKnowsWhoOwnsWhat) {

@@ -140,12 +140,22 @@ Status CheckKind(const api::KindInfo& kind, json::Value& object) {
   if ((has_version && !version->is_string()) || (has_kind && !name->is_string())) {
     return DecodeError(kind, "apiVersion and kind must be strings");
   }
+  if (kind.custom && !has_kind) {
+    return DecodeError(kind, StrCat("Object 'Kind' is missing in '", json::Print(object), "'"));
+  }
   if (has_version && json::View(version->get_string()) != expected) {
     return BadRequestError(StrCat("the API version in the data (",
                                   json::View(version->get_string()),
                                   ") does not match the expected API version (", expected, ")"));
   }
   if (has_kind && json::View(name->get_string()) != kind.gvk.kind) {
+    if (kind.custom) {
+      api::KindInfo other;
+      other.gvk = {kind.gvk.group, kind.gvk.version, std::string(json::View(name->get_string()))};
+      return InvalidError(
+          other, json::GetString(object, {"metadata", "name"}),
+          {InvalidValue("kind", other.gvk.kind, StrCat("must be ", kind.gvk.kind))});
+    }
     return BadRequestError(StrCat(json::View(name->get_string()), " in version ",
                                   Quote(kind.gvk.version), " cannot be handled as a ",
                                   kind.gvk.kind, ": converting (", kind.gvk.version, ".",
@@ -189,7 +199,12 @@ void Canonicalize(const api::Schema& schema, json::Value& value) {
     const api::SchemaField* field = schema.Field(name);
     const api::Schema* below = field != nullptr ? field->schema.get() : schema.items.get();
     if (member.is_null()) {
-      nulls.emplace_back(name);
+      // Go writes an empty list as null: where there must be one, it is there.
+      if (field != nullptr && field->required && below->type == api::SchemaType::kArray) {
+        member = json::Array();
+      } else {
+        nulls.emplace_back(name);
+      }
     } else if (below != nullptr) {
       Canonicalize(*below, member);
     }

@@ -1,6 +1,8 @@
 // CustomResourceDefinitions: each becomes kinds of the scheme while it is stored. Deleting one
 // deletes its objects first.
 #include <algorithm>
+#include <set>
+#include <tuple>
 
 #include "api/meta.h"
 #include "apiserver/delete.h"
@@ -14,6 +16,7 @@
 namespace swell::apiserver {
 namespace {
 
+constexpr char kCrds[] = "customresourcedefinitions.apiextensions.k8s.io";
 constexpr std::string_view kCleanup = "customresourcecleanup.apiextensions.k8s.io";
 constexpr size_t kBatch = 500;
 constexpr auto kPause = std::chrono::milliseconds(100);
@@ -37,20 +40,6 @@ void FillNames(json::Value& crd) {
   }
 }
 
-// What the establishing controller of kube-apiserver writes a moment later.
-void FillStatus(json::Value& crd, WallTime now) {
-  json::Array conditions = json::GetArray(crd, {"status", "conditions"});
-  api::SetCondition(conditions, "NamesAccepted", "True", "NoConflicts", "no conflicts found", now);
-  api::SetCondition(conditions, "Established", "True", "InitialNamesAccepted",
-                    "the initial names have been accepted", now);
-  json::Set(crd, {"status", "conditions"}, std::move(conditions));
-  json::Set(crd, {"status", "acceptedNames"}, json::GetObject(crd, {"spec", "names"}));
-  json::Array stored = json::GetArray(crd, {"status", "storedVersions"});
-  const json::Value version(StorageVersion(crd));
-  if (std::find(stored.begin(), stored.end(), version) == stored.end()) stored.push_back(version);
-  json::Set(crd, {"status", "storedVersions"}, std::move(stored));
-}
-
 std::string GroupOf(const json::Value& crd) {
   return std::string(json::GetString(crd, {"spec", "group"}));
 }
@@ -58,29 +47,124 @@ std::string PluralOf(const json::Value& crd) {
   return std::string(json::GetString(crd, {"spec", "names", "plural"}));
 }
 
-Status CheckCrd(const Admission& admission, const json::Value& crd) {
-  const std::string name = StrCat(PluralOf(crd), ".", GroupOf(crd));
-  if (admission.name != name) {
-    return InvalidError(admission.kind, admission.name,
-                        {InvalidValue("metadata.name", admission.name,
-                                      StrCat("must be spec.names.plural+\".\"+spec.group"))});
+// The names that other definitions of the group have been given.
+struct TakenNames {
+  std::set<std::string> resources;  // plural, singular and short names
+  std::set<std::string> kinds;      // and kinds of lists
+};
+
+TakenNames NamesOfOthers(const Core& core, const json::Value& crd) {
+  TakenNames taken;
+  const auto crds = core.store.List(kCrds, "");
+  if (!crds.ok()) return taken;
+  for (const store::EntryPtr& entry : crds->entries) {
+    const auto other = entry->Parsed();
+    if (entry->key.name == api::Name(crd) || GroupOf(*other) != GroupOf(crd)) continue;
+    const json::Value* names = json::Find(*other, {"status", "acceptedNames"});
+    if (names == nullptr) continue;
+    for (const char* field : {"plural", "singular"}) {
+      taken.resources.emplace(json::GetString(*names, {field}));
+    }
+    for (const json::Value& name : json::GetArray(*names, {"shortNames"})) {
+      if (name.is_string()) taken.resources.emplace(json::View(name.get_string()));
+    }
+    for (const char* field : {"kind", "listKind"}) {
+      taken.kinds.emplace(json::GetString(*names, {field}));
+    }
   }
-  auto kinds = api::KindsOfCrd(crd);
-  if (!kinds.ok()) return kinds.status();
-  // A custom kind may not stand where a built-in one is.
-  for (const api::CrdVersion& version : *kinds) {
-    const auto& gvk = version.kind.gvk;
-    const auto taken =
-        admission.core.scheme->FindResource(gvk.group, gvk.version, version.kind.plural);
+  return taken;
+}
+
+struct NameVerdict {
+  json::Object accepted;
+  std::string reason;  // of the last conflict; empty: there is none
+  std::string message;
+};
+
+// A name that is taken stays what it was before, or empty.
+NameVerdict JudgeNames(const json::Value& crd, const TakenNames& taken) {
+  NameVerdict verdict;
+  verdict.accepted = json::GetObject(crd, {"spec", "names"});
+  const auto refuse = [&verdict](std::string_view reason, std::string_view why) {
+    verdict.reason = reason;
+    verdict.message = why;
+  };
+  const std::tuple<const char*, const char*, const std::set<std::string>*> rules[] = {
+      {"plural", "PluralConflict", &taken.resources},
+      {"singular", "SingularConflict", &taken.resources},
+      {"kind", "KindConflict", &taken.kinds},
+      {"listKind", "ListKindConflict", &taken.kinds}};
+  for (const auto& [field, reason, names] : rules) {
+    const std::string name(json::GetString(crd, {"spec", "names", field}));
+    if (name.empty() || names->count(name) == 0) continue;
+    refuse(reason, StrCat(Quote(name), " is already in use"));
+    verdict.accepted[field] = json::GetString(crd, {"status", "acceptedNames", field});
+  }
+  std::vector<std::string> conflicts;
+  for (const json::Value& name : json::GetArray(crd, {"spec", "names", "shortNames"})) {
+    if (!name.is_string() ||
+        taken.resources.count(std::string(json::View(name.get_string()))) == 0) {
+      continue;
+    }
+    conflicts.push_back(StrCat(Quote(json::View(name.get_string())), " is already in use"));
+  }
+  if (!conflicts.empty()) {
+    refuse("ShortNamesConflict", Join(conflicts, ", "));
+    verdict.accepted["shortNames"] = json::GetArray(crd, {"status", "acceptedNames", "shortNames"});
+  }
+  return verdict;
+}
+
+bool IsEstablished(const json::Value& crd) {
+  for (const json::Value& condition : json::GetArray(crd, {"status", "conditions"})) {
+    if (json::GetString(condition, {"type"}) == "Established") {
+      return json::GetString(condition, {"status"}) == "True";
+    }
+  }
+  return false;
+}
+
+// What the naming and establishing controllers of kube-apiserver write a moment later.
+void FillStatus(const Core& core, json::Value& crd) {
+  const WallTime now = core.clock.Now();
+  NameVerdict verdict = JudgeNames(crd, NamesOfOthers(core, crd));
+  json::Array conditions = json::GetArray(crd, {"status", "conditions"});
+  const bool accepted = verdict.reason.empty();
+  api::SetCondition(conditions, "NamesAccepted", accepted ? "True" : "False",
+                    accepted ? "NoConflicts" : verdict.reason,
+                    accepted ? "no conflicts found" : verdict.message, now);
+  // Once established, a definition stays so.
+  if (accepted || !IsEstablished(crd)) {
+    api::SetCondition(
+        conditions, "Established", accepted ? "True" : "False",
+        accepted ? "InitialNamesAccepted" : "NotAccepted",
+        accepted ? "the initial names have been accepted" : "not all names are accepted", now);
+  }
+  json::Set(crd, {"status", "conditions"}, std::move(conditions));
+  json::Set(crd, {"status", "acceptedNames"}, std::move(verdict.accepted));
+  json::Array stored = json::GetArray(crd, {"status", "storedVersions"});
+  const json::Value version(StorageVersion(crd));
+  if (std::find(stored.begin(), stored.end(), version) == stored.end()) stored.push_back(version);
+  json::Set(crd, {"status", "storedVersions"}, std::move(stored));
+}
+
+// A custom kind may not stand where a built-in one is. Everything else that may be wrong with a
+// definition is found when its rules are checked.
+Status CheckBuiltIn(const Admission& admission, const json::Value& crd) {
+  for (const json::Value& version : json::GetArray(crd, {"spec", "versions"})) {
+    const std::string_view name = json::GetString(version, {"name"});
+    const auto taken = admission.core.scheme->FindResource(GroupOf(crd), name, PluralOf(crd));
     if (taken && !taken->custom) {
-      return ForbiddenError(admission.kind, admission.name,
-                            StrCat(gvk.ApiVersion(), " ", gvk.kind, " is a built-in kind"));
+      return ForbiddenError(
+          admission.kind, admission.name,
+          StrCat(taken->gvk.ApiVersion(), " ", taken->gvk.kind, " is a built-in kind"));
     }
   }
   return Status::Ok();
 }
 
 void RegisterCrd(Core& core, const json::Value& crd) {
+  if (!IsEstablished(crd)) return;
   auto kinds = api::KindsOfCrd(crd);
   if (!kinds.ok()) {
     SWELL_LOG_ERROR("apiserver", "stored CustomResourceDefinition is not served",
@@ -138,12 +222,32 @@ void Cleanup(Core& core, const store::Key& key) {
   });
 }
 
+// The names of a definition that is gone may be what others have waited for.
+void JudgeAgain(Core& core, const json::Value& gone) {
+  const auto kind = core.scheme->StorageKind("apiextensions.k8s.io", "customresourcedefinitions");
+  const auto crds = core.store.List(kCrds, "");
+  if (!kind || !crds.ok()) return;
+  for (const store::EntryPtr& listed : crds->entries) {
+    const auto entry = core.store.Latest(listed->key);
+    if (!entry || GroupOf(*entry->Parsed()) != GroupOf(gone)) continue;
+    json::Value crd = *entry->Parsed();
+    FillStatus(core, crd);
+    if (json::Equal(crd, *entry->Parsed())) continue;
+    WriteObject(core, *kind, store::EventType::kModified, std::move(crd),
+                [](const Status& status, const store::EntryPtr& written) {
+                  if (status.ok()) return;
+                  SWELL_LOG_ERROR("apiserver", "names not judged again",
+                                  {"name", written->key.name}, {"error", status.ToString()});
+                });
+  }
+}
+
 }  // namespace
 
 Status CreateCrd(Admission& admission, json::Value& object) {
   FillNames(object);
-  SWELL_RETURN_IF_ERROR(CheckCrd(admission, object));
-  FillStatus(object, admission.core.clock.Now());
+  SWELL_RETURN_IF_ERROR(CheckBuiltIn(admission, object));
+  FillStatus(admission.core, object);
   json::Array finalizers = json::GetArray(object, {"metadata", "finalizers"});
   if (std::find(finalizers.begin(), finalizers.end(), json::Value(kCleanup)) == finalizers.end()) {
     finalizers.emplace_back(kCleanup);
@@ -152,17 +256,11 @@ Status CreateCrd(Admission& admission, json::Value& object) {
   return Status::Ok();
 }
 
-Status UpdateCrd(Admission& admission, json::Value& object, const json::Value& old) {
+Status UpdateCrd(Admission& admission, json::Value& object, const json::Value&) {
   if (admission.subresource == "status") return Status::Ok();
   FillNames(object);
-  if (GroupOf(object) != GroupOf(old) || PluralOf(object) != PluralOf(old) ||
-      json::GetString(object, {"spec", "scope"}) != json::GetString(old, {"spec", "scope"})) {
-    return InvalidError(
-        admission.kind, admission.name,
-        {InvalidValue("spec", admission.name, "group, names.plural and scope are immutable")});
-  }
-  SWELL_RETURN_IF_ERROR(CheckCrd(admission, object));
-  FillStatus(object, admission.core.clock.Now());
+  SWELL_RETURN_IF_ERROR(CheckBuiltIn(admission, object));
+  FillStatus(admission.core, object);
   // Only the server's own clean-up takes its finalizer away.
   json::Array finalizers = json::GetArray(object, {"metadata", "finalizers"});
   if (std::find(finalizers.begin(), finalizers.end(), json::Value(kCleanup)) == finalizers.end()) {
@@ -177,6 +275,7 @@ void CrdWritten(Core& core, store::EventType type, const store::EntryPtr& entry,
   const auto crd = entry->Parsed();
   if (type == store::EventType::kDeleted) {
     core.scheme->Unregister(GroupOf(*crd), PluralOf(*crd));
+    JudgeAgain(core, *crd);
     return;
   }
   RegisterCrd(core, *crd);
@@ -184,7 +283,7 @@ void CrdWritten(Core& core, store::EventType type, const store::EntryPtr& entry,
 }
 
 void RegisterStoredCrds(Core& core) {
-  const auto crds = core.store.List("customresourcedefinitions.apiextensions.k8s.io", "");
+  const auto crds = core.store.List(kCrds, "");
   if (!crds.ok()) return;
   for (const store::EntryPtr& entry : crds->entries) {
     const auto crd = entry->Parsed();

@@ -82,7 +82,7 @@ TEST_F(CrudTest, ErrorsAreWordedAsKubernetesWordsThem) {
       {"GET", pods + "?fieldSelector=spec.foo%3Dx", "", 400, "field label not supported: spec.foo"},
       {"GET", pods + "?limit=x", "", 400, "strconv.ParseInt: parsing \"x\": invalid syntax"},
       {"DELETE", pods + "/p", R"({"preconditions":{"uid":"other"}})", 409,
-       "Operation cannot be fulfilled on pods \"p\": the UID in the precondition (other)"},
+       "Operation cannot be fulfilled on Pod \"p\": the UID in the precondition (other)"},
   };
   for (const ErrorCase& c : cases) {
     const Answer answer = server.Send(server.Request(c.method, c.target, c.body));
@@ -175,7 +175,10 @@ TEST_F(CrudTest, PatchesOfEveryKind) {
 }
 
 TEST_F(CrudTest, CustomKindsRefuseStrategicPatches) {
-  ASSERT_EQ(server.Post("/apis/swell.dev/v1/projects", R"({"metadata":{"name":"team"},"spec":{}})")
+  ASSERT_EQ(server
+                .Post("/apis/swell.dev/v1/projects",
+                      R"({"apiVersion":"swell.dev/v1","kind":"Project",
+                            "metadata":{"name":"team"},"spec":{}})")
                 .status,
             201);
   const Answer answer = server.Patch("/apis/swell.dev/v1/projects/team", "{}",
@@ -279,6 +282,15 @@ TEST_F(CrudTest, GeneratedManifests) {
   EXPECT_EQ(
       json::Print(json::GetArray(pod.body, {"spec", "containers"})[0].at("resources")),
       R"({"requests":{"cpu":"4","memory":"1Gi","nvidia.com/gpu":"1"},"limits":{"nvidia.com/gpu":"1"}})");
+}
+
+// As clients written in Go send what they have nothing of.
+TEST_F(CrudTest, NullIsAnEmptyListWhereThereMustBeOne) {
+  const Answer slice = server.Post(
+      "/apis/discovery.k8s.io/v1/namespaces/default/endpointslices",
+      R"({"metadata":{"name":"s"},"addressType":"IPv4","endpoints":null,"ports":null})");
+  EXPECT_EQ(slice.status, 201) << slice.text;
+  EXPECT_EQ(json::GetArray(slice.body, {"endpoints"}).size(), 0U);
 }
 
 TEST_F(CrudTest, YamlBodiesAndAnswers) {

@@ -150,9 +150,7 @@ json::Value StatusToJson(const Status& status) {
   if (from.retry_after_s > 0) details["retryAfterSeconds"] = from.retry_after_s;
   // Errors about the request as such carry details even when there is nothing to say.
   const bool generic = status.code() == Code::kNotFound || status.code() == Code::kInvalid ||
-                       status.code() == Code::kMethodNotAllowed ||
-                       status.code() == Code::kNotAcceptable ||
-                       status.code() == Code::kUnsupportedMediaType;
+                       status.code() == Code::kMethodNotAllowed;
   if (generic || !details.empty()) object["details"] = std::move(details);
   object["code"] = HttpStatus(status.code());
   return object;

@@ -29,11 +29,13 @@ void HandlePodProxy(Core& core, const CallPtr& call);  // log, exec, attach, por
 void HandleNodeProxy(Core& core, const CallPtr& call);
 // strategies.cc
 void HandleNamespaceFinalize(Core& core, const CallPtr& call);
-// reviews.cc
+// reviews.cc, token_request.cc
 void HandleReview(Core& core, const CallPtr& call);
 void HandleTokenRequest(Core& core, const CallPtr& call);
-// component_status.cc
-void HandleComponentStatus(Core& core, const CallPtr& call);
+// False: the path is another's.
+bool HandleIssuerDiscovery(Core& core, Call& call);
+// computed.cc
+void HandleComputed(Core& core, const CallPtr& call);
 // discovery.cc: whatever is not a resource. False: there is no such path.
 bool HandleNonResource(Core& core, const CallPtr& call);
 

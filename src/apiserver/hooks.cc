@@ -7,103 +7,75 @@ namespace {
 
 using Table = std::map<std::string, ResourceHooks, std::less<>>;
 
-ResourceHooks WithGeneration() {
-  ResourceHooks hooks;
-  hooks.generation = true;
-  return hooks;
-}
+constexpr ResourceHooks kRole{
+    .create = CreateRole, .update = UpdateRole, .written = RbacWritten, .create_on_update = true};
+constexpr ResourceHooks kRoleBinding{.create = CreateRoleBinding,
+                                     .update = UpdateRoleBinding,
+                                     .written = RbacWritten,
+                                     .create_on_update = true};
+constexpr ResourceHooks kCounted{.generation = true};
 
-ResourceHooks RbacKind(bool binding) {
-  ResourceHooks hooks;
-  hooks.create = binding ? CreateRoleBinding : CreateRole;
-  hooks.update = binding ? UpdateRoleBinding : UpdateRole;
-  hooks.written = RbacWritten;
-  hooks.create_on_update = true;
-  return hooks;
-}
-
-void AddCore(Table& table) {
-  ResourceHooks& pods = table["pods"];
-  pods.create = CreatePod;
-  pods.update = UpdatePod;
-  pods.answers_deleted = true;
-  ResourceHooks& nodes = table["nodes"];
-  nodes.create = CreateNode;
-  nodes.keep_status = true;
-  ResourceHooks& namespaces = table["namespaces"];
-  namespaces.create = CreateNamespace;
-  namespaces.update = UpdateNamespace;
-  namespaces.remove = RemoveNamespace;
-  namespaces.written = NamespaceWritten;
-  ResourceHooks& secrets = table["secrets"];
-  secrets.create = CreateSecret;
-  secrets.update = UpdateSecret;
-  ResourceHooks& services = table["services"];
-  services.create = CreateService;
-  services.update = UpdateService;
-  services.written = ServiceWritten;
-  services.answers_deleted = true;
-  ResourceHooks& claims = table["persistentvolumeclaims"];
-  claims.create = CreatePvc;
-  claims.answers_deleted = true;
-  ResourceHooks& volumes = table["persistentvolumes"];
-  volumes.create = CreatePv;
-  volumes.answers_deleted = true;
-  table["serviceaccounts"].answers_deleted = true;
-  table["events"].written = EventWritten;
-  table["events"].create_on_update = true;
-  table["endpoints"].create_on_update = true;
-}
-
-void AddGroups(Table& table) {
-  ResourceHooks& classes = table["priorityclasses.scheduling.k8s.io"];
-  classes.create = CreatePriorityClass;
-  classes.remove = RemovePriorityClass;
-  classes.generation = true;
-  ResourceHooks& crds = table["customresourcedefinitions.apiextensions.k8s.io"];
-  crds.create = CreateCrd;
-  crds.update = UpdateCrd;
-  crds.written = CrdWritten;
-  crds.generation = true;
-  crds.needs_version = true;
-  for (const char* name :
-       {"deployments.apps", "replicasets.apps", "statefulsets.apps", "daemonsets.apps",
-        "replicationcontrollers", "jobs.batch", "cronjobs.batch",
-        "networkpolicies.networking.k8s.io", "ingresses.networking.k8s.io"}) {
-    table[name] = WithGeneration();
-  }
-  table["poddisruptionbudgets.policy"] = WithGeneration();
-  table["poddisruptionbudgets.policy"].needs_version = true;
-  table["leases.coordination.k8s.io"].create_on_update = true;
-  table["roles.rbac.authorization.k8s.io"] = RbacKind(false);
-  table["clusterroles.rbac.authorization.k8s.io"] = RbacKind(false);
-  table["rolebindings.rbac.authorization.k8s.io"] = RbacKind(true);
-  table["clusterrolebindings.rbac.authorization.k8s.io"] = RbacKind(true);
-}
-
-Table MakeTable() {
-  Table table;
-  AddCore(table);
-  AddGroups(table);
+const Table& AllHooks() {
+  static const Table table = {
+      {"certificatesigningrequests.certificates.k8s.io", {.create = CreateSigningRequest}},
+      {"clusterrolebindings.rbac.authorization.k8s.io", kRoleBinding},
+      {"clusterroles.rbac.authorization.k8s.io", kRole},
+      {"cronjobs.batch", kCounted},
+      {"customresourcedefinitions.apiextensions.k8s.io",
+       {.create = CreateCrd,
+        .update = UpdateCrd,
+        .written = CrdWritten,
+        .generation = true,
+        .needs_version = true}},
+      {"daemonsets.apps", kCounted},
+      {"deployments.apps", kCounted},
+      {"endpoints", {.create_on_update = true}},
+      {"endpointslices.discovery.k8s.io", kCounted},
+      {"events", {.written = EventWritten, .create_on_update = true}},
+      {"ingressclasses.networking.k8s.io", kCounted},
+      {"ingresses.networking.k8s.io", kCounted},
+      {"jobs.batch", kCounted},
+      {"leases.coordination.k8s.io", {.create_on_update = true}},
+      {"mutatingwebhookconfigurations.admissionregistration.k8s.io", kCounted},
+      {"namespaces",
+       {.create = CreateNamespace,
+        .update = UpdateNamespace,
+        .remove = RemoveNamespace,
+        .written = NamespaceWritten}},
+      {"networkpolicies.networking.k8s.io", kCounted},
+      {"nodes", {.create = CreateNode, .keep_status = true}},
+      {"persistentvolumeclaims", {.create = CreatePvc, .answers_deleted = true}},
+      {"persistentvolumes", {.create = CreatePv, .answers_deleted = true}},
+      {"poddisruptionbudgets.policy", {.generation = true, .needs_version = true}},
+      {"pods", {.create = CreatePod, .update = UpdatePod, .answers_deleted = true}},
+      {"priorityclasses.scheduling.k8s.io",
+       {.create = CreatePriorityClass, .remove = RemovePriorityClass, .generation = true}},
+      {"replicasets.apps", kCounted},
+      {"replicationcontrollers", kCounted},
+      {"rolebindings.rbac.authorization.k8s.io", kRoleBinding},
+      {"roles.rbac.authorization.k8s.io", kRole},
+      {"secrets", {.create = CreateSecret, .update = UpdateSecret}},
+      {"serviceaccounts", {.answers_deleted = true}},
+      {"services",
+       {.create = CreateService,
+        .update = UpdateService,
+        .written = ServiceWritten,
+        .answers_deleted = true}},
+      {"statefulsets.apps", kCounted},
+      {"validatingwebhookconfigurations.admissionregistration.k8s.io", kCounted},
+  };
   return table;
 }
 
-ResourceHooks CustomKind() {
-  ResourceHooks hooks;
-  hooks.generation = true;
-  hooks.needs_version = true;
-  return hooks;
-}
+constexpr ResourceHooks kCustom{.generation = true, .needs_version = true};
+constexpr ResourceHooks kPlain;
 
 }  // namespace
 
 const ResourceHooks& HooksOf(const api::KindInfo& kind) {
-  static const Table table = MakeTable();
-  static const ResourceHooks custom = CustomKind();
-  static const ResourceHooks plain;
-  if (kind.custom) return custom;
-  const auto found = table.find(kind.StoreResource());
-  return found == table.end() ? plain : found->second;
+  if (kind.custom) return kCustom;
+  const auto found = AllHooks().find(kind.StoreResource());
+  return found == AllHooks().end() ? kPlain : found->second;
 }
 
 }  // namespace swell::apiserver

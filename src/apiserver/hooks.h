@@ -73,6 +73,7 @@ Status UpdateSecret(Admission&, json::Value& object, const json::Value& old);
 Status CreateService(Admission&, json::Value& object);
 Status UpdateService(Admission&, json::Value& object, const json::Value& old);
 void ServiceWritten(Core&, store::EventType, const store::EntryPtr&, bool ok);
+Status CreateSigningRequest(Admission&, json::Value& object);
 Status CreatePvc(Admission&, json::Value& object);
 Status CreatePv(Admission&, json::Value& object);
 void EventWritten(Core&, store::EventType, const store::EntryPtr&, bool ok);  // events.cc

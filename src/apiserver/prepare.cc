@@ -19,7 +19,11 @@ constexpr int kGenerateAttempts = 8;
 // The schema's own errors are split as kube-apiserver splits them: a wrong type cannot be decoded
 // (400), a wrong value is invalid (422).
 Status CheckSchema(const Admission& admission, const json::Value& object) {
-  const api::KindInfo& kind = admission.kind;
+  // Versions of a custom kind differ in their schemas alone: what was asked for is checked.
+  const bool asked = admission.call != nullptr && admission.kind.custom &&
+                     admission.call->kind->plural == admission.kind.plural &&
+                     admission.call->kind->gvk.group == admission.kind.gvk.group;
+  const api::KindInfo& kind = asked ? *admission.call->kind : admission.kind;
   if (!kind.schema) return Status::Ok();
   const std::vector<api::FieldError> errors = api::ValidateAgainst(*kind.schema, object);
   if (errors.empty()) return Status::Ok();
@@ -125,7 +129,14 @@ Status PrepareCreate(Admission& admission, json::Value& object) {
   SWELL_RETURN_IF_ERROR(CheckNamespace(admission));
   StampNew(admission, object);
   const ResourceHooks& hooks = HooksOf(kind);
-  if (kind.has_status && !hooks.keep_status && !kind.read_only) json::Remove(object, {"status"});
+  if (kind.has_status && !hooks.keep_status && !kind.read_only) {
+    // Kubernetes' own kinds always have one, if only an empty one.
+    if (kind.custom) {
+      json::Remove(object, {"status"});
+    } else {
+      json::Set(object, {"status"}, json::Object());
+    }
+  }
   if (kind.schema) api::ApplyDefaults(*kind.schema, object);
   SWELL_RETURN_IF_ERROR(CheckSchema(admission, object));
   api::DefaultObject(kind, object);

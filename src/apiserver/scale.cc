@@ -83,7 +83,9 @@ json::Value MakeScale(const api::KindInfo& kind, const json::Value& object) {
   scale["kind"] = "Scale";
   scale["apiVersion"] = "autoscaling/v1";
   scale["metadata"] = std::move(metadata);
-  scale["spec"] = json::Object{{"replicas", NumberAt(object, paths.spec)}};
+  // autoscaling/v1 leaves a zero out here, and nowhere else.
+  const int64_t wanted = NumberAt(object, paths.spec);
+  scale["spec"] = wanted == 0 ? json::Object() : json::Object{{"replicas", wanted}};
   scale["status"] = std::move(status);
   return scale;
 }
@@ -122,10 +124,12 @@ Result<int64_t> WantedReplicas(const Call& call, const json::Value& scale) {
     return DecodeError(kind, "spec.replicas: must be an integer");
   }
   const int64_t wanted = json::GetInt(scale, {"spec", "replicas"});
-  if (wanted < 0 || wanted > INT32_MAX) {
-    return InvalidError(kind, call.info.name,
-                        {InvalidValue("spec.replicas", std::to_string(wanted),
-                                      "must be greater than or equal to 0")});
+  // A custom kind's own schema says what is right.
+  if (!call.kind->custom && (wanted < 0 || wanted > INT32_MAX)) {
+    return InvalidError(
+        kind, call.info.name,
+        {{"FieldValueInvalid", "spec.replicas",
+          StrCat("Invalid value: ", wanted, ": must be greater than or equal to 0")}});
   }
   return wanted;
 }

@@ -100,7 +100,7 @@ Handler MainHandler(const Call& call, std::string_view verb) {
   }
   if (call.kind->read_only) return verb == "create" ? HandleReview : nullptr;
   if (call.kind->computed) {
-    return verb == "get" || verb == "list" ? HandleComponentStatus : nullptr;
+    return verb == "get" || verb == "list" ? HandleComputed : nullptr;
   }
   const bool named = !call.info.name.empty();
   if (verb == "get") return HandleGet;
@@ -110,7 +110,8 @@ Handler MainHandler(const Call& call, std::string_view verb) {
   if (verb == "update") return named ? HandleUpdate : nullptr;
   if (verb == "patch") return named ? HandlePatch : nullptr;
   if (verb == "delete") return HandleDelete;
-  return verb == "deletecollection" ? HandleDeleteCollection : nullptr;
+  return verb == "deletecollection" && Contains(call.kind->verbs, verb) ? HandleDeleteCollection
+                                                                        : nullptr;
 }
 
 Status Dispatch(Core& core, const CallPtr& call) {
@@ -134,6 +135,7 @@ Status Dispatch(Core& core, const CallPtr& call) {
   if (handler != HandlePodProxy && handler != HandleNodeProxy) {
     SWELL_ASSIGN_OR_RETURN(call->form, NegotiateForm(call->request.accept, call->query));
   }
+  if (!call->kind->deprecation.empty()) call->AddWarning(call->kind->deprecation);
   if (IsMutation(verb)) SWELL_RETURN_IF_ERROR(ReadWriteOptions(*call, verb));
   handler(core, call);
   return Status::Ok();

@@ -1,5 +1,7 @@
 // What the smaller built-in kinds do beyond the ordinary: namespaces, secrets, services, volumes,
 // priority classes.
+#include <set>
+
 #include "api/meta.h"
 #include "apiserver/codec.h"
 #include "apiserver/errors.h"
@@ -151,6 +153,64 @@ Status UpdateSecret(Admission& admission, json::Value& object, const json::Value
 
 namespace {
 
+constexpr int64_t kFirstNodePort = 30000;
+constexpr int64_t kNodePorts = 2768;
+
+std::set<int64_t> TakenNodePorts(const Admission& admission) {
+  std::set<int64_t> taken;
+  const auto services = admission.core.store.List("services", "");
+  if (!services.ok()) return taken;
+  for (const store::EntryPtr& entry : services->entries) {
+    if (entry->key.name == admission.name && entry->key.ns == admission.ns) continue;
+    for (const json::Value& port : json::GetArray(*entry->Parsed(), {"spec", "ports"})) {
+      if (const int64_t number = json::GetInt(port, {"nodePort"}); number != 0)
+        taken.insert(number);
+    }
+  }
+  return taken;
+}
+
+// Services that are reached by the nodes' addresses get a port of their own there for each of
+// theirs; the others have none.
+Status AllocateNodePorts(Admission& admission, json::Value& object) {
+  const std::string_view type = json::GetString(object, {"spec", "type"});
+  json::Value* ports = json::FindMutable(object, {"spec", "ports"});
+  if (ports == nullptr || !ports->is_array()) return Status::Ok();
+  const bool wanted = type == "NodePort" ||
+                      (type == "LoadBalancer" &&
+                       json::GetBool(object, {"spec", "allocateLoadBalancerNodePorts"}, true));
+  if (!wanted) return Status::Ok();
+  std::set<int64_t> taken = TakenNodePorts(admission);
+  json::Array& list = ports->get_array();
+  for (size_t i = 0; i < list.size(); ++i) {
+    int64_t number = json::GetInt(list[i], {"nodePort"});
+    if (number != 0) {
+      std::string why;
+      if (number < kFirstNodePort || number >= kFirstNodePort + kNodePorts) {
+        why = "provided port is not in the valid range. The range of valid ports is 30000-32767";
+      } else if (taken.count(number) > 0) {
+        why = "provided port is already allocated";
+      }
+      if (!why.empty()) {
+        return InvalidError(admission.kind, admission.name,
+                            {{"FieldValueInvalid", StrCat("spec.ports[", i, "].nodePort"),
+                              StrCat("Invalid value: ", number, ": ", why)}});
+      }
+    } else {
+      if (taken.size() >= static_cast<size_t>(kNodePorts)) {
+        return Status(Code::kInternal, StrCat("failed to allocate a nodePort: range is full"));
+      }
+      const auto start = static_cast<int64_t>(admission.core.random.Below(kNodePorts));
+      for (int64_t step = 0; number == 0 || taken.count(number) > 0; ++step) {
+        number = kFirstNodePort + (start + step) % kNodePorts;
+      }
+      json::Set(list[i], {"nodePort"}, json::Value(number));
+    }
+    taken.insert(number);
+  }
+  return Status::Ok();
+}
+
 Status AllocateServiceIp(Admission& admission, json::Value& object) {
   ServiceIps& ips = admission.core.service_ips;
   std::string ip(json::GetString(object, {"spec", "clusterIP"}));
@@ -196,10 +256,37 @@ Status CreateService(Admission& admission, json::Value& object) {
   if (admission.core.store.Latest(KeyFor(admission.kind, admission.ns, admission.name))) {
     return AlreadyExistsError(admission.kind, admission.name);
   }
+  SWELL_RETURN_IF_ERROR(AllocateNodePorts(admission, object));
   return AllocateServiceIp(admission, object);
 }
 
+namespace {
+
+// A port that the update leaves out keeps the node's port that it had.
+void KeepNodePorts(json::Value& object, const json::Value& old) {
+  json::Value* ports = json::FindMutable(object, {"spec", "ports"});
+  if (ports == nullptr || !ports->is_array()) return;
+  for (json::Value& port : ports->get_array()) {
+    if (json::GetInt(port, {"nodePort"}) != 0) continue;
+    for (const json::Value& before : json::GetArray(old, {"spec", "ports"})) {
+      const bool same =
+          json::GetInt(before, {"port"}) == json::GetInt(port, {"port"}) &&
+          json::GetString(before, {"protocol"}) == json::GetString(port, {"protocol"});
+      if (!same || json::GetInt(before, {"nodePort"}) == 0) continue;
+      json::Set(port, {"nodePort"}, json::Value(json::GetInt(before, {"nodePort"})));
+      break;
+    }
+  }
+}
+
+}  // namespace
+
 Status UpdateService(Admission& admission, json::Value& object, const json::Value& old) {
+  const std::string_view type = json::GetString(object, {"spec", "type"});
+  if (admission.subresource.empty() && (type == "NodePort" || type == "LoadBalancer")) {
+    KeepNodePorts(object, old);
+    SWELL_RETURN_IF_ERROR(AllocateNodePorts(admission, object));
+  }
   const std::string before(json::GetString(old, {"spec", "clusterIP"}));
   const std::string_view after = json::GetString(object, {"spec", "clusterIP"});
   if (after.empty() && !before.empty() &&
@@ -229,6 +316,20 @@ void LoadServiceIps(Core& core) {
   for (const store::EntryPtr& entry : services->entries) {
     core.service_ips.Take(json::GetString(*entry->Parsed(), {"spec", "clusterIP"}));
   }
+}
+
+// Who asks is what the server knows, whatever the request says.
+Status CreateSigningRequest(Admission& admission, json::Value& object) {
+  json::Value& spec = *json::FindMutable(object, {"spec"});
+  for (const char* field : {"username", "uid", "groups", "extra"}) json::Remove(spec, {field});
+  if (admission.call == nullptr) return Status::Ok();
+  const api::UserInfo& user = admission.call->user;
+  json::Set(spec, {"username"}, user.name);
+  if (!user.uid.empty()) json::Set(spec, {"uid"}, user.uid);
+  json::Array groups;
+  for (const std::string& group : user.groups) groups.emplace_back(group);
+  if (!groups.empty()) json::Set(spec, {"groups"}, std::move(groups));
+  return Status::Ok();
 }
 
 Status CreatePvc(Admission& admission, json::Value& object) {

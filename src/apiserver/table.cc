@@ -145,6 +145,7 @@ json::Value TableRow(const Core& core,
   row["cells"] = std::move(cells);
   switch (form.include) {
     case OutputForm::Include::kNone:
+      row["object"] = nullptr;
       break;
     case OutputForm::Include::kMetadata:
       row["object"] = MetadataOnly(object, form.meta_version);

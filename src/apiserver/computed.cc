@@ -1,0 +1,99 @@
+// Kinds that are made up when asked for: the parts of the control plane, and who serves which
+// version of the API. Everything of both is this process, which answers.
+#include <algorithm>
+
+#include "api/meta.h"
+#include "apiserver/errors.h"
+#include "apiserver/handlers.h"
+#include "apiserver/output.h"
+#include "apiserver/selection.h"
+#include "base/strings.h"
+
+namespace swell::apiserver {
+namespace {
+
+json::Object Named(const api::KindInfo& kind, std::string_view name) {
+  json::Object object;
+  object["apiVersion"] = kind.gvk.ApiVersion();
+  object["kind"] = kind.gvk.kind;
+  object["metadata"] = json::Object{{"name", name}};
+  return object;
+}
+
+std::vector<json::Object> Components(const api::KindInfo& kind) {
+  std::vector<json::Object> out;
+  for (const auto& [name, message] :
+       {std::pair("controller-manager", "ok"), std::pair("etcd-0", R"({"health":"true"})"),
+        std::pair("scheduler", "ok")}) {
+    json::Object object = Named(kind, name);
+    object["conditions"] =
+        json::Array{json::Object{{"type", "Healthy"}, {"status", "True"}, {"message", message}}};
+    out.push_back(std::move(object));
+  }
+  return out;
+}
+
+// Places in discovery: groups by the order of the list, versions by theirs.
+std::vector<json::Object> ApiServices(const Core& core, const api::KindInfo& kind) {
+  constexpr int64_t kFirstGroup = 18'000;
+  constexpr int64_t kGroupStep = 50;
+  constexpr int64_t kFirstVersion = 15;
+  std::vector<json::Object> out;
+  int64_t group_priority = kFirstGroup;
+  for (const api::Scheme::Group& group : core.scheme->Groups()) {
+    int64_t version_priority = kFirstVersion;
+    for (const std::string& version : group.versions) {
+      json::Object object = Named(kind, StrCat(version, ".", group.name));
+      json::Object spec;
+      if (!group.name.empty()) spec["group"] = group.name;
+      spec["version"] = version;
+      spec["groupPriorityMinimum"] = std::max<int64_t>(group_priority, 1000);
+      spec["versionPriority"] = std::max<int64_t>(version_priority--, 1);
+      object["spec"] = std::move(spec);
+      json::Object available{{"type", "Available"},
+                             {"status", "True"},
+                             {"reason", "Local"},
+                             {"message", "Local APIServices are always available"}};
+      object["status"] = json::Object{{"conditions", json::Array{std::move(available)}}};
+      out.push_back(std::move(object));
+    }
+    group_priority -= kGroupStep;
+  }
+  std::sort(out.begin(), out.end(), [](const json::Object& a, const json::Object& b) {
+    return api::Name(json::Value(a)) < api::Name(json::Value(b));
+  });
+  return out;
+}
+
+store::EntryPtr EntryOf(const api::KindInfo& kind, json::Object object) {
+  const json::Value value(std::move(object));
+  auto bytes = api::MakeChunk(json::Print(value));
+  return std::make_shared<const store::Entry>(KeyFor(kind, "", api::Name(value)), 0,
+                                              std::move(bytes), AttributesOf(kind, value));
+}
+
+}  // namespace
+
+void HandleComputed(Core& core, const CallPtr& call) {
+  const auto selection = Selection::Parse(*call);
+  if (!selection.ok()) {
+    call->Fail(selection.status());
+    return;
+  }
+  const api::KindInfo& kind = *call->storage;
+  std::vector<store::EntryPtr> entries;
+  for (json::Object& object :
+       kind.plural == "apiservices" ? ApiServices(core, kind) : Components(kind)) {
+    auto entry = EntryOf(kind, std::move(object));
+    if (selection->Matches(*entry)) entries.push_back(std::move(entry));
+  }
+  if (call->info.name.empty()) {
+    RespondList(core, *call, entries, {core.store.Version(), "", std::nullopt});
+  } else if (entries.empty()) {
+    call->Fail(NotFoundError(*call->kind, call->info.name));
+  } else {
+    RespondEntry(core, *call, 200, *entries[0]);
+  }
+}
+
+}  // namespace swell::apiserver
