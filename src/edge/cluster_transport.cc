@@ -5,6 +5,7 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "base/strings.h"
+#include "json/value.h"
 #include "net/http.h"
 
 namespace swell::edge {
@@ -19,6 +20,17 @@ constexpr size_t kRetiredMax = 4;
 
 bool IsEventWrite(const api::RestRequest& request) {
   return request.method != "GET" && request.path.find("/events") != std::string::npos;
+}
+
+// Deeper than /api/v1 and /apis/GROUP/VERSION, which are discovery's.
+bool NamesResource(std::string_view path) {
+  return Split(path, '/').size() > (path.starts_with("/apis/") ? 4u : 3u);
+}
+
+// Whether an error is about one object: then it says which.
+bool NamesObject(const std::string& body) {
+  auto parsed = json::Parse(body);
+  return parsed.ok() && !json::GetString(*parsed, {"details", "name"}).empty();
 }
 
 void Answer(api::RestSink& sink, const Status& status) {
@@ -49,17 +61,22 @@ class ClusterTransport::WaitingCall final : public api::RestCall {
   std::shared_ptr<Waiting> waiting_;
 };
 
-// Passes an answer on and notices when it is 401.
+// Passes an answer on, notices when it is 401, and mends a 404 that is about no object.
 class ClusterTransport::WatchfulSink final : public api::RestSink {
  public:
-  WatchfulSink(ClusterTransport& owner, std::shared_ptr<api::RestSink> sink)
+  WatchfulSink(ClusterTransport& owner, bool names_resource, std::shared_ptr<api::RestSink> sink)
       : owner_(owner),
         alive_(owner.alive_),
         generation_(owner.generation_),
+        names_resource_(names_resource),
         sink_(std::move(sink)) {}
 
   void OnResponse(api::RestResponse response) override {
     Look(response.status);
+    if (response.status == 404 && names_resource_ && !NamesObject(response.BodyString())) {
+      return Answer(*sink_,
+                    Status(Code::kUnavailable, "the server could not find the requested resource"));
+    }
     sink_->OnResponse(std::move(response));
   }
   void OnStreamStart(int status, std::string content_type) override {
@@ -80,6 +97,7 @@ class ClusterTransport::WatchfulSink final : public api::RestSink {
   ClusterTransport& owner_;
   std::shared_ptr<bool> alive_;
   uint64_t generation_;
+  bool names_resource_;
   std::shared_ptr<api::RestSink> sink_;
 };
 
@@ -143,9 +161,7 @@ std::unique_ptr<api::RestCall> ClusterTransport::Handle(api::RestRequest request
 
 std::unique_ptr<api::RestCall> ClusterTransport::Send(api::RestRequest request,
                                                       std::shared_ptr<api::RestSink> sink) {
-  if (access_.exec || !access_.token_file.empty()) {
-    sink = std::make_shared<WatchfulSink>(*this, std::move(sink));
-  }
+  sink = std::make_shared<WatchfulSink>(*this, NamesResource(request.path), std::move(sink));
   HttpTransport& lane = lanes_.events && IsEventWrite(request) ? *lanes_.events : *lanes_.main;
   return lane.Handle(std::move(request), std::move(sink));
 }
@@ -209,7 +225,8 @@ void ClusterTransport::OnUnauthorized(uint64_t generation) {
     token_read_ = SteadyTime();
     return;
   }
-  if (generation != generation_ || clock_.Steady() - plugin_ran_ < kPluginRest) return;
+  if (!access_.exec || generation != generation_ || clock_.Steady() - plugin_ran_ < kPluginRest)
+    return;
   have_credential_ = false;
 }
 

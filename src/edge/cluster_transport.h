@@ -5,6 +5,9 @@
 // they gave is about to expire, and after an answer 401; requests wait meanwhile (bounded), and get
 // the plugin's error as their answer when it fails. A 401 itself is passed on.
 //
+// An API server that has just started does not serve custom resources yet and answers 404 for all
+// of them. For a controller that would mean "this object is gone", so such an answer becomes 503.
+//
 // Events go over connections of their own when there are many: nothing waits behind them.
 //
 // Thread-safety: the reactor's thread. Ownership: reactor and clock outlive it; calls may outlive
