@@ -99,6 +99,7 @@ class Walkthrough:
         ask = self.stage.ask
         for kind in ("pytorchjobs.kubeflow.org", "trainingjobs.swell.dev", "pods"):
             ask("kubectl", "delete", kind, "--all", "--timeout=60s")
+        ask("kubectl", "delete", "configmaps", "-l", "createdBy=arena")
         nodes = [node["metadata"]["name"] for node in self.items("nodes")]
         for daemon in reversed(self.daemons):
             daemon.terminate()
