@@ -195,7 +195,9 @@ void ExecCredentialRun::Finish(Result<ExecCredential> result) {
   if (result.ok()) return done(std::move(result));
   std::string message = StrCat("exec plugin ", plugin_.command, ": ", result.status().message());
   if (!plugin_.install_hint.empty()) message += StrCat("\n", plugin_.install_hint);
-  done(Status(result.status().code(), std::move(message)));
+  // A program that is not there must not look like an object that is not there.
+  Code code = result.status().code();
+  done(Status(code == Code::kNotFound ? Code::kUnauthorized : code, std::move(message)));
 }
 
 }  // namespace swell::edge

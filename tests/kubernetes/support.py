@@ -186,7 +186,8 @@ def simulated_pod(name, namespace, seconds=None, gpus=0, cpu="100m", labels=None
 
 
 def create(*items):
-    return kubectl("create", "--validate=false", "-f", "-", input=json.dumps({"apiVersion": "v1", "kind": "List", "items": list(items)}))
+    text = json.dumps({"apiVersion": "v1", "kind": "List", "items": list(items)})
+    return kubectl("create", "--validate=false", "-f", "-", input=text)
 
 
 def main(*tests):
