@@ -26,7 +26,7 @@ Status CheckInstalled(RemoteProcess& process) {
 
 Status RunController(const ControllerFlags& flags) {
   // Every write of a cycle may be waiting at once; events wait for nothing and delay nothing.
-  edge::ClusterTransportOptions options{.waiting_max = 200'000, .event_connections = 2};
+  edge::ClusterTransportOptions options{.waiting_max = 200'000, .event_connections = 1};
   SWELL_ASSIGN_OR_RETURN(auto process, RemoteProcess::Connect(flags.remote, options));
   SWELL_RETURN_IF_ERROR(CheckInstalled(*process));
   controllers::Informers informers(process->core(), process->server(), {},
