@@ -126,7 +126,8 @@ int ShimExecMain(const std::string& dir, bool terminal, const std::vector<std::s
   // Whoever reads must see the end when the command is gone, not when we are.
   if (slave >= 0) ::close(slave);
   for (int fd : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) ::close(fd);
-  return Await(child, signals);
+  // Not exit(): what a sanitizer does then cannot work in another process namespace, and hangs.
+  ::_exit(Await(child, signals));
 }
 
 }  // namespace swell::edge
