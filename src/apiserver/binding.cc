@@ -136,7 +136,7 @@ void HandleBinding(Core& core, const CallPtr& call) {
     return;
   }
   const std::string_view name = api::Name(*binding);
-  if (!name.empty() && name != call->info.name) {
+  if (name != call->info.name) {
     call->Fail(BadRequestError("name in URL does not match name in Binding object"));
     return;
   }

@@ -79,21 +79,31 @@ Result<DeleteOptions> DecodeDeleteOptions(Core& core, Call& call) {
 
 namespace {
 
+// These name the kind where every other conflict names the resource.
+Status PreconditionError(const Admission& admission, std::string_view why) {
+  Status status = ConflictError(admission.kind, admission.name, why);
+  return Status(Code::kConflict,
+                StrCat("Operation cannot be fulfilled on ", admission.kind.gvk.kind,
+                       admission.kind.gvk.group.empty() ? "" : ".", admission.kind.gvk.group, " ",
+                       Quote(admission.name), ": ", why),
+                status.details());
+}
+
 Status CheckPreconditions(const Admission& admission,
                           const DeleteOptions& options,
                           const json::Value& object) {
   if (!options.uid.empty() && options.uid != api::Uid(object)) {
-    return ConflictError(
-        admission.kind, admission.name,
+    return PreconditionError(
+        admission,
         StrCat("the UID in the precondition (", options.uid, ") does not match the UID in record (",
                api::Uid(object), "). The object might have been deleted and then recreated"));
   }
   const std::string_view version = json::GetString(object, {"metadata", "resourceVersion"});
   if (!options.version.empty() && options.version != version) {
-    return ConflictError(admission.kind, admission.name,
-                         StrCat("the ResourceVersion in the precondition (", options.version,
-                                ") does not match the ResourceVersion in record (", version,
-                                "). The object might have been modified"));
+    return PreconditionError(admission,
+                             StrCat("the ResourceVersion in the precondition (", options.version,
+                                    ") does not match the ResourceVersion in record (", version,
+                                    "). The object might have been modified"));
   }
   return Status::Ok();
 }

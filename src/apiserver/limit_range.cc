@@ -120,9 +120,8 @@ Status ForEachLimit(Admission& admission, F&& visit) {
   SWELL_ASSIGN_OR_RETURN(const store::Listing ranges,
                          admission.core.store.List("limitranges", admission.ns));
   for (const store::EntryPtr& entry : ranges.entries) {
-    for (const json::Value& limit : json::GetArray(*entry->Parsed(), {"spec", "limits"})) {
-      visit(limit);
-    }
+    const json::SharedValue range = entry->Parsed();
+    for (const json::Value& limit : json::GetArray(*range, {"spec", "limits"})) visit(limit);
   }
   return Status::Ok();
 }

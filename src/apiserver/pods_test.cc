@@ -51,7 +51,8 @@ class PodsTest : public ::testing::Test {
   }
   Answer Bind(const std::string& pod, const std::string& to) {
     return server.Post(StrCat(kPods, "/", pod, "/binding"),
-                       StrCat(R"({"metadata":{"annotations":{"swell.dev/gpu-devices":"0"}},)",
+                       StrCat(R"({"metadata":{"name":")", pod,
+                              R"(","annotations":{"swell.dev/gpu-devices":"0"}},)",
                               R"("target":{"kind":"Node","name":")", to, "\"}}"));
   }
   std::shared_ptr<FakeNode> node = std::make_shared<FakeNode>();

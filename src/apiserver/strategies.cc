@@ -162,9 +162,11 @@ std::set<int64_t> TakenNodePorts(const Admission& admission) {
   if (!services.ok()) return taken;
   for (const store::EntryPtr& entry : services->entries) {
     if (entry->key.name == admission.name && entry->key.ns == admission.ns) continue;
-    for (const json::Value& port : json::GetArray(*entry->Parsed(), {"spec", "ports"})) {
-      if (const int64_t number = json::GetInt(port, {"nodePort"}); number != 0)
+    const json::SharedValue service = entry->Parsed();
+    for (const json::Value& port : json::GetArray(*service, {"spec", "ports"})) {
+      if (const int64_t number = json::GetInt(port, {"nodePort"}); number != 0) {
         taken.insert(number);
+      }
     }
   }
   return taken;

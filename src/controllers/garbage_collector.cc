@@ -275,10 +275,11 @@ void GarbageCollector::DropOwners(const std::string& uid,
             kept.push_back(owner);
           }
         }
+        json::Value left = kept.empty() ? json::Value(nullptr) : json::Value(std::move(kept));
         json::Value patch = json::Object{
             {"metadata", json::Object{{"resourceVersion",
                                        json::GetString(object, {"metadata", "resourceVersion"})},
-                                      {"ownerReferences", std::move(kept)}}}};
+                                      {"ownerReferences", std::move(left)}}}};
         client_.Patch(
             resource, api::Namespace(object), api::Name(object), client::PatchType::kMerge, patch,
             [done](const Result<json::SharedValue>& result) {
