@@ -47,6 +47,11 @@ std::string Beneficiary(const sched::Decision& decision) {
   return decision.beneficiary.empty() ? decision.beneficiary_group : decision.beneficiary;
 }
 
+// The server went away, or its store did, while it worked: the write may have been made.
+bool IsUnknown(Code code) {
+  return code == Code::kUnavailable || code == Code::kTimeout || code == Code::kInternal;
+}
+
 // `shrinks`: its group keeps its minimum and goes on.
 std::string_view EvictionReason(std::string_view rule, bool shrinks) {
   if (shrinks) return "Shrunk";
@@ -245,6 +250,9 @@ void SchedulerLoop::Bind(const sched::Decision& decision) {
   client_.CreateSubresource(
       client::resources::kPods, ns, name, "binding", binding,
       [this, decision, pod](const Result<json::SharedValue>& result) {
+        if (!result.ok() && IsUnknown(result.status().code())) {
+          return Confirm(decision, result.status());
+        }
         if (!result.ok()) return OnRefused(decision.pod, result.status());
         refused_in_a_row_ = 0;
         ++stats_.binds;
@@ -350,6 +358,22 @@ void SchedulerLoop::TellStale(const std::string& key, WallTime since) {
   json::Value patch = json::Object{{"status", json::Object{{"staleSince", std::move(value)}}}};
   client_.Patch(client::resources::kPodGroups, ns, name, client::PatchType::kMerge, patch, {},
                 "status");
+}
+
+// A binding whose answer was lost keeps its place until the server says whether it was made: to
+// forget it at once would give the place away twice.
+void SchedulerLoop::Confirm(const sched::Decision& binding, const Status& why) {
+  context_.executor.After(std::chrono::seconds(1), [this, alive = alive_, binding, why] {
+    if (!*alive) return;
+    auto [ns, name] = SplitKey(binding.pod);
+    client_.Get(client::resources::kPods, ns, name,
+                [this, binding, why](const Result<json::SharedValue>& pod) {
+                  if (!pod.ok() && IsUnknown(pod.status().code())) return Confirm(binding, why);
+                  // Bound: the watch tells the rest.
+                  if (pod.ok() && !json::GetString(**pod, {"spec", "nodeName"}).empty()) return;
+                  OnRefused(binding.pod, why);
+                });
+  });
 }
 
 // The world moved on between the decision and the write. Decide again, ever later while it goes
