@@ -8,6 +8,7 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 
 from .case import differences, substitute
+from .transcript import Terminal, Transcript
 
 DEADLINE_S = 60  # of what happens in its own time
 PAUSE_S = 0.05
@@ -38,15 +39,24 @@ class Runner:
         words = {'ns': f'conf-{word}', 'run': word}
         try:
             self.make_namespace(words['ns'], case.accounts)
-            for number, step in enumerate(case.steps, 1):
-                self.run_step(step, words, number)
+            if isinstance(case, Transcript):
+                self.run_transcript(case, words['ns'])
+            else:
+                for number, step in enumerate(case.steps, 1):
+                    self.run_step(step, words, number)
         except Failed as problem:
             return str(problem)
         except (OSError, ValueError) as problem:
             return f'{type(problem).__name__}: {problem}'
         finally:
-            self.server.send('DELETE', f'/api/v1/namespaces/{words["ns"]}')
+            self.remove_namespace(words['ns'])
         return None
+
+    def run_transcript(self, case, namespace):
+        with Terminal(self.server, case.kubectl, namespace) as terminal:
+            problems = [terminal.problem(command) for command in case.commands]
+        if any(problems):
+            raise Failed('\n      '.join(problem for problem in problems if problem))
 
     def make_namespace(self, name, accounts):
         answer = self.server.send('POST', '/api/v1/namespaces',
@@ -60,6 +70,14 @@ class Runner:
             if time.monotonic() > end:
                 raise Failed(f'namespace {name} got no service account')
             time.sleep(PAUSE_S)
+
+    def new_namespace(self, accounts):
+        name = f'conf-{self.run}{next(self.numbers)}'
+        self.make_namespace(name, accounts)
+        return name
+
+    def remove_namespace(self, name):
+        self.server.send('DELETE', f'/api/v1/namespaces/{name}')
 
     def account_ready(self, answer):
         return answer.status == 200 and (not self.wait_for_tokens or 'secrets' in answer.json())
