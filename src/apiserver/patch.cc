@@ -40,13 +40,17 @@ Status InvalidPatch(std::string_view shown, std::string_view why) {
                 {"", "", "", "", {{"FieldValueInvalid", "patch", text}}, 0});
 }
 
-Status MalformedPatch(std::string_view media, bool array) {
-  if (media == kJsonPatch) {
-    return BadRequestError(StrCat("json: cannot unmarshal ", array ? "array" : "object",
-                                  " into Go value of type jsonpatch.Patch"));
-  }
+std::string_view JsonTypeName(const json::Value& value) {
+  if (value.is_object()) return "object";
+  if (value.is_array()) return "array";
+  if (value.is_string()) return "string";
+  return value.is_bool() ? "bool" : "number";
+}
+
+Status MalformedPatch(std::string_view media, const json::Value& patch) {
   return BadRequestError(
-      "json: cannot unmarshal array into Go value of type map[string]interface {}");
+      StrCat("json: cannot unmarshal ", JsonTypeName(patch), " into Go value of type ",
+             media == kJsonPatch ? "jsonpatch.Patch" : "map[string]interface {}"));
 }
 
 Result<json::Value> DecodePatch(const Core& core, const Call& call, std::string_view media) {
@@ -66,7 +70,7 @@ Result<json::Value> DecodePatch(const Core& core, const Call& call, std::string_
   auto patch = json::Parse(call.request.body, limits);
   if (!patch.ok()) return patch.status().WithContext("error decoding patch");
   if (media == kJsonPatch ? !patch->is_array() : !patch->is_object()) {
-    return MalformedPatch(media, patch->is_array());
+    return MalformedPatch(media, *patch);
   }
   return patch;
 }
