@@ -110,7 +110,7 @@ CASES = [
              r'spec: Forbidden: pod updates may not change fields other than')),
          patch('strategic', 'pods/p', {'spec': {'containers': [{'name': 'c', 'image': 'j'}]}}, 200,
                {'spec': {'containers': [{'image': 'j'}]}}), accounts=True),
-    Case('pod-status-is-its-own', post('pods', pod(), 201),
+    Case('pod-status-is-its-own', post('pods', pod(schedulerName='none'), 201),
          patch('merge', 'pods/p', {'status': {'phase': 'Running'}}, 200,
                {'status': {'phase': 'Pending'}}),
          patch('merge', 'pods/p/status', {'status': {'message': 'm'}}, 200,
