@@ -47,6 +47,9 @@ std::string Beneficiary(const sched::Decision& decision) {
   return decision.beneficiary.empty() ? decision.beneficiary_group : decision.beneficiary;
 }
 
+// kube-apiserver works on a request for 34 s at most, whatever became of who sent it.
+constexpr Duration kLostWrite = std::chrono::seconds(40);
+
 // The server went away, or its store did, while it worked: the write may have been made.
 bool IsUnknown(Code code) {
   return code == Code::kUnavailable || code == Code::kTimeout || code == Code::kInternal;
@@ -250,10 +253,10 @@ void SchedulerLoop::Bind(const sched::Decision& decision) {
   client_.CreateSubresource(
       client::resources::kPods, ns, name, "binding", binding,
       [this, decision, pod](const Result<json::SharedValue>& result) {
-        if (!result.ok() && IsUnknown(result.status().code())) {
-          return Confirm(decision, result.status());
+        if (!result.ok()) {
+          Duration wait = IsUnknown(result.status().code()) ? kLostWrite : Duration::zero();
+          return Confirm(decision, result.status(), context_.clock.Steady() + wait);
         }
-        if (!result.ok()) return OnRefused(decision.pod, result.status());
         refused_in_a_row_ = 0;
         ++stats_.binds;
         if (pod) {
@@ -360,20 +363,25 @@ void SchedulerLoop::TellStale(const std::string& key, WallTime since) {
                 "status");
 }
 
-// A binding whose answer was lost keeps its place until the server says whether it was made: to
+// A binding that was refused keeps its place until the pod says that it is not bound: an answer may
+// have been lost and the write made, and a request sent again after that is told of a conflict. To
 // forget it at once would give the place away twice.
-void SchedulerLoop::Confirm(const sched::Decision& binding, const Status& why) {
-  context_.executor.After(std::chrono::seconds(1), [this, alive = alive_, binding, why] {
-    if (!*alive) return;
-    auto [ns, name] = SplitKey(binding.pod);
-    client_.Get(client::resources::kPods, ns, name,
-                [this, binding, why](const Result<json::SharedValue>& pod) {
-                  if (!pod.ok() && IsUnknown(pod.status().code())) return Confirm(binding, why);
-                  // Bound: the watch tells the rest.
-                  if (pod.ok() && !json::GetString(**pod, {"spec", "nodeName"}).empty()) return;
-                  OnRefused(binding.pod, why);
-                });
-  });
+void SchedulerLoop::Confirm(const sched::Decision& binding, const Status& why, SteadyTime until) {
+  auto [ns, name] = SplitKey(binding.pod);
+  auto later = [this, binding, why, until] {
+    context_.executor.After(std::chrono::seconds(1), [this, alive = alive_, binding, why, until] {
+      if (*alive) Confirm(binding, why, until);
+    });
+  };
+  client_.Get(client::resources::kPods, ns, name,
+              [this, binding, why, until, later](const Result<json::SharedValue>& pod) {
+                if (!pod.ok() && IsUnknown(pod.status().code())) return later();
+                bool same = pod.ok() && api::Uid(**pod) == binding.pod_uid;
+                // Bound: the watch tells the rest.
+                if (same && !json::GetString(**pod, {"spec", "nodeName"}).empty()) return;
+                if (same && context_.clock.Steady() < until) return later();
+                OnRefused(binding.pod, why);
+              });
 }
 
 // The world moved on between the decision and the write. Decide again, ever later while it goes

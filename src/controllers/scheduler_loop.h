@@ -70,7 +70,7 @@ class SchedulerLoop {
   bool KeepsMinimum(const std::string& group, const std::set<std::string_view>& evicted) const;
   void Explain(const sched::Waiting& waiting);
   void TellStale(const std::string& key, WallTime since);
-  void Confirm(const sched::Decision& binding, const Status& why);
+  void Confirm(const sched::Decision& binding, const Status& why, SteadyTime until);
   void OnRefused(const std::string& pod, const Status& why);
 
   Context context_;
