@@ -25,14 +25,23 @@ std::map<std::string, int64_t> Flat(const sched::Resources& resources) {
 CapacityGuard::CapacityGuard(Context context)
     : clock_(context.clock),
       pods_(context.informers.Of(client::resources::kPods)),
-      nodes_(context.informers.Of(client::resources::kNodes)) {}
+      nodes_(context.informers.Of(client::resources::kNodes)) {
+  // A pod that comes and goes between two bindings must not be remembered as on its way.
+  auto settle = [this, alive = std::weak_ptr<bool>(alive_)](const json::SharedValue& pod) {
+    if (alive.expired() || json::GetString(*pod, {"spec", "nodeName"}).empty()) return;
+    approved_.erase(std::string(api::Uid(*pod)));
+  };
+  auto forget = [this, alive = std::weak_ptr<bool>(alive_)](const json::SharedValue& pod) {
+    if (!alive.expired()) approved_.erase(std::string(api::Uid(*pod)));
+  };
+  pods_.AddHandlers(
+      {settle, [settle](const json::SharedValue&, const json::SharedValue& pod) { settle(pod); },
+       forget});
+}
 
 void CapacityGuard::ForgetSettled() {
   std::erase_if(approved_, [this](const auto& entry) {
-    const auto& [uid, approved] = entry;
-    if (clock_.Steady() - approved.at >= kApprovedFor) return true;
-    json::SharedValue pod = pods_.Get(approved.key);
-    return pod && (api::Uid(*pod) != uid || !json::GetString(*pod, {"spec", "nodeName"}).empty());
+    return clock_.Steady() - entry.second.at >= kApprovedFor;
   });
 }
 
@@ -68,7 +77,7 @@ Status CapacityGuard::CheckBind(const json::Value& pod, const std::string& node)
                          name == "cpu" ? " (milli)" : "", ", node ", Quote(node), " has ",
                          std::max<int64_t>(0, free[name]), " free"));
   }
-  approved_[uid] = {api::KeyOf(pod), node, std::move(requests), clock_.Steady()};
+  approved_[uid] = {node, std::move(requests), clock_.Steady()};
   return Status::Ok();
 }
 

@@ -1,10 +1,11 @@
 // CapacityGuard: does a pod still fit a node? Asked by the embedded API server at every binding, so
 // that two schedulers, or one with an old picture, cannot fill a node twice. What it let through
-// counts at once, until the watch shows the pod bound (or ten seconds pass: the write failed).
-// Thread-safety: core executor only.
+// counts at once, until the watch shows the pod bound or gone (or ten seconds pass: the write
+// failed). Thread-safety: core executor only.
 #pragma once
 
 #include <map>
+#include <memory>
 #include <string>
 
 #include "controllers/context.h"
@@ -21,7 +22,7 @@ class CapacityGuard {
 
  private:
   struct Approved {
-    std::string key, node;
+    std::string node;
     std::map<std::string, int64_t> requests;
     SteadyTime at;
   };
@@ -32,6 +33,7 @@ class CapacityGuard {
   std::map<std::string, Approved> approved_;  // by pod uid
   client::Informer& pods_;
   client::Informer& nodes_;
+  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
 };
 
 }  // namespace swell::controllers

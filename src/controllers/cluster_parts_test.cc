@@ -145,6 +145,18 @@ TEST_F(PartsTest, GuardRefusesWhatDoesNotFit) {
   EXPECT_TRUE(cluster_.manager->CheckBind(one, "node-a").ok());
 }
 
+TEST_F(PartsTest, GuardForgetsAPodThatCameAndWent) {
+  Pod("a", "", 4);
+  ASSERT_TRUE(UntilRunning("a"));
+  ASSERT_TRUE(cluster_.Delete(kPods, "default/a").ok());
+  ASSERT_TRUE(cluster_.Until([&] { return !cluster_.Get(kPods, "default/a"); }));
+  Pod("b", "", 4);
+  cluster_.Run(kSecond);
+  json::SharedValue pod = cluster_.Get(kPods, "default/b");
+  ASSERT_TRUE(pod);
+  EXPECT_EQ(json::GetString(*pod, {"spec", "nodeName"}), "node-a");
+}
+
 TEST_F(PartsTest, JanitorRemovesTheOldestEndedPods) {
   cluster_.StopManager();
   cluster_.StartManager({.ended_pods_max = 2});
