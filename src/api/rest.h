@@ -65,8 +65,8 @@ struct RestResponse {
   std::string BodyString() const;
 };
 
-// Receives one call's answer: OnResponse once, or OnStreamStart, OnChunk*, OnStreamEnd, or, when the
-// request asked for it, OnUpgrade once.
+// Receives one call's answer: OnResponse once, or OnStreamStart, OnChunk*, OnStreamEnd, or, when
+// the request asked for it, OnUpgrade once.
 class RestSink {
  public:
   virtual ~RestSink() = default;

@@ -350,8 +350,8 @@ bool HandleHealth(const Core& core, Call& call) {
   if (!why.empty()) {
     RespondText(call, 503, why);
   } else if (call.request.query.find("verbose") != std::string::npos) {
-    RespondText(call, 200, StrCat("[+]ping ok\n[+]store ok\n", call.info.segments[0],
-                                  " check passed\n"));
+    RespondText(call, 200,
+                StrCat("[+]ping ok\n[+]store ok\n", call.info.segments[0], " check passed\n"));
   } else {
     RespondText(call, 200, "ok");
   }

@@ -37,7 +37,8 @@ CASES = [
              {'items': items('b')})),
     Case('field-selector-unknown',
          get('configmaps?fieldSelector=data.k%3Da', 400, failure(
-             'BadRequest', Pattern('"data.k" is not a known field selector: only "metadata.name", "metadata.namespace"')))),
+             'BadRequest', Pattern('"data.k" is not a known field selector: only "metadata.name", '
+                                   '"metadata.namespace"')))),
     Case('field-selector-malformed',
          get('configmaps?fieldSelector=metadata.name', 400, failure(
              'BadRequest', Pattern("invalid (field )?selector: 'metadata.name'; can't understand "
