@@ -9,7 +9,10 @@ import support
 
 _HELLO = """
 import os
-print("hello", os.environ["RANK"], os.environ["WORLD_SIZE"], flush=True)
+import sys
+# In one write: the other worker's line must not come between.
+sys.stdout.write("hello {RANK} {WORLD_SIZE}\\n".format(**os.environ))
+sys.stdout.flush()
 raise SystemExit(int(os.environ.get("CODE", "0")))
 """
 
