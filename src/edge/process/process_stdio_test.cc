@@ -161,8 +161,8 @@ TEST_F(ProcessStdioTest, HangingUpEndsTheCommand) {
   int found = 0;
   for (int i = 0; i < 200 && found != 1; ++i) {
     Talk look;
-    found = Exec(container, look,
-                 {"grep", "-qs", "sleep", "/proc/" + Trimmed(talk.out) + "/cmdline"});
+    found =
+        Exec(container, look, {"grep", "-qs", "sleep", "/proc/" + Trimmed(talk.out) + "/cmdline"});
     if (found == 2) found = 1;  // the file is gone
   }
   EXPECT_EQ(found, 1);
