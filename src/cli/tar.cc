@@ -332,10 +332,10 @@ Status TarReader::EndBody() {
       if (::close(std::exchange(fd_, -1)) != 0) return ErrnoStatus(errno, "write " + file_path_);
       break;
     case Body::kLongName:
-      next_name_ = text_.c_str();
+      next_name_ = text_.substr(0, text_.find('\0'));
       break;
     case Body::kLongLink:
-      next_link_ = text_.c_str();
+      next_link_ = text_.substr(0, text_.find('\0'));
       break;
     case Body::kPax: {
       // Records of "LENGTH KEY=VALUE\n".

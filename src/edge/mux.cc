@@ -10,7 +10,7 @@ namespace swell::edge {
 class Mux::Stream final : public api::DuplexStream, public std::enable_shared_from_this<Stream> {
  public:
   Stream(std::shared_ptr<Mux> mux, uint32_t id) : mux_(std::move(mux)), id_(id) {}
-  ~Stream() override { Close(); }
+  ~Stream() override { Stream::Close(); }
 
   void Start(Callbacks callbacks) override {
     if (closed_) return;
