@@ -57,13 +57,13 @@ struct Options {
   Duration bookmark_interval = std::chrono::seconds(60);
   Duration event_ttl = std::chrono::hours(1);
   NodeDialer node_dialer;
-  BindCheck bind_check;                          // empty: every binding fits
+  BindCheck bind_check;  // empty: every binding fits
   // Null: there are no service account tokens, and pods get none.
   std::shared_ptr<const TokenKey> token_key;
   std::string ca_pem;  // what clients in pods trust this server by; goes into legacy token secrets
   // Roles and bindings decide; else whoever is authenticated may do anything.
   bool rbac = false;
-  std::string default_scheduler = "swell";       // of pods that name none
+  std::string default_scheduler = "swell";  // of pods that name none
   // Cluster IPs of services: `service_ip_count` addresses from this one on.
   std::string service_ip_base = "10.96.0.1";
   uint32_t service_ip_count = 65'534;

@@ -68,7 +68,8 @@ TEST_F(WatchTest, SelectionsAreEnteredAndLeft) {
   EXPECT_EQ(json::GetString(events[2], {"object", "metadata", "labels", "app"}), "x");
   EXPECT_EQ(json::GetString(events[2], {"object", "metadata", "resourceVersion"}),
             left.Str({"metadata", "resourceVersion"}));
-  server.Post(StrCat(kPods, "/p/binding"), R"({"metadata":{"name":"p"},"target":{"kind":"Node","name":"n"}})");
+  server.Post(StrCat(kPods, "/p/binding"),
+              R"({"metadata":{"name":"p"},"target":{"kind":"Node","name":"n"}})");
   EXPECT_EQ(Summary(unbound.Take()), "ADDED:p MODIFIED:p MODIFIED:p MODIFIED:p DELETED:p ");
 }
 

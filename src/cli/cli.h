@@ -69,8 +69,8 @@ struct CliEnv {
   Simulator simulate;  // may be empty
   // Standard input as it comes, and ports of this machine; empty: there are none.
   std::function<std::unique_ptr<Console>()> console;
-  std::function<Result<std::unique_ptr<PortListener>>(
-      const std::string& address, std::function<void(api::DuplexPtr)> accepted)>
+  std::function<Result<std::unique_ptr<PortListener>>(const std::string& address,
+                                                      std::function<void(api::DuplexPtr)> accepted)>
       listen;
 };
 
