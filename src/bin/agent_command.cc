@@ -3,8 +3,6 @@
 #include <cstdio>
 #include <thread>
 
-#include <CLI/CLI.hpp>
-
 #include "agent/names.h"
 #include "agent/node_agent.h"
 #include "agent/simulated_runtime.h"
@@ -209,46 +207,47 @@ Status RunAgent(const AgentFlags& flags) {
   return agent->Run();
 }
 
+const cli::Command kAgent{
+    .name = "agent",
+    .summary =
+        "Run nodes of a Kubernetes cluster on this machine: pods bound to them become "
+        "processes here.",
+    .examples = {
+        {"This machine, its CPUs and GPUs", "swell agent --kubeconfig ~/.kube/config"},
+        {"Virtual nodes", "swell agent --nodes 3 --gpus-per-node 4 --cpus 4 --memory 15Gi"},
+        {"Many nodes whose pods only pretend",
+         "swell agent --nodes 1000 --gpus-per-node 8 --runtime simulated"}}};
+
+void AddAgentFlags(cli::Flags& flags, AgentFlags& to) {
+  AddRemoteFlags(flags, to.remote);
+  flags.Text("--data-dir", &to.data_dir, "DIR",
+             "pods' directories, logs and checkpoints (default ~/.swell/agent)");
+  flags.Switch("--stop-pods", &to.stop_pods,
+               "end the pods with the agent (default: they run on, and the next agent takes over)");
+  AddLogLevel(flags, to.log_level);
+  flags.Group("Nodes");
+  AddNodeFlags(flags, to.plan);
+  flags.Text("--node-name", &to.plan.name, "NAME",
+             "of the node (default: this machine's); with --nodes what their names begin with");
+  flags.Choice("--runtime", &to.runtime, "KIND", {"process", "simulated"},
+               "process: pods are real processes; simulated: pods only pretend (default process)");
+  flags.Text("--pod-cidr", &to.pod_cidr, "CIDR", "addresses of pods");
+  flags.Text("--node-ip", &to.node_ip, "ADDRESS",
+             "where the API server reaches the nodes (default: this machine's address towards it)");
+  flags.Text("--client-ca-file", &to.client_ca_file, "FILE",
+             "who vouches for callers of the nodes (default: the kubeconfig's authority)");
+  flags.Group("");
+}
+
 }  // namespace
 
 int AgentCommand(const std::vector<std::string>& arguments) {
   AgentFlags flags;
-  CLI::App app(
-      "Runs nodes of a Kubernetes cluster on this machine: pods bound to them become "
-      "processes here.",
-      "agent");
-  AddRemoteFlags(app, flags.remote);
-  AddNodeFlags(app, flags.plan);
-  app.add_option("--node-name", flags.plan.name,
-                 "of the node (default: this machine's); with --nodes what their names begin with")
-      ->type_name("NAME");
-  app.add_option("--runtime", flags.runtime,
-                 "process: pods are real processes; simulated: pods only pretend")
-      ->check(CLI::IsMember({"process", "simulated"}))
-      ->type_name("KIND");
-  app.add_option("--data-dir", flags.data_dir,
-                 "pods' directories, logs and checkpoints (default ~/.swell/agent)")
-      ->type_name("DIR");
-  app.add_option("--node-ip", flags.node_ip,
-                 "where the API server reaches the nodes (default: this machine's address towards "
-                 "it)")
-      ->type_name("ADDRESS");
-  app.add_option("--client-ca-file", flags.client_ca_file,
-                 "who vouches for callers of the nodes (default: the kubeconfig's authority)")
-      ->type_name("FILE");
-  app.add_option("--pod-cidr", flags.pod_cidr, "addresses of pods")->type_name("CIDR");
-  app.add_flag("--stop-pods", flags.stop_pods,
-               "end the pods with the agent (default: they run on, and the next agent takes over)");
-  AddLogLevel(app, flags.log_level);
-  app.footer(
-      "Examples:\n"
-      "  swell agent --kubeconfig ~/.kube/config          this machine, its CPUs and GPUs\n"
-      "  swell agent --nodes 3 --gpus-per-node 4 --cpus 4 --memory 15Gi\n"
-      "  swell agent --nodes 1000 --gpus-per-node 8 --runtime simulated\n");
-  if (auto exit = ParseCommandLine(app, arguments)) return *exit;
+  cli::Flags declared;
+  AddAgentFlags(declared, flags);
+  if (auto exit = ParseCommandLine(kAgent, declared, arguments)) return *exit;
   if (auto nodes = PlanNodes(flags.plan); !nodes.ok()) {
-    std::fprintf(stderr, "swell agent: %s\n", nodes.status().message().c_str());
-    return 2;
+    return Misused(kAgent, nodes.status().message());
   }
   SetLogSink(MakeFileLogSink(""), LogLevelOf(flags.log_level));
   Status done = RunAgent(flags);

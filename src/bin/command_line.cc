@@ -4,29 +4,42 @@
 #include <cstdlib>
 #include <filesystem>
 
-#include <CLI/CLI.hpp>
-
+#include "base/strings.h"
 #include "cli/cluster.h"
 
 namespace swell {
+namespace {
+
+constexpr int kHelpColumns = 100;
+
+}  // namespace
 
 int FailCommand(const Status& status) {
   std::fprintf(stderr, "swell: %s\n", status.message().c_str());
   return 1;
 }
 
-std::optional<int> ParseCommandLine(CLI::App& app, const std::vector<std::string>& arguments) {
-  std::vector<std::string> reversed(arguments.rbegin(), arguments.rend());
-  try {
-    app.parse(reversed);
-  } catch (const CLI::CallForHelp&) {
-    std::printf("%s", app.help().c_str());
+int Misused(const cli::Command& command, const std::string& message) {
+  std::fprintf(stderr, "swell %s: %s\nSee: swell %s --help\n", command.name.c_str(),
+               message.c_str(), command.name.c_str());
+  return 2;
+}
+
+std::optional<int> ParseCommandLine(const cli::Command& command,
+                                    cli::Flags& flags,
+                                    const std::vector<std::string>& arguments) {
+  bool help = false;
+  flags.Switch("-h,--help", &help, "this text");
+  std::vector<std::string> words;
+  Status parsed = flags.Parse(arguments, &words);
+  if (help) {
+    std::printf(
+        "%s",
+        cli::CommandHelp(command, StrCat("swell ", command.name), &flags, kHelpColumns).c_str());
     return 0;
-  } catch (const CLI::ParseError& error) {
-    std::fprintf(stderr, "swell %s: %s\nSee: swell %s --help\n", app.get_name().c_str(),
-                 error.what(), app.get_name().c_str());
-    return 2;
   }
+  if (!parsed.ok()) return Misused(command, parsed.message());
+  if (!words.empty()) return Misused(command, StrCat("unexpected word ", Quote(words[0])));
   return std::nullopt;
 }
 
@@ -35,10 +48,9 @@ std::string Environment(const std::string& name) {
   return value ? value : "";
 }
 
-void AddLogLevel(CLI::App& app, std::string& level) {
-  app.add_option("--log-level", level, "debug, info, warning or error")
-      ->check(CLI::IsMember({"debug", "info", "warning", "error"}))
-      ->type_name("LEVEL");
+void AddLogLevel(cli::Flags& flags, std::string& level) {
+  flags.Choice("--log-level", &level, "LEVEL", {"debug", "info", "warning", "error"},
+               "debug, info, warning or error (default info)");
 }
 
 LogLevel LogLevelOf(const std::string& text) {
@@ -48,10 +60,9 @@ LogLevel LogLevelOf(const std::string& text) {
   return LogLevel::kInfo;
 }
 
-void AddDataDir(CLI::App& app, std::string& data_dir) {
-  app.add_option("--data-dir", data_dir,
-                 "where the cluster keeps everything (default $SWELL_DATA_DIR, else ~/.swell)")
-      ->type_name("DIR");
+void AddDataDir(cli::Flags& flags, std::string& data_dir) {
+  flags.Text("--data-dir", &data_dir, "DIR",
+             "where the cluster keeps everything (default $SWELL_DATA_DIR, else ~/.swell)");
 }
 
 std::string FindSdk() {
@@ -69,12 +80,11 @@ std::string FindSdk() {
   return {};
 }
 
-void AddRemoteFlags(CLI::App& app, RemoteFlags& flags) {
-  app.add_option("--kubeconfig", flags.kubeconfig,
-                 "how to reach the cluster (default: $KUBECONFIG, else the service account of the "
-                 "pod this runs in, else this machine's cluster, else ~/.kube/config)")
-      ->type_name("FILE");
-  app.add_option("--context", flags.context, "a context of the kubeconfig")->type_name("NAME");
+void AddRemoteFlags(cli::Flags& flags, RemoteFlags& to) {
+  flags.Text("--kubeconfig", &to.kubeconfig, "FILE",
+             "how to reach the cluster (default: $KUBECONFIG, else the service account of the pod "
+             "this runs in, else this machine's cluster, else ~/.kube/config)");
+  flags.Text("--context", &to.context, "NAME", "a context of the kubeconfig");
 }
 
 Result<client::ClusterAccess> FindCluster(const RemoteFlags& flags) {
@@ -88,20 +98,16 @@ Result<client::ClusterAccess> FindCluster(const RemoteFlags& flags) {
   return client::LoadKubeconfig(found.path, flags.context);
 }
 
-void AddNodeFlags(CLI::App& app, NodePlan& plan) {
-  app.add_option("--nodes", plan.nodes, "virtual nodes (default: one node, this machine as it is)")
-      ->type_name("N");
-  app.add_option("--gpus-per-node", plan.gpus_per_node, "GPUs of each virtual node")
-      ->type_name("N");
-  app.add_option("--cpus", plan.cpus, "CPUs of each node (default: the machine's)")->type_name("N");
-  app.add_option("--memory", plan.memory, "memory of each node (default: the machine's)")
-      ->type_name("SIZE");
-  app.add_option("--control-plane-nodes", plan.control_plane_nodes,
-                 "virtual control-plane nodes, without GPUs")
-      ->type_name("N");
-  app.add_option("--system-reserved", plan.system_reserved,
-                 "kept off what pods may use on each node, as cpu=80m,memory=500Mi")
-      ->type_name("LIST");
+void AddNodeFlags(cli::Flags& flags, NodePlan& plan) {
+  flags.Int("--nodes", &plan.nodes, "N",
+            "virtual nodes (default: one node, this machine as it is)");
+  flags.Int("--gpus-per-node", &plan.gpus_per_node, "N", "GPUs of each virtual node");
+  flags.Text("--cpus", &plan.cpus, "N", "CPUs of each node (default: the machine's)");
+  flags.Text("--memory", &plan.memory, "SIZE", "memory of each node (default: the machine's)");
+  flags.Int("--control-plane-nodes", &plan.control_plane_nodes, "N",
+            "virtual control-plane nodes, without GPUs");
+  flags.Text("--system-reserved", &plan.system_reserved, "LIST",
+             "kept off what pods may use on each node, as cpu=80m,memory=500Mi");
 }
 
 }  // namespace swell

@@ -2,31 +2,33 @@
 // Thread-safety: main thread.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "base/log.h"
 #include "base/result.h"
+#include "cli/command.h"
 #include "client/kubeconfig.h"
-
-namespace CLI {
-class App;
-}
 
 namespace swell {
 
 // Prints "swell: MESSAGE"; the exit status of a command that failed.
 int FailCommand(const Status& status);
-// nullopt: go on. Else the exit status: 0 after --help, 2 for misuse.
-std::optional<int> ParseCommandLine(CLI::App& app, const std::vector<std::string>& arguments);
+// Sets what `flags` declare. nullopt: go on. Else the exit status: 0 after --help, 2 for misuse.
+std::optional<int> ParseCommandLine(const cli::Command& command,
+                                    cli::Flags& flags,
+                                    const std::vector<std::string>& arguments);
+// "swell up: MESSAGE" and where help is; the exit status of a command that was used wrongly.
+int Misused(const cli::Command& command, const std::string& message);
 
 std::string Environment(const std::string& name);  // "" when not set
 
-void AddLogLevel(CLI::App& app, std::string& level);
+void AddLogLevel(cli::Flags& flags, std::string& level);
 LogLevel LogLevelOf(const std::string& text);
 
-void AddDataDir(CLI::App& app, std::string& data_dir);
+void AddDataDir(cli::Flags& flags, std::string& data_dir);
 
 // The Python SDK beside the program: in the source tree, or installed; "" when it is neither.
 std::string FindSdk();
@@ -36,21 +38,21 @@ struct RemoteFlags {
   std::string kubeconfig;
   std::string context;
 };
-void AddRemoteFlags(CLI::App& app, RemoteFlags& flags);
+void AddRemoteFlags(cli::Flags& flags, RemoteFlags& to);
 // --kubeconfig, $KUBECONFIG, this pod's service account, this machine's cluster, ~/.kube/config:
 // the first that is there.
 Result<client::ClusterAccess> FindCluster(const RemoteFlags& flags);
 
 // The nodes of `swell up` and `swell agent`.
 struct NodePlan {
-  int nodes = 0;  // 0: one node, this machine as it is
-  int gpus_per_node = 0;
+  int64_t nodes = 0;  // 0: one node, this machine as it is
+  int64_t gpus_per_node = 0;
   std::string cpus;  // of a virtual node; empty: the machine's
   std::string memory;
   std::string system_reserved;  // "cpu=80m,memory=500Mi"
-  int control_plane_nodes = 0;
+  int64_t control_plane_nodes = 0;
   std::string name;  // of the node; with several, what their names begin with
 };
-void AddNodeFlags(CLI::App& app, NodePlan& plan);
+void AddNodeFlags(cli::Flags& flags, NodePlan& plan);
 
 }  // namespace swell

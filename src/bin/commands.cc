@@ -11,8 +11,6 @@
 #include <csignal>
 #include <cstdio>
 
-#include <CLI/CLI.hpp>
-
 #include "base/file.h"
 #include "base/log.h"
 #include "base/strings.h"
@@ -31,39 +29,50 @@ struct UpFlags {
   std::string data_dir;
   std::string runtime = "process";
   std::string log_level = "info";
+  std::vector<std::string> controllers;
   bool detach = false;
 };
 
-void AddUpFlags(CLI::App& app, UpFlags& flags) {
-  AddDataDir(app, flags.data_dir);
-  app.add_flag("-d,--detach", flags.detach, "run in the background, return once it answers");
-  ClusterOptions& to = flags.cluster;
-  AddNodeFlags(app, to.plan);
-  app.add_option("--runtime", flags.runtime,
-                 "process: pods are real processes; simulated: pods only pretend")
-      ->check(CLI::IsMember({"process", "simulated"}))
-      ->type_name("KIND");
-  app.add_option("--listen", to.listen,
-                 "address of the API (default 127.0.0.1, a free port kept over restarts)")
-      ->type_name("HOST:PORT");
-  app.add_option("--token-auth-file", to.token_auth_file,
-                 "bearer tokens, lines of token,user,uid,\"group1,group2\"")
-      ->type_name("FILE");
-  app.add_option("--controllers", to.controllers,
-                 StrCat("built-in controllers to run: *, NAME, -NAME; of ",
-                        Join(controllers::ControllerNames(), ", "),
-                        "; Swell's own always run (default *; swell: none of these)"))
-      ->delimiter(',')
-      ->type_name("LIST");
-  app.add_flag("!--no-default-scheduler", to.default_scheduler,
-               "leave pods of the scheduler default-scheduler to another scheduler");
-  app.add_option("--pod-cidr", to.pod_cidr, "addresses of pods")->type_name("CIDR");
-  AddLogLevel(app, flags.log_level);
-  app.footer(
-      "Examples:\n"
-      "  swell up                                   one node: this machine, its CPUs and GPUs\n"
-      "  swell up --detach --nodes 3 --gpus-per-node 4 --control-plane-nodes 3\n"
-      "  swell up --nodes 1000 --gpus-per-node 8 --runtime simulated\n");
+const cli::Command kUp{
+    .name = "up",
+    .summary = "Start a cluster on this machine.",
+    .examples = {{"One node: this machine, its CPUs and GPUs", "swell up"},
+                 {"Three virtual nodes and a control plane, in the background",
+                  "swell up --detach --nodes 3 --gpus-per-node 4 --control-plane-nodes 3"},
+                 {"Many nodes whose pods only pretend",
+                  "swell up --nodes 1000 --gpus-per-node 8 --runtime simulated"}}};
+const cli::Command kDown{.name = "down",
+                         .summary = "Stop the cluster and its pods; what it stored stays.",
+                         .examples = {{"The cluster in the usual place", "swell down"},
+                                      {"Another one", "swell down --data-dir /srv/swell"}}};
+const cli::Command kStatus{
+    .name = "status",
+    .summary = "Say whether a cluster runs here, and how to reach it.",
+    .examples = {{"For people", "swell status"}, {"For scripts", "swell status -o json"}}};
+
+void AddUpFlags(cli::Flags& flags, UpFlags& to) {
+  flags.Switch("-d,--detach", &to.detach, "run in the background, return once it answers");
+  AddDataDir(flags, to.data_dir);
+  AddLogLevel(flags, to.log_level);
+  ClusterOptions& cluster = to.cluster;
+  flags.Group("Nodes");
+  AddNodeFlags(flags, cluster.plan);
+  flags.Choice("--runtime", &to.runtime, "KIND", {"process", "simulated"},
+               "process: pods are real processes; simulated: pods only pretend (default process)");
+  flags.Text("--pod-cidr", &cluster.pod_cidr, "CIDR", "addresses of pods");
+  flags.Group("API server");
+  flags.Text("--listen", &cluster.listen, "HOST:PORT",
+             "address of the API (default 127.0.0.1, a free port kept over restarts)");
+  flags.Text("--token-auth-file", &cluster.token_auth_file, "FILE",
+             "bearer tokens, lines of token,user,uid,\"group1,group2\"");
+  flags.Group("Controllers");
+  flags.List("--controllers", &to.controllers, "LIST",
+             StrCat("built-in controllers to run: *, NAME, -NAME, with commas between; of ",
+                    Join(controllers::ControllerNames(), ", "),
+                    "; Swell's own always run (default *; swell: none of these)"));
+  flags.SwitchOff("--no-default-scheduler", &cluster.default_scheduler,
+                  "leave pods of the scheduler default-scheduler to another scheduler");
+  flags.Group("");
 }
 
 void PrintReady(const DataDir& dir, const std::string& url) {
@@ -155,21 +164,22 @@ std::string UnknownController(const std::vector<std::string>& controllers) {
 
 int UpCommand(const std::vector<std::string>& arguments) {
   UpFlags flags;
-  CLI::App app("Starts a cluster on this machine.", "up");
-  AddUpFlags(app, flags);
-  if (auto exit = ParseCommandLine(app, arguments)) return *exit;
+  cli::Flags declared;
+  AddUpFlags(declared, flags);
+  if (auto exit = ParseCommandLine(kUp, declared, arguments)) return *exit;
+  for (const std::string& list : flags.controllers) {
+    for (std::string_view name : Split(list, ',')) flags.cluster.controllers.emplace_back(name);
+  }
   flags.cluster.data_dir = ChooseDataDir(flags.data_dir);
   flags.cluster.simulated = flags.runtime == "simulated";
   flags.cluster.sdk_path = FindSdk();
   // What is wrong with the flags is said here, before anything is started.
   if (std::string name = UnknownController(flags.cluster.controllers); !name.empty()) {
-    std::fprintf(stderr, "swell up: --controllers: %s is not in the list of known controllers\n",
-                 Quote(name).c_str());
-    return 2;
+    return Misused(
+        kUp, StrCat("--controllers: ", Quote(name), " is not in the list of known controllers"));
   }
   if (auto nodes = PlanNodes(flags.cluster.plan); !nodes.ok()) {
-    std::fprintf(stderr, "swell up: %s\n", nodes.status().message().c_str());
-    return 2;
+    return Misused(kUp, nodes.status().message());
   }
   if (Status prepared = PrepareDataDir(flags.cluster.data_dir); !prepared.ok()) {
     return FailCommand(prepared);
@@ -184,10 +194,9 @@ int UpCommand(const std::vector<std::string>& arguments) {
 
 int DownCommand(const std::vector<std::string>& arguments) {
   std::string data_dir;
-  CLI::App app("Stops the cluster and its pods; what it stored stays.", "down");
-  AddDataDir(app, data_dir);
-  app.footer("Examples:\n  swell down\n  swell down --data-dir /srv/swell\n");
-  if (auto exit = ParseCommandLine(app, arguments)) return *exit;
+  cli::Flags flags;
+  AddDataDir(flags, data_dir);
+  if (auto exit = ParseCommandLine(kDown, flags, arguments)) return *exit;
   DataDir dir = ChooseDataDir(data_dir);
   auto running = FindRunning(dir);
   if (!running) {
@@ -212,11 +221,10 @@ int DownCommand(const std::vector<std::string>& arguments) {
 int StatusCommand(const std::vector<std::string>& arguments) {
   std::string data_dir;
   std::string output;
-  CLI::App app("Says whether a cluster runs here, and how to reach it.", "status");
-  AddDataDir(app, data_dir);
-  app.add_option("-o,--output", output, "json")->check(CLI::IsMember({"json"}));
-  app.footer("Examples:\n  swell status\n  swell status -o json\n");
-  if (auto exit = ParseCommandLine(app, arguments)) return *exit;
+  cli::Flags flags;
+  AddDataDir(flags, data_dir);
+  flags.Choice("-o,--output", &output, "FORMAT", {"json"}, "json");
+  if (auto exit = ParseCommandLine(kStatus, flags, arguments)) return *exit;
   DataDir dir = ChooseDataDir(data_dir);
   auto running = FindRunning(dir);
   std::string url;

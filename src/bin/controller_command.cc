@@ -1,8 +1,6 @@
 // `swell controller`: the scheduler and the job controllers for a cluster that runs elsewhere.
 #include <cstdio>
 
-#include <CLI/CLI.hpp>
-
 #include "base/strings.h"
 #include "bin/commands.h"
 #include "bin/remote_process.h"
@@ -48,24 +46,25 @@ Status RunController(const ControllerFlags& flags) {
   return process->Run([&] { process->core().Stop(); });
 }
 
+const cli::Command kController{
+    .name = "controller",
+    .summary =
+        "Run the scheduler (schedulerName: swell) and the job controllers for a Kubernetes "
+        "cluster. The stock scheduler may run beside it: pods of others keep their room.",
+    .examples = {
+        {"For the cluster of $KUBECONFIG", "swell install && swell controller"},
+        {"For another one", "swell controller --kubeconfig ~/.kube/config --context production"}}};
+
 }  // namespace
 
 int ControllerCommand(const std::vector<std::string>& arguments) {
   ControllerFlags flags;
-  CLI::App app(
-      "Runs the scheduler (schedulerName: swell) and the job controllers for a Kubernetes "
-      "cluster.\n"
-      "The stock scheduler may run beside it: pods of others keep their room.",
-      "controller");
-  AddRemoteFlags(app, flags.remote);
-  app.add_flag("--host-network", flags.host_network,
-               "pods share their nodes' ports: give each job a port of its own");
-  AddLogLevel(app, flags.log_level);
-  app.footer(
-      "Examples:\n"
-      "  swell install && swell controller\n"
-      "  swell controller --kubeconfig ~/.kube/config --context production\n");
-  if (auto exit = ParseCommandLine(app, arguments)) return *exit;
+  cli::Flags declared;
+  AddRemoteFlags(declared, flags.remote);
+  declared.Switch("--host-network", &flags.host_network,
+                  "pods share their nodes' ports: give each job a port of its own");
+  AddLogLevel(declared, flags.log_level);
+  if (auto exit = ParseCommandLine(kController, declared, arguments)) return *exit;
   SetLogSink(MakeFileLogSink(""), LogLevelOf(flags.log_level));
   Status done = RunController(flags);
   return done.ok() ? 0 : FailCommand(done);

@@ -2,8 +2,6 @@
 // may be run again at any time.
 #include <cstdio>
 
-#include <CLI/CLI.hpp>
-
 #include "api/meta.h"
 #include "api/scheme.h"
 #include "base/strings.h"
@@ -158,10 +156,21 @@ Status Uninstall(const RemoteFlags& flags, const std::string& ns, bool force) {
   return Status::Ok();
 }
 
-void AddNamespace(CLI::App& app, std::string& ns) {
-  app.add_option("--namespace", ns, "of Swell's service accounts (default swell-system)")
-      ->type_name("NAME");
+void AddNamespace(cli::Flags& flags, std::string& ns) {
+  flags.Text("--namespace", &ns, "NAME", "of Swell's service accounts (default swell-system)");
 }
+
+const cli::Command kInstall{
+    .name = "install",
+    .summary =
+        "Install what Swell needs into a cluster: custom resources, priority classes, rights.",
+    .examples = {{"Into the cluster of a kubeconfig", "swell install --kubeconfig ~/.kube/config"},
+                 {"By other hands", "swell install --print | kubectl apply -f -"}}};
+const cli::Command kUninstall{
+    .name = "uninstall",
+    .summary = "Remove what `swell install` put into a cluster, and nothing else.",
+    .examples = {
+        {"From the cluster of a kubeconfig", "swell uninstall --kubeconfig ~/.kube/config"}}};
 
 int Print(const std::string& ns) {
   for (const json::Value& object : InstallObjects(ns)) {
@@ -173,37 +182,29 @@ int Print(const std::string& ns) {
 }  // namespace
 
 int InstallCommand(const std::vector<std::string>& arguments) {
-  RemoteFlags flags;
+  RemoteFlags remote;
   std::string ns = "swell-system";
   bool print = false;
-  CLI::App app(
-      "Installs what Swell needs into a cluster: custom resources, priority classes, "
-      "rights.",
-      "install");
-  AddRemoteFlags(app, flags);
-  AddNamespace(app, ns);
-  app.add_flag("--print", print, "only print the manifests");
-  app.footer(
-      "Examples:\n"
-      "  swell install --kubeconfig ~/.kube/config\n"
-      "  swell install --print | kubectl apply -f -\n");
-  if (auto exit = ParseCommandLine(app, arguments)) return *exit;
+  cli::Flags flags;
+  AddRemoteFlags(flags, remote);
+  AddNamespace(flags, ns);
+  flags.Switch("--print", &print, "only print the manifests");
+  if (auto exit = ParseCommandLine(kInstall, flags, arguments)) return *exit;
   if (print) return Print(ns);
-  Status done = Install(flags, ns);
+  Status done = Install(remote, ns);
   return done.ok() ? 0 : FailCommand(done);
 }
 
 int UninstallCommand(const std::vector<std::string>& arguments) {
-  RemoteFlags flags;
+  RemoteFlags remote;
   std::string ns = "swell-system";
   bool force = false;
-  CLI::App app("Removes what `swell install` put into a cluster, and nothing else.", "uninstall");
-  AddRemoteFlags(app, flags);
-  AddNamespace(app, ns);
-  app.add_flag("--force", force, "also when jobs and projects would be deleted with it");
-  app.footer("Examples:\n  swell uninstall --kubeconfig ~/.kube/config\n");
-  if (auto exit = ParseCommandLine(app, arguments)) return *exit;
-  Status done = Uninstall(flags, ns, force);
+  cli::Flags flags;
+  AddRemoteFlags(flags, remote);
+  AddNamespace(flags, ns);
+  flags.Switch("--force", &force, "also when jobs and projects would be deleted with it");
+  if (auto exit = ParseCommandLine(kUninstall, flags, arguments)) return *exit;
+  Status done = Uninstall(remote, ns, force);
   return done.ok() ? 0 : FailCommand(done);
 }
 

@@ -14,7 +14,13 @@
 namespace swell {
 namespace {
 
-constexpr int kNodesMax = 20'000;
+constexpr int64_t kNodesMax = 20'000;
+constexpr int64_t kGpusPerNodeMax = 1024;
+
+Status CheckCount(std::string_view flag, int64_t count, int64_t max) {
+  if (count >= 0 && count <= max) return Status::Ok();
+  return Status(Code::kBadRequest, StrCat(flag, ": ", count, " is not between 0 and ", max));
+}
 
 Status CheckQuantity(std::string_view flag, const std::string& value) {
   if (value.empty()) return Status::Ok();
@@ -88,13 +94,10 @@ agent::NodeConfig ThisMachine(const NodePlan& plan) {
 }  // namespace
 
 Result<std::vector<agent::NodeConfig>> PlanNodes(const NodePlan& plan) {
-  if (plan.nodes < 0 || plan.control_plane_nodes < 0 ||
-      plan.nodes + plan.control_plane_nodes > kNodesMax) {
-    return Status(Code::kBadRequest, StrCat("--nodes: must be between 1 and ", kNodesMax));
-  }
-  if (plan.gpus_per_node < 0 || plan.gpus_per_node > 1024) {
-    return Status(Code::kBadRequest, "--gpus-per-node: must be between 0 and 1024");
-  }
+  SWELL_RETURN_IF_ERROR(CheckCount("--nodes", plan.nodes, kNodesMax));
+  SWELL_RETURN_IF_ERROR(
+      CheckCount("--control-plane-nodes", plan.control_plane_nodes, kNodesMax - plan.nodes));
+  SWELL_RETURN_IF_ERROR(CheckCount("--gpus-per-node", plan.gpus_per_node, kGpusPerNodeMax));
   SWELL_RETURN_IF_ERROR(CheckQuantity("--cpus", plan.cpus));
   SWELL_RETURN_IF_ERROR(CheckQuantity("--memory", plan.memory));
   SWELL_ASSIGN_OR_RETURN(auto reserved, ParseReserved(plan.system_reserved));
@@ -102,7 +105,8 @@ Result<std::vector<agent::NodeConfig>> PlanNodes(const NodePlan& plan) {
     return Status(Code::kBadRequest, StrCat("--node-name: ", Quote(plan.name), ": ", wrong));
   }
   std::vector<agent::NodeConfig> nodes;
-  for (int i = 0; i < plan.control_plane_nodes; ++i) {
+  const int control_planes = static_cast<int>(plan.control_plane_nodes);
+  for (int i = 0; i < control_planes; ++i) {
     agent::NodeConfig node =
         BaseNode(plan, StrCat(plan.name, plan.name.empty() ? "" : "-", "control-", i + 1), i);
     node.control_plane = true;
@@ -110,9 +114,8 @@ Result<std::vector<agent::NodeConfig>> PlanNodes(const NodePlan& plan) {
     nodes.push_back(std::move(node));
   }
   for (int i = 0; i < plan.nodes; ++i) {
-    agent::NodeConfig node =
-        BaseNode(plan, StrCat(plan.name.empty() ? "node" : plan.name, "-", i + 1),
-                 plan.control_plane_nodes + i);
+    agent::NodeConfig node = BaseNode(
+        plan, StrCat(plan.name.empty() ? "node" : plan.name, "-", i + 1), control_planes + i);
     if (plan.gpus_per_node > 0) {
       node.capacity["nvidia.com/gpu"] = std::to_string(plan.gpus_per_node);
       node.labels["nvidia.com/gpu.count"] = std::to_string(plan.gpus_per_node);

@@ -4,8 +4,8 @@
 #include "api/meta.h"
 #include "base/file.h"
 #include "base/strings.h"
+#include "bin/command_line.h"
 #include "bin/commands.h"
-#include "cli/flags.h"
 #include "cli/text_table.h"
 #include "controllers/simulate.h"
 
@@ -14,38 +14,17 @@ namespace {
 
 constexpr int64_t kCyclesMax = 10'000;
 
-constexpr const char* kHelp =
-    R"(Run scheduling cycles over a state in a file.
-
-The state is a v1 List, JSON or YAML, as from kubectl get -o json or swell snapshot: nodes, pods,
-pod groups, projects, node pools, topologies, priority classes. Nothing is contacted and nothing is
-changed; the same input gives the same output.
-
-Usage:
-  swell simulate --state FILE [flags]
-
-Examples:
-  # What would the scheduler do now?
-  swell snapshot > state.json && swell simulate --state state.json
-  # Would it fit if nobody had to give way?
-  swell simulate --state state.json --actions allocate
-
-Flags:
-      --state FILE         the state; - reads standard input
-      --now TIME           virtual time, RFC 3339 (default: the real time)
-      --cycles N           cycles to run (default 1)
-      --actions A,B        only these of allocate, shrink, consolidate, reclaim, preempt,
-                           stale-gangs, grow
-      --keep-terminating   terminating pods stay terminating between cycles
-      --set KEY=VALUE      a setting of the scheduler, repeatable: staleGracePeriod=60s
-  -o, --output FORMAT      json or table (default table)
-  -h, --help               this text
-)";
-
-int Misused(const std::string& message) {
-  std::fprintf(stderr, "swell simulate: %s\nSee: swell simulate --help\n", message.c_str());
-  return 2;
-}
+const cli::Command kSimulate{
+    .name = "simulate",
+    .summary = "Run scheduling cycles over a state in a file.",
+    .examples = {{"What would the scheduler do now?",
+                  "swell snapshot > state.json && swell simulate --state state.json"},
+                 {"Would it fit if nobody had to give way?",
+                  "swell simulate --state state.json --actions allocate"}},
+    .notes =
+        "The state is a v1 List, JSON or YAML, as from kubectl get -o json or swell snapshot: "
+        "nodes, pods, pod groups, projects, node pools, topologies, priority classes. Nothing "
+        "is contacted and nothing is changed; the same input gives the same output."};
 
 struct Request {
   std::string state;
@@ -68,40 +47,47 @@ Status ReadActions(const std::string& text, sched::CycleOptions& options) {
   return {};
 }
 
-Status ReadRequest(const std::vector<std::string>& arguments, Request& request, bool& help) {
+// The flags as they were typed, before they mean anything.
+struct SimulateFlags {
   std::string now;
   std::string actions;
   int64_t cycles = 1;
   std::vector<std::string> settings;
-  std::vector<std::string> words;
-  cli::Flags flags;
-  flags.Text("--state", &request.state, "FILE", "");
-  flags.Text("--now", &now, "TIME", "");
-  flags.Int("--cycles", &cycles, "N", "");
-  flags.Text("--actions", &actions, "A,B", "");
-  flags.Switch("--keep-terminating", &request.options.keep_terminating, "");
-  flags.List("--set", &settings, "KEY=VALUE", "");
-  flags.Text("-o,--output", &request.output, "FORMAT", "");
-  flags.Switch("-h,--help", &help, "");
-  SWELL_RETURN_IF_ERROR(flags.Parse(arguments, &words));
-  if (help) return {};
-  if (!words.empty()) return {Code::kBadRequest, StrCat("unexpected word ", Quote(words[0]))};
+};
+
+void AddSimulateFlags(cli::Flags& flags, SimulateFlags& to, Request& request) {
+  flags.Text("--state", &request.state, "FILE", "the state; - reads standard input");
+  flags.Text("--now", &to.now, "TIME", "virtual time, RFC 3339 (default: the real time)");
+  flags.Int("--cycles", &to.cycles, "N", "cycles to run (default 1)");
+  flags.Text("--actions", &to.actions, "A,B",
+             "only these of allocate, shrink, consolidate, reclaim, preempt, stale-gangs, grow");
+  flags.Switch("--keep-terminating", &request.options.keep_terminating,
+               "terminating pods stay terminating between cycles");
+  flags.List("--set", &to.settings, "KEY=VALUE",
+             "a setting of the scheduler, repeatable: staleGracePeriod=60s");
+  flags.Choice("-o,--output", &request.output, "FORMAT", {"json", "table"},
+               "json or table (default table)");
+}
+
+Status ReadRequest(const SimulateFlags& flags, Request& request) {
   if (request.state.empty()) return {Code::kBadRequest, "--state FILE is needed"};
-  if (cycles < 1 || cycles > kCyclesMax) {
-    return {Code::kBadRequest, StrCat("--cycles ", cycles, " is not between 1 and ", kCyclesMax)};
+  if (flags.cycles < 1 || flags.cycles > kCyclesMax) {
+    return {Code::kBadRequest,
+            StrCat("--cycles ", flags.cycles, " is not between 1 and ", kCyclesMax)};
   }
-  request.options.cycles = static_cast<int>(cycles);
-  if (request.output != "json" && request.output != "table") {
-    return {Code::kBadRequest, StrCat("--output ", Quote(request.output), " is not json or table")};
-  }
+  request.options.cycles = static_cast<int>(flags.cycles);
   request.options.now = RealClock().Now();
-  if (!now.empty()) {
-    auto time = api::ParseTime(now);
-    if (!time) return {Code::kBadRequest, StrCat("--now ", Quote(now), " is not an RFC 3339 time")};
+  if (!flags.now.empty()) {
+    auto time = api::ParseTime(flags.now);
+    if (!time) {
+      return {Code::kBadRequest, StrCat("--now ", Quote(flags.now), " is not an RFC 3339 time")};
+    }
     request.options.now = *time;
   }
-  if (!actions.empty()) SWELL_RETURN_IF_ERROR(ReadActions(actions, request.options.cycle));
-  for (const std::string& setting : settings) {
+  if (!flags.actions.empty()) {
+    SWELL_RETURN_IF_ERROR(ReadActions(flags.actions, request.options.cycle));
+  }
+  for (const std::string& setting : flags.settings) {
     const size_t equals = setting.find('=');
     if (equals == std::string::npos) {
       return {Code::kBadRequest, StrCat("--set ", Quote(setting), " is not KEY=VALUE")};
@@ -159,13 +145,12 @@ json::Value SimulateCycle(const json::Array& state, WallTime now) {
 
 int SimulateCommand(const std::vector<std::string>& arguments) {
   Request request;
-  bool help = false;
-  if (Status read = ReadRequest(arguments, request, help); !read.ok()) {
-    return Misused(read.message());
-  }
-  if (help) {
-    std::printf("%s", kHelp);
-    return 0;
+  SimulateFlags typed;
+  cli::Flags flags;
+  AddSimulateFlags(flags, typed, request);
+  if (auto exit = ParseCommandLine(kSimulate, flags, arguments)) return *exit;
+  if (Status read = ReadRequest(typed, request); !read.ok()) {
+    return Misused(kSimulate, read.message());
   }
   Result<std::string> text = ReadAll(request.state);
   if (!text.ok()) {

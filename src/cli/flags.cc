@@ -69,9 +69,14 @@ Status StoreOne(Parsed& parsed) {
   flag.seen = true;
   switch (flag.kind) {
     case Flag::Kind::kSwitch:
-      *static_cast<bool*>(flag.to) = parsed.on;
+      *static_cast<bool*>(flag.to) = parsed.on != flag.turns_off;
       return Status::Ok();
     case Flag::Kind::kText:
+      if (!flag.choices.empty() && std::find(flag.choices.begin(), flag.choices.end(),
+                                             parsed.texts.back()) == flag.choices.end()) {
+        return Misuse(StrCat("--", flag.Long(), ": ", Quote(parsed.texts.back()), " is not one of ",
+                             Join(flag.choices, ", ")));
+      }
       *static_cast<std::string*>(flag.to) = parsed.texts.back();
       return Status::Ok();
     case Flag::Kind::kMaybe:
@@ -119,6 +124,20 @@ Flag& Flags::Add(
 
 Flag& Flags::Switch(std::string names, bool* to, std::string help) {
   return Add(std::move(names), Flag::Kind::kSwitch, to, "", std::move(help));
+}
+Flag& Flags::SwitchOff(std::string names, bool* to, std::string help) {
+  Flag& flag = Switch(std::move(names), to, std::move(help));
+  flag.turns_off = true;
+  return flag;
+}
+Flag& Flags::Choice(std::string names,
+                    std::string* to,
+                    std::string value_name,
+                    std::vector<std::string> choices,
+                    std::string help) {
+  Flag& flag = Text(std::move(names), to, std::move(value_name), std::move(help));
+  flag.choices = std::move(choices);
+  return flag;
 }
 Flag& Flags::Text(std::string names, std::string* to, std::string value_name, std::string help) {
   return Add(std::move(names), Flag::Kind::kText, to, std::move(value_name), std::move(help));

@@ -29,6 +29,8 @@ struct Flag {
   std::string help;
   std::string group;
   std::string implied;  // value of the flag when it stands alone: --dry-run means =client
+  std::vector<std::string> choices;  // of a text; empty: any
+  bool turns_off = false;            // of a switch: giving it makes the variable false
   bool hidden = false;
   bool seen = false;
 
@@ -42,7 +44,15 @@ class Flags {
   // Titles the flags declared after it, in help.
   void Group(std::string title) { group_ = std::move(title); }
   Flag& Switch(std::string names, bool* to, std::string help);
+  // A switch that makes a true variable false: --no-default-scheduler.
+  Flag& SwitchOff(std::string names, bool* to, std::string help);
   Flag& Text(std::string names, std::string* to, std::string value_name, std::string help);
+  // A text that is one of `choices`.
+  Flag& Choice(std::string names,
+               std::string* to,
+               std::string value_name,
+               std::vector<std::string> choices,
+               std::string help);
   // A text that may also stand alone, with an empty value, as the last word or before another flag.
   Flag& Maybe(std::string names,
               std::optional<std::string>* to,

@@ -73,6 +73,23 @@ TEST(FlagsTest, EmptyImpliedAndSwitchedOff) {
   EXPECT_EQ(Parse({"-o", "jsonpath={}"}).output, "jsonpath={}");
 }
 
+TEST(FlagsTest, ChoicesAndSwitchesThatTurnOff) {
+  std::string runtime = "process";
+  bool scheduler = true;
+  Flags flags;
+  flags.Choice("--runtime", &runtime, "KIND", {"process", "simulated"}, "");
+  flags.SwitchOff("--no-scheduler", &scheduler, "");
+  Words words;
+  ASSERT_TRUE(flags.Parse({"--runtime", "simulated", "--no-scheduler"}, &words).ok());
+  EXPECT_EQ(runtime, "simulated");
+  EXPECT_FALSE(scheduler);
+  ASSERT_TRUE(flags.Parse({"--no-scheduler=false"}, &words).ok());
+  EXPECT_TRUE(scheduler);
+  Status wrong = flags.Parse({"--runtime=x"}, &words);
+  EXPECT_TRUE(IsMisuse(wrong));
+  EXPECT_EQ(wrong.message(), "--runtime: \"x\" is not one of process, simulated");
+}
+
 TEST(FlagsTest, AfterTwoDashesEverythingIsAWord) {
   Parsed p = Parse({"job", "-w", "--", "python", "a.py", "--lr", "0.1", "-o", "--", "x"});
   ASSERT_TRUE(p.status.ok()) << p.status.ToString();
