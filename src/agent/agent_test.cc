@@ -45,6 +45,14 @@ class AgentTest : public ::testing::Test {
     sim_.Advance(milliseconds(1));
   }
 
+  // The machine goes down with the pod and comes back without it.
+  void LoseMachine(const std::string& uid) {
+    agent_.reset();
+    runtime_.Remove(uid, [](const swell::Status&) {});
+    Boot();
+    sim_.Advance(milliseconds(50));
+  }
+
   // spec is the pod's spec without its node; extra goes into metadata.
   std::string Create(const std::string& name,
                      const std::string& spec,
@@ -491,15 +499,55 @@ TEST_F(AgentTest, ARestartedAgentAdoptsItsPods) {
 }
 
 TEST_F(AgentTest, AfterALostMachineContainersCountAsEnded) {
-  Create("a", R"({"restartPolicy":"Never","containers":[{"name":"main","image":"x"}]})");
-  std::string uid(api::Uid(Pod("a")));
-  agent_.reset();
-  runtime_.Remove(uid, [](const swell::Status&) {});
-  Boot();
+  std::string uid = Create("a", R"({"restartPolicy":"Never","containers":[
+      {"name":"main","image":"x"},{"name":"done","image":"x"}]})");
+  runtime_.ExitForTest(uid, "done", 3);
   sim_.Advance(milliseconds(50));
+  std::string ip(json::GetString(Pod("a"), {"status", "podIP"}));
+  LoseMachine(uid);
   EXPECT_EQ(Phase("a"), "Failed");
-  EXPECT_EQ(json::GetString(Status("a"), {"state", "terminated", "reason"}),
+  EXPECT_EQ(json::GetString(Status("a", 0), {"state", "terminated", "reason"}),
             "ContainerStatusUnknown");
+  EXPECT_EQ(json::GetInt(Status("a", 1), {"state", "terminated", "exitCode"}), 3);
+  // Nothing is left to run: the pod gets no new sandbox, and keeps its address.
+  EXPECT_EQ(runtime_.SandboxOfForTest(uid), nullptr);
+  EXPECT_EQ(json::GetString(Pod("a"), {"status", "podIP"}), ip);
+  api_->Delete(kPods, "a", 30);
+  sim_.Advance(seconds(1));
+  EXPECT_FALSE(api_->Has(kPods, "a"));
+}
+
+TEST_F(AgentTest, TheAddressOfANewSandboxReplacesTheOldOne) {
+  std::string uid = Create("a", R"({"containers":[{"name":"main","image":"x"}]})");
+  std::string ip(json::GetString(Pod("a"), {"status", "podIP"}));
+  LoseMachine(uid);
+  json::Value pod = Pod("a");
+  std::string now(json::GetString(pod, {"status", "podIP"}));
+  EXPECT_NE(now, ip);
+  EXPECT_EQ(json::Print(*json::Find(pod, {"status", "podIPs"})),
+            StrCat(R"([{"ip":")", now, R"("}])"));
+  EXPECT_EQ(json::GetInt(Status("a"), {"restartCount"}), 1);
+}
+
+TEST_F(AgentTest, WhatOthersSetOverItsStatusIsPutRight) {
+  Create("a", R"({"containers":[{"name":"main","image":"x"}]})");
+  ASSERT_TRUE(api::ConditionIsTrue(Pod("a"), "Ready"));
+  json::Value pod = Pod("a");
+  json::Array conditions = json::GetArray(pod, {"status", "conditions"});
+  api::SetCondition(conditions, "Ready", "False", "NodeNotReady", "", sim_.Now());
+  api::SetCondition(conditions, "Other", "True", "", "", sim_.Now());
+  json::Set(pod, {"status", "conditions"}, json::Value(conditions));
+  api_->Put(kPods, pod);
+  size_t before = api_->requests.size();
+  sim_.Advance(seconds(9));
+  EXPECT_FALSE(api::ConditionIsTrue(Pod("a"), "Ready"));
+  sim_.Advance(seconds(2));
+  EXPECT_TRUE(api::ConditionIsTrue(Pod("a"), "Ready"));
+  EXPECT_TRUE(api::ConditionIsTrue(Pod("a"), "Other"));
+  sim_.Advance(minutes(1));
+  EXPECT_EQ(std::count(api_->requests.begin() + static_cast<ptrdiff_t>(before),
+                       api_->requests.end(), StrCat("PATCH ", kPods, "/a/status")),
+            1);
 }
 
 TEST_F(AgentTest, ServiceNamesLeadToPods) {

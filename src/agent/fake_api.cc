@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "api/meta.h"
+#include "api/strategic.h"
 #include "base/strings.h"
 #include "json/patch.h"
 
@@ -33,25 +34,6 @@ bool Selected(const std::string& query, const json::Value& object) {
     if (value.starts_with("spec.nodeName=") && node != value.substr(14)) return false;
   }
   return true;
-}
-
-// Conditions merge by type, as strategic merging has it; the rest like a merge patch.
-void MergeConditions(json::Value& object, json::Value& patch) {
-  json::Value* incoming = json::FindMutable(patch, {"status", "conditions"});
-  if (incoming == nullptr) return;
-  json::Array merged = json::GetArray(object, {"status", "conditions"});
-  for (const json::Value& condition : incoming->get_array()) {
-    std::string_view type = json::GetString(condition, {"type"});
-    auto same = std::find_if(merged.begin(), merged.end(), [&](const json::Value& have) {
-      return json::GetString(have, {"type"}) == type;
-    });
-    if (same == merged.end()) {
-      merged.push_back(condition);
-    } else {
-      json::ApplyMergePatch(*same, condition);
-    }
-  }
-  *incoming = std::move(merged);
 }
 
 }  // namespace
@@ -161,10 +143,14 @@ void FakeApi::Patch(const api::RestRequest& request, api::RestSink& sink) {
     return Refuse(sink, 409, "Conflict", "the uid differs");
   }
   std::string before = json::Print(it->second);
-  if (request.content_type.find("strategic") != std::string::npos) {
-    MergeConditions(it->second, patch);
+  if (request.content_type.find("strategic") == std::string::npos) {
+    json::ApplyMergePatch(it->second, patch);
+  } else {
+    std::string_view kind = path.find("/pods/") == std::string::npos ? "Node" : "Pod";
+    api::KindPtr known = scheme_->FindKind({"", "v1", std::string(kind)});
+    Status merged = api::ApplyStrategicMerge(*known->schema, it->second, patch);
+    if (!merged.ok()) return Refuse(sink, 422, "Invalid", merged.message());
   }
-  json::ApplyMergePatch(it->second, patch);
   if (json::Print(it->second) != before) Changed("MODIFIED", path);
   Answer(sink, 200, it->second);
 }

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "api/rest.h"
+#include "api/scheme.h"
 #include "base/clock.h"
 #include "json/value.h"
 
@@ -49,6 +50,7 @@ class FakeApi final : public api::RestHandler {
                                             const std::shared_ptr<api::RestSink>& sink);
 
   Clock& clock_;
+  std::unique_ptr<api::Scheme> scheme_ = api::Scheme::BuiltIn();
   std::map<std::string, json::Value> objects_;  // by URL path
   uint64_t version_ = 1;
   std::vector<std::weak_ptr<Watch>> watches_;

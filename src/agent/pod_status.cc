@@ -15,8 +15,15 @@ using Phase = ContainerState::Phase;
 
 constexpr size_t kTerminationMessageMax = 4096;
 constexpr Duration kAnnotateInterval = std::chrono::seconds(1);
+// As the kubelet's: two writers that disagree do not load the API with it.
+constexpr Duration kReconcileInterval = std::chrono::seconds(10);
 constexpr std::string_view kOwnConditions[] = {"PodScheduled", "Initialized", "ContainersReady",
                                                "Ready"};
+
+bool IsOwn(std::string_view condition) {
+  return std::find(std::begin(kOwnConditions), std::end(kOwnConditions), condition) !=
+         std::end(kOwnConditions);
+}
 
 json::Object Terminated(const ContainerExit& exit, bool fall_back_to_logs) {
   std::string reason = exit.reason;
@@ -36,6 +43,16 @@ json::Object Terminated(const ContainerExit& exit, bool fall_back_to_logs) {
 
 std::string UnreadyList(std::string_view what, const std::vector<std::string>& names) {
   return StrCat("containers with ", what, " status: [", Join(names, " "), "]");
+}
+
+// Addresses merge by themselves: without the directive, a new one would join those of a sandbox
+// that is gone. The other lists are the containers', which a patch replaces, and the conditions,
+// which keep their types.
+void ReplaceAddresses(json::Object& status) {
+  auto addresses = status.find("podIPs");
+  if (addresses == status.end()) return;
+  json::Array& list = addresses->value().get_array();
+  list.insert(list.begin(), json::Value(json::Object{{"$patch", "replace"}}));
 }
 
 }  // namespace
@@ -178,11 +195,7 @@ json::Array PodWorker::Conditions(std::string_view phase) const {
   api::SetCondition(conditions_, "Ready", ready ? "True" : "False", reason, message, now);
   json::Array own;
   for (const json::Value& condition : conditions_) {
-    std::string_view type = json::GetString(condition, {"type"});
-    if (std::find(std::begin(kOwnConditions), std::end(kOwnConditions), type) !=
-        std::end(kOwnConditions)) {
-      own.push_back(condition);
-    }
+    if (IsOwn(json::GetString(condition, {"type"}))) own.push_back(condition);
   }
   return own;
 }
@@ -244,6 +257,7 @@ void PodWorker::SendStatus() {
     return;
   }
   sending_ = true;
+  ReplaceAddresses(status);
   json::Value patch =
       json::Object{{"metadata", json::Object{{"uid", uid_}}}, {"status", std::move(status)}};
   host_.client().Patch(
@@ -278,6 +292,28 @@ void PodWorker::OnStatusSent(const Result<json::SharedValue>& result) {
   Duration delay =
       std::chrono::milliseconds(std::min(30'000, 100 << std::min(send_failures_++, 9)));
   Later(delay, send_timer_, [this] { SendStatus(); });
+}
+
+// A control plane that missed this node calls its pods unready; only the node can take that back.
+bool PodWorker::Overwritten() const {
+  if (sent_status_.empty() || told_ || gone_) return false;
+  if (json::GetString(*pod_, {"status", "phase"}) != Phase()) return true;
+  return std::any_of(conditions_.begin(), conditions_.end(), [&](const json::Value& mine) {
+    std::string_view type = json::GetString(mine, {"type"});
+    if (!IsOwn(type)) return false;
+    const json::Value* theirs = api::FindCondition(*pod_, type);
+    return theirs == nullptr ||
+           json::GetString(*theirs, {"status"}) != json::GetString(mine, {"status"});
+  });
+}
+
+void PodWorker::WatchOverwrites() {
+  if (reconcile_timer_ != kNoTimer || !Overwritten()) return;
+  Later(kReconcileInterval, reconcile_timer_, [this] {
+    if (!Overwritten()) return;
+    sent_status_.clear();
+    Publish();
+  });
 }
 
 void PodWorker::OnReport(const std::string& report_json) {

@@ -47,6 +47,26 @@ const json::Value* StatusOf(const json::Value& pod, std::string_view list, std::
   return nullptr;
 }
 
+// How a container ended that the runtime knows nothing of: as the API was told, if it was.
+ContainerExit RememberedExit(const json::Value& status, WallTime now) {
+  ContainerExit exit;
+  exit.container_id = json::GetString(status, {"containerID"});
+  const json::Value* end = json::Find(status, {"state", "terminated"});
+  if (end == nullptr) {
+    exit.code = kExitUnknown;
+    exit.reason = "ContainerStatusUnknown";
+    exit.termination_message = "The container could not be located when the node started";
+    exit.started = exit.finished = now;
+    return exit;
+  }
+  exit.code = static_cast<int>(json::GetInt(*end, {"exitCode"}, kExitUnknown));
+  exit.reason = json::GetString(*end, {"reason"});
+  exit.termination_message = json::GetString(*end, {"message"});
+  exit.started = api::ParseTime(json::GetString(*end, {"startedAt"})).value_or(now);
+  exit.finished = api::ParseTime(json::GetString(*end, {"finishedAt"})).value_or(now);
+  return exit;
+}
+
 }  // namespace
 
 PodWorker::PodWorker(PodHost& host, json::SharedValue pod)
@@ -105,20 +125,25 @@ void PodWorker::Start() {
     if (!ran) continue;
     container.attempt = static_cast<int>(json::GetInt(*known, {"restartCount"}));
     container.phase = ContainerState::Phase::kExited;
-    ContainerExit exit;
-    exit.code = kExitUnknown;
-    exit.reason = "ContainerStatusUnknown";
-    exit.termination_message = "The container could not be located when the node started";
-    exit.finished = host_.clock().Now();
-    exit.started = exit.finished;
-    exit.container_id = json::GetString(*known, {"containerID"});
-    container.exit = exit;
+    container.exit = RememberedExit(*known, host_.clock().Now());
   }
   if (api::IsDeleting(*pod_)) {
     stage_ = Stage::kRunning;
     return BeginTermination(Duration(0), false);
   }
+  if (NothingToRun()) {
+    finishing_ = true;
+    return Sync();
+  }
   TryAdmit();
+}
+
+// Every container has ended for good: the pod needs no sandbox, and keeps the address it had.
+bool PodWorker::NothingToRun() const {
+  return std::all_of(containers_.begin(), containers_.end(), [&](const ContainerState& container) {
+    return container.init ||
+           (container.phase == ContainerState::Phase::kExited && !WantsRestart(container));
+  });
 }
 
 void PodWorker::StartAdopted(const FoundPod& found) {
@@ -337,6 +362,7 @@ void PodWorker::Update(json::SharedValue pod) {
     it = api::Annotation(*pod_, it->first) == it->second ? annotations_.erase(it) : std::next(it);
   }
   if (!started_ || detached_) return;
+  WatchOverwrites();
   if (api::IsDeleting(*pod_)) {
     int64_t grace =
         json::GetInt(*pod_, {"metadata", "deletionGracePeriodSeconds"}, GraceSeconds(*pod_));
@@ -370,7 +396,7 @@ void PodWorker::Detach() {
   if (detached_) return;
   detached_ = true;
   for (TimerId* timer : {&kill_timer_, &retry_timer_, &deadline_timer_, &refresh_timer_,
-                         &send_timer_, &annotate_timer_}) {
+                         &send_timer_, &reconcile_timer_, &annotate_timer_}) {
     host_.executor().Cancel(*timer);
     *timer = kNoTimer;
   }

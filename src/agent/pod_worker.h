@@ -124,6 +124,7 @@ class PodWorker final : public PodObserver, public std::enable_shared_from_this<
   void SyncMain();
   bool SyncRestart(ContainerState& container, bool always);
   void SyncTerminating();
+  bool NothingToRun() const;
   bool WantsRestart(const ContainerState& container) const;
   void ScheduleRestart(ContainerState& container);
   bool Due(const ContainerState& container) const;
@@ -168,6 +169,8 @@ class PodWorker final : public PodObserver, public std::enable_shared_from_this<
   void Publish();
   void SendStatus();
   void OnStatusSent(const Result<json::SharedValue>& result);
+  bool Overwritten() const;
+  void WatchOverwrites();
   void PublishAnnotations();
 
   void Later(Duration delay, TimerId& timer, std::function<void()> fn);
@@ -214,6 +217,7 @@ class PodWorker final : public PodObserver, public std::enable_shared_from_this<
   bool final_sent_ = false;
   int send_failures_ = 0;
   TimerId send_timer_ = kNoTimer;
+  TimerId reconcile_timer_ = kNoTimer;
   std::map<std::string, std::string> annotations_;  // not yet with the API
   bool annotating_ = false;
   bool deleting_from_api_ = false;
