@@ -10,7 +10,6 @@ import argparse
 import os
 import sys
 import time
-from datetime import timedelta
 
 try:
     import swell as sdk
@@ -61,15 +60,6 @@ def build_network():
     )
 
 
-def wrap_for_ranks(network):
-    model = nn.parallel.DistributedDataParallel(network)
-    # DDP lays its gradients out anew after its first backward pass, and the layout decides in which order ranks
-    # are summed. That pass happens here, on nothing, so that a resumed run sums as the undisturbed one does.
-    model(torch.zeros(1, 1, 28, 28)).sum().backward()
-    model.zero_grad()
-    return model
-
-
 class Training:
     """Everything a checkpoint holds, and the loop that moves it forward."""
 
@@ -79,12 +69,14 @@ class Training:
         self.test_set = read_images(options.data_dir, "t10k", options.test_samples)
         torch.manual_seed(options.seed)
         self.network = build_network()
-        self.model = wrap_for_ranks(self.network) if JOB.env.distributed else self.network
+        self.model = JOB.parallel(self.network, example=torch.zeros(1, 1, 28, 28))
+        JOB.join()
+        log(f"rank {JOB.env.rank} of {JOB.env.world} started")
         # Different dropout on each rank, the same on every run.
         torch.manual_seed(options.seed * 1000 + JOB.env.rank)
         self.optimizer = torch.optim.SGD(self.network.parameters(), lr=options.lr, momentum=0.9)
         self.sampler = sdk.ResumableDistributedSampler(
-            len(self.train_set), options.batch_size, options.seed, JOB.env.rank, JOB.env.world
+            len(self.train_set), options.batch_size, options.seed, job=JOB
         )
         self.step = 0
         self.accuracy = 0.0
@@ -117,11 +109,13 @@ class Training:
     def run(self):
         while not self.reached_target and self.sampler.epoch < self.options.epochs:
             self.model.train()
-            self.leave_if_told()
             for batch in self.sampler:
                 self.train_step(batch)
-                self.leave_if_told()
                 self.save_if_due()
+                # Last of all: a rank that joins here begins with the next step.
+                JOB.step_done(
+                    self.step, self.state, epoch=self.sampler.epoch, records=self.options.batch_size
+                )
             self.end_epoch()
         self.save("final")
 
@@ -173,20 +167,16 @@ class Training:
             dist.all_reduce(right)
         return right.item() / len(self.test_set)
 
-    def leave_if_told(self):
-        if not JOB.should_stop():
-            return
-        self.save("notice")
-        JOB.stop(self.step, self.state, epoch=self.sampler.epoch)
-
     def save_if_due(self):
         every = self.options.checkpoint_every
         if every and self.step % every == 0:
             self.save("periodic")
 
     def save(self, reason):
-        JOB.save(self.step, self.state, epoch=self.sampler.epoch, metrics={"accuracy": self.accuracy})
-        if JOB.checkpoints is not None:
+        saved = JOB.save(
+            self.step, self.state, epoch=self.sampler.epoch, metrics={"accuracy": self.accuracy}
+        )
+        if saved:
             log(f"checkpoint saved step={self.step} reason={reason}")
 
 
@@ -199,14 +189,12 @@ def main():
     options = parse_arguments()
     # One thread per rank: ranks share the machine's cores, and sums come out the same everywhere.
     torch.set_num_threads(1)
-    if JOB.env.distributed:
-        dist.init_process_group(options.backend, timeout=timedelta(minutes=10))
-    log(f"rank {JOB.env.rank} of {JOB.env.world} started")
+    JOB.backend = options.backend
     training = Training(options)
     training.resume()
     training.run()
     log(f"done steps={training.step} accuracy={training.accuracy:.4f}")
-    if JOB.env.distributed:
+    if dist.is_initialized():
         dist.destroy_process_group()
 
 

@@ -17,24 +17,37 @@ class Env:
 
 class Job:
     checkpoints = None
+    backend = None
 
     def __init__(self):
         self.env = Env()
 
+    def parallel(self, network, example=None):
+        if not self.env.distributed:
+            return network
+        import torch.distributed as dist
+        from torch.nn.parallel import DistributedDataParallel
+
+        dist.init_process_group(self.backend)
+        return DistributedDataParallel(network)
+
+    def join(self):
+        pass
+
     def restore(self):
         return None
 
-    def should_stop(self):
+    def step_done(self, step, state, epoch=None, records=None):
         return False
 
     def save(self, step, state, epoch=None, metrics=None):
-        pass
+        return False
 
 
 class ResumableDistributedSampler:
-    def __init__(self, length, batch_size, seed, rank, world):
+    def __init__(self, length, batch_size, seed, job):
         self.length, self.batch_size, self.seed = length, batch_size, seed
-        self.rank, self.world = rank, world
+        self.rank, self.world = job.env.rank, job.env.world
         self.epoch = self.position = self._count = 0
 
     def __iter__(self):

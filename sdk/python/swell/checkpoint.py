@@ -25,6 +25,7 @@ from swell import report
 from swell.files import TEMPORARY_PREFIX, remove_quietly, sync_folder, write_atomic
 
 _MANIFEST = re.compile(r"^step-(\d{12})\.json$")
+CODECS = ("bytes", "pickle", "torch")
 _STATE = re.compile(r"^step-\d{12}-[0-9a-f]{12}\.state$")
 
 
@@ -50,7 +51,7 @@ class CheckpointManager:
     def save(self, step, state, epoch=None, metrics=None):
         """Returns once the checkpoint would survive a power cut, and is reported to the node agent."""
         os.makedirs(self.dir, exist_ok=True)
-        codec, data = _encode(state)
+        codec, data = encode(state)
         digest = hashlib.sha256(data).hexdigest()
         # The digest in the name: saving a step again never touches the bytes its present manifest names.
         name = f"step-{step:012d}-{digest[:12]}.state"
@@ -94,7 +95,7 @@ class CheckpointManager:
         manifest, data = found
         return Checkpoint(
             step=manifest["step"],
-            state=_decode(manifest["codec"], data),
+            state=decode(manifest["codec"], data),
             time=manifest["time"],
             epoch=manifest["epoch"],
             metrics=manifest["metrics"],
@@ -163,7 +164,7 @@ class CheckpointManager:
         return os.path.join(self.dir, f"step-{step:012d}.json")
 
 
-def _encode(state):
+def encode(state):
     if isinstance(state, (bytes, bytearray, memoryview)):
         return "bytes", bytes(state)
     # torch.save understands tensors on other devices and shared storage; without torch there are none.
@@ -175,7 +176,7 @@ def _encode(state):
     return "torch", buffer.getvalue()
 
 
-def _decode(codec, data):
+def decode(codec, data):
     if codec == "bytes":
         return data
     if codec == "pickle":

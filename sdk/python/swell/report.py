@@ -5,6 +5,8 @@ Used by `swell.checkpoint` and `swell.train`. The contract:
 * SWELL_REPORT_FILE names a file that is replaced at each checkpoint by
   {"step": N, "checkpointTime": "RFC3339 UTC, microseconds", "epoch": E, "metrics": {...}};
   the agent publishes it on the pod, and the scheduler reads how much work stopping the pod would lose.
+* In between rank 0 replaces it every two seconds with the same checkpoint and, among the metrics, how training goes:
+  "training_step", "world", "steps_per_second" and, where known, "records_per_second".
 * SWELL_TERMINATION_LOG (default /dev/termination-log where it exists) gets {"checkpoint": {"step": N}} when the
   process leaves because of a notice.
 
@@ -14,10 +16,12 @@ What always holds: a report never ends a training run: what cannot be written is
 import json
 import os
 import sys
+import time
 from datetime import datetime, timezone
 
 from swell.files import write_atomic
 
+_PROGRESS_SECONDS = 2.0
 _DEFAULT_TERMINATION_LOG = "/dev/termination-log"
 
 
@@ -34,7 +38,7 @@ def report_checkpoint(step, time, epoch=None, metrics=None, environ=None):
         # Not durable on purpose: after a power cut the checkpoint itself is the truth.
         write_atomic(path, json.dumps(content).encode(), durable=False)
     except (OSError, TypeError, ValueError) as error:
-        _complain(f"cannot report the checkpoint of step {step}: {error}")
+        complain(f"cannot report the checkpoint of step {step}: {error}")
 
 
 def report_termination(step, environ=None):
@@ -48,12 +52,61 @@ def report_termination(step, environ=None):
         with open(path, "w", encoding="utf-8") as file:
             json.dump({"checkpoint": {"step": step}}, file)
     except OSError as error:
-        _complain(f"cannot write the termination message: {error}")
+        complain(f"cannot write the termination message: {error}")
+
+
+class Progress:
+    """How training goes, in the report file: on rank 0, fed once a step. Costs a clock reading when nothing is due."""
+
+    def __init__(self, environ=None, clock=time.monotonic):
+        self._environ = environ
+        self._clock = clock
+        self._since = None
+        self._steps = self._records = 0
+        self._last_resize = None
+
+    def step(self, step, world, records=None):
+        now = self._clock()
+        if self._since is None:
+            self._since = now
+            return
+        self._steps += 1
+        self._records += records or 0
+        seconds = now - self._since
+        if seconds < _PROGRESS_SECONDS:
+            return
+        metrics = {"training_step": step, "world": world, "steps_per_second": round(self._steps / seconds, 3)}
+        if self._records:
+            metrics["records_per_second"] = round(self._records / seconds, 2)
+        if self._last_resize is not None:
+            metrics["last_resize_seconds"] = self._last_resize
+        self._since, self._steps, self._records = now, 0, 0
+        report_progress(metrics, self._environ)
+
+    def resized(self, seconds):
+        self._since, self._steps, self._records = None, 0, 0
+        self._last_resize = round(seconds, 4)
+
+
+def report_progress(metrics, environ=None):
+    path = _environ(environ).get("SWELL_REPORT_FILE")
+    if not path:
+        return
+    try:
+        with open(path, encoding="utf-8") as file:
+            content = json.load(file)
+    except (OSError, ValueError):
+        content = {}
+    try:
+        content["metrics"] = {**(content.get("metrics") or {}), **metrics}
+        write_atomic(path, json.dumps(content).encode(), durable=False)
+    except (OSError, TypeError, ValueError, AttributeError) as error:
+        complain(f"cannot report progress at step {metrics['training_step']}: {error}")
 
 
 def _environ(environ):
     return os.environ if environ is None else environ
 
 
-def _complain(text):
+def complain(text):
     print(f"swell: {text}", file=sys.stderr, flush=True)

@@ -17,36 +17,67 @@ from collections import deque
 
 
 class ResumableDistributedSampler:
-    def __init__(self, length, batch_size, seed=0, rank=0, world=1, shuffle=True):
-        if length < 1 or batch_size < 1 or not 0 <= rank < world:
+    def __init__(
+        self, length, batch_size, seed=0, rank=0, world=1, shuffle=True, job=None, batch_of="job"
+    ):
+        """`job`: whose rank and size count, as they change; in place of `rank` and `world`.
+
+        `batch_of`: "job" keeps the effective batch constant; with "rank" it is batch_size times the number of ranks,
+        and the learning rate may want to follow (`Job.learning_rate`).
+        """
+        if length < 1 or batch_size < 1 or not 0 <= rank < world or batch_of not in ("job", "rank"):
             raise ValueError(
-                f"bad sampler: length={length} batch_size={batch_size} rank={rank} world={world}"
+                f"bad sampler: length={length} batch_size={batch_size} rank={rank} world={world} batch_of={batch_of}"
             )
         self.length = length
         self.batch_size = batch_size
         self.seed = seed
-        self.rank = rank
-        self.world = world
+        self._rank = rank
+        self._world = world
+        self._job = job
+        self._batch_of = batch_of
         self.shuffle = shuffle
         self.epoch = 0
         self.position = 0
         self._outstanding = deque()
 
+    @property
+    def rank(self):
+        return self._job.env.rank if self._job is not None else self._rank
+
+    @property
+    def world(self):
+        return self._job.env.world if self._job is not None else self._world
+
     def __len__(self):
-        """Batches left in this epoch."""
-        return -(-(self.length - self.position) // self.batch_size)
+        """Batches left in this epoch, at the present size."""
+        return -(-(self.length - self.position) // self._step_size())
+
+    @property
+    def done(self):
+        """Whether every record of this epoch is trained."""
+        return self.position == self.length
 
     def __iter__(self):
         order = self._order()
         self._outstanding.clear()
-        start = self.position
-        while start < self.length:
-            count = min(self.batch_size, self.length - start)
+        world = self.world
+        while True:
+            start = self.position + sum(self._outstanding)
+            # Shares taken ahead were cut for another number of ranks: a loader that did so starts again.
+            if start >= self.length or (self._outstanding and self.world != world):
+                return
+            world = self.world
+            count = min(self._step_size(), self.length - start)
             self._outstanding.append(count)
-            low = start + count * self.rank // self.world
-            high = start + count * (self.rank + 1) // self.world
+            low = start + count * self.rank // world
+            high = start + count * (self.rank + 1) // world
             yield order[low:high]
-            start += count
+
+    @property
+    def step_records(self):
+        """Records of the step being trained, on all ranks together."""
+        return self._outstanding[0]
 
     @property
     def scale(self):
@@ -85,6 +116,9 @@ class ResumableDistributedSampler:
         self.epoch = state["epoch"]
         self.position = state["position"]
         self._outstanding.clear()
+
+    def _step_size(self):
+        return self.batch_size * (self.world if self._batch_of == "rank" else 1)
 
     def _order(self):
         order = list(range(self.length))

@@ -1,40 +1,99 @@
-"""The thin helper around a training loop: stop together, save once, leave with the agreed exit code.
+"""The thin helper around a training loop: stop together, change size together, save once, leave with the agreed code.
 
 Used by training scripts; three lines in a plain DDP script, see README.md. All ranks make the same calls in the
-same order (`restore`, `should_stop`, `save`, `stop` are collective when the job has more than one rank).
+same order (`join`, `restore`, `step_done`, `should_stop`, `save`, `stop` are collective when the job has more than one
+rank).
 
-What always holds: all ranks stop at the very same step, also when only one of them got the notice; when any
-rank exits with 143, the checkpoint of that step is on disk; each rank's random generators continue where they
-were when the world size is unchanged.
+What always holds: all ranks stop or change size at the very same step, also when only one of them got the notice; a
+rank exits with 143 only once that step is on disk or in the memory of a rank that stays; each rank's random generators
+continue where they were when the world size is unchanged; a checkpoint that cannot be written costs no training.
 """
 
+import atexit
 import os
 import random
 import sys
+import time
+from datetime import timedelta
 
 from swell import report
 from swell.checkpoint import Checkpoint, CheckpointManager
 from swell.env import Env
+from swell.meeting import Done
 from swell.notice import EXIT_NOTICED, Notice
 
 _FORMAT = "swell-job-1"
 
 
 class Job:
-    def __init__(self, checkpoints=None, notice=None, env=None):
+    def __init__(self, checkpoints=None, notice=None, env=None, backend=None, timeout=timedelta(minutes=10)):
         """Make it first thing in the script: from here on a notice that comes too early ends it at once."""
         self.env = env or Env.read()
         self.checkpoints = checkpoints or CheckpointManager()
         self.notice = notice or Notice(hold=False)
+        self.resizes = 0
+        # Of the step being trained in `batches`: what a sum of this rank's losses is multiplied by.
+        self.scale = 1.0
+        self.backend = backend
+        self._timeout = timeout
         self._flag = None
         self._saved_step = None
+        self._wrappers = []
+        self._rates = []
+        self._group = None
+        self._joined = False
+        self._handed_over = None
+        self._progress = report.Progress()
+
+    def parallel(self, network, example=None, **options):
+        """`network` as DistributedDataParallel(network, **options), which holds for every size of the job.
+
+        `example`: an input, of zeros say. With it sums come out the same to the last bit however often the job is
+        resumed; see README.md.
+        """
+        from swell.parallel import Parallel
+
+        wrapper = Parallel(network, example, options)
+        self._wrappers.append(wrapper)
+        return wrapper
+
+    def learning_rate(self, optimizer, rule="none", world=None):
+        """Keeps the rates of `optimizer` right when the number of ranks changes; see `swell.rates`."""
+        from swell.rates import Rates
+
+        self._rates.append(Rates(optimizer, rule, world or self.env.world))
+        if self._joined:
+            self._rates[-1].follow(self.env.world)
+
+    def join(self):
+        """Meets the other ranks: starts torch.distributed unless the script has. `restore` does it, too."""
+        if self._joined:
+            return
+        if self.env.elastic and not _initialized():
+            self._join_group()
+        elif self.env.distributed and self._wrappers and not _initialized():
+            import torch.distributed as dist
+
+            dist.init_process_group(self.backend or _backend(), timeout=self._timeout)
+        if self._group is None:
+            for wrapper in self._wrappers:
+                wrapper.rebuild(self.env.world)
+        self._joined = True
+        for rates in self._rates:
+            rates.follow(self.env.world)
 
     def restore(self):
         """The newest checkpoint, read by rank 0 and sent to the others (they need no common disk), or None.
 
-        Call it once torch.distributed is up and before the first step.
+        A rank that joins a job that trains gets the state from the memory of another. Call it before the first step,
+        once the networks are made.
         """
+        self.join()
         self.notice.hold()
+        if self._handed_over is not None:
+            found, self._handed_over = self._handed_over, None
+            self._saved_step = None
+            return found
         found = self.checkpoints.load() if self.env.leader else None
         if found is not None:
             # A new pod has no report yet, and what stopping it would lose counts from this checkpoint.
@@ -49,6 +108,34 @@ class Job:
                 _set_random_state(state["random"][self.env.rank])
             state = state["state"]
         return Checkpoint(found.step, state, found.time, found.epoch, found.metrics)
+
+    def step_done(self, step, state, epoch=None, metrics=None, records=None):
+        """Call it after every step, on every rank: True when ranks have come or gone since the last one.
+
+        Saves and exits with 143 when the job is told to stop; an elastic job goes on with the ranks that stay and those
+        that joined. `records`: how many were trained in this step by the whole job, for the reported speed.
+        """
+        if self.env.leader:
+            self._progress.step(step, self.env.world, records)
+        if self._group is None:
+            if self.should_stop():
+                self.stop(step, state, epoch=epoch, metrics=metrics)
+            return False
+        leaving, joining, giving_up = self._group.agree(self.notice.requested)
+        if not leaving and not joining and not giving_up:
+            return False
+        if giving_up:
+            # Another group of this job has trained further; what this one has done is not to be kept.
+            self._leave(step, saved=False)
+        if len(leaving) == self.env.world:
+            self.stop(step, state, epoch=epoch, metrics=metrics)
+        return self._change_size(step, state, leaving, epoch)
+
+    def batches(self, dataset, batch_size, epochs, keep, seed=0, checkpoint_every=0, **loader):
+        """The whole loop around a step: `for batch in job.batches(...)`; see `swell.loop`."""
+        from swell.loop import batches
+
+        return batches(self, dataset, batch_size, epochs, keep, seed, checkpoint_every, loader)
 
     def should_stop(self):
         """At a step boundary: has any rank been told to leave? The same answer on every rank."""
@@ -69,27 +156,79 @@ class Job:
     def save(self, step, state, epoch=None, metrics=None):
         """Saves on rank 0; `state` is the state or a function returning it, called on rank 0 only.
 
-        Returns on every rank once the checkpoint is on disk.
+        True on every rank once the checkpoint is on disk. When the disk does not take it, says so and goes on: False,
+        and the checkpoints before it are as they were.
         """
         ranks = self._gather(_random_state())
+        saved = True
         if self.env.leader:
             content = state() if callable(state) else state
             wrapped = {"format": _FORMAT, "state": content, "random": ranks}
-            self.checkpoints.save(step, wrapped, epoch=epoch, metrics=metrics)
-        self._saved_step = step
-        self._barrier()
+            try:
+                self.checkpoints.save(step, wrapped, epoch=epoch, metrics=metrics)
+            except OSError as error:
+                saved = False
+                reason = error.strerror or str(error)
+                report.complain(f"checkpoint of step {step} not saved, training goes on: {reason}")
+        saved = self._broadcast(saved)
+        if saved:
+            self._saved_step = step
+        return saved
 
     def stop(self, step, state, epoch=None, metrics=None):
         """Saves, says so, and exits with 143 on every rank. Does not return."""
-        if self._saved_step != step:
-            self.save(step, state, epoch=epoch, metrics=metrics)
-        report.report_termination(step)
+        saved = self._saved_step == step or self.save(step, state, epoch=epoch, metrics=metrics)
+        if saved and self.env.leader:
+            print(f"swell: checkpoint saved step={step} reason=notice", flush=True)
+        self._leave(step, saved)
+
+    def _leave(self, step, saved):
+        if saved:
+            report.report_termination(step)
         sys.stdout.flush()
         sys.stderr.flush()
-        if self.env.distributed:
+        if self._group is not None:
+            self._group.close(done=False)
+        if _initialized():
             # Everything is saved. Tearing gloo down could wait for peers whose network is gone already.
             os._exit(EXIT_NOTICED)
         raise SystemExit(EXIT_NOTICED)
+
+    def _join_group(self):
+        from swell.resize import Group
+
+        self._group = Group(self.env, self.backend or _backend(), self._timeout)
+        _at_good_end(lambda: self._group.close(done=True))
+        try:
+            received = self._group.join(self._wrappers)
+        except Done:
+            print("swell: the training ended before this member could join", file=sys.stderr, flush=True)
+            raise SystemExit(0) from None
+        self.env = self._group.env
+        if received is not None:
+            self._handed_over = Checkpoint(received["step"], received["state"], report.now(), received["epoch"])
+            report.report_checkpoint(received["step"], report.now(), received["epoch"])
+
+    def _change_size(self, step, state, leaving, epoch):
+        begin = time.monotonic()
+        before = self.env.world
+
+        def hand_over():
+            content = state() if callable(state) else state
+            return {"step": step, "epoch": epoch, "state": content}
+
+        if not self._group.change(leaving, self._wrappers, hand_over):
+            # What this rank has trained lives on in those that stay.
+            self._leave(step, saved=True)
+        self.env = self._group.env
+        for rates in self._rates:
+            rates.follow(self.env.world)
+        self.resizes += 1
+        seconds = time.monotonic() - begin
+        self._progress.resized(seconds)
+        if self.env.leader:
+            print(f"swell: step {step}: {before} -> {self.env.world} ranks in {seconds:.3f} s", flush=True)
+        return True
 
     def _broadcast(self, thing):
         if not self.env.distributed:
@@ -109,11 +248,29 @@ class Job:
         dist.all_gather_object(things, thing)
         return things
 
-    def _barrier(self):
-        if self.env.distributed:
-            import torch.distributed as dist
 
-            dist.barrier()
+def _initialized():
+    torch = sys.modules.get("torch")
+    return torch is not None and torch.distributed.is_available() and torch.distributed.is_initialized()
+
+
+def _backend():
+    import torch
+
+    return "nccl" if torch.cuda.is_available() else "gloo"
+
+
+def _at_good_end(action):
+    """Runs `action` when the process ends, unless an exception ends it."""
+    failed = []
+    report_exception = sys.excepthook
+
+    def note(kind, value, trace):
+        failed.append(kind)
+        report_exception(kind, value, trace)
+
+    sys.excepthook = note
+    atexit.register(lambda: failed or action())
 
 
 def _random_state():
