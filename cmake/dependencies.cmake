@@ -8,6 +8,8 @@ find_package(yaml-cpp REQUIRED)
 find_package(CLI11 REQUIRED)
 find_package(fmt REQUIRED)
 find_package(spdlog REQUIRED)
+# The archive: the program then needs no more at run time than before.
+find_library(RE2_LIBRARY NAMES libre2.a re2 REQUIRED)
 if(SWELL_TESTS)
   find_package(GTest REQUIRED)
   find_package(benchmark REQUIRED)

@@ -24,7 +24,7 @@ LAYERS = {
     "net": ["base"],
     "apiserver": ["store"],
     "client": ["api"],
-    "controllers": ["client", "sched"],
+    "controllers": ["client", "sched", "elastic"],
     "agent": ["client"],
     "elastic": ["base", "json"],
     "sim": ["store", "apiserver", "controllers", "agent", "elastic"],

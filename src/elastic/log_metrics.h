@@ -1,0 +1,50 @@
+// Observations out of a training log: seconds per step, by a regular expression whose first group
+// is the number (RE2 syntax; matching takes time linear in the text). The default reads
+//
+//   Epoch: [17][  50/1563]  Time  0.258 ( 0.385)  Data  0.155 ( 0.170)  Loss ...
+//
+// Lines begin with a time, as the API prints them on request. `swell.launch: 2 nodes train` says
+// how large the group is from there on: observations of another size than asked for are left out.
+//
+// Thread-safety: immutable after Compile. Any bytes may come: what does not look like an
+// observation is none, and never an error.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+
+namespace swell::elastic {
+
+// Where reading goes on.
+struct LogPosition {
+  int64_t seen_unix_ns = 0;  // of the last line that was read
+  int64_t nodes = 0;         // what the log said last of the group's size; 0: nothing yet
+};
+
+class LogMetrics {
+ public:
+  // An empty pattern means the default. kInvalid says what is wrong with it.
+  static Result<LogMetrics> Compile(std::string_view pattern);
+  LogMetrics(LogMetrics&&) noexcept;
+  LogMetrics& operator=(LogMetrics&&) noexcept;
+  ~LogMetrics();
+
+  // Observations after `position` by a group of `nodes` members, in order; moves the position. A
+  // log that never says its size is taken to be of the right one.
+  std::vector<double> Read(std::string_view log, int64_t nodes, LogPosition& position) const;
+
+ private:
+  struct Rep;
+  explicit LogMetrics(std::unique_ptr<Rep> rep);
+  std::unique_ptr<Rep> rep_;
+};
+
+// "2026-01-31T10:00:00.123456789Z", any offset; -1 for what is no time.
+int64_t ParseStamp(std::string_view text);
+
+}  // namespace swell::elastic
