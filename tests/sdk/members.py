@@ -1,0 +1,185 @@
+"""Members of an elastic job as forked processes: they begin within milliseconds, so tests can come and go often.
+
+Used by the tests of resizing. The training is a linear map learnt from noise: small, deterministic, and sensitive to a
+lost or doubled record. What always holds: members end with their test; every wait is bounded.
+"""
+
+import multiprocessing
+import os
+import signal
+import sys
+import time
+
+import support
+import torch  # before the first fork: importing it is what takes seconds
+
+_RECORDS = 960
+_BATCH = 24
+STEPS_PER_EPOCH = _RECORDS // _BATCH
+
+
+def _data():
+    generator = torch.Generator().manual_seed(3)
+    inputs = torch.randn(_RECORDS, 20, generator=generator)
+    target = inputs @ torch.randn(20, 5, generator=generator) + torch.randn(_RECORDS, 5, generator=generator) / 2
+    return inputs, target
+
+
+def train(epochs, seed, lose_at, step_seconds):
+    """One member's whole life. `lose_at`: steps at which this member gets a notice of its own."""
+    import swell
+
+    job = swell.Job(backend="gloo")
+    torch.set_num_threads(1)
+    torch.manual_seed(seed)
+    model = job.parallel(torch.nn.Sequential(torch.nn.Linear(20, 16), torch.nn.Tanh(), torch.nn.Linear(16, 5)))
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.02, momentum=0.9)
+    job.learning_rate(optimizer, "none")
+    sampler = swell.ResumableDistributedSampler(_RECORDS, _BATCH, seed, job=job)
+    inputs, target = _data()
+    step = 0
+
+    def state():
+        return {
+            "step": step,
+            "model": model.state_dict(),
+            "optimizer": optimizer.state_dict(),
+            "sampler": sampler.state_dict(),
+        }
+
+    found = job.restore()
+    if found is not None:
+        step = found.state["step"]
+        model.load_state_dict(found.state["model"])
+        optimizer.load_state_dict(found.state["optimizer"])
+        sampler.load_state_dict(found.state["sampler"])
+    print(f"begins rank {job.env.rank} of {job.env.world} at step {step}", flush=True)
+    while sampler.epoch < epochs:
+        for batch in sampler:
+            optimizer.zero_grad()
+            error = model(inputs[batch]) - target[batch]
+            loss = (error**2).sum() / 5 * sampler.scale
+            loss.backward()
+            optimizer.step()
+            for record in batch:
+                print(f"record {sampler.epoch} {record}")
+            sampler.commit()
+            step += 1
+            print(f"step {step} rank {job.env.rank} of {job.env.world}", flush=True)
+            time.sleep(step_seconds)
+            if step in lose_at:
+                os.kill(os.getpid(), signal.SIGTERM)
+            job.step_done(step, state, records=_BATCH)
+        sampler.next_epoch()
+    with torch.no_grad():
+        loss = ((model(inputs) - target) ** 2).mean().item()
+    weights = sum(parameter.double().sum().item() for parameter in model.parameters())
+    job.save(step, state)
+    print(f"ends rank {job.env.rank} of {job.env.world} step {step} loss {loss:.9f} weights {weights:.7f}", flush=True)
+
+
+class Members:
+    """An elastic job of up to `most` members, in the folder of a test."""
+
+    def __init__(self, test, most, least=1, epochs=2, seed=1, step_seconds=0.0):
+        self._test = test
+        self._folder = test.path(f"job-{support.free_port()}")
+        os.makedirs(self._folder)
+        self._port = support.free_port()
+        self._most, self._least = most, least
+        self._options = (epochs, seed)
+        self._step_seconds = step_seconds
+        self.steps = epochs * STEPS_PER_EPOCH
+        self.processes = {}
+
+    @property
+    def checkpoints(self):
+        return os.path.join(self._folder, "checkpoints")
+
+    def start(self, *ordinals, lose_at=(), **environment):
+        for ordinal in ordinals:
+            context = multiprocessing.get_context("fork")
+            process = context.Process(target=self._live, args=(ordinal, tuple(lose_at), environment))
+            process.start()
+            self.processes[ordinal] = process
+            self._test.addCleanup(_end, process)
+
+    def _live(self, ordinal, lose_at, environment):
+        for name in [name for name in os.environ if name.startswith(("SWELL_", "PET_"))]:
+            del os.environ[name]
+        os.environ.update(
+            RANK=str(ordinal),
+            WORLD_SIZE=str(self._most),
+            MASTER_ADDR="127.0.0.1",
+            MASTER_PORT=str(self._port),
+            PET_NNODES=f"{self._least}:{self._most}",
+            PET_RDZV_ID="job",
+            SWELL_CHECKPOINT_DIR=self.checkpoints,
+            SWELL_REPORT_FILE=os.path.join(self._folder, f"report-{ordinal}"),
+            SWELL_TERMINATION_LOG=os.path.join(self._folder, f"message-{ordinal}"),
+        )
+        os.environ.update(environment)
+        log = os.open(self._log(ordinal), os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+        os.dup2(log, 1)
+        os.dup2(log, 2)
+        sys.stdout = os.fdopen(1, "w")
+        sys.stderr = os.fdopen(2, "w")
+        train(*self._options, lose_at, self._step_seconds)
+
+    def notice(self, *ordinals):
+        for ordinal in ordinals:
+            os.kill(self.processes[ordinal].pid, signal.SIGTERM)
+
+    def finish(self, *ordinals):
+        """Exit codes, once these have ended by themselves."""
+        codes = []
+        for ordinal in ordinals:
+            self.processes[ordinal].join(support.WAIT_SECONDS)
+            codes.append(self.processes[ordinal].exitcode)
+        return codes
+
+    def wait(self, ordinal, text):
+        end = time.monotonic() + support.WAIT_SECONDS
+        while text not in self.log(ordinal):
+            if time.monotonic() > end:
+                self._test.fail(f"no {text!r} in:\n{self.all_logs()}")
+            time.sleep(0.005)
+
+    def log(self, ordinal):
+        try:
+            with open(self._log(ordinal), encoding="utf-8") as file:
+                return file.read()
+        except FileNotFoundError:
+            return ""
+
+    def all_logs(self):
+        logs = {i: self.log(i) for i in range(self._most)}
+        return "\n".join(f"--- {i}\n" + "\n".join(_without_records(log)) for i, log in logs.items())
+
+    def records(self):
+        """Every record that any member has trained, as "EPOCH RECORD", with repeats."""
+        lines = (line for i in range(self._most) for line in self.log(i).splitlines())
+        return [line.split(" ", 1)[1] for line in lines if line.startswith("record ")]
+
+    def assert_each_record_once(self):
+        records = self.records()
+        epochs = self.steps // STEPS_PER_EPOCH
+        self._test.assertEqual(len(records), epochs * _RECORDS)
+        self._test.assertEqual(len(set(records)), epochs * _RECORDS)
+
+    def end_of(self, ordinal):
+        """{"rank", "step", "loss", "weights"} that the member ended with."""
+        words = [line for line in self.log(ordinal).splitlines() if line.startswith("ends ")][-1].split()
+        return {"rank": int(words[2]), "step": int(words[6]), "loss": float(words[8]), "weights": float(words[10])}
+
+    def _log(self, ordinal):
+        return os.path.join(self._folder, f"log-{ordinal}")
+
+
+def _without_records(log):
+    return [line for line in log.splitlines() if not line.startswith("record ")]
+
+
+def _end(process):
+    process.kill()
+    process.join(support.WAIT_SECONDS)

@@ -1,0 +1,119 @@
+"""Elastic jobs change size in memory: nobody restarts, no step is lost, no record is trained twice."""
+
+import contextlib
+import errno
+import io
+import os
+import re
+import unittest
+from unittest import mock
+
+import support
+import swell
+from members import Members
+
+
+class ResizeTest(support.FolderTest):
+    def calm(self, **options):
+        job = Members(self, most=1, **options)
+        job.start(0)
+        self.assertEqual(job.finish(0), [0])
+        return job.end_of(0)
+
+    def assert_same_training(self, job, ordinal, calm):
+        end = job.end_of(ordinal)
+        self.assertEqual(end["step"], calm["step"])
+        self.assertAlmostEqual(end["loss"], calm["loss"], places=4)
+        self.assertAlmostEqual(end["weights"], calm["weights"], places=2)
+
+    def test_shrinks_and_grows_without_a_restart(self):
+        calm = self.calm(epochs=6)
+        job = Members(self, most=4, epochs=6, step_seconds=0.01)
+        job.start(0, 1, 2, 3)
+        job.wait(0, "step 10 rank 0 of 4")
+        job.notice(2, 3)
+        self.assertEqual(job.finish(2, 3), [143, 143])
+        job.wait(0, "4 -> 2 ranks")
+        job.start(2, 3)
+        job.wait(0, "-> 4 ranks")
+        self.assertEqual(job.finish(0, 1, 2, 3), [0, 0, 0, 0])
+        job.assert_each_record_once()
+        self.assert_same_training(job, 0, calm)
+        # One process from the first step to the last, and every step once.
+        self.assertEqual(job.log(0).count("begins "), 1)
+        steps = [int(n) for n in re.findall(r"^step (\d+) ", job.log(0), re.M)]
+        self.assertEqual(steps, list(range(1, job.steps + 1)))
+        # All that time no checkpoint was needed; the only one is the last.
+        self.assertEqual(len(os.listdir(job.checkpoints)), 2)
+
+    def test_the_first_member_may_leave_and_come_back(self):
+        calm = self.calm(epochs=8)
+        job = Members(self, most=3, epochs=8, step_seconds=0.01)
+        job.start(0, lose_at=[9])
+        job.start(1, 2)
+        self.assertEqual(job.finish(0), [143])
+        job.wait(1, "step 12 rank 0 of 2")
+        job.start(0)
+        # Behind the others, who kept the state.
+        job.wait(0, "begins rank 2 of 3")
+        self.assertEqual(job.finish(0, 1, 2), [0, 0, 0])
+        job.assert_each_record_once()
+        self.assert_same_training(job, 1, calm)
+
+    def test_told_one_by_one_the_last_one_saves(self):
+        calm = self.calm(epochs=2)
+        job = Members(self, most=3, epochs=2)
+        job.start(0, lose_at=[20])
+        job.start(1, lose_at=[15])
+        job.start(2, lose_at=[10])
+        self.assertEqual(job.finish(0, 1, 2), [143, 143, 143])
+        self.assertIn("checkpoint saved step=20 reason=notice", job.log(0))
+        job.start(0, 1, 2)
+        self.assertEqual(job.finish(0, 1, 2), [0, 0, 0])
+        self.assertIn("begins rank 0 of 3 at step 20", job.log(0))
+        job.assert_each_record_once()
+        self.assert_same_training(job, 0, calm)
+
+    def test_told_all_at_once(self):
+        job = Members(self, most=2, epochs=2)
+        job.start(0, 1, lose_at=[7])
+        self.assertEqual(job.finish(0, 1), [143, 143])
+        self.assertIn("checkpoint saved step=7 reason=notice", job.log(0))
+
+    def test_begins_with_those_that_came(self):
+        job = Members(self, most=4, least=2, epochs=1)
+        job.start(0, 1)
+        self.assertEqual(job.finish(0, 1), [0, 0])
+        self.assertIn("begins rank 0 of 2 at step 0", job.log(0))
+
+    def test_a_member_that_comes_at_the_end_is_sent_home(self):
+        job = Members(self, most=2, epochs=1, step_seconds=0.05)
+        job.start(0)
+        job.wait(0, f"step {job.steps - 1} ")
+        job.start(1)
+        self.assertEqual(job.finish(0, 1), [0, 0])
+        job.assert_each_record_once()
+
+
+class DiskTest(support.FolderTest):
+    def test_a_full_disk_costs_no_training(self):
+        job = swell.Job(checkpoints=swell.CheckpointManager(self.folder), env=swell.Env())
+        self.assertTrue(job.save(1, {"step": 1}))
+        said = io.StringIO()
+        with mock.patch("swell.checkpoint.write_atomic", side_effect=OSError(errno.ENOSPC, "No space left on device")):
+            with contextlib.redirect_stderr(said):
+                self.assertFalse(job.save(2, {"step": 2}))
+                # Told to leave now, it can keep what it saved before, and says no more than that.
+                with self.assertRaises(SystemExit) as left:
+                    job.stop(2, {"step": 2})
+        self.assertEqual(left.exception.code, swell.EXIT_NOTICED)
+        self.assertIn(
+            "swell: checkpoint of step 2 not saved, training goes on: No space left on device", said.getvalue()
+        )
+        self.assertEqual(job.checkpoints.load().step, 1)
+        self.assertTrue(job.save(3, {"step": 3}))
+        self.assertEqual(job.checkpoints.load().state["state"], {"step": 3})
+
+
+if __name__ == "__main__":
+    unittest.main()
