@@ -192,10 +192,10 @@ Status Decoder::AddMapEntry(const Schema& schema,
                             json::Object& out,
                             int depth) {
   SWELL_ASSIGN_OR_RETURN(std::vector<WireField> parts, AllFields(bytes));
-  std::string_view key;
+  std::string_view key = "";  // never null: JSON objects copy it
   WireField value{2, kBytes, 0, {}};
   for (const WireField& part : parts) {
-    if (part.number == 1) key = part.bytes;
+    if (part.number == 1 && part.type == kBytes) key = part.bytes;
     if (part.number == 2) value = part;
   }
   if (!IsValidUtf8(key)) return Malformed("a key is not UTF-8");

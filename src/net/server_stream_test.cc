@@ -286,7 +286,7 @@ TEST_F(UpgradeTest, WorksFromAnotherThread) {
   std::thread thread([&] { core.Run(); });
   std::string big(3 << 20, 'q');
   peer.Send(big);
-  EXPECT_TRUE(Run([&] { return CountOf(peer.received, "q") == big.size(); }));
+  EXPECT_TRUE(Run([&] { return peer.received.ends_with(big); }));
   peer.Close();
   EXPECT_TRUE(Run([&] { return server->stats().connections_open == 0; }));
   thread.join();
