@@ -9,6 +9,8 @@ Used in place of `torchrun` (same options, same PET_* variables) in elastic jobs
 * A worker group that leaves with 143 because a peer was preempted re-forms without using up --max_restarts.
 * Peers re-form seconds after a node was told to leave, not 45 s later: that node takes itself off the list of
   the rendezvous, and peers below their maximum wait 5 s for latecomers, not 30 (--rdzv_conf last_call_timeout=).
+* The back ends etcd and etcd-v2 need no package python-etcd; see `swell.etcd`.
+* It says `swell.launch: 2 nodes train` whenever a group begins, for the log's readers.
 * It exits with 143 when it was told to leave, and it looks after its workers every second instead of every 5.
 
 What always holds: when the launcher ends, none of its workers is alive.
@@ -44,6 +46,11 @@ def main(arguments=None):
     config.redirects, config.tee = parse_streams(redirects), parse_streams(tee)
     if config.rdzv_backend in _RENDEZVOUS_WITH_LAST_CALL:
         config.rdzv_configs.setdefault("last_call_timeout", _LAST_CALL_SECONDS)
+    if config.rdzv_backend in ("etcd", "etcd-v2"):
+        from swell import etcd
+
+        etcd.register()
+        config.rdzv_backend = etcd.NAME
     _adapt_torch(notice)
     try:
         elastic_launch(config=config, entrypoint=command)(*command_arguments)
@@ -115,6 +122,9 @@ def _agent_class(base, notice, on_signal):
             signal.signal(signal.SIGTERM, on_signal)
             if notice.requested:
                 on_signal(signal.SIGTERM, None)
+            # Who reads the log learns which lines are of a group of which size.
+            nodes = worker_group.group_world_size
+            print(f"swell.launch: {nodes} {'node trains' if nodes == 1 else 'nodes train'}", flush=True)
             return super()._start_workers(worker_group)
 
         def _shutdown(self, death_sig=signal.SIGTERM):

@@ -1,0 +1,182 @@
+"""A rendezvous of torch's elastic agent in etcd, over its v2 API, with the standard library alone.
+
+Used by `swell.launch` for --rdzv_backend etcd and etcd-v2; torch's own back ends need the package python-etcd. The
+protocol among members is torch's dynamic rendezvous, the same that c10d has, so members that leave say so.
+
+What always holds: a state is replaced only by who has read it (compare and swap on etcd's index). Keys are apart for
+each run: SWELL_RUN_ID (of a job under Swell its uid) is part of them, so a job that is submitted again under its old
+name does not find the closed rendezvous of the one before.
+"""
+
+import base64
+import json
+import os
+import time
+import urllib.error
+import urllib.parse
+import urllib.request
+from datetime import timedelta
+
+from torch.distributed import Store
+from torch.distributed.elastic.rendezvous import (
+    RendezvousConnectionError,
+    RendezvousStateError,
+    rendezvous_handler_registry,
+)
+from torch.distributed.elastic.rendezvous.dynamic_rendezvous import RendezvousBackend, create_handler
+
+NAME = "swell-etcd"
+_PORT = 2379
+_STATE_SECONDS = 7200
+_ANSWER_SECONDS = 10
+_CONNECT_SECONDS = 60
+_POLL_SECONDS = 0.05
+_COMPARE_FAILED = (101, 105)  # etcd: index or existence is not what was asked for
+_NOT_FOUND = 100
+
+
+def register():
+    """Makes NAME a rendezvous back end of torch."""
+    rendezvous_handler_registry.register(NAME, _create)
+
+
+def _create(parameters):
+    host, _, port = parameters.endpoint.rpartition(":")
+    if not host or not port.isdigit():
+        host, port = parameters.endpoint, _PORT
+    keys = Keys(f"{parameters.get('protocol', 'http')}://{host}:{port}", parameters.run_id)
+    keys.connect(_CONNECT_SECONDS)
+    return create_handler(EtcdStore(keys), EtcdBackend(keys), parameters)
+
+
+class Keys:
+    """The keys of one run below /v2/keys/swell/rendezvous."""
+
+    def __init__(self, url, run_id, run=None):
+        run = os.environ.get("SWELL_RUN_ID", "") if run is None else run
+        name = "-".join(part for part in (run_id, run) if part)
+        self._base = f"{url}/v2/keys/swell/rendezvous/{urllib.parse.quote(name, safe='')}"
+        self._url = url
+
+    def connect(self, seconds):
+        """Waits until etcd answers: in the same manifest it may start after the job."""
+        deadline = time.monotonic() + seconds
+        while True:
+            try:
+                with urllib.request.urlopen(f"{self._url}/version", timeout=_ANSWER_SECONDS):
+                    return
+            except (OSError, ValueError) as error:
+                if time.monotonic() > deadline:
+                    raise RendezvousConnectionError(f"no etcd answers at {self._url}: {error}") from error
+            time.sleep(0.5)
+
+    def get(self, key):
+        """(value, index), or None."""
+        return self._call("GET", key)
+
+    def put(self, key, value, seconds=None, index=None, fresh=False):
+        """The new index; None when the key is not what it has to be."""
+        form = {"value": base64.b64encode(value).decode()}
+        if seconds:
+            form["ttl"] = str(seconds)
+        if index is not None:
+            form["prevIndex"] = str(index)
+        if fresh:
+            form["prevExist"] = "false"
+        answer = self._call("PUT", key, urllib.parse.urlencode(form).encode())
+        return answer and answer[1]
+
+    def _call(self, method, key, body=None):
+        request = urllib.request.Request(f"{self._base}/{key}", data=body, method=method)
+        try:
+            try:
+                with urllib.request.urlopen(request, timeout=_ANSWER_SECONDS) as answer:
+                    content = json.load(answer)
+            except urllib.error.HTTPError as refusal:
+                with refusal:
+                    content = json.load(refusal)
+                if content.get("errorCode") in (_NOT_FOUND, *_COMPARE_FAILED):
+                    return None
+                raise RendezvousConnectionError(f"etcd at {self._url}: {content.get('message')}") from refusal
+            node = content["node"]
+            return base64.b64decode(node.get("value", "")), node["modifiedIndex"]
+        except (OSError, ValueError) as error:
+            raise RendezvousConnectionError(f"etcd at {self._url} does not answer: {error}") from error
+        except (KeyError, TypeError) as error:
+            raise RendezvousStateError(f"etcd at {self._url}: {key} is not as expected") from error
+
+
+class EtcdBackend(RendezvousBackend):
+    """The state of the rendezvous: one key."""
+
+    def __init__(self, keys):
+        self._keys = keys
+
+    @property
+    def name(self):
+        return NAME
+
+    def get_state(self):
+        return self._keys.get("state")
+
+    def set_state(self, state, token=None):
+        if token is not None and not isinstance(token, int):
+            known = self.get_state()
+            return known and (*known, False)
+        index = self._keys.put("state", state, _STATE_SECONDS, token, fresh=token is None)
+        if index is not None:
+            return state, index, True
+        known = self.get_state()
+        return known and (*known, False)
+
+
+class EtcdStore(Store):
+    """What members tell each other once they have met."""
+
+    def __init__(self, keys):
+        super().__init__()
+        self._keys = keys
+
+    def set(self, key, value):
+        self._keys.put(_path(key), _bytes(value), _STATE_SECONDS)
+
+    def get(self, key):
+        return self._await([key], None)[0]
+
+    def add(self, key, amount):
+        while True:
+            known = self._keys.get(_path(key))
+            value = (int(known[0]) if known else 0) + amount
+            text = str(value).encode()
+            index = self._keys.put(_path(key), text, _STATE_SECONDS, known and known[1], fresh=known is None)
+            if index is not None:
+                return value
+
+    def wait(self, keys, override_timeout=None):
+        self._await(keys, override_timeout)
+
+    def check(self, keys):
+        return all(self._keys.get(_path(key)) is not None for key in keys)
+
+    def _await(self, keys, override_timeout):
+        timeout = override_timeout or self.timeout or timedelta(minutes=5)
+        deadline = time.monotonic() + timeout.total_seconds()
+        values = []
+        for key in keys:
+            while True:
+                known = self._keys.get(_path(key))
+                if known is not None:
+                    values.append(known[0])
+                    break
+                if time.monotonic() > deadline:
+                    raise LookupError(f"no member has set {key}")
+                time.sleep(_POLL_SECONDS)
+        return values
+
+
+def _bytes(value):
+    return value.encode() if isinstance(value, str) else bytes(value)
+
+
+def _path(key):
+    return "store/" + base64.urlsafe_b64encode(_bytes(key)).decode()
