@@ -118,7 +118,8 @@ class Bottleneck(nn.Module):
 
 def build_network(arch, classes=10):
     blocks, width = ARCHITECTURES[arch]
-    layers = [nn.Conv2d(1, width, 3, 2, 1, bias=False), nn.BatchNorm2d(width), nn.ReLU(inplace=True)]
+    layers = [nn.Conv2d(1, width, 3, 2, 1, bias=False), nn.BatchNorm2d(width), nn.ReLU(inplace=True),
+              nn.MaxPool2d(3, 2, 1)]
     channels = width
     for stage, count in enumerate(blocks):
         for block in range(count):

@@ -98,24 +98,28 @@ class Training:
         saved = JOB.restore()
         if saved is None:
             return
-        self.step = saved.state["step"]
-        self.network.load_state_dict(saved.state["model"])
-        self.optimizer.load_state_dict(saved.state["optimizer"])
-        self.sampler.load_state_dict(saved.state["sampler"])
-        self.accuracy = saved.state["accuracy"]
-        self.reached_target = saved.state["reached_target"]
+        self.load(saved.state)
         log(f"resumed from step={self.step} epoch={self.sampler.epoch} record={self.sampler.position}")
+
+    def load(self, state):
+        self.step = state["step"]
+        self.network.load_state_dict(state["model"])
+        self.optimizer.load_state_dict(state["optimizer"])
+        self.sampler.load_state_dict(state["sampler"])
+        self.accuracy = state["accuracy"]
+        self.reached_target = state["reached_target"]
 
     def run(self):
         while not self.reached_target and self.sampler.epoch < self.options.epochs:
             self.model.train()
             for batch in self.sampler:
-                self.train_step(batch)
-                self.save_if_due()
-                # Last of all: a rank that joins here begins with the next step.
-                JOB.step_done(
-                    self.step, self.state, epoch=self.sampler.epoch, records=self.options.batch_size
-                )
+                with JOB.guard(self.state, self.load):
+                    self.train_step(batch)
+                    self.save_if_due()
+                    # Last of all: a rank that joins here begins with the next step.
+                    JOB.step_done(
+                        self.step, self.state, epoch=self.sampler.epoch, records=self.options.batch_size
+                    )
             self.end_epoch()
         self.save("final")
 

@@ -25,8 +25,8 @@ def _data():
     return inputs, target
 
 
-def train(epochs, seed, lose_at, step_seconds):
-    """One member's whole life. `lose_at`: steps at which this member gets a notice of its own."""
+def train(epochs, seed, step_seconds, lose_at, kill_at):
+    """One member's whole life. `lose_at`: after which steps it gets a notice; `kill_at`: in which it dies."""
     import swell
 
     job = swell.Job(backend="gloo")
@@ -47,29 +47,35 @@ def train(epochs, seed, lose_at, step_seconds):
             "sampler": sampler.state_dict(),
         }
 
+    def load(state):
+        nonlocal step
+        step = state["step"]
+        model.load_state_dict(state["model"])
+        optimizer.load_state_dict(state["optimizer"])
+        sampler.load_state_dict(state["sampler"])
+
     found = job.restore()
     if found is not None:
-        step = found.state["step"]
-        model.load_state_dict(found.state["model"])
-        optimizer.load_state_dict(found.state["optimizer"])
-        sampler.load_state_dict(found.state["sampler"])
+        load(found.state)
     print(f"begins rank {job.env.rank} of {job.env.world} at step {step}", flush=True)
     while sampler.epoch < epochs:
         for batch in sampler:
-            optimizer.zero_grad()
-            error = model(inputs[batch]) - target[batch]
-            loss = (error**2).sum() / 5 * sampler.scale
-            loss.backward()
-            optimizer.step()
-            for record in batch:
-                print(f"record {sampler.epoch} {record}")
-            sampler.commit()
-            step += 1
-            print(f"step {step} rank {job.env.rank} of {job.env.world}", flush=True)
-            time.sleep(step_seconds)
-            if step in lose_at:
-                os.kill(os.getpid(), signal.SIGTERM)
-            job.step_done(step, state, records=_BATCH)
+            with job.guard(state, load):
+                optimizer.zero_grad()
+                error = model(inputs[batch]) - target[batch]
+                loss = (error**2).sum() / 5 * sampler.scale
+                if step + 1 in kill_at:
+                    os.kill(os.getpid(), signal.SIGKILL)
+                loss.backward()
+                optimizer.step()
+                lines = "".join(f"record {sampler.epoch} {record}\n" for record in batch)
+                sampler.commit()
+                step += 1
+                print(f"{lines}step {step} rank {job.env.rank} of {job.env.world}", flush=True)
+                time.sleep(step_seconds)
+                if step in lose_at:
+                    os.kill(os.getpid(), signal.SIGTERM)
+                job.step_done(step, state, records=_BATCH)
         sampler.next_epoch()
     with torch.no_grad():
         loss = ((model(inputs) - target) ** 2).mean().item()
@@ -87,8 +93,7 @@ class Members:
         os.makedirs(self._folder)
         self._port = support.free_port()
         self._most, self._least = most, least
-        self._options = (epochs, seed)
-        self._step_seconds = step_seconds
+        self._options = (epochs, seed, step_seconds)
         self.steps = epochs * STEPS_PER_EPOCH
         self.processes = {}
 
@@ -96,15 +101,15 @@ class Members:
     def checkpoints(self):
         return os.path.join(self._folder, "checkpoints")
 
-    def start(self, *ordinals, lose_at=(), **environment):
+    def start(self, *ordinals, lose_at=(), kill_at=(), **environment):
         for ordinal in ordinals:
             context = multiprocessing.get_context("fork")
-            process = context.Process(target=self._live, args=(ordinal, tuple(lose_at), environment))
+            process = context.Process(target=self._live, args=(ordinal, lose_at, kill_at, environment))
             process.start()
             self.processes[ordinal] = process
             self._test.addCleanup(_end, process)
 
-    def _live(self, ordinal, lose_at, environment):
+    def _live(self, ordinal, lose_at, kill_at, environment):
         for name in [name for name in os.environ if name.startswith(("SWELL_", "PET_"))]:
             del os.environ[name]
         os.environ.update(
@@ -124,7 +129,7 @@ class Members:
         os.dup2(log, 2)
         sys.stdout = os.fdopen(1, "w")
         sys.stderr = os.fdopen(2, "w")
-        train(*self._options, lose_at, self._step_seconds)
+        train(*self._options, lose_at, kill_at)
 
     def notice(self, *ordinals):
         for ordinal in ordinals:

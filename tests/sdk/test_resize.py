@@ -5,6 +5,7 @@ import errno
 import io
 import os
 import re
+import signal
 import unittest
 from unittest import mock
 
@@ -13,7 +14,7 @@ import swell
 from members import Members
 
 
-class ResizeTest(support.FolderTest):
+class ElasticTest(support.FolderTest):
     def calm(self, **options):
         job = Members(self, most=1, **options)
         job.start(0)
@@ -26,6 +27,8 @@ class ResizeTest(support.FolderTest):
         self.assertAlmostEqual(end["loss"], calm["loss"], places=4)
         self.assertAlmostEqual(end["weights"], calm["weights"], places=2)
 
+
+class ResizeTest(ElasticTest):
     def test_shrinks_and_grows_without_a_restart(self):
         calm = self.calm(epochs=6)
         job = Members(self, most=4, epochs=6, step_seconds=0.01)
@@ -93,6 +96,36 @@ class ResizeTest(support.FolderTest):
         job.start(1)
         self.assertEqual(job.finish(0, 1), [0, 0])
         job.assert_each_record_once()
+
+
+class LossTest(ElasticTest):
+    """A notice shorter than a step, a kill -9, a machine that burns: the same to the peers."""
+
+    def test_the_others_do_the_step_again(self):
+        calm = self.calm(epochs=4)
+        job = Members(self, most=3, epochs=4, step_seconds=0.01)
+        job.start(0, 1)
+        job.start(2, kill_at=[20])
+        self.assertEqual(job.finish(2), [-signal.SIGKILL])
+        job.wait(0, "3 -> 2 ranks")
+        self.assertIn("step 19: lost a peer", job.log(0))
+        self.assertEqual(job.finish(0, 1), [0, 0])
+        # From memory: there was no checkpoint to go back to, and nobody began anew.
+        self.assertEqual(job.log(0).count("begins "), 1)
+        job.assert_each_record_once()
+        self.assert_same_training(job, 0, calm)
+
+    def test_the_first_member_comes_back_into_what_the_others_remember(self):
+        calm = self.calm(epochs=3)
+        job = Members(self, most=3, epochs=3, step_seconds=0.01)
+        job.start(0, kill_at=[20])
+        job.start(1, 2)
+        self.assertEqual(job.finish(0), [-signal.SIGKILL])
+        job.start(0)
+        job.wait(0, "at step 19")
+        self.assertEqual(job.finish(0, 1, 2), [0, 0, 0])
+        job.assert_each_record_once()
+        self.assert_same_training(job, 1, calm)
 
 
 class DiskTest(support.FolderTest):

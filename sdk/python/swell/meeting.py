@@ -56,15 +56,19 @@ class Meeting:
             if self._closed:
                 return
             self._closed = True
-            for member in list(self._waiting.values()):
-                if done:
+            if done:
+                for member in self._waiting.values():
                     member.send({"done": True})
-                member.end()
-            self._listener.close()
+            for key in list(self._selector.get_map().values()):
+                self._selector.unregister(key.fileobj)
+                key.fileobj.close()
 
     def _serve(self):
         while True:
-            events = self._selector.select(0.05 if self._waiting and self._head is None else 0.5)
+            try:
+                events = self._selector.select(0.05 if self._waiting and self._head is None else 0.5)
+            except (OSError, ValueError):
+                return  # closed meanwhile
             with self._lock:
                 if self._closed:
                     return
@@ -156,8 +160,10 @@ class Meeting:
         wanted = max(member.hello["wanted"] for member in members)
         least = max(member.hello["least"] for member in members)
         if len(members) < wanted:
-            # Those who come back may find that a group trains on without them, whose head has to be heard first.
-            quiet_until = max(self._arrival + self._last_call, min(self._claim_until, self._arrival + _CLAIM_SECONDS))
+            quiet_until = self._arrival + self._last_call
+            if all(member.hello.get("step") is None for member in members):
+                # Those who come back may find that a group trains on without them, whose head is to be heard first.
+                quiet_until = max(quiet_until, min(self._claim_until, self._arrival + _CLAIM_SECONDS))
             if len(members) < least or now < quiet_until:
                 return
         first = members[0]
@@ -221,17 +227,21 @@ class Seat:
         self._lock = threading.Lock()
         self._waiting = []
         self._leading = None
+        self._left = False
         self.yielded = False
+
+    def leave(self):
+        """Speaks for no group any more; to be done before a seat is taken anew."""
+        with self._lock:
+            self._left = True
+            if self._connection is not None:
+                # Not close: the thread that reads from it would not wake up.
+                _shut(self._connection)
 
     @property
     def waiting(self):
         """Who is ready to join the group that this member is the head of."""
         return self._waiting
-
-    @property
-    def local_address(self):
-        """The address that this member is seen under from the meeting."""
-        return self._connection.getsockname()[0]
 
     def wait(self, step=None):
         """("lead", [card, ...]) or ("plan", {...}). `step`: how far the state in memory has come, None without one."""
@@ -279,7 +289,7 @@ class Seat:
             pass  # the listening thread sees the end and connects anew
 
     def _listen(self):
-        while True:
+        while not self._left:
             with self._lock:
                 if self._connection is None:
                     self._connection = self._connect()
@@ -308,6 +318,13 @@ class Seat:
         connection.settimeout(None)
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         return connection
+
+
+def _shut(connection):
+    try:
+        connection.shutdown(socket.SHUT_RDWR)
+    except OSError:
+        pass  # it has ended already
 
 
 def _line(message):

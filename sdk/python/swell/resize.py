@@ -35,14 +35,14 @@ class Group:
             self._meeting = Meeting(env.master_port, env.job_id, **options)
         self._on_first_member = env.rank == 0
         self._next_store = None
-        self._seat = Seat(
+        self._place = (
             "127.0.0.1" if self._on_first_member else env.master_addr,
             env.master_port,
             env.job_id,
             env.rank,
             env.least,
-            env.world,
         )
+        self._seat = Seat(*self._place, env.world)
         self._flags = None
         self._store = None
 
@@ -115,6 +115,16 @@ class Group:
         self.env = replace(self.env, rank=staying.index(rank), world=plan["world"])
         self._form(plan, wrappers, state)
         return True
+
+    def rejoin(self, wrappers, step, state):
+        """After a loss of peers: what is left of the group meets anew. The state to go on with, None for one's own."""
+        import torch.distributed as dist
+
+        self._seat.leave()
+        dist.destroy_process_group()
+        self._store = None
+        self._seat = Seat(*self._place, self.env.world)
+        return self.join(wrappers, step, state)
 
     def close(self, done):
         if self._meeting is not None:

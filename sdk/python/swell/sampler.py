@@ -12,19 +12,21 @@ What always holds:
 * A step counts once `commit()` is called. Whatever a prefetching loader has taken ahead is handed out again.
 """
 
+import os
 import random
 from collections import deque
 
 
 class ResumableDistributedSampler:
     def __init__(
-        self, length, batch_size, seed=0, rank=0, world=1, shuffle=True, job=None, batch_of="job"
+        self, length, batch_size, seed=0, rank=0, world=1, shuffle=True, job=None, batch_of=None
     ):
         """`job`: whose rank and size count, as they change; in place of `rank` and `world`.
 
         `batch_of`: "job" keeps the effective batch constant; with "rank" it is batch_size times the number of ranks,
-        and the learning rate may want to follow (`Job.learning_rate`).
+        and the learning rate may want to follow (`Job.learning_rate`). Without it, what the job's manifest says.
         """
+        batch_of = batch_of or os.environ.get("SWELL_BATCH_OF") or "job"
         if length < 1 or batch_size < 1 or not 0 <= rank < world or batch_of not in ("job", "rank"):
             raise ValueError(
                 f"bad sampler: length={length} batch_size={batch_size} rank={rank} world={world} batch_of={batch_of}"
@@ -61,8 +63,8 @@ class ResumableDistributedSampler:
     def __iter__(self):
         order = self._order()
         self._outstanding.clear()
-        world = self.world
-        while True:
+        world, epoch = self.world, self.epoch
+        while self.epoch == epoch:
             start = self.position + sum(self._outstanding)
             # Shares taken ahead were cut for another number of ranks: a loader that did so starts again.
             if start >= self.length or (self._outstanding and self.world != world):

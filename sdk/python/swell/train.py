@@ -10,6 +10,7 @@ continue where they were when the world size is unchanged; a checkpoint that can
 """
 
 import atexit
+import contextlib
 import os
 import random
 import sys
@@ -57,10 +58,15 @@ class Job:
         self._wrappers.append(wrapper)
         return wrapper
 
-    def learning_rate(self, optimizer, rule="none", world=None):
-        """Keeps the rates of `optimizer` right when the number of ranks changes; see `swell.rates`."""
+    def learning_rate(self, optimizer, rule=None, world=None):
+        """Keeps the rates of `optimizer` right when the number of ranks changes; see `swell.rates`.
+
+        `rule`: "none", "linear" or "sqrt"; without one, what the job's manifest says. `world`: the number of ranks that
+        the rates were chosen for; without it, as many as the job begins with.
+        """
         from swell.rates import Rates
 
+        rule = rule or os.environ.get("SWELL_LEARNING_RATE") or "none"
         self._rates.append(Rates(optimizer, rule, world or self.env.world))
         if self._joined:
             self._rates[-1].follow(self.env.world)
@@ -130,6 +136,21 @@ class Job:
         if len(leaving) == self.env.world:
             self.stop(step, state, epoch=epoch, metrics=metrics)
         return self._change_size(step, state, leaving, epoch)
+
+    @contextlib.contextmanager
+    def guard(self, state, load):
+        """Around one step: when a peer is lost without a word, the others meet anew and do that step again.
+
+        `state()` returns what a checkpoint would hold, with its "step"; `load(state)` takes it back. Those that are left
+        go on from the memory of the one that came furthest. Without it, or where nobody is left, the loss ends the
+        process, which comes back and goes on from the last checkpoint.
+        """
+        try:
+            yield
+        except RuntimeError as error:
+            if self._group is None or not _lost_peers(error):
+                raise
+            self._recover(error, state, load)
 
     def batches(self, dataset, batch_size, epochs, keep, seed=0, checkpoint_every=0, **loader):
         """The whole loop around a step: `for batch in job.batches(...)`; see `swell.loop`."""
@@ -209,6 +230,18 @@ class Job:
             self._handed_over = Checkpoint(received["step"], received["state"], report.now(), received["epoch"])
             report.report_checkpoint(received["step"], report.now(), received["epoch"])
 
+    def _recover(self, error, state, load):
+        begin = time.monotonic()
+        before = self.env.world
+        own = state()
+        step = own["step"]
+        print(f"swell: step {step}: lost a peer ({str(error).splitlines()[0]})", file=sys.stderr, flush=True)
+        received = self._group.rejoin(self._wrappers, step, {"step": step, "epoch": None, "state": own})
+        self.env = self._group.env
+        # A half-done step leaves traces, such as a batch that is out: everybody takes a whole state.
+        load(received["state"] if received is not None else own)
+        self._resized(received["step"] if received is not None else step, before, begin)
+
     def _change_size(self, step, state, leaving, epoch):
         begin = time.monotonic()
         before = self.env.world
@@ -221,6 +254,10 @@ class Job:
             # What this rank has trained lives on in those that stay.
             self._leave(step, saved=True)
         self.env = self._group.env
+        self._resized(step, before, begin)
+        return True
+
+    def _resized(self, step, before, begin):
         for rates in self._rates:
             rates.follow(self.env.world)
         self.resizes += 1
@@ -228,7 +265,6 @@ class Job:
         self._progress.resized(seconds)
         if self.env.leader:
             print(f"swell: step {step}: {before} -> {self.env.world} ranks in {seconds:.3f} s", flush=True)
-        return True
 
     def _broadcast(self, thing):
         if not self.env.distributed:
@@ -252,6 +288,12 @@ class Job:
 def _initialized():
     torch = sys.modules.get("torch")
     return torch is not None and torch.distributed.is_available() and torch.distributed.is_initialized()
+
+
+def _lost_peers(error):
+    """Whether a collective failed because of the others; a wrong shape, say, is this process's own failure."""
+    text = str(error)
+    return "gloo" in text or "NCCL" in text or "Connection closed by peer" in text
 
 
 def _backend():
