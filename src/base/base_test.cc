@@ -1,10 +1,13 @@
 // Tests of the vocabulary: statuses, strings, virtual time, files.
+#include <unistd.h>
+
 #include <filesystem>
 
 #include <gtest/gtest.h>
 
 #include "base/file.h"
 #include "base/random.h"
+#include "base/record_ring.h"
 #include "base/result.h"
 #include "base/sim_executor.h"
 #include "base/strings.h"
@@ -75,6 +78,72 @@ TEST(File, WriteIsWholeAndReadBack) {
   EXPECT_EQ(ListDir(dir + "/a/b").value(), std::vector<std::string>{"f"});
   EXPECT_TRUE(RemoveTree(dir).ok());
   EXPECT_FALSE(FileExists(dir));
+}
+
+class Ring : public testing::Test {
+ protected:
+  Ring() { EXPECT_TRUE(RemoveTree(dir_).ok()); }
+  ~Ring() override { EXPECT_TRUE(RemoveTree(dir_).ok()); }
+  std::vector<std::string> Paths() const { return RecordRing::Segments(dir_).value(); }
+
+  const std::string dir_ = StrCat(testing::TempDir(), "swell_ring_test_", ::getpid());
+};
+
+TEST_F(Ring, GivesBackWhatWasAppended) {
+  {
+    auto ring = RecordRing::Open(dir_, 1 << 20).value();
+    EXPECT_FALSE(ring->Append("before any segment").ok());
+    ASSERT_TRUE(ring->Begin().ok());
+    ASSERT_TRUE(ring->Append("one").ok());
+    ASSERT_TRUE(ring->Append("").ok());
+    ASSERT_TRUE(ring->Append(std::string(100'000, 'x')).ok());
+  }
+  auto ring = RecordRing::Open(dir_, 1 << 20).value();
+  ASSERT_TRUE(ring->Begin().ok());
+  ASSERT_TRUE(ring->Append("of the next process").ok());
+  ASSERT_EQ(Paths().size(), 2u);
+  const RecordRing::Segment first = RecordRing::Read(Paths()[0]).value();
+  EXPECT_EQ(first.records, (std::vector<std::string>{"one", "", std::string(100'000, 'x')}));
+  EXPECT_FALSE(first.torn);
+  const RecordRing::Segment second = RecordRing::Read(Paths()[1]).value();
+  EXPECT_EQ(second.records, std::vector<std::string>{"of the next process"});
+}
+
+TEST_F(Ring, KeepsTheNewestWithinItsBound) {
+  auto ring = RecordRing::Open(dir_, 10'000).value();
+  for (int segment = 0; segment < 20; ++segment) {
+    ASSERT_TRUE(ring->Begin().ok());
+    ASSERT_TRUE(ring->Append(StrCat(segment, std::string(2'000, '.'))).ok());
+  }
+  const std::vector<std::string> paths = Paths();
+  EXPECT_LE(paths.size(), 6u);
+  EXPECT_GE(paths.size(), 4u);
+  EXPECT_TRUE(RecordRing::Read(paths.back()).value().records[0].starts_with("19"));
+  // One larger than all of the room stays until another is whole.
+  ASSERT_TRUE(ring->Begin().ok());
+  ASSERT_TRUE(ring->Append(std::string(50'000, '.')).ok());
+  ASSERT_TRUE(ring->Begin().ok());
+  EXPECT_EQ(Paths().size(), 2u);
+}
+
+TEST_F(Ring, FindsWhatACrashTore) {
+  auto ring = RecordRing::Open(dir_, 1 << 20).value();
+  ASSERT_TRUE(ring->Begin().ok());
+  for (const char* record : {"first", "second", "third"}) ASSERT_TRUE(ring->Append(record).ok());
+  const std::string path = Paths()[0];
+  const std::string whole = ReadFile(path).value();
+  for (size_t size = 0; size <= whole.size(); ++size) {
+    ASSERT_TRUE(WriteFileAtomically(path, whole.substr(0, size)).ok());
+    const RecordRing::Segment read = RecordRing::Read(path).value();
+    EXPECT_LE(read.records.size(), 3u);
+    const size_t there = size < 17 ? 0 : size < 35 ? 1 : size < 52 ? 2 : 3;
+    EXPECT_EQ(read.records.size(), there) << size;
+    EXPECT_EQ(read.torn, size != 0 && size != 17 && size != 35 && size != 52) << size;
+  }
+  std::string flipped = whole;
+  flipped[20] = static_cast<char>(flipped[20] ^ 1);
+  ASSERT_TRUE(WriteFileAtomically(path, flipped).ok());
+  EXPECT_EQ(RecordRing::Read(path).value().records, std::vector<std::string>{"first"});
 }
 
 }  // namespace

@@ -40,29 +40,35 @@ struct Hunt {
   VictimPolicy policy;
 };
 
-// Whether what is free in pieces adds up to what the job needs.
-bool EnoughInPieces(const State& state, const WaitingJob& job, int pool) {
-  CoreAmounts wanted{};
-  int64_t wanted_ppm = 0;
-  for (PodId pod : job.pods) {
-    const Shape& shape = state.ShapeOf(pod);
-    for (int r = 0; r < kGpu; ++r) wanted[r] += shape.core[r];
-    wanted_ppm += shape.core[kGpu] * kPpm + shape.share_ppm * shape.share_devices;
-  }
+// What is free, on all nodes of the pool together.
+const FreeRoom& FreeInPieces(Context& context, int pool) {
+  const State& state = context.state;
+  FreeRoom& room = context.free_rooms[pool];
+  if (room.as_of == state.touched.size() + 1) return room;
+  room = {.as_of = state.touched.size() + 1};
   for (NodeId id : state.index.by_rank) {
     const NodeState& node = state.nodes[id];
     if (pool != kNone && node.pool != pool) continue;
-    bool enough = true;
     for (int r = 0; r < kGpu; ++r) {
-      wanted[r] -= node.allocatable[r] - node.used[r] + node.releasing[r] - node.promised[r];
-      enough &= wanted[r] <= 0;
+      room.core[r] += node.allocatable[r] - node.used[r] + node.releasing[r] - node.promised[r];
     }
     for (int i = 0; i < node.gpu_count; ++i) {
-      wanted_ppm -= std::max<int64_t>(0, node.devices[i].FreeInFuture());
+      room.gpu_ppm += std::max<int64_t>(0, node.devices[i].FreeInFuture());
     }
-    if (enough && wanted_ppm <= 0) return true;
   }
-  return false;
+  return room;
+}
+
+// Whether what is free in pieces adds up to what the job needs.
+bool EnoughInPieces(Context& context, const WaitingJob& job, int pool) {
+  FreeRoom left = FreeInPieces(context, pool);
+  for (PodId pod : job.pods) {
+    const Shape& shape = context.state.ShapeOf(pod);
+    for (int r = 0; r < kGpu; ++r) left.core[r] -= shape.core[r];
+    left.gpu_ppm -= shape.core[kGpu] * kPpm + shape.share_ppm * shape.share_devices;
+  }
+  return left.gpu_ppm >= 0 && std::all_of(left.core.begin(), left.core.end(),
+                                          [](int64_t amount) { return amount >= 0; });
 }
 
 enum class Found { kStarted, kNothing, kOutOfBudget };
@@ -76,7 +82,7 @@ Found Try(Context& context, const WaitingJob& job, const Hunt& hunt, bool told) 
     if (told) context.search_said[job.group] = failed->second;
     return Found::kNothing;
   }
-  if (hunt.policy.must_move && !EnoughInPieces(state, job, hunt.policy.pool)) {
+  if (hunt.policy.must_move && !EnoughInPieces(context, job, hunt.policy.pool)) {
     context.failed_searches[key] = "";
     return Found::kNothing;
   }
@@ -178,6 +184,14 @@ bool AnyBelow(const State& state, const GroupState& group) {
   return !holders.empty() && holders.begin()->first < group.priority;
 }
 
+std::vector<QueueId> AllQueues(const State& state, QueueId but) {
+  std::vector<QueueId> queues;
+  for (size_t id = 0; id < state.queues.size(); ++id) {
+    if (static_cast<QueueId>(id) != but) queues.push_back(static_cast<QueueId>(id));
+  }
+  return queues;
+}
+
 Found PreemptFor(Context& context, const WaitingJob& job, Action rule) {
   State& state = context.state;
   const GroupState& group = state.groups[job.group];
@@ -191,6 +205,7 @@ Found PreemptFor(Context& context, const WaitingJob& job, Action rule) {
               {}};
     hunt.policy.rule = rule;
     hunt.policy.pool = pool;
+    hunt.policy.from = {group.queue};
     hunt.policy.surplus_only = rule == Action::kShrink;
     hunt.policy.eligible = [queue = group.queue, priority = group.priority](const GroupState& it) {
       return it.queue == queue && it.preemptible && it.priority < priority;
@@ -218,9 +233,8 @@ Found ReclaimFor(Context& context, const WaitingJob& job, Action rule) {
   hunt.policy.rule = rule;
   hunt.policy.pool = state.live_pools.size() == 1 ? kNone : pool;
   hunt.policy.surplus_only = rule == Action::kShrink;
-  hunt.policy.eligible = [queue = group.queue](const GroupState& it) {
-    return it.queue != queue && it.preemptible;
-  };
+  hunt.policy.from = AllQueues(state, group.queue);
+  hunt.policy.eligible = [](const GroupState& it) { return it.preemptible; };
   hunt.policy.min_runtime = [&](const GroupState& it) {
     return MinRuntime(state, rules.BelowCommon(it.queue), &QueueInfo::reclaim_min_runtime);
   };
@@ -232,6 +246,7 @@ Found ReclaimFor(Context& context, const WaitingJob& job, Action rule) {
     const Found found = Try(context, job, moving, false);
     if (found != Found::kNothing) return found;
   }
+  hunt.policy.from = rules.MayLose();
   hunt.policy.allows = [&rules](QueueId victim, const Losses& losses, const QueueAmounts& more) {
     return rules.Allows(victim, losses, more);
   };
@@ -247,6 +262,7 @@ Found ConsolidateFor(Context& context, const WaitingJob& job) {
     Hunt hunt{Action::kConsolidate, {static_cast<int32_t>(Action::kConsolidate), pool}, {}};
     hunt.policy.rule = Action::kConsolidate;
     hunt.policy.pool = pool;
+    hunt.policy.from = AllQueues(state, kNone);
     hunt.policy.must_move = true;
     hunt.policy.eligible = [](const GroupState& it) { return it.preemptible; };
     hunt.policy.min_runtime = [&state](const GroupState& it) {

@@ -19,6 +19,13 @@ namespace swell::sched {
 
 class VictimFinder;
 
+// What is free on all nodes of a pool together.
+struct FreeRoom {
+  size_t as_of = 0;     // State::touched then had so many less one; 0: never
+  CoreAmounts core{};   // but GPUs
+  int64_t gpu_ppm = 0;  // parts of devices included
+};
+
 struct Context {
   State& state;
   const Settings& settings;
@@ -33,6 +40,8 @@ struct Context {
   std::map<std::vector<int32_t>, std::string>& failed_searches;
   // Victim searches that share what they know of the nodes, by rule and who asks.
   std::map<std::vector<int32_t>, std::shared_ptr<VictimFinder>> finders;
+
+  std::map<int, FreeRoom> free_rooms;  // by pool
 
   // Groups that wait, in job order, as the cycle found them.
   std::vector<GroupId> order;

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "sched/context.h"
+#include "sched/recorder.h"
 
 namespace swell::sched {
 namespace {
@@ -148,7 +149,8 @@ CycleOptions CycleOptions::Only(std::initializer_list<Action> list) {
   return options;
 }
 
-Scheduler::Scheduler(Settings settings) : settings_(settings) {}
+Scheduler::Scheduler(Settings settings, CycleMemory memory)
+    : settings_(settings), memory_(std::move(memory)) {}
 Scheduler::~Scheduler() = default;
 
 CycleResult Scheduler::RunCycle(Model& model, WallTime now, const CycleOptions& options) {
@@ -162,11 +164,14 @@ CycleResult Scheduler::RunCycle(Model& model, WallTime now, const CycleOptions& 
     return result;
   }
   state.Refresh();
-  state.now = now;
-  CountPastUse(state, settings_, counted_at_ ? now - *counted_at_ : Duration::zero());
-  counted_at_ = now;
   if (failed_version_ != state.version || due) failed_searches_.clear();
   failed_version_ = state.version;
+  if (recorder_ != nullptr) {
+    recorder_->BeforeCycle(state, settings_, memory_, failed_searches_.empty());
+  }
+  state.now = now;
+  CountPastUse(state, settings_, memory_.counted_at ? now - *memory_.counted_at : Duration::zero());
+  memory_.counted_at = now;
   state.touched.clear();
   const QueueShares shares(state);
   Context context{.state = state,
@@ -188,11 +193,11 @@ CycleResult Scheduler::RunCycle(Model& model, WallTime now, const CycleOptions& 
   RunActions(context, options);
   DropTakenBack(context);
   TellClearedNominations(context);
-  TellStale(context, fresh, noticed_stale_);
+  TellStale(context, fresh, memory_.noticed_stale);
   ExplainWaiting(context);
   // Two claims that keep displacing each other must not keep the machine busy.
-  fruitless_ = result.more && result.decisions.empty() ? fruitless_ + 1 : 0;
-  if (fruitless_ > kFruitlessMax) {
+  memory_.fruitless = result.more && result.decisions.empty() ? memory_.fruitless + 1 : 0;
+  if (memory_.fruitless > kFruitlessMax) {
     result.more = false;
     context.WakeAt(now + std::chrono::seconds(1));
   }
@@ -200,6 +205,7 @@ CycleResult Scheduler::RunCycle(Model& model, WallTime now, const CycleOptions& 
   seen_version_ = result.more ? 0 : state.version;
   seen_actions_ = options.actions;
   wake_at_ = result.wake_at;
+  if (recorder_ != nullptr) recorder_->AfterCycle(now, options, result);
   return result;
 }
 

@@ -102,9 +102,18 @@ struct CycleStats {
   int64_t searches_out_of_budget = 0;
 };
 
+// What a scheduler carries from cycle to cycle, beside the model.
+struct CycleMemory {
+  std::optional<WallTime> counted_at;  // up to when past use is counted
+  int fruitless = 0;                   // cycles in a row that asked for another, deciding nothing
+  std::set<int32_t> noticed_stale;     // groups seen below their minimum
+};
+
+class Recorder;
+
 class Scheduler {
  public:
-  explicit Scheduler(Settings settings);
+  explicit Scheduler(Settings settings, CycleMemory memory = {});
   ~Scheduler();
   Scheduler(const Scheduler&) = delete;
   Scheduler& operator=(const Scheduler&) = delete;
@@ -112,16 +121,17 @@ class Scheduler {
   CycleResult RunCycle(Model& model, WallTime now, const CycleOptions& options = {});
   const CycleStats& stats() const { return stats_; }
   const Settings& settings() const { return settings_; }
+  // Every cycle that does anything is told to it from now on; null: no longer. The model's, too.
+  void Record(Recorder* recorder) { recorder_ = recorder; }
 
  private:
   Settings settings_;
+  Recorder* recorder_ = nullptr;
+  CycleMemory memory_;
   CycleStats stats_;
   uint64_t seen_version_ = 0;
   uint32_t seen_actions_ = 0;
   std::optional<WallTime> wake_at_;
-  std::optional<WallTime> counted_at_;  // up to when past use is counted
-  int fruitless_ = 0;                // cycles in a row that asked for another and decided nothing
-  std::set<int32_t> noticed_stale_;  // groups seen below their minimum
   // Searches that failed at this version of the model, and what they said. They are not repeated
   // before something changes, so an unfinished cycle gets further each time it is resumed.
   std::map<std::vector<int32_t>, std::string> failed_searches_;

@@ -77,17 +77,23 @@ std::string RuleText(const Context& context,
 struct PlanWords {
   std::map<NodeId, PodId> comes_to;                            // a beneficiary by node
   std::map<std::pair<QueueId, int32_t>, std::string> rule_of;  // by the loser's queue and priority
+  // The sentence told last, and of what it depends.
+  PodId needs = kNone;
+  NodeId node = kNone;
+  const std::string* rule = nullptr;
+  std::string sentence;
 };
 
 // "Preempted by b/x-0, which needs 2 GPUs on n1: ...".
-std::string BeneficiaryText(const Context& context,
-                            PodId victim,
-                            const std::vector<PodId>& victims,
-                            const EvictionCause& cause,
-                            PlanWords& words,
-                            Decision& decision) {
+void TellBeneficiary(const Context& context,
+                     PodId victim,
+                     const std::vector<PodId>& victims,
+                     const EvictionCause& cause,
+                     PlanWords& words,
+                     Decision& decision) {
   const State& state = context.state;
-  auto comes_here = words.comes_to.find(state.pods[victim].node);
+  const NodeId node = state.pods[victim].node;
+  auto comes_here = words.comes_to.find(node);
   const bool here = comes_here != words.comes_to.end();
   const PodId needs = here ? comes_here->second : cause.beneficiaries.front();
   const GroupState& loser = state.groups[state.pods[victim].group];
@@ -95,14 +101,22 @@ std::string BeneficiaryText(const Context& context,
   if (fresh) rule->second = RuleText(context, victim, victims, cause);
   decision.beneficiary = state.pods[needs].key;
   decision.beneficiary_group = state.GroupName(state.groups[cause.beneficiary]);
-  std::string text =
-      StrCat("Preempted by ", decision.beneficiary, ", which needs ",
-             AskText(state, needs, state.pods[needs].promise),
-             here ? StrCat(" on ", decision.node) : std::string(" elsewhere"), ": ", rule->second);
-  if (!here) text += "; stopped with the rest of its gang";
+  const NodeId where = here ? node : kNone;
+  if (words.needs != needs || words.node != where || words.rule != &rule->second) {
+    words.needs = needs;
+    words.node = where;
+    words.rule = &rule->second;
+    words.sentence = StrCat("Preempted by ", decision.beneficiary, ", which needs ",
+                            AskText(state, needs, state.pods[needs].promise),
+                            here ? StrCat(" on ", decision.node) : std::string(" elsewhere"), ": ",
+                            rule->second);
+    if (!here) words.sentence += "; stopped with the rest of its gang";
+  }
+  decision.reason = words.sentence;
   const NodeId moves_to = state.pods[victim].promise;
-  if (moves_to != kNone) text += StrCat("; moves to ", state.nodes[moves_to].info.name);
-  return text;
+  if (moves_to != kNone) {
+    decision.reason += StrCat("; moves to ", state.nodes[moves_to].info.name);
+  }
 }
 
 Decision Start(const State& state, PodId id, Decision::Type type, NodeId node, Action rule) {
@@ -185,9 +199,11 @@ void DecideEvictions(Context& context,
     Decision decision = Start(state, id, Decision::Type::kEvict, pod.node, cause.rule);
     decision.gpu_devices = pod.devices.ToVector();
     decision.lost_gpu_seconds = LostGpuSeconds(state, id, context.now);
-    decision.reason = cause.beneficiary == kNone
-                          ? StrCat("Preempted: ", cause.why)
-                          : BeneficiaryText(context, id, victims, cause, words, decision);
+    if (cause.beneficiary == kNone) {
+      decision.reason = StrCat("Preempted: ", cause.why);
+    } else {
+      TellBeneficiary(context, id, victims, cause, words, decision);
+    }
     decision.reason += StrCat("; ", NumberText(decision.lost_gpu_seconds),
                               " GPU-seconds since its last checkpoint");
     context.result.decisions.push_back(std::move(decision));

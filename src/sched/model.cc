@@ -2,6 +2,7 @@
 #include "sched/model.h"
 
 #include "base/check.h"
+#include "sched/recorder.h"
 #include "sched/state.h"
 
 namespace swell::sched {
@@ -163,6 +164,7 @@ Model::Model() : state_(std::make_unique<State>()) {}
 Model::~Model() = default;
 
 void Model::UpsertPod(const PodInfo& info) {
+  if (recorder_ != nullptr) recorder_->Told(Tape::kPod, info);
   State& state = *state_;
   PodId id = state.FindPod(info.key);
   if (id != kNone && state.pods[id].uid != info.uid) {
@@ -188,6 +190,7 @@ void Model::UpsertPod(const PodInfo& info) {
 }
 
 void Model::RemovePod(std::string_view key) {
+  if (recorder_ != nullptr) recorder_->Named(Tape::kPodGone, key);
   State& state = *state_;
   const PodId id = state.FindPod(key);
   if (id == kNone) return;
@@ -219,6 +222,7 @@ void Model::RemovePod(std::string_view key) {
 void Model::AssumeBound(std::string_view pod,
                         std::string_view node,
                         const std::vector<int>& gpu_devices) {
+  if (recorder_ != nullptr) recorder_->AssumedBound(pod, node, gpu_devices);
   State& state = *state_;
   const PodId id = state.FindPod(pod);
   const NodeId place = state.FindNode(node);
@@ -233,6 +237,7 @@ void Model::AssumeBound(std::string_view pod,
 }
 
 void Model::AssumeEvicted(std::string_view pod) {
+  if (recorder_ != nullptr) recorder_->Named(Tape::kAssumeEvicted, pod);
   State& state = *state_;
   const PodId id = state.FindPod(pod);
   if (id == kNone || !state.pods[id].Holds()) return;
@@ -243,6 +248,7 @@ void Model::AssumeEvicted(std::string_view pod) {
 }
 
 void Model::LiftPromise(std::string_view key) {
+  if (recorder_ != nullptr) recorder_->Named(Tape::kLiftPromise, key);
   State& state = *state_;
   const PodId id = state.FindPod(key);
   if (id == kNone || state.pods[id].promise == kNone) return;
@@ -252,6 +258,7 @@ void Model::LiftPromise(std::string_view key) {
 }
 
 void Model::Forget(std::string_view key) {
+  if (recorder_ != nullptr) recorder_->Named(Tape::kForget, key);
   State& state = *state_;
   const PodId id = state.FindPod(key);
   if (id == kNone) return;

@@ -29,6 +29,7 @@
 
 namespace swell::sched {
 
+class Recorder;
 struct State;
 
 class Model {
@@ -63,6 +64,9 @@ class Model {
   void LiftPromise(std::string_view pod);
   // Drops what was assumed or promised for the pod: it is again what the watch said last.
   void Forget(std::string_view pod);
+
+  // What comes from now on is told to it, too; null: no longer.
+  void Record(Recorder* recorder) { recorder_ = recorder; }
 
   // Pictures for printing and metrics.
   struct NodeView {
@@ -115,6 +119,7 @@ class Model {
 
  private:
   std::unique_ptr<State> state_;
+  Recorder* recorder_ = nullptr;
 };
 
 }  // namespace swell::sched

@@ -1,5 +1,6 @@
 // Model: nodes, groups, queues, pools and topologies as they arrive from watches.
 #include "sched/model.h"
+#include "sched/recorder.h"
 #include "sched/state.h"
 
 namespace swell::sched {
@@ -100,6 +101,7 @@ void SetGroupFields(GroupState& group, const GroupInfo& info) {
 }  // namespace
 
 void Model::UpsertNode(const NodeInfo& info) {
+  if (recorder_ != nullptr) recorder_->Told(Tape::kNode, info);
   State& state = *state_;
   const NodeId id = state.EnsureNode(info.name);
   NodeState& node = state.nodes[id];
@@ -124,6 +126,7 @@ void Model::UpsertNode(const NodeInfo& info) {
 }
 
 void Model::RemoveNode(std::string_view name) {
+  if (recorder_ != nullptr) recorder_->Named(Tape::kNodeGone, name);
   State& state = *state_;
   const NodeId id = state.FindNode(name);
   if (id == kNone || !state.nodes[id].present) return;
@@ -144,6 +147,7 @@ void Model::RemoveNode(std::string_view name) {
 }
 
 void Model::UpsertGroup(const GroupInfo& info) {
+  if (recorder_ != nullptr) recorder_->Told(Tape::kGroup, info);
   State& state = *state_;
   const GroupId id = state.EnsureGroup(info.key);
   const QueueId queue = state.EnsureQueue(info.queue);
@@ -167,6 +171,7 @@ void Model::UpsertGroup(const GroupInfo& info) {
 }
 
 void Model::RemoveGroup(std::string_view key) {
+  if (recorder_ != nullptr) recorder_->Named(Tape::kGroupGone, key);
   State& state = *state_;
   const GroupId id = state.FindGroup(key);
   if (id == kNone || !state.groups[id].info) return;
@@ -181,6 +186,7 @@ void Model::RemoveGroup(std::string_view key) {
 }
 
 void Model::UpsertQueue(const QueueInfo& info) {
+  if (recorder_ != nullptr) recorder_->Told(Tape::kQueue, info);
   State& state = *state_;
   if (info.name.empty()) return;
   const QueueId id = state.EnsureQueue(info.name);
@@ -203,6 +209,7 @@ void Model::UpsertQueue(const QueueInfo& info) {
 }
 
 void Model::RemoveQueue(std::string_view name) {
+  if (recorder_ != nullptr) recorder_->Named(Tape::kQueueGone, name);
   State& state = *state_;
   auto it = state.queue_ids.find(name);
   if (it == state.queue_ids.end() || !state.queues[it->second].known) return;
@@ -222,6 +229,7 @@ void Model::RemoveQueue(std::string_view name) {
 }
 
 void Model::UpsertPool(const PoolInfo& info) {
+  if (recorder_ != nullptr) recorder_->Told(Tape::kPool, info);
   std::vector<PoolInfo>& pools = state_->pools;
   auto it = std::find_if(pools.begin(), pools.end() - 1,
                          [&](const PoolInfo& pool) { return pool.name >= info.name; });
@@ -237,6 +245,7 @@ void Model::UpsertPool(const PoolInfo& info) {
 }
 
 void Model::RemovePool(std::string_view name) {
+  if (recorder_ != nullptr) recorder_->Named(Tape::kPoolGone, name);
   std::vector<PoolInfo>& pools = state_->pools;
   auto it = std::find_if(pools.begin(), pools.end() - 1,
                          [&](const PoolInfo& pool) { return pool.name == name; });
@@ -245,6 +254,7 @@ void Model::RemovePool(std::string_view name) {
 }
 
 void Model::UpsertTopology(const TopologyInfo& info) {
+  if (recorder_ != nullptr) recorder_->Told(Tape::kTopology, info);
   auto [it, added] = state_->topologies.try_emplace(info.name, info);
   if (!added && it->second == info) return;
   it->second = info;
@@ -253,6 +263,7 @@ void Model::UpsertTopology(const TopologyInfo& info) {
 }
 
 void Model::RemoveTopology(std::string_view name) {
+  if (recorder_ != nullptr) recorder_->Named(Tape::kTopologyGone, name);
   auto it = state_->topologies.find(name);
   if (it == state_->topologies.end()) return;
   state_->topologies.erase(it);

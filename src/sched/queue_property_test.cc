@@ -165,6 +165,7 @@ std::string ReclaimViolations(const Scenario& s) {
 // Plays a world; empty, or what went wrong.
 std::string Play(const World& world) {
   Scenario s;
+  s.KeepRecords(2000);
   for (const auto& [name, spec] : world.nodes) s.Node(name, spec);
   for (const QueueInfo& queue : world.queues) s.Queue(queue);
   auto check = [&]() -> std::string {
@@ -186,7 +187,7 @@ std::string Play(const World& world) {
   for (int i = 0; i < 30; ++i) {
     s.Cycle();
     if (std::string wrong = check(); !wrong.empty()) return wrong;
-    if (s.last.decisions.empty() && !s.last.more) return "";
+    if (s.last.decisions.empty() && !s.last.more) return s.ReplayDifference();
     s.Settle();
   }
   return StrCat("never comes to rest\n", s.Places(), s.Log());

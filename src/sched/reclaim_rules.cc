@@ -83,6 +83,23 @@ QueueAmounts ReclaimRules::LostBy(QueueId queue, const Losses& losses) const {
   return sum;
 }
 
+std::vector<QueueId> ReclaimRules::MayLose() const {
+  std::vector<QueueId> queues;
+  for (size_t id = 0; id < below_.size(); ++id) {
+    const QueueId theirs = below_[id].second;
+    if (theirs == kNone) continue;
+    const QueuePool& other = state_.queues[theirs].pools[pool_];
+    const QueueAmounts& fair = context_.shares.Fair(pool_, theirs);
+    bool over = false;
+    for (int r = 0; r < kQueueResources; ++r) {
+      over |= other.used[r] > AllocatableShare(other, fair, r);
+      over |= other.quota[r] >= 0 && other.used[r] > other.quota[r];
+    }
+    if (over) queues.push_back(static_cast<QueueId>(id));
+  }
+  return queues;
+}
+
 bool ReclaimRules::Allows(QueueId victim, const Losses& losses, const QueueAmounts& more) const {
   const auto [mine, theirs] = below_[victim];
   if (theirs == kNone) return false;

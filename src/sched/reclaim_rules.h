@@ -25,6 +25,8 @@ class ReclaimRules {
   bool MayMoveOthers() const;
   // Whether a victim queue may lose `more`, given the state and what goes with it.
   bool Allows(QueueId victim, const Losses& losses, const QueueAmounts& more) const;
+  // The queues that hold more than they are due or than their quota; no other may lose anything.
+  std::vector<QueueId> MayLose() const;
   // The victim's ancestor (or itself) just below the common ancestor with the reclaimer.
   QueueId BelowCommon(QueueId victim) const { return below_[victim].second; }
 

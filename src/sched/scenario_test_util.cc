@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdlib>
 
+#include "sched/replay.h"
 #include "sched/state.h"
 
 namespace swell::sched {
@@ -260,6 +261,29 @@ std::string Scenario::Violations() const {
     }
   }
   return wrong;
+}
+
+void Scenario::KeepRecords(size_t segment_bytes) {
+  Recorder::Options options{.segment_bytes = segment_bytes};
+  recorder_ = std::make_unique<Recorder>(
+      options, 1, [this](std::string record, bool) { records.push_back(std::move(record)); });
+  model.Record(recorder_.get());
+  scheduler.Record(recorder_.get());
+}
+
+std::string Scenario::ReplayDifference() const {
+  Replay replay;
+  uint64_t expected = 1;
+  for (const std::string& record : records) {
+    auto cycle = replay.Next(record);
+    if (!cycle.ok()) return cycle.status().message();
+    if (!*cycle) continue;
+    if ((*cycle)->number != expected++) return StrCat("cycle ", (*cycle)->number, " out of order");
+    if (!(*cycle)->difference.empty()) {
+      return StrCat("cycle ", (*cycle)->number, ": ", (*cycle)->difference);
+    }
+  }
+  return "";
 }
 
 void Scenario::FillModel(Model& other, bool backwards) const {

@@ -12,6 +12,7 @@
 #pragma once
 
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -19,6 +20,7 @@
 #include "base/strings.h"
 #include "sched/cycle.h"
 #include "sched/model.h"
+#include "sched/recorder.h"
 
 namespace swell::sched {
 
@@ -112,6 +114,11 @@ class Scenario {
   // Empty, or what is wrong with the model: capacity, devices, half gangs.
   std::string Violations() const;
 
+  // Records every cycle from now on, in segments of about so many bytes.
+  void KeepRecords(size_t segment_bytes);
+  // Replays what was recorded; empty, or where it differs.
+  std::string ReplayDifference() const;
+
   // The same cluster in a fresh model, as a restarted scheduler would read it from the API.
   void FillModel(Model& other, bool backwards) const;
 
@@ -122,8 +129,10 @@ class Scenario {
   std::map<std::string, NodeInfo> nodes;
   std::map<std::string, GroupInfo> groups;
   std::map<std::string, PodInfo> pods;
+  std::vector<std::string> records;
 
  private:
+  std::unique_ptr<Recorder> recorder_;
   int uids_ = 0;
 };
 

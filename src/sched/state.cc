@@ -43,7 +43,7 @@ void State::Reindex(NodeState& node) {
   }
   if (!node.present || ranks_dirty) return;
   const NodeId id = index.by_rank[node.rank];
-  if (touched.empty() || touched.back() != id) touched.push_back(id);
+  touched.push_back(id);
   const int64_t cpu = node.allocatable[kCpu];
   const int64_t free = std::clamp<int64_t>(cpu - node.used[kCpu], 0, cpu);
   const int bucket = cpu > 0 ? static_cast<int>(free * (kCpuBuckets - 1) / cpu) : 0;
@@ -236,10 +236,24 @@ void State::CountQueue(PodId id, int sign) {
       if (!group.preemptible) own.used_protected[r] += amount;
     }
   });
-  if (group.preemptible && pod.Holds()) {
-    auto& holders = queues[group.queue].holders_by_priority;
-    auto it = holders.try_emplace(group.priority, 0).first;
-    if ((it->second += sign) == 0) holders.erase(it);
+  if (group.preemptible && pod.Holds()) CountHolder(pod.group, sign);
+}
+
+void State::CountHolder(GroupId id, int sign) {
+  GroupState& group = groups[id];
+  QueueState& queue = queues[group.queue];
+  auto it = queue.holders_by_priority.try_emplace(group.priority, 0).first;
+  if ((it->second += sign) == 0) queue.holders_by_priority.erase(it);
+  group.held += sign;
+  std::vector<GroupId>& holders = queue.holders;
+  if (sign > 0 && group.held == 1) {
+    group.holder_pos = static_cast<int32_t>(holders.size());
+    holders.push_back(id);
+  } else if (group.held == 0) {
+    groups[holders.back()].holder_pos = group.holder_pos;
+    holders[group.holder_pos] = holders.back();
+    holders.pop_back();
+    group.holder_pos = kNone;
   }
 }
 

@@ -158,6 +158,8 @@ struct GroupState {
   std::vector<SetState> sets;
   std::vector<PodId> members;  // in the order they are placed
   int32_t place = 0;           // in job order, of the cycle under way
+  int32_t held = 0;            // members that hold room, of preemptible work
+  int32_t holder_pos = kNone;  // in QueueState::holders
   bool has_surplus = false;    // counted in State::surplus_groups
   bool queued = false;         // listed in State::queued
   bool below = false;          // listed in State::below_minimum
@@ -189,6 +191,7 @@ struct QueueState {
   std::vector<int> pool_order;   // indices, those its work prefers first
   // Preemptible members holding room, by priority: is there anything to preempt at all?
   std::map<int32_t, int32_t> holders_by_priority;
+  std::vector<GroupId> holders;  // preemptible groups holding room, in no order
 };
 
 struct State {
@@ -309,6 +312,7 @@ struct State {
   void CountPromise(PodId pod, int sign);
   void CountGroup(PodId pod, int sign);
   void CountQueue(PodId pod, int sign);
+  void CountHolder(GroupId group, int sign);
   void CountTerms(PodId pod, int sign);
 
   // --- records (records.cc) -----------------------------------------------------------------

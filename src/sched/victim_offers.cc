@@ -87,6 +87,7 @@ double Scratch::Missing() const {
 VictimFinder::VictimFinder(Context& context)
     : context_(context),
       state_(context.state),
+      from_(context.state.queues.size()),
       eligible_(context.state.groups.size(), -1),
       facts_(context.state.groups.size()),
       over_rank_(context.state.queues.size()),
@@ -109,6 +110,7 @@ void VictimFinder::Begin(GroupId group, const VictimPolicy& policy) {
   policy_ = &policy;
   guarded_ = false;
   taken_of_.clear();
+  Expect(policy.from);
   if (!barred_.empty()) {
     std::set<std::pair<ShapeId, NodeId>> again;
     again.swap(barred_);
@@ -118,6 +120,16 @@ void VictimFinder::Begin(GroupId group, const VictimPolicy& policy) {
     }
   }
   CatchUp();
+}
+
+// What was learned of the nodes holds while no queue is added to those that may lose.
+void VictimFinder::Expect(const std::vector<QueueId>& from) {
+  const bool more =
+      std::any_of(from.begin(), from.end(), [this](QueueId id) { return !from_[id]; });
+  if (!more) return;
+  tables_.clear();
+  eligible_.assign(eligible_.size(), -1);
+  for (QueueId id : from) from_[id] = 1;
 }
 
 void VictimFinder::CatchUp() {
@@ -141,7 +153,8 @@ bool VictimFinder::Eligible(GroupId id) {
   if (policy_->must_move && context_.bound_groups.contains(id)) return false;
   int8_t& known = eligible_[id];
   if (known < 0) {
-    known = policy_->eligible(state_.groups[id]);
+    const GroupState& group = state_.groups[id];
+    known = from_[group.queue] && policy_->eligible(group);
     any_eligible_ |= known > 0;
   }
   return known > 0;
@@ -308,15 +321,18 @@ bool VictimFinder::Allowed(const Pick& pick, Losses& losses) const {
   if (!policy_->allows) return true;
   const QueueId queue = state_.groups[pick.group].queue;
   const QueueAmounts more = ChargeOf(pick);
-  // Its surplus would go first, and may be all that the queue has to give.
-  Losses with_surplus = losses;
-  QueueAmounts core = more;
-  if (pick.pod == kNone) {
+  if (pick.pod != kNone || !state_.groups[pick.group].has_surplus) {
+    if (!policy_->allows(queue, losses, more)) return false;
+  } else {
+    // Its surplus would go first, and may be all that the queue has to give.
     const QueueAmounts surplus = SurplusCharge(pick.group);
-    with_surplus.emplace_back(queue, surplus);
+    QueueAmounts core = more;
     for (int r = 0; r < kQueueResources; ++r) core[r] -= surplus[r];
+    losses.emplace_back(queue, surplus);
+    const bool allowed = policy_->allows(queue, losses, core);
+    losses.pop_back();
+    if (!allowed) return false;
   }
-  if (!policy_->allows(queue, with_surplus, core)) return false;
   losses.emplace_back(queue, more);
   return true;
 }
@@ -486,14 +502,36 @@ VictimFinder::Table* VictimFinder::TableFor(PodId pod) {
   table.example = pod;
   table.key_of.resize(state_.index.by_rank.size());
   table.listed.resize(state_.index.by_rank.size());
-  for (NodeId node : state_.index.by_rank) {
+  for (int rank : RanksWithCandidates()) {
     if (context_.budget <= 0) {  // half a table would mislead the next search
       tables_.erase(it);
       return nullptr;
     }
-    Relist(table, node);
+    Relist(table, state_.index.by_rank[rank]);
   }
   return &table;
+}
+
+// Where anything runs that may be stopped, in order: the other nodes have nothing to offer.
+std::vector<int> VictimFinder::RanksWithCandidates() {
+  std::vector<uint8_t> has(state_.index.by_rank.size());
+  for (size_t queue = 0; queue < from_.size(); ++queue) {
+    if (!from_[queue]) continue;
+    for (GroupId id : state_.queues[queue].holders) {
+      if (!Eligible(id)) continue;
+      for (PodId pod : state_.groups[id].members) {
+        const PodState& held = state_.pods[pod];
+        if (held.Holds() && state_.nodes[held.node].rank != kNone) {
+          has[state_.nodes[held.node].rank] = 1;
+        }
+      }
+    }
+  }
+  std::vector<int> ranks;
+  for (size_t rank = 0; rank < has.size(); ++rank) {
+    if (has[rank]) ranks.push_back(static_cast<int>(rank));
+  }
+  return ranks;
 }
 
 NodeId VictimFinder::Best(PodId pod, const NodeFilter* filter, Offer& offer) {

@@ -140,6 +140,10 @@ class VictimFinder {
   State& state_;
   GroupId group_ = kNone;
   const VictimPolicy* policy_ = nullptr;
+  void Expect(const std::vector<QueueId>& from);
+  std::vector<int> RanksWithCandidates();
+
+  std::vector<uint8_t> from_;     // by QueueId: its work may go
   std::vector<int8_t> eligible_;  // by GroupId; -1: not asked yet
   std::vector<GroupFacts> facts_;
   std::vector<int32_t> over_rank_;  // by QueueId: 0 is most over its share

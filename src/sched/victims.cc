@@ -62,6 +62,7 @@ class Search {
   bool MoveTaken(size_t from);
   bool StartsWithout(const Taken& unit);
   bool RoomHolds(const Taken& unit) const;
+  bool NeededWhereItIs(const Taken& unit) const;
   void SpareUnneeded();
   void MoveVictims();
   std::vector<Pick> AllPicks();
@@ -340,6 +341,21 @@ bool Search::StartsWithout(const Taken& unit) {
   return WithinLimits(state_, state_.groups[group_], policy_.pool);
 }
 
+// Whether sparing the unit would leave a node without the room it promised; then only other places
+// could help.
+bool Search::NeededWhereItIs(const Taken& unit) const {
+  return std::any_of(unit.pods.begin(), unit.pods.end(), [this](const auto& taken) {
+    const PodState& pod = state_.pods[taken.first];
+    const NodeState& node = state_.nodes[pod.node];
+    const Shape& shape = state_.shapes[pod.shape];
+    for (int r = 0; r < kCoreCount; ++r) {
+      const int64_t staying = node.used[r] - node.releasing[r] + node.promised[r];
+      if (staying + shape.core[r] > node.allocatable[r]) return true;
+    }
+    return false;
+  });
+}
+
 // Choosing node by node may have taken what a later choice made needless.
 void Search::SpareUnneeded() {
   if (taken_.size() < 2) return;
@@ -351,6 +367,7 @@ void Search::SpareUnneeded() {
   std::set<size_t> spared;
   for (size_t i : order) {
     if (context_.budget <= 0 || spared.size() + 1 == taken_.size()) break;
+    if (taken_.size() > kPolishedUnitsMax && NeededWhereItIs(taken_[i])) continue;
     const Statement::Mark mark = trial_.Checkpoint();
     if (StartsWithout(taken_[i])) {
       spared.insert(i);
@@ -520,6 +537,8 @@ VictimPlan Search::Fail(const Statement::Mark& mark) {
     plan.outcome = VictimPlan::Outcome::kBudgetSpent;
     plan.because = "the search for pods to stop is too large for one cycle";
     ++context_.stats.searches_out_of_budget;
+  } else if (policy_.from.empty()) {
+    plan.because = "no other project holds more than it is due";
   } else if (!finder_.any_eligible()) {
     plan.because = "there is nothing of lower priority to stop";
   } else if (finder_.guarded()) {

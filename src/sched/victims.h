@@ -25,6 +25,8 @@ struct VictimPolicy {
   int pool = kNone;  // victims and places are of this pool; kNone: of any
   // Only members beyond the minimum: nobody is stopped.
   bool surplus_only = false;
+  // The queues whose work may go at all.
+  std::vector<QueueId> from;
   // Every victim must find another place.
   bool must_move = false;
   // Whether anything of the group may be taken for these pods at all; asked once per group.

@@ -1,0 +1,320 @@
+// Keyframes: all that a model and its scheduler know, written by name and read into a new model.
+// Caches are not written: they follow from the rest.
+#include "sched/recorder.h"
+#include "sched/state.h"
+
+namespace swell::sched {
+namespace {
+
+// Where a pod is taken to be, where that differs from what the watch said.
+struct PodPlace {
+  std::string pod;
+  PodPhase phase = PodPhase::kPending;
+  bool implicit = false;
+  bool assumed = false;
+  std::string node;
+  std::string promise;
+  std::string hint;
+  DeviceSet devices;
+  DeviceSet promise_devices;
+  DeviceSet seen_devices;
+};
+template <class C, Is<PodPlace> T>
+void Fields(C& c, T& p) {
+  c(p.pod, p.phase, p.implicit, p.assumed);
+  c.Shared(p.node);
+  c.Shared(p.promise);
+  c.Shared(p.hint);
+  c(p.devices, p.promise_devices, p.seen_devices);
+}
+
+// What the scheduler noted of a group.
+struct GroupNote {
+  std::string group;
+  WallTime stale_since;
+  uint64_t told = 0;
+  bool noticed = false;
+};
+template <class C, Is<GroupNote> T>
+void Fields(C& c, T& n) {
+  c.Shared(n.group);
+  c(n.stale_since, n.told, n.noticed);
+}
+
+struct QueuePast {
+  std::string queue;
+  std::vector<std::array<double, kQueueResources>> by_pool;
+};
+template <class C, Is<QueuePast> T>
+void Fields(C& c, T& p) {
+  c(p.queue, p.by_pool);
+}
+
+class KeyframeWriter {
+ public:
+  KeyframeWriter(Packer& out, const State& state) : out_(out), state_(state) {}
+  void Queues();
+  void Nodes();
+  void Groups();
+  void Pods();
+  void Notes(const CycleMemory& memory);
+
+ private:
+  const std::string& NodeName(NodeId id) const {
+    static const std::string kNowhere;
+    return id == kNone ? kNowhere : state_.nodes[id].info.name;
+  }
+  PodAffinityTerm TermOf(TermId id, int32_t weight) const;
+  PodInfo Asked(ShapeId id) const;
+  PodInfo Own(const PodState& pod) const;
+  bool IsPlain(const PodState& pod) const;
+
+  Packer& out_;
+  const State& state_;
+  SharedOut parts_;  // parts share nothing inside
+};
+
+void KeyframeWriter::Queues() {
+  std::vector<PoolInfo> pools(state_.pools.begin(), state_.pools.end() - 1);
+  std::vector<TopologyInfo> topologies;
+  for (const auto& [name, topology] : state_.topologies) topologies.push_back(topology);
+  std::vector<QueueInfo> queues;
+  std::vector<QueuePast> pasts;
+  for (const QueueState& queue : state_.queues) {
+    if (queue.known) {
+      queues.push_back(queue.info);
+      // A circle was cut where it was closed last.
+      if (queue.parent == kNone) queues.back().parent.clear();
+    }
+    QueuePast past{queue.name, {}};
+    for (const QueuePool& pool : queue.pools) past.by_pool.push_back(pool.past);
+    pasts.push_back(std::move(past));
+  }
+  out_(pools, topologies, queues, pasts);
+}
+
+void KeyframeWriter::Nodes() {
+  std::vector<const NodeInfo*> nodes;
+  for (const NodeState& node : state_.nodes) {
+    if (node.present) nodes.push_back(&node.info);
+  }
+  out_(nodes.size());
+  for (const NodeInfo* node : nodes) out_(*node);
+}
+
+void KeyframeWriter::Groups() {
+  std::vector<const GroupInfo*> groups;
+  for (const GroupState& group : state_.groups) {
+    if (group.live && group.info) groups.push_back(group.info.get());
+  }
+  out_(groups.size());
+  for (const GroupInfo* group : groups) out_(*group);
+}
+
+PodAffinityTerm KeyframeWriter::TermOf(TermId id, int32_t weight) const {
+  const Term& term = state_.terms.term(id);
+  return {term.selector, term.namespaces, term.all_namespaces, term.topology_key, weight};
+}
+
+PodInfo KeyframeWriter::Asked(ShapeId id) const {
+  const Shape& shape = state_.shapes[id];
+  PodInfo pod;
+  pod.requests.cpu_milli = shape.core[kCpu];
+  pod.requests.memory_bytes = shape.core[kMemory];
+  pod.requests.ephemeral_bytes = shape.core[kEphemeral];
+  for (const auto& [resource, amount] : shape.extended) {
+    pod.requests.extended[state_.resource_names[resource]] = amount;
+  }
+  if (shape.core[kGpu] > 0) pod.requests.extended[kGpuResource] = shape.core[kGpu];
+  if (shape.Shares()) {
+    pod.gpu_fraction = static_cast<double>(shape.share_ppm) / kPpm;
+    pod.gpu_memory_mib = shape.share_mib;
+    pod.gpu_fraction_devices = shape.share_devices;
+  }
+  pod.node_selector = shape.node_selector;
+  pod.required_node_affinity = shape.required;
+  pod.preferred_node_affinity = shape.preferred;
+  pod.volume_affinity = shape.volumes;
+  pod.tolerations = shape.tolerations;
+  pod.host_ports = shape.ports;
+  for (TermId term : shape.affinity) pod.required_affinity.push_back(TermOf(term, 0));
+  for (TermId term : shape.anti_affinity) pod.required_anti_affinity.push_back(TermOf(term, 0));
+  for (const WeightedTerm& term : shape.preferred_terms) {
+    auto& to = term.weight < 0 ? pod.preferred_anti_affinity : pod.preferred_affinity;
+    to.push_back(TermOf(term.term, std::abs(term.weight)));
+  }
+  for (const SpreadTerm& spread : shape.spread) {
+    const Term& term = state_.terms.term(spread.term);
+    pod.spread.push_back({spread.max_skew, term.topology_key, spread.required, term.selector});
+  }
+  return pod;
+}
+
+PodInfo KeyframeWriter::Own(const PodState& pod) const {
+  PodInfo own;
+  own.key = pod.key;
+  own.uid = pod.uid;
+  own.pod_set = pod.pod_set;
+  if (pod.gated) own.scheduling_gates = {"gated"};
+  if (pod.group != kNone) {
+    const GroupState& group = state_.groups[pod.group];
+    own.group = state_.GroupName(group);
+    if (group.implicit) {
+      own.queue = group.queue_name;
+      own.priority = group.priority;
+      own.preemptible = group.preemptible;
+    }
+  }
+  own.phase = pod.seen_phase;
+  own.node = NodeName(pod.seen_node);
+  if (!pod.implicit_devices) own.gpu_devices = pod.seen_devices.ToVector();
+  own.creation = pod.creation;
+  own.start = pod.start;
+  own.checkpoint = pod.checkpoint;
+  own.restart_cost_gpu_s = pod.restart_cost_gpu_s;
+  own.max_runtime = pod.max_runtime;
+  own.ours = pod.ours;
+  if (pod.member_priority != INT64_MIN) {
+    own.member_priority = static_cast<int32_t>(pod.member_priority);
+  }
+  return own;
+}
+
+bool KeyframeWriter::IsPlain(const PodState& pod) const {
+  return pod.phase == pod.seen_phase && pod.node == pod.seen_node &&
+         pod.devices == pod.seen_devices && !pod.implicit_devices && !pod.assumed &&
+         pod.promise == kNone && pod.hint == kNone;
+}
+
+void KeyframeWriter::Pods() {
+  std::map<ShapeId, std::string> asked;
+  std::map<LabelSetId, std::string> labelled;
+  std::vector<PodPlace> places;
+  out_(state_.pod_ids.size());
+  for (const PodState& pod : state_.pods) {
+    if (pod.key.empty()) continue;
+    const PodInfo own = Own(pod);
+    OwnFields(out_, own);
+    auto [labels, new_labels] = labelled.try_emplace(pod.labels);
+    if (new_labels) {
+      PodInfo info;
+      info.labels = state_.terms.labels(pod.labels).labels;
+      Packer part(parts_);
+      LabelFields(part, info);
+      labels->second = part.Take();
+    }
+    auto [spec, new_spec] = asked.try_emplace(pod.shape);
+    if (new_spec) {
+      Packer part(parts_);
+      const PodInfo info = Asked(pod.shape);
+      SpecFields(part, info);
+      spec->second = part.Take();
+    }
+    out_.Shared(labels->second);
+    out_.Shared(spec->second);
+    if (IsPlain(pod)) continue;
+    places.push_back({pod.key, pod.phase, pod.implicit_devices, pod.assumed, NodeName(pod.node),
+                      NodeName(pod.promise), NodeName(pod.hint), pod.devices, pod.promise_devices,
+                      pod.seen_devices});
+  }
+  out_(places);
+}
+
+void KeyframeWriter::Notes(const CycleMemory& memory) {
+  std::vector<GroupNote> notes;
+  for (size_t id = 0; id < state_.groups.size(); ++id) {
+    const GroupState& group = state_.groups[id];
+    const bool noticed = memory.noticed_stale.contains(static_cast<GroupId>(id));
+    if (!group.live || (group.stale_since.unix_ns == 0 && group.told == 0 && !noticed)) continue;
+    notes.push_back({group.key, group.stale_since, group.told, noticed});
+  }
+  out_(notes, memory.counted_at, memory.fruitless);
+}
+
+template <class Info, class Fn>
+void ReadEach(Unpacker& in, Fn&& each) {
+  size_t left = 0;
+  for (in(left); left > 0 && in.ok(); --left) {
+    Info info;
+    in(info);
+    if (in.ok()) each(info);
+  }
+}
+
+void Put(State& state, const PodPlace& place) {
+  const PodId id = state.FindPod(place.pod);
+  if (id == kNone) return;
+  auto node = [&state](const std::string& name) {
+    return name.empty() ? kNone : state.EnsureNode(name);
+  };
+  const NodeId at = node(place.node);
+  const NodeId promise = node(place.promise);
+  const NodeId hint = node(place.hint);
+  state.Count(id, -1);
+  PodState& pod = state.pods[id];
+  pod.phase = place.phase;
+  pod.node = at;
+  pod.devices = place.devices;
+  pod.implicit_devices = place.implicit;
+  pod.assumed = place.assumed;
+  pod.promise = promise;
+  pod.promise_devices = place.promise_devices;
+  pod.seen_devices = place.seen_devices;
+  state.Count(id, +1);
+  state.SetHint(id, hint);
+}
+
+void ReadNotes(Unpacker& in, State& state, CycleMemory& memory) {
+  std::vector<GroupNote> notes;
+  in(notes, memory.counted_at, memory.fruitless);
+  for (const GroupNote& note : notes) {
+    const GroupId id = state.FindGroup(note.group);
+    if (id == kNone) continue;
+    state.groups[id].stale_since = note.stale_since;
+    state.groups[id].told = note.told;
+    if (note.noticed) memory.noticed_stale.insert(id);
+  }
+}
+
+}  // namespace
+
+void WriteKeyframe(Packer& out,
+                   const State& state,
+                   const Settings& settings,
+                   const CycleMemory& memory) {
+  out(settings);
+  KeyframeWriter writer(out, state);
+  writer.Queues();
+  writer.Nodes();
+  writer.Groups();
+  writer.Pods();
+  writer.Notes(memory);
+}
+
+void ReadKeyframe(Unpacker& in, Model& model, Settings& settings, CycleMemory& memory) {
+  in(settings);
+  std::vector<PoolInfo> pools;
+  std::vector<TopologyInfo> topologies;
+  std::vector<QueueInfo> queues;
+  std::vector<QueuePast> pasts;
+  in(pools, topologies, queues, pasts);
+  for (const PoolInfo& pool : pools) model.UpsertPool(pool);
+  for (const TopologyInfo& topology : topologies) model.UpsertTopology(topology);
+  for (const QueueInfo& queue : queues) model.UpsertQueue(queue);
+  State& state = model.state();
+  ReadEach<NodeInfo>(in, [&](const NodeInfo& node) { model.UpsertNode(node); });
+  ReadEach<GroupInfo>(in, [&](const GroupInfo& group) { model.UpsertGroup(group); });
+  ReadEach<PodInfo>(in, [&](const PodInfo& pod) { model.UpsertPod(pod); });
+  std::vector<PodPlace> places;
+  in(places);
+  for (const PodPlace& place : places) Put(state, place);
+  ReadNotes(in, state, memory);
+  for (const QueuePast& past : pasts) {
+    QueueState& queue = state.queues[state.EnsureQueue(past.queue)];
+    for (size_t i = 0; i < std::min(queue.pools.size(), past.by_pool.size()); ++i) {
+      queue.pools[i].past = past.by_pool[i];
+    }
+  }
+}
+
+}  // namespace swell::sched
