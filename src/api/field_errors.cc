@@ -77,7 +77,7 @@ FieldError ForbiddenError(std::string path, std::string_view detail) {
 
 FieldError TooLongError(std::string path, size_t max_bytes) {
   return {"FieldValueTooLong", std::move(path),
-          StrCat("Too long: may not be more than ", max_bytes, " bytes")};
+          StrCat("Too long: must have at most ", max_bytes, " bytes")};
 }
 
 FieldError TooManyError(std::string path, size_t count, size_t max) {

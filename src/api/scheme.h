@@ -102,10 +102,12 @@ class Scheme {
 };
 
 // The kind's own rules beyond its schema (a pod needs containers, names unique, immutable fields
-// on update when `old` is given), worded as Kubernetes words them.
+// on update when `old` is given), worded as Kubernetes words them. Of what the schema found
+// (ValidateAgainst) those errors are added that no rule tells of.
 std::vector<FieldError> ValidateObject(const KindInfo& kind,
                                        const json::Value& object,
-                                       const json::Value* old);
+                                       const json::Value* old,
+                                       const std::vector<FieldError>& schema_errors = {});
 // Computed defaults that a schema cannot say (restartPolicy by owner, port protocols, pod template
 // labels → job selector, …). Runs after ApplyDefaults.
 void DefaultObject(const KindInfo& kind, json::Value& object);

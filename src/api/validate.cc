@@ -1,5 +1,8 @@
 // ValidateObject: metadata for every kind, then the kind's own rules.
 
+#include <algorithm>
+#include <optional>
+
 #include "api/crd_schema.h"
 #include "api/meta.h"
 #include "api/quantity.h"
@@ -17,6 +20,16 @@ std::string_view TextOf(const Value& parent, std::string_view key) {
 const Value* MemberOf(const Value& parent, std::string_view key) {
   const Value* value = json::Find(parent, {key});
   return value && !value->is_null() ? value : nullptr;
+}
+
+std::string_view TextIn(const Value& value) {
+  return value.is_string() ? json::View(value.get_string()) : std::string_view();
+}
+
+const Value& SpecOf(const Value& object) {
+  static const Value kNothing = json::Object();
+  const Value* spec = MemberOf(object, "spec");
+  return spec != nullptr ? *spec : kNothing;
 }
 
 std::string CheckDns1035Label(std::string_view name) {
@@ -80,15 +93,120 @@ std::string CheckPort(int64_t port) {
 }
 
 std::string CheckEnvVarName(std::string_view name) {
-  // Kubernetes 1.30 and later: any printable ASCII but '='.
-  if (name.empty()) return "environment variable name must not be empty";
+  bool fine = !name.empty() && !isdigit(static_cast<unsigned char>(name[0]));
   for (char c : name) {
-    if (c < ' ' || c > '~' || c == '=') {
-      return "a valid environment variable name must consist only of printable ASCII characters "
-             "other than '='";
-    }
+    fine = fine && (isalnum(static_cast<unsigned char>(c)) || c == '-' || c == '_' || c == '.');
   }
+  if (!fine) {
+    return "a valid environment variable name must consist of alphabetic characters, digits, '_', "
+           "'-', or '.', and must not start with a digit (e.g. 'my.env-name',  or 'MY_ENV.NAME', "
+           " or 'MyEnvName1', regex used for validation is '[-._a-zA-Z][-._a-zA-Z0-9]*')";
+  }
+  if (name == ".") return "must not be '.'";
+  if (name == "..") return "must not be '..'";
+  if (name.starts_with("..")) return "must not start with '..'";
   return {};
+}
+
+bool CheckPortName(std::string_view name, const std::string& path, FieldErrors& errors) {
+  const size_t before = errors.size();
+  auto invalid = [&](std::string_view why) { errors.push_back(InvalidText(path, name, why)); };
+  bool fine = true;
+  bool letter = false;
+  for (char c : name) {
+    letter = letter || (c >= 'a' && c <= 'z');
+    fine = fine && ((c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-');
+  }
+  if (name.size() > 15) invalid("must be no more than 15 characters");
+  if (!fine) invalid("must contain only alpha-numeric characters (a-z, 0-9), and hyphens (-)");
+  if (!letter) invalid("must contain at least one letter or number (a-z, 0-9)");
+  if (name.find("--") != std::string_view::npos) invalid("must not contain consecutive hyphens");
+  if (!name.empty() && (name.front() == '-' || name.back() == '-')) {
+    invalid("must not begin or end with a hyphen");
+  }
+  return errors.size() == before;
+}
+
+void CheckPortOrName(const Value& port, const std::string& path, FieldErrors& errors) {
+  if (port.is_string()) {
+    CheckPortName(json::View(port.get_string()), path, errors);
+  } else if (std::string why = CheckPort(json::GetInt(port, {})); !why.empty()) {
+    errors.push_back(InvalidError(path, port, why));
+  }
+}
+
+void CheckOneOf(const Value& parent,
+                std::string_view key,
+                const std::string& path,
+                const std::vector<std::string>& supported,
+                FieldErrors& errors) {
+  const std::string_view text = TextOf(parent, key);
+  if (text.empty()) return;
+  if (std::find(supported.begin(), supported.end(), text) != supported.end()) return;
+  errors.push_back(NotSupportedError(PathField(path, key), text, supported));
+}
+
+void CheckSubdomain(const Value& parent,
+                    std::string_view key,
+                    const std::string& path,
+                    FieldErrors& errors) {
+  const std::string_view text = TextOf(parent, key);
+  if (text.empty()) return;
+  if (std::string why = CheckDnsSubdomain(text); !why.empty()) {
+    errors.push_back(InvalidText(PathField(path, key), text, why));
+  }
+}
+
+FieldError InvalidIntOrText(std::string path, const Value& value, std::string_view detail) {
+  const std::string shown =
+      value.is_string() ? StrCat("Type:1, IntVal:0, StrVal:", Quote(TextIn(value)))
+                        : StrCat("Type:0, IntVal:", json::GetInt(value, {}), ", StrVal:\"\"");
+  return {"FieldValueInvalid", std::move(path),
+          StrCat("Invalid value: intstr.IntOrString{", shown, "}: ", detail)};
+}
+
+FieldError InvalidTexts(std::string path, const json::Array& texts, std::string_view detail) {
+  std::vector<std::string> quoted;
+  for (const Value& text : texts) quoted.push_back(Quote(TextIn(text)));
+  return {"FieldValueInvalid", std::move(path),
+          StrCat("Invalid value: []string{", Join(quoted, ", "), "}: ", detail)};
+}
+
+namespace {
+
+std::optional<uint64_t> PercentOf(const Value& amount) {
+  const std::string_view text = TextIn(amount);
+  if (!text.ends_with('%')) return std::nullopt;
+  return ParseUint(text.substr(0, text.size() - 1));
+}
+
+}  // namespace
+
+void CheckIntOrPercent(const Value& parent,
+                       std::string_view key,
+                       const std::string& path,
+                       FieldErrors& errors) {
+  const Value* amount = MemberOf(parent, key);
+  if (amount == nullptr) return;
+  if (!amount->is_string()) {
+    CheckNonNegative(parent, key, path, errors);
+  } else if (!PercentOf(*amount)) {
+    errors.push_back(InvalidIntOrText(
+        PathField(path, key), *amount,
+        "a valid percent string must be a numeric string followed by an ending '%' (e.g. "
+        "'1%',  or '93%', regex used for validation is '[0-9]+%')"));
+  }
+}
+
+void CheckNotAbove100Percent(const Value& parent,
+                             std::string_view key,
+                             const std::string& path,
+                             FieldErrors& errors) {
+  const Value* amount = MemberOf(parent, key);
+  const std::optional<uint64_t> percent = amount ? PercentOf(*amount) : std::nullopt;
+  if (!percent || *percent <= 100) return;
+  errors.push_back(
+      InvalidIntOrText(PathField(path, key), *amount, "must not be greater than 100%"));
 }
 
 void CheckLabels(const Value& labels, const std::string& path, FieldErrors& errors) {
@@ -175,11 +293,13 @@ void CheckResourceList(const Value& list, const std::string& path, FieldErrors& 
   for (const auto& member : json::GetObject(list, {})) {
     std::string_view name = member.key();
     std::string at = PathKey(path, name);
+    const bool qualified = name.find('/') != std::string_view::npos;
     if (std::string why = CheckQualifiedName(name); !why.empty()) {
       errors.push_back(InvalidText(at, name, why));
-    } else if (name.find('/') == std::string_view::npos && name != "cpu" && name != "memory" &&
-               name != "storage" && name != "ephemeral-storage" && name != "pods" &&
-               !name.starts_with("hugepages-")) {
+    } else if (!qualified && name != "cpu" && name != "memory" && name != "storage" &&
+               name != "ephemeral-storage" && name != "pods" && !name.starts_with("hugepages-")) {
+      errors.push_back(
+          InvalidText(at, name, "must be a standard resource type or fully qualified"));
       errors.push_back(InvalidText(at, name, "must be a standard resource for containers"));
     }
     Result<Quantity> amount = Quantity::FromJson(member.value());
@@ -187,8 +307,7 @@ void CheckResourceList(const Value& list, const std::string& path, FieldErrors& 
     if (amount->negative()) {
       errors.push_back(InvalidText(at, amount->ToString(), "must be greater than or equal to 0"));
     }
-    bool whole = name.find('/') != std::string_view::npos;
-    if (whole && amount->MilliValue() % 1000 != 0) {
+    if (qualified && amount->MilliValue() % 1000 != 0) {
       errors.push_back(InvalidText(at, amount->ToString(), "must be an integer"));
     }
   }
@@ -222,12 +341,10 @@ void CheckResources(const Value& resources, const std::string& path, FieldErrors
     if (!wanted.ok() || !most.ok()) continue;
     if (!overcommit && !(*wanted == *most)) {
       errors.push_back(
-          InvalidText(at, wanted->ToString(),
-                      StrCat("must be equal to ", name, " limit of ", most->ToString())));
+          InvalidText(at, wanted->ToString(), StrCat("must be equal to ", name, " limit")));
     } else if (overcommit && (*wanted <=> *most) > 0) {
-      errors.push_back(InvalidText(
-          at, wanted->ToString(),
-          StrCat("must be less than or equal to ", name, " limit of ", most->ToString())));
+      errors.push_back(InvalidText(at, wanted->ToString(),
+                                   StrCat("must be less than or equal to ", name, " limit")));
     }
   }
 }
@@ -274,7 +391,9 @@ void CheckOwners(const Value& object, FieldErrors& errors) {
     const std::string at = "metadata.ownerReferences";  // its fields go without the index
     for (std::string_view key : {"apiVersion", "kind", "name", "uid"}) {
       if (MemberOf(owners[i], key) && TextOf(owners[i], key).empty()) {
-        errors.push_back(InvalidText(PathField(at, key), "", "must not be empty"));
+        errors.push_back(
+            InvalidText(PathField(at, key), "",
+                        StrCat(key == "apiVersion" ? "version" : key, " must not be empty")));
       }
     }
     if (!json::GetBool(owners[i], {"controller"})) continue;
@@ -347,38 +466,55 @@ void CheckMetadata(const KindInfo& kind,
   }
 }
 
+namespace {
+
+bool IsBelow(std::string_view field, std::string_view parent) {
+  return field.starts_with(parent) && (field.size() == parent.size() ||
+                                       field[parent.size()] == '.' || field[parent.size()] == '[');
+}
+
+// Whether the kind has rules of its own, which are then all that it must obey.
+bool CheckKind(const KindInfo& kind, const Value& object, const Value* old, FieldErrors& errors) {
+  const std::string& k = kind.gvk.kind;
+  if (k == "Pod") {
+    // What was once accepted stays: an update checks what changed.
+    if (old == nullptr) CheckPod(object, errors);
+    if (old != nullptr) CheckPodUpdate(object, *old, errors);
+    return true;
+  }
+  if (k == "CustomResourceDefinition") {
+    CheckCrd(object, errors);
+    if (old == nullptr) return false;
+    for (std::string_view key : {"group", "scope"}) {
+      CheckImmutable(json::Find(object, {"spec", key}), json::Find(*old, {"spec", key}),
+                     PathField("spec", key), errors);
+    }
+    return false;
+  }
+  return CheckWorkload(kind, object, old, errors) || CheckNetwork(kind, object, old, errors) ||
+         CheckStorage(kind, object, old, errors) || CheckConfig(kind, object, old, errors) ||
+         CheckPolicy(kind, object, old, errors);
+}
+
+}  // namespace
+
 std::vector<FieldError> ValidateObject(const KindInfo& kind,
                                        const Value& object,
-                                       const Value* old) {
+                                       const Value* old,
+                                       const std::vector<FieldError>& schema_errors) {
   constexpr size_t kMaxErrors = 100;
   FieldErrors errors;
   CheckMetadata(kind, object, old, errors);
-  if (!kind.custom) {
-    const std::string& k = kind.gvk.kind;
-    if (k == "Pod") {
-      if (const Value* spec = MemberOf(object, "spec")) {
-        // What was once accepted stays: an update checks what changed, below.
-        if (old == nullptr) CheckPodSpec(*spec, "spec", errors);
-      } else {
-        errors.push_back(RequiredError("spec.containers"));
-      }
-      if (old != nullptr) CheckPodUpdate(object, *old, errors);
-    } else if (k == "Service") {
-      CheckService(object, old, errors);
-    } else if (k == "CustomResourceDefinition") {
-      CheckCrd(object, errors);
-      if (old != nullptr) {
-        for (std::string_view key : {"group", "scope"}) {
-          CheckImmutable(json::Find(object, {"spec", key}), json::Find(*old, {"spec", key}),
-                         PathField("spec", key), errors);
-        }
-      }
-    } else {
-      CheckWorkload(kind, object, old, errors);
-      CheckStorage(kind, object, old, errors);
-      CheckConfig(kind, object, old, errors);
-      CheckPolicy(kind, object, old, errors);
-    }
+  const bool ruled = !kind.custom && CheckKind(kind, object, old, errors);
+  const size_t said = errors.size();
+  for (const FieldError& error : schema_errors) {
+    // Kubernetes' types have no required fields: an absent one is empty, and the rules say whether
+    // it may be.
+    if (ruled && error.reason == "FieldValueRequired") continue;
+    const bool known =
+        std::any_of(errors.begin(), errors.begin() + static_cast<long>(said),
+                    [&](const FieldError& e) { return IsBelow(e.field, error.field); });
+    if (!known) errors.push_back(error);
   }
   if (errors.size() > kMaxErrors) errors.resize(kMaxErrors);
   return errors;

@@ -2,6 +2,7 @@
 #include <set>
 
 #include "api/meta.h"
+#include "api/quantity.h"
 #include "api/validate_rules.h"
 #include "base/strings.h"
 
@@ -64,6 +65,24 @@ void CheckSource(const Value& volume, const std::string& at, FieldErrors& errors
       errors.push_back(RequiredError(PathField(at, "persistentVolumeClaim.claimName")));
     }
   }
+  if (const Value* share = MemberOf(volume, "nfs")) {
+    const std::string_view path = TextOf(*share, "path");
+    const std::string path_at = PathField(at, "nfs.path");
+    if (TextOf(*share, "server").empty()) {
+      errors.push_back(RequiredError(PathField(at, "nfs.server")));
+    }
+    if (path.empty()) errors.push_back(RequiredError(path_at));
+    if (!path.starts_with('/')) {
+      errors.push_back(InvalidText(path_at, path, "must be an absolute path"));
+    }
+  }
+  if (const Value* limit = json::Find(volume, {"emptyDir", "sizeLimit"})) {
+    Result<Quantity> size = Quantity::FromJson(*limit);
+    if (size.ok() && size->negative()) {
+      errors.push_back(ForbiddenError(PathField(at, "emptyDir.sizeLimit"),
+                                      "SizeLimit field must be a valid resource quantity"));
+    }
+  }
   if (const Value* host = MemberOf(volume, "hostPath")) {
     std::string_view path = TextOf(*host, "path");
     if (path.empty()) {
@@ -87,53 +106,25 @@ void CheckSource(const Value& volume, const std::string& at, FieldErrors& errors
 }
 
 void CheckHandler(const Value& handler, const std::string& path, FieldErrors& errors) {
-  int handlers = 0;
+  bool first = true;
   for (std::string_view key : {"exec", "httpGet", "tcpSocket", "grpc", "sleep"}) {
-    if (MemberOf(handler, key) == nullptr) continue;
-    if (++handlers > 1) {
-      errors.push_back(
-          ForbiddenError(PathField(path, key), "may not specify more than 1 handler type"));
-    }
-  }
-  if (handlers == 0) errors.push_back(RequiredError(path, "must specify a handler type"));
-  if (const Value* exec = MemberOf(handler, "exec");
-      exec != nullptr && json::GetArray(*exec, {"command"}).empty()) {
-    errors.push_back(RequiredError(PathField(path, "exec.command")));
-  }
-  for (std::string_view key : {"httpGet", "tcpSocket", "grpc"}) {
     const Value* action = MemberOf(handler, key);
-    const Value* port = action ? MemberOf(*action, "port") : nullptr;
-    if (port == nullptr || !port->is_int64()) continue;
-    if (std::string why = CheckPort(port->get_int64()); !why.empty()) {
-      errors.push_back(InvalidError(PathField(PathField(path, key), "port"), *port, why));
+    if (action == nullptr) continue;
+    const std::string at = PathField(path, key);
+    if (!first) {
+      errors.push_back(ForbiddenError(at, "may not specify more than 1 handler type"));
+      continue;
     }
+    first = false;
+    if (key == "exec" && json::GetArray(*action, {"command"}).empty()) {
+      errors.push_back(RequiredError(PathField(at, "command")));
+    }
+    if (const Value* port = MemberOf(*action, "port")) {
+      CheckPortOrName(*port, PathField(at, "port"), errors);
+    }
+    if (key == "httpGet") CheckOneOf(*action, "scheme", at, {"HTTP", "HTTPS"}, errors);
   }
-}
-
-void CheckProbe(const Value& container,
-                std::string_view key,
-                const std::string& path,
-                FieldErrors& errors) {
-  const Value* probe = MemberOf(container, key);
-  if (probe == nullptr) return;
-  std::string at = PathField(path, key);
-  CheckHandler(*probe, at, errors);
-  for (std::string_view number : {"initialDelaySeconds", "timeoutSeconds", "periodSeconds",
-                                  "successThreshold", "failureThreshold"}) {
-    CheckNonNegative(*probe, number, at, errors);
-  }
-  const Value* success = MemberOf(*probe, "successThreshold");
-  if (key != "readinessProbe" && success && json::GetInt(*probe, {"successThreshold"}) != 1) {
-    errors.push_back(InvalidError(PathField(at, "successThreshold"), *success, "must be 1"));
-  }
-  const Value* grace = MemberOf(*probe, "terminationGracePeriodSeconds");
-  if (grace != nullptr && key == "readinessProbe") {
-    errors.push_back(InvalidError(PathField(at, "terminationGracePeriodSeconds"), *grace,
-                                  "must not be set for readinessProbes"));
-  } else if (grace != nullptr && json::GetInt(*probe, {"terminationGracePeriodSeconds"}) <= 0) {
-    errors.push_back(InvalidError(PathField(at, "terminationGracePeriodSeconds"), *grace,
-                                  "must be greater than 0"));
-  }
+  if (first) errors.push_back(RequiredError(path, "must specify a handler type"));
 }
 
 void CheckNodeRequirements(const Value& term, const std::string& path, FieldErrors& errors) {
@@ -154,6 +145,10 @@ void CheckNodeRequirements(const Value& term, const std::string& path, FieldErro
         errors.push_back(RequiredError(PathField(at, "values"),
                                        "must be specified single value when `operator` is 'Lt' "
                                        "or 'Gt'"));
+      } else if (op != "In" && op != "NotIn" && op != "Exists" && op != "DoesNotExist" &&
+                 op != "Gt" && op != "Lt") {
+        errors.push_back(
+            InvalidText(PathField(at, "operator"), op, "not a valid selector operator"));
       }
       std::string_view key = TextOf(terms[i], "key");
       if (list == "matchFields" && key != "metadata.name") {
@@ -166,24 +161,30 @@ void CheckNodeRequirements(const Value& term, const std::string& path, FieldErro
 }
 
 void CheckWeight(const Value& term, const std::string& at, FieldErrors& errors) {
-  const Value* weight = MemberOf(term, "weight");
-  int64_t value = json::GetInt(term, {"weight"});
-  if (weight != nullptr && (value < 1 || value > 100)) {
-    errors.push_back(InvalidError(PathField(at, "weight"), *weight, "must be in the range 1-100"));
+  const int64_t value = json::GetInt(term, {"weight"});
+  if (value < 1 || value > 100) {
+    errors.push_back(
+        InvalidError(PathField(at, "weight"), Value(value), "must be in the range 1-100"));
   }
 }
 
 void CheckPodTerm(const Value& term, const std::string& at, FieldErrors& errors) {
-  std::string_view key = TextOf(term, "topologyKey");
-  if (key.empty()) {
-    errors.push_back(RequiredError(PathField(at, "topologyKey"), "can not be empty"));
-  } else if (std::string why = CheckQualifiedName(key); !why.empty()) {
-    errors.push_back(InvalidText(PathField(at, "topologyKey"), key, why));
-  }
   for (std::string_view selector : {"labelSelector", "namespaceSelector"}) {
     if (const Value* s = MemberOf(term, selector)) {
       CheckLabelSelector(*s, PathField(at, selector), errors);
     }
+  }
+  for (const Value& name : json::GetArray(term, {"namespaces"})) {
+    if (std::string why = CheckDnsLabel(TextIn(name)); !why.empty()) {
+      errors.push_back(InvalidText(PathField(at, "namespace"), TextIn(name), why));
+    }
+  }
+  std::string_view key = TextOf(term, "topologyKey");
+  if (key.empty()) {
+    errors.push_back(RequiredError(PathField(at, "topologyKey"), "can not be empty"));
+  }
+  if (std::string why = CheckQualifiedName(key); !why.empty()) {
+    errors.push_back(InvalidText(PathField(at, "topologyKey"), key, why));
   }
 }
 
@@ -219,13 +220,7 @@ void CheckVolumes(const Value& spec, const std::string& path, FieldErrors& error
   for (size_t i = 0; i < volumes.size(); ++i) {
     std::string at = PathIndex(PathField(path, "volumes"), i);
     std::string name(TextOf(volumes[i], "name"));
-    if (name.empty()) {
-      errors.push_back(RequiredError(PathField(at, "name")));
-    } else if (std::string why = CheckDnsLabel(name); !why.empty()) {
-      errors.push_back(InvalidText(PathField(at, "name"), name, why));
-    } else if (!names.insert(name).second) {
-      errors.push_back(DuplicateError(PathField(at, "name"), Value(name)));
-    }
+    CheckSource(volumes[i], at, errors);
     int sources = 0;
     for (const auto& member : json::GetObject(volumes[i], {})) {
       if (member.key() == "name" || !member.value().is_object()) continue;
@@ -234,14 +229,44 @@ void CheckVolumes(const Value& spec, const std::string& path, FieldErrors& error
                                         "may not specify more than 1 volume type"));
       }
     }
-    CheckSource(volumes[i], at, errors);
+    if (name.empty()) {
+      errors.push_back(RequiredError(PathField(at, "name")));
+    } else if (std::string why = CheckDnsLabel(name); !why.empty()) {
+      errors.push_back(InvalidText(PathField(at, "name"), name, why));
+    }
+    if (!names.insert(name).second && !name.empty()) {
+      errors.push_back(DuplicateError(PathField(at, "name"), Value(name)));
+    }
   }
 }
 
-void CheckProbes(const Value& container, const std::string& path, FieldErrors& errors) {
-  for (std::string_view key : {"livenessProbe", "readinessProbe", "startupProbe"}) {
-    CheckProbe(container, key, path, errors);
+void CheckProbe(const Value& container,
+                std::string_view key,
+                const std::string& path,
+                FieldErrors& errors) {
+  const Value* probe = MemberOf(container, key);
+  if (probe == nullptr) return;
+  std::string at = PathField(path, key);
+  CheckHandler(*probe, at, errors);
+  for (std::string_view number : {"initialDelaySeconds", "timeoutSeconds", "periodSeconds",
+                                  "successThreshold", "failureThreshold"}) {
+    CheckNonNegative(*probe, number, at, errors);
   }
+  const Value* success = MemberOf(*probe, "successThreshold");
+  if (key != "readinessProbe" && success && json::GetInt(*probe, {"successThreshold"}) != 1) {
+    errors.push_back(InvalidError(PathField(at, "successThreshold"), *success, "must be 1"));
+  }
+  const Value* grace = MemberOf(*probe, "terminationGracePeriodSeconds");
+  if (grace != nullptr && key == "readinessProbe") {
+    errors.push_back(InvalidError(PathField(at, "terminationGracePeriodSeconds"), *grace,
+                                  "must not be set for readinessProbes"));
+  } else if (grace != nullptr && json::GetInt(*probe, {"terminationGracePeriodSeconds"}) <= 0) {
+    errors.push_back(InvalidError(PathField(at, "terminationGracePeriodSeconds"), *grace,
+                                  "must be greater than 0"));
+  }
+}
+
+void CheckLifecycle(const Value& container, const std::string& path, FieldErrors& errors) {
   for (std::string_view key : {"postStart", "preStop"}) {
     if (const Value* hook = json::Find(container, {"lifecycle", key}); hook && hook->is_object()) {
       CheckHandler(*hook, PathField(PathField(path, "lifecycle"), key), errors);
@@ -250,6 +275,7 @@ void CheckProbes(const Value& container, const std::string& path, FieldErrors& e
 }
 
 void CheckAffinity(const Value& spec, const std::string& path, FieldErrors& errors) {
+  static const Value kNothing = json::Object();
   const Value* affinity = MemberOf(spec, "affinity");
   if (affinity == nullptr) return;
   std::string at = PathField(path, "affinity");
@@ -265,9 +291,8 @@ void CheckAffinity(const Value& spec, const std::string& path, FieldErrors& erro
     for (size_t i = 0; i < preferred.size(); ++i) {
       std::string term_path = PathIndex(PathField(PathField(at, key), kPreferred), i);
       CheckWeight(preferred[i], term_path, errors);
-      if (const Value* term = MemberOf(preferred[i], "podAffinityTerm")) {
-        CheckPodTerm(*term, PathField(term_path, "podAffinityTerm"), errors);
-      }
+      const Value* term = MemberOf(preferred[i], "podAffinityTerm");
+      CheckPodTerm(term ? *term : kNothing, PathField(term_path, "podAffinityTerm"), errors);
     }
   }
 }

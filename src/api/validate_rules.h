@@ -15,6 +15,10 @@ using FieldErrors = std::vector<FieldError>;
 // The member as text; "" when it is absent or something else.
 std::string_view TextOf(const json::Value& parent, std::string_view key);
 const json::Value* MemberOf(const json::Value& parent, std::string_view key);
+// The value as text; "" when it is something else.
+std::string_view TextIn(const json::Value& value);
+// The object's spec; an absent one is an empty one, as to a server that has types.
+const json::Value& SpecOf(const json::Value& object);
 
 // Name rules used by several areas. Empty answer: fine.
 std::string CheckDns1035Label(std::string_view name);
@@ -35,6 +39,33 @@ void CheckNonNegative(const json::Value& parent,
                       std::string_view key,
                       const std::string& path,
                       FieldErrors& errors);
+// One of the values, or nothing where a default is meant.
+void CheckOneOf(const json::Value& parent,
+                std::string_view key,
+                const std::string& path,
+                const std::vector<std::string>& supported,
+                FieldErrors& errors);
+// A DNS subdomain, or nothing.
+void CheckSubdomain(const json::Value& parent,
+                    std::string_view key,
+                    const std::string& path,
+                    FieldErrors& errors);
+// An IANA service name. Answers whether it is one.
+bool CheckPortName(std::string_view name, const std::string& path, FieldErrors& errors);
+// A number of a port, or the name of one.
+void CheckPortOrName(const json::Value& port, const std::string& path, FieldErrors& errors);
+// A count, or a share of all: "25%".
+void CheckIntOrPercent(const json::Value& parent,
+                       std::string_view key,
+                       const std::string& path,
+                       FieldErrors& errors);
+void CheckNotAbove100Percent(const json::Value& parent,
+                             std::string_view key,
+                             const std::string& path,
+                             FieldErrors& errors);
+// Invalid values that are shown as Go shows their types.
+FieldError InvalidIntOrText(std::string path, const json::Value& value, std::string_view detail);
+FieldError InvalidTexts(std::string path, const json::Array& texts, std::string_view detail);
 // A map of resource names to quantities.
 void CheckResourceList(const json::Value& list, const std::string& path, FieldErrors& errors);
 void CheckResources(const json::Value& resources, const std::string& path, FieldErrors& errors);
@@ -45,27 +76,37 @@ void CheckImmutable(const json::Value* now,
                     FieldErrors& errors,
                     std::string_view detail = "field is immutable");
 
+void CheckPod(const json::Value& pod, FieldErrors& errors);
 void CheckPodSpec(const json::Value& spec, const std::string& path, FieldErrors& errors);
 void CheckVolumes(const json::Value& spec, const std::string& path, FieldErrors& errors);
 void CheckAffinity(const json::Value& spec, const std::string& path, FieldErrors& errors);
-void CheckProbes(const json::Value& container, const std::string& path, FieldErrors& errors);
+void CheckLifecycle(const json::Value& container, const std::string& path, FieldErrors& errors);
+// The container's probe of that name, when it has one.
+void CheckProbe(const json::Value& container,
+                std::string_view key,
+                const std::string& path,
+                FieldErrors& errors);
 void CheckPodUpdate(const json::Value& pod, const json::Value& old, FieldErrors& errors);
 void CheckPodTemplate(const json::Value& holder, const std::string& path, FieldErrors& errors);
 
-void CheckWorkload(const KindInfo& kind,
+// The rules of an area's kinds. False: the kind is of another.
+bool CheckWorkload(const KindInfo& kind,
                    const json::Value& object,
                    const json::Value* old,
                    FieldErrors& errors);
-void CheckService(const json::Value& service, const json::Value* old, FieldErrors& errors);
-void CheckStorage(const KindInfo& kind,
+bool CheckNetwork(const KindInfo& kind,
                   const json::Value& object,
                   const json::Value* old,
                   FieldErrors& errors);
-void CheckConfig(const KindInfo& kind,
+bool CheckStorage(const KindInfo& kind,
+                  const json::Value& object,
+                  const json::Value* old,
+                  FieldErrors& errors);
+bool CheckConfig(const KindInfo& kind,
                  const json::Value& object,
                  const json::Value* old,
                  FieldErrors& errors);
-void CheckPolicy(const KindInfo& kind,
+bool CheckPolicy(const KindInfo& kind,
                  const json::Value& object,
                  const json::Value* old,
                  FieldErrors& errors);

@@ -1,6 +1,7 @@
 #include <gtest/gtest.h>
 
 #include "api/scheme.h"
+#include "base/strings.h"
 #include "json/patch.h"
 
 namespace swell::api {
@@ -79,7 +80,7 @@ TEST_F(ValidateTest, MetadataOfEveryKind) {
       {R"({"metadata":{"annotations":{"Example.com/Any":"{any text}"}}})", ""},
       {R"({"metadata":{"annotations":{"/x":""}}})", "metadata.annotations: Invalid value"},
       {R"({"metadata":{"ownerReferences":[{"apiVersion":"v1","kind":"A","name":"","uid":"u"}]}})",
-       "metadata.ownerReferences.name: Invalid value: \"\": must not be empty"},
+       "metadata.ownerReferences.name: Invalid value: \"\": name must not be empty"},
       {R"({"metadata":{"ownerReferences":[
           {"apiVersion":"v1","kind":"A","name":"a","uid":"u","controller":true},
           {"apiVersion":"v1","kind":"B","name":"b","uid":"v","controller":true}]}})",
@@ -91,7 +92,7 @@ TEST_F(ValidateTest, MetadataOfEveryKind) {
   CheckAll(kPod, kGoodPod, kCases);
   json::Value big = J(kGoodPod);
   json::Set(big, {"metadata", "annotations", "a"}, json::Value(std::string(256 << 10, 'x')));
-  EXPECT_EQ(Check(kPod, big), "metadata.annotations: Too long: may not be more than 262144 bytes");
+  EXPECT_EQ(Check(kPod, big), "metadata.annotations: Too long: must have at most 262144 bytes");
   json::Value node = J(R"({"metadata":{"name":"n","namespace":"x"}})");
   EXPECT_EQ(Check({"", "v1", "Node"}, node),
             "metadata.namespace: Forbidden: not allowed on this type");
@@ -149,13 +150,13 @@ TEST_F(ValidateTest, PodEnvironmentAndResources) {
       {R"({"spec":{"containers":[{"name":"a","image":"b","env":[{"name":""}]}]}})",
        "spec.containers[0].env[0].name: Required value"},
       {R"({"spec":{"containers":[{"name":"a","image":"b","env":[{"name":"A=B"}]}]}})",
-       "a valid environment variable name must consist only of printable ASCII characters"},
+       "a valid environment variable name must consist of alphabetic characters"},
       {R"({"spec":{"containers":[{"name":"a","image":"b","env":[{"name":"X","value":"1",
           "valueFrom":{"fieldRef":{"fieldPath":"metadata.name"}}}]}]}})",
        "may not be specified when `value` is not empty"},
       {R"({"spec":{"containers":[{"name":"a","image":"b","env":[{"name":"X",
           "valueFrom":{"fieldRef":{"fieldPath":"spec.tolerations"}}}]}]}})",
-       "valueFrom.fieldRef.fieldPath: Unsupported value: \"spec.tolerations\""},
+       "valueFrom.fieldRef.fieldPath: Invalid value: \"spec.tolerations\": error converting"},
       {R"({"spec":{"containers":[{"name":"a","image":"b","env":[{"name":"X",
           "valueFrom":{"fieldRef":{"fieldPath":"metadata.labels['a']"}}}]}]}})",
        ""},
@@ -167,13 +168,13 @@ TEST_F(ValidateTest, PodEnvironmentAndResources) {
       {R"({"spec":{"containers":[{"name":"a","image":"b","resources":{
           "requests":{"cpu":"2"},"limits":{"cpu":"1"}}}]}})",
        "spec.containers[0].resources.requests: Invalid value: \"2\": must be less than or equal "
-       "to cpu limit of 1"},
+       "to cpu limit"},
       {R"({"spec":{"containers":[{"name":"a","image":"b","resources":{
           "limits":{"nvidia.com/gpu":1}}}]}})",
        ""},
       {R"({"spec":{"containers":[{"name":"a","image":"b","resources":{
           "limits":{"nvidia.com/gpu":2},"requests":{"nvidia.com/gpu":1}}}]}})",
-       "must be equal to nvidia.com/gpu limit of 2"},
+       "must be equal to nvidia.com/gpu limit"},
       {R"({"spec":{"containers":[{"name":"a","image":"b","resources":{
           "requests":{"nvidia.com/gpu":1}}}]}})",
        "Limit must be set for non overcommitable resources"},
@@ -188,6 +189,21 @@ TEST_F(ValidateTest, PodEnvironmentAndResources) {
        "must be a standard resource for containers"},
   };
   CheckAll(kPod, kGoodPod, kCases);
+}
+
+TEST_F(ValidateTest, WhatTheSchemaFindsIsToldWithTheRest) {
+  const KindPtr pod = scheme_->FindKind(kPod);
+  const json::Value object = J(R"({"metadata":{"name":"p"},"spec":{"restartPolicy":"Sometimes",
+      "containers":[{"name":"a"},{"image":"i","resizePolicy":[{"restartPolicy":"X",
+      "resourceName":"cpu"}]}]}})");
+  std::vector<std::string> fields;
+  for (const FieldError& error :
+       ValidateObject(*pod, object, nullptr, ValidateAgainst(*pod->schema, object))) {
+    fields.push_back(error.field);
+  }
+  EXPECT_EQ(Join(fields, " "),
+            "spec.containers[0].image spec.containers[1].name spec.restartPolicy "
+            "spec.containers[1].resizePolicy[0].restartPolicy");
 }
 
 TEST_F(ValidateTest, PodVolumesAndMounts) {
@@ -253,7 +269,7 @@ TEST_F(ValidateTest, PodSchedulingFields) {
        "topologyKey: Required value: can not be empty"},
       {R"({"spec":{"topologySpreadConstraints":[{"maxSkew":0,"topologyKey":"h",
           "whenUnsatisfiable":"DoNotSchedule"}]}})",
-       "maxSkew: Invalid value: 0: must be greater than 0"},
+       "maxSkew: Invalid value: 0: must be greater than zero"},
       {R"({"spec":{"schedulingGates":[{"name":"a"},{"name":"a"}]}})",
        "spec.schedulingGates[1]: Duplicate value: \"a\""},
       {R"({"spec":{"activeDeadlineSeconds":0}})", "must be between 1 and 2147483647, inclusive"},
@@ -309,8 +325,7 @@ TEST_F(ValidateTest, Workloads) {
       "restartPolicy":"Never","containers":[{"name":"a","image":"b"}]}}}})";
   const Case kJobs[] = {
       {R"({"spec":{"template":{"spec":{"restartPolicy":"Always"}}}})",
-       "spec.template.spec.restartPolicy: Unsupported value: \"Always\": supported values: "
-       "\"OnFailure\", \"Never\""},
+       "spec.template.spec.restartPolicy: Required value: valid values: \"OnFailure\", \"Never\""},
       {R"({"spec":{"parallelism":-1}})", "must be greater than or equal to 0"},
       {R"({"spec":{"completionMode":"Indexed"}})",
        "spec.completions: Required value: when completion mode is Indexed"},
@@ -326,7 +341,7 @@ TEST_F(ValidateTest, Workloads) {
   CheckUpdates({"batch", "v1", "Job"}, kJob, kJobUpdates);
   const Case kCron[] = {
       {R"({"spec":{"schedule":"@hourly"}})", ""},
-      {R"({"spec":{"schedule":"* * *"}})", "expected exactly 5 fields, found 3: [* * *]"},
+      {R"({"spec":{"schedule":"* * *"}})", "Expected exactly 5 fields, found 3: * * *"},
       {R"({"spec":{"schedule":""}})", "spec.schedule: Required value"},
   };
   CheckAll({"batch", "v1", "CronJob"}, R"({"metadata":{"name":"c"},"spec":{
@@ -370,7 +385,7 @@ TEST_F(ValidateTest, Services) {
        "spec.ports[1].name: Required value"},
       {R"({"spec":{"ports":[{"port":1,"name":"a","protocol":"TCP"},
           {"port":1,"name":"b","protocol":"TCP"}]}})",
-       "spec.ports[1]: Duplicate value: {\"port\":1,\"protocol\":\"TCP\"}"},
+       "spec.ports[1]: Duplicate value: core.ServicePort{Name:\"\", Protocol:\"TCP\", "},
       {R"({"spec":{"clusterIP":"300.1.1.1"}})", "must be a valid IP address"},
       {R"({"spec":{"ports":[{"port":1,"nodePort":30000}]}})",
        "may not be used when `type` is 'ClusterIP'"},
@@ -417,7 +432,8 @@ TEST_F(ValidateTest, ConfigurationAndStorage) {
       {R"({"spec":{"resources":{"requests":{"storage":"6Gi"}}}})", ""},
       {R"({"spec":{"resources":{"requests":{"storage":"4Gi"}}}})",
        "field can not be less than previous value"},
-      {R"({"spec":{"storageClassName":"fast"}})", "spec is immutable after creation"},
+      {R"({"spec":{"storageClassName":"fast"}})", ""},
+      {R"({"spec":{"accessModes":["ReadOnlyMany"]}})", "spec is immutable after creation"},
   };
   CheckUpdates({"", "v1", "PersistentVolumeClaim"}, kClaim, kClaimUpdates);
   const Case kVolume[] = {
@@ -468,8 +484,9 @@ TEST_F(ValidateTest, PoliciesAndRoles) {
       "roleRef":{"apiGroup":"rbac.authorization.k8s.io","kind":"Role","name":"r"},
       "subjects":[{"kind":"User","name":"u"}]})";
   const Case kBindings[] = {
-      {R"({"subjects":[{"kind":"ServiceAccount","name":"u"}]})",
-       "subjects[0].namespace: Required value"},
+      {R"({"subjects":[{"kind":"ServiceAccount","name":"u"}]})", ""},
+      {R"({"subjects":[{"kind":"User","name":"u","apiGroup":"x"}]})",
+       "subjects[0].apiGroup: Unsupported value: \"x\": supported values: "},
       {R"({"subjects":[{"kind":"Robot","name":"u"}]})",
        "subjects[0].kind: Unsupported value: \"Robot\""},
   };
@@ -485,7 +502,7 @@ TEST_F(ValidateTest, PoliciesAndRoles) {
   const Case kNodes[] = {
       {R"({"spec":{"taints":[{"key":"a","effect":"NoSchedule"},
           {"key":"a","effect":"NoSchedule"}]}})",
-       "spec.taints[1]: Duplicate value"},
+       "metadata.taints[1]: Duplicate value"},
   };
   CheckAll({"", "v1", "Node"}, R"({"metadata":{"name":"n.example"}})", kNodes);
 }

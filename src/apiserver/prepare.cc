@@ -16,25 +16,38 @@ constexpr size_t kGeneratedSuffix = 5;
 constexpr size_t kMaxGeneratedBase = 63 - kGeneratedSuffix;
 constexpr int kGenerateAttempts = 8;
 
+Status CheckRules(const Admission& admission,
+                  const json::Value& object,
+                  const json::Value* old,
+                  const std::vector<api::FieldError>& schema_errors = {}) {
+  const auto errors = api::ValidateObject(admission.kind, object, old, schema_errors);
+  if (errors.empty()) return Status::Ok();
+  return InvalidError(admission.kind, admission.name, errors);
+}
+
 // The schema's own errors are split as kube-apiserver splits them: a wrong type cannot be decoded
-// (400), a wrong value is invalid (422).
-Status CheckSchema(const Admission& admission, const json::Value& object) {
+// (400), a wrong value is invalid (422) and told together with what the rules say. Completes the
+// object on its way.
+Status CheckSchema(const Admission& admission, json::Value& object, const json::Value* old) {
   // Versions of a custom kind differ in their schemas alone: what was asked for is checked.
   const bool asked = admission.call != nullptr && admission.kind.custom &&
                      admission.call->kind->plural == admission.kind.plural &&
                      admission.call->kind->gvk.group == admission.kind.gvk.group;
   const api::KindInfo& kind = asked ? *admission.call->kind : admission.kind;
-  if (!kind.schema) return Status::Ok();
-  const std::vector<api::FieldError> errors = api::ValidateAgainst(*kind.schema, object);
-  if (errors.empty()) return Status::Ok();
-  if (!kind.custom) {
+  std::vector<api::FieldError> errors;
+  if (kind.schema) {
+    api::ApplyDefaults(*admission.kind.schema, object);
+    errors = api::ValidateAgainst(*kind.schema, object);
+  }
+  if (!errors.empty() && !kind.custom) {
     const std::string problem = api::FindDecodeProblem(*kind.schema, object);
     const bool patch = admission.call != nullptr && admission.call->request.method == "PATCH" &&
                        admission.call->kind->schema == kind.schema;
     if (!problem.empty() && patch) return UndecodablePatch(*admission.call, object);
     if (!problem.empty()) return DecodeError(kind, problem);
   }
-  return InvalidError(kind, admission.name, errors);
+  api::DefaultObject(admission.kind, object);
+  return errors.empty() ? Status::Ok() : CheckRules(admission, object, old, errors);
 }
 
 // Whether the write is one whose author becomes the manager of what it changed.
@@ -43,12 +56,6 @@ bool IsTracked(const Admission& admission) {
   const std::string& sub = admission.subresource;
   return sub != "binding" && sub != "eviction" && sub != "finalize" &&
          admission.call->storage->gvk == admission.kind.gvk;
-}
-
-Status CheckRules(const Admission& admission, const json::Value& object, const json::Value* old) {
-  const std::vector<api::FieldError> errors = api::ValidateObject(admission.kind, object, old);
-  if (errors.empty()) return Status::Ok();
-  return InvalidError(admission.kind, admission.name, errors);
 }
 
 Status ChooseName(Admission& admission, json::Value& object) {
@@ -137,9 +144,7 @@ Status PrepareCreate(Admission& admission, json::Value& object) {
       json::Set(object, {"status"}, json::Object());
     }
   }
-  if (kind.schema) api::ApplyDefaults(*kind.schema, object);
-  SWELL_RETURN_IF_ERROR(CheckSchema(admission, object));
-  api::DefaultObject(kind, object);
+  SWELL_RETURN_IF_ERROR(CheckSchema(admission, object, nullptr));
   if (IsTracked(admission)) TrackManager(admission.core, *admission.call, object, nullptr);
   if (hooks.create != nullptr) SWELL_RETURN_IF_ERROR(hooks.create(admission, object));
   return CheckRules(admission, object, nullptr);
@@ -236,9 +241,7 @@ Status PrepareUpdate(Admission& admission, json::Value& object, const json::Valu
     CopyOrRemove(object, old, {"status"});
   }
   const ResourceHooks& hooks = HooksOf(kind);
-  if (kind.schema) api::ApplyDefaults(*kind.schema, object);
-  SWELL_RETURN_IF_ERROR(CheckSchema(admission, object));
-  api::DefaultObject(kind, object);
+  SWELL_RETURN_IF_ERROR(CheckSchema(admission, object, &old));
   if (IsTracked(admission)) TrackManager(admission.core, *admission.call, object, &old);
   if (hooks.update != nullptr) SWELL_RETURN_IF_ERROR(hooks.update(admission, object, old));
   SWELL_RETURN_IF_ERROR(CheckRules(admission, object, &old));

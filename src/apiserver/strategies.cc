@@ -18,8 +18,6 @@ namespace {
 
 constexpr std::string_view kNamespaceFinalizer = "kubernetes";
 constexpr std::string_view kNameLabel = "kubernetes.io/metadata.name";
-constexpr int64_t kSystemPriority = 2'000'000'000;
-constexpr int64_t kHighestUserPriority = 1'000'000'000;
 
 bool IsProtectedNamespace(std::string_view name) {
   return name == "default" || name == "kube-system" || name == "kube-public";
@@ -83,25 +81,6 @@ void HandleNamespaceFinalize(Core& core, const CallPtr& call) {
 }
 
 Status CreatePriorityClass(Admission& admission, json::Value& object) {
-  const int64_t value = json::GetInt(object, {"value"});
-  const bool system = admission.name.rfind("system-", 0) == 0;
-  if (!system && value > kHighestUserPriority) {
-    return InvalidError(
-        admission.kind, admission.name,
-        {ForbiddenValue("value", StrCat("maximum allowed value of a user defined priority is ",
-                                        kHighestUserPriority))});
-  }
-  if (system && admission.call != nullptr) {
-    return InvalidError(
-        admission.kind, admission.name,
-        {ForbiddenValue("metadata.name",
-                        "priority class names with 'system-' prefix are reserved for system use "
-                        "only")});
-  }
-  if (system && value < kSystemPriority) {
-    return InvalidError(admission.kind, admission.name,
-                        {InvalidValue("value", std::to_string(value), "is not a system priority")});
-  }
   if (!json::GetBool(object, {"globalDefault"})) return Status::Ok();
   // There is one global default at most.
   const auto classes = admission.core.store.List(admission.kind.StoreResource(), "");
