@@ -25,8 +25,11 @@ def _data():
     return inputs, target
 
 
-def train(epochs, seed, step_seconds, lose_at, kill_at):
-    """One member's whole life. `lose_at`: after which steps it gets a notice; `kill_at`: in which it dies."""
+def train(epochs, seed, step_seconds, in_turn, lose_at, kill_at):
+    """One member's whole life. `lose_at`: after which steps it gets a notice; `kill_at`: in which it dies.
+
+    `in_turn`: of all members that have the step in `lose_at`, one is hit, and not always the same.
+    """
     import swell
 
     job = swell.Job(backend="gloo")
@@ -73,7 +76,7 @@ def train(epochs, seed, step_seconds, lose_at, kill_at):
                 step += 1
                 print(f"{lines}step {step} rank {job.env.rank} of {job.env.world}", flush=True)
                 time.sleep(step_seconds)
-                if step in lose_at:
+                if step in lose_at and (not in_turn or job.env.rank == step % job.env.world):
                     os.kill(os.getpid(), signal.SIGTERM)
                 job.step_done(step, state, records=_BATCH)
         sampler.next_epoch()
@@ -87,13 +90,13 @@ def train(epochs, seed, step_seconds, lose_at, kill_at):
 class Members:
     """An elastic job of up to `most` members, in the folder of a test."""
 
-    def __init__(self, test, most, least=1, epochs=2, seed=1, step_seconds=0.0):
+    def __init__(self, test, most, least=1, epochs=2, seed=1, step_seconds=0.0, in_turn=False):
         self._test = test
         self._folder = test.path(f"job-{support.free_port()}")
         os.makedirs(self._folder)
         self._port = support.free_port()
         self._most, self._least = most, least
-        self._options = (epochs, seed, step_seconds)
+        self._options = (epochs, seed, step_seconds, in_turn)
         self.steps = epochs * STEPS_PER_EPOCH
         self.processes = {}
 

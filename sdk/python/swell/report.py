@@ -6,7 +6,8 @@ Used by `swell.checkpoint` and `swell.train`. The contract:
   {"step": N, "checkpointTime": "RFC3339 UTC, microseconds", "epoch": E, "metrics": {...}};
   the agent publishes it on the pod, and the scheduler reads how much work stopping the pod would lose.
 * In between rank 0 replaces it every two seconds with the same checkpoint and, among the metrics, how training goes:
-  "training_step", "world", "steps_per_second" and, where known, "records_per_second".
+  "training_step", "world", "steps_per_second" and, where known, "records_per_second". A member of an elastic job that
+  waits for others to train with says so: its "world" is 0.
 * SWELL_TERMINATION_LOG (default /dev/termination-log where it exists) gets {"checkpoint": {"step": N}} when the
   process leaves because of a notice.
 
@@ -101,7 +102,7 @@ def report_progress(metrics, environ=None):
         content["metrics"] = {**(content.get("metrics") or {}), **metrics}
         write_atomic(path, json.dumps(content).encode(), durable=False)
     except (OSError, TypeError, ValueError, AttributeError) as error:
-        complain(f"cannot report progress at step {metrics['training_step']}: {error}")
+        complain(f"cannot report progress: {error}")
 
 
 def _environ(environ):

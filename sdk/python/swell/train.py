@@ -220,12 +220,15 @@ class Job:
 
         self._group = Group(self.env, self.backend or _backend(), self._timeout)
         _at_good_end(lambda: self._group.close(done=True))
+        # Whoever looks after the job need not wait for a member that waits itself.
+        report.report_progress({"world": 0})
         try:
             received = self._group.join(self._wrappers)
         except Done:
             print("swell: the training ended before this member could join", file=sys.stderr, flush=True)
             raise SystemExit(0) from None
         self.env = self._group.env
+        report.report_progress({"world": self.env.world})
         if received is not None:
             self._handed_over = Checkpoint(received["step"], received["state"], report.now(), received["epoch"])
             report.report_checkpoint(received["step"], report.now(), received["epoch"])

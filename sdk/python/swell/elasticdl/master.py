@@ -1,0 +1,403 @@
+"""The master of an ElasticDLJob: keeps the model, sums gradients, and runs the job master beside it.
+
+Started in pods as `python3 -m swell.elasticdl.master`. `swell job-master`, its child, hands out records and decides which
+gradients count; this process does the arithmetic. What always holds: a gradient is in the sum exactly when the job master
+has counted its records, and a checkpoint holds both sides of one moment, the sum under way included. So a master that
+comes back from a checkpoint trains each record once, and the child alone may die at any time: its journal has every word.
+"""
+
+import ctypes
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+
+from swell.elasticdl import wire
+from swell.elasticdl.options import log, parse, reader_parameters
+from swell.notice import EXIT_NOTICED, Notice
+
+# Without --checkpoint_steps: so many seconds between checkpoints.
+CHECKPOINT_SECONDS = 20.0
+LAST_WORKERS_S = 15.0
+
+
+class Child:
+    """`swell job-master`, started again whenever it dies."""
+
+    def __init__(self, port, folder):
+        program = os.environ.get("SWELL_PROGRAM") or shutil.which("swell")
+        if not program:
+            raise SystemExit("swell is not on PATH: the image has no job master")
+        self._command = [program, "job-master", "--listen", f":{port}",
+                         "--journal", os.path.join(folder, "job-master.journal")]
+        self.process = None
+        self._ending = False
+        self.start()
+
+    def start(self):
+        libc = ctypes.CDLL(None, use_errno=True)
+        # PR_SET_PDEATHSIG: no job master outlives its model.
+        self.process = subprocess.Popen(self._command, preexec_fn=lambda: libc.prctl(1, signal.SIGKILL))
+
+    def watch(self):
+        while not self._ending:
+            code = self.process.wait()
+            if self._ending:
+                return
+            log(f"master: the job master ended with {code}; it is started again where it was")
+            time.sleep(0.2)
+            self.start()
+
+    def stop(self):
+        self._ending = True
+        self.process.terminate()
+
+
+class Model:
+    """The parameters, the optimizer and the sum of gradients. One lock: everything here is one moment."""
+
+    def __init__(self, options, torch, tools, file, master):
+        self.options, self.torch, self.tools, self.file, self.master = options, torch, tools, file, master
+        self.flat = tools.Flat(file.net)
+        self.optimizer = file.optimizer(options.learning_rate)
+        self.base_rates = [group["lr"] for group in self.optimizer.param_groups]
+        self.lock = threading.RLock()
+        self.version = 0
+        self.sum = torch.zeros(self.flat.weights)
+        self.summed = 0
+        self.sequence = 0
+        # Whose model this is: versions of an earlier life of this master are not these.
+        self.era = f"{time.time_ns():x}"
+        self.bytes = bytes(tools.bytes_of(self.flat.values()))
+        self.losses, self.recent = [], []
+        self.finished = threading.Event()
+        self.failure = ""
+        self.updated = threading.Event()
+        self.sums, self.counted = {}, 0
+
+    def state(self):
+        """Called under the lock."""
+        return {"version": self.version, "model": self.file.net.state_dict(), "optimizer": self.optimizer.state_dict(),
+                "sum": self.sum, "summed": self.summed, "position": self.master.get("/v1/snapshot")}
+
+    def take_state(self, state):
+        self.file.net.load_state_dict(state["model"])
+        self.optimizer.load_state_dict(state["optimizer"])
+        self.version, self.sum, self.summed = state["version"], state["sum"], state["summed"]
+        self.bytes = bytes(self.tools.bytes_of(self.flat.values()))
+
+    def answer(self, head, payload):
+        with self.lock:
+            return {"pull": self.pull, "push": self.push, "measured": self.measured}[head["op"]](head, payload)
+
+    def pull(self, head, payload):
+        return {"version": self.version, "era": self.era}, self.bytes
+
+    def push(self, head, payload):
+        gradient = self.tools.vector_of(payload)
+        if len(gradient) < self.flat.weights:
+            raise ValueError(f"{len(gradient)} numbers; the model has {self.flat.weights} parameters")
+        version = head["version"] if head["era"] == self.era else -1
+        self.sequence += 1
+        try:
+            # A version of another life is older than any tolerance.
+            verdict = self.master.post("/v1/gradient", worker=head["worker"], task=head["task"], done=head["done"],
+                                       version=version if version >= 0 else 1 << 60, sequence=self.sequence)
+        except wire.Refused as refused:
+            return dict(self.news(head), accepted=False, lost=str(refused)), self.bytes
+        if verdict["accepted"]:
+            self.add(gradient, head, self.version - version)
+            if verdict["apply"]:
+                self.update(verdict["gradients"])
+        if verdict.get("failure"):
+            self.failure = verdict["failure"]
+        if verdict.get("finished"):
+            self.finished.set()
+        known = head["era"] == self.era and head["version"] == self.version
+        return dict(self.news(head), accepted=verdict["accepted"]), b"" if known else self.bytes
+
+    def news(self, head):
+        return {"version": self.version, "era": self.era}
+
+    def add(self, gradient, head, staleness):
+        gradients = gradient[:self.flat.weights]
+        if self.options.lr_staleness_modulation and staleness > 0:
+            gradients = gradients / (staleness + 1)
+        self.sum += gradients
+        self.summed += 1
+        self.flat.take_buffers(gradient[self.flat.weights:])
+        self.recent.append(head["loss"])
+
+    def update(self, count):
+        assert count == self.summed, (count, self.summed)
+        self.flat.take_gradients(self.sum / self.summed)
+        self.optimizer.step()
+        self.sum.zero_()
+        self.summed = 0
+        self.version += 1
+        self.bytes = bytes(self.tools.bytes_of(self.flat.values()))
+        loss = sum(self.recent) / len(self.recent)
+        self.losses.append(loss)
+        self.recent.clear()
+        for callback in self.file.callbacks:
+            if hasattr(callback, "on_update"):
+                callback.on_update(self.version, loss)
+        self.updated.set()
+
+    def measured(self, head, payload):
+        try:
+            answer = self.master.post("/v1/progress", worker=head["worker"], task=head["task"], done=head["done"])
+        except wire.Refused as refused:
+            return {"lost": str(refused)}, b""
+        for name, value in head["sums"].items():
+            self.sums[name] = self.sums.get(name, 0.0) + value
+        self.counted += head["count"]
+        if answer.get("finished"):
+            self.finished.set()
+        return {}, b""
+
+
+class Server:
+    """A thread for each worker; the model's lock orders them."""
+
+    def __init__(self, model):
+        self._model = model
+        self._socket = socket.create_server(("", 0), backlog=1024)
+        self.port = self._socket.getsockname()[1]
+
+    def run(self):
+        while True:
+            connection, _ = self._socket.accept()
+            connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            threading.Thread(target=self._serve, args=(connection,), daemon=True).start()
+
+    def _serve(self, connection):
+        with connection:
+            try:
+                while True:
+                    head, payload = wire.receive_frame(connection)
+                    try:
+                        answer, data = self._model.answer(head, payload)
+                    except (KeyError, ValueError, TypeError) as error:
+                        answer, data = {"error": f"{type(error).__name__}: {error}"}, b""
+                    wire.send_frame(connection, answer, data)
+            except (EOFError, OSError):
+                return
+
+
+class Master:
+    def __init__(self, options, notice):
+        self.options, self.notice = options, notice
+        self.port = int(os.environ.get("ELASTICDL_PORT") or 50001)
+        self.folder = options.checkpoint_dir or os.environ.get("SWELL_CHECKPOINT_DIR") or os.path.abspath("checkpoints")
+        os.makedirs(self.folder, exist_ok=True)
+        self.child = Child(self.port, self.folder)
+        self.master = wire.JobMaster(f"127.0.0.1:{self.port}")
+        self.last_saved = time.monotonic()
+        self.saved_version = -1
+        self.logged = 0
+
+    def load(self):
+        import torch
+
+        from swell.checkpoint import CheckpointManager
+        from swell.elasticdl import model, records
+        torch.set_num_threads(1)
+        torch.manual_seed(self.options.seed)
+        file = model.ModelFile(self.options)
+        self.torch, self.tools, self.file, self.open_records = torch, model, file, records.open_records
+        data = records.open_records(self.options.data, file.custom_reader, reader_parameters(self.options),
+                                    self.options.records_limit or None)
+        if len(data) == 0:
+            raise ValueError(f"there are no records at {self.options.data}")
+        self.records = len(data)
+        self.checkpoints = CheckpointManager(self.folder, keep=max(1, self.options.keep_checkpoint_max))
+        self.model = Model(self.options, torch, model, file, self.master)
+        self.begin_job()
+
+    def begin_job(self):
+        options = self.options
+        training = options.mode == "train"
+        # Asynchronous: each gradient is an update, however old it is.
+        self.master.post("/v1/job", records=self.records, recordsPerTask=options.records_per_task,
+                         epochs=options.num_epochs if training else 1, shuffle=options.shuffle and training,
+                         seed=options.seed, gradsToWait=1 if options.use_async else options.grads_to_wait,
+                         versionTolerance=(1 << 40) if options.use_async else options.sync_version_tolerance,
+                         exactProgress=training, triesMax=options.tries_max,
+                         hangFloorMs=options.task_timeout_s * 1000, workerTimeoutMs=options.worker_timeout_s * 1000)
+        saved = self.checkpoints.load() if training else None
+        if saved is not None:
+            self.model.take_state(saved.state)
+            self.master.post("/v1/restore", snapshot=saved.state["position"])
+            self.saved_version = self.model.version
+            log(f"master: goes on from the checkpoint of version {self.model.version}")
+        elif training:
+            self.master.post("/v1/restore", snapshot=None)
+            self.start_from(self.options.checkpoint_dir_for_init)
+        else:
+            self.start_from(self.options.checkpoint_dir_for_init)
+        if self.master.get("/v1/state")["phase"] == "Finished":
+            self.model.finished.set()
+
+    def start_from(self, folder):
+        """Weights of an earlier job: a checkpoint folder, or a file that --output wrote."""
+        if not folder:
+            return
+        path = os.path.join(folder, "model.pt") if os.path.isdir(folder) else folder
+        if os.path.exists(path):
+            weights = self.torch.load(path, map_location="cpu")
+        else:
+            from swell.checkpoint import CheckpointManager
+            saved = CheckpointManager(folder).load()
+            if saved is None:
+                raise ValueError(f"--checkpoint_dir_for_init {folder}: there is no checkpoint")
+            weights = saved.state["model"]
+        self.file.net.load_state_dict(weights)
+        self.model.bytes = bytes(self.tools.bytes_of(self.model.flat.values()))
+        log(f"master: begins with the weights of {folder}")
+
+    def run(self):
+        server = Server(self.model)
+        threading.Thread(target=server.run, daemon=True).start()
+        threading.Thread(target=self.child.watch, daemon=True).start()
+        host = os.environ.get("MASTER_ADDR", "").rpartition(":")[0] or "127.0.0.1"
+        self.master.post("/v1/facts", facts={"model": f"{host}:{server.port}"})
+        log(f"master: {self.records} records, {self.options.num_epochs} epoch(s), {self.options.records_per_task} to a task, "
+            f"minibatches of {self.options.minibatch_size}, {self.options.grads_to_wait} gradients to an update")
+        looked = time.monotonic()
+        while not self.model.finished.is_set():
+            if self.notice.requested:
+                self.save("leaving")
+                return EXIT_NOTICED
+            if self.model.updated.wait(0.2):
+                self.model.updated.clear()
+                self.after_update()
+            if time.monotonic() - looked > 1.0:
+                looked = time.monotonic()
+                if self.over():
+                    break
+        if self.model.failure:
+            log(f"master: the job has failed: {self.model.failure}")
+            return 1
+        return self.end()
+
+    def over(self):
+        """What no gradient tells: predictions are all done, or a range has failed for good."""
+        state = self.master.get("/v1/state")
+        self.model.failure = self.model.failure or state["failure"]
+        if state["phase"] == "Finished":
+            self.model.finished.set()
+        return state["phase"] != "Running"
+
+    def after_update(self):
+        version = self.model.version
+        if self.options.log_loss_steps and version - self.logged >= self.options.log_loss_steps:
+            self.tell(version)
+        due = time.monotonic() - self.last_saved > CHECKPOINT_SECONDS
+        if self.options.checkpoint_steps:
+            due = version - max(self.saved_version, 0) >= self.options.checkpoint_steps
+        if due:
+            self.save("periodic")
+        every = self.options.evaluation_steps
+        if every and self.options.validation_data and version // every > self.evaluated // every:
+            self.evaluate()
+        if self.options.max_step and version >= self.options.max_step:
+            log(f"master: {version} updates are enough (--max_step)")
+            self.model.finished.set()
+
+    evaluated = 0
+
+    def tell(self, version):
+        state = self.master.get("/v1/state")
+        with self.model.lock:
+            recent = self.model.losses[self.logged - version:] or [float("nan")]
+            self.model.losses.clear()
+        self.logged = version
+        log(f"master: version {version} loss {sum(recent) / len(recent):.4f} records {state['done']} of "
+            f"{state['done'] + state['left']} workers {len(state['workers'])} records/s {state['recordsPerSecond']:.0f}")
+
+    def save(self, reason):
+        with self.model.lock:
+            state = self.model.state()
+        try:
+            self.checkpoints.save(state["version"], state)
+        except OSError as error:
+            log(f"master: the checkpoint could not be saved, training goes on: {error}")
+            self.last_saved = time.monotonic()
+            return
+        self.last_saved, self.saved_version = time.monotonic(), state["version"]
+        log(f"master: checkpoint saved version={state['version']} reason={reason}")
+
+    def evaluate(self):
+        """On the master, between updates: the validation data is small."""
+        from swell.elasticdl.worker import measure
+        data = self.open_records(self.options.validation_data, self.file.custom_reader, reader_parameters(self.options))
+        sums, count = {}, 0
+        with self.model.lock, self.torch.no_grad():
+            self.evaluated = version = self.model.version
+            self.file.net.eval()
+            for start in range(0, len(data), 500):
+                end = min(len(data), start + 500)
+                features, labels = self.file.feed(list(data.read(start, end, self.options.codec_type)), "evaluation")
+                size, found = measure(self.file, features, labels)
+                count += size
+                for name, value in found.items():
+                    sums[name] = sums.get(name, 0.0) + value * size
+            self.file.net.train()
+        self.tell_metrics(f"version {version}", sums, count)
+
+    def tell_metrics(self, what, sums, count):
+        words = " ".join(f"{name}={value / max(1, count):.4f}" for name, value in sums.items())
+        log(f"master: evaluation of {what}: {words} ({count} records)")
+
+    def end(self):
+        if self.options.mode == "train":
+            with self.model.lock:
+                if self.model.summed and self.options.max_step == 0:
+                    self.model.update(self.model.summed)
+            self.tell(self.model.version)
+            self.save("final")
+            if self.options.validation_data:
+                self.evaluate()
+        elif self.options.mode == "evaluate":
+            self.tell_metrics("the model", self.model.sums, self.model.counted)
+        if self.options.output and self.options.mode == "train":
+            os.makedirs(self.options.output, exist_ok=True)
+            path = os.path.join(self.options.output, "model.pt")
+            self.torch.save(self.file.net.state_dict(), path + ".part")
+            os.replace(path + ".part", path)
+            log(f"master: the model is at {path}")
+        for callback in self.file.callbacks:
+            if hasattr(callback, "on_train_end"):
+                callback.on_train_end()
+        self.let_workers_go()
+        state = self.master.get("/v1/state")
+        log(f"master: done: {state['done']} records trained once each, {state['repeatedMax']} perhaps twice, "
+            f"{state['version']} updates, {state['staleGradients']} stale gradients, "
+            f"{state['preempted']} workers preempted, {state['lost']} lost")
+        self.child.stop()
+        return 0
+
+    def let_workers_go(self):
+        """They ask once more, hear that it is over, and leave."""
+        give_up = time.monotonic() + LAST_WORKERS_S
+        while time.monotonic() < give_up:
+            if not self.master.get("/v1/state")["workers"]:
+                return
+            time.sleep(0.1)
+
+
+def main():
+    notice = Notice()
+    options = parse()
+    master = Master(options, notice)
+    master.load()
+    return master.run()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,271 @@
+"""A worker of an ElasticDLJob: takes a range of records, one minibatch at a time, and hands in gradients.
+
+Started in pods as `python3 -m swell.elasticdl.worker`. On notice it finishes the minibatch it is in, says that it leaves, and
+exits with 143; what it had not done goes to others. What always holds: it keeps nothing that anybody would miss.
+"""
+
+import json
+import os
+import socket
+import sys
+import threading
+import time
+
+from swell.elasticdl import wire
+from swell.elasticdl.options import log, parse, reader_parameters
+from swell.notice import EXIT_NOTICED, Notice
+
+RETRIES_MAX = 64
+HEARTBEAT_S = 3.0
+
+
+class Stop(Exception):
+    """The job is over for this worker; `code` is the exit status."""
+
+    def __init__(self, code, why):
+        super().__init__(why)
+        self.code = code
+
+
+class Lost(Exception):
+    """The range is not ours any more."""
+
+
+class Keeper:
+    """The connection to the model's keeper. Its address comes from the job master, again after each restart."""
+
+    def __init__(self, master, name, notice):
+        self._master, self._name, self._notice = master, name, notice
+        self._connection = None
+
+    def ask(self, head, payload=b""):
+        pause = 0.05
+        while True:
+            try:
+                if self._connection is None:
+                    self._connect()
+                wire.send_frame(self._connection, dict(head, worker=self._name), payload)
+                answer, data = wire.receive_frame(self._connection)
+                break
+            except (OSError, EOFError):
+                # The master died with or without having counted this: its position is that of its model.
+                self.close()
+                if self._notice.requested:
+                    raise Stop(EXIT_NOTICED, "the master is away and the place is needed")
+                time.sleep(pause)
+                pause = min(1.0, pause * 1.5)
+        if answer.get("error"):
+            raise Stop(1, answer["error"])
+        return answer, data
+
+    def _connect(self):
+        facts = self._master.post("/v1/heartbeat", worker=self._name)["facts"]
+        if "model" not in facts:
+            raise OSError("the master has not said where the model is")
+        host, _, port = facts["model"].rpartition(":")
+        self._connection = socket.create_connection((host, int(port)), timeout=60)
+        self._connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+
+    def close(self):
+        if self._connection is not None:
+            self._connection.close()
+        self._connection = None
+
+
+class Worker:
+    def __init__(self, options, name, notice):
+        self.options, self.name, self.notice = options, name, notice
+        address = os.environ["MASTER_ADDR"]
+        self.master = wire.JobMaster(address)
+        self.keeper = Keeper(self.master, name, notice)
+        self.version = self.era = None
+        self.step = 0
+        self.ended = threading.Event()
+
+    def load(self):
+        # After the notice handler: importing torch takes seconds, and a notice in that time ends the process at once.
+        import torch
+
+        from swell.elasticdl import model, records
+        torch.set_num_threads(max(1, int(os.environ.get("OMP_NUM_THREADS") or 1)))
+        self.torch, self.tools = torch, model
+        self.file = model.ModelFile(self.options)
+        self.flat = model.Flat(self.file.net)
+        self.records = records.open_records(self.options.data, self.file.custom_reader, reader_parameters(self.options),
+                                            self.options.records_limit or None)
+        log(f"{self.name}: {len(self.records)} records at {self.options.data}, {self.flat.weights} parameters")
+
+    def beat(self):
+        """A connection of its own: the master hears of us even while a gradient is under way."""
+        master = wire.JobMaster(os.environ["MASTER_ADDR"])
+        while not self.ended.wait(HEARTBEAT_S):
+            try:
+                master.post("/v1/heartbeat", worker=self.name, step=self.step)
+            except (OSError, wire.Refused):
+                continue
+
+    def run(self):
+        self.wait_for_job()
+        threading.Thread(target=self.beat, daemon=True).start()
+        self.pull()
+        work = {"train": self.train, "evaluate": self.evaluate, "predict": self.predict}[self.options.mode]
+        while True:
+            task = self.next_task()
+            begun = time.monotonic()
+            try:
+                work(task)
+            except Lost as lost:
+                log(f"{self.name}: records {task['start']}-{task['end']} are somebody else's now: {lost}")
+            except (Stop, KeyboardInterrupt):
+                raise
+            except Exception as error:  # of the model file: somebody else tries, a few times
+                log(f"{self.name}: records {task['start']}-{task['end']} failed: {type(error).__name__}: {error}")
+                self.master.post("/v1/failed", worker=self.name, task=task["id"],
+                                 error=f"{type(error).__name__}: {error}")
+                if not self.options.task_fault_tolerance:
+                    raise
+            else:
+                log(f"{self.name}: epoch {task['epoch'] + 1} records {task['start']}-{task['end']} done in "
+                    f"{time.monotonic() - begun:.2f} s, model version {self.version}")
+
+    def wait_for_job(self):
+        while True:
+            self.leave_on_notice()
+            try:
+                self.master.post("/v1/heartbeat", worker=self.name)
+                return
+            except wire.Refused as refused:
+                if refused.code != 409:  # the master has not read its data yet
+                    raise
+                time.sleep(0.1)
+
+    def leave_on_notice(self):
+        if self.notice.requested:
+            raise Stop(EXIT_NOTICED, "the place is needed")
+
+    def next_task(self):
+        while True:
+            self.leave_on_notice()
+            answer = self.master.post("/v1/task", worker=self.name, holding=[])
+            if answer["tasks"]:
+                return answer["tasks"][0]
+            if answer.get("failure"):
+                raise Stop(1, answer["failure"])
+            if answer.get("finished"):
+                raise Stop(0, "all records are done")
+            time.sleep(answer["waitMs"] / 1000)
+
+    def pull(self):
+        answer, data = self.keeper.ask({"op": "pull"})
+        self.adopt(answer, data)
+
+    def adopt(self, answer, data):
+        self.version, self.era = answer["version"], answer["era"]
+        if len(data):
+            self.flat.take_values(self.tools.vector_of(data))
+
+    def batches(self, task):
+        """(records done after it, features, labels) for each minibatch of the range."""
+        mode = {"train": "training", "evaluate": "evaluation", "predict": "prediction"}[self.options.mode]
+        for start in range(task["start"], task["end"], self.options.minibatch_size):
+            end = min(task["end"], start + self.options.minibatch_size)
+            chosen = list(self.records.read(start, end, self.options.codec_type))
+            features, labels = self.file.feed(chosen, mode)
+            yield end - task["start"], features, labels
+
+    def train(self, task):
+        self.file.net.train()
+        for done, features, labels in self.batches(task):
+            self.leave_on_notice()
+            for _ in range(RETRIES_MAX + 1):
+                self.file.net.zero_grad(set_to_none=True)
+                loss = self.file.loss(self.file.net(features), labels)
+                loss.backward()
+                head = {"op": "push", "task": task["id"], "done": done, "version": self.version, "era": self.era,
+                        "loss": loss.item(), "size": len(labels) if labels is not None else 0}
+                answer, data = self.keeper.ask(head, self.tools.bytes_of(self.flat.gradients()))
+                self.adopt(answer, data)
+                if answer.get("lost"):
+                    raise Lost(answer["lost"])
+                if answer["accepted"]:
+                    break
+            else:
+                raise RuntimeError(f"{RETRIES_MAX} gradients in a row were of an older model")
+            self.step += 1
+
+    def evaluate(self, task):
+        self.file.net.eval()
+        sums, count = {}, 0
+        with self.torch.no_grad():
+            for _, features, labels in self.batches(task):
+                self.leave_on_notice()
+                size, found = measure(self.file, features, labels)
+                count += size
+                for name, value in found.items():
+                    sums[name] = sums.get(name, 0.0) + value * size
+        answer, _ = self.keeper.ask({"op": "measured", "task": task["id"], "done": task["end"] - task["start"],
+                                     "sums": sums, "count": count})
+        if answer.get("lost"):
+            raise Lost(answer["lost"])
+
+    def predict(self, task):
+        self.file.net.eval()
+        rows = []
+        with self.torch.no_grad():
+            for _, features, _ in self.batches(task):
+                self.leave_on_notice()
+                rows.append(self.file.net(features))
+        outputs = self.torch.cat(rows)
+        if self.file.processor is not None:
+            self.file.processor.process(outputs.numpy(), self.name)
+        if self.options.output:
+            write_rows(self.options.output, task, outputs.tolist())
+        self.master.post("/v1/progress", worker=self.name, task=task["id"], done=task["end"] - task["start"])
+
+    def leave(self, code):
+        self.ended.set()
+        self.master.patience = 5.0
+        try:
+            self.master.post("/v1/leave", worker=self.name, notice=True,
+                             reason="preempted" if code == EXIT_NOTICED else "done")
+        except (OSError, wire.Refused) as error:
+            log(f"{self.name}: the master does not hear that this worker leaves: {error}")
+
+
+def measure(file, features, labels):
+    """(records, {name: mean})"""
+    outputs = file.net(features)
+    found = {"loss": float(file.loss(outputs, labels))}
+    for name, metric in file.metrics.items():
+        value = metric(labels, outputs)
+        found[name] = float(value.float().mean() if hasattr(value, "float") else value)
+    return len(labels), found
+
+
+def write_rows(folder, task, rows):
+    """Named by its records: a range that is done again writes the same file again."""
+    os.makedirs(folder, exist_ok=True)
+    path = os.path.join(folder, f"predictions-{task['start']:012d}-{task['end']:012d}.jsonl")
+    with open(path + ".part", "w", encoding="utf-8") as file:
+        for row in rows:
+            file.write(json.dumps(row) + "\n")
+    os.replace(path + ".part", path)
+
+
+def main():
+    notice = Notice()
+    options = parse()
+    name = os.environ.get("POD_NAME") or f"worker-{os.environ.get('WORKER_ID', '0')}"
+    worker = Worker(options, name, notice)
+    try:
+        worker.load()
+        worker.run()
+    except Stop as stop:
+        log(f"{name}: leaves: {stop}")
+        worker.leave(stop.code)
+        return stop.code
+    return 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

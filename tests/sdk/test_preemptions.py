@@ -1,0 +1,69 @@
+"""However often a job is preempted, it learns the same: loss with 0, 1, 5 and 20 preemptions beside seed noise."""
+
+import random
+import signal
+import statistics
+import sys
+import unittest
+
+import support
+from members import Members
+
+_EPOCHS = 5
+_SEEDS = (1, 2, 3, 4, 5)
+# What two sums in another order may differ by, in this training.
+_ROUNDING = 1e-4
+
+
+class PreemptionsTest(support.FolderTest):
+    def calm(self, seed):
+        job = Members(self, most=2, epochs=_EPOCHS, seed=seed)
+        job.start(0, 1)
+        self.assertEqual(job.finish(0, 1), [0, 0])
+        return job.end_of(0)["loss"]
+
+    def preempted(self, times, seed):
+        """Of two members, one is told to leave at random steps and comes back; when it is alone, the job stops."""
+        job = Members(self, most=2, epochs=_EPOCHS, seed=seed, step_seconds=0.01, in_turn=True)
+        chance = random.Random(f"{seed}/{times}")
+        steps = sorted(chance.sample(range(1, job.steps - 1), times))
+        alive = {0, 1}
+        job.start(0, 1, lose_at=steps)
+        left = 0
+        while alive:
+            for ordinal in sorted(alive):
+                process = job.processes[ordinal]
+                process.join(0.01)
+                if process.exitcode is None:
+                    continue
+                self.assertIn(process.exitcode, (0, 143, -signal.SIGTERM), job.all_logs())
+                if process.exitcode == 143:
+                    left += 1
+                    job.start(ordinal, lose_at=steps)
+                    continue
+                alive.discard(ordinal)
+                if process.exitcode == 0 and alive and "ends rank 0 of 1" in job.log(ordinal):
+                    # It came back when all was done, and has nobody to join; the job's controller stops it, too.
+                    job.notice(*alive)
+        job.assert_each_record_once()
+        ends = [job.end_of(ordinal) for ordinal in (0, 1) if "ends rank" in job.log(ordinal)]
+        self.assertEqual({end["step"] for end in ends}, {job.steps})
+        return ends[0]["loss"], left
+
+    def test_loss_agrees(self):
+        calm = {seed: self.calm(seed) for seed in _SEEDS}
+        noise = statistics.stdev(calm.values())
+        rows = [("preemptions", "loss", "difference")]
+        rows += [(f"0, seed {seed}", f"{loss:.6f}", "") for seed, loss in calm.items()]
+        rows.append(("noise of seeds", f"{noise:.6f}", ""))
+        for times in (0, 1, 5, 20):
+            loss, left = self.preempted(times, seed=1)
+            rows.append((f"{times}, seed 1 ({left} left)", f"{loss:.6f}", f"{loss - calm[1]:+.7f}"))
+            self.assertLess(abs(loss - calm[1]), max(_ROUNDING, noise / 10))
+            self.assertEqual(left, times)
+        for row in rows:
+            print("{:24} {:>10} {:>12}".format(*row), file=sys.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()
