@@ -1,0 +1,54 @@
+"""The training that bench_elastic measures: a tiny network, and a step that takes as long as it is told.
+
+Run as a member of an elastic job, by itself or under swell.launch: elastic_steps.py OUT STEPS SECONDS [--shared].
+Rank 0 appends "TIME STEP WORLD" to OUT for every step. SECONDS is what a step's own computing is made to take, asleep,
+so that a machine with few cores stands for one with as many as there are members; with --shared the members share it.
+"""
+
+import sys
+import time
+
+import swell
+
+JOB = swell.Job(backend="gloo")
+
+import torch  # noqa: E402
+
+torch.set_num_threads(1)
+OUT, STEPS, SECONDS = sys.argv[1], int(sys.argv[2]), float(sys.argv[3])
+SHARED = "--shared" in sys.argv
+
+model = JOB.parallel(torch.nn.Sequential(torch.nn.Linear(64, 64), torch.nn.ReLU(), torch.nn.Linear(64, 8)))
+optimizer = torch.optim.SGD(model.parameters(), lr=0.01, momentum=0.9)
+sampler = swell.ResumableDistributedSampler(96 * STEPS, 96, shuffle=False, job=JOB)
+step = 0
+
+
+def state():
+    return {
+        "step": step,
+        "model": model.state_dict(),
+        "optimizer": optimizer.state_dict(),
+        "sampler": sampler.state_dict(),
+    }
+
+
+found = JOB.restore()
+if found is not None:
+    step = found.state["step"]
+    model.load_state_dict(found.state["model"])
+    optimizer.load_state_dict(found.state["optimizer"])
+    sampler.load_state_dict(found.state["sampler"])
+with open(OUT, "a", encoding="utf-8", buffering=1) as out:
+    for batch in sampler:
+        inputs = torch.randn(len(batch), 64)
+        optimizer.zero_grad()
+        loss = model(inputs).square().sum() * sampler.scale
+        time.sleep(SECONDS / JOB.env.world if SHARED else SECONDS)
+        loss.backward()
+        optimizer.step()
+        sampler.commit()
+        step += 1
+        if JOB.env.leader:
+            out.write(f"{time.time():.6f} {step} {JOB.env.world}\n")
+        JOB.step_done(step, state, records=96)
