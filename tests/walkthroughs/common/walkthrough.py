@@ -26,6 +26,7 @@ class Walkthrough:
 
     CLUSTER = ""
     PARTS = (1, 2)
+    NAMESPACES = ("default",)  # where it has its workloads
     TOLD = ("Scheduled", "Preempted", "Reclaimed", "Shrunk", "Grown", "Resumed", "Checkpointed")
 
     def __init__(self, options, work):
@@ -97,9 +98,10 @@ class Walkthrough:
     def leave_cluster(self):
         """Takes away what the story put into a cluster that is not its own."""
         ask = self.stage.ask
-        for kind in ("pytorchjobs.kubeflow.org", "trainingjobs.swell.dev", "pods"):
-            ask("kubectl", "delete", kind, "--all", "--timeout=60s")
-        ask("kubectl", "delete", "configmaps", "-l", "createdBy=arena")
+        for namespace in self.NAMESPACES:
+            for kind in ("pytorchjobs.kubeflow.org", "trainingjobs.swell.dev", "pods"):
+                ask("kubectl", "delete", kind, "--all", "-n", namespace, "--timeout=60s")
+            ask("kubectl", "delete", "configmaps", "-l", "createdBy=arena", "-n", namespace)
         nodes = [node["metadata"]["name"] for node in self.items("nodes")]
         for daemon in reversed(self.daemons):
             daemon.terminate()
