@@ -41,14 +41,17 @@ def parse_arguments():
         default=float(os.environ.get("IMAGENET_DATA_SECONDS") or 0),
         help="how long a batch takes to arrive at least, as from slow storage",
     )
-    return parser.parse_args()
+    options = parser.parse_args()
+    # For trying a manifest as it stands at another pace.
+    options.print_freq = max(1, int(os.environ.get("IMAGENET_PRINT_FREQ") or options.print_freq))
+    return options
 
 
 # Blocks of each stage and channels of the first: as deep and wide, one after the other, as CPUs bear.
 ARCHITECTURES = {
     "resnet18": ((1, 1), 12),
     "resnet34": ((2, 2), 12),
-    "resnet50": ((2, 2, 2), 12),
+    "resnet50": ((2, 2, 2), 16),
     "resnet101": ((2, 3, 3), 16),
     "resnet152": ((3, 4, 3), 16),
 }

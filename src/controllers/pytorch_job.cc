@@ -9,7 +9,6 @@
 namespace swell::controllers {
 namespace {
 
-constexpr std::string_view kPortName = "pytorchjob-port";
 constexpr std::string_view kMaster = "Master";
 constexpr std::string_view kWorker = "Worker";
 constexpr int64_t kReplicasMax = 10'000;
@@ -34,8 +33,6 @@ class PyTorchJobKind final : public JobKind {
   bool Running(const JobSpec& spec, const std::vector<ReplicaCount>& counts) const override;
 
  private:
-  int64_t Port(const json::Value& job, const JobSpec& spec) const;
-
   PyTorchOptions options_;
 };
 
@@ -71,16 +68,10 @@ Status ReadReplica(const json::Value& replicas, std::string_view type, JobSpec& 
 
 Result<JobSpec> PyTorchJobKind::Parse(const json::Value& job) const {
   JobSpec spec;
-  const json::Value* body = json::Find(job, {"spec"});
-  const json::Value* replicas = json::Find(job, {"spec", "pytorchReplicaSpecs"});
-  if (body == nullptr || replicas == nullptr) {
-    return Wrong("spec.pytorchReplicaSpecs", "Required value");
-  }
-  SWELL_RETURN_IF_ERROR(ReadReplica(*replicas, kMaster, spec));
-  SWELL_RETURN_IF_ERROR(ReadReplica(*replicas, kWorker, spec));
-  if (spec.replicas.empty()) {
-    return Wrong("spec.pytorchReplicaSpecs", "Invalid value: must have a Master or Workers");
-  }
+  static const json::Value kNone = json::Object{};
+  const json::Value* found = json::Find(job, {"spec"});
+  const json::Value* body = found ? found : &kNone;
+  SWELL_RETURN_IF_ERROR(ReadPyTorchRoles(*body, spec));
   ReadRunPolicy(*body, spec);  // older manifests have the fields directly in spec
   if (const json::Value* policy = json::Find(*body, {"runPolicy"})) ReadRunPolicy(*policy, spec);
   ReadSwellHints(job, spec);
@@ -119,18 +110,6 @@ json::Object PyTorchJobKind::Labels(const json::Value& job,
   return labels;
 }
 
-int64_t PyTorchJobKind::Port(const json::Value& job, const JobSpec& spec) const {
-  int64_t given = 0;
-  for (const json::Value& container :
-       json::GetArray(spec.replicas.front().pod_template, {"spec", "containers"})) {
-    for (const json::Value& port : json::GetArray(container, {"ports"})) {
-      if (json::GetString(port, {"name"}) != kPortName) continue;
-      given = json::GetInt(port, {"containerPort"}, kLaunchPort);
-    }
-  }
-  return LaunchPort(job, given, options_.host_network);
-}
-
 // torchrun reads its options from PET_*: a rendezvous instead of ranks.
 void PrepareElastic(const json::Value& job,
                     const JobSpec& spec,
@@ -164,8 +143,8 @@ void PyTorchJobKind::PreparePod(const json::Value& job,
   std::string_view name = api::Name(job);
   std::string leader = ReplicaName(name, has_master ? kMaster : kWorker, 0);
   int64_t rank = replica.type == kWorker && has_master ? index + 1 : index;
-  int64_t port = Port(job, spec);
-  if (leads) AddContainerPort(pod, kPortName, port);
+  int64_t port = PyTorchPort(job, spec, options_);
+  if (leads) AddContainerPort(pod, kPyTorchPortName, port);
   SetEnv(pod, "PYTHONUNBUFFERED", "1");
   SetRankEnv(pod, {.leader = leader,
                    .leads = leads,
@@ -190,7 +169,8 @@ std::vector<json::Value> PyTorchJobKind::Services(const json::Value& job,
   // The leader's pods alone are looked up by name, as in Kubeflow's operator.
   const ReplicaSpec& chief = spec.replicas.front();
   std::string name = ReplicaName(api::Name(job), chief.type, 0);
-  return {LeaderService(name, Labels(job, chief, 0), kPortName, Port(job, spec))};
+  return {LeaderService(name, Labels(job, chief, 0), kPyTorchPortName,
+                        PyTorchPort(job, spec, options_))};
 }
 
 bool PyTorchJobKind::Succeeded(const JobSpec& spec, const std::vector<ReplicaCount>& counts) const {
@@ -203,6 +183,29 @@ bool PyTorchJobKind::Running(const JobSpec&, const std::vector<ReplicaCount>& co
 }
 
 }  // namespace
+
+Status ReadPyTorchRoles(const json::Value& body, JobSpec& spec) {
+  const json::Value* replicas = json::Find(body, {"pytorchReplicaSpecs"});
+  if (replicas == nullptr) return Wrong("spec.pytorchReplicaSpecs", "Required value");
+  SWELL_RETURN_IF_ERROR(ReadReplica(*replicas, kMaster, spec));
+  SWELL_RETURN_IF_ERROR(ReadReplica(*replicas, kWorker, spec));
+  if (spec.replicas.empty()) {
+    return Wrong("spec.pytorchReplicaSpecs", "Invalid value: must have a Master or Workers");
+  }
+  return Status::Ok();
+}
+
+int64_t PyTorchPort(const json::Value& job, const JobSpec& spec, const PyTorchOptions& options) {
+  int64_t given = 0;
+  for (const json::Value& container :
+       json::GetArray(spec.replicas.front().pod_template, {"spec", "containers"})) {
+    for (const json::Value& port : json::GetArray(container, {"ports"})) {
+      if (json::GetString(port, {"name"}) != kPyTorchPortName) continue;
+      given = json::GetInt(port, {"containerPort"}, kLaunchPort);
+    }
+  }
+  return LaunchPort(job, given, options.host_network);
+}
 
 std::unique_ptr<JobKind> MakePyTorchJobKind(PyTorchOptions options) {
   return std::make_unique<PyTorchJobKind>(options);

@@ -80,6 +80,7 @@ ScaleDecision Grow(const ScalePolicy& policy, int64_t target, ScaleState& state,
   state.message = policy.noun + " continues to be scaled";
   state.room_then = -1;
   state.room_looks = 0;
+  state.fits = 0;
   return {target, std::move(why)};
 }
 
@@ -88,6 +89,7 @@ void Settle(const ScalePolicy& policy, ScaleCondition condition, ScaleState& sta
   state.goes_on = false;
   state.room_then = -1;
   state.room_looks = 0;
+  state.fits = 0;
   state.known_max = policy.replicas_max;
   if (condition == ScaleCondition::kReachMaxReplicas) {
     state.message = policy.noun + " has reached the max replicas";
@@ -114,8 +116,8 @@ ScaleDecision Return(const ScalePolicy& policy, const ScaleFacts& facts, ScaleSt
   // These ran before; if some of them are gone, somebody else took them.
   state.complete = true;
   Settle(policy, ScaleCondition::kStop, state);
-  // Some of the new members had found a place: there is room for a smaller step.
-  if (facts.placed > target) state.room_then = 0;
+  state.room_then = facts.room;
+  state.fits = facts.placed;
   state.not_before = facts.now + Patience(policy, state.returns);
   ++state.returns;
   return {target, StrCat("there is no room for ", facts.unplaced, " of ", before)};
@@ -150,10 +152,14 @@ ScaleDecision Judge(const ScalePolicy& policy, const ScaleFacts& facts, ScaleSta
 // After Stop: has room come?
 ScaleDecision Revisit(const ScalePolicy& policy, const ScaleFacts& facts, ScaleState& state) {
   if (state.room_then < 0 || facts.room < state.room_then) state.room_then = facts.room;
-  bool more = facts.room > state.room_then && state.current < policy.replicas_max;
+  // Some of the members that were too many had found a place: a smaller step fits.
+  const bool smaller = state.fits > state.current;
+  bool more = (smaller ? facts.room > 0 : facts.room > state.room_then) &&
+              state.current < policy.replicas_max;
   state.room_looks = more ? state.room_looks + 1 : 0;
   if (state.room_looks < kRoomLooks || facts.now < state.not_before) return {};
   int64_t target = std::min(Next(policy, state.current), state.current + facts.room);
+  if (smaller) target = std::min(target, state.fits);
   return Grow(policy, target, state, StrCat("there is room for ", facts.room, " more"));
 }
 
@@ -271,6 +277,7 @@ json::Value ScaleState::Memory() const {
   json::Set(out, {"knownMax"}, known_max);
   if (held) json::Set(out, {"held"}, true);
   if (room_then >= 0) json::Set(out, {"roomThen"}, room_then);
+  if (fits > 0) json::Set(out, {"fits"}, fits);
   if (reference > 0) json::Set(out, {"reference"}, reference);
   if (returns > 0) json::Set(out, {"returns"}, returns);
   if (tries > 0) json::Set(out, {"tries"}, tries);
@@ -303,6 +310,7 @@ ScaleState ScaleState::FromMemory(const json::Value& memory) {
   state.held = json::GetBool(memory, {"held"});
   state.known_max = json::GetInt(memory, {"knownMax"});
   state.room_then = json::GetInt(memory, {"roomThen"}, -1);
+  state.fits = json::GetInt(memory, {"fits"});
   state.returns = std::clamp<int64_t>(json::GetInt(memory, {"returns"}), 0, 64);
   state.tries = std::clamp<int64_t>(json::GetInt(memory, {"tries"}), 0, 64);
   state.not_before.unix_ns = json::GetInt(memory, {"notBefore"});

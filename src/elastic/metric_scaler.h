@@ -73,6 +73,7 @@ struct ScaleState {
   int64_t known_max = 0;
   int64_t room_then = -1;  // the least since Stop; -1: not looked at yet
   int64_t room_looks = 0;  // how often in a row there was more
+  int64_t fits = 0;        // of the members that were too many when it stopped
   double reference = 0;    // seconds per step that ReachMaxMetric was decided on
   int64_t returns = 0;     // times in a row that members found no place
   int64_t tries = 0;       // times that steps had changed

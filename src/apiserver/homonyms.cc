@@ -1,0 +1,41 @@
+#include "apiserver/homonyms.h"
+
+#include "base/strings.h"
+
+namespace swell::apiserver {
+namespace {
+
+constexpr std::string_view kPlural = "pytorchjobs";
+constexpr std::string_view kFirst = "kubeflow.org";
+constexpr std::string_view kOther = "training.kubedl.io";
+
+bool HasAny(const Core& core, const api::KindInfo& kind, const std::string& ns) {
+  auto listing = core.store.List(kind.StoreResource(), ns, {}, 1);
+  return listing.ok() && !listing->entries.empty();
+}
+
+}  // namespace
+
+void FollowHomonym(const Core& core, std::string_view verb, Call& call) {
+  RequestInfo& info = call.info;
+  if (info.resource != kPlural || info.group != kFirst || verb == "create") return;
+  api::KindPtr first = core.scheme->StorageKind(info.group, info.resource);
+  api::KindPtr other = core.scheme->StorageKind(kOther, kPlural);
+  if (!first || !other || !other->served) return;
+  if (!info.name.empty()) {
+    if (core.store.Latest(KeyFor(*first, info.ns, info.name)) ||
+        !core.store.Latest(KeyFor(*other, info.ns, info.name))) {
+      return;
+    }
+  } else {
+    bool for_people = call.request.accept.find("as=Table") != std::string::npos;
+    if ((verb != "list" && verb != "watch") || !for_people || HasAny(core, *first, info.ns) ||
+        !HasAny(core, *other, info.ns)) {
+      return;
+    }
+  }
+  info.group = kOther;
+  info.version = other->gvk.version;
+}
+
+}  // namespace swell::apiserver

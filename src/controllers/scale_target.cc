@@ -1,0 +1,128 @@
+#include "controllers/scale_target.h"
+
+#include <algorithm>
+
+#include "api/meta.h"
+#include "base/strings.h"
+
+namespace swell::controllers {
+namespace {
+
+constexpr int64_t kIntervalMax_s = 24 * 3600;
+constexpr int64_t kObservationsMax = 1000;
+
+Status Wrong(std::string_view field, std::string_view value, std::string_view message) {
+  return Status(Code::kInvalid, StrCat(field, ": Invalid value: ", Quote(value), ": ", message));
+}
+
+// "30", "30s", "500ms", "2m".
+std::optional<Duration> ParseInterval(std::string_view text) {
+  Duration unit = std::chrono::seconds(1);
+  if (text.ends_with("ms")) {
+    unit = std::chrono::milliseconds(1);
+    text.remove_suffix(2);
+  } else if (text.ends_with('s')) {
+    text.remove_suffix(1);
+  } else if (text.ends_with('m')) {
+    unit = std::chrono::minutes(1);
+    text.remove_suffix(1);
+  }
+  auto number = ParseInt(text);
+  if (!number || *number < 1 || *number > kIntervalMax_s * 1000) return {};
+  Duration out = unit * *number;
+  return out > std::chrono::seconds(kIntervalMax_s) ? std::nullopt : std::optional(out);
+}
+
+Status ReadStep(std::string_view field, std::string_view step, elastic::ScalePolicy& policy) {
+  if (step.empty()) return Status::Ok();
+  if (step != "AddOne" && step != "Double") {
+    return Wrong(field, step, "must be AddOne or Double");
+  }
+  policy.doubles = step == "Double";
+  return Status::Ok();
+}
+
+Status ReadAnnotations(const json::Value& job, ScaleTarget& target) {
+  auto field = [](std::string_view name) { return StrCat("metadata.annotations[", name, "]"); };
+  std::string_view interval = api::Annotation(job, kScaleInterval);
+  if (!interval.empty()) {
+    auto parsed = ParseInterval(interval);
+    if (!parsed) return Wrong(field(kScaleInterval), interval, "must be a time, such as 30s");
+    target.policy.interval = *parsed;
+  }
+  std::string_view observations = api::Annotation(job, kScaleObservations);
+  if (!observations.empty()) {
+    auto parsed = ParseInt(observations);
+    if (!parsed || *parsed < 1 || *parsed > kObservationsMax) {
+      return Wrong(field(kScaleObservations), observations,
+                   StrCat("must be a number from 1 to ", kObservationsMax));
+    }
+    target.policy.observations = static_cast<int>(*parsed);
+  }
+  std::string_view pattern = api::Annotation(job, kScalePattern);
+  if (!pattern.empty()) target.pattern = pattern;
+  return ReadStep(field(kScaleStep), api::Annotation(job, kScaleStep), target.policy);
+}
+
+}  // namespace
+
+Result<std::optional<ScaleTarget>> KubedlScaleTarget(const json::Value& job) {
+  const json::Value* policy = json::Find(job, {"spec", "elasticPolicy"});
+  const json::Value* worker = json::Find(job, {"spec", "pytorchReplicaSpecs", "Worker"});
+  if (!json::GetBool(job, {"spec", "enableElastic"}) || policy == nullptr || worker == nullptr ||
+      json::Find(*policy, {"maxReplicas"}) == nullptr) {
+    return std::optional<ScaleTarget>();
+  }
+  ScaleTarget target;
+  target.role = "Worker";
+  target.path = {"spec", "pytorchReplicaSpecs", "Worker", "replicas"};
+  target.replicas = json::GetInt(*worker, {"replicas"}, 1);
+  const json::Value* pod_template = json::Find(*worker, {"template"});
+  if (pod_template != nullptr) target.pod_template = *pod_template;
+  target.policy.noun = "Pytorch job";
+  target.policy.replicas_min = std::max<int64_t>(1, json::GetInt(*policy, {"minReplicas"}, 1));
+  target.policy.replicas_max = json::GetInt(*policy, {"maxReplicas"});
+  target.metric = "latency";
+  SWELL_RETURN_IF_ERROR(ReadAnnotations(job, target));
+  return std::optional<ScaleTarget>(std::move(target));
+}
+
+Result<std::optional<ScaleTarget>> TrainingScaleTarget(const json::Value& job) {
+  const json::Value* scaling = json::Find(job, {"spec", "autoscaling"});
+  if (scaling == nullptr || json::GetString(*scaling, {"mode"}) != "Metric") {
+    return std::optional<ScaleTarget>();
+  }
+  ScaleTarget target;
+  target.role = json::GetString(*scaling, {"role"}, "worker");
+  const json::Value* role = json::Find(job, {"spec", "roles", target.role});
+  if (role == nullptr || json::Find(*role, {"elastic"}) == nullptr) {
+    return Wrong("spec.autoscaling.role", target.role, "must be a role with elastic");
+  }
+  target.path = {"spec", "roles", target.role, "replicas"};
+  target.replicas = json::GetInt(*role, {"replicas"}, 1);
+  for (const auto& other : json::GetObject(job, {"spec", "roles"})) {
+    if (other.key() != target.role) target.others += json::GetInt(other.value(), {"replicas"}, 1);
+  }
+  const json::Value* pod_template = json::Find(*role, {"template"});
+  if (pod_template != nullptr) target.pod_template = *pod_template;
+  target.policy.noun = "Training job";
+  target.policy.replicas_min =
+      std::max<int64_t>(1, json::GetInt(*role, {"elastic", "minReplicas"}, 1));
+  target.policy.replicas_max = json::GetInt(*role, {"elastic", "maxReplicas"}, target.replicas);
+  target.policy.interval = std::chrono::seconds(
+      std::clamp<int64_t>(json::GetInt(*scaling, {"intervalSeconds"}, 30), 1, kIntervalMax_s));
+  target.policy.observations = static_cast<int>(
+      std::clamp<int64_t>(json::GetInt(*scaling, {"observations"}, 5), 1, kObservationsMax));
+  target.metric = "latency";
+  const json::Array& metrics = json::GetArray(*scaling, {"metrics"});
+  if (!metrics.empty()) {
+    target.metric = json::GetString(metrics[0], {"name"}, target.metric);
+    target.pattern = json::GetString(metrics[0], {"regex"});
+  }
+  SWELL_RETURN_IF_ERROR(
+      ReadStep("spec.autoscaling.step", json::GetString(*scaling, {"step"}), target.policy));
+  SWELL_RETURN_IF_ERROR(ReadAnnotations(job, target));
+  return std::optional<ScaleTarget>(std::move(target));
+}
+
+}  // namespace swell::controllers

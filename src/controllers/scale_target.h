@@ -1,0 +1,42 @@
+// ScaleTarget: which role of a job is scaled by metrics, between what bounds, and how it is looked
+// at. Read from the job of each kind that can be scaled.
+//
+// Thread-safety: pure functions.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "elastic/metric_scaler.h"
+#include "json/value.h"
+
+namespace swell::controllers {
+
+// Annotations of jobs whose API has no fields for these.
+inline constexpr std::string_view kScaleInterval = "swell.dev/autoscale-interval";  // "30s", "2s"
+inline constexpr std::string_view kScaleObservations = "swell.dev/autoscale-observations";
+inline constexpr std::string_view kScaleStep = "swell.dev/autoscale-step";  // AddOne, Double
+inline constexpr std::string_view kScalePattern = "swell.dev/autoscale-pattern";
+// What the autoscaler remembers; without it scaling starts anew.
+inline constexpr std::string_view kScaleMemory = "swell.dev/elastic-scaling";
+
+struct ScaleTarget {
+  std::string role;
+  std::vector<std::string> path;  // of the number of replicas in the job
+  int64_t replicas = 0;
+  int64_t others = 0;  // members of the training group besides the role's
+  json::Value pod_template;
+  elastic::ScalePolicy policy;
+  std::string pattern;  // empty: the usual one
+  std::string metric;   // by which pods may push it
+};
+
+// Nothing for a job that is not scaled by metrics; kInvalid with the field where it asks for what
+// cannot be.
+using ReadScaleTarget = Result<std::optional<ScaleTarget>> (*)(const json::Value& job);
+Result<std::optional<ScaleTarget>> KubedlScaleTarget(const json::Value& job);
+Result<std::optional<ScaleTarget>> TrainingScaleTarget(const json::Value& job);
+
+}  // namespace swell::controllers
