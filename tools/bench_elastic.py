@@ -22,10 +22,11 @@ class ElasticJob:
         self.cluster, self.name, self.most = cluster, name, most
         self.steps_file = Path(cluster.data) / f"steps-{name}"
         self.steps_file.touch()
-        command = ["python3", *(["-m", "swell.launch"] if launcher else []), str(SCRIPT), str(self.steps_file), str(steps),
-                   str(seconds), *options]
+        command = ["python3", *(["-m", "swell.launch"] if launcher else []), str(SCRIPT), str(self.steps_file),
+                   str(steps), str(seconds), *options]
         container = {"name": "main", "image": "python", "command": command,
-                     "env": [{"name": "OMP_NUM_THREADS", "value": "1"}],
+                     "env": [{"name": "OMP_NUM_THREADS", "value": "1"},
+                             {"name": "PYTHONPATH", "value": str(ROOT / "sdk" / "python")}],
                      "resources": {"limits": {"nvidia.com/gpu": 1}},
                      "volumeMounts": [{"name": place.name, "mountPath": str(place)} for place in self.places()]}
         spec = {"containers": [container], "terminationGracePeriodSeconds": 30,
@@ -92,7 +93,7 @@ def lost(steps):
 
 def resize(cluster, name, launcher):
     """4 -> 2 -> 4 members: seconds without progress at the shrink and at the growth, and steps done twice."""
-    job = ElasticJob(cluster, name, 4, 100_000, launcher=launcher)
+    job = ElasticJob(cluster, name, 4, 20_000, launcher=launcher)
     job.wait_world(4)
     job.scale(2)
     job.wait_world(2)
@@ -125,7 +126,7 @@ def bench_goodput(report, cluster, quick):
     minutes = 1 if quick else 3
     rates = []
     for name, disturbed in (("calm", False), ("disturbed", True)):
-        job = ElasticJob(cluster, f"goodput-{name}", 4, 1_000_000)
+        job = ElasticJob(cluster, f"goodput-{name}", 4, 20_000)
         job.wait_world(4)
         begin, before = time.time(), len(job.steps())
         for minute in range(minutes):

@@ -257,16 +257,7 @@ void PodWorker::CreateSandbox(std::vector<VolumeSpec> volumes) {
   spec.hostname = json::GetString(*pod_, {"spec", "hostname"}, spec.name).substr(0, 63);
   spec.host_ip = host_.config().internal_ip;
   spec.host_network = json::GetBool(*pod_, {"spec", "hostNetwork"});
-  for (const json::Value& alias : json::GetArray(*pod_, {"spec", "hostAliases"})) {
-    HostsEntry entry{std::string(json::GetString(alias, {"ip"})), {}};
-    for (const json::Value& name : json::GetArray(alias, {"hostnames"})) {
-      if (name.is_string()) entry.names.emplace_back(json::View(name.get_string()));
-    }
-    spec.hosts.push_back(std::move(entry));
-  }
-  if (host_.names() != nullptr && host_.runtime().Info().resolves_names) {
-    for (HostsEntry& entry : host_.names()->HostsFor(*pod_)) spec.hosts.push_back(std::move(entry));
-  }
+  spec.hosts = Hosts();
   spec.volumes = std::move(volumes);
   spec.checkpoint_key = CheckpointKey(*pod_);
   const json::Value* group = json::Find(*pod_, {"spec", "securityContext", "fsGroup"});
@@ -298,19 +289,27 @@ void PodWorker::CreateSandbox(std::vector<VolumeSpec> volumes) {
 
 void PodWorker::SubscribeNames() {
   if (host_.names() == nullptr || !host_.runtime().Info().resolves_names) return;
-  names_subscription_ =
-      host_.names()->Subscribe(std::string(api::Namespace(*pod_)), [this](uint64_t) {
-        std::vector<HostsEntry> hosts;
-        for (const json::Value& alias : json::GetArray(*pod_, {"spec", "hostAliases"})) {
-          HostsEntry entry{std::string(json::GetString(alias, {"ip"})), {}};
-          for (const json::Value& name : json::GetArray(alias, {"hostnames"})) {
-            if (name.is_string()) entry.names.emplace_back(json::View(name.get_string()));
-          }
-          hosts.push_back(std::move(entry));
-        }
-        for (HostsEntry& entry : host_.names()->HostsFor(*pod_)) hosts.push_back(std::move(entry));
-        host_.runtime().UpdateHosts(uid_, hosts);
-      });
+  names_subscription_ = host_.names()->Subscribe(std::string(api::Namespace(*pod_)),
+                                                 [this](uint64_t) { UpdateHosts(); });
+  // What changed while the sandbox was made was told to nobody.
+  UpdateHosts();
+}
+
+void PodWorker::UpdateHosts() { host_.runtime().UpdateHosts(uid_, Hosts()); }
+
+// Of the pod's own spec, then of the cluster's services.
+std::vector<HostsEntry> PodWorker::Hosts() const {
+  std::vector<HostsEntry> hosts;
+  for (const json::Value& alias : json::GetArray(*pod_, {"spec", "hostAliases"})) {
+    HostsEntry entry{std::string(json::GetString(alias, {"ip"})), {}};
+    for (const json::Value& name : json::GetArray(alias, {"hostnames"})) {
+      if (name.is_string()) entry.names.emplace_back(json::View(name.get_string()));
+    }
+    hosts.push_back(std::move(entry));
+  }
+  if (host_.names() == nullptr || !host_.runtime().Info().resolves_names) return hosts;
+  for (HostsEntry& entry : host_.names()->HostsFor(*pod_)) hosts.push_back(std::move(entry));
+  return hosts;
 }
 
 void PodWorker::WatchDeadline() {

@@ -120,6 +120,9 @@ constexpr CrdRow kRows[] = {
      ".spec.roles.worker.replicas .status.replicaStatuses.worker.active "
      ".status.replicaStatuses.worker.selector",
      "Phase|string|.status.phase;Workers|integer|.status.replicaStatuses.worker.active;"
+     "Min|integer|.status.elastic.minReplicas;Now|integer|.status.elastic.replicas;"
+     "Desired|integer|.status.elastic.desiredReplicas;Max|integer|.status.elastic.maxReplicas;"
+     "Why|string|.status.elastic.message|1;"
      "Project|string|.spec.project|1;Age|date|.metadata.creationTimestamp"},
     {"org.kubeflow.v1", "kubeflow.org", "v1", "PyTorchJob", "pytorchjobs", "", "all", true, true,
      kWorkerScale, kJobColumns},

@@ -6,6 +6,7 @@
 #include "cli/describe.h"
 #include "cli/jsonpath.h"
 #include "cli/output.h"
+#include "cli/size_chart.h"
 #include "cli/text_table.h"
 
 namespace swell::cli {
@@ -163,6 +164,22 @@ std::string PreemptionsText(Session& session,
   return table.size() == 0 ? "" : Section("Preemptions", table.ToString("  "));
 }
 
+// How large an elastic job is and why, and how that went.
+std::string SizeText(const JobView& job, WallTime now) {
+  const json::Value* elastic = json::Find(*job.object, {"status", "elastic"});
+  if (elastic == nullptr) return "";
+  std::string line = StrCat("  ", json::GetInt(*elastic, {"replicas"}), " of ",
+                            json::GetInt(*elastic, {"desiredReplicas"}), " wanted, between ",
+                            json::GetInt(*elastic, {"minReplicas"}), " and ",
+                            json::GetInt(*elastic, {"maxReplicas"}));
+  std::string_view why = json::GetString(*elastic, {"message"});
+  if (!why.empty()) line += StrCat("; ", OneLine(why));
+  std::string text = StrCat(line, "\n");
+  std::string chart = SizeChart(*elastic, job.ended.value_or(now));
+  if (!chart.empty()) text += StrCat(chart, SizeChanges(*elastic, now));
+  return Section("Size", text);
+}
+
 std::string RolesText(const JobView& job) {
   std::vector<std::string> lines;
   for (const auto& role : json::GetObject(*job.object, {"spec", job.kind->replica_specs})) {
@@ -309,6 +326,7 @@ std::string DescribeJob(Session& session,
   }
   std::string out = fields.ToString();
   out += job.pods.empty() ? "\nPods: none\n" : Section("Pods", PodsTable(session, job.pods));
+  out += SizeText(job, now);
   out += PreemptionsText(session, job, events);
   out += ConditionsText(session, *job.object);
   return out + EventsText(session, events, true);

@@ -4,6 +4,7 @@
 #include "api/meta.h"
 #include "base/strings.h"
 #include "cli/commands.h"
+#include "cli/job_table.h"
 #include "cli/output.h"
 #include "cli/text_table.h"
 
@@ -38,10 +39,8 @@ class GetAction final : public Action {
   }
 
   Result<int> Run(Session& session, std::vector<std::string> words) override {
-    if (words.empty()) {
-      return Misuse("say what to get: swell get pods, swell get pytorchjob NAME, swell get all");
-    }
     SWELL_ASSIGN_OR_RETURN(form_, ParseOutputForm(output_));
+    if (words.empty()) return Jobs(session);
     if (!sort_by_.empty()) {
       SWELL_ASSIGN_OR_RETURN(sort_path_, JsonPath::Parse(sort_by_));
     }
@@ -54,6 +53,15 @@ class GetAction final : public Action {
   }
 
  private:
+  Result<int> Jobs(Session& session) {
+    if (!selector_.empty() || !fields_.empty() || !sort_by_.empty()) {
+      return Misuse("say what to get: swell get pods, swell get pytorchjob NAME, swell get all");
+    }
+    JobTable table = JobSizes(session, form_, all_namespaces_);
+    table.headers = !no_headers_;
+    return watch_ || watch_only_ ? table.Watch(watch_only_) : table.Show();
+  }
+
   Result<std::vector<Target>> Targets(const std::vector<std::string>& words) {
     SWELL_ASSIGN_OR_RETURN(Kinds * kinds, session_->ServerKinds());
     std::vector<Target> targets;
@@ -386,8 +394,9 @@ Command GetCommandSpec() {
   command.name = "get";
   command.group = "Look";
   command.summary = "Shows resources of any kind, one line each or as JSON or YAML.";
-  command.usage = "KIND[,KIND...] [NAME...] | KIND/NAME...";
+  command.usage = "[KIND[,KIND...] [NAME...] | KIND/NAME...]";
   command.examples = {
+      {"How large the jobs are and may be, as that changes", "swell get -w"},
       {"The pods of this namespace, with their nodes", "swell get pods -o wide"},
       {"One job as YAML", "swell get pytorchjob mnist -o yaml"},
       {"Failed pods anywhere", "swell get pods -A --field-selector status.phase=Failed"},

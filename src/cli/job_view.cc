@@ -59,6 +59,21 @@ std::vector<Template> TemplatesOf(const json::Value& job, const JobKindInfo& kin
   return templates;
 }
 
+// The status says it best; without one the first pod that waits knows.
+std::string WhyNoMore(const JobView& job) {
+  std::string_view said = json::GetString(*job.object, {"status", "elastic", "message"});
+  if (!said.empty()) return std::string(said);
+  if (job.over() || job.status == "Suspended") return "";
+  if (!job.waits.empty()) return job.waits;
+  for (const json::SharedValue& pod : job.pods) {
+    const json::Value* placed = api::FindCondition(*pod, "PodScheduled");
+    if (placed != nullptr && json::GetString(*placed, {"status"}) == "False") {
+      return std::string(json::GetString(*placed, {"message"}));
+    }
+  }
+  return "";
+}
+
 JobView ViewOf(json::SharedValue object, const JobKindInfo& kind) {
   JobView view;
   const json::Value& job = *object;
@@ -69,8 +84,12 @@ JobView ViewOf(json::SharedValue object, const JobKindInfo& kind) {
   view.message = NewestMessage(job);
   view.on_preemption = api::Annotation(job, api::keys::kOnPreemption);
   if (view.on_preemption.empty()) view.on_preemption = "Requeue";
+  for (const RoleBounds& bounds : BoundsOf(job, kind)) {
+    view.replicas += bounds.replicas;
+    view.least += bounds.least;
+    view.most += bounds.most;
+  }
   for (const Template& one : TemplatesOf(job, kind)) {
-    view.replicas += one.replicas;
     view.milli_gpus += one.replicas * MilliGpus(*one.pod);
     if (view.priority.empty()) {
       view.priority = json::GetString(*one.pod, {"spec", "priorityClassName"});
@@ -172,6 +191,38 @@ int64_t JobView::HeldMilliGpus() const {
     if (placed && !PodHasEnded(*pod)) held += MilliGpus(*pod);
   }
   return held;
+}
+
+std::vector<RoleBounds> BoundsOf(const json::Value& job, const JobKindInfo& kind) {
+  std::vector<RoleBounds> all;
+  if (kind.replica_specs.empty()) {
+    int64_t n = json::GetInt(job, {"spec", "parallelism"}, 1);
+    all.push_back({.role = "", .replicas = n, .least = n, .most = n});
+    return all;
+  }
+  for (const auto& role : json::GetObject(job, {"spec", kind.replica_specs})) {
+    RoleBounds one;
+    one.role.assign(role.key().data(), role.key().size());
+    one.replicas = json::GetInt(role.value(), {"replicas"}, 1);
+    one.least = one.most = one.replicas;
+    const json::Value* bounds = json::Find(role.value(), {"elastic"});
+    std::string field = StrCat("spec.", kind.replica_specs, ".", one.role, ".elastic");
+    if (bounds == nullptr && one.role == "Worker") {
+      bounds = json::Find(job, {"spec", "elasticPolicy"});
+      field = "spec.elasticPolicy";
+    }
+    if (bounds != nullptr) {
+      one.least = json::GetInt(*bounds, {"minReplicas"}, 1);
+      one.most = std::max(one.least, json::GetInt(*bounds, {"maxReplicas"}, one.replicas));
+      one.least_field = field + ".minReplicas";
+      one.most_field = field + ".maxReplicas";
+      if (role.value().as_object().contains("elastic")) {
+        one.replicas = std::clamp(one.replicas, one.least, one.most);
+      }
+    }
+    all.push_back(std::move(one));
+  }
+  return all;
 }
 
 Status SetSuspended(Api& api, const JobView& job, bool suspend) {
@@ -339,6 +390,7 @@ Result<std::vector<JobView>> Collect(Api& api, std::string_view ns, std::string_
     std::sort(view.pods.begin(), view.pods.end(), PodBefore);
     auto group = group_of.find(StrCat(view.ns, "/", view.name));
     if (group != group_of.end()) AddGroup(view, group->second);
+    if (view.RunningPods() < view.replicas) view.why = WhyNoMore(view);
   }
   return views;
 }

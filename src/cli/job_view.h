@@ -34,15 +34,18 @@ struct JobView {
   std::string workload;  // train, interactive, build or inference
   std::string user;      // who submitted it, as far as is known
   std::string command_line;
-  json::SharedValue group;  // its PodGroup; may be absent
-  int64_t replicas = 0;
-  int64_t milli_gpus = 0;  // of all replicas
+  json::SharedValue group;      // its PodGroup; may be absent
+  int64_t replicas = 0;         // wanted
+  int64_t least = 0, most = 0;  // between which it may change size; both `replicas` if rigid
+  std::string why;              // it runs with fewer than are wanted
+  int64_t milli_gpus = 0;       // of all replicas
   std::optional<WallTime> created, started, ended;
   std::vector<json::SharedValue> pods;  // chief first, then by role and index
 
   int64_t RunningPods() const;
   int64_t PendingPods() const;
   int64_t HeldMilliGpus() const;  // of pods that have a place
+  bool elastic() const { return least < most; }
   bool over() const { return status == "Succeeded" || status == "Failed"; }
   std::string ResourceName() const;  // "pytorchjob.kubeflow.org/mnist"
 };
@@ -51,6 +54,15 @@ struct JobView {
 Result<std::vector<JobView>> ListJobs(Api& api, std::string_view ns);
 // One job by name, of any kind; kAlreadyExists when the name is ambiguous, with the kinds.
 Result<JobView> FindJob(Api& api, std::string_view ns, std::string_view name);
+
+// How many of a role there may be.
+struct RoleBounds {
+  std::string role;
+  int64_t replicas = 1;
+  int64_t least = 1, most = 1;  // both `replicas` when the role is rigid
+  std::string least_field, most_field;
+};
+std::vector<RoleBounds> BoundsOf(const json::Value& job, const JobKindInfo& kind);
 
 // Stops the job's pods and gives back its GPUs, or lets it run again. kConflict when it is over.
 Status SetSuspended(Api& api, const JobView& job, bool suspend);

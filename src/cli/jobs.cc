@@ -1,9 +1,10 @@
-// swell list, suspend, resume: jobs of every kind in one table.
+// swell list, get without a kind, suspend, resume: jobs of every kind in one table.
 #include <algorithm>
 
 #include "api/meta.h"
 #include "base/strings.h"
 #include "cli/commands.h"
+#include "cli/job_table.h"
 #include "cli/job_view.h"
 #include "cli/output.h"
 #include "cli/text_table.h"
@@ -16,12 +17,17 @@ std::string TookOrTakes(const JobView& job, WallTime now) {
   return api::HumanDuration(std::max(job.ended.value_or(now) - *job.started, Duration(0)));
 }
 
+std::string Age(const JobView& job, WallTime now) {
+  return job.created ? api::HumanDuration(std::max(now - *job.created, Duration(0))) : "-";
+}
+
 std::string OrDash(const std::string& text) { return text.empty() ? "-" : text; }
 
 class ListAction final : public Action {
  public:
   void Declare(Flags& flags) override {
     flags.Switch("-A,--all-namespaces", &all_namespaces_, "in every namespace");
+    flags.Switch("-w,--watch", &watch_, "print, then go on printing what changes");
     flags.Text("--status", &status_, "WORD", "only these: pending, running, failed, …");
     flags.Text("-o,--output", &output_, "FORMAT", "json, yaml, wide, name or jsonpath=TEMPLATE");
     flags.Switch("--no-headers", &no_headers_, "without the first line");
@@ -29,63 +35,40 @@ class ListAction final : public Action {
   Result<int> Run(Session& session, std::vector<std::string> words) override {
     if (!words.empty()) return Misuse(StrCat("unexpected ", Quote(words[0])));
     SWELL_ASSIGN_OR_RETURN(OutputForm form, ParseOutputForm(output_));
-    SWELL_ASSIGN_OR_RETURN(Api * api, session.Server());
-    std::string ns = all_namespaces_ ? "" : session.Namespace();
-    SWELL_ASSIGN_OR_RETURN(std::vector<JobView> jobs, ListJobs(*api, ns));
-    if (!status_.empty()) {
-      std::erase_if(jobs,
-                    [&](const JobView& job) { return ToLower(job.status) != ToLower(status_); });
-    }
-    if (!form.table()) return Print(session, form, jobs);
-    if (jobs.empty()) {
-      session.ErrLine(ns.empty() ? "No jobs" : StrCat("No jobs in namespace ", ns));
-      return 0;
-    }
-    session.Out(Table(session, jobs, form.kind == OutputForm::Kind::kWide));
-    return 0;
+    JobTable table{.session = session, .form = form, .all_namespaces = all_namespaces_};
+    table.ns = all_namespaces_ ? "" : session.Namespace();
+    table.status = status_;
+    table.headers = !no_headers_;
+    table.header = {"NAME", "KIND", "STATUS",   "PRIORITY", "PROJECT",
+                    "GPUS", "PODS", "DURATION", "AGE"};
+    if (form.kind == OutputForm::Kind::kWide) table.header.emplace_back("MESSAGE");
+    bool wide = form.kind == OutputForm::Kind::kWide;
+    table.row = [&session, wide](const JobView& job) { return Row(session, job, wide); };
+    return watch_ ? table.Watch() : table.Show();
   }
 
  private:
-  static int Print(Session& session, const OutputForm& form, const std::vector<JobView>& jobs) {
-    std::vector<json::SharedValue> objects;
-    for (const JobView& job : jobs) {
-      auto object = std::make_shared<json::Value>(*job.object);
-      json::Set(*object, {"kind"}, job.kind->kind);
-      json::Set(*object, {"apiVersion"}, job.kind->resource.ApiVersion());
-      objects.push_back(std::move(object));
-      if (form.kind == OutputForm::Kind::kName) session.OutLine(job.ResourceName());
-    }
-    if (form.kind != OutputForm::Kind::kName)
-      session.Out(FormatObject(form, MakeList(objects), ""));
-    return 0;
+  static std::vector<std::string> Row(Session& session, const JobView& job, bool wide) {
+    std::vector<std::string> row{job.name,
+                                 job.kind->kind,
+                                 session.Paint(StatusColour(job.status), job.status),
+                                 OrDash(job.priority),
+                                 OrDash(job.project),
+                                 GpuText(job.milli_gpus),
+                                 PodsText(job),
+                                 TookOrTakes(job, session.Now()),
+                                 Age(job, session.Now())};
+    if (wide) row.push_back(OrDash(OneLine(job.waits.empty() ? job.message : job.waits)));
+    return row;
   }
 
-  std::string Table(Session& session, const std::vector<JobView>& jobs, bool wide) const {
-    std::vector<std::string> header{"NAME", "KIND", "STATUS",   "PRIORITY", "PROJECT",
-                                    "GPUS", "PODS", "DURATION", "AGE"};
-    if (all_namespaces_) header.insert(header.begin(), "NAMESPACE");
-    if (wide) header.emplace_back("MESSAGE");
-    TextTable table(no_headers_ ? std::vector<std::string>{} : header);
-    for (const JobView& job : jobs) {
-      std::vector<std::string> row{
-          job.name,
-          job.kind->kind,
-          session.Paint(StatusColour(job.status), job.status),
-          OrDash(job.priority),
-          OrDash(job.project),
-          GpuText(job.milli_gpus),
-          StrCat(job.RunningPods(), "/", job.replicas),
-          TookOrTakes(job, session.Now()),
-          job.created ? api::HumanDuration(std::max(session.Now() - *job.created, Duration(0)))
-                      : "-"};
-      if (all_namespaces_) row.insert(row.begin(), job.ns);
-      if (wide) row.push_back(OrDash(OneLine(job.waits.empty() ? job.message : job.waits)));
-      table.Add(std::move(row));
-    }
-    return table.ToString();
+  // "3/4", and of an elastic job "3/4 (1-8)".
+  static std::string PodsText(const JobView& job) {
+    std::string text = StrCat(job.RunningPods(), "/", job.replicas);
+    return job.elastic() ? StrCat(text, " (", job.least, "-", job.most, ")") : text;
   }
 
-  bool all_namespaces_ = false, no_headers_ = false;
+  bool all_namespaces_ = false, no_headers_ = false, watch_ = false;
   std::string status_, output_;
 };
 
@@ -112,6 +95,24 @@ class SuspendAction final : public Action {
 
 }  // namespace
 
+JobTable JobSizes(Session& session, const OutputForm& form, bool all_namespaces) {
+  JobTable table{.session = session, .form = form, .all_namespaces = all_namespaces};
+  table.ns = all_namespaces ? "" : session.Namespace();
+  table.header = {"NAME", "KIND", "STATUS", "MIN", "NOW", "DESIRED", "MAX", "AGE", "WHY"};
+  table.row = [&session](const JobView& job) {
+    return std::vector<std::string>{job.name,
+                                    job.kind->kind,
+                                    session.Paint(StatusColour(job.status), job.status),
+                                    std::to_string(job.least),
+                                    std::to_string(job.RunningPods()),
+                                    std::to_string(job.replicas),
+                                    std::to_string(job.most),
+                                    Age(job, session.Now()),
+                                    OrDash(OneLine(job.why))};
+  };
+  return table;
+}
+
 Command ListCommandSpec() {
   Command command;
   command.name = "list";
@@ -120,6 +121,7 @@ Command ListCommandSpec() {
   command.summary = "Lists the jobs of every kind: status, priority, GPUs, pods, age.";
   command.examples = {{"The jobs of this namespace", "swell list"},
                       {"What waits anywhere, and why", "swell list -A --status pending -o wide"},
+                      {"What happens to them", "swell list -w"},
                       {"Names alone, for scripts", "swell list -o name"}};
   command.make = Makes<ListAction>();
   return command;

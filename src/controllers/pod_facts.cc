@@ -58,6 +58,13 @@ std::optional<int64_t> ExitCode(const json::Value& pod) {
   return std::nullopt;
 }
 
+int64_t ReportedWorld(const json::Value& pod) {
+  std::string_view text = api::Annotation(pod, keys::kMetrics);
+  if (text.empty()) return -1;
+  auto metrics = json::Parse(text, {.depth = 4, .bytes = 16 << 10});
+  return metrics.ok() && metrics->is_object() ? json::GetInt(*metrics, {"world"}, -1) : -1;
+}
+
 int64_t RestartCount(const json::Value& pod) {
   int64_t total = 0;
   for (const json::Value& container : json::GetArray(pod, {"status", "containerStatuses"})) {

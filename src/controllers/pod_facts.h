@@ -26,6 +26,9 @@ bool WasDisrupted(const json::Value& pod);
 bool FailedByCluster(const json::Value& pod);
 // Of the first container that failed; nullopt when none has.
 std::optional<int64_t> ExitCode(const json::Value& pod);
+// Of how many members the group is that it trains in, as it reports itself: 0 while it waits to
+// join; -1 when it has not said.
+int64_t ReportedWorld(const json::Value& pod);
 int64_t RestartCount(const json::Value& pod);
 
 }  // namespace swell::controllers

@@ -52,6 +52,7 @@ class TrainingJobKind final : public JobKind {
 // How many of the role must run together: all of them, unless it may shrink.
 Status ReadElastic(const json::Value& role, const std::string& field, ReplicaSpec& replica) {
   replica.min_member = replica.replicas;
+  replica.asked = replica.replicas;
   const json::Value* elastic = json::Find(role, {"elastic"});
   if (elastic == nullptr) return Status::Ok();
   int64_t least = json::GetInt(*elastic, {"minReplicas"}, 1);
@@ -66,6 +67,7 @@ Status ReadElastic(const json::Value& role, const std::string& field, ReplicaSpe
   }
   replica.replicas = std::clamp(replica.replicas, least, most);
   replica.min_member = least;
+  if (least < most) replica.max_member = most;
   return Status::Ok();
 }
 
@@ -115,7 +117,7 @@ Result<JobSpec> TrainingJobKind::Parse(const json::Value& job) const {
     SWELL_ASSIGN_OR_RETURN(
         ReplicaSpec replica,
         ReadRole(std::string_view(role.key().data(), role.key().size()), role.value()));
-    spec.elastic = spec.elastic || *replica.min_member < replica.replicas;
+    spec.elastic = spec.elastic || replica.max_member;
     if (replica.replicas > 0) spec.replicas.push_back(std::move(replica));
   }
   if (spec.replicas.empty()) {
@@ -147,6 +149,15 @@ json::Object TrainingJobKind::Labels(const json::Value& job,
   return labels;
 }
 
+// What the job says about its batch when its size changes, for the SDK.
+void SetBatchEnv(const json::Value& job, json::Value& pod) {
+  const json::Value* batch = json::Find(job, {"spec", "batch"});
+  if (batch == nullptr) return;
+  std::string_view effective = json::GetString(*batch, {"effective"}, "Constant");
+  SetEnv(pod, "SWELL_BATCH_OF", effective == "PerReplica" ? "rank" : "job");
+  SetEnv(pod, "SWELL_LEARNING_RATE", ToLower(json::GetString(*batch, {"learningRate"}, "None")));
+}
+
 // "4", 4 or nothing.
 std::string NprocOf(const json::Value& job) {
   const json::Value* value = json::Find(job, {"spec", "rendezvous", "nprocPerNode"});
@@ -160,9 +171,10 @@ void TrainingJobKind::PreparePod(const json::Value& job,
                                  int64_t index,
                                  json::Value& pod) const {
   SetEnv(pod, "PYTHONUNBUFFERED", "1");
+  SetBatchEnv(job, pod);
   const json::Value* rendezvous = json::Find(job, {"spec", "rendezvous"});
   // One process alone has nobody to meet.
-  if (spec.TotalReplicas() == 1 && rendezvous == nullptr) return;
+  if (!spec.elastic && spec.TotalReplicas() == 1 && rendezvous == nullptr) return;
   const ReplicaSpec& chief = spec.replicas.front();
   std::string leader = ReplicaName(api::Name(job), chief.type, 0);
   int64_t port = LaunchPort(job, 0, options_.host_network);
@@ -178,11 +190,13 @@ void TrainingJobKind::PreparePod(const json::Value& job,
                    .rank = rank,
                    .world = spec.TotalReplicas()});
   if (!spec.elastic && rendezvous == nullptr) return;
-  RendezvousEnv env;
+  RendezvousEnv env{.nodes_max = 0};
   env.endpoint = StrCat(leader, ":", port);
   env.id = api::Name(job);
   env.nodes_min = std::max<int64_t>(1, spec.min_available.value_or(1));
-  env.nodes_max = spec.TotalReplicas();
+  // What it may grow to counts: a process that runs on is not told of a new number.
+  for (const ReplicaSpec& one : spec.replicas)
+    env.nodes_max += one.max_member.value_or(one.replicas);
   env.nproc_per_node = NprocOf(job);
   if (rendezvous != nullptr) {
     env.backend = json::GetString(*rendezvous, {"backend"}, "c10d");
@@ -194,7 +208,7 @@ void TrainingJobKind::PreparePod(const json::Value& job,
 
 std::vector<json::Value> TrainingJobKind::Services(const json::Value& job,
                                                    const JobSpec& spec) const {
-  if (spec.TotalReplicas() == 1) return {};
+  if (spec.TotalReplicas() == 1 && !spec.elastic) return {};
   const ReplicaSpec& chief = spec.replicas.front();
   return {LeaderService(ReplicaName(api::Name(job), chief.type, 0), Labels(job, chief, 0),
                         kPortName, LaunchPort(job, 0, options_.host_network))};

@@ -226,6 +226,8 @@ class Seat:
         self._connection = None
         self._lock = threading.Lock()
         self._waiting = []
+        # Ids at one meeting; news that was on its way may still name them.
+        self._taken = set()
         self._leading = None
         self._left = False
         self.yielded = False
@@ -241,7 +243,7 @@ class Seat:
     @property
     def waiting(self):
         """Who is ready to join the group that this member is the head of."""
-        return self._waiting
+        return [card for card in self._waiting if card["id"] not in self._taken]
 
     def wait(self, step=None):
         """("lead", [card, ...]) or ("plan", {...}). `step`: how far the state in memory has come, None without one."""
@@ -267,7 +269,6 @@ class Seat:
     def lead(self, generation):
         """This member is the head of the group of that generation, until the process ends."""
         with self._lock:
-            self._waiting = []
             fresh = self._leading is None
             self._leading = generation
             if not fresh:
@@ -277,7 +278,7 @@ class Seat:
 
     def take(self, plans):
         with self._lock:
-            self._waiting = []
+            self._taken.update(plans)
             self._say({"take": plans})
 
     def _say(self, message):
@@ -307,6 +308,7 @@ class Seat:
             with self._lock:
                 self._connection = None
                 self._waiting = []
+                self._taken = set()
             connection.close()
             time.sleep(_RETRY_SECONDS)
 

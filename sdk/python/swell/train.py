@@ -118,8 +118,8 @@ class Job:
     def step_done(self, step, state, epoch=None, metrics=None, records=None):
         """Call it after every step, on every rank: True when ranks have come or gone since the last one.
 
-        Saves and exits with 143 when the job is told to stop; an elastic job goes on with the ranks that stay and those
-        that joined. `records`: how many were trained in this step by the whole job, for the reported speed.
+        Saves and exits with 143 when the job is told to stop; an elastic job goes on with the ranks that stay and
+        those that joined. `records`: how many were trained in this step by the whole job, for the reported speed.
         """
         if self.env.leader:
             self._progress.step(step, self.env.world, records)
@@ -141,7 +141,7 @@ class Job:
     def guard(self, state, load):
         """Around one step: when a peer is lost without a word, the others meet anew and do that step again.
 
-        `state()` returns what a checkpoint would hold, with its "step"; `load(state)` takes it back. Those that are left
+        `state()` returns what a checkpoint would hold, with its "step"; `load(state)` takes it back. Those left
         go on from the memory of the one that came furthest. Without it, or where nobody is left, the loss ends the
         process, which comes back and goes on from the last checkpoint.
         """

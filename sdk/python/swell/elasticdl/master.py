@@ -1,9 +1,10 @@
 """The master of an ElasticDLJob: keeps the model, sums gradients, and runs the job master beside it.
 
-Started in pods as `python3 -m swell.elasticdl.master`. `swell job-master`, its child, hands out records and decides which
-gradients count; this process does the arithmetic. What always holds: a gradient is in the sum exactly when the job master
-has counted its records, and a checkpoint holds both sides of one moment, the sum under way included. So a master that
-comes back from a checkpoint trains each record once, and the child alone may die at any time: its journal has every word.
+Started in pods as `python3 -m swell.elasticdl.master`. `swell job-master`, its child, hands out records and decides
+which gradients count; this process does the arithmetic. What always holds: a gradient is in the sum exactly when
+the job master has counted its records, and a checkpoint holds both sides of one moment, the sum under way included.
+So a master that comes back from a checkpoint trains each record once, and the child alone may die at any time: its
+journal has every word.
 """
 
 import ctypes
@@ -266,8 +267,8 @@ class Master:
         threading.Thread(target=self.child.watch, daemon=True).start()
         host = os.environ.get("MASTER_ADDR", "").rpartition(":")[0] or "127.0.0.1"
         self.master.post("/v1/facts", facts={"model": f"{host}:{server.port}"})
-        log(f"master: {self.records} records, {self.options.num_epochs} epoch(s), {self.options.records_per_task} to a task, "
-            f"minibatches of {self.options.minibatch_size}, {self.options.grads_to_wait} gradients to an update")
+        log(f"master: {self.records} records, {self.options.num_epochs} epoch(s), {self.options.records_per_task} to a "
+            f"task, minibatches of {self.options.minibatch_size}, {self.options.grads_to_wait} gradients to an update")
         looked = time.monotonic()
         while not self.model.finished.is_set():
             if self.notice.requested:
@@ -282,6 +283,8 @@ class Master:
                     break
         if self.model.failure:
             log(f"master: the job has failed: {self.model.failure}")
+            self.let_workers_go()
+            self.child.stop()
             return 1
         return self.end()
 
@@ -307,6 +310,7 @@ class Master:
             self.evaluate()
         if self.options.max_step and version >= self.options.max_step:
             log(f"master: {version} updates are enough (--max_step)")
+            self.master.post("/v1/end")
             self.model.finished.set()
 
     evaluated = 0
@@ -317,8 +321,9 @@ class Master:
             recent = self.model.losses[self.logged - version:] or [float("nan")]
             self.model.losses.clear()
         self.logged = version
-        log(f"master: version {version} loss {sum(recent) / len(recent):.4f} records {state['done']} of "
-            f"{state['done'] + state['left']} workers {len(state['workers'])} records/s {state['recordsPerSecond']:.0f}")
+        total = state["done"] + state["left"]
+        log(f"master: version {version} loss {sum(recent) / len(recent):.4f} records {state['done']} of {total} "
+            f"workers {len(state['workers'])} records/s {state['recordsPerSecond']:.0f}")
 
     def save(self, reason):
         with self.model.lock:
@@ -342,7 +347,8 @@ class Master:
             self.file.net.eval()
             for start in range(0, len(data), 500):
                 end = min(len(data), start + 500)
-                features, labels = self.file.feed(list(data.read(start, end, self.options.codec_type)), "evaluation")
+                chosen = list(data.read(start, end, self.options.codec_type))
+                features, labels = self.file.feed(chosen, "evaluation")
                 size, found = measure(self.file, features, labels)
                 count += size
                 for name, value in found.items():

@@ -8,8 +8,8 @@
     callbacks()                              objects with on_train_end(), on_update(version, loss); optional
     PredictionOutputsProcessor, custom_data_reader   optional
 
-Used by master.py, worker.py. What always holds: parameters are one flat list in the module's own order, so that master and
-workers, who load the same file, mean the same numbers.
+Used by master.py, worker.py. What always holds: parameters are one flat list in the module's own order, so that
+master and workers, who load the same file, mean the same numbers.
 """
 
 import importlib.util
@@ -71,9 +71,11 @@ class ModelFile:
 
     def optimizer(self, learning_rate=None):
         names = inspect.signature(self._optimizer).parameters
-        needed = [p for p in names.values() if p.default is p.empty and p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+        positional = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+        needed = any(p.default is p.empty and p.kind in positional for p in names.values())
         parameters = list(self.net.parameters())
-        made = self._optimizer(parameters) if needed or "parameters" in names or "params" in names else self._optimizer()
+        takes = needed or "parameters" in names or "params" in names
+        made = self._optimizer(parameters) if takes else self._optimizer()
         if not isinstance(made, torch.optim.Optimizer):
             made = made(parameters)
         if learning_rate is not None:

@@ -6,8 +6,9 @@ Used by master.py (how many are there?) and worker.py (these, please). Known by 
     *.csv                      a record is one line; a first line of names is skipped
     *.tfrecord, *.recordio     TFRecord framing; a record is its bytes
 
-A model file's custom_data_reader (ElasticDL's AbstractDataReader: create_shards, read_records) comes before all of these.
-What always holds: record i is the same bytes for every worker; a damaged file is an error, never fewer records.
+A model file's custom_data_reader (ElasticDL's AbstractDataReader: create_shards, read_records) comes before all of
+these. What always holds: record i is the same bytes for every worker; a damaged file is an error, never fewer
+records.
 """
 
 import bisect
@@ -106,9 +107,9 @@ class Custom:
             name, first, count = self._shards[which]
             begins = self._ends[which] - count
             upto = min(end, self._ends[which])
-            yield from self._reader.read_records(SimpleNamespace(
-                shard_name=name, shard=SimpleNamespace(name=name, start=first + start - begins, end=first + upto - begins),
-                start=first + start - begins, end=first + upto - begins))
+            shard = SimpleNamespace(name=name, start=first + start - begins, end=first + upto - begins)
+            yield from self._reader.read_records(
+                SimpleNamespace(shard=shard, shard_name=name, start=shard.start, end=shard.end))
             start = upto
 
 

@@ -1,7 +1,8 @@
 """Talking to the job master (HTTP and JSON), and between workers and the model's keeper (frames).
 
-Used by master.py and worker.py. A frame is two big-endian 32-bit lengths, a JSON head and raw bytes. What always holds:
-a caller gets an answer or OSError, never half of one; nobody can make the other side read more than FRAME_MAX bytes.
+Used by master.py and worker.py. A frame is two big-endian 32-bit lengths, a JSON head and raw bytes. What always
+holds: a caller gets an answer or OSError, never half of one; nobody can make the other side read more than
+FRAME_MAX bytes.
 """
 
 import json
@@ -86,6 +87,7 @@ class JobMaster:
 
     def close(self):
         if self._socket is not None:
+            self._reader.close()
             self._socket.close()
         self._socket = self._reader = None
 

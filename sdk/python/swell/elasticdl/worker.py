@@ -1,7 +1,8 @@
 """A worker of an ElasticDLJob: takes a range of records, one minibatch at a time, and hands in gradients.
 
-Started in pods as `python3 -m swell.elasticdl.worker`. On notice it finishes the minibatch it is in, says that it leaves, and
-exits with 143; what it had not done goes to others. What always holds: it keeps nothing that anybody would miss.
+Started in pods as `python3 -m swell.elasticdl.worker`. On notice it finishes the minibatch it is in, says that it
+leaves, and exits with 143; what it had not done goes to others. What always holds: it keeps nothing that anybody
+would miss.
 """
 
 import json

@@ -1,0 +1,23 @@
+// How an elastic job's size went, as a small chart of characters and a list of its changes.
+// Thread-safety: pure functions.
+#pragma once
+
+#include <string>
+
+#include "base/clock.h"
+#include "json/value.h"
+
+namespace swell::cli {
+
+struct ChartSize {
+  int width = 60;
+  int height = 8;
+};
+
+// `elastic` is a job's status.elastic. `until` is now, or when the job ended. Empty without
+// history.
+std::string SizeChart(const json::Value& elastic, WallTime until, ChartSize size = {});
+// "AGE  REPLICAS  THROUGHPUT  REASON", the newest first, at most `most` lines.
+std::string SizeChanges(const json::Value& elastic, WallTime now, size_t most = 10);
+
+}  // namespace swell::cli

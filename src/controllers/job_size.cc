@@ -1,0 +1,167 @@
+// JobController's third part: how large an elastic job is, how large it may be, why it is no
+// larger, and how that went: status.elastic, of which people see tables and charts.
+#include <algorithm>
+
+#include "api/meta.h"
+#include "base/strings.h"
+#include "controllers/job_controller.h"
+#include "controllers/job_pass.h"
+#include "controllers/pod_facts.h"
+
+namespace swell::controllers {
+namespace {
+
+constexpr size_t kHistoryMax = 48;
+constexpr size_t kReasonBytesMax = 200;
+// Members that come one after the other are one change.
+constexpr Duration kOneChange = std::chrono::seconds(5);
+// Speed moves all the time; what is written down is worth a write.
+constexpr double kNewsworthy = 0.2;
+
+std::string Short(std::string text) {
+  if (text.size() > kReasonBytesMax) {
+    text.resize(kReasonBytesMax);
+    while (!text.empty() && (text.back() & 0xC0) == 0x80) text.pop_back();
+    if (!text.empty() && (text.back() & 0x80) != 0) text.pop_back();
+    text += "...";
+  }
+  return text;
+}
+
+bool Runs(const json::Value& pod) {
+  return Phase(pod) == "Running" && !api::IsDeleting(pod) && !WasPreempted(pod);
+}
+
+// Of the group as one of its pods reported it, at its present size; 0: nobody did.
+double Throughput(const std::map<std::string, json::SharedValue>& pods, int64_t members) {
+  double found = 0;
+  for (const auto& [name, pod] : pods) {
+    std::string_view text = api::Annotation(*pod, keys::kMetrics);
+    if (text.empty() || !Runs(*pod)) continue;
+    auto metrics = json::Parse(text, {.depth = 4, .bytes = 16 << 10});
+    if (!metrics.ok() || json::GetInt(*metrics, {"world"}) != members) continue;
+    for (std::string_view metric : {"records_per_second", "steps_per_second"}) {
+      const json::Value* value = json::Find(*metrics, {metric});
+      if (value == nullptr || !value->is_number()) continue;
+      found = std::max(found, value->to_number<double>());
+      break;
+    }
+  }
+  return found;
+}
+
+double NumberAt(const json::Value& object, std::string_view field) {
+  const json::Value* value = json::Find(object, {field});
+  return value != nullptr && value->is_number() ? value->to_number<double>() : 0;
+}
+
+void NoteThroughput(json::Value& entry, double throughput) {
+  if (throughput <= 0) return;
+  double known = NumberAt(entry, "throughput");
+  if (known > 0 && std::abs(throughput - known) < kNewsworthy * known) return;
+  json::Set(entry, {"throughput"}, throughput);
+}
+
+}  // namespace
+
+// Why fewer run than are wanted, or no more than that are wanted.
+std::string JobController::WhyNoMore(const Pass& pass, int64_t now, int64_t desired) const {
+  if (pass.IsTrue("Succeeded") || pass.IsTrue("Failed") || pass.IsTrue("Suspended")) return "";
+  if (now >= desired) {
+    for (const ReplicaSpec& replica : pass.spec.replicas) {
+      if (!replica.max_member || replica.asked <= *replica.max_member) continue;
+      return StrCat(replica.asked, " were asked for; ", *replica.max_member, " is the most");
+    }
+    return "";
+  }
+  std::string waits;
+  for (const auto& [name, pod] : pass.pods) {
+    if (!pass.Wants(name) || !json::GetString(*pod, {"spec", "nodeName"}).empty()) continue;
+    const json::Value* placed = api::FindCondition(*pod, "PodScheduled");
+    if (placed != nullptr) waits = json::GetString(*placed, {"message"});
+    if (!waits.empty()) break;
+  }
+  std::string text = StrCat("waits for ", desired - now, " more");
+  return waits.empty() ? text : Short(StrCat(text, ": ", waits));
+}
+
+std::string JobController::WhyChanged(const Pass& pass, int64_t now, int64_t desired) const {
+  for (std::string_view word : {"Succeeded", "Failed", "Suspended"}) {
+    if (pass.IsTrue(word)) return ToLower(word);
+  }
+  const json::Array& history = json::GetArray(pass.status, {"elastic", "history"});
+  if (history.empty()) return "started";
+  int64_t before = json::GetInt(history.back(), {"replicas"});
+  int64_t wanted = json::GetInt(history.back(), {"desired"});
+  if (now < before) {
+    for (const auto& [name, pod] : pass.pods) {
+      if (WasPreempted(*pod)) return Short(PreemptionMessage(*pod));
+    }
+    auto vanished = vanished_.find(std::string(api::Uid(*pass.job)));
+    if (vanished != vanished_.end()) return Short(vanished->second.message);
+  }
+  if (wanted != desired) return StrCat("scaled from ", wanted, " to ", desired);
+  if (now < before) return "a member ended";
+  return before == 0 ? "resumed" : "room again";
+}
+
+void JobController::FillSize(Pass& pass) {
+  int64_t least = 0, most = 0, desired = 0, now = 0, members = 0;
+  for (const ReplicaSpec& replica : pass.spec.replicas) {
+    int64_t running = 0;
+    for (int64_t k = 0; k < replica.replicas; ++k) {
+      auto it = pass.pods.find(replica.PodName(pass.name, k));
+      running += it != pass.pods.end() && Runs(*it->second);
+    }
+    members += running;
+    if (!replica.max_member) continue;
+    now += running;
+    desired += replica.replicas;
+    least += replica.min_member.value_or(replica.replicas);
+    most += *replica.max_member;
+  }
+  const json::Value* known = json::Find(pass.status, {"elastic"});
+  int64_t wanted = known ? json::GetInt(*known, {"desiredReplicas"}, desired) : desired;
+  json::Array history = json::GetArray(pass.status, {"elastic", "history"});
+  bool began = !history.empty() || now > 0;
+  int64_t before = history.empty() ? 0 : json::GetInt(history.back(), {"replicas"});
+  if (began && now != before) {
+    json::Object entry{{"time", api::FormatTime(pass.now)},
+                       {"replicas", now},
+                       {"desired", desired},
+                       {"reason", WhyChanged(pass, now, desired)}};
+    bool continues = false;
+    if (!history.empty() && now > before) {
+      // Members of one growth come within moments of each other.
+      auto last = api::ParseTime(json::GetString(history.back(), {"time"}));
+      bool grew =
+          history.size() < 2 || json::GetInt(history[history.size() - 2], {"replicas"}) < before;
+      continues = grew && last && pass.now - *last < kOneChange &&
+                  json::GetInt(history.back(), {"desired"}) == desired;
+    }
+    if (continues) {
+      json::Set(history.back(), {"replicas"}, now);
+      json::Remove(history.back(), {"throughput"});
+    } else {
+      history.emplace_back(std::move(entry));
+    }
+    if (history.size() > kHistoryMax) history.erase(history.begin());
+  }
+  if (!history.empty()) NoteThroughput(history.back(), Throughput(pass.pods, members));
+  json::Set(pass.status, {"elastic"},
+            json::Object{{"minReplicas", least},
+                         {"replicas", now},
+                         {"desiredReplicas", desired},
+                         {"maxReplicas", most},
+                         {"message", WhyNoMore(pass, now, desired)},
+                         {"history", std::move(history)}});
+  // The autoscaler tells of its own decisions, and the scheduler of room found for more.
+  bool by_metric = json::GetString(*pass.job, {"spec", "autoscaling", "mode"}) == "Metric";
+  if (desired < wanted && !by_metric) {
+    pass.Tell("Normal", "Shrunk",
+              StrCat("Shrunk from ", wanted, " to ", desired, " replicas, as asked (", least,
+                     " to ", most, ")"));
+  }
+}
+
+}  // namespace swell::controllers
