@@ -57,6 +57,7 @@ class PodHost {
   // Whether the node has room; kWait while only pods that are on their way out are in the way.
   virtual Verdict Admit(const PodWorker& pod) = 0;
   virtual std::string GpuDeviceId(int index) const = 0;
+  virtual int64_t GpuMemoryMib() const = 0;  // of each device; 0: not known
   virtual void Event(const json::Value& pod,
                      std::string_view type,
                      std::string_view reason,
@@ -115,6 +116,8 @@ class PodWorker final : public PodObserver, public std::enable_shared_from_this<
   void CreateSandbox(std::vector<VolumeSpec> volumes);
   void RetryLater(std::string_view event_reason, const std::string& message);
   void SubscribeNames();
+  void UpdateHosts();
+  std::vector<HostsEntry> Hosts() const;
   void WatchDeadline();
   void RefreshVolumes();
 
@@ -136,6 +139,7 @@ class PodWorker final : public PodObserver, public std::enable_shared_from_this<
   void ConfigError(ContainerState& container, const Status& why);
   void WaitForImage(ContainerState& container, const Status& why);
   void AddGpuEnv(const ContainerState& container, ContainerSpec& spec) const;
+  void AddGpuShareEnv(ContainerSpec& spec) const;
   void RunPostStart(ContainerState& container);
   void StartProbes(ContainerState& container);
   void AddProbe(ContainerState& container, ProbeKind kind, std::string_view field);
