@@ -1,6 +1,5 @@
 """The rendezvous in etcd, against a real etcd and with real launchers."""
 
-import os
 import shutil
 import signal
 import socket
@@ -9,13 +8,10 @@ import sys
 import tempfile
 import time
 import unittest
-import urllib.request
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT / "sdk" / "python"))
-
-from swell import etcd  # noqa: E402
+import support
+from swell import etcd
 
 MEMBER = """
 import os, signal, sys, time
@@ -103,8 +99,8 @@ class EtcdTest(unittest.TestCase):
         def launch(name):
             log = open(Path(self.folder) / f"{name}.log", "w")
             self.addCleanup(log.close)
-            environment = {**os.environ, "PYTHONPATH": str(ROOT / "sdk" / "python"), "OMP_NUM_THREADS": "1",
-                           "SWELL_CHECKPOINT_DIR": self.folder + "/checkpoints"}
+            environment = support.clean_environment(OMP_NUM_THREADS=1,
+                                                    SWELL_CHECKPOINT_DIR=self.folder + "/checkpoints")
             process = subprocess.Popen(
                 [sys.executable, "-m", "swell.launch", "--rdzv_backend=etcd", f"--rdzv_endpoint={self.endpoint}",
                  "--rdzv_id=come-and-go", "--nnodes=1:3", "--nproc_per_node=1", "--max_restarts=100",
