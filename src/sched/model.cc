@@ -71,6 +71,8 @@ bool Outdated(const PodState& pod, const Seen& seen) {
   if (!pod.assumed) return false;
   if (pod.phase == PodPhase::kBound) return seen.phase == PodPhase::kPending;
   if (pod.phase == PodPhase::kReleasing) {
+    // Evicted while its binding was under way: it is still seen unbound.
+    if (seen.phase == PodPhase::kPending) return pod.seen_node == kNone;
     return (seen.phase == PodPhase::kBound || seen.phase == PodPhase::kRunning) &&
            seen.node == pod.node;
   }

@@ -352,6 +352,21 @@ TEST(Preempt, ARefusedDecisionIsForgotten) {
   EXPECT_EQ(s.Log(), "bind p n0 [0] allocate\n");
 }
 
+TEST(Preempt, AnEventFromBeforeABindingDoesNotFreeAnEvictedPlace) {
+  Scenario s;
+  s.Node("n0", {.gpus = 1});
+  s.Pod("p", {.gpus = 1});
+  s.scheduler.RunCycle(s.model, s.now);
+  s.model.AssumeEvicted("default/p");
+  s.model.UpsertPod(s.pods["p"]);
+  EXPECT_EQ(s.PhaseOf("p"), "Releasing");
+  s.Pod("q", {.gpus = 1});
+  s.scheduler.RunCycle(s.model, s.now);
+  EXPECT_EQ(s.PhaseOf("q"), "Pending");
+  s.model.Forget("default/p");
+  EXPECT_EQ(s.PhaseOf("p"), "Pending");
+}
+
 TEST(StaleGangs, StopWholeAfterTheGracePeriod) {
   Scenario s;
   s.Node("n0", {.gpus = 2});
