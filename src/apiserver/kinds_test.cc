@@ -208,5 +208,32 @@ TEST_F(KindsTest, WhatIsUnknownAtEveryLevelIsKeptWhereTheSchemaKeepsIt) {
   }
 }
 
+TEST_F(KindsTest, ANameThatOnlyTheOtherGroupHasMeansTheOther) {
+  const std::string kubeflow = "/apis/kubeflow.org/v1/namespaces/default/pytorchjobs";
+  const std::string kubedl = "/apis/training.kubedl.io/v1alpha1/namespaces/default/pytorchjobs";
+  const std::string job =
+      R"({"metadata":{"name":"resnet"},"spec":{"pytorchReplicaSpecs":{"Worker":)"
+      R"({"template":{"spec":{"containers":[{"name":"c","image":"x"}]}}}}}})";
+  const std::string table = "application/json;as=Table;v=v1;g=meta.k8s.io,application/json";
+  EXPECT_EQ(server.Get(kubeflow + "/resnet").status, 404);
+  ASSERT_EQ(server.Post(kubedl, job).status, 201);
+  EXPECT_EQ(server.Get(kubeflow + "/resnet").Str({"apiVersion"}), "training.kubedl.io/v1alpha1");
+  EXPECT_EQ(server.Get(kubeflow + "/other").status, 404);
+  auto rows = [&](const std::string& path) {
+    api::RestRequest request = server.Request("GET", path);
+    request.accept = table;
+    return json::GetArray(server.Send(request).body, {"rows"}).size();
+  };
+  EXPECT_EQ(rows(kubeflow), 1u);
+  EXPECT_TRUE(json::GetArray(server.Get(kubeflow).body, {"items"}).empty())
+      << "programs see theirs";
+  ASSERT_EQ(server.Post(kubeflow, job).status, 201);
+  EXPECT_EQ(server.Get(kubeflow + "/resnet").Str({"apiVersion"}), "kubeflow.org/v1");
+  EXPECT_EQ(server.Send(server.Request("DELETE", kubeflow + "/resnet")).status, 200);
+  EXPECT_EQ(server.Get(kubedl + "/resnet").status, 200) << "each is deleted by itself";
+  EXPECT_EQ(server.Send(server.Request("DELETE", kubeflow + "/resnet")).status, 200);
+  EXPECT_EQ(server.Get(kubedl + "/resnet").status, 404);
+}
+
 }  // namespace
 }  // namespace swell::apiserver

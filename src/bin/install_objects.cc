@@ -59,6 +59,7 @@ Value ControllerRole() {
       "swell-controller",
       {{"", "pods,services,configmaps,endpoints", "get,list,watch,create,update,patch,delete"},
        {"", "pods/status", "update,patch"},
+       {"", "pods/log", "get"},
        {"", "bindings,pods/binding,pods/eviction", "create"},
        {"", "nodes,persistentvolumes,persistentvolumeclaims,serviceaccounts", "get,list,watch"},
        {"", "namespaces", "get,list,watch,create"},

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <cstdlib>
+#include <filesystem>
 
 #include "base/file.h"
 #include "base/strings.h"
@@ -187,6 +188,65 @@ void Inherit(const ImageEntry& base, ImageEntry& entry) {
   entry.host_tmp = entry.host_tmp || base.host_tmp;
 }
 
+// Where the source tree or the installation keeps the examples; empty: nowhere.
+std::string FindExamples(const std::string& sdk_dir) {
+  for (const char* sub : {"/../../examples", "/../examples"}) {
+    if (sdk_dir.empty() || !FileExists(StrCat(sdk_dir, sub, "/imagenet/main.py"))) continue;
+    std::error_code error;
+    return std::filesystem::canonical(sdk_dir + sub, error).string();
+  }
+  return "";
+}
+
+// KubeDL's images: torch elastic's launcher with the imagenet example where it was, and the Master
+// that such jobs have.
+void AddTorchElastic(const ImageEntry& python,
+                     const std::string& sdk_dir,
+                     std::vector<ImageEntry>& entries) {
+  std::string examples = FindExamples(sdk_dir);
+  if (examples.empty()) return;
+  constexpr std::string_view kData = "/usr/share/datasets/fashion-mnist";
+  ImageEntry imagenet = python;
+  imagenet.match = {"wanziyu/imagenet", "*/wanziyu/imagenet", "torchelastic/examples"};
+  imagenet.entrypoint = {"python3", "-m", "swell.launch"};
+  imagenet.working_dir = "/workspace";
+  imagenet.files.push_back({examples, "/workspace/examples", true});
+  if (FileExists(std::string(kData))) {
+    imagenet.files.push_back({std::string(kData), "/workspace/data/tiny-imagenet-200", true});
+  }
+  imagenet.env.emplace_back("OMP_NUM_THREADS", "1");
+  ImageEntry master = imagenet;
+  master.match = {"kubedl/pytorch-dist-example", "*/kubedl/pytorch-dist-example"};
+  master.entrypoint = {"python3", "/workspace/examples/imagenet/master.py"};
+  entries.push_back(std::move(imagenet));
+  entries.push_back(std::move(master));
+}
+
+std::string ThisProgram() {
+  char path[4096];
+  const ssize_t size = ::readlink("/proc/self/exe", path, sizeof path);
+  return size > 0 ? std::string(path, static_cast<size_t>(size)) : std::string();
+}
+
+// ElasticDL's jobs run this program's job master, and its documents have their data at these paths.
+void AddElasticdl(const ImageEntry& python,
+                  const std::string& program,
+                  std::vector<ImageEntry>& entries) {
+  ImageEntry elasticdl = python;
+  elasticdl.match = {"elasticdl*", "*/elasticdl*"};
+  elasticdl.files.push_back({program, "/usr/local/bin/swell", true});
+  constexpr std::string_view kData = "/usr/share/datasets/fashion-mnist/";
+  for (std::string_view part : {"train", "t10k"}) {
+    for (std::string_view file : {"-images-idx3-ubyte.gz", "-labels-idx1-ubyte.gz"}) {
+      const std::string host = StrCat(kData, part, file);
+      if (!FileExists(host)) continue;
+      const std::string_view folder = part == "train" ? "train/" : "test/";
+      elasticdl.files.push_back({host, StrCat("/data/mnist/", folder, part, file), true});
+    }
+  }
+  entries.push_back(std::move(elasticdl));
+}
+
 std::string HostHome() {
   const char* home = ::getenv("HOME");
   return home == nullptr || *home == '\0' ? "/root" : home;
@@ -237,9 +297,7 @@ Result<ImageCatalogue> ImageCatalogue::Load(const Options& options) {
                   "python",
                   "*/python",
                   "kubedl/*",
-                  "wanziyu/*",
-                  "elasticdl*",
-                  "*/elasticdl*"};
+                  "wanziyu/*"};
   python.entrypoint = {"python3"};
   python.path = {bin};
   python.files = {{bin, bin, true}};
@@ -248,10 +306,14 @@ Result<ImageCatalogue> ImageCatalogue::Load(const Options& options) {
     python.env.emplace_back("PYTHONPATH", options.sdk_dir);
     python.files.push_back({options.sdk_dir, options.sdk_dir, true});
   }
+  const std::string program = options.program.empty() ? ThisProgram() : options.program;
+  SWELL_RETURN_IF_ERROR(WriteLink(bin + "/swell", program));
+  AddElasticdl(python, program, catalogue.entries_);
   ImageEntry notebook = python;
   notebook.match = {"jupyter/*", "*/jupyter/*", "*jupyter*", "*notebook*"};
   notebook.entrypoint = {bin + "/start-notebook.sh"};
   catalogue.entries_.push_back(std::move(notebook));
+  AddTorchElastic(python, options.sdk_dir, catalogue.entries_);
   catalogue.entries_.push_back(std::move(python));
 
   ImageEntry etcd;

@@ -56,6 +56,8 @@ class ImageCatalogue {
     std::string tools_dir;   // ours: scripts and links that the defaults use are written here
     std::string sdk_dir;     // put on PYTHONPATH of Python images; may be empty
     std::string python = "/usr/bin/python3";
+    // This program, where images expect a `swell`; empty: /proc/self/exe.
+    std::string program;
   };
 
   // kInvalid names file, entry and field.

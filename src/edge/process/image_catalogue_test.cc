@@ -29,6 +29,22 @@ class ImageCatalogueTest : public ::testing::Test {
   std::string dir_;
 };
 
+TEST_F(ImageCatalogueTest, KubedlsImagesRunTheExampleUnderTheLauncher) {
+  ASSERT_TRUE(MakeDirs(dir_ + "/examples/imagenet").ok());
+  ASSERT_TRUE(MakeDirs(dir_ + "/sdk/python").ok());
+  ASSERT_TRUE(ReplaceFile(dir_ + "/examples/imagenet/main.py", "").ok());
+  auto catalogue = ImageCatalogue::Load(
+      {.config_dir = dir_, .tools_dir = dir_ + "/tools", .sdk_dir = dir_ + "/sdk/python"});
+  ASSERT_TRUE(catalogue.ok());
+  auto imagenet = catalogue->Find("wanziyu/imagenet:1.1", false);
+  ASSERT_TRUE(imagenet.ok());
+  EXPECT_EQ(imagenet->entrypoint, (std::vector<std::string>{"python3", "-m", "swell.launch"}));
+  EXPECT_EQ(imagenet->files[2].path, "/workspace/examples");
+  auto master = catalogue->Find("kubedl/pytorch-dist-example", false);
+  ASSERT_TRUE(master.ok());
+  EXPECT_EQ(master->entrypoint.back(), "/workspace/examples/imagenet/master.py");
+}
+
 TEST_F(ImageCatalogueTest, PatternsMatchNamesWithAndWithoutTags) {
   EXPECT_TRUE(ImageMatches("python", "python:3.11"));
   EXPECT_TRUE(ImageMatches("python:3.11", "python:3.11"));
