@@ -240,13 +240,11 @@ void CheckService(const Value& service, const Value* old, FieldErrors& errors) {
   }
 }
 
+// Loopback addresses are fine here: they are those of a cluster on one machine.
 void CheckEndpointAddress(const Value& address, const std::string& at, FieldErrors& errors) {
   const std::string_view ip = TextOf(address, "ip");
   if (std::string why = CheckIp(ip); !why.empty()) {
     errors.push_back(InvalidText(PathField(at, "ip"), ip, why));
-  } else if (ip.starts_with("127.")) {
-    errors.push_back(
-        InvalidText(PathField(at, "ip"), ip, "may not be in the loopback range (127.0.0.0/8)"));
   } else if (ip.starts_with("169.254.")) {
     errors.push_back(InvalidText(PathField(at, "ip"), ip,
                                  "may not be in the link-local range (169.254.0.0/16)"));
