@@ -1,0 +1,107 @@
+// JobMaster: one elastic job's master: its records (ShardLedger), its updates (GradientGate), who
+// is there, and how fast. Requests in, answers out; docs/elastic.md describes each of them.
+//
+//   JobMaster master(first_lease);
+//   auto answer = master.Handle("/v1/task", {{"worker", "worker-0"}}, now);
+//
+// Durability. A request that changed something says so (`Answer::changed`); whoever serves it
+// appends (now, path, body) to a journal before the answer goes out. Replaying the same requests
+// into a new JobMaster gives the same state, bit for bit: time comes with each request and nothing
+// is random.
+//
+// A master that holds the model saves /v1/snapshot with it, and gives it back with /v1/restore: the
+// position in the data is then that of the model, and what was trained since then is trained again
+// by a model that has not seen it.
+//
+// Thread-safety: none; one thread. Invariants: everything a peer can make grow is bounded.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/result.h"
+#include "elastic/gradient_gate.h"
+#include "elastic/shard_ledger.h"
+#include "json/value.h"
+
+namespace swell::elastic {
+
+class JobMaster {
+ public:
+  // Lease ids begin at `first_lease`, or at what the journal says: never at one that was given.
+  explicit JobMaster(int64_t first_lease) : first_lease_(first_lease) {}
+
+  struct Answer {
+    json::Value body;
+    bool changed = false;
+  };
+  // A POST. kNotFound for an unknown path, or a task that the worker does not hold; kConflict
+  // before the job is known, or when it is told twice and differently.
+  Result<Answer> Handle(std::string_view path, const json::Value& body, WallTime now);
+  // What /v1/expire is to be told: silent workers and tasks that hang; null: there are none.
+  json::Value FindExpired(WallTime now) const;
+  // After a time in which nobody could be heard.
+  void ForgiveSilence(WallTime now);
+
+  // GET /v1/state.
+  json::Value State(WallTime now) const;
+  // GET /metrics, as Prometheus reads them.
+  std::string Metrics(WallTime now) const;
+
+  // The whole state, for the journal's beginning.
+  json::Value Snapshot() const;
+  Status Restore(const json::Value& snapshot);
+
+  // All records are done, or it was told that enough are.
+  bool finished() const { return ended_ || (ledger_ && ledger_->finished()); }
+
+ private:
+  struct Member {
+    std::string address;
+    int64_t joined = 0;
+    int64_t step = 0;
+  };
+
+  Result<Answer> Job(const json::Value& body);
+  Result<Answer> Task(const json::Value& body, std::string_view worker, WallTime now);
+  Result<json::Array> Complete(const json::Value& body, std::string_view worker, WallTime now);
+  Result<Answer> Progress(const json::Value& body, std::string_view worker, WallTime now);
+  Result<Answer> Failed(const json::Value& body, std::string_view worker, WallTime now);
+  Result<Answer> Gradient(const json::Value& body, std::string_view worker, WallTime now);
+  Result<Answer> Heartbeat(const json::Value& body, std::string_view worker, WallTime now);
+  Result<Answer> End();
+  Result<Answer> Expire(const json::Value& body);
+  Result<Answer> Facts(const json::Value& body);
+  Result<Answer> Leave(const json::Value& body, std::string_view worker, WallTime now);
+  Result<Answer> RestorePosition(const json::Value& body);
+  // What every answer to a worker says of the job's end.
+  void AddEnd(json::Object& answer) const;
+  void Forget(std::string_view worker);
+  json::Value Rendezvous(std::string_view worker) const;
+  void Count(int64_t records, WallTime now);
+  double RecordsPerSecond(WallTime now) const;
+
+  int64_t first_lease_;
+  std::optional<ShardLedger> ledger_;
+  GradientGate gate_{{}};
+  // The last gradient with a number, and what was said to it: asked again, it counts once.
+  int64_t sequence_ = 0;
+  json::Object sequence_answer_;
+  json::Value job_;     // as it was told
+  json::Object facts_;  // what the job's processes tell each other: addresses
+  std::map<std::string, Member, std::less<>> members_;
+  bool ended_ = false;
+  int64_t round_ = 0;  // grows with every change of the members
+  int64_t joined_ = 0;
+  int64_t preempted_ = 0, lost_ = 0, hung_ = 0;
+  // Records done in each of the last seconds.
+  std::deque<std::pair<int64_t, int64_t>> recent_;
+};
+
+}  // namespace swell::elastic
