@@ -367,7 +367,12 @@ void PodWorker::PublishAnnotations() {
         }
         self->Later(kAnnotateInterval, self->annotate_timer_,
                     [s = self.get()] { s->PublishAnnotations(); });
-      });
+        if (result.ok() || lost || result.status().code() == Code::kUnavailable) return;
+        SWELL_LOG_WARNING("agent", "report not published", {"pod", self->Key()},
+                          {"error", result.status().ToString()});
+      },
+      // Nodes may write a pod's status, and its annotations along with it, but not the pod.
+      "status");
 }
 
 }  // namespace swell::agent
