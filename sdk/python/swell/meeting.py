@@ -237,8 +237,10 @@ class Seat:
         with self._lock:
             self._left = True
             if self._connection is not None:
-                # Not close: the thread that reads from it would not wake up.
+                # The thread that reads from it wakes up by this, and not by a close.
                 _shut(self._connection)
+                if self._leading is None:
+                    self._connection.close()
 
     @property
     def waiting(self):
