@@ -8,6 +8,12 @@
 #include "controllers/pod_facts.h"
 
 namespace swell::controllers {
+namespace {
+
+// How long members of an elastic job may run on when its first one has finished.
+constexpr Duration kFarewell = std::chrono::seconds(60);
+
+}  // namespace
 
 JobController::JobController(Context context, std::unique_ptr<JobKind> kind)
     : context_(context),
@@ -45,16 +51,22 @@ JobController::JobController(Context context, std::unique_ptr<JobKind> kind)
        .on_delete = [this](const json::SharedValue& pod) { OnPodGone(*pod); }});
 }
 
+// Two groups may have a kind of the same name.
+bool JobController::Owns(const api::OwnerReference& owner) const {
+  return owner.kind == kind_->kind() &&
+         owner.api_version.starts_with(StrCat(kind_->resource().group, "/"));
+}
+
 void JobController::OnPod(const json::Value& pod) {
   auto owner = api::ControllerOf(pod);
-  if (!owner || owner->kind != kind_->kind()) return;
+  if (!owner || !Owns(*owner)) return;
   queue_.Add(StrCat(api::Namespace(pod), "/", owner->name));
 }
 
 void JobController::OnPodGone(const json::Value& pod) {
   counted_.erase(std::string(api::Uid(pod)));
   auto owner = api::ControllerOf(pod);
-  if (!owner || owner->kind != kind_->kind()) return;
+  if (!owner || !Owns(*owner)) return;
   if (WasPreempted(pod)) {
     vanished_[owner->uid] = {StrCat(api::Name(pod), ": ", PreemptionMessage(pod)),
                              api::CreationTime(pod)};
@@ -98,7 +110,7 @@ void JobController::Observe(Pass& pass) {
   pass.counts.resize(pass.spec.replicas.size());
   for (size_t i = 0; i < pass.spec.replicas.size(); ++i) {
     for (int64_t k = 0; k < pass.spec.replicas[i].replicas; ++k) {
-      auto it = pass.pods.find(ReplicaName(pass.name, pass.spec.replicas[i].type, k));
+      auto it = pass.pods.find(pass.spec.replicas[i].PodName(pass.name, k));
       if (it == pass.pods.end()) continue;
       std::string_view phase = Phase(*it->second);
       ReplicaCount& count = pass.counts[i];
@@ -112,8 +124,8 @@ void JobController::Observe(Pass& pass) {
 
 void JobController::Decide(Pass& pass) {
   if (pass.IsTrue("Succeeded") || pass.IsTrue("Failed")) return DecideFinished(pass);
-  if (!pass.IsTrue("Created")) {
-    SetCondition(pass, "Created", true, kind_->kind() + "Created",
+  if (json::GetArray(pass.status, {"conditions"}).empty()) {
+    SetCondition(pass, "Created", true, kind_->Reason("Created"),
                  StrCat(kind_->kind(), " ", pass.name, " is created."));
   }
   if (!pass.valid) {
@@ -122,7 +134,7 @@ void JobController::Decide(Pass& pass) {
   }
   if (pass.spec.suspend) return DecideSuspended(pass);
   if (pass.IsTrue("Suspended")) {
-    SetCondition(pass, "Suspended", false, kind_->kind() + "Resumed",
+    SetCondition(pass, "Suspended", false, kind_->Reason("Resumed"),
                  StrCat(kind_->kind(), " ", pass.name, " is resumed."));
     json::Set(pass.status, {"startTime"}, api::FormatTime(pass.now));
   }
@@ -139,7 +151,7 @@ void JobController::Decide(Pass& pass) {
 // Success and the deadline. True when the job is over.
 bool JobController::DecideEnd(Pass& pass) {
   if (kind_->Succeeded(pass.spec, pass.counts)) {
-    Finish(pass, "Succeeded", kind_->kind() + "Succeeded",
+    Finish(pass, "Succeeded", kind_->Reason("Succeeded"),
            StrCat(kind_->kind(), " ", pass.name, " is successfully completed."));
     return true;
   }
@@ -204,11 +216,11 @@ void JobController::DecideSuspended(Pass& pass) {
   StopPods(pass, false);
   std::string message = StrCat(kind_->kind(), " ", pass.name, " is suspended.");
   if (pass.IsTrue("Running")) {
-    SetCondition(pass, "Running", false, kind_->kind() + "Suspended", message);
+    SetCondition(pass, "Running", false, kind_->Reason("Suspended"), message);
   }
   if (!pass.IsTrue("Suspended")) {
-    SetCondition(pass, "Suspended", true, kind_->kind() + "Suspended", message);
-    pass.Tell("Normal", kind_->kind() + "Suspended", message);
+    SetCondition(pass, "Suspended", true, kind_->Reason("Suspended"), message);
+    pass.Tell("Normal", kind_->Reason("Suspended"), message);
   }
   json::Remove(pass.status, {"startTime"});
 }
@@ -278,11 +290,11 @@ bool JobController::DecideDisrupted(Pass& pass) {
   if (!pass.IsTrue("Restarting")) {
     std::string message =
         StrCat(kind_->kind(), " ", pass.name, " is restarting because of ", disrupted);
-    SetCondition(pass, "Restarting", true, kind_->kind() + "Restarting", message);
+    SetCondition(pass, "Restarting", true, kind_->Reason("Restarting"), message);
     if (pass.IsTrue("Running")) {
-      SetCondition(pass, "Running", false, kind_->kind() + "Restarting", message);
+      SetCondition(pass, "Running", false, kind_->Reason("Restarting"), message);
     }
-    pass.Tell("Warning", kind_->kind() + "Restarting", message);
+    pass.Tell("Warning", kind_->Reason("Restarting"), message);
   }
   StopPods(pass, true);
   return true;
@@ -319,7 +331,7 @@ bool JobController::DecideFailures(Pass& pass) {
   for (size_t i = 0; i < pass.spec.replicas.size(); ++i) {
     const ReplicaSpec& replica = pass.spec.replicas[i];
     for (int64_t k = 0; k < replica.replicas; ++k) {
-      auto it = pass.pods.find(ReplicaName(pass.name, replica.type, k));
+      auto it = pass.pods.find(replica.PodName(pass.name, k));
       if (it == pass.pods.end()) continue;
       const json::Value& pod = *it->second;
       in_place_restarts += RestartCount(pod);
@@ -329,11 +341,14 @@ bool JobController::DecideFailures(Pass& pass) {
         if (!api::IsDeleting(pod)) pass.delete_pods.push_back(it->second);
         continue;
       }
+      const JobKind::OnFailure verdict = kind_->Judge(replica, pass.counts[i], pod, pass.restarts);
+      if (verdict == JobKind::OnFailure::kGoOn) continue;
       int64_t code = ExitCode(pod).value_or(1);
-      bool retryable = FailedByCluster(pod) || WasDisrupted(pod) || api::IsDeleting(pod) ||
+      bool retryable = verdict != JobKind::OnFailure::kAsUsual || FailedByCluster(pod) ||
+                       WasDisrupted(pod) || api::IsDeleting(pod) ||
                        (replica.restart_policy == RestartPolicy::kExitCode && code >= 128);
       if (!retryable) {
-        Finish(pass, "Failed", kind_->kind() + "Failed",
+        Finish(pass, "Failed", kind_->Reason("Failed"),
                StrCat(kind_->kind(), " ", pass.name, " is failed because ", pass.counts[i].failed,
                       " ", replica.type, " replica(s) failed."));
         return true;
@@ -342,8 +357,8 @@ bool JobController::DecideFailures(Pass& pass) {
       if (api::IsDeleting(pod)) continue;
       pass.delete_pods.push_back(it->second);
       // Only failures of its own are held against the job, and each once.
-      if (FailedByCluster(pod) || WasDisrupted(pod) ||
-          counted_.contains(std::string(api::Uid(pod)))) {
+      if (verdict == JobKind::OnFailure::kReplaceFree || FailedByCluster(pod) ||
+          WasDisrupted(pod) || counted_.contains(std::string(api::Uid(pod)))) {
         continue;
       }
       pass.count_restart_of.emplace_back(api::Uid(pod));
@@ -360,11 +375,11 @@ bool JobController::DecideFailures(Pass& pass) {
   }
   if (restarting && !pass.IsTrue("Restarting")) {
     std::string message = StrCat(kind_->kind(), " ", pass.name, " is restarting.");
-    SetCondition(pass, "Restarting", true, kind_->kind() + "Restarting", message);
+    SetCondition(pass, "Restarting", true, kind_->Reason("Restarting"), message);
     if (pass.IsTrue("Running")) {
-      SetCondition(pass, "Running", false, kind_->kind() + "Restarting", message);
+      SetCondition(pass, "Running", false, kind_->Reason("Restarting"), message);
     }
-    pass.Tell("Warning", kind_->kind() + "Restarting", message);
+    pass.Tell("Warning", kind_->Reason("Restarting"), message);
   }
   return false;
 }
@@ -378,26 +393,51 @@ void JobController::DecideRunning(Pass& pass) {
     pass.Tell("Normal", "Resumed", StrCat(kind_->kind(), " ", pass.name, " runs again."));
   }
   if (pass.IsTrue("Restarting")) {
-    SetCondition(pass, "Restarting", false, kind_->kind() + "Running", message);
+    SetCondition(pass, "Restarting", false, kind_->Reason("Running"), message);
   }
-  SetCondition(pass, "Running", true, kind_->kind() + "Running", message);
-  pass.Tell("Normal", kind_->kind() + "Running", message);
+  SetCondition(pass, "Running", true, kind_->Reason("Running"), message);
+  if (kind_->terse()) {
+    json::Array& conditions = json::FindMutable(pass.status, {"conditions"})->get_array();
+    auto created = std::find_if(conditions.begin(), conditions.end(), [](const json::Value& one) {
+      return json::GetString(one, {"type"}) == "Created";
+    });
+    if (created != conditions.end()) conditions.erase(created);
+  }
+  pass.Tell("Normal", kind_->Reason("Running"), message);
 }
 
 // A member that would start when others have finished already would wait for them for ever.
 bool JobController::EndsElastically(const Pass& pass) {
-  if (!pass.spec.elastic) return false;
+  if (!pass.spec.elastic || !pass.spec.grouped) return false;
   return std::any_of(pass.counts.begin(), pass.counts.end(),
                      [](const ReplicaCount& count) { return count.succeeded > 0; });
 }
 
-void JobController::WantPods(Pass& pass) {
-  if (EndsElastically(pass)) {
-    for (const auto& [name, pod] : pass.pods) {
-      if (Phase(*pod) == "Pending" && !api::IsDeleting(*pod)) pass.delete_pods.push_back(pod);
+// Members that have nobody left to train with: they were not placed, wait to join, or run on long
+// after the first member, where all others meet, has finished.
+void JobController::StopLatecomers(Pass& pass) {
+  auto leader = pass.pods.find(pass.spec.replicas.front().PodName(pass.name, 0));
+  std::optional<WallTime> finished;
+  if (leader != pass.pods.end() && Phase(*leader->second) == "Succeeded") {
+    for (const json::Value& container :
+         json::GetArray(*leader->second, {"status", "containerStatuses"})) {
+      finished = api::ParseTime(json::GetString(container, {"state", "terminated", "finishedAt"}));
     }
-    return;
   }
+  for (const auto& [name, pod] : pass.pods) {
+    if (HasEnded(*pod) || api::IsDeleting(*pod)) continue;
+    bool late = Phase(*pod) == "Pending" || ReportedWorld(*pod) == 0;
+    if (!late && finished) {
+      Duration left = *finished + kFarewell - pass.now;
+      late = left.count() <= 0;
+      if (!late) pass.LookAgainIn(left);
+    }
+    if (late) pass.delete_pods.push_back(pod);
+  }
+}
+
+void JobController::WantPods(Pass& pass) {
+  if (EndsElastically(pass)) return StopLatecomers(pass);
   // After a stop the new pods wait until the last old one is gone, so that they start even.
   bool old_ones = !pass.spec.elastic && !pass.IsTrue("Running") &&
                   std::any_of(pass.pods.begin(), pass.pods.end(),
@@ -405,7 +445,7 @@ void JobController::WantPods(Pass& pass) {
   if (old_ones) return;
   for (const ReplicaSpec& replica : pass.spec.replicas) {
     for (int64_t k = 0; k < replica.replicas; ++k) {
-      if (!pass.pods.contains(ReplicaName(pass.name, replica.type, k))) {
+      if (!pass.pods.contains(replica.PodName(pass.name, k))) {
         pass.create_pods.push_back(MakePod(pass, replica, k));
       }
     }
@@ -453,11 +493,18 @@ void JobController::FillCounts(Pass& pass) {
     if (count.active > 0) one["active"] = count.active;
     if (count.succeeded > 0) one["succeeded"] = count.succeeded;
     if (count.failed > 0) one["failed"] = count.failed;
+    // Which pods a HorizontalPodAutoscaler looks at.
+    if (!kind_->terse()) {
+      one["selector"] = StrCat(pass.spec.grouped ? keys::kPodGroup : keys::kJobName, "=", pass.name,
+                               ",", pass.spec.grouped ? keys::kPodSet : keys::kJobRole, "=",
+                               ToLower(pass.spec.replicas[i].type));
+    }
     statuses[pass.spec.replicas[i].type] = std::move(one);
   }
   json::Set(pass.status, {"replicaStatuses"}, std::move(statuses));
   if (kind_->has_phase()) json::Set(pass.status, {"phase"}, PhaseWord(pass));
   if (pass.restarts > 0) json::Set(pass.status, {"restarts"}, pass.restarts);
+  if (kind_->has_phase() && pass.spec.elastic) FillSize(pass);
 }
 
 }  // namespace swell::controllers

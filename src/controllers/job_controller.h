@@ -26,6 +26,7 @@
 #include <string>
 #include <vector>
 
+#include "api/meta.h"
 #include "client/event_recorder.h"
 #include "client/work_queue.h"
 #include "controllers/context.h"
@@ -42,6 +43,7 @@ class JobController {
   struct Writes;  // the pass's writes under way
 
   void Reconcile(const std::string& key, client::WorkQueue::Done done);
+  bool Owns(const api::OwnerReference& owner) const;
   void OnPod(const json::Value& pod);
   void OnPodGone(const json::Value& pod);
 
@@ -58,6 +60,7 @@ class JobController {
   void DecideRunning(Pass& pass);
   static bool EndsElastically(const Pass& pass);
   void WantPods(Pass& pass);
+  static void StopLatecomers(Pass& pass);
   void StopPods(Pass& pass, bool also_finished);
   void Finish(Pass& pass, std::string_view type, std::string_view reason, std::string message);
   void SetCondition(Pass& pass,
@@ -67,6 +70,9 @@ class JobController {
                     std::string_view message);
   static std::string_view PhaseWord(const Pass& pass);
   void FillCounts(Pass& pass);
+  void FillSize(Pass& pass);
+  std::string WhyNoMore(const Pass& pass, int64_t now, int64_t desired) const;
+  std::string WhyChanged(const Pass& pass, int64_t now, int64_t desired) const;
 
   json::Value MakePod(const Pass& pass, const ReplicaSpec& replica, int64_t index) const;
   json::Value MakePodGroup(const Pass& pass) const;

@@ -27,6 +27,20 @@ const ReplicaSpec* JobSpec::Find(std::string_view type) const {
   return nullptr;
 }
 
+std::string ReplicaSpec::PodName(std::string_view job, int64_t index) const {
+  if (pod_name.empty()) return ReplicaName(job, type, index);
+  return numbered ? StrCat(pod_name, "-", index) : pod_name;
+}
+
+JobKind::OnFailure JobKind::Judge(const ReplicaSpec&,
+                                  const ReplicaCount&,
+                                  const json::Value&,
+                                  int64_t) const {
+  return OnFailure::kAsUsual;
+}
+
+std::string JobKind::Reason(std::string_view what) const { return StrCat(kind(), what); }
+
 RestartPolicy ParseRestartPolicy(std::string_view text, RestartPolicy fallback) {
   if (text == "Never") return RestartPolicy::kNever;
   if (text == "OnFailure") return RestartPolicy::kOnFailure;

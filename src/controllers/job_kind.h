@@ -23,8 +23,17 @@ struct ReplicaSpec {
   int64_t replicas = 1;
   // Members of this role that must run together; empty: by JobSpec::min_available.
   std::optional<int64_t> min_member;
+  // Of a role that may change size: the most it may have, and how many were asked for.
+  std::optional<int64_t> max_member;
+  int64_t asked = 1;
   RestartPolicy restart_policy = RestartPolicy::kNever;
   json::Value pod_template;  // {metadata, spec}
+  // What its pods are called, "-index" following if there can be several; empty: ReplicaName.
+  std::string pod_name;
+  bool numbered = true;
+  int64_t relaunches = 0;  // failures of members that a kind with its own Judge forgives
+
+  std::string PodName(std::string_view job, int64_t index) const;
 };
 
 // What a job of any kind asks for.
@@ -39,6 +48,8 @@ struct JobSpec {
   std::optional<int64_t> min_available;
   // Members beyond min_available may come and go while the others train on.
   bool elastic = false;
+  // Without a group each pod is placed and preempted for itself, by its own priority.
+  bool grouped = true;
   std::string priority_class;
   std::string project;
   OnPreemption on_preemption = OnPreemption::kRequeue;
@@ -63,6 +74,10 @@ class JobKind {
 
   virtual client::Resource resource() const = 0;
   virtual std::string kind() const = 0;  // "PyTorchJob"
+  // The reason of a condition or an event: "PyTorchJobRunning".
+  virtual std::string Reason(std::string_view what) const;
+  // Whether the status has only what the kind's users know: no Created once it runs, no selectors.
+  virtual bool terse() const { return false; }
   // Whether status.phase says in a word what the conditions add up to.
   virtual bool has_phase() const { return false; }
   // kInvalid with the field when the job cannot be run as written.
@@ -81,6 +96,13 @@ class JobKind {
   virtual std::vector<json::Value> Services(const json::Value& job, const JobSpec& spec) const = 0;
   // Whether the counts (one per spec.replicas, same order) mean success.
   virtual bool Succeeded(const JobSpec& spec, const std::vector<ReplicaCount>& counts) const = 0;
+  // What a pod that failed by itself means. kReplaceFree is not held against the job; kGoOn leaves
+  // the pod as it is.
+  enum class OnFailure { kAsUsual, kReplace, kReplaceFree, kGoOn };
+  virtual OnFailure Judge(const ReplicaSpec& replica,
+                          const ReplicaCount& count,
+                          const json::Value& pod,
+                          int64_t restarts) const;
   // Whether they mean that the job is running.
   virtual bool Running(const JobSpec& spec, const std::vector<ReplicaCount>& counts) const = 0;
 };

@@ -55,7 +55,7 @@ struct JobController::Pass {
   bool Wants(const std::string& pod_name) const {
     for (const ReplicaSpec& replica : spec.replicas) {
       for (int64_t k = 0; k < replica.replicas; ++k) {
-        if (ReplicaName(name, replica.type, k) == pod_name) return true;
+        if (replica.PodName(name, k) == pod_name) return true;
       }
     }
     return false;

@@ -69,8 +69,9 @@ std::string JobController::WhyNoMore(const Pass& pass, int64_t now, int64_t desi
   if (pass.IsTrue("Succeeded") || pass.IsTrue("Failed") || pass.IsTrue("Suspended")) return "";
   if (now >= desired) {
     for (const ReplicaSpec& replica : pass.spec.replicas) {
-      if (!replica.max_member || replica.asked <= *replica.max_member) continue;
-      return StrCat(replica.asked, " were asked for; ", *replica.max_member, " is the most");
+      if (!replica.max_member || replica.asked == replica.replicas) continue;
+      return StrCat(replica.asked, " were asked for; ", replica.replicas,
+                    replica.asked > replica.replicas ? " is the most" : " is the least");
     }
     return "";
   }

@@ -60,10 +60,12 @@ json::Value JobController::MakePod(const Pass& pass,
   json::Set(pod, {"kind"}, "Pod");
   json::Object labels = json::GetObject(pod, {"metadata", "labels"});
   for (auto& [key, value] : kind_->Labels(*pass.job, replica, index)) labels[key] = value;
-  labels[keys::kPodGroup] = pass.name;
-  labels[keys::kPodSet] = ToLower(replica.type);
+  if (pass.spec.grouped) {
+    labels[keys::kPodGroup] = pass.name;
+    labels[keys::kPodSet] = ToLower(replica.type);
+  }
   if (!pass.spec.project.empty()) labels[keys::kProject] = pass.spec.project;
-  std::string name = ReplicaName(pass.name, replica.type, index);
+  std::string name = replica.PodName(pass.name, index);
   json::Set(pod, {"metadata", "name"}, name);
   json::Set(pod, {"metadata", "namespace"}, pass.ns);
   json::Set(pod, {"metadata", "labels"}, std::move(labels));
@@ -187,17 +189,26 @@ void JobController::WriteRest(const std::shared_ptr<Pass>& pass,
 
 void JobController::WriteServices(const std::shared_ptr<Pass>& pass,
                                   const std::shared_ptr<Writes>& writes) {
+  auto ended = [writes](const Result<json::SharedValue>& result) {
+    bool fine = result.ok() || Harmless(result.status().code());
+    writes->End(fine ? Status::Ok() : result.status());
+  };
+  std::set<std::string> wanted;
   for (json::Value& service : kind_->Services(*pass->job, pass->spec)) {
     std::string name(api::Name(service));
+    wanted.insert(name);
     if (services_.Get(StrCat(pass->ns, "/", name))) continue;
     json::Set(service, {"metadata", "ownerReferences"},
               json::Array{api::MakeOwnerReference(*pass->job)});
     writes->Begin();
-    client_.Create(client::resources::kServices, pass->ns, service,
-                   [writes](const Result<json::SharedValue>& result) {
-                     bool fine = result.ok() || Harmless(result.status().code());
-                     writes->End(fine ? Status::Ok() : result.status());
-                   });
+    client_.Create(client::resources::kServices, pass->ns, service, ended);
+  }
+  // Of members that there are no more.
+  for (const json::SharedValue& service : services_.ByIndex("owner", api::Uid(*pass->job))) {
+    if (wanted.contains(std::string(api::Name(*service))) || api::IsDeleting(*service)) continue;
+    writes->Begin();
+    client_.Delete(client::resources::kServices, pass->ns, api::Name(*service),
+                   {.precondition_uid = std::string(api::Uid(*service))}, ended);
   }
 }
 
@@ -218,6 +229,7 @@ void JobController::WriteGroupThenPods(const std::shared_ptr<Pass>& pass,
                      });
     }
   };
+  if (!pass->spec.grouped) return create_pods();
   json::Value wanted = MakePodGroup(*pass);
   json::SharedValue known = groups_.Get(pass->key);
   const json::Value* known_spec = known ? json::Find(*known, {"spec"}) : nullptr;
