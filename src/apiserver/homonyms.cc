@@ -14,6 +14,14 @@ bool HasAny(const Core& core, const api::KindInfo& kind, const std::string& ns) 
   return listing.ok() && !listing->entries.empty();
 }
 
+// As `kubectl wait` and `kubectl get NAME --watch` ask for one object.
+std::string NameSelected(const Query& query) {
+  constexpr std::string_view kByName = "metadata.name=";
+  std::string_view selector = query.Get("fieldSelector");
+  if (!selector.starts_with(kByName) || selector.find(',') != std::string_view::npos) return "";
+  return std::string(selector.substr(kByName.size()));
+}
+
 }  // namespace
 
 void FollowHomonym(const Core& core, std::string_view verb, Call& call) {
@@ -22,9 +30,10 @@ void FollowHomonym(const Core& core, std::string_view verb, Call& call) {
   api::KindPtr first = core.scheme->StorageKind(info.group, info.resource);
   api::KindPtr other = core.scheme->StorageKind(kOther, kPlural);
   if (!first || !other || !other->served) return;
-  if (!info.name.empty()) {
-    if (core.store.Latest(KeyFor(*first, info.ns, info.name)) ||
-        !core.store.Latest(KeyFor(*other, info.ns, info.name))) {
+  std::string name = info.name.empty() ? NameSelected(call.query) : info.name;
+  if (!name.empty()) {
+    if (core.store.Latest(KeyFor(*first, info.ns, name)) ||
+        !core.store.Latest(KeyFor(*other, info.ns, name))) {
       return;
     }
   } else {

@@ -2,7 +2,7 @@
 // the plain word `pytorchjob` for the first group's; where only the other group has the object of
 // that name, or objects in that namespace to show in a table, it is the other that people mean.
 //
-// What programs see is not touched: lists and watches of objects are those of their group.
+// What programs see is not touched: lists and watches of all objects are those of their group.
 // Thread-safety: core executor only.
 #pragma once
 

@@ -211,12 +211,14 @@ TEST_F(KindsTest, WhatIsUnknownAtEveryLevelIsKeptWhereTheSchemaKeepsIt) {
 TEST_F(KindsTest, ANameThatOnlyTheOtherGroupHasMeansTheOther) {
   const std::string kubeflow = "/apis/kubeflow.org/v1/namespaces/default/pytorchjobs";
   const std::string kubedl = "/apis/training.kubedl.io/v1alpha1/namespaces/default/pytorchjobs";
-  const std::string job =
-      R"({"metadata":{"name":"resnet"},"spec":{"pytorchReplicaSpecs":{"Worker":)"
-      R"({"template":{"spec":{"containers":[{"name":"c","image":"x"}]}}}}}})";
+  auto job = [](std::string_view api_version) {
+    return StrCat(R"({"apiVersion":")", api_version, R"(","kind":"PyTorchJob",)",
+                  R"("metadata":{"name":"resnet"},"spec":{"pytorchReplicaSpecs":{"Worker":)",
+                  R"({"template":{"spec":{"containers":[{"name":"c","image":"x"}]}}}}}})");
+  };
   const std::string table = "application/json;as=Table;v=v1;g=meta.k8s.io,application/json";
   EXPECT_EQ(server.Get(kubeflow + "/resnet").status, 404);
-  ASSERT_EQ(server.Post(kubedl, job).status, 201);
+  ASSERT_EQ(server.Post(kubedl, job("training.kubedl.io/v1alpha1")).status, 201);
   EXPECT_EQ(server.Get(kubeflow + "/resnet").Str({"apiVersion"}), "training.kubedl.io/v1alpha1");
   EXPECT_EQ(server.Get(kubeflow + "/other").status, 404);
   auto rows = [&](const std::string& path) {
@@ -225,9 +227,11 @@ TEST_F(KindsTest, ANameThatOnlyTheOtherGroupHasMeansTheOther) {
     return json::GetArray(server.Send(request).body, {"rows"}).size();
   };
   EXPECT_EQ(rows(kubeflow), 1u);
+  const Answer one = server.Get(kubeflow + "?fieldSelector=metadata.name%3Dresnet");
+  EXPECT_EQ(json::GetArray(one.body, {"items"}).size(), 1u) << "as kubectl wait asks";
   EXPECT_TRUE(json::GetArray(server.Get(kubeflow).body, {"items"}).empty())
       << "programs see theirs";
-  ASSERT_EQ(server.Post(kubeflow, job).status, 201);
+  ASSERT_EQ(server.Post(kubeflow, job("kubeflow.org/v1")).status, 201);
   EXPECT_EQ(server.Get(kubeflow + "/resnet").Str({"apiVersion"}), "kubeflow.org/v1");
   EXPECT_EQ(server.Send(server.Request("DELETE", kubeflow + "/resnet")).status, 200);
   EXPECT_EQ(server.Get(kubedl + "/resnet").status, 200) << "each is deleted by itself";

@@ -3,6 +3,7 @@
 #include "apiserver/authn.h"
 #include "apiserver/errors.h"
 #include "apiserver/handlers.h"
+#include "apiserver/homonyms.h"
 #include "apiserver/hooks.h"
 #include "apiserver/prepare.h"
 #include "apiserver/quota.h"
@@ -114,20 +115,40 @@ Handler MainHandler(const Call& call, std::string_view verb) {
                                                                         : nullptr;
 }
 
+// Below a group that nobody serves there is no API that could answer with a Status.
+bool NamesUnknownGroup(const Core& core, const RequestInfo& info) {
+  if (info.segments.size() < 2 || info.segments[0] != "apis") return false;
+  for (const api::Scheme::Group& group : core.scheme->Groups()) {
+    if (group.name == info.segments[1] && !group.versions.empty()) return false;
+  }
+  return true;
+}
+
+void RespondPageNotFound(Call& call) {
+  api::RestResponse response;
+  response.status = 404;
+  response.content_type = "text/plain; charset=utf-8";
+  response.body.push_back(api::MakeChunk("404 page not found\n"));
+  call.Respond(std::move(response));
+}
+
 Status Dispatch(Core& core, const CallPtr& call) {
   SWELL_ASSIGN_OR_RETURN(call->info, ParsePath(call->request.path));
   SWELL_ASSIGN_OR_RETURN(call->query, Query::Parse(call->request.query));
   SWELL_ASSIGN_OR_RETURN(call->user, Authenticate(core, call->request));
   SWELL_RETURN_IF_ERROR(Impersonate(core, *call));
   SWELL_ASSIGN_OR_RETURN(const std::string verb, VerbOf(*call));
+  FollowHomonym(core, verb, *call);
   if (!IsMaster(call->user)) {
     SWELL_RETURN_IF_ERROR(CheckAccess(core, call->user, AttributesOf(*call, verb)));
   }
-  if (!call->info.is_resource) {
-    if (!HandleNonResource(core, call)) return NoSuchResourceError();
+  if (!call->info.is_resource && HandleNonResource(core, call)) return Status::Ok();
+  const Status routed = call->info.is_resource ? Route(core, *call) : NoSuchResourceError();
+  if (!routed.ok() && NamesUnknownGroup(core, call->info)) {
+    RespondPageNotFound(*call);
     return Status::Ok();
   }
-  SWELL_RETURN_IF_ERROR(Route(core, *call));
+  SWELL_RETURN_IF_ERROR(routed);
   const std::string& sub = call->info.subresource;
   if (!sub.empty() && !Contains(call->kind->subresources, sub)) return NoSuchResourceError();
   const Handler handler = sub.empty() ? MainHandler(*call, verb) : SubresourceHandler(*call, verb);

@@ -3,16 +3,19 @@
 #include <algorithm>
 #include <optional>
 
+#include "controllers/autoscaler.h"
 #include "controllers/batch_job.h"
 #include "controllers/capacity_guard.h"
 #include "controllers/cron_job.h"
 #include "controllers/daemon_set.h"
 #include "controllers/deployment.h"
 #include "controllers/disruption.h"
+#include "controllers/elasticdl_job.h"
 #include "controllers/endpoint_slices.h"
 #include "controllers/endpoints.h"
 #include "controllers/garbage_collector.h"
 #include "controllers/job_controller.h"
+#include "controllers/kubedl_job.h"
 #include "controllers/namespace.h"
 #include "controllers/namespace_defaults.h"
 #include "controllers/node_lifecycle.h"
@@ -25,6 +28,7 @@
 #include "controllers/scheduler_pod.h"
 #include "controllers/stateful_set.h"
 #include "controllers/training_job.h"
+#include "controllers/volume_binder.h"
 
 namespace swell::controllers {
 namespace {
@@ -76,6 +80,8 @@ const std::vector<ClusterPart>& ClusterPartTable() {
        }},
       {"clusterrole-aggregation",
        [](const Context& c, const Options&) { return Make<RoleAggregation>(c); }},
+      {"persistentvolume-binder",
+       [](const Context& c, const Options& o) { return Make<VolumeBinder>(c, o.remove_volume); }},
       {"namespace",
        [](const Context& c, const Options& o) { return Make<NamespaceController>(c, *o.scheme); }},
   };
@@ -112,12 +118,17 @@ struct Manager::Parts {
   Parts(const Context& context, const ManagerOptions& options)
       : guard(context),
         scheduler(context, options.scheduler),
-        projects(context, scheduler.model()),
+        projects(context, scheduler.model(), [this] { return scheduler.past_use(); }),
         pod_groups(context),
         pytorch_jobs(context, MakePyTorchJobKind({.host_network = options.host_network})),
-        training_jobs(context, MakeTrainingJobKind({.host_network = options.host_network})) {
+        kubedl_jobs(context, MakeKubedlJobKind({.host_network = options.host_network})),
+        elasticdl_jobs(context, MakeElasticdlJobKind({.host_network = options.host_network})),
+        training_jobs(context, MakeTrainingJobKind({.host_network = options.host_network})),
+        kubedl_scaler(context, kKubedlPyTorchJobs, KubedlScaleTarget),
+        training_scaler(context, client::resources::kTrainingJobs, TrainingScaleTarget) {
     scheduler.OnCycle([this] { projects.OnCycle(); });
     scheduler.Serve(options.scheduler_names);
+    scheduler.Record(options.recorder);
     if (options.scheme != nullptr) cluster.emplace(context, options);
     if (!options.log_file.empty()) scheduler_pod.emplace(context, options.log_file);
   }
@@ -127,7 +138,11 @@ struct Manager::Parts {
   ProjectController projects;
   PodGroupController pod_groups;
   JobController pytorch_jobs;
+  JobController kubedl_jobs;
+  JobController elasticdl_jobs;
   JobController training_jobs;
+  Autoscaler kubedl_scaler;
+  Autoscaler training_scaler;
   std::optional<SchedulerPod> scheduler_pod;
   std::optional<ClusterParts> cluster;
 };
