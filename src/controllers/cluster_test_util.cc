@@ -203,9 +203,11 @@ TestCluster::~TestCluster() {
 
 void TestCluster::StartManager(ManagerOptions options) {
   if (options.scheme == nullptr) options.scheme = &server->scheme();
-  informers = std::make_unique<Informers>(sim, server, kAdmin, random.Next());
+  std::shared_ptr<api::RestHandler> asked = server;
+  if (between) asked = between;
+  informers = std::make_unique<Informers>(sim, asked, kAdmin, random.Next());
   manager =
-      std::make_unique<Manager>(Context{sim, sim, random, server, kAdmin, *informers}, options);
+      std::make_unique<Manager>(Context{sim, sim, random, asked, kAdmin, *informers}, options);
   manager->Start();
   sim.RunUntil([this] { return manager->synced(); }, std::chrono::seconds(10));
   EXPECT_TRUE(manager->synced());

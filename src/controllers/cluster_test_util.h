@@ -93,6 +93,8 @@ class TestCluster {
   Random random;
   std::unique_ptr<store::Store> store;
   std::shared_ptr<apiserver::ApiServer> server;
+  // What stands between the manager and the server, for tests that break it; null: nothing.
+  std::shared_ptr<api::RestHandler> between;
   std::unique_ptr<client::Client> client;
   std::unique_ptr<ScriptedAgents> agents;
   std::unique_ptr<Informers> informers;

@@ -157,6 +157,128 @@ TEST_F(PreemptionTest, RestartInTheMiddleOfAPreemption) {
   EXPECT_TRUE(cluster_.Until([&] { return Is("medium", "Running"); }));
 }
 
+// A server whose store went away: bindings wait in it, and are made when it is back, although who
+// asked was told that they are lost.
+class SlowBindings final : public api::RestHandler {
+ public:
+  explicit SlowBindings(std::shared_ptr<api::RestHandler> server) : server_(std::move(server)) {}
+
+  std::unique_ptr<api::RestCall> Handle(api::RestRequest request,
+                                        std::shared_ptr<api::RestSink> sink) override {
+    if (!slow || !request.path.ends_with("/binding")) {
+      return server_->Handle(std::move(request), std::move(sink));
+    }
+    api::RestResponse lost;
+    lost.status = 503;
+    sink->OnResponse(std::move(lost));
+    waiting.push_back(std::move(request));
+    return nullptr;
+  }
+  void MakeThem() {
+    slow = false;
+    for (api::RestRequest& request : std::exchange(waiting, {})) {
+      server_->Handle(std::move(request), std::make_shared<Nobody>());
+    }
+  }
+
+  bool slow = false;
+  std::vector<api::RestRequest> waiting;
+
+ private:
+  class Nobody final : public api::RestSink {
+   public:
+    void OnResponse(api::RestResponse) override {}
+    void OnStreamStart(int, std::string) override {}
+    bool OnChunk(const api::Chunk&) override { return false; }
+    void OnStreamEnd(const Status&) override {}
+  };
+  std::shared_ptr<api::RestHandler> server_;
+};
+
+class LostBindingTest : public PreemptionTest {
+ protected:
+  void SetUp() override {
+    bindings_ = std::make_shared<SlowBindings>(cluster_.server);
+    cluster_.between = bindings_;
+    PreemptionTest::SetUp();
+  }
+  // What two pods hold at once.
+  std::string Twice() {
+    std::map<std::string, std::string> holders;
+    for (const json::SharedValue& pod : cluster_.List(kPods)) {
+      std::string_view node = json::GetString(*pod, {"spec", "nodeName"});
+      if (HasEnded(*pod) || node.empty()) continue;
+      for (std::string_view device : Split(api::Annotation(*pod, keys::kGpuDevices), ',')) {
+        std::string& holder = holders[StrCat(node, "/", device)];
+        if (!holder.empty()) return StrCat(holder, " and ", api::Name(*pod), " on ", node);
+        holder = api::Name(*pod);
+      }
+    }
+    return "";
+  }
+  std::shared_ptr<SlowBindings> bindings_;
+};
+
+TEST_F(LostBindingTest, ABindingThatIsMadeLateKeepsItsPlace) {
+  bindings_->slow = true;
+  cluster_.Create(
+      PyTorchYaml{.name = "medium", .workers = 2, .gpus = 4, .priority = "medium"}.Text());
+  ASSERT_TRUE(cluster_.Until([&] { return bindings_->waiting.size() == 3; }));
+  SubmitCritical();
+  cluster_.Run(20 * kSecond);
+  // Who is about to be bound is not taken away before it is known whether it was.
+  EXPECT_EQ(cluster_.Pods(""), 4);
+  bindings_->MakeThem();
+  for (int look = 0; look < 200; ++look) {
+    cluster_.Run(std::chrono::milliseconds(100));
+    ASSERT_EQ(Twice(), "") << look;
+  }
+  EXPECT_TRUE(Is("critical", "Running"));
+}
+
+// kube-apiserver 1.20 does not look at a binding's uid.
+TEST_F(LostBindingTest, ABindingThatHitsTheNextPodOfTheNameTakesNoPlaceTwice) {
+  auto create = [&](const std::string& name) {
+    cluster_.Create("{apiVersion: v1, kind: Pod, metadata: {name: " + name +
+                    "}, spec: {schedulerName: swell, containers: "
+                    "[{name: c, image: x, resources: {limits: {nvidia.com/gpu: 4}}}]}}");
+  };
+  for (const char* name : {"a", "b"}) create(name);
+  ASSERT_TRUE(cluster_.Until([&] { return cluster_.Pods("Running") == 2; }));
+  bindings_->slow = true;
+  create("one");
+  ASSERT_TRUE(cluster_.Until([&] { return bindings_->waiting.size() == 1; }));
+  ASSERT_TRUE(cluster_.Delete(kPods, "default/one", {.grace_seconds = 0}).ok());
+  create("two");
+  create("one");
+  cluster_.Run(5 * kSecond);
+  EXPECT_EQ(bindings_->waiting.size(), 1u);
+  json::Value binding = *json::Parse(bindings_->waiting[0].body);
+  json::Remove(binding, {"metadata", "uid"});
+  bindings_->waiting[0].body = json::Print(binding);
+  bindings_->MakeThem();
+  for (int look = 0; look < 600; ++look) {
+    cluster_.Run(std::chrono::milliseconds(100));
+    ASSERT_EQ(Twice(), "") << look;
+  }
+  EXPECT_EQ(cluster_.PodPhase("default/one"), "Running");
+  EXPECT_EQ(cluster_.PodPhase("default/two"), "Pending");
+}
+
+TEST_F(LostBindingTest, ABindingThatIsLostForGoodIsDecidedAgain) {
+  bindings_->slow = true;
+  cluster_.Create(
+      PyTorchYaml{.name = "medium", .workers = 2, .gpus = 4, .priority = "medium"}.Text());
+  ASSERT_TRUE(cluster_.Until([&] { return bindings_->waiting.size() == 3; }));
+  SubmitCritical();
+  bindings_->waiting.clear();
+  bindings_->slow = false;
+  cluster_.Run(30 * kSecond);
+  EXPECT_EQ(cluster_.Pods("Running"), 0);
+  EXPECT_TRUE(cluster_.Until([&] { return Is("critical", "Running"); }));
+  EXPECT_EQ(Twice(), "");
+}
+
 // New pods that crash on their own after a preemption are failures like any other.
 TEST_F(PreemptionTest, FailureAfterTheReturnCounts) {
   FillWithMedium("");

@@ -50,6 +50,8 @@ std::string Beneficiary(const sched::Decision& decision) {
 // kube-apiserver works on a request for 34 s at most, whatever became of who sent it.
 constexpr Duration kLostWrite = std::chrono::seconds(40);
 
+constexpr Duration kWatchLag = std::chrono::seconds(1);
+
 // The server went away, or its store did, while it worked: the write may have been made.
 bool IsUnknown(Code code) {
   return code == Code::kUnavailable || code == Code::kTimeout || code == Code::kInternal;
@@ -251,6 +253,7 @@ void SchedulerLoop::Bind(const sched::Decision& decision) {
       {"target", json::Object{{"apiVersion", "v1"}, {"kind", "Node"}, {"name", decision.node}}}};
   json::SharedValue pod = pods_.Get(decision.pod);
   client_.CreateSubresource(
+  binding_[decision.pod] = {decision.pod_uid, std::nullopt};
       client::resources::kPods, ns, name, "binding", binding,
       [this, decision, pod](const Result<json::SharedValue>& result) {
         if (!result.ok()) {
@@ -264,9 +267,23 @@ void SchedulerLoop::Bind(const sched::Decision& decision) {
                          StrCat("Successfully assigned ", decision.pod, " to ", decision.node));
         }
       });
+        Settle(decision);
 }
 
 void SchedulerLoop::Nominate(const sched::Decision& decision) {
+// It is known what became of the binding: the model may hear of the pod's end, and of the next one.
+void SchedulerLoop::Settle(const sched::Decision& binding) {
+  auto open = binding_.extract(binding.pod);
+  json::SharedValue pod = pods_.Get(binding.pod);
+  if (!pod) {
+    model_.RemovePod(binding.pod);
+    return Wake();
+  }
+  if (api::Uid(*pod) != binding.pod_uid) return OnPod(*pod);
+  if (open.empty() || !open.mapped().eviction) return;
+  Evict(open.mapped().eviction->decision, open.mapped().eviction->shrinks);
+}
+
   json::SharedValue pod = pods_.Get(decision.pod);
   if (!pod || json::GetString(*pod, {"status", "nominatedNodeName"}) == decision.node) return;
   auto [ns, name] = SplitKey(decision.pod);
@@ -285,6 +302,10 @@ void SchedulerLoop::ClearNomination(const std::string& key) {
 
 void SchedulerLoop::Evict(const sched::Decision& decision, bool shrinks) {
   auto [ns, name] = SplitKey(decision.pod);
+  if (auto open = binding_.find(decision.pod); open != binding_.end()) {
+    open->second.eviction = {decision, shrinks};
+    return;
+  }
   std::string message = decision.reason.starts_with("Preempted")
                             ? decision.reason
                             : StrCat("Preempted: ", decision.reason);
@@ -302,7 +323,7 @@ void SchedulerLoop::Evict(const sched::Decision& decision, bool shrinks) {
   client_.Patch(
       client::resources::kPods, ns, name, client::PatchType::kStrategic, patch,
       [this, decision, ns = ns, name = name](const Result<json::SharedValue>& result) {
-        if (!result.ok()) return OnRefused(decision.pod, result.status());
+        if (!result.ok()) return OnEvictionFailed(decision, result.status());
         DeleteVictim(decision, ns, name);
       },
       "status");
@@ -318,7 +339,7 @@ void SchedulerLoop::DeleteVictim(const sched::Decision& decision,
   client_.Delete(client::resources::kPods, ns, name, options,
                  [this, decision](const Result<json::SharedValue>& result) {
                    if (!result.ok() && result.status().code() != Code::kNotFound) {
-                     return OnRefused(decision.pod, result.status());
+                     return OnEvictionFailed(decision, result.status());
                    }
                    refused_in_a_row_ = 0;
                    ++stats_.evictions;
@@ -326,6 +347,18 @@ void SchedulerLoop::DeleteVictim(const sched::Decision& decision,
 }
 
 void SchedulerLoop::Explain(const sched::Waiting& waiting) {
+// What is forgotten falls back to what the watch said last. A pod is evicted only once it is bound,
+// so until the watch says so, too, forgetting would give its place away.
+void SchedulerLoop::OnEvictionFailed(const sched::Decision& eviction, const Status& why) {
+  json::SharedValue pod = pods_.Get(eviction.pod);
+  bool behind = pod && api::Uid(*pod) == eviction.pod_uid &&
+                json::GetString(*pod, {"spec", "nodeName"}).empty();
+  if (!behind) return OnRefused(eviction, why);
+  context_.executor.After(kWatchLag, [this, alive = alive_, eviction, why] {
+    if (*alive) OnEvictionFailed(eviction, why);
+  });
+}
+
   std::string message = waiting.reason;
   if (!waiting.least_change.empty()) message += StrCat(" Would start with: ", waiting.least_change);
   for (const std::string& key : waiting.pods) {
@@ -375,21 +408,26 @@ void SchedulerLoop::Confirm(const sched::Decision& binding, const Status& why, S
   };
   client_.Get(client::resources::kPods, ns, name,
               [this, binding, why, until, later](const Result<json::SharedValue>& pod) {
-                if (!pod.ok() && IsUnknown(pod.status().code())) return later();
-                bool same = pod.ok() && api::Uid(**pod) == binding.pod_uid;
-                // Bound: the watch tells the rest.
-                if (same && !json::GetString(**pod, {"spec", "nodeName"}).empty()) return;
-                if (same && context_.clock.Steady() < until) return later();
-                OnRefused(binding.pod, why);
+                // A server that starts may refuse for a while what it will allow.
+                if (!pod.ok() && pod.status().code() != Code::kNotFound) return later();
+                bool bound = pod.ok() && !json::GetString(**pod, {"spec", "nodeName"}).empty();
+                if (!bound && context_.clock.Steady() < until) return later();
+                if (!bound) binding_[binding.pod].eviction.reset();
+                Settle(binding);
+                // Else the watch tells the rest.
+                if (!bound) OnRefused(binding, why);
               });
 }
 
 // The world moved on between the decision and the write. Decide again, ever later while it goes
 // on: 20 ms doubling to 5 s.
-void SchedulerLoop::OnRefused(const std::string& pod, const Status& why) {
+void SchedulerLoop::OnRefused(const sched::Decision& decision, const Status& why) {
   ++stats_.refused;
-  SWELL_LOG_WARNING("scheduler", "decision refused", {"pod", pod}, {"error", why.ToString()});
-  model_.Forget(pod);
+  SWELL_LOG_WARNING("scheduler", "decision refused", {"pod", decision.pod},
+                    {"error", why.ToString()});
+  // What was decided since about another pod of that name stands.
+  json::SharedValue pod = pods_.Get(decision.pod);
+  if (pod && api::Uid(*pod) == decision.pod_uid) model_.Forget(decision.pod);
   int shift = std::min(refused_in_a_row_++, 8);
   context_.executor.Cancel(retry_timer_);
   retry_timer_ =

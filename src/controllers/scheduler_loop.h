@@ -71,7 +71,9 @@ class SchedulerLoop {
   void Explain(const sched::Waiting& waiting);
   void TellStale(const std::string& key, WallTime since);
   void Confirm(const sched::Decision& binding, const Status& why, SteadyTime until);
-  void OnRefused(const std::string& pod, const Status& why);
+  void Settle(const sched::Decision& binding);
+  void OnEvictionFailed(const sched::Decision& eviction, const Status& why);
+  void OnRefused(const sched::Decision& decision, const Status& why);
 
   Context context_;
   sched::Model model_;
@@ -97,6 +99,19 @@ class SchedulerLoop {
   TimerId wake_timer_ = kNoTimer;
   TimerId retry_timer_ = kNoTimer;
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
+  // Bindings of which it is not known yet whether they were made, by pod. A server may bind the
+  // next pod of that name with one that comes late. So the pod is not evicted before (the eviction
+  // waits here), and when it is deleted all the same, the model keeps it and is told of the next
+  // one only then.
+  struct OpenBinding {
+    struct Eviction {
+      sched::Decision decision;
+      bool shrinks = false;
+    };
+    std::string pod_uid;
+    std::optional<Eviction> eviction;
+  };
+  std::map<std::string, OpenBinding, std::less<>> binding_;
   client::Client client_;
 };
 

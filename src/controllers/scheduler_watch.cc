@@ -56,6 +56,7 @@ void SchedulerLoop::WatchPods() {
        .on_update = [this](const json::SharedValue&, const json::SharedValue& pod) { OnPod(*pod); },
        .on_delete =
            [this](const json::SharedValue& pod) {
+             if (binding_.contains(api::KeyOf(*pod))) return;
              model_.RemovePod(api::KeyOf(*pod));
              Wake();
            }});
@@ -79,6 +80,8 @@ void SchedulerLoop::WatchVolumes() {
 }
 
 void SchedulerLoop::OnPod(const json::Value& pod) {
+  auto open = binding_.find(api::KeyOf(pod));
+  if (open != binding_.end() && open->second.pod_uid != api::Uid(pod)) return;
   uint64_t before = model_.version();
   sched::PodInfo info = ToPodInfo(pod, ProjectOfNamespace(api::Namespace(pod)));
   info.ours = names_.contains(json::GetString(pod, {"spec", "schedulerName"}));
