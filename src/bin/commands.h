@@ -22,8 +22,12 @@ int UninstallCommand(const std::vector<std::string>& arguments);
 // cluster.
 int ControllerCommand(const std::vector<std::string>& arguments);
 int AgentCommand(const std::vector<std::string>& arguments);
+// `swell job-master`: the master of one elastic job; contacts no cluster.
+int JobMasterCommand(const std::vector<std::string>& arguments);
 // `swell simulate`: scheduling cycles over a state in a file; contacts no cluster.
 int SimulateCommand(const std::vector<std::string>& arguments);
+// `swell replay`: recorded cycles again; contacts no cluster.
+int ReplayCommand(const std::vector<std::string>& arguments);
 // One cycle over API objects, as `swell simulate` prints it; what cannot be read counts as absent.
 json::Value SimulateCycle(const json::Array& state, WallTime now);
 

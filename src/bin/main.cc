@@ -23,7 +23,10 @@ int main(int argc, char** argv) {
         swell::ControllerCommand},
        {"agent", "Kubernetes", "Run nodes of a Kubernetes cluster on this machine",
         swell::AgentCommand},
+       {"job-master", "Kubernetes", "Hand out the records of one elastic job",
+        swell::JobMasterCommand},
        {"simulate", "Scheduling", "Run scheduling cycles over a state in a file",
-        swell::SimulateCommand}},
+        swell::SimulateCommand},
+       {"replay", "Scheduling", "Run recorded scheduling cycles again", swell::ReplayCommand}},
       swell::SimulateCycle);
 }

@@ -41,6 +41,7 @@ Command SwellRoot(const std::vector<ExtraCommand>& extra) {
                                                LogsCommandSpec(),
                                                SuspendCommandSpec(),
                                                ResumeCommandSpec(),
+                                               ScaleCommandSpec(),
                                                WaitCommandSpec(),
                                                WhyCommandSpec(),
                                                GetCommandSpec(),
@@ -63,7 +64,7 @@ Command SwellRoot(const std::vector<ExtraCommand>& extra) {
                                                CompleteCommandSpec()}) {
     root.children.push_back(std::move(command));
   }
-  for (Command& front_end : std::vector<Command>{ArenaRoot(), RunaiRoot()}) {
+  for (Command& front_end : std::vector<Command>{ArenaRoot(), RunaiRoot(), ElasticdlRoot()}) {
     front_end.group = "Other";
     root.children.push_back(std::move(front_end));
   }
@@ -202,14 +203,17 @@ int RunCli(const std::vector<std::string>& argv,
   program = program.substr(program.rfind('/') + 1);
   std::vector<std::string> words(argv.begin() + (argv.empty() ? 0 : 1), argv.end());
   // `swell arena …` is `arena …`.
-  if (program != "arena" && program != "runai" && !words.empty() &&
-      (words[0] == "arena" || words[0] == "runai")) {
+  auto is_front_end = [](std::string_view name) {
+    return name == "arena" || name == "runai" || name == "elasticdl";
+  };
+  if (!is_front_end(program) && !words.empty() && is_front_end(words[0])) {
     program = words[0];
     words.erase(words.begin());
   }
-  Command root = program == "arena"   ? ArenaRoot()
-                 : program == "runai" ? RunaiRoot()
-                                      : SwellRoot(extra);
+  Command root = program == "arena"       ? ArenaRoot()
+                 : program == "runai"     ? RunaiRoot()
+                 : program == "elasticdl" ? ElasticdlRoot()
+                                          : SwellRoot(extra);
   std::string line = root.name;
   for (const std::string& word : words) line += " " + ShellWord(word);
   if (!words.empty() && words[0] == "help") {

@@ -84,7 +84,7 @@ struct ExtraCommand {
   bool hidden = false;
 };
 
-// `argv` as main() has it; argv[0] ending in "arena" or "runai" is that drop-in front end, as is
+// `argv` as main() has it; argv[0] ending in "arena", "runai" or "elasticdl" is that front end, as is
 // `swell arena …`.
 int RunCli(const std::vector<std::string>& argv,
            CliEnv& env,

@@ -21,6 +21,7 @@ Command CreateCommandSpec();
 Command DeleteCommandSpec();
 Command SuspendCommandSpec();
 Command ResumeCommandSpec();
+Command ScaleCommandSpec();
 Command WaitCommandSpec();
 Command WhyCommandSpec();
 Command SnapshotCommandSpec();
@@ -32,8 +33,9 @@ Command ConfigCommandSpec();
 Command ProjectCommandSpec(const std::string& program);
 Command NodePoolCommandSpec(const std::string& program);
 
-// The whole of `arena`, the whole of `runai`.
+// The whole of `arena`, of `runai`, of `elasticdl`.
 Command ArenaRoot();
 Command RunaiRoot();
+Command ElasticdlRoot();
 
 }  // namespace swell::cli

@@ -1,0 +1,60 @@
+// MasterServer: a JobMaster behind HTTP, with its journal.
+//
+// POST /v1/… with a JSON document each, GET /v1/state, /v1/snapshot, /metrics, /healthz. An answer
+// to a request that changed something goes out when the change is on the disk; everything that
+// comes meanwhile is one more write and one more fdatasync, so many workers share one.
+//
+// Thread-safety: the reactor's thread; the journal has a thread of its own that only writes.
+// Ownership: reactor and clock outlive the server.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/clock.h"
+#include "elastic/job_master.h"
+#include "elastic/master_journal.h"
+#include "net/reactor.h"
+#include "net/server.h"
+
+namespace swell {
+
+class MasterServer final : public net::Handler {
+ public:
+  // `journal` empty: nothing is kept.
+  static Result<std::unique_ptr<MasterServer>> Make(net::Reactor& reactor,
+                                                    const Clock& clock,
+                                                    const std::string& journal);
+  ~MasterServer() override;
+
+  void OnRequest(std::shared_ptr<net::Exchange> exchange) override;
+
+  const elastic::JobMaster& master() const { return master_; }
+
+ private:
+  struct JournalThread;
+  using Waiting = std::vector<std::pair<std::shared_ptr<net::Exchange>, json::Value>>;
+
+  MasterServer(net::Reactor& reactor, const Clock& clock);
+  void Get(net::Exchange& exchange);
+  void Keep(std::string line);
+  void Commit();
+  void Committed(const Status& status, Waiting answers);
+  void Tick();
+
+  net::Reactor& reactor_;
+  const Clock& clock_;
+  elastic::JobMaster master_;
+  std::unique_ptr<elastic::MasterJournal> journal_;
+  std::unique_ptr<JournalThread> thread_;
+  // What is not on the disk yet, and who waits for it.
+  std::string lines_;
+  Waiting waiting_;
+  bool committing_ = false;
+  uint64_t journal_bytes_ = 0;
+  Status broken_;  // the journal's first error: nothing is acknowledged any more
+};
+
+}  // namespace swell

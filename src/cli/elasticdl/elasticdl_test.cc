@@ -1,0 +1,136 @@
+// `elasticdl` as people type it: the walkthrough's line, later versions' flags, and what is
+// refused.
+#include "base/file.h"
+#include "cli/cli_test_util.h"
+
+namespace swell::cli {
+namespace {
+
+class ElasticdlTest : public CliTest {
+ protected:
+  void SetUp() override {
+    model_ = testing::TempDir() + "/mnist_functional_api.py";
+    ASSERT_TRUE(WriteFileAtomically(model_, "def loss(o, l): ...\n").ok());
+  }
+  int Train(std::vector<std::string> more) {
+    std::vector<std::string> words{"elasticdl", "train", "--job_name=job", "--model_file=" + model_,
+                                   "--image_base=gcr.io/elasticdl/elasticdl:dev"};
+    words.insert(words.end(), more.begin(), more.end());
+    return Run(words);
+  }
+  json::Value Get(const std::string& path) {
+    auto answer = server_.Send(server_.Request("GET", path));
+    EXPECT_EQ(answer.status, 200) << answer.text;
+    return json::Parse(answer.text).value();
+  }
+  json::Value Job() {
+    return Get("/apis/elasticdl.org/v1alpha1/namespaces/default/elasticdljobs/job");
+  }
+  static std::string Printed(const json::Value& root, json::Path path) {
+    const json::Value* found = json::Find(root, path);
+    return found ? json::Print(*found) : "";
+  }
+  static const json::Value& Container(const json::Value& job, std::string_view role) {
+    return json::GetArray(
+        job, {"spec", "elasticdlReplicaSpecs", role, "template", "spec", "containers"})[0];
+  }
+
+  std::string model_;
+};
+
+TEST_F(ElasticdlTest, TheWalkthroughsLineMeansWhatItSays) {
+  ASSERT_EQ(Train({"--train_data_dir=/data/mnist/train", "--master_pod_priority=high-priority",
+                   "--worker_pod_priority=low-priority", "--num_epoch=1", "--minibatch_size=10",
+                   "--record_per_task=100", "--num_worker=2", "--master_cpu_request=1000m",
+                   "--master_cpu_limit=1000m", "--master_memory_request=1024Mi",
+                   "--master_memory_limit=1024Mi", "--worker_cpu_request=3000m",
+                   "--worker_cpu_limit=3000m", "--worker_memory_request=4096Mi",
+                   "--worker_memory_limit=4096Mi", "--grads_to_wait=2", "--codec_type=bytes",
+                   "--repository=gcr.io"}),
+            0)
+      << err_;
+  EXPECT_EQ(out_,
+            "ElasticDL job job was successfully submitted. The master pod is: "
+            "elasticdl-master-job.\n");
+  const json::Value job = Job();
+  EXPECT_EQ(json::GetInt(job, {"spec", "elasticdlReplicaSpecs", "Worker", "replicas"}), 2);
+  EXPECT_EQ(json::GetString(job, {"spec", "elasticdlReplicaSpecs", "Worker", "priorityClassName"}),
+            "low-priority");
+  EXPECT_EQ(json::GetString(job, {"spec", "elasticdlReplicaSpecs", "Master", "priorityClassName"}),
+            "high-priority");
+  EXPECT_EQ(Printed(Container(job, "Worker"), {"resources"}),
+            R"({"requests":{"cpu":"3000m","memory":"4096Mi"},)"
+            R"("limits":{"cpu":"3000m","memory":"4096Mi"}})");
+  EXPECT_EQ(Printed(Container(job, "Master"), {"resources", "requests"}),
+            R"({"cpu":"1000m","memory":"1024Mi"})");
+  EXPECT_EQ(Printed(Container(job, "Worker"), {"args"}),
+            R"(["--mode=train","--job_name=job","--model_file=/model_zoo/mnist_functional_api.py",)"
+            R"("--data=/data/mnist/train","--minibatch_size=10","--records_per_task=100",)"
+            R"("--num_epochs=1","--codec_type=bytes","--grads_to_wait=2"])");
+  const json::Value map = Get("/api/v1/namespaces/default/configmaps/elasticdl-model-job");
+  EXPECT_EQ(json::GetString(map, {"data", "mnist_functional_api.py"}), "def loss(o, l): ...\n");
+  EXPECT_EQ(api::Owners(map)[0].name, "job");
+}
+
+TEST_F(ElasticdlTest, LaterVersionsFlagsAndFractions) {
+  Create(
+      "{apiVersion: scheduling.k8s.io/v1, kind: PriorityClass, metadata: {name: high-priority}, "
+      "value: 1000}");
+  Create(
+      "{apiVersion: scheduling.k8s.io/v1, kind: PriorityClass, metadata: {name: low}, value: 1}");
+  ASSERT_EQ(Train({"--training_data=/d", "--num_minibatches_per_task=4", "--num_workers=4",
+                   "--worker_pod_priority=0.5", "--worker_resource_request",
+                   "cpu=2,memory=1Gi,gpu=1", "--use_async", "true", "--envs=A=1,B=x=y",
+                   "--volume=claim_name=c,mount_path=/v;host_path=/h,mount_path=/w",
+                   "--aux_params=disable_relaunch=true", "--need_tf_config", "--num_ps_pods=2"}),
+            0)
+      << err_;
+  const json::Value job = Job();
+  EXPECT_EQ(json::GetString(job, {"spec", "highPriorityClassName"}), "high-priority");
+  EXPECT_EQ(json::GetString(job, {"spec", "lowPriorityClassName"}), "low");
+  EXPECT_EQ(json::GetInt(job, {"spec", "relaunchOnWorkerFailure"}, 9), 0);
+  EXPECT_EQ(Printed(Container(job, "Worker"), {"resources", "limits"}),
+            R"({"cpu":"2","memory":"1Gi","nvidia.com/gpu":"1"})");
+  EXPECT_EQ(Printed(Container(job, "Worker"), {"env"}),
+            R"([{"name":"A","value":"1"},{"name":"B","value":"x=y"}])");
+  const std::string args = Printed(Container(job, "Worker"), {"args"});
+  EXPECT_NE(args.find("--records_per_task=256"), std::string::npos) << args;
+  EXPECT_NE(args.find("--use_async=true"), std::string::npos) << args;
+}
+
+TEST_F(ElasticdlTest, RefusesByName) {
+  EXPECT_EQ(Train({"--training_data=/d", "--no_such_flag=1"}), 2);
+  EXPECT_NE(err_.find("--no_such_flag"), std::string::npos) << err_;
+  for (auto [flag, says] :
+       {std::pair("--worker_cpu_request=lots", "--worker_cpu_request \"lots\""),
+        std::pair("--use_async=maybe", "--use_async \"maybe\": true or false expected"),
+        std::pair("--cluster_spec=hooks.py", "--cluster_spec hooks.py"),
+        std::pair("--aux_params=fly=1", "\"fly\" is not disable_relaunch"),
+        std::pair("--distribution_strategy=Gossip", "Gossip"),
+        std::pair("--volume=claim_name=c", "mount_path")}) {
+    err_.clear();
+    EXPECT_EQ(Train({"--training_data=/d", flag}), 2) << flag;
+    EXPECT_NE(err_.find(says), std::string::npos) << err_;
+  }
+  err_.clear();
+  EXPECT_EQ(Train({}), 2);
+  EXPECT_NE(err_.find("--training_data is not set"), std::string::npos) << err_;
+}
+
+TEST_F(ElasticdlTest, YamlDumpsAndSubmitsNothing) {
+  ASSERT_EQ(Train({"--training_data=/d", "--yaml"}), 0) << err_;
+  EXPECT_NE(out_.find("kind: ElasticDLJob"), std::string::npos) << out_;
+  EXPECT_NE(out_.find("kind: ConfigMap"), std::string::npos) << out_;
+  const auto answer = server_.Send(
+      server_.Request("GET", "/apis/elasticdl.org/v1alpha1/namespaces/default/elasticdljobs/job"));
+  EXPECT_EQ(answer.status, 404);
+}
+
+TEST_F(ElasticdlTest, AJobIsNotReplacedByAnotherOfItsName) {
+  ASSERT_EQ(Train({"--training_data=/d"}), 0) << err_;
+  EXPECT_EQ(Train({"--training_data=/d"}), 1);
+  EXPECT_NE(err_.find("already exists"), std::string::npos) << err_;
+}
+
+}  // namespace
+}  // namespace swell::cli

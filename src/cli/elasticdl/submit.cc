@@ -1,0 +1,344 @@
+// elasticdl train, evaluate, predict.
+#include <algorithm>
+#include <deque>
+#include <optional>
+#include <tuple>
+
+#include "api/meta.h"
+#include "base/file.h"
+#include "base/strings.h"
+#include "cli/elasticdl/elasticdl.h"
+#include "json/yaml.h"
+
+namespace swell::cli::elasticdl {
+namespace {
+
+constexpr int64_t kMinibatchUsual = 64;
+constexpr int64_t kMinibatchesPerTaskUsual = 8;
+
+// "", true, True, 1, yes: Python's clients write all of them.
+Result<bool> Truth(std::string_view flag, const std::optional<std::string>& text, bool unset) {
+  if (!text) return unset;
+  const std::string word = ToLower(*text);
+  if (word.empty() || word == "true" || word == "1" || word == "yes" || word == "t" ||
+      word == "y") {
+    return true;
+  }
+  if (word == "false" || word == "0" || word == "no" || word == "f" || word == "n") return false;
+  return Misuse(StrCat(flag, " ", Quote(*text), ": true or false expected"));
+}
+
+class SubmitAction final : public Action {
+ public:
+  explicit SubmitAction(Mode mode) { flags_.mode = mode; }
+
+  void Declare(Flags& flags) override {
+    DeclareJob(flags);
+    DeclareModel(flags);
+    DeclareData(flags);
+    if (flags_.mode == Mode::kTrain) DeclareTraining(flags);
+    DeclarePods(flags);
+    DeclareAccepted(flags);
+  }
+
+  Result<int> Run(Session& session, std::vector<std::string> words) override {
+    if (!words.empty()) {
+      return Misuse(StrCat(Quote(words[0]), " is no flag; everything is said with flags"));
+    }
+    SWELL_RETURN_IF_ERROR(Fill());
+    SWELL_ASSIGN_OR_RETURN(std::vector<ModelPart> parts, ReadModel(flags_));
+    auto getenv = session.env().getenv;
+    if (yaml_) return PrintManifests(session, parts);
+    SWELL_ASSIGN_OR_RETURN(Api * api, session.Server());
+    flags_.ns = session.Namespace();
+    SWELL_ASSIGN_OR_RETURN(json::Value job, MakeJob(flags_, parts, getenv));
+    SWELL_RETURN_IF_ERROR(NamePriorities(*api, job));
+    SWELL_RETURN_IF_ERROR(Submit(*api, job, parts));
+    session.OutLine(StrCat("ElasticDL job ", flags_.name,
+                           " was successfully submitted. The master pod is: elasticdl-master-",
+                           flags_.name, "."));
+    return 0;
+  }
+
+ private:
+  void DeclareJob(Flags& flags) {
+    flags.Group("The job");
+    flags.Text("--job_name", &flags_.name, "NAME", "its name");
+    flags.Text("--image_name", &flags_.image, "IMAGE", "what its pods run in");
+    flags.Text("--image_base", &flags_.image, "IMAGE", "the same, as the first version says it");
+    flags.Text("--worker_image", &flags_.worker_image, "IMAGE", "another one for the workers");
+    flags.Int("--num_workers", &flags_.workers, "N", "workers, as many as there is room for (2)");
+    flags.Int("--num_worker", &flags_.workers_seed, "N", "the same, as the first version says it");
+    flags.Choice("--distribution_strategy", &flags_.strategy, "NAME",
+                 {"Local", "ParameterServerStrategy", "AllreduceStrategy"},
+                 "Local, ParameterServerStrategy or AllreduceStrategy: in all of them the master "
+                 "keeps the model");
+    flags.Int("--relaunch_on_worker_failure", &flags_.relaunches, "N",
+              "failed workers that are replaced (1); preempted ones always are");
+    flags.Text("--job_command", &flags_.job_command, "LINE", "what the workers run instead");
+    flags.Maybe("--yaml", &yaml_, "FILE",
+                "write the manifests there (alone: print them); submit "
+                "nothing");
+  }
+  void Pass(Flags& flags, std::string name, std::string value, std::string help) {
+    passed_.push_back({name, {}});
+    flags.Text("--" + name, &passed_.back().value, std::move(value), std::move(help));
+  }
+  void DeclareModel(Flags& flags) {
+    flags.Group("The model");
+    flags.Text("--model_file", &flags_.model_file, "FILE",
+               "a Python file with model, loss, optimizer, feed and eval_metrics_fn");
+    flags.Text("--model_zoo", &flags_.model_zoo, "DIR",
+               "a folder of such files, here or in the "
+               "image");
+    flags.Text("--model_def", &flags_.model_def, "MODULE.NAME",
+               "the model in it: mnist.mnist_model.custom_model");
+    Pass(flags, "model_params", "A=1;B=2", "arguments of the model");
+    for (const char* name : {"loss", "optimizer", "feed", "eval_metrics_fn", "callbacks",
+                             "custom_data_reader", "prediction_outputs_processor"}) {
+      Pass(flags, name, "NAME", "another name for it in the model file");
+    }
+  }
+  void DeclareData(Flags& flags) {
+    flags.Group("The data");
+    flags.Text("--training_data", &training_data_, "PATH", "what is trained on");
+    flags.Text("--train_data_dir", &training_data_, "PATH", "the same, in the first version");
+    flags.Text("--validation_data", &validation_data_, "PATH", "what is checked against");
+    flags.Text("--prediction_data", &prediction_data_, "PATH", "what is predicted");
+    Pass(flags, "data_reader_params", "A=1;B=2", "arguments of the data reader");
+    Pass(flags, "codec_type", "NAME", "bytes, tf_example or csv: how the model file gets records");
+    flags.Int("--minibatch_size", &minibatch_, "N", "records to a gradient (64)");
+    flags.Int("--num_minibatches_per_task", &minibatches_per_task_, "N",
+              "minibatches that a worker is handed at once (8)");
+    flags.Int("--record_per_task", &records_per_task_, "N",
+              "the same in records, in the first version");
+    Pass(flags, "checkpoint_dir_for_init", "DIR", "begin with the weights of a checkpoint");
+  }
+  void DeclareTraining(Flags& flags) {
+    flags.Group("Training");
+    flags.Int("--num_epochs", &epochs_, "N", "how often every record is trained (1)");
+    flags.Int("--num_epoch", &epochs_, "N", "the same, in the first version");
+    Pass(flags, "grads_to_wait", "N", "gradients to an update, whichever workers they come from");
+    Pass(flags, "sync_version_tolerance", "N", "how many versions old a gradient may be (0)");
+    flags.Maybe("--use_async", &use_async_, "BOOL", "each gradient is an update");
+    flags.Maybe("--lr_staleness_modulation", &modulate_, "BOOL",
+                "old gradients weigh less, by their age");
+    Pass(flags, "evaluation_steps", "N", "evaluate after so many updates");
+    Pass(flags, "log_loss_steps", "N", "log the loss after so many updates (100)");
+    Pass(flags, "max_step", "N", "end after so many updates");
+    Pass(flags, "get_model_steps", "N", "accepted; workers get the model with each answer");
+    Pass(flags, "checkpoint_steps", "N", "save after so many updates (every 20 s)");
+    Pass(flags, "checkpoint_dir", "DIR", "where (the job's own folder)");
+    Pass(flags, "keep_checkpoint_max", "N", "how many checkpoints are kept (3)");
+    flags.Maybe("--task_fault_tolerance", &fault_tolerance_, "BOOL",
+                "a worker goes on when a range fails (true)");
+    Pass(flags, "seed", "N", "of the order and the first weights (1)");
+  }
+  static void DeclareRole(Flags& flags, const std::string& name, JobFlags::Role& role) {
+    flags.Text("--" + name + "_resource_request", &role.request, "LIST",
+               "what each " + name + " needs: cpu=1,memory=4096Mi,gpu=1");
+    flags.Text("--" + name + "_resource_limit", &role.limit, "LIST", "and what it may use at most");
+    flags.Text(
+        "--" + name + "_pod_priority", &role.priority, "CLASS",
+        "its PriorityClass" +
+            std::string(name == "worker" ? "; high, low, or 0.5: so many of them high" : ""));
+  }
+  static void DeclareSeedAmounts(Flags& flags, const std::string& name, JobFlags::Role& role) {
+    flags.Text("--" + name + "_cpu_request", &role.cpu_request, "AMOUNT", "CPU: 1000m");
+    flags.Text("--" + name + "_cpu_limit", &role.cpu_limit, "AMOUNT", "no more CPU than this");
+    flags.Text("--" + name + "_memory_request", &role.memory_request, "AMOUNT", "memory: 4096Mi");
+    flags.Text("--" + name + "_memory_limit", &role.memory_limit, "AMOUNT",
+               "no more memory than this");
+  }
+  void DeclarePods(Flags& flags) {
+    flags.Group("The pods");
+    DeclareRole(flags, "master", flags_.master);
+    DeclareSeedAmounts(flags, "master", flags_.master);
+    DeclareRole(flags, "worker", flags_.worker);
+    DeclareSeedAmounts(flags, "worker", flags_.worker);
+    flags.Text("--volume", &flags_.volume, "LIST",
+               "claim_name=C,mount_path=/P or host_path=/H,mount_path=/P; several by semicolons");
+    flags.Text("--volume_name", &flags_.volume_name, "CLAIM", "the same, in the first version");
+    flags.Text("--mount_path", &flags_.mount_path, "PATH", "where --volume_name is mounted");
+    flags.Text("--envs", &flags_.envs, "A=1,B=2", "environment");
+    flags.Text("--populate_env_names", &flags_.populate_env_names, "A,B",
+               "variables that are passed on from here");
+    flags.Text("--image_pull_policy", &flags_.image_pull_policy, "POLICY",
+               "Always, IfNotPresent or Never");
+    flags.Choice("--restart_policy", &flags_.restart_policy, "POLICY",
+                 {"Never", "OnFailure", "Always"}, "of the pods (Never)");
+    flags.Text("--cluster_spec_json", &flags_.cluster_spec_json, "JSON",
+               R"({"pod_spec": {"labels": …, "annotations": …, "tolerations": …}})");
+    flags.Text("--cluster_spec", &flags_.cluster_spec, "FILE", "refused: say it as JSON");
+    flags.Text("--aux_params", &flags_.aux_params, "LIST", "disable_relaunch=true");
+    Pass(flags, "output", "DIR", "where the trained model, or the predictions, go");
+  }
+  // What the original needed and this does not: parameter servers, image registries, its own parts.
+  void DeclareAccepted(Flags& flags) {
+    flags.Group("Accepted; of no effect here");
+    DeclareRole(flags, "ps", flags_.ps_role);
+    flags.Int("--num_ps_pods", &flags_.ps, "N", "the master keeps the parameters");
+    for (const char* name :
+         {"--repository", "--docker_image_repository", "--docker_base_url", "--docker_tlscert",
+          "--docker_tlskey", "--log_level", "--log_file_path", "--tensorboard_log_dir",
+          "--relaunch_timeout_worker", "--evaluation_start_delay_secs",
+          "--evaluation_throttle_secs"}) {
+      flags.Text(name, &ignored_, "TEXT", "");
+    }
+    for (const char* name :
+         {"--need_elasticdl_job_service", "--need_task_manager", "--need_pod_manager",
+          "--need_tf_config", "--force_use_kube_config_file"}) {
+      flags.Maybe(name, &ignored_switch_, "BOOL", "");
+    }
+  }
+
+  Status Fill() {
+    if (flags_.workers < 0) flags_.workers = flags_.workers_seed < 0 ? 2 : flags_.workers_seed;
+    if (flags_.strategy == "Local") flags_.workers = 1;
+    const Mode mode = flags_.mode;
+    const std::string& data = mode == Mode::kTrain      ? training_data_
+                              : mode == Mode::kEvaluate ? validation_data_
+                                                        : prediction_data_;
+    const char* flag = mode == Mode::kTrain      ? "--training_data"
+                       : mode == Mode::kEvaluate ? "--validation_data"
+                                                 : "--prediction_data";
+    if (data.empty()) return Misuse(StrCat(flag, " is not set"));
+    if (minibatch_ < 1) return Misuse(StrCat("--minibatch_size ", minibatch_, ": at least 1"));
+    int64_t per_task = records_per_task_;
+    if (per_task == 0) per_task = minibatch_ * minibatches_per_task_;
+    if (per_task < 1) return Misuse("--record_per_task: at least 1 expected");
+    auto& out = flags_.arguments;
+    out.emplace_back("data", data);
+    if (mode == Mode::kTrain) out.emplace_back("validation_data", validation_data_);
+    out.emplace_back("minibatch_size", std::to_string(minibatch_));
+    out.emplace_back("records_per_task", std::to_string(per_task));
+    out.emplace_back("num_epochs", std::to_string(epochs_));
+    for (const Passed& one : passed_) out.emplace_back(one.name, one.value);
+    for (auto [name, value, unset] : {std::tuple("use_async", &use_async_, false),
+                                      {"lr_staleness_modulation", &modulate_, false},
+                                      {"task_fault_tolerance", &fault_tolerance_, true}}) {
+      SWELL_ASSIGN_OR_RETURN(bool on, Truth(StrCat("--", name), *value, unset));
+      if (on != unset) out.emplace_back(name, on ? "true" : "false");
+    }
+    return Status::Ok();
+  }
+
+  Result<int> PrintManifests(Session& session, const std::vector<ModelPart>& parts) {
+    flags_.ns = session.Namespace();
+    SWELL_ASSIGN_OR_RETURN(json::Value job, MakeJob(flags_, parts, session.env().getenv));
+    std::string text;
+    if (!parts.empty()) text = StrCat(json::PrintYaml(MakeModelMap(flags_, parts)), "---\n");
+    text += json::PrintYaml(job);
+    if (yaml_->empty() || *yaml_ == "-") {
+      session.Out(text);
+      return 0;
+    }
+    SWELL_RETURN_IF_ERROR(WriteFileAtomically(*yaml_, text));
+    session.OutLine(StrCat("The manifests are in ", *yaml_, "."));
+    return 0;
+  }
+
+  // `high` and `low` are classes of these names, or else high-priority and low-priority.
+  static Status NamePriorities(Api& api, json::Value& job) {
+    bool needed = false;
+    for (std::string_view role : {"Master", "Worker"}) {
+      const std::string_view priority =
+          json::GetString(job, {"spec", "elasticdlReplicaSpecs", role, "priorityClassName"});
+      needed = needed || NeedsHighAndLow(priority);
+    }
+    if (!needed) return Status::Ok();
+    for (std::string_view word : {"high", "low"}) {
+      for (const std::string& name : {std::string(word), StrCat(word, "-priority")}) {
+        auto found = api.Get(client::resources::kPriorityClasses, "", name);
+        if (!found.ok() && found.status().code() != Code::kNotFound) return found.status();
+        if (!found.ok()) continue;
+        json::Set(job, {"spec", StrCat(word, "PriorityClassName")}, name);
+        break;
+      }
+      if (json::GetString(job, {"spec", StrCat(word, "PriorityClassName")}).empty()) {
+        return Misuse(StrCat("there is no PriorityClass ", word, " and no ", word, "-priority"));
+      }
+    }
+    return Status::Ok();
+  }
+
+  Status Submit(Api& api, const json::Value& job, const std::vector<ModelPart>& parts) {
+    const client::Resource jobs{"elasticdl.org", "v1alpha1", "elasticdljobs", true};
+    // Before its model is replaced: a job of that name may be running on it.
+    auto there = api.Get(jobs, flags_.ns, flags_.name);
+    if (there.ok()) {
+      return {Code::kAlreadyExists,
+              StrCat("elasticdljobs.elasticdl.org ", Quote(flags_.name), " already exists")};
+    }
+    if (there.status().code() != Code::kNotFound) return there.status();
+    const std::string map = ModelMapName(flags_);
+    if (!parts.empty()) {
+      auto gone = api.Delete(client::resources::kConfigMaps, flags_.ns, map);
+      if (!gone.ok() && gone.status().code() != Code::kNotFound) return gone.status();
+      auto made =
+          api.Create(client::resources::kConfigMaps, flags_.ns, MakeModelMap(flags_, parts));
+      if (!made.ok()) return made.status();
+    }
+    auto created = api.Create(jobs, flags_.ns, job, {.field_validation = "Strict"});
+    if (!created.ok()) {
+      if (!parts.empty()) {
+        // What the server says of the job matters more than what it says of the clean-up.
+        std::ignore = api.Delete(client::resources::kConfigMaps, flags_.ns, map);
+      }
+      return created.status();
+    }
+    if (parts.empty()) return Status::Ok();
+    json::Value owned;
+    json::Set(owned, {"metadata", "ownerReferences"},
+              json::Array{api::MakeOwnerReference(**created)});
+    auto patched =
+        api.Patch(client::resources::kConfigMaps, flags_.ns, map, client::PatchType::kMerge, owned);
+    return patched.ok() ? Status::Ok() : patched.status();
+  }
+
+  struct Passed {
+    std::string name, value;
+  };
+
+  JobFlags flags_;
+  std::deque<Passed> passed_;  // addresses of its members are given away
+  std::optional<std::string> yaml_, use_async_, modulate_, fault_tolerance_, ignored_switch_;
+  std::string training_data_, validation_data_, prediction_data_, ignored_;
+  int64_t minibatch_ = kMinibatchUsual;
+  int64_t minibatches_per_task_ = kMinibatchesPerTaskUsual;
+  int64_t records_per_task_ = 0;
+  int64_t epochs_ = 1;
+};
+
+}  // namespace
+
+Command SubmitSpec(Mode mode) {
+  Command command;
+  command.make = [mode] { return std::make_unique<SubmitAction>(mode); };
+  if (mode == Mode::kTrain) {
+    command.name = "train";
+    command.summary = "Submit a training job: a master, and workers that come and go.";
+    command.examples = {
+        {"Train with two workers that may be preempted",
+         "elasticdl train --job_name=mnist --image_name=elasticdl:dev --model_file=mnist.py "
+         "--training_data=/data/mnist/train --num_workers=2 --worker_pod_priority=low-priority"},
+        {"Keep half of them whatever happens", "elasticdl train … --worker_pod_priority=0.5"}};
+  } else if (mode == Mode::kEvaluate) {
+    command.name = "evaluate";
+    command.summary = "Submit a job that measures a trained model.";
+    command.examples = {{"Evaluate a checkpoint",
+                         "elasticdl evaluate --job_name=check --image_name=elasticdl:dev "
+                         "--model_file=mnist.py --validation_data=/data/mnist/test "
+                         "--checkpoint_dir_for_init=/models/mnist"}};
+  } else {
+    command.name = "predict";
+    command.summary = "Submit a job that lets a trained model predict.";
+    command.examples = {{"Predict into a folder",
+                         "elasticdl predict --job_name=guess --image_name=elasticdl:dev "
+                         "--model_file=mnist.py --prediction_data=/data/mnist/test "
+                         "--checkpoint_dir_for_init=/models/mnist --output=/models/guesses"}};
+  }
+  return command;
+}
+
+}  // namespace swell::cli::elasticdl

@@ -1,0 +1,133 @@
+// elasticdl zoo init, build, push: a folder of model files, and what becomes of it.
+#include "base/file.h"
+#include "base/strings.h"
+#include "cli/elasticdl/elasticdl.h"
+
+namespace swell::cli::elasticdl {
+namespace {
+
+constexpr std::string_view kModel =
+    R"py("""A model file: what elasticdl trains. Rename it, and fill it in."""
+
+import torch
+from torch import nn
+from torch.nn import functional
+
+
+def custom_model():
+    return nn.Sequential(nn.Flatten(), nn.Linear(28 * 28, 10))
+
+
+def loss(labels, predictions):
+    return functional.cross_entropy(predictions, labels)
+
+
+def optimizer(parameters, lr=0.05):
+    return torch.optim.SGD(parameters, lr=lr)
+
+
+def feed(records, mode, metadata):
+    """Records are bytes: the label, then the pixels."""
+    data = torch.frombuffer(bytearray(b"".join(records)), dtype=torch.uint8).view(len(records), -1)
+    return data[:, 1:].to(torch.float32) / 255, data[:, 0].to(torch.long)
+
+
+def eval_metrics_fn():
+    return {"accuracy": lambda labels, outputs: (outputs.argmax(1) == labels).float().mean()}
+)py";
+
+class InitAction final : public Action {
+ public:
+  void Declare(Flags& flags) override {
+    flags.Text("--model_zoo", &folder_, "DIR", "where (default: here)");
+    flags.Text("--base_image", &image_, "IMAGE", "what the jobs will run in");
+    flags.Text("--extra_pypi_index", &ignored_, "URL", "accepted for compatibility").hidden = true;
+    flags.Text("--cluster_spec", &ignored_, "FILE", "accepted for compatibility").hidden = true;
+  }
+  Result<int> Run(Session& session, std::vector<std::string> words) override {
+    if (!words.empty()) folder_ = words[0];
+    const std::string path = StrCat(folder_, "/model.py");
+    if (FileExists(path)) return Status(Code::kAlreadyExists, StrCat(path, " is there already"));
+    SWELL_RETURN_IF_ERROR(MakeDirs(folder_));
+    SWELL_RETURN_IF_ERROR(WriteFileAtomically(path, kModel));
+    session.OutLine(StrCat("A model to begin with is in ", path,
+                           ". Train it with:\n  elasticdl train --job_name=NAME "
+                           "--image_name=",
+                           image_, " --model_zoo=", folder_,
+                           " --model_def=model.custom_model --training_data=PATH"));
+    return 0;
+  }
+
+ private:
+  std::string folder_ = ".", image_ = "elasticdl:dev", ignored_;
+};
+
+// Nothing is built: train sends the Python files of the zoo along with the job.
+class BuildAction final : public Action {
+ public:
+  void Declare(Flags& flags) override {
+    flags.Text("--image", &image_, "IMAGE", "the name that the original would give it");
+    for (const char* name : {"--docker_base_url", "--docker_tlscert", "--docker_tlskey"}) {
+      flags.Text(name, &ignored_, "TEXT", "accepted for compatibility").hidden = true;
+    }
+  }
+  Result<int> Run(Session& session, std::vector<std::string> words) override {
+    JobFlags flags;
+    flags.model_zoo = words.empty() ? "." : words[0];
+    flags.model_def = "any";
+    const std::string folder = flags.model_zoo;
+    SWELL_ASSIGN_OR_RETURN(std::vector<ModelPart> parts, ReadModel(flags));
+    if (parts.empty()) return Misuse(StrCat(folder, ": there are no Python files"));
+    session.OutLine(StrCat(parts.size(),
+                           " Python files. There is no image to build: train sends "
+                           "them along, with --model_zoo=",
+                           folder, "."));
+    return 0;
+  }
+
+ private:
+  std::string image_, ignored_;
+};
+
+class PushAction final : public Action {
+ public:
+  void Declare(Flags& flags) override {
+    for (const char* name : {"--docker_base_url", "--docker_tlscert", "--docker_tlskey"}) {
+      flags.Text(name, &ignored_, "TEXT", "accepted for compatibility").hidden = true;
+    }
+  }
+  Result<int> Run(Session& session, std::vector<std::string>) override {
+    session.OutLine("There is no image to push: train sends the model along with the job.");
+    return 0;
+  }
+
+ private:
+  std::string ignored_;
+};
+
+}  // namespace
+
+Command ZooSpec() {
+  Command init;
+  init.name = "init";
+  init.summary = "Write a model file to begin with.";
+  init.usage = "[DIR]";
+  init.make = Makes<InitAction>();
+  Command build;
+  build.name = "build";
+  build.summary = "Say what of a zoo a job would take along.";
+  build.usage = "[DIR]";
+  build.make = Makes<BuildAction>();
+  Command push;
+  push.name = "push";
+  push.summary = "Nothing: jobs take their models along.";
+  push.usage = "[IMAGE]";
+  push.make = Makes<PushAction>();
+  Command zoo;
+  zoo.name = "zoo";
+  zoo.summary = "Folders of model files: init, build, push.";
+  zoo.children = {std::move(init), std::move(build), std::move(push)};
+  return zoo;
+}
+
+}  // namespace swell::cli::elasticdl

@@ -1,0 +1,259 @@
+"""ElasticDL's master and workers as real processes, killed and preempted: what the model has learned is counted.
+
+The model has one weight for each record, and a record's gradient is 1 for its own weight and 0 for all others. So
+the weights at the end say how often each record was trained; nothing is taken from the accounts that are under
+test. Needs torch; the program is $SWELL_BIN/swell (default: build/bin).
+"""
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+SDK = ROOT / "sdk" / "python"
+BIN = Path(os.environ.get("SWELL_BIN") or ROOT / "build" / "bin")
+sys.path.insert(0, str(SDK))
+
+from swell.elasticdl import wire  # noqa: E402
+
+MODEL = """
+import time
+import torch
+from torch import nn
+
+SLOW = {slow}
+
+class Counts(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.weights = nn.Parameter(torch.zeros({records}))
+    def forward(self, indices):
+        time.sleep(SLOW)
+        return self.weights[indices]
+
+def custom_model():
+    return Counts()
+
+def loss(outputs, labels):
+    return outputs.sum()
+
+def optimizer(parameters):
+    return torch.optim.SGD(parameters, lr=1.0)
+
+def feed(records, mode, metadata):
+    indices = torch.tensor([int(record) for record in records])
+    return indices, indices
+"""
+
+
+def free_port():
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+class Job:
+    """A master and workers in a folder of their own, started and ended one by one."""
+
+    def __init__(self, folder, records=600, epochs=1, per_task=50, minibatch=5, grads=1, slow=0.002, more=()):
+        self.folder, self.records = Path(folder), records
+        self.port = free_port()
+        (self.folder / "model.py").write_text(MODEL.format(records=records, slow=slow))
+        (self.folder / "data.txt").write_text("".join(f"{i}\n" for i in range(records)))
+        self.arguments = [f"--model_file={self.folder}/model.py", f"--data={self.folder}/data.txt",
+                          f"--minibatch_size={minibatch}", f"--records_per_task={per_task}", f"--num_epochs={epochs}",
+                          f"--grads_to_wait={grads}", f"--output={self.folder}/out", "--worker_timeout_s=3",
+                          "--log_loss_steps=50", *more]
+        self.processes = []
+        self.logs = {}
+
+    def start(self, role, name):
+        environment = dict(os.environ, PYTHONPATH=str(SDK), SWELL_PROGRAM=str(BIN / "swell"), POD_NAME=name,
+                           MASTER_ADDR=f"127.0.0.1:{self.port}", ELASTICDL_PORT=str(self.port), OMP_NUM_THREADS="1",
+                           SWELL_CHECKPOINT_DIR=str(self.folder / "checkpoints"))
+        log = open(self.folder / f"{name}-{len(self.processes)}.log", "w")
+        process = subprocess.Popen([sys.executable, "-u", "-m", f"swell.elasticdl.{role}", *self.arguments],
+                                   env=environment, cwd=self.folder, stdout=log, stderr=subprocess.STDOUT)
+        log.close()
+        self.processes.append(process)
+        self.logs[process.pid] = log.name
+        return process
+
+    def log(self, process):
+        return Path(self.logs[process.pid]).read_text()
+
+    def state(self):
+        master = wire.JobMaster(f"127.0.0.1:{self.port}", patience=0.0)
+        try:
+            return master.get("/v1/state")
+        except (OSError, wire.Refused):
+            return {}
+        finally:
+            master.close()
+
+    def wait(self, what, condition, seconds=60):
+        end = time.monotonic() + seconds
+        while not condition():
+            if time.monotonic() > end:
+                logs = "\n".join(f"--- {path}\n{Path(path).read_text()[-2000:]}" for path in self.logs.values())
+                raise AssertionError(f"waited in vain for: {what}\n{self.state()}\n{logs}")
+            time.sleep(0.02)
+
+    def wait_done(self, records):
+        self.wait(f"{records} records", lambda: self.state().get("done", 0) >= records)
+
+    def wait_end(self, process, code=0, seconds=90):
+        self.wait(f"the end of {process.args[3]}", lambda: process.poll() is not None, seconds)
+        assert process.returncode == code, f"exit status {process.returncode}\n{self.log(process)}"
+
+    def counts(self):
+        """How often each record is in the model."""
+        import torch
+        weights = torch.load(self.folder / "out" / "model.pt")["weights"]
+        return sorted({round(-float(value), 4) for value in weights})
+
+    def stop(self):
+        for process in self.processes:
+            if process.poll() is None:
+                process.kill()
+            process.wait()
+
+
+class ElasticdlTest(unittest.TestCase):
+    def job(self, **options):
+        folder = tempfile.TemporaryDirectory(prefix="swell-elasticdl-")
+        self.addCleanup(folder.cleanup)
+        job = Job(folder.name, **options)
+        self.addCleanup(job.stop)
+        return job
+
+    def test_one_worker_contributes_all_gradients(self):
+        job = self.job(records=400, epochs=2, grads=2)
+        master, worker = job.start("master", "master"), job.start("worker", "w0")
+        job.wait_end(master)
+        job.wait_end(worker)
+        # Twice, and each time half of an update.
+        self.assertEqual(job.counts(), [1.0])
+        self.assertIn("800 records trained once each, 0 perhaps twice, 80 updates", job.log(master))
+
+    def test_a_preempted_workers_records_are_done_by_others_and_it_comes_back(self):
+        job = self.job(records=1500, slow=0.01, more=["--worker_timeout_s=120"])
+        master = job.start("master", "master")
+        first, second = job.start("worker", "w0"), job.start("worker", "w1")
+        job.wait("both work", lambda: len([w for w in job.state().get("workers", []) if w["records"]]) == 2)
+        second.send_signal(signal.SIGTERM)
+        job.wait_end(second, 143)
+        self.assertEqual([worker["name"] for worker in job.state()["workers"]], ["w0"])
+        job.wait_done(job.state()["done"] + 50)
+        # The one that stayed would be done before the other has imported torch.
+        first.send_signal(signal.SIGSTOP)
+        back = job.start("worker", "w1")
+        job.wait("it is back", lambda: len(job.state()["workers"]) == 2)
+        first.send_signal(signal.SIGCONT)
+        for process in (master, first, back):
+            job.wait_end(process)
+        self.assertEqual(job.counts(), [1.0])
+        self.assertIn("1 workers preempted, 0 lost", job.log(master))
+
+    def test_a_killed_workers_records_are_trained_exactly_once_too(self):
+        job = self.job(records=1000, slow=0.01)
+        master = job.start("master", "master")
+        first, second = job.start("worker", "w0"), job.start("worker", "w1")
+        job.wait("both work", lambda: len([w for w in job.state().get("workers", []) if w["records"]]) == 2)
+        second.kill()
+        job.wait_end(master)
+        job.wait_end(first)
+        self.assertEqual(job.counts(), [1.0])
+        self.assertIn("0 workers preempted, 1 lost", job.log(master))
+
+    def test_without_any_worker_the_job_waits_and_goes_on_later(self):
+        job = self.job(records=1000)
+        master = job.start("master", "master")
+        workers = [job.start("worker", "w0"), job.start("worker", "w1")]
+        job.wait_done(100)
+        for worker in workers:
+            worker.send_signal(signal.SIGTERM)
+        for worker in workers:
+            job.wait_end(worker, 143)
+        state = job.state()
+        self.assertEqual((state["phase"], state["workers"]), ("Running", []))
+        self.assertIsNone(master.poll())
+        again = job.start("worker", "w0")
+        job.wait_end(master)
+        job.wait_end(again)
+        self.assertEqual(job.counts(), [1.0])
+
+    def test_the_job_master_dies_and_its_journal_has_every_word(self):
+        job = self.job(records=1200, grads=2)
+        master, worker = job.start("master", "master"), job.start("worker", "w0")
+        for done in (200, 600):
+            job.wait_done(done)
+            children = subprocess.run(["pgrep", "-P", str(master.pid), "-f", "job-master"], capture_output=True,
+                                      text=True)
+            os.kill(int(children.stdout.split()[0]), signal.SIGKILL)
+        job.wait_end(master)
+        job.wait_end(worker)
+        self.assertEqual(job.counts(), [0.5])
+        self.assertEqual(job.log(master).count("it is started again where it was"), 2)
+
+    def test_the_whole_master_dies_and_goes_on_from_its_checkpoint(self):
+        job = self.job(records=1500, more=["--checkpoint_steps=40"])
+        master, worker = job.start("master", "master"), job.start("worker", "w0")
+        job.wait("a checkpoint", lambda: "checkpoint saved version=80" in job.log(master))
+        master.kill()
+        master.wait()
+        again = job.start("master", "master")
+        job.wait_end(again)
+        job.wait_end(worker)
+        self.assertIn("goes on from the checkpoint of version", job.log(again))
+        # In the model that is left, each record is once: what came after the checkpoint died with the old one.
+        self.assertEqual(job.counts(), [1.0])
+
+    def test_a_master_that_is_preempted_saves_the_sum_under_way(self):
+        job = self.job(records=1200, grads=4)
+        master, worker = job.start("master", "master"), job.start("worker", "w0")
+        job.wait_done(300)
+        master.send_signal(signal.SIGTERM)
+        job.wait_end(master, 143)
+        again = job.start("master", "master")
+        job.wait_end(again)
+        job.wait_end(worker)
+        self.assertEqual(job.counts(), [0.25])
+
+    def test_a_range_that_always_fails_ends_the_job_with_words(self):
+        job = self.job(records=200)
+        text = (job.folder / "data.txt").read_text().replace("\n77\n", "\nseventy-seven\n")
+        (job.folder / "data.txt").write_text(text)
+        master, worker = job.start("master", "master"), job.start("worker", "w0")
+        job.wait_end(master, 1)
+        job.wait_end(worker, 1)
+        self.assertRegex(job.log(master),
+                         r"records 7\d to 100 of epoch 1 failed 3 times, the last time on w0: ValueError")
+
+    def test_evaluate_and_predict(self):
+        job = self.job(records=300)
+        master, worker = job.start("master", "master"), job.start("worker", "w0")
+        job.wait_end(master)
+        job.wait_end(worker)
+        for mode in ("evaluate", "predict"):
+            other = self.job(records=300, more=[f"--mode={mode}", f"--checkpoint_dir_for_init={job.folder}/out"])
+            master, worker = other.start("master", "master"), other.start("worker", "w0")
+            other.wait_end(master)
+            other.wait_end(worker)
+            if mode == "evaluate":
+                # The sum over a minibatch of five weights of -1.
+                self.assertIn("evaluation of the model: loss=-5.0000 (300 records)", other.log(master))
+            else:
+                rows = [line for path in sorted((other.folder / "out").glob("*.jsonl"))
+                        for line in path.read_text().split()]
+                self.assertEqual((len(rows), set(rows)), (300, {"-1.0"}))
+
+
+if __name__ == "__main__":
+    unittest.main()
