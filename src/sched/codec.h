@@ -31,7 +31,7 @@ namespace swell::sched {
 template <class T, class Value>
 concept Is = std::same_as<std::remove_const_t<T>, Value>;
 
-// Strings that were said before, by number.
+// Strings that were said before, by number, from 1.
 inline constexpr size_t kSharedMax = 1 << 17;
 struct SharedOut {
   std::unordered_map<std::string, uint32_t, StringHash, std::equal_to<>> numbers;
@@ -58,15 +58,23 @@ class Packer {
   void operator()(const T&... values) {
     (Put(values), ...);
   }
-  // A string that is likely to occur again.
-  void Shared(std::string_view text) {
+  // A string that is likely to occur again. Its number for Again; 0: it has none.
+  uint32_t Shared(std::string_view text) {
     auto known = shared_.numbers.find(text);
-    if (known != shared_.numbers.end()) return Number(known->second + 1);
+    if (known != shared_.numbers.end()) {
+      Number(known->second);
+      return known->second;
+    }
     Number(0);
-    Put(std::string(text));
-    const size_t number = shared_.numbers.size();
-    if (number < kSharedMax) shared_.numbers.emplace(text, static_cast<uint32_t>(number));
+    Number(text.size());
+    bytes_ += text;
+    const size_t number = shared_.numbers.size() + 1;
+    if (number > kSharedMax) return 0;
+    shared_.numbers.emplace(text, static_cast<uint32_t>(number));
+    return static_cast<uint32_t>(number);
   }
+  // The string that Shared gave this number.
+  void Again(uint32_t number) { Number(number); }
   // Fields that are likely to occur again, together.
   template <class Fn>
   void Part(Fn&& fields) {

@@ -43,6 +43,10 @@ struct Context {
 
   std::map<int, FreeRoom> free_rooms;  // by pool
 
+  // The cycle before took back all it had decided: claims displace each other, and in all queues
+  // those go first that were promised room.
+  bool promised_first = false;
+
   // Groups that wait, in job order, as the cycle found them.
   std::vector<GroupId> order;
   // Pods bound in this cycle, by their decision's index. Whoever of them must give way again is not

@@ -1,9 +1,9 @@
 #include "sched/cycle.h"
 
 #include <array>
-#include <cmath>
 
 #include "sched/context.h"
+#include "sched/past_use.h"
 #include "sched/recorder.h"
 
 namespace swell::sched {
@@ -12,6 +12,7 @@ namespace {
 constexpr std::array<std::string_view, kActionCount> kActionNames = {
     "allocate", "shrink", "consolidate", "reclaim", "preempt", "stale-gangs", "grow"};
 
+constexpr Duration kPastUseEvery = std::chrono::minutes(5);
 constexpr int kFruitlessMax = 8;
 
 // Promises are made anew each time, in job order, so that room never waits for one who could have
@@ -85,22 +86,6 @@ void TellStale(Context& context, const std::vector<GroupId>& fresh, std::set<Gro
   }
   std::sort(stale.begin(), stale.end(),
             [](const auto& a, const auto& b) { return a.group < b.group; });
-}
-
-// Use decays by half in every half-life, and what is held now adds to it.
-void CountPastUse(State& state, const Settings& settings, Duration passed) {
-  state.past_share = settings.past_share;
-  if (settings.past_share <= 0 || passed <= Duration::zero()) return;
-  const double seconds = std::chrono::duration<double>(passed).count();
-  const double half_life = std::chrono::duration<double>(settings.past_half_life).count();
-  const double kept = half_life > 0 ? std::exp2(-seconds / half_life) : 0;
-  for (QueueState& queue : state.queues) {
-    for (QueuePool& pool : queue.pools) {
-      for (int r = 0; r < kQueueResources; ++r) {
-        pool.past[r] = pool.past[r] * kept + static_cast<double>(pool.used[r]) * seconds;
-      }
-    }
-  }
 }
 
 void RunActions(Context& context, const CycleOptions& options) {
@@ -181,7 +166,8 @@ CycleResult Scheduler::RunCycle(Model& model, WallTime now, const CycleOptions& 
                   .result = result,
                   .shares = shares,
                   .budget = settings_.search_budget,
-                  .failed_searches = failed_searches_};
+                  .failed_searches = failed_searches_,
+                  .promised_first = memory_.fruitless > 0};
   const std::vector<GroupId> fresh = NoteStale(context);
   LiftPromises(context);
   state.SortQueued();
@@ -203,6 +189,8 @@ CycleResult Scheduler::RunCycle(Model& model, WallTime now, const CycleOptions& 
   }
   // An unfinished cycle leaves something to do though nothing changes.
   seen_version_ = result.more ? 0 : state.version;
+  // What is due to whom drifts with the time while nothing else changes.
+  if (settings_.past_share > 0) context.WakeAt(now + kPastUseEvery);
   seen_actions_ = options.actions;
   wake_at_ = result.wake_at;
   if (recorder_ != nullptr) recorder_->AfterCycle(now, options, result);

@@ -182,6 +182,9 @@ void DecideEvictions(Context& context,
                      const EvictionCause& cause) {
   State& state = context.state;
   PlanWords words;
+  std::vector<Decision>& decisions = context.result.decisions;
+  const size_t wanted = decisions.size() + victims.size() + cause.beneficiaries.size();
+  if (wanted > decisions.capacity()) decisions.reserve(std::max(wanted, 2 * decisions.capacity()));
   for (PodId pod : cause.beneficiaries) words.comes_to.try_emplace(state.pods[pod].promise, pod);
   for (PodId id : victims) {
     PodState& pod = state.pods[id];

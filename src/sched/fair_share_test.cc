@@ -1,8 +1,11 @@
 // Fair shares: quotas first, then surplus by priority and weight, in whole GPUs.
 #include "sched/fair_share.h"
 
+#include <cmath>
+
 #include <gtest/gtest.h>
 
+#include "sched/past_use.h"
 #include "sched/scenario_test_util.h"
 
 namespace swell::sched {
@@ -85,6 +88,73 @@ TEST(FairShare, SharesGoDownTheTree) {
   EXPECT_EQ(shares,
             (std::map<std::string, double>{
                 {"dept-a", 8}, {"dept-b", 0}, {"team-a1", 8}, {"team-a2", 0}, {"team-b1", 0}}));
+}
+
+// What each queue would get of eight GPUs when both ask for all.
+std::map<std::string, double> SharesOf(const Model& model) {
+  std::map<std::string, double> shares;
+  for (const Model::QueueView& view : model.Queues()) {
+    shares[view.name] = view.resources[0].fair_share;
+  }
+  return shares;
+}
+
+TEST(PastUse, CountsAndOutlivesTheProcess) {
+  const Settings settings{.past_share = 1, .past_half_life = std::chrono::hours(10)};
+  auto prepare = [](Scenario& s) {
+    s.Node("n0", {.gpus = 8});
+    for (const char* name : {"a", "b"}) {
+      QueueInfo queue{.name = name};
+      queue.gpu.quota = 0;
+      s.Queue(queue);
+    }
+  };
+  auto ask = [](Scenario& s) {
+    for (const char* name : {"a", "b"}) {
+      s.Group(StrCat("all-", name), {.queue = name});
+      s.Pods(StrCat("all-", name), 8, {.group = StrCat("all-", name), .gpus = 1});
+    }
+    s.Cycle(CycleOptions::Only({}));
+  };
+  Scenario first(settings);
+  prepare(first);
+  first.Group("early", {.queue = "a"});
+  first.Pod("early-0", {.group = "early", .gpus = 4});
+  first.Cycle();
+  first.now = first.now + std::chrono::hours(2);
+  ASSERT_TRUE(first.last.wake_at) << "shares that drift are looked at again";
+  first.Cycle();
+  const std::vector<PastUse> notes = PastUses(first.model);
+  ASSERT_EQ(notes.size(), 1u);
+  EXPECT_EQ(notes[0].queue, "a");
+  EXPECT_NEAR(notes[0].gpu_hours, 8, 1e-6);
+  EXPECT_EQ(notes[0].as_of, first.now);
+
+  Scenario forgetful(settings);
+  prepare(forgetful);
+  ask(forgetful);
+  EXPECT_EQ(SharesOf(forgetful.model), (std::map<std::string, double>{{"a", 4}, {"b", 4}}));
+
+  Scenario second(settings);
+  prepare(second);
+  second.now = first.now + std::chrono::hours(10);
+  AddPastUses(second.model, settings, notes, second.now);
+  ask(second);
+  EXPECT_NEAR(PastUses(second.model)[0].gpu_hours, 4, 1e-6) << "half after a half-life";
+  EXPECT_EQ(SharesOf(second.model), (std::map<std::string, double>{{"a", 0}, {"b", 8}}));
+}
+
+TEST(PastUse, NotesThatMakeNoSenseAreLeftOut) {
+  Scenario s({.past_share = 1});
+  s.Node("n0", {.gpus = 8});
+  const double nan = std::nan("");
+  AddPastUses(s.model, s.scheduler.settings(),
+              {{"a", "nowhere", 1, 1, 1, kNoon},
+               {"a", "", nan, 0, 0, kNoon},
+               {"", "", 1, 1, 1, kNoon},
+               {"a", "", -1, 0, 0, kNoon}},
+              kNoon);
+  EXPECT_TRUE(PastUses(s.model).empty());
 }
 
 }  // namespace

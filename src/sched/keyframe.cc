@@ -66,8 +66,10 @@ class KeyframeWriter {
   }
   PodAffinityTerm TermOf(TermId id, int32_t weight) const;
   PodInfo Asked(ShapeId id) const;
-  PodInfo Own(const PodState& pod) const;
+  void SetOwn(const PodState& pod, PodInfo& own) const;
   bool IsPlain(const PodState& pod) const;
+  template <class Fn>
+  void Part(std::vector<uint32_t>& numbers, int32_t id, Fn&& fields);
 
   Packer& out_;
   const State& state_;
@@ -150,12 +152,16 @@ PodInfo KeyframeWriter::Asked(ShapeId id) const {
   return pod;
 }
 
-PodInfo KeyframeWriter::Own(const PodState& pod) const {
-  PodInfo own;
+// Everything of `own` that OwnFields tells is set anew.
+void KeyframeWriter::SetOwn(const PodState& pod, PodInfo& own) const {
   own.key = pod.key;
   own.uid = pod.uid;
   own.pod_set = pod.pod_set;
-  if (pod.gated) own.scheduling_gates = {"gated"};
+  own.scheduling_gates.assign(pod.gated ? 1 : 0, "gated");
+  own.group.clear();
+  own.queue.clear();
+  own.priority = 0;
+  own.preemptible = true;
   if (pod.group != kNone) {
     const GroupState& group = state_.groups[pod.group];
     own.group = state_.GroupName(group);
@@ -167,17 +173,20 @@ PodInfo KeyframeWriter::Own(const PodState& pod) const {
   }
   own.phase = pod.seen_phase;
   own.node = NodeName(pod.seen_node);
-  if (!pod.implicit_devices) own.gpu_devices = pod.seen_devices.ToVector();
+  own.gpu_devices.clear();
+  if (!pod.implicit_devices) {
+    pod.seen_devices.ForEach([&own](int device) { own.gpu_devices.push_back(device); });
+  }
   own.creation = pod.creation;
   own.start = pod.start;
   own.checkpoint = pod.checkpoint;
   own.restart_cost_gpu_s = pod.restart_cost_gpu_s;
   own.max_runtime = pod.max_runtime;
   own.ours = pod.ours;
+  own.member_priority.reset();
   if (pod.member_priority != INT64_MIN) {
     own.member_priority = static_cast<int32_t>(pod.member_priority);
   }
-  return own;
 }
 
 bool KeyframeWriter::IsPlain(const PodState& pod) const {
@@ -186,32 +195,35 @@ bool KeyframeWriter::IsPlain(const PodState& pod) const {
          pod.promise == kNone && pod.hint == kNone;
 }
 
+// What a pod is labelled or asks for, written whole when it comes first.
+template <class Fn>
+void KeyframeWriter::Part(std::vector<uint32_t>& numbers, int32_t id, Fn&& fields) {
+  if (numbers.size() <= static_cast<size_t>(id)) numbers.resize(id + 1);
+  if (numbers[id] != 0) return out_.Again(numbers[id]);
+  Packer part(parts_);
+  fields(part);
+  numbers[id] = out_.Shared(part.bytes());
+}
+
 void KeyframeWriter::Pods() {
-  std::map<ShapeId, std::string> asked;
-  std::map<LabelSetId, std::string> labelled;
+  std::vector<uint32_t> labelled;
+  std::vector<uint32_t> asked;
   std::vector<PodPlace> places;
+  PodInfo own;
   out_(state_.pod_ids.size());
   for (const PodState& pod : state_.pods) {
     if (pod.key.empty()) continue;
-    const PodInfo own = Own(pod);
-    OwnFields(out_, own);
-    auto [labels, new_labels] = labelled.try_emplace(pod.labels);
-    if (new_labels) {
+    SetOwn(pod, own);
+    OwnFields(out_, std::as_const(own));
+    Part(labelled, pod.labels, [&](Packer& part) {
       PodInfo info;
       info.labels = state_.terms.labels(pod.labels).labels;
-      Packer part(parts_);
-      LabelFields(part, info);
-      labels->second = part.Take();
-    }
-    auto [spec, new_spec] = asked.try_emplace(pod.shape);
-    if (new_spec) {
-      Packer part(parts_);
+      LabelFields(part, std::as_const(info));
+    });
+    Part(asked, pod.shape, [&](Packer& part) {
       const PodInfo info = Asked(pod.shape);
       SpecFields(part, info);
-      spec->second = part.Take();
-    }
-    out_.Shared(labels->second);
-    out_.Shared(spec->second);
+    });
     if (IsPlain(pod)) continue;
     places.push_back({pod.key, pod.phase, pod.implicit_devices, pod.assumed, NodeName(pod.node),
                       NodeName(pod.promise), NodeName(pod.hint), pod.devices, pod.promise_devices,

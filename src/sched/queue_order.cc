@@ -34,7 +34,14 @@ void QueueOrder::Push(WaitingJob job) {
   const QueueId queue = group.queue;
   const bool above = std::any_of(group.sets.begin(), group.sets.end(),
                                  [](const SetState& set) { return set.Surplus() > 0; });
-  const JobKey key{-group.priority, !Promised(job), job.surplus, above, group.place, job.turn};
+  const bool waits_its_turn = !Promised(job);
+  const JobKey key{context_.promised_first && waits_its_turn,
+                   -group.priority,
+                   waits_its_turn,
+                   job.surplus,
+                   above,
+                   group.place,
+                   job.turn};
   CountPromised(queue, job, +1);
   lanes_[queue].jobs.insert({key, std::move(job)});
   ++size_;
@@ -76,6 +83,7 @@ QueueOrder::QueueKey QueueOrder::KeyOf(QueueId id, const WaitingJob& head) const
     without = std::max(without, Share(own.used[r], fair[r], total[r]));
   }
   return {lanes_[id].promised == 0,
+          !Promised(head),
           over,
           !within,
           -queue.info.priority,

@@ -1,10 +1,10 @@
 // Whose turn it is: waiting jobs of all queues, served in the order of fairness.
 //
-// Whoever was promised room is served first: others may have been stopped for it. Between queues:
-// under the fair share first; within quota counting the job; queue priority; not
-// using what it is due nothing of; lower dominant share with the job, then without; smaller
-// allocatable share; older; name. Inside a queue: priority; promised room; at its minimum before
-// above it; age.
+// Whoever was promised room is served first: others may have been stopped for it; a queue whose
+// next job it is comes before one where another goes ahead of it. Between queues: under the fair
+// share first; within quota counting the job; queue priority; not using what it is due nothing of;
+// lower dominant share with the job, then without; smaller allocatable share; older; name. Inside a
+// queue: priority; promised room; at its minimum before above it; age.
 //
 // Thread-safety: none. Lives for one action; keys of a queue are taken anew when a job of it or
 // below it was popped, so the caller says Reorder() when others' usage has changed too.
@@ -38,14 +38,16 @@ class QueueOrder {
   void Reorder();
 
  private:
-  // Priority, not promised, surplus, above the minimum, place in job order, turn.
-  using JobKey = std::tuple<int32_t, bool, bool, bool, int32_t, int32_t>;
+  // Not promised where that comes first, priority, not promised, surplus, above the minimum, place
+  // in job order, turn.
+  using JobKey = std::tuple<bool, int32_t, bool, bool, bool, int32_t, int32_t>;
   struct HeldJob {
     JobKey key;
     WaitingJob job;
     bool operator<(const HeldJob& other) const { return key < other.key; }
   };
-  using QueueKey = std::tuple<bool, bool, bool, int32_t, bool, double, double, int64_t, int32_t>;
+  using QueueKey =
+      std::tuple<bool, bool, bool, bool, int32_t, bool, double, double, int64_t, int32_t>;
   struct Lane {
     std::set<HeldJob> jobs;                         // of the queue itself
     std::set<std::pair<QueueKey, QueueId>> served;  // children with jobs

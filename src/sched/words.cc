@@ -1,5 +1,6 @@
 #include "sched/words.h"
 
+#include <cmath>
 #include <cstdio>
 
 #include "base/strings.h"
@@ -20,6 +21,7 @@ std::string AmountText(int resource, int64_t amount) {
 }
 
 std::string NumberText(double value) {
+  if (value >= 10 && value < 1e15) return std::to_string(std::llrint(value));
   char text[32];
   std::snprintf(text, sizeof text, value < 10 ? "%.1f" : "%.0f", value);
   return text;
