@@ -16,6 +16,8 @@ inline constexpr std::string_view kJobRole = "swell.dev/job-role";
 inline constexpr std::string_view kJobIndex = "swell.dev/job-index";
 // Of pods, jobs and namespaces.
 inline constexpr std::string_view kProject = "swell.dev/project";
+// A finalizer of projects: they stay while work or projects are in them.
+inline constexpr std::string_view kProjectInUse = "swell.dev/in-use";
 // Of jobs: train, interactive, build or inference.
 inline constexpr std::string_view kWorkload = "swell.dev/workload";
 

@@ -3,6 +3,7 @@
 #include <cstdio>
 
 #include "api/meta.h"
+#include "api/swell_keys.h"
 #include "api/scheme.h"
 #include "base/strings.h"
 #include "bin/commands.h"
@@ -127,6 +128,35 @@ Result<std::vector<std::string>> RemainingObjects(RemoteProcess& process) {
   return remaining;
 }
 
+// No controller will be there to let projects go that are in use.
+Status ReleaseProjects(RemoteProcess& process) {
+  auto listed = process.Await([&](client::ObjectCallback done) {
+    process.client().List(client::resources::kProjects, "", {},
+                          [done](Result<client::ObjectList> list) {
+                            json::Array projects;
+                            if (list.ok()) {
+                              for (const auto& item : list->items) projects.push_back(*item);
+                            }
+                            done(std::make_shared<const json::Value>(std::move(projects)));
+                          });
+  });
+  if (!listed.ok()) return listed.status();
+  for (const json::Value& project : (*listed)->get_array()) {
+    json::Array kept = json::GetArray(project, {"metadata", "finalizers"});
+    auto lifted_ones =
+        std::remove(kept.begin(), kept.end(), json::Value(api::keys::kProjectInUse));
+    if (lifted_ones == kept.end()) continue;
+    kept.erase(lifted_ones, kept.end());
+    json::Value patch = json::Object{{"metadata", json::Object{{"finalizers", std::move(kept)}}}};
+    auto lifted = process.Await([&](client::ObjectCallback done) {
+      process.client().Patch(client::resources::kProjects, "", api::Name(project),
+                             client::PatchType::kMerge, patch, std::move(done));
+    });
+    if (!lifted.ok() && lifted.status().code() != Code::kNotFound) return lifted.status();
+  }
+  return Status::Ok();
+}
+
 Status Uninstall(const RemoteFlags& flags, const std::string& ns, bool force) {
   SWELL_ASSIGN_OR_RETURN(auto process, RemoteProcess::Connect(flags, {}));
   if (!force) {
@@ -138,6 +168,7 @@ Status Uninstall(const RemoteFlags& flags, const std::string& ns, bool force) {
                            "say --force"));
     }
   }
+  if (force) SWELL_RETURN_IF_ERROR(ReleaseProjects(*process));
   std::vector<json::Value> objects = InstallObjects(ns);
   for (auto it = objects.rbegin(); it != objects.rend(); ++it) {
     auto found = GetObject(*process, *it);

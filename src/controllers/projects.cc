@@ -4,6 +4,7 @@
 #include <set>
 
 #include "api/meta.h"
+#include "api/swell_keys.h"
 #include "base/strings.h"
 #include "controllers/sched_convert.h"
 #include "json/patch.h"
@@ -12,6 +13,7 @@ namespace swell::controllers {
 namespace {
 
 constexpr Duration kDelay = std::chrono::seconds(1);
+constexpr Duration kPastUseEvery = std::chrono::minutes(5);
 constexpr const char* kRound = "round";
 
 // The status as it is, with `fields` put in.
@@ -23,9 +25,10 @@ json::Value Merged(const json::Value& object, json::Object fields) {
 
 }  // namespace
 
-ProjectController::ProjectController(Context context, const sched::Model& model)
+ProjectController::ProjectController(Context context, const sched::Model& model, PastUse past_use)
     : context_(context),
       model_(model),
+      past_use_(std::move(past_use)),
       projects_(context_.informers.Of(client::resources::kProjects)),
       pools_(context_.informers.Of(client::resources::kNodePools)),
       namespaces_(context_.informers.Of(client::resources::kNamespaces)),
@@ -54,10 +57,13 @@ void ProjectController::Reconcile(client::WorkQueue::Done done) {
     parents.insert(json::GetString(*project, {"spec", "parent"}));
   }
   std::vector<sched::Model::QueueView> queues = model_.Queues();
+  const std::vector<sched::PastUse> past = past_use_();
   for (const auto& [name, project] : projects_.objects()) {
     auto queue = std::find_if(queues.begin(), queues.end(),
                               [&name = name](const auto& view) { return view.name == name; });
-    WriteProject(*project, queue == queues.end() ? nullptr : &*queue, !parents.contains(name));
+    const sched::Model::QueueView* view = queue == queues.end() ? nullptr : &*queue;
+    Guard(*project, view);
+    WriteProject(*project, view, past, !parents.contains(name));
   }
   for (const auto& [name, pool] : pools_.objects()) WritePool(*pool);
   done(Duration::zero());
@@ -65,12 +71,15 @@ void ProjectController::Reconcile(client::WorkQueue::Done done) {
 
 void ProjectController::WriteProject(const json::Value& project,
                                      const sched::Model::QueueView* queue,
+                                     const std::vector<sched::PastUse>& past,
                                      bool leaf) {
-  if (api::IsDeleting(project)) return;
-  std::string wrong = WrongParent(project);
-  json::Object fields{{"phase", wrong.empty() ? "Ready" : "Invalid"}};
+  const bool deleting = api::IsDeleting(project);
+  std::string wrong = deleting ? InUse(project, queue) : WrongParent(project);
+  const char* bad = deleting ? "Terminating" : "Invalid";
+  json::Object fields{{"phase", wrong.empty() ? "Ready" : bad}};
+  if (deleting && wrong.empty()) return;
   if (wrong != json::GetString(project, {"status", "message"})) fields["message"] = wrong;
-  if (leaf) {
+  if (leaf && !deleting) {
     MakeNamespace(project);
     fields["namespace"] = NamespaceOfProject(project);
   }
@@ -84,6 +93,12 @@ void ProjectController::WriteProject(const json::Value& project,
     }
     fields["usage"] = std::move(usage);
   }
+  // It changes with every cycle and is worth a write now and then.
+  const auto noted = api::ParseTime(json::GetString(project, {"status", "pastUse", "asOf"}));
+  json::Value used = FromPastUse(past, api::Name(project));
+  if (!used.is_null() && (!noted || context_.clock.Now() - *noted >= kPastUseEvery)) {
+    fields["pastUse"] = std::move(used);
+  }
   json::Value status = Merged(project, std::move(fields));
   const json::Value* known = json::Find(project, {"status"});
   if (known != nullptr && json::Equal(*known, status)) return;
@@ -91,6 +106,54 @@ void ProjectController::WriteProject(const json::Value& project,
   json::Value patch = json::Object{{"status", std::move(status)}};
   client_.Patch(client::resources::kProjects, "", api::Name(project), client::PatchType::kMerge,
                 patch, {}, "status");
+}
+
+std::string ProjectController::InUse(const json::Value& project,
+                                     const sched::Model::QueueView* queue) const {
+  std::vector<std::string> children;
+  for (const auto& [name, other] : projects_.objects()) {
+    if (json::GetString(*other, {"spec", "parent"}) == api::Name(project)) children.push_back(name);
+  }
+  if (!children.empty()) {
+    return StrCat("it is deleted once no projects are in it: ", Join(children, ", "));
+  }
+  if (queue == nullptr) return "";
+  for (const auto& resource : queue->resources) {
+    if (resource.requested <= 0) continue;  // what it holds is part of it
+    return StrCat("it is deleted once its work is: ", json::Print(json::Value(resource.requested)),
+                  " of ", resource.name,
+                  " are held or waited for; to let it go now: ", "swell project delete --force ",
+                  api::Name(project));
+  }
+  return "";
+}
+
+void ProjectController::Guard(const json::Value& project, const sched::Model::QueueView* queue) {
+  json::Array kept;
+  bool guarded = false;
+  for (const json::Value& one : json::GetArray(project, {"metadata", "finalizers"})) {
+    const bool ours = one == json::Value(keys::kProjectInUse);
+    guarded |= ours;
+    if (!ours) kept.push_back(one);
+  }
+  if (!api::IsDeleting(project)) {
+    if (guarded) return;
+    kept.push_back(json::Value(keys::kProjectInUse));
+  } else if (!guarded || !InUse(project, queue).empty()) {
+    return;
+  }
+  SetFinalizers(project, std::move(kept));
+}
+
+void ProjectController::SetFinalizers(const json::Value& project, json::Array finalizers) {
+  json::Value patch = json::Object{
+      {"metadata",
+       json::Object{{"uid", api::Uid(project)},
+                    {"resourceVersion", json::GetString(project, {"metadata", "resourceVersion"})},
+                    {"finalizers", std::move(finalizers)}}}};
+  // A conflict is seen again by the watch that tells of it.
+  client_.Patch(client::resources::kProjects, "", api::Name(project), client::PatchType::kMerge,
+                patch, {}, {});
 }
 
 void ProjectController::WritePool(const json::Value& pool) {

@@ -219,5 +219,45 @@ TEST_F(ProjectsTest, AnElasticJobEndsWithoutItsMissingMembers) {
   EXPECT_FALSE(Is("project-a/wide", "Failed"));
 }
 
+TEST_F(ProjectsTest, AProjectInUseStaysUntilItsWorkIsGone) {
+  cluster_.Create(JobYaml{.name = "work", .project = "project-a", .gpus = 4}.Text());
+  ASSERT_TRUE(cluster_.Until([&] { return Running("project-a") == 1; }));
+  ASSERT_TRUE(Held(4, 0));
+  ASSERT_TRUE(cluster_.Delete(kProjects, "project-a").ok());
+  ASSERT_TRUE(cluster_.Delete(kProjects, "project-b").ok());
+  EXPECT_TRUE(cluster_.Until([&] { return cluster_.Get(kProjects, "project-b") == nullptr; }));
+  EXPECT_TRUE(cluster_.Until([&] {
+    json::SharedValue project = cluster_.Get(kProjects, "project-a");
+    return project && json::GetString(*project, {"status", "phase"}) == "Terminating";
+  }));
+  EXPECT_NE(json::GetString(*cluster_.Get(kProjects, "project-a"), {"status", "message"})
+                .find("held or waited for"),
+            std::string_view::npos);
+  cluster_.Run(std::chrono::seconds(30));
+  EXPECT_EQ(Running("project-a"), 1);
+  ASSERT_TRUE(cluster_.Delete(kTrainingJobs, "project-a/work").ok());
+  EXPECT_TRUE(cluster_.Until([&] { return cluster_.Get(kProjects, "project-a") == nullptr; }));
+}
+
+TEST_F(ProjectsTest, PastUseOutlivesTheScheduler) {
+  cluster_.StopManager();
+  ManagerOptions options;
+  options.scheduler.past_share = 1;
+  cluster_.StartManager(options);
+  cluster_.Create(JobYaml{.name = "work", .project = "project-a", .gpus = 4}.Text());
+  ASSERT_TRUE(cluster_.Until([&] { return Running("project-a") == 1; }));
+  cluster_.Run(std::chrono::minutes(31));
+  json::SharedValue project = cluster_.Get(kProjects, "project-a");
+  const json::Array& noted = json::GetArray(*project, {"status", "pastUse", "pools"});
+  ASSERT_EQ(noted.size(), 1u) << json::Print(*project);
+  EXPECT_EQ(json::GetString(noted[0], {"pool"}), "single-node-pool");
+  EXPECT_NEAR(json::Find(noted[0], {"gpuHours"})->to_number<double>(), 2, 0.4);
+  EXPECT_EQ(json::Find(*cluster_.Get(kProjects, "project-b"), {"status", "pastUse"}), nullptr);
+  cluster_.StopManager();
+  cluster_.StartManager(options);
+  ASSERT_TRUE(cluster_.Until([&] { return !cluster_.manager->scheduler().past_use().empty(); }));
+  EXPECT_NEAR(cluster_.manager->scheduler().past_use()[0].gpu_hours, 2, 0.4);
+}
+
 }  // namespace
 }  // namespace swell::controllers

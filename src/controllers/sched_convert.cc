@@ -423,6 +423,36 @@ sched::QueueInfo ToQueueInfo(const json::Value& project) {
   return out;
 }
 
+std::vector<sched::PastUse> ToPastUse(const json::Value& project) {
+  std::vector<sched::PastUse> uses;
+  const auto as_of = api::ParseTime(json::GetString(project, {"status", "pastUse", "asOf"}));
+  if (!as_of) return uses;
+  for (const json::Value& pool : json::GetArray(project, {"status", "pastUse", "pools"})) {
+    auto hours = [&pool](std::string_view field) {
+      const json::Value* value = json::Find(pool, {field});
+      return value != nullptr && value->is_number() ? value->to_number<double>() : 0;
+    };
+    uses.push_back({std::string(api::Name(project)), std::string(json::GetString(pool, {"pool"})),
+                    hours("gpuHours"), hours("cpuHours"), hours("memoryGibHours"), *as_of});
+  }
+  return uses;
+}
+
+json::Value FromPastUse(const std::vector<sched::PastUse>& uses, std::string_view project) {
+  json::Array pools;
+  WallTime as_of;
+  for (const sched::PastUse& use : uses) {
+    if (use.queue != project) continue;
+    as_of = use.as_of;
+    pools.push_back(json::Object{{"pool", use.pool},
+                                 {"gpuHours", use.gpu_hours},
+                                 {"cpuHours", use.cpu_hours},
+                                 {"memoryGibHours", use.memory_gib_hours}});
+  }
+  if (pools.empty()) return nullptr;
+  return json::Object{{"asOf", api::FormatTime(as_of)}, {"pools", std::move(pools)}};
+}
+
 sched::TopologyInfo ToTopologyInfo(const json::Value& topology) {
   return {std::string(api::Name(topology)), Strings(json::GetArray(topology, {"spec", "levels"}))};
 }

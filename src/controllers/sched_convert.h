@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "json/value.h"
+#include "sched/past_use.h"
 #include "sched/types.h"
 
 namespace swell::controllers {
@@ -32,6 +33,9 @@ void AddVolumeTerms(const json::Value& pod,
 // The namespace of a project's work.
 std::string_view NamespaceOfProject(const json::Value& project);
 sched::QueueInfo ToQueueInfo(const json::Value& project);
+// What its status says it used in the past, and the other way round (field pastUse).
+std::vector<sched::PastUse> ToPastUse(const json::Value& project);
+json::Value FromPastUse(const std::vector<sched::PastUse>& uses, std::string_view project);
 sched::TopologyInfo ToTopologyInfo(const json::Value& topology);
 sched::PoolInfo ToPoolInfo(const json::Value& node_pool);
 

@@ -102,6 +102,7 @@ void SchedulerLoop::Start() {
   context_.informers.WhenSynced([this, alive = alive_] {
     if (!*alive) return;
     started_ = true;
+    RecallPastUse();
     Wake();
   });
 }
@@ -252,8 +253,8 @@ void SchedulerLoop::Bind(const sched::Decision& decision) {
       {"metadata", std::move(metadata)},
       {"target", json::Object{{"apiVersion", "v1"}, {"kind", "Node"}, {"name", decision.node}}}};
   json::SharedValue pod = pods_.Get(decision.pod);
-  client_.CreateSubresource(
   binding_[decision.pod] = {decision.pod_uid, std::nullopt};
+  client_.CreateSubresource(
       client::resources::kPods, ns, name, "binding", binding,
       [this, decision, pod](const Result<json::SharedValue>& result) {
         if (!result.ok()) {
@@ -266,11 +267,10 @@ void SchedulerLoop::Bind(const sched::Decision& decision) {
           events_.Record(*pod, "Normal", "Scheduled",
                          StrCat("Successfully assigned ", decision.pod, " to ", decision.node));
         }
-      });
         Settle(decision);
+      });
 }
 
-void SchedulerLoop::Nominate(const sched::Decision& decision) {
 // It is known what became of the binding: the model may hear of the pod's end, and of the next one.
 void SchedulerLoop::Settle(const sched::Decision& binding) {
   auto open = binding_.extract(binding.pod);
@@ -284,6 +284,7 @@ void SchedulerLoop::Settle(const sched::Decision& binding) {
   Evict(open.mapped().eviction->decision, open.mapped().eviction->shrinks);
 }
 
+void SchedulerLoop::Nominate(const sched::Decision& decision) {
   json::SharedValue pod = pods_.Get(decision.pod);
   if (!pod || json::GetString(*pod, {"status", "nominatedNodeName"}) == decision.node) return;
   auto [ns, name] = SplitKey(decision.pod);
@@ -301,11 +302,11 @@ void SchedulerLoop::ClearNomination(const std::string& key) {
 }
 
 void SchedulerLoop::Evict(const sched::Decision& decision, bool shrinks) {
-  auto [ns, name] = SplitKey(decision.pod);
   if (auto open = binding_.find(decision.pod); open != binding_.end()) {
     open->second.eviction = {decision, shrinks};
     return;
   }
+  auto [ns, name] = SplitKey(decision.pod);
   std::string message = decision.reason.starts_with("Preempted")
                             ? decision.reason
                             : StrCat("Preempted: ", decision.reason);
@@ -346,7 +347,6 @@ void SchedulerLoop::DeleteVictim(const sched::Decision& decision,
                  });
 }
 
-void SchedulerLoop::Explain(const sched::Waiting& waiting) {
 // What is forgotten falls back to what the watch said last. A pod is evicted only once it is bound,
 // so until the watch says so, too, forgetting would give its place away.
 void SchedulerLoop::OnEvictionFailed(const sched::Decision& eviction, const Status& why) {
@@ -359,6 +359,7 @@ void SchedulerLoop::OnEvictionFailed(const sched::Decision& eviction, const Stat
   });
 }
 
+void SchedulerLoop::Explain(const sched::Waiting& waiting) {
   std::string message = waiting.reason;
   if (!waiting.least_change.empty()) message += StrCat(" Would start with: ", waiting.least_change);
   for (const std::string& key : waiting.pods) {

@@ -19,6 +19,7 @@
 #include "client/event_recorder.h"
 #include "controllers/context.h"
 #include "sched/cycle.h"
+#include "sched/past_use.h"
 
 namespace swell::controllers {
 
@@ -35,11 +36,17 @@ class SchedulerLoop {
 
   // Pods that name one of these schedulers are placed here. Before Start.
   void Serve(const std::vector<std::string>& names) { names_ = {names.begin(), names.end()}; }
+  // Cycles and what leads to them are told to it; null: they are not. Before Start.
+  void Record(sched::Recorder* recorder) {
+    model_.Record(recorder);
+    scheduler_.Record(recorder);
+  }
   // Called after every cycle.
   void OnCycle(std::function<void()> told) { on_cycle_ = std::move(told); }
   // Cycles begin once the informers are in sync.
   void Start();
   const sched::Model& model() const { return model_; }
+  std::vector<sched::PastUse> past_use() const { return sched::PastUses(model_); }
   const SchedulerLoopStats& stats() const { return stats_; }
 
  private:
@@ -56,6 +63,7 @@ class SchedulerLoop {
   std::string_view ProjectOfNamespace(std::string_view ns) const;
   std::optional<int32_t> DisruptionsAllowed(const std::string& group) const;
 
+  void RecallPastUse();
   void Wake();
   void Cycle();
   void Carry(const sched::CycleResult& result);
@@ -91,14 +99,6 @@ class SchedulerLoop {
   client::Informer& volumes_;
   client::EventRecorder events_;
   std::map<std::string, std::string, std::less<>> project_of_;  // namespace → leaf project
-  std::set<std::string, std::less<>> names_{"swell"};
-  std::function<void()> on_cycle_;
-  bool started_ = false;
-  bool cycle_posted_ = false;
-  int refused_in_a_row_ = 0;
-  TimerId wake_timer_ = kNoTimer;
-  TimerId retry_timer_ = kNoTimer;
-  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
   // Bindings of which it is not known yet whether they were made, by pod. A server may bind the
   // next pod of that name with one that comes late. So the pod is not evicted before (the eviction
   // waits here), and when it is deleted all the same, the model keeps it and is told of the next
@@ -112,6 +112,14 @@ class SchedulerLoop {
     std::optional<Eviction> eviction;
   };
   std::map<std::string, OpenBinding, std::less<>> binding_;
+  std::set<std::string, std::less<>> names_{"swell"};
+  std::function<void()> on_cycle_;
+  bool started_ = false;
+  bool cycle_posted_ = false;
+  int refused_in_a_row_ = 0;
+  TimerId wake_timer_ = kNoTimer;
+  TimerId retry_timer_ = kNoTimer;
+  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
   client::Client client_;
 };
 

@@ -157,6 +157,18 @@ void SchedulerLoop::WatchQueues() {
                                }});
 }
 
+// What the projects' statuses say that they had used when the last scheduler noted it.
+void SchedulerLoop::RecallPastUse() {
+  std::vector<sched::PastUse> notes;
+  for (const auto& [name, project] : projects_.objects()) {
+    std::vector<sched::PastUse> own = ToPastUse(*project);
+    notes.insert(notes.end(), own.begin(), own.end());
+  }
+  if (!notes.empty()) {
+    sched::AddPastUses(model_, scheduler_.settings(), notes, context_.clock.Now());
+  }
+}
+
 // Work belongs to the project whose namespace it is in, unless it says otherwise. A department's
 // name is not a namespace: only leaves have work.
 void SchedulerLoop::RefreshProjects() {
