@@ -6,6 +6,7 @@
 
 #include "base/strings.h"
 #include "cli/cluster.h"
+#include "controllers/simulate.h"
 
 namespace swell {
 namespace {
@@ -27,11 +28,12 @@ int Misused(const cli::Command& command, const std::string& message) {
 
 std::optional<int> ParseCommandLine(const cli::Command& command,
                                     cli::Flags& flags,
-                                    const std::vector<std::string>& arguments) {
+                                    const std::vector<std::string>& arguments,
+                                    std::vector<std::string>* words) {
   bool help = false;
   flags.Switch("-h,--help", &help, "this text");
-  std::vector<std::string> words;
-  Status parsed = flags.Parse(arguments, &words);
+  std::vector<std::string> found;
+  Status parsed = flags.Parse(arguments, &found);
   if (help) {
     std::printf(
         "%s",
@@ -39,7 +41,11 @@ std::optional<int> ParseCommandLine(const cli::Command& command,
     return 0;
   }
   if (!parsed.ok()) return Misused(command, parsed.message());
-  if (!words.empty()) return Misused(command, StrCat("unexpected word ", Quote(words[0])));
+  if (words != nullptr) {
+    *words = std::move(found);
+  } else if (!found.empty()) {
+    return Misused(command, StrCat("unexpected word ", Quote(found[0])));
+  }
   return std::nullopt;
 }
 
@@ -63,6 +69,31 @@ LogLevel LogLevelOf(const std::string& text) {
 void AddDataDir(cli::Flags& flags, std::string& data_dir) {
   flags.Text("--data-dir", &data_dir, "DIR",
              "where the cluster keeps everything (default $SWELL_DATA_DIR, else ~/.swell)");
+}
+
+void AddSettingsFlag(cli::Flags& flags, std::vector<std::string>& settings) {
+  flags.List("--set", &settings, "KEY=VALUE",
+             "a setting of the scheduler, repeatable: staleGracePeriod=60s, reserveAfter=30m, "
+             "pastUseShare=0.5, pastUseHalfLife=168h");
+}
+
+Status ReadSettings(const std::vector<std::string>& texts, sched::Settings& settings) {
+  for (const std::string& text : texts) {
+    const size_t equals = text.find('=');
+    if (equals == std::string::npos) {
+      return {Code::kBadRequest, StrCat("--set ", Quote(text), " is not KEY=VALUE")};
+    }
+    SWELL_RETURN_IF_ERROR(controllers::SetSetting(std::string_view(text).substr(0, equals),
+                                                  std::string_view(text).substr(equals + 1),
+                                                  settings));
+  }
+  return Status::Ok();
+}
+
+void AddRecordFlag(cli::Flags& flags, int64_t& mib) {
+  flags.Int(
+      "--record-cycles", &mib, "MIB",
+      "how much of the scheduler's last cycles is kept for swell replay (default 64; 0: none)");
 }
 
 std::string FindSdk() {

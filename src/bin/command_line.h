@@ -11,15 +11,18 @@
 #include "base/result.h"
 #include "cli/command.h"
 #include "client/kubeconfig.h"
+#include "sched/cycle.h"
 
 namespace swell {
 
 // Prints "swell: MESSAGE"; the exit status of a command that failed.
 int FailCommand(const Status& status);
 // Sets what `flags` declare. nullopt: go on. Else the exit status: 0 after --help, 2 for misuse.
+// `words`: what is no flag; null: there may be none.
 std::optional<int> ParseCommandLine(const cli::Command& command,
                                     cli::Flags& flags,
-                                    const std::vector<std::string>& arguments);
+                                    const std::vector<std::string>& arguments,
+                                    std::vector<std::string>* words = nullptr);
 // "swell up: MESSAGE" and where help is; the exit status of a command that was used wrongly.
 int Misused(const cli::Command& command, const std::string& message);
 
@@ -29,6 +32,12 @@ void AddLogLevel(cli::Flags& flags, std::string& level);
 LogLevel LogLevelOf(const std::string& text);
 
 void AddDataDir(cli::Flags& flags, std::string& data_dir);
+
+// Settings of the scheduler, as `swell simulate --set` takes them.
+void AddSettingsFlag(cli::Flags& flags, std::vector<std::string>& settings);
+Status ReadSettings(const std::vector<std::string>& texts, sched::Settings& settings);
+// How much of the scheduler's last cycles is kept for `swell replay`.
+void AddRecordFlag(cli::Flags& flags, int64_t& mib);
 
 // The Python SDK beside the program: in the source tree, or installed; "" when it is neither.
 std::string FindSdk();

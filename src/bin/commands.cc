@@ -30,6 +30,7 @@ struct UpFlags {
   std::string runtime = "process";
   std::string log_level = "info";
   std::vector<std::string> controllers;
+  std::vector<std::string> settings;
   bool detach = false;
 };
 
@@ -65,6 +66,9 @@ void AddUpFlags(cli::Flags& flags, UpFlags& to) {
              "address of the API (default 127.0.0.1, a free port kept over restarts)");
   flags.Text("--token-auth-file", &cluster.token_auth_file, "FILE",
              "bearer tokens, lines of token,user,uid,\"group1,group2\"");
+  flags.Group("Scheduler");
+  AddSettingsFlag(flags, to.settings);
+  AddRecordFlag(flags, cluster.record_mib);
   flags.Group("Controllers");
   flags.List("--controllers", &to.controllers, "LIST",
              StrCat("built-in controllers to run: *, NAME, -NAME, with commas between; of ",
@@ -169,6 +173,9 @@ int UpCommand(const std::vector<std::string>& arguments) {
   if (auto exit = ParseCommandLine(kUp, declared, arguments)) return *exit;
   for (const std::string& list : flags.controllers) {
     for (std::string_view name : Split(list, ',')) flags.cluster.controllers.emplace_back(name);
+  }
+  if (Status set = ReadSettings(flags.settings, flags.cluster.scheduler); !set.ok()) {
+    return Misused(kUp, set.message());
   }
   flags.cluster.data_dir = ChooseDataDir(flags.data_dir);
   flags.cluster.simulated = flags.runtime == "simulated";

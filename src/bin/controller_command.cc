@@ -3,6 +3,7 @@
 
 #include "base/strings.h"
 #include "bin/commands.h"
+#include "bin/cycle_recorder.h"
 #include "bin/remote_process.h"
 #include "controllers/manager.h"
 
@@ -13,6 +14,10 @@ struct ControllerFlags {
   RemoteFlags remote;
   std::string log_level = "info";
   bool host_network = false;
+  std::string record_dir;
+  int64_t record_mib = kRecordMibUsual;
+  std::vector<std::string> settings;
+  sched::Settings scheduler;
 };
 
 Status CheckInstalled(RemoteProcess& process) {
@@ -31,10 +36,18 @@ Status RunController(const ControllerFlags& flags) {
                                    process->random().Next());
   SWELL_ASSIGN_OR_RETURN(bool policy_v1, process->Serves("policy", "v1"));
   if (!policy_v1) informers.UseVersion("policy", "v1beta1");
+  std::unique_ptr<CycleRecorder> recorder;
+  if (!flags.record_dir.empty() && flags.record_mib > 0) {
+    SWELL_ASSIGN_OR_RETURN(
+        recorder,
+        CycleRecorder::Open(flags.record_dir, static_cast<uint64_t>(flags.record_mib) << 20));
+  }
   controllers::Manager manager(
       controllers::Context{
           process->core(), process->clock(), process->random(), process->server(), {}, informers},
-      {.host_network = flags.host_network});
+      {.host_network = flags.host_network,
+       .scheduler = flags.scheduler,
+       .recorder = recorder ? recorder->recorder() : nullptr});
   manager.Start();
   informers.WhenSynced([&] {
     size_t nodes = informers.Of(client::resources::kNodes).objects().size();
@@ -63,8 +76,15 @@ int ControllerCommand(const std::vector<std::string>& arguments) {
   AddRemoteFlags(declared, flags.remote);
   declared.Switch("--host-network", &flags.host_network,
                   "pods share their nodes' ports: give each job a port of its own");
+  declared.Text("--record-dir", &flags.record_dir, "DIR",
+                "keep the scheduler's last cycles there, for swell replay DIR");
+  AddSettingsFlag(declared, flags.settings);
+  AddRecordFlag(declared, flags.record_mib);
   AddLogLevel(declared, flags.log_level);
   if (auto exit = ParseCommandLine(kController, declared, arguments)) return *exit;
+  if (Status set = ReadSettings(flags.settings, flags.scheduler); !set.ok()) {
+    return Misused(kController, set.message());
+  }
   SetLogSink(MakeFileLogSink(""), LogLevelOf(flags.log_level));
   Status done = RunController(flags);
   return done.ok() ? 0 : FailCommand(done);

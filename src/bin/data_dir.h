@@ -3,6 +3,7 @@
 //   DIR/swell.db            the store            DIR/pki/      CA, server and admin certificates
 //   DIR/kubeconfig          for kubectl (0600)   DIR/swell.pid who runs the cluster
 //   DIR/swell.log           the log              DIR/pods/, DIR/volumes/, DIR/checkpoints/
+//   DIR/cycles/             the scheduler's last cycles
 //   DIR/images.yaml         the image catalogue's additions, if any
 //
 // Thread-safety: main thread, before the cluster runs; the paths are plain values.
@@ -27,6 +28,7 @@ struct DataDir {
   std::string PidFile() const { return path + "/swell.pid"; }
   std::string LogFile() const { return path + "/swell.log"; }
   std::string PortFile() const { return path + "/port"; }
+  std::string CyclesDir() const { return path + "/cycles"; }
   std::string ImageCatalogue() const { return path + "/images.yaml"; }
 };
 

@@ -56,6 +56,7 @@ struct EmbeddedCluster::Impl {
   Status Listen();
   void ListenToPods(uint16_t port, const net::TlsServerConfig& tls);
   Status WriteAccess();
+  void RecordCycles();
   void StartComponents();
   void StopAll();
   void StopIo();
@@ -74,6 +75,7 @@ struct EmbeddedCluster::Impl {
   std::thread io_thread;
   std::string url;
   std::unique_ptr<controllers::Informers> informers;
+  std::unique_ptr<CycleRecorder> recorder;
   std::unique_ptr<controllers::Manager> manager;
   std::unique_ptr<edge::ProcessRuntime> processes;
   std::unique_ptr<agent::SimulatedRuntime> simulated;
@@ -177,6 +179,19 @@ Status EmbeddedCluster::Impl::WriteAccess() {
                              0600);
 }
 
+// What `swell replay` reads is not worth a cluster that does not start.
+void EmbeddedCluster::Impl::RecordCycles() {
+  if (options.record_mib <= 0) return;
+  auto opened = CycleRecorder::Open(options.data_dir.CyclesDir(),
+                                    static_cast<uint64_t>(options.record_mib) << 20);
+  if (opened.ok()) {
+    recorder = std::move(*opened);
+  } else {
+    SWELL_LOG_WARNING("scheduler", "cycles are not recorded",
+                      {"error", opened.status().ToString()});
+  }
+}
+
 void EmbeddedCluster::Impl::StartComponents() {
   informers = std::make_unique<controllers::Informers>(core, server, kSystem, random.Next());
   controllers::ManagerOptions manager_options;
@@ -184,8 +199,21 @@ void EmbeddedCluster::Impl::StartComponents() {
   manager_options.controllers = options.controllers;
   manager_options.root_ca_pem = pki.ca.cert_pem;
   if (options.default_scheduler) manager_options.scheduler_names.push_back("default-scheduler");
+  manager_options.scheduler = options.scheduler;
+  RecordCycles();
+  if (recorder) manager_options.recorder = recorder->recorder();
   manager_options.host_network = processes && !processes->support().network;
   if (processes) manager_options.log_file = options.data_dir.LogFile();
+  if (processes) {
+    manager_options.remove_volume = [this](const std::string& handle) {
+      // Its name is the agents' (kDurable): NAMESPACE/CLAIM, which are plain names.
+      io.Post([path = StrCat(options.data_dir.path, "/volumes/", handle)] {
+        const Status removed = RemoveTree(path);
+        if (removed.ok()) return;
+        SWELL_LOG_WARNING("cluster", "volume not removed", {"error", removed.ToString()});
+      });
+    };
+  }
   manager = std::make_unique<controllers::Manager>(
       controllers::Context{core, clock, random, server, kSystem, *informers}, manager_options);
   manager->Start();

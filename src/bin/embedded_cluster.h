@@ -3,6 +3,7 @@
 //   core thread   API server, controllers, scheduler, node agents: one Executor, no locks
 //   I/O thread    sockets, TLS, HTTP
 //   store thread  SQLite's commits
+//   record thread the record of the scheduler's cycles
 //
 // Ownership: members are destroyed in reverse order of declaration: first what asks, last what
 // answers. Thread-safety: the thread that constructs it runs it and is the core thread.
@@ -17,6 +18,7 @@
 #include "agent/node_config.h"
 #include "base/result.h"
 #include "bin/command_line.h"
+#include "bin/cycle_recorder.h"
 #include "bin/data_dir.h"
 
 namespace swell {
@@ -29,8 +31,10 @@ struct ClusterOptions {
   std::string token_auth_file;
   std::vector<std::string> controllers = {"*"};  // see controllers::ManagerOptions
   bool default_scheduler = true;                 // pods of `default-scheduler` are Swell's to place
-  std::string pod_cidr;                          // empty: the runtime's own choice
-  std::string sdk_path;  // PYTHONPATH of Python images; empty: beside the program
+  sched::Settings scheduler;
+  int64_t record_mib = kRecordMibUsual;  // of the scheduler's last cycles; 0: none
+  std::string pod_cidr;                  // empty: the runtime's own choice
+  std::string sdk_path;                  // PYTHONPATH of Python images; empty: beside the program
 };
 
 class EmbeddedCluster {

@@ -63,8 +63,7 @@ void AddSimulateFlags(cli::Flags& flags, SimulateFlags& to, Request& request) {
              "only these of allocate, shrink, consolidate, reclaim, preempt, stale-gangs, grow");
   flags.Switch("--keep-terminating", &request.options.keep_terminating,
                "terminating pods stay terminating between cycles");
-  flags.List("--set", &to.settings, "KEY=VALUE",
-             "a setting of the scheduler, repeatable: staleGracePeriod=60s");
+  AddSettingsFlag(flags, to.settings);
   flags.Choice("-o,--output", &request.output, "FORMAT", {"json", "table"},
                "json or table (default table)");
 }
@@ -87,16 +86,7 @@ Status ReadRequest(const SimulateFlags& flags, Request& request) {
   if (!flags.actions.empty()) {
     SWELL_RETURN_IF_ERROR(ReadActions(flags.actions, request.options.cycle));
   }
-  for (const std::string& setting : flags.settings) {
-    const size_t equals = setting.find('=');
-    if (equals == std::string::npos) {
-      return {Code::kBadRequest, StrCat("--set ", Quote(setting), " is not KEY=VALUE")};
-    }
-    SWELL_RETURN_IF_ERROR(controllers::SetSetting(std::string_view(setting).substr(0, equals),
-                                                  std::string_view(setting).substr(equals + 1),
-                                                  request.options.settings));
-  }
-  return {};
+  return ReadSettings(flags.settings, request.options.settings);
 }
 
 Result<std::string> ReadAll(const std::string& path) {
