@@ -345,6 +345,26 @@ TEST_F(AgentTest, GpusAreAssignedAndAnnounced) {
   EXPECT_EQ(EnvOf(third, "CUDA_VISIBLE_DEVICES"), "(unset)");
 }
 
+TEST_F(AgentTest, SharersOfAGpuAreToldWhichAndHowMuch) {
+  const char* spec = R"({"containers":[{"name":"main","image":"x"}]})";
+  std::string half = Create(
+      "a", spec, R"({"annotations":{"swell.dev/gpu-devices":"1","swell.dev/gpu-fraction":"0.5"}})");
+  EXPECT_EQ(EnvOf(half, "CUDA_VISIBLE_DEVICES"), "1");
+  EXPECT_EQ(EnvOf(half, "NVIDIA_VISIBLE_DEVICES"), "1");
+  EXPECT_EQ(EnvOf(half, "SWELL_GPU_FRACTION"), "0.5");
+  EXPECT_EQ(EnvOf(half, "XLA_PYTHON_CLIENT_MEM_FRACTION"), "0.5");
+  EXPECT_EQ(EnvOf(half, "SWELL_GPU_MEMORY_MIB"), "(unset)");
+  std::string both = Create("b", R"({"containers":[{"name":"main","image":"x",
+      "env":[{"name":"XLA_PYTHON_CLIENT_MEM_FRACTION","value":"0.1"}]}]})",
+                            R"({"annotations":{"swell.dev/gpu-devices":"2,3",
+                                "swell.dev/gpu-memory":"2048",
+                                "swell.dev/gpu-fraction-devices":"2"}})");
+  EXPECT_EQ(EnvOf(both, "CUDA_VISIBLE_DEVICES"), "2,3");
+  EXPECT_EQ(EnvOf(both, "SWELL_GPU_MEMORY_MIB"), "2048");
+  EXPECT_EQ(EnvOf(both, "SWELL_GPU_FRACTION"), "(unset)");
+  EXPECT_EQ(EnvOf(both, "XLA_PYTHON_CLIENT_MEM_FRACTION"), "0.1");
+}
+
 TEST_F(AgentTest, GpusThatTheManifestHidesStayHidden) {
   std::string uid = Create("a", R"({"containers":[{"name":"main","image":"x",
       "env":[{"name":"NVIDIA_VISIBLE_DEVICES","value":"void"}],
@@ -572,6 +592,40 @@ TEST_F(AgentTest, ServiceNamesLeadToPods) {
                                       "resnet-master-0.default.svc.cluster.local"}));
   json::Value elsewhere = Parse(R"({"metadata":{"namespace":"other"}})");
   EXPECT_EQ(names_->HostsFor(elsewhere)[0].names.front(), "resnet-master-0.default");
+  agent_.reset();
+}
+
+TEST_F(AgentTest, NamesThatChangeWhileASandboxIsMadeReachThePod) {
+  agent_.reset();
+  names_ = std::make_unique<ServiceNames>(sim_, api_, NodeUser("node-0"));
+  names_->Start();
+  sim_.Advance(milliseconds(1));
+  api_->Put("/api/v1/namespaces/default/services",
+            Parse(R"({"metadata":{"name":"leader","namespace":"default"},
+                      "spec":{"clusterIP":"None","selector":{"job":"leader"}}})"));
+  with_names_ = true;
+  Boot();
+  auto put = [&](const std::string& name, const std::string& job) {
+    json::Value pod = Parse(R"({"apiVersion":"v1","kind":"Pod","metadata":{"namespace":"default"},
+      "spec":{"nodeName":"node-0","containers":[{"name":"main","image":"x"}]}})");
+    json::Set(pod, {"metadata", "name"}, name);
+    json::Set(pod, {"metadata", "labels", "job"}, job);
+    api_->Put(kPods, pod);
+  };
+  put("leader", "leader");
+  // One of these is being made at the moment when the leader's address becomes known.
+  for (int i = 0; i < 24; ++i) {
+    put(StrCat("worker-", i), "worker");
+    sim_.Advance(std::chrono::microseconds(250));
+  }
+  sim_.Advance(seconds(1));
+  ASSERT_EQ(names_->HostsFor(Pod("leader")).size(), 1u);
+  for (int i = 0; i < 24; ++i) {
+    std::string name = StrCat("worker-", i);
+    const SandboxSpec* sandbox = runtime_.SandboxOfForTest(std::string(api::Uid(Pod(name))));
+    ASSERT_NE(sandbox, nullptr) << name;
+    EXPECT_EQ(sandbox->hosts.size(), 1u) << name << " never hears of its leader";
+  }
   agent_.reset();
 }
 

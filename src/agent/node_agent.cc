@@ -435,6 +435,11 @@ PodHost::Verdict NodeAgent::PickGpus(const PodWorker& pod, int64_t wanted) const
   return verdict;
 }
 
+int64_t NodeAgent::GpuMemoryMib() const {
+  auto label = config_.labels.find("nvidia.com/gpu.memory");
+  return label == config_.labels.end() ? 0 : ParseInt(label->second).value_or(0);
+}
+
 std::string NodeAgent::GpuDeviceId(int index) const {
   size_t at = static_cast<size_t>(index);
   return at < config_.gpu_device_ids.size() ? config_.gpu_device_ids[at] : std::to_string(index);

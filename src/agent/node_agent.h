@@ -69,6 +69,7 @@ class NodeAgent final : public PodHost {
   const Amounts& allocatable() const override { return allocatable_; }
   Verdict Admit(const PodWorker& pod) override;
   std::string GpuDeviceId(int index) const override;
+  int64_t GpuMemoryMib() const override;
   void Event(const json::Value& pod,
              std::string_view type,
              std::string_view reason,

@@ -1,10 +1,13 @@
 // The containers' half of PodWorker: starting them, watching over them, restarting them.
 #include <algorithm>
 #include <csignal>
+#include <cstdio>
+#include <cstdlib>
 #include <utility>
 
 #include "agent/pod_worker.h"
 #include "api/meta.h"
+#include "api/swell_keys.h"
 #include "base/log.h"
 #include "base/strings.h"
 
@@ -64,14 +67,14 @@ void PodWorker::AddGpuEnv(const ContainerState& container, ContainerSpec& spec) 
   // (a fraction) asks for no whole one, and every container sees it.
   size_t first = 0;
   size_t count = 0;
-  int64_t asked = 0;
+  size_t asked = 0;
   for (std::string_view list : {"initContainers", "containers"}) {
     size_t at = 0;
     for (const json::Value& item : json::GetArray(*pod_, {"spec", list})) {
       Amounts limits = ReadAmounts(json::Find(item, {"resources", "limits"}));
       auto gpu = limits.find(kGpuResource);
       size_t n = gpu == limits.end() ? 0 : static_cast<size_t>(std::max<int64_t>(0, gpu->second));
-      asked += static_cast<int64_t>(n);
+      asked += n;
       if (json::GetString(item, {"name"}) == container.name) {
         first = at;
         count = n;
@@ -91,6 +94,31 @@ void PodWorker::AddGpuEnv(const ContainerState& container, ContainerSpec& spec) 
   }
   spec.env.emplace_back("CUDA_VISIBLE_DEVICES", Join(devices, ","));
   spec.env.emplace_back("NVIDIA_VISIBLE_DEVICES", Join(devices, ","));
+  if (asked == 0) AddGpuShareEnv(spec);
+}
+
+// How much of each device is the pod's. Nothing on the device enforces it: frameworks that take
+// all memory they see are told to take less.
+void PodWorker::AddGpuShareEnv(ContainerSpec& spec) const {
+  double share =
+      std::strtod(std::string(api::Annotation(*pod_, api::keys::kGpuFraction)).c_str(), nullptr);
+  int64_t mib = ParseInt(api::Annotation(*pod_, api::keys::kGpuMemory)).value_or(0);
+  const int64_t device_mib = host_.GpuMemoryMib();
+  if (mib > 0)
+    share = device_mib > 0 ? static_cast<double>(mib) / static_cast<double>(device_mib) : 0;
+  if (mib <= 0) mib = static_cast<int64_t>(share * static_cast<double>(device_mib));
+  auto add = [&spec](std::string name, std::string value) {
+    const bool said = std::any_of(spec.env.begin(), spec.env.end(),
+                                  [&name](const auto& known) { return known.first == name; });
+    if (!said) spec.env.emplace_back(std::move(name), std::move(value));
+  };
+  if (mib > 0) add("SWELL_GPU_MEMORY_MIB", std::to_string(mib));
+  if (share <= 0 || share > 1) return;
+  char text[32];
+  std::snprintf(text, sizeof text, "%.4g", share);
+  add("SWELL_GPU_FRACTION", text);
+  add("XLA_PYTHON_CLIENT_MEM_FRACTION", text);
+  add("TF_FORCE_GPU_ALLOW_GROWTH", "true");
 }
 
 void PodWorker::StartContainer(ContainerState& container) {
