@@ -165,6 +165,11 @@ Status ResolveClaim(const json::Value& pod,
         volume.host_path_type = type.empty() ? "DirectoryOrCreate" : type;
         return Status::Ok();
       }
+      if (json::GetString(**found, {"spec", "csi", "driver"}) == "swell.dev/local") {
+        volume.kind = VolumeSpec::Kind::kDurable;
+        volume.key = json::GetString(**found, {"spec", "csi", "volumeHandle"});
+        return Status::Ok();
+      }
       // Any other volume source needs a driver of a real cluster; one directory per volume keeps
       // its promise (data outlives pods and is shared by claims of the same volume).
       volume.kind = VolumeSpec::Kind::kDurable;

@@ -108,6 +108,12 @@ std::vector<Step> Steps(const Core& core) {
   for (json::Value& object : api::SwellPriorityClasses()) {
     steps.push_back({"scheduling.k8s.io", "priorityclasses", std::move(object)});
   }
+  json::Value storage = Named("storage.k8s.io/v1", "StorageClass", "standard");
+  json::Set(storage, {"metadata", "annotations", "storageclass.kubernetes.io/is-default-class"},
+            "true");
+  json::Set(storage, {"provisioner"}, "swell.dev/local");
+  json::Set(storage, {"volumeBindingMode"}, "WaitForFirstConsumer");
+  steps.push_back({"storage.k8s.io", "storageclasses", std::move(storage)});
   for (json::Value& crd : api::SwellCrds()) {
     steps.push_back({"apiextensions.k8s.io", "customresourcedefinitions", std::move(crd)});
   }

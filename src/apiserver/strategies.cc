@@ -1,5 +1,6 @@
 // What the smaller built-in kinds do beyond the ordinary: namespaces, secrets, services, volumes,
 // priority classes.
+#include <algorithm>
 #include <set>
 
 #include "api/meta.h"
@@ -313,14 +314,30 @@ Status CreateSigningRequest(Admission& admission, json::Value& object) {
   return Status::Ok();
 }
 
+namespace {
+
+// What is in use stays until the controller takes this away again.
+void Protect(json::Value& object, std::string_view finalizer) {
+  json::Array finalizers = json::GetArray(object, {"metadata", "finalizers"});
+  if (std::find(finalizers.begin(), finalizers.end(), json::Value(finalizer)) != finalizers.end()) {
+    return;
+  }
+  finalizers.emplace_back(finalizer);
+  json::Set(object, {"metadata", "finalizers"}, std::move(finalizers));
+}
+
+}  // namespace
+
 Status CreatePvc(Admission& admission, json::Value& object) {
   SWELL_RETURN_IF_ERROR(LimitClaim(admission, object));
   json::Set(object, {"status"}, json::Object{{"phase", "Pending"}});
+  Protect(object, "kubernetes.io/pvc-protection");
   return Status::Ok();
 }
 
 Status CreatePv(Admission&, json::Value& object) {
   json::Set(object, {"status"}, json::Object{{"phase", "Pending"}});
+  Protect(object, "kubernetes.io/pv-protection");
   return Status::Ok();
 }
 
