@@ -28,11 +28,11 @@ Result<FoundKubeconfig> FindKubeconfig(
     found.path = flags.kubeconfig;
     return found;
   }
-  std::string listed = getenv("KUBECONFIG");
+  const std::string listed = getenv("KUBECONFIG");
   for (std::string_view path : Split(listed, ':')) {
     if (path.empty()) continue;
     if (FileExists(std::string(path))) {
-      found.path = path;
+      found.path = listed;
       return found;
     }
     found.tried.push_back(StrCat("$KUBECONFIG: ", path, " does not exist"));

@@ -13,7 +13,7 @@
 namespace swell::cli {
 
 struct FoundKubeconfig {
-  std::string path;
+  std::string path;                // or several with colons between them, as $KUBECONFIG has them
   std::vector<std::string> tried;  // what was looked for before it, in words
 };
 

@@ -11,7 +11,7 @@
 #include "cli/cli.h"
 #include "cli/cluster.h"
 #include "cli/real_console.h"
-#include "edge/http_transport.h"
+#include "edge/cluster_transport.h"
 #include "net/reactor.h"
 
 namespace swell::cli {
@@ -76,18 +76,18 @@ std::string Environment(const std::string& name) {
   return value ? value : "";
 }
 
-Result<Connection> Connect(net::Reactor& reactor, const ClusterFlags& flags) {
+Result<Connection> Connect(net::Reactor& reactor, const Clock& clock, const ClusterFlags& flags) {
   SWELL_ASSIGN_OR_RETURN(FoundKubeconfig found, FindKubeconfig(flags, Environment));
   SWELL_ASSIGN_OR_RETURN(client::ClusterAccess access,
                          client::LoadKubeconfig(found.path, flags.context));
-  SWELL_ASSIGN_OR_RETURN(auto transport,
-                         edge::HttpTransport::Make(reactor, edge::TransportConfig(access)));
   Connection connection;
-  connection.server = std::move(transport);
   connection.url = access.server;
   connection.ns = access.ns;
   connection.kubeconfig = found.path;
   connection.context = flags.context;
+  SWELL_ASSIGN_OR_RETURN(
+      connection.server,
+      edge::ClusterTransport::Open(reactor, clock, std::move(access), {.trust_not_found = true}));
   return connection;
 }
 
@@ -107,7 +107,9 @@ int CliMain(int argc, char** argv, std::vector<ExtraCommand> extra, Simulator si
   env.getenv = Environment;
   env.clock = &clock;
   env.loop = &loop;
-  env.connect = [&loop](const ClusterFlags& flags) { return Connect(loop.reactor(), flags); };
+  env.connect = [&loop, &clock](const ClusterFlags& flags) {
+    return Connect(loop.reactor(), clock, flags);
+  };
   env.simulate = std::move(simulate);
   env.console = [&loop] { return MakeRealConsole(loop.reactor()); };
   env.listen = [&loop](const std::string& address, std::function<void(api::DuplexPtr)> accepted) {

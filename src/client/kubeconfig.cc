@@ -9,14 +9,58 @@
 namespace swell::client {
 namespace {
 
-const json::Value* FindNamed(const json::Value& config,
-                             std::string_view list,
-                             std::string_view name,
-                             std::string_view inner) {
-  for (const json::Value& item : json::GetArray(config, {list})) {
-    if (json::GetString(item, {"name"}) == name) return json::Find(item, {inner});
+// One of the files; what it says of other files is meant from where it lies.
+struct File {
+  std::string path;
+  json::Value config;
+};
+
+struct Named {
+  const json::Value* value = nullptr;
+  std::string path;  // of its file
+};
+
+Named FindNamed(const std::vector<File>& files,
+                std::string_view list,
+                std::string_view name,
+                std::string_view inner) {
+  for (const File& file : files) {
+    for (const json::Value& item : json::GetArray(file.config, {list})) {
+      if (json::GetString(item, {"name"}) != name) continue;
+      return {json::Find(item, {inner}), file.path};
+    }
   }
-  return nullptr;
+  return {};
+}
+
+Result<std::vector<File>> ReadFiles(const std::string& paths) {
+  std::vector<File> files;
+  Status missing;
+  for (std::string_view listed : Split(paths, ':')) {
+    if (listed.empty()) continue;
+    std::string path(listed);
+    auto text = ReadFile(path, 4 << 20);
+    if (!text.ok() && text.status().code() == Code::kNotFound) {
+      missing = text.status();
+      continue;
+    }
+    if (!text.ok()) return text.status();
+    auto documents = json::ParseYaml(*text);
+    if (!documents.ok()) return documents.status().WithContext(path);
+    if (documents->empty()) continue;
+    files.push_back({std::move(path), std::move(documents->front())});
+  }
+  if (!files.empty()) return files;
+  if (!missing.ok()) return missing;
+  return Status(Code::kBadRequest, StrCat(paths, ": empty kubeconfig"));
+}
+
+std::string CurrentContext(const std::vector<File>& files) {
+  for (const File& file : files) {
+    const std::string_view name = json::GetString(file.config, {"current-context"});
+    if (!name.empty()) return std::string(name);
+  }
+  return {};
 }
 
 // KEY-data is base64 in the file itself; KEY names a file, relative to the kubeconfig.
@@ -113,44 +157,42 @@ Status ReadUser(const json::Value& user, const std::string& path, ClusterAccess&
 
 }  // namespace
 
-Result<ClusterAccess> LoadKubeconfig(const std::string& path, const std::string& context) {
-  SWELL_ASSIGN_OR_RETURN(std::string text, ReadFile(path, 4 << 20));
-  auto documents = json::ParseYaml(text);
-  if (!documents.ok()) return documents.status().WithContext(path);
-  if (documents->empty()) return Status(Code::kBadRequest, StrCat(path, ": empty kubeconfig"));
-  const json::Value& config = documents->front();
-  std::string name =
-      context.empty() ? std::string(json::GetString(config, {"current-context"})) : context;
-  if (name.empty()) return Status(Code::kBadRequest, StrCat(path, ": current-context is not set"));
-  const json::Value* chosen = FindNamed(config, "contexts", name, "context");
-  if (chosen == nullptr) return Missing(path, "context", name);
+Result<ClusterAccess> LoadKubeconfig(const std::string& paths, const std::string& context) {
+  SWELL_ASSIGN_OR_RETURN(const std::vector<File> files, ReadFiles(paths));
+  const std::string name = context.empty() ? CurrentContext(files) : context;
+  if (name.empty()) {
+    return Status(Code::kBadRequest, StrCat(paths, ": current-context is not set"));
+  }
+  const Named chosen = FindNamed(files, "contexts", name, "context");
+  if (chosen.value == nullptr) return Missing(paths, "context", name);
 
   ClusterAccess access;
-  std::string_view cluster_name = json::GetString(*chosen, {"cluster"});
-  const json::Value* cluster = FindNamed(config, "clusters", cluster_name, "cluster");
-  if (cluster == nullptr) return Missing(path, "cluster", cluster_name);
-  access.server = json::GetString(*cluster, {"server"});
+  std::string_view cluster_name = json::GetString(*chosen.value, {"cluster"});
+  const Named cluster = FindNamed(files, "clusters", cluster_name, "cluster");
+  if (cluster.value == nullptr) return Missing(paths, "cluster", cluster_name);
+  access.server = json::GetString(*cluster.value, {"server"});
   if (access.server.empty()) {
     return Status(Code::kBadRequest,
-                  StrCat(path, ": cluster ", Quote(cluster_name), ": server is not set"));
+                  StrCat(cluster.path, ": cluster ", Quote(cluster_name), ": server is not set"));
   }
-  if (!json::GetString(*cluster, {"proxy-url"}).empty()) {
-    return Refused(path, "cluster", cluster_name, "proxy-url: proxies are not supported");
+  if (!json::GetString(*cluster.value, {"proxy-url"}).empty()) {
+    return Refused(cluster.path, "cluster", cluster_name, "proxy-url: proxies are not supported");
   }
-  access.tls_server_name = json::GetString(*cluster, {"tls-server-name"});
-  access.insecure_skip_tls_verify = json::GetBool(*cluster, {"insecure-skip-tls-verify"});
-  access.ns = json::GetString(*chosen, {"namespace"}, "default");
-  SWELL_ASSIGN_OR_RETURN(access.ca_pem, PemOf(*cluster, path, "certificate-authority"));
+  access.tls_server_name = json::GetString(*cluster.value, {"tls-server-name"});
+  access.insecure_skip_tls_verify = json::GetBool(*cluster.value, {"insecure-skip-tls-verify"});
+  access.ns = json::GetString(*chosen.value, {"namespace"}, "default");
+  SWELL_ASSIGN_OR_RETURN(access.ca_pem,
+                         PemOf(*cluster.value, cluster.path, "certificate-authority"));
   if (access.insecure_skip_tls_verify && !access.ca_pem.empty()) {
-    return Refused(path, "cluster", cluster_name,
+    return Refused(cluster.path, "cluster", cluster_name,
                    "certificate-authority and insecure-skip-tls-verify exclude each other");
   }
 
-  access.user = json::GetString(*chosen, {"user"});
+  access.user = json::GetString(*chosen.value, {"user"});
   if (access.user.empty()) return access;
-  const json::Value* user = FindNamed(config, "users", access.user, "user");
-  if (user == nullptr) return Missing(path, "user", access.user);
-  SWELL_RETURN_IF_ERROR(ReadUser(*user, path, access));
+  const Named user = FindNamed(files, "users", access.user, "user");
+  if (user.value == nullptr) return Missing(paths, "user", access.user);
+  SWELL_RETURN_IF_ERROR(ReadUser(*user.value, user.path, access));
   return access;
 }
 

@@ -37,8 +37,11 @@ struct ClusterAccess {
   std::string ns = "default";
 };
 
-// `context` empty: the file's current-context. Errors name the file and what is missing in it.
-Result<ClusterAccess> LoadKubeconfig(const std::string& path, const std::string& context = {});
+// `paths` is a file, or several with colons between them as $KUBECONFIG has them: of clusters,
+// users and contexts of one name the first file's counts, and so does the first current-context.
+// Files that do not exist are left out as long as another does. `context` empty: the current one.
+// Errors name the file and what is missing in it.
+Result<ClusterAccess> LoadKubeconfig(const std::string& paths, const std::string& context = {});
 
 // The service account of the pod that this process runs in; nullopt outside of a cluster. `root` is
 // where the account's files are, /var/run/secrets/kubernetes.io/serviceaccount but for tests.

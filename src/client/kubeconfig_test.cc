@@ -133,6 +133,26 @@ TEST_F(KubeconfigTest, ChoosesAContextByName) {
   EXPECT_EQ(b->tls_server_name, "b.internal");
 }
 
+TEST_F(KubeconfigTest, OfSeveralFilesTheFirstToNameSomethingCounts) {
+  ASSERT_TRUE(MakeDirs(directory + "/second").ok());
+  Write("config", "contexts:\n- {name: a, context: {cluster: shared, user: u}}\n");
+  Write("second/token", "from-the-file");
+  Write("second/config",
+        "current-context: a\n"
+        "contexts:\n- {name: a, context: {cluster: none, user: none}}\n"
+        "clusters:\n- {name: shared, cluster: {server: 'https://second'}}\n"
+        "users:\n- {name: u, user: {tokenFile: token}}\n");
+  const std::string first = directory + "/config";
+  const std::string second = directory + "/second/config";
+  auto access = LoadKubeconfig(StrCat(directory, "/absent:", first, "::", second));
+  ASSERT_TRUE(access.ok()) << access.status().ToString();
+  EXPECT_EQ(access->server, "https://second");
+  EXPECT_EQ(access->token, "from-the-file") << "beside the file that names it";
+  EXPECT_EQ(LoadKubeconfig(first).status().message(),
+            StrCat(first, ": current-context is not set"));
+  EXPECT_EQ(LoadKubeconfig(directory + "/absent").status().code(), Code::kNotFound);
+}
+
 TEST_F(KubeconfigTest, FindsThePodsOwnServiceAccount) {
   std::map<std::string, std::string> environment;
   auto getenv = [&](const std::string& name) { return environment[name]; };

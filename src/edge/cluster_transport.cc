@@ -64,16 +64,16 @@ class ClusterTransport::WaitingCall final : public api::RestCall {
 // Passes an answer on, notices when it is 401, and mends a 404 that is about no object.
 class ClusterTransport::WatchfulSink final : public api::RestSink {
  public:
-  WatchfulSink(ClusterTransport& owner, bool names_resource, std::shared_ptr<api::RestSink> sink)
+  WatchfulSink(ClusterTransport& owner, bool doubts, std::shared_ptr<api::RestSink> sink)
       : owner_(owner),
         alive_(owner.alive_),
         generation_(owner.generation_),
-        names_resource_(names_resource),
+        doubts_(doubts),
         sink_(std::move(sink)) {}
 
   void OnResponse(api::RestResponse response) override {
     Look(response.status);
-    if (response.status == 404 && names_resource_ && !NamesObject(response.BodyString())) {
+    if (response.status == 404 && doubts_ && !NamesObject(response.BodyString())) {
       return Answer(*sink_,
                     Status(Code::kUnavailable, "the server could not find the requested resource"));
     }
@@ -97,7 +97,7 @@ class ClusterTransport::WatchfulSink final : public api::RestSink {
   ClusterTransport& owner_;
   std::shared_ptr<bool> alive_;
   uint64_t generation_;
-  bool names_resource_;
+  bool doubts_;  // a 404 about no object means that the server has just started
   std::shared_ptr<api::RestSink> sink_;
 };
 
@@ -161,7 +161,8 @@ std::unique_ptr<api::RestCall> ClusterTransport::Handle(api::RestRequest request
 
 std::unique_ptr<api::RestCall> ClusterTransport::Send(api::RestRequest request,
                                                       std::shared_ptr<api::RestSink> sink) {
-  sink = std::make_shared<WatchfulSink>(*this, NamesResource(request.path), std::move(sink));
+  const bool doubts = !options_.trust_not_found && NamesResource(request.path);
+  sink = std::make_shared<WatchfulSink>(*this, doubts, std::move(sink));
   HttpTransport& lane = lanes_.events && IsEventWrite(request) ? *lanes_.events : *lanes_.main;
   return lane.Handle(std::move(request), std::move(sink));
 }

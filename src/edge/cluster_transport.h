@@ -29,6 +29,7 @@ struct ClusterTransportOptions {
   size_t connections = 32;
   size_t waiting_max = 10'000;   // requests waiting for a connection or for credentials
   size_t event_connections = 0;  // for Events alone; 0: they share the others
+  bool trust_not_found = false;  // whoever asks wants every 404 as it is: commands do
 };
 
 class ClusterTransport final : public api::RestHandler {
