@@ -60,7 +60,7 @@ TEST_F(CrudTest, ErrorsAreWordedAsKubernetesWordsThem) {
       {"POST", pods, PodJson("p"), 409, "pods \"p\" already exists"},
       {"POST", "/api/v1/namespaces/nope/pods", PodJson("p"), 404, "namespaces \"nope\" not found"},
       {"GET", "/api/v1/nothings", "", 404, "the server could not find the requested resource"},
-      {"GET", "/apis/nope.io/v1/x", "", 404, "the server could not find the requested resource"},
+      {"GET", "/apis/apps/v7/x", "", 404, "the server could not find the requested resource"},
       {"PUT", pods, "{}", 405, "the server does not allow this method on the requested resource"},
       {"POST", pods + "/p", "{}", 405, "the server does not allow this method"},
       {"PUT", pods + "/p", PodJson("q"), 400,
@@ -91,6 +91,9 @@ TEST_F(CrudTest, ErrorsAreWordedAsKubernetesWordsThem) {
     EXPECT_EQ(answer.Str({"kind"}), "Status") << answer.text;
     EXPECT_EQ(json::GetInt(answer.body, {"code"}), c.status);
   }
+  const Answer nobody = server.Send(server.Request("GET", "/apis/nope.io/v1/x", ""));
+  EXPECT_EQ(nobody.status, 404);
+  EXPECT_EQ(nobody.text, "404 page not found\n") << "no API is there that could say more";
 }
 
 TEST_F(CrudTest, UpdateNeedsTheNewestVersion) {

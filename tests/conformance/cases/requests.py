@@ -25,7 +25,8 @@ CASES = [
              headers={'Accept': 'text/csv, application/json;q=0.9'})),
     Case('yaml-answer', get('configmaps', 200, text='kind: ConfigMapList',
                             headers={'Accept': 'application/yaml'})),
-    Case('unknown-group', get('/apis/none.example.com/v1', 404)),
+    Case('unknown-group', get('/apis/none.example.com/v1', 404, text='^404 page not found$'),
+         get('/apis/none.example.com/v1/namespaces/$ns/things', 404, text='^404 page not found$')),
     Case('unknown-resource', get('nonesuch', 404, failure(
         'NotFound', 'the server could not find the requested resource', 404))),
     Case('unknown-path', get('/none', 404)),
