@@ -65,6 +65,65 @@ TEST_F(CliTest, ArenaGetAndListFollowTheJob) {
   EXPECT_EQ(json::GetString(json::Parse(out_).value(), {"chiefName"}), "medium-job-master-0");
 }
 
+TEST_F(CliTest, ScaleKeepsToTheBoundsAndNamesThem) {
+  Create(
+      "{apiVersion: swell.dev/v1, kind: TrainingJob, metadata: {name: t}, spec: {roles: {worker: "
+      "{replicas: 4, elastic: {minReplicas: 2, maxReplicas: 8}, template: {spec: {containers: "
+      "[{name: m, image: i}]}}}, master: {replicas: 1, template: {spec: {containers: [{name: m, "
+      "image: i}]}}}}}}");
+  EXPECT_EQ(Run({"swell", "scale", "t", "--replicas", "6"}), 0) << err_;
+  EXPECT_EQ(out_, "trainingjob.swell.dev/t scaled: worker 4 -> 6 (2 to 8)\n");
+  EXPECT_EQ(Run({"swell", "scale", "t", "--replicas=9"}), 1);
+  EXPECT_EQ(err_,
+            "swell: job \"t\": role \"worker\": 9 replicas are more than 8 "
+            "(spec.roles.worker.elastic.maxReplicas); it can have 2 to 8\n");
+  EXPECT_EQ(Run({"swell", "scale", "t", "--replicas=1"}), 1);
+  EXPECT_NE(err_.find("fewer than 2 (spec.roles.worker.elastic.minReplicas)"), std::string::npos);
+  EXPECT_EQ(Run({"swell", "scale", "t", "--role", "master", "--replicas=2"}), 1);
+  EXPECT_NE(err_.find("role \"master\" is rigid"), std::string::npos) << err_;
+  EXPECT_EQ(Run({"swell", "scale", "t", "--role", "boss", "--replicas=2"}), 2);
+  EXPECT_NE(err_.find("it has: "), std::string::npos) << err_;
+  EXPECT_EQ(Run({"swell", "scale", "t", "--current-replicas=4", "--replicas=2"}), 1);
+  EXPECT_EQ(Run({"swell", "scale", "t"}), 2);
+  ASSERT_EQ(
+      Run({"swell", "get", "trainingjob", "t", "-o", "jsonpath={.spec.roles.worker.replicas}"}), 0);
+  EXPECT_EQ(out_, "6");
+}
+
+TEST_F(CliTest, SizesAreSeen) {
+  Create(
+      "{apiVersion: swell.dev/v1, kind: TrainingJob, metadata: {name: t}, spec: {roles: {worker: "
+      "{replicas: 4, elastic: {minReplicas: 1, maxReplicas: 8}, template: {spec: {containers: "
+      "[{name: m, image: i}]}}}}}}");
+  server_.executor.Advance(std::chrono::minutes(4));
+  std::string now = api::FormatTime(server_.executor.Now());
+  std::string before = api::FormatTime(server_.executor.Now() - std::chrono::minutes(3));
+  Status(
+      "/apis/swell.dev/v1/namespaces/default/trainingjobs/t",
+      StrCat(R"({"status":{"phase":"Running","conditions":[{"type":"Running","status":"True",)",
+             R"("reason":"R","message":"M","lastTransitionTime":")", before,
+             R"("}],"elastic":{"minReplicas":1,"replicas":2,"desiredReplicas":4,)",
+             R"("maxReplicas":8,"message":"waits for 2 more","history":[{"time":")", before,
+             R"(","replicas":4,"desired":4,"throughput":800.5,"reason":"started"},{"time":")", now,
+             R"(","replicas":2,"desired":4,"throughput":410,"reason":"Preempted by b"}]}}})"));
+  ASSERT_EQ(Run({"swell", "get"}), 0) << err_;
+  EXPECT_EQ(out_,
+            "NAME   KIND          STATUS    MIN   NOW   DESIRED   MAX   AGE   WHY\n"
+            "t      TrainingJob   Running   1     0     4         8     4m    waits for 2 more\n");
+  ASSERT_EQ(Run({"swell", "list", "--no-headers"}), 0) << err_;
+  EXPECT_NE(out_.find("0/4 (1-8)"), std::string::npos) << out_;
+  ASSERT_EQ(Run({"swell", "get", "-o", "name"}), 0) << err_;
+  EXPECT_EQ(out_, "trainingjob.swell.dev/t\n");
+  server_.executor.Advance(std::chrono::minutes(1));
+  ASSERT_EQ(Run({"swell", "describe", "t"}), 0) << err_;
+  for (std::string_view part : {"Size:\n  2 of 4 wanted, between 1 and 8; waits for 2 more\n",
+                                "      4 │████", "      1 │████", "   speed  ████", "up to 800/s",
+                                "  60s  2         410/s       Preempted by b\n",
+                                "  4m   4         800/s       started\n"}) {
+    EXPECT_NE(out_.find(part), std::string::npos) << part << "\nin\n" << out_;
+  }
+}
+
 TEST_F(CliTest, ArenaTopNode) {
   MediumClass();
   for (const char* node : {"node-1", "node-2"}) {

@@ -231,7 +231,6 @@ class Job:
         report.report_progress({"world": self.env.world})
         if received is not None:
             self._handed_over = Checkpoint(received["step"], received["state"], report.now(), received["epoch"])
-            report.report_checkpoint(received["step"], report.now(), received["epoch"])
 
     def _recover(self, error, state, load):
         begin = time.monotonic()
