@@ -103,6 +103,8 @@ class Model:
         if len(gradient) < self.flat.weights:
             raise ValueError(f"{len(gradient)} numbers; the model has {self.flat.weights} parameters")
         version = head["version"] if head["era"] == self.era else -1
+        if self.finished.is_set():
+            return dict(self.news(head), accepted=False, lost="the job has ended"), self.bytes
         self.sequence += 1
         try:
             # A version of another life is older than any tolerance.
@@ -148,6 +150,8 @@ class Model:
             if hasattr(callback, "on_update"):
                 callback.on_update(self.version, loss)
         self.updated.set()
+        if self.options.max_step and self.version >= self.options.max_step:
+            self.finished.set()
 
     def measured(self, head, payload):
         try:
@@ -308,10 +312,6 @@ class Master:
         every = self.options.evaluation_steps
         if every and self.options.validation_data and version // every > self.evaluated // every:
             self.evaluate()
-        if self.options.max_step and version >= self.options.max_step:
-            log(f"master: {version} updates are enough (--max_step)")
-            self.master.post("/v1/end")
-            self.model.finished.set()
 
     evaluated = 0
 
@@ -361,11 +361,11 @@ class Master:
         log(f"master: evaluation of {what}: {words} ({count} records)")
 
     def end(self):
+        if self.options.max_step:
+            self.master.post("/v1/end")
         if self.options.mode == "train":
-            with self.model.lock:
-                if self.model.summed and self.options.max_step == 0:
-                    self.model.update(self.model.summed)
-            self.tell(self.model.version)
+            if self.model.version > self.logged:
+                self.tell(self.model.version)
             self.save("final")
             if self.options.validation_data:
                 self.evaluate()
@@ -382,7 +382,8 @@ class Master:
                 callback.on_train_end()
         self.let_workers_go()
         state = self.master.get("/v1/state")
-        log(f"master: done: {state['done']} records trained once each, {state['repeatedMax']} perhaps twice, "
+        word = {"train": "trained", "evaluate": "evaluated", "predict": "predicted"}[self.options.mode]
+        log(f"master: done: {state['done']} records {word} once each, {state['repeatedMax']} perhaps twice, "
             f"{state['version']} updates, {state['staleGradients']} stale gradients, "
             f"{state['preempted']} workers preempted, {state['lost']} lost")
         self.child.stop()
