@@ -28,9 +28,9 @@ class ElasticJob:
                      "env": [{"name": "OMP_NUM_THREADS", "value": "1"},
                              {"name": "PYTHONPATH", "value": str(ROOT / "sdk" / "python")}],
                      "resources": {"limits": {"nvidia.com/gpu": 1}},
-                     "volumeMounts": [{"name": place.name, "mountPath": str(place)} for place in self.places()]}
+                     "volumeMounts": [{"name": name, "mountPath": path} for name, path in self.places().items()]}
         spec = {"containers": [container], "terminationGracePeriodSeconds": 30,
-                "volumes": [{"name": place.name, "hostPath": {"path": str(place)}} for place in self.places()]}
+                "volumes": [{"name": name, "hostPath": {"path": path}} for name, path in self.places().items()]}
         role = {"replicas": most, "restartPolicy": "OnFailure", "template": {"spec": spec}}
         role["elastic"] = {"minReplicas": least, "maxReplicas": most}
         if least == most:
@@ -40,7 +40,7 @@ class ElasticJob:
                                        "metadata": {"name": name}, "spec": {"roles": {"worker": role}}})
 
     def places(self):
-        return [Path(self.cluster.data), SCRIPT.parent]
+        return {"data": str(self.cluster.data), "bench": str(SCRIPT.parent)}
 
     def scale(self, replicas):
         self.cluster.request("PATCH", f"{JOBS}/{self.name}/scale", {"spec": {"replicas": replicas}},
