@@ -99,7 +99,7 @@ class Walkthrough:
         """Takes away what the story put into a cluster that is not its own."""
         ask = self.stage.ask
         for namespace in self.NAMESPACES:
-            for kind in ("pytorchjobs.kubeflow.org", "trainingjobs.swell.dev", "pods"):
+            for kind in ("pytorchjobs.kubeflow.org", "elasticdljobs.elasticdl.org", "trainingjobs.swell.dev", "pods"):
                 ask("kubectl", "delete", kind, "--all", "-n", namespace, "--timeout=60s")
             ask("kubectl", "delete", "configmaps", "-l", "createdBy=arena", "-n", namespace)
         nodes = [node["metadata"]["name"] for node in self.items("nodes")]
