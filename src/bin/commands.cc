@@ -171,6 +171,7 @@ int UpCommand(const std::vector<std::string>& arguments) {
   cli::Flags declared;
   AddUpFlags(declared, flags);
   if (auto exit = ParseCommandLine(kUp, declared, arguments)) return *exit;
+  if (!flags.controllers.empty()) flags.cluster.controllers.clear();
   for (const std::string& list : flags.controllers) {
     for (std::string_view name : Split(list, ',')) flags.cluster.controllers.emplace_back(name);
   }
