@@ -468,9 +468,27 @@ void CheckMetadata(const KindInfo& kind,
 
 namespace {
 
-bool IsBelow(std::string_view field, std::string_view parent) {
-  return field.starts_with(parent) && (field.size() == parent.size() ||
-                                       field[parent.size()] == '.' || field[parent.size()] == '[');
+// A field without the places in lists on the way to it: rules name some of them otherwise than a
+// schema does, or not at all.
+std::string Bare(std::string_view field) {
+  std::string out;
+  int depth = 0;
+  for (char c : field) {
+    depth += c == '[' ? 1 : 0;
+    if (depth == 0) out += c;
+    depth -= c == ']' ? 1 : 0;
+  }
+  return out;
+}
+
+// Whether a rule that names `told` speaks of a field, of what is below it, or of the part of a spec
+// that it belongs to.
+bool Covers(std::string_view told, std::string_view field) {
+  const bool below =
+      told.starts_with(field) && (told.size() == field.size() || told[field.size()] == '.');
+  const bool whole =
+      told.find('.') != std::string_view::npos && field.substr(0, field.rfind('.')) == told;
+  return below || whole;
 }
 
 // Whether the kind has rules of its own, which are then all that it must obey.
@@ -506,14 +524,15 @@ std::vector<FieldError> ValidateObject(const KindInfo& kind,
   FieldErrors errors;
   CheckMetadata(kind, object, old, errors);
   const bool ruled = !kind.custom && CheckKind(kind, object, old, errors);
-  const size_t said = errors.size();
+  std::vector<std::string> told;
+  for (const FieldError& error : errors) told.push_back(Bare(error.field));
   for (const FieldError& error : schema_errors) {
     // Kubernetes' types have no required fields: an absent one is empty, and the rules say whether
     // it may be.
     if (ruled && error.reason == "FieldValueRequired") continue;
-    const bool known =
-        std::any_of(errors.begin(), errors.begin() + static_cast<long>(said),
-                    [&](const FieldError& e) { return IsBelow(e.field, error.field); });
+    const bool known = std::any_of(told.begin(), told.end(), [&](const std::string& field) {
+      return Covers(field, Bare(error.field));
+    });
     if (!known) errors.push_back(error);
   }
   if (errors.size() > kMaxErrors) errors.resize(kMaxErrors);
