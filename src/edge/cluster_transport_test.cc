@@ -72,8 +72,8 @@ class ClusterTransportTest : public ::testing::Test {
     auto text = ReadFile(directory + "/runs");
     return text.ok() ? Split(Trim(*text), '\n').size() : 0;
   }
-  void Open() {
-    auto opened = ClusterTransport::Open(reactor, clock, access);
+  void Open(ClusterTransportOptions options = {}) {
+    auto opened = ClusterTransport::Open(reactor, clock, access, options);
     ASSERT_TRUE(opened.ok()) << opened.status().message();
     client = std::make_unique<client::Client>(reactor, std::move(*opened), api::UserInfo{}, "test");
   }
@@ -199,6 +199,9 @@ TEST_F(ClusterTransportTest, AKindThatIsNotServedYetIsNoMissingObject) {
   handler.missing =
       R"({"kind":"Status","reason":"NotFound","code":404,"details":{"name":"x","kind":"pytorchjobs"}})";
   EXPECT_EQ(Ask(job).code(), Code::kNotFound);
+  handler.missing = "404 page not found\n";
+  Open({.trust_not_found = true});
+  EXPECT_EQ(Ask(job).code(), Code::kNotFound) << "whoever types a command is told what is";
 }
 
 TEST(ExecCredential, SaysWhatIsWrongWithAPluginsOutput) {
