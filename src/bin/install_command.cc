@@ -3,8 +3,8 @@
 #include <cstdio>
 
 #include "api/meta.h"
-#include "api/swell_keys.h"
 #include "api/scheme.h"
+#include "api/swell_keys.h"
 #include "base/strings.h"
 #include "bin/commands.h"
 #include "bin/install_objects.h"
@@ -143,8 +143,7 @@ Status ReleaseProjects(RemoteProcess& process) {
   if (!listed.ok()) return listed.status();
   for (const json::Value& project : (*listed)->get_array()) {
     json::Array kept = json::GetArray(project, {"metadata", "finalizers"});
-    auto lifted_ones =
-        std::remove(kept.begin(), kept.end(), json::Value(api::keys::kProjectInUse));
+    auto lifted_ones = std::remove(kept.begin(), kept.end(), json::Value(api::keys::kProjectInUse));
     if (lifted_ones == kept.end()) continue;
     kept.erase(lifted_ones, kept.end());
     json::Value patch = json::Object{{"metadata", json::Object{{"finalizers", std::move(kept)}}}};

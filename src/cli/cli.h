@@ -84,8 +84,8 @@ struct ExtraCommand {
   bool hidden = false;
 };
 
-// `argv` as main() has it; argv[0] ending in "arena", "runai" or "elasticdl" is that front end, as is
-// `swell arena …`.
+// `argv` as main() has it; argv[0] ending in "arena", "runai" or "elasticdl" is that front end, as
+// is `swell arena …`.
 int RunCli(const std::vector<std::string>& argv,
            CliEnv& env,
            const std::vector<ExtraCommand>& extra = {});

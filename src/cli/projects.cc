@@ -4,8 +4,8 @@
 #include <cstdlib>
 
 #include "api/meta.h"
-#include "api/swell_keys.h"
 #include "api/quantity.h"
+#include "api/swell_keys.h"
 #include "base/strings.h"
 #include "cli/commands.h"
 #include "cli/job_view.h"
