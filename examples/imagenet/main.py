@@ -261,7 +261,9 @@ def main():
     training.resume()
     training.run()
     if JOB.env.distributed:
-        dist.destroy_process_group()
+        # All is saved. Tearing gloo down can wait for ever for peers that have left already.
+        sys.stdout.flush()
+        os._exit(0)
 
 
 if __name__ == "__main__":
