@@ -182,7 +182,10 @@ CycleResult Scheduler::RunCycle(Model& model, WallTime now, const CycleOptions& 
   TellStale(context, fresh, memory_.noticed_stale);
   ExplainWaiting(context);
   // Two claims that keep displacing each other must not keep the machine busy.
-  memory_.fruitless = result.more && result.decisions.empty() ? memory_.fruitless + 1 : 0;
+  const bool nothing_done = std::all_of(
+      result.decisions.begin(), result.decisions.end(),
+      [](const Decision& decision) { return decision.type == Decision::Type::kNominate; });
+  memory_.fruitless = result.more && nothing_done ? memory_.fruitless + 1 : 0;
   if (memory_.fruitless > kFruitlessMax) {
     result.more = false;
     context.WakeAt(now + std::chrono::seconds(1));
