@@ -18,9 +18,9 @@ LINE = re.compile(
 
 
 class ImagenetTest(support.FolderTest):
-    def train(self, *arguments):
+    def train(self, *arguments, launcher=()):
         done = subprocess.run(
-            [sys.executable, MAIN, "--arch=resnet50", "--batch-size=64", "--print-freq=4", "--workers=0",
+            [sys.executable, *launcher, MAIN, "--arch=resnet50", "--batch-size=64", "--print-freq=4", "--workers=0",
              "--test-samples=100", "/usr/share/datasets/fashion-mnist",
              f"--checkpoint-file={self.path('data', 'checkpoint.pth.tar')}", *arguments],
             env=support.clean_environment(OMP_NUM_THREADS=1, IMAGENET_SAMPLES=640), text=True, capture_output=True,
@@ -39,6 +39,12 @@ class ImagenetTest(support.FolderTest):
         self.assertIn("=> loaded checkpoint: epoch 1 record 0 step 10", lines)
         self.assertEqual([line.split("\t")[0] for line in lines if line.startswith("Epoch")],
                          ["Epoch: [1][ 0/10]", "Epoch: [1][ 4/10]", "Epoch: [1][ 8/10]"])
+
+    def test_workers_end_together(self):
+        lines = self.train("--epochs=1", launcher=("-m", "swell.launch", "--standalone", "--nproc_per_node=2"))
+        self.assertIn("swell.launch: 1 node trains", lines)
+        self.assertIn("=> using resnet50 for Fashion-MNIST, worker 0 of 2", lines)
+        self.assertTrue(os.path.exists(self.path("data", "checkpoint.pth.tar")))
 
     def test_half_a_checkpoint_is_none(self):
         os.mkdir(self.path("data"))
