@@ -100,7 +100,9 @@ void SimulatedRuntime::Later(Duration delay, std::function<void()> fn) {
   });
 }
 
-RuntimeInfo SimulatedRuntime::Info() const { return {"simulated", "0.1.0", false, ""}; }
+RuntimeInfo SimulatedRuntime::Info() const {
+  return {"simulated", "0.1.0", options_.resolves_names, ""};
+}
 
 void SimulatedRuntime::List(const std::string& node,
                             std::function<void(Result<std::vector<FoundPod>>)> done) {

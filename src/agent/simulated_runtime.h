@@ -26,6 +26,7 @@ class SimulatedRuntime final : public Runtime {
   struct Options {
     Duration sandbox_delay = std::chrono::milliseconds(2);
     Duration start_delay = std::chrono::milliseconds(3);
+    bool resolves_names = false;  // nobody reads the hosts of thousands of nodes
   };
 
   SimulatedRuntime(Executor& executor, Clock& clock, Options options);

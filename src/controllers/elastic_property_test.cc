@@ -194,7 +194,7 @@ TEST(ElasticPropertyTest, JobsKeepTheirBoundsSettleDownAndEnd) {
   const char* seed = std::getenv("SWELL_SEED");
   const char* count = std::getenv("SWELL_SEQUENCES");
   uint64_t first = seed ? ParseUint(seed).value_or(1) : 1;
-  uint64_t last = seed ? first : ParseUint(count ? count : "").value_or(40);
+  uint64_t last = seed ? first : ParseUint(count ? count : "").value_or(24);
   int preemptions = 0;
   for (uint64_t i = first; i <= last; ++i) {
     SCOPED_TRACE(StrCat("SWELL_SEED=", i));
@@ -288,6 +288,23 @@ TEST(ElasticSizeTest, WhoWaitsToJoinIsNotWaitedForAtTheEnd) {
   cluster.agents->Exit("default/t-worker-2", 0);
   EXPECT_TRUE(
       cluster.Until([&] { return cluster.Condition(kTrainingJobs, "default/t", "Succeeded"); }));
+}
+
+TEST(ElasticSizeTest, PyTorchJobsKeepToTheirPolicy) {
+  TestCluster cluster;
+  cluster.AddNode("node-0", 8);
+  cluster.StartManager();
+  PyTorchYaml yaml{.workers = 2,
+                   .more_spec = "  elasticPolicy: {minReplicas: 2, maxReplicas: 4}\n"};
+  cluster.Create(yaml.Text());
+  ASSERT_TRUE(cluster.Until([&] { return cluster.Pods("Running") == 3; }));
+  ASSERT_TRUE(cluster.Patch(kPyTorchJobs, "default/job", "spec: {replicas: 50}", "scale").ok());
+  cluster.Run(10 * kSecond);
+  EXPECT_EQ(cluster.Pods(""), 5);
+  ASSERT_TRUE(cluster.Patch(kPyTorchJobs, "default/job", "spec: {replicas: 1}", "scale").ok());
+  cluster.Run(10 * kSecond);
+  EXPECT_EQ(cluster.Pods(""), 3);
+  EXPECT_TRUE(cluster.Condition(kPyTorchJobs, "default/job", "Running"));
 }
 
 }  // namespace

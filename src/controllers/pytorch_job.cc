@@ -82,6 +82,17 @@ Result<JobSpec> PyTorchJobKind::Parse(const json::Value& job) const {
       return Wrong("spec.elasticPolicy.minReplicas",
                    StrCat("Invalid value: ", least, ": must be at least 1"));
     }
+    // Whatever is asked for: nobody is above the most, or below the least.
+    int64_t most = json::GetInt(*elastic, {"maxReplicas"}, kReplicasMax);
+    if (most < least) {
+      return Wrong("spec.elasticPolicy.maxReplicas",
+                   StrCat("Invalid value: ", most, ": must be at least minReplicas, ", least));
+    }
+    for (ReplicaSpec& replica : spec.replicas) {
+      if (replica.type != kWorker) continue;
+      replica.asked = replica.replicas;
+      replica.replicas = std::clamp(replica.replicas, least, most);
+    }
     if (!spec.min_available) spec.min_available = least + (spec.Find(kMaster) ? 1 : 0);
   }
   return spec;
