@@ -216,7 +216,7 @@ void CheckOrder(const Value& limit,
     if (other == nullptr) continue;
     Result<Quantity> least = Quantity::FromJson(member.value());
     Result<Quantity> most = Quantity::FromJson(*other);
-    if (!least.ok() || !most.ok() || (*least <=> *most) <= 0) continue;
+    if (!least.ok() || !most.ok() || *least <= *most) continue;
     const std::string_view than = larger == "max" ? "max" : "default limit";
     errors.push_back(InvalidText(PathKey(PathField(at, smaller), std::string_view(member.key())),
                                  least->ToString(),

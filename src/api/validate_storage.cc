@@ -23,7 +23,7 @@ void CheckAccessModes(const Value& spec, FieldErrors& errors) {
 
 void CheckPositive(const Value& amount, const std::string& at, FieldErrors& errors) {
   Result<Quantity> parsed = Quantity::FromJson(amount);
-  if (parsed.ok() && (*parsed <=> Quantity()) <= 0) {
+  if (parsed.ok() && *parsed <= Quantity()) {
     errors.push_back(InvalidText(at, parsed->ToString(), "must be greater than zero"));
   }
 }
@@ -76,7 +76,7 @@ void CheckClaim(const Value& claim, const Value* old, FieldErrors& errors) {
   if (now_size == nullptr || old_size == nullptr) return;
   Result<Quantity> now = Quantity::FromJson(*now_size);
   Result<Quantity> was = Quantity::FromJson(*old_size);
-  if (now.ok() && was.ok() && (*now <=> *was) < 0) {
+  if (now.ok() && was.ok() && *now < *was) {
     errors.push_back(ForbiddenError("spec.resources.requests.storage",
                                     "field can not be less than previous value"));
   }

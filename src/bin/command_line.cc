@@ -108,6 +108,10 @@ std::string FindSdk() {
       }
     }
   }
+  std::fprintf(stderr,
+               "swell: warning: the Python SDK is neither at sdk/python nor at share/swell/python "
+               "above %s: training scripts in pods do without it and resume from nothing\n",
+               self.c_str());
   return {};
 }
 

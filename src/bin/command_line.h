@@ -39,7 +39,8 @@ Status ReadSettings(const std::vector<std::string>& texts, sched::Settings& sett
 // How much of the scheduler's last cycles is kept for `swell replay`.
 void AddRecordFlag(cli::Flags& flags, int64_t& mib);
 
-// The Python SDK beside the program: in the source tree, or installed; "" when it is neither.
+// The Python SDK beside the program: in the source tree, or installed; "" and a warning on stderr
+// when it is neither.
 std::string FindSdk();
 
 // Which cluster, for the commands that serve one that runs elsewhere.

@@ -180,7 +180,7 @@ int UpCommand(const std::vector<std::string>& arguments) {
   }
   flags.cluster.data_dir = ChooseDataDir(flags.data_dir);
   flags.cluster.simulated = flags.runtime == "simulated";
-  flags.cluster.sdk_path = FindSdk();
+  if (!flags.cluster.simulated) flags.cluster.sdk_path = FindSdk();
   // What is wrong with the flags is said here, before anything is started.
   if (std::string name = UnknownController(flags.cluster.controllers); !name.empty()) {
     return Misused(

@@ -101,7 +101,7 @@ class Packer {
       Number(static_cast<uint64_t>(value));
     } else if constexpr (std::is_integral_v<T>) {
       const auto wide = static_cast<int64_t>(value);
-      Number((static_cast<uint64_t>(wide) << 1) ^ static_cast<uint64_t>(wide >> 63));
+      Number((static_cast<uint64_t>(wide) << 1) ^ (wide < 0 ? ~uint64_t{0} : uint64_t{0}));
     } else {
       Fields(*this, value);
     }
