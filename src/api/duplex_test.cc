@@ -79,6 +79,9 @@ TEST_F(DuplexTest, ASpliceHoldsTheSourceBackAndLosesNothing) {
   executor_.RunPosted();
   EXPECT_TRUE(b_.text == sent) << b_.text.size() << " of " << sent.size();
   EXPECT_EQ(b_.ends.size(), 1u);
+  // A splice lives until both sides have ended.
+  d->CloseWrite();
+  executor_.RunPosted();
 }
 
 TEST_F(DuplexTest, EverybodyWhoWaitsHearsThatItDrained) {

@@ -35,7 +35,7 @@ TEST(LogMetrics, ReadsTheDocumentsLines) {
 TEST(LogMetrics, LeavesOutWhatIsNoObservation) {
   EXPECT_EQ(Read(Log({"Epoch: [1][", "Epoch: [1][0/3]\tTime x", "Epoch: [1][0/3]\tTime -1.0", "",
                       "Epoch: [][0/3]\tTime 0.1", "Epoch: [1][0/3]\tTime 0.000 (0.1)",
-                      std::string("\xff\xfe\0 Epoch: [1][1/3]\tTime 0.125", 34)})),
+                      std::string("\xff\xfe\0", 3) + " Epoch: [1][1/3]\tTime 0.125"})),
             (std::vector<double>{0.125}));
   EXPECT_TRUE(Read("Epoch: [1][0/3]\tTime 0.1\n").empty()) << "a line without its time";
   EXPECT_TRUE(Read(StrCat(kAt, "1Z Epoch: [1][0/3]\tTime 0.1")).empty()) << "half a line";
