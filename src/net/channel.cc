@@ -13,12 +13,13 @@
 namespace swell::net {
 namespace {
 
-constexpr size_t kCopyBytes = 2048;       // smaller pieces are copied together
-constexpr size_t kTextBytes = 16 << 10;   // up to one TLS record
-constexpr size_t kSpareBytes = 4 << 10;   // kept by an idle connection
-constexpr size_t kMaxPiecesPerCall = 64;  // of one sendmsg
-constexpr int kMaxReadsPerTurn = 8;       // then other connections get theirs
-constexpr int kMaxWritesPerTurn = 512;    // 8 MiB of TLS records
+constexpr size_t kTlsRecordBytes = 16 << 10;  // the most that a record carries
+constexpr size_t kCopyBytes = 2048;           // smaller pieces are copied together
+constexpr size_t kTextBytes = 16 << 10;       // up to one TLS record
+constexpr size_t kSpareBytes = 4 << 10;       // kept by an idle connection
+constexpr size_t kMaxPiecesPerCall = 64;      // of one sendmsg
+constexpr int kMaxReadsPerTurn = 8;           // then other connections get theirs
+constexpr int kMaxWritesPerTurn = 512;        // 8 MiB of TLS records
 
 }  // namespace
 
@@ -255,12 +256,31 @@ bool Channel::FlushPlain() {
   return queue_.empty();
 }
 
+// Small pieces together in one record: each record costs an encryption and a system call. A write
+// that must be tried again begins with the same bytes, which is all that TLS asks.
+std::string_view Channel::NextForTls(std::span<char> record) const {
+  std::string_view front(queue_.front().data(), queue_.front().size());
+  front.remove_prefix(front_offset_);
+  if (front.size() >= record.size() || queue_.size() == 1) return front;
+  size_t filled = 0;
+  size_t skip = front_offset_;
+  for (const Piece& piece : queue_) {
+    size_t take = std::min(piece.size() - skip, record.size() - filled);
+    std::memcpy(record.data() + filled, piece.data() + skip, take);
+    filled += take;
+    skip = 0;
+    if (filled == record.size()) break;
+  }
+  return {record.data(), filled};
+}
+
 bool Channel::FlushTls() {
   for (int turn = 0; turn < kMaxWritesPerTurn; ++turn) {
     if (queue_.empty()) return true;
-    const Piece& piece = queue_.front();
+    std::array<char, kTlsRecordBytes> record;
+    std::string_view next = NextForTls(record);
     size_t put = 0;
-    switch (tls_->Write(piece.data() + front_offset_, piece.size() - front_offset_, &put)) {
+    switch (tls_->Write(next.data(), next.size(), &put)) {
       case TlsSession::Io::kDone:
         Sent(put);
         break;

@@ -9,6 +9,7 @@
 
 #include <deque>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -82,6 +83,7 @@ class Channel : public std::enable_shared_from_this<Channel> {
   bool ReadOnce();
   bool FlushPlain();
   bool FlushTls();
+  std::string_view NextForTls(std::span<char> record) const;
   void Sent(size_t bytes);
   void UpdateInterest();
   void MaybeShutdown();
