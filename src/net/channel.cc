@@ -345,7 +345,7 @@ void Channel::Close() {
   fd_ = UniqueFd();
 }
 
-void Channel::Fail(Status why) {
+void Channel::Fail(const Status& why) {
   if (phase_ == Phase::kClosed) return;
   Events* events = events_;
   Close();

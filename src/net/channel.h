@@ -88,7 +88,7 @@ class Channel : public std::enable_shared_from_this<Channel> {
   void UpdateInterest();
   void MaybeShutdown();
   void ReadLater();
-  void Fail(Status why);
+  void Fail(const Status& why);
 
   Reactor& reactor_;
   UniqueFd fd_;
