@@ -84,7 +84,7 @@ void Channel::OnReady(bool readable, bool writable) {
 
 void Channel::FinishConnect() {
   Status outcome = ConnectOutcome(fd_.get());
-  if (!outcome.ok()) return Fail(std::move(outcome));
+  if (!outcome.ok()) return Fail(outcome);
   if (tls_context_ == nullptr) {
     phase_ = Phase::kOpen;
     UpdateInterest();
