@@ -26,7 +26,12 @@ function(add_component)
     endforeach()
     swell_pch(${A_NAME}_test)
     add_test(NAME ${A_NAME} COMMAND ${A_NAME}_test)
-    set_tests_properties(${A_NAME} PROPERTIES LABELS unit TIMEOUT 300)
+    # Property tests take several times as long under a sanitizer.
+    set(limit 300)
+    if(SWELL_SANITIZE)
+      set(limit 1500)
+    endif()
+    set_tests_properties(${A_NAME} PROPERTIES LABELS unit TIMEOUT ${limit})
   endif()
 
   if(SWELL_TESTS AND A_BENCHES)
