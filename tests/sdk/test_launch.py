@@ -16,11 +16,15 @@ sys.stdout.flush()
 raise SystemExit(int(os.environ.get("CODE", "0")))
 """
 
+# The handler alone would not end a wait that begins after the signal came: what wakes it has to be kept.
 _WAITING = """
-import signal, swell
+import os, signal, swell
 notice = swell.Notice()
+reader, writer = os.pipe()
+os.set_blocking(writer, False)
+signal.set_wakeup_fd(writer)
 print("ready", flush=True)
-signal.pause()
+os.read(reader, 1)
 assert notice.requested
 print("saved", flush=True)
 raise SystemExit(swell.EXIT_NOTICED)

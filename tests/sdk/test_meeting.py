@@ -1,5 +1,6 @@
 """The meeting place: who leads, who waits, and what happens when it goes away. No torch here."""
 
+import socket
 import threading
 import time
 import unittest
@@ -101,6 +102,15 @@ class MeetingTest(unittest.TestCase):
         stranger = self.wait(self.seat(0, wanted=1, job="another"))
         time.sleep(0.5)
         self.assertIsNone(stranger.told)
+
+    def test_a_connection_that_ends_before_the_first_word_is_made_anew(self):
+        seat = self.seat(0, wanted=1)
+        gone, other_end = socket.socketpair()
+        other_end.close()
+        connections = [gone, seat._connect()]
+        seat._connect = lambda: connections.pop(0)
+        self.assertEqual(self.wait(seat).result(), ("lead", []))
+        self.assertEqual(connections, [])
 
 
 class Waiter:

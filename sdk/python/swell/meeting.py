@@ -204,10 +204,7 @@ class _Member:
         return lines
 
     def send(self, message):
-        try:
-            self.connection.sendall(_line(message))
-        except OSError:
-            pass  # its end of file is read next
+        _send(self.connection, message)  # one that is gone shows as the end of its lines
 
     def end(self):
         self.connection.close()
@@ -253,7 +250,7 @@ class Seat:
             connection = self._connect()
             if connection is not None:
                 with connection.makefile("rb") as lines:
-                    connection.sendall(_line({"hello": {**self._hello, "step": step}}))
+                    _send(connection, {"hello": {**self._hello, "step": step}})
                     message = _read_message(lines)
                 if message is not None and "done" in message:
                     connection.close()
@@ -284,12 +281,8 @@ class Seat:
             self._say({"take": plans})
 
     def _say(self, message):
-        if self._connection is None:
-            return
-        try:
-            self._connection.sendall(_line(message))
-        except OSError:
-            pass  # the listening thread sees the end and connects anew
+        if self._connection is not None:
+            _send(self._connection, message)  # the listening thread sees an end and connects anew
 
     def _listen(self):
         while not self._left:
@@ -331,8 +324,12 @@ def _shut(connection):
         pass  # it has ended already
 
 
-def _line(message):
-    return json.dumps(message).encode() + b"\n"
+def _send(connection, message):
+    """Tells the other side, unless the connection has ended: whoever reads from it finds that out."""
+    try:
+        connection.sendall(json.dumps(message).encode() + b"\n")
+    except OSError:
+        pass
 
 
 def _read_message(lines):
