@@ -41,6 +41,12 @@ def parse_arguments():
         default=float(os.environ.get("IMAGENET_DATA_SECONDS") or 0),
         help="how long a batch takes to arrive at least, as from slow storage",
     )
+    parser.add_argument(
+        "--data-workers",
+        type=int,
+        default=0,
+        help="how many workers the storage bears: each further one makes all of them wait as long again; 0: any number",
+    )
     options = parser.parse_args()
     # For trying a manifest as it stands at another pace.
     options.print_freq = max(1, int(os.environ.get("IMAGENET_PRINT_FREQ") or options.print_freq))
@@ -162,6 +168,8 @@ class Training:
         self.sampler = swell.ResumableDistributedSampler(
             len(self.train_set), self.batch_size, 1, JOB.env.rank, JOB.env.world
         )
+        surplus = max(0, JOB.env.world - OPTIONS.data_workers) if OPTIONS.data_workers else 0
+        self.data_seconds = OPTIONS.data_seconds * (1 + surplus)
         self.step = 0
 
     def state(self):
@@ -202,7 +210,7 @@ class Training:
         for indices in self.sampler:
             number = self.sampler.position // self.batch_size
             images, labels = self.train_set.batch(indices)
-            wait = end + OPTIONS.data_seconds - time.monotonic()
+            wait = end + self.data_seconds - time.monotonic()
             if wait > 0:
                 time.sleep(wait)
             meters[1].add(time.monotonic() - end)
