@@ -38,6 +38,12 @@ def parse_arguments():
         help="size of the training subset; the whole set has 60000",
     )
     parser.add_argument("--test-samples", type=int, default=2000)
+    parser.add_argument(
+        "--step-seconds",
+        type=float,
+        default=float(os.environ.get("SWELL_MNIST_STEP_SECONDS") or 0),
+        help="a step takes at least so long: for demonstrations that last as long on a fast machine",
+    )
     parser.add_argument("--lr", type=float, default=0.05)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--backend", default="gloo")
@@ -124,6 +130,7 @@ class Training:
         self.save("final")
 
     def train_step(self, batch):
+        begin = time.monotonic()
         images, labels = self.train_set.batch(batch)
         self.optimizer.zero_grad()
         # The sum, scaled: ranks may have a different number of records, and all records weigh the same.
@@ -133,6 +140,7 @@ class Training:
         self.sampler.commit()
         self.step += 1
         self.note_step(loss)
+        time.sleep(max(0.0, begin + self.options.step_seconds - time.monotonic()))
 
     def note_step(self, loss):
         if JOB.env.leader and JOB.checkpoints is not None:
