@@ -15,7 +15,7 @@ optimizer = torch.optim.SGD(model.parameters(), lr=0.05, momentum=0.9)
 data = Shapes(4800)
 for images, labels in job.batches(data, 96, epochs=3, keep={"model": model, "optimizer": optimizer}):
     optimizer.zero_grad()
-    loss = nn.functional.cross_entropy(model(images), labels, reduction="sum") * job.scale
+    loss = nn.functional.cross_entropy(model(images), labels)
     loss.backward()
     optimizer.step()
 print(f"accuracy {accuracy(model):.3f}", flush=True)

@@ -5,15 +5,19 @@ body of the `for` does one step:
 
     for images, labels in job.batches(dataset, batch_size=96, epochs=3, keep={"model": model, "optimizer": optimizer}):
         optimizer.zero_grad()
-        loss = cross_entropy(model(images), labels, reduction="sum") * job.scale
+        loss = cross_entropy(model(images), labels)
         loss.backward()
         optimizer.step()
 
 What always holds: a step counts when its body has run to the end, on all ranks; every record is trained once per epoch,
-whatever happens in between. Scaled so, the gradient is that of the mean loss over the whole job's batch.
+whatever happens in between. The gradient is that of the mean loss over the whole job's batch, also where ranks have
+unequal shares of it: `Job.parallel` weighs them.
 """
 
+from collections import deque
+
 from swell.sampler import ResumableDistributedSampler
+from swell.weight import Weight
 
 
 def batches(job, dataset, batch_size, epochs, keep, seed, checkpoint_every, loader_options):
@@ -33,13 +37,14 @@ def batches(job, dataset, batch_size, epochs, keep, seed, checkpoint_every, load
         sampler.load_state_dict(found.state["sampler"])
         for name, thing in keep.items():
             thing.load_state_dict(found.state["keep"][name])
-    loader = DataLoader(dataset, batch_sampler=sampler, **loader_options)
+    shares = _Shares(sampler)
+    loader = DataLoader(dataset, batch_sampler=shares, **loader_options)
     ahead = loader.num_workers > 0
     while sampler.epoch < epochs:
         for batch in loader:
-            job.scale = sampler.scale
-            yield batch
             records = sampler.step_records
+            job.weight = Weight(shares.take(), records, job.env.world)
+            yield batch
             sampler.commit()
             step += 1
             if checkpoint_every and step % checkpoint_every == 0:
@@ -50,4 +55,26 @@ def batches(job, dataset, batch_size, epochs, keep, seed, checkpoint_every, load
                 break
         if sampler.done:
             sampler.next_epoch()
+    job.weight = Weight()
     job.save(step, state, epoch=sampler.epoch)
+
+
+class _Shares:
+    """The sampler's shares, for a loader: one without records gets any, which then weighs nothing."""
+
+    def __init__(self, sampler):
+        self._sampler = sampler
+        self._sizes = deque()
+
+    def __len__(self):
+        return len(self._sampler)
+
+    def __iter__(self):
+        self._sizes.clear()
+        for share in self._sampler:
+            self._sizes.append(len(share))
+            yield share or [0]
+
+    def take(self):
+        """How many records the oldest share has that is not yet taken."""
+        return self._sizes.popleft()

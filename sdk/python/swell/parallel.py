@@ -12,11 +12,13 @@ from torch import nn
 
 
 class Parallel(nn.Module):
-    def __init__(self, network, example, options):
+    def __init__(self, network, example, options, weight):
+        """`weight`: gives the `swell.weight.Weight` of the step being trained."""
         super().__init__()
         self.module = network
         self._example = [example]
         self._options = options
+        self._weight = weight
         # In a list: as an attribute it would be a submodule, and its parameters would be listed twice.
         self._wrapper = [None]
 
@@ -41,7 +43,7 @@ class Parallel(nn.Module):
         torch.set_rng_state(generator)
 
     def forward(self, *arguments, **named):
-        return (self._wrapper[0] or self.module)(*arguments, **named)
+        return self._weight().weigh((self._wrapper[0] or self.module)(*arguments, **named))
 
     def train(self, mode=True):
         super().train(mode)

@@ -22,6 +22,7 @@ from swell.checkpoint import Checkpoint, CheckpointManager
 from swell.env import Env
 from swell.meeting import Done
 from swell.notice import EXIT_NOTICED, Notice
+from swell.weight import Weight
 
 _FORMAT = "swell-job-1"
 
@@ -33,8 +34,7 @@ class Job:
         self.checkpoints = checkpoints or CheckpointManager()
         self.notice = notice or Notice(hold=False)
         self.resizes = 0
-        # Of the step being trained in `batches`: what a sum of this rank's losses is multiplied by.
-        self.scale = 1.0
+        self.weight = Weight()  # of the step being trained in `batches`
         self.backend = backend
         self._timeout = timeout
         self._flag = None
@@ -46,6 +46,14 @@ class Job:
         self._handed_over = None
         self._progress = report.Progress()
 
+    @property
+    def scale(self):
+        """What a sum of this rank's losses is multiplied by in the step being trained in `batches`.
+
+        A script whose loss is a mean needs none: `parallel` weighs it.
+        """
+        return self.weight.of_sum()
+
     def parallel(self, network, example=None, **options):
         """`network` as DistributedDataParallel(network, **options), which holds for every size of the job.
 
@@ -54,7 +62,7 @@ class Job:
         """
         from swell.parallel import Parallel
 
-        wrapper = Parallel(network, example, options)
+        wrapper = Parallel(network, example, options, lambda: self.weight)
         self._wrappers.append(wrapper)
         return wrapper
 
