@@ -4,6 +4,7 @@ Used by the tests of resizing. The training is a linear map learnt from noise: s
 lost or doubled record. What always holds: members end with their test; every wait is bounded.
 """
 
+import atexit
 import multiprocessing
 import os
 import signal
@@ -25,10 +26,11 @@ def _data():
     return inputs, target
 
 
-def train(epochs, seed, step_seconds, in_turn, lose_at, kill_at):
+def train(epochs, seed, step_seconds, in_turn, until_one_waits, lose_at, kill_at):
     """One member's whole life. `lose_at`: after which steps it gets a notice; `kill_at`: in which it dies.
 
     `in_turn`: of all members that have the step in `lose_at`, one is hit, and not always the same.
+    `until_one_waits`: after the last step the head stays until somebody has come who can not join any more.
     """
     import swell
 
@@ -80,6 +82,9 @@ def train(epochs, seed, step_seconds, in_turn, lose_at, kill_at):
                     os.kill(os.getpid(), signal.SIGTERM)
                 job.step_done(step, state, records=_BATCH)
         sampler.next_epoch()
+    if until_one_waits and job.env.leader:
+        print("trained", flush=True)
+        until(lambda: job._group._seat.waiting)
     with torch.no_grad():
         loss = ((model(inputs) - target) ** 2).mean().item()
     weights = sum(parameter.double().sum().item() for parameter in model.parameters())
@@ -87,16 +92,23 @@ def train(epochs, seed, step_seconds, in_turn, lose_at, kill_at):
     print(f"ends rank {job.env.rank} of {job.env.world} step {step} loss {loss:.9f} weights {weights:.7f}", flush=True)
 
 
+def until(condition):
+    end = time.monotonic() + support.WAIT_SECONDS
+    while not condition():
+        assert time.monotonic() < end, "it does not come true"
+        time.sleep(0.01)
+
+
 class Members:
     """An elastic job of up to `most` members, in the folder of a test."""
 
-    def __init__(self, test, most, least=1, epochs=2, seed=1, step_seconds=0.0, in_turn=False):
+    def __init__(self, test, most, least=1, epochs=2, seed=1, step_seconds=0.0, in_turn=False, until_one_waits=False):
         self._test = test
         self._folder = test.path(f"job-{support.free_port()}")
         os.makedirs(self._folder)
         self._port = support.free_port()
         self._most, self._least = most, least
-        self._options = (epochs, seed, step_seconds, in_turn)
+        self._options = (epochs, seed, step_seconds, in_turn, until_one_waits)
         self.steps = epochs * STEPS_PER_EPOCH
         self.processes = {}
 
@@ -132,7 +144,10 @@ class Members:
         os.dup2(log, 2)
         sys.stdout = os.fdopen(1, "w")
         sys.stderr = os.fdopen(2, "w")
+        # What a process does at its end, which multiprocessing's children leave out; not what its parent would.
+        atexit._clear()
         train(*self._options, lose_at, kill_at)
+        atexit._run_exitfuncs()
 
     def notice(self, *ordinals):
         for ordinal in ordinals:

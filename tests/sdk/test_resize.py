@@ -90,9 +90,9 @@ class ResizeTest(ElasticTest):
         self.assertIn("begins rank 0 of 2 at step 0", job.log(0))
 
     def test_a_member_that_comes_at_the_end_is_sent_home(self):
-        job = Members(self, most=2, epochs=1, step_seconds=0.05)
+        job = Members(self, most=2, epochs=1, until_one_waits=True)
         job.start(0)
-        job.wait(0, f"step {job.steps - 1} ")
+        job.wait(0, "trained")
         job.start(1)
         self.assertEqual(job.finish(0, 1), [0, 0])
         job.assert_each_record_once()
