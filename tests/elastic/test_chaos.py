@@ -1,0 +1,74 @@
+"""An elastic TrainingJob while what runs it dies: API server, scheduler and node agents are one process here."""
+
+import os
+import signal
+import unittest
+
+from cluster import ClusterTest
+
+
+def identities(pods):
+    """Which pods there are, and that no process of theirs was started anew."""
+    return [(pod["metadata"]["name"], pod["metadata"]["uid"], status["restartCount"], status["containerID"])
+            for pod in pods for status in pod["status"]["containerStatuses"]]
+
+
+class ChaosTest(ClusterTest):
+    def kill_swell(self):
+        self.cluster.send_signal(signal.SIGKILL)
+        self.cluster.wait(60)
+        self.cluster.stdout.close()
+
+    def test_the_training_goes_on_while_swell_is_killed_and_is_steered_again(self):
+        self.submit(replicas=2, steps=4000, seconds=0.02)
+        self.wait_world(2)
+        before = identities(self.pods())
+        for _ in range(2):
+            self.kill_swell()
+            reached = self.steps()[-1][1]
+            self.wait("steps without a cluster", lambda reached=reached: self.steps()[-1][1] > reached + 20)
+            self.up()
+        self.wait("the pods are known again", lambda: identities(self.pods()) == before)
+        self.run_command("swell", "scale", "train", "--replicas", "4")
+        self.wait_world(4)
+        self.run_command("swell", "scale", "train", "--replicas", "1")
+        self.wait_world(1)
+        self.assertEqual(identities(self.pods())[0], before[0])
+        steps = [step for _, step, _ in self.steps()]
+        self.assertEqual(steps, list(range(1, len(steps) + 1)), "a step was lost or done twice")
+
+    def test_a_member_that_died_while_nobody_looked_is_replaced(self):
+        self.submit(replicas=2, steps=4000, seconds=0.02)
+        self.wait_world(2)
+        self.kill_swell()
+        members = self.processes(b"RANK=1")
+        self.assertTrue(members)
+        for process in members:
+            os.kill(process, signal.SIGKILL)
+        self.up()
+        self.wait("it is started anew", lambda: self.restarts("train-worker-1") > 0)
+        reached = self.steps()[-1][1]
+        self.wait("two train again", lambda: self.steps()[-1][1] > reached + 5)
+        self.wait_world(2)
+
+    def restarts(self, name):
+        return sum(status["restartCount"] for pod in self.pods() if pod["metadata"]["name"] == name
+                   for status in pod["status"].get("containerStatuses", []))
+
+    def processes(self, variable):
+        """Of this test's job, those that were told the variable at their start."""
+        found = []
+        for entry in os.listdir("/proc"):
+            try:
+                with open(f"/proc/{entry}/cmdline", "rb") as words, open(f"/proc/{entry}/environ", "rb") as environment:
+                    line = words.read()
+                    ours = line.startswith(b"python3") and str(self.steps_file).encode() in line
+                    if ours and variable in environment.read().split(b"\0"):
+                        found.append(int(entry))
+            except (OSError, ValueError):
+                continue
+        return found
+
+
+if __name__ == "__main__":
+    unittest.main()
