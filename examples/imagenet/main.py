@@ -102,7 +102,7 @@ from torch import nn  # noqa: E402
 from torch.nn import functional  # noqa: E402
 
 sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "mnist-pytorch"))
-from fashion import read_images  # noqa: E402
+from fashion import count_right, read_images  # noqa: E402
 
 # Each pod's log tells of the training: a reader need not know where rank 0 is.
 LOGS = JOB.env.local_rank == 0
@@ -239,12 +239,7 @@ class Training:
 
     def validate(self):
         self.model.eval()
-        right = torch.zeros(1)
-        share = list(range(JOB.env.rank, len(self.test_set), JOB.env.world))
-        with torch.no_grad():
-            for start in range(0, len(share), 500):
-                images, labels = self.test_set.batch(share[start : start + 500])
-                right += (self.network(images).argmax(1) == labels).sum()
+        right = count_right(self.network, self.test_set, JOB.env.rank, JOB.env.world)
         if JOB.env.distributed:
             dist.all_reduce(right)
         say(f" * Acc@1 {right.item() * 100 / len(self.test_set):.3f}")

@@ -1,6 +1,6 @@
 """Fashion-MNIST straight from its gzipped idx files, as Debian's dataset-fashion-mnist ships them.
 
-Used by mnist.py. What always holds: the first N records are read without unpacking the rest, and a file that is
+Used by mnist.py and by examples/imagenet. What always holds: the first N records are read without unpacking the rest, and a file that is
 not what it should be is an error, never a shorter data set.
 """
 
@@ -29,6 +29,17 @@ class Images:
         images = self._pixels[chosen].to(torch.float32)
         # Mean and deviation of the training set, in pixel values.
         return images.sub_(72.94).div_(90.02), self._labels[chosen]
+
+
+def count_right(network, images, rank, world):
+    """How many of this rank's share of the images the network names right; a tensor, for the ranks to add up."""
+    right = torch.zeros(1)
+    share = list(range(rank, len(images), world))
+    with torch.no_grad():
+        for start in range(0, len(share), 500):
+            pixels, labels = images.batch(share[start : start + 500])
+            right += (network(pixels).argmax(1) == labels).sum()
+    return right
 
 
 def read_images(folder, part, limit):

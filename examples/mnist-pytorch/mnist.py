@@ -24,7 +24,7 @@ import torch.distributed as dist  # noqa: E402
 from torch import nn  # noqa: E402
 from torch.nn import functional  # noqa: E402
 
-from fashion import DEFAULT_DIR, read_images  # noqa: E402
+from fashion import DEFAULT_DIR, count_right, read_images  # noqa: E402
 
 
 def parse_arguments():
@@ -168,13 +168,8 @@ class Training:
 
     def measure_accuracy(self):
         self.model.eval()
-        right = torch.zeros(1)
-        # Each rank tests its share. Through the bare network: DDP would synchronise buffers for nothing.
-        share = list(range(JOB.env.rank, len(self.test_set), JOB.env.world))
-        with torch.no_grad():
-            for start in range(0, len(share), 500):
-                images, labels = self.test_set.batch(share[start : start + 500])
-                right += (self.network(images).argmax(1) == labels).sum()
+        # Through the bare network: DDP would synchronise buffers for nothing.
+        right = count_right(self.network, self.test_set, JOB.env.rank, JOB.env.world)
         if JOB.env.distributed:
             dist.all_reduce(right)
         return right.item() / len(self.test_set)
