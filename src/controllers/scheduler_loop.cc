@@ -84,6 +84,7 @@ SchedulerLoop::SchedulerLoop(Context context, sched::Settings settings)
               context_.user,
               std::string(kComponent),
               context_.random.Next()),
+      teller_(context_, events_, [this](const std::string& pod) { return FindWaiting(pod); }),
       client_(context_.executor, context_.server, context_.user, std::string(kComponent)) {
   WatchNodes();
   WatchQueues();
@@ -157,11 +158,11 @@ void SchedulerLoop::Carry(const sched::CycleResult& result) {
   }
   TellSizes(result);
   for (const std::string& pod : result.nominations_cleared) ClearNomination(pod);
-  for (const sched::Waiting& waiting : result.waiting) Explain(waiting);
+  for (const sched::Waiting& waiting : result.waiting) teller_.Tell(waiting);
   // Noticed and over in one cycle: only how it ended counts.
   std::map<std::string_view, WallTime> stale;
   for (const sched::CycleResult::Stale& one : result.stale) stale[one.group] = one.since;
-  for (const auto& [group, since] : stale) TellStale(std::string(group), since);
+  for (const auto& [group, since] : stale) TellTime(std::string(group), "staleSince", since);
 }
 
 // Whether the group still has its minimum in every set when these pods are gone.
@@ -359,40 +360,19 @@ void SchedulerLoop::OnEvictionFailed(const sched::Decision& eviction, const Stat
   });
 }
 
-void SchedulerLoop::Explain(const sched::Waiting& waiting) {
-  std::string message = waiting.reason;
-  if (!waiting.least_change.empty()) message += StrCat(" Would start with: ", waiting.least_change);
-  for (const std::string& key : waiting.pods) {
-    json::SharedValue pod = pods_.Get(key);
-    if (!pod) continue;
-    const json::Value* known = api::FindCondition(*pod, "PodScheduled");
-    if (known && json::GetString(*known, {"message"}) == message) continue;
-    auto [ns, name] = SplitKey(key);
-    json::Value patch = json::Object{
-        {"status",
-         json::Object{{"conditions", json::Array{Condition("PodScheduled", "False", "Unschedulable",
-                                                           message, context_.clock.Now())}}}}};
-    client_.Patch(client::resources::kPods, ns, name, client::PatchType::kStrategic, patch, {},
-                  "status");
-    events_.Record(*pod, "Warning", "FailedScheduling", message);
-  }
-  json::SharedValue group = groups_.Get(waiting.group);
-  if (!group || json::GetString(*group, {"status", "message"}) == message) return;
-  SWELL_LOG_INFO("scheduler", "waiting", {"group", waiting.group}, {"because", message});
-  auto [ns, name] = SplitKey(waiting.group);
-  json::Value patch =
-      json::Object{{"status", json::Object{{"reason", "Unschedulable"}, {"message", message}}}};
-  client_.Patch(client::resources::kPodGroups, ns, name, client::PatchType::kMerge, patch, {},
-                "status");
+json::SharedValue SchedulerLoop::FindWaiting(const std::string& key) const {
+  json::SharedValue pod = pods_.Get(key);
+  if (!pod || api::IsDeleting(*pod) || binding_.contains(key)) return nullptr;
+  return json::GetString(*pod, {"spec", "nodeName"}).empty() ? pod : nullptr;
 }
 
-void SchedulerLoop::TellStale(const std::string& key, WallTime since) {
-  std::string text = since.unix_ns != 0 ? api::FormatTime(since) : "";
+void SchedulerLoop::TellTime(const std::string& key, std::string_view field, WallTime time) {
+  std::string text = time.unix_ns != 0 ? api::FormatTime(time) : "";
   json::SharedValue group = groups_.Get(key);
-  if (!group || json::GetString(*group, {"status", "staleSince"}) == text) return;
+  if (!group || json::GetString(*group, {"status", field}) == text) return;
   auto [ns, name] = SplitKey(key);
   json::Value value = text.empty() ? json::Value(nullptr) : json::Value(text);
-  json::Value patch = json::Object{{"status", json::Object{{"staleSince", std::move(value)}}}};
+  json::Value patch = json::Object{{"status", json::Object{{field, std::move(value)}}}};
   client_.Patch(client::resources::kPodGroups, ns, name, client::PatchType::kMerge, patch, {},
                 "status");
 }

@@ -18,6 +18,7 @@
 
 #include "client/event_recorder.h"
 #include "controllers/context.h"
+#include "controllers/wait_teller.h"
 #include "sched/cycle.h"
 #include "sched/past_use.h"
 
@@ -76,8 +77,10 @@ class SchedulerLoop {
                     const std::string& name);
   void TellSizes(const sched::CycleResult& result);
   bool KeepsMinimum(const std::string& group, const std::set<std::string_view>& evicted) const;
-  void Explain(const sched::Waiting& waiting);
-  void TellStale(const std::string& key, WallTime since);
+  // The pod while nothing was decided for it; null after that.
+  json::SharedValue FindWaiting(const std::string& key) const;
+  // In the status of the group; zero: it is taken out.
+  void TellTime(const std::string& key, std::string_view field, WallTime time);
   void Confirm(const sched::Decision& binding, const Status& why, SteadyTime until);
   void Settle(const sched::Decision& binding);
   void OnEvictionFailed(const sched::Decision& eviction, const Status& why);
@@ -98,6 +101,7 @@ class SchedulerLoop {
   client::Informer& claims_;
   client::Informer& volumes_;
   client::EventRecorder events_;
+  WaitTeller teller_;
   std::map<std::string, std::string, std::less<>> project_of_;  // namespace → leaf project
   // Bindings of which it is not known yet whether they were made, by pod. A server may bind the
   // next pod of that name with one that comes late. So the pod is not evicted before (the eviction
