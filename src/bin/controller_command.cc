@@ -1,11 +1,14 @@
 // `swell controller`: the scheduler and the job controllers for a cluster that runs elsewhere.
 #include <cstdio>
 
+#include "base/file.h"
 #include "base/strings.h"
 #include "bin/commands.h"
 #include "bin/cycle_recorder.h"
+#include "bin/node_address.h"
 #include "bin/remote_process.h"
-#include "controllers/manager.h"
+#include "cli/session.h"
+#include "controllers/replica.h"
 
 namespace swell {
 namespace {
@@ -18,7 +21,36 @@ struct ControllerFlags {
   int64_t record_mib = kRecordMibUsual;
   std::vector<std::string> settings;
   sched::Settings scheduler;
+  bool elect = true;
+  std::string lease_duration = "4s";
+  std::string renew_deadline = "3s";
+  std::string retry_period = "500ms";
+  client::LeaderOptions election;
 };
+
+void AddElectionFlags(cli::Flags& declared, ControllerFlags& flags) {
+  declared.Group("Leader election");
+  declared.Switch("--leader-elect", &flags.elect,
+                  "of several replicas one leads, the others stand by (default true)");
+  declared.Text("--leader-elect-lease-duration", &flags.lease_duration, "SPAN",
+                "how long the others wait for a leader that is silent (default 4s)");
+  declared.Text("--leader-elect-renew-deadline", &flags.renew_deadline, "SPAN",
+                "how long a leader that cannot renew its lease goes on (default 3s)");
+  declared.Text("--leader-elect-retry-period", &flags.retry_period, "SPAN",
+                "between two tries to get or renew the lease (default 500ms)");
+  declared.Text("--leader-elect-namespace", &flags.election.ns, "NAME",
+                "of the lease (default this pod's, else swell-system)");
+  declared.Text("--leader-elect-name", &flags.election.name, "NAME",
+                "of the lease (default swell-controller)");
+}
+
+Status ReadElection(ControllerFlags& flags) {
+  client::LeaderOptions& election = flags.election;
+  SWELL_ASSIGN_OR_RETURN(election.lease_duration, cli::ParseDuration(flags.lease_duration));
+  SWELL_ASSIGN_OR_RETURN(election.renew_deadline, cli::ParseDuration(flags.renew_deadline));
+  SWELL_ASSIGN_OR_RETURN(election.retry_period, cli::ParseDuration(flags.retry_period));
+  return election.Check();
+}
 
 Status CheckInstalled(RemoteProcess& process) {
   SWELL_ASSIGN_OR_RETURN(std::vector<std::string> missing, MissingCrds(process));
@@ -27,36 +59,60 @@ Status CheckInstalled(RemoteProcess& process) {
                                         Join(missing, ", "), "; run: swell install"));
 }
 
+// The namespace of the pod that this process runs in; nullopt outside of a cluster.
+std::optional<std::string> OwnNamespace() {
+  auto text = ReadFile(StrCat(client::kServiceAccountDir, "/namespace"), 1 << 10);
+  if (!text.ok() || Trim(*text).empty()) return std::nullopt;
+  return std::string(Trim(*text));
+}
+
 Status RunController(const ControllerFlags& flags) {
   // Every write of a cycle may be waiting at once; events wait for nothing and delay nothing.
-  edge::ClusterTransportOptions options{.waiting_max = 200'000, .event_connections = 1};
+  edge::ClusterTransportOptions options{
+      .waiting_max = 200'000, .event_connections = 1, .lease_connections = 2};
   SWELL_ASSIGN_OR_RETURN(auto process, RemoteProcess::Connect(flags.remote, options));
   SWELL_RETURN_IF_ERROR(CheckInstalled(*process));
-  controllers::Informers informers(process->core(), process->server(), {},
-                                   process->random().Next());
   SWELL_ASSIGN_OR_RETURN(bool policy_v1, process->Serves("policy", "v1"));
-  if (!policy_v1) informers.UseVersion("policy", "v1beta1");
+  const char* server = process->access().server.c_str();
+  controllers::ReplicaOptions replica{
+      .manager = {.host_network = flags.host_network, .scheduler = flags.scheduler},
+      .prepare =
+          [policy_v1](controllers::Informers& informers) {
+            if (!policy_v1) informers.UseVersion("policy", "v1beta1");
+          },
+      .on_lead =
+          [server](const controllers::Informers& informers) {
+            auto count = [&](const client::Resource& resource) {
+              return informers.Find(resource)->objects().size();
+            };
+            std::printf("Scheduling for %s: %zu nodes, %zu pods\n", server,
+                        count(client::resources::kNodes), count(client::resources::kPods));
+            std::fflush(stdout);
+          },
+      .on_follow =
+          [server](const std::string& holder) {
+            std::printf("Standing by for %s: %s leads\n", server, holder.c_str());
+            std::fflush(stdout);
+          }};
   std::unique_ptr<CycleRecorder> recorder;
   if (!flags.record_dir.empty() && flags.record_mib > 0) {
-    SWELL_ASSIGN_OR_RETURN(
-        recorder,
-        CycleRecorder::Open(flags.record_dir, static_cast<uint64_t>(flags.record_mib) << 20));
+    const auto bytes = static_cast<uint64_t>(flags.record_mib) << 20;
+    SWELL_ASSIGN_OR_RETURN(recorder, CycleRecorder::Open(flags.record_dir, bytes));
+    replica.recorder = [&recorder, &flags, bytes]() -> sched::Recorder* {
+      recorder.reset();  // a new Manager's record begins anew
+      auto opened = CycleRecorder::Open(flags.record_dir, bytes);
+      if (opened.ok()) recorder = std::move(*opened);
+      return recorder ? recorder->recorder() : nullptr;
+    };
   }
-  controllers::Manager manager(
-      controllers::Context{
-          process->core(), process->clock(), process->random(), process->server(), {}, informers},
-      {.host_network = flags.host_network,
-       .scheduler = flags.scheduler,
-       .recorder = recorder ? recorder->recorder() : nullptr});
-  manager.Start();
-  informers.WhenSynced([&] {
-    size_t nodes = informers.Of(client::resources::kNodes).objects().size();
-    size_t pods = informers.Of(client::resources::kPods).objects().size();
-    std::printf("Scheduling for %s: %zu nodes, %zu pods\n", process->access().server.c_str(), nodes,
-                pods);
-    std::fflush(stdout);
-  });
-  return process->Run([&] { process->core().Stop(); });
+  if (flags.elect) {
+    replica.election = flags.election;
+    replica.election->identity = StrCat(HostName(), "_", process->random().Uuid());
+  }
+  controllers::Replica one(process->core(), process->clock(), process->random(), process->server(),
+                           {}, std::move(replica));
+  one.Start();
+  return process->Run([&] { one.Stop([&] { process->core().Stop(); }); });
 }
 
 const cli::Command kController{
@@ -66,7 +122,8 @@ const cli::Command kController{
         "cluster. The stock scheduler may run beside it: pods of others keep their room.",
     .examples = {
         {"For the cluster of $KUBECONFIG", "swell install && swell controller"},
-        {"For another one", "swell controller --kubeconfig ~/.kube/config --context production"}}};
+        {"For another one", "swell controller --kubeconfig ~/.kube/config --context production"},
+        {"Alone, with no lease", "swell controller --leader-elect=false"}}};
 
 }  // namespace
 
@@ -81,7 +138,10 @@ int ControllerCommand(const std::vector<std::string>& arguments) {
   AddSettingsFlag(declared, flags.settings);
   AddRecordFlag(declared, flags.record_mib);
   AddLogLevel(declared, flags.log_level);
+  AddElectionFlags(declared, flags);
+  flags.election.ns = OwnNamespace().value_or(flags.election.ns);
   if (auto exit = ParseCommandLine(kController, declared, arguments)) return *exit;
+  if (Status read = ReadElection(flags); !read.ok()) return Misused(kController, read.message());
   if (Status set = ReadSettings(flags.settings, flags.scheduler); !set.ok()) {
     return Misused(kController, set.message());
   }

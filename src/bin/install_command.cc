@@ -28,6 +28,8 @@ const InstalledKind kKinds[] = {
     {"ServiceAccount", client::resources::kServiceAccounts},
     {"ClusterRole", {"rbac.authorization.k8s.io", "v1", "clusterroles", false}},
     {"ClusterRoleBinding", {"rbac.authorization.k8s.io", "v1", "clusterrolebindings", false}},
+    {"Role", {"rbac.authorization.k8s.io", "v1", "roles", true}},
+    {"RoleBinding", {"rbac.authorization.k8s.io", "v1", "rolebindings", true}},
 };
 
 const client::Resource& ResourceOf(const json::Value& object) {

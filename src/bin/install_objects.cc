@@ -28,13 +28,15 @@ struct Rule {
   std::string_view verbs;
 };
 
+Value RuleObject(const Rule& rule) {
+  return Object{{"apiGroups", Words(rule.groups)},
+                {"resources", Words(rule.resources)},
+                {"verbs", Words(rule.verbs)}};
+}
+
 Value ClusterRole(std::string_view name, std::initializer_list<Rule> rules, Object labels = {}) {
   Array list;
-  for (const Rule& rule : rules) {
-    list.push_back(Object{{"apiGroups", Words(rule.groups)},
-                          {"resources", Words(rule.resources)},
-                          {"verbs", Words(rule.verbs)}});
-  }
+  for (const Rule& rule : rules) list.push_back(RuleObject(rule));
   return Object{{"apiVersion", kRbacVersion},
                 {"kind", "ClusterRole"},
                 {"metadata", Object{{"name", name}, {"labels", std::move(labels)}}},
@@ -66,7 +68,6 @@ Value ControllerRole() {
        {",events.k8s.io", "events", "create,patch,update"},
        {"scheduling.k8s.io", "priorityclasses", "get,list,watch"},
        {"policy", "poddisruptionbudgets", "get,list,watch"},
-       {"coordination.k8s.io", "leases", "get,create,update,patch"},
        {"apiextensions.k8s.io", "customresourcedefinitions", "get,list,watch"},
        {"swell.dev,kubeflow.org,training.kubedl.io,elasticdl.org", "*", "*"}});
 }
@@ -81,6 +82,24 @@ Value AgentRole() {
                       {"", "serviceaccounts/token", "create"},
                       {",events.k8s.io", "events", "create,patch,update"},
                       {"coordination.k8s.io", "leases", "get,create,update,patch"}});
+}
+
+// Which replica of the controller leads is written down beside its account.
+void AddElectionRole(const std::string& ns, std::vector<Value>& out) {
+  constexpr std::string_view kName = "swell-leader-election";
+  const Object metadata{{"name", kName}, {"namespace", ns}};
+  out.push_back(
+      Object{{"apiVersion", kRbacVersion},
+             {"kind", "Role"},
+             {"metadata", metadata},
+             {"rules", Array{RuleObject({"coordination.k8s.io", "leases", "get,create,update"})}}});
+  out.push_back(Object{{"apiVersion", kRbacVersion},
+                       {"kind", "RoleBinding"},
+                       {"metadata", metadata},
+                       {"roleRef", Object{{"apiGroup", kRbac}, {"kind", "Role"}, {"name", kName}}},
+                       {"subjects", Array{Object{{"kind", "ServiceAccount"},
+                                                 {"name", "swell-controller"},
+                                                 {"namespace", ns}}}}});
 }
 
 // What people who may edit or look at a namespace may do with Swell's kinds there.
@@ -108,6 +127,7 @@ std::vector<Value> InstallObjects(const std::string& ns) {
   out.push_back(AgentRole());
   AddPeoplesRoles(out);
   AddAccount("swell-controller", ns, out);
+  AddElectionRole(ns, out);
   AddAccount("swell-agent", ns, out);
   for (Value& object : out) {
     json::Set(object, {"metadata", "labels", kManagedByLabel}, Value(kManagedBy));

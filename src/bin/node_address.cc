@@ -5,6 +5,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "base/strings.h"
 #include "net/http.h"
 
 namespace swell {
@@ -33,6 +34,12 @@ std::string AddressTowards(const std::string& url) {
   ::freeaddrinfo(found);
   bool loopback = address.starts_with("127.") || address == "::1";
   return loopback ? std::string() : address;
+}
+
+std::string HostName() {
+  char name[256] = {};
+  if (::gethostname(name, sizeof name - 1) != 0 || name[0] == '\0') return "localhost";
+  return ToLower(name);
 }
 
 }  // namespace swell

@@ -1,4 +1,5 @@
-// The address of this machine that a server sees. Thread-safety: main thread; may look names up.
+// What this machine is called, and its address that a server sees. Thread-safety: main thread; may
+// look names up.
 #pragma once
 
 #include <string>
@@ -7,5 +8,8 @@ namespace swell {
 
 // "" when that is loopback (the server runs here) or cannot be found out.
 std::string AddressTowards(const std::string& url);
+
+// In lower case, as names of nodes are.
+std::string HostName();
 
 }  // namespace swell

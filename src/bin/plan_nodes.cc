@@ -9,6 +9,7 @@
 #include "api/quantity.h"
 #include "base/strings.h"
 #include "bin/embedded_cluster.h"
+#include "bin/node_address.h"
 #include "edge/process/nvml.h"
 
 namespace swell {
@@ -57,12 +58,6 @@ std::string MachineMemory() {
 std::string MachineCpus() {
   unsigned cpus = std::thread::hardware_concurrency();
   return std::to_string(cpus == 0 ? 1 : cpus);
-}
-
-std::string HostName() {
-  char name[256] = {};
-  if (::gethostname(name, sizeof name - 1) != 0 || name[0] == '\0') return "localhost";
-  return ToLower(name);
 }
 
 agent::NodeConfig BaseNode(const NodePlan& plan, std::string name, int number) {

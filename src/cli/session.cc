@@ -101,17 +101,25 @@ std::string AgeOf(std::string_view rfc3339, WallTime now) {
 }
 
 Result<Duration> ParseDuration(std::string_view text) {
-  int64_t total = 0;
+  constexpr int64_t kLongestSeconds = 1'000'000'000;  // 31 years
+  Duration total{0};
   int64_t number = 0;
   bool digits = false;
   auto wrong = [&] {
-    return Misuse(StrCat(Quote(text), " is not a duration; write 90s, 5m, 2h45m or 3d"));
+    return Misuse(StrCat(Quote(text), " is not a duration; write 90s, 5m, 2h45m, 3d or 500ms"));
   };
   for (size_t i = 0; i < text.size(); ++i) {
     if (text[i] >= '0' && text[i] <= '9') {
       number = number * 10 + (text[i] - '0');
       digits = true;
-      if (number > 1'000'000'000) return wrong();
+      if (number > kLongestSeconds) return wrong();
+      continue;
+    }
+    if (digits && text.substr(i).starts_with("ms")) {
+      total += std::chrono::milliseconds(number);
+      number = 0;
+      digits = false;
+      ++i;
       continue;
     }
     int64_t unit = text[i] == 's'   ? 1
@@ -119,13 +127,13 @@ Result<Duration> ParseDuration(std::string_view text) {
                    : text[i] == 'h' ? 3600
                    : text[i] == 'd' ? 86400
                                     : 0;
-    if (unit == 0 || !digits) return wrong();
-    total += number * unit;
+    if (unit == 0 || !digits || number * unit > kLongestSeconds) return wrong();
+    total += std::chrono::seconds(number * unit);
     number = 0;
     digits = false;
   }
   if (text.empty()) return wrong();
-  return Duration(std::chrono::seconds(total + number));
+  return total + std::chrono::seconds(number);
 }
 
 }  // namespace swell::cli

@@ -60,6 +60,14 @@ void Informer::WhenSynced(std::function<void()> done) {
   }
 }
 
+void Informer::Refresh(std::function<void()> done) {
+  when_synced_.push_back(std::move(done));
+  watching_ = false;
+  for (TimerId timer : {retry_timer_, calm_timer_, silent_timer_}) executor_.Cancel(timer);
+  watch_.reset();
+  ListPage("");
+}
+
 json::SharedValue Informer::Get(std::string_view key) const {
   auto it = objects_.find(key);
   return it == objects_.end() ? nullptr : it->second;
@@ -77,23 +85,31 @@ std::vector<json::SharedValue> Informer::ByIndex(const std::string& index,
 }
 
 void Informer::ListPage(std::string continue_token) {
-  if (continue_token.empty()) listing_.clear();
+  if (continue_token.empty()) {
+    listing_.clear();
+    ++listing_number_;
+  }
   ListOptions list{.label_selector = options_.label_selector,
                    .field_selector = options_.field_selector,
                    .limit = options_.page_size,
                    .continue_token = std::move(continue_token),
                    .managed_fields = false};
-  client_.List(resource_, options_.ns, list, [this](Result<ObjectList> page) {
-    if (!page.ok()) {
-      SWELL_LOG_WARNING("client", "list failed", {"resource", resource_.plural},
-                        {"error", page.status().ToString()});
-      return Retry(true, page.status().details().retry_after_s);
-    }
-    for (json::SharedValue& item : page->items) listing_[api::KeyOf(*item)] = std::move(item);
-    version_ = page->resource_version;
-    if (!page->continue_token.empty()) return ListPage(page->continue_token);
-    OnListed();
-  });
+  client_.List(resource_, options_.ns, list,
+               [this, number = listing_number_](Result<ObjectList> page) {
+                 if (number == listing_number_) OnPage(std::move(page));
+               });
+}
+
+void Informer::OnPage(Result<ObjectList> page) {
+  if (!page.ok()) {
+    SWELL_LOG_WARNING("client", "list failed", {"resource", resource_.plural},
+                      {"error", page.status().ToString()});
+    return Retry(true, page.status().details().retry_after_s);
+  }
+  for (json::SharedValue& item : page->items) listing_[api::KeyOf(*item)] = std::move(item);
+  version_ = page->resource_version;
+  if (!page->continue_token.empty()) return ListPage(page->continue_token);
+  OnListed();
 }
 
 void Informer::OnListed() {
@@ -107,10 +123,8 @@ void Informer::OnListed() {
   for (auto& [key, object] : listing_) Store(object);
   listing_.clear();
   StartWatch();
-  if (!synced_) {
-    synced_ = true;
-    for (auto& done : std::exchange(when_synced_, {})) done();
-  }
+  synced_ = true;
+  for (auto& done : std::exchange(when_synced_, {})) done();
 }
 
 void Informer::StartWatch() {

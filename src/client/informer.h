@@ -59,6 +59,10 @@ class Informer {
   // Runs `done` once the first list is in the cache (at once when it is).
   void WhenSynced(std::function<void()> done);
 
+  // Lists once more, from now on, and runs `done` when all that the server had by then is in the
+  // cache: for whoever must not act on what a slow watch has not told yet. After Start.
+  void Refresh(std::function<void()> done);
+
   // Key is "ns/name" or "name". nullptr when unknown.
   json::SharedValue Get(std::string_view key) const;
   const std::map<std::string, json::SharedValue, std::less<>>& objects() const { return objects_; }
@@ -74,6 +78,7 @@ class Informer {
   };
 
   void ListPage(std::string continue_token);
+  void OnPage(Result<ObjectList> page);
   void OnListed();
   void StartWatch();
   void OnWatchChunk(const api::Chunk& chunk);
@@ -100,6 +105,7 @@ class Informer {
   bool synced_ = false;
   bool watching_ = false;
   int lists_ = 0;
+  uint64_t listing_number_ = 0;  // answers to earlier ones are not heard
   int failures_ = 0;
   TimerId retry_timer_ = kNoTimer;
   TimerId calm_timer_ = kNoTimer;    // the watch has held: what failed before is forgotten

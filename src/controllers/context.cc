@@ -64,6 +64,12 @@ client::Informer* Informers::Find(const client::Resource& resource) const {
   return it == informers_.end() ? nullptr : it->second.get();
 }
 
+std::vector<client::Resource> Informers::resources() const {
+  std::vector<client::Resource> all;
+  for (const auto& [resource, informer] : informers_) all.push_back(resource);
+  return all;
+}
+
 void Informers::Start() {
   for (client::Informer* informer : std::exchange(unstarted_, {})) informer->Start();
 }

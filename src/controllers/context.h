@@ -36,6 +36,8 @@ class Informers {
   void UseVersion(const std::string& group, const std::string& version);
   // nullptr when nobody asked for it yet.
   client::Informer* Find(const client::Resource& resource) const;
+  // Those asked for so far.
+  std::vector<client::Resource> resources() const;
   void Start();
   bool synced() const;
   // Runs once everything that was started is in the caches.

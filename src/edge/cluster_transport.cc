@@ -18,6 +18,11 @@ constexpr Duration kExpiryMargin = std::chrono::seconds(15);
 constexpr Duration kPluginRest = std::chrono::seconds(2);
 constexpr size_t kRetiredMax = 4;
 
+bool IsAboutLease(const api::RestRequest& request) {
+  return request.path.starts_with("/apis/coordination.k8s.io/") &&
+         request.query.find("watch=") == std::string::npos;
+}
+
 bool IsEventWrite(const api::RestRequest& request) {
   return request.method != "GET" && request.path.find("/events") != std::string::npos;
 }
@@ -133,6 +138,10 @@ Status ClusterTransport::MakeLanes() {
     config.client.max_connections = options_.event_connections;
     SWELL_ASSIGN_OR_RETURN(lanes.events, HttpTransport::Make(reactor_, config));
   }
+  if (options_.lease_connections > 0) {
+    config.client.max_connections = options_.lease_connections;
+    SWELL_ASSIGN_OR_RETURN(lanes.leases, HttpTransport::Make(reactor_, config));
+  }
   if (lanes_.main) retired_.push_back(std::move(lanes_));
   if (retired_.size() > kRetiredMax) retired_.pop_front();
   lanes_ = std::move(lanes);
@@ -159,12 +168,17 @@ std::unique_ptr<api::RestCall> ClusterTransport::Handle(api::RestRequest request
   return std::make_unique<WaitingCall>(std::move(waiting));
 }
 
+HttpTransport& ClusterTransport::LaneOf(const api::RestRequest& request) {
+  if (lanes_.events && IsEventWrite(request)) return *lanes_.events;
+  if (lanes_.leases && IsAboutLease(request)) return *lanes_.leases;
+  return *lanes_.main;
+}
+
 std::unique_ptr<api::RestCall> ClusterTransport::Send(api::RestRequest request,
                                                       std::shared_ptr<api::RestSink> sink) {
   const bool doubts = !options_.trust_not_found && NamesResource(request.path);
   sink = std::make_shared<WatchfulSink>(*this, doubts, std::move(sink));
-  HttpTransport& lane = lanes_.events && IsEventWrite(request) ? *lanes_.events : *lanes_.main;
-  return lane.Handle(std::move(request), std::move(sink));
+  return LaneOf(request).Handle(std::move(request), std::move(sink));
 }
 
 void ClusterTransport::SetToken(const std::string& token) {
@@ -172,6 +186,7 @@ void ClusterTransport::SetToken(const std::string& token) {
   access_.token = token;
   lanes_.main->SetBearerToken(token);
   if (lanes_.events) lanes_.events->SetBearerToken(token);
+  if (lanes_.leases) lanes_.leases->SetBearerToken(token);
 }
 
 void ClusterTransport::ReadTokenFile() {

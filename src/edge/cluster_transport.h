@@ -8,7 +8,8 @@
 // An API server that has just started does not serve custom resources yet and answers 404 for all
 // of them. For a controller that would mean "this object is gone", so such an answer becomes 503.
 //
-// Events go over connections of their own when there are many: nothing waits behind them.
+// Events go over connections of their own when there are many: nothing waits behind them. Leases
+// may, too: they wait behind nothing.
 //
 // Thread-safety: the reactor's thread. Ownership: reactor and clock outlive it; calls may outlive
 // it, their sinks are then not called any more.
@@ -29,6 +30,7 @@ struct ClusterTransportOptions {
   size_t connections = 32;
   size_t waiting_max = 10'000;   // requests waiting for a connection or for credentials
   size_t event_connections = 0;  // for Events alone; 0: they share the others
+  size_t lease_connections = 0;  // for Leases alone; 0: they share the others
   bool trust_not_found = false;  // whoever asks wants every 404 as it is: commands do
 };
 
@@ -47,6 +49,7 @@ class ClusterTransport final : public api::RestHandler {
   struct Lanes {
     std::unique_ptr<HttpTransport> main;
     std::unique_ptr<HttpTransport> events;  // null: main
+    std::unique_ptr<HttpTransport> leases;  // null: main
   };
   struct Waiting;
   class WaitingCall;
@@ -57,6 +60,7 @@ class ClusterTransport final : public api::RestHandler {
                    client::ClusterAccess access,
                    ClusterTransportOptions options);
   Status MakeLanes();
+  HttpTransport& LaneOf(const api::RestRequest& request);
   std::unique_ptr<api::RestCall> Send(api::RestRequest request,
                                       std::shared_ptr<api::RestSink> sink);
   void SetToken(const std::string& token);

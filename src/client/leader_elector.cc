@@ -1,0 +1,261 @@
+#include "client/leader_elector.h"
+
+#include <algorithm>
+
+#include "api/meta.h"
+#include "base/log.h"
+#include "base/strings.h"
+
+namespace swell::client {
+namespace {
+
+constexpr Duration kReleaseWait = std::chrono::seconds(1);
+constexpr Duration kSoonest = std::chrono::milliseconds(10);
+
+std::string_view HolderOf(const json::Value& lease) {
+  return json::GetString(lease, {"spec", "holderIdentity"});
+}
+
+// What a holder writes; whoever renews changes it.
+std::string RecordOf(const json::Value& lease) {
+  const json::Value* spec = json::Find(lease, {"spec"});
+  return spec ? json::Print(*spec) : std::string();
+}
+
+std::string TermOf(const json::Value& lease) {
+  return StrCat(api::Uid(lease), "/", json::GetInt(lease, {"spec", "leaseTransitions"}));
+}
+
+int64_t Seconds(Duration span) {
+  return std::chrono::duration_cast<std::chrono::seconds>(span).count();
+}
+
+}  // namespace
+
+Status LeaderOptions::Check() const {
+  auto invalid = [](std::string message) { return Status(Code::kBadRequest, std::move(message)); };
+  if (lease_duration % std::chrono::seconds(1) != Duration::zero() ||
+      lease_duration <= Duration::zero()) {
+    return invalid("the lease duration must be whole seconds, and more than none");
+  }
+  if (lease_duration <= renew_deadline) {
+    return invalid("the lease duration must be greater than the renew deadline");
+  }
+  if (retry_period <= Duration::zero()) return invalid("the retry period must be more than zero");
+  if (renew_deadline <= retry_period * 6 / 5) {
+    return invalid("the renew deadline must be greater than 1.2 times the retry period");
+  }
+  return Status::Ok();
+}
+
+LeaderElector::LeaderElector(Executor& executor,
+                             const Clock& clock,
+                             std::shared_ptr<api::RestHandler> server,
+                             api::UserInfo user,
+                             uint64_t seed,
+                             LeaderOptions options,
+                             LeaderCallbacks callbacks)
+    : executor_(executor),
+      clock_(clock),
+      server_(std::move(server)),
+      user_(std::move(user)),
+      random_(seed),
+      options_(std::move(options)),
+      callbacks_(std::move(callbacks)) {
+  NewClient();
+}
+
+LeaderElector::~LeaderElector() {
+  executor_.Cancel(tick_timer_);
+  executor_.Cancel(deadline_timer_);
+}
+
+void LeaderElector::NewClient() {
+  client_ = std::make_unique<Client>(executor_, server_, user_, "swell-leader-election");
+}
+
+void LeaderElector::Start() { Tick(); }
+
+// A request that is not answered is given up in time for another one before the deadline.
+void LeaderElector::Tick() {
+  tick_timer_ = kNoTimer;
+  const SteadyTime now = clock_.Steady();
+  if (asking_ && now - *asking_ > std::max(options_.retry_period, options_.renew_deadline / 2)) {
+    GiveUp();
+  }
+  if (!asking_) Ask();
+  executor_.Cancel(tick_timer_);
+  tick_timer_ = executor_.After(NextLook(), [this] { Tick(); });
+}
+
+Duration LeaderElector::NextLook() {
+  Duration next = options_.retry_period;
+  if (leading_) return next;
+  next += Duration(random_.Below(static_cast<uint64_t>(options_.retry_period.count()) / 5 + 1));
+  if (!lease_ || !HeldByAnother()) return next;
+  const Duration held_for =
+      std::chrono::seconds(json::GetInt(*lease_, {"spec", "leaseDurationSeconds"}));
+  return std::max(kSoonest, std::min(next, changed_ + held_for - clock_.Steady()));
+}
+
+void LeaderElector::GiveUp() {
+  NewClient();
+  asking_.reset();
+}
+
+// The leader knows the Lease as it wrote it.
+void LeaderElector::Ask() {
+  asking_ = clock_.Steady();
+  if (leading_) return Take(*lease_);
+  client_->Get(resources::kLeases, options_.ns, options_.name,
+               [this](const Result<json::SharedValue>& lease) { OnLease(lease); });
+}
+
+void LeaderElector::OnLease(const Result<json::SharedValue>& lease) {
+  if (lease.ok()) {
+    Observe(*lease);
+    if (HeldByAnother() || releasing_) return Finish(Status::Ok());
+    return Take(*lease_);
+  }
+  if (lease.status().code() != Code::kNotFound || releasing_) return Finish(lease.status());
+  Observe(std::make_shared<const json::Value>(json::Object{}));
+  json::Value fresh =
+      json::Object{{"apiVersion", "coordination.k8s.io/v1"},
+                   {"kind", "Lease"},
+                   {"metadata", json::Object{{"name", options_.name}, {"namespace", options_.ns}}}};
+  client_->Create(resources::kLeases, options_.ns, Record(fresh),
+                  [this](const Result<json::SharedValue>& made) { OnTaken(made); });
+}
+
+// The Lease as it is when this replica has it.
+json::Value LeaderElector::Record(const json::Value& lease) const {
+  const bool ours = HolderOf(lease) == options_.identity;
+  const std::string now = api::FormatMicroTime(clock_.Now());
+  const json::Value* spec = json::Find(lease, {"spec"});
+  int64_t transitions = json::GetInt(lease, {"spec", "leaseTransitions"});
+  if (!ours && spec != nullptr) ++transitions;
+  json::Value out = lease;
+  json::Set(
+      out, {"spec"},
+      json::Object{{"holderIdentity", options_.identity},
+                   {"leaseDurationSeconds", Seconds(options_.lease_duration)},
+                   {"acquireTime",
+                    ours ? std::string(json::GetString(lease, {"spec", "acquireTime"}, now)) : now},
+                   {"renewTime", now},
+                   {"leaseTransitions", transitions}});
+  return out;
+}
+
+void LeaderElector::Take(const json::Value& lease) {
+  client_->Update(resources::kLeases, Record(lease),
+                  [this](const Result<json::SharedValue>& taken) { OnTaken(taken); });
+}
+
+void LeaderElector::OnTaken(const Result<json::SharedValue>& lease) {
+  const SteadyTime began = *asking_;
+  if (!lease.ok()) {
+    // Somebody else wrote it. If it is not ours any more, it will be seen now.
+    const bool look = leading_ && lease.status().code() == Code::kConflict && !releasing_;
+    if (!look) return Finish(lease.status());
+    client_->Get(resources::kLeases, options_.ns, options_.name,
+                 [this](const Result<json::SharedValue>& now) {
+                   if (now.ok()) Observe(*now);
+                   Finish(now.status());
+                 });
+    return;
+  }
+  Observe(*lease);
+  if (clock_.Steady() - began < options_.renew_deadline && !releasing_) {
+    renewed_ = began;
+    Lead();
+  }
+  Finish(Status::Ok());
+}
+
+bool LeaderElector::HeldByAnother() const {
+  const std::string_view holder = HolderOf(*lease_);
+  if (holder.empty() || holder == options_.identity) return false;
+  const Duration held_for =
+      std::chrono::seconds(json::GetInt(*lease_, {"spec", "leaseDurationSeconds"}));
+  return clock_.Steady() - changed_ < held_for;
+}
+
+void LeaderElector::Observe(json::SharedValue lease) {
+  if (!lease_ || RecordOf(*lease_) != RecordOf(*lease)) changed_ = clock_.Steady();
+  lease_ = std::move(lease);
+  const std::string holder(HolderOf(*lease_));
+  if (leading_ && holder != options_.identity) {
+    Lose(Status(Code::kConflict, StrCat(Quote(holder), " has taken the lease")));
+  }
+  if (holder == holder_) return;
+  holder_ = holder;
+  if (callbacks_.on_holder) callbacks_.on_holder(holder_);
+}
+
+void LeaderElector::Lead() {
+  executor_.Cancel(deadline_timer_);
+  const Duration left = renewed_ + options_.renew_deadline - clock_.Steady();
+  deadline_timer_ = executor_.After(std::max(left, Duration::zero()), [this] {
+    deadline_timer_ = kNoTimer;
+    Lose(Status(Code::kTimeout, "the lease could not be renewed in time"));
+  });
+  if (leading_) return;
+  leading_ = true;
+  SWELL_LOG_INFO("leader", "leading", {"lease", StrCat(options_.ns, "/", options_.name)},
+                 {"identity", options_.identity}, {"term", TermOf(*lease_)});
+  if (callbacks_.on_lead) callbacks_.on_lead(TermOf(*lease_));
+}
+
+void LeaderElector::Lose(const Status& why) {
+  if (!leading_) return;
+  leading_ = false;
+  executor_.Cancel(deadline_timer_);
+  deadline_timer_ = kNoTimer;
+  SWELL_LOG_WARNING("leader", "leading no more", {"lease", StrCat(options_.ns, "/", options_.name)},
+                    {"why", why.ToString()});
+  if (callbacks_.on_lost) callbacks_.on_lost(why);
+}
+
+void LeaderElector::Finish(const Status& status) {
+  asking_.reset();
+  const bool lost_race = status.code() == Code::kConflict || status.code() == Code::kAlreadyExists;
+  // The same problem every half second is told once.
+  std::string problem = status.ok() || lost_race ? "" : status.ToString();
+  if (!problem.empty() && problem != told_problem_) {
+    SWELL_LOG_WARNING("leader", "lease not reached",
+                      {"lease", StrCat(options_.ns, "/", options_.name)}, {"error", problem});
+  }
+  told_problem_ = std::move(problem);
+  if (releasing_ && released_) EndRelease();
+}
+
+void LeaderElector::Release(std::function<void()> done) {
+  if (releasing_) return;
+  releasing_ = true;
+  released_ = std::move(done);
+  leading_ = false;
+  executor_.Cancel(tick_timer_);
+  executor_.Cancel(deadline_timer_);
+  deadline_timer_ = kNoTimer;
+  tick_timer_ = executor_.After(kReleaseWait, [this] {
+    tick_timer_ = kNoTimer;
+    if (auto released = std::exchange(released_, {})) released();
+  });
+  if (!asking_) EndRelease();
+}
+
+// Once what was under way is answered, so that it does not come after.
+void LeaderElector::EndRelease() {
+  auto end = [this] {
+    executor_.Cancel(tick_timer_);
+    tick_timer_ = kNoTimer;
+    if (auto released = std::exchange(released_, {})) released();
+  };
+  if (!lease_ || HolderOf(*lease_) != options_.identity) return end();
+  json::Value free = Record(*lease_);
+  json::Set(free, {"spec", "holderIdentity"}, json::Value(""));
+  json::Set(free, {"spec", "leaseDurationSeconds"}, json::Value(1));
+  client_->Update(resources::kLeases, free, [end](const Result<json::SharedValue>&) { end(); });
+}
+
+}  // namespace swell::client
