@@ -3,6 +3,7 @@
 #include <optional>
 
 #include "agent/pod_spec.h"
+#include "api/local_storage.h"
 #include "api/meta.h"
 #include "api/quantity.h"
 #include "base/strings.h"
@@ -165,7 +166,7 @@ Status ResolveClaim(const json::Value& pod,
         volume.host_path_type = type.empty() ? "DirectoryOrCreate" : type;
         return Status::Ok();
       }
-      if (json::GetString(**found, {"spec", "csi", "driver"}) == "swell.dev/local") {
+      if (json::GetString(**found, {"spec", "csi", "driver"}) == api::kLocalStorage) {
         volume.kind = VolumeSpec::Kind::kDurable;
         volume.key = json::GetString(**found, {"spec", "csi", "volumeHandle"});
         return Status::Ok();

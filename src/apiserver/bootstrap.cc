@@ -1,5 +1,6 @@
 // What every cluster has from its first minute.
 #include "api/crds.h"
+#include "api/local_storage.h"
 #include "api/meta.h"
 #include "apiserver/handlers.h"
 #include "apiserver/prepare.h"
@@ -111,7 +112,7 @@ std::vector<Step> Steps(const Core& core) {
   json::Value storage = Named("storage.k8s.io/v1", "StorageClass", "standard");
   json::Set(storage, {"metadata", "annotations", "storageclass.kubernetes.io/is-default-class"},
             "true");
-  json::Set(storage, {"provisioner"}, "swell.dev/local");
+  json::Set(storage, {"provisioner"}, api::kLocalStorage);
   json::Set(storage, {"volumeBindingMode"}, "WaitForFirstConsumer");
   steps.push_back({"storage.k8s.io", "storageclasses", std::move(storage)});
   for (json::Value& crd : api::SwellCrds()) {

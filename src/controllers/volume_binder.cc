@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "api/local_storage.h"
 #include "api/meta.h"
 #include "api/selector.h"
 #include "base/strings.h"
@@ -12,7 +13,6 @@
 namespace swell::controllers {
 namespace {
 
-constexpr std::string_view kProvisioner = "swell.dev/local";
 constexpr std::string_view kProvisionedBy = "pv.kubernetes.io/provisioned-by";
 constexpr std::string_view kBoundByController = "pv.kubernetes.io/bound-by-controller";
 constexpr std::string_view kBindCompleted = "pv.kubernetes.io/bind-completed";
@@ -278,7 +278,7 @@ void VolumeBinder::Provision(Pass& pass, const json::Value& storage_class) {
     return;
   }
   const std::string_view provisioner = json::GetString(storage_class, {"provisioner"});
-  if (provisioner != kProvisioner) {
+  if (provisioner != api::kLocalStorage) {
     if (provisioner != "kubernetes.io/no-provisioner") {
       events_.Record(claim, "Normal", "ExternalProvisioning",
                      StrCat("waiting for a volume to be created, either by external provisioner ",
@@ -292,7 +292,8 @@ void VolumeBinder::Provision(Pass& pass, const json::Value& storage_class) {
       {"apiVersion", "v1"},
       {"kind", "PersistentVolume"},
       {"metadata",
-       json::Object{{"name", name}, {"annotations", json::Object{{kProvisionedBy, kProvisioner}}}}},
+       json::Object{{"name", name},
+                    {"annotations", json::Object{{kProvisionedBy, api::kLocalStorage}}}}},
       {"spec",
        json::Object{{"capacity", json::Object{{"storage", request ? *request : json::Value("0")}}},
                     {"accessModes", json::GetArray(claim, {"spec", "accessModes"})},
@@ -301,7 +302,7 @@ void VolumeBinder::Provision(Pass& pass, const json::Value& storage_class) {
                     {"volumeMode", json::GetString(claim, {"spec", "volumeMode"}, "Filesystem")},
                     {"persistentVolumeReclaimPolicy",
                      json::GetString(storage_class, {"reclaimPolicy"}, "Delete")},
-                    {"csi", json::Object{{"driver", kProvisioner},
+                    {"csi", json::Object{{"driver", api::kLocalStorage},
                                          // Where agents keep the claim's data in any case.
                                          {"volumeHandle", api::KeyOf(claim)}}}}}};
   client_.Create(client::resources::kPersistentVolumes, "", volume,
@@ -388,7 +389,7 @@ void VolumeBinder::Reclaim(Pass& pass) {
   const std::string_view policy =
       json::GetString(volume, {"spec", "persistentVolumeReclaimPolicy"}, "Retain");
   if (policy == "Retain") return;
-  if (policy == "Delete" && api::Annotation(volume, kProvisionedBy) == kProvisioner) {
+  if (policy == "Delete" && api::Annotation(volume, kProvisionedBy) == api::kLocalStorage) {
     client_.Delete(
         client::resources::kPersistentVolumes, "", api::Name(volume),
         {.precondition_uid = std::string(api::Uid(volume))},

@@ -2,7 +2,7 @@
 // persistentvolume-binder does, and makes volumes where a class asks for it.
 //
 // A claim gets the volume it names, else the one that was kept for it, else the smallest that has
-// its class, its modes and room. Classes of the provisioner swell.dev/local get a new volume, which
+// its class, its modes and room. Classes of the provisioner local.swell.dev get a new volume, which
 // is a directory of this machine: node agents know it by its handle. A class may wait for the first
 // pod; a claim that names no class waits for one, too, and then gets the default class when no
 // volume without a class fits. Phases follow from what is seen; each pass writes the next step only
