@@ -1,7 +1,7 @@
 """Fashion-MNIST straight from its gzipped idx files, as Debian's dataset-fashion-mnist ships them.
 
-Used by mnist.py and by examples/imagenet. What always holds: the first N records are read without unpacking the rest, and a file that is
-not what it should be is an error, never a shorter data set.
+Used by mnist.py and by examples/imagenet. What always holds: the first N records are read without unpacking the rest,
+and a file that is not what it should be is an error, never a shorter data set.
 """
 
 import gzip
