@@ -94,6 +94,9 @@ class RestHandler {
   // May return nullptr when the call is already answered.
   [[nodiscard]] virtual std::unique_ptr<RestCall> Handle(RestRequest request,
                                                          std::shared_ptr<RestSink> sink) = 0;
+  // Whether requests take effect in the order in which they are handed over, each seen by the next:
+  // then a write that builds on another need not wait for its answer.
+  virtual bool in_order() const { return false; }
 };
 
 // Query string helpers. Decoding is strict: a bad escape is kBadRequest.

@@ -186,6 +186,9 @@ class Server final : public ApiServer {
     return std::make_unique<CallHandle>(std::move(call));
   }
 
+  // A write is accepted before Handle() returns, and what is accepted becomes durable in order.
+  bool in_order() const override { return true; }
+
   void Advertise(std::string address, int port) override {
     core_->options.advertise_address = std::move(address);
     core_->options.advertise_port = port;

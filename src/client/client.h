@@ -123,6 +123,9 @@ class Client {
   Client(const Client&) = delete;
   Client& operator=(const Client&) = delete;
 
+  // See api::RestHandler.
+  bool in_order() const { return server_->in_order(); }
+
   void Create(const Resource& resource,
               std::string_view ns,
               const json::Value& object,

@@ -80,10 +80,11 @@ class JobController {
   void Write(std::shared_ptr<Pass> pass, client::WorkQueue::Done done);
   void WriteStatus(const std::shared_ptr<Pass>& pass,
                    const json::Value& job,
-                   const std::shared_ptr<Writes>& writes);
+                   const std::shared_ptr<Writes>& writes,
+                   const std::function<void()>& then);
   void WriteRest(const std::shared_ptr<Pass>& pass, const std::shared_ptr<Writes>& writes);
   void WriteServices(const std::shared_ptr<Pass>& pass, const std::shared_ptr<Writes>& writes);
-  void WriteGroupThenPods(const std::shared_ptr<Pass>& pass, const std::shared_ptr<Writes>& writes);
+  void WriteGroupAndPods(const std::shared_ptr<Pass>& pass, const std::shared_ptr<Writes>& writes);
 
   // A preempted pod that was gone before a pass saw it, by its job's uid.
   struct Vanished {

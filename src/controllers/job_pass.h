@@ -60,6 +60,11 @@ struct JobController::Pass {
     }
     return false;
   }
+  // Nothing is taken away or told: what is written does not follow from the status.
+  bool OnlyAdds() const {
+    return count_restart_of.empty() && !vanished_seen && !delete_job && delete_pods.empty() &&
+           stop_pods.empty() && tell.empty();
+  }
   void Tell(std::string_view type, std::string_view reason, std::string message) {
     tell.push_back({std::string(type), std::string(reason), std::move(message)});
   }

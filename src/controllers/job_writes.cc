@@ -107,40 +107,47 @@ json::Value JobController::MakePodGroup(const Pass& pass) const {
                       {"spec", std::move(spec)}};
 }
 
-// Counts and conditions first, then what follows from them.
+// Counts and conditions first, then what they are the reason for. What is only added needs none.
 void JobController::Write(std::shared_ptr<Pass> pass, client::WorkQueue::Done done) {
   auto writes = std::make_shared<Writes>();
   writes->done = std::move(done);
   writes->look_again = pass->look_again;
-  if (pass->count_restart_of.empty()) return WriteStatus(pass, *pass->job, writes);
+  if (pass->OnlyAdds()) {
+    writes->Begin();
+    WriteRest(pass, writes);
+    return WriteStatus(pass, *pass->job, writes, [writes] { writes->End(Status::Ok()); });
+  }
+  auto rest = [this, pass, writes] { WriteRest(pass, writes); };
+  if (pass->count_restart_of.empty()) return WriteStatus(pass, *pass->job, writes, rest);
   json::Value patch = json::Object{
       {"metadata",
        json::Object{
            {"resourceVersion", json::GetString(*pass->job, {"metadata", "resourceVersion"})},
            {"annotations", json::Object{{keys::kRestarts, std::to_string(pass->restarts)}}}}}};
   client_.Patch(kind_->resource(), pass->ns, pass->name, client::PatchType::kMerge, patch,
-                [this, pass, writes](const Result<json::SharedValue>& job) {
+                [this, pass, writes, rest](const Result<json::SharedValue>& job) {
                   if (!job.ok()) return writes->End(job.status());
                   counted_.insert(pass->count_restart_of.begin(), pass->count_restart_of.end());
-                  WriteStatus(pass, **job, writes);
+                  WriteStatus(pass, **job, writes, rest);
                 });
 }
 
 void JobController::WriteStatus(const std::shared_ptr<Pass>& pass,
                                 const json::Value& job,
-                                const std::shared_ptr<Writes>& writes) {
+                                const std::shared_ptr<Writes>& writes,
+                                const std::function<void()>& then) {
   const json::Value* before = json::Find(job, {"status"});
   json::Value patch =
       json::MakeMergePatch(before ? *before : json::Value(json::Object{}), pass->status);
-  if (pass->delete_job || patch.get_object().empty()) return WriteRest(pass, writes);
+  if (pass->delete_job || patch.get_object().empty()) return then();
   json::Value document = json::Object{
       {"metadata",
        json::Object{{"resourceVersion", json::GetString(job, {"metadata", "resourceVersion"})}}},
       {"status", std::move(patch)}};
   client_.Patch(
       kind_->resource(), pass->ns, pass->name, client::PatchType::kMerge, document,
-      [this, pass, writes](const Result<json::SharedValue>& result) {
-        if (result.ok()) return WriteRest(pass, writes);
+      [writes, then](const Result<json::SharedValue>& result) {
+        if (result.ok()) return then();
         bool gone = result.status().code() == Code::kNotFound;
         writes->End(gone ? Status::Ok() : result.status());
       },
@@ -182,7 +189,7 @@ void JobController::WriteRest(const std::shared_ptr<Pass>& pass,
   }
   if (pass->want_group) {
     WriteServices(pass, writes);
-    WriteGroupThenPods(pass, writes);
+    WriteGroupAndPods(pass, writes);
   }
   writes->End(Status::Ok());
 }
@@ -212,9 +219,10 @@ void JobController::WriteServices(const std::shared_ptr<Pass>& pass,
   }
 }
 
-// The group first: a pod whose group is unknown could start without its gang.
-void JobController::WriteGroupThenPods(const std::shared_ptr<Pass>& pass,
-                                       const std::shared_ptr<Writes>& writes) {
+// A pod whose group is not there yet waits for it. A group that changes comes first: it says how
+// many of the new pods have to start together.
+void JobController::WriteGroupAndPods(const std::shared_ptr<Pass>& pass,
+                                      const std::shared_ptr<Writes>& writes) {
   auto create_pods = [this, pass, writes] {
     for (const json::Value& pod : pass->create_pods) {
       writes->Begin();
@@ -238,18 +246,20 @@ void JobController::WriteGroupThenPods(const std::shared_ptr<Pass>& pass,
     return;
   }
   writes->Begin();
-  auto then = [writes, create_pods](const Result<json::SharedValue>& result) {
-    bool fine = result.ok() || result.status().code() == Code::kAlreadyExists;
-    if (fine) create_pods();
-    writes->End(fine ? Status::Ok() : result.status());
-  };
-  if (known) {
-    json::Value patch = json::Object{{"spec", *json::Find(wanted, {"spec"})}};
-    client_.Patch(client::resources::kPodGroups, pass->ns, pass->name, client::PatchType::kMerge,
-                  patch, then);
-  } else {
-    client_.Create(client::resources::kPodGroups, pass->ns, wanted, then);
+  if (!known) {
+    client_.Create(client::resources::kPodGroups, pass->ns, wanted,
+                   [writes](const Result<json::SharedValue>& result) {
+                     bool there = result.status().code() == Code::kAlreadyExists;
+                     writes->End(there ? Status::Ok() : result.status());
+                   });
+    return create_pods();
   }
+  json::Value patch = json::Object{{"spec", *json::Find(wanted, {"spec"})}};
+  client_.Patch(client::resources::kPodGroups, pass->ns, pass->name, client::PatchType::kMerge,
+                patch, [writes, create_pods](const Result<json::SharedValue>& result) {
+                  if (result.ok()) create_pods();
+                  writes->End(result.status());
+                });
 }
 
 }  // namespace swell::controllers

@@ -157,15 +157,15 @@ TEST_F(PreemptionTest, RestartInTheMiddleOfAPreemption) {
   EXPECT_TRUE(cluster_.Until([&] { return Is("medium", "Running"); }));
 }
 
-// A server whose store went away: bindings wait in it, and are made when it is back, although who
-// asked was told that they are lost.
-class SlowBindings final : public api::RestHandler {
+// A server whose store went away: writes of one kind wait in it, and are made when it is back,
+// although who asked was told that they are lost.
+class SlowWrites final : public api::RestHandler {
  public:
-  explicit SlowBindings(std::shared_ptr<api::RestHandler> server) : server_(std::move(server)) {}
+  explicit SlowWrites(std::shared_ptr<api::RestHandler> server) : server_(std::move(server)) {}
 
   std::unique_ptr<api::RestCall> Handle(api::RestRequest request,
                                         std::shared_ptr<api::RestSink> sink) override {
-    if (!slow || !request.path.ends_with("/binding")) {
+    if (!slow || request.method != "POST" || !request.path.ends_with(kind)) {
       return server_->Handle(std::move(request), std::move(sink));
     }
     api::RestResponse lost;
@@ -182,6 +182,7 @@ class SlowBindings final : public api::RestHandler {
   }
 
   bool slow = false;
+  std::string kind = "/binding";
   std::vector<api::RestRequest> waiting;
 
  private:
@@ -195,11 +196,11 @@ class SlowBindings final : public api::RestHandler {
   std::shared_ptr<api::RestHandler> server_;
 };
 
-class LostBindingTest : public PreemptionTest {
+class LostWriteTest : public PreemptionTest {
  protected:
   void SetUp() override {
-    bindings_ = std::make_shared<SlowBindings>(cluster_.server);
-    cluster_.between = bindings_;
+    writes_ = std::make_shared<SlowWrites>(cluster_.server);
+    cluster_.between = writes_;
     PreemptionTest::SetUp();
   }
   // What two pods hold at once.
@@ -216,19 +217,19 @@ class LostBindingTest : public PreemptionTest {
     }
     return "";
   }
-  std::shared_ptr<SlowBindings> bindings_;
+  std::shared_ptr<SlowWrites> writes_;
 };
 
-TEST_F(LostBindingTest, ABindingThatIsMadeLateKeepsItsPlace) {
-  bindings_->slow = true;
+TEST_F(LostWriteTest, ABindingThatIsMadeLateKeepsItsPlace) {
+  writes_->slow = true;
   cluster_.Create(
       PyTorchYaml{.name = "medium", .workers = 2, .gpus = 4, .priority = "medium"}.Text());
-  ASSERT_TRUE(cluster_.Until([&] { return bindings_->waiting.size() == 3; }));
+  ASSERT_TRUE(cluster_.Until([&] { return writes_->waiting.size() == 3; }));
   SubmitCritical();
   cluster_.Run(20 * kSecond);
   // Who is about to be bound is not taken away before it is known whether it was.
   EXPECT_EQ(cluster_.Pods(""), 4);
-  bindings_->MakeThem();
+  writes_->MakeThem();
   for (int look = 0; look < 200; ++look) {
     cluster_.Run(std::chrono::milliseconds(100));
     ASSERT_EQ(Twice(), "") << look;
@@ -236,8 +237,22 @@ TEST_F(LostBindingTest, ABindingThatIsMadeLateKeepsItsPlace) {
   EXPECT_TRUE(Is("critical", "Running"));
 }
 
+TEST_F(LostWriteTest, PodsThatAreThereBeforeTheirGroupWaitForIt) {
+  writes_->kind = "/podgroups";
+  writes_->slow = true;
+  cluster_.Create(
+      PyTorchYaml{.name = "medium", .workers = 2, .gpus = 4, .priority = "medium"}.Text());
+  ASSERT_TRUE(cluster_.Until([&] { return cluster_.Pods("") == 3; }));
+  cluster_.Run(5 * kSecond);
+  for (const json::SharedValue& pod : cluster_.List(kPods)) {
+    EXPECT_EQ(json::GetString(*pod, {"spec", "nodeName"}), "") << api::Name(*pod);
+  }
+  writes_->MakeThem();
+  EXPECT_TRUE(cluster_.Until([&] { return cluster_.Pods("Running") == 3; }));
+}
+
 // kube-apiserver 1.20 does not look at a binding's uid.
-TEST_F(LostBindingTest, ABindingThatHitsTheNextPodOfTheNameTakesNoPlaceTwice) {
+TEST_F(LostWriteTest, ABindingThatHitsTheNextPodOfTheNameTakesNoPlaceTwice) {
   auto create = [&](const std::string& name) {
     cluster_.Create("{apiVersion: v1, kind: Pod, metadata: {name: " + name +
                     "}, spec: {schedulerName: swell, containers: "
@@ -245,18 +260,18 @@ TEST_F(LostBindingTest, ABindingThatHitsTheNextPodOfTheNameTakesNoPlaceTwice) {
   };
   for (const char* name : {"a", "b"}) create(name);
   ASSERT_TRUE(cluster_.Until([&] { return cluster_.Pods("Running") == 2; }));
-  bindings_->slow = true;
+  writes_->slow = true;
   create("one");
-  ASSERT_TRUE(cluster_.Until([&] { return bindings_->waiting.size() == 1; }));
+  ASSERT_TRUE(cluster_.Until([&] { return writes_->waiting.size() == 1; }));
   ASSERT_TRUE(cluster_.Delete(kPods, "default/one", {.grace_seconds = 0}).ok());
   create("two");
   create("one");
   cluster_.Run(5 * kSecond);
-  EXPECT_EQ(bindings_->waiting.size(), 1u);
-  json::Value binding = *json::Parse(bindings_->waiting[0].body);
+  EXPECT_EQ(writes_->waiting.size(), 1u);
+  json::Value binding = *json::Parse(writes_->waiting[0].body);
   json::Remove(binding, {"metadata", "uid"});
-  bindings_->waiting[0].body = json::Print(binding);
-  bindings_->MakeThem();
+  writes_->waiting[0].body = json::Print(binding);
+  writes_->MakeThem();
   for (int look = 0; look < 600; ++look) {
     cluster_.Run(std::chrono::milliseconds(100));
     ASSERT_EQ(Twice(), "") << look;
@@ -265,14 +280,14 @@ TEST_F(LostBindingTest, ABindingThatHitsTheNextPodOfTheNameTakesNoPlaceTwice) {
   EXPECT_EQ(cluster_.PodPhase("default/two"), "Pending");
 }
 
-TEST_F(LostBindingTest, ABindingThatIsLostForGoodIsDecidedAgain) {
-  bindings_->slow = true;
+TEST_F(LostWriteTest, ABindingThatIsLostForGoodIsDecidedAgain) {
+  writes_->slow = true;
   cluster_.Create(
       PyTorchYaml{.name = "medium", .workers = 2, .gpus = 4, .priority = "medium"}.Text());
-  ASSERT_TRUE(cluster_.Until([&] { return bindings_->waiting.size() == 3; }));
+  ASSERT_TRUE(cluster_.Until([&] { return writes_->waiting.size() == 3; }));
   SubmitCritical();
-  bindings_->waiting.clear();
-  bindings_->slow = false;
+  writes_->waiting.clear();
+  writes_->slow = false;
   cluster_.Run(30 * kSecond);
   EXPECT_EQ(cluster_.Pods("Running"), 0);
   EXPECT_TRUE(cluster_.Until([&] { return Is("critical", "Running"); }));

@@ -322,13 +322,16 @@ void SchedulerLoop::Evict(const sched::Decision& decision, bool shrinks) {
       {"status", json::Object{{"conditions", json::Array{Condition("DisruptionTarget", "True",
                                                                    "PreemptionByScheduler", message,
                                                                    context_.clock.Now())}}}}};
+  // The mark comes first: a pod that is gone without one looks like somebody's deletion.
+  const bool at_once = client_.in_order();
   client_.Patch(
       client::resources::kPods, ns, name, client::PatchType::kStrategic, patch,
-      [this, decision, ns = ns, name = name](const Result<json::SharedValue>& result) {
+      [this, decision, at_once, ns = ns, name = name](const Result<json::SharedValue>& result) {
         if (!result.ok()) return OnEvictionFailed(decision, result.status());
-        DeleteVictim(decision, ns, name);
+        if (!at_once) DeleteVictim(decision, ns, name);
       },
       "status");
+  if (at_once) DeleteVictim(decision, ns, name);
   if (json::SharedValue pod = pods_.Get(decision.pod)) {
     events_.Record(*pod, "Normal", EvictionReason(decision.rule, shrinks), message);
   }
