@@ -13,6 +13,7 @@
 #include <memory>
 #include <set>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "api/meta.h"
@@ -66,7 +67,7 @@ class GarbageCollector {
   std::map<client::Resource, std::unique_ptr<client::Informer>> own_;
   std::vector<client::Informer*> watched_;
   std::set<client::Resource> seen_;
-  std::map<std::string, Node> nodes_;                        // by uid
+  std::unordered_map<std::string, Node> nodes_;              // by uid; never iterated
   std::map<std::string, std::set<std::string>> dependents_;  // owner's uid → uids
   bool started_ = false;
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
