@@ -18,13 +18,8 @@ constexpr std::string_view kWorker = "Worker";
 constexpr std::string_view kPs = "PS";
 constexpr std::string_view kPortName = "job-master";
 constexpr std::string_view kField = "spec.elasticdlReplicaSpecs.";
-constexpr int64_t kReplicasMax = 10'000;
 constexpr int64_t kMasterPort = 50001;
 constexpr int64_t kKilled = 137;
-
-Status Wrong(std::string field, std::string message) {
-  return Status(Code::kInvalid, StrCat(field, ": ", message));
-}
 
 class ElasticdlJobKind final : public JobKind {
  public:
@@ -67,24 +62,9 @@ Result<ReplicaSpec> ReadRole(const json::Value& job,
                              std::string_view type,
                              const json::Value& role) {
   const std::string field = StrCat(kField, type);
-  ReplicaSpec replica;
-  replica.type = type;
-  replica.replicas = json::GetInt(role, {"replicas"}, 1);
-  if (replica.replicas < 0 || replica.replicas > kReplicasMax) {
-    return Wrong(field + ".replicas", StrCat("Invalid value: ", replica.replicas,
-                                             ": must be between 0 and ", kReplicasMax));
-  }
-  if (type == kMaster && replica.replicas != 1) {
-    return Wrong(field + ".replicas",
-                 StrCat("Invalid value: ", replica.replicas, ": there must be one Master"));
-  }
-  const json::Value* pod_template = json::Find(role, {"template"});
-  if (pod_template == nullptr || json::GetArray(*pod_template, {"spec", "containers"}).empty()) {
-    return Wrong(field + ".template.spec.containers", "Required value");
-  }
-  replica.pod_template = *pod_template;
-  replica.restart_policy =
-      ParseRestartPolicy(json::GetString(role, {"restartPolicy"}), RestartPolicy::kNever);
+  RoleRules rules{.restart_policy = RestartPolicy::kNever};
+  if (type == kMaster) rules.least = rules.most = 1;
+  SWELL_ASSIGN_OR_RETURN(ReplicaSpec replica, ReadReplicaSpec(field, type, role, rules));
   replica.min_member = type == kMaster ? 1 : 0;
   replica.numbered = type != kMaster;
   replica.pod_name = StrCat("elasticdl-", ToLower(type), "-", api::Name(job));
@@ -92,9 +72,7 @@ Result<ReplicaSpec> ReadRole(const json::Value& job,
 }
 
 Result<JobSpec> ElasticdlJobKind::Parse(const json::Value& job) const {
-  static const json::Value kNone = json::Object{};
-  const json::Value* found = json::Find(job, {"spec"});
-  const json::Value& body = found ? *found : kNone;
+  const json::Value& body = SpecOf(job);
   JobSpec spec;
   spec.elastic = true;
   spec.grouped = false;
@@ -107,7 +85,7 @@ Result<JobSpec> ElasticdlJobKind::Parse(const json::Value& job) const {
     replica.relaunches = json::GetInt(body, {"relaunchOnWorkerFailure"}, 1);
     if (replica.replicas > 0) spec.replicas.push_back(std::move(replica));
   }
-  if (spec.Find(kMaster) == nullptr) return Wrong(StrCat(kField, kMaster), "Required value");
+  if (spec.Find(kMaster) == nullptr) return WrongField(StrCat(kField, kMaster), "Required value");
   ReadRunPolicy(body, spec);
   if (const json::Value* policy = json::Find(body, {"runPolicy"})) ReadRunPolicy(*policy, spec);
   ReadSwellHints(job, spec);

@@ -41,6 +41,43 @@ JobKind::OnFailure JobKind::Judge(const ReplicaSpec&,
 
 std::string JobKind::Reason(std::string_view what) const { return StrCat(kind(), what); }
 
+const json::Value& SpecOf(const json::Value& job) {
+  static const json::Value kNone = json::Object{};
+  const json::Value* found = json::Find(job, {"spec"});
+  return found ? *found : kNone;
+}
+
+Status WrongField(std::string_view field, std::string_view message) {
+  return Status(Code::kInvalid, StrCat(field, ": ", message));
+}
+
+Status WrongField(std::string_view field, int64_t value, std::string_view message) {
+  return WrongField(field, StrCat("Invalid value: ", value, ": ", message));
+}
+
+Result<ReplicaSpec> ReadReplicaSpec(std::string_view field,
+                                    std::string_view type,
+                                    const json::Value& role,
+                                    const RoleRules& rules) {
+  ReplicaSpec replica;
+  replica.type = type;
+  replica.replicas = json::GetInt(role, {"replicas"}, 1);
+  if (replica.replicas < rules.least || replica.replicas > rules.most) {
+    return WrongField(StrCat(field, ".replicas"), replica.replicas,
+                      rules.most == 1
+                          ? StrCat("there must be one ", type)
+                          : StrCat("must be between ", rules.least, " and ", rules.most));
+  }
+  replica.restart_policy =
+      ParseRestartPolicy(json::GetString(role, {"restartPolicy"}), rules.restart_policy);
+  const json::Value* pod_template = json::Find(role, {"template"});
+  if (pod_template == nullptr || json::GetArray(*pod_template, {"spec", "containers"}).empty()) {
+    return WrongField(StrCat(field, ".template.spec.containers"), "Required value");
+  }
+  replica.pod_template = *pod_template;
+  return replica;
+}
+
 RestartPolicy ParseRestartPolicy(std::string_view text, RestartPolicy fallback) {
   if (text == "Never") return RestartPolicy::kNever;
   if (text == "OnFailure") return RestartPolicy::kOnFailure;

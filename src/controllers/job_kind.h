@@ -36,6 +36,8 @@ struct ReplicaSpec {
   std::string PodName(std::string_view job, int64_t index) const;
 };
 
+inline constexpr int64_t kReplicasMax = 10'000;  // of one role
+
 // What a job of any kind asks for.
 struct JobSpec {
   std::vector<ReplicaSpec> replicas;  // in the kind's order, chief first
@@ -106,6 +108,22 @@ class JobKind {
   // Whether they mean that the job is running.
   virtual bool Running(const JobSpec& spec, const std::vector<ReplicaCount>& counts) const = 0;
 };
+
+// The job's `spec`; an empty object when it has none.
+const json::Value& SpecOf(const json::Value& job);
+// kInvalid, in the words of the API server: "FIELD: MESSAGE", or "FIELD: Invalid value: V:
+// MESSAGE".
+Status WrongField(std::string_view field, std::string_view message);
+Status WrongField(std::string_view field, int64_t value, std::string_view message);
+// The role at `field` as kinds have it in common: replicas, restartPolicy and template.
+struct RoleRules {
+  RestartPolicy restart_policy = RestartPolicy::kOnFailure;  // of a role that names none
+  int64_t least = 0, most = kReplicasMax;
+};
+Result<ReplicaSpec> ReadReplicaSpec(std::string_view field,
+                                    std::string_view type,
+                                    const json::Value& role,
+                                    const RoleRules& rules);
 
 RestartPolicy ParseRestartPolicy(std::string_view text, RestartPolicy fallback);
 CleanPodPolicy ParseCleanPodPolicy(std::string_view text, CleanPodPolicy fallback);

@@ -1,7 +1,5 @@
 #include "controllers/kubedl_job.h"
 
-#include <algorithm>
-
 #include "api/meta.h"
 #include "base/strings.h"
 #include "controllers/launch_env.h"
@@ -37,40 +35,8 @@ class KubedlJobKind final : public JobKind {
   PyTorchOptions options_;
 };
 
-const json::Value* ElasticPolicy(const json::Value& job) {
-  return json::Find(job, {"spec", "elasticPolicy"});
-}
-
-Status Wrong(std::string_view field, int64_t value, std::string_view message) {
-  return Status(Code::kInvalid,
-                StrCat("spec.elasticPolicy.", field, ": Invalid value: ", value, ": ", message));
-}
-
-Status ReadElastic(const json::Value& job, JobSpec& spec) {
-  const json::Value* policy = ElasticPolicy(job);
-  if (policy == nullptr) return Status::Ok();
-  const int64_t least = json::GetInt(*policy, {"minReplicas"}, 1);
-  const int64_t most = json::GetInt(*policy, {"maxReplicas"}, std::max<int64_t>(least, 1));
-  if (least < 1) return Wrong("minReplicas", least, "must be at least 1");
-  if (json::Find(*policy, {"maxReplicas"}) != nullptr && most < least) {
-    return Wrong("maxReplicas", most, StrCat("must be at least minReplicas, ", least));
-  }
-  spec.elastic = true;
-  for (ReplicaSpec& replica : spec.replicas) {
-    if (replica.type != kWorker) continue;
-    replica.replicas = std::max(replica.replicas, least);
-    if (json::Find(*policy, {"maxReplicas"}) != nullptr) {
-      replica.replicas = std::min(replica.replicas, most);
-    }
-  }
-  if (!spec.min_available) spec.min_available = least + (spec.Find(kMaster) ? 1 : 0);
-  return Status::Ok();
-}
-
 Result<JobSpec> KubedlJobKind::Parse(const json::Value& job) const {
-  static const json::Value kNone = json::Object{};
-  const json::Value* found = json::Find(job, {"spec"});
-  const json::Value& body = found ? *found : kNone;
+  const json::Value& body = SpecOf(job);
   JobSpec spec;
   spec.clean_pod_policy = CleanPodPolicy::kRunning;
   SWELL_RETURN_IF_ERROR(ReadPyTorchRoles(body, spec));
@@ -78,7 +44,7 @@ Result<JobSpec> KubedlJobKind::Parse(const json::Value& job) const {
   spec.priority_class =
       json::GetString(body, {"schedulingPolicy", "priorityClassName"}, spec.priority_class);
   ReadSwellHints(job, spec);
-  SWELL_RETURN_IF_ERROR(ReadElastic(job, spec));
+  SWELL_RETURN_IF_ERROR(ReadElasticPolicy(body, spec));
   return spec;
 }
 
@@ -99,7 +65,7 @@ void PrependLauncherOptions(const json::Value& job,
                             const JobSpec& spec,
                             int64_t port,
                             json::Value& pod) {
-  const json::Value& policy = *ElasticPolicy(job);
+  const json::Value& policy = *json::Find(job, {"spec", "elasticPolicy"});
   const ReplicaSpec* workers = spec.Find(kWorker);
   const int64_t least = json::GetInt(policy, {"minReplicas"}, 1);
   const int64_t most = json::GetInt(policy, {"maxReplicas"}, workers ? workers->replicas : least);

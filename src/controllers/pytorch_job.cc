@@ -11,7 +11,6 @@ namespace {
 
 constexpr std::string_view kMaster = "Master";
 constexpr std::string_view kWorker = "Worker";
-constexpr int64_t kReplicasMax = 10'000;
 
 class PyTorchJobKind final : public JobKind {
  public:
@@ -36,65 +35,25 @@ class PyTorchJobKind final : public JobKind {
   PyTorchOptions options_;
 };
 
-Status Wrong(std::string field, std::string message) {
-  return Status(Code::kInvalid, StrCat(field, ": ", message));
-}
-
-Status ReadReplica(const json::Value& replicas, std::string_view type, JobSpec& spec) {
-  const json::Value* found = json::Find(replicas, {type});
-  if (found == nullptr) return Status::Ok();
-  std::string field = StrCat("spec.pytorchReplicaSpecs.", type);
-  ReplicaSpec replica;
-  replica.type = type;
-  replica.replicas = json::GetInt(*found, {"replicas"}, 1);
-  if (replica.replicas < 0 || replica.replicas > kReplicasMax) {
-    return Wrong(field + ".replicas", StrCat("Invalid value: ", replica.replicas,
-                                             ": must be between 0 and ", kReplicasMax));
-  }
-  if (type == kMaster && replica.replicas > 1) {
-    return Wrong(field + ".replicas",
-                 StrCat("Invalid value: ", replica.replicas, ": there must be one Master"));
-  }
-  replica.restart_policy =
-      ParseRestartPolicy(json::GetString(*found, {"restartPolicy"}), RestartPolicy::kOnFailure);
-  const json::Value* pod_template = json::Find(*found, {"template"});
-  if (pod_template == nullptr || json::GetArray(*pod_template, {"spec", "containers"}).empty()) {
-    return Wrong(field + ".template.spec.containers", "Required value");
-  }
-  replica.pod_template = *pod_template;
+Status ReadRole(const json::Value& replicas, std::string_view type, JobSpec& spec) {
+  const json::Value* role = json::Find(replicas, {type});
+  if (role == nullptr) return Status::Ok();
+  const std::string field = StrCat("spec.pytorchReplicaSpecs.", type);
+  RoleRules rules;
+  if (type == kMaster) rules.most = 1;
+  SWELL_ASSIGN_OR_RETURN(ReplicaSpec replica, ReadReplicaSpec(field, type, *role, rules));
   if (replica.replicas > 0) spec.replicas.push_back(std::move(replica));
   return Status::Ok();
 }
 
 Result<JobSpec> PyTorchJobKind::Parse(const json::Value& job) const {
+  const json::Value& body = SpecOf(job);
   JobSpec spec;
-  static const json::Value kNone = json::Object{};
-  const json::Value* found = json::Find(job, {"spec"});
-  const json::Value* body = found ? found : &kNone;
-  SWELL_RETURN_IF_ERROR(ReadPyTorchRoles(*body, spec));
-  ReadRunPolicy(*body, spec);  // older manifests have the fields directly in spec
-  if (const json::Value* policy = json::Find(*body, {"runPolicy"})) ReadRunPolicy(*policy, spec);
+  SWELL_RETURN_IF_ERROR(ReadPyTorchRoles(body, spec));
+  ReadRunPolicy(body, spec);  // older manifests have the fields directly in spec
+  if (const json::Value* policy = json::Find(body, {"runPolicy"})) ReadRunPolicy(*policy, spec);
   ReadSwellHints(job, spec);
-  if (const json::Value* elastic = json::Find(*body, {"elasticPolicy"})) {
-    spec.elastic = true;
-    int64_t least = json::GetInt(*elastic, {"minReplicas"}, 1);
-    if (least < 1) {
-      return Wrong("spec.elasticPolicy.minReplicas",
-                   StrCat("Invalid value: ", least, ": must be at least 1"));
-    }
-    // Whatever is asked for: nobody is above the most, or below the least.
-    int64_t most = json::GetInt(*elastic, {"maxReplicas"}, kReplicasMax);
-    if (most < least) {
-      return Wrong("spec.elasticPolicy.maxReplicas",
-                   StrCat("Invalid value: ", most, ": must be at least minReplicas, ", least));
-    }
-    for (ReplicaSpec& replica : spec.replicas) {
-      if (replica.type != kWorker) continue;
-      replica.asked = replica.replicas;
-      replica.replicas = std::clamp(replica.replicas, least, most);
-    }
-    if (!spec.min_available) spec.min_available = least + (spec.Find(kMaster) ? 1 : 0);
-  }
+  SWELL_RETURN_IF_ERROR(ReadElasticPolicy(body, spec));
   return spec;
 }
 
@@ -196,13 +155,35 @@ bool PyTorchJobKind::Running(const JobSpec&, const std::vector<ReplicaCount>& co
 }  // namespace
 
 Status ReadPyTorchRoles(const json::Value& body, JobSpec& spec) {
+  constexpr std::string_view kField = "spec.pytorchReplicaSpecs";
   const json::Value* replicas = json::Find(body, {"pytorchReplicaSpecs"});
-  if (replicas == nullptr) return Wrong("spec.pytorchReplicaSpecs", "Required value");
-  SWELL_RETURN_IF_ERROR(ReadReplica(*replicas, kMaster, spec));
-  SWELL_RETURN_IF_ERROR(ReadReplica(*replicas, kWorker, spec));
-  if (spec.replicas.empty()) {
-    return Wrong("spec.pytorchReplicaSpecs", "Invalid value: must have a Master or Workers");
+  if (replicas == nullptr) return WrongField(kField, "Required value");
+  SWELL_RETURN_IF_ERROR(ReadRole(*replicas, kMaster, spec));
+  SWELL_RETURN_IF_ERROR(ReadRole(*replicas, kWorker, spec));
+  if (!spec.replicas.empty()) return Status::Ok();
+  return WrongField(kField, "Invalid value: must have a Master or Workers");
+}
+
+Status ReadElasticPolicy(const json::Value& body, JobSpec& spec) {
+  const json::Value* policy = json::Find(body, {"elasticPolicy"});
+  if (policy == nullptr) return Status::Ok();
+  const int64_t least = json::GetInt(*policy, {"minReplicas"}, 1);
+  const int64_t most = json::GetInt(*policy, {"maxReplicas"}, kReplicasMax);
+  if (least < 1) {
+    return WrongField("spec.elasticPolicy.minReplicas", least, "must be at least 1");
   }
+  if (most < least) {
+    return WrongField("spec.elasticPolicy.maxReplicas", most,
+                      StrCat("must be at least minReplicas, ", least));
+  }
+  spec.elastic = true;
+  for (ReplicaSpec& replica : spec.replicas) {
+    if (replica.type != kWorker) continue;
+    // Whatever is asked for: nobody is above the most, or below the least.
+    replica.asked = replica.replicas;
+    replica.replicas = std::clamp(replica.replicas, least, most);
+  }
+  if (!spec.min_available) spec.min_available = least + (spec.Find(kMaster) ? 1 : 0);
   return Status::Ok();
 }
 

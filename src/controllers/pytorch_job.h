@@ -16,9 +16,10 @@ struct PyTorchOptions {
 
 std::unique_ptr<JobKind> MakePyTorchJobKind(PyTorchOptions options);
 
-// What kinds of PyTorch jobs have in common: Master and Worker of spec.pytorchReplicaSpecs, and the
-// port that their leader listens at.
+// What kinds of PyTorch jobs have in common, read from their spec: Master and Worker, how far
+// spec.elasticPolicy lets the workers shrink and grow, and the port that their leader listens at.
 Status ReadPyTorchRoles(const json::Value& body, JobSpec& spec);
+Status ReadElasticPolicy(const json::Value& body, JobSpec& spec);
 inline constexpr std::string_view kPyTorchPortName = "pytorchjob-port";
 int64_t PyTorchPort(const json::Value& job, const JobSpec& spec, const PyTorchOptions& options);
 

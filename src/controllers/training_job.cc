@@ -11,12 +11,7 @@
 namespace swell::controllers {
 namespace {
 
-constexpr int64_t kReplicasMax = 10'000;
 constexpr std::string_view kPortName = "rendezvous";
-
-Status Wrong(std::string field, std::string message) {
-  return Status(Code::kInvalid, StrCat(field, ": ", message));
-}
 
 bool IsChief(std::string_view role) {
   static constexpr std::array<std::string_view, 4> kChiefs = {"master", "chief", "leader",
@@ -58,12 +53,12 @@ Status ReadElastic(const json::Value& role, const std::string& field, ReplicaSpe
   int64_t least = json::GetInt(*elastic, {"minReplicas"}, 1);
   int64_t most = json::GetInt(*elastic, {"maxReplicas"}, std::max(replica.replicas, least));
   if (least < 0 || least > most) {
-    return Wrong(field + ".elastic.minReplicas",
-                 StrCat("Invalid value: ", least, ": must be between 0 and maxReplicas, ", most));
+    return WrongField(field + ".elastic.minReplicas", least,
+                      StrCat("must be between 0 and maxReplicas, ", most));
   }
   if (most > kReplicasMax) {
-    return Wrong(field + ".elastic.maxReplicas",
-                 StrCat("Invalid value: ", most, ": must be at most ", kReplicasMax));
+    return WrongField(field + ".elastic.maxReplicas", most,
+                      StrCat("must be at most ", kReplicasMax));
   }
   replica.replicas = std::clamp(replica.replicas, least, most);
   replica.min_member = least;
@@ -72,24 +67,11 @@ Status ReadElastic(const json::Value& role, const std::string& field, ReplicaSpe
 }
 
 Result<ReplicaSpec> ReadRole(std::string_view name, const json::Value& role) {
-  std::string field = StrCat("spec.roles.", name);
+  const std::string field = StrCat("spec.roles.", name);
   if (std::string wrong = api::CheckDnsLabel(name); !wrong.empty()) {
-    return Wrong(field, StrCat("Invalid value: ", Quote(name), ": ", wrong));
+    return WrongField(field, StrCat("Invalid value: ", Quote(name), ": ", wrong));
   }
-  ReplicaSpec replica;
-  replica.type = name;
-  replica.replicas = json::GetInt(role, {"replicas"}, 1);
-  if (replica.replicas < 0 || replica.replicas > kReplicasMax) {
-    return Wrong(field + ".replicas", StrCat("Invalid value: ", replica.replicas,
-                                             ": must be between 0 and ", kReplicasMax));
-  }
-  replica.restart_policy =
-      ParseRestartPolicy(json::GetString(role, {"restartPolicy"}), RestartPolicy::kOnFailure);
-  const json::Value* pod_template = json::Find(role, {"template"});
-  if (pod_template == nullptr || json::GetArray(*pod_template, {"spec", "containers"}).empty()) {
-    return Wrong(field + ".template.spec.containers", "Required value");
-  }
-  replica.pod_template = *pod_template;
+  SWELL_ASSIGN_OR_RETURN(ReplicaSpec replica, ReadReplicaSpec(field, name, role, {}));
   SWELL_RETURN_IF_ERROR(ReadElastic(role, field, replica));
   return replica;
 }
@@ -109,9 +91,7 @@ void ReadPreemption(const json::Value& body, JobSpec& spec) {
 }
 
 Result<JobSpec> TrainingJobKind::Parse(const json::Value& job) const {
-  static const json::Value kEmpty = json::Object{};
-  const json::Value* found = json::Find(job, {"spec"});
-  const json::Value& body = found ? *found : kEmpty;
+  const json::Value& body = SpecOf(job);
   JobSpec spec;
   for (const auto& role : json::GetObject(body, {"roles"})) {
     SWELL_ASSIGN_OR_RETURN(
@@ -121,7 +101,7 @@ Result<JobSpec> TrainingJobKind::Parse(const json::Value& job) const {
     if (replica.replicas > 0) spec.replicas.push_back(std::move(replica));
   }
   if (spec.replicas.empty()) {
-    return Wrong("spec.roles", "Invalid value: must have a role with replicas");
+    return WrongField("spec.roles", "Invalid value: must have a role with replicas");
   }
   std::sort(spec.replicas.begin(), spec.replicas.end(),
             [](const ReplicaSpec& a, const ReplicaSpec& b) {
