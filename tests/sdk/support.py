@@ -14,7 +14,8 @@ ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)
 SDK = os.path.join(ROOT, "sdk", "python")
 MNIST = os.path.join(ROOT, "examples", "mnist-pytorch", "mnist.py")
 HERE = os.path.dirname(os.path.abspath(__file__))
-WAIT_SECONDS = 60
+# Far beyond what anything here takes, also on a machine that has much else to do.
+WAIT_SECONDS = 180
 
 sys.path.insert(0, SDK)
 

@@ -2,7 +2,6 @@
 
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 import tempfile
@@ -27,14 +26,8 @@ job.stop(0, {})
 """
 
 
-def free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
-
-
-def wait(condition, seconds=60):
-    deadline = time.monotonic() + seconds
+def wait(condition):
+    deadline = time.monotonic() + support.WAIT_SECONDS
     while not condition():
         if time.monotonic() > deadline:
             return False
@@ -46,8 +39,8 @@ class EtcdTest(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
         cls.folder = tempfile.mkdtemp(prefix="swell-etcd-")
-        cls.endpoint = f"127.0.0.1:{free_port()}"
-        url, peers = f"http://{cls.endpoint}", f"http://127.0.0.1:{free_port()}"
+        cls.endpoint = f"127.0.0.1:{support.free_port()}"
+        url, peers = f"http://{cls.endpoint}", f"http://127.0.0.1:{support.free_port()}"
         cls.server = subprocess.Popen(
             ["etcd", "--data-dir", cls.folder + "/data", "--enable-v2", "--listen-client-urls", url,
              "--advertise-client-urls", url, "--listen-peer-urls", peers],
@@ -86,7 +79,7 @@ class EtcdTest(unittest.TestCase):
         other.wait(["a/b", "n"])
 
     def test_says_which_etcd_does_not_answer(self):
-        nobody = f"http://127.0.0.1:{free_port()}"
+        nobody = f"http://127.0.0.1:{support.free_port()}"
         with self.assertRaisesRegex(Exception, nobody):
             etcd.Keys(nobody, "x", "").connect(0)
         with self.assertRaisesRegex(Exception, nobody):
@@ -120,10 +113,10 @@ class EtcdTest(unittest.TestCase):
         self.assertIn("swell.launch: 2 nodes train\n", text("first"))
         alone = text("first").count("of 1")
         second.send_signal(signal.SIGTERM)
-        self.assertEqual(second.wait(60), 143)
+        self.assertEqual(second.wait(support.WAIT_SECONDS), 143)
         self.assertTrue(wait(lambda: text("first").count("of 1") > alone), text("first"))
         first.send_signal(signal.SIGTERM)
-        self.assertEqual(first.wait(60), 143)
+        self.assertEqual(first.wait(support.WAIT_SECONDS), 143)
 
 
 if __name__ == "__main__":
