@@ -166,7 +166,7 @@ std::string PreemptionsText(Session& session,
 
 // How large an elastic job is and why, and how that went.
 std::string SizeText(const JobView& job, WallTime now) {
-  const json::Value* elastic = json::Find(*job.object, {"status", "elastic"});
+  const json::Value* elastic = SizeOf(*job.object);
   if (elastic == nullptr) return "";
   std::string line = StrCat("  ", json::GetInt(*elastic, {"replicas"}), " of ",
                             json::GetInt(*elastic, {"desiredReplicas"}), " wanted, between ",

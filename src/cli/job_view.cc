@@ -61,7 +61,8 @@ std::vector<Template> TemplatesOf(const json::Value& job, const JobKindInfo& kin
 
 // The status says it best; without one the first pod that waits knows.
 std::string WhyNoMore(const JobView& job) {
-  std::string_view said = json::GetString(*job.object, {"status", "elastic", "message"});
+  const json::Value* size = SizeOf(*job.object);
+  std::string_view said = size ? json::GetString(*size, {"message"}) : "";
   if (!said.empty()) return std::string(said);
   if (job.over() || job.status == "Suspended") return "";
   if (!job.waits.empty()) return job.waits;
@@ -170,6 +171,11 @@ const std::vector<JobKindInfo>& JobKinds() {
       {client::resources::kJobs, "Job", ""},
   };
   return *kinds;
+}
+
+const json::Value* SizeOf(const json::Value& job) {
+  const json::Value* elastic = json::Find(job, {"status", "elastic"});
+  return elastic != nullptr ? elastic : json::Find(job, {"status", "size"});
 }
 
 int64_t JobView::RunningPods() const {
@@ -376,6 +382,10 @@ Result<std::vector<JobView>> Collect(Api& api, std::string_view ns, std::string_
     SWELL_ASSIGN_OR_RETURN(auto jobs, Items(answers[i]));
     for (json::SharedValue& job : jobs) {
       if (!name.empty() && api::Name(*job) != name) continue;
+      // Swell's server answers with another group's job where only that has the name.
+      std::string_view version = json::GetString(*job, {"apiVersion"});
+      version = version.substr(0, version.find('/'));
+      if (!version.empty() && version != JobKinds()[i].resource.group) continue;
       views.push_back(ViewOf(std::move(job), JobKinds()[i]));
     }
   }

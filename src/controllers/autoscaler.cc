@@ -274,7 +274,7 @@ void Autoscaler::OnLog(const RoundPtr& round, std::string_view log) {
   auto metrics = elastic::LogMetrics::Compile(round->target.pattern);
   if (!metrics.ok()) {
     Complain(*round->job, known->second,
-             StrCat("the pattern of the metric: ", metrics.status().message()));
+             StrCat(round->target.pattern_field, ": ", metrics.status().message()));
     return Finish(round, Status::Ok());
   }
   std::vector<double> seen =

@@ -299,5 +299,35 @@ TEST_F(AutoscalerTest, SaysWhatCannotBe) {
       "time, such as 30s");
 }
 
+TEST_F(AutoscalerTest, NamesThePatternThatIsNone) {
+  cluster_.AddNode("node-a", 8);
+  std::string yaml = Resnet();
+  yaml.replace(yaml.find("autoscale-observations: '3'"), 27, "autoscale-pattern: 'Time (['");
+  cluster_.Create(yaml);
+  ASSERT_TRUE(cluster_.Until([&] { return cluster_.Events("InvalidAutoscaling", "resnet") == 1; }));
+  EXPECT_EQ(
+      cluster_.EventMessage("InvalidAutoscaling", "resnet"),
+      "metadata.annotations[swell.dev/autoscale-pattern]: Invalid value: \"Time ([\": missing "
+      "]: [");
+}
+
+TEST_F(AutoscalerTest, KubedlsStatusHasItsSizeBehindWhatTheDocumentShows) {
+  cluster_.AddNode("node-a", 2);
+  cluster_.Create(Resnet());
+  Train("default/resnet-worker-0", [](int64_t) { return 0.25; });
+  ASSERT_TRUE(cluster_.Until([&] { return Is("Stop"); }));
+  json::SharedValue job = cluster_.Get(kKubedlPyTorchJobs, "default/resnet");
+  EXPECT_FALSE(json::Find(*job, {"status", "elastic"}));
+  EXPECT_EQ(json::GetInt(*job, {"status", "size", "replicas"}), 2);
+  EXPECT_EQ(json::GetInt(*job, {"status", "size", "maxReplicas"}), 3);
+  const json::Array& history = json::GetArray(*job, {"status", "size", "history"});
+  ASSERT_EQ(history.size(), 2u) << json::PrintPretty(*job, 2);
+  EXPECT_EQ(json::GetString(history[0], {"reason"}), "started");
+  EXPECT_EQ(json::GetString(history[1], {"reason"}), "scaled from 1 to 2");
+  // The autoscaler told of each change of what is wanted; nobody else did.
+  EXPECT_EQ(Told("Grown").size() + Told("Shrunk").size(),
+            static_cast<size_t>(cluster_.Events("Grown") + cluster_.Events("Shrunk")));
+}
+
 }  // namespace
 }  // namespace swell::controllers

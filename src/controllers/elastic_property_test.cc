@@ -305,6 +305,18 @@ TEST(ElasticSizeTest, PyTorchJobsKeepToTheirPolicy) {
   cluster.Run(10 * kSecond);
   EXPECT_EQ(cluster.Pods(""), 3);
   EXPECT_TRUE(cluster.Condition(kPyTorchJobs, "default/job", "Running"));
+  json::SharedValue job = cluster.Get(kPyTorchJobs, "default/job");
+  EXPECT_EQ(json::GetInt(*job, {"status", "elastic", "replicas"}), 2);
+  EXPECT_EQ(json::GetString(*job, {"status", "elastic", "message"}),
+            "1 were asked for; 2 is the least");
+  std::vector<int64_t> sizes;
+  for (const json::Value& entry : json::GetArray(*job, {"status", "elastic", "history"})) {
+    sizes.push_back(json::GetInt(entry, {"replicas"}));
+  }
+  EXPECT_EQ(sizes, (std::vector<int64_t>{2, 4, 2}));
+  EXPECT_EQ(cluster.Events("Grown"), 1) << "once, by whom it was asked of";
+  EXPECT_EQ(cluster.EventMessage("Grown"), "Grown from 2 to 4 replicas, as asked (2 to 4)");
+  EXPECT_EQ(cluster.EventMessage("Shrunk"), "Shrunk from 4 to 2 replicas, as asked (2 to 4)");
 }
 
 }  // namespace

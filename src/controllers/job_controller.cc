@@ -390,7 +390,11 @@ void JobController::DecideRunning(Pass& pass) {
   if (pass.IsTrue("Preempted")) {
     SetCondition(pass, "Preempted", false, "Resumed",
                  StrCat(kind_->kind(), " ", pass.name, " runs again."));
-    pass.Tell("Normal", "Resumed", StrCat(kind_->kind(), " ", pass.name, " runs again."));
+    int64_t running = 0;
+    for (const ReplicaCount& count : pass.counts) running += count.running;
+    pass.Tell("Normal", "Resumed",
+              StrCat(kind_->kind(), " ", pass.name, " runs again, ", running, " of ",
+                     pass.spec.TotalReplicas(), " pods."));
   }
   if (pass.IsTrue("Restarting")) {
     SetCondition(pass, "Restarting", false, kind_->Reason("Running"), message);
@@ -504,7 +508,7 @@ void JobController::FillCounts(Pass& pass) {
   json::Set(pass.status, {"replicaStatuses"}, std::move(statuses));
   if (kind_->has_phase()) json::Set(pass.status, {"phase"}, PhaseWord(pass));
   if (pass.restarts > 0) json::Set(pass.status, {"restarts"}, pass.restarts);
-  if (kind_->has_phase() && pass.spec.elastic) FillSize(pass);
+  if (pass.spec.elastic) FillSize(pass);
 }
 
 }  // namespace swell::controllers

@@ -72,7 +72,10 @@ class JobController {
   void FillCounts(Pass& pass);
   void FillSize(Pass& pass);
   std::string WhyNoMore(const Pass& pass, int64_t now, int64_t desired) const;
-  std::string WhyChanged(const Pass& pass, int64_t now, int64_t desired) const;
+  std::string WhyChanged(const Pass& pass,
+                         const json::Array& history,
+                         int64_t now,
+                         int64_t desired) const;
 
   json::Value MakePod(const Pass& pass, const ReplicaSpec& replica, int64_t index) const;
   json::Value MakePodGroup(const Pass& pass) const;

@@ -1,5 +1,6 @@
 // JobController's third part: how large an elastic job is, how large it may be, why it is no
-// larger, and how that went: status.elastic, of which people see tables and charts.
+// larger, and how that went: status.elastic, of which people see tables and charts. In a status
+// that has only what its kind's users know, it is `size`: behind what their documents show.
 #include <algorithm>
 
 #include "api/meta.h"
@@ -7,6 +8,7 @@
 #include "controllers/job_controller.h"
 #include "controllers/job_pass.h"
 #include "controllers/pod_facts.h"
+#include "controllers/scale_target.h"
 
 namespace swell::controllers {
 namespace {
@@ -55,6 +57,15 @@ double NumberAt(const json::Value& object, std::string_view field) {
   return value != nullptr && value->is_number() ? value->to_number<double>() : 0;
 }
 
+// Whether the autoscaler, which tells of its own decisions, has set the role to this number.
+bool SetByMetric(const json::Value& job, const ReplicaSpec& replica) {
+  std::string_view memory = api::Annotation(job, kScaleMemory);
+  if (memory.empty()) return false;
+  auto parsed = json::Parse(memory, {.depth = 8, .bytes = 256 << 10});
+  return parsed.ok() && !json::GetBool(*parsed, {replica.type, "held"}) &&
+         json::GetInt(*parsed, {replica.type, "currentReplicas"}, -1) == replica.asked;
+}
+
 void NoteThroughput(json::Value& entry, double throughput) {
   if (throughput <= 0) return;
   double known = NumberAt(entry, "throughput");
@@ -86,11 +97,13 @@ std::string JobController::WhyNoMore(const Pass& pass, int64_t now, int64_t desi
   return waits.empty() ? text : Short(StrCat(text, ": ", waits));
 }
 
-std::string JobController::WhyChanged(const Pass& pass, int64_t now, int64_t desired) const {
+std::string JobController::WhyChanged(const Pass& pass,
+                                      const json::Array& history,
+                                      int64_t now,
+                                      int64_t desired) const {
   for (std::string_view word : {"Succeeded", "Failed", "Suspended"}) {
     if (pass.IsTrue(word)) return ToLower(word);
   }
-  const json::Array& history = json::GetArray(pass.status, {"elastic", "history"});
   if (history.empty()) return "started";
   int64_t before = json::GetInt(history.back(), {"replicas"});
   int64_t wanted = json::GetInt(history.back(), {"desired"});
@@ -107,7 +120,9 @@ std::string JobController::WhyChanged(const Pass& pass, int64_t now, int64_t des
 }
 
 void JobController::FillSize(Pass& pass) {
+  const std::string_view field = kind_->terse() ? "size" : "elastic";
   int64_t least = 0, most = 0, desired = 0, now = 0, members = 0;
+  bool by_metric = false;
   for (const ReplicaSpec& replica : pass.spec.replicas) {
     int64_t running = 0;
     for (int64_t k = 0; k < replica.replicas; ++k) {
@@ -120,17 +135,19 @@ void JobController::FillSize(Pass& pass) {
     desired += replica.replicas;
     least += replica.min_member.value_or(replica.replicas);
     most += *replica.max_member;
+    by_metric = by_metric || SetByMetric(*pass.job, replica);
   }
-  const json::Value* known = json::Find(pass.status, {"elastic"});
+  if (most == 0) return;  // no role of this job may change its size
+  const json::Value* known = json::Find(pass.status, {field});
   int64_t wanted = known ? json::GetInt(*known, {"desiredReplicas"}, desired) : desired;
-  json::Array history = json::GetArray(pass.status, {"elastic", "history"});
+  json::Array history = json::GetArray(pass.status, {field, "history"});
   bool began = !history.empty() || now > 0;
   int64_t before = history.empty() ? 0 : json::GetInt(history.back(), {"replicas"});
   if (began && now != before) {
     json::Object entry{{"time", api::FormatTime(pass.now)},
                        {"replicas", now},
                        {"desired", desired},
-                       {"reason", WhyChanged(pass, now, desired)}};
+                       {"reason", WhyChanged(pass, history, now, desired)}};
     bool continues = false;
     if (!history.empty() && now > before) {
       // Members of one growth come within moments of each other.
@@ -149,20 +166,19 @@ void JobController::FillSize(Pass& pass) {
     if (history.size() > kHistoryMax) history.erase(history.begin());
   }
   if (!history.empty()) NoteThroughput(history.back(), Throughput(pass.pods, members));
-  json::Set(pass.status, {"elastic"},
+  json::Set(pass.status, {field},
             json::Object{{"minReplicas", least},
                          {"replicas", now},
                          {"desiredReplicas", desired},
                          {"maxReplicas", most},
                          {"message", WhyNoMore(pass, now, desired)},
                          {"history", std::move(history)}});
-  // The autoscaler tells of its own decisions, and the scheduler of room found for more.
-  bool by_metric = json::GetString(*pass.job, {"spec", "autoscaling", "mode"}) == "Metric";
-  if (desired < wanted && !by_metric) {
-    pass.Tell("Normal", "Shrunk",
-              StrCat("Shrunk from ", wanted, " to ", desired, " replicas, as asked (", least,
-                     " to ", most, ")"));
-  }
+  // The scheduler tells of members that found room, or had to give theirs away.
+  if (desired == wanted || by_metric || pass.IsTrue("Succeeded") || pass.IsTrue("Failed")) return;
+  const std::string_view word = desired < wanted ? "Shrunk" : "Grown";
+  pass.Tell("Normal", word,
+            StrCat(word, " from ", wanted, " to ", desired, " replicas, as asked (", least, " to ",
+                   most, ")"));
 }
 
 }  // namespace swell::controllers

@@ -176,12 +176,23 @@ Status ReadElasticPolicy(const json::Value& body, JobSpec& spec) {
     return WrongField("spec.elasticPolicy.maxReplicas", most,
                       StrCat("must be at least minReplicas, ", least));
   }
+  const std::string_view backend = json::GetString(*policy, {"rdzvBackend"}, "c10d");
+  if (backend != "c10d" && backend != "etcd" && backend != "etcd-v2") {
+    return WrongField("spec.elasticPolicy.rdzvBackend",
+                      StrCat("Unsupported value: ", Quote(backend),
+                             ": supported values: \"c10d\", \"etcd\", \"etcd-v2\""));
+  }
   spec.elastic = true;
   for (ReplicaSpec& replica : spec.replicas) {
     if (replica.type != kWorker) continue;
     // Whatever is asked for: nobody is above the most, or below the least.
     replica.asked = replica.replicas;
     replica.replicas = std::clamp(replica.replicas, least, most);
+    // Without a most, what was asked for is it.
+    replica.max_member = json::Find(*policy, {"maxReplicas"}) ? most : replica.replicas;
+    const int64_t masters = spec.Find(kMaster) ? 1 : 0;
+    replica.min_member =
+        spec.min_available ? std::max<int64_t>(0, *spec.min_available - masters) : least;
   }
   if (!spec.min_available) spec.min_available = least + (spec.Find(kMaster) ? 1 : 0);
   return Status::Ok();

@@ -60,7 +60,10 @@ Status ReadAnnotations(const json::Value& job, ScaleTarget& target) {
     target.policy.observations = static_cast<int>(*parsed);
   }
   std::string_view pattern = api::Annotation(job, kScalePattern);
-  if (!pattern.empty()) target.pattern = pattern;
+  if (!pattern.empty()) {
+    target.pattern = pattern;
+    target.pattern_field = field(kScalePattern);
+  }
   return ReadStep(field(kScaleStep), api::Annotation(job, kScaleStep), target.policy);
 }
 
@@ -118,6 +121,7 @@ Result<std::optional<ScaleTarget>> TrainingScaleTarget(const json::Value& job) {
   if (!metrics.empty()) {
     target.metric = json::GetString(metrics[0], {"name"}, target.metric);
     target.pattern = json::GetString(metrics[0], {"regex"});
+    target.pattern_field = "spec.autoscaling.metrics[0].regex";
   }
   SWELL_RETURN_IF_ERROR(
       ReadStep("spec.autoscaling.step", json::GetString(*scaling, {"step"}), target.policy));

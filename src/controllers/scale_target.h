@@ -29,8 +29,9 @@ struct ScaleTarget {
   int64_t others = 0;  // members of the training group besides the role's
   json::Value pod_template;
   elastic::ScalePolicy policy;
-  std::string pattern;  // empty: the usual one
-  std::string metric;   // by which pods may push it
+  std::string pattern;        // empty: the usual one
+  std::string pattern_field;  // where the job says it
+  std::string metric;         // by which pods may push it
 };
 
 // Nothing for a job that is not scaled by metrics; kInvalid with the field where it asks for what

@@ -192,6 +192,7 @@ bool SchedulerLoop::KeepsMinimum(const std::string& group,
 void SchedulerLoop::TellSizes(const sched::CycleResult& result) {
   struct Change {
     int64_t evicted = 0, grown = 0;
+    bool waited = false;  // who asked for members that come at once has told of them
     std::string by, because, rule;
   };
   std::map<std::string_view, Change> changes;
@@ -206,6 +207,8 @@ void SchedulerLoop::TellSizes(const sched::CycleResult& result) {
     } else if (decision.type == sched::Decision::Type::kBind) {
       ++change.grown;
       change.rule = decision.rule;
+      json::SharedValue pod = pods_.Get(decision.pod);
+      change.waited = change.waited || (pod && api::FindCondition(*pod, "PodScheduled") != nullptr);
     }
   }
   for (const auto& [key, change] : changes) {
@@ -234,7 +237,7 @@ void SchedulerLoop::TellSizes(const sched::CycleResult& result) {
                      StrCat("Preempted ", change.evicted, " of ", before, " members for ",
                             change.by, "; ", before - change.evicted, " go on"));
     }
-    if (change.grown > 0 && KeepsMinimum(name, {})) {
+    if (change.waited && KeepsMinimum(name, {})) {
       events_.Record(
           *group, "Normal", "Grown",
           StrCat("Grew from ", before, " to ", before + change.grown, " of ", total, " members"));
