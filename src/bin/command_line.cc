@@ -74,7 +74,7 @@ void AddDataDir(cli::Flags& flags, std::string& data_dir) {
 void AddSettingsFlag(cli::Flags& flags, std::vector<std::string>& settings) {
   flags.List("--set", &settings, "KEY=VALUE",
              "a setting of the scheduler, repeatable: staleGracePeriod=60s, reserveAfter=30m, "
-             "pastUseShare=0.5, pastUseHalfLife=168h");
+             "movePause=10m, pastUseShare=0.5, pastUseHalfLife=168h");
 }
 
 Status ReadSettings(const std::vector<std::string>& texts, sched::Settings& settings) {

@@ -388,6 +388,8 @@ sched::GroupInfo ToGroupInfo(const json::Value& pod_group,
   out.min_runtime = std::chrono::seconds(json::GetInt(pod_group, {"spec", "minRuntimeSeconds"}));
   out.stale_since =
       api::ParseTime(json::GetString(pod_group, {"status", "staleSince"})).value_or(WallTime{});
+  out.moved_at =
+      api::ParseTime(json::GetString(pod_group, {"status", "movedAt"})).value_or(WallTime{});
   return out;
 }
 

@@ -163,6 +163,9 @@ void SchedulerLoop::Carry(const sched::CycleResult& result) {
   std::map<std::string_view, WallTime> stale;
   for (const sched::CycleResult::Stale& one : result.stale) stale[one.group] = one.since;
   for (const auto& [group, since] : stale) TellTime(std::string(group), "staleSince", since);
+  const std::set<std::string_view> moved(result.moved.begin(), result.moved.end());
+  const WallTime now = context_.clock.Now();
+  for (std::string_view group : moved) TellTime(std::string(group), "movedAt", now);
 }
 
 // Whether the group still has its minimum in every set when these pods are gone.

@@ -216,6 +216,7 @@ Status SetSetting(std::string_view key, std::string_view value, sched::Settings&
   };
   if (key == "staleGracePeriod") return duration(settings.stale_grace);
   if (key == "reserveAfter") return duration(settings.reserve_after);
+  if (key == "movePause") return duration(settings.move_pause);
   if (key == "pastUseHalfLife") return duration(settings.past_half_life);
   if (key == "pastUseShare") {
     const std::string text(value);

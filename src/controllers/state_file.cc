@@ -103,6 +103,7 @@ class Reader {
     check({"metadata", "deletionTimestamp"}, "metadata.deletionTimestamp");
     check({"status", "startTime"}, "status.startTime");
     check({"status", "staleSince"}, "status.staleSince");
+    check({"status", "movedAt"}, "status.movedAt");
   }
 
   void CheckQuantities(const std::string& name, std::string_view field, const json::Object& list) {

@@ -113,6 +113,14 @@ Found Try(Context& context, const WaitingJob& job, const Hunt& hunt, bool told) 
     if (state.pods[pod].promise != kNone) moved.push_back(pod);
   }
   DecideNominations(context, moved, hunt.rule);
+  if (hunt.policy.must_move) {
+    std::set<GroupId> groups{job.group};
+    for (PodId pod : moved) groups.insert(state.pods[pod].group);
+    for (GroupId group : groups) {
+      state.groups[group].moved_at = context.now;
+      context.result.moved.push_back(state.groups[group].key);
+    }
+  }
   context.failed_searches.clear();  // what was freed beside the place may help others
   context.search_said.erase(job.group);
   return Found::kStarted;

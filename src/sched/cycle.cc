@@ -178,6 +178,7 @@ CycleResult Scheduler::RunCycle(Model& model, WallTime now, const CycleOptions& 
   Reserve(context);
   RunActions(context, options);
   DropTakenBack(context);
+  std::sort(result.moved.begin(), result.moved.end());
   TellClearedNominations(context);
   TellStale(context, fresh, memory_.noticed_stale);
   ExplainWaiting(context);

@@ -36,6 +36,8 @@ struct Settings {
   Duration stale_grace = std::chrono::seconds(60);
   // A job that has waited this long and cannot start holds nodes for itself; zero: never.
   Duration reserve_after = std::chrono::minutes(30);
+  // Work that was moved to other nodes, or for which others were, is not moved again before.
+  Duration move_pause = std::chrono::minutes(10);
   // How much past use counts against a queue's weight, and after how long it counts half; 0: not.
   double past_share = 0;
   Duration past_half_life = std::chrono::hours(24 * 7);
@@ -87,6 +89,8 @@ struct CycleResult {
     WallTime since;  // zero: no longer stale
   };
   std::vector<Stale> stale;
+  // Groups that were moved, or others for them: what status.movedAt should say from now on.
+  std::vector<std::string> moved;
   // When to run again though nothing changes (a grace period or min runtime ends).
   std::optional<WallTime> wake_at;
   // More could have been decided; run again at once (binds_per_cycle_max, search_budget).

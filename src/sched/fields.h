@@ -102,7 +102,7 @@ template <class C, Is<GroupInfo> T>
 void Fields(C& c, T& g) {
   c(g.key, g.uid, g.queue, g.priority, g.priority_class, g.preemptible, g.creation, g.groups,
     g.pod_sets, g.topology, g.on_preemption, g.preempt_unit, g.min_runtime, g.disruptions_allowed,
-    g.stale_since);
+    g.stale_since, g.moved_at);
 }
 template <class C, Is<QueueLimits> T>
 void Fields(C& c, T& l) {
@@ -127,7 +127,7 @@ void Fields(C& c, T& t) {
 }
 template <class C, Is<Settings> T>
 void Fields(C& c, T& s) {
-  c(s.stale_grace, s.reserve_after, s.past_share, s.past_half_life, s.search_budget,
+  c(s.stale_grace, s.reserve_after, s.move_pause, s.past_share, s.past_half_life, s.search_budget,
     s.binds_per_cycle_max);
 }
 

@@ -32,13 +32,14 @@ void Fields(C& c, T& p) {
 struct GroupNote {
   std::string group;
   WallTime stale_since;
+  WallTime moved_at;
   uint64_t told = 0;
   bool noticed = false;
 };
 template <class C, Is<GroupNote> T>
 void Fields(C& c, T& n) {
   c.Shared(n.group);
-  c(n.stale_since, n.told, n.noticed);
+  c(n.stale_since, n.moved_at, n.told, n.noticed);
 }
 
 struct QueuePast {
@@ -237,8 +238,10 @@ void KeyframeWriter::Notes(const CycleMemory& memory) {
   for (size_t id = 0; id < state_.groups.size(); ++id) {
     const GroupState& group = state_.groups[id];
     const bool noticed = memory.noticed_stale.contains(static_cast<GroupId>(id));
-    if (!group.live || (group.stale_since.unix_ns == 0 && group.told == 0 && !noticed)) continue;
-    notes.push_back({group.key, group.stale_since, group.told, noticed});
+    const bool blank =
+        group.stale_since.unix_ns == 0 && group.moved_at.unix_ns == 0 && group.told == 0;
+    if (!group.live || (blank && !noticed)) continue;
+    notes.push_back({group.key, group.stale_since, group.moved_at, group.told, noticed});
   }
   out_(notes, memory.counted_at, memory.fruitless);
 }
@@ -283,6 +286,7 @@ void ReadNotes(Unpacker& in, State& state, CycleMemory& memory) {
     const GroupId id = state.FindGroup(note.group);
     if (id == kNone) continue;
     state.groups[id].stale_since = note.stale_since;
+    state.groups[id].moved_at = note.moved_at;
     state.groups[id].told = note.told;
     if (note.noticed) memory.noticed_stale.insert(id);
   }

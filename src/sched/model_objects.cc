@@ -82,6 +82,7 @@ void SetGroupFields(GroupState& group, const GroupInfo& info) {
   group.disruptions_allowed =
       info.disruptions_allowed ? std::max(0, *info.disruptions_allowed) : INT32_MAX;
   if (info.stale_since.unix_ns != 0) group.stale_since = info.stale_since;
+  group.moved_at = std::max(group.moved_at, info.moved_at);
   group.sets.clear();
   for (const PodSet& said : info.pod_sets) {
     SetState set;

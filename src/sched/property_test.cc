@@ -132,6 +132,44 @@ TEST_P(Property, RandomClustersKeepTheRules) {
   EXPECT_TRUE(s.last.decisions.empty()) << s.Log();
 }
 
+// Jobs of a few seconds come and go on a full cluster: nobody is moved to and fro.
+TEST_P(Property, NobodyIsMovedAgainAndAgain) {
+  const uint64_t seed = GetParam();
+  SCOPED_TRACE(StrCat("seed ", seed));
+  Random random(seed);
+  Scenario s;
+  for (int i = 0; i < 5; ++i) s.Node(StrCat("n", i), {.gpus = 4});
+  std::map<std::string, int> moves;  // by group
+  int groups = 0;
+  for (int second = 0; second < 60; ++second) {
+    while (groups < 30 + second / 2) {
+      const std::string name = StrCat("g", groups++);
+      const int members = 1 + static_cast<int>(random.Below(4));
+      s.Group(name, {.min = members, .minutes_old = 0});
+      s.Pods(name, members, {.group = name, .gpus = 1 + static_cast<int>(random.Below(2))});
+    }
+    std::set<std::string> ended;
+    for (const auto& [name, pod] : s.pods) {
+      if (pod.phase == PodPhase::kRunning && random.OneIn(20)) ended.insert(pod.group);
+    }
+    std::vector<std::string> gone;
+    for (const auto& [name, pod] : s.pods) {
+      if (ended.contains(pod.group)) gone.push_back(name);
+    }
+    for (const std::string& name : gone) s.RemovePod(name);
+    s.now = s.now + std::chrono::seconds(1);
+    s.Cycle();
+    ASSERT_EQ(s.Violations(), "") << s.Log();
+    std::set<std::string> moved;
+    for (const Decision& d : s.last.decisions) {
+      if (d.type != Decision::Type::kEvict || d.rule != "consolidate") continue;
+      moved.insert(d.group);
+    }
+    for (const std::string& group : moved) EXPECT_EQ(++moves[group], 1) << group;
+    s.Settle();
+  }
+}
+
 // The live model, a fresh one and a fresh one told everything backwards decide alike.
 TEST_P(Property, OrderOfArrivalDoesNotMatter) {
   const uint64_t seed = GetParam();

@@ -32,6 +32,7 @@ uint64_t HashOfRest(const CycleResult& result) {
   for (const CycleResult::Stale& stale : result.stale) {
     hash = HashNumber(static_cast<uint64_t>(stale.since.unix_ns), StableHash(stale.group, hash));
   }
+  for (const std::string& group : result.moved) hash = StableHash(group, hash);
   const int64_t wake_ns = result.wake_at ? result.wake_at->unix_ns : 0;
   return HashNumber(static_cast<uint64_t>(wake_ns), hash);
 }

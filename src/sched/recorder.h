@@ -29,7 +29,7 @@
 
 namespace swell::sched {
 
-inline constexpr uint64_t kRecordVersion = 1;
+inline constexpr uint64_t kRecordVersion = 2;
 
 enum class Tape : uint8_t {
   kEnd,

@@ -137,6 +137,10 @@ const CycleResult& Scenario::Cycle(const CycleOptions& options) {
   for (const std::string& key : last.nominations_cleared) {
     pods[Short(key)].nominated_node.clear();
   }
+  for (const std::string& key : last.moved) {
+    auto group = groups.find(Short(key));
+    if (group != groups.end()) group->second.moved_at = now;
+  }
   return last;
 }
 

@@ -164,6 +164,7 @@ struct GroupState {
   bool queued = false;         // listed in State::queued
   bool below = false;          // listed in State::below_minimum
   WallTime stale_since;
+  WallTime moved_at;          // or others for it; zero: never
   uint32_t change = 1;        // grows when its members move
   uint64_t told = 0;          // hash of the last reason told; 0: none
   uint64_t told_summary = 0;  // of what it followed from; 0: not known

@@ -194,6 +194,7 @@ struct GroupInfo {
   Duration min_runtime{0};  // not stopped before it ran this long; surplus is never protected
   std::optional<int32_t> disruptions_allowed;  // pods a disruption budget lets go; empty: any
   WallTime stale_since;  // since when it runs below a minimum; zero: not, or not noticed
+  WallTime moved_at;     // when it was last moved, or others for it; zero: never
   bool operator==(const GroupInfo&) const = default;
 };
 

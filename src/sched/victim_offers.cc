@@ -5,6 +5,9 @@
 namespace swell::sched {
 namespace {
 
+// A job that starts may be moved when it runs; that alone starts no cycle.
+constexpr Duration kStartLook = std::chrono::seconds(5);
+
 int64_t At(const std::vector<int64_t>& amounts, int resource) {
   return static_cast<size_t>(resource) < amounts.size() ? amounts[resource] : 0;
 }
@@ -154,7 +157,7 @@ bool VictimFinder::Eligible(GroupId id) {
   int8_t& known = eligible_[id];
   if (known < 0) {
     const GroupState& group = state_.groups[id];
-    known = from_[group.queue] && policy_->eligible(group);
+    known = from_[group.queue] && policy_->eligible(group) && (!policy_->must_move || MayMove(id));
     any_eligible_ |= known > 0;
   }
   return known > 0;
@@ -168,6 +171,21 @@ VictimFinder::GroupFacts& VictimFinder::FactsOf(GroupId id) {
   for (PodId pod : state_.groups[id].members) {
     if (state_.pods[pod].Holds()) facts.cost += CostOf(pod);
   }
+bool VictimFinder::MayMove(GroupId id) {
+  const GroupState& group = state_.groups[id];
+  const bool starts = std::any_of(group.members.begin(), group.members.end(), [this](PodId pod) {
+    return state_.pods[pod].phase == PodPhase::kBound;
+  });
+  if (starts) {
+    context_.WakeAt(context_.now + kStartLook);
+    return false;
+  }
+  const Duration pause = context_.settings.move_pause;
+  if (group.moved_at.unix_ns == 0 || context_.now - group.moved_at >= pause) return true;
+  context_.WakeAt(group.moved_at + pause);
+  return false;
+}
+
   return facts;
 }
 

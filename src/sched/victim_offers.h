@@ -78,6 +78,8 @@ class VictimFinder {
   bool Eligible(GroupId group);
   bool MayStop(GroupId group);
   // Members of the set that may go beyond the minimum, after what this search took.
+  // Whether it runs, and has not been moved lately.
+  bool MayMove(GroupId group);
   int SurplusLeft(GroupId group, int32_t set) const;
   void CountTaken(GroupId group, int pods) { taken_of_[group] += pods; }
   int TakenOf(GroupId group) const {
