@@ -113,6 +113,7 @@ void PushPromised(const State& state, GroupId id, QueueOrder& turns) {
 
 void Allocate(Context& context) {
   State& state = context.state;
+  context.result.decisions.reserve(context.order.size());
   QueueOrder turns(context);
   for (GroupId id : context.order) {
     if (!Schedulable(state, state.groups[id])) continue;

@@ -258,6 +258,9 @@ Found ReclaimFor(Context& context, const WaitingJob& job, Action rule) {
   hunt.policy.allows = [&rules](QueueId victim, const Losses& losses, const QueueAmounts& more) {
     return rules.Allows(victim, losses, more);
   };
+  hunt.policy.spares = [&rules](QueueId victim, const QueueAmounts& charge) {
+    return rules.WithinItsQuota(victim, charge);
+  };
   return Try(context, job, hunt, rule == Action::kReclaim);
 }
 

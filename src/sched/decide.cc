@@ -75,7 +75,8 @@ std::string RuleText(const Context& context,
 
 // What the reasons of one plan share: thousands of victims may have a few sentences between them.
 struct PlanWords {
-  std::map<NodeId, PodId> comes_to;                            // a beneficiary by node
+  std::string beneficiary_group;
+  std::vector<std::pair<NodeId, PodId>> comes_to;              // a beneficiary by node, sorted
   std::map<std::pair<QueueId, int32_t>, std::string> rule_of;  // by the loser's queue and priority
   // The sentence told last, and of what it depends.
   PodId needs = kNone;
@@ -93,14 +94,15 @@ void TellBeneficiary(const Context& context,
                      Decision& decision) {
   const State& state = context.state;
   const NodeId node = state.pods[victim].node;
-  auto comes_here = words.comes_to.find(node);
-  const bool here = comes_here != words.comes_to.end();
+  const auto comes_here =
+      std::lower_bound(words.comes_to.begin(), words.comes_to.end(), std::pair(node, PodId{kNone}));
+  const bool here = comes_here != words.comes_to.end() && comes_here->first == node;
   const PodId needs = here ? comes_here->second : cause.beneficiaries.front();
   const GroupState& loser = state.groups[state.pods[victim].group];
   auto [rule, fresh] = words.rule_of.try_emplace({loser.queue, loser.priority});
   if (fresh) rule->second = RuleText(context, victim, victims, cause);
   decision.beneficiary = state.pods[needs].key;
-  decision.beneficiary_group = state.GroupName(state.groups[cause.beneficiary]);
+  decision.beneficiary_group = words.beneficiary_group;
   const NodeId where = here ? node : kNone;
   if (words.needs != needs || words.node != where || words.rule != &rule->second) {
     words.needs = needs;
@@ -112,6 +114,7 @@ void TellBeneficiary(const Context& context,
                             rule->second);
     if (!here) words.sentence += "; stopped with the rest of its gang";
   }
+  decision.reason.reserve(words.sentence.size() + 56);
   decision.reason = words.sentence;
   const NodeId moves_to = state.pods[victim].promise;
   if (moves_to != kNone) {
@@ -150,14 +153,14 @@ void DecideBinds(Context& context, const std::vector<PodId>& pods, Action rule) 
     Decision decision = Start(state, id, Decision::Type::kBind, pod.node, rule);
     decision.gpu_devices = pod.devices.ToVector();
     const NodeState& node = state.nodes[pod.node];
+    decision.reason.reserve(decision.node.size() + 56);
+    decision.reason.append(AskText(state, id, pod.node)).append(" on ").append(decision.node);
     if (state.ShapeOf(id).UsesGpu()) {
-      decision.reason = StrCat(AskText(state, id, pod.node), " on ", decision.node, "; ",
-                               node.idle_now, " of its ", node.gpu_count, " GPUs stay free");
-    } else {
-      decision.reason = StrCat(AskText(state, id, pod.node), " on ", decision.node);
+      decision.reason.append("; ").append(std::to_string(node.idle_now)).append(" of its ");
+      decision.reason.append(std::to_string(node.gpu_count)).append(" GPUs stay free");
     }
-    context.bound[id] = context.result.decisions.size();
-    context.bound_groups.insert(pod.group);
+    context.bound.insert_or_assign(context.bound.end(), id, context.result.decisions.size());
+    context.bound_groups.insert(context.bound_groups.end(), pod.group);
     context.result.decisions.push_back(std::move(decision));
   }
   context.binds += static_cast<int32_t>(pods.size());
@@ -185,7 +188,12 @@ void DecideEvictions(Context& context,
   std::vector<Decision>& decisions = context.result.decisions;
   const size_t wanted = decisions.size() + victims.size() + cause.beneficiaries.size();
   if (wanted > decisions.capacity()) decisions.reserve(std::max(wanted, 2 * decisions.capacity()));
-  for (PodId pod : cause.beneficiaries) words.comes_to.try_emplace(state.pods[pod].promise, pod);
+  if (cause.beneficiary != kNone) {
+    words.beneficiary_group = state.GroupName(state.groups[cause.beneficiary]);
+  }
+  for (PodId pod : cause.beneficiaries) words.comes_to.emplace_back(state.pods[pod].promise, pod);
+  std::stable_sort(words.comes_to.begin(), words.comes_to.end(),
+                   [](const auto& a, const auto& b) { return a.first < b.first; });
   for (PodId id : victims) {
     PodState& pod = state.pods[id];
     auto fresh = context.bound.find(id);
@@ -207,8 +215,8 @@ void DecideEvictions(Context& context,
     } else {
       TellBeneficiary(context, id, victims, cause, words, decision);
     }
-    decision.reason += StrCat("; ", NumberText(decision.lost_gpu_seconds),
-                              " GPU-seconds since its last checkpoint");
+    decision.reason.append("; ").append(NumberText(decision.lost_gpu_seconds));
+    decision.reason += " GPU-seconds since its last checkpoint";
     context.result.decisions.push_back(std::move(decision));
   }
 }

@@ -17,6 +17,7 @@ inline constexpr int kCpuBuckets = 33;
 struct NodeSlot {
   int gpu = -1;
   int future_gpu = -1;
+  int shared_gpu = -1;
   int cpu = -1;
 };
 
@@ -25,13 +26,14 @@ class NodeIndex {
   struct Pool {
     std::vector<RankBitmap> by_idle_gpus;    // [idle GPUs]; nodes without GPUs are not listed
     std::vector<RankBitmap> by_future_gpus;  // the same in the future
+    std::vector<RankBitmap> by_shared_gpus;  // of by_idle_gpus, those with part of a GPU free
     std::vector<RankBitmap> by_free_cpu[2];  // [has GPUs][free 32nds]
   };
 
   void Reset(int pools, int nodes, int gpus_max) {
     pools_.assign(pools, Pool{});
     for (Pool& pool : pools_) {
-      for (auto* by_gpus : {&pool.by_idle_gpus, &pool.by_future_gpus}) {
+      for (auto* by_gpus : {&pool.by_idle_gpus, &pool.by_future_gpus, &pool.by_shared_gpus}) {
         by_gpus->resize(gpus_max + 1);
         for (RankBitmap& b : *by_gpus) b.Reset(nodes);
       }
@@ -45,6 +47,7 @@ class NodeIndex {
     Pool& p = pools_[pool];
     Relist(p.by_idle_gpus, rank, slot.gpu, to.gpu);
     Relist(p.by_future_gpus, rank, slot.future_gpu, to.future_gpu);
+    Relist(p.by_shared_gpus, rank, slot.shared_gpu, to.shared_gpu);
     Relist(p.by_free_cpu[has_gpus], rank, slot.cpu, to.cpu);
   }
   const std::vector<Pool>& pools() const { return pools_; }

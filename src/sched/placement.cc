@@ -95,6 +95,15 @@ bool DeviceTakes(const Device& device, int64_t ppm, Tense tense) {
   return device.FreeInFuture() >= ppm && (tense == Tense::kFuture || device.FreeNow() >= ppm);
 }
 
+// Whether a device that someone shares already has room.
+bool TakesBeside(const State& state, const Shape& shape, const NodeState& node, Tense tense) {
+  const int64_t ppm = state.DevicePpm(shape, node);
+  for (int i = 0; i < node.gpu_count; ++i) {
+    if (!node.devices[i].IdleNow() && DeviceTakes(node.devices[i], ppm, tense)) return true;
+  }
+  return false;
+}
+
 // Liking that depends on where other pods are.
 int64_t PodLiking(State& state, const Shape& shape, NodeId node, Tense tense) {
   int64_t liking = 0;
@@ -123,12 +132,7 @@ Badness BadnessOf(State& state, const Shape& shape, NodeId id, int32_t liking, T
   const int idle = tense == Tense::kNow ? node.idle_now : node.idle_future;
   if (shape.UsesGpu()) {
     if (shape.Shares() && pool.gpu == Placement::kPack) {
-      const int64_t ppm = state.DevicePpm(shape, node);
-      bool shared = false;  // a device that someone shares already has room
-      for (int i = 0; i < node.gpu_count; ++i) {
-        shared |= !node.devices[i].IdleNow() && DeviceTakes(node.devices[i], ppm, tense);
-      }
-      first = shared ? 0 : 1;
+      first = TakesBeside(state, shape, node, tense) ? 0 : 1;
     }
     second = pool.gpu == Placement::kPack ? idle : -idle;
   } else {
@@ -194,6 +198,30 @@ NodeId FirstInBuckets(State& state,
   return kNone;
 }
 
+// Packed, a pod that shares a GPU goes beside others first, on an idle one only where it must.
+NodeId FirstSharing(State& state,
+                    PodId pod,
+                    int p,
+                    Tense tense,
+                    const NodeFilter* filter,
+                    const SpreadMinima& minima) {
+  const NodeIndex::Pool& pool = state.index.pools()[p];
+  const Placement placement = state.pools[p].gpu;
+  for (const RankBitmap& bucket : pool.by_shared_gpus) {
+    if (placement == Placement::kSpread) break;
+    for (int rank = bucket.Next(0); rank >= 0; rank = bucket.Next(rank + 1)) {
+      const NodeId id = state.index.by_rank[rank];
+      if (filter != nullptr && !(*filter)[id]) continue;
+      if (TakesBeside(state, state.ShapeOf(pod), state.nodes[id], tense) &&
+          WhyNot(state, pod, id, tense, minima) == Lack::kNothing) {
+        return id;
+      }
+    }
+  }
+  const int from = placement == Placement::kSpread ? 0 : state.ShapeOf(pod).share_devices;
+  return FirstInBuckets(state, pod, pool.by_idle_gpus, from, placement, tense, filter, minima);
+}
+
 // Without preferences the first fitting node of the first bucket is the best one.
 Spot LookUpSpot(
     State& state, PodId pod, Tense tense, const NodeFilter* filter, const SpreadMinima& minima) {
@@ -207,6 +235,8 @@ Spot LookUpSpot(
       const auto& buckets = tense == Tense::kNow ? pool.by_idle_gpus : pool.by_future_gpus;
       best = FirstInBuckets(state, pod, buckets, static_cast<int>(shape.core[kGpu]),
                             state.pools[p].gpu, tense, filter, minima);
+    } else if (shape.Shares()) {
+      best = FirstSharing(state, pod, static_cast<int>(p), tense, filter, minima);
     } else {
       for (int gpus = 0; gpus < 2 && best == kNone; ++gpus) {
         best = FirstInBuckets(state, pod, pool.by_free_cpu[gpus], 0, state.pools[p].cpu, tense,
@@ -334,8 +364,7 @@ Spot FindSpot(State& state, PodId pod, Tense tense, const NodeFilter* filter) {
     return {hint, ChooseDevices(state, state.shapes[shape_id], state.nodes[hint], tense)};
   }
   const Shape& shape = state.shapes[shape_id];
-  const bool plain = shape.extended.empty() && !shape.Shares() && !shape.HasPreferences() &&
-                     state.soft_taints == 0;
+  const bool plain = shape.extended.empty() && !shape.HasPreferences() && state.soft_taints == 0;
   if (plain && (tense == Tense::kNow || shape.core[kGpu] > 0)) {
     return LookUpSpot(state, pod, tense, filter, minima);
   }

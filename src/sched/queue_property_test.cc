@@ -1,5 +1,6 @@
 // Properties of sharing between queues, on random clusters, trees and workloads. A failure is
 // shrunk to the fewest nodes, queues and jobs that still show it, and printed with its seed.
+#include <functional>
 #include <map>
 #include <set>
 
@@ -209,8 +210,40 @@ std::string Describe(const World& world) {
   return text;
 }
 
+// Plays a world in which whoever runs finishes some day; empty, or who never runs though it could.
+std::string Starve(const World& world) {
+  Scenario s;
+  for (const auto& [name, spec] : world.nodes) s.Node(name, spec);
+  for (const QueueInfo& queue : world.queues) s.Queue(queue);
+  std::map<std::string, const Job*> waiting;
+  for (const Job& job : world.jobs) Arrive(s, job), waiting[job.name] = &job;
+  for (bool progress = true; progress && !waiting.empty();) {
+    progress = false;
+    s.Converge(40);
+    for (auto it = waiting.begin(); it != waiting.end();) {
+      if (s.PhaseOf(StrCat(it->first, "-0")) != "Running") {
+        ++it;
+        continue;
+      }
+      for (int i = 0; i < it->second->members; ++i) s.RemovePod(StrCat(it->first, "-", i));
+      it = waiting.erase(it);
+      progress = true;
+    }
+  }
+  std::string wrong;
+  for (const auto& [name, job] : waiting) {
+    Scenario alone;
+    for (const auto& [node, spec] : world.nodes) alone.Node(node, spec);
+    for (const QueueInfo& queue : world.queues) alone.Queue(queue);
+    Arrive(alone, *job);
+    alone.Cycle();
+    if (!alone.last.decisions.empty()) wrong += StrCat(name, " starves\n");
+  }
+  return wrong.empty() ? "" : StrCat(wrong, s.Places(), s.Log());
+}
+
 // Leaves out whatever the failure does not need.
-World Shrunk(World world) {
+World Shrunk(World world, const std::function<std::string(const World&)>& play) {
   auto drop = [](auto list, size_t i) {
     list.erase(list.begin() + static_cast<std::ptrdiff_t>(i));
     return list;
@@ -220,14 +253,14 @@ World Shrunk(World world) {
     for (size_t i = world.jobs.size(); i-- > 0;) {
       World less = world;
       less.jobs = drop(less.jobs, i);
-      if (Play(less).empty()) continue;
+      if (play(less).empty()) continue;
       world = less;
       smaller = true;
     }
     for (size_t i = world.nodes.size(); world.nodes.size() > 1 && i-- > 0;) {
       World less = world;
       less.nodes = drop(less.nodes, i);
-      if (Play(less).empty()) continue;
+      if (play(less).empty()) continue;
       world = less;
       smaller = true;
     }
@@ -241,7 +274,7 @@ TEST(QueueProperty, RandomTreesAndWorkloadsKeepTheRules) {
     const World world = RandomWorld(random);
     const std::string wrong = Play(world);
     if (wrong.empty()) continue;
-    const World small = Shrunk(world);
+    const World small = Shrunk(world, Play);
     FAIL() << "seed " << seed << "\n" << Describe(small) << Play(small);
   }
 }
@@ -251,32 +284,9 @@ TEST(QueueProperty, NobodyStarves) {
   for (uint64_t seed = FirstSeed(); seed <= LastSeed(50); ++seed) {
     Random random(seed);
     const World world = RandomWorld(random);
-    Scenario s;
-    for (const auto& [name, spec] : world.nodes) s.Node(name, spec);
-    for (const QueueInfo& queue : world.queues) s.Queue(queue);
-    std::map<std::string, const Job*> waiting;
-    for (const Job& job : world.jobs) Arrive(s, job), waiting[job.name] = &job;
-    for (bool progress = true; progress && !waiting.empty();) {
-      progress = false;
-      s.Converge(40);
-      for (auto it = waiting.begin(); it != waiting.end();) {
-        if (s.PhaseOf(StrCat(it->first, "-0")) != "Running") {
-          ++it;
-          continue;
-        }
-        for (int i = 0; i < it->second->members; ++i) s.RemovePod(StrCat(it->first, "-", i));
-        it = waiting.erase(it);
-        progress = true;
-      }
-    }
-    for (const auto& [name, job] : waiting) {
-      Scenario alone;
-      for (const auto& [node, spec] : world.nodes) alone.Node(node, spec);
-      for (const QueueInfo& queue : world.queues) alone.Queue(queue);
-      Arrive(alone, *job);
-      alone.Cycle();
-      EXPECT_TRUE(alone.last.decisions.empty()) << "seed " << seed << ": " << name << " starves";
-    }
+    if (Starve(world).empty()) continue;
+    const World small = Shrunk(world, Starve);
+    ADD_FAILURE() << "seed " << seed << "\n" << Describe(small) << Starve(small);
   }
 }
 

@@ -59,6 +59,35 @@ bool ReclaimRules::StaysWithinFairShare(QueueId queue) const {
   return true;
 }
 
+const QueueAmounts& ReclaimRules::UsedBefore(QueueId queue) const {
+  static constexpr QueueAmounts kNothing{};
+  for (const auto& [own, used] : used_before_) {
+    if (own == queue) return used;
+  }
+  return kNothing;
+}
+
+bool ReclaimRules::StaysWithinQuota(QueueId queue) const {
+  const QueueAmounts& quota = state_.queues[queue].pools[pool_].quota;
+  const QueueAmounts& used = UsedBefore(queue);
+  for (int r = 0; r < kQueueResources; ++r) {
+    if (need_[r] > 0 && quota[r] >= 0 && used[r] + need_[r] > quota[r]) return false;
+  }
+  return true;
+}
+
+bool ReclaimRules::WithinItsQuota(QueueId victim, const QueueAmounts& charge) const {
+  const auto [mine, theirs] = below_[victim];
+  if (theirs == kNone || StaysWithinQuota(mine)) return false;
+  const QueuePool& other = state_.queues[theirs].pools[pool_];
+  for (int r = 0; r < kQueueResources; ++r) {
+    if (charge[r] > 0 && other.quota[r] >= 0 && other.used[r] + charge[r] > other.quota[r]) {
+      return false;
+    }
+  }
+  return true;
+}
+
 bool ReclaimRules::MayReclaim() const { return StaysWithinFairShare(reclaimer_); }
 
 bool ReclaimRules::MayMoveOthers() const {
@@ -103,27 +132,19 @@ std::vector<QueueId> ReclaimRules::MayLose() const {
 bool ReclaimRules::Allows(QueueId victim, const Losses& losses, const QueueAmounts& more) const {
   const auto [mine, theirs] = below_[victim];
   if (theirs == kNone) return false;
-  const QueuePool& own = state_.queues[mine].pools[pool_];
   const QueuePool& other = state_.queues[theirs].pools[pool_];
   const QueueAmounts& their_fair = context_.shares.Fair(pool_, theirs);
   const QueueAmounts& my_fair = context_.shares.Fair(pool_, mine);
   const QueueAmounts lost = LostBy(theirs, losses);
-  QueueAmounts mine_before{};
-  for (const auto& [queue, used] : used_before_) {
-    if (queue == mine) mine_before = used;
-  }
+  const QueueAmounts& mine_before = UsedBefore(mine);
   bool over_share = false;
   bool over_quota = false;
-  bool within_quota = true;
   for (int r = 0; r < kQueueResources; ++r) {
     const int64_t left = other.used[r] - lost[r];
     if (more[r] > 0) over_share |= left > AllocatableShare(other, their_fair, r);
     if (more[r] > 0 && other.quota[r] >= 0) over_quota |= left > other.quota[r];
-    if (need_[r] > 0 && own.quota[r] >= 0) {
-      within_quota &= mine_before[r] + need_[r] <= own.quota[r];
-    }
   }
-  if (!over_share && !(within_quota && over_quota)) return false;
+  if (!over_share && !(over_quota && StaysWithinQuota(mine))) return false;
   for (int r = 0; r < kQueueResources; ++r) {
     // Against one who is due nothing, being due something is enough.
     if (need_[r] == 0 || (their_fair[r] <= 0 && my_fair[r] > 0)) continue;

@@ -4,7 +4,8 @@
 // two queues just below the common ancestor: the victim's must be over what it is due before the
 // loss, or the reclaimer's stays within its quota while the victim's is over its own. And at no
 // level may the reclaimer's end up over its fair share and relatively better served than the
-// sibling that lost.
+// sibling that lost. Who goes beyond its own quota leaves others what they hold within theirs: they
+// could take it back at once, where quotas add up to more than there is.
 //
 // Thread-safety: none. Made for one search; reads the state as the search changes it.
 #pragma once
@@ -25,6 +26,8 @@ class ReclaimRules {
   bool MayMoveOthers() const;
   // Whether a victim queue may lose `more`, given the state and what goes with it.
   bool Allows(QueueId victim, const Losses& losses, const QueueAmounts& more) const;
+  // Whether a victim of so much, its queue being left as the state shows, is to be left alone.
+  bool WithinItsQuota(QueueId victim, const QueueAmounts& charge) const;
   // The queues that hold more than they are due or than their quota; no other may lose anything.
   std::vector<QueueId> MayLose() const;
   // The victim's ancestor (or itself) just below the common ancestor with the reclaimer.
@@ -32,6 +35,8 @@ class ReclaimRules {
 
  private:
   bool StaysWithinFairShare(QueueId queue) const;
+  bool StaysWithinQuota(QueueId queue) const;
+  const QueueAmounts& UsedBefore(QueueId queue) const;
   const QueueAmounts& Used(QueueId queue) const;
   // Of the queue and everything under it.
   QueueAmounts LostBy(QueueId queue, const Losses& losses) const;

@@ -1,4 +1,6 @@
 // How fast cycles are: filling a cluster, gangs, doing nothing, preempting.
+#include <malloc.h>
+
 #include <algorithm>
 #include <chrono>
 #include <ctime>
@@ -17,6 +19,11 @@ constexpr WallTime kNow{1767268800LL * 1'000'000'000LL};
 
 // CPU time: what others do on the machine does not count.
 double CpuMs() { return static_cast<double>(std::clock()) * 1e3 / CLOCKS_PER_SEC; }
+
+// What is allocated, whatever the allocator keeps beside it.
+double HeapMiB() {
+  return static_cast<double>(mallinfo2().uordblks + mallinfo2().hblkhd) / (1 << 20);
+}
 
 void AddNodes(Model& model, int count, int gpus) {
   for (int i = 0; i < count; ++i) {
@@ -80,15 +87,62 @@ void BM_PlaceSinglePods(benchmark::State& bench) {
     for (int i = 0; i < pods; ++i) model->UpsertPod(MakePod(StrCat("p-", i), 1, 50));
     Scheduler scheduler({});
     bench.ResumeTiming();
-    const CycleResult result = scheduler.RunCycle(*model, kNow);
+    auto result = std::make_unique<CycleResult>(scheduler.RunCycle(*model, kNow));
     bench.PauseTiming();
-    if (static_cast<int>(result.decisions.size()) != pods) bench.SkipWithError("not all placed");
+    if (static_cast<int>(result->decisions.size()) != pods) {
+      return bench.SkipWithError("not all placed");
+    }
+    result.reset();
     model.reset();
     bench.ResumeTiming();
   }
   bench.SetItemsProcessed(bench.iterations() * pods);
 }
 BENCHMARK(BM_PlaceSinglePods)->Arg(50'000)->Unit(benchmark::kMillisecond);
+
+// 100,000 pods of six kinds, each a group of its own, onto 10,000 nodes of four kinds.
+void BM_PlaceMixedPods(benchmark::State& bench) {
+  constexpr int kPods = 100'000;
+  for (auto _ : bench) {
+    bench.PauseTiming();
+    const double before = HeapMiB();
+    auto model = std::make_unique<Model>();
+    for (int i = 0; i < 10'000; ++i) {
+      NodeInfo node;
+      node.name = StrCat("node-", 10'000 + i);
+      node.labels = {{"kubernetes.io/hostname", node.name}, {"kind", StrCat("k", i % 4)}};
+      node.allocatable.cpu_milli = i % 4 == 0 ? 128'000 : 96'000;
+      node.allocatable.memory_bytes = int64_t{1024} << 30;
+      node.allocatable.pods = 110;
+      if (i % 4 != 0) node.allocatable.extended[kGpuResource] = 4 << (i % 3);
+      if (i % 12 == 3) node.taints = {{"gpu", "large", TaintEffect::kNoSchedule}};
+      model->UpsertNode(node);
+    }
+    for (int i = 0; i < kPods; ++i) {
+      const int kind = i % 10;
+      PodInfo pod = MakePod(StrCat("p-", i), kind < 4 ? 1 : (kind == 4 ? 2 : 0), 50);
+      if (kind == 3) pod.tolerations = {{"gpu", true, "", std::nullopt}};
+      if (kind == 5) pod.node_selector = {{"kind", "k1"}};
+      if (kind == 6) pod.gpu_fraction = 0.5;
+      if (kind > 6) pod.requests.cpu_milli = 1000 * (kind - 6);
+      model->UpsertPod(pod);
+    }
+    Scheduler scheduler({});
+    bench.ResumeTiming();
+    auto result = std::make_unique<CycleResult>(scheduler.RunCycle(*model, kNow));
+    bench.PauseTiming();
+    if (static_cast<int>(result->decisions.size()) != kPods) {
+      return bench.SkipWithError("not all placed");
+    }
+    bench.counters["MiB_with_decisions"] = HeapMiB() - before;
+    result.reset();
+    bench.counters["MiB"] = HeapMiB() - before;
+    model.reset();
+    bench.ResumeTiming();
+  }
+  bench.SetItemsProcessed(bench.iterations() * kPods);
+}
+BENCHMARK(BM_PlaceMixedPods)->Unit(benchmark::kMillisecond);
 
 // The same by looking at every node for every pod, as a scheduler without an index does, and by
 // looking at a twentieth of them from where the last look ended, as kube-scheduler does.
@@ -212,8 +266,9 @@ void AddQueues(Model& model, int count, double gpus) {
   }
 }
 
-// Jobs of `members` single-GPU pods that fill `nodes` nodes of 8 GPUs, handed to queues in turn.
-void FillWithJobs(Model& model, int nodes, int members, int queues) {
+// Jobs of `members` single-GPU pods, and one without where they have a launcher, that fill `nodes`
+// nodes of 8 GPUs, handed to queues in turn.
+void FillWithJobs(Model& model, int nodes, int members, int queues, bool launchers = false) {
   const int jobs = nodes * 8 / members;
   for (int j = 0; j < jobs; ++j) {
     GroupInfo group;
@@ -221,23 +276,35 @@ void FillWithJobs(Model& model, int nodes, int members, int queues) {
     group.uid = group.key;
     group.priority = 50;
     group.queue = queues > 0 ? StrCat("q-", j * members / 8 % queues) : "";
-    group.pod_sets = {PodSet{"worker", members, "", {}}};
+    group.pod_sets = {PodSet{"worker", members + launchers, "", {}}};
     group.creation = kNow - std::chrono::minutes(10);
     model.UpsertGroup(group);
-    for (int m = 0; m < members; ++m) {
-      const int slot = j * members + m;
-      PodInfo pod = MakePod(StrCat("job-", j, "-", m), 1, 50);
+    for (int m = 0; m < members + launchers; ++m) {
+      const int slot = j * members + std::min(m, members - 1);
+      PodInfo pod = MakePod(StrCat("job-", j, "-", m), m < members, 50);
       pod.group = group.key;
       pod.node = StrCat("node-", 10'000 + slot / 8);
       pod.phase = PodPhase::kRunning;
       pod.start = kNow - std::chrono::seconds(60 + (j * 7919) % 36'000);
-      pod.gpu_devices = {slot % 8};
+      if (m < members) pod.gpu_devices = {slot % 8};
       model.UpsertPod(pod);
     }
   }
 }
 
-// 10,000 nodes full with 80,000 pods of 20,000 preemptible jobs of 15 tenants; gangs of 8 to 4,096
+// The i-th urgent gang: how many GPUs, and whose. Large ones are spread so that each tenant has
+// what its own need.
+std::pair<int, int> UrgentGang(int i) {
+  const int power = i < 50 ? i % 10 : i % 7;
+  const int round = i / 10;
+  const int tenant = power == 9   ? round
+                     : power == 8 ? 5 + round
+                     : power == 7 ? 10 + round
+                                  : 5 + i % 10;
+  return {8 << power, tenant};
+}
+
+// 10,000 nodes full with 100,000 pods of 20,000 preemptible jobs of 15 tenants; gangs of 8 to 4,096
 // GPUs of higher priority arrive one by one.
 void BM_PreemptDecisions(benchmark::State& bench) {
   std::vector<double> times;
@@ -246,7 +313,7 @@ void BM_PreemptDecisions(benchmark::State& bench) {
     auto model = std::make_unique<Model>();
     AddNodes(*model, 10'000, 8);
     AddQueues(*model, 15, 10'000);
-    FillWithJobs(*model, 10'000, 4, 15);
+    FillWithJobs(*model, 10'000, 4, 15, true);
     Settings settings;
     settings.search_budget = int64_t{1} << 40;
     Scheduler scheduler(settings);
@@ -254,12 +321,12 @@ void BM_PreemptDecisions(benchmark::State& bench) {
     bench.ResumeTiming();
     for (int i = 0; i < 100; ++i) {
       bench.PauseTiming();
-      const int gpus = 8 << (i % 7);
+      const auto [gpus, tenant] = UrgentGang(i);
       GroupInfo group;
       group.key = StrCat("default/urgent-", i);
       group.uid = group.key;
       group.priority = 90;
-      group.queue = StrCat("q-", i % 15);
+      group.queue = StrCat("q-", tenant);
       group.pod_sets = {PodSet{"worker", gpus / 8, "", {}}};
       group.creation = kNow;
       model->UpsertGroup(group);
@@ -272,7 +339,13 @@ void BM_PreemptDecisions(benchmark::State& bench) {
       const double begin = CpuMs();
       const CycleResult result = scheduler.RunCycle(*model, kNow);
       times.push_back(CpuMs() - begin);
-      if (result.decisions.empty()) return bench.SkipWithError("no plan");
+      // A node's two jobs of five pods each for every member, and not one more.
+      const size_t expected = static_cast<size_t>(gpus / 8) * 11;
+      if (result.decisions.size() != expected) {
+        return bench.SkipWithError(StrCat("gang ", i, " of ", gpus, " GPUs: ",
+                                          result.decisions.size(), " decisions, not ", expected)
+                                       .c_str());
+      }
     }
     bench.PauseTiming();
     model.reset();
@@ -312,9 +385,10 @@ void BM_HugeReclaim(benchmark::State& bench) {
     group.pod_sets = {PodSet{"worker", 39'000 / 8, "", {}}};
     model->UpsertGroup(group);
     bench.ResumeTiming();
-    const CycleResult result = scheduler.RunCycle(*model, kNow);
+    auto result = std::make_unique<CycleResult>(scheduler.RunCycle(*model, kNow));
     bench.PauseTiming();
-    if (result.decisions.size() < 39'000) bench.SkipWithError("no plan");
+    if (result->decisions.size() != 39'000 + 39'000 / 8) return bench.SkipWithError("no plan");
+    result.reset();
     model.reset();
     bench.ResumeTiming();
   }

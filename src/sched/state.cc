@@ -37,9 +37,12 @@ State::State() {
 void State::Reindex(NodeState& node) {
   node.idle_now = 0;
   node.idle_future = 0;
+  bool shared = false;
   for (int i = 0; i < node.gpu_count; ++i) {
-    node.idle_now += node.devices[i].IdleNow();
-    node.idle_future += node.devices[i].IdleInFuture();
+    const Device& device = node.devices[i];
+    node.idle_now += device.IdleNow();
+    node.idle_future += device.IdleInFuture();
+    shared |= !device.IdleNow() && device.FreeNow() > 0 && device.FreeInFuture() > 0;
   }
   if (!node.present || ranks_dirty) return;
   const NodeId id = index.by_rank[node.rank];
@@ -49,7 +52,7 @@ void State::Reindex(NodeState& node) {
   const int bucket = cpu > 0 ? static_cast<int>(free * (kCpuBuckets - 1) / cpu) : 0;
   index.Move(node.pool, node.has_gpus, node.rank, node.slot,
              {node.gpu_count > 0 ? node.idle_now : -1, node.gpu_count > 0 ? node.idle_future : -1,
-              bucket});
+              shared ? node.idle_now : -1, bucket});
 }
 
 int64_t State::DevicePpm(const Shape& shape, const NodeState& node) const {
@@ -126,21 +129,14 @@ void State::CountNode(PodId id, int sign) {
   if (!pod.Placed()) return;
   NodeState& node = nodes[pod.node];
   const Shape& shape = shapes[pod.shape];
-  const bool releasing = pod.phase == PodPhase::kReleasing;
   const int64_t ppm = DevicePpm(shape, node);
   AddScaled(node.used, shape.core, sign);
   AddScaled(node.ext_used, shape, sign);
-  if (releasing) {
-    AddScaled(node.releasing, shape.core, sign);
-    AddScaled(node.ext_releasing, shape, sign);
-    node.releasing_pods += sign;
-    releasing_pods += sign;
-  }
   pod.devices.ForEach([&](int i) {
     if (static_cast<size_t>(i) >= node.devices.size()) node.devices.resize(i + 1);
     node.devices[i].used_ppm += sign * ppm;
-    if (releasing) node.devices[i].releasing_ppm += sign * ppm;
   });
+  if (pod.phase == PodPhase::kReleasing) CountReleasing(id, sign);
   node.implicit_pods += sign * pod.implicit_devices;
   node.port_pods += sign * !shape.ports.empty();
   if (sign > 0) {
@@ -154,6 +150,19 @@ void State::CountNode(PodId id, int sign) {
     pod.node_pos = kNone;
   }
   Reindex(node);
+}
+
+// What of the placed pod's room will be given back.
+void State::CountReleasing(PodId id, int sign) {
+  const PodState& pod = pods[id];
+  NodeState& node = nodes[pod.node];
+  const Shape& shape = shapes[pod.shape];
+  const int64_t ppm = DevicePpm(shape, node);
+  AddScaled(node.releasing, shape.core, sign);
+  AddScaled(node.ext_releasing, shape, sign);
+  node.releasing_pods += sign;
+  releasing_pods += sign;
+  pod.devices.ForEach([&](int i) { node.devices[i].releasing_ppm += sign * ppm; });
 }
 
 void State::CountPromise(PodId id, int sign) {
@@ -288,6 +297,10 @@ void State::SetPlace(PodId id, PodPhase phase, NodeId node, const DeviceSet& dev
     pod.phase = phase;
     return;
   }
+  const bool stays_placed =
+      pod.Placed() && pod.node == node && pod.devices == devices &&
+      (phase == PodPhase::kBound || phase == PodPhase::kRunning || phase == PodPhase::kReleasing);
+  if (stays_placed) return TurnPlaced(id, phase);
   const bool was_placed = pod.Placed();
   const bool was_releasing = pod.phase == PodPhase::kReleasing;
   const bool makes_room =
@@ -300,6 +313,22 @@ void State::SetPlace(PodId id, PodPhase phase, NodeId node, const DeviceSet& dev
   pod.devices = devices;
   Count(id, +1);
   if (makes_room) ++room_epoch;
+}
+
+void State::TurnPlaced(PodId id, PodPhase phase) {
+  PodState& pod = pods[id];
+  if (pod.phase == phase) return;
+  const bool releasing = phase == PodPhase::kReleasing;
+  CountGroup(id, -1);
+  CountQueue(id, -1);
+  CountTerms(id, -1);
+  pod.phase = phase;
+  CountReleasing(id, releasing ? +1 : -1);
+  Reindex(nodes[pod.node]);
+  CountGroup(id, +1);
+  CountQueue(id, +1);
+  CountTerms(id, +1);
+  if (releasing) ++room_epoch;
 }
 
 void State::SetPromise(PodId id, NodeId node, const DeviceSet& devices) {

@@ -28,6 +28,13 @@ double OverUse(const Context& context, QueueId id) {
 
 }  // namespace
 
+void AddLoss(Losses& losses, QueueId queue, const QueueAmounts& amounts, int sign) {
+  auto entry = std::find_if(losses.begin(), losses.end(),
+                            [queue](const auto& loss) { return loss.first == queue; });
+  if (entry == losses.end()) entry = losses.insert(losses.end(), {queue, {}});
+  for (int r = 0; r < kQueueResources; ++r) entry->second[r] += sign * amounts[r];
+}
+
 void Scratch::Reset(const State& state, const NodeState& node, const Shape& shape) {
   state_ = &state;
   node_ = &node;
@@ -94,6 +101,7 @@ VictimFinder::VictimFinder(Context& context)
       eligible_(context.state.groups.size(), -1),
       facts_(context.state.groups.size()),
       over_rank_(context.state.queues.size()),
+      taken_of_(context.state.groups.size()),
       seen_touched_(context.state.touched.size()) {
   std::vector<std::pair<double, int32_t>> order;
   for (size_t id = 0; id < over_rank_.size(); ++id) {
@@ -112,7 +120,7 @@ void VictimFinder::Begin(GroupId group, const VictimPolicy& policy) {
   group_ = group;
   policy_ = &policy;
   guarded_ = false;
-  taken_of_.clear();
+  ForgetTaken();
   Expect(policy.from);
   if (!barred_.empty()) {
     std::set<std::pair<ShapeId, NodeId>> again;
@@ -163,14 +171,6 @@ bool VictimFinder::Eligible(GroupId id) {
   return known > 0;
 }
 
-VictimFinder::GroupFacts& VictimFinder::FactsOf(GroupId id) {
-  GroupFacts& facts = facts_[id];
-  const uint32_t change = state_.groups[id].change;
-  if (facts.change == change) return facts;
-  facts = {change, 0, -1};
-  for (PodId pod : state_.groups[id].members) {
-    if (state_.pods[pod].Holds()) facts.cost += CostOf(pod);
-  }
 bool VictimFinder::MayMove(GroupId id) {
   const GroupState& group = state_.groups[id];
   const bool starts = std::any_of(group.members.begin(), group.members.end(), [this](PodId pod) {
@@ -186,6 +186,18 @@ bool VictimFinder::MayMove(GroupId id) {
   return false;
 }
 
+VictimFinder::GroupFacts& VictimFinder::FactsOf(GroupId id) {
+  GroupFacts& facts = facts_[id];
+  const uint32_t change = state_.groups[id].change;
+  if (facts.change == change) return facts;
+  facts = {};
+  facts.change = change;
+  for (PodId id_of_pod : state_.groups[id].members) {
+    const PodState& pod = state_.pods[id_of_pod];
+    if (!pod.Holds()) continue;
+    facts.cost += CostOf(id_of_pod);
+    for (int r = 0; r < kQueueResources; ++r) facts.charge[r] += pod.charge[r];
+  }
   return facts;
 }
 
@@ -243,9 +255,7 @@ int64_t VictimFinder::SafeSince(PodId id) const {
 int VictimFinder::SurplusLeft(GroupId id, int32_t set) const {
   const GroupState& group = state_.groups[id];
   if (group.disruptions_allowed == INT32_MAX) return group.sets[set].Surplus();
-  auto taken = taken_of_.find(id);
-  const int gone = taken == taken_of_.end() ? 0 : taken->second;
-  return std::min(group.sets[set].Surplus(), std::max(0, group.disruptions_allowed - gone));
+  return std::min(group.sets[set].Surplus(), std::max(0, group.disruptions_allowed - TakenOf(id)));
 }
 
 bool VictimFinder::Before(const Pick& a, const Pick& b, bool felt) const {
@@ -295,8 +305,10 @@ void VictimFinder::AddPicks(GroupId id, int first, int count, std::vector<Pick>&
       whole = true;
     }
   }
+  for (size_t p = before; p < picks.size(); ++p) picks[p].charge = ChargeOf(picks[p]);
   if (!whole) return;
   Pick pick{id, kNone, false, CostOfGroup(id), 0, 0, first, count};
+  pick.charge = ChargeOf(pick);
   for (int i = first; i < first + count; ++i) {
     pick.safe_ns = std::max(pick.safe_ns, SafeSince(candidates_[i].pod));
   }
@@ -325,20 +337,14 @@ void VictimFinder::Drop(size_t i) {
   }
 }
 
-QueueAmounts VictimFinder::ChargeOf(const Pick& pick) const {
-  if (pick.pod != kNone) return state_.pods[pick.pod].charge;
-  QueueAmounts sum{};
-  for (PodId pod : state_.groups[pick.group].members) {
-    if (!state_.pods[pod].Holds()) continue;
-    for (int r = 0; r < kQueueResources; ++r) sum[r] += state_.pods[pod].charge[r];
-  }
-  return sum;
+QueueAmounts VictimFinder::ChargeOf(const Pick& pick) {
+  return pick.pod != kNone ? state_.pods[pick.pod].charge : FactsOf(pick.group).charge;
 }
 
 bool VictimFinder::Allowed(const Pick& pick, Losses& losses) const {
   if (!policy_->allows) return true;
   const QueueId queue = state_.groups[pick.group].queue;
-  const QueueAmounts more = ChargeOf(pick);
+  const QueueAmounts& more = pick.charge;
   if (pick.pod != kNone || !state_.groups[pick.group].has_surplus) {
     if (!policy_->allows(queue, losses, more)) return false;
   } else {
@@ -346,12 +352,12 @@ bool VictimFinder::Allowed(const Pick& pick, Losses& losses) const {
     const QueueAmounts surplus = SurplusCharge(pick.group);
     QueueAmounts core = more;
     for (int r = 0; r < kQueueResources; ++r) core[r] -= surplus[r];
-    losses.emplace_back(queue, surplus);
+    AddLoss(losses, queue, surplus);
     const bool allowed = policy_->allows(queue, losses, core);
-    losses.pop_back();
+    AddLoss(losses, queue, surplus, -1);
     if (!allowed) return false;
   }
-  losses.emplace_back(queue, more);
+  AddLoss(losses, queue, more);
   return true;
 }
 
@@ -417,6 +423,36 @@ bool VictimFinder::Choose(double missing, bool felt) {
   return true;
 }
 
+// Chooses all, and answers whether the node lacks room as soon as any one of them stays: there is
+// nothing to choose among then.
+bool VictimFinder::AllNeeded() {
+  for (size_t i = 0; i < picks_.size(); ++i) Add(i);
+  bool all = true;
+  for (size_t i = 0; i < picks_.size() && all; ++i) {
+    Drop(i);
+    all = scratch_.Missing() > 0;
+    Add(i);
+  }
+  return all;
+}
+
+bool VictimFinder::AllAllowed(const std::vector<Pick>& picks) const {
+  Losses losses;
+  return std::all_of(picks.begin(), picks.end(),
+                     [&](const Pick& pick) { return Allowed(pick, losses); });
+}
+
+bool VictimFinder::StillHolds(const Offer& offer) {
+  context_.budget -= 1;
+  // More losses never help: what was not allowed before is not now.
+  return std::all_of(offer.picks.begin(), offer.picks.end(),
+                     [this](const Pick& pick) {
+                       return Eligible(pick.group) &&
+                              state_.groups[pick.group].change == pick.change;
+                     }) &&
+         AllAllowed(offer.picks);
+}
+
 // The one pick that is enough and costs less than those chosen.
 void VictimFinder::ChooseOne(double missing) {
   std::pair<bool, int64_t> cost = ChosenCost();
@@ -477,10 +513,17 @@ Offer VictimFinder::Evaluate(PodId pod, NodeId node_id) {
     }
   }
   going_.assign(candidates_.size(), 0);
-  if (!Choose(missing, true)) return offer;
-  if (missing > 0 && ChosenCost().second >= kLossFloor) {
-    Choose(missing, false);
-    ChooseOne(missing);
+  chosen_.assign(picks_.size(), 0);
+  if (missing > 0 && AllNeeded()) {
+    std::sort(picks_.begin(), picks_.end(),
+              [&](const Pick& a, const Pick& b) { return Before(a, b, true); });
+    if (scratch_.Missing() > 0 || !AllAllowed(picks_)) return offer;
+  } else {
+    if (!Choose(missing, true)) return offer;
+    if (missing > 0 && ChosenCost().second >= kLossFloor) {
+      if (!Choose(missing, false)) Choose(missing, true);
+      ChooseOne(missing);
+    }
   }
   offer.possible = true;
   offer.safe_ns = INT64_MAX;
@@ -493,6 +536,7 @@ Offer VictimFinder::Evaluate(PodId pod, NodeId node_id) {
     offer.over_rank = std::max(offer.over_rank, over_rank_[group.queue]);
     offer.safe_ns = std::min(offer.safe_ns, picks_[i].safe_ns);
     offer.picks.push_back(picks_[i]);
+    offer.picks.back().change = group.change;
   }
   return offer;
 }
@@ -506,7 +550,8 @@ void VictimFinder::Relist(Table& table, NodeId node) {
   if (rank == kNone) return;
   if (table.listed[rank]) table.order.erase(table.key_of[rank]);
   table.listed[rank] = 0;
-  const Offer offer = Evaluate(table.example, node);
+  Offer& offer = table.offers[rank];
+  offer = Evaluate(table.example, node);
   if (!offer.possible) return;
   table.key_of[rank] = KeyOf(offer, rank);
   table.listed[rank] = 1;
@@ -519,6 +564,7 @@ VictimFinder::Table* VictimFinder::TableFor(PodId pod) {
   if (!added) return &table;
   table.example = pod;
   table.key_of.resize(state_.index.by_rank.size());
+  table.offers.resize(state_.index.by_rank.size());
   table.listed.resize(state_.index.by_rank.size());
   for (int rank : RanksWithCandidates()) {
     if (context_.budget <= 0) {  // half a table would mislead the next search
@@ -530,10 +576,19 @@ VictimFinder::Table* VictimFinder::TableFor(PodId pod) {
   return &table;
 }
 
-// Where anything runs that may be stopped, in order: the other nodes have nothing to offer.
+// Where anything may run that may be stopped, in order: the other nodes have nothing to offer.
 std::vector<int> VictimFinder::RanksWithCandidates() {
   std::vector<uint8_t> has(state_.index.by_rank.size());
+  size_t holders = 0;
   for (size_t queue = 0; queue < from_.size(); ++queue) {
+    if (from_[queue]) holders += state_.queues[queue].holders.size();
+  }
+  // Where the jobs are more than the nodes, asking the nodes is the shorter way.
+  const bool many = holders > has.size();
+  for (size_t rank = 0; many && rank < has.size(); ++rank) {
+    has[rank] = !state_.nodes[state_.index.by_rank[rank]].pods.empty();
+  }
+  for (size_t queue = 0; !many && queue < from_.size(); ++queue) {
     if (!from_[queue]) continue;
     for (GroupId id : state_.queues[queue].holders) {
       if (!Eligible(id)) continue;
@@ -563,9 +618,15 @@ NodeId VictimFinder::Best(PodId pod, const NodeFilter* filter, Offer& offer) {
       ++it;
       continue;
     }
-    offer = Evaluate(pod, node);
-    if (offer.possible && KeyOf(offer, rank) == key) return node;
+    if (StillHolds(table->offers[rank])) {
+      offer = table->offers[rank];
+      return node;
+    }
     Relist(*table, node);
+    if (table->listed[rank] && table->key_of[rank] == key) {
+      offer = table->offers[rank];
+      return node;
+    }
     it = table->order.begin();
   }
   return kNone;

@@ -8,7 +8,6 @@
 #include <map>
 #include <set>
 #include <tuple>
-#include <unordered_map>
 #include <vector>
 
 #include "sched/victims.h"
@@ -25,6 +24,8 @@ struct Pick {
   double value = 0;     // how much of what is missing it frees here
   int first = 0;        // its pods on the node: a range of the candidates
   int count = 0;
+  uint32_t change = 0;    // of the group when this was found
+  QueueAmounts charge{};  // what its queue would be charged less
 };
 
 // Losses below this count as none, in milli GPU-seconds: coming back takes as much.
@@ -77,20 +78,23 @@ class VictimFinder {
   void PicksOf(GroupId group, std::vector<Pick>& picks);
   bool Eligible(GroupId group);
   bool MayStop(GroupId group);
-  // Members of the set that may go beyond the minimum, after what this search took.
   // Whether it runs, and has not been moved lately.
   bool MayMove(GroupId group);
+  // Members of the set that may go beyond the minimum, after what this search took.
   int SurplusLeft(GroupId group, int32_t set) const;
-  void CountTaken(GroupId group, int pods) { taken_of_[group] += pods; }
-  int TakenOf(GroupId group) const {
-    auto it = taken_of_.find(group);
-    return it == taken_of_.end() ? 0 : it->second;
+  void CountTaken(GroupId group, int pods) {
+    taken_of_[group] += pods;
+    taken_from_.push_back(group);
   }
-  void ForgetTaken() { taken_of_.clear(); }
+  int TakenOf(GroupId group) const { return taken_of_[group]; }
+  void ForgetTaken() {
+    for (GroupId group : taken_from_) taken_of_[group] = 0;
+    taken_from_.clear();
+  }
   int64_t CostOf(PodId pod) const;
   int64_t SafeSince(PodId pod) const;
-  // What its queue would be charged less.
-  QueueAmounts ChargeOf(const Pick& pick) const;
+  // Pick::charge, as things are now.
+  QueueAmounts ChargeOf(const Pick& pick);
   QueueAmounts SurplusCharge(GroupId group) const;
   // Whether the rule lets it go beside what goes already; notes the loss then.
   bool Allowed(const Pick& pick, Losses& losses) const;
@@ -110,12 +114,14 @@ class VictimFinder {
   struct Table {
     PodId example = kNone;
     std::vector<OfferKey> key_of;  // by rank; valid where listed
+    std::vector<Offer> offers;     // the same
     std::vector<uint8_t> listed;
     std::set<OfferKey> order;
   };
   struct GroupFacts {
     uint32_t change = 0;  // of the group when they were taken; 0: never
     int64_t cost = 0;
+    QueueAmounts charge{};
     int8_t may_stop = -1;
   };
   struct Candidate {
@@ -128,7 +134,11 @@ class VictimFinder {
   OfferKey KeyOf(const Offer& offer, int rank) const;
   void Relist(Table& table, NodeId node);
   Offer Evaluate(PodId pod, NodeId node);
+  // Whether it is what Evaluate would answer, the node being as it was.
+  bool StillHolds(const Offer& offer);
+  bool AllAllowed(const std::vector<Pick>& picks) const;
   void AddPicks(GroupId group, int first, int count, std::vector<Pick>& picks);
+  bool AllNeeded();
   bool Choose(double missing, bool felt);
   void ChooseOne(double missing);
   std::pair<bool, int64_t> ChosenCost() const;
@@ -150,8 +160,9 @@ class VictimFinder {
   std::vector<GroupFacts> facts_;
   std::vector<int32_t> over_rank_;  // by QueueId: 0 is most over its share
   bool any_eligible_ = false;
-  bool guarded_ = false;  // someone may go but for a min runtime or a budget
-  std::unordered_map<GroupId, int> taken_of_;
+  bool guarded_ = false;           // someone may go but for a min runtime or a budget
+  std::vector<int32_t> taken_of_;  // by GroupId: pods this search took
+  std::vector<GroupId> taken_from_;
   std::map<ShapeId, Table> tables_;
   std::set<std::pair<ShapeId, NodeId>> barred_;
   size_t seen_touched_ = 0;

@@ -59,11 +59,13 @@ class Search {
   bool MakeQueueRoom();
   bool PlacePods();
   bool Move(const Taken& unit);
+  bool Moved(const Taken& unit) const;
   bool MoveTaken(size_t from);
   bool StartsWithout(const Taken& unit);
   bool RoomHolds(const Taken& unit) const;
   bool NeededWhereItIs(const Taken& unit) const;
   void SpareUnneeded();
+  bool Justified();
   void MoveVictims();
   std::vector<Pick> AllPicks();
   void AddExactPicks(GroupId group, std::vector<Pick>& picks);
@@ -147,12 +149,13 @@ void Search::Swallow(Taken& whole) {
 }
 
 void Search::TakeAll(const std::vector<Pick>& picks) {
-  std::set<GroupId> whole;
   for (const Pick& pick : picks) {
-    if (pick.pod == kNone) whole.insert(pick.group);
-  }
-  for (const Pick& pick : picks) {
-    if (pick.pod == kNone || !whole.contains(pick.group)) Take(pick);
+    // Its gang goes whole.
+    const bool included =
+        pick.pod != kNone && std::any_of(picks.begin(), picks.end(), [&pick](const Pick& other) {
+          return other.group == pick.group && other.pod == kNone;
+        });
+    if (!included) Take(pick);
   }
   CatchUp();
 }
@@ -260,8 +263,9 @@ bool Search::MakeQueueRoom() {
   }
   std::sort(picks.begin(), picks.end(),
             [this](const Pick& a, const Pick& b) { return finder_.Before(a, b, true); });
-  for (const Pick& pick : picks) {
+  for (Pick& pick : picks) {
     if (pick.pod != kNone && !state_.pods[pick.pod].Holds()) continue;
+    pick.charge = finder_.ChargeOf(pick);
     Losses losses;
     if (!finder_.Allowed(pick, losses)) continue;
     TakeAll({pick});
@@ -359,15 +363,17 @@ bool Search::NeededWhereItIs(const Taken& unit) const {
 // Choosing node by node may have taken what a later choice made needless.
 void Search::SpareUnneeded() {
   if (taken_.size() < 2) return;
-  std::vector<size_t> order(taken_.size());
-  for (size_t i = 0; i < order.size(); ++i) order[i] = i;
-  std::sort(order.begin(), order.end(), [this](size_t a, size_t b) {
-    return std::tuple(taken_[a].cost, a) > std::tuple(taken_[b].cost, b);
-  });
+  const bool polished = taken_.size() <= kPolishedUnitsMax;
+  std::vector<std::pair<int64_t, size_t>> order;  // the costliest first
+  for (size_t i = 0; i < taken_.size(); ++i) {
+    if (polished || !NeededWhereItIs(taken_[i])) order.emplace_back(taken_[i].cost, i);
+  }
+  std::sort(order.rbegin(), order.rend());
   std::set<size_t> spared;
-  for (size_t i : order) {
+  for (const auto& [cost, i] : order) {
     if (context_.budget <= 0 || spared.size() + 1 == taken_.size()) break;
-    if (taken_.size() > kPolishedUnitsMax && NeededWhereItIs(taken_[i])) continue;
+    // Who was spared before may have made it needed.
+    if (!polished && !spared.empty() && NeededWhereItIs(taken_[i])) continue;
     const Statement::Mark mark = trial_.Checkpoint();
     if (StartsWithout(taken_[i])) {
       spared.insert(i);
@@ -375,12 +381,31 @@ void Search::SpareUnneeded() {
       trial_.Rollback(mark);
     }
   }
+  log_size_ = trial_.size();
+  if (spared.empty()) return;
   std::vector<Taken> needed;
   for (size_t i = 0; i < taken_.size(); ++i) {
     if (!spared.contains(i)) needed.push_back(std::move(taken_[i]));
   }
   taken_ = std::move(needed);
-  log_size_ = trial_.size();
+}
+
+bool Search::Moved(const Taken& unit) const {
+  return state_.pods[unit.pods.front().first].promise != kNone;
+}
+
+// Whether nobody loses what the rule, looking at what is left, would have spared.
+bool Search::Justified() {
+  if (!policy_.spares) return true;
+  return std::all_of(taken_.begin(), taken_.end(), [this](const Taken& unit) {
+    QueueAmounts charge{};
+    for (const auto& [pod, phase] : unit.pods) {
+      const QueueAmounts its = state_.ChargeOf(state_.ShapeOf(pod), state_.pods[pod].node);
+      for (int r = 0; r < kQueueResources; ++r) charge[r] += its[r];
+    }
+    if (!policy_.spares(state_.groups[unit.group].queue, charge)) return true;
+    return taken_.size() <= kMovedUnitsMax && Move(unit);
+  });
 }
 
 // Whoever had to go may find room elsewhere: it then restarts there rather than waits.
@@ -393,6 +418,7 @@ void Search::MoveVictims() {
     return state_.MemberBefore(a->pods.front().first, b->pods.front().first);
   });
   for (const Taken* taken : order) {
+    if (Moved(*taken)) continue;
     const Statement::Mark mark = trial_.Checkpoint();
     if (!Move(*taken)) trial_.Rollback(mark);
   }
@@ -432,6 +458,9 @@ void Search::AddExactPicks(GroupId id, std::vector<Pick>& picks) {
   }
   whole.value = 1;
   if (group.unit == PreemptUnit::kGang && finder_.MayStop(id)) picks.push_back(whole);
+  for (Pick& pick : picks) {
+    if (pick.group == id) pick.charge = finder_.ChargeOf(pick);
+  }
 }
 
 // Takes the chosen picks and starts the pods, or leaves the trial as it was.
@@ -457,7 +486,7 @@ bool Search::TryExact(const std::vector<Pick>& picks, uint32_t chosen) {
   context_.budget -= static_cast<int64_t>(pods_.size() + order.size());
   works = works && FitsQueues(state_, state_.groups[group_], pods_, policy_.pool) &&
           PlaceAll(trial_, state_, group_, pods_, Tense::kFuture, filter_) &&
-          (!policy_.must_move || MoveTaken(0));
+          (policy_.must_move ? MoveTaken(0) : Justified());
   if (works) return true;
   trial_.Rollback(mark);
   taken_.clear();
@@ -521,11 +550,10 @@ VictimPlan Search::Plan() const {
   VictimPlan plan;
   plan.outcome = VictimPlan::Outcome::kPlan;
   for (const Taken& taken : taken_) {
-    std::vector<PodId> pods;
-    for (const auto& [pod, phase] : taken.pods) pods.push_back(pod);
-    std::sort(pods.begin(), pods.end(),
+    const size_t first = plan.victims.size();
+    for (const auto& [pod, phase] : taken.pods) plan.victims.push_back(pod);
+    std::sort(plan.victims.begin() + static_cast<std::ptrdiff_t>(first), plan.victims.end(),
               [this](PodId a, PodId b) { return state_.MemberBefore(a, b); });
-    plan.victims.insert(plan.victims.end(), pods.begin(), pods.end());
   }
   return plan;
 }
@@ -554,7 +582,10 @@ VictimPlan Search::Run() {
   const Statement::Mark mark = trial_.Checkpoint();
   const std::optional<bool> exact = PlaceExactly();
   if (exact ? !*exact : !PlacePods()) return Fail(mark);
-  if (!exact) SpareUnneeded();
+  if (!exact) {
+    SpareUnneeded();
+    if (!Justified()) return Fail(mark);
+  }
   MoveVictims();
   return Plan();
 }

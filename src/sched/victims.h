@@ -17,8 +17,10 @@
 
 namespace swell::sched {
 
-// What an offer would take from queues so far, beside what the state already shows.
+// What an offer would take from queues so far, beside what the state already shows; one entry for
+// each queue.
 using Losses = std::vector<std::pair<QueueId, QueueAmounts>>;
+void AddLoss(Losses& losses, QueueId queue, const QueueAmounts& amounts, int sign = 1);
 
 struct VictimPolicy {
   Action rule = Action::kPreempt;
@@ -35,6 +37,9 @@ struct VictimPolicy {
   std::function<Duration(const GroupState&)> min_runtime;
   // Whether work of a queue may go, given what goes with it; null: yes. More losses never help.
   std::function<bool(QueueId, const Losses&, const QueueAmounts& more)> allows;
+  // Whether a victim of so much should have been left to its queue, as the plan leaves it, unless
+  // it moves; null: no.
+  std::function<bool(QueueId, const QueueAmounts& charge)> spares;
 };
 
 struct VictimPlan {
