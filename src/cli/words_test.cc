@@ -185,6 +185,7 @@ TEST(TextTest, TablesAlignAndStayOnTheirLines) {
 TEST(TextTest, Durations) {
   EXPECT_EQ(ParseDuration("1h30m")->count(), 5400LL * 1'000'000'000);
   EXPECT_EQ(ParseDuration("90")->count(), 90LL * 1'000'000'000);
+  EXPECT_EQ(ParseDuration("1s500ms")->count(), 1'500'000'000);
   EXPECT_TRUE(IsMisuse(ParseDuration("5x").status()));
   EXPECT_TRUE(IsMisuse(ParseDuration("").status()));
   struct Case {

@@ -110,6 +110,8 @@ TEST(Settings, AreReadAndRefused) {
   EXPECT_EQ(settings.stale_grace, std::chrono::seconds(90));
   EXPECT_TRUE(SetSetting("reserveAfter", "0", settings).ok());
   EXPECT_EQ(settings.reserve_after, Duration::zero());
+  EXPECT_TRUE(SetSetting("movePause", "5m", settings).ok());
+  EXPECT_EQ(settings.move_pause, std::chrono::minutes(5));
   EXPECT_TRUE(SetSetting("pastUseShare", "0.5", settings).ok());
   EXPECT_DOUBLE_EQ(settings.past_share, 0.5);
   EXPECT_EQ(SetSetting("staleGracePeriod", "soon", settings).message(),
