@@ -139,6 +139,12 @@ Result<JobMaster::Answer> JobMaster::RestorePosition(const json::Value& body) {
   return Answer{json::Object{{"version", gate_.version()}, {"done", ledger_->done()}}, true};
 }
 
+JobMaster::Answer JobMaster::Noted() const {
+  json::Object answer;
+  AddEnd(answer);
+  return {std::move(answer), true};
+}
+
 void JobMaster::AddEnd(json::Object& answer) const {
   if (finished()) answer["finished"] = true;
   if (!ledger_->failure().empty()) answer["failure"] = ledger_->failure();
@@ -203,9 +209,7 @@ Result<JobMaster::Answer> JobMaster::Progress(const json::Value& body,
   const int64_t before = ledger_->done();
   SWELL_RETURN_IF_ERROR(ledger_->Progress(worker, task, done, now));
   Count(ledger_->done() - before, now);
-  json::Object answer;
-  AddEnd(answer);
-  return Answer{std::move(answer), true};
+  return Noted();
 }
 
 Result<JobMaster::Answer> JobMaster::Failed(const json::Value& body,
@@ -215,9 +219,7 @@ Result<JobMaster::Answer> JobMaster::Failed(const json::Value& body,
   constexpr size_t kReasonBytesMax = 1000;
   const std::string why(json::GetString(body, {"error"}).substr(0, kReasonBytesMax));
   SWELL_RETURN_IF_ERROR(ledger_->Failed(worker, task, why, now));
-  json::Object answer;
-  AddEnd(answer);
-  return Answer{std::move(answer), true};
+  return Noted();
 }
 
 // The records of a gradient are done with when the gradient is in the sum; both or neither.

@@ -82,6 +82,7 @@ class JobMaster {
   Result<Answer> RestorePosition(const json::Value& body);
   // What every answer to a worker says of the job's end.
   void AddEnd(json::Object& answer) const;
+  Answer Noted() const;  // something has changed; all there is to tell is whether the job is over
   void Forget(std::string_view worker);
   json::Value Rendezvous(std::string_view worker) const;
   void Count(int64_t records, WallTime now);
