@@ -85,6 +85,10 @@ TEST_F(ElasticdlTest, LaterVersionsFlagsAndFractions) {
                    "--aux_params=disable_relaunch=true", "--need_tf_config", "--num_ps_pods=2"}),
             0)
       << err_;
+  EXPECT_NE(err_.find("There are no parameter servers: the master keeps the parameters, and "
+                      "--num_ps_pods=2 has no effect."),
+            std::string::npos)
+      << err_;
   const json::Value job = Job();
   EXPECT_EQ(json::GetString(job, {"spec", "highPriorityClassName"}), "high-priority");
   EXPECT_EQ(json::GetString(job, {"spec", "lowPriorityClassName"}), "low");

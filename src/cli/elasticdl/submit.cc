@@ -54,6 +54,12 @@ class SubmitAction final : public Action {
     SWELL_ASSIGN_OR_RETURN(json::Value job, MakeJob(flags_, parts, getenv));
     SWELL_RETURN_IF_ERROR(NamePriorities(*api, job));
     SWELL_RETURN_IF_ERROR(Submit(*api, job, parts));
+    if (flags_.ps > 0) {
+      session.ErrLine(
+          StrCat("There are no parameter servers: the master keeps the parameters, and "
+                 "--num_ps_pods=",
+                 flags_.ps, " has no effect."));
+    }
     session.OutLine(StrCat("ElasticDL job ", flags_.name,
                            " was successfully submitted. The master pod is: elasticdl-master-",
                            flags_.name, "."));
