@@ -1,5 +1,6 @@
 #include "api/field_errors.h"
 
+#include <algorithm>
 #include <map>
 
 #include "base/strings.h"
@@ -12,6 +13,23 @@ std::string ShowValue(const json::Value& value) {
   if (value.is_null()) text = "\"null\"";
   if (text.size() > kMaxShown) text.replace(kMaxShown, std::string::npos, "...");
   return text;
+}
+
+std::string ShowUntyped(const json::Value& value) {
+  if (value.is_string()) return Quote(json::View(value.get_string()));
+  if (value.is_null()) return "interface {}(nil)";
+  std::vector<std::string> parts;
+  if (value.is_array()) {
+    for (const json::Value& item : value.get_array()) parts.push_back(ShowUntyped(item));
+    return StrCat("[]interface {}{", Join(parts, ", "), "}");
+  }
+  if (!value.is_object()) return json::Print(value);
+  std::map<std::string, std::string> sorted;
+  for (const auto& member : value.get_object()) {
+    sorted[std::string(std::string_view(member.key()))] = ShowUntyped(member.value());
+  }
+  for (const auto& [key, text] : sorted) parts.push_back(StrCat(Quote(key), ":", text));
+  return StrCat("map[string]interface {}{", Join(parts, ", "), "}");
 }
 
 std::string ShowLabels(const json::Value& labels) {
@@ -41,6 +59,42 @@ std::string ShowSelector(const json::Value& selector) {
   return StrCat("v1.LabelSelector{MatchLabels:", ShowLabels(labels ? *labels : json::Value()),
                 ", MatchExpressions:[]v1.LabelSelectorRequirement",
                 terms.empty() ? "(nil)" : StrCat("{", Join(terms, ", "), "}"), "}");
+}
+
+std::string ShowQuantity(const json::Value& amount) {
+  const std::string whole =
+      amount.is_string() ? std::string(json::View(amount.get_string())) : json::Print(amount);
+  const size_t end = std::min(whole.find_first_not_of("+-.0123456789"), whole.size());
+  std::string digits = whole.substr(0, end);
+  const std::string_view suffix = std::string_view(whole).substr(end);
+  static constexpr std::string_view kDecimal[] = {"n", "u", "m", "", "k", "M", "G", "T", "P", "E"};
+  static constexpr std::string_view kBinary[] = {"", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei"};
+  int scale = 0;
+  int shift = 0;
+  std::string_view format = "DecimalSI";
+  const auto* decimal = std::find(std::begin(kDecimal), std::end(kDecimal), suffix);
+  const auto* binary = std::find(std::begin(kBinary), std::end(kBinary), suffix);
+  if (decimal != std::end(kDecimal)) {
+    scale = 3 * (static_cast<int>(decimal - std::begin(kDecimal)) - 3);
+  } else if (binary != std::end(kBinary)) {
+    shift = 10 * static_cast<int>(binary - std::begin(kBinary));
+    format = "BinarySI";
+  } else {
+    scale = static_cast<int>(ParseUint(suffix.substr(1)).value_or(0));
+    format = "DecimalExponent";
+  }
+  const size_t point = digits.find('.');
+  const bool fraction = point != std::string::npos;
+  if (fraction) {
+    scale -= static_cast<int>(digits.size() - point - 1);
+    digits.erase(point, 1);
+  }
+  const size_t first = std::min(digits.find_first_not_of("+-"), digits.size());
+  const uint64_t value = ParseUint(std::string_view(digits).substr(first)).value_or(0);
+  return StrCat("resource.Quantity{i:resource.int64Amount{value:",
+                digits.starts_with('-') ? "-" : "", value << shift, ", scale:", scale,
+                "}, d:resource.infDecAmount{Dec:(*inf.Dec)(nil)}, s:", Quote(fraction ? "" : whole),
+                ", Format:", Quote(format), "}");
 }
 
 FieldError RequiredError(std::string path, std::string_view detail) {

@@ -30,8 +30,11 @@ std::string PathKey(std::string_view parent, std::string_view key);
 
 // A value as messages show it: strings quoted, all else as JSON, shortened when huge.
 std::string ShowValue(const json::Value& value);
-// Labels and label selectors, as Go prints the types that they are there.
+// Labels, label selectors and valid quantities, as Go prints the types that they are there.
 std::string ShowLabels(const json::Value& labels);
 std::string ShowSelector(const json::Value& selector);
+// A value of no declared type, as Go prints it.
+std::string ShowUntyped(const json::Value& value);
+std::string ShowQuantity(const json::Value& amount);
 
 }  // namespace swell::api

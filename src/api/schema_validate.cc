@@ -67,24 +67,6 @@ std::string QuotedList(const std::vector<std::string>& texts) {
   return Join(quoted, ", ");
 }
 
-// As Go prints values of no declared type.
-std::string GoSyntax(const json::Value& value) {
-  if (value.is_string()) return Quote(json::View(value.get_string()));
-  if (value.is_null()) return "interface {}(nil)";
-  std::vector<std::string> parts;
-  if (value.is_array()) {
-    for (const json::Value& item : value.get_array()) parts.push_back(GoSyntax(item));
-    return StrCat("[]interface {}{", Join(parts, ", "), "}");
-  }
-  if (!value.is_object()) return json::Print(value);
-  std::map<std::string, std::string> sorted;
-  for (const auto& member : value.get_object()) {
-    sorted[std::string(std::string_view(member.key()))] = GoSyntax(member.value());
-  }
-  for (const auto& [key, text] : sorted) parts.push_back(StrCat(Quote(key), ":", text));
-  return StrCat("map[string]interface {}{", Join(parts, ", "), "}");
-}
-
 class Validator {
  public:
   Validator(std::string path, std::vector<FieldError>& errors)
@@ -305,7 +287,8 @@ void Validator::CheckUnique(const Schema& schema, const json::Array& list) {
       }
     }
     if (seen.insert(json::Print(key)).second) continue;
-    Add({"FieldValueDuplicate", PathIndex(path_, i), StrCat("Duplicate value: ", GoSyntax(key))});
+    Add({"FieldValueDuplicate", PathIndex(path_, i),
+         StrCat("Duplicate value: ", ShowUntyped(key))});
   }
 }
 

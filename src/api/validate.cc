@@ -2,10 +2,10 @@
 
 #include <algorithm>
 #include <optional>
+#include <set>
 
 #include "api/crd_schema.h"
 #include "api/meta.h"
-#include "api/quantity.h"
 #include "api/validate_rules.h"
 #include "base/strings.h"
 
@@ -111,7 +111,7 @@ std::string CheckEnvVarName(std::string_view name) {
 bool CheckPortName(std::string_view name, const std::string& path, FieldErrors& errors) {
   const size_t before = errors.size();
   auto invalid = [&](std::string_view why) { errors.push_back(InvalidText(path, name, why)); };
-  bool fine = true;
+  bool fine = !name.empty();
   bool letter = false;
   for (char c : name) {
     letter = letter || (c >= 'a' && c <= 'z');
@@ -165,6 +165,11 @@ FieldError InvalidIntOrText(std::string path, const Value& value, std::string_vi
           StrCat("Invalid value: intstr.IntOrString{", shown, "}: ", detail)};
 }
 
+FieldError InvalidQuantity(std::string path, const Value& amount, std::string_view detail) {
+  return {"FieldValueInvalid", std::move(path),
+          StrCat("Invalid value: ", ShowQuantity(amount), ": ", detail)};
+}
+
 FieldError InvalidTexts(std::string path, const json::Array& texts, std::string_view detail) {
   std::vector<std::string> quoted;
   for (const Value& text : texts) quoted.push_back(Quote(TextIn(text)));
@@ -209,12 +214,25 @@ void CheckNotAbove100Percent(const Value& parent,
       InvalidIntOrText(PathField(path, key), *amount, "must not be greater than 100%"));
 }
 
+void CheckQualified(std::string_view key,
+                    const std::string& path,
+                    FieldErrors& errors,
+                    bool any_case) {
+  const std::string why = any_case ? CheckQualifiedName(ToLower(key)) : CheckQualifiedName(key);
+  if (why.empty()) return;
+  errors.push_back(InvalidText(path, key, why));
+  // An empty name breaks two rules; so may a long one.
+  const size_t slash = key.find('/');
+  const std::string_view name = slash == std::string_view::npos ? key : key.substr(slash + 1);
+  if (name.empty() && slash != 0) {
+    errors.push_back(InvalidText(path, key, CheckQualifiedName("-")));
+  }
+}
+
 void CheckLabels(const Value& labels, const std::string& path, FieldErrors& errors) {
   for (const auto& label : json::GetObject(labels, {})) {
     std::string_view key = label.key();
-    if (std::string why = CheckQualifiedName(key); !why.empty()) {
-      errors.push_back(InvalidText(path, key, why));
-    }
+    CheckQualified(key, path, errors);
     if (!label.value().is_string()) continue;
     std::string_view value = json::View(label.value().get_string());
     if (std::string why = CheckLabelValue(value); !why.empty()) {
@@ -228,9 +246,7 @@ void CheckAnnotations(const Value& annotations, const std::string& path, FieldEr
   size_t bytes = 0;
   for (const auto& member : json::GetObject(annotations, {})) {
     std::string_view key = member.key();
-    if (std::string why = CheckQualifiedName(ToLower(key)); !why.empty()) {
-      errors.push_back(InvalidText(path, key, why));
-    }
+    CheckQualified(key, path, errors, true);
     bytes += key.size();
     if (member.value().is_string()) bytes += member.value().get_string().size();
   }
@@ -283,69 +299,7 @@ void CheckLabelSelector(const Value& selector, const std::string& path, FieldErr
       errors.push_back(InvalidText(PathField(at, "operator"), op, "not a valid selector operator"));
     }
     std::string_view key = TextOf(terms[i], "key");
-    if (std::string why = CheckQualifiedName(key); !why.empty()) {
-      errors.push_back(InvalidText(PathField(at, "key"), key, why));
-    }
-  }
-}
-
-void CheckResourceList(const Value& list, const std::string& path, FieldErrors& errors) {
-  for (const auto& member : json::GetObject(list, {})) {
-    std::string_view name = member.key();
-    std::string at = PathKey(path, name);
-    const bool qualified = name.find('/') != std::string_view::npos;
-    if (std::string why = CheckQualifiedName(name); !why.empty()) {
-      errors.push_back(InvalidText(at, name, why));
-    } else if (!qualified && name != "cpu" && name != "memory" && name != "storage" &&
-               name != "ephemeral-storage" && name != "pods" && !name.starts_with("hugepages-")) {
-      errors.push_back(
-          InvalidText(at, name, "must be a standard resource type or fully qualified"));
-      errors.push_back(InvalidText(at, name, "must be a standard resource for containers"));
-    }
-    Result<Quantity> amount = Quantity::FromJson(member.value());
-    if (!amount.ok()) continue;  // the schema says so
-    if (amount->negative()) {
-      errors.push_back(InvalidText(at, amount->ToString(), "must be greater than or equal to 0"));
-    }
-    if (qualified && amount->MilliValue() % 1000 != 0) {
-      errors.push_back(InvalidText(at, amount->ToString(), "must be an integer"));
-    }
-  }
-}
-
-void CheckResources(const Value& resources, const std::string& path, FieldErrors& errors) {
-  const json::Object& limits = json::GetObject(resources, {"limits"});
-  const json::Object& requests = json::GetObject(resources, {"requests"});
-  if (const Value* list = MemberOf(resources, "limits")) {
-    CheckResourceList(*list, PathField(path, "limits"), errors);
-  }
-  if (const Value* list = MemberOf(resources, "requests")) {
-    CheckResourceList(*list, PathField(path, "requests"), errors);
-  }
-  for (const auto& request : requests) {
-    std::string_view name = request.key();
-    std::string at = PathField(path, "requests");
-    bool extended = name.find('/') != std::string_view::npos;
-    bool overcommit = !extended && !name.starts_with("hugepages-");
-    const Value* limit = limits.if_contains(name);
-    if (limit == nullptr) {
-      if (!overcommit) {
-        errors.push_back(
-            RequiredError(PathField(path, "limits"),
-                          StrCat("Limit must be set for non overcommitable resources")));
-      }
-      continue;
-    }
-    Result<Quantity> wanted = Quantity::FromJson(request.value());
-    Result<Quantity> most = Quantity::FromJson(*limit);
-    if (!wanted.ok() || !most.ok()) continue;
-    if (!overcommit && !(*wanted == *most)) {
-      errors.push_back(
-          InvalidText(at, wanted->ToString(), StrCat("must be equal to ", name, " limit")));
-    } else if (overcommit && (*wanted <=> *most) > 0) {
-      errors.push_back(InvalidText(at, wanted->ToString(),
-                                   StrCat("must be less than or equal to ", name, " limit")));
-    }
+    CheckQualified(key, PathField(at, "key"), errors);
   }
 }
 
@@ -390,11 +344,16 @@ void CheckOwners(const Value& object, FieldErrors& errors) {
   for (size_t i = 0; i < owners.size(); ++i) {
     const std::string at = "metadata.ownerReferences";  // its fields go without the index
     for (std::string_view key : {"apiVersion", "kind", "name", "uid"}) {
-      if (MemberOf(owners[i], key) && TextOf(owners[i], key).empty()) {
-        errors.push_back(
-            InvalidText(PathField(at, key), "",
-                        StrCat(key == "apiVersion" ? "version" : key, " must not be empty")));
+      const std::string_view text = TextOf(owners[i], key);
+      const bool version = key == "apiVersion";
+      if (text.empty() || (version && text.find('/') != text.rfind('/'))) {
+        errors.push_back(InvalidText(PathField(at, key), text,
+                                     StrCat(version ? "version" : key, " must not be empty")));
       }
+    }
+    if (TextOf(owners[i], "apiVersion") == "v1" && TextOf(owners[i], "kind") == "Event") {
+      errors.push_back(
+          InvalidError(at, owners[i], "/v1, Kind=Event is disallowed from being an owner"));
     }
     if (!json::GetBool(owners[i], {"controller"})) continue;
     if (!controller.empty()) {
@@ -402,10 +361,10 @@ void CheckOwners(const Value& object, FieldErrors& errors) {
           "metadata.ownerReferences", *json::Find(object, {"metadata", "ownerReferences"}),
           StrCat("Only one reference can have Controller set to true. Found \"true\" in "
                  "references for ",
-                 controller, " and ", TextOf(owners[i], "kind"), "/", TextOf(owners[i], "name"))));
+                 controller, " and ", TextOf(owners[i], "name"))));
       return;
     }
-    controller = StrCat(TextOf(owners[i], "kind"), "/", TextOf(owners[i], "name"));
+    controller = TextOf(owners[i], "name");
   }
 }
 
@@ -413,17 +372,22 @@ void CheckOwners(const Value& object, FieldErrors& errors) {
 void CheckFinalizers(const KindInfo& kind, const Value& object, FieldErrors& errors) {
   const bool needs_domain = !kind.custom && kind.gvk.group != "apiextensions.k8s.io";
   const json::Array& list = json::GetArray(object, {"metadata", "finalizers"});
-  for (size_t i = 0; i < list.size(); ++i) {
-    std::string_view name =
-        list[i].is_string() ? json::View(list[i].get_string()) : std::string_view();
-    bool standard = name == "orphan" || name == "foregroundDeletion" || name == "kubernetes";
-    std::string why = CheckQualifiedName(name);
-    if (why.empty() && needs_domain && !standard && name.find('/') == std::string_view::npos) {
-      why = "name is neither a standard finalizer name nor is it fully qualified";
-    }
-    if (!why.empty()) {
-      errors.push_back(InvalidText(PathIndex("metadata.finalizers", i), name, why));
-    }
+  std::set<std::string_view> names;
+  for (const Value& item : list) {
+    CheckQualified(TextIn(item), "metadata.finalizers", errors);
+    names.insert(TextIn(item));
+  }
+  if (names.contains("orphan") && names.contains("foregroundDeletion")) {
+    errors.push_back(InvalidTexts("metadata.finalizers", list,
+                                  "finalizer orphan and foregroundDeletion cannot be both set"));
+  }
+  for (size_t i = 0; needs_domain && i < list.size(); ++i) {
+    const std::string_view name = TextIn(list[i]);
+    const bool standard = name == "orphan" || name == "foregroundDeletion" || name == "kubernetes";
+    if (standard || name.find('/') != std::string_view::npos) continue;
+    errors.push_back(
+        InvalidText(PathIndex("metadata.finalizers", i), name,
+                    "name is neither a standard finalizer name nor is it fully qualified"));
   }
 }
 
@@ -447,6 +411,7 @@ void CheckMetadata(const KindInfo& kind,
       errors.push_back(InvalidText("metadata.namespace", ns, why));
     }
   }
+  CheckNonNegative(*metadata, "generation", "metadata", errors);
   if (const Value* labels = MemberOf(*metadata, "labels")) {
     CheckLabels(*labels, "metadata.labels", errors);
   }
@@ -502,16 +467,16 @@ bool CheckKind(const KindInfo& kind, const Value& object, const Value* old, Fiel
   }
   if (k == "CustomResourceDefinition") {
     CheckCrd(object, errors);
-    if (old == nullptr) return false;
+    if (old == nullptr) return true;
     for (std::string_view key : {"group", "scope"}) {
       CheckImmutable(json::Find(object, {"spec", key}), json::Find(*old, {"spec", key}),
                      PathField("spec", key), errors);
     }
-    return false;
+    return true;
   }
   return CheckWorkload(kind, object, old, errors) || CheckNetwork(kind, object, old, errors) ||
          CheckStorage(kind, object, old, errors) || CheckConfig(kind, object, old, errors) ||
-         CheckPolicy(kind, object, old, errors);
+         CheckPolicy(kind, object, old, errors) || CheckRegistered(kind, object, old, errors);
 }
 
 }  // namespace

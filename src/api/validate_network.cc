@@ -70,6 +70,20 @@ void CheckIpBlock(const Value& block, const std::string& at, FieldErrors& errors
   }
 }
 
+// An address that can be another machine's.
+void CheckOrdinaryIp(std::string_view ip, const std::string& at, FieldErrors& errors) {
+  auto invalid = [&](std::string_view why) { errors.push_back(InvalidText(at, ip, why)); };
+  if (ip == "0.0.0.0" || ip == "::") {
+    invalid(StrCat("may not be unspecified (", ip, ")"));
+  } else if (ip.starts_with("127.") || ip == "::1") {
+    invalid("may not be in the loopback range (127.0.0.0/8)");
+  } else if (ip.starts_with("169.254.")) {
+    invalid("may not be in the link-local range (169.254.0.0/16)");
+  } else if (ip.starts_with("224.0.0.")) {
+    invalid("may not be in the link-local multicast range (224.0.0.0/24)");
+  }
+}
+
 void CheckServicePort(const Value& port,
                       const std::string& at,
                       bool named,
@@ -93,6 +107,9 @@ void CheckServicePort(const Value& port,
   CheckOneOf(port, "protocol", at, {"SCTP", "TCP", "UDP"}, errors);
   if (const Value* target = MemberOf(port, "targetPort")) {
     CheckPortOrName(*target, PathField(at, "targetPort"), errors);
+  }
+  if (const Value* protocol = MemberOf(port, "appProtocol")) {
+    CheckQualified(TextIn(*protocol), PathField(at, "appProtocol"), errors);
   }
 }
 
@@ -167,8 +184,11 @@ void CheckServiceAddresses(const Value& spec, FieldErrors& errors) {
   const json::Array& external = json::GetArray(spec, {"externalIPs"});
   for (size_t i = 0; i < external.size(); ++i) {
     const std::string_view address = TextIn(external[i]);
+    const std::string at = PathIndex("spec.externalIPs", i);
     if (std::string why = CheckIp(address); !why.empty()) {
-      errors.push_back(InvalidText(PathIndex("spec.externalIPs", i), address, why));
+      errors.push_back(InvalidText(at, address, why));
+    } else {
+      CheckOrdinaryIp(address, at, errors);
     }
   }
 }
@@ -199,9 +219,20 @@ void CheckOutsideTraffic(const Value& spec, FieldErrors& errors) {
                                  "ExternalTrafficPolicy must be empty, Cluster or Local"));
   }
   const Value* health = MemberOf(spec, "healthCheckNodePort");
-  if (health != nullptr && json::GetInt(*health, {}) < 0) {
+  const int64_t port = health ? json::GetInt(*health, {}) : 0;
+  if (port < 0) {
     errors.push_back(InvalidError("spec.healthCheckNodePort", *health,
                                   "HealthCheckNodePort must be not less than 0"));
+  }
+  if (!policy.empty() && type != "NodePort" && type != "LoadBalancer") {
+    errors.push_back(
+        InvalidText("spec.externalTrafficPolicy", policy,
+                    "ExternalTrafficPolicy can only be set on NodePort and LoadBalancer service"));
+  }
+  if (port > 0 && (type != "LoadBalancer" || policy != "Local")) {
+    errors.push_back(InvalidError("spec.healthCheckNodePort", *health,
+                                  "HealthCheckNodePort can only be set on LoadBalancer service "
+                                  "with ExternalTrafficPolicy=Local"));
   }
 }
 
@@ -218,7 +249,13 @@ void CheckService(const Value& service, const Value* old, FieldErrors& errors) {
     errors.push_back(InvalidText("spec.clusterIPs[0]", ip,
                                  StrCat("may not be set to 'None' for ", type, " services")));
   }
-  if (type == "ExternalName") CheckExternalName(spec, errors);
+  if (type == "ExternalName") {
+    if (!ip.empty()) {
+      errors.push_back(
+          ForbiddenError("spec.clusterIPs", "may not be set for ExternalName services"));
+    }
+    CheckExternalName(spec, errors);
+  }
   std::set<std::string> names;
   for (size_t i = 0; i < ports.size(); ++i) {
     CheckServicePort(ports[i], PathIndex("spec.ports", i), ports.size() > 1, names, errors);
@@ -240,21 +277,19 @@ void CheckService(const Value& service, const Value* old, FieldErrors& errors) {
   }
 }
 
-// Loopback addresses are fine here: they are those of a cluster on one machine.
 void CheckEndpointAddress(const Value& address, const std::string& at, FieldErrors& errors) {
   const std::string_view ip = TextOf(address, "ip");
-  if (std::string why = CheckIp(ip); !why.empty()) {
-    errors.push_back(InvalidText(PathField(at, "ip"), ip, why));
-  } else if (ip.starts_with("169.254.")) {
-    errors.push_back(InvalidText(PathField(at, "ip"), ip,
-                                 "may not be in the link-local range (169.254.0.0/16)"));
-  } else if (ip == "0.0.0.0") {
-    errors.push_back(InvalidText(PathField(at, "ip"), ip, "may not be unspecified (0.0.0.0)"));
-  }
+  const std::string wrong = CheckIp(ip);
+  if (!wrong.empty()) errors.push_back(InvalidText(PathField(at, "ip"), ip, wrong));
   const std::string_view host = TextOf(address, "hostname");
-  if (host.empty()) return;
-  if (std::string why = CheckDnsLabel(host); !why.empty()) {
+  if (std::string why = host.empty() ? std::string() : CheckDnsLabel(host); !why.empty()) {
     errors.push_back(InvalidText(PathField(at, "hostname"), host, why));
+  }
+  CheckSubdomain(address, "nodeName", at, errors);
+  if (!wrong.empty()) {
+    errors.push_back(InvalidText(PathField(at, "ip"), ip, "must be a valid IP address"));
+  } else if (!ip.starts_with("127.")) {  // those of a cluster on one machine
+    CheckOrdinaryIp(ip, PathField(at, "ip"), errors);
   }
 }
 
@@ -307,12 +342,16 @@ void CheckEndpointSlice(const Value& slice, FieldErrors& errors) {
     } else if (addresses.size() > kAddressesMax) {
       errors.push_back(TooManyError(at, addresses.size(), kAddressesMax));
     }
-    if (TextOf(slice, "addressType") != "IPv4") continue;
-    for (size_t j = 0; j < addresses.size(); ++j) {
+    const bool v4 = TextOf(slice, "addressType") == "IPv4";
+    for (size_t j = 0; v4 && j < addresses.size(); ++j) {
       const std::string_view ip = TextIn(addresses[j]);
       if (ip.find(':') != std::string_view::npos || !CheckIp(ip).empty()) {
         errors.push_back(InvalidText(PathIndex(at, j), ip, "must be a valid IPv4 address"));
       }
+    }
+    const std::string_view host = TextOf(endpoints[i], "hostname");
+    if (std::string why = host.empty() ? std::string() : CheckDnsLabel(host); !why.empty()) {
+      errors.push_back(InvalidText(PathField(PathIndex("endpoints", i), "hostname"), host, why));
     }
   }
   const json::Array& ports = json::GetArray(slice, {"ports"});
@@ -339,6 +378,19 @@ std::string CheckHost(std::string_view host) {
          "'\\*\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')";
 }
 
+// What an object of another kind is called.
+void CheckTypedReference(const Value& reference, const std::string& at, FieldErrors& errors) {
+  CheckSubdomain(reference, "apiGroup", at, errors);
+  for (std::string_view key : {"kind", "name"}) {
+    const std::string_view text = TextOf(reference, key);
+    if (text.empty()) {
+      errors.push_back(RequiredError(PathField(at, key), StrCat(key, " is required")));
+    } else if (std::string why = CheckPathSegmentName(text); !why.empty()) {
+      errors.push_back(InvalidText(PathField(at, key), text, why));
+    }
+  }
+}
+
 void CheckIngressBackend(const Value* backend, const std::string& at, FieldErrors& errors) {
   const Value* service = backend ? MemberOf(*backend, "service") : nullptr;
   const Value* resource = backend ? MemberOf(*backend, "resource") : nullptr;
@@ -347,11 +399,7 @@ void CheckIngressBackend(const Value* backend, const std::string& at, FieldError
     return;
   }
   if (resource != nullptr) {
-    for (std::string_view key : {"kind", "name"}) {
-      if (TextOf(*resource, key).empty()) {
-        errors.push_back(RequiredError(PathField(PathField(at, "resource"), key)));
-      }
-    }
+    CheckTypedReference(*resource, PathField(at, "resource"), errors);
     return;
   }
   if (service == nullptr) {
@@ -429,7 +477,13 @@ void CheckIngressRules(const Value& spec, FieldErrors& errors) {
 }
 
 void CheckIngress(const Value& ingress, FieldErrors& errors) {
+  constexpr std::string_view kClass = "kubernetes.io/ingress.class";
   const Value& spec = SpecOf(ingress);
+  const std::string_view annotated = Annotation(ingress, kClass);
+  if (!annotated.empty() && MemberOf(spec, "ingressClassName") != nullptr) {
+    errors.push_back(InvalidText(PathField("annotations", kClass), annotated,
+                                 "can not be set when the class field is also set"));
+  }
   const Value* backend = MemberOf(spec, "defaultBackend");
   if (backend == nullptr && json::GetArray(spec, {"rules"}).empty()) {
     errors.push_back({"FieldValueInvalid", "spec",
@@ -528,9 +582,14 @@ void CheckIngressClass(const Value& object, FieldErrors& errors) {
     errors.push_back(InvalidText("spec.controller", controller,
                                  "must be a domain-prefixed path (such as \"acme.io/foo\")"));
   }
+  if (const Value* parameters = json::Find(object, {"spec", "parameters"})) {
+    CheckTypedReference(*parameters, "spec.parameters", errors);
+  }
 }
 
 }  // namespace
+
+bool IsCidr(std::string_view range) { return ParseCidr(range).has_value(); }
 
 bool CheckNetwork(const KindInfo& kind,
                   const Value& object,

@@ -3,7 +3,6 @@
 #include <set>
 
 #include "api/meta.h"
-#include "api/quantity.h"
 #include "api/validate_rules.h"
 #include "base/strings.h"
 
@@ -64,39 +63,12 @@ void CheckHostPorts(const Value& spec, const std::string& path, FieldErrors& err
   }
 }
 
-void CheckFieldRef(const Value& ref, const std::string& at, FieldErrors& errors) {
-  static const std::vector<std::string> kKnown = {
-      "metadata.name", "metadata.namespace",      "metadata.uid",
-      "spec.nodeName", "spec.serviceAccountName", "status.hostIP",
-      "status.podIP",  "status.podIPs",           "status.hostIPs"};
-  const std::string_view field = TextOf(ref, "fieldPath");
-  if (field.empty()) {
-    errors.push_back(RequiredError(at));
-    return;
-  }
-  if (field.starts_with("metadata.labels['") || field.starts_with("metadata.annotations['")) return;
-  if (std::find(kKnown.begin(), kKnown.end(), field) != kKnown.end()) return;
-  // What can be selected by and is not offered here, and what is no field at all.
-  if (field == "metadata.labels" || field == "metadata.annotations" || field == "status.phase" ||
-      field == "spec.restartPolicy" || field == "spec.schedulerName") {
-    errors.push_back(NotSupportedError(at, field, {kKnown.begin(), kKnown.end() - 1}));
-  } else {
-    errors.push_back(InvalidText(
-        at, field, StrCat("error converting fieldPath: field label not supported: ", field)));
-  }
-}
-
-void CheckResourceRef(const Value& ref, const std::string& at, FieldErrors& errors) {
-  const std::string_view resource = TextOf(ref, "resource");
-  if (resource.empty()) {
-    errors.push_back(RequiredError(at));
-  } else if (!resource.starts_with("limits.hugepages-") &&
-             !resource.starts_with("requests.hugepages-")) {
-    CheckOneOf(ref, "resource", at.substr(0, at.rfind('.')),
-               {"limits.cpu", "limits.ephemeral-storage", "limits.memory", "requests.cpu",
-                "requests.ephemeral-storage", "requests.memory"},
-               errors);
-  }
+// Fields that a variable can have as its value.
+const std::vector<std::string>& FieldsForVariables() {
+  static const std::vector<std::string> kFields = {
+      "metadata.name",           "metadata.namespace", "metadata.uid", "spec.nodeName",
+      "spec.serviceAccountName", "status.hostIP",      "status.podIP", "status.podIPs"};
+  return kFields;
 }
 
 // A key of a ConfigMap or Secret.
@@ -123,9 +95,9 @@ void CheckEnvSource(const Value& variable, const std::string& at, FieldErrors& e
     ++sources;
     const std::string ref_at = PathField(at, key);
     if (key == "fieldRef") {
-      CheckFieldRef(*ref, PathField(ref_at, "fieldPath"), errors);
+      CheckFieldRef(*ref, FieldsForVariables(), ref_at, errors);
     } else if (key == "resourceFieldRef") {
-      CheckResourceRef(*ref, PathField(ref_at, "resource"), errors);
+      CheckResourceRef(*ref, false, ref_at, errors);
     } else {
       CheckKeyRef(*ref, ref_at, errors);
     }
@@ -156,9 +128,9 @@ void CheckEnvFrom(const Value& container, const std::string& path, FieldErrors& 
       const Value* ref = MemberOf(from[i], key);
       if (ref == nullptr) continue;
       ++sources;
-      if (TextOf(*ref, "name").empty()) {
-        errors.push_back(RequiredError(PathField(PathField(at, key), "name")));
-      }
+      const std::string ref_at = PathField(at, key);
+      if (TextOf(*ref, "name").empty()) errors.push_back(RequiredError(PathField(ref_at, "name")));
+      CheckSubdomain(*ref, "name", ref_at, errors);
     }
     if (sources == 1) continue;
     errors.push_back(InvalidText(list_at, "",
@@ -184,31 +156,24 @@ void CheckEnv(const Value& container, const std::string& path, FieldErrors& erro
   }
 }
 
-bool GoesUp(std::string_view path) {
-  for (std::string_view part : Split(path, '/')) {
-    if (part == "..") return true;
-  }
-  return false;
-}
-
-void CheckSubPath(const Value& mount,
-                  std::string_view key,
-                  const std::string& list_at,
-                  FieldErrors& errors) {
-  const std::string_view path = TextOf(mount, key);
-  if (path.starts_with('/')) {
-    errors.push_back(InvalidText(PathField(list_at, key), path, "must be a relative path"));
-  }
-  if (GoesUp(path)) {
-    errors.push_back(InvalidText(PathField(list_at, key), path, "must not contain '..'"));
-  }
-}
-
 std::set<std::string> NamesIn(const Value& container, std::string_view list) {
   std::set<std::string> names;
   for (const Value& item : json::GetArray(container, {list})) names.emplace(TextOf(item, "name"));
   return names;
 }
+
+// A pod's volumes by name, and those of them that are claims.
+struct PodVolumes {
+  explicit PodVolumes(const Value& spec) : all(NamesIn(spec, "volumes")) {
+    for (const Value& volume : json::GetArray(spec, {"volumes"})) {
+      if (MemberOf(volume, "persistentVolumeClaim") != nullptr) {
+        claims.emplace(TextOf(volume, "name"));
+      }
+    }
+  }
+  std::set<std::string> all;
+  std::set<std::string> claims;
+};
 
 void CheckMounts(const Value& container,
                  const std::set<std::string>& volumes,
@@ -232,48 +197,64 @@ void CheckMounts(const Value& container,
       errors.push_back(
           InvalidText(PathField(at, "name"), name, "must not already exist in volumeDevices"));
     }
-    CheckSubPath(mounts[i], "subPath", list_at, errors);
+    CheckDescendingPath(TextOf(mounts[i], "subPath"), PathField(list_at, "subPath"), errors);
     if (!TextOf(mounts[i], "subPath").empty() && !TextOf(mounts[i], "subPathExpr").empty()) {
       errors.push_back(InvalidText(PathField(at, "subPathExpr"), TextOf(mounts[i], "subPathExpr"),
                                    "subPathExpr and subPath are mutually exclusive"));
     }
-    CheckSubPath(mounts[i], "subPathExpr", list_at, errors);
+    CheckDescendingPath(TextOf(mounts[i], "subPathExpr"), PathField(list_at, "subPathExpr"),
+                        errors);
     CheckOneOf(mounts[i], "mountPropagation", list_at, {"Bidirectional", "HostToContainer", "None"},
                errors);
+    if (TextOf(mounts[i], "mountPropagation") == "Bidirectional" &&
+        !json::GetBool(container, {"securityContext", "privileged"})) {
+      errors.push_back(ForbiddenError(
+          PathField(list_at, "mountPropagation"),
+          "Bidirectional mount propagation is available only to privileged containers"));
+    }
   }
 }
 
-void CheckSecurityContext(const Value& holder, const std::string& path, FieldErrors& errors) {
-  const Value* context = MemberOf(holder, "securityContext");
-  if (context == nullptr) return;
-  std::string at = PathField(path, "securityContext");
-  constexpr int64_t kMaxId = 2147483647;
-  for (std::string_view key : {"fsGroup", "runAsUser", "runAsGroup"}) {
-    const Value* id = MemberOf(*context, key);
-    int64_t value = json::GetInt(*context, {key});
-    if (id != nullptr && (value < 0 || value > kMaxId)) {
+void CheckDevices(const Value& container,
+                  const std::set<std::string>& volumes,
+                  const std::set<std::string>& claims,
+                  const std::string& path,
+                  FieldErrors& errors) {
+  const json::Array& devices = json::GetArray(container, {"volumeDevices"});
+  const std::set<std::string> mounts = NamesIn(container, "volumeMounts");
+  std::set<std::string> names;
+  std::set<std::string> paths;
+  for (size_t i = 0; i < devices.size(); ++i) {
+    const std::string at = PathIndex(PathField(path, "volumeDevices"), i);
+    const std::string name_at = PathField(at, "name");
+    const std::string path_at = PathField(at, "devicePath");
+    std::string name(TextOf(devices[i], "name"));
+    std::string device(TextOf(devices[i], "devicePath"));
+    if (name.empty()) errors.push_back(RequiredError(name_at));
+    if (names.contains(name)) errors.push_back(InvalidText(name_at, name, "must be unique"));
+    if (!volumes.contains(name)) {
+      errors.push_back(NotFoundError(name_at, name));
+    } else if (!claims.contains(name)) {
       errors.push_back(
-          InvalidError(PathField(at, key), *id, "must be between 0 and 2147483647, inclusive"));
+          InvalidText(name_at, name,
+                      "can only use volume source type of PersistentVolumeClaim for block mode"));
     }
-  }
-  if (const Value* escalation = MemberOf(*context, "allowPrivilegeEscalation");
-      escalation != nullptr && !json::GetBool(*context, {"allowPrivilegeEscalation"}) &&
-      json::GetBool(*context, {"privileged"})) {
-    errors.push_back(InvalidText(
-        at, "", "cannot set `allowPrivilegeEscalation` to false and `privileged` to true"));
-  }
-  CheckOneOf(*context, "procMount", at, {"Default", "Unmasked"}, errors);
-  const json::Array& groups = json::GetArray(*context, {"supplementalGroups"});
-  for (size_t i = 0; i < groups.size(); ++i) {
-    const int64_t id = json::GetInt(groups[i], {});
-    if (id >= 0 && id <= kMaxId) continue;
-    errors.push_back(InvalidError(PathIndex(PathField(at, "supplementalGroups"), i), groups[i],
-                                  "must be between 0 and 2147483647, inclusive"));
+    if (device.empty()) errors.push_back(RequiredError(path_at));
+    if (paths.contains(device)) errors.push_back(InvalidText(path_at, device, "must be unique"));
+    if (GoesUp(device)) {
+      errors.push_back(InvalidText(path_at, device, "can not contain backsteps ('..')"));
+    } else {
+      paths.insert(device);
+    }
+    if (mounts.contains(name)) {
+      errors.push_back(InvalidText(name_at, name, "must not already exist in volumeMounts"));
+    }
+    if (!name.empty()) names.insert(name);
   }
 }
 
 void CheckContainer(const Value& container,
-                    const std::set<std::string>& volumes,
+                    const PodVolumes& volumes,
                     const std::string& path,
                     FieldErrors& errors) {
   if (TextOf(container, "image").empty()) {
@@ -291,18 +272,30 @@ void CheckContainer(const Value& container,
   CheckContainerPorts(container, path, errors);
   CheckEnv(container, path, errors);
   CheckEnvFrom(container, path, errors);
-  CheckMounts(container, volumes, path, errors);
+  CheckMounts(container, volumes.all, path, errors);
+  CheckDevices(container, volumes.all, volumes.claims, path, errors);
   CheckOneOf(container, "imagePullPolicy", path, {"Always", "IfNotPresent", "Never"}, errors);
   if (const Value* resources = MemberOf(container, "resources")) {
     CheckResources(*resources, PathField(path, "resources"), errors);
   }
-  CheckSecurityContext(container, path, errors);
+  CheckContainerSecurity(container, path, errors);
+}
+
+// What makes no sense for a container that ends before the others start. A sidecar does not.
+void CheckInitContainer(const Value& container, const std::string& path, FieldErrors& errors) {
+  if (TextOf(container, "restartPolicy") == "Always") return;
+  for (std::string_view key : {"lifecycle", "livenessProbe", "readinessProbe", "startupProbe"}) {
+    const Value* value = MemberOf(container, key);
+    if (value == nullptr) continue;
+    errors.push_back(
+        InvalidError(PathField(path, key), *value, "must not be set for init containers"));
+  }
 }
 
 void CheckContainers(const Value& spec,
                      std::string_view key,
                      std::set<std::string>& names,
-                     const std::set<std::string>& volumes,
+                     const PodVolumes& volumes,
                      const std::string& path,
                      FieldErrors& errors) {
   const json::Array& containers = json::GetArray(spec, {key});
@@ -318,6 +311,7 @@ void CheckContainers(const Value& spec,
       errors.push_back(DuplicateError(PathField(at, "name"), Value(name)));
     }
     CheckContainer(containers[i], volumes, at, errors);
+    if (key == "initContainers") CheckInitContainer(containers[i], at, errors);
     std::string_view restart = TextOf(containers[i], "restartPolicy");
     if (restart.empty()) continue;
     if (key != "initContainers") {
@@ -329,6 +323,8 @@ void CheckContainers(const Value& spec,
   }
 }
 
+}  // namespace
+
 void CheckTolerations(const Value& spec, const std::string& path, FieldErrors& errors) {
   const json::Array& tolerations = json::GetArray(spec, {"tolerations"});
   for (size_t i = 0; i < tolerations.size(); ++i) {
@@ -338,9 +334,7 @@ void CheckTolerations(const Value& spec, const std::string& path, FieldErrors& e
     std::string_view value = TextOf(tolerations[i], "value");
     std::string_view effect = TextOf(tolerations[i], "effect");
     if (!key.empty()) {
-      if (std::string why = CheckQualifiedName(key); !why.empty()) {
-        errors.push_back(InvalidText(PathField(at, "key"), key, why));
-      }
+      CheckQualified(key, PathField(at, "key"), errors);
     } else if (op != "Exists") {
       errors.push_back(InvalidText(PathField(at, "operator"), op,
                                    "operator must be Exists when `key` is empty, which means "
@@ -374,9 +368,10 @@ void CheckTolerations(const Value& spec, const std::string& path, FieldErrors& e
   }
 }
 
+namespace {
+
 void CheckSpread(const Value& spec, const std::string& path, FieldErrors& errors) {
   const json::Array& list = json::GetArray(spec, {"topologySpreadConstraints"});
-  std::set<std::string> seen;
   for (size_t i = 0; i < list.size(); ++i) {
     std::string at = PathIndex(PathField(path, "topologySpreadConstraints"), i);
     if (const int64_t skew = json::GetInt(list[i], {"maxSkew"}); skew <= 0) {
@@ -386,18 +381,22 @@ void CheckSpread(const Value& spec, const std::string& path, FieldErrors& errors
     std::string_view key = TextOf(list[i], "topologyKey");
     if (key.empty()) {
       errors.push_back(RequiredError(PathField(at, "topologyKey"), "can not be empty"));
-    } else if (std::string why = CheckQualifiedName(key); !why.empty()) {
-      errors.push_back(InvalidText(PathField(at, "topologyKey"), key, why));
+    } else {
+      CheckQualified(key, PathField(at, "topologyKey"), errors);
     }
     const std::string_view when = TextOf(list[i], "whenUnsatisfiable");
     if (when != "DoNotSchedule" && when != "ScheduleAnyway") {
       errors.push_back(NotSupportedError(PathField(at, "whenUnsatisfiable"), when,
                                          {"DoNotSchedule", "ScheduleAnyway"}));
     }
-    std::string pair = StrCat("{", key, ", ", when, "}");
-    if (!seen.insert(pair).second) {
-      errors.push_back(
-          DuplicateError(PathField(at, "{topologyKey, whenUnsatisfiable}"), Value(pair)));
+    // The first of two is the one that is told.
+    const bool again = std::any_of(
+        list.begin() + static_cast<std::ptrdiff_t>(i) + 1, list.end(), [&](const Value& later) {
+          return TextOf(later, "topologyKey") == key && TextOf(later, "whenUnsatisfiable") == when;
+        });
+    if (again) {
+      errors.push_back(DuplicateError(PathField(at, "{topologyKey, whenUnsatisfiable}"),
+                                      Value(StrCat("{", key, ", ", when, "}"))));
     }
     if (const Value* selector = MemberOf(list[i], "labelSelector")) {
       CheckLabelSelector(*selector, PathField(at, "labelSelector"), errors);
@@ -496,10 +495,8 @@ void CheckGates(const Value& spec, const std::string& path, FieldErrors& errors)
   const json::Array& readiness = json::GetArray(spec, {"readinessGates"});
   for (size_t i = 0; i < readiness.size(); ++i) {
     const std::string_view type = TextOf(readiness[i], "conditionType");
-    if (std::string why = CheckQualifiedName(type); !why.empty()) {
-      errors.push_back(InvalidText(
-          PathField(PathIndex(PathField(path, "readinessGates"), i), "conditionType"), type, why));
-    }
+    CheckQualified(
+        type, PathField(PathIndex(PathField(path, "readinessGates"), i), "conditionType"), errors);
   }
 }
 
@@ -519,7 +516,7 @@ void CheckImages(const Value& spec, std::string_view key, FieldErrors& errors) {
 // In the order in which Kubernetes looks at a spec.
 void CheckPodSpec(const Value& spec, const std::string& path, FieldErrors& errors) {
   CheckVolumes(spec, path, errors);
-  const std::set<std::string> volumes = NamesIn(spec, "volumes");
+  const PodVolumes volumes(spec);
   if (json::GetArray(spec, {"containers"}).empty()) {
     errors.push_back(RequiredError(PathField(path, "containers")));
   }
@@ -529,26 +526,29 @@ void CheckPodSpec(const Value& spec, const std::string& path, FieldErrors& error
   CheckContainers(spec, "initContainers", names, volumes, path, errors);
   CheckOneOf(spec, "restartPolicy", path, {"Always", "OnFailure", "Never"}, errors);
   CheckOneOf(spec, "dnsPolicy", path,
-             {"ClusterFirst", "ClusterFirstWithHostNet", "Default", "None"}, errors);
+             {"ClusterFirstWithHostNet", "ClusterFirst", "Default", "None"}, errors);
   if (const Value* selector = MemberOf(spec, "nodeSelector")) {
     CheckLabels(*selector, PathField(path, "nodeSelector"), errors);
   }
-  CheckSecurityContext(spec, path, errors);
+  CheckPodSecurity(spec, path, errors);
   CheckAffinity(spec, path, errors);
   CheckDns(spec, path, errors);
   CheckGates(spec, path, errors);
   CheckSpread(spec, path, errors);
   CheckPodNames(spec, path, errors);
-  CheckNonNegative(spec, "terminationGracePeriodSeconds", path, errors);
   CheckTolerations(spec, path, errors);
   CheckHostAliases(spec, path, errors);
   CheckSubdomain(spec, "priorityClassName", path, errors);
   CheckSubdomain(spec, "runtimeClassName", path, errors);
+  if (const Value* overhead = MemberOf(spec, "overhead")) {
+    CheckResources(json::Object{{"limits", *overhead}}, PathField(path, "overhead"), errors);
+  }
   CheckOneOf(spec, "preemptionPolicy", path, {"Never", "PreemptLowerPriority"}, errors);
 }
 
 void CheckPod(const Value& pod, FieldErrors& errors) {
   const Value& spec = SpecOf(pod);
+  CheckSecurityAnnotations(pod, errors);
   CheckPodSpec(spec, "spec", errors);
   CheckImages(spec, "containers", errors);
   CheckImages(spec, "initContainers", errors);

@@ -1,8 +1,8 @@
-// The longer parts of a pod's spec: volumes, probes, affinity; and what an update may change.
-#include <set>
+// The longer parts of a pod's spec: probes, affinity; and what an update may change.
+#include <algorithm>
+#include <cctype>
 
 #include "api/meta.h"
-#include "api/quantity.h"
 #include "api/validate_rules.h"
 #include "base/strings.h"
 
@@ -11,98 +11,10 @@ namespace {
 
 using json::Value;
 
-void CheckMode(const Value& parent,
-               std::string_view key,
-               const std::string& path,
-               FieldErrors& errors) {
-  const Value* mode = MemberOf(parent, key);
-  int64_t value = json::GetInt(parent, {key});
-  if (mode != nullptr && (value < 0 || value > 0777)) {
-    errors.push_back(InvalidError(PathField(path, key), *mode,
-                                  "must be a number between 0 and 0777 (octal), both inclusive"));
-  }
-}
-
-void CheckKeys(const Value& source, const std::string& path, FieldErrors& errors) {
-  const json::Array& items = json::GetArray(source, {"items"});
-  for (size_t i = 0; i < items.size(); ++i) {
-    std::string at = PathIndex(PathField(path, "items"), i);
-    std::string_view target = TextOf(items[i], "path");
-    if (MemberOf(items[i], "key") && TextOf(items[i], "key").empty()) {
-      errors.push_back(RequiredError(PathField(at, "key")));
-    }
-    if (target.empty()) {
-      errors.push_back(RequiredError(PathField(at, "path")));
-    } else if (target.starts_with('/')) {
-      errors.push_back(InvalidText(PathField(at, "path"), target, "must be a relative path"));
-    } else if (target == ".." || target.starts_with("../") ||
-               target.find("/../") != std::string_view::npos || target.ends_with("/..")) {
-      errors.push_back(InvalidText(PathField(at, "path"), target, "must not contain '..'"));
-    } else if (target.starts_with("..")) {
-      errors.push_back(InvalidText(PathField(at, "path"), target, "must not start with '..'"));
-    }
-    CheckMode(items[i], "mode", at, errors);
-  }
-}
-
-void CheckSource(const Value& volume, const std::string& at, FieldErrors& errors) {
-  if (const Value* secret = MemberOf(volume, "secret")) {
-    if (TextOf(*secret, "secretName").empty()) {
-      errors.push_back(RequiredError(PathField(at, "secret.secretName")));
-    }
-    CheckMode(*secret, "defaultMode", PathField(at, "secret"), errors);
-    CheckKeys(*secret, PathField(at, "secret"), errors);
-  }
-  if (const Value* config = MemberOf(volume, "configMap")) {
-    if (TextOf(*config, "name").empty()) {
-      errors.push_back(RequiredError(PathField(at, "configMap.name")));
-    }
-    CheckMode(*config, "defaultMode", PathField(at, "configMap"), errors);
-    CheckKeys(*config, PathField(at, "configMap"), errors);
-  }
-  if (const Value* claim = MemberOf(volume, "persistentVolumeClaim")) {
-    if (TextOf(*claim, "claimName").empty()) {
-      errors.push_back(RequiredError(PathField(at, "persistentVolumeClaim.claimName")));
-    }
-  }
-  if (const Value* share = MemberOf(volume, "nfs")) {
-    const std::string_view path = TextOf(*share, "path");
-    const std::string path_at = PathField(at, "nfs.path");
-    if (TextOf(*share, "server").empty()) {
-      errors.push_back(RequiredError(PathField(at, "nfs.server")));
-    }
-    if (path.empty()) errors.push_back(RequiredError(path_at));
-    if (!path.starts_with('/')) {
-      errors.push_back(InvalidText(path_at, path, "must be an absolute path"));
-    }
-  }
-  if (const Value* limit = json::Find(volume, {"emptyDir", "sizeLimit"})) {
-    Result<Quantity> size = Quantity::FromJson(*limit);
-    if (size.ok() && size->negative()) {
-      errors.push_back(ForbiddenError(PathField(at, "emptyDir.sizeLimit"),
-                                      "SizeLimit field must be a valid resource quantity"));
-    }
-  }
-  if (const Value* host = MemberOf(volume, "hostPath")) {
-    std::string_view path = TextOf(*host, "path");
-    if (path.empty()) {
-      errors.push_back(RequiredError(PathField(at, "hostPath.path")));
-    } else if (path == ".." || path.find("/../") != std::string_view::npos ||
-               path.ends_with("/..")) {
-      errors.push_back(InvalidText(PathField(at, "hostPath.path"), path, "must not contain '..'"));
-    }
-    static constexpr std::string_view kTypes[] = {
-        "",     "BlockDevice",  "CharDevice", "Directory", "DirectoryOrCreate",
-        "File", "FileOrCreate", "Socket"};
-    std::string_view type = TextOf(*host, "type");
-    bool known = false;
-    for (std::string_view t : kTypes) known = known || t == type;
-    if (!known) {
-      errors.push_back(NotSupportedError(PathField(at, "hostPath.type"), type,
-                                         {"", "BlockDevice", "CharDevice", "Directory",
-                                          "DirectoryOrCreate", "File", "FileOrCreate", "Socket"}));
-    }
-  }
+bool IsHeaderName(std::string_view name) {
+  return !name.empty() && std::all_of(name.begin(), name.end(), [](char c) {
+    return isalnum(static_cast<unsigned char>(c)) || c == '-';
+  });
 }
 
 void CheckHandler(const Value& handler, const std::string& path, FieldErrors& errors) {
@@ -122,41 +34,77 @@ void CheckHandler(const Value& handler, const std::string& path, FieldErrors& er
     if (const Value* port = MemberOf(*action, "port")) {
       CheckPortOrName(*port, PathField(at, "port"), errors);
     }
-    if (key == "httpGet") CheckOneOf(*action, "scheme", at, {"HTTP", "HTTPS"}, errors);
+    if (key != "httpGet") continue;
+    CheckOneOf(*action, "scheme", at, {"HTTP", "HTTPS"}, errors);
+    for (const Value& header : json::GetArray(*action, {"httpHeaders"})) {
+      const std::string_view name = TextOf(header, "name");
+      if (IsHeaderName(name)) continue;
+      errors.push_back(InvalidText(PathField(at, "httpHeaders"), name,
+                                   "a valid HTTP header must consist of alphanumeric characters or "
+                                   "'-' (e.g. 'X-Header-Name', regex used for validation is "
+                                   "'[-A-Za-z0-9]+')"));
+    }
   }
   if (first) errors.push_back(RequiredError(path, "must specify a handler type"));
 }
 
-void CheckNodeRequirements(const Value& term, const std::string& path, FieldErrors& errors) {
-  for (std::string_view list : {"matchExpressions", "matchFields"}) {
-    const json::Array& terms = json::GetArray(term, {list});
-    for (size_t i = 0; i < terms.size(); ++i) {
-      std::string at = PathIndex(PathField(path, list), i);
-      std::string_view op = TextOf(terms[i], "operator");
-      size_t values = json::GetArray(terms[i], {"values"}).size();
-      if ((op == "In" || op == "NotIn") && values == 0) {
-        errors.push_back(RequiredError(PathField(at, "values"),
-                                       "must be specified when `operator` is 'In' or 'NotIn'"));
-      } else if ((op == "Exists" || op == "DoesNotExist") && values > 0) {
-        errors.push_back(
-            ForbiddenError(PathField(at, "values"),
-                           "may not be specified when `operator` is 'Exists' or 'DoesNotExist'"));
-      } else if ((op == "Gt" || op == "Lt") && values != 1) {
-        errors.push_back(RequiredError(PathField(at, "values"),
-                                       "must be specified single value when `operator` is 'Lt' "
-                                       "or 'Gt'"));
-      } else if (op != "In" && op != "NotIn" && op != "Exists" && op != "DoesNotExist" &&
-                 op != "Gt" && op != "Lt") {
-        errors.push_back(
-            InvalidText(PathField(at, "operator"), op, "not a valid selector operator"));
-      }
-      std::string_view key = TextOf(terms[i], "key");
-      if (list == "matchFields" && key != "metadata.name") {
-        errors.push_back(InvalidText(PathField(at, "key"), key, "not a valid field selector key"));
-      } else if (std::string why = CheckQualifiedName(key); !why.empty()) {
-        errors.push_back(InvalidText(PathField(at, "key"), key, why));
-      }
+void CheckNodeRequirement(const Value& term, const std::string& at, FieldErrors& errors) {
+  const std::string_view op = TextOf(term, "operator");
+  const size_t values = json::GetArray(term, {"values"}).size();
+  if (op == "In" || op == "NotIn") {
+    if (values == 0) {
+      errors.push_back(RequiredError(PathField(at, "values"),
+                                     "must be specified when `operator` is 'In' or 'NotIn'"));
     }
+  } else if (op == "Exists" || op == "DoesNotExist") {
+    if (values > 0) {
+      errors.push_back(
+          ForbiddenError(PathField(at, "values"),
+                         "may not be specified when `operator` is 'Exists' or 'DoesNotExist'"));
+    }
+  } else if (op == "Gt" || op == "Lt") {
+    if (values != 1) {
+      errors.push_back(
+          RequiredError(PathField(at, "values"),
+                        "must be specified single value when `operator` is 'Lt' or 'Gt'"));
+    }
+  } else {
+    errors.push_back(InvalidText(PathField(at, "operator"), op, "not a valid selector operator"));
+  }
+  CheckQualified(TextOf(term, "key"), PathField(at, "key"), errors);
+}
+
+// Of a node's fields, its name alone can be asked for.
+void CheckNodeField(const Value& term, const std::string& at, FieldErrors& errors) {
+  const std::string_view op = TextOf(term, "operator");
+  const std::string_view key = TextOf(term, "key");
+  const json::Array& values = json::GetArray(term, {"values"});
+  if (op != "In" && op != "NotIn") {
+    errors.push_back(InvalidText(PathField(at, "operator"), op, "not a valid selector operator"));
+  } else if (values.size() != 1) {
+    errors.push_back(RequiredError(PathField(at, "values"),
+                                   "must be only one value when `operator` is 'In' or 'NotIn' for "
+                                   "node field selector"));
+  }
+  if (key != "metadata.name") {
+    errors.push_back(InvalidText(PathField(at, "key"), key, "not a valid field selector key"));
+    return;
+  }
+  for (size_t i = 0; i < values.size(); ++i) {
+    if (std::string why = CheckDnsSubdomain(TextIn(values[i])); !why.empty()) {
+      errors.push_back(InvalidText(PathIndex(PathField(at, "values"), i), TextIn(values[i]), why));
+    }
+  }
+}
+
+void CheckNodeRequirements(const Value& term, const std::string& path, FieldErrors& errors) {
+  const json::Array& labels = json::GetArray(term, {"matchExpressions"});
+  for (size_t i = 0; i < labels.size(); ++i) {
+    CheckNodeRequirement(labels[i], PathIndex(PathField(path, "matchExpressions"), i), errors);
+  }
+  const json::Array& fields = json::GetArray(term, {"matchFields"});
+  for (size_t i = 0; i < fields.size(); ++i) {
+    CheckNodeField(fields[i], PathIndex(PathField(path, "matchFields"), i), errors);
   }
 }
 
@@ -169,9 +117,11 @@ void CheckWeight(const Value& term, const std::string& at, FieldErrors& errors) 
 }
 
 void CheckPodTerm(const Value& term, const std::string& at, FieldErrors& errors) {
-  for (std::string_view selector : {"labelSelector", "namespaceSelector"}) {
+  // Kubernetes has another name for the first.
+  for (const auto& [selector, told] : {std::pair{"labelSelector", "matchExpressions"},
+                                       std::pair{"namespaceSelector", "namespaceSelector"}}) {
     if (const Value* s = MemberOf(term, selector)) {
-      CheckLabelSelector(*s, PathField(at, selector), errors);
+      CheckLabelSelector(*s, PathField(at, told), errors);
     }
   }
   for (const Value& name : json::GetArray(term, {"namespaces"})) {
@@ -183,9 +133,7 @@ void CheckPodTerm(const Value& term, const std::string& at, FieldErrors& errors)
   if (key.empty()) {
     errors.push_back(RequiredError(PathField(at, "topologyKey"), "can not be empty"));
   }
-  if (std::string why = CheckQualifiedName(key); !why.empty()) {
-    errors.push_back(InvalidText(PathField(at, "topologyKey"), key, why));
-  }
+  CheckQualified(key, PathField(at, "topologyKey"), errors);
 }
 
 constexpr std::string_view kRequired = "requiredDuringSchedulingIgnoredDuringExecution";
@@ -193,14 +141,7 @@ constexpr std::string_view kPreferred = "preferredDuringSchedulingIgnoredDuringE
 
 void CheckNodeAffinity(const Value& affinity, const std::string& path, FieldErrors& errors) {
   if (const Value* required = MemberOf(affinity, kRequired)) {
-    const json::Array& terms = json::GetArray(*required, {"nodeSelectorTerms"});
-    std::string at = PathField(PathField(path, kRequired), "nodeSelectorTerms");
-    if (terms.empty()) {
-      errors.push_back(RequiredError(at, "must have at least one node selector term"));
-    }
-    for (size_t i = 0; i < terms.size(); ++i) {
-      CheckNodeRequirements(terms[i], PathIndex(at, i), errors);
-    }
+    CheckNodeSelectorTerms(*required, PathField(path, kRequired), errors);
   }
   const json::Array& preferred = json::GetArray(affinity, {kPreferred});
   for (size_t i = 0; i < preferred.size(); ++i) {
@@ -214,29 +155,14 @@ void CheckNodeAffinity(const Value& affinity, const std::string& path, FieldErro
 
 }  // namespace
 
-void CheckVolumes(const Value& spec, const std::string& path, FieldErrors& errors) {
-  const json::Array& volumes = json::GetArray(spec, {"volumes"});
-  std::set<std::string> names;
-  for (size_t i = 0; i < volumes.size(); ++i) {
-    std::string at = PathIndex(PathField(path, "volumes"), i);
-    std::string name(TextOf(volumes[i], "name"));
-    CheckSource(volumes[i], at, errors);
-    int sources = 0;
-    for (const auto& member : json::GetObject(volumes[i], {})) {
-      if (member.key() == "name" || !member.value().is_object()) continue;
-      if (++sources > 1) {
-        errors.push_back(ForbiddenError(PathField(at, std::string_view(member.key())),
-                                        "may not specify more than 1 volume type"));
-      }
-    }
-    if (name.empty()) {
-      errors.push_back(RequiredError(PathField(at, "name")));
-    } else if (std::string why = CheckDnsLabel(name); !why.empty()) {
-      errors.push_back(InvalidText(PathField(at, "name"), name, why));
-    }
-    if (!names.insert(name).second && !name.empty()) {
-      errors.push_back(DuplicateError(PathField(at, "name"), Value(name)));
-    }
+void CheckNodeSelectorTerms(const Value& selector, const std::string& path, FieldErrors& errors) {
+  const json::Array& terms = json::GetArray(selector, {"nodeSelectorTerms"});
+  const std::string at = PathField(path, "nodeSelectorTerms");
+  if (terms.empty()) {
+    errors.push_back(RequiredError(at, "must have at least one node selector term"));
+  }
+  for (size_t i = 0; i < terms.size(); ++i) {
+    CheckNodeRequirements(terms[i], PathIndex(at, i), errors);
   }
 }
 

@@ -1,5 +1,8 @@
 // Rules of roles, budgets, priorities and scalers.
+#include <algorithm>
+
 #include "api/meta.h"
+#include "api/quantity.h"
 #include "api/validate_rules.h"
 #include "base/strings.h"
 
@@ -15,11 +18,16 @@ void CheckPriorityClass(const Value& object, const Value* old, FieldErrors& erro
   if (system) {
     bool known = (Name(object) == "system-node-critical" && value == 2000001000) ||
                  (Name(object) == "system-cluster-critical" && value == 2000000000);
+    const bool named =
+        Name(object) == "system-node-critical" || Name(object) == "system-cluster-critical";
+    const int64_t due = Name(object) == "system-node-critical" ? 2000001000 : 2000000000;
     if (!known) {
       errors.push_back(ForbiddenError(
-          "metadata.name", StrCat("priority class names with 'system-' prefix are "
-                                  "reserved for system use only. error: ",
-                                  Name(object), " is not a known system priority class")));
+          "metadata.name",
+          StrCat("priority class names with 'system-' prefix are reserved for system use only. "
+                 "error: ",
+                 named ? StrCat("value of ", Name(object), " PriorityClass must be ", due)
+                       : StrCat(Name(object), " is not a known system priority class"))));
     }
   } else if (value > kHighestUser) {
     errors.push_back(ForbiddenError(
@@ -89,6 +97,17 @@ void CheckRules(const Value& role, bool namespaced, FieldErrors& errors) {
   }
 }
 
+void CheckAggregation(const Value& rule, FieldErrors& errors) {
+  const json::Array& selectors = json::GetArray(rule, {"clusterRoleSelectors"});
+  for (size_t i = 0; i < selectors.size(); ++i) {
+    const std::string at = PathIndex("aggregationRule.clusterRoleSelectors", i);
+    const size_t before = errors.size();
+    CheckLabelSelector(selectors[i], at, errors);
+    if (errors.size() == before) continue;
+    errors.push_back(InvalidError(at, Value(), "invalid label selector."));
+  }
+}
+
 void CheckSubject(const Value& subject,
                   const std::string& at,
                   bool namespaced,
@@ -119,7 +138,9 @@ void CheckBinding(const Value& binding, const Value* old, bool namespaced, Field
   const Value& ref = given ? *given : kNothing;
   CheckOneOf(ref, "apiGroup", "roleRef", {"rbac.authorization.k8s.io"}, errors);
   const std::string_view kind = TextOf(ref, "kind");
-  if (kind != "Role" && kind != "ClusterRole") {
+  if (!namespaced && kind != "ClusterRole") {
+    errors.push_back(NotSupportedError("roleRef.kind", kind, {"ClusterRole"}));
+  } else if (kind != "Role" && kind != "ClusterRole") {
     errors.push_back(NotSupportedError("roleRef.kind", kind, {"Role", "ClusterRole"}));
   }
   const std::string_view name = TextOf(ref, "name");
@@ -149,6 +170,163 @@ void CheckScaleTarget(const Value& spec, FieldErrors& errors) {
   }
 }
 
+void CheckMetricTarget(const Value* target, const std::string& at, FieldErrors& errors) {
+  static const Value kNothing = json::Object();
+  const Value& given = target ? *target : kNothing;
+  const std::string_view type = TextOf(given, "type");
+  if (type.empty()) {
+    errors.push_back(RequiredError(PathField(at, "type"), "must specify a metric target type"));
+  }
+  if (type != "Utilization" && type != "Value" && type != "AverageValue") {
+    errors.push_back(InvalidText(PathField(at, "type"), type,
+                                 "must be either Utilization, Value, or AverageValue"));
+  }
+  for (std::string_view key : {"value", "averageValue"}) {
+    const Value* amount = MemberOf(given, key);
+    Result<Quantity> size = amount ? Quantity::FromJson(*amount) : Quantity();
+    if (amount == nullptr || !size.ok() || *size > Quantity()) continue;
+    errors.push_back(InvalidQuantity(PathField(at, key), *amount, "must be positive"));
+  }
+  const Value* percent = MemberOf(given, "averageUtilization");
+  if (percent != nullptr && json::GetInt(*percent, {}) < 1) {
+    errors.push_back(
+        InvalidError(PathField(at, "averageUtilization"), *percent, "must be greater than 0"));
+  }
+}
+
+// What of a metric of one type there must be: its name, and the amounts that can be its target.
+struct MetricType {
+  std::string_view type, field;
+  bool named;
+  std::vector<std::string_view> targets;
+  std::string_view told, missing;  // where and how it is told that there is no target
+};
+
+void CheckMetric(const Value& metric, const std::string& at, FieldErrors& errors) {
+  static const std::vector<MetricType> kTypes = {
+      {"Object",
+       "object",
+       true,
+       {"value", "averageValue"},
+       "averageValue",
+       "must set either a target value or averageValue"},
+      {"External",
+       "external",
+       true,
+       {"value", "averageValue"},
+       "averageValue",
+       "must set either a target value for metric or a per-pod target"},
+      {"Pods",
+       "pods",
+       true,
+       {"averageValue"},
+       "averageValue",
+       "must specify a positive target averageValue"},
+      {"Resource",
+       "resource",
+       false,
+       {"averageUtilization", "averageValue"},
+       "averageUtilization",
+       "must set either a target raw value or a target utilization"}};
+  const std::string_view type = TextOf(metric, "type");
+  const auto known = std::find_if(kTypes.begin(), kTypes.end(),
+                                  [type](const MetricType& t) { return t.type == type; });
+  if (type == "ContainerResource") return;
+  if (known == kTypes.end()) {
+    errors.push_back(
+        NotSupportedError(PathField(at, "type"), type,
+                          {"ContainerResource", "External", "Object", "Pods", "Resource"}));
+    return;
+  }
+  const std::string source_at = PathField(at, known->field);
+  const Value* source = MemberOf(metric, known->field);
+  if (source == nullptr) {
+    errors.push_back(
+        RequiredError(source_at, "must populate information for the given metric source"));
+    return;
+  }
+  if (type == "Object") {
+    for (std::string_view key : {"kind", "name"}) {
+      if (!json::GetString(*source, {"describedObject", key}).empty()) continue;
+      errors.push_back(RequiredError(PathField(PathField(source_at, "describedObject"), key)));
+    }
+  }
+  if (known->named && json::GetString(*source, {"metric", "name"}).empty()) {
+    errors.push_back(
+        RequiredError(PathField(source_at, "metric.name"), "must specify a metric name"));
+  } else if (!known->named && TextOf(*source, "name").empty()) {
+    errors.push_back(RequiredError(PathField(source_at, "name"), "must specify a resource name"));
+  }
+  const std::string target_at = PathField(source_at, "target");
+  CheckMetricTarget(MemberOf(*source, "target"), target_at, errors);
+  const bool any =
+      std::any_of(known->targets.begin(), known->targets.end(), [source](std::string_view key) {
+        return json::Find(*source, {"target", key}) != nullptr;
+      });
+  if (!any) errors.push_back(RequiredError(PathField(target_at, known->told), known->missing));
+}
+
+void CheckMetrics(const Value& spec, bool to_zero, FieldErrors& errors) {
+  const json::Array& metrics = json::GetArray(spec, {"metrics"});
+  bool outside = false;
+  for (size_t i = 0; i < metrics.size(); ++i) {
+    CheckMetric(metrics[i], PathIndex("spec.metrics", i), errors);
+    const std::string_view type = TextOf(metrics[i], "type");
+    outside = outside || type == "Object" || type == "External";
+  }
+  // Version 1's field stands for the first metric of those after it.
+  const Value* percent = MemberOf(spec, "targetCPUUtilizationPercentage");
+  if (percent != nullptr && json::GetInt(*percent, {}) < 1) {
+    errors.push_back(InvalidError("spec.metrics[0].resource.target.averageUtilization", *percent,
+                                  "must be greater than 0"));
+  }
+  if (to_zero && !outside) {
+    errors.push_back(ForbiddenError("spec.metrics",
+                                    "must specify at least one Object or External metric to "
+                                    "support scaling to zero replicas"));
+  }
+}
+
+void CheckScalingRules(const Value& behavior, std::string_view direction, FieldErrors& errors) {
+  constexpr int64_t kWindowMax = 3600;
+  constexpr int64_t kPeriodMax = 1800;
+  const Value* rules = MemberOf(behavior, direction);
+  if (rules == nullptr) return;
+  const std::string at = PathField("spec.behavior", direction);
+  const int64_t window = json::GetInt(*rules, {"stabilizationWindowSeconds"});
+  auto invalid = [&](const std::string& where, int64_t value, std::string_view why) {
+    errors.push_back(InvalidError(where, Value(value), why));
+  };
+  if (window < 0) {
+    invalid(PathField(at, "stabilizationWindowSeconds"), window,
+            "must be greater than or equal to zero");
+  } else if (window > kWindowMax) {
+    invalid(PathField(at, "stabilizationWindowSeconds"), window,
+            StrCat("must be less than or equal to ", kWindowMax));
+  }
+  CheckOneOf(*rules, "selectPolicy", at, {"Disabled", "Max", "Min"}, errors);
+  const json::Array& policies = json::GetArray(*rules, {"policies"});
+  if (policies.empty()) {
+    errors.push_back(RequiredError(PathField(at, "policies"), "must specify at least one Policy"));
+  }
+  for (size_t i = 0; i < policies.size(); ++i) {
+    const std::string policy_at = PathIndex(PathField(at, "policies"), i);
+    const std::string_view type = TextOf(policies[i], "type");
+    if (type != "Pods" && type != "Percent") {
+      errors.push_back(NotSupportedError(PathField(policy_at, "type"), type, {"Percent", "Pods"}));
+    }
+    const int64_t value = json::GetInt(policies[i], {"value"});
+    const int64_t period = json::GetInt(policies[i], {"periodSeconds"});
+    if (value <= 0) invalid(PathField(policy_at, "value"), value, "must be greater than zero");
+    if (period <= 0) {
+      invalid(PathField(policy_at, "periodSeconds"), period, "must be greater than zero");
+    } else if (period > kPeriodMax) {
+      invalid(PathField(policy_at, "periodSeconds"), period,
+              StrCat("must be less than or equal to ", kPeriodMax));
+    }
+  }
+}
+
 void CheckScaler(const Value& scaler, FieldErrors& errors) {
   const Value& spec = SpecOf(scaler);
   const int64_t max = json::GetInt(spec, {"maxReplicas"});
@@ -165,11 +343,10 @@ void CheckScaler(const Value& scaler, FieldErrors& errors) {
                                   "must be greater than or equal to `minReplicas`"));
   }
   CheckScaleTarget(spec, errors);
-  const Value* percent = MemberOf(spec, "targetCPUUtilizationPercentage");
-  if (percent != nullptr && json::GetInt(*percent, {}) < 1) {
-    // Version 1's field stands for the first metric of those after it.
-    errors.push_back(InvalidError("spec.metrics[0].resource.target.averageUtilization", *percent,
-                                  "must be greater than 0"));
+  CheckMetrics(spec, min == 0, errors);
+  if (const Value* behavior = MemberOf(spec, "behavior")) {
+    CheckScalingRules(*behavior, "scaleUp", errors);
+    CheckScalingRules(*behavior, "scaleDown", errors);
   }
 }
 
@@ -189,6 +366,7 @@ bool CheckPolicy(const KindInfo& kind, const Value& object, const Value* old, Fi
           RequiredError("aggregationRule.clusterRoleSelectors",
                         "at least one clusterRoleSelector required if aggregationRule is non-nil"));
     }
+    if (aggregation != nullptr) CheckAggregation(*aggregation, errors);
   } else if (k == "RoleBinding" || k == "ClusterRoleBinding") {
     CheckBinding(object, old, k == "RoleBinding", errors);
   } else if (k == "HorizontalPodAutoscaler") {

@@ -1,4 +1,6 @@
 // Rules of volumes, their claims and classes.
+#include <set>
+
 #include "api/meta.h"
 #include "api/quantity.h"
 #include "api/validate_rules.h"
@@ -82,10 +84,11 @@ void CheckClaim(const Value& claim, const Value* old, FieldErrors& errors) {
   }
 }
 
-constexpr std::string_view kSources[] = {"gcePersistentDisk",
+constexpr std::string_view kSources[] = {"hostPath",
+                                         "gcePersistentDisk",
                                          "awsElasticBlockStore",
-                                         "hostPath",
                                          "glusterfs",
+                                         "flocker",
                                          "nfs",
                                          "rbd",
                                          "quobyte",
@@ -93,7 +96,6 @@ constexpr std::string_view kSources[] = {"gcePersistentDisk",
                                          "iscsi",
                                          "cinder",
                                          "fc",
-                                         "flocker",
                                          "flexVolume",
                                          "azureFile",
                                          "vsphereVolume",
@@ -105,33 +107,18 @@ constexpr std::string_view kSources[] = {"gcePersistentDisk",
                                          "storageos",
                                          "csi"};
 
-bool GoesUp(std::string_view path) {
-  for (std::string_view part : Split(path, '/')) {
-    if (part == "..") return true;
-  }
-  return false;
-}
-
-// The sources that the embedded cluster or its users' other clusters really have.
+// What only a volume of its own has to say, beside what one in a pod has.
 void CheckSourceFields(std::string_view source, const Value& volume, FieldErrors& errors) {
   const std::string at = PathField("spec", source);
-  auto required = [&](std::string_view key) {
-    if (TextOf(volume, key).empty()) errors.push_back(RequiredError(PathField(at, key)));
-  };
+  CheckVolumeFields(source, volume, "spec", errors);
   const std::string_view path = TextOf(volume, "path");
-  const std::string path_at = PathField(at, "path");
-  if (source == "hostPath" || source == "local") {
-    required("path");
-    if (GoesUp(path)) errors.push_back(InvalidText(path_at, path, "must not contain '..'"));
-  } else if (source == "nfs") {
-    required("server");
-    required("path");
-    if (!path.starts_with('/')) {
-      errors.push_back(InvalidText(path_at, path, "must be an absolute path"));
+  if (source == "local") {
+    if (path.empty()) errors.push_back(RequiredError(PathField(at, "path")));
+    if (GoesUp(path)) {
+      errors.push_back(InvalidText(PathField(at, "path"), path, "must not contain '..'"));
     }
-  } else if (source == "csi") {
-    required("driver");
-    required("volumeHandle");
+  } else if (source == "csi" && TextOf(volume, "volumeHandle").empty()) {
+    errors.push_back(RequiredError(PathField(at, "volumeHandle")));
   }
 }
 
@@ -142,9 +129,21 @@ void CheckCapacity(const Value& spec, FieldErrors& errors) {
     errors.push_back({"FieldValueNotSupported", "spec.capacity",
                       "Unsupported value: core.ResourceList(nil): supported values: \"storage\""});
   } else if (!capacity.contains("storage") || capacity.size() > 1) {
-    errors.push_back(NotSupportedError("spec.capacity", capacity.begin()->key(), {"storage"}));
+    std::vector<std::string> shown;
+    for (const auto& amount : capacity) {
+      shown.push_back(
+          StrCat(Quote(std::string_view(amount.key())), ":", ShowQuantity(amount.value())));
+    }
+    errors.push_back({"FieldValueNotSupported", "spec.capacity",
+                      StrCat("Unsupported value: core.ResourceList{", Join(shown, ", "),
+                             "}: supported values: \"storage\"")});
   }
   for (const auto& amount : capacity) {
+    Result<Quantity> size = Quantity::FromJson(amount.value());
+    if (size.ok() && size->negative()) {
+      errors.push_back(InvalidError(PathKey("spec.capacity", std::string_view(amount.key())),
+                                    Value(size->Value()), "must be a valid resource quantity"));
+    }
     CheckPositive(amount.value(), PathKey("spec.capacity", std::string_view(amount.key())), errors);
   }
 }
@@ -170,6 +169,18 @@ std::string_view CheckVolumeSource(const Value& spec, FieldErrors& errors) {
   return found;
 }
 
+void CheckVolumeNodes(const Value& spec, FieldErrors& errors) {
+  const Value* affinity = MemberOf(spec, "nodeAffinity");
+  if (affinity == nullptr) return;
+  const Value* required = MemberOf(*affinity, "required");
+  if (required == nullptr) {
+    errors.push_back(
+        RequiredError("spec.nodeAffinity.required", "must specify required node constraints"));
+  } else {
+    CheckNodeSelectorTerms(*required, "spec.nodeAffinity.required", errors);
+  }
+}
+
 void CheckVolume(const Value& volume, const Value* old, FieldErrors& errors) {
   const Value& spec = SpecOf(volume);
   if (json::GetArray(spec, {"accessModes"}).empty()) {
@@ -179,6 +190,7 @@ void CheckVolume(const Value& volume, const Value* old, FieldErrors& errors) {
   CheckCapacity(spec, errors);
   CheckOneOf(spec, "persistentVolumeReclaimPolicy", "spec", {"Delete", "Recycle", "Retain"},
              errors);
+  CheckVolumeNodes(spec, errors);
   const std::string_view source = CheckVolumeSource(spec, errors);
   if (json::GetString(spec, {"hostPath", "path"}) == "/" &&
       TextOf(spec, "persistentVolumeReclaimPolicy") == "Recycle") {
@@ -203,13 +215,15 @@ void CheckTopologies(const Value& object, FieldErrors& errors) {
     const json::Array& list = json::GetArray(terms[i], {"matchLabelExpressions"});
     for (size_t j = 0; j < list.size(); ++j) {
       const std::string term_at = PathIndex(at, j);
-      if (json::GetArray(list[j], {"values"}).empty()) {
-        errors.push_back(RequiredError(PathField(term_at, "values")));
+      const json::Array& values = json::GetArray(list[j], {"values"});
+      if (values.empty()) errors.push_back(RequiredError(PathField(term_at, "values")));
+      std::set<std::string_view> seen;
+      for (size_t v = 0; v < values.size(); ++v) {
+        if (seen.insert(TextIn(values[v])).second) continue;
+        errors.push_back(DuplicateError(PathIndex(PathField(term_at, "values"), v), values[v]));
       }
       const std::string_view key = TextOf(list[j], "key");
-      if (std::string why = CheckQualifiedName(key); !why.empty()) {
-        errors.push_back(InvalidText(PathField(term_at, "key"), key, why));
-      }
+      CheckQualified(key, PathField(term_at, "key"), errors);
     }
   }
 }
@@ -218,8 +232,8 @@ void CheckClass(const Value& object, const Value* old, FieldErrors& errors) {
   const std::string_view provisioner = TextOf(object, "provisioner");
   if (provisioner.empty()) {
     errors.push_back(RequiredError("provisioner"));
-  } else if (std::string why = CheckQualifiedName(ToLower(provisioner)); !why.empty()) {
-    errors.push_back(InvalidText("provisioner", provisioner, why));
+  } else {
+    CheckQualified(provisioner, "provisioner", errors, true);
   }
   for (const auto& parameter : json::GetObject(object, {"parameters"})) {
     if (!parameter.key().empty()) continue;

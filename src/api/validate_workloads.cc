@@ -62,7 +62,12 @@ void CheckJobSpec(const Value& spec, const std::string& path, FieldErrors& error
 // A job that does not manage its selector itself has the one that was made for it.
 void CheckJobSelector(const Value& job, const Value& spec, FieldErrors& errors) {
   const Value* selector = MemberOf(spec, "selector");
-  if (selector == nullptr) return;  // made later, or for no job yet
+  if (selector == nullptr) {  // made later, or for no job yet
+    if (!json::GetBool(spec, {"manualSelector"})) return;
+    errors.push_back(RequiredError("spec.selector"));
+    CheckTemplateLabels(spec, nullptr, "spec", errors);
+    return;
+  }
   const json::Object& labels = json::GetObject(*selector, {"matchLabels"});
   bool generated = labels.size() == 1 && json::GetArray(*selector, {"matchExpressions"}).empty();
   for (const auto& label : labels) {
@@ -170,6 +175,22 @@ std::string CronItemProblem(std::string_view item, const CronField& field) {
   return {};
 }
 
+// Numbers with units, "1h30m", as Go writes them.
+bool IsDuration(std::string_view text) {
+  if (text.empty()) return false;
+  while (!text.empty()) {
+    const size_t digits = std::min(text.find_first_not_of("0123456789."), text.size());
+    const size_t unit = std::min(text.find_first_of("0123456789.", digits), text.size());
+    static constexpr std::string_view kUnits[] = {"ns", "us", "µs", "ms", "s", "m", "h"};
+    const std::string_view name = text.substr(digits, unit - digits);
+    if (digits == 0 || std::find(std::begin(kUnits), std::end(kUnits), name) == std::end(kUnits)) {
+      return false;
+    }
+    text.remove_prefix(unit);
+  }
+  return true;
+}
+
 std::string ScheduleProblem(std::string_view schedule) {
   if (schedule.starts_with("TZ=") || schedule.starts_with("CRON_TZ=")) {
     const size_t space = schedule.find(' ');
@@ -180,7 +201,10 @@ std::string ScheduleProblem(std::string_view schedule) {
          {"@yearly", "@annually", "@monthly", "@weekly", "@daily", "@midnight", "@hourly"}) {
       if (schedule == known) return {};
     }
-    return schedule.starts_with("@every ") ? "" : StrCat("Unrecognized descriptor: ", schedule);
+    if (!schedule.starts_with("@every ")) return StrCat("Unrecognized descriptor: ", schedule);
+    const std::string_view every = schedule.substr(7);
+    if (IsDuration(every)) return {};
+    return StrCat("Failed to parse duration ", schedule, ": time: invalid duration ", Quote(every));
   }
   std::vector<std::string_view> fields;
   for (std::string_view field : Split(schedule, ' ')) {

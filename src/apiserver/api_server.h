@@ -35,6 +35,10 @@ Result<std::vector<StaticToken>> ParseTokenFile(std::string_view csv);
 using NodeDialer =
     std::function<Result<std::shared_ptr<api::RestHandler>>(const std::string& node_name)>;
 
+// Speaks HTTP with a pod: the base URL is "http://10.88.0.3:8080".
+using HttpDialer =
+    std::function<Result<std::shared_ptr<api::RestHandler>>(const std::string& base_url)>;
+
 // Checks a binding against what the node has left, after the API's own checks and before the
 // write. The last word against two schedulers placing on one node.
 using BindCheck = std::function<Status(const json::Value& pod, const std::string& node_name)>;
@@ -57,7 +61,8 @@ struct Options {
   Duration bookmark_interval = std::chrono::seconds(60);
   Duration event_ttl = std::chrono::hours(1);
   NodeDialer node_dialer;
-  BindCheck bind_check;  // empty: every binding fits
+  HttpDialer http_dialer;  // empty: pods and services cannot be proxied to
+  BindCheck bind_check;    // empty: every binding fits
   // Null: there are no service account tokens, and pods get none.
   std::shared_ptr<const TokenKey> token_key;
   std::string ca_pem;  // what clients in pods trust this server by; goes into legacy token secrets

@@ -17,6 +17,10 @@
 #include "apiserver/call.h"
 #include "apiserver/service_ips.h"
 
+namespace swell::api {
+struct CrdRules;
+}
+
 namespace swell::apiserver {
 
 struct QuotaState;
@@ -91,6 +95,9 @@ struct Core : std::enable_shared_from_this<Core> {
   uint64_t targets_generation = 0;
   // Both null when there is no such resource.
   Target FindTarget(const RequestInfo& info);
+
+  // The rules of custom kinds that have any, by "group/version/plural".
+  std::map<std::string, std::shared_ptr<const api::CrdRules>, std::less<>> crd_rules;
 
   // Discovery and OpenAPI documents, by path and form; valid for one generation of the scheme.
   std::map<std::string, api::Chunk> documents;

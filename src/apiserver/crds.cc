@@ -4,6 +4,7 @@
 #include <set>
 #include <tuple>
 
+#include "api/crd_rules.h"
 #include "api/meta.h"
 #include "apiserver/delete.h"
 #include "apiserver/errors.h"
@@ -45,6 +46,10 @@ std::string GroupOf(const json::Value& crd) {
 }
 std::string PluralOf(const json::Value& crd) {
   return std::string(json::GetString(crd, {"spec", "names", "plural"}));
+}
+
+std::string RulesKey(std::string_view group, std::string_view version, std::string_view plural) {
+  return StrCat(group, "/", version, "/", plural);
 }
 
 // The names that other definitions of the group have been given.
@@ -163,6 +168,14 @@ Status CheckBuiltIn(const Admission& admission, const json::Value& crd) {
   return Status::Ok();
 }
 
+void Unregister(Core& core, const json::Value& crd) {
+  core.scheme->Unregister(GroupOf(crd), PluralOf(crd));
+  std::erase_if(core.crd_rules, [&](const auto& entry) {
+    return entry.first.starts_with(GroupOf(crd) + "/") &&
+           entry.first.ends_with("/" + PluralOf(crd));
+  });
+}
+
 void RegisterCrd(Core& core, const json::Value& crd) {
   if (!IsEstablished(crd)) return;
   auto kinds = api::KindsOfCrd(crd);
@@ -171,9 +184,17 @@ void RegisterCrd(Core& core, const json::Value& crd) {
                     {"name", std::string(api::Name(crd))}, {"error", kinds.status().ToString()});
     return;
   }
-  core.scheme->Unregister(GroupOf(crd), PluralOf(crd));
+  Unregister(core, crd);
   for (api::CrdVersion& version : *kinds) {
     core.scheme->Register(std::move(version.kind), version.storage);
+  }
+  for (const json::Value& version : json::GetArray(crd, {"spec", "versions"})) {
+    std::vector<api::FieldError> ignored;  // there are none in what is stored
+    const json::Value* schema = json::Find(version, {"schema", "openAPIV3Schema"});
+    auto rules = schema ? api::ReadCrdRules(*schema, "", ignored) : nullptr;
+    if (rules == nullptr) continue;
+    core.crd_rules[RulesKey(GroupOf(crd), json::GetString(version, {"name"}), PluralOf(crd))] =
+        std::move(rules);
   }
 }
 
@@ -244,6 +265,15 @@ void JudgeAgain(Core& core, const json::Value& gone) {
 
 }  // namespace
 
+std::vector<api::FieldError> CheckCustomRules(const Core& core,
+                                              const api::KindInfo& kind,
+                                              const json::Value& object,
+                                              const json::Value* old) {
+  const auto rules = core.crd_rules.find(RulesKey(kind.gvk.group, kind.gvk.version, kind.plural));
+  if (rules == core.crd_rules.end()) return {};
+  return api::CheckCrdRules(*rules->second, object, old);
+}
+
 Status CreateCrd(Admission& admission, json::Value& object) {
   FillNames(object);
   SWELL_RETURN_IF_ERROR(CheckBuiltIn(admission, object));
@@ -274,7 +304,7 @@ void CrdWritten(Core& core, store::EventType type, const store::EntryPtr& entry,
   if (!ok) return;
   const auto crd = entry->Parsed();
   if (type == store::EventType::kDeleted) {
-    core.scheme->Unregister(GroupOf(*crd), PluralOf(*crd));
+    Unregister(core, *crd);
     JudgeAgain(core, *crd);
     return;
   }

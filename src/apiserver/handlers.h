@@ -27,6 +27,14 @@ void HandleBindingsResource(Core& core, const CallPtr& call);
 void HandleEviction(Core& core, const CallPtr& call);
 void HandlePodProxy(Core& core, const CallPtr& call);  // log, exec, attach, portforward
 void HandleNodeProxy(Core& core, const CallPtr& call);
+// Lets another handler answer the call, under a path of its own.
+void ForwardTo(Core& core,
+               const CallPtr& call,
+               std::shared_ptr<api::RestHandler> handler,
+               std::string path,
+               std::string query);
+// proxy.cc: pods and services as HTTP servers
+void HandleHttpProxy(Core& core, const CallPtr& call);
 // strategies.cc
 void HandleNamespaceFinalize(Core& core, const CallPtr& call);
 // reviews.cc, token_request.cc

@@ -79,6 +79,11 @@ Status CreatePv(Admission&, json::Value& object);
 void EventWritten(Core&, store::EventType, const store::EntryPtr&, bool ok);  // events.cc
 Status CreateCrd(Admission&, json::Value& object);                            // crds.cc
 Status UpdateCrd(Admission&, json::Value& object, const json::Value& old);
+// What the object breaks of its definition's rules (x-kubernetes-validations).
+std::vector<api::FieldError> CheckCustomRules(const Core&,
+                                              const api::KindInfo& kind,
+                                              const json::Value& object,
+                                              const json::Value* old);
 void CrdWritten(Core&, store::EventType, const store::EntryPtr&, bool ok);
 
 }  // namespace swell::apiserver

@@ -143,24 +143,32 @@ void ForwardToNode(
     call->Fail(handler.status().WithContext(StrCat("node ", Quote(node))));
     return;
   }
+  ForwardTo(core, call, *handler, std::move(path), std::move(query));
+}
+
+}  // namespace
+
+void ForwardTo(Core& core,
+               const CallPtr& call,
+               std::shared_ptr<api::RestHandler> handler,
+               std::string path,
+               std::string query) {
   api::RestRequest request = call->request;
   request.path = std::move(path);
   request.query = std::move(query);
   request.credentials = {};
   request.user = call->user;
-  // The node's handler and its call live as long as this one.
+  // The other side's handler and its call live as long as this one.
   auto held = std::make_shared<
-      std::pair<std::shared_ptr<api::RestHandler>, std::unique_ptr<api::RestCall>>>(*handler,
-                                                                                    nullptr);
+      std::pair<std::shared_ptr<api::RestHandler>, std::unique_ptr<api::RestCall>>>(
+      std::move(handler), nullptr);
   call->OnRelease([&core, held] {
-    // Not from inside the node's own callback.
+    // Not from inside the other side's own callback.
     core.executor.Post([held] { held->second.reset(); });
   });
-  auto under_way = (*handler)->Handle(std::move(request), std::make_shared<Forward>(call));
+  auto under_way = held->first->Handle(std::move(request), std::make_shared<Forward>(call));
   if (!call->finished()) held->second = std::move(under_way);
 }
-
-}  // namespace
 
 void HandlePodProxy(Core& core, const CallPtr& call) {
   const auto entry = core.store.Get(KeyFor(*call->storage, call->info.ns, call->info.name));

@@ -74,6 +74,15 @@ Status AdmitPriority(Admission& admission, json::Value& pod) {
   return Status::Ok();
 }
 
+Status AdmitRuntimeClass(const Admission& admission, const json::Value& pod) {
+  const std::string name(json::GetString(pod, {"spec", "runtimeClassName"}));
+  if (name.empty() || admission.core.store.Latest({"runtimeclasses.node.k8s.io", "", name})) {
+    return Status::Ok();
+  }
+  return ForbiddenError(admission.kind, admission.name,
+                        StrCat("pod rejected: RuntimeClass ", Quote(name), " not found"));
+}
+
 bool Tolerates(const json::Array& tolerations, std::string_view taint) {
   return std::any_of(tolerations.begin(), tolerations.end(), [taint](const json::Value& one) {
     const std::string_view key = json::GetString(one, {"key"});
@@ -131,6 +140,7 @@ void SetSchedulingGatedCondition(json::Value& pod, WallTime now) {
 Status CreatePod(Admission& admission, json::Value& pod) {
   SWELL_RETURN_IF_ERROR(AdmitPriority(admission, pod));
   AddDefaultTolerations(pod);
+  SWELL_RETURN_IF_ERROR(AdmitRuntimeClass(admission, pod));
   SWELL_RETURN_IF_ERROR(AdmitServiceAccount(admission, pod));
   SWELL_RETURN_IF_ERROR(LimitPod(admission, pod));
   const std::string_view scheduler = json::GetString(pod, {"spec", "schedulerName"});

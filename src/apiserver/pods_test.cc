@@ -40,6 +40,11 @@ class PodsTest : public ::testing::Test {
       if (name != "n") return Status(Code::kUnavailable, "no route");
       return std::shared_ptr<api::RestHandler>(node);
     };
+    options.http_dialer =
+        [this](const std::string& url) -> Result<std::shared_ptr<api::RestHandler>> {
+      dialed = url;
+      return std::shared_ptr<api::RestHandler>(node);
+    };
     options.bind_check = [](const json::Value&, const std::string& name) {
       return name == "full" ? Status(Code::kConflict, "node is full") : Status::Ok();
     };
@@ -55,9 +60,38 @@ class PodsTest : public ::testing::Test {
                               R"(","annotations":{"swell.dev/gpu-devices":"0"}},)",
                               R"("target":{"kind":"Node","name":")", to, "\"}}"));
   }
+  // Asks for a path; answers what was dialed and what was asked there, or the error.
+  std::string Proxy(const std::string& target) {
+    const Answer answer = server.Get(StrCat("/api/v1/namespaces/default/", target));
+    return answer.status == 200 ? StrCat(dialed, " ", node->asked)
+                                : StrCat(answer.status, " ", answer.Message());
+  }
   std::shared_ptr<FakeNode> node = std::make_shared<FakeNode>();
+  std::string dialed;
   TestServer server;
 };
+
+TEST_F(PodsTest, ProxiesToPodsAndServices) {
+  server.Post(kPods, R"({"metadata":{"name":"web"},"spec":{"containers":[
+      {"name":"c","image":"i","ports":[{"containerPort":8080}]}]}})");
+  EXPECT_EQ(Proxy("pods/none/proxy/"), "404 pods \"none\" not found");
+  EXPECT_EQ(Proxy("pods/web/proxy/"), "400 address not allowed");
+  server.Merge(StrCat(kPods, "/web/status"), R"({"status":{"podIP":"10.1.2.3"}})");
+  EXPECT_EQ(Proxy("pods/web/proxy"), "http://10.1.2.3:8080 GET /?");
+  EXPECT_EQ(Proxy("pods/web:99/proxy/a%20b/c/?x=1"), "http://10.1.2.3:99 GET /a%20b/c/?x=1");
+  EXPECT_EQ(Proxy("pods/https:web:99/proxy/"), "https://10.1.2.3:99 GET /?");
+  EXPECT_EQ(Proxy("pods/ftp:web:99/proxy/"), "400 invalid pod request \"ftp:web:99\"");
+
+  server.Post("/api/v1/namespaces/default/services",
+              R"({"metadata":{"name":"s"},"spec":{"ports":[{"name":"http","port":80}]}})");
+  EXPECT_EQ(Proxy("services/s:81/proxy/"), "503 no service port 81 found for service \"s\"");
+  server.Post("/api/v1/namespaces/default/endpoints",
+              R"({"metadata":{"name":"s"},"subsets":[{"addresses":[{"ip":"10.1.2.3"}],
+                  "ports":[{"name":"http","port":8080}]}]})");
+  EXPECT_EQ(Proxy("services/s:80/proxy/x"), "http://10.1.2.3:8080 GET /x?");
+  EXPECT_EQ(Proxy("services/s:http/proxy/"), "http://10.1.2.3:8080 GET /?");
+  EXPECT_EQ(Proxy("services/s/proxy/"), "503 no endpoints available for service \"s\"");
+}
 
 TEST_F(PodsTest, BindingAssignsOnce) {
   server.Post(kPods, PodJson("p"));

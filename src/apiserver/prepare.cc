@@ -47,6 +47,9 @@ Status CheckSchema(const Admission& admission, json::Value& object, const json::
     if (!problem.empty()) return DecodeError(kind, problem);
   }
   api::DefaultObject(admission.kind, object);
+  if (errors.empty() && kind.custom) {
+    errors = CheckCustomRules(admission.core, kind, object, old);
+  }
   return errors.empty() ? Status::Ok() : CheckRules(admission, object, old, errors);
 }
 
@@ -65,10 +68,7 @@ Status ChooseName(Admission& admission, json::Value& object) {
     return Status::Ok();
   }
   std::string base(json::GetString(object, {"metadata", "generateName"}));
-  if (base.empty()) {
-    return InvalidError(admission.kind, "",
-                        {RequiredValue("metadata.name", "name or generateName is required")});
-  }
+  if (base.empty()) return Status::Ok();  // told with all else that is wrong
   base.resize(std::min(base.size(), kMaxGeneratedBase));
   for (int attempt = 0; attempt < kGenerateAttempts; ++attempt) {
     admission.name = StrCat(base, admission.core.random.NameSuffix(kGeneratedSuffix));

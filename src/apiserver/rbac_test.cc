@@ -312,7 +312,7 @@ TEST_F(RbacTest, ReviewsSayWhatHoldsAndWhy) {
       Admin("POST", "/apis/authorization.k8s.io/v1/namespaces/default/localsubjectaccessreviews",
             R"({"spec":{"user":"jane","resourceAttributes":{"verb":"get","resource":"pods",
                "namespace":"kube-system"}}})");
-  EXPECT_EQ(local.status, 400) << local.text;
+  EXPECT_EQ(local.status, 422) << local.text;
   const Answer rules = As("jane", "POST", "/apis/authorization.k8s.io/v1/selfsubjectrulesreviews",
                           R"({"spec":{"namespace":"default"}})");
   EXPECT_EQ(rules.status, 201) << rules.text;

@@ -1,6 +1,7 @@
 // Reviews: who am I, may I, whose token is this. Nothing is stored.
 #include <algorithm>
 
+#include "api/field_errors.h"
 #include "api/meta.h"
 #include "apiserver/access.h"
 #include "apiserver/authn.h"
@@ -57,16 +58,37 @@ AccessAttributes AttributesFrom(const json::Value& review) {
   return attributes;
 }
 
-Status CheckAccessSpec(const api::KindInfo& kind, const json::Value& review) {
+std::vector<api::FieldError> AccessFaults(const json::Value& review) {
   const bool resource = json::Find(review, {"spec", "resourceAttributes"}) != nullptr;
   const bool path = json::Find(review, {"spec", "nonResourceAttributes"}) != nullptr;
-  if (resource != path) return Status::Ok();
-  return InvalidError(
-      kind, "",
-      {InvalidValue("spec.resourceAttributes", "",
-                    resource ? "cannot be specified in combination with nonResourceAttributes"
-                             : "exactly one of nonResourceAttributes or resourceAttributes must be "
-                               "specified")});
+  if (resource && path) {
+    const auto text = [&review](const char* key) {
+      return Quote(json::GetString(review, {"spec", "nonResourceAttributes", key}));
+    };
+    return {{"FieldValueInvalid", "spec.nonResourceAttributes",
+             StrCat("Invalid value: authorization.NonResourceAttributes{Path:", text("path"),
+                    ", Verb:", text("verb"),
+                    "}: cannot be specified in combination with resourceAttributes")}};
+  }
+  if (resource || path) return {};
+  return {api::InvalidError("spec.resourceAttributes", json::Value(),
+                            "exactly one of nonResourceAttributes or resourceAttributes must be "
+                            "specified")};
+}
+
+// A review of what somebody else may do.
+Status CheckSubjectReview(const Call& call, const json::Value& review, const api::UserInfo& user) {
+  std::vector<api::FieldError> faults = AccessFaults(review);
+  if (user.name.empty() && user.groups.empty()) {
+    faults.push_back(
+        InvalidValue("spec.user", "", "at least one of user or group must be specified"));
+  }
+  const std::string_view ns = json::GetString(review, {"spec", "resourceAttributes", "namespace"});
+  if (call.kind->gvk.kind == "LocalSubjectAccessReview" && ns != call.info.ns) {
+    faults.push_back(
+        InvalidValue("spec.resourceAttributes.namespace", ns, "must match metadata.namespace"));
+  }
+  return faults.empty() ? Status::Ok() : InvalidError(*call.kind, "", faults);
 }
 
 void FillAccess(Core& core, const api::UserInfo& user, json::Value& review) {
@@ -144,28 +166,19 @@ Status FillReview(Core& core, const Call& call, json::Value& review) {
     }
     FillRules(core, call.user, review);
   } else if (kind == "SelfSubjectAccessReview") {
-    SWELL_RETURN_IF_ERROR(CheckAccessSpec(*call.kind, review));
+    const std::vector<api::FieldError> faults = AccessFaults(review);
+    if (!faults.empty()) return InvalidError(*call.kind, "", faults);
     FillAccess(core, call.user, review);
   } else if (kind == "SubjectAccessReview" || kind == "LocalSubjectAccessReview") {
-    SWELL_RETURN_IF_ERROR(CheckAccessSpec(*call.kind, review));
-    if (kind == "LocalSubjectAccessReview" &&
-        json::GetString(review, {"spec", "resourceAttributes", "namespace"}) != call.info.ns) {
-      return BadRequestError(
-          StrCat("spec.resourceAttributes.namespace must match namespace: ", call.info.ns));
-    }
     api::UserInfo user;
     user.name = json::GetString(review, {"spec", "user"});
     user.uid = json::GetString(review, {"spec", "uid"});
     user.groups = ReadStrings(review, {"spec", "groups"});
-    if (user.name.empty() && user.groups.empty()) {
-      return InvalidError(
-          *call.kind, "",
-          {InvalidValue("spec.user", "", "at least one of user or group must be specified")});
-    }
+    SWELL_RETURN_IF_ERROR(CheckSubjectReview(call, review, user));
     FillAccess(core, user, review);
   } else if (kind == "TokenReview") {
     if (json::GetString(review, {"spec", "token"}).empty()) {
-      return InvalidError(*call.kind, "", {RequiredValue("spec.token")});
+      return BadRequestError("token is required for TokenReview in authentication");
     }
     FillToken(core, review);
   } else {

@@ -72,7 +72,10 @@ Handler SubresourceHandler(const Call& call, std::string_view verb) {
   const std::string& sub = call.info.subresource;
   const std::string& resource = call.storage->plural;
   const bool core_group = call.storage->gvk.group.empty();
-  if (sub == "proxy") return core_group && resource == "nodes" ? HandleNodeProxy : nullptr;
+  if (sub == "proxy" && core_group) {
+    if (resource == "nodes") return HandleNodeProxy;
+    return resource == "pods" || resource == "services" ? HandleHttpProxy : nullptr;
+  }
   if (sub == "scale") {
     return verb == "get" || verb == "update" || verb == "patch" ? HandleScale : nullptr;
   }

@@ -28,7 +28,12 @@ bool IsProtectedNamespace(std::string_view name) {
 
 Status CreateNamespace(Admission& admission, json::Value& object) {
   json::Set(object, {"metadata", "labels", kNameLabel}, json::Value(admission.name));
-  json::Set(object, {"spec", "finalizers"}, json::Array{json::Value(kNamespaceFinalizer)});
+  json::Array finalizers = json::GetArray(object, {"spec", "finalizers"});
+  if (std::find(finalizers.begin(), finalizers.end(), json::Value(kNamespaceFinalizer)) ==
+      finalizers.end()) {
+    finalizers.emplace_back(kNamespaceFinalizer);
+  }
+  json::Set(object, {"spec", "finalizers"}, std::move(finalizers));
   json::Set(object, {"status"}, json::Object());
   json::Set(object, {"status", "phase"}, json::Value("Active"));
   return Status::Ok();

@@ -14,6 +14,7 @@
 #include "client/kubeconfig.h"
 #include "controllers/manager.h"
 #include "edge/http_front.h"
+#include "edge/http_transport.h"
 #include "edge/kubelet_server.h"
 #include "edge/process/process_runtime.h"
 #include "net/reactor.h"
@@ -109,6 +110,14 @@ Status EmbeddedCluster::Impl::MakeApiServer() {
     auto it = kubelets.find(node);
     if (it != kubelets.end()) return it->second;
     return Status(Code::kNotFound, StrCat("node ", Quote(node), " is not one of this cluster's"));
+  };
+  server_options.http_dialer =
+      [this](const std::string& base_url) -> Result<std::shared_ptr<api::RestHandler>> {
+    edge::HttpTransportConfig config;
+    config.client.base_url = base_url;
+    config.client.tls.insecure_skip_verify = true;  // as kube-apiserver does with pods
+    SWELL_ASSIGN_OR_RETURN(auto transport, edge::HttpTransport::Make(core, std::move(config)));
+    return std::shared_ptr<api::RestHandler>(std::move(transport));
   };
   server_options.bind_check = [this](const json::Value& pod, const std::string& node) {
     return manager ? manager->CheckBind(pod, node) : Status::Ok();

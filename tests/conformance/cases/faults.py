@@ -1,6 +1,15 @@
-"""All faults of an object are told together, in the order of its fields' checks."""
+"""All faults of an object are told together, in the order of its fields' checks.
 
-from conformance.case import Case, Pattern, post
+faults.jsonl has more of them, an object a line, with what kube-apiserver says: "field: message",
+in any order, "…" for any end.
+"""
+
+import itertools
+import json
+import re
+from pathlib import Path
+
+from conformance.case import Case, Having, Pattern, post
 
 APPS = '/apis/apps/v1/namespaces/$ns/'
 BATCH = '/apis/batch/v1/namespaces/$ns/'
@@ -273,3 +282,29 @@ CASES = [
         'volumeBindingMode: Unsupported value: "X": supported values: "Immediate", '
         '"WaitForFirstConsumer"$')),
 ]
+
+
+def recorded(line):
+    """The kind in its name, and a post that is refused with these causes."""
+    case = json.loads(line)
+    causes = []
+    for told in case['causes']:
+        field, message = told.split(': ', 1)
+        pattern = re.escape(message.rstrip('…')) + ('' if message.endswith('…') else '$')
+        causes.append({'field': field, 'message': Pattern(f'^{pattern}')})
+    details = {'kind': case['kind'], 'causes': Having(*causes)}
+    if case['object']:
+        details['name'] = case['object']
+    return case['name'].split('-')[0], post(case['path'] + ('&' if '?' in case['path'] else '?') +
+                                            'dryRun=All', case['body'], 422,
+                                            {'reason': 'Invalid', 'details': details})
+
+
+def all_recorded():
+    text = (Path(__file__).parent / 'faults.jsonl').read_text(encoding='utf-8')
+    steps = [recorded(line) for line in text.splitlines()]
+    for kind, group in itertools.groupby(steps, lambda step: step[0]):
+        yield Case(f'all-{kind}', *[step for _, step in group], accounts=True)
+
+
+CASES += all_recorded()

@@ -1,0 +1,125 @@
+// The rules of custom resources (x-kubernetes-validations): the part of the Common Expression
+// Language that they use. No types are declared: an expression is checked for its syntax, its
+// variables and its functions when it is compiled, and for the types of its values as it runs.
+//
+// Known: literals, lists and maps, `self`, `oldSelf`, selection and indices, has(), arithmetic,
+// comparisons, `in`, `&&` and `||` (which bear with an error on the side that does not matter),
+// `?:`, the macros all, exists, exists_one, map and filter, conversions, and the functions of
+// strings and lists that Kubernetes has. Durations, times, URLs, quantities and optional values
+// are not.
+//
+// Thread-safety: programs are immutable; a budget belongs to one evaluation.
+// Ownership: values may refer to the JSON documents that they came from, which outlive them.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "base/result.h"
+#include "json/value.h"
+
+namespace swell::api {
+
+struct CelValue;
+using CelList = std::shared_ptr<const std::vector<CelValue>>;
+using CelMap = std::shared_ptr<const std::vector<std::pair<CelValue, CelValue>>>;
+
+struct CelValue {
+  // JSON objects and arrays stay what they are.
+  std::variant<std::monostate,
+               bool,
+               int64_t,
+               uint64_t,
+               double,
+               std::string,
+               const json::Value*,
+               CelList,
+               CelMap>
+      data;
+
+  static CelValue FromJson(const json::Value& value);
+  bool is_null() const { return std::holds_alternative<std::monostate>(data); }
+  // As CEL calls its type: "int", "list".
+  std::string_view TypeName() const;
+};
+
+// How much an evaluation may still cost: a unit is about one step, or ten bytes looked at.
+struct CelBudget {
+  int64_t left = 1'000'000;
+  Status Spend(size_t units);
+};
+
+struct CelExpr;
+using CelExprPtr = std::shared_ptr<const CelExpr>;
+
+struct CelExpr {
+  enum class Kind {
+    kLiteral,
+    kVariable,       // text
+    kSelect,         // args[0].text
+    kHas,            // has(args[0].text)
+    kIndex,          // args[0][args[1]]
+    kCall,           // text(args…), or args[0].text(args…) of a method
+    kOperator,       // text: "+", "&&", "?:", "!", "neg", "in"
+    kList,           // args
+    kMap,            // args: key, value, …
+    kComprehension,  // args[0].text(variable, args[1][, args[2]])
+  };
+  Kind kind = Kind::kLiteral;
+  std::string text;
+  std::string variable;
+  bool method = false;
+  CelValue literal;
+  std::vector<CelExprPtr> args;
+  size_t offset = 0;  // in the expression, for messages
+};
+
+class CelProgram {
+ public:
+  // kInvalid: what is wrong, where, and the line with a mark below it.
+  static Result<std::shared_ptr<const CelProgram>> Compile(std::string_view text);
+
+  bool uses_old_self() const { return uses_old_self_; }
+  const CelExpr& root() const { return *root_; }
+  // `old_self` may be null when the expression does not use it.
+  Result<CelValue> Evaluate(const json::Value& self,
+                            const json::Value* old_self,
+                            CelBudget& budget) const;
+  // A message about a place in the expression.
+  std::string Complaint(size_t offset, std::string_view what) const;
+
+ private:
+  std::string text_;
+  CelExprPtr root_;
+  bool uses_old_self_ = false;
+};
+
+// cel_parser.cc: the syntax alone. An error is "OFFSET what".
+Result<CelExprPtr> ParseCel(std::string_view text);
+// Field names that CEL cannot spell: foo-bar is foo__dash__bar, and so on.
+std::string UnescapeCelName(std::string_view name);
+// cel_functions.cc
+bool IsCelFunction(std::string_view name, bool method, size_t arguments);
+Result<CelValue> CallCel(std::string_view name, std::vector<CelValue> arguments, CelBudget& budget);
+Result<CelValue> OperateCel(std::string_view op,
+                            const CelValue& a,
+                            const CelValue& b,
+                            CelBudget& budget);
+// cel_value.cc
+bool CelEqual(const CelValue& a, const CelValue& b, int depth = 0);
+// -1, 0, 1; kInvalid when they cannot be compared.
+Result<int> CelCompare(const CelValue& a, const CelValue& b);
+// Of lists, maps and strings; -1 of anything else.
+int64_t CelSize(const CelValue& value);
+CelValue CelItem(const CelValue& list, size_t i);
+std::vector<CelValue> CelKeys(const CelValue& map);
+// A member of a map or an object; nullptr data when there is none.
+bool CelFind(const CelValue& map, const CelValue& key, CelValue& out);
+bool IsCelList(const CelValue& value);
+bool IsCelMap(const CelValue& value);
+std::string CelText(const CelValue& value);  // as string() makes it
+
+}  // namespace swell::api
