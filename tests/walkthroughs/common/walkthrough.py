@@ -102,11 +102,15 @@ class Walkthrough:
             for kind in ("pytorchjobs.kubeflow.org", "elasticdljobs.elasticdl.org", "trainingjobs.swell.dev", "pods"):
                 ask("kubectl", "delete", kind, "--all", "-n", namespace, "--timeout=60s")
             ask("kubectl", "delete", "configmaps", "-l", "createdBy=arena", "-n", namespace)
+        self.take_away()
         nodes = [node["metadata"]["name"] for node in self.items("nodes")]
         for daemon in reversed(self.daemons):
             daemon.terminate()
             daemon.wait(60)
         ask("kubectl", "delete", "nodes", *nodes)
+
+    def take_away(self):
+        """What else the story put there; controller and agent still run."""
 
     # --- Looking ---------------------------------------------------------------------------------
 
