@@ -331,6 +331,34 @@ TEST(Allocate, TopologyKeepsAGroupInOneRack) {
   EXPECT_EQ(s.NodeOf("g-1"), "n3");
 }
 
+TEST(Allocate, TellsHowMuchOfAGroupTheBestRackTakes) {
+  Scenario s;
+  for (int i = 0; i < 4; ++i) {
+    s.Node(StrCat("n", i), {.gpus = 2, .labels = {{"rack", i < 2 ? "r0" : "r1"}}});
+  }
+  s.Pod("x", {.gpus = 1, .on = "n0", .devices = {0}});
+  s.model.UpsertTopology({"dc", {"rack"}});
+  s.Group("g", {.min = 5, .topology = {"dc", "rack", ""}});
+  s.Pods("g", 5, {.group = "g", .gpus = 1});
+  s.Cycle();
+  ASSERT_NE(s.WaitingOf("g"), nullptr);
+  EXPECT_EQ(s.WaitingOf("g")->reason,
+            "4/4 nodes are available. Needs 5 GPUs (5 pods x 1); 7 free; all of its pods must "
+            "share one rack, and the one with most room, r1, takes 4.");
+}
+
+TEST(Allocate, TellsHowMuchOfAGpuIsAskedAndFree) {
+  Scenario s;
+  s.Node("n0", {.gpus = 1});
+  s.Pod("a", {.fraction = 0.6, .minutes_old = 20});
+  s.Pod("b", {.fraction = 0.6});
+  s.Cycle();
+  ASSERT_NE(s.WaitingOf("b"), nullptr);
+  EXPECT_EQ(s.WaitingOf("b")->reason,
+            "0/1 node is available: 1 Insufficient nvidia.com/gpu. Needs 60% of a GPU; at most 40% "
+            "of one is free.");
+}
+
 TEST(Allocate, QueueLimitsHold) {
   Scenario s;
   s.Node("n0", {.gpus = 8});

@@ -16,6 +16,8 @@ struct Diagnosis {
   std::string nodes;      // "0/6 nodes are available: 3 Insufficient nvidia.com/gpu, ..."
   int64_t gpus_free = 0;  // idle on suitable nodes
   int64_t cpu_free = 0;
+  int64_t part_free = 0;      // of one GPU, in ppm: the most on any, for pods that share
+  int64_t extended_free = 0;  // of the first extended resource it asks for
   int64_t places = 0;      // pods of this shape that would fit now, counting GPUs, CPU and memory
   int gpus_largest = 0;    // GPUs of the largest suitable node
   NodeId nearest = kNone;  // suitable node that lacks least
@@ -33,6 +35,9 @@ class Explainer {
 
  private:
   void ExplainRoom(GroupId id, const std::vector<PodId>& pods, Waiting& waiting);
+  std::string NeedText(const std::vector<PodId>& pods, PodId hardest, const Diagnosis& d) const;
+  std::string TopologyText(GroupId id, PodId hardest);
+  void CountFree(const Shape& shape, const NodeState& node, Diagnosis& d) const;
   const Diagnosis& Diagnose(PodId pod);
   // Reasons and on how many nodes; those of the core resources apart, they are the common ones.
   struct Lacks {
@@ -155,6 +160,21 @@ int64_t Explainer::PlacesOn(const Shape& shape, const NodeState& node) const {
   return places;
 }
 
+void Explainer::CountFree(const Shape& shape, const NodeState& node, Diagnosis& d) const {
+  d.gpus_free += node.idle_now;
+  d.cpu_free += std::max<int64_t>(0, node.allocatable[kCpu] - node.used[kCpu]);
+  for (int i = 0; shape.Shares() && i < node.gpu_count; ++i) {
+    const Device& device = node.devices[i];
+    d.part_free = std::max(d.part_free, std::min(device.FreeNow(), device.FreeInFuture()));
+  }
+  if (shape.extended.empty()) return;
+  const auto resource = static_cast<size_t>(shape.extended.front().first);
+  auto at = [resource](const std::vector<int64_t>& v) {
+    return resource < v.size() ? v[resource] : 0;
+  };
+  d.extended_free += std::max<int64_t>(0, at(node.ext_allocatable) - at(node.ext_used));
+}
+
 const Diagnosis& Explainer::Diagnose(PodId pod) {
   const ShapeId shape_id = state_.pods[pod].shape;
   auto [it, added] = known_.try_emplace({shape_id, state_.pods[pod].labels});
@@ -171,8 +191,7 @@ const Diagnosis& Explainer::Diagnose(PodId pod) {
     const int64_t places = PlacesOn(shape, node);
     d.places += places;
     available += WhyNot(state_, pod, id, Tense::kNow, minima) == Lack::kNothing;
-    d.gpus_free += node.idle_now;
-    d.cpu_free += std::max<int64_t>(0, node.allocatable[kCpu] - node.used[kCpu]);
+    CountFree(shape, node, d);
     d.gpus_largest = std::max(d.gpus_largest, node.gpu_count);
     const int64_t cpu_lacks = shape.core[kCpu] - (node.allocatable[kCpu] - node.used[kCpu]);
     const int64_t gpu_lacks = shape.core[kGpu] - node.idle_now;
@@ -198,8 +217,9 @@ const Diagnosis& Explainer::Diagnose(PodId pod) {
       StrCat(available, "/", total, total == 1 ? " node is available" : " nodes are available");
   if (!parts.empty()) d.nodes += ": " + Join(parts, ", ");
   d.nodes += '.';
-  d.hash = StableHash(StrCat(d.nodes, ' ', d.gpus_free, ' ', d.cpu_free, ' ', d.places, ' ',
-                             d.gpus_largest, ' ', d.nearest, ' ', d.nearest_lacks));
+  d.hash = StableHash(StrCat(d.nodes, ' ', d.gpus_free, ' ', d.cpu_free, ' ', d.part_free, ' ',
+                             d.extended_free, ' ', d.places, ' ', d.gpus_largest, ' ', d.nearest,
+                             ' ', d.nearest_lacks));
   return d;
 }
 
@@ -269,31 +289,77 @@ uint64_t Explainer::Summary(GroupId id) {
   return sum | 1;
 }
 
+// " Needs 4 GPUs (2 pods x 2); 3 free".
+std::string Explainer::NeedText(const std::vector<PodId>& pods,
+                                PodId hardest,
+                                const Diagnosis& d) const {
+  int64_t gpus = 0;
+  int64_t cpu = 0;
+  int64_t extended = 0;
+  bool equal = true;
+  const Shape& shape = state_.ShapeOf(hardest);
+  for (PodId pod : pods) {
+    const Shape& its = state_.ShapeOf(pod);
+    gpus += its.core[kGpu];
+    cpu += its.core[kCpu];
+    for (const auto& [resource, amount] : its.extended) {
+      if (!shape.extended.empty() && resource == shape.extended.front().first) extended += amount;
+    }
+    equal = equal && state_.pods[pod].shape == state_.pods[hardest].shape;
+  }
+  const std::string count = pods.size() > 1 ? StrCat(" (", pods.size(), " pods)") : "";
+  if (gpus > 0) {
+    const bool alike = equal && pods.size() > 1;
+    return StrCat(" Needs ", Plural(gpus, "GPU"),
+                  alike ? StrCat(" (", pods.size(), " pods x ", shape.core[kGpu], ")") : count,
+                  "; ", d.gpus_free, " free");
+  }
+  if (shape.Shares()) {
+    const std::string most =
+        d.part_free >= kPpm ? "a whole one" : StrCat(d.part_free * 100 / kPpm, "% of one");
+    const std::string on =
+        shape.share_devices > 1 ? StrCat(" on each of ", shape.share_devices) : "";
+    const std::string part =
+        shape.share_mib > 0
+            ? StrCat(shape.share_mib, " MiB of a GPU's memory")
+            : StrCat(NumberText(static_cast<double>(shape.share_ppm) * 100 / kPpm), "% of a GPU");
+    return StrCat(" Needs ", part, on, count, "; at most ", most, " is free");
+  }
+  if (extended > 0) {
+    return StrCat(" Needs ", extended, " ", state_.resource_names[shape.extended.front().first],
+                  count, "; ", d.extended_free, " free");
+  }
+  return cpu > 0 ? StrCat(" Needs ", cpu, "m CPU", count, "; ", d.cpu_free, "m free") : "";
+}
+
+// Of a group whose pods must share a domain: how many fit into the best one.
+std::string Explainer::TopologyText(GroupId id, PodId hardest) {
+  const GroupState& group = state_.groups[id];
+  if (!group.info || group.info->topology.required.empty()) return "";
+  const std::string& key = group.info->topology.required;
+  std::map<std::string_view, int64_t> places;
+  const ShapeId shape = state_.pods[hardest].shape;
+  for (NodeId node_id : state_.index.by_rank) {
+    const NodeState& node = state_.nodes[node_id];
+    auto label = node.info.labels.find(key);
+    if (label == node.info.labels.end()) continue;
+    if (state_.VerdictOf(shape, node_id).unfit != Unfit::kNone) continue;
+    places[label->second] += PlacesOn(state_.shapes[shape], node);
+  }
+  if (places.empty()) return StrCat("; no suitable node has the label ", key);
+  const auto best =
+      std::max_element(places.begin(), places.end(),
+                       [](const auto& a, const auto& b) { return a.second < b.second; });
+  return StrCat("; all of its pods must share one ", key, ", and the one with most room, ",
+                best->first, ", takes ", best->second);
+}
+
 void Explainer::ExplainRoom(GroupId id, const std::vector<PodId>& pods, Waiting& waiting) {
   const PodId hardest = Hardest(pods);
   const Diagnosis& d = Diagnose(hardest);
   waiting.reason = d.nodes;
-  int64_t gpus = 0;
-  int64_t cpu = 0;
-  bool equal = true;
-  for (PodId pod : pods) {
-    gpus += state_.ShapeOf(pod).core[kGpu];
-    cpu += state_.ShapeOf(pod).core[kCpu];
-    equal = equal && state_.pods[pod].shape == state_.pods[hardest].shape;
-  }
-  const int64_t each = state_.ShapeOf(hardest).core[kGpu];
-  if (gpus > 0) {
-    waiting.reason += StrCat(" Needs ", Plural(gpus, "GPU"));
-    if (pods.size() > 1) {
-      waiting.reason += equal ? StrCat(" (", pods.size(), " pods x ", each, ")")
-                              : StrCat(" (", pods.size(), " pods)");
-    }
-    waiting.reason += StrCat("; ", d.gpus_free, " free");
-  } else if (cpu > 0) {
-    waiting.reason += StrCat(" Needs ", cpu, "m CPU");
-    if (pods.size() > 1) waiting.reason += StrCat(" (", pods.size(), " pods)");
-    waiting.reason += StrCat("; ", d.cpu_free, "m free");
-  }
+  waiting.reason += NeedText(pods, hardest, d);
+  waiting.reason += TopologyText(id, hardest);
   auto said = context_.search_said.find(id);
   if (said != context_.search_said.end()) waiting.reason += StrCat("; ", said->second);
   const auto& held = state_.held_nodes;

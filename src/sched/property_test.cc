@@ -206,6 +206,40 @@ TEST_P(Property, OrderOfArrivalDoesNotMatter) {
   }
 }
 
+// A preference that no node meets makes every node be looked at; without one the index answers.
+TEST_P(Property, TheIndexFindsWhatLookingAtEveryNodeDoes) {
+  const uint64_t seed = GetParam();
+  SCOPED_TRACE(StrCat("seed ", seed));
+  std::string logs[2];
+  for (bool looks : {false, true}) {
+    Random random(seed);
+    Scenario s;
+    PoolInfo pool;
+    pool.name = "all";
+    pool.gpu = random.OneIn(3) ? Placement::kSpread : Placement::kPack;
+    pool.cpu = random.OneIn(3) ? Placement::kSpread : Placement::kPack;
+    s.Pool(pool);
+    AddRandomNodes(s, random);
+    for (int round = 0; round < 3; ++round) {
+      for (int i = 0; i < 12; ++i) {
+        PodSpec pod;
+        pod.gpus = static_cast<int>(random.Below(3));
+        pod.cpu = 200 * static_cast<int64_t>(1 + random.Below(4));
+        if (pod.gpus == 0 && !random.OneIn(4)) pod.fraction = 0.2 * (1.0 + random.Below(4));
+        if (looks) {
+          pod.preferred = {{1, {{{"zone", SelectorOp::kIn, {"nowhere"}}}, {}}}};
+        }
+        s.Pod(StrCat("p", round, "-", i), pod);
+      }
+      s.Cycle();
+      logs[looks] += s.Log();
+      s.Settle();
+      for (int i = 0; i < 4; ++i) s.RemovePod(StrCat("p", round, "-", random.Below(12)));
+    }
+  }
+  EXPECT_EQ(logs[0], logs[1]);
+}
+
 INSTANTIATE_TEST_SUITE_P(Seeds, Property, testing::Range(FirstSeed(), LastSeed(150) + 1));
 
 }  // namespace

@@ -48,6 +48,31 @@ TEST(Reclaim, ARigidJobOverQuotaIsStoppedWholeAndComesBack) {
   EXPECT_EQ(s.PhaseOf("big-0"), "Running");
 }
 
+// Quotas of five GPUs where there are four: the gang is due them all, the half is due its own.
+TEST(Reclaim, WhoGoesBeyondItsQuotaLeavesOthersWhatTheyHoldWithinTheirs) {
+  Scenario s;
+  s.Node("n0", {.gpus = 2});
+  s.Node("n1", {.gpus = 2});
+  s.Queue(MakeQueue("all", 5));
+  s.Queue(MakeQueue("a", 2, "all"));
+  s.Queue(MakeQueue("b", 1, "all"));
+  s.Group("gang", {.min = 2, .queue = "a"});
+  s.Pods("gang", 2, {.group = "gang", .gpus = 2});
+  s.Group("large", {.priority = 75, .queue = "b"});
+  s.Pod("large-0", {.group = "large", .gpus = 2});
+  s.Group("half", {.queue = "b"});
+  s.Pod("half-0", {.group = "half", .fraction = 0.5});
+  s.Converge(40);
+  EXPECT_EQ(s.PhaseOf("half-0"), "Running");
+  EXPECT_EQ(s.PhaseOf("gang-0"), "Pending");
+  s.RemovePod("large-0");
+  s.Converge(40);
+  EXPECT_EQ(s.PhaseOf("half-0"), "Running") << s.Places();
+  s.RemovePod("half-0");
+  s.Converge(40);
+  EXPECT_EQ(s.PhaseOf("gang-0"), "Running") << s.Places();
+}
+
 TEST(Reclaim, AnElasticJobShrinksToQuotaAndGrowsBack) {
   Scenario s;
   TwoProjects(s, 8, 1, 1);
