@@ -76,13 +76,12 @@ void LeaderElector::NewClient() {
 
 void LeaderElector::Start() { Tick(); }
 
-// A request that is not answered is given up in time for another one before the deadline.
+// A server that is slow may take as long as the deadline allows; one that never answers is asked
+// anew.
 void LeaderElector::Tick() {
   tick_timer_ = kNoTimer;
   const SteadyTime now = clock_.Steady();
-  if (asking_ && now - *asking_ > std::max(options_.retry_period, options_.renew_deadline / 2)) {
-    GiveUp();
-  }
+  if (asking_ && now - *asking_ >= options_.renew_deadline * (leading_ ? 1 : 2)) GiveUp();
   if (!asking_) Ask();
   executor_.Cancel(tick_timer_);
   tick_timer_ = executor_.After(NextLook(), [this] { Tick(); });
@@ -103,10 +102,10 @@ void LeaderElector::GiveUp() {
   asking_.reset();
 }
 
-// The leader knows the Lease as it wrote it.
+// Whose Lease it is knows it as it wrote it.
 void LeaderElector::Ask() {
   asking_ = clock_.Steady();
-  if (leading_) return Take(*lease_);
+  if (lease_ && HolderOf(*lease_) == options_.identity) return Take(*lease_);
   client_->Get(resources::kLeases, options_.ns, options_.name,
                [this](const Result<json::SharedValue>& lease) { OnLease(lease); });
 }
@@ -123,6 +122,7 @@ void LeaderElector::OnLease(const Result<json::SharedValue>& lease) {
       json::Object{{"apiVersion", "coordination.k8s.io/v1"},
                    {"kind", "Lease"},
                    {"metadata", json::Object{{"name", options_.name}, {"namespace", options_.ns}}}};
+  taking_ = clock_.Steady();
   client_->Create(resources::kLeases, options_.ns, Record(fresh),
                   [this](const Result<json::SharedValue>& made) { OnTaken(made); });
 }
@@ -147,26 +147,31 @@ json::Value LeaderElector::Record(const json::Value& lease) const {
 }
 
 void LeaderElector::Take(const json::Value& lease) {
+  taking_ = clock_.Steady();
   client_->Update(resources::kLeases, Record(lease),
                   [this](const Result<json::SharedValue>& taken) { OnTaken(taken); });
 }
 
 void LeaderElector::OnTaken(const Result<json::SharedValue>& lease) {
-  const SteadyTime began = *asking_;
   if (!lease.ok()) {
-    // Somebody else wrote it. If it is not ours any more, it will be seen now.
-    const bool look = leading_ && lease.status().code() == Code::kConflict && !releasing_;
+    // Somebody else wrote it, or it is gone. If it is not ours any more, it will be seen now.
+    const Code code = lease.status().code();
+    const bool look = (code == Code::kConflict || code == Code::kNotFound) && !releasing_;
     if (!look) return Finish(lease.status());
     client_->Get(resources::kLeases, options_.ns, options_.name,
                  [this](const Result<json::SharedValue>& now) {
                    if (now.ok()) Observe(*now);
+                   if (now.status().code() == Code::kNotFound) {
+                     lease_ = nullptr;
+                     Lose(now.status());
+                   }
                    Finish(now.status());
                  });
     return;
   }
   Observe(*lease);
-  if (clock_.Steady() - began < options_.renew_deadline && !releasing_) {
-    renewed_ = began;
+  if (clock_.Steady() - taking_ < options_.renew_deadline && !releasing_) {
+    renewed_ = taking_;
     Lead();
   }
   Finish(Status::Ok());
@@ -213,7 +218,6 @@ void LeaderElector::Lose(const Status& why) {
   deadline_timer_ = kNoTimer;
   SWELL_LOG_WARNING("leader", "leading no more", {"lease", StrCat(options_.ns, "/", options_.name)},
                     {"why", why.ToString()});
-  if (callbacks_.on_lost) callbacks_.on_lost(why);
 }
 
 void LeaderElector::Finish(const Status& status) {

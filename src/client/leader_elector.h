@@ -39,8 +39,8 @@ struct LeaderOptions {
 };
 
 struct LeaderCallbacks {
+  // From now on, until leading() says otherwise.
   std::function<void(const std::string& term)> on_lead;
-  std::function<void(const Status& why)> on_lost;
   // Who leads has changed; empty: nobody.
   std::function<void(const std::string& holder)> on_holder;
 };
@@ -96,8 +96,9 @@ class LeaderElector {
   std::string holder_;
   std::string told_problem_;
   bool leading_ = false;
-  SteadyTime renewed_;  // when the last renewal that succeeded began
+  SteadyTime renewed_;  // when the last write that succeeded began
   std::optional<SteadyTime> asking_;
+  SteadyTime taking_;  // when its last write of the Lease began
   bool releasing_ = false;
   std::function<void()> released_;
   TimerId tick_timer_ = kNoTimer;

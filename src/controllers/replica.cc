@@ -29,7 +29,6 @@ Replica::Replica(Executor& executor,
   elector_ = std::make_unique<client::LeaderElector>(
       executor_, clock_, server_, user_, random_.Next(), *options_.election,
       client::LeaderCallbacks{.on_lead = [this](const std::string& term) { Lead(term); },
-                              .on_lost = [this](const Status&) { gate_->Cut(); },
                               .on_holder = [this](const std::string& holder) { Follow(holder); }});
 }
 
