@@ -149,8 +149,28 @@ Result<ProjectTree> ReadProjects(Api& api) {
   return tree;
 }
 
+namespace {
+
+// "/research/vision": its name, after those of all above it.
+std::string PathOf(const ProjectTree& tree, const ProjectView& project) {
+  std::string path = "/" + project.name;
+  const ProjectView* at = &project;
+  for (int depth = 0; !at->parent.empty() && depth < 64; ++depth) {
+    path = StrCat("/", at->parent, path);
+    at = tree.Find(at->parent);
+    if (at == nullptr) break;
+  }
+  return path;
+}
+
+}  // namespace
+
 Result<ProjectView> FindProject(const ProjectTree& tree, const std::string& name) {
-  if (const ProjectView* found = tree.Find(name)) return *found;
+  // Departments may be said before it, as in a path.
+  const size_t slash = name.rfind('/');
+  const bool path = slash != std::string::npos;
+  const ProjectView* found = tree.Find(path ? name.substr(slash + 1) : name);
+  if (found != nullptr && (!path || PathOf(tree, *found).ends_with("/" + name))) return *found;
   std::vector<std::string> names;
   for (const ProjectView& project : tree.projects) names.push_back(project.name);
   if (names.empty()) {

@@ -57,7 +57,7 @@ struct ProjectTree {
 
 // Empty on a server that does not know projects.
 Result<ProjectTree> ReadProjects(Api& api);
-// kNotFound with the names there are.
+// By its name, or a path that ends with it (research/vision). kNotFound with the names there are.
 Result<ProjectView> FindProject(const ProjectTree& tree, const std::string& name);
 Result<std::vector<PoolView>> ReadPools(Api& api);
 

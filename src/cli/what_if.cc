@@ -38,7 +38,8 @@ std::string GroupOf(const json::Value& object) {
   if (kind == "PodGroup") return api::KeyOf(object);
   if (kind != "Pod") return "";
   std::string_view group = api::Label(object, api::keys::kPodGroup);
-  return group.empty() ? "" : StrCat(api::Namespace(object), "/", group);
+  return group.empty() ? StrCat("/", api::KeyOf(object))
+                       : StrCat(api::Namespace(object), "/", group);
 }
 
 std::string GpuList(const json::Value& decision) {
@@ -204,9 +205,9 @@ Outcome WhatIf::Run(const std::string& group, const json::Array& state) const {
     }
   }
   for (const json::Value& pod : json::GetArray(cycle, {"pods"})) {
-    if (json::GetString(pod, {"podGroup"}) != group) continue;
-    if (json::GetString(pod, {"status"}) != "Pending") continue;
-    outcome.waiting.emplace_back(json::GetString(pod, {"name"}));
+    std::string name(json::GetString(pod, {"name"}));
+    if (group_of[name] != group || json::GetString(pod, {"status"}) != "Pending") continue;
+    outcome.waiting.push_back(std::move(name));
     outcome.reason = json::GetString(pod, {"reason"}, outcome.reason);
   }
   return outcome;

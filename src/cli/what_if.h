@@ -36,7 +36,8 @@ struct Outcome {
 
 class WhatIf {
  public:
-  // `group`: of the state, or one that AddJob puts there. kNotAcceptable without a simulator.
+  // `group`: of the state, or one that AddJob puts there; "/namespace/name" is a pod without one.
+  // kNotAcceptable without a simulator.
   static Result<WhatIf> Make(Session& session, json::Array state);
 
   // The pod group and pods that the job's controller would make of it.

@@ -19,6 +19,46 @@ namespace {
 constexpr size_t kJobsTried = 48;
 constexpr size_t kTogetherMax = 12;
 
+const JobKindInfo& PodKind() {
+  static const JobKindInfo* kind = new JobKindInfo{client::resources::kPods, "Pod", ""};
+  return *kind;
+}
+
+// A pod, with or without a job above it, as a job of one.
+Result<JobView> FindPod(Api& api, std::string_view ns, std::string_view name) {
+  SWELL_ASSIGN_OR_RETURN(json::SharedValue pod, api.Get(client::resources::kPods, ns, name));
+  JobView view;
+  view.object = pod;
+  view.kind = &PodKind();
+  view.name = name;
+  view.ns = ns;
+  view.status = json::GetString(*pod, {"status", "phase"});
+  view.priority = json::GetString(*pod, {"spec", "priorityClassName"});
+  view.project = api::Label(*pod, api::keys::kProject);
+  view.message = json::GetString(*pod, {"status", "message"});
+  if (const json::Value* placed = api::FindCondition(*pod, "PodScheduled")) {
+    view.waits = json::GetString(*placed, {"message"});
+  }
+  view.replicas = view.least = view.most = 1;
+  view.milli_gpus = MilliGpus(*pod);
+  view.created = api::ParseTime(json::GetString(*pod, {"metadata", "creationTimestamp"}));
+  view.pods = {pod};
+  return view;
+}
+
+// A job by its name, else a pod; "pod/NAME" is a pod.
+Result<JobView> FindWaiting(Api& api, std::string_view ns, std::string_view name) {
+  const size_t slash = name.find('/');
+  const std::string_view kind = slash == std::string_view::npos ? "" : name.substr(0, slash);
+  if (kind == "pod" || kind == "pods" || kind == "po") {
+    return FindPod(api, ns, name.substr(slash + 1));
+  }
+  auto job = FindJob(api, ns, name);
+  if (job.ok() || job.status().code() != Code::kNotFound || ns.empty() || !kind.empty()) return job;
+  auto pod = FindPod(api, ns, name);
+  return pod.ok() ? std::move(pod) : std::move(job);
+}
+
 class WhyAction final : public Action {
  public:
   void Declare(Flags& flags) override {
@@ -31,7 +71,7 @@ class WhyAction final : public Action {
     SWELL_ASSIGN_OR_RETURN(OutputForm form, ParseOutputForm(output_));
     session_ = &session;
     SWELL_ASSIGN_OR_RETURN(api_, session.Server());
-    SWELL_ASSIGN_OR_RETURN(job_, FindJob(*api_, all_ ? "" : session.Namespace(), words[0]));
+    SWELL_ASSIGN_OR_RETURN(job_, FindWaiting(*api_, all_ ? "" : session.Namespace(), words[0]));
     SWELL_ASSIGN_OR_RETURN(tree_, ReadProjects(*api_));
     SWELL_ASSIGN_OR_RETURN(nodes_, ReadNodes(*api_));
     if (Waits()) SWELL_RETURN_IF_ERROR(Ask());
@@ -48,11 +88,18 @@ class WhyAction final : public Action {
     return !job_.over() && job_.status != "Suspended" && job_.PendingPods() > 0;
   }
 
+  // As the scheduler knows it.
+  std::string Group() const {
+    if (job_.kind != &PodKind()) return StrCat(job_.ns, "/", job_.name);
+    std::string_view group = api::Label(*job_.object, api::keys::kPodGroup);
+    return group.empty() ? StrCat("/", job_.ns, "/", job_.name) : StrCat(job_.ns, "/", group);
+  }
+
   // What the scheduler would do now, and what with less in its way.
   Status Ask() {
     SWELL_ASSIGN_OR_RETURN(json::Array state, ReadState(*api_));
     SWELL_ASSIGN_OR_RETURN(WhatIf what_if, WhatIf::Make(*session_, std::move(state)));
-    std::string group = StrCat(job_.ns, "/", job_.name);
+    std::string group = Group();
     int64_t placed = job_.group ? json::GetInt(*job_.group, {"status", "scheduled"}) : 0;
     // Of an elastic job that runs, one member more counts.
     int64_t need = std::max<int64_t>(1, LeastMembers(what_if.state(), group) - placed);
@@ -86,7 +133,7 @@ class WhyAction final : public Action {
     std::vector<Holder> holders;
     for (auto& [group, holder] : by_group) {
       holder.group = group;
-      if (group != StrCat(job_.ns, "/", job_.name)) holders.push_back(std::move(holder));
+      if (group != Group()) holders.push_back(std::move(holder));
     }
     std::sort(holders.begin(), holders.end(), [](const Holder& a, const Holder& b) {
       return std::tie(a.milli_gpus, a.group) < std::tie(b.milli_gpus, b.group);
@@ -139,37 +186,72 @@ class WhyAction final : public Action {
     return found != nullptr ? found : tree_.OfNamespace(job_.ns);
   }
 
-  void TryQuota(const WhatIf& what_if, const std::string& group, int64_t need) {
-    const ProjectView* project = Project();
-    if (project == nullptr) return;
-    std::vector<std::string> above;
-    for (const ProjectView* at = project; at != nullptr && above.size() < 32;
+  // What the project and those above it would hold of GPUs with the job.
+  std::map<std::string, double> WithJob() const {
+    std::map<std::string, double> gpus;
+    for (const ProjectView* at = Project(); at != nullptr && gpus.size() < 32;
          at = at->parent.empty() ? nullptr : tree_.Find(at->parent)) {
-      above.push_back(at->name);
+      gpus[at->name] = at->gpu().allocated + static_cast<double>(job_.milli_gpus) / 1000.0;
     }
-    json::Array state = what_if.state();
-    double quota = project->gpu().allocated + static_cast<double>(job_.milli_gpus) / 1000.0;
+    return gpus;
+  }
+
+  static void Raise(json::Array& state,
+                    const std::map<std::string, double>& gpus,
+                    std::string_view field) {
     for (json::Value& object : state) {
       if (json::GetString(object, {"kind"}) != "Project") continue;
-      if (std::find(above.begin(), above.end(), api::Name(object)) == above.end()) continue;
-      json::Set(object, {"spec", "resources", "gpu", "quota"}, quota);
-      json::Set(object, {"spec", "resources", "gpu", "limit"}, json::Value(-1));
+      auto found = gpus.find(std::string(api::Name(object)));
+      if (found == gpus.end()) continue;
+      json::Set(object, {"spec", "resources", "gpu", field}, found->second);
       json::Value* pools = json::FindMutable(object, {"spec", "nodePools"});
       if (pools == nullptr || !pools->is_array()) continue;
       for (json::Value& pool : pools->get_array()) {
-        json::Set(pool, {"resources", "gpu", "quota"}, quota);
-        json::Set(pool, {"resources", "gpu", "limit"}, json::Value(-1));
+        json::Set(pool, {"resources", "gpu", field}, found->second);
       }
     }
-    Outcome outcome = what_if.Run(group, state);
-    if (!outcome.starts(need)) return;
-    std::string what =
-        StrCat("a GPU quota of ", ShareText(quota, ShareOf::kGpu), " for ", Join(above, " and "));
-    if (!outcome.victims.empty()) {
-      what += StrCat(", which would stop ", outcome.victims.size(), " pods, ",
-                     outcome.victims[0].pod, " first");
+  }
+
+  // "3 for team-a and team-b"; amounts that differ are told one by one.
+  static std::string AmountsText(const std::map<std::string, double>& gpus) {
+    std::map<std::string, std::vector<std::string>> by_amount;
+    for (const auto& [name, amount] : gpus) {
+      by_amount[ShareText(amount, ShareOf::kGpu)].push_back(name);
     }
-    changes_.push_back(std::move(what));
+    std::vector<std::string> parts;
+    for (const auto& [amount, names] : by_amount) {
+      parts.push_back(StrCat(amount, " for ", Join(names, " and ")));
+    }
+    return Join(parts, ", ");
+  }
+
+  // A limit that is in the way, else a quota, else both.
+  void TryQuota(const WhatIf& what_if, const std::string& group, int64_t need) {
+    const std::map<std::string, double> gpus = WithJob();
+    std::map<std::string, double> limited;
+    for (const auto& [name, amount] : gpus) {
+      const double limit = tree_.Find(name)->gpu().limit;
+      if (limit >= 0 && amount > limit) limited[name] = amount;
+    }
+    auto attempt = [&](bool limits, bool quotas) {
+      json::Array state = what_if.state();
+      if (limits) Raise(state, limited, "limit");
+      if (quotas) Raise(state, gpus, "quota");
+      Outcome outcome = what_if.Run(group, state);
+      if (!outcome.starts(need)) return false;
+      std::string what;
+      if (limits) what = StrCat("a GPU limit of ", AmountsText(limited));
+      if (quotas) what += StrCat(limits ? " and " : "", "a GPU quota of ", AmountsText(gpus));
+      if (!outcome.victims.empty()) {
+        what += StrCat(", which would stop ", outcome.victims.size(), " pods, ",
+                       outcome.victims[0].pod, " first");
+      }
+      changes_.push_back(std::move(what));
+      return true;
+    };
+    if (gpus.empty()) return;
+    if (!limited.empty() && attempt(true, false)) return;
+    attempt(!limited.empty(), true);
   }
 
   void TryNode(const WhatIf& what_if, const std::string& group, int64_t need) {
@@ -218,9 +300,10 @@ class WhyAction final : public Action {
     }
     std::string since =
         job_.created ? StrCat(", submitted ", api::HumanDuration(now - *job_.created), " ago") : "";
-    return job_.RunningPods() > 0 ? StrCat("runs with ", job_.RunningPods(), " of ", job_.replicas,
-                                           " pods; the others wait")
-                                  : StrCat("waits for ", NeedText(), since);
+    return job_.RunningPods() > 0
+               ? StrCat("runs with ", job_.RunningPods(), " of ", job_.replicas,
+                        " pods; the others wait")
+               : StrCat("waits", job_.milli_gpus > 0 ? " for " + NeedText() : "", since);
   }
 
   std::string Reason() const {
@@ -385,6 +468,7 @@ Command WhyCommandSpec() {
   command.summary = "Tells why a job waits or was stopped, in numbers, and what would start it.";
   command.usage = "JOB";
   command.examples = {{"Why does it not start?", "swell why mnist"},
+                      {"A pod that no job has made", "swell why pod/mnist"},
                       {"For a program", "swell why mnist -o json"}};
   command.notes =
       "What would start it is found by asking the scheduler's own code about changed clusters; "
