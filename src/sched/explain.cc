@@ -359,6 +359,7 @@ void Explainer::ExplainRoom(GroupId id, const std::vector<PodId>& pods, Waiting&
   const Diagnosis& d = Diagnose(hardest);
   waiting.reason = d.nodes;
   waiting.reason += NeedText(pods, hardest, d);
+  if (waiting.reason.ends_with('.')) waiting.reason.pop_back();
   waiting.reason += TopologyText(id, hardest);
   auto said = context_.search_said.find(id);
   if (said != context_.search_said.end()) waiting.reason += StrCat("; ", said->second);
