@@ -46,13 +46,13 @@ Result<CelValue> Whole(std::string_view op, T x, T y) {
 }
 
 bool AsDouble(const CelValue& value, double& out) {
-  if (const auto* d = std::get_if<double>(&value.data))
+  if (const auto* d = std::get_if<double>(&value.data)) {
     out = *d;
-  else if (const auto* i = std::get_if<int64_t>(&value.data))
-    out = static_cast<double>(*i);
-  else
-    return false;
-  return true;
+    return true;
+  }
+  const auto* i = std::get_if<int64_t>(&value.data);
+  if (i != nullptr) out = static_cast<double>(*i);
+  return i != nullptr;
 }
 
 Result<CelValue> Concatenate(const CelValue& a, const CelValue& b, CelBudget& budget) {
@@ -258,29 +258,29 @@ Result<CelValue> CallText(std::string_view name,
                           CelBudget& budget) {
   const std::string& text = *TextPtr(args[0]);
   const std::string* one = args.size() > 1 ? TextPtr(args[1]) : nullptr;
-  const auto number = [&args](size_t i) -> const int64_t* {
-    return args.size() > i ? std::get_if<int64_t>(&args[i].data) : nullptr;
+  // An argument that is a number; else, what stands for it.
+  const auto number = [&args](size_t i, int64_t otherwise) {
+    const int64_t* given = args.size() > i ? std::get_if<int64_t>(&args[i].data) : nullptr;
+    return given != nullptr ? *given : otherwise;
   };
+  const bool numbered = args.size() > 1 && std::holds_alternative<int64_t>(args[1].data);
   if (name == "lowerAscii" || name == "upperAscii") return CelValue{Cased(text, name[0] == 'u')};
   if (name == "trim") return CelValue{std::string(Trim(text))};
-  if (name == "charAt" && number(1) != nullptr) {
-    return *number(1) == static_cast<int64_t>(Characters(text).size()) - 1
-               ? CelValue{std::string()}
-               : Substring(text, *number(1), *number(1) + 1);
+  const auto end = static_cast<int64_t>(Characters(text).size()) - 1;
+  if (name == "charAt" && numbered) {
+    const int64_t at = number(1, 0);
+    return at == end ? CelValue{std::string()} : Substring(text, at, at + 1);
   }
-  if (name == "substring" && number(1) != nullptr) {
-    const auto end = static_cast<int64_t>(Characters(text).size()) - 1;
-    return Substring(text, *number(1), number(2) ? *number(2) : end);
-  }
+  if (name == "substring" && numbered) return Substring(text, number(1, 0), number(2, end));
   if (one == nullptr) return NoOverload();
   if (name == "startsWith") return CelValue{text.starts_with(*one)};
   if (name == "endsWith") return CelValue{text.ends_with(*one)};
   if (name == "contains") return CelValue{text.find(*one) != std::string::npos};
   if (name == "matches") return MatchText(text, *one, budget);
   if (name == "indexOf" || name == "lastIndexOf") return IndexOf(text, *one, name[0] == 'l');
-  if (name == "split") return ListOf(SplitText(text, *one, number(2) ? *number(2) : -1));
+  if (name == "split") return ListOf(SplitText(text, *one, number(2, -1)));
   if (name == "replace" && args.size() > 2 && TextPtr(args[2]) != nullptr) {
-    return Replaced(text, *one, *TextPtr(args[2]), number(3) ? *number(3) : -1, budget);
+    return Replaced(text, *one, *TextPtr(args[2]), number(3, -1), budget);
   }
   return NoOverload();
 }

@@ -139,6 +139,36 @@ constexpr char kCrd[] = R"({"apiVersion":"apiextensions.k8s.io/v1",
   "properties":{"size":{"type":"integer","minimum":1},"color":{"type":"string","default":"red"}}},
   "status":{"type":"object","x-kubernetes-preserve-unknown-fields":true}}}}}]}})";
 
+TEST_F(ApiTest, CustomKindsObeyTheRulesOfTheirDefinition) {
+  const std::string crds = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
+  const std::string pairs = "/apis/example.com/v1/namespaces/default/pairs";
+  const auto definition = [](std::string_view rule) {
+    return StrCat(R"({"metadata":{"name":"pairs.example.com"},"spec":{"group":"example.com",
+      "scope":"Namespaced","names":{"plural":"pairs","kind":"Pair"},"versions":[{"name":"v1",
+      "served":true,"storage":true,"schema":{"openAPIV3Schema":{"type":"object","properties":{
+      "spec":{"type":"object","x-kubernetes-validations":[{"rule":)",
+                  Quote(rule), R"(},{"rule":"self.a >= oldSelf.a"}],
+      "properties":{"a":{"type":"integer"},"b":{"type":"integer","default":7}}}}}}}]}})");
+  };
+  const auto pair = [](int a) {
+    return StrCat(
+        R"({"apiVersion":"example.com/v1","kind":"Pair","metadata":{"name":"p"},"spec":{"a":)", a,
+        "}}");
+  };
+  const Answer wrong = server.Post(crds, definition("self.c > 1"));
+  EXPECT_EQ(wrong.status, 422);
+  EXPECT_NE(wrong.Message().find("undefined field 'c'"), std::string::npos) << wrong.Message();
+  ASSERT_EQ(server.Post(crds, definition("self.a < self.b")).status, 201);
+  EXPECT_EQ(server.Post(pairs, pair(9)).Message(),
+            "Pair.example.com \"p\" is invalid: spec: Invalid value: \"object\": failed rule: "
+            "self.a < self.b");
+  EXPECT_EQ(server.Post(pairs, pair(3)).status, 201);
+  EXPECT_EQ(server.Merge(pairs + "/p", R"({"spec":{"a":2}})").Message(),
+            "Pair.example.com \"p\" is invalid: spec: Invalid value: \"object\": failed rule: "
+            "self.a >= oldSelf.a");
+  EXPECT_EQ(server.Merge(pairs + "/p", R"({"spec":{"a":4}})").status, 200);
+}
+
 TEST_F(ApiTest, CustomKindsComeAndGo) {
   const std::string crds = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
   const std::string widgets = "/apis/example.com/v1/namespaces/default/widgets";
