@@ -89,12 +89,7 @@ Autoscaler::Autoscaler(Context context, client::Resource resource, ReadScaleTarg
       jobs_(context_.informers.Of(resource_)),
       pods_(context_.informers.Of(client::resources::kPods)),
       nodes_(context_.informers.Of(client::resources::kNodes)),
-      events_(context_.executor,
-              context_.clock,
-              context_.server,
-              context_.user,
-              "autoscaler",
-              context_.random.Next()),
+      events_(MakeRecorder(context_, "autoscaler")),
       queue_(context_.executor,
              "autoscaler",
              kLooksAtOnce,
@@ -102,11 +97,8 @@ Autoscaler::Autoscaler(Context context, client::Resource resource, ReadScaleTarg
                Reconcile(key, std::move(done));
              }),
       client_(context_.executor, context_.server, context_.user, "autoscaler") {
-  jobs_.AddHandlers(
-      {.on_add = [this](const json::SharedValue& job) { queue_.Add(api::KeyOf(*job)); },
-       .on_update = [this](const json::SharedValue&,
-                           const json::SharedValue& job) { queue_.Add(api::KeyOf(*job)); },
-       .on_delete = [this](const json::SharedValue& job) { known_.erase(api::KeyOf(*job)); }});
+  Follow(jobs_, Queued(queue_),
+         [this](const json::SharedValue& job) { known_.erase(api::KeyOf(*job)); });
 }
 
 void Autoscaler::Reconcile(const std::string& key, client::WorkQueue::Done done) {

@@ -118,12 +118,7 @@ BatchJobController::BatchJobController(Context context)
     : context_(context),
       jobs_(context_.informers.Of(client::resources::kJobs)),
       pods_(context_.informers.Of(client::resources::kPods)),
-      events_(context_.executor,
-              context_.clock,
-              context_.server,
-              context_.user,
-              std::string(kComponent),
-              context_.random.Next()),
+      events_(MakeRecorder(context_, std::string(kComponent))),
       queue_(context_.executor,
              "jobs",
              64,
@@ -134,16 +129,9 @@ BatchJobController::BatchJobController(Context context)
           16,
           [this](const std::string& key, Done done) { ReconcileOrphan(key, std::move(done)); }),
       client_(context_.executor, context_.server, context_.user, std::string(kComponent)) {
-  auto job = [this](const json::SharedValue& it) { queue_.Add(api::KeyOf(*it)); };
-  jobs_.AddHandlers(
-      {.on_add = job,
-       .on_update = [job](const json::SharedValue&, const json::SharedValue& it) { job(it); },
-       .on_delete = {}});
+  Follow(jobs_, Queued(queue_));
   auto pod = [this](const json::SharedValue& it) { OnPod(*it); };
-  pods_.AddHandlers(
-      {.on_add = pod,
-       .on_update = [pod](const json::SharedValue&, const json::SharedValue& it) { pod(it); },
-       .on_delete = pod});
+  Follow(pods_, pod, pod);
 }
 
 void BatchJobController::OnPod(const json::Value& pod) {

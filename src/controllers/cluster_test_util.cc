@@ -26,10 +26,7 @@ ScriptedAgents::ScriptedAgents(SimExecutor& sim, std::shared_ptr<api::RestHandle
       pods_(sim, server, kAdmin, client::resources::kPods),
       client_(sim, server, kAdmin, "scripted-agents") {
   auto look = [this](const json::SharedValue& pod) { Look(api::KeyOf(*pod)); };
-  pods_.AddHandlers(
-      {.on_add = look,
-       .on_update = [look](const json::SharedValue&, const json::SharedValue& pod) { look(pod); },
-       .on_delete = {}});
+  Follow(pods_, look);
   pods_.Start();
 }
 

@@ -90,4 +90,27 @@ void Informers::WhenSynced(std::function<void()> done) {
   done();
 }
 
+client::EventRecorder MakeRecorder(Context& context, std::string component) {
+  return client::EventRecorder(context.executor, context.clock, context.server, context.user,
+                               std::move(component), context.random.Next());
+}
+
+void Follow(client::Informer& informer, ObjectHandler now, ObjectHandler gone) {
+  informer.AddHandlers(
+      {.on_add = now,
+       .on_update = [now](const json::SharedValue&, const json::SharedValue& it) { now(it); },
+       .on_delete = std::move(gone)});
+}
+
+ObjectHandler Queued(client::WorkQueue& queue) {
+  return [&queue](const json::SharedValue& it) { queue.Add(api::KeyOf(*it)); };
+}
+
+ObjectHandler OwnerQueued(client::WorkQueue& queue, std::string kind) {
+  return [&queue, kind = std::move(kind)](const json::SharedValue& it) {
+    const auto owner = api::ControllerOf(*it);
+    if (owner && owner->kind == kind) queue.Add(StrCat(api::Namespace(*it), "/", owner->name));
+  };
+}
+
 }  // namespace swell::controllers

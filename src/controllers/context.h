@@ -13,7 +13,9 @@
 #include "base/clock.h"
 #include "base/executor.h"
 #include "base/random.h"
+#include "client/event_recorder.h"
 #include "client/informer.h"
+#include "client/work_queue.h"
 
 namespace swell::controllers {
 
@@ -61,5 +63,16 @@ struct Context {
   api::UserInfo user;
   Informers& informers;
 };
+
+// Who tells people what `component` does.
+client::EventRecorder MakeRecorder(Context& context, std::string component);
+
+using ObjectHandler = std::function<void(const json::SharedValue&)>;
+
+// `now` hears of every object that comes or changes, `gone` of those that go, as they were last.
+void Follow(client::Informer& informer, ObjectHandler now, ObjectHandler gone = {});
+// The object's own key to the queue, or its controller's where that is of the kind.
+ObjectHandler Queued(client::WorkQueue& queue);
+ObjectHandler OwnerQueued(client::WorkQueue& queue, std::string kind);
 
 }  // namespace swell::controllers

@@ -48,32 +48,14 @@ CronJobController::CronJobController(Context context)
     : context_(context),
       cron_jobs_(context_.informers.Of(client::resources::kCronJobs)),
       jobs_(context_.informers.Of(client::resources::kJobs)),
-      events_(context_.executor,
-              context_.clock,
-              context_.server,
-              context_.user,
-              std::string(kComponent),
-              context_.random.Next()),
+      events_(MakeRecorder(context_, std::string(kComponent))),
       queue_(context_.executor,
              "cronjobs",
              16,
              [this](const std::string& key, Done done) { Reconcile(key, std::move(done)); }),
       client_(context_.executor, context_.server, context_.user, std::string(kComponent)) {
-  auto add = [this](const json::SharedValue& it) { queue_.Add(api::KeyOf(*it)); };
-  cron_jobs_.AddHandlers(
-      {.on_add = add,
-       .on_update = [add](const json::SharedValue&, const json::SharedValue& it) { add(it); },
-       .on_delete = {}});
-  auto job = [this](const json::SharedValue& it) {
-    const auto owner = api::ControllerOf(*it);
-    if (owner && owner->kind == "CronJob") {
-      queue_.Add(StrCat(api::Namespace(*it), "/", owner->name));
-    }
-  };
-  jobs_.AddHandlers(
-      {.on_add = job,
-       .on_update = [job](const json::SharedValue&, const json::SharedValue& it) { job(it); },
-       .on_delete = job});
+  Follow(cron_jobs_, Queued(queue_));
+  Follow(jobs_, OwnerQueued(queue_, "CronJob"), OwnerQueued(queue_, "CronJob"));
 }
 
 void CronJobController::Reconcile(const std::string& key, Done done) {

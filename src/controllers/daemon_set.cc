@@ -162,12 +162,7 @@ DaemonSetController::DaemonSetController(Context context)
       sets_(context_.informers.Of(client::resources::kDaemonSets)),
       pods_(context_.informers.Of(client::resources::kPods)),
       nodes_(context_.informers.Of(client::resources::kNodes)),
-      events_(context_.executor,
-              context_.clock,
-              context_.server,
-              context_.user,
-              std::string(kComponent),
-              context_.random.Next()),
+      events_(MakeRecorder(context_, std::string(kComponent))),
       queue_(context_.executor,
              "daemonsets",
              16,
@@ -175,17 +170,9 @@ DaemonSetController::DaemonSetController(Context context)
       client_(context_.executor, context_.server, context_.user, std::string(kComponent)),
       claims_(context_, pods_, client_),
       revisions_(context_, client_) {
-  auto add = [this](const json::SharedValue& it) { queue_.Add(api::KeyOf(*it)); };
-  sets_.AddHandlers(
-      {.on_add = add,
-       .on_update = [add](const json::SharedValue&, const json::SharedValue& it) { add(it); },
-       .on_delete = [this](const json::SharedValue& it) { expected_.Forget(api::KeyOf(*it)); }});
-  auto pod = [this](const json::SharedValue& it) {
-    const auto owner = api::ControllerOf(*it);
-    if (owner && owner->kind == "DaemonSet") {
-      queue_.Add(StrCat(api::Namespace(*it), "/", owner->name));
-    }
-  };
+  Follow(sets_, Queued(queue_),
+         [this](const json::SharedValue& it) { expected_.Forget(api::KeyOf(*it)); });
+  auto pod = OwnerQueued(queue_, "DaemonSet");
   pods_.AddHandlers({.on_add =
                          [this, pod](const json::SharedValue& it) {
                            expected_.Seen(CreatedToken(api::Namespace(*it), api::Name(*it)));

@@ -62,23 +62,14 @@ DeploymentController::DeploymentController(Context context)
       deployments_(context_.informers.Of(client::resources::kDeployments)),
       sets_(context_.informers.Of(client::resources::kReplicaSets)),
       pods_(context_.informers.Of(client::resources::kPods)),
-      events_(context_.executor,
-              context_.clock,
-              context_.server,
-              context_.user,
-              "deployment-controller",
-              context_.random.Next()),
+      events_(MakeRecorder(context_, "deployment-controller")),
       queue_(context_.executor,
              "deployments",
              64,
              [this](const std::string& key, Done done) { Reconcile(key, std::move(done)); }),
       client_(context_.executor, context_.server, context_.user, "deployment-controller"),
       claims_(context_, sets_, client_) {
-  auto add = [this](const json::SharedValue& it) { queue_.Add(api::KeyOf(*it)); };
-  deployments_.AddHandlers(
-      {.on_add = add,
-       .on_update = [add](const json::SharedValue&, const json::SharedValue& it) { add(it); },
-       .on_delete = {}});
+  Follow(deployments_, Queued(queue_));
   auto set = [this](const json::SharedValue& it) { OnReplicaSet(*it); };
   sets_.AddHandlers({.on_add = set,
                      .on_update =

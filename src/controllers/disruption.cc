@@ -67,11 +67,7 @@ DisruptionController::DisruptionController(Context context)
                Reconcile(key, std::move(done));
              }),
       client_(context_.executor, context_.server, context_.user, "disruption-controller") {
-  auto add = [this](const json::SharedValue& budget) { queue_.Add(api::KeyOf(*budget)); };
-  budgets_.AddHandlers({.on_add = add,
-                        .on_update = [add](const json::SharedValue&,
-                                           const json::SharedValue& budget) { add(budget); },
-                        .on_delete = {}});
+  Follow(budgets_, Queued(queue_));
   for (client::Informer* owners : {&replica_sets_, &deployments_, &stateful_sets_}) {
     owners->AddHandlers(
         {.on_add = {},

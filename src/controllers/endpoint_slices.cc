@@ -76,11 +76,7 @@ EndpointSliceController::EndpointSliceController(Context context)
                Reconcile(key, std::move(done));
              }),
       client_(context_.executor, context_.server, context_.user, "endpointslice-controller") {
-  auto add = [this](const json::SharedValue& it) { queue_.Add(api::KeyOf(*it)); };
-  endpoints_.AddHandlers(
-      {.on_add = add,
-       .on_update = [add](const json::SharedValue&, const json::SharedValue& it) { add(it); },
-       .on_delete = add});
+  Follow(endpoints_, Queued(queue_), Queued(queue_));
   auto slice = [this](const json::SharedValue& it) {
     queue_.Add(StrCat(api::Namespace(*it), "/", api::Label(*it, kServiceLabel)));
   };

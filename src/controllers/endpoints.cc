@@ -83,12 +83,8 @@ EndpointsController::EndpointsController(Context context)
                Reconcile(key, std::move(done));
              }),
       client_(context_.executor, context_.server, context_.user, "endpoints-controller") {
-  auto add = [this](const json::SharedValue& object) { queue_.Add(api::KeyOf(*object)); };
-  auto changed = [this](const json::SharedValue&, const json::SharedValue& object) {
-    queue_.Add(api::KeyOf(*object));
-  };
-  services_.AddHandlers({.on_add = add, .on_update = changed, .on_delete = add});
-  endpoints_.AddHandlers({.on_add = {}, .on_update = changed, .on_delete = add});
+  Follow(services_, Queued(queue_), Queued(queue_));
+  Follow(endpoints_, Queued(queue_), Queued(queue_));
   pods_.AddHandlers({.on_add = [this](const json::SharedValue& pod) { OnPod(*pod); },
                      .on_update =
                          [this](const json::SharedValue& before, const json::SharedValue& pod) {

@@ -23,12 +23,7 @@ JobController::JobController(Context context, std::unique_ptr<JobKind> kind)
       groups_(context_.informers.Of(client::resources::kPodGroups)),
       services_(context_.informers.Of(client::resources::kServices)),
       nodes_(context_.informers.Of(client::resources::kNodes)),
-      events_(context_.executor,
-              context_.clock,
-              context_.server,
-              context_.user,
-              ToLower(kind_->kind()) + "-controller",
-              context_.random.Next()),
+      events_(MakeRecorder(context_, ToLower(kind_->kind()) + "-controller")),
       queue_(context_.executor,
              kind_->kind(),
              64,
@@ -39,16 +34,11 @@ JobController::JobController(Context context, std::unique_ptr<JobKind> kind)
               context_.server,
               context_.user,
               ToLower(kind_->kind()) + "-controller") {
-  jobs_.AddHandlers(
-      {.on_add = [this](const json::SharedValue& job) { queue_.Add(api::KeyOf(*job)); },
-       .on_update = [this](const json::SharedValue&,
-                           const json::SharedValue& job) { queue_.Add(api::KeyOf(*job)); },
-       .on_delete =
-           [this](const json::SharedValue& job) { vanished_.erase(std::string(api::Uid(*job))); }});
-  pods_.AddHandlers(
-      {.on_add = [this](const json::SharedValue& pod) { OnPod(*pod); },
-       .on_update = [this](const json::SharedValue&, const json::SharedValue& pod) { OnPod(*pod); },
-       .on_delete = [this](const json::SharedValue& pod) { OnPodGone(*pod); }});
+  Follow(jobs_, Queued(queue_),
+         [this](const json::SharedValue& job) { vanished_.erase(std::string(api::Uid(*job))); });
+  Follow(
+      pods_, [this](const json::SharedValue& pod) { OnPod(*pod); },
+      [this](const json::SharedValue& pod) { OnPodGone(*pod); });
 }
 
 // Two groups may have a kind of the same name.

@@ -42,10 +42,7 @@ NamespaceController::NamespaceController(Context context, const api::Scheme& sch
   auto look = [this](const json::SharedValue& ns) {
     if (IsTerminating(*ns)) queue_.Add(std::string(api::Name(*ns)));
   };
-  namespaces_.AddHandlers(
-      {.on_add = look,
-       .on_update = [look](const json::SharedValue&, const json::SharedValue& ns) { look(ns); },
-       .on_delete = {}});
+  Follow(namespaces_, look);
 }
 
 void NamespaceController::Reconcile(const std::string& name, Done done) {

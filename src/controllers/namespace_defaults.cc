@@ -41,10 +41,7 @@ NamespaceDefaults::NamespaceDefaults(Context context, std::string ca_pem)
   namespaces_.AddHandlers({.on_add = ns, .on_update = {}, .on_delete = {}});
   accounts_.AddHandlers({.on_add = {}, .on_update = {}, .on_delete = inside});
   if (ca_pem_.empty()) return;
-  config_maps_.AddHandlers(
-      {.on_add = inside,
-       .on_update = [inside](const json::SharedValue&, const json::SharedValue& it) { inside(it); },
-       .on_delete = inside});
+  Follow(config_maps_, inside, inside);
   config_maps_.Start();
 }
 

@@ -31,12 +31,7 @@ NodeLifecycle::NodeLifecycle(Context context, NodeLifecycleOptions options)
       nodes_(context_.informers.Of(client::resources::kNodes)),
       leases_(context_.informers.Of(client::resources::kLeases)),
       pods_(context_.informers.Of(client::resources::kPods)),
-      events_(context_.executor,
-              context_.clock,
-              context_.server,
-              context_.user,
-              std::string(kComponent),
-              context_.random.Next()),
+      events_(MakeRecorder(context_, std::string(kComponent))),
       node_queue_(
           context_.executor,
           "nodes",
@@ -53,19 +48,13 @@ NodeLifecycle::NodeLifecycle(Context context, NodeLifecycleOptions options)
     Hear(std::string(api::Name(*object)), &Heard::lease,
          std::string(json::GetString(*object, {"spec", "renewTime"})));
   };
-  leases_.AddHandlers({.on_add = lease,
-                       .on_update = [lease](const json::SharedValue&,
-                                            const json::SharedValue& object) { lease(object); },
-                       .on_delete = {}});
+  Follow(leases_, lease);
   auto pod = [this](const json::SharedValue& object) {
     if (!json::GetString(*object, {"spec", "nodeName"}).empty()) {
       pod_queue_.Add(api::KeyOf(*object));
     }
   };
-  pods_.AddHandlers({.on_add = pod,
-                     .on_update = [pod](const json::SharedValue&,
-                                        const json::SharedValue& object) { pod(object); },
-                     .on_delete = {}});
+  Follow(pods_, pod);
 }
 
 void NodeLifecycle::WatchNodes() {

@@ -69,15 +69,9 @@ PodGroupController::PodGroupController(Context context)
                Reconcile(key, std::move(done));
              }),
       client_(context_.executor, context_.server, context_.user, "podgroup-controller") {
-  groups_.AddHandlers(
-      {.on_add = [this](const json::SharedValue& group) { queue_.Add(api::KeyOf(*group)); },
-       .on_update = [this](const json::SharedValue&,
-                           const json::SharedValue& group) { queue_.Add(api::KeyOf(*group)); },
-       .on_delete = {}});
-  pods_.AddHandlers(
-      {.on_add = [this](const json::SharedValue& pod) { OnPod(*pod); },
-       .on_update = [this](const json::SharedValue&, const json::SharedValue& pod) { OnPod(*pod); },
-       .on_delete = [this](const json::SharedValue& pod) { OnPod(*pod); }});
+  Follow(groups_, Queued(queue_));
+  auto pod = [this](const json::SharedValue& it) { OnPod(*it); };
+  Follow(pods_, pod, pod);
 }
 
 void PodGroupController::OnPod(const json::Value& pod) {

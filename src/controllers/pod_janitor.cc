@@ -29,10 +29,7 @@ PodJanitor::PodJanitor(Context context, size_t ended_pods_max)
   auto look = [this](const json::SharedValue& pod) {
     if (HasEnded(*pod) || api::IsDeleting(*pod)) queue_.AddAfter(kRound, kInterval);
   };
-  pods_.AddHandlers(
-      {.on_add = look,
-       .on_update = [look](const json::SharedValue&, const json::SharedValue& pod) { look(pod); },
-       .on_delete = {}});
+  Follow(pods_, look);
 }
 
 void PodJanitor::Reconcile(client::WorkQueue::Done done) {

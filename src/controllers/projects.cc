@@ -39,9 +39,8 @@ ProjectController::ProjectController(Context context, const sched::Model& model,
           [this](const std::string&, client::WorkQueue::Done done) { Reconcile(std::move(done)); }),
       client_(context_.executor, context_.server, context_.user, "project-controller") {
   auto look = [this](const json::SharedValue&) { OnCycle(); };
-  auto changed = [this](const json::SharedValue&, const json::SharedValue&) { OnCycle(); };
-  projects_.AddHandlers({.on_add = look, .on_update = changed, .on_delete = look});
-  pools_.AddHandlers({.on_add = look, .on_update = changed, .on_delete = {}});
+  Follow(projects_, look, look);
+  Follow(pools_, look);
   namespaces_.AddHandlers({.on_add = {}, .on_update = {}, .on_delete = look});
 }
 

@@ -65,12 +65,7 @@ ReplicaSetController::ReplicaSetController(Context context, ReplicaKind kind)
       kind_(std::move(kind)),
       sets_(context_.informers.Of(kind_.resource)),
       pods_(context_.informers.Of(client::resources::kPods)),
-      events_(context_.executor,
-              context_.clock,
-              context_.server,
-              context_.user,
-              kind_.component,
-              context_.random.Next()),
+      events_(MakeRecorder(context_, kind_.component)),
       queue_(context_.executor,
              kind_.resource.plural,
              64,
@@ -78,14 +73,10 @@ ReplicaSetController::ReplicaSetController(Context context, ReplicaKind kind)
       client_(context_.executor, context_.server, context_.user, kind_.component),
       claims_(context_, pods_, client_) {
   auto add = [this](const json::SharedValue& set) { queue_.Add(api::KeyOf(*set)); };
-  sets_.AddHandlers(
-      {.on_add = add,
-       .on_update = [add](const json::SharedValue&, const json::SharedValue& set) { add(set); },
-       .on_delete =
-           [this, add](const json::SharedValue& set) {
-             expected_.Forget(api::KeyOf(*set));
-             add(set);
-           }});
+  Follow(sets_, add, [this, add](const json::SharedValue& set) {
+    expected_.Forget(api::KeyOf(*set));
+    add(set);
+  });
   pods_.AddHandlers({.on_add =
                          [this](const json::SharedValue& pod) {
                            expected_.Seen(CreatedToken(api::Namespace(*pod), api::Name(*pod)));

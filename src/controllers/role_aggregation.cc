@@ -26,10 +26,7 @@ RoleAggregation::RoleAggregation(Context context)
              }),
       client_(context_.executor, context_.server, context_.user, "clusterrole-aggregation") {
   auto any = [this](const json::SharedValue&) { OnRole(); };
-  roles_.AddHandlers(
-      {.on_add = any,
-       .on_update = [any](const json::SharedValue&, const json::SharedValue& it) { any(it); },
-       .on_delete = any});
+  Follow(roles_, any, any);
 }
 
 void RoleAggregation::OnRole() {

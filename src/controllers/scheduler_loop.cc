@@ -78,12 +78,7 @@ SchedulerLoop::SchedulerLoop(Context context, sched::Settings settings)
       budgets_(context_.informers.Of(client::resources::kPodDisruptionBudgets)),
       claims_(context_.informers.Of(client::resources::kPersistentVolumeClaims)),
       volumes_(context_.informers.Of(client::resources::kPersistentVolumes)),
-      events_(context_.executor,
-              context_.clock,
-              context_.server,
-              context_.user,
-              std::string(kComponent),
-              context_.random.Next()),
+      events_(MakeRecorder(context_, std::string(kComponent))),
       teller_(context_, events_, [this](const std::string& pod) { return FindWaiting(pod); }),
       client_(context_.executor, context_.server, context_.user, std::string(kComponent)) {
   WatchNodes();

@@ -30,52 +30,39 @@ void SchedulerLoop::WatchNodes() {
 }
 
 void SchedulerLoop::WatchGroups() {
-  groups_.AddHandlers({.on_add = [this](const json::SharedValue& group) { OnGroup(*group); },
-                       .on_update = [this](const json::SharedValue&,
-                                           const json::SharedValue& group) { OnGroup(*group); },
-                       .on_delete =
-                           [this](const json::SharedValue& group) {
-                             model_.RemoveGroup(api::KeyOf(*group));
-                             Wake();
-                           }});
+  Follow(
+      groups_, [this](const json::SharedValue& group) { OnGroup(*group); },
+      [this](const json::SharedValue& group) {
+        model_.RemoveGroup(api::KeyOf(*group));
+        Wake();
+      });
   auto budget = [this](const json::SharedValue& it) { RefreshNamespace(api::Namespace(*it)); };
-  budgets_.AddHandlers(
-      {.on_add = budget,
-       .on_update = [budget](const json::SharedValue&, const json::SharedValue& it) { budget(it); },
-       .on_delete = budget});
-  priorities_.AddHandlers(
-      {.on_add = [this](const json::SharedValue& it) { RefreshGroups(api::Name(*it)); },
-       .on_update = [this](const json::SharedValue&,
-                           const json::SharedValue& it) { RefreshGroups(api::Name(*it)); },
-       .on_delete = [this](const json::SharedValue& it) { RefreshGroups(api::Name(*it)); }});
+  Follow(budgets_, budget, budget);
+  auto priority = [this](const json::SharedValue& it) { RefreshGroups(api::Name(*it)); };
+  Follow(priorities_, priority, priority);
 }
 
 void SchedulerLoop::WatchPods() {
-  pods_.AddHandlers(
-      {.on_add = [this](const json::SharedValue& pod) { OnPod(*pod); },
-       .on_update = [this](const json::SharedValue&, const json::SharedValue& pod) { OnPod(*pod); },
-       .on_delete =
-           [this](const json::SharedValue& pod) {
-             if (binding_.contains(api::KeyOf(*pod))) return;
-             model_.RemovePod(api::KeyOf(*pod));
-             Wake();
-           }});
+  Follow(
+      pods_, [this](const json::SharedValue& pod) { OnPod(*pod); },
+      [this](const json::SharedValue& pod) {
+        if (binding_.contains(api::KeyOf(*pod))) return;
+        model_.RemovePod(api::KeyOf(*pod));
+        Wake();
+      });
 }
 
 // A claim that is bound now, or a volume whose nodes changed: waiting pods may have to go
 // elsewhere.
 void SchedulerLoop::WatchVolumes() {
-  auto again = [this] {
+  auto again = [this](const json::SharedValue&) {
     for (const auto& [key, pod] : pods_.objects()) {
       const bool waits = json::GetString(*pod, {"spec", "nodeName"}).empty();
       if (waits && !json::GetArray(*pod, {"spec", "volumes"}).empty()) OnPod(*pod);
     }
   };
   for (client::Informer* informer : {&claims_, &volumes_}) {
-    informer->AddHandlers(
-        {.on_add = [again](const json::SharedValue&) { again(); },
-         .on_update = [again](const json::SharedValue&, const json::SharedValue&) { again(); },
-         .on_delete = [again](const json::SharedValue&) { again(); }});
+    Follow(*informer, again, again);
   }
 }
 
@@ -122,39 +109,27 @@ void SchedulerLoop::WatchQueues() {
     RefreshProjects();
     Wake();
   };
-  projects_.AddHandlers({.on_add = project,
-                         .on_update = [project](const json::SharedValue&,
-                                                const json::SharedValue& it) { project(it); },
-                         .on_delete =
-                             [this](const json::SharedValue& it) {
-                               model_.RemoveQueue(api::Name(*it));
-                               RefreshProjects();
-                               Wake();
-                             }});
+  Follow(projects_, project, [this](const json::SharedValue& it) {
+    model_.RemoveQueue(api::Name(*it));
+    RefreshProjects();
+    Wake();
+  });
   auto pool = [this](const json::SharedValue& it) {
     model_.UpsertPool(ToPoolInfo(*it));
     Wake();
   };
-  pools_.AddHandlers(
-      {.on_add = pool,
-       .on_update = [pool](const json::SharedValue&, const json::SharedValue& it) { pool(it); },
-       .on_delete =
-           [this](const json::SharedValue& it) {
-             model_.RemovePool(api::Name(*it));
-             Wake();
-           }});
+  Follow(pools_, pool, [this](const json::SharedValue& it) {
+    model_.RemovePool(api::Name(*it));
+    Wake();
+  });
   auto topology = [this](const json::SharedValue& it) {
     model_.UpsertTopology(ToTopologyInfo(*it));
     Wake();
   };
-  topologies_.AddHandlers({.on_add = topology,
-                           .on_update = [topology](const json::SharedValue&,
-                                                   const json::SharedValue& it) { topology(it); },
-                           .on_delete =
-                               [this](const json::SharedValue& it) {
-                                 model_.RemoveTopology(api::Name(*it));
-                                 Wake();
-                               }});
+  Follow(topologies_, topology, [this](const json::SharedValue& it) {
+    model_.RemoveTopology(api::Name(*it));
+    Wake();
+  });
 }
 
 // What the projects' statuses say that they had used when the last scheduler noted it.

@@ -52,12 +52,7 @@ StatefulSetController::StatefulSetController(Context context)
       sets_(context_.informers.Of(client::resources::kStatefulSets)),
       pods_(context_.informers.Of(client::resources::kPods)),
       claims_(context_.informers.Of(client::resources::kPersistentVolumeClaims)),
-      events_(context_.executor,
-              context_.clock,
-              context_.server,
-              context_.user,
-              std::string(kComponent),
-              context_.random.Next()),
+      events_(MakeRecorder(context_, std::string(kComponent))),
       queue_(context_.executor,
              "statefulsets",
              64,
@@ -65,22 +60,9 @@ StatefulSetController::StatefulSetController(Context context)
       client_(context_.executor, context_.server, context_.user, std::string(kComponent)),
       pod_claims_(context_, pods_, client_),
       revisions_(context_, client_) {
-  auto add = [this](const json::SharedValue& it) { queue_.Add(api::KeyOf(*it)); };
-  sets_.AddHandlers(
-      {.on_add = add,
-       .on_update = [add](const json::SharedValue&, const json::SharedValue& it) { add(it); },
-       .on_delete = {}});
-  auto owned = [this](const json::SharedValue& it) {
-    const auto owner = api::ControllerOf(*it);
-    if (owner && owner->kind == "StatefulSet") {
-      queue_.Add(StrCat(api::Namespace(*it), "/", owner->name));
-    }
-  };
+  Follow(sets_, Queued(queue_));
   for (client::Informer* informer : {&pods_, &revisions_.objects()}) {
-    informer->AddHandlers(
-        {.on_add = owned,
-         .on_update = [owned](const json::SharedValue&, const json::SharedValue& it) { owned(it); },
-         .on_delete = owned});
+    Follow(*informer, OwnerQueued(queue_, "StatefulSet"), OwnerQueued(queue_, "StatefulSet"));
   }
 }
 

@@ -99,12 +99,7 @@ VolumeBinder::VolumeBinder(Context context, std::function<void(const std::string
                     [this](const std::string& name, client::WorkQueue::Done done) {
                       ReconcileVolume(name, std::move(done));
                     }),
-      events_(context_.executor,
-              context_.clock,
-              context_.server,
-              context_.user,
-              "persistentvolume-controller",
-              context_.random.Next()),
+      events_(MakeRecorder(context_, "persistentvolume-controller")),
       client_(context_.executor, context_.server, context_.user, "persistentvolume-binder") {
   Watch();
 }
@@ -114,25 +109,16 @@ void VolumeBinder::Watch() {
     claim_queue_.Add(api::KeyOf(*it));
     QueueVolumeOf(*it);
   };
-  claims_.AddHandlers(
-      {.on_add = claim,
-       .on_update = [claim](const json::SharedValue&, const json::SharedValue& it) { claim(it); },
-       .on_delete = claim});
+  Follow(claims_, claim, claim);
   auto volume = [this](const json::SharedValue& it) {
     volume_queue_.Add(std::string(api::Name(*it)));
     const std::string key = ClaimKeyOf(*it);
     if (key.empty()) return QueueUnbound();
     claim_queue_.Add(key);
   };
-  volumes_.AddHandlers(
-      {.on_add = volume,
-       .on_update = [volume](const json::SharedValue&, const json::SharedValue& it) { volume(it); },
-       .on_delete = volume});
+  Follow(volumes_, volume, volume);
   auto pod = [this](const json::SharedValue& it) { QueueClaimsOf(*it); };
-  pods_.AddHandlers(
-      {.on_add = pod,
-       .on_update = [pod](const json::SharedValue&, const json::SharedValue& it) { pod(it); },
-       .on_delete = pod});
+  Follow(pods_, pod, pod);
   auto any = [this](const json::SharedValue&) { QueueUnbound(); };
   classes_.AddHandlers({.on_add = any, .on_update = {}, .on_delete = {}});
 }
