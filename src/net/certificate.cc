@@ -8,18 +8,12 @@
 #include <openssl/x509v3.h>
 
 #include "base/strings.h"
+#include "net/freer.h"
 #include "net/tls.h"
 
 namespace swell::net {
 namespace {
 
-template <auto Free>
-struct Freer {
-  template <class T>
-  void operator()(T* object) const {
-    Free(object);
-  }
-};
 using BioPtr = std::unique_ptr<BIO, Freer<BIO_free>>;
 using X509Ptr = std::unique_ptr<X509, Freer<X509_free>>;
 using KeyPtr = std::unique_ptr<EVP_PKEY, Freer<EVP_PKEY_free>>;

@@ -7,19 +7,14 @@
 #include <openssl/evp.h>
 #include <openssl/pem.h>
 
+#include "net/freer.h"
+
 namespace swell::net {
 namespace {
 
 constexpr int kCoordinateBytes = 32;
 constexpr size_t kMaxDerBytes = 80;  // of a P-256 signature: at most 72
 
-template <auto Free>
-struct Freer {
-  template <class T>
-  void operator()(T* object) const {
-    Free(object);
-  }
-};
 using BioPtr = std::unique_ptr<BIO, Freer<BIO_free>>;
 using KeyPtr = std::unique_ptr<EVP_PKEY, Freer<EVP_PKEY_free>>;
 using DigestPtr = std::unique_ptr<EVP_MD_CTX, Freer<EVP_MD_CTX_free>>;

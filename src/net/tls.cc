@@ -15,18 +15,12 @@
 #include <openssl/x509v3.h>
 
 #include "base/strings.h"
+#include "net/freer.h"
 #include "net/tls_session.h"
 
 namespace swell::net {
 namespace {
 
-template <auto Free>
-struct Freer {
-  template <class T>
-  void operator()(T* object) const {
-    Free(object);
-  }
-};
 using CtxPtr = std::unique_ptr<SSL_CTX, Freer<SSL_CTX_free>>;
 using BioPtr = std::unique_ptr<BIO, Freer<BIO_free>>;
 using X509Ptr = std::unique_ptr<X509, Freer<X509_free>>;
