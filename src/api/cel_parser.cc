@@ -193,11 +193,14 @@ class Parser {
 
  private:
   // Counts how deep the parser is for as long as it lives.
-  struct Depth {
+  class Depth {
+   public:
     explicit Depth(int& depth) : depth_(depth) { ++depth_; }
     ~Depth() { --depth_; }
     Depth(const Depth&) = delete;
     Depth& operator=(const Depth&) = delete;
+
+   private:
     int& depth_;
   };
 

@@ -20,6 +20,7 @@ std::string ShowUntyped(const json::Value& value) {
   if (value.is_null()) return "interface {}(nil)";
   std::vector<std::string> parts;
   if (value.is_array()) {
+    parts.reserve(value.get_array().size());
     for (const json::Value& item : value.get_array()) parts.push_back(ShowUntyped(item));
     return StrCat("[]interface {}{", Join(parts, ", "), "}");
   }
@@ -116,6 +117,7 @@ FieldError NotSupportedError(std::string path,
                              std::string_view value,
                              const std::vector<std::string>& supported) {
   std::vector<std::string> quoted;
+  quoted.reserve(supported.size());
   for (const std::string& s : supported) quoted.push_back(Quote(s));
   return {"FieldValueNotSupported", std::move(path),
           StrCat("Unsupported value: ", Quote(value), ": supported values: ", Join(quoted, ", "))};
