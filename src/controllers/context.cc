@@ -95,7 +95,7 @@ client::EventRecorder MakeRecorder(Context& context, std::string component) {
                                std::move(component), context.random.Next());
 }
 
-void Follow(client::Informer& informer, ObjectHandler now, ObjectHandler gone) {
+void Follow(client::Informer& informer, const ObjectHandler& now, ObjectHandler gone) {
   informer.AddHandlers(
       {.on_add = now,
        .on_update = [now](const json::SharedValue&, const json::SharedValue& it) { now(it); },

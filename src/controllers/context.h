@@ -70,7 +70,7 @@ client::EventRecorder MakeRecorder(Context& context, std::string component);
 using ObjectHandler = std::function<void(const json::SharedValue&)>;
 
 // `now` hears of every object that comes or changes, `gone` of those that go, as they were last.
-void Follow(client::Informer& informer, ObjectHandler now, ObjectHandler gone = {});
+void Follow(client::Informer& informer, const ObjectHandler& now, ObjectHandler gone = {});
 // The object's own key to the queue, or its controller's where that is of the kind.
 ObjectHandler Queued(client::WorkQueue& queue);
 ObjectHandler OwnerQueued(client::WorkQueue& queue, std::string kind);

@@ -80,7 +80,7 @@ class JobController {
   json::Value MakePod(const Pass& pass, const ReplicaSpec& replica, int64_t index) const;
   json::Value MakePodGroup(const Pass& pass) const;
 
-  void Write(std::shared_ptr<Pass> pass, client::WorkQueue::Done done);
+  void Write(const std::shared_ptr<Pass>& pass, client::WorkQueue::Done done);
   void WriteStatus(const std::shared_ptr<Pass>& pass,
                    const json::Value& job,
                    const std::shared_ptr<Writes>& writes,

@@ -108,7 +108,7 @@ json::Value JobController::MakePodGroup(const Pass& pass) const {
 }
 
 // Counts and conditions first, then what they are the reason for. What is only added needs none.
-void JobController::Write(std::shared_ptr<Pass> pass, client::WorkQueue::Done done) {
+void JobController::Write(const std::shared_ptr<Pass>& pass, client::WorkQueue::Done done) {
   auto writes = std::make_shared<Writes>();
   writes->done = std::move(done);
   writes->look_again = pass->look_again;

@@ -78,7 +78,7 @@ void SchedulerLoop::OnPod(const json::Value& pod) {
     };
     AddVolumeTerms(pod, find(claims_), find(volumes_), info);
   }
-  model_.UpsertPod(std::move(info));
+  model_.UpsertPod(info);
   if (model_.version() != before) Wake();
 }
 
