@@ -7,11 +7,13 @@ import os
 import re
 import signal
 import unittest
+from types import SimpleNamespace
 from unittest import mock
 
 import support
 import swell
 from members import Members
+from swell import resize
 
 
 class ElasticTest(support.FolderTest):
@@ -96,6 +98,39 @@ class ResizeTest(ElasticTest):
         job.start(1)
         self.assertEqual(job.finish(0, 1), [0, 0])
         job.assert_each_record_once()
+
+
+class GroupTest(unittest.TestCase):
+    """Of the order in which things end."""
+
+    def setUp(self):
+        self.group = resize.Group.__new__(resize.Group)
+        self.group.env = SimpleNamespace(world=2, rank=0)
+        self.group.generation = 1
+        self.group._place = ("127.0.0.1", 1, "job", 0, 1)
+        self.group._seat = mock.Mock(waiting=[])
+        self.group._open_store = lambda: (None, "", 1)
+        self.group._tell = lambda plan, head: plan
+        self.calls = mock.Mock()
+        for name, made in (("_form", self.calls.form), ("join", self.calls.join)):
+            setattr(self.group, name, made)
+        patches = (mock.patch("torch.distributed.destroy_process_group", self.calls.destroy),
+                   mock.patch.object(resize, "replace", lambda env, **changed: env))
+        for patch in patches:
+            patch.start()
+            self.addCleanup(patch.stop)
+
+    def order(self):
+        return [call[0] for call in self.calls.mock_calls]
+
+    # A wrapper that is the last to hold its group stops the process for good when it lets go.
+    def test_wrappers_let_go_before_the_group_ends(self):
+        self.assertTrue(self.group.change((1,), [self.calls.wrapper], None))
+        self.assertEqual(self.order(), ["wrapper.release", "destroy", "form"])
+
+    def test_also_when_peers_are_lost(self):
+        self.group.rejoin([self.calls.wrapper], 3, {})
+        self.assertEqual(self.order(), ["wrapper.release", "destroy", "join"])
 
 
 class LossTest(ElasticTest):

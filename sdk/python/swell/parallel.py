@@ -22,8 +22,16 @@ class Parallel(nn.Module):
         # In a list: as an attribute it would be a submodule, and its parameters would be listed twice.
         self._wrapper = [None]
 
-    def rebuild(self, world):
+    def release(self):
+        """To be done before its process group is destroyed, or the wrapper would be the last to hold it.
+
+        The group's destructor waits for threads that may need the interpreter for what they let go of; torch gives it
+        up for them when Python lets go of the group, and not when a wrapper does (seen with 1.13).
+        """
         self._wrapper[0] = None
+
+    def rebuild(self, world):
+        self.release()
         if world > 1:
             self._wrapper[0] = nn.parallel.DistributedDataParallel(self.module, **self._options)
             self._settle()

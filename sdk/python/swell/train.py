@@ -15,6 +15,7 @@ import os
 import random
 import sys
 import time
+import traceback
 from datetime import timedelta
 
 from swell import report
@@ -243,6 +244,8 @@ class Job:
     def _recover(self, error, state, load):
         begin = time.monotonic()
         before = self.env.world
+        # What the failed step left on its frames would keep the old wrappers, and with them their group.
+        traceback.clear_frames(error.__traceback__)
         own = state()
         step = own["step"]
         print(f"swell: step {step}: lost a peer ({str(error).splitlines()[0]})", file=sys.stderr, flush=True)
