@@ -108,6 +108,21 @@ std::string CheckEnvVarName(std::string_view name) {
   return {};
 }
 
+void CheckItemName(const Value& item,
+                   const std::string& at,
+                   std::set<std::string>& names,
+                   FieldErrors& errors) {
+  const std::string name(TextOf(item, "name"));
+  if (name.empty()) {
+    errors.push_back(RequiredError(PathField(at, "name")));
+  } else if (std::string why = CheckDnsLabel(name); !why.empty()) {
+    errors.push_back(InvalidText(PathField(at, "name"), name, why));
+  }
+  if (!names.insert(name).second && !name.empty()) {
+    errors.push_back(DuplicateError(PathField(at, "name"), Value(name)));
+  }
+}
+
 bool CheckPortName(std::string_view name, const std::string& path, FieldErrors& errors) {
   const size_t before = errors.size();
   auto invalid = [&](std::string_view why) { errors.push_back(InvalidText(path, name, why)); };

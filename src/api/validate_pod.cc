@@ -301,15 +301,7 @@ void CheckContainers(const Value& spec,
   const json::Array& containers = json::GetArray(spec, {key});
   for (size_t i = 0; i < containers.size(); ++i) {
     std::string at = PathIndex(PathField(path, key), i);
-    std::string name(TextOf(containers[i], "name"));
-    if (name.empty()) {
-      errors.push_back(RequiredError(PathField(at, "name")));
-    } else if (std::string why = CheckDnsLabel(name); !why.empty()) {
-      errors.push_back(InvalidText(PathField(at, "name"), name, why));
-    }
-    if (!names.insert(name).second && !name.empty()) {
-      errors.push_back(DuplicateError(PathField(at, "name"), Value(name)));
-    }
+    CheckItemName(containers[i], at, names, errors);
     CheckContainer(containers[i], volumes, at, errors);
     if (key == "initContainers") CheckInitContainer(containers[i], at, errors);
     std::string_view restart = TextOf(containers[i], "restartPolicy");

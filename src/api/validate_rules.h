@@ -2,6 +2,7 @@
 // Thread-safety: pure functions.
 #pragma once
 
+#include <set>
 #include <string>
 #include <vector>
 
@@ -56,6 +57,11 @@ void CheckSubdomain(const json::Value& parent,
                     std::string_view key,
                     const std::string& path,
                     FieldErrors& errors);
+// The name of a container or volume: a DNS label that `names`, those before it, have not.
+void CheckItemName(const json::Value& item,
+                   const std::string& at,
+                   std::set<std::string>& names,
+                   FieldErrors& errors);
 // An IANA service name. Answers whether it is one.
 bool CheckPortName(std::string_view name, const std::string& path, FieldErrors& errors);
 // A number of a port, or the name of one.

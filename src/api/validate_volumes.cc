@@ -298,16 +298,8 @@ void CheckVolumes(const Value& spec, const std::string& path, FieldErrors& error
   std::set<std::string> names;
   for (size_t i = 0; i < volumes.size(); ++i) {
     std::string at = PathIndex(PathField(path, "volumes"), i);
-    std::string name(TextOf(volumes[i], "name"));
     CheckPodVolume(volumes[i], at, errors);
-    if (name.empty()) {
-      errors.push_back(RequiredError(PathField(at, "name")));
-    } else if (std::string why = CheckDnsLabel(name); !why.empty()) {
-      errors.push_back(InvalidText(PathField(at, "name"), name, why));
-    }
-    if (!names.insert(name).second && !name.empty()) {
-      errors.push_back(DuplicateError(PathField(at, "name"), Value(name)));
-    }
+    CheckItemName(volumes[i], at, names, errors);
   }
 }
 
