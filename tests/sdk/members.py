@@ -84,19 +84,12 @@ def train(epochs, seed, step_seconds, in_turn, until_one_waits, lose_at, kill_at
         sampler.next_epoch()
     if until_one_waits and job.env.leader:
         print("trained", flush=True)
-        until(lambda: job._group._seat.waiting)
+        assert support.until(lambda: job._group._seat.waiting), "nobody came"
     with torch.no_grad():
         loss = ((model(inputs) - target) ** 2).mean().item()
     weights = sum(parameter.double().sum().item() for parameter in model.parameters())
     job.save(step, state)
     print(f"ends rank {job.env.rank} of {job.env.world} step {step} loss {loss:.9f} weights {weights:.7f}", flush=True)
-
-
-def until(condition):
-    end = time.monotonic() + support.WAIT_SECONDS
-    while not condition():
-        assert time.monotonic() < end, "it does not come true"
-        time.sleep(0.01)
 
 
 class Members:
@@ -162,11 +155,8 @@ class Members:
         return codes
 
     def wait(self, ordinal, text):
-        end = time.monotonic() + support.WAIT_SECONDS
-        while text not in self.log(ordinal):
-            if time.monotonic() > end:
-                self._test.fail(f"no {text!r} in:\n{self.all_logs()}")
-            time.sleep(0.005)
+        if not support.until(lambda: text in self.log(ordinal)):
+            self._test.fail(f"no {text!r} in:\n{self.all_logs()}")
 
     def log(self, ordinal):
         try:

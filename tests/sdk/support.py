@@ -8,6 +8,7 @@ import socket
 import subprocess
 import sys
 import tempfile
+import time
 import unittest
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
@@ -64,6 +65,16 @@ def finish(process):
     """(exit code, output) once it has ended by itself."""
     output, _ = process.communicate(timeout=WAIT_SECONDS)
     return process.returncode, output
+
+
+def until(condition):
+    """Whether it comes true in time."""
+    end = time.monotonic() + WAIT_SECONDS
+    while not condition():
+        if time.monotonic() > end:
+            return False
+        time.sleep(0.01)
+    return True
 
 
 def free_port():

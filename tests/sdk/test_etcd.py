@@ -5,7 +5,6 @@ import signal
 import subprocess
 import sys
 import tempfile
-import time
 import unittest
 from pathlib import Path
 
@@ -24,15 +23,6 @@ while not job.should_stop():
     time.sleep(0.05)
 job.stop(0, {})
 """
-
-
-def wait(condition):
-    deadline = time.monotonic() + support.WAIT_SECONDS
-    while not condition():
-        if time.monotonic() > deadline:
-            return False
-        time.sleep(0.1)
-    return True
 
 
 class EtcdTest(unittest.TestCase):
@@ -106,15 +96,15 @@ class EtcdTest(unittest.TestCase):
             return (Path(self.folder) / f"{name}.log").read_text()
 
         first = launch("first")
-        self.assertTrue(wait(lambda: "of 1" in text("first")), text("first"))
+        self.assertTrue(support.until(lambda: "of 1" in text("first")), text("first"))
         second = launch("second")
-        self.assertTrue(wait(lambda: "of 2" in text("first") and "of 2" in text("second")), text("first"))
+        self.assertTrue(support.until(lambda: "of 2" in text("first") and "of 2" in text("second")), text("first"))
         self.assertIn("swell.launch: 1 node trains\n", text("first"))
         self.assertIn("swell.launch: 2 nodes train\n", text("first"))
         alone = text("first").count("of 1")
         second.send_signal(signal.SIGTERM)
         self.assertEqual(second.wait(support.WAIT_SECONDS), 143)
-        self.assertTrue(wait(lambda: text("first").count("of 1") > alone), text("first"))
+        self.assertTrue(support.until(lambda: text("first").count("of 1") > alone), text("first"))
         first.send_signal(signal.SIGTERM)
         self.assertEqual(first.wait(support.WAIT_SECONDS), 143)
 

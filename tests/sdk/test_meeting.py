@@ -30,10 +30,7 @@ class MeetingTest(unittest.TestCase):
         return waiter
 
     def until(self, condition):
-        end = time.monotonic() + support.WAIT_SECONDS
-        while not condition():
-            self.assertLess(time.monotonic(), end, "it does not come true")
-            time.sleep(0.005)
+        self.assertTrue(support.until(condition), "it does not come true")
 
     def test_the_first_member_leads_when_all_are_there(self):
         late, first = self.wait(self.seat(1)), self.wait(self.seat(0))
