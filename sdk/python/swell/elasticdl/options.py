@@ -45,6 +45,8 @@ def parse(arguments=None):
     text("--lr_staleness_modulation", type=_truth, default=False)
     text("--task_fault_tolerance", type=_truth, default=True)
     text("--learning_rate", type=float, default=None)
+    text("--step_seconds", type=float, default=float(os.environ.get("SWELL_ELASTICDL_STEP_SECONDS") or 0),
+         help="a minibatch takes at least so long: for demonstrations that last as long on a fast machine")
     text("--checkpoint_dir", default="")
     text("--checkpoint_dir_for_init", default="")
     text("--output", default="")

@@ -178,6 +178,7 @@ class Worker:
         self.file.net.train()
         for done, features, labels in self.batches(task):
             self.leave_on_notice()
+            begin = time.monotonic()
             for _ in range(RETRIES_MAX + 1):
                 self.file.net.zero_grad(set_to_none=True)
                 loss = self.file.loss(self.file.net(features), labels)
@@ -193,6 +194,7 @@ class Worker:
             else:
                 raise RuntimeError(f"{RETRIES_MAX} gradients in a row were of an older model")
             self.step += 1
+            time.sleep(max(0.0, begin + self.options.step_seconds - time.monotonic()))
 
     def evaluate(self, task):
         self.file.net.eval()
