@@ -30,18 +30,26 @@ class EtcdTest(unittest.TestCase):
     def setUpClass(cls):
         cls.folder = tempfile.mkdtemp(prefix="swell-etcd-")
         cls.endpoint = f"127.0.0.1:{support.free_port()}"
-        url, peers = f"http://{cls.endpoint}", f"http://127.0.0.1:{support.free_port()}"
+        cls.url = f"http://{cls.endpoint}"
+        cls.peers = f"http://127.0.0.1:{support.free_port()}"
+        cls.start_etcd("data")
+
+    @classmethod
+    def start_etcd(cls, data):
         cls.server = subprocess.Popen(
-            ["etcd", "--data-dir", cls.folder + "/data", "--enable-v2", "--listen-client-urls", url,
-             "--advertise-client-urls", url, "--listen-peer-urls", peers],
+            ["etcd", "--data-dir", f"{cls.folder}/{data}", "--enable-v2", "--listen-client-urls", cls.url,
+             "--advertise-client-urls", cls.url, "--listen-peer-urls", cls.peers],
             stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        cls.url = url
-        etcd.Keys(url, "wait", "").connect(30)
+        etcd.Keys(cls.url, "wait", "").connect(30)
+
+    @classmethod
+    def kill_etcd(cls):
+        cls.server.kill()
+        cls.server.wait()
 
     @classmethod
     def tearDownClass(cls):
-        cls.server.kill()
-        cls.server.wait()
+        cls.kill_etcd()
         shutil.rmtree(cls.folder)
 
     def test_a_state_is_replaced_only_by_who_has_read_it(self):
@@ -75,38 +83,75 @@ class EtcdTest(unittest.TestCase):
         with self.assertRaisesRegex(Exception, nobody):
             etcd.EtcdBackend(etcd.Keys(nobody, "x", "")).get_state()
 
-    def test_members_come_and_go(self):
+    def test_a_state_that_etcd_has_lost_is_told_again(self):
+        one, other = (etcd.EtcdBackend(etcd.Keys(self.url, "lost", "1")) for _ in range(2))
+        one.set_state(b"two members")
+        other.get_state()
+        self.kill_etcd()
+        with self.assertRaisesRegex(Exception, self.url):
+            one.get_state()
+        self.start_etcd("lost")
+        self.assertIsNone(etcd.EtcdBackend(etcd.Keys(self.url, "lost", "1")).get_state())
+        self.assertEqual(one.get_state()[0], b"two members")
+        self.assertEqual(other.get_state(), one.get_state())
+
+    def launch(self, name):
         script = Path(self.folder) / "member.py"
         script.write_text(MEMBER)
+        log = open(self.log_file(name), "w")
+        self.addCleanup(log.close)
+        environment = support.clean_environment(OMP_NUM_THREADS=1, SWELL_CHECKPOINT_DIR=self.folder + "/checkpoints")
+        process = subprocess.Popen(
+            [sys.executable, "-m", "swell.launch", "--rdzv_backend=etcd", f"--rdzv_endpoint={self.endpoint}",
+             f"--rdzv_id={self.id()}", "--nnodes=1:3", "--nproc_per_node=1", "--max_restarts=100",
+             "--rdzv_conf=last_call_timeout=1", str(script)],
+            env=environment, stdout=log, stderr=subprocess.STDOUT)
+        self.addCleanup(process.wait, support.WAIT_SECONDS)
+        self.addCleanup(process.kill)
+        return process
 
-        def launch(name):
-            log = open(Path(self.folder) / f"{name}.log", "w")
-            self.addCleanup(log.close)
-            environment = support.clean_environment(OMP_NUM_THREADS=1,
-                                                    SWELL_CHECKPOINT_DIR=self.folder + "/checkpoints")
-            process = subprocess.Popen(
-                [sys.executable, "-m", "swell.launch", "--rdzv_backend=etcd", f"--rdzv_endpoint={self.endpoint}",
-                 "--rdzv_id=come-and-go", "--nnodes=1:3", "--nproc_per_node=1", "--max_restarts=100",
-                 "--rdzv_conf=last_call_timeout=1", str(script)],
-                env=environment, stdout=log, stderr=subprocess.STDOUT)
-            self.addCleanup(process.kill)
-            return process
+    def log_file(self, name):
+        return Path(self.folder) / f"{self.id()}-{name}.log"
 
-        def text(name):
-            return (Path(self.folder) / f"{name}.log").read_text()
+    def text(self, name):
+        return self.log_file(name).read_text()
 
-        first = launch("first")
-        self.assertTrue(support.until(lambda: "of 1" in text("first")), text("first"))
-        second = launch("second")
-        self.assertTrue(support.until(lambda: "of 2" in text("first") and "of 2" in text("second")), text("first"))
+    def await_text(self, condition):
+        if not support.until(condition):
+            logs = sorted(Path(self.folder).glob(f"{self.id()}-*.log"))
+            self.fail("\n".join(f"--- {log.name}\n{log.read_text()}" for log in logs))
+
+    def leave(self, process):
+        process.send_signal(signal.SIGTERM)
+        self.assertEqual(process.wait(support.WAIT_SECONDS), 143)
+
+    def test_members_come_and_go(self):
+        text = self.text
+        first = self.launch("first")
+        self.await_text(lambda: "of 1" in text("first"))
+        second = self.launch("second")
+        self.await_text(lambda: "of 2" in text("first") and "of 2" in text("second"))
         self.assertIn("swell.launch: 1 node trains\n", text("first"))
         self.assertIn("swell.launch: 2 nodes train\n", text("first"))
         alone = text("first").count("of 1")
-        second.send_signal(signal.SIGTERM)
-        self.assertEqual(second.wait(support.WAIT_SECONDS), 143)
-        self.assertTrue(support.until(lambda: text("first").count("of 1") > alone), text("first"))
-        first.send_signal(signal.SIGTERM)
-        self.assertEqual(first.wait(support.WAIT_SECONDS), 143)
+        self.leave(second)
+        self.await_text(lambda: text("first").count("of 1") > alone)
+        self.leave(first)
+
+    def test_training_goes_on_while_etcd_is_killed_and_comes_back_with_nothing(self):
+        text = self.text
+        first = self.launch("first")
+        self.await_text(lambda: "of 1" in text("first"))
+        self.kill_etcd()
+        self.await_text(lambda: "training goes on without the rendezvous" in text("first"))
+        self.start_etcd("anew")
+        self.await_text(lambda: etcd.Keys(self.url, self.id(), "").get("state") is not None)
+        second = self.launch("second")
+        self.await_text(lambda: "of 2" in text("first") and "of 2" in text("second"))
+        self.assertEqual(text("first").count("of 1"), 1, "it was started anew meanwhile")
+        self.assertNotIn("of 1", text("second"), "it began a group of its own")
+        self.leave(second)
+        self.leave(first)
 
 
 if __name__ == "__main__":

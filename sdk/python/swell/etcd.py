@@ -3,7 +3,8 @@
 Used by `swell.launch` for --rdzv_backend etcd and etcd-v2; torch's own back ends need the package python-etcd. The
 protocol among members is torch's dynamic rendezvous, the same that c10d has, so members that leave say so.
 
-What always holds: a state is replaced only by who has read it (compare and swap on etcd's index). Keys are apart for
+What always holds: a state is replaced only by who has read it (compare and swap on etcd's index). An etcd that was
+away and comes back with nothing is told the state by who still knows it. Keys are apart for
 each run: SWELL_RUN_ID (of a job under Swell its uid) is part of them, so a job that is submitted again under its old
 name does not find the closed rendezvous of the one before.
 """
@@ -111,21 +112,28 @@ class EtcdBackend(RendezvousBackend):
 
     def __init__(self, keys):
         self._keys = keys
+        self._known = None
 
     @property
     def name(self):
         return NAME
 
     def get_state(self):
-        return self._keys.get("state")
+        found = self._keys.get("state")
+        if found is None and self._known is not None:
+            # Whoever is faster: this member or another one that knows it, too.
+            self._keys.put("state", self._known, _STATE_SECONDS, fresh=True)
+            found = self._keys.get("state")
+        if found is not None:
+            self._known = found[0]
+        return found
 
     def set_state(self, state, token=None):
-        if token is not None and not isinstance(token, int):
-            known = self.get_state()
-            return known and (*known, False)
-        index = self._keys.put("state", state, _STATE_SECONDS, token, fresh=token is None)
-        if index is not None:
-            return state, index, True
+        if token is None or isinstance(token, int):
+            index = self._keys.put("state", state, _STATE_SECONDS, token, fresh=token is None)
+            if index is not None:
+                self._known = state
+                return state, index, True
         known = self.get_state()
         return known and (*known, False)
 

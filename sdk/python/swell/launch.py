@@ -10,6 +10,7 @@ Used in place of `torchrun` (same options, same PET_* variables) in elastic jobs
 * Peers re-form seconds after a node was told to leave, not 45 s later: that node takes itself off the list of
   the rendezvous, and peers below their maximum wait 5 s for latecomers, not 30 (--rdzv_conf last_call_timeout=).
 * The back ends etcd and etcd-v2 need no package python-etcd; see `swell.etcd`.
+* Workers train on while the store of the rendezvous does not answer; who comes or goes meanwhile is seen afterwards.
 * It says `swell.launch: 2 nodes train` whenever a group begins, for the log's readers.
 * It exits with 143 when it was told to leave, and it looks after its workers every second instead of every 5.
 
@@ -115,6 +116,7 @@ def _adapt_torch(notice):
 
 def _agent_class(base, notice, on_signal):
     from torch.distributed.elastic.agent.server.api import WorkerState
+    from torch.distributed.elastic.rendezvous import RendezvousConnectionError
 
     class Agent(base):
         def _start_workers(self, worker_group):
@@ -125,7 +127,25 @@ def _agent_class(base, notice, on_signal):
             # Who reads the log learns which lines are of a group of which size.
             nodes = worker_group.group_world_size
             print(f"swell.launch: {nodes} {'node trains' if nodes == 1 else 'nodes train'}", flush=True)
+            self._watch(worker_group.spec.rdzv_handler)
             return super()._start_workers(worker_group)
+
+        def _watch(self, handler):
+            waiting = type(handler).num_nodes_waiting
+            away = []
+
+            def num_nodes_waiting():
+                try:
+                    number = waiting(handler)
+                except RendezvousConnectionError as error:
+                    if not away:
+                        away.append(error)
+                        print(f"swell.launch: training goes on without the rendezvous: {error}", flush=True)
+                    return 0
+                away.clear()
+                return number
+
+            handler.num_nodes_waiting = num_nodes_waiting
 
         def _shutdown(self, death_sig=signal.SIGTERM):
             super()._shutdown(death_sig)
