@@ -26,8 +26,10 @@ def _data():
     return inputs, target
 
 
-def train(epochs, seed, step_seconds, in_turn, until_one_waits, lose_at, kill_at):
+def train(epochs, seed, step_seconds, in_turn, until_one_waits, lose_at, kill_at, noticed):
     """One member's whole life. `lose_at`: after which steps it gets a notice; `kill_at`: in which it dies.
+
+    `noticed`: it dies of a notice whose time is over before the step is.
 
     `in_turn`: of all members that have the step in `lose_at`, one is hit, and not always the same.
     `until_one_waits`: after the last step the head stays until somebody has come who can not join any more.
@@ -70,6 +72,9 @@ def train(epochs, seed, step_seconds, in_turn, until_one_waits, lose_at, kill_at
                 error = model(inputs[batch]) - target[batch]
                 loss = (error**2).sum() / 5 * sampler.scale
                 if step + 1 in kill_at:
+                    if noticed:
+                        os.kill(os.getpid(), signal.SIGTERM)
+                        assert job.notice.requested
                     os.kill(os.getpid(), signal.SIGKILL)
                 loss.backward()
                 optimizer.step()
@@ -109,15 +114,15 @@ class Members:
     def checkpoints(self):
         return os.path.join(self._folder, "checkpoints")
 
-    def start(self, *ordinals, lose_at=(), kill_at=(), **environment):
+    def start(self, *ordinals, lose_at=(), kill_at=(), noticed=False, **environment):
         for ordinal in ordinals:
             context = multiprocessing.get_context("fork")
-            process = context.Process(target=self._live, args=(ordinal, lose_at, kill_at, environment))
+            process = context.Process(target=self._live, args=(ordinal, lose_at, kill_at, noticed, environment))
             process.start()
             self.processes[ordinal] = process
             self._test.addCleanup(_end, process)
 
-    def _live(self, ordinal, lose_at, kill_at, environment):
+    def _live(self, ordinal, lose_at, kill_at, noticed, environment):
         for name in [name for name in os.environ if name.startswith(("SWELL_", "PET_"))]:
             del os.environ[name]
         os.environ.update(
@@ -139,7 +144,7 @@ class Members:
         sys.stderr = os.fdopen(2, "w")
         # What a process does at its end, which multiprocessing's children leave out; not what its parent would.
         atexit._clear()
-        train(*self._options, lose_at, kill_at)
+        train(*self._options, lose_at, kill_at, noticed)
         atexit._run_exitfuncs()
 
     def notice(self, *ordinals):

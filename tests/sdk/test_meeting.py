@@ -1,8 +1,8 @@
 """The meeting place: who leads, who waits, and what happens when it goes away. No torch here."""
 
+import math
 import socket
 import threading
-import time
 import unittest
 
 import support
@@ -51,7 +51,12 @@ class MeetingTest(unittest.TestCase):
 
     def test_fewer_than_the_least_wait(self):
         alone = self.wait(self.seat(0, wanted=4, least=2))
-        time.sleep(0.8)
+        self.until(lambda: self.meeting._waiting)
+        with self.meeting._lock:
+            # However long ago it came.
+            self.meeting._arrival = self.meeting._claim_until = -math.inf
+            self.meeting._begin_if_due()
+            self.assertIsNone(self.meeting._head)
         self.assertIsNone(alone.told)
         self.wait(self.seat(1, wanted=4, least=2))
         self.assertEqual(alone.result()[0], "lead")
@@ -81,7 +86,7 @@ class MeetingTest(unittest.TestCase):
         self.addCleanup(older.leave)
         self.addCleanup(newer.leave)
         older.lead(1)
-        time.sleep(0.1)
+        self.until(lambda: self.meeting._head is not None)
         newer.lead(2)
         self.until(lambda: older.yielded)
         self.assertFalse(newer.yielded)
@@ -97,7 +102,8 @@ class MeetingTest(unittest.TestCase):
 
     def test_strangers_are_turned_away(self):
         stranger = self.wait(self.seat(0, wanted=1, job="another"))
-        time.sleep(0.5)
+        # Its second connection comes when the first was ended.
+        self.until(lambda: self.meeting._ids > 1)
         self.assertIsNone(stranger.told)
 
     def test_a_connection_that_ends_before_the_first_word_is_made_anew(self):

@@ -2,6 +2,7 @@
 
 import contextlib
 import errno
+import glob
 import io
 import os
 import re
@@ -137,10 +138,16 @@ class LossTest(ElasticTest):
     """A notice shorter than a step, a kill -9, a machine that burns: the same to the peers."""
 
     def test_the_others_do_the_step_again(self):
+        self.lose_in_a_step(noticed=False)
+
+    def test_also_after_a_notice_that_is_shorter_than_the_step(self):
+        self.lose_in_a_step(noticed=True)
+
+    def lose_in_a_step(self, noticed):
         calm = self.calm(epochs=4)
         job = Members(self, most=3, epochs=4, step_seconds=0.01)
         job.start(0, 1)
-        job.start(2, kill_at=[20])
+        job.start(2, kill_at=[20], noticed=noticed)
         self.assertEqual(job.finish(2), [-signal.SIGKILL])
         job.wait(0, "3 -> 2 ranks")
         self.assertIn("step 19: lost a peer", job.log(0))
@@ -163,7 +170,21 @@ class LossTest(ElasticTest):
         self.assert_same_training(job, 1, calm)
 
 
-class DiskTest(support.FolderTest):
+class DiskTest(ElasticTest):
+    def test_a_torn_checkpoint_costs_the_steps_since_the_one_before(self):
+        calm = self.calm(epochs=2)
+        job = Members(self, most=2, epochs=2)
+        for step in (7, 30):
+            job.start(0, 1, lose_at=[step])
+            self.assertEqual(job.finish(0, 1), [143, 143])
+        (torn,) = glob.glob(os.path.join(job.checkpoints, "step-000000000030-*.state"))
+        os.truncate(torn, os.path.getsize(torn) // 2)
+        job.start(0, 1)
+        self.assertEqual(job.finish(0, 1), [0, 0])
+        self.assertIn("swell: skipping checkpoint of step 30: ", job.log(0))
+        self.assertIn("begins rank 0 of 2 at step 7", job.log(0))
+        self.assert_same_training(job, 0, calm)
+
     def test_a_full_disk_costs_no_training(self):
         job = swell.Job(checkpoints=swell.CheckpointManager(self.folder), env=swell.Env())
         self.assertTrue(job.save(1, {"step": 1}))
