@@ -27,14 +27,22 @@ import time
 import torch
 from torch import nn
 
-SLOW = {slow}
+def may(minibatches):
+    try:
+        with open({held!r}) as file:
+            return minibatches < int(file.read())
+    except FileNotFoundError:
+        return True
 
 class Counts(nn.Module):
     def __init__(self):
         super().__init__()
         self.weights = nn.Parameter(torch.zeros({records}))
+        self.minibatches = 0
     def forward(self, indices):
-        time.sleep(SLOW)
+        while not may(self.minibatches):
+            time.sleep(0.002)
+        self.minibatches += 1
         return self.weights[indices]
 
 def custom_model():
@@ -61,10 +69,11 @@ def free_port():
 class Job:
     """A master and workers in a folder of their own, started and ended one by one."""
 
-    def __init__(self, folder, records=600, epochs=1, per_task=50, minibatch=5, grads=1, slow=0.002, more=()):
+    def __init__(self, folder, records=600, epochs=1, per_task=50, minibatch=5, grads=1, more=()):
         self.folder, self.records = Path(folder), records
+        self.held = self.folder / "held"
         self.port = free_port()
-        (self.folder / "model.py").write_text(MODEL.format(records=records, slow=slow))
+        (self.folder / "model.py").write_text(MODEL.format(records=records, held=str(self.held)))
         (self.folder / "data.txt").write_text("".join(f"{i}\n" for i in range(records)))
         self.arguments = [f"--model_file={self.folder}/model.py", f"--data={self.folder}/data.txt",
                           f"--minibatch_size={minibatch}", f"--records_per_task={per_task}", f"--num_epochs={epochs}",
@@ -84,6 +93,18 @@ class Job:
         self.processes.append(process)
         self.logs[process.pid] = log.name
         return process
+
+    def hold(self, minibatches):
+        """No worker does more than this, until there is another word."""
+        new = self.held.with_suffix(".new")
+        new.write_text(str(minibatches))
+        new.rename(self.held)
+
+    def release(self):
+        self.held.unlink()
+
+    def both_work(self):
+        return len([worker for worker in self.state().get("workers", []) if worker["records"]]) == 2
 
     def log(self, process):
         return Path(self.logs[process.pid]).read_text()
@@ -143,30 +164,31 @@ class ElasticdlTest(unittest.TestCase):
         self.assertIn("800 records trained once each, 0 perhaps twice, 80 updates", job.log(master))
 
     def test_a_preempted_workers_records_are_done_by_others_and_it_comes_back(self):
-        job = self.job(records=1500, slow=0.01, more=["--worker_timeout_s=120"])
+        job = self.job(records=1500)
+        job.hold(1)
         master = job.start("master", "master")
         first, second = job.start("worker", "w0"), job.start("worker", "w1")
-        job.wait("both work", lambda: len([w for w in job.state().get("workers", []) if w["records"]]) == 2)
+        job.wait("both work", job.both_work)
         second.send_signal(signal.SIGTERM)
+        job.hold(20)
         job.wait_end(second, 143)
         self.assertEqual([worker["name"] for worker in job.state()["workers"]], ["w0"])
-        job.wait_done(job.state()["done"] + 50)
-        # The one that stayed would be done before the other has imported torch.
-        first.send_signal(signal.SIGSTOP)
         back = job.start("worker", "w1")
-        job.wait("it is back", lambda: len(job.state()["workers"]) == 2)
-        first.send_signal(signal.SIGCONT)
+        job.wait("it is back and works", job.both_work)
+        job.release()
         for process in (master, first, back):
             job.wait_end(process)
         self.assertEqual(job.counts(), [1.0])
         self.assertIn("1 workers preempted, 0 lost", job.log(master))
 
     def test_a_killed_workers_records_are_trained_exactly_once_too(self):
-        job = self.job(records=1000, slow=0.01)
+        job = self.job(records=1000)
+        job.hold(1)
         master = job.start("master", "master")
         first, second = job.start("worker", "w0"), job.start("worker", "w1")
-        job.wait("both work", lambda: len([w for w in job.state().get("workers", []) if w["records"]]) == 2)
+        job.wait("both work", job.both_work)
         second.kill()
+        job.release()
         job.wait_end(master)
         job.wait_end(first)
         self.assertEqual(job.counts(), [1.0])
@@ -174,11 +196,13 @@ class ElasticdlTest(unittest.TestCase):
 
     def test_without_any_worker_the_job_waits_and_goes_on_later(self):
         job = self.job(records=1000)
+        job.hold(20)
         master = job.start("master", "master")
         workers = [job.start("worker", "w0"), job.start("worker", "w1")]
         job.wait_done(100)
         for worker in workers:
             worker.send_signal(signal.SIGTERM)
+        job.release()
         for worker in workers:
             job.wait_end(worker, 143)
         state = job.state()
@@ -191,12 +215,15 @@ class ElasticdlTest(unittest.TestCase):
 
     def test_the_job_master_dies_and_its_journal_has_every_word(self):
         job = self.job(records=1200, grads=2)
+        job.hold(0)
         master, worker = job.start("master", "master"), job.start("worker", "w0")
         for done in (200, 600):
+            job.hold(done // 5)
             job.wait_done(done)
             children = subprocess.run(["pgrep", "-P", str(master.pid), "-f", "job-master"], capture_output=True,
                                       text=True)
             os.kill(int(children.stdout.split()[0]), signal.SIGKILL)
+        job.release()
         job.wait_end(master)
         job.wait_end(worker)
         self.assertEqual(job.counts(), [0.5])
@@ -204,11 +231,13 @@ class ElasticdlTest(unittest.TestCase):
 
     def test_the_whole_master_dies_and_goes_on_from_its_checkpoint(self):
         job = self.job(records=1500, more=["--checkpoint_steps=40"])
+        job.hold(100)
         master, worker = job.start("master", "master"), job.start("worker", "w0")
         job.wait("a checkpoint", lambda: "checkpoint saved version=80" in job.log(master))
         master.kill()
         master.wait()
         again = job.start("master", "master")
+        job.release()
         job.wait_end(again)
         job.wait_end(worker)
         self.assertIn("goes on from the checkpoint of version", job.log(again))
@@ -217,11 +246,13 @@ class ElasticdlTest(unittest.TestCase):
 
     def test_a_master_that_is_preempted_saves_the_sum_under_way(self):
         job = self.job(records=1200, grads=4)
+        job.hold(62)  # two of the four gradients of an update are there
         master, worker = job.start("master", "master"), job.start("worker", "w0")
-        job.wait_done(300)
+        job.wait_done(310)
         master.send_signal(signal.SIGTERM)
         job.wait_end(master, 143)
         again = job.start("master", "master")
+        job.release()
         job.wait_end(again)
         job.wait_end(worker)
         self.assertEqual(job.counts(), [0.25])
