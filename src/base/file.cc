@@ -86,13 +86,18 @@ Status WriteFileAtomically(const std::string& path, std::string_view bytes, int 
 }
 
 Status MakeDirs(const std::string& path, int mode) {
-  for (size_t end = path.find('/', 1);; end = path.find('/', end + 1)) {
+  auto make = [mode](const std::string& dir) {
+    return ::mkdir(dir.c_str(), static_cast<mode_t>(mode)) == 0 ? 0 : errno;
+  };
+  // Most often no more than the last step is missing.
+  int error = make(path);
+  if (error == 0) return Status::Ok();
+  if (error != EEXIST && error != ENOENT) return ErrnoStatus(error, "mkdir " + path);
+  for (size_t end = 0; error == ENOENT && end != std::string::npos;) {
+    end = path.find('/', end + 1);
     std::string prefix = path.substr(0, end);
-    if (!prefix.empty() && ::mkdir(prefix.c_str(), static_cast<mode_t>(mode)) != 0 &&
-        errno != EEXIST) {
-      return ErrnoStatus(errno, "mkdir " + prefix);
-    }
-    if (end == std::string::npos) break;
+    int made = make(prefix);
+    if (made != 0 && made != EEXIST) return ErrnoStatus(made, "mkdir " + prefix);
   }
   struct stat info;
   if (::stat(path.c_str(), &info) != 0) return ErrnoStatus(errno, "stat " + path);

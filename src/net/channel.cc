@@ -189,9 +189,12 @@ bool Channel::ReadOnce() {
     events_->OnEof();
     return false;
   }
+  // A short read has emptied the socket; asking again would only say so. The watch tells of what
+  // comes after it.
+  const bool more = tls_ == nullptr ? got == Reactor::kScratchBytes
+                                    : got == kTlsRecordBytes || tls_->HasPending();
   events_->OnData(std::string_view(buffer, got));
-  // A short read of a plain socket has emptied it; asking again would only say so.
-  return tls_ != nullptr || got == Reactor::kScratchBytes;
+  return more;
 }
 
 void Channel::Send(std::string_view bytes) {

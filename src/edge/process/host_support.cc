@@ -10,6 +10,8 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <filesystem>
+#include <system_error>
 
 #include "base/file.h"
 #include "base/strings.h"
@@ -194,10 +196,12 @@ void FillCgroups(const CgroupSupport& support,
 void CleanCgroups(const CgroupSupport& support, bool all) {
   for (const std::string& parent : {support.memory_dir, support.cpu_dir}) {
     if (parent.empty()) continue;
-    auto names = ListDir(parent);
-    if (!names.ok()) continue;
-    // rmdir refuses a group that still holds processes: exactly what must stay.
-    for (const std::string& name : *names) ::rmdir((parent + "/" + name).c_str());
+    std::error_code error;
+    for (const auto& entry : std::filesystem::directory_iterator(parent, error)) {
+      // rmdir refuses a group that still holds processes: exactly what must stay. A group's own
+      // files are dozens, so they are not even tried.
+      if (entry.is_directory(error)) ::rmdir(entry.path().c_str());
+    }
     if (all) ::rmdir(parent.c_str());
   }
 }

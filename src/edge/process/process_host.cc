@@ -80,10 +80,16 @@ std::string ProcessHost::MemoryDir(const std::string& uid) const {
   return StrCat("/dev/shm/swell-", tag_, "/", uid);
 }
 
+std::string ProcessHost::Attic() const { return options_.data_dir + "/removed"; }
+
+std::string ProcessHost::MemoryAttic() const { return MemoryDir("removed"); }
+
 // ---- what earlier runs left ----
 
 Status ProcessHost::Start() {
   SWELL_RETURN_IF_ERROR(MakeDirs(options_.data_dir + "/pods", 0711));
+  remover_.Empty(Attic());
+  remover_.Empty(MemoryAttic());
   SWELL_ASSIGN_OR_RETURN(files_, FileWatch::Create(reactor_));
   SWELL_ASSIGN_OR_RETURN(std::vector<std::string> uids, ListDir(options_.data_dir + "/pods"));
   for (const std::string& uid : uids) {
@@ -377,16 +383,18 @@ void ProcessHost::Stop(const std::string& uid) {
   pod.stopped = true;
   pod.report_watch.reset();
   if (pod.slot > 0) network_->Release(std::exchange(pod.slot, 0));
-  for (const auto& [name, container] : pod.containers) {
-    for (const char* part : {"/upper", "/workdir", "/tmp", "/scratch"}) {
-      Status removed = RemoveScratch(container->dir + part);
-      (void)removed;  // tried again when the pod is removed
-    }
-  }
-  Status memory = RemoveTree(MemoryDir(uid));
+  for (const auto& [name, container] : pod.containers) DiscardScratch(container->dir);
+  Status memory = remover_.Discard(MemoryDir(uid), MemoryAttic());
   Status saved = SavePod(pod);
   (void)memory;
   if (!saved.ok()) SWELL_LOG_WARNING("process", "pod not saved", {"error", saved.ToString()});
+}
+
+void ProcessHost::DiscardScratch(const std::string& container_dir) {
+  for (const char* part : {"/upper", "/workdir", "/tmp", "/scratch"}) {
+    Status removed = remover_.Discard(container_dir + part, Attic());
+    (void)removed;
+  }
 }
 
 void ProcessHost::Remove(const std::string& uid, std::function<void(const Status&)> done) {
@@ -415,7 +423,7 @@ void ProcessHost::RemoveNow(const std::string& uid) {
   if (node.empty()) return;
   auto pod = std::move(node.mapped());
   if (pod->slot > 0) network_->Release(pod->slot);
-  Status removed = RemoveScratch(pod->dir);
+  Status removed = remover_.Discard(pod->dir, Attic());
   CleanCgroups(support_.cgroups, false);
   if (pod->removing) pod->removing(removed);
 }
@@ -429,6 +437,9 @@ void ProcessHost::Shutdown(std::function<void()> done) {
     if (network_) network_->Shutdown();
     network_.reset();
     CleanCgroups(support_.cgroups, true);
+    remover_.Finish();
+    ::rmdir(Attic().c_str());
+    ::rmdir(MemoryAttic().c_str());
     ::rmdir(StrCat("/dev/shm/swell-", tag_).c_str());
     done();
   };

@@ -9,6 +9,7 @@
 //   pods/UID/logs/NAME/ATTEMPT.log
 //   checkpoints/NAMESPACE/GROUP          shared by all incarnations of a job's pods, kept
 //   volumes/KEY                          of claims without a volume of their own, kept
+//   removed/                             what is about to be deleted
 //
 // Thread-safety: one thread. Blocking file operations are short and local.
 #pragma once
@@ -30,6 +31,7 @@
 #include "edge/process/log_reader.h"
 #include "edge/process/net_probe.h"
 #include "edge/process/pod_network.h"
+#include "edge/process/remover.h"
 #include "edge/process/shim_spec.h"
 #include "net/reactor.h"
 
@@ -177,6 +179,10 @@ class ProcessHost {
   Status WriteHosts(const Pod& pod) const;
   std::string PodDir(const std::string& uid) const;
   void RemoveNow(const std::string& uid);
+  // Scratch space of one attempt; a failure is tried again when the pod is removed.
+  void DiscardScratch(const std::string& container_dir);
+  std::string Attic() const;
+  std::string MemoryAttic() const;
   std::string MemoryDir(const std::string& uid) const;
 
   // process_start.cc
@@ -238,6 +244,7 @@ class ProcessHost {
   std::map<uint64_t, std::unique_ptr<NetProbe>> probes_;
   uint64_t next_probe_ = 1;
   RealClock clock_;
+  Remover remover_;
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
 };
 

@@ -345,11 +345,7 @@ void ProcessHost::StartContainer(const ContainerSpec& spec,
     SWELL_RETURN_IF_ERROR(MakeDirs(logs));
     if (spec.ref.attempt > 0) {
       // The scratch space of the attempt before is nobody's any more; its log stays.
-      for (const char* part : {"/upper", "/workdir", "/tmp", "/scratch"}) {
-        Status removed = RemoveScratch(
-            StrCat(pod.dir, "/containers/", spec.ref.name, "/", spec.ref.attempt - 1, part));
-        (void)removed;
-      }
+      DiscardScratch(StrCat(pod.dir, "/containers/", spec.ref.name, "/", spec.ref.attempt - 1));
     }
     ::unlink((pod.dir + "/run/notice/notice.json").c_str());
     SWELL_RETURN_IF_ERROR(ReplaceFile(dir + "/termination-log", "", 0666));
