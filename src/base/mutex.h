@@ -1,6 +1,7 @@
 // Mutex and friends with clang's thread-safety annotations (libstdc++'s carry none).
 #pragma once
 
+#include <chrono>
 #include <condition_variable>
 #include <mutex>
 
@@ -44,6 +45,12 @@ class CondVar {
   void Wait(Mutex& mutex) SWELL_REQUIRES(mutex) {
     std::unique_lock lock(mutex.mutex_, std::adopt_lock);
     condition_.wait(lock);
+    lock.release();
+  }
+  // Returns after that time at the latest.
+  void WaitFor(Mutex& mutex, std::chrono::nanoseconds longest) SWELL_REQUIRES(mutex) {
+    std::unique_lock lock(mutex.mutex_, std::adopt_lock);
+    condition_.wait_for(lock, longest);
     lock.release();
   }
   void NotifyOne() { condition_.notify_one(); }

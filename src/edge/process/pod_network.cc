@@ -60,12 +60,7 @@ PodNetwork::PodNetwork(Options options) : options_(std::move(options)) {}
 
 PodNetwork::~PodNetwork() {
   alive_.reset();
-  {
-    MutexLock lock(mutex_);
-    stop_ = true;
-    wake_.NotifyAll();
-  }
-  if (thread_.joinable()) thread_.join();
+  backstage_.reset();
   // Ready ones are remade by the next start, under their own names.
 }
 
@@ -145,7 +140,7 @@ Status PodNetwork::Start(const std::set<int>& slots_in_use) {
   SWELL_RETURN_IF_ERROR(Make(slot));
   taken_.insert(slot);
   ready_.push_back(slot);
-  thread_ = std::thread([this] { Work(); });
+  backstage_ = std::make_unique<Backstage>();
   Refill();
   return Status::Ok();
 }
@@ -167,9 +162,13 @@ void PodNetwork::Refill() {
     if (slot == 0) break;
     taken_.insert(slot);
     ++making_;
-    MutexLock lock(mutex_);
-    jobs_.push_back({true, slot});
-    wake_.NotifyOne();
+    auto make = [this, slot, alive = std::weak_ptr<bool>(alive_)] {
+      Status status = Make(slot);
+      options_.post([this, alive, slot, status] {
+        if (!alive.expired()) OnMade(slot, status);
+      });
+    };
+    if (!waiting_.empty() || !backstage_->Later(make)) backstage_->Now(make);
   }
 }
 
@@ -192,39 +191,13 @@ void PodNetwork::Acquire(std::function<void(Result<NetworkLease>)> done) {
 }
 
 void PodNetwork::Release(int slot) {
-  MutexLock lock(mutex_);
-  jobs_.push_back({false, slot});
-  wake_.NotifyOne();
-}
-
-void PodNetwork::Work() {
-  while (true) {
-    Job job;
-    {
-      MutexLock lock(mutex_);
-      while (jobs_.empty() && !stop_) wake_.Wait(mutex_);
-      if (stop_) return;
-      // Somebody may be waiting for a new one; nobody waits for an old one to go.
-      auto next = std::find_if(jobs_.begin(), jobs_.end(), [](const Job& j) { return j.create; });
-      if (next == jobs_.end()) next = jobs_.begin();
-      job = *next;
-      jobs_.erase(next);
-    }
-    Status status;
-    if (job.create) {
-      status = Make(job.slot);
-    } else {
-      Destroy(job.slot);
-    }
-    options_.post([this, alive = std::weak_ptr<bool>(alive_), job, status] {
-      if (alive.expired()) return;
-      if (job.create) {
-        OnMade(job.slot, status);
-      } else {
-        taken_.erase(job.slot);
-      }
+  auto destroy = [this, slot, alive = std::weak_ptr<bool>(alive_)] {
+    Destroy(slot);
+    options_.post([this, alive, slot] {
+      if (!alive.expired()) taken_.erase(slot);
     });
-  }
+  };
+  if (!backstage_->Later(destroy)) backstage_->Now(destroy);
 }
 
 void PodNetwork::OnMade(int slot, const Status& status) {
@@ -294,12 +267,7 @@ void PodNetwork::Destroy(int slot) {
 }
 
 void PodNetwork::Shutdown() {
-  {
-    MutexLock lock(mutex_);
-    stop_ = true;
-    wake_.NotifyAll();
-  }
-  if (thread_.joinable()) thread_.join();
+  backstage_.reset();
   auto left = ListDir(options_.dir);
   if (left.ok()) {
     for (const std::string& name : *left) {

@@ -5,8 +5,8 @@
 // so several clusters live side by side and nobody else's interface is ever touched. Namespaces
 // are held by files (bind mounts), not processes: they survive a restart of swell.
 //
-// The kernel takes milliseconds to tens of milliseconds for a namespace; so a thread of its own
-// keeps a few ready, and handing one out costs nothing.
+// The kernel takes milliseconds to tens of milliseconds for a namespace; so a few are kept ready,
+// and handing one out costs nothing.
 //
 // Thread-safety: Start before anything else; Acquire, Release and Shutdown from one thread (the
 // runtime's I/O thread). Acquire's callback runs through `post`.
@@ -16,12 +16,12 @@
 #include <deque>
 #include <functional>
 #include <map>
+#include <memory>
 #include <set>
 #include <string>
-#include <thread>
 
-#include "base/mutex.h"
 #include "base/result.h"
+#include "edge/process/backstage.h"
 
 namespace swell::edge {
 
@@ -57,15 +57,9 @@ class PodNetwork {
   std::string bridge() const { return "swell" + options_.tag; }
 
  private:
-  struct Job {
-    bool create = true;
-    int slot = 0;
-  };
-
   Status ChooseSubnet();
   void Refill();
   int NextSlot();
-  void Work();
   Status Make(int slot);
   void Destroy(int slot);
   void OnMade(int slot, const Status& status);
@@ -83,12 +77,8 @@ class PodNetwork {
   int cursor_ = 1;
   int failures_ = 0;
 
-  Mutex mutex_;
-  CondVar wake_;
-  std::deque<Job> jobs_ SWELL_GUARDED_BY(mutex_);
-  bool stop_ SWELL_GUARDED_BY(mutex_) = false;
-  std::thread thread_;
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
+  std::unique_ptr<Backstage> backstage_;  // where namespaces are made and destroyed
 };
 
 }  // namespace swell::edge
