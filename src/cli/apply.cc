@@ -354,46 +354,46 @@ class DeleteAction final : public Action {
 }  // namespace
 
 Command ApplyCommandSpec() {
-  Command command;
-  command.name = "apply";
-  command.group = "Change";
-  command.summary = "Makes the cluster's objects what the manifests say.";
-  command.usage = "-f PATH...";
-  command.examples = {{"Create or change what a file describes", "swell apply -f job.yaml"},
-                      {"Check a whole directory without changing anything",
-                       "swell apply -f manifests/ --dry-run=server"},
-                      {"From another program", "render | swell apply -f -"}};
-  command.make = Makes<ApplyAction>();
-  return command;
+  return {
+      .name = "apply",
+      .group = "Change",
+      .summary = "Makes the cluster's objects what the manifests say.",
+      .usage = "-f PATH...",
+      .examples = {{"Create or change what a file describes", "swell apply -f job.yaml"},
+                   {"Check a whole directory without changing anything",
+                    "swell apply -f manifests/ --dry-run=server"},
+                   {"From another program", "render | swell apply -f -"}},
+      .make = Makes<ApplyAction>(),
+  };
 }
 
 Command CreateCommandSpec() {
-  Command command;
-  command.name = "create";
-  command.group = "Change";
-  command.summary = "Creates objects from manifests; those that exist already are errors.";
-  command.usage = "-f PATH...";
-  command.examples = {
-      {"Create two priority classes from one file", "swell create -f priorityClass.yaml"},
-      {"Print the object as the server made it", "swell create -f job.yaml -o yaml"}};
-  command.make = Makes<CreateAction>();
-  return command;
+  return {
+      .name = "create",
+      .group = "Change",
+      .summary = "Creates objects from manifests; those that exist already are errors.",
+      .usage = "-f PATH...",
+      .examples = {{"Create two priority classes from one file",
+                    "swell create -f priorityClass.yaml"},
+                   {"Print the object as the server made it", "swell create -f job.yaml -o yaml"}},
+      .make = Makes<CreateAction>(),
+  };
 }
 
 Command DeleteCommandSpec() {
-  Command command;
-  command.name = "delete";
-  command.group = "Change";
-  command.summary = "Deletes jobs, or objects of any kind.";
-  command.usage = "JOB... | KIND NAME... | KIND/NAME... | -f PATH";
-  command.examples = {
-      {"A job and everything it made", "swell delete mnist"},
-      {"A pod, without waiting for it to stop", "swell delete pod mnist-worker-1 --now"},
-      {"What a file describes", "swell delete -f job.yaml"},
-      {"All failed pods", "swell delete pods --field-selector status.phase=Failed"}};
-  command.completes = Completes::kJob;
-  command.make = Makes<DeleteAction>();
-  return command;
+  return {
+      .name = "delete",
+      .group = "Change",
+      .summary = "Deletes jobs, or objects of any kind.",
+      .usage = "JOB... | KIND NAME... | KIND/NAME... | -f PATH",
+      .examples = {{"A job and everything it made", "swell delete mnist"},
+                   {"A pod, without waiting for it to stop",
+                    "swell delete pod mnist-worker-1 --now"},
+                   {"What a file describes", "swell delete -f job.yaml"},
+                   {"All failed pods", "swell delete pods --field-selector status.phase=Failed"}},
+      .completes = Completes::kJob,
+      .make = Makes<DeleteAction>(),
+  };
 }
 
 }  // namespace swell::cli

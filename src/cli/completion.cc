@@ -167,26 +167,26 @@ class CompleteAction final : public Action {
 }  // namespace
 
 Command CompletionCommandSpec(const std::string& program) {
-  Command command;
-  command.name = "completion";
-  command.group = "Other";
-  command.summary = "Prints the script that completes commands, jobs and kinds in your shell.";
-  command.usage = "bash | zsh | fish";
-  command.examples = {
-      {"In this bash", StrCat("source <(", program, " completion bash)")},
-      {"In every fish",
-       StrCat(program, " completion fish > ~/.config/fish/completions/", program, ".fish")}};
-  command.make = [program] { return std::make_unique<CompletionAction>(program); };
-  return command;
+  return {
+      .name = "completion",
+      .group = "Other",
+      .summary = "Prints the script that completes commands, jobs and kinds in your shell.",
+      .usage = "bash | zsh | fish",
+      .examples = {{"In this bash", StrCat("source <(", program, " completion bash)")},
+                   {"In every fish",
+                    StrCat(program, " completion fish > ~/.config/fish/completions/", program,
+                           ".fish")}},
+      .make = [program] { return std::make_unique<CompletionAction>(program); },
+  };
 }
 
 Command CompleteCommandSpec() {
-  Command command;
-  command.name = "__complete";
-  command.summary = "Candidates for the last word of a command line.";
-  command.hidden = true;
-  command.make = Makes<CompleteAction>();
-  return command;
+  return {
+      .name = "__complete",
+      .summary = "Candidates for the last word of a command line.",
+      .hidden = true,
+      .make = Makes<CompleteAction>(),
+  };
 }
 
 }  // namespace swell::cli

@@ -190,16 +190,16 @@ class CpAction final : public Action {
 }  // namespace
 
 Command CpCommandSpec() {
-  Command command;
-  command.name = "cp";
-  command.group = "Pods";
-  command.summary = "Copies files and directories to and from a pod.";
-  command.usage = "SRC DEST";
-  command.examples = {{"A data set into a pod", "swell cp ./data mnist-master-0:/data"},
-                      {"Checkpoints out of one", "swell cp team-a/mnist:/ckpt ./ckpt"}};
-  command.notes = "The container must have tar. A pod's path is POD:PATH or NAMESPACE/POD:PATH.";
-  command.make = Makes<CpAction>();
-  return command;
+  return {
+      .name = "cp",
+      .group = "Pods",
+      .summary = "Copies files and directories to and from a pod.",
+      .usage = "SRC DEST",
+      .examples = {{"A data set into a pod", "swell cp ./data mnist-master-0:/data"},
+                   {"Checkpoints out of one", "swell cp team-a/mnist:/ckpt ./ckpt"}},
+      .notes = "The container must have tar. A pod's path is POD:PATH or NAMESPACE/POD:PATH.",
+      .make = Makes<CpAction>(),
+  };
 }
 
 }  // namespace swell::cli

@@ -104,10 +104,11 @@ class DescribeAction final : public Action {
 }  // namespace
 
 Command DescribeCommandSpec() {
-  Command command;
-  command.name = "describe";
-  command.aliases = {"desc"};
-  command.group = "Look";
+  Command command{
+      .name = "describe",
+      .aliases = {"desc"},
+      .group = "Look",
+  };
   command.summary =
       "Tells everything about a job or another object, with why it waits and what "
       "happened to it.";

@@ -169,14 +169,14 @@ class EventsAction final : public Action {
 }  // namespace
 
 Command EventsCommandSpec() {
-  Command command;
-  command.name = "events";
-  command.group = "Look";
-  command.summary = "Shows what happened, oldest first: placed, preempted, resumed, failed.";
-  command.examples = {{"The story of one job and its pods", "swell events --for mnist"},
-                      {"Warnings anywhere, as they come", "swell events -A --types Warning -w"}};
-  command.make = Makes<EventsAction>();
-  return command;
+  return {
+      .name = "events",
+      .group = "Look",
+      .summary = "Shows what happened, oldest first: placed, preempted, resumed, failed.",
+      .examples = {{"The story of one job and its pods", "swell events --for mnist"},
+                   {"Warnings anywhere, as they come", "swell events -A --types Warning -w"}},
+      .make = Makes<EventsAction>(),
+  };
 }
 
 }  // namespace swell::cli

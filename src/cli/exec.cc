@@ -104,31 +104,31 @@ class AttachAction final : public Action {
 }  // namespace
 
 Command ExecCommandSpec() {
-  Command command;
-  command.name = "exec";
-  command.group = "Pods";
-  command.summary = "Runs a command in a pod's container, or in a job's master.";
-  command.usage = "POD | JOB -- COMMAND [ARGS...]";
-  command.examples = {{"A shell", "swell exec -it mnist-master-0 -- bash"},
-                      {"The GPUs of a job's master", "swell exec mnist -- nvidia-smi"},
-                      {"Unpack an archive in a pod", "swell exec -i mnist -- tar x < data.tar"}};
-  command.notes = "The exit status is the command's.";
-  command.completes = Completes::kJob;
-  command.make = Makes<ExecAction>();
-  return command;
+  return {
+      .name = "exec",
+      .group = "Pods",
+      .summary = "Runs a command in a pod's container, or in a job's master.",
+      .usage = "POD | JOB -- COMMAND [ARGS...]",
+      .examples = {{"A shell", "swell exec -it mnist-master-0 -- bash"},
+                   {"The GPUs of a job's master", "swell exec mnist -- nvidia-smi"},
+                   {"Unpack an archive in a pod", "swell exec -i mnist -- tar x < data.tar"}},
+      .notes = "The exit status is the command's.",
+      .completes = Completes::kJob,
+      .make = Makes<ExecAction>(),
+  };
 }
 
 Command AttachCommandSpec() {
-  Command command;
-  command.name = "attach";
-  command.group = "Pods";
-  command.summary = "Joins what already runs in a pod's container: its output, and its input.";
-  command.usage = "POD | JOB";
-  command.examples = {{"Watch a job's master print", "swell attach mnist"},
-                      {"Talk to a shell that waits", "swell attach -it shell"}};
-  command.completes = Completes::kJob;
-  command.make = Makes<AttachAction>();
-  return command;
+  return {
+      .name = "attach",
+      .group = "Pods",
+      .summary = "Joins what already runs in a pod's container: its output, and its input.",
+      .usage = "POD | JOB",
+      .examples = {{"Watch a job's master print", "swell attach mnist"},
+                   {"Talk to a shell that waits", "swell attach -it shell"}},
+      .completes = Completes::kJob,
+      .make = Makes<AttachAction>(),
+  };
 }
 
 }  // namespace swell::cli

@@ -390,22 +390,23 @@ class GetAction final : public Action {
 }  // namespace
 
 Command GetCommandSpec() {
-  Command command;
-  command.name = "get";
-  command.group = "Look";
-  command.summary = "Shows resources of any kind, one line each or as JSON or YAML.";
-  command.usage = "[KIND[,KIND...] [NAME...] | KIND/NAME...]";
-  command.examples = {
-      {"How large the jobs are and may be, as that changes", "swell get -w"},
-      {"The pods of this namespace, with their nodes", "swell get pods -o wide"},
-      {"One job as YAML", "swell get pytorchjob mnist -o yaml"},
-      {"Failed pods anywhere", "swell get pods -A --field-selector status.phase=Failed"},
-      {"Just the node names",
-       "swell get nodes -o jsonpath='{range .items[*]}{.metadata.name}{\"\\n\"}{end}'"},
+  return {
+      .name = "get",
+      .group = "Look",
+      .summary = "Shows resources of any kind, one line each or as JSON or YAML.",
+      .usage = "[KIND[,KIND...] [NAME...] | KIND/NAME...]",
+      .examples =
+          {
+              {"How large the jobs are and may be, as that changes", "swell get -w"},
+              {"The pods of this namespace, with their nodes", "swell get pods -o wide"},
+              {"One job as YAML", "swell get pytorchjob mnist -o yaml"},
+              {"Failed pods anywhere", "swell get pods -A --field-selector status.phase=Failed"},
+              {"Just the node names",
+               "swell get nodes -o jsonpath='{range .items[*]}{.metadata.name}{\"\\n\"}{end}'"},
+          },
+      .completes = Completes::kKindThenName,
+      .make = Makes<GetAction>(),
   };
-  command.completes = Completes::kKindThenName;
-  command.make = Makes<GetAction>();
-  return command;
 }
 
 }  // namespace swell::cli

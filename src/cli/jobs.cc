@@ -114,41 +114,41 @@ JobTable JobSizes(Session& session, const OutputForm& form, bool all_namespaces)
 }
 
 Command ListCommandSpec() {
-  Command command;
-  command.name = "list";
-  command.aliases = {"ls", "jobs"};
-  command.group = "Jobs";
-  command.summary = "Lists the jobs of every kind: status, priority, GPUs, pods, age.";
-  command.examples = {{"The jobs of this namespace", "swell list"},
-                      {"What waits anywhere, and why", "swell list -A --status pending -o wide"},
-                      {"What happens to them", "swell list -w"},
-                      {"Names alone, for scripts", "swell list -o name"}};
-  command.make = Makes<ListAction>();
-  return command;
+  return {
+      .name = "list",
+      .aliases = {"ls", "jobs"},
+      .group = "Jobs",
+      .summary = "Lists the jobs of every kind: status, priority, GPUs, pods, age.",
+      .examples = {{"The jobs of this namespace", "swell list"},
+                   {"What waits anywhere, and why", "swell list -A --status pending -o wide"},
+                   {"What happens to them", "swell list -w"},
+                   {"Names alone, for scripts", "swell list -o name"}},
+      .make = Makes<ListAction>(),
+  };
 }
 
 Command SuspendCommandSpec() {
-  Command command;
-  command.name = "suspend";
-  command.group = "Jobs";
-  command.summary = "Stops a job's pods and gives back its GPUs until it is resumed.";
-  command.usage = "JOB...";
-  command.examples = {{"Make room for now", "swell suspend mnist"}};
-  command.completes = Completes::kJob;
-  command.make = [] { return std::make_unique<SuspendAction>(true); };
-  return command;
+  return {
+      .name = "suspend",
+      .group = "Jobs",
+      .summary = "Stops a job's pods and gives back its GPUs until it is resumed.",
+      .usage = "JOB...",
+      .examples = {{"Make room for now", "swell suspend mnist"}},
+      .completes = Completes::kJob,
+      .make = [] { return std::make_unique<SuspendAction>(true); },
+  };
 }
 
 Command ResumeCommandSpec() {
-  Command command;
-  command.name = "resume";
-  command.group = "Jobs";
-  command.summary = "Lets a suspended job run again, from its last checkpoint.";
-  command.usage = "JOB...";
-  command.examples = {{"Go on", "swell resume mnist"}};
-  command.completes = Completes::kJob;
-  command.make = [] { return std::make_unique<SuspendAction>(false); };
-  return command;
+  return {
+      .name = "resume",
+      .group = "Jobs",
+      .summary = "Lets a suspended job run again, from its last checkpoint.",
+      .usage = "JOB...",
+      .examples = {{"Go on", "swell resume mnist"}},
+      .completes = Completes::kJob,
+      .make = [] { return std::make_unique<SuspendAction>(false); },
+  };
 }
 
 }  // namespace swell::cli

@@ -78,19 +78,19 @@ class LogsAction final : public Action {
 }  // namespace
 
 Command LogsCommandSpec() {
-  Command command;
-  command.name = "logs";
-  command.aliases = {"log"};
-  command.group = "Jobs";
-  command.summary = "Prints what a job or a pod has written.";
-  command.usage = "JOB | POD [CONTAINER]";
-  command.examples = {
-      {"Follow a job's master", "swell logs mnist -f"},
-      {"All of a job's pods, the last 20 lines of each", "swell logs mnist --all --tail 20"},
-      {"A container that was restarted", "swell logs mnist-worker-1 --previous"}};
-  command.completes = Completes::kJob;
-  command.make = Makes<LogsAction>();
-  return command;
+  return {
+      .name = "logs",
+      .aliases = {"log"},
+      .group = "Jobs",
+      .summary = "Prints what a job or a pod has written.",
+      .usage = "JOB | POD [CONTAINER]",
+      .examples = {{"Follow a job's master", "swell logs mnist -f"},
+                   {"All of a job's pods, the last 20 lines of each",
+                    "swell logs mnist --all --tail 20"},
+                   {"A container that was restarted", "swell logs mnist-worker-1 --previous"}},
+      .completes = Completes::kJob,
+      .make = Makes<LogsAction>(),
+  };
 }
 
 }  // namespace swell::cli

@@ -213,43 +213,45 @@ class WaitAction final : public Action {
 }  // namespace
 
 Command VersionCommandSpec() {
-  Command command;
-  command.name = "version";
-  command.group = "Other";
-  command.summary = "Prints the version of this program and of the cluster.";
-  command.examples = {{"Both", "swell version"},
-                      {"Without asking a cluster", "swell version --client"}};
-  command.make = Makes<VersionAction>();
-  return command;
+  return {
+      .name = "version",
+      .group = "Other",
+      .summary = "Prints the version of this program and of the cluster.",
+      .examples = {{"Both", "swell version"},
+                   {"Without asking a cluster", "swell version --client"}},
+      .make = Makes<VersionAction>(),
+  };
 }
 
 Command ConfigCommandSpec() {
-  Command config;
-  config.name = "config";
-  config.group = "Other";
-  config.summary = "Says which cluster the commands talk to.";
-  Command view;
-  view.name = "view";
-  view.summary = "Prints the kubeconfig in use, the server and the namespace.";
-  view.examples = {{"Which cluster is this?", "swell config view"}};
-  view.make = Makes<ConfigViewAction>();
+  Command config{
+      .name = "config",
+      .group = "Other",
+      .summary = "Says which cluster the commands talk to.",
+  };
+  Command view{
+      .name = "view",
+      .summary = "Prints the kubeconfig in use, the server and the namespace.",
+      .examples = {{"Which cluster is this?", "swell config view"}},
+      .make = Makes<ConfigViewAction>(),
+  };
   config.children.push_back(std::move(view));
   return config;
 }
 
 Command WaitCommandSpec() {
-  Command command;
-  command.name = "wait";
-  command.group = "Jobs";
-  command.summary = "Waits until an object is in a given state.";
-  command.usage = "KIND/NAME... | KIND NAME... --for=WHAT";
-  command.examples = {{"Until a job has finished well",
-                       "swell wait pytorchjob/mnist --for=condition=Succeeded --timeout=2h"},
-                      {"Until a pod runs", "swell wait pod/mnist-master-0 --for=phase=Running"},
-                      {"Until it is gone", "swell wait pytorchjob/mnist --for=delete"}};
-  command.completes = Completes::kKindThenName;
-  command.make = Makes<WaitAction>();
-  return command;
+  return {
+      .name = "wait",
+      .group = "Jobs",
+      .summary = "Waits until an object is in a given state.",
+      .usage = "KIND/NAME... | KIND NAME... --for=WHAT",
+      .examples = {{"Until a job has finished well",
+                    "swell wait pytorchjob/mnist --for=condition=Succeeded --timeout=2h"},
+                   {"Until a pod runs", "swell wait pod/mnist-master-0 --for=phase=Running"},
+                   {"Until it is gone", "swell wait pytorchjob/mnist --for=delete"}},
+      .completes = Completes::kKindThenName,
+      .make = Makes<WaitAction>(),
+  };
 }
 
 }  // namespace swell::cli

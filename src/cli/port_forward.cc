@@ -187,17 +187,17 @@ class PortForwardAction final : public Action {
 }  // namespace
 
 Command PortForwardCommandSpec() {
-  Command command;
-  command.name = "port-forward";
-  command.group = "Pods";
-  command.summary = "Leads ports of this machine to a pod's, until stopped.";
-  command.usage = "POD | svc/NAME [LOCAL:]REMOTE...";
-  command.examples = {{"TensorBoard of a job's master", "swell port-forward mnist 6006"},
-                      {"A service, at another port", "swell port-forward svc/web 8080:80"},
-                      {"At any free port", "swell port-forward pod/web :80"}};
-  command.completes = Completes::kJob;
-  command.make = Makes<PortForwardAction>();
-  return command;
+  return {
+      .name = "port-forward",
+      .group = "Pods",
+      .summary = "Leads ports of this machine to a pod's, until stopped.",
+      .usage = "POD | svc/NAME [LOCAL:]REMOTE...",
+      .examples = {{"TensorBoard of a job's master", "swell port-forward mnist 6006"},
+                   {"A service, at another port", "swell port-forward svc/web 8080:80"},
+                   {"At any free port", "swell port-forward pod/web :80"}},
+      .completes = Completes::kJob,
+      .make = Makes<PortForwardAction>(),
+  };
 }
 
 }  // namespace swell::cli

@@ -596,23 +596,24 @@ Command Child(std::string name,
               std::string usage,
               std::vector<Example> examples,
               std::function<std::unique_ptr<Action>()> make) {
-  Command command;
-  command.name = std::move(name);
-  command.summary = std::move(summary);
-  command.usage = std::move(usage);
-  command.examples = std::move(examples);
-  command.make = std::move(make);
-  return command;
+  return {
+      .name = std::move(name),
+      .summary = std::move(summary),
+      .usage = std::move(usage),
+      .examples = std::move(examples),
+      .make = std::move(make),
+  };
 }
 
 }  // namespace
 
 Command ProjectCommandSpec(const std::string& program) {
-  Command command;
-  command.name = "project";
-  command.aliases = {"projects"};
-  command.group = "Share";
-  command.summary = "Projects: who is guaranteed how many GPUs, and shares the rest how.";
+  Command command{
+      .name = "project",
+      .aliases = {"projects"},
+      .group = "Share",
+      .summary = "Projects: who is guaranteed how many GPUs, and shares the rest how.",
+  };
   Command list =
       Child("list", "Lists the projects: what they hold, are guaranteed, and would get.",
             "[NAME...]", {{"All of them", program + " project list"}}, Makes<ProjectList>());
@@ -636,11 +637,12 @@ Command ProjectCommandSpec(const std::string& program) {
 }
 
 Command NodePoolCommandSpec(const std::string& program) {
-  Command command;
-  command.name = "nodepool";
-  command.aliases = {"nodepools", "node-pool", "node-pools"};
-  command.group = "Share";
-  command.summary = "Node pools: nodes that are shared by the same quotas and filled alike.";
+  Command command{
+      .name = "nodepool",
+      .aliases = {"nodepools", "node-pool", "node-pools"},
+      .group = "Share",
+      .summary = "Node pools: nodes that are shared by the same quotas and filled alike.",
+  };
   Command list = Child("list", "Lists the node pools: their nodes, and what is taken of them.", "",
                        {{"All of them", program + " nodepool list"}}, Makes<PoolList>());
   list.aliases = {"ls", "get"};

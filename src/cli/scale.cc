@@ -113,16 +113,16 @@ class ScaleAction final : public Action {
 }  // namespace
 
 Command ScaleCommandSpec() {
-  Command command;
-  command.name = "scale";
-  command.group = "Jobs";
-  command.summary = "Changes how many replicas a running job has, between its minimum and maximum.";
-  command.usage = "JOB... --replicas N";
-  command.examples = {{"Give half of it back", "swell scale mnist --replicas 2"},
-                      {"One role of several", "swell scale mnist --role worker --replicas 8"}};
-  command.completes = Completes::kJob;
-  command.make = Makes<ScaleAction>();
-  return command;
+  return {
+      .name = "scale",
+      .group = "Jobs",
+      .summary = "Changes how many replicas a running job has, between its minimum and maximum.",
+      .usage = "JOB... --replicas N",
+      .examples = {{"Give half of it back", "swell scale mnist --replicas 2"},
+                   {"One role of several", "swell scale mnist --role worker --replicas 8"}},
+      .completes = Completes::kJob,
+      .make = Makes<ScaleAction>(),
+  };
 }
 
 }  // namespace swell::cli

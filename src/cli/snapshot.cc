@@ -33,9 +33,10 @@ class SnapshotAction final : public Action {
 }  // namespace
 
 Command SnapshotCommandSpec() {
-  Command command;
-  command.name = "snapshot";
-  command.group = "Scheduling";
+  Command command{
+      .name = "snapshot",
+      .group = "Scheduling",
+  };
   command.summary =
       "Writes the state that the scheduler decides on: nodes, pods, groups, projects.";
   command.examples = {{"What would happen now?",

@@ -125,33 +125,37 @@ class TopProjectAction final : public Action {
 }  // namespace
 
 Command TopCommandSpec() {
-  Command top;
-  top.name = "top";
-  top.group = "Look";
-  top.summary = "Shows who has the GPUs, the CPUs and the memory.";
-  Command node;
-  node.name = "node";
-  node.aliases = {"nodes"};
-  node.summary = "Shows how much of each node is taken, by what its pods request.";
-  node.usage = "[NODE...]";
-  node.examples = {{"All nodes", "swell top node"}};
-  node.completes = Completes::kNode;
-  node.make = Makes<TopNodeAction>();
-  Command job;
-  job.name = "job";
-  job.aliases = {"jobs"};
-  job.summary = "Shows what each job holds of what it asks for.";
-  job.usage = "[JOB...]";
-  job.examples = {{"Everybody's jobs", "swell top job -A"}};
-  job.completes = Completes::kJob;
-  job.make = Makes<TopJobAction>();
-  Command project;
-  project.name = "project";
-  project.aliases = {"projects"};
-  project.summary = "Shows what each project holds, is guaranteed, and would get.";
-  project.usage = "[PROJECT...]";
-  project.examples = {{"Who is over quota", "swell top project"}};
-  project.make = Makes<TopProjectAction>();
+  Command top{
+      .name = "top",
+      .group = "Look",
+      .summary = "Shows who has the GPUs, the CPUs and the memory.",
+  };
+  Command node{
+      .name = "node",
+      .aliases = {"nodes"},
+      .summary = "Shows how much of each node is taken, by what its pods request.",
+      .usage = "[NODE...]",
+      .examples = {{"All nodes", "swell top node"}},
+      .completes = Completes::kNode,
+      .make = Makes<TopNodeAction>(),
+  };
+  Command job{
+      .name = "job",
+      .aliases = {"jobs"},
+      .summary = "Shows what each job holds of what it asks for.",
+      .usage = "[JOB...]",
+      .examples = {{"Everybody's jobs", "swell top job -A"}},
+      .completes = Completes::kJob,
+      .make = Makes<TopJobAction>(),
+  };
+  Command project{
+      .name = "project",
+      .aliases = {"projects"},
+      .summary = "Shows what each project holds, is guaranteed, and would get.",
+      .usage = "[PROJECT...]",
+      .examples = {{"Who is over quota", "swell top project"}},
+      .make = Makes<TopProjectAction>(),
+  };
   top.children = {std::move(node), std::move(job), std::move(project)};
   return top;
 }

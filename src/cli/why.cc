@@ -462,14 +462,15 @@ Status PrintPlan(Session& session, Api& api, const json::Value& job) {
 }
 
 Command WhyCommandSpec() {
-  Command command;
-  command.name = "why";
-  command.group = "Jobs";
-  command.summary = "Tells why a job waits or was stopped, in numbers, and what would start it.";
-  command.usage = "JOB";
-  command.examples = {{"Why does it not start?", "swell why mnist"},
-                      {"A pod that no job has made", "swell why pod/mnist"},
-                      {"For a program", "swell why mnist -o json"}};
+  Command command{
+      .name = "why",
+      .group = "Jobs",
+      .summary = "Tells why a job waits or was stopped, in numbers, and what would start it.",
+      .usage = "JOB",
+      .examples = {{"Why does it not start?", "swell why mnist"},
+                   {"A pod that no job has made", "swell why pod/mnist"},
+                   {"For a program", "swell why mnist -o json"}},
+  };
   command.notes =
       "What would start it is found by asking the scheduler's own code about changed clusters; "
       "nothing is changed.";

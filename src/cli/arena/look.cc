@@ -249,58 +249,58 @@ class LogviewerAction final : public Action {
 }  // namespace
 
 Command GetSpec() {
-  Command command;
-  command.name = "get";
-  command.summary = "Shows a training job and its instances.";
-  command.usage = "JOB";
-  command.examples = {{"A job", "arena get mnist"},
-                      {"With what happened to its instances", "arena get mnist -e"},
-                      {"For a program", "arena get mnist -o json"}};
-  command.completes = Completes::kJob;
-  command.make = Makes<GetAction>();
-  return command;
+  return {
+      .name = "get",
+      .summary = "Shows a training job and its instances.",
+      .usage = "JOB",
+      .examples = {{"A job", "arena get mnist"},
+                   {"With what happened to its instances", "arena get mnist -e"},
+                   {"For a program", "arena get mnist -o json"}},
+      .completes = Completes::kJob,
+      .make = Makes<GetAction>(),
+  };
 }
 
 Command ListSpec() {
-  Command command;
-  command.name = "list";
-  command.aliases = {"ls"};
-  command.summary = "Lists the training jobs.";
-  command.examples = {{"Of this namespace", "arena list"}, {"Of all", "arena list -A"}};
-  command.make = Makes<ListAction>();
-  return command;
+  return {
+      .name = "list",
+      .aliases = {"ls"},
+      .summary = "Lists the training jobs.",
+      .examples = {{"Of this namespace", "arena list"}, {"Of all", "arena list -A"}},
+      .make = Makes<ListAction>(),
+  };
 }
 
 Command LogsSpec() {
-  Command command;
-  command.name = "logs";
-  command.aliases = {"log"};
-  command.summary = "Prints the log of a training job's chief, or of one instance.";
-  command.usage = "JOB";
-  command.examples = {{"Follow the chief", "arena logs mnist -f"},
-                      {"The end of a worker's", "arena logs mnist -i mnist-worker-1 --tail 20"}};
-  command.completes = Completes::kJob;
-  command.make = Makes<LogsAction>();
-  return command;
+  return {
+      .name = "logs",
+      .aliases = {"log"},
+      .summary = "Prints the log of a training job's chief, or of one instance.",
+      .usage = "JOB",
+      .examples = {{"Follow the chief", "arena logs mnist -f"},
+                   {"The end of a worker's", "arena logs mnist -i mnist-worker-1 --tail 20"}},
+      .completes = Completes::kJob,
+      .make = Makes<LogsAction>(),
+  };
 }
 
 Command AttachSpec() {
-  Command command;
-  command.name = "attach";
-  command.summary = "Runs a command in an instance; a shell when none is given.";
-  command.usage = "JOB [-- COMMAND]";
-  command.examples = {{"A shell in the chief", "arena attach mnist"}};
-  command.make = Makes<AttachAction>();
-  return command;
+  return {
+      .name = "attach",
+      .summary = "Runs a command in an instance; a shell when none is given.",
+      .usage = "JOB [-- COMMAND]",
+      .examples = {{"A shell in the chief", "arena attach mnist"}},
+      .make = Makes<AttachAction>(),
+  };
 }
 
 Command LogviewerSpec() {
-  Command command;
-  command.name = "logviewer";
-  command.summary = "Shows where to read a job's log in a browser.";
-  command.usage = "JOB";
-  command.make = Makes<LogviewerAction>();
-  return command;
+  return {
+      .name = "logviewer",
+      .summary = "Shows where to read a job's log in a browser.",
+      .usage = "JOB",
+      .make = Makes<LogviewerAction>(),
+  };
 }
 
 }  // namespace swell::cli::arena

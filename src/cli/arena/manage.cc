@@ -151,55 +151,57 @@ class VersionAction final : public Action {
 }  // namespace
 
 Command DeleteSpec() {
-  Command command;
-  command.name = "delete";
-  command.aliases = {"del"};
-  command.summary = "Deletes training jobs and their instances.";
-  command.usage = "JOB...";
-  command.examples = {{"Two jobs", "arena delete mnist bert"}};
-  command.completes = Completes::kJob;
-  command.make = Makes<DeleteAction>();
-  return command;
+  return {
+      .name = "delete",
+      .aliases = {"del"},
+      .summary = "Deletes training jobs and their instances.",
+      .usage = "JOB...",
+      .examples = {{"Two jobs", "arena delete mnist bert"}},
+      .completes = Completes::kJob,
+      .make = Makes<DeleteAction>(),
+  };
 }
 
 Command PruneSpec() {
-  Command command;
-  command.name = "prune";
-  command.summary = "Deletes every job that is not running and older than a given time.";
-  command.examples = {{"What is older than a day", "arena prune --since 24h"}};
-  command.notes = "Jobs that are still PENDING are deleted too.";
-  command.make = Makes<PruneAction>();
-  return command;
+  return {
+      .name = "prune",
+      .summary = "Deletes every job that is not running and older than a given time.",
+      .examples = {{"What is older than a day", "arena prune --since 24h"}},
+      .notes = "Jobs that are still PENDING are deleted too.",
+      .make = Makes<PruneAction>(),
+  };
 }
 
 Command DataSpec() {
-  Command data;
-  data.name = "data";
-  data.summary = "Shows where training data can be kept.";
-  Command list;
-  list.name = "list";
-  list.aliases = {"ls"};
-  list.summary = "Lists the volume claims that are bound.";
-  list.examples = {{"For --data CLAIM:PATH", "arena data list"}};
-  list.make = Makes<DataListAction>();
+  Command data{
+      .name = "data",
+      .summary = "Shows where training data can be kept.",
+  };
+  Command list{
+      .name = "list",
+      .aliases = {"ls"},
+      .summary = "Lists the volume claims that are bound.",
+      .examples = {{"For --data CLAIM:PATH", "arena data list"}},
+      .make = Makes<DataListAction>(),
+  };
   data.children.push_back(std::move(list));
   return data;
 }
 
 Command WhoamiSpec() {
-  Command command;
-  command.name = "whoami";
-  command.summary = "Says who you are to the cluster.";
-  command.make = Makes<WhoamiAction>();
-  return command;
+  return {
+      .name = "whoami",
+      .summary = "Says who you are to the cluster.",
+      .make = Makes<WhoamiAction>(),
+  };
 }
 
 Command VersionSpec() {
-  Command command;
-  command.name = "version";
-  command.summary = "Prints the version.";
-  command.make = Makes<VersionAction>();
-  return command;
+  return {
+      .name = "version",
+      .summary = "Prints the version.",
+      .make = Makes<VersionAction>(),
+  };
 }
 
 }  // namespace swell::cli::arena

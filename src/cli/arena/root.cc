@@ -23,28 +23,19 @@ class Missing final : public Action {
 }  // namespace
 
 Command ArenaRoot() {
-  Command root;
-  root.name = "arena";
-  root.summary = "Arena's commands for training jobs, provided by Swell.";
-  root.examples = {{"Submit a job",
+  Command root{
+      .name = "arena",
+      .summary = "Arena's commands for training jobs, provided by Swell.",
+      .examples = {{"Submit a job",
                     "arena submit pytorch --name=mnist --gpus=1 --image=pytorch:2 "
                     "\"python mnist.py\""},
                    {"See how it does", "arena get mnist"},
-                   {"Who has the GPUs", "arena top node"}};
-  root.children = {arena::SubmitSpec(),
-                   arena::GetSpec(),
-                   arena::ListSpec(),
-                   arena::LogsSpec(),
-                   arena::DeleteSpec(),
-                   arena::PruneSpec(),
-                   arena::TopSpec(),
-                   arena::AttachSpec(),
-                   arena::LogviewerSpec(),
-                   arena::DataSpec(),
-                   arena::WhoamiSpec(),
-                   arena::VersionSpec(),
-                   CompletionCommandSpec("arena"),
-                   CompleteCommandSpec()};
+                   {"Who has the GPUs", "arena top node"}},
+      .children = {arena::SubmitSpec(), arena::GetSpec(), arena::ListSpec(), arena::LogsSpec(),
+                   arena::DeleteSpec(), arena::PruneSpec(), arena::TopSpec(), arena::AttachSpec(),
+                   arena::LogviewerSpec(), arena::DataSpec(), arena::WhoamiSpec(),
+                   arena::VersionSpec(), CompletionCommandSpec("arena"), CompleteCommandSpec()},
+  };
   for (const char* name : {"scaleout", "scalein", "cron", "serve", "model", "evaluate", "llm"}) {
     Command missing;
     missing.name = name;

@@ -262,22 +262,24 @@ class OtherKind final : public Action {
 }  // namespace
 
 Command SubmitSpec() {
-  Command submit;
-  submit.name = "submit";
-  submit.summary = "Submits a training job.";
-  Command pytorch;
-  pytorch.name = "pytorchjob";
-  pytorch.aliases = {"pytorch"};
-  pytorch.summary = "Submits a PyTorch training job.";
-  pytorch.usage = "\"COMMAND\"";
-  pytorch.examples = {
-      {"Three instances with four GPUs each",
-       "arena submit pytorch --name=mnist --gpus=4 --workers=3 --image=pytorch:2 "
-       "--sync-mode=git --sync-source=https://host/mnist.git \"python code/mnist/mnist.py\""},
-      {"One that comes back by itself when it is preempted",
-       "arena submit pytorch --name=mnist --image=pytorch:2 --priority=low "
-       "--on-preemption=requeue \"python mnist.py\""}};
-  pytorch.make = Makes<SubmitAction>();
+  Command submit{
+      .name = "submit",
+      .summary = "Submits a training job.",
+  };
+  Command pytorch{
+      .name = "pytorchjob",
+      .aliases = {"pytorch"},
+      .summary = "Submits a PyTorch training job.",
+      .usage = "\"COMMAND\"",
+      .examples =
+          {{"Three instances with four GPUs each",
+            "arena submit pytorch --name=mnist --gpus=4 --workers=3 --image=pytorch:2 "
+            "--sync-mode=git --sync-source=https://host/mnist.git \"python code/mnist/mnist.py\""},
+           {"One that comes back by itself when it is preempted",
+            "arena submit pytorch --name=mnist --image=pytorch:2 --priority=low "
+            "--on-preemption=requeue \"python mnist.py\""}},
+      .make = Makes<SubmitAction>(),
+  };
   submit.children.push_back(std::move(pytorch));
   static const std::vector<std::vector<std::string>> kOthers = {
       {"tfjob", "tf"},      {"mpijob", "mpi"}, {"etjob", "et"},  {"horovodjob", "horovod", "hj"},

@@ -189,26 +189,29 @@ class TopJobAction final : public Action {
 }  // namespace
 
 Command TopSpec() {
-  Command top;
-  top.name = "top";
-  top.summary = "Shows who has the GPUs.";
-  Command node;
-  node.name = "node";
-  node.aliases = {"nodes"};
-  node.summary = "Shows the GPUs of each node: how many there are, how many are taken.";
-  node.usage = "[NODE...]";
-  node.examples = {{"All nodes", "arena top node"},
-                   {"With the pods that hold them", "arena top node -d"}};
-  node.completes = Completes::kNode;
-  node.make = Makes<TopNodeAction>();
-  Command job;
-  job.name = "job";
-  job.aliases = {"jobs"};
-  job.summary = "Shows the GPUs of each job.";
-  job.usage = "[JOB]";
-  job.examples = {{"All jobs", "arena top job"}};
-  job.completes = Completes::kJob;
-  job.make = Makes<TopJobAction>();
+  Command top{
+      .name = "top",
+      .summary = "Shows who has the GPUs.",
+  };
+  Command node{
+      .name = "node",
+      .aliases = {"nodes"},
+      .summary = "Shows the GPUs of each node: how many there are, how many are taken.",
+      .usage = "[NODE...]",
+      .examples = {{"All nodes", "arena top node"},
+                   {"With the pods that hold them", "arena top node -d"}},
+      .completes = Completes::kNode,
+      .make = Makes<TopNodeAction>(),
+  };
+  Command job{
+      .name = "job",
+      .aliases = {"jobs"},
+      .summary = "Shows the GPUs of each job.",
+      .usage = "[JOB]",
+      .examples = {{"All jobs", "arena top job"}},
+      .completes = Completes::kJob,
+      .make = Makes<TopJobAction>(),
+  };
   top.children = {std::move(node), std::move(job)};
   return top;
 }

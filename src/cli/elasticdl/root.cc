@@ -6,21 +6,19 @@
 namespace swell::cli {
 
 Command ElasticdlRoot() {
-  Command root;
-  root.name = "elasticdl";
-  root.summary = "ElasticDL's client, provided by Swell: training that shrinks instead of dying.";
-  root.examples = {
-      {"Train with workers that may come and go",
-       "elasticdl train --job_name=mnist --image_name=elasticdl:dev --model_file=mnist.py "
-       "--training_data=/data/mnist/train --num_workers=2"},
-      {"See its pods", "kubectl get pods -l elasticdl_job_name=mnist"}};
-  root.children = {elasticdl::SubmitSpec(elasticdl::Mode::kTrain),
+  Command root{
+      .name = "elasticdl",
+      .summary = "ElasticDL's client, provided by Swell: training that shrinks instead of dying.",
+      .examples =
+          {{"Train with workers that may come and go",
+            "elasticdl train --job_name=mnist --image_name=elasticdl:dev --model_file=mnist.py "
+            "--training_data=/data/mnist/train --num_workers=2"},
+           {"See its pods", "kubectl get pods -l elasticdl_job_name=mnist"}},
+      .children = {elasticdl::SubmitSpec(elasticdl::Mode::kTrain),
                    elasticdl::SubmitSpec(elasticdl::Mode::kEvaluate),
-                   elasticdl::SubmitSpec(elasticdl::Mode::kPredict),
-                   elasticdl::ZooSpec(),
-                   VersionCommandSpec(),
-                   CompletionCommandSpec("elasticdl"),
-                   CompleteCommandSpec()};
+                   elasticdl::SubmitSpec(elasticdl::Mode::kPredict), elasticdl::ZooSpec(),
+                   VersionCommandSpec(), CompletionCommandSpec("elasticdl"), CompleteCommandSpec()},
+  };
   for (Command& child : root.children) child.group.clear();
   return root;
 }

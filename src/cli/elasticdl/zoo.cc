@@ -108,26 +108,29 @@ class PushAction final : public Action {
 }  // namespace
 
 Command ZooSpec() {
-  Command init;
-  init.name = "init";
-  init.summary = "Write a model file to begin with.";
-  init.usage = "[DIR]";
-  init.make = Makes<InitAction>();
-  Command build;
-  build.name = "build";
-  build.summary = "Say what of a zoo a job would take along.";
-  build.usage = "[DIR]";
-  build.make = Makes<BuildAction>();
-  Command push;
-  push.name = "push";
-  push.summary = "Nothing: jobs take their models along.";
-  push.usage = "[IMAGE]";
-  push.make = Makes<PushAction>();
-  Command zoo;
-  zoo.name = "zoo";
-  zoo.summary = "Folders of model files: init, build, push.";
-  zoo.children = {std::move(init), std::move(build), std::move(push)};
-  return zoo;
+  Command init{
+      .name = "init",
+      .summary = "Write a model file to begin with.",
+      .usage = "[DIR]",
+      .make = Makes<InitAction>(),
+  };
+  Command build{
+      .name = "build",
+      .summary = "Say what of a zoo a job would take along.",
+      .usage = "[DIR]",
+      .make = Makes<BuildAction>(),
+  };
+  Command push{
+      .name = "push",
+      .summary = "Nothing: jobs take their models along.",
+      .usage = "[IMAGE]",
+      .make = Makes<PushAction>(),
+  };
+  return {
+      .name = "zoo",
+      .summary = "Folders of model files: init, build, push.",
+      .children = {std::move(init), std::move(build), std::move(push)},
+  };
 }
 
 }  // namespace swell::cli::elasticdl

@@ -200,50 +200,56 @@ class TopJobAction final : public Action {
 }  // namespace
 
 Command ClusterInfoSpec() {
-  Command command;
-  command.name = "cluster-info";
-  command.summary = "Shows the nodes, their GPUs, and how the projects share them.";
-  command.examples = {{"Who has what", "runai cluster-info"}};
-  command.make = Makes<ClusterInfoAction>();
-  return command;
+  return {
+      .name = "cluster-info",
+      .summary = "Shows the nodes, their GPUs, and how the projects share them.",
+      .examples = {{"Who has what", "runai cluster-info"}},
+      .make = Makes<ClusterInfoAction>(),
+  };
 }
 
 Command GetSpec() {
-  Command get;
-  get.name = "get";
-  get.summary = "Shows quotas and node pools.";
-  Command resources;
-  resources.name = "resources";
-  resources.summary = "Shows what a project holds of its quota.";
-  resources.examples = {{"Of one project", "runai get resources --project team-a"}};
-  resources.make = Makes<GetResourcesAction>();
-  Command pools;
-  pools.name = "node-pools";
-  pools.aliases = {"nodepools", "node-pool", "nodepool"};
-  pools.summary = "Shows the node pools and the quotas in them.";
-  pools.make = Makes<GetPoolsAction>();
+  Command get{
+      .name = "get",
+      .summary = "Shows quotas and node pools.",
+  };
+  Command resources{
+      .name = "resources",
+      .summary = "Shows what a project holds of its quota.",
+      .examples = {{"Of one project", "runai get resources --project team-a"}},
+      .make = Makes<GetResourcesAction>(),
+  };
+  Command pools{
+      .name = "node-pools",
+      .aliases = {"nodepools", "node-pool", "nodepool"},
+      .summary = "Shows the node pools and the quotas in them.",
+      .make = Makes<GetPoolsAction>(),
+  };
   get.children = {std::move(resources), std::move(pools)};
   return get;
 }
 
 Command TopSpec() {
-  Command top;
-  top.name = "top";
-  top.summary = "Shows who has the GPUs.";
-  Command node;
-  node.name = "node";
-  node.aliases = {"nodes"};
-  node.summary = "Shows the GPUs, CPUs and memory of each node.";
-  node.usage = "[NODE...]";
-  node.completes = Completes::kNode;
-  node.make = Makes<TopNodeAction>();
-  Command job;
-  job.name = "job";
-  job.aliases = {"jobs"};
-  job.summary = "Shows what each workload holds.";
-  job.usage = "[JOB...]";
-  job.completes = Completes::kJob;
-  job.make = Makes<TopJobAction>();
+  Command top{
+      .name = "top",
+      .summary = "Shows who has the GPUs.",
+  };
+  Command node{
+      .name = "node",
+      .aliases = {"nodes"},
+      .summary = "Shows the GPUs, CPUs and memory of each node.",
+      .usage = "[NODE...]",
+      .completes = Completes::kNode,
+      .make = Makes<TopNodeAction>(),
+  };
+  Command job{
+      .name = "job",
+      .aliases = {"jobs"},
+      .summary = "Shows what each workload holds.",
+      .usage = "[JOB...]",
+      .completes = Completes::kJob,
+      .make = Makes<TopJobAction>(),
+  };
   top.children = {std::move(node), std::move(job)};
   return top;
 }

@@ -202,63 +202,72 @@ class DescribeNodeAction final : public Action {
 }  // namespace
 
 Command ListSpec() {
-  Command command;
-  command.name = "list";
-  command.aliases = {"ls"};
-  command.summary = "Lists a project's workloads; projects and nodes, too.";
-  command.examples = {{"Of the current project", "runai list"},
-                      {"Of all projects", "runai list --all-projects"},
-                      {"Projects and their quotas", "runai list projects"}};
-  command.make = Makes<ListJobsAction>();
-  Command jobs;
-  jobs.name = "jobs";
-  jobs.aliases = {"job", "workloads"};
-  jobs.summary = "Lists a project's workloads.";
-  jobs.make = Makes<ListJobsAction>();
-  Command projects;
-  projects.name = "projects";
-  projects.aliases = {"project"};
-  projects.summary = "Lists the projects: what they deserve, have and would get.";
-  projects.make = Makes<ListProjectsAction>();
-  Command nodes;
-  nodes.name = "nodes";
-  nodes.aliases = {"node"};
-  nodes.summary = "Lists the nodes and their GPUs.";
-  nodes.make = Makes<ListNodesAction>();
+  Command command{
+      .name = "list",
+      .aliases = {"ls"},
+      .summary = "Lists a project's workloads; projects and nodes, too.",
+      .examples = {{"Of the current project", "runai list"},
+                   {"Of all projects", "runai list --all-projects"},
+                   {"Projects and their quotas", "runai list projects"}},
+      .make = Makes<ListJobsAction>(),
+  };
+  Command jobs{
+      .name = "jobs",
+      .aliases = {"job", "workloads"},
+      .summary = "Lists a project's workloads.",
+      .make = Makes<ListJobsAction>(),
+  };
+  Command projects{
+      .name = "projects",
+      .aliases = {"project"},
+      .summary = "Lists the projects: what they deserve, have and would get.",
+      .make = Makes<ListProjectsAction>(),
+  };
+  Command nodes{
+      .name = "nodes",
+      .aliases = {"node"},
+      .summary = "Lists the nodes and their GPUs.",
+      .make = Makes<ListNodesAction>(),
+  };
   command.children = {std::move(jobs), std::move(projects), std::move(nodes)};
   return command;
 }
 
 Command DescribeSpec() {
-  Command command;
-  command.name = "describe";
-  command.aliases = {"desc"};
-  command.summary = "Tells everything about a workload, a project or a node.";
-  command.usage = "JOB | job JOB | project NAME | node NAME";
-  command.examples = {
-      {"A workload: its quota, its pods, why it waits", "runai describe train1 -p team-a"},
-      {"With everything that happened to it", "runai describe train1 -p team-a --show-events"},
-      {"A project's quotas", "runai describe project team-a"}};
-  command.completes = Completes::kJob;
-  command.make = Makes<DescribeJobAction>();
-  Command job;
-  job.name = "job";
-  job.aliases = {"jobs", "workload"};
-  job.summary = "Tells everything about a workload.";
-  job.usage = "JOB...";
-  job.completes = Completes::kJob;
-  job.make = Makes<DescribeJobAction>();
-  Command project;
-  project.name = "project";
-  project.summary = "Tells a project's quotas, and what it has of them.";
-  project.usage = "NAME";
-  project.make = Makes<DescribeProjectAction>();
-  Command node;
-  node.name = "node";
-  node.summary = "Tells everything about nodes.";
-  node.usage = "[NAME...]";
-  node.completes = Completes::kNode;
-  node.make = Makes<DescribeNodeAction>();
+  Command command{
+      .name = "describe",
+      .aliases = {"desc"},
+      .summary = "Tells everything about a workload, a project or a node.",
+      .usage = "JOB | job JOB | project NAME | node NAME",
+      .examples = {{"A workload: its quota, its pods, why it waits",
+                    "runai describe train1 -p team-a"},
+                   {"With everything that happened to it",
+                    "runai describe train1 -p team-a --show-events"},
+                   {"A project's quotas", "runai describe project team-a"}},
+      .completes = Completes::kJob,
+      .make = Makes<DescribeJobAction>(),
+  };
+  Command job{
+      .name = "job",
+      .aliases = {"jobs", "workload"},
+      .summary = "Tells everything about a workload.",
+      .usage = "JOB...",
+      .completes = Completes::kJob,
+      .make = Makes<DescribeJobAction>(),
+  };
+  Command project{
+      .name = "project",
+      .summary = "Tells a project's quotas, and what it has of them.",
+      .usage = "NAME",
+      .make = Makes<DescribeProjectAction>(),
+  };
+  Command node{
+      .name = "node",
+      .summary = "Tells everything about nodes.",
+      .usage = "[NAME...]",
+      .completes = Completes::kNode,
+      .make = Makes<DescribeNodeAction>(),
+  };
   command.children = {std::move(job), std::move(project), std::move(node)};
   return command;
 }

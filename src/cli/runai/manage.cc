@@ -189,81 +189,87 @@ class VersionAction final : public Action {
 }  // namespace
 
 Command DeleteSpec() {
-  Command command;
-  command.name = "delete";
-  command.aliases = {"del"};
-  command.summary = "Deletes workloads and their pods.";
-  command.usage = "JOB... | --all";
-  command.examples = {{"One", "runai delete train1 -p team-a"}};
-  command.completes = Completes::kJob;
-  command.make = Makes<DeleteAction>();
-  Command job;
-  job.name = "job";
-  job.aliases = {"jobs", "workload"};
-  job.summary = "Deletes workloads.";
-  job.usage = "JOB...";
-  job.completes = Completes::kJob;
-  job.make = Makes<DeleteAction>();
+  Command command{
+      .name = "delete",
+      .aliases = {"del"},
+      .summary = "Deletes workloads and their pods.",
+      .usage = "JOB... | --all",
+      .examples = {{"One", "runai delete train1 -p team-a"}},
+      .completes = Completes::kJob,
+      .make = Makes<DeleteAction>(),
+  };
+  Command job{
+      .name = "job",
+      .aliases = {"jobs", "workload"},
+      .summary = "Deletes workloads.",
+      .usage = "JOB...",
+      .completes = Completes::kJob,
+      .make = Makes<DeleteAction>(),
+  };
   command.children.push_back(std::move(job));
   return command;
 }
 
 Command SuspendSpec(bool suspend) {
-  Command command;
-  command.name = suspend ? "suspend" : "resume";
-  command.summary = suspend ? "Stops workloads and gives back their GPUs until they are resumed."
-                            : "Lets suspended workloads run again, from their last checkpoint.";
-  command.usage = "JOB...";
-  command.examples = {{"One", StrCat("runai ", command.name, " train1 -p team-a")}};
-  command.completes = Completes::kJob;
-  command.make = [suspend] { return std::make_unique<SuspendAction>(suspend); };
-  return command;
+  const std::string name = suspend ? "suspend" : "resume";
+  return {
+      .name = name,
+      .summary = suspend ? "Stops workloads and gives back their GPUs until they are resumed."
+                         : "Lets suspended workloads run again, from their last checkpoint.",
+      .usage = "JOB...",
+      .examples = {{"One", StrCat("runai ", name, " train1 -p team-a")}},
+      .completes = Completes::kJob,
+      .make = [suspend] { return std::make_unique<SuspendAction>(suspend); },
+  };
 }
 
 Command LogsSpec() {
-  Command command;
-  command.name = "logs";
-  command.aliases = {"log"};
-  command.summary = "Prints what a workload has written.";
-  command.usage = "JOB";
-  command.examples = {{"Follow it", "runai logs train1 -p team-a -f"}};
-  command.completes = Completes::kJob;
-  command.make = Makes<LogsAction>();
-  return command;
+  return {
+      .name = "logs",
+      .aliases = {"log"},
+      .summary = "Prints what a workload has written.",
+      .usage = "JOB",
+      .examples = {{"Follow it", "runai logs train1 -p team-a -f"}},
+      .completes = Completes::kJob,
+      .make = Makes<LogsAction>(),
+  };
 }
 
 Command ConfigSpec() {
-  Command config;
-  config.name = "config";
-  config.summary = "Sets which project the commands are about.";
-  Command project;
-  project.name = "project";
-  project.summary = "Sets the default project, which kubectl then uses too.";
-  project.usage = "NAME";
-  project.examples = {{"From now on", "runai config project team-a"}};
-  project.make = Makes<ConfigProjectAction>();
-  Command view;
-  view.name = "view";
-  view.summary = "Prints the project, the cluster and the kubeconfig in use.";
-  view.make = Makes<ConfigViewAction>();
+  Command config{
+      .name = "config",
+      .summary = "Sets which project the commands are about.",
+  };
+  Command project{
+      .name = "project",
+      .summary = "Sets the default project, which kubectl then uses too.",
+      .usage = "NAME",
+      .examples = {{"From now on", "runai config project team-a"}},
+      .make = Makes<ConfigProjectAction>(),
+  };
+  Command view{
+      .name = "view",
+      .summary = "Prints the project, the cluster and the kubeconfig in use.",
+      .make = Makes<ConfigViewAction>(),
+  };
   config.children = {std::move(project), std::move(view)};
   return config;
 }
 
 Command WhoamiSpec() {
-  Command command;
-  command.name = "whoami";
-  command.summary = "Says who you are to the cluster.";
-  command.make = Makes<WhoamiAction>();
-  return command;
+  return {
+      .name = "whoami",
+      .summary = "Says who you are to the cluster.",
+      .make = Makes<WhoamiAction>(),
+  };
 }
 
 Command VersionSpec() {
-  Command command;
-  command.name = "version";
-  command.summary = "Prints the version.";
-  command.make = Makes<VersionAction>();
-  return command;
+  return {
+      .name = "version",
+      .summary = "Prints the version.",
+      .make = Makes<VersionAction>(),
+  };
 }
 
 }  // namespace swell::cli::runai

@@ -464,20 +464,23 @@ class SubmitDistAction final : public Action {
 }  // namespace
 
 Command SubmitSpec(const std::string& workload) {
-  Command command;
-  command.name = "submit";
-  command.summary = workload.empty() ? "Submits a workload to a project."
-                                     : StrCat("Submits ", workload, " work to a project.");
-  command.usage = "NAME --image IMAGE [flags] [-- ARGUMENT...]";
-  command.examples = {
-      {"Training on eight GPUs",
-       "runai submit train1 -p team-a -i pytorch/pytorch:latest -g 8 --command \"python a.py\""},
-      {"Training that may run on fewer of them",
-       "runai submit train2 -p team-a -i pytorch/pytorch:latest -g 8 --elastic --min-workers 4 "
-       "--command \"python -m swell.launch a.py\""},
-      {"A workspace with half a GPU",
-       "runai submit notebook -p team-a -i jupyter/scipy-notebook -g 0.5 --interactive --port "
-       "8888:8888"}};
+  Command command{
+      .name = "submit",
+      .summary = workload.empty() ? "Submits a workload to a project."
+                                  : StrCat("Submits ", workload, " work to a project."),
+      .usage = "NAME --image IMAGE [flags] [-- ARGUMENT...]",
+      .examples =
+          {{"Training on eight GPUs",
+            "runai submit train1 -p team-a -i pytorch/pytorch:latest -g 8 --command \"python "
+            "a.py\""},
+           {"Training that may run on fewer of them",
+            "runai submit train2 -p team-a -i pytorch/pytorch:latest -g 8 --elastic --min-workers "
+            "4 "
+            "--command \"python -m swell.launch a.py\""},
+           {"A workspace with half a GPU",
+            "runai submit notebook -p team-a -i jupyter/scipy-notebook -g 0.5 --interactive --port "
+            "8888:8888"}},
+  };
   command.notes =
       "Training may use GPUs that other projects leave idle. When they want them back it gives "
       "back what it can spare, or stops, waits, and comes back by itself.";
@@ -486,17 +489,19 @@ Command SubmitSpec(const std::string& workload) {
 }
 
 Command SubmitDistSpec() {
-  Command command;
-  command.name = "submit-dist";
-  command.summary = "Submits training in several pods.";
-  Command pytorch;
-  pytorch.name = "pytorch";
-  pytorch.summary = "Submits PyTorch training: a master and workers.";
-  pytorch.usage = "NAME --image IMAGE [flags] [-- COMMAND...]";
-  pytorch.examples = {{"A master and three workers with two GPUs each",
-                       "runai submit-dist pytorch dist1 -p team-a -i pytorch/pytorch --workers 3 "
-                       "-g 2 --command \"python ddp.py\""}};
-  pytorch.make = Makes<SubmitDistAction>();
+  Command command{
+      .name = "submit-dist",
+      .summary = "Submits training in several pods.",
+  };
+  Command pytorch{
+      .name = "pytorch",
+      .summary = "Submits PyTorch training: a master and workers.",
+      .usage = "NAME --image IMAGE [flags] [-- COMMAND...]",
+      .examples = {{"A master and three workers with two GPUs each",
+                    "runai submit-dist pytorch dist1 -p team-a -i pytorch/pytorch --workers 3 "
+                    "-g 2 --command \"python ddp.py\""}},
+      .make = Makes<SubmitDistAction>(),
+  };
   command.children.push_back(std::move(pytorch));
   return command;
 }

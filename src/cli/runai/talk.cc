@@ -83,37 +83,37 @@ class PortForwardAction final : public Action {
 }  // namespace
 
 Command ExecSpec() {
-  Command command;
-  command.name = "exec";
-  command.summary = "Runs a command in a workload.";
-  command.usage = "JOB -- COMMAND [ARGUMENT...]";
-  command.examples = {{"Look at its GPUs", "runai exec train1 -p team-a -- nvidia-smi"}};
-  command.completes = Completes::kJob;
-  command.make = Makes<ExecAction>();
-  return command;
+  return {
+      .name = "exec",
+      .summary = "Runs a command in a workload.",
+      .usage = "JOB -- COMMAND [ARGUMENT...]",
+      .examples = {{"Look at its GPUs", "runai exec train1 -p team-a -- nvidia-smi"}},
+      .completes = Completes::kJob,
+      .make = Makes<ExecAction>(),
+  };
 }
 
 Command BashSpec() {
-  Command command;
-  command.name = "bash";
-  command.summary = "Opens a shell in a workload.";
-  command.usage = "JOB";
-  command.examples = {{"Have a look around", "runai bash train1 -p team-a"}};
-  command.completes = Completes::kJob;
-  command.make = Makes<BashAction>();
-  return command;
+  return {
+      .name = "bash",
+      .summary = "Opens a shell in a workload.",
+      .usage = "JOB",
+      .examples = {{"Have a look around", "runai bash train1 -p team-a"}},
+      .completes = Completes::kJob,
+      .make = Makes<BashAction>(),
+  };
 }
 
 Command PortForwardSpec() {
-  Command command;
-  command.name = "port-forward";
-  command.summary = "Makes ports of a workload ports of this machine.";
-  command.usage = "JOB --port LOCAL:REMOTE";
-  command.examples = {
-      {"A notebook, at localhost:8888", "runai port-forward notebook -p team-a --port 8888:8888"}};
-  command.completes = Completes::kJob;
-  command.make = Makes<PortForwardAction>();
-  return command;
+  return {
+      .name = "port-forward",
+      .summary = "Makes ports of a workload ports of this machine.",
+      .usage = "JOB --port LOCAL:REMOTE",
+      .examples = {{"A notebook, at localhost:8888",
+                    "runai port-forward notebook -p team-a --port 8888:8888"}},
+      .completes = Completes::kJob,
+      .make = Makes<PortForwardAction>(),
+  };
 }
 
 }  // namespace swell::cli::runai
