@@ -36,6 +36,12 @@ class Backend {
 // A file that is not ours or is corrupt is refused and left untouched.
 Result<std::unique_ptr<Backend>> OpenSqliteBackend(Executor& executor, const std::string& path);
 
+// Writes a database of its own that holds just this. The file must not be there yet. Blocking; on
+// any thread.
+Status WriteDatabase(const std::string& path, const Store::Snapshot& snapshot);
+// Reads a database to its end and checks every row; it must not be in use.
+Result<Store::Snapshot> ReadDatabase(const std::string& path);
+
 // Also: MakeFaultyBackend in memory_backend.h.
 std::unique_ptr<Backend> MakeMemoryBackend(Executor& executor);
 

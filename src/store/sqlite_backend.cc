@@ -196,6 +196,9 @@ class SqliteBackend final : public Backend {
   }
 
   Result<Loaded> Load() override;
+  // Blocking, instead of Load and Commit.
+  Result<Loaded> ReadAll() { return ReadEverything(); }
+  Status WriteAll(const Store::Snapshot& snapshot);
 
   void Commit(std::vector<Change> batch, std::function<void(const Status&)> done) override {
     {
@@ -249,6 +252,19 @@ Result<Backend::Loaded> SqliteBackend::Load() {
   SWELL_RETURN_IF_ERROR(OpenForWriting());
   thread_ = std::thread([this] { RunCommitter(); });
   return loaded;
+}
+
+Status SqliteBackend::WriteAll(const Store::Snapshot& snapshot) {
+  SWELL_RETURN_IF_ERROR(OpenForWriting());
+  std::vector<Change> changes;
+  changes.reserve(snapshot.entries.size());
+  for (const EntryPtr& entry : snapshot.entries) changes.push_back({EventType::kAdded, entry});
+  if (!changes.empty()) SWELL_RETURN_IF_ERROR(WriteBatch(changes));
+  // The newest version may be that of a deletion.
+  if (set_version_.Bind(static_cast<int64_t>(snapshot.version)).Run() != 0) {
+    return db_->Error("version");
+  }
+  return db_->Checkpoint();
 }
 
 // Everything is read through a connection that cannot write, and every row checked, before one
@@ -455,6 +471,44 @@ Result<std::unique_ptr<Backend>> OpenSqliteBackend(Executor& executor, const std
   SWELL_RETURN_IF_ERROR(CheckHeader(path, &exists));
   if (!exists) SWELL_RETURN_IF_ERROR(CreateDatabase(path));
   return std::unique_ptr<Backend>(std::make_unique<SqliteBackend>(executor, path, std::move(lock)));
+}
+
+namespace {
+
+// For backends that commit nothing.
+class NoExecutor final : public Executor {
+ public:
+  void Post(std::function<void()>) override {}
+  TimerId After(Duration, std::function<void()>) override { return kNoTimer; }
+  void Cancel(TimerId) override {}
+  bool OnThread() const override { return true; }
+};
+
+}  // namespace
+
+Status WriteDatabase(const std::string& path, const Store::Snapshot& snapshot) {
+  if (FileExists(path)) {
+    return Status(Code::kAlreadyExists, StrCat(path, ": there is such a file already"));
+  }
+  NoExecutor none;
+  {
+    SWELL_ASSIGN_OR_RETURN(auto lock, LockFile::Take(path));
+    SWELL_RETURN_IF_ERROR(CreateDatabase(path));
+    SqliteBackend backend(none, path, std::move(lock));
+    SWELL_RETURN_IF_ERROR(backend.WriteAll(snapshot));
+  }
+  return RemoveTree(path + ".lock");
+}
+
+Result<Store::Snapshot> ReadDatabase(const std::string& path) {
+  bool exists = false;
+  SWELL_RETURN_IF_ERROR(CheckHeader(path, &exists));
+  if (!exists) return Status(Code::kNotFound, StrCat(path, ": there is no such database"));
+  NoExecutor none;
+  SWELL_ASSIGN_OR_RETURN(auto lock, LockFile::Take(path));
+  SqliteBackend backend(none, path, std::move(lock));
+  SWELL_ASSIGN_OR_RETURN(Backend::Loaded loaded, backend.ReadAll());
+  return Store::Snapshot{std::move(loaded.entries), loaded.version};
 }
 
 }  // namespace swell::store

@@ -316,5 +316,33 @@ TEST_F(SqliteBackendTest, BehavesAsTheModelInMemory) {
   }
 }
 
+// What is taken while writes go on is of one instant, and opens like any other database.
+TEST_F(SqliteBackendTest, ASnapshotBecomesADatabaseOfItsOwn) {
+  const std::string path = dir_.File("store.db");
+  const std::string copy = dir_.File("copy.db");
+  auto store = Open(path);
+  const Key kept{"pods", "team", "kept"};
+  const Key gone{"pods", "team", "gone"};
+  ASSERT_TRUE(Wait(*store, kept, "old").ok());
+  ASSERT_TRUE(Wait(*store, gone, "x").ok());
+  ASSERT_TRUE(WaitDelete(*store, gone).ok());
+  const Store::Snapshot snapshot = store->TakeSnapshot();
+  const std::string bytes = *store->Get(kept)->bytes;
+  ASSERT_TRUE(Wait(*store, kept, "new").ok());
+  ASSERT_TRUE(WriteDatabase(copy, snapshot).ok());
+  EXPECT_EQ(WriteDatabase(copy, snapshot).code(), Code::kAlreadyExists);
+
+  auto read = ReadDatabase(copy);
+  ASSERT_TRUE(read.ok()) << read.status().ToString();
+  EXPECT_EQ(read->version, snapshot.version);
+  ASSERT_EQ(read->entries.size(), 1u);
+  EXPECT_EQ(*read->entries[0]->bytes, bytes);
+  auto second = Open(copy);
+  EXPECT_EQ(second->Version(), snapshot.version);
+  EXPECT_EQ(second->Get(gone), nullptr);
+  EXPECT_TRUE(Wait(*second, gone, "y").ok());
+  EXPECT_EQ(ReadDatabase(dir_.File("none.db")).status().code(), Code::kNotFound);
+}
+
 }  // namespace
 }  // namespace swell::store

@@ -132,6 +132,23 @@ class StoreImpl final : public Store {
   uint64_t PeekVersion() const override { return next_version_; }
   uint64_t Version() const override { return durable_version_; }
   uint64_t OldestWatchable() const override { return oldest_; }
+  Snapshot TakeSnapshot() const override {
+    Snapshot snapshot;
+    snapshot.version = durable_version_;
+    for (const auto& [name, resource] : resources_) {
+      for (const auto& [key, slot] : resource.slots) {
+        if (slot.durable != nullptr) snapshot.entries.push_back(slot.durable);
+      }
+    }
+    return snapshot;
+  }
+  StoreStats stats() const override {
+    StoreStats stats = stats_;
+    stats.pending = accepted_.size() + in_flight_.size();
+    stats.history_events = history_order_.size();
+    stats.history_bytes = history_bytes_;
+    return stats;
+  }
 
   void Write(EventType type, EntryPtr entry, std::function<void(const Status&)> done) override;
   Result<std::unique_ptr<Watch>> WatchFrom(const std::string& resource,
@@ -184,6 +201,7 @@ class StoreImpl final : public Store {
   std::deque<Resource*> history_order_;  // whose event comes next in the ring
   size_t history_bytes_ = 0;
   uint64_t oldest_ = 0;
+  StoreStats stats_;  // what is counted
   std::shared_ptr<char> alive_ = std::make_shared<char>();
 };
 
@@ -234,9 +252,14 @@ void StoreImpl::Flush() {
 void StoreImpl::OnCommitted(const Status& status) {
   committing_ = false;
   if (!status.ok()) {
+    ++stats_.failed_commits;
+    stats_.last_failure = status.message();
     RollBack(status);
     return;
   }
+  stats_.last_failure.clear();
+  ++stats_.commits;
+  stats_.writes += in_flight_.size();
   std::vector<Pending> committed = std::move(in_flight_);
   in_flight_.clear();
   // The next group first: the disk works while the events go out.

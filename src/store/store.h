@@ -102,6 +102,17 @@ class Watch {
 
 class Backend;
 
+// For metrics.
+struct StoreStats {
+  uint64_t writes = 0;  // made durable
+  uint64_t commits = 0;
+  uint64_t failed_commits = 0;
+  size_t pending = 0;  // accepted, not durable
+  size_t history_events = 0;
+  size_t history_bytes = 0;
+  std::string last_failure;  // of the last commit; empty: it went well
+};
+
 struct Options {
   size_t history_events = 100'000;
   size_t history_bytes = 128 << 20;     // of the objects in those events
@@ -153,6 +164,13 @@ class Store {
                                                    std::function<void(const Event&)> on_event) = 0;
   // The oldest `since` that WatchFrom and List still know.
   virtual uint64_t OldestWatchable() const = 0;
+  virtual StoreStats stats() const = 0;
+  // The durable state as it is now; cheap.
+  struct Snapshot {
+    std::vector<EntryPtr> entries;
+    uint64_t version = 0;
+  };
+  virtual Snapshot TakeSnapshot() const = 0;
 };
 
 }  // namespace swell::store
