@@ -166,13 +166,14 @@ void JobController::FillSize(Pass& pass) {
     if (history.size() > kHistoryMax) history.erase(history.begin());
   }
   if (!history.empty()) NoteThroughput(history.back(), Throughput(pass.pods, members));
-  json::Set(pass.status, {field},
-            json::Object{{"minReplicas", least},
-                         {"replicas", now},
-                         {"desiredReplicas", desired},
-                         {"maxReplicas", most},
-                         {"message", WhyNoMore(pass, now, desired)},
-                         {"history", std::move(history)}});
+  json::Object size{{"minReplicas", least},
+                    {"replicas", now},
+                    {"desiredReplicas", desired},
+                    {"maxReplicas", most},
+                    {"history", std::move(history)}};
+  // kube-apiserver 1.20 takes an empty string for a null, and refuses it.
+  if (std::string why = WhyNoMore(pass, now, desired); !why.empty()) size["message"] = why;
+  json::Set(pass.status, {field}, std::move(size));
   // The scheduler tells of members that found room, or had to give theirs away.
   if (desired == wanted || by_metric || pass.IsTrue("Succeeded") || pass.IsTrue("Failed")) return;
   const std::string_view word = desired < wanted ? "Shrunk" : "Grown";
