@@ -6,6 +6,7 @@
 #include <functional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace swell {
@@ -16,9 +17,11 @@ class HealthChecks {
   using Check = std::function<std::string()>;
 
   // Checks that are only for readyz do not make a process worth a restart.
-  void Add(std::string name, Check check) { checks_.push_back({name, std::move(check), false}); }
+  void Add(std::string name, Check check) {
+    checks_.push_back({std::move(name), std::move(check), false});
+  }
   void AddReady(std::string name, Check check) {
-    checks_.push_back({name, std::move(check), true});
+    checks_.push_back({std::move(name), std::move(check), true});
   }
 
   struct Answer {
