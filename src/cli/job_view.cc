@@ -87,7 +87,9 @@ JobView ViewOf(json::SharedValue object, const JobKindInfo& kind) {
   if (view.on_preemption.empty()) view.on_preemption = "Requeue";
   for (const RoleBounds& bounds : BoundsOf(job, kind)) {
     view.replicas += bounds.replicas;
-    view.least += bounds.least;
+    // ElasticDL's master waits without any worker, and goes on with the next one.
+    const bool needs_none = kind.kind == "ElasticDLJob" && bounds.role == "Worker";
+    view.least += needs_none ? 0 : bounds.least;
     view.most += bounds.most;
   }
   for (const Template& one : TemplatesOf(job, kind)) {

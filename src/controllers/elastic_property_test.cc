@@ -290,6 +290,160 @@ TEST(ElasticSizeTest, WhoWaitsToJoinIsNotWaitedForAtTheEnd) {
       cluster.Until([&] { return cluster.Condition(kTrainingJobs, "default/t", "Succeeded"); }));
 }
 
+class TiersTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    cluster_.AddNode("node-0", 4);
+    cluster_.StartManager();
+    for (const auto& [name, value] :
+         {std::pair("low", 10), std::pair("medium", 500), std::pair("high", 1000)}) {
+      cluster_.Create(
+          StrCat("apiVersion: scheduling.k8s.io/v1\nkind: PriorityClass\nmetadata: {name: ", name,
+                 "}\nvalue: ", value, "\n"));
+    }
+  }
+  static std::string Role(std::string_view name, int replicas, std::string_view more) {
+    return StrCat("    ", name, ":\n      replicas: ", replicas, "\n", more,
+                  "      template: {spec: {containers: [{name: main, image: i, resources: "
+                  "{limits: {nvidia.com/gpu: 1}}}]}}\n");
+  }
+  static std::string Job(std::string_view name, std::string_view priority, std::string_view roles) {
+    return StrCat("apiVersion: swell.dev/v1\nkind: TrainingJob\nmetadata: {name: ", name,
+                  ", namespace: default}\nspec:\n",
+                  priority.empty() ? "" : StrCat("  priorityClassName: ", priority, "\n"),
+                  "  roles:\n", roles);
+  }
+  // "worker-0 high Running job, worker-1 …": class, phase and group of each pod.
+  std::string Pods(std::string_view job) {
+    std::string text;
+    for (const json::SharedValue& pod : cluster_.List(kPods, "default")) {
+      if (api::Label(*pod, keys::kJobName) != job) continue;
+      text += StrCat(text.empty() ? "" : ", ", api::Name(*pod).substr(job.size() + 1), " ",
+                     json::GetString(*pod, {"spec", "priorityClassName"}), " ",
+                     json::GetString(*pod, {"status", "phase"}), " ",
+                     api::Label(*pod, keys::kPodGroup));
+    }
+    return text;
+  }
+  std::string FailedBecause(std::string_view job) {
+    json::SharedValue found = cluster_.Get(kTrainingJobs, StrCat("default/", job));
+    const json::Value* failed = found ? api::FindCondition(*found, "Failed") : nullptr;
+    return failed ? std::string(json::GetString(*failed, {"message"})) : "";
+  }
+
+  TestCluster cluster_;
+};
+
+TEST_F(TiersTest, HalfOfTheMembersAreAFloor) {
+  cluster_.Create(Job("t", "low",
+                      Role("worker", 4,
+                           "      priorityClassName: high=0.5\n"
+                           "      elastic: {minReplicas: 2, maxReplicas: 4}\n")));
+  const std::string all =
+      "worker-0 high Running t, worker-1 high Running t, worker-2 low Running t.low, "
+      "worker-3 low Running t.low";
+  ASSERT_TRUE(cluster_.Until([&] { return Pods("t") == all; })) << Pods("t");
+  json::SharedValue job = cluster_.Get(kTrainingJobs, "default/t");
+  EXPECT_EQ(json::GetString(*job, {"status", "replicaStatuses", "worker", "selector"}),
+            "swell.dev/job-name=t,swell.dev/job-role=worker");
+  const std::string first = cluster_.PodUid("default/t-worker-0");
+  // Three GPUs for somebody in between: two are to be had, and no more.
+  for (int i = 0; i < 3; ++i) {
+    cluster_.Create(Job(StrCat("m", i), "medium", Role("worker", 1, "")));
+  }
+  const std::string floor =
+      "worker-0 high Running t, worker-1 high Running t, worker-2 low Pending t.low, "
+      "worker-3 low Pending t.low";
+  ASSERT_TRUE(cluster_.Until([&] { return Pods("t") == floor; })) << Pods("t");
+  cluster_.Run(30 * kSecond);
+  EXPECT_EQ(Pods("t"), floor);
+  EXPECT_EQ(cluster_.PodUid("default/t-worker-0"), first);
+  EXPECT_TRUE(cluster_.Condition(kTrainingJobs, "default/t", "Running"));
+  EXPECT_EQ(cluster_.PodPhase("default/m2-worker-0"), "Pending");
+  for (int i = 0; i < 3; ++i) {
+    ASSERT_TRUE(cluster_.Delete(kTrainingJobs, StrCat("default/m", i)).ok());
+  }
+  ASSERT_TRUE(cluster_.Until([&] { return Pods("t") == all; })) << Pods("t");
+  // Who has the class keeps it when there are fewer and more.
+  ASSERT_TRUE(cluster_.Patch(kTrainingJobs, "default/t", "spec: {replicas: 2}", "scale").ok());
+  ASSERT_TRUE(cluster_.Until([&] {
+    return Pods("t") == "worker-0 high Running t, worker-1 high Running t";
+  })) << Pods("t");
+  ASSERT_TRUE(cluster_.Patch(kTrainingJobs, "default/t", "spec: {replicas: 4}", "scale").ok());
+  ASSERT_TRUE(cluster_.Until([&] { return Pods("t") == all; })) << Pods("t");
+  EXPECT_EQ(cluster_.PodUid("default/t-worker-0"), first);
+}
+
+TEST_F(TiersTest, SurplusOfAnotherClassWaitsForItsGang) {
+  cluster_.Create(Job("busy", "medium", Role("worker", 3, "")));
+  ASSERT_TRUE(cluster_.Until([&] { return cluster_.Pods("Running") == 3; }));
+  cluster_.Create(
+      Job("t", "medium",
+          Role("leader", 1, "") + Role("worker", 3,
+                                       "      priorityClassName: low\n"
+                                       "      elastic: {minReplicas: 1, maxReplicas: 3}\n")));
+  cluster_.Run(20 * kSecond);
+  EXPECT_EQ(Pods("t"), "leader-0 medium Pending t, worker-0 low Pending t");
+  ASSERT_TRUE(cluster_.Delete(kTrainingJobs, "default/busy").ok());
+  const std::string all =
+      "leader-0 medium Running t, worker-0 low Running t, worker-1 low Running t.low, "
+      "worker-2 low Running t.low";
+  ASSERT_TRUE(cluster_.Until([&] { return Pods("t") == all; })) << Pods("t");
+  // The gang goes, and with it who can not train without it.
+  cluster_.Create(Job("urgent", "high", Role("worker", 4, "")));
+  ASSERT_TRUE(cluster_.Until(
+      [&] { return cluster_.Condition(kTrainingJobs, "default/urgent", "Running"); }));
+  EXPECT_TRUE(cluster_.Until([&] {
+    return Pods("t") == "leader-0 medium Pending t, worker-0 low Pending t";
+  })) << Pods("t");
+  ASSERT_TRUE(cluster_.Delete(kTrainingJobs, "default/urgent").ok());
+  EXPECT_TRUE(cluster_.Until([&] { return Pods("t") == all; })) << Pods("t");
+}
+
+TEST_F(TiersTest, ARigidRolesPartsAreTheirsAndTheGangHasTheJobs) {
+  cluster_.Create(Job("t", "low", Role("worker", 3, "      priorityClassName: high=0.5\n")));
+  ASSERT_TRUE(cluster_.Until([&] {
+    return Pods("t") == "worker-0 high Running t, worker-1 low Running t, worker-2 high Running t";
+  })) << Pods("t");
+  json::SharedValue group = cluster_.Get(client::resources::kPodGroups, "default/t");
+  EXPECT_EQ(json::GetString(*group, {"spec", "priorityClassName"}), "low");
+}
+
+TEST_F(TiersTest, WhatCanNotBeIsAnsweredWithTheField) {
+  cluster_.Create(Job("a", "",
+                      Role("leader", 1, "      priorityClassName: high\n") +
+                          Role("worker", 1, "      priorityClassName: low\n")));
+  cluster_.Create(Job("b", "", Role("worker", 2, "      priorityClassName: high=1.5\n")));
+  ASSERT_TRUE(cluster_.Until([&] { return !FailedBecause("a").empty(); }));
+  EXPECT_NE(FailedBecause("a").find("spec.priorityClassName: Required value: members that must run "
+                                    "together have the priority classes \"high\" and \"low\""),
+            std::string::npos)
+      << FailedBecause("a");
+  ASSERT_TRUE(cluster_.Until([&] { return !FailedBecause("b").empty(); }));
+  EXPECT_NE(FailedBecause("b").find("spec.roles.worker.priorityClassName: Invalid value: "
+                                    "\"high=1.5\": the part of the members that have the class "
+                                    "must be between 0 and 1"),
+            std::string::npos)
+      << FailedBecause("b");
+}
+
+TEST_F(TiersTest, ElasticdlsFractionMayNameTheClass) {
+  cluster_.Create(
+      "apiVersion: elasticdl.org/v1alpha1\nkind: ElasticDLJob\nmetadata: {name: e, namespace: "
+      "default}\n"
+      "spec:\n  elasticdlReplicaSpecs:\n"
+      "    Master: {template: {spec: {containers: [{name: main, image: x}]}}}\n"
+      "    Worker: {replicas: 3, priorityClassName: medium=0.5, template: {spec: {containers: "
+      "[{name: main, image: x}]}}}\n");
+  ASSERT_TRUE(cluster_.Until([&] { return cluster_.Pods("Running") == 4; }));
+  std::string classes;
+  for (int i = 0; i < 3; ++i) {
+    json::SharedValue pod = cluster_.Get(kPods, StrCat("default/elasticdl-worker-e-", i));
+    classes += StrCat(json::GetString(*pod, {"spec", "priorityClassName"}), " ");
+  }
+  EXPECT_EQ(classes, "medium low medium ");
+}
+
 TEST(ElasticSizeTest, PyTorchJobsKeepToTheirPolicy) {
   TestCluster cluster;
   cluster.AddNode("node-0", 8);

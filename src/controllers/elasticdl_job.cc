@@ -1,8 +1,6 @@
 #include "controllers/elasticdl_job.h"
 
 #include <array>
-#include <cmath>
-#include <cstdlib>
 
 #include "api/meta.h"
 #include "base/strings.h"
@@ -58,6 +56,17 @@ class ElasticdlJobKind final : public JobKind {
   ElasticdlOptions options_;
 };
 
+// A class, CLASS=PART, or a part alone: that of the class high. A class may be called 42.
+Status ReadPriority(std::string_view field, std::string_view text, PriorityShare& share) {
+  if (text.empty()) return Status::Ok();
+  if (const auto part = ParsePart(text)) {
+    share = {"high", *part};
+    return Status::Ok();
+  }
+  SWELL_ASSIGN_OR_RETURN(share, ReadPriorityShare(field, text));
+  return Status::Ok();
+}
+
 Result<ReplicaSpec> ReadRole(const json::Value& job,
                              std::string_view type,
                              const json::Value& role) {
@@ -70,6 +79,9 @@ Result<ReplicaSpec> ReadRole(const json::Value& job,
   if (type == kWorker) replica.max_member = replica.replicas;
   replica.numbered = type != kMaster;
   replica.pod_name = StrCat("elasticdl-", ToLower(type), "-", api::Name(job));
+  SWELL_RETURN_IF_ERROR(ReadPriority(field + ".priorityClassName",
+                                     json::GetString(role, {"priorityClassName"}),
+                                     replica.priority));
   return replica;
 }
 
@@ -116,20 +128,23 @@ bool IsHigh(int64_t index, int64_t replicas, int64_t high) {
   return index < front || index >= replicas - back;
 }
 
+// The class that `name` says.
+std::string NamedClass(const json::Value& job, std::string_view name) {
+  if (name == "high") {
+    return std::string(json::GetString(job, {"spec", "highPriorityClassName"}, name));
+  }
+  if (name == "low") {
+    return std::string(json::GetString(job, {"spec", "lowPriorityClassName"}, name));
+  }
+  return std::string(name);
+}
+
 std::string PriorityClass(const json::Value& job, const ReplicaSpec& replica, int64_t index) {
-  const std::string given(
-      json::GetString(job, {"spec", "elasticdlReplicaSpecs", replica.type, "priorityClassName"}));
-  const std::string high(json::GetString(job, {"spec", "highPriorityClassName"}, "high"));
-  const std::string low(json::GetString(job, {"spec", "lowPriorityClassName"}, "low"));
-  if (given == "high") return high;
-  if (given == "low") return low;
-  char* end = nullptr;
-  const double part = std::strtod(given.c_str(), &end);
-  // A class may be called 42; a part is between 0 and 1.
-  if (given.empty() || *end != '\0' || !(part >= 0 && part <= 1)) return given;
-  const auto count =
-      static_cast<int64_t>(std::ceil(static_cast<double>(replica.replicas) * part - 1e-9));
-  return IsHigh(index, replica.replicas, count) ? high : low;
+  const PriorityShare& share = replica.priority;
+  const int64_t favoured = ShareOf(share.part, replica.replicas);
+  return NamedClass(job, IsHigh(index, replica.replicas, favoured)
+                             ? std::string_view(share.priority_class)
+                             : "low");
 }
 
 void ElasticdlJobKind::PreparePod(const json::Value& job,
@@ -137,8 +152,9 @@ void ElasticdlJobKind::PreparePod(const json::Value& job,
                                   const ReplicaSpec& replica,
                                   int64_t index,
                                   json::Value& pod) const {
-  const std::string priority = PriorityClass(job, replica, index);
-  if (!priority.empty()) json::Set(pod, {"spec", "priorityClassName"}, priority);
+  if (!replica.priority.priority_class.empty()) {
+    json::Set(pod, {"spec", "priorityClassName"}, PriorityClass(job, replica, index));
+  }
   const std::string master = spec.Find(kMaster)->PodName(api::Name(job), 0);
   const bool leads = replica.type == kMaster;
   const int64_t port = Port(job);

@@ -10,7 +10,7 @@
 // A worker's priority class is a class, or a part of the workers as ElasticDL's fraction syntax
 // says it: "0.5" gives ceil(0.5 x replicas) of them the high class, at alternating ends of the
 // index range, so that the job keeps a floor under preemption; "high" and "low" give all of them
-// one.
+// one. "urgent=0.5" is the same with a class by name, "low" being that of the others.
 //
 // Relaunching: what was preempted, deleted or killed (137, not out of memory) always comes back;
 // other failures of a worker relaunchOnWorkerFailure times (1) in all, then the others go on

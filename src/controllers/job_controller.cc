@@ -93,6 +93,8 @@ void JobController::Observe(Pass& pass) {
   auto spec = kind_->Parse(*pass.job);
   if (spec.ok()) {
     pass.spec = std::move(spec).value();
+    auto gang_class = pass.spec.GangClass();
+    pass.gang_class = gang_class.ok() ? *gang_class : pass.spec.priority_class;
     pass.valid = true;
   } else {
     pass.invalid_because = spec.status().message();
@@ -257,7 +259,9 @@ bool JobController::DecideDisrupted(Pass& pass) {
       failed_old = failed_old || (since.unix_ns != 0 && api::CreationTime(*pod) <= since);
     } else if (!api::IsDeleting(*pod)) {
       lost_node = lost_node || OnLostNode(*pod);
-      if (!json::GetString(*pod, {"spec", "nodeName"}).empty()) ++staying;
+      // Of the gang: members that are a group of their own can not train without it.
+      const bool of_gang = !pass.spec.tiered() || api::Label(*pod, keys::kPodGroup) == pass.name;
+      if (of_gang && !json::GetString(*pod, {"spec", "nodeName"}).empty()) ++staying;
     }
   }
   auto vanished = vanished_.find(std::string(api::Uid(*pass.job)));
@@ -437,11 +441,13 @@ void JobController::WantPods(Pass& pass) {
                   std::any_of(pass.pods.begin(), pass.pods.end(),
                               [](const auto& named) { return api::IsDeleting(*named.second); });
   if (old_ones) return;
+  const bool all = !pass.spec.tiered() || pass.GangPlaced();
   for (const ReplicaSpec& replica : pass.spec.replicas) {
     for (int64_t k = 0; k < replica.replicas; ++k) {
-      if (!pass.pods.contains(replica.PodName(pass.name, k))) {
-        pass.create_pods.push_back(MakePod(pass, replica, k));
-      }
+      if (pass.pods.contains(replica.PodName(pass.name, k))) continue;
+      // Before its gang has its place, a member of another class would hold one to no use.
+      if (!all && pass.GroupOf(replica, k) != pass.name) continue;
+      pass.create_pods.push_back(MakePod(pass, replica, k));
     }
   }
   for (const auto& [name, pod] : pass.pods) {
@@ -489,8 +495,9 @@ void JobController::FillCounts(Pass& pass) {
     if (count.failed > 0) one["failed"] = count.failed;
     // Which pods a HorizontalPodAutoscaler looks at.
     if (!kind_->terse()) {
-      one["selector"] = StrCat(pass.spec.grouped ? keys::kPodGroup : keys::kJobName, "=", pass.name,
-                               ",", pass.spec.grouped ? keys::kPodSet : keys::kJobRole, "=",
+      const bool one_group = pass.spec.grouped && !pass.spec.tiered();
+      one["selector"] = StrCat(one_group ? keys::kPodGroup : keys::kJobName, "=", pass.name, ",",
+                               one_group ? keys::kPodSet : keys::kJobRole, "=",
                                ToLower(pass.spec.replicas[i].type));
     }
     statuses[pass.spec.replicas[i].type] = std::move(one);

@@ -78,7 +78,7 @@ class JobController {
                          int64_t desired) const;
 
   json::Value MakePod(const Pass& pass, const ReplicaSpec& replica, int64_t index) const;
-  json::Value MakePodGroup(const Pass& pass) const;
+  json::Value MakePodGroup(const Pass& pass, const std::string& name) const;
 
   void Write(const std::shared_ptr<Pass>& pass, client::WorkQueue::Done done);
   void WriteStatus(const std::shared_ptr<Pass>& pass,
@@ -87,7 +87,13 @@ class JobController {
                    const std::function<void()>& then);
   void WriteRest(const std::shared_ptr<Pass>& pass, const std::shared_ptr<Writes>& writes);
   void WriteServices(const std::shared_ptr<Pass>& pass, const std::shared_ptr<Writes>& writes);
-  void WriteGroupAndPods(const std::shared_ptr<Pass>& pass, const std::shared_ptr<Writes>& writes);
+  void WriteGroups(const std::shared_ptr<Pass>& pass, const std::shared_ptr<Writes>& writes);
+  void WriteGroupAndPods(const std::shared_ptr<Pass>& pass,
+                         const std::shared_ptr<Writes>& writes,
+                         const std::string& name);
+  void CreatePods(const std::shared_ptr<Pass>& pass,
+                  const std::shared_ptr<Writes>& writes,
+                  const std::string& group);
 
   // A preempted pod that was gone before a pass saw it, by its job's uid.
   struct Vanished {

@@ -1,5 +1,9 @@
 #include "controllers/job_kind.h"
 
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+
 #include "api/meta.h"
 #include "base/strings.h"
 #include "controllers/context.h"
@@ -30,6 +34,83 @@ const ReplicaSpec* JobSpec::Find(std::string_view type) const {
 std::string ReplicaSpec::PodName(std::string_view job, int64_t index) const {
   if (pod_name.empty()) return ReplicaName(job, type, index);
   return numbered ? StrCat(pod_name, "-", index) : pod_name;
+}
+
+bool ReplicaSpec::Favoured(int64_t index) const {
+  if (priority.priority_class.empty()) return false;
+  auto of = [this](int64_t members) { return ShareOf(priority.part, members); };
+  const int64_t least = min_member.value_or(0);
+  const int64_t first = of(std::max(max_member.value_or(0), replicas)) >= least ? least : 0;
+  return index < first || of(index + 1) > std::max(first, of(index));
+}
+
+bool JobSpec::tiered() const {
+  return std::any_of(replicas.begin(), replicas.end(), [](const ReplicaSpec& replica) {
+    return !replica.priority.priority_class.empty();
+  });
+}
+
+std::string_view JobSpec::ClassOf(const ReplicaSpec& replica, int64_t index) const {
+  return replica.Favoured(index) ? replica.priority.priority_class : priority_class;
+}
+
+Result<std::string> JobSpec::GangClass() const {
+  if (!tiered()) return priority_class;
+  std::optional<std::string_view> found;
+  for (const ReplicaSpec& replica : replicas) {
+    for (int64_t i = 0; i < std::min(replica.min_member.value_or(0), replica.replicas); ++i) {
+      const std::string_view own = ClassOf(replica, i);
+      if (!found) found = own;
+      if (own == *found) continue;
+      if (!priority_class.empty()) return priority_class;
+      return WrongField(
+          "spec.priorityClassName",
+          StrCat("Required value: members that must run together have the priority "
+                 "classes ",
+                 Quote(*found), " and ", Quote(own), "; together they have the job's"));
+    }
+  }
+  return std::string(found.value_or(priority_class));
+}
+
+std::string JobSpec::GroupOf(std::string_view job,
+                             std::string_view gang_class,
+                             const ReplicaSpec& replica,
+                             int64_t index) const {
+  const std::string_view own = tiered() ? ClassOf(replica, index) : gang_class;
+  if (own == gang_class || index < replica.min_member.value_or(replica.replicas)) {
+    return std::string(job);
+  }
+  return StrCat(job, ".", own.empty() ? kNoClass : own);
+}
+
+int64_t ShareOf(double part, int64_t members) {
+  return static_cast<int64_t>(std::ceil(static_cast<double>(members) * part - 1e-9));
+}
+
+std::optional<double> ParsePart(std::string_view text) {
+  const std::string copy(text);
+  char* end = nullptr;
+  const double part = std::strtod(copy.c_str(), &end);
+  if (copy.empty() || *end != '\0' || !(part >= 0 && part <= 1)) return {};
+  return part;
+}
+
+Result<PriorityShare> ReadPriorityShare(std::string_view field, std::string_view text) {
+  PriorityShare share;
+  const size_t equals = text.find('=');
+  share.priority_class = text.substr(0, equals);
+  auto wrong = [&](std::string_view message) {
+    return WrongField(field, StrCat("Invalid value: ", Quote(text), ": ", message));
+  };
+  if (std::string fault = api::CheckDnsSubdomain(share.priority_class); !fault.empty()) {
+    return wrong(StrCat("must be a priority class, or CLASS=PART such as high=0.5: ", fault));
+  }
+  if (equals == std::string_view::npos) return share;
+  const auto part = ParsePart(text.substr(equals + 1));
+  if (!part) return wrong("the part of the members that have the class must be between 0 and 1");
+  share.part = *part;
+  return share;
 }
 
 JobKind::OnFailure JobKind::Judge(const ReplicaSpec&,

@@ -18,6 +18,12 @@ enum class RestartPolicy { kNever, kOnFailure, kAlways, kExitCode };
 enum class CleanPodPolicy { kNone, kRunning, kAll };
 enum class OnPreemption { kRequeue, kFail };
 
+// A priority class, or a part of a role's members that has it: "high", "high=0.5".
+struct PriorityShare {
+  std::string priority_class;
+  double part = 1;
+};
+
 struct ReplicaSpec {
   std::string type;  // "Master", as the spec says it; lower case in names and labels
   int64_t replicas = 1;
@@ -32,11 +38,18 @@ struct ReplicaSpec {
   std::string pod_name;
   bool numbered = true;
   int64_t relaunches = 0;  // failures of members that a kind with its own Judge forgives
+  // Who of them has a priority class of its own; empty: they have the job's.
+  PriorityShare priority;
 
+  // Whether the member is one of those. As many as the part says of any number of members, and who
+  // has the class keeps it when that number changes. The minimum comes first where the most that
+  // there can be of them cover it: it is the floor that the role keeps.
+  bool Favoured(int64_t index) const;
   std::string PodName(std::string_view job, int64_t index) const;
 };
 
-inline constexpr int64_t kReplicasMax = 10'000;  // of one role
+inline constexpr int64_t kReplicasMax = 10'000;           // of one role
+inline constexpr std::string_view kNoClass = "no-class";  // in the name of a group
 
 // What a job of any kind asks for.
 struct JobSpec {
@@ -60,6 +73,19 @@ struct JobSpec {
 
   int64_t TotalReplicas() const;
   const ReplicaSpec* Find(std::string_view type) const;
+
+  // A gang has one priority. So members beyond the minimum whose class is another than the gang's
+  // are a group of their own, one per class, with a minimum of 0.
+  bool tiered() const;
+  // Of the members that must run together; kInvalid when they differ and the job has none.
+  Result<std::string> GangClass() const;
+  std::string_view ClassOf(const ReplicaSpec& replica, int64_t index) const;
+  // The PodGroup that the member is in, "JOB" or "JOB.CLASS", of a job of that name whose gang has
+  // that class.
+  std::string GroupOf(std::string_view job,
+                      std::string_view gang_class,
+                      const ReplicaSpec& replica,
+                      int64_t index) const;
 };
 
 // Pods of one replica type, counted.
@@ -124,6 +150,13 @@ Result<ReplicaSpec> ReadReplicaSpec(std::string_view field,
                                     std::string_view type,
                                     const json::Value& role,
                                     const RoleRules& rules);
+
+// How many of the members a part of them is: never less than it.
+int64_t ShareOf(double part, int64_t members);
+// "0.5": a number from 0 to 1.
+std::optional<double> ParsePart(std::string_view text);
+// kInvalid with the field when it is neither a class nor CLASS=PART.
+Result<PriorityShare> ReadPriorityShare(std::string_view field, std::string_view text);
 
 RestartPolicy ParseRestartPolicy(std::string_view text, RestartPolicy fallback);
 CleanPodPolicy ParseCleanPodPolicy(std::string_view text, CleanPodPolicy fallback);

@@ -2,6 +2,7 @@
 // Thread-safety: core executor only; lives until the pass's last write is answered.
 #pragma once
 
+#include <algorithm>
 #include <map>
 #include <memory>
 #include <string>
@@ -20,6 +21,7 @@ struct JobController::Pass {
   json::SharedValue job;
   WallTime now;
   JobSpec spec;
+  std::string gang_class;  // of spec
   bool valid = false;
   std::string invalid_because;
   std::map<std::string, json::SharedValue> pods;  // by name
@@ -59,6 +61,21 @@ struct JobController::Pass {
       }
     }
     return false;
+  }
+  std::string GroupOf(const ReplicaSpec& replica, int64_t index) const {
+    return spec.GroupOf(name, gang_class, replica, index);
+  }
+  // Every member of the gang's minimum has its place.
+  bool GangPlaced() const {
+    for (const ReplicaSpec& replica : spec.replicas) {
+      for (int64_t k = 0; k < std::min(replica.min_member.value_or(0), replica.replicas); ++k) {
+        auto pod = pods.find(replica.PodName(name, k));
+        if (pod == pods.end() || json::GetString(*pod->second, {"spec", "nodeName"}).empty()) {
+          return false;
+        }
+      }
+    }
+    return true;
   }
   // Nothing is taken away or told: what is written does not follow from the status.
   bool OnlyAdds() const {

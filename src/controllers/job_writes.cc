@@ -30,6 +30,15 @@ json::Value PodSets(const JobSpec& spec) {
   return sets;
 }
 
+// Members beyond the minimum whose class is not the gang's, as a group of their own.
+json::Value SurplusSets(const JobSpec& spec) {
+  json::Array sets;
+  for (const ReplicaSpec& replica : spec.replicas) {
+    sets.push_back(json::Object{{"name", ToLower(replica.type)}, {"minMember", 0}});
+  }
+  return sets;
+}
+
 // Members from this role's first one to the job's last.
 int64_t Ordinals(const JobSpec& spec, const ReplicaSpec& replica) {
   int64_t left = 0;
@@ -61,7 +70,7 @@ json::Value JobController::MakePod(const Pass& pass,
   json::Object labels = json::GetObject(pod, {"metadata", "labels"});
   for (auto& [key, value] : kind_->Labels(*pass.job, replica, index)) labels[key] = value;
   if (pass.spec.grouped) {
-    labels[keys::kPodGroup] = pass.name;
+    labels[keys::kPodGroup] = pass.GroupOf(replica, index);
     labels[keys::kPodSet] = ToLower(replica.type);
   }
   if (!pass.spec.project.empty()) labels[keys::kProject] = pass.spec.project;
@@ -74,14 +83,19 @@ json::Value JobController::MakePod(const Pass& pass,
     json::Set(pod, {"metadata", "annotations", keys::kMemberPriority},
               std::to_string(Ordinals(pass.spec, replica) - index));
   }
+  if (std::string_view user = api::Annotation(*pass.job, keys::kUser); !user.empty()) {
+    json::Set(pod, {"metadata", "annotations", keys::kUser}, user);
+  }
   json::Set(pod, {"metadata", "ownerReferences"}, json::Array{api::MakeOwnerReference(*pass.job)});
   std::string_view restart = "Never";
   if (replica.restart_policy == RestartPolicy::kOnFailure) restart = "OnFailure";
   if (replica.restart_policy == RestartPolicy::kAlways) restart = "Always";
   json::Set(pod, {"spec", "restartPolicy"}, restart);
   if (!json::Find(pod, {"spec", "hostname"})) json::Set(pod, {"spec", "hostname"}, name);
-  if (!pass.spec.priority_class.empty() && !json::Find(pod, {"spec", "priorityClassName"})) {
-    json::Set(pod, {"spec", "priorityClassName"}, pass.spec.priority_class);
+  const std::string_view priority = pass.spec.ClassOf(replica, index);
+  const bool own = replica.Favoured(index);
+  if (!priority.empty() && (own || !json::Find(pod, {"spec", "priorityClassName"}))) {
+    json::Set(pod, {"spec", "priorityClassName"}, priority);
   }
   if (!json::Find(pod, {"spec", "schedulerName"}))
     json::Set(pod, {"spec", "schedulerName"}, "swell");
@@ -89,18 +103,24 @@ json::Value JobController::MakePod(const Pass& pass,
   return pod;
 }
 
-json::Value JobController::MakePodGroup(const Pass& pass) const {
+json::Value JobController::MakePodGroup(const Pass& pass, const std::string& name) const {
+  const bool gang = name == pass.name;
+  std::string_view priority = pass.gang_class;
+  if (!gang) {
+    priority = std::string_view(name).substr(pass.name.size() + 1);
+    if (priority == kNoClass) priority = {};
+  }
   bool fail = pass.spec.on_preemption == OnPreemption::kFail;
   json::Object spec = pass.spec.group_fields;
-  spec["podSets"] = PodSets(pass.spec);
+  spec["podSets"] = gang ? PodSets(pass.spec) : SurplusSets(pass.spec);
   spec["onPreemption"] = fail ? "Fail" : "Requeue";
   // A job that fails at its first loss gives up no more places than are needed.
   if (!spec.contains("preemptUnit")) spec["preemptUnit"] = fail ? "Pod" : "Gang";
-  if (!pass.spec.priority_class.empty()) spec["priorityClassName"] = pass.spec.priority_class;
+  if (!priority.empty()) spec["priorityClassName"] = priority;
   if (!pass.spec.project.empty()) spec["project"] = pass.spec.project;
   return json::Object{{"apiVersion", "swell.dev/v1"},
                       {"kind", "PodGroup"},
-                      {"metadata", json::Object{{"name", pass.name},
+                      {"metadata", json::Object{{"name", name},
                                                 {"namespace", pass.ns},
                                                 {"ownerReferences",
                                                  json::Array{api::MakeOwnerReference(*pass.job)}}}},
@@ -189,7 +209,7 @@ void JobController::WriteRest(const std::shared_ptr<Pass>& pass,
   }
   if (pass->want_group) {
     WriteServices(pass, writes);
-    WriteGroupAndPods(pass, writes);
+    WriteGroups(pass, writes);
   }
   writes->End(Status::Ok());
 }
@@ -219,31 +239,46 @@ void JobController::WriteServices(const std::shared_ptr<Pass>& pass,
   }
 }
 
+void JobController::CreatePods(const std::shared_ptr<Pass>& pass,
+                               const std::shared_ptr<Writes>& writes,
+                               const std::string& group) {
+  for (const json::Value& pod : pass->create_pods) {
+    if (pass->spec.grouped && api::Label(pod, keys::kPodGroup) != group) continue;
+    writes->Begin();
+    client_.Create(client::resources::kPods, pass->ns, pod,
+                   [this, pass, writes](const Result<json::SharedValue>& result) {
+                     bool fine = result.ok() || Harmless(result.status().code());
+                     if (!fine) {
+                       events_.Record(*pass->job, "Warning", "FailedCreatePod",
+                                      StrCat("Error creating: ", result.status().message()));
+                     }
+                     writes->End(fine ? Status::Ok() : result.status());
+                   });
+  }
+}
+
+void JobController::WriteGroups(const std::shared_ptr<Pass>& pass,
+                                const std::shared_ptr<Writes>& writes) {
+  if (!pass->spec.grouped) return CreatePods(pass, writes, "");
+  std::set<std::string> groups{pass->name};
+  if (pass->spec.tiered()) {
+    for (const ReplicaSpec& replica : pass->spec.replicas) {
+      for (int64_t k = 0; k < replica.replicas; ++k) groups.insert(pass->GroupOf(replica, k));
+    }
+  }
+  for (const std::string& group : groups) WriteGroupAndPods(pass, writes, group);
+}
+
 // A pod whose group is not there yet waits for it. A group that changes comes first: it says how
 // many of the new pods have to start together.
 void JobController::WriteGroupAndPods(const std::shared_ptr<Pass>& pass,
-                                      const std::shared_ptr<Writes>& writes) {
-  auto create_pods = [this, pass, writes] {
-    for (const json::Value& pod : pass->create_pods) {
-      writes->Begin();
-      client_.Create(client::resources::kPods, pass->ns, pod,
-                     [this, pass, writes](const Result<json::SharedValue>& result) {
-                       bool fine = result.ok() || Harmless(result.status().code());
-                       if (!fine) {
-                         events_.Record(*pass->job, "Warning", "FailedCreatePod",
-                                        StrCat("Error creating: ", result.status().message()));
-                       }
-                       writes->End(fine ? Status::Ok() : result.status());
-                     });
-    }
-  };
-  if (!pass->spec.grouped) return create_pods();
-  json::Value wanted = MakePodGroup(*pass);
-  json::SharedValue known = groups_.Get(pass->key);
+                                      const std::shared_ptr<Writes>& writes,
+                                      const std::string& name) {
+  json::Value wanted = MakePodGroup(*pass, name);
+  json::SharedValue known = groups_.Get(StrCat(pass->ns, "/", name));
   const json::Value* known_spec = known ? json::Find(*known, {"spec"}) : nullptr;
   if (known_spec && ContainsAll(*known_spec, *json::Find(wanted, {"spec"}))) {
-    create_pods();
-    return;
+    return CreatePods(pass, writes, name);
   }
   writes->Begin();
   if (!known) {
@@ -252,12 +287,12 @@ void JobController::WriteGroupAndPods(const std::shared_ptr<Pass>& pass,
                      bool there = result.status().code() == Code::kAlreadyExists;
                      writes->End(there ? Status::Ok() : result.status());
                    });
-    return create_pods();
+    return CreatePods(pass, writes, name);
   }
   json::Value patch = json::Object{{"spec", *json::Find(wanted, {"spec"})}};
-  client_.Patch(client::resources::kPodGroups, pass->ns, pass->name, client::PatchType::kMerge,
-                patch, [writes, create_pods](const Result<json::SharedValue>& result) {
-                  if (result.ok()) create_pods();
+  client_.Patch(client::resources::kPodGroups, pass->ns, name, client::PatchType::kMerge, patch,
+                [this, pass, writes, name](const Result<json::SharedValue>& result) {
+                  if (result.ok()) CreatePods(pass, writes, name);
                   writes->End(result.status());
                 });
 }

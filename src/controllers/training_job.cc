@@ -73,6 +73,11 @@ Result<ReplicaSpec> ReadRole(std::string_view name, const json::Value& role) {
   }
   SWELL_ASSIGN_OR_RETURN(ReplicaSpec replica, ReadReplicaSpec(field, name, role, {}));
   SWELL_RETURN_IF_ERROR(ReadElastic(role, field, replica));
+  const std::string_view priority = json::GetString(role, {"priorityClassName"});
+  if (!priority.empty()) {
+    SWELL_ASSIGN_OR_RETURN(replica.priority,
+                           ReadPriorityShare(field + ".priorityClassName", priority));
+  }
   return replica;
 }
 
@@ -115,6 +120,7 @@ Result<JobSpec> TrainingJobKind::Parse(const json::Value& job) const {
   ReadRunPolicy(body, spec);
   ReadPreemption(body, spec);
   ReadSwellHints(job, spec);
+  SWELL_RETURN_IF_ERROR(spec.GangClass().status());
   return spec;
 }
 

@@ -56,7 +56,8 @@ json::Value MakeModelMap(const JobFlags& flags, const std::vector<ModelPart>& pa
 Result<json::Value> MakeJob(const JobFlags& flags,
                             const std::vector<ModelPart>& parts,
                             const std::function<std::string(const std::string&)>& getenv);
-// Whether a priority needs the classes high and low.
-bool NeedsHighAndLow(std::string_view priority);
+// Whether a priority needs the class that `word`, high or low, stands for: by name, as "0.5" or as
+// "high=0.5", where the others are low.
+bool NeedsClass(std::string_view priority, std::string_view word);
 
 }  // namespace swell::cli::elasticdl

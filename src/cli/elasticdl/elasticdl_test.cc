@@ -102,6 +102,22 @@ TEST_F(ElasticdlTest, LaterVersionsFlagsAndFractions) {
   EXPECT_NE(args.find("--use_async=true"), std::string::npos) << args;
 }
 
+TEST_F(ElasticdlTest, APartOfTheWorkersHasAClassByName) {
+  Create(
+      "{apiVersion: scheduling.k8s.io/v1, kind: PriorityClass, metadata: {name: low}, value: 1}");
+  ASSERT_EQ(Train({"--training_data=/d", "--num_workers=4", "--worker_pod_priority=urgent=0.5"}), 0)
+      << err_;
+  const json::Value job = Job();
+  EXPECT_EQ(json::GetString(job, {"spec", "elasticdlReplicaSpecs", "Worker", "priorityClassName"}),
+            "urgent=0.5");
+  EXPECT_EQ(json::GetString(job, {"spec", "lowPriorityClassName"}), "low");
+  EXPECT_EQ(Train({"--training_data=/d", "--worker_pod_priority=high=2"}), 2);
+  EXPECT_NE(err_.find("--worker_pod_priority \"high=2\": CLASS=PART expected, with a part between "
+                      "0 and 1, such as high=0.5"),
+            std::string::npos)
+      << err_;
+}
+
 TEST_F(ElasticdlTest, RefusesByName) {
   EXPECT_EQ(Train({"--training_data=/d", "--no_such_flag=1"}), 2);
   EXPECT_NE(err_.find("--no_such_flag"), std::string::npos) << err_;

@@ -235,14 +235,21 @@ Status ApplyAuxParams(const JobFlags& flags, int64_t& relaunches) {
   return Status::Ok();
 }
 
-}  // namespace
-
-bool NeedsHighAndLow(std::string_view priority) {
-  if (priority == "high" || priority == "low") return true;
+// "0.5".
+bool IsPart(std::string_view priority) {
   const std::string text(priority);
   char* end = nullptr;
   const double part = std::strtod(text.c_str(), &end);
   return !text.empty() && *end == '\0' && part >= 0 && part <= 1;
+}
+
+}  // namespace
+
+bool NeedsClass(std::string_view priority, std::string_view word) {
+  if (priority == "high" || priority == "low" || IsPart(priority)) return true;
+  const size_t equals = priority.find('=');
+  if (equals == std::string_view::npos) return false;
+  return word == "low" || priority.substr(0, equals) == word;
 }
 
 Result<std::vector<ModelPart>> ReadModel(JobFlags& flags) {
@@ -340,6 +347,11 @@ Result<json::Object> MakeRole(const JobFlags& flags,
                     {"restartPolicy", flags.restart_policy},
                     {"template", std::move(pod_template)}};
   const std::string& priority = master ? flags.master.priority : flags.worker.priority;
+  const size_t equals = priority.find('=');
+  if (equals != std::string::npos && (equals == 0 || !IsPart(priority.substr(equals + 1)))) {
+    return Misuse(StrCat("--", master ? "master" : "worker", "_pod_priority ", Quote(priority),
+                         ": CLASS=PART expected, with a part between 0 and 1, such as high=0.5"));
+  }
   if (!priority.empty()) role["priorityClassName"] = priority;
   return role;
 }

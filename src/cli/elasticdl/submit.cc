@@ -1,5 +1,6 @@
 // elasticdl train, evaluate, predict.
 #include <algorithm>
+#include <array>
 #include <deque>
 #include <optional>
 #include <tuple>
@@ -147,7 +148,8 @@ class SubmitAction final : public Action {
     flags.Text(
         "--" + name + "_pod_priority", &role.priority, "CLASS",
         "its PriorityClass" +
-            std::string(name == "worker" ? "; high, low, or 0.5: so many of them high" : ""));
+            std::string(name == "worker" ? "; high, low, 0.5: so many of them high; or CLASS=0.5"
+                                         : ""));
   }
   static void DeclareSeedAmounts(Flags& flags, const std::string& name, JobFlags::Role& role) {
     flags.Text("--" + name + "_cpu_request", &role.cpu_request, "AMOUNT", "CPU: 1000m");
@@ -246,14 +248,13 @@ class SubmitAction final : public Action {
 
   // `high` and `low` are classes of these names, or else high-priority and low-priority.
   static Status NamePriorities(Api& api, json::Value& job) {
-    bool needed = false;
-    for (std::string_view role : {"Master", "Worker"}) {
-      const std::string_view priority =
-          json::GetString(job, {"spec", "elasticdlReplicaSpecs", role, "priorityClassName"});
-      needed = needed || NeedsHighAndLow(priority);
-    }
-    if (!needed) return Status::Ok();
     for (std::string_view word : {"high", "low"}) {
+      const bool needed = std::ranges::any_of(std::array{"Master", "Worker"}, [&](auto role) {
+        return NeedsClass(
+            json::GetString(job, {"spec", "elasticdlReplicaSpecs", role, "priorityClassName"}),
+            word);
+      });
+      if (!needed) continue;
       for (const std::string& name : {std::string(word), StrCat(word, "-priority")}) {
         auto found = api.Get(client::resources::kPriorityClasses, "", name);
         if (!found.ok() && found.status().code() != Code::kNotFound) return found.status();
