@@ -43,6 +43,8 @@ spec:
 
 
 class ClusterTest(unittest.TestCase):
+    gpus = 4  # of the cluster's own node
+
     def setUp(self):
         holder = tempfile.TemporaryDirectory(prefix="swell-resize-")
         self.addCleanup(holder.cleanup)
@@ -56,8 +58,8 @@ class ClusterTest(unittest.TestCase):
 
     def up(self):
         self.cluster = subprocess.Popen(
-            [BIN / "swell", "up", "--data-dir", self.folder / "data", "--nodes", "1", "--gpus-per-node", "4", "--cpus",
-             "16"], stdout=subprocess.PIPE, text=True)
+            [BIN / "swell", "up", "--data-dir", self.folder / "data", "--nodes", "1", "--gpus-per-node", str(self.gpus),
+             "--cpus", "16"], stdout=subprocess.PIPE, text=True)
         self.assertTrue(self.cluster.stdout.readline())
 
     def down(self):

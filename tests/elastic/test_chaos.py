@@ -1,10 +1,11 @@
-"""An elastic TrainingJob while what runs it dies: API server, scheduler and node agents are one process here."""
+"""An elastic TrainingJob while what runs it dies: API server, scheduler and node agents, in one process or apart."""
 
 import os
 import signal
+import subprocess
 import unittest
 
-from cluster import ClusterTest
+from cluster import BIN, ClusterTest
 
 
 def identities(pods):
@@ -68,6 +69,45 @@ class ChaosTest(ClusterTest):
             except (OSError, ValueError):
                 continue
         return found
+
+
+class AgentTest(ClusterTest):
+    """The GPUs are on a node of an agent of its own."""
+
+    gpus = 0
+
+    def setUp(self):
+        super().setUp()
+        self.start_agent()
+        self.addCleanup(self.stop_agent)
+
+    def start_agent(self):
+        self.agent = subprocess.Popen(
+            [BIN / "swell", "agent", "--data-dir", self.folder / "agent", "--nodes", "1", "--node-name", "gpus",
+             "--gpus-per-node", "4", "--cpus", "16", "--log-level", "warning", "--stop-pods"],
+            env=self.environment, stdout=subprocess.PIPE, text=True)
+        self.addCleanup(self.agent.stdout.close)
+        self.assertTrue(self.agent.stdout.readline())
+
+    def stop_agent(self):
+        self.agent.send_signal(signal.SIGTERM)
+        self.agent.wait(60)
+
+    def test_the_training_goes_on_while_the_agent_is_killed(self):
+        self.submit(replicas=2, steps=4000, seconds=0.02)
+        self.wait_world(2)
+        before = identities(self.pods())
+        self.agent.send_signal(signal.SIGKILL)
+        self.agent.wait(60)
+        reached = self.steps()[-1][1]
+        # What is decided meanwhile is done when somebody is there to do it.
+        self.run_command("swell", "scale", "train", "--replicas", "3")
+        self.wait("steps without an agent", lambda: self.steps()[-1][1] > reached + 20)
+        self.start_agent()
+        self.wait_world(3)
+        self.assertEqual(identities(self.pods())[:2], before)
+        steps = [step for _, step, _ in self.steps()]
+        self.assertEqual(steps, list(range(1, len(steps) + 1)), "a step was lost or done twice")
 
 
 if __name__ == "__main__":
