@@ -298,6 +298,61 @@ TEST_F(AgentTest, ForcedDeletionKillsAtOnce) {
   EXPECT_EQ(agent_->worker_count(), 0u);
 }
 
+TEST_F(AgentTest, EphemeralContainersRunOnceBesideThePodsOwn) {
+  std::string uid =
+      Create("a", R"({"restartPolicy":"OnFailure","containers":[{"name":"main","image":"x"}]})");
+  auto add = [&](const std::string& list) {
+    json::Value pod = Pod("a");
+    json::Set(pod, {"spec", "ephemeralContainers"}, Parse(list));
+    api_->Put(kPods, pod);
+    sim_.Advance(milliseconds(50));
+  };
+  auto state = [&](size_t index, std::string_view what) {
+    const json::Value pod = Pod("a");
+    const json::Array& list = json::GetArray(pod, {"status", "ephemeralContainerStatuses"});
+    return index < list.size() && json::Find(list[index], {"state", what}) != nullptr;
+  };
+  EXPECT_EQ(json::Find(Pod("a"), {"status", "ephemeralContainerStatuses"}), nullptr);
+  add(R"([{"name":"debug","image":"busybox","stdin":true,"tty":true}])");
+  EXPECT_TRUE(state(0, "running"));
+  ASSERT_NE(runtime_.SpecOfForTest(uid, "debug"), nullptr);
+  EXPECT_TRUE(runtime_.SpecOfForTest(uid, "debug")->tty);
+  const json::Value pod = Pod("a");
+  const json::Value& status = json::GetArray(pod, {"status", "ephemeralContainerStatuses"})[0];
+  EXPECT_FALSE(json::GetBool(status, {"ready"}));
+  EXPECT_EQ(json::Find(status, {"started"}), nullptr);
+  EXPECT_TRUE(api::ConditionIsTrue(pod, "Ready"));
+  // It is not started again, whatever the pod's policy is, and others come later.
+  runtime_.ExitForTest(uid, "debug", 1);
+  sim_.Advance(minutes(2));
+  EXPECT_TRUE(state(0, "terminated"));
+  EXPECT_EQ(Phase("a"), "Running");
+  add(R"([{"name":"debug","image":"busybox","stdin":true,"tty":true},
+          {"name":"again","image":"busybox"}])");
+  EXPECT_TRUE(state(1, "running"));
+  // The pod does not wait for it.
+  runtime_.ExitForTest(uid, "main", 0);
+  sim_.Advance(seconds(31));
+  EXPECT_EQ(Phase("a"), "Succeeded");
+  EXPECT_TRUE(state(1, "terminated"));
+}
+
+TEST_F(AgentTest, ARestartedAgentAdoptsEphemeralContainers) {
+  std::string uid = Create("a", R"({"containers":[{"name":"main","image":"x"}]})");
+  json::Value pod = Pod("a");
+  json::Set(pod, {"spec", "ephemeralContainers"}, Parse(R"([{"name":"debug","image":"x"}])"));
+  api_->Put(kPods, pod);
+  sim_.Advance(milliseconds(50));
+  agent_.reset();
+  Boot();
+  sim_.Advance(milliseconds(50));
+  const json::Value now = Pod("a");
+  const json::Array& list = json::GetArray(now, {"status", "ephemeralContainerStatuses"});
+  ASSERT_EQ(list.size(), 1u);
+  EXPECT_NE(json::Find(list[0], {"state", "running"}), nullptr);
+  EXPECT_EQ(json::GetInt(list[0], {"restartCount"}), 0);
+}
+
 TEST_F(AgentTest, AnActiveDeadlineFailsThePod) {
   Create("a", R"({"activeDeadlineSeconds":60,"containers":[{"name":"main","image":"x"}]})");
   sim_.Advance(seconds(59));

@@ -6,6 +6,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "agent/probes.h"
@@ -25,7 +26,8 @@ struct ContainerState {
   std::string name;
   std::string image;
   bool init = false;
-  bool sidecar = false;  // an init container with restartPolicy Always
+  bool sidecar = false;    // an init container with restartPolicy Always
+  bool ephemeral = false;  // added to look into the pod: it runs once, and the pod not for it
 
   Phase phase = Phase::kWaiting;
   int attempt = -1;  // of the newest start; -1 before the first
@@ -48,6 +50,13 @@ struct ContainerState {
   TimerId kill_timer = kNoTimer;
 
   bool running() const { return phase == Phase::kRunning || phase == Phase::kStarting; }
+  // What the pod is there for.
+  bool main() const { return !init && !ephemeral; }
+  // Its list in the pod's status.
+  std::string_view StatusList() const {
+    if (ephemeral) return "ephemeralContainerStatuses";
+    return init ? "initContainerStatuses" : "containerStatuses";
+  }
   // Nothing of it is running and nothing was asked to.
   bool stopped() const { return !running(); }
   int restart_count() const { return attempt < 0 ? 0 : attempt; }

@@ -117,7 +117,8 @@ Result<ContainerRef> KubeletHandler::FindLog(const std::string& key,
   if (const PodWorker* worker = agent_.FindWorker(uid)) {
     attempt = worker->AttemptOf(container);
   } else {
-    for (std::string_view list : {"initContainerStatuses", "containerStatuses"}) {
+    for (std::string_view list :
+         {"initContainerStatuses", "containerStatuses", "ephemeralContainerStatuses"}) {
       for (const json::Value& status : json::GetArray(*pod, {"status", list})) {
         if (json::GetString(status, {"name"}) != container) continue;
         attempt = static_cast<int>(json::GetInt(status, {"restartCount"}));

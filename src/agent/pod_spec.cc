@@ -278,7 +278,7 @@ Result<ContainerSpec> MakeContainerSpec(const EnvContext& context,
 }
 
 const json::Value* FindContainer(const json::Value& pod, std::string_view name) {
-  for (std::string_view list : {"initContainers", "containers"}) {
+  for (std::string_view list : {"initContainers", "containers", "ephemeralContainers"}) {
     for (const json::Value& container : json::GetArray(pod, {"spec", list})) {
       if (json::GetString(container, {"name"}) == name) return &container;
     }

@@ -78,7 +78,7 @@ std::string_view PodWorker::Phase() const {
     return AllStopped() ? "Failed" : (has_sandbox_ ? "Running" : "Pending");
   size_t never = 0, running = 0, again = 0, failed = 0, mains = 0;
   for (const ContainerState& container : containers_) {
-    if (container.init) continue;
+    if (!container.main()) continue;
     ++mains;
     if (container.phase == Phase::kRunning) {
       ++running;
@@ -138,20 +138,25 @@ json::Object PodWorker::ContainerStatus(const ContainerState& container) const {
   json::Object status{{"name", container.name}, {"state", StateOf(container)}};
   status["lastState"] =
       container.last_exit ? Terminated(*container.last_exit, fall_back) : json::Object();
-  status["ready"] = completed_init || (container.phase == Phase::kRunning && container.ready);
+  // The kubelet never says that an ephemeral container is ready, nor that it has started.
+  status["ready"] = !container.ephemeral &&
+                    (completed_init || (container.phase == Phase::kRunning && container.ready));
   status["restartCount"] = container.restart_count();
   status["image"] = container.image;
   status["imageID"] = container.started.image_id;
   std::string id = container.started.container_id;
   if (container.phase == Phase::kExited) id = container.exit->container_id;
   if (!id.empty()) status["containerID"] = id;
-  status["started"] = container.phase == Phase::kRunning && container.startup_passed;
+  if (!container.ephemeral) {
+    status["started"] = container.phase == Phase::kRunning && container.startup_passed;
+  }
   return status;
 }
 
 json::Array PodWorker::Conditions(std::string_view phase) const {
   std::vector<std::string> unready, incomplete;
   for (const ContainerState& container : containers_) {
+    if (container.ephemeral) continue;
     bool up = container.phase == Phase::kRunning && container.ready;
     if (container.init && !container.sidecar) {
       if (container.phase != Phase::kExited || container.exit->code != 0) {
@@ -215,12 +220,14 @@ json::Object PodWorker::BuildStatus() const {
     status["podIPs"] = json::Array{json::Value(json::Object{{"ip", sandbox_.ip}})};
   }
   if (!start_time_.empty()) status["startTime"] = start_time_;
-  json::Array init, mains;
+  json::Array init, mains, ephemeral;
   for (const ContainerState& container : containers_) {
-    (container.init ? init : mains).push_back(ContainerStatus(container));
+    json::Array& list = container.ephemeral ? ephemeral : container.init ? init : mains;
+    list.push_back(ContainerStatus(container));
   }
   if (!init.empty()) status["initContainerStatuses"] = std::move(init);
   status["containerStatuses"] = std::move(mains);
+  if (!ephemeral.empty()) status["ephemeralContainerStatuses"] = std::move(ephemeral);
   status["qosClass"] = QosClass(*pod_);
   return status;
 }

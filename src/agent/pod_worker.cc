@@ -96,6 +96,20 @@ void PodWorker::InitContainers() {
       containers_.push_back(std::move(state));
     }
   }
+  AddEphemeralContainers();
+}
+
+// They come while the pod runs, and never go.
+void PodWorker::AddEphemeralContainers() {
+  for (const json::Value& spec : json::GetArray(*pod_, {"spec", "ephemeralContainers"})) {
+    const std::string_view name = json::GetString(spec, {"name"});
+    if (Find(name) != nullptr) continue;
+    ContainerState state;
+    state.name = name;
+    state.image = json::GetString(spec, {"image"});
+    state.ephemeral = true;
+    containers_.push_back(std::move(state));
+  }
 }
 
 EnvContext PodWorker::Context() const {
@@ -117,7 +131,7 @@ void PodWorker::Start() {
   for (ContainerState& container : containers_) {
     if (container.init) continue;
     // The API remembers a start that this node's runtime does not: the machine went down with it.
-    const json::Value* known = StatusOf(*pod_, "containerStatuses", container.name);
+    const json::Value* known = StatusOf(*pod_, container.StatusList(), container.name);
     if (known == nullptr) continue;
     bool ran = json::Find(*known, {"state", "running"}) != nullptr ||
                json::Find(*known, {"state", "terminated"}) != nullptr ||
@@ -141,7 +155,7 @@ void PodWorker::Start() {
 // Every container has ended for good: the pod needs no sandbox, and keeps the address it had.
 bool PodWorker::NothingToRun() const {
   return std::all_of(containers_.begin(), containers_.end(), [&](const ContainerState& container) {
-    return container.init ||
+    return !container.main() ||
            (container.phase == ContainerState::Phase::kExited && !WantsRestart(container));
   });
 }
@@ -160,8 +174,7 @@ void PodWorker::StartAdopted(const FoundPod& found) {
     container->started_steady = host_.clock().Steady();
     container->exit = old.exit;
     container->phase = old.exit ? ContainerState::Phase::kExited : ContainerState::Phase::kRunning;
-    const json::Value* known =
-        StatusOf(*pod_, container->init ? "initContainerStatuses" : "containerStatuses", old.name);
+    const json::Value* known = StatusOf(*pod_, container->StatusList(), old.name);
     container->startup_passed = known != nullptr && json::GetBool(*known, {"started"});
     container->ready = known != nullptr && json::GetBool(*known, {"ready"});
   }
@@ -356,6 +369,7 @@ void PodWorker::RefreshVolumes() {
 
 void PodWorker::Update(json::SharedValue pod) {
   pod_ = std::move(pod);
+  AddEphemeralContainers();
   // What the API has already need not be published again.
   for (auto it = annotations_.begin(); it != annotations_.end();) {
     it = api::Annotation(*pod_, it->first) == it->second ? annotations_.erase(it) : std::next(it);
@@ -463,12 +477,23 @@ void PodWorker::Sync() {
     if (terminating_ || finishing_) {
       SyncTerminating();
     } else if (stage_ == Stage::kRunning) {
+      SyncEphemeral();
       SyncInit();
     }
     if (!sync_again_) break;
   }
   in_sync_ = false;
   Publish();
+}
+
+// Whatever state the pod's own containers are in: that is what one wants to look at.
+void PodWorker::SyncEphemeral() {
+  for (ContainerState& container : containers_) {
+    if (container.ephemeral && container.phase == ContainerState::Phase::kWaiting &&
+        Due(container)) {
+      StartContainer(container);
+    }
+  }
 }
 
 void PodWorker::SyncInit() {
@@ -494,7 +519,7 @@ void PodWorker::SyncInit() {
 void PodWorker::SyncMain() {
   bool all_done = true;
   for (ContainerState& container : containers_) {
-    if (container.init) continue;
+    if (!container.main()) continue;
     SyncRestart(container, false);
     if (container.phase != ContainerState::Phase::kExited) all_done = false;
   }
@@ -516,7 +541,7 @@ bool PodWorker::SyncRestart(ContainerState& container, bool always) {
 
 bool PodWorker::WantsRestart(const ContainerState& container) const {
   std::string_view policy = RestartPolicy(*pod_);
-  if (policy == "Never") return false;
+  if (policy == "Never" || container.ephemeral) return false;
   return policy == "Always" || container.exit->code != 0;
 }
 
@@ -528,6 +553,9 @@ bool PodWorker::Due(const ContainerState& container) const {
 void PodWorker::SyncTerminating() {
   bool mains_stopped = true;
   for (ContainerState& container : containers_) {
+    if (container.ephemeral && finishing_ && !terminating_) {
+      StopContainer(container, std::chrono::seconds(GraceSeconds(*pod_)));
+    }
     if (!container.sidecar && !container.stopped()) mains_stopped = false;
   }
   if (mains_stopped) {

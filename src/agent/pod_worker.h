@@ -15,6 +15,7 @@
 // it; after Detach() it does nothing any more.
 #pragma once
 
+#include <deque>
 #include <map>
 #include <memory>
 #include <optional>
@@ -107,6 +108,7 @@ class PodWorker final : public PodObserver, public std::enable_shared_from_this<
 
   std::string Key() const;
   void InitContainers();
+  void AddEphemeralContainers();
   EnvContext Context() const;
 
   // Start-up.
@@ -123,6 +125,7 @@ class PodWorker final : public PodObserver, public std::enable_shared_from_this<
 
   // The machine.
   void Sync();
+  void SyncEphemeral();
   void SyncInit();
   void SyncMain();
   bool SyncRestart(ContainerState& container, bool always);
@@ -184,7 +187,9 @@ class PodWorker final : public PodObserver, public std::enable_shared_from_this<
   std::string uid_;
   Amounts requests_;
   std::vector<int> gpus_;
-  std::vector<ContainerState> containers_;  // init containers first, in order
+  // Init containers first, in order, ephemeral ones last. They stay where they are: timers and
+  // probes refer to them.
+  std::deque<ContainerState> containers_;
 
   Stage stage_ = Stage::kAdmission;
   bool started_ = false;

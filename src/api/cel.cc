@@ -24,10 +24,10 @@ bool FindMember(const CelValue& map, const std::string& name, CelValue& out) {
 
 class Evaluator {
  public:
-  Evaluator(const json::Value& self, const json::Value* old_self, CelBudget& budget)
-      : budget_(budget) {
-    variables_.emplace_back("self", CelValue::FromJson(self));
-    if (old_self != nullptr) variables_.emplace_back("oldSelf", CelValue::FromJson(*old_self));
+  Evaluator(const CelProgram::Variables& variables, CelBudget& budget) : budget_(budget) {
+    for (const auto& [name, value] : variables) {
+      variables_.emplace_back(name, CelValue::FromJson(*value));
+    }
   }
 
   Result<CelValue> Run(const CelExpr& expr) {
@@ -214,8 +214,8 @@ class Evaluator {
 // Variables and functions that there are none of; whether oldSelf is asked for.
 struct Checker {
   const CelProgram& program;
-  std::vector<std::string> complaints;
-  std::vector<std::string> variables = {"self", "oldSelf"};
+  std::vector<std::string> variables;
+  std::vector<std::string> complaints = {};
   bool old_self = false;
 
   void Check(const CelExpr& expr) {
@@ -282,7 +282,8 @@ std::string CelProgram::Complaint(size_t offset, std::string_view what) const {
                 text_.substr(start, end - start), "\n | ", std::string(offset - start, '.'), "^");
 }
 
-Result<std::shared_ptr<const CelProgram>> CelProgram::Compile(std::string_view text) {
+Result<std::shared_ptr<const CelProgram>> CelProgram::Compile(std::string_view text,
+                                                              std::vector<std::string> variables) {
   auto program = std::make_shared<CelProgram>();
   program->text_ = std::string(text);
   Result<CelExprPtr> root = ParseCel(text);
@@ -294,7 +295,7 @@ Result<std::shared_ptr<const CelProgram>> CelProgram::Compile(std::string_view t
                                      message.substr(space + 1)));
   }
   program->root_ = *root;
-  Checker checker{*program, {}};
+  Checker checker{*program, std::move(variables)};
   checker.Check(**root);
   if (!checker.complaints.empty()) {
     return Status(Code::kInvalid, Join(checker.complaints, "\n"));
@@ -306,7 +307,13 @@ Result<std::shared_ptr<const CelProgram>> CelProgram::Compile(std::string_view t
 Result<CelValue> CelProgram::Evaluate(const json::Value& self,
                                       const json::Value* old_self,
                                       CelBudget& budget) const {
-  return Evaluator(self, old_self, budget).Run(*root_);
+  Variables variables = {{"self", &self}};
+  if (old_self != nullptr) variables.emplace_back("oldSelf", old_self);
+  return Evaluate(variables, budget);
+}
+
+Result<CelValue> CelProgram::Evaluate(const Variables& variables, CelBudget& budget) const {
+  return Evaluator(variables, budget).Run(*root_);
 }
 
 }  // namespace swell::api

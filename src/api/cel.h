@@ -1,6 +1,7 @@
-// The rules of custom resources (x-kubernetes-validations): the part of the Common Expression
-// Language that they use. No types are declared: an expression is checked for its syntax, its
-// variables and its functions when it is compiled, and for the types of its values as it runs.
+// The rules of custom resources (x-kubernetes-validations) and the conditions of webhooks: the part
+// of the Common Expression Language that they use. No types are declared: an expression is checked
+// for its syntax, its variables and its functions when it is compiled, and for the types of its
+// values as it runs.
 //
 // Known: literals, lists and maps, `self`, `oldSelf`, selection and indices, has(), arithmetic,
 // comparisons, `in`, `&&` and `||` (which bear with an error on the side that does not matter),
@@ -15,6 +16,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -80,7 +82,9 @@ struct CelExpr {
 class CelProgram {
  public:
   // kInvalid: what is wrong, where, and the line with a mark below it.
-  static Result<std::shared_ptr<const CelProgram>> Compile(std::string_view text);
+  static Result<std::shared_ptr<const CelProgram>> Compile(std::string_view text,
+                                                           std::vector<std::string> variables = {
+                                                               "self", "oldSelf"});
 
   bool uses_old_self() const { return uses_old_self_; }
   const CelExpr& root() const { return *root_; }
@@ -88,6 +92,9 @@ class CelProgram {
   Result<CelValue> Evaluate(const json::Value& self,
                             const json::Value* old_self,
                             CelBudget& budget) const;
+  // With the variables that it was compiled for.
+  using Variables = std::vector<std::pair<std::string, const json::Value*>>;
+  Result<CelValue> Evaluate(const Variables& variables, CelBudget& budget) const;
   // A message about a place in the expression.
   std::string Complaint(size_t offset, std::string_view what) const;
 

@@ -270,6 +270,7 @@ void DefaultService(Value& service) {
     }
   }
   std::string type(Text(*spec, "type"));
+  if (Text(*spec, "sessionAffinity") == "None") json::Remove(*spec, {"sessionAffinityConfig"});
   if (Text(*spec, "sessionAffinity") == "ClientIP" &&
       json::Find(*spec, {"sessionAffinityConfig", "clientIP", "timeoutSeconds"}) == nullptr) {
     json::Set(*spec, {"sessionAffinityConfig", "clientIP", "timeoutSeconds"}, Value(10800));

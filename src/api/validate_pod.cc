@@ -74,10 +74,9 @@ const std::vector<std::string>& FieldsForVariables() {
 // A key of a ConfigMap or Secret.
 void CheckKeyRef(const Value& ref, const std::string& at, FieldErrors& errors) {
   const std::string_view key = TextOf(ref, "key");
-  if (const std::string_view name = TextOf(ref, "name"); MemberOf(ref, "name") != nullptr) {
-    if (std::string why = CheckDnsSubdomain(name); !why.empty()) {
-      errors.push_back(InvalidText(PathField(at, "name"), name, why));
-    }
+  const std::string_view name = TextOf(ref, "name");
+  if (std::string why = CheckDnsSubdomain(name); !why.empty()) {
+    errors.push_back(InvalidText(PathField(at, "name"), name, why));
   }
   if (key.empty()) {
     errors.push_back(RequiredError(PathField(at, "key")));
@@ -536,6 +535,54 @@ void CheckPodSpec(const Value& spec, const std::string& path, FieldErrors& error
     CheckResources(json::Object{{"limits", *overhead}}, PathField(path, "overhead"), errors);
   }
   CheckOneOf(spec, "preemptionPolicy", path, {"Never", "PreemptLowerPriority"}, errors);
+}
+
+void CheckEphemeralContainers(const Value& spec, const Value& old, FieldErrors& errors) {
+  const std::string path = "spec.ephemeralContainers";
+  const json::Array& containers = json::GetArray(spec, {"ephemeralContainers"});
+  std::set<std::string> names;
+  for (std::string_view list : {"containers", "initContainers"}) {
+    for (const Value& container : json::GetArray(spec, {list})) {
+      names.emplace(TextOf(container, "name"));
+    }
+  }
+  const std::set<std::string> targets = names;
+  const PodVolumes volumes(spec);
+  std::map<std::string, const Value*> now;
+  for (size_t i = 0; i < containers.size(); ++i) {
+    const std::string at = PathIndex(path, i);
+    const std::string target(TextOf(containers[i], "targetContainerName"));
+    if (!target.empty() && !targets.contains(target)) {
+      errors.push_back(NotFoundError(PathField(at, "targetContainerName"), target));
+    }
+    if (TextOf(containers[i], "name").empty()) {
+      errors.push_back(RequiredError(at, "ephemeralContainer requires a name"));
+      continue;
+    }
+    now.emplace(TextOf(containers[i], "name"), &containers[i]);
+    CheckItemName(containers[i], at, names, errors);
+    CheckContainer(containers[i], volumes, at, errors);
+    for (std::string_view key : {"ports", "resources", "livenessProbe", "readinessProbe",
+                                 "startupProbe", "lifecycle", "volumeDevices"}) {
+      const Value* value = MemberOf(containers[i], key);
+      const bool empty = value == nullptr || (value->is_object() && value->get_object().empty()) ||
+                         (value->is_array() && value->get_array().empty());
+      if (empty) continue;
+      errors.push_back(
+          ForbiddenError(PathField(at, key), "cannot be set for an Ephemeral Container"));
+    }
+  }
+  for (const Value& before : json::GetArray(old, {"ephemeralContainers"})) {
+    const std::string_view name = TextOf(before, "name");
+    const auto found = now.find(std::string(name));
+    if (found == now.end()) {
+      errors.push_back(ForbiddenError(
+          path, StrCat("existing ephemeral containers ", Quote(name), " may not be removed\n")));
+    } else if (!json::Equal(*found->second, before)) {
+      errors.push_back(ForbiddenError(
+          path, StrCat("existing ephemeral containers ", Quote(name), " may not be changed\n")));
+    }
+  }
 }
 
 void CheckPod(const Value& pod, FieldErrors& errors) {

@@ -315,6 +315,10 @@ void CheckPodUpdate(const Value& pod, const Value& old_pod, FieldErrors& errors)
         ForbiddenError("spec.containers", "pod updates may not add or remove containers"));
     return;
   }
+  if (!json::Equal(json::Value(json::GetArray(*now, {"ephemeralContainers"})),
+                   json::Value(json::GetArray(*before, {"ephemeralContainers"})))) {
+    CheckEphemeralContainers(*now, *before, errors);
+  }
   CheckAdditions(*now, *before, errors);
   bool gated = !json::GetArray(*before, {"schedulingGates"}).empty();
   Value spec = *now;

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <set>
 
+#include "api/cel.h"
 #include "api/meta.h"
 #include "api/validate_rules.h"
 #include "base/strings.h"
@@ -210,6 +211,12 @@ void CheckHookRules(const Value& hook, const std::string& path, FieldErrors& err
       const bool star =
           std::any_of(list.begin(), list.end(), [](const Value& v) { return TextIn(v) == "*"; });
       if (list.empty()) errors.push_back(RequiredError(PathField(at, key)));
+      const bool all =
+          std::any_of(list.begin(), list.end(), [](const Value& v) { return TextIn(v) == "*/*"; });
+      if (all && key == "resources" && list.size() > 1) {
+        errors.push_back(InvalidTexts(PathField(at, key), list,
+                                      "if '*/*' is present, must not specify other resources"));
+      }
       if (star && list.size() > 1) {
         errors.push_back(InvalidTexts(
             PathField(at, key), list,
@@ -235,6 +242,58 @@ void CheckHookRules(const Value& hook, const std::string& path, FieldErrors& err
   }
 }
 
+void CheckHookService(const Value& service, const std::string& at, FieldErrors& errors) {
+  for (std::string_view key : {"name", "namespace"}) {
+    if (!TextOf(service, key).empty()) continue;
+    errors.push_back(RequiredError(PathField(at, key), StrCat("service ", key, " is required")));
+  }
+  const std::string_view path = TextOf(service, "path");
+  const std::string path_at = PathField(at, "path");
+  if (path.empty() || path == "/") return;
+  if (!path.starts_with('/')) {
+    errors.push_back(InvalidText(path_at, path, "must start with a '/'"));
+  }
+  std::string_view rest = path.substr(1);
+  if (rest.ends_with('/')) rest.remove_suffix(1);
+  size_t index = 0;
+  for (std::string_view step : Split(rest, '/')) {
+    const std::string where = StrCat("segment[", index++, "]");
+    if (step.empty()) {
+      errors.push_back(InvalidText(path_at, path, where + " may not be empty"));
+    } else if (std::string why = CheckDnsSubdomain(step); !why.empty()) {
+      errors.push_back(InvalidText(path_at, path, StrCat(where, ": ", why)));
+    }
+  }
+}
+
+void CheckHookUrl(std::string_view url, const std::string& at, FieldErrors& errors) {
+  constexpr std::string_view kForm = "; desired format: https://host[/path]";
+  const size_t scheme = url.find("://");
+  if (url.substr(0, scheme) != "https") {
+    errors.push_back(InvalidText(at, url.substr(0, scheme),
+                                 StrCat("'https' is the only allowed URL scheme", kForm)));
+  }
+  std::string_view rest =
+      scheme == std::string_view::npos ? std::string_view() : url.substr(scheme + 3);
+  const size_t fragment = rest.find('#');
+  const size_t query = rest.substr(0, fragment).find('?');
+  const std::string_view host = rest.substr(0, rest.find_first_of("/?#"));
+  const size_t user = host.find('@');
+  if (host.empty()) errors.push_back(InvalidText(at, host, StrCat("host must be provided", kForm)));
+  if (user != std::string_view::npos) {
+    errors.push_back(
+        InvalidText(at, host.substr(0, user), "user information is not permitted in the URL"));
+  }
+  if (fragment != std::string_view::npos) {
+    errors.push_back(
+        InvalidText(at, rest.substr(fragment + 1), "fragments are not permitted in the URL"));
+  }
+  if (query != std::string_view::npos) {
+    errors.push_back(InvalidText(at, rest.substr(0, fragment).substr(query + 1),
+                                 "query parameters are not permitted in the URL"));
+  }
+}
+
 }  // namespace
 
 void CheckHookClient(const Value* client, const std::string& at, FieldErrors& errors) {
@@ -243,12 +302,9 @@ void CheckHookClient(const Value* client, const std::string& at, FieldErrors& er
   if ((url == nullptr) == (service == nullptr)) {
     errors.push_back(RequiredError(at, "exactly one of url or service is required"));
   } else if (service != nullptr) {
-    CheckNeeded(*service, "name", PathField(at, "service"), errors);
-    CheckNeeded(*service, "namespace", PathField(at, "service"), errors);
-  } else if (!TextIn(*url).starts_with("https://")) {
-    errors.push_back(
-        InvalidText(PathField(at, "url"), TextIn(*url).substr(0, TextIn(*url).find("://")),
-                    "'https' is the only allowed URL scheme; desired format: https://host[/path]"));
+    CheckHookService(*service, PathField(at, "service"), errors);
+  } else {
+    CheckHookUrl(TextIn(*url), PathField(at, "url"), errors);
   }
 }
 
@@ -267,6 +323,36 @@ void CheckReviewVersions(const json::Array& versions,
 }
 
 namespace {
+
+void CheckMatchConditions(const Value& hook, const std::string& path, FieldErrors& errors) {
+  constexpr size_t kMost = 64;
+  const json::Array& conditions = json::GetArray(hook, {"matchConditions"});
+  if (conditions.size() > kMost) {
+    errors.push_back(
+        {"FieldValueTooMany", path,
+         StrCat("Too many: ", conditions.size(), ": must have at most ", kMost, " items")});
+    return;
+  }
+  std::set<std::string> names;
+  for (size_t i = 0; i < conditions.size(); ++i) {
+    const std::string at = PathIndex(path, i);
+    const std::string name(TextOf(conditions[i], "name"));
+    const std::string_view expression = TextOf(conditions[i], "expression");
+    if (name.empty()) {
+      errors.push_back(RequiredError(PathField(at, "name")));
+    } else if (!names.insert(name).second) {
+      errors.push_back(DuplicateError(PathField(at, "name"), Value(name)));
+    }
+    if (Trim(expression).empty()) {
+      errors.push_back(RequiredError(PathField(at, "expression")));
+      continue;
+    }
+    const auto program = CelProgram::Compile(expression, {"object", "oldObject", "request"});
+    if (program.ok()) continue;
+    errors.push_back(InvalidText(PathField(at, "expression"), expression,
+                                 StrCat("compilation failed: ", program.status().message())));
+  }
+}
 
 void CheckWebhooks(const Value& object, FieldErrors& errors) {
   const json::Array& hooks = json::GetArray(object, {"webhooks"});
@@ -304,6 +390,7 @@ void CheckWebhooks(const Value& object, FieldErrors& errors) {
       }
     }
     CheckOneOf(hooks[i], "reinvocationPolicy", at, {"IfNeeded", "Never"}, errors);
+    CheckMatchConditions(hooks[i], PathField(at, "matchConditions"), errors);
     CheckHookClient(MemberOf(hooks[i], "clientConfig"), PathField(at, "clientConfig"), errors);
     CheckReviewVersions(json::GetArray(hooks[i], {"admissionReviewVersions"}),
                         PathField(at, "admissionReviewVersions"), errors,

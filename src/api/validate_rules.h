@@ -137,6 +137,8 @@ void CheckProbe(const json::Value& container,
                 const std::string& path,
                 FieldErrors& errors);
 void CheckPodUpdate(const json::Value& pod, const json::Value& old, FieldErrors& errors);
+// Containers added to look into a running pod: those that were there stay as they were.
+void CheckEphemeralContainers(const json::Value& spec, const json::Value& old, FieldErrors& errors);
 void CheckPodTemplate(const json::Value& holder, const std::string& path, FieldErrors& errors);
 
 // The rules of an area's kinds. False: the kind is of another.

@@ -650,6 +650,24 @@ TEST_F(ValidateTest, WhatIsRegisteredWithACluster) {
        "clientConfig: Required value: exactly one of url or service is required\n"
        "webhooks[0].admissionReviewVersions: Invalid value: []string{\"v9\"}: must include at "
        "least one of v1, v1beta1"},
+      {R"({"webhooks":[{"name":"a.b.c","sideEffects":"None","admissionReviewVersions":["v1"],
+          "clientConfig":{"url":"https://u@h/x?a=b#c"}}]})",
+       "clientConfig.url: Invalid value: \"u\": user information is not permitted in the URL\n"
+       "webhooks[0].clientConfig.url: Invalid value: \"c\": fragments are not permitted in the "
+       "URL\n"
+       "webhooks[0].clientConfig.url: Invalid value: \"a=b\": query parameters are not permitted "
+       "in the URL"},
+      {R"({"webhooks":[{"name":"a.b.c","sideEffects":"None","admissionReviewVersions":["v1"],
+          "clientConfig":{"service":{"name":"s","path":"x//"}}}]})",
+       "clientConfig.service.namespace: Required value: service namespace is required\n"
+       "webhooks[0].clientConfig.service.path: Invalid value: \"x//\": must start with a '/'\n"
+       "webhooks[0].clientConfig.service.path: Invalid value: \"x//\": segment[0] may not be "
+       "empty"},
+      {R"({"webhooks":[{"name":"a.b.c","sideEffects":"None","admissionReviewVersions":["v1"],
+          "clientConfig":{"url":"https://h"},"rules":[{"operations":["*"],"apiGroups":["*"],
+          "apiVersions":["*"],"resources":["*/*","pods"]}]}]})",
+       "resources: Invalid value: []string{\"*/*\", \"pods\"}: if '*/*' is present, must not "
+       "specify other resources"},
   };
   CheckAll({"admissionregistration.k8s.io", "v1", "ValidatingWebhookConfiguration"},
            R"({"metadata":{"name":"h"}})", kHooks);
