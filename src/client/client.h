@@ -29,6 +29,8 @@ struct Resource {
   bool namespaced = true;
   auto operator<=>(const Resource&) const = default;
 
+  // "pods", "pytorchjobs.kubeflow.org".
+  std::string GroupResource() const { return group.empty() ? plural : plural + "." + group; }
   std::string ApiVersion() const { return group.empty() ? version : group + "/" + version; }
   // /api/v1/namespaces/NS/pods/NAME/SUB; ns, name and subresource may be empty.
   std::string Path(std::string_view ns,

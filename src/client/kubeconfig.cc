@@ -229,15 +229,16 @@ std::string MakeKubeconfig(const std::string& context_name, const ClusterAccess&
   auto named = [](std::string_view name, std::string_view key, json::Object inner) {
     return json::Array{json::Object{{"name", name}, {key, std::move(inner)}}};
   };
-  json::Value config = json::Object{
-      {"apiVersion", "v1"},
-      {"kind", "Config"},
-      {"clusters", named(context_name, "cluster", std::move(cluster))},
-      {"contexts", named(context_name, "context",
-                         json::Object{{"cluster", context_name}, {"user", user_name}})},
-      {"current-context", context_name},
-      {"preferences", json::Object{}},
-      {"users", named(user_name, "user", std::move(user))}};
+  json::Object context{{"cluster", context_name}, {"user", user_name}};
+  if (access.ns != "default") context["namespace"] = access.ns;
+  json::Value config =
+      json::Object{{"apiVersion", "v1"},
+                   {"kind", "Config"},
+                   {"clusters", named(context_name, "cluster", std::move(cluster))},
+                   {"contexts", named(context_name, "context", std::move(context))},
+                   {"current-context", context_name},
+                   {"preferences", json::Object{}},
+                   {"users", named(user_name, "user", std::move(user))}};
   return json::PrintYaml(config);
 }
 

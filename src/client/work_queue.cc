@@ -6,11 +6,16 @@
 
 namespace swell::client {
 
-WorkQueue::WorkQueue(Executor& executor, std::string name, size_t parallel_max, Reconcile reconcile)
+WorkQueue::WorkQueue(Executor& executor,
+                     Metrics* metrics,
+                     std::string name,
+                     size_t parallel_max,
+                     Reconcile reconcile)
     : executor_(executor),
       name_(std::move(name)),
       parallel_max_(parallel_max),
-      reconcile_(std::move(reconcile)) {}
+      reconcile_(std::move(reconcile)),
+      metrics_(RegisterMetrics(metrics, [this](MetricPage& page) { Collect(page); })) {}
 
 WorkQueue::~WorkQueue() {
   *alive_ = false;
@@ -23,6 +28,7 @@ void WorkQueue::Add(const std::string& key) {
     return;
   }
   if (!queued_.insert(key).second) return;
+  ++adds_;
   queue_.push_back(key);
   Pump();
 }
@@ -74,6 +80,7 @@ void WorkQueue::Finish(const std::string& key, const Result<Duration>& result) {
     if (result->count() > 0) AddAfter(key, *result);
   } else {
     int failures = failures_[key]++;
+    ++retries_;
     auto delay =
         std::chrono::milliseconds(std::min<int64_t>(60'000, 10LL << std::min(failures, 13)));
     if (result.status().code() != Code::kConflict) {
@@ -84,6 +91,18 @@ void WorkQueue::Finish(const std::string& key, const Result<Duration>& result) {
   }
   if (again) Add(key);
   Pump();
+}
+
+void WorkQueue::Collect(MetricPage& page) const {
+  using enum MetricType;
+  auto add = [&](std::string_view name, MetricType type, std::string_view help, auto value) {
+    page.Add({name, type, help, {"name"}}, {name_}, static_cast<double>(value));
+  };
+  add("workqueue_depth", kGauge, "Objects that wait to be reconciled.", queue_.size());
+  add("workqueue_delayed", kGauge, "Objects that will be looked at again later.", delayed_.size());
+  add("workqueue_running", kGauge, "Objects that are reconciled now.", running_.size());
+  add("workqueue_adds_total", kCounter, "Objects put into the queue.", adds_);
+  add("workqueue_retries_total", kCounter, "Reconciliations that failed.", retries_);
 }
 
 }  // namespace swell::client

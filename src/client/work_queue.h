@@ -4,7 +4,7 @@
 // reconcile(key, done): done(Result) says OK (forget failures), OK with a delay (look again then),
 // or an error (retry with back-off, 10 ms doubling to 60 s; conflicts retry at once once).
 //
-// Thread-safety: core executor only.
+// Thread-safety: core executor only. Invariants: no two queues of a process have one name.
 #pragma once
 
 #include <deque>
@@ -15,6 +15,7 @@
 #include <string>
 
 #include "base/executor.h"
+#include "base/metrics.h"
 #include "base/result.h"
 
 namespace swell::client {
@@ -25,7 +26,12 @@ class WorkQueue {
   using Done = std::function<void(Result<Duration>)>;
   using Reconcile = std::function<void(const std::string& key, Done done)>;
 
-  WorkQueue(Executor& executor, std::string name, size_t parallel_max, Reconcile reconcile);
+  // `metrics` may be null.
+  WorkQueue(Executor& executor,
+            Metrics* metrics,
+            std::string name,
+            size_t parallel_max,
+            Reconcile reconcile);
   ~WorkQueue();
 
   void Add(const std::string& key);
@@ -37,6 +43,7 @@ class WorkQueue {
   void Pump();
   void Run(const std::string& key);
   void Finish(const std::string& key, const Result<Duration>& result);
+  void Collect(MetricPage& page) const;
 
   Executor& executor_;
   std::string name_;
@@ -49,6 +56,9 @@ class WorkQueue {
   std::map<std::string, int> failures_;
   std::map<std::string, std::pair<TimerId, int64_t>> delayed_;  // key → (timer, due)
   bool pump_posted_ = false;
+  uint64_t adds_ = 0;
+  uint64_t retries_ = 0;
+  std::unique_ptr<Metrics::Registration> metrics_;
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
 };
 

@@ -51,6 +51,8 @@ class Model {
   void RemovePool(std::string_view name);
   void UpsertTopology(const TopologyInfo& topology);
   void RemoveTopology(std::string_view name);
+  void UpsertBudget(const BudgetInfo& budget);
+  void RemoveBudget(std::string_view key);
 
   // Someone else's decision is as good as done: `pod` takes its room on `node` from now on. Not
   // needed after RunCycle, which assumes its own decisions. Unknown names are ignored.
@@ -84,6 +86,8 @@ class Model {
     std::string nominated_node;
     std::vector<int> gpu_devices;
     bool assumed = false;
+    double gpus = 0;  // held where it is placed, else asked for
+    double cpus = 0;
   };
   struct QueueView {
     std::string name;
@@ -103,10 +107,23 @@ class Model {
     };
     std::vector<Pool> pools;
   };
+  struct GroupView {
+    std::string name;   // PodGroup's key; of a pod without a group the pod's
+    std::string queue;  // empty: the default queue
+    double gpus = 0;    // held
+    int minimum = 0;    // members without which it is of no use
+    int members = 0;    // that have not ended
+    int holding = 0;    // placed and not terminating
+    int waiting = 0;    // could be placed now
+    WallTime creation;
+  };
+  std::vector<GroupView> Groups() const;  // with members, in no order
   std::vector<NodeView> Nodes() const;    // by name
   std::vector<PodView> Pods() const;      // by key
   std::vector<QueueView> Queues() const;  // by name
   std::optional<PodView> Pod(std::string_view key) const;
+  // The queue of a pod that is known; empty: the default one.
+  std::string_view QueueOfPod(std::string_view key) const;
 
   size_t node_count() const;
   size_t pod_count() const;

@@ -17,6 +17,8 @@ Model::PodView ViewOf(const State& state, const PodState& pod) {
   if (pod.promise != kNone) view.nominated_node = state.nodes[pod.promise].info.name;
   view.gpu_devices = pod.devices.ToVector();
   view.assumed = pod.assumed;
+  view.gpus = static_cast<double>(pod.charge[kQueueGpu]) / kPpm;
+  view.cpus = static_cast<double>(pod.charge[kQueueCpu]) / 1000;
   return view;
 }
 
@@ -59,6 +61,34 @@ std::optional<Model::PodView> Model::Pod(std::string_view key) const {
   const PodId id = state_->FindPod(key);
   if (id == kNone) return std::nullopt;
   return ViewOf(*state_, state_->pods[id]);
+}
+
+std::string_view Model::QueueOfPod(std::string_view key) const {
+  const PodId id = state_->FindPod(key);
+  if (id == kNone || state_->pods[id].group == kNone) return {};
+  return state_->queues[state_->groups[state_->pods[id].group].queue].name;
+}
+
+std::vector<Model::GroupView> Model::Groups() const {
+  std::vector<GroupView> views;
+  for (const GroupState& group : state_->groups) {
+    if (!group.live || group.members.empty()) continue;
+    GroupView& view = views.emplace_back();
+    view.name = state_->GroupName(group);
+    if (view.name.empty()) view.name = state_->pods[group.members.front()].key;
+    view.queue = state_->queues[group.queue].name;
+    view.creation = group.creation;
+    for (const SetState& set : group.sets) view.minimum += set.min_member;
+    for (const PodId id : group.members) {
+      const PodState& pod = state_->pods[id];
+      const bool holds = pod.Holds();
+      view.members += holds || pod.phase == PodPhase::kPending;
+      view.holding += holds;
+      view.waiting += pod.Waits();
+      if (holds) view.gpus += static_cast<double>(pod.charge[kQueueGpu]) / kPpm;
+    }
+  }
+  return views;
 }
 
 std::vector<Model::QueueView> Model::Queues() const {
