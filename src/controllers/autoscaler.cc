@@ -21,15 +21,6 @@ double Middle(std::vector<double> values) {
   return values[values.size() / 2];
 }
 
-json::Value AtPath(const std::vector<std::string>& path, json::Value value) {
-  for (auto step = path.rbegin(); step != path.rend(); ++step) {
-    json::Object outer;
-    outer[*step] = std::move(value);
-    value = std::move(outer);
-  }
-  return value;
-}
-
 // Since when the scheduler has had no place for the pod.
 std::optional<WallTime> UnplacedSince(const json::Value& pod) {
   const json::Value* scheduled = api::FindCondition(pod, "PodScheduled");
@@ -91,7 +82,8 @@ Autoscaler::Autoscaler(Context context, client::Resource resource, ReadScaleTarg
       nodes_(context_.informers.Of(client::resources::kNodes)),
       events_(MakeRecorder(context_, "autoscaler")),
       queue_(context_.executor,
-             "autoscaler",
+             context_.metrics,
+             StrCat("autoscaler-", resource_.GroupResource()),
              kLooksAtOnce,
              [this](const std::string& key, client::WorkQueue::Done done) {
                Reconcile(key, std::move(done));

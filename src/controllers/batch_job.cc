@@ -120,11 +120,13 @@ BatchJobController::BatchJobController(Context context)
       pods_(context_.informers.Of(client::resources::kPods)),
       events_(MakeRecorder(context_, std::string(kComponent))),
       queue_(context_.executor,
+             context_.metrics,
              "jobs",
              64,
              [this](const std::string& key, Done done) { Reconcile(key, std::move(done)); }),
       orphans_(
           context_.executor,
+          context_.metrics,
           "job-orphans",
           16,
           [this](const std::string& key, Done done) { ReconcileOrphan(key, std::move(done)); }),

@@ -91,6 +91,7 @@ class TestCluster {
 
   SimExecutor sim;
   Random random;
+  Metrics metrics;
   std::unique_ptr<store::Store> store;
   std::shared_ptr<apiserver::ApiServer> server;
   // What stands between the manager and the server, for tests that break it; null: nothing.

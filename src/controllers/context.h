@@ -12,6 +12,7 @@
 #include "api/swell_keys.h"
 #include "base/clock.h"
 #include "base/executor.h"
+#include "base/metrics.h"
 #include "base/random.h"
 #include "client/event_recorder.h"
 #include "client/informer.h"
@@ -62,6 +63,7 @@ struct Context {
   std::shared_ptr<api::RestHandler> server;
   api::UserInfo user;
   Informers& informers;
+  Metrics* metrics = nullptr;  // null: nobody counts
 };
 
 // Who tells people what `component` does.

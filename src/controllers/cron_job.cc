@@ -50,6 +50,7 @@ CronJobController::CronJobController(Context context)
       jobs_(context_.informers.Of(client::resources::kJobs)),
       events_(MakeRecorder(context_, std::string(kComponent))),
       queue_(context_.executor,
+             context_.metrics,
              "cronjobs",
              16,
              [this](const std::string& key, Done done) { Reconcile(key, std::move(done)); }),

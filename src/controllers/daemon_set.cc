@@ -164,6 +164,7 @@ DaemonSetController::DaemonSetController(Context context)
       nodes_(context_.informers.Of(client::resources::kNodes)),
       events_(MakeRecorder(context_, std::string(kComponent))),
       queue_(context_.executor,
+             context_.metrics,
              "daemonsets",
              16,
              [this](const std::string& key, Done done) { Reconcile(key, std::move(done)); }),

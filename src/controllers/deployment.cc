@@ -64,6 +64,7 @@ DeploymentController::DeploymentController(Context context)
       pods_(context_.informers.Of(client::resources::kPods)),
       events_(MakeRecorder(context_, "deployment-controller")),
       queue_(context_.executor,
+             context_.metrics,
              "deployments",
              64,
              [this](const std::string& key, Done done) { Reconcile(key, std::move(done)); }),

@@ -53,6 +53,14 @@ void ForPodsIn(const client::Informer& pods, std::string_view ns, F&& visit) {
 
 }  // namespace
 
+int64_t DesiredHealthy(const json::Value& budget, int64_t expected) {
+  if (const json::Value* most = json::Find(budget, {"spec", "maxUnavailable"})) {
+    return std::max<int64_t>(0, expected - Scaled(*most, expected));
+  }
+  const json::Value* least = json::Find(budget, {"spec", "minAvailable"});
+  return least != nullptr ? Scaled(*least, expected) : 0;
+}
+
 DisruptionController::DisruptionController(Context context)
     : context_(context),
       budgets_(context_.informers.Of(client::resources::kPodDisruptionBudgets)),
@@ -61,6 +69,7 @@ DisruptionController::DisruptionController(Context context)
       deployments_(context_.informers.Of(client::resources::kDeployments)),
       stateful_sets_(context_.informers.Of(client::resources::kStatefulSets)),
       queue_(context_.executor,
+             context_.metrics,
              "poddisruptionbudgets",
              16,
              [this](const std::string& key, client::WorkQueue::Done done) {
@@ -160,12 +169,7 @@ void DisruptionController::Reconcile(const std::string& key, client::WorkQueue::
       expected += pod == sums.one_of.end() ? count : ScaleOf(*pod->second).value_or(count);
     }
   }
-  int64_t desired = 0;
-  if (most != nullptr) {
-    desired = std::max<int64_t>(0, expected - Scaled(*most, expected));
-  } else if (least != nullptr) {
-    desired = Scaled(*least, expected);
-  }
+  const int64_t desired = DesiredHealthy(*budget, expected);
   int64_t allowed = expected > 0 ? std::max<int64_t>(0, sums.healthy - desired) : 0;
   json::Array conditions = json::GetArray(*budget, {"status", "conditions"});
   api::SetCondition(conditions, "DisruptionAllowed", allowed > 0 ? "True" : "False",

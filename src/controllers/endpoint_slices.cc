@@ -70,6 +70,7 @@ EndpointSliceController::EndpointSliceController(Context context)
       services_(context_.informers.Of(client::resources::kServices)),
       slices_(context_.informers.Of(client::resources::kEndpointSlices)),
       queue_(context_.executor,
+             context_.metrics,
              "endpointslices",
              64,
              [this](const std::string& key, client::WorkQueue::Done done) {

@@ -77,6 +77,7 @@ EndpointsController::EndpointsController(Context context)
       endpoints_(context_.informers.Of(client::resources::kEndpoints)),
       pods_(context_.informers.Of(client::resources::kPods)),
       queue_(context_.executor,
+             context_.metrics,
              "endpoints",
              64,
              [this](const std::string& key, client::WorkQueue::Done done) {

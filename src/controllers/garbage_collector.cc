@@ -33,6 +33,7 @@ GarbageCollector::GarbageCollector(Context context, const api::Scheme& scheme)
     : context_(context),
       scheme_(scheme),
       queue_(context_.executor,
+             context_.metrics,
              "garbage",
              64,
              [this](const std::string& uid, Done done) { Reconcile(uid, std::move(done)); }),

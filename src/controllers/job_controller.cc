@@ -25,7 +25,8 @@ JobController::JobController(Context context, std::unique_ptr<JobKind> kind)
       nodes_(context_.informers.Of(client::resources::kNodes)),
       events_(MakeRecorder(context_, ToLower(kind_->kind()) + "-controller")),
       queue_(context_.executor,
-             kind_->kind(),
+             context_.metrics,
+             kind_->resource().GroupResource(),
              64,
              [this](const std::string& key, client::WorkQueue::Done done) {
                Reconcile(key, std::move(done));

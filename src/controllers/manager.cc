@@ -20,6 +20,7 @@
 #include "controllers/namespace_defaults.h"
 #include "controllers/node_lifecycle.h"
 #include "controllers/pod_group.h"
+#include "controllers/pod_grouper.h"
 #include "controllers/pod_janitor.h"
 #include "controllers/projects.h"
 #include "controllers/pytorch_job.h"
@@ -27,7 +28,9 @@
 #include "controllers/role_aggregation.h"
 #include "controllers/scheduler_pod.h"
 #include "controllers/stateful_set.h"
+#include "controllers/target_autoscaler.h"
 #include "controllers/training_job.h"
+#include "controllers/usage_ledger.h"
 #include "controllers/volume_binder.h"
 
 namespace swell::controllers {
@@ -120,31 +123,71 @@ struct Manager::Parts {
         scheduler(context, options.scheduler),
         projects(context, scheduler.model(), [this] { return scheduler.past_use(); }),
         pod_groups(context),
-        pytorch_jobs(context, MakePyTorchJobKind({.host_network = options.host_network})),
+        grouper(context,
+                {.scheduler_names = options.scheduler_names,
+                 .ns = options.grouping_namespace,
+                 .rules = options.grouping_rules,
+                 .release = [this](const json::Value& pod) { scheduler.LookAgain(pod); }}),
         kubedl_jobs(context, MakeKubedlJobKind({.host_network = options.host_network})),
         elasticdl_jobs(context, MakeElasticdlJobKind({.host_network = options.host_network})),
         training_jobs(context, MakeTrainingJobKind({.host_network = options.host_network})),
         kubedl_scaler(context, kKubedlPyTorchJobs, KubedlScaleTarget),
-        training_scaler(context, client::resources::kTrainingJobs, TrainingScaleTarget) {
+        training_scaler(context, client::resources::kTrainingJobs, TrainingScaleTarget),
+        training_targets(context, client::resources::kTrainingJobs, TrainingTargetRole) {
+    if (!options.kubeflow_operator) {
+      pytorch_jobs.emplace(context, MakePyTorchJobKind({.host_network = options.host_network}));
+      pytorch_targets.emplace(context, client::resources::kPyTorchJobs, PyTorchTargetRole);
+    }
+    scheduler.HoldWhile([this](const json::Value& pod) { return grouper.Holds(pod); });
     scheduler.OnCycle([this] { projects.OnCycle(); });
     scheduler.Serve(options.scheduler_names);
     scheduler.Record(options.recorder);
     if (options.scheme != nullptr) cluster.emplace(context, options);
+    registered = RegisterMetrics(context.metrics, [&informers =
+                                                       context.informers](MetricPage& page) {
+      for (const client::Resource& resource : informers.resources()) {
+        const client::Informer& informer = *informers.Find(resource);
+        page.Add(
+            {"swell_informer_objects", MetricType::kGauge, "Objects in the cache.", {"resource"}},
+            {resource.GroupResource()}, static_cast<double>(informer.objects().size()));
+        page.Add({"swell_informer_lists_total",
+                  MetricType::kCounter,
+                  "How often the cache had to be filled anew.",
+                  {"resource"}},
+                 {resource.GroupResource()}, informer.lists());
+      }
+    });
+    if (!options.usage_namespace.empty()) KeepAccounts(context, options.usage_namespace);
     if (!options.log_file.empty()) scheduler_pod.emplace(context, options.log_file);
+  }
+
+  void KeepAccounts(const Context& context, const std::string& ns) {
+    usage.emplace(context, scheduler.model(), ns);
+    scheduler.Witness({.started = [this](const json::Value& pod,
+                                         Duration waited) { usage->OnStarted(pod, waited); },
+                       .preempted =
+                           [this](const json::Value& pod, const sched::Decision& eviction) {
+                             usage->OnPreempted(pod, eviction.lost_gpu_seconds);
+                           }});
   }
 
   CapacityGuard guard;
   SchedulerLoop scheduler;
   ProjectController projects;
   PodGroupController pod_groups;
-  JobController pytorch_jobs;
+  PodGrouper grouper;
+  std::optional<JobController> pytorch_jobs;
   JobController kubedl_jobs;
   JobController elasticdl_jobs;
   JobController training_jobs;
   Autoscaler kubedl_scaler;
   Autoscaler training_scaler;
+  std::optional<TargetAutoscaler> pytorch_targets;
+  TargetAutoscaler training_targets;
   std::optional<SchedulerPod> scheduler_pod;
+  std::optional<UsageLedger> usage;
   std::optional<ClusterParts> cluster;
+  std::unique_ptr<Metrics::Registration> registered;
 };
 
 const std::vector<std::string>& ControllerNames() {
@@ -164,6 +207,7 @@ Manager::~Manager() = default;
 
 void Manager::Start() {
   parts_->scheduler.Start();
+  if (parts_->usage) parts_->usage->Start();
   context_.informers.Start();
   // Last: it shares the informers that the others have asked for.
   if (parts_->cluster && parts_->cluster->garbage) parts_->cluster->garbage->Start();

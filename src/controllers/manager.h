@@ -11,6 +11,7 @@
 
 #include "api/scheme.h"
 #include "controllers/context.h"
+#include "controllers/grouping_rules.h"
 #include "controllers/scheduler_loop.h"
 
 namespace swell::controllers {
@@ -26,6 +27,12 @@ struct ManagerOptions {
   // Pods of these schedulers are Swell's to place.
   std::vector<std::string> scheduler_names = {"swell"};
   bool host_network = false;
+  // Kubeflow's own operator makes the pods of its kinds; they are only placed.
+  bool kubeflow_operator = false;
+  // How other operators' pods form gangs: rules from a file, and of whom the ConfigMap is looked at
+  // (empty: of nobody); see PodGrouper.
+  std::vector<GroupingRule> grouping_rules;
+  std::string grouping_namespace;
   // The file that has the scheduler's log, for the pod that shows it; empty: there is none.
   std::string log_file;
   // Removes what a provisioned volume of that handle holds; empty: nothing is held.
@@ -36,6 +43,8 @@ struct ManagerOptions {
   // they say themselves how long they tolerate it.
   Duration node_grace = std::chrono::seconds(40);
   Duration eviction_delay = std::chrono::seconds(300);
+  // Where the account of who held what is kept; empty: there is none.
+  std::string usage_namespace;
   // Ended pods beyond this many are removed, oldest first.
   size_t ended_pods_max = 12'500;
 };

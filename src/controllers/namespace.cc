@@ -35,6 +35,7 @@ NamespaceController::NamespaceController(Context context, const api::Scheme& sch
       scheme_(scheme),
       namespaces_(context_.informers.Of(client::resources::kNamespaces)),
       queue_(context_.executor,
+             context_.metrics,
              "namespaces",
              4,
              [this](const std::string& name, Done done) { Reconcile(name, std::move(done)); }),

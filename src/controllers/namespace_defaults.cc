@@ -28,6 +28,7 @@ NamespaceDefaults::NamespaceDefaults(Context context, std::string ca_pem)
                    {.field_selector = StrCat("metadata.name=", kRootCa)},
                    context_.random.Next()),
       queue_(context_.executor,
+             context_.metrics,
              "namespace-defaults",
              4,
              [this](const std::string& name, client::WorkQueue::Done done) {

@@ -34,10 +34,12 @@ NodeLifecycle::NodeLifecycle(Context context, NodeLifecycleOptions options)
       events_(MakeRecorder(context_, std::string(kComponent))),
       node_queue_(
           context_.executor,
+          context_.metrics,
           "nodes",
           64,
           [this](const std::string& name, Done done) { ReconcileNode(name, std::move(done)); }),
       pod_queue_(context_.executor,
+                 context_.metrics,
                  "node-pods",
                  256,
                  [this](const std::string& key, Done done) { ReconcilePod(key, std::move(done)); }),

@@ -63,6 +63,7 @@ PodGroupController::PodGroupController(Context context)
       groups_(context_.informers.Of(client::resources::kPodGroups)),
       pods_(context_.informers.Of(client::resources::kPods)),
       queue_(context_.executor,
+             context_.metrics,
              "podgroups",
              64,
              [this](const std::string& key, client::WorkQueue::Done done) {

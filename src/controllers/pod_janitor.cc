@@ -21,6 +21,7 @@ PodJanitor::PodJanitor(Context context, size_t ended_pods_max)
       pods_(context_.informers.Of(client::resources::kPods)),
       queue_(
           context_.executor,
+          context_.metrics,
           "pod-janitor",
           1,
           [this](const std::string&, client::WorkQueue::Done done) { Reconcile(std::move(done)); }),

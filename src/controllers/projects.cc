@@ -34,6 +34,7 @@ ProjectController::ProjectController(Context context, const sched::Model& model,
       namespaces_(context_.informers.Of(client::resources::kNamespaces)),
       queue_(
           context_.executor,
+          context_.metrics,
           "projects",
           1,
           [this](const std::string&, client::WorkQueue::Done done) { Reconcile(std::move(done)); }),

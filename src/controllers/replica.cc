@@ -25,6 +25,16 @@ Replica::Replica(Executor& executor,
       user_(std::move(user)),
       options_(std::move(options)),
       gate_(std::make_shared<client::WriteGate>(server_, [this] { return leading(); })) {
+  registered_ = RegisterMetrics(options_.metrics, [this](MetricPage& page) {
+    page.Add({"leader_election_master_status",
+              MetricType::kGauge,
+              "Whether this process leads: 1, or stands by: 0.",
+              {"name"}},
+             {options_.election ? options_.election->name : "swell-controller"}, leading());
+    page.Add({"swell_controller_writes_under_way", MetricType::kGauge,
+              "Writes that the API server has not answered."},
+             static_cast<double>(gate_->under_way()));
+  });
   if (!options_.election) return;
   elector_ = std::make_unique<client::LeaderElector>(
       executor_, clock_, server_, user_, random_.Next(), *options_.election,
@@ -35,7 +45,7 @@ Replica::Replica(Executor& executor,
 Replica::~Replica() { executor_.Cancel(drain_timer_); }
 
 Context Replica::ContextOf(Informers& informers) const {
-  return {executor_, clock_, random_, gate_, user_, informers};
+  return {executor_, clock_, random_, gate_, user_, informers, options_.metrics};
 }
 
 std::unique_ptr<Informers> Replica::MakeInformers() {

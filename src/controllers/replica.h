@@ -25,6 +25,7 @@ struct ReplicaOptions {
   ManagerOptions manager;
   // Makes the recorder of a new Manager's cycles; null: they are not recorded.
   std::function<sched::Recorder*()> recorder;
+  Metrics* metrics = nullptr;  // outlives it; may be null
   // Before informers are asked for anything.
   std::function<void(Informers&)> prepare;
   // It leads, and knows the cluster.
@@ -51,6 +52,9 @@ class Replica {
   // Whether it may write.
   bool leading() const { return manager_ && !stopping_ && (!elector_ || elector_->leading()); }
   const Manager* manager() const { return manager_.get(); }
+  // Whether it knows the cluster, so that it could lead.
+  bool synced() const { return informers_ && informers_->synced(); }
+  bool stopping() const { return stopping_; }
 
  private:
   Context ContextOf(Informers& informers) const;
@@ -74,6 +78,7 @@ class Replica {
   bool stopping_ = false;  // it begins nothing new
   TimerId drain_timer_ = kNoTimer;
   std::unique_ptr<client::LeaderElector> elector_;
+  std::unique_ptr<Metrics::Registration> registered_;
 };
 
 }  // namespace swell::controllers

@@ -67,6 +67,7 @@ ReplicaSetController::ReplicaSetController(Context context, ReplicaKind kind)
       pods_(context_.informers.Of(client::resources::kPods)),
       events_(MakeRecorder(context_, kind_.component)),
       queue_(context_.executor,
+             context_.metrics,
              kind_.resource.plural,
              64,
              [this](const std::string& key, Done done) { Reconcile(key, std::move(done)); }),

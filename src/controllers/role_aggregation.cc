@@ -19,6 +19,7 @@ RoleAggregation::RoleAggregation(Context context)
     : context_(context),
       roles_(context_.informers.Of(client::resources::kClusterRoles)),
       queue_(context_.executor,
+             context_.metrics,
              "clusterroles",
              4,
              [this](const std::string& name, client::WorkQueue::Done done) {

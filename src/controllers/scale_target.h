@@ -40,4 +40,10 @@ using ReadScaleTarget = Result<std::optional<ScaleTarget>> (*)(const json::Value
 Result<std::optional<ScaleTarget>> KubedlScaleTarget(const json::Value& job);
 Result<std::optional<ScaleTarget>> TrainingScaleTarget(const json::Value& job);
 
+// An object that has nothing but the value at that path.
+json::Value AtPath(const std::vector<std::string>& path, json::Value value);
+
+// The time that an annotation of the job says, if it has it: "30s"; kInvalid with the field.
+Status ReadScaleTime(const json::Value& job, std::string_view annotation, Duration& time);
+
 }  // namespace swell::controllers

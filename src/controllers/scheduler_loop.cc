@@ -68,6 +68,7 @@ std::string_view EvictionReason(std::string_view rule, bool shrinks) {
 SchedulerLoop::SchedulerLoop(Context context, sched::Settings settings)
     : context_(std::move(context)),
       scheduler_(settings),
+      metrics_(context_.metrics, context_.clock, model_, scheduler_, stats_),
       pods_(context_.informers.Of(client::resources::kPods)),
       nodes_(context_.informers.Of(client::resources::kNodes)),
       groups_(context_.informers.Of(client::resources::kPodGroups)),
@@ -78,6 +79,7 @@ SchedulerLoop::SchedulerLoop(Context context, sched::Settings settings)
       budgets_(context_.informers.Of(client::resources::kPodDisruptionBudgets)),
       claims_(context_.informers.Of(client::resources::kPersistentVolumeClaims)),
       volumes_(context_.informers.Of(client::resources::kPersistentVolumes)),
+      classes_(context_.informers.Of(client::resources::kStorageClasses)),
       events_(MakeRecorder(context_, std::string(kComponent))),
       teller_(context_, events_, [this](const std::string& pod) { return FindWaiting(pod); }),
       client_(context_.executor, context_.server, context_.user, std::string(kComponent)) {
@@ -116,8 +118,10 @@ void SchedulerLoop::Wake() {
 
 void SchedulerLoop::Cycle() {
   WallTime now = context_.clock.Now();
+  const SteadyTime began = context_.clock.Steady();
   sched::CycleResult result = scheduler_.RunCycle(model_, now);
   Carry(result);
+  metrics_.OnCycle(context_.clock.Steady() - began);
   if (on_cycle_) on_cycle_();
   context_.executor.Cancel(wake_timer_);
   wake_timer_ = kNoTimer;
@@ -151,6 +155,7 @@ void SchedulerLoop::Carry(const sched::CycleResult& result) {
         break;
     }
   }
+  TellStarts(result);
   TellSizes(result);
   for (const std::string& pod : result.nominations_cleared) ClearNomination(pod);
   for (const sched::Waiting& waiting : result.waiting) teller_.Tell(waiting);
@@ -186,6 +191,28 @@ bool SchedulerLoop::KeepsMinimum(const std::string& group,
   return all > 0;
 }
 
+// Whose group had no place and has some now: since it came, or was preempted last.
+void SchedulerLoop::TellStarts(const sched::CycleResult& result) {
+  std::set<std::string_view> told;
+  for (const sched::Decision& decision : result.decisions) {
+    if (decision.type != sched::Decision::Type::kBind) continue;
+    if (!decision.group.empty() && !told.insert(decision.group).second) continue;
+    json::SharedValue pod = pods_.Get(decision.pod);
+    if (!pod) continue;
+    WallTime since = api::CreationTime(*pod);
+    json::SharedValue group = decision.group.empty() ? nullptr : groups_.Get(decision.group);
+    if (group) {
+      if (json::GetInt(*group, {"status", "scheduled"}) > 0) continue;
+      const auto last =
+          api::ParseTime(json::GetString(*group, {"status", "lastPreemption", "time"}));
+      since = std::max(api::CreationTime(*group), last.value_or(WallTime{}));
+    }
+    const Duration waited = std::max<Duration>(context_.clock.Now() - since, Duration::zero());
+    metrics_.OnStart(model_.QueueOfPod(decision.pod), waited);
+    if (witness_.started) witness_.started(*pod, waited);
+  }
+}
+
 // Of elastic groups that gave places away or got more: once for the group, for people.
 void SchedulerLoop::TellSizes(const sched::CycleResult& result) {
   struct Change {
@@ -201,7 +228,7 @@ void SchedulerLoop::TellSizes(const sched::CycleResult& result) {
       evicted.insert(decision.pod);
       ++change.evicted;
       change.by = Beneficiary(decision);
-      change.because = decision.reason;
+      change.because = decision.Reason();
     } else if (decision.type == sched::Decision::Type::kBind) {
       ++change.grown;
       change.rule = decision.rule;
@@ -309,9 +336,7 @@ void SchedulerLoop::Evict(const sched::Decision& decision, bool shrinks) {
     return;
   }
   auto [ns, name] = SplitKey(decision.pod);
-  std::string message = decision.reason.starts_with("Preempted")
-                            ? decision.reason
-                            : StrCat("Preempted: ", decision.reason);
+  const std::string message = decision.Reason();
   json::Value patch = json::Object{
       {"metadata",
        json::Object{
@@ -323,6 +348,7 @@ void SchedulerLoop::Evict(const sched::Decision& decision, bool shrinks) {
       {"status", json::Object{{"conditions", json::Array{Condition("DisruptionTarget", "True",
                                                                    "PreemptionByScheduler", message,
                                                                    context_.clock.Now())}}}}};
+  metrics_.OnEviction(decision);
   // The mark comes first: a pod that is gone without one looks like somebody's deletion.
   const bool at_once = client_.in_order();
   client_.Patch(
@@ -334,6 +360,7 @@ void SchedulerLoop::Evict(const sched::Decision& decision, bool shrinks) {
       "status");
   if (at_once) DeleteVictim(decision, ns, name);
   if (json::SharedValue pod = pods_.Get(decision.pod)) {
+    if (witness_.preempted) witness_.preempted(*pod, decision);
     events_.Record(*pod, "Normal", EvictionReason(decision.rule, shrinks), message);
   }
 }

@@ -18,16 +18,18 @@
 
 #include "client/event_recorder.h"
 #include "controllers/context.h"
+#include "controllers/scheduler_metrics.h"
 #include "controllers/wait_teller.h"
 #include "sched/cycle.h"
 #include "sched/past_use.h"
 
 namespace swell::controllers {
 
-struct SchedulerLoopStats {
-  int64_t binds = 0;
-  int64_t evictions = 0;
-  int64_t refused = 0;
+// What the scheduler did, for whoever keeps accounts. May be empty.
+struct SchedulerWitness {
+  // Of the pod's group, or of itself: it got its places after waiting that long.
+  std::function<void(const json::Value& pod, Duration waited)> started;
+  std::function<void(const json::Value& pod, const sched::Decision& eviction)> preempted;
 };
 
 class SchedulerLoop {
@@ -42,6 +44,11 @@ class SchedulerLoop {
     model_.Record(recorder);
     scheduler_.Record(recorder);
   }
+  void Witness(SchedulerWitness witness) { witness_ = std::move(witness); }
+  // Pods of which it is true stay where they are, as if a scheduling gate held them. Before Start.
+  void HoldWhile(std::function<bool(const json::Value& pod)> held) { held_ = std::move(held); }
+  // It may be held no more.
+  void LookAgain(const json::Value& pod) { OnPod(pod); }
   // Called after every cycle.
   void OnCycle(std::function<void()> told) { on_cycle_ = std::move(told); }
   // Cycles begin once the informers are in sync.
@@ -59,10 +66,8 @@ class SchedulerLoop {
   void OnPod(const json::Value& pod);
   void OnGroup(const json::Value& pod_group);
   void RefreshGroups(std::string_view priority_class);
-  void RefreshNamespace(std::string_view ns);
   void RefreshProjects();
   std::string_view ProjectOfNamespace(std::string_view ns) const;
-  std::optional<int32_t> DisruptionsAllowed(const std::string& group) const;
 
   void RecallPastUse();
   void Wake();
@@ -76,6 +81,7 @@ class SchedulerLoop {
                     const std::string& ns,
                     const std::string& name);
   void TellSizes(const sched::CycleResult& result);
+  void TellStarts(const sched::CycleResult& result);
   bool KeepsMinimum(const std::string& group, const std::set<std::string_view>& evicted) const;
   // The pod while nothing was decided for it; null after that.
   json::SharedValue FindWaiting(const std::string& key) const;
@@ -90,6 +96,8 @@ class SchedulerLoop {
   sched::Model model_;
   sched::Scheduler scheduler_;
   SchedulerLoopStats stats_;
+  SchedulerMetrics metrics_;
+  SchedulerWitness witness_;
   client::Informer& pods_;
   client::Informer& nodes_;
   client::Informer& groups_;
@@ -100,6 +108,7 @@ class SchedulerLoop {
   client::Informer& budgets_;
   client::Informer& claims_;
   client::Informer& volumes_;
+  client::Informer& classes_;
   client::EventRecorder events_;
   WaitTeller teller_;
   std::map<std::string, std::string, std::less<>> project_of_;  // namespace → leaf project
@@ -118,6 +127,7 @@ class SchedulerLoop {
   std::map<std::string, OpenBinding, std::less<>> binding_;
   std::set<std::string, std::less<>> names_{"swell"};
   std::function<void()> on_cycle_;
+  std::function<bool(const json::Value& pod)> held_;
   bool started_ = false;
   bool cycle_posted_ = false;
   int refused_in_a_row_ = 0;

@@ -45,6 +45,7 @@ SchedulerPod::SchedulerPod(Context context, std::string log_file)
       namespaces_(context_.informers.Of(client::resources::kNamespaces)),
       queue_(
           context_.executor,
+          context_.metrics,
           "scheduler-pod",
           1,
           [this](const std::string&, client::WorkQueue::Done done) { Reconcile(std::move(done)); }),

@@ -54,6 +54,7 @@ StatefulSetController::StatefulSetController(Context context)
       claims_(context_.informers.Of(client::resources::kPersistentVolumeClaims)),
       events_(MakeRecorder(context_, std::string(kComponent))),
       queue_(context_.executor,
+             context_.metrics,
              "statefulsets",
              64,
              [this](const std::string& key, Done done) { Reconcile(key, std::move(done)); }),

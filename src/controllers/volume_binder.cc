@@ -88,12 +88,14 @@ VolumeBinder::VolumeBinder(Context context, std::function<void(const std::string
       classes_(context_.informers.Of(client::resources::kStorageClasses)),
       pods_(context_.informers.Of(client::resources::kPods)),
       claim_queue_(context_.executor,
+                   context_.metrics,
                    "persistentvolumeclaims",
                    16,
                    [this](const std::string& key, client::WorkQueue::Done done) {
                      ReconcileClaim(key, std::move(done));
                    }),
       volume_queue_(context_.executor,
+                    context_.metrics,
                     "persistentvolumes",
                     16,
                     [this](const std::string& name, client::WorkQueue::Done done) {
