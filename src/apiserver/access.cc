@@ -152,7 +152,7 @@ Status Impersonate(const Core& core, Call& call) {
   }
   api::UserInfo user = wanted;
   CompleteGroups(user);
-  call.user = std::move(user);
+  call.asker = std::exchange(call.user, std::move(user));
   return Status::Ok();
 }
 

@@ -2,6 +2,7 @@
 
 #include "api/meta.h"
 #include "apiserver/access.h"
+#include "apiserver/registered_users.h"
 #include "base/strings.h"
 
 namespace swell::apiserver {
@@ -26,11 +27,7 @@ std::optional<std::string> FromBase64Url(std::string_view text) {
 }
 
 std::string Signed(const Core& core, const json::Value& claims) {
-  json::Object header{{"alg", json::GetString(core.options.token_key->jwk(), {"alg"})},
-                      {"kid", json::GetString(core.options.token_key->jwk(), {"kid"})}};
-  const std::string body =
-      StrCat(Base64Url(json::Print(header)), ".", Base64Url(json::Print(claims)));
-  return StrCat(body, ".", Base64Url(core.options.token_key->Sign(body)));
+  return SignToken(*core.options.token_key, claims);
 }
 
 // The claims of a token that this server has signed; null when it has not.
@@ -96,7 +93,7 @@ Status CheckBound(Core& core, const json::Value& claims, std::string_view ns, To
   return Status::Ok();
 }
 
-Result<TokenUser> UserOfBound(Core& core, const json::Value& claims) {
+Status CheckTimes(const Core& core, const json::Value& claims) {
   const int64_t now_s = core.clock.Now().unix_ns / 1'000'000'000;
   if (json::GetInt(claims, {"exp"}) <= now_s) {
     return Invalid("service account token has expired");
@@ -104,6 +101,11 @@ Result<TokenUser> UserOfBound(Core& core, const json::Value& claims) {
   if (json::GetInt(claims, {"nbf"}) > now_s) {
     return Invalid("service account token is not valid yet");
   }
+  return Status::Ok();
+}
+
+Result<TokenUser> UserOfBound(Core& core, const json::Value& claims) {
+  SWELL_RETURN_IF_ERROR(CheckTimes(core, claims));
   const std::string_view ns = json::GetString(claims, {"kubernetes.io", "namespace"});
   const std::string_view name =
       json::GetString(claims, {"kubernetes.io", "serviceaccount", "name"});
@@ -121,6 +123,18 @@ Result<TokenUser> UserOfBound(Core& core, const json::Value& claims) {
   for (const json::Value& audience : json::GetArray(claims, {"aud"})) {
     if (audience.is_string()) answer.audiences.emplace_back(json::View(audience.get_string()));
   }
+  return answer;
+}
+
+Result<TokenUser> UserOfRegistered(const Core& core,
+                                   const json::Value& claims,
+                                   const json::Value& user) {
+  SWELL_RETURN_IF_ERROR(CheckTimes(core, claims));
+  TokenUser answer;
+  SWELL_ASSIGN_OR_RETURN(answer.user,
+                         FindRegisteredUser(core, {std::string(json::GetString(user, {"secret"})),
+                                                   std::string(json::GetString(user, {"uid"}))}));
+  answer.audiences = {std::string(kTokenIssuer)};
   return answer;
 }
 
@@ -160,7 +174,18 @@ Result<TokenUser> UserOfAccountToken(Core& core, std::string_view token) {
   if (json::GetString(*claims, {"iss"}) == kLegacyIssuer) {
     return UserOfLegacy(core, *claims, token);
   }
+  if (const json::Value* user = json::Find(*claims, {kUserClaim})) {
+    return UserOfRegistered(core, *claims, *user);
+  }
   return UserOfBound(core, *claims);
+}
+
+std::string SignToken(const TokenKey& key, const json::Value& claims) {
+  const json::Object header{{"alg", json::GetString(key.jwk(), {"alg"})},
+                            {"kid", json::GetString(key.jwk(), {"kid"})}};
+  const std::string body =
+      StrCat(Base64Url(json::Print(header)), ".", Base64Url(json::Print(claims)));
+  return StrCat(body, ".", Base64Url(key.Sign(body)));
 }
 
 std::string MakeBoundToken(Core& core, const TokenClaims& token) {

@@ -36,6 +36,9 @@ std::string MakeLegacyToken(const Core& core,
                             const TokenClaims& account,
                             std::string_view secret_name);
 
+// A JSON Web Token with these claims.
+std::string SignToken(const TokenKey& key, const json::Value& claims);
+
 // The public key, for those who check tokens themselves.
 json::Value TokenKeySet(const Core& core);
 

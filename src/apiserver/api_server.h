@@ -18,7 +18,10 @@
 #include "apiserver/authorizer.h"
 #include "base/clock.h"
 #include "base/executor.h"
+#include "base/health.h"
+#include "base/metrics.h"
 #include "base/random.h"
+#include "json/value.h"
 #include "store/store.h"
 
 namespace swell::apiserver {
@@ -35,9 +38,15 @@ Result<std::vector<StaticToken>> ParseTokenFile(std::string_view csv);
 using NodeDialer =
     std::function<Result<std::shared_ptr<api::RestHandler>>(const std::string& node_name)>;
 
-// Speaks HTTP with a pod: the base URL is "http://10.88.0.3:8080".
+// Speaks HTTP with a pod or a webhook.
+struct HttpTarget {
+  std::string base_url;     // "http://10.88.0.3:8080"
+  bool verify = false;      // its certificate
+  std::string ca_pem;       // whom that is trusted by; empty: whom this machine trusts
+  std::string server_name;  // whose it is; empty: the URL's host
+};
 using HttpDialer =
-    std::function<Result<std::shared_ptr<api::RestHandler>>(const std::string& base_url)>;
+    std::function<Result<std::shared_ptr<api::RestHandler>>(const HttpTarget& target)>;
 
 // Checks a binding against what the node has left, after the API's own checks and before the
 // write. The last word against two schedulers placing on one node.
@@ -53,6 +62,13 @@ class TokenKey {
   virtual const json::Value& jwk() const = 0;
 };
 
+// Which requests from the network the audit log has.
+enum class AuditLevel {
+  kNone,
+  kWrites,  // what changes something or reads a secret, commands in pods, and what was refused
+  kAll,
+};
+
 struct Options {
   std::vector<StaticToken> tokens;
   bool anonymous = false;  // else 401 without credentials
@@ -61,7 +77,7 @@ struct Options {
   Duration bookmark_interval = std::chrono::seconds(60);
   Duration event_ttl = std::chrono::hours(1);
   NodeDialer node_dialer;
-  HttpDialer http_dialer;  // empty: pods and services cannot be proxied to
+  HttpDialer http_dialer;  // empty: pods and services cannot be proxied to, webhooks not asked
   BindCheck bind_check;    // empty: every binding fits
   // Null: there are no service account tokens, and pods get none.
   std::shared_ptr<const TokenKey> token_key;
@@ -76,10 +92,16 @@ struct Options {
   std::string advertise_address;
   int advertise_port = 6443;
   size_t watches_max = 20'000;
-  // Answers GET /metrics (Prometheus text); empty: 404.
-  std::function<std::string()> metrics;
-  // Empty: always ready. What it returns is what /readyz says is wrong.
-  std::function<std::string()> not_ready_because;
+  // What GET /metrics answers; the server adds its own. Null: 404. Outlives the server.
+  Metrics* metrics = nullptr;
+  // What /healthz, /livez and /readyz ask beside the server's own store.
+  HealthChecks health;
+  // Answers POST /swell/v1/backup: writes the whole store into a file beside the database and says
+  // which. Empty: 404.
+  std::function<void(std::function<void(Result<json::Value>)>)> backup;
+  // Takes the lines of the audit log (audit.k8s.io/v1 events as JSON); empty: there is none.
+  std::function<void(std::string)> audit;
+  AuditLevel audit_level = AuditLevel::kWrites;
 };
 
 class ApiServer : public api::RestHandler {

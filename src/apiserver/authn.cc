@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "apiserver/registered_users.h"
 #include "base/strings.h"
 
 namespace swell::apiserver {
@@ -88,6 +89,13 @@ Result<api::UserInfo> Authenticate(Core& core, const api::RestRequest& request) 
     return std::move(found->user);
   }
   if (!credentials.certificate_common_name.empty()) {
+    for (const std::string& organization : credentials.certificate_organizations) {
+      const auto reference = UserReference::FromOrganization(organization);
+      if (!reference) continue;
+      auto found = FindRegisteredUser(core, *reference);
+      if (!found.ok()) return unauthorized;
+      return WithAuthenticatedGroup(std::move(*found));
+    }
     api::UserInfo user;
     user.name = credentials.certificate_common_name;
     user.groups = credentials.certificate_organizations;

@@ -1,6 +1,8 @@
 #include "apiserver/call.h"
 
 #include "apiserver/errors.h"
+#include "apiserver/request_log.h"
+#include "apiserver/webhook.h"
 #include "base/strings.h"
 
 namespace swell::apiserver {
@@ -8,8 +10,11 @@ namespace {
 constexpr size_t kMaxWarnings = 100;
 }
 
-void Call::Respond(api::RestResponse response) {
+void Call::Respond(api::RestResponse response) { Finish(std::move(response), {}); }
+
+void Call::Finish(api::RestResponse response, std::string_view reason) {
   if (!sink_) return;
+  if (log) log->Answered(*this, response.status, reason);
   for (const std::string& warning : warnings) {
     response.headers.emplace_back("Warning", StrCat("299 - ", Quote(warning)));
   }
@@ -19,10 +24,25 @@ void Call::Respond(api::RestResponse response) {
   sink->OnResponse(std::move(response));
 }
 
-void Call::Fail(const Status& status) { Respond(ErrorResponse(status)); }
+void Call::Fail(const Status& status) {
+  if (questions && questions->fresh() && again) {
+    questions->WhenAnswered([weak = weak_from_this()] {
+      const auto self = weak.lock();
+      if (!self || self->finished()) return;
+      self->verdict.reset();
+      // A copy: what runs may set another one.
+      const auto run = self->again;
+      run(self);
+    });
+    return;
+  }
+  Finish(verdict ? std::move(*verdict) : ErrorResponse(status), Reason(status.code()));
+}
 
 void Call::StartStream(int status, std::string content_type) {
-  if (sink_) sink_->OnStreamStart(status, std::move(content_type));
+  if (!sink_) return;
+  if (log) log->StreamStarted(*this, status);
+  sink_->OnStreamStart(status, std::move(content_type));
 }
 
 bool Call::Send(const api::Chunk& chunk) {
@@ -33,6 +53,7 @@ bool Call::Send(const api::Chunk& chunk) {
 
 void Call::EndStream(const Status& why) {
   if (!sink_) return;
+  if (log) log->Ended(*this);
   auto sink = std::move(sink_);
   sink_ = nullptr;
   Release();
@@ -42,11 +63,14 @@ void Call::EndStream(const Status& why) {
 api::DuplexPtr Call::Upgrade(api::HeaderList headers) {
   if (!sink_) return nullptr;
   auto stream = sink_->OnUpgrade(std::move(headers));
-  if (stream) Cancel();
+  if (!stream) return nullptr;
+  if (log) log->StreamStarted(*this, 101);
+  Cancel();
   return stream;
 }
 
 void Call::Cancel() {
+  if (sink_ && log) log->Ended(*this);
   sink_ = nullptr;
   Release();
 }

@@ -7,18 +7,25 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "api/rest.h"
 #include "api/scheme.h"
 #include "apiserver/request.h"
+#include "base/clock.h"
 
 namespace swell::apiserver {
 
-struct Call {
+class Questions;
+class RequestLog;
+
+struct Call : std::enable_shared_from_this<Call> {
   api::RestRequest request;
   api::UserInfo user;
+  api::UserInfo asker;  // who acts as `user`; nameless: nobody does
+  std::string verb;     // "create"; where nothing is known yet, empty
   RequestInfo info;
   Query query;
   OutputForm form;
@@ -26,10 +33,30 @@ struct Call {
   api::KindPtr storage;               // the version it is stored in
   std::vector<std::string> warnings;  // bounded by AddWarning
   bool dry_run = false;
+  std::string object_name;  // of what is made, where the path does not say it
+
+  // What webhooks were asked for this call; null: nothing yet.
+  std::shared_ptr<Questions> questions;
+  // Runs when they have answered: the handler once more, later what is left of it.
+  std::function<void(const std::shared_ptr<Call>&)> again;
+  // The error in a webhook's own words; Fail() gives it in place of its status.
+  std::optional<api::RestResponse> verdict;
+
+  // The log's.
+  std::shared_ptr<RequestLog> log;
+  WallTime received;
+  SteadyTime began;
+  int64_t* counted = nullptr;  // where it counts as under way
+  int stream_status = 0;
+  std::string audit_id;
 
   explicit Call(std::shared_ptr<api::RestSink> sink) : sink_(std::move(sink)) {}
 
+  // The version in which a write of it is handled: custom objects get to the stored one last.
+  const api::KindInfo& handled() const { return storage->custom ? *kind : *storage; }
+
   void Respond(api::RestResponse response);
+  // Answers with the error, or comes again when webhooks have answered what was asked.
   void Fail(const Status& status);
 
   void StartStream(int status, std::string content_type);
@@ -48,6 +75,7 @@ struct Call {
   void AddWarning(std::string text);
 
  private:
+  void Finish(api::RestResponse response, std::string_view reason);
   void Release();
 
   std::shared_ptr<api::RestSink> sink_;

@@ -6,7 +6,9 @@
 #include "apiserver/hooks.h"
 #include "apiserver/quota.h"
 #include "apiserver/rbac.h"
+#include "apiserver/request_log.h"
 #include "apiserver/watch.h"
+#include "apiserver/webhook.h"
 #include "base/strings.h"
 
 namespace swell::apiserver {
@@ -62,15 +64,54 @@ Core::Core(Executor& executor_in,
       store(store_in),
       options(std::move(options_in)),
       scheme(api::Scheme::BuiltIn()),
+      log(std::make_shared<RequestLog>(clock_in, random_in, options)),
+      metrics(
+          RegisterMetrics(options.metrics, [this](MetricPage& page) { AddStoreMetrics(page); })),
       rbac(options.rbac ? std::make_shared<Rbac>(store) : nullptr),
       authorizer(rbac ? rbac : MakeAllowAuthenticated()),
       service_ips(options.service_ip_base, options.service_ip_count),
-      quotas(std::make_unique<QuotaState>()) {}
+      quotas(std::make_unique<QuotaState>()),
+      webhooks(std::make_unique<Webhooks>()) {
+  options.health.Add("store", [this] { return store.stats().last_failure; });
+}
 
 Core::~Core() {
   executor.Cancel(bookmark_timer);
   executor.Cancel(expiry_timer);
   executor.Cancel(quotas->timer);
+}
+
+void Core::AddStoreMetrics(MetricPage& page) const {
+  using enum MetricType;
+  const MetricFamily objects{
+      "apiserver_storage_objects", kGauge, "Objects in the store.", {"resource"}};
+  std::set<std::string> resources;
+  for (const auto& group : scheme->Groups()) {
+    for (const std::string& version : group.versions) {
+      for (const api::KindPtr& kind : scheme->KindsOf(group.name, version)) {
+        resources.insert(kind->StoreResource());
+      }
+    }
+  }
+  for (const std::string& resource : resources) {
+    const size_t count = store.Count(resource);
+    if (count > 0) page.Add(objects, {resource}, static_cast<double>(count));
+  }
+  const store::StoreStats stats = store.stats();
+  auto add = [&page](std::string_view name, MetricType type, std::string_view help, auto value) {
+    page.Add({name, type, help}, static_cast<double>(value));
+  };
+  add("swell_store_version", kCounter, "The newest durable resourceVersion.", store.Version());
+  add("swell_store_writes_total", kCounter, "Objects written or deleted, durably.", stats.writes);
+  add("swell_store_commits_total", kCounter, "Transactions that made them durable.", stats.commits);
+  add("swell_store_failed_commits_total", kCounter, "Transactions that were rolled back.",
+      stats.failed_commits);
+  add("swell_store_pending_writes", kGauge, "Writes that wait for the disk.", stats.pending);
+  add("swell_store_history_events", kGauge, "Events that watches can begin at.",
+      stats.history_events);
+  add("swell_store_history_bytes", kGauge, "Bytes of the objects in these events.",
+      stats.history_bytes);
+  add("apiserver_registered_watchers", kGauge, "Watches under way.", watchers.size());
 }
 
 Core::Target Core::FindTarget(const RequestInfo& info) {

@@ -25,7 +25,9 @@ namespace swell::apiserver {
 
 struct QuotaState;
 class Rbac;
+class RequestLog;
 class Watcher;
+struct Webhooks;
 
 // Event bytes that several watchers want, printed once. A fixed number of slots.
 class EventCache {
@@ -58,7 +60,9 @@ struct Core : std::enable_shared_from_this<Core> {
   store::Store& store;
   Options options;
   std::unique_ptr<api::Scheme> scheme;
-  std::shared_ptr<Rbac> rbac;  // null where it is off
+  std::shared_ptr<RequestLog> log;
+  std::unique_ptr<Metrics::Registration> metrics;  // of the store and what watches it
+  std::shared_ptr<Rbac> rbac;                      // null where it is off
   std::shared_ptr<const Authorizer> authorizer;
   // Tokens whose signature was found right, with their claims: a bounded cache.
   std::map<std::string, json::SharedValue, std::less<>> known_tokens;
@@ -71,6 +75,7 @@ struct Core : std::enable_shared_from_this<Core> {
 
   ServiceIps service_ips;
   std::unique_ptr<QuotaState> quotas;
+  std::unique_ptr<Webhooks> webhooks;
 
   // Events in the order of their last write, for expiry.
   struct WrittenEvent {
@@ -93,6 +98,7 @@ struct Core : std::enable_shared_from_this<Core> {
   };
   std::map<std::string, Target, std::less<>> targets;
   uint64_t targets_generation = 0;
+  void AddStoreMetrics(MetricPage& page) const;
   // Both null when there is no such resource.
   Target FindTarget(const RequestInfo& info);
 

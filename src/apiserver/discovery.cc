@@ -237,10 +237,13 @@ void RespondChunk(Call& call, api::Chunk chunk, std::string content_type = "appl
   call.Respond(std::move(response));
 }
 
-void RespondText(Call& call, int status, std::string text) {
+void RespondText(Call& call,
+                 int status,
+                 std::string text,
+                 std::string_view type = "text/plain; charset=utf-8") {
   api::RestResponse response;
   response.status = status;
-  response.content_type = "text/plain; charset=utf-8";
+  response.content_type = type;
   response.body.push_back(api::MakeChunk(std::move(text)));
   call.Respond(std::move(response));
 }
@@ -344,17 +347,10 @@ json::Value VersionDocument(const Core& core) {
 }
 
 bool HandleHealth(const Core& core, Call& call) {
-  const bool ready = call.info.segments[0] == "readyz";
-  const std::string why =
-      ready && core.options.not_ready_because ? core.options.not_ready_because() : "";
-  if (!why.empty()) {
-    RespondText(call, 503, why);
-  } else if (call.request.query.find("verbose") != std::string::npos) {
-    RespondText(call, 200,
-                StrCat("[+]ping ok\n[+]store ok\n", call.info.segments[0], " check passed\n"));
-  } else {
-    RespondText(call, 200, "ok");
-  }
+  const HealthChecks::Answer answer =
+      core.options.health.Ask(call.request.path, call.request.query);
+  if (answer.status == 404) return false;
+  RespondText(call, answer.status, answer.text);
   return true;
 }
 
@@ -376,10 +372,20 @@ json::Value RootPaths(const api::Scheme& scheme) {
   return object;
 }
 
+bool HandleBackup(const Core& core, const CallPtr& call) {
+  if (!core.options.backup || call->request.path != "/swell/v1/backup") return false;
+  core.options.backup([call](const Result<json::Value>& made) {
+    if (!made.ok()) return call->Fail(made.status());
+    RespondDocument(*call, 201, *made);
+  });
+  return true;
+}
+
 }  // namespace
 
 bool HandleNonResource(Core& core, const CallPtr& call) {
   const std::string& method = call->request.method;
+  if (method == "POST" && HandleBackup(core, call)) return true;
   if (method != "GET" && method != "HEAD") return false;
   const auto& path = call->info.segments;
   if (path.empty()) {
@@ -399,7 +405,7 @@ bool HandleNonResource(Core& core, const CallPtr& call) {
     return true;
   }
   if (first == "metrics" && core.options.metrics) {
-    RespondText(*call, 200, core.options.metrics());
+    RespondText(*call, 200, core.options.metrics->Print(), kMetricsContentType);
     return true;
   }
   return false;

@@ -4,9 +4,14 @@
 
 #include "api/decode_problem.h"
 #include "api/meta.h"
+#include "api/swell_keys.h"
+#include "apiserver/access.h"
+#include "apiserver/admission_webhooks.h"
 #include "apiserver/apply.h"
 #include "apiserver/codec.h"
+#include "apiserver/conversion.h"
 #include "apiserver/errors.h"
+#include "apiserver/output.h"
 #include "base/strings.h"
 
 namespace swell::apiserver {
@@ -29,14 +34,10 @@ Status CheckRules(const Admission& admission,
 // (400), a wrong value is invalid (422) and told together with what the rules say. Completes the
 // object on its way.
 Status CheckSchema(const Admission& admission, json::Value& object, const json::Value* old) {
-  // Versions of a custom kind differ in their schemas alone: what was asked for is checked.
-  const bool asked = admission.call != nullptr && admission.kind.custom &&
-                     admission.call->kind->plural == admission.kind.plural &&
-                     admission.call->kind->gvk.group == admission.kind.gvk.group;
-  const api::KindInfo& kind = asked ? *admission.call->kind : admission.kind;
+  const api::KindInfo& kind = admission.kind;
   std::vector<api::FieldError> errors;
   if (kind.schema) {
-    api::ApplyDefaults(*admission.kind.schema, object);
+    api::ApplyDefaults(*kind.schema, object);
     errors = api::ValidateAgainst(*kind.schema, object);
   }
   if (!errors.empty() && !kind.custom) {
@@ -58,7 +59,7 @@ bool IsTracked(const Admission& admission) {
   if (admission.call == nullptr || admission.kind.read_only) return false;
   const std::string& sub = admission.subresource;
   return sub != "binding" && sub != "eviction" && sub != "finalize" &&
-         admission.call->storage->gvk == admission.kind.gvk;
+         admission.call->handled().gvk == admission.kind.gvk;
 }
 
 Status ChooseName(Admission& admission, json::Value& object) {
@@ -81,6 +82,20 @@ Status ChooseName(Admission& admission, json::Value& object) {
   return AlreadyExistsError(admission.kind, admission.name);
 }
 
+// Whose work is accounted for: jobs and pods that people bring; null for others, and for masters,
+// who may say for whom they act.
+const api::UserInfo* SubmitterOf(const Admission& admission) {
+  constexpr std::string_view kJobGroups[] = {"kubeflow.org", "training.kubedl.io", "elasticdl.org"};
+  const api::GroupVersionKind& gvk = admission.kind.gvk;
+  const bool job =
+      (gvk.group == "swell.dev" && gvk.kind == "TrainingJob") ||
+      std::find(std::begin(kJobGroups), std::end(kJobGroups), gvk.group) != std::end(kJobGroups);
+  if (!job && !(gvk.group.empty() && gvk.kind == "Pod")) return nullptr;
+  if (admission.call == nullptr || !admission.core.rbac) return nullptr;
+  const api::UserInfo& user = admission.call->user;
+  return user.name.starts_with("system:") || IsMaster(user) ? nullptr : &user;
+}
+
 void StampNew(Admission& admission, json::Value& object) {
   json::Value& metadata = *json::FindMutable(object, {"metadata"});
   json::Object& fields = metadata.get_object();
@@ -94,16 +109,31 @@ void StampNew(Admission& admission, json::Value& object) {
     json::StableErase(fields, "namespace");
   }
   fields["uid"] = admission.core.random.Uuid();
-  fields["creationTimestamp"] = api::FormatTime(admission.core.clock.Now());
+  if (const api::UserInfo* submitter = SubmitterOf(admission)) {
+    json::Set(metadata, {"annotations", api::keys::kUser}, json::Value(submitter->name));
+  }
+  // One time for all that one call makes, however often it comes again.
+  const WallTime now =
+      admission.call != nullptr ? admission.call->received : admission.core.clock.Now();
+  fields["creationTimestamp"] = api::FormatTime(now);
   if (HooksOf(admission.kind).generation) fields["generation"] = 1;
 }
 
 }  // namespace
 
-Status ToStorage(Core& core, const Call& call, json::Value& object) {
-  if (call.kind->gvk == call.storage->gvk) return Status::Ok();
+Status ToHandled(Core& core, Call& call, json::Value& object) {
+  if (call.kind->gvk == call.handled().gvk) return Status::Ok();
   if (call.kind->schema) api::ApplyDefaults(*call.kind->schema, object);
-  return core.scheme->Convert(object, *call.storage);
+  return ConvertObject(core, call, object, call.handled());
+}
+
+Status ToStored(Core& core, Call& call, json::Value& object) {
+  return call.storage->custom ? ConvertObject(core, call, object, *call.storage) : Status::Ok();
+}
+
+Result<json::SharedValue> HandledObject(Core& core, Call& call, const store::Entry& entry) {
+  if (!call.storage->custom) return entry.Parsed();
+  return SharedObjectOf(core, call, entry);
 }
 
 Status CheckNamespace(Admission& admission) {
@@ -145,9 +175,17 @@ Status PrepareCreate(Admission& admission, json::Value& object) {
     }
   }
   SWELL_RETURN_IF_ERROR(CheckSchema(admission, object, nullptr));
-  if (IsTracked(admission)) TrackManager(admission.core, *admission.call, object, nullptr);
+  if (IsTracked(admission)) TrackManager(*admission.call, object, nullptr);
   if (hooks.create != nullptr) SWELL_RETURN_IF_ERROR(hooks.create(admission, object));
-  return CheckRules(admission, object, nullptr);
+  auto complete = [&admission, &hooks](json::Value& changed) {
+    SWELL_RETURN_IF_ERROR(CheckSchema(admission, changed, nullptr));
+    return hooks.create != nullptr ? hooks.create(admission, changed) : Status::Ok();
+  };
+  SWELL_RETURN_IF_ERROR(AskMutating(admission, object, nullptr, complete));
+  SWELL_RETURN_IF_ERROR(CheckRules(admission, object, nullptr));
+  if (!AsksWebhooks(admission)) return Status::Ok();
+  return AskValidating(admission, {"CREATE", &object, nullptr, nullptr,
+                                   WriteOptionsOf(*admission.call, "CreateOptions")});
 }
 
 namespace {
@@ -226,6 +264,30 @@ Status CheckFinalizers(const Admission& admission,
                              added, "}"))});
 }
 
+void KeepSubmitter(const Admission& admission, json::Value& object, const json::Value& old) {
+  if (SubmitterOf(admission) == nullptr) return;
+  CopyOrRemove(object, old, {"metadata", "annotations", api::keys::kUser});
+}
+
+// What this write may not change stays as it was.
+void KeepOthersParts(const Admission& admission, json::Value& object, const json::Value& old) {
+  KeepIdentity(object, old);
+  KeepSubmitter(admission, object, old);
+  const bool pod = admission.kind.gvk.group.empty() && admission.kind.plural == "pods";
+  if (admission.subresource == "status" || admission.subresource == "approval") {
+    KeepAllButStatus(admission.kind, object, old);
+  } else if (admission.subresource == "ephemeralcontainers") {
+    json::Value merged = old;
+    CopyOrRemove(merged, object, {"spec", "ephemeralContainers"});
+    CopyOrRemove(merged, object, {"metadata", "resourceVersion"});
+    CopyOrRemove(merged, object, {"metadata", "managedFields"});
+    object = std::move(merged);
+  } else if (admission.kind.has_status) {
+    CopyOrRemove(object, old, {"status"});
+    if (pod) CopyOrRemove(object, old, {"spec", "ephemeralContainers"});
+  }
+}
+
 }  // namespace
 
 Status PrepareUpdate(Admission& admission, json::Value& object, const json::Value& old) {
@@ -234,16 +296,17 @@ Status PrepareUpdate(Admission& admission, json::Value& object, const json::Valu
       !json::FindMutable(object, {"metadata"})->is_object()) {
     json::Set(object, {"metadata"}, json::Object());
   }
-  KeepIdentity(object, old);
-  if (admission.subresource == "status" || admission.subresource == "approval") {
-    KeepAllButStatus(kind, object, old);
-  } else if (kind.has_status) {
-    CopyOrRemove(object, old, {"status"});
-  }
+  KeepOthersParts(admission, object, old);
   const ResourceHooks& hooks = HooksOf(kind);
   SWELL_RETURN_IF_ERROR(CheckSchema(admission, object, &old));
-  if (IsTracked(admission)) TrackManager(admission.core, *admission.call, object, &old);
+  if (IsTracked(admission)) TrackManager(*admission.call, object, &old);
   if (hooks.update != nullptr) SWELL_RETURN_IF_ERROR(hooks.update(admission, object, old));
+  auto complete = [&admission, &hooks, &old](json::Value& changed) {
+    KeepOthersParts(admission, changed, old);
+    SWELL_RETURN_IF_ERROR(CheckSchema(admission, changed, &old));
+    return hooks.update != nullptr ? hooks.update(admission, changed, old) : Status::Ok();
+  };
+  SWELL_RETURN_IF_ERROR(AskMutating(admission, object, &old, complete));
   SWELL_RETURN_IF_ERROR(CheckRules(admission, object, &old));
   SWELL_RETURN_IF_ERROR(CheckFinalizers(admission, object, old));
   if (hooks.generation && admission.subresource != "status" &&
@@ -251,7 +314,9 @@ Status PrepareUpdate(Admission& admission, json::Value& object, const json::Valu
     json::Set(object, {"metadata", "generation"},
               json::Value(json::GetInt(old, {"metadata", "generation"}) + 1));
   }
-  return Status::Ok();
+  if (!AsksWebhooks(admission)) return Status::Ok();
+  return AskValidating(admission, {"UPDATE", &object, &old, nullptr,
+                                   WriteOptionsOf(*admission.call, "UpdateOptions")});
 }
 
 void CreateInternally(Core& core,
@@ -272,7 +337,9 @@ void CreateInternally(Core& core,
     finish(Status::Ok());
     return;
   }
-  const Status prepared = PrepareCreate(admission, object);
+  Status prepared = PrepareCreate(admission, object);
+  const auto reserve = HooksOf(*kind).reserve;
+  if (prepared.ok() && reserve != nullptr) prepared = reserve(admission, object, nullptr);
   if (!prepared.ok()) {
     finish(prepared.WithContext(StrCat("creating ", plural, " ", Quote(admission.name))));
     return;

@@ -68,8 +68,9 @@ const std::vector<RoleRow>& UserRoles() {
         "replicasets/scale,statefulsets,statefulsets/scale",
         "WRITE|autoscaling|horizontalpodautoscalers", "WRITE|batch|cronjobs,jobs",
         "WRITE|policy|poddisruptionbudgets", "WRITE|networking.k8s.io|ingresses,networkpolicies",
-        "READ,WRITE|coordination.k8s.io|leases", "WRITE|swell.dev|podgroups,trainingjobs",
-        "WRITE|kubeflow.org|pytorchjobs"}},
+        "READ,WRITE|coordination.k8s.io|leases",
+        "WRITE|swell.dev|podgroups,trainingjobs,trainingjobs/scale",
+        "WRITE|elasticdl.org,kubeflow.org,training.kubedl.io|*"}},
       {"system:aggregate-to-view",
        "view",
        "",
@@ -86,7 +87,19 @@ const std::vector<RoleRow>& UserRoles() {
         "READ|batch|cronjobs,cronjobs/status,jobs,jobs/status",
         "READ|policy|poddisruptionbudgets,poddisruptionbudgets/status",
         "READ|networking.k8s.io|ingresses,ingresses/status,networkpolicies",
-        "READ|swell.dev|podgroups,trainingjobs", "READ|kubeflow.org|pytorchjobs"}},
+        "READ|swell.dev|podgroups,trainingjobs,trainingjobs/scale",
+        "READ|elasticdl.org,kubeflow.org,training.kubedl.io|*"}},
+      // What `swell user create --role` binds in projects: Kubernetes' own three under the names
+      // that people have here, and what everybody sees of the cluster.
+      {"project-admin", "", "admin", {}},
+      {"researcher", "", "edit", {}},
+      {"viewer", "", "view", {}},
+      {"cluster-viewer",
+       "",
+       "",
+       {"READ|core|namespaces,nodes", "READ|swell.dev|nodepools,projects,topologies",
+        "READ|scheduling.k8s.io|priorityclasses", "READ|storage.k8s.io|storageclasses",
+        "READ|apiextensions.k8s.io|customresourcedefinitions"}},
   };
   return rows;
 }
@@ -171,6 +184,7 @@ constexpr BindingRow kBindings[] = {
      "system:authenticated,system:unauthenticated"},
     {"system:service-account-issuer-discovery", "system:service-account-issuer-discovery", "Group",
      "system:serviceaccounts"},
+    {"cluster-viewer", "cluster-viewer", "Group", "swell:users"},
     {"system:node", "system:node", "Group", "system:nodes"},
     {"system:kube-controller-manager", "system:kube-controller-manager", "User",
      "system:kube-controller-manager"},

@@ -7,6 +7,7 @@
 #include "apiserver/hooks.h"
 #include "apiserver/prepare.h"
 #include "apiserver/quota.h"
+#include "apiserver/request_log.h"
 #include "apiserver/watch.h"
 #include "apiserver/write_options.h"
 #include "base/log.h"
@@ -82,6 +83,7 @@ Handler SubresourceHandler(const Call& call, std::string_view verb) {
   if (core_group && resource == "pods") {
     if (sub == "binding") return verb == "create" ? HandleBinding : nullptr;
     if (sub == "eviction") return verb == "create" ? HandleEviction : nullptr;
+    if (sub == "ephemeralcontainers") return HandleEphemeralContainers;
     if (sub == "log") return verb == "get" ? HandlePodProxy : nullptr;
     if (sub == "exec" || sub == "attach" || sub == "portforward") {
       return verb == "get" || verb == "create" ? HandlePodProxy : nullptr;
@@ -141,6 +143,7 @@ Status Dispatch(Core& core, const CallPtr& call) {
   SWELL_ASSIGN_OR_RETURN(call->user, Authenticate(core, call->request));
   SWELL_RETURN_IF_ERROR(Impersonate(core, *call));
   SWELL_ASSIGN_OR_RETURN(const std::string verb, VerbOf(*call));
+  core.log->Routed(*call, verb);
   FollowHomonym(core, verb, *call);
   if (!IsMaster(call->user)) {
     SWELL_RETURN_IF_ERROR(CheckAccess(core, call->user, AttributesOf(*call, verb)));
@@ -161,6 +164,16 @@ Status Dispatch(Core& core, const CallPtr& call) {
   }
   if (!call->kind->deprecation.empty()) call->AddWarning(call->kind->deprecation);
   if (IsMutation(verb)) SWELL_RETURN_IF_ERROR(ReadWriteOptions(*call, verb));
+  call->again = [weak = core.weak_from_this(), handler, random = core.random,
+                 warned = call->warnings.size()](const CallPtr& again) {
+    const auto alive = weak.lock();
+    if (!alive) return;
+    again->warnings.resize(warned);
+    // The same names and uids as the first time, so that the questions are the same.
+    const Random now = std::exchange(alive->random, random);
+    handler(*alive, again);
+    alive->random = now;
+  };
   handler(core, call);
   return Status::Ok();
 }
@@ -183,6 +196,8 @@ class Server final : public ApiServer {
                                         std::shared_ptr<api::RestSink> sink) override {
     auto call = std::make_shared<Call>(std::move(sink));
     call->request = std::move(request);
+    call->log = core_->log;
+    core_->log->Began(*call);
     const Status status = Dispatch(*core_, call);
     if (!status.ok()) call->Fail(status);
     if (call->finished()) return nullptr;

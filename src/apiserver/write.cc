@@ -32,19 +32,19 @@ Status FitToPath(const Call& call, json::Value& object) {
   return Status::Ok();
 }
 
-// Decoded, fitted to the URL, in the storage version.
+// Decoded, fitted to the URL, in the version in which it is handled.
 Result<json::Value> DecodeForWrite(Core& core, Call& call) {
   SWELL_ASSIGN_OR_RETURN(json::Value object,
                          DecodeObject(call, *call.kind, core.options.body_limit_bytes));
   SWELL_RETURN_IF_ERROR(FitToPath(call, object));
-  SWELL_RETURN_IF_ERROR(ToStorage(core, call, object));
+  SWELL_RETURN_IF_ERROR(ToHandled(core, call, object));
   return object;
 }
 
 }  // namespace
 
 Admission AdmissionOf(Core& core, Call& call) {
-  return {core,        &call, *call.storage, call.info.ns, call.info.name, call.info.subresource,
+  return {core,        &call, call.handled(), call.info.ns, call.info.name, call.info.subresource,
           call.dry_run};
 }
 
@@ -55,13 +55,17 @@ void CreateObject(Core& core, const CallPtr& call, json::Value object) {
     call->Fail(prepared);
     return;
   }
+  call->object_name = admission.name;
   if (core.store.Latest(KeyFor(*call->storage, admission.ns, admission.name))) {
     call->Fail(AlreadyExistsError(*call->kind, admission.name));
     return;
   }
-  const Status charged = ChargeQuota(admission, object);
-  if (!charged.ok()) {
-    call->Fail(charged);
+  const auto reserve = HooksOf(admission.kind).reserve;
+  Status status = ToStored(core, *call, object);
+  if (status.ok() && reserve != nullptr) status = reserve(admission, object, nullptr);
+  if (status.ok()) status = ChargeQuota(admission, object);
+  if (!status.ok()) {
+    call->Fail(status);
     return;
   }
   if (call->dry_run) {
@@ -159,14 +163,25 @@ void UpdateObject(Core& core,
                   json::Value object,
                   const store::EntryPtr& old,
                   UpdateDone done) {
-  const json::SharedValue before = old->Parsed();
+  Call& call = *admission.call;
+  const auto handled = HandledObject(core, call, *old);
+  if (!handled.ok()) {
+    done(handled.status());
+    return;
+  }
+  const json::SharedValue& before = *handled;
   Status status = CheckPreconditions(admission, object, *before);
   if (status.ok()) status = PrepareUpdate(admission, object, *before);
+  const auto reserve = HooksOf(admission.kind).reserve;
+  if (status.ok() && reserve != nullptr) status = reserve(admission, object, before.get());
+  // A new version to store it in is a change, too.
+  const bool same = status.ok() && SameButVersion(object, *before) &&
+                    (!admission.kind.custom || StoredIn(*call.storage, *old));
+  if (status.ok() && !same) status = ToStored(core, call, object);
   if (!status.ok()) {
     done(status);
     return;
   }
-  const bool same = SameButVersion(object, *before);
   if (admission.dry_run) {
     done(UpdateResult{nullptr, std::move(object)});
     return;
@@ -179,7 +194,7 @@ void UpdateObject(Core& core,
     done(UpdateResult{old, json::Value()});
     return;
   }
-  WriteObject(core, admission.kind,
+  WriteObject(core, *call.storage,
               finished ? store::EventType::kDeleted : store::EventType::kModified,
               std::move(object),
               [done = std::move(done)](const Status& written, const store::EntryPtr& entry) {
