@@ -262,7 +262,7 @@ TEST_F(EdgeTest, AReceiverThatTakesNoMoreEndsTheStream) {
 }
 
 TEST_F(EdgeTest, MoreThanTheBoundIsTurnedAwayWith429) {
-  Serve({.in_flight_max = 2});
+  Serve({.in_flight_max = 2, .client_part = 1});
   Connect();
   auto first = Ask({.method = "GET", .path = "/open"});
   auto second = Ask({.method = "GET", .path = "/open"});

@@ -1,14 +1,16 @@
 #include "edge/http_front.h"
 
 #include <algorithm>
-#include <deque>
 #include <map>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "base/clock.h"
 #include "base/mutex.h"
+#include "base/random.h"
 #include "base/strings.h"
+#include "edge/fair_queue.h"
 #include "edge/net_duplex.h"
 
 namespace swell::edge {
@@ -96,9 +98,20 @@ api::RestRequest ToRest(net::HttpRequest& http) {
   return rest;
 }
 
-net::HttpResponse TooBusy() {
-  auto response = net::StatusResponse(
-      Status(Code::kTooManyRequests, "the server has too many requests under way; try again"));
+// Who asks, as far as can be known before it is checked: nobody can take another's part by this,
+// since what they send proves who they are or is refused.
+std::string ClientOf(const net::HttpRequest& request) {
+  if (!request.peer.common_name.empty()) return StrCat("certificate ", request.peer.common_name);
+  if (const std::string* token = net::FindHeader(request.headers, "Authorization")) {
+    return StrCat("token ", StableHash(*token));
+  }
+  return StrCat("address ", request.peer.remote.substr(0, request.peer.remote.rfind(':')));
+}
+
+net::HttpResponse TooBusy(bool client) {
+  auto response = net::StatusResponse(Status(
+      Code::kTooManyRequests, client ? "you have too many requests under way; try again"
+                                     : "the server has too many requests under way; try again"));
   response.headers.push_back({"Retry-After", "1"});
   return response;
 }
@@ -115,23 +128,40 @@ bool HasForeignEncoding(const net::HttpRequest& request) {
 class HttpFront::State : public std::enable_shared_from_this<State> {
  public:
   State(Executor& core, api::RestHandler& rest, HttpFrontConfig config)
-      : core_(core), config_(config), rest_(&rest) {}
+      : core_(core),
+        config_(config),
+        queue_(config.queued_max,
+               std::max<size_t>(1, config.queued_max / std::max<size_t>(1, config.client_part))),
+        rest_(&rest) {}
 
-  // Any thread. Takes one place of the bound; false when there is none.
-  bool Enter() {
-    if (stats_.in_flight.fetch_add(1) < config_.in_flight_max) return true;
-    stats_.in_flight.fetch_sub(1);
-    return false;
+  enum class Entry { kTaken, kFull, kClientFull };
+  // Any thread. Takes one place of the bounds, where there is one.
+  Entry Enter(const std::string& client) {
+    const size_t most =
+        std::max<size_t>(1, config_.in_flight_max / std::max<size_t>(1, config_.client_part));
+    MutexLock lock(mutex_);
+    if (stats_.in_flight.load() >= config_.in_flight_max) return Entry::kFull;
+    size_t& its_own = in_flight_[client];
+    if (its_own >= most) return Entry::kClientFull;
+    ++its_own;
+    stats_.in_flight.fetch_add(1);
+    return Entry::kTaken;
   }
-  void Leave() { stats_.in_flight.fetch_sub(1); }
+  void Leave(const std::string& client) {
+    MutexLock lock(mutex_);
+    const auto found = in_flight_.find(client);
+    if (--found->second == 0) in_flight_.erase(found);
+    stats_.in_flight.fetch_sub(1);
+  }
 
   // Any thread. False when the queue is full.
   bool Enqueue(std::shared_ptr<Sink> sink) {
     bool wake = false;
     {
       MutexLock lock(mutex_);
-      if (queue_.size() >= config_.queued_max) return false;
-      queue_.push_back(std::move(sink));
+      const std::string client = ClientNameOf(*sink);
+      const std::string program = ProgramOf(*sink);
+      if (!queue_.Push(client, program, std::move(sink))) return false;
       wake = !std::exchange(awake_, true);
     }
     if (wake) Wake();
@@ -149,6 +179,8 @@ class HttpFront::State : public std::enable_shared_from_this<State> {
   void Wake() {
     core_.Post([self = shared_from_this()] { self->RunBatch(); });
   }
+  static const std::string& ClientNameOf(const Sink& sink);
+  static std::string ProgramOf(const Sink& sink);
   void RunBatch();
   void Start(const std::shared_ptr<Sink>& sink);
   void Abandon(uint64_t id);
@@ -157,8 +189,10 @@ class HttpFront::State : public std::enable_shared_from_this<State> {
   HttpFrontConfig config_;
   HttpFrontStats stats_;
 
+  RealClock clock_;
   Mutex mutex_;
-  std::deque<std::shared_ptr<Sink>> queue_ SWELL_GUARDED_BY(mutex_);
+  FairQueue<std::shared_ptr<Sink>> queue_ SWELL_GUARDED_BY(mutex_);
+  std::map<std::string, size_t> in_flight_ SWELL_GUARDED_BY(mutex_);  // by client
   bool awake_ SWELL_GUARDED_BY(mutex_) = false;
 
   // Core thread only.
@@ -172,9 +206,9 @@ class HttpFront::State : public std::enable_shared_from_this<State> {
 // One request from arrival to answer; holds its place in the bound for as long as it lives.
 class HttpFront::Sink final : public api::RestSink {
  public:
-  Sink(std::shared_ptr<State> state, std::shared_ptr<net::Exchange> exchange)
-      : state_(std::move(state)), exchange_(std::move(exchange)) {}
-  ~Sink() override { state_->Leave(); }
+  Sink(std::shared_ptr<State> state, std::shared_ptr<net::Exchange> exchange, std::string client)
+      : state_(std::move(state)), exchange_(std::move(exchange)), client_(std::move(client)) {}
+  ~Sink() override { state_->Leave(client_); }
   Sink(const Sink&) = delete;
   Sink& operator=(const Sink&) = delete;
 
@@ -216,7 +250,8 @@ class HttpFront::Sink final : public api::RestSink {
     return stream;
   }
 
-  net::Exchange& exchange() { return *exchange_; }
+  net::Exchange& exchange() const { return *exchange_; }
+  const std::string& client() const { return client_; }
   bool finished() const { return finished_; }
   void set_id(uint64_t id) { id_ = id; }
 
@@ -228,25 +263,38 @@ class HttpFront::Sink final : public api::RestSink {
 
   std::shared_ptr<State> state_;
   std::shared_ptr<net::Exchange> exchange_;
+  const std::string client_;
   uint64_t id_ = 0;
   bool finished_ = false;
 };
 
+const std::string& HttpFront::State::ClientNameOf(const Sink& sink) { return sink.client(); }
+
+std::string HttpFront::State::ProgramOf(const Sink& sink) {
+  return HeaderOr(sink.exchange().request().headers, "User-Agent");
+}
+
+// One after the other, so that who comes meanwhile need not wait for the batch.
 void HttpFront::State::RunBatch() {
-  std::vector<std::shared_ptr<Sink>> batch;
+  std::string charged;
+  Duration cost{0};
   bool more = false;
-  {
-    MutexLock lock(mutex_);
-    size_t n = std::min(config_.batch_max, queue_.size());
-    batch.reserve(n);
-    for (size_t i = 0; i < n; ++i) {
-      batch.push_back(std::move(queue_.front()));
-      queue_.pop_front();
+  for (size_t i = 0;; ++i) {
+    std::optional<std::pair<std::string, std::shared_ptr<Sink>>> next;
+    {
+      MutexLock lock(mutex_);
+      if (!charged.empty()) queue_.Charge(charged, cost);
+      if (i == config_.batch_max || queue_.empty()) {
+        awake_ = more = !queue_.empty();
+        break;
+      }
+      next = queue_.Pop();
     }
-    more = !queue_.empty();
-    awake_ = more;
+    const SteadyTime began = clock_.Steady();
+    Start(next->second);
+    cost = clock_.Steady() - began;
+    charged = std::move(next->first);
   }
-  for (const auto& sink : batch) Start(sink);
   if (more) Wake();
 }
 
@@ -283,12 +331,13 @@ void HttpFront::State::Abandon(uint64_t id) {
 
 void HttpFront::State::Close() {
   rest_ = nullptr;
-  std::deque<std::shared_ptr<Sink>> waiting;
+  std::vector<std::shared_ptr<Sink>> waiting;
   {
     MutexLock lock(mutex_);
-    waiting.swap(queue_);
+    while (auto next = queue_.Pop()) waiting.push_back(std::move(next->second));
   }
   for (const auto& sink : waiting) Start(sink);
+  waiting.clear();
   auto calls = std::move(calls_);
   calls_.clear();
   calls.clear();
@@ -313,16 +362,16 @@ void HttpFront::OnRequest(std::shared_ptr<net::Exchange> exchange) {
                ": only plain request bodies are accepted"))));
     return;
   }
-  if (!state_->Enter()) {
+  std::string client = ClientOf(exchange->request());
+  const State::Entry entry = state_->Enter(client);
+  auto refuse = [&](bool client_full) {
     state_->stats().refused.fetch_add(1);
-    exchange->Respond(TooBusy());
-    return;
-  }
-  auto sink = std::make_shared<Sink>(state_, exchange);
-  if (!state_->Enqueue(sink)) {
-    state_->stats().refused.fetch_add(1);
-    exchange->Respond(TooBusy());
-  }
+    if (client_full) state_->stats().refused_clients.fetch_add(1);
+    exchange->Respond(TooBusy(client_full));
+  };
+  if (entry != State::Entry::kTaken) return refuse(entry == State::Entry::kClientFull);
+  auto sink = std::make_shared<Sink>(state_, exchange, std::move(client));
+  if (!state_->Enqueue(sink)) refuse(true);
 }
 
 }  // namespace swell::edge

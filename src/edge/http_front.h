@@ -6,7 +6,8 @@
 //
 // Requests arrive on the server's I/O thread, are queued (bounded), and run on the core executor in
 // batches; answers go back from the core thread. A connection has one request under way at a time
-// (HttpServer's rule), so one client cannot crowd out the others by pipelining.
+// (HttpServer's rule), so one client cannot crowd out the others by pipelining; and who has had
+// least of the core thread's time is next (edge/fair_queue.h), so neither by many connections.
 //
 // Identity: a bearer token and the verified client certificate become the request's credentials;
 // RestRequest::user is never set from the network.
@@ -31,7 +32,9 @@ namespace swell::edge {
 struct HttpFrontConfig {
   size_t in_flight_max = 20'000;  // requests and open streams together; more get 429
   size_t queued_max = 4096;       // requests waiting for the core thread; more get 429
-  size_t batch_max = 64;          // requests started before other work of the core gets its turn
+  // Of these two nobody has more than one part in so many.
+  size_t client_part = 2;
+  size_t batch_max = 64;  // requests started before other work of the core gets its turn
 };
 
 // Counters for metrics; readable from any thread.
@@ -39,7 +42,8 @@ struct HttpFrontStats {
   std::atomic<uint64_t> requests{0};
   std::atomic<uint64_t> refused{0};  // answered 429 here
   std::atomic<uint64_t> in_flight{0};
-  std::atomic<uint64_t> abandoned{0};  // the client went away before the answer was complete
+  std::atomic<uint64_t> refused_clients{0};  // of these: since the client had its part
+  std::atomic<uint64_t> abandoned{0};        // the client went away before the answer was complete
 };
 
 class HttpFront final : public net::Handler {

@@ -1,0 +1,108 @@
+// FairQueue: what waits, by whose it is: whoever has had least of the server's time so far is next,
+// so that one who asks for much waits for themselves. Within one client its programs take turns,
+// and what one program asks for goes in order.
+//
+// Who comes, or comes back, begins where the others are: nobody saves up time by being away.
+//
+// Thread-safety: none; whoever owns it guards it.
+// Invariants: a client has at most `client_max` items waiting, all together at most `all_max`; who
+// has none waiting is forgotten once the others have caught up.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+
+#include "base/clock.h"
+
+namespace swell::edge {
+
+template <class Item>
+class FairQueue {
+ public:
+  FairQueue(size_t all_max, size_t client_max) : all_max_(all_max), client_max_(client_max) {}
+
+  // False: there is no room.
+  bool Push(const std::string& client, const std::string& program, Item item) {
+    if (size_ >= all_max_) return false;
+    Client& one = clients_[client];
+    if (one.waiting >= client_max_) return false;
+    const bool fresh = one.waiting == 0;
+    if (fresh) one.used = std::max(one.used, now_);
+    one.programs[one.programs.size() < kProgramsMax || one.programs.contains(program) ? program
+                                                                                      : ""]
+        .push_back(std::move(item));
+    ++one.waiting;
+    ++size_;
+    if (fresh) order_.emplace(one.used, client);
+    return true;
+  }
+
+  // The next one and whose it is; nothing when nobody waits.
+  std::optional<std::pair<std::string, Item>> Pop() {
+    if (order_.empty()) return std::nullopt;
+    auto node = order_.extract(order_.begin());
+    auto& [used, name] = node.value();
+    now_ = std::max(now_, used);
+    Client& client = clients_[name];
+    auto program = client.programs.upper_bound(client.last);
+    if (program == client.programs.end()) program = client.programs.begin();
+    std::pair<std::string, Item> next{name, std::move(program->second.front())};
+    program->second.pop_front();
+    client.last = program->first;
+    if (program->second.empty()) client.programs.erase(program);
+    --client.waiting;
+    --size_;
+    if (client.waiting > 0) order_.insert(std::move(node));
+    return next;
+  }
+
+  // What the client's item has cost. Of one that costs nothing there could be any number.
+  void Charge(const std::string& client, Duration cost) {
+    const auto found = clients_.find(client);
+    if (found == clients_.end()) return;
+    Client& one = found->second;
+    if (one.waiting > 0) order_.erase({one.used, client});
+    one.used += std::max<int64_t>(cost.count(), 1000);
+    if (one.waiting > 0) {
+      order_.emplace(one.used, client);
+    } else if (clients_.size() > kForgetFrom) {
+      Forget();
+    }
+  }
+
+  size_t size() const { return size_; }
+  bool empty() const { return size_ == 0; }
+
+ private:
+  static constexpr size_t kProgramsMax = 32;
+  static constexpr size_t kForgetFrom = 256;
+
+  struct Client {
+    int64_t used = 0;  // of the server's time, in ns
+    size_t waiting = 0;
+    std::map<std::string, std::deque<Item>> programs;  // that have something waiting
+    std::string last;                                  // whose turn it was
+  };
+
+  // Who would begin where the others are is as good as new.
+  void Forget() {
+    std::erase_if(clients_, [this](const auto& it) {
+      return it.second.waiting == 0 && it.second.used <= now_;
+    });
+  }
+
+  const size_t all_max_;
+  const size_t client_max_;
+  std::map<std::string, Client> clients_;
+  std::set<std::pair<int64_t, std::string>> order_;  // clients that wait, by what they have used
+  int64_t now_ = 0;                                  // what the one who was last next had used
+  size_t size_ = 0;
+};
+
+}  // namespace swell::edge
