@@ -10,11 +10,13 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdlib>
 #include <set>
 #include <vector>
 
 #include "base/file.h"
 #include "base/strings.h"
+#include "edge/process/beneath.h"
 
 namespace swell::edge {
 namespace {
@@ -113,7 +115,7 @@ Status MountAssembledRoot(const ShimSpec& spec, const std::string& root) {
   SWELL_RETURN_IF_ERROR(Mount("tmpfs", root, "tmpfs", 0, "mode=755"));
   SWELL_ASSIGN_OR_RETURN(std::vector<std::string> names, ListDir("/"));
   for (const std::string& name : names) {
-    std::string from = "/" + name, to = root + "/" + name;
+    const std::string from = StrCat("/", name), to = StrCat(root, "/", name);
     struct stat info;
     if (::lstat(from.c_str(), &info) != 0) continue;
     if (S_ISLNK(info.st_mode)) {
@@ -233,7 +235,7 @@ Status Refurnish(const std::string& dir) {
   }
   SWELL_RETURN_IF_ERROR(Mount("tmpfs", dir, "tmpfs", MS_NOSUID | MS_NODEV, "mode=755"));
   for (const std::string& name : names) {
-    std::string source = from + "/" + name, target = dir + "/" + name;
+    const std::string source = StrCat(from, "/", name), target = StrCat(dir, "/", name);
     struct stat info;
     if (::lstat(source.c_str(), &info) != 0) continue;
     if (S_ISLNK(info.st_mode)) {
@@ -296,13 +298,38 @@ Status MakeTarget(const std::string& target, bool directory) {
   return furnished.ok() ? MakeTargetOnce(target, directory) : furnished;
 }
 
+// The very file that is mounted, whatever is done to its name meanwhile.
+Result<PathFd> OpenSource(const ShimMount& mount) {
+  const std::string source = StrCat(kOldRoot, mount.source);
+  if (!mount.sub_path.empty()) return OpenBeneath(source, mount.sub_path);
+  PathFd opened(::open(source.c_str(), O_PATH | O_CLOEXEC));
+  if (opened.get() < 0) return ErrnoStatus(errno, "volume " + mount.source);
+  return opened;
+}
+
+bool IsDirectory(const PathFd& file) {
+  struct stat info;
+  return ::fstat(file.get(), &info) == 0 && S_ISDIR(info.st_mode);
+}
+
+// A volume that is mounted already may hold a link on the way to a place in it.
+Status CheckTarget(const std::string& target) {
+  char* resolved = ::realpath(ExistingParent(target).c_str(), nullptr);
+  if (resolved == nullptr) return Status::Ok();
+  const bool out = Under(resolved, kOldRoot);
+  std::free(resolved);
+  if (!out) return Status::Ok();
+  return Status(Code::kInvalid, StrCat("mount path ", target, " leaves the container"));
+}
+
 // All places before the first mount: making one may renew the directory around it.
 Status MakeTargets(const std::vector<ShimMount>& mounts) {
   for (const ShimMount& mount : mounts) {
-    struct stat info;
-    bool file = mount.kind == ShimMount::Kind::kBind &&
-                ::stat(StrCat(kOldRoot, mount.source).c_str(), &info) == 0 &&
-                !S_ISDIR(info.st_mode);
+    bool file = false;
+    if (mount.kind == ShimMount::Kind::kBind) {
+      auto source = OpenSource(mount);
+      file = source.ok() && !IsDirectory(*source);
+    }
     SWELL_RETURN_IF_ERROR(MakeTarget(mount.target, !file));
   }
   return Status::Ok();
@@ -310,17 +337,16 @@ Status MakeTargets(const std::vector<ShimMount>& mounts) {
 
 Status MountOne(const ShimMount& mount) {
   if (mount.kind == ShimMount::Kind::kTmpfs) {
+    SWELL_RETURN_IF_ERROR(CheckTarget(mount.target));
     SWELL_RETURN_IF_ERROR(MakeTarget(mount.target, true));
     std::string options = "mode=1777";
     if (mount.size_bytes > 0) options += StrCat(",size=", mount.size_bytes);
     return Mount("tmpfs", mount.target, "tmpfs", MS_NOSUID | MS_NODEV, options);
   }
-  std::string source = StrCat(kOldRoot, mount.source);
-  struct stat info;
-  if (::stat(source.c_str(), &info) != 0) return ErrnoStatus(errno, "volume " + mount.source);
-  Status made = MakeTarget(mount.target, S_ISDIR(info.st_mode));
-  if (!made.ok()) return made;
-  SWELL_RETURN_IF_ERROR(Mount(source, mount.target, nullptr, MS_BIND | MS_REC));
+  SWELL_ASSIGN_OR_RETURN(const PathFd source, OpenSource(mount));
+  SWELL_RETURN_IF_ERROR(CheckTarget(mount.target));
+  SWELL_RETURN_IF_ERROR(MakeTarget(mount.target, IsDirectory(source)));
+  SWELL_RETURN_IF_ERROR(Mount(source.Path(), mount.target, nullptr, MS_BIND | MS_REC));
   return mount.read_only ? MakeReadOnly(mount.target) : Status::Ok();
 }
 

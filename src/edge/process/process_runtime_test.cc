@@ -181,6 +181,38 @@ TEST_F(ProcessRuntimeTest, MountsVolumesAndKeepsTheHostClean) {
   EXPECT_TRUE(FileExists(data_dir_ + "/volumes/default/claim/z"));
 }
 
+// One container plants a link, the next one asks for what is behind it.
+TEST_F(ProcessRuntimeTest, SubPathsDoNotLeaveTheirVolume) {
+  if (!isolated()) return;
+  SandboxSpec sandbox = Sandbox("pod-a");
+  sandbox.volumes = {{.name = "shared"}};
+  Create(sandbox);
+  ContainerSpec planter = Shell("pod-a",
+                                "ln -s / /v/root; ln -s /.swell-old/etc /v/old; "
+                                "ln -s ../../../../../../../../etc /v/up; mkdir /v/real; "
+                                "ln -s real /v/fine",
+                                "planter");
+  planter.mounts = {{"shared", "/v", "", false}};
+  ASSERT_EQ(Run(planter).code, 0) << Log(planter.ref);
+  int number = 0;
+  for (const char* path : {"root", "old", "up", "up/swell-test-made", "old/swell-test-made"}) {
+    ContainerSpec thief = Shell("pod-a", "ls /stolen", StrCat("thief-", number++));
+    thief.mounts = {{"shared", "/stolen", path, false}};
+    const Status started = Start(thief).status();
+    ASSERT_FALSE(started.ok()) << path;
+    EXPECT_NE(started.message().find("leaves the volume"), std::string::npos)
+        << path << ": " << started.message();
+  }
+  EXPECT_FALSE(FileExists("/etc/swell-test-made"));
+  ContainerSpec inner = Shell("pod-a", "true", "inner");
+  inner.mounts = {{"shared", "/v", "", false}, {"shared", "/v/old/swell-test-made", "real", false}};
+  EXPECT_FALSE(Start(inner).ok());
+  EXPECT_FALSE(FileExists("/etc/swell-test-made"));
+  ContainerSpec honest = Shell("pod-a", "echo here > /mine/x", "honest");
+  honest.mounts = {{"shared", "/mine", "fine", false}};
+  EXPECT_EQ(Run(honest).code, 0) << Log(honest.ref);
+}
+
 TEST_F(ProcessRuntimeTest, FilesOfARunningPodAreReplacedWhole) {
   if (!isolated()) return;
   SandboxSpec sandbox = Sandbox("pod-a");

@@ -180,14 +180,10 @@ Status ProcessHost::AddMounts(Pod& pod,
       return Status(Code::kInvalid,
                     StrCat("volumeMounts: the pod has no volume ", Quote(mount.volume)));
     }
-    std::string source = volume->second;
-    if (!mount.sub_path.empty()) {
-      source += "/" + mount.sub_path;
-      if (!FileExists(source)) SWELL_RETURN_IF_ERROR(MakeDirs(source));
-    }
     std::string target = mount.container_path;
     if (!target.starts_with('/')) target.insert(0, "/");
-    bind(std::move(source), std::move(target), mount.read_only);
+    bind(volume->second, std::move(target), mount.read_only);
+    out.mounts.back().sub_path = mount.sub_path;
   }
   return Status::Ok();
 }

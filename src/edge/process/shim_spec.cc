@@ -71,7 +71,8 @@ json::Value ShimSpec::ToJson() const {
                      {"source", mount.source},
                      {"target", mount.target},
                      {"readOnly", mount.read_only},
-                     {"size", mount.size_bytes}});
+                     {"size", mount.size_bytes},
+                     {"subPath", mount.sub_path}});
   }
   out["mounts"] = std::move(mount_list);
   json::Array cgroup_list;
@@ -120,6 +121,7 @@ Result<ShimSpec> ShimSpec::FromJson(const json::Value& value) {
     mount.target = Text(item, "target");
     mount.read_only = json::GetBool(item, {"readOnly"});
     mount.size_bytes = json::GetInt(item, {"size"});
+    mount.sub_path = Text(item, "subPath");
     spec.mounts.push_back(std::move(mount));
   }
   for (const json::Value& item : json::GetArray(value, {"cgroups"})) {

@@ -37,6 +37,8 @@ struct ShimMount {
   std::string target;  // absolute, in the container
   bool read_only = false;
   int64_t size_bytes = 0;  // kTmpfs; 0: the kernel's default
+  // kBind: what of `source` is meant, which pods may have filled with links; empty: all of it.
+  std::string sub_path = {};
 };
 
 struct CgroupDir {

@@ -1,0 +1,63 @@
+#include "edge/process/beneath.h"
+
+#include <fcntl.h>
+#include <linux/openat2.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <cerrno>
+
+#include "base/file.h"
+#include "base/strings.h"
+
+namespace swell::edge {
+namespace {
+
+constexpr mode_t kNewMode = 0755;
+
+int OpenIn(int dir, const std::string& relative) {
+  open_how how{};
+  how.flags = O_PATH | O_CLOEXEC;
+  how.resolve = RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS;
+  return static_cast<int>(
+      ::syscall(SYS_openat2, dir, relative.empty() ? "." : relative.c_str(), &how, sizeof how));
+}
+
+}  // namespace
+
+PathFd::~PathFd() {
+  if (fd_ >= 0) ::close(fd_);
+}
+
+std::string PathFd::Path() const { return StrCat("/proc/self/fd/", fd_); }
+
+Result<PathFd> OpenBeneath(const std::string& dir, const std::string& relative) {
+  PathFd base(::open(dir.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
+  if (base.get() < 0) return ErrnoStatus(errno, "open " + dir);
+  auto failed = [&](int error) {
+    // A link out of the directory is one filesystem away, so to speak; circles of links, too.
+    if (error == EXDEV || error == ELOOP) {
+      return Status(Code::kInvalid, StrCat("subPath ", Quote(relative), " leaves the volume"));
+    }
+    return ErrnoStatus(error, StrCat("subPath ", Quote(relative)));
+  };
+  if (const int fd = OpenIn(base.get(), relative); fd >= 0) return PathFd(fd);
+  if (errno != ENOENT) return failed(errno);
+  std::string so_far;
+  for (std::string_view step : Split(relative, '/')) {
+    if (step.empty() || step == ".") continue;
+    PathFd parent(OpenIn(base.get(), so_far));
+    if (parent.get() < 0) return failed(errno);
+    // Does not follow what is there under that name already.
+    if (::mkdirat(parent.get(), std::string(step).c_str(), kNewMode) != 0 && errno != EEXIST) {
+      return failed(errno);
+    }
+    so_far += StrCat(so_far.empty() ? "" : "/", step);
+  }
+  const int fd = OpenIn(base.get(), so_far);
+  if (fd < 0) return failed(errno);
+  return PathFd(fd);
+}
+
+}  // namespace swell::edge
