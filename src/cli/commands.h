@@ -25,6 +25,9 @@ Command ScaleCommandSpec();
 Command WaitCommandSpec();
 Command WhyCommandSpec();
 Command SnapshotCommandSpec();
+Command ReportCommandSpec();
+Command ExportCommandSpec();
+Command ImportCommandSpec();
 Command VersionCommandSpec();
 Command CompletionCommandSpec(const std::string& program);
 Command CompleteCommandSpec();  // hidden: what completion scripts ask

@@ -85,9 +85,7 @@ std::string Kind::SingularName() const {
   return resource.group.empty() ? singular : StrCat(singular, ".", resource.group);
 }
 
-std::string Kind::GroupResource() const {
-  return resource.group.empty() ? resource.plural : StrCat(resource.plural, ".", resource.group);
-}
+std::string Kind::GroupResource() const { return resource.GroupResource(); }
 
 Result<Kind> Kinds::Find(std::string_view word) {
   for (const Kind& kind : discovered_ ? kinds_ : WellKnownKinds()) {

@@ -1,0 +1,101 @@
+#include <gtest/gtest.h>
+
+#include "cli/cli_test_util.h"
+#include "client/usage_record.h"
+#include "json/yaml.h"
+
+namespace swell::cli {
+namespace {
+
+class ReportTest : public CliTest {
+ protected:
+  // It is the first moment of 2026.
+  void SetUp() override {
+    Create("{apiVersion: v1, kind: Namespace, metadata: {name: swell-system}}");
+    client::UsageDay yesterday = Day("2025-12-31");
+    yesterday.capacity_gpu_s[9] = 8 * 3600;
+    yesterday.capacity_gpu_s[10] = 8 * 3600;
+    yesterday.Row("vision", "alice", 9) = {
+        .gpu_s = 4 * 3600, .cpu_s = 3600, .started = 2, .wait_s = 90, .wait_max_s = 60};
+    yesterday.Row("vision", "alice", 10) = {.gpu_s = 2 * 3600, .preempted = 1, .lost_gpu_s = 1800};
+    yesterday.Row("nlp", "=cmd()", 9) = {.gpu_s = 1800};
+    Store(yesterday);
+    client::UsageDay long_ago = Day("2025-09-01");
+    long_ago.Row("vision", "bob", 0) = {.gpu_s = 3600};
+    Store(long_ago);
+  }
+
+  static client::UsageDay Day(std::string date) {
+    client::UsageDay day;
+    day.until = *api::ParseTime(date + "T23:59:59Z");
+    day.date = std::move(date);
+    return day;
+  }
+  void Store(const client::UsageDay& day) {
+    Create(json::PrintYaml(day.ToConfigMap(client::kUsageNamespace)));
+  }
+};
+
+TEST_F(ReportTest, SumsWhatProjectsAndUsersHeld) {
+  ASSERT_EQ(Run({"swell", "report"}), 0) << err_;
+  EXPECT_EQ(out_,
+            "PROJECT   USER     GPU-HOURS   CPU-HOURS   UTILISATION   STARTED   MEAN WAIT   "
+            "LONGEST WAIT   PREEMPTED   LOST GPU-HOURS\n"
+            "nlp       =cmd()   0.5         0.0         3.1%          0         -           "
+            "-              0           0.0\n"
+            "vision    alice    6.0         1.0         37.5%         2         45s         "
+            "60s            1           0.5\n"
+            "all                6.5         1.0         40.6%         2         45s         "
+            "60s            1           0.5\n"
+            "\n2025-12-25T00:00:00Z to 2026-01-01T00:00:00Z: 6.5 of 16.0 GPU-hours were held\n");
+}
+
+TEST_F(ReportTest, GroupsByWhatIsAsked) {
+  ASSERT_EQ(Run({"swell", "report", "--by", "hour", "--project", "vision", "-o", "csv"}), 0)
+      << err_;
+  EXPECT_EQ(out_,
+            "hour,gpu_hours,cpu_hours,utilisation,started,mean_wait_seconds,longest_wait_seconds,"
+            "preempted_pods,lost_gpu_hours\n"
+            "2025-12-31T09:00,4.0000,1.0000,0.2500,2,45.0,60.0,0,0.0000\n"
+            "2025-12-31T10:00,2.0000,0.0000,0.1250,0,0.0,0.0,1,0.5000\n");
+}
+
+TEST_F(ReportTest, LeavesNoFormulaToASpreadsheet) {
+  ASSERT_EQ(Run({"swell", "report", "--project", "nlp", "-o", "csv"}), 0) << err_;
+  EXPECT_NE(out_.find("\nnlp,'=cmd(),0.5000,"), std::string::npos) << out_;
+}
+
+TEST_F(ReportTest, CountsWholeHoursOfThePeriod) {
+  ASSERT_EQ(Run({"swell", "report", "--since", "2025-12-31T10:30:00Z", "--until", "2026-01-01",
+                 "--by", "user", "-o", "json"}),
+            0)
+      << err_;
+  auto report = json::Parse(out_);
+  ASSERT_TRUE(report.ok()) << out_;
+  EXPECT_EQ(json::GetString(*report, {"since"}), "2025-12-31T10:00:00Z");
+  EXPECT_EQ(json::Find(*report, {"total", "gpuHours"})->to_number<double>(), 2);
+  EXPECT_EQ(json::Find(*report, {"capacityGpuHours"})->to_number<double>(), 8);
+  ASSERT_EQ(json::GetArray(*report, {"rows"}).size(), 1u);
+  EXPECT_EQ(json::GetString(json::GetArray(*report, {"rows"})[0], {"user"}), "alice");
+}
+
+TEST_F(ReportTest, SaysWhatIsWrongWithFlags) {
+  EXPECT_EQ(Run({"swell", "report", "--by", "colour"}), 2);
+  EXPECT_NE(err_.find("\"colour\" is none of project, user, day and hour"), std::string::npos);
+  EXPECT_EQ(Run({"swell", "report", "--since", "soon"}), 2);
+  EXPECT_NE(err_.find("--since \"soon\""), std::string::npos);
+  EXPECT_EQ(Run({"swell", "report", "--since", "1d", "--until", "2d"}), 2);
+  EXPECT_NE(err_.find("is not after --since"), std::string::npos);
+}
+
+TEST_F(ReportTest, ADamagedDayIsLeftOutWithAWord) {
+  Create(
+      "{apiVersion: v1, kind: ConfigMap, metadata: {name: swell-usage-2025-12-30, namespace: "
+      "swell-system, labels: {swell.dev/usage: day}}, data: {usage: 'nonsense'}}");
+  ASSERT_EQ(Run({"swell", "report"}), 0);
+  EXPECT_NE(err_.find("\"swell-usage-2025-12-30\": data.usage: "), std::string::npos) << err_;
+  EXPECT_NE(out_.find("alice"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace swell::cli

@@ -1,0 +1,414 @@
+// swell export, import: what people made in a cluster, as manifests in an order in which another
+// cluster can take them in; between an embedded cluster and Kubernetes, in both directions.
+#include <algorithm>
+#include <set>
+
+#include "api/crds.h"
+#include "api/meta.h"
+#include "api/scheme.h"
+#include "api/swell_keys.h"
+#include "base/file.h"
+#include "base/strings.h"
+#include "cli/commands.h"
+#include "cli/kinds.h"
+#include "cli/manifests.h"
+#include "json/yaml.h"
+
+namespace swell::cli {
+namespace {
+
+constexpr Duration kServedLimit = std::chrono::seconds(30);
+
+// What a cluster makes by itself, or what belongs to its machines.
+constexpr std::string_view kNeverTaken[] = {
+    "events",
+    "events.events.k8s.io",
+    "nodes",
+    "endpoints",
+    "endpointslices.discovery.k8s.io",
+    "leases.coordination.k8s.io",
+    "controllerrevisions.apps",
+    "persistentvolumes",
+    "componentstatuses",
+    "certificatesigningrequests.certificates.k8s.io",
+    "csinodes.storage.k8s.io",
+    "csistoragecapacities.storage.k8s.io",
+    "volumeattachments.storage.k8s.io",
+    "apiservices.apiregistration.k8s.io",
+    "flowschemas.flowcontrol.apiserver.k8s.io",
+    "prioritylevelconfigurations.flowcontrol.apiserver.k8s.io",
+    "ipaddresses.networking.k8s.io",
+    "servicecidrs.networking.k8s.io"};
+
+// What others name comes before them; what is not listed comes where "*" is.
+constexpr std::string_view kOrder[] = {"customresourcedefinitions.apiextensions.k8s.io",
+                                       "namespaces",
+                                       "priorityclasses.scheduling.k8s.io",
+                                       "storageclasses.storage.k8s.io",
+                                       "nodepools.swell.dev",
+                                       "topologies.swell.dev",
+                                       "projects.swell.dev",
+                                       "resourcequotas",
+                                       "limitranges",
+                                       "serviceaccounts",
+                                       "secrets",
+                                       "configmaps",
+                                       "clusterroles.rbac.authorization.k8s.io",
+                                       "roles.rbac.authorization.k8s.io",
+                                       "clusterrolebindings.rbac.authorization.k8s.io",
+                                       "rolebindings.rbac.authorization.k8s.io",
+                                       "persistentvolumeclaims",
+                                       "services",
+                                       "poddisruptionbudgets.policy",
+                                       "networkpolicies.networking.k8s.io",
+                                       "*",
+                                       "podgroups.swell.dev",
+                                       "deployments.apps",
+                                       "statefulsets.apps",
+                                       "daemonsets.apps",
+                                       "cronjobs.batch",
+                                       "jobs.batch",
+                                       "trainingjobs.swell.dev",
+                                       "pytorchjobs.kubeflow.org",
+                                       "pytorchjobs.training.kubedl.io",
+                                       "elasticdljobs.elasticdl.org",
+                                       "pods"};
+
+size_t RankOf(const std::string& resource) {
+  const auto* found = std::find(std::begin(kOrder), std::end(kOrder), resource);
+  if (found == std::end(kOrder)) found = std::find(std::begin(kOrder), std::end(kOrder), "*");
+  return static_cast<size_t>(found - std::begin(kOrder));
+}
+
+bool IsSystemNamespace(std::string_view ns) {
+  return ns.starts_with("kube-") || ns == "swell-system";
+}
+
+bool MadeBySwell(const std::string& resource, const json::Value& object) {
+  auto named_so = [&object](const std::vector<json::Value>& ours) {
+    return std::any_of(ours.begin(), ours.end(), [&object](const json::Value& one) {
+      return api::Name(one) == api::Name(object);
+    });
+  };
+  if (resource == "customresourcedefinitions.apiextensions.k8s.io") {
+    return named_so(api::SwellCrds());
+  }
+  return resource == "priorityclasses.scheduling.k8s.io" && named_so(api::SwellPriorityClasses());
+}
+
+// Whether every cluster has it anyway.
+bool IsUsual(const std::string& resource, const json::Value& object) {
+  const std::string_view name = api::Name(object);
+  const std::string_view ns = api::Namespace(object);
+  if (!api::Label(object, "kubernetes.io/bootstrapping").empty()) return true;
+  if (api::Label(object, "app.kubernetes.io/managed-by") == "swell") return true;
+  if (name.starts_with("system:") || name.starts_with("system-")) return true;
+  if (resource == "namespaces") return IsSystemNamespace(name) || name == "default";
+  if (resource == "serviceaccounts") return name == "default";
+  if (resource == "configmaps") return name == "kube-root-ca.crt";
+  if (resource == "services") return ns == "default" && name == "kubernetes";
+  if (resource == "storageclasses.storage.k8s.io") return name == "standard";
+  if (resource == "secrets") {
+    return json::GetString(object, {"type"}) == "kubernetes.io/service-account-token";
+  }
+  return MadeBySwell(resource, object);
+}
+
+// Made again by what made it, or about to go.
+bool FollowsFromOthers(const json::Value& object) {
+  return api::ControllerOf(object).has_value() || api::IsDeleting(object) ||
+         !api::Annotation(object, api::keys::kMadeForPods).empty();
+}
+
+// Work that has ended would run once more.
+bool HasEnded(const std::string& resource, const json::Value& object) {
+  const std::string_view phase = json::GetString(object, {"status", "phase"});
+  if (resource == "pods") return phase == "Succeeded" || phase == "Failed";
+  for (const char* type : {"Complete", "Succeeded", "Failed"}) {
+    if (api::ConditionIsTrue(object, type)) return true;
+  }
+  return false;
+}
+
+void CleanMetadata(json::Value& object) {
+  json::Object kept;
+  for (const char* field : {"name", "namespace", "labels", "annotations"}) {
+    if (const json::Value* value = json::Find(object, {"metadata", field})) kept[field] = *value;
+  }
+  if (auto* annotations = kept.if_contains("annotations");
+      annotations && annotations->is_object()) {
+    std::vector<std::string> gone;
+    for (const auto& [key, value] : annotations->get_object()) {
+      const std::string_view name(key.data(), key.size());
+      const bool of_this_run =
+          name.starts_with("pv.kubernetes.io/") || name.starts_with("volume.kubernetes.io/") ||
+          name.starts_with("deployment.kubernetes.io/") ||
+          name.starts_with("swell.dev/preempted") || name == api::keys::kGpuDevices ||
+          name == api::keys::kRestarts || name == api::keys::kStopRequested;
+      if (of_this_run) gone.emplace_back(name);
+    }
+    for (const std::string& name : gone) json::StableErase(annotations->get_object(), name);
+    if (annotations->get_object().empty()) json::StableErase(kept, "annotations");
+  }
+  json::Set(object, {"metadata"}, std::move(kept));
+}
+
+void CleanSpec(const std::string& resource, json::Value& object) {
+  json::Remove(object, {"status"});
+  if (resource == "namespaces") json::Remove(object, {"spec"});
+  if (resource == "persistentvolumeclaims") json::Remove(object, {"spec", "volumeName"});
+  if (resource == "serviceaccounts") json::Remove(object, {"secrets"});
+  if (resource == "services" && json::GetString(object, {"spec", "clusterIP"}) != "None") {
+    for (const char* field : {"clusterIP", "clusterIPs", "healthCheckNodePort"}) {
+      json::Remove(object, {"spec", field});
+    }
+  }
+  if (resource == "jobs.batch" && !json::GetBool(object, {"spec", "manualSelector"}, false)) {
+    json::Remove(object, {"spec", "selector"});
+    for (const char* label : {"controller-uid", "batch.kubernetes.io/controller-uid"}) {
+      json::Remove(object, {"spec", "template", "metadata", "labels", label});
+      json::Remove(object, {"metadata", "labels", label});
+    }
+  }
+  if (resource != "pods") return;
+  json::Remove(object, {"spec", "nodeName"});
+  // The token's volume, which admission adds anew.
+  auto drop = [](json::Value* list) {
+    if (list == nullptr || !list->is_array()) return;
+    json::Array& all = list->get_array();
+    for (size_t i = all.size(); i-- > 0;) {
+      if (!json::GetString(all[i], {"name"}).starts_with("kube-api-access-")) continue;
+      all.erase(all.begin() + static_cast<std::ptrdiff_t>(i));
+    }
+  };
+  drop(json::FindMutable(object, {"spec", "volumes"}));
+  for (const char* containers : {"containers", "initContainers"}) {
+    json::Value* list = json::FindMutable(object, {"spec", containers});
+    if (list == nullptr || !list->is_array()) continue;
+    for (json::Value& one : list->get_array()) drop(json::FindMutable(one, {"volumeMounts"}));
+  }
+}
+
+class ExportAction final : public Action {
+ public:
+  void Declare(Flags& flags) override {
+    flags.Text("-o,--output", &file_, "FILE", "where to (default: standard output)");
+    flags.Switch("--secrets", &secrets_, "also Secrets, as they are");
+    flags.Switch("--ended", &ended_, "also jobs and pods that have ended, which would run anew");
+  }
+
+  Result<int> Run(Session& session, std::vector<std::string> words) override {
+    if (!words.empty()) return Misuse(StrCat("unexpected ", Quote(words[0])));
+    SWELL_ASSIGN_OR_RETURN(Api * api, session.Server());
+    SWELL_ASSIGN_OR_RETURN(Kinds * kinds, session.ServerKinds());
+    SWELL_ASSIGN_OR_RETURN(std::vector<Kind> all, kinds->All());
+    const std::string only = session.global().ns;
+    std::set<std::string> seen;
+    std::erase_if(all, [&](const Kind& kind) { return !Takes(kind, !only.empty(), seen); });
+    std::stable_sort(all.begin(), all.end(), [](const Kind& a, const Kind& b) {
+      return RankOf(a.GroupResource()) < RankOf(b.GroupResource());
+    });
+    std::string out;
+    for (const Kind& kind : all) {
+      auto found = api->List(kind.resource, only);
+      if (!found.ok() && found.status().code() == Code::kNotFound) continue;
+      if (!found.ok()) return found.status().WithContext(kind.GroupResource());
+      for (const json::SharedValue& object : Sorted(std::move(*found))) {
+        AddObject(kind, *object, out);
+      }
+    }
+    if (file_.empty()) {
+      session.Out(out);
+    } else {
+      SWELL_RETURN_IF_ERROR(WriteFileAtomically(file_, out, secrets_ ? 0600 : 0644));
+    }
+    session.ErrLine(StrCat(count_, " objects exported",
+                           left_.empty() ? "" : "; left out: ", Join(left_, ", ")));
+    return 0;
+  }
+
+ private:
+  bool Takes(const Kind& kind, bool one_namespace, std::set<std::string>& seen) {
+    const std::string resource = kind.GroupResource();
+    auto can = [&kind](std::string_view verb) {
+      return std::find(kind.verbs.begin(), kind.verbs.end(), verb) != kind.verbs.end();
+    };
+    if (!can("list") || !can("create") || (one_namespace && !kind.resource.namespaced))
+      return false;
+    if (std::find(std::begin(kNeverTaken), std::end(kNeverTaken), resource) !=
+        std::end(kNeverTaken)) {
+      return false;
+    }
+    if (resource == "secrets" && !secrets_) {
+      left_.emplace_back("Secrets (--secrets)");
+      return false;
+    }
+    return seen.insert(resource).second;
+  }
+
+  // Parents before the projects in them.
+  static std::vector<json::SharedValue> Sorted(std::vector<json::SharedValue> objects) {
+    std::set<std::string, std::less<>> placed, known;
+    for (const json::SharedValue& object : objects) known.insert(std::string(api::Name(*object)));
+    std::vector<json::SharedValue> out;
+    for (size_t round = 0; !objects.empty() && round <= known.size(); ++round) {
+      const size_t before = out.size();
+      std::vector<json::SharedValue> later;
+      for (json::SharedValue& object : objects) {
+        const std::string_view parent = json::GetString(*object, {"spec", "parent"});
+        if (parent.empty() || placed.contains(parent) || !known.contains(parent)) {
+          placed.insert(std::string(api::Name(*object)));
+          out.push_back(std::move(object));
+        } else {
+          later.push_back(std::move(object));
+        }
+      }
+      objects = std::move(later);
+      if (out.size() == before) break;
+    }
+    // A circle of parents is told by the cluster that takes it in.
+    for (json::SharedValue& object : objects) out.push_back(std::move(object));
+    return out;
+  }
+
+  void AddObject(const Kind& kind, const json::Value& object, std::string& out) {
+    const std::string resource = kind.GroupResource();
+    if (IsSystemNamespace(api::Namespace(object)) || IsUsual(resource, object) ||
+        FollowsFromOthers(object)) {
+      return;
+    }
+    if (!ended_ && HasEnded(resource, object)) {
+      if (ended_told_++ == 0) left_.emplace_back("work that has ended (--ended)");
+      return;
+    }
+    json::Value clean = object;
+    json::Set(clean, {"apiVersion"}, kind.resource.ApiVersion());
+    json::Set(clean, {"kind"}, kind.kind);
+    CleanMetadata(clean);
+    CleanSpec(resource, clean);
+    out += StrCat("---\n", json::PrintYaml(clean));
+    ++count_;
+  }
+
+  std::string file_;
+  bool secrets_ = false;
+  bool ended_ = false;
+  size_t count_ = 0;
+  size_t ended_told_ = 0;
+  std::vector<std::string> left_;
+};
+
+class ImportAction final : public Action {
+ public:
+  void Declare(Flags& flags) override {
+    flags.List("-f,--filename", &files_, "PATH", "a file, a directory, or - for standard input");
+    flags.Switch("--dry-run", &options_.dry_run, "let the server say what it would do");
+    flags.Switch("--overwrite", &overwrite_,
+                 "what is there already becomes as the file says (default: it stays)");
+  }
+
+  Result<int> Run(Session& session, std::vector<std::string> words) override {
+    files_.insert(files_.end(), words.begin(), words.end());
+    if (files_.empty())
+      return Misuse("say which file: swell import all.yaml, or -f - for standard input");
+    SWELL_ASSIGN_OR_RETURN(std::vector<Manifest> manifests, ReadManifests(session, files_, false));
+    SWELL_ASSIGN_OR_RETURN(Api * api, session.Server());
+    kinds_ = std::make_unique<Kinds>(*api);
+    int failed = 0;
+    for (const Manifest& manifest : manifests) {
+      const Status done = One(session, *api, manifest);
+      if (done.ok()) continue;
+      if (done.code() == Code::kUnavailable) return done;
+      session.ErrLine(StrCat("swell: ", manifest.source, ": ", ErrorText(done)));
+      ++failed;
+    }
+    return failed > 0 ? 1 : 0;
+  }
+
+ private:
+  // A definition that was just made is not served at once.
+  Result<Kind> KindOf(Session& session, Api& api, const json::Value& object) {
+    const std::string_view version = json::GetString(object, {"apiVersion"});
+    const std::string_view kind = json::GetString(object, {"kind"});
+    auto found = kinds_->FindGvk(version, kind);
+    const WallTime since = session.Now();
+    while (!found.ok() && made_kinds_ && found.status().code() == Code::kNotFound &&
+           session.Now() - since < kServedLimit) {
+      if (!api.Pause(std::chrono::milliseconds(200))) break;
+      kinds_ = std::make_unique<Kinds>(api);
+      found = kinds_->FindGvk(version, kind);
+    }
+    return found;
+  }
+
+  Status One(Session& session, Api& api, const Manifest& manifest) {
+    json::Value object = manifest.object;
+    SWELL_ASSIGN_OR_RETURN(const Kind kind, KindOf(session, api, object));
+    const std::string name(api::Name(object));
+    if (name.empty()) return Status(Code::kInvalid, "metadata.name: Required value");
+    std::string ns;
+    if (kind.resource.namespaced) {
+      ns = api::Namespace(object);
+      if (ns.empty()) ns = session.Namespace();
+      json::Set(object, {"metadata", "namespace"}, ns);
+    }
+    const std::string words = StrCat(kind.SingularName(), "/", name);
+    const std::string note = options_.dry_run ? " (server dry run)" : "";
+    auto made = api.Create(kind.resource, ns, object, options_);
+    if (made.ok()) {
+      made_kinds_ = made_kinds_ || kind.kind == "CustomResourceDefinition";
+      session.OutLine(StrCat(words, " created", note));
+      return Status::Ok();
+    }
+    if (made.status().code() != Code::kAlreadyExists) return made.status();
+    if (!overwrite_) {
+      session.OutLine(StrCat(words, " kept: it is there already"));
+      return Status::Ok();
+    }
+    auto patched = api.Patch(kind.resource, ns, name, client::PatchType::kMerge, object, options_);
+    if (!patched.ok()) return patched.status();
+    session.OutLine(StrCat(words, " configured", note));
+    return Status::Ok();
+  }
+
+  WriteOptions options_{.dry_run = false, .field_manager = "swell-import", .field_validation = ""};
+  std::vector<std::string> files_;
+  bool overwrite_ = false;
+  bool made_kinds_ = false;
+  std::unique_ptr<Kinds> kinds_;
+};
+
+}  // namespace
+
+Command ExportCommandSpec() {
+  Command command;
+  command.name = "export";
+  command.group = "Cluster";
+  command.summary =
+      "Writes what people made in a cluster as manifests, in an order that import can follow.";
+  command.examples = {
+      {"From this machine's cluster to Kubernetes",
+       "swell export -o all.yaml && swell import all.yaml --kubeconfig ~/.kube/config"},
+      {"One namespace, Secrets too", "swell export -n vision --secrets -o vision.yaml"}};
+  command.notes =
+      "Without status, uids, owners and what controllers make by themselves. Volumes' contents are "
+      "not part of it.";
+  command.make = Makes<ExportAction>();
+  return command;
+}
+
+Command ImportCommandSpec() {
+  Command command;
+  command.name = "import";
+  command.group = "Cluster";
+  command.summary = "Makes the objects of a file that export has written; what is there stays.";
+  command.usage = "FILE...";
+  command.examples = {{"Look first", "swell import all.yaml --dry-run"},
+                      {"Then do it", "swell import all.yaml"},
+                      {"From one cluster to another, in one go",
+                       "swell export | swell import -f - --kubeconfig ~/.kube/config"}};
+  command.make = Makes<ImportAction>();
+  return command;
+}
+
+}  // namespace swell::cli

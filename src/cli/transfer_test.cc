@@ -1,0 +1,139 @@
+// What leaves a cluster by `swell export` arrives in another by `swell import`.
+#include <gtest/gtest.h>
+
+#include "cli/cli_test_util.h"
+
+namespace swell::cli {
+namespace {
+
+constexpr char kWorld[] = R"(
+{apiVersion: v1, kind: Namespace, metadata: {name: vision}}
+---
+{apiVersion: swell.dev/v1, kind: Project, metadata: {name: a-team, finalizers: [swell.dev/in-use]}, spec: {parent: research, resources: {gpu: {quota: 4}}}}
+---
+{apiVersion: swell.dev/v1, kind: Project, metadata: {name: research}, spec: {}}
+---
+{apiVersion: v1, kind: ConfigMap, metadata: {name: settings, namespace: vision, labels: {a: b}}, data: {x: 'yes'}}
+---
+{apiVersion: v1, kind: Secret, metadata: {name: password, namespace: vision}, stringData: {p: hunter2}}
+---
+{apiVersion: v1, kind: Service, metadata: {name: web, namespace: vision}, spec: {ports: [{port: 80}], selector: {app: web}}}
+---
+{apiVersion: v1, kind: Pod, metadata: {name: alone, namespace: vision}, spec: {containers: [{name: c, image: i}]}}
+---
+apiVersion: v1
+kind: Pod
+metadata:
+  name: owned
+  namespace: vision
+  ownerReferences: [{apiVersion: apps/v1, kind: ReplicaSet, name: rs, uid: 1-2, controller: true}]
+spec: {containers: [{name: c, image: i}]}
+---
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: widgets.example.com}
+spec:
+  group: example.com
+  names: {plural: widgets, singular: widget, kind: Widget}
+  scope: Namespaced
+  versions: [{name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}}]
+)";
+
+class TransferTest : public CliTest {
+ protected:
+  void SetUp() override {
+    Create(kWorld);
+    Create("{apiVersion: example.com/v1, kind: Widget, metadata: {name: w, namespace: vision}}");
+  }
+  size_t At(const std::string& text) const { return out_.find(text); }
+};
+
+class OtherCluster : public CliTest {
+ public:
+  using CliTest::Run;
+  void TestBody() override {}
+  void Give(std::string text) { stdin_ = std::move(text); }
+  const std::string& out() const { return out_; }
+  const std::string& err() const { return err_; }
+};
+
+TEST_F(TransferTest, ExportsWhatPeopleMadeInAnOrderThatWorks) {
+  ASSERT_EQ(Run({"swell", "export"}), 0) << err_;
+  const char* const order[] = {"name: widgets.example.com",
+                               "kind: Namespace",
+                               "name: research",
+                               "name: a-team",
+                               "name: settings",
+                               "name: web",
+                               "apiVersion: example.com/v1",
+                               "name: alone"};
+  size_t last = 0;
+  for (const char* text : order) {
+    ASSERT_NE(At(text), std::string::npos) << text << "\n" << out_;
+    EXPECT_GT(At(text), last) << text;
+    last = At(text);
+  }
+  for (const char* text :
+       {"uid:", "resourceVersion:", "creationTimestamp:", "managedFields:", "status:", "clusterIP:",
+        "finalizers:", "ownerReferences:", "name: owned", "hunter2", "aHVudGVyMg",
+        "kube-root-ca.crt", "system:", "cluster-admin", "podgroups.swell.dev"}) {
+    EXPECT_EQ(At(text), std::string::npos) << text << "\n" << out_;
+  }
+  EXPECT_EQ(err_, "8 objects exported; left out: Secrets (--secrets)\n");
+}
+
+TEST_F(TransferTest, ArrivesInAnotherCluster) {
+  ASSERT_EQ(Run({"swell", "export", "--secrets"}), 0) << err_;
+  OtherCluster other;
+  other.Give(out_);
+  ASSERT_EQ(other.Run({"swell", "import", "-f", "-"}), 0) << other.err();
+  EXPECT_NE(other.out().find("widget.example.com/w created\n"), std::string::npos) << other.out();
+  EXPECT_NE(other.out().find("secret/password created\n"), std::string::npos);
+  // What it has exported is what it was given.
+  const std::string given = out_;
+  ASSERT_EQ(other.Run({"swell", "export", "--secrets"}), 0) << other.err();
+  EXPECT_EQ(other.out(), given);
+}
+
+TEST_F(TransferTest, KeepsWhatIsThereUnlessTold) {
+  ASSERT_EQ(Run({"swell", "export", "-n", "vision"}), 0) << err_;
+  EXPECT_EQ(At("kind: Project"), std::string::npos);
+  stdin_ =
+      "{apiVersion: v1, kind: ConfigMap, metadata: {name: settings, namespace: vision}, "
+      "data: {x: 'no'}}";
+  const std::string changed = stdin_;
+  ASSERT_EQ(Run({"swell", "import", "-f", "-"}), 0) << err_;
+  EXPECT_EQ(out_, "configmap/settings kept: it is there already\n");
+  stdin_ = changed;
+  ASSERT_EQ(Run({"swell", "import", "-f", "-", "--overwrite"}), 0) << err_;
+  EXPECT_EQ(out_, "configmap/settings configured\n");
+  ASSERT_EQ(
+      Run({"swell", "get", "configmap", "settings", "-n", "vision", "-o", "jsonpath={.data.x}"}),
+      0);
+  EXPECT_EQ(out_, "no");
+}
+
+TEST_F(TransferTest, LeavesOutWorkThatHasEnded) {
+  ASSERT_EQ(server_
+                .Merge("/api/v1/namespaces/vision/pods/alone/status",
+                       R"({"status":{"phase":"Succeeded"}})")
+                .status,
+            200);
+  ASSERT_EQ(Run({"swell", "export", "-n", "vision"}), 0) << err_;
+  EXPECT_EQ(At("name: alone"), std::string::npos);
+  EXPECT_NE(err_.find("work that has ended (--ended)"), std::string::npos);
+  ASSERT_EQ(Run({"swell", "export", "-n", "vision", "--ended"}), 0) << err_;
+  EXPECT_NE(At("name: alone"), std::string::npos);
+}
+
+TEST_F(TransferTest, OneBadObjectDoesNotKeepTheOthersAway) {
+  stdin_ =
+      "{apiVersion: v1, kind: ConfigMap, metadata: {name: X_, namespace: vision}}\n---\n"
+      "{apiVersion: v1, kind: ConfigMap, metadata: {name: good, namespace: vision}}";
+  EXPECT_EQ(Run({"swell", "import", "-f", "-"}), 1);
+  EXPECT_NE(err_.find("standard input, document 1: "), std::string::npos) << err_;
+  EXPECT_EQ(out_, "configmap/good created\n");
+}
+
+}  // namespace
+}  // namespace swell::cli
