@@ -11,6 +11,7 @@
 #include "bin/commands.h"
 #include "bin/data_dir.h"
 #include "bin/embedded_cluster.h"
+#include "bin/monitoring.h"
 #include "bin/node_address.h"
 #include "bin/remote_process.h"
 #include "edge/kubelet_server.h"
@@ -21,6 +22,7 @@ namespace {
 
 // Every node has a port of its own for logs and commands; a fleet for load tests does without.
 constexpr size_t kServingNodesMax = 200;
+constexpr char kMetricsAddress[] = "127.0.0.1:10291";
 
 struct AgentFlags {
   RemoteFlags remote;
@@ -30,6 +32,7 @@ struct AgentFlags {
   std::string pod_cidr;
   std::string node_ip;
   std::string client_ca_file;
+  std::string metrics_address;
   std::string log_level = "info";
   bool stop_pods = false;
 };
@@ -58,11 +61,13 @@ class AgentProcess {
   void Start();
   void TellWhenReady();
   void StopAll();
+  void Collect(MetricPage& page) const;
 
   AgentFlags flags_;
   DataDir dir_;
   std::vector<agent::NodeConfig> nodes_;
   std::unique_ptr<RemoteProcess> process_;
+  Monitoring monitoring_;
   std::unique_ptr<edge::ProcessRuntime> processes_;
   std::unique_ptr<agent::SimulatedRuntime> simulated_;
   std::unique_ptr<agent::ServiceNames> names_;
@@ -71,6 +76,7 @@ class AgentProcess {
   std::unique_ptr<edge::KubeletServer> kubelets_;
   std::thread io_thread_;
   bool stopping_ = false;
+  std::unique_ptr<Metrics::Registration> registered_;
 };
 
 Result<std::unique_ptr<AgentProcess>> AgentProcess::Create(const AgentFlags& flags) {
@@ -197,7 +203,27 @@ void AgentProcess::StopAll() {
   processes_->Shutdown([this] { process_->core().Stop(); });
 }
 
+void AgentProcess::Collect(MetricPage& page) const {
+  if (!fleet_) return;
+  double registered = 0;
+  double pods = 0;
+  for (const agent::NodeAgent* node : fleet_->nodes()) {
+    registered += node->registered();
+    pods += static_cast<double>(node->worker_count());
+  }
+  using enum MetricType;
+  page.Add({"swell_agent_nodes", kGauge, "Nodes of this agent."},
+           static_cast<double>(nodes_.size()));
+  page.Add({"swell_agent_nodes_registered", kGauge, "Nodes the cluster knows."}, registered);
+  page.Add({"swell_agent_pods", kGauge, "Pods the agent looks after."}, pods);
+}
+
 Status AgentProcess::Run() {
+  registered_ = monitoring_.metrics.Register([this](MetricPage& page) { Collect(page); });
+  monitoring_.health.AddReady("registered", [this] {
+    return fleet_ && fleet_->registered() ? "" : "the cluster does not know all nodes yet";
+  });
+  SWELL_RETURN_IF_ERROR(monitoring_.Listen(*process_, flags_.metrics_address, kMetricsAddress));
   Start();
   return process_->Run([this] { StopAll(); });
 }
@@ -224,6 +250,7 @@ void AddAgentFlags(cli::Flags& flags, AgentFlags& to) {
              "pods' directories, logs and checkpoints (default ~/.swell/agent)");
   flags.Switch("--stop-pods", &to.stop_pods,
                "end the pods with the agent (default: they run on, and the next agent takes over)");
+  AddMonitoringFlag(flags, to.metrics_address, kMetricsAddress);
   AddLogLevel(flags, to.log_level);
   flags.Group("Nodes");
   AddNodeFlags(flags, to.plan);

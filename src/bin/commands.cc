@@ -31,6 +31,8 @@ struct UpFlags {
   std::string log_level = "info";
   std::vector<std::string> controllers;
   std::vector<std::string> settings;
+  int64_t audit_mib = 100;
+  int64_t audit_backups = 10;
   bool detach = false;
 };
 
@@ -66,6 +68,13 @@ void AddUpFlags(cli::Flags& flags, UpFlags& to) {
              "address of the API (default 127.0.0.1, a free port kept over restarts)");
   flags.Text("--token-auth-file", &cluster.token_auth_file, "FILE",
              "bearer tokens, lines of token,user,uid,\"group1,group2\"");
+  flags.Choice("--audit", &cluster.audit, "LEVEL", {"none", "writes", "all"},
+               "what DIR/audit.log tells of the requests from outside: nothing; what changes "
+               "something, reads a secret or is refused; everything (default writes)");
+  flags.Int("--audit-log-maxsize", &to.audit_mib, "MIB",
+            "size at which the audit log becomes audit.log.1 (default 100)");
+  flags.Int("--audit-log-maxbackup", &to.audit_backups, "N",
+            "how many of those are kept (default 10)");
   flags.Group("Scheduler");
   AddSettingsFlag(flags, to.settings);
   AddRecordFlag(flags, cluster.record_mib);
@@ -178,6 +187,11 @@ int UpCommand(const std::vector<std::string>& arguments) {
   if (Status set = ReadSettings(flags.settings, flags.cluster.scheduler); !set.ok()) {
     return Misused(kUp, set.message());
   }
+  if (flags.audit_mib < 1 || flags.audit_backups < 0 || flags.audit_backups > 1000) {
+    return Misused(kUp, "--audit-log-maxsize is at least 1, --audit-log-maxbackup 0 to 1000");
+  }
+  flags.cluster.audit_limits = {static_cast<uint64_t>(flags.audit_mib) << 20,
+                                static_cast<int>(flags.audit_backups)};
   flags.cluster.data_dir = ChooseDataDir(flags.data_dir);
   flags.cluster.simulated = flags.runtime == "simulated";
   if (!flags.cluster.simulated) flags.cluster.sdk_path = FindSdk();

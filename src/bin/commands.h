@@ -15,6 +15,10 @@ namespace swell {
 int UpCommand(const std::vector<std::string>& arguments);
 int DownCommand(const std::vector<std::string>& arguments);
 int StatusCommand(const std::vector<std::string>& arguments);
+// `swell user`: who may use this machine's cluster. `swell backup`, `restore`: all of it in a file.
+int UserCommand(const std::vector<std::string>& arguments);
+int BackupCommand(const std::vector<std::string>& arguments);
+int RestoreCommand(const std::vector<std::string>& arguments);
 // `swell install`, `uninstall`: what Swell needs in a cluster that runs elsewhere.
 int InstallCommand(const std::vector<std::string>& arguments);
 int UninstallCommand(const std::vector<std::string>& arguments);

@@ -1,22 +1,31 @@
 // `swell controller`: the scheduler and the job controllers for a cluster that runs elsewhere.
 #include <cstdio>
 
+#include "api/meta.h"
 #include "base/file.h"
 #include "base/strings.h"
 #include "bin/commands.h"
 #include "bin/cycle_recorder.h"
+#include "bin/monitoring.h"
 #include "bin/node_address.h"
 #include "bin/remote_process.h"
+#include "bin/webhook.h"
 #include "cli/session.h"
 #include "controllers/replica.h"
 
 namespace swell {
 namespace {
 
+constexpr char kMetricsAddress[] = "127.0.0.1:10290";
+
 struct ControllerFlags {
   RemoteFlags remote;
   std::string log_level = "info";
   bool host_network = false;
+  std::string metrics_address;
+  std::string grouping_rules;
+  std::string kubeflow = "auto";
+  WebhookOptions webhook;
   std::string record_dir;
   int64_t record_mib = kRecordMibUsual;
   std::vector<std::string> settings;
@@ -66,6 +75,25 @@ std::optional<std::string> OwnNamespace() {
   return std::string(Trim(*text));
 }
 
+// Rules from a file, all of which must hold: nobody reads its events.
+Result<std::vector<controllers::GroupingRule>> ReadGroupingRules(const std::string& path) {
+  if (path.empty()) return std::vector<controllers::GroupingRule>();
+  SWELL_ASSIGN_OR_RETURN(std::string text, ReadFile(path, 1 << 20));
+  controllers::GroupingRules::Read read = controllers::GroupingRules::Parse(text);
+  if (read.faults.empty()) return std::move(read.rules);
+  return Status(Code::kInvalid, StrCat("--grouping-rules ", path, ": ", read.faults.front()));
+}
+
+// Whether Kubeflow's operator runs PyTorchJobs here: it brought their definition, not Swell.
+Result<bool> FindKubeflowOperator(RemoteProcess& process, const std::string& choice) {
+  if (choice != "auto") return choice == "operator";
+  auto crd = process.Await([&](client::ObjectCallback done) {
+    process.client().Get(client::resources::kCrds, "", "pytorchjobs.kubeflow.org", std::move(done));
+  });
+  if (!crd.ok()) return crd.status().WithContext("pytorchjobs.kubeflow.org");
+  return api::Label(**crd, kManagedByLabel) != kManagedBy;
+}
+
 Status RunController(const ControllerFlags& flags) {
   // Every write of a cycle may be waiting at once; events wait for nothing and delay nothing.
   edge::ClusterTransportOptions options{
@@ -73,9 +101,21 @@ Status RunController(const ControllerFlags& flags) {
   SWELL_ASSIGN_OR_RETURN(auto process, RemoteProcess::Connect(flags.remote, options));
   SWELL_RETURN_IF_ERROR(CheckInstalled(*process));
   SWELL_ASSIGN_OR_RETURN(bool policy_v1, process->Serves("policy", "v1"));
+  SWELL_ASSIGN_OR_RETURN(auto grouping_rules, ReadGroupingRules(flags.grouping_rules));
+  SWELL_ASSIGN_OR_RETURN(bool kubeflow, FindKubeflowOperator(*process, flags.kubeflow));
+  if (kubeflow) {
+    std::printf(
+        "PyTorchJobs of kubeflow.org are left to Kubeflow's operator; their pods with "
+        "schedulerName swell are placed\n");
+  }
   const char* server = process->access().server.c_str();
   controllers::ReplicaOptions replica{
-      .manager = {.host_network = flags.host_network, .scheduler = flags.scheduler},
+      .manager = {.host_network = flags.host_network,
+                  .kubeflow_operator = kubeflow,
+                  .grouping_rules = std::move(grouping_rules),
+                  .grouping_namespace = flags.election.ns,
+                  .scheduler = flags.scheduler,
+                  .usage_namespace = flags.election.ns},
       .prepare =
           [policy_v1](controllers::Informers& informers) {
             if (!policy_v1) informers.UseVersion("policy", "v1beta1");
@@ -109,8 +149,23 @@ Status RunController(const ControllerFlags& flags) {
     replica.election = flags.election;
     replica.election->identity = StrCat(HostName(), "_", process->random().Uuid());
   }
+  Monitoring monitoring;
+  replica.metrics = &monitoring.metrics;
   controllers::Replica one(process->core(), process->clock(), process->random(), process->server(),
                            {}, std::move(replica));
+  monitoring.health.AddReady("informer-sync", [&one] {
+    return one.synced() ? "" : "the cluster's objects are not known yet";
+  });
+  monitoring.health.AddReady("shutdown",
+                             [&one] { return one.stopping() ? "the process is stopping" : ""; });
+  SWELL_RETURN_IF_ERROR(monitoring.Listen(*process, flags.metrics_address, kMetricsAddress));
+  std::optional<Webhook> webhook;
+  if (flags.webhook.port > 0) {
+    WebhookOptions webhook_options = flags.webhook;
+    webhook_options.ns = flags.election.ns;
+    webhook.emplace(*process, std::move(webhook_options));
+    SWELL_RETURN_IF_ERROR(webhook->Start());
+  }
   one.Start();
   return process->Run([&] { one.Stop([&] { process->core().Stop(); }); });
 }
@@ -123,7 +178,8 @@ const cli::Command kController{
     .examples = {
         {"For the cluster of $KUBECONFIG", "swell install && swell controller"},
         {"For another one", "swell controller --kubeconfig ~/.kube/config --context production"},
-        {"Alone, with no lease", "swell controller --leader-elect=false"}}};
+        {"Alone, with no lease", "swell controller --leader-elect=false"},
+        {"With metrics for others to scrape", "swell controller --metrics-address 0.0.0.0:10290"}}};
 
 }  // namespace
 
@@ -135,6 +191,18 @@ int ControllerCommand(const std::vector<std::string>& arguments) {
                   "pods share their nodes' ports: give each job a port of its own");
   declared.Text("--record-dir", &flags.record_dir, "DIR",
                 "keep the scheduler's last cycles there, for swell replay DIR");
+  AddMonitoringFlag(declared, flags.metrics_address, kMetricsAddress);
+  declared.Text("--grouping-rules", &flags.grouping_rules, "FILE",
+                "rules by which pods of other operators form gangs, beside those of the ConfigMap "
+                "swell-grouping (docs/scheduling.md)");
+  declared.Choice("--kubeflow-jobs", &flags.kubeflow, "WHO", {"auto", "swell", "operator"},
+                  "who runs PyTorchJobs of kubeflow.org (default auto: who brought their "
+                  "definition)");
+  declared.Int("--webhook-port", &flags.webhook.port, "PORT",
+               "answer the API server there about pods and jobs before they are let in (default "
+               "0: off; swell install --webhook)");
+  declared.Switch("--webhook-nodes-may-come", &flags.webhook.admission.nodes_may_come,
+                  "let in what no node is large enough for, with a warning");
   AddSettingsFlag(declared, flags.settings);
   AddRecordFlag(declared, flags.record_mib);
   AddLogLevel(declared, flags.log_level);
@@ -142,6 +210,9 @@ int ControllerCommand(const std::vector<std::string>& arguments) {
   flags.election.ns = OwnNamespace().value_or(flags.election.ns);
   if (auto exit = ParseCommandLine(kController, declared, arguments)) return *exit;
   if (Status read = ReadElection(flags); !read.ok()) return Misused(kController, read.message());
+  if (flags.webhook.port < 0 || flags.webhook.port > 65535) {
+    return Misused(kController, "--webhook-port is a port, 1 to 65535");
+  }
   if (Status set = ReadSettings(flags.settings, flags.scheduler); !set.ok()) {
     return Misused(kController, set.message());
   }

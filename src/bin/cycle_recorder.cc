@@ -35,45 +35,15 @@ CycleRecorder::CycleRecorder(std::unique_ptr<RecordRing> ring,
                              uint64_t bytes_max,
                              uint64_t next_cycle)
     : ring_(std::move(ring)),
+      queue_(kWaitingBytesMax, [this](const Item& item) { Write(item); }),
       recorder_({.segment_bytes = std::max(kSegmentBytesMin, bytes_max / kSegments)},
                 next_cycle,
-                [this](std::string record, bool begins) { Take(std::move(record), begins); }),
-      thread_([this] { Work(); }) {}
-
-CycleRecorder::~CycleRecorder() {
-  {
-    MutexLock lock(mutex_);
-    ending_ = true;
-  }
-  changed_.NotifyAll();
-  thread_.join();
-}
+                [this](std::string record, bool begins) { Take(std::move(record), begins); }) {}
 
 void CycleRecorder::Take(std::string record, bool begins) {
-  {
-    MutexLock lock(mutex_);
-    const bool room = waiting_.empty() || waiting_bytes_ + record.size() <= kWaitingBytesMax;
-    skipping_ = !room || (skipping_ && !begins);
-    if (skipping_) return;
-    waiting_bytes_ += record.size();
-    waiting_.emplace_back(std::move(record), begins);
-  }
-  changed_.NotifyAll();
-}
-
-void CycleRecorder::Work() {
-  while (true) {
-    Item item;
-    {
-      MutexLock lock(mutex_);
-      while (waiting_.empty() && !ending_) changed_.Wait(mutex_);
-      if (waiting_.empty()) return;
-      item = std::move(waiting_.front());
-      waiting_.pop_front();
-      waiting_bytes_ -= item.first.size();
-    }
-    Write(item);
-  }
+  if (skipping_ && !begins) return;
+  const size_t bytes = record.size();
+  skipping_ = !queue_.Push({std::move(record), begins}, bytes);
 }
 
 void CycleRecorder::Write(const Item& item) {

@@ -8,13 +8,11 @@
 // scheduler's thread; destroying writes what is waiting.
 #pragma once
 
-#include <deque>
 #include <memory>
 #include <string>
-#include <thread>
 #include <utility>
 
-#include "base/mutex.h"
+#include "base/background_queue.h"
 #include "base/record_ring.h"
 #include "sched/recorder.h"
 
@@ -26,8 +24,6 @@ class CycleRecorder {
  public:
   // Goes on with the numbers of what is there already.
   static Result<std::unique_ptr<CycleRecorder>> Open(const std::string& dir, uint64_t bytes_max);
-  ~CycleRecorder();
-
   sched::Recorder* recorder() { return &recorder_; }
 
  private:
@@ -35,19 +31,13 @@ class CycleRecorder {
 
   CycleRecorder(std::unique_ptr<RecordRing> ring, uint64_t bytes_max, uint64_t next_cycle);
   void Take(std::string record, bool begins);
-  void Work();
   void Write(const Item& item);
 
   std::unique_ptr<RecordRing> ring_;  // the writing thread's
   bool failed_ = false;               // the writing thread's: nothing is written before a keyframe
-  Mutex mutex_;
-  CondVar changed_;
-  std::deque<Item> waiting_ SWELL_GUARDED_BY(mutex_);
-  size_t waiting_bytes_ SWELL_GUARDED_BY(mutex_) = 0;
-  bool skipping_ SWELL_GUARDED_BY(mutex_) = false;
-  bool ending_ SWELL_GUARDED_BY(mutex_) = false;
+  bool skipping_ = false;             // the scheduler's: nothing is handed over before a keyframe
+  BackgroundQueue<Item> queue_;
   sched::Recorder recorder_;
-  std::thread thread_;
 };
 
 }  // namespace swell

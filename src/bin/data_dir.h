@@ -2,6 +2,7 @@
 //
 //   DIR/swell.db            the store            DIR/pki/      CA, server and admin certificates
 //   DIR/kubeconfig          for kubectl (0600)   DIR/swell.pid who runs the cluster
+//   DIR/audit.log           who did what when    DIR/port      the API's
 //   DIR/swell.log           the log              DIR/pods/, DIR/volumes/, DIR/checkpoints/
 //   DIR/cycles/             the scheduler's last cycles
 //   DIR/images.yaml         the image catalogue's additions, if any
@@ -27,6 +28,7 @@ struct DataDir {
   std::string Kubeconfig() const { return path + "/kubeconfig"; }
   std::string PidFile() const { return path + "/swell.pid"; }
   std::string LogFile() const { return path + "/swell.log"; }
+  std::string AuditFile() const { return path + "/audit.log"; }
   std::string PortFile() const { return path + "/port"; }
   std::string CyclesDir() const { return path + "/cycles"; }
   std::string ImageCatalogue() const { return path + "/images.yaml"; }

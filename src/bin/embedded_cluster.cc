@@ -1,5 +1,7 @@
 #include "bin/embedded_cluster.h"
 
+#include <sys/stat.h>
+
 #include <csignal>
 #include <map>
 
@@ -10,8 +12,11 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "base/strings.h"
+#include "bin/audit_log.h"
 #include "bin/token_key.h"
+#include "cli/cli.h"
 #include "client/kubeconfig.h"
+#include "client/usage_record.h"
 #include "controllers/manager.h"
 #include "edge/http_front.h"
 #include "edge/http_transport.h"
@@ -49,9 +54,15 @@ std::string HostOf(const std::string& listen) {
 struct EmbeddedCluster::Impl {
   explicit Impl(const ClusterOptions& cluster_options)
       : options(cluster_options), random(EntropySeed()) {}
-  ~Impl() { StopIo(); }
+  ~Impl() {
+    StopIo();
+    if (backup_thread.joinable()) backup_thread.join();
+  }
 
   Status OpenStore();
+  void Backup(std::function<void(Result<json::Value>)> done);
+  Status OpenAudit(apiserver::Options& server_options);
+  void Collect(MetricPage& page) const;
   Status MakeApiServer();
   Status MakeRuntime();
   Status Listen();
@@ -65,6 +76,8 @@ struct EmbeddedCluster::Impl {
   ClusterOptions options;
   RealClock clock;
   Random random;
+  Metrics metrics;
+  std::unique_ptr<AuditLog> audit;
   net::Reactor core;
   net::Reactor io;
   Pki pki;
@@ -74,6 +87,7 @@ struct EmbeddedCluster::Impl {
   std::unique_ptr<edge::HttpFront> front;
   std::unique_ptr<net::HttpServer> http;
   std::thread io_thread;
+  std::thread backup_thread;
   std::string url;
   std::unique_ptr<controllers::Informers> informers;
   std::unique_ptr<CycleRecorder> recorder;
@@ -85,11 +99,45 @@ struct EmbeddedCluster::Impl {
   std::map<std::string, std::shared_ptr<api::RestHandler>> kubelets;
   bool stopping = false;
   Status ended;
+  std::unique_ptr<Metrics::Registration> registered;
 };
 
 Status EmbeddedCluster::Impl::OpenStore() {
   SWELL_ASSIGN_OR_RETURN(auto backend, store::OpenSqliteBackend(core, options.data_dir.Database()));
   SWELL_ASSIGN_OR_RETURN(store, store::Store::Open(core, std::move(backend)));
+  return Status::Ok();
+}
+
+// The state of one instant; written by a thread of its own, so that nobody waits for it.
+void EmbeddedCluster::Impl::Backup(std::function<void(Result<json::Value>)> done) {
+  if (backup_thread.joinable()) {
+    return done(Status(Code::kTooManyRequests, "a backup is being written already"));
+  }
+  const std::string path = StrCat(options.data_dir.path, "/backup-", random.NameSuffix(8), ".db");
+  store::Store::Snapshot snapshot = store->TakeSnapshot();
+  backup_thread =
+      std::thread([this, path, done = std::move(done), snapshot = std::move(snapshot)]() mutable {
+        const Status written = store::WriteDatabase(path, snapshot);
+        json::Value answer = json::Object{
+            {"file", path}, {"version", snapshot.version}, {"objects", snapshot.entries.size()}};
+        core.Post([this, path, done = std::move(done), written, answer = std::move(answer)] {
+          backup_thread.join();
+          if (written.ok()) return done(answer);
+          if (const Status removed = RemoveTree(path); !removed.ok()) {
+            SWELL_LOG_WARNING("cluster", "backup not removed", {"error", removed.ToString()});
+          }
+          done(written.WithContext("backup"));
+        });
+      });
+}
+
+Status EmbeddedCluster::Impl::OpenAudit(apiserver::Options& server_options) {
+  using Level = apiserver::AuditLevel;
+  if (options.audit == "none") return Status::Ok();
+  SWELL_ASSIGN_OR_RETURN(
+      audit, AuditLog::Open(options.data_dir.AuditFile(), options.audit_limits, &metrics));
+  server_options.audit_level = options.audit == "all" ? Level::kAll : Level::kWrites;
+  server_options.audit = [this](std::string line) { audit->Tell(std::move(line)); };
   return Status::Ok();
 }
 
@@ -104,6 +152,16 @@ Status EmbeddedCluster::Impl::MakeApiServer() {
   server_options.anonymous = true;
   server_options.rbac = true;
   server_options.ca_pem = pki.ca.cert_pem;
+  server_options.metrics = &metrics;
+  server_options.health.AddReady("informer-sync", [this] {
+    return manager && manager->synced() ? "" : "the controllers do not know the cluster yet";
+  });
+  server_options.health.AddReady("shutdown",
+                                 [this] { return stopping ? "the cluster is stopping" : ""; });
+  server_options.backup = [this](std::function<void(Result<json::Value>)> done) {
+    Backup(std::move(done));
+  };
+  SWELL_RETURN_IF_ERROR(OpenAudit(server_options));
   SWELL_ASSIGN_OR_RETURN(server_options.token_key, LoadOrMakeTokenKey(options.data_dir));
   server_options.node_dialer =
       [this](const std::string& node) -> Result<std::shared_ptr<api::RestHandler>> {
@@ -112,10 +170,12 @@ Status EmbeddedCluster::Impl::MakeApiServer() {
     return Status(Code::kNotFound, StrCat("node ", Quote(node), " is not one of this cluster's"));
   };
   server_options.http_dialer =
-      [this](const std::string& base_url) -> Result<std::shared_ptr<api::RestHandler>> {
+      [this](const apiserver::HttpTarget& to) -> Result<std::shared_ptr<api::RestHandler>> {
     edge::HttpTransportConfig config;
-    config.client.base_url = base_url;
-    config.client.tls.insecure_skip_verify = true;  // as kube-apiserver does with pods
+    config.client.base_url = to.base_url;
+    config.client.tls.insecure_skip_verify = !to.verify;  // as kube-apiserver does with pods
+    config.client.tls.ca_pem = to.ca_pem;
+    config.client.tls.server_name = to.server_name;
     SWELL_ASSIGN_OR_RETURN(auto transport, edge::HttpTransport::Make(core, std::move(config)));
     return std::shared_ptr<api::RestHandler>(std::move(transport));
   };
@@ -188,6 +248,46 @@ Status EmbeddedCluster::Impl::WriteAccess() {
                              0600);
 }
 
+// What the sockets and the disk say, beside what the server, the controllers and the agents do.
+void EmbeddedCluster::Impl::Collect(MetricPage& page) const {
+  AddProcessMetrics(page, cli::Version());
+  using enum MetricType;
+  auto add = [&page](std::string_view name, MetricType type, std::string_view help, auto value) {
+    page.Add({name, type, help}, static_cast<double>(value));
+  };
+  const net::ServerStats& sockets = http->stats();
+  add("swell_http_connections", kGauge, "Open connections.", sockets.connections_open.load());
+  add("swell_http_connections_total", kCounter, "Connections that were made.",
+      sockets.connections_accepted.load());
+  add("swell_http_connections_refused_total", kCounter, "Connections beyond the bound.",
+      sockets.connections_refused.load());
+  add("swell_http_bad_requests_total", kCounter, "Requests that are no HTTP.",
+      sockets.bad_requests.load());
+  add("swell_http_timeouts_total", kCounter, "Connections cut for their slowness.",
+      sockets.timeouts.load());
+  add("swell_http_overflows_total", kCounter, "Streams cut since nobody read them.",
+      sockets.overflows.load());
+  const edge::HttpFrontStats& requests = front->stats();
+  add("swell_http_requests_total", kCounter, "Requests that were read.", requests.requests.load());
+  add("swell_http_requests_refused_total", kCounter, "Requests answered 429 for their number.",
+      requests.refused.load());
+  add("swell_http_requests_abandoned_total", kCounter, "Requests whose clients went away.",
+      requests.abandoned.load());
+  const MetricFamily files{"swell_store_size_bytes", kGauge, "The database and its log.", {"file"}};
+  for (const char* file : {"swell.db", "swell.db-wal"}) {
+    struct stat facts {};
+    if (::stat(StrCat(options.data_dir.path, "/", file).c_str(), &facts) != 0) continue;
+    page.Add(files, {file}, static_cast<double>(facts.st_size));
+  }
+  double pods = 0;
+  if (fleet) {
+    for (const agent::NodeAgent* node : fleet->nodes()) {
+      pods += static_cast<double>(node->worker_count());
+    }
+  }
+  add("swell_agent_pods", kGauge, "Pods the agents look after.", pods);
+}
+
 // What `swell replay` reads is not worth a cluster that does not start.
 void EmbeddedCluster::Impl::RecordCycles() {
   if (options.record_mib <= 0) return;
@@ -209,6 +309,8 @@ void EmbeddedCluster::Impl::StartComponents() {
   manager_options.root_ca_pem = pki.ca.cert_pem;
   if (options.default_scheduler) manager_options.scheduler_names.push_back("default-scheduler");
   manager_options.scheduler = options.scheduler;
+  manager_options.usage_namespace = client::kUsageNamespace;
+  manager_options.grouping_namespace = client::kUsageNamespace;
   RecordCycles();
   if (recorder) manager_options.recorder = recorder->recorder();
   manager_options.host_network = processes && !processes->support().network;
@@ -224,7 +326,8 @@ void EmbeddedCluster::Impl::StartComponents() {
     };
   }
   manager = std::make_unique<controllers::Manager>(
-      controllers::Context{core, clock, random, server, kSystem, *informers}, manager_options);
+      controllers::Context{core, clock, random, server, kSystem, *informers, &metrics},
+      manager_options);
   manager->Start();
   agent::Runtime* runtime = simulated.get();
   if (processes) runtime = processes.get();
@@ -274,6 +377,8 @@ Result<std::unique_ptr<EmbeddedCluster>> EmbeddedCluster::Create(const ClusterOp
   SWELL_RETURN_IF_ERROR(impl->MakeApiServer());
   SWELL_RETURN_IF_ERROR(impl->Listen());
   SWELL_RETURN_IF_ERROR(impl->WriteAccess());
+  impl->registered =
+      impl->metrics.Register([it = impl.get()](MetricPage& page) { it->Collect(page); });
   return std::unique_ptr<EmbeddedCluster>(new EmbeddedCluster(std::move(impl)));
 }
 

@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "agent/node_config.h"
+#include "base/line_file.h"
 #include "base/result.h"
 #include "bin/command_line.h"
 #include "bin/cycle_recorder.h"
@@ -29,6 +30,8 @@ struct ClusterOptions {
   NodePlan plan;
   bool simulated = false;
   std::string token_auth_file;
+  std::string audit = "writes";  // "none", "writes", "all"
+  LineFile::Limits audit_limits;
   std::vector<std::string> controllers = {"*"};  // see controllers::ManagerOptions
   bool default_scheduler = true;                 // pods of `default-scheduler` are Swell's to place
   sched::Settings scheduler;

@@ -30,18 +30,26 @@ const InstalledKind kKinds[] = {
     {"ClusterRoleBinding", {"rbac.authorization.k8s.io", "v1", "clusterrolebindings", false}},
     {"Role", {"rbac.authorization.k8s.io", "v1", "roles", true}},
     {"RoleBinding", {"rbac.authorization.k8s.io", "v1", "rolebindings", true}},
+    {"Deployment", {"apps", "v1", "deployments", true}},
+    {"Service", client::resources::kServices},
+    {"MutatingWebhookConfiguration",
+     {"admissionregistration.k8s.io", "v1", "mutatingwebhookconfigurations", false}},
+    {"PodDisruptionBudget", {"policy", "v1", "poddisruptionbudgets", true}},
+    {"NetworkPolicy", {"networking.k8s.io", "v1", "networkpolicies", true}},
 };
 
-const client::Resource& ResourceOf(const json::Value& object) {
+client::Resource ResourceOf(const json::Value& object) {
   std::string_view kind = json::GetString(object, {"kind"});
   const InstalledKind* found = kKinds;
-  while (found->kind != kind) ++found;  // InstallObjects makes no other kinds
-  return found->resource;
+  while (found->kind != kind) ++found;  // install makes no other kinds
+  client::Resource resource = found->resource;
+  resource.version = api::ParseGvk(json::GetString(object, {"apiVersion"}), kind).version;
+  return resource;
 }
 
 // "clusterrole.rbac.authorization.k8s.io/swell-agent", as kubectl names things.
 std::string WordsFor(const json::Value& object) {
-  const client::Resource& resource = ResourceOf(object);
+  const client::Resource resource = ResourceOf(object);
   std::string name = ToLower(json::GetString(object, {"kind"}));
   if (!resource.group.empty()) name += StrCat(".", resource.group);
   return StrCat(name, "/", api::Name(object));
@@ -102,6 +110,25 @@ Status Install(const RemoteFlags& flags, const std::string& ns) {
     SWELL_RETURN_IF_ERROR(InstallOne(*process, object));
   }
   return WaitEstablished(*process);
+}
+
+// The controller too, as a Deployment. It starts once what it needs is there.
+Status InstallController(const RemoteFlags& flags, ControllerDeployment deployment) {
+  SWELL_RETURN_IF_ERROR(Install(flags, deployment.ns));
+  SWELL_ASSIGN_OR_RETURN(auto process, RemoteProcess::Connect(flags, {}));
+  SWELL_ASSIGN_OR_RETURN(deployment.policy_v1, process->Serves("policy", "v1"));
+  for (const json::Value& object : ControllerObjects(deployment)) {
+    SWELL_RETURN_IF_ERROR(InstallOne(*process, object));
+  }
+  return Status::Ok();
+}
+
+Status InstallWebhook(const RemoteFlags& flags, const WebhookInstall& webhook) {
+  SWELL_ASSIGN_OR_RETURN(auto process, RemoteProcess::Connect(flags, {}));
+  for (const json::Value& object : WebhookObjects(webhook)) {
+    SWELL_RETURN_IF_ERROR(InstallOne(*process, object));
+  }
+  return Status::Ok();
 }
 
 // Objects of a custom kind that is ours, each with its definition's deletion gone for good.
@@ -171,6 +198,11 @@ Status Uninstall(const RemoteFlags& flags, const std::string& ns, bool force) {
   }
   if (force) SWELL_RETURN_IF_ERROR(ReleaseProjects(*process));
   std::vector<json::Value> objects = InstallObjects(ns);
+  SWELL_ASSIGN_OR_RETURN(const bool policy_v1, process->Serves("policy", "v1"));
+  for (json::Value& object : ControllerObjects({.ns = ns, .policy_v1 = policy_v1})) {
+    objects.push_back(std::move(object));
+  }
+  for (json::Value& object : WebhookObjects({.ns = ns})) objects.push_back(std::move(object));
   for (auto it = objects.rbegin(); it != objects.rend(); ++it) {
     auto found = GetObject(*process, *it);
     if (!found.ok()) {
@@ -189,23 +221,27 @@ Status Uninstall(const RemoteFlags& flags, const std::string& ns, bool force) {
 }
 
 void AddNamespace(cli::Flags& flags, std::string& ns) {
-  flags.Text("--namespace", &ns, "NAME", "of Swell's service accounts (default swell-system)");
+  flags.Text("--namespace", &ns, "NAME", "of Swell's own (default swell-system)");
 }
 
 const cli::Command kInstall{
     .name = "install",
     .summary =
         "Install what Swell needs into a cluster: custom resources, priority classes, rights.",
-    .examples = {{"Into the cluster of a kubeconfig", "swell install --kubeconfig ~/.kube/config"},
-                 {"By other hands", "swell install --print | kubectl apply -f -"}}};
+    .examples = {
+        {"Into the cluster of a kubeconfig", "swell install --kubeconfig ~/.kube/config"},
+        {"The controller, too, twice", "swell install --image registry.example.com/swell:0.1.0"},
+        {"With the admission webhook",
+         "swell install --webhook --image registry.example.com/swell"},
+        {"By other hands", "swell install --print | kubectl apply --server-side -f -"}}};
 const cli::Command kUninstall{
     .name = "uninstall",
     .summary = "Remove what `swell install` put into a cluster, and nothing else.",
     .examples = {
         {"From the cluster of a kubeconfig", "swell uninstall --kubeconfig ~/.kube/config"}}};
 
-int Print(const std::string& ns) {
-  for (const json::Value& object : InstallObjects(ns)) {
+int Print(const std::vector<json::Value>& objects) {
+  for (const json::Value& object : objects) {
     std::printf("---\n%s", json::PrintYaml(object).c_str());
   }
   return 0;
@@ -215,15 +251,52 @@ int Print(const std::string& ns) {
 
 int InstallCommand(const std::vector<std::string>& arguments) {
   RemoteFlags remote;
-  std::string ns = "swell-system";
-  bool print = false;
+  ControllerDeployment deployment;
+  WebhookInstall webhook;
+  std::string print;
+  bool print_all = false;
   cli::Flags flags;
   AddRemoteFlags(flags, remote);
-  AddNamespace(flags, ns);
-  flags.Switch("--print", &print, "only print the manifests");
+  AddNamespace(flags, deployment.ns);
+  flags.Group("Controller");
+  flags.Text("--image", &deployment.image, "IMAGE",
+             "run swell controller in the cluster, from this image (deploy/container)");
+  flags.Int("--replicas", &deployment.replicas, "N", "of which one leads (default 2)");
+  flags.Group("Admission webhook");
+  flags.Switch("--webhook", &deployment.webhook,
+               "have the API server ask swell controller --webhook-port about pods and jobs");
+  flags.Text("--webhook-url", &webhook.url, "URL",
+             "where it is, outside of the cluster: https://HOST:9443/admit (default: the Service "
+             "swell-webhook)");
+  flags.Group("By other hands");
+  flags.Switch("--print", &print_all, "only print the manifests, the controller's with --image");
+  flags.Choice("--print-part", &print, "PART", {"install", "controller"},
+               "only print what others need, or the controller");
+  flags.Group("");
   if (auto exit = ParseCommandLine(kInstall, flags, arguments)) return *exit;
-  if (print) return Print(ns);
-  Status done = Install(remote, ns);
+  if (deployment.replicas < 1) return Misused(kInstall, "--replicas is at least 1");
+  if (!webhook.url.empty() && !webhook.url.starts_with("https://")) {
+    return Misused(kInstall, StrCat("--webhook-url ", Quote(webhook.url), " is not https://…"));
+  }
+  deployment.webhook = deployment.webhook || !webhook.url.empty();
+  webhook.ns = deployment.ns;
+  if (print == "controller" && deployment.image.empty()) {
+    return Misused(kInstall, "--print-part controller: say which --image");
+  }
+  if (print_all || !print.empty()) {
+    std::vector<json::Value> objects;
+    if (print != "controller") objects = InstallObjects(deployment.ns);
+    if (print != "install" && !deployment.image.empty()) {
+      for (json::Value& one : ControllerObjects(deployment)) objects.push_back(std::move(one));
+    }
+    if (deployment.webhook && print != "controller") {
+      for (json::Value& one : WebhookObjects(webhook)) objects.push_back(std::move(one));
+    }
+    return Print(objects);
+  }
+  Status done = deployment.image.empty() ? Install(remote, deployment.ns)
+                                         : InstallController(remote, deployment);
+  if (done.ok() && deployment.webhook) done = InstallWebhook(remote, webhook);
   return done.ok() ? 0 : FailCommand(done);
 }
 

@@ -2,7 +2,9 @@
 
 #include "api/crds.h"
 #include "api/scheme.h"
+#include "base/check.h"
 #include "base/strings.h"
+#include "json/yaml.h"
 
 namespace swell {
 namespace {
@@ -68,7 +70,14 @@ Value ControllerRole() {
        {",events.k8s.io", "events", "create,patch,update"},
        {"scheduling.k8s.io", "priorityclasses", "get,list,watch"},
        {"policy", "poddisruptionbudgets", "get,list,watch"},
+       {"storage.k8s.io", "storageclasses", "get,list,watch"},
        {"apiextensions.k8s.io", "customresourcedefinitions", "get,list,watch"},
+       // Whose pods belong together, and by what jobs are scaled.
+       {"batch", "jobs", "get"},
+       {"apps", "replicasets,deployments,statefulsets", "get"},
+       {"ray.io,jobset.x-k8s.io,leaderworkerset.x-k8s.io,scheduling.volcano.sh,scheduling.x-k8s.io",
+        "*", "get"},
+       {"metrics.k8s.io,custom.metrics.k8s.io,external.metrics.k8s.io", "*", "get,list"},
        {"swell.dev,kubeflow.org,training.kubedl.io,elasticdl.org", "*", "*"}});
 }
 
@@ -102,6 +111,109 @@ void AddElectionRole(const std::string& ns, std::vector<Value>& out) {
                                                  {"namespace", ns}}}}});
 }
 
+// Two replicas on different machines, one of which leads. Nothing in it is newer than Kubernetes
+// 1.20 but the PodDisruptionBudget's version.
+constexpr std::string_view kControllerYaml = R"(
+apiVersion: apps/v1
+kind: Deployment
+metadata:
+  name: swell-controller
+  labels: {app.kubernetes.io/name: swell, app.kubernetes.io/component: controller}
+spec:
+  replicas: 2
+  selector:
+    matchLabels: {app.kubernetes.io/name: swell, app.kubernetes.io/component: controller}
+  strategy:
+    rollingUpdate: {maxSurge: 1, maxUnavailable: 0}
+  template:
+    metadata:
+      labels: {app.kubernetes.io/name: swell, app.kubernetes.io/component: controller}
+    spec:
+      serviceAccountName: swell-controller
+      priorityClassName: system-cluster-critical
+      terminationGracePeriodSeconds: 15
+      securityContext:
+        runAsNonRoot: true
+        runAsUser: 65532
+        runAsGroup: 65532
+        seccompProfile: {type: RuntimeDefault}
+      affinity:
+        podAntiAffinity:
+          preferredDuringSchedulingIgnoredDuringExecution:
+          - weight: 100
+            podAffinityTerm:
+              topologyKey: kubernetes.io/hostname
+              labelSelector:
+                matchLabels:
+                  app.kubernetes.io/name: swell
+                  app.kubernetes.io/component: controller
+      tolerations:
+      - {key: node-role.kubernetes.io/control-plane, operator: Exists, effect: NoSchedule}
+      - {key: node-role.kubernetes.io/master, operator: Exists, effect: NoSchedule}
+      containers:
+      - name: controller
+        image: swell
+        imagePullPolicy: IfNotPresent
+        command: [swell]
+        args: [controller, '--metrics-address=0.0.0.0:10290']
+        ports:
+        - {name: metrics, containerPort: 10290, protocol: TCP}
+        livenessProbe:
+          httpGet: {path: /livez, port: metrics}
+          periodSeconds: 10
+          failureThreshold: 6
+        readinessProbe:
+          httpGet: {path: /readyz, port: metrics}
+          periodSeconds: 2
+        resources:
+          requests: {cpu: 100m, memory: 128Mi}
+          limits: {memory: 2Gi}
+        securityContext:
+          allowPrivilegeEscalation: false
+          readOnlyRootFilesystem: true
+          capabilities: {drop: [ALL]}
+---
+apiVersion: v1
+kind: Service
+metadata:
+  name: swell-controller-metrics
+  labels: {app.kubernetes.io/name: swell, app.kubernetes.io/component: controller}
+spec:
+  clusterIP: None
+  selector: {app.kubernetes.io/name: swell, app.kubernetes.io/component: controller}
+  ports:
+  - {name: metrics, port: 10290, targetPort: metrics, protocol: TCP}
+---
+apiVersion: policy/v1
+kind: PodDisruptionBudget
+metadata:
+  name: swell-controller
+  labels: {app.kubernetes.io/name: swell, app.kubernetes.io/component: controller}
+spec:
+  maxUnavailable: 1
+  selector:
+    matchLabels: {app.kubernetes.io/name: swell, app.kubernetes.io/component: controller}
+---
+apiVersion: networking.k8s.io/v1
+kind: NetworkPolicy
+metadata:
+  name: swell-controller
+  labels: {app.kubernetes.io/name: swell, app.kubernetes.io/component: controller}
+spec:
+  podSelector:
+    matchLabels: {app.kubernetes.io/name: swell, app.kubernetes.io/component: controller}
+  policyTypes: [Ingress, Egress]
+  ingress:
+  - from: [{namespaceSelector: {}}]
+    ports: [{port: metrics, protocol: TCP}]
+  egress:
+  - ports:
+    - {port: 443, protocol: TCP}
+    - {port: 6443, protocol: TCP}
+    - {port: 53, protocol: UDP}
+    - {port: 53, protocol: TCP}
+)";
+
 // What people who may edit or look at a namespace may do with Swell's kinds there.
 void AddPeoplesRoles(std::vector<Value>& out) {
   constexpr std::string_view kAggregate = "rbac.authorization.k8s.io/aggregate-to-";
@@ -117,6 +229,40 @@ void AddPeoplesRoles(std::vector<Value>& out) {
 }
 
 }  // namespace
+
+std::vector<Value> ControllerObjects(const ControllerDeployment& deployment) {
+  auto parsed = json::ParseYaml(kControllerYaml);
+  SWELL_CHECK_MSG(parsed.ok(), parsed.status().message());
+  std::vector<Value> out = std::move(*parsed);
+  for (Value& object : out) {
+    json::Set(object, {"metadata", "namespace"}, deployment.ns);
+    json::Set(object, {"metadata", "labels", kManagedByLabel}, Value(kManagedBy));
+    const std::string_view kind = json::GetString(object, {"kind"});
+    if (kind == "NetworkPolicy" && deployment.webhook) {
+      // The API server may be anywhere.
+      json::FindMutable(object, {"spec", "ingress"})
+          ->get_array()
+          .push_back(Object{{"ports", Array{Object{{"port", kWebhookPort}, {"protocol", "TCP"}}}}});
+    }
+    if (kind == "PodDisruptionBudget" && !deployment.policy_v1) {
+      json::Set(object, {"apiVersion"}, "policy/v1beta1");
+    }
+    if (kind != "Deployment") continue;
+    json::Set(object, {"spec", "replicas"}, deployment.replicas);
+    Value& container =
+        json::FindMutable(object, {"spec", "template", "spec", "containers"})->get_array()[0];
+    json::Set(container, {"image"}, deployment.image);
+    if (!deployment.webhook) continue;
+    json::FindMutable(container, {"args"})
+        ->get_array()
+        .emplace_back(StrCat("--webhook-port=", kWebhookPort));
+    json::FindMutable(container, {"ports"})
+        ->get_array()
+        .push_back(
+            Object{{"name", "webhook"}, {"containerPort", kWebhookPort}, {"protocol", "TCP"}});
+  }
+  return out;
+}
 
 std::vector<Value> InstallObjects(const std::string& ns) {
   std::vector<Value> out = api::SwellCrds();

@@ -16,4 +16,27 @@ inline constexpr std::string_view kManagedBy = "swell";
 
 std::vector<json::Value> InstallObjects(const std::string& ns);
 
+// The Service and the configuration of the admission webhook, and the controller's port for it.
+inline constexpr char kWebhookName[] = "swell-webhook";
+inline constexpr int kWebhookPort = 9443;
+
+// `swell controller` as a Deployment, with what belongs to it: a Service for its metrics, a
+// PodDisruptionBudget, a NetworkPolicy.
+struct ControllerDeployment {
+  std::string ns = "swell-system";
+  std::string image;
+  int64_t replicas = 2;
+  bool webhook = false;   // it answers the API server
+  bool policy_v1 = true;  // else policy/v1beta1: before Kubernetes 1.21
+};
+std::vector<json::Value> ControllerObjects(const ControllerDeployment& deployment);
+
+// What makes the API server ask the admission webhook of `swell controller`: the configuration, a
+// Service unless there is an URL, and the controller's rights to be trusted.
+struct WebhookInstall {
+  std::string ns = "swell-system";
+  std::string url;  // of a controller outside of the cluster: https://HOST:PORT/admit
+};
+std::vector<json::Value> WebhookObjects(const WebhookInstall& install);
+
 }  // namespace swell

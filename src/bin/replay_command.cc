@@ -119,7 +119,7 @@ json::Value DecisionJson(const sched::Decision& decision) {
                    {"node", decision.node},
                    {"gpus", std::move(devices)},
                    {"rule", decision.rule},
-                   {"reason", decision.reason}};
+                   {"reason", decision.Reason()}};
   if (!decision.beneficiary.empty()) out["beneficiary"] = decision.beneficiary;
   return out;
 }
@@ -161,7 +161,7 @@ void PrintVerbose(const std::vector<Told>& told) {
                 api::FormatTime(one.cycle.now).c_str(), one.cycle.result.decisions.size());
     cli::TextTable table({"DECISION", "POD", "NODE", "RULE", "REASON"});
     for (const sched::Decision& d : one.cycle.result.decisions) {
-      table.Add({std::string(sched::DecisionTypeName(d.type)), d.pod, d.node, d.rule, d.reason});
+      table.Add({std::string(sched::DecisionTypeName(d.type)), d.pod, d.node, d.rule, d.Reason()});
     }
     for (const sched::Waiting& w : one.cycle.result.waiting) {
       for (const std::string& pod : w.pods) table.Add({"waits", pod, "", "", w.reason});

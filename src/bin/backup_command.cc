@@ -1,0 +1,279 @@
+// `swell backup`, `swell restore`: a whole embedded cluster as one file.
+//
+// The file is a tar archive: backup.json (what it is), swell.db (the store at one instant), pki/
+// (so that kubeconfigs and tokens stay good), port, images.yaml. What pods wrote (volumes,
+// checkpoints) is not in it.
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <filesystem>
+
+#include "api/meta.h"
+#include "base/file.h"
+#include "base/strings.h"
+#include "bin/commands.h"
+#include "bin/data_dir.h"
+#include "bin/remote_process.h"
+#include "cli/cli.h"
+#include "cli/tar.h"
+#include "store/backend.h"
+
+namespace swell {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr char kFormat[] = "swell.dev/backup/v1";
+constexpr char kTop[] = "swell-backup";
+constexpr size_t kPieceBytes = size_t{1} << 20;
+
+// Gone when it is not needed any more, whatever happened.
+class Scratch {
+ public:
+  explicit Scratch(std::string path) : path_(std::move(path)) {}
+  ~Scratch() {
+    if (!path_.empty()) (void)RemoveTree(path_);  // a leftover harms nobody
+  }
+  Scratch(const Scratch&) = delete;
+  Scratch& operator=(const Scratch&) = delete;
+  const std::string& path() const { return path_; }
+
+ private:
+  const std::string path_;
+};
+
+struct Copied {
+  std::string file;
+  int64_t version = 0;
+  int64_t objects = 0;
+};
+
+// By the cluster itself, while it runs.
+Result<Copied> CopyRunning(const DataDir& dir) {
+  SWELL_ASSIGN_OR_RETURN(auto process,
+                         RemoteProcess::Connect({.kubeconfig = dir.Kubeconfig()}, {}));
+  auto answer = process->Await([&](const client::ObjectCallback& done) {
+    process->client().Call({.method = "POST", .path = "/swell/v1/backup"},
+                           [done](const Result<api::RestResponse>& response) {
+                             if (!response.ok()) return done(response.status());
+                             auto body = json::Parse(response->BodyString());
+                             if (!body.ok()) return done(body.status());
+                             done(std::make_shared<const json::Value>(std::move(*body)));
+                           });
+  });
+  if (!answer.ok()) return answer.status();
+  return Copied{std::string(json::GetString(**answer, {"file"})),
+                json::GetInt(**answer, {"version"}), json::GetInt(**answer, {"objects"})};
+}
+
+Result<Copied> CopyStopped(const DataDir& dir) {
+  SWELL_ASSIGN_OR_RETURN(auto snapshot, store::ReadDatabase(dir.Database()));
+  Copied copied{StrCat(dir.path, "/backup-", ::getpid(), ".db"),
+                static_cast<int64_t>(snapshot.version),
+                static_cast<int64_t>(snapshot.entries.size())};
+  SWELL_RETURN_IF_ERROR(store::WriteDatabase(copied.file, snapshot));
+  return copied;
+}
+
+Status CopyFile(const std::string& from, const std::string& to, int mode) {
+  SWELL_ASSIGN_OR_RETURN(const std::string bytes, ReadFile(from));
+  return WriteFileAtomically(to, bytes, mode);
+}
+
+Status MoveFile(const std::string& from, const std::string& to) {
+  if (::rename(from.c_str(), to.c_str()) == 0) return Status::Ok();
+  return ErrnoStatus(errno, StrCat("rename ", from, " to ", to));
+}
+
+// Everything that goes into the archive, in one directory.
+Status Gather(const DataDir& dir, const Copied& copied, const std::string& to) {
+  SWELL_RETURN_IF_ERROR(MakeDirs(to + "/pki", 0700));
+  SWELL_RETURN_IF_ERROR(MoveFile(copied.file, to + "/swell.db"));
+  SWELL_ASSIGN_OR_RETURN(auto names, ListDir(dir.path + "/pki"));
+  for (const std::string& name : names) {
+    SWELL_RETURN_IF_ERROR(CopyFile(StrCat(dir.path, "/pki/", name), StrCat(to, "/pki/", name),
+                                   name.ends_with(".key") ? 0600 : 0644));
+  }
+  for (const std::string& file : {dir.PortFile(), dir.ImageCatalogue()}) {
+    if (!FileExists(file)) continue;
+    const std::string name = file.substr(file.rfind('/') + 1);
+    SWELL_RETURN_IF_ERROR(CopyFile(file, StrCat(to, "/", name), 0644));
+  }
+  const json::Value what = json::Object{{"format", kFormat},
+                                        {"version", cli::Version()},
+                                        {"created", api::FormatTime(RealClock().Now())},
+                                        {"resourceVersion", copied.version},
+                                        {"objects", copied.objects}};
+  return WriteFileAtomically(to + "/backup.json", json::PrintPretty(what) + "\n");
+}
+
+Status WriteArchive(const std::string& from, const std::string& file) {
+  const std::string partial = file + ".partial";
+  std::FILE* out = std::fopen(partial.c_str(), "wbe");
+  if (out == nullptr) return ErrnoStatus(errno, "create " + partial);
+  Status status =
+      ::fchmod(::fileno(out), 0600) == 0 ? Status::Ok() : ErrnoStatus(errno, "chmod " + partial);
+  cli::TarWriter writer(from, kTop);
+  while (status.ok()) {
+    auto piece = writer.Next();
+    if (!piece.ok()) status = piece.status();
+    if (!status.ok() || piece->empty()) break;
+    if (std::fwrite(piece->data(), 1, piece->size(), out) != piece->size()) {
+      status = ErrnoStatus(errno, "write " + partial);
+    }
+  }
+  if (status.ok() && (std::fflush(out) != 0 || ::fsync(::fileno(out)) != 0)) {
+    status = ErrnoStatus(errno, "write " + partial);
+  }
+  std::fclose(out);
+  if (status.ok()) status = MoveFile(partial, file);
+  if (!status.ok()) (void)RemoveTree(partial);  // the first error says it all
+  return status;
+}
+
+Status Backup(const DataDir& dir, const std::string& file) {
+  if (!FileExists(dir.Database())) {
+    return Status(Code::kNotFound, StrCat(dir.path, ": there is no cluster to back up"));
+  }
+  if (fs::path(file).filename().empty() || fs::is_directory(file)) {
+    return Status(Code::kInvalid, StrCat(file, ": a file expected, not a directory"));
+  }
+  const bool running = FindRunning(dir).has_value();
+  SWELL_ASSIGN_OR_RETURN(const Copied copied, running ? CopyRunning(dir) : CopyStopped(dir));
+  const Scratch database(copied.file);
+  const Scratch scratch(StrCat(dir.path, "/backup-", ::getpid(), ".tmp"));
+  SWELL_RETURN_IF_ERROR(Gather(dir, copied, scratch.path()));
+  SWELL_RETURN_IF_ERROR(WriteArchive(scratch.path(), file));
+  std::printf("%s: %lld objects of the %s cluster in %s, as of resourceVersion %lld\n",
+              file.c_str(), static_cast<long long>(copied.objects), running ? "running" : "stopped",
+              dir.path.c_str(), static_cast<long long>(copied.version));
+  return Status::Ok();
+}
+
+Status Unpack(const std::string& file, const std::string& to) {
+  std::FILE* in = std::fopen(file.c_str(), "rbe");
+  if (in == nullptr) return ErrnoStatus(errno, "open " + file);
+  cli::TarReader reader(kTop, to, [](std::string_view) {});
+  Status status;
+  std::string piece(kPieceBytes, '\0');
+  while (status.ok()) {
+    const size_t n = std::fread(piece.data(), 1, piece.size(), in);
+    if (n == 0) break;
+    status = reader.Feed(std::string_view(piece).substr(0, n));
+  }
+  if (status.ok() && std::ferror(in) != 0) status = ErrnoStatus(EIO, "read " + file);
+  std::fclose(in);
+  if (status.ok()) status = reader.Finish();
+  return status.WithContext(file);
+}
+
+// What is wrong with it is said before anything is replaced.
+Result<json::Value> Examine(const std::string& file, const std::string& at) {
+  auto text = ReadFile(at + "/backup.json", 1 << 16);
+  auto what = text.ok() ? json::Parse(*text) : Result<json::Value>(text.status());
+  if (!what.ok() || json::GetString(*what, {"format"}) != kFormat) {
+    return Status(Code::kInvalid, StrCat(file, ": not a backup that swell backup has written"));
+  }
+  SWELL_ASSIGN_OR_RETURN(auto snapshot, store::ReadDatabase(at + "/swell.db"));
+  const auto objects = static_cast<int64_t>(snapshot.entries.size());
+  if (objects != json::GetInt(*what, {"objects"})) {
+    return Status(Code::kInvalid, StrCat(file, ": ", objects, " objects found, ",
+                                         json::GetInt(*what, {"objects"}), " expected"));
+  }
+  SWELL_RETURN_IF_ERROR(RemoveTree(at + "/swell.db.lock"));
+  return std::move(*what);
+}
+
+Status Restore(const DataDir& dir, const std::string& file, bool force) {
+  SWELL_RETURN_IF_ERROR(PrepareDataDir(dir));
+  if (FindRunning(dir)) {
+    return Status(Code::kConflict, StrCat("a cluster runs in ", dir.path,
+                                          "; stop it first: swell down --data-dir ", dir.path));
+  }
+  if (FileExists(dir.Database()) && !force) {
+    return Status(Code::kConflict,
+                  StrCat(dir.path, " holds a cluster already; --force puts it aside"));
+  }
+  SWELL_RETURN_IF_ERROR(LockDataDir(dir));
+  const Scratch scratch(StrCat(dir.path, "/restore-", ::getpid(), ".tmp"));
+  SWELL_RETURN_IF_ERROR(MakeDirs(scratch.path(), 0700));
+  SWELL_RETURN_IF_ERROR(Unpack(file, scratch.path()));
+  SWELL_ASSIGN_OR_RETURN(const json::Value what, Examine(file, scratch.path()));
+  if (FileExists(dir.Database())) {
+    const std::string aside = dir.Database() + ".before-restore";
+    SWELL_RETURN_IF_ERROR(RemoveTree(aside));
+    SWELL_RETURN_IF_ERROR(MoveFile(dir.Database(), aside));
+    std::printf("%s is now %s\n", dir.Database().c_str(), aside.c_str());
+  }
+  for (const char* suffix : {"-wal", "-shm", "-journal"}) {
+    SWELL_RETURN_IF_ERROR(RemoveTree(dir.Database() + suffix));
+  }
+  SWELL_ASSIGN_OR_RETURN(auto keys, ListDir(scratch.path() + "/pki"));
+  for (const std::string& name : keys) {
+    SWELL_RETURN_IF_ERROR(
+        MoveFile(StrCat(scratch.path(), "/pki/", name), StrCat(dir.path, "/pki/", name)));
+  }
+  for (const char* name : {"port", "images.yaml"}) {
+    const std::string from = StrCat(scratch.path(), "/", name);
+    if (FileExists(from)) SWELL_RETURN_IF_ERROR(MoveFile(from, StrCat(dir.path, "/", name)));
+  }
+  // Last: with it the cluster is there.
+  SWELL_RETURN_IF_ERROR(MoveFile(scratch.path() + "/swell.db", dir.Database()));
+  std::printf("%lld objects of %s are in %s\nStart the cluster with: swell up --detach\n",
+              static_cast<long long>(json::GetInt(what, {"objects"})),
+              std::string(json::GetString(what, {"created"})).c_str(), dir.path.c_str());
+  return Status::Ok();
+}
+
+const cli::Command kBackup{
+    .name = "backup",
+    .summary = "Write the whole cluster of this machine into one file; it may run meanwhile.",
+    .usage = "FILE",
+    .examples = {{"All objects, keys and certificates", "swell backup cluster.tar"},
+                 {"Every night, from a cron job",
+                  "swell backup --data-dir /var/lib/swell /srv/backup/swell-$(date +%F).tar"}},
+    .notes =
+        "The file holds the cluster's keys and Secrets: it is for its owner alone (0600). What "
+        "pods wrote is not in it."};
+const cli::Command kRestore{
+    .name = "restore",
+    .summary = "Bring a cluster back from a file that `swell backup` has written.",
+    .usage = "FILE",
+    .examples = {{"On this machine or another", "swell restore cluster.tar && swell up --detach"},
+                 {"Beside what is there", "swell restore --data-dir /tmp/copy cluster.tar"}}};
+
+int Run(const cli::Command& command,
+        cli::Flags& flags,
+        const std::vector<std::string>& arguments,
+        const std::function<Status(const std::string&)>& run) {
+  std::vector<std::string> words;
+  if (auto exit = ParseCommandLine(command, flags, arguments, &words)) return *exit;
+  if (words.size() != 1) return Misused(command, "one FILE expected");
+  const Status done = run(words[0]);
+  if (done.ok()) return 0;
+  return FailCommand(done);
+}
+
+}  // namespace
+
+int BackupCommand(const std::vector<std::string>& arguments) {
+  std::string data_dir;
+  cli::Flags flags;
+  AddDataDir(flags, data_dir);
+  return Run(kBackup, flags, arguments,
+             [&](const std::string& file) { return Backup(ChooseDataDir(data_dir), file); });
+}
+
+int RestoreCommand(const std::vector<std::string>& arguments) {
+  std::string data_dir;
+  bool force = false;
+  cli::Flags flags;
+  AddDataDir(flags, data_dir);
+  flags.Switch("--force", &force, "the cluster that is there becomes swell.db.before-restore");
+  return Run(kRestore, flags, arguments, [&](const std::string& file) {
+    return Restore(ChooseDataDir(data_dir), file, force);
+  });
+}
+
+}  // namespace swell

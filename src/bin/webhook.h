@@ -1,0 +1,57 @@
+// Webhook: the admission webhook of `swell controller`: its port, its certificates, and the
+// configuration that the API server finds it by (`swell install --webhook`).
+//
+// The certificate authority is in the Secret NAMESPACE/swell-webhook-ca, made by the first replica
+// that needs it, so all of them are trusted by one caBundle. Each replica issues its own
+// certificate from it, for the Service's names and the host of the configuration's URL, and
+// issues it anew before it expires. The caBundle is put into the configuration whenever it is not
+// there.
+//
+// Ownership: the process and the informers outlive it. Thread-safety: the core thread.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "bin/install_objects.h"
+#include "bin/remote_process.h"
+#include "controllers/admission.h"
+#include "edge/webhook_server.h"
+
+namespace swell {
+
+struct WebhookOptions {
+  std::string ns = "swell-system";
+  int64_t port = 0;  // 0: there is no webhook
+  controllers::AdmissionOptions admission;
+};
+
+class Webhook {
+ public:
+  Webhook(RemoteProcess& process, WebhookOptions options);
+  ~Webhook();
+
+  // Returns once it answers. What changes later is followed while the process runs.
+  Status Start();
+
+ private:
+  Status FindAuthority();
+  Status Listen();
+  void Look();
+  void OnConfiguration(const json::Value& configuration);
+
+  RemoteProcess& process_;
+  WebhookOptions options_;
+  controllers::Informers informers_;
+  std::unique_ptr<controllers::Admission> admission_;
+  net::CertificatePair authority_;
+  std::vector<std::string> hosts_;  // that the certificate is for, besides the Service's names
+  WallTime renew_at_;
+  std::unique_ptr<edge::WebhookServer> server_;
+  TimerId timer_ = kNoTimer;
+  bool told_ = false;  // that there is no configuration
+  client::Client client_;
+};
+
+}  // namespace swell
