@@ -1,0 +1,80 @@
+"""A cluster of simulated pods in a directory of its own, and commands against it."""
+
+import json
+import os
+import shutil
+import subprocess
+import tempfile
+import unittest
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+BIN = Path(os.environ.get("SWELL_BIN", ROOT / "build" / "dev" / "bin"))
+SWELL = str(BIN / "swell")
+LIMIT_S = 120
+
+
+def run(*command, env=None, input=None):
+    """The finished process; output as text."""
+    return subprocess.run([str(word) for word in command], env=env, input=input, capture_output=True, text=True,
+                          timeout=LIMIT_S, check=False)
+
+
+class Cluster:
+    def __init__(self, directory, *flags):
+        self.directory = Path(directory)
+        self.flags = flags
+
+    def up(self):
+        done = run(SWELL, "up", "--detach", "--data-dir", self.directory, "--runtime", "simulated", *self.flags)
+        if done.returncode != 0:
+            raise RuntimeError(done.stderr)
+
+    def down(self):
+        run(SWELL, "down", "--data-dir", self.directory)
+
+    @property
+    def kubeconfig(self):
+        return str(self.directory / "kubeconfig")
+
+    def swell(self, *words, **more):
+        """Of the machine's own commands: --data-dir; of the others: the kubeconfig."""
+        own = words[0] in ("user", "backup", "restore", "status")
+        env = dict(os.environ, KUBECONFIG=self.kubeconfig)
+        return run(SWELL, *words, *(["--data-dir", self.directory] if own else []), env=env, **more)
+
+    def kubectl(self, *words, kubeconfig=None, **more):
+        return run("kubectl", "--kubeconfig", kubeconfig or self.kubeconfig, *words, **more)
+
+    def get(self, *words, kubeconfig=None):
+        done = self.kubectl("get", *words, "-o", "json", kubeconfig=kubeconfig)
+        if done.returncode != 0:
+            raise RuntimeError(done.stderr)
+        return json.loads(done.stdout)
+
+
+class ClusterTest(unittest.TestCase):
+    """Tests that share a cluster."""
+
+    flags = ("--nodes", "1", "--gpus-per-node", "8")
+
+    @classmethod
+    def setUpClass(cls):
+        cls.scratch = Path(tempfile.mkdtemp(prefix="swell-operations-"))
+        cls.cluster = Cluster(cls.scratch / "cluster", *cls.flags)
+        cls.cluster.up()
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.cluster.down()
+        shutil.rmtree(cls.scratch, ignore_errors=True)
+
+    def done(self, process):
+        """Its output; the test fails when it did."""
+        self.assertEqual(process.returncode, 0, process.stderr)
+        return process.stdout
+
+    def refused(self, process, *words):
+        self.assertNotEqual(process.returncode, 0, process.stdout)
+        for word in words:
+            self.assertIn(word, process.stderr)

@@ -1,0 +1,207 @@
+"""deploy/ is what the program says, the chart renders to it, and rules and dashboards name metrics that exist."""
+
+import importlib.machinery
+import importlib.util
+import json
+import re
+import subprocess
+import unittest
+
+import yaml
+
+from chart import render
+from support import ROOT, SWELL, ClusterTest, run
+
+DEPLOY = ROOT / "deploy"
+# What PromQL calls its own.
+WORDS = {"sum", "by", "rate", "increase", "histogram_quantile", "scalar", "topk", "and", "on", "le"}
+
+
+def load_generator():
+    loader = importlib.machinery.SourceFileLoader("generate", str(DEPLOY / "generate"))
+    spec = importlib.util.spec_from_loader("generate", loader)
+    module = importlib.util.module_from_spec(spec)
+    loader.exec_module(module)
+    return module
+
+
+def objects(text):
+    return [document for document in yaml.safe_load_all(text) if document]
+
+
+def by_name(documents):
+    return {(d["kind"], d["metadata"].get("namespace", ""), d["metadata"]["name"]): d for d in documents}
+
+
+def metrics_in(expression):
+    expression = re.sub(r"\{[^}]*\}|\[[^\]]*\]|\"[^\"]*\"", "", expression)
+    expression = re.sub(r"\bby \([^)]*\)", "", expression)
+    return {word for word in re.findall(r"[a-zA-Z_:][a-zA-Z0-9_:]*", expression) if word not in WORDS}
+
+
+def expressions():
+    rules = yaml.safe_load((DEPLOY / "monitoring" / "rules.yaml").read_text())
+    for group in rules["groups"]:
+        for rule in group["rules"]:
+            yield rule.get("alert") or rule["record"], rule["expr"]
+    for path in sorted((DEPLOY / "monitoring" / "dashboards").glob("*.json")):
+        for panel in json.loads(path.read_text())["panels"]:
+            for target in panel["targets"]:
+                yield f"{path.name}: {panel['title']}", target["expr"]
+
+
+class Generated(unittest.TestCase):
+    def test_deploy_is_what_the_program_says(self):
+        generate = load_generator()
+        wrong = generate.differences(generate.generated(SWELL), DEPLOY)
+        self.assertEqual(wrong, [], "run deploy/generate")
+
+    def test_the_chart_renders_to_what_install_does(self):
+        values = yaml.safe_load((DEPLOY / "helm" / "swell" / "values.yaml").read_text())
+        rendered = by_name(render(DEPLOY / "helm" / "swell", values, namespace="swell-system"))
+        version = run(SWELL, "version", "--client").stdout.split()[1]
+        printed = by_name(objects(run(SWELL, "install", "--print", "--image", f"swell:{version}").stdout))
+        del printed[("Namespace", "", "swell-system")]
+        for crd in (d for d in rendered.values() if d["kind"] == "CustomResourceDefinition"):
+            self.assertEqual(crd["metadata"].pop("annotations"), {"helm.sh/resource-policy": "keep"})
+        self.assertEqual(sorted(rendered), sorted(printed))
+        for key, document in printed.items():
+            self.assertEqual(rendered[key], document, key)
+
+    def test_the_charts_values_are_used(self):
+        values = yaml.safe_load((DEPLOY / "helm" / "swell" / "values.yaml").read_text())
+        values.update({"replicas": 3, "extraArgs": ["--set=reserveAfter=1h"], "priorityClassName": "high"})
+        values["image"] = {"repository": "r.example.com/s", "tag": "9", "pullPolicy": "Always"}
+        values["resources"] = {"limits": {"memory": "4Gi"}}
+        for part in ("serviceMonitor", "prometheusRule", "dashboards"):
+            values[part]["enabled"] = True
+        for part in ("podDisruptionBudget", "networkPolicy"):
+            values[part]["enabled"] = False
+        values["crds"]["install"] = False
+        found = render(DEPLOY / "helm" / "swell", values, namespace="other", apis=("policy/v1beta1",))
+        kinds = {d["kind"] for d in found}
+        self.assertLessEqual({"ServiceMonitor", "PrometheusRule", "ConfigMap"}, kinds)
+        self.assertFalse({"PodDisruptionBudget", "NetworkPolicy", "CustomResourceDefinition"} & kinds)
+        deployment = next(d for d in found if d["kind"] == "Deployment")
+        pod = deployment["spec"]["template"]["spec"]
+        self.assertEqual(deployment["spec"]["replicas"], 3)
+        self.assertEqual(deployment["metadata"]["namespace"], "other")
+        self.assertEqual(pod["priorityClassName"], "high")
+        container = pod["containers"][0]
+        self.assertEqual((container["image"], container["imagePullPolicy"]), ("r.example.com/s:9", "Always"))
+        self.assertEqual(container["args"][-1], "--set=reserveAfter=1h")
+        self.assertEqual(container["resources"], {"limits": {"memory": "4Gi"}})
+        rule = next(d for d in found if d["kind"] == "PrometheusRule")
+        self.assertEqual(rule["spec"], yaml.safe_load((DEPLOY / "monitoring" / "rules.yaml").read_text()))
+        boards = next(d for d in found if d["kind"] == "ConfigMap")["data"]
+        self.assertEqual(sorted(boards), ["api.json", "scheduler.json", "sharing.json"])
+
+    def test_before_kubernetes_1_21_the_budget_is_v1beta1(self):
+        values = yaml.safe_load((DEPLOY / "helm" / "swell" / "values.yaml").read_text())
+        for apis, version in ((("policy/v1beta1",), "policy/v1beta1"), (("policy/v1",), "policy/v1")):
+            found = render(DEPLOY / "helm" / "swell", values, namespace="x", apis=apis)
+            budget = next(d for d in found if d["kind"] == "PodDisruptionBudget")
+            self.assertEqual(budget["apiVersion"], version)
+
+    def test_every_api_version_is_in_the_table(self):
+        text = (ROOT / "docs" / "operations.md").read_text()
+        used = set()
+        for path in (DEPLOY / "kubernetes").glob("*.yaml"):
+            used |= {d["apiVersion"] for d in objects(path.read_text())}
+        missing = sorted(version for version in used if f"`{version}`" not in text)
+        self.assertEqual(missing, [])
+
+    def test_rights_are_no_more_than_needed(self):
+        rendered = objects(run(SWELL, "install", "--print").stdout)
+        role = next(d for d in rendered if d["kind"] == "ClusterRole" and d["metadata"]["name"] == "swell-controller")
+        for rule in role["rules"]:
+            for group in rule["apiGroups"]:
+                own = group in ("swell.dev", "kubeflow.org", "training.kubedl.io", "elasticdl.org")
+                reads = set(rule["verbs"]) <= {"get", "list", "watch"}
+                self.assertTrue(own or reads or "*" not in rule["resources"] + rule["verbs"], rule)
+            if set(rule["apiGroups"]) & {"", "rbac.authorization.k8s.io"}:
+                self.assertFalse({"secrets", "roles", "rolebindings", "clusterroles"} & set(rule["resources"]), rule)
+
+    def test_alerts_say_what_to_do(self):
+        rules = yaml.safe_load((DEPLOY / "monitoring" / "rules.yaml").read_text())
+        alerts = [rule for group in rules["groups"] for rule in group["rules"] if "alert" in rule]
+        self.assertGreaterEqual(len(alerts), 10)
+        for rule in alerts:
+            self.assertIn(rule["labels"]["severity"], ("info", "warning", "critical"), rule["alert"])
+            self.assertTrue(rule["annotations"]["summary"] and rule["annotations"]["runbook"], rule["alert"])
+
+
+class Live(ClusterTest):
+    """Against the endpoints of a cluster that has work, and of a controller."""
+
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        made = cls.cluster.swell("project", "create", "vision", "--gpu-quota", "4", "--gpu-limit", "8")
+        assert made.returncode == 0, made.stderr
+        ran = cls.cluster.swell("submit", "job", "--image", "x", "--gpus", "2", "--project", "vision", "--", "true")
+        assert ran.returncode == 0, ran.stderr
+        cls.controller = subprocess.Popen(
+            [SWELL, "controller", "--kubeconfig", cls.cluster.kubeconfig, "--metrics-address", "127.0.0.1:0",
+             "--leader-elect-name", "watched"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        for line in cls.controller.stderr:
+            if found := re.search(r"metrics: listening address=(\S+)", line):
+                cls.address = found.group(1)
+                break
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.controller.terminate()
+        cls.controller.communicate(timeout=60)
+        super().tearDownClass()
+
+    def pages(self):
+        own = self.done(self.cluster.kubectl("get", "--raw", "/metrics"))
+        other = self.done(run("curl", "-sf", f"http://{self.address}/metrics"))
+        return own, other
+
+    def test_every_metric_that_is_asked_for_exists(self):
+        names = set()
+        for page in self.pages():
+            names |= set(re.findall(r"^# TYPE (\S+) ", page, re.MULTILINE))
+            names |= set(re.findall(r"^([a-zA-Z_:][a-zA-Z0-9_:]*)[ {]", page, re.MULTILINE))
+        rules = yaml.safe_load((DEPLOY / "monitoring" / "rules.yaml").read_text())
+        names |= {rule["record"] for group in rules["groups"] for rule in group["rules"] if "record" in rule}
+        for where, expression in expressions():
+            asked = metrics_in(expression)
+            self.assertTrue(asked, where)
+            self.assertLessEqual(asked, names, where)
+
+    def test_pages_are_what_prometheus_reads(self):
+        sample = re.compile(r'[a-zA-Z_:][\w:]*(\{[a-z_]+="([^"\\]|\\.)*"(,[a-z_]+="([^"\\]|\\.)*")*\})? \S+')
+        for page in self.pages():
+            family, seen, families = None, set(), set()
+            for line in page.splitlines():
+                if line.startswith("# HELP "):
+                    family = line.split()[2]
+                    self.assertNotIn(family, families)
+                    families.add(family)
+                elif not line.startswith("#"):
+                    self.assertRegex(line, f"^{sample.pattern}$")
+                    self.assertTrue(line.startswith(family), line)
+                    series = line.rsplit(" ", 1)[0]
+                    self.assertNotIn(series, seen)
+                    seen.add(series)
+            self.assertGreater(len(seen), 5)
+
+    def test_a_controller_tells_its_health(self):
+        for path in ("healthz", "livez", "readyz"):
+            text = self.done(run("curl", "-s", "--retry", "20", "--retry-all-errors", "--fail",
+                                 f"http://{self.address}/{path}?verbose"))
+            self.assertIn(f"[+]ping ok\n", text)
+            self.assertTrue(text.endswith(f"{path} check passed\n"), text)
+
+    def test_manifests_are_taken_by_the_api_server(self):
+        self.cluster.kubectl("create", "namespace", "swell-system")  # or it is there
+        for name in ("install", "controller"):
+            self.done(self.cluster.kubectl("apply", "--server-side", "--force-conflicts", "--dry-run=server", "-f",
+                                           str(DEPLOY / "kubernetes" / f"{name}.yaml")))
+
+
+if __name__ == "__main__":
+    unittest.main()

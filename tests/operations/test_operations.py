@@ -1,0 +1,201 @@
+"""Users, roles, the audit log, backups, export: the embedded cluster as a platform team runs it."""
+
+import json
+import stat
+import unittest
+
+from support import Cluster, ClusterTest
+
+
+class Access(ClusterTest):
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        for project in ("vision", "nlp"):
+            made = cls.cluster.swell("project", "create", project, "--gpu-quota", "4")
+            assert made.returncode == 0, made.stderr
+
+    def user(self, name, role, *flags):
+        """A kubeconfig of a new user."""
+        path = self.scratch / f"{name}.kubeconfig"
+        self.done(self.cluster.swell("user", "create", name, "--role", role, "-o", str(path), *flags))
+        self.assertEqual(stat.S_IMODE(path.stat().st_mode), 0o600)
+        return str(path)
+
+    def can(self, kubeconfig, *words):
+        return self.cluster.kubectl("auth", "can-i", *words, kubeconfig=kubeconfig).stdout.strip() == "yes"
+
+    def audit(self):
+        lines = (self.cluster.directory / "audit.log").read_text().splitlines()
+        return [json.loads(line) for line in lines]
+
+    def test_roles_end_at_their_projects(self):
+        researcher = self.user("alice", "researcher", "--project", "vision")
+        viewer = self.user("victor", "viewer", "--project", "vision", "--certificate")
+        admin = self.user("paula", "project-admin", "--project", "vision")
+        for may in (("create", "pytorchjobs.kubeflow.org"), ("create", "trainingjobs.swell.dev"), ("create", "pods"),
+                    ("get", "secrets"), ("create", "pods/exec")):
+            self.assertTrue(self.can(researcher, *may, "-n", "vision"), may)
+            self.assertFalse(self.can(researcher, *may, "-n", "nlp"), may)
+            self.assertFalse(self.can(researcher, *may, "-n", "kube-system"), may)
+        self.assertFalse(self.can(researcher, "create", "rolebindings", "-n", "vision"))
+        self.assertFalse(self.can(researcher, "patch", "projects"))
+        self.assertTrue(self.can(researcher, "list", "projects"))
+        self.assertTrue(self.can(viewer, "get", "pods", "-n", "vision"))
+        self.assertTrue(self.can(viewer, "get", "pods/log", "-n", "vision"))
+        for not_may in (("get", "secrets"), ("create", "pods"), ("create", "pods/exec")):
+            self.assertFalse(self.can(viewer, *not_may, "-n", "vision"), not_may)
+        self.assertTrue(self.can(admin, "create", "rolebindings", "-n", "vision"))
+        # Within the project an admin gives what they hold, and nothing else.
+        self.done(self.cluster.kubectl("create", "rolebinding", "more", "--clusterrole", "researcher", "--user", "zoe",
+                                       "-n", "vision", kubeconfig=admin))
+        self.refused(self.cluster.kubectl("create", "rolebinding", "most", "--clusterrole", "cluster-admin", "--user",
+                                          "zoe", "-n", "vision", kubeconfig=admin), "forbidden")
+        self.refused(self.cluster.kubectl("create", "rolebinding", "there", "--clusterrole", "viewer", "--user", "zoe",
+                                          "-n", "nlp", kubeconfig=admin), "forbidden")
+
+    def test_who_is_deleted_is_nobody_at_once(self):
+        for name, flags in (("dora", ()), ("dirk", ("--certificate",))):
+            kubeconfig = self.user(name, "researcher", "--project", "nlp", *flags)
+            self.done(self.cluster.kubectl("get", "pods", kubeconfig=kubeconfig))
+            self.done(self.cluster.swell("user", "delete", name))
+            self.refused(self.cluster.kubectl("get", "pods", kubeconfig=kubeconfig), "Unauthorized")
+            # Whoever comes under the name later is somebody else.
+            self.user(name, "viewer", "--project", "nlp")
+            self.refused(self.cluster.kubectl("get", "pods", "--kubeconfig", kubeconfig), "Unauthorized")
+            self.done(self.cluster.swell("user", "delete", name))
+
+    def test_an_admin_may_everything(self):
+        admin = self.user("anna", "admin")
+        self.assertTrue(self.can(admin, "*", "*", "--all-namespaces"))
+
+    def test_list_says_who_there_is(self):
+        self.user("lisa@example.com", "viewer", "--project", "vision", "--project", "nlp", "--group", "staff")
+        lines = self.done(self.cluster.swell("user", "list")).splitlines()
+        self.assertEqual(lines[0].split(), ["NAME", "ROLE", "PROJECTS", "GROUPS", "AGE"])
+        row = next(line for line in lines if line.startswith("lisa@example.com"))
+        self.assertEqual(row.split()[1:4], ["viewer", "vision,nlp", "staff"])
+
+    def test_mistakes_are_told(self):
+        for words, said in ((("create", "system:x", "--role", "admin"), "system:"),
+                            (("create", "x", "--role", "king"), "--role \"king\""),
+                            (("create", "x", "--role", "viewer"), "--project"),
+                            (("create", "x", "--role", "viewer", "--project", "nope"), "--project \"nope\""),
+                            (("create", "x", "--role", "admin", "--group", "system:masters"), "--group"),
+                            (("delete", "nobody"), "user \"nobody\" not found"),
+                            (("creat",), "create, list, delete or kubeconfig")):
+            self.refused(self.cluster.swell("user", *words), said)
+
+    def test_work_is_accounted_to_who_brought_it(self):
+        mine = self.user("mia", "researcher", "--project", "vision")
+        manifest = {"apiVersion": "v1", "kind": "Pod",
+                    "metadata": {"name": "claims", "annotations": {"swell.dev/user": "somebody-else"}},
+                    "spec": {"containers": [{"name": "c", "image": "x"}]}}
+        self.done(self.cluster.kubectl("create", "-f", "-", kubeconfig=mine, input=json.dumps(manifest)))
+        self.cluster.kubectl("annotate", "--overwrite", "pod", "claims", "swell.dev/user=nobody", kubeconfig=mine)
+        pod = self.cluster.get("pod", "claims", "-n", "vision")
+        self.assertEqual(pod["metadata"]["annotations"]["swell.dev/user"], "mia")
+
+    def test_the_audit_log_says_who_did_what(self):
+        eve = self.user("eve", "researcher", "--project", "vision")
+        self.done(self.cluster.kubectl("create", "secret", "generic", "s", "--from-literal=p=hunter2", kubeconfig=eve))
+        self.refused(self.cluster.kubectl("delete", "node", "node-1", kubeconfig=eve), "forbidden")
+        # What comes after is written after.
+        self.done(self.cluster.kubectl("create", "configmap", "last", kubeconfig=eve))
+        self.cluster.down()
+        text = (self.cluster.directory / "audit.log").read_text()
+        self.cluster.up()
+        self.assertNotIn("hunter2", text)
+        token = json.loads(self.done(self.cluster.kubectl("config", "view", "--raw", "-o", "json",
+                                                          kubeconfig=eve)))["users"][0]["user"]["token"]
+        self.assertNotIn(token, text)
+        events = [e for e in self.audit() if e["user"]["username"] == "eve"]
+        what = [(e["verb"], e["objectRef"]["resource"], e["objectRef"].get("name"), e["responseStatus"]["code"])
+                for e in events]
+        self.assertIn(("create", "secrets", "s", 201), what)
+        self.assertIn(("create", "configmaps", "last", 201), what)
+        self.assertTrue(any(code == 403 and resource == "nodes" for _, resource, _, code in what), what)
+        for event in events:
+            self.assertEqual((event["kind"], event["apiVersion"], event["level"]),
+                             ("Event", "audit.k8s.io/v1", "Metadata"))
+            self.assertEqual(event["sourceIPs"], ["127.0.0.1"])
+            self.assertIn("kubectl", event["userAgent"])
+        self.assertEqual(stat.S_IMODE((self.cluster.directory / "audit.log").stat().st_mode), 0o600)
+
+
+class Backups(ClusterTest):
+    def names(self, cluster, kind):
+        return sorted(item["metadata"]["name"] for item in cluster.get(kind, "-A")["items"])
+
+    def test_a_running_cluster_comes_back_whole(self):
+        self.done(self.cluster.swell("project", "create", "vision", "--gpu-quota", "4"))
+        alice = str(self.scratch / "alice")
+        self.done(self.cluster.swell("user", "create", "alice", "--role", "researcher", "--project", "vision", "-o",
+                                     alice))
+        for i in range(20):
+            self.done(self.cluster.kubectl("create", "configmap", f"before-{i}", "-n", "vision"))
+        archive = self.scratch / "backup.tar"
+        said = self.done(self.cluster.swell("backup", str(archive)))
+        self.assertIn("objects of the running cluster", said)
+        self.assertEqual(stat.S_IMODE(archive.stat().st_mode), 0o600)
+        self.done(self.cluster.kubectl("create", "configmap", "after", "-n", "vision"))
+        left = [path.name for path in self.cluster.directory.iterdir() if path.name.startswith("backup-")]
+        self.assertEqual(left, [])
+
+        self.refused(self.cluster.swell("restore", str(archive)), "a cluster runs in", "swell down")
+        port = (self.cluster.directory / "port").read_text()
+        self.cluster.down()
+        self.refused(self.cluster.swell("restore", str(archive)), "--force")
+        other = Cluster(self.scratch / "other", *self.flags)
+        self.done(other.swell("restore", str(archive)))
+        other.up()
+        try:
+            maps = self.names(other, "configmaps")
+            self.assertTrue({f"before-{i}" for i in range(20)} <= set(maps))
+            self.assertNotIn("after", maps)
+            # The same place, the same keys: what people hold is good there.
+            self.assertEqual((other.directory / "port").read_text(), port)
+            self.done(other.kubectl("get", "pods", kubeconfig=alice))
+        finally:
+            other.down()
+        self.done(self.cluster.swell("restore", "--force", str(archive)))
+        self.assertTrue((self.cluster.directory / "swell.db.before-restore").exists())
+        self.cluster.up()
+        self.assertNotIn("after", self.names(self.cluster, "configmaps"))
+
+    def test_what_is_no_backup_is_refused(self):
+        other = Cluster(self.scratch / "none", *self.flags)
+        bad = self.scratch / "bad.tar"
+        bad.write_bytes(b"\0" * 10240)
+        self.refused(other.swell("restore", str(bad)), "not a backup")
+        good = self.scratch / "cut.tar"
+        self.done(self.cluster.swell("backup", str(good)))
+        good.write_bytes(good.read_bytes()[:4096])
+        self.refused(other.swell("restore", str(good)), "cut.tar")
+        self.assertFalse((other.directory / "swell.db").exists())
+
+    def test_objects_move_to_another_cluster(self):
+        self.done(self.cluster.kubectl("create", "namespace", "moving"))
+        self.done(self.cluster.kubectl("create", "configmap", "thing", "-n", "moving", "--from-literal=a=b"))
+        exported = self.done(self.cluster.swell("export"))
+        other = Cluster(self.scratch / "target", *self.flags)
+        other.up()
+        try:
+            said = self.done(other.swell("import", "-f", "-", input=exported))
+            self.assertIn("configmap/thing created\n", said)
+            self.assertEqual(other.get("configmap", "thing", "-n", "moving")["data"], {"a": "b"})
+            again = self.done(other.swell("import", "-f", "-", input=exported))
+            self.assertNotIn(" created\n", again)
+        finally:
+            other.down()
+
+
+class Report(ClusterTest):
+    def test_an_empty_account_is_no_error(self):
+        done = self.cluster.swell("report", "-o", "json")
+        self.assertEqual(json.loads(self.done(done))["rows"], [])
+        self.refused(self.cluster.swell("report", "--by", "colour"), "--by")
+
+
+if __name__ == "__main__":
+    unittest.main()
