@@ -141,7 +141,7 @@ void RenewLastApplied(const json::Value& config, json::Value& result) {
 
 }  // namespace
 
-void TrackManager(Core& core, const Call& call, json::Value& object, const json::Value* old) {
+void TrackManager(const Call& call, json::Value& object, const json::Value* old) {
   if (call.request.content_type.rfind(kApplyPatch, 0) == 0) return;
   const json::Value* given = json::Find(object, {"metadata", "managedFields"});
   const bool reset = IsReset(given);
@@ -172,11 +172,10 @@ void TrackManager(Core& core, const Call& call, json::Value& object, const json:
             .fields,
         changes.written);
   }
-  std::move(managers).Write(core.clock.Now(), object);
+  std::move(managers).Write(call.received, object);
 }
 
-Result<json::Value> ApplyConfiguration(Core& core,
-                                       const Call& call,
+Result<json::Value> ApplyConfiguration(const Call& call,
                                        const json::Value& config,
                                        const json::Value* live,
                                        std::string_view manager_name,
@@ -225,7 +224,7 @@ Result<json::Value> ApplyConfiguration(Core& core,
     if (!conflicts.empty() && !force && !was_kubectls) return ConflictsError(conflicts);
   }
   if (manager_name == kKubectl && live != nullptr) RenewLastApplied(config, result);
-  std::move(managers).Write(core.clock.Now(), result);
+  std::move(managers).Write(call.received, result);
   return result;
 }
 

@@ -11,13 +11,12 @@ namespace swell::apiserver {
 
 // Records what a write other than an apply has changed. `old` null: the object is new. Runs when
 // defaults are set and before admission adds what nobody asked for.
-void TrackManager(Core& core, const Call& call, json::Value& object, const json::Value* old);
+void TrackManager(const Call& call, json::Value& object, const json::Value* old);
 
 // The object that results when `config` (in the call's version, with no managedFields) is applied
 // over `live`, managedFields included. kConflict with a FieldManagerConflict cause per field that
 // another manager has set otherwise, unless forced. `live` null: the object is new.
-Result<json::Value> ApplyConfiguration(Core& core,
-                                       const Call& call,
+Result<json::Value> ApplyConfiguration(const Call& call,
                                        const json::Value& config,
                                        const json::Value* live,
                                        std::string_view manager,

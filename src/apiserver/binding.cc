@@ -1,10 +1,12 @@
 // POST pods/x/binding and POST bindings: a pod gets its node, once.
 #include "api/meta.h"
+#include "apiserver/admission_webhooks.h"
 #include "apiserver/codec.h"
 #include "apiserver/errors.h"
 #include "apiserver/handlers.h"
 #include "apiserver/output.h"
 #include "apiserver/prepare.h"
+#include "apiserver/write.h"
 #include "base/strings.h"
 
 namespace swell::apiserver {
@@ -87,6 +89,18 @@ void RespondCreated(Call& call) {
   RespondDocument(call, 201, status);
 }
 
+Status AskAboutBinding(Core& core,
+                       Call& call,
+                       const std::string& name,
+                       const json::Value& binding) {
+  if (!HasAdmissionWebhooks(core)) return Status::Ok();
+  Admission admission = AdmissionOf(core, call);
+  admission.name = name;
+  const api::KindInfo of = BindingKind();
+  return AskBoth(admission,
+                 {"CREATE", &binding, nullptr, &of, WriteOptionsOf(call, "CreateOptions")});
+}
+
 void Bind(Core& core,
           const CallPtr& call,
           const std::string& ns,
@@ -101,6 +115,11 @@ void Bind(Core& core,
   json::Value pod = *entry->Parsed();
   Status status = CheckBinding(binding, name);
   if (status.ok()) status = SuccessOrError(core, pod, binding);
+  if (!status.ok()) {
+    call->Fail(status);
+    return;
+  }
+  status = AskAboutBinding(core, *call, name, binding);
   if (!status.ok()) {
     call->Fail(status);
     return;

@@ -1,6 +1,7 @@
 #include "apiserver/codec.h"
 
 #include "api/decode_problem.h"
+#include "api/meta.h"
 #include "api/protobuf.h"
 #include "api/quantity.h"
 #include "apiserver/errors.h"
@@ -95,6 +96,11 @@ Status CheckScalars(const api::KindInfo& kind, const json::Value& metadata) {
     const json::Value* value = json::Find(metadata, {field});
     if (value != nullptr && !value->is_null() && !value->is_string()) {
       return DecodeError(kind, StrCat("metadata.", field, ": must be a string"));
+    }
+    const bool time = field == "creationTimestamp" || field == "deletionTimestamp";
+    if (time && value != nullptr && value->is_string() &&
+        !api::ParseTime(json::View(value->get_string()))) {
+      return DecodeError(kind, StrCat("metadata.", field, ": must be a time"));
     }
   }
   for (std::string_view field : {"ownerReferences", "finalizers", "managedFields"}) {

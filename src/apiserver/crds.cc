@@ -6,6 +6,7 @@
 
 #include "api/crd_rules.h"
 #include "api/meta.h"
+#include "apiserver/conversion.h"
 #include "apiserver/delete.h"
 #include "apiserver/errors.h"
 #include "apiserver/handlers.h"
@@ -36,7 +37,7 @@ void FillNames(json::Value& crd) {
   if (json::GetString(crd, {"spec", "names", "singular"}).empty()) {
     json::Set(crd, {"spec", "names", "singular"}, json::Value(ToLower(kind)));
   }
-  if (json::GetString(crd, {"spec", "names", "listKind"}).empty()) {
+  if (!kind.empty() && json::GetString(crd, {"spec", "names", "listKind"}).empty()) {
     json::Set(crd, {"spec", "names", "listKind"}, json::Value(StrCat(kind, "List")));
   }
 }
@@ -170,6 +171,7 @@ Status CheckBuiltIn(const Admission& admission, const json::Value& crd) {
 
 void Unregister(Core& core, const json::Value& crd) {
   core.scheme->Unregister(GroupOf(crd), PluralOf(crd));
+  SetConverter(core, StrCat(PluralOf(crd), ".", GroupOf(crd)), nullptr);
   std::erase_if(core.crd_rules, [&](const auto& entry) {
     return entry.first.starts_with(GroupOf(crd) + "/") &&
            entry.first.ends_with("/" + PluralOf(crd));
@@ -185,6 +187,8 @@ void RegisterCrd(Core& core, const json::Value& crd) {
     return;
   }
   Unregister(core, crd);
+  SetConverter(core, StrCat(PluralOf(crd), ".", GroupOf(crd)),
+               json::Find(crd, {"spec", "conversion"}));
   for (api::CrdVersion& version : *kinds) {
     core.scheme->Register(std::move(version.kind), version.storage);
   }

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "api/meta.h"
+#include "apiserver/admission_webhooks.h"
 #include "apiserver/codec.h"
 #include "apiserver/errors.h"
 #include "apiserver/handlers.h"
@@ -214,7 +215,7 @@ void DeleteObject(Core& core,
     done(Deletion{entry, plan.remove});
     return;
   }
-  WriteObject(core, admission.kind,
+  WriteObject(core, admission.call != nullptr ? *admission.call->storage : admission.kind,
               plan.remove ? store::EventType::kDeleted : store::EventType::kModified,
               std::move(object),
               [done = std::move(done), gone = plan.remove](const Status& written,
@@ -226,6 +227,29 @@ void DeleteObject(Core& core,
                 }
               });
 }
+
+namespace {
+
+// Lets webhooks refuse it.
+Status AskAboutDeletion(Admission& admission,
+                        const store::Entry& entry,
+                        const DeleteOptions& options) {
+  if (!AsksWebhooks(admission)) return Status::Ok();
+  json::Value shown = WriteOptionsOf(*admission.call, "DeleteOptions");
+  json::Remove(shown, {"fieldManager"});
+  if (options.grace_s) json::Set(shown, {"gracePeriodSeconds"}, json::Value(*options.grace_s));
+  if (!options.propagation.empty()) {
+    json::Set(shown, {"propagationPolicy"}, json::Value(options.propagation));
+  }
+  if (!options.uid.empty()) json::Set(shown, {"preconditions", "uid"}, json::Value(options.uid));
+  if (!options.version.empty()) {
+    json::Set(shown, {"preconditions", "resourceVersion"}, json::Value(options.version));
+  }
+  const json::SharedValue old = entry.Parsed();
+  return AskBoth(admission, {"DELETE", nullptr, old.get(), nullptr, std::move(shown)});
+}
+
+}  // namespace
 
 void HandleDelete(Core& core, const CallPtr& call) {
   const auto options = DecodeDeleteOptions(core, *call);
@@ -239,6 +263,11 @@ void HandleDelete(Core& core, const CallPtr& call) {
     return;
   }
   Admission admission = AdmissionOf(core, *call);
+  const Status asked = AskAboutDeletion(admission, *entry, *options);
+  if (!asked.ok()) {
+    call->Fail(asked);
+    return;
+  }
   DeleteObject(core, admission, entry, *options,
                [weak = core.weak_from_this(), call](const Result<Deletion>& result) {
                  const auto alive = weak.lock();
@@ -292,6 +321,19 @@ void HandleDeleteCollection(Core& core, const CallPtr& call) {
   }
   auto collection = std::make_shared<Collection>();
   collection->call = call;
+  // Webhooks are asked about all of them before the first is deleted.
+  Status refused;
+  for (const store::EntryPtr& listed : listing->entries) {
+    Admission admission = AdmissionOf(core, *call);
+    admission.ns = listed->key.ns;
+    admission.name = listed->key.name;
+    const Status asked = AskAboutDeletion(admission, *listed, *options);
+    if (refused.ok()) refused = asked;
+  }
+  if (!refused.ok()) {
+    call->Fail(refused);
+    return;
+  }
   for (const store::EntryPtr& listed : listing->entries) {
     const auto entry = core.store.Latest(listed->key);
     if (!entry) continue;

@@ -1,6 +1,7 @@
 // POST pods/x/eviction: a deletion that disruption budgets may refuse.
 #include "api/meta.h"
 #include "api/selector.h"
+#include "apiserver/admission_webhooks.h"
 #include "apiserver/codec.h"
 #include "apiserver/delete.h"
 #include "apiserver/errors.h"
@@ -125,6 +126,13 @@ void RespondCreated(Call& call) {
   RespondDocument(call, 201, status);
 }
 
+api::KindInfo EvictionKind(const json::Value& eviction) {
+  api::KindInfo kind;
+  const std::string_view version = json::GetString(eviction, {"apiVersion"});
+  kind.gvk = api::ParseGvk(version.empty() ? "policy/v1beta1" : version, "Eviction");
+  return kind;
+}
+
 Result<json::Value> DecodeEviction(Core& core, Call& call) {
   SWELL_ASSIGN_OR_RETURN(json::Value eviction,
                          DecodeBody(call.request, core.options.body_limit_bytes));
@@ -154,15 +162,19 @@ void HandleEviction(Core& core, const CallPtr& call) {
   for (const json::Value& mode : json::GetArray(*eviction, {"deleteOptions", "dryRun"})) {
     if (mode == "All") call->dry_run = true;
   }
+  Admission admission = AdmissionOf(core, *call);
+  const api::KindInfo of = EvictionKind(*eviction);
   const auto options = DeleteOptions::Parse(json::Find(*eviction, {"deleteOptions"}), nullptr);
-  Status status = options.ok() ? CheckBudgets(core, entry, call->dry_run) : options.status();
+  Status status = options.ok() ? AskBoth(admission, {"CREATE", &*eviction, nullptr, &of,
+                                                     WriteOptionsOf(*call, "CreateOptions")})
+                               : options.status();
+  if (status.ok()) status = CheckBudgets(core, entry, call->dry_run);
   if (!status.ok()) {
     call->Fail(status);
     return;
   }
   if (!call->dry_run) AddCondition(core, *call->storage, entry, *eviction);
   entry = core.store.Latest(entry->key);
-  Admission admission = AdmissionOf(core, *call);
   admission.subresource.clear();
   DeleteObject(core, admission, entry, *options, [call](const Result<Deletion>& result) {
     if (result.ok()) {

@@ -25,6 +25,8 @@ void HandleScale(Core& core, const CallPtr& call);
 void HandleBinding(Core& core, const CallPtr& call);
 void HandleBindingsResource(Core& core, const CallPtr& call);
 void HandleEviction(Core& core, const CallPtr& call);
+// ephemeral.cc: in the form of the pod, or in the one that clients before 1.22 know
+void HandleEphemeralContainers(Core& core, const CallPtr& call);
 void HandlePodProxy(Core& core, const CallPtr& call);  // log, exec, attach, portforward
 void HandleNodeProxy(Core& core, const CallPtr& call);
 // Lets another handler answer the call, under a path of its own.
@@ -35,6 +37,11 @@ void ForwardTo(Core& core,
                std::string query);
 // proxy.cc: pods and services as HTTP servers
 void HandleHttpProxy(Core& core, const CallPtr& call);
+// Host and port of an endpoint behind a service's port.
+Result<std::string> ServiceAddress(const Core& core,
+                                   const std::string& ns,
+                                   const std::string& name,
+                                   int64_t port);
 // strategies.cc
 void HandleNamespaceFinalize(Core& core, const CallPtr& call);
 // reviews.cc, token_request.cc

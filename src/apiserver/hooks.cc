@@ -14,6 +14,7 @@ constexpr ResourceHooks kRoleBinding{.create = CreateRoleBinding,
                                      .written = RbacWritten,
                                      .create_on_update = true};
 constexpr ResourceHooks kCounted{.generation = true};
+constexpr ResourceHooks kWebhooks{.written = WebhookConfigurationWritten, .generation = true};
 
 const Table& AllHooks() {
   static const Table table = {
@@ -36,7 +37,7 @@ const Table& AllHooks() {
       {"ingresses.networking.k8s.io", kCounted},
       {"jobs.batch", kCounted},
       {"leases.coordination.k8s.io", {.create_on_update = true}},
-      {"mutatingwebhookconfigurations.admissionregistration.k8s.io", kCounted},
+      {"mutatingwebhookconfigurations.admissionregistration.k8s.io", kWebhooks},
       {"namespaces",
        {.create = CreateNamespace,
         .update = UpdateNamespace,
@@ -60,9 +61,10 @@ const Table& AllHooks() {
        {.create = CreateService,
         .update = UpdateService,
         .written = ServiceWritten,
+        .reserve = ReserveService,
         .answers_deleted = true}},
       {"statefulsets.apps", kCounted},
-      {"validatingwebhookconfigurations.admissionregistration.k8s.io", kCounted},
+      {"validatingwebhookconfigurations.admissionregistration.k8s.io", kWebhooks},
   };
   return table;
 }

@@ -38,6 +38,9 @@ struct ResourceHooks {
   Status (*remove)(Admission&, const json::Value& object) = nullptr;
   // After a write is durable (`ok`) or has failed.
   void (*written)(Core&, store::EventType, const store::EntryPtr&, bool ok) = nullptr;
+  // Takes what an object needs of the server's own: the last step before it is written. `old` is
+  // null of a new one.
+  Status (*reserve)(Admission&, json::Value& object, const json::Value* old) = nullptr;
   bool generation = false;        // metadata.generation counts spec changes
   bool keep_status = false;       // status of a create request is kept (nodes)
   bool answers_deleted = false;   // DELETE answers with the object, not with a Status
@@ -72,10 +75,12 @@ Status CreateSecret(Admission&, json::Value& object);
 Status UpdateSecret(Admission&, json::Value& object, const json::Value& old);
 Status CreateService(Admission&, json::Value& object);
 Status UpdateService(Admission&, json::Value& object, const json::Value& old);
+Status ReserveService(Admission&, json::Value& object, const json::Value* old);
 void ServiceWritten(Core&, store::EventType, const store::EntryPtr&, bool ok);
 Status CreateSigningRequest(Admission&, json::Value& object);
 Status CreatePvc(Admission&, json::Value& object);
 Status CreatePv(Admission&, json::Value& object);
+void WebhookConfigurationWritten(Core&, store::EventType, const store::EntryPtr&, bool ok);
 void EventWritten(Core&, store::EventType, const store::EntryPtr&, bool ok);  // events.cc
 Status CreateCrd(Admission&, json::Value& object);                            // crds.cc
 Status UpdateCrd(Admission&, json::Value& object, const json::Value& old);

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "api/meta.h"
+#include "apiserver/admission_webhooks.h"
 #include "apiserver/errors.h"
 #include "apiserver/handlers.h"
 #include "base/strings.h"
@@ -43,7 +44,8 @@ Result<std::string> ContainerOf(const Call& call, const json::Value& pod) {
 }
 
 const json::Value* ContainerStatus(const json::Value& pod, std::string_view container) {
-  for (const char* list : {"containerStatuses", "initContainerStatuses"}) {
+  for (const char* list :
+       {"containerStatuses", "initContainerStatuses", "ephemeralContainerStatuses"}) {
     for (const json::Value& status : json::GetArray(pod, {"status", list})) {
       if (json::GetString(status, {"name"}) == container) return &status;
     }
@@ -132,6 +134,31 @@ class Forward final : public api::RestSink {
   CallPtr call_;
 };
 
+// Lets webhooks refuse exec, attach and portforward.
+Status AskAboutStreams(Core& core, Call& call, const std::string& container) {
+  json::Object options;
+  if (call.info.subresource == "portforward") {
+    json::Array ports;
+    for (std::string_view text : call.query.All("ports")) {
+      for (std::string_view port : Split(text, ',')) {
+        if (const auto number = ParseInt(port)) ports.emplace_back(*number);
+      }
+    }
+    if (!ports.empty()) options["ports"] = std::move(ports);
+    return AskConnect(core, call, "PodPortForwardOptions", options);
+  }
+  for (const char* stream : {"stdin", "stdout", "stderr", "tty"}) {
+    if (call.query.Bool(stream)) options[stream] = true;
+  }
+  options["container"] = container;
+  if (call.info.subresource == "attach") {
+    return AskConnect(core, call, "PodAttachOptions", options);
+  }
+  const auto words = call.query.All("command");
+  options["command"] = json::Array(words.begin(), words.end());
+  return AskConnect(core, call, "PodExecOptions", options);
+}
+
 void ForwardToNode(
     Core& core, const CallPtr& call, const std::string& node, std::string path, std::string query) {
   if (!core.options.node_dialer) {
@@ -216,6 +243,11 @@ void HandlePodProxy(Core& core, const CallPtr& call) {
     call->Fail(BadRequestError("Upgrade request required"));
     return;
   }
+  const Status asked = log ? Status::Ok() : AskAboutStreams(core, *call, container);
+  if (!asked.ok()) {
+    call->Fail(asked);
+    return;
+  }
   ForwardToNode(core, call, node, NodePath(*call, container), NodeQuery(*call));
 }
 
@@ -223,6 +255,11 @@ void HandleNodeProxy(Core& core, const CallPtr& call) {
   const std::string& node = call->info.name;
   if (!core.store.Get(KeyFor(*call->storage, "", node))) {
     call->Fail(NotFoundError(*call->kind, node));
+    return;
+  }
+  const Status asked = AskConnect(core, *call, "NodeProxyOptions", {{"path", call->info.rest}});
+  if (!asked.ok()) {
+    call->Fail(asked);
     return;
   }
   ForwardToNode(core, call, node, call->info.rest.empty() ? "/" : call->info.rest,

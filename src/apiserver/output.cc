@@ -1,5 +1,6 @@
 #include "apiserver/output.h"
 
+#include "apiserver/conversion.h"
 #include "apiserver/errors.h"
 #include "apiserver/table.h"
 #include "base/strings.h"
@@ -30,30 +31,29 @@ json::Object MetaOf(const ListMeta& meta) {
 bool StoredAsIs(const Call& call, const store::Entry& entry) {
   if (!call.storage || call.kind->gvk != call.storage->gvk) return false;
   // A CRD may have changed its storage version after the object was written.
-  if (!call.kind->custom) return true;
-  const std::string start = StrCat("{\"apiVersion\":\"", call.kind->gvk.ApiVersion(), "\"");
-  if (entry.bytes->compare(0, start.size(), start) == 0) return true;
-  return json::GetString(*entry.Parsed(), {"apiVersion"}) == call.kind->gvk.ApiVersion();
+  return !call.kind->custom || StoredIn(*call.kind, entry);
 }
 
-Result<json::Value> ObjectOf(const Core& core, const Call& call, const store::Entry& entry) {
+bool StoredIn(const api::KindInfo& kind, const store::Entry& entry) {
+  const std::string start = StrCat("{\"apiVersion\":\"", kind.gvk.ApiVersion(), "\"");
+  if (entry.bytes->compare(0, start.size(), start) == 0) return true;
+  return json::GetString(*entry.Parsed(), {"apiVersion"}) == kind.gvk.ApiVersion();
+}
+
+Result<json::Value> ObjectOf(const Core& core, Call& call, const store::Entry& entry) {
   json::Value object = *entry.Parsed();
-  if (json::GetString(object, {"apiVersion"}) != call.kind->gvk.ApiVersion()) {
-    SWELL_RETURN_IF_ERROR(core.scheme->Convert(object, *call.kind));
-  }
+  SWELL_RETURN_IF_ERROR(ConvertObject(core, call, object, *call.kind));
   return object;
 }
 
-Result<json::SharedValue> SharedObjectOf(const Core& core,
-                                         const Call& call,
-                                         const store::Entry& entry) {
+Result<json::SharedValue> SharedObjectOf(const Core& core, Call& call, const store::Entry& entry) {
   json::SharedValue stored = entry.Parsed();
   if (json::GetString(*stored, {"apiVersion"}) == call.kind->gvk.ApiVersion()) return stored;
   SWELL_ASSIGN_OR_RETURN(json::Value object, ObjectOf(core, call, entry));
   return std::make_shared<const json::Value>(std::move(object));
 }
 
-Result<api::Chunk> BytesOf(const Core& core, const Call& call, const store::Entry& entry) {
+Result<api::Chunk> BytesOf(const Core& core, Call& call, const store::Entry& entry) {
   if (StoredAsIs(call, entry)) return entry.bytes;
   SWELL_ASSIGN_OR_RETURN(const json::Value object, ObjectOf(core, call, entry));
   return api::MakeChunk(json::Print(object));
@@ -114,7 +114,13 @@ void RespondEntry(Core& core, Call& call, int status, const store::Entry& entry)
 void RespondObject(Core& core, Call& call, int status, json::Value object) {
   if (call.kind && json::GetString(object, {"apiVersion"}) != call.kind->gvk.ApiVersion() &&
       json::GetString(object, {"kind"}) == call.kind->gvk.kind) {
-    const Status converted = core.scheme->Convert(object, *call.kind);
+    if (HasConverter(core, *call.kind)) {
+      // What was done is done: only the answering comes again.
+      call.again = [weak = core.weak_from_this(), status, object](const CallPtr& again) {
+        if (const auto alive = weak.lock()) RespondObject(*alive, *again, status, object);
+      };
+    }
+    const Status converted = ConvertObject(core, call, object, *call.kind);
     if (!converted.ok()) {
       call.Fail(converted);
       return;
@@ -157,7 +163,7 @@ Status RawList(Core& core,
 }
 
 Result<json::Value> FormedList(const Core& core,
-                               const Call& call,
+                               Call& call,
                                const std::vector<store::EntryPtr>& entries,
                                const ListMeta& meta) {
   json::Array items;
@@ -195,6 +201,16 @@ void RespondList(Core& core,
                  Call& call,
                  const std::vector<store::EntryPtr>& entries,
                  const ListMeta& meta) {
+  if (HasConverter(core, *call.kind)) {
+    call.again = [weak = core.weak_from_this(), entries, meta](const CallPtr& again) {
+      if (const auto alive = weak.lock()) RespondList(*alive, *again, entries, meta);
+    };
+    const Status known = ConvertAhead(core, call, entries, *call.kind);
+    if (!known.ok()) {
+      call.Fail(known);
+      return;
+    }
+  }
   if (call.form.raw()) {
     api::RestResponse response;
     const Status made = RawList(core, call, entries, meta, response);

@@ -10,14 +10,14 @@ namespace swell::apiserver {
 
 // Whether entries of this kind can be sent as they are stored.
 bool StoredAsIs(const Call& call, const store::Entry& entry);
+// Whether the entry is stored in the very version.
+bool StoredIn(const api::KindInfo& kind, const store::Entry& entry);
 // The entry's object in the call's version.
-Result<json::Value> ObjectOf(const Core& core, const Call& call, const store::Entry& entry);
+Result<json::Value> ObjectOf(const Core& core, Call& call, const store::Entry& entry);
 // The same, for reading: not copied unless it must be converted.
-Result<json::SharedValue> SharedObjectOf(const Core& core,
-                                         const Call& call,
-                                         const store::Entry& entry);
+Result<json::SharedValue> SharedObjectOf(const Core& core, Call& call, const store::Entry& entry);
 // The entry's bytes in the call's version.
-Result<api::Chunk> BytesOf(const Core& core, const Call& call, const store::Entry& entry);
+Result<api::Chunk> BytesOf(const Core& core, Call& call, const store::Entry& entry);
 
 // One object as the call's form wants it: itself, its metadata, or a table of one row.
 Result<json::Value> FormOf(const Core& core,
@@ -29,7 +29,7 @@ json::Value MetadataOnly(const json::Value& object, std::string_view meta_versio
 
 // Answers a call with one entry.
 void RespondEntry(Core& core, Call& call, int status, const store::Entry& entry);
-// Answers with an object in its storage version (of a dry run, say).
+// Answers with an object that is not stored (of a dry run, say).
 void RespondObject(Core& core, Call& call, int status, json::Value object);
 // Answers with a document as it is, printed as JSON or YAML.
 void RespondDocument(Call& call, int status, const json::Value& document);

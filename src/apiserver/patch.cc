@@ -216,10 +216,10 @@ void RunApply(Core& core, const CallPtr& call, json::Value config) {
     json::Set(config, {"metadata", "namespace"}, json::Value(call->info.ns));
   }
   Status checked = CheckPatched(*call, config);
-  auto applied = checked.ok() ? ApplyConfiguration(core, *call, config, live ? &*live : nullptr,
-                                                   manager, call->query.Bool("force"))
+  auto applied = checked.ok() ? ApplyConfiguration(*call, config, live ? &*live : nullptr, manager,
+                                                   call->query.Bool("force"))
                               : Result<json::Value>(checked);
-  if (applied.ok()) checked = ToStorage(core, *call, *applied);
+  if (applied.ok()) checked = ToHandled(core, *call, *applied);
   if (!applied.ok() || !checked.ok()) {
     call->Fail(applied.ok() ? checked : applied.status());
     return;
@@ -270,7 +270,7 @@ void HandlePatch(Core& core, const CallPtr& call) {
   auto patched = document.ok() ? RunPatch(*call->kind, media, *document, *patch)
                                : Result<json::Value>(document.status());
   Status status = patched.ok() ? CheckPatched(*call, *patched) : patched.status();
-  if (status.ok()) status = ToStorage(core, *call, *patched);
+  if (status.ok()) status = ToHandled(core, *call, *patched);
   if (!status.ok()) {
     call->Fail(status);
     return;

@@ -158,7 +158,7 @@ namespace {
 // The parts of a pod's spec that may change while it lives.
 void CopyMutable(json::Value& to, const json::Value& from) {
   for (const char* field : {"activeDeadlineSeconds", "terminationGracePeriodSeconds", "tolerations",
-                            "schedulingGates", "nodeSelector", "affinity"}) {
+                            "schedulingGates", "nodeSelector", "affinity", "ephemeralContainers"}) {
     const json::Value* value = json::Find(from, {"spec", field});
     if (value != nullptr) {
       json::Set(to, {"spec", field}, *value);

@@ -41,8 +41,8 @@ class PodsTest : public ::testing::Test {
       return std::shared_ptr<api::RestHandler>(node);
     };
     options.http_dialer =
-        [this](const std::string& url) -> Result<std::shared_ptr<api::RestHandler>> {
-      dialed = url;
+        [this](const HttpTarget& target) -> Result<std::shared_ptr<api::RestHandler>> {
+      dialed = target.base_url;
       return std::shared_ptr<api::RestHandler>(node);
     };
     options.bind_check = [](const json::Value&, const std::string& name) {
@@ -324,6 +324,58 @@ TEST_F(PodsTest, EventsAreOneStoreAndExpire) {
   EXPECT_EQ(server.Get(StrCat(core, "/e")).status, 200);
   server.executor.Advance(std::chrono::minutes(15));
   EXPECT_EQ(server.Get(StrCat(core, "/e")).status, 404);
+}
+
+TEST_F(PodsTest, EphemeralContainersAreAddedAndStay) {
+  ASSERT_EQ(server.Post(kPods, PodJson("p")).status, 201);
+  const std::string path = StrCat(kPods, "/p/ephemeralcontainers");
+  const std::string strategic = "application/strategic-merge-patch+json";
+  // A pod's own update leaves them as they are.
+  Answer answer =
+      server.Patch(StrCat(kPods, "/p"),
+                   R"({"spec":{"ephemeralContainers":[{"name":"d","image":"i"}]}})", strategic);
+  EXPECT_EQ(answer.status, 200) << answer.text;
+  EXPECT_EQ(json::Find(answer.body, {"spec", "ephemeralContainers"}), nullptr);
+  answer = server.Patch(
+      path, R"({"spec":{"ephemeralContainers":[{"name":"d","image":"i","stdin":true}]}})",
+      strategic);
+  ASSERT_EQ(answer.status, 200) << answer.text;
+  EXPECT_EQ(answer.Str({"kind"}), "Pod");
+  const json::Array& list = json::GetArray(answer.body, {"spec", "ephemeralContainers"});
+  ASSERT_EQ(list.size(), 1u);
+  EXPECT_EQ(json::GetString(list[0], {"terminationMessagePolicy"}), "File");
+  // As kubectl before 1.22 does it.
+  api::RestRequest old = server.Request("GET", path);
+  old.user_agent = "kubectl/v1.20.2 (linux/amd64) kubernetes/faecb19";
+  answer = server.Send(old);
+  EXPECT_EQ(answer.Str({"kind"}), "EphemeralContainers");
+  json::Value wanted = answer.body;
+  json::FindMutable(wanted, {"ephemeralContainers"})
+      ->get_array()
+      .push_back(json::Object{{"name", "e"}, {"image", "i"}, {"targetContainerName", "c"}});
+  answer = server.Put(path, json::Print(wanted));
+  ASSERT_EQ(answer.status, 200) << answer.text;
+  EXPECT_EQ(json::GetArray(answer.body, {"ephemeralContainers"}).size(), 2u);
+  EXPECT_EQ(server.Put(path, json::Print(wanted)).status, 409);
+}
+
+TEST_F(PodsTest, WhatAnEphemeralContainerMayNotBe) {
+  ASSERT_EQ(server.Post(kPods, PodJson("p")).status, 201);
+  auto refused = [&](const std::string& container) {
+    const Answer answer =
+        server.Patch(StrCat(kPods, "/p/ephemeralcontainers"),
+                     StrCat(R"({"spec":{"ephemeralContainers":[)", container, "]}}"),
+                     "application/strategic-merge-patch+json");
+    EXPECT_EQ(answer.status, 422) << answer.text;
+    return answer.Message();
+  };
+  const std::string is = "Pod \"p\" is invalid: spec.ephemeralContainers[0]";
+  EXPECT_EQ(refused(R"({"name":"c","image":"i"})"), is + ".name: Duplicate value: \"c\"");
+  EXPECT_EQ(refused(R"({"name":"d"})"), is + ".image: Required value");
+  EXPECT_EQ(refused(R"({"name":"d","image":"i","targetContainerName":"x"})"),
+            is + ".targetContainerName: Not found: \"x\"");
+  EXPECT_EQ(refused(R"({"name":"d","image":"i","ports":[{"containerPort":80}]})"),
+            is + ".ports: Forbidden: cannot be set for an Ephemeral Container");
 }
 
 }  // namespace

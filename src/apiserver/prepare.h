@@ -7,10 +7,15 @@
 
 namespace swell::apiserver {
 
-// From a request's version into the storage version.
-Status ToStorage(Core& core, const Call& call, json::Value& object);
+// From a request's version into the one in which it is handled.
+Status ToHandled(Core& core, Call& call, json::Value& object);
+// And from there into the one in which it is stored.
+Status ToStored(Core& core, Call& call, json::Value& object);
+// The entry's object as it is handled.
+Result<json::SharedValue> HandledObject(Core& core, Call& call, const store::Entry& entry);
 
-// Completes and checks a new object. The name is chosen here when it is to be generated.
+// Completes and checks a new object, webhooks included. The name is chosen here when it is to be
+// generated.
 Status PrepareCreate(Admission& admission, json::Value& object);
 // Completes and checks a new state of `old`.
 Status PrepareUpdate(Admission& admission, json::Value& object, const json::Value& old);

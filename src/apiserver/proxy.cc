@@ -1,5 +1,6 @@
 // The proxy subresource of pods and services: HTTP through the API server.
 #include "api/meta.h"
+#include "apiserver/admission_webhooks.h"
 #include "apiserver/errors.h"
 #include "apiserver/handlers.h"
 #include "base/strings.h"
@@ -45,7 +46,7 @@ Result<std::string> AddressOfPod(const json::Value& pod, const Target& target) {
 }
 
 // The first of the service's endpoints that has the port.
-Result<std::string> AddressOfService(Core& core,
+Result<std::string> AddressOfService(const Core& core,
                                      const json::Value& service,
                                      const Target& target,
                                      const std::string& ns) {
@@ -104,12 +105,30 @@ Result<std::shared_ptr<api::RestHandler>> Dial(Core& core, const Call& call) {
   if (!core.options.http_dialer) {
     return Status(Code::kUnavailable, "this server reaches no pods");
   }
-  return core.options.http_dialer(StrCat(target.scheme, "://", address));
+  HttpTarget to;
+  to.base_url = StrCat(target.scheme, "://", address);
+  return core.options.http_dialer(to);
 }
 
 }  // namespace
 
+Result<std::string> ServiceAddress(const Core& core,
+                                   const std::string& ns,
+                                   const std::string& name,
+                                   int64_t port) {
+  const auto entry = core.store.Get({"services", ns, name});
+  if (!entry) return Status(Code::kNotFound, StrCat("service ", Quote(name), " not found"));
+  return AddressOfService(core, *entry->Parsed(), {"https", name, std::to_string(port)}, ns);
+}
+
 void HandleHttpProxy(Core& core, const CallPtr& call) {
+  const bool pod = call->storage->plural == "pods";
+  const Status asked = AskConnect(core, *call, pod ? "PodProxyOptions" : "ServiceProxyOptions",
+                                  {{"path", PathBehind(*call)}});
+  if (!asked.ok()) {
+    call->Fail(asked);
+    return;
+  }
   auto handler = Dial(core, *call);
   if (!handler.ok()) {
     call->Fail(handler.status());

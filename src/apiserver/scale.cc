@@ -1,10 +1,12 @@
 // The scale subresource: autoscaling/v1 Scale over a field of any kind.
 #include "api/meta.h"
 #include "api/selector.h"
+#include "apiserver/admission_webhooks.h"
 #include "apiserver/codec.h"
 #include "apiserver/errors.h"
 #include "apiserver/handlers.h"
 #include "apiserver/output.h"
+#include "apiserver/prepare.h"
 #include "apiserver/write.h"
 #include "base/strings.h"
 #include "json/patch.h"
@@ -90,6 +92,13 @@ json::Value MakeScale(const api::KindInfo& kind, const json::Value& object) {
   return scale;
 }
 
+api::KindInfo ScaleKind() {
+  api::KindInfo kind;
+  kind.gvk = {"autoscaling", "v1", "Scale"};
+  kind.plural = "scales";
+  return kind;
+}
+
 // The Scale that a PUT or PATCH asks for.
 Result<json::Value> WantedScale(Core& core, const Call& call, const json::Value& current) {
   if (call.request.method == "PUT") {
@@ -114,9 +123,7 @@ Result<json::Value> WantedScale(Core& core, const Call& call, const json::Value&
 }
 
 Result<int64_t> WantedReplicas(const Call& call, const json::Value& scale) {
-  api::KindInfo kind;
-  kind.gvk = {"autoscaling", "v1", "Scale"};
-  kind.plural = "scales";
+  const api::KindInfo kind = ScaleKind();
   SWELL_RETURN_IF_ERROR(CheckMetadataTypes(kind, scale));
   const json::Value* replicas = json::Find(scale, {"spec", "replicas"});
   if (replicas != nullptr && !replicas->is_int64() && !replicas->is_uint64() &&
@@ -134,6 +141,23 @@ Result<int64_t> WantedReplicas(const Call& call, const json::Value& scale) {
   return wanted;
 }
 
+// The Scale of an object that has been written.
+void AnswerScale(Core& core, const CallPtr& call, const UpdateResult& result) {
+  if (!result.entry) {
+    RespondDocument(*call, 200, MakeScale(call->handled(), result.object));
+    return;
+  }
+  call->again = [weak = core.weak_from_this(), result](const CallPtr& again) {
+    if (const auto alive = weak.lock()) AnswerScale(*alive, again, result);
+  };
+  const auto object = HandledObject(core, *call, *result.entry);
+  if (object.ok()) {
+    RespondDocument(*call, 200, MakeScale(call->handled(), **object));
+  } else {
+    call->Fail(object.status());
+  }
+}
+
 }  // namespace
 
 void HandleScale(Core& core, const CallPtr& call) {
@@ -144,7 +168,13 @@ void HandleScale(Core& core, const CallPtr& call) {
     call->Fail(NotFoundError(*call->kind, call->info.name));
     return;
   }
-  const json::Value current = MakeScale(*call->storage, *entry->Parsed());
+  const auto handled = HandledObject(core, *call, *entry);
+  if (!handled.ok()) {
+    call->Fail(handled.status());
+    return;
+  }
+  const api::KindInfo& kind = call->handled();
+  const json::Value current = MakeScale(kind, **handled);
   if (read) {
     RespondDocument(*call, 200, current);
     return;
@@ -156,23 +186,30 @@ void HandleScale(Core& core, const CallPtr& call) {
     call->Fail(replicas.status());
     return;
   }
-  json::Value object = *entry->Parsed();
-  SetPath(object, PathsOf(*call->storage).spec, json::Value(*replicas));
+  json::Value object = **handled;
+  SetPath(object, PathsOf(kind).spec, json::Value(*replicas));
   const std::string_view version = json::GetString(*wanted, {"metadata", "resourceVersion"});
   if (!version.empty()) {
     json::Set(object, {"metadata", "resourceVersion"}, json::Value(version));
   }
   Admission admission = AdmissionOf(core, *call);
+  const api::KindInfo of = ScaleKind();
+  const json::Value scaled = MakeScale(kind, object);
+  const Status asked = AskBoth(
+      admission, {"UPDATE", &scaled, &current, &of, WriteOptionsOf(*call, "UpdateOptions")});
+  if (!asked.ok()) {
+    call->Fail(asked);
+    return;
+  }
   UpdateObject(core, admission, std::move(object), entry,
-               [call](const Result<UpdateResult>& result) {
-                 if (!result.ok()) {
+               [weak = core.weak_from_this(), call](const Result<UpdateResult>& result) {
+                 const auto alive = weak.lock();
+                 if (!alive) return;
+                 if (result.ok()) {
+                   AnswerScale(*alive, call, *result);
+                 } else {
                    call->Fail(result.status());
-                   return;
                  }
-                 const json::Value scale = result->entry
-                                               ? MakeScale(*call->storage, *result->entry->Parsed())
-                                               : MakeScale(*call->storage, result->object);
-                 RespondDocument(*call, 200, scale);
                });
 }
 

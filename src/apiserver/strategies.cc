@@ -27,7 +27,10 @@ bool IsProtectedNamespace(std::string_view name) {
 }  // namespace
 
 Status CreateNamespace(Admission& admission, json::Value& object) {
-  json::Set(object, {"metadata", "labels", kNameLabel}, json::Value(admission.name));
+  // A name that is none is told as such, and not as a label's value, too.
+  if (api::CheckDnsLabel(admission.name).empty()) {
+    json::Set(object, {"metadata", "labels", kNameLabel}, json::Value(admission.name));
+  }
   json::Array finalizers = json::GetArray(object, {"spec", "finalizers"});
   if (std::find(finalizers.begin(), finalizers.end(), json::Value(kNamespaceFinalizer)) ==
       finalizers.end()) {
@@ -235,15 +238,14 @@ Status AllocateServiceIp(Admission& admission, json::Value& object) {
 
 }  // namespace
 
-Status CreateService(Admission& admission, json::Value& object) {
+Status CreateService(Admission&, json::Value& object) {
   json::Set(object, {"status"}, json::Object{{"loadBalancer", json::Object()}});
-  // The rules first: an address taken for a refused service would be lost.
-  const auto errors = api::ValidateObject(admission.kind, object, nullptr);
-  if (!errors.empty()) return InvalidError(admission.kind, admission.name, errors);
-  if (admission.core.store.Latest(KeyFor(admission.kind, admission.ns, admission.name))) {
-    return AlreadyExistsError(admission.kind, admission.name);
-  }
-  SWELL_RETURN_IF_ERROR(AllocateNodePorts(admission, object));
+  return Status::Ok();
+}
+
+Status ReserveService(Admission& admission, json::Value& object, const json::Value* old) {
+  if (old != nullptr && !json::GetString(*old, {"spec", "clusterIP"}).empty()) return Status::Ok();
+  if (old == nullptr) SWELL_RETURN_IF_ERROR(AllocateNodePorts(admission, object));
   return AllocateServiceIp(admission, object);
 }
 
@@ -287,7 +289,6 @@ Status UpdateService(Admission& admission, json::Value& object, const json::Valu
     return InvalidError(admission.kind, admission.name,
                         {InvalidValue("spec.clusterIPs[0]", after, "may not change once set")});
   }
-  if (before.empty()) return AllocateServiceIp(admission, object);
   return Status::Ok();
 }
 

@@ -110,7 +110,7 @@ class TestServer {
   }
 
   api::RestRequest Request(std::string method,
-                           std::string target,
+                           const std::string& target,
                            std::string body = {},
                            std::string content_type = {},
                            std::string accept = {}) const {

@@ -1,9 +1,11 @@
 #include "apiserver/watch.h"
 
+#include "apiserver/conversion.h"
 #include "apiserver/errors.h"
 #include "apiserver/handlers.h"
 #include "apiserver/list_options.h"
 #include "apiserver/output.h"
+#include "apiserver/webhook.h"
 #include "base/strings.h"
 
 namespace swell::apiserver {
@@ -12,6 +14,10 @@ namespace {
 constexpr size_t kInitialChunkBytes = 64 << 10;
 // Kubernetes' own default: between 30 and 60 minutes, so that not all clients come back at once.
 constexpr int64_t kLeastTimeoutS = 1800;
+constexpr int64_t kMostTimeoutS = 7LL * 24 * 3600;
+constexpr size_t kMaxHeld = 10'000;
+
+Status TooSlow() { return Status(Code::kTooManyRequests, "the receiver of the watch is too slow"); }
 
 uint64_t FormKey(const Call& call) {
   const std::string text = StrCat(call.kind->gvk.ApiVersion(), "/", call.kind->gvk.kind, "/",
@@ -62,13 +68,9 @@ Status Watcher::Begin(const Start& start) {
   if (replaying_) CheckReplay();
   call_->StartStream(200, "application/json");
   timeout_ = core_.executor.After(start.timeout, [this] { End(Status::Ok()); });
-  if (!SendInitial(listing)) {
-    End(Status(Code::kTooManyRequests, "the receiver of the watch is too slow"));
-    return Status::Ok();
-  }
-  if (start.initial_end && !SendInitialEnd(since)) {
-    End(Status(Code::kTooManyRequests, "the receiver of the watch is too slow"));
-  }
+  if (start.initial) start_ = std::move(listing);
+  if (start.initial_end) start_end_ = since;
+  SendStart();
   return Status::Ok();
 }
 
@@ -81,6 +83,40 @@ void Watcher::CheckReplay() {
     self->sent_since_check_ = 0;
     if (self->replaying_) self->CheckReplay();
   });
+}
+
+void Watcher::SendStart() {
+  const auto self = shared_from_this();
+  if (start_) {
+    const Status known = ConvertAhead(core_, *call_, start_->entries, *call_->kind);
+    if (!known.ok() && Waits(known)) return;
+    if (!SendInitial(*start_)) return End(TooSlow());
+  }
+  start_.reset();
+  const auto end = std::exchange(start_end_, std::nullopt);
+  if (end && !SendInitialEnd(*end)) End(TooSlow());
+}
+
+bool Watcher::Waits(const Status& status) {
+  if (!IsUnanswered(status) || !call_->questions) return false;
+  waiting_ = true;
+  call_->questions->WhenAnswered([weak = weak_from_this()] {
+    if (const auto self = weak.lock()) self->GoOn();
+  });
+  return true;
+}
+
+void Watcher::GoOn() {
+  const auto self = shared_from_this();
+  waiting_ = false;
+  if (start_ || start_end_) SendStart();
+  while (!waiting_ && !held_.empty() && !call_->finished()) {
+    const store::Event event = std::move(held_.front());
+    held_.pop_front();
+    Deliver(event);
+  }
+  // Answers are about versions that have now been sent.
+  if (!waiting_) call_->questions.reset();
 }
 
 // The starting state in few large chunks.
@@ -104,10 +140,16 @@ void Watcher::OnEvent(const store::Event& event) {
   // Sending may end this watch, and with it this object.
   const auto self = shared_from_this();
   ++sent_since_check_;
+  if (!waiting_) return Deliver(event);
+  held_.push_back(event);
+  if (held_.size() > kMaxHeld) End(TooSlow());
+}
+
+void Watcher::Deliver(const store::Event& event) {
   const bool before = event.previous && selection_.Matches(*event.previous);
   const bool deleted = event.type == store::EventType::kDeleted;
   const bool after = !deleted && selection_.Matches(*event.entry);
-  bool alive = true;
+  Result<bool> alive = true;
   if (after) {
     alive = SendEvent(before ? "MODIFIED" : "ADDED", event.version, *event.entry, false);
   } else if (before) {
@@ -116,8 +158,12 @@ void Watcher::OnEvent(const store::Event& event) {
     const bool own = deleted && selection_.Matches(*event.entry);
     alive = SendEvent("DELETED", event.version, own ? *event.entry : *event.previous, !own);
   }
+  if (!alive.ok()) {
+    if (Waits(alive.status())) return held_.push_front(event);
+    SendError(alive.status());
+  }
   sent_version_ = std::max(sent_version_, event.version);
-  if (!alive) End(Status(Code::kTooManyRequests, "the receiver of the watch is too slow"));
+  if (!alive.ok() || !*alive) End(TooSlow());
 }
 
 Result<api::Chunk> Watcher::EventBytes(std::string_view type,
@@ -126,9 +172,11 @@ Result<api::Chunk> Watcher::EventBytes(std::string_view type,
                                        bool reversion) {
   const bool table = call_->form.as == OutputForm::As::kTable;
   const bool columns = table && !columns_sent_;
-  columns_sent_ = true;
   const uint64_t form = StableHash(type, form_ + (columns ? 2 : 0) + (reversion ? 4 : 0)) | 1;
-  if (api::Chunk cached = core_.event_cache.Find(version, form)) return cached;
+  if (api::Chunk cached = core_.event_cache.Find(version, form)) {
+    columns_sent_ = true;
+    return cached;
+  }
   std::string object;
   if (!reversion && call_->form.raw() && StoredAsIs(*call_, entry)) {
     object = EventText(type, *entry.bytes);
@@ -140,21 +188,18 @@ Result<api::Chunk> Watcher::EventBytes(std::string_view type,
     SWELL_ASSIGN_OR_RETURN(value, FormOf(core_, *call_, std::move(value), columns));
     object = EventText(type, json::Print(value));
   }
+  columns_sent_ = true;
   auto chunk = api::MakeChunk(std::move(object));
   core_.event_cache.Put(version, form, chunk);
   return chunk;
 }
 
-bool Watcher::SendEvent(std::string_view type,
-                        uint64_t version,
-                        const store::Entry& entry,
-                        bool reversion) {
-  auto bytes = EventBytes(type, version, entry, reversion);
-  if (!bytes.ok()) {
-    SendError(bytes.status());
-    return false;
-  }
-  return call_->Send(*bytes);
+Result<bool> Watcher::SendEvent(std::string_view type,
+                                uint64_t version,
+                                const store::Entry& entry,
+                                bool reversion) {
+  SWELL_ASSIGN_OR_RETURN(const api::Chunk bytes, EventBytes(type, version, entry, reversion));
+  return call_->Send(bytes);
 }
 
 json::Value Watcher::BookmarkObject(uint64_t version) const {
@@ -176,8 +221,7 @@ void Watcher::SendBookmark() {
   const auto self = shared_from_this();
   const uint64_t version = std::max(sent_version_, core_.store.Version());
   const auto chunk = api::MakeChunk(EventText("BOOKMARK", json::Print(BookmarkObject(version))));
-  if (!call_->Send(chunk))
-    End(Status(Code::kTooManyRequests, "the receiver of the watch is too slow"));
+  if (!call_->Send(chunk)) End(TooSlow());
 }
 
 bool Watcher::SendInitialEnd(uint64_t version) {
@@ -227,7 +271,7 @@ Result<Watcher::Start> StartOf(Core& core, const Call& call) {
       timeout.value_or(0) > 0
           ? *timeout
           : kLeastTimeoutS + static_cast<int64_t>(core.random.Below(kLeastTimeoutS));
-  start.timeout = std::chrono::seconds(std::min<int64_t>(seconds, 7 * 24 * 3600));
+  start.timeout = std::chrono::seconds(std::min<int64_t>(seconds, kMostTimeoutS));
   if (start.version > core.store.Version()) {
     return TooNewVersionError(start.version, core.store.Version());
   }

@@ -6,7 +6,9 @@
 // has not been sent.
 #pragma once
 
+#include <deque>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "apiserver/core.h"
@@ -29,15 +31,21 @@ class Watcher : public std::enable_shared_from_this<Watcher> {
   // An error is to be answered instead of a stream.
   Status Begin(const Start& start);
   void SendBookmark();
-  bool wants_bookmarks() const { return bookmarks_ && !replaying_; }
+  bool wants_bookmarks() const { return bookmarks_ && !replaying_ && !waiting_; }
 
  private:
   void OnEvent(const store::Event& event);
+  void Deliver(const store::Event& event);
+  // The state at the start, and what it must be followed by.
+  void SendStart();
   bool SendInitial(const store::Listing& listing);
-  bool SendEvent(std::string_view type,
-                 uint64_t version,
-                 const store::Entry& entry,
-                 bool reversion);
+  // Whether a webhook must convert something before the sending can go on, which it then does.
+  bool Waits(const Status& status);
+  void GoOn();
+  Result<bool> SendEvent(std::string_view type,
+                         uint64_t version,
+                         const store::Entry& entry,
+                         bool reversion);
   Result<api::Chunk> EventBytes(std::string_view type,
                                 uint64_t version,
                                 const store::Entry& entry,
@@ -60,6 +68,11 @@ class Watcher : public std::enable_shared_from_this<Watcher> {
   bool replaying_ = false;
   size_t sent_since_check_ = 0;
   std::unique_ptr<store::Watch> watch_;
+  // While a webhook converts: what it is about, and what has come behind it.
+  bool waiting_ = false;
+  std::optional<store::Listing> start_;
+  std::optional<uint64_t> start_end_;  // the bookmark after it
+  std::deque<store::Event> held_;
   TimerId timeout_ = kNoTimer;
 };
 

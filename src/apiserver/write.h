@@ -11,9 +11,9 @@ Admission AdmissionOf(Core& core, Call& call);
 // Decoded object (storage version) → prepared → written → answered with 201.
 void CreateObject(Core& core, const CallPtr& call, json::Value object);
 
-// Replaces `old` (storage version) by `object`: checks resourceVersion and uid, prepares, writes,
-// removes it when the last finalizer went. `done` gets the new state, an entry that is not stored
-// when it was a dry run.
+// Replaces `old` by `object` (in the version in which it is handled), of a call: checks
+// resourceVersion and uid, prepares, writes, removes it when the last finalizer went. `done` gets
+// the new state, an entry that is not stored when it was a dry run.
 struct UpdateResult {
   store::EntryPtr entry;  // the durable state; null for a dry run
   json::Value object;     // of a dry run

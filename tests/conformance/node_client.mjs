@@ -162,5 +162,28 @@ if (runsPods === 'yes') {
     assert.equal(line[0], 'hello\n');
     await core.deleteNamespacedPod({namespace, name: 'p', gracePeriodSeconds: 0});
   });
+
+  test('a container is added to look into a pod', async () => {
+    await core.createNamespacedPod({namespace, body: {
+      metadata: {name: 'q'},
+      spec: {containers: [{name: 'c', image: 'busybox', command: ['sleep', '60']}]}}});
+    await core.patchNamespacedPodEphemeralcontainers({name: 'q', namespace, body: {
+      spec: {ephemeralContainers: [{
+        name: 'debug', image: 'busybox', command: ['sh', '-c', 'hostname; exit 4']}]}}},
+    k8s.setHeaderOptions('Content-Type', k8s.PatchStrategy.StrategicMergePatch));
+    const watch = new k8s.Watch(config);
+    let request;
+    const seen = await until(async (told) => {
+      request = await watch.watch(
+          `/api/v1/namespaces/${namespace}/pods`, {fieldSelector: 'metadata.name=q'},
+          (type, object) => told(object.status.ephemeralContainerStatuses?.[0], object), () => {});
+    }, (seen) => seen.at(-1)[0]?.state.terminated);
+    request.abort();
+    assert.equal(seen.at(-1)[0].state.terminated.exitCode, 4);
+    assert.equal(seen.at(-1)[1].status.phase, 'Running');
+    const log = await core.readNamespacedPodLog({name: 'q', namespace, container: 'debug'});
+    assert.equal(log, 'q\n');
+    await core.deleteNamespacedPod({namespace, name: 'q', gracePeriodSeconds: 0});
+  });
 }
 after(() => setTimeout(() => process.exit(), 500).unref());
