@@ -1,10 +1,13 @@
 // swell_load: loads a running cluster over its real socket with TLS and prints one JSON line.
 //
-//   swell_load KUBECONFIG create N CONNECTIONS     durable creates of config maps
-//   swell_load KUBECONFIG get SECONDS CONNECTIONS  single gets of one pod
-//   swell_load KUBECONFIG list SECONDS CONNECTIONS lists of all pods in namespace bench
-//   swell_load KUBECONFIG fill N                   N pods in namespace bench that are never placed
-//   swell_load KUBECONFIG watch WATCHERS ROUNDS    one write delivered to so many watchers
+//   swell_load KUBECONFIG create N CONNECTIONS [NAMESPACE]  durable creates of config maps
+//   swell_load KUBECONFIG get SECONDS CONNECTIONS [PATH]    gets of one pod, or of PATH
+//   swell_load KUBECONFIG list SECONDS CONNECTIONS [PATH]   lists of the pods in namespace bench,
+//   or
+//                                                  of PATH
+//   swell_load KUBECONFIG patch SECONDS CONNECTIONS N       merge patches of the first N config
+//   maps swell_load KUBECONFIG fill N                   N pods in namespace bench that are never
+//   placed swell_load KUBECONFIG watch WATCHERS ROUNDS    one write delivered to so many watchers
 //   swell_load KUBECONFIG pods N CONNECTIONS GPUS SCHEDULER  N pods for a scheduler to place
 //   swell_load KUBECONFIG bind N CONNECTIONS NODES binds these pods to node-1, node-2, …: nothing
 //   but
@@ -49,6 +52,10 @@ net::HttpRequest Get(std::string path) {
   request.method = "GET";
   request.target = std::move(path);
   return request;
+}
+
+std::string ConfigMaps(std::string_view ns) {
+  return StrCat("/api/v1/namespaces/", ns, "/configmaps");
 }
 
 std::string ConfigMap(uint64_t index) {
@@ -234,7 +241,8 @@ class BoundPods {
 int Main(int argc, char** argv) {
   if (argc < 4) {
     std::fprintf(stderr,
-                 "usage: swell_load KUBECONFIG create|get|list|fill|watch|pods|bind|bound N [M]\n");
+                 "usage: swell_load KUBECONFIG create|get|list|patch|fill|watch|pods|bind|bound N "
+                 "[M]\n");
     return 2;
   }
   auto access = client::LoadKubeconfig(argv[1]);
@@ -249,14 +257,16 @@ int Main(int argc, char** argv) {
   std::string mode = argv[2];
   auto n = static_cast<uint64_t>(std::atoll(argv[3]));
   int m = argc > 4 ? std::atoi(argv[4]) : 16;
+  const std::string last = argc > 5 ? argv[5] : "";
+  const std::string kPods = "/api/v1/namespaces/bench/pods";
   net::Reactor reactor;
   net::LoadOptions options = Base(target, m);
   if (mode == "create") {
     options.requests = n;
     options.duration = std::chrono::minutes(2);
     options.expected_status = 201;
-    options.make_request = [](uint64_t i) {
-      return Post("/api/v1/namespaces/bench/configmaps", ConfigMap(i));
+    options.make_request = [path = ConfigMaps(last.empty() ? "bench" : last)](uint64_t i) {
+      return Post(path, ConfigMap(i));
     };
     return Run(reactor, "create", options);
   }
@@ -269,13 +279,27 @@ int Main(int argc, char** argv) {
   }
   if (mode == "get") {
     options.duration = std::chrono::seconds(n);
-    options.make_request = [](uint64_t) { return Get("/api/v1/namespaces/bench/pods/bench-0"); };
+    options.make_request = [path = last.empty() ? kPods + "/bench-0" : last](uint64_t) {
+      return Get(path);
+    };
     return Run(reactor, "get", options);
   }
   if (mode == "list") {
     options.duration = std::chrono::seconds(n);
-    options.make_request = [](uint64_t) { return Get("/api/v1/namespaces/bench/pods"); };
+    options.make_request = [path = last.empty() ? kPods : last](uint64_t) { return Get(path); };
     return Run(reactor, "list", options);
+  }
+  if (mode == "patch" && argc > 5) {
+    options.duration = std::chrono::seconds(n);
+    options.make_request = [count = std::max(1, std::atoi(argv[5]))](uint64_t i) {
+      net::HttpRequest request =
+          Post(StrCat(ConfigMaps("bench"), "/bench-", i % static_cast<uint64_t>(count)),
+               StrCat(R"({"data":{"round":")", i, R"("}})"));
+      request.method = "PATCH";
+      request.headers = {{"Content-Type", "application/merge-patch+json"}};
+      return request;
+    };
+    return Run(reactor, "patch", options);
   }
   if (mode == "pods" && argc > 6) {
     options.requests = n;
