@@ -4,6 +4,8 @@
 
 #include "api/meta.h"
 #include "base/strings.h"
+#include "controllers/job_kind.h"
+#include "controllers/metric_specs.h"
 
 namespace swell::controllers {
 namespace {
@@ -44,12 +46,7 @@ Status ReadStep(std::string_view field, std::string_view step, elastic::ScalePol
 
 Status ReadAnnotations(const json::Value& job, ScaleTarget& target) {
   auto field = [](std::string_view name) { return StrCat("metadata.annotations[", name, "]"); };
-  std::string_view interval = api::Annotation(job, kScaleInterval);
-  if (!interval.empty()) {
-    auto parsed = ParseInterval(interval);
-    if (!parsed) return Wrong(field(kScaleInterval), interval, "must be a time, such as 30s");
-    target.policy.interval = *parsed;
-  }
+  SWELL_RETURN_IF_ERROR(ReadScaleTime(job, kScaleInterval, target.policy.interval));
   std::string_view observations = api::Annotation(job, kScaleObservations);
   if (!observations.empty()) {
     auto parsed = ParseInt(observations);
@@ -68,6 +65,27 @@ Status ReadAnnotations(const json::Value& job, ScaleTarget& target) {
 }
 
 }  // namespace
+
+json::Value AtPath(const std::vector<std::string>& path, json::Value value) {
+  for (auto step = path.rbegin(); step != path.rend(); ++step) {
+    json::Object outer;
+    outer[*step] = std::move(value);
+    value = std::move(outer);
+  }
+  return value;
+}
+
+Status ReadScaleTime(const json::Value& job, std::string_view annotation, Duration& time) {
+  const std::string_view text = api::Annotation(job, annotation);
+  if (text.empty()) return Status::Ok();
+  const auto parsed = ParseInterval(text);
+  if (!parsed) {
+    return Wrong(StrCat("metadata.annotations[", annotation, "]"), text,
+                 "must be a time, such as 30s");
+  }
+  time = *parsed;
+  return Status::Ok();
+}
 
 Result<std::optional<ScaleTarget>> KubedlScaleTarget(const json::Value& job) {
   const json::Value* policy = json::Find(job, {"spec", "elasticPolicy"});
@@ -95,6 +113,11 @@ Result<std::optional<ScaleTarget>> TrainingScaleTarget(const json::Value& job) {
   if (scaling == nullptr || json::GetString(*scaling, {"mode"}) != "Metric") {
     return std::optional<ScaleTarget>();
   }
+  const json::Array& metrics = json::GetArray(*scaling, {"metrics"});
+  // Those have targets, and a scaler of their own.
+  if (std::any_of(metrics.begin(), metrics.end(), IsMetricSpec)) {
+    return std::optional<ScaleTarget>();
+  }
   ScaleTarget target;
   target.role = json::GetString(*scaling, {"role"}, "worker");
   const json::Value* role = json::Find(job, {"spec", "roles", target.role});
@@ -117,8 +140,11 @@ Result<std::optional<ScaleTarget>> TrainingScaleTarget(const json::Value& job) {
   target.policy.observations = static_cast<int>(
       std::clamp<int64_t>(json::GetInt(*scaling, {"observations"}, 5), 1, kObservationsMax));
   target.metric = "latency";
-  const json::Array& metrics = json::GetArray(*scaling, {"metrics"});
   if (!metrics.empty()) {
+    for (std::string_view field : {"name", "regex"}) {
+      if (!json::GetString(metrics[0], {field}).empty()) continue;
+      return WrongField(StrCat("spec.autoscaling.metrics[0].", field), "Required value");
+    }
     target.metric = json::GetString(metrics[0], {"name"}, target.metric);
     target.pattern = json::GetString(metrics[0], {"regex"});
     target.pattern_field = "spec.autoscaling.metrics[0].regex";
