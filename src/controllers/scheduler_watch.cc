@@ -77,6 +77,7 @@ void SchedulerLoop::OnPod(const json::Value& pod) {
       return [&informer](std::string_view key) { return informer.Get(key).get(); };
     };
     AddVolumeTerms(pod, find(claims_), find(volumes_), info);
+    if (held_ && held_(pod)) info.scheduling_gates.emplace_back("swell.dev/grouping");
   }
   model_.UpsertPod(info);
   if (model_.version() != before) Wake();
