@@ -28,6 +28,7 @@ const std::vector<Listed>& StateKinds() {
       {client::resources::kPersistentVolumes, "PersistentVolume"},
       {client::resources::kPersistentVolumeClaims, "PersistentVolumeClaim"},
       {client::resources::kPodDisruptionBudgets, "PodDisruptionBudget"},
+      {client::resources::kStorageClasses, "StorageClass"},
       {client::resources::kPods, "Pod"},
   };
   return *kinds;
@@ -119,6 +120,7 @@ Result<WhatIf> WhatIf::Make(Session& session, json::Array state) {
 }
 
 void WhatIf::AddJob(const json::Value& job, const JobKindInfo& kind) {
+  state_ = Without(api::KeyOf(job));  // as it is now, if it is there
   std::string now = api::FormatTime(session_->Now());
   json::Value group = json::Object{{"apiVersion", "swell.dev/v1"},
                                    {"kind", "PodGroup"},

@@ -10,6 +10,9 @@
 
 namespace swell::controllers {
 
+// How many of its pods must be there, where so many should be.
+int64_t DesiredHealthy(const json::Value& budget, int64_t expected);
+
 class DisruptionController {
  public:
   explicit DisruptionController(Context context);

@@ -116,10 +116,10 @@ sched::NodeSelectorTerm ToNodeTerm(const json::Value& term) {
           ToRequirements(json::GetArray(term, {"matchFields"}))};
 }
 
-std::vector<sched::Requirement> ToPodSelector(const json::Value& holder) {
-  auto out = ToRequirements(json::GetArray(holder, {"labelSelector", "matchExpressions"}));
-  for (const auto& [key, value] :
-       ToLabels(json::GetObject(holder, {"labelSelector", "matchLabels"}))) {
+std::vector<sched::Requirement> ToPodSelector(const json::Value& holder,
+                                              std::string_view field = "labelSelector") {
+  auto out = ToRequirements(json::GetArray(holder, {field, "matchExpressions"}));
+  for (const auto& [key, value] : ToLabels(json::GetObject(holder, {field, "matchLabels"}))) {
     out.push_back({key, sched::SelectorOp::kIn, {value}});
   }
   return out;
@@ -265,6 +265,42 @@ sched::Placement ToPlacement(const json::Value& pool, std::string_view what) {
                                                                         : sched::Placement::kPack;
 }
 
+// In kube-scheduler's words; empty: nothing is the matter.
+std::string WhyNotUsable(const json::Value* claim,
+                         std::string_view name,
+                         const StorageView& storage) {
+  if (claim == nullptr) return StrCat("persistentvolumeclaim ", Quote(name), " not found");
+  if (api::IsDeleting(*claim)) {
+    return StrCat("persistentvolumeclaim ", Quote(name), " is being deleted");
+  }
+  const std::string_view volume = json::GetString(*claim, {"spec", "volumeName"});
+  const std::string_view phase = json::GetString(*claim, {"status", "phase"});
+  const bool bound = phase == "Bound" || phase == "Lost" ||
+                     !api::Annotation(*claim, "pv.kubernetes.io/bind-completed").empty();
+  if (!volume.empty() && bound) {
+    if (storage.volumes(volume) != nullptr) return "";
+    return "node(s) unavailable due to one or more pvc(s) bound to non-existent pv(s)";
+  }
+  std::string_view class_name = json::GetString(*claim, {"spec", "storageClassName"});
+  if (class_name.empty()) {
+    class_name = api::Annotation(*claim, "volume.beta.kubernetes.io/storage-class");
+  }
+  const json::Value* storage_class = class_name.empty() ? nullptr : storage.classes(class_name);
+  const bool waits =
+      storage_class != nullptr &&
+      json::GetString(*storage_class, {"volumeBindingMode"}) == "WaitForFirstConsumer";
+  if (!waits || !volume.empty()) return "pod has unbound immediate PersistentVolumeClaims";
+  // Nobody makes its volume; the pod goes where one is, once it is bound.
+  if (json::GetString(*storage_class, {"provisioner"}) == "kubernetes.io/no-provisioner") {
+    return "node(s) didn't find available persistent volumes to bind";
+  }
+  return "";
+}
+
+bool MayPreempt(const json::Value& holder) {
+  return json::GetString(holder, {"preemptionPolicy"}) != "Never";
+}
+
 }  // namespace
 
 sched::Resources PodRequests(const json::Value& pod_spec) {
@@ -303,16 +339,14 @@ void SetPriority(sched::PodInfo& pod, int32_t priority) {
   pod.preemptible = priority < (pod.queue.empty() ? kSystemCriticalFrom : kProjectPreemptibleBelow);
 }
 
-void AddVolumeTerms(const json::Value& pod,
-                    const FindObject& claims,
-                    const FindObject& volumes,
-                    sched::PodInfo& out) {
+void AddVolumeTerms(const json::Value& pod, const StorageView& storage, sched::PodInfo& out) {
   for (const json::Value& volume : json::GetArray(pod, {"spec", "volumes"})) {
     std::string_view claim_name = json::GetString(volume, {"persistentVolumeClaim", "claimName"});
     if (claim_name.empty()) continue;
-    const json::Value* claim = claims(StrCat(api::Namespace(pod), "/", claim_name));
+    const json::Value* claim = storage.claims(StrCat(api::Namespace(pod), "/", claim_name));
+    if (out.obstacle.empty()) out.obstacle = WhyNotUsable(claim, claim_name, storage);
     if (claim == nullptr) continue;
-    const json::Value* bound = volumes(json::GetString(*claim, {"spec", "volumeName"}));
+    const json::Value* bound = storage.volumes(json::GetString(*claim, {"spec", "volumeName"}));
     if (bound == nullptr) continue;
     std::vector<sched::NodeSelectorTerm> terms;
     for (const json::Value& term :
@@ -339,6 +373,7 @@ sched::PodInfo ToPodInfo(const json::Value& pod, std::string_view usual_queue) {
   out.requests = PodRequests(spec);
   ReadConstraints(spec, out);
   SetPriority(out, static_cast<int32_t>(json::GetInt(spec, {"priority"})));
+  out.may_preempt = MayPreempt(spec);
   out.node = json::GetString(spec, {"nodeName"});
   out.nominated_node = json::GetString(pod, {"status", "nominatedNodeName"});
   out.phase = ToPhase(pod, !out.node.empty());
@@ -353,14 +388,17 @@ sched::PodInfo ToPodInfo(const json::Value& pod, std::string_view usual_queue) {
 }
 
 sched::GroupInfo ToGroupInfo(const json::Value& pod_group,
-                             const PriorityOf& priority_of,
+                             const FindObject& priority_classes,
                              std::string_view usual_queue) {
   sched::GroupInfo out;
   out.key = api::KeyOf(pod_group);
   out.uid = api::Uid(pod_group);
   out.queue = json::GetString(pod_group, {"spec", "project"}, usual_queue);
   out.priority_class = json::GetString(pod_group, {"spec", "priorityClassName"});
-  out.priority = priority_of(out.priority_class).value_or(0);
+  if (const json::Value* it = priority_classes(out.priority_class)) {
+    out.priority = static_cast<int32_t>(json::GetInt(*it, {"value"}));
+    out.may_preempt = MayPreempt(*it);
+  }
   std::string_view preemptibility = json::GetString(pod_group, {"spec", "preemptibility"});
   if (!preemptibility.empty()) {
     out.preemptible = preemptibility == "Preemptible";
@@ -391,6 +429,15 @@ sched::GroupInfo ToGroupInfo(const json::Value& pod_group,
   out.moved_at =
       api::ParseTime(json::GetString(pod_group, {"status", "movedAt"})).value_or(WallTime{});
   return out;
+}
+
+std::optional<sched::BudgetInfo> ToBudgetInfo(const json::Value& budget) {
+  const json::Value* spec = json::Find(budget, {"spec"});
+  if (spec == nullptr || json::Find(*spec, {"selector"}) == nullptr) return std::nullopt;
+  return sched::BudgetInfo{
+      api::KeyOf(budget), ToPodSelector(*spec, "selector"),
+      static_cast<int32_t>(std::clamp<int64_t>(
+          json::GetInt(budget, {"status", "disruptionsAllowed"}), 0, INT32_MAX))};
 }
 
 std::string_view NamespaceOfProject(const json::Value& project) {

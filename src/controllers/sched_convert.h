@@ -12,24 +12,28 @@
 
 namespace swell::controllers {
 
-// The value of a PriorityClass by name; nullopt when there is none.
-using PriorityOf = std::function<std::optional<int32_t>(std::string_view)>;
+// An object by key; null when there is none.
+using FindObject = std::function<const json::Value*(std::string_view)>;
 
 sched::NodeInfo ToNodeInfo(const json::Value& node);
 // `usual_queue` is the project of what names none.
 sched::PodInfo ToPodInfo(const json::Value& pod, std::string_view usual_queue = {});
 sched::GroupInfo ToGroupInfo(const json::Value& pod_group,
-                             const PriorityOf& priority_of,
+                             const FindObject& priority_classes,
                              std::string_view usual_queue = {});
 // With its priority come the usual rules about who is preemptible.
 void SetPriority(sched::PodInfo& pod, int32_t priority);
-// An object by key; null when there is none.
-using FindObject = std::function<const json::Value*(std::string_view)>;
-// Nodes that the pod's volumes can be used on: those their persistent volumes say.
-void AddVolumeTerms(const json::Value& pod,
-                    const FindObject& claims,
-                    const FindObject& volumes,
-                    sched::PodInfo& out);
+// What a pod's claims lead to.
+struct StorageView {
+  FindObject claims;
+  FindObject volumes;
+  FindObject classes;
+};
+// Nodes that the pod's volumes can be used on: those their persistent volumes say. What is wrong
+// with its claims, in kube-scheduler's words, is the pod's obstacle.
+void AddVolumeTerms(const json::Value& pod, const StorageView& storage, sched::PodInfo& out);
+// A budget that covers nothing (no selector) is none.
+std::optional<sched::BudgetInfo> ToBudgetInfo(const json::Value& budget);
 // The namespace of a project's work.
 std::string_view NamespaceOfProject(const json::Value& project);
 sched::QueueInfo ToQueueInfo(const json::Value& project);

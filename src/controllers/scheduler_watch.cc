@@ -36,8 +36,17 @@ void SchedulerLoop::WatchGroups() {
         model_.RemoveGroup(api::KeyOf(*group));
         Wake();
       });
-  auto budget = [this](const json::SharedValue& it) { RefreshNamespace(api::Namespace(*it)); };
-  Follow(budgets_, budget, budget);
+  auto lift = [this](const json::SharedValue& it) {
+    model_.RemoveBudget(api::KeyOf(*it));
+    Wake();
+  };
+  auto budget = [this, lift](const json::SharedValue& it) {
+    const std::optional<sched::BudgetInfo> info = ToBudgetInfo(*it);
+    if (!info) return lift(it);
+    model_.UpsertBudget(*info);
+    Wake();
+  };
+  Follow(budgets_, budget, lift);
   auto priority = [this](const json::SharedValue& it) { RefreshGroups(api::Name(*it)); };
   Follow(priorities_, priority, priority);
 }
@@ -52,8 +61,8 @@ void SchedulerLoop::WatchPods() {
       });
 }
 
-// A claim that is bound now, or a volume whose nodes changed: waiting pods may have to go
-// elsewhere.
+// A claim that is there or bound now, or a volume whose nodes changed: waiting pods may start, or
+// have to go elsewhere.
 void SchedulerLoop::WatchVolumes() {
   auto again = [this](const json::SharedValue&) {
     for (const auto& [key, pod] : pods_.objects()) {
@@ -61,7 +70,7 @@ void SchedulerLoop::WatchVolumes() {
       if (waits && !json::GetArray(*pod, {"spec", "volumes"}).empty()) OnPod(*pod);
     }
   };
-  for (client::Informer* informer : {&claims_, &volumes_}) {
+  for (client::Informer* informer : {&claims_, &volumes_, &classes_}) {
     Follow(*informer, again, again);
   }
 }
@@ -76,7 +85,7 @@ void SchedulerLoop::OnPod(const json::Value& pod) {
     auto find = [](const client::Informer& informer) {
       return [&informer](std::string_view key) { return informer.Get(key).get(); };
     };
-    AddVolumeTerms(pod, find(claims_), find(volumes_), info);
+    AddVolumeTerms(pod, {find(claims_), find(volumes_), find(classes_)}, info);
     if (held_ && held_(pod)) info.scheduling_gates.emplace_back("swell.dev/grouping");
   }
   model_.UpsertPod(info);
@@ -86,14 +95,8 @@ void SchedulerLoop::OnPod(const json::Value& pod) {
 void SchedulerLoop::OnGroup(const json::Value& pod_group) {
   uint64_t before = model_.version();
   sched::GroupInfo group = ToGroupInfo(
-      pod_group,
-      [this](std::string_view name) -> std::optional<int32_t> {
-        json::SharedValue priority_class = priorities_.Get(name);
-        if (!priority_class) return std::nullopt;
-        return static_cast<int32_t>(json::GetInt(*priority_class, {"value"}));
-      },
+      pod_group, [this](std::string_view name) { return priorities_.Get(name).get(); },
       ProjectOfNamespace(api::Namespace(pod_group)));
-  if (!budgets_.objects().empty()) group.disruptions_allowed = DisruptionsAllowed(group.key);
   model_.UpsertGroup(group);
   if (model_.version() != before) Wake();
 }
@@ -165,33 +168,6 @@ void SchedulerLoop::RefreshProjects() {
 std::string_view SchedulerLoop::ProjectOfNamespace(std::string_view ns) const {
   auto it = project_of_.find(ns);
   return it == project_of_.end() ? std::string_view() : std::string_view(it->second);
-}
-
-// The fewest that any disruption budget over one of the group's pods lets go; nullopt: no budget.
-std::optional<int32_t> SchedulerLoop::DisruptionsAllowed(const std::string& group) const {
-  static const json::Value kNone = json::Object{};
-  std::optional<int32_t> least;
-  std::string_view ns = std::string_view(group).substr(0, group.find('/'));
-  std::vector<json::SharedValue> pods = pods_.ByIndex("group", group);
-  for (const auto& [key, budget] : budgets_.objects()) {
-    if (api::Namespace(*budget) != ns) continue;
-    auto selector = api::LabelSelector::FromJson(json::Find(*budget, {"spec", "selector"}));
-    if (!selector.ok()) continue;
-    bool covers = std::any_of(pods.begin(), pods.end(), [&](const json::SharedValue& pod) {
-      const json::Value* labels = json::Find(*pod, {"metadata", "labels"});
-      return selector->Matches(labels ? *labels : kNone);
-    });
-    if (!covers) continue;
-    auto allowed = static_cast<int32_t>(json::GetInt(*budget, {"status", "disruptionsAllowed"}));
-    if (!least || allowed < *least) least = allowed;
-  }
-  return least;
-}
-
-void SchedulerLoop::RefreshNamespace(std::string_view ns) {
-  for (const auto& [key, group] : groups_.objects()) {
-    if (api::Namespace(*group) == ns) OnGroup(*group);
-  }
 }
 
 }  // namespace swell::controllers

@@ -5,6 +5,7 @@
 
 #include "api/meta.h"
 #include "base/strings.h"
+#include "sched/disruptions.h"
 
 namespace swell::controllers {
 namespace {
@@ -46,6 +47,7 @@ class Simulation {
       : inputs_(std::move(inputs)), options_(options), scheduler_(options.settings) {
     FillModel(inputs_, model_);
     for (size_t i = 0; i < inputs_.pods.size(); ++i) pod_of_[inputs_.pods[i].key] = i;
+    for (sched::BudgetInfo& budget : inputs_.budgets) budget.allowed -= Healthy(budget);
   }
 
   json::Value Run() {
@@ -71,14 +73,15 @@ class Simulation {
     }
     json::Array decisions;
     for (const sched::Decision& decision : result.decisions) {
-      reasons_[decision.pod] = decision.reason;
+      const std::string reason = decision.Reason();
+      reasons_[decision.pod] = reason;
       Apply(decision);
       decisions.push_back(json::Object{{"type", sched::DecisionTypeName(decision.type)},
                                        {"pod", decision.pod},
                                        {"node", decision.node},
                                        {"gpus", Indices(decision.gpu_devices)},
                                        {"rule", decision.rule},
-                                       {"reason", decision.reason}});
+                                       {"reason", reason}});
     }
     return {{"decisions", std::move(decisions)},
             {"pods", Pods()},
@@ -103,6 +106,13 @@ class Simulation {
     }
   }
 
+  int32_t Healthy(const sched::BudgetInfo& budget) const {
+    return static_cast<int32_t>(
+        std::count_if(inputs_.pods.begin(), inputs_.pods.end(), [&](const sched::PodInfo& pod) {
+          return pod.phase == PodPhase::kRunning && sched::Covers(budget, pod);
+        }));
+  }
+
   void Settle() {
     for (sched::PodInfo& pod : inputs_.pods) {
       if (pod.phase == PodPhase::kBound) {
@@ -120,6 +130,11 @@ class Simulation {
         model_.UpsertPod(pod);
         model_.LiftPromise(pod.key);
       }
+    }
+    for (const sched::BudgetInfo& budget : inputs_.budgets) {
+      sched::BudgetInfo now = budget;
+      now.allowed = std::max(0, budget.allowed + Healthy(budget));
+      model_.UpsertBudget(now);
     }
   }
 
@@ -163,7 +178,7 @@ class Simulation {
     return out;
   }
 
-  StateInputs inputs_;
+  StateInputs inputs_;  // budgets: what each lets go less its pods that ran at first
   const SimulateOptions& options_;
   Model model_;
   sched::Scheduler scheduler_;

@@ -70,6 +70,128 @@ TEST(Simulate, PlaysAPreemptionThroughItsCycles) {
   EXPECT_TRUE(json::GetString(evict, {"reason"}).starts_with("Preempted by default/urgent"));
 }
 
+std::string Plain(const std::string& name, const std::string& rest, const std::string& phase) {
+  return "---\napiVersion: v1\nkind: Pod\nmetadata: {name: " + name +
+         ", namespace: default, uid: " + name + ", labels: {app: web}}\nspec:\n" +
+         "  schedulerName: swell\n" + rest +
+         "  containers:\n  - name: main\n    resources: {requests: {nvidia.com/gpu: \"1\"}}\n"
+         "status: {phase: " +
+         phase + "}\n";
+}
+
+constexpr const char* kUrgent =
+    "---\napiVersion: scheduling.k8s.io/v1\nkind: PriorityClass\nmetadata: {name: high}\n"
+    "value: 90\n---\napiVersion: scheduling.k8s.io/v1\nkind: PriorityClass\n"
+    "metadata: {name: polite}\nvalue: 95\npreemptionPolicy: Never\n";
+
+std::string Reason(const json::Value& view, std::string_view pod) {
+  for (const json::Value& one : json::GetArray(view, {"pods"})) {
+    if (json::GetString(one, {"name"}) == pod) return std::string(json::GetString(one, {"reason"}));
+  }
+  return "absent";
+}
+
+TEST(Simulate, BudgetsCoverPodsWithoutAGroup) {
+  for (const std::string budget :
+       {"spec: {minAvailable: 2, selector: {matchLabels: {app: web}}}\n",
+        "spec: {maxUnavailable: 1, selector: {matchExpressions: [{key: app, operator: In, values: "
+        "[web]}]}}\nstatus: {disruptionsAllowed: 0}\n"}) {
+    std::vector<std::string> problems;
+    const std::string state =
+        std::string(kNode) + kUrgent + Plain("a", "  nodeName: n0\n", "Running") +
+        Plain("b", "  nodeName: n0\n", "Running") +
+        "---\napiVersion: v1\nkind: Pod\nmetadata: {name: urgent, namespace: default, uid: u}\n"
+        "spec:\n  schedulerName: swell\n  priorityClassName: high\n  containers:\n  - name: m\n"
+        "    resources: {requests: {nvidia.com/gpu: \"1\"}}\nstatus: {phase: Pending}\n" +
+        "---\napiVersion: policy/v1\nkind: PodDisruptionBudget\nmetadata: {name: web, namespace: "
+        "default}\n" +
+        budget;
+    const json::Value out = Simulate(ReadState(state, problems), AtNoon(1));
+    ASSERT_TRUE(problems.empty()) << problems.front();
+    const json::Value& cycle = json::GetArray(out, {"cycles"})[0];
+    EXPECT_EQ(json::GetArray(cycle, {"decisions"}).size(), 0u) << budget;
+    EXPECT_NE(Reason(cycle, "default/urgent").find("disruption budget"), std::string::npos);
+  }
+}
+
+TEST(Simulate, ABudgetLetsGoNoMoreInLaterCycles) {
+  std::vector<std::string> problems;
+  std::string state =
+      std::string(kNode) + kUrgent + Plain("a", "  nodeName: n0\n", "Running") +
+      Plain("b", "  nodeName: n0\n", "Running") +
+      Plain("c", "  priorityClassName: high\n", "Pending") +
+      Plain("d", "  priorityClassName: high\n", "Pending") +
+      "---\napiVersion: policy/v1\nkind: PodDisruptionBudget\nmetadata: {name: web, namespace: "
+      "default}\nspec: {minAvailable: 1, selector: {matchLabels: {app: web}}}\n"
+      "status: {disruptionsAllowed: 1}\n";
+  const json::Value out = Simulate(ReadState(state, problems), AtNoon(2));
+  ASSERT_TRUE(problems.empty()) << problems.front();
+  int evictions = 0;
+  for (const json::Value& cycle : json::GetArray(out, {"cycles"})) {
+    for (const json::Value& decision : json::GetArray(cycle, {"decisions"})) {
+      evictions += json::GetString(decision, {"type"}) == "evict";
+    }
+  }
+  EXPECT_EQ(evictions, 1);
+}
+
+TEST(Simulate, WhoMayNotPreemptStopsNobody) {
+  std::vector<std::string> problems;
+  const std::string state = std::string(kNode) + kUrgent + Group("low", "low") +
+                            Pod("low", "  nodeName: n0\n", "Running") +
+                            Plain("never", "  priorityClassName: polite\n", "Pending") +
+                            Plain("said", "  priority: 99\n  preemptionPolicy: Never\n", "Pending");
+  const json::Value out = Simulate(ReadState(state, problems), AtNoon(1));
+  ASSERT_TRUE(problems.empty()) << problems.front();
+  const json::Value& cycle = json::GetArray(out, {"cycles"})[0];
+  EXPECT_EQ(json::GetArray(cycle, {"decisions"}).size(), 0u) << json::Print(cycle);
+  EXPECT_NE(Reason(cycle, "default/never").find("its preemptionPolicy is Never"),
+            std::string::npos);
+}
+
+TEST(Simulate, PodsWaitForTheirClaims) {
+  const std::string volume = "  volumes: [{name: d, persistentVolumeClaim: {claimName: data}}]\n";
+  const std::string pod = std::string(kNode) + Plain("p", volume, "Pending");
+  auto claim = [](const std::string& rest, const std::string& more = "") {
+    return "---\napiVersion: v1\nkind: PersistentVolumeClaim\nmetadata: {name: data, namespace: "
+           "default" +
+           more + "}\n" + rest +
+           "---\napiVersion: storage.k8s.io/v1\nkind: StorageClass\nmetadata: {name: late}\n"
+           "provisioner: example.com/disk\nvolumeBindingMode: WaitForFirstConsumer\n"
+           "---\napiVersion: storage.k8s.io/v1\nkind: StorageClass\nmetadata: {name: local}\n"
+           "provisioner: kubernetes.io/no-provisioner\nvolumeBindingMode: WaitForFirstConsumer\n"
+           "---\napiVersion: storage.k8s.io/v1\nkind: StorageClass\nmetadata: {name: now}\n"
+           "provisioner: example.com/disk\n"
+           "---\napiVersion: v1\nkind: PersistentVolume\nmetadata: {name: v}\nspec: {}\n";
+  };
+  const std::pair<std::string, std::string> kCases[] = {
+      {"", "persistentvolumeclaim \"data\" not found"},
+      {claim("spec: {storageClassName: now}\n", ", deletionTimestamp: '2026-01-01T11:00:00Z'"),
+       "persistentvolumeclaim \"data\" is being deleted"},
+      {claim("spec: {storageClassName: now}\n"),
+       "pod has unbound immediate PersistentVolumeClaims"},
+      {claim("spec: {storageClassName: gone}\n"),
+       "pod has unbound immediate PersistentVolumeClaims"},
+      {claim("spec: {storageClassName: late, volumeName: v}\n"),
+       "pod has unbound immediate PersistentVolumeClaims"},
+      {claim("spec: {storageClassName: local}\n"),
+       "node(s) didn't find available persistent volumes to bind"},
+      {claim("spec: {volumeName: w}\nstatus: {phase: Bound}\n"),
+       "node(s) unavailable due to one or more pvc(s) bound to non-existent pv(s)"},
+      {claim("spec: {storageClassName: late}\n"), ""},
+      {claim("spec: {volumeName: v}\nstatus: {phase: Bound}\n"), ""},
+  };
+  for (const auto& [rest, why] : kCases) {
+    std::vector<std::string> problems;
+    const json::Value out = Simulate(ReadState(pod + rest, problems), AtNoon(1));
+    ASSERT_TRUE(problems.empty()) << problems.front();
+    const json::Value& cycle = json::GetArray(out, {"cycles"})[0];
+    EXPECT_EQ(StatusOf(cycle, "default/p"), why.empty() ? "Bound" : "Pending") << rest;
+    if (why.empty()) continue;
+    EXPECT_EQ(Reason(cycle, "default/p"), "0/1 nodes are available: " + why + ".");
+  }
+}
+
 TEST(Simulate, SameInputSameOutput) {
   const std::string state = std::string(kNode) + Group("a", "low") + Pod("a", "", "Pending");
   std::vector<std::string> problems;

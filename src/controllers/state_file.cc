@@ -8,8 +8,10 @@
 #include "api/selector.h"
 #include "base/strings.h"
 #include "controllers/context.h"
+#include "controllers/disruption.h"
 #include "controllers/sched_convert.h"
 #include "json/yaml.h"
+#include "sched/disruptions.h"
 
 namespace swell::controllers {
 namespace {
@@ -24,6 +26,7 @@ constexpr std::pair<std::string_view, std::string_view> kKinds[] = {
     {"", "PersistentVolumeClaim"},
     {"scheduling.k8s.io", "PriorityClass"},
     {"policy", "PodDisruptionBudget"},
+    {"storage.k8s.io", "StorageClass"},
     {"swell.dev", "NodePool"},
     {"swell.dev", "PodGroup"},
     {"swell.dev", "Project"},
@@ -149,17 +152,10 @@ class Reader {
   }
 
   void ReadGroups(StateInputs& out) {
-    std::map<std::string, int32_t, std::less<>> priorities;
-    for (const json::Value* it : by_kind_["PriorityClass"]) {
-      priorities[std::string(api::Name(*it))] = static_cast<int32_t>(json::GetInt(*it, {"value"}));
-    }
-    auto priority_of = [&priorities](std::string_view name) -> std::optional<int32_t> {
-      auto it = priorities.find(name);
-      return it == priorities.end() ? std::nullopt : std::optional(it->second);
-    };
+    priority_classes_ = Index(by_kind_["PriorityClass"]);
     for (const json::Value* it : by_kind_["PodGroup"]) {
       std::string_view class_name = json::GetString(*it, {"spec", "priorityClassName"});
-      if (!class_name.empty() && !priority_of(class_name)) {
+      if (!class_name.empty() && priority_classes_(class_name) == nullptr) {
         Problem(NameOf(*it), "spec.priorityClassName",
                 StrCat("names no priority class: ", Quote(class_name)));
       }
@@ -168,16 +164,17 @@ class Reader {
         Problem(NameOf(*it), "spec.preemptibility",
                 StrCat("is neither Preemptible nor NonPreemptible: ", Quote(said)));
       }
-      out.groups.push_back(ToGroupInfo(*it, priority_of, ProjectOf(api::Namespace(*it))));
+      out.groups.push_back(ToGroupInfo(*it, priority_classes_, ProjectOf(api::Namespace(*it))));
     }
-    priorities_ = std::move(priorities);
   }
 
   void ReadPods(StateInputs& out) {
-    std::map<std::string_view, size_t> group_of;
-    for (size_t i = 0; i < out.groups.size(); ++i) group_of[out.groups[i].key] = i;
-    const FindObject claims = Index(by_kind_["PersistentVolumeClaim"]);
-    const FindObject volumes = Index(by_kind_["PersistentVolume"]);
+    std::set<std::string_view> groups;
+    for (const sched::GroupInfo& group : out.groups) groups.insert(group.key);
+    StorageView storage;
+    storage.claims = Index(by_kind_["PersistentVolumeClaim"]);
+    storage.volumes = Index(by_kind_["PersistentVolume"]);
+    storage.classes = Index(by_kind_["StorageClass"]);
     for (const json::Value* it : by_kind_["Pod"]) {
       for (const json::Value& container : json::GetArray(*it, {"spec", "containers"})) {
         for (std::string_view list : {"requests", "limits"}) {
@@ -188,41 +185,50 @@ class Reader {
         }
       }
       sched::PodInfo pod = ToPodInfo(*it, ProjectOf(api::Namespace(*it)));
-      if (json::Find(*it, {"spec", "priority"}) == nullptr) {
-        auto known = priorities_.find(json::GetString(*it, {"spec", "priorityClassName"}));
-        if (known != priorities_.end()) SetPriority(pod, known->second);
-      }
-      if (!pod.group.empty() && !group_of.contains(pod.group)) {
+      TakePriority(*it, pod);
+      if (!pod.group.empty() && !groups.contains(pod.group)) {
         Problem(NameOf(*it), "metadata.labels[swell.dev/pod-group]",
                 StrCat("names no pod group: ", Quote(pod.group)));
       }
-      AddVolumeTerms(*it, claims, volumes, pod);
+      if (pod.node.empty()) AddVolumeTerms(*it, storage, pod);
       out.pods.push_back(std::move(pod));
     }
-    for (const json::Value* budget : by_kind_["PodDisruptionBudget"]) {
-      Guard(*budget, group_of, out);
+    for (const json::Value* it : by_kind_["PodDisruptionBudget"]) ReadBudget(*it, out);
+  }
+
+  // Of a pod as somebody wrote it down: the API server would have filled it in.
+  void TakePriority(const json::Value& object, sched::PodInfo& pod) const {
+    const json::Value* it =
+        priority_classes_(json::GetString(object, {"spec", "priorityClassName"}));
+    if (it == nullptr) return;
+    if (json::Find(object, {"spec", "priority"}) == nullptr) {
+      SetPriority(pod, static_cast<int32_t>(json::GetInt(*it, {"value"})));
+    }
+    if (json::Find(object, {"spec", "preemptionPolicy"}) == nullptr) {
+      pod.may_preempt = json::GetString(*it, {"preemptionPolicy"}) != "Never";
     }
   }
 
-  // What a budget lets go is the most its groups may lose.
-  void Guard(const json::Value& budget,
-             const std::map<std::string_view, size_t>& group_of,
-             StateInputs& out) {
-    static const json::Value kNone = json::Object{};
+  // One that no controller has looked at yet allows what its spec does of the pods in the state.
+  void ReadBudget(const json::Value& budget, StateInputs& out) {
     auto selector = api::LabelSelector::FromJson(json::Find(budget, {"spec", "selector"}));
-    if (!selector.ok())
+    if (!selector.ok()) {
       return Problem(NameOf(budget), "spec.selector", selector.status().message());
-    auto allowed = static_cast<int32_t>(json::GetInt(budget, {"status", "disruptionsAllowed"}));
-    for (const json::Value* pod : by_kind_["Pod"]) {
-      if (api::Namespace(*pod) != api::Namespace(budget)) continue;
-      const json::Value* labels = json::Find(*pod, {"metadata", "labels"});
-      if (!selector->Matches(labels ? *labels : kNone)) continue;
-      std::string key = StrCat(api::Namespace(*pod), "/", api::Label(*pod, keys::kPodGroup));
-      auto it = group_of.find(key);
-      if (it == group_of.end()) continue;
-      std::optional<int32_t>& least = out.groups[it->second].disruptions_allowed;
-      if (!least || allowed < *least) least = allowed;
     }
+    std::optional<sched::BudgetInfo> info = ToBudgetInfo(budget);
+    if (!info) return;
+    if (json::Find(budget, {"status", "disruptionsAllowed"}) == nullptr) {
+      int64_t expected = 0;
+      int64_t healthy = 0;
+      for (const sched::PodInfo& pod : out.pods) {
+        if (!sched::Covers(*info, pod)) continue;
+        ++expected;
+        healthy += pod.phase == sched::PodPhase::kRunning;
+      }
+      info->allowed =
+          static_cast<int32_t>(std::max<int64_t>(0, healthy - DesiredHealthy(budget, expected)));
+    }
+    out.budgets.push_back(*std::move(info));
   }
 
   static FindObject Index(const std::vector<const json::Value*>& objects) {
@@ -243,7 +249,7 @@ class Reader {
   ByKind by_kind_;
   std::set<std::string> seen_;
   std::map<std::string, std::string, std::less<>> project_of_;
-  std::map<std::string, int32_t, std::less<>> priorities_;
+  FindObject priority_classes_;
 };
 
 }  // namespace
@@ -303,6 +309,7 @@ void FillModel(const StateInputs& inputs, sched::Model& model) {
   for (const auto& it : inputs.topologies) model.UpsertTopology(it);
   for (const auto& it : inputs.nodes) model.UpsertNode(it);
   for (const auto& it : inputs.queues) model.UpsertQueue(it);
+  for (const auto& it : inputs.budgets) model.UpsertBudget(it);
   for (const auto& it : inputs.groups) model.UpsertGroup(it);
   for (const auto& it : inputs.pods) model.UpsertPod(it);
 }

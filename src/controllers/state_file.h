@@ -22,6 +22,7 @@ struct StateInputs {
   std::vector<sched::QueueInfo> queues;
   std::vector<sched::PoolInfo> pools;
   std::vector<sched::TopologyInfo> topologies;
+  std::vector<sched::BudgetInfo> budgets;
 };
 
 // JSON or YAML; several YAML documents count as one list.

@@ -52,23 +52,22 @@ const FreeRoom& FreeInPieces(Context& context, int pool) {
     for (int r = 0; r < kGpu; ++r) {
       room.core[r] += node.allocatable[r] - node.used[r] + node.releasing[r] - node.promised[r];
     }
-    for (int i = 0; i < node.gpu_count; ++i) {
-      room.gpu_ppm += std::max<int64_t>(0, node.devices[i].FreeInFuture());
-    }
   }
   return room;
 }
 
 // Whether what is free in pieces adds up to what the job needs.
 bool EnoughInPieces(Context& context, const WaitingJob& job, int pool) {
-  FreeRoom left = FreeInPieces(context, pool);
+  CoreAmounts asked{};
+  int64_t gpu_ppm = 0;
   for (PodId pod : job.pods) {
     const Shape& shape = context.state.ShapeOf(pod);
-    for (int r = 0; r < kGpu; ++r) left.core[r] -= shape.core[r];
-    left.gpu_ppm -= shape.core[kGpu] * kPpm + shape.share_ppm * shape.share_devices;
+    for (int r = 0; r < kGpu; ++r) asked[r] += shape.core[r];
+    gpu_ppm += shape.core[kGpu] * kPpm + shape.share_ppm * shape.share_devices;
   }
-  return left.gpu_ppm >= 0 && std::all_of(left.core.begin(), left.core.end(),
-                                          [](int64_t amount) { return amount >= 0; });
+  if (gpu_ppm > context.state.FreeGpuPpm(pool)) return false;
+  const CoreAmounts& free = FreeInPieces(context, pool).core;
+  return std::equal(asked.begin(), asked.end(), free.begin(), std::less_equal<>());
 }
 
 enum class Found { kStarted, kNothing, kOutOfBudget };
@@ -154,7 +153,7 @@ class Waiters {
       needed.pods = ElasticPods(state, id);
       if (needed.pods.size() > 1) needed.pods.resize(1);
     }
-    if (needed.pods.empty()) return;
+    if (needed.pods.empty() || !MayPreempt(state, id, needed.pods)) return;
     const QueueAmounts need = NeedOf(state, needed.pods);
     turns_.Push({id, std::move(needed.pods), need, surplus});
   }

@@ -354,9 +354,10 @@ TEST(Allocate, TellsHowMuchOfAGpuIsAskedAndFree) {
   s.Pod("b", {.fraction = 0.6});
   s.Cycle();
   ASSERT_NE(s.WaitingOf("b"), nullptr);
-  EXPECT_EQ(s.WaitingOf("b")->reason,
-            "0/1 node is available: 1 Insufficient nvidia.com/gpu. Needs 60% of a GPU; at most 40% "
-            "of one is free.");
+  EXPECT_EQ(
+      s.WaitingOf("b")->reason,
+      "0/1 nodes are available: 1 Insufficient nvidia.com/gpu. Needs 60% of a GPU; at most 40% "
+      "of one is free.");
 }
 
 TEST(Allocate, QueueLimitsHold) {
@@ -377,6 +378,40 @@ TEST(Allocate, QueueLimitsHold) {
   EXPECT_EQ(s.WaitingOf("b")->reason,
             "project team would exceed its limit of 2 GPUs: 2 GPUs used, 1 GPU asked");
   EXPECT_EQ(s.WaitingOf("lost")->reason, "project nobody does not exist");
+}
+
+TEST(Allocate, WaitsWhileThereIsAnObstacle) {
+  Scenario s;
+  s.Node("n0", {.gpus = 2});
+  s.Pod("p", {.gpus = 1, .obstacle = "persistentvolumeclaim \"data\" not found"});
+  s.Pod("q", {.gpus = 1, .minutes_old = 1});
+  s.Cycle();
+  EXPECT_EQ(s.Log(), "bind q n0 [0] allocate\n");
+  ASSERT_NE(s.WaitingOf("p"), nullptr);
+  EXPECT_EQ(s.WaitingOf("p")->reason,
+            "0/1 nodes are available: persistentvolumeclaim \"data\" not found.");
+  PodInfo pod = s.pods["p"];
+  pod.obstacle.clear();
+  s.model.UpsertPod(pod);
+  s.Cycle();
+  EXPECT_EQ(s.Log(), "bind p n0 [1] allocate\n");
+}
+
+TEST(Allocate, AGangWaitsForTheMemberWithAnObstacleOnlyIfItNeedsIt) {
+  for (const int min : {2, 3}) {
+    Scenario s;
+    s.Node("n0", {.gpus = 4});
+    s.Group("g", {.min = min});
+    s.Pod("g-0", {.group = "g", .gpus = 1, .obstacle = "pod has unbound immediate claims"});
+    s.Pod("g-1", {.group = "g", .gpus = 1});
+    s.Pod("g-2", {.group = "g", .gpus = 1});
+    s.Cycle();
+    EXPECT_EQ(s.CountDecisions(Type::kBind), min == 2 ? 2 : 0);
+    ASSERT_NE(s.WaitingOf("g"), nullptr);
+    EXPECT_EQ(s.WaitingOf("g")->reason,
+              "0/1 nodes are available: pod has unbound immediate claims.");
+    EXPECT_EQ(s.Violations(), "");
+  }
 }
 
 }  // namespace

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "sched/cycle.h"
+#include "sched/disruptions.h"
 #include "sched/fair_share.h"
 #include "sched/placement.h"
 #include "sched/state.h"
@@ -21,9 +22,8 @@ class VictimFinder;
 
 // What is free on all nodes of a pool together.
 struct FreeRoom {
-  size_t as_of = 0;     // State::touched then had so many less one; 0: never
-  CoreAmounts core{};   // but GPUs
-  int64_t gpu_ppm = 0;  // parts of devices included
+  size_t as_of = 0;    // State::touched then had so many less one; 0: never
+  CoreAmounts core{};  // but GPUs, which State::free_gpu_ppm has
 };
 
 struct Context {
@@ -41,6 +41,8 @@ struct Context {
   // Victim searches that share what they know of the nodes, by rule and who asks.
   std::map<std::vector<int32_t>, std::shared_ptr<VictimFinder>> finders;
 
+  DisruptionLedger disruptions{state};
+
   std::map<int, FreeRoom> free_rooms;  // by pool
 
   // The cycle before took back all it had decided: claims displace each other, and in all queues
@@ -56,6 +58,7 @@ struct Context {
   std::vector<size_t> taken_back;
   // What failed at which room epoch, by what was asked: (queue, tense, shapes...).
   std::map<std::vector<int32_t>, uint64_t> failed;
+  std::vector<std::shared_ptr<const std::string>> ask_words;  // by ShapeId; see decide.cc
   // Why the last victim search for a group found nothing; for the group's waiting reason.
   std::map<GroupId, std::string> search_said;
 
@@ -74,6 +77,8 @@ struct Needed {
 Needed NeededPods(const State& state, GroupId group);
 // Members beyond the minima that wait, in member order; empty while minima are not met.
 std::vector<PodId> ElasticPods(const State& state, GroupId group);
+// Whether others may be stopped or moved for these pods of the group (preemptionPolicy).
+bool MayPreempt(const State& state, GroupId group, const std::vector<PodId>& pods);
 // Whether the group may be looked at: known, in a known queue.
 bool Schedulable(const State& state, const GroupState& group);
 // Whether the pods stay within the limits (and, if not preemptible, quotas) of every queue above

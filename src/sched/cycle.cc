@@ -19,8 +19,7 @@ constexpr int kFruitlessMax = 8;
 // been served better, and nobody of lower rank slips in between.
 void LiftPromises(Context& context) {
   State& state = context.state;
-  const std::vector<PodId> promised(state.promised.begin(), state.promised.end());
-  for (PodId id : promised) {
+  for (PodId id : state.promised.Members()) {
     const PodState& pod = state.pods[id];
     if (pod.phase != PodPhase::kPending) continue;
     state.SetHint(id, pod.promise);
@@ -32,8 +31,7 @@ void LiftPromises(Context& context) {
 void TellClearedNominations(Context& context) {
   State& state = context.state;
   std::vector<std::string>& cleared = context.result.nominations_cleared;
-  const std::vector<PodId> hinted(state.hinted.begin(), state.hinted.end());
-  for (PodId id : hinted) {
+  for (PodId id : state.hinted.Members()) {
     const PodState& pod = state.pods[id];
     if (pod.promise != kNone) continue;
     if (pod.ours && pod.phase == PodPhase::kPending) cleared.push_back(pod.key);
@@ -158,6 +156,7 @@ CycleResult Scheduler::RunCycle(Model& model, WallTime now, const CycleOptions& 
   CountPastUse(state, settings_, memory_.counted_at ? now - *memory_.counted_at : Duration::zero());
   memory_.counted_at = now;
   state.touched.clear();
+  ++state.cycle;
   const QueueShares shares(state);
   Context context{.state = state,
                   .settings = settings_,

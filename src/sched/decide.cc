@@ -82,7 +82,7 @@ struct PlanWords {
   PodId needs = kNone;
   NodeId node = kNone;
   const std::string* rule = nullptr;
-  std::string sentence;
+  std::shared_ptr<const std::string> sentence;
 };
 
 // "Preempted by b/x-0, which needs 2 GPUs on n1: ...".
@@ -108,23 +108,34 @@ void TellBeneficiary(const Context& context,
     words.needs = needs;
     words.node = where;
     words.rule = &rule->second;
-    words.sentence = StrCat("Preempted by ", decision.beneficiary, ", which needs ",
-                            AskText(state, needs, state.pods[needs].promise),
-                            here ? StrCat(" on ", decision.node) : std::string(" elsewhere"), ": ",
-                            rule->second);
-    if (!here) words.sentence += "; stopped with the rest of its gang";
+    words.sentence = std::make_shared<const std::string>(
+        StrCat("Preempted by ", decision.beneficiary, ", which needs ",
+               AskText(state, needs, state.pods[needs].promise),
+               here ? StrCat(" on ", decision.node) : std::string(" elsewhere"), ": ", rule->second,
+               here ? "" : "; stopped with the rest of its gang"));
   }
-  decision.reason.reserve(words.sentence.size() + 56);
-  decision.reason = words.sentence;
+  decision.words = words.sentence;
   const NodeId moves_to = state.pods[victim].promise;
-  if (moves_to != kNone) {
-    decision.reason += StrCat("; moves to ", state.nodes[moves_to].info.name);
-  }
+  if (moves_to != kNone) decision.moves_to = state.nodes[moves_to].info.name;
 }
 
-Decision Start(const State& state, PodId id, Decision::Type type, NodeId node, Action rule) {
+// What the pod asks for, in words that decisions about its like share.
+std::shared_ptr<const std::string> AskWords(Context& context, PodId pod, NodeId node) {
+  const State& state = context.state;
+  auto make = [&] { return std::make_shared<const std::string>(AskText(state, pod, node)); };
+  // A part by memory is another part on each kind of node.
+  if (state.ShapeOf(pod).share_mib > 0) return make();
+  const auto shape = static_cast<size_t>(state.pods[pod].shape);
+  if (context.ask_words.size() <= shape) context.ask_words.resize(state.shapes.size());
+  std::shared_ptr<const std::string>& words = context.ask_words[shape];
+  if (!words) words = make();
+  return words;
+}
+
+Decision& Add(Context& context, PodId id, Decision::Type type, NodeId node, Action rule) {
+  const State& state = context.state;
   const PodState& pod = state.pods[id];
-  Decision decision;
+  Decision& decision = context.result.decisions.emplace_back();
   decision.type = type;
   decision.pod = pod.key;
   decision.pod_uid = pod.uid;
@@ -135,6 +146,21 @@ Decision Start(const State& state, PodId id, Decision::Type type, NodeId node, A
 }
 
 }  // namespace
+
+std::string Decision::Reason() const {
+  const std::string_view said = words ? std::string_view(*words) : std::string_view();
+  switch (type) {
+    case Type::kBind:
+      if (gpus < 0) return StrCat(said, " on ", node);
+      return StrCat(said, " on ", node, "; ", gpus_idle, " of its ", gpus, " GPUs stay free");
+    case Type::kNominate:
+      return StrCat(said, " on ", node, " are promised to it; terminating pods still hold them");
+    case Type::kEvict:
+      return StrCat(said, moves_to.empty() ? "" : "; moves to ", moves_to, "; ",
+                    NumberText(lost_gpu_seconds), " GPU-seconds since its last checkpoint");
+  }
+  return "";
+}
 
 double LostGpuSeconds(const State& state, PodId id, WallTime now) {
   const PodState& pod = state.pods[id];
@@ -150,18 +176,15 @@ void DecideBinds(Context& context, const std::vector<PodId>& pods, Action rule) 
   for (PodId id : pods) {
     PodState& pod = state.pods[id];
     pod.assumed = true;
-    Decision decision = Start(state, id, Decision::Type::kBind, pod.node, rule);
-    decision.gpu_devices = pod.devices.ToVector();
-    const NodeState& node = state.nodes[pod.node];
-    decision.reason.reserve(decision.node.size() + 56);
-    decision.reason.append(AskText(state, id, pod.node)).append(" on ").append(decision.node);
-    if (state.ShapeOf(id).UsesGpu()) {
-      decision.reason.append("; ").append(std::to_string(node.idle_now)).append(" of its ");
-      decision.reason.append(std::to_string(node.gpu_count)).append(" GPUs stay free");
-    }
     context.bound.insert_or_assign(context.bound.end(), id, context.result.decisions.size());
     context.bound_groups.insert(context.bound_groups.end(), pod.group);
-    context.result.decisions.push_back(std::move(decision));
+    Decision& decision = Add(context, id, Decision::Type::kBind, pod.node, rule);
+    decision.gpu_devices = pod.devices.ToVector();
+    decision.words = AskWords(context, id, pod.node);
+    if (!state.ShapeOf(id).UsesGpu()) continue;
+    const NodeState& node = state.nodes[pod.node];
+    decision.gpus_idle = node.idle_now;
+    decision.gpus = node.gpu_count;
   }
   context.binds += static_cast<int32_t>(pods.size());
 }
@@ -171,11 +194,9 @@ void DecideNominations(Context& context, const std::vector<PodId>& pods, Action 
   for (PodId id : pods) {
     const PodState& pod = state.pods[id];
     if (pod.hint == pod.promise) continue;  // it is nominated there already
-    Decision decision = Start(state, id, Decision::Type::kNominate, pod.promise, rule);
+    Decision& decision = Add(context, id, Decision::Type::kNominate, pod.promise, rule);
     decision.gpu_devices = pod.promise_devices.ToVector();
-    decision.reason = StrCat(AskText(state, id, pod.promise), " on ", decision.node,
-                             " are promised to it; terminating pods still hold them");
-    context.result.decisions.push_back(std::move(decision));
+    decision.words = AskWords(context, id, pod.promise);
     state.SetHint(id, pod.promise);
   }
 }
@@ -188,7 +209,10 @@ void DecideEvictions(Context& context,
   std::vector<Decision>& decisions = context.result.decisions;
   const size_t wanted = decisions.size() + victims.size() + cause.beneficiaries.size();
   if (wanted > decisions.capacity()) decisions.reserve(std::max(wanted, 2 * decisions.capacity()));
-  if (cause.beneficiary != kNone) {
+  std::shared_ptr<const std::string> nobodys;
+  if (cause.beneficiary == kNone) {
+    nobodys = std::make_shared<const std::string>(StrCat("Preempted: ", cause.why));
+  } else {
     words.beneficiary_group = state.GroupName(state.groups[cause.beneficiary]);
   }
   for (PodId pod : cause.beneficiaries) words.comes_to.emplace_back(state.pods[pod].promise, pod);
@@ -207,17 +231,16 @@ void DecideEvictions(Context& context,
       continue;
     }
     pod.assumed = true;
-    Decision decision = Start(state, id, Decision::Type::kEvict, pod.node, cause.rule);
+    context.disruptions.Spend(id);
+    DisruptionLedger::MarkStopped(state, id);
+    Decision& decision = Add(context, id, Decision::Type::kEvict, pod.node, cause.rule);
     decision.gpu_devices = pod.devices.ToVector();
     decision.lost_gpu_seconds = LostGpuSeconds(state, id, context.now);
     if (cause.beneficiary == kNone) {
-      decision.reason = StrCat("Preempted: ", cause.why);
+      decision.words = nobodys;
     } else {
       TellBeneficiary(context, id, victims, cause, words, decision);
     }
-    decision.reason.append("; ").append(NumberText(decision.lost_gpu_seconds));
-    decision.reason += " GPU-seconds since its last checkpoint";
-    context.result.decisions.push_back(std::move(decision));
   }
 }
 

@@ -47,6 +47,7 @@ class Explainer {
   void CountLacks(PodId pod, NodeId node, const SpreadMinima& minima, Lacks& lacks);
   void CountRoomLacks(const Shape& shape, const NodeState& node, Lacks& lacks);
   PodId Hardest(const std::vector<PodId>& pods) const;
+  const PodState* Blocked(const GroupState& group) const;
   int64_t PlacesOn(const Shape& shape, const NodeState& node) const;
   std::string LeastChange(const std::vector<PodId>& pods, PodId hardest, const Diagnosis& d) const;
 
@@ -213,8 +214,7 @@ const Diagnosis& Explainer::Diagnose(PodId pod) {
   for (const auto& [reason, count] : lacks.others) parts.push_back(StrCat(count, " ", reason));
   std::sort(parts.begin(), parts.end());
   const size_t total = state_.index.by_rank.size();
-  d.nodes =
-      StrCat(available, "/", total, total == 1 ? " node is available" : " nodes are available");
+  d.nodes = StrCat(available, "/", total, " nodes are available");
   if (!parts.empty()) d.nodes += ": " + Join(parts, ", ");
   d.nodes += '.';
   d.hash = StableHash(StrCat(d.nodes, ' ', d.gpus_free, ' ', d.cpu_free, ' ', d.part_free, ' ',
@@ -258,6 +258,19 @@ PodId Explainer::Hardest(const std::vector<PodId>& pods) const {
     if (std::pair(a[kGpu], a[kCpu]) > std::pair(b[kGpu], b[kCpu])) hardest = pod;
   }
   return hardest;
+}
+
+// The first member that something other than room keeps from starting; null: there is none.
+const PodState* Explainer::Blocked(const GroupState& group) const {
+  if (std::none_of(group.sets.begin(), group.sets.end(),
+                   [](const SetState& set) { return set.blocked > 0; })) {
+    return nullptr;
+  }
+  for (PodId pod : group.members) {
+    const PodState& member = state_.pods[pod];
+    if (member.blocked && !member.gated && member.phase == PodPhase::kPending) return &member;
+  }
+  return nullptr;
 }
 
 uint64_t Explainer::Summary(GroupId id) {
@@ -366,6 +379,9 @@ void Explainer::ExplainRoom(GroupId id, const std::vector<PodId>& pods, Waiting&
   const auto& held = state_.held_nodes;
   const auto own = std::count_if(held.begin(), held.end(),
                                  [&](NodeId node) { return state_.nodes[node].held_for == id; });
+  if (!MayPreempt(state_, id, pods)) {
+    waiting.reason += "; nobody is stopped for it: its preemptionPolicy is Never";
+  }
   if (own > 0) {
     waiting.reason += StrCat("; it has waited long, so ", Plural(own, "node"),
                              own == 1 ? " is" : " are", " held for it");
@@ -402,6 +418,13 @@ Waiting Explainer::Explain(GroupId id) {
     return waiting;
   }
   Needed needed = NeededPods(state_, id);
+  if (const PodState* blocked = Blocked(group)) {
+    if (needed.short_set != kNone || (needed.met && ElasticPods(state_, id).empty())) {
+      waiting.reason = StrCat("0/", state_.index.by_rank.size(),
+                              " nodes are available: ", blocked->obstacle, ".");
+      return waiting;
+    }
+  }
   if (needed.short_set != kNone) {
     const SetState& set = group.sets[needed.short_set];
     const int32_t here = set.holding + set.pending;

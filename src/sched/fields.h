@@ -77,7 +77,7 @@ void OwnFields(C& c, T& p) {
   c.Shared(p.node);
   c(p.key, p.uid, p.pod_set, p.scheduling_gates, p.priority, p.preemptible, p.nominated_node,
     p.phase, p.creation, p.start, p.checkpoint, p.restart_cost_gpu_s, p.max_runtime, p.ours,
-    p.gpu_devices, p.member_priority);
+    p.gpu_devices, p.member_priority, p.obstacle, p.may_preempt);
 }
 template <class C, Is<PodInfo> T>
 void Fields(C& c, T& p) {
@@ -101,8 +101,12 @@ void Fields(C& c, T& s) {
 template <class C, Is<GroupInfo> T>
 void Fields(C& c, T& g) {
   c(g.key, g.uid, g.queue, g.priority, g.priority_class, g.preemptible, g.creation, g.groups,
-    g.pod_sets, g.topology, g.on_preemption, g.preempt_unit, g.min_runtime, g.disruptions_allowed,
-    g.stale_since, g.moved_at);
+    g.pod_sets, g.topology, g.on_preemption, g.preempt_unit, g.min_runtime, g.stale_since,
+    g.moved_at, g.may_preempt);
+}
+template <class C, Is<BudgetInfo> T>
+void Fields(C& c, T& b) {
+  c(b.key, b.selector, b.allowed);
 }
 template <class C, Is<QueueLimits> T>
 void Fields(C& c, T& l) {

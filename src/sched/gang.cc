@@ -57,6 +57,12 @@ std::vector<PodId> ElasticPods(const State& state, GroupId id) {
   return pods;
 }
 
+bool MayPreempt(const State& state, GroupId group, const std::vector<PodId>& pods) {
+  return state.groups[group].may_preempt &&
+         std::all_of(pods.begin(), pods.end(),
+                     [&state](PodId pod) { return state.pods[pod].may_preempt; });
+}
+
 bool Schedulable(const State& state, const GroupState& group) {
   return group.known && !state.QueueUnknown(group);
 }

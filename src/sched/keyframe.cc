@@ -1,5 +1,6 @@
 // Keyframes: all that a model and its scheduler know, written by name and read into a new model.
 // Caches are not written: they follow from the rest.
+#include "sched/disruptions.h"
 #include "sched/recorder.h"
 #include "sched/state.h"
 
@@ -12,6 +13,7 @@ struct PodPlace {
   PodPhase phase = PodPhase::kPending;
   bool implicit = false;
   bool assumed = false;
+  bool stopped = false;
   std::string node;
   std::string promise;
   std::string hint;
@@ -21,7 +23,7 @@ struct PodPlace {
 };
 template <class C, Is<PodPlace> T>
 void Fields(C& c, T& p) {
-  c(p.pod, p.phase, p.implicit, p.assumed);
+  c(p.pod, p.phase, p.implicit, p.assumed, p.stopped);
   c.Shared(p.node);
   c.Shared(p.promise);
   c.Shared(p.hint);
@@ -93,7 +95,9 @@ void KeyframeWriter::Queues() {
     for (const QueuePool& pool : queue.pools) past.by_pool.push_back(pool.past);
     pasts.push_back(std::move(past));
   }
-  out_(pools, topologies, queues, pasts);
+  std::vector<BudgetInfo> budgets;
+  for (const auto& [key, budget] : state_.budgets) budgets.push_back(budget);
+  out_(pools, topologies, queues, pasts, budgets);
 }
 
 void KeyframeWriter::Nodes() {
@@ -159,6 +163,8 @@ void KeyframeWriter::SetOwn(const PodState& pod, PodInfo& own) const {
   own.uid = pod.uid;
   own.pod_set = pod.pod_set;
   own.scheduling_gates.assign(pod.gated ? 1 : 0, "gated");
+  own.obstacle = pod.obstacle;
+  own.may_preempt = pod.may_preempt;
   own.group.clear();
   own.queue.clear();
   own.priority = 0;
@@ -192,7 +198,7 @@ void KeyframeWriter::SetOwn(const PodState& pod, PodInfo& own) const {
 
 bool KeyframeWriter::IsPlain(const PodState& pod) const {
   return pod.phase == pod.seen_phase && pod.node == pod.seen_node &&
-         pod.devices == pod.seen_devices && !pod.implicit_devices && !pod.assumed &&
+         pod.devices == pod.seen_devices && !pod.implicit_devices && !pod.assumed && !pod.stopped &&
          pod.promise == kNone && pod.hint == kNone;
 }
 
@@ -226,9 +232,9 @@ void KeyframeWriter::Pods() {
       SpecFields(part, info);
     });
     if (IsPlain(pod)) continue;
-    places.push_back({pod.key, pod.phase, pod.implicit_devices, pod.assumed, NodeName(pod.node),
-                      NodeName(pod.promise), NodeName(pod.hint), pod.devices, pod.promise_devices,
-                      pod.seen_devices});
+    places.push_back({pod.key, pod.phase, pod.implicit_devices, pod.assumed, pod.stopped,
+                      NodeName(pod.node), NodeName(pod.promise), NodeName(pod.hint), pod.devices,
+                      pod.promise_devices, pod.seen_devices});
   }
   out_(places);
 }
@@ -272,6 +278,7 @@ void Put(State& state, const PodPlace& place) {
   pod.devices = place.devices;
   pod.implicit_devices = place.implicit;
   pod.assumed = place.assumed;
+  if (place.stopped) DisruptionLedger::MarkStopped(state, id);
   pod.promise = promise;
   pod.promise_devices = place.promise_devices;
   pod.seen_devices = place.seen_devices;
@@ -313,7 +320,9 @@ void ReadKeyframe(Unpacker& in, Model& model, Settings& settings, CycleMemory& m
   std::vector<TopologyInfo> topologies;
   std::vector<QueueInfo> queues;
   std::vector<QueuePast> pasts;
-  in(pools, topologies, queues, pasts);
+  std::vector<BudgetInfo> budgets;
+  in(pools, topologies, queues, pasts, budgets);
+  for (const BudgetInfo& budget : budgets) model.UpsertBudget(budget);
   for (const PoolInfo& pool : pools) model.UpsertPool(pool);
   for (const TopologyInfo& topology : topologies) model.UpsertTopology(topology);
   for (const QueueInfo& queue : queues) model.UpsertQueue(queue);

@@ -2,6 +2,7 @@
 #include "sched/model.h"
 
 #include "base/check.h"
+#include "sched/disruptions.h"
 #include "sched/recorder.h"
 #include "sched/state.h"
 
@@ -25,7 +26,8 @@ void UpdateImplicitGroup(State& state, GroupId id, const PodInfo& info) {
   GroupState& group = state.groups[id];
   const QueueId queue = state.EnsureQueue(info.queue);
   if (group.known && group.uid == info.uid && group.queue == queue &&
-      group.priority == info.priority && group.preemptible == info.preemptible) {
+      group.priority == info.priority && group.preemptible == info.preemptible &&
+      group.may_preempt == info.may_preempt) {
     return;
   }
   for (PodId pod : group.members) state.Count(pod, -1);
@@ -36,6 +38,7 @@ void UpdateImplicitGroup(State& state, GroupId id, const PodInfo& info) {
   group.queue_name = info.queue;
   group.priority = info.priority;
   group.preemptible = info.preemptible;
+  group.may_preempt = info.may_preempt;
   group.creation = info.creation;
   for (PodId pod : group.members) state.Count(pod, +1);
   state.queued_sorted = false;
@@ -124,7 +127,8 @@ void ApplySpec(
   const int64_t member_priority = info.member_priority ? *info.member_priority : INT64_MIN;
   const bool same = !is_new && pod.shape == shape && pod.labels == labels && pod.group == group &&
                     pod.gated == gated && pod.ours == info.ours && pod.pod_set == info.pod_set &&
-                    pod.member_priority == member_priority && pod.creation == info.creation;
+                    pod.member_priority == member_priority && pod.creation == info.creation &&
+                    pod.obstacle == info.obstacle && pod.may_preempt == info.may_preempt;
   pod.start = info.start;
   pod.checkpoint = info.checkpoint;
   pod.restart_cost_gpu_s = std::max(0.0, info.restart_cost_gpu_s);
@@ -147,6 +151,9 @@ void ApplySpec(
   pod.labels = labels;
   pod.group = group;
   pod.gated = gated;
+  pod.blocked = !info.obstacle.empty();
+  pod.obstacle = info.obstacle;
+  pod.may_preempt = info.may_preempt;
   pod.ours = info.ours;
   pod.pod_set = info.pod_set;
   pod.member_priority = member_priority;
@@ -200,6 +207,7 @@ void Model::RemovePod(std::string_view key) {
   const NodeId node = pod.node;
   const NodeId promise = pod.promise;
   const GroupId group = pod.group;
+  DisruptionLedger::Unmark(state, id);
   state.SetHint(id, kNone);
   state.Count(id, -1);
   if (group != kNone) {
@@ -267,6 +275,7 @@ void Model::Forget(std::string_view key) {
   PodState& pod = state.pods[id];
   if (!pod.assumed && pod.promise == kNone) return;
   pod.assumed = false;
+  DisruptionLedger::Unmark(state, id);
   state.SetHint(id, kNone);
   const NodeId left = pod.node;
   state.SetPromise(id, kNone, {});

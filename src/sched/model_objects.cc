@@ -1,4 +1,5 @@
 // Model: nodes, groups, queues, pools and topologies as they arrive from watches.
+#include "sched/disruptions.h"
 #include "sched/model.h"
 #include "sched/recorder.h"
 #include "sched/state.h"
@@ -76,11 +77,10 @@ void SetGroupFields(GroupState& group, const GroupInfo& info) {
   group.queue_name = info.queue;
   group.priority = info.priority;
   group.preemptible = info.preemptible;
+  group.may_preempt = info.may_preempt;
   group.unit = info.preempt_unit;
   group.creation = info.creation;
   group.min_runtime = info.min_runtime;
-  group.disruptions_allowed =
-      info.disruptions_allowed ? std::max(0, *info.disruptions_allowed) : INT32_MAX;
   if (info.stale_since.unix_ns != 0) group.stale_since = info.stale_since;
   group.moved_at = std::max(group.moved_at, info.moved_at);
   group.sets.clear();
@@ -268,6 +268,23 @@ void Model::RemoveTopology(std::string_view name) {
   auto it = state_->topologies.find(name);
   if (it == state_->topologies.end()) return;
   state_->topologies.erase(it);
+  ++state_->version;
+}
+
+void Model::UpsertBudget(const BudgetInfo& info) {
+  if (recorder_ != nullptr) recorder_->Told(Tape::kBudget, info);
+  DisruptionLedger::ForgetStopped(*state_, info);
+  auto [it, added] = state_->budgets.try_emplace(info.key, info);
+  if (!added && it->second == info) return;
+  it->second = info;
+  ++state_->version;
+}
+
+void Model::RemoveBudget(std::string_view key) {
+  if (recorder_ != nullptr) recorder_->Named(Tape::kBudgetGone, key);
+  auto it = state_->budgets.find(key);
+  if (it == state_->budgets.end()) return;
+  state_->budgets.erase(it);
   ++state_->version;
 }
 

@@ -146,6 +146,23 @@ Badness BadnessOf(State& state, const Shape& shape, NodeId id, int32_t liking, T
   return {-(liking + PodLiking(state, shape, id, tense)), node.pool, first, second, node.rank};
 }
 
+// The nodes that lack room for the shape or do not suit it, as far as that was seen in this cycle
+// and they did not change since: nobody of that shape need look at them again.
+RankBitmap& MisfitsOf(State& state, ShapeId shape, Tense tense) {
+  Shape::Misfits& misfits = state.shapes[shape].misfits[tense == Tense::kNow ? 0 : 1];
+  const size_t changes = state.touched.size();
+  const size_t nodes = state.index.by_rank.size();
+  if (misfits.cycle != state.cycle || changes - misfits.seen > nodes) {
+    misfits.cycle = state.cycle;
+    misfits.ranks.Reset(static_cast<int>(nodes));
+    misfits.seen = changes;
+  }
+  for (; misfits.seen < changes; ++misfits.seen) {
+    misfits.ranks.Remove(state.touched[misfits.seen]);
+  }
+  return misfits.ranks;
+}
+
 Spot ScanForSpot(
     State& state, PodId pod, Tense tense, const NodeFilter* filter, const SpreadMinima& minima) {
   const ShapeId shape_id = state.pods[pod].shape;
@@ -172,10 +189,13 @@ NodeId FirstIn(State& state,
                Tense tense,
                const NodeFilter* filter,
                const SpreadMinima& minima) {
-  for (int rank = bucket.Next(0); rank >= 0; rank = bucket.Next(rank + 1)) {
+  RankBitmap& misfits = MisfitsOf(state, state.pods[pod].shape, tense);
+  for (int rank = bucket.NextBut(misfits, 0); rank >= 0; rank = bucket.NextBut(misfits, rank + 1)) {
     const NodeId id = state.index.by_rank[rank];
     if (filter != nullptr && !(*filter)[id]) continue;
-    if (WhyNot(state, pod, id, tense, minima) == Lack::kNothing) return id;
+    const Lack lack = WhyNot(state, pod, id, tense, minima);
+    if (lack == Lack::kNothing) return id;
+    if (lack == Lack::kCore || lack == Lack::kUnfit) misfits.Add(rank);
   }
   return kNone;
 }

@@ -30,7 +30,7 @@ TEST(Preempt, OnlyThePodNeededWhereTheJobSaysSo) {
   EXPECT_EQ(s.CountDecisions(Type::kEvict), 1);
   EXPECT_EQ(s.CountDecisions(Type::kNominate), 1);
   const Decision& evict = s.last.decisions[0];
-  EXPECT_EQ(evict.reason,
+  EXPECT_EQ(evict.Reason(),
             "Preempted by default/critical-0, which needs 1 GPU on worker-2: priority 1100000 is "
             "above 1000000; 720 GPU-seconds since its last checkpoint");
   EXPECT_EQ(evict.beneficiary, "default/critical-0");
@@ -51,7 +51,7 @@ TEST(Preempt, ARigidGangIsStoppedWhole) {
   EXPECT_EQ(s.Violations(), "");
   int elsewhere = 0;
   for (const Decision& d : s.last.decisions) {
-    elsewhere += d.reason.find("stopped with the rest of its gang") != std::string::npos;
+    elsewhere += d.Reason().find("stopped with the rest of its gang") != std::string::npos;
   }
   EXPECT_EQ(elsewhere, 2);
   s.Converge();
@@ -96,7 +96,7 @@ TEST(Preempt, EqualPriorityAndNonPreemptibleAreSafe) {
   s.Cycle();
   EXPECT_EQ(s.Log(), "");
   EXPECT_EQ(s.WaitingOf("p")->reason,
-            "0/1 node is available: 1 Insufficient nvidia.com/gpu. Needs 1 GPU; 0 free.");
+            "0/1 nodes are available: 1 Insufficient nvidia.com/gpu. Needs 1 GPU; 0 free.");
 }
 
 TEST(Preempt, NoEvictionWithoutAStart) {
@@ -216,14 +216,76 @@ TEST(Preempt, MinRuntimeProtectsGangsButNotSurplus) {
 TEST(Preempt, DisruptionBudgetsAreKept) {
   Scenario s;
   s.Node("n0", {.gpus = 2});
-  s.Group("g", {.min = 2, .disruptions = 1});
-  s.Pods("g", 2, {.group = "g", .gpus = 1, .on = "n0"});
+  s.Group("g", {.min = 2});
+  s.Pods("g", 2, {.group = "g", .gpus = 1, .on = "n0", .labels = {{"app", "g"}}});
+  s.Budget("b", {{"app", "g"}}, 1);
   s.Pod("high", {.gpus = 1, .priority = 80});
   s.Cycle();
   EXPECT_EQ(s.Log(), "");
-  s.Group("g", {.min = 2, .disruptions = 2});
+  EXPECT_NE(s.WaitingOf("high")->reason.find("a disruption budget"), std::string::npos);
+  s.Budget("b", {{"app", "g"}}, 2);
   s.Cycle();
   EXPECT_EQ(s.CountDecisions(Type::kEvict), 2);
+}
+
+TEST(Preempt, OneBudgetIsSharedByAllItCovers) {
+  Scenario s;
+  s.Node("n0", {.gpus = 4});
+  s.Pods("web", 4, {.gpus = 1, .on = "n0", .labels = {{"app", "web"}}});
+  s.Budget("web", {{"app", "web"}}, 1);
+  s.Pod("large", {.gpus = 2, .priority = 80});
+  s.Cycle();
+  EXPECT_EQ(s.Log(), "");
+  s.Pod("small", {.gpus = 1, .priority = 80});
+  s.Pod("small-2", {.gpus = 1, .priority = 80});
+  s.Cycle();
+  EXPECT_EQ(s.CountDecisions(Type::kEvict), 1) << s.Log();
+  // Decided and not yet seen by the budget's controller.
+  s.Pod("small-3", {.gpus = 1, .priority = 90});
+  s.Cycle();
+  EXPECT_EQ(s.CountDecisions(Type::kEvict), 0) << s.Log();
+}
+
+TEST(Preempt, ABudgetOfOtherPodsDoesNotMatter) {
+  Scenario s;
+  s.Node("n0", {.gpus = 1});
+  s.Pod("low", {.gpus = 1, .on = "n0", .devices = {0}, .labels = {{"app", "web"}}});
+  s.Budget("other", {{"app", "db"}}, 0);
+  s.model.UpsertBudget({"elsewhere/all", {}, 0});
+  s.Pod("high", {.gpus = 1, .priority = 80});
+  s.Cycle();
+  EXPECT_EQ(s.Log(), "evict low n0 [0] preempt\nnominate high n0 [0] preempt\n");
+}
+
+TEST(Preempt, WhoMayNotPreemptGoesFirstAndStopsNobody) {
+  Scenario s;
+  s.Node("n0", {.gpus = 2});
+  s.Pod("low", {.gpus = 1, .on = "n0", .devices = {0}});
+  s.Pod("low-2", {.gpus = 1, .on = "n0", .devices = {1}});
+  s.Pod("never", {.gpus = 1, .priority = 90, .may_preempt = false});
+  s.Pod("equal", {.gpus = 1, .minutes_old = 60});
+  s.Cycle();
+  EXPECT_EQ(s.Log(), "");
+  EXPECT_EQ(
+      s.WaitingOf("never")->reason,
+      "0/1 nodes are available: 1 Insufficient nvidia.com/gpu. Needs 1 GPU; 0 free; nobody is "
+      "stopped for it: its preemptionPolicy is Never.");
+  s.RemovePod("low");
+  s.Cycle();
+  EXPECT_EQ(s.Log(), "bind never n0 [0] allocate\n");
+}
+
+TEST(Preempt, NeitherDoesAGangWhoseClassOrMemberMayNot) {
+  for (const bool by_class : {true, false}) {
+    Scenario s;
+    s.Node("n0", {.gpus = 2});
+    s.Pods("low", 2, {.gpus = 1, .on = "n0"});
+    s.Group("gang", {.priority = 90, .min = 2, .may_preempt = !by_class});
+    s.Pod("gang-0", {.group = "gang", .gpus = 1});
+    s.Pod("gang-1", {.group = "gang", .gpus = 1, .may_preempt = by_class});
+    s.Cycle();
+    EXPECT_EQ(s.Log(), "") << by_class;
+  }
 }
 
 TEST(Preempt, OtherQueuesAreNotTouched) {
@@ -383,7 +445,7 @@ TEST(StaleGangs, StopWholeAfterTheGracePeriod) {
   s.now = *s.last.wake_at;
   s.Cycle();
   EXPECT_EQ(s.Log(), "evict g-0 n0 [0,1] stale-gangs\n");
-  EXPECT_EQ(s.last.decisions[0].reason,
+  EXPECT_EQ(s.last.decisions[0].Reason(),
             "Preempted: pod set default has 1 of 2 members for 60 s, longer than the grace period "
             "of 60 s; 120 GPU-seconds since its last checkpoint");
 }

@@ -49,14 +49,14 @@ void CheckEvictions(const Scenario& s) {
     const GroupInfo& winner = s.groups.at(group_of(d.beneficiary_group));
     if (d.rule == "consolidate") {
       const auto moved = s.model.Pod(d.pod);
-      EXPECT_TRUE(moved && !moved->nominated_node.empty()) << d.reason;
+      EXPECT_TRUE(moved && !moved->nominated_node.empty()) << d.Reason();
       continue;
     }
-    EXPECT_LT(victim.priority, winner.priority) << d.reason;
-    EXPECT_TRUE(victim.preemptible) << d.reason;
-    EXPECT_EQ(d.reason.rfind("Preempted", 0), 0u) << d.reason;
+    EXPECT_LT(victim.priority, winner.priority) << d.Reason();
+    EXPECT_TRUE(victim.preemptible) << d.Reason();
+    EXPECT_EQ(d.Reason().rfind("Preempted", 0), 0u) << d.Reason();
     const auto winner_pod = s.model.Pod(d.beneficiary);
-    EXPECT_TRUE(winner_pod && !winner_pod->nominated_node.empty()) << d.reason;
+    EXPECT_TRUE(winner_pod && !winner_pod->nominated_node.empty()) << d.Reason();
   }
 }
 
@@ -132,6 +132,53 @@ TEST_P(Property, RandomClustersKeepTheRules) {
   EXPECT_TRUE(s.last.decisions.empty()) << s.Log();
 }
 
+// Budgets hold over all they cover, from cycle to cycle; who may not preempt stops nobody; whoever
+// there is an obstacle for goes nowhere.
+TEST_P(Property, BudgetsPoliciesAndObstaclesHold) {
+  const uint64_t seed = GetParam();
+  SCOPED_TRACE(StrCat("seed ", seed));
+  Random random(seed);
+  Scenario s;
+  std::map<std::string, int> left;
+  for (const char* app : {"a", "b", "c"}) {
+    left[app] = static_cast<int>(random.Below(4));
+    s.Budget(app, {{"app", app}}, left[app]);
+  }
+  for (int n = 0; n < 4; ++n) {
+    const std::string node = StrCat("n", n);
+    s.Node(node, {.gpus = 4});
+    for (int i = 0; i < 4; ++i) {
+      const std::string app(1, static_cast<char>('a' + random.Below(4)));  // nobody covers d
+      s.Pod(StrCat("low-", n, "-", i),
+            {.gpus = 1, .on = node, .devices = {i}, .labels = {{"app", app}}});
+    }
+  }
+  for (int round = 0; round < 4; ++round) {
+    for (int i = 0; i < 3; ++i) {
+      PodSpec pod;
+      pod.gpus = 1 + static_cast<int>(random.Below(3));
+      pod.priority = 60 + static_cast<int>(random.Below(20));
+      pod.may_preempt = !random.OneIn(3);
+      if (random.OneIn(4)) pod.obstacle = "its claim is not there";
+      s.Pod(StrCat("high-", round, "-", i), pod);
+    }
+    s.Cycle();
+    ASSERT_EQ(s.Violations(), "") << s.Log();
+    for (const Decision& d : s.last.decisions) {
+      const PodInfo& pod = s.pods.at(d.pod.substr(d.pod.find('/') + 1));
+      EXPECT_EQ(pod.obstacle, "") << d.pod;
+      if (d.type != Decision::Type::kEvict) continue;
+      EXPECT_TRUE(s.pods.at(d.beneficiary.substr(d.beneficiary.find('/') + 1)).may_preempt)
+          << d.Reason();
+      auto budget = pod.labels.count("app") != 0 ? left.find(pod.labels.at("app")) : left.end();
+      if (budget == left.end()) continue;
+      EXPECT_GE(--budget->second, 0) << s.Log();
+    }
+    if (random.OneIn(2)) continue;  // their controller is slow
+    for (const auto& [app, allowed] : left) s.Budget(app, {{"app", app}}, allowed);
+  }
+}
+
 // Jobs of a few seconds come and go on a full cluster: nobody is moved to and fro.
 TEST_P(Property, NobodyIsMovedAgainAndAgain) {
   const uint64_t seed = GetParam();
@@ -198,7 +245,7 @@ TEST_P(Property, OrderOfArrivalDoesNotMatter) {
         EXPECT_EQ(s.Log(), other.Log());
         ASSERT_EQ(s.last.decisions.size(), other.last.decisions.size());
         for (size_t i = 0; i < s.last.decisions.size(); ++i) {
-          EXPECT_EQ(s.last.decisions[i].reason, other.last.decisions[i].reason);
+          EXPECT_EQ(s.last.decisions[i].Reason(), other.last.decisions[i].Reason());
         }
       }
     }

@@ -131,7 +131,7 @@ std::string EvictionViolations(const Scenario& s) {
     if (!gets.contains(d.beneficiary_group) && (!pod || pod->nominated_node.empty())) {
       wrong += StrCat(d.pod, " was evicted for nobody\n");
     }
-    if (!d.reason.starts_with("Preempted")) wrong += StrCat(d.pod, ": ", d.reason, "\n");
+    if (!d.Reason().starts_with("Preempted")) wrong += StrCat(d.pod, ": ", d.Reason(), "\n");
   }
   return wrong;
 }

@@ -105,7 +105,7 @@ bool ReclaimRules::IsUnder(QueueId queue, QueueId ancestor) const {
 
 QueueAmounts ReclaimRules::LostBy(QueueId queue, const Losses& losses) const {
   QueueAmounts sum{};
-  for (const auto& [from, amounts] : losses) {
+  for (const auto& [from, amounts] : losses.queues) {
     if (!IsUnder(from, queue)) continue;
     for (int r = 0; r < kQueueResources; ++r) sum[r] += amounts[r];
   }

@@ -37,7 +37,7 @@ TEST(Reclaim, ARigidJobOverQuotaIsStoppedWholeAndComesBack) {
   s.Cycle();
   EXPECT_EQ(s.Log(),
             "evict big-0 n0 [0,1,2,3,4,5,6,7] reclaim\nnominate claim-0 n0 [0,1,2,3] reclaim\n");
-  EXPECT_EQ(s.last.decisions[0].reason,
+  EXPECT_EQ(s.last.decisions[0].Reason(),
             "Preempted by default/claim-0, which needs 4 GPUs on n0: project b is due 4 GPUs and "
             "comes to 4 GPUs; project a held 8 GPUs with a fair share of 4 GPUs and a quota of 4 "
             "GPUs; 14400 GPU-seconds since its last checkpoint");
@@ -170,7 +170,7 @@ TEST(Consolidate, MovesWorkToMakeOneHole) {
   s.Cycle();
   ASSERT_EQ(s.last.decisions.size(), 3u) << s.Log();
   EXPECT_EQ(s.last.decisions[0].rule, "consolidate");
-  EXPECT_NE(s.last.decisions[0].reason.find("; moves to n"), std::string::npos);
+  EXPECT_NE(s.last.decisions[0].Reason().find("; moves to n"), std::string::npos);
   s.Converge();
   EXPECT_EQ(s.PhaseOf("x-0"), "Running");
   EXPECT_EQ(s.PhaseOf("y-0"), "Running");

@@ -12,7 +12,7 @@ uint64_t HashNumber(uint64_t number, uint64_t basis) {
 }
 
 uint64_t HashOf(const Decision& decision) {
-  uint64_t hash = StableHash(decision.reason);
+  uint64_t hash = StableHash(decision.Reason());
   for (const std::string* text :
        {&decision.pod_uid, &decision.group, &decision.beneficiary_group}) {
     hash = StableHash(*text, hash);

@@ -29,7 +29,7 @@
 
 namespace swell::sched {
 
-inline constexpr uint64_t kRecordVersion = 2;
+inline constexpr uint64_t kRecordVersion = 3;
 
 enum class Tape : uint8_t {
   kEnd,
@@ -46,6 +46,8 @@ enum class Tape : uint8_t {
   kPoolGone,
   kTopology,
   kTopologyGone,
+  kBudget,
+  kBudgetGone,
   kAssumeBound,
   kAssumeEvicted,
   kLiftPromise,

@@ -110,6 +110,10 @@ void Replay::Tell(Unpacker& in, Tape tag) {
       return told(TopologyInfo{}, [&](const TopologyInfo& it) { model.UpsertTopology(it); });
     case Tape::kTopologyGone:
       return told(name, [&](const std::string& it) { model.RemoveTopology(it); });
+    case Tape::kBudget:
+      return told(BudgetInfo{}, [&](const BudgetInfo& it) { model.UpsertBudget(it); });
+    case Tape::kBudgetGone:
+      return told(name, [&](const std::string& it) { model.RemoveBudget(it); });
     case Tape::kAssumeEvicted:
       return told(name, [&](const std::string& it) { model.AssumeEvicted(it); });
     case Tape::kLiftPromise:

@@ -149,7 +149,7 @@ bool MayUseHeld(const State& state, const PodState& pod, const NodeState& node) 
   if (pod.hint != kNone && &state.nodes[pod.hint] == &node) return true;  // promised before
   const GroupState& group = state.groups[pod.group];
   const GroupState& holder = state.groups[node.held_for];
-  const bool stoppable = group.preemptible && group.queue == holder.queue;
+  const bool stoppable = group.preemptible && group.queue == holder.queue && holder.may_preempt;
   if (group.priority > holder.priority || (stoppable && group.priority < holder.priority)) {
     return true;
   }

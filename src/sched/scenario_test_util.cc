@@ -60,11 +60,12 @@ void Scenario::Group(const std::string& name, const GroupSpec& spec) {
   group.preemptible = spec.preemptible;
   group.creation = kNoon - Minutes(spec.minutes_old);
   group.pod_sets = spec.sets;
+  group.groups = spec.subgroups;
   if (group.pod_sets.empty()) group.pod_sets = {PodSet{"default", spec.min, "", {}}};
   group.topology = spec.topology;
   group.preempt_unit = spec.unit;
   group.min_runtime = spec.min_runtime;
-  if (spec.disruptions) group.disruptions_allowed = *spec.disruptions;
+  group.may_preempt = spec.may_preempt;
   groups[name] = group;
   model.UpsertGroup(group);
 }
@@ -78,6 +79,7 @@ void Scenario::Pod(const std::string& name, const PodSpec& spec) {
   pod.pod_set = spec.set;
   pod.requests.cpu_milli = spec.cpu;
   pod.requests.memory_bytes = spec.memory_mib << 20;
+  pod.requests.extended = spec.extended;
   if (spec.gpus > 0) pod.requests.extended[kGpuResource] = spec.gpus;
   pod.gpu_fraction = spec.fraction;
   pod.gpu_memory_mib = spec.gpu_mib;
@@ -90,6 +92,10 @@ void Scenario::Pod(const std::string& name, const PodSpec& spec) {
   pod.required_anti_affinity = spec.anti_affinity;
   pod.spread = spec.spread;
   pod.scheduling_gates = spec.gates;
+  pod.obstacle = spec.obstacle;
+  pod.may_preempt = spec.may_preempt;
+  pod.gpu_fraction_devices = spec.fraction_devices;
+  pod.volume_affinity = spec.volumes;
   pod.priority = spec.priority;
   pod.preemptible = spec.preemptible;
   pod.ours = spec.ours;
@@ -107,6 +113,14 @@ void Scenario::Pod(const std::string& name, const PodSpec& spec) {
 
 void Scenario::Pods(const std::string& name, int count, const PodSpec& spec) {
   for (int i = 0; i < count; ++i) Pod(StrCat(name, "-", i), spec);
+}
+
+void Scenario::Budget(const std::string& name, const Labels& labels, int allowed) {
+  BudgetInfo budget{"default/" + name, {}, allowed};
+  for (const auto& [key, value] : labels) {
+    budget.selector.push_back({key, SelectorOp::kIn, {value}});
+  }
+  model.UpsertBudget(budget);
 }
 
 void Scenario::RemovePod(const std::string& name) {

@@ -47,9 +47,10 @@ struct GroupSpec {
   PreemptUnit unit = PreemptUnit::kGang;
   int minutes_old = 10;
   std::vector<PodSet> sets = {};
+  std::vector<SubGroup> subgroups = {};
   TopologyConstraint topology = {};
   Duration min_runtime{0};
-  std::optional<int> disruptions = {};
+  bool may_preempt = true;
 };
 
 struct PodSpec {
@@ -78,6 +79,11 @@ struct PodSpec {
   std::vector<NodeSelectorTerm> required = {};
   std::vector<PreferredNodeTerm> preferred = {};
   std::vector<std::string> gates = {};
+  std::string obstacle = {};
+  bool may_preempt = true;
+  std::map<std::string, int64_t> extended = {};
+  int fraction_devices = 1;
+  std::vector<std::vector<NodeSelectorTerm>> volumes = {};
 };
 
 // Seeds of a property test: from SWELL_SEED on, else from 1; SWELL_SEEDS of them, else `usual`.
@@ -96,6 +102,8 @@ class Scenario {
   void RemovePod(const std::string& name);
   void Queue(const QueueInfo& queue) { model.UpsertQueue(queue); }
   void Pool(const PoolInfo& pool) { model.UpsertPool(pool); }
+  // Over pods with these labels.
+  void Budget(const std::string& name, const Labels& labels, int allowed);
 
   const CycleResult& Cycle(const CycleOptions& options = {});
   // Bound pods run; terminating pods are gone and pending again under the same name (another uid).

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "sched/intern_table.h"
+#include "sched/rank_bitmap.h"
 #include "sched/types.h"
 
 namespace swell::sched {
@@ -90,6 +91,14 @@ struct Shape {
     int32_t liking = 0;  // preferred node affinity less untolerated PreferNoSchedule taints
   };
   std::vector<Verdict> verdicts;
+  // Nodes by rank that were found not to suit or to lack room, by tense, and up to where in
+  // State::touched that is true; of the cycle under way.
+  struct Misfits {
+    uint64_t cycle = 0;
+    size_t seen = 0;
+    RankBitmap ranks;
+  };
+  std::array<Misfits, 2> misfits;
   // Which pools have a node for it, by pool; as of pools_epoch.
   uint32_t pools_epoch = 0;
   std::vector<int8_t> suits;

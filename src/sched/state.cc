@@ -1,5 +1,7 @@
 #include "sched/state.h"
 
+#include <numeric>
+
 #include "base/check.h"
 
 namespace swell::sched {
@@ -38,21 +40,29 @@ void State::Reindex(NodeState& node) {
   node.idle_now = 0;
   node.idle_future = 0;
   bool shared = false;
+  int64_t free_ppm = 0;
   for (int i = 0; i < node.gpu_count; ++i) {
     const Device& device = node.devices[i];
+    free_ppm += std::max<int64_t>(0, device.FreeInFuture());
     node.idle_now += device.IdleNow();
     node.idle_future += device.IdleInFuture();
     shared |= !device.IdleNow() && device.FreeNow() > 0 && device.FreeInFuture() > 0;
   }
   if (!node.present || ranks_dirty) return;
-  const NodeId id = index.by_rank[node.rank];
-  touched.push_back(id);
+  touched.push_back(node.rank);
+  free_gpu_ppm[node.pool] += free_ppm - node.free_ppm;
+  node.free_ppm = free_ppm;
   const int64_t cpu = node.allocatable[kCpu];
   const int64_t free = std::clamp<int64_t>(cpu - node.used[kCpu], 0, cpu);
   const int bucket = cpu > 0 ? static_cast<int>(free * (kCpuBuckets - 1) / cpu) : 0;
   index.Move(node.pool, node.has_gpus, node.rank, node.slot,
              {node.gpu_count > 0 ? node.idle_now : -1, node.gpu_count > 0 ? node.idle_future : -1,
               shared ? node.idle_now : -1, bucket});
+}
+
+int64_t State::FreeGpuPpm(int pool) const {
+  if (pool != kNone) return free_gpu_ppm[pool];
+  return std::accumulate(free_gpu_ppm.begin(), free_gpu_ppm.end(), int64_t{0});
 }
 
 int64_t State::DevicePpm(const Shape& shape, const NodeState& node) const {
@@ -111,8 +121,9 @@ bool State::MemberBefore(PodId a, PodId b) const {
 
 bool State::GroupWaits(const GroupState& group) const {
   if (!group.live) return false;
-  return std::any_of(group.sets.begin(), group.sets.end(),
-                     [](const SetState& set) { return set.pending + set.promised > 0; });
+  return std::any_of(group.sets.begin(), group.sets.end(), [](const SetState& set) {
+    return set.pending + set.blocked + set.promised > 0;
+  });
 }
 
 const std::string& State::GroupName(const GroupState& group) const {
@@ -134,7 +145,7 @@ void State::CountNode(PodId id, int sign) {
   AddScaled(node.ext_used, shape, sign);
   pod.devices.ForEach([&](int i) {
     if (static_cast<size_t>(i) >= node.devices.size()) node.devices.resize(i + 1);
-    node.devices[i].used_ppm += sign * ppm;
+    node.devices[i].used_ppm += sign * static_cast<int32_t>(ppm);
   });
   if (pod.phase == PodPhase::kReleasing) CountReleasing(id, sign);
   node.implicit_pods += sign * pod.implicit_devices;
@@ -162,7 +173,8 @@ void State::CountReleasing(PodId id, int sign) {
   AddScaled(node.ext_releasing, shape, sign);
   node.releasing_pods += sign;
   releasing_pods += sign;
-  pod.devices.ForEach([&](int i) { node.devices[i].releasing_ppm += sign * ppm; });
+  pod.devices.ForEach(
+      [&](int i) { node.devices[i].releasing_ppm += sign * static_cast<int32_t>(ppm); });
 }
 
 void State::CountPromise(PodId id, int sign) {
@@ -175,15 +187,15 @@ void State::CountPromise(PodId id, int sign) {
   AddScaled(node.ext_promised, shape, sign);
   pod.promise_devices.ForEach([&](int i) {
     if (static_cast<size_t>(i) >= node.devices.size()) node.devices.resize(i + 1);
-    node.devices[i].promised_ppm += sign * ppm;
+    node.devices[i].promised_ppm += sign * static_cast<int32_t>(ppm);
   });
   node.port_pods += sign * !shape.ports.empty();
   if (sign > 0) {
     node.promises.push_back(id);
-    promised.insert(id);
+    promised.Add(id);
   } else {
     RemovePod(node.promises, id);
-    promised.erase(id);
+    promised.Remove(id);
   }
   Reindex(node);
 }
@@ -211,6 +223,8 @@ void State::CountGroup(PodId id, int sign) {
         set.promised += sign;
       } else if (pod.gated) {
         set.gated += sign;
+      } else if (pod.blocked) {
+        set.blocked += sign;
       } else {
         set.pending += sign;
       }
@@ -227,7 +241,7 @@ void State::CountQueue(PodId id, int sign) {
   if (pod.group == kNone) return;
   const GroupState& group = groups[pod.group];
   const NodeId where = pod.Holds() ? pod.node : pod.promise;
-  const bool asks = where == kNone && pod.phase == PodPhase::kPending && !pod.gated;
+  const bool asks = where == kNone && pod.phase == PodPhase::kPending && !pod.gated && !pod.blocked;
   if (where == kNone && !asks) return;
   if (sign > 0) {
     pod.charge = ChargeOf(shapes[pod.shape], where);
@@ -346,9 +360,9 @@ void State::SetHint(PodId id, NodeId node) {
   if (old == node) return;
   pods[id].hint = node;
   if (node != kNone) {
-    hinted.insert(id);
+    hinted.Add(id);
   } else {
-    hinted.erase(id);
+    hinted.Remove(id);
   }
   if (node != kNone) ++nodes[node].hints;
   if (old != kNone) {
@@ -446,10 +460,12 @@ void State::RankNodes() {
             [this](NodeId a, NodeId b) { return nodes[a].info.name < nodes[b].info.name; });
   AssignPools(smallest_before != smallest_gpu_mib);
   pool_totals.clear();
+  free_gpu_ppm.assign(pools.size(), 0);
   index.Reset(static_cast<int>(pools.size()), static_cast<int>(index.by_rank.size()), gpus_max);
   for (size_t rank = 0; rank < index.by_rank.size(); ++rank) {
     NodeState& node = nodes[index.by_rank[rank]];
     node.rank = static_cast<int>(rank);
+    node.free_ppm = 0;
     Reindex(node);
   }
 }

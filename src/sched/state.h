@@ -35,10 +35,10 @@ enum QueueResource { kQueueGpu, kQueueCpu, kQueueMemory, kQueueResources };
 using QueueAmounts = std::array<int64_t, kQueueResources>;
 inline constexpr int kQueueDepthMax = 64;
 
-struct Device {
-  int64_t used_ppm = 0;
-  int64_t releasing_ppm = 0;
-  int64_t promised_ppm = 0;
+struct Device {  // small: searches visit tens of thousands
+  int32_t used_ppm = 0;
+  int32_t releasing_ppm = 0;
+  int32_t promised_ppm = 0;
   int64_t FreeNow() const { return kPpm - used_ppm; }
   int64_t FreeInFuture() const { return kPpm - used_ppm + releasing_ppm - promised_ppm; }
   bool IdleNow() const { return used_ppm == 0 && promised_ppm == 0; }
@@ -72,6 +72,7 @@ struct NodeState {
   int gpu_count = 0;      // usable devices: the first so many
   int idle_now = 0;       // devices nobody holds or was promised
   int idle_future = 0;    // the same once terminating pods are gone
+  int64_t free_ppm = 0;   // of its devices in the future, as counted in State::free_gpu_ppm
   bool has_gpus = false;  // whole ones or MIG slices: kept for pods that need them
   int releasing_pods = 0;
   int implicit_pods = 0;        // GPU pods whose devices were not said
@@ -105,8 +106,10 @@ struct alignas(64) PodState {
   double restart_cost_gpu_s = 0;
   bool ours = true;
   bool gated = false;
+  bool blocked = false;  // there is an obstacle
   bool implicit_devices = false;
   bool assumed = false;  // place differs from what the watch said
+  bool stopped = false;  // by a decision that the budgets over it may not have seen
   PodPhase seen_phase = PodPhase::kPending;
 
   WallTime creation;
@@ -117,13 +120,17 @@ struct alignas(64) PodState {
   NodeId seen_node = kNone;
   DeviceSet seen_devices;
   std::string pod_set;  // as said; resolved when the group is known
+  std::string obstacle;
+  bool may_preempt = true;
 
   bool Placed() const {
     return node != kNone && (phase == PodPhase::kBound || phase == PodPhase::kRunning ||
                              phase == PodPhase::kReleasing);
   }
   bool Holds() const { return Placed() && phase != PodPhase::kReleasing; }
-  bool Waits() const { return ours && !gated && phase == PodPhase::kPending && promise == kNone; }
+  bool Waits() const {
+    return ours && !gated && !blocked && phase == PodPhase::kPending && promise == kNone;
+  }
 };
 
 struct SetState {
@@ -131,8 +138,9 @@ struct SetState {
   int32_t holding = 0;  // placed and not terminating
   int32_t releasing = 0;
   int32_t promised = 0;  // promised and not placed
-  int32_t pending = 0;   // could be placed now: not gated, no promise
+  int32_t pending = 0;   // could be placed now: not gated, not blocked, no promise
   int32_t gated = 0;
+  int32_t blocked = 0;
   int32_t succeeded = 0;
   int32_t subgroup = kNone;
   std::string name;
@@ -147,7 +155,6 @@ struct alignas(64) GroupState {  // in the order of PodState, for its reason
   QueueId queue = 0;
   int32_t priority = 0;
   PreemptUnit unit = PreemptUnit::kGang;
-  int32_t disruptions_allowed = INT32_MAX;
   std::vector<SetState> sets;
   std::vector<PodId> members;  // in the order they are placed
 
@@ -156,6 +163,7 @@ struct alignas(64) GroupState {  // in the order of PodState, for its reason
   bool known = false;  // the PodGroup object was seen, or the group is implicit
   bool implicit = false;
   bool preemptible = true;
+  bool may_preempt = true;
   bool has_surplus = false;    // counted in State::surplus_groups
   bool queued = false;         // listed in State::queued
   bool below = false;          // listed in State::below_minimum
@@ -214,6 +222,8 @@ struct State {
   uint32_t totals_version = 0;            // of node_versions
   std::vector<NodeFilter> pool_filters;   // by pool
   std::map<std::string, TopologyInfo, std::less<>> topologies;
+  std::map<std::string, BudgetInfo, std::less<>> budgets;
+  std::vector<PodId> stopped;  // pods that are marked so
   ShapeTable shapes;
   TermTable terms;
   NodeIndex index;
@@ -234,8 +244,8 @@ struct State {
   std::vector<GroupId> queued;  // groups that may have pods to place; sorted by JobBefore in cycles
   bool queued_sorted = true;
   std::set<GroupId> below_minimum;  // groups that hold room but less than their minimum
-  std::set<PodId> promised;         // pods with a promise
-  std::set<PodId> hinted;           // pods with a nominated node
+  RankBitmap promised;              // pods with a promise
+  RankBitmap hinted;                // pods with a nominated node
   int surplus_groups = 0;           // preemptible groups with members beyond a minimum
   int releasing_pods = 0;
   int soft_taints = 0;  // present nodes with PreferNoSchedule taints
@@ -243,8 +253,10 @@ struct State {
   double past_share = 0;           // how much past use counts against a queue's weight; 0: not
   std::vector<NodeId> held_nodes;  // with held_for
   WallTime now;                    // of the cycle
-  // Nodes whose room changed since the cycle began, in order, repetitions included.
-  std::vector<NodeId> touched;
+  // Ranks of nodes whose room changed since the cycle began, in order, repetitions included.
+  std::vector<int> touched;
+  uint64_t cycle = 0;                 // grows when `touched` begins anew
+  std::vector<int64_t> free_gpu_ppm;  // on the nodes of each pool, in the future, parts included
   uint64_t version = 1;
   uint64_t room_epoch = 1;  // grows when room appears anywhere
   uint32_t node_versions = 0;
@@ -314,6 +326,8 @@ struct State {
   void Count(PodId pod, int sign);
   // Recounts a node's idle devices and moves it to its place in the index.
   void Reindex(NodeState& node);
+  // What is free on the nodes of a pool together; kNone: of all.
+  int64_t FreeGpuPpm(int pool) const;
   void CountNode(PodId pod, int sign);
   void CountReleasing(PodId pod, int sign);
   void CountPromise(PodId pod, int sign);

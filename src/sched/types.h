@@ -130,6 +130,9 @@ struct PodInfo {
   std::vector<PodAffinityTerm> preferred_anti_affinity;
   std::vector<SpreadConstraint> spread;
   std::vector<std::string> scheduling_gates;
+  // Why it can start nowhere yet, whatever room there is: a claim that is not there. Empty: it can.
+  std::string obstacle;
+  bool may_preempt = true;  // preemptionPolicy: else it takes only what is free
   int32_t priority = 0;     // of a pod without a group
   bool preemptible = true;  // of a pod without a group
   std::string node;         // bound to; empty: not bound
@@ -185,6 +188,7 @@ struct GroupInfo {
   int32_t priority = 0;
   std::string priority_class;
   bool preemptible = true;
+  bool may_preempt = true;  // preemptionPolicy of its class
   WallTime creation;
   std::vector<SubGroup> groups;
   std::vector<PodSet> pod_sets;  // empty: one set, minimum 1
@@ -192,10 +196,17 @@ struct GroupInfo {
   OnPreemption on_preemption = OnPreemption::kRequeue;
   PreemptUnit preempt_unit = PreemptUnit::kGang;
   Duration min_runtime{0};  // not stopped before it ran this long; surplus is never protected
-  std::optional<int32_t> disruptions_allowed;  // pods a disruption budget lets go; empty: any
-  WallTime stale_since;  // since when it runs below a minimum; zero: not, or not noticed
-  WallTime moved_at;     // when it was last moved, or others for it; zero: never
+  WallTime stale_since;     // since when it runs below a minimum; zero: not, or not noticed
+  WallTime moved_at;        // when it was last moved, or others for it; zero: never
   bool operator==(const GroupInfo&) const = default;
+};
+
+// A disruption budget: so many of the pods it covers may be stopped.
+struct BudgetInfo {
+  std::string key;                    // "namespace/name"; it covers pods of its namespace
+  std::vector<Requirement> selector;  // no requirements: all of them
+  int32_t allowed = 0;
+  bool operator==(const BudgetInfo&) const = default;
 };
 
 // Of one resource, in GPUs (may be a fraction), cores or bytes; -1: unlimited.

@@ -29,9 +29,10 @@ double OverUse(const Context& context, QueueId id) {
 }  // namespace
 
 void AddLoss(Losses& losses, QueueId queue, const QueueAmounts& amounts, int sign) {
-  auto entry = std::find_if(losses.begin(), losses.end(),
+  auto& queues = losses.queues;
+  auto entry = std::find_if(queues.begin(), queues.end(),
                             [queue](const auto& loss) { return loss.first == queue; });
-  if (entry == losses.end()) entry = losses.insert(losses.end(), {queue, {}});
+  if (entry == queues.end()) entry = queues.insert(queues.end(), {queue, {}});
   for (int r = 0; r < kQueueResources; ++r) entry->second[r] += sign * amounts[r];
 }
 
@@ -102,6 +103,7 @@ VictimFinder::VictimFinder(Context& context)
       facts_(context.state.groups.size()),
       over_rank_(context.state.queues.size()),
       taken_of_(context.state.groups.size()),
+      spent_(context.disruptions.size()),
       seen_touched_(context.state.touched.size()) {
   std::vector<std::pair<double, int32_t>> order;
   for (size_t id = 0; id < over_rank_.size(); ++id) {
@@ -147,8 +149,8 @@ void VictimFinder::CatchUp() {
   changed_.clear();
   marked_.resize(state_.index.by_rank.size());
   for (; seen_touched_ < state_.touched.size(); ++seen_touched_) {
-    const int rank = state_.nodes[state_.touched[seen_touched_]].rank;
-    if (rank == kNone || marked_[rank]) continue;
+    const int rank = state_.touched[seen_touched_];
+    if (marked_[rank]) continue;
     marked_[rank] = 1;
     changed_.push_back(rank);
   }
@@ -211,17 +213,13 @@ bool VictimFinder::MayStop(GroupId id) {
     guarded_ |= facts.may_stop == 0;
     return facts.may_stop > 0;
   }
-  int32_t holding = 0;
   WallTime earliest{INT64_MAX};
   for (PodId pod : group.members) {
     if (!state_.pods[pod].Holds()) continue;
-    ++holding;
     const WallTime start = state_.pods[pod].start;
     earliest = std::min(earliest, start.unix_ns != 0 ? start : context_.now);
   }
   facts.may_stop = 1;
-  const int32_t most = group.unit == PreemptUnit::kPod ? 1 : holding;
-  if (group.disruptions_allowed < most) facts.may_stop = 0;
   Duration min_runtime = group.min_runtime;
   if (policy_->min_runtime) min_runtime = std::max(min_runtime, policy_->min_runtime(group));
   if (min_runtime > Duration::zero() && context_.now - earliest < min_runtime) {
@@ -250,12 +248,6 @@ int64_t VictimFinder::SafeSince(PodId id) const {
   const PodState& pod = state_.pods[id];
   if (pod.start.unix_ns == 0) return context_.now.unix_ns;  // it has yet to begin
   return std::max(pod.start, pod.checkpoint).unix_ns;
-}
-
-int VictimFinder::SurplusLeft(GroupId id, int32_t set) const {
-  const GroupState& group = state_.groups[id];
-  if (group.disruptions_allowed == INT32_MAX) return group.sets[set].Surplus();
-  return std::min(group.sets[set].Surplus(), std::max(0, group.disruptions_allowed - TakenOf(id)));
 }
 
 bool VictimFinder::Before(const Pick& a, const Pick& b, bool felt) const {
@@ -294,7 +286,7 @@ void VictimFinder::AddPicks(GroupId id, int first, int count, std::vector<Pick>&
       used += picks[p].surplus && state_.pods[picks[p].pod].set == set;
     }
     const int64_t safe = SafeSince(pod);
-    if (used < SurplusLeft(id, set)) {
+    if (used < group.sets[set].Surplus()) {
       picks.push_back({id, pod, true, CostOf(pod), safe, 0, i, 1});
       continue;
     }
@@ -341,7 +333,50 @@ QueueAmounts VictimFinder::ChargeOf(const Pick& pick) {
   return pick.pod != kNone ? state_.pods[pick.pod].charge : FactsOf(pick.group).charge;
 }
 
-bool VictimFinder::Allowed(const Pick& pick, Losses& losses) const {
+void VictimFinder::CountTaken(GroupId group, const TakenPods& pods) {
+  taken_of_[group] += static_cast<int32_t>(pods.size());
+  taken_from_.push_back(group);
+  if (context_.disruptions.empty()) return;
+  for (const auto& [pod, phase] : pods) {
+    for (size_t budget : context_.disruptions.Over(pod)) ++spent_[budget];
+  }
+}
+
+void VictimFinder::ForgetTaken() {
+  for (GroupId group : taken_from_) taken_of_[group] = 0;
+  taken_from_.clear();
+  spent_.assign(spent_.size(), 0);
+}
+
+bool VictimFinder::WithinBudgets(const Pick& pick, Losses& losses) {
+  DisruptionLedger& ledger = context_.disruptions;
+  if (ledger.empty()) return true;
+  std::vector<std::pair<size_t, int64_t>> counts = losses.budgets;
+  auto count = [&](PodId pod) {
+    for (size_t budget : ledger.Over(pod)) {
+      auto known = std::find_if(counts.begin(), counts.end(),
+                                [budget](const auto& it) { return it.first == budget; });
+      if (known == counts.end()) known = counts.insert(known, {budget, 0});
+      ++known->second;
+    }
+  };
+  if (pick.pod != kNone) {
+    count(pick.pod);
+  } else {
+    for (PodId pod : state_.groups[pick.group].members) {
+      if (state_.pods[pod].Holds()) count(pod);
+    }
+  }
+  const bool within = std::all_of(counts.begin(), counts.end(), [&](const auto& it) {
+    return it.second + spent_[it.first] <= ledger.Left(it.first);
+  });
+  if (within) losses.budgets = std::move(counts);
+  guarded_ |= !within;
+  return within;
+}
+
+bool VictimFinder::Allowed(const Pick& pick, Losses& losses) {
+  if (!WithinBudgets(pick, losses)) return false;
   if (!policy_->allows) return true;
   const QueueId queue = state_.groups[pick.group].queue;
   const QueueAmounts& more = pick.charge;
@@ -436,7 +471,7 @@ bool VictimFinder::AllNeeded() {
   return all;
 }
 
-bool VictimFinder::AllAllowed(const std::vector<Pick>& picks) const {
+bool VictimFinder::AllAllowed(const std::vector<Pick>& picks) {
   Losses losses;
   return std::all_of(picks.begin(), picks.end(),
                      [&](const Pick& pick) { return Allowed(pick, losses); });

@@ -62,6 +62,9 @@ class Scratch {
   std::array<int64_t, kDevicesMax> devices_{};
 };
 
+// Pods that were taken, and what they were before.
+using TakenPods = std::vector<std::pair<PodId, PodPhase>>;
+
 class VictimFinder {
  public:
   explicit VictimFinder(Context& context);
@@ -80,24 +83,17 @@ class VictimFinder {
   bool MayStop(GroupId group);
   // Whether it runs, and has not been moved lately.
   bool MayMove(GroupId group);
-  // Members of the set that may go beyond the minimum, after what this search took.
-  int SurplusLeft(GroupId group, int32_t set) const;
-  void CountTaken(GroupId group, int pods) {
-    taken_of_[group] += pods;
-    taken_from_.push_back(group);
-  }
+  void CountTaken(GroupId group, const TakenPods& pods);
   int TakenOf(GroupId group) const { return taken_of_[group]; }
-  void ForgetTaken() {
-    for (GroupId group : taken_from_) taken_of_[group] = 0;
-    taken_from_.clear();
-  }
+  void ForgetTaken();
   int64_t CostOf(PodId pod) const;
   int64_t SafeSince(PodId pod) const;
   // Pick::charge, as things are now.
   QueueAmounts ChargeOf(const Pick& pick);
   QueueAmounts SurplusCharge(GroupId group) const;
-  // Whether the rule lets it go beside what goes already; notes the loss then.
-  bool Allowed(const Pick& pick, Losses& losses) const;
+  // Whether the rule and the disruption budgets let it go beside what goes already; notes the loss
+  // then.
+  bool Allowed(const Pick& pick, Losses& losses);
   // 0: the group's queue is most over its share.
   int32_t OverRank(GroupId group) const { return over_rank_[state_.groups[group].queue]; }
   // Surplus first, then least work lost for what it frees, lowest priority, most over, youngest.
@@ -136,7 +132,8 @@ class VictimFinder {
   Offer Evaluate(PodId pod, NodeId node);
   // Whether it is what Evaluate would answer, the node being as it was.
   bool StillHolds(const Offer& offer);
-  bool AllAllowed(const std::vector<Pick>& picks) const;
+  bool WithinBudgets(const Pick& pick, Losses& losses);
+  bool AllAllowed(const std::vector<Pick>& picks);
   void AddPicks(GroupId group, int first, int count, std::vector<Pick>& picks);
   bool AllNeeded();
   bool Choose(double missing, bool felt);
@@ -163,6 +160,7 @@ class VictimFinder {
   bool guarded_ = false;           // someone may go but for a min runtime or a budget
   std::vector<int32_t> taken_of_;  // by GroupId: pods this search took
   std::vector<GroupId> taken_from_;
+  std::vector<int64_t> spent_;  // by budget: pods this search took
   std::map<ShapeId, Table> tables_;
   std::set<std::pair<ShapeId, NodeId>> barred_;
   size_t seen_touched_ = 0;

@@ -24,7 +24,7 @@ struct Taken {
   bool whole = false;
   bool surplus = false;
   int64_t cost = 0;
-  std::vector<std::pair<PodId, PodPhase>> pods;
+  TakenPods pods;
 };
 
 class Search {
@@ -107,9 +107,7 @@ void Search::Untake() {
     });
   }
   finder_.ForgetTaken();
-  for (const Taken& taken : taken_) {
-    finder_.CountTaken(taken.group, static_cast<int>(taken.pods.size()));
-  }
+  for (const Taken& taken : taken_) finder_.CountTaken(taken.group, taken.pods);
   fresh_.clear();
   log_size_ = trial_.size();
   CatchUp();
@@ -130,7 +128,7 @@ void Search::Take(const Pick& pick) {
   }
   if (taken.pods.empty()) return;
   for (const auto& [pod, phase] : taken.pods) trial_.Evict(pod);
-  finder_.CountTaken(taken.group, static_cast<int>(taken.pods.size()));
+  finder_.CountTaken(taken.group, taken.pods);
   if (taken.whole) Swallow(taken);
   taken_.push_back(std::move(taken));
   log_size_ = trial_.size();
@@ -450,7 +448,7 @@ void Search::AddExactPicks(GroupId id, std::vector<Pick>& picks) {
     const int64_t cost = finder_.CostOf(pod);
     whole.cost += cost;
     whole.safe_ns = std::max(whole.safe_ns, safe);
-    if (finder_.SurplusLeft(id, state_.pods[pod].set) > 0) {
+    if (group.sets[state_.pods[pod].set].Surplus() > 0) {
       picks.push_back({id, pod, true, cost, safe, 1, 0, 0});
     } else if (group.unit == PreemptUnit::kPod && finder_.MayStop(id)) {
       picks.push_back({id, pod, false, cost, safe, 1, 0, 0});
@@ -478,7 +476,7 @@ bool Search::TryExact(const std::vector<Pick>& picks, uint32_t chosen) {
     Losses losses;
     const bool holds = pick->pod == kNone || state_.pods[pick->pod].Holds();
     const bool left =
-        !pick->surplus || finder_.SurplusLeft(pick->group, state_.pods[pick->pod].set) > 0;
+        !pick->surplus || state_.groups[pick->group].sets[state_.pods[pick->pod].set].Surplus() > 0;
     works = holds && left && finder_.Allowed(*pick, losses);
     if (!works) break;
     Take(*pick);

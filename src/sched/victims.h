@@ -17,9 +17,12 @@
 
 namespace swell::sched {
 
-// What an offer would take from queues so far, beside what the state already shows; one entry for
-// each queue.
-using Losses = std::vector<std::pair<QueueId, QueueAmounts>>;
+// What an offer would take so far, beside what the state already shows: of queues, one entry for
+// each, and of disruption budgets, by number in the ledger.
+struct Losses {
+  std::vector<std::pair<QueueId, QueueAmounts>> queues;
+  std::vector<std::pair<size_t, int64_t>> budgets;
+};
 void AddLoss(Losses& losses, QueueId queue, const QueueAmounts& amounts, int sign = 1);
 
 struct VictimPolicy {
