@@ -77,11 +77,11 @@ void EventRecorder::Record(const json::Value& object,
   auto it = known_.find(key);
   if (it != known_.end() && !it->second.name.empty()) {
     json::Value patch = json::Object{{"count", ++it->second.count}, {"lastTimestamp", now}};
-    client_.Patch(resources::kEvents, it->second.ns, it->second.name, PatchType::kMerge, patch,
-                  [this, key](const Result<json::SharedValue>& result) {
-                    if (!result.ok()) known_.erase(key);  // expired meanwhile: start a new one
-                  });
-    return;
+    return Send({key,
+                 {.method = "PATCH",
+                  .path = resources::kEvents.Path(it->second.ns, it->second.name),
+                  .content_type = "application/merge-patch+json",
+                  .body = json::Print(patch)}});
   }
   std::string ns(api::Namespace(object));
   if (ns.empty()) ns = "default";
@@ -103,12 +103,36 @@ void EventRecorder::Record(const json::Value& object,
                    {"reportingComponent", component_},
                    {"reportingInstance", host_}};
   Remember(key, known);
-  client_.Create(
-      resources::kEvents, ns, event, [this, key](const Result<json::SharedValue>& result) {
-        if (result.ok()) return;
-        known_.erase(key);
-        SWELL_LOG_WARNING("client", "event not recorded", {"error", result.status().ToString()});
-      });
+  Send({key, {.method = "POST", .path = resources::kEvents.Path(ns), .body = json::Print(event)}});
+}
+
+void EventRecorder::Send(Write write) {
+  if (waiting_.size() >= kWaitingMax) {
+    known_.erase(write.key);
+    return;
+  }
+  waiting_.push_back(std::move(write));
+  Pump();
+}
+
+void EventRecorder::Pump() {
+  while (open_ < kOpenMax && !waiting_.empty()) {
+    Write write = std::move(waiting_.front());
+    waiting_.pop_front();
+    ++open_;
+    const bool fresh = write.request.method == "POST";
+    client_.Call(std::move(write.request), [this, key = std::move(write.key),
+                                            fresh](const Result<api::RestResponse>& result) {
+      --open_;
+      if (!result.ok()) {
+        known_.erase(key);  // it may have expired meanwhile: the next one is a new one
+        if (fresh) {
+          SWELL_LOG_WARNING("client", "event not recorded", {"error", result.status().ToString()});
+        }
+      }
+      Pump();
+    });
+  }
 }
 
 }  // namespace swell::client

@@ -1,7 +1,7 @@
 // EventRecorder: writes Kubernetes Events about objects. Equal events become one with a count, as
 // kubectl users expect; a flood about one object is limited (25 at once, then one in 5 minutes,
-// Kubernetes' own spam filter).
-// Thread-safety: core executor only.
+// Kubernetes' own spam filter). Few are written at a time and so many wait at most: what they tell
+// of goes before them. Thread-safety: core executor only.
 #pragma once
 
 #include <deque>
@@ -31,6 +31,9 @@ class EventRecorder {
               std::string_view reason,
               std::string_view message);
 
+  static constexpr int kOpenMax = 32;
+  static constexpr size_t kWaitingMax = 20'000;
+
  private:
   struct Known {
     std::string name;  // of the Event object; empty while it is being created
@@ -42,7 +45,14 @@ class EventRecorder {
     int64_t refilled_ns = 0;
   };
 
+  struct Write {
+    std::string key;  // into known_
+    api::RestRequest request;
+  };
+
   bool Spend(const std::string& object_key);
+  void Send(Write write);
+  void Pump();
   void Remember(const std::string& key, const Known& known);
 
   Executor& executor_;
@@ -53,6 +63,8 @@ class EventRecorder {
   std::map<std::string, Known> known_;
   std::deque<std::string> known_order_;
   std::map<std::string, Budget> budgets_;
+  std::deque<Write> waiting_;
+  int open_ = 0;
   Client client_;
 };
 
