@@ -3,6 +3,7 @@
 #include <sys/resource.h>
 
 #include <algorithm>
+#include <atomic>
 #include <deque>
 #include <fstream>
 #include <thread>
@@ -48,7 +49,9 @@ class HostileTest : public testing::Test {
     ASSERT_TRUE(opened.ok());
     store_ = std::move(*opened);
     apiserver::Options options;
-    options.anonymous = true;
+    for (const char* name : {"ordinary", "greedy"}) {
+      options.tokens.push_back({StrCat(name, "-token"), {name, "", {"system:masters"}}});
+    }
     options.metrics = &metrics_;
     server_ = apiserver::ApiServer::Create(core_, clock_, random_, *store_, std::move(options));
     front_ = std::make_unique<HttpFront>(core_, *server_, front_config);
@@ -57,10 +60,14 @@ class HostileTest : public testing::Test {
     ASSERT_TRUE(port.ok()) << port.status().ToString();
     port_ = *port;
     core_thread_ = std::thread([this] {
-      server_->Bootstrap([](const Status& status) { EXPECT_TRUE(status.ok()); });
+      server_->Bootstrap([this](const Status& status) {
+        EXPECT_TRUE(status.ok());
+        ready_ = true;
+      });
       core_.Run();
     });
     io_thread_ = std::thread([this] { io_.Run(); });
+    ASSERT_TRUE(Until([this] { return ready_.load(); }));
   }
   ~HostileTest() override {
     if (io_thread_.joinable()) {
@@ -81,9 +88,10 @@ class HostileTest : public testing::Test {
 
   static std::string Request(std::string_view method,
                              std::string_view target,
-                             std::string_view body = {}) {
-    return StrCat(method, " ", target, " HTTP/1.1\r\nHost: x\r\nContent-Length: ", body.size(),
-                  "\r\n\r\n", body);
+                             std::string_view body = {},
+                             std::string_view user = "ordinary") {
+    return StrCat(method, " ", target, " HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ", user,
+                  "-token\r\nContent-Length: ", body.size(), "\r\n\r\n", body);
   }
   // One request on a connection of its own; the status line.
   std::string Ask(std::string_view method, std::string_view target, std::string_view body = {}) {
@@ -107,6 +115,7 @@ class HostileTest : public testing::Test {
   std::thread core_thread_;
   std::thread io_thread_;
   uint16_t port_ = 0;
+  std::atomic<bool> ready_{false};
 };
 
 std::string BigMap(int number, size_t bytes) {
@@ -233,8 +242,7 @@ TEST_F(HostileTest, OneClientCannotTakeAllPlaces) {
   std::deque<RawPeer> greedy;
   for (int i = 0; i < 40; ++i) {
     RawPeer& peer = greedy.emplace_back(reactor_, port_);
-    peer.Send(StrCat("GET ", kMaps, "?watch=1 HTTP/1.1\r\nHost: x\r\nAuthorization: Basic eve\r\n",
-                     "\r\n"));
+    peer.Send(Request("GET", StrCat(kMaps, "?watch=1"), "", "greedy"));
   }
   ASSERT_TRUE(Until([&] { return front_->stats().refused_clients.load() == 20; }));
   EXPECT_EQ(front_->stats().in_flight.load(), 20u);
