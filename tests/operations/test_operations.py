@@ -3,6 +3,7 @@
 import json
 import stat
 import unittest
+from pathlib import Path
 
 from support import Cluster, ClusterTest
 
@@ -61,8 +62,9 @@ class Access(ClusterTest):
             self.done(self.cluster.swell("user", "delete", name))
             self.refused(self.cluster.kubectl("get", "pods", kubeconfig=kubeconfig), "Unauthorized")
             # Whoever comes under the name later is somebody else.
+            old = str(Path(kubeconfig).rename(self.scratch / f"old-{name}"))
             self.user(name, "viewer", "--project", "nlp")
-            self.refused(self.cluster.kubectl("get", "pods", "--kubeconfig", kubeconfig), "Unauthorized")
+            self.refused(self.cluster.kubectl("get", "pods", kubeconfig=old), "Unauthorized")
             self.done(self.cluster.swell("user", "delete", name))
 
     def test_an_admin_may_everything(self):
