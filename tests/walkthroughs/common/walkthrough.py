@@ -127,7 +127,9 @@ class Walkthrough:
 
     def timeline_of(self, title, *scope):
         """Who ran when, from the jobs' own events."""
-        rows = sorted({(event["lastTimestamp"], event["involvedObject"]["name"], event["reason"], event["message"])
+        # Of an event of the newer kind only eventTime is set.
+        rows = sorted({(event["lastTimestamp"] or event["eventTime"], event["involvedObject"]["name"],
+                        event["reason"], event["message"])
                        for event in self.items("events", *scope) if event["reason"] in self.TOLD})
         self.stage.say(f"{title}: who ran when, and what was lost")
         for when, name, reason, message in rows:
