@@ -147,7 +147,7 @@ class WatchFanOut {
           },
           [this](const Status&) { ++ended_; });
     }
-    if (!reactor_.RunUntil([this] { return open_ == watchers_; }, std::chrono::seconds(30))) {
+    if (!reactor_.RunUntil([this] { return open_ == watchers_; }, std::chrono::minutes(2))) {
       std::fprintf(stderr, "swell_load: %d of %d watches opened\n", open_, watchers_);
       return 1;
     }
