@@ -148,7 +148,7 @@ client::UsageDay* UsageLedger::DayOf(WallTime time) {
 void UsageLedger::Charge(const Holding& holding, WallTime until) {
   WallTime from = holding.since;
   // Of at most kCatchUpMax: 25 hours.
-  while (from < until) {
+  while (until - from > Duration::zero()) {
     const WallTime hour_end{(from.unix_ns / kHourNs + 1) * kHourNs};
     const WallTime to = std::min(hour_end, until);
     if (client::UsageDay* day = DayOf(from)) {
@@ -171,7 +171,7 @@ void UsageLedger::ChargeAll(WallTime now) {
   }
   double gpus = 0;
   for (const sched::Model::NodeView& node : model_.Nodes()) gpus += node.gpus;
-  for (WallTime from = charged_until_; from < now;) {
+  for (WallTime from = charged_until_; now - from > Duration::zero();) {
     const WallTime to = std::min(WallTime{(from.unix_ns / kHourNs + 1) * kHourNs}, now);
     if (client::UsageDay* day = DayOf(from)) {
       day->capacity_gpu_s[static_cast<size_t>(client::UsageHour(from))] +=
