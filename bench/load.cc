@@ -104,7 +104,7 @@ void Print(const char* what, const net::LoadReport& report) {
   std::printf("%s\n", json::Print(line).c_str());
 }
 
-int Run(net::Reactor& reactor, const char* what, net::LoadOptions options) {
+int Run(net::Reactor& reactor, const char* what, const net::LoadOptions& options) {
   auto report = net::RunLoad(reactor, options);
   if (!report.ok()) {
     std::fprintf(stderr, "swell_load: %s\n", report.status().ToString().c_str());

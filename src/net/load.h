@@ -26,7 +26,7 @@ class LatencyHistogram {
   uint64_t count() const { return count_; }
 
  private:
-  static constexpr int kSub = 16;
+  static constexpr size_t kSub = 16;
   std::array<uint64_t, 64 * kSub> buckets_{};
   uint64_t count_ = 0;
   int64_t max_ns_ = 0;
