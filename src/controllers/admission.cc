@@ -1,6 +1,7 @@
 #include "controllers/admission.h"
 
 #include <algorithm>
+#include <cmath>
 #include <set>
 
 #include "api/meta.h"
@@ -21,7 +22,7 @@ constexpr int64_t kPreemptibleBelow = 100;
 
 // "2", "0.5".
 std::string Amount(double number) {
-  const auto hundredths = static_cast<int64_t>(number * 100 + 0.5);
+  const auto hundredths = std::llround(number * 100);
   std::string text = std::to_string(hundredths / 100);
   if (hundredths % 100 != 0)
     text += StrCat(".", hundredths % 100 < 10 ? "0" : "", hundredths % 100);
@@ -165,7 +166,7 @@ std::string Admission::ProjectOf(const json::Value& object,
     if (NamespaceOfProject(*project) == ns && of_namespace.empty()) of_namespace = name;
   }
   if (named.empty()) return of_namespace;
-  const std::string project(named);
+  std::string project(named);
   if (leaves.contains(project)) return project;
   const std::string all =
       leaves.empty() ? "there are none"
@@ -193,7 +194,7 @@ void Admission::SetProject(const json::Value& object,
 
 // By what the work says it is; else the usual one; empty where there is no such class.
 std::string Admission::UsualClass(const json::Value& object) const {
-  const std::string workload(api::Label(object, keys::kWorkload));
+  std::string workload(api::Label(object, keys::kWorkload));
   if (!workload.empty() && priorities_.Get(workload)) return workload;
   return priorities_.Get(options_.priority_class) ? options_.priority_class : "";
 }

@@ -32,7 +32,7 @@ struct PodGrouper::Walk {
 };
 
 PodGrouper::PodGrouper(Context context, PodGrouperOptions options)
-    : context_(context),
+    : context_(std::move(context)),
       options_(std::move(options)),
       pods_(context_.informers.Of(client::resources::kPods)),
       groups_(context_.informers.Of(client::resources::kPodGroups)),

@@ -81,7 +81,7 @@ struct TargetAutoscaler::Round {
 };
 
 TargetAutoscaler::TargetAutoscaler(Context context, client::Resource resource, ReadTargetRole read)
-    : context_(context),
+    : context_(std::move(context)),
       resource_(std::move(resource)),
       read_(read),
       jobs_(context_.informers.Of(resource_)),
