@@ -219,6 +219,32 @@ TEST_F(CliTest, SubmitPassesTheCommandOnUntouched) {
   EXPECT_EQ(Run({"swell", "wait", "pytorchjob/net", "--for=delete"}), 0) << err_;
 }
 
+TEST_F(CliTest, SubmitReplacesAJobWhenForced) {
+  const std::vector<std::string> kSubmit = {"swell", "submit", "net", "--image", "i"};
+  auto submit = [&](const std::string& flag, const std::string& command) {
+    std::vector<std::string> words = kSubmit;
+    if (!flag.empty()) words.push_back(flag);
+    words.insert(words.end(), {"--", "python", command});
+    return Run(words);
+  };
+  auto uid = [&] {
+    EXPECT_EQ(Run({"swell", "get", "pytorchjob", "net", "-o", "jsonpath={.metadata.uid}"}), 0);
+    return out_;
+  };
+  ASSERT_EQ(submit("", "a.py"), 0) << err_;
+  const std::string first = uid();
+  EXPECT_EQ(submit("", "b.py"), 1);
+  EXPECT_NE(err_.find("\"net\" already exists"), std::string::npos) << err_;
+  ASSERT_EQ(submit("--force", "b.py"), 0) << err_;
+  EXPECT_EQ(out_, "pytorchjob.kubeflow.org/net created\n");
+  EXPECT_EQ(err_, "pytorchjob.kubeflow.org \"net\" deleted\n");
+  EXPECT_NE(uid(), first);
+  ASSERT_EQ(Run({"swell", "delete", "net"}), 0) << err_;
+  EXPECT_EQ(Run({"swell", "wait", "pytorchjob/net", "--for=delete"}), 0) << err_;
+  ASSERT_EQ(submit("--force", "c.py"), 0) << err_;
+  EXPECT_EQ(err_, "");
+}
+
 TEST_F(CliTest, UnknownWordsAreMisuse) {
   EXPECT_EQ(Run({"swell", "gte", "pods"}), 2);
   EXPECT_EQ(err_, "swell: unknown command \"gte\"\nDid you mean: swell get\nSee: swell --help\n");

@@ -43,6 +43,7 @@ class SubmitAction final : public Action {
     flags.List("--selector", &selectors_, "KEY=VALUE", "only on nodes with this label");
     flags.List("--toleration", &spec_.tolerations, "TAINT", "all, KEY or KEY=VALUE:EFFECT");
     flags.Group("Then");
+    flags.Switch("--force", &force_, "replace a job of that name: it is stopped and deleted first");
     flags.Switch("--wait", &wait_, "return when it is over; its outcome is the exit status");
     flags.Switch("-f,--logs", &logs_, "follow the master's log");
     flags
@@ -82,6 +83,7 @@ class SubmitAction final : public Action {
       SWELL_RETURN_IF_ERROR(PrintPlan(session, *api, job));
       return 0;
     }
+    if (force_ && !on_server) SWELL_RETURN_IF_ERROR(DeleteOld(session, *api));
     auto made = api->Create(client::resources::kPyTorchJobs, spec_.ns, job,
                             {.dry_run = on_server, .field_validation = "Strict"});
     if (!made.ok()) return made.status();
@@ -127,6 +129,39 @@ class SubmitAction final : public Action {
     return Status::Ok();
   }
 
+  // Returns when nothing of a job of that name is left: names of pods are names of the new one's.
+  Status DeleteOld(Session& session, Api& api) {
+    auto old = api.Get(client::resources::kPyTorchJobs, spec_.ns, spec_.name);
+    if (!old.ok()) return old.status().code() == Code::kNotFound ? Status::Ok() : old.status();
+    auto gone = api.Delete(client::resources::kPyTorchJobs, spec_.ns, spec_.name);
+    if (!gone.ok() && gone.status().code() != Code::kNotFound) return gone.status();
+    session.ErrLine(StrCat("pytorchjob.kubeflow.org ", Quote(spec_.name), " deleted"));
+    for (;;) {
+      SWELL_ASSIGN_OR_RETURN(bool left, IsLeft(api, api::Uid(**old)));
+      if (!left) return Status::Ok();
+      if (!api.Pause(std::chrono::milliseconds(50))) {
+        return Status(Code::kUnavailable, "stopped while waiting for the old job to end");
+      }
+    }
+  }
+
+  // Whether the job of this uid, or anything that it owns, is there.
+  Result<bool> IsLeft(Api& api, std::string_view uid) {
+    auto job = api.Get(client::resources::kPyTorchJobs, spec_.ns, spec_.name);
+    if (job.ok() && api::Uid(**job) == uid) return true;
+    if (!job.ok() && job.status().code() != Code::kNotFound) return job.status();
+    for (const Resource& resource : {client::resources::kPods, client::resources::kPodGroups}) {
+      auto objects = api.List(resource, spec_.ns);
+      if (objects.status().code() == Code::kNotFound) continue;
+      if (!objects.ok()) return objects.status();
+      for (const json::SharedValue& object : *objects) {
+        const auto owner = api::ControllerOf(*object);
+        if (owner && owner->uid == uid) return true;
+      }
+    }
+    return false;
+  }
+
   // Waits for the master and prints its log until the job is over.
   Status FollowLogs(Session& session, Api& api) {
     LogOptions options;
@@ -165,7 +200,7 @@ class SubmitAction final : public Action {
   PyTorchSpec spec_;
   std::vector<std::string> env_, labels_, annotations_, selectors_, volumes_;
   std::string on_preemption_ = "requeue", dry_run_, output_;
-  bool wait_ = false, logs_ = false;
+  bool wait_ = false, logs_ = false, force_ = false;
 };
 
 }  // namespace
