@@ -42,8 +42,8 @@ PodGrouper::PodGrouper(Context context, PodGrouperOptions options)
              context_.metrics,
              "pod-grouper",
              kAtOnce,
-             [this](const std::string& key, client::WorkQueue::Done done) {
-               Reconcile(key, std::move(done));
+             [this](const std::string& key, const client::WorkQueue::Done& done) {
+               Reconcile(key, done);
              }),
       client_(context_.executor, context_.server, context_.user, "pod-grouper") {
   rules_.Extend(options_.rules);
@@ -98,10 +98,10 @@ void PodGrouper::Settle(const json::Value& pod) {
   if (options_.release) options_.release(pod);
 }
 
-void PodGrouper::Reconcile(const std::string& key, client::WorkQueue::Done done) {
+void PodGrouper::Reconcile(const std::string& key, const client::WorkQueue::Done& done) {
   if (!context_.informers.synced()) return done(Duration(std::chrono::milliseconds(5)));
   if (key.starts_with(kGroupKey)) {
-    return ReconcileGroup(key.substr(kGroupKey.size()), std::move(done));
+    return ReconcileGroup(key.substr(kGroupKey.size()), done);
   }
   json::SharedValue pod = pods_.Get(key);
   if (!pod || !Holds(*pod)) return done(Duration::zero());
@@ -131,7 +131,7 @@ bool PodGrouper::MayGroup(const GroupingRule& rule, const json::Value& pod) cons
   });
 }
 
-void PodGrouper::FindOwner(json::SharedValue pod,
+void PodGrouper::FindOwner(const json::SharedValue& pod,
                            bool fresh,
                            std::function<void(const Result<Found>&)> done) {
   auto walk = std::make_shared<Walk>();
@@ -204,7 +204,7 @@ void PodGrouper::Fetch(const client::Resource& resource,
 
 void PodGrouper::Group(const json::SharedValue& pod,
                        const Found& found,
-                       client::WorkQueue::Done done) {
+                       const client::WorkQueue::Done& done) {
   const std::string ns(api::Namespace(*pod));
   const std::string group = GroupNameOf(*found.rule, *found.owner, *pod);
   const std::string set = PodSetOf(*found.rule, *found.owner, *pod);
@@ -229,7 +229,7 @@ void PodGrouper::WriteGroup(const std::string& ns,
                             const std::string& name,
                             const json::Value& pod,
                             const Found& found,
-                            std::function<void(const Status&)> done) {
+                            const std::function<void(const Status&)>& done) {
   json::Object spec = GroupSpecOf(*found.rule, *found.owner, pod);
   auto ended = [done](const Result<json::SharedValue>& result) {
     const Code code = result.status().code();
@@ -264,7 +264,7 @@ void PodGrouper::WriteGroup(const std::string& ns,
 }
 
 // Pods have gone, or the group has.
-void PodGrouper::ReconcileGroup(const std::string& key, client::WorkQueue::Done done) {
+void PodGrouper::ReconcileGroup(const std::string& key, const client::WorkQueue::Done& done) {
   json::SharedValue group = groups_.Get(key);
   std::vector<json::SharedValue> pods = pods_.ByIndex("group", key);
   std::erase_if(pods, [](const json::SharedValue& pod) {

@@ -63,9 +63,11 @@ class PodGrouper {
   bool Concerns(const json::Value& pod) const;
   void OnPod(const json::Value& pod);
   void OnPodGone(const json::Value& pod);
-  void Reconcile(const std::string& key, client::WorkQueue::Done done);
-  void ReconcileGroup(const std::string& key, client::WorkQueue::Done done);
-  void FindOwner(json::SharedValue pod, bool fresh, std::function<void(const Result<Found>&)> done);
+  void Reconcile(const std::string& key, const client::WorkQueue::Done& done);
+  void ReconcileGroup(const std::string& key, const client::WorkQueue::Done& done);
+  void FindOwner(const json::SharedValue& pod,
+                 bool fresh,
+                 std::function<void(const Result<Found>&)> done);
   void Climb(const WalkPtr& walk);
   void Fetch(const client::Resource& resource,
              const std::string& ns,
@@ -73,12 +75,12 @@ class PodGrouper {
              bool fresh,
              Fetched done);
   bool MayGroup(const GroupingRule& rule, const json::Value& pod) const;
-  void Group(const json::SharedValue& pod, const Found& found, client::WorkQueue::Done done);
+  void Group(const json::SharedValue& pod, const Found& found, const client::WorkQueue::Done& done);
   void WriteGroup(const std::string& ns,
                   const std::string& name,
                   const json::Value& pod,
                   const Found& found,
-                  std::function<void(const Status&)> done);
+                  const std::function<void(const Status&)>& done);
   void Settle(const json::Value& pod);
   void LookAtMap();
   void OnMap(const json::Value& map);
