@@ -328,7 +328,8 @@ Result<json::Array> PatchIn(const json::Value& response, std::string_view versio
   if (!patch.ok() || !patch->is_array()) {
     return problem("response.patch is not a JSON patch");
   }
-  return std::move(patch->get_array());
+  json::Array operations = std::move(patch->get_array());
+  return operations;
 }
 
 // What a review's answer says: allowed, perhaps with a patch, or not.

@@ -148,7 +148,10 @@ Result<User> Users::Find(const std::string& name) {
   SWELL_ASSIGN_OR_RETURN(std::vector<User> users, All());
   std::vector<std::string> names;
   for (User& user : users) {
-    if (user.name == name) return std::move(user);
+    if (user.name == name) {
+      User found = std::move(user);
+      return found;
+    }
     names.push_back(user.name);
   }
   const std::string near = cli::NearestWord(name, names);
