@@ -178,8 +178,11 @@ Status ReadConfig(const std::string& file, std::vector<ImageEntry>& entries) {
 
 // What the base has and the entry does not say itself; lists and variables are put together.
 void Inherit(const ImageEntry& base, ImageEntry& entry) {
-  if (entry.entrypoint.empty()) entry.entrypoint = base.entrypoint;
-  if (entry.args.empty()) entry.args = base.args;
+  if (entry.entrypoint.empty()) {
+    entry.entrypoint = base.entrypoint;
+    // Another entry point's arguments are nobody else's.
+    if (entry.args.empty()) entry.args = base.args;
+  }
   if (entry.working_dir.empty()) entry.working_dir = base.working_dir;
   entry.env.insert(entry.env.begin(), base.env.begin(), base.env.end());
   entry.path.insert(entry.path.end(), base.path.begin(), base.path.end());
@@ -209,6 +212,7 @@ void AddTorchElastic(const ImageEntry& python,
   ImageEntry imagenet = python;
   imagenet.match = {"wanziyu/imagenet", "*/wanziyu/imagenet", "torchelastic/examples"};
   imagenet.entrypoint = {"python3", "-m", "swell.launch"};
+  imagenet.args.clear();
   imagenet.working_dir = "/workspace";
   imagenet.files.push_back({examples, "/workspace/examples", true});
   if (FileExists(std::string(kData))) {
@@ -298,7 +302,8 @@ Result<ImageCatalogue> ImageCatalogue::Load(const Options& options) {
                   "*/python",
                   "kubedl/*",
                   "wanziyu/*"};
-  python.entrypoint = {"python3"};
+  // As the real ones: no entry point, so that a pod's arguments alone are a command.
+  python.args = {"python3"};
   python.path = {bin};
   python.files = {{bin, bin, true}};
   python.env = {{"PYTHONUNBUFFERED", "1"}};
@@ -312,6 +317,7 @@ Result<ImageCatalogue> ImageCatalogue::Load(const Options& options) {
   ImageEntry notebook = python;
   notebook.match = {"jupyter/*", "*/jupyter/*", "*jupyter*", "*notebook*"};
   notebook.entrypoint = {bin + "/start-notebook.sh"};
+  notebook.args.clear();
   catalogue.entries_.push_back(std::move(notebook));
   AddTorchElastic(python, options.sdk_dir, catalogue.entries_);
   catalogue.entries_.push_back(std::move(python));
@@ -353,19 +359,19 @@ Status ImageCatalogue::ResolveBases(size_t configured) {
   return Status::Ok();
 }
 
-Result<ImageEntry> ImageCatalogue::Find(const std::string& image, bool has_command) const {
+Result<ImageEntry> ImageCatalogue::Find(const std::string& image, bool has_words) const {
   for (const ImageEntry& entry : entries_) {
     for (const std::string& pattern : entry.match) {
       if (ImageMatches(pattern, image)) return entry;
     }
   }
-  if (has_command) return ImageEntry();
+  if (has_words) return ImageEntry();
   return Status(Code::kNotFound,
                 StrCat("image ", Quote(image),
                        " is not in this machine's catalogue, and the container has no command; "
                        "give it a command, or add to ",
                        config_file_, ": images: [{match: [", Quote(WithoutTag(image)),
-                       "], entrypoint: [python3]}]"));
+                       "], args: [python3]}]"));
 }
 
 }  // namespace swell::edge

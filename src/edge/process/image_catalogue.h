@@ -17,8 +17,8 @@
 //     hostNetwork: false
 //     hostTmp: false
 //
-// An unknown image with a command runs it with the host's PATH; without one there is nothing to
-// run, and the error says how to add the image.
+// An unknown image with a command, or arguments that are one, runs it with the host's PATH; without
+// there is nothing to run, and the error says how to add the image.
 // Thread-safety: immutable after Load.
 #pragma once
 
@@ -64,7 +64,8 @@ class ImageCatalogue {
   static Result<ImageCatalogue> Load(const Options& options);
 
   // kNotFound says how to add the image.
-  Result<ImageEntry> Find(const std::string& image, bool has_command) const;
+  // `has_words`: the pod gives a command or arguments.
+  Result<ImageEntry> Find(const std::string& image, bool has_words) const;
   const std::vector<ImageEntry>& entries() const { return entries_; }
 
  private:

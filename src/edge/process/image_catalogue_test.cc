@@ -71,7 +71,7 @@ TEST_F(ImageCatalogueTest, KnowsTheImagesOfTheWalkthroughs) {
   auto etcd = catalogue->Find("k8s.gcr.io/etcd:3.5.1-0", true);
   ASSERT_TRUE(etcd.ok());
   EXPECT_EQ(etcd->entrypoint[0], "/usr/bin/etcd");
-  EXPECT_EQ(catalogue->Find("wanziyu/imagenet:1.1", false)->entrypoint[0], "python3");
+  EXPECT_EQ(catalogue->Find("wanziyu/imagenet:1.1", false)->args[0], "python3");
   EXPECT_EQ(catalogue->Find("busybox", false)->args[0], "/bin/sh");
   auto notebook = catalogue->Find("jupyter/tensorflow-notebook", false);
   ASSERT_TRUE(notebook.ok());
@@ -84,9 +84,13 @@ TEST_F(ImageCatalogueTest, AnEntryStartsFromItsBase) {
   ASSERT_TRUE(catalogue.ok()) << catalogue.status().ToString();
   auto trainer = catalogue->Find("trainer:1", false);
   ASSERT_TRUE(trainer.ok());
-  EXPECT_EQ(trainer->entrypoint, std::vector<std::string>{"python3"});
+  EXPECT_TRUE(trainer->entrypoint.empty());
+  EXPECT_EQ(trainer->args, std::vector<std::string>{"python3"});
   EXPECT_EQ(trainer->env.back(), (std::pair<std::string, std::string>("SAMPLES", "9")));
   EXPECT_GT(trainer->env.size(), 1u);
+  auto script = Load("images:\n- match: [x]\n  base: python\n  entrypoint: [python3, /x.py]\n");
+  ASSERT_TRUE(script.ok());
+  EXPECT_TRUE(script->Find("x", false)->args.empty());
   auto wrong = Load("images:\n- match: [x]\n  base: nothing-we-know\n");
   ASSERT_FALSE(wrong.ok());
   EXPECT_NE(wrong.status().message().find("images[0]: base"), std::string::npos);

@@ -192,7 +192,8 @@ Result<ShimSpec> ProcessHost::MakeShimSpec(Pod& pod,
                                            const ContainerSpec& spec,
                                            const std::string& dir,
                                            const std::string& log_path) {
-  SWELL_ASSIGN_OR_RETURN(ImageEntry image, catalogue_.Find(spec.image, !spec.command.empty()));
+  SWELL_ASSIGN_OR_RETURN(ImageEntry image,
+                         catalogue_.Find(spec.image, !spec.command.empty() || !spec.args.empty()));
   ShimSpec out;
   out.argv = spec.command.empty() ? image.entrypoint : spec.command;
   const std::vector<std::string>& args =
