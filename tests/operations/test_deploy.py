@@ -193,7 +193,7 @@ class Live(ClusterTest):
         for path in ("healthz", "livez", "readyz"):
             text = self.done(run("curl", "-s", "--retry", "20", "--retry-all-errors", "--fail",
                                  f"http://{self.address}/{path}?verbose"))
-            self.assertIn(f"[+]ping ok\n", text)
+            self.assertIn("[+]ping ok\n", text)
             self.assertTrue(text.endswith(f"{path} check passed\n"), text)
 
     def test_manifests_are_taken_by_the_api_server(self):

@@ -1,7 +1,6 @@
 """Requests that are wrong in themselves, and the documents about the API."""
 
-from conformance.case import (ABSENT, PRESENT, Case, Having, Pattern, delete, failure, get, post,
-                              put)
+from conformance.case import ABSENT, PRESENT, Case, Having, Pattern, delete, failure, get, post
 
 CASES = [
     Case('malformed-json',
