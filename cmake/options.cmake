@@ -1,5 +1,5 @@
 # Compiler settings shared by every target.
-option(SWELL_TESTS "build tests and benchmarks" ON)
+option(SWELL_TESTS "build tests" ON)
 option(SWELL_FUZZ "build libFuzzer targets" OFF)
 option(SWELL_PCH "use precompiled headers" ON)
 set(SWELL_SANITIZE "" CACHE STRING "sanitizers, as -fsanitize takes them")
