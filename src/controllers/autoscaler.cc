@@ -101,7 +101,7 @@ void Autoscaler::Reconcile(const std::string& key, client::WorkQueue::Done done)
   }
   auto target = read_(*job);
   if (!target.ok()) {
-    Complain(*job, known_[key], target.status().message());
+    Complain(events_, *job, known_[key], target.status().message());
     return done(Duration::zero());
   }
   if (!*target) {
@@ -110,11 +110,8 @@ void Autoscaler::Reconcile(const std::string& key, client::WorkQueue::Done done)
   }
   Known& known = Recall(key, *job, **target);
   if (api::ResourceVersion(*job) < known.version) return done(kStale);
-  SteadyTime now = context_.clock.Steady();
-  Duration since = now - known.looked.value_or(SteadyTime{});
-  const Duration interval = (*target)->policy.interval;
-  if (known.looked && since < interval) return done(interval - since);
-  known.looked = now;
+  const Duration pause = UntilNextLook(known, context_.clock.Steady(), (*target)->policy.interval);
+  if (pause != Duration::zero()) return done(pause);
   auto round = std::make_shared<Round>();
   round->key = key;
   round->ns = api::Namespace(*job);
@@ -125,7 +122,7 @@ void Autoscaler::Reconcile(const std::string& key, client::WorkQueue::Done done)
   CountPods(*round);
   bool complete = round->facts.running == round->facts.replicas;
   if (!complete || !round->first) return Decide(round);
-  if (auto pushed = PushedMetric(*round, known)) {
+  if (auto pushed = FreshlyPushed(*round, known)) {
     round->facts.seconds_per_step = pushed;
     return Decide(round);
   }
@@ -212,16 +209,13 @@ int64_t Autoscaler::RoomFor(const json::Value& pod_template, int64_t most) const
 }
 
 // A pushed number counts once: with the step that it was pushed at.
-std::optional<double> Autoscaler::PushedMetric(const Round& round, Known& known) const {
-  std::string_view text = api::Annotation(*round.first, keys::kMetrics);
-  if (text.empty()) return {};
-  auto metrics = json::Parse(text, {.depth = 8, .bytes = 64 << 10});
-  const json::Value* value = metrics.ok() ? json::Find(*metrics, {round.target.metric}) : nullptr;
-  if (value == nullptr || !value->is_number()) return {};
+std::optional<double> Autoscaler::FreshlyPushed(const Round& round, Known& known) {
+  const auto pushed = PushedMetric(*round.first, round.target.metric);
+  if (!pushed) return {};
   std::string_view step = api::Annotation(*round.first, keys::kStep);
   if (step == known.pushed_step) return {};
   known.pushed_step = step;
-  return value->to_number<double>();
+  return pushed;
 }
 
 void Autoscaler::ReadLog(const RoundPtr& round) {
@@ -257,7 +251,7 @@ void Autoscaler::OnLog(const RoundPtr& round, std::string_view log) {
   if (known == known_.end()) return Finish(round, Status::Ok());
   auto metrics = elastic::LogMetrics::Compile(round->target.pattern);
   if (!metrics.ok()) {
-    Complain(*round->job, known->second,
+    Complain(events_, *round->job, known->second,
              StrCat(round->target.pattern_field, ": ", metrics.status().message()));
     return Finish(round, Status::Ok());
   }
@@ -309,11 +303,8 @@ void Autoscaler::WriteJob(const RoundPtr& round, const elastic::ScaleDecision& d
                   }
                   found->second.version = api::ResourceVersion(**job);
                   if (decision.replicas) {
-                    bool grows = *decision.replicas > round->target.replicas;
-                    events_.Record(**job, "Normal", grows ? "Grown" : "Shrunk",
-                                   StrCat(round->target.role, grows ? " grows" : " shrinks",
-                                          " from ", round->target.replicas, " to ",
-                                          *decision.replicas, ": ", decision.why));
+                    TellResized(events_, **job, round->target.role, round->target.replicas,
+                                *decision.replicas, decision.why);
                   }
                   round->job = *job;
                   WriteStatus(round);
@@ -353,12 +344,6 @@ void Autoscaler::Finish(const RoundPtr& round, const Status& status) {
   auto known = known_.find(round->key);
   if (known == known_.end()) return done(gone ? kStale : Duration::zero());
   done(round->target.policy.interval);
-}
-
-void Autoscaler::Complain(const json::Value& job, Known& known, const std::string& message) {
-  if (known.complaint == message) return;
-  known.complaint = message;
-  events_.Record(job, "Warning", "InvalidAutoscaling", message);
 }
 
 }  // namespace swell::controllers

@@ -22,6 +22,7 @@
 #include "client/event_recorder.h"
 #include "client/work_queue.h"
 #include "controllers/context.h"
+#include "controllers/scale_look.h"
 #include "controllers/scale_target.h"
 #include "elastic/log_metrics.h"
 
@@ -33,15 +34,11 @@ class Autoscaler {
 
  private:
   // What is known of a job between looks.
-  struct Known {
-    std::string uid;
-    std::string memory;    // the annotation, as written
-    uint64_t version = 0;  // of the job that a write of ours answered with
+  struct Known : ScaleLook {
+    std::string memory;  // the annotation, as written
     elastic::ScaleState state;
     elastic::LogPosition position;
     std::string pushed_step;
-    std::optional<SteadyTime> looked;
-    std::string complaint;
   };
   struct Round;  // one look at one job
   using RoundPtr = std::shared_ptr<Round>;
@@ -50,14 +47,13 @@ class Autoscaler {
   Known& Recall(const std::string& key, const json::Value& job, const ScaleTarget& target);
   void CountPods(Round& round) const;
   int64_t RoomFor(const json::Value& pod_template, int64_t most) const;
-  std::optional<double> PushedMetric(const Round& round, Known& known) const;
+  static std::optional<double> FreshlyPushed(const Round& round, Known& known);
   void ReadLog(const RoundPtr& round);
   void OnLog(const RoundPtr& round, std::string_view log);
   void Decide(const RoundPtr& round);
   void WriteJob(const RoundPtr& round, const elastic::ScaleDecision& decision);
   void WriteStatus(const RoundPtr& round);
   void Finish(const RoundPtr& round, const Status& status);
-  void Complain(const json::Value& job, Known& known, const std::string& message);
 
   Context context_;
   client::Resource resource_;

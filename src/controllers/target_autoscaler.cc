@@ -40,15 +40,6 @@ std::optional<double> Requested(const json::Value& pod, const MetricSpec& spec) 
   return sum > 0 ? std::optional(sum) : std::nullopt;
 }
 
-std::optional<double> Pushed(const json::Value& pod, const std::string& metric) {
-  const std::string_view text = api::Annotation(pod, keys::kMetrics);
-  if (text.empty()) return {};
-  auto metrics = json::Parse(text, {.depth = 8, .bytes = 64 << 10});
-  const json::Value* value = metrics.ok() ? json::Find(*metrics, {metric}) : nullptr;
-  if (value == nullptr || !value->is_number()) return {};
-  return value->to_number<double>();
-}
-
 std::string SelectorQuery(std::string_view name, std::string_view selector) {
   return selector.empty() ? std::string() : StrCat(name, "=", api::EscapeQuery(selector));
 }
@@ -116,18 +107,12 @@ void TargetAutoscaler::Reconcile(const std::string& key, client::WorkQueue::Done
     known.uid = api::Uid(*job);
   }
   if (!role.ok()) {
-    if (known.complaint != role.status().message()) {
-      known.complaint = role.status().message();
-      events_.Record(*job, "Warning", "InvalidAutoscaling", known.complaint);
-    }
+    Complain(events_, *job, known, role.status().message());
     return done(Duration::zero());
   }
   if (api::ResourceVersion(*job) < known.version) return done(kStale);
-  const SteadyTime now = context_.clock.Steady();
-  const Duration interval = (*role)->policy.interval;
-  const Duration since = now - known.looked.value_or(SteadyTime{});
-  if (known.looked && since < interval) return done(interval - since);
-  known.looked = now;
+  const Duration pause = UntilNextLook(known, context_.clock.Steady(), (*role)->policy.interval);
+  if (pause != Duration::zero()) return done(pause);
   auto round = std::make_shared<Round>();
   round->key = key;
   round->ns = api::Namespace(*job);
@@ -173,7 +158,7 @@ void TargetAutoscaler::Ask(const RoundPtr& round) {
       elastic::MetricLook& look = round->looks[i];
       bool pushed = false;
       for (size_t m = 0; m < round->members.size(); ++m) {
-        look.of_members[m] = Pushed(*round->members[m], spec.name);
+        look.of_members[m] = PushedMetric(*round->members[m], spec.name);
         pushed = pushed || look.of_members[m];
       }
       if (!pushed) round->role.pattern.empty() ? AskPods(round, i) : AskLogs(round, i);
@@ -357,11 +342,8 @@ void TargetAutoscaler::Write(const RoundPtr& round, const elastic::TargetDecisio
                   auto known = known_.find(round->key);
                   if (!job.ok() || known == known_.end()) return Finish(round, job.status());
                   known->second.version = api::ResourceVersion(**job);
-                  const bool grows = decision.desired > round->role.replicas;
-                  events_.Record(
-                      **job, "Normal", grows ? "Grown" : "Shrunk",
-                      StrCat(round->role.role, grows ? " grows" : " shrinks", " from ",
-                             round->role.replicas, " to ", decision.desired, ": ", decision.why));
+                  TellResized(events_, **job, round->role.role, round->role.replicas,
+                              decision.desired, decision.why);
                   round->job = *job;
                   WriteStatus(round, decision);
                 });

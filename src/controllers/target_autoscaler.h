@@ -22,6 +22,7 @@
 #include "client/work_queue.h"
 #include "controllers/context.h"
 #include "controllers/metric_specs.h"
+#include "controllers/scale_look.h"
 #include "elastic/log_metrics.h"
 
 namespace swell::controllers {
@@ -31,12 +32,9 @@ class TargetAutoscaler {
   TargetAutoscaler(Context context, client::Resource resource, ReadTargetRole read);
 
  private:
-  struct Known {
-    std::string uid;
+  struct Known : ScaleLook {
     elastic::TargetState state;
-    std::optional<SteadyTime> looked;
-    uint64_t version = 0;  // of the job that a write of ours answered with
-    std::string complaint, faults;
+    std::string faults;
     bool recovered = false;  // there were faults at the look before this one
   };
   struct Round;  // one look at one job
