@@ -26,14 +26,12 @@ int OpenIn(int dir, const std::string& relative) {
 
 }  // namespace
 
-PathFd::~PathFd() {
-  if (fd_ >= 0) ::close(fd_);
+std::string DescriptorPath(const net::UniqueFd& file) {
+  return StrCat("/proc/self/fd/", file.get());
 }
 
-std::string PathFd::Path() const { return StrCat("/proc/self/fd/", fd_); }
-
-Result<PathFd> OpenBeneath(const std::string& dir, const std::string& relative) {
-  PathFd base(::open(dir.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
+Result<net::UniqueFd> OpenBeneath(const std::string& dir, const std::string& relative) {
+  net::UniqueFd base(::open(dir.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
   if (base.get() < 0) return ErrnoStatus(errno, "open " + dir);
   auto failed = [&](int error) {
     // A link out of the directory is one filesystem away, so to speak; circles of links, too.
@@ -42,12 +40,12 @@ Result<PathFd> OpenBeneath(const std::string& dir, const std::string& relative) 
     }
     return ErrnoStatus(error, StrCat("subPath ", Quote(relative)));
   };
-  if (const int fd = OpenIn(base.get(), relative); fd >= 0) return PathFd(fd);
+  if (const int fd = OpenIn(base.get(), relative); fd >= 0) return net::UniqueFd(fd);
   if (errno != ENOENT) return failed(errno);
   std::string so_far;
   for (std::string_view step : Split(relative, '/')) {
     if (step.empty() || step == ".") continue;
-    PathFd parent(OpenIn(base.get(), so_far));
+    net::UniqueFd parent(OpenIn(base.get(), so_far));
     if (parent.get() < 0) return failed(errno);
     // Does not follow what is there under that name already.
     if (::mkdirat(parent.get(), std::string(step).c_str(), kNewMode) != 0 && errno != EEXIST) {
@@ -57,7 +55,7 @@ Result<PathFd> OpenBeneath(const std::string& dir, const std::string& relative) 
   }
   const int fd = OpenIn(base.get(), so_far);
   if (fd < 0) return failed(errno);
-  return PathFd(fd);
+  return net::UniqueFd(fd);
 }
 
 }  // namespace swell::edge

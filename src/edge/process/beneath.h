@@ -7,27 +7,15 @@
 #include <string>
 
 #include "base/result.h"
+#include "net/socket.h"
 
 namespace swell::edge {
 
-// A file descriptor, closed with its owner.
-class PathFd {
- public:
-  explicit PathFd(int fd) : fd_(fd) {}
-  PathFd(PathFd&& other) noexcept : fd_(other.fd_) { other.fd_ = -1; }
-  PathFd& operator=(PathFd&&) = delete;
-  ~PathFd();
-
-  int get() const { return fd_; }
-  // By which others in this process reach the very file, whatever becomes of its name.
-  std::string Path() const;
-
- private:
-  int fd_;
-};
+// By which others in this process reach the very file, whatever becomes of its name.
+std::string DescriptorPath(const net::UniqueFd& file);
 
 // Opens dir/relative (O_PATH), following links only as long as they stay in `dir`; what is missing
 // becomes directories. kInvalid when the path leads out of it.
-Result<PathFd> OpenBeneath(const std::string& dir, const std::string& relative);
+Result<net::UniqueFd> OpenBeneath(const std::string& dir, const std::string& relative);
 
 }  // namespace swell::edge

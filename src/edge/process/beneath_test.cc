@@ -39,7 +39,7 @@ TEST_F(BeneathTest, FollowsLinksThatStay) {
   EXPECT_EQ(Error(""), "fine");
   auto opened = OpenBeneath(volume_, "inside");
   ASSERT_TRUE(opened.ok());
-  ASSERT_TRUE(WriteFileAtomically(opened->Path() + "/x", "y").ok());
+  ASSERT_TRUE(WriteFileAtomically(DescriptorPath(*opened) + "/x", "y").ok());
   EXPECT_EQ(ReadFile(volume_ + "/inside/x").value(), "y");
 }
 

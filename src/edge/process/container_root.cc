@@ -299,15 +299,15 @@ Status MakeTarget(const std::string& target, bool directory) {
 }
 
 // The very file that is mounted, whatever is done to its name meanwhile.
-Result<PathFd> OpenSource(const ShimMount& mount) {
+Result<net::UniqueFd> OpenSource(const ShimMount& mount) {
   const std::string source = StrCat(kOldRoot, mount.source);
   if (!mount.sub_path.empty()) return OpenBeneath(source, mount.sub_path);
-  PathFd opened(::open(source.c_str(), O_PATH | O_CLOEXEC));
+  net::UniqueFd opened(::open(source.c_str(), O_PATH | O_CLOEXEC));
   if (opened.get() < 0) return ErrnoStatus(errno, "volume " + mount.source);
   return opened;
 }
 
-bool IsDirectory(const PathFd& file) {
+bool IsDirectory(const net::UniqueFd& file) {
   struct stat info;
   return ::fstat(file.get(), &info) == 0 && S_ISDIR(info.st_mode);
 }
@@ -343,10 +343,10 @@ Status MountOne(const ShimMount& mount) {
     if (mount.size_bytes > 0) options += StrCat(",size=", mount.size_bytes);
     return Mount("tmpfs", mount.target, "tmpfs", MS_NOSUID | MS_NODEV, options);
   }
-  SWELL_ASSIGN_OR_RETURN(const PathFd source, OpenSource(mount));
+  SWELL_ASSIGN_OR_RETURN(const net::UniqueFd source, OpenSource(mount));
   SWELL_RETURN_IF_ERROR(CheckTarget(mount.target));
   SWELL_RETURN_IF_ERROR(MakeTarget(mount.target, IsDirectory(source)));
-  SWELL_RETURN_IF_ERROR(Mount(source.Path(), mount.target, nullptr, MS_BIND | MS_REC));
+  SWELL_RETURN_IF_ERROR(Mount(DescriptorPath(source), mount.target, nullptr, MS_BIND | MS_REC));
   return mount.read_only ? MakeReadOnly(mount.target) : Status::Ok();
 }
 

@@ -11,6 +11,16 @@
 #include "edge/process/volumes.h"
 
 namespace swell::edge {
+namespace {
+
+void Remove(const std::string& path) {
+  Status removed = RemoveScratch(path);
+  if (!removed.ok()) {
+    SWELL_LOG_WARNING("process", "not removed", {"error", removed.ToString()});
+  }
+}
+
+}  // namespace
 
 Status Remover::Discard(const std::string& path, const std::string& attic) {
   // The process id: an attic may still hold what an earlier run left.
@@ -19,28 +29,17 @@ Status Remover::Discard(const std::string& path, const std::string& attic) {
   int error = move();
   if (error != 0 && !FileExists(path)) return Status::Ok();
   if (error == ENOENT && MakeDirs(attic, 0700).ok()) error = move();
-  return error == 0 ? RemoveLater(moved) : RemoveScratch(path);
+  if (error != 0) return RemoveScratch(path);
+  return backstage_.Later([moved] { Remove(moved); }) ? Status::Ok() : RemoveScratch(moved);
 }
 
 void Remover::Empty(const std::string& attic) {
   auto left = ListDir(attic);
   if (!left.ok()) return;  // never made
   for (const std::string& name : *left) {
-    Status removed = RemoveLater(StrCat(attic, "/", name));
-    if (!removed.ok()) {
-      SWELL_LOG_WARNING("process", "not removed", {"error", removed.ToString()});
-    }
+    const std::string path = StrCat(attic, "/", name);
+    if (!backstage_.Later([path] { Remove(path); })) Remove(path);
   }
-}
-
-Status Remover::RemoveLater(const std::string& path) {
-  bool taken = backstage_.Later([path] {
-    Status removed = RemoveScratch(path);
-    if (!removed.ok()) {
-      SWELL_LOG_WARNING("process", "not removed", {"error", removed.ToString()});
-    }
-  });
-  return taken ? Status::Ok() : RemoveScratch(path);
 }
 
 }  // namespace swell::edge

@@ -24,8 +24,6 @@ class Remover {
   void Finish() { backstage_.Finish(); }
 
  private:
-  Status RemoveLater(const std::string& path);
-
   uint64_t next_ = 0;  // name in an attic
   Backstage backstage_;
 };
