@@ -108,6 +108,11 @@ std::string ClientOf(const net::HttpRequest& request) {
   return StrCat("address ", request.peer.remote.substr(0, request.peer.remote.rfind(':')));
 }
 
+// What one of so many may have; nobody is left with nothing.
+size_t PartOf(size_t all, size_t parts) {
+  return std::max<size_t>(1, all / std::max<size_t>(1, parts));
+}
+
 net::HttpResponse TooBusy(bool client) {
   auto response = net::StatusResponse(Status(
       Code::kTooManyRequests, client ? "you have too many requests under way; try again"
@@ -130,19 +135,17 @@ class HttpFront::State : public std::enable_shared_from_this<State> {
   State(Executor& core, api::RestHandler& rest, HttpFrontConfig config)
       : core_(core),
         config_(config),
-        queue_(config.queued_max,
-               std::max<size_t>(1, config.queued_max / std::max<size_t>(1, config.client_part))),
+        client_max_(PartOf(config.in_flight_max, config.client_part)),
+        queue_(config.queued_max, PartOf(config.queued_max, config.client_part)),
         rest_(&rest) {}
 
   enum class Entry { kTaken, kFull, kClientFull };
   // Any thread. Takes one place of the bounds, where there is one.
   Entry Enter(const std::string& client) {
-    const size_t most =
-        std::max<size_t>(1, config_.in_flight_max / std::max<size_t>(1, config_.client_part));
     MutexLock lock(mutex_);
     if (stats_.in_flight.load() >= config_.in_flight_max) return Entry::kFull;
     size_t& its_own = in_flight_[client];
-    if (its_own >= most) return Entry::kClientFull;
+    if (its_own >= client_max_) return Entry::kClientFull;
     ++its_own;
     stats_.in_flight.fetch_add(1);
     return Entry::kTaken;
@@ -157,10 +160,10 @@ class HttpFront::State : public std::enable_shared_from_this<State> {
   // Any thread. False when the queue is full.
   bool Enqueue(std::shared_ptr<Sink> sink) {
     bool wake = false;
+    const std::string& client = ClientNameOf(*sink);
+    const std::string program = ProgramOf(*sink);
     {
       MutexLock lock(mutex_);
-      const std::string client = ClientNameOf(*sink);
-      const std::string program = ProgramOf(*sink);
       if (!queue_.Push(client, program, std::move(sink))) return false;
       wake = !std::exchange(awake_, true);
     }
@@ -186,7 +189,8 @@ class HttpFront::State : public std::enable_shared_from_this<State> {
   void Abandon(uint64_t id);
 
   Executor& core_;
-  HttpFrontConfig config_;
+  const HttpFrontConfig config_;
+  const size_t client_max_;  // requests under way of one client
   HttpFrontStats stats_;
 
   RealClock clock_;
