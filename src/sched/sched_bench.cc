@@ -510,6 +510,11 @@ void BM_ReclaimManyJobs(benchmark::State& bench) {
 }
 BENCHMARK(BM_ReclaimManyJobs)->Unit(benchmark::kMillisecond);
 
+void NodeCounts(benchmark::internal::Benchmark* bench) {
+  for (int nodes : {1000, 3000, 10'000, 30'000, 100'000}) bench->Arg(nodes);
+  bench->Unit(benchmark::kMicrosecond);
+}
+
 // What one more pod costs as nodes grow.
 void BM_OneMorePod(benchmark::State& bench) {
   const int nodes = static_cast<int>(bench.range(0));
@@ -528,13 +533,7 @@ void BM_OneMorePod(benchmark::State& bench) {
     bench.ResumeTiming();
   }
 }
-BENCHMARK(BM_OneMorePod)
-    ->Arg(1000)
-    ->Arg(3000)
-    ->Arg(10'000)
-    ->Arg(30'000)
-    ->Arg(100'000)
-    ->Unit(benchmark::kMicrosecond);
+BENCHMARK(BM_OneMorePod)->Apply(NodeCounts);
 
 void OneMoreByScanning(benchmark::State& bench, bool all) {
   const int nodes = static_cast<int>(bench.range(0));
@@ -552,20 +551,8 @@ void OneMoreByScanning(benchmark::State& bench, bool all) {
 }
 void BM_OneMorePodNaively(benchmark::State& bench) { OneMoreByScanning(bench, true); }
 void BM_OneMorePodSampling(benchmark::State& bench) { OneMoreByScanning(bench, false); }
-BENCHMARK(BM_OneMorePodNaively)
-    ->Arg(1000)
-    ->Arg(3000)
-    ->Arg(10'000)
-    ->Arg(30'000)
-    ->Arg(100'000)
-    ->Unit(benchmark::kMicrosecond);
-BENCHMARK(BM_OneMorePodSampling)
-    ->Arg(1000)
-    ->Arg(3000)
-    ->Arg(10'000)
-    ->Arg(30'000)
-    ->Arg(100'000)
-    ->Unit(benchmark::kMicrosecond);
+BENCHMARK(BM_OneMorePodNaively)->Apply(NodeCounts);
+BENCHMARK(BM_OneMorePodSampling)->Apply(NodeCounts);
 
 // What keeping a record costs: a keyframe of 4,000 nodes and 140,000 pods, and one more pod's
 // cycle.
