@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "api/meta.h"
+#include "apiserver/audit_event.h"
 #include "base/strings.h"
 
 namespace swell::apiserver {
@@ -52,61 +52,6 @@ std::string PathLabel(const Call& call) {
 }
 
 bool IsStreaming(const Call& call) { return MetricVerb(call) == "CONNECT" || call.verb == "watch"; }
-
-// What may be a secret in a query stays out of the log.
-std::string UriOf(const api::RestRequest& request) {
-  if (request.query.empty()) return request.path;
-  std::string uri = request.path;
-  char separator = '?';
-  for (std::string_view part : Split(request.query, '&')) {
-    const std::string name = ToLower(part.substr(0, part.find('=')));
-    const bool secret = name.find("token") != std::string::npos ||
-                        name.find("password") != std::string::npos ||
-                        name.find("secret") != std::string::npos;
-    uri += separator;
-    uri += secret && name != "continue" ? StrCat(name, "=REDACTED") : std::string(part);
-    separator = '&';
-  }
-  return uri;
-}
-
-json::Value UserObject(const api::UserInfo& user) {
-  json::Object object{{"username", user.name}};
-  if (!user.uid.empty()) object["uid"] = user.uid;
-  json::Array groups;
-  for (const std::string& group : user.groups) groups.emplace_back(group);
-  if (!groups.empty()) object["groups"] = std::move(groups);
-  json::Object extra;
-  for (const auto& [key, values] : user.extra) {
-    json::Array list;
-    for (const std::string& value : values) list.emplace_back(value);
-    extra[key] = std::move(list);
-  }
-  if (!extra.empty()) object["extra"] = std::move(extra);
-  return object;
-}
-
-json::Value ObjectRef(const Call& call) {
-  json::Object ref{{"resource", call.info.resource}};
-  auto put = [&ref](const char* field, const std::string& text) {
-    if (!text.empty()) ref[field] = text;
-  };
-  put("namespace", call.info.ns);
-  put("name", call.info.name.empty() ? call.object_name : call.info.name);
-  put("apiGroup", call.info.group);
-  put("apiVersion", call.info.version);
-  put("subresource", call.info.subresource);
-  return ref;
-}
-
-// "127.0.0.1:4242", "[::1]:4242" → the address alone.
-std::string AddressOf(const std::string& remote) {
-  std::string address = remote.substr(0, remote.rfind(':'));
-  if (address.starts_with("[") && address.ends_with("]")) {
-    address = address.substr(1, address.size() - 2);
-  }
-  return address;
-}
 
 }  // namespace
 
@@ -194,32 +139,7 @@ bool RequestLog::Audited(const Call& call, int status) const {
 void RequestLog::Audit(Call& call, std::string_view stage, int status, std::string_view reason) {
   if (!Audited(call, status)) return;
   if (call.audit_id.empty()) call.audit_id = random_.Uuid();
-  const bool acting = !call.asker.name.empty();
-  json::Object event{{"kind", "Event"},
-                     {"apiVersion", "audit.k8s.io/v1"},
-                     {"level", "Metadata"},
-                     {"auditID", call.audit_id},
-                     {"stage", stage},
-                     {"requestURI", UriOf(call.request)},
-                     {"verb", call.verb.empty() ? ToLower(call.request.method) : call.verb},
-                     {"user", UserObject(acting ? call.asker : call.user)}};
-  if (acting) event["impersonatedUser"] = UserObject(call.user);
-  event["sourceIPs"] = json::Array{json::Value(AddressOf(call.request.remote))};
-  if (!call.request.user_agent.empty()) event["userAgent"] = call.request.user_agent;
-  if (call.info.is_resource) event["objectRef"] = ObjectRef(call);
-  if (status != 0) {
-    json::Object answer{{"metadata", json::Object()}, {"code", status}};
-    if (status >= 400) answer["status"] = "Failure";
-    if (!reason.empty()) answer["reason"] = reason;
-    event["responseStatus"] = std::move(answer);
-  }
-  event["requestReceivedTimestamp"] = api::FormatMicroTime(call.received);
-  event["stageTimestamp"] = api::FormatMicroTime(clock_.Now());
-  if (status != 401) {
-    event["annotations"] =
-        json::Object{{"authorization.k8s.io/decision", status == 403 ? "forbid" : "allow"}};
-  }
-  audit_(json::Print(json::Value(std::move(event))) + "\n");
+  audit_(AuditLine(call, {stage, status, reason, clock_.Now()}));
 }
 
 void RequestLog::Leave(Call& call) {

@@ -1,16 +1,19 @@
-// BackgroundQueue: work for a thread of its own, one item after the other, that nobody waits for:
-// what a slow disk may delay.
+// BackgroundQueue: work for a thread of its own that nobody waits for: what a slow disk may delay.
+// The thread takes all that waits at once; with `gather` it lets items come for so long after the
+// first, so that many cost one turn.
 //
 // Ownership: destroying it works off what is waiting and ends the thread; what the work uses
 // outlives it. Thread-safety: Push from any thread; the work runs on the queue's thread.
-// Invariants: items wait in order, and in no more than bytes_max, or one of them alone.
+// Invariants: items wait in order, and in no more than bytes_max, or one of them alone; as much may
+// be worked on.
 #pragma once
 
-#include <deque>
 #include <functional>
 #include <thread>
 #include <utility>
+#include <vector>
 
+#include "base/clock.h"
 #include "base/mutex.h"
 
 namespace swell {
@@ -18,8 +21,13 @@ namespace swell {
 template <class Item>
 class BackgroundQueue {
  public:
-  BackgroundQueue(size_t bytes_max, std::function<void(Item)> work)
-      : bytes_max_(bytes_max), work_(std::move(work)), thread_([this] { Run(); }) {}
+  using Work = std::function<void(std::vector<Item>)>;
+
+  BackgroundQueue(size_t bytes_max, Duration gather, Work work)
+      : bytes_max_(bytes_max),
+        gather_(gather),
+        work_(std::move(work)),
+        thread_([this] { Run(); }) {}
 
   ~BackgroundQueue() {
     {
@@ -32,37 +40,41 @@ class BackgroundQueue {
 
   // False when there is no room: the item is not worked on.
   bool Push(Item item, size_t bytes) {
+    bool first = false;
     {
       MutexLock lock(mutex_);
-      if (!waiting_.empty() && waiting_bytes_ + bytes > bytes_max_) return false;
+      first = waiting_.empty();
+      if (!first && waiting_bytes_ + bytes > bytes_max_) return false;
       waiting_bytes_ += bytes;
-      waiting_.emplace_back(std::move(item), bytes);
+      waiting_.push_back(std::move(item));
     }
-    changed_.NotifyAll();
+    if (first) changed_.NotifyAll();
     return true;
   }
 
  private:
   void Run() {
     while (true) {
-      std::pair<Item, size_t> next;
+      std::vector<Item> next;
       {
         MutexLock lock(mutex_);
         while (waiting_.empty() && !ending_) changed_.Wait(mutex_);
         if (waiting_.empty()) return;
-        next = std::move(waiting_.front());
-        waiting_.pop_front();
-        waiting_bytes_ -= next.second;
+        // Nobody calls meanwhile but the end: were it woken for nothing, less would be gathered.
+        if (gather_ > Duration::zero() && !ending_) changed_.WaitFor(mutex_, gather_);
+        next.swap(waiting_);
+        waiting_bytes_ = 0;
       }
-      work_(std::move(next.first));
+      work_(std::move(next));
     }
   }
 
   const size_t bytes_max_;
-  const std::function<void(Item)> work_;
+  const Duration gather_;
+  const Work work_;
   Mutex mutex_;
   CondVar changed_;
-  std::deque<std::pair<Item, size_t>> waiting_ SWELL_GUARDED_BY(mutex_);
+  std::vector<Item> waiting_ SWELL_GUARDED_BY(mutex_);
   size_t waiting_bytes_ SWELL_GUARDED_BY(mutex_) = 0;
   bool ending_ SWELL_GUARDED_BY(mutex_) = false;
   std::thread thread_;

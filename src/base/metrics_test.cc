@@ -157,7 +157,9 @@ TEST_F(Lines, SayWhatIsWrong) {
 TEST(Background, WorksInOrderAndEndsWhenAllIsDone) {
   std::string done;
   {
-    BackgroundQueue<std::string> queue(1 << 20, [&done](const std::string& item) { done += item; });
+    BackgroundQueue<std::string> queue(1 << 20, Duration::zero(), [&done](const auto& items) {
+      for (const std::string& item : items) done += item;
+    });
     for (const char* item : {"a", "b", "c"}) EXPECT_TRUE(queue.Push(item, 1));
   }
   EXPECT_EQ(done, "abc");
@@ -166,13 +168,13 @@ TEST(Background, WorksInOrderAndEndsWhenAllIsDone) {
 TEST(Background, RefusesWhatDoesNotFit) {
   std::atomic<bool> working{false};
   std::atomic<bool> go_on{false};
-  int done = 0;
+  size_t done = 0;
   {
-    BackgroundQueue<int> queue(10, [&](int) {
+    BackgroundQueue<size_t> queue(10, Duration::zero(), [&](const auto& items) {
       working = true;
       working.notify_all();
       go_on.wait(false);
-      ++done;
+      done += items.size();
     });
     EXPECT_TRUE(queue.Push(1, 50));  // larger than all the room, but alone
     working.wait(false);
@@ -182,7 +184,19 @@ TEST(Background, RefusesWhatDoesNotFit) {
     go_on = true;
     go_on.notify_all();
   }
-  EXPECT_EQ(done, 3);
+  EXPECT_EQ(done, 3u);
+}
+
+TEST(Background, GathersAndStillEndsAtOnce) {
+  std::vector<size_t> turns;
+  {
+    BackgroundQueue<int> queue(10, std::chrono::hours(1),
+                               [&](const auto& items) { turns.push_back(items.size()); });
+    for (int i = 0; i < 5; ++i) EXPECT_TRUE(queue.Push(i, 1));
+  }
+  size_t all = 0;
+  for (const size_t turn : turns) all += turn;
+  EXPECT_EQ(all, 5u);
 }
 
 }  // namespace

@@ -6,6 +6,7 @@ namespace swell {
 namespace {
 
 constexpr size_t kWaitingBytesMax = size_t{16} << 20;
+constexpr Duration kGather = std::chrono::milliseconds(5);  // a turn of the disk's is dear
 
 }  // namespace
 
@@ -28,16 +29,20 @@ AuditLog::AuditLog(std::unique_ptr<LineFile> file, Metrics* metrics)
                       "Events that the audit log lacks, since the disk was full or too slow."},
                      static_cast<double>(dropped_.load()));
           })),
-      queue_(kWaitingBytesMax, [this](const std::string& line) { Write(line); }) {}
+      queue_(kWaitingBytesMax, kGather, [this](const std::vector<std::string>& lines) {
+        Write(lines);
+      }) {}
 
 void AuditLog::Tell(std::string line) {
   const size_t bytes = line.size();
   if (!queue_.Push(std::move(line), bytes)) ++dropped_;
 }
 
-void AuditLog::Write(const std::string& line) {
-  const Status written = file_->Append(line);
-  ++(written.ok() ? written_ : dropped_);
+void AuditLog::Write(const std::vector<std::string>& lines) {
+  std::string text;
+  for (const std::string& line : lines) text += line;
+  const Status written = file_->Append(text);
+  (written.ok() ? written_ : dropped_) += lines.size();
   if (!written.ok() && !failing_) {
     SWELL_LOG_ERROR("audit", "events are not written", {"error", written.ToString()});
   }

@@ -8,6 +8,7 @@
 #include <atomic>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "base/background_queue.h"
 #include "base/line_file.h"
@@ -25,7 +26,7 @@ class AuditLog {
 
  private:
   AuditLog(std::unique_ptr<LineFile> file, Metrics* metrics);
-  void Write(const std::string& line);
+  void Write(const std::vector<std::string>& lines);
 
   std::unique_ptr<LineFile> file_;  // the writing thread's
   bool failing_ = false;            // likewise

@@ -35,7 +35,11 @@ CycleRecorder::CycleRecorder(std::unique_ptr<RecordRing> ring,
                              uint64_t bytes_max,
                              uint64_t next_cycle)
     : ring_(std::move(ring)),
-      queue_(kWaitingBytesMax, [this](const Item& item) { Write(item); }),
+      queue_(kWaitingBytesMax,
+             Duration::zero(),
+             [this](const std::vector<Item>& items) {
+               for (const Item& item : items) Write(item);
+             }),
       recorder_({.segment_bytes = std::max(kSegmentBytesMin, bytes_max / kSegments)},
                 next_cycle,
                 [this](std::string record, bool begins) { Take(std::move(record), begins); }) {}

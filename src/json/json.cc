@@ -8,6 +8,7 @@
 #include <boost/json/basic_parser_impl.hpp>
 
 #include "base/strings.h"
+#include "json/text_writer.h"
 #include "json/value.h"
 
 namespace swell::json {
@@ -284,6 +285,8 @@ void AppendEscape(std::string& out, unsigned char c) {
 
 // Strings that our own code put into a tree may hold bytes of logs: what is not UTF-8 becomes
 // U+FFFD, so that what is printed can always be parsed.
+}  // namespace
+
 void AppendString(std::string& out, std::string_view s) {
   out += '"';
   size_t begin = 0;
@@ -314,6 +317,8 @@ void AppendString(std::string& out, std::string_view s) {
   out.append(s, begin, s.size() - begin);
   out += '"';
 }
+
+namespace {
 
 template <class Int>
 void AppendInt(std::string& out, Int n) {

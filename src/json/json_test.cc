@@ -7,6 +7,7 @@
 #include "base/random.h"
 #include "base/strings.h"
 #include "json/json_test_util.h"
+#include "json/text_writer.h"
 #include "json/value.h"
 
 namespace swell::json {
@@ -91,6 +92,24 @@ TEST(Print, EscapesAndRepairsStrings) {
             "\"gr\xc3\xbc\xc3\x9f \xf0\x9f\x98\x80\"");
   EXPECT_EQ(print("x\xffy\xc3"), "\"x\xef\xbf\xbdy\xef\xbf\xbd\"");
   EXPECT_EQ(print("\xc3\xa9\xa9z"), "\"\xc3\xa9\xef\xbf\xbdz\"");
+}
+
+TEST(Print, TextWriterSaysWhatATreeWould) {
+  TextWriter out;
+  out.Open('{');
+  out.Member("a\n", "\xff\"");
+  out.MemberUnlessEmpty("none", "");
+  out.Number("n", -7);
+  out.Key("list").Open('[');
+  out.Item("x");
+  out.Open('{').Close('}');
+  out.Item("y");
+  out.Close(']');
+  out.Key("empty").Open('[').Close(']');
+  out.Close('}');
+  const Value tree =
+      Object{{"a\n", "\xff\""}, {"n", -7}, {"list", Array{"x", Object(), "y"}}, {"empty", Array()}};
+  EXPECT_EQ(out.Take(), Print(tree));
 }
 
 TEST(Print, PrettyMatchesKubectl) {

@@ -17,6 +17,7 @@
 #include "base/file.h"
 #include "base/mutex.h"
 #include "base/strings.h"
+#include "net/poller.h"
 
 namespace swell::net {
 namespace {
@@ -34,47 +35,22 @@ constexpr Duration kLongest = std::chrono::hours(24 * 365);
 
 }  // namespace
 
-struct FdWatch::Impl : std::enable_shared_from_this<FdWatch::Impl> {
-  Impl(asio::io_context& context, std::function<void(bool, bool)> callback)
-      : descriptor(context), ready(std::move(callback)) {}
-
-  void Arm(int direction) {
-    armed[direction] = true;
-    descriptor.async_wait(direction == 0 ? Descriptor::wait_read : Descriptor::wait_write,
-                          [self = shared_from_this(), direction](const error_code& error) {
-                            self->OnReady(direction, error);
-                          });
-  }
-
-  void OnReady(int direction, const error_code& error) {
-    armed[direction] = false;
-    if (stopped || !wanted[direction]) return;
-    // A descriptor the kernel cannot watch reports once; the reader then sees why by reading.
-    if (error) wanted[direction] = false;
-    ready(direction == 0, direction == 1);
-    if (!stopped && wanted[direction] && !armed[direction]) Arm(direction);
-  }
-
-  Descriptor descriptor;
-  std::function<void(bool, bool)> ready;
-  bool wanted[2] = {false, false};
-  bool armed[2] = {false, false};
-  bool stopped = false;
+struct FdWatch::Impl {
+  Reactor& reactor;
+  Poller& poller;
+  std::shared_ptr<Poller::Watch> watch;
 };
 
-FdWatch::FdWatch(std::shared_ptr<Impl> impl) : impl_(std::move(impl)) {}
+FdWatch::FdWatch(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 
-FdWatch::~FdWatch() {
-  impl_->stopped = true;
-  impl_->descriptor.release();
-}
+FdWatch::~FdWatch() { impl_->poller.Remove(*impl_->watch); }
 
 void FdWatch::SetInterest(bool read, bool write) {
-  const bool wanted[2] = {read, write};
-  for (int direction = 0; direction < 2; ++direction) {
-    impl_->wanted[direction] = wanted[direction];
-    if (wanted[direction] && !impl_->armed[direction]) impl_->Arm(direction);
-  }
+  if (impl_->poller.SetInterest(*impl_->watch, read, write)) return;
+  // What the kernel cannot watch reports once; the reader then sees why by reading.
+  impl_->reactor.Post([weak = std::weak_ptr(impl_->watch), read, write] {
+    if (auto watch = weak.lock()) watch->ready(read, write);
+  });
 }
 
 struct SignalWatch::Impl : std::enable_shared_from_this<SignalWatch::Impl> {
@@ -109,6 +85,7 @@ struct Reactor::Impl {
         work(context.get_executor()),
         timer(context),
         resolver(context),
+        ready(context, poller.fd()),
         scratch(new char[kScratchBytes]) {}
 
   // Names the running thread for OnThread while a Run* call is active.
@@ -121,6 +98,9 @@ struct Reactor::Impl {
     Impl* impl;
   };
 
+  ~Impl() { ready.release(); }  // the poller's
+
+  void AwaitReady();
   void Drain();
   void ArmTimer();
   void RunTimers();
@@ -129,6 +109,9 @@ struct Reactor::Impl {
   asio::executor_work_guard<IoExecutor> work;
   Timer timer;
   Resolver resolver;
+  Poller poller;
+  Descriptor ready;  // some of what the poller watches is
+  bool awaiting = false;
   std::unique_ptr<char[]> scratch;
   std::atomic<std::thread::id> thread{};
   std::atomic<bool> stopped{false};
@@ -145,6 +128,16 @@ struct Reactor::Impl {
   std::unordered_map<TimerId, int64_t> due;
   int64_t armed_for = INT64_MAX;
 };
+
+void Reactor::Impl::AwaitReady() {
+  if (std::exchange(awaiting, true)) return;
+  ready.async_wait(Descriptor::wait_read, [this](const error_code& error) {
+    awaiting = false;
+    if (error) return;
+    poller.HandOut([this] { return stopped.load(); });
+    AwaitReady();
+  });
+}
 
 void Reactor::Impl::Drain() {
   {
@@ -270,11 +263,10 @@ Result<std::unique_ptr<FdWatch>> Reactor::WatchFd(int fd, std::function<void()> 
 }
 
 Result<std::unique_ptr<FdWatch>> Reactor::Watch(int fd, std::function<void(bool, bool)> ready) {
-  auto impl = std::make_shared<FdWatch::Impl>(impl_->context, std::move(ready));
-  error_code error;
-  impl->descriptor.assign(fd, error);
-  if (error) return ErrnoStatus(error.value(), StrCat("watch of descriptor ", fd));
-  return std::make_unique<FdWatch>(std::move(impl));
+  SWELL_ASSIGN_OR_RETURN(auto watch, impl_->poller.Add(fd, std::move(ready)));
+  impl_->AwaitReady();
+  return std::make_unique<FdWatch>(
+      std::make_unique<FdWatch::Impl>(FdWatch::Impl{*this, impl_->poller, std::move(watch)}));
 }
 
 Result<std::unique_ptr<SignalWatch>> Reactor::WatchSignals(const std::vector<int>& signals,

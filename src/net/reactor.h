@@ -24,12 +24,12 @@ struct SocketAddress {
   std::string bytes;
 };
 
-// Readiness of one file descriptor. Level-triggered: the callback comes again until the cause is
-// read away or the interest is withdrawn.
+// Readiness of one file descriptor, which is made non-blocking. Level-triggered: the callback comes
+// again until the cause is read away or the interest is withdrawn.
 class FdWatch {
  public:
   struct Impl;
-  explicit FdWatch(std::shared_ptr<Impl> impl);
+  explicit FdWatch(std::unique_ptr<Impl> impl);
   ~FdWatch();
   FdWatch(const FdWatch&) = delete;
   FdWatch& operator=(const FdWatch&) = delete;
@@ -37,7 +37,7 @@ class FdWatch {
   void SetInterest(bool read, bool write);
 
  private:
-  std::shared_ptr<Impl> impl_;
+  std::unique_ptr<Impl> impl_;
 };
 
 class SignalWatch {
@@ -61,7 +61,8 @@ class Reactor final : public Executor {
   void Run();
   // Runs for `span` of real time, or until Stop.
   void RunFor(Duration span);
-  // Runs until `done` holds (asked after every event), `limit` has passed or Stop. Returns done().
+  // Runs until `done` holds (asked after every round of events), `limit` has passed or Stop.
+  // Returns done().
   bool RunUntil(const std::function<bool()>& done, Duration limit);
   // Final: later runs return at once. What is posted afterwards is destroyed with the reactor.
   void Stop();

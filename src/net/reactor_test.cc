@@ -1,5 +1,6 @@
 #include "net/reactor.h"
 
+#include <fcntl.h>
 #include <signal.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -103,6 +104,60 @@ TEST(ReactorTest, DescriptorWatchMayEndInsideItsOwnCallback) {
   EXPECT_EQ(calls, 2);
   char byte = 0;
   EXPECT_EQ(read(reader.get(), &byte, 1), 1) << "the watch does not own the descriptor";
+}
+
+TEST(ReactorTest, WhatIsReadyTogetherMayEndEachOther) {
+  Reactor reactor;
+  std::vector<UniqueFd> readers;
+  std::vector<UniqueFd> writers;
+  std::vector<std::unique_ptr<FdWatch>> watches(8);
+  int calls = 0;
+  for (auto& watch : watches) {
+    int ends[2];
+    ASSERT_EQ(pipe(ends), 0);
+    readers.emplace_back(ends[0]);
+    writers.emplace_back(ends[1]);
+    auto made = reactor.WatchFd(ends[0], [&] {
+      ++calls;
+      watches.clear();  // all of them are ready: none may be called after this
+    });
+    ASSERT_TRUE(made.ok());
+    watch = std::move(*made);
+    ASSERT_EQ(write(ends[1], "x", 1), 1);
+  }
+  EXPECT_TRUE(reactor.RunUntil([&] { return calls > 0; }, kPatience));
+  reactor.RunFor(milliseconds(5));
+  EXPECT_EQ(calls, 1);
+}
+
+TEST(ReactorTest, WithoutInterestNotEvenAHangUpIsTold) {
+  Reactor reactor;
+  int ends[2];
+  ASSERT_EQ(pipe(ends), 0);
+  UniqueFd reader(ends[0]);
+  bool readable = false;
+  auto watch = reactor.Watch(reader.get(), [&](bool read, bool write) {
+    readable = read;
+    EXPECT_FALSE(write);
+  });
+  ASSERT_TRUE(watch.ok());
+  (*watch)->SetInterest(true, false);
+  (*watch)->SetInterest(false, false);
+  ASSERT_EQ(close(ends[1]), 0);
+  reactor.RunFor(milliseconds(5));
+  EXPECT_FALSE(readable);
+  (*watch)->SetInterest(true, false);
+  EXPECT_TRUE(reactor.RunUntil([&] { return readable; }, kPatience));
+}
+
+TEST(ReactorTest, AFileThatCannotBeWatchedIsReadable) {
+  Reactor reactor;
+  UniqueFd file(open("/proc/self/exe", O_RDONLY | O_CLOEXEC));
+  ASSERT_TRUE(file.valid());
+  int calls = 0;
+  auto watch = reactor.WatchFd(file.get(), [&] { ++calls; });
+  ASSERT_TRUE(watch.ok());
+  EXPECT_TRUE(reactor.RunUntil([&] { return calls == 1; }, kPatience));
 }
 
 TEST(ReactorTest, WatchesAChildThroughItsPidfd) {
