@@ -14,15 +14,15 @@ import time
 import support
 import torch  # before the first fork: importing it is what takes seconds
 
-_RECORDS = 960
+RECORDS = 960
 _BATCH = 24
-STEPS_PER_EPOCH = _RECORDS // _BATCH
+STEPS_PER_EPOCH = RECORDS // _BATCH
 
 
 def _data():
     generator = torch.Generator().manual_seed(3)
-    inputs = torch.randn(_RECORDS, 20, generator=generator)
-    target = inputs @ torch.randn(20, 5, generator=generator) + torch.randn(_RECORDS, 5, generator=generator) / 2
+    inputs = torch.randn(RECORDS, 20, generator=generator)
+    target = inputs @ torch.randn(20, 5, generator=generator) + torch.randn(RECORDS, 5, generator=generator) / 2
     return inputs, target
 
 
@@ -42,7 +42,7 @@ def train(epochs, seed, step_seconds, in_turn, until_one_waits, lose_at, kill_at
     model = job.parallel(torch.nn.Sequential(torch.nn.Linear(20, 16), torch.nn.Tanh(), torch.nn.Linear(16, 5)))
     optimizer = torch.optim.SGD(model.parameters(), lr=0.02, momentum=0.9)
     job.learning_rate(optimizer, "none")
-    sampler = swell.ResumableDistributedSampler(_RECORDS, _BATCH, seed, job=job)
+    sampler = swell.ResumableDistributedSampler(RECORDS, _BATCH, seed, job=job)
     inputs, target = _data()
     step = 0
 
@@ -91,10 +91,14 @@ def train(epochs, seed, step_seconds, in_turn, until_one_waits, lose_at, kill_at
         print("trained", flush=True)
         assert support.until(lambda: job._group._seat.waiting), "nobody came"
     with torch.no_grad():
-        loss = ((model(inputs) - target) ** 2).mean().item()
+        outputs = model(inputs)
+        loss = ((outputs - target) ** 2).mean().item()
+        # How often the output that should be the largest is.
+        accuracy = (outputs.argmax(1) == target.argmax(1)).double().mean().item()
     weights = sum(parameter.double().sum().item() for parameter in model.parameters())
     job.save(step, state)
-    print(f"ends rank {job.env.rank} of {job.env.world} step {step} loss {loss:.9f} weights {weights:.7f}", flush=True)
+    print(f"ends rank {job.env.rank} of {job.env.world} step {step} loss {loss:.9f} weights {weights:.7f} "
+          f"accuracy {accuracy:.6f}", flush=True)
 
 
 class Members:
@@ -182,13 +186,14 @@ class Members:
     def assert_each_record_once(self):
         records = self.records()
         epochs = self.steps // STEPS_PER_EPOCH
-        self._test.assertEqual(len(records), epochs * _RECORDS)
-        self._test.assertEqual(len(set(records)), epochs * _RECORDS)
+        self._test.assertEqual(len(records), epochs * RECORDS)
+        self._test.assertEqual(len(set(records)), epochs * RECORDS)
 
     def end_of(self, ordinal):
-        """{"rank", "step", "loss", "weights"} that the member ended with."""
+        """{"rank", "step", "loss", "weights", "accuracy"} that the member ended with."""
         words = [line for line in self.log(ordinal).splitlines() if line.startswith("ends ")][-1].split()
-        return {"rank": int(words[2]), "step": int(words[6]), "loss": float(words[8]), "weights": float(words[10])}
+        numbers = {words[i]: float(words[i + 1]) for i in (7, 9, 11)}
+        return {"rank": int(words[2]), "step": int(words[6]), **numbers}
 
     def _log(self, ordinal):
         return os.path.join(self._folder, f"log-{ordinal}")
