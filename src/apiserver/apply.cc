@@ -20,7 +20,7 @@ constexpr size_t kMaxManagerName = 128;
 // Status is another subresource's.
 void StripOthersParts(const Call& call, FieldSet& set) {
   StripUnmanaged(set);
-  if (call.info.subresource != "status" && call.kind->has_status) set.children.erase("f:status");
+  if (call.info.subresource != "status" && call.kind->has_status) set.Erase("f:status");
 }
 
 struct Conflict {
@@ -170,7 +170,7 @@ void TrackManager(const Call& call, json::Value& object, const json::Value* old)
         managers
             .Entry(ManagerName(call), "Update", call.kind->gvk.ApiVersion(), call.info.subresource)
             .fields,
-        changes.written);
+        std::move(changes.written));
   }
   std::move(managers).Write(call.received, object);
 }

@@ -1,7 +1,7 @@
 #include "apiserver/field_set.h"
 
 #include <algorithm>
-#include <set>
+#include <iterator>
 
 #include "base/strings.h"
 
@@ -43,11 +43,6 @@ std::string ElementOfItem(const json::Value& item, const api::Schema& list) {
 
 std::string FieldElement(std::string_view key) { return StrCat("f:", key); }
 
-// A key of a map is a field of its own, beside what is in it; a field of a struct is not.
-bool IsDeclared(const api::Schema* schema, std::string_view key) {
-  return schema != nullptr && schema->Field(key) != nullptr;
-}
-
 bool IsNothing(const json::Value& value) {
   return value.is_null() || (value.is_object() && value.get_object().empty());
 }
@@ -58,15 +53,36 @@ void Collect(const json::Value& value, const api::Schema* schema, FieldSet& out)
     return;
   }
   const bool list = value.is_array();
-  ForEachPart(
-      value, schema, [&](std::string element, const json::Value& part, const api::Schema* below) {
-        const bool own =
-            list || IsNothing(part) || !IsDeclared(schema, std::string_view(element).substr(2));
-        FieldSet found;
-        Collect(part, below, found);
-        found.member = found.member || own;
-        if (!found.empty()) out.children[std::move(element)] = std::move(found);
-      });
+  for (Part& part : PartsOf(value, schema)) {
+    FieldSet found;
+    Collect(*part.value, part.schema, found);
+    // A key of a map is a field of its own, beside what is in it; a field of a struct is not.
+    if (list || IsNothing(*part.value) || part.declared_as == nullptr) found.member = true;
+    if (!found.empty()) out.children.push_back({std::move(part.element), std::move(found)});
+  }
+}
+
+constexpr auto kByElement = [](const auto& a, const auto& b) { return a.element < b.element; };
+
+auto PlaceOf(auto& children, std::string_view element) {
+  return std::lower_bound(
+      children.begin(), children.end(), element,
+      [](const FieldSet::Child& child, std::string_view wanted) { return child.element < wanted; });
+}
+
+std::vector<Part> FieldsAsParts(const json::Object& object, const api::Schema* schema) {
+  std::vector<Part> parts;
+  parts.reserve(object.size());
+  const bool map = schema != nullptr && schema->type == api::SchemaType::kMap;
+  for (const auto& [key, value] : object) {
+    const std::string_view name(key.data(), key.size());
+    const api::SchemaField* field = schema == nullptr ? nullptr : schema->Field(name);
+    const api::Schema* below = map                ? schema->items.get()
+                               : field == nullptr ? nullptr
+                                                  : field->schema.get();
+    parts.push_back({FieldElement(name), &value, below, field});
+  }
+  return parts;
 }
 
 }  // namespace
@@ -76,47 +92,68 @@ bool HasParts(const json::Value& value, const api::Schema* schema) {
   return value.is_array() && (IsKeyedList(schema) || IsSetList(schema));
 }
 
-void ForEachPart(const json::Value& value, const api::Schema* schema, const VisitPart& visit) {
-  if (!HasParts(value, schema)) return;
+std::vector<Part> PartsOf(const json::Value& value, const api::Schema* schema) {
+  if (!HasParts(value, schema)) return {};
+  std::vector<Part> parts;
   if (value.is_object()) {
-    for (const auto& [key, field] : value.get_object()) {
-      std::string element = FieldElement({key.data(), key.size()});
-      const api::Schema* below = SchemaOf(schema, element);
-      visit(std::move(element), field, below);
-    }
-    return;
+    parts = FieldsAsParts(value.get_object(), schema);
+    std::sort(parts.begin(), parts.end(), kByElement);
+    return parts;
   }
-  std::set<std::string> seen;
   for (const json::Value& item : value.get_array()) {
-    std::string element = ElementOfItem(item, *schema);
-    if (!seen.insert(element).second) continue;
-    visit(std::move(element), item, schema->items.get());
+    parts.push_back({ElementOfItem(item, *schema), &item, schema->items.get(), nullptr});
   }
+  std::stable_sort(parts.begin(), parts.end(), kByElement);
+  parts.erase(std::unique(parts.begin(), parts.end(),
+                          [](const Part& a, const Part& b) { return a.element == b.element; }),
+              parts.end());
+  return parts;
 }
 
-const FieldSet* FieldSet::Find(const std::string& element) const {
-  const auto found = children.find(element);
-  return found == children.end() ? nullptr : &found->second;
+const FieldSet* FieldSet::Find(std::string_view element) const {
+  const auto found = PlaceOf(children, element);
+  return found == children.end() || found->element != element ? nullptr : &found->set;
+}
+
+FieldSet* FieldSet::Find(std::string_view element) {
+  const auto found = PlaceOf(children, element);
+  return found == children.end() || found->element != element ? nullptr : &found->set;
+}
+
+void FieldSet::Erase(std::string_view element) {
+  const auto found = PlaceOf(children, element);
+  if (found != children.end() && found->element == element) children.erase(found);
+}
+
+bool FieldSet::operator==(const FieldSet& other) const {
+  return member == other.member && children == other.children;
 }
 
 FieldSet FieldSet::FromJson(const json::Value& fields_v1, int depth) {
   FieldSet set;
   if (!fields_v1.is_object() || depth > kMaxDepth) return set;
-  set.member = fields_v1.get_object().empty();
-  for (const auto& [key, value] : fields_v1.get_object()) {
+  const json::Object& fields = fields_v1.get_object();
+  set.member = fields.empty();
+  set.children.reserve(fields.size());
+  for (const auto& [key, value] : fields) {
     if (key == ".") {
       set.member = true;
     } else {
-      set.children[std::string(key.data(), key.size())] = FromJson(value, depth + 1);
+      set.children.push_back({std::string(key.data(), key.size()), FromJson(value, depth + 1)});
     }
+  }
+  // Ours are stored in order; clients may send any.
+  if (!std::is_sorted(set.children.begin(), set.children.end(), kByElement)) {
+    std::sort(set.children.begin(), set.children.end(), kByElement);
   }
   return set;
 }
 
 json::Value FieldSet::ToJson() const {
   json::Object object;
-  if (member && !children.empty()) object["."] = json::Object();
-  for (const auto& [element, child] : children) object[element] = child.ToJson();
+  object.reserve(children.size() + 1);
+  if (member && !children.empty()) object.emplace(".", json::Object());
+  for (const auto& [element, child] : children) object.emplace(element, child.ToJson());
   return object;
 }
 
@@ -127,19 +164,38 @@ FieldSet FieldsOf(const json::Value& value, const api::Schema* schema) {
   return set;
 }
 
-void AddFields(FieldSet& to, const FieldSet& from) {
+void AddFields(FieldSet& to, FieldSet from) {
   to.member = to.member || from.member;
-  for (const auto& [element, child] : from.children) AddFields(to.children[element], child);
+  if (to.children.empty()) {
+    to.children = std::move(from.children);
+    return;
+  }
+  std::vector<FieldSet::Child> both;
+  both.reserve(to.children.size() + from.children.size());
+  auto mine = to.children.begin();
+  for (FieldSet::Child& theirs : from.children) {
+    while (mine != to.children.end() && mine->element < theirs.element) {
+      both.push_back(std::move(*mine++));
+    }
+    if (mine != to.children.end() && mine->element == theirs.element) {
+      AddFields(mine->set, std::move(theirs.set));
+      both.push_back(std::move(*mine++));
+    } else {
+      both.push_back(std::move(theirs));
+    }
+  }
+  std::move(mine, to.children.end(), std::back_inserter(both));
+  to.children = std::move(both);
 }
 
 void RemoveFields(FieldSet& from, const FieldSet& what) {
   if (what.member) from.member = false;
-  for (const auto& [element, child] : what.children) {
-    const auto found = from.children.find(element);
-    if (found == from.children.end()) continue;
-    RemoveFields(found->second, child);
-    if (found->second.empty()) from.children.erase(found);
+  for (const auto& [element, gone] : what.children) {
+    FieldSet* child = from.Find(element);
+    if (child != nullptr) RemoveFields(*child, gone);
   }
+  if (what.children.empty()) return;
+  std::erase_if(from.children, [](const FieldSet::Child& child) { return child.set.empty(); });
 }
 
 FieldSet CommonFields(const FieldSet& a, const FieldSet& b) {
@@ -149,7 +205,7 @@ FieldSet CommonFields(const FieldSet& a, const FieldSet& b) {
     const FieldSet* other = b.Find(element);
     if (other == nullptr) continue;
     FieldSet below = CommonFields(child, *other);
-    if (!below.empty()) common.children[element] = std::move(below);
+    if (!below.empty()) common.children.push_back({element, std::move(below)});
   }
   return common;
 }

@@ -5,9 +5,8 @@
 // Thread-safety: values and pure functions.
 #pragma once
 
-#include <functional>
-#include <map>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "api/schema.h"
@@ -16,27 +15,42 @@
 namespace swell::apiserver {
 
 struct FieldSet {
+  struct Child;
+
   bool member = false;
-  std::map<std::string, FieldSet> children;
+  std::vector<Child> children;  // sorted by element, each once
 
   bool empty() const { return !member && children.empty(); }
-  const FieldSet* Find(const std::string& element) const;
+  const FieldSet* Find(std::string_view element) const;
+  FieldSet* Find(std::string_view element);
+  void Erase(std::string_view element);
 
   static FieldSet FromJson(const json::Value& fields_v1, int depth = 0);
   json::Value ToJson() const;
-  bool operator==(const FieldSet& other) const = default;
+  bool operator==(const FieldSet& other) const;
+};
+
+struct FieldSet::Child {
+  std::string element;
+  FieldSet set;
+  bool operator==(const Child& other) const = default;
 };
 
 // Whether a value is owned in parts: objects and keyed lists, unless the schema says atomic.
 bool HasParts(const json::Value& value, const api::Schema* schema);
-// The parts of a value that has some, with their elements and schemas; of equal keys the first.
-using VisitPart =
-    std::function<void(std::string element, const json::Value& part, const api::Schema* schema)>;
-void ForEachPart(const json::Value& value, const api::Schema* schema, const VisitPart& visit);
+
+struct Part {
+  std::string element;
+  const json::Value* value;
+  const api::Schema* schema;            // null when unknown
+  const api::SchemaField* declared_as;  // null for keys of maps and for items
+};
+// The parts of a value that has some, sorted by element; of equal keys the first.
+std::vector<Part> PartsOf(const json::Value& value, const api::Schema* schema);
 
 // The fields that a document sets, as an apply owns them.
 FieldSet FieldsOf(const json::Value& value, const api::Schema* schema);
-void AddFields(FieldSet& to, const FieldSet& from);
+void AddFields(FieldSet& to, FieldSet from);
 // Takes away every member of `what`.
 void RemoveFields(FieldSet& from, const FieldSet& what);
 // The members that are in both.

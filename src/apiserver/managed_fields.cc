@@ -1,7 +1,6 @@
 #include "apiserver/managed_fields.h"
 
 #include <algorithm>
-#include <map>
 #include <tuple>
 
 #include "api/meta.h"
@@ -121,77 +120,70 @@ void Managers::Write(WallTime now, json::Value& object) && {
 namespace {
 
 // Every node of a value that is only on one side.
-void TakeAll(const json::Value& value, const api::Schema* schema, FieldSet& out) {
-  out.member = true;
-  ForEachPart(value, schema,
-              [&out](std::string element, const json::Value& part, const api::Schema* below) {
-                TakeAll(part, below, out.children[std::move(element)]);
-              });
+FieldSet TakeAll(const json::Value& value, const api::Schema* schema) {
+  FieldSet all;
+  all.member = true;
+  std::vector<Part> parts = PartsOf(value, schema);
+  all.children.reserve(parts.size());
+  for (Part& part : parts) {
+    all.children.push_back({std::move(part.element), TakeAll(*part.value, part.schema)});
+  }
+  return all;
 }
 
 // Whether an empty object of a typed kind has the field: structs within structs, and lists that are
 // written even when they are empty.
-bool InEmptyObject(const api::Schema* parent, const std::string& element) {
-  if (parent == nullptr || parent->name.empty() || element[0] != 'f') return false;
-  const api::SchemaField* field = parent->Field(std::string_view(element).substr(2));
-  if (field == nullptr || field->proto_pointer) return false;
-  return field->required || field->schema->type == api::SchemaType::kObject;
+bool InEmptyObject(const api::Schema* parent, const Part& part) {
+  if (parent == nullptr || parent->name.empty() || part.declared_as == nullptr) return false;
+  const api::SchemaField& field = *part.declared_as;
+  if (field.proto_pointer) return false;
+  return field.required || field.schema->type == api::SchemaType::kObject;
 }
 
-// A part of a new object, below parts that an empty one has.
-void TakeNew(const json::Value& value, const api::Schema* schema, FieldSet& out) {
-  ForEachPart(
-      value, schema,
-      [&out, schema](std::string element, const json::Value& part, const api::Schema* below) {
-        FieldSet found;
-        if (InEmptyObject(schema, element) && HasParts(part, below)) {
-          TakeNew(part, below, found);
-        } else {
-          TakeAll(part, below, found);
-        }
-        if (!found.empty()) out.children[std::move(element)] = std::move(found);
-      });
-}
-
-// The parts of a value by their elements. Lists are indexed: looking each item up would take its
-// square.
-using Parts = std::map<std::string, std::pair<const json::Value*, const api::Schema*>>;
-Parts PartsOf(const json::Value& value, const api::Schema* schema) {
-  Parts parts;
-  ForEachPart(value, schema,
-              [&parts](std::string element, const json::Value& part, const api::Schema* below) {
-                parts.emplace(std::move(element), std::pair(&part, below));
-              });
-  return parts;
-}
-
-void Compare(const json::Value& old,
-             const json::Value& now,
-             const api::Schema* schema,
-             Changes& out) {
-  if (!HasParts(now, schema) || !HasParts(old, schema) || now.kind() != old.kind()) {
-    if (!json::Equal(old, now)) out.written.member = true;
-    return;
+// The parts of a new object, below parts that an empty one has.
+FieldSet TakeNew(const json::Value& value, const api::Schema* schema) {
+  FieldSet all;
+  for (Part& part : PartsOf(value, schema)) {
+    const bool within = InEmptyObject(schema, part) && HasParts(*part.value, part.schema);
+    FieldSet found = within ? TakeNew(*part.value, part.schema) : TakeAll(*part.value, part.schema);
+    if (!found.empty()) all.children.push_back({std::move(part.element), std::move(found)});
   }
+  return all;
+}
+
+Changes Compare(const json::Value& old, const json::Value& now, const api::Schema* schema) {
+  Changes changes;
   // Most of an object stays as it is.
-  if (json::Equal(old, now)) return;
-  const Parts before = PartsOf(old, schema);
-  const Parts after = PartsOf(now, schema);
-  for (const auto& [element, part] : after) {
-    const auto had = before.find(element);
+  if (json::Equal(old, now)) return changes;
+  if (!HasParts(now, schema) || !HasParts(old, schema) || now.kind() != old.kind()) {
+    changes.written.member = true;
+    return changes;
+  }
+  std::vector<Part> before = PartsOf(old, schema);
+  auto had = before.begin();
+  auto take_removed = [&] {
+    changes.removed.children.push_back(
+        {std::move(had->element), TakeAll(*had->value, had->schema)});
+    ++had;
+  };
+  for (Part& part : PartsOf(now, schema)) {
+    while (had != before.end() && had->element < part.element) take_removed();
     Changes found;
-    if (had == before.end()) {
-      TakeAll(*part.first, part.second, found.written);
+    if (had != before.end() && had->element == part.element) {
+      found = Compare(*had->value, *part.value, part.schema);
+      ++had;
     } else {
-      Compare(*had->second.first, *part.first, part.second, found);
+      found.written = TakeAll(*part.value, part.schema);
     }
-    if (!found.removed.empty()) out.removed.children[element] = std::move(found.removed);
-    if (!found.written.empty()) out.written.children[element] = std::move(found.written);
+    if (!found.removed.empty()) {
+      changes.removed.children.push_back({part.element, std::move(found.removed)});
+    }
+    if (!found.written.empty()) {
+      changes.written.children.push_back({std::move(part.element), std::move(found.written)});
+    }
   }
-  for (const auto& [element, part] : before) {
-    if (after.count(element) > 0) continue;
-    TakeAll(*part.first, part.second, out.removed.children[element]);
-  }
+  while (had != before.end()) take_removed();
+  return changes;
 }
 
 }  // namespace
@@ -199,9 +191,9 @@ void Compare(const json::Value& old,
 Changes CompareFields(const json::Value* old, const json::Value& now, const api::Schema* schema) {
   Changes changes;
   if (old == nullptr) {
-    TakeNew(now, schema, changes.written);
+    changes.written = TakeNew(now, schema);
   } else {
-    Compare(*old, now, schema, changes);
+    changes = Compare(*old, now, schema);
   }
   changes.written.member = false;
   changes.removed.member = false;
@@ -209,16 +201,16 @@ Changes CompareFields(const json::Value* old, const json::Value& now, const api:
 }
 
 void StripUnmanaged(FieldSet& set) {
-  set.children.erase("f:apiVersion");
-  set.children.erase("f:kind");
-  const auto metadata = set.children.find("f:metadata");
-  if (metadata == set.children.end()) return;
+  set.Erase("f:apiVersion");
+  set.Erase("f:kind");
+  FieldSet* metadata = set.Find("f:metadata");
+  if (metadata == nullptr) return;
   for (const char* field : {"f:name", "f:namespace", "f:uid", "f:resourceVersion", "f:generation",
                             "f:creationTimestamp", "f:selfLink", "f:managedFields"}) {
-    metadata->second.children.erase(field);
+    metadata->Erase(field);
   }
-  metadata->second.member = false;
-  if (metadata->second.children.empty()) set.children.erase(metadata);
+  metadata->member = false;
+  if (metadata->children.empty()) set.Erase("f:metadata");
 }
 
 }  // namespace swell::apiserver

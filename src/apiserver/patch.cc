@@ -151,7 +151,8 @@ bool HasType(const json::Value& value, std::string_view type) {
   return type == "string" ? value.is_string() : type.empty() || value.is_number();
 }
 
-// The first field of a configuration that its type does not declare, or declares otherwise.
+// The first field, by name, of a configuration that its type does not declare, or declares
+// otherwise.
 std::string UntypedField(const json::Value& value,
                          const api::Schema* schema,
                          const std::string& path) {
@@ -160,16 +161,15 @@ std::string UntypedField(const json::Value& value,
   if (!HasType(value, type)) {
     return StrCat(path, ": expected ", type, ", got &{", api::GoText(value), "}");
   }
-  std::string problem;
-  ForEachPart(value, schema,
-              [&](const std::string& element, const json::Value& part, const api::Schema* below) {
-                if (!problem.empty()) return;
-                const std::string at = PathText(path, element);
-                const bool declared = below != nullptr || schema->preserve_unknown;
-                problem = declared ? UntypedField(part, below, at)
-                                   : at + ": field not declared in schema";
-              });
-  return problem;
+  for (const Part& part : PartsOf(value, schema)) {
+    const std::string at = PathText(path, part.element);
+    if (part.schema == nullptr && !schema->preserve_unknown) {
+      return at + ": field not declared in schema";
+    }
+    std::string problem = UntypedField(*part.value, part.schema, at);
+    if (!problem.empty()) return problem;
+  }
+  return {};
 }
 
 void RunApply(Core& core, const CallPtr& call, json::Value config) {
