@@ -151,8 +151,9 @@ FieldSet FieldSet::FromJson(const json::Value& fields_v1, int depth) {
 
 json::Value FieldSet::ToJson() const {
   json::Object object;
+  if (children.empty()) return object;  // most are leaves: they need no room
   object.reserve(children.size() + 1);
-  if (member && !children.empty()) object.emplace(".", json::Object());
+  if (member) object.emplace(".", json::Object());
   for (const auto& [element, child] : children) object.emplace(element, child.ToJson());
   return object;
 }
