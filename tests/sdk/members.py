@@ -26,12 +26,13 @@ def _data():
     return inputs, target
 
 
-def train(epochs, seed, step_seconds, in_turn, until_one_waits, lose_at, kill_at, noticed):
+def train(epochs, seed, step_seconds, in_turn, until_one_waits, gather, lose_at, kill_at, noticed):
     """One member's whole life. `lose_at`: after which steps it gets a notice; `kill_at`: in which it dies.
 
     `noticed`: it dies of a notice whose time is over before the step is.
 
     `in_turn`: of all members that have the step in `lose_at`, one is hit, and not always the same.
+    `gather`: {step: members}; after that step the head waits until as many are in the group or ready to join it.
     `until_one_waits`: after the last step the head stays until somebody has come who can not join any more.
     """
     import swell
@@ -85,6 +86,8 @@ def train(epochs, seed, step_seconds, in_turn, until_one_waits, lose_at, kill_at
                 time.sleep(step_seconds)
                 if step in lose_at and (not in_turn or job.env.rank == step % job.env.world):
                     os.kill(os.getpid(), signal.SIGTERM)
+                if step in gather and job.env.leader:
+                    assert support.until(lambda: job.env.world + len(job._group._seat.waiting) >= gather[step])
                 job.step_done(step, state, records=_BATCH)
         sampler.next_epoch()
     if until_one_waits and job.env.leader:
@@ -104,13 +107,14 @@ def train(epochs, seed, step_seconds, in_turn, until_one_waits, lose_at, kill_at
 class Members:
     """An elastic job of up to `most` members, in the folder of a test."""
 
-    def __init__(self, test, most, least=1, epochs=2, seed=1, step_seconds=0.0, in_turn=False, until_one_waits=False):
+    def __init__(self, test, most, least=1, epochs=2, seed=1, step_seconds=0.0, in_turn=False, until_one_waits=False,
+                 gather=()):
         self._test = test
         self._folder = test.path(f"job-{support.free_port()}")
         os.makedirs(self._folder)
         self._port = support.free_port()
         self._most, self._least = most, least
-        self._options = (epochs, seed, step_seconds, in_turn, until_one_waits)
+        self._options = (epochs, seed, step_seconds, in_turn, until_one_waits, dict(gather))
         self.steps = epochs * STEPS_PER_EPOCH
         self.processes = {}
 
