@@ -7,7 +7,6 @@ test. Needs torch; the program is $SWELL_BIN/swell (default: build/bin).
 
 import os
 import signal
-import socket
 import subprocess
 import sys
 import tempfile
@@ -18,8 +17,9 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 SDK = ROOT / "sdk" / "python"
 BIN = Path(os.environ.get("SWELL_BIN") or ROOT / "build" / "bin")
-sys.path.insert(0, str(SDK))
+sys.path[:0] = [str(SDK), str(ROOT / "tests")]
 
+from ports import free_port  # noqa: E402
 from swell.elasticdl import wire  # noqa: E402
 
 MODEL = """
@@ -60,12 +60,6 @@ def feed(records, mode, metadata):
     indices = torch.tensor([int(record) for record in records])
     return indices, indices
 """
-
-
-def free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
 
 
 class Job:

@@ -4,7 +4,6 @@ Used by every test here. What always holds: no process outlives its test, no wai
 """
 
 import os
-import socket
 import subprocess
 import sys
 import tempfile
@@ -18,7 +17,9 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 # Far beyond what anything here takes, also on a machine that has much else to do.
 WAIT_SECONDS = 180
 
-sys.path.insert(0, SDK)
+sys.path[:0] = [SDK, os.path.dirname(HERE)]
+
+from ports import free_port  # noqa: E402,F401
 
 
 class FolderTest(unittest.TestCase):
@@ -75,9 +76,3 @@ def until(condition):
             return False
         time.sleep(0.01)
     return True
-
-
-def free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
