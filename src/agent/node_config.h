@@ -29,8 +29,12 @@ struct NodeConfig {
   // Adds the labels node-role.kubernetes.io/master and …/control-plane.
   bool control_plane = false;
   std::string kubelet_version = "v1.32.0+swell";
+  // What Kubernetes tells of a machine; virtual nodes have their host's.
   std::string os_image;
   std::string kernel_version;
+  std::string machine_id;
+  std::string system_uuid;
+  std::string boot_id;
   int kubelet_port = 0;  // 0: not announced
   // What CUDA_VISIBLE_DEVICES of the node's i-th GPU says; empty: "0", "1", … by capacity.
   std::vector<std::string> gpu_device_ids;

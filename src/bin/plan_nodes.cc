@@ -7,6 +7,7 @@
 
 #include "api/meta.h"
 #include "api/quantity.h"
+#include "base/file.h"
 #include "base/strings.h"
 #include "bin/embedded_cluster.h"
 #include "bin/node_address.h"
@@ -60,21 +61,51 @@ std::string MachineCpus() {
   return std::to_string(cpus == 0 ? 1 : cpus);
 }
 
-agent::NodeConfig BaseNode(const NodePlan& plan, std::string name, int number) {
+// The first line of a small file; empty where there is none.
+std::string FirstLine(const std::string& path) {
+  const auto text = ReadFile(path, 4096);
+  return text.ok() ? text->substr(0, text->find('\n')) : "";
+}
+
+// "Debian GNU/Linux 12 (bookworm)".
+std::string OsName() {
+  const auto text = ReadFile("/etc/os-release", 64 << 10);
+  if (!text.ok()) return "";
+  for (std::string_view line : Split(*text, '\n')) {
+    constexpr std::string_view kKey = "PRETTY_NAME=";
+    if (!line.starts_with(kKey)) continue;
+    line.remove_prefix(kKey.size());
+    const bool quoted = line.size() >= 2 && line.front() == '"' && line.back() == '"';
+    return std::string(quoted ? line.substr(1, line.size() - 2) : line);
+  }
+  return "";
+}
+
+// What every node has from the plan and from this machine, read once.
+agent::NodeConfig CommonParts(const NodePlan& plan) {
   agent::NodeConfig node;
-  node.name = std::move(name);
   node.capacity["cpu"] = plan.cpus.empty() ? MachineCpus() : plan.cpus;
   node.capacity["memory"] = plan.memory.empty() ? MachineMemory() : plan.memory;
   node.capacity["pods"] = "110";
-  // An address of its own for each virtual node, all of them this machine.
-  node.internal_ip = StrCat("127.0.", 1 + number / 250, ".", 1 + number % 250);
   struct utsname system;
   if (::uname(&system) == 0) node.kernel_version = system.release;
+  node.os_image = OsName();
+  node.machine_id = FirstLine("/etc/machine-id");
+  node.system_uuid = FirstLine("/sys/class/dmi/id/product_uuid");
+  node.boot_id = FirstLine("/proc/sys/kernel/random/boot_id");
   return node;
 }
 
-agent::NodeConfig ThisMachine(const NodePlan& plan) {
-  agent::NodeConfig node = BaseNode(plan, plan.name.empty() ? HostName() : plan.name, 0);
+agent::NodeConfig Numbered(agent::NodeConfig node, std::string name, int number) {
+  node.name = std::move(name);
+  // An address of its own for each virtual node, all of them this machine.
+  node.internal_ip = StrCat("127.0.", 1 + number / 250, ".", 1 + number % 250);
+  return node;
+}
+
+agent::NodeConfig ThisMachine(const NodePlan& plan, agent::NodeConfig common) {
+  agent::NodeConfig node =
+      Numbered(std::move(common), plan.name.empty() ? HostName() : plan.name, 0);
   edge::GpuInventory gpus = edge::DiscoverGpus();
   if (!gpus.gpus.empty()) {
     node.capacity["nvidia.com/gpu"] = std::to_string(gpus.gpus.size());
@@ -99,18 +130,19 @@ Result<std::vector<agent::NodeConfig>> PlanNodes(const NodePlan& plan) {
   if (std::string wrong = api::CheckDnsSubdomain(plan.name); !plan.name.empty() && !wrong.empty()) {
     return Status(Code::kBadRequest, StrCat("--node-name: ", Quote(plan.name), ": ", wrong));
   }
+  const agent::NodeConfig common = CommonParts(plan);
   std::vector<agent::NodeConfig> nodes;
   const int control_planes = static_cast<int>(plan.control_plane_nodes);
   for (int i = 0; i < control_planes; ++i) {
     agent::NodeConfig node =
-        BaseNode(plan, StrCat(plan.name, plan.name.empty() ? "" : "-", "control-", i + 1), i);
+        Numbered(common, StrCat(plan.name, plan.name.empty() ? "" : "-", "control-", i + 1), i);
     node.control_plane = true;
     node.taints.push_back({"node-role.kubernetes.io/control-plane", "", "NoSchedule"});
     nodes.push_back(std::move(node));
   }
   for (int i = 0; i < plan.nodes; ++i) {
-    agent::NodeConfig node = BaseNode(
-        plan, StrCat(plan.name.empty() ? "node" : plan.name, "-", i + 1), control_planes + i);
+    agent::NodeConfig node = Numbered(
+        common, StrCat(plan.name.empty() ? "node" : plan.name, "-", i + 1), control_planes + i);
     if (plan.gpus_per_node > 0) {
       node.capacity["nvidia.com/gpu"] = std::to_string(plan.gpus_per_node);
       node.labels["nvidia.com/gpu.count"] = std::to_string(plan.gpus_per_node);
@@ -119,7 +151,7 @@ Result<std::vector<agent::NodeConfig>> PlanNodes(const NodePlan& plan) {
     nodes.push_back(std::move(node));
   }
   if (plan.nodes == 0) {
-    nodes.push_back(ThisMachine(plan));
+    nodes.push_back(ThisMachine(plan, common));
     nodes.back().system_reserved = reserved;
   }
   return nodes;

@@ -398,9 +398,9 @@ std::string DescribeNode(Session& session,
   fields.Add("Taints", Join(lines, "\n"));
   fields.Add("Capacity", AmountsText(json::GetObject(node, {"status", "capacity"})));
   fields.Add("Allocatable", AmountsText(json::GetObject(node, {"status", "allocatable"})));
-  fields.Add("System",
-             StrCat(json::GetString(node, {"status", "nodeInfo", "osImage"}), ", kubelet ",
-                    json::GetString(node, {"status", "nodeInfo", "kubeletVersion"})));
+  const std::string_view os = json::GetString(node, {"status", "nodeInfo", "osImage"});
+  fields.Add("System", StrCat(os, os.empty() ? "" : ", ", "kubelet ",
+                              json::GetString(node, {"status", "nodeInfo", "kubeletVersion"})));
   AddMeta(fields, node, now, true);
   std::string out = fields.ToString();
   TextTable table({"NAMESPACE", "NAME", "STATUS", "GPUS", "AGE"}, 2);
