@@ -3,6 +3,7 @@
 Run as a member of an elastic job, by itself or under swell.launch: elastic_steps.py OUT STEPS SECONDS [--shared].
 Rank 0 appends "TIME STEP WORLD" to OUT for every step. SECONDS is what a step's own computing is made to take, asleep,
 so that a machine with few cores stands for one with as many as there are members; with --shared the members share it.
+Instead of SECONDS the name of a file may be given: what stands in it then holds for each step that begins.
 """
 
 import sys
@@ -15,13 +16,21 @@ JOB = swell.Job(backend="gloo")
 import torch  # noqa: E402
 
 torch.set_num_threads(1)
-OUT, STEPS, SECONDS = sys.argv[1], int(sys.argv[2]), float(sys.argv[3])
+OUT, STEPS, SECONDS = sys.argv[1], int(sys.argv[2]), sys.argv[3]
 SHARED = "--shared" in sys.argv
 
 model = JOB.parallel(torch.nn.Sequential(torch.nn.Linear(64, 64), torch.nn.ReLU(), torch.nn.Linear(64, 8)))
 optimizer = torch.optim.SGD(model.parameters(), lr=0.01, momentum=0.9)
 sampler = swell.ResumableDistributedSampler(96 * STEPS, 96, shuffle=False, job=JOB)
 step = 0
+
+
+def seconds():
+    try:
+        return float(SECONDS)
+    except ValueError:
+        with open(SECONDS, encoding="utf-8") as file:
+            return float(file.read())
 
 
 def state():
@@ -44,7 +53,7 @@ with open(OUT, "a", encoding="utf-8", buffering=1) as out:
         inputs = torch.randn(len(batch), 64)
         optimizer.zero_grad()
         loss = model(inputs).square().sum() * sampler.scale
-        time.sleep(SECONDS / JOB.env.world if SHARED else SECONDS)
+        time.sleep(seconds() / JOB.env.world if SHARED else seconds())
         loss.backward()
         optimizer.step()
         sampler.commit()

@@ -32,7 +32,7 @@ spec:
           containers:
           - name: main
             image: python
-            command: [python3, {script}, {steps}, '{count}', '{seconds}']
+            command: [python3, {script}, {steps}, '{count}', '{pace}']
             env: [{{name: PYTHONPATH, value: {root}/sdk/python}}, {{name: OMP_NUM_THREADS, value: '1'}}]
             resources: {{limits: {{nvidia.com/gpu: 1}}}}
             volumeMounts: [{{name: out, mountPath: {out}}}, {{name: bench, mountPath: {bench}}}]
@@ -52,6 +52,8 @@ class ClusterTest(unittest.TestCase):
         self.steps_file = self.folder / "out" / "steps"
         self.steps_file.parent.mkdir()
         self.steps_file.touch()
+        self.pace_file = self.folder / "out" / "pace"
+        self.pace(0.02)
         self.environment = {**os.environ, "KUBECONFIG": str(self.folder / "data" / "kubeconfig")}
         self.up()
         self.addCleanup(self.down)
@@ -67,9 +69,15 @@ class ClusterTest(unittest.TestCase):
         self.cluster.wait(60)
         self.cluster.stdout.close()
 
-    def submit(self, replicas, steps, seconds):
+    def pace(self, seconds):
+        """From now on a step takes so long, or what it takes by itself."""
+        new = self.pace_file.with_suffix(".new")
+        new.write_text(str(seconds))
+        new.rename(self.pace_file)
+
+    def submit(self, replicas, steps):
         self.run_command("kubectl", "apply", "-f", "-", stdin=JOB.format(
-            replicas=replicas, script=SCRIPT, steps=self.steps_file, count=steps, seconds=seconds, root=ROOT,
+            replicas=replicas, script=SCRIPT, steps=self.steps_file, count=steps, pace=self.pace_file, root=ROOT,
             out=self.steps_file.parent, bench=SCRIPT.parent))
 
     def run_command(self, *words, stdin=None, code=0):

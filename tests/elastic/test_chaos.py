@@ -21,7 +21,7 @@ class ChaosTest(ClusterTest):
         self.cluster.stdout.close()
 
     def test_the_training_goes_on_while_swell_is_killed_and_is_steered_again(self):
-        self.submit(replicas=2, steps=4000, seconds=0.02)
+        self.submit(replicas=2, steps=100000)
         self.wait_world(2)
         before = identities(self.pods())
         for _ in range(2):
@@ -39,7 +39,7 @@ class ChaosTest(ClusterTest):
         self.assertEqual(steps, list(range(1, len(steps) + 1)), "a step was lost or done twice")
 
     def test_a_member_that_died_while_nobody_looked_is_replaced(self):
-        self.submit(replicas=2, steps=4000, seconds=0.02)
+        self.submit(replicas=2, steps=100000)
         self.wait_world(2)
         self.kill_swell()
         members = self.processes(b"RANK=1")
@@ -94,7 +94,7 @@ class AgentTest(ClusterTest):
         self.agent.wait(60)
 
     def test_the_training_goes_on_while_the_agent_is_killed(self):
-        self.submit(replicas=2, steps=4000, seconds=0.02)
+        self.submit(replicas=2, steps=100000)
         self.wait_world(2)
         before = identities(self.pods())
         self.agent.send_signal(signal.SIGKILL)

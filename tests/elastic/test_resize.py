@@ -16,10 +16,14 @@ spec:
   containers: [{name: main, image: bash, command: [sleep, infinity], resources: {limits: {nvidia.com/gpu: 2}}}]
 """
 
+# More than it can make while this test looks, at the pace that it is told.
+STEPS = 1200
+
 
 class ResizeTest(ClusterTest):
     def test_smaller_and_larger_while_it_trains(self):
-        self.submit(replicas=4, steps=1500, seconds=0.02)
+        self.pace(0.25)
+        self.submit(replicas=4, steps=STEPS)
         self.wait_world(4)
         began = [pod["metadata"]["uid"] for pod in self.pods()][:2]
         self.assertEqual(self.run_command("swell", "scale", "train", "--replicas", "2"),
@@ -41,9 +45,10 @@ class ResizeTest(ClusterTest):
         for part in ("Size:", "4 │█", "scaled from 4 to 2", "Shrunk from 4 to 2 replicas, as asked (1 to 4)",
                      "Preempted", "speed"):
             self.assertIn(part, text)
-        self.wait("its end", lambda: self.job()["status"]["phase"] == "Succeeded", 180)
+        self.pace(0)
+        self.wait("its end", lambda: self.job()["status"]["phase"] == "Succeeded", 300)
         steps = [step for _, step, _ in self.steps()]
-        self.assertEqual(steps, list(range(1, 1501)), "a step was lost or done twice")
+        self.assertEqual(steps, list(range(1, STEPS + 1)), "a step was lost or done twice")
         sizes = [entry["replicas"] for entry in self.job()["status"]["elastic"]["history"]]
         self.assertEqual(sizes[:5], [4, 2, 4, 2, 4])
 
