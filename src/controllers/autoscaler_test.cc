@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "api/meta.h"
+#include "base/duration.h"
 #include "base/strings.h"
 #include "controllers/cluster_test_util.h"
 #include "controllers/kubedl_job.h"
@@ -296,7 +297,31 @@ TEST_F(AutoscalerTest, SaysWhatCannotBe) {
   EXPECT_EQ(
       cluster_.EventMessage("InvalidAutoscaling", "resnet"),
       "metadata.annotations[swell.dev/autoscale-interval]: Invalid value: \"soon\": must be a "
-      "time, such as 30s");
+      "duration from 1ms to 24h, such as 30s or 1h30m");
+}
+
+TEST(ScaleTarget, AnIntervalIsADurationWithinBounds) {
+  auto interval = [](const std::string& text) -> std::string {
+    const json::Value job = json::Object{
+        {"metadata", json::Object{{"annotations", json::Object{{kScaleInterval, text}}}}},
+        {"spec", json::Object{{"enableElastic", true},
+                              {"elasticPolicy", json::Object{{"maxReplicas", 3}}},
+                              {"pytorchReplicaSpecs", json::Object{{"Worker", json::Object()}}}}}};
+    const auto target = KubedlScaleTarget(job);
+    return target.ok() ? FormatDuration((*target)->policy.interval) : target.status().message();
+  };
+  EXPECT_EQ(interval("1h"), "1h0m0s");
+  EXPECT_EQ(interval("1h30m"), "1h30m0s");
+  EXPECT_EQ(interval("90s"), "1m30s");
+  EXPECT_EQ(interval("90"), "1m30s");
+  EXPECT_EQ(interval("500ms"), "500ms");
+  EXPECT_EQ(interval("1.5s"), "1.5s");
+  EXPECT_EQ(interval("24h"), "24h0m0s");
+  for (const char* wrong : {"24h1ms", "0", "0s", "-1s", "1us", "1h30", "1 h", "soon"}) {
+    EXPECT_EQ(interval(wrong),
+              StrCat("metadata.annotations[swell.dev/autoscale-interval]: Invalid value: \"", wrong,
+                     "\": must be a duration from 1ms to 24h, such as 30s or 1h30m"));
+  }
 }
 
 TEST_F(AutoscalerTest, NamesThePatternThatIsNone) {

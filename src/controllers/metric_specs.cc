@@ -99,6 +99,30 @@ Status ReadNamed(const json::Value& source,
   return ReadTarget(source, field, std::move(types), spec);
 }
 
+// The resource of a kind, by the rule that Kubernetes guesses by.
+std::string GuessedPlural(std::string_view kind) {
+  std::string plural = ToLower(kind);
+  if (plural == "endpoints") return plural;
+  if (plural.ends_with('s')) return plural + "es";
+  if (!plural.ends_with('y')) return plural + "s";
+  plural.pop_back();
+  return plural + "ies";
+}
+
+Status ReadObject(const json::Value& source, const std::string& field, MetricSpec& spec) {
+  const std::string object = field + ".describedObject";
+  const std::string kind(json::GetString(source, {"describedObject", "kind"}));
+  spec.object_name = json::GetString(source, {"describedObject", "name"});
+  if (json::Find(source, {"describedObject"}) == nullptr) return Required(object);
+  if (kind.empty()) return Required(object + ".kind");
+  if (spec.object_name.empty()) return Required(object + ".name");
+  const std::string_view version = json::GetString(source, {"describedObject", "apiVersion"});
+  const size_t slash = version.find('/');
+  if (slash != std::string_view::npos) spec.object_group = version.substr(0, slash);
+  spec.object_resource = GuessedPlural(kind);
+  return ReadNamed(source, field, {"Value", "AverageValue"}, spec);
+}
+
 Result<MetricSpec> ReadMetric(const json::Value& metric, const std::string& field) {
   if (!metric.is_object()) return WrongField(field, "Invalid value: must be an object");
   MetricSpec spec;
@@ -120,11 +144,15 @@ Result<MetricSpec> ReadMetric(const json::Value& metric, const std::string& fiel
     if (source("external") == nullptr) return Required(field + ".external");
     SWELL_RETURN_IF_ERROR(
         ReadNamed(*source("external"), field + ".external", {"Value", "AverageValue"}, spec));
+  } else if (type == "Object") {
+    spec.source = MetricSpec::Source::kObject;
+    if (source("object") == nullptr) return Required(field + ".object");
+    SWELL_RETURN_IF_ERROR(ReadObject(*source("object"), field + ".object", spec));
   } else {
     return WrongField(field + ".type",
                       StrCat("Unsupported value: ", Quote(type),
                              ": supported values: \"Resource\", \"ContainerResource\", \"Pods\", "
-                             "\"External\""));
+                             "\"Object\", \"External\""));
   }
   return spec;
 }
@@ -142,8 +170,9 @@ Status ReadMetrics(const json::Array& metrics, std::string_view field, TargetRol
 }
 
 Status ReadTimes(const json::Value& job, TargetRole& role) {
-  SWELL_RETURN_IF_ERROR(ReadScaleTime(job, kScaleInterval, role.policy.interval));
-  SWELL_RETURN_IF_ERROR(ReadScaleTime(job, kScaleWindow, role.policy.window));
+  SWELL_RETURN_IF_ERROR(
+      ReadScaleTime(job, kScaleInterval, kScaleIntervalMin, role.policy.interval));
+  SWELL_RETURN_IF_ERROR(ReadScaleTime(job, kScaleWindow, Duration(0), role.policy.window));
   role.pattern = api::Annotation(job, kScalePattern);
   role.pattern_field = StrCat("metadata.annotations[", kScalePattern, "]");
   return Status::Ok();

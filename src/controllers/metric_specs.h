@@ -1,5 +1,5 @@
 // Metrics that a job's manifest names to be scaled by, in the words of autoscaling/v2: Resource,
-// ContainerResource, Pods and External, each with a target. Read from Kubeflow's
+// ContainerResource, Pods, Object and External, each with a target. Read from Kubeflow's
 // spec.elasticPolicy.metrics and from a TrainingJob's spec.autoscaling.metrics.
 //
 // Thread-safety: pure functions.
@@ -18,11 +18,14 @@ namespace swell::controllers {
 inline constexpr std::string_view kScaleWindow = "swell.dev/autoscale-window";  // of shrinking
 
 struct MetricSpec {
-  enum class Source { kResource, kPods, kExternal };
+  enum class Source { kResource, kPods, kObject, kExternal };
   Source source = Source::kResource;
   std::string name;          // of the resource or the metric
   std::string container;     // whose use of the resource counts; empty: that of all
   std::string selector;      // of the metric, as a label selector's text
+  std::string object_group;     // kObject: what the metric is of
+  std::string object_resource;  // "services"
+  std::string object_name;
   bool utilization = false;  // the target is a percentage of what the pods request
   bool average = true;
   double target = 1;

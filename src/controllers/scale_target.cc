@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "api/meta.h"
+#include "base/duration.h"
 #include "base/strings.h"
 #include "controllers/job_kind.h"
 #include "controllers/metric_specs.h"
@@ -10,29 +11,11 @@
 namespace swell::controllers {
 namespace {
 
-constexpr int64_t kIntervalMax_s = 24 * 3600;
+constexpr Duration kScaleTimeMax = std::chrono::hours(24);
 constexpr int64_t kObservationsMax = 1000;
 
 Status Wrong(std::string_view field, std::string_view value, std::string_view message) {
   return Status(Code::kInvalid, StrCat(field, ": Invalid value: ", Quote(value), ": ", message));
-}
-
-// "30", "30s", "500ms", "2m".
-std::optional<Duration> ParseInterval(std::string_view text) {
-  Duration unit = std::chrono::seconds(1);
-  if (text.ends_with("ms")) {
-    unit = std::chrono::milliseconds(1);
-    text.remove_suffix(2);
-  } else if (text.ends_with('s')) {
-    text.remove_suffix(1);
-  } else if (text.ends_with('m')) {
-    unit = std::chrono::minutes(1);
-    text.remove_suffix(1);
-  }
-  auto number = ParseInt(text);
-  if (!number || *number < 1 || *number > kIntervalMax_s * 1000) return {};
-  Duration out = unit * *number;
-  return out > std::chrono::seconds(kIntervalMax_s) ? std::nullopt : std::optional(out);
 }
 
 Status ReadStep(std::string_view field, std::string_view step, elastic::ScalePolicy& policy) {
@@ -46,7 +29,8 @@ Status ReadStep(std::string_view field, std::string_view step, elastic::ScalePol
 
 Status ReadAnnotations(const json::Value& job, ScaleTarget& target) {
   auto field = [](std::string_view name) { return StrCat("metadata.annotations[", name, "]"); };
-  SWELL_RETURN_IF_ERROR(ReadScaleTime(job, kScaleInterval, target.policy.interval));
+  SWELL_RETURN_IF_ERROR(
+      ReadScaleTime(job, kScaleInterval, kScaleIntervalMin, target.policy.interval));
   std::string_view observations = api::Annotation(job, kScaleObservations);
   if (!observations.empty()) {
     auto parsed = ParseInt(observations);
@@ -75,13 +59,17 @@ json::Value AtPath(const std::vector<std::string>& path, json::Value value) {
   return value;
 }
 
-Status ReadScaleTime(const json::Value& job, std::string_view annotation, Duration& time) {
+Status ReadScaleTime(const json::Value& job,
+                     std::string_view annotation,
+                     Duration least,
+                     Duration& time) {
   const std::string_view text = api::Annotation(job, annotation);
   if (text.empty()) return Status::Ok();
-  const auto parsed = ParseInterval(text);
-  if (!parsed) {
-    return Wrong(StrCat("metadata.annotations[", annotation, "]"), text,
-                 "must be a time, such as 30s");
+  const auto parsed = ParseDuration(text);
+  if (!parsed || *parsed < least || *parsed > kScaleTimeMax) {
+    return Wrong(
+        StrCat("metadata.annotations[", annotation, "]"), text,
+        StrCat("must be a duration from ", FormatDuration(least), " to 24h, such as 30s or 1h30m"));
   }
   time = *parsed;
   return Status::Ok();
@@ -136,7 +124,8 @@ Result<std::optional<ScaleTarget>> TrainingScaleTarget(const json::Value& job) {
       std::max<int64_t>(1, json::GetInt(*role, {"elastic", "minReplicas"}, 1));
   target.policy.replicas_max = json::GetInt(*role, {"elastic", "maxReplicas"}, target.replicas);
   target.policy.interval = std::chrono::seconds(
-      std::clamp<int64_t>(json::GetInt(*scaling, {"intervalSeconds"}, 30), 1, kIntervalMax_s));
+      std::clamp<int64_t>(json::GetInt(*scaling, {"intervalSeconds"}, 30), 1,
+                          std::chrono::duration_cast<std::chrono::seconds>(kScaleTimeMax).count()));
   target.policy.observations = static_cast<int>(
       std::clamp<int64_t>(json::GetInt(*scaling, {"observations"}, 5), 1, kObservationsMax));
   target.metric = "latency";

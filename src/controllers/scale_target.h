@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "base/clock.h"
 #include "base/result.h"
 #include "elastic/metric_scaler.h"
 #include "json/value.h"
@@ -43,7 +44,12 @@ Result<std::optional<ScaleTarget>> TrainingScaleTarget(const json::Value& job);
 // An object that has nothing but the value at that path.
 json::Value AtPath(const std::vector<std::string>& path, json::Value value);
 
-// The time that an annotation of the job says, if it has it: "30s"; kInvalid with the field.
-Status ReadScaleTime(const json::Value& job, std::string_view annotation, Duration& time);
+// The time that an annotation of the job says, if it has it ("30s"), at most a day; kInvalid with
+// the field.
+inline constexpr Duration kScaleIntervalMin = std::chrono::milliseconds(1);
+Status ReadScaleTime(const json::Value& job,
+                     std::string_view annotation,
+                     Duration least,
+                     Duration& time);
 
 }  // namespace swell::controllers

@@ -4,6 +4,7 @@
 #include <map>
 
 #include "api/meta.h"
+#include "base/duration.h"
 #include "base/strings.h"
 #include "sched/disruptions.h"
 
@@ -185,34 +186,6 @@ class Simulation {
   std::map<std::string, size_t, std::less<>> pod_of_;
   std::map<std::string, std::string, std::less<>> reasons_;
 };
-
-// "90s", "5m", "1h30m", "1.5s", "200ms".
-std::optional<Duration> ParseDuration(std::string_view text) {
-  if (text == "0") return Duration::zero();
-  double total_ns = 0;
-  bool any = false;
-  while (!text.empty()) {
-    size_t digits = text.find_first_not_of("0123456789.");
-    if (digits == 0 || digits == std::string_view::npos) return std::nullopt;
-    const std::string number(text.substr(0, digits));
-    char* end = nullptr;
-    const double amount = std::strtod(number.c_str(), &end);
-    if (*end != '\0') return std::nullopt;
-    text.remove_prefix(digits);
-    size_t unit_end = std::min(text.find_first_of("0123456789."), text.size());
-    std::string_view unit = text.substr(0, unit_end);
-    constexpr std::pair<std::string_view, double> kUnits[] = {
-        {"ms", 1e6}, {"s", 1e9}, {"m", 60e9}, {"h", 3600e9}, {"d", 86400e9}};
-    auto found = std::find_if(std::begin(kUnits), std::end(kUnits),
-                              [unit](const auto& it) { return it.first == unit; });
-    if (found == std::end(kUnits)) return std::nullopt;
-    total_ns += amount * found->second;
-    text.remove_prefix(unit_end);
-    any = true;
-  }
-  if (!any || total_ns > 9e18) return std::nullopt;
-  return Duration(static_cast<int64_t>(total_ns));
-}
 
 }  // namespace
 

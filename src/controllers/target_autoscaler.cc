@@ -19,7 +19,14 @@ constexpr Duration kStale = std::chrono::milliseconds(50);
 // Of so many members the logs are read at a look.
 constexpr size_t kLogsMax = 32;
 constexpr std::string_view kLogQuery = "tailLines=50&timestamps=true&limitBytes=65536";
+constexpr std::string_view kCustomMetrics = "custom.metrics.k8s.io";
+constexpr std::string_view kExternalMetrics = "external.metrics.k8s.io";
 constexpr json::ParseLimits kAnswerLimits{.depth = 16, .bytes = 16 << 20};
+
+// Whether the metric is one number, however many members there are.
+bool OfAll(const MetricSpec& spec) {
+  return spec.source == MetricSpec::Source::kExternal || spec.source == MetricSpec::Source::kObject;
+}
 
 std::optional<double> Amount(const json::Value* value) {
   if (value == nullptr) return {};
@@ -138,7 +145,7 @@ void TargetAutoscaler::FindMembers(Round& round) const {
     look.name = spec.name;
     look.target = spec.target;
     look.average = spec.average;
-    if (spec.source != MetricSpec::Source::kExternal) {
+    if (!OfAll(spec)) {
       look.of_members.resize(round.members.size());
     }
     round.looks.push_back(std::move(look));
@@ -152,6 +159,8 @@ void TargetAutoscaler::Ask(const RoundPtr& round) {
     const MetricSpec& spec = round->role.metrics[i];
     if (spec.source == MetricSpec::Source::kExternal) {
       AskExternal(round, i);
+    } else if (spec.source == MetricSpec::Source::kObject) {
+      AskObject(round, i);
     } else if (spec.source == MetricSpec::Source::kResource) {
       usage = true;
     } else {
@@ -241,7 +250,7 @@ void TargetAutoscaler::AskPods(const RoundPtr& round, size_t metric) {
   const std::string more = SelectorQuery("metricLabelSelector", spec.selector);
   if (!more.empty()) query += StrCat(query.empty() ? "" : "&", more);
   Get(round,
-      StrCat("/apis/custom.metrics.k8s.io/v1beta1/namespaces/", round->ns, "/pods/*/",
+      StrCat("/apis/", kCustomMetrics, "/v1beta1/namespaces/", round->ns, "/pods/*/",
              api::EscapePathSegment(spec.name)),
       std::move(query),
       [round, metric](const Result<std::string>& answer) { UsePods(*round, metric, answer); });
@@ -251,7 +260,7 @@ void TargetAutoscaler::UsePods(Round& round, size_t metric, const Result<std::st
   elastic::MetricLook& look = round.looks[metric];
   auto list = answer.ok() ? json::Parse(*answer, kAnswerLimits) : answer.status();
   if (!list.ok()) {
-    look.fault = StrCat("no member pushes it; ", Fault("custom.metrics.k8s.io", list.status()));
+    look.fault = StrCat("no member pushes it; ", Fault(kCustomMetrics, list.status()));
     return;
   }
   for (const json::Value& item : json::GetArray(*list, {"items"})) {
@@ -292,24 +301,48 @@ void TargetAutoscaler::AskLogs(const RoundPtr& round, size_t metric) {
 void TargetAutoscaler::AskExternal(const RoundPtr& round, size_t metric) {
   const MetricSpec& spec = round->role.metrics[metric];
   Get(round,
-      StrCat("/apis/external.metrics.k8s.io/v1beta1/namespaces/", round->ns, "/",
+      StrCat("/apis/", kExternalMetrics, "/v1beta1/namespaces/", round->ns, "/",
              api::EscapePathSegment(spec.name)),
       SelectorQuery("labelSelector", spec.selector),
-      [round, metric](const Result<std::string>& answer) { UseExternal(*round, metric, answer); });
+      [round, metric](const Result<std::string>& answer) {
+        UseSeries(round->looks[metric], kExternalMetrics, answer);
+      });
 }
 
-void TargetAutoscaler::UseExternal(Round& round, size_t metric, const Result<std::string>& answer) {
-  elastic::MetricLook& look = round.looks[metric];
+// A namespace's metrics are in itself; what has no namespace is found without one.
+void TargetAutoscaler::AskObject(const RoundPtr& round, size_t metric) {
+  const MetricSpec& spec = round->role.metrics[metric];
+  const std::string name = api::EscapePathSegment(spec.object_name);
+  const std::string value = api::EscapePathSegment(spec.name);
+  const bool core = spec.object_group.empty();
+  std::string path = StrCat("/apis/", kCustomMetrics, "/v1beta1/");
+  if (core && spec.object_resource == "namespaces") {
+    path += StrCat("namespaces/", name, "/metrics/", value);
+  } else {
+    const bool rooted =
+        core && (spec.object_resource == "nodes" || spec.object_resource == "persistentvolumes");
+    if (!rooted) path += StrCat("namespaces/", round->ns, "/");
+    path += StrCat(spec.object_resource, core ? "" : ".", spec.object_group, "/", name, "/", value);
+  }
+  Get(round, std::move(path), SelectorQuery("metricLabelSelector", spec.selector),
+      [round, metric](const Result<std::string>& answer) {
+        UseSeries(round->looks[metric], kCustomMetrics, answer);
+      });
+}
+
+void TargetAutoscaler::UseSeries(elastic::MetricLook& look,
+                                 std::string_view api_group,
+                                 const Result<std::string>& answer) {
   auto list = answer.ok() ? json::Parse(*answer, kAnswerLimits) : answer.status();
   if (!list.ok()) {
-    look.fault = Fault("external.metrics.k8s.io", list.status());
+    look.fault = Fault(api_group, list.status());
     return;
   }
   for (const json::Value& item : json::GetArray(*list, {"items"})) {
     const auto value = Amount(json::Find(item, {"value"}));
     if (value) look.of_all = look.of_all.value_or(0) + *value;
   }
-  if (!look.of_all) look.fault = "external.metrics.k8s.io: no series of it";
+  if (!look.of_all) look.fault = StrCat(api_group, ": no series of it");
 }
 
 void TargetAutoscaler::Decide(const RoundPtr& round) {

@@ -3,8 +3,9 @@
 //
 // What members use comes from the metrics API (metrics.k8s.io). A metric of pods is a number that
 // members push by that name (SWELL_REPORT_FILE), else the last one that a pattern finds in their
-// logs where the job has one, else what custom.metrics.k8s.io says. External metrics come from
-// external.metrics.k8s.io. What can not be read is told in an event, and stops shrinking.
+// logs where the job has one, else what custom.metrics.k8s.io says, as it does of other objects.
+// External metrics come from external.metrics.k8s.io. What can not be read is told in an event, and
+// stops shrinking.
 //
 // Answers that do not come within some seconds are a look without them. Who sets `replicas`
 // otherwise is overruled at the next look, as by a HorizontalPodAutoscaler.
@@ -47,6 +48,7 @@ class TargetAutoscaler {
   void AskPods(const RoundPtr& round, size_t metric);
   void AskLogs(const RoundPtr& round, size_t metric);
   void AskExternal(const RoundPtr& round, size_t metric);
+  void AskObject(const RoundPtr& round, size_t metric);
   // A GET whose answer, or the lack of one in time, is counted in the round.
   void Get(const RoundPtr& round,
            std::string path,
@@ -54,7 +56,9 @@ class TargetAutoscaler {
            std::function<void(const Result<std::string>&)> heard);
   static void UseUsage(Round& round, const Result<std::string>& answer);
   static void UsePods(Round& round, size_t metric, const Result<std::string>& answer);
-  static void UseExternal(Round& round, size_t metric, const Result<std::string>& answer);
+  static void UseSeries(elastic::MetricLook& look,
+                        std::string_view api_group,
+                        const Result<std::string>& answer);
   void Decide(const RoundPtr& round);
   void Write(const RoundPtr& round, const elastic::TargetDecision& decision);
   void WriteStatus(const RoundPtr& round, const elastic::TargetDecision& decision);

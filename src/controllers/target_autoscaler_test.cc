@@ -141,6 +141,39 @@ TEST_F(TargetAutoscalerTest, ExternalMetricsAndTheFaultOfOne) {
   ASSERT_TRUE(cluster_.Until([&] { return replicas() == 7; })) << replicas();
 }
 
+TEST_F(TargetAutoscalerTest, AnObjectsMetricIsAskedOfIt) {
+  struct Case {
+    const char* object;
+    const char* path;
+  };
+  const Case cases[] = {
+      {"{apiVersion: v1, kind: Service, name: front}", "namespaces/default/services/front/hits"},
+      {"{apiVersion: networking.k8s.io/v1, kind: Ingress, name: main}",
+       "namespaces/default/ingresses.networking.k8s.io/main/hits"},
+      {"{apiVersion: networking.k8s.io/v1, kind: NetworkPolicy, name: main}",
+       "namespaces/default/networkpolicies.networking.k8s.io/main/hits"},
+      {"{apiVersion: v1, kind: Namespace, name: shop}", "namespaces/shop/metrics/hits"},
+      {"{apiVersion: v1, kind: Node, name: n1}", "nodes/n1/hits"},
+  };
+  metrics_->answer = [](const std::string& path) {
+    return path.find("/custom.metrics.k8s.io/") != std::string::npos
+               ? R"({"items":[{"value":"90"}]})"
+               : "";
+  };
+  for (const Case& c : cases) {
+    cluster_.Create(PyTorch(StrCat(
+        "minReplicas: 1, maxReplicas: 8, metrics: [{type: Object, object: {describedObject: ",
+        c.object, ", metric: {name: hits, selector: {matchLabels: {verb: GET}}}, target: ",
+        "{type: Value, value: 60}}}]")));
+    // Half more than the target, however many share it.
+    ASSERT_TRUE(cluster_.Until([&] { return Workers() == 3; })) << c.object << Workers();
+    EXPECT_EQ(metrics_->asked, StrCat("/apis/custom.metrics.k8s.io/v1beta1/", c.path,
+                                      "?metricLabelSelector=verb%3DGET"));
+    ASSERT_TRUE(cluster_.Delete(kPyTorchJobs, "default/job").ok());
+    ASSERT_TRUE(cluster_.Until([&] { return cluster_.Pods("") == 0; }));
+  }
+}
+
 TEST_F(TargetAutoscalerTest, WhatCanNotBeReadNamesTheField) {
   struct Case {
     const char* policy;
@@ -149,9 +182,15 @@ TEST_F(TargetAutoscalerTest, WhatCanNotBeReadNamesTheField) {
   const Case cases[] = {
       {"maxReplicas: 4, metrics: [{resource: {name: cpu}}]",
        "spec.elasticPolicy.metrics[0].type: Required value"},
+      {"maxReplicas: 4, metrics: [{type: Objects}]",
+       "spec.elasticPolicy.metrics[0].type: Unsupported value: \"Objects\": supported values: "
+       "\"Resource\", \"ContainerResource\", \"Pods\", \"Object\", \"External\""},
       {"maxReplicas: 4, metrics: [{type: Object}]",
-       "spec.elasticPolicy.metrics[0].type: Unsupported value: \"Object\": supported values: "
-       "\"Resource\", \"ContainerResource\", \"Pods\", \"External\""},
+       "spec.elasticPolicy.metrics[0].object: Required value"},
+      {"maxReplicas: 4, metrics: [{type: Object, object: {metric: {name: rate}}}]",
+       "spec.elasticPolicy.metrics[0].object.describedObject: Required value"},
+      {"maxReplicas: 4, metrics: [{type: Object, object: {describedObject: {kind: Service}}}]",
+       "spec.elasticPolicy.metrics[0].object.describedObject.name: Required value"},
       {"maxReplicas: 4, metrics: [{type: Resource, resource: {name: gpu}}]",
        "spec.elasticPolicy.metrics[0].resource.name: Unsupported value: \"gpu\": supported values: "
        "\"cpu\", \"memory\""},
