@@ -86,10 +86,18 @@ TEST_F(ElasticdlJobTest, TellsTheWalkthroughsStoryAndTheWorkerComesBack) {
       << pods;
   EXPECT_TRUE(Is("low", "Running"));
   EXPECT_EQ(cluster_.Events("Preempted"), 1);
+  const std::string shrunk = cluster_.EventMessage("Shrunk", "low");
+  EXPECT_TRUE(
+      shrunk.starts_with("Shrunk from 2 to 1 of 2 members: Preempted by "
+                         "default/elasticdl-worker-high-0"))
+      << shrunk;
+  EXPECT_EQ(cluster_.Events("Shrunk"), 1);
   cluster_.agents->Exit("default/elasticdl-worker-high-0", 0);
   cluster_.agents->Exit("default/elasticdl-master-high", 0);
   ASSERT_TRUE(cluster_.Until([&] { return Is("high", "Succeeded"); }));
   ASSERT_TRUE(Until("low", "master Running, worker-0 Running, worker-1 Running"));
+  ASSERT_TRUE(cluster_.Until([&] { return cluster_.Events("Grown") == 1; }));
+  EXPECT_EQ(cluster_.EventMessage("Grown", "low"), "Grew from 1 to 2 of 2 members");
   cluster_.agents->Exit("default/elasticdl-master-low", 0);
   ASSERT_TRUE(cluster_.Until([&] { return Is("low", "Succeeded"); }));
   EXPECT_EQ(cluster_.Int(kJobs, "default/low", {"status", "restarts"}), 0);

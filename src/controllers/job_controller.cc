@@ -379,12 +379,24 @@ bool JobController::DecideFailures(Pass& pass) {
   return false;
 }
 
+bool JobController::StoppedBySuspension(const Pass& pass) const {
+  for (const json::Value& condition : json::GetArray(pass.status, {"conditions"})) {
+    if (json::GetString(condition, {"type"}) == "Running") {
+      return json::GetString(condition, {"reason"}) == kind_->Reason("Suspended");
+    }
+  }
+  return false;
+}
+
 void JobController::DecideRunning(Pass& pass) {
   if (!kind_->Running(pass.spec, pass.counts) || pass.IsTrue("Running")) return;
   std::string message = StrCat(kind_->kind(), " ", pass.name, " is running.");
-  if (pass.IsTrue("Preempted")) {
+  const bool preempted = pass.IsTrue("Preempted");
+  if (preempted) {
     SetCondition(pass, "Preempted", false, "Resumed",
                  StrCat(kind_->kind(), " ", pass.name, " runs again."));
+  }
+  if (preempted || StoppedBySuspension(pass)) {
     int64_t running = 0;
     for (const ReplicaCount& count : pass.counts) running += count.running;
     pass.Tell("Normal", "Resumed",
@@ -486,6 +498,7 @@ std::string_view JobController::PhaseWord(const Pass& pass) {
 }
 
 void JobController::FillCounts(Pass& pass) {
+  if (kind_->has_phase()) json::Set(pass.status, {"phase"}, PhaseWord(pass));
   if (!pass.valid) return;
   json::Object statuses;
   for (size_t i = 0; i < pass.spec.replicas.size(); ++i) {
@@ -504,7 +517,6 @@ void JobController::FillCounts(Pass& pass) {
     statuses[pass.spec.replicas[i].type] = std::move(one);
   }
   json::Set(pass.status, {"replicaStatuses"}, std::move(statuses));
-  if (kind_->has_phase()) json::Set(pass.status, {"phase"}, PhaseWord(pass));
   if (pass.restarts > 0) json::Set(pass.status, {"restarts"}, pass.restarts);
   if (pass.spec.elastic) FillSize(pass);
 }

@@ -57,6 +57,7 @@ class JobController {
   bool OnLostNode(const json::Value& pod) const;
   bool ExceedsBackoff(const Pass& pass, int64_t in_place_restarts) const;
   bool DecideFailures(Pass& pass);
+  bool StoppedBySuspension(const Pass& pass) const;
   void DecideRunning(Pass& pass);
   static bool EndsElastically(const Pass& pass);
   void WantPods(Pass& pass);

@@ -254,6 +254,24 @@ TEST_F(JobTest, SuspendStopsAndResumeStartsAgain) {
   EXPECT_FALSE(Is("Suspended"));
   EXPECT_NE(json::GetString(*cluster_.Get(kPyTorchJobs, "default/job"), {"status", "startTime"}),
             start);
+  ASSERT_TRUE(cluster_.Until([&] { return cluster_.Events("Resumed", "job") == 1; }));
+  EXPECT_TRUE(cluster_.EventMessage("Resumed", "job").starts_with("PyTorchJob job runs again, "));
+}
+
+TEST_F(JobTest, WhatCanNotBeRunHasFailedAndSaysWhy) {
+  cluster_.Create(
+      "apiVersion: swell.dev/v1\nkind: TrainingJob\nmetadata: {name: t, namespace: default}\n"
+      "spec:\n  roles:\n    worker:\n      replicas: 2\n"
+      "      elastic: {minReplicas: 5, maxReplicas: 3}\n"
+      "      template: {spec: {containers: [{name: main, image: i}]}}\n");
+  ASSERT_TRUE(cluster_.Until([&] { return cluster_.Events("InvalidSpec", "t") == 1; }));
+  EXPECT_EQ(
+      cluster_.EventMessage("InvalidSpec", "t"),
+      "TrainingJob t cannot run: spec.roles.worker.elastic.minReplicas: Invalid value: 5: must "
+      "be between 0 and maxReplicas, 3");
+  const json::SharedValue job = cluster_.Get(client::resources::kTrainingJobs, "default/t");
+  EXPECT_EQ(json::GetString(*job, {"status", "phase"}), "Failed");
+  EXPECT_EQ(cluster_.Pods(""), 0);
 }
 
 TEST_F(JobTest, InvalidJobFailsInWords) {

@@ -9,6 +9,7 @@
 #include "controllers/job_pass.h"
 #include "controllers/pod_facts.h"
 #include "controllers/scale_target.h"
+#include "elastic/metric_scaler.h"
 
 namespace swell::controllers {
 namespace {
@@ -17,6 +18,7 @@ constexpr size_t kHistoryMax = 48;
 constexpr size_t kReasonBytesMax = 200;
 // Members that come one after the other are one change.
 constexpr Duration kOneChange = std::chrono::seconds(5);
+constexpr std::string_view kMemberEnded = "a member ended";
 // Speed moves all the time; what is written down is worth a write.
 constexpr double kNewsworthy = 0.2;
 
@@ -32,6 +34,19 @@ std::string Short(std::string text) {
 
 bool Runs(const json::Value& pod) {
   return Phase(pod) == "Running" && !api::IsDeleting(pod) && !WasPreempted(pod);
+}
+
+struct News {
+  std::string_view reason;
+  std::string message;
+};
+
+// Of members without a group: of those with one, the scheduler tells.
+News OfLoners(int64_t before, int64_t now, int64_t desired, std::string_view why) {
+  if (before == 0) return {"Resumed", StrCat("Resumed with ", now, " of ", desired, " members")};
+  const std::string numbers = StrCat(" from ", before, " to ", now, " of ", desired, " members");
+  if (now > before) return {"Grown", StrCat("Grew", numbers)};
+  return {"Shrunk", StrCat("Shrunk", numbers, ": ", why)};
 }
 
 // Of the group as one of its pods reported it, at its present size; 0: nobody did.
@@ -57,13 +72,66 @@ double NumberAt(const json::Value& object, std::string_view field) {
   return value != nullptr && value->is_number() ? value->to_number<double>() : 0;
 }
 
-// Whether the autoscaler, which tells of its own decisions, has set the role to this number.
-bool SetByMetric(const json::Value& job, const ReplicaSpec& replica) {
+// What the autoscaler remembers of the role; null: nothing.
+json::Value MemoryOf(const json::Value& job, const ReplicaSpec& replica) {
   std::string_view memory = api::Annotation(job, kScaleMemory);
-  if (memory.empty()) return false;
+  if (memory.empty()) return {};
   auto parsed = json::Parse(memory, {.depth = 8, .bytes = 256 << 10});
-  return parsed.ok() && !json::GetBool(*parsed, {replica.type, "held"}) &&
-         json::GetInt(*parsed, {replica.type, "currentReplicas"}, -1) == replica.asked;
+  const json::Value* of = parsed.ok() ? json::Find(*parsed, {replica.type}) : nullptr;
+  return of ? *of : json::Value();
+}
+
+// Whether the autoscaler, which tells of its own decisions, has set the role to this number.
+bool SetByMetric(const json::Value& memory, const ReplicaSpec& replica) {
+  return memory.is_object() && !json::GetBool(memory, {"held"}) &&
+         json::GetInt(memory, {"currentReplicas"}, -1) == replica.asked;
+}
+
+// Minibatches per second of all members, from the steps that the autoscaler observed of so many;
+// 0: of none.
+double ObservedThroughput(const json::Value& memory, int64_t members) {
+  if (!memory.is_object()) return 0;
+  elastic::ScaleState state = elastic::ScaleState::FromMemory(memory);
+  std::vector<double>& seconds = state.series[members];
+  if (seconds.empty()) {
+    // What the last decision was taken by.
+    const bool same = state.current == members && state.reference > 0;
+    return same ? static_cast<double>(members) / state.reference : 0;
+  }
+  const auto middle = seconds.begin() + static_cast<ptrdiff_t>(seconds.size() / 2);
+  std::nth_element(seconds.begin(), middle, seconds.end());
+  return *middle > 0 ? static_cast<double>(members) / *middle : 0;
+}
+
+// Of the roles that may change size; `members`: of all that run.
+struct Tally {
+  int64_t least = 0, most = 0, desired = 0, now = 0, members = 0;
+  bool by_metric = false;
+  double observed = 0;
+};
+
+Tally Count(const json::Value& job,
+            const std::string& name,
+            const JobSpec& spec,
+            const std::map<std::string, json::SharedValue>& pods) {
+  Tally tally;
+  for (const ReplicaSpec& replica : spec.replicas) {
+    int64_t running = 0;
+    for (int64_t k = 0; k < replica.replicas; ++k) {
+      auto it = pods.find(replica.PodName(name, k));
+      running += it != pods.end() && Runs(*it->second);
+    }
+    tally.members += running;
+    if (!replica.max_member) continue;
+    tally.now += running;
+    tally.desired += replica.replicas;
+    tally.least += replica.min_member.value_or(replica.replicas);
+    tally.most += *replica.max_member;
+    const json::Value memory = MemoryOf(job, replica);
+    tally.by_metric = tally.by_metric || SetByMetric(memory, replica);
+    tally.observed = std::max(tally.observed, ObservedThroughput(memory, running));
+  }
+  return tally;
 }
 
 void NoteThroughput(json::Value& entry, double throughput) {
@@ -115,28 +183,14 @@ std::string JobController::WhyChanged(const Pass& pass,
     if (vanished != vanished_.end()) return Short(vanished->second.message);
   }
   if (wanted != desired) return StrCat("scaled from ", wanted, " to ", desired);
-  if (now < before) return "a member ended";
+  if (now < before) return std::string(kMemberEnded);
   return before == 0 ? "resumed" : "room again";
 }
 
 void JobController::FillSize(Pass& pass) {
   const std::string_view field = kind_->terse() ? "size" : "elastic";
-  int64_t least = 0, most = 0, desired = 0, now = 0, members = 0;
-  bool by_metric = false;
-  for (const ReplicaSpec& replica : pass.spec.replicas) {
-    int64_t running = 0;
-    for (int64_t k = 0; k < replica.replicas; ++k) {
-      auto it = pass.pods.find(replica.PodName(pass.name, k));
-      running += it != pass.pods.end() && Runs(*it->second);
-    }
-    members += running;
-    if (!replica.max_member) continue;
-    now += running;
-    desired += replica.replicas;
-    least += replica.min_member.value_or(replica.replicas);
-    most += *replica.max_member;
-    by_metric = by_metric || SetByMetric(*pass.job, replica);
-  }
+  const Tally tally = Count(*pass.job, pass.name, pass.spec, pass.pods);
+  const auto& [least, most, desired, now, members, by_metric, observed] = tally;
   if (most == 0) return;  // no role of this job may change its size
   const json::Value* known = json::Find(pass.status, {field});
   int64_t wanted = known ? json::GetInt(*known, {"desiredReplicas"}, desired) : desired;
@@ -144,10 +198,11 @@ void JobController::FillSize(Pass& pass) {
   bool began = !history.empty() || now > 0;
   int64_t before = history.empty() ? 0 : json::GetInt(history.back(), {"replicas"});
   if (began && now != before) {
+    const std::string why = WhyChanged(pass, history, now, desired);
     json::Object entry{{"time", api::FormatTime(pass.now)},
                        {"replicas", now},
                        {"desired", desired},
-                       {"reason", WhyChanged(pass, history, now, desired)}};
+                       {"reason", why}};
     bool continues = false;
     if (!history.empty() && now > before) {
       // Members of one growth come within moments of each other.
@@ -157,6 +212,12 @@ void JobController::FillSize(Pass& pass) {
       continues = grew && last && pass.now - *last < kOneChange &&
                   json::GetInt(history.back(), {"desired"}) == desired;
     }
+    const bool over = pass.IsTrue("Succeeded") || pass.IsTrue("Failed") || pass.IsTrue("Suspended");
+    if (!pass.spec.grouped && !history.empty() && !continues && desired == wanted && !over &&
+        why != kMemberEnded) {
+      News news = OfLoners(before, now, desired, why);
+      pass.Tell("Normal", news.reason, std::move(news.message));
+    }
     if (continues) {
       json::Set(history.back(), {"replicas"}, now);
       json::Remove(history.back(), {"throughput"});
@@ -165,7 +226,10 @@ void JobController::FillSize(Pass& pass) {
     }
     if (history.size() > kHistoryMax) history.erase(history.begin());
   }
-  if (!history.empty()) NoteThroughput(history.back(), Throughput(pass.pods, members));
+  if (!history.empty()) {
+    const double told = Throughput(pass.pods, pass.spec.grouped ? members : now);
+    NoteThroughput(history.back(), told > 0 ? told : observed);
+  }
   json::Object size{{"minReplicas", least},
                     {"replicas", now},
                     {"desiredReplicas", desired},

@@ -20,6 +20,7 @@ import time
 from swell.elasticdl import wire
 from swell.elasticdl.options import log, parse, reader_parameters
 from swell.notice import EXIT_NOTICED, Notice
+from swell.report import report_progress
 
 # Without --checkpoint_steps: so many seconds between checkpoints.
 CHECKPOINT_SECONDS = 20.0
@@ -324,6 +325,8 @@ class Master:
         total = state["done"] + state["left"]
         log(f"master: version {version} loss {sum(recent) / len(recent):.4f} records {state['done']} of {total} "
             f"workers {len(state['workers'])} records/s {state['recordsPerSecond']:.0f}")
+        report_progress({"training_step": version, "world": len(state["workers"]),
+                         "records_per_second": round(state["recordsPerSecond"], 2)})
 
     def save(self, reason):
         with self.model.lock:
