@@ -5,6 +5,7 @@ import os
 import shutil
 import subprocess
 import tempfile
+import time
 import unittest
 from pathlib import Path
 
@@ -78,3 +79,10 @@ class ClusterTest(unittest.TestCase):
         self.assertNotEqual(process.returncode, 0, process.stdout)
         for word in words:
             self.assertIn(word, process.stderr)
+
+    def until(self, holds, what=lambda: "it has not come true"):
+        """Something that stays so once it is."""
+        end = time.monotonic() + LIMIT_S
+        while not holds():
+            self.assertLess(time.monotonic(), end, what())
+            time.sleep(0.1)
