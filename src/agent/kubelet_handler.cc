@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "agent/usage_report.h"
 #include "api/meta.h"
 #include "base/strings.h"
 
@@ -11,6 +12,18 @@ namespace {
 class LogCall final : public api::RestCall {
  public:
   std::unique_ptr<LogStream> stream;
+};
+
+class UsageCall final : public api::RestCall {
+ public:
+  explicit UsageCall(std::shared_ptr<api::RestSink> sink)
+      : sink_(std::make_shared<std::shared_ptr<api::RestSink>>(std::move(sink))) {}
+  ~UsageCall() override { sink_->reset(); }
+  // Holds nothing once the call has ended.
+  const std::shared_ptr<std::shared_ptr<api::RestSink>>& sink() const { return sink_; }
+
+ private:
+  std::shared_ptr<std::shared_ptr<api::RestSink>> sink_;
 };
 
 bool IsTrue(std::string_view text) { return text == "true" || text == "1"; }
@@ -96,9 +109,30 @@ std::unique_ptr<api::RestCall> KubeletHandler::Handle(api::RestRequest request,
     sink->OnResponse(std::move(response));
     return nullptr;
   }
+  if (request.path == "/stats/summary") return Usage(true, std::move(sink));
+  if (request.path == "/metrics/resource") return Usage(false, std::move(sink));
   if (first == "containerLogs" && path.size() == 4) return Logs(path, request.query, sink);
   return Refuse(*sink, 404,
                 Status(Code::kNotFound, StrCat("the node has no endpoint ", Quote(request.path))));
+}
+
+std::unique_ptr<api::RestCall> KubeletHandler::Usage(bool summary,
+                                                     std::shared_ptr<api::RestSink> sink) {
+  auto call = std::make_unique<UsageCall>(std::move(sink));
+  // The handler may be gone by then, the agent not.
+  auto answer = [agent = &agent_, summary,
+                 held = call->sink()](const std::vector<ContainerUsage>& usage) {
+    auto to = std::exchange(*held, nullptr);
+    if (!to) return;
+    api::RestResponse response;
+    response.content_type = summary ? "application/json" : "text/plain; version=0.0.4";
+    const WallTime now = agent->clock().Now();
+    response.body.push_back(api::MakeChunk(summary ? json::Print(StatsSummary(*agent, usage, now))
+                                                   : ResourceMetrics(*agent, usage, now)));
+    to->OnResponse(std::move(response));
+  };
+  agent_.runtime().Usage(agent_.name(), std::move(answer));
+  return call;
 }
 
 Result<ContainerRef> KubeletHandler::FindLog(const std::string& key,

@@ -1,7 +1,7 @@
 // KubeletHandler: a node's kubelet endpoints as a RestHandler, for the API server's pod log
 // subresource and for people who curl a node.
 //
-//   /healthz   /pods
+//   /healthz   /pods   /stats/summary   /metrics/resource
 //   /containerLogs/NAMESPACE/POD/CONTAINER?follow&tailLines&sinceSeconds&sinceTime&timestamps
 //                                         &previous&limitBytes
 // exec, attach and portForward need a connection of their own: edge::KubeletEndpoints has them.
@@ -34,6 +34,7 @@ class KubeletHandler final : public api::RestHandler {
   std::unique_ptr<api::RestCall> Logs(const std::vector<std::string_view>& path,
                                       const std::string& query,
                                       const std::shared_ptr<api::RestSink>& sink);
+  std::unique_ptr<api::RestCall> Usage(bool summary, std::shared_ptr<api::RestSink> sink);
   Result<ContainerRef> FindLog(const std::string& key,
                                const std::string& container,
                                bool previous) const;

@@ -154,6 +154,17 @@ struct FoundPod {
   std::vector<FoundContainer> containers;  // the newest attempt of each
 };
 
+// What a running container uses of its node.
+struct ContainerUsage {
+  ContainerRef ref;
+  WallTime started;
+  WallTime at;               // when it was measured
+  Duration cpu{0};           // processor time since its start
+  Duration window{0};        // the last seconds, or what has passed since its start
+  Duration window_cpu{0};    // processor time in them
+  int64_t memory_bytes = 0;  // the working set
+};
+
 class PodObserver {
  public:
   virtual ~PodObserver() = default;
@@ -280,6 +291,10 @@ class Runtime {
   virtual void Probe(const std::string& pod_uid,
                      const ProbeSpec& spec,
                      std::function<void(ProbeResult)> done) = 0;
+
+  // Of the node's running containers.
+  virtual void Usage(const std::string& node,
+                     std::function<void(std::vector<ContainerUsage>)> done) = 0;
 
   virtual void UpdateHosts(const std::string& pod_uid, const std::vector<HostsEntry>& hosts) = 0;
   virtual void UpdateVolume(const std::string& pod_uid, const VolumeSpec& volume) = 0;

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "api/meta.h"
+#include "api/quantity.h"
 #include "base/strings.h"
 
 namespace swell::agent {
@@ -34,6 +35,15 @@ int CodeAnnotation(const SandboxSpec& spec) {
   auto it = spec.annotations.find("swell.dev/exit-code");
   if (it == spec.annotations.end()) return 0;
   return static_cast<int>(std::clamp<int64_t>(ParseInt(it->second).value_or(0), 0, 255));
+}
+
+// Nothing when absent or malformed; at most what a machine could have.
+api::Quantity QuantityAnnotation(const SandboxSpec& spec, const std::string& name) {
+  static constexpr int64_t kMost = int64_t{1} << 50;
+  auto it = spec.annotations.find(name);
+  auto quantity = api::Quantity::Parse(it == spec.annotations.end() ? "0" : it->second);
+  const bool sound = quantity.ok() && !quantity->negative() && quantity->Value() <= kMost;
+  return sound ? *quantity : api::Quantity();
 }
 
 class NoStream final : public LogStream {};
@@ -295,6 +305,25 @@ void SimulatedRuntime::Probe(const std::string& pod_uid,
   executor_.Post([done = std::move(done), healthy] {
     done(ProbeResult{healthy, healthy ? "" : "simulated failure"});
   });
+}
+
+void SimulatedRuntime::Usage(const std::string& node,
+                             std::function<void(std::vector<ContainerUsage>)> done) {
+  const WallTime now = clock_.Now();
+  std::vector<ContainerUsage> usage;
+  for (const auto& [uid, pod] : pods_) {
+    if (pod.spec.node != node) continue;
+    const auto milli_cpu = QuantityAnnotation(pod.spec, "swell.dev/used-cpu").MilliValue();
+    const auto memory = QuantityAnnotation(pod.spec, "swell.dev/used-memory").Value();
+    for (const auto& [name, container] : pod.containers) {
+      if (!container.running) continue;
+      const Duration age = now - container.started.started;
+      const Duration cpu(static_cast<int64_t>(std::min(
+          1e18, static_cast<double>(age.count()) * static_cast<double>(milli_cpu) / 1000)));
+      usage.push_back({container.spec.ref, container.started.started, now, cpu, age, cpu, memory});
+    }
+  }
+  executor_.Post([done = std::move(done), usage = std::move(usage)] { done(usage); });
 }
 
 void SimulatedRuntime::UpdateHosts(const std::string& pod_uid,

@@ -6,6 +6,8 @@
 //   swell.dev/stop-seconds: "2.5"  SIGTERM ends them after this long (0: at once) with code 143
 //   swell.dev/log: "text"          what their log says
 //   swell.dev/missing-image: "x"   the image x does not exist
+//   swell.dev/used-cpu: "300m"     what each main container is measured to use (nothing)
+//   swell.dev/used-memory: "1Gi"
 // Init containers end at once with code 0. Probes and hooks succeed. A command run in a container
 // says what it is, sends its input back and ends with it; a port sends back what it gets.
 //
@@ -56,6 +58,8 @@ class SimulatedRuntime final : public Runtime {
   void Probe(const std::string& pod_uid,
              const ProbeSpec& spec,
              std::function<void(ProbeResult)> done) override;
+  void Usage(const std::string& node,
+             std::function<void(std::vector<ContainerUsage>)> done) override;
   void UpdateHosts(const std::string& pod_uid, const std::vector<HostsEntry>& hosts) override;
   void UpdateVolume(const std::string& pod_uid, const VolumeSpec& volume) override;
   void WriteNotice(const std::string& pod_uid, const std::string& notice_json) override;

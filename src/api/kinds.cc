@@ -146,6 +146,10 @@ constexpr KindRow kRows[] = {
      "io.k8s.api.discovery.v1beta1"},
     {"apiregistration.k8s.io", "v1", "APIService", "apiservices", "", "api-extensions",
      kCluster | kComputed, "io.k8s.kube-aggregator.pkg.apis.apiregistration.v1"},
+    {"metrics.k8s.io", "v1beta1", "NodeMetrics", "nodes", "", "", kCluster | kComputed,
+     "io.k8s.metrics.pkg.apis.metrics.v1beta1"},
+    {"metrics.k8s.io", "v1beta1", "PodMetrics", "pods", "", "", kComputed,
+     "io.k8s.metrics.pkg.apis.metrics.v1beta1"},
 };
 
 std::vector<std::string> Words(std::string_view text) {

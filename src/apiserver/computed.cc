@@ -1,5 +1,5 @@
 // Kinds that are made up when asked for: the parts of the control plane, and who serves which
-// version of the API. Everything of both is this process, which answers.
+// version of the API, both of which are this process; and what nodes and pods use.
 #include <algorithm>
 
 #include "api/meta.h"
@@ -7,10 +7,13 @@
 #include "apiserver/handlers.h"
 #include "apiserver/output.h"
 #include "apiserver/selection.h"
+#include "apiserver/usage.h"
 #include "base/strings.h"
 
 namespace swell::apiserver {
 namespace {
+
+constexpr std::string_view kMetricsGroup = "metrics.k8s.io";
 
 json::Object Named(const api::KindInfo& kind, std::string_view name) {
   json::Object object;
@@ -68,8 +71,24 @@ std::vector<json::Object> ApiServices(const Core& core, const api::KindInfo& kin
 store::EntryPtr EntryOf(const api::KindInfo& kind, json::Object object) {
   const json::Value value(std::move(object));
   auto bytes = api::MakeChunk(json::Print(value));
-  return std::make_shared<const store::Entry>(KeyFor(kind, "", api::Name(value)), 0,
-                                              std::move(bytes), AttributesOf(kind, value));
+  return std::make_shared<const store::Entry>(KeyFor(kind, api::Namespace(value), api::Name(value)),
+                                              0, std::move(bytes), AttributesOf(kind, value));
+}
+
+Result<std::vector<json::Object>> ObjectsOf(Core& core, Call& call, const Selection& selection) {
+  const api::KindInfo& kind = *call.storage;
+  if (kind.gvk.group == kMetricsGroup) return MeasuredUsage(core, call, selection);
+  return kind.plural == "apiservices" ? ApiServices(core, kind) : Components(kind);
+}
+
+// What is measured goes by its kind, and pods by their namespace, too.
+Status NotThere(const Call& call) {
+  const api::KindInfo& kind = *call.kind;
+  if (kind.gvk.group != kMetricsGroup) return NotFoundError(kind, call.info.name);
+  api::KindInfo measured = kind;
+  measured.plural = ToLower(kind.gvk.kind);
+  return NotFoundError(
+      measured, kind.namespaced ? StrCat(call.info.ns, "/", call.info.name) : call.info.name);
 }
 
 }  // namespace
@@ -81,16 +100,20 @@ void HandleComputed(Core& core, const CallPtr& call) {
     return;
   }
   const api::KindInfo& kind = *call->storage;
+  auto objects = ObjectsOf(core, *call, *selection);
+  if (!objects.ok()) {
+    call->Fail(objects.status());
+    return;
+  }
   std::vector<store::EntryPtr> entries;
-  for (json::Object& object :
-       kind.plural == "apiservices" ? ApiServices(core, kind) : Components(kind)) {
+  for (json::Object& object : *objects) {
     auto entry = EntryOf(kind, std::move(object));
     if (selection->Matches(*entry)) entries.push_back(std::move(entry));
   }
   if (call->info.name.empty()) {
     RespondList(core, *call, entries, {core.store.Version(), "", std::nullopt});
   } else if (entries.empty()) {
-    call->Fail(NotFoundError(*call->kind, call->info.name));
+    call->Fail(NotThere(*call));
   } else {
     RespondEntry(core, *call, 200, *entries[0]);
   }

@@ -1,5 +1,6 @@
 // Table cells of networking, storage classes' kin, extension points and the control plane itself.
 #include "api/meta.h"
+#include "api/quantity.h"
 #include "apiserver/table.h"
 #include "base/strings.h"
 
@@ -206,6 +207,23 @@ void PrintApiService(const json::Value& object, const CellContext& context, json
   cells.emplace_back(AgeCell(object, context.now));
 }
 
+// Of a pod, all containers together.
+void PrintMeasured(const json::Value& object, const CellContext&, json::Array& cells) {
+  cells.emplace_back(api::Name(object));
+  for (const char* resource : {"cpu", "memory"}) {
+    api::Quantity sum;
+    auto add = [&](const json::Value& of) {
+      const json::Value* used = json::Find(of, {"usage", resource});
+      auto quantity = used ? api::Quantity::FromJson(*used) : api::Quantity();
+      if (quantity.ok()) sum += *quantity;
+    };
+    add(object);
+    for (const json::Value& container : json::GetArray(object, {"containers"})) add(container);
+    cells.emplace_back(sum.ToString());
+  }
+  cells.emplace_back(json::GetString(object, {"window"}));
+}
+
 void PrintComponent(const json::Value& object, const CellContext&, json::Array& cells) {
   std::string status = "Unknown";
   std::string message;
@@ -311,6 +329,9 @@ void AddClusterPrinters(std::map<std::string, TablePrinter, std::less<>>& printe
                                                     PrintApiService};
   printers["componentstatuses"] = {{name, text("Status"), text("Message"), text("Error")},
                                    PrintComponent};
+  for (const char* measured : {"nodes.metrics.k8s.io", "pods.metrics.k8s.io"}) {
+    printers[measured] = {{name, text("cpu"), text("memory"), text("Window")}, PrintMeasured};
+  }
   printers["endpointslices.discovery.k8s.io"] = {
       {name, text("AddressType"), text("Ports"), text("Endpoints"), age}, PrintEndpointSlice};
   printers["controllerrevisions.apps"] = {{name, text("Controller"), number("Revision"), age},

@@ -89,6 +89,7 @@ const std::vector<RoleRow>& UserRoles() {
         "READ|networking.k8s.io|ingresses,ingresses/status,networkpolicies",
         "READ|swell.dev|podgroups,trainingjobs,trainingjobs/scale",
         "READ|elasticdl.org,kubeflow.org,training.kubedl.io|*"}},
+      {"system:aggregated-metrics-reader", "view", "", {"READ|metrics.k8s.io|nodes,pods"}},
       // What `swell user create --role` binds in projects: Kubernetes' own three under the names
       // that people have here, and what everybody sees of the cluster.
       {"project-admin", "", "admin", {}},

@@ -185,12 +185,8 @@ void Questions::Ask(const std::string& key,
                     bool tell_timeout,
                     File file) {
   if (!asked_.insert(key).second) return;
-  const uint64_t number = next_++;
-  ++open_;
-  fresh_ = true;
-  auto finish = [weak = weak_from_this(), number, file = std::move(file)](const Answer& answer) {
-    if (const auto self = weak.lock()) self->Finish(number, file, answer);
-  };
+  const uint64_t number = next_;
+  const Finished finish = Begin(std::move(file));
   // Never answered from inside the handler that asks.
   auto refuse = [this, finish](const Status& why) {
     core_.executor.Post([finish, why] { finish(why); });
@@ -207,11 +203,6 @@ void Questions::Ask(const std::string& key,
   }
   auto server = ServerAt(core_, place->target);
   if (!server.ok()) return refuse(server.status().WithContext(StrCat("Post ", Quote(url))));
-  UnderWay& one = under_way_[number];
-  one.server = *server;
-  one.timer = core_.executor.After(timeout, [finish, url] {
-    finish(Status(Code::kTimeout, StrCat("Post ", Quote(url), ": context deadline exceeded")));
-  });
   api::RestRequest request;
   request.method = "POST";
   const size_t question = place->path.find('?');
@@ -224,10 +215,49 @@ void Questions::Ask(const std::string& key,
   request.user_agent = "kube-apiserver-admission";
   request.body = json::Print(review);
   const std::string address = SplitUrl(place->target.base_url).first;
-  auto reply = std::make_shared<Reply>(
-      [finish, url, address = address.substr(address.find("://") + 3)](
-          const api::RestResponse& response) { finish(AnswerIn(response, url, address)); });
-  auto call = one.server->Handle(std::move(request), std::move(reply));
+  const auto expired = [finish, url] {
+    finish(Status(Code::kTimeout, StrCat("Post ", Quote(url), ": context deadline exceeded")));
+  };
+  Send(number, *server, std::move(request), timeout, expired,
+       [finish, url, address = address.substr(address.find("://") + 3)](
+           const api::RestResponse& response) { finish(AnswerIn(response, url, address)); });
+}
+
+void Questions::AskNode(const std::string& key,
+                        std::shared_ptr<api::RestHandler> node,
+                        api::RestRequest request,
+                        Duration timeout) {
+  if (!asked_.insert(key).second) return;
+  const uint64_t number = next_;
+  const Finished finish =
+      Begin([key](Questions& questions, const Answer& answer) { questions.Put(key, answer); });
+  const auto expired = [finish] { finish(Status(Code::kTimeout, "the node does not answer")); };
+  Send(number, std::move(node), std::move(request), timeout, expired,
+       [finish](const api::RestResponse& response) {
+         finish(response.status == 200 ? json::Parse(response.BodyString())
+                                       : Status(Code::kUnavailable, "the node refused"));
+       });
+}
+
+Questions::Finished Questions::Begin(File file) {
+  const uint64_t number = next_++;
+  ++open_;
+  fresh_ = true;
+  return [weak = weak_from_this(), number, file = std::move(file)](const Answer& answer) {
+    if (const auto self = weak.lock()) self->Finish(number, file, answer);
+  };
+}
+
+void Questions::Send(uint64_t number,
+                     std::shared_ptr<api::RestHandler> server,
+                     api::RestRequest request,
+                     Duration timeout,
+                     std::function<void()> expired,
+                     std::function<void(const api::RestResponse&)> done) {
+  UnderWay& one = under_way_[number];
+  one.server = std::move(server);
+  one.timer = core_.executor.After(timeout, std::move(expired));
+  auto call = one.server->Handle(std::move(request), std::make_shared<Reply>(std::move(done)));
   // It may have been answered at once.
   const auto still = under_way_.find(number);
   if (still != under_way_.end()) still->second.call = std::move(call);

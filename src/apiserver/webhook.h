@@ -1,5 +1,6 @@
 // Webhooks: servers outside that are asked before a call can be answered, whether it may be
-// (admission) or what an object is in another version (conversion).
+// (admission) or what an object is in another version (conversion). Nodes are asked in the same way
+// what they use.
 //
 // A handler is one synchronous step from what it reads to what it writes. Where it meets a question
 // that nobody has answered yet, it asks, fails with Unanswered(), and is run again from its start
@@ -60,6 +61,11 @@ class Questions : public std::enable_shared_from_this<Questions> {
            Duration timeout,
            bool tell_timeout,
            File file);
+  // Sends a node's endpoints a request whose answer is JSON, unless `key` was asked before.
+  void AskNode(const std::string& key,
+               std::shared_ptr<api::RestHandler> node,
+               api::RestRequest request,
+               Duration timeout);
   // Whether something was asked since `then` was last given.
   bool fresh() const { return fresh_; }
   // Runs `then`, from the executor, once nothing is open any more.
@@ -73,6 +79,15 @@ class Questions : public std::enable_shared_from_this<Questions> {
     std::unique_ptr<api::RestCall> call;
     TimerId timer = kNoTimer;
   };
+  using Finished = std::function<void(const Answer&)>;
+  // What ends the question of the next number.
+  Finished Begin(File file);
+  void Send(uint64_t number,
+            std::shared_ptr<api::RestHandler> server,
+            api::RestRequest request,
+            Duration timeout,
+            std::function<void()> expired,
+            std::function<void(const api::RestResponse&)> done);
   void Finish(uint64_t number, const File& file, const Answer& answer);
   void GoOn();
 

@@ -76,10 +76,22 @@ class KubeletTest : public ::testing::Test {
 
   bool Until(const std::function<bool()>& done) { return core_.RunUntil(done, kLimit); }
 
-  void MakePod(const std::string& name, const std::string& node, const std::string& phase) {
+  std::string Get(const std::string& path) {
+    std::string answer;
+    client_->Call({.method = "GET", .path = path}, [&](const Result<api::RestResponse>& r) {
+      answer = r.ok() ? r->BodyString() : r.status().ToString();
+    });
+    EXPECT_TRUE(Until([&] { return !answer.empty(); }));
+    return answer;
+  }
+
+  void MakePod(const std::string& name,
+               const std::string& node,
+               const std::string& phase,
+               const std::string& annotations = "{}") {
     std::string spec = StrCat("{\"apiVersion\":\"v1\",\"kind\":\"Pod\",\"metadata\":{\"name\":\"",
-                              name, "\",\"namespace\":\"default\"},\"spec\":{",
-                              node.empty() ? "" : "\"nodeName\":\"n1\",",
+                              name, "\",\"namespace\":\"default\",\"annotations\":", annotations,
+                              "},\"spec\":{", node.empty() ? "" : "\"nodeName\":\"n1\",",
                               "\"containers\":[{\"name\":\"main\",\"image\":\"x\"},{\"name\":"
                               "\"side\",\"image\":\"x\"}]}}");
     std::optional<Status> created;
@@ -178,13 +190,31 @@ TEST_F(KubeletTest, PortsAreForwardedThroughTheApiServer) {
 }
 
 TEST_F(KubeletTest, ANodesEndpointsAreItsProxy) {
-  std::string answer;
-  client_->Call({.method = "GET", .path = "/api/v1/nodes/n1/proxy/healthz"},
-                [&](const Result<api::RestResponse>& r) {
-                  answer = r.ok() ? r->BodyString() : r.status().ToString();
-                });
-  ASSERT_TRUE(Until([&] { return !answer.empty(); }));
-  EXPECT_EQ(answer, "ok");
+  EXPECT_EQ(Get("/api/v1/nodes/n1/proxy/healthz"), "ok");
+}
+
+TEST_F(KubeletTest, WhatAPodUsesIsMeasuredByItsNode) {
+  MakePod("a", "n1", "Running", R"({"swell.dev/used-cpu":"300m","swell.dev/used-memory":"1Gi"})");
+  const std::string api = "/apis/metrics.k8s.io/v1beta1/";
+  const std::string pod = Get(api + "namespaces/default/pods/a");
+  for (const char* part : {R"("kind":"PodMetrics")", R"({"name":"main","usage":{"cpu":")",
+                           R"(,"memory":"1048576Ki"}},{"name":"side",)"}) {
+    EXPECT_NE(pod.find(part), std::string::npos) << part << " in " << pod;
+  }
+  const std::string node = Get(api + "nodes");
+  EXPECT_NE(node.find(R"("memory":"2097152Ki")"), std::string::npos) << node;
+  // What metrics servers of Kubernetes scrape.
+  const std::string metrics = Get("/api/v1/nodes/n1/proxy/metrics/resource");
+  for (const char* part :
+       {"# TYPE container_cpu_usage_seconds_total counter\n",
+        R"(container_cpu_usage_seconds_total{container="main",namespace="default",pod="a"} )",
+        R"(container_memory_working_set_bytes{container="side",namespace="default",pod="a"} )"
+        "1073741824 ",
+        "node_memory_working_set_bytes 2147483648 ", "node_cpu_usage_seconds_total ",
+        R"(pod_memory_working_set_bytes{namespace="default",pod="a"} 2147483648 )",
+        "container_start_time_seconds{", "resource_scrape_error 0\n"}) {
+    EXPECT_NE(metrics.find(part), std::string::npos) << part << " in " << metrics;
+  }
 }
 
 }  // namespace

@@ -80,9 +80,52 @@ std::string ProcessHost::MemoryDir(const std::string& uid) const {
   return StrCat("/dev/shm/swell-", tag_, "/", uid);
 }
 
+std::string ProcessHost::GroupName(const ContainerRef& ref) {
+  return StrCat(ref.pod_uid, ".", ref.name, ".", ref.attempt);
+}
+
 std::string ProcessHost::Attic() const { return options_.data_dir + "/removed"; }
 
 std::string ProcessHost::MemoryAttic() const { return MemoryDir("removed"); }
+
+// ---- what containers use ----
+
+std::map<ContainerRef, agent::ContainerUsage> ProcessHost::Measure() {
+  const CgroupSupport& groups = support_.cgroups;
+  std::vector<UsageMeter::Subject> subjects;
+  for (const auto& [uid, pod] : pods_) {
+    for (const auto& [name, container] : pod->containers) {
+      if (!container->running) continue;
+      subjects.push_back(
+          {container->ref, container->state.init_pid,
+           groups.version == 2 ? StrCat(groups.memory_dir, "/", GroupName(container->ref)) : "",
+           container->started.started});
+    }
+  }
+  std::map<ContainerRef, agent::ContainerUsage> out;
+  for (agent::ContainerUsage& usage : meter_.Measure(subjects, clock_.Now(), clock_.Steady())) {
+    out.emplace(usage.ref, usage);
+  }
+  return out;
+}
+
+// So that there is a moment to compare with whenever somebody asks.
+void ProcessHost::MeasureLater() {
+  reactor_.After(UsageMeter::kWindow, [this, alive = std::weak_ptr<bool>(alive_)] {
+    if (alive.expired()) return;
+    Measure();
+    MeasureLater();
+  });
+}
+
+std::vector<agent::ContainerUsage> ProcessHost::Usage(const std::string& node) {
+  std::vector<agent::ContainerUsage> out;
+  for (const auto& [ref, usage] : Measure()) {
+    const auto pod = pods_.find(ref.pod_uid);
+    if (pod != pods_.end() && pod->second->spec.node == node) out.push_back(usage);
+  }
+  return out;
+}
 
 // ---- what earlier runs left ----
 
@@ -124,6 +167,7 @@ Status ProcessHost::Start() {
   reactor_.After(std::chrono::seconds(1), [this, alive = std::weak_ptr<bool>(alive_)] {
     if (!alive.expired()) ReadyShims();
   });
+  MeasureLater();
   return Status::Ok();
 }
 

@@ -33,6 +33,7 @@
 #include "edge/process/pod_network.h"
 #include "edge/process/remover.h"
 #include "edge/process/shim_spec.h"
+#include "edge/process/usage_meter.h"
 #include "net/reactor.h"
 
 namespace swell::edge {
@@ -103,6 +104,7 @@ class ProcessHost {
   void Probe(const std::string& uid,
              const agent::ProbeSpec& spec,
              std::function<void(agent::ProbeResult)> done);
+  std::vector<agent::ContainerUsage> Usage(const std::string& node);
   void UpdateHosts(const std::string& uid, const std::vector<agent::HostsEntry>& hosts);
   void UpdateVolume(const std::string& uid, const agent::VolumeSpec& volume);
   void WriteNotice(const std::string& uid, const std::string& json);
@@ -181,6 +183,9 @@ class ProcessHost {
   void RemoveNow(const std::string& uid);
   // Scratch space of one attempt; a failure is tried again when the pod is removed.
   void DiscardScratch(const std::string& container_dir);
+  std::map<agent::ContainerRef, agent::ContainerUsage> Measure();
+  void MeasureLater();
+  static std::string GroupName(const agent::ContainerRef& ref);
   std::string Attic() const;
   std::string MemoryAttic() const;
   std::string MemoryDir(const std::string& uid) const;
@@ -244,6 +249,7 @@ class ProcessHost {
   std::map<uint64_t, std::unique_ptr<NetProbe>> probes_;
   uint64_t next_probe_ = 1;
   RealClock clock_;
+  UsageMeter meter_;
   Remover remover_;
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
 };

@@ -190,6 +190,13 @@ void ProcessRuntime::Probe(const std::string& pod_uid,
   });
 }
 
+void ProcessRuntime::Usage(const std::string& node,
+                           std::function<void(std::vector<agent::ContainerUsage>)> done) {
+  OnIo([core = &core_, node, done = std::move(done)](ProcessHost& host) {
+    core->Post([done, usage = host.Usage(node)] { done(usage); });
+  });
+}
+
 void ProcessRuntime::UpdateHosts(const std::string& pod_uid,
                                  const std::vector<agent::HostsEntry>& hosts) {
   OnIo([pod_uid, hosts](ProcessHost& host) { host.UpdateHosts(pod_uid, hosts); });

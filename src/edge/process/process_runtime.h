@@ -57,6 +57,8 @@ class ProcessRuntime final : public agent::Runtime {
   void Probe(const std::string& pod_uid,
              const agent::ProbeSpec& spec,
              std::function<void(agent::ProbeResult)> done) override;
+  void Usage(const std::string& node,
+             std::function<void(std::vector<agent::ContainerUsage>)> done) override;
   void UpdateHosts(const std::string& pod_uid,
                    const std::vector<agent::HostsEntry>& hosts) override;
   void UpdateVolume(const std::string& pod_uid, const agent::VolumeSpec& volume) override;

@@ -227,8 +227,8 @@ Result<ShimSpec> ProcessHost::MakeShimSpec(Pod& pod,
   out.host_tmp = image.host_tmp;
   out.read_only_root = spec.read_only_root;
   SWELL_RETURN_IF_ERROR(AddMounts(pod, spec, image, dir, out));
-  FillCgroups(support_.cgroups, StrCat(spec.ref.pod_uid, ".", spec.ref.name, ".", spec.ref.attempt),
-              spec.cpu_request_milli, spec.cpu_limit_milli, spec.memory_limit_bytes, out);
+  FillCgroups(support_.cgroups, GroupName(spec.ref), spec.cpu_request_milli, spec.cpu_limit_milli,
+              spec.memory_limit_bytes, out);
   out.log_path = log_path;
   out.log_bytes_max = options_.log_bytes_max;
   out.log_files_max = options_.log_files_max;
