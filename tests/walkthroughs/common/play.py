@@ -54,7 +54,7 @@ class Stage:
         done = subprocess.run(command, env=self.environment, text=True, capture_output=True, timeout=120)
         return done.stdout if done.returncode == 0 else ""
 
-    def wait(self, what, condition, seconds=120, progress=None):
+    def wait(self, what, condition, seconds=300, progress=None):
         """Asks `condition` until it answers something true, and returns that."""
         begin = time.monotonic()
         shown = ""
@@ -66,7 +66,8 @@ class Stage:
                 self.note(f"  {what}: after {time.monotonic() - begin:.1f} s")
                 return answer
             if time.monotonic() - begin > seconds:
-                raise Difference(f"waited {seconds} s in vain for: {what}")
+                last = f"\n  {progress()}" if progress else ""
+                raise Difference(f"waited {seconds} s in vain for: {what}{last}")
             if self.live:
                 shown = (progress and progress()) or shown
                 print(f"\r\033[K{self.dim}  {time.monotonic() - begin:5.1f} s  {what}  {shown}{self.off}", end="",
