@@ -73,8 +73,8 @@ class Job:
         (self.folder / "data.txt").write_text("".join(f"{i}\n" for i in range(records)))
         self.arguments = [f"--model_file={self.folder}/model.py", f"--data={self.folder}/data.txt",
                           f"--minibatch_size={minibatch}", f"--records_per_task={per_task}", f"--num_epochs={epochs}",
-                          f"--grads_to_wait={grads}", f"--output={self.folder}/out", "--worker_timeout_s=3",
-                          "--log_loss_steps=50", *more]
+                          f"--grads_to_wait={grads}", f"--output={self.folder}/out", "--log_loss_steps=50",
+                          *more]
         self.processes = []
         self.logs = {}
 
@@ -114,7 +114,7 @@ class Job:
         finally:
             master.close()
 
-    def wait(self, what, condition, seconds=60):
+    def wait(self, what, condition, seconds=240):
         end = time.monotonic() + seconds
         while not condition():
             if time.monotonic() > end:
@@ -125,8 +125,8 @@ class Job:
     def wait_done(self, records):
         self.wait(f"{records} records", lambda: self.state().get("done", 0) >= records)
 
-    def wait_end(self, process, code=0, seconds=90):
-        self.wait(f"the end of {process.args[3]}", lambda: process.poll() is not None, seconds)
+    def wait_end(self, process, code=0):
+        self.wait(f"the end of {process.args[3]}", lambda: process.poll() is not None)
         assert process.returncode == code, f"exit status {process.returncode}\n{self.log(process)}"
 
     def counts(self):
@@ -178,7 +178,7 @@ class ElasticdlTest(unittest.TestCase):
         self.assertIn("1 workers preempted, 0 lost", job.log(master))
 
     def test_a_killed_workers_records_are_trained_exactly_once_too(self):
-        job = self.job(records=1000)
+        job = self.job(records=1000, more=["--worker_timeout_s=6"])
         job.hold(1)
         master = job.start("master", "master")
         first, second = job.start("worker", "w0"), job.start("worker", "w1")
@@ -188,7 +188,8 @@ class ElasticdlTest(unittest.TestCase):
         job.wait_end(master)
         job.wait_end(first)
         self.assertEqual(job.counts(), [1.0])
-        self.assertIn("0 workers preempted, 1 lost", job.log(master))
+        # The other one may have been silent for as long, on a machine with much to do.
+        self.assertRegex(job.log(master), r"0 workers preempted, [1-9]\d* lost")
 
     def test_without_any_worker_the_job_waits_and_goes_on_later(self):
         job = self.job(records=1000)
