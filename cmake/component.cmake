@@ -44,7 +44,9 @@ function(add_component)
     swell_pch(${A_NAME}_bench)
   endif()
   if(SWELL_TESTS AND A_BENCHES)
-    add_test(NAME ${A_NAME}_bench_smoke COMMAND ${A_NAME}_bench --benchmark_min_time=0.001)
+    # The large sizes are for `./dev bench`.
+    add_test(NAME ${A_NAME}_bench_smoke COMMAND ${A_NAME}_bench --benchmark_min_time=0.001
+             "--benchmark_filter=-/[13]0000+$")
     set_tests_properties(${A_NAME}_bench_smoke PROPERTIES LABELS bench-smoke TIMEOUT 300)
   endif()
 
