@@ -2,6 +2,7 @@
 place.
 """
 
+import subprocess
 import unittest
 
 from cluster import ClusterTest
@@ -25,6 +26,7 @@ class ResizeTest(ClusterTest):
         self.pace(0.25)
         self.submit(replicas=4, steps=STEPS)
         self.wait_world(4)
+        self.wait("what they use is measured", lambda: self.used() == [f"train-worker-{i}" for i in range(4)])
         began = [pod["metadata"]["uid"] for pod in self.pods()][:2]
         self.assertEqual(self.run_command("swell", "scale", "train", "--replicas", "2"),
                          "trainingjob.swell.dev/train scaled: worker 4 -> 2 (1 to 4)\n")
@@ -51,6 +53,14 @@ class ResizeTest(ClusterTest):
         self.assertEqual(steps, list(range(1, STEPS + 1)), "a step was lost or done twice")
         sizes = [entry["replicas"] for entry in self.job()["status"]["elastic"]["history"]]
         self.assertEqual(sizes[:5], [4, 2, 4, 2, 4])
+
+    def used(self):
+        """Which pods use memory, in kubectl's words."""
+        # A node that does not answer in time is left out, and if it is the only one, kubectl fails.
+        told = subprocess.run(["kubectl", "top", "pods", "--no-headers"], env=self.environment, text=True,
+                              capture_output=True).stdout
+        rows = [line.split() for line in told.splitlines()]
+        return [row[0] for row in rows if row[2].endswith("Mi") and int(row[2][:-2]) > 0]
 
 
 if __name__ == "__main__":
