@@ -85,6 +85,8 @@ TEST_F(CliTest, ScaleKeepsToTheBoundsAndNamesThem) {
   EXPECT_NE(err_.find("it has: "), std::string::npos) << err_;
   EXPECT_EQ(Run({"swell", "scale", "t", "--current-replicas=4", "--replicas=2"}), 1);
   EXPECT_EQ(Run({"swell", "scale", "t"}), 2);
+  EXPECT_EQ(Run({"swell", "scale", "t", "--replicas=-1"}), 2);
+  EXPECT_NE(err_.find("--replicas: -1: must be 0 or more"), std::string::npos) << err_;
   ASSERT_EQ(
       Run({"swell", "get", "trainingjob", "t", "-o", "jsonpath={.spec.roles.worker.replicas}"}), 0);
   EXPECT_EQ(out_, "6");
@@ -109,7 +111,7 @@ TEST_F(CliTest, SizesAreSeen) {
   ASSERT_EQ(Run({"swell", "get"}), 0) << err_;
   EXPECT_EQ(out_,
             "NAME   KIND          STATUS    MIN   NOW   DESIRED   MAX   AGE   WHY\n"
-            "t      TrainingJob   Running   1     0     4         8     4m    waits for 2 more\n");
+            "t      TrainingJob   Running   1     2     4         8     4m    waits for 2 more\n");
   ASSERT_EQ(Run({"swell", "list", "--no-headers"}), 0) << err_;
   EXPECT_NE(out_.find("0/4 (1-8)"), std::string::npos) << out_;
   ASSERT_EQ(Run({"swell", "get", "-o", "name"}), 0) << err_;

@@ -144,10 +144,10 @@ std::string PodsTable(Session& session, const std::vector<json::SharedValue>& po
   return table.ToString("  ");
 }
 
-// Times the job was preempted, by whom and what it cost, from its events.
-std::string PreemptionsText(Session& session,
-                            const JobView& job,
-                            const std::vector<EventView>& events) {
+// Times the job was preempted, by whom and what it cost, or changed its size, from its events.
+std::string ChangesText(Session& session,
+                        const JobView& job,
+                        const std::vector<EventView>& events) {
   TextTable table({}, 2);
   bool pods_told = std::any_of(events.begin(), events.end(), [](const EventView& event) {
     return event.object_kind == "Pod" && event.reason == "Preempted";
@@ -161,7 +161,7 @@ std::string PreemptionsText(Session& session,
     table.Add({event.LastSeen(session.Now()) + " ago", event.reason,
                event.object == job.name ? "" : event.object, OneLine(event.message)});
   }
-  return table.size() == 0 ? "" : Section("Preemptions", table.ToString("  "));
+  return table.size() == 0 ? "" : Section("Changes", table.ToString("  "));
 }
 
 // How large an elastic job is and why, and how that went.
@@ -327,7 +327,7 @@ std::string DescribeJob(Session& session,
   std::string out = fields.ToString();
   out += job.pods.empty() ? "\nPods: none\n" : Section("Pods", PodsTable(session, job.pods));
   out += SizeText(job, now);
-  out += PreemptionsText(session, job, events);
+  out += ChangesText(session, job, events);
   out += ConditionsText(session, *job.object);
   return out + EventsText(session, events, true);
 }

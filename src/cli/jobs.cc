@@ -100,13 +100,18 @@ JobTable JobSizes(Session& session, const OutputForm& form, bool all_namespaces)
   table.ns = all_namespaces ? "" : session.Namespace();
   table.header = {"NAME", "KIND", "STATUS", "MIN", "NOW", "DESIRED", "MAX", "AGE", "WHY"};
   table.row = [&session](const JobView& job) {
+    // Of an elastic job, its members that come and go: as `describe` and kubectl have it.
+    const json::Value* size = SizeOf(*job.object);
+    auto number = [size](std::string_view field, int64_t otherwise) {
+      return std::to_string(size ? json::GetInt(*size, {field}) : otherwise);
+    };
     return std::vector<std::string>{job.name,
                                     job.kind->kind,
                                     session.Paint(StatusColour(job.status), job.status),
-                                    std::to_string(job.least),
-                                    std::to_string(job.RunningPods()),
-                                    std::to_string(job.replicas),
-                                    std::to_string(job.most),
+                                    number("minReplicas", job.least),
+                                    number("replicas", job.RunningPods()),
+                                    number("desiredReplicas", job.replicas),
+                                    number("maxReplicas", job.most),
                                     Age(job, session.Now()),
                                     OrDash(OneLine(job.why))};
   };

@@ -1,5 +1,6 @@
 // swell scale: another number of replicas for a job, between its bounds.
 #include <algorithm>
+#include <cstdint>
 
 #include "api/meta.h"
 #include "base/strings.h"
@@ -52,9 +53,10 @@ class ScaleAction final : public Action {
   }
 
   Result<int> Run(Session& session, std::vector<std::string> words) override {
-    if (words.empty() || replicas_ < 0) {
+    if (words.empty() || replicas_ == kUnsaid) {
       return Misuse("say which job and how many: swell scale JOB --replicas N");
     }
+    if (replicas_ < 0) return Misuse(StrCat("--replicas: ", replicas_, ": must be 0 or more"));
     SWELL_ASSIGN_OR_RETURN(Api * api, session.Server());
     for (const std::string& word : words) {
       SWELL_ASSIGN_OR_RETURN(JobView job, FindJob(*api, session.Namespace(), word));
@@ -105,7 +107,8 @@ class ScaleAction final : public Action {
     return Status::Ok();
   }
 
-  int64_t replicas_ = -1, current_ = -1;
+  static constexpr int64_t kUnsaid = INT64_MIN;
+  int64_t replicas_ = kUnsaid, current_ = -1;
   std::string role_;
   bool dry_run_ = false;
 };

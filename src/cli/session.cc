@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "api/meta.h"
+#include "base/duration.h"
 #include "base/strings.h"
 #include "edge/http_transport.h"
 
@@ -101,39 +102,8 @@ std::string AgeOf(std::string_view rfc3339, WallTime now) {
 }
 
 Result<Duration> ParseDuration(std::string_view text) {
-  constexpr int64_t kLongestSeconds = 1'000'000'000;  // 31 years
-  Duration total{0};
-  int64_t number = 0;
-  bool digits = false;
-  auto wrong = [&] {
-    return Misuse(StrCat(Quote(text), " is not a duration; write 90s, 5m, 2h45m, 3d or 500ms"));
-  };
-  for (size_t i = 0; i < text.size(); ++i) {
-    if (text[i] >= '0' && text[i] <= '9') {
-      number = number * 10 + (text[i] - '0');
-      digits = true;
-      if (number > kLongestSeconds) return wrong();
-      continue;
-    }
-    if (digits && text.substr(i).starts_with("ms")) {
-      total += std::chrono::milliseconds(number);
-      number = 0;
-      digits = false;
-      ++i;
-      continue;
-    }
-    int64_t unit = text[i] == 's'   ? 1
-                   : text[i] == 'm' ? 60
-                   : text[i] == 'h' ? 3600
-                   : text[i] == 'd' ? 86400
-                                    : 0;
-    if (unit == 0 || !digits || number * unit > kLongestSeconds) return wrong();
-    total += std::chrono::seconds(number * unit);
-    number = 0;
-    digits = false;
-  }
-  if (text.empty()) return wrong();
-  return total + std::chrono::seconds(number);
+  if (const auto duration = swell::ParseDuration(text)) return *duration;
+  return Misuse(StrCat(Quote(text), " is not a duration; write 90s, 5m, 2h45m, 3d or 500ms"));
 }
 
 }  // namespace swell::cli
