@@ -202,16 +202,11 @@ metadata:
 spec:
   podSelector:
     matchLabels: {app.kubernetes.io/name: swell, app.kubernetes.io/component: controller}
-  policyTypes: [Ingress, Egress]
+  # At which address and port the API server answers differs from cluster to cluster.
+  policyTypes: [Ingress]
   ingress:
   - from: [{namespaceSelector: {}}]
     ports: [{port: metrics, protocol: TCP}]
-  egress:
-  - ports:
-    - {port: 443, protocol: TCP}
-    - {port: 6443, protocol: TCP}
-    - {port: 53, protocol: UDP}
-    - {port: 53, protocol: TCP}
 )";
 
 // What people who may edit or look at a namespace may do with Swell's kinds there.
