@@ -22,16 +22,25 @@ std::string VerbOf(const std::string& method) {
   return method == "GET" || method == "HEAD" ? "get" : ToLower(method);
 }
 
+// The subresource of nodes that an endpoint is a part of, as kubelets have it.
+std::string_view SubresourceOf(std::string_view path) {
+  for (std::string_view part : {"stats", "metrics"}) {
+    if (path == StrCat("/", part) || path.starts_with(StrCat("/", part, "/"))) return part;
+  }
+  return "proxy";
+}
+
 // What of a node's endpoints the caller must be allowed to use.
 json::Value AccessReview(const json::Value& user,
                          const std::string& node,
-                         const std::string& verb) {
+                         const std::string& verb,
+                         std::string_view subresource) {
   json::Object spec{{"user", json::GetString(user, {"username"})},
                     {"groups", json::GetArray(user, {"groups"})},
                     {"resourceAttributes", json::Object{{"verb", verb},
                                                         {"version", "v1"},
                                                         {"resource", "nodes"},
-                                                        {"subresource", "proxy"},
+                                                        {"subresource", subresource},
                                                         {"name", node}}}};
   return json::Object{{"apiVersion", "authorization.k8s.io/v1"},
                       {"kind", "SubjectAccessReview"},
@@ -130,14 +139,15 @@ class KubeletServer::Node final : public api::RestHandler {
   void ReviewAccess(const StatePtr& state, const json::Value& user) {
     const std::string verb = VerbOf(state->request.method);
     const std::string name(json::GetString(user, {"username"}));
-    client_->Create(kAccessReviews, "", AccessReview(user, name_, verb),
-                    [this, state, verb, name](Result<json::SharedValue> answer) {
+    const std::string part(SubresourceOf(state->request.path));
+    client_->Create(kAccessReviews, "", AccessReview(user, name_, verb, part),
+                    [this, state, verb, name, part](Result<json::SharedValue> answer) {
                       if (!state->sink) return;
                       if (!answer.ok()) return Refuse(state, 500, answer.status().message());
                       if (!json::GetBool(**answer, {"status", "allowed"})) {
                         return Refuse(state, 403,
                                       StrCat("Forbidden (user=", name, ", verb=", verb,
-                                             ", resource=nodes, subresource=proxy)"));
+                                             ", resource=nodes, subresource=", part, ")"));
                       }
                       state->inner = Pass(std::move(state->request), state->sink);
                     });

@@ -8,7 +8,8 @@
 // One port per node, as kubelets have; /containerLogs, /exec, /attach, /portForward, /pods and
 // /healthz answer on each. A caller with a client certificate of tls.client_ca_pem is let in, as
 // the API server is with --kubelet-client-certificate. Bearer tokens are checked by `api`
-// (TokenReview, then SubjectAccessReview of nodes/proxy). Nobody else is, unless `anonymous`.
+// (TokenReview, then SubjectAccessReview of nodes/metrics, nodes/stats or nodes/proxy). Nobody else
+// is, unless `anonymous`.
 //
 // Thread-safety: the core thread; Listen before `io` runs, or while nobody runs it.
 // Ownership: core, io, clock and the handlers outlive the server. Destroy it where Listen may be

@@ -502,7 +502,7 @@ class KubeletServerTest : public ::testing::Test {
     server_.reset();
   }
 
-  std::string Ask(const std::string& token, bool certificate) {
+  std::string Ask(const std::string& token, bool certificate, const std::string& path = "/pods") {
     HttpTransportConfig config;
     config.client.base_url = StrCat("https://127.0.0.1:", port_);
     config.client.tls.ca_pem = ca_.cert_pem;
@@ -526,7 +526,7 @@ class KubeletServerTest : public ::testing::Test {
       std::string answer;
     };
     auto sink = std::make_shared<Sink>();
-    auto call = (*transport)->Handle({.method = "GET", .path = "/pods"}, sink);
+    auto call = (*transport)->Handle({.method = "GET", .path = path}, sink);
     EXPECT_TRUE(core_.RunUntil([&] { return !sink->answer.empty(); }, kLimit));
     return sink->answer;
   }
@@ -548,6 +548,13 @@ TEST_F(KubeletServerTest, LetsInWhomTheCaOrTheApiServerVouchesFor) {
   EXPECT_NE(api_->reviewed.find("\"subresource\":\"proxy\""), std::string::npos);
   EXPECT_EQ(Ask("someone", false),
             "403 Forbidden (user=someone, verb=get, resource=nodes, subresource=proxy)\n");
+  // What a metrics server may do, and no more.
+  for (const char* path : {"/metrics/resource", "/stats/summary", "/metricsx"}) {
+    const std::string part = path[1] == 's' ? "stats" : path[8] == '/' ? "metrics" : "proxy";
+    EXPECT_EQ(Ask("someone", false, path),
+              StrCat("403 Forbidden (user=someone, verb=get, resource=nodes, subresource=", part,
+                     ")\n"));
+  }
   EXPECT_EQ(Ask("bad", false), "401 Unauthorized\n");
   EXPECT_EQ(Ask("", false), "401 Unauthorized\n");
 }
