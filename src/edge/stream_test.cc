@@ -551,9 +551,9 @@ TEST_F(KubeletServerTest, LetsInWhomTheCaOrTheApiServerVouchesFor) {
   // What a metrics server may do, and no more.
   for (const char* path : {"/metrics/resource", "/stats/summary", "/metricsx"}) {
     const std::string part = path[1] == 's' ? "stats" : path[8] == '/' ? "metrics" : "proxy";
-    EXPECT_EQ(Ask("someone", false, path),
-              StrCat("403 Forbidden (user=someone, verb=get, resource=nodes, subresource=", part,
-                     ")\n"));
+    EXPECT_EQ(
+        Ask("someone", false, path),
+        StrCat("403 Forbidden (user=someone, verb=get, resource=nodes, subresource=", part, ")\n"));
   }
   EXPECT_EQ(Ask("bad", false), "401 Unauthorized\n");
   EXPECT_EQ(Ask("", false), "401 Unauthorized\n");
