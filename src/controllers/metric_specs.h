@@ -20,9 +20,9 @@ inline constexpr std::string_view kScaleWindow = "swell.dev/autoscale-window";  
 struct MetricSpec {
   enum class Source { kResource, kPods, kObject, kExternal };
   Source source = Source::kResource;
-  std::string name;          // of the resource or the metric
-  std::string container;     // whose use of the resource counts; empty: that of all
-  std::string selector;      // of the metric, as a label selector's text
+  std::string name;             // of the resource or the metric
+  std::string container;        // whose use of the resource counts; empty: that of all
+  std::string selector;         // of the metric, as a label selector's text
   std::string object_group;     // kObject: what the metric is of
   std::string object_resource;  // "services"
   std::string object_name;
