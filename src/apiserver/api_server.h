@@ -62,6 +62,10 @@ class TokenKey {
   virtual const json::Value& jwk() const = 0;
 };
 
+struct CertificateAndKey {
+  std::string certificate, key;  // PEM
+};
+
 // Which requests from the network the audit log has.
 enum class AuditLevel {
   kNone,
@@ -99,6 +103,10 @@ struct Options {
   // Answers POST /swell/v1/backup: writes the whole store into a file beside the database and says
   // which. Empty: 404.
   std::function<void(std::function<void(Result<json::Value>)>)> backup;
+  // Issues client certificates for users (common name, organization); empty: there are none.
+  std::function<Result<CertificateAndKey>(
+      const std::string& name, const std::string& organization, Duration validity)>
+      issue_certificate;
   // Takes the lines of the audit log (audit.k8s.io/v1 events as JSON); empty: there is none.
   std::function<void(std::string)> audit;
   AuditLevel audit_level = AuditLevel::kWrites;

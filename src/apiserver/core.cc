@@ -101,7 +101,7 @@ void Core::AddStoreMetrics(MetricPage& page) const {
   auto add = [&page](std::string_view name, MetricType type, std::string_view help, auto value) {
     page.Add({name, type, help}, static_cast<double>(value));
   };
-  add("swell_store_version", kCounter, "The newest durable resourceVersion.", store.Version());
+  add("swell_store_version", kGauge, "The newest durable resourceVersion.", store.Version());
   add("swell_store_writes_total", kCounter, "Objects written or deleted, durably.", stats.writes);
   add("swell_store_commits_total", kCounter, "Transactions that made them durable.", stats.commits);
   add("swell_store_failed_commits_total", kCounter, "Transactions that were rolled back.",

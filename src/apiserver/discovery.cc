@@ -5,6 +5,7 @@
 #include "apiserver/errors.h"
 #include "apiserver/handlers.h"
 #include "apiserver/output.h"
+#include "apiserver/registered_users.h"
 #include "base/strings.h"
 
 namespace swell::apiserver {
@@ -385,7 +386,9 @@ bool HandleBackup(const Core& core, const CallPtr& call) {
 
 bool HandleNonResource(Core& core, const CallPtr& call) {
   const std::string& method = call->request.method;
-  if (method == "POST" && HandleBackup(core, call)) return true;
+  if (method == "POST" && (HandleBackup(core, call) || HandleUserCredentials(core, call))) {
+    return true;
+  }
   if (method != "GET" && method != "HEAD") return false;
   const auto& path = call->info.segments;
   if (path.empty()) {

@@ -4,6 +4,7 @@
 #include "api/meta.h"
 #include "apiserver/errors.h"
 #include "apiserver/hooks.h"
+#include "apiserver/submitter.h"
 #include "base/strings.h"
 
 namespace swell::apiserver {
@@ -142,6 +143,7 @@ Status CreatePod(Admission& admission, json::Value& pod) {
   AddDefaultTolerations(pod);
   SWELL_RETURN_IF_ERROR(AdmitRuntimeClass(admission, pod));
   SWELL_RETURN_IF_ERROR(AdmitServiceAccount(admission, pod));
+  SWELL_RETURN_IF_ERROR(AdmitRunAs(admission, pod));
   SWELL_RETURN_IF_ERROR(LimitPod(admission, pod));
   const std::string_view scheduler = json::GetString(pod, {"spec", "schedulerName"});
   if (scheduler.empty()) {
@@ -187,6 +189,9 @@ void CopyMutable(json::Value& to, const json::Value& from) {
 // still differs was not allowed to.
 Status UpdatePod(Admission& admission, json::Value& object, const json::Value& old) {
   if (admission.subresource == "status") return Status::Ok();
+  if (admission.subresource == "ephemeralcontainers") {
+    SWELL_RETURN_IF_ERROR(AdmitNewContainers(admission, object));
+  }
   AddDefaultTolerations(object);
   std::vector<api::FieldError> errors;
   for (const char* list : {"containers", "initContainers"}) {

@@ -4,14 +4,13 @@
 
 #include "api/decode_problem.h"
 #include "api/meta.h"
-#include "api/swell_keys.h"
-#include "apiserver/access.h"
 #include "apiserver/admission_webhooks.h"
 #include "apiserver/apply.h"
 #include "apiserver/codec.h"
 #include "apiserver/conversion.h"
 #include "apiserver/errors.h"
 #include "apiserver/output.h"
+#include "apiserver/submitter.h"
 #include "base/strings.h"
 
 namespace swell::apiserver {
@@ -82,20 +81,6 @@ Status ChooseName(Admission& admission, json::Value& object) {
   return AlreadyExistsError(admission.kind, admission.name);
 }
 
-// Whose work is accounted for: jobs and pods that people bring; null for others, and for masters,
-// who may say for whom they act.
-const api::UserInfo* SubmitterOf(const Admission& admission) {
-  constexpr std::string_view kJobGroups[] = {"kubeflow.org", "training.kubedl.io", "elasticdl.org"};
-  const api::GroupVersionKind& gvk = admission.kind.gvk;
-  const bool job =
-      (gvk.group == "swell.dev" && gvk.kind == "TrainingJob") ||
-      std::find(std::begin(kJobGroups), std::end(kJobGroups), gvk.group) != std::end(kJobGroups);
-  if (!job && !(gvk.group.empty() && gvk.kind == "Pod")) return nullptr;
-  if (admission.call == nullptr || !admission.core.rbac) return nullptr;
-  const api::UserInfo& user = admission.call->user;
-  return user.name.starts_with("system:") || IsMaster(user) ? nullptr : &user;
-}
-
 void StampNew(Admission& admission, json::Value& object) {
   json::Value& metadata = *json::FindMutable(object, {"metadata"});
   json::Object& fields = metadata.get_object();
@@ -109,9 +94,7 @@ void StampNew(Admission& admission, json::Value& object) {
     json::StableErase(fields, "namespace");
   }
   fields["uid"] = admission.core.random.Uuid();
-  if (const api::UserInfo* submitter = SubmitterOf(admission)) {
-    json::Set(metadata, {"annotations", api::keys::kUser}, json::Value(submitter->name));
-  }
+  StampSubmitter(admission, object);
   // One time for all that one call makes, however often it comes again.
   const WallTime now =
       admission.call != nullptr ? admission.call->received : admission.core.clock.Now();
@@ -262,11 +245,6 @@ Status CheckFinalizers(const Admission& admission,
                       StrCat("no new finalizers can be added if the object is being deleted, "
                              "found new finalizers []string{",
                              added, "}"))});
-}
-
-void KeepSubmitter(const Admission& admission, json::Value& object, const json::Value& old) {
-  if (SubmitterOf(admission) == nullptr) return;
-  CopyOrRemove(object, old, {"metadata", "annotations", api::keys::kUser});
 }
 
 // What this write may not change stays as it was.

@@ -12,12 +12,15 @@
 #include <string>
 #include <string_view>
 
+#include "apiserver/call.h"
 #include "apiserver/core.h"
 
 namespace swell::apiserver {
 
 inline constexpr std::string_view kUserSecretType = "swell.dev/user";
 inline constexpr std::string_view kUserNamespace = "kube-system";
+// Of the secret, and of the bindings of their role.
+inline constexpr std::string_view kUserLabel = "swell.dev/user-secret";
 // Of everybody who is made known so.
 inline constexpr std::string_view kUsersGroup = "swell:users";
 // Of the claims of their tokens.
@@ -34,5 +37,13 @@ struct UserReference {
 
 // kUnauthorized: there is no such user any more.
 Result<api::UserInfo> FindRegisteredUser(const Core& core, const UserReference& reference);
+
+// As whom pods of the user of this name run, as the secret has it ("1500:100,44"); empty: as they
+// say themselves.
+std::string RunAsOfUser(const Core& core, std::string_view name);
+
+// POST /swell/v1/users/SECRET/credentials, for whoever may do that: a token, or a certificate with
+// its key. False: the request is another.
+bool HandleUserCredentials(Core& core, const CallPtr& call);
 
 }  // namespace swell::apiserver

@@ -161,6 +161,17 @@ Status EmbeddedCluster::Impl::MakeApiServer() {
   server_options.backup = [this](std::function<void(Result<json::Value>)> done) {
     Backup(std::move(done));
   };
+  server_options.issue_certificate =
+      [this](const std::string& name, const std::string& organization,
+             Duration validity) -> Result<apiserver::CertificateAndKey> {
+    net::CertSpec spec{.common_name = name,
+                       .organizations = {organization},
+                       .client = true,
+                       .not_before = clock.Now() - std::chrono::minutes(5),
+                       .validity = validity};
+    SWELL_ASSIGN_OR_RETURN(net::CertificatePair pair, net::IssueCert(pki.ca, spec));
+    return apiserver::CertificateAndKey{std::move(pair.cert_pem), std::move(pair.key_pem)};
+  };
   SWELL_RETURN_IF_ERROR(OpenAudit(server_options));
   SWELL_ASSIGN_OR_RETURN(server_options.token_key, LoadOrMakeTokenKey(options.data_dir));
   server_options.node_dialer =

@@ -1,21 +1,19 @@
 // `swell user`: people of this machine's cluster: their names, roles and credentials.
 //
-// A user is a Secret (apiserver/registered_users.h) and the bindings of their role. The credentials
-// are signed here, with the cluster's own keys, which only the owner of the data directory can
-// read.
+// A user is a Secret (apiserver/registered_users.h) and the bindings of their role. The cluster
+// itself signs the credentials, so that its admins need no more than their kubeconfig.
 #include <algorithm>
 #include <cstdio>
 
 #include "api/meta.h"
 #include "api/scheme.h"
-#include "apiserver/account_tokens.h"
 #include "apiserver/registered_users.h"
+#include "apiserver/submitter.h"
 #include "base/file.h"
 #include "base/strings.h"
 #include "bin/commands.h"
 #include "bin/data_dir.h"
 #include "bin/remote_process.h"
-#include "bin/token_key.h"
 #include "cli/session.h"
 #include "cli/text_table.h"
 #include "client/kubeconfig.h"
@@ -29,21 +27,23 @@ const client::Resource kSecrets{"", "v1", "secrets", true};
 const client::Resource kRoleBindings{"rbac.authorization.k8s.io", "v1", "rolebindings", true};
 const client::Resource kClusterRoleBindings{"rbac.authorization.k8s.io", "v1",
                                             "clusterrolebindings", false};
-constexpr char kUserLabel[] = "swell.dev/user-secret";  // of the secret and its bindings
+using apiserver::kUserLabel;
 
 struct UserFlags {
   std::string data_dir;
+  RemoteFlags remote;
   std::string role;
   std::vector<std::string> projects;
   std::vector<std::string> groups;
   std::string duration = "365d";
+  std::string run_as;
   std::string file;
   std::string output;
   bool certificate = false;
 };
 
 struct User {
-  std::string secret, uid, name, role, projects, groups, created;
+  std::string secret, uid, name, role, projects, groups, run_as, created;
 };
 
 User ReadUser(const json::Value& secret) {
@@ -56,7 +56,19 @@ User ReadUser(const json::Value& secret) {
           data("role"),
           data("projects"),
           data("groups"),
+          data("runAs"),
           std::string(json::GetString(secret, {"metadata", "creationTimestamp"}))};
+}
+
+// Any request whose answer is one document.
+void Call(RemoteProcess& process, api::RestRequest request, client::ObjectCallback done) {
+  process.client().Call(std::move(request),
+                        [done = std::move(done)](const Result<api::RestResponse>& response) {
+                          if (!response.ok()) return done(response.status());
+                          auto body = json::Parse(response->BodyString());
+                          if (!body.ok()) return done(body.status());
+                          done(std::make_shared<const json::Value>(std::move(*body)));
+                        });
 }
 
 class Users {
@@ -82,19 +94,38 @@ class Users {
   Status Bind(const User& user, const std::vector<std::string>& namespaces);
   Result<client::ClusterAccess> Credentials(const UserFlags& flags, const User& user);
 
-  DataDir dir_;
+  Result<json::SharedValue> AskCredentials(const User& user, bool certificate, Duration valid);
+
   std::unique_ptr<RemoteProcess> process_;
 };
 
 Result<std::unique_ptr<Users>> Users::Open(const UserFlags& flags) {
   auto users = std::make_unique<Users>();
-  users->dir_ = ChooseDataDir(flags.data_dir);
-  if (!FindRunning(users->dir_)) {
-    return Status(Code::kUnavailable, StrCat("no cluster runs in ", users->dir_.path,
-                                             "; start it with: swell up --detach"));
+  RemoteFlags remote = flags.remote;
+  if (!flags.data_dir.empty()) {
+    const DataDir dir = ChooseDataDir(flags.data_dir);
+    if (!remote.kubeconfig.empty()) {
+      return Status(Code::kInvalid, "--data-dir, --kubeconfig: one of them says which cluster");
+    }
+    if (!FindRunning(dir)) {
+      return Status(Code::kUnavailable,
+                    StrCat("no cluster runs in ", dir.path, "; start it with: swell up --detach"));
+    }
+    remote.kubeconfig = dir.Kubeconfig();
   }
-  SWELL_ASSIGN_OR_RETURN(users->process_,
-                         RemoteProcess::Connect({.kubeconfig = users->dir_.Kubeconfig()}, {}));
+  SWELL_ASSIGN_OR_RETURN(users->process_, RemoteProcess::Connect(remote, {}));
+  auto version = users->process_->Await([&](client::ObjectCallback done) {
+    Call(*users->process_, {.method = "GET", .path = "/version"}, std::move(done));
+  });
+  if (!version.ok()) return version.status();
+  const std::string said(json::GetString(**version, {"gitVersion"}));
+  if (said.find("+swell") == std::string::npos) {
+    return Status(
+        Code::kInvalid,
+        StrCat("the cluster at ", users->process_->access().server, " is Kubernetes ", said,
+               ", which knows its users by itself; bind them to the ClusterRole "
+               "edit or view of a project's namespace"));
+  }
   return users;
 }
 
@@ -131,8 +162,8 @@ Status Users::Remove(const client::Resource& resource, std::string_view ns, std:
 }
 
 Result<std::vector<User>> Users::All() {
-  SWELL_ASSIGN_OR_RETURN(auto secrets,
-                         List(kSecrets, std::string(apiserver::kUserNamespace), kUserLabel));
+  SWELL_ASSIGN_OR_RETURN(auto secrets, List(kSecrets, std::string(apiserver::kUserNamespace),
+                                            std::string(kUserLabel)));
   std::vector<User> users;
   for (const json::Value& secret : secrets) {
     if (json::GetString(secret, {"type"}) == apiserver::kUserSecretType) {
@@ -251,7 +282,8 @@ Status Users::Create(const UserFlags& flags, const std::string& name) {
       {"data", json::Object{{"username", encoded(name)},
                             {"role", encoded(flags.role)},
                             {"projects", encoded(Join(flags.projects, ","))},
-                            {"groups", encoded(Join(flags.groups, ","))}}}};
+                            {"groups", encoded(Join(flags.groups, ","))},
+                            {"runAs", encoded(flags.run_as)}}}};
   SWELL_ASSIGN_OR_RETURN(json::SharedValue made, Make(kSecrets, apiserver::kUserNamespace, secret));
   user = ReadUser(*made);
   if (Status bound = Bind(user, namespaces); !bound.ok()) {
@@ -277,9 +309,24 @@ Status Users::Delete(const std::string& name) {
   return Status::Ok();
 }
 
+Result<json::SharedValue> Users::AskCredentials(const User& user,
+                                                bool certificate,
+                                                Duration valid) {
+  const json::Value wanted = json::Object{
+      {"uid", user.uid},
+      {"certificate", certificate},
+      {"expirationSeconds", std::chrono::duration_cast<std::chrono::seconds>(valid).count()}};
+  return process_->Await([&](client::ObjectCallback done) {
+    Call(*process_,
+         {.method = "POST",
+          .path = StrCat("/swell/v1/users/", user.secret, "/credentials"),
+          .body = json::Print(wanted)},
+         std::move(done));
+  });
+}
+
 Result<client::ClusterAccess> Users::Credentials(const UserFlags& flags, const User& user) {
   SWELL_ASSIGN_OR_RETURN(const Duration valid, cli::ParseDuration(flags.duration));
-  const apiserver::UserReference reference{user.secret, user.uid};
   client::ClusterAccess access;
   access.server = process_->access().server;
   access.ca_pem = process_->access().ca_pem;
@@ -289,31 +336,10 @@ Result<client::ClusterAccess> Users::Credentials(const UserFlags& flags, const U
                            NamespacesOf({user.projects.substr(0, user.projects.find(','))}));
     if (!namespaces.empty()) access.ns = namespaces.front();
   }
-  if (flags.certificate) {
-    net::CertificatePair ca;
-    SWELL_ASSIGN_OR_RETURN(ca.cert_pem, ReadFile(dir_.path + "/pki/ca.crt", 1 << 20));
-    SWELL_ASSIGN_OR_RETURN(ca.key_pem, ReadFile(dir_.path + "/pki/ca.key", 1 << 20));
-    net::CertSpec spec{.common_name = user.name,
-                       .organizations = {reference.Organization()},
-                       .client = true,
-                       .not_before = Now() - std::chrono::minutes(5),
-                       .validity = valid};
-    SWELL_ASSIGN_OR_RETURN(net::CertificatePair pair, net::IssueCert(ca, spec));
-    access.client_cert_pem = pair.cert_pem;
-    access.client_key_pem = pair.key_pem;
-    return access;
-  }
-  SWELL_ASSIGN_OR_RETURN(auto key, LoadOrMakeTokenKey(dir_));
-  const int64_t now_s = Now().unix_ns / 1'000'000'000;
-  const json::Object claims{
-      {"aud", json::Array{json::Value(apiserver::kTokenIssuer)}},
-      {"exp", now_s + std::chrono::duration_cast<std::chrono::seconds>(valid).count()},
-      {"iat", now_s},
-      {"nbf", now_s},
-      {"iss", apiserver::kTokenIssuer},
-      {"sub", user.name},
-      {apiserver::kUserClaim, json::Object{{"secret", user.secret}, {"uid", user.uid}}}};
-  access.token = apiserver::SignToken(*key, claims);
+  SWELL_ASSIGN_OR_RETURN(json::SharedValue made, AskCredentials(user, flags.certificate, valid));
+  access.token = json::GetString(*made, {"token"});
+  access.client_cert_pem = json::GetString(*made, {"certificate"});
+  access.client_key_pem = json::GetString(*made, {"key"});
   return access;
 }
 
@@ -364,6 +390,10 @@ Status CheckCreate(const UserFlags& flags) {
     return Status(Code::kInvalid,
                   StrCat("--project: say where they are ", flags.role, "; swell project list"));
   }
+  if (!flags.run_as.empty()) {
+    auto run_as = apiserver::ParseRunAs(flags.run_as);
+    if (!run_as.ok()) return run_as.status().WithContext("--run-as");
+  }
   for (const std::string& group : flags.groups) {
     if (group.starts_with("system:") || group.starts_with("swell:") ||
         group.find(',') != std::string::npos || group.empty()) {
@@ -383,6 +413,7 @@ int PrintUsers(const std::vector<User>& users, const std::string& output, WallTi
                                   {"role", user.role},
                                   {"projects", user.projects},
                                   {"groups", user.groups},
+                                  {"runAs", user.run_as},
                                   {"created", user.created}});
     }
     std::printf("%s\n", json::PrintPretty(json::Value(std::move(list))).c_str());
@@ -390,15 +421,15 @@ int PrintUsers(const std::vector<User>& users, const std::string& output, WallTi
   }
   if (users.empty()) {
     std::fprintf(stderr,
-                 "No users: who holds DIR/kubeconfig is admin. swell user create makes "
+                 "No users: who holds the kubeconfig of swell up is admin. swell user create makes "
                  "others\n");
     return 0;
   }
-  cli::TextTable table({"NAME", "ROLE", "PROJECTS", "GROUPS", "AGE"});
+  cli::TextTable table({"NAME", "ROLE", "PROJECTS", "GROUPS", "RUN-AS", "AGE"});
   for (const User& user : users) {
     auto or_dash = [](const std::string& text) { return text.empty() ? "-" : text; };
     table.Add({user.name, user.role, or_dash(user.projects), or_dash(user.groups),
-               cli::AgeOf(user.created, now)});
+               or_dash(user.run_as), cli::AgeOf(user.created, now)});
   }
   std::printf("%s", table.ToString().c_str());
   return 0;
@@ -406,13 +437,15 @@ int PrintUsers(const std::vector<User>& users, const std::string& output, WallTi
 
 const cli::Command kUser{
     .name = "user",
-    .summary = "People of this machine's cluster: create, list, delete, kubeconfig.",
+    .summary = "People of an embedded cluster: create, list, delete, kubeconfig.",
     .usage = "create NAME | list | delete NAME... | kubeconfig NAME",
     .examples = {{"A researcher in a project",
                   "swell user create alice --role researcher --project vision"},
                  {"Who administers two projects, with a client certificate",
                   "swell user create bob --role project-admin --project vision --project nlp "
                   "--certificate -o bob.kubeconfig"},
+                 {"Whose pods run as user 1500 of the nodes, in groups 100 and 44",
+                  "swell user create eve --role researcher --project vision --run-as 1500:100,44"},
                  {"Who there is", "swell user list"},
                  {"Another kubeconfig, for a month",
                   "swell user kubeconfig alice --duration 30d -o a.yaml"},
@@ -420,14 +453,18 @@ const cli::Command kUser{
     .notes =
         "Roles: admin (everything), project-admin (the project's namespace, its roles too), "
         "researcher (jobs, pods, volumes, secrets of the namespace), viewer (looks; no "
-        "secrets). Of a project that has projects in it, those of now are meant."};
+        "secrets). Of a project that has projects in it, those of now are meant. The cluster is "
+        "the kubeconfig's, as for other commands, or that of --data-dir."};
 
 void AddUserFlags(cli::Flags& flags, UserFlags& to) {
+  AddRemoteFlags(flags, to.remote);
   AddDataDir(flags, to.data_dir);
   flags.Group("create");
   flags.Text("--role", &to.role, "ROLE", "admin, project-admin, researcher or viewer");
   flags.List("--project", &to.projects, "NAME", "where; repeatable");
   flags.List("--group", &to.groups, "NAME", "for role bindings of your own; repeatable");
+  flags.Text("--run-as", &to.run_as, "UID[:GID,...]",
+             "the user of the nodes that their pods run as, and its groups");
   flags.Group("create, kubeconfig");
   flags.Switch("--certificate", &to.certificate, "a client certificate instead of a token");
   flags.Text("--duration", &to.duration, "SPAN",

@@ -29,15 +29,6 @@ std::string HostOfUrl(std::string_view url) {
   return std::string(url.substr(0, url.rfind(':')));
 }
 
-std::optional<net::CertificatePair> ReadAuthority(const json::Value& secret, const Clock& clock) {
-  auto cert = Base64Decode(json::GetString(secret, {"data", "tls.crt"}));
-  auto key = Base64Decode(json::GetString(secret, {"data", "tls.key"}));
-  if (!cert || !key) return {};
-  auto info = net::DescribeCertificate(*cert);
-  if (!info.ok() || info->not_after < clock.Now() + kRenewBefore) return {};
-  return net::CertificatePair{std::move(*cert), std::move(*key)};
-}
-
 }  // namespace
 
 Webhook::Webhook(RemoteProcess& process, WebhookOptions options)
@@ -49,6 +40,21 @@ Webhook::Webhook(RemoteProcess& process, WebhookOptions options)
 
 Webhook::~Webhook() { process_.core().Cancel(timer_); }
 
+json::Value Webhook::SecretOf(const edge::WebhookAuthority& authority,
+                              const json::Value* known) const {
+  json::Value secret = json::Object{
+      {"apiVersion", "v1"},
+      {"kind", "Secret"},
+      {"type", "kubernetes.io/tls"},
+      {"metadata", json::Object{{"name", kAuthoritySecret}, {"namespace", options_.ns}}},
+      {"data", authority.Data()}};
+  if (known != nullptr) {
+    json::Set(secret, {"metadata", "resourceVersion"},
+              json::GetString(*known, {"metadata", "resourceVersion"}));
+  }
+  return secret;
+}
+
 // Of several replicas that begin together one makes it, and the others read that.
 Status Webhook::FindAuthority() {
   Status last = Status::Ok();
@@ -58,25 +64,13 @@ Status Webhook::FindAuthority() {
     });
     if (!known.ok() && known.status().code() != Code::kNotFound) return known.status();
     if (known.ok()) {
-      if (auto authority = ReadAuthority(**known, process_.clock())) {
-        authority_ = std::move(*authority);
-        return Status::Ok();
-      }
+      const json::Value* data = json::Find(**known, {"data"});
+      authority_ = edge::WebhookAuthority::Read(data != nullptr ? *data : json::Value());
     }
-    SWELL_ASSIGN_OR_RETURN(
-        net::CertificatePair made,
-        net::GenerateCa(kAuthoritySecret, process_.clock().Now() - std::chrono::minutes(5)));
-    json::Value secret = json::Object{
-        {"apiVersion", "v1"},
-        {"kind", "Secret"},
-        {"type", "kubernetes.io/tls"},
-        {"metadata", json::Object{{"name", kAuthoritySecret}, {"namespace", options_.ns}}},
-        {"data", json::Object{{"tls.crt", Base64Encode(made.cert_pem)},
-                              {"tls.key", Base64Encode(made.key_pem)}}}};
-    if (known.ok()) {
-      json::Set(secret, {"metadata", "resourceVersion"},
-                json::GetString(**known, {"metadata", "resourceVersion"}));
-    }
+    SWELL_ASSIGN_OR_RETURN(auto renewed,
+                           edge::Renew(authority_, kAuthoritySecret, process_.clock().Now()));
+    if (!renewed) return Status::Ok();
+    const json::Value secret = SecretOf(*renewed, known.ok() ? known->get() : nullptr);
     auto written = process_.Await([&](client::ObjectCallback done) {
       if (known.ok()) return client_.Update(client::resources::kSecrets, secret, std::move(done));
       client_.Create(client::resources::kSecrets, options_.ns, secret, std::move(done));
@@ -98,7 +92,7 @@ Status Webhook::Listen() {
   for (const std::string& host : hosts_) {
     (IsAddress(host) ? spec.ip_addresses : spec.dns_names).push_back(host);
   }
-  SWELL_ASSIGN_OR_RETURN(net::CertificatePair pair, net::IssueCert(authority_, spec));
+  SWELL_ASSIGN_OR_RETURN(net::CertificatePair pair, net::IssueCert(authority_.current, spec));
   renew_at_ = now + spec.validity - kRenewBefore;
   server_.reset();
   server_ = std::make_unique<edge::WebhookServer>(
@@ -118,6 +112,41 @@ Status Webhook::Start() {
 }
 
 void Webhook::Look() {
+  client_.Get(client::resources::kSecrets, options_.ns, kAuthoritySecret,
+              [this](const Result<json::SharedValue>& secret) {
+                OnAuthority(secret);
+                LookAtConfiguration();
+              });
+}
+
+// It is whatever the Secret says; when its time comes whoever notices writes the next one there.
+void Webhook::OnAuthority(const Result<json::SharedValue>& secret) {
+  if (!secret.ok()) return;  // as before
+  const json::Value* data = json::Find(**secret, {"data"});
+  auto known = edge::WebhookAuthority::Read(data != nullptr ? *data : json::Value());
+  auto renewed = edge::Renew(known, kAuthoritySecret, process_.clock().Now());
+  if (!renewed.ok()) {
+    SWELL_LOG_WARNING("webhook", renewed.status().message());
+    return;
+  }
+  if (*renewed) {
+    client_.Update(client::resources::kSecrets, SecretOf(**renewed, secret->get()),
+                   [](const Result<json::SharedValue>& written) {
+                     if (written.ok()) {
+                       SWELL_LOG_INFO("webhook", "its authority is renewed");
+                     } else if (written.status().code() != Code::kConflict) {
+                       SWELL_LOG_WARNING("webhook", "its authority is not renewed",
+                                         {"because", written.status().message()});
+                     }
+                   });
+  }
+  if (known.current.cert_pem.empty()) return;  // until somebody has made it anew
+  const bool another = known.current.cert_pem != authority_.current.cert_pem;
+  authority_ = std::move(known);
+  if (another) renew_at_ = process_.clock().Now();
+}
+
+void Webhook::LookAtConfiguration() {
   client_.Get(kConfigurations, "", kWebhookName, [this](const Result<json::SharedValue>& found) {
     if (found.ok()) OnConfiguration(**found);
     if (!found.ok() && !told_) {
@@ -125,7 +154,7 @@ void Webhook::Look() {
       SWELL_LOG_WARNING("webhook", "nobody asks it yet: swell install --webhook",
                         {"because", found.status().message()});
     }
-    if (process_.clock().Now() > renew_at_) {
+    if (process_.clock().Now() >= renew_at_) {
       Status renewed = Listen();
       if (!renewed.ok()) SWELL_LOG_WARNING("webhook", renewed.message());
     }
@@ -134,7 +163,7 @@ void Webhook::Look() {
 }
 
 void Webhook::OnConfiguration(const json::Value& configuration) {
-  const std::string bundle = Base64Encode(authority_.cert_pem);
+  const std::string bundle = Base64Encode(authority_.Bundle());
   json::Array webhooks = json::GetArray(configuration, {"webhooks"});
   bool changed = false;
   std::vector<std::string> hosts;

@@ -7,6 +7,9 @@
 // issues it anew before it expires. The caBundle is put into the configuration whenever it is not
 // there.
 //
+// The Secret is read again before each look at the configuration, and one replica renews it in time
+// (edge/webhook_authority.h).
+//
 // Ownership: the process and the informers outlive it. Thread-safety: the core thread.
 #pragma once
 
@@ -17,6 +20,7 @@
 #include "bin/install_objects.h"
 #include "bin/remote_process.h"
 #include "controllers/admission.h"
+#include "edge/webhook_authority.h"
 #include "edge/webhook_server.h"
 
 namespace swell {
@@ -39,13 +43,16 @@ class Webhook {
   Status FindAuthority();
   Status Listen();
   void Look();
+  void OnAuthority(const Result<json::SharedValue>& secret);
+  void LookAtConfiguration();
+  json::Value SecretOf(const edge::WebhookAuthority& authority, const json::Value* known) const;
   void OnConfiguration(const json::Value& configuration);
 
   RemoteProcess& process_;
   WebhookOptions options_;
   controllers::Informers informers_;
   std::unique_ptr<controllers::Admission> admission_;
-  net::CertificatePair authority_;
+  edge::WebhookAuthority authority_;
   std::vector<std::string> hosts_;  // that the certificate is for, besides the Service's names
   WallTime renew_at_;
   std::unique_ptr<edge::WebhookServer> server_;

@@ -38,10 +38,10 @@ class Cluster:
     def kubeconfig(self):
         return str(self.directory / "kubeconfig")
 
-    def swell(self, *words, **more):
+    def swell(self, *words, kubeconfig=None, **more):
         """Of the machine's own commands: --data-dir; of the others: the kubeconfig."""
-        own = words[0] in ("user", "backup", "restore", "status")
-        env = dict(os.environ, KUBECONFIG=self.kubeconfig)
+        own = words[0] in ("backup", "restore", "status")
+        env = dict(os.environ, KUBECONFIG=kubeconfig or self.kubeconfig)
         return run(SWELL, *words, *(["--data-dir", self.directory] if own else []), env=env, **more)
 
     def kubectl(self, *words, kubeconfig=None, **more):

@@ -71,10 +71,45 @@ class Access(ClusterTest):
         admin = self.user("anna", "admin")
         self.assertTrue(self.can(admin, "*", "*", "--all-namespaces"))
 
+    def test_any_admins_kubeconfig_will_do(self):
+        admin = self.user("adam", "admin")
+        theirs = str(self.scratch / "zoe.kubeconfig")
+        self.done(self.cluster.swell("user", "create", "zoe", "--role", "viewer", "--project", "nlp", "--certificate",
+                                     "-o", theirs, kubeconfig=admin))
+        self.assertTrue(self.can(theirs, "list", "pods", "-n", "nlp"))
+        self.assertFalse(self.can(theirs, "create", "pods", "-n", "nlp"))
+        again = self.done(self.cluster.swell("user", "kubeconfig", "zoe", "-o", "-", kubeconfig=admin))
+        self.assertIn("token:", again)
+        self.refused(self.cluster.swell("user", "list", kubeconfig=theirs), "forbidden")
+        self.refused(self.cluster.swell("user", "kubeconfig", "adam", kubeconfig=theirs), "forbidden")
+        self.done(self.cluster.swell("user", "delete", "zoe", kubeconfig=admin))
+        self.assertFalse(self.can(theirs, "list", "pods", "-n", "nlp"))
+        # As before: by the machine's own directory.
+        self.assertIn("adam", self.done(self.cluster.swell("user", "list", "--data-dir", self.cluster.directory)))
+
+    def test_pods_run_as_their_users_numbers(self):
+        mine = self.user("rita", "researcher", "--project", "vision", "--run-as", "1500:100,44")
+
+        def pod(name, **context):
+            return json.dumps({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name},
+                               "spec": {"securityContext": context, "containers": [{"name": "c", "image": "x"}]}})
+        self.done(self.cluster.kubectl("create", "-f", "-", kubeconfig=mine, input=pod("mine")))
+        self.assertEqual(self.cluster.get("pod", "mine", "-n", "vision")["spec"]["securityContext"],
+                         {"runAsUser": 1500, "runAsGroup": 100})
+        self.refused(self.cluster.kubectl("create", "-f", "-", kubeconfig=mine, input=pod("root", runAsUser=0)),
+                     'spec.securityContext.runAsUser: 0: pods of user "rita" run as user 1500, group 100')
+        # Of jobs, whose pods a controller makes, too.
+        self.done(self.cluster.swell("submit", "train", "--gpus", "1", "--image", "x", "--", "true", kubeconfig=mine))
+
+        def contexts():
+            pods = self.cluster.get("pods", "-n", "vision", "-l", "training.kubeflow.org/job-name=train")["items"]
+            return [one["spec"].get("securityContext", {}).get("runAsUser") for one in pods]
+        self.until(lambda: contexts() == [1500])
+
     def test_list_says_who_there_is(self):
         self.user("lisa@example.com", "viewer", "--project", "vision", "--project", "nlp", "--group", "staff")
         lines = self.done(self.cluster.swell("user", "list")).splitlines()
-        self.assertEqual(lines[0].split(), ["NAME", "ROLE", "PROJECTS", "GROUPS", "AGE"])
+        self.assertEqual(lines[0].split(), ["NAME", "ROLE", "PROJECTS", "GROUPS", "RUN-AS", "AGE"])
         row = next(line for line in lines if line.startswith("lisa@example.com"))
         self.assertEqual(row.split()[1:4], ["viewer", "vision,nlp", "staff"])
 

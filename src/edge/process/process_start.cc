@@ -188,6 +188,22 @@ Status ProcessHost::AddMounts(Pod& pod,
   return Status::Ok();
 }
 
+namespace {
+
+// Only the own user is mapped, or there is no right to be anybody else.
+Status CheckNobodyElse(const ContainerSpec& spec) {
+  auto check = [](std::string_view field, std::optional<int64_t> wanted, int64_t own) {
+    if (!wanted || *wanted == 0 || *wanted == own) return Status::Ok();
+    return Status(Code::kInvalid, StrCat("securityContext.", field, ": ", *wanted,
+                                         ": this node was not started by root: its pods run as ",
+                                         own, ", and nobody else"));
+  };
+  SWELL_RETURN_IF_ERROR(check("runAsUser", spec.run_as_user, static_cast<int64_t>(::geteuid())));
+  return check("runAsGroup", spec.run_as_group, static_cast<int64_t>(::getegid()));
+}
+
+}  // namespace
+
 Result<ShimSpec> ProcessHost::MakeShimSpec(Pod& pod,
                                            const ContainerSpec& spec,
                                            const std::string& dir,
@@ -211,12 +227,10 @@ Result<ShimSpec> ProcessHost::MakeShimSpec(Pod& pod,
   out.groups = spec.supplemental_groups;
   if (pod.spec.fs_group) out.groups.push_back(*pod.spec.fs_group);
   out.isolation = support_.isolation;
-  if (support_.isolation != Isolation::kFull) {
-    // Only the own user is mapped, or there is no right to be anybody else.
-    bool other = out.uid && *out.uid != 0 && *out.uid != static_cast<int64_t>(::geteuid());
-    if (other) {
-      SWELL_LOG_WARNING("process", "runAsUser needs root; ignored", {"pod", pod.spec.name});
-    }
+  const bool anybody = support_.isolation == Isolation::kFull ||
+                       (support_.isolation == Isolation::kNone && ::geteuid() == 0);
+  if (!anybody) {
+    SWELL_RETURN_IF_ERROR(CheckNobodyElse(spec));
     out.uid.reset();
     out.gid.reset();
     out.groups.clear();
