@@ -10,7 +10,18 @@ namespace {
 
 using json::Value;
 
-// What absence means: null members of Kubernetes' own types are as good as not written.
+// Lists that Kubernetes' types show even when there is nothing in them.
+bool ShownEmpty(const SchemaField& field, int depth) {
+  return field.required || (depth == 0 && (field.name == "rules" || field.name == "ports"));
+}
+
+bool IsEmpty(const SchemaField& field, const Value& value) {
+  if (field.schema->type == SchemaType::kArray)
+    return value.is_array() && value.get_array().empty();
+  return field.schema->type == SchemaType::kMap && value.is_object() && value.get_object().empty();
+}
+
+// What is as good as not written in Kubernetes' own types: null members, empty lists and maps.
 void DropNulls(const Schema& schema, Value& value, int depth) {
   constexpr int kMaxDepth = 64;
   if (depth > kMaxDepth || schema.type == SchemaType::kAny) return;
@@ -38,6 +49,9 @@ void DropNulls(const Schema& schema, Value& value, int depth) {
       if (field->schema->type != SchemaType::kAny) gone.emplace_back(member.key());
     } else {
       DropNulls(*field->schema, member.value(), depth + 1);
+      if (IsEmpty(*field, member.value()) && !ShownEmpty(*field, depth)) {
+        gone.emplace_back(member.key());
+      }
     }
   }
   for (const std::string& key : gone) json::StableErase(*object, key);
@@ -396,6 +410,8 @@ void DefaultObject(const KindInfo& info, Value& object) {
       json::Set(object, {"metadata", "labels", "kubernetes.io/metadata.name"}, Value(name));
     }
   } else if (kind == "Node") {
+    json::Object& node = object.get_object();
+    if (!node.contains("spec")) node["spec"] = json::Object();
     const json::Object capacity = json::GetObject(object, {"status", "capacity"});
     if (!capacity.empty() && json::Find(object, {"status", "allocatable"}) == nullptr) {
       json::Set(object, {"status", "allocatable"}, capacity);

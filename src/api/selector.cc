@@ -41,20 +41,19 @@ Status CheckRequirement(const Requirement& requirement) {
   auto bad = [](const std::string& what) { return Status(Code::kBadRequest, what); };
   std::string why = CheckQualifiedName(requirement.key);
   if (!why.empty()) {
-    return bad(StrCat("unable to parse requirement: <nil>: Invalid value: ", Quote(requirement.key),
+    return bad(StrCat("unable to parse requirement: invalid label key ", Quote(requirement.key),
                       ": ", why));
   }
   bool compares = requirement.op == Op::kGt || requirement.op == Op::kLt;
   for (const std::string& value : requirement.values) {
     if (compares && !ParseInt(value)) {
-      return bad(StrCat("unable to parse requirement: values[0][", requirement.key,
-                        "]: Invalid value: ", Quote(value),
-                        ": for 'Gt', 'Lt' operators, the value must be an integer"));
+      return bad(
+          "unable to parse requirement: for 'Gt', 'Lt' operators, the value must be an integer");
     }
     why = CheckLabelValue(value);
     if (!why.empty()) {
-      return bad(StrCat("unable to parse requirement: values[0][", requirement.key,
-                        "]: Invalid value: ", Quote(value), ": ", why));
+      return bad(StrCat("unable to parse requirement: invalid label value: ", Quote(value),
+                        ": at key: ", Quote(requirement.key), ": ", why));
     }
   }
   return Status::Ok();
@@ -68,11 +67,15 @@ class LabelParser {
     std::vector<Requirement> requirements;
     if (tokens_.empty()) return requirements;
     while (true) {
+      if (!AtWord() && !(at_ < tokens_.size() && tokens_[at_] == "!")) {
+        return Unexpected(requirements.empty() ? ", expected: !, identifier, or 'end of string'"
+                                               : ", expected: identifier after ','");
+      }
       SWELL_ASSIGN_OR_RETURN(Requirement requirement, One());
       SWELL_RETURN_IF_ERROR(CheckRequirement(requirement));
       requirements.push_back(std::move(requirement));
       if (at_ == tokens_.size()) break;
-      if (tokens_[at_] != ",") return Unexpected("',' or 'end of string'");
+      if (tokens_[at_] != ",") return Unexpected(", expected: ',' or 'end of string'");
       ++at_;
       if (requirements.size() >= kMaxRequirements) {
         return Status(Code::kBadRequest,
@@ -87,17 +90,20 @@ class LabelParser {
  private:
   bool AtWord() const { return at_ < tokens_.size() && !IsSpecial(tokens_[at_][0]); }
 
-  Status Unexpected(std::string_view expected) const {
+  Status Unexpected(std::string_view rest) const {
     std::string_view found = at_ < tokens_.size() ? tokens_[at_] : std::string_view();
-    return Status(Code::kBadRequest,
-                  StrCat("unable to parse requirement: found '", found, "', expected: ", expected));
+    return Status(Code::kBadRequest, StrCat("found '", found, "'", rest));
+  }
+
+  Status Unparsed(std::string_view rest) const {
+    return Unexpected(rest).WithContext("unable to parse requirement");
   }
 
   Result<Requirement> One() {
     Requirement requirement;
     bool absent = at_ < tokens_.size() && tokens_[at_] == "!";
     if (absent) ++at_;
-    if (!AtWord()) return Unexpected(absent ? "identifier" : "!, identifier, or 'end of string'");
+    if (!AtWord()) return Unparsed(", expected: identifier");
     requirement.key = tokens_[at_++];
     requirement.op = absent ? Op::kDoesNotExist : Op::kExists;
     if (absent || at_ == tokens_.size() || tokens_[at_] == ",") return requirement;
@@ -116,7 +122,7 @@ class LabelParser {
       requirement.op = op == ">" ? Op::kGt : Op::kLt;
     } else {
       --at_;
-      return Unexpected("in, notin, =, ==, !=, gt, lt");
+      return Unparsed(", expected: '=', '!=', '==', 'in', notin'");
     }
     // "a=" asks for the empty value.
     requirement.values.emplace_back(AtWord() ? tokens_[at_++] : std::string_view());
@@ -124,17 +130,17 @@ class LabelParser {
   }
 
   Result<std::vector<std::string>> ValueList() {
-    if (at_ == tokens_.size() || tokens_[at_] != "(") return Unexpected("'('");
+    if (at_ == tokens_.size() || tokens_[at_] != "(") return Unparsed(" expected: '('");
     ++at_;
     std::vector<std::string> values;
     if (at_ == tokens_.size() || (!AtWord() && tokens_[at_] != "," && tokens_[at_] != ")")) {
-      return Unexpected("',', ')' or identifier");
+      return Unparsed(", expected: ',', ')' or identifier");
     }
     while (true) {
       values.emplace_back(AtWord() ? tokens_[at_++] : std::string_view());
-      if (at_ == tokens_.size()) return Unexpected("',' or ')'");
+      if (at_ == tokens_.size()) return Unparsed(", expected: ',' or ')'");
       std::string_view separator = tokens_[at_];
-      if (separator != "," && separator != ")") return Unexpected("',' or ')'");
+      if (separator != "," && separator != ")") return Unparsed(", expected: ',' or ')'");
       ++at_;
       if (separator == ")") break;
     }
@@ -234,17 +240,20 @@ std::string RequirementText(const Requirement& requirement) {
   return key;
 }
 
-// The text with its escapes (\\ \, \=) resolved; nullopt for a bad escape.
-std::optional<std::string> UnescapeField(std::string_view text) {
+// The text with its escapes (\\ \, \=) resolved.
+Result<std::string> UnescapeField(std::string_view text) {
+  auto bad = [](std::string what) {
+    return Status(Code::kBadRequest, StrCat("invalid field selector: ", what));
+  };
   std::string out;
   for (size_t i = 0; i < text.size(); ++i) {
     if (text[i] == '\\') {
       ++i;
       if (i == text.size() || std::string_view("\\,=").find(text[i]) == std::string_view::npos) {
-        return std::nullopt;
+        return bad(StrCat("invalid escape sequence: ", text.substr(i - 1, 2)));
       }
     } else if (text[i] == ',' || text[i] == '=') {
-      return std::nullopt;  // a separator that was not escaped
+      return bad(StrCat("unescaped character in value: ", static_cast<int>(text[i])));
     }
     out += text[i];
   }
@@ -266,7 +275,8 @@ std::vector<std::string_view> SplitTerms(std::string_view text) {
   return terms;
 }
 
-std::optional<FieldSelector::Term> ParseTerm(std::string_view text) {
+// Nothing where there is no operator.
+Result<std::optional<FieldSelector::Term>> ParseTerm(std::string_view text) {
   for (size_t i = 0; i < text.size(); ++i) {
     std::string_view rest = text.substr(i);
     if (text[i] == '\\') {
@@ -276,11 +286,12 @@ std::optional<FieldSelector::Term> ParseTerm(std::string_view text) {
     bool unequal = rest.starts_with("!=");
     if (!unequal && text[i] != '=') continue;
     size_t length = unequal || rest.starts_with("==") ? 2 : 1;
-    auto value = UnescapeField(rest.substr(length));
-    if (i == 0 || !value) return std::nullopt;
-    return FieldSelector::Term{std::string(text.substr(0, i)), std::move(*value), !unequal};
+    if (i == 0) break;
+    SWELL_ASSIGN_OR_RETURN(std::string value, UnescapeField(rest.substr(length)));
+    return std::optional(
+        FieldSelector::Term{std::string(text.substr(0, i)), std::move(value), !unequal});
   }
-  return std::nullopt;
+  return std::optional<FieldSelector::Term>();
 }
 
 }  // namespace
@@ -352,7 +363,7 @@ Result<FieldSelector> FieldSelector::Parse(std::string_view text) {
   FieldSelector selector;
   for (std::string_view part : SplitTerms(text)) {
     if (part.empty()) continue;
-    auto term = ParseTerm(part);
+    SWELL_ASSIGN_OR_RETURN(auto term, ParseTerm(part));
     if (!term || selector.terms_.size() >= kMaxRequirements) {
       return Status(Code::kBadRequest,
                     StrCat("invalid selector: '", text, "'; can't understand '", part, "'"));

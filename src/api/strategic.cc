@@ -4,6 +4,7 @@
 #include <optional>
 #include <unordered_map>
 
+#include "api/decode_problem.h"
 #include "base/strings.h"
 
 namespace swell::api {
@@ -20,9 +21,21 @@ std::string_view KeyText(const json::Object::value_type& member) {
 
 boost::json::string_view Boost(std::string_view text) { return {text.data(), text.size()}; }
 
-Status Malformed(const std::string& path, std::string_view what) {
-  return Status(Code::kInvalid,
-                StrCat("strategic merge patch: ", path.empty() ? "" : path + ": ", what));
+// What Kubernetes has no reason for, but a code of 500.
+Status Malformed(std::string what) { return Status(Code::kInternal, std::move(what)); }
+
+Status UnknownDirective(const json::Value& patch) {
+  return Malformed(StrCat("unknown patch type: ", GoText(*json::Find(patch, {kPatch})),
+                          " in map: ", GoText(patch)));
+}
+
+Status NotAList(const json::Value& given) {
+  const std::string_view type = given.is_string()   ? "string"
+                                : given.is_bool()   ? "bool"
+                                : given.is_int64()  ? "int64"
+                                : given.is_number() ? "float64"
+                                                    : "map[string]interface {}";
+  return Malformed(StrCat("expected a []interface {}, but received a ", type));
 }
 
 const Schema* ChildSchema(const Schema* schema, std::string_view key) {
@@ -123,13 +136,15 @@ json::Array Reorder(const json::Array& merged,
   return result;
 }
 
+Status NoMergeKey(std::string_view merge_key, const json::Value& item) {
+  return Malformed(
+      StrCat("map: ", GoText(item), " does not contain declared merge key: ", merge_key));
+}
+
 class Merger {
  public:
   // `document` becomes what `patch` makes of it. Both are objects.
-  Status Objects(const Schema* schema,
-                 json::Object& document,
-                 const json::Object& patch,
-                 const std::string& path) {
+  Status Objects(const Schema* schema, json::Object& document, const json::Object& patch) {
     if (const json::Value* directive = patch.if_contains(Boost(kPatch))) {
       std::string_view word =
           directive->is_string() ? json::View(directive->get_string()) : std::string_view();
@@ -140,36 +155,31 @@ class Merger {
       if (word == "replace") {
         document.clear();
       } else if (word != "merge") {
-        return Malformed(path, StrCat("unknown $patch directive ", json::Print(*directive)));
+        return UnknownDirective(json::Value(patch));
       }
     }
-    SWELL_RETURN_IF_ERROR(RetainKeys(document, patch, path));
+    SWELL_RETURN_IF_ERROR(RetainKeys(document, patch));
     for (const auto& member : patch) {
       std::string_view key = KeyText(member);
       if (key == kPatch || key == kRetainKeys) continue;
       if (key.starts_with(kSetElementOrder)) {
         SWELL_RETURN_IF_ERROR(
-            OrderOnly(schema, document, patch, key.substr(kSetElementOrder.size()), path));
+            OrderOnly(schema, document, patch, key.substr(kSetElementOrder.size())));
       } else if (key.starts_with(kDeleteFromPrimitiveList)) {
         SWELL_RETURN_IF_ERROR(DeletePrimitives(
-            document, key.substr(kDeleteFromPrimitiveList.size()), member.value(), path));
+            document, key.substr(kDeleteFromPrimitiveList.size()), member.value()));
       } else {
-        SWELL_RETURN_IF_ERROR(Member(schema, document, patch, member, path));
+        SWELL_RETURN_IF_ERROR(Member(schema, document, patch, member));
       }
     }
     return Status::Ok();
   }
 
  private:
-  static std::string Join(const std::string& path, std::string_view key) {
-    return path.empty() ? std::string(key) : StrCat(path, ".", key);
-  }
-
   Status Member(const Schema* schema,
                 json::Object& document,
                 const json::Object& patch,
-                const json::Object::value_type& member,
-                const std::string& path) {
+                const json::Object::value_type& member) {
     std::string_view key = KeyText(member);
     const json::Value& value = member.value();
     if (value.is_null()) {
@@ -181,15 +191,15 @@ class Merger {
     if (const json::Object* object = value.if_object()) {
       // Merged into nothing, so that directives and nulls inside are obeyed there too.
       json::Value merged = old && old->is_object() ? std::move(*old) : json::Object();
-      SWELL_RETURN_IF_ERROR(Objects(child, merged.get_object(), *object, Join(path, key)));
+      SWELL_RETURN_IF_ERROR(Objects(child, merged.get_object(), *object));
       document[member.key()] = std::move(merged);
       return Status::Ok();
     }
     if (value.is_array() && MergesAsList(child)) {
       json::Array before = old && old->is_array() ? std::move(old->get_array()) : json::Array();
       json::Array after;
-      SWELL_RETURN_IF_ERROR(Lists(*child, std::move(before), value.get_array(), Order(patch, key),
-                                  after, Join(path, key)));
+      SWELL_RETURN_IF_ERROR(
+          Lists(*child, std::move(before), value.get_array(), Order(patch, key), after));
       document[member.key()] = std::move(after);
       return Status::Ok();
     }
@@ -199,12 +209,11 @@ class Merger {
     return Status::Ok();
   }
 
-  static Status RetainKeys(json::Object& document,
-                           const json::Object& patch,
-                           const std::string& path) {
+  static Status RetainKeys(json::Object& document, const json::Object& patch) {
+    const Status bad(Code::kBadRequest, "invalid patch format of retainKeys");
     const json::Value* keep = patch.if_contains(Boost(kRetainKeys));
     if (keep == nullptr) return Status::Ok();
-    if (!keep->is_array()) return Malformed(path, "$retainKeys must be a list");
+    if (!keep->is_array()) return bad;
     const json::Array& keys = keep->get_array();
     auto listed = [&](const auto& member) {
       return std::any_of(keys.begin(), keys.end(), [&](const json::Value& key) {
@@ -213,8 +222,7 @@ class Merger {
     };
     for (const auto& member : patch) {
       if (!KeyText(member).starts_with('$') && !member.value().is_null() && !listed(member)) {
-        return Malformed(path, StrCat("$retainKeys does not list ", Quote(KeyText(member)),
-                                      ", which the patch sets"));
+        return bad;
       }
     }
     for (auto it = document.begin(); it != document.end();) {
@@ -235,11 +243,10 @@ class Merger {
   Status OrderOnly(const Schema* schema,
                    json::Object& document,
                    const json::Object& patch,
-                   std::string_view field,
-                   const std::string& path) {
+                   std::string_view field) {
     const json::Value* order = Order(patch, field);
     if (order == nullptr || !order->is_array()) {
-      return Malformed(Join(path, field), "$setElementOrder must be a list");
+      return NotAList(order == nullptr ? json::Value() : *order);
     }
     if (patch.contains(Boost(field))) return Status::Ok();  // done with the list itself
     json::Value* old = document.if_contains(Boost(field));
@@ -252,11 +259,8 @@ class Merger {
 
   static Status DeletePrimitives(json::Object& document,
                                  std::string_view field,
-                                 const json::Value& gone,
-                                 const std::string& path) {
-    if (!gone.is_array()) {
-      return Malformed(Join(path, field), "$deleteFromPrimitiveList must be a list");
-    }
+                                 const json::Value& gone) {
+    if (!gone.is_array()) return NotAList(gone);
     json::Value* old = document.if_contains(Boost(field));
     if (old == nullptr || !old->is_array()) return Status::Ok();
     json::Array kept;
@@ -274,8 +278,7 @@ class Merger {
   static Status Directives(std::string_view merge_key,
                            json::Array& list,
                            const json::Array& patch,
-                           json::Array& plain,
-                           const std::string& path) {
+                           json::Array& plain) {
     json::Array deleted;
     for (const json::Value& item : patch) {
       const json::Value* directive = json::Find(item, {kPatch});
@@ -292,11 +295,11 @@ class Merger {
         if (!rest.get_object().empty()) plain.push_back(std::move(rest));
       } else if (word == "delete") {
         if (merge_key.empty() || !Identity(merge_key, item)) {
-          return Malformed(path, StrCat("$patch: delete needs the merge key ", Quote(merge_key)));
+          return NoMergeKey(merge_key, item);
         }
         deleted.push_back(item);
       } else {
-        return Malformed(path, StrCat("unknown $patch directive ", json::Print(*directive)));
+        return UnknownDirective(item);
       }
     }
     if (deleted.empty()) return Status::Ok();
@@ -313,23 +316,25 @@ class Merger {
                json::Array before,
                const json::Array& patch,
                const json::Value* order,
-               json::Array& after,
-               const std::string& path) {
+               json::Array& after) {
     const std::string& merge_key = schema.patch_merge_key;
     json::Array merged = before;
     json::Array plain;
-    SWELL_RETURN_IF_ERROR(Directives(merge_key, merged, patch, plain, path));
+    SWELL_RETURN_IF_ERROR(Directives(merge_key, merged, patch, plain));
     const bool ordered = order != nullptr && order->is_array();
     const json::Array& final_order = ordered ? order->get_array() : plain;
     Positions listed(merge_key, final_order);
     Positions present(merge_key, merged);
     for (const json::Value& item : plain) {
       if (!Identity(merge_key, item)) {
-        return Malformed(path, StrCat("element ", json::Print(item).substr(0, 100),
-                                      " does not contain the merge key ", Quote(merge_key)));
+        if (item.is_object()) return NoMergeKey(merge_key, item);
+        return Malformed(StrCat("list element types are not identical: [", GoText(before), " ",
+                                GoText(patch), "]"));
       }
       if (!listed.Contains(item)) {
-        return Malformed(path, "the patch's elements do not match its $setElementOrder list");
+        return Malformed(StrCat("The order in patch list:\n", GoText(plain),
+                                "\n doesn't match $setElementOrder list:\n", GoText(final_order),
+                                "\n"));
       }
       size_t at = present.Find(item);
       if (at == kNowhere) {
@@ -339,7 +344,7 @@ class Merger {
       }
       if (!item.is_object() || !merged[at].is_object()) continue;
       SWELL_RETURN_IF_ERROR(
-          Objects(schema.items.get(), merged[at].get_object(), item.get_object(), path + "[]"));
+          Objects(schema.items.get(), merged[at].get_object(), item.get_object()));
     }
     after = Reorder(merged, final_order, before, merge_key);
     return Status::Ok();
@@ -349,10 +354,10 @@ class Merger {
 }  // namespace
 
 Status ApplyStrategicMerge(const Schema& schema, json::Value& document, const json::Value& patch) {
-  if (!patch.is_object()) return Malformed("", "must be an object");
+  if (!patch.is_object()) return Status(Code::kInvalid, "the patch must be an object");
   if (!document.is_object()) document.emplace_object();
   json::Value result = document;  // an error leaves the document as it was
-  SWELL_RETURN_IF_ERROR(Merger().Objects(&schema, result.get_object(), patch.get_object(), ""));
+  SWELL_RETURN_IF_ERROR(Merger().Objects(&schema, result.get_object(), patch.get_object()));
   document = std::move(result);
   return Status::Ok();
 }

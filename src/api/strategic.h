@@ -8,7 +8,8 @@
 
 namespace swell::api {
 
-// kInvalid when a list element lacks its merge key or a directive is malformed.
+// What is wrong with a patch is told in Kubernetes' words: kBadRequest for $retainKeys that do not
+// fit, kInternal for the rest (kube-apiserver answers 500 without a reason).
 Status ApplyStrategicMerge(const Schema& schema, json::Value& document, const json::Value& patch);
 
 }  // namespace swell::api

@@ -154,7 +154,13 @@ void CheckBinding(const Value& binding, const Value* old, bool namespaced, Field
     CheckSubject(subjects[i], PathIndex("subjects", i), namespaced, errors);
   }
   if (old != nullptr) {
-    CheckImmutable(given, MemberOf(*old, "roleRef"), "roleRef", errors, "cannot change roleRef");
+    const Value* before = MemberOf(*old, "roleRef");
+    if (given == nullptr || before == nullptr || !json::Equal(*given, *before)) {
+      errors.push_back(
+          {"FieldValueInvalid", "roleRef",
+           StrCat("Invalid value: rbac.RoleRef{APIGroup:", Quote(TextOf(ref, "apiGroup")),
+                  ", Kind:", Quote(kind), ", Name:", Quote(name), "}: cannot change roleRef")});
+    }
   }
 }
 

@@ -64,10 +64,23 @@ void CheckNode(const Value& node, const Value* old, FieldErrors& errors) {
                                   "may specify no more than one CIDR for each IP family"));
   }
   if (old == nullptr) return;
+  const size_t found = errors.size();
+  // Either may be given once.
+  const Value* range = json::Find(*old, {"spec", "podCIDR"});
+  if (range != nullptr && TextIn(*range) != (first == nullptr ? "" : TextIn(*first))) {
+    errors.push_back(ForbiddenError(
+        "spec.podCIDRs", "node updates may not change podCIDR except from \"\" to valid"));
+  }
   std::string_view before = json::GetString(*old, {"spec", "providerID"});
   if (!before.empty() && json::GetString(node, {"spec", "providerID"}) != before) {
     errors.push_back(ForbiddenError(
         "spec.providerID", "node updates may not change providerID except from \"\" to valid"));
+  }
+  if (errors.size() > found) {
+    errors.push_back(ForbiddenError(
+        "[]",
+        "node updates may only change labels, taints, or capacity (or configSource, if the "
+        "DynamicKubeletConfig feature gate is enabled)"));
   }
 }
 

@@ -460,20 +460,30 @@ struct Round {
   bool changed = false;
 };
 
-Status RunRound(Admission& admission, json::Value& object, const json::Value* old, Round& round) {
-  Call& call = *admission.call;
+// What a patch makes of the object, which the webhook saw in its own version.
+Result<json::Value> PatchObject(Admission& admission,
+                                const AdmissionWebhook& hook,
+                                const Reviewed& reviewed,
+                                const api::KindInfo& kind,
+                                json::Array patch) {
+  if (reviewed.of != nullptr) return RunPatch(hook, *reviewed.object, std::move(patch));
+  json::Value shown = *reviewed.object;
+  SWELL_RETURN_IF_ERROR(ConvertObject(admission.core, *admission.call, shown, kind));
+  SWELL_ASSIGN_OR_RETURN(json::Value patched, RunPatch(hook, shown, std::move(patch)));
+  SWELL_RETURN_IF_ERROR(ConvertObject(admission.core, *admission.call, patched, admission.kind));
+  return patched;
+}
+
+Status RunRound(Admission& admission, json::Value& object, Reviewed reviewed, Round& round) {
   const Webhooks& webhooks = WebhooksOf(admission.core);
+  reviewed.object = &object;
   for (const AdmissionWebhook& hook : webhooks.mutating) {
-    Reviewed reviewed{old == nullptr ? "CREATE" : "UPDATE", &object, old, nullptr,
-                      WriteOptionsOf(call, old == nullptr ? "CreateOptions" : "UpdateOptions")};
     SWELL_ASSIGN_OR_RETURN(const api::KindPtr kind, ShouldAsk(hook, admission, reviewed));
     if (!kind || (round.only != nullptr && !round.only->contains(hook.id))) continue;
     SWELL_ASSIGN_OR_RETURN(Verdict verdict, AskOne(admission, hook, reviewed, *kind, true));
     if (!verdict.patch.empty()) {
-      json::Value shown = object;
-      SWELL_RETURN_IF_ERROR(ConvertObject(admission.core, call, shown, *kind));
-      SWELL_ASSIGN_OR_RETURN(json::Value patched, RunPatch(hook, shown, std::move(verdict.patch)));
-      SWELL_RETURN_IF_ERROR(ConvertObject(admission.core, call, patched, admission.kind));
+      SWELL_ASSIGN_OR_RETURN(json::Value patched, PatchObject(admission, hook, reviewed, *kind,
+                                                              std::move(verdict.patch)));
       if (!json::Equal(patched, object)) {
         object = std::move(patched);
         round.changed = true;
@@ -504,11 +514,10 @@ bool AsksWebhooks(const Admission& admission) {
 
 Status AskMutating(Admission& admission,
                    json::Value& object,
-                   const json::Value* old,
+                   const Reviewed& about,
                    const std::function<Status(json::Value&)>& complete) {
-  if (!AsksWebhooks(admission)) return Status::Ok();
   Round first;
-  SWELL_RETURN_IF_ERROR(RunRound(admission, object, old, first));
+  SWELL_RETURN_IF_ERROR(RunRound(admission, object, about, first));
   if (!first.changed) return Status::Ok();
   const json::Value before = object;
   SWELL_RETURN_IF_ERROR(complete(object));
@@ -517,7 +526,7 @@ Status AskMutating(Admission& admission,
   if (first.again.empty()) return Status::Ok();
   Round second;
   second.only = &first.again;
-  SWELL_RETURN_IF_ERROR(RunRound(admission, object, old, second));
+  SWELL_RETURN_IF_ERROR(RunRound(admission, object, about, second));
   return second.changed ? complete(object) : Status::Ok();
 }
 
@@ -540,6 +549,18 @@ Status AskValidating(Admission& admission, const Reviewed& reviewed) {
     }
   }
   return waiting ? Unanswered() : first;
+}
+
+Status AskAbout(Admission& admission,
+                json::Value& object,
+                Reviewed about,
+                const std::function<Status()>& check) {
+  if (!HasAdmissionWebhooks(admission.core)) return check();
+  SWELL_RETURN_IF_ERROR(
+      AskMutating(admission, object, about, [](json::Value&) { return Status::Ok(); }));
+  SWELL_RETURN_IF_ERROR(check());
+  about.object = &object;
+  return AskValidating(admission, about);
 }
 
 Status AskBoth(Admission& admission, const Reviewed& reviewed) {

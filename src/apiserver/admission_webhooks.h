@@ -28,13 +28,19 @@ bool HasAdmissionWebhooks(const Core& core);
 // Whether webhooks are asked about this write where it is prepared.
 bool AsksWebhooks(const Admission& admission);
 
-// Lets webhooks change the object. `complete` is the server's own admission: it runs again after a
-// change.
+// Lets webhooks change the object, which they are asked `about`. `complete` is the server's own
+// admission: it runs again after a change.
 Status AskMutating(Admission& admission,
                    json::Value& object,
-                   const json::Value* old,
+                   const Reviewed& about,
                    const std::function<Status(json::Value&)>& complete);
 Status AskValidating(Admission& admission, const Reviewed& reviewed);
+// Both, about the object of a subresource's own kind; `check` is what must hold in between, of the
+// object as the webhooks left it.
+Status AskAbout(Admission& admission,
+                json::Value& object,
+                Reviewed about,
+                const std::function<Status()>& check);
 // Both, about what no webhook can change.
 Status AskBoth(Admission& admission, const Reviewed& reviewed);
 // About a connection to a pod, a service or a node; `options` is of the kind.

@@ -1,4 +1,6 @@
 // POST pods/x/binding and POST bindings: a pod gets its node, once.
+#include <utility>
+
 #include "api/meta.h"
 #include "apiserver/admission_webhooks.h"
 #include "apiserver/codec.h"
@@ -24,6 +26,10 @@ Status BindConflict(std::string_view name, std::string_view why) {
   return Status(Code::kConflict,
                 StrCat("Operation cannot be fulfilled on pods/binding ", Quote(name), ": ", why),
                 {std::string(name), "", "pods/binding", "", {}, 0});
+}
+
+Status OtherName() {
+  return BadRequestError("name in URL does not match name in Binding object");
 }
 
 Status CheckBinding(const json::Value& binding, std::string_view pod_name) {
@@ -89,37 +95,25 @@ void RespondCreated(Call& call) {
   RespondDocument(call, 201, status);
 }
 
-Status AskAboutBinding(Core& core,
-                       Call& call,
-                       const std::string& name,
-                       const json::Value& binding) {
-  if (!HasAdmissionWebhooks(core)) return Status::Ok();
-  Admission admission = AdmissionOf(core, call);
-  admission.name = name;
-  const api::KindInfo of = BindingKind();
-  return AskBoth(admission,
-                 {"CREATE", &binding, nullptr, &of, WriteOptionsOf(call, "CreateOptions")});
-}
-
 void Bind(Core& core,
           const CallPtr& call,
           const std::string& ns,
           const std::string& name,
-          const json::Value& binding) {
+          json::Value binding) {
   const api::KindPtr kind = core.scheme->StorageKind("", "pods");
   const auto entry = kind ? core.store.Latest(KeyFor(*kind, ns, name)) : nullptr;
   if (!entry) {
     call->Fail(kind ? NotFoundError(*kind, name) : NoSuchResourceError());
     return;
   }
+  Admission admission = AdmissionOf(core, *call);
+  admission.name = name;
+  const api::KindInfo of = BindingKind();
+  Status status = AskAbout(
+      admission, binding, {"CREATE", nullptr, nullptr, &of, WriteOptionsOf(*call, "CreateOptions")},
+      [&] { return api::Name(binding) == name ? CheckBinding(binding, name) : OtherName(); });
   json::Value pod = *entry->Parsed();
-  Status status = CheckBinding(binding, name);
   if (status.ok()) status = SuccessOrError(core, pod, binding);
-  if (!status.ok()) {
-    call->Fail(status);
-    return;
-  }
-  status = AskAboutBinding(core, *call, name, binding);
   if (!status.ok()) {
     call->Fail(status);
     return;
@@ -149,21 +143,21 @@ Result<json::Value> DecodeBinding(Core& core, Call& call) {
 }  // namespace
 
 void HandleBinding(Core& core, const CallPtr& call) {
-  const auto binding = DecodeBinding(core, *call);
+  auto binding = DecodeBinding(core, *call);
   if (!binding.ok()) {
     call->Fail(binding.status());
     return;
   }
   const std::string_view name = api::Name(*binding);
   if (name != call->info.name) {
-    call->Fail(BadRequestError("name in URL does not match name in Binding object"));
+    call->Fail(OtherName());
     return;
   }
-  Bind(core, call, call->info.ns, call->info.name, *binding);
+  Bind(core, call, call->info.ns, call->info.name, std::move(*binding));
 }
 
 void HandleBindingsResource(Core& core, const CallPtr& call) {
-  const auto binding = DecodeBinding(core, *call);
+  auto binding = DecodeBinding(core, *call);
   if (!binding.ok()) {
     call->Fail(binding.status());
     return;
@@ -173,7 +167,7 @@ void HandleBindingsResource(Core& core, const CallPtr& call) {
     call->Fail(InvalidError(BindingKind(), "", {RequiredValue("metadata.name")}));
     return;
   }
-  Bind(core, call, call->info.ns, name, *binding);
+  Bind(core, call, call->info.ns, name, std::move(*binding));
 }
 
 }  // namespace swell::apiserver

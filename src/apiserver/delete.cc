@@ -257,9 +257,14 @@ void HandleDelete(Core& core, const CallPtr& call) {
     call->Fail(options.status());
     return;
   }
-  const auto entry = core.store.Latest(KeyFor(*call->storage, call->info.ns, call->info.name));
+  const auto key = KeyFor(*call->storage, call->info.ns, call->info.name);
+  const auto entry = core.store.Latest(key);
   if (!entry) {
-    call->Fail(NotFoundError(*call->kind, call->info.name));
+    const Status missing = NotFoundError(*call->kind, call->info.name);
+    if (!core.store.Get(key)) return call->Fail(missing);
+    // Somebody else's deletion is on its way to the disk: until then a reader would still find it.
+    core.store.Settle(
+        [call, missing](const Status& settled) { call->Fail(settled.ok() ? missing : settled); });
     return;
   }
   Admission admission = AdmissionOf(core, *call);
@@ -334,9 +339,13 @@ void HandleDeleteCollection(Core& core, const CallPtr& call) {
     call->Fail(refused);
     return;
   }
+  bool overtaken = false;  // by somebody else's deletion, which is not durable yet
   for (const store::EntryPtr& listed : listing->entries) {
     const auto entry = core.store.Latest(listed->key);
-    if (!entry) continue;
+    if (!entry) {
+      overtaken = true;
+      continue;
+    }
     Admission admission = AdmissionOf(core, *call);
     admission.ns = entry->key.ns;
     admission.name = entry->key.name;
@@ -353,7 +362,11 @@ void HandleDeleteCollection(Core& core, const CallPtr& call) {
                    collection->Finish(alive);
                  });
   }
-  collection->Finish(core.shared_from_this());
+  if (!overtaken) return collection->Finish(core.shared_from_this());
+  core.store.Settle([weak = core.weak_from_this(), collection](const Status& settled) {
+    if (collection->first_error.ok()) collection->first_error = settled;
+    if (const auto alive = weak.lock()) collection->Finish(alive);
+  });
 }
 
 }  // namespace swell::apiserver

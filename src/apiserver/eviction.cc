@@ -1,4 +1,7 @@
 // POST pods/x/eviction: a deletion that disruption budgets may refuse.
+#include <optional>
+#include <utility>
+
 #include "api/meta.h"
 #include "api/selector.h"
 #include "apiserver/admission_webhooks.h"
@@ -133,23 +136,26 @@ api::KindInfo EvictionKind(const json::Value& eviction) {
   return kind;
 }
 
+Status CheckName(const json::Value& eviction, std::string_view pod) {
+  const std::string_view name = api::Name(eviction);
+  if (name.empty() || name == pod) return Status::Ok();
+  return BadRequestError("name in URL does not match name in Eviction object");
+}
+
 Result<json::Value> DecodeEviction(Core& core, Call& call) {
   SWELL_ASSIGN_OR_RETURN(json::Value eviction,
                          DecodeBody(call.request, core.options.body_limit_bytes));
   api::KindInfo kind;
   kind.gvk = {"policy", "v1", "Eviction"};
   SWELL_RETURN_IF_ERROR(CheckMetadataTypes(kind, eviction));
-  const std::string_view name = api::Name(eviction);
-  if (!name.empty() && name != call.info.name) {
-    return BadRequestError("name in URL does not match name in Eviction object");
-  }
+  SWELL_RETURN_IF_ERROR(CheckName(eviction, call.info.name));
   return eviction;
 }
 
 }  // namespace
 
 void HandleEviction(Core& core, const CallPtr& call) {
-  const auto eviction = DecodeEviction(core, *call);
+  auto eviction = DecodeEviction(core, *call);
   if (!eviction.ok()) {
     call->Fail(eviction.status());
     return;
@@ -164,10 +170,16 @@ void HandleEviction(Core& core, const CallPtr& call) {
   }
   Admission admission = AdmissionOf(core, *call);
   const api::KindInfo of = EvictionKind(*eviction);
-  const auto options = DeleteOptions::Parse(json::Find(*eviction, {"deleteOptions"}), nullptr);
-  Status status = options.ok() ? AskBoth(admission, {"CREATE", &*eviction, nullptr, &of,
-                                                     WriteOptionsOf(*call, "CreateOptions")})
-                               : options.status();
+  std::optional<DeleteOptions> options;
+  auto read_options = [&] {
+    SWELL_RETURN_IF_ERROR(CheckName(*eviction, call->info.name));
+    SWELL_ASSIGN_OR_RETURN(options,
+                           DeleteOptions::Parse(json::Find(*eviction, {"deleteOptions"}), nullptr));
+    return Status::Ok();
+  };
+  Status status = AskAbout(
+      admission, *eviction,
+      {"CREATE", nullptr, nullptr, &of, WriteOptionsOf(*call, "CreateOptions")}, read_options);
   if (status.ok()) status = CheckBudgets(core, entry, call->dry_run);
   if (!status.ok()) {
     call->Fail(status);

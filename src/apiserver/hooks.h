@@ -79,6 +79,9 @@ Status ReserveService(Admission&, json::Value& object, const json::Value* old);
 void ServiceWritten(Core&, store::EventType, const store::EntryPtr&, bool ok);
 Status CreateSigningRequest(Admission&, json::Value& object);
 Status CreatePvc(Admission&, json::Value& object);
+Status UpdatePvc(Admission&, json::Value& object, const json::Value& old);
+Status CreateDaemonSet(Admission&, json::Value& object);
+Status UpdateDaemonSet(Admission&, json::Value& object, const json::Value& old);
 Status CreatePv(Admission&, json::Value& object);
 void WebhookConfigurationWritten(Core&, store::EventType, const store::EntryPtr&, bool ok);
 void EventWritten(Core&, store::EventType, const store::EntryPtr&, bool ok);  // events.cc

@@ -75,8 +75,9 @@ void CheckBounds(const Bounds& bounds,
       errors.push_back(StrCat(usage, ".  No limit is specified"));
       continue;
     }
-    if (*limit > most) errors.push_back(StrCat(usage, ", but limit is ", limit->ToString()));
-    if (request != nullptr && *request > most) {
+    if (*limit > most) {
+      errors.push_back(StrCat(usage, ", but limit is ", limit->ToString()));
+    } else if (request != nullptr && *request > most) {
       errors.push_back(StrCat(usage, ", but request is ", request->ToString()));
     }
   }

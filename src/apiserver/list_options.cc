@@ -19,10 +19,40 @@ Status BadToken(std::string_view why) {
   return BadRequestError(StrCat("invalid continue token: continue key is not valid: ", why));
 }
 
+// Where a token is no base64 (URL alphabet, without padding), as Go tells it; nullopt: it is.
+std::optional<size_t> FirstBadByte(std::string_view token) {
+  for (size_t i = 0; i < token.size(); ++i) {
+    const char c = token[i];
+    const bool fine = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+                      c == '-' || c == '_';
+    if (!fine) return i;
+  }
+  if (token.size() % 4 == 1) return token.size() - 1;
+  return std::nullopt;
+}
+
+std::optional<std::string> DecodeToken(std::string_view token) {
+  std::string text(token);
+  std::replace(text.begin(), text.end(), '-', '+');
+  std::replace(text.begin(), text.end(), '_', '/');
+  text.append((4 - text.size() % 4) % 4, '=');
+  return Base64Decode(text);
+}
+
+std::string EncodeToken(std::string_view bytes) {
+  std::string text = Base64Encode(bytes);
+  text.erase(text.find_last_not_of('=') + 1);
+  std::replace(text.begin(), text.end(), '+', '-');
+  std::replace(text.begin(), text.end(), '/', '_');
+  return text;
+}
+
 // {"v":"meta.k8s.io/v1","rv":42,"start":"ns/name"}; rv -1 goes on at the newest state.
 Status ReadToken(std::string_view token, ListOptions& options) {
   if (token.size() > kMaxTokenBytes) return BadToken("it is too long");
-  const auto decoded = Base64Decode(token);
+  const auto bad = FirstBadByte(token);
+  if (bad) return BadToken(StrCat("illegal base64 data at input byte ", *bad));
+  const auto decoded = DecodeToken(token);
   if (!decoded) return BadToken("it is not base64");
   const auto value = json::Parse(*decoded);
   if (!value.ok()) return BadToken(value.status().message());
@@ -48,7 +78,7 @@ std::string Token(int64_t version, std::string_view ns, std::string_view name) {
   object["v"] = "meta.k8s.io/v1";
   object["rv"] = version;
   object["start"] = StrCat(ns, "/", name);
-  return Base64Encode(json::Print(json::Value(std::move(object))));
+  return EncodeToken(json::Print(json::Value(std::move(object))));
 }
 
 }  // namespace
@@ -65,6 +95,7 @@ Result<uint64_t> ParseVersion(std::string_view text) {
 Result<ListOptions> ListOptions::Parse(const Query& query, uint64_t current) {
   ListOptions options;
   SWELL_ASSIGN_OR_RETURN(const std::optional<int64_t> limit, query.Count("limit"));
+  SWELL_RETURN_IF_ERROR(query.Count("timeoutSeconds").status());
   options.limit = static_cast<size_t>(std::max<int64_t>(limit.value_or(0), 0));
   const std::string_view text = query.Get("resourceVersion");
   SWELL_ASSIGN_OR_RETURN(const uint64_t version, ParseVersion(text));

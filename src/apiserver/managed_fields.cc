@@ -50,10 +50,12 @@ Manager& Managers::Entry(std::string_view name,
         manager.subresource == subresource &&
         (operation == "Apply" || manager.api_version == api_version)) {
       manager.api_version = api_version;
+      manager.writes = true;
       return manager;
     }
   }
   Manager manager;
+  manager.writes = true;
   manager.name = name;
   manager.operation = operation;
   manager.api_version = api_version;
@@ -89,8 +91,8 @@ void Managers::MergeOldest(WallTime now) {
 void Managers::Write(WallTime now, json::Value& object) && {
   std::erase_if(list_, [](const Manager& manager) { return manager.fields.empty(); });
   for (Manager& manager : list_) {
-    const bool unchanged = manager.fields == manager.before && !manager.time.empty();
-    if (!unchanged) manager.time = api::FormatTime(now);
+    const bool changed = manager.writes && !(manager.fields == manager.before);
+    if (changed || manager.time.empty()) manager.time = api::FormatTime(now);
   }
   MergeOldest(now);
   std::erase_if(list_, [](const Manager& manager) { return manager.fields.empty(); });

@@ -21,7 +21,8 @@ struct Manager {
   std::string subresource;
   std::string time;
   FieldSet fields;
-  FieldSet before;  // as it was stored: an unchanged entry keeps its time
+  FieldSet before;      // as it was stored: an unchanged entry keeps its time
+  bool writes = false;  // it is whose write this is: who only loses fields keeps its time, too
 
   // `"kubectl-create" using v1`, as conflicts name it.
   std::string ToString() const;

@@ -98,15 +98,9 @@ Result<json::Value> RunPatch(const api::KindInfo& kind,
 Status CheckPatched(Call& call, json::Value& object) {
   const Status types = CheckMetadataTypes(*call.kind, object);
   if (!types.ok()) return object.is_object() ? UndecodablePatch(call, object) : types;
-  const std::string_view name = api::Name(object);
-  if (name != call.info.name) {
-    return BadRequestError(StrCat("the name of the object (", name,
-                                  ") does not match the name on the URL (", call.info.name, ")"));
-  }
-  if (call.kind->namespaced && api::Namespace(object) != call.info.ns) {
-    return BadRequestError(
-        "the namespace of the provided object does not match the namespace sent on the request");
-  }
+  SWELL_RETURN_IF_ERROR(CheckNames(call, object));
+  if (call.kind->namespaced)
+    json::Set(object, {"metadata", "namespace"}, json::Value(call.info.ns));
   const std::string kind(json::GetString(object, {"kind"}));
   const std::string version(json::GetString(object, {"apiVersion"}));
   if (kind != call.kind->gvk.kind || version != call.kind->gvk.ApiVersion()) {
@@ -200,6 +194,12 @@ void RunApply(Core& core, const CallPtr& call, json::Value config) {
     call->Fail(NotFoundError(*call->kind, call->info.name));
     return;
   }
+  if (const std::string_view uid = api::Uid(config); !entry && !uid.empty()) {
+    call->Fail(ConflictError(*call->kind, call->info.name,
+                             StrCat("uid mismatch: the provided object specified uid ", uid,
+                                    ", and no existing object was found")));
+    return;
+  }
   std::optional<json::Value> live;
   if (entry) {
     auto object = ObjectOf(core, *call, *entry);
@@ -269,6 +269,10 @@ void HandlePatch(Core& core, const CallPtr& call) {
   auto document = ObjectOf(core, *call, *entry);
   auto patched = document.ok() ? RunPatch(*call->kind, media, *document, *patch)
                                : Result<json::Value>(document.status());
+  if (strategic && patched.status().code() == Code::kInternal) {
+    call->Respond(UnnamedErrorResponse(std::string(patched.status().message())));
+    return;
+  }
   Status status = patched.ok() ? CheckPatched(*call, *patched) : patched.status();
   if (status.ok()) status = ToHandled(core, *call, *patched);
   if (!status.ok()) {

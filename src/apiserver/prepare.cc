@@ -164,11 +164,12 @@ Status PrepareCreate(Admission& admission, json::Value& object) {
     SWELL_RETURN_IF_ERROR(CheckSchema(admission, changed, nullptr));
     return hooks.create != nullptr ? hooks.create(admission, changed) : Status::Ok();
   };
-  SWELL_RETURN_IF_ERROR(AskMutating(admission, object, nullptr, complete));
+  if (!AsksWebhooks(admission)) return CheckRules(admission, object, nullptr);
+  const Reviewed reviewed{"CREATE", &object, nullptr, nullptr,
+                          WriteOptionsOf(*admission.call, "CreateOptions")};
+  SWELL_RETURN_IF_ERROR(AskMutating(admission, object, reviewed, complete));
   SWELL_RETURN_IF_ERROR(CheckRules(admission, object, nullptr));
-  if (!AsksWebhooks(admission)) return Status::Ok();
-  return AskValidating(admission, {"CREATE", &object, nullptr, nullptr,
-                                   WriteOptionsOf(*admission.call, "CreateOptions")});
+  return AskValidating(admission, reviewed);
 }
 
 namespace {
@@ -284,7 +285,11 @@ Status PrepareUpdate(Admission& admission, json::Value& object, const json::Valu
     SWELL_RETURN_IF_ERROR(CheckSchema(admission, changed, &old));
     return hooks.update != nullptr ? hooks.update(admission, changed, old) : Status::Ok();
   };
-  SWELL_RETURN_IF_ERROR(AskMutating(admission, object, &old, complete));
+  const bool asks = AsksWebhooks(admission);
+  const Reviewed reviewed{
+      "UPDATE", &object, &old, nullptr,
+      asks ? WriteOptionsOf(*admission.call, "UpdateOptions") : json::Value(nullptr)};
+  if (asks) SWELL_RETURN_IF_ERROR(AskMutating(admission, object, reviewed, complete));
   SWELL_RETURN_IF_ERROR(CheckRules(admission, object, &old));
   SWELL_RETURN_IF_ERROR(CheckFinalizers(admission, object, old));
   if (hooks.generation && admission.subresource != "status" &&
@@ -292,9 +297,7 @@ Status PrepareUpdate(Admission& admission, json::Value& object, const json::Valu
     json::Set(object, {"metadata", "generation"},
               json::Value(json::GetInt(old, {"metadata", "generation"}) + 1));
   }
-  if (!AsksWebhooks(admission)) return Status::Ok();
-  return AskValidating(admission, {"UPDATE", &object, &old, nullptr,
-                                   WriteOptionsOf(*admission.call, "UpdateOptions")});
+  return asks ? AskValidating(admission, reviewed) : Status::Ok();
 }
 
 void CreateInternally(Core& core,

@@ -187,16 +187,23 @@ void HandleScale(Core& core, const CallPtr& call) {
     return;
   }
   json::Value object = **handled;
-  SetPath(object, PathsOf(kind).spec, json::Value(*replicas));
+  const std::string spec_path = PathsOf(kind).spec;
+  SetPath(object, spec_path, json::Value(*replicas));
   const std::string_view version = json::GetString(*wanted, {"metadata", "resourceVersion"});
   if (!version.empty()) {
     json::Set(object, {"metadata", "resourceVersion"}, json::Value(version));
   }
   Admission admission = AdmissionOf(core, *call);
   const api::KindInfo of = ScaleKind();
-  const json::Value scaled = MakeScale(kind, object);
-  const Status asked = AskBoth(
-      admission, {"UPDATE", &scaled, &current, &of, WriteOptionsOf(*call, "UpdateOptions")});
+  json::Value scaled = MakeScale(kind, object);
+  auto take_replicas = [&] {
+    SWELL_ASSIGN_OR_RETURN(const int64_t decided, WantedReplicas(*call, scaled));
+    SetPath(object, spec_path, json::Value(decided));
+    return Status::Ok();
+  };
+  const Status asked = AskAbout(
+      admission, scaled, {"UPDATE", nullptr, &current, &of, WriteOptionsOf(*call, "UpdateOptions")},
+      take_replicas);
   if (!asked.ok()) {
     call->Fail(asked);
     return;

@@ -1,5 +1,7 @@
 #include "apiserver/service_ips.h"
 
+#include <bit>
+
 #include "base/strings.h"
 
 namespace swell::apiserver {
@@ -56,5 +58,9 @@ std::optional<std::string> ServiceIps::Allocate() {
 }
 
 std::string ServiceIps::first() const { return FormatIpv4(base_); }
+
+std::string ServiceIps::Cidr() const {
+  return StrCat(FormatIpv4(base_), "/", 32 - std::bit_width(count_ == 0 ? 0 : count_ - 1));
+}
 
 }  // namespace swell::apiserver

@@ -27,6 +27,7 @@ class ServiceIps {
   // The next free one, after the last given; nullopt when all are taken.
   std::optional<std::string> Allocate();
   std::string first() const;
+  std::string Cidr() const;
 
  private:
   uint32_t base_ = 0;

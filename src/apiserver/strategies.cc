@@ -4,6 +4,7 @@
 #include <set>
 
 #include "api/meta.h"
+#include "api/quantity.h"
 #include "apiserver/codec.h"
 #include "apiserver/errors.h"
 #include "apiserver/handlers.h"
@@ -217,17 +218,17 @@ Status AllocateServiceIp(Admission& admission, json::Value& object) {
     ip = *allocated;
     if (admission.dry_run) ips.Release(ip);
   } else {
+    std::string why;
     if (!ips.InRange(ip)) {
-      return InvalidError(admission.kind, admission.name,
-                          {InvalidValue("spec.clusterIPs", ip,
-                                        "failed to allocate IP: the provided IP is not in the "
-                                        "valid range")});
+      why = StrCat("provided IP is not in the valid range. The range of valid IPs is ", ips.Cidr());
+    } else if (ips.Taken(ip) && admission.call != nullptr) {
+      why = "provided IP is already allocated";
     }
-    if (ips.Taken(ip) && admission.call != nullptr) {
+    if (!why.empty()) {
       return InvalidError(admission.kind, admission.name,
-                          {InvalidValue("spec.clusterIPs", ip,
-                                        "failed to allocate IP: provided IP is already "
-                                        "allocated")});
+                          {{"FieldValueInvalid", "spec.clusterIPs",
+                            StrCat("Invalid value: []string{", Quote(ip),
+                                   "}: failed to allocated ip:", ip, " with error:", why)}});
     }
     if (!admission.dry_run) ips.Take(ip);
   }
@@ -338,6 +339,59 @@ Status CreatePvc(Admission& admission, json::Value& object) {
   SWELL_RETURN_IF_ERROR(LimitClaim(admission, object));
   json::Set(object, {"status"}, json::Object{{"phase", "Pending"}});
   Protect(object, "kubernetes.io/pvc-protection");
+  return Status::Ok();
+}
+
+// A claim may grow where it is bound and its class says so.
+Status UpdatePvc(Admission& admission, json::Value& object, const json::Value& old) {
+  if (!admission.subresource.empty()) return Status::Ok();
+  auto requested = [](const json::Value& claim) {
+    const json::Value* size = json::Find(claim, {"spec", "resources", "requests", "storage"});
+    return api::Quantity::FromJson(size == nullptr ? json::Value("0") : *size);
+  };
+  const auto now = requested(object);
+  const auto before = requested(old);
+  if (!now.ok() || !before.ok() || *now <= *before) return Status::Ok();
+  auto refuse = [&admission](std::string_view why) {
+    return ForbiddenError(admission.kind, admission.name, why);
+  };
+  if (json::GetString(old, {"status", "phase"}) != "Bound") {
+    return refuse("Only bound persistent volume claims can be expanded");
+  }
+  const std::string_view name = json::GetString(old, {"spec", "storageClassName"});
+  const auto kind = admission.core.scheme->StorageKind("storage.k8s.io", "storageclasses");
+  const auto entry = !name.empty() && kind
+                         ? admission.core.store.Latest(KeyFor(*kind, "", std::string(name)))
+                         : nullptr;
+  if (entry && json::GetBool(*entry->Parsed(), {"allowVolumeExpansion"})) return Status::Ok();
+  return refuse(
+      "only dynamically provisioned pvc can be resized and the storageclass that provisions the "
+      "pvc must support resize");
+}
+
+namespace {
+
+// Of how many templates it is the latest: what came before metadata.generation.
+constexpr char kTemplateGeneration[] = "deprecated.daemonset.template.generation";
+
+void SetTemplateGeneration(json::Value& object, int64_t generation) {
+  json::Set(object, {"metadata", "annotations", kTemplateGeneration},
+            json::Value(std::to_string(generation)));
+}
+
+}  // namespace
+
+Status CreateDaemonSet(Admission&, json::Value& object) {
+  SetTemplateGeneration(object, 1);
+  return Status::Ok();
+}
+
+Status UpdateDaemonSet(Admission&, json::Value& object, const json::Value& old) {
+  const int64_t generation = ParseInt(api::Annotation(old, kTemplateGeneration)).value_or(1);
+  const json::Value* now = json::Find(object, {"spec", "template"});
+  const json::Value* before = json::Find(old, {"spec", "template"});
+  const bool same = now != nullptr && before != nullptr && json::Equal(*now, *before);
+  SetTemplateGeneration(object, same ? generation : generation + 1);
   return Status::Ok();
 }
 

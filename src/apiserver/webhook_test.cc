@@ -68,6 +68,13 @@ json::Value Patched(const std::string& patch) {
       {"allowed", true}, {"patchType", "JSONPatch"}, {"patch", Base64Encode(patch)}};
 }
 
+constexpr char kBindings[] = R"("operations":["CREATE"],"resources":["pods/binding"])";
+constexpr char kEvictions[] = R"("operations":["CREATE"],"resources":["pods/eviction"])";
+constexpr char kScales[] = R"("operations":["UPDATE"],"resources":["replicasets/scale"])";
+constexpr char kReplicaSet[] =
+    R"({"metadata":{"name":"r"},"spec":{"replicas":1,"selector":{"matchLabels":{"a":"b"}},)"
+    R"("template":{"metadata":{"labels":{"a":"b"}},"spec":{"containers":[{"name":"c","image":"i"}]}}}})";
+
 class WebhookTest : public ::testing::Test {
  protected:
   WebhookTest() : server(MakeOptions()) {}
@@ -128,7 +135,7 @@ TEST_F(WebhookTest, AMutatingWebhookChangesWhatIsCreated) {
     return Patched(R"([{"op":"add","path":"/metadata/labels/by","value":"hook"},)"
                    R"({"op":"add","path":"/spec/containers/-","value":{"name":"s","image":"i"}}])");
   };
-  const Answer made = server.Post(kPods, PodJson("p"));
+  const Answer made = server.Post(kPods, PodJson("p", {}, R"({"app":"x"})"));
   ASSERT_EQ(made.status, 201) << made.text;
   EXPECT_EQ(made.Str({"metadata", "labels", "by"}), "hook");
   const json::Array& containers = json::GetArray(made.body, {"spec", "containers"});
@@ -281,7 +288,7 @@ TEST_F(WebhookTest, WhoChangesAfterMeMakesMeLookAgain) {
     if (!seen) return json::Value(json::Object{{"allowed", true}});
     return Patched(R"([{"op":"add","path":"/metadata/labels/first","value":"saw"}])");
   };
-  const Answer made = server.Post(kPods, PodJson("p"));
+  const Answer made = server.Post(kPods, PodJson("p", {}, R"({"app":"x"})"));
   ASSERT_EQ(made.status, 201) << made.text;
   EXPECT_EQ(made.Str({"metadata", "labels", "first"}), "saw");
   EXPECT_EQ(first.asked.size(), 2u);
@@ -324,6 +331,59 @@ TEST_F(WebhookTest, DeletionsConnectionsAndScalesAreAskedAbout) {
   server.Post(StrCat(kPods, "/p/eviction"), R"({"metadata":{"name":"p"}})");
   EXPECT_EQ(json::GetString(hook.asked.back(), {"requestSubResource"}), "eviction");
   EXPECT_EQ(json::GetString(hook.asked.back(), {"kind", "kind"}), "Eviction");
+}
+
+TEST_F(WebhookTest, BindingsEvictionsAndScalesAreWrittenAsWebhooksLeftThem) {
+  ASSERT_EQ(server.Post(kPods, PodJson("p")).status, 201);
+  Hook& binding = Add("Mutating", "bindings", {}, kBindings);
+  binding.reply = [](const json::Value&) {
+    return Patched(R"([{"op":"replace","path":"/target/name","value":"n2"},)"
+                   R"({"op":"add","path":"/metadata/annotations","value":{"by":"hook"}}])");
+  };
+  const std::string to = R"({"metadata":{"name":"p"},"target":{"kind":"Node","name":"n1"}})";
+  Answer answer = server.Post(StrCat(kPods, "/p/binding"), to);
+  ASSERT_EQ(answer.status, 201) << answer.text;
+  answer = server.Get(StrCat(kPods, "/p"));
+  EXPECT_EQ(answer.Str({"spec", "nodeName"}), "n2");
+  EXPECT_EQ(answer.Str({"metadata", "annotations", "by"}), "hook");
+  binding.reply = [](const json::Value&) {
+    return Patched(R"([{"op":"remove","path":"/target/name"}])");
+  };
+  ASSERT_EQ(server.Post(kPods, PodJson("q")).status, 201);
+  answer = server.Post(StrCat(kPods, "/q/binding"),
+                       R"({"metadata":{"name":"q"},"target":{"name":"n1"}})");
+  EXPECT_EQ(answer.status, 422) << answer.text;
+
+  Hook& eviction = Add("Mutating", "evictions", {}, kEvictions);
+  eviction.reply = [](const json::Value&) {
+    return Patched(R"([{"op":"replace","path":"/metadata/name","value":"r"}])");
+  };
+  answer = server.Post(StrCat(kPods, "/q/eviction"), R"({"metadata":{"name":"q"}})");
+  EXPECT_EQ(answer.Message(), "name in URL does not match name in Eviction object");
+  eviction.reply = nullptr;
+  EXPECT_EQ(server.Post(StrCat(kPods, "/q/eviction"), R"({"metadata":{"name":"q"}})").status, 201);
+
+  const std::string sets = "/apis/apps/v1/namespaces/default/replicasets";
+  ASSERT_EQ(server.Post(sets, kReplicaSet).status, 201);
+  Hook& first = Add("Mutating", "scales", R"("reinvocationPolicy":"IfNeeded")", kScales);
+  Hook& second = Add("Mutating", "scales-too", {}, kScales);
+  first.reply = [](const json::Value& request) {
+    const int64_t wanted = json::GetInt(request, {"object", "spec", "replicas"});
+    return wanted > 7 ? Patched(R"([{"op":"replace","path":"/spec/replicas","value":7}])")
+                      : json::Value(json::Object{{"allowed", true}});
+  };
+  second.reply = [](const json::Value&) {
+    return Patched(R"([{"op":"replace","path":"/spec/replicas","value":9}])");
+  };
+  answer = server.Merge(StrCat(sets, "/r/scale"), R"({"spec":{"replicas":3}})");
+  ASSERT_EQ(answer.status, 200) << answer.text;
+  EXPECT_EQ(first.asked.size(), 2u);  // once more, for somebody else has changed it since
+  EXPECT_EQ(json::GetInt(answer.body, {"spec", "replicas"}), 7);
+  EXPECT_EQ(json::GetInt(server.Get(StrCat(sets, "/r")).body, {"spec", "replicas"}), 7);
+  second.reply = [](const json::Value&) {
+    return Patched(R"([{"op":"replace","path":"/spec/replicas","value":-1}])");
+  };
+  EXPECT_EQ(server.Merge(StrCat(sets, "/r/scale"), R"({"spec":{"replicas":2}})").status, 422);
 }
 
 TEST_F(WebhookTest, AValidatingWebhookMayNotPatchAndUidsMustMatch) {

@@ -12,23 +12,16 @@
 namespace swell::apiserver {
 namespace {
 
-// Name and namespace of the URL and of the object must agree; the URL fills in what is missing.
+// Name and namespace of the URL and of the object must agree; the URL fills in the namespace.
 Status FitToPath(const Call& call, json::Value& object) {
-  if (call.kind->namespaced) {
-    const std::string_view ns = api::Namespace(object);
-    if (!ns.empty() && ns != call.info.ns) {
-      return BadRequestError(
-          "the namespace of the provided object does not match the namespace sent on the request");
-    }
-    json::Set(object, {"metadata", "namespace"}, json::Value(call.info.ns));
+  if (!call.info.name.empty()) SWELL_RETURN_IF_ERROR(CheckNames(call, object));
+  if (!call.kind->namespaced) return Status::Ok();
+  const std::string_view ns = api::Namespace(object);
+  if (!ns.empty() && ns != call.info.ns) {
+    return BadRequestError(
+        "the namespace of the provided object does not match the namespace sent on the request");
   }
-  if (call.info.name.empty()) return Status::Ok();
-  const std::string_view name = api::Name(object);
-  if (!name.empty() && name != call.info.name) {
-    return BadRequestError(StrCat("the name of the object (", name,
-                                  ") does not match the name on the URL (", call.info.name, ")"));
-  }
-  json::Set(object, {"metadata", "name"}, json::Value(call.info.name));
+  json::Set(object, {"metadata", "namespace"}, json::Value(call.info.ns));
   return Status::Ok();
 }
 
@@ -42,6 +35,25 @@ Result<json::Value> DecodeForWrite(Core& core, Call& call) {
 }
 
 }  // namespace
+
+Status CheckNames(const Call& call, const json::Value& object) {
+  const std::string_view name = api::Name(object);
+  if (name.empty()) {
+    return BadRequestError(StrCat("the name of the object (", call.info.name,
+                                  " based on URL) was undeterminable: name must be provided"));
+  }
+  if (name != call.info.name) {
+    return BadRequestError(StrCat("the name of the object (", name,
+                                  ") does not match the name on the URL (", call.info.name, ")"));
+  }
+  const std::string_view ns = api::Namespace(object);
+  if (call.kind->namespaced && !ns.empty() && ns != call.info.ns) {
+    return BadRequestError(StrCat("the namespace of the object (", ns,
+                                  ") does not match the namespace on the request (", call.info.ns,
+                                  ")"));
+  }
+  return Status::Ok();
+}
 
 Admission AdmissionOf(Core& core, Call& call) {
   return {core,        &call, call.handled(), call.info.ns, call.info.name, call.info.subresource,

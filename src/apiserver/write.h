@@ -27,6 +27,9 @@ void UpdateObject(Core& core,
 // The usual end of an update: 200 with the new state, or the error.
 UpdateDone AnswerUpdate(Core& core, const CallPtr& call);
 
+// kBadRequest when an object that is to replace another names none, or another than the URL.
+Status CheckNames(const Call& call, const json::Value& object);
+
 // kConflict when the object carries another resourceVersion or uid than `old`.
 Status CheckPreconditions(const Admission& admission,
                           const json::Value& object,

@@ -75,7 +75,8 @@ DisruptionController::DisruptionController(Context context)
              [this](const std::string& key, client::WorkQueue::Done done) {
                Reconcile(key, std::move(done));
              }),
-      client_(context_.executor, context_.server, context_.user, "disruption-controller") {
+      client_(context_.executor, context_.server, context_.user, "disruption-controller"),
+      events_(MakeRecorder(context_, "controllermanager")) {
   Follow(budgets_, Queued(queue_));
   for (client::Informer* owners : {&replica_sets_, &deployments_, &stateful_sets_}) {
     owners->AddHandlers(
@@ -188,6 +189,11 @@ void DisruptionController::Reconcile(const std::string& key, client::WorkQueue::
   for (const auto& [field, value] : status.get_object()) next.get_object()[field] = value;
   if (sums.disrupted.empty() && disrupted.empty()) json::Remove(next, {"disruptedPods"});
   if (known != nullptr && json::Equal(*known, next)) return done(sums.look_again);
+  const bool looked_at = json::GetInt(*budget, {"status", "observedGeneration"}) ==
+                         json::GetInt(*budget, {"metadata", "generation"});
+  if (sums.pods == 0 && (!looked_at || json::GetInt(*budget, {"status", "expectedPods"}) > 0)) {
+    events_.Record(*budget, "Normal", "NoPods", "No matching pods found");
+  }
   json::Value updated = *budget;
   json::Set(updated, {"status"}, std::move(next));
   // A whole status with the version looked at: an eviction may be writing to it right now.

@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 
+#include "client/event_recorder.h"
 #include "client/work_queue.h"
 #include "controllers/context.h"
 
@@ -31,6 +32,7 @@ class DisruptionController {
   client::Informer& stateful_sets_;
   client::WorkQueue queue_;
   client::Client client_;
+  client::EventRecorder events_;
 };
 
 }  // namespace swell::controllers

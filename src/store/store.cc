@@ -151,6 +151,7 @@ class StoreImpl final : public Store {
   }
 
   void Write(EventType type, EntryPtr entry, std::function<void(const Status&)> done) override;
+  void Settle(std::function<void(const Status&)> done) override;
   Result<std::unique_ptr<Watch>> WatchFrom(const std::string& resource,
                                            const std::string& ns,
                                            uint64_t since,
@@ -229,6 +230,21 @@ void StoreImpl::Write(EventType type, EntryPtr entry, std::function<void(const S
       Flush();
     });
   }
+}
+
+void StoreImpl::Settle(std::function<void(const Status&)> done) {
+  Pending* last = !accepted_.empty()    ? &accepted_.back()
+                  : !in_flight_.empty() ? &in_flight_.back()
+                                        : nullptr;
+  if (last == nullptr) {
+    PostIfAlive([done = std::move(done)] { done(Status::Ok()); });
+    return;
+  }
+  last->done = [first = std::move(last->done), alive = std::weak_ptr<char>(alive_),
+                done = std::move(done)](const Status& status) {
+    if (first) first(status);
+    if (!alive.expired()) done(status);
+  };
 }
 
 void StoreImpl::Flush() {

@@ -154,6 +154,10 @@ class Store {
   // store that is destroyed forgets the writes that are under way, as a crash would.
   virtual void Write(EventType type, EntryPtr entry, std::function<void(const Status&)> done) = 0;
 
+  // Runs `done` on the executor once all that is accepted now is durable, or has failed: then an
+  // answer that rests on Latest() is no news to those who read.
+  virtual void Settle(std::function<void(const Status&)> done) = 0;
+
   // Events of a resource (all namespaces when ns is empty) after `since`, in order, first from the
   // history, then live. `on_event` runs on the executor; it must not block and may end the watch.
   // kExpired when `since` is before the history; since 0 means from now on. Nothing is called

@@ -59,6 +59,35 @@ TEST_F(StoreTest, OnlyWhatIsDurableIsVisible) {
   EXPECT_EQ(store_->Count("pods"), 1u);
 }
 
+TEST_F(StoreTest, SettlingWaitsForWhatIsAcceptedAndForNothingElse) {
+  disk_->commit_delay = milliseconds(5);
+  Open();
+  std::string order;
+  auto settle = [&](const char* name) {
+    store_->Settle([&order, this, name](const Status& status) {
+      order += StrCat(name, "=", status.ok() ? PayloadOf(store_->Get(Pod("a"))) : "failed", " ");
+    });
+  };
+  settle("none");
+  EXPECT_EQ(order, "");
+  Run();
+  EXPECT_EQ(order, "none=(none) ");
+  Put(*store_, Pod("a"), "1", [&](const Status&) { order += "written "; });
+  settle("accepted");
+  Run();
+  settle("in-flight");
+  Put(*store_, Pod("a"), "2");
+  executor_.Advance(milliseconds(5));
+  EXPECT_EQ(order, "none=(none) written accepted=1 in-flight=1 ");
+  executor_.Advance(milliseconds(50));
+  order.clear();
+  disk_->failing_commits = 1;
+  Put(*store_, Pod("a"), "3");
+  settle("lost");
+  executor_.Advance(milliseconds(50));
+  EXPECT_EQ(order, "lost=failed ");
+}
+
 TEST_F(StoreTest, WritesOfOneTurnAndThoseThatWaitShareCommits) {
   disk_->commit_delay = milliseconds(1);
   Open();

@@ -1,5 +1,7 @@
 """Lists, selectors, pages and watches."""
 
+from urllib.parse import quote
+
 from conformance.case import (ABSENT, PRESENT, Case, Having, Pattern, delete, failure, get, patch, post,
                               watch)
 
@@ -13,7 +15,42 @@ def items(*names):
     return [{'metadata': {'name': name}} for name in names]
 
 
+# Label selectors that are none, and what is wrong with them.
+MALFORMED = {
+    '=x': "found '=', expected: !, identifier, or 'end of string'",
+    '(': "found '(', expected: !, identifier, or 'end of string'",
+    'a,,b': "found ',', expected: identifier after ','",
+    'a,': "found '', expected: identifier after ','",
+    'a=b=c': "found '=', expected: ',' or 'end of string'",
+    'a b': "unable to parse requirement: found 'b', expected: '=', '!=', '==', 'in', notin'",
+    'a)': "unable to parse requirement: found ')', expected: '=', '!=', '==', 'in', notin'",
+    'x in': "unable to parse requirement: found '' expected: '('",
+    'a in (b c)': "unable to parse requirement: found 'c', expected: ',' or ')'",
+    'a in (b': "unable to parse requirement: found '', expected: ',' or ')'",
+    '!': "unable to parse requirement: found '', expected: identifier",
+    'a>b': "unable to parse requirement: for 'Gt', 'Lt' operators, the value must be an integer",
+}
+
+
+def refused(query, message):
+    return get(f'configmaps?{query}', 400, failure('BadRequest', message, 400))
+
+
 CASES = [
+    Case('selectors-that-are-none',
+         *[refused(f'labelSelector={quote(text)}', message) for text, message in MALFORMED.items()],
+         refused('labelSelector=-a', Pattern('^unable to parse requirement: invalid label key "-a": ')),
+         refused('labelSelector=a%3D-', Pattern(
+             '^unable to parse requirement: invalid label value: "-": at key: "a": ')),
+         refused('fieldSelector=metadata.name%3Db%3Dc',
+                 'invalid field selector: unescaped character in value: 61')),
+    Case('parameters-that-are-none',
+         refused('limit=x', 'strconv.ParseInt: parsing "x": invalid syntax'),
+         refused('timeoutSeconds=x', 'strconv.ParseInt: parsing "x": invalid syntax'),
+         refused('continue=x', 'invalid continue token: continue key is not valid: illegal base64 '
+                 'data at input byte 0'),
+         refused('continue=e30', 'invalid continue token: continue key is not valid: server does not '
+                 'recognize this encoded version ""')),
     Case('sorted-by-name', *maps('b', 'c', 'a'),
          get('configmaps?labelSelector=n', 200, {'items': items('a', 'b', 'c')})),
     Case('selector-equality', *maps('a', 'b'),

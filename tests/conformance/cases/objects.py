@@ -184,4 +184,63 @@ CASES = [
                   'fieldsType': 'FieldsV1',
                   'fieldsV1': {'f:data': {'.': {}, 'f:k': {}}}})}},
               headers={'User-Agent': 'tester/1.0'})),
+    Case('replacements-must-name-their-object',
+         post('configmaps', config_map(), 201),
+         put('configmaps/a', {'data': {}}, 400, failure(
+             'BadRequest', 'the name of the object (a based on URL) was undeterminable: name must be '
+             'provided')),
+         put('configmaps/a', config_map('b'), 400, failure(
+             'BadRequest', 'the name of the object (b) does not match the name on the URL (a)')),
+         put('configmaps/a', {'metadata': {'name': 'a', 'namespace': 'other'}}, 400, failure(
+             'BadRequest', 'the namespace of the object (other) does not match the namespace on the '
+             'request ($ns)'))),
+    Case('empty-lists-and-maps-are-as-good-as-none',
+         post('configmaps', {'metadata': {'name': 'a', 'labels': {}, 'annotations': {},
+                                          'finalizers': [], 'ownerReferences': []},
+                             'data': {}, 'binaryData': {}}, 201,
+              {'metadata': {'labels': ABSENT, 'annotations': ABSENT, 'finalizers': ABSENT,
+                            'ownerReferences': ABSENT}, 'data': ABSENT, 'binaryData': ABSENT}),
+         post('/apis/networking.k8s.io/v1/namespaces/$ns/networkpolicies',
+              {'metadata': {'name': 'a'}, 'spec': {'podSelector': {'matchLabels': {}},
+                                                   'ingress': []}}, 201,
+              {'spec': {'podSelector': {'matchLabels': ABSENT}, 'ingress': ABSENT}}),
+         post('services', {'metadata': {'name': 'a'}, 'spec': {
+             'ports': [{'port': 1}], 'selector': {}, 'externalIPs': []}}, 201,
+              {'spec': {'selector': ABSENT, 'externalIPs': ABSENT}})),
+    Case('a-pods-empty-parts',
+         post('pods', {'metadata': {'name': 'a'}, 'spec': {
+             'nodeSelector': {}, 'containers': [{
+                 'name': 'c', 'image': 'i', 'env': [], 'command': [], 'ports': [],
+                 'resources': {'limits': {}}, 'securityContext': {}}]}}, 201,
+              {'spec': {'nodeSelector': ABSENT, 'containers': [{
+                  'env': ABSENT, 'command': ABSENT, 'ports': ABSENT, 'resources': {'limits': ABSENT},
+                  'securityContext': {}}]}}), accounts=True),
+    Case('a-daemon-sets-template-is-counted',
+         post('/apis/apps/v1/namespaces/$ns/daemonsets', {'metadata': {'name': 'd'}, 'spec': {
+             'selector': {'matchLabels': {'a': 'b'}}, 'template': {
+                 'metadata': {'labels': {'a': 'b'}}, 'spec': {
+                     'nodeSelector': {'no': 'where'},
+                     'containers': [{'name': 'c', 'image': 'i'}]}}}}, 201,
+              {'metadata': {'annotations': {'deprecated.daemonset.template.generation': '1'}}}),
+         patch('merge', '/apis/apps/v1/namespaces/$ns/daemonsets/d',
+               {'metadata': {'annotations': None}}, 200,
+               {'metadata': {'annotations': {'deprecated.daemonset.template.generation': '1'}}}),
+         patch('merge', '/apis/apps/v1/namespaces/$ns/daemonsets/d',
+               {'spec': {'template': {'metadata': {'annotations': {'new': 'yes'}}}}}, 200,
+               {'metadata': {'annotations': {'deprecated.daemonset.template.generation': '2'}}})),
+    Case('what-a-node-is-given-once',
+         post('/api/v1/nodes', {'metadata': {'name': 'n-$run'}}, 201, {'spec': PRESENT}),
+         patch('strategic', '/api/v1/nodes/n-$run', {'spec': {'podCIDR': '10.0.0.0/24'}}, 200),
+         patch('strategic', '/api/v1/nodes/n-$run', {'spec': {'podCIDR': '10.0.1.0/24'}}, 422,
+               failure('Invalid', 'Node "n-$run" is invalid: [spec.podCIDRs: Forbidden: node updates '
+                       'may not change podCIDR except from "" to valid, []: Forbidden: node updates '
+                       'may only change labels, taints, or capacity (or configSource, if the '
+                       'DynamicKubeletConfig feature gate is enabled)]')),
+         delete('/api/v1/nodes/n-$run', 200)),
+    Case('a-service-asks-for-an-address-that-is-none-of-the-clusters',
+         post('services', {'metadata': {'name': 's'}, 'spec': {
+             'clusterIP': '1.2.3.4', 'ports': [{'port': 80}]}}, 422, failure('Invalid', Pattern(
+                 r'spec.clusterIPs: Invalid value: \[\]string\{"1.2.3.4"\}: failed to allocated '
+                 r'ip:1.2.3.4 with error:provided IP is not in the valid range. The range of valid '
+                 r'IPs is 10\.[0-9.]+/[0-9]+$')))),
 ]

@@ -24,7 +24,58 @@ def in_template(value):
     return {'spec': {'template': {'spec': value}}}
 
 
+# Patches that Kubernetes cannot read as strategic ones: it answers 500, and without a reason.
+UNREADABLE = [
+    (in_template({'containers': [{'image': 'x'}]}),
+     'map: map[image:x] does not contain declared merge key: name'),
+    (in_template({'containers': [{'$patch': 'delete'}]}),
+     'map: map[$patch:delete] does not contain declared merge key: name'),
+    (in_template({'containers': [{'$patch': 'burn', 'name': 'c'}]}),
+     'unknown patch type: burn in map: map[$patch:burn name:c]'),
+    ({'spec': {'$patch': 'burn'}}, 'unknown patch type: burn in map: map[$patch:burn]'),
+    (in_template({'$setElementOrder/containers': [{'name': 'z'}], 'containers': [{'name': 'c'}]}),
+     "The order in patch list:\n[map[name:c]]\n doesn't match $setElementOrder list:\n"
+     '[map[name:z]]\n'),
+    (in_template({'$setElementOrder/containers': 'q'}),
+     'expected a []interface {}, but received a string'),
+]
+
+
+def unreadable(body, message):
+    return patch('strategic', f'{DEPLOYMENTS}/web', body, 500,
+                 {'message': message, 'reason': ABSENT, 'details': ABSENT, 'code': 500})
+
+
+def misnamed(metadata, message):
+    return patch('merge', f'{DEPLOYMENTS}/web', {'metadata': metadata}, 400,
+                 failure('BadRequest', message, 400))
+
+
 CASES = [
+    Case('strategic-patches-that-cannot-be-read', post(DEPLOYMENTS, deployment(), 201),
+         *[unreadable(body, message) for body, message in UNREADABLE],
+         patch('strategic', f'{DEPLOYMENTS}/web',
+               in_template({'$retainKeys': ['name'], 'volumes': []}), 400,
+               failure('BadRequest', 'invalid patch format of retainKeys', 400))),
+    Case('patches-must-keep-names', post(DEPLOYMENTS, deployment(), 201),
+         misnamed({'name': None}, 'the name of the object (web based on URL) was undeterminable: '
+                  'name must be provided'),
+         misnamed(None, 'the name of the object (web based on URL) was undeterminable: '
+                  'name must be provided'),
+         misnamed({'namespace': 'other'}, 'the namespace of the object (other) does not match the '
+                  'namespace on the request ($ns)'),
+         patch('merge', f'{DEPLOYMENTS}/web', {'metadata': {'namespace': None}}, 200,
+               {'metadata': {'namespace': '$ns'}})),
+    Case('apply-of-an-object-that-was-there-once',
+         patch('apply', 'configmaps/a?fieldManager=one',
+               {'apiVersion': 'v1', 'kind': 'ConfigMap', 'metadata': {'name': 'a', 'uid': 'u'}}, 409,
+               failure('Conflict', 'Operation cannot be fulfilled on configmaps "a": uid mismatch: '
+                       'the provided object specified uid u, and no existing object was found'))),
+    Case('the-last-finalizer-leaves-no-list',
+         post('configmaps', {'metadata': {'name': 'a', 'finalizers': ['a.b/c']}}, 201),
+         patch('strategic', 'configmaps/a',
+               {'metadata': {'$deleteFromPrimitiveList/finalizers': ['a.b/c']}}, 200,
+               {'metadata': {'finalizers': ABSENT}})),
     Case('merge-patch',
          post('configmaps', {'metadata': {'name': 'a'}, 'data': {'x': '1', 'y': '2'}}, 201),
          patch('merge', 'configmaps/a', {'data': {'x': None, 'z': '3'}}, 200,

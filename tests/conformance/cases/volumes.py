@@ -71,4 +71,15 @@ CASES = [
          phase_of('persistentvolumeclaims/later', 'Bound', volumeName='k-$run'),
          get(f'{VOLUMES}/k-$run', 200, {'metadata': {'annotations': ABSENT}}),
          delete(f'{VOLUMES}/k-$run', 200)),
+    Case('what-cannot-grow',
+         post(VOLUMES, volume('g-$run', claimRef={'namespace': '$ns', 'name': 'c'})),
+         post('persistentvolumeclaims', claim('c')),
+         phase_of('persistentvolumeclaims/c', 'Bound'),
+         patch('merge', 'persistentvolumeclaims/c',
+               {'spec': {'resources': {'requests': {'storage': '1Ti'}}}}, 403, {
+                   'reason': 'Forbidden',
+                   'message': 'persistentvolumeclaims "c" is forbidden: only dynamically provisioned '
+                              'pvc can be resized and the storageclass that provisions the pvc must '
+                              'support resize'}),
+         delete(f'{VOLUMES}/g-$run', 200)),
 ]
