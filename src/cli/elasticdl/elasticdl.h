@@ -5,6 +5,7 @@
 // Thread-safety: one thread.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <utility>
 #include <vector>
@@ -25,7 +26,8 @@ struct JobFlags {
   // The job.
   std::string name, ns, image, worker_image, image_pull_policy, restart_policy = "Never";
   std::string strategy, yaml;
-  int64_t workers = -1, workers_seed = -1, ps = 0;
+  static constexpr int64_t kUnsaid = INT64_MIN;
+  int64_t workers = kUnsaid, workers_seed = kUnsaid, ps = 0;
   int64_t relaunches = -1;
   // Amounts: "cpu=1,memory=4096Mi,gpu=1", or one by one as the first version had them.
   struct Role {

@@ -122,7 +122,9 @@ TEST_F(ElasticdlTest, RefusesByName) {
   EXPECT_EQ(Train({"--training_data=/d", "--no_such_flag=1"}), 2);
   EXPECT_NE(err_.find("--no_such_flag"), std::string::npos) << err_;
   for (auto [flag, says] :
-       {std::pair("--worker_cpu_request=lots", "--worker_cpu_request \"lots\""),
+       {std::pair("--num_workers=-3", "--num_workers: -3: must be 0 or more"),
+        std::pair("--num_worker=-1", "--num_worker: -1: must be 0 or more"),
+        std::pair("--worker_cpu_request=lots", "--worker_cpu_request \"lots\""),
         std::pair("--use_async=maybe", "--use_async \"maybe\": true or false expected"),
         std::pair("--cluster_spec=hooks.py", "--cluster_spec hooks.py"),
         std::pair("--aux_params=fly=1", "\"fly\" is not disable_relaunch"),

@@ -201,6 +201,11 @@ class SubmitAction final : public Action {
   }
 
   Status Fill() {
+    for (const auto& [flag, number] : {std::pair("--num_workers", flags_.workers),
+                                       std::pair("--num_worker", flags_.workers_seed)}) {
+      if (number >= 0 || number == flags_.kUnsaid) continue;
+      return Misuse(StrCat(flag, ": ", number, ": must be 0 or more"));
+    }
     if (flags_.workers < 0) flags_.workers = flags_.workers_seed < 0 ? 2 : flags_.workers_seed;
     if (flags_.strategy == "Local") flags_.workers = 1;
     const Mode mode = flags_.mode;
