@@ -116,7 +116,7 @@ void Allocate(Context& context) {
   context.result.decisions.reserve(context.order.size());
   QueueOrder turns(context);
   for (GroupId id : context.order) {
-    if (!Schedulable(state, state.groups[id])) continue;
+    if (state.startable[id] == 0 || !Schedulable(state, state.groups[id])) continue;
     Needed needed = NeededPods(state, id);
     if (needed.met) {
       PushPromised(state, id, turns);
@@ -147,7 +147,7 @@ void PlaceElastic(Context& context, Action rule) {
     turns.Push({id, one, NeedOf(state, one), true});
   };
   for (GroupId id : context.order) {
-    if (!Schedulable(state, state.groups[id])) continue;
+    if (state.startable[id] == 0 || !Schedulable(state, state.groups[id])) continue;
     std::vector<PodId> pods = ElasticPods(state, id);
     if (pods.empty()) continue;
     std::reverse(pods.begin(), pods.end());

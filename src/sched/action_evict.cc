@@ -132,7 +132,7 @@ class Waiters {
   Waiters(Context& context, const std::function<bool(const GroupState&)>& may)
       : context_(context), turns_(context) {
     for (GroupId id : context.order) {
-      if (may(context.state.groups[id])) Push(id);
+      if (context.state.startable[id] > 0 && may(context.state.groups[id])) Push(id);
     }
   }
   bool Empty() const { return turns_.Empty(); }

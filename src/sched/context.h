@@ -5,6 +5,7 @@
 
 #include <map>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -24,6 +25,25 @@ class VictimFinder;
 struct FreeRoom {
   size_t as_of = 0;    // State::touched then had so many less one; 0: never
   CoreAmounts core{};  // but GPUs, which State::free_gpu_ppm has
+};
+
+// Who was bound in a cycle, with the decision's index: added in bulk, asked about afterwards.
+// Whoever of them must give way again is not evicted: the decision is taken back, as if it had
+// never been made.
+class BoundPods {
+ public:
+  void Add(PodId pod, GroupId group, size_t decision);
+  // Forgets the pod; nullopt: it was not bound.
+  std::optional<size_t> Take(PodId pod);
+  // Whether any pod of the group was, even if that was taken back.
+  bool HasGroup(GroupId group);
+
+ private:
+  static constexpr size_t kTaken = SIZE_MAX;
+  bool sorted_ = true;
+  std::vector<std::pair<PodId, size_t>> pods_;  // of several of one pod the last counts
+  std::vector<GroupId> groups_;
+  void Sort();
 };
 
 struct Context {
@@ -51,10 +71,7 @@ struct Context {
 
   // Groups that wait, in job order, as the cycle found them.
   std::vector<GroupId> order;
-  // Pods bound in this cycle, by their decision's index. Whoever of them must give way again is not
-  // evicted: the decision is taken back, as if it had never been made.
-  std::map<PodId, size_t> bound;
-  std::set<GroupId> bound_groups;
+  BoundPods bound;  // in this cycle
   std::vector<size_t> taken_back;
   // What failed at which room epoch, by what was asked: (queue, tense, shapes...).
   std::map<std::vector<int32_t>, uint64_t> failed;

@@ -19,7 +19,10 @@ constexpr int kFruitlessMax = 8;
 // been served better, and nobody of lower rank slips in between.
 void LiftPromises(Context& context) {
   State& state = context.state;
-  for (PodId id : state.promised.Members()) {
+  const std::vector<PodId> promised = state.promised.Members();
+  for (size_t i = 0; i < promised.size(); ++i) {
+    state.FetchAhead(promised, i);
+    const PodId id = promised[i];
     const PodState& pod = state.pods[id];
     if (pod.phase != PodPhase::kPending) continue;
     state.SetHint(id, pod.promise);

@@ -1,4 +1,7 @@
 // Decisions written down: the only place where a cycle makes strings of what it did.
+#include <algorithm>
+#include <utility>
+
 #include "base/strings.h"
 #include "sched/context.h"
 #include "sched/reclaim_rules.h"
@@ -162,6 +165,35 @@ std::string Decision::Reason() const {
   return "";
 }
 
+void BoundPods::Add(PodId pod, GroupId group, size_t decision) {
+  pods_.emplace_back(pod, decision);
+  if (groups_.empty() || groups_.back() != group) groups_.push_back(group);
+  sorted_ = false;
+}
+
+void BoundPods::Sort() {
+  if (sorted_) return;
+  std::stable_sort(pods_.begin(), pods_.end(),
+                   [](const auto& a, const auto& b) { return a.first < b.first; });
+  std::sort(groups_.begin(), groups_.end());
+  sorted_ = true;
+}
+
+std::optional<size_t> BoundPods::Take(PodId pod) {
+  if (pods_.empty()) return std::nullopt;
+  Sort();
+  auto after = std::upper_bound(pods_.begin(), pods_.end(), std::pair(pod, kTaken));
+  if (after == pods_.begin()) return std::nullopt;
+  auto& [bound, decision] = *std::prev(after);
+  if (bound != pod || decision == kTaken) return std::nullopt;
+  return std::exchange(decision, kTaken);
+}
+
+bool BoundPods::HasGroup(GroupId group) {
+  Sort();
+  return std::binary_search(groups_.begin(), groups_.end(), group);
+}
+
 double LostGpuSeconds(const State& state, PodId id, WallTime now) {
   const PodState& pod = state.pods[id];
   const WallTime since = std::max(pod.start, pod.checkpoint);
@@ -176,8 +208,7 @@ void DecideBinds(Context& context, const std::vector<PodId>& pods, Action rule) 
   for (PodId id : pods) {
     PodState& pod = state.pods[id];
     pod.assumed = true;
-    context.bound.insert_or_assign(context.bound.end(), id, context.result.decisions.size());
-    context.bound_groups.insert(context.bound_groups.end(), pod.group);
+    context.bound.Add(id, pod.group, context.result.decisions.size());
     Decision& decision = Add(context, id, Decision::Type::kBind, pod.node, rule);
     decision.gpu_devices = pod.devices.ToVector();
     decision.words = AskWords(context, id, pod.node);
@@ -218,12 +249,12 @@ void DecideEvictions(Context& context,
   for (PodId pod : cause.beneficiaries) words.comes_to.emplace_back(state.pods[pod].promise, pod);
   std::stable_sort(words.comes_to.begin(), words.comes_to.end(),
                    [](const auto& a, const auto& b) { return a.first < b.first; });
-  for (PodId id : victims) {
+  for (size_t i = 0; i < victims.size(); ++i) {
+    state.FetchAhead(victims, i);
+    const PodId id = victims[i];
     PodState& pod = state.pods[id];
-    auto fresh = context.bound.find(id);
-    if (fresh != context.bound.end()) {
-      context.taken_back.push_back(fresh->second);
-      context.bound.erase(fresh);
+    if (const std::optional<size_t> bind = context.bound.Take(id)) {
+      context.taken_back.push_back(*bind);
       state.SetPlace(id, PodPhase::kPending, kNone, {});
       pod.assumed = false;
       // Its room is free at once, so those it was promised to can start without waiting.

@@ -132,15 +132,17 @@ bool PlaceAll(Statement& trial,
               const std::vector<PodId>& pods,
               Tense tense,
               const NodeFilter* within) {
-  const PlacePod place = [&](PodId pod, const NodeFilter* filter) {
-    return PlaceOne(trial, state, pod, tense, filter);
-  };
   if (HasTopology(state.groups[group])) {
+    const PlacePod place = [&](PodId pod, const NodeFilter* filter) {
+      return PlaceOne(trial, state, pod, tense, filter);
+    };
     return PlaceInTopology(trial, state, group, pods, place, within);
   }
   const Statement::Mark mark = trial.Checkpoint();
-  for (PodId pod : pods) {
-    if (place(pod, within)) continue;
+  for (size_t i = 0; i < pods.size(); ++i) {
+    state.FetchAhead(pods, i);
+    const PodId pod = pods[i];
+    if (PlaceOne(trial, state, pod, tense, within)) continue;
     trial.Rollback(mark);
     return false;
   }

@@ -43,9 +43,10 @@ void QueueOrder::Push(WaitingJob job) {
                    group.place,
                    job.turn};
   CountPromised(queue, job, +1);
-  lanes_[queue].jobs.insert({key, std::move(job)});
+  std::set<HeldJob>& jobs = lanes_[queue].jobs;
+  const auto held = jobs.insert(jobs.end(), {key, std::move(job)});  // mostly they come in order
   ++size_;
-  RelistPath(queue);
+  if (held == jobs.begin() || !waits_its_turn) RelistPath(queue);
 }
 
 bool QueueOrder::Promised(const WaitingJob& job) const {
@@ -135,14 +136,13 @@ WaitingJob QueueOrder::Pop() {
   WaitingJob job = std::move(lane.jobs.extract(lane.jobs.begin()).value().job);
   --size_;
   CountPromised(queue, job, -1);
-  RelistPath(queue);
   stale_ = queue;
   return job;
 }
 
 void QueueOrder::Reorder() {
+  if (stale_ != kNone) RelistPath(stale_);
   // Children before parents: a parent's key follows from its head.
-  std::vector<QueueId> order;
   for (size_t id = 0; id < lanes_.size(); ++id) {
     if (!lanes_[id].jobs.empty()) RelistPath(static_cast<QueueId>(id));
   }

@@ -59,6 +59,7 @@ GroupId State::EnsureGroup(std::string_view key) {
   if (free_groups.empty()) {
     id = static_cast<GroupId>(groups.size());
     groups.emplace_back();
+    startable.push_back(0);
   } else {
     id = free_groups.back();
     free_groups.pop_back();

@@ -215,6 +215,7 @@ struct State {
   std::vector<NodeState> nodes;
   std::vector<PodState> pods;
   std::vector<GroupState> groups;
+  std::vector<int32_t> startable;         // by GroupId: members that could be placed now
   std::vector<QueueState> queues;         // [0] is the default queue
   std::vector<PoolInfo> pools;            // by name; the last takes nodes of no pool
   std::vector<int> live_pools;            // pools with nodes; at least one index
@@ -297,6 +298,10 @@ struct State {
   // "namespace/name" of the PodGroup; empty for a pod without one.
   const std::string& GroupName(const GroupState& group) const;
   bool QueueUnknown(const GroupState& group) const;
+
+  // To be called for each i while pods of a long list are gone through, which lie anywhere in
+  // memory: has what a look at those soon to come will read on its way by then.
+  void FetchAhead(const std::vector<PodId>& list, size_t i) const;
 
   // --- upkeep (model.cc) --------------------------------------------------------------------
   // Ranks, pools and index after nodes or pools changed; no-op otherwise.

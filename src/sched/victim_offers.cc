@@ -163,7 +163,7 @@ void VictimFinder::CatchUp() {
 bool VictimFinder::Eligible(GroupId id) {
   if (id == kNone || id == group_) return false;
   // Whoever starts in this cycle is not moved in the same breath.
-  if (policy_->must_move && context_.bound_groups.contains(id)) return false;
+  if (policy_->must_move && context_.bound.HasGroup(id)) return false;
   int8_t& known = eligible_[id];
   if (known < 0) {
     const GroupState& group = state_.groups[id];
@@ -479,6 +479,10 @@ bool VictimFinder::AllAllowed(const std::vector<Pick>& picks) {
 
 bool VictimFinder::StillHolds(const Offer& offer) {
   context_.budget -= 1;
+  for (const Pick& pick : offer.picks) {
+    __builtin_prefetch(&state_.groups[pick.group]);
+    __builtin_prefetch(&state_.groups[pick.group].change);
+  }
   // More losses never help: what was not allowed before is not now.
   return std::all_of(offer.picks.begin(), offer.picks.end(),
                      [this](const Pick& pick) {
@@ -601,7 +605,10 @@ VictimFinder::Table* VictimFinder::TableFor(PodId pod) {
   table.key_of.resize(state_.index.by_rank.size());
   table.offers.resize(state_.index.by_rank.size());
   table.listed.resize(state_.index.by_rank.size());
-  for (int rank : RanksWithCandidates()) {
+  const std::vector<int> ranks = RanksWithCandidates();
+  for (size_t i = 0; i < ranks.size(); ++i) {
+    FetchAhead(ranks, i);
+    const int rank = ranks[i];
     if (context_.budget <= 0) {  // half a table would mislead the next search
       tables_.erase(it);
       return nullptr;
@@ -609,6 +616,25 @@ VictimFinder::Table* VictimFinder::TableFor(PodId pod) {
     Relist(table, state_.index.by_rank[rank]);
   }
   return &table;
+}
+
+// As State::FetchAhead, for nodes whose pods are gone through.
+void VictimFinder::FetchAhead(const std::vector<int>& ranks, size_t i) const {
+  const auto node = [&](size_t ahead) -> const NodeState* {
+    return i + ahead < ranks.size() ? &state_.nodes[state_.index.by_rank[ranks[i + ahead]]]
+                                    : nullptr;
+  };
+  if (const NodeState* far = node(6)) {
+    __builtin_prefetch(&far->allocatable);
+    __builtin_prefetch(&far->pods);
+  }
+  if (const NodeState* near = node(4)) {
+    __builtin_prefetch(near->pods.data());
+    __builtin_prefetch(near->devices.data());
+  }
+  if (const NodeState* next = node(2)) {
+    for (PodId pod : next->pods) __builtin_prefetch(&state_.pods[pod]);
+  }
 }
 
 // Where anything may run that may be stopped, in order: the other nodes have nothing to offer.
@@ -623,17 +649,19 @@ std::vector<int> VictimFinder::RanksWithCandidates() {
   for (size_t rank = 0; many && rank < has.size(); ++rank) {
     has[rank] = !state_.nodes[state_.index.by_rank[rank]].pods.empty();
   }
+  std::vector<PodId> held;
   for (size_t queue = 0; !many && queue < from_.size(); ++queue) {
     if (!from_[queue]) continue;
     for (GroupId id : state_.queues[queue].holders) {
       if (!Eligible(id)) continue;
-      for (PodId pod : state_.groups[id].members) {
-        const PodState& held = state_.pods[pod];
-        if (held.Holds() && state_.nodes[held.node].rank != kNone) {
-          has[state_.nodes[held.node].rank] = 1;
-        }
-      }
+      const std::vector<PodId>& members = state_.groups[id].members;
+      held.insert(held.end(), members.begin(), members.end());
     }
+  }
+  for (size_t i = 0; i < held.size(); ++i) {
+    state_.FetchAhead(held, i);
+    const PodState& pod = state_.pods[held[i]];
+    if (pod.Holds() && state_.nodes[pod.node].rank != kNone) has[state_.nodes[pod.node].rank] = 1;
   }
   std::vector<int> ranks;
   for (size_t rank = 0; rank < has.size(); ++rank) {

@@ -151,6 +151,7 @@ class VictimFinder {
   const VictimPolicy* policy_ = nullptr;
   void Expect(const std::vector<QueueId>& from);
   std::vector<int> RanksWithCandidates();
+  void FetchAhead(const std::vector<int>& ranks, size_t i) const;
 
   std::vector<uint8_t> from_;     // by QueueId: its work may go
   std::vector<int8_t> eligible_;  // by GroupId; -1: not asked yet

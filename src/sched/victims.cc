@@ -64,6 +64,7 @@ class Search {
   bool StartsWithout(const Taken& unit);
   bool RoomHolds(const Taken& unit) const;
   bool NeededWhereItIs(const Taken& unit) const;
+  void FetchTaken(size_t i) const;
   void SpareUnneeded();
   bool Justified();
   void MoveVictims();
@@ -147,6 +148,13 @@ void Search::Swallow(Taken& whole) {
 }
 
 void Search::TakeAll(const std::vector<Pick>& picks) {
+  for (const Pick& pick : picks) __builtin_prefetch(state_.groups[pick.group].members.data());
+  for (const Pick& pick : picks) {
+    for (PodId pod : state_.groups[pick.group].members) {
+      __builtin_prefetch(&state_.pods[pod].phase);
+      __builtin_prefetch(&state_.pods[pod].charge);
+    }
+  }
   for (const Pick& pick : picks) {
     // Its gang goes whole.
     const bool included =
@@ -358,12 +366,20 @@ bool Search::NeededWhereItIs(const Taken& unit) const {
   });
 }
 
+// As State::FetchAhead, for what was taken.
+void Search::FetchTaken(size_t i) const {
+  if (i + 16 < taken_.size()) __builtin_prefetch(taken_[i + 16].pods.data());
+  if (i + 8 >= taken_.size()) return;
+  for (const auto& [pod, phase] : taken_[i + 8].pods) __builtin_prefetch(&state_.pods[pod]);
+}
+
 // Choosing node by node may have taken what a later choice made needless.
 void Search::SpareUnneeded() {
   if (taken_.size() < 2) return;
   const bool polished = taken_.size() <= kPolishedUnitsMax;
   std::vector<std::pair<int64_t, size_t>> order;  // the costliest first
   for (size_t i = 0; i < taken_.size(); ++i) {
+    FetchTaken(i);
     if (polished || !NeededWhereItIs(taken_[i])) order.emplace_back(taken_[i].cost, i);
   }
   std::sort(order.rbegin(), order.rend());
@@ -395,7 +411,9 @@ bool Search::Moved(const Taken& unit) const {
 // Whether nobody loses what the rule, looking at what is left, would have spared.
 bool Search::Justified() {
   if (!policy_.spares) return true;
-  return std::all_of(taken_.begin(), taken_.end(), [this](const Taken& unit) {
+  size_t next = 0;
+  return std::all_of(taken_.begin(), taken_.end(), [&](const Taken& unit) {
+    FetchTaken(next++);
     QueueAmounts charge{};
     for (const auto& [pod, phase] : unit.pods) {
       const QueueAmounts its = state_.ChargeOf(state_.ShapeOf(pod), state_.pods[pod].node);
