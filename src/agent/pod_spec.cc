@@ -238,6 +238,7 @@ Result<ContainerSpec> MakeContainerSpec(const EnvContext& context,
   spec.ref = {std::string(api::Uid(pod)), std::string(json::GetString(container, {"name"})),
               attempt};
   spec.image = json::GetString(container, {"image"});
+  spec.target = json::GetString(container, {"targetContainerName"});
   SWELL_ASSIGN_OR_RETURN(spec.env, ContainerEnv(context, container));
   spec.command = ExpandAll(json::GetArray(container, {"command"}), spec.env);
   spec.args = ExpandAll(json::GetArray(container, {"args"}), spec.env);

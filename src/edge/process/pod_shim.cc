@@ -84,6 +84,19 @@ Status MapIds(pid_t child, uid_t uid, gid_t gid) {
   return WriteText(proc + "/gid_map", StrCat("0 ", gid, " 1"));
 }
 
+// Children are born into the process namespace of that process from now on.
+Status EnterProcesses(const ProcessId& of) {
+  const int fd = ::open(StrCat("/proc/", of.pid, "/ns/pid").c_str(), O_RDONLY | O_CLOEXEC);
+  if (fd < 0 || ProcessStartTime(of.pid) != of.start) {
+    if (fd >= 0) ::close(fd);
+    return Status(Code::kInvalid, "the target container has ended");
+  }
+  Status entered;
+  if (::setns(fd, CLONE_NEWPID) != 0) entered = ErrnoStatus(errno, "enter its process namespace");
+  ::close(fd);
+  return entered;
+}
+
 class Shim {
  public:
   Shim(ShimSpec spec, std::string dir)
@@ -110,6 +123,7 @@ class Shim {
     state_.init_pid = init_;
     state_.init_start = ProcessStartTime(init_);
     state_.started_ns = clock_.Now().unix_ns;
+    state_.own_pids = spec_.own_pids();
     Status written = ReplaceFile(dir_ + "/state.json", json::Print(state_.ToJson()), 0600);
     if (!written.ok()) {
       ::kill(init_, SIGKILL);
@@ -152,6 +166,10 @@ class Shim {
     }
     unsigned flags = 0;
     if (spec_.isolation != Isolation::kNone) flags = kNamespaces;
+    if (spec_.beside) {
+      SWELL_RETURN_IF_ERROR(EnterProcesses(*spec_.beside));
+      flags &= ~static_cast<unsigned>(CLONE_NEWPID);
+    }
     if (spec_.isolation == Isolation::kUser) {
       flags |= CLONE_NEWUSER;
       if (::pipe2(go, O_CLOEXEC) != 0) return ErrnoStatus(errno, "pipe");

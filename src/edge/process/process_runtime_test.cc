@@ -128,6 +128,48 @@ TEST_F(ProcessRuntimeTest, KillEndsEverythingOfTheContainer) {
   EXPECT_EQ(exit.signal, SIGKILL);
 }
 
+TEST_F(ProcessRuntimeTest, ADebugContainerIsAmongTheProcessesOfItsTarget) {
+  Create(Sandbox("pod-a"));
+  ContainerSpec main = Shell("pod-a", "echo up; while :; do sleep 0.05; done");
+  ASSERT_TRUE(Start(main).ok());
+  ASSERT_TRUE(AwaitLog(main.ref, "up\n"));
+  ContainerSpec missing = Shell("pod-a", "true", "lost");
+  missing.target = "gone";
+  ContainerSpec debug =
+      Shell("pod-a",
+            "trap '' TERM; (trap '' TERM; while :; do sleep 1; done) & "
+            "tr '\\0' ' ' </proc/2/cmdline; echo; echo ready; while :; do sleep 1; done",
+            "debug");
+  debug.target = "main";
+  if (runtime_->support().isolation != Isolation::kFull) {
+    // Only root may enter another's processes: it has its own.
+    EXPECT_TRUE(Start(debug).ok());
+    return;
+  }
+  EXPECT_EQ(Start(missing).status().message(), "the target container \"gone\" does not run");
+  ASSERT_TRUE(Start(debug).ok());
+  // The first process is the target's own init, the second its command.
+  ASSERT_TRUE(AwaitLog(debug.ref, "/bin/sh -c echo up; while :; do sleep 0.05; done \nready\n"));
+  // Its end is all of its own, and nothing of the target's.
+  runtime_->Signal(debug.ref, SIGTERM);
+  runtime_->Signal(debug.ref, SIGKILL);
+  EXPECT_EQ(Wait("debug").code, 137);
+  EXPECT_FALSE(observer_->exits.contains("main"));
+  ContainerSpec look = Shell("pod-a", "cat /proc/[0-9]*/cmdline | tr '\\0' ' '; echo", "look");
+  look.target = "main";
+  ASSERT_TRUE(Start(look).ok());
+  EXPECT_EQ(Wait("look").code, 0);
+  EXPECT_EQ(Log(look.ref).find("trap ''"), std::string::npos) << Log(look.ref);
+  // With its target ends what looks at it.
+  ContainerSpec last = Shell("pod-a", "echo up; while :; do sleep 1; done", "last");
+  last.target = "main";
+  ASSERT_TRUE(Start(last).ok());
+  ASSERT_TRUE(AwaitLog(last.ref, "up\n"));
+  runtime_->Signal(main.ref, SIGKILL);
+  EXPECT_EQ(Wait("main").code, 137);
+  EXPECT_EQ(Wait("last").code, 137);
+}
+
 TEST_F(ProcessRuntimeTest, SaysWhyACommandCannotStart) {
   Create(Sandbox("pod-a"));
   ContainerSpec spec = Shell("pod-a", "");

@@ -235,6 +235,14 @@ Result<ShimSpec> ProcessHost::MakeShimSpec(Pod& pod,
     out.gid.reset();
     out.groups.clear();
   }
+  if (!spec.target.empty() && out.isolation == Isolation::kFull) {
+    const auto target = pod.containers.find(spec.target);
+    if (target == pod.containers.end() || !target->second->running) {
+      return Status(Code::kInvalid,
+                    StrCat("the target container ", Quote(spec.target), " does not run"));
+    }
+    out.beside = {target->second->state.init_pid, target->second->state.init_start};
+  }
   out.hostname = pod.spec.hostname;
   if (pod.slot > 0 && !image.host_network) out.netns = network_->LeaseOf(pod.slot).path;
   out.mask_dir = options_.data_dir;
@@ -460,8 +468,8 @@ Status ProcessHost::WatchContainer(Container& container) {
 void ProcessHost::Signal(const ContainerRef& ref, int signal) {
   Container* container = Find(ref);
   if (container == nullptr || !container->running || container->init_fd < 0) return;
-  // With process id namespaces the first process takes all others along.
-  if (signal == SIGKILL && support_.isolation == Isolation::kNone) signal = KillAllSignal();
+  // The first process of a namespace takes all others along.
+  if (signal == SIGKILL && !container->state.own_pids) signal = KillAllSignal();
   ::syscall(SYS_pidfd_send_signal, container->init_fd, signal, nullptr, 0);
 }
 

@@ -244,7 +244,7 @@ void RunInit(const ShimSpec& spec, const std::string& dir, const InitPipes& pipe
   sigset_t all;
   sigfillset(&all);
   ::sigprocmask(SIG_SETMASK, &all, nullptr);
-  bool own_pids = spec.isolation != Isolation::kNone;
+  const bool own_pids = spec.own_pids();
   if (!own_pids) ::prctl(PR_SET_CHILD_SUBREAPER, 1);
   Status ready = JoinNetwork(spec.netns);
   int release[2];
@@ -256,7 +256,7 @@ void RunInit(const ShimSpec& spec, const std::string& dir, const InitPipes& pipe
     ::close(release[1]);
     RunCommand(spec, pipes, release[0]);
   }
-  if (own_pids) {
+  if (spec.isolation != Isolation::kNone) {
     if (!spec.hostname.empty()) ::sethostname(spec.hostname.data(), spec.hostname.size());
     ready = EnterContainerRoot(spec, dir);
   }

@@ -59,6 +59,7 @@ json::Value ShimSpec::ToJson() const {
   for (int64_t group : groups) group_list.push_back(group);
   out["groups"] = std::move(group_list);
   out["isolation"] = IsolationName(isolation);
+  if (beside) out["beside"] = json::Object{{"pid", beside->pid}, {"start", beside->start}};
   out["hostname"] = hostname;
   out["netns"] = netns;
   out["maskDir"] = mask_dir;
@@ -109,6 +110,10 @@ Result<ShimSpec> ShimSpec::FromJson(const json::Value& value) {
   spec.isolation = isolation == "full"   ? Isolation::kFull
                    : isolation == "user" ? Isolation::kUser
                                          : Isolation::kNone;
+  if (json::Find(value, {"beside"}) != nullptr) {
+    spec.beside = {static_cast<pid_t>(json::GetInt(value, {"beside", "pid"})),
+                   static_cast<uint64_t>(json::GetInt(value, {"beside", "start"}))};
+  }
   spec.hostname = Text(value, "hostname");
   spec.netns = Text(value, "netns");
   spec.mask_dir = Text(value, "maskDir");
@@ -161,7 +166,8 @@ json::Value ShimState::ToJson() const {
                       {"shimStart", shim_start},
                       {"initPid", init_pid},
                       {"initStart", init_start},
-                      {"startedNs", started_ns}};
+                      {"startedNs", started_ns},
+                      {"ownPids", own_pids}};
 }
 
 Result<ShimState> ShimState::FromJson(const json::Value& value) {
@@ -171,6 +177,7 @@ Result<ShimState> ShimState::FromJson(const json::Value& value) {
   state.init_pid = static_cast<pid_t>(json::GetInt(value, {"initPid"}));
   state.init_start = static_cast<uint64_t>(json::GetInt(value, {"initStart"}));
   state.started_ns = json::GetInt(value, {"startedNs"});
+  state.own_pids = json::GetBool(value, {"ownPids"});
   if (state.shim_pid <= 1) return Status(Code::kInvalid, "shimPid: not a process id");
   return state;
 }

@@ -22,6 +22,12 @@
 
 namespace swell::edge {
 
+// A process, beyond the reuse of its id.
+struct ProcessId {
+  pid_t pid = 0;
+  uint64_t start = 0;  // /proc/PID/stat's start time
+};
+
 // How far a container is kept apart from the host.
 enum class Isolation {
   kFull,  // root: namespaces, an overlay root, a network of its own
@@ -54,6 +60,9 @@ struct ShimSpec {
   std::optional<int64_t> gid;
   std::vector<int64_t> groups;
   Isolation isolation = Isolation::kNone;
+  // The first process of another container, whose process namespace it enters; without one it has
+  // its own. For kFull.
+  std::optional<ProcessId> beside;
   std::string hostname;
   std::string netns;     // path of a network namespace; empty: the host's
   std::string mask_dir;  // hidden from the container: the data directory
@@ -71,6 +80,8 @@ struct ShimSpec {
 
   json::Value ToJson() const;
   static Result<ShimSpec> FromJson(const json::Value& value);
+  // Whether all processes of a process namespace are the container's, and end with its first.
+  bool own_pids() const { return isolation != Isolation::kNone && !beside; }
 };
 
 // DIR/spec.json.
@@ -82,6 +93,7 @@ struct ShimState {
   pid_t init_pid = 0;       // the container's first process, in the host's numbering
   uint64_t init_start = 0;
   int64_t started_ns = 0;  // Unix time
+  bool own_pids = false;   // ShimSpec::own_pids()
 
   json::Value ToJson() const;
   static Result<ShimState> FromJson(const json::Value& value);
