@@ -162,12 +162,8 @@ Result<ShimState> ReadShimState(const std::string& dir) {
 }
 
 json::Value ShimState::ToJson() const {
-  return json::Object{{"shimPid", shim_pid},
-                      {"shimStart", shim_start},
-                      {"initPid", init_pid},
-                      {"initStart", init_start},
-                      {"startedNs", started_ns},
-                      {"ownPids", own_pids}};
+  return json::Object{{"shimPid", shim_pid},     {"shimStart", shim_start}, {"initPid", init_pid},
+                      {"initStart", init_start}, {"startedNs", started_ns}, {"ownPids", own_pids}};
 }
 
 Result<ShimState> ShimState::FromJson(const json::Value& value) {
