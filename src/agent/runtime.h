@@ -98,7 +98,7 @@ struct ContainerRef {
 
 struct ContainerSpec {
   ContainerRef ref;
-  bool init = false;  // runs to its end before the main containers start
+  bool init = false;   // runs to its end before the main containers start
   std::string target;  // a container of the pod whose processes it is to see; empty: its own only
   std::string image;
   std::vector<std::string> command;  // replaces the image's entry point when not empty

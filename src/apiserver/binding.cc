@@ -28,9 +28,7 @@ Status BindConflict(std::string_view name, std::string_view why) {
                 {std::string(name), "", "pods/binding", "", {}, 0});
 }
 
-Status OtherName() {
-  return BadRequestError("name in URL does not match name in Binding object");
-}
+Status OtherName() { return BadRequestError("name in URL does not match name in Binding object"); }
 
 Status CheckBinding(const json::Value& binding, std::string_view pod_name) {
   std::vector<api::FieldError> errors;
