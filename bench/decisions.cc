@@ -15,6 +15,7 @@
 #include "base/random.h"
 #include "base/strings.h"
 #include "client/client.h"
+#include "controllers/capacity_guard.h"
 #include "controllers/context.h"
 #include "controllers/scheduler_loop.h"
 #include "json/value.h"
@@ -62,7 +63,7 @@ class Bench {
   explicit Bench(std::unique_ptr<store::Store> store, net::Reactor& core)
       : core_(core),
         store_(std::move(store)),
-        server_(apiserver::ApiServer::Create(core_, clock_, random_, *store_, {})),
+        server_(apiserver::ApiServer::Create(core_, clock_, random_, *store_, Guarded())),
         client_(core_, server_, kSystem, "bench") {}
 
   bool Boot() {
@@ -97,21 +98,35 @@ class Bench {
   // Pods bound per second.
   double Schedule(int pods) {
     controllers::Informers informers(core_, server_, kSystem, random_.Next());
-    controllers::SchedulerLoop loop({core_, clock_, random_, server_, kSystem, informers});
+    const controllers::Context context{core_,   clock_,    random_, server_,
+                                       kSystem, informers, nullptr, server_};
+    controllers::CapacityGuard guard(context);
+    guard_ = &guard;
+    controllers::SchedulerLoop loop(context);
     SteadyTime begin{};
     informers.Start();
     informers.WhenSynced([&] { begin = clock_.Steady(); });
     loop.Start();
     const bool all = core_.RunUntil([&] { return loop.stats().binds >= pods; }, kLimit);
     const Duration took = clock_.Steady() - begin;
+    guard_ = nullptr;
     return all ? pods / std::chrono::duration<double>(took).count() : 0;
   }
 
  private:
+  apiserver::Options Guarded() {
+    apiserver::Options options;
+    options.bind_check = [this](const json::Value& pod, const std::string& node) {
+      return guard_ == nullptr ? Status::Ok() : guard_->CheckBind(pod, node);
+    };
+    return options;
+  }
+
   net::Reactor& core_;
   RealClock clock_;
   Random random_{1};
   std::unique_ptr<store::Store> store_;
+  controllers::CapacityGuard* guard_ = nullptr;  // while decisions are made
   std::shared_ptr<apiserver::ApiServer> server_;
   client::Client client_;
 };

@@ -13,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "api/binder.h"
 #include "api/rest.h"
 #include "api/scheme.h"
 #include "apiserver/authorizer.h"
@@ -112,7 +113,7 @@ struct Options {
   AuditLevel audit_level = AuditLevel::kWrites;
 };
 
-class ApiServer : public api::RestHandler {
+class ApiServer : public api::RestHandler, public api::Binder {
  public:
   // The store must outlive the server.
   static std::unique_ptr<ApiServer> Create(

@@ -1,15 +1,19 @@
 // POST pods/x/binding and POST bindings: a pod gets its node, once.
+#include <optional>
 #include <utility>
 
 #include "api/meta.h"
+#include "apiserver/access.h"
 #include "apiserver/admission_webhooks.h"
 #include "apiserver/codec.h"
 #include "apiserver/errors.h"
 #include "apiserver/handlers.h"
 #include "apiserver/output.h"
 #include "apiserver/prepare.h"
+#include "apiserver/request_log.h"
 #include "apiserver/write.h"
 #include "base/strings.h"
+#include "json/text_object.h"
 
 namespace swell::apiserver {
 namespace {
@@ -43,54 +47,112 @@ Status CheckBinding(const json::Value& binding, std::string_view pod_name) {
   return InvalidError(BindingKind(), pod_name, errors);
 }
 
-Status CheckPod(const json::Value& pod, const json::Value& binding) {
-  const std::string_view name = api::Name(pod);
-  const std::string_view uid = api::Uid(binding);
-  if (!uid.empty() && uid != api::Uid(pod)) {
-    return BindConflict(name, StrCat("Precondition failed: UID in precondition: ", uid,
-                                     ", UID in object meta: ", api::Uid(pod)));
+// A stored pod, opened where a binding looks and writes. The rest of it stays text.
+struct PodText {
+  static std::optional<PodText> Open(const store::Entry& entry) {
+    auto pod = json::TextObject::Read(*entry.bytes);
+    if (!pod) return std::nullopt;
+    auto part = [&pod](std::string_view name) {
+      const std::string_view text = pod->Get(name);
+      return json::TextObject::Read(text.empty() ? "{}" : text);
+    };
+    auto metadata = part("metadata");
+    auto spec = part("spec");
+    auto status = part("status");
+    if (!metadata || !spec || !status) return std::nullopt;
+    return PodText{std::move(*pod), std::move(*metadata), std::move(*spec), std::move(*status)};
   }
-  if (api::IsDeleting(pod)) {
+  std::string Print() {
+    pod.Set("metadata", metadata.Print());
+    pod.Set("spec", spec.Print());
+    pod.Set("status", status.Print());
+    return pod.Print();
+  }
+
+  json::TextObject pod;
+  json::TextObject metadata;
+  json::TextObject spec;
+  json::TextObject status;
+};
+
+Status CheckPod(const store::Entry& entry, const PodText& pod, const json::Value& binding) {
+  const std::string& name = entry.key.name;
+  const std::string_view uid = api::Uid(binding);
+  if (!uid.empty() && uid != entry.attributes.uid) {
+    return BindConflict(name, StrCat("Precondition failed: UID in precondition: ", uid,
+                                     ", UID in object meta: ", entry.attributes.uid));
+  }
+  const std::string_view deleted = pod.metadata.Get("deletionTimestamp");
+  if (!deleted.empty() && deleted != "null") {
     return BindConflict(name, StrCat("pod ", name,
                                      " is being deleted, cannot be assigned to a "
                                      "host"));
   }
-  const std::string_view node = json::GetString(pod, {"spec", "nodeName"});
+  const std::string node = FieldOf(entry, "spec.nodeName");
   if (!node.empty()) {
     return BindConflict(name, StrCat("pod ", name, " is already assigned to node ", Quote(node)));
   }
-  if (!json::GetArray(pod, {"spec", "schedulingGates"}).empty()) {
+  const std::string_view gates = pod.spec.Get("schedulingGates");
+  if (!gates.empty() && gates != "[]" && gates != "null") {
     return BindConflict(name, StrCat("pod ", name, " has non-empty .spec.schedulingGates"));
   }
   return Status::Ok();
 }
 
-void Assign(json::Value& pod, const json::Value& binding, WallTime now) {
-  json::Set(pod, {"spec", "nodeName"}, json::Value(json::GetString(binding, {"target", "name"})));
-  for (const char* map : {"annotations", "labels"}) {
-    for (const auto& [key, value] : json::GetObject(binding, {"metadata", map})) {
-      json::Set(pod, {"metadata", map, std::string_view(key.data(), key.size())}, value);
-    }
-  }
-  json::Array conditions = json::GetArray(pod, {"status", "conditions"});
-  api::SetCondition(conditions, "PodScheduled", "True", "", "", now);
-  json::Set(pod, {"status", "conditions"}, std::move(conditions));
+std::string Text(std::string_view text) { return json::Print(json::Value(text)); }
+
+// The member's document; `otherwise` where there is none.
+json::Value Member(const json::TextObject& object, std::string_view name, json::Value otherwise) {
+  auto value = json::Parse(object.Get(name));
+  return value.ok() && value->kind() == otherwise.kind() ? std::move(*value) : otherwise;
 }
 
-Status SuccessOrError(Core& core, const json::Value& pod, const json::Value& binding) {
-  SWELL_RETURN_IF_ERROR(CheckPod(pod, binding));
+// The pod with its node, as the store's next version.
+store::EntryPtr Assigned(Core& core,
+                         const store::Entry& entry,
+                         PodText pod,
+                         const json::Value& binding) {
+  const uint64_t version = core.store.PeekVersion();
+  const std::string_view node = json::GetString(binding, {"target", "name"});
+  store::Attributes attributes = entry.attributes;
+  for (auto& [field, value] : attributes.fields) {
+    if (field == "spec.nodeName") value = node;
+  }
+  pod.metadata.Set("resourceVersion", Text(std::to_string(version)));
+  pod.spec.Set("nodeName", Text(node));
+  for (const char* map : {"annotations", "labels"}) {
+    const json::Object& more = json::GetObject(binding, {"metadata", map});
+    if (more.empty()) continue;
+    json::Value all = Member(pod.metadata, map, json::Object());
+    for (const auto& [key, value] : more) all.get_object()[key] = value;
+    pod.metadata.Set(map, json::Print(all));
+    if (std::string_view(map) == "labels") attributes.labels = LabelPairs(all.get_object());
+  }
+  json::Value conditions = Member(pod.status, "conditions", json::Array());
+  api::SetCondition(conditions.get_array(), "PodScheduled", "True", "", "", core.clock.Now());
+  pod.status.Set("conditions", json::Print(conditions));
+  return std::make_shared<const store::Entry>(entry.key, version, api::MakeChunk(pod.Print()),
+                                              std::move(attributes));
+}
+
+Status CheckFit(Core& core, const store::Entry& entry, const json::Value& binding) {
   if (!core.options.bind_check) return Status::Ok();
-  return core.options.bind_check(pod, std::string(json::GetString(binding, {"target", "name"})));
+  return core.options.bind_check(*entry.Parsed(),
+                                 std::string(json::GetString(binding, {"target", "name"})));
 }
 
 void RespondCreated(Call& call) {
-  json::Object status;
-  status["kind"] = "Status";
-  status["apiVersion"] = "v1";
-  status["metadata"] = json::Object();
-  status["status"] = "Success";
-  status["code"] = 201;
-  RespondDocument(call, 201, status);
+  static const json::Value status = json::Object{{"kind", "Status"},
+                                                 {"apiVersion", "v1"},
+                                                 {"metadata", json::Object()},
+                                                 {"status", "Success"},
+                                                 {"code", 201}};
+  static const api::Chunk text = api::MakeChunk(json::Print(status));
+  if (!call.form.raw()) return RespondDocument(call, 201, status);
+  api::RestResponse response;
+  response.status = 201;
+  response.body.push_back(text);
+  call.Respond(std::move(response));
 }
 
 void Bind(Core& core,
@@ -110,8 +172,10 @@ void Bind(Core& core,
   Status status = AskAbout(
       admission, binding, {"CREATE", nullptr, nullptr, &of, WriteOptionsOf(*call, "CreateOptions")},
       [&] { return api::Name(binding) == name ? CheckBinding(binding, name) : OtherName(); });
-  json::Value pod = *entry->Parsed();
-  if (status.ok()) status = SuccessOrError(core, pod, binding);
+  std::optional<PodText> pod = PodText::Open(*entry);
+  if (!pod) status = Status(Code::kInternal, StrCat("pod ", name, " is stored as no object"));
+  if (status.ok()) status = CheckPod(*entry, *pod, binding);
+  if (status.ok()) status = CheckFit(core, *entry, binding);
   if (!status.ok()) {
     call->Fail(status);
     return;
@@ -120,15 +184,15 @@ void Bind(Core& core,
     RespondCreated(*call);
     return;
   }
-  Assign(pod, binding, core.clock.Now());
-  WriteObject(core, *kind, store::EventType::kModified, std::move(pod),
-              [call](const Status& written, const store::EntryPtr&) {
-                if (written.ok()) {
-                  RespondCreated(*call);
-                } else {
-                  call->Fail(written);
-                }
-              });
+  WriteEntry(core, *kind, store::EventType::kModified,
+             Assigned(core, *entry, std::move(*pod), binding),
+             [call](const Status& written, const store::EntryPtr&) {
+               if (written.ok()) {
+                 RespondCreated(*call);
+               } else {
+                 call->Fail(written);
+               }
+             });
 }
 
 Result<json::Value> DecodeBinding(Core& core, Call& call) {
@@ -166,6 +230,92 @@ void HandleBindingsResource(Core& core, const CallPtr& call) {
     return;
   }
   Bind(core, call, call->info.ns, name, std::move(*binding));
+}
+
+namespace {
+
+// Tells which of many was answered.
+class NumberedSink final : public api::RestSink {
+ public:
+  NumberedSink(size_t number, std::shared_ptr<const api::Bound> bound)
+      : number_(number), bound_(std::move(bound)) {}
+  void OnResponse(api::RestResponse response) override { (*bound_)(number_, response); }
+  // Bindings are not answered by streams.
+  void OnStreamStart(int, std::string) override {}
+  bool OnChunk(const api::Chunk&) override { return false; }
+  void OnStreamEnd(const Status&) override {}
+
+ private:
+  const size_t number_;
+  const std::shared_ptr<const api::Bound> bound_;
+};
+
+class ManyCalls final : public api::RestCall {
+ public:
+  explicit ManyCalls(std::vector<CallPtr> calls) : calls_(std::move(calls)) {}
+  ~ManyCalls() override {
+    for (const CallPtr& call : calls_) call->Cancel();
+  }
+
+ private:
+  const std::vector<CallPtr> calls_;
+};
+
+// What a POST to pods/NAME/binding would be after it was routed.
+CallPtr CallFor(Core& core,
+                const api::UserInfo& user,
+                const json::Value& binding,
+                std::shared_ptr<api::RestSink> sink) {
+  auto call = std::make_shared<Call>(std::move(sink));
+  call->request.method = "POST";
+  call->request.user = user;
+  call->user = user;
+  call->log = core.log;
+  core.log->Began(*call);
+  RequestInfo& info = call->info;
+  info.is_resource = true;
+  info.version = "v1";
+  info.resource = "pods";
+  info.subresource = "binding";
+  info.ns = api::Namespace(binding);
+  info.name = api::Name(binding);
+  const Core::Target target = core.FindTarget(info);
+  call->kind = target.kind;
+  call->storage = target.storage;
+  core.log->Routed(*call, "create");
+  return call;
+}
+
+}  // namespace
+
+std::unique_ptr<api::RestCall> BindAll(Core& core,
+                                       const api::UserInfo& user,
+                                       std::vector<json::Value> bindings,
+                                       const api::Bound& bound) {
+  const auto shared = std::make_shared<const api::Bound>(bound);
+  const bool master = IsMaster(user);
+  const bool asks = HasAdmissionWebhooks(core);
+  std::vector<CallPtr> calls;
+  calls.reserve(bindings.size());
+  for (json::Value& binding : bindings) {
+    CallPtr call =
+        CallFor(core, user, binding, std::make_shared<NumberedSink>(calls.size(), shared));
+    calls.push_back(call);
+    const Status allowed =
+        master ? Status::Ok() : CheckAccess(core, user, AttributesOf(*call, call->verb));
+    if (!allowed.ok()) {
+      call->Fail(allowed);
+      continue;
+    }
+    if (asks) {
+      call->again = [weak = core.weak_from_this(), binding](const CallPtr& again) {
+        const auto alive = weak.lock();
+        if (alive) Bind(*alive, again, again->info.ns, again->info.name, binding);
+      };
+    }
+    Bind(core, call, call->info.ns, call->info.name, std::move(binding));
+  }
+  return std::make_unique<ManyCalls>(std::move(calls));
 }
 
 }  // namespace swell::apiserver

@@ -144,16 +144,22 @@ store::Key KeyFor(const api::KindInfo& kind, std::string_view ns, std::string_vi
           std::string(name)};
 }
 
+store::Pairs LabelPairs(const json::Object& labels) {
+  store::Pairs pairs;
+  for (const auto& [key, value] : labels) {
+    if (value.is_string()) {
+      pairs.emplace_back(std::string(key.data(), key.size()),
+                         std::string(json::View(value.get_string())));
+    }
+  }
+  std::sort(pairs.begin(), pairs.end());
+  return pairs;
+}
+
 store::Attributes AttributesOf(const api::KindInfo& kind, const json::Value& object) {
   store::Attributes attributes;
   attributes.uid = api::Uid(object);
-  for (const auto& [key, value] : json::GetObject(object, {"metadata", "labels"})) {
-    if (value.is_string()) {
-      attributes.labels.emplace_back(std::string(key.data(), key.size()),
-                                     std::string(json::View(value.get_string())));
-    }
-  }
-  std::sort(attributes.labels.begin(), attributes.labels.end());
+  attributes.labels = LabelPairs(json::GetObject(object, {"metadata", "labels"}));
   store::Pairs& fields = attributes.fields;
   fields.emplace_back("metadata.name", api::Name(object));
   if (kind.namespaced) fields.emplace_back("metadata.namespace", api::Namespace(object));
@@ -191,6 +197,14 @@ void WriteObject(Core& core,
   auto document = std::make_shared<const json::Value>(std::move(object));
   entry->Prime(document);
   core.recent[core.next_recent++ % Core::kRecentDocuments] = document;
+  WriteEntry(core, kind, type, std::move(entry), std::move(done));
+}
+
+void WriteEntry(Core& core,
+                const api::KindInfo& kind,
+                store::EventType type,
+                store::EntryPtr entry,
+                WriteDone done) {
   const auto written = HooksOf(kind).written;
   core.store.Write(type, entry,
                    [weak = core.weak_from_this(), type, entry, written,

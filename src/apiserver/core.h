@@ -123,8 +123,17 @@ void WriteObject(Core& core,
                  store::EventType type,
                  json::Value object,
                  WriteDone done);
+// The same for what was printed already, resourceVersion included.
+void WriteEntry(Core& core,
+                const api::KindInfo& kind,
+                store::EventType type,
+                store::EntryPtr entry,
+                WriteDone done);
 store::Key KeyFor(const api::KindInfo& kind, std::string_view ns, std::string_view name);
 store::Attributes AttributesOf(const api::KindInfo& kind, const json::Value& object);
+
+// Labels as they are kept there.
+store::Pairs LabelPairs(const json::Object& labels);
 
 // One of the fields kept beside the entry's bytes; empty when absent.
 std::string FieldOf(const store::Entry& entry, std::string_view field);

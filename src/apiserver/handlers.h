@@ -24,6 +24,11 @@ void HandleScale(Core& core, const CallPtr& call);
 // binding.cc, eviction.cc, node_proxy.cc
 void HandleBinding(Core& core, const CallPtr& call);
 void HandleBindingsResource(Core& core, const CallPtr& call);
+// See api::Binder.
+std::unique_ptr<api::RestCall> BindAll(Core& core,
+                                       const api::UserInfo& user,
+                                       std::vector<json::Value> bindings,
+                                       const api::Bound& bound);
 void HandleEviction(Core& core, const CallPtr& call);
 // ephemeral.cc: in the form of the pod, or in the one that clients before 1.22 know
 void HandleEphemeralContainers(Core& core, const CallPtr& call);

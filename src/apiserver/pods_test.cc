@@ -1,6 +1,7 @@
 // Pods and what is around them: deletion, binding, eviction, logs, namespaces, services, events.
 #include <gtest/gtest.h>
 
+#include "api/meta.h"
 #include "apiserver/test_server.h"
 #include "base/strings.h"
 
@@ -113,6 +114,51 @@ TEST_F(PodsTest, BindingAssignsOnce) {
   EXPECT_EQ(again.Message(),
             "Operation cannot be fulfilled on pods/binding \"p\": pod p is already assigned to "
             "node \"n\"");
+}
+
+// Every binding of many is answered for itself, and the watch tells of every pod.
+TEST_F(PodsTest, ManyBindingsAreMadeOneByOne) {
+  for (const char* pod : {"a", "b", "c"}) server.Post(kPods, PodJson(pod));
+  Bind("b", "n");
+  TestWatch watch = server.Watch(StrCat(kPods, "?watch=true&resourceVersion=",
+                                        server.Get(kPods).Str({"metadata", "resourceVersion"})));
+  auto binding = [](std::string_view pod, std::string_view node) -> json::Value {
+    return json::Object{
+        {"metadata", json::Object{{"name", pod},
+                                  {"namespace", "default"},
+                                  {"labels", json::Object{{"rack", "r"}}},
+                                  {"annotations", json::Object{{"swell.dev/gpu-devices", "1"}}}}},
+        {"target", json::Object{{"kind", "Node"}, {"name", node}}}};
+  };
+  std::vector<json::Value> bindings;
+  for (const char* pod : {"a", "x", "b", "c"}) bindings.push_back(binding(pod, "m"));
+  bindings.push_back(binding("c", "full"));
+  bindings.push_back(binding("c", ""));
+  std::vector<int> answers(bindings.size());
+  const api::UserInfo root{"root", "", {"system:masters"}};
+  auto calls = server.server->Bind(
+      root, bindings,
+      [&](size_t i, const api::RestResponse& response) { answers[i] += response.status; });
+  EXPECT_EQ(answers, (std::vector<int>{0, 404, 409, 0, 409, 422})) << "before the disk has it";
+  server.executor.RunPosted();
+  EXPECT_EQ(answers, (std::vector<int>{201, 404, 409, 201, 409, 422}));
+  std::vector<std::string> told;
+  for (const json::Value& event : watch.Take()) {
+    const json::Value& pod = *json::Find(event, {"object"});
+    told.push_back(StrCat(json::GetString(event, {"type"}), " ", api::Name(pod), " ",
+                          json::GetString(pod, {"spec", "nodeName"}), " ", api::Label(pod, "rack"),
+                          " ", api::ResourceVersion(pod)));
+  }
+  const Answer c = server.Get(StrCat(kPods, "/c"));
+  const uint64_t version = api::ResourceVersion(c.body);
+  EXPECT_EQ(told, (std::vector<std::string>{StrCat("MODIFIED a m r ", version - 1),
+                                            StrCat("MODIFIED c m r ", version)}));
+  EXPECT_EQ(c.Str({"metadata", "annotations", "swell.dev/gpu-devices"}), "1");
+  EXPECT_EQ(server.Get(StrCat(kPods, "?labelSelector=rack=r&fieldSelector=spec.nodeName=m"))
+                .body.at("items")
+                .as_array()
+                .size(),
+            2U);
 }
 
 TEST_F(PodsTest, DeletionIsGracefulOnANode) {

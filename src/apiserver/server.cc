@@ -204,6 +204,12 @@ class Server final : public ApiServer {
     return std::make_unique<CallHandle>(std::move(call));
   }
 
+  std::unique_ptr<api::RestCall> Bind(const api::UserInfo& user,
+                                      std::vector<json::Value> bindings,
+                                      api::Bound bound) override {
+    return BindAll(*core_, user, std::move(bindings), bound);
+  }
+
   // A write is accepted before Handle() returns, and what is accepted becomes durable in order.
   bool in_order() const override { return true; }
 

@@ -337,7 +337,7 @@ void EmbeddedCluster::Impl::StartComponents() {
     };
   }
   manager = std::make_unique<controllers::Manager>(
-      controllers::Context{core, clock, random, server, kSystem, *informers, &metrics},
+      controllers::Context{core, clock, random, server, kSystem, *informers, &metrics, server},
       manager_options);
   manager->Start();
   agent::Runtime* runtime = simulated.get();

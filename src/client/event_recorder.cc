@@ -69,6 +69,7 @@ void EventRecorder::Record(const json::Value& object,
                            std::string_view type,
                            std::string_view reason,
                            std::string_view message) {
+  if (waiting_.size() >= kWaitingMax) return;
   std::string object_key =
       StrCat(json::GetString(object, {"kind"}), "/", api::KeyOf(object), "/", api::Uid(object));
   std::string key = StrCat(object_key, "/", type, "/", reason, "/", message);
@@ -76,41 +77,46 @@ void EventRecorder::Record(const json::Value& object,
   if (!Spend(object_key)) return;
   auto it = known_.find(key);
   if (it != known_.end() && !it->second.name.empty()) {
-    json::Value patch = json::Object{{"count", ++it->second.count}, {"lastTimestamp", now}};
-    return Send({key,
-                 {.method = "PATCH",
-                  .path = resources::kEvents.Path(it->second.ns, it->second.name),
-                  .content_type = "application/merge-patch+json",
-                  .body = json::Print(patch)}});
+    ++it->second.count;
+    return Send(
+        {key, false, [known = it->second, now] {
+           const json::Value patch = json::Object{{"count", known.count}, {"lastTimestamp", now}};
+           return api::RestRequest{.method = "PATCH",
+                                   .path = resources::kEvents.Path(known.ns, known.name),
+                                   .content_type = "application/merge-patch+json",
+                                   .body = json::Print(patch)};
+         }});
   }
   std::string ns(api::Namespace(object));
   if (ns.empty()) ns = "default";
-  Known known{StrCat(api::Name(object), ".", random_.NameSuffix(16)), ns, 1};
-  json::Object source{{"component", component_}};
-  if (!host_.empty()) source["host"] = host_;
-  json::Value event =
-      json::Object{{"apiVersion", "v1"},
-                   {"kind", "Event"},
-                   {"metadata", json::Object{{"name", known.name}, {"namespace", ns}}},
-                   {"involvedObject", ReferenceTo(object)},
-                   {"reason", reason},
-                   {"message", message.substr(0, kMessageBytesMax)},
-                   {"source", std::move(source)},
-                   {"firstTimestamp", now},
-                   {"lastTimestamp", now},
-                   {"count", 1},
-                   {"type", type},
-                   {"reportingComponent", component_},
-                   {"reportingInstance", host_}};
+  const Known known{StrCat(api::Name(object), ".", random_.NameSuffix(16)), ns, 1};
   Remember(key, known);
-  Send({key, {.method = "POST", .path = resources::kEvents.Path(ns), .body = json::Print(event)}});
+  Send({key, true,
+        [this, known, now, about = ReferenceTo(object), type = std::string(type),
+         reason = std::string(reason), said = std::string(message.substr(0, kMessageBytesMax))] {
+          json::Object source{{"component", component_}};
+          if (!host_.empty()) source["host"] = host_;
+          const json::Value event = json::Object{
+              {"apiVersion", "v1"},
+              {"kind", "Event"},
+              {"metadata", json::Object{{"name", known.name}, {"namespace", known.ns}}},
+              {"involvedObject", about},
+              {"reason", reason},
+              {"message", said},
+              {"source", std::move(source)},
+              {"firstTimestamp", now},
+              {"lastTimestamp", now},
+              {"count", 1},
+              {"type", type},
+              {"reportingComponent", component_},
+              {"reportingInstance", host_}};
+          return api::RestRequest{.method = "POST",
+                                  .path = resources::kEvents.Path(known.ns),
+                                  .body = json::Print(event)};
+        }});
 }
 
 void EventRecorder::Send(Write write) {
-  if (waiting_.size() >= kWaitingMax) {
-    known_.erase(write.key);
-    return;
-  }
   waiting_.push_back(std::move(write));
   Pump();
 }
@@ -120,9 +126,8 @@ void EventRecorder::Pump() {
     Write write = std::move(waiting_.front());
     waiting_.pop_front();
     ++open_;
-    const bool fresh = write.request.method == "POST";
-    client_.Call(std::move(write.request), [this, key = std::move(write.key),
-                                            fresh](const Result<api::RestResponse>& result) {
+    client_.Call(write.make(), [this, key = std::move(write.key),
+                                fresh = write.fresh](const Result<api::RestResponse>& result) {
       --open_;
       if (!result.ok()) {
         known_.erase(key);  // it may have expired meanwhile: the next one is a new one

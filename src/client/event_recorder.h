@@ -5,6 +5,7 @@
 #pragma once
 
 #include <deque>
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -47,7 +48,9 @@ class EventRecorder {
 
   struct Write {
     std::string key;  // into known_
-    api::RestRequest request;
+    bool fresh = false;
+    // Made when its turn has come: most of what is told of thousands at once waits long.
+    std::function<api::RestRequest()> make;
   };
 
   bool Spend(const std::string& object_key);

@@ -23,61 +23,96 @@ std::map<std::string, int64_t> Flat(const sched::Resources& resources) {
 }  // namespace
 
 CapacityGuard::CapacityGuard(Context context)
-    : clock_(context.clock),
-      pods_(context.informers.Of(client::resources::kPods)),
-      nodes_(context.informers.Of(client::resources::kNodes)) {
-  // A pod that comes and goes between two bindings must not be remembered as on its way.
-  auto settle = [this, alive = std::weak_ptr<bool>(alive_)](const json::SharedValue& pod) {
-    if (alive.expired() || json::GetString(*pod, {"spec", "nodeName"}).empty()) return;
-    approved_.erase(std::string(api::Uid(*pod)));
+    : clock_(context.clock), nodes_(context.informers.Of(client::resources::kNodes)) {
+  client::Informer& pods = context.informers.Of(client::resources::kPods);
+  auto now = [this, alive = std::weak_ptr<bool>(alive_)](const json::SharedValue& pod) {
+    if (!alive.expired()) OnPod(*pod);
   };
-  auto forget = [this, alive = std::weak_ptr<bool>(alive_)](const json::SharedValue& pod) {
-    if (!alive.expired()) approved_.erase(std::string(api::Uid(*pod)));
+  auto gone = [this, alive = std::weak_ptr<bool>(alive_)](const json::SharedValue& pod) {
+    if (!alive.expired()) Release(api::Uid(*pod));
   };
-  pods_.AddHandlers(
-      {settle, [settle](const json::SharedValue&, const json::SharedValue& pod) { settle(pod); },
-       forget});
+  Follow(pods, now, gone);
+  Follow(
+      nodes_, [](const json::SharedValue&) {},
+      [this, alive = std::weak_ptr<bool>(alive_)](const json::SharedValue& node) {
+        if (!alive.expired()) rooms_.erase(std::string(api::Name(*node)));
+      });
 }
 
-void CapacityGuard::ForgetSettled() {
-  std::erase_if(approved_, [this](const auto& entry) {
-    return clock_.Steady() - entry.second.at >= kApprovedFor;
-  });
+const CapacityGuard::Room* CapacityGuard::RoomOn(const std::string& node) {
+  json::SharedValue object = nodes_.Get(node);
+  if (!object) return nullptr;
+  Room& room = rooms_[node];
+  if (room.object == object) return &room;
+  const sched::Resources allocatable = ToNodeInfo(*object).allocatable;
+  room = {std::move(object), Flat(allocatable), allocatable.pods};
+  return &room;
+}
+
+void CapacityGuard::OnPod(const json::Value& pod) {
+  const std::string_view node = json::GetString(pod, {"spec", "nodeName"});
+  if (node.empty()) return;
+  if (HasEnded(pod)) return Release(api::Uid(pod));
+  Hold(std::string(api::Uid(pod)),
+       {std::string(node), Flat(PodRequests(*json::Find(pod, {"spec"}))), true, {}});
+}
+
+void CapacityGuard::Hold(const std::string& uid, Held held) {
+  Release(uid);
+  Node& node = on_[held.node];
+  ++node.pods;
+  for (const auto& [name, amount] : held.requests) node.held[name] += amount;
+  held_.emplace(uid, std::move(held));
+}
+
+void CapacityGuard::Release(std::string_view uid) {
+  const auto found = held_.find(uid);
+  if (found == held_.end()) return;
+  const Held& held = found->second;
+  const auto node = on_.find(held.node);
+  for (const auto& [name, amount] : held.requests) node->second.held[name] -= amount;
+  if (--node->second.pods == 0) on_.erase(node);
+  held_.erase(found);
+}
+
+void CapacityGuard::ForgetFailed() {
+  while (!let_through_.empty() && clock_.Steady() - let_through_.front().first >= kApprovedFor) {
+    const auto& [at, uid] = let_through_.front();
+    const auto held = held_.find(uid);
+    if (held != held_.end() && !held->second.seen && held->second.at == at) Release(uid);
+    let_through_.pop_front();
+  }
 }
 
 Status CapacityGuard::CheckBind(const json::Value& pod, const std::string& node) {
-  json::SharedValue node_object = nodes_.Get(node);
   const json::Value* spec = json::Find(pod, {"spec"});
-  if (!node_object || spec == nullptr) return Status::Ok();
-  ForgetSettled();
-  sched::Resources allocatable = ToNodeInfo(*node_object).allocatable;
-  std::map<std::string, int64_t> free = Flat(allocatable);
-  int64_t pods_free = allocatable.pods;
-  auto take = [&free, &pods_free](const std::map<std::string, int64_t>& requests) {
-    --pods_free;
-    for (const auto& [name, amount] : requests) free[name] -= amount;
-  };
-  std::string uid(api::Uid(pod));
-  for (const json::SharedValue& other : pods_.ByIndex("node", node)) {
-    const json::Value* other_spec = json::Find(*other, {"spec"});
-    if (HasEnded(*other) || api::Uid(*other) == uid || other_spec == nullptr) continue;
-    take(Flat(PodRequests(*other_spec)));
-  }
-  for (const auto& [other, approved] : approved_) {
-    if (approved.node == node && other != uid) take(approved.requests);
-  }
-  if (pods_free < 1) {
+  const Room* room = RoomOn(node);
+  if (room == nullptr || spec == nullptr) return Status::Ok();
+  ForgetFailed();
+  const std::string uid(api::Uid(pod));
+  Release(uid);  // let through before, and not made
+  const Node none;
+  const auto found = on_.find(node);
+  const Node& on = found == on_.end() ? none : found->second;
+  if (room->pods - on.pods < 1) {
     return Status(Code::kConflict, StrCat("node ", Quote(node), " has no room for another pod"));
   }
-  std::map<std::string, int64_t> requests = Flat(PodRequests(*spec));
+  const auto at = [](const Amounts& amounts, const std::string& name) {
+    const auto amount = amounts.find(name);
+    return amount == amounts.end() ? 0 : amount->second;
+  };
+  Amounts requests = Flat(PodRequests(*spec));
   for (const auto& [name, amount] : requests) {
-    if (amount <= free[name]) continue;
+    const int64_t free = at(room->amounts, name) - at(on.held, name);
+    if (amount <= free) continue;
     return Status(Code::kConflict,
                   StrCat("pod ", Quote(api::KeyOf(pod)), " asks for ", amount, " ", name,
                          name == "cpu" ? " (milli)" : "", ", node ", Quote(node), " has ",
-                         std::max<int64_t>(0, free[name]), " free"));
+                         std::max<int64_t>(0, free), " free"));
   }
-  approved_[uid] = {node, std::move(requests), clock_.Steady()};
+  const SteadyTime now = clock_.Steady();
+  let_through_.emplace_back(now, uid);
+  Hold(uid, {node, std::move(requests), false, now});
   return Status::Ok();
 }
 

@@ -4,9 +4,12 @@
 // failed). Thread-safety: core executor only.
 #pragma once
 
+#include <deque>
 #include <map>
 #include <memory>
 #include <string>
+#include <string_view>
+#include <utility>
 
 #include "controllers/context.h"
 
@@ -21,17 +24,36 @@ class CapacityGuard {
   Status CheckBind(const json::Value& pod, const std::string& node);
 
  private:
-  struct Approved {
+  using Amounts = std::map<std::string, int64_t>;
+  // What a pod holds of a node: it runs there, or its binding was let through and may be made.
+  struct Held {
     std::string node;
-    std::map<std::string, int64_t> requests;
-    SteadyTime at;
+    Amounts requests;
+    bool seen = false;
+    SteadyTime at;  // when it was let through
+  };
+  struct Node {
+    Amounts held;
+    int64_t pods = 0;
+  };
+  // What a node has, as its object says it.
+  struct Room {
+    json::SharedValue object;
+    Amounts amounts;
+    int64_t pods = 0;
   };
 
-  void ForgetSettled();
+  void OnPod(const json::Value& pod);
+  const Room* RoomOn(const std::string& node);
+  void Hold(const std::string& uid, Held held);
+  void Release(std::string_view uid);
+  void ForgetFailed();
 
   Clock& clock_;
-  std::map<std::string, Approved> approved_;  // by pod uid
-  client::Informer& pods_;
+  std::map<std::string, Held, std::less<>> held_;  // by pod uid
+  std::map<std::string, Node, std::less<>> on_;    // by node
+  std::map<std::string, Room, std::less<>> rooms_;
+  std::deque<std::pair<SteadyTime, std::string>> let_through_;  // uids, oldest first
   client::Informer& nodes_;
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
 };

@@ -1,4 +1,7 @@
 // Pod groups, endpoints, disruption budgets, the capacity guard, the janitor, projects.
+#include <algorithm>
+#include <map>
+
 #include <gtest/gtest.h>
 
 #include "api/meta.h"
@@ -65,6 +68,30 @@ TEST_F(PartsTest, BoundPodsSayWhichGpus) {
   EXPECT_EQ(api::Annotation(*pod, keys::kGpuDevices), "0,1");
   EXPECT_TRUE(api::ConditionIsTrue(*pod, "PodScheduled"));
   EXPECT_EQ(cluster_.Events("Scheduled", "a"), 1);
+}
+
+// More than reach the server in one turn, all decided in one cycle.
+TEST(Bindings, ManyAreMadeTogether) {
+  constexpr int kPodCount = 600;
+  TestCluster cluster;
+  for (int i = 0; i < 8; ++i) cluster.AddNode(StrCat("node-", i), 0);
+  for (int i = 0; i < kPodCount; ++i) {
+    cluster.Create(StrCat("{apiVersion: v1, kind: Pod, metadata: {name: p-", i,
+                          ", namespace: default}, spec: {containers: [{name: c, image: x}]}}"));
+  }
+  cluster.StartManager();
+  ASSERT_TRUE(cluster.Until([&] {
+    const std::vector<json::SharedValue> pods = cluster.List(kPods);
+    return std::all_of(pods.begin(), pods.end(), [](const json::SharedValue& pod) {
+      return api::ConditionIsTrue(*pod, "PodScheduled");
+    });
+  }));
+  std::map<std::string, int> on;
+  for (const json::SharedValue& pod : cluster.List(kPods)) {
+    ++on[std::string(json::GetString(*pod, {"spec", "nodeName"}))];
+  }
+  EXPECT_FALSE(on.contains(""));
+  for (const auto& [node, pods] : on) EXPECT_LE(pods, 110) << node;
 }
 
 TEST_F(PartsTest, EndpointsFollowTheReadyPods) {

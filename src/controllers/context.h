@@ -9,6 +9,7 @@
 #include <tuple>
 #include <vector>
 
+#include "api/binder.h"
 #include "api/swell_keys.h"
 #include "base/clock.h"
 #include "base/executor.h"
@@ -63,7 +64,8 @@ struct Context {
   std::shared_ptr<api::RestHandler> server;
   api::UserInfo user;
   Informers& informers;
-  Metrics* metrics = nullptr;  // null: nobody counts
+  Metrics* metrics = nullptr;                     // null: nobody counts
+  std::shared_ptr<api::Binder> binder = nullptr;  // null: each binding is a request of its own
 };
 
 // Who tells people what `component` does.

@@ -52,6 +52,21 @@ constexpr Duration kLostWrite = std::chrono::seconds(40);
 
 constexpr Duration kWatchLag = std::chrono::seconds(1);
 
+constexpr size_t kBindingsAtOnce = 512;
+
+json::Value BindingOf(const sched::Decision& decision) {
+  auto [ns, name] = SplitKey(decision.pod);
+  json::Object metadata{{"name", name}, {"namespace", ns}, {"uid", decision.pod_uid}};
+  if (!decision.gpu_devices.empty()) {
+    metadata["annotations"] = json::Object{{keys::kGpuDevices, DeviceList(decision.gpu_devices)}};
+  }
+  return json::Object{
+      {"apiVersion", "v1"},
+      {"kind", "Binding"},
+      {"metadata", std::move(metadata)},
+      {"target", json::Object{{"apiVersion", "v1"}, {"kind", "Node"}, {"name", decision.node}}}};
+}
+
 // The server went away, or its store did, while it worked: the write may have been made.
 bool IsUnknown(Code code) {
   return code == Code::kUnavailable || code == Code::kTimeout || code == Code::kInternal;
@@ -143,6 +158,7 @@ void SchedulerLoop::Carry(const sched::CycleResult& result) {
   }
   for (auto& [group, keeps] : shrinks) keeps = KeepsMinimum(std::string(group), evicted);
   for (const sched::Decision& decision : result.decisions) {
+    if (decision.type != sched::Decision::Type::kBind) SendBindings();
     switch (decision.type) {
       case sched::Decision::Type::kBind:
         Bind(decision);
@@ -155,6 +171,7 @@ void SchedulerLoop::Carry(const sched::CycleResult& result) {
         break;
     }
   }
+  SendBindings();
   TellStarts(result);
   TellSizes(result);
   for (const std::string& pod : result.nominations_cleared) ClearNomination(pod);
@@ -271,33 +288,80 @@ void SchedulerLoop::TellSizes(const sched::CycleResult& result) {
 }
 
 void SchedulerLoop::Bind(const sched::Decision& decision) {
-  auto [ns, name] = SplitKey(decision.pod);
-  json::Object metadata{{"name", name}, {"namespace", ns}, {"uid", decision.pod_uid}};
-  if (!decision.gpu_devices.empty()) {
-    metadata["annotations"] = json::Object{{keys::kGpuDevices, DeviceList(decision.gpu_devices)}};
-  }
-  json::Value binding = json::Object{
-      {"apiVersion", "v1"},
-      {"kind", "Binding"},
-      {"metadata", std::move(metadata)},
-      {"target", json::Object{{"apiVersion", "v1"}, {"kind", "Node"}, {"name", decision.node}}}};
-  json::SharedValue pod = pods_.Get(decision.pod);
   binding_[decision.pod] = {decision.pod_uid, std::nullopt};
+  if (context_.binder) {
+    to_bind_.push_back(decision);
+    return;
+  }
+  auto [ns, name] = SplitKey(decision.pod);
   client_.CreateSubresource(
-      client::resources::kPods, ns, name, "binding", binding,
-      [this, decision, pod](const Result<json::SharedValue>& result) {
-        if (!result.ok()) {
-          Duration wait = IsUnknown(result.status().code()) ? kLostWrite : Duration::zero();
-          return Confirm(decision, result.status(), context_.clock.Steady() + wait);
-        }
-        refused_in_a_row_ = 0;
-        ++stats_.binds;
-        if (pod) {
-          events_.Record(*pod, "Normal", "Scheduled",
-                         StrCat("Successfully assigned ", decision.pod, " to ", decision.node));
-        }
-        Settle(decision);
+      client::resources::kPods, ns, name, "binding", BindingOf(decision),
+      [this, decision, pod = pods_.Get(decision.pod)](const Result<json::SharedValue>& result) {
+        OnBound(decision, pod, result.ok() ? Status::Ok() : result.status());
       });
+}
+
+// A part of them at a time: the store writes it down while the next is made, and others get their
+// turn in between.
+void SchedulerLoop::SendBindings() {
+  if (to_bind_.empty() || bindings_posted_) return;
+  const uint64_t number = ++last_batch_;
+  const auto batch = batches_[number] = std::make_shared<Batch>();
+  std::vector<json::Value> bindings;
+  while (!to_bind_.empty() && bindings.size() < kBindingsAtOnce) {
+    sched::Decision& decision = batch->decisions.emplace_back(std::move(to_bind_.front()));
+    to_bind_.pop_front();
+    batch->pods.push_back(pods_.Get(decision.pod));
+    bindings.push_back(BindingOf(decision));
+  }
+  batch->open = bindings.size();
+  auto bound = [this, number, batch = batch.get()](size_t i, const api::RestResponse& response) {
+    const bool fine = response.status < 300;
+    batch->answers.emplace_back(
+        i,
+        fine ? Status::Ok() : client::StatusFromResponse(response.status, response.BodyString()));
+    // Once for all that are answered in this turn, after what the watch says of them.
+    if (batch->answers.size() > 1) return;
+    context_.executor.Post([this, number, alive = alive_] {
+      if (*alive) HearOfBindings(number);
+    });
+  };
+  batch->call = context_.binder->Bind(context_.user, std::move(bindings), bound);
+  if (to_bind_.empty()) return;
+  bindings_posted_ = true;
+  context_.executor.Post([this, alive = alive_] {
+    if (!*alive) return;
+    bindings_posted_ = false;
+    SendBindings();
+  });
+}
+
+void SchedulerLoop::HearOfBindings(uint64_t number) {
+  const auto found = batches_.find(number);
+  if (found == batches_.end()) return;
+  const std::shared_ptr<Batch> batch = found->second;
+  for (const auto& [i, status] : std::exchange(batch->answers, {})) {
+    --batch->open;
+    OnBound(batch->decisions[i], batch->pods[i], status);
+    batch->pods[i] = nullptr;
+  }
+  if (batch->open == 0) batches_.erase(number);
+}
+
+void SchedulerLoop::OnBound(const sched::Decision& decision,
+                            const json::SharedValue& pod,
+                            const Status& status) {
+  if (!status.ok()) {
+    const Duration wait = IsUnknown(status.code()) ? kLostWrite : Duration::zero();
+    return Confirm(decision, status, context_.clock.Steady() + wait);
+  }
+  refused_in_a_row_ = 0;
+  ++stats_.binds;
+  if (pod) {
+    events_.Record(*pod, "Normal", "Scheduled",
+                   StrCat("Successfully assigned ", decision.pod, " to ", decision.node));
+  }
+  Settle(decision);
 }
 
 // It is known what became of the binding: the model may hear of the pod's end, and of the next one.

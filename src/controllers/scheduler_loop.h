@@ -9,12 +9,15 @@
 // Thread-safety: core executor only.
 #pragma once
 
+#include <deque>
 #include <functional>
 #include <map>
 #include <memory>
 #include <optional>
 #include <set>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "client/event_recorder.h"
 #include "controllers/context.h"
@@ -74,6 +77,9 @@ class SchedulerLoop {
   void Cycle();
   void Carry(const sched::CycleResult& result);
   void Bind(const sched::Decision& decision);
+  void SendBindings();
+  void HearOfBindings(uint64_t batch);
+  void OnBound(const sched::Decision& decision, const json::SharedValue& pod, const Status& status);
   void Nominate(const sched::Decision& decision);
   void ClearNomination(const std::string& key);
   void Evict(const sched::Decision& decision, bool shrinks);
@@ -125,6 +131,18 @@ class SchedulerLoop {
     std::optional<Eviction> eviction;
   };
   std::map<std::string, OpenBinding, std::less<>> binding_;
+  // Bindings that go to the server together, where it takes them so, and what was heard of them.
+  struct Batch {
+    std::vector<sched::Decision> decisions;
+    std::vector<json::SharedValue> pods;             // as they were
+    std::vector<std::pair<size_t, Status>> answers;  // not looked at yet
+    size_t open = 0;                                 // without an answer
+    std::unique_ptr<api::RestCall> call;
+  };
+  std::deque<sched::Decision> to_bind_;
+  std::map<uint64_t, std::shared_ptr<Batch>> batches_;
+  uint64_t last_batch_ = 0;
+  bool bindings_posted_ = false;
   std::set<std::string, std::less<>> names_{"swell"};
   std::function<void()> on_cycle_;
   std::function<bool(const json::Value& pod)> held_;
