@@ -151,7 +151,7 @@ bool IsPositive(const json::Object& resources, std::string_view name) {
   const Value* value = resources.if_contains(name);
   if (value == nullptr) return false;
   Result<Quantity> amount = Quantity::FromJson(*value);
-  return amount.ok() && (*amount <=> Quantity()) > 0;
+  return amount.ok() && *amount > Quantity();
 }
 
 bool SameAmount(const json::Object& a, const json::Object& b, std::string_view name) {

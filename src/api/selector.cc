@@ -242,7 +242,7 @@ std::string RequirementText(const Requirement& requirement) {
 
 // The text with its escapes (\\ \, \=) resolved.
 Result<std::string> UnescapeField(std::string_view text) {
-  auto bad = [](std::string what) {
+  auto bad = [](const std::string& what) {
     return Status(Code::kBadRequest, StrCat("invalid field selector: ", what));
   };
   std::string out;

@@ -198,8 +198,7 @@ class Merger {
     if (value.is_array() && MergesAsList(child)) {
       json::Array before = old && old->is_array() ? std::move(old->get_array()) : json::Array();
       json::Array after;
-      SWELL_RETURN_IF_ERROR(
-          Lists(*child, std::move(before), value.get_array(), Order(patch, key), after));
+      SWELL_RETURN_IF_ERROR(Lists(*child, before, value.get_array(), Order(patch, key), after));
       document[member.key()] = std::move(after);
       return Status::Ok();
     }
@@ -210,7 +209,7 @@ class Merger {
   }
 
   static Status RetainKeys(json::Object& document, const json::Object& patch) {
-    const Status bad(Code::kBadRequest, "invalid patch format of retainKeys");
+    Status bad(Code::kBadRequest, "invalid patch format of retainKeys");
     const json::Value* keep = patch.if_contains(Boost(kRetainKeys));
     if (keep == nullptr) return Status::Ok();
     if (!keep->is_array()) return bad;
@@ -313,7 +312,7 @@ class Merger {
   }
 
   Status Lists(const Schema& schema,
-               json::Array before,
+               const json::Array& before,
                const json::Array& patch,
                const json::Value* order,
                json::Array& after) {

@@ -30,10 +30,10 @@ SchemaPtr List(SchemaPtr items, bool merge, std::string key = "") {
   return schema;
 }
 
-std::shared_ptr<Schema> Fields(std::vector<std::pair<std::string, SchemaPtr>> fields) {
+std::shared_ptr<Schema> Fields(const std::vector<std::pair<std::string, SchemaPtr>>& fields) {
   auto schema = std::make_shared<Schema>();
   schema->type = SchemaType::kObject;
-  for (auto& [name, field] : fields) schema->fields.push_back({name, std::move(field)});
+  for (const auto& [name, field] : fields) schema->fields.push_back({name, field});
   return schema;
 }
 
