@@ -182,7 +182,7 @@ TEST_F(DefaultsTest, TheRest) {
   Expect({"", "v1", "Node"},
          R"({"metadata":{"name":"n"},"status":{"capacity":{"cpu":"4"},"conditions":[]}})",
          R"({"metadata":{"name":"n"},"status":{"capacity":{"cpu":"4"},
-         "allocatable":{"cpu":"4"},"conditions":[]}})");
+         "allocatable":{"cpu":"4"}},"spec":{}})");
   Expect({"scheduling.k8s.io", "v1beta1", "PriorityClass"},
          R"({"metadata":{"name":"p"},"value":5})",
          R"({"metadata":{"name":"p"},"value":5,"preemptionPolicy":"PreemptLowerPriority"})");

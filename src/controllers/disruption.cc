@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <utility>
 
 #include "api/meta.h"
 #include "api/selector.h"
@@ -62,7 +63,7 @@ int64_t DesiredHealthy(const json::Value& budget, int64_t expected) {
 }
 
 DisruptionController::DisruptionController(Context context)
-    : context_(context),
+    : context_(std::move(context)),
       budgets_(context_.informers.Of(client::resources::kPodDisruptionBudgets)),
       pods_(context_.informers.Of(client::resources::kPods)),
       replica_sets_(context_.informers.Of(client::resources::kReplicaSets)),
@@ -72,8 +73,8 @@ DisruptionController::DisruptionController(Context context)
              context_.metrics,
              "poddisruptionbudgets",
              16,
-             [this](const std::string& key, client::WorkQueue::Done done) {
-               Reconcile(key, std::move(done));
+             [this](const std::string& key, const client::WorkQueue::Done& done) {
+               Reconcile(key, done);
              }),
       client_(context_.executor, context_.server, context_.user, "disruption-controller"),
       events_(MakeRecorder(context_, "controllermanager")) {
@@ -131,7 +132,7 @@ void DisruptionController::OnScale(const json::Value& before, const json::Value&
   }
 }
 
-void DisruptionController::Reconcile(const std::string& key, client::WorkQueue::Done done) {
+void DisruptionController::Reconcile(const std::string& key, const client::WorkQueue::Done& done) {
   if (!context_.informers.synced()) return done(Duration(std::chrono::milliseconds(5)));
   json::SharedValue budget = budgets_.Get(key);
   if (!budget || api::IsDeleting(*budget)) return done(Duration::zero());

@@ -22,7 +22,7 @@ class DisruptionController {
   void OnPod(const json::Value& pod);
   void OnScale(const json::Value& before, const json::Value& now);
   std::optional<int64_t> ScaleOf(const json::Value& pod) const;
-  void Reconcile(const std::string& key, client::WorkQueue::Done done);
+  void Reconcile(const std::string& key, const client::WorkQueue::Done& done);
 
   Context context_;
   client::Informer& budgets_;

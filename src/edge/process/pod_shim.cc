@@ -153,8 +153,8 @@ class Shim {
   }
 
   Status StartInit() {
-    int out[2], err[2], error[2], report[2], in[2] = {-1, -1}, go[2] = {-1, -1};
-    int terminal[2] = {-1, -1};
+    int out[2] = {-1, -1}, err[2] = {-1, -1}, error[2] = {-1, -1}, report[2] = {-1, -1};
+    int in[2] = {-1, -1}, go[2] = {-1, -1}, terminal[2] = {-1, -1};
     for (int* pair : {out, err, error, report}) {
       if (::pipe2(pair, O_CLOEXEC) != 0) return ErrnoStatus(errno, "pipe");
     }
