@@ -336,8 +336,9 @@ Result<std::vector<CrdVersion>> KindsOfCrd(const Value& crd) {
                              ? StrCat(kind.gvk.ApiVersion(), " ", kind.gvk.kind, " is deprecated")
                              : std::string(own);
     }
-    kind.verbs = {"create", "delete", "deletecollection", "get",
-                  "list",   "patch",  "update",           "watch"};
+    // In the order in which kube-apiserver names them, which kubectl keeps.
+    kind.verbs = {"delete", "deletecollection", "get",    "list",
+                  "patch",  "create",           "update", "watch"};
     kind.schema =
         ReadOpenApiSchema(*json::Find(version, {"schema", "openAPIV3Schema"}), "", errors);
     ReadSubresources(version, kind);

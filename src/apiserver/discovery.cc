@@ -46,10 +46,6 @@ SubresourceInfo InfoOf(const api::KindInfo& kind, std::string_view name) {
 std::vector<std::string> VerbsOf(const api::KindInfo& kind) {
   if (!kind.verbs.empty()) return kind.verbs;
   if (kind.read_only) return {"create"};
-  // In the order in which kube-apiserver names them, which kubectl keeps.
-  if (kind.custom) {
-    return {"delete", "deletecollection", "get", "list", "patch", "create", "update", "watch"};
-  }
   return {"create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"};
 }
 
