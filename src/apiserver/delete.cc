@@ -211,7 +211,9 @@ void DeleteObject(Core& core,
     return;
   }
   const Plan plan = PlanDeletion(admission, options, object);
-  if (!plan.write || admission.dry_run) {
+  // What is told must be durable; an earlier deletion of it may be on its way to the disk.
+  const bool durable = core.store.Get(entry->key) == entry;
+  if (admission.dry_run || (!plan.write && durable)) {
     done(Deletion{entry, plan.remove});
     return;
   }

@@ -23,6 +23,10 @@ class RegisteredUsersTest : public testing::Test {
     Options options;
     options.rbac = true;
     options.token_key = std::make_shared<TestTokenKey>();
+    options.issue_certificate = [](const std::string& name, const std::string& organization,
+                                   Duration) {
+      return CertificateAndKey{StrCat("cert of ", name, " in ", organization), "key"};
+    };
     return options;
   }
 
@@ -112,6 +116,42 @@ TEST_F(RegisteredUsersTest, TokensExpireAndAreSigned) {
   request = WithToken(alice);
   request.credentials.bearer_token.back() ^= 1;
   EXPECT_EQ(test_.Send(request).status, 401);
+}
+
+TEST_F(RegisteredUsersTest, TheServerSignsTheirCredentials) {
+  const UserReference alice = Register("swell-user-a", "alice", "staff");
+  const std::string path = "/swell/v1/users/swell-user-a/credentials";
+  const std::string body = StrCat(R"({"uid":")", alice.uid, R"(","expirationSeconds":600})");
+  const Answer made = test_.Send(AsMaster("POST", path, body));
+  ASSERT_EQ(made.status, 201) << made.text;
+  auto request = test_.Request("POST", "/apis/authentication.k8s.io/v1/selfsubjectreviews", "{}");
+  request.credentials.bearer_token = made.Str({"token"});
+  EXPECT_EQ(test_.Send(request).Str({"status", "userInfo", "username"}), "alice");
+  test_.executor.Advance(std::chrono::minutes(11));
+  EXPECT_EQ(test_.Send(request).status, 401);
+
+  const Answer pair = test_.Send(AsMaster(
+      "POST", path,
+      StrCat(R"({"uid":")", alice.uid, R"(","expirationSeconds":600,"certificate":true})")));
+  EXPECT_EQ(pair.Str({"certificate"}), StrCat("cert of alice in ", alice.Organization()));
+  EXPECT_EQ(pair.Str({"key"}), "key");
+}
+
+TEST_F(RegisteredUsersTest, NobodyElseGetsThem) {
+  const UserReference alice = Register("swell-user-a", "alice", "");
+  const UserReference bob = Register("swell-user-b", "bob", "");
+  const std::string path = "/swell/v1/users/swell-user-a/credentials";
+  const std::string body = StrCat(R"({"uid":")", alice.uid, R"(","expirationSeconds":600})");
+  api::RestRequest request = WithToken(bob);
+  request.path = path;
+  request.body = body;
+  EXPECT_EQ(test_.Send(request).status, 403);
+  const std::string other = StrCat(R"({"uid":")", bob.uid, R"(","expirationSeconds":600})");
+  EXPECT_EQ(test_.Send(AsMaster("POST", path, other)).status, 404);
+  EXPECT_EQ(test_.Send(AsMaster("POST", path, StrCat(R"({"uid":")", alice.uid, R"("})"))).status,
+            400);
+  EXPECT_EQ(test_.Send(AsMaster("POST", path, "no json")).status, 400);
+  EXPECT_EQ(test_.Send(AsMaster("POST", "/swell/v1/users/nobody/credentials", body)).status, 404);
 }
 
 }  // namespace

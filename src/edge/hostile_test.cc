@@ -6,6 +6,7 @@
 #include <atomic>
 #include <deque>
 #include <fstream>
+#include <optional>
 #include <thread>
 
 #include <gtest/gtest.h>
@@ -44,7 +45,9 @@ size_t DescriptorsAllowed() {
 // The server lives on threads of its own; the test's reactor is its clients'.
 class HostileTest : public testing::Test {
  protected:
-  void Serve(net::ServerConfig config = {}, HttpFrontConfig front_config = {}) {
+  void Serve(net::ServerConfig config = {},
+             HttpFrontConfig front_config = {},
+             const std::optional<net::TlsServerConfig>& tls = {}) {
     auto opened = store::Store::Open(core_, store::MakeMemoryBackend(core_));
     ASSERT_TRUE(opened.ok());
     store_ = std::move(*opened);
@@ -53,10 +56,12 @@ class HostileTest : public testing::Test {
       options.tokens.push_back({StrCat(name, "-token"), {name, "", {"system:masters"}}});
     }
     options.metrics = &metrics_;
+    options.audit_level = apiserver::AuditLevel::kAll;
+    options.audit = [this](std::string line) { audit_.push_back(std::move(line)); };
     server_ = apiserver::ApiServer::Create(core_, clock_, random_, *store_, std::move(options));
     front_ = std::make_unique<HttpFront>(core_, *server_, front_config);
     http_ = std::make_unique<net::HttpServer>(io_, clock_, *front_, config);
-    auto port = http_->Listen("127.0.0.1:0");
+    auto port = http_->Listen("127.0.0.1:0", tls);
     ASSERT_TRUE(port.ok()) << port.status().ToString();
     port_ = *port;
     core_thread_ = std::thread([this] {
@@ -121,6 +126,7 @@ class HostileTest : public testing::Test {
   std::thread io_thread_;
   uint16_t port_ = 0;
   std::atomic<bool> ready_{false};
+  std::vector<std::string> audit_;  // the core thread's
 };
 
 std::string BigMap(int number, size_t bytes) {
@@ -252,6 +258,82 @@ TEST_F(HostileTest, OneClientCannotTakeAllPlaces) {
   ASSERT_TRUE(Until([&] { return front_->stats().refused_clients.load() == 20; }));
   EXPECT_EQ(front_->stats().in_flight.load(), 20u);
   EXPECT_EQ(Ask("GET", "/version"), "HTTP/1.1 200 OK");
+}
+
+// A ClientHello without extensions, as clients of `version` (0x0302: TLS 1.1) send it.
+std::string ClientHello(int version, bool fallback) {
+  std::string suites("\xc0\x14\xc0\x13\x00\x35\x00\x2f", 8);
+  if (version == 0x0303) suites += std::string("\xc0\x2b\xc0\x2f\xc0\x2c\xc0\x30", 8);
+  if (fallback) suites += std::string("\x56\x00", 2);
+  auto number = [](size_t value, int bytes) {
+    std::string out;
+    for (int i = bytes - 1; i >= 0; --i) out += static_cast<char>((value >> (8 * i)) & 255);
+    return out;
+  };
+  const std::string hello =
+      StrCat(number(static_cast<size_t>(version), 2), std::string(32, 'r'), std::string(1, '\0'),
+             number(suites.size(), 2), suites, std::string("\x01\x00", 2));
+  const std::string handshake = StrCat("\x01", number(hello.size(), 3), hello);
+  return StrCat(std::string("\x16\x03\x01", 3), number(handshake.size(), 2), handshake);
+}
+
+// Nobody is talked into an old protocol, not even by who takes the new one out of the greeting.
+TEST_F(HostileTest, OldTlsIsRefused) {
+  auto ca = net::GenerateCa("test", clock_.Now() - std::chrono::minutes(5));
+  ASSERT_TRUE(ca.ok());
+  auto pair = net::IssueCert(*ca, {.common_name = "x",
+                                   .dns_names = {"localhost"},
+                                   .server = true,
+                                   .not_before = clock_.Now() - std::chrono::minutes(5)});
+  ASSERT_TRUE(pair.ok());
+  Serve({}, {}, net::TlsServerConfig{pair->cert_pem, pair->key_pem, {}});
+  struct Greeting {
+    int version;
+    bool fallback;
+    int alert;  // 40: handshake_failure, 70: protocol_version, 86: inappropriate_fallback
+  };
+  for (const Greeting& greeting :
+       {Greeting{0x0300, false, 40}, Greeting{0x0301, false, 70}, Greeting{0x0302, false, 70},
+        Greeting{0x0302, true, 70}, Greeting{0x0303, true, 86}}) {
+    RawPeer peer(reactor_, port_);
+    peer.Send(ClientHello(greeting.version, greeting.fallback));
+    peer.ExpectEof();
+    ASSERT_EQ(peer.received.size(), 7u) << greeting.version;
+    EXPECT_EQ(peer.received[0], 0x15);
+    EXPECT_EQ(static_cast<int>(peer.received[6]), greeting.alert) << greeting.version;
+  }
+}
+
+// What people send stays within its quotes, and its line.
+TEST_F(HostileTest, NothingIsSmuggledIntoTheAuditLog) {
+  Serve();
+  const std::string forged = R"({"kind":"Event","user":{"username":"system:admin"}})";
+  RawPeer peer(reactor_, port_);
+  peer.Send(StrCat("GET ", kMaps, "/a%0a%7b%22kind%22%3a1%7d%1b%5b2J%22%5c?x=%0d%0a",
+                   " HTTP/1.1\r\n",
+                   "Host: x\r\nAuthorization: Bearer ordinary-token\r\nUser-Agent: ", forged,
+                   "\\\"\t\r\nContent-Length: 0\r\n\r\n"));
+  peer.Expect("\r\n\r\n");
+  EXPECT_EQ(Ask("POST", kMaps, R"({"metadata":{"name":"a\nb\u001b\u2028"}})"),
+            "HTTP/1.1 422 Unprocessable Entity");
+  std::vector<std::string> lines;
+  std::atomic<bool> taken{false};
+  core_.Post([&] {
+    lines = audit_;
+    taken = true;
+  });
+  ASSERT_TRUE(Until([&] { return taken.load(); }));
+  ASSERT_GE(lines.size(), 2u);
+  for (const std::string& line : lines) {
+    ASSERT_TRUE(line.ends_with('\n'));
+    for (char c : std::string_view(line).substr(0, line.size() - 1)) {
+      ASSERT_GE(static_cast<unsigned char>(c), 0x20) << line;
+    }
+    auto event = json::Parse(line);
+    ASSERT_TRUE(event.ok()) << line;
+    EXPECT_EQ(json::GetString(*event, {"kind"}), "Event");
+    EXPECT_NE(json::GetString(*event, {"user", "username"}), "system:admin") << line;
+  }
 }
 
 }  // namespace

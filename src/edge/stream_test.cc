@@ -152,6 +152,8 @@ class StreamTest : public ::testing::Test {
     command_.reset();
     forward_.reset();
     transport_.reset();
+    // Whatever a test left open: nothing of it stays when its owners are gone.
+    EXPECT_TRUE(Until([this] { return server_->stats().connections_open.load() == 0; }));
     io_.Post([this] {
       server_.reset();
       io_.Stop();

@@ -532,6 +532,51 @@ TEST_F(ProcessRuntimeTest, StartIsFast) {
   EXPECT_LT(start_us[10], 2'000'000);
 }
 
+TEST_F(ProcessRuntimeTest, RunsAsTheUserAndGroupsThatAreAskedFor) {
+  SandboxSpec sandbox = Sandbox("pod-a");
+  sandbox.fs_group = 1703;
+  sandbox.volumes = {{.name = "scratch"}};
+  Create(sandbox);
+  ContainerSpec spec = Shell("pod-a",
+                             "id -u; id -g; id -G; echo x >/scratch/f; stat -c %u /scratch/f; "
+                             "stat -c %g /scratch; cat /etc/shadow >/dev/null || echo kept");
+  spec.run_as_user = 1701;
+  spec.run_as_group = 1702;
+  spec.supplemental_groups = {1704};
+  spec.mounts = {{"scratch", "/scratch", "", false}};
+  if (::geteuid() != 0) {
+    const std::string why = Start(spec).status().message();
+    EXPECT_NE(why.find("securityContext.runAsUser: 1701: this node was not started by root"),
+              std::string::npos)
+        << why;
+    return;
+  }
+  EXPECT_EQ(Run(spec).code, 0);
+  const std::string log = Log(spec.ref);
+  const std::vector<std::string_view> lines = Split(log, '\n');
+  ASSERT_GE(lines.size(), 6u) << log;
+  EXPECT_EQ(lines[0], "1701");
+  EXPECT_EQ(lines[1], "1702");
+  std::vector<std::string_view> groups = Split(lines[2], ' ');
+  std::sort(groups.begin(), groups.end());
+  EXPECT_EQ(groups, (std::vector<std::string_view>{"1702", "1703", "1704"}));
+  EXPECT_EQ(lines[3], "1701");
+  EXPECT_EQ(lines[4], "1703");
+  EXPECT_NE(log.find("kept\n"), std::string::npos) << log;
+}
+
+TEST_F(PlainProcessTest, RunsAsAnotherUserWhereItMay) {
+  Create(Sandbox("pod-a"));
+  ContainerSpec spec = Shell("pod-a", "id -u");
+  spec.run_as_user = 1701;
+  if (::geteuid() != 0) {
+    EXPECT_FALSE(Start(spec).ok());
+    spec.run_as_user = ::geteuid();
+  }
+  EXPECT_EQ(Run(spec).code, 0);
+  EXPECT_EQ(Log(spec.ref), StrCat(*spec.run_as_user, "\n"));
+}
+
 TEST_F(PlainProcessTest, RunsWithoutAnyIsolation) {
   ASSERT_FALSE(isolated());
   std::string ip = Create(Sandbox("pod-a"));
