@@ -65,9 +65,10 @@ void Collect(const json::Value& value, const api::Schema* schema, FieldSet& out)
 constexpr auto kByElement = [](const auto& a, const auto& b) { return a.element < b.element; };
 
 auto PlaceOf(auto& children, std::string_view element) {
-  return std::lower_bound(
-      children.begin(), children.end(), element,
-      [](const FieldSet::Child& child, std::string_view wanted) { return child.element < wanted; });
+  return std::lower_bound(children.begin(), children.end(), element,
+                          [](const FieldSet::Child& child, std::string_view wanted) {
+                            return child.element.compare(wanted) < 0;
+                          });
 }
 
 std::vector<Part> FieldsAsParts(const json::Object& object, const api::Schema* schema) {
