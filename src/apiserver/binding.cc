@@ -102,7 +102,9 @@ Status CheckPod(const store::Entry& entry, const PodText& pod, const json::Value
 std::string Text(std::string_view text) { return json::Print(json::Value(text)); }
 
 // The member's document; `otherwise` where there is none.
-json::Value Member(const json::TextObject& object, std::string_view name, json::Value otherwise) {
+json::Value Member(const json::TextObject& object,
+                   std::string_view name,
+                   const json::Value& otherwise) {
   auto value = json::Parse(object.Get(name));
   return value.ok() && value->kind() == otherwise.kind() ? std::move(*value) : otherwise;
 }

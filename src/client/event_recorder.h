@@ -58,7 +58,6 @@ class EventRecorder {
   void Pump();
   void Remember(const std::string& key, const Known& known);
 
-  Executor& executor_;
   Clock& clock_;
   std::string component_;
   std::string host_;
