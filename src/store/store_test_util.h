@@ -1,17 +1,14 @@
 // Helpers of the store's tests and benchmarks: objects, and an executor for backends with threads.
 #pragma once
 
-#include <unistd.h>
-
 #include <deque>
-#include <filesystem>
 #include <string>
 
 #include "base/check.h"
 #include "base/executor.h"
-#include "base/file.h"
 #include "base/mutex.h"
 #include "base/strings.h"
+#include "base/temp_dir.h"
 #include "store/backend.h"
 #include "store/store.h"
 
@@ -53,24 +50,6 @@ class LoopExecutor final : public Executor {
   Mutex mutex_;
   CondVar wake_;
   std::deque<std::function<void()>> queue_ SWELL_GUARDED_BY(mutex_);
-};
-
-// A directory that goes away with the test.
-class TempDir {
- public:
-  TempDir() {
-    std::string pattern = (std::filesystem::temp_directory_path() / "swell_store_XXXXXX").string();
-    SWELL_CHECK(::mkdtemp(pattern.data()) != nullptr);
-    path_ = pattern;
-  }
-  ~TempDir() { (void)RemoveTree(path_).ok(); }
-  TempDir(const TempDir&) = delete;
-  TempDir& operator=(const TempDir&) = delete;
-  std::string File(std::string_view name) const { return StrCat(path_, "/", name); }
-  const std::string& path() const { return path_; }
-
- private:
-  std::string path_;
 };
 
 inline EntryPtr MakeEntry(Key key, uint64_t version, std::string_view payload = "") {

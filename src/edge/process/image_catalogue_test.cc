@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "base/file.h"
+#include "base/temp_dir.h"
 #include "edge/process/shim_spec.h"
 
 namespace swell::edge {
@@ -12,13 +13,6 @@ namespace {
 
 class ImageCatalogueTest : public ::testing::Test {
  protected:
-  void SetUp() override {
-    char name[] = "/tmp/swell-catalogue-test-XXXXXX";
-    ASSERT_NE(::mkdtemp(name), nullptr);
-    dir_ = name;
-  }
-  void TearDown() override { EXPECT_TRUE(RemoveTree(dir_).ok()); }
-
   Result<ImageCatalogue> Load(const std::string& yaml = "") {
     if (!yaml.empty()) {
       EXPECT_TRUE(ReplaceFile(dir_ + "/images.yaml", yaml).ok());
@@ -26,7 +20,8 @@ class ImageCatalogueTest : public ::testing::Test {
     return ImageCatalogue::Load(
         {.config_dir = dir_, .tools_dir = dir_ + "/tools", .sdk_dir = "/opt/sdk"});
   }
-  std::string dir_;
+  const TempDir temp_;
+  const std::string dir_ = temp_.path();
 };
 
 TEST_F(ImageCatalogueTest, KubedlsImagesRunTheExampleUnderTheLauncher) {

@@ -9,6 +9,7 @@
 
 #include "base/file.h"
 #include "base/strings.h"
+#include "base/temp_dir.h"
 
 namespace swell::edge {
 namespace {
@@ -18,14 +19,6 @@ using std::chrono::seconds;
 
 class UsageMeterTest : public ::testing::Test {
  protected:
-  void SetUp() override {
-    char name[] = "/tmp/swell-usage-test-XXXXXX";
-    ASSERT_NE(::mkdtemp(name), nullptr);
-    root_ = name;
-    meter_ = UsageMeter(root_ + "/proc");
-  }
-  void TearDown() override { EXPECT_TRUE(RemoveTree(root_).ok()); }
-
   void Write(const std::string& path, const std::string& text) {
     const std::string file = StrCat(root_, "/", path);
     ASSERT_TRUE(MakeDirs(file.substr(0, file.rfind('/'))).ok());
@@ -41,8 +34,9 @@ class UsageMeterTest : public ::testing::Test {
     return meter_.Measure({subject}, start_ + at, SteadyTime{500} + at);
   }
 
-  std::string root_;
-  UsageMeter meter_;
+  const TempDir dir_;
+  const std::string root_ = dir_.path();
+  UsageMeter meter_{root_ + "/proc"};
   WallTime start_{1'700'000'000'000'000'000};
   const int64_t page_ = ::sysconf(_SC_PAGESIZE);
   const Duration tick_{1'000'000'000 / ::sysconf(_SC_CLK_TCK)};
