@@ -330,6 +330,10 @@ TEST_F(ValidateTest, Workloads) {
       {R"({"spec":{"parallelism":-1}})", "must be greater than or equal to 0"},
       {R"({"spec":{"completionMode":"Indexed"}})",
        "spec.completions: Required value: when completion mode is Indexed"},
+      {R"({"spec":{"maxFailedIndexes":1}})",
+       "spec.backoffLimitPerIndex: Required value: when maxFailedIndexes is specified"},
+      {R"({"spec":{"backoffLimitPerIndex":1}})",
+       "spec.backoffLimitPerIndex: Invalid value: 1: requires indexed completion mode"},
       {R"({"spec":{"template":{"spec":{"containers":[{"name":"a"}]}}}})",
        "spec.template.spec.containers[0].image: Required value"},
   };

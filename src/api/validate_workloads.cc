@@ -50,10 +50,15 @@ void CheckJobSpec(const Value& spec, const std::string& path, FieldErrors& error
     errors.push_back(
         RequiredError(PathField(path, "completions"), "when completion mode is Indexed"));
   }
-  if (MemberOf(spec, "backoffLimitPerIndex") && !indexed) {
-    errors.push_back(InvalidError(PathField(path, "backoffLimitPerIndex"),
-                                  *MemberOf(spec, "backoffLimitPerIndex"),
-                                  "requires indexed completion mode"));
+  if (MemberOf(spec, "maxFailedIndexes") && !MemberOf(spec, "backoffLimitPerIndex")) {
+    errors.push_back(RequiredError(PathField(path, "backoffLimitPerIndex"),
+                                   "when maxFailedIndexes is specified"));
+  }
+  for (std::string_view key : {"backoffLimitPerIndex", "maxFailedIndexes"}) {
+    const Value* given = MemberOf(spec, key);
+    if (given == nullptr || indexed) continue;
+    errors.push_back(
+        InvalidError(PathField(path, key), *given, "requires indexed completion mode"));
   }
   CheckPodTemplate(spec, path, errors);
   CheckJobRestartPolicy(spec, path, errors);

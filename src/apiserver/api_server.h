@@ -53,6 +53,11 @@ using HttpDialer =
 // write. The last word against two schedulers placing on one node.
 using BindCheck = std::function<Status(const json::Value& pod, const std::string& node_name)>;
 
+// What is wrong with an object of a custom kind beyond what its definition can say; `old` is null
+// of a new one.
+using ObjectRules = std::function<std::vector<api::FieldError>(
+    const api::KindInfo& kind, const json::Value& object, const json::Value* old)>;
+
 // What service account tokens are signed with.
 class TokenKey {
  public:
@@ -82,8 +87,9 @@ struct Options {
   Duration bookmark_interval = std::chrono::seconds(60);
   Duration event_ttl = std::chrono::hours(1);
   NodeDialer node_dialer;
-  HttpDialer http_dialer;  // empty: pods and services cannot be proxied to, webhooks not asked
-  BindCheck bind_check;    // empty: every binding fits
+  HttpDialer http_dialer;    // empty: pods and services cannot be proxied to, webhooks not asked
+  BindCheck bind_check;      // empty: every binding fits
+  ObjectRules object_rules;  // empty: definitions say all
   // Null: there are no service account tokens, and pods get none.
   std::shared_ptr<const TokenKey> token_key;
   std::string ca_pem;  // what clients in pods trust this server by; goes into legacy token secrets

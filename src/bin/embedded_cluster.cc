@@ -17,6 +17,7 @@
 #include "cli/cli.h"
 #include "client/kubeconfig.h"
 #include "client/usage_record.h"
+#include "controllers/job_rules.h"
 #include "controllers/manager.h"
 #include "edge/http_front.h"
 #include "edge/http_transport.h"
@@ -192,6 +193,11 @@ Status EmbeddedCluster::Impl::MakeApiServer() {
   };
   server_options.bind_check = [this](const json::Value& pod, const std::string& node) {
     return manager ? manager->CheckBind(pod, node) : Status::Ok();
+  };
+  server_options.object_rules = [rules = std::make_shared<const controllers::JobRules>()](
+                                    const api::KindInfo& kind, const json::Value& object,
+                                    const json::Value* old) {
+    return rules->CheckWrite(kind, object, old);
   };
   server = apiserver::ApiServer::Create(core, clock, random, *store, std::move(server_options));
   return Status::Ok();

@@ -6,11 +6,7 @@
 
 #include "api/meta.h"
 #include "base/strings.h"
-#include "controllers/elasticdl_job.h"
-#include "controllers/kubedl_job.h"
-#include "controllers/pytorch_job.h"
 #include "controllers/sched_convert.h"
-#include "controllers/training_job.h"
 
 namespace swell::controllers {
 namespace {
@@ -103,12 +99,7 @@ Admission::Admission(Informers& informers, AdmissionOptions options)
     : options_(std::move(options)),
       projects_(informers.Of(client::resources::kProjects)),
       nodes_(informers.Of(client::resources::kNodes)),
-      priorities_(informers.Of(client::resources::kPriorityClasses)) {
-  kinds_.push_back(MakeTrainingJobKind({}));
-  kinds_.push_back(MakePyTorchJobKind({}));
-  kinds_.push_back(MakeKubedlJobKind({}));
-  kinds_.push_back(MakeElasticdlJobKind({}));
-}
+      priorities_(informers.Of(client::resources::kPriorityClasses)) {}
 
 Admission::~Admission() = default;
 
@@ -125,9 +116,8 @@ json::Value Admission::Review(const json::Value& review) const {
     const std::string_view group = json::GetString(request, {"resource", "group"});
     const std::string_view resource = json::GetString(request, {"resource", "resource"});
     if (group.empty() && resource == "pods") LookAtPod(*object, ns, verdict);
-    for (const auto& kind : kinds_) {
-      const client::Resource own = kind->resource();
-      if (own.group == group && own.plural == resource) LookAtJob(*object, ns, *kind, verdict);
+    if (const JobKind* kind = rules_.Find(group, resource)) {
+      LookAtJob(*object, ns, *kind, verdict);
     }
   }
   json::Object response{{"uid", json::GetString(request, {"uid"})},
@@ -336,10 +326,10 @@ void Admission::LookAtJob(const json::Value& job,
                           std::string_view ns,
                           const JobKind& kind,
                           Verdict& verdict) const {
-  auto spec = kind.Parse(job);
-  if (!spec.ok()) {
-    return verdict.Refuse(StrCat(kind.kind(), " can not run: ", spec.status().message()));
+  if (const Status wrong = rules_.Check(kind, job); !wrong.ok()) {
+    return verdict.Refuse(StrCat(kind.kind(), " can not run: ", wrong.message()));
   }
+  const auto spec = kind.Parse(job);
   const std::string project = ProjectOf(job, spec->project, ns, verdict);
   if (spec->project.empty()) SetProject(job, project, verdict);
   std::string priority = spec->priority_class;

@@ -17,7 +17,7 @@
 #include <vector>
 
 #include "controllers/context.h"
-#include "controllers/job_kind.h"
+#include "controllers/job_rules.h"
 
 namespace swell::controllers {
 
@@ -62,7 +62,7 @@ class Admission {
   client::Informer& projects_;
   client::Informer& nodes_;
   client::Informer& priorities_;
-  std::vector<std::unique_ptr<JobKind>> kinds_;
+  JobRules rules_;
 };
 
 }  // namespace swell::controllers

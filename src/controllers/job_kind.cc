@@ -100,9 +100,7 @@ Result<PriorityShare> ReadPriorityShare(std::string_view field, std::string_view
   PriorityShare share;
   const size_t equals = text.find('=');
   share.priority_class = text.substr(0, equals);
-  auto wrong = [&](std::string_view message) {
-    return WrongField(field, StrCat("Invalid value: ", Quote(text), ": ", message));
-  };
+  auto wrong = [&](std::string_view message) { return WrongText(field, text, message); };
   if (std::string fault = api::CheckDnsSubdomain(share.priority_class); !fault.empty()) {
     return wrong(StrCat("must be a priority class, or CLASS=PART such as high=0.5: ", fault));
   }
@@ -129,11 +127,26 @@ const json::Value& SpecOf(const json::Value& job) {
 }
 
 Status WrongField(std::string_view field, std::string_view message) {
-  return Status(Code::kInvalid, StrCat(field, ": ", message));
+  constexpr std::pair<std::string_view, std::string_view> kReasons[] = {
+      {"Required value", "FieldValueRequired"},
+      {"Too long", "FieldValueTooLong"},
+      {"Too many", "FieldValueTooMany"},
+      {"Unsupported value", "FieldValueNotSupported"}};
+  StatusCause cause{"FieldValueInvalid", std::string(field), std::string(message)};
+  for (const auto& [words, reason] : kReasons) {
+    if (message.starts_with(words)) cause.reason = reason;
+  }
+  StatusDetails details;
+  details.causes.push_back(std::move(cause));
+  return Status(Code::kInvalid, StrCat(field, ": ", message), std::move(details));
 }
 
 Status WrongField(std::string_view field, int64_t value, std::string_view message) {
   return WrongField(field, StrCat("Invalid value: ", value, ": ", message));
+}
+
+Status WrongText(std::string_view field, std::string_view value, std::string_view message) {
+  return WrongField(field, StrCat("Invalid value: ", Quote(value), ": ", message));
 }
 
 Result<ReplicaSpec> ReadReplicaSpec(std::string_view field,

@@ -219,8 +219,7 @@ Result<std::optional<TargetRole>> TrainingTargetRole(const json::Value& job) {
   const json::Value* spec = json::Find(job, {"spec", "roles", role.role});
   const json::Value* elastic = spec ? json::Find(*spec, {"elastic"}) : nullptr;
   if (elastic == nullptr) {
-    return WrongField("spec.autoscaling.role",
-                      StrCat("Invalid value: ", Quote(role.role), ": must be a role with elastic"));
+    return WrongText("spec.autoscaling.role", role.role, "must be a role with elastic");
   }
   role.path = {"spec", "roles", role.role, "replicas"};
   role.replicas = json::GetInt(*spec, {"replicas"}, 1);

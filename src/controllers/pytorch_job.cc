@@ -158,11 +158,50 @@ Status ReadPyTorchRoles(const json::Value& body, JobSpec& spec) {
   constexpr std::string_view kField = "spec.pytorchReplicaSpecs";
   const json::Value* replicas = json::Find(body, {"pytorchReplicaSpecs"});
   if (replicas == nullptr) return WrongField(kField, "Required value");
+  for (const auto& role : replicas->is_object() ? replicas->get_object() : json::Object()) {
+    const std::string_view name(role.key().data(), role.key().size());
+    if (name == kMaster || name == kWorker) continue;
+    return WrongField(
+        StrCat(kField, ".", name),
+        StrCat("Unsupported value: ", Quote(name), ": supported values: \"Master\", \"Worker\""));
+  }
   SWELL_RETURN_IF_ERROR(ReadRole(*replicas, kMaster, spec));
   SWELL_RETURN_IF_ERROR(ReadRole(*replicas, kWorker, spec));
   if (!spec.replicas.empty()) return Status::Ok();
   return WrongField(kField, "Invalid value: must have a Master or Workers");
 }
+
+namespace {
+
+constexpr int64_t kPortMax = 65'535;
+
+// Where members meet, how many processes each of them has, how often they may start anew.
+Status CheckLaunch(const json::Value& policy) {
+  struct Bound {
+    std::string_view name;
+    int64_t least, most;
+  };
+  constexpr Bound kBounds[] = {
+      {"rdzvPort", 1, kPortMax}, {"nProcPerNode", 1, kReplicasMax}, {"maxRestarts", 0, INT32_MAX}};
+  for (const auto& [name, least, most] : kBounds) {
+    const int64_t number = json::GetInt(policy, {name}, least);
+    if (number >= least && number <= most) continue;
+    return WrongField(StrCat("spec.elasticPolicy.", name), number,
+                      StrCat("must be between ", least, " and ", most));
+  }
+  const std::string_view endpoint = json::GetString(policy, {"rdzvEndpoint"});
+  const size_t colon = endpoint.rfind(':');
+  if (colon != std::string_view::npos && !endpoint.ends_with(']')) {
+    const auto port = ParseInt(endpoint.substr(colon + 1));
+    if (!port || *port < 1 || *port > kPortMax) {
+      return WrongText("spec.elasticPolicy.rdzvEndpoint", endpoint,
+                       StrCat("must be HOST or HOST:PORT, the port between 1 and ", kPortMax));
+    }
+  }
+  return Status::Ok();
+}
+
+}  // namespace
 
 Status ReadElasticPolicy(const json::Value& body, JobSpec& spec) {
   const json::Value* policy = json::Find(body, {"elasticPolicy"});
@@ -182,6 +221,7 @@ Status ReadElasticPolicy(const json::Value& body, JobSpec& spec) {
                       StrCat("Unsupported value: ", Quote(backend),
                              ": supported values: \"c10d\", \"etcd\", \"etcd-v2\""));
   }
+  SWELL_RETURN_IF_ERROR(CheckLaunch(*policy));
   spec.elastic = true;
   for (ReplicaSpec& replica : spec.replicas) {
     if (replica.type != kWorker) continue;

@@ -14,14 +14,10 @@ namespace {
 constexpr Duration kScaleTimeMax = std::chrono::hours(24);
 constexpr int64_t kObservationsMax = 1000;
 
-Status Wrong(std::string_view field, std::string_view value, std::string_view message) {
-  return Status(Code::kInvalid, StrCat(field, ": Invalid value: ", Quote(value), ": ", message));
-}
-
 Status ReadStep(std::string_view field, std::string_view step, elastic::ScalePolicy& policy) {
   if (step.empty()) return Status::Ok();
   if (step != "AddOne" && step != "Double") {
-    return Wrong(field, step, "must be AddOne or Double");
+    return WrongText(field, step, "must be AddOne or Double");
   }
   policy.doubles = step == "Double";
   return Status::Ok();
@@ -35,8 +31,8 @@ Status ReadAnnotations(const json::Value& job, ScaleTarget& target) {
   if (!observations.empty()) {
     auto parsed = ParseInt(observations);
     if (!parsed || *parsed < 1 || *parsed > kObservationsMax) {
-      return Wrong(field(kScaleObservations), observations,
-                   StrCat("must be a number from 1 to ", kObservationsMax));
+      return WrongText(field(kScaleObservations), observations,
+                       StrCat("must be a number from 1 to ", kObservationsMax));
     }
     target.policy.observations = static_cast<int>(*parsed);
   }
@@ -67,7 +63,7 @@ Status ReadScaleTime(const json::Value& job,
   if (text.empty()) return Status::Ok();
   const auto parsed = ParseDuration(text);
   if (!parsed || *parsed < least || *parsed > kScaleTimeMax) {
-    return Wrong(
+    return WrongText(
         StrCat("metadata.annotations[", annotation, "]"), text,
         StrCat("must be a duration from ", FormatDuration(least), " to 24h, such as 30s or 1h30m"));
   }
@@ -110,7 +106,7 @@ Result<std::optional<ScaleTarget>> TrainingScaleTarget(const json::Value& job) {
   target.role = json::GetString(*scaling, {"role"}, "worker");
   const json::Value* role = json::Find(job, {"spec", "roles", target.role});
   if (role == nullptr || json::Find(*role, {"elastic"}) == nullptr) {
-    return Wrong("spec.autoscaling.role", target.role, "must be a role with elastic");
+    return WrongText("spec.autoscaling.role", target.role, "must be a role with elastic");
   }
   target.path = {"spec", "roles", target.role, "replicas"};
   target.replicas = json::GetInt(*role, {"replicas"}, 1);

@@ -69,7 +69,7 @@ Status ReadElastic(const json::Value& role, const std::string& field, ReplicaSpe
 Result<ReplicaSpec> ReadRole(std::string_view name, const json::Value& role) {
   const std::string field = StrCat("spec.roles.", name);
   if (std::string wrong = api::CheckDnsLabel(name); !wrong.empty()) {
-    return WrongField(field, StrCat("Invalid value: ", Quote(name), ": ", wrong));
+    return WrongText(field, name, wrong);
   }
   SWELL_ASSIGN_OR_RETURN(ReplicaSpec replica, ReadReplicaSpec(field, name, role, {}));
   SWELL_RETURN_IF_ERROR(ReadElastic(role, field, replica));

@@ -1,0 +1,77 @@
+#include "controllers/job_rules.h"
+
+#include "controllers/elasticdl_job.h"
+#include "controllers/kubedl_job.h"
+#include "controllers/metric_specs.h"
+#include "controllers/pytorch_job.h"
+#include "controllers/scale_target.h"
+#include "controllers/training_job.h"
+#include "elastic/log_metrics.h"
+
+namespace swell::controllers {
+
+struct JobRules::Row {
+  std::unique_ptr<JobKind> kind;
+  ReadScaleTarget scale = nullptr;  // by what pays
+  ReadTargetRole target = nullptr;  // to a target
+};
+
+namespace {
+
+Status CheckPattern(std::string_view field, std::string_view pattern) {
+  const auto compiled = elastic::LogMetrics::Compile(pattern);
+  return compiled.ok() ? Status::Ok() : WrongField(field, compiled.status().message());
+}
+
+// Both kinds of scaling say where the pattern is that finds their numbers.
+template <typename Read>
+Status CheckScaling(Read read, const json::Value& job) {
+  if (read == nullptr) return Status::Ok();
+  SWELL_ASSIGN_OR_RETURN(const auto scaled, read(job));
+  return scaled ? CheckPattern(scaled->pattern_field, scaled->pattern) : Status::Ok();
+}
+
+}  // namespace
+
+JobRules::JobRules() {
+  rows_.push_back({MakeTrainingJobKind({}), TrainingScaleTarget, TrainingTargetRole});
+  rows_.push_back({MakePyTorchJobKind({}), nullptr, PyTorchTargetRole});
+  rows_.push_back({MakeKubedlJobKind({}), KubedlScaleTarget, nullptr});
+  rows_.push_back({MakeElasticdlJobKind({}), nullptr, nullptr});
+}
+
+JobRules::~JobRules() = default;
+
+const JobKind* JobRules::Find(std::string_view group, std::string_view plural) const {
+  for (const Row& row : rows_) {
+    const client::Resource own = row.kind->resource();
+    if (own.group == group && own.plural == plural) return row.kind.get();
+  }
+  return nullptr;
+}
+
+Status JobRules::Check(const JobKind& kind, const json::Value& job) const {
+  SWELL_RETURN_IF_ERROR(kind.Parse(job).status());
+  for (const Row& row : rows_) {
+    if (row.kind.get() != &kind) continue;
+    SWELL_RETURN_IF_ERROR(CheckScaling(row.scale, job));
+    SWELL_RETURN_IF_ERROR(CheckScaling(row.target, job));
+  }
+  return Status::Ok();
+}
+
+std::vector<api::FieldError> JobRules::CheckWrite(const api::KindInfo& kind,
+                                                  const json::Value& object,
+                                                  const json::Value* old) const {
+  const JobKind* job = Find(kind.gvk.group, kind.plural);
+  if (job == nullptr) return {};
+  const Status found = Check(*job, object);
+  if (found.ok() || (old != nullptr && Check(*job, *old).message() == found.message())) return {};
+  std::vector<api::FieldError> errors;
+  for (const StatusCause& cause : found.details().causes) {
+    errors.push_back({cause.reason, cause.field, cause.message});
+  }
+  return errors;
+}
+
+}  // namespace swell::controllers
