@@ -5,8 +5,10 @@ lost or doubled record. What always holds: members end with their test; every wa
 """
 
 import atexit
+import functools
 import multiprocessing
 import os
+import re
 import signal
 import sys
 import time
@@ -125,12 +127,13 @@ class Members:
     def start(self, *ordinals, lose_at=(), kill_at=(), noticed=False, **environment):
         for ordinal in ordinals:
             context = multiprocessing.get_context("fork")
-            process = context.Process(target=self._live, args=(ordinal, lose_at, kill_at, noticed, environment))
+            again = ordinal in self.processes
+            process = context.Process(target=self._live, args=(ordinal, again, lose_at, kill_at, noticed, environment))
             process.start()
             self.processes[ordinal] = process
             self._test.addCleanup(_end, process)
 
-    def _live(self, ordinal, lose_at, kill_at, noticed, environment):
+    def _live(self, ordinal, again, lose_at, kill_at, noticed, environment):
         for name in [name for name in os.environ if name.startswith(("SWELL_", "PET_"))]:
             del os.environ[name]
         os.environ.update(
@@ -150,6 +153,11 @@ class Members:
         os.dup2(log, 2)
         sys.stdout = os.fdopen(1, "w")
         sys.stderr = os.fdopen(2, "w")
+        if again:
+            # However slow this machine is, those that train are heard before a second group begins.
+            import swell.resize
+
+            swell.resize.Meeting = functools.partial(swell.resize.Meeting, claim=support.WAIT_SECONDS)
         # What a process does at its end, which multiprocessing's children leave out; not what its parent would.
         atexit._clear()
         train(*self._options, lose_at, kill_at, noticed)
@@ -181,6 +189,11 @@ class Members:
     def all_logs(self):
         logs = {i: self.log(i) for i in range(self._most)}
         return "\n".join(f"--- {i}\n" + "\n".join(_without_records(log)) for i, log in logs.items())
+
+    def sizes(self, ordinal):
+        """{step: how many members did it}, of the steps that this member had part in."""
+        found = re.findall(r"^step (\d+) rank \d+ of (\d+)$", self.log(ordinal), re.M)
+        return {int(step): int(size) for step, size in found}
 
     def records(self):
         """Every record that any member has trained, as "EPOCH RECORD", with repeats."""

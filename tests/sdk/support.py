@@ -7,19 +7,17 @@ import os
 import subprocess
 import sys
 import tempfile
-import time
 import unittest
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 SDK = os.path.join(ROOT, "sdk", "python")
 MNIST = os.path.join(ROOT, "examples", "mnist-pytorch", "mnist.py")
 HERE = os.path.dirname(os.path.abspath(__file__))
-# Far beyond what anything here takes, also on a machine that has much else to do.
-WAIT_SECONDS = 180
 
 sys.path[:0] = [SDK, os.path.dirname(HERE)]
 
 from ports import free_port  # noqa: E402,F401
+from waiting import LIMIT_S as WAIT_SECONDS, until  # noqa: E402,F401
 
 
 class FolderTest(unittest.TestCase):
@@ -66,13 +64,3 @@ def finish(process):
     """(exit code, output) once it has ended by itself."""
     output, _ = process.communicate(timeout=WAIT_SECONDS)
     return process.returncode, output
-
-
-def until(condition):
-    """Whether it comes true in time."""
-    end = time.monotonic() + WAIT_SECONDS
-    while not condition():
-        if time.monotonic() > end:
-            return False
-        time.sleep(0.01)
-    return True

@@ -13,8 +13,10 @@ from unittest import mock
 
 import support
 import swell
+import torch
 from members import Members
 from swell import resize
+from swell.meeting import Done, Seat
 
 
 class ElasticTest(support.FolderTest):
@@ -38,11 +40,11 @@ class ResizeTest(ElasticTest):
         job.start(0, 1)
         job.start(2, 3, lose_at=[12])
         self.assertEqual(job.finish(2, 3), [143, 143])
-        job.wait(0, "4 -> 2 ranks")
         job.start(2, 3)
-        # Together, or one after the other when a step ends between them.
-        job.wait(0, "-> 4 ranks")
         self.assertEqual(job.finish(0, 1, 2, 3), [0, 0, 0, 0])
+        # They leave together, and come back together or one after the other.
+        sizes = job.sizes(0)
+        self.assertEqual([sizes[step] for step in (6, 12, 13, 31, job.steps)], [4, 4, 2, 4, 4])
         job.assert_each_record_once()
         self.assert_same_training(job, 0, calm)
         # One process from the first step to the last, and every step once.
@@ -59,10 +61,11 @@ class ResizeTest(ElasticTest):
         job.start(1, 2)
         self.assertEqual(job.finish(0), [143])
         job.start(0)
-        # Behind the others, who kept the state.
-        job.wait(0, "begins rank 2 of 3")
-        self.assertIn("step 10 rank 0 of 2", job.log(1))
         self.assertEqual(job.finish(0, 1, 2), [0, 0, 0])
+        # Behind the others, who kept the state.
+        self.assertIn("begins rank 2 of 3", job.log(0))
+        self.assertEqual([job.sizes(1)[step] for step in (6, 9, 10, 31)], [3, 3, 2, 3])
+        self.assertIn("step 10 rank 0 of 2", job.all_logs())
         job.assert_each_record_once()
         self.assert_same_training(job, 1, calm)
 
@@ -84,7 +87,7 @@ class ResizeTest(ElasticTest):
         job = Members(self, most=2, epochs=2, gather={5: 2})
         job.start(0, 1, lose_at=[7])
         self.assertEqual(job.finish(0, 1), [143, 143])
-        self.assertIn("checkpoint saved step=7 reason=notice", job.log(0))
+        self.assertIn("checkpoint saved step=7 reason=notice", job.all_logs())
 
     def test_begins_with_those_that_came(self):
         job = Members(self, most=4, least=2, epochs=1)
@@ -133,6 +136,14 @@ class GroupTest(unittest.TestCase):
         self.group.rejoin([self.calls.wrapper], 3, {})
         self.assertEqual(self.order(), ["wrapper.release", "destroy", "join"])
 
+    def test_a_group_behind_one_that_waits_gives_up(self):
+        self.group.env = SimpleNamespace(world=1, rank=0)
+        self.group._flags = torch.zeros(3, dtype=torch.uint8)
+        self.group._seat = Seat("127.0.0.1", 1, "job", 0, 1, 2)
+        self.group._seat._waiting = [{"id": "1", "ordinal": 1, "step": 19}, {"id": "2", "ordinal": 2, "step": None}]
+        self.assertEqual(self.group.agree(False, 18), ((), True, True))
+        self.assertEqual(self.group.agree(False, 19), ((), True, False))
+
 
 class LossTest(ElasticTest):
     """A notice shorter than a step, a kill -9, a machine that burns: the same to the peers."""
@@ -145,15 +156,17 @@ class LossTest(ElasticTest):
 
     def lose_in_a_step(self, noticed):
         calm = self.calm(epochs=2)
-        job = Members(self, most=3, epochs=2, gather={5: 3})
+        job = Members(self, most=3, epochs=2, gather={5: 3, 30: 2})
         job.start(0, 1)
         job.start(2, kill_at=[20], noticed=noticed)
         self.assertEqual(job.finish(2), [-signal.SIGKILL])
-        job.wait(0, "3 -> 2 ranks")
-        self.assertIn("step 19: lost a peer", job.log(0))
         self.assertEqual(job.finish(0, 1), [0, 0])
-        # From memory: there was no checkpoint to go back to, and nobody began anew.
-        self.assertEqual(job.log(0).count("begins "), 1)
+        for ordinal in (0, 1):
+            self.assertIn("step 19: lost a peer", job.log(ordinal))
+            # From memory: there was no checkpoint to go back to, and nobody began anew.
+            self.assertEqual(job.log(ordinal).count("begins "), 1)
+            # They meet at once, or one goes on alone until the other is there.
+            self.assertEqual([job.sizes(ordinal)[step] for step in (19, 31)], [3, 2])
         job.assert_each_record_once()
         self.assert_same_training(job, 0, calm)
 
@@ -164,10 +177,20 @@ class LossTest(ElasticTest):
         job.start(1, 2)
         self.assertEqual(job.finish(0), [-signal.SIGKILL])
         job.start(0)
-        job.wait(0, "at step 19")
         self.assertEqual(job.finish(0, 1, 2), [0, 0, 0])
+        first, second = re.findall(r"begins rank \d of \d at step (\d+)", job.log(0))
+        self.assertEqual(int(first), 0)
+        self.assertGreaterEqual(int(second), 19)
         job.assert_each_record_once()
         self.assert_same_training(job, 1, calm)
+
+    def test_whoever_finds_that_all_is_done_meanwhile_goes_home(self):
+        job = swell.Job(env=swell.Env())
+        job._group = mock.Mock()
+        job._group.rejoin.side_effect = Done
+        with self.assertRaises(SystemExit) as left, job.guard(lambda: {"step": 3}, None):
+            raise RuntimeError("gloo: Connection closed by peer")
+        self.assertEqual(left.exception.code, 0)
 
 
 class DiskTest(ElasticTest):

@@ -37,6 +37,7 @@ class Meeting:
     def __init__(self, port, job, last_call=LAST_CALL_SECONDS, claim=_CLAIM_SECONDS):
         self._job = job
         self._last_call = last_call
+        self._claim = claim
         self._claim_until = time.monotonic() + claim
         self._head = None
         self._waiting = {}
@@ -107,7 +108,7 @@ class Meeting:
         if self._head is member:
             # Its successor, if there is one, has the same time to speak up as after a restart.
             self._head = None
-            self._claim_until = time.monotonic() + _CLAIM_SECONDS
+            self._claim_until = time.monotonic() + self._claim
         if self._waiting.pop(member.id, None) is not None:
             self._tell_head()
 
@@ -163,7 +164,7 @@ class Meeting:
             quiet_until = self._arrival + self._last_call
             if all(member.hello.get("step") is None for member in members):
                 # Those who come back may find that a group trains on without them, whose head is to be heard first.
-                quiet_until = max(quiet_until, min(self._claim_until, self._arrival + _CLAIM_SECONDS))
+                quiet_until = max(quiet_until, min(self._claim_until, self._arrival + self._claim))
             if len(members) < least or now < quiet_until:
                 return
         first = members[0]
@@ -243,6 +244,10 @@ class Seat:
     def waiting(self):
         """Who is ready to join the group that this member is the head of."""
         return [card for card in self._waiting if card["id"] not in self._taken]
+
+    def behind(self, step):
+        """Whether somebody who waits has trained further than the group that this member is the head of."""
+        return any(card["step"] is not None and card["step"] > step for card in self.waiting)
 
     def wait(self, step=None):
         """("lead", [card, ...]) or ("plan", {...}). `step`: how far the state in memory has come, None without one."""

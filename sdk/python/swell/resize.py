@@ -24,15 +24,14 @@ _FAREWELL_SECONDS = 5.0
 
 
 class Group:
-    def __init__(self, env, backend, timeout, last_call=None):
+    def __init__(self, env, backend, timeout):
         self.env = env
         self.generation = 0
         self._backend = backend
         self._timeout = timeout
         self._meeting = None
         if env.rank == 0:
-            options = {} if last_call is None else {"last_call": last_call}
-            self._meeting = Meeting(env.master_port, env.job_id, **options)
+            self._meeting = Meeting(env.master_port, env.job_id)
         self._on_first_member = env.rank == 0
         self._next_store = None
         self._place = (
@@ -65,8 +64,8 @@ class Group:
             self._store = self._reach_store(plan)
         return self._form(plan, wrappers, state)
 
-    def agree(self, leaving):
-        """At a boundary: (ranks that leave, whether anybody waits to join, whether this group must give up)."""
+    def agree(self, leaving, step):
+        """After a step: (ranks that leave, whether anybody waits to join, whether this group must give up)."""
         import torch
         import torch.distributed as dist
 
@@ -79,7 +78,7 @@ class Group:
         flags[self.env.rank] = 1 if leaving else 0
         if self.env.rank == 0:
             flags[world] = 1 if self._seat.waiting else 0
-            flags[world + 1] = 1 if self._seat.yielded else 0
+            flags[world + 1] = 1 if self._seat.yielded or self._seat.behind(step) else 0
         if world > 1:
             dist.all_reduce(flags, op=dist.ReduceOp.MAX)
         if not flags.any():

@@ -136,7 +136,7 @@ class Job:
             if self.should_stop():
                 self.stop(step, state, epoch=epoch, metrics=metrics)
             return False
-        leaving, joining, giving_up = self._group.agree(self.notice.requested)
+        leaving, joining, giving_up = self._group.agree(self.notice.requested, step)
         if not leaving and not joining and not giving_up:
             return False
         if giving_up:
@@ -231,11 +231,8 @@ class Job:
         _at_good_end(lambda: self._group.close(done=True))
         # Whoever looks after the job need not wait for a member that waits itself.
         report.report_progress({"world": 0})
-        try:
+        with _nobody_left_to_join():
             received = self._group.join(self._wrappers)
-        except Done:
-            print("swell: the training ended before this member could join", file=sys.stderr, flush=True)
-            raise SystemExit(0) from None
         self.env = self._group.env
         report.report_progress({"world": self.env.world})
         if received is not None:
@@ -249,7 +246,8 @@ class Job:
         own = state()
         step = own["step"]
         print(f"swell: step {step}: lost a peer ({str(error).splitlines()[0]})", file=sys.stderr, flush=True)
-        received = self._group.rejoin(self._wrappers, step, {"step": step, "epoch": None, "state": own})
+        with _nobody_left_to_join():
+            received = self._group.rejoin(self._wrappers, step, {"step": step, "epoch": None, "state": own})
         self.env = self._group.env
         # A half-done step leaves traces, such as a batch that is out: everybody takes a whole state.
         load(received["state"] if received is not None else own)
@@ -301,6 +299,16 @@ class Job:
 def _initialized():
     torch = sys.modules.get("torch")
     return torch is not None and torch.distributed.is_available() and torch.distributed.is_initialized()
+
+
+@contextlib.contextmanager
+def _nobody_left_to_join():
+    """When the job ends while this member waits for the others, it ends as well as they did."""
+    try:
+        yield
+    except Done:
+        print("swell: the training ended before this member could join", file=sys.stderr, flush=True)
+        raise SystemExit(0) from None
 
 
 def _lost_peers(error):
