@@ -282,13 +282,13 @@ class Runtime {
                     const ExecSpec& spec,
                     std::function<void(Result<ExecResult>)> done) = 0;
   // Runs a command in the container, or attaches to it, with live standard streams.
-  virtual void OpenStdio([[maybe_unused]] const ContainerRef& container,
-                         [[maybe_unused]] const StdioSpec& spec,
-                         [[maybe_unused]] StdioCallback done) {}
+  virtual void OpenStdio(const ContainerRef& container,
+                         const StdioSpec& spec,
+                         StdioCallback done) = 0;
   // A connection to a TCP port of the pod, as from its own loopback.
-  virtual void Dial([[maybe_unused]] const std::string& pod_uid,
-                    [[maybe_unused]] uint16_t port,
-                    [[maybe_unused]] std::function<void(Result<api::DuplexPtr>)> done) {}
+  virtual void Dial(const std::string& pod_uid,
+                    uint16_t port,
+                    std::function<void(Result<api::DuplexPtr>)> done) = 0;
   virtual void Probe(const std::string& pod_uid,
                      const ProbeSpec& spec,
                      std::function<void(ProbeResult)> done) = 0;

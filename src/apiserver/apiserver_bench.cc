@@ -36,7 +36,8 @@ void BM_CreatePod(benchmark::State& state) {
   TestServer server;
   server.Boot();
   int64_t number = 0;
-  for (auto _ : state) Fire(server, "POST", kPods, RealisticPod(StrCat("p", number++)));
+  for ([[maybe_unused]] auto _ : state)
+    Fire(server, "POST", kPods, RealisticPod(StrCat("p", number++)));
 }
 BENCHMARK(BM_CreatePod)->Unit(benchmark::kMicrosecond);
 
@@ -45,7 +46,7 @@ void BM_GetPod(benchmark::State& state) {
   server.Boot();
   server.Post(kPods, RealisticPod("p"));
   const std::string path = StrCat(kPods, "/p");
-  for (auto _ : state) Fire(server, "GET", path);
+  for ([[maybe_unused]] auto _ : state) Fire(server, "GET", path);
 }
 BENCHMARK(BM_GetPod)->Unit(benchmark::kMicrosecond);
 
@@ -53,7 +54,7 @@ void BM_List1000(benchmark::State& state) {
   TestServer server;
   server.Boot();
   for (int i = 0; i < 1000; ++i) server.Post(kPods, RealisticPod(StrCat("p", i)));
-  for (auto _ : state) Fire(server, "GET", kPods);
+  for ([[maybe_unused]] auto _ : state) Fire(server, "GET", kPods);
 }
 BENCHMARK(BM_List1000)->Unit(benchmark::kMicrosecond);
 
@@ -61,7 +62,7 @@ void BM_Table1000(benchmark::State& state) {
   TestServer server;
   server.Boot();
   for (int i = 0; i < 1000; ++i) server.Post(kPods, RealisticPod(StrCat("p", i)));
-  for (auto _ : state) {
+  for ([[maybe_unused]] auto _ : state) {
     benchmark::DoNotOptimize(
         server.Get(kPods, "application/json;as=Table;v=v1;g=meta.k8s.io").status);
   }
@@ -74,7 +75,7 @@ void BM_PatchStatus(benchmark::State& state) {
   server.Post(kPods, RealisticPod("p"));
   const std::string path = StrCat(kPods, "/p/status");
   int64_t number = 0;
-  for (auto _ : state) {
+  for ([[maybe_unused]] auto _ : state) {
     benchmark::DoNotOptimize(
         server.Merge(path, StrCat(R"({"status":{"message":")", number++, "\"}}")).status);
   }
@@ -104,7 +105,7 @@ void BM_WatchFanOut(benchmark::State& state) {
         server.Request("GET", StrCat(kPods, "?watch=1&timeoutSeconds=1000000")), sink));
   }
   int64_t number = 0;
-  for (auto _ : state) {
+  for ([[maybe_unused]] auto _ : state) {
     server.Merge(StrCat(kPods, "/p/status"), StrCat(R"({"status":{"message":")", number++, "\"}}"));
   }
   benchmark::DoNotOptimize(sink->bytes);

@@ -25,7 +25,7 @@ std::string PodText() {
 void BM_Print(benchmark::State& state) {
   Value pod = *Parse(PodText());
   size_t bytes = 0;
-  for (auto _ : state) {
+  for ([[maybe_unused]] auto _ : state) {
     std::string text = Print(pod);
     bytes += text.size();
     benchmark::DoNotOptimize(text);
@@ -37,7 +37,7 @@ BENCHMARK(BM_Print);
 void BM_Parse(benchmark::State& state) {
   std::string text = PodText();
   size_t bytes = 0;
-  for (auto _ : state) {
+  for ([[maybe_unused]] auto _ : state) {
     auto value = Parse(text);
     bytes += text.size();
     benchmark::DoNotOptimize(value);

@@ -26,7 +26,7 @@ constexpr std::string_view kRequest =
 
 void BM_ParseRequest(benchmark::State& state) {
   RequestParser parser({});
-  for (auto _ : state) {
+  for ([[maybe_unused]] auto _ : state) {
     RequestParser::Step step = parser.Parse(kRequest);
     HttpRequest request = parser.Take();
     benchmark::DoNotOptimize(request);
@@ -43,7 +43,7 @@ void BM_ParseChunkedBody(benchmark::State& state) {
     body.append(4096, 'x').append("\r\n");
   }
   body += "0\r\n\r\n";
-  for (auto _ : state) {
+  for ([[maybe_unused]] auto _ : state) {
     BodyDecoder decoder;
     decoder.StartChunked(1024);
     std::string_view rest = body;
@@ -61,7 +61,7 @@ BENCHMARK(BM_ParseChunkedBody);
 void BM_WriteResponseHead(benchmark::State& state) {
   Headers headers = {{"Content-Type", "application/json"}, {"Audit-Id", "0123-4567-89ab"}};
   std::string out;
-  for (auto _ : state) {
+  for ([[maybe_unused]] auto _ : state) {
     out.clear();
     AppendResponseHead(&out, 200, headers, Framing::kLength, 12345, true,
                        "Sun, 06 Nov 1994 08:49:37 GMT");
@@ -151,7 +151,7 @@ void Serve(benchmark::State& state, size_t body_bytes, bool tls, uint64_t reques
   BenchServer server(body_bytes, tls);
   Reactor reactor;
   LoadReport last;
-  for (auto _ : state) {
+  for ([[maybe_unused]] auto _ : state) {
     auto report = RunLoad(reactor, server.Options(16, requests));
     if (!report.ok() || report->errors != 0) {
       state.SkipWithError("requests failed");
@@ -194,7 +194,7 @@ void BM_EventToManyStreams(benchmark::State& state) {
   }
   reactor.RunUntil([&] { return heads == streams; }, std::chrono::seconds(30));
   Chunk event = MakeChunk(std::string(kEvent, 'e'));
-  for (auto _ : state) {
+  for ([[maybe_unused]] auto _ : state) {
     bytes = 0;
     server.Broadcast(event);
     reactor.RunUntil([&] { return bytes == streams * kEvent; }, std::chrono::seconds(10));

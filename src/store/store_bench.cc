@@ -26,7 +26,7 @@ void BM_DurableWrites(benchmark::State& state) {
   size_t waiting = 0;
   uint64_t n = 0;
   int64_t worst_ns = 0;
-  for (auto _ : state) {
+  for ([[maybe_unused]] auto _ : state) {
     executor.RunUntil([&] { return waiting < writers; });
     ++waiting;
     SteadyTime begin = clock.Steady();
@@ -58,7 +58,7 @@ void BM_Load50000(benchmark::State& state) {
     }
     executor.RunUntil([&] { return waiting == 0; });
   }
-  for (auto _ : state) {
+  for ([[maybe_unused]] auto _ : state) {
     LoopExecutor executor;
     auto store = OpenAt(executor, path);
     SWELL_CHECK(store->Count("pods") == 50'000);
@@ -76,7 +76,7 @@ void BM_MemoryWritesWithWatchers(benchmark::State& state) {
   }
   const std::string payload(1900, 'x');
   uint64_t n = 0;
-  for (auto _ : state) {
+  for ([[maybe_unused]] auto _ : state) {
     bool done = false;
     Put(*store, {"pods", "ns", StrCat("p", n++ % 1000)}, payload,
         [&](const Status&) { done = true; });

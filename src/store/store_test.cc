@@ -23,7 +23,9 @@ class StoreTest : public testing::Test {
     ASSERT_TRUE(store.ok()) << store.status().ToString();
     store_ = std::move(*store);
   }
-  Key Pod(std::string name, std::string ns = "team") { return {"pods", ns, name}; }
+  Key Pod(std::string name, std::string ns = "team") {
+    return {"pods", std::move(ns), std::move(name)};
+  }
   void Run() { executor_.RunPosted(); }
   std::string Names(const Result<Listing>& listing) {
     if (!listing.ok()) return listing.status().ToString();

@@ -109,7 +109,7 @@ std::vector<std::string> ProcessHost::MakeEnv(const Pod& pod,
   std::string sdk(GetEnv(env, "PYTHONPATH"));
   for (const auto& [name, value] : spec.env) {
     bool both = name == "PYTHONPATH" && !sdk.empty() && !value.empty();
-    SetEnv(env, name, both ? value + ":" + sdk : value);
+    SetEnv(env, name, both ? StrCat(value, ":", sdk) : value);
   }
   bool mounted = support_.isolation != Isolation::kNone;
   std::string own = mounted ? std::string(kOwnDir) : pod.dir + "/run";
@@ -120,6 +120,7 @@ std::vector<std::string> ProcessHost::MakeEnv(const Pod& pod,
                  : StrCat(options_.data_dir, "/checkpoints/", pod.spec.checkpoint_key));
   SetEnv(env, "SWELL_TERMINATION_LOG", mounted ? spec.termination_path : dir + "/termination-log");
   std::vector<std::string> out;
+  out.reserve(env.size());
   for (const auto& [name, value] : env) out.push_back(StrCat(name, "=", value));
   return out;
 }
@@ -267,6 +268,7 @@ Result<pid_t> ProcessHost::Spawn(const std::vector<std::string>& arguments,
   std::vector<std::string> command = options_.shim_command;
   command.insert(command.end(), arguments.begin(), arguments.end());
   std::vector<char*> argv;
+  argv.reserve(command.size() + 1);
   for (std::string& word : command) argv.push_back(word.data());
   argv.push_back(nullptr);
   posix_spawn_file_actions_t actions;
