@@ -573,6 +573,39 @@ TEST_F(AgentTest, ARestartedAgentAdoptsItsPods) {
   EXPECT_EQ(State("a"), "running");
 }
 
+TEST_F(AgentTest, ARestartedAgentHearsOfWhatEndedBeforeItCouldAdopt) {
+  std::string uid = Create("a", R"({"restartPolicy":"Never","containers":[
+      {"name":"main","image":"x"}]})");
+  agent_.reset();
+  bool down = true;
+  api_->fail = [&](const api::RestRequest&) { return down; };
+  Boot();
+  runtime_.ExitForTest(uid, "main", 5);
+  down = false;
+  sim_.Advance(minutes(1));
+  EXPECT_EQ(Phase("a"), "Failed");
+  EXPECT_EQ(json::GetInt(Status("a"), {"state", "terminated", "exitCode"}), 5);
+}
+
+TEST_F(AgentTest, ARestartedAgentStartsNoContainerASecondTime) {
+  json::Value pod = Parse(R"({"apiVersion":"v1","kind":"Pod",
+      "metadata":{"name":"a","namespace":"default","annotations":{"swell.dev/run-seconds":"10"}},
+      "spec":{"nodeName":"node-0","restartPolicy":"Never",
+              "containers":[{"name":"main","image":"x"}]}})");
+  api_->Put(kPods, pod);
+  // Dies between telling the runtime to start it and hearing that it did.
+  ASSERT_TRUE(sim_.RunUntil(
+      [&] { return runtime_.SpecOfForTest(std::string(api::Uid(Pod("a"))), "main") != nullptr; },
+      seconds(1)));
+  ASSERT_EQ(runtime_.running(), 0u);
+  agent_.reset();
+  Boot();
+  sim_.Advance(seconds(1));
+  EXPECT_EQ(runtime_.running(), 1u);
+  sim_.Advance(seconds(9) + milliseconds(500));
+  EXPECT_EQ(Phase("a"), "Succeeded");
+}
+
 TEST_F(AgentTest, AfterALostMachineContainersCountAsEnded) {
   std::string uid = Create("a", R"({"restartPolicy":"Never","containers":[
       {"name":"main","image":"x"},{"name":"done","image":"x"}]})");

@@ -133,7 +133,15 @@ void SimulatedRuntime::List(const std::string& node,
 
 void SimulatedRuntime::Adopt(const FoundPod& pod, std::weak_ptr<PodObserver> observer) {
   auto it = pods_.find(pod.pod_uid);
-  if (it != pods_.end()) it->second.observer = std::move(observer);
+  if (it == pods_.end()) return;
+  it->second.observer = observer;
+  for (const FoundContainer& known : pod.containers) {
+    const Container* container = Find({pod.pod_uid, known.name, known.attempt});
+    if (container == nullptr || !container->exit || known.exit) continue;
+    executor_.Post([observer, ref = container->spec.ref, exit = *container->exit] {
+      if (auto alive = observer.lock()) alive->OnContainerExit(ref, exit);
+    });
+  }
 }
 
 void SimulatedRuntime::CreateSandbox(const SandboxSpec& spec,
@@ -164,9 +172,11 @@ void SimulatedRuntime::StartContainer(const ContainerSpec& spec,
     return;
   }
   Container& container = it->second.containers[spec.ref.name];
-  container.spec = spec;
-  container.exit.reset();
-  container.running = false;
+  // An earlier agent may have begun it, and not have lived to hear of it.
+  if (!container.running) {
+    container.spec = spec;
+    container.exit.reset();
+  }
   Later(options_.start_delay,
         [this, ref = spec.ref, done = std::move(done)] { Started(ref, done); });
 }
@@ -185,6 +195,7 @@ void SimulatedRuntime::Started(const ContainerRef& ref,
                                const std::function<void(Result<ContainerStarted>)>& done) {
   Container* container = Find(ref);
   if (container == nullptr) return done(Status(Code::kInternal, "the pod was removed"));
+  if (container->running) return done(container->started);
   container->running = true;
   container->started = {StrCat("simulated://", ref.pod_uid, "/", ref.name, "/", ref.attempt),
                         StrCat("simulated://", container->spec.image), clock_.Now()};
@@ -370,6 +381,16 @@ size_t SimulatedRuntime::running() const {
     for (const auto& [name, container] : pod.containers) count += container.running ? 1 : 0;
   }
   return count;
+}
+
+std::vector<const ContainerSpec*> SimulatedRuntime::RunningForTest() const {
+  std::vector<const ContainerSpec*> all;
+  for (const auto& [uid, pod] : pods_) {
+    for (const auto& [name, container] : pod.containers) {
+      if (container.running) all.push_back(&container.spec);
+    }
+  }
+  return all;
 }
 
 const ContainerSpec* SimulatedRuntime::SpecOfForTest(const std::string& pod_uid,

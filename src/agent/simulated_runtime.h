@@ -17,6 +17,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "agent/runtime.h"
 #include "base/executor.h"
@@ -69,6 +70,7 @@ class SimulatedRuntime final : public Runtime {
 
   // For tests and fault injection.
   size_t running() const;
+  std::vector<const ContainerSpec*> RunningForTest() const;
   const ContainerSpec* SpecOfForTest(const std::string& pod_uid, const std::string& name) const;
   const SandboxSpec* SandboxOfForTest(const std::string& pod_uid) const;
   std::string NoticeOfForTest(const std::string& pod_uid) const;
