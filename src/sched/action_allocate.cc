@@ -91,7 +91,7 @@ bool TryPools(Context& context, GroupId id, const std::vector<PodId>& pods, Acti
   for (Tense tense : {Tense::kNow, Tense::kFuture}) {
     if (tense == Tense::kFuture && state.releasing_pods == 0) break;
     for (int pool : pools) {
-      if (!FitsQueues(state, state.groups[id], pods, pool)) continue;
+      if (!FitsQueues(state, state.groups[id], pods, pool, tense)) continue;
       if (TryPlace(context, id, pods, {tense, pool, rule})) return true;
     }
   }

@@ -268,7 +268,7 @@ Found ConsolidateFor(Context& context, const WaitingJob& job) {
   const GroupState& group = state.groups[job.group];
   if (!group.preemptible) return Found::kNothing;
   for (int pool : state.PoolsFor(job.group)) {
-    if (!FitsQueues(state, group, job.pods, pool)) continue;
+    if (!FitsQueues(state, group, job.pods, pool, Tense::kFuture)) continue;
     Hunt hunt{Action::kConsolidate, {static_cast<int32_t>(Action::kConsolidate), pool}, {}};
     hunt.policy.rule = Action::kConsolidate;
     hunt.policy.pool = pool;

@@ -99,11 +99,13 @@ bool MayPreempt(const State& state, GroupId group, const std::vector<PodId>& pod
 // Whether the group may be looked at: known, in a known queue.
 bool Schedulable(const State& state, const GroupState& group);
 // Whether the pods stay within the limits (and, if not preemptible, quotas) of every queue above
-// them. `why` gets a sentence when they do not.
+// them: at once, counting what terminates and still holds its room, or when that is gone. `why`
+// gets a sentence when they do not.
 bool FitsQueues(State& state,
                 const GroupState& group,
                 const std::vector<PodId>& pods,
                 int pool,
+                Tense tense,
                 std::string* why = nullptr);
 // Whether what the group's queues hold and were promised is within their limits as it is.
 bool WithinLimits(State& state, const GroupState& group, int pool);

@@ -292,7 +292,7 @@ uint64_t Explainer::Summary(GroupId id) {
   std::vector<PodId> first = needed.met ? ElasticPods(state_, id) : needed.pods;
   if (first.empty()) return 0;
   if (needed.met) first.resize(1);
-  if (!FitsQueues(state_, group, first, state_.PoolOf(id))) return 0;
+  if (!FitsQueues(state_, group, first, state_.PoolOf(id), Tense::kFuture)) return 0;
   mix(Diagnose(Hardest(first)).hash);
   mix(static_cast<uint64_t>(pending));
   mix(first.size());
@@ -441,7 +441,7 @@ Waiting Explainer::Explain(GroupId id) {
   std::string why;
   const std::vector<PodId> first =
       needed.met ? std::vector<PodId>{wanted.front()} : wanted;  // elastic members come one by one
-  if (!FitsQueues(state_, group, first, state_.PoolOf(id), &why)) {
+  if (!FitsQueues(state_, group, first, state_.PoolOf(id), Tense::kFuture, &why)) {
     waiting.reason = why;
     return waiting;
   }

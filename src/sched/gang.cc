@@ -71,6 +71,7 @@ bool FitsQueues(State& state,
                 const GroupState& group,
                 const std::vector<PodId>& pods,
                 int pool,
+                Tense tense,
                 std::string* why) {
   if (state.known_queues == 0) return true;
   const QueueAmounts more = NeedOf(state, pods);
@@ -79,12 +80,13 @@ bool FitsQueues(State& state,
   state.ForQueues(group.queue, [&](QueueState& queue) {
     const QueuePool& own = queue.pools[p];
     for (int r = 0; r < kQueueResources && fits; ++r) {
-      if (more[r] == 0 || own.limit[r] < 0 || own.used[r] + more[r] <= own.limit[r]) continue;
+      const int64_t used = own.used[r] + (tense == Tense::kNow ? own.leaving[r] : 0);
+      if (more[r] == 0 || own.limit[r] < 0 || used + more[r] <= own.limit[r]) continue;
       fits = false;
       if (why == nullptr) continue;
       *why =
           StrCat("project ", queue.name, " would exceed its limit of ", AmountText(r, own.limit[r]),
-                 ": ", AmountText(r, own.used[r]), " used, ", AmountText(r, more[r]), " asked");
+                 ": ", AmountText(r, used), " used, ", AmountText(r, more[r]), " asked");
     }
   });
   return fits && FitsQuotas(state, group, pods, pool, why);

@@ -321,6 +321,38 @@ TEST(Preempt, AQueueAtItsLimitMakesRoomWithinItself) {
   s.Cycle();
   EXPECT_EQ(s.CountDecisions(Type::kEvict), 1);
   EXPECT_EQ(s.CountDecisions(Type::kNominate), 1);
+  // There is room beside the one that goes, but the project would hold three GPUs.
+  s.Cycle();
+  EXPECT_EQ(s.Log(), "");
+  s.Settle();
+  s.Cycle();
+  EXPECT_EQ(s.PhaseOf("high-0"), "Bound");
+}
+
+TEST(Preempt, WhatTerminatesCountsAgainstTheLimitUntilItIsGone) {
+  Scenario s;
+  s.Node("n0", {.gpus = 4});
+  QueueInfo queue;
+  queue.name = "team";
+  queue.gpu = {.quota = 1, .limit = 2};
+  s.Queue(queue);
+  s.Group("old", {.queue = "team"});
+  s.Pods("old", 2, {.group = "old", .gpus = 1, .on = "n0"});
+  for (const char* name : {"old-0", "old-1"}) {
+    s.pods.at(name).phase = PodPhase::kReleasing;
+    s.model.UpsertPod(s.pods.at(name));
+  }
+  s.Group("new", {.min = 2, .queue = "team"});
+  s.Pods("new", 2, {.group = "new", .gpus = 1});
+  s.Cycle();
+  EXPECT_EQ(s.CountDecisions(Type::kBind), 0);
+  EXPECT_EQ(s.CountDecisions(Type::kNominate), 2);
+  s.RemovePod("old-0");
+  s.Cycle();
+  EXPECT_EQ(s.Log(), "");
+  s.RemovePod("old-1");
+  s.Cycle();
+  EXPECT_EQ(s.CountDecisions(Type::kBind), 2);
 }
 
 TEST(Preempt, CpuPodsPreemptToo) {

@@ -99,7 +99,7 @@ std::string QueueViolations(const Scenario& s) {
         if (own.quota[r] >= 0 && own.used_protected[r] > own.quota[r]) {
           wrong += StrCat("queue ", queue.name, " has non-preemptible work beyond its quota\n");
         }
-        if (own.used[r] < 0 || own.asked[r] < 0) {
+        if (own.used[r] < 0 || own.asked[r] < 0 || own.leaving[r] < 0) {
           wrong += StrCat("queue ", queue.name, " counts below zero\n");
         }
       }

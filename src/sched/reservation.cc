@@ -69,7 +69,7 @@ int64_t Capacity(const Shape& shape, const NodeState& node) {
 bool Deserves(Context& context, GroupId id, const Needed& needed, int pool) {
   State& state = context.state;
   const GroupState& group = state.groups[id];
-  if (!FitsQueues(state, group, needed.pods, pool)) return false;
+  if (!FitsQueues(state, group, needed.pods, pool, Tense::kFuture)) return false;
   if (state.known_queues == 0) return true;
   const int p = state.PoolOf(id);
   const QueueAmounts need = NeedOf(state, needed.pods);

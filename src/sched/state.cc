@@ -295,10 +295,20 @@ void State::CountGroup(PodId id, int sign) {
   }
 }
 
+void State::CountLeaving(PodId id, int sign) {
+  const PodState& pod = pods[id];
+  const QueueAmounts charge = ChargeOf(shapes[pod.shape], pod.node);
+  ForQueues(groups[pod.group].queue, [&](QueueState& queue) {
+    QueueAmounts& leaving = queue.pools[nodes[pod.node].pool].leaving;
+    for (int r = 0; r < kQueueResources; ++r) leaving[r] += sign * charge[r];
+  });
+}
+
 void State::CountQueue(PodId id, int sign) {
   PodState& pod = pods[id];
   if (pod.group == kNone) return;
   const GroupState& group = groups[pod.group];
+  if (pod.phase == PodPhase::kReleasing && pod.node != kNone) CountLeaving(id, sign);
   const NodeId where = pod.Holds() ? pod.node : pod.promise;
   const bool asks = where == kNone && pod.phase == PodPhase::kPending && !pod.gated && !pod.blocked;
   if (where == kNone && !asks) return;

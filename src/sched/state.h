@@ -190,6 +190,7 @@ struct QueuePool {
   std::array<double, kQueueResources> weight{1, 1, 1};
   QueueAmounts used{};                         // held or promised
   QueueAmounts used_protected{};               // the part of it that is not preemptible
+  QueueAmounts leaving{};                      // beside it: by pods that terminate
   QueueAmounts asked{};                        // by pods that wait
   std::array<double, kQueueResources> past{};  // decayed use, for time-based shares
 };
@@ -338,6 +339,7 @@ struct State {
   void CountPromise(PodId pod, int sign);
   void CountGroup(PodId pod, int sign);
   void CountQueue(PodId pod, int sign);
+  void CountLeaving(PodId pod, int sign);
   void CountHolder(GroupId group, int sign);
   void CountTerms(PodId pod, int sign);
   // SetPlace for a pod that stays where it is and begins to terminate, or no longer does.

@@ -199,7 +199,7 @@ bool Search::Move(const Taken& unit) {
   std::sort(pods.begin(), pods.end(),
             [this](PodId a, PodId b) { return state_.MemberBefore(a, b); });
   for (int pool : state_.PoolsFor(unit.group)) {
-    if (!FitsQueues(state_, state_.groups[unit.group], pods, pool)) continue;
+    if (!FitsQueues(state_, state_.groups[unit.group], pods, pool, Tense::kFuture)) continue;
     if (PlaceAll(trial_, state_, unit.group, pods, Tense::kFuture, state_.FilterOf(pool))) {
       return true;
     }
@@ -255,7 +255,7 @@ bool Search::Place(PodId pod, const NodeFilter* filter) {
 // A queue at its limit has room for the pods once enough of its own lesser work is gone.
 bool Search::MakeQueueRoom() {
   const GroupState& group = state_.groups[group_];
-  if (FitsQueues(state_, group, pods_, policy_.pool)) return true;
+  if (FitsQueues(state_, group, pods_, policy_.pool, Tense::kFuture)) return true;
   if (policy_.must_move) return false;  // what is moved still counts
   std::vector<Pick> picks = AllPicks();
   for (Pick& pick : picks) {
@@ -275,7 +275,7 @@ bool Search::MakeQueueRoom() {
     Losses losses;
     if (!finder_.Allowed(pick, losses)) continue;
     TakeAll({pick});
-    if (FitsQueues(state_, group, pods_, policy_.pool)) return true;
+    if (FitsQueues(state_, group, pods_, policy_.pool, Tense::kFuture)) return true;
   }
   return false;
 }
@@ -328,7 +328,7 @@ bool Search::StartsWithout(const Taken& unit) {
   if (taken_.size() > kPolishedUnitsMax) return false;
   if (HasTopology(state_.groups[group_])) {  // moving one pod may mean moving all
     for (PodId pod : pods_) trial_.DropPromise(pod);
-    return FitsQueues(state_, state_.groups[group_], pods_, policy_.pool) &&
+    return FitsQueues(state_, state_.groups[group_], pods_, policy_.pool, Tense::kFuture) &&
            PlaceAll(trial_, state_, group_, pods_, Tense::kFuture, filter_);
   }
   std::vector<PodId> moved;
@@ -500,7 +500,7 @@ bool Search::TryExact(const std::vector<Pick>& picks, uint32_t chosen) {
     Take(*pick);
   }
   context_.budget -= static_cast<int64_t>(pods_.size() + order.size());
-  works = works && FitsQueues(state_, state_.groups[group_], pods_, policy_.pool) &&
+  works = works && FitsQueues(state_, state_.groups[group_], pods_, policy_.pool, Tense::kFuture) &&
           PlaceAll(trial_, state_, group_, pods_, Tense::kFuture, filter_) &&
           (policy_.must_move ? MoveTaken(0) : Justified());
   if (works) return true;
