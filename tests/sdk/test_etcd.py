@@ -1,5 +1,7 @@
 """The rendezvous in etcd, against a real etcd and with real launchers."""
 
+import datetime
+import pickle
 import shutil
 import signal
 import subprocess
@@ -7,6 +9,7 @@ import sys
 import tempfile
 import unittest
 from pathlib import Path
+from types import SimpleNamespace
 
 import support
 from swell import etcd
@@ -85,15 +88,27 @@ class EtcdTest(unittest.TestCase):
 
     def test_a_state_that_etcd_has_lost_is_told_again(self):
         one, other = (etcd.EtcdBackend(etcd.Keys(self.url, "lost", "1")) for _ in range(2))
-        one.set_state(b"two members")
+        # In a state there is more than this; what torch makes of heartbeats is that whoever has none for 15 s is dead.
+        long_ago = datetime.datetime.utcnow() - datetime.timedelta(hours=1)
+        one.set_state(pickle.dumps(SimpleNamespace(last_heartbeats={"one": long_ago, "other": long_ago})))
         other.get_state()
         self.kill_etcd()
+        restarted = datetime.datetime.utcnow()
         with self.assertRaisesRegex(Exception, self.url):
             one.get_state()
         self.start_etcd("lost")
         self.assertIsNone(etcd.EtcdBackend(etcd.Keys(self.url, "lost", "1")).get_state())
-        self.assertEqual(one.get_state()[0], b"two members")
-        self.assertEqual(other.get_state(), one.get_state())
+        told = one.get_state()
+        heard = pickle.loads(told[0]).last_heartbeats
+        self.assertEqual(sorted(heard), ["one", "other"])
+        self.assertGreaterEqual(min(heard.values()), restarted)
+        self.assertEqual(other.get_state(), told)
+        # An etcd that is away and comes back as it was has the old word.
+        self.kill_etcd()
+        self.assertRaises(Exception, one.get_state)
+        self.start_etcd("lost")
+        again = pickle.loads(one.set_state(told[0], told[1])[0]).last_heartbeats
+        self.assertGreater(min(again.values()), max(heard.values()))
 
     def launch(self, name):
         script = Path(self.folder) / "member.py"
@@ -144,6 +159,8 @@ class EtcdTest(unittest.TestCase):
         self.await_text(lambda: "of 1" in text("first"))
         self.kill_etcd()
         self.await_text(lambda: "training goes on without the rendezvous" in text("first"))
+        # Torch takes whoever is silent for 15 s for dead; nobody can say anything now.
+        self.await_text(lambda: text("first").count("failed to send a keep-alive heartbeat") >= 4)
         self.start_etcd("anew")
         self.await_text(lambda: etcd.Keys(self.url, self.id(), "").get("state") is not None)
         second = self.launch("second")

@@ -4,7 +4,8 @@ Used by `swell.launch` for --rdzv_backend etcd and etcd-v2; torch's own back end
 protocol among members is torch's dynamic rendezvous, the same that c10d has, so members that leave say so.
 
 What always holds: a state is replaced only by who has read it (compare and swap on etcd's index). An etcd that was
-away and comes back with nothing is told the state by who still knows it. Keys are apart for
+away and comes back with nothing is told the state by who still knows it; however long it was away, nobody is taken for
+dead for what could not be said meanwhile. Keys are apart for
 each run: SWELL_RUN_ID (of a job under Swell its uid) is part of them, so a job that is submitted again under its old
 name does not find the closed rendezvous of the one before.
 """
@@ -12,11 +13,12 @@ name does not find the closed rendezvous of the one before.
 import base64
 import json
 import os
+import pickle
 import time
 import urllib.error
 import urllib.parse
 import urllib.request
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 from torch.distributed import Store
 from torch.distributed.elastic.rendezvous import (
@@ -113,26 +115,40 @@ class EtcdBackend(RendezvousBackend):
     def __init__(self, keys):
         self._keys = keys
         self._known = None
+        self._was_away = False
 
     @property
     def name(self):
         return NAME
 
     def get_state(self):
-        found = self._keys.get("state")
-        if found is None and self._known is not None:
+        found = self._reach(self._keys.get, "state")
+        if self._known is not None and (found is None or self._was_away):
             # Whoever is faster: this member or another one that knows it, too.
-            self._keys.put("state", self._known, _STATE_SECONDS, fresh=True)
-            found = self._keys.get("state")
+            known, index = found or (self._known, None)
+            self._put(_alive_now(known), index)
+            found = self._reach(self._keys.get, "state")
+            self._was_away = False
         if found is not None:
             self._known = found[0]
         return found
 
+    def _put(self, state, index):
+        return self._reach(self._keys.put, "state", state, _STATE_SECONDS, index, fresh=index is None)
+
+    def _reach(self, call, *arguments, **named):
+        try:
+            return call(*arguments, **named)
+        except RendezvousConnectionError:
+            self._was_away = True
+            raise
+
     def set_state(self, state, token=None):
         if token is None or isinstance(token, int):
-            index = self._keys.put("state", state, _STATE_SECONDS, token, fresh=token is None)
+            state = _alive_now(state) if self._was_away else state
+            index = self._put(state, token)
             if index is not None:
-                self._known = state
+                self._known, self._was_away = state, False
                 return state, index, True
         known = self.get_state()
         return known and (*known, False)
@@ -180,6 +196,13 @@ class EtcdStore(Store):
                     raise LookupError(f"no member has set {key}")
                 time.sleep(_POLL_SECONDS)
         return values
+
+
+def _alive_now(state):
+    """The state as if all its members had been heard of just now: they could not say so while etcd was away."""
+    content = pickle.loads(state)
+    content.last_heartbeats = dict.fromkeys(content.last_heartbeats, datetime.utcnow())
+    return pickle.dumps(content)
 
 
 def _bytes(value):
