@@ -8,14 +8,17 @@ import json
 import os
 import signal
 import subprocess
+import sys
 import tempfile
-import time
 import unittest
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 BIN = Path(os.environ.get("SWELL_BIN") or ROOT / "build" / "bin")
 SCRIPT = ROOT / "bench" / "elastic_steps.py"
+sys.path.insert(0, str(ROOT / "tests"))
+
+from waiting import LIMIT_S, until  # noqa: E402
 
 JOB = """
 apiVersion: swell.dev/v1
@@ -66,7 +69,7 @@ class ClusterTest(unittest.TestCase):
 
     def down(self):
         self.cluster.send_signal(signal.SIGTERM)
-        self.cluster.wait(60)
+        self.cluster.wait(LIMIT_S)
         self.cluster.stdout.close()
 
     def pace(self, seconds):
@@ -93,14 +96,11 @@ class ClusterTest(unittest.TestCase):
         rows = [line.split() for line in self.steps_file.read_text().splitlines()]
         return [(float(row[0]), int(row[1]), int(row[2])) for row in rows if len(row) == 3]
 
-    def wait(self, what, holds, seconds=90):
-        end = time.monotonic() + seconds
-        while not holds():
-            if time.monotonic() > end:
-                pods = self.run_command("kubectl", "get", "pods", "-o", "wide")
-                log = self.run_command("kubectl", "logs", "train-worker-0", "--tail=20")
-                self.fail(f"not within {seconds} s: {what}; steps {self.steps()[-3:]}\n{pods}\n{log}")
-            time.sleep(0.1)
+    def wait(self, what, holds, seconds=LIMIT_S):
+        if not until(holds, seconds, pause=0.1):
+            pods = self.run_command("kubectl", "get", "pods", "-o", "wide")
+            log = self.run_command("kubectl", "logs", "train-worker-0", "--tail=20")
+            self.fail(f"not within {seconds} s: {what}; steps {self.steps()[-3:]}\n{pods}\n{log}")
 
     def wait_world(self, world):
         self.wait(f"{world} members", lambda: len(self.steps()) >= 5 and
@@ -109,3 +109,14 @@ class ClusterTest(unittest.TestCase):
     def pods(self):
         items = json.loads(self.run_command("kubectl", "get", "pods", "-l", "swell.dev/pod-group=train", "-o", "json"))
         return sorted(items["items"], key=lambda pod: pod["metadata"]["name"])
+
+    def running(self):
+        """(name, uid, restarts, process) of each pod that the cluster knows to run."""
+        return [(pod["metadata"]["name"], pod["metadata"]["uid"], status["restartCount"], status["containerID"])
+                for pod in self.pods() for status in pod["status"].get("containerStatuses", [])
+                if "running" in status["state"]]
+
+    def all_running(self, members):
+        """The same, once they are as many: whoever trains is told of a moment later."""
+        self.wait(f"{members} are known to run", lambda: len(self.running()) == members)
+        return self.running()

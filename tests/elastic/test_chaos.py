@@ -5,36 +5,30 @@ import signal
 import subprocess
 import unittest
 
-from cluster import BIN, ClusterTest
-
-
-def identities(pods):
-    """Which pods there are, and that no process of theirs was started anew."""
-    return [(pod["metadata"]["name"], pod["metadata"]["uid"], status["restartCount"], status["containerID"])
-            for pod in pods for status in pod["status"]["containerStatuses"]]
+from cluster import BIN, LIMIT_S, ClusterTest
 
 
 class ChaosTest(ClusterTest):
     def kill_swell(self):
         self.cluster.send_signal(signal.SIGKILL)
-        self.cluster.wait(60)
+        self.cluster.wait(LIMIT_S)
         self.cluster.stdout.close()
 
     def test_the_training_goes_on_while_swell_is_killed_and_is_steered_again(self):
         self.submit(replicas=2, steps=100000)
         self.wait_world(2)
-        before = identities(self.pods())
+        before = self.all_running(2)
         for _ in range(2):
             self.kill_swell()
             reached = self.steps()[-1][1]
             self.wait("steps without a cluster", lambda reached=reached: self.steps()[-1][1] > reached + 20)
             self.up()
-        self.wait("the pods are known again", lambda: identities(self.pods()) == before)
+        self.wait("the pods are known again", lambda: self.running() == before)
         self.run_command("swell", "scale", "train", "--replicas", "4")
         self.wait_world(4)
         self.run_command("swell", "scale", "train", "--replicas", "1")
         self.wait_world(1)
-        self.assertEqual(identities(self.pods())[0], before[0])
+        self.assertEqual(self.all_running(1), before[:1])
         steps = [step for _, step, _ in self.steps()]
         self.assertEqual(steps, list(range(1, len(steps) + 1)), "a step was lost or done twice")
 
@@ -91,21 +85,21 @@ class AgentTest(ClusterTest):
 
     def stop_agent(self):
         self.agent.send_signal(signal.SIGTERM)
-        self.agent.wait(60)
+        self.agent.wait(LIMIT_S)
 
     def test_the_training_goes_on_while_the_agent_is_killed(self):
         self.submit(replicas=2, steps=100000)
         self.wait_world(2)
-        before = identities(self.pods())
+        before = self.all_running(2)
         self.agent.send_signal(signal.SIGKILL)
-        self.agent.wait(60)
+        self.agent.wait(LIMIT_S)
         reached = self.steps()[-1][1]
         # What is decided meanwhile is done when somebody is there to do it.
         self.run_command("swell", "scale", "train", "--replicas", "3")
         self.wait("steps without an agent", lambda: self.steps()[-1][1] > reached + 20)
         self.start_agent()
         self.wait_world(3)
-        self.assertEqual(identities(self.pods())[:2], before)
+        self.assertEqual(self.all_running(3)[:2], before)
         steps = [step for _, step, _ in self.steps()]
         self.assertEqual(steps, list(range(1, len(steps) + 1)), "a step was lost or done twice")
 

@@ -21,6 +21,18 @@ spec:
 STEPS = 1200
 
 
+def turns(sizes):
+    """Those where growth turns into shrinking or the other way: several members may come or go together or one by one."""
+    found = [0]
+    for size in sizes:
+        if size == found[-1]:
+            continue
+        if len(found) > 1 and (size > found[-1]) == (found[-1] > found[-2]):
+            found.pop()
+        found.append(size)
+    return found[1:]
+
+
 class ResizeTest(ClusterTest):
     def test_smaller_and_larger_while_it_trains(self):
         self.pace(0.25)
@@ -48,11 +60,11 @@ class ResizeTest(ClusterTest):
                      "Preempted", "speed"):
             self.assertIn(part, text)
         self.pace(0)
-        self.wait("its end", lambda: self.job()["status"]["phase"] == "Succeeded", 300)
+        self.wait("its end", lambda: self.job()["status"]["phase"] == "Succeeded")
         steps = [step for _, step, _ in self.steps()]
         self.assertEqual(steps, list(range(1, STEPS + 1)), "a step was lost or done twice")
         sizes = [entry["replicas"] for entry in self.job()["status"]["elastic"]["history"]]
-        self.assertEqual(sizes[:5], [4, 2, 4, 2, 4])
+        self.assertEqual(turns(sizes)[:5], [4, 2, 4, 2, 4], sizes)
 
     def used(self):
         """Which pods use memory, in kubectl's words."""
