@@ -22,7 +22,7 @@ STEPS = 1200
 
 
 def turns(sizes):
-    """Those where growth turns into shrinking or the other way: several members may come or go together or one by one."""
+    """Those where growth turns into shrinking or the other way: members may come and go together or one by one."""
     found = [0]
     for size in sizes:
         if size == found[-1]:
