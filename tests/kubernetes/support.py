@@ -18,6 +18,9 @@ HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
 SWELL = os.environ.get("SWELL", str(ROOT / "build" / "bin" / "swell"))
 LIVE = sys.stdout.isatty() and "CI" not in os.environ
+sys.path.insert(0, str(ROOT / "tests"))
+
+from waiting import LIMIT_S, until  # noqa: E402
 
 
 class Failure(Exception):
@@ -34,7 +37,7 @@ def check(what, holds, detail=""):
     note(f"✓ {what}")
 
 
-def call(*words, input=None, env=None, timeout=120):
+def call(*words, input=None, env=None, timeout=LIMIT_S):
     """A command's exit status and output, standard error with it."""
     done = subprocess.run([str(word) for word in words], text=True, input=input, stdout=subprocess.PIPE,
                           stderr=subprocess.STDOUT, timeout=timeout, env={**os.environ, **(env or {})})
@@ -62,21 +65,22 @@ def objects(kind, *words):
     return json.loads(text)["items"] if code == 0 else []
 
 
-def wait(what, condition, seconds=60):
+def wait(what, condition, seconds=LIMIT_S):
     """Asks `condition` until it answers something true, and returns that."""
     begin = time.monotonic()
-    while True:
-        answer = condition()
-        if answer:
-            if LIVE:
-                print("\r\033[K", end="")
-            note(f"{what}: after {time.monotonic() - begin:.1f} s")
-            return answer
-        if time.monotonic() - begin > seconds:
-            raise Failure(f"waited {seconds} s in vain for: {what}")
+
+    def look():
         if LIVE:
             print(f"\r\033[K  {time.monotonic() - begin:5.1f} s  {what}", end="", flush=True)
-        time.sleep(0.2)
+        return condition()
+
+    answer = until(look, seconds, pause=0.2)
+    if LIVE:
+        print("\r\033[K", end="")
+    if not answer:
+        raise Failure(f"waited {seconds} s in vain for: {what}")
+    note(f"{what}: after {time.monotonic() - begin:.1f} s")
+    return answer
 
 
 class Process:
@@ -88,18 +92,16 @@ class Process:
         self.env = {**os.environ, **(env or {})}
         self.start(ready)
 
-    def start(self, ready=None, seconds=60):
+    def start(self, ready=None):
         before = self.log.stat().st_size if self.log.exists() else 0
         with open(self.log, "ab") as out:
             self.process = subprocess.Popen(self.words, stdin=subprocess.DEVNULL, stdout=out, stderr=out,
                                             env=self.env)
         if not ready:
             return
-        end = time.monotonic() + seconds
-        while ready not in self.text(before):
-            if self.process.poll() is not None or time.monotonic() > end:
-                raise Failure(f"{' '.join(self.words)} did not say {ready!r}:\n{self.text()[-2000:]}")
-            time.sleep(0.05)
+        until(lambda: ready in self.text(before) or self.process.poll() is not None, pause=0.05)
+        if ready not in self.text(before):
+            raise Failure(f"{' '.join(self.words)} did not say {ready!r}:\n{self.text()[-2000:]}")
 
     def text(self, start=0):
         return self.log.read_bytes()[start:].decode(errors="replace")

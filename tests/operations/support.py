@@ -4,15 +4,17 @@ import json
 import os
 import shutil
 import subprocess
+import sys
 import tempfile
-import time
 import unittest
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 BIN = Path(os.environ.get("SWELL_BIN", ROOT / "build" / "dev" / "bin"))
 SWELL = str(BIN / "swell")
-LIMIT_S = 120
+sys.path.insert(0, str(ROOT / "tests"))
+
+from waiting import LIMIT_S, until  # noqa: E402
 
 
 def run(*command, env=None, input=None):
@@ -81,8 +83,4 @@ class ClusterTest(unittest.TestCase):
             self.assertIn(word, process.stderr)
 
     def until(self, holds, what=lambda: "it has not come true"):
-        """Something that stays so once it is."""
-        end = time.monotonic() + LIMIT_S
-        while not holds():
-            self.assertLess(time.monotonic(), end, what())
-            time.sleep(0.1)
+        self.assertTrue(until(holds, pause=0.1), what())

@@ -11,6 +11,11 @@ import shlex
 import subprocess
 import sys
 import time
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+
+from waiting import until  # noqa: E402
 
 
 class Difference(Exception):
@@ -58,21 +63,24 @@ class Stage:
         """Asks `condition` until it answers something true, and returns that."""
         begin = time.monotonic()
         shown = ""
-        while True:
+
+        def look():
+            nonlocal shown
             answer = condition()
-            if answer:
-                if self.live:
-                    print("\r\033[K", end="")
-                self.note(f"  {what}: after {time.monotonic() - begin:.1f} s")
-                return answer
-            if time.monotonic() - begin > seconds:
-                last = f"\n  {progress()}" if progress else ""
-                raise Difference(f"waited {seconds} s in vain for: {what}{last}")
-            if self.live:
+            if self.live and not answer:
                 shown = (progress and progress()) or shown
                 print(f"\r\033[K{self.dim}  {time.monotonic() - begin:5.1f} s  {what}  {shown}{self.off}", end="",
                       flush=True)
-            time.sleep(0.15)
+            return answer
+
+        answer = until(look, seconds, pause=0.15)
+        if self.live:
+            print("\r\033[K", end="")
+        if not answer:
+            last = f"\n  {progress()}" if progress else ""
+            raise Difference(f"waited {seconds} s in vain for: {what}{last}")
+        self.note(f"  {what}: after {time.monotonic() - begin:.1f} s")
+        return answer
 
     def check(self, what, holds, detail=""):
         if not holds:
