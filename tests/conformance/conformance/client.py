@@ -10,7 +10,7 @@ import tempfile
 import threading
 import urllib.parse
 
-TIMEOUT_S = 30
+TIMEOUT_S = 120
 
 
 class Answer:

@@ -10,7 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 from .case import differences, substitute
 from .transcript import Terminal, Transcript
 
-DEADLINE_S = 60  # of what happens in its own time
+DEADLINE_S = 240  # of what happens in its own time
 PAUSE_S = 0.05
 
 

@@ -21,7 +21,7 @@ import tempfile
 import time
 from dataclasses import dataclass, field
 
-DEADLINE_S = 30
+DEADLINE_S = 120
 PAUSE_S = 0.2
 
 _VARIABLE = [
