@@ -98,6 +98,12 @@ std::vector<std::string> HostMounts(const std::string& mask_dir) {
   return {found.begin(), found.end()};
 }
 
+// Whether an overlay over / would show an empty directory in its place.
+bool IsOwnFileSystem(const char* dir) {
+  struct stat own, top;
+  return ::stat(dir, &own) == 0 && ::stat("/", &top) == 0 && own.st_dev != top.st_dev;
+}
+
 Status MountOverlay(const std::string& root, const std::string& scratch) {
   std::string upper = scratch + "/upper", work = scratch + "/workdir";
   SWELL_RETURN_IF_ERROR(MakeDirs(upper));
@@ -150,6 +156,10 @@ Status MountRoot(const ShimSpec& spec, const std::string& dir, const std::string
     if (memory.ok()) overlay = MountOverlay(root, scratch);
   }
   if (!overlay.ok()) return MountAssembledRoot(spec, root);
+  if (spec.host_tmp && IsOwnFileSystem("/tmp")) {
+    SWELL_RETURN_IF_ERROR(Mount("/tmp", root + "/tmp", nullptr, MS_BIND));
+    SWELL_RETURN_IF_ERROR(MakeReadOnly(root + "/tmp"));
+  }
   for (const std::string& at : HostMounts(spec.mask_dir)) {
     // Best effort: a mount point inside another mount is already there with its parent.
     Status bound = Mount(at, root + at, nullptr, MS_BIND | MS_REC);
