@@ -183,6 +183,14 @@ Status AdmitRunAs(const Admission& admission, json::Value& pod) {
   if (json::Find(pod, {"spec", "securityContext", "runAsGroup"}) == nullptr) {
     json::Set(pod, {"spec", "securityContext", "runAsGroup"}, given->numbers.gids.front());
   }
+  if (given->numbers.gids.size() > 1 &&
+      json::Find(pod, {"spec", "securityContext", "supplementalGroups"}) == nullptr) {
+    json::Array further;
+    for (size_t i = 1; i < given->numbers.gids.size(); ++i) {
+      further.emplace_back(given->numbers.gids[i]);
+    }
+    json::Set(pod, {"spec", "securityContext", "supplementalGroups"}, std::move(further));
+  }
   return Status::Ok();
 }
 

@@ -82,9 +82,11 @@ TEST(ParseRunAs, ReadsNumbers) {
 TEST_F(SubmitterTest, PodsRunAsTheirUsersNumbers) {
   RunAliceAs("1500:100,44");
   EXPECT_EQ(Context(Must(kAlice, "POST", kPods, Pod("a", "{}"))),
-            R"({"runAsUser":1500,"runAsGroup":100})");
+            R"({"runAsUser":1500,"runAsGroup":100,"supplementalGroups":[44]})");
   EXPECT_EQ(Context(Must(kAlice, "POST", kPods, Pod("b", R"({"fsGroup":44,"runAsGroup":44})"))),
-            R"({"fsGroup":44,"runAsGroup":44,"runAsUser":1500})");
+            R"({"fsGroup":44,"runAsGroup":44,"runAsUser":1500,"supplementalGroups":[44]})");
+  EXPECT_EQ(Context(Must(kAlice, "POST", kPods, Pod("d", R"({"supplementalGroups":[100]})"))),
+            R"({"supplementalGroups":[100],"runAsUser":1500,"runAsGroup":100})");
   EXPECT_EQ(Context(Must(kBob, "POST", kPods, Pod("c", R"({"runAsUser":7})"))),
             R"({"runAsUser":7})");
 }

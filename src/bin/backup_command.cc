@@ -220,9 +220,10 @@ Status Restore(const DataDir& dir, const std::string& file, bool force) {
   }
   // Last: with it the cluster is there.
   SWELL_RETURN_IF_ERROR(MoveFile(scratch.path() + "/swell.db", dir.Database()));
-  std::printf("%lld objects of %s are in %s\nStart the cluster with: swell up --detach\n",
-              static_cast<long long>(json::GetInt(what, {"objects"})),
-              std::string(json::GetString(what, {"created"})).c_str(), dir.path.c_str());
+  std::printf(
+      "%lld objects of %s are in %s\nStart the cluster with: swell up --detach --data-dir %s\n",
+      static_cast<long long>(json::GetInt(what, {"objects"})),
+      std::string(json::GetString(what, {"created"})).c_str(), dir.path.c_str(), dir.path.c_str());
   return Status::Ok();
 }
 

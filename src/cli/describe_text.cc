@@ -43,10 +43,14 @@ class Fields {
   std::vector<std::pair<std::string, std::string>> rows_;
 };
 
+// Annotations in which programs keep notes for themselves.
+constexpr std::string_view kForPrograms[] = {"kubectl.kubernetes.io/last-applied-configuration",
+                                             "swell.dev/elastic-scaling"};
+
 std::string MapText(const json::Object& object) {
   std::vector<std::string> lines;
   for (const auto& member : object) {
-    if (KeyText(member) == "kubectl.kubernetes.io/last-applied-configuration") continue;
+    if (std::ranges::find(kForPrograms, KeyText(member)) != std::end(kForPrograms)) continue;
     lines.push_back(StrCat(KeyText(member), "=", OneLine(PlainText(member.value()))));
   }
   std::sort(lines.begin(), lines.end());
@@ -188,7 +192,7 @@ std::string RolesText(const JobView& job) {
     if (const json::Value* pod = json::Find(role.value(), {"template"})) gpus = MilliGpus(*pod);
     const json::Value* counts =
         json::Find(*job.object, {"status", "replicaStatuses", KeyText(role)});
-    std::string line = StrCat(KeyText(role), ": ", wanted, ", ", GpuText(gpus), " GPUs each");
+    std::string line = StrCat(KeyText(role), ": ", wanted, ", ", GpusText(gpus), " each");
     if (counts) {
       for (std::string_view word : {"active", "succeeded", "failed"}) {
         int64_t n = json::GetInt(*counts, {word});

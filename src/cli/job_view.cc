@@ -291,6 +291,10 @@ std::string GpuText(int64_t milli) {
   return StrCat(text, ".", rest);
 }
 
+std::string GpusText(int64_t milli) {
+  return StrCat(GpuText(milli), milli == 1000 ? " GPU" : " GPUs");
+}
+
 bool PodHasEnded(const json::Value& pod) {
   std::string_view phase = json::GetString(pod, {"status", "phase"});
   return phase == "Succeeded" || phase == "Failed";

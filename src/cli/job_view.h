@@ -74,7 +74,8 @@ bool ConcernsJob(const JobView& job, std::string_view kind, std::string_view nam
 
 // GPUs that one pod asks for, in thousandths; fractions count.
 int64_t MilliGpus(const json::Value& pod_metadata_and_spec);
-std::string GpuText(int64_t milli_gpus);  // "4", "0.5"
+std::string GpuText(int64_t milli_gpus);   // "4", "0.5"
+std::string GpusText(int64_t milli_gpus);  // "4 GPUs", "1 GPU"
 // What kubectl shows as a pod's status: Running, Completed, CrashLoopBackOff, Terminating, …
 std::string PodStatusWord(const json::Value& pod);
 std::string PodReady(const json::Value& pod);  // "1/1"

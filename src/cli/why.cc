@@ -164,7 +164,7 @@ class WhyAction final : public Action {
       if (++tried > kJobsTried) break;
       Outcome outcome = what_if.Run(group, Drop(what_if.state(), {holder.group}));
       if (!outcome.starts(need) || !outcome.victims.empty()) continue;
-      changes_.push_back(StrCat(holder.group, " ends (", GpuText(holder.milli_gpus), " GPUs on ",
+      changes_.push_back(StrCat(holder.group, " ends (", GpusText(holder.milli_gpus), " on ",
                                 Join(holder.nodes, ", "), ")"));
       return;
     }
@@ -175,8 +175,7 @@ class WhyAction final : public Action {
       gpus += holders[i].milli_gpus;
       Outcome outcome = what_if.Run(group, Drop(what_if.state(), together));
       if (!outcome.starts(need)) continue;
-      changes_.push_back(
-          StrCat(Join(together, " and "), " end (", GpuText(gpus), " GPUs together)"));
+      changes_.push_back(StrCat(Join(together, " and "), " end (", GpusText(gpus), " together)"));
       return;
     }
   }
@@ -283,9 +282,9 @@ class WhyAction final : public Action {
   std::string NeedText() const {
     std::string each;
     if (!job_.pods.empty()) each = GpuText(MilliGpus(*job_.pods[0]));
-    return job_.replicas == 1 ? StrCat(GpuText(job_.milli_gpus), " GPUs in one pod")
-                              : StrCat(GpuText(job_.milli_gpus), " GPUs in ", job_.replicas,
-                                       " pods", each.empty() ? "" : StrCat(" of ", each));
+    return job_.replicas == 1 ? StrCat(GpusText(job_.milli_gpus), " in one pod")
+                              : StrCat(GpusText(job_.milli_gpus), " in ", job_.replicas, " pods",
+                                       each.empty() ? "" : StrCat(" of ", each));
   }
 
   std::string StateText() const {
@@ -296,7 +295,7 @@ class WhyAction final : public Action {
     if (job_.status == "Suspended") return StrCat("is suspended; swell resume ", job_.name);
     if (!Waits()) {
       return StrCat("runs: ", job_.RunningPods(), " of ", job_.replicas, " pods, ",
-                    GpuText(job_.HeldMilliGpus()), " GPUs");
+                    GpusText(job_.HeldMilliGpus()));
     }
     std::string since =
         job_.created ? StrCat(", submitted ", api::HumanDuration(now - *job_.created), " ago") : "";

@@ -11,6 +11,9 @@ constexpr std::string_view kNamespace = "runai-system";
 constexpr std::string_view kName = "swell-scheduler";
 constexpr const char* kOnly = "only";
 
+// What people did not make is no part of an export.
+json::Object Labels() { return {{"app", kName}, {"app.kubernetes.io/managed-by", "swell"}}; }
+
 json::Value MakePod(const std::string& log_file) {
   json::Object container{{"name", "log"}, {"image", "busybox"}};
   container["command"] = json::Array{
@@ -27,12 +30,11 @@ json::Value MakePod(const std::string& log_file) {
   spec["tolerations"] = json::Array{json::Object{{"operator", "Exists"}}};
   spec["containers"] = json::Array{std::move(container)};
   spec["volumes"] = json::Array{std::move(volume)};
-  return json::Object{{"apiVersion", "v1"},
-                      {"kind", "Pod"},
-                      {"metadata", json::Object{{"name", kName},
-                                                {"namespace", kNamespace},
-                                                {"labels", json::Object{{"app", kName}}}}},
-                      {"spec", std::move(spec)}};
+  return json::Object{
+      {"apiVersion", "v1"},
+      {"kind", "Pod"},
+      {"metadata", json::Object{{"name", kName}, {"namespace", kNamespace}, {"labels", Labels()}}},
+      {"spec", std::move(spec)}};
 }
 
 }  // namespace
@@ -72,9 +74,10 @@ void SchedulerPod::Reconcile(client::WorkQueue::Done done) {
     done(fine ? Result<Duration>(Duration::zero()) : result.status());
   };
   if (json::SharedValue ns = namespaces_.Get(kNamespace); !ns) {
-    json::Value object = json::Object{{"apiVersion", "v1"},
-                                      {"kind", "Namespace"},
-                                      {"metadata", json::Object{{"name", kNamespace}}}};
+    json::Value object =
+        json::Object{{"apiVersion", "v1"},
+                     {"kind", "Namespace"},
+                     {"metadata", json::Object{{"name", kNamespace}, {"labels", Labels()}}}};
     return client_.Create(client::resources::kNamespaces, "", object, ended);
   } else if (api::IsDeleting(*ns)) {
     return done(Duration::zero());

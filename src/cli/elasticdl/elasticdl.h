@@ -28,7 +28,7 @@ struct JobFlags {
   std::string strategy, yaml;
   static constexpr int64_t kUnsaid = INT64_MIN;
   int64_t workers = kUnsaid, workers_seed = kUnsaid, ps = 0;
-  int64_t relaunches = -1;
+  int64_t relaunches = kUnsaid;
   // Amounts: "cpu=1,memory=4096Mi,gpu=1", or one by one as the first version had them.
   struct Role {
     std::string request, limit;

@@ -88,8 +88,12 @@ class SubmitAction final : public Action {
                 "nothing");
   }
   void Pass(Flags& flags, std::string name, std::string value, std::string help) {
-    passed_.push_back({name, {}});
+    passed_.push_back({name, {}, {}});
     flags.Text("--" + name, &passed_.back().value, std::move(value), std::move(help));
+  }
+  void PassNumber(Flags& flags, std::string name, int64_t least, std::string help) {
+    Pass(flags, std::move(name), "N", std::move(help));
+    passed_.back().least = least;
   }
   void DeclareModel(Flags& flags) {
     flags.Group("The model");
@@ -113,7 +117,9 @@ class SubmitAction final : public Action {
     flags.Text("--validation_data", &validation_data_, "PATH", "what is checked against");
     flags.Text("--prediction_data", &prediction_data_, "PATH", "what is predicted");
     Pass(flags, "data_reader_params", "A=1;B=2", "arguments of the data reader");
-    Pass(flags, "codec_type", "NAME", "bytes, tf_example or csv: how the model file gets records");
+    passed_.push_back({"codec_type", {}, {}});
+    flags.Choice("--codec_type", &passed_.back().value, "NAME", {"bytes", "tf_example", "csv"},
+                 "bytes, tf_example or csv: how the model file gets records");
     flags.Int("--minibatch_size", &minibatch_, "N", "records to a gradient (64)");
     flags.Int("--num_minibatches_per_task", &minibatches_per_task_, "N",
               "minibatches that a worker is handed at once (8)");
@@ -125,21 +131,22 @@ class SubmitAction final : public Action {
     flags.Group("Training");
     flags.Int("--num_epochs", &epochs_, "N", "how often every record is trained (1)");
     flags.Int("--num_epoch", &epochs_, "N", "the same, in the first version");
-    Pass(flags, "grads_to_wait", "N", "gradients to an update, whichever workers they come from");
-    Pass(flags, "sync_version_tolerance", "N", "how many versions old a gradient may be (0)");
+    PassNumber(flags, "grads_to_wait", 1,
+               "gradients to an update, whichever workers they come from");
+    PassNumber(flags, "sync_version_tolerance", 0, "how many versions old a gradient may be (0)");
     flags.Maybe("--use_async", &use_async_, "BOOL", "each gradient is an update");
     flags.Maybe("--lr_staleness_modulation", &modulate_, "BOOL",
                 "old gradients weigh less, by their age");
-    Pass(flags, "evaluation_steps", "N", "evaluate after so many updates");
-    Pass(flags, "log_loss_steps", "N", "log the loss after so many updates (100)");
-    Pass(flags, "max_step", "N", "end after so many updates");
-    Pass(flags, "get_model_steps", "N", "accepted; workers get the model with each answer");
-    Pass(flags, "checkpoint_steps", "N", "save after so many updates (every 20 s)");
+    PassNumber(flags, "evaluation_steps", 0, "evaluate after so many updates");
+    PassNumber(flags, "log_loss_steps", 0, "log the loss after so many updates (100)");
+    PassNumber(flags, "max_step", 0, "end after so many updates");
+    PassNumber(flags, "get_model_steps", 0, "accepted; workers get the model with each answer");
+    PassNumber(flags, "checkpoint_steps", 0, "save after so many updates (every 20 s)");
     Pass(flags, "checkpoint_dir", "DIR", "where (the job's own folder)");
-    Pass(flags, "keep_checkpoint_max", "N", "how many checkpoints are kept (3)");
+    PassNumber(flags, "keep_checkpoint_max", 0, "how many checkpoints are kept (3)");
     flags.Maybe("--task_fault_tolerance", &fault_tolerance_, "BOOL",
                 "a worker goes on when a range fails (true)");
-    Pass(flags, "seed", "N", "of the order and the first weights (1)");
+    PassNumber(flags, "seed", 0, "of the order and the first weights (1)");
   }
   static void DeclareRole(Flags& flags, const std::string& name, JobFlags::Role& role) {
     flags.Text("--" + name + "_resource_request", &role.request, "LIST",
@@ -200,12 +207,35 @@ class SubmitAction final : public Action {
     }
   }
 
-  Status Fill() {
-    for (const auto& [flag, number] : {std::pair("--num_workers", flags_.workers),
-                                       std::pair("--num_worker", flags_.workers_seed)}) {
-      if (number >= 0 || number == flags_.kUnsaid) continue;
-      return Misuse(StrCat(flag, ": ", number, ": must be 0 or more"));
+  Status CheckNumbers() const {
+    auto wrong = [](std::string_view flag, auto number, int64_t least) {
+      return Misuse(StrCat(flag, ": ", number, ": must be ", least, " or more"));
+    };
+    struct Number {
+      std::string_view flag;
+      int64_t value, least;
+    };
+    for (const auto& [flag, value, least] :
+         {Number{"--num_workers", flags_.workers, 0},
+          Number{"--num_worker", flags_.workers_seed, 0}, Number{"--minibatch_size", minibatch_, 1},
+          Number{"--num_epochs", epochs_, 1},
+          Number{"--num_minibatches_per_task", minibatches_per_task_, 1},
+          Number{"--record_per_task", records_per_task_, 1},
+          Number{"--relaunch_on_worker_failure", flags_.relaunches, 0}}) {
+      if (value < least && value != flags_.kUnsaid) return wrong(flag, value, least);
     }
+    for (const Passed& one : passed_) {
+      if (!one.least || one.value.empty()) continue;
+      const auto number = ParseInt(one.value);
+      if (!number || *number < *one.least) {
+        return wrong("--" + one.name, Quote(one.value), *one.least);
+      }
+    }
+    return Status::Ok();
+  }
+
+  Status Fill() {
+    SWELL_RETURN_IF_ERROR(CheckNumbers());
     if (flags_.workers < 0) flags_.workers = flags_.workers_seed < 0 ? 2 : flags_.workers_seed;
     if (flags_.strategy == "Local") flags_.workers = 1;
     const Mode mode = flags_.mode;
@@ -216,10 +246,9 @@ class SubmitAction final : public Action {
                        : mode == Mode::kEvaluate ? "--validation_data"
                                                  : "--prediction_data";
     if (data.empty()) return Misuse(StrCat(flag, " is not set"));
-    if (minibatch_ < 1) return Misuse(StrCat("--minibatch_size ", minibatch_, ": at least 1"));
-    int64_t per_task = records_per_task_;
-    if (per_task == 0) per_task = minibatch_ * minibatches_per_task_;
-    if (per_task < 1) return Misuse("--record_per_task: at least 1 expected");
+    const int64_t per_task = records_per_task_ == flags_.kUnsaid
+                                 ? minibatch_ * minibatches_per_task_
+                                 : records_per_task_;
     auto& out = flags_.arguments;
     out.emplace_back("data", data);
     if (mode == Mode::kTrain) out.emplace_back("validation_data", validation_data_);
@@ -310,6 +339,7 @@ class SubmitAction final : public Action {
 
   struct Passed {
     std::string name, value;
+    std::optional<int64_t> least;  // of a number
   };
 
   JobFlags flags_;
@@ -318,7 +348,7 @@ class SubmitAction final : public Action {
   std::string training_data_, validation_data_, prediction_data_, ignored_;
   int64_t minibatch_ = kMinibatchUsual;
   int64_t minibatches_per_task_ = kMinibatchesPerTaskUsual;
-  int64_t records_per_task_ = 0;
+  int64_t records_per_task_ = JobFlags::kUnsaid;
   int64_t epochs_ = 1;
 };
 
