@@ -3,6 +3,7 @@
 
 #include "apiserver/test_server.h"
 #include "base/strings.h"
+#include "store/memory_backend.h"
 
 namespace swell::apiserver {
 namespace {
@@ -32,6 +33,74 @@ TEST_F(CrudTest, CreatedPodHasWhatKubernetesGivesIt) {
   const Answer got = server.Get(StrCat(kPods, "/p"));
   EXPECT_EQ(got.status, 200);
   EXPECT_EQ(got.text, made.text);
+}
+
+TEST_F(CrudTest, NothingIsWrittenForALeaderWhoseTermIsOver) {
+  const std::string leases = "/apis/coordination.k8s.io/v1/namespaces/default/leases";
+  const auto lease = [](const std::string& holder, int transitions) {
+    return StrCat(R"({"metadata":{"name":"l"},"spec":{"holderIdentity":")", holder,
+                  R"(","leaseTransitions":)", transitions, "}}");
+  };
+  const std::string uid = server.Post(leases, lease("one", 0)).Str({"metadata", "uid"});
+  const auto term = [&](int transitions) {
+    return StrCat("?leaseTerm=default/l/", uid, "/", transitions);
+  };
+  EXPECT_EQ(server.Post(kPods + term(0), PodJson("a")).status, 201);
+  EXPECT_EQ(
+      server.Merge(leases + "/l", R"({"spec":{"renewTime":"2026-01-01T00:00:01.000000Z"}})").status,
+      200);
+  EXPECT_EQ(server.Post(kPods + term(0), PodJson("b")).status, 201);
+  // Of two writes that are handed over at once, the first counts for the second.
+  std::vector<std::shared_ptr<TestSink>> sinks;
+  std::vector<std::unique_ptr<api::RestCall>> calls;
+  for (const api::RestRequest& request :
+       {server.Request("PATCH", leases + "/l", lease("two", 1), "application/merge-patch+json"),
+        server.Request("DELETE", StrCat(kPods, "/a", term(0)))}) {
+    calls.push_back(server.server->Handle(request, sinks.emplace_back(new TestSink)));
+  }
+  server.executor.RunPosted();
+  EXPECT_EQ(sinks[0]->answer.status, 200);
+  EXPECT_EQ(sinks[1]->answer.status, 409) << sinks[1]->answer.BodyString();
+  EXPECT_EQ(server.Get(StrCat(kPods, "/a")).status, 200);
+  const Answer late = server.Post(kPods + term(0), PodJson("c"));
+  EXPECT_EQ(late.status, 409);
+  EXPECT_EQ(late.Reason(), "Conflict");
+  EXPECT_EQ(late.Message(),
+            StrCat("Operation cannot be fulfilled on pods \"\": it was asked for by a holder of "
+                   "lease default/l that holds it no more (leaseTerm default/l/",
+                   uid, "/0)"));
+  EXPECT_EQ(server.Post(kPods + term(1), PodJson("c")).status, 201);
+  EXPECT_EQ(server.Get(StrCat(kPods, "/c", term(0))).status, 200);
+  EXPECT_EQ(server.Delete(leases + "/l").status, 200);
+  EXPECT_EQ(server.Post(kPods + term(1), PodJson("d")).status, 409);
+  EXPECT_EQ(server.Post(StrCat(kPods, "?leaseTerm=l"), PodJson("d")).status, 400);
+}
+
+// Whoever is told that it exists takes it for made, and asks no more.
+TEST_F(CrudTest, WhatIsNotDurableIsNotSaidToExist) {
+  const auto disk = std::make_shared<store::MemoryDisk>();
+  server.server.reset();
+  server.store = std::move(store::Store::Open(server.executor,
+                                              store::MakeFaultyBackend(server.executor, disk)))
+                     .value();
+  server.server =
+      ApiServer::Create(server.executor, server.executor, server.random, *server.store, {});
+  server.Boot();
+  ASSERT_TRUE(server.boot.ok()) << server.boot.ToString();
+  const auto create_twice = [&] {
+    std::vector<std::shared_ptr<TestSink>> sinks;
+    std::vector<std::unique_ptr<api::RestCall>> calls;
+    for (int i = 0; i < 2; ++i) {
+      calls.push_back(server.server->Handle(server.Request("POST", kPods, PodJson("p")),
+                                            sinks.emplace_back(new TestSink)));
+    }
+    server.executor.RunPosted();
+    return std::pair(sinks[0]->answer.status, sinks[1]->answer.status);
+  };
+  disk->failing_commits = 1;
+  EXPECT_EQ(create_twice(), std::pair(507, 507));
+  EXPECT_EQ(server.Get(StrCat(kPods, "/p")).status, 404);
+  EXPECT_EQ(create_twice(), std::pair(201, 409));
 }
 
 TEST_F(CrudTest, GeneratedNamesDiffer) {

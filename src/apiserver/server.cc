@@ -5,6 +5,7 @@
 #include "apiserver/handlers.h"
 #include "apiserver/homonyms.h"
 #include "apiserver/hooks.h"
+#include "apiserver/lease_terms.h"
 #include "apiserver/prepare.h"
 #include "apiserver/quota.h"
 #include "apiserver/request_log.h"
@@ -137,6 +138,12 @@ void RespondPageNotFound(Call& call) {
   call.Respond(std::move(response));
 }
 
+void Run(Core& core, const CallPtr& call, Handler handler, bool writes) {
+  const Status leads = writes ? CheckLeaseTerm(core, *call) : Status::Ok();
+  if (leads.ok()) return handler(core, call);
+  call->Fail(leads);
+}
+
 Status Dispatch(Core& core, const CallPtr& call) {
   SWELL_ASSIGN_OR_RETURN(call->info, ParsePath(call->request.path));
   SWELL_ASSIGN_OR_RETURN(call->query, Query::Parse(call->request.query));
@@ -163,18 +170,19 @@ Status Dispatch(Core& core, const CallPtr& call) {
     SWELL_ASSIGN_OR_RETURN(call->form, NegotiateForm(call->request.accept, call->query));
   }
   if (!call->kind->deprecation.empty()) call->AddWarning(call->kind->deprecation);
-  if (IsMutation(verb)) SWELL_RETURN_IF_ERROR(ReadWriteOptions(*call, verb));
-  call->again = [weak = core.weak_from_this(), handler, random = core.random,
+  const bool writes = IsMutation(verb);
+  if (writes) SWELL_RETURN_IF_ERROR(ReadWriteOptions(*call, verb));
+  call->again = [weak = core.weak_from_this(), handler, writes, random = core.random,
                  warned = call->warnings.size()](const CallPtr& again) {
     const auto alive = weak.lock();
     if (!alive) return;
     again->warnings.resize(warned);
     // The same names and uids as the first time, so that the questions are the same.
     const Random now = std::exchange(alive->random, random);
-    handler(*alive, again);
+    Run(*alive, again, handler, writes);
     alive->random = now;
   };
-  handler(core, call);
+  Run(core, call, handler, writes);
   return Status::Ok();
 }
 

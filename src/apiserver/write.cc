@@ -69,7 +69,9 @@ void CreateObject(Core& core, const CallPtr& call, json::Value object) {
   }
   call->object_name = admission.name;
   if (core.store.Latest(KeyFor(*call->storage, admission.ns, admission.name))) {
-    call->Fail(AlreadyExistsError(*call->kind, admission.name));
+    // Whoever hears it takes it for made.
+    core.store.Settle([call, exists = AlreadyExistsError(*call->kind, admission.name)](
+                          const Status& settled) { call->Fail(settled.ok() ? exists : settled); });
     return;
   }
   const auto reserve = HooksOf(admission.kind).reserve;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "api/lease_term.h"
 #include "api/meta.h"
 #include "base/log.h"
 #include "base/strings.h"
@@ -20,10 +21,6 @@ std::string_view HolderOf(const json::Value& lease) {
 std::string RecordOf(const json::Value& lease) {
   const json::Value* spec = json::Find(lease, {"spec"});
   return spec ? json::Print(*spec) : std::string();
-}
-
-std::string TermOf(const json::Value& lease) {
-  return StrCat(api::Uid(lease), "/", json::GetInt(lease, {"spec", "leaseTransitions"}));
 }
 
 int64_t Seconds(Duration span) {
@@ -207,8 +204,8 @@ void LeaderElector::Lead() {
   if (leading_) return;
   leading_ = true;
   SWELL_LOG_INFO("leader", "leading", {"lease", StrCat(options_.ns, "/", options_.name)},
-                 {"identity", options_.identity}, {"term", TermOf(*lease_)});
-  if (callbacks_.on_lead) callbacks_.on_lead(TermOf(*lease_));
+                 {"identity", options_.identity}, {"term", api::LeaseTerm::Of(*lease_).ToString()});
+  if (callbacks_.on_lead) callbacks_.on_lead(api::LeaseTerm::Of(*lease_).ToString());
 }
 
 void LeaderElector::Lose(const Status& why) {

@@ -39,7 +39,7 @@ struct LeaderOptions {
 };
 
 struct LeaderCallbacks {
-  // From now on, until leading() says otherwise.
+  // From now on, until leading() says otherwise. `term` is an api::LeaseTerm.
   std::function<void(const std::string& term)> on_lead;
   // Who leads has changed; empty: nobody.
   std::function<void(const std::string& holder)> on_holder;

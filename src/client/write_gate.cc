@@ -4,6 +4,8 @@
 #include <map>
 #include <utility>
 
+#include "api/lease_term.h"
+#include "base/strings.h"
 #include "json/value.h"
 
 namespace swell::client {
@@ -33,6 +35,7 @@ bool PassesAlways(const api::RestRequest& request) {
 struct WriteGate::Write {
   uint64_t number = 0;
   api::RestRequest request;
+  std::string term;                     // in which it was asked for
   std::shared_ptr<api::RestSink> sink;  // null: answered or given up
   std::unique_ptr<api::RestCall> call;  // once it was sent
 };
@@ -44,7 +47,7 @@ struct WriteGate::State : std::enable_shared_from_this<WriteGate::State> {
   void End(const std::shared_ptr<Write>& write);
 
   std::shared_ptr<api::RestHandler> server;
-  std::function<bool()> may_write;
+  std::function<std::optional<std::string>()> term;
   size_t waiting_max = 0;
   std::deque<std::shared_ptr<Write>> waiting;
   std::map<uint64_t, std::shared_ptr<Write>> sent;  // by number
@@ -114,7 +117,7 @@ void WriteGate::State::Pump() {
     std::shared_ptr<Write> write = std::move(waiting.front());
     waiting.pop_front();
     if (!write->sink) continue;
-    if (may_write()) {
+    if (term() == write->term) {
       Send(write);
     } else {
       RefuseFollower(*std::exchange(write->sink, nullptr));
@@ -128,11 +131,11 @@ void WriteGate::State::End(const std::shared_ptr<Write>& write) {
 }
 
 WriteGate::WriteGate(std::shared_ptr<api::RestHandler> server,
-                     std::function<bool()> may_write,
+                     std::function<std::optional<std::string>()> term,
                      size_t waiting_max)
     : state_(std::make_shared<State>()) {
   state_->server = std::move(server);
-  state_->may_write = std::move(may_write);
+  state_->term = std::move(term);
   state_->waiting_max = waiting_max;
 }
 
@@ -157,7 +160,8 @@ size_t WriteGate::under_way() const { return state_->sent.size() + state_->waiti
 std::unique_ptr<api::RestCall> WriteGate::Handle(api::RestRequest request,
                                                  std::shared_ptr<api::RestSink> sink) {
   if (PassesAlways(request)) return state_->server->Handle(std::move(request), std::move(sink));
-  if (!state_->may_write()) {
+  const std::optional<std::string> term = state_->term();
+  if (!term) {
     RefuseFollower(*sink);
     return nullptr;
   }
@@ -168,6 +172,11 @@ std::unique_ptr<api::RestCall> WriteGate::Handle(api::RestRequest request,
   auto write = std::make_shared<Write>();
   write->number = state_->next++;
   write->request = std::move(request);
+  write->term = *term;
+  if (!term->empty()) {
+    write->request.query += StrCat(write->request.query.empty() ? "" : "&",
+                                   api::kLeaseTermParameter, "=", api::EscapeQuery(*term));
+  }
   write->sink = std::move(sink);
   state_->waiting.push_back(write);
   state_->Pump();

@@ -1,5 +1,6 @@
 // WriteGate: a RestHandler before another, through which writes pass only while they may: for a
-// replica that must not write when it does not lead.
+// replica that must not write when it does not lead. What passes says in which term it was asked
+// (api/lease_term.h), so that a server can refuse it when it arrives after the term's end.
 //
 // Reads, watches and Events always pass. Of other writes few are under way at a time; those that
 // wait are asked again whether they may when their turn comes, so that one who was held up, or
@@ -12,6 +13,8 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
+#include <string>
 
 #include "api/rest.h"
 
@@ -22,8 +25,9 @@ class WriteGate final : public api::RestHandler {
   // Enough to keep a transport's connections busy.
   static constexpr size_t kUnderWayMax = 64;
 
+  // `term`: in which writes may be made now; empty: for ever; nothing: they may not.
   WriteGate(std::shared_ptr<api::RestHandler> server,
-            std::function<bool()> may_write,
+            std::function<std::optional<std::string>()> term,
             size_t waiting_max = 200'000);
   ~WriteGate() override;
 

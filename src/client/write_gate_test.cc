@@ -24,6 +24,7 @@ class SlowServer final : public api::RestHandler {
   std::unique_ptr<api::RestCall> Handle(api::RestRequest request,
                                         std::shared_ptr<api::RestSink> sink) override {
     asked.push_back(request.path);
+    queries.push_back(request.query);
     sinks_.push_back(std::move(sink));
     return std::make_unique<Call>(cancelled);
   }
@@ -32,7 +33,7 @@ class SlowServer final : public api::RestHandler {
     sinks_.erase(sinks_.begin());
     sink->OnResponse({});
   }
-  std::vector<std::string> asked;
+  std::vector<std::string> asked, queries;
   std::shared_ptr<int> cancelled = std::make_shared<int>(0);
 
  private:
@@ -57,8 +58,9 @@ class WriteGateTest : public testing::Test {
   }
 
   bool may_ = true;
+  std::string term_;
   std::shared_ptr<SlowServer> server_ = std::make_shared<SlowServer>();
-  WriteGate gate_{server_, [this] { return may_; }, 100};
+  WriteGate gate_{server_, [this] { return may_ ? std::optional(term_) : std::nullopt; }, 100};
 };
 
 TEST_F(WriteGateTest, WritesPassOnlyWhileTheyMay) {
@@ -84,6 +86,27 @@ TEST_F(WriteGateTest, WhatWaitedIsAskedAgainWhetherItMay) {
   EXPECT_EQ(server_->asked.size(), WriteGate::kUnderWayMax + 1);
   EXPECT_EQ(writes.back().answer->statuses, std::vector<int>{429});
   EXPECT_EQ(gate_.under_way(), WriteGate::kUnderWayMax - 1);
+}
+
+TEST_F(WriteGateTest, WritesSayInWhichTermTheyWereAsked) {
+  term_ = "ns/lease/uid/3";
+  Asked write = Ask("PATCH");
+  Asked read = Ask("GET");
+  Asked with_query;
+  with_query.call =
+      gate_.Handle({.method = "PUT", .path = "/x", .query = "dryRun=All"}, with_query.answer);
+  const std::string said = "leaseTerm=" + api::EscapeQuery(term_);
+  EXPECT_EQ(server_->queries, (std::vector<std::string>{said, "", "dryRun=All&" + said}));
+}
+
+TEST_F(WriteGateTest, WhatWaitedIntoAnotherTermIsRefused) {
+  term_ = "ns/lease/uid/3";
+  std::vector<Asked> writes;
+  for (size_t i = 0; i < WriteGate::kUnderWayMax + 1; ++i) writes.push_back(Ask("POST"));
+  term_ = "ns/lease/uid/5";
+  server_->AnswerNext();
+  EXPECT_EQ(server_->asked.size(), WriteGate::kUnderWayMax);
+  EXPECT_EQ(writes.back().answer->statuses, std::vector<int>{429});
 }
 
 TEST_F(WriteGateTest, CutAnswersAllAndHearsNoMore) {

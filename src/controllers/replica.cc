@@ -24,7 +24,8 @@ Replica::Replica(Executor& executor,
       server_(std::move(server)),
       user_(std::move(user)),
       options_(std::move(options)),
-      gate_(std::make_shared<client::WriteGate>(server_, [this] { return leading(); })) {
+      gate_(std::make_shared<client::WriteGate>(
+          server_, [this] { return leading() ? std::optional(term_) : std::nullopt; })) {
   registered_ = RegisterMetrics(options_.metrics, [this](MetricPage& page) {
     page.Add({"leader_election_master_status",
               MetricType::kGauge,

@@ -74,7 +74,7 @@ class Replica {
   std::shared_ptr<client::WriteGate> gate_;
   std::unique_ptr<Informers> informers_;
   std::unique_ptr<Manager> manager_;
-  std::string term_;
+  std::string term_;       // of the Manager; empty: it leads alone
   bool stopping_ = false;  // it begins nothing new
   TimerId drain_timer_ = kNoTimer;
   std::unique_ptr<client::LeaderElector> elector_;
