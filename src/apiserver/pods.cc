@@ -157,6 +157,14 @@ Status CreatePod(Admission& admission, json::Value& pod) {
 
 namespace {
 
+bool IsSidecar(const json::Value& pod, std::string_view name) {
+  const json::Array& inits = json::GetArray(pod, {"spec", "initContainers"});
+  return std::any_of(inits.begin(), inits.end(), [name](const json::Value& container) {
+    return json::GetString(container, {"name"}) == name &&
+           json::GetString(container, {"restartPolicy"}) == "Always";
+  });
+}
+
 // The parts of a pod's spec that may change while it lives.
 void CopyMutable(json::Value& to, const json::Value& from) {
   for (const char* field : {"activeDeadlineSeconds", "terminationGracePeriodSeconds", "tolerations",
@@ -183,12 +191,38 @@ void CopyMutable(json::Value& to, const json::Value& from) {
   }
 }
 
+// A container that has ended and is not to be restarted stays so, whatever a report says that was
+// late.
+Status CheckEndedStayEnded(const Admission& admission,
+                           const json::Value& object,
+                           const json::Value& old) {
+  const std::string_view restart = json::GetString(old, {"spec", "restartPolicy"});
+  if (restart != "Never" && restart != "OnFailure") return Status::Ok();
+  std::vector<api::FieldError> errors;
+  for (const char* list : {"containerStatuses", "initContainerStatuses"}) {
+    const json::Array& before = json::GetArray(old, {"status", list});
+    for (size_t i = 0; i < before.size(); ++i) {
+      const json::Value* end = json::Find(before[i], {"state", "terminated"});
+      const std::string_view name = json::GetString(before[i], {"name"});
+      if (end == nullptr || IsSidecar(old, name)) continue;
+      if (restart == "OnFailure" && json::GetInt(*end, {"exitCode"}) != 0) continue;
+      for (const json::Value& now : json::GetArray(object, {"status", list})) {
+        if (json::GetString(now, {"name"}) != name) continue;
+        if (json::Find(now, {"state", "terminated"}) != nullptr) continue;
+        errors.push_back(ForbiddenValue(StrCat("status.", list, "[", i, "].state"),
+                                        "may not be transitioned to non-terminated state"));
+      }
+    }
+  }
+  return errors.empty() ? Status::Ok() : InvalidError(admission.kind, admission.name, errors);
+}
+
 }  // namespace
 
 // Running pods cannot be rewritten: what may change is copied over the old spec, and anything that
 // still differs was not allowed to.
 Status UpdatePod(Admission& admission, json::Value& object, const json::Value& old) {
-  if (admission.subresource == "status") return Status::Ok();
+  if (admission.subresource == "status") return CheckEndedStayEnded(admission, object, old);
   if (admission.subresource == "ephemeralcontainers") {
     SWELL_RETURN_IF_ERROR(AdmitNewContainers(admission, object));
   }

@@ -244,6 +244,38 @@ TEST_F(PodsTest, EvictionAsksTheBudgets) {
       0);
 }
 
+TEST_F(PodsTest, WhatEndedForGoodStaysEnded) {
+  const auto state = [](const std::string& state) {
+    return StrCat(R"({"status":{"containerStatuses":[{"name":"c","state":)", state, "}]}}");
+  };
+  const auto ended = [](int code) { return StrCat(R"({"terminated":{"exitCode":)", code, "}}"); };
+  const struct {
+    std::string policy;
+    int code;
+    int status;
+  } rows[] = {{"Never", 0, 422},     {"Never", 1, 422},  {"OnFailure", 0, 422},
+              {"OnFailure", 1, 200}, {"Always", 0, 200}, {"Always", 1, 200}};
+  for (const auto& row : rows) {
+    const std::string name = StrCat(ToLower(row.policy), "-", row.code);
+    ASSERT_EQ(
+        server
+            .Post(kPods, StrCat(R"({"metadata":{"name":")", name, R"("},"spec":{"restartPolicy":")",
+                                row.policy, R"(","containers":[{"name":"c","image":"i"}]}})"))
+            .status,
+        201);
+    const std::string path = StrCat(kPods, "/", name, "/status");
+    ASSERT_EQ(server.Merge(path, state(ended(row.code))).status, 200);
+    const Answer back = server.Merge(path, state(R"({"running":{}})"));
+    EXPECT_EQ(back.status, row.status) << name << back.text;
+    if (row.status == 200) continue;
+    EXPECT_EQ(back.Message(), StrCat("Pod \"", name,
+                                     "\" is invalid: status.containerStatuses[0].state: "
+                                     "Forbidden: may not be transitioned to non-terminated state"));
+    // Everything else may still be told.
+    EXPECT_EQ(server.Merge(path, R"({"status":{"phase":"Failed"}})").status, 200);
+  }
+}
+
 TEST_F(PodsTest, LogsComeFromTheNode) {
   server.Post(kPods, PodJson("p"));
   EXPECT_EQ(server.Get(StrCat(kPods, "/p/log")).status, 204);
