@@ -399,6 +399,18 @@ PodHost::Verdict NodeAgent::Admit(const PodWorker& pod) {
   return PickGpus(pod, gpu == wanted.end() ? 0 : gpu->second);
 }
 
+// Whoever has the device, where it or the pod has whole ones: a scheduler that was deposed may have
+// promised it a second time.
+const PodWorker* NodeAgent::WholeUserOf(int device, const PodWorker& pod, bool whole) const {
+  for (const auto& [uid, worker] : workers_) {
+    if (worker.get() == &pod || !worker->holds_resources()) continue;
+    const std::vector<int>& gpus = worker->gpus();
+    if (std::find(gpus.begin(), gpus.end(), device) == gpus.end()) continue;
+    if (whole || worker->requests().contains(kGpuResource)) return worker.get();
+  }
+  return nullptr;
+}
+
 PodHost::Verdict NodeAgent::PickGpus(const PodWorker& pod, int64_t wanted) const {
   Verdict verdict;
   std::string_view assigned = api::Annotation(pod.pod(), api::keys::kGpuDevices);
@@ -415,7 +427,16 @@ PodHost::Verdict NodeAgent::PickGpus(const PodWorker& pod, int64_t wanted) const
                        " names a device that this node with ", devices, " GPUs does not have"),
                 {}};
       }
-      verdict.gpus.push_back(static_cast<int>(*index));
+      const int device = static_cast<int>(*index);
+      if (const PodWorker* other = WholeUserOf(device, pod, wanted > 0)) {
+        if (other->terminating()) return {Verdict::Kind::kWait, "", "", {}};
+        return {Verdict::Kind::kRefused,
+                "UnexpectedAdmissionError",
+                StrCat("annotation ", api::keys::kGpuDevices, ": ", Quote(assigned), ": device ",
+                       device, " is used by pod ", api::KeyOf(other->pod())),
+                {}};
+      }
+      verdict.gpus.push_back(device);
     }
     return verdict;
   }

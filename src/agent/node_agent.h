@@ -87,6 +87,7 @@ class NodeAgent final : public PodHost {
   void CreateLease();
   void OnFound(Result<std::vector<FoundPod>> found);
   void Take(const json::SharedValue& pod);
+  const PodWorker* WholeUserOf(int device, const PodWorker& pod, bool whole) const;
   Verdict PickGpus(const PodWorker& pod, int64_t wanted) const;
   void RetryAdmissions();
 
