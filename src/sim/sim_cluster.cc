@@ -1,5 +1,7 @@
 #include "sim/sim_cluster.h"
 
+#include <algorithm>
+
 #include "api/meta.h"
 #include "api/scheme.h"
 #include "base/check.h"
@@ -10,87 +12,87 @@ namespace {
 
 const api::UserInfo kSystem{"system:swell", "", {"system:masters", "system:authenticated"}};
 constexpr Duration kAnswerLimit = std::chrono::minutes(1);
+constexpr Duration kStartAgain = std::chrono::seconds(1);
 
 }  // namespace
 
-// Sums up what becomes durable.
-class SimCluster::Trace {
- public:
-  void Add(const std::vector<store::Change>& batch) {
-    for (const store::Change& change : batch) {
-      const store::Entry& entry = *change.entry;
-      hash_ = StableHash(StrCat(static_cast<int>(change.type), "|", entry.version, "|",
-                                entry.key.resource, "|", entry.key.ns, "|", entry.key.name, "|"),
-                         hash_);
-      hash_ = StableHash(*entry.bytes, hash_);
-    }
-  }
-  uint64_t hash() const { return hash_; }
+const api::UserInfo& SystemUser() { return kSystem; }
 
- private:
-  uint64_t hash_ = 0xcbf29ce484222325ULL;
-};
-
-namespace {
-
-template <class TraceT>
-class TracingBackend final : public store::Backend {
- public:
-  TracingBackend(std::unique_ptr<store::Backend> inner, std::shared_ptr<TraceT> trace)
-      : inner_(std::move(inner)), trace_(std::move(trace)) {}
-
-  Result<Loaded> Load() override { return inner_->Load(); }
-  void Commit(std::vector<store::Change> batch, std::function<void(const Status&)> done) override {
-    auto copy = batch;
-    inner_->Commit(std::move(batch), [trace = trace_, copy = std::move(copy),
-                                      done = std::move(done)](const Status& status) {
-      if (status.ok()) trace->Add(copy);
-      done(status);
-    });
-  }
-
- private:
-  std::unique_ptr<store::Backend> inner_;
-  std::shared_ptr<TraceT> trace_;
-};
-
-}  // namespace
-
-struct SimCluster::ControlPlane {
-  ControlPlane(SimCluster& cluster, std::unique_ptr<store::Store> opened)
+struct SimCluster::Server {
+  Server(SimCluster& cluster, std::unique_ptr<store::Store> opened)
       : random(cluster.random_.Next()),
         store(std::move(opened)),
-        server(
-            apiserver::ApiServer::Create(cluster.executor_, cluster.executor_, random, *store, {})),
-        informers(cluster.executor_, server, kSystem, random.Next()),
-        manager(controllers::Context{cluster.executor_, cluster.executor_, random, server, kSystem,
-                                     informers},
-                {.scheme = &server->scheme()}),
-        fleet(agent::AgentPlugs{cluster.executor_, cluster.executor_, server, cluster.runtime_,
-                                nullptr, random.Next()},
-              cluster.NodeConfigs()),
-        client(cluster.executor_, server, kSystem, "sim") {}
+        handler(apiserver::ApiServer::Create(
+            cluster.executor_, cluster.clock("server"), random, *store, {})) {}
 
   Random random;
   std::unique_ptr<store::Store> store;
+  std::shared_ptr<apiserver::ApiServer> handler;
+  bool ready = false;
+};
+
+struct SimCluster::Everything {
+  explicit Everything(SimCluster& cluster)
+      : random(cluster.random_.Next()),
+        server(cluster.server_->handler),
+        informers(cluster.executor_, server, kSystem, random.Next()),
+        manager(controllers::Context{cluster.executor_, cluster.executor_, random, server, kSystem,
+                                     informers, nullptr, server},
+                {.scheme = &server->scheme()}),
+        fleet(agent::AgentPlugs{cluster.executor_, cluster.executor_, server, cluster.runtime(),
+                                nullptr, random.Next()},
+              cluster.nodes_),
+        client(cluster.executor_, server, kSystem, "sim") {}
+
+  Random random;
   std::shared_ptr<apiserver::ApiServer> server;
   controllers::Informers informers;
   controllers::Manager manager;
   agent::NodeFleet fleet;
   client::Client client;
-  bool ready = false;
 };
 
 SimCluster::SimCluster(SimOptions options)
     : options_(std::move(options)),
       random_(options_.seed),
+      history_(executor_),
       disk_(std::make_shared<store::MemoryDisk>()),
-      trace_(std::make_shared<Trace>()),
-      runtime_(executor_, executor_) {
+      scheme_(api::Scheme::BuiltIn()),
+      nodes_(NodeConfigs()),
+      network_(executor_, StableHash("network", options_.seed)) {
   disk_->commit_delay = options_.commit_delay;
+  disk_->on_durable = [this](const std::vector<store::Change>& batch) { history_.Add(batch); };
+  network_.on_answer = [this](const api::RestRequest& request, const api::RestResponse& response) {
+    history_.CheckAnswer(request, response);
+  };
+  for (const json::Value& crd : api::SwellCrds()) {
+    auto kinds = api::KindsOfCrd(crd);
+    SWELL_CHECK(kinds.ok());
+    for (api::CrdVersion& version : *kinds) {
+      scheme_->Register(std::move(version.kind), version.storage);
+    }
+  }
+  const size_t runtimes = apart() ? nodes_.size() : 1;
+  for (size_t i = 0; i < runtimes; ++i) {
+    Clock& mine = apart() ? static_cast<Clock&>(clock(nodes_[i].name)) : executor_;
+    runtimes_.push_back(std::make_unique<agent::SimulatedRuntime>(executor_, mine));
+  }
+  if (!apart()) return;
+  agents_.resize(nodes_.size());
+  replicas_.resize(static_cast<size_t>(options_.replicas));
+  replica_randoms_.resize(replicas_.size());
+  user_ = std::make_unique<client::Client>(executor_, network_.Link("user"), kSystem, "sim");
 }
 
-SimCluster::~SimCluster() = default;
+SimCluster::~SimCluster() { network_.Attach(nullptr, true); }
+
+SimClock& SimCluster::clock(const std::string& process) {
+  auto& clock = clocks_[process];
+  if (!clock) clock = std::make_unique<SimClock>(executor_);
+  return *clock;
+}
+
+client::Client& SimCluster::client() { return apart() ? *user_ : everything_->client; }
 
 std::vector<agent::NodeConfig> SimCluster::NodeConfigs() const {
   std::vector<agent::NodeConfig> nodes;
@@ -116,36 +118,100 @@ void SimCluster::Boot() {
   Restart();
   bool up = RunUntil(
       [this] {
-        if (!plane_->fleet.registered()) return false;
-        for (const json::SharedValue& node : List("nodes")) {
-          if (!api::ConditionIsTrue(*node, "Ready")) return false;
-        }
-        return true;
+        const std::vector<json::SharedValue> nodes = List("nodes");
+        return nodes.size() == nodes_.size() &&
+               std::all_of(nodes.begin(), nodes.end(), [](const json::SharedValue& node) {
+                 return api::ConditionIsTrue(*node, "Ready");
+               });
       },
       std::chrono::minutes(1));
   SWELL_CHECK_MSG(up, "the simulated cluster did not come up");
 }
 
 void SimCluster::Crash() {
+  SWELL_CHECK(!apart());
   disk_->Crash(random_.OneIn(2));
-  plane_.reset();
+  everything_.reset();
+  server_.reset();
 }
 
 void SimCluster::Restart() {
-  SWELL_CHECK(plane_ == nullptr);
-  auto backend =
-      std::make_unique<TracingBackend<Trace>>(store::MakeFaultyBackend(executor_, disk_), trace_);
-  auto store = store::Store::Open(executor_, std::move(backend));
-  SWELL_CHECK_MSG(store.ok(), store.status().message());
-  plane_ = std::make_unique<ControlPlane>(*this, std::move(store).value());
-  ControlPlane* plane = plane_.get();
-  plane->server->Bootstrap([plane](const Status& status) {
-    SWELL_CHECK_MSG(status.ok(), status.message());
-    plane->ready = true;
-    plane->manager.Start();
-    plane->fleet.Start();
+  StartServer();
+  SWELL_CHECK(RunUntil([this] { return server_->ready; }, kAnswerLimit));
+  if (!apart()) return;
+  Status made = Wait([this](client::ObjectCallback done) {
+    json::Value ns = json::Object{{"apiVersion", "v1"},
+                                  {"kind", "Namespace"},
+                                  {"metadata", json::Object{{"name", "swell-system"}}}};
+    user_->Create(client::resources::kNamespaces, "", ns, std::move(done));
   });
-  SWELL_CHECK(RunUntil([plane] { return plane->ready; }, kAnswerLimit));
+  SWELL_CHECK_MSG(made.ok(), made.message());
+  for (size_t i = 0; i < replicas_.size(); ++i) StartReplica(i);
+  for (size_t i = 0; i < agents_.size(); ++i) StartAgent(i);
+}
+
+void SimCluster::KillServer(bool silent) {
+  disk_->Crash(random_.OneIn(2));
+  network_.Attach(nullptr, silent);
+  server_.reset();
+}
+
+void SimCluster::StartServer() {
+  SWELL_CHECK(server_ == nullptr);
+  auto store = store::Store::Open(executor_, store::MakeFaultyBackend(executor_, disk_));
+  SWELL_CHECK_MSG(store.ok(), store.status().message());
+  server_ = std::make_unique<Server>(*this, std::move(store).value());
+  if (!apart()) everything_ = std::make_unique<Everything>(*this);
+  server_->handler->Bootstrap([this, server = server_.get()](const Status& status) {
+    if (!status.ok()) {
+      // The disk, for one, was full: whoever supervises it starts it again.
+      SWELL_CHECK_MSG(apart(), status.message());
+      executor_.After(kStartAgain, [this, server] {
+        if (server_.get() != server) return;
+        KillServer(false);
+        StartServer();
+      });
+      return;
+    }
+    server->ready = true;
+    if (on_server_start) on_server_start();
+    if (apart()) return network_.Attach(server->handler.get());
+    everything_->manager.Start();
+    everything_->fleet.Start();
+  });
+}
+
+std::string SimCluster::ReplicaName(size_t index) { return StrCat("replica-", index); }
+
+void SimCluster::KillReplica(size_t index) { replicas_[index].reset(); }
+
+void SimCluster::StartReplica(size_t index) {
+  SWELL_CHECK(replicas_[index] == nullptr);
+  const std::string name = ReplicaName(index);
+  replica_randoms_[index] = std::make_unique<Random>(random_.Next());
+  replicas_[index] = std::make_unique<controllers::Replica>(
+      executor_, clock(name), *replica_randoms_[index], network_.Link(name), kSystem,
+      controllers::ReplicaOptions{
+          .election = client::LeaderOptions{.identity = StrCat(name, "-", ++incarnations_)},
+          .manager = {.scheme = scheme_.get(), .eviction_delay = std::chrono::seconds(30)}});
+  replicas_[index]->Start();
+}
+
+void SimCluster::KillAgent(size_t index, bool with_pods) {
+  agents_[index].reset();
+  if (!with_pods) return;
+  runtimes_[index] =
+      std::make_unique<agent::SimulatedRuntime>(executor_, clock(nodes_[index].name));
+}
+
+void SimCluster::StartAgent(size_t index) {
+  SWELL_CHECK(agents_[index] == nullptr);
+  const agent::NodeConfig& node = nodes_[index];
+  agents_[index] = std::make_unique<agent::NodeAgent>(
+      agent::AgentPlugs{executor_, clock(node.name), network_.Link(node.name), *runtimes_[index],
+                        nullptr, random_.Next()},
+      node);
+  agents_[index]->Start();
 }
 
 Status SimCluster::Wait(const std::function<void(client::ObjectCallback)>& call) {
@@ -163,21 +229,20 @@ Status SimCluster::Apply(std::string_view json_text) {
   SWELL_ASSIGN_OR_RETURN(json::Value object, json::Parse(json_text));
   api::GroupVersionKind gvk =
       api::ParseGvk(json::GetString(object, {"apiVersion"}), json::GetString(object, {"kind"}));
-  api::KindPtr kind = plane_->server->scheme().FindKind(gvk);
+  api::KindPtr kind = scheme_->FindKind(gvk);
   if (!kind) return Status(Code::kNotFound, StrCat("no kind ", gvk.ApiVersion(), " ", gvk.kind));
   client::Resource resource{gvk.group, gvk.version, kind->plural, kind->namespaced};
   std::string ns(api::Namespace(object));
   if (ns.empty() && kind->namespaced) ns = "default";
-  return Wait([&](client::ObjectCallback done) {
-    plane_->client.Create(resource, ns, object, std::move(done));
-  });
+  return Wait(
+      [&](client::ObjectCallback done) { client().Create(resource, ns, object, std::move(done)); });
 }
 
 Status SimCluster::Delete(const client::Resource& resource,
                           std::string_view ns,
                           std::string_view name) {
   return Wait([&](client::ObjectCallback done) {
-    plane_->client.Delete(resource, ns, name, {}, std::move(done));
+    client().Delete(resource, ns, name, {}, std::move(done));
   });
 }
 
@@ -188,21 +253,21 @@ Status SimCluster::Patch(const client::Resource& resource,
                          std::string_view subresource) {
   SWELL_ASSIGN_OR_RETURN(json::Value patch, json::Parse(merge_patch));
   return Wait([&](client::ObjectCallback done) {
-    plane_->client.Patch(resource, ns, name, client::PatchType::kMerge, patch, std::move(done),
-                         subresource);
+    client().Patch(resource, ns, name, client::PatchType::kMerge, patch, std::move(done),
+                   subresource);
   });
 }
 
 json::SharedValue SimCluster::Get(const std::string& store_resource,
                                   std::string_view ns,
                                   std::string_view name) const {
-  store::EntryPtr entry = plane_->store->Get({store_resource, std::string(ns), std::string(name)});
+  store::EntryPtr entry = server_->store->Get({store_resource, std::string(ns), std::string(name)});
   return entry ? entry->Parsed() : nullptr;
 }
 
 std::vector<json::SharedValue> SimCluster::List(const std::string& store_resource) const {
   std::vector<json::SharedValue> objects;
-  auto listing = plane_->store->List(store_resource, "");
+  auto listing = server_->store->List(store_resource, "");
   if (!listing.ok()) return objects;
   for (const store::EntryPtr& entry : listing->entries) objects.push_back(entry->Parsed());
   return objects;
@@ -241,7 +306,5 @@ bool SimCluster::RunUntil(const std::function<bool()>& done, Duration limit) {
 }
 
 void SimCluster::Advance(Duration span) { executor_.Advance(span); }
-
-uint64_t SimCluster::trace_hash() const { return trace_->hash(); }
 
 }  // namespace swell::sim

@@ -9,8 +9,10 @@
 // Nothing in it is random but by the seed: two clusters of one seed, told the same at the same
 // virtual times, write the same bytes in the same order, which trace_hash() sums up.
 //
-// Crash() takes the whole control plane away between two instructions; what the disk holds and the
-// pods that run are all that Restart() finds.
+// With `replicas` 0 all is one process, as in `swell up`: Crash() takes it away between two
+// instructions; what the disk holds and the pods that run are all that Restart() finds.
+// With more, the API server, so many `swell controller` of which one leads, and an agent for each
+// node are processes of their own on a SimNetwork, each with its own clock, and die alone.
 //
 // Thread-safety: one thread.
 #pragma once
@@ -26,6 +28,9 @@
 #include "base/sim_executor.h"
 #include "client/client.h"
 #include "controllers/manager.h"
+#include "controllers/replica.h"
+#include "sim/sim_history.h"
+#include "sim/sim_network.h"
 #include "store/memory_backend.h"
 
 namespace swell::sim {
@@ -37,7 +42,23 @@ struct SimOptions {
   std::string cpus = "4";
   std::string memory = "15Gi";
   int control_plane_nodes = 0;
+  int replicas = 0;
   Duration commit_delay = std::chrono::microseconds(100);
+};
+
+// What the cluster's own components act as.
+const api::UserInfo& SystemUser();
+
+// A machine's clock: its wall time may be wrong, and jump; its steady time is everybody's.
+class SimClock final : public Clock {
+ public:
+  explicit SimClock(const SimExecutor& executor) : executor_(executor) {}
+  WallTime Now() const override { return executor_.Now() + skew; }
+  SteadyTime Steady() const override { return executor_.Steady(); }
+  Duration skew{0};
+
+ private:
+  const SimExecutor& executor_;
 };
 
 class SimCluster {
@@ -50,6 +71,27 @@ class SimCluster {
   // The control plane stops at once; unanswered writes are lost or kept as the seed has it.
   void Crash();
   void Restart();
+
+  // Processes of a cluster with `replicas`; each call is for one that is up, or down, as it says.
+  // A server that dies `silent`ly is missed only after a while.
+  void KillServer(bool silent);
+  void StartServer();
+  bool server_up() const { return server_ != nullptr; }
+  // Runs at each start of the server, before it answers anybody.
+  std::function<void()> on_server_start;
+  void KillReplica(size_t index);
+  void StartReplica(size_t index);
+  const controllers::Replica* replica(size_t index) const { return replicas_[index].get(); }
+  // The agent alone; its pods go on. `with_pods`: the machine, and all that ran on it.
+  void KillAgent(size_t index, bool with_pods);
+  void StartAgent(size_t index);
+  const agent::NodeAgent* agent(size_t index) const { return agents_[index].get(); }
+  size_t node_count() const { return nodes_.size(); }
+  static std::string ReplicaName(size_t index);  // of its process, on the network
+  const std::string& NodeName(size_t index) const { return nodes_[index].name; }
+  SimNetwork& network() { return network_; }
+  // "server", a replica's or a node's.
+  SimClock& clock(const std::string& process);
 
   // Creates an object from JSON text and waits for the answer; the test fails on an error through
   // the returned Status.
@@ -76,26 +118,40 @@ class SimCluster {
   void Advance(Duration span);
 
   // FNV-1a over every durable change so far: versions, keys and bytes.
-  uint64_t trace_hash() const;
+  uint64_t trace_hash() const { return history_.hash(); }
+  History& history() { return history_; }
   store::MemoryDisk& disk() { return *disk_; }
-  agent::SimulatedRuntime& runtime() { return runtime_; }
+  agent::SimulatedRuntime& runtime(size_t index = 0) { return *runtimes_[index]; }
   SimExecutor& executor() { return executor_; }
   const SimOptions& options() const { return options_; }
 
  private:
-  struct ControlPlane;
-  class Trace;
+  struct Server;
+  struct Everything;
 
+  bool apart() const { return options_.replicas > 0; }
   std::vector<agent::NodeConfig> NodeConfigs() const;
   Status Wait(const std::function<void(client::ObjectCallback)>& call);
+  client::Client& client();
 
   SimOptions options_;
   SimExecutor executor_;
   Random random_;
+  std::map<std::string, std::unique_ptr<SimClock>> clocks_;
+  History history_;
   std::shared_ptr<store::MemoryDisk> disk_;
-  std::shared_ptr<Trace> trace_;
-  agent::SimulatedRuntime runtime_;
-  std::unique_ptr<ControlPlane> plane_;
+  std::unique_ptr<api::Scheme> scheme_;  // with Swell's kinds
+  std::vector<agent::NodeConfig> nodes_;
+  // One for all nodes of a single process, else one each.
+  std::vector<std::unique_ptr<agent::SimulatedRuntime>> runtimes_;
+  SimNetwork network_;
+  std::unique_ptr<Server> server_;
+  std::unique_ptr<Everything> everything_;  // of a single process, but the server
+  std::vector<std::unique_ptr<Random>> replica_randoms_;
+  std::vector<std::unique_ptr<controllers::Replica>> replicas_;
+  std::vector<std::unique_ptr<agent::NodeAgent>> agents_;
+  int incarnations_ = 0;
+  std::unique_ptr<client::Client> user_;  // over the network
 };
 
 }  // namespace swell::sim

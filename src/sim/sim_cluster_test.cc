@@ -2,12 +2,11 @@
 // of the control plane at every possible moment.
 #include "sim/sim_cluster.h"
 
-#include <cstdlib>
-
 #include <gtest/gtest.h>
 
 #include "api/meta.h"
 #include "base/strings.h"
+#include "base/test_seeds.h"
 
 namespace swell::sim {
 namespace {
@@ -160,10 +159,8 @@ void PlayWithCrashes(uint64_t seed) {
 }
 
 TEST(Crashes, JobsEndAllTheSame) {
-  if (const char* seed = std::getenv("SWELL_SEED")) {
-    return PlayWithCrashes(ParseUint(seed).value_or(1));
-  }
-  for (uint64_t seed = 1; seed <= 24; ++seed) PlayWithCrashes(seed);
+  const TestSeeds seeds = TestSeeds::FromEnvironment(24);
+  for (uint64_t i = 0; i < seeds.count; ++i) PlayWithCrashes(seeds.first + i);
 }
 
 }  // namespace

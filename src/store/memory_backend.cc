@@ -50,6 +50,7 @@ void MemoryDisk::Apply(const std::vector<Change>& batch) {
       objects_[change.entry->key] = change.entry;
     }
   }
+  if (on_durable) on_durable(batch);
 }
 
 void MemoryDisk::Crash(bool keep_unanswered) {

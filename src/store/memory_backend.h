@@ -4,8 +4,10 @@
 // what was durable. Thread-safety: everything on the executor.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <memory>
+#include <vector>
 
 #include "base/clock.h"
 #include "store/backend.h"
@@ -19,6 +21,8 @@ class MemoryDisk {
   // So many of the next commits fail with `failure` and change nothing.
   uint64_t failing_commits = 0;
   Status failure = Status(Code::kNoSpace, "the disk is full");
+  // Hears of what has become durable, before who wrote it does; may be empty.
+  std::function<void(const std::vector<Change>&)> on_durable;
 
   // The machine stops: commits under way are never answered. They are lost, or (for a crash just
   // after the write) durable all the same when `keep_unanswered`.

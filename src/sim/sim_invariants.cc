@@ -1,0 +1,220 @@
+#include "sim/sim_invariants.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "api/meta.h"
+#include "api/swell_keys.h"
+#include "base/strings.h"
+
+namespace swell::sim {
+namespace {
+
+constexpr std::string_view kJobKinds[] = {"pytorchjobs.kubeflow.org", "trainingjobs.swell.dev",
+                                          "jobs.batch"};
+constexpr std::string_view kEnds[] = {"Succeeded", "Failed", "Complete"};
+
+std::string KeyOf(const store::Entry& entry) { return StrCat(entry.key.ns, "/", entry.key.name); }
+
+int GpusOf(const json::Value& pod) {
+  int64_t gpus = 0;
+  for (const json::Value& container : json::GetArray(pod, {"spec", "containers"})) {
+    std::string_view text = json::GetString(container, {"resources", "limits", "nvidia.com/gpu"});
+    gpus += ParseInt(text).value_or(0);
+  }
+  return static_cast<int>(gpus);
+}
+
+bool Ended(const json::Value& pod) {
+  const std::string_view phase = json::GetString(pod, {"status", "phase"});
+  return phase == "Succeeded" || phase == "Failed";
+}
+
+std::string EndOf(const json::Value& job) {
+  for (std::string_view end : kEnds) {
+    if (api::ConditionIsTrue(job, end)) return std::string(end);
+  }
+  return "";
+}
+
+}  // namespace
+
+Invariants::Invariants(SimExecutor& executor,
+                       History& history,
+                       std::map<std::string, int> gpus_of_nodes)
+    : executor_(executor), history_(history), gpus_of_nodes_(std::move(gpus_of_nodes)) {
+  history_.OnChange([this](const store::Change& change) { Hear(change); });
+}
+
+void Invariants::Hear(const store::Change& change) {
+  const std::string& resource = change.entry->key.resource;
+  if (resource == "pods") return HearPod(change);
+  if (resource == "podgroups.swell.dev") return HearGroup(change);
+  if (std::find(std::begin(kJobKinds), std::end(kJobKinds), resource) != std::end(kJobKinds)) {
+    HearJob(change);
+  }
+}
+
+void Invariants::HearPod(const store::Change& change) {
+  const std::string key = KeyOf(*change.entry);
+  if (change.type == store::EventType::kDeleted) {
+    pods_.erase(key);
+    return Deleted(key);
+  }
+  json::SharedValue object = change.entry->Parsed();
+  const std::string_view group = api::Label(*object, api::keys::kPodGroup);
+  Pod& pod = pods_[key];
+  const Pod before = pod.uid == api::Uid(*object) ? pod : Pod();
+  pod = Pod{.uid = std::string(api::Uid(*object)),
+            .ns = change.entry->key.ns,
+            .node = std::string(json::GetString(*object, {"spec", "nodeName"})),
+            .group = group.empty() ? key : StrCat(change.entry->key.ns, "/", group),
+            .preempted_by = std::string(api::Annotation(*object, api::keys::kPreemptedBy)),
+            .gpus = GpusOf(*object),
+            .ended = Ended(*object)};
+  for (std::string_view device : Split(api::Annotation(*object, api::keys::kGpuDevices), ',')) {
+    if (auto index = ParseInt(device)) pod.devices.insert(static_cast<int>(*index));
+  }
+  if (before.ended && !pod.ended) history_.Violation(StrCat("pod ", key, " lives again"));
+  if (!before.node.empty() && before.node != pod.node) {
+    history_.Violation(StrCat("pod ", key, " went from ", before.node, " to ", pod.node));
+  }
+  if (!pod.preempted_by.empty() && before.preempted_by.empty()) {
+    ++evictions_;
+    if (!JustStarted(pod.preempted_by)) open_.push_back({key, pod.preempted_by});
+  }
+  if (pod.node.empty()) return;
+  if (before.node.empty()) {
+    ++bindings_;
+    Started(key, pod.group);
+  }
+  CheckNode(pod.node);
+  CheckLimit(pod.ns);
+}
+
+void Invariants::HearGroup(const store::Change& change) {
+  const std::string key = KeyOf(*change.entry);
+  if (change.type == store::EventType::kDeleted) {
+    groups_.erase(key);
+    return Deleted(key);
+  }
+  int64_t members = 0;
+  json::SharedValue group = change.entry->Parsed();
+  for (const json::Value& set : json::GetArray(*group, {"spec", "podSets"})) {
+    members += json::GetInt(set, {"minMember"}, 1);
+  }
+  groups_[key] = members;
+}
+
+void Invariants::HearJob(const store::Change& change) {
+  const std::string key = StrCat(change.entry->key.resource, " ", KeyOf(*change.entry));
+  if (change.type == store::EventType::kDeleted) {
+    jobs_.erase(key);
+    return;
+  }
+  json::SharedValue job = change.entry->Parsed();
+  const std::string now = StrCat(api::Uid(*job), " ", EndOf(*job));
+  std::string& before = jobs_[key];
+  const bool same = before.starts_with(api::Uid(*job)) && !before.empty();
+  if (same && !before.ends_with(' ') && before != now) {
+    history_.Violation(StrCat(key, " was over (", before, "), and is ", now));
+  }
+  before = now;
+}
+
+// A pod that ended, or is not bound, holds nothing.
+void Invariants::CheckNode(const std::string& node) {
+  auto capacity = gpus_of_nodes_.find(node);
+  int used = 0;
+  std::map<int, std::string> owners;
+  for (const auto& [key, pod] : pods_) {
+    if (pod.node != node || pod.ended) continue;
+    used += pod.gpus;
+    for (int device : pod.devices) {
+      auto [it, first] = owners.emplace(device, key);
+      if (first) continue;
+      history_.Violation(
+          StrCat("device ", device, " of ", node, " is promised to ", it->second, " and ", key));
+    }
+  }
+  if (capacity != gpus_of_nodes_.end() && used > capacity->second) {
+    history_.Violation(StrCat("pods on ", node, " hold ", used, " of ", capacity->second, " GPUs"));
+  }
+}
+
+void Invariants::CheckLimit(const std::string& ns) {
+  auto limit = limits_.find(ns);
+  if (limit == limits_.end()) return;
+  int used = 0;
+  for (const auto& [key, pod] : pods_) {
+    if (pod.ns == ns && !pod.node.empty() && !pod.ended) used += pod.gpus;
+  }
+  if (used > limit->second) {
+    history_.Violation(StrCat(ns, " holds ", used, " GPUs; its limit is ", limit->second));
+  }
+}
+
+// An eviction may wait until it is known that its victim was bound, and who needed the place may
+// have found another meanwhile.
+bool Invariants::JustStarted(const std::string& beneficiary) const {
+  auto of = pods_.find(beneficiary);
+  for (const std::string& who : {beneficiary, of == pods_.end() ? beneficiary : of->second.group}) {
+    auto at = started_.find(who);
+    if (at != started_.end() && executor_.Steady() - at->second < kDecidedBefore) return true;
+  }
+  return false;
+}
+
+void Invariants::Started(const std::string& pod, const std::string& group) {
+  started_[pod] = started_[group] = executor_.Steady();
+  std::erase_if(open_, [&](const Eviction& eviction) {
+    auto of = pods_.find(eviction.beneficiary);
+    const std::string& wanted = of == pods_.end() ? eviction.beneficiary : of->second.group;
+    return eviction.beneficiary == pod || wanted == group;
+  });
+}
+
+void Invariants::Deleted(const std::string& key) {
+  std::erase_if(open_, [&](const Eviction& eviction) { return eviction.beneficiary == key; });
+}
+
+void Invariants::Look() {
+  std::map<std::string, int64_t> bound, live;
+  for (const auto& [key, pod] : pods_) {
+    if (pod.node.empty()) continue;
+    ++bound[pod.group];
+    if (!pod.ended) ++live[pod.group];
+  }
+  for (const auto& [key, wanted] : groups_) {
+    const int64_t has = bound[key];
+    if (live[key] == 0 || has >= wanted) {
+      half_.erase(key);
+      continue;
+    }
+    const SteadyTime since =
+        std::max(half_.emplace(key, executor_.Steady()).first->second, disturbed_);
+    if (executor_.Steady() - since <= kHalfPlacedMax) continue;
+    history_.Violation(StrCat("gang ", key, " has ", has, " of ", wanted, " members for ",
+                              (executor_.Steady() - since) / std::chrono::seconds(1), " s"));
+    half_[key] = executor_.Steady();
+  }
+  std::erase_if(half_, [this](const auto& one) { return !groups_.contains(one.first); });
+}
+
+void Invariants::CheckEnd() {
+  for (const Eviction& eviction : open_) {
+    history_.Violation(StrCat(eviction.victim, " was evicted for ", eviction.beneficiary,
+                              ", which never started"));
+  }
+  for (const std::string& job : OpenJobs()) history_.Violation(StrCat(job, " has not ended"));
+}
+
+std::vector<std::string> Invariants::OpenJobs() const {
+  std::vector<std::string> open;
+  for (const auto& [key, state] : jobs_) {
+    if (state.ends_with(' ')) open.push_back(key);
+  }
+  return open;
+}
+
+}  // namespace swell::sim

@@ -1,0 +1,80 @@
+// Invariants: what must hold of a cluster at every durable change, whatever goes wrong around it.
+//
+//   - no device of a node is promised to two pods, and no node carries more GPUs than it has;
+//   - no project holds more GPUs than its limit;
+//   - a pod that was bound stays on its node, one that ended stays ended, and so does a job;
+//   - in calm, no gang is half placed for longer than `kHalfPlacedMax`;
+//   - who was evicted for somebody went in vain only if that somebody was deleted.
+//
+// Ownership: the history outlives it. Thread-safety: one thread.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "sim/sim_history.h"
+
+namespace swell::sim {
+
+class Invariants {
+ public:
+  static constexpr Duration kHalfPlacedMax = std::chrono::minutes(3);
+  // An eviction is written so long after it was decided, at most.
+  static constexpr Duration kDecidedBefore = std::chrono::minutes(1);
+
+  Invariants(SimExecutor& executor, History& history, std::map<std::string, int> gpus_of_nodes);
+
+  // Holds at every change from now on: pods of this namespace have at most so many GPUs.
+  void LimitProject(const std::string& ns, int gpus) { limits_[ns] = gpus; }
+  // Something is being broken: what is half done may take its time from now.
+  void Disturbed() { disturbed_ = executor_.Steady(); }
+  // To be asked now and then; the rest checks itself.
+  void Look();
+  // At the end, when every job is over.
+  void CheckEnd();
+
+  size_t evictions() const { return evictions_; }
+  size_t bindings() const { return bindings_; }
+  // Jobs that are not over.
+  std::vector<std::string> OpenJobs() const;
+
+ private:
+  struct Pod {
+    std::string uid, ns, node, group, preempted_by;
+    std::set<int> devices;
+    int gpus = 0;
+    bool ended = false;
+  };
+  struct Eviction {
+    std::string victim, beneficiary;
+  };
+
+  void Hear(const store::Change& change);
+  void HearPod(const store::Change& change);
+  void HearGroup(const store::Change& change);
+  void HearJob(const store::Change& change);
+  void CheckNode(const std::string& node);
+  void CheckLimit(const std::string& ns);
+  bool JustStarted(const std::string& beneficiary) const;
+  void Started(const std::string& pod, const std::string& group);
+  void Deleted(const std::string& key);
+
+  SimExecutor& executor_;
+  History& history_;
+  const std::map<std::string, int> gpus_of_nodes_;
+  std::map<std::string, int> limits_;
+  SteadyTime disturbed_;
+  std::map<std::string, Pod> pods_;        // by "ns/name"
+  std::map<std::string, int64_t> groups_;  // members that must be there together
+  std::map<std::string, SteadyTime> half_;
+  std::map<std::string, std::string> jobs_;    // "resource ns/name" → uid + how it ended, or uid
+  std::vector<Eviction> open_;                 // whose beneficiary has not started yet
+  std::map<std::string, SteadyTime> started_;  // pods and groups: when, last
+  size_t evictions_ = 0;
+  size_t bindings_ = 0;
+};
+
+}  // namespace swell::sim

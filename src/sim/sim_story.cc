@@ -1,0 +1,448 @@
+#include "sim/sim_story.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "api/meta.h"
+#include "api/swell_keys.h"
+#include "base/strings.h"
+
+namespace swell::sim {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::minutes;
+using std::chrono::seconds;
+
+constexpr int kGpus = 4;
+constexpr int kSteps = 40;
+constexpr int kJobsMax = 14;
+constexpr int kLimit = 6;  // GPUs of project `limited`
+constexpr Duration kLookEvery = milliseconds(100);
+constexpr Duration kAskAgain = seconds(1);
+constexpr Duration kPeaceMax = minutes(60);
+
+SimOptions OptionsOf(uint64_t seed) {
+  Random random(StableHash("shape", seed));
+  SimOptions options;
+  options.seed = seed;
+  options.nodes = 2 + static_cast<int>(random.Below(3));
+  options.gpus_per_node = kGpus;
+  options.cpus = "16";
+  options.replicas = 2;
+  return options;
+}
+
+std::map<std::string, int> GpusOf(const SimOptions& options) {
+  std::map<std::string, int> gpus;
+  for (int i = 1; i <= options.nodes; ++i) gpus[StrCat("node-", i)] = options.gpus_per_node;
+  return gpus;
+}
+
+struct PodShape {
+  int gpus = 0;
+  uint64_t run_s = 0, stop_s = 0;
+  int code = 0;
+  std::string priority;
+  std::string more_spec = {};  // ,"field":value
+};
+
+std::string Template(const PodShape& pod) {
+  const std::string limits =
+      pod.gpus > 0 ? StrCat(R"(,"resources":{"limits":{"nvidia.com/gpu":")", pod.gpus, R"("}})")
+                   : "";
+  const std::string priority =
+      pod.priority.empty() ? "" : StrCat(R"("priorityClassName":")", pod.priority, R"(",)");
+  return StrCat(R"({"metadata":{"annotations":{"swell.dev/run-seconds":")", pod.run_s,
+                R"(","swell.dev/stop-seconds":")", pod.stop_s, R"(","swell.dev/exit-code":")",
+                pod.code, R"("}},"spec":{)", priority,
+                R"("containers":[{"name":"pytorch","image":"x")", limits, "}]", pod.more_spec,
+                "}}");
+}
+
+json::Value Parsed(const std::string& text) {
+  auto value = json::Parse(text);
+  return value.ok() ? std::move(value).value() : json::Value(text);
+}
+
+}  // namespace
+
+// Something that somebody asks for until it is answered for good.
+struct SimStory::Wish {
+  client::Resource resource;
+  std::string ns, name;
+  json::Value object;
+  bool deletes = false;
+
+  std::string Key() const { return StrCat(resource.GroupResource(), " ", ns, "/", name); }
+};
+
+SimStory::SimStory(uint64_t seed)
+    : seed_(seed),
+      random_(StableHash("story", seed)),
+      cluster_(OptionsOf(seed)),
+      invariants_(cluster_.executor(), cluster_.history(), GpusOf(cluster_.options())),
+      people_(std::make_unique<client::Client>(
+          cluster_.executor(), cluster_.network().Link("people"), SystemUser(), "people")) {}
+
+SimStory::~SimStory() { cluster_.executor().Cancel(look_timer_); }
+
+void SimStory::Play() {
+  Prepare();
+  for (int step = 0; step < kSteps; ++step) Step();
+  Peace();
+  const bool over = cluster_.RunUntil(
+      [this] {
+        return invariants_.OpenJobs().empty() &&
+               std::all_of(watchers_.begin(), watchers_.end(),
+                           [](const auto& watcher) { return watcher->current(); });
+      },
+      kPeaceMax);
+  if (!over) cluster_.Advance(seconds(1));
+  CheckEnd();
+}
+
+void SimStory::Prepare() {
+  cluster_.Boot();
+  cluster_.history().OnChange([this](const store::Change& change) { TellOfPod(change); });
+  cluster_.on_server_start = [this] {
+    for (auto& watcher : watchers_) watcher->OnServerStart();
+  };
+  // Below 100: what has more than that is not preemptible, and must fit into its project's quota.
+  for (auto [name, value] : {std::pair{"high", 90}, std::pair{"low", 10}}) {
+    Must(StrCat(R"({"apiVersion":"scheduling.k8s.io/v1","kind":"PriorityClass",)",
+                R"("metadata":{"name":")", name, R"("},"value":)", value, "}"));
+  }
+  for (auto [name, amounts] : {std::pair{"limited", StrCat(R"("quota":2,"limit":)", kLimit)},
+                               std::pair{"owner", std::string(R"("quota":4)")}}) {
+    Must(StrCat(R"({"apiVersion":"swell.dev/v1","kind":"Project","metadata":{"name":")", name,
+                R"("},"spec":{"resources":{"gpu":{)", amounts, "}}}}"));
+  }
+  invariants_.LimitProject("limited", kLimit);
+  for (const client::Resource& resource :
+       {client::resources::kPods, client::resources::kPyTorchJobs, client::resources::kPodGroups,
+        client::resources::kLeases}) {
+    Watch(resource);
+  }
+  cluster_.Advance(seconds(5));
+  Look();
+}
+
+void SimStory::Must(const std::string& object) {
+  const Status made = cluster_.Apply(object);
+  if (!made.ok()) cluster_.history().Violation(StrCat(object, ": ", made.ToString()));
+}
+
+void SimStory::Watch(const client::Resource& resource) {
+  const std::string process = StrCat("watcher-", watchers_.size());
+  watchers_.push_back(std::make_unique<SimWatcher>(
+      cluster_.executor(), cluster_.network().Link(process), SystemUser(), resource,
+      cluster_.history(), StableHash(process, seed_)));
+  watchers_.back()->Start();
+}
+
+void SimStory::Step() {
+  if (random_.Below(10) < 5 && submitted_ < kJobsMax) Submit();
+  if (random_.OneIn(12)) DeleteSomething();
+  if (random_.Below(10) < 6) Break();
+  // In the middle of a write, of a start, of a run.
+  const Duration most[] = {milliseconds(5), milliseconds(500), seconds(20)};
+  cluster_.Advance(Between(Duration(0), most[random_.Below(3)]));
+}
+
+void SimStory::Submit() {
+  auto wish = std::make_shared<Wish>();
+  const int number = ++submitted_;
+  wish->name = StrCat("job-", number);
+  static constexpr const char* kNamespaces[] = {"default", "limited", "owner"};
+  wish->ns = kNamespaces[random_.Below(3)];
+  // Four members fit into the limit.
+  const int gpus = wish->ns == "limited" ? 1 : 1 + static_cast<int>(random_.Below(2));
+  const uint64_t run = 5 + random_.Below(60);
+  const uint64_t stop = random_.Below(4);
+  const int members = 1 + static_cast<int>(random_.Below(4));
+  const std::string priority = random_.OneIn(3) ? "high" : random_.OneIn(2) ? "low" : "";
+  const std::string head =
+      StrCat(R"("metadata":{"name":")", wish->name, R"(","namespace":")", wish->ns, '"');
+  PodShape pod{.gpus = gpus, .run_s = run, .stop_s = stop, .code = 0, .priority = priority};
+  const uint64_t kind = random_.Below(6);
+  if (kind == 0) {
+    pod.gpus = 1;
+    pod.priority.clear();
+    wish->resource = client::resources::kTrainingJobs;
+    wish->object = Parsed(StrCat(R"({"apiVersion":"swell.dev/v1","kind":"TrainingJob",)", head,
+                                 R"(},"spec":{"roles":{"worker":{"replicas":)", members,
+                                 R"(,"elastic":{"minReplicas":1,"maxReplicas":)", members,
+                                 R"(},"template":)", Template(pod), "}}}}"));
+  } else if (kind == 1) {
+    pod.gpus = gpus - 1;
+    pod.more_spec = R"(,"restartPolicy":"Never","schedulerName":"swell")";
+    wish->resource = client::resources::kJobs;
+    wish->object = Parsed(StrCat(R"({"apiVersion":"batch/v1","kind":"Job",)", head,
+                                 R"(},"spec":{"completions":)", members,
+                                 R"(,"parallelism":2,"template":)", Template(pod), "}}"));
+  } else {
+    wish->resource = client::resources::kPyTorchJobs;
+    pod.code = random_.OneIn(8) ? 1 : 0;
+    const std::string restart = pod.code == 1 || random_.OneIn(2) ? "Never" : "OnFailure";
+    const std::string one =
+        StrCat(R"("restartPolicy":")", restart, R"(","template":)", Template(pod), "}");
+    wish->object = Parsed(StrCat(
+        R"({"apiVersion":"kubeflow.org/v1","kind":"PyTorchJob",)", head, R"(,"annotations":)",
+        R"({"swell.dev/on-preemption":")", random_.OneIn(4) ? "Fail" : "Requeue",
+        R"("}},"spec":{"pytorchReplicaSpecs":{"Master":{"replicas":1,)", one,
+        members > 1 ? StrCat(R"(,"Worker":{"replicas":)", members - 1, ",", one) : "", "}}}"));
+  }
+  Tell(StrCat("people submit ", wish->Key(), ", ", members, " x ", gpus, " GPUs for ", run, " s ",
+              priority));
+  Ask(wish);
+}
+
+void SimStory::DeleteSomething() {
+  if (jobs_.empty()) return;
+  auto wish = std::make_shared<Wish>(*jobs_[random_.Below(jobs_.size())]);
+  wish->deletes = true;
+  acknowledged_.erase(wish->Key());
+  Tell(StrCat("people delete ", wish->Key()));
+  Ask(wish);
+}
+
+void SimStory::Ask(const WishPtr& wish) {
+  auto answer = [this, wish](const Result<json::SharedValue>& result) {
+    OnAnswer(wish, result.ok() ? Status::Ok() : result.status());
+  };
+  if (wish->deletes) {
+    people_->Delete(wish->resource, wish->ns, wish->name, {.propagation = "Background"}, answer);
+  } else {
+    people_->Create(wish->resource, wish->ns, wish->object, answer);
+  }
+}
+
+void SimStory::OnAnswer(const WishPtr& wish, const Status& status) {
+  const Code code = status.code();
+  const bool done = status.ok() || code == (wish->deletes ? Code::kNotFound : Code::kAlreadyExists);
+  if (done && !wish->deletes) {
+    acknowledged_.insert(wish->Key());
+    jobs_.push_back(wish);
+  }
+  if (done) return;
+  // A project's namespace is made by controllers, which may be away; the others are a server's
+  // that is busy, starting, or gone.
+  const bool later = code == Code::kUnavailable || code == Code::kTimeout ||
+                     code == Code::kTooManyRequests || code == Code::kInternal ||
+                     code == Code::kNoSpace || code == Code::kNotFound || code == Code::kConflict;
+  if (!later) cluster_.history().Violation(StrCat(wish->Key(), ": ", status.ToString()));
+  cluster_.executor().After(kAskAgain, [this, wish] {
+    if (people_) Ask(wish);
+  });
+}
+
+void SimStory::Break() {
+  invariants_.Disturbed();
+  const uint64_t dice = random_.Below(20);
+  if (dice < 4) return BreakServer();
+  if (dice < 8) return BreakReplica();
+  if (dice < 11) return BreakNode();
+  if (dice < 15) return BreakWay();
+  if (dice < 17) return BreakDisk();
+  if (dice < 18) return BreakClock();
+  ChangeWeather();
+}
+
+void SimStory::BreakServer() {
+  if (!cluster_.server_up()) return;
+  const bool silent = random_.OneIn(3);
+  const Duration down = Between(milliseconds(20), random_.OneIn(3) ? seconds(30) : seconds(2));
+  Tell(StrCat("the API server dies", silent ? " silently" : "", " for ", down / milliseconds(1),
+              " ms"));
+  cluster_.KillServer(silent);
+  cluster_.executor().After(down, [this] {
+    if (!cluster_.server_up()) cluster_.StartServer();
+  });
+}
+
+void SimStory::BreakReplica() {
+  const size_t index = random_.Below(2);
+  if (cluster_.replica(index) == nullptr) return;
+  const Duration down = Between(milliseconds(1), random_.OneIn(2) ? seconds(20) : seconds(1));
+  Tell(StrCat(SimCluster::ReplicaName(index),
+              cluster_.replica(index)->leading() ? ", which leads," : "", " dies for ",
+              down / milliseconds(1), " ms"));
+  cluster_.KillReplica(index);
+  cluster_.executor().After(down, [this, index] {
+    if (cluster_.replica(index) == nullptr) cluster_.StartReplica(index);
+  });
+}
+
+void SimStory::BreakNode() {
+  const size_t index = random_.Below(cluster_.node_count());
+  if (cluster_.agent(index) == nullptr) return;
+  const bool machine = random_.OneIn(3);
+  const Duration down = Between(milliseconds(1), random_.OneIn(3) ? seconds(120) : seconds(10));
+  Tell(StrCat(machine ? "the machine " : "the agent of ", cluster_.NodeName(index), " dies for ",
+              down / milliseconds(1), " ms"));
+  cluster_.KillAgent(index, machine);
+  cluster_.executor().After(down, [this, index] {
+    if (cluster_.agent(index) == nullptr) cluster_.StartAgent(index);
+  });
+}
+
+void SimStory::BreakWay() {
+  const uint64_t dice = random_.Below(4);
+  std::string process = dice < 2    ? SimCluster::ReplicaName(dice)
+                        : dice == 2 ? cluster_.NodeName(random_.Below(cluster_.node_count()))
+                                    : StrCat("watcher-", random_.Below(watchers_.size()));
+  if (cluster_.network().IsCut(process)) return;
+  const bool silent = random_.OneIn(2);
+  const Duration down = Between(milliseconds(100), random_.OneIn(3) ? seconds(90) : seconds(8));
+  Tell(StrCat("the way of ", process, " is cut", silent ? " silently" : "", " for ",
+              down / milliseconds(1), " ms"));
+  cluster_.network().Cut(process, silent);
+  cluster_.executor().After(down, [this, process] { cluster_.network().Mend(process); });
+}
+
+void SimStory::BreakDisk() {
+  if (random_.OneIn(3)) {
+    cluster_.disk().failing_commits = 1 + random_.Below(20);
+    Tell(StrCat("the disk is full for ", cluster_.disk().failing_commits, " commits"));
+    return;
+  }
+  cluster_.disk().commit_delay =
+      Between(Duration(0), random_.OneIn(3) ? seconds(3) : milliseconds(100));
+  Tell(StrCat("a commit takes ", cluster_.disk().commit_delay / milliseconds(1), " ms"));
+}
+
+void SimStory::BreakClock() {
+  const uint64_t dice = random_.Below(4);
+  const std::string process = dice == 0   ? "server"
+                              : dice == 3 ? cluster_.NodeName(random_.Below(cluster_.node_count()))
+                                          : SimCluster::ReplicaName(dice - 1);
+  const Duration jump = Between(-minutes(10), minutes(10));
+  Tell(StrCat("the clock of ", process, " is wrong by ", jump / milliseconds(1), " ms"));
+  cluster_.clock(process).skew = jump;
+}
+
+void SimStory::ChangeWeather() {
+  Weather& weather = cluster_.network().weather;
+  const uint64_t dice = random_.Below(4);
+  weather = {};
+  if (dice == 1) weather.delay_max = milliseconds(50);
+  if (dice == 2) weather.delay_max = milliseconds(800);
+  if (dice >= 2) weather.lost_percent = random_.Below(8);
+  if (random_.OneIn(2)) weather.late_percent = random_.Below(8);
+  if (random_.OneIn(2)) weather.twice_percent = random_.Below(8);
+  Tell(StrCat("messages take up to ", weather.delay_max / milliseconds(1), " ms, ",
+              weather.lost_percent, "% are lost, ", weather.late_percent, "% late, ",
+              weather.twice_percent, "% sent twice"));
+}
+
+void SimStory::Peace() {
+  Tell("peace");
+  invariants_.Disturbed();
+  cluster_.network().weather = {};
+  cluster_.disk().commit_delay = cluster_.options().commit_delay;
+  cluster_.disk().failing_commits = 0;
+  if (!cluster_.server_up()) cluster_.StartServer();
+  for (size_t i = 0; i < cluster_.node_count(); ++i) {
+    cluster_.network().Mend(cluster_.NodeName(i));
+    if (cluster_.agent(i) == nullptr) cluster_.StartAgent(i);
+  }
+  for (size_t i = 0; i < 2; ++i) {
+    cluster_.network().Mend(SimCluster::ReplicaName(i));
+    if (cluster_.replica(i) == nullptr) cluster_.StartReplica(i);
+  }
+  for (size_t i = 0; i < watchers_.size(); ++i) cluster_.network().Mend(StrCat("watcher-", i));
+  // What people still ask for is answered, and becomes a job.
+  cluster_.Advance(minutes(2));
+}
+
+void SimStory::Look() {
+  std::vector<std::string> leaders;
+  for (size_t i = 0; i < 2; ++i) {
+    const controllers::Replica* replica = cluster_.replica(i);
+    if (replica != nullptr && replica->leading()) leaders.push_back(SimCluster::ReplicaName(i));
+  }
+  if (leaders.size() > 1) cluster_.history().Violation("two replicas lead");
+  const std::string leader = leaders.empty() ? "nobody" : leaders.front();
+  if (std::exchange(leader_told_, leader) != leader) Tell(StrCat(leader, " leads"));
+  LookAtDevices();
+  invariants_.Look();
+  look_timer_ = cluster_.executor().After(kLookEvery, [this] { Look(); });
+}
+
+// What really runs, whatever the API says.
+void SimStory::LookAtDevices() {
+  for (size_t node = 0; node < cluster_.node_count(); ++node) {
+    std::map<std::string, std::string> users;
+    for (const agent::ContainerSpec* container : cluster_.runtime(node).RunningForTest()) {
+      for (const auto& [name, value] : container->env) {
+        if (name != "CUDA_VISIBLE_DEVICES") continue;
+        for (std::string_view device : Split(value, ',')) {
+          const std::string slot = StrCat(cluster_.NodeName(node), "/", device);
+          auto [it, first] = users.emplace(slot, container->ref.pod_uid);
+          if (first || doubly_used_.contains(slot)) continue;
+          doubly_used_[slot] = it->second;
+          cluster_.history().Violation(
+              StrCat("device ", slot, " is used by ", it->second, " and ", container->ref.pod_uid));
+        }
+      }
+    }
+  }
+}
+
+void SimStory::CheckEnd() {
+  invariants_.CheckEnd();
+  for (const auto& watcher : watchers_) {
+    if (!watcher->current()) cluster_.history().Violation(watcher->Summary());
+  }
+  for (const WishPtr& job : jobs_) {
+    if (!acknowledged_.contains(job->Key())) continue;
+    if (cluster_.Get(job->resource.GroupResource(), job->ns, job->name)) continue;
+    cluster_.history().Violation(StrCat(job->Key(), " was acknowledged, and is not there"));
+  }
+}
+
+void SimStory::Tell(const std::string& what) {
+  told_.push_back(StrCat(cluster_.executor().Steady().ns / 1'000'000, " ms: ", what));
+}
+
+void SimStory::TellOfPod(const store::Change& change) {
+  const store::Key& key = change.entry->key;
+  if (key.resource != "pods") return;
+  const json::SharedValue pod = change.entry->Parsed();
+  std::string now = "is gone";
+  if (change.type != store::EventType::kDeleted) {
+    now = json::GetString(*pod, {"status", "phase"});
+    const std::string_view node = json::GetString(*pod, {"spec", "nodeName"});
+    if (!node.empty()) {
+      now += StrCat(" on ", node, ", device ", api::Annotation(*pod, api::keys::kGpuDevices));
+    }
+    const std::string_view by = api::Annotation(*pod, api::keys::kPreemptedBy);
+    if (!by.empty()) {
+      now += StrCat(", preempted by ", by, " (", api::Annotation(*pod, api::keys::kPreemptedRule),
+                    ")");
+    }
+    if (api::IsDeleting(*pod)) now += ", leaves";
+  }
+  const std::string name = StrCat("pod ", key.ns, "/", key.name, " ", api::Uid(*pod).substr(0, 4));
+  std::string& before = pods_told_[name];
+  if (std::exchange(before, now) != now) Tell(StrCat(name, " ", now));
+}
+
+Duration SimStory::Between(Duration least, Duration most) {
+  return least + Duration(static_cast<int64_t>(
+                     random_.Below(static_cast<uint64_t>((most - least).count()) + 1)));
+}
+
+size_t SimStory::watched() const {
+  size_t events = 0;
+  for (const auto& watcher : watchers_) events += watcher->events();
+  return events;
+}
+
+std::string SimStory::Summary() const {
+  return StrCat(jobs(), " jobs, ", invariants_.bindings(), " bindings, ", invariants_.evictions(),
+                " evictions, ", watched(), " events watched");
+}
+
+}  // namespace swell::sim

@@ -1,0 +1,92 @@
+// SimStory: people submit jobs to a cluster of processes while everything that can break breaks:
+// the API server, replicas, agents and machines die and come back, ways are cut or lose messages,
+// the disk is slow, full, or gone in the middle of a write, clocks jump. Then there is peace, in
+// which every job must end. All of it follows from the seed.
+//
+//   SimStory story(17);
+//   story.Play();
+//   for (const std::string& what : story.violations()) ADD_FAILURE() << what;
+//
+// Thread-safety: one thread.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "sim/sim_cluster.h"
+#include "sim/sim_invariants.h"
+#include "sim/sim_watcher.h"
+
+namespace swell::sim {
+
+class SimStory {
+ public:
+  explicit SimStory(uint64_t seed);
+  ~SimStory();
+
+  void Play();
+
+  const std::vector<std::string>& violations() { return cluster_.history().violations(); }
+  uint64_t trace_hash() const { return cluster_.trace_hash(); }
+  // What happened, a line for each fault, each thing that people did, and each step of a pod.
+  const std::vector<std::string>& told() const { return told_; }
+  // How much there was to check.
+  std::string Summary() const;
+
+  size_t jobs() const { return acknowledged_.size(); }
+  size_t watched() const;
+  const Invariants& invariants() const { return invariants_; }
+  SimCluster& cluster() { return cluster_; }
+
+ private:
+  struct Wish;
+  using WishPtr = std::shared_ptr<Wish>;
+
+  void Prepare();
+  void Must(const std::string& object);
+  void Watch(const client::Resource& resource);
+  void Step();
+  void Submit();
+  void DeleteSomething();
+  void Ask(const WishPtr& wish);
+  void OnAnswer(const WishPtr& wish, const Status& status);
+
+  void Break();
+  void BreakServer();
+  void BreakReplica();
+  void BreakNode();
+  void BreakWay();
+  void BreakDisk();
+  void BreakClock();
+  void ChangeWeather();
+  void Peace();
+
+  void Look();
+  void LookAtDevices();
+  void CheckEnd();
+  void Tell(const std::string& what);
+  void TellOfPod(const store::Change& change);
+  Duration Between(Duration least, Duration most);
+
+  const uint64_t seed_;
+  Random random_;
+  SimCluster cluster_;
+  Invariants invariants_;
+  std::vector<std::unique_ptr<SimWatcher>> watchers_;
+  std::unique_ptr<client::Client> people_;
+  std::set<std::string> acknowledged_;  // "resource ns/name": created, and not asked to go
+  std::vector<WishPtr> jobs_;           // acknowledged, in order
+  std::map<std::string, std::string> doubly_used_;
+  std::map<std::string, std::string> pods_told_;  // "ns/name" → as it was
+  std::string leader_told_;
+  std::vector<std::string> told_;
+  int submitted_ = 0;
+  bool peace_ = false;
+  TimerId look_timer_ = kNoTimer;
+};
+
+}  // namespace swell::sim
