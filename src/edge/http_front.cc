@@ -7,10 +7,9 @@
 #include <vector>
 
 #include "base/clock.h"
+#include "base/fair_queue.h"
 #include "base/mutex.h"
-#include "base/random.h"
 #include "base/strings.h"
-#include "edge/fair_queue.h"
 #include "edge/net_duplex.h"
 
 namespace swell::edge {
@@ -96,16 +95,6 @@ api::RestRequest ToRest(net::HttpRequest& http) {
   rest.query = std::move(http.query);
   rest.body = std::move(http.body);
   return rest;
-}
-
-// Who asks, as far as can be known before it is checked: nobody can take another's part by this,
-// since what they send proves who they are or is refused.
-std::string ClientOf(const net::HttpRequest& request) {
-  if (!request.peer.common_name.empty()) return StrCat("certificate ", request.peer.common_name);
-  if (const std::string* token = net::FindHeader(request.headers, "Authorization")) {
-    return StrCat("token ", StableHash(*token));
-  }
-  return StrCat("address ", request.peer.remote.substr(0, request.peer.remote.rfind(':')));
 }
 
 // What one of so many may have; nobody is left with nothing.
@@ -366,7 +355,7 @@ void HttpFront::OnRequest(std::shared_ptr<net::Exchange> exchange) {
                ": only plain request bodies are accepted"))));
     return;
   }
-  std::string client = ClientOf(exchange->request());
+  std::string client = exchange->request().client;
   const State::Entry entry = state_->Enter(client);
   auto refuse = [&](bool client_full) {
     state_->stats().refused.fetch_add(1);

@@ -7,7 +7,7 @@
 // Requests arrive on the server's I/O thread, are queued (bounded), and run on the core executor in
 // batches; answers go back from the core thread. A connection has one request under way at a time
 // (HttpServer's rule), so one client cannot crowd out the others by pipelining; and who has had
-// least of the core thread's time is next (edge/fair_queue.h), so neither by many connections.
+// least of the core thread's time is next (base/fair_queue.h), so neither by many connections.
 //
 // Identity: a bearer token and the verified client certificate become the request's credentials;
 // RestRequest::user is never set from the network.

@@ -19,7 +19,7 @@ constexpr size_t kTextBytes = 16 << 10;       // up to one TLS record
 constexpr size_t kSpareBytes = 4 << 10;       // kept by an idle connection
 constexpr size_t kMaxPiecesPerCall = 64;      // of one sendmsg
 constexpr int kMaxReadsPerTurn = 8;           // then other connections get theirs
-constexpr int kMaxWritesPerTurn = 512;        // 8 MiB of TLS records
+constexpr int kMaxWritesPerTurn = 16;         // 256 KiB of TLS records
 
 }  // namespace
 
@@ -61,6 +61,10 @@ void Channel::UpdateInterest() {
 }
 
 void Channel::OnReady(bool readable, bool writable) {
+  if (events_ != nullptr && events_->TakesTurn(readable, writable)) Proceed(readable, writable);
+}
+
+void Channel::Proceed(bool readable, bool writable) {
   auto self = shared_from_this();
   switch (phase_) {
     case Phase::kConnecting:
@@ -142,7 +146,7 @@ void Channel::ReadLater() {
   read_later_ = true;
   reactor_.Post([self = shared_from_this()] {
     self->read_later_ = false;
-    if (!self->closed() && self->reading_) self->ReadSome();
+    self->OnReady(true, false);
   });
 }
 

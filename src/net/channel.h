@@ -35,6 +35,8 @@ class Channel : public std::enable_shared_from_this<Channel> {
     virtual void OnProgress() = 0;
     // The channel is closed.
     virtual void OnError(const Status& why) = 0;
+    // The socket is ready. False: not now; who says so calls Proceed later.
+    virtual bool TakesTurn(bool /*readable*/, bool /*writable*/) { return true; }
   };
 
   Channel(Reactor& reactor, UniqueFd fd, Events* events);
@@ -47,6 +49,8 @@ class Channel : public std::enable_shared_from_this<Channel> {
   Status Start(bool connecting, std::shared_ptr<TlsContext> tls, const std::string& server_name);
   void SetEvents(Events* events) { events_ = events; }
   void SetReading(bool on);
+  // Reads and writes what can be read and written. Told too late or twice, it finds nothing to do.
+  void Proceed(bool readable, bool writable);
 
   // Queue output; small pieces are copied together, large chunks are shared.
   void Send(std::string_view bytes);

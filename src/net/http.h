@@ -41,6 +41,10 @@ struct HttpRequest {
   Headers headers;
   std::string body;
   PeerIdentity peer;
+  // Whose it is where many share a server: a certificate, a token, an address. Known before it is
+  // checked, but nobody can take another's part by it: what proves who they are is refused if
+  // false.
+  std::string client;
 };
 
 struct HttpResponse {

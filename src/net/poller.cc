@@ -14,7 +14,7 @@
 namespace swell::net {
 namespace {
 
-constexpr int kRoundMax = 64;  // then the loop's other work gets its turn
+constexpr int kRoundMax = 512;  // then the loop's other work gets its turn
 
 Status MakeNonBlocking(int fd) {
   const int flags = ::fcntl(fd, F_GETFL);

@@ -112,6 +112,7 @@ struct Reactor::Impl {
   Poller poller;
   Descriptor ready;  // some of what the poller watches is
   bool awaiting = false;
+  uint64_t turn = 0;
   std::unique_ptr<char[]> scratch;
   std::atomic<std::thread::id> thread{};
   std::atomic<bool> stopped{false};
@@ -134,12 +135,14 @@ void Reactor::Impl::AwaitReady() {
   ready.async_wait(Descriptor::wait_read, [this](const error_code& error) {
     awaiting = false;
     if (error) return;
+    ++turn;
     poller.HandOut([this] { return stopped.load(); });
     AwaitReady();
   });
 }
 
 void Reactor::Impl::Drain() {
+  ++turn;
   {
     MutexLock lock(mutex);
     drain_pending = false;
@@ -302,6 +305,8 @@ void Reactor::Resolve(const std::string& host,
   impl_->resolver.async_resolve(host, std::to_string(port),
                                 asio::ip::resolver_query_base::numeric_service, std::move(finish));
 }
+
+uint64_t Reactor::turn() const { return impl_->turn; }
 
 char* Reactor::scratch() { return impl_->scratch.get(); }
 

@@ -74,6 +74,9 @@ class Reactor final : public Executor {
 
   SteadyTime Now() const { return clock_.Steady(); }
 
+  // Counts turns of the loop: rounds of readiness and of posted closures.
+  uint64_t turn() const;
+
   // Calls `readable` while `fd` (pipe, socket, pidfd, inotify, eventfd) has something to read.
   Result<std::unique_ptr<FdWatch>> WatchFd(int fd, std::function<void()> readable);
   // Both directions; no interest until SetInterest. `ready(readable, writable)`.

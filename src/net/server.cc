@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "base/log.h"
 #include "base/strings.h"
@@ -12,7 +13,8 @@
 namespace swell::net {
 namespace {
 
-constexpr int kMaxAcceptsPerTurn = 64;
+constexpr int kMaxAcceptsPerTurn = 16;
+constexpr int kServedPerTurn = 16;  // connections, then the loop looks who else is ready
 constexpr Duration kAcceptPause = std::chrono::milliseconds(100);
 
 Duration TickPeriod(const ServerConfig& config) {
@@ -30,6 +32,7 @@ ServerImpl::ServerImpl(Reactor& reactor, const Clock& clock, Handler& handler, S
       mailbox(std::make_shared<Mailbox>(reactor)),
       clock_(clock),
       handler_(handler),
+      turns_(config.max_connections, config.max_connections),
       tick_period_(TickPeriod(config)),
       self_(std::make_shared<ServerImpl*>(this)) {}
 
@@ -66,7 +69,7 @@ void ServerImpl::Accept(Port* port) {
     auto accepted = AcceptFrom(port->listener);
     if (accepted.ok()) {
       stats.connections_accepted.fetch_add(1, std::memory_order_relaxed);
-      if (connections_.size() >= config.max_connections) {
+      if (!HasRoomFor(AddressOf(accepted->remote, accepted->uid))) {
         Refuse(*port, *accepted);
       } else {
         Adopt(*port, std::move(*accepted));
@@ -81,6 +84,13 @@ void ServerImpl::Accept(Port* port) {
       return;
     }
   }
+}
+
+bool ServerImpl::HasRoomFor(const std::string& address) const {
+  if (connections_.size() >= config.max_connections) return false;
+  const auto found = addresses_.find(address);
+  return found == addresses_.end() ||
+         found->second < std::max<size_t>(1, config.max_connections / config.address_part);
 }
 
 // Out of descriptors: the listener stays readable, and asking in a loop would eat the CPU.
@@ -114,6 +124,7 @@ void ServerImpl::Adopt(const Port& port, Accepted accepted) {
   peer.uid = accepted.uid;
   auto connection = std::make_shared<ServerConnection>(*this, std::move(peer));
   connection->index = connections_.size();
+  if (!connection->address.empty()) ++addresses_[connection->address];
   connections_.push_back(connection);
   stats.connections_open.store(connections_.size(), std::memory_order_relaxed);
   Status started = connection->Start(std::move(accepted.fd), port.tls);
@@ -138,10 +149,44 @@ void ServerImpl::Remove(ServerConnection* connection) {
     connections_[index]->index = index;
   }
   connections_.pop_back();
+  const auto address = addresses_.find(removed->address);
+  if (address != addresses_.end() && --address->second == 0) addresses_.erase(address);
   stats.connections_open.store(connections_.size(), std::memory_order_relaxed);
   // Its own methods may be on the stack.
   reactor.Post([removed = std::move(removed)] {});
   MaybeDrained();
+}
+
+void ServerImpl::TakeTurn(const std::shared_ptr<ServerConnection>& connection) {
+  if (connection->waits) return;
+  if (std::exchange(turn_, reactor.turn()) != reactor.turn()) at_once_ = 0;
+  if (turns_.empty() && at_once_ < kServedPerTurn) {
+    ++at_once_;
+    return connection->Serve();
+  }
+  if (!turns_.Push(connection->client(), "", connection)) return connection->Serve();
+  connection->waits = true;
+  ArmTurns();
+}
+
+void ServerImpl::ArmTurns() {
+  if (std::exchange(turns_armed_, true)) return;
+  reactor.Post([self = self_] {
+    if (*self != nullptr) (*self)->ServeTurns();
+  });
+}
+
+void ServerImpl::ServeTurns() {
+  turns_armed_ = false;
+  for (int i = 0; i < kServedPerTurn; ++i) {
+    const auto next = turns_.Pop();
+    if (!next) return;
+    const SteadyTime began = reactor.Now();
+    next->second->waits = false;
+    next->second->Serve();
+    turns_.Charge(next->first, reactor.Now() - began);
+  }
+  if (!turns_.empty()) ArmTurns();
 }
 
 const std::string& ServerImpl::Date() {

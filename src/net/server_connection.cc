@@ -1,6 +1,7 @@
 #include "net/server_connection.h"
 
 #include "base/log.h"
+#include "base/random.h"
 #include "base/strings.h"
 
 namespace swell::net {
@@ -13,9 +14,15 @@ bool MayHaveBody(int status) { return status >= 200 && status != 204 && status !
 
 }  // namespace
 
+std::string AddressOf(std::string_view remote, int64_t uid) {
+  return std::string(uid >= 0 ? std::string_view() : remote.substr(0, remote.rfind(':')));
+}
+
 ServerConnection::ServerConnection(ServerImpl& server, PeerIdentity peer)
-    : server_(server),
+    : address(AddressOf(peer.remote, peer.uid)),
+      server_(server),
       peer_(std::move(peer)),
+      client_(StrCat("address ", address)),
       parser_({server.config.header_bytes, 256, server.config.body_bytes}),
       since_(server.reactor.Now()) {}
 
@@ -31,6 +38,7 @@ void ServerConnection::Enter(Phase phase) {
 
 void ServerConnection::OnOpen() {
   if (channel_->tls() != nullptr) channel_->tls()->FillIdentity(&peer_);
+  if (!peer_.common_name.empty()) client_ = StrCat("certificate ", peer_.common_name);
   Enter(Phase::kIdle);
   channel_->SetReading(true);
 }
@@ -107,6 +115,11 @@ void ServerConnection::DispatchRequest() {
   HttpRequest request = parser_.Take();
   head_request_ = request.method == "HEAD";
   request.peer = peer_;
+  if (peer_.common_name.empty()) {
+    const std::string* token = FindHeader(request.headers, "Authorization");
+    client_ = token ? StrCat("token ", StableHash(*token)) : StrCat("address ", address);
+  }
+  request.client = client_;
   Enter(Phase::kBusy);
   current_ = std::make_shared<ExchangeState>(std::move(request), server_.mailbox,
                                              server_.config.stream_buffer_bytes, weak_from_this());
@@ -126,6 +139,26 @@ void ServerConnection::Refuse(int http_status, const std::string& message) {
 
 void ServerConnection::OnExchangeWork(const std::shared_ptr<ExchangeState>& state) {
   if (state != current_ || phase_ != Phase::kBusy) return;
+  due_.answer = true;
+  server_.TakeTurn(shared_from_this());
+}
+
+bool ServerConnection::TakesTurn(bool readable, bool writable) {
+  due_.readable |= readable;
+  due_.writable |= writable;
+  server_.TakeTurn(shared_from_this());
+  return false;
+}
+
+void ServerConnection::Serve() {
+  const Due due = std::exchange(due_, {});
+  if (due.answer) Answer();
+  if (due.readable || due.writable) channel_->Proceed(due.readable, due.writable);
+}
+
+void ServerConnection::Answer() {
+  if (current_ == nullptr || phase_ != Phase::kBusy) return;
+  const std::shared_ptr<ExchangeState> state = current_;
   ExchangeState::Work work = state->TakeWork();
   if (work.overflow || work.abort) {
     if (work.overflow) server_.stats.overflows.fetch_add(1, std::memory_order_relaxed);

@@ -6,10 +6,12 @@
 // its own callbacks may be running.
 #pragma once
 
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
 
+#include "base/fair_queue.h"
 #include "net/channel.h"
 #include "net/exchange_state.h"
 #include "net/http1_codec.h"
@@ -19,6 +21,9 @@
 namespace swell::net {
 
 class ServerConnection;
+
+// Empty for this machine's own sockets.
+std::string AddressOf(std::string_view remote, int64_t uid);
 
 class ServerImpl {
  public:
@@ -31,6 +36,9 @@ class ServerImpl {
   // For connections.
   void Dispatch(std::shared_ptr<ExchangeState> state);
   void Remove(ServerConnection* connection);
+  // The connection has something to do: now, where not much is done this turn; else when it is the
+  // turn of its client, who is next by having had least of this thread's time.
+  void TakeTurn(const std::shared_ptr<ServerConnection>& connection);
   // The Date header's value, formatted once a second.
   const std::string& Date();
   bool draining() const { return draining_; }
@@ -55,11 +63,19 @@ class ServerImpl {
   void Tick();
   void CloseListeners();
   void MaybeDrained();
+  void ArmTurns();
+  void ServeTurns();
+  bool HasRoomFor(const std::string& address) const;
 
   const Clock& clock_;
   Handler& handler_;
   std::vector<std::unique_ptr<Port>> ports_;
   std::vector<std::shared_ptr<ServerConnection>> connections_;  // each knows its index
+  std::map<std::string, size_t> addresses_;                     // connections of each
+  FairQueue<std::shared_ptr<ServerConnection>> turns_;
+  bool turns_armed_ = false;
+  uint64_t turn_ = 0;  // of the reactor
+  int at_once_ = 0;    // connections served in it without waiting
   Duration tick_period_;
   TimerId tick_ = kNoTimer;
   TimerId drain_timer_ = kNoTimer;
@@ -89,8 +105,16 @@ class ServerConnection final : public Channel::Events,
   void OnEof() override;
   void OnProgress() override;
   void OnError(const Status& why) override;
+  bool TakesTurn(bool readable, bool writable) override;
 
-  size_t index = 0;  // in ServerImpl's list
+  // Whose it is, as far as is known.
+  const std::string& client() const { return client_; }
+  // Does what is to be done.
+  void Serve();
+
+  size_t index = 0;           // in ServerImpl's list
+  bool waits = false;         // for its turn
+  const std::string address;  // of the peer
 
  private:
   enum class Phase {
@@ -105,7 +129,12 @@ class ServerConnection final : public Channel::Events,
     kClosed,
   };
 
+  struct Due {
+    bool readable = false, writable = false, answer = false;
+  };
+
   void Enter(Phase phase);
+  void Answer();
   // Parses what has come, as far as the next request for the handler. Returns bytes consumed.
   size_t Parse(std::string_view bytes);
   void ParseBuffered();
@@ -121,6 +150,8 @@ class ServerConnection final : public Channel::Events,
 
   ServerImpl& server_;
   PeerIdentity peer_;
+  std::string client_;
+  Due due_;
   std::shared_ptr<Channel> channel_;
   RequestParser parser_;
   Phase phase_ = Phase::kHandshake;

@@ -1,5 +1,6 @@
 #include "net/server.h"
 
+#include <algorithm>
 #include <thread>
 
 #include "base/strings.h"
@@ -250,7 +251,7 @@ TEST_F(ServerTest, APeerThatPipelinesWithoutReadingDoesNotPileUpAnswers) {
 }
 
 TEST_F(ServerTest, TurnsAwayConnectionsOverTheLimit) {
-  Serve({.max_connections = 2});
+  Serve({.max_connections = 2, .address_part = 1});
   RawPeer first(reactor, port);
   RawPeer second(reactor, port);
   first.Send(Get("/"));
@@ -412,6 +413,51 @@ TEST_F(ServerTest, ExchangesMayOutliveTheServer) {
   held->EndStream();
   held = nullptr;
   peer.ExpectEof();
+}
+
+TEST_F(ServerTest, WhoAsksLittleIsServedBeforeTheRestOfAFlood) {
+  Serve();
+  constexpr size_t kFlood = 200;
+  std::vector<std::unique_ptr<RawPeer>> flood;
+  for (size_t i = 0; i < kFlood; ++i) flood.push_back(std::make_unique<RawPeer>(reactor, port));
+  RawPeer other(reactor, port);
+  // Who asks is known from the first request on.
+  for (auto& peer : flood) {
+    peer->Send(Get("/hello", "Authorization: Bearer flood\r\n"));
+    peer->Expect("GET /hello []\n");
+  }
+  other.Send(Get("/hello", "Authorization: Bearer other\r\n"));
+  other.Expect("GET /hello []\n");
+  std::vector<std::string> order;
+  handler.fn = [&](std::shared_ptr<Exchange> exchange) {
+    order.push_back(exchange->request().path);
+    exchange->Respond({200, {}, {MakeChunk("done\n")}});
+  };
+  // All of it is there before the server looks, the other one's last.
+  for (auto& peer : flood) peer->Send(Get("/flood", "Authorization: Bearer flood\r\n"));
+  other.Send(Get("/other", "Authorization: Bearer other\r\n"));
+  other.Expect("done\n");
+  const auto place = std::find(order.begin(), order.end(), "/other") - order.begin();
+  EXPECT_LT(place, 20);  // 16 are served before anybody's turn matters
+  for (auto& peer : flood) peer->Expect("done\n");
+  EXPECT_EQ(order.size(), kFlood + 1);
+}
+
+TEST_F(ServerTest, NobodysAddressHasAllConnections) {
+  ServerConfig config;
+  config.max_connections = 4;
+  Serve(config);
+  RawPeer one(reactor, port), two(reactor, port), three(reactor, port);
+  for (RawPeer* peer : {&one, &two}) {
+    peer->Send(Get("/"));
+    peer->Expect("GET / []\n");
+  }
+  three.Expect("HTTP/1.1 503 Service Unavailable\r\n");
+  two.Close();
+  ASSERT_TRUE(Run([&] { return server->stats().connections_open == 1; }));
+  RawPeer four(reactor, port);
+  four.Send(Get("/"));
+  four.Expect("GET / []\n");
 }
 
 TEST_F(ServerTest, KeepsItsMemoryOfAPeerUntilTheEndOfTheRequest) {

@@ -20,7 +20,7 @@
 
 #include "base/clock.h"
 
-namespace swell::edge {
+namespace swell {
 
 template <class Item>
 class FairQueue {
@@ -105,4 +105,4 @@ class FairQueue {
   size_t size_ = 0;
 };
 
-}  // namespace swell::edge
+}  // namespace swell

@@ -1,4 +1,4 @@
-#include "edge/fair_queue.h"
+#include "base/fair_queue.h"
 
 #include <memory>
 
@@ -7,7 +7,7 @@
 #include "base/random.h"
 #include "base/strings.h"
 
-namespace swell::edge {
+namespace swell {
 namespace {
 
 using Queue = FairQueue<std::string>;
@@ -121,4 +121,4 @@ TEST(FairQueue, HoldsUnderRandomLoad) {
 }
 
 }  // namespace
-}  // namespace swell::edge
+}  // namespace swell
