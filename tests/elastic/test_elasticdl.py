@@ -10,8 +10,11 @@ import signal
 import subprocess
 import sys
 import tempfile
+import threading
 import unittest
 from pathlib import Path
+from types import SimpleNamespace
+from unittest import mock
 
 ROOT = Path(__file__).resolve().parents[2]
 SDK = ROOT / "sdk" / "python"
@@ -278,6 +281,59 @@ class ElasticdlTest(unittest.TestCase):
                 rows = [line for path in sorted((other.folder / "out").glob("*.jsonl"))
                         for line in path.read_text().split()]
                 self.assertEqual((len(rows), set(rows)), (300, {"-1.0"}))
+
+
+class OrderTest(unittest.TestCase):
+    """What must not come between."""
+
+    def test_what_is_learned_while_a_checkpoint_is_written_is_not_in_it(self):
+        import torch
+        from swell.elasticdl import master, model
+
+        net = torch.nn.Linear(2, 1, bias=False)
+        file = SimpleNamespace(net=net, callbacks=[],
+                               optimizer=lambda rate: torch.optim.SGD(net.parameters(), lr=1.0, momentum=0.9))
+        options = SimpleNamespace(learning_rate=1.0, lr_staleness_modulation=False, max_step=0)
+        kept = master.Model(options, torch, model, file, mock.Mock())
+
+        def learn():
+            kept.add(torch.ones(2), {"loss": 1.0}, 0)
+            if kept.summed == 2:
+                kept.update(2)
+
+        for _ in range(3):
+            learn()
+        state = kept.state()
+        before = repr({name: state[name] for name in ("model", "optimizer", "sum")})
+        for _ in range(3):
+            learn()
+        self.assertEqual(repr({name: state[name] for name in ("model", "optimizer", "sum")}), before)
+        self.assertNotEqual(repr(kept.state()["model"]), repr(state["model"]))
+
+    def test_who_leaves_is_not_heard_of_again(self):
+        from swell.elasticdl import worker
+
+        calls, under_way = [], threading.Event()
+        leaving = worker.Worker.__new__(worker.Worker)
+        leaving.name, leaving.step, leaving.ended = "w0", 7, threading.Event()
+        leaving.beating = threading.Thread(target=leaving.beat, daemon=True)
+
+        def post(path, **_):
+            if path == "/v1/heartbeat":
+                under_way.set()
+                # As long as anybody lets it: it comes too late if nobody waits.
+                leaving.ended.wait(LIMIT_S)
+                until(lambda: calls, seconds=0.5)
+            calls.append(path)
+
+        leaving.master = mock.Mock(post=post)
+        with mock.patch.object(worker.wire, "JobMaster", lambda address: leaving.master), \
+                mock.patch.object(worker, "HEARTBEAT_S", 0), mock.patch.object(worker, "LEAVING_S", LIMIT_S), \
+                mock.patch.dict(os.environ, MASTER_ADDR="127.0.0.1:1"):
+            leaving.beating.start()
+            under_way.wait(LIMIT_S)
+            leaving.leave(143)
+        self.assertEqual(calls, ["/v1/heartbeat", "/v1/leave"])
 
 
 if __name__ == "__main__":

@@ -7,6 +7,7 @@ So a master that comes back from a checkpoint trains each record once, and the c
 journal has every word.
 """
 
+import copy
 import ctypes
 import os
 import shutil
@@ -82,9 +83,10 @@ class Model:
         self.sums, self.counted = {}, 0
 
     def state(self):
-        """Called under the lock."""
-        return {"version": self.version, "model": self.file.net.state_dict(), "optimizer": self.optimizer.state_dict(),
-                "sum": self.sum, "summed": self.summed, "position": self.master.get("/v1/snapshot")}
+        """Called under the lock; copies, for training goes on while they are written."""
+        learned = {"model": self.file.net.state_dict(), "optimizer": self.optimizer.state_dict(), "sum": self.sum}
+        return {"version": self.version, "summed": self.summed, "position": self.master.get("/v1/snapshot"),
+                **copy.deepcopy(learned)}
 
     def take_state(self, state):
         self.file.net.load_state_dict(state["model"])

@@ -18,6 +18,7 @@ from swell.notice import EXIT_NOTICED, Notice
 
 RETRIES_MAX = 64
 HEARTBEAT_S = 3.0
+LEAVING_S = 5.0
 
 
 class Stop(Exception):
@@ -82,6 +83,7 @@ class Worker:
         self.version = self.era = None
         self.step = 0
         self.ended = threading.Event()
+        self.beating = threading.Thread(target=self.beat, daemon=True)
 
     def load(self):
         # After the notice handler: importing torch takes seconds, and a notice in that time ends the process at once.
@@ -107,7 +109,7 @@ class Worker:
 
     def run(self):
         self.wait_for_job()
-        threading.Thread(target=self.beat, daemon=True).start()
+        self.beating.start()
         self.pull()
         work = {"train": self.train, "evaluate": self.evaluate, "predict": self.predict}[self.options.mode]
         while True:
@@ -227,7 +229,10 @@ class Worker:
 
     def leave(self, code):
         self.ended.set()
-        self.master.patience = 5.0
+        if self.beating.is_alive():
+            # A word that is still under way would make us known again.
+            self.beating.join(LEAVING_S)
+        self.master.patience = LEAVING_S
         try:
             self.master.post("/v1/leave", worker=self.name, notice=True,
                              reason="preempted" if code == EXIT_NOTICED else "done")
