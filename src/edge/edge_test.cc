@@ -19,7 +19,7 @@
 namespace swell::edge {
 namespace {
 
-constexpr Duration kLimit = std::chrono::seconds(20);
+constexpr Duration kLimit = std::chrono::seconds(100);
 
 // Answers by path; keeps what it was asked and the sinks of calls it left open.
 class ScriptedHandler final : public api::RestHandler {

@@ -21,7 +21,7 @@
 namespace swell::edge {
 namespace {
 
-constexpr Duration kLimit = std::chrono::seconds(20);
+constexpr Duration kLimit = std::chrono::seconds(100);
 
 class KubeletTest : public ::testing::Test {
  protected:

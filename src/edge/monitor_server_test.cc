@@ -8,7 +8,7 @@
 namespace swell::edge {
 namespace {
 
-constexpr Duration kLimit = std::chrono::seconds(20);
+constexpr Duration kLimit = std::chrono::seconds(100);
 
 TEST(MonitorServer, AnswersWhoWatchesOver) {
   net::Reactor reactor;

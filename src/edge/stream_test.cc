@@ -23,7 +23,7 @@
 namespace swell::edge {
 namespace {
 
-constexpr Duration kLimit = std::chrono::seconds(20);
+constexpr Duration kLimit = std::chrono::seconds(100);
 using Role = net::WebSocketCodec::Role;
 
 // A command whose inside is the test's.

@@ -21,7 +21,7 @@
 namespace swell::net {
 
 // How long a test waits for something that must happen; only a broken program ever waits so long.
-inline constexpr Duration kPatience = std::chrono::seconds(20);
+inline constexpr Duration kPatience = std::chrono::seconds(100);
 
 class LambdaHandler final : public Handler {
  public:

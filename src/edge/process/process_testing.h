@@ -25,7 +25,7 @@ using agent::ContainerStarted;
 using agent::SandboxSpec;
 using agent::VolumeSpec;
 
-constexpr Duration kLimit = std::chrono::seconds(20);
+constexpr Duration kLimit = std::chrono::seconds(100);
 
 class Observer final : public agent::PodObserver {
  public:
