@@ -76,6 +76,9 @@ std::string RuleText(const Context& context,
   }
 }
 
+// How far ahead the names of those who are told of are fetched; their records are by then.
+constexpr size_t kWordsAhead = 6;
+
 // What the reasons of one plan share: thousands of victims may have a few sentences between them.
 struct PlanWords {
   std::string beneficiary_group;
@@ -251,6 +254,11 @@ void DecideEvictions(Context& context,
                    [](const auto& a, const auto& b) { return a.first < b.first; });
   for (size_t i = 0; i < victims.size(); ++i) {
     state.FetchAhead(victims, i);
+    if (i + kWordsAhead < victims.size()) {
+      const PodState& soon = state.pods[victims[i + kWordsAhead]];
+      __builtin_prefetch(soon.key.data());
+      __builtin_prefetch(soon.uid.data());
+    }
     const PodId id = victims[i];
     PodState& pod = state.pods[id];
     if (const std::optional<size_t> bind = context.bound.Take(id)) {

@@ -22,6 +22,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "base/huge_pages.h"
 #include "sched/device_set.h"
 #include "sched/node_index.h"
 #include "sched/shape.h"
@@ -213,9 +214,9 @@ struct State {
   State();
 
   // --- tables -------------------------------------------------------------------------------
-  std::vector<NodeState> nodes;
-  std::vector<PodState> pods;
-  std::vector<GroupState> groups;
+  LargeVector<NodeState> nodes;
+  LargeVector<PodState> pods;
+  LargeVector<GroupState> groups;
   std::vector<int32_t> startable;         // by GroupId: members that could be placed now
   std::vector<QueueState> queues;         // [0] is the default queue
   std::vector<PoolInfo> pools;            // by name; the last takes nodes of no pool
