@@ -139,7 +139,7 @@ store::EntryPtr Assigned(Core& core,
 
 Status CheckFit(Core& core, const store::Entry& entry, const json::Value& binding) {
   if (!core.options.bind_check) return Status::Ok();
-  return core.options.bind_check(*entry.Parsed(),
+  return core.options.bind_check(*entry.Content(),
                                  std::string(json::GetString(binding, {"target", "name"})));
 }
 
@@ -162,7 +162,8 @@ void Bind(Core& core,
           const std::string& ns,
           const std::string& name,
           json::Value binding) {
-  const api::KindPtr kind = core.scheme->StorageKind("", "pods");
+  const api::KindPtr kind =
+      call->info.resource == "pods" ? call->storage : core.scheme->StorageKind("", "pods");
   const auto entry = kind ? core.store.Latest(KeyFor(*kind, ns, name)) : nullptr;
   if (!entry) {
     call->Fail(kind ? NotFoundError(*kind, name) : NoSuchResourceError());
@@ -263,9 +264,19 @@ class ManyCalls final : public api::RestCall {
   const std::vector<CallPtr> calls_;
 };
 
+RequestInfo PodBindings() {
+  RequestInfo info;
+  info.is_resource = true;
+  info.version = "v1";
+  info.resource = "pods";
+  info.subresource = "binding";
+  return info;
+}
+
 // What a POST to pods/NAME/binding would be after it was routed.
 CallPtr CallFor(Core& core,
                 const api::UserInfo& user,
+                const Core::Target& pods,
                 const json::Value& binding,
                 std::shared_ptr<api::RestSink> sink) {
   auto call = std::make_shared<Call>(std::move(sink));
@@ -274,16 +285,11 @@ CallPtr CallFor(Core& core,
   call->user = user;
   call->log = core.log;
   core.log->Began(*call);
-  RequestInfo& info = call->info;
-  info.is_resource = true;
-  info.version = "v1";
-  info.resource = "pods";
-  info.subresource = "binding";
-  info.ns = api::Namespace(binding);
-  info.name = api::Name(binding);
-  const Core::Target target = core.FindTarget(info);
-  call->kind = target.kind;
-  call->storage = target.storage;
+  call->info = PodBindings();
+  call->info.ns = api::Namespace(binding);
+  call->info.name = api::Name(binding);
+  call->kind = pods.kind;
+  call->storage = pods.storage;
   core.log->Routed(*call, "create");
   return call;
 }
@@ -297,11 +303,12 @@ std::unique_ptr<api::RestCall> BindAll(Core& core,
   const auto shared = std::make_shared<const api::Bound>(bound);
   const bool master = IsMaster(user);
   const bool asks = HasAdmissionWebhooks(core);
+  const Core::Target pods = core.FindTarget(PodBindings());
   std::vector<CallPtr> calls;
   calls.reserve(bindings.size());
   for (json::Value& binding : bindings) {
     CallPtr call =
-        CallFor(core, user, binding, std::make_shared<NumberedSink>(calls.size(), shared));
+        CallFor(core, user, pods, binding, std::make_shared<NumberedSink>(calls.size(), shared));
     calls.push_back(call);
     const Status allowed =
         master ? Status::Ok() : CheckAccess(core, user, AttributesOf(*call, call->verb));

@@ -18,10 +18,21 @@ void Call::Finish(api::RestResponse response, std::string_view reason) {
   for (const std::string& warning : warnings) {
     response.headers.emplace_back("Warning", StrCat("299 - ", Quote(warning)));
   }
+  Close()->OnResponse(std::move(response));
+}
+
+std::shared_ptr<api::RestSink> Call::Close() {
   auto sink = std::move(sink_);
   sink_ = nullptr;
   Release();
-  sink->OnResponse(std::move(response));
+  return sink;
+}
+
+void Call::RespondObjects(api::ObjectList list) {
+  if (!sink_) return;
+  if (log) log->Answered(*this, 200, {});
+  const auto sink = Close();
+  objects_->OnObjects(std::move(list));
 }
 
 void Call::Fail(const Status& status) {
@@ -51,13 +62,15 @@ bool Call::Send(const api::Chunk& chunk) {
   return sink && sink->OnChunk(chunk) && sink_;
 }
 
+bool Call::SendObject(std::string_view type, const json::SharedValue& object) {
+  const auto sink = sink_;
+  return sink && objects_->OnObject(type, object) && sink_;
+}
+
 void Call::EndStream(const Status& why) {
   if (!sink_) return;
   if (log) log->Ended(*this);
-  auto sink = std::move(sink_);
-  sink_ = nullptr;
-  Release();
-  sink->OnStreamEnd(why);
+  Close()->OnStreamEnd(why);
 }
 
 api::DuplexPtr Call::Upgrade(api::HeaderList headers) {

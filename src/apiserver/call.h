@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "api/object_sink.h"
 #include "api/rest.h"
 #include "api/scheme.h"
 #include "apiserver/request.h"
@@ -50,7 +51,8 @@ struct Call : std::enable_shared_from_this<Call> {
   int stream_status = 0;
   std::string audit_id;
 
-  explicit Call(std::shared_ptr<api::RestSink> sink) : sink_(std::move(sink)) {}
+  explicit Call(std::shared_ptr<api::RestSink> sink)
+      : sink_(std::move(sink)), objects_(dynamic_cast<api::ObjectSink*>(sink_.get())) {}
 
   // The version in which a write of it is handled: custom objects get to the stored one last.
   const api::KindInfo& handled() const { return storage->custom ? *kind : *storage; }
@@ -62,6 +64,10 @@ struct Call : std::enable_shared_from_this<Call> {
   void StartStream(int status, std::string content_type);
   // False: the receiver is gone or too slow.
   bool Send(const api::Chunk& chunk);
+  // Whether the caller takes documents for the bytes it asked for; the two below are for it.
+  bool TakesObjects() const { return objects_ != nullptr && form.raw(); }
+  bool SendObject(std::string_view type, const json::SharedValue& object);
+  void RespondObjects(api::ObjectList list);
   void EndStream(const Status& why);
   // The handler's end of the upgraded connection; the call is then over. Null: still to be
   // answered.
@@ -76,9 +82,11 @@ struct Call : std::enable_shared_from_this<Call> {
 
  private:
   void Finish(api::RestResponse response, std::string_view reason);
+  std::shared_ptr<api::RestSink> Close();
   void Release();
 
   std::shared_ptr<api::RestSink> sink_;
+  api::ObjectSink* const objects_;  // the sink, where it is one
   std::function<void()> release_;
 };
 using CallPtr = std::shared_ptr<Call>;

@@ -1,5 +1,7 @@
 #include "apiserver/output.h"
 
+#include <algorithm>
+
 #include "apiserver/conversion.h"
 #include "apiserver/errors.h"
 #include "apiserver/table.h"
@@ -162,6 +164,18 @@ Status RawList(Core& core,
   return Status::Ok();
 }
 
+// For receivers in this process: false where it takes a conversion.
+bool ShareList(Call& call, const std::vector<store::EntryPtr>& entries, const ListMeta& meta) {
+  const bool stored = std::all_of(entries.begin(), entries.end(),
+                                  [&](const auto& entry) { return StoredAsIs(call, *entry); });
+  if (!stored) return false;
+  api::ObjectList list{{}, std::to_string(meta.version), meta.continue_token};
+  list.items.reserve(entries.size());
+  for (const store::EntryPtr& entry : entries) list.items.push_back(entry->Content());
+  call.RespondObjects(std::move(list));
+  return true;
+}
+
 Result<json::Value> FormedList(const Core& core,
                                Call& call,
                                const std::vector<store::EntryPtr>& entries,
@@ -211,6 +225,7 @@ void RespondList(Core& core,
       return;
     }
   }
+  if (call.TakesObjects() && ShareList(call, entries, meta)) return;
   if (call.form.raw()) {
     api::RestResponse response;
     const Status made = RawList(core, call, entries, meta, response);

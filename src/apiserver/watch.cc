@@ -123,6 +123,10 @@ void Watcher::GoOn() {
 bool Watcher::SendInitial(const store::Listing& listing) {
   std::string buffer;
   for (const store::EntryPtr& entry : listing.entries) {
+    if (SharesObject(*entry)) {
+      if (!call_->SendObject("ADDED", entry->Content())) return false;
+      continue;
+    }
     auto bytes = EventBytes("ADDED", entry->version, *entry, false);
     if (!bytes.ok()) {
       SendError(bytes.status());
@@ -194,10 +198,15 @@ Result<api::Chunk> Watcher::EventBytes(std::string_view type,
   return chunk;
 }
 
+bool Watcher::SharesObject(const store::Entry& entry) const {
+  return call_->TakesObjects() && StoredAsIs(*call_, entry);
+}
+
 Result<bool> Watcher::SendEvent(std::string_view type,
                                 uint64_t version,
                                 const store::Entry& entry,
                                 bool reversion) {
+  if (!reversion && SharesObject(entry)) return call_->SendObject(type, entry.Content());
   SWELL_ASSIGN_OR_RETURN(const api::Chunk bytes, EventBytes(type, version, entry, reversion));
   return call_->Send(bytes);
 }

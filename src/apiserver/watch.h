@@ -42,6 +42,8 @@ class Watcher : public std::enable_shared_from_this<Watcher> {
   // Whether a webhook must convert something before the sending can go on, which it then does.
   bool Waits(const Status& status);
   void GoOn();
+  // Whether the receiver takes the document that is kept of it.
+  bool SharesObject(const store::Entry& entry) const;
   Result<bool> SendEvent(std::string_view type,
                          uint64_t version,
                          const store::Entry& entry,

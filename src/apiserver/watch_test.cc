@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include "api/object_sink.h"
 #include "apiserver/test_server.h"
 #include "base/strings.h"
 
@@ -71,6 +72,76 @@ TEST_F(WatchTest, SelectionsAreEnteredAndLeft) {
   server.Post(StrCat(kPods, "/p/binding"),
               R"({"metadata":{"name":"p"},"target":{"kind":"Node","name":"n"}})");
   EXPECT_EQ(Summary(unbound.Take()), "ADDED:p MODIFIED:p MODIFIED:p MODIFIED:p DELETED:p ");
+}
+
+// A caller in the server's process.
+class SharingSink final : public api::RestSink, public api::ObjectSink {
+ public:
+  void OnResponse(api::RestResponse) override { said += "response "; }
+  void OnStreamStart(int, std::string) override {}
+  bool OnChunk(const api::Chunk& chunk) override {
+    const json::Value event = *json::Parse(*chunk);
+    said += StrCat("bytes:", json::GetString(event, {"type"}), " ");
+    return true;
+  }
+  void OnStreamEnd(const Status&) override { said += "end "; }
+  bool OnObject(std::string_view type, const json::SharedValue& object) override {
+    said += StrCat(type, ":", json::GetString(*object, {"metadata", "name"}), " ");
+    objects.push_back(object);
+    return true;
+  }
+  void OnObjects(api::ObjectList list) override {
+    said += StrCat("list@", list.resource_version, list.continue_token.empty() ? " " : "+ ");
+    objects = std::move(list.items);
+  }
+
+  std::string said;
+  std::vector<json::SharedValue> objects;
+};
+
+TEST_F(WatchTest, ReceiversInTheProcessShareOneDocument) {
+  auto first = std::make_shared<SharingSink>();
+  auto second = std::make_shared<SharingSink>();
+  TestWatch bytes = server.Watch(pods);
+  const auto one = server.server->Handle(server.Request("GET", pods), first);
+  const auto two = server.server->Handle(server.Request("GET", pods), second);
+  server.Post(kPods, PodJson("p"));
+  server.Merge(StrCat(kPods, "/p"), R"({"metadata":{"labels":{"x":"y"}}})");
+  server.Delete(StrCat(kPods, "/p"));
+  EXPECT_EQ(first->said, "ADDED:p MODIFIED:p DELETED:p ");
+  EXPECT_EQ(second->said, first->said);
+  EXPECT_EQ(second->objects, first->objects);
+  auto events = bytes.Take();
+  ASSERT_EQ(events.size(), 3u);
+  for (size_t i = 0; i < events.size(); ++i) {
+    json::Remove(events[i], {"object", "metadata", "managedFields"});
+    EXPECT_EQ(json::Print(*first->objects[i]), json::Print(*json::Find(events[i], {"object"})));
+  }
+}
+
+TEST_F(WatchTest, ListsForReceiversInTheProcessHaveTheVersionTheyAskFor) {
+  server.Post(kPods, PodJson("a"));
+  server.Post(kPods, PodJson("b"));
+  server.Post("/apis/batch/v1/namespaces/default/cronjobs",
+              R"({"apiVersion":"batch/v1","kind":"CronJob","metadata":{"name":"c"},"spec":)"
+              R"({"schedule":"* * * * *","jobTemplate":{"spec":{"template":{"spec":)"
+              R"({"restartPolicy":"Never","containers":[{"name":"c","image":"i"}]}}}}}})");
+  const std::string version = server.Get(kPods).Str({"metadata", "resourceVersion"});
+  auto list = [this](const std::string& target) {
+    auto sink = std::make_shared<SharingSink>();
+    const auto call = server.server->Handle(server.Request("GET", target), sink);
+    return sink;
+  };
+  const auto all = list(kPods);
+  EXPECT_EQ(all->said, StrCat("list@", version, " "));
+  ASSERT_EQ(all->objects.size(), 2u);
+  EXPECT_EQ(json::GetString(*all->objects[0], {"kind"}), "Pod");
+  EXPECT_EQ(all->objects, list(kPods)->objects);
+  EXPECT_EQ(list(StrCat(kPods, "?limit=1"))->said, StrCat("list@", version, "+ "));
+  // What would have to be converted is printed.
+  EXPECT_EQ(list("/apis/batch/v1/namespaces/default/cronjobs")->objects.size(), 1u);
+  EXPECT_EQ(list("/apis/batch/v1beta1/namespaces/default/cronjobs")->said, "response ");
+  EXPECT_EQ(list(StrCat(kPods, "/missing"))->said, "response ");
 }
 
 TEST_F(WatchTest, EndsWithItsTime) {

@@ -31,6 +31,29 @@ Result<json::SharedValue> ParseObject(const api::RestResponse& response) {
   return std::make_shared<const json::Value>(std::move(value));
 }
 
+Result<ObjectList> ParseList(const api::RestResponse& response, bool managed_fields) {
+  SWELL_ASSIGN_OR_RETURN(json::Value parsed,
+                         json::Parse(response.BodyString(), {.bytes = 1 << 30}));
+  ObjectList list;
+  list.resource_version = json::GetString(parsed, {"metadata", "resourceVersion"});
+  list.continue_token = json::GetString(parsed, {"metadata", "continue"});
+  // A list says once what its items are; an item of its own must know.
+  std::string kind(json::GetString(parsed, {"kind"}));
+  if (kind.ends_with("List")) kind.resize(kind.size() - 4);
+  const std::string version(json::GetString(parsed, {"apiVersion"}));
+  json::Value* items = json::FindMutable(parsed, {"items"});
+  if (items == nullptr || !items->is_array()) return list;
+  for (json::Value& item : items->get_array()) {
+    if (item.is_object() && !kind.empty() && !json::Find(item, {"kind"})) {
+      item.get_object()["kind"] = kind;
+      item.get_object()["apiVersion"] = version;
+    }
+    if (!managed_fields) json::Remove(item, {"metadata", "managedFields"});
+    list.items.push_back(std::make_shared<const json::Value>(std::move(item)));
+  }
+  return list;
+}
+
 }  // namespace
 
 Status StatusFromResponse(int http_status, std::string_view body) {
@@ -77,7 +100,7 @@ struct Client::State {
 };
 
 // Collects one answer and hands it to the callback on the executor.
-class Client::Sink final : public api::RestSink {
+class Client::Sink : public api::RestSink {
  public:
   Sink(Executor& executor, std::shared_ptr<State> state, uint64_t id, ResponseCallback done)
       : executor_(executor), state_(std::move(state)), id_(id), done_(std::move(done)) {}
@@ -106,10 +129,7 @@ class Client::Sink final : public api::RestSink {
 
   void Finish(Result<api::RestResponse> result) {
     if (!done_) return;
-    executor_.Post([state = state_, id = id_, done = std::exchange(done_, nullptr),
-                    result = std::move(result)]() mutable {
-      if (!state->alive) return;
-      auto call = state->calls.extract(id);
+    Later([done = std::exchange(done_, nullptr), result = std::move(result)]() mutable {
       if (result.ok() && result->status >= 300) {
         done(StatusFromResponse(result->status, result->BodyString()));
       } else {
@@ -118,6 +138,18 @@ class Client::Sink final : public api::RestSink {
     });
   }
 
+ protected:
+  // The call is over; `step` runs unless its client is gone by then.
+  template <class F>
+  void Later(F step) {
+    executor_.Post([state = state_, id = id_, step = std::move(step)]() mutable {
+      if (!state->alive) return;
+      auto call = state->calls.extract(id);
+      step();
+    });
+  }
+
+ private:
   Executor& executor_;
   std::shared_ptr<State> state_;
   uint64_t id_;
@@ -126,10 +158,38 @@ class Client::Sink final : public api::RestSink {
   size_t size_ = 0;
 };
 
+// Of a list whose documents may be shared.
+class Client::ListSink final : public Sink, public api::ObjectSink {
+ public:
+  ListSink(Executor& executor, std::shared_ptr<State> state, uint64_t id, ListCallback done)
+      : ListSink(executor, std::move(state), id, std::make_shared<ListCallback>(std::move(done))) {}
+
+  bool OnObject(std::string_view, const json::SharedValue&) override { return false; }
+  void OnObjects(ObjectList list) override {
+    Later([done = done_, list = std::move(list)]() mutable { (*done)(std::move(list)); });
+  }
+
+ private:
+  ListSink(Executor& executor,
+           std::shared_ptr<State> state,
+           uint64_t id,
+           const std::shared_ptr<ListCallback>& done)
+      : Sink(executor,
+             std::move(state),
+             id,
+             [done](const Result<api::RestResponse>& response) {
+               (*done)(response.ok() ? ParseList(*response, false)
+                                     : Result<ObjectList>(response.status()));
+             }),
+        done_(done) {}
+
+  const std::shared_ptr<ListCallback> done_;
+};
+
 namespace {
 
 // Passes a stream on, each step on the executor, until it ends or is given up.
-class StreamSink final : public api::RestSink {
+class StreamSink : public api::RestSink {
  public:
   StreamSink(Executor& executor, std::shared_ptr<StreamCallbacks> callbacks)
       : executor_(executor), callbacks_(std::move(callbacks)) {}
@@ -165,12 +225,8 @@ class StreamSink final : public api::RestSink {
     End(why.ok() && status_ >= 300 ? StatusFromResponse(status_, error_body_) : why);
   }
 
- private:
-  void End(Status why) {
-    Later([why](StreamCallbacks& to) {
-      if (to.on_end) to.on_end(why);
-    });
-  }
+ protected:
+  bool gone() const { return callbacks_.expired(); }
   template <class F>
   void Later(F step) {
     executor_.Post([weak = callbacks_, step = std::move(step)] {
@@ -178,10 +234,30 @@ class StreamSink final : public api::RestSink {
     });
   }
 
+ private:
+  void End(Status why) {
+    Later([why](StreamCallbacks& to) {
+      if (to.on_end) to.on_end(why);
+    });
+  }
+
   Executor& executor_;
   std::weak_ptr<StreamCallbacks> callbacks_;
   int status_ = 200;
   std::string error_body_;
+};
+
+class ObjectStreamSink final : public StreamSink, public api::ObjectSink {
+ public:
+  using StreamSink::StreamSink;
+
+  bool OnObject(std::string_view type, const json::SharedValue& object) override {
+    if (gone()) return false;
+    Later([type = std::string(type), object](StreamCallbacks& to) { to.on_object(type, object); });
+    return true;
+  }
+  // A watch is no list.
+  void OnObjects(ObjectList) override {}
 };
 
 class OpenStream final : public Stream {
@@ -207,13 +283,19 @@ Client::~Client() {
   state_->calls.clear();
 }
 
-void Client::Call(api::RestRequest request, ResponseCallback done) {
+template <class Make>
+void Client::Handle(api::RestRequest request, Make&& make) {
   request.user = user_;
   request.user_agent = user_agent_;
-  uint64_t id = state_->next_id++;
-  auto sink = std::make_shared<Sink>(executor_, state_, id, std::move(done));
-  auto call = server_->Handle(std::move(request), std::move(sink));
+  const uint64_t id = state_->next_id++;
+  auto call = server_->Handle(std::move(request), make(id));
   if (call) state_->calls.emplace(id, std::move(call));
+}
+
+void Client::Call(api::RestRequest request, ResponseCallback done) {
+  Handle(std::move(request), [&](uint64_t id) {
+    return std::make_shared<Sink>(executor_, state_, id, std::move(done));
+  });
 }
 
 std::unique_ptr<Stream> Client::Open(api::RestRequest request, StreamCallbacks callbacks) {
@@ -221,8 +303,13 @@ std::unique_ptr<Stream> Client::Open(api::RestRequest request, StreamCallbacks c
   request.user_agent = user_agent_;
   auto stream = std::make_unique<OpenStream>();
   stream->callbacks = std::make_shared<StreamCallbacks>(std::move(callbacks));
-  stream->call = server_->Handle(std::move(request),
-                                 std::make_shared<StreamSink>(executor_, stream->callbacks));
+  std::shared_ptr<api::RestSink> sink;
+  if (stream->callbacks->on_object) {
+    sink = std::make_shared<ObjectStreamSink>(executor_, stream->callbacks);
+  } else {
+    sink = std::make_shared<StreamSink>(executor_, stream->callbacks);
+  }
+  stream->call = server_->Handle(std::move(request), std::move(sink));
   return stream;
 }
 
@@ -256,30 +343,13 @@ void Client::List(const Resource& resource,
                   const ListOptions& options,
                   ListCallback done) {
   api::RestRequest request{.method = "GET", .path = resource.Path(ns), .query = ListQuery(options)};
-  bool managed_fields = options.managed_fields;
-  Call(std::move(request), [done = std::move(done),
-                            managed_fields](Result<api::RestResponse> response) {
-    if (!response.ok()) return done(response.status());
-    auto parsed = json::Parse(response->BodyString(), {.bytes = 1 << 30});
-    if (!parsed.ok()) return done(parsed.status());
-    ObjectList list;
-    list.resource_version = json::GetString(*parsed, {"metadata", "resourceVersion"});
-    list.continue_token = json::GetString(*parsed, {"metadata", "continue"});
-    // A list says once what its items are; an item of its own must know.
-    std::string kind(json::GetString(*parsed, {"kind"}));
-    if (kind.ends_with("List")) kind.resize(kind.size() - 4);
-    std::string version(json::GetString(*parsed, {"apiVersion"}));
-    if (json::Value* items = json::FindMutable(*parsed, {"items"}); items && items->is_array()) {
-      for (json::Value& item : items->get_array()) {
-        if (item.is_object() && !kind.empty() && !json::Find(item, {"kind"})) {
-          item.get_object()["kind"] = kind;
-          item.get_object()["apiVersion"] = version;
-        }
-        if (!managed_fields) json::Remove(item, {"metadata", "managedFields"});
-        list.items.push_back(std::make_shared<const json::Value>(std::move(item)));
-      }
-    }
-    done(std::move(list));
+  if (!options.managed_fields) {
+    return Handle(std::move(request), [&](uint64_t id) {
+      return std::make_shared<ListSink>(executor_, state_, id, std::move(done));
+    });
+  }
+  Call(std::move(request), [done = std::move(done)](const Result<api::RestResponse>& response) {
+    done(response.ok() ? ParseList(*response, true) : Result<ObjectList>(response.status()));
   });
 }
 

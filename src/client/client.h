@@ -14,6 +14,7 @@
 #include <string>
 #include <vector>
 
+#include "api/object_sink.h"
 #include "api/rest.h"
 #include "base/executor.h"
 #include "base/result.h"
@@ -82,7 +83,8 @@ struct ListOptions {
   int64_t limit = 0;
   std::string continue_token;
   std::string resource_version;
-  bool managed_fields = true;  // false: they are left out of the answer's objects
+  // False: they are left out of the answer's objects, which others may share.
+  bool managed_fields = true;
 };
 
 struct DeleteOptions {
@@ -91,12 +93,7 @@ struct DeleteOptions {
   std::string precondition_uid;
 };
 
-struct ObjectList {
-  std::vector<json::SharedValue> items;
-  std::string resource_version;
-  std::string continue_token;
-};
-
+using api::ObjectList;
 using ObjectCallback = std::function<void(Result<json::SharedValue>)>;
 using ListCallback = std::function<void(Result<ObjectList>)>;
 using ResponseCallback = std::function<void(Result<api::RestResponse>)>;
@@ -105,6 +102,8 @@ using ResponseCallback = std::function<void(Result<api::RestResponse>)>;
 struct StreamCallbacks {
   std::function<void(int status)> on_start;
   std::function<void(const api::Chunk&)> on_chunk;
+  // Set: events of watches may come as documents; see api::ObjectSink.
+  std::function<void(std::string_view type, const json::SharedValue&)> on_object;
   std::function<void(const Status&)> on_end;
 };
 
@@ -174,9 +173,13 @@ class Client {
  private:
   class Pending;
   class Sink;
+  class ListSink;
   struct State;
 
   void Send(api::RestRequest request, ObjectCallback done);
+  // Hands the request over; `make` makes the sink of a call's number.
+  template <class Make>
+  void Handle(api::RestRequest request, Make&& make);
 
   Executor& executor_;
   std::shared_ptr<api::RestHandler> server_;

@@ -147,6 +147,10 @@ void Informer::StartWatch() {
   watch_ = client_.Open(std::move(request),
                         {.on_start = {},
                          .on_chunk = [this](const api::Chunk& chunk) { OnWatchChunk(chunk); },
+                         .on_object =
+                             [this](std::string_view type, const json::SharedValue& object) {
+                               if (watching_) OnWatchObject(type, object);
+                             },
                          .on_end = [this](const Status& why) { EndWatch(why); }});
 }
 
@@ -186,15 +190,18 @@ void Informer::OnWatchLine(std::string_view line) {
     if (why.ok()) why = Status(Code::kInternal, "the watch failed and does not say why");
     return EndWatch(why);
   }
+  json::Remove(*object, {"metadata", "managedFields"});
+  OnWatchObject(type, std::make_shared<const json::Value>(std::move(*object)));
+}
+
+void Informer::OnWatchObject(std::string_view type, const json::SharedValue& object) {
   failures_ = 0;
   version_ = json::GetString(*object, {"metadata", "resourceVersion"}, version_);
   if (type == "BOOKMARK") return;
-  json::Remove(*object, {"metadata", "managedFields"});
-  auto shared = std::make_shared<const json::Value>(std::move(*object));
   if (type == "DELETED") {
-    Erase(api::KeyOf(*shared));
+    Erase(api::KeyOf(*object));
   } else {
-    Store(shared);
+    Store(object);
   }
 }
 
@@ -233,7 +240,11 @@ void Informer::Retry(bool relist, int retry_after_s) {
 
 void Informer::Store(const json::SharedValue& object) {
   std::string key = api::KeyOf(*object);
-  json::SharedValue old_object = Get(key);
+  auto known = objects_.lower_bound(key);
+  if (known == objects_.end() || known->first != key) {
+    known = objects_.emplace_hint(known, key, nullptr);
+  }
+  json::SharedValue old_object = known->second;
   if (old_object && json::GetString(*old_object, {"metadata", "resourceVersion"}) ==
                         json::GetString(*object, {"metadata", "resourceVersion"})) {
     return;
@@ -242,8 +253,9 @@ void Informer::Store(const json::SharedValue& object) {
   if (old_object && api::Uid(*old_object) != api::Uid(*object)) {
     Erase(key);
     old_object = nullptr;
+    known = objects_.emplace(key, nullptr).first;
   }
-  objects_[key] = object;
+  known->second = object;
   Reindex(key, old_object, object);
   for (size_t i = 0; i < handlers_.size(); ++i) {
     if (old_object) {

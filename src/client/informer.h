@@ -83,6 +83,7 @@ class Informer {
   void StartWatch();
   void OnWatchChunk(const api::Chunk& chunk);
   void OnWatchLine(std::string_view line);
+  void OnWatchObject(std::string_view type, const json::SharedValue& object);
   // The watch is over, whether the server says so or not; nothing more of it is heard.
   void EndWatch(const Status& why);
   void Retry(bool relist, int retry_after_s = 0);

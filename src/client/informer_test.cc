@@ -8,6 +8,7 @@
 #include <gtest/gtest.h>
 
 #include "api/meta.h"
+#include "api/object_sink.h"
 #include "base/sim_executor.h"
 #include "base/strings.h"
 
@@ -27,6 +28,7 @@ struct Habits {
   int go_silent = 0;      // the watch says nothing any more and never ends
   int expire_token = 0;   // continue tokens are too old
   int slow_answer_s = 0;  // answers take up to this long
+  int share_object = 50;  // each event, and each page of a list, comes as documents
 };
 
 constexpr Habits kHostile{.refuse_list = 30,
@@ -108,6 +110,8 @@ class HostileServer final : public api::RestHandler {
   };
   struct Event {
     uint64_t version;
+    std::string type;
+    json::SharedValue object;  // without managedFields
     std::string line;
   };
 
@@ -161,12 +165,24 @@ class HostileServer final : public api::RestHandler {
     auto& [version, rest] = snapshots_[token];
     int64_t limit = ParseInt(parameters["limit"]).value_or(0);
     json::Array items;
-    while (!rest.empty() && (limit == 0 || static_cast<int64_t>(items.size()) < limit)) {
+    api::ObjectList shared{{}, std::to_string(version), ""};
+    const bool share = Chance(habits_.share_object);
+    auto size = [&] { return static_cast<int64_t>(items.size() + shared.items.size()); };
+    while (!rest.empty() && (limit == 0 || size() < limit)) {
       json::Value item = std::move(rest.front());
       rest.pop_front();
+      if (share) {
+        json::Remove(item, {"metadata", "managedFields"});
+        shared.items.push_back(std::make_shared<const json::Value>(std::move(item)));
+        continue;
+      }
       json::Remove(item, {"kind"});
       json::Remove(item, {"apiVersion"});
       items.push_back(std::move(item));
+    }
+    if (share) {
+      if (!rest.empty()) shared.continue_token = token;
+      return dynamic_cast<api::ObjectSink&>(*sink).OnObjects(std::move(shared));
     }
     json::Object metadata{{"resourceVersion", std::to_string(version)}};
     if (!rest.empty()) metadata["continue"] = token;
@@ -193,15 +209,18 @@ class HostileServer final : public api::RestHandler {
     executor_.After(seconds(ParseInt(parameters["timeoutSeconds"]).value_or(300)),
                     [this, watch] { End(watch, Status::Ok()); });
     for (const Event& event : std::deque<Event>(history_)) {
-      if (event.version > from) Send(watch, event.line);
+      if (event.version > from) Send(watch, event);
     }
   }
 
   void Tell(const std::string& type, const json::Value& object) {
-    std::string line = StrCat(json::Print(json::Object{{"type", type}, {"object", object}}), "\n");
-    history_.push_back({version_, line});
+    json::Value content = object;
+    json::Remove(content, {"metadata", "managedFields"});
+    const Event event{version_, type, std::make_shared<const json::Value>(std::move(content)),
+                      StrCat(json::Print(json::Object{{"type", type}, {"object", object}}), "\n")};
+    history_.push_back(event);
     if (history_.size() > 200) history_.pop_front();
-    for (const auto& watch : std::vector<std::shared_ptr<OpenWatch>>(watches_)) Send(watch, line);
+    for (const auto& watch : std::vector<std::shared_ptr<OpenWatch>>(watches_)) Send(watch, event);
     if (!Chance(20)) return;
     json::Value mark = json::Object{
         {"type", "BOOKMARK"},
@@ -212,7 +231,7 @@ class HostileServer final : public api::RestHandler {
     }
   }
 
-  void Send(const std::shared_ptr<OpenWatch>& watch, const std::string& line) {
+  void Send(const std::shared_ptr<OpenWatch>& watch, const Event& event) {
     if (!IsOpen(watch) || *watch->gone) return;
     if (Chance(habits_.go_silent)) watch->silent = true;
     if (watch->silent) return;
@@ -228,10 +247,16 @@ class HostileServer final : public api::RestHandler {
     }
     if (Chance(habits_.garbage)) Write(*watch, "{\"type\":\"ADDED\",\"obj\n");
     if (Chance(habits_.cut_watch)) {
-      Write(*watch, line.substr(0, random_.Below(line.size())));
+      Write(*watch, event.line.substr(0, random_.Below(event.line.size())));
       return End(watch, Broken());
     }
-    Write(*watch, line);
+    auto* objects = dynamic_cast<api::ObjectSink*>(watch->sink.get());
+    ASSERT_NE(objects, nullptr) << "an informer shares what its server has";
+    if (Chance(habits_.share_object)) {
+      objects->OnObject(event.type, event.object);
+    } else {
+      Write(*watch, event.line);
+    }
   }
   // In pieces of any size.
   void Write(OpenWatch& watch, std::string_view bytes) {

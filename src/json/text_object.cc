@@ -7,9 +7,11 @@ namespace {
 
 // Where the string that begins at `i` is over; npos: nowhere.
 size_t AfterString(std::string_view text, size_t i) {
-  for (++i; i < text.size(); ++i) {
-    if (text[i] == '"') return i + 1;
-    if (text[i] == '\\') ++i;
+  const size_t begin = ++i;
+  for (; (i = text.find('"', i)) != std::string_view::npos; ++i) {
+    size_t slashes = 0;
+    while (slashes < i - begin && text[i - slashes - 1] == '\\') ++slashes;
+    if (slashes % 2 == 0) return i + 1;
   }
   return std::string_view::npos;
 }
@@ -78,6 +80,10 @@ void TextObject::Set(std::string_view key, std::string value) {
     member = std::prev(members_.end());
   }
   member->value = own_.emplace_back(std::move(value));
+}
+
+void TextObject::Remove(std::string_view key) {
+  std::erase_if(members_, [key](const Member& it) { return it.key == key; });
 }
 
 std::string TextObject::Print() const {

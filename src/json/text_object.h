@@ -23,6 +23,7 @@ class TextObject {
   std::string_view Get(std::string_view key) const;
   // Replaces the member's value, or adds the member at the end.
   void Set(std::string_view key, std::string value);
+  void Remove(std::string_view key);
   std::string Print() const;
 
  private:

@@ -69,6 +69,9 @@ TEST(TextObject, AgreesWithDocuments) {
       text->Set(key, Print(value));
       Set(document, {key}, value);
     }
+    const std::string gone = StrCat("k", random.Below(10));
+    text->Remove(gone);
+    StableErase(document.get_object(), gone);
     EXPECT_EQ(text->Print(), Print(document));
   }
 }

@@ -6,6 +6,7 @@
 
 #include "base/log.h"
 #include "base/strings.h"
+#include "json/text_object.h"
 #include "store/backend.h"
 
 namespace swell::store {
@@ -479,12 +480,32 @@ Result<Listing> StoreImpl::List(const std::string& resource_name,
   return listing;
 }
 
+// The text of an object without its managedFields.
+std::string WithoutWriters(const std::string& bytes) {
+  auto object = json::TextObject::Read(bytes);
+  auto metadata = json::TextObject::Read(object ? object->Get("metadata") : "");
+  if (!metadata) return bytes;
+  metadata->Remove("managedFields");
+  object->Set("metadata", metadata->Print());
+  return object->Print();
+}
+
 }  // namespace
 
 json::SharedValue Entry::Parsed() const {
   json::SharedValue value = parsed_.lock();
-  if (value != nullptr) return value;
-  auto parsed = json::Parse(*bytes, {.depth = 256, .bytes = SIZE_MAX});
+  if (value == nullptr) parsed_ = value = Parse(*bytes);
+  return value;
+}
+
+json::SharedValue Entry::Content() const {
+  json::SharedValue value = content_.lock();
+  if (value == nullptr) content_ = value = Parse(WithoutWriters(*bytes));
+  return value;
+}
+
+json::SharedValue Entry::Parse(std::string_view text) const {
+  auto parsed = json::Parse(text, {.depth = 256, .bytes = SIZE_MAX});
   if (!parsed.ok()) {
     // Only a damaged database leads here: the object is shown empty rather than taking everything
     // else down with it.
@@ -492,9 +513,7 @@ json::SharedValue Entry::Parsed() const {
                     {"name", StrCat(key.ns, "/", key.name)}, {"error", parsed.status().message()});
     parsed = json::Value(json::Object());
   }
-  value = std::make_shared<const json::Value>(std::move(*parsed));
-  parsed_ = value;
-  return value;
+  return std::make_shared<const json::Value>(std::move(*parsed));
 }
 
 Result<std::unique_ptr<Store>> Store::Open(Executor& executor,

@@ -72,9 +72,15 @@ class Entry {
   json::SharedValue Parsed() const;
   // Lets the writer, who has the document anyway, spare the first reader the parsing.
   void Prime(const json::SharedValue& value) const { parsed_ = value; }
+  // What it says, without who wrote what of it (metadata.managedFields): that is half of an object,
+  // and only writers read it. Parsed at most once while anybody holds it. Core thread only.
+  json::SharedValue Content() const;
 
  private:
+  json::SharedValue Parse(std::string_view text) const;
+
   mutable std::weak_ptr<const json::Value> parsed_;
+  mutable std::weak_ptr<const json::Value> content_;
 };
 using EntryPtr = std::shared_ptr<const Entry>;
 

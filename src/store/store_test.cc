@@ -319,6 +319,24 @@ TEST_F(StoreTest, ParsedDocumentsAreShared) {
   EXPECT_EQ(one, entry->Parsed());
   Entry damaged(Pod("b"), 1, api::MakeChunk("{not json"), {});
   EXPECT_TRUE(damaged.Parsed()->is_object());
+  EXPECT_TRUE(damaged.Content()->is_object());
+}
+
+TEST_F(StoreTest, ContentIsAllButWhoWroteIt) {
+  const auto content = [](const std::string& text) {
+    const Entry entry({"pods", "ns", "a"}, 1, api::MakeChunk(text), {});
+    const json::SharedValue one = entry.Content();
+    EXPECT_EQ(one, entry.Content());
+    return json::Print(*one);
+  };
+  EXPECT_EQ(content(R"({"kind":"Pod","metadata":{"name":"a","managedFields":[{"manager":"}"}],)"
+                    R"("uid":"u"},"spec":{"managedFields":1}})"),
+            R"({"kind":"Pod","metadata":{"name":"a","uid":"u"},"spec":{"managedFields":1}})");
+  EXPECT_EQ(content(R"({"metadata":{"managedFields":[]}})"), R"({"metadata":{}})");
+  for (const char* text :
+       {"{}", R"({"kind":"Pod"})", R"({"metadata":{}})", R"({"metadata":null})"}) {
+    EXPECT_EQ(content(text), text);
+  }
 }
 
 // ---- Random operations against a model ---------------------------------------------------------
