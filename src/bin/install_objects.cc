@@ -66,6 +66,8 @@ Value ControllerRole() {
        {"", "pods/log", "get"},
        {"", "bindings,pods/binding,pods/eviction", "create"},
        {"", "nodes,persistentvolumes,persistentvolumeclaims,serviceaccounts", "get,list,watch"},
+       // The node that a claim waits for is named in it.
+       {"", "persistentvolumeclaims", "patch"},
        {"", "namespaces", "get,list,watch,create"},
        {",events.k8s.io", "events", "create,patch,update"},
        {"scheduling.k8s.io", "priorityclasses", "get,list,watch"},

@@ -41,7 +41,7 @@ ProjectController::ProjectController(Context context, const sched::Model& model,
       client_(context_.executor, context_.server, context_.user, "project-controller") {
   auto look = [this](const json::SharedValue&) { OnCycle(); };
   Follow(projects_, look, look);
-  Follow(pools_, look);
+  Follow(pools_, look, look);
   namespaces_.AddHandlers({.on_add = {}, .on_update = {}, .on_delete = look});
 }
 
@@ -75,6 +75,7 @@ void ProjectController::WriteProject(const json::Value& project,
                                      bool leaf) {
   const bool deleting = api::IsDeleting(project);
   std::string wrong = deleting ? InUse(project, queue) : WrongParent(project);
+  if (!deleting && wrong.empty()) wrong = WrongPool(project);
   const char* bad = deleting ? "Terminating" : "Invalid";
   json::Object fields{{"phase", wrong.empty() ? "Ready" : bad}};
   if (deleting && wrong.empty()) return;
@@ -187,6 +188,17 @@ std::string ProjectController::WrongParent(const json::Value& project) const {
       return StrCat("spec.parent: Not found: ", Quote(parent), depth > 0 ? ", further up" : "");
     }
     parent = json::GetString(*above, {"spec", "parent"});
+  }
+  return "";
+}
+
+std::string ProjectController::WrongPool(const json::Value& project) const {
+  const json::Array& pools = json::GetArray(project, {"spec", "nodePools"});
+  for (size_t i = 0; i < pools.size(); ++i) {
+    const std::string_view name = json::GetString(pools[i], {"name"});
+    if (pools_.Get(name)) continue;
+    return StrCat("spec.nodePools[", i, "].name: Not found: ", Quote(name),
+                  ": there is no such node pool, so what is said of it here holds nowhere");
   }
   return "";
 }

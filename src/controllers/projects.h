@@ -32,6 +32,8 @@ class ProjectController {
                     bool leaf);
   void WritePool(const json::Value& pool);
   std::string WrongParent(const json::Value& project) const;
+  // The first of its node pools that is not there, in words; empty: they all are.
+  std::string WrongPool(const json::Value& project) const;
   void MakeNamespace(const json::Value& project);
   // Why a project that is to be deleted stays; empty when it need not.
   std::string InUse(const json::Value& project, const sched::Model::QueueView* queue) const;

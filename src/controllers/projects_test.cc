@@ -113,6 +113,27 @@ TEST_F(ProjectsTest, AMissingParentIsSaid) {
             "spec.parent: Not found: \"nobody\"");
 }
 
+TEST_F(ProjectsTest, AMissingNodePoolIsSaid) {
+  cluster_.Create(
+      "apiVersion: swell.dev/v1\nkind: Project\nmetadata: {name: p}\n"
+      "spec: {nodePools: [{name: a100, resources: {gpu: {quota: 2}}}]}\n");
+  auto phase = [this] {
+    return std::string(json::GetString(*cluster_.Get(kProjects, "p"), {"status", "phase"}));
+  };
+  EXPECT_TRUE(cluster_.Until([&] { return phase() == "Invalid"; }));
+  EXPECT_EQ(json::GetString(*cluster_.Get(kProjects, "p"), {"status", "message"}),
+            "spec.nodePools[0].name: Not found: \"a100\": there is no such node pool, so what is "
+            "said of it here holds nowhere");
+  const std::string pool =
+      "apiVersion: swell.dev/v1\nkind: NodePool\nmetadata: {name: a100}\n"
+      "spec: {nodeSelector: {gpu: a100}}\n";
+  cluster_.Create(pool);
+  EXPECT_TRUE(cluster_.Until([&] { return phase() == "Ready"; }));
+  EXPECT_EQ(json::GetString(*cluster_.Get(kProjects, "p"), {"status", "message"}), "");
+  EXPECT_TRUE(cluster_.Delete(client::resources::kNodePools, "a100").ok());
+  EXPECT_TRUE(cluster_.Until([&] { return phase() == "Invalid"; }));
+}
+
 TEST_F(ProjectsTest, ATrainingJobRunsAndSucceeds) {
   cluster_.Create(JobYaml{.name = "t", .project = "project-a", .workers = 2, .gpus = 1}.Text());
   ASSERT_TRUE(cluster_.Until([&] { return Is("project-a/t", "Running"); }));

@@ -6,6 +6,7 @@
 #include "api/quantity.h"
 #include "base/strings.h"
 #include "controllers/context.h"
+#include "controllers/volume_match.h"
 
 namespace swell::controllers {
 namespace {
@@ -281,20 +282,38 @@ std::string WhyNotUsable(const json::Value* claim,
     if (storage.volumes(volume) != nullptr) return "";
     return "node(s) unavailable due to one or more pvc(s) bound to non-existent pv(s)";
   }
-  std::string_view class_name = json::GetString(*claim, {"spec", "storageClassName"});
-  if (class_name.empty()) {
-    class_name = api::Annotation(*claim, "volume.beta.kubernetes.io/storage-class");
-  }
+  const std::string class_name = ClassOf(*claim);
   const json::Value* storage_class = class_name.empty() ? nullptr : storage.classes(class_name);
-  const bool waits =
-      storage_class != nullptr &&
-      json::GetString(*storage_class, {"volumeBindingMode"}) == "WaitForFirstConsumer";
+  const bool waits = storage_class != nullptr && WaitsForConsumer(*storage_class);
   if (!waits || !volume.empty()) return "pod has unbound immediate PersistentVolumeClaims";
   // Nobody makes its volume; the pod goes where one is, once it is bound.
-  if (json::GetString(*storage_class, {"provisioner"}) == "kubernetes.io/no-provisioner") {
+  if (json::GetString(*storage_class, {"provisioner"}) == kNoProvisioner) {
     return "node(s) didn't find available persistent volumes to bind";
   }
   return "";
+}
+
+// Where a volume that has yet to be made can be: on the node that the claim names, and where its
+// class says.
+void AddUnmadeVolume(const json::Value& claim, const StorageView& storage, sched::PodInfo& out) {
+  const json::Value* storage_class = storage.classes(ClassOf(claim));
+  if (!AwaitsNode(claim, storage_class)) return;
+  if (const std::string node(SelectedNode(claim)); !node.empty()) {
+    sched::NodeSelectorTerm there;
+    there.fields.push_back({"metadata.name", sched::SelectorOp::kIn, {node}});
+    out.volume_affinity.push_back({std::move(there)});
+  }
+  std::vector<sched::NodeSelectorTerm> terms;
+  for (const json::Value& topology : json::GetArray(*storage_class, {"allowedTopologies"})) {
+    sched::NodeSelectorTerm term;
+    for (const json::Value& one : json::GetArray(topology, {"matchLabelExpressions"})) {
+      term.expressions.push_back({std::string(json::GetString(one, {"key"})),
+                                  sched::SelectorOp::kIn,
+                                  Strings(json::GetArray(one, {"values"}))});
+    }
+    terms.push_back(std::move(term));
+  }
+  if (!terms.empty()) out.volume_affinity.push_back(std::move(terms));
 }
 
 bool MayPreempt(const json::Value& holder) {
@@ -346,6 +365,7 @@ void AddVolumeTerms(const json::Value& pod, const StorageView& storage, sched::P
     const json::Value* claim = storage.claims(StrCat(api::Namespace(pod), "/", claim_name));
     if (out.obstacle.empty()) out.obstacle = WhyNotUsable(claim, claim_name, storage);
     if (claim == nullptr) continue;
+    AddUnmadeVolume(*claim, storage, out);
     const json::Value* bound = storage.volumes(json::GetString(*claim, {"spec", "volumeName"}));
     if (bound == nullptr) continue;
     std::vector<sched::NodeSelectorTerm> terms;

@@ -97,6 +97,7 @@ SchedulerLoop::SchedulerLoop(Context context, sched::Settings settings)
       classes_(context_.informers.Of(client::resources::kStorageClasses)),
       events_(MakeRecorder(context_, std::string(kComponent))),
       teller_(context_, events_, [this](const std::string& pod) { return FindWaiting(pod); }),
+      volume_waits_(context_),
       client_(context_.executor, context_.server, context_.user, std::string(kComponent)) {
   WatchNodes();
   WatchQueues();
@@ -289,16 +290,28 @@ void SchedulerLoop::TellSizes(const sched::CycleResult& result) {
 
 void SchedulerLoop::Bind(const sched::Decision& decision) {
   binding_[decision.pod] = {decision.pod_uid, std::nullopt};
+  const json::SharedValue pod = pods_.Get(decision.pod);
+  if (pod && !json::GetArray(*pod, {"spec", "volumes"}).empty()) {
+    auto made = [this, decision, pod](const Status& status) {
+      if (!status.ok()) return Fail(decision, status);
+      SendBinding(decision, pod);
+      SendBindings();
+    };
+    if (volume_waits_.Begin(*pod, decision.node, made)) return;
+  }
+  SendBinding(decision, pod);
+}
+
+void SchedulerLoop::SendBinding(const sched::Decision& decision, const json::SharedValue& pod) {
   if (context_.binder) {
-    to_bind_.push_back(decision);
+    to_bind_.emplace_back(decision, pod);
     return;
   }
   auto [ns, name] = SplitKey(decision.pod);
-  client_.CreateSubresource(
-      client::resources::kPods, ns, name, "binding", BindingOf(decision),
-      [this, decision, pod = pods_.Get(decision.pod)](const Result<json::SharedValue>& result) {
-        OnBound(decision, pod, result.ok() ? Status::Ok() : result.status());
-      });
+  client_.CreateSubresource(client::resources::kPods, ns, name, "binding", BindingOf(decision),
+                            [this, decision, pod](const Result<json::SharedValue>& result) {
+                              OnBound(decision, pod, result.status());
+                            });
 }
 
 // A part of them at a time: the store writes it down while the next is made, and others get their
@@ -309,10 +322,10 @@ void SchedulerLoop::SendBindings() {
   const auto batch = batches_[number] = std::make_shared<Batch>();
   std::vector<json::Value> bindings;
   while (!to_bind_.empty() && bindings.size() < kBindingsAtOnce) {
-    sched::Decision& decision = batch->decisions.emplace_back(std::move(to_bind_.front()));
+    bindings.push_back(BindingOf(to_bind_.front().first));
+    batch->decisions.push_back(std::move(to_bind_.front().first));
+    batch->pods.push_back(std::move(to_bind_.front().second));
     to_bind_.pop_front();
-    batch->pods.push_back(pods_.Get(decision.pod));
-    bindings.push_back(BindingOf(decision));
   }
   batch->open = bindings.size();
   auto bound = [this, number, batch = batch.get()](size_t i, const api::RestResponse& response) {
@@ -395,6 +408,7 @@ void SchedulerLoop::ClearNomination(const std::string& key) {
 }
 
 void SchedulerLoop::Evict(const sched::Decision& decision, bool shrinks) {
+  if (volume_waits_.GiveUp(decision.pod, Status(Code::kConflict, decision.Reason()))) return;
   if (auto open = binding_.find(decision.pod); open != binding_.end()) {
     open->second.eviction = {decision, shrinks};
     return;
@@ -488,11 +502,16 @@ void SchedulerLoop::Confirm(const sched::Decision& binding, const Status& why, S
                 if (!pod.ok() && pod.status().code() != Code::kNotFound) return later();
                 bool bound = pod.ok() && !json::GetString(**pod, {"spec", "nodeName"}).empty();
                 if (!bound && context_.clock.Steady() < until) return later();
-                if (!bound) binding_[binding.pod].eviction.reset();
+                if (!bound) return Fail(binding, why);
+                // The watch tells the rest.
                 Settle(binding);
-                // Else the watch tells the rest.
-                if (!bound) OnRefused(binding, why);
               });
+}
+
+void SchedulerLoop::Fail(const sched::Decision& binding, const Status& why) {
+  binding_[binding.pod].eviction.reset();
+  Settle(binding);
+  OnRefused(binding, why);
 }
 
 // The world moved on between the decision and the write. Decide again, ever later while it goes

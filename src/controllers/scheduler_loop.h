@@ -22,6 +22,7 @@
 #include "client/event_recorder.h"
 #include "controllers/context.h"
 #include "controllers/scheduler_metrics.h"
+#include "controllers/volume_waits.h"
 #include "controllers/wait_teller.h"
 #include "sched/cycle.h"
 #include "sched/past_use.h"
@@ -77,6 +78,7 @@ class SchedulerLoop {
   void Cycle();
   void Carry(const sched::CycleResult& result);
   void Bind(const sched::Decision& decision);
+  void SendBinding(const sched::Decision& decision, const json::SharedValue& pod);
   void SendBindings();
   void HearOfBindings(uint64_t batch);
   void OnBound(const sched::Decision& decision, const json::SharedValue& pod, const Status& status);
@@ -95,6 +97,8 @@ class SchedulerLoop {
   void TellTime(const std::string& key, std::string_view field, WallTime time);
   void Confirm(const sched::Decision& binding, const Status& why, SteadyTime until);
   void Settle(const sched::Decision& binding);
+  // The binding was not made.
+  void Fail(const sched::Decision& binding, const Status& why);
   void OnEvictionFailed(const sched::Decision& eviction, const Status& why);
   void OnRefused(const sched::Decision& decision, const Status& why);
 
@@ -139,7 +143,8 @@ class SchedulerLoop {
     size_t open = 0;                                 // without an answer
     std::unique_ptr<api::RestCall> call;
   };
-  std::deque<sched::Decision> to_bind_;
+  std::deque<std::pair<sched::Decision, json::SharedValue>> to_bind_;
+  VolumeWaits volume_waits_;
   std::map<uint64_t, std::shared_ptr<Batch>> batches_;
   uint64_t last_batch_ = 0;
   bool bindings_posted_ = false;

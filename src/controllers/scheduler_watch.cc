@@ -55,7 +55,9 @@ void SchedulerLoop::WatchPods() {
   Follow(
       pods_, [this](const json::SharedValue& pod) { OnPod(*pod); },
       [this](const json::SharedValue& pod) {
-        if (binding_.contains(api::KeyOf(*pod))) return;
+        const std::string key = api::KeyOf(*pod);
+        if (volume_waits_.GiveUp(key, Status(Code::kNotFound, "the pod is gone"))) return;
+        if (binding_.contains(key)) return;
         model_.RemovePod(api::KeyOf(*pod));
         Wake();
       });

@@ -68,10 +68,6 @@ json::Value ReferenceTo(const json::Value& claim) {
                       {"resourceVersion", json::GetString(claim, {"metadata", "resourceVersion"})}};
 }
 
-bool Waits(const json::Value& storage_class) {
-  return json::GetString(storage_class, {"volumeBindingMode"}) == "WaitForFirstConsumer";
-}
-
 }  // namespace
 
 // One look at one object.
@@ -238,7 +234,7 @@ void VolumeBinder::FindVolume(Pass& pass) {
   const json::SharedValue named = class_name.empty() ? nullptr : classes_.Get(class_name);
   const json::Value* storage_class = named ? named.get() : nullptr;
   if (!names_class && class_name.empty()) storage_class = DefaultClass();
-  const bool waits = storage_class != nullptr && Waits(*storage_class);
+  const bool waits = storage_class != nullptr && WaitsForConsumer(*storage_class);
   if (best && (!waits || !named || HasConsumer(claim, false))) return Bind(pass, *best);
   if (storage_class == nullptr) {
     if (class_name.empty()) {
@@ -267,7 +263,7 @@ void VolumeBinder::Provision(Pass& pass, const json::Value& storage_class) {
   }
   const std::string_view provisioner = json::GetString(storage_class, {"provisioner"});
   if (provisioner != api::kLocalStorage) {
-    if (provisioner != "kubernetes.io/no-provisioner") {
+    if (provisioner != kNoProvisioner) {
       events_.Record(claim, "Normal", "ExternalProvisioning",
                      StrCat("waiting for a volume to be created, either by external provisioner ",
                             Quote(provisioner), " or manually created by system administrator"));

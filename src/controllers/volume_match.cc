@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "api/local_storage.h"
 #include "api/meta.h"
 #include "api/quantity.h"
 #include "api/selector.h"
@@ -27,6 +28,21 @@ std::string ClassOf(const json::Value& claim_or_volume) {
       api::Annotation(claim_or_volume, "volume.beta.kubernetes.io/storage-class");
   if (!annotated.empty()) return std::string(annotated);
   return std::string(json::GetString(claim_or_volume, {"spec", "storageClassName"}));
+}
+
+bool WaitsForConsumer(const json::Value& storage_class) {
+  return json::GetString(storage_class, {"volumeBindingMode"}) == "WaitForFirstConsumer";
+}
+
+bool AwaitsNode(const json::Value& claim, const json::Value* storage_class) {
+  if (storage_class == nullptr || !WaitsForConsumer(*storage_class)) return false;
+  const std::string_view provisioner = json::GetString(*storage_class, {"provisioner"});
+  return json::GetString(claim, {"spec", "volumeName"}).empty() && provisioner != kNoProvisioner &&
+         provisioner != api::kLocalStorage;
+}
+
+std::string_view SelectedNode(const json::Value& claim) {
+  return api::Annotation(claim, kSelectedNode);
 }
 
 std::string WhyNotFor(const json::Value& volume, const json::Value& claim) {

@@ -10,6 +10,15 @@ namespace swell::controllers {
 
 // Of claims and volumes alike; "" when none is named.
 std::string ClassOf(const json::Value& claim_or_volume);
+// Whether volumes of the class are brought to claims only when a pod asks for them.
+bool WaitsForConsumer(const json::Value& storage_class);
+// Whether the claim's volume will be made by somebody else once it names a node. Null: it has no
+// class.
+bool AwaitsNode(const json::Value& claim, const json::Value* storage_class);
+// The node that it names; empty: none yet.
+std::string_view SelectedNode(const json::Value& claim);
+inline constexpr char kSelectedNode[] = "volume.kubernetes.io/selected-node";
+inline constexpr char kNoProvisioner[] = "kubernetes.io/no-provisioner";
 // Why the volume cannot be the claim's, in the words of its events; "" when it can.
 std::string WhyNotFor(const json::Value& volume, const json::Value& claim);
 // Whether the volume is kept for the claim: by its uid, or by its name while that has none.
