@@ -24,7 +24,7 @@ class HugePageAllocator {
 
   HugePageAllocator() = default;
   template <class U>
-  HugePageAllocator(const HugePageAllocator<U>&) {}  // NOLINT(google-explicit-constructor): rebinds
+  explicit HugePageAllocator(const HugePageAllocator<U>&) {}
 
   T* allocate(size_t count) {
     if (!IsLarge(count)) return std::allocator<T>().allocate(count);
