@@ -3,7 +3,9 @@
 #pragma once
 
 #include <arpa/inet.h>
+#include <linux/sockios.h>
 #include <netinet/in.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -75,6 +77,11 @@ class RawPeer {
     EXPECT_TRUE(reactor_.RunUntil([&] { return eof; }, kPatience)) << received.substr(0, 2000);
   }
   size_t unsent() const { return out_.size(); }
+  // Whether all that was sent lies where the server reads, told without letting it read.
+  bool Arrived() const {
+    int unacknowledged = 0;
+    return out_.empty() && ioctl(fd_.get(), SIOCOUTQ, &unacknowledged) == 0 && unacknowledged == 0;
+  }
 
   std::string received;
   bool eof = false;
