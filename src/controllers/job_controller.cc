@@ -245,14 +245,14 @@ bool JobController::DecideDisrupted(Pass& pass) {
   }
   int64_t staying = 0;
   std::string preempted, disrupted;
-  bool fresh = false;       // a pod made after the preemption that is already known
+  WallTime newest;          // when the newest of those preempted was made, by the server's clock
   bool failed_old = false;  // a peer from before it, failing in its wake
   bool failed = false;
   bool lost_node = false;
   for (const auto& [name, pod] : pass.pods) {
     if (WasPreempted(*pod)) {
       if (preempted.empty()) preempted = StrCat(name, ": ", PreemptionMessage(*pod));
-      fresh = fresh || api::CreationTime(*pod) > since;
+      newest = std::max(newest, api::CreationTime(*pod));
     } else if (WasDisrupted(*pod)) {
       if (disrupted.empty()) disrupted = StrCat(name, ": ", PreemptionMessage(*pod));
     } else if (Phase(*pod) == "Failed") {
@@ -268,7 +268,7 @@ bool JobController::DecideDisrupted(Pass& pass) {
   auto vanished = vanished_.find(std::string(api::Uid(*pass.job)));
   if (vanished != vanished_.end()) {
     if (preempted.empty()) preempted = vanished->second.message;
-    fresh = fresh || vanished->second.created > since;
+    newest = std::max(newest, vanished->second.created);
     pass.vanished_seen = true;
   }
   if (disrupted.empty() && failed && lost_node) disrupted = "a node of the job is lost";
@@ -277,6 +277,10 @@ bool JobController::DecideDisrupted(Pass& pass) {
     return false;
   }
   if (!preempted.empty() || failed_old) {
+    // A pod made after the preemption that is already known is a new one.
+    const bool fresh = newest > since;
+    // A clock behind the server's must not make what is known now look new for ever.
+    pass.now = std::max(pass.now, newest);
     // What is known already and has no pods left to stop is over: new pods may come.
     if (!fresh && since.unix_ns != 0 && pass.pods.empty()) return false;
     DecidePreempted(pass, preempted, fresh && since.unix_ns != 0);

@@ -7,7 +7,7 @@
 namespace swell::sim {
 namespace {
 
-constexpr Duration kAnswerLimit = std::chrono::seconds(60);
+constexpr Duration kExchangeLimit = std::chrono::seconds(60);
 constexpr uint64_t kNoticedWithinNs = 30'000'000'000;
 
 }  // namespace
@@ -184,7 +184,7 @@ SimNetwork::ExchangePtr SimNetwork::Open(const std::string& process,
   open_[exchange->id] = exchange;
   exchange->streams = exchange->request.query.find("watch=true") != std::string::npos;
   if (!exchange->streams) {
-    exchange->limit = executor_.After(kAnswerLimit, [this, exchange] {
+    exchange->limit = executor_.After(kExchangeLimit, [this, exchange] {
       exchange->limit = kNoTimer;
       Fail(exchange, 504);
     });
