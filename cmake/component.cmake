@@ -17,6 +17,7 @@ function(add_component)
   endforeach()
   target_link_libraries(${lib} PRIVATE ${A_LIBS})
   swell_pch(${lib})
+  swell_unity(${lib})
 
   if(SWELL_TESTS AND A_TESTS)
     add_executable(${A_NAME}_test ${A_TESTS})
@@ -25,6 +26,7 @@ function(add_component)
       target_link_libraries(${A_NAME}_test PRIVATE swell_${dep})
     endforeach()
     swell_pch(${A_NAME}_test)
+    swell_unity(${A_NAME}_test)
     add_test(NAME ${A_NAME} COMMAND ${A_NAME}_test)
     # Property tests take several times as long under a sanitizer.
     set(limit 300)
@@ -78,5 +80,28 @@ endfunction()
 function(swell_pch target)
   if(SWELL_PCH)
     target_precompile_headers(${target} REUSE_FROM swell_pch)
+  endif()
+endfunction()
+
+# With SWELL_UNITY one compiler run takes several files: what they include and instantiate is paid once.
+# tools/unity.py chooses those that mean the same together as apart.
+function(swell_unity target)
+  if(NOT SWELL_UNITY)
+    return()
+  endif()
+  find_program(SWELL_PYTHON NAMES python3 PATHS /usr/bin NO_DEFAULT_PATH REQUIRED)
+  get_target_property(sources ${target} SOURCES)
+  list(FILTER sources EXCLUDE REGEX "^/")  # what is generated is not there yet
+  execute_process(COMMAND ${SWELL_PYTHON} ${CMAKE_SOURCE_DIR}/tools/unity.py 5 ${sources}
+                  WORKING_DIRECTORY ${CMAKE_CURRENT_SOURCE_DIR} COMMAND_ERROR_IS_FATAL ANY
+                  OUTPUT_VARIABLE batches OUTPUT_STRIP_TRAILING_WHITESPACE)
+  separate_arguments(batches)
+  foreach(source batch IN ZIP_LISTS sources batches)
+    set_source_files_properties(${source} PROPERTIES UNITY_GROUP ${batch})
+  endforeach()
+  set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_MODE GROUP)
+  if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+    # It takes a batch's files for headers, whose unnamed types would differ from user to user.
+    target_compile_options(${target} PRIVATE -Wno-subobject-linkage)
   endif()
 endfunction()

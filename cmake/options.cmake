@@ -2,6 +2,7 @@
 option(SWELL_TESTS "build tests" ON)
 option(SWELL_FUZZ "build libFuzzer targets" OFF)
 option(SWELL_PCH "use precompiled headers" ON)
+option(SWELL_UNITY "compile several files of a target at once" OFF)
 set(SWELL_SANITIZE "" CACHE STRING "sanitizers, as -fsanitize takes them")
 
 set(CMAKE_CXX_STANDARD 20)
