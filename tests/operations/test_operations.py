@@ -95,7 +95,7 @@ class Access(ClusterTest):
                                "spec": {"securityContext": context, "containers": [{"name": "c", "image": "x"}]}})
         self.done(self.cluster.kubectl("create", "-f", "-", kubeconfig=mine, input=pod("mine")))
         self.assertEqual(self.cluster.get("pod", "mine", "-n", "vision")["spec"]["securityContext"],
-                         {"runAsUser": 1500, "runAsGroup": 100})
+                         {"runAsUser": 1500, "runAsGroup": 100, "supplementalGroups": [44]})
         self.refused(self.cluster.kubectl("create", "-f", "-", kubeconfig=mine, input=pod("root", runAsUser=0)),
                      'spec.securityContext.runAsUser: 0: pods of user "rita" run as user 1500, group 100')
         # Of jobs, whose pods a controller makes, too.
