@@ -37,7 +37,8 @@ endif()
 
 find_program(SWELL_CCACHE ccache)
 if(SWELL_CCACHE)
+  # Depend mode: what the compiler says it read is the key, instead of a preprocessor's run before each.
   set(CMAKE_CXX_COMPILER_LAUNCHER
       ${CMAKE_COMMAND} -E env CCACHE_SLOPPINESS=pch_defines,time_macros,include_file_mtime,include_file_ctime
-      CCACHE_NOHASHDIR=1 CCACHE_BASEDIR=${CMAKE_SOURCE_DIR} ${SWELL_CCACHE})
+      CCACHE_DEPEND=1 CCACHE_NOHASHDIR=1 CCACHE_BASEDIR=${CMAKE_SOURCE_DIR} ${SWELL_CCACHE})
 endif()
