@@ -74,8 +74,9 @@ SimCluster::SimCluster(SimOptions options)
   }
   const size_t runtimes = apart() ? nodes_.size() : 1;
   for (size_t i = 0; i < runtimes; ++i) {
-    Clock& mine = apart() ? static_cast<Clock&>(clock(nodes_[i].name)) : executor_;
-    runtimes_.push_back(std::make_unique<agent::SimulatedRuntime>(executor_, mine));
+    Clock* mine = &executor_;
+    if (apart()) mine = &clock(nodes_[i].name);
+    runtimes_.push_back(std::make_unique<agent::SimulatedRuntime>(executor_, *mine));
   }
   if (!apart()) return;
   agents_.resize(nodes_.size());
