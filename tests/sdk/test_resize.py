@@ -138,11 +138,12 @@ class GroupTest(unittest.TestCase):
 
     def test_a_group_behind_one_that_waits_gives_up(self):
         self.group.env = SimpleNamespace(world=1, rank=0)
-        self.group._flags = torch.zeros(3, dtype=torch.uint8)
+        self.group._flags = torch.zeros(4, dtype=torch.uint8)
         self.group._seat = Seat("127.0.0.1", 1, "job", 0, 1, 2)
         self.group._seat._waiting = [{"id": "1", "ordinal": 1, "step": 19}, {"id": "2", "ordinal": 2, "step": None}]
-        self.assertEqual(self.group.agree(False, 18), ((), True, True))
-        self.assertEqual(self.group.agree(False, 19), ((), True, False))
+        self.assertEqual(self.group.agree(False, 18), ((), True, True, False))
+        self.assertEqual(self.group.agree(False, 19), ((), True, False, False))
+        self.assertEqual(self.group.agree(False, 19, save=True), ((), True, False, True))
 
 
 class LossTest(ElasticTest):

@@ -64,27 +64,29 @@ class Group:
             self._store = self._reach_store(plan)
         return self._form(plan, wrappers, state)
 
-    def agree(self, leaving, step):
-        """After a step: (ranks that leave, whether anybody waits to join, whether this group must give up)."""
+    def agree(self, leaving, step, save=False):
+        """After a step: (ranks that leave, does anybody wait to join, must this group give up, is it time to save)."""
         import torch
         import torch.distributed as dist
 
         world = self.env.world
         if self._flags is None:
             device = "cuda" if dist.get_backend() == "nccl" else "cpu"
-            self._flags = torch.zeros(world + 2, dtype=torch.uint8, device=device)
+            self._flags = torch.zeros(world + 3, dtype=torch.uint8, device=device)
         flags = self._flags
         flags.zero_()
         flags[self.env.rank] = 1 if leaving else 0
         if self.env.rank == 0:
             flags[world] = 1 if self._seat.waiting else 0
             flags[world + 1] = 1 if self._seat.yielded or self._seat.behind(step) else 0
+            flags[world + 2] = 1 if save else 0
         if world > 1:
             dist.all_reduce(flags, op=dist.ReduceOp.MAX)
         if not flags.any():
-            return (), False, False
+            return (), False, False, False
         values = flags.tolist()
-        return tuple(i for i in range(world) if values[i]), bool(values[world]), bool(values[world + 1])
+        joining, giving_up, save = map(bool, values[world:])
+        return tuple(i for i in range(world) if values[i]), joining, giving_up, save
 
     def change(self, leaving, wrappers, state):
         """Forms the next group without the ranks in `leaving` and with those that wait. False on a rank that leaves."""

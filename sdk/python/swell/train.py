@@ -26,11 +26,26 @@ from swell.notice import EXIT_NOTICED, Notice
 from swell.weight import Weight
 
 _FORMAT = "swell-job-1"
+# What ranks agree on after a step; the greatest of what they say holds.
+_GO_ON, _SAVE, _STOP = 0, 1, 2
 
 
 class Job:
-    def __init__(self, checkpoints=None, notice=None, env=None, backend=None, timeout=timedelta(minutes=10)):
-        """Make it first thing in the script: from here on a notice that comes too early ends it at once."""
+    def __init__(
+        self,
+        checkpoints=None,
+        notice=None,
+        env=None,
+        backend=None,
+        timeout=timedelta(minutes=10),
+        checkpoint_seconds=None,
+        clock=time.monotonic,
+    ):
+        """Make it first thing in the script: from here on a notice that comes too early ends it at once.
+
+        `checkpoint_seconds`: `step_done` saves when the last checkpoint is older; without it, as the job's manifest
+        says (`spec.checkpoint.intervalSeconds`), else only when ranks are told to leave.
+        """
         self.env = env or Env.read()
         self.checkpoints = checkpoints or CheckpointManager()
         self.notice = notice or Notice(hold=False)
@@ -46,6 +61,9 @@ class Job:
         self._joined = False
         self._handed_over = None
         self._progress = report.Progress()
+        self._clock = clock
+        self._save_seconds = _save_seconds() if checkpoint_seconds is None else checkpoint_seconds
+        self._save_tried = clock()
 
     @property
     def scale(self):
@@ -133,11 +151,16 @@ class Job:
         if self.env.leader:
             self._progress.step(step, self.env.world, records)
         if self._group is None:
-            if self.should_stop():
+            agreed = self._agree()
+            if agreed == _STOP:
                 self.stop(step, state, epoch=epoch, metrics=metrics)
+            if agreed == _SAVE and self._saved_step != step:
+                self.save(step, state, epoch=epoch, metrics=metrics)
             return False
-        leaving, joining, giving_up = self._group.agree(self.notice.requested, step)
+        leaving, joining, giving_up, save = self._group.agree(self.notice.requested, step, self._save_is_due())
         if not leaving and not joining and not giving_up:
+            if save and self._saved_step != step:
+                self.save(step, state, epoch=epoch, metrics=metrics)
             return False
         if giving_up:
             # Another group of this job has trained further; what this one has done is not to be kept.
@@ -169,8 +192,12 @@ class Job:
 
     def should_stop(self):
         """At a step boundary: has any rank been told to leave? The same answer on every rank."""
+        return self._agree() == _STOP
+
+    def _agree(self):
+        own = _STOP if self.notice.requested else _SAVE if self._save_is_due() else _GO_ON
         if not self.env.distributed:
-            return self.notice.requested
+            return own
         import torch.distributed as dist
 
         if self._flag is None:
@@ -179,9 +206,15 @@ class Job:
             # One byte, allocated once: the whole cost of agreeing is one small all-reduce per step.
             device = "cuda" if dist.get_backend() == "nccl" else "cpu"
             self._flag = torch.zeros(1, dtype=torch.uint8, device=device)
-        self._flag.fill_(1 if self.notice.requested else 0)
+        self._flag.fill_(own)
         dist.all_reduce(self._flag, op=dist.ReduceOp.MAX)
-        return bool(self._flag.item())
+        return int(self._flag.item())
+
+    def _save_is_due(self):
+        """By the clock of rank 0: others could be a step apart."""
+        if not self.env.leader or self._save_seconds <= 0:
+            return False
+        return self._clock() - self._save_tried >= self._save_seconds
 
     def save(self, step, state, epoch=None, metrics=None):
         """Saves on rank 0; `state` is the state or a function returning it, called on rank 0 only.
@@ -191,6 +224,7 @@ class Job:
         """
         ranks = self._gather(_random_state())
         saved = True
+        self._save_tried = self._clock()
         if self.env.leader:
             content = state() if callable(state) else state
             wrapped = {"format": _FORMAT, "state": content, "random": ranks}
@@ -294,6 +328,13 @@ class Job:
         things = [None] * self.env.world
         dist.all_gather_object(things, thing)
         return things
+
+
+def _save_seconds():
+    try:
+        return float(os.environ.get("SWELL_CHECKPOINT_SECONDS") or 0)
+    except ValueError:
+        return 0.0
 
 
 def _initialized():

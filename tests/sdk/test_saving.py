@@ -1,0 +1,68 @@
+"""When `Job.step_done` saves by itself: as often as the manifest says, by rank 0's clock, at step boundaries."""
+
+import os
+import unittest
+from unittest import mock
+
+import support
+import swell
+
+
+class SavingTest(support.FolderTest):
+    def setUp(self):
+        super().setUp()
+        self.now = 0.0
+        environ = support.clean_environment(SWELL_CHECKPOINT_DIR=self.path("checkpoints"))
+        patch = mock.patch.dict(os.environ, environ, clear=True)
+        patch.start()
+        self.addCleanup(patch.stop)
+
+    def job(self, **options):
+        return swell.Job(clock=lambda: self.now, **options)
+
+    def steps(self, job, first, last, seconds):
+        for step in range(first, last + 1):
+            self.now += seconds
+            self.assertFalse(job.step_done(step, {"step": step}))
+
+    def test_only_when_told_to_stop_unless_somebody_says_otherwise(self):
+        job = self.job()
+        self.steps(job, 1, 50, 1000.0)
+        self.assertIsNone(job.checkpoints.latest())
+
+    def test_as_often_as_the_manifest_says(self):
+        with mock.patch.dict(os.environ, SWELL_CHECKPOINT_SECONDS="60"):
+            job = self.job()
+        self.steps(job, 1, 5, 10.0)
+        self.assertIsNone(job.checkpoints.latest())
+        self.steps(job, 6, 11, 10.0)
+        self.assertEqual(job.checkpoints.latest(), 6)
+        self.steps(job, 12, 12, 10.0)
+        self.assertEqual(job.checkpoints.latest(), 12)
+
+    def test_what_the_script_saves_counts(self):
+        job = self.job(checkpoint_seconds=60)
+        self.steps(job, 1, 5, 10.0)
+        job.save(5, {"step": 5})
+        self.steps(job, 6, 10, 10.0)
+        self.assertEqual(job.checkpoints.latest(), 5)
+        self.steps(job, 11, 11, 10.0)
+        self.assertEqual(job.checkpoints.latest(), 11)
+
+    def test_a_disk_that_is_full_is_asked_again_an_interval_later(self):
+        job = self.job(checkpoint_seconds=60)
+        with mock.patch.object(job.checkpoints, "save", side_effect=OSError(28, "No space left")) as save:
+            self.steps(job, 1, 11, 10.0)
+            self.assertEqual(save.call_count, 1)
+            self.steps(job, 12, 12, 10.0)
+            self.assertEqual(save.call_count, 2)
+
+    def test_a_number_that_is_none_is_as_good_as_nothing(self):
+        with mock.patch.dict(os.environ, SWELL_CHECKPOINT_SECONDS="soon"):
+            job = self.job()
+        self.steps(job, 1, 5, 1000.0)
+        self.assertIsNone(job.checkpoints.latest())
+
+
+if __name__ == "__main__":
+    unittest.main()
