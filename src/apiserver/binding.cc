@@ -101,40 +101,45 @@ Status CheckPod(const store::Entry& entry, const PodText& pod, const json::Value
 
 std::string Text(std::string_view text) { return json::Print(json::Value(text)); }
 
-// The member's document; `otherwise` where there is none.
-json::Value Member(const json::TextObject& object,
-                   std::string_view name,
-                   const json::Value& otherwise) {
-  auto value = json::Parse(object.Get(name));
-  return value.ok() && value->kind() == otherwise.kind() ? std::move(*value) : otherwise;
-}
+struct AssignedPod {
+  store::EntryPtr entry;
+  json::SharedValue content;  // the entry's, for as long as this is held
+};
 
-// The pod with its node, as the store's next version.
-store::EntryPtr Assigned(Core& core,
-                         const store::Entry& entry,
-                         PodText pod,
-                         const json::Value& binding) {
+// The pod with its node, as the store's next version. Who watches will ask for its document: that
+// of the last version, with what is new, costs less than to parse the text again.
+AssignedPod Assign(Core& core, const store::Entry& entry, PodText pod, const json::Value& binding) {
   const uint64_t version = core.store.PeekVersion();
   const std::string_view node = json::GetString(binding, {"target", "name"});
+  json::Value content(*entry.Content());
   store::Attributes attributes = entry.attributes;
   for (auto& [field, value] : attributes.fields) {
     if (field == "spec.nodeName") value = node;
   }
-  pod.metadata.Set("resourceVersion", Text(std::to_string(version)));
+  const std::string version_text = std::to_string(version);
+  json::Set(content, {"metadata", "resourceVersion"}, version_text);
+  pod.metadata.Set("resourceVersion", Text(version_text));
+  json::Set(content, {"spec", "nodeName"}, node);
   pod.spec.Set("nodeName", Text(node));
   for (const char* map : {"annotations", "labels"}) {
     const json::Object& more = json::GetObject(binding, {"metadata", map});
     if (more.empty()) continue;
-    json::Value all = Member(pod.metadata, map, json::Object());
-    for (const auto& [key, value] : more) all.get_object()[key] = value;
+    for (const auto& [key, value] : more) json::Set(content, {"metadata", map, key}, value);
+    const json::Object& all = json::GetObject(content, {"metadata", map});
     pod.metadata.Set(map, json::Print(all));
-    if (std::string_view(map) == "labels") attributes.labels = LabelPairs(all.get_object());
+    if (std::string_view(map) == "labels") attributes.labels = LabelPairs(all);
   }
-  json::Value conditions = Member(pod.status, "conditions", json::Array());
-  api::SetCondition(conditions.get_array(), "PodScheduled", "True", "", "", core.clock.Now());
-  pod.status.Set("conditions", json::Print(conditions));
-  return std::make_shared<const store::Entry>(entry.key, version, api::MakeChunk(pod.Print()),
-                                              std::move(attributes));
+  json::Value* conditions = json::FindMutable(content, {"status", "conditions"});
+  if (conditions == nullptr || !conditions->is_array()) {
+    conditions = &json::Set(content, {"status", "conditions"}, json::Array());
+  }
+  api::SetCondition(conditions->get_array(), "PodScheduled", "True", "", "", core.clock.Now());
+  pod.status.Set("conditions", json::Print(*conditions));
+  AssignedPod next{std::make_shared<const store::Entry>(
+                       entry.key, version, api::MakeChunk(pod.Print()), std::move(attributes)),
+                   std::make_shared<const json::Value>(std::move(content))};
+  next.entry->PrimeContent(next.content);
+  return next;
 }
 
 Status CheckFit(Core& core, const store::Entry& entry, const json::Value& binding) {
@@ -187,9 +192,10 @@ void Bind(Core& core,
     RespondCreated(*call);
     return;
   }
-  WriteEntry(core, *kind, store::EventType::kModified,
-             Assigned(core, *entry, std::move(*pod), binding),
-             [call](const Status& written, const store::EntryPtr&) {
+  const AssignedPod next = Assign(core, *entry, std::move(*pod), binding);
+  // Watches hear of it before the writer does.
+  WriteEntry(core, *kind, store::EventType::kModified, next.entry,
+             [call, content = next.content](const Status& written, const store::EntryPtr&) {
                if (written.ok()) {
                  RespondCreated(*call);
                } else {

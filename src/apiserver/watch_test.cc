@@ -107,12 +107,16 @@ TEST_F(WatchTest, ReceiversInTheProcessShareOneDocument) {
   const auto two = server.server->Handle(server.Request("GET", pods), second);
   server.Post(kPods, PodJson("p"));
   server.Merge(StrCat(kPods, "/p"), R"({"metadata":{"labels":{"x":"y"}}})");
-  server.Delete(StrCat(kPods, "/p"));
-  EXPECT_EQ(first->said, "ADDED:p MODIFIED:p DELETED:p ");
+  server.Post(StrCat(kPods, "/p/binding"),
+              R"({"apiVersion":"v1","kind":"Binding","metadata":{"name":"p","labels":{"z":"1"},)"
+              R"("annotations":{"devices":"0,1"}},"target":{"kind":"Node","name":"n"}})");
+  server.Delete(StrCat(kPods, "/p?gracePeriodSeconds=0"));
+  EXPECT_EQ(first->said, "ADDED:p MODIFIED:p MODIFIED:p DELETED:p ");
   EXPECT_EQ(second->said, first->said);
   EXPECT_EQ(second->objects, first->objects);
   auto events = bytes.Take();
-  ASSERT_EQ(events.size(), 3u);
+  ASSERT_EQ(events.size(), 4u);
+  EXPECT_EQ(json::GetString(*first->objects[2], {"spec", "nodeName"}), "n");
   for (size_t i = 0; i < events.size(); ++i) {
     json::Remove(events[i], {"object", "metadata", "managedFields"});
     EXPECT_EQ(json::Print(*first->objects[i]), json::Print(*json::Find(events[i], {"object"})));

@@ -6,9 +6,9 @@
 
 #include <deque>
 #include <functional>
-#include <map>
 #include <memory>
 #include <string>
+#include <unordered_map>
 
 #include "base/clock.h"
 #include "base/random.h"
@@ -62,9 +62,9 @@ class EventRecorder {
   std::string component_;
   std::string host_;
   Random random_;
-  std::map<std::string, Known> known_;
+  std::unordered_map<std::string, Known> known_;
   std::deque<std::string> known_order_;
-  std::map<std::string, Budget> budgets_;
+  std::unordered_map<std::string, Budget> budgets_;
   std::deque<Write> waiting_;
   int open_ = 0;
   Client client_;

@@ -281,17 +281,17 @@ void Informer::Reindex(const std::string& key,
                        const json::SharedValue& old_object,
                        const json::SharedValue& object) {
   for (auto& [name, index] : indexes_) {
-    if (old_object) {
-      for (const std::string& value : index.function(*old_object)) {
-        auto it = index.keys.find(value);
-        if (it == index.keys.end()) continue;
-        it->second.erase(key);
-        if (it->second.empty()) index.keys.erase(it);
-      }
+    std::vector<std::string> before, now;
+    if (old_object) before = index.function(*old_object);
+    if (object) now = index.function(*object);
+    if (before == now) continue;
+    for (const std::string& value : before) {
+      auto it = index.keys.find(value);
+      if (it == index.keys.end()) continue;
+      it->second.erase(key);
+      if (it->second.empty()) index.keys.erase(it);
     }
-    if (object) {
-      for (const std::string& value : index.function(*object)) index.keys[value].insert(key);
-    }
+    for (const std::string& value : now) index.keys[value].insert(key);
   }
 }
 

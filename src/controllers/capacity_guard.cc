@@ -53,6 +53,12 @@ void CapacityGuard::OnPod(const json::Value& pod) {
   const std::string_view node = json::GetString(pod, {"spec", "nodeName"});
   if (node.empty()) return;
   if (HasEnded(pod)) return Release(api::Uid(pod));
+  // What a pod asks for stays what it was when it was bound.
+  const auto held = held_.find(api::Uid(pod));
+  if (held != held_.end() && held->second.node == node) {
+    held->second.seen = true;
+    return;
+  }
   Hold(std::string(api::Uid(pod)),
        {std::string(node), Flat(PodRequests(*json::Find(pod, {"spec"}))), true, {}});
 }

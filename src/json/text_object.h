@@ -5,7 +5,7 @@
 // Invariant: what is not set is printed as it was read, in its order.
 #pragma once
 
-#include <deque>
+#include <list>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -32,7 +32,7 @@ class TextObject {
     std::string_view value;
   };
   std::vector<Member> members_;
-  std::deque<std::string> own_;  // what was set
+  std::list<std::string> own_;  // what was set
 };
 
 }  // namespace swell::json

@@ -75,6 +75,8 @@ class Entry {
   // What it says, without who wrote what of it (metadata.managedFields): that is half of an object,
   // and only writers read it. Parsed at most once while anybody holds it. Core thread only.
   json::SharedValue Content() const;
+  // As Prime().
+  void PrimeContent(const json::SharedValue& value) const { content_ = value; }
 
  private:
   json::SharedValue Parse(std::string_view text) const;
