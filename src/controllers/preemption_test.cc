@@ -158,7 +158,7 @@ TEST_F(PreemptionTest, RestartInTheMiddleOfAPreemption) {
 }
 
 // A server whose store went away: writes of one kind wait in it, and are made when it is back,
-// although who asked was told that they are lost.
+// although who asked was told that they are lost. Or one that refuses them.
 class SlowWrites final : public api::RestHandler {
  public:
   explicit SlowWrites(std::shared_ptr<api::RestHandler> server) : server_(std::move(server)) {}
@@ -169,9 +169,9 @@ class SlowWrites final : public api::RestHandler {
       return server_->Handle(std::move(request), std::move(sink));
     }
     api::RestResponse lost;
-    lost.status = 503;
+    lost.status = refuses ? 429 : 503;
     sink->OnResponse(std::move(lost));
-    waiting.push_back(std::move(request));
+    if (!refuses) waiting.push_back(std::move(request));
     return nullptr;
   }
   void MakeThem() {
@@ -182,6 +182,7 @@ class SlowWrites final : public api::RestHandler {
   }
 
   bool slow = false;
+  bool refuses = false;  // what is slow
   std::string kind = "/binding";
   std::vector<api::RestRequest> waiting;
 
@@ -292,6 +293,33 @@ TEST_F(LostWriteTest, ABindingThatIsLostForGoodIsDecidedAgain) {
   EXPECT_EQ(cluster_.Pods("Running"), 0);
   EXPECT_TRUE(cluster_.Until([&] { return Is("critical", "Running"); }));
   EXPECT_EQ(Twice(), "");
+}
+
+// As by the gate of a replica that leads no more: at once, and as long as it takes. A cycle that
+// left something to do is no reason to ask without a pause.
+TEST(RefusedWriteTest, WhatIsRefusedAtOnceIsDecidedAgainLater) {
+  TestCluster cluster;
+  const auto writes = std::make_shared<SlowWrites>(cluster.server);
+  cluster.between = writes;
+  for (const char* node : {"node-a", "node-b"}) cluster.AddNode(node, 8);
+  ManagerOptions options;
+  options.scheduler.binds_per_cycle_max = 1;
+  cluster.StartManager(options);
+  cluster.Run(kSecond);
+  writes->slow = writes->refuses = true;
+  for (int i = 0; i < 16; ++i) {
+    cluster.Create(StrCat("{apiVersion: v1, kind: Pod, metadata: {name: p", i,
+                          "}, spec: {schedulerName: swell, containers: "
+                          "[{name: c, image: x, resources: {limits: {nvidia.com/gpu: 1}}}]}}"));
+  }
+  const int64_t before = cluster.manager->scheduler().stats().refused;
+  cluster.Run(60 * kSecond);
+  const int64_t refused = cluster.manager->scheduler().stats().refused - before;
+  EXPECT_GT(refused, 5);
+  EXPECT_LT(refused, 200);
+  EXPECT_EQ(cluster.Pods("Running"), 0);
+  writes->slow = false;
+  EXPECT_TRUE(cluster.Until([&] { return cluster.Pods("Running") == 16; }));
 }
 
 // New pods that crash on their own after a preemption are failures like any other.

@@ -141,7 +141,10 @@ void SchedulerLoop::Cycle() {
   if (on_cycle_) on_cycle_();
   context_.executor.Cancel(wake_timer_);
   wake_timer_ = kNoTimer;
-  if (result.more) {
+  if (result.more && refused_in_a_row_ > 0) {
+    // What is refused at once, as to one who does not lead, would be decided and refused for ever.
+    RetryLater();
+  } else if (result.more) {
     Wake();
   } else if (result.wake_at) {
     Duration delay = std::max<Duration>(*result.wake_at - now, std::chrono::milliseconds(10));
@@ -158,11 +161,14 @@ void SchedulerLoop::Carry(const sched::CycleResult& result) {
     shrinks[decision.group] = false;
   }
   for (auto& [group, keeps] : shrinks) keeps = KeepsMinimum(std::string(group), evicted);
-  for (const sched::Decision& decision : result.decisions) {
+  PodsOfBinds pods(result.decisions.size());
+  for (size_t i = 0; i < pods.size(); ++i) {
+    const sched::Decision& decision = result.decisions[i];
     if (decision.type != sched::Decision::Type::kBind) SendBindings();
     switch (decision.type) {
       case sched::Decision::Type::kBind:
-        Bind(decision);
+        pods[i] = pods_.Get(decision.pod);
+        Bind(decision, pods[i]);
         break;
       case sched::Decision::Type::kNominate:
         Nominate(decision);
@@ -173,8 +179,8 @@ void SchedulerLoop::Carry(const sched::CycleResult& result) {
     }
   }
   SendBindings();
-  TellStarts(result);
-  TellSizes(result);
+  TellStarts(result, pods);
+  TellSizes(result, pods);
   for (const std::string& pod : result.nominations_cleared) ClearNomination(pod);
   for (const sched::Waiting& waiting : result.waiting) teller_.Tell(waiting);
   // Noticed and over in one cycle: only how it ended counts.
@@ -210,13 +216,12 @@ bool SchedulerLoop::KeepsMinimum(const std::string& group,
 }
 
 // Whose group had no place and has some now: since it came, or was preempted last.
-void SchedulerLoop::TellStarts(const sched::CycleResult& result) {
+void SchedulerLoop::TellStarts(const sched::CycleResult& result, const PodsOfBinds& pods) {
   std::set<std::string_view> told;
-  for (const sched::Decision& decision : result.decisions) {
-    if (decision.type != sched::Decision::Type::kBind) continue;
-    if (!decision.group.empty() && !told.insert(decision.group).second) continue;
-    json::SharedValue pod = pods_.Get(decision.pod);
-    if (!pod) continue;
+  for (size_t i = 0; i < pods.size(); ++i) {
+    const sched::Decision& decision = result.decisions[i];
+    const json::SharedValue& pod = pods[i];
+    if (!pod || (!decision.group.empty() && !told.insert(decision.group).second)) continue;
     WallTime since = api::CreationTime(*pod);
     json::SharedValue group = decision.group.empty() ? nullptr : groups_.Get(decision.group);
     if (group) {
@@ -232,7 +237,7 @@ void SchedulerLoop::TellStarts(const sched::CycleResult& result) {
 }
 
 // Of elastic groups that gave places away or got more: once for the group, for people.
-void SchedulerLoop::TellSizes(const sched::CycleResult& result) {
+void SchedulerLoop::TellSizes(const sched::CycleResult& result, const PodsOfBinds& pods) {
   struct Change {
     int64_t evicted = 0, grown = 0;
     bool waited = false;  // who asked for members that come at once has told of them
@@ -240,7 +245,8 @@ void SchedulerLoop::TellSizes(const sched::CycleResult& result) {
   };
   std::map<std::string_view, Change> changes;
   std::set<std::string_view> evicted;
-  for (const sched::Decision& decision : result.decisions) {
+  for (size_t i = 0; i < pods.size(); ++i) {
+    const sched::Decision& decision = result.decisions[i];
     Change& change = changes[decision.group.empty() ? decision.pod : decision.group];
     if (decision.type == sched::Decision::Type::kEvict) {
       evicted.insert(decision.pod);
@@ -250,8 +256,8 @@ void SchedulerLoop::TellSizes(const sched::CycleResult& result) {
     } else if (decision.type == sched::Decision::Type::kBind) {
       ++change.grown;
       change.rule = decision.rule;
-      json::SharedValue pod = pods_.Get(decision.pod);
-      change.waited = change.waited || (pod && api::FindCondition(*pod, "PodScheduled") != nullptr);
+      change.waited =
+          change.waited || (pods[i] && api::FindCondition(*pods[i], "PodScheduled") != nullptr);
     }
   }
   for (const auto& [key, change] : changes) {
@@ -288,9 +294,8 @@ void SchedulerLoop::TellSizes(const sched::CycleResult& result) {
   }
 }
 
-void SchedulerLoop::Bind(const sched::Decision& decision) {
+void SchedulerLoop::Bind(const sched::Decision& decision, const json::SharedValue& pod) {
   binding_[decision.pod] = {decision.pod_uid, std::nullopt};
-  const json::SharedValue pod = pods_.Get(decision.pod);
   if (pod && !json::GetArray(*pod, {"spec", "volumes"}).empty()) {
     auto made = [this, decision, pod](const Status& status) {
       if (!status.ok()) return Fail(decision, status);
@@ -514,8 +519,7 @@ void SchedulerLoop::Fail(const sched::Decision& binding, const Status& why) {
   OnRefused(binding, why);
 }
 
-// The world moved on between the decision and the write. Decide again, ever later while it goes
-// on: 20 ms doubling to 5 s.
+// The world moved on between the decision and the write.
 void SchedulerLoop::OnRefused(const sched::Decision& decision, const Status& why) {
   ++stats_.refused;
   SWELL_LOG_WARNING("scheduler", "decision refused", {"pod", decision.pod},
@@ -523,7 +527,13 @@ void SchedulerLoop::OnRefused(const sched::Decision& decision, const Status& why
   // What was decided since about another pod of that name stands.
   json::SharedValue pod = pods_.Get(decision.pod);
   if (pod && api::Uid(*pod) == decision.pod_uid) model_.Forget(decision.pod);
-  int shift = std::min(refused_in_a_row_++, 8);
+  ++refused_in_a_row_;
+  RetryLater();
+}
+
+// Decides again, ever later while decisions are refused: 20 ms doubling to 5 s.
+void SchedulerLoop::RetryLater() {
+  const int shift = std::clamp(refused_in_a_row_ - 1, 0, 8);
   context_.executor.Cancel(retry_timer_);
   retry_timer_ =
       context_.executor.After(std::chrono::milliseconds(20LL << shift), [this] { Wake(); });

@@ -62,6 +62,9 @@ class SchedulerLoop {
   const SchedulerLoopStats& stats() const { return stats_; }
 
  private:
+  // By number of a cycle's decisions; null but for binds of pods that there are.
+  using PodsOfBinds = std::vector<json::SharedValue>;
+
   void WatchPods();
   void WatchVolumes();
   void WatchNodes();
@@ -77,7 +80,7 @@ class SchedulerLoop {
   void Wake();
   void Cycle();
   void Carry(const sched::CycleResult& result);
-  void Bind(const sched::Decision& decision);
+  void Bind(const sched::Decision& decision, const json::SharedValue& pod);
   void SendBinding(const sched::Decision& decision, const json::SharedValue& pod);
   void SendBindings();
   void HearOfBindings(uint64_t batch);
@@ -88,8 +91,8 @@ class SchedulerLoop {
   void DeleteVictim(const sched::Decision& decision,
                     const std::string& ns,
                     const std::string& name);
-  void TellSizes(const sched::CycleResult& result);
-  void TellStarts(const sched::CycleResult& result);
+  void TellSizes(const sched::CycleResult& result, const PodsOfBinds& pods);
+  void TellStarts(const sched::CycleResult& result, const PodsOfBinds& pods);
   bool KeepsMinimum(const std::string& group, const std::set<std::string_view>& evicted) const;
   // The pod while nothing was decided for it; null after that.
   json::SharedValue FindWaiting(const std::string& key) const;
@@ -101,6 +104,7 @@ class SchedulerLoop {
   void Fail(const sched::Decision& binding, const Status& why);
   void OnEvictionFailed(const sched::Decision& eviction, const Status& why);
   void OnRefused(const sched::Decision& decision, const Status& why);
+  void RetryLater();
 
   Context context_;
   sched::Model model_;
