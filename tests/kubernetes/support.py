@@ -20,7 +20,7 @@ SWELL = os.environ.get("SWELL", str(ROOT / "build" / "bin" / "swell"))
 LIVE = sys.stdout.isatty() and "CI" not in os.environ
 sys.path.insert(0, str(ROOT / "tests"))
 
-from waiting import LIMIT_S, until  # noqa: E402
+from waiting import LIMIT_S, until, watched  # noqa: E402
 
 
 class Failure(Exception):
@@ -67,19 +67,10 @@ def objects(kind, *words):
 
 def wait(what, condition, seconds=LIMIT_S):
     """Asks `condition` until it answers something true, and returns that."""
-    begin = time.monotonic()
-
-    def look():
-        if LIVE:
-            print(f"\r\033[K  {time.monotonic() - begin:5.1f} s  {what}", end="", flush=True)
-        return condition()
-
-    answer = until(look, seconds, pause=0.2)
-    if LIVE:
-        print("\r\033[K", end="")
+    answer, took = watched(what, condition, seconds, LIVE)
     if not answer:
         raise Failure(f"waited {seconds} s in vain for: {what}")
-    note(f"{what}: after {time.monotonic() - begin:.1f} s")
+    note(f"{what}: after {took:.1f} s")
     return answer
 
 

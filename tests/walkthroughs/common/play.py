@@ -15,7 +15,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-from waiting import until  # noqa: E402
+from waiting import watched  # noqa: E402
 
 
 class Difference(Exception):
@@ -61,25 +61,11 @@ class Stage:
 
     def wait(self, what, condition, seconds=300, progress=None):
         """Asks `condition` until it answers something true, and returns that."""
-        begin = time.monotonic()
-        shown = ""
-
-        def look():
-            nonlocal shown
-            answer = condition()
-            if self.live and not answer:
-                shown = (progress and progress()) or shown
-                print(f"\r\033[K{self.dim}  {time.monotonic() - begin:5.1f} s  {what}  {shown}{self.off}", end="",
-                      flush=True)
-            return answer
-
-        answer = until(look, seconds, pause=0.15)
-        if self.live:
-            print("\r\033[K", end="")
+        answer, took = watched(what, condition, seconds, self.live, progress, (self.dim, self.off))
         if not answer:
             last = f"\n  {progress()}" if progress else ""
             raise Difference(f"waited {seconds} s in vain for: {what}{last}")
-        self.note(f"  {what}: after {time.monotonic() - begin:.1f} s")
+        self.note(f"  {what}: after {took:.1f} s")
         return answer
 
     def check(self, what, holds, detail=""):
