@@ -92,7 +92,7 @@ function(swell_unity target)
   find_program(SWELL_PYTHON NAMES python3 PATHS /usr/bin NO_DEFAULT_PATH REQUIRED)
   get_target_property(sources ${target} SOURCES)
   list(FILTER sources EXCLUDE REGEX "^/")  # what is generated is not there yet
-  execute_process(COMMAND ${SWELL_PYTHON} ${CMAKE_SOURCE_DIR}/tools/unity.py 5 ${sources}
+  execute_process(COMMAND ${SWELL_PYTHON} ${CMAKE_SOURCE_DIR}/tools/unity.py 8 ${sources}
                   WORKING_DIRECTORY ${CMAKE_CURRENT_SOURCE_DIR} COMMAND_ERROR_IS_FATAL ANY
                   OUTPUT_VARIABLE batches OUTPUT_STRIP_TRAILING_WHITESPACE)
   separate_arguments(batches)

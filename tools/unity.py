@@ -2,25 +2,33 @@
 """Which source files one compiler run may take together, for cmake/component.cmake (SWELL_UNITY).
 
 What a file keeps to itself, in an unnamed namespace, as an alias or as a macro, is seen by the files that are compiled
-with it. So two files share a batch only when neither mentions a name that the other keeps to itself: together they
-then mean what they mean apart. Files come in the order given and go to the first batch that has room, so an edit moves
-a file only when it makes it clash.
+with it, and so are the headers that it includes. So two files share a batch only when neither mentions, nor has from a
+header, a name that the other keeps to itself: together they then mean what they mean apart. Files come in the order
+given and go to the first batch that has room, so an edit moves a file only when it makes it clash.
 
   tools/unity.py MOST FILE...   prints the number of each file's batch, in the order given; at most MOST to a batch
 
 Python's standard library only.
 """
 
+import functools
 import re
 import sys
+from pathlib import Path
 
+_SOURCES = Path(__file__).resolve().parents[1] / "src"
+_INCLUDE = re.compile(r'^#include "([^"]+)"', re.MULTILINE)
 _TEXT = re.compile(
     r'R"([^(\s]{0,16})\(.*?\)\1"|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])\'|//[^\n]*|/\*.*?\*/|\[\[.*?\]\]\s*', re.DOTALL
 )
 _WORD = re.compile(r"[A-Za-z_]\w*")
 _ALIAS = re.compile(r"(?:using\s+(\w+)\s*=|using\s+(?:\w+::)+(\w+)\s*;|namespace\s+(\w+)\s*=|#define\s+(\w+))")
 _TYPE = re.compile(r"(?:struct|class|union|enum(?:\s+class)?)\s+(\w+)")
-_NOT_A_DECLARATION = ("template", "namespace", "extern", "using namespace")
+_NOT_A_DECLARATION = ("template", "namespace", "extern", "using namespace", "TEST", "INSTANTIATE_TEST")
+# Neither a member's name nor one of another namespace or class can mean what a file keeps to itself.
+_ALONE = re.compile(r"(?<!\.)(?<!->)(?<!::)\b[A-Za-z_]\w*")
+_NAMESPACE = re.compile(r"^namespace ([\w:]+) \{", re.MULTILINE)
+_MACRO = "#define"
 # Lines that a declaration's head may be spread over.
 _HEAD_LINES = 6
 
@@ -64,10 +72,42 @@ def private(code):
     return names
 
 
+def at_margin(code):
+    """The names that a header declares for all who include it."""
+    lines = without_text(code).splitlines()
+    heads = ("\n".join(lines[number : number + _HEAD_LINES]) for number, line in enumerate(lines) if _WORD.match(line))
+    return {declared(head) for head in heads} | {word for found in _ALIAS.findall(code) for word in found}
+
+
+@functools.cache
+def header(name):
+    """(namespaces, names declared, headers included) of one of Swell's headers."""
+    path = _SOURCES / name
+    code = path.read_text(encoding="utf-8") if path.is_file() else ""
+    return frozenset(_NAMESPACE.findall(code)), frozenset(at_margin(code) - {None, ""}), tuple(_INCLUDE.findall(code))
+
+
+def from_headers(code, namespaces):
+    """The names of these namespaces that a file has from Swell's headers, whichever includes which."""
+    names, seen, ahead = set(), set(), _INCLUDE.findall(code)
+    while ahead:
+        name = ahead.pop()
+        if name not in seen:
+            seen.add(name)
+            spaces, declares, includes = header(name)
+            names |= declares if spaces & namespaces else set()
+            ahead.extend(includes)
+    return names
+
+
 class File:
     def __init__(self, code):
         text = without_text(code)
-        self.words = set(_WORD.findall(text))
+        namespaces = set(_NAMESPACE.findall(code))
+        inner = "|".join(name.rsplit("::", 1)[-1] for name in namespaces)
+        self.words = set(_WORD.findall(text))  # what a macro can change
+        self.names = set(_ALONE.findall(text)) | set(re.findall(rf"\b(?:{inner})::(\w+)", text))
+        self.names |= from_headers(code, namespaces)
         self.private = private(code)
         self.directives = set(re.findall(r"^using namespace .*", text, re.MULTILINE))
 
@@ -77,7 +117,8 @@ class File:
     def _shows(self, other):
         """Whether the other mentions what is this file's own; the same alias in both is none."""
         return any(
-            name in other.words and not (alias and alias == other.private.get(name))
+            name in (other.words if (alias or "").startswith(_MACRO) else other.names)
+            and not (alias and alias == other.private.get(name))
             for name, alias in self.private.items()
         )
 

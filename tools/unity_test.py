@@ -2,7 +2,9 @@
 
 import os
 import sys
+import tempfile
 import unittest
+from pathlib import Path
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import unity  # noqa: E402: the path has to be set first
@@ -43,6 +45,35 @@ class Batches(unittest.TestCase):
 
     def test_a_file_that_clashes_leaves_its_place_to_the_next(self):
         self.assertEqual(batches(own("int F() { return 1; }"), own("int F() { return 2; }"), "int G();"), [0, 1, 0])
+
+    def test_a_members_or_another_namespaces_name_is_no_mention(self):
+        owner = own("int F() { return 1; }")
+        for use in ("x.F()", "x->F()", "b::F()", "Shape::F()"):
+            with self.subTest(use):
+                self.assertEqual(batches(owner, own("", f"int Use() {{ return {use}; }}")), [0, 0])
+        self.assertEqual(batches(owner, own("", "int Use() { return a::F(); }")), [0, 1])
+
+    def test_what_a_header_declares_is_a_mention_in_its_namespace(self):
+        unity.header.cache_clear()
+        self.addCleanup(unity.header.cache_clear)
+        sources, unity._SOURCES = unity._SOURCES, self.sources({
+            "x/far.h": '#include "x/near.h"\n', "x/near.h": "namespace a {\n\nstruct F {};\n\n}  // namespace a\n"})
+        self.addCleanup(setattr, unity, "_SOURCES", sources)
+        user = '#include "x/far.h"\n'
+        self.assertEqual(batches(own("int F() { return 1; }"), user + own("", "int G();")), [0, 1])
+        self.assertEqual(batches(own("int F() { return 1; }"), user + "namespace b {\nint G();\n}\n"), [0, 0])
+
+    def sources(self, headers):
+        directory = tempfile.TemporaryDirectory()
+        self.addCleanup(directory.cleanup)
+        for name, text in headers.items():
+            path = Path(directory.name) / name
+            path.parent.mkdir(exist_ok=True)
+            path.write_text(text, encoding="utf-8")
+        return Path(directory.name)
+
+    def test_tests_are_nobodys_own(self):
+        self.assertEqual(batches(own("TEST(Suite, One) {\n}"), own("TEST(Suite, Two) {\n}")), [0, 0])
 
     def test_what_stands_in_text_and_comments_is_no_mention(self):
         self.assertEqual(batches(own("int F() { return 1; }"), '// F\nauto x = "F" R"(F)";'), [0, 0])

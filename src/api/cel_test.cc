@@ -4,15 +4,12 @@
 
 #include "api/crd_rules.h"
 #include "base/strings.h"
+#include "json/json_test_util.h"
 
 namespace swell::api {
 namespace {
 
-json::Value J(std::string_view text) {
-  Result<json::Value> value = json::Parse(text);
-  EXPECT_TRUE(value.ok()) << value.status().ToString() << " in " << text;
-  return value.ok() ? *value : json::Value();
-}
+using json::J;
 
 // What an expression makes of `self`, or what is wrong with it.
 std::string Eval(std::string_view text, std::string_view self = "null") {

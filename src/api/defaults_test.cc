@@ -1,15 +1,12 @@
 #include <gtest/gtest.h>
 
 #include "api/scheme.h"
+#include "json/json_test_util.h"
 
 namespace swell::api {
 namespace {
 
-json::Value J(std::string_view text) {
-  Result<json::Value> value = json::Parse(text);
-  EXPECT_TRUE(value.ok()) << value.status().ToString() << " in " << text;
-  return value.ok() ? *value : json::Value();
-}
+using json::J;
 
 class DefaultsTest : public ::testing::Test {
  protected:

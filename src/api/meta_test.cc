@@ -5,15 +5,12 @@
 
 #include "base/random.h"
 #include "base/strings.h"
+#include "json/json_test_util.h"
 
 namespace swell::api {
 namespace {
 
-json::Value J(std::string_view text) {
-  auto value = json::Parse(text);
-  EXPECT_TRUE(value.ok()) << text << ": " << value.status().ToString();
-  return value.ok() ? *value : json::Value();
-}
+using json::J;
 
 TEST(Time, FormatsAndParses) {
   constexpr WallTime kStart{1767225600LL * 1'000'000'000};

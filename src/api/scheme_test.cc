@@ -6,15 +6,12 @@
 
 #include "api/schema_text.h"
 #include "base/clock.h"
+#include "json/json_test_util.h"
 
 namespace swell::api {
 namespace {
 
-json::Value J(std::string_view text) {
-  Result<json::Value> value = json::Parse(text);
-  EXPECT_TRUE(value.ok()) << value.status().ToString() << " in " << text;
-  return value.ok() ? *value : json::Value();
-}
+using json::J;
 
 TEST(SchemeTest, EveryTypeOfTheTextsIsWellFormed) {
   SchemaLibrary library(EmbeddedSchemas());

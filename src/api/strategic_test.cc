@@ -5,15 +5,12 @@
 
 #include "base/random.h"
 #include "base/strings.h"
+#include "json/json_test_util.h"
 
 namespace swell::api {
 namespace {
 
-json::Value J(std::string_view text) {
-  auto value = json::Parse(text);
-  EXPECT_TRUE(value.ok()) << text << ": " << value.status().ToString();
-  return value.ok() ? *value : json::Value();
-}
+using json::J;
 
 SchemaPtr Scalar() {
   auto schema = std::make_shared<Schema>();

@@ -2,16 +2,13 @@
 
 #include "api/scheme.h"
 #include "base/strings.h"
+#include "json/json_test_util.h"
 #include "json/patch.h"
 
 namespace swell::api {
 namespace {
 
-json::Value J(std::string_view text) {
-  Result<json::Value> value = json::Parse(text);
-  EXPECT_TRUE(value.ok()) << value.status().ToString() << " in " << text;
-  return value.ok() ? *value : json::Value();
-}
+using json::J;
 
 // A change to a good object, and what is said about the result ("" when it stays good).
 struct Case {

@@ -15,7 +15,6 @@ namespace {
 using client::resources::kPods;
 using client::resources::kServices;
 using client::resources::kTrainingJobs;
-constexpr Duration kSecond = std::chrono::seconds(1);
 
 class AutoscalerTest : public ::testing::Test {
  protected:

@@ -12,7 +12,6 @@ namespace {
 
 using client::resources::kJobs;
 using client::resources::kPods;
-constexpr Duration kSecond = std::chrono::seconds(1);
 
 TEST(BatchRules, IndexesReadBackAsWritten) {
   EXPECT_EQ(FormatIndexes({}), "");

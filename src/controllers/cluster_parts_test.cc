@@ -17,7 +17,6 @@ using client::resources::kEndpoints;
 using client::resources::kPodDisruptionBudgets;
 using client::resources::kPodGroups;
 using client::resources::kPods;
-constexpr Duration kSecond = std::chrono::seconds(1);
 
 class PartsTest : public ::testing::Test {
  protected:

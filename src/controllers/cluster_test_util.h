@@ -18,6 +18,8 @@
 
 namespace swell::controllers {
 
+inline constexpr Duration kSecond = std::chrono::seconds(1);
+
 // Runs bound pods of its nodes: Running after 200 ms; deleted or told to stop, they end after
 // `stop_after` with code 143. Nodes renew their leases until they are killed.
 class ScriptedAgents {

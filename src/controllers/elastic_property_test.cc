@@ -15,7 +15,6 @@ namespace {
 using client::resources::kPods;
 using client::resources::kPyTorchJobs;
 using client::resources::kTrainingJobs;
-constexpr Duration kSecond = std::chrono::seconds(1);
 constexpr int kNodes = 2;
 constexpr int kGpus = 4;
 

@@ -21,7 +21,6 @@
 namespace swell::controllers {
 namespace {
 
-constexpr Duration kSecond = std::chrono::seconds(1);
 constexpr int64_t kGpusPerNode = 4;
 constexpr int64_t kNodes = 2;
 constexpr int64_t kRoom = kNodes * kGpusPerNode;
@@ -116,7 +115,7 @@ class World {
     job.policy.replicas_max = job.most;
     job.policy.doubles = random_.OneIn(2);
     job.policy.observations = 1 + static_cast<int>(random_.Below(3));
-    job.policy.interval = 2 * kSecond;
+    job.policy.interval = std::chrono::seconds(2);
     elastic::LedgerOptions options;
     options.records = 200 + static_cast<int64_t>(random_.Below(800));
     options.records_per_task = 1 + static_cast<int64_t>(random_.Below(40));
@@ -179,7 +178,7 @@ class World {
   }
 
   void Tick(bool trains) {
-    now_ = now_ + kSecond;
+    now_ = now_ + std::chrono::seconds(1);
     for (Job& job : jobs_) Advance(job);
     Cycle();
     for (Job& job : jobs_) {

@@ -12,7 +12,6 @@ namespace {
 
 const client::Resource kJobs{"elasticdl.org", "v1alpha1", "elasticdljobs", true};
 using client::resources::kPods;
-constexpr Duration kSecond = std::chrono::seconds(1);
 
 constexpr std::string_view kClasses = R"(
 apiVersion: scheduling.k8s.io/v1

@@ -13,7 +13,6 @@ using client::resources::kNamespaces;
 using client::resources::kPods;
 using client::resources::kPyTorchJobs;
 using client::resources::kSecrets;
-constexpr Duration kSecond = std::chrono::seconds(1);
 
 class GarbageTest : public ::testing::Test {
  protected:

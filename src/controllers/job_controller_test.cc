@@ -13,7 +13,6 @@ using client::resources::kPodGroups;
 using client::resources::kPods;
 using client::resources::kPyTorchJobs;
 using client::resources::kServices;
-constexpr Duration kSecond = std::chrono::seconds(1);
 
 class JobTest : public ::testing::Test {
  protected:

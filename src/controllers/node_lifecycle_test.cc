@@ -13,7 +13,6 @@ namespace {
 using client::resources::kNodes;
 using client::resources::kPods;
 using client::resources::kPyTorchJobs;
-constexpr Duration kSecond = std::chrono::seconds(1);
 
 json::Value Parsed(std::string_view text) {
   auto value = json::Parse(text);

@@ -12,7 +12,6 @@ namespace {
 using client::resources::kPodGroups;
 using client::resources::kPods;
 using client::resources::kPyTorchJobs;
-constexpr Duration kSecond = std::chrono::seconds(1);
 
 constexpr std::string_view kClasses = R"(
 apiVersion: scheduling.k8s.io/v1

@@ -15,7 +15,6 @@ using client::resources::kPodGroups;
 using client::resources::kPods;
 using client::resources::kProjects;
 using client::resources::kTrainingJobs;
-constexpr Duration kSecond = std::chrono::seconds(1);
 
 constexpr std::string_view kTwoProjects = R"(
 apiVersion: swell.dev/v1

@@ -13,7 +13,6 @@ namespace {
 
 using client::resources::kPods;
 using client::resources::kPyTorchJobs;
-constexpr Duration kSecond = std::chrono::seconds(1);
 constexpr int kNodes = 3;
 constexpr int kGpus = 4;
 

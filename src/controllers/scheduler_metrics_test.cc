@@ -9,8 +9,6 @@
 namespace swell::controllers {
 namespace {
 
-constexpr Duration kSecond = std::chrono::seconds(1);
-
 constexpr std::string_view kProjects = R"(
 apiVersion: swell.dev/v1
 kind: Project

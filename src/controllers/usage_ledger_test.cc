@@ -12,8 +12,6 @@
 namespace swell::controllers {
 namespace {
 
-constexpr Duration kSecond = std::chrono::seconds(1);
-
 constexpr std::string_view kProject = R"(
 apiVersion: swell.dev/v1
 kind: Project

@@ -10,7 +10,7 @@
 namespace swell::controllers {
 namespace {
 
-constexpr Duration kSecond = std::chrono::seconds(1);
+using std::chrono::seconds;
 constexpr Duration kTick = std::chrono::milliseconds(100);
 
 // Has pods, takes what is said of them, and counts.
@@ -98,9 +98,9 @@ TEST_F(WaitTellerTest, FirstAtOnceThenTheLatestReasonOnly) {
   Tell("a", "no room");
   sim.Advance(kTick);
   Tell("a", "no quota", "more quota");
-  sim.Advance(kSecond);
+  sim.Advance(seconds(1));
   EXPECT_EQ(server->writes, 1);
-  sim.Advance(10 * kSecond);
+  sim.Advance(seconds(10));
   EXPECT_EQ(server->writes, 2);
   EXPECT_EQ(server->events, 2);
   EXPECT_EQ(server->Told("a"), "no quota Would start with: more quota");
@@ -117,20 +117,20 @@ TEST_F(WaitTellerTest, NumbersThatFlickerAreNoNews) {
   EXPECT_EQ(server->events, 1);
   // In the end they are what they are.
   Tell("a", "Needs 2 GPUs; 1 free.");
-  sim.Advance(60 * kSecond);
+  sim.Advance(seconds(60));
   EXPECT_EQ(server->Told("a"), "Needs 2 GPUs; 1 free.");
 }
 
 TEST_F(WaitTellerTest, WhatWasToldIsNotWrittenAgain) {
   server->AddPod("a");
   Tell("a", "no room");
-  sim.Advance(kSecond);
+  sim.Advance(seconds(1));
   Tell("a", "no quota");
   Tell("a", "no room");
-  sim.Advance(60 * kSecond);
+  sim.Advance(seconds(60));
   MakeTeller();  // another scheduler takes over
   Tell("a", "no room");
-  sim.Advance(60 * kSecond);
+  sim.Advance(seconds(60));
   EXPECT_EQ(server->writes, 1);
   EXPECT_EQ(server->events, 1);
 }
@@ -142,7 +142,7 @@ TEST_F(WaitTellerTest, HundredsAreToldInTurn) {
     for (int i = 0; i < kJobs; ++i) Tell(StrCat("p", i), reason);
   };
   tell_all("no node");
-  sim.Advance(kSecond);
+  sim.Advance(seconds(1));
   EXPECT_EQ(server->writes, kJobs);
   for (int i = 0; i < 200; ++i) {
     tell_all(i % 2 == 0 ? "no room" : "no quota");
@@ -152,7 +152,7 @@ TEST_F(WaitTellerTest, HundredsAreToldInTurn) {
   EXPECT_LE(server->writes, kJobs + 20 * 20);
   EXPECT_GE(server->writes, kJobs + 20 * 5);
   tell_all("no luck");
-  sim.Advance(120 * kSecond);
+  sim.Advance(seconds(120));
   for (int i = 0; i < kJobs; ++i) EXPECT_EQ(server->Told(StrCat("p", i)), "no luck") << i;
 }
 
@@ -162,7 +162,7 @@ TEST_F(WaitTellerTest, ASlowServerIsAskedFewThingsAtOnce) {
     server->AddPod(StrCat("p", i));
     Tell(StrCat("p", i), "no room");
   }
-  sim.Advance(60 * kSecond);
+  sim.Advance(seconds(60));
   EXPECT_EQ(server->writes, WaitTellerOptions().jobs_at_once);
 }
 
@@ -170,11 +170,11 @@ TEST_F(WaitTellerTest, WhatWasRefusedIsToldLater) {
   server->AddPod("a");
   server->refusing = true;
   Tell("a", "no room");
-  sim.Advance(kSecond);
+  sim.Advance(seconds(1));
   EXPECT_EQ(server->writes, 1);
   EXPECT_EQ(server->Told("a"), "");
   server->refusing = false;
-  sim.Advance(20 * kSecond);
+  sim.Advance(seconds(20));
   EXPECT_EQ(server->Told("a"), "no room");
   EXPECT_EQ(server->writes, 2);
 }
@@ -182,10 +182,10 @@ TEST_F(WaitTellerTest, WhatWasRefusedIsToldLater) {
 TEST_F(WaitTellerTest, WhoStartedIsToldNothing) {
   server->AddPod("a");
   Tell("a", "no room");
-  sim.Advance(kSecond);
+  sim.Advance(seconds(1));
   Tell("a", "no quota");
   server->pods.clear();
-  sim.Advance(60 * kSecond);
+  sim.Advance(seconds(60));
   EXPECT_EQ(server->writes, 1);
 }
 

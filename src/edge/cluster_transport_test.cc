@@ -9,12 +9,11 @@
 #include "base/file.h"
 #include "base/strings.h"
 #include "client/client.h"
+#include "net/net_testing.h"
 #include "net/server.h"
 
 namespace swell::edge {
 namespace {
-
-constexpr Duration kLimit = std::chrono::seconds(100);
 
 // A wall clock that a test moves; steady time with it.
 class SetClock final : public Clock {
@@ -83,7 +82,7 @@ class ClusterTransportTest : public ::testing::Test {
     client->Call({.method = "GET", .path = path}, [&](const Result<api::RestResponse>& result) {
       answer = result.ok() ? Status::Ok() : result.status();
     });
-    reactor.RunUntil([&] { return answer.has_value(); }, kLimit);
+    reactor.RunUntil([&] { return answer.has_value(); }, net::kPatience);
     return answer.value_or(Status(Code::kTimeout, "no answer"));
   }
 
@@ -124,7 +123,7 @@ TEST_F(ClusterTransportTest, AsksItsPluginOnceForManyRequests) {
       ++answered;
     });
   }
-  reactor.RunUntil([&] { return answered == 20; }, kLimit);
+  reactor.RunUntil([&] { return answered == 20; }, net::kPatience);
   EXPECT_EQ(answered, 20);
   EXPECT_EQ(Runs(), 1u);
 }
@@ -181,7 +180,7 @@ TEST_F(ClusterTransportTest, APluginThatHangsIsEnded) {
   auto run = ExecCredentialRun::Start(
       reactor, access, [&](Result<ExecCredential> result) { outcome = result.status(); },
       std::chrono::milliseconds(50));
-  reactor.RunUntil([&] { return outcome.has_value(); }, kLimit);
+  reactor.RunUntil([&] { return outcome.has_value(); }, net::kPatience);
   ASSERT_TRUE(outcome);
   EXPECT_EQ(outcome->code(), Code::kTimeout);
 }

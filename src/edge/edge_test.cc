@@ -12,14 +12,13 @@
 #include "edge/http_front.h"
 #include "edge/http_transport.h"
 #include "json/value.h"
+#include "net/net_testing.h"
 #include "net/reactor.h"
 #include "net/server.h"
 #include "net/tls.h"
 
 namespace swell::edge {
 namespace {
-
-constexpr Duration kLimit = std::chrono::seconds(100);
 
 // Answers by path; keeps what it was asked and the sinks of calls it left open.
 class ScriptedHandler final : public api::RestHandler {
@@ -114,7 +113,7 @@ class EdgeTest : public ::testing::Test {
     calls_.push_back(transport_->Handle(std::move(request), answer));
     return answer;
   }
-  bool Until(const std::function<bool()>& done) { return core_.RunUntil(done, kLimit); }
+  bool Until(const std::function<bool()>& done) { return core_.RunUntil(done, net::kPatience); }
 
   net::Reactor core_;
   net::Reactor io_;

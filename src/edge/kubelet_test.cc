@@ -14,14 +14,13 @@
 #include "edge/http_front.h"
 #include "edge/http_transport.h"
 #include "edge/kubelet_server.h"
+#include "net/net_testing.h"
 #include "net/reactor.h"
 #include "net/server.h"
 #include "store/backend.h"
 
 namespace swell::edge {
 namespace {
-
-constexpr Duration kLimit = std::chrono::seconds(100);
 
 class KubeletTest : public ::testing::Test {
  protected:
@@ -74,7 +73,7 @@ class KubeletTest : public ::testing::Test {
     fleet_.reset();
   }
 
-  bool Until(const std::function<bool()>& done) { return core_.RunUntil(done, kLimit); }
+  bool Until(const std::function<bool()>& done) { return core_.RunUntil(done, net::kPatience); }
 
   std::string Get(const std::string& path) {
     std::string answer;

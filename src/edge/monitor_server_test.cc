@@ -4,11 +4,10 @@
 
 #include "base/strings.h"
 #include "net/client.h"
+#include "net/net_testing.h"
 
 namespace swell::edge {
 namespace {
-
-constexpr Duration kLimit = std::chrono::seconds(100);
 
 TEST(MonitorServer, AnswersWhoWatchesOver) {
   net::Reactor reactor;
@@ -30,9 +29,9 @@ TEST(MonitorServer, AnswersWhoWatchesOver) {
     request.method = std::move(method);
     request.target = std::move(target);
     std::optional<Result<net::HttpResponse>> answer;
-    (*client)->Send(request, kLimit,
+    (*client)->Send(request, net::kPatience,
                     [&](Result<net::HttpResponse> got) { answer = std::move(got); });
-    EXPECT_TRUE(reactor.RunUntil([&] { return answer.has_value(); }, kLimit));
+    EXPECT_TRUE(reactor.RunUntil([&] { return answer.has_value(); }, net::kPatience));
     EXPECT_TRUE(answer->ok());
     return answer->ok() ? **answer : net::HttpResponse{};
   };

@@ -16,6 +16,7 @@
 #include "edge/spdy_connection.h"
 #include "edge/websocket_connection.h"
 #include "json/value.h"
+#include "net/net_testing.h"
 #include "net/reactor.h"
 #include "net/server.h"
 #include "net/tls.h"
@@ -23,7 +24,6 @@
 namespace swell::edge {
 namespace {
 
-constexpr Duration kLimit = std::chrono::seconds(100);
 using Role = net::WebSocketCodec::Role;
 
 // A command whose inside is the test's.
@@ -162,7 +162,7 @@ class StreamTest : public ::testing::Test {
     front_.reset();
   }
 
-  bool Until(const std::function<bool()>& done) { return core_.RunUntil(done, kLimit); }
+  bool Until(const std::function<bool()>& done) { return core_.RunUntil(done, net::kPatience); }
 
   void Exec(CommandOptions options = {}) {
     options.ns = "default";
@@ -529,7 +529,7 @@ class KubeletServerTest : public ::testing::Test {
     };
     auto sink = std::make_shared<Sink>();
     auto call = (*transport)->Handle({.method = "GET", .path = path}, sink);
-    EXPECT_TRUE(core_.RunUntil([&] { return !sink->answer.empty(); }, kLimit));
+    EXPECT_TRUE(core_.RunUntil([&] { return !sink->answer.empty(); }, net::kPatience));
     return sink->answer;
   }
 

@@ -4,11 +4,10 @@
 
 #include "base/strings.h"
 #include "net/client.h"
+#include "net/net_testing.h"
 
 namespace swell::edge {
 namespace {
-
-constexpr Duration kLimit = std::chrono::seconds(100);
 
 TEST(WebhookServer, AnswersReviewsOverTls) {
   net::Reactor reactor;
@@ -36,9 +35,9 @@ TEST(WebhookServer, AnswersReviewsOverTls) {
     request.target = std::move(target);
     request.body = std::move(body);
     std::optional<Result<net::HttpResponse>> answer;
-    (*client)->Send(request, kLimit,
+    (*client)->Send(request, net::kPatience,
                     [&](Result<net::HttpResponse> got) { answer = std::move(got); });
-    EXPECT_TRUE(reactor.RunUntil([&] { return answer.has_value(); }, kLimit));
+    EXPECT_TRUE(reactor.RunUntil([&] { return answer.has_value(); }, net::kPatience));
     EXPECT_TRUE(answer && answer->ok()) << (answer ? answer->status().ToString() : "no answer");
     return answer && answer->ok() ? **answer : net::HttpResponse{};
   };

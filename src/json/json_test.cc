@@ -155,7 +155,7 @@ TEST(Equal, ComparesNumbersByValueAndIgnoresKeyOrder) {
   EXPECT_FALSE(Equal(Value(nullptr), Value(false)));
 }
 
-TEST(Property, ParsingWhatWasPrintedGivesTheSameDocument) {
+TEST(JsonProperty, ParsingWhatWasPrintedGivesTheSameDocument) {
   for (uint64_t seed = 1; seed <= 500; ++seed) {
     Random random(seed);
     Value value = RandomValue(random, 5);
@@ -169,7 +169,7 @@ TEST(Property, ParsingWhatWasPrintedGivesTheSameDocument) {
   }
 }
 
-TEST(Property, DamagedTextsAreRefusedOrReadButNeverCrash) {
+TEST(JsonProperty, DamagedTextsAreRefusedOrReadButNeverCrash) {
   for (uint64_t seed = 1; seed <= 2000; ++seed) {
     Random random(seed);
     std::string text = Print(RandomValue(random, 4));

@@ -1,4 +1,4 @@
-// Random documents for property tests.
+// Documents in tests: as written, and random ones for property tests.
 // Thread-safety: pure functions.
 #pragma once
 
@@ -7,10 +7,18 @@
 #include <string>
 #include <string_view>
 
+#include <gtest/gtest.h>
+
 #include "base/random.h"
 #include "json/value.h"
 
 namespace swell::json {
+
+inline Value J(std::string_view text) {
+  const Result<Value> value = Parse(text);
+  EXPECT_TRUE(value.ok()) << value.status().ToString() << " in " << text;
+  return value.ok() ? *value : Value();
+}
 
 inline std::string RandomText(Random& random) {
   static constexpr std::string_view kPieces[] = {"a",

@@ -8,12 +8,6 @@
 namespace swell::json {
 namespace {
 
-Value J(std::string_view text) {
-  auto value = Parse(text);
-  EXPECT_TRUE(value.ok()) << text << ": " << value.status().ToString();
-  return value.ok() ? *value : Value();
-}
-
 TEST(JsonPatch, Applies) {
   struct Case {
     std::string document, patch, result;

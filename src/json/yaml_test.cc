@@ -163,7 +163,7 @@ TEST(PrintYaml, SortsKeysAndFoldsLongLines) {
   EXPECT_EQ(ToJson(printed), "{\"message\":\"" + words + "\"}");
 }
 
-TEST(Property, ReadingWhatWasPrintedGivesTheSameDocument) {
+TEST(YamlProperty, ReadingWhatWasPrintedGivesTheSameDocument) {
   for (uint64_t seed = 1; seed <= 1500; ++seed) {
     Random random(seed);
     Value value = Object{{"v", RandomValue(random, 4)}};
@@ -178,7 +178,7 @@ TEST(Property, ReadingWhatWasPrintedGivesTheSameDocument) {
   }
 }
 
-TEST(Property, DamagedTextsAreRefusedOrReadButNeverCrash) {
+TEST(YamlProperty, DamagedTextsAreRefusedOrReadButNeverCrash) {
   for (uint64_t seed = 1; seed <= 1500; ++seed) {
     Random random(seed);
     std::string text = PrintYaml(RandomValue(random, 4));
