@@ -255,6 +255,12 @@ void DefaultWorkload(const std::string& kind, Value& object) {
                     json::Object({{"maxUnavailable", "25%"}, {"maxSurge", "25%"}}));
   } else if (kind == "StatefulSet") {
     DefaultStrategy(*spec, "updateStrategy", json::Object({{"partition", 0}}));
+    if (json::Array* claims = List(*spec, "volumeClaimTemplates")) {
+      for (Value& claim : *claims) {
+        SetIfAbsent(claim, "apiVersion", Value("v1"));
+        SetIfAbsent(claim, "kind", Value("PersistentVolumeClaim"));
+      }
+    }
   } else if (kind == "DaemonSet") {
     DefaultStrategy(*spec, "updateStrategy",
                     json::Object({{"maxUnavailable", 1}, {"maxSurge", 0}}));
@@ -344,10 +350,33 @@ void DefaultLimitRange(Value& range) {
   }
 }
 
+json::Object ScalingPolicy(std::string_view type, int64_t value) {
+  return json::Object({{"type", type}, {"value", value}, {"periodSeconds", 15}});
+}
+
+// Who says something of how to scale has the rest of it said.
+void DefaultScalingBehavior(Value& spec) {
+  Value* behavior = Member(spec, "behavior");
+  if (behavior == nullptr || !behavior->is_object()) return;
+  for (std::string_view way : {"scaleUp", "scaleDown"}) {
+    SetIfAbsent(*behavior, way, json::Object());
+    Value& rules = *Member(*behavior, way);
+    json::Array policies({ScalingPolicy("Percent", 100)});
+    if (way == "scaleUp") {
+      policies.insert(policies.begin(), ScalingPolicy("Pods", 4));
+      SetIfAbsent(rules, "stabilizationWindowSeconds", Value(0));
+    }
+    SetIfAbsent(rules, "selectPolicy", Value("Max"));
+    SetIfAbsent(rules, "policies", std::move(policies));
+  }
+}
+
 // Without a metric of its own, an autoscaler looks at the processors' use.
 void DefaultAutoscaler(Value& autoscaler) {
   Value* spec = Member(autoscaler, "spec");
-  if (spec == nullptr || !json::GetArray(*spec, {"metrics"}).empty()) return;
+  if (spec == nullptr) return;
+  DefaultScalingBehavior(*spec);
+  if (!json::GetArray(*spec, {"metrics"}).empty()) return;
   json::Object target({{"type", "Utilization"}, {"averageUtilization", 80}});
   json::Object resource({{"name", "cpu"}, {"target", std::move(target)}});
   json::Object metric({{"type", "Resource"}, {"resource", std::move(resource)}});
@@ -412,6 +441,9 @@ void DefaultObject(const KindInfo& info, Value& object) {
   } else if (kind == "Node") {
     json::Object& node = object.get_object();
     if (!node.contains("spec")) node["spec"] = json::Object();
+    if (std::string range(Text(node["spec"], "podCIDR")); !range.empty()) {
+      SetIfAbsent(node["spec"], "podCIDRs", json::Array({Value(range)}));
+    }
     const json::Object capacity = json::GetObject(object, {"status", "capacity"});
     if (!capacity.empty() && json::Find(object, {"status", "allocatable"}) == nullptr) {
       json::Set(object, {"status", "allocatable"}, capacity);

@@ -158,7 +158,7 @@ Object Writer::Body(const Schema& schema, bool custom) {
   if (custom && schema.nullable && version_ == 3 && schema.type != SchemaType::kAny) {
     out["nullable"] = true;
   }
-  if (schema.atomic) out["x-kubernetes-map-type"] = "atomic";
+  if (schema.atomic && schema.type != SchemaType::kArray) out["x-kubernetes-map-type"] = "atomic";
   WriteRules(schema, out, custom);
   if (schema.type == SchemaType::kArray && schema.items) {
     out["items"] = Use(*schema.items, custom);

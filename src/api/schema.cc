@@ -129,6 +129,21 @@ bool IsStrayNull(const Schema& schema, const json::Value& value) {
   return value.is_null() && !schema.nullable;
 }
 
+// Zero, false and empty text are absence in fields that are no pointers in Kubernetes' own types.
+bool MeansAbsence(const SchemaField& field, const json::Value& value) {
+  if (field.required || field.proto == 0 || field.proto_pointer) return false;
+  switch (field.schema->type) {
+    case SchemaType::kBoolean:
+      return value.is_bool() && !value.get_bool();
+    case SchemaType::kInteger:
+      return value.is_int64() && value.get_int64() == 0;
+    case SchemaType::kString:
+      return value.is_string() && value.get_string().empty();
+    default:
+      return false;
+  }
+}
+
 }  // namespace
 
 void ApplyDefaults(const Schema& schema, json::Value& value) {
@@ -153,6 +168,10 @@ void ApplyDefaults(const Schema& schema, json::Value& value) {
   }
   for (const SchemaField& field : schema.fields) {
     json::Value* found = object->if_contains(field.name);
+    if (found != nullptr && MeansAbsence(field, *found)) {
+      json::StableErase(*object, field.name);
+      found = nullptr;
+    }
     if (field.default_value != nullptr &&
         (found == nullptr ||
          (found->is_null() && (!field.schema->nullable || !schema.name.empty())))) {

@@ -162,10 +162,13 @@ Status CheckKind(const api::KindInfo& kind, json::Value& object) {
           other, json::GetString(object, {"metadata", "name"}),
           {InvalidValue("kind", other.gvk.kind, StrCat("must be ", kind.gvk.kind))});
     }
+    // Kubernetes names the package of its own form of the kind.
+    const std::string_view group = kind.gvk.group;
+    const std::string_view package = group.empty() ? "core" : group.substr(0, group.find('.'));
     return BadRequestError(StrCat(json::View(name->get_string()), " in version ",
                                   Quote(kind.gvk.version), " cannot be handled as a ",
                                   kind.gvk.kind, ": converting (", kind.gvk.version, ".",
-                                  json::View(name->get_string()), ") to (", kind.gvk.version, ".",
+                                  json::View(name->get_string()), ") to (", package, ".",
                                   kind.gvk.kind, "): unknown conversion"));
   }
   if (!has_version || !has_kind) {

@@ -1,4 +1,6 @@
 // LimitRange: what containers get that say nothing, and how much anybody may ask for.
+#include <set>
+
 #include "api/meta.h"
 #include "apiserver/amounts.h"
 #include "apiserver/errors.h"
@@ -10,14 +12,6 @@ namespace {
 
 constexpr std::string_view kAnnotation = "kubernetes.io/limit-ranger";
 
-std::string Names(const json::Array& set) {
-  std::string names;
-  for (const json::Value& name : set) {
-    names += StrCat(names.empty() ? "" : ", ", json::View(name.get_string()));
-  }
-  return names;
-}
-
 // Fills what the container leaves out; tells what in `notes`.
 void ApplyDefaults(const json::Value& limit,
                    std::string_view what,
@@ -25,7 +19,7 @@ void ApplyDefaults(const json::Value& limit,
                    std::string& notes) {
   for (const auto& [from, to, noun] :
        {std::tuple("defaultRequest", "requests", "request"), {"default", "limits", "limit"}}) {
-    json::Array set;
+    std::set<std::string> set;
     for (const auto& [key, value] : json::GetObject(limit, {from})) {
       const std::string_view name(key.data(), key.size());
       if (json::Find(container, {"resources", to, name}) != nullptr) continue;
@@ -35,10 +29,11 @@ void ApplyDefaults(const json::Value& limit,
         continue;
       }
       json::Set(container, {"resources", to, name}, value);
-      set.emplace_back(name);
+      set.emplace(name);
     }
     if (set.empty()) continue;
-    notes += StrCat(notes.empty() ? "LimitRanger plugin set: " : "; ", Names(set), " ", noun,
+    notes += StrCat(notes.empty() ? "LimitRanger plugin set: " : "; ",
+                    Join(std::vector<std::string>(set.begin(), set.end()), ", "), " ", noun,
                     " for ", what, " ", json::GetString(container, {"name"}));
   }
 }

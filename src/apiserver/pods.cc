@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "api/meta.h"
+#include "apiserver/amounts.h"
 #include "apiserver/errors.h"
 #include "apiserver/hooks.h"
 #include "apiserver/submitter.h"
@@ -75,13 +76,56 @@ Status AdmitPriority(Admission& admission, json::Value& pod) {
   return Status::Ok();
 }
 
-Status AdmitRuntimeClass(const Admission& admission, const json::Value& pod) {
-  const std::string name(json::GetString(pod, {"spec", "runtimeClassName"}));
-  if (name.empty() || admission.core.store.Latest({"runtimeclasses.node.k8s.io", "", name})) {
-    return Status::Ok();
+// The class's nodes are the pod's, too.
+Status TakeNodes(const Admission& admission, const json::Value& scheduling, json::Value& pod) {
+  for (const auto& [key, value] : json::GetObject(scheduling, {"nodeSelector"})) {
+    const std::string_view label(key.data(), key.size());
+    const json::Value* own = json::Find(pod, {"spec", "nodeSelector", label});
+    if (own != nullptr && *own != value) {
+      return ForbiddenError(admission.kind, admission.name,
+                            StrCat("conflict: runtimeClass.scheduling.nodeSelector[", label,
+                                   "] = ", json::GetString(scheduling, {"nodeSelector", label}),
+                                   "; pod.spec.nodeSelector[", label,
+                                   "] = ", json::GetString(pod, {"spec", "nodeSelector", label})));
+    }
+    json::Set(pod, {"spec", "nodeSelector", label}, value);
   }
-  return ForbiddenError(admission.kind, admission.name,
-                        StrCat("pod rejected: RuntimeClass ", Quote(name), " not found"));
+  json::Array tolerations = json::GetArray(pod, {"spec", "tolerations"});
+  for (const json::Value& toleration : json::GetArray(scheduling, {"tolerations"})) {
+    if (std::find(tolerations.begin(), tolerations.end(), toleration) == tolerations.end()) {
+      tolerations.push_back(toleration);
+    }
+  }
+  if (!tolerations.empty()) json::Set(pod, {"spec", "tolerations"}, std::move(tolerations));
+  return Status::Ok();
+}
+
+// What the pod's runtime takes beyond its containers, and where it runs.
+Status AdmitRuntimeClass(const Admission& admission, json::Value& pod) {
+  auto rejected = [&admission](std::string_view why) {
+    return ForbiddenError(admission.kind, admission.name, StrCat("pod rejected: ", why));
+  };
+  const std::string name(json::GetString(pod, {"spec", "runtimeClassName"}));
+  const bool has_overhead = json::Find(pod, {"spec", "overhead"}) != nullptr;
+  json::SharedValue found;
+  if (!name.empty()) {
+    const auto entry = admission.core.store.Latest({"runtimeclasses.node.k8s.io", "", name});
+    if (!entry) return rejected(StrCat("RuntimeClass ", Quote(name), " not found"));
+    found = entry->Parsed();
+  }
+  if (found == nullptr || json::Find(*found, {"overhead"}) == nullptr) {
+    if (has_overhead) {
+      return rejected("Pod Overhead set without corresponding RuntimeClass defined Overhead");
+    }
+  } else {
+    const Amounts fixed = ReadAmounts(*found, {"overhead", "podFixed"});
+    if (has_overhead && ReadAmounts(pod, {"spec", "overhead"}) != fixed) {
+      return rejected("Pod's Overhead doesn't match RuntimeClass's defined Overhead");
+    }
+    json::Set(pod, {"spec", "overhead"}, json::GetObject(*found, {"overhead", "podFixed"}));
+  }
+  const json::Value* scheduling = found ? json::Find(*found, {"scheduling"}) : nullptr;
+  return scheduling ? TakeNodes(admission, *scheduling, pod) : Status::Ok();
 }
 
 bool Tolerates(const json::Array& tolerations, std::string_view taint) {

@@ -456,5 +456,37 @@ TEST_F(PodsTest, WhatAnEphemeralContainerMayNotBe) {
             is + ".ports: Forbidden: cannot be set for an Ephemeral Container");
 }
 
+TEST_F(PodsTest, ARuntimeClassGivesItsOverheadAndItsNodes) {
+  ASSERT_EQ(server
+                .Post("/apis/node.k8s.io/v1/runtimeclasses",
+                      R"({"metadata":{"name":"vm"},"handler":"kata","overhead":{"podFixed":
+                      {"cpu":"250m"}},"scheduling":{"nodeSelector":{"vm":"yes"},
+                      "tolerations":[{"key":"vm","operator":"Exists"}]}})")
+                .status,
+            201);
+  auto pod = [](const std::string& name, const std::string& more) {
+    return StrCat(R"({"metadata":{"name":")", name,
+                  R"("},"spec":{"containers":[{"name":"c","image":"i"}],)", more, "}}");
+  };
+  const Answer made = server.Post(kPods, pod("p", R"("runtimeClassName":"vm")"));
+  ASSERT_EQ(made.status, 201) << made.text;
+  EXPECT_EQ(made.Str({"spec", "overhead", "cpu"}), "250m");
+  EXPECT_EQ(made.Str({"spec", "nodeSelector", "vm"}), "yes");
+  EXPECT_EQ(json::GetArray(made.body, {"spec", "tolerations"}).size(), 3u);
+  const std::string forbidden = "pods \"q\" is forbidden: ";
+  EXPECT_EQ(server.Post(kPods, pod("q", R"("overhead":{"cpu":"1"})")).Message(),
+            forbidden +
+                "pod rejected: Pod Overhead set without corresponding RuntimeClass defined "
+                "Overhead");
+  EXPECT_EQ(
+      server.Post(kPods, pod("q", R"("runtimeClassName":"vm","overhead":{"cpu":"1"})")).Message(),
+      forbidden + "pod rejected: Pod's Overhead doesn't match RuntimeClass's defined Overhead");
+  EXPECT_EQ(server.Post(kPods, pod("q", R"("runtimeClassName":"vm","nodeSelector":{"vm":"no"})"))
+                .Message(),
+            forbidden +
+                "conflict: runtimeClass.scheduling.nodeSelector[vm] = yes; "
+                "pod.spec.nodeSelector[vm] = no");
+}
+
 }  // namespace
 }  // namespace swell::apiserver
