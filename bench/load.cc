@@ -2,22 +2,21 @@
 //
 //   swell_load KUBECONFIG create N CONNECTIONS [NAMESPACE]  durable creates of config maps
 //   swell_load KUBECONFIG get SECONDS CONNECTIONS [PATH]    gets of one pod, or of PATH
-//   swell_load KUBECONFIG list SECONDS CONNECTIONS [PATH]   lists of the pods in namespace bench,
-//   or
-//                                                  of PATH
-//   swell_load KUBECONFIG patch SECONDS CONNECTIONS N       merge patches of the first N config
-//   maps swell_load KUBECONFIG fill N                   N pods in namespace bench that are never
-//   placed swell_load KUBECONFIG watch WATCHERS ROUNDS    one write delivered to so many watchers
-//   swell_load KUBECONFIG pods N CONNECTIONS GPUS SCHEDULER  N pods for a scheduler to place
-//   swell_load KUBECONFIG bind N CONNECTIONS NODES binds these pods to node-1, node-2, …: nothing
-//   but
-//                                                  the writes that a scheduler makes
-//   swell_load KUBECONFIG bound N SECONDS          waits until N pods are bound, however it is done
+//   swell_load KUBECONFIG list SECONDS CONNECTIONS [PATH]   lists of bench's pods, or of PATH
+//   swell_load KUBECONFIG patch SECONDS CONNECTIONS N       merge patches of the first N of them
+//   swell_load KUBECONFIG fill N                            N pods in bench, never placed
+//   swell_load KUBECONFIG watch WATCHERS ROUNDS             one write delivered to so many
+//   swell_load KUBECONFIG flood WATCHERS N                  N writes, as fast as they are taken
+//   swell_load KUBECONFIG pods N CONNECTIONS GPUS SCHEDULER N pods for a scheduler to place
+//   swell_load KUBECONFIG bind N CONNECTIONS NODES          binds them to node-1, node-2, …: the
+//                                                           writes of a scheduler, nothing else
+//   swell_load KUBECONFIG bound N SECONDS                   waits until N are bound, by whomever
 #include "net/load.h"
 
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -122,46 +121,30 @@ net::LoadOptions Base(const Target& target, int connections) {
   return options;
 }
 
-// Opens `watchers` watches of config maps, then writes `rounds` times, each when all have seen the
-// last; prints the time from the write's start to the last watcher's event.
+// Opens `watchers` watches of config maps, then writes.
 class WatchFanOut {
  public:
-  WatchFanOut(net::Reactor& reactor, const Target& target, int watchers, int rounds)
-      : reactor_(reactor), watchers_(watchers), rounds_(rounds) {
+  WatchFanOut(net::Reactor& reactor, const Target& target, int watchers)
+      : reactor_(reactor), watchers_(watchers) {
     net::ClientConfig config;
     config.base_url = target.url;
     config.tls = target.tls;
     config.max_streams = static_cast<size_t>(watchers) + 8;
+    config.max_connections = kWriters;
     auto client = net::HttpClient::Make(reactor, config);
     if (client.ok()) client_ = std::move(*client);
   }
 
-  int Run() {
-    if (!client_) return 1;
-    for (int i = 0; i < watchers_; ++i) {
-      client_->Stream(
-          Get("/api/v1/namespaces/bench-watch/configmaps?watch=1"),
-          [this](int, const net::Headers&) { ++open_; },
-          [this](std::string_view data) {
-            events_ += static_cast<size_t>(std::count(data.begin(), data.end(), '\n'));
-          },
-          [this](const Status&) { ++ended_; });
-    }
-    if (!reactor_.RunUntil([this] { return open_ == watchers_; }, std::chrono::minutes(2))) {
-      std::fprintf(stderr, "swell_load: %d of %d watches opened\n", open_, watchers_);
-      return 1;
-    }
+  // Writes `rounds` times, each when all have seen the last; prints the time from the write's start
+  // to the last watcher's event.
+  int Run(int rounds) {
+    if (!Open()) return 1;
     std::vector<double> times;
-    for (int round = 0; round < rounds_; ++round) {
+    for (int round = 0; round < rounds; ++round) {
       SteadyTime begin = reactor_.Now();
       size_t want = events_ + static_cast<size_t>(watchers_);
-      client_->Send(Post("/api/v1/namespaces/bench-watch/configmaps",
-                         ConfigMap(static_cast<uint64_t>(round))),
-                    std::chrono::seconds(10), [](const Result<net::HttpResponse>&) {});
-      if (!reactor_.RunUntil([&] { return events_ >= want; }, std::chrono::seconds(30))) {
-        std::fprintf(stderr, "swell_load: not all watchers saw the write\n");
-        return 1;
-      }
+      Write(static_cast<uint64_t>(round), [] {});
+      if (!AllSeen(want)) return 1;
       times.push_back(Millis(reactor_.Now() - begin));
     }
     std::sort(times.begin(), times.end());
@@ -173,13 +156,66 @@ class WatchFanOut {
     return 0;
   }
 
+  // Writes `count` times, kWriters at once; prints how many events all watchers got per second.
+  int Flood(uint64_t count) {
+    if (!Open()) return 1;
+    const SteadyTime begin = reactor_.Now();
+    const size_t want = events_ + static_cast<size_t>(watchers_) * count;
+    left_ = count;
+    for (size_t i = 0; i < kWriters; ++i) WriteNext();
+    if (!AllSeen(want)) return 1;
+    const double seconds = Millis(reactor_.Now() - begin) / 1e3;
+    json::Value line =
+        json::Object{{"what", "flood"},
+                     {"watchers", watchers_},
+                     {"per_second", static_cast<double>(count) * watchers_ / seconds}};
+    std::printf("%s\n", json::Print(line).c_str());
+    return 0;
+  }
+
  private:
+  static constexpr size_t kWriters = 16;
+  static constexpr uint64_t kFloodNames = 1'000'000;  // beyond those of rounds
+
+  bool Open() {
+    if (!client_) return false;
+    for (int i = 0; i < watchers_; ++i) {
+      client_->Stream(
+          Get("/api/v1/namespaces/bench-watch/configmaps?watch=1"),
+          [this](int, const net::Headers&) { ++open_; },
+          [this](std::string_view data) {
+            events_ += static_cast<size_t>(std::count(data.begin(), data.end(), '\n'));
+          },
+          [](const Status&) {});
+    }
+    if (reactor_.RunUntil([this] { return open_ == watchers_; }, std::chrono::minutes(2))) {
+      return true;
+    }
+    std::fprintf(stderr, "swell_load: %d of %d watches opened\n", open_, watchers_);
+    return false;
+  }
+
+  bool AllSeen(size_t want) {
+    if (reactor_.RunUntil([&] { return events_ >= want; }, std::chrono::minutes(2))) return true;
+    std::fprintf(stderr, "swell_load: not all watchers saw every write\n");
+    return false;
+  }
+
+  void Write(uint64_t index, std::function<void()> done) {
+    client_->Send(Post(ConfigMaps("bench-watch"), ConfigMap(index)), std::chrono::seconds(30),
+                  [done = std::move(done)](const Result<net::HttpResponse>&) { done(); });
+  }
+
+  void WriteNext() {
+    if (left_ == 0) return;
+    Write(kFloodNames + --left_, [this] { WriteNext(); });
+  }
+
   net::Reactor& reactor_;
   int watchers_;
-  int rounds_;
   int open_ = 0;
-  int ended_ = 0;
   size_t events_ = 0;
+  uint64_t left_ = 0;
   std::unique_ptr<net::HttpClient> client_;
 };
 
@@ -240,9 +276,10 @@ class BoundPods {
 
 int Main(int argc, char** argv) {
   if (argc < 4) {
-    std::fprintf(stderr,
-                 "usage: swell_load KUBECONFIG create|get|list|patch|fill|watch|pods|bind|bound N "
-                 "[M]\n");
+    std::fprintf(
+        stderr,
+        "usage: swell_load KUBECONFIG create|get|list|patch|fill|watch|flood|pods|bind|bound "
+        "N [M]\n");
     return 2;
   }
   auto access = client::LoadKubeconfig(argv[1]);
@@ -321,7 +358,10 @@ int Main(int argc, char** argv) {
     return Run(reactor, "bind", options);
   }
   if (mode == "bound") return BoundPods(reactor, target, n).Run(std::chrono::seconds(m));
-  if (mode == "watch") return WatchFanOut(reactor, target, static_cast<int>(n), m).Run();
+  if (mode == "watch") return WatchFanOut(reactor, target, static_cast<int>(n)).Run(m);
+  if (mode == "flood") {
+    return WatchFanOut(reactor, target, static_cast<int>(n)).Flood(static_cast<uint64_t>(m));
+  }
   std::fprintf(stderr, "swell_load: unknown mode %s\n", mode.c_str());
   return 2;
 }
