@@ -355,8 +355,8 @@ json::Object ScalingPolicy(std::string_view type, int64_t value) {
 }
 
 // Who says something of how to scale has the rest of it said.
-void DefaultScalingBehavior(Value& spec) {
-  Value* behavior = Member(spec, "behavior");
+void DefaultScalingBehavior(Value& autoscaler) {
+  Value* behavior = json::FindMutable(autoscaler, {"spec", "behavior"});
   if (behavior == nullptr || !behavior->is_object()) return;
   for (std::string_view way : {"scaleUp", "scaleDown"}) {
     SetIfAbsent(*behavior, way, json::Object());
@@ -374,9 +374,7 @@ void DefaultScalingBehavior(Value& spec) {
 // Without a metric of its own, an autoscaler looks at the processors' use.
 void DefaultAutoscaler(Value& autoscaler) {
   Value* spec = Member(autoscaler, "spec");
-  if (spec == nullptr) return;
-  DefaultScalingBehavior(*spec);
-  if (!json::GetArray(*spec, {"metrics"}).empty()) return;
+  if (spec == nullptr || !json::GetArray(*spec, {"metrics"}).empty()) return;
   json::Object target({{"type", "Utilization"}, {"averageUtilization", 80}});
   json::Object resource({{"name", "cpu"}, {"target", std::move(target)}});
   json::Object metric({{"type", "Resource"}, {"resource", std::move(resource)}});
@@ -405,8 +403,10 @@ void DefaultCrd(Value& crd) {
 
 void DefaultObject(const KindInfo& info, Value& object) {
   if (info.custom || !object.is_object()) return;
-  if (info.schema) DropNulls(*info.schema, object, 0);
   const std::string& kind = info.gvk.kind;
+  // Before its empty lists are gone: no policies are another thing than none written.
+  if (kind == "HorizontalPodAutoscaler") DefaultScalingBehavior(object);
+  if (info.schema) DropNulls(*info.schema, object, 0);
   if (kind == "Pod") {
     DefaultPod(object);
   } else if (kind == "Job") {

@@ -113,13 +113,17 @@ Status AdmitRuntimeClass(const Admission& admission, json::Value& pod) {
     if (!entry) return rejected(StrCat("RuntimeClass ", Quote(name), " not found"));
     found = entry->Parsed();
   }
+  const Amounts asked = ReadAmounts(pod, {"spec", "overhead"});
   if (found == nullptr || json::Find(*found, {"overhead"}) == nullptr) {
-    if (has_overhead) {
+    // Amounts that cannot be are the rules' to refuse.
+    const bool sound = std::all_of(asked.begin(), asked.end(), [](const auto& amount) {
+      return amount.second >= api::Quantity();
+    });
+    if (has_overhead && sound) {
       return rejected("Pod Overhead set without corresponding RuntimeClass defined Overhead");
     }
   } else {
-    const Amounts fixed = ReadAmounts(*found, {"overhead", "podFixed"});
-    if (has_overhead && ReadAmounts(pod, {"spec", "overhead"}) != fixed) {
+    if (has_overhead && asked != ReadAmounts(*found, {"overhead", "podFixed"})) {
       return rejected("Pod's Overhead doesn't match RuntimeClass's defined Overhead");
     }
     json::Set(pod, {"spec", "overhead"}, json::GetObject(*found, {"overhead", "podFixed"}));
