@@ -214,8 +214,9 @@ TEST(ElasticSizeTest, ScalingIsClampedToldAndRemembered) {
   cluster.StartManager();
   cluster.Create(
       "apiVersion: swell.dev/v1\nkind: TrainingJob\nmetadata: {name: t, namespace: default}\n"
-      "spec:\n  batch: {effective: PerReplica, learningRate: Linear}\n  roles:\n    worker:\n"
-      "      replicas: 4\n      elastic: {minReplicas: 2, maxReplicas: 6}\n"
+      "spec:\n  batch: {effective: PerReplica, learningRate: Linear}\n"
+      "  checkpoint: {directory: /data/c, intervalSeconds: 60, graceSeconds: 90}\n"
+      "  roles:\n    worker:\n      replicas: 4\n      elastic: {minReplicas: 2, maxReplicas: 6}\n"
       "      template: {spec: {containers: [{name: main, image: i, resources: {limits: "
       "{nvidia.com/gpu: 1}}}]}}\n");
   auto size = [&](int64_t replicas) {
@@ -234,6 +235,9 @@ TEST(ElasticSizeTest, ScalingIsClampedToldAndRemembered) {
   EXPECT_EQ(env["WORLD_SIZE"], "4");
   EXPECT_EQ(env["SWELL_BATCH_OF"], "rank");
   EXPECT_EQ(env["SWELL_LEARNING_RATE"], "linear");
+  EXPECT_EQ(env["SWELL_CHECKPOINT_DIR"], "/data/c");
+  EXPECT_EQ(env["SWELL_CHECKPOINT_SECONDS"], "60");
+  EXPECT_EQ(json::GetInt(*pod, {"spec", "terminationGracePeriodSeconds"}), 90);
   std::string first = cluster.PodUid("default/t-worker-0");
   cluster.Run(10 * kSecond);
   // As `kubectl scale` does.

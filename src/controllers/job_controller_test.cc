@@ -334,7 +334,8 @@ TEST_F(JobTest, QuietWhenNothingHappens) {
 
 TEST_F(JobTest, ElasticJobGetsARendezvous) {
   SubmitAndRun({.workers = 2,
-                .more_spec = "  elasticPolicy: {minReplicas: 1, maxReplicas: 4}\n",
+                .more_spec = "  elasticPolicy: {minReplicas: 1, maxReplicas: 4, standalone: true, "
+                             "rdzvConf: [{key: timeout, value: '900'}, {key: ttl, value: '5'}]}\n",
                 .master = false});
   json::SharedValue worker = cluster_.Get(kPods, "default/job-worker-1");
   std::map<std::string, std::string> env;
@@ -344,6 +345,8 @@ TEST_F(JobTest, ElasticJobGetsARendezvous) {
   }
   EXPECT_EQ(env["PET_NNODES"], "1:4");
   EXPECT_EQ(env["PET_RDZV_ENDPOINT"], "job-worker-0:23456");
+  EXPECT_EQ(env["PET_RDZV_CONF"], "timeout=900,ttl=5");
+  EXPECT_EQ(env["PET_STANDALONE"], "1");
   json::SharedValue group = cluster_.Get(kPodGroups, "default/job");
   ASSERT_TRUE(group);
   EXPECT_EQ(json::GetInt(json::GetArray(*group, {"spec", "podSets"})[0], {"minMember"}), 1);

@@ -40,6 +40,8 @@ void SetRendezvousEnv(json::Value& pod, const RendezvousEnv& env) {
   SetEnv(pod, "PET_NNODES", StrCat(env.nodes_min, ":", env.nodes_max));
   SetEnv(pod, "PET_MAX_RESTARTS", std::to_string(env.max_restarts));
   SetEnv(pod, "PET_NPROC_PER_NODE", env.nproc_per_node);
+  if (!env.conf.empty()) SetEnv(pod, "PET_RDZV_CONF", env.conf);
+  if (env.standalone) SetEnv(pod, "PET_STANDALONE", "1");
 }
 
 json::Value LeaderService(std::string_view name,

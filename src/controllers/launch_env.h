@@ -39,6 +39,8 @@ struct RendezvousEnv {
   int64_t nodes_max = 1;
   int64_t max_restarts = 100;
   std::string nproc_per_node = "1";
+  std::string conf;         // of the back end: "timeout=900,read_timeout=60"
+  bool standalone = false;  // each pod rendezvous by itself
 };
 void SetRendezvousEnv(json::Value& pod, const RendezvousEnv& env);
 

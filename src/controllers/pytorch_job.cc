@@ -100,6 +100,11 @@ void PrepareElastic(const json::Value& job,
   env.max_restarts = json::GetInt(policy, {"maxRestarts"}, 100);
   env.nproc_per_node = std::to_string(
       json::GetInt(policy, {"nProcPerNode"}, json::GetInt(job, {"spec", "nprocPerNode"}, 1)));
+  for (const json::Value& one : json::GetArray(policy, {"rdzvConf"})) {
+    env.conf += StrCat(env.conf.empty() ? "" : ",", json::GetString(one, {"key"}), "=",
+                       json::GetString(one, {"value"}));
+  }
+  env.standalone = json::GetBool(policy, {"standalone"});
   SetRendezvousEnv(pod, env);
 }
 

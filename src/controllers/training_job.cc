@@ -144,6 +144,21 @@ void SetBatchEnv(const json::Value& job, json::Value& pod) {
   SetEnv(pod, "SWELL_LEARNING_RATE", ToLower(json::GetString(*batch, {"learningRate"}, "None")));
 }
 
+// How the job saves itself: where and how often for the SDK, how long for the node agent.
+void SetCheckpointPolicy(const json::Value& job, json::Value& pod) {
+  const json::Value* policy = json::Find(job, {"spec", "checkpoint"});
+  if (policy == nullptr) return;
+  const std::string_view directory = json::GetString(*policy, {"directory"});
+  if (!directory.empty()) SetEnv(pod, "SWELL_CHECKPOINT_DIR", directory);
+  if (const int64_t seconds = json::GetInt(*policy, {"intervalSeconds"}); seconds > 0) {
+    SetEnv(pod, "SWELL_CHECKPOINT_SECONDS", std::to_string(seconds));
+  }
+  const json::Value* grace = json::Find(*policy, {"graceSeconds"});
+  if (grace != nullptr && !json::Find(pod, {"spec", "terminationGracePeriodSeconds"})) {
+    json::Set(pod, {"spec", "terminationGracePeriodSeconds"}, *grace);
+  }
+}
+
 // "4", 4 or nothing.
 std::string NprocOf(const json::Value& job) {
   const json::Value* value = json::Find(job, {"spec", "rendezvous", "nprocPerNode"});
@@ -158,6 +173,7 @@ void TrainingJobKind::PreparePod(const json::Value& job,
                                  json::Value& pod) const {
   SetEnv(pod, "PYTHONUNBUFFERED", "1");
   SetBatchEnv(job, pod);
+  SetCheckpointPolicy(job, pod);
   const json::Value* rendezvous = json::Find(job, {"spec", "rendezvous"});
   // One process alone has nobody to meet.
   if (!spec.elastic && spec.TotalReplicas() == 1 && rendezvous == nullptr) return;

@@ -115,9 +115,11 @@ std::vector<std::string> ProcessHost::MakeEnv(const Pod& pod,
   std::string own = mounted ? std::string(kOwnDir) : pod.dir + "/run";
   SetEnv(env, "SWELL_NOTICE_FILE", own + "/notice/notice.json");
   SetEnv(env, "SWELL_REPORT_FILE", own + "/report/report.json");
-  SetEnv(env, "SWELL_CHECKPOINT_DIR",
-         mounted ? StrCat(kOwnDir, "/checkpoints")
-                 : StrCat(options_.data_dir, "/checkpoints/", pod.spec.checkpoint_key));
+  if (GetEnv(env, "SWELL_CHECKPOINT_DIR").empty()) {
+    SetEnv(env, "SWELL_CHECKPOINT_DIR",
+           mounted ? StrCat(kOwnDir, "/checkpoints")
+                   : StrCat(options_.data_dir, "/checkpoints/", pod.spec.checkpoint_key));
+  }
   SetEnv(env, "SWELL_TERMINATION_LOG", mounted ? spec.termination_path : dir + "/termination-log");
   std::vector<std::string> out;
   out.reserve(env.size());
