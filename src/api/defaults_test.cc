@@ -203,5 +203,45 @@ TEST_F(DefaultsTest, TheRest) {
   EXPECT_EQ(json::GetString(crd, {"spec", "conversion", "strategy"}), "None");
 }
 
+TEST_F(DefaultsTest, ZeroIsAbsenceWhereGoHasNoPointer) {
+  const GroupVersionKind deployment{"apps", "v1", "Deployment"};
+  json::Value got = Default(deployment, R"({"metadata":{"name":"d","generateName":""},"spec":{
+      "replicas":0,"minReadySeconds":0,"paused":false,"template":{"spec":{"hostNetwork":false,
+      "automountServiceAccountToken":false,"containers":[{"name":"a","image":"b",
+      "env":[{"name":"E","value":""}],"livenessProbe":{"timeoutSeconds":0}}]}}}})");
+  const json::Object spec = json::GetObject(got, {"spec"});
+  EXPECT_TRUE(spec.contains("replicas"));
+  for (const char* gone : {"minReadySeconds", "paused"}) EXPECT_FALSE(spec.contains(gone)) << gone;
+  const json::Object pod = json::GetObject(got, {"spec", "template", "spec"});
+  EXPECT_TRUE(pod.contains("automountServiceAccountToken"));
+  EXPECT_FALSE(pod.contains("hostNetwork"));
+  const json::Value& container = json::GetArray(got, {"spec", "template", "spec", "containers"})[0];
+  EXPECT_EQ(json::GetArray(container, {"env"})[0], J(R"({"name":"E"})"));
+  EXPECT_EQ(json::GetInt(container, {"livenessProbe", "timeoutSeconds"}), 1);
+  EXPECT_FALSE(json::GetObject(got, {"metadata"}).contains("generateName"));
+}
+
+TEST_F(DefaultsTest, AutoscalersSayHowTheyScaleWhenAskedAboutPartOfIt) {
+  const GroupVersionKind autoscaler{"autoscaling", "v2", "HorizontalPodAutoscaler"};
+  json::Value got = Default(autoscaler, R"({"spec":{"behavior":{"scaleDown":{
+      "stabilizationWindowSeconds":60,"policies":[{"type":"Pods","value":4,"periodSeconds":60}]}}}})");
+  EXPECT_EQ(*json::Find(got, {"spec", "behavior"}),
+            J(R"({"scaleDown":{"stabilizationWindowSeconds":60,"selectPolicy":"Max",
+                "policies":[{"type":"Pods","value":4,"periodSeconds":60}]},
+              "scaleUp":{"stabilizationWindowSeconds":0,"selectPolicy":"Max","policies":[
+                {"type":"Pods","value":4,"periodSeconds":15},
+                {"type":"Percent","value":100,"periodSeconds":15}]}})"));
+  EXPECT_EQ(json::Find(Default(autoscaler, R"({"spec":{}})"), {"spec", "behavior"}), nullptr);
+}
+
+TEST_F(DefaultsTest, ClaimTemplatesAndNodesAreCompleted) {
+  json::Value set = Default({"apps", "v1", "StatefulSet"},
+                            R"({"spec":{"volumeClaimTemplates":[{"metadata":{"name":"c"}}]}})");
+  EXPECT_EQ(json::GetString(json::GetArray(set, {"spec", "volumeClaimTemplates"})[0], {"kind"}),
+            "PersistentVolumeClaim");
+  json::Value node = Default({"", "v1", "Node"}, R"({"spec":{"podCIDR":"10.5.0.0/24"}})");
+  EXPECT_EQ(*json::Find(node, {"spec", "podCIDRs"}), J(R"(["10.5.0.0/24"])"));
+}
+
 }  // namespace
 }  // namespace swell::api
