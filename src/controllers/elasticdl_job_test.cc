@@ -113,6 +113,19 @@ TEST_F(ElasticdlJobTest, WaitsWhenAllWorkersAreTakenAndGoesOn) {
   ASSERT_TRUE(Until("low", "master Running, worker-0 Running"));
 }
 
+TEST_F(ElasticdlJobTest, ARestIsToldOnceWhenItIsOver) {
+  cluster_.Create(Job("low", 2, "low-priority"));
+  ASSERT_TRUE(Until("low", "master Running, worker-0 Running, worker-1 Running"));
+  ASSERT_TRUE(cluster_.Patch(kJobs, "default/low", "spec: {suspend: true}").ok());
+  ASSERT_TRUE(Until("low", ""));
+  cluster_.Run(10 * kSecond);
+  ASSERT_TRUE(cluster_.Patch(kJobs, "default/low", "spec: {suspend: false}").ok());
+  ASSERT_TRUE(Until("low", "master Running, worker-0 Running, worker-1 Running"));
+  cluster_.Run(30 * kSecond);
+  EXPECT_EQ(cluster_.Events("Resumed"), 1);
+  EXPECT_TRUE(cluster_.EventMessage("Resumed", "low").starts_with("ElasticDLJob low runs again, "));
+}
+
 TEST_F(ElasticdlJobTest, AFractionOfTheWorkersIsHighAtAlternatingEnds) {
   cluster_.Create(Job("half", 5, "0.5"));
   ASSERT_TRUE(cluster_.Until([&] { return cluster_.Pods("") == 6; }));

@@ -213,8 +213,11 @@ void JobController::FillSize(Pass& pass) {
                   json::GetInt(history.back(), {"desired"}) == desired;
     }
     const bool over = pass.IsTrue("Succeeded") || pass.IsTrue("Failed") || pass.IsTrue("Suspended");
+    // That the whole job runs again after a rest is told of the job.
+    const bool rested =
+        !history.empty() && json::GetString(history.back(), {"reason"}) == "suspended";
     if (!pass.spec.grouped && !history.empty() && !continues && desired == wanted && !over &&
-        why != kMemberEnded) {
+        !rested && why != kMemberEnded) {
       News news = OfLoners(before, now, desired, why);
       pass.Tell("Normal", news.reason, std::move(news.message));
     }
