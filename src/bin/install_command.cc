@@ -1,5 +1,6 @@
 // `swell install` and `swell uninstall`: what Swell needs in a cluster that runs elsewhere. Both
 // may be run again at any time.
+#include <algorithm>
 #include <cstdio>
 
 #include "api/meta.h"
@@ -240,6 +241,38 @@ const cli::Command kUninstall{
     .examples = {
         {"From the cluster of a kubeconfig", "swell uninstall --kubeconfig ~/.kube/config"}}};
 
+// [HOST[:PORT]/]NAME[/NAME…][:TAG][@DIGEST]
+bool IsImage(std::string_view image) {
+  auto all_of = [](std::string_view text, std::string_view more) {
+    return !text.empty() && std::all_of(text.begin(), text.end(), [more](char c) {
+      return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') ||
+             more.find(c) != std::string_view::npos;
+    });
+  };
+  constexpr std::string_view kUpper = "ABCDEFGHIJKLMNOPQRSTUVWXYZ";
+  const size_t at = image.find('@');
+  if (at != std::string_view::npos) {
+    const std::string_view digest = image.substr(at + 1);
+    const size_t colon = digest.find(':');
+    if (colon == std::string_view::npos || colon == 0 || !all_of(digest.substr(colon + 1), "")) {
+      return false;
+    }
+    image = image.substr(0, at);
+  }
+  const size_t slash = image.rfind('/');
+  const size_t tag = image.find(':', slash == std::string_view::npos ? 0 : slash);
+  if (tag != std::string_view::npos) {
+    if (!all_of(image.substr(tag + 1), StrCat(kUpper, "_.-"))) return false;
+    image = image.substr(0, tag);
+  }
+  const std::vector<std::string_view> parts = Split(image, '/');
+  for (size_t i = 0; i < parts.size(); ++i) {
+    const bool host = i == 0 && parts.size() > 1;
+    if (!all_of(parts[i], host ? StrCat(kUpper, ".:-") : std::string("_.-"))) return false;
+  }
+  return true;
+}
+
 int Print(const std::vector<json::Value>& objects) {
   for (const json::Value& object : objects) {
     std::printf("---\n%s", json::PrintYaml(object).c_str());
@@ -274,6 +307,10 @@ int InstallCommand(const std::vector<std::string>& arguments) {
                "only print what others need, or the controller");
   flags.Group("");
   if (auto exit = ParseCommandLine(kInstall, flags, arguments)) return *exit;
+  if (!deployment.image.empty() && !IsImage(deployment.image)) {
+    return Misused(kInstall, StrCat("--image ", Quote(deployment.image),
+                                    ": an image like registry.example.com/swell:0.1.0 expected"));
+  }
   if (deployment.replicas < 1) return Misused(kInstall, "--replicas is at least 1");
   if (!webhook.url.empty() && !webhook.url.starts_with("https://")) {
     return Misused(kInstall, StrCat("--webhook-url ", Quote(webhook.url), " is not https://…"));

@@ -152,6 +152,75 @@ TEST_F(CliTest, ArenaTopNode) {
                 "4/8 (50%)\n");
 }
 
+TEST_F(CliTest, TheKubeconfigsNamespaceHoldsForEveryCommand) {
+  Create("{apiVersion: v1, kind: Namespace, metadata: {name: team}}");
+  env_.connect = [this, connect = env_.connect](const ClusterFlags& flags) {
+    auto connection = connect(flags);
+    connection->ns = "team";
+    return connection;
+  };
+  ASSERT_EQ(Run({"swell", "submit", "mnist", "--image", "i", "--", "a"}), 0) << err_;
+  for (const std::vector<std::string>& words :
+       {std::vector<std::string>{"swell", "list", "-o", "name"}, {"swell", "get", "-o", "name"}}) {
+    ASSERT_EQ(Run(words), 0) << err_;
+    EXPECT_EQ(out_, "pytorchjob.kubeflow.org/mnist\n") << words[1] << err_;
+  }
+  ASSERT_EQ(Run({"swell", "get", "mnist", "-o", "custom-columns=NAME:.metadata.name"}), 0) << err_;
+  EXPECT_EQ(out_, "NAME\nmnist\n");
+  ASSERT_EQ(Run({"swell", "wait", "mnist", "--for=jsonpath={.metadata.name}=mnist"}), 0) << err_;
+  EXPECT_EQ(out_, "pytorchjob.kubeflow.org/mnist condition met\n");
+  EXPECT_EQ(Run({"swell", "get", "minst"}), 1);
+  EXPECT_NE(err_.find("the server has no resource type \"minst\""), std::string::npos) << err_;
+  ASSERT_EQ(Run({"swell", "events", "mnist"}), 0) << err_;
+}
+
+TEST_F(CliTest, ArenaTellsProgramsWhatItTellsPeople) {
+  MediumClass();
+  ASSERT_EQ(SubmitMedium(), 0) << err_;
+  Pod("master", 0, "Running");
+  ASSERT_EQ(Run({"arena", "top", "job", "-o", "json"}), 0) << err_;
+  json::Value jobs = json::Parse(out_).value();
+  ASSERT_TRUE(jobs.is_array() && jobs.get_array().size() == 1) << out_;
+  EXPECT_EQ(json::GetInt(jobs.get_array()[0], {"requestGPUs"}), 8);
+  EXPECT_EQ(json::GetInt(jobs.get_array()[0], {"allocatedGPUs"}), 4);
+  ASSERT_EQ(Run({"arena", "top", "job", "medium-job", "-o", "json"}), 0) << err_;
+  EXPECT_EQ(json::GetString(json::Parse(out_).value(), {"name"}), "medium-job");
+  Create("{apiVersion: v1, kind: Node, metadata: {name: node-1}}");
+  ASSERT_EQ(Run({"arena", "top", "node", "-o", "json"}), 0) << err_;
+  json::Value nodes = json::Parse(out_).value();
+  EXPECT_EQ(json::GetInt(nodes, {"allocatedGPUsInCluster"}), 4) << out_;
+  EXPECT_EQ(json::GetString(json::GetArray(nodes, {"nodes"})[0], {"name"}), "node-1");
+  EXPECT_EQ(Run({"arena", "top", "job", "-o", "xml"}), 2);
+}
+
+TEST_F(CliTest, ArenaKnowsItsOlderFlagsAndQueueAlone) {
+  ASSERT_EQ(Run({"arena", "submit", "pytorch", "--name=old", "--image=i", "--workingDir=/w",
+                 "--dataDir=/tmp", "--queue", "--nproc-per-node=auto", "python a.py"}),
+            0)
+      << err_;
+  auto made = server_.Send(
+      server_.Request("GET", "/apis/kubeflow.org/v1/namespaces/default/pytorchjobs/old"));
+  ASSERT_EQ(made.status, 200);
+  EXPECT_NE(made.text.find(R"("workingDir":"/w")"), std::string::npos) << made.text;
+  EXPECT_NE(made.text.find(R"({"name":"PET_NPROC_PER_NODE","value":"auto"})"), std::string::npos);
+  EXPECT_EQ(made.text.find("queue"), std::string::npos);
+  EXPECT_EQ(Run({"arena", "submit", "pytorch", "--name=n", "--image=i", "--nproc-per-node=0", "a"}),
+            2);
+  EXPECT_EQ(Run({"arena", "submit", "pytorch", "--name=n", "--image=i", "--queue", "python a"}), 2);
+  EXPECT_NE(err_.find("--queue \"python a\": the name of a project expected"), std::string::npos);
+}
+
+TEST_F(CliTest, ANameIsFreeWhenOtherHandsDeletedTheJob) {
+  MediumClass();
+  ASSERT_EQ(SubmitMedium(), 0) << err_;
+  ASSERT_EQ(Run({"swell", "delete", "pytorchjob", "medium-job"}), 0) << err_;
+  EXPECT_EQ(SubmitMedium(), 1) << "it may be on its way to be submitted";
+  server_.executor.Advance(std::chrono::minutes(2));
+  EXPECT_EQ(SubmitMedium(), 0) << err_;
+  server_.executor.Advance(std::chrono::minutes(2));
+  EXPECT_EQ(SubmitMedium(), 1) << "the job is there";
+}
+
 TEST_F(CliTest, ArenaDeleteTakesEverythingAway) {
   MediumClass();
   ASSERT_EQ(SubmitMedium(), 0) << err_;

@@ -64,9 +64,10 @@ class EventsAction final : public Action {
   }
 
   Result<int> Run(Session& session, std::vector<std::string> words) override {
-    if (!words.empty()) {
-      return Misuse(StrCat("unexpected ", Quote(words[0]), "; try --for ", words[0]));
+    if (words.size() > (for_.empty() ? 1 : 0)) {
+      return Misuse(StrCat("unexpected ", Quote(words.back()), ": one job, or --for, expected"));
     }
+    if (!words.empty()) for_ = words[0];
     SWELL_ASSIGN_OR_RETURN(Api * api, session.Server());
     std::string ns = all_namespaces_ ? "" : session.Namespace();
     if (size_t slash = for_.find('/'); slash != std::string::npos) {
@@ -173,8 +174,10 @@ Command EventsCommandSpec() {
       .name = "events",
       .group = "Look",
       .summary = "Shows what happened, oldest first: placed, preempted, resumed, failed.",
-      .examples = {{"The story of one job and its pods", "swell events --for mnist"},
+      .usage = "[[KIND/]NAME]",
+      .examples = {{"The story of one job and its pods", "swell events mnist"},
                    {"Warnings anywhere, as they come", "swell events -A --types Warning -w"}},
+      .completes = Completes::kJob,
       .make = Makes<EventsAction>(),
   };
 }

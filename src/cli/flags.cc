@@ -67,6 +67,9 @@ struct Parsed {
 Status StoreOne(Parsed& parsed) {
   Flag& flag = *parsed.flag;
   flag.seen = true;
+  if (!flag.refusal.empty()) {
+    return Misuse(StrCat("--", flag.Long(), " is not supported: ", flag.refusal));
+  }
   switch (flag.kind) {
     case Flag::Kind::kSwitch:
       *static_cast<bool*>(flag.to) = parsed.on != flag.turns_off;
@@ -158,8 +161,15 @@ Flag& Flags::List(std::string names,
   return Add(std::move(names), Flag::Kind::kList, to, std::move(value_name), std::move(help));
 }
 
+void Flags::Refuse(std::string names, std::string why) {
+  Flag& flag = Add(std::move(names), Flag::Kind::kMaybe, nullptr, "", "");
+  flag.refusal = std::move(why);
+  flag.hidden = true;
+}
+
 const Flag* Flags::Find(std::string_view dashed) const {
   for (const Flag& flag : flags_) {
+    if (std::find(flag.also.begin(), flag.also.end(), dashed) != flag.also.end()) return &flag;
     if (dashed == "--" + flag.Long() || (!flag.Short().empty() && dashed == "-" + flag.Short())) {
       return &flag;
     }
@@ -193,12 +203,14 @@ Status Flags::Parse(std::vector<std::string> arguments, std::vector<std::string>
   std::list<Parsed> parsed;
   for (Flag& flag : flags_) {
     Parsed& one = parsed.emplace_back(Parsed{&flag, nullptr, {}, false});
+    const std::string names =
+        StrCat(flag.names, flag.also.empty() ? "" : ",", Join(flag.also, ","));
     if (flag.kind == Flag::Kind::kSwitch) {
-      one.option = app.add_flag(flag.names, one.on);
+      one.option = app.add_flag(names, one.on);
       one.option->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
     } else {
       // The raw results are read below: CLI11's conversions give "{}" and "[a,b]" meanings.
-      one.option = app.add_option(flag.names, [](const CLI::results_t&) { return true; });
+      one.option = app.add_option(names, [](const CLI::results_t&) { return true; });
       one.option->expected(1)->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
       one.option->allow_extra_args(false);
     }
@@ -211,7 +223,9 @@ Status Flags::Parse(std::vector<std::string> arguments, std::vector<std::string>
   try {
     app.parse(std::move(reversed));
   } catch (const CLI::ArgumentMismatch& error) {
-    return Misuse(StrCat(error.what(), ": a value is missing"));
+    // What it says after the flag's name is for programmers.
+    const std::string_view what = error.what();
+    return Misuse(StrCat(what.substr(0, what.find(':')), ": a value is missing"));
   } catch (const CLI::ParseError& error) {
     return Misuse(error.what());
   }
@@ -225,6 +239,7 @@ Status Flags::Parse(std::vector<std::string> arguments, std::vector<std::string>
                          near.empty() ? "" : StrCat("; did you mean ", near, "?")));
   }
   words->insert(words->begin(), rest->results().begin(), rest->results().end());
+  if (words_before_dashes_ != nullptr) *words_before_dashes_ = words->size();
   words->insert(words->end(), after.begin(), after.end());
   for (Parsed& one : parsed) {
     if (one.option->count() == 0) continue;

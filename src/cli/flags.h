@@ -31,6 +31,8 @@ struct Flag {
   std::string implied;  // value of the flag when it stands alone: --dry-run means =client
   std::vector<std::string> choices;  // of a text; empty: any
   bool turns_off = false;            // of a switch: giving it makes the variable false
+  std::vector<std::string> also;     // further names, hidden: what other versions call it
+  std::string refusal;               // why it cannot be had here; giving it is an error
   bool hidden = false;
   bool seen = false;
 
@@ -63,6 +65,10 @@ class Flags {
              std::vector<std::string>* to,
              std::string value_name,
              std::string help);
+  // A flag that others have and that is told why it is not here, rather than that it is unknown.
+  void Refuse(std::string names, std::string why);
+  // How many of the words stand before "--"; what follows it is never a name of ours.
+  void CountWordsBeforeDashes(size_t* to) { words_before_dashes_ = to; }
 
   // kBadRequest, in words for the user, for anything that cannot be understood.
   Status Parse(std::vector<std::string> arguments, std::vector<std::string>* words);
@@ -78,6 +84,7 @@ class Flags {
 
   std::string group_;
   std::vector<Flag> flags_;
+  size_t* words_before_dashes_ = nullptr;
 };
 
 // The candidate nearest to what was typed, when it is near enough to be meant; else empty.

@@ -30,7 +30,10 @@ class GetAction final : public Action {
                "only with these fields: status.phase=Failed");
     flags.Switch("--ignore-not-found", &ignore_not_found_, "a missing object is not an error");
     flags.Group("How");
-    flags.Text("-o,--output", &output_, "FORMAT", "json, yaml, wide, name or jsonpath=TEMPLATE");
+    flags.Text("-o,--output", &output_, "FORMAT",
+               "json, yaml, wide, name, jsonpath=TEMPLATE or custom-columns=TITLE:PATH,…");
+    flags.Switch("--show-managed-fields", &form_.managed_fields,
+                 "JSON and YAML with who wrote what");
     flags.Text("--sort-by", &sort_by_, "PATH", "sort by a field: .metadata.creationTimestamp");
     flags.Switch("-w,--watch", &watch_, "print, then go on printing what changes");
     flags.Switch("--watch-only", &watch_only_, "print only what changes");
@@ -39,7 +42,10 @@ class GetAction final : public Action {
   }
 
   Result<int> Run(Session& session, std::vector<std::string> words) override {
+    const bool managed_fields = form_.managed_fields;
     SWELL_ASSIGN_OR_RETURN(form_, ParseOutputForm(output_));
+    form_.managed_fields = managed_fields;
+    form_.headers = !no_headers_;
     if (words.empty()) return Jobs(session);
     if (!sort_by_.empty()) {
       SWELL_ASSIGN_OR_RETURN(sort_path_, JsonPath::Parse(sort_by_));
@@ -83,8 +89,18 @@ class GetAction final : public Action {
       if (word == "all") category = kinds->InCategory(word);
       for (Kind& kind : category) targets.push_back({std::move(kind), names});
       if (!category.empty()) continue;
-      SWELL_ASSIGN_OR_RETURN(Kind kind, kinds->Find(word));
-      targets.push_back({std::move(kind), names});
+      auto kind = kinds->Find(word);
+      if (!kind.ok() && words.size() == 1) {
+        // `swell get mnist`, as `swell describe mnist`.
+        auto job = FindJob(*api_, session_->Namespace(), word);
+        if (job.ok()) {
+          SWELL_ASSIGN_OR_RETURN(Kind of_job, kinds->Find(job->kind->resource.GroupResource()));
+          targets.push_back({std::move(of_job), {job->name}});
+          continue;
+        }
+      }
+      if (!kind.ok()) return kind.status();
+      targets.push_back({std::move(kind).value(), names});
     }
     if (!names.empty() && (!selector_.empty() || !fields_.empty())) {
       return Misuse("names and selectors cannot be used together");

@@ -4,6 +4,7 @@
 #include <map>
 
 #include "base/strings.h"
+#include "cli/project_view.h"
 #include "cli/text_table.h"
 
 namespace swell::cli {
@@ -24,6 +25,15 @@ Result<std::vector<JobView>> JobTable::Jobs(Api& api) const {
   SWELL_ASSIGN_OR_RETURN(std::vector<JobView> jobs, ListJobs(api, ns));
   if (!status.empty()) {
     std::erase_if(jobs, [&](const JobView& job) { return ToLower(job.status) != ToLower(status); });
+  }
+  if (projects && !jobs.empty()) {
+    // Who may not read projects has their jobs all the same.
+    auto tree = ReadProjects(api);
+    for (JobView& job : jobs) {
+      if (!tree.ok() || !job.project.empty()) continue;
+      const ProjectView* owner = tree->OfNamespace(job.ns);
+      if (owner != nullptr) job.project = owner->name;
+    }
   }
   return jobs;
 }

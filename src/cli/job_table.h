@@ -19,6 +19,7 @@ struct JobTable {
   std::string ns;      // "" everywhere
   std::string status;  // only jobs with this word; "" all
   bool headers = true;
+  bool projects = false;  // jobs that name none have their namespace's
   std::vector<std::string> header;
   std::function<std::vector<std::string>(const JobView&)> row;
 

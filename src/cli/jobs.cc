@@ -39,6 +39,7 @@ class ListAction final : public Action {
     table.ns = all_namespaces_ ? "" : session.Namespace();
     table.status = status_;
     table.headers = !no_headers_;
+    table.projects = form.table();
     table.header = {"NAME", "KIND", "STATUS",   "PRIORITY", "PROJECT",
                     "GPUS", "PODS", "DURATION", "AGE"};
     if (form.kind == OutputForm::Kind::kWide) table.header.emplace_back("MESSAGE");

@@ -4,6 +4,7 @@
 #include "api/meta.h"
 #include "base/strings.h"
 #include "cli/commands.h"
+#include "cli/job_view.h"
 #include "cli/jsonpath.h"
 #include "cli/output.h"
 #include "json/yaml.h"
@@ -183,7 +184,16 @@ class WaitAction final : public Action {
         chosen.push_back({std::move(kind), ns, word.substr(slash + 1), {}});
       }
     } else {
-      SWELL_ASSIGN_OR_RETURN(Kind kind, kinds->Find(words[0]));
+      auto found_kind = kinds->Find(words[0]);
+      if (!found_kind.ok() && words.size() == 1) {
+        auto job = FindJob(api, ns, words[0]);
+        if (!job.ok()) return found_kind.status();
+        SWELL_ASSIGN_OR_RETURN(Kind of_job, kinds->Find(job->kind->resource.GroupResource()));
+        chosen.push_back({std::move(of_job), ns, job->name, {}});
+        return chosen;
+      }
+      if (!found_kind.ok()) return found_kind.status();
+      const Kind kind = std::move(found_kind).value();
       for (size_t i = 1; i < words.size(); ++i) chosen.push_back({kind, ns, words[i], {}});
       if (words.size() == 1 && (all_ || !selector_.empty())) {
         SWELL_ASSIGN_OR_RETURN(auto found,

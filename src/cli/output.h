@@ -4,6 +4,7 @@
 
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "cli/jsonpath.h"
@@ -12,17 +13,20 @@
 namespace swell::cli {
 
 struct OutputForm {
-  enum class Kind { kTable, kWide, kJson, kYaml, kName, kJsonPath };
+  enum class Kind { kTable, kWide, kJson, kYaml, kName, kJsonPath, kColumns };
   Kind kind = Kind::kTable;
   std::optional<JsonPath> path;
+  std::vector<std::pair<std::string, JsonPath>> columns;  // title and what stands below it
+  bool headers = true;
+  bool managed_fields = false;  // who wrote what; JSON and YAML leave it out, as kubectl does
 
   bool table() const { return kind == Kind::kTable || kind == Kind::kWide; }
 };
 
-// "", wide, json, yaml, name, jsonpath=TEMPLATE, jsonpath-file=FILE.
+// "", wide, json, yaml, name, jsonpath=TEMPLATE, custom-columns=TITLE:PATH,…; -file=FILE of both.
 Result<OutputForm> ParseOutputForm(const std::string& text);
 
-// One object in a form that is not a table.
+// One object, or a List of several, in a form that is not a table.
 std::string FormatObject(const OutputForm& form,
                          const json::Value& object,
                          std::string_view resource_name);

@@ -1,6 +1,7 @@
 #include "cli/pytorch_spec.h"
 
 #include <algorithm>
+#include <optional>
 
 #include "api/meta.h"
 #include "api/quantity.h"
@@ -31,6 +32,28 @@ Status CheckQuantity(const std::string& text, std::string_view flag) {
   auto parsed = api::Quantity::Parse(text);
   if (!parsed.ok())
     return Misuse(StrCat(flag, " ", Quote(text), " is not an amount like 2 or 8Gi"));
+  return Status::Ok();
+}
+
+// Nothing less than what the server would say of the pods, which is long after the job was taken.
+Status CheckAmounts(const PyTorchSpec& spec) {
+  if (spec.gpus < 0) return Misuse(StrCat("--gpus ", spec.gpus, ": must not be negative"));
+  SWELL_RETURN_IF_ERROR(CheckQuantity(spec.cpu, "--cpu"));
+  SWELL_RETURN_IF_ERROR(CheckQuantity(spec.memory, "--memory"));
+  SWELL_RETURN_IF_ERROR(CheckQuantity(spec.cpu_limit, "--cpu-limit"));
+  SWELL_RETURN_IF_ERROR(CheckQuantity(spec.memory_limit, "--memory-limit"));
+  SWELL_RETURN_IF_ERROR(CheckQuantity(spec.share_memory, "--share-memory"));
+  for (const auto& [name, amount] : spec.devices) {
+    SWELL_RETURN_IF_ERROR(CheckQuantity(amount, StrCat("resource ", name)));
+  }
+  const std::string& processes = spec.nproc_per_node;
+  const std::optional<int64_t> number = ParseInt(processes);
+  const bool word =
+      processes.empty() || processes == "auto" || processes == "cpu" || processes == "gpu";
+  if (!word && (!number || *number < 1)) {
+    return Misuse(StrCat("--nproc-per-node ", Quote(processes),
+                         ": a number from 1, auto, cpu or gpu expected"));
+  }
   return Status::Ok();
 }
 
@@ -93,13 +116,13 @@ Status AddVolumes(const PyTorchSpec& spec, PodParts& parts) {
     parts.mounts.push_back(json::Object{{"name", name}, {"mountPath", path}});
   };
   for (const std::string& text : spec.volumes) {
-    SWELL_ASSIGN_OR_RETURN(auto mount, ParseMount(text, "--data", false));
+    SWELL_ASSIGN_OR_RETURN(auto mount, ParseMount(text, spec.volume_flag, false));
     add(StrCat("data-", number++),
         {{"persistentVolumeClaim", json::Object{{"claimName", mount.first}}}}, mount.second);
   }
   number = 0;
   for (const std::string& text : spec.host_paths) {
-    SWELL_ASSIGN_OR_RETURN(auto mount, ParseMount(text, "--data-dir", true));
+    SWELL_ASSIGN_OR_RETURN(auto mount, ParseMount(text, spec.host_path_flag, true));
     add(StrCat("training-data-", number++), {{"hostPath", json::Object{{"path", mount.first}}}},
         mount.second);
   }
@@ -155,8 +178,8 @@ void AddEnv(const PyTorchSpec& spec, PodParts& parts) {
     parts.env.push_back(EnvVar("gpus", std::to_string(spec.gpus)));
   }
   if (spec.gpus == 0) parts.env.push_back(EnvVar("NVIDIA_VISIBLE_DEVICES", "void"));
-  if (spec.nproc_per_node > 0) {
-    parts.env.push_back(EnvVar("PET_NPROC_PER_NODE", std::to_string(spec.nproc_per_node)));
+  if (!spec.nproc_per_node.empty()) {
+    parts.env.push_back(EnvVar("PET_NPROC_PER_NODE", spec.nproc_per_node));
   }
   for (const auto& [name, value] : spec.env) parts.env.push_back(EnvVar(name, value));
 }
@@ -207,6 +230,7 @@ json::Object Container(const PyTorchSpec& spec, PodParts& parts) {
 }  // namespace
 
 Result<json::Object> MakePodSpec(const PyTorchSpec& spec) {
+  SWELL_RETURN_IF_ERROR(CheckAmounts(spec));
   PodParts parts;
   AddEnv(spec, parts);
   SWELL_RETURN_IF_ERROR(AddVolumes(spec, parts));
@@ -264,13 +288,6 @@ Status Check(const PyTorchSpec& spec) {
   if (spec.image.empty()) return Misuse("--image is not set");
   if (spec.workers < 1) {
     return Misuse(StrCat("--workers ", spec.workers, ": at least 1, the master counts"));
-  }
-  if (spec.gpus < 0) return Misuse(StrCat("--gpus ", spec.gpus, ": must not be negative"));
-  SWELL_RETURN_IF_ERROR(CheckQuantity(spec.cpu, "--cpu"));
-  SWELL_RETURN_IF_ERROR(CheckQuantity(spec.memory, "--memory"));
-  SWELL_RETURN_IF_ERROR(CheckQuantity(spec.share_memory, "--share-memory"));
-  for (const auto& [name, amount] : spec.devices) {
-    SWELL_RETURN_IF_ERROR(CheckQuantity(amount, StrCat("--device ", name)));
   }
   return Status::Ok();
 }

@@ -40,14 +40,16 @@ struct PyTorchSpec {
   int64_t run_as_user = -1;
   std::vector<int64_t> ports;  // that the container listens on
   bool gang_labels = false;
-  std::string share_memory;  // size of /dev/shm; empty: the machine's own
-  int64_t nproc_per_node = 0;
+  std::string share_memory;    // size of /dev/shm; empty: the machine's own
+  std::string nproc_per_node;  // a number, auto, cpu or gpu; empty: as the image has it
   std::string clean_pod_policy = "None";
   std::string restart_policy = "Never";
   int64_t retry = 0;
   int64_t running_timeout_s = 0, ttl_s = -1;
   KeyValues config_files;  // key of the ConfigMap → path in the container
   std::string config_map;  // that holds them
+  // What the command calls the flags that messages name.
+  std::string volume_flag = "--data", host_path_flag = "--data-dir";
   bool arena_env = false;  // the variables `workers` and `gpus`, as Arena sets them
 };
 

@@ -49,8 +49,10 @@ Result<Kinds*> Session::ServerKinds() {
   return kinds_.get();
 }
 
-std::string Session::Namespace() const {
+std::string Session::Namespace() {
   if (!global_.ns.empty()) return global_.ns;
+  // The kubeconfig knows; whoever needs the server, too, is told when there is none.
+  static_cast<void>(Server().ok());
   return api_ && !api_->connection().ns.empty() ? api_->connection().ns : "default";
 }
 

@@ -52,7 +52,7 @@ class Session {
   Result<Api*> Server();
   Result<Kinds*> ServerKinds();
   // --namespace, else the kubeconfig's, else default. After Server().
-  std::string Namespace() const;
+  std::string Namespace();
   // From now on, whatever the flags said.
   void UseNamespace(std::string ns) { global_.ns = std::move(ns); }
 

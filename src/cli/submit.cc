@@ -15,6 +15,7 @@ namespace {
 class SubmitAction final : public Action {
  public:
   void Declare(Flags& flags) override {
+    flags.CountWordsBeforeDashes(&words_before_dashes_);
     flags.Group("The job");
     flags.Text("--name", &spec_.name, "NAME", "its name (or the first word)");
     flags.Text("-i,--image", &spec_.image, "IMAGE", "what each instance runs in");
@@ -32,8 +33,8 @@ class SubmitAction final : public Action {
     flags.Int("-w,--workers", &spec_.workers, "N", "instances, the master among them (default 1)");
     flags.Text("--cpu", &spec_.cpu, "AMOUNT", "CPU of each instance: 2, 500m");
     flags.Text("--memory", &spec_.memory, "AMOUNT", "memory of each instance: 8Gi");
-    flags.Int("--nproc-per-node", &spec_.nproc_per_node, "N",
-              "processes of each instance, for torchrun");
+    flags.Text("--nproc-per-node", &spec_.nproc_per_node, "N",
+               "processes of each instance, for torchrun: a number, auto, cpu or gpu");
     flags.Text("--share-memory", &spec_.share_memory, "AMOUNT", "size of /dev/shm");
     flags.Group("Who goes first");
     flags.Text("-p,--priority", &spec_.priority, "CLASS", "a PriorityClass");
@@ -103,7 +104,7 @@ class SubmitAction final : public Action {
 
  private:
   Status Fill(std::vector<std::string> words) {
-    if (spec_.name.empty() && !words.empty() && words[0].find(' ') == std::string::npos) {
+    if (spec_.name.empty() && words_before_dashes_ > 0 && words[0].find(' ') == std::string::npos) {
       spec_.name = words[0];
       words.erase(words.begin());
     }
@@ -117,6 +118,7 @@ class SubmitAction final : public Action {
     SWELL_ASSIGN_OR_RETURN(spec_.labels, ParsePairs(labels_, "--label"));
     SWELL_ASSIGN_OR_RETURN(spec_.annotations, ParsePairs(annotations_, "--annotation"));
     SWELL_ASSIGN_OR_RETURN(spec_.selectors, ParsePairs(selectors_, "--selector"));
+    spec_.volume_flag = spec_.host_path_flag = "--volume";
     for (const std::string& volume : volumes_) {
       (volume.starts_with('/') ? spec_.host_paths : spec_.volumes).push_back(volume);
     }
@@ -200,6 +202,7 @@ class SubmitAction final : public Action {
   PyTorchSpec spec_;
   std::vector<std::string> env_, labels_, annotations_, selectors_, volumes_;
   std::string on_preemption_ = "requeue", dry_run_, output_;
+  size_t words_before_dashes_ = 0;
   bool wait_ = false, logs_ = false, force_ = false;
 };
 

@@ -1,5 +1,6 @@
 #include "cli/training_spec.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "api/meta.h"
@@ -20,6 +21,9 @@ Status Check(const TrainingSpec& spec) {
   }
   if (pod.image.empty()) return Misuse("--image is not set");
   if (pod.workers < 1) return Misuse(StrCat("--workers ", pod.workers, ": at least 1 expected"));
+  if (spec.completions < 0 || spec.parallelism < 0) {
+    return Misuse("--completions and --parallelism must be at least 1");
+  }
   if (spec.workers_min > pod.workers) {
     return Misuse(
         StrCat("--min-workers ", spec.workers_min, ": there are only ", pod.workers, " workers"));
@@ -30,6 +34,24 @@ Status Check(const TrainingSpec& spec) {
 // Three decimals: "0.5", "0.333".
 std::string FractionText(double fraction) {
   return GpuText(static_cast<int64_t>(std::llround(fraction * 1000)));
+}
+
+// The same pods as runs of their own.
+json::Value AsBatchJob(const TrainingSpec& spec, const json::Value& job) {
+  const PyTorchSpec& pod = spec.pod;
+  json::Value out = json::Object{
+      {"apiVersion", "batch/v1"}, {"kind", "Job"}, {"metadata", *json::Find(job, {"metadata"})}};
+  const int64_t completions = spec.completions > 0 ? spec.completions : spec.parallelism;
+  json::Set(out, {"spec", "completions"}, completions);
+  json::Set(out, {"spec", "parallelism"}, std::max<int64_t>(1, spec.parallelism));
+  if (spec.backoff_limit >= 0) json::Set(out, {"spec", "backoffLimit"}, spec.backoff_limit);
+  if (pod.ttl_s >= 0) json::Set(out, {"spec", "ttlSecondsAfterFinished"}, pod.ttl_s);
+  if (pod.running_timeout_s > 0) {
+    json::Set(out, {"spec", "activeDeadlineSeconds"}, pod.running_timeout_s);
+  }
+  json::Set(out, {"spec", "template"}, *json::Find(job, {"spec", "roles", spec.role, "template"}));
+  json::Set(out, {"spec", "template", "spec", "restartPolicy"}, spec.restart_policy);
+  return out;
 }
 
 }  // namespace
@@ -84,7 +106,7 @@ Result<json::Value> MakeTrainingJob(const TrainingSpec& spec) {
     json::Set(job, {"spec", "activeDeadlineSeconds"}, pod.running_timeout_s);
   }
   json::Set(job, {"spec", "roles", spec.role}, std::move(role));
-  return job;
+  return spec.Repeats() ? AsBatchJob(spec, job) : job;
 }
 
 Result<PortPair> ParsePort(const std::string& text) {

@@ -1,4 +1,5 @@
-// TrainingSpec: what `runai submit` asks for, and the TrainingJob (swell.dev/v1) that says it.
+// TrainingSpec: what `runai submit` asks for, and the TrainingJob (swell.dev/v1)
+// or Job (batch/v1) that says it.
 // Thread-safety: values and pure functions.
 #pragma once
 
@@ -21,9 +22,14 @@ struct TrainingSpec {
   std::string preemptibility;  // Preemptible, NonPreemptible or "" (by its priority)
   std::string restart_policy = "OnFailure";
   int64_t backoff_limit = -1;
+  // Runs of their own instead of one job with workers; 0: not asked for.
+  int64_t completions = 0, parallelism = 0;
+
+  bool Repeats() const { return completions > 0 || parallelism > 0; }
 };
 
-// kBadRequest (misuse) naming the flag whose value cannot be meant.
+// A TrainingJob; or, of a workload that repeats, a batch/v1 Job. kBadRequest (misuse) naming the
+// flag whose value cannot be meant.
 Result<json::Value> MakeTrainingJob(const TrainingSpec& spec);
 
 // A Service of the job's ports, owned by the job as the server made it. "8888", "80:8888".

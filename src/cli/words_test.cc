@@ -11,9 +11,11 @@
 #include "cli/job_view.h"
 #include "cli/jsonpath.h"
 #include "cli/manifests.h"
+#include "cli/output.h"
 #include "cli/pytorch_spec.h"
 #include "cli/session.h"
 #include "cli/text_table.h"
+#include "json/value.h"
 
 namespace swell::cli {
 namespace {
@@ -97,6 +99,32 @@ TEST(FlagsTest, AfterTwoDashesEverythingIsAWord) {
   EXPECT_EQ(p.output, "");
 }
 
+TEST(FlagsTest, OtherVersionsNamesAndWhatIsNotHere) {
+  std::string dir;
+  bool all = false;
+  size_t before = 0;
+  Flags flags;
+  flags.Text("--working-dir", &dir, "PATH", "").also = {"--workingDir", "--cwd"};
+  flags.Switch("-A,--all-namespaces", &all, "").also = {"--allNamespaces"};
+  flags.Refuse("--template", "nothing keeps them");
+  flags.CountWordsBeforeDashes(&before);
+  Words words;
+  ASSERT_TRUE(flags.Parse({"--workingDir=/a", "--allNamespaces", "--", "x", "y"}, &words).ok());
+  EXPECT_EQ(dir, "/a");
+  EXPECT_TRUE(all);
+  EXPECT_EQ(before, 0U);
+  words.clear();
+  ASSERT_TRUE(flags.Parse({"job", "--cwd", "/b", "--", "x"}, &words).ok());
+  EXPECT_EQ(dir, "/b");
+  EXPECT_EQ(before, 1U);
+  EXPECT_EQ(words, (Words{"job", "x"}));
+  for (const Words& given : {Words{"--template"}, {"--template", "t"}, {"--template=t"}}) {
+    Status refused = flags.Parse(given, &words);
+    EXPECT_TRUE(IsMisuse(refused));
+    EXPECT_EQ(refused.message(), "--template is not supported: nothing keeps them");
+  }
+}
+
 TEST(FlagsTest, MistakesAreMisuse) {
   Parsed p = Parse({"--outptu", "json"});
   EXPECT_TRUE(IsMisuse(p.status));
@@ -104,7 +132,34 @@ TEST(FlagsTest, MistakesAreMisuse) {
   p = Parse({"--tail=many"});
   EXPECT_TRUE(IsMisuse(p.status));
   EXPECT_EQ(p.status.message(), "--tail: \"many\" is not a whole number");
-  EXPECT_TRUE(IsMisuse(Parse({"--output"}).status));
+  p = Parse({"--output"});
+  EXPECT_TRUE(IsMisuse(p.status));
+  EXPECT_EQ(p.status.message(), "--output: a value is missing");
+}
+
+TEST(OutputFormTest, CustomColumnsAsKubectlHasThem) {
+  json::Value pods =
+      json::Parse(R"({"kind":"List","items":[{"metadata":{"name":"a","managedFields":[{}]},)"
+                  R"("spec":{"containers":[{"image":"x"},{"image":"y"}]}},)"
+                  R"({"metadata":{"name":"bcd"}}]})")
+          .value();
+  auto form = ParseOutputForm("custom-columns=NAME:.metadata.name,IMAGE:.spec.containers[*].image");
+  ASSERT_TRUE(form.ok()) << form.status().ToString();
+  EXPECT_EQ(FormatObject(*form, pods, ""), "NAME   IMAGE\na      x,y\nbcd    <none>\n");
+  form->headers = false;
+  EXPECT_EQ(FormatObject(*form, json::GetArray(pods, {"items"})[0], ""), "a   x,y\n");
+  for (const char* bad : {"custom-columns=", "custom-columns=NAME", "custom-columns=:.a"}) {
+    EXPECT_TRUE(IsMisuse(ParseOutputForm(bad).status())) << bad;
+  }
+}
+
+TEST(OutputFormTest, WhoWroteWhatIsLeftOut) {
+  json::Value pod = json::Parse(R"({"metadata":{"name":"a","managedFields":[{}]}})").value();
+  auto form = ParseOutputForm("yaml");
+  ASSERT_TRUE(form.ok());
+  EXPECT_EQ(FormatObject(*form, pod, ""), "metadata:\n  name: a\n");
+  form->managed_fields = true;
+  EXPECT_NE(FormatObject(*form, pod, "").find("managedFields"), std::string::npos);
 }
 
 TEST(FlagsTest, NearestWord) {

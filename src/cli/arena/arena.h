@@ -46,6 +46,13 @@ std::string HostOf(const json::Value& pod);  // host IP, or N/A
 // "--type": pytorchjob and pytorch; empty is every kind. Refuses others, naming what is supported.
 Status CheckType(const std::string& type);
 
+// "-o": json, yaml or wide (the table), as all of Arena's commands take it.
+Status CheckOutput(const std::string& output);
+bool IsData(const std::string& output);  // json or yaml
+std::string Serialise(const std::string& output, const json::Value& value);
+// A job as Arena's JSON and YAML have it.
+json::Value DescribeJob(const JobView& job, WallTime now);
+
 // The training jobs of the namespace, or of all of them.
 Result<std::vector<JobView>> ListArenaJobs(Session& session, Api& api, bool everywhere);
 // A job that arena can see; kNotFound in Arena's words.

@@ -9,7 +9,6 @@
 #include "cli/exec_in.h"
 #include "cli/pod_logs.h"
 #include "cli/text_table.h"
-#include "json/yaml.h"
 
 namespace swell::cli::arena {
 namespace {
@@ -19,38 +18,6 @@ std::string PhaseWord(const json::Value& pod) {
 }
 
 std::string OrNotAvailable(const std::string& text) { return text.empty() ? "N/A" : text; }
-
-// What v0.5.0 printed as JSON and YAML.
-json::Value Describe(const JobView& job, WallTime now) {
-  json::Array instances;
-  for (size_t i = 0; i < job.pods.size(); ++i) {
-    const json::Value& pod = *job.pods[i];
-    instances.push_back(json::Object{{"ip", json::GetString(pod, {"status", "podIP"})},
-                                     {"status", PhaseWord(pod)},
-                                     {"name", api::Name(pod)},
-                                     {"age", ShortDuration(now - api::CreationTime(pod))},
-                                     {"node", HostOf(pod)},
-                                     {"isChief", i == 0}});
-  }
-  return json::Object{{"name", job.name},
-                      {"namespace", job.ns},
-                      {"duration", ShortDuration(TrainingDuration(job, now))},
-                      {"status", StatusWord(job)},
-                      {"trainer", ToLower(Trainer(job))},
-                      {"tensorboard", ""},
-                      {"chiefName", job.pods.empty() ? "" : std::string(api::Name(*job.pods[0]))},
-                      {"instances", std::move(instances)},
-                      {"priority", OrNotAvailable(job.priority)}};
-}
-
-Result<std::string> CheckOutput(const std::string& output) {
-  if (output.empty() || output == "wide" || output == "json" || output == "yaml") return output;
-  return Misuse(StrCat("--output ", Quote(output), ": json, yaml or wide expected"));
-}
-
-std::string Serialise(const std::string& output, const json::Value& value) {
-  return output == "json" ? json::PrintPretty(value) + "\n" : json::PrintYaml(value);
-}
 
 class GetAction final : public Action {
  public:
@@ -62,12 +29,12 @@ class GetAction final : public Action {
   }
   Result<int> Run(Session& session, std::vector<std::string> words) override {
     SWELL_RETURN_IF_ERROR(CheckType(type_));
-    SWELL_RETURN_IF_ERROR(CheckOutput(output_).status());
+    SWELL_RETURN_IF_ERROR(CheckOutput(output_));
     if (words.size() != 1) return Misuse("the name of one job expected: arena get JOB");
     SWELL_ASSIGN_OR_RETURN(Api * api, session.Server());
     SWELL_ASSIGN_OR_RETURN(JobView job, FindArenaJob(session, *api, words[0]));
-    if (output_ == "json" || output_ == "yaml") {
-      session.Out(Serialise(output_, Describe(job, session.Now())));
+    if (IsData(output_)) {
+      session.Out(Serialise(output_, DescribeJob(job, session.Now())));
       return 0;
     }
     PrintJob(session, job);
@@ -127,20 +94,19 @@ class ListAction final : public Action {
  public:
   void Declare(Flags& flags) override {
     flags.Text("-T,--type", &type_, "TYPE", "the kind of job: pytorchjob");
-    flags.Switch("-A,--all-namespaces", &all_, "in every namespace");
-    flags.Switch("--allNamespaces", &all_, "the same, as v0.5.0 wrote it");
+    flags.Switch("-A,--all-namespaces", &all_, "in every namespace").also = {"--allNamespaces"};
     flags.Text("-o,--output", &output_, "json|yaml|wide", "in another form");
   }
   Result<int> Run(Session& session, std::vector<std::string> words) override {
     SWELL_RETURN_IF_ERROR(CheckType(type_));
-    SWELL_RETURN_IF_ERROR(CheckOutput(output_).status());
+    SWELL_RETURN_IF_ERROR(CheckOutput(output_));
     if (!words.empty()) return Misuse(StrCat("unexpected ", Quote(words[0])));
     SWELL_ASSIGN_OR_RETURN(Api * api, session.Server());
     SWELL_ASSIGN_OR_RETURN(auto jobs, ListArenaJobs(session, *api, all_));
     WallTime now = session.Now();
-    if (output_ == "json" || output_ == "yaml") {
+    if (IsData(output_)) {
       json::Array all;
-      for (const JobView& job : jobs) all.push_back(Describe(job, now));
+      for (const JobView& job : jobs) all.push_back(DescribeJob(job, now));
       session.Out(Serialise(output_, all));
       return 0;
     }

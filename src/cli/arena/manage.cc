@@ -62,8 +62,7 @@ class PruneAction final : public Action {
  public:
   void Declare(Flags& flags) override {
     flags.Text("-s,--since", &since_, "DURATION", "jobs older than this: 24h");
-    flags.Switch("-A,--all-namespaces", &all_, "in every namespace");
-    flags.Switch("--allNamespaces", &all_, "the same, as v0.5.0 wrote it");
+    flags.Switch("-A,--all-namespaces", &all_, "in every namespace").also = {"--allNamespaces"};
   }
   Result<int> Run(Session& session, std::vector<std::string> words) override {
     if (!words.empty()) return Misuse(StrCat("unexpected ", Quote(words[0])));
@@ -90,8 +89,7 @@ class PruneAction final : public Action {
 class DataListAction final : public Action {
  public:
   void Declare(Flags& flags) override {
-    flags.Switch("-A,--all-namespaces", &all_, "in every namespace");
-    flags.Switch("--allNamespaces", &all_, "the same, as v0.5.0 wrote it");
+    flags.Switch("-A,--all-namespaces", &all_, "in every namespace").also = {"--allNamespaces"};
   }
   Result<int> Run(Session& session, std::vector<std::string> words) override {
     if (!words.empty()) return Misuse(StrCat("unexpected ", Quote(words[0])));

@@ -1,5 +1,6 @@
 // arena submit pytorch.
 #include <algorithm>
+#include <optional>
 
 #include "api/meta.h"
 #include "base/file.h"
@@ -60,9 +61,11 @@ class SubmitAction final : public Action {
     flags.Text("--cpu", &spec_.cpu, "AMOUNT", "CPU of each instance");
     flags.Text("--memory", &spec_.memory, "AMOUNT", "memory of each instance");
     flags.Text("--share-memory", &spec_.share_memory, "AMOUNT", "size of /dev/shm (default 2Gi)");
-    flags.Int("--nproc-per-node", &spec_.nproc_per_node, "N", "processes of each instance");
+    flags.Text("--nproc-per-node", &spec_.nproc_per_node, "N",
+               "processes of each instance: a number, auto, cpu or gpu");
     flags.Text("--shell", &shell_, "SHELL", "what reads the command (default sh)");
-    flags.Text("--working-dir", &spec_.working_dir, "PATH", "where it starts (default /root)");
+    flags.Text("--working-dir", &spec_.working_dir, "PATH", "where it starts (default /root)")
+        .also = {"--workingDir"};
     flags.List("-e,--env", &env_, "KEY=VALUE", "environment, repeatable");
     flags.List("-a,--annotation", &annotations_, "KEY=VALUE", "annotations, repeatable");
     flags.List("-l,--label", &labels_, "KEY=VALUE", "labels, repeatable");
@@ -72,7 +75,8 @@ class SubmitAction final : public Action {
     flags.Text("-p,--priority", &spec_.priority, "CLASS", "a PriorityClass that exists");
     flags.Text("--on-preemption", &on_preemption_, "fail|requeue",
                "when its place is taken: end as FAILED (default), or come back by itself");
-    flags.Text("--queue", &spec_.project, "NAME", "the project whose quota it uses");
+    flags.Maybe("--queue", &queue_, "NAME",
+                "the project whose quota it uses; alone, as Arena has it: jobs always queue");
     flags.Switch("--gang", &spec_.gang_labels, "all instances or none; Swell always does that");
     flags.Text("--scheduler", &spec_.scheduler, "NAME", "another scheduler");
     flags.List("--selector", &selectors_, "KEY=VALUE", "only on nodes with this label");
@@ -85,11 +89,15 @@ class SubmitAction final : public Action {
   }
   void DeclareFiles(Flags& flags) {
     flags.Group("Code and data");
-    flags.Text("--sync-mode", &spec_.sync_mode, "git|rsync", "fetch code into WORKING_DIR/code");
-    flags.Text("--sync-source", &spec_.sync_source, "URL", "where the code is");
-    flags.Text("--sync-image", &spec_.sync_image, "IMAGE", "what fetches it");
+    flags.Text("--sync-mode", &spec_.sync_mode, "git|rsync", "fetch code into WORKING_DIR/code")
+        .also = {"--syncMode"};
+    flags.Text("--sync-source", &spec_.sync_source, "URL", "where the code is").also = {
+        "--syncSource"};
+    flags.Text("--sync-image", &spec_.sync_image, "IMAGE", "what fetches it").also = {
+        "--syncImage"};
     flags.List("-d,--data", &spec_.volumes, "CLAIM:PATH", "a volume claim, repeatable");
-    flags.List("--data-dir", &spec_.host_paths, "PATH", "a directory of the host, repeatable");
+    flags.List("--data-dir", &spec_.host_paths, "PATH", "a directory of the host, repeatable")
+        .also = {"--dataDir"};
     flags.List("--config-file", &config_files_, "FILE:PATH", "a local file into the container");
     flags.List("--image-pull-secret", &spec_.image_pull_secrets, "NAME", "for the registry");
     flags.Text("--image-pull-policy", &spec_.image_pull_policy, "POLICY",
@@ -98,7 +106,8 @@ class SubmitAction final : public Action {
   void DeclareRest(Flags& flags) {
     flags.Group("Watching it");
     flags.Switch("--tensorboard", &tensorboard_.wanted, "with a TensorBoard");
-    flags.Text("--tensorboard-image", &tensorboard_.image, "IMAGE", "what TensorBoard runs in");
+    flags.Text("--tensorboard-image", &tensorboard_.image, "IMAGE", "what TensorBoard runs in")
+        .also = {"--tensorboardImage"};
     flags.Text("--logdir", &tensorboard_.log_dir, "PATH",
                "where it reads (default /training_logs)");
     flags.Group("Its end");
@@ -107,15 +116,17 @@ class SubmitAction final : public Action {
                "which instances go when it is over (default None)");
     flags.Text("--running-timeout", &running_timeout_, "DURATION", "it has failed after: 2h");
     flags.Text("--ttl-after-finished", &ttl_, "DURATION", "it is deleted so long after its end");
-    flags.Text("--model-name", &model_name_, "NAME", "not supported").hidden = true;
-    flags.Text("--model-source", &model_source_, "URI", "not supported").hidden = true;
+    for (const char* name : {"--model-name", "--model-source"}) {
+      flags.Refuse(name, "there is no model registry here to record the result in");
+    }
   }
 
   Status Fill(Session& session, const std::vector<std::string>& words) {
-    if (!model_name_.empty() || !model_source_.empty()) {
-      return Misuse(
-          "--model-name and --model-source are not supported: there is no model registry "
-          "here to record the result in");
+    if (queue_ && !queue_->empty()) {
+      if (!api::CheckDnsLabel(*queue_).empty()) {
+        return Misuse(StrCat("--queue ", Quote(*queue_), ": the name of a project expected"));
+      }
+      spec_.project = *queue_;
     }
     std::string command = Join(words, " ");
     if (!command.empty()) spec_.command = {shell_, "-c", command};
@@ -187,6 +198,16 @@ class SubmitAction final : public Action {
     return Status::Ok();
   }
 
+  // Whether the job was deleted by other hands (kubectl), which do not know of its ConfigMap. One
+  // that is young may belong to a submission that is under way.
+  bool IsLeftOver(Session& session, Api& api) const {
+    auto job = api.Get(client::resources::kPyTorchJobs, spec_.ns, spec_.name);
+    if (job.ok() || job.status().code() != Code::kNotFound) return false;
+    auto map = api.Get(client::resources::kConfigMaps, spec_.ns, ConfigMapName(spec_.name));
+    constexpr Duration kYoung = std::chrono::seconds(60);
+    return map.ok() && session.Now() - api::CreationTime(**map) > kYoung;
+  }
+
   // Its presence is what says that the job exists.
   Status CreateConfigMap(Session& session, Api& api, const json::Value& job) {
     std::string name = ConfigMapName(spec_.name);
@@ -198,6 +219,13 @@ class SubmitAction final : public Action {
         {"data", json::Object{{"app", StrCat("pytorchjob.kubeflow.org/", spec_.name, "\n")},
                               {"values", json::PrintYaml(job)}}}};
     auto made = api.Create(client::resources::kConfigMaps, spec_.ns, map);
+    if (!made.ok() && made.status().code() == Code::kAlreadyExists && IsLeftOver(session, api)) {
+      for (const std::string& old : {name, spec_.name + "-config-files"}) {
+        auto gone = api.Delete(client::resources::kConfigMaps, spec_.ns, old);
+        if (!gone.ok() && gone.status().code() != Code::kNotFound) return gone.status();
+      }
+      made = api.Create(client::resources::kConfigMaps, spec_.ns, map);
+    }
     if (!made.ok() && made.status().code() == Code::kAlreadyExists) {
       return Status(Code::kAlreadyExists, StrCat("the job ", spec_.name,
                                                  " is already exist, please delete it first. use "
@@ -242,7 +270,7 @@ class SubmitAction final : public Action {
   TensorboardSpec tensorboard_;
   std::vector<std::string> env_, devices_, labels_, annotations_, selectors_, config_files_;
   std::string shell_ = "sh", on_preemption_ = "fail", running_timeout_, ttl_;
-  std::string model_name_, model_source_;
+  std::optional<std::string> queue_;
   json::Object config_data_;
 };
 

@@ -74,18 +74,43 @@ class TopNodeAction final : public Action {
     flags.Switch("--metric", &metric_, "accepted for compatibility");
   }
   Result<int> Run(Session& session, std::vector<std::string> words) override {
-    if (!output_.empty() && output_ != "wide") {
-      return Misuse(StrCat("--output ", Quote(output_),
-                           " is not supported by arena top node; "
-                           "swell get nodes -o json is"));
-    }
+    SWELL_RETURN_IF_ERROR(CheckOutput(output_));
     SWELL_ASSIGN_OR_RETURN(Api * api, session.Server());
     SWELL_ASSIGN_OR_RETURN(std::vector<NodeView> nodes, ArenaNodes(*api, words));
-    details_ ? Details(session, nodes) : Summary(session, nodes);
+    if (IsData(output_)) {
+      session.Out(Serialise(output_, Describe(nodes)));
+    } else {
+      details_ ? Details(session, nodes) : Summary(session, nodes);
+    }
     return 0;
   }
 
  private:
+  static json::Value Describe(const std::vector<NodeView>& nodes) {
+    json::Array all;
+    for (const NodeView& node : nodes) {
+      json::Array pods;
+      for (const json::SharedValue& pod : node.pods) {
+        if (MilliGpus(*pod) == 0) continue;
+        pods.push_back(json::Object{{"name", api::Name(*pod)},
+                                    {"namespace", api::Namespace(*pod)},
+                                    {"requestGPU", MilliGpus(*pod) / 1000}});
+      }
+      all.push_back(json::Object{{"name", node.name},
+                                 {"ip", node.address},
+                                 {"status", node.ready ? "ready" : "notReady"},
+                                 {"role", node.role},
+                                 {"totalGPUs", node.gpus()},
+                                 {"allocatedGPUs", Held(node)},
+                                 {"unhealthyGPUs", Unhealthy(node)},
+                                 {"instances", std::move(pods)}});
+    }
+    const Sums sums(nodes);
+    return json::Object{{"nodes", std::move(all)},
+                        {"totalGPUsInCluster", sums.total},
+                        {"allocatedGPUsInCluster", sums.used}};
+  }
+
   static void Summary(Session& session, const std::vector<NodeView>& nodes) {
     Sums sums(nodes);
     std::vector<std::string> header{"NAME",   "IPADDRESS",  "ROLE",
@@ -137,15 +162,15 @@ class TopNodeAction final : public Action {
 class TopJobAction final : public Action {
  public:
   void Declare(Flags& flags) override {
-    flags.Switch("-A,--all-namespaces", &all_, "in every namespace");
-    flags.Switch("--allNamespaces", &all_, "the same, as v0.5.0 wrote it");
+    flags.Switch("-A,--all-namespaces", &all_, "in every namespace").also = {"--allNamespaces"};
     flags.Text("-i,--instance", &instance_, "POD", "one instance");
     flags.Switch("-r,--refresh", &refresh_, "accepted for compatibility; prints once");
     flags.Text("-T,--type", &type_, "TYPE", "the kind of job: pytorchjob");
-    flags.Text("-o,--output", &output_, "wide", "in another form");
+    flags.Text("-o,--output", &output_, "json|yaml|wide", "in another form");
   }
   Result<int> Run(Session& session, std::vector<std::string> words) override {
     SWELL_RETURN_IF_ERROR(CheckType(type_));
+    SWELL_RETURN_IF_ERROR(CheckOutput(output_));
     SWELL_ASSIGN_OR_RETURN(Api * api, session.Server());
     std::vector<JobView> jobs;
     if (words.size() > 1) return Misuse("one job at a time: arena top job [JOB]");
@@ -156,6 +181,12 @@ class TopJobAction final : public Action {
       SWELL_ASSIGN_OR_RETURN(jobs, ListArenaJobs(session, *api, all_));
     }
     WallTime now = session.Now();
+    if (IsData(output_)) {
+      json::Array all;
+      for (const JobView& job : jobs) all.push_back(DescribeJob(job, now));
+      session.Out(Serialise(output_, words.empty() ? json::Value(std::move(all)) : all[0]));
+      return 0;
+    }
     std::vector<std::string> header{"NAME", "GPU(Requests)", "GPU(Allocated)", "STATUS", "TRAINER",
                                     "AGE",  "NODE"};
     if (all_) header.insert(header.begin(), "NAMESPACE");

@@ -3,6 +3,7 @@
 #include "api/meta.h"
 #include "base/strings.h"
 #include "cli/arena/arena.h"
+#include "json/yaml.h"
 
 namespace swell::cli::arena {
 namespace {
@@ -75,9 +76,49 @@ std::string HostOf(const json::Value& pod) {
 }
 
 Status CheckType(const std::string& type) {
-  if (type.empty() || type == "pytorchjob" || type == "pytorch") return Status::Ok();
+  if (type.empty() || type == "pytorchjob" || type == "pytorch" || type == "py") {
+    return Status::Ok();
+  }
   return Misuse(
       StrCat("--type ", Quote(type), " is not supported; this cluster trains pytorchjob"));
+}
+
+bool IsData(const std::string& output) { return output == "json" || output == "yaml"; }
+
+Status CheckOutput(const std::string& output) {
+  if (output.empty() || output == "wide" || IsData(output)) return Status::Ok();
+  return Misuse(StrCat("--output ", Quote(output), ": json, yaml or wide expected"));
+}
+
+std::string Serialise(const std::string& output, const json::Value& value) {
+  return output == "json" ? json::PrintPretty(value) + "\n" : json::PrintYaml(value);
+}
+
+json::Value DescribeJob(const JobView& job, WallTime now) {
+  json::Array instances;
+  for (size_t i = 0; i < job.pods.size(); ++i) {
+    const json::Value& pod = *job.pods[i];
+    instances.push_back(
+        json::Object{{"ip", json::GetString(pod, {"status", "podIP"})},
+                     {"status", ToUpper(json::GetString(pod, {"status", "phase"}, "Unknown"))},
+                     {"name", api::Name(pod)},
+                     {"age", ShortDuration(now - api::CreationTime(pod))},
+                     {"node", HostOf(pod)},
+                     {"nodeName", json::GetString(pod, {"spec", "nodeName"})},
+                     {"isChief", i == 0},
+                     {"requestGPUs", MilliGpus(pod) / 1000}});
+  }
+  return json::Object{{"name", job.name},
+                      {"namespace", job.ns},
+                      {"duration", ShortDuration(TrainingDuration(job, now))},
+                      {"status", StatusWord(job)},
+                      {"trainer", ToLower(Trainer(job))},
+                      {"tensorboard", ""},
+                      {"chiefName", job.pods.empty() ? "" : std::string(api::Name(*job.pods[0]))},
+                      {"instances", std::move(instances)},
+                      {"priority", job.priority.empty() ? "N/A" : job.priority},
+                      {"requestGPUs", job.milli_gpus / 1000},
+                      {"allocatedGPUs", job.HeldMilliGpus() / 1000}};
 }
 
 Result<std::vector<JobView>> ListArenaJobs(Session& session, Api& api, bool everywhere) {

@@ -193,18 +193,32 @@ class SubmitAction final : public Action {
     flags.Group("Accepted; of no effect here");
     DeclareRole(flags, "ps", flags_.ps_role);
     flags.Int("--num_ps_pods", &flags_.ps, "N", "the master keeps the parameters");
-    for (const char* name :
-         {"--repository", "--docker_image_repository", "--docker_base_url", "--docker_tlscert",
-          "--docker_tlskey", "--log_level", "--log_file_path", "--tensorboard_log_dir",
-          "--relaunch_timeout_worker", "--evaluation_start_delay_secs",
-          "--evaluation_throttle_secs"}) {
-      flags.Text(name, &ignored_, "TEXT", "");
-    }
-    for (const char* name :
-         {"--need_elasticdl_job_service", "--need_task_manager", "--need_pod_manager",
-          "--need_tf_config", "--force_use_kube_config_file"}) {
-      flags.Maybe(name, &ignored_switch_, "BOOL", "");
-    }
+    struct Accepted {
+      const char* names;
+      const char* why;
+    };
+    static constexpr Accepted kTexts[] = {
+        {"--repository", "no image is built or pushed"},
+        {"--docker_image_repository", "no image is built or pushed"},
+        {"--docker_base_url", "no image is built or pushed"},
+        {"--docker_tlscert", "no image is built or pushed"},
+        {"--docker_tlskey", "no image is built or pushed"},
+        {"--log_level", "kubectl logs has everything"},
+        {"--log_file_path", "kubectl logs has everything"},
+        {"--tensorboard_log_dir", "no TensorBoard is started"},
+        {"--relaunch_timeout_worker", "a worker waits for room as long as it takes"},
+        {"--evaluation_start_delay_secs", "--evaluation_steps says when"},
+        {"--evaluation_throttle_secs", "--evaluation_steps says when"},
+    };
+    for (const Accepted& one : kTexts) flags.Text(one.names, &ignored_, "TEXT", one.why);
+    static constexpr Accepted kSwitches[] = {
+        {"--need_elasticdl_job_service", "the master is always reached by name"},
+        {"--need_task_manager", "the master always hands out records"},
+        {"--need_pod_manager", "workers always come and go"},
+        {"--need_tf_config", "model files are PyTorch's"},
+        {"--force_use_kube_config_file", "the kubeconfig is always used"},
+    };
+    for (const Accepted& one : kSwitches) flags.Maybe(one.names, &ignored_switch_, "BOOL", one.why);
   }
 
   Status CheckNumbers() const {

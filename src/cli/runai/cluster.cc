@@ -219,14 +219,21 @@ Command GetSpec() {
       .examples = {{"Of one project", "runai get resources --project team-a"}},
       .make = Makes<GetResourcesAction>(),
   };
-  Command pools{
+  get.children = {std::move(resources), PoolsSpec()};
+  // kubectl's and Arena's people look for the rest here.
+  for (Command& child : ListSpec().children) {
+    if (child.name != "node-pools") get.children.push_back(std::move(child));
+  }
+  return get;
+}
+
+Command PoolsSpec() {
+  return {
       .name = "node-pools",
       .aliases = {"nodepools", "node-pool", "nodepool"},
       .summary = "Shows the node pools and the quotas in them.",
       .make = Makes<GetPoolsAction>(),
   };
-  get.children = {std::move(resources), std::move(pools)};
-  return get;
 }
 
 Command TopSpec() {

@@ -18,16 +18,21 @@ constexpr size_t kEventsShown = 10;
 
 class ListJobsAction final : public Action {
  public:
+  explicit ListJobsAction(std::string workload = {}) : workload_(std::move(workload)) {}
   void Declare(Flags& flags) override {
     flags.Switch("-A,--all-projects", &all_, "of every project");
     flags.Text("-o,--output", &output_, "FORMAT", "json, yaml or name");
     flags.Switch("--no-headers", &no_headers_, "without the first lines");
   }
   Result<int> Run(Session& session, std::vector<std::string> words) override {
-    if (!words.empty()) return Misuse(StrCat("unexpected ", Quote(words[0])));
+    if (!words.empty()) {
+      return Misuse(StrCat("there are no ", Quote(words[0]),
+                           " to list; there are jobs, projects, departments, nodes, node-pools"));
+    }
     SWELL_ASSIGN_OR_RETURN(OutputForm form, ParseOutputForm(output_));
     SWELL_ASSIGN_OR_RETURN(Scope scope, all_ ? All(session) : FindScope(session));
     SWELL_ASSIGN_OR_RETURN(std::vector<JobView> jobs, ListJobs(*scope.api, scope.ns()));
+    std::erase_if(jobs, [this](const JobView& job) { return !IsOf(job, workload_); });
     if (!form.table()) {
       std::vector<json::SharedValue> objects;
       for (const JobView& job : jobs) {
@@ -56,12 +61,21 @@ class ListJobsAction final : public Action {
     return scope;
   }
 
+  // Workspaces are those that may be preempted and those that may not.
+  static bool IsOf(const JobView& job, const std::string& workload) {
+    if (workload.empty()) return true;
+    const std::string type = TypeWord(job);
+    return type == ClassOf(workload).type || (workload == "interactive" && type == "Build");
+  }
+
+  std::string workload_;
   bool all_ = false, no_headers_ = false;
   std::string output_;
 };
 
 class ListProjectsAction final : public Action {
  public:
+  explicit ListProjectsAction(bool departments) : departments_(departments) {}
   void Declare(Flags& flags) override {
     flags.Text("-o,--output", &output_, "FORMAT", "json, yaml or name");
   }
@@ -72,14 +86,22 @@ class ListProjectsAction final : public Action {
     SWELL_ASSIGN_OR_RETURN(ProjectTree tree, ReadProjects(*api));
     if (!form.table()) {
       std::vector<json::SharedValue> objects;
-      for (const ProjectView& project : tree.projects) objects.push_back(project.object);
-      session.Out(FormatObject(form, MakeList(objects), "projects"));
+      for (const ProjectView& project : tree.projects) {
+        if (project.department == departments_) objects.push_back(project.object);
+        if (project.department == departments_ && form.kind == OutputForm::Kind::kName) {
+          session.OutLine(project.name);
+        }
+      }
+      if (form.kind != OutputForm::Kind::kName) {
+        session.Out(FormatObject(form, MakeList(objects), ""));
+      }
       return 0;
     }
-    TextTable table({"PROJECT", "DEPARTMENT", "DESERVED GPUs", "ALLOCATED GPUs", "REQUESTED GPUs",
-                     "FAIR SHARE", "NODE POOLS"});
+    TextTable table({departments_ ? "DEPARTMENT" : "PROJECT",
+                     departments_ ? "PART OF" : "DEPARTMENT", "DESERVED GPUs", "ALLOCATED GPUs",
+                     "REQUESTED GPUs", "FAIR SHARE", "NODE POOLS"});
     for (const ProjectView& project : tree.projects) {
-      if (project.department) continue;
+      if (project.department != departments_) continue;
       const Share& gpu = project.gpu();
       std::string marker = session.Namespace() == project.ns ? " (default)" : "";
       table.Add({project.name + marker, project.parent.empty() ? "-" : project.parent,
@@ -93,6 +115,7 @@ class ListProjectsAction final : public Action {
   }
 
  private:
+  bool departments_;
   std::string output_;
 };
 
@@ -201,7 +224,18 @@ class DescribeNodeAction final : public Action {
 
 }  // namespace
 
-Command ListSpec() {
+Command ListNodesSpec() {
+  return {
+      .name = "nodes",
+      .aliases = {"node"},
+      .summary = "Lists the nodes and their GPUs.",
+      .usage = "[NODE...]",
+      .completes = Completes::kNode,
+      .make = Makes<ListNodesAction>(),
+  };
+}
+
+Command ListSpec(const std::string& workload) {
   Command command{
       .name = "list",
       .aliases = {"ls"},
@@ -209,8 +243,16 @@ Command ListSpec() {
       .examples = {{"Of the current project", "runai list"},
                    {"Of all projects", "runai list --all-projects"},
                    {"Projects and their quotas", "runai list projects"}},
-      .make = Makes<ListJobsAction>(),
+      .make = [workload] { return std::make_unique<ListJobsAction>(workload); },
   };
+  if (!workload.empty()) {
+    const std::string noun = workload == "train"         ? "training"
+                             : workload == "interactive" ? "workspace"
+                                                         : workload;
+    command.summary = StrCat("Lists a project's work of this class.");
+    command.examples = {{"Of all projects", StrCat("runai ", noun, " list -A")}};
+    return command;
+  }
   Command jobs{
       .name = "jobs",
       .aliases = {"job", "workloads"},
@@ -221,15 +263,16 @@ Command ListSpec() {
       .name = "projects",
       .aliases = {"project"},
       .summary = "Lists the projects: what they deserve, have and would get.",
-      .make = Makes<ListProjectsAction>(),
+      .make = [] { return std::make_unique<ListProjectsAction>(false); },
   };
-  Command nodes{
-      .name = "nodes",
-      .aliases = {"node"},
-      .summary = "Lists the nodes and their GPUs.",
-      .make = Makes<ListNodesAction>(),
+  Command departments{
+      .name = "departments",
+      .aliases = {"department"},
+      .summary = "Lists the departments: projects that have projects in them.",
+      .make = [] { return std::make_unique<ListProjectsAction>(true); },
   };
-  command.children = {std::move(jobs), std::move(projects), std::move(nodes)};
+  command.children = {std::move(jobs), std::move(projects), std::move(departments), ListNodesSpec(),
+                      PoolsSpec()};
   return command;
 }
 

@@ -256,6 +256,16 @@ Command ConfigSpec() {
   return config;
 }
 
+Command SetProjectSpec() {
+  return {
+      .name = "set",
+      .summary = "Sets the default project, which kubectl then uses too.",
+      .usage = "NAME",
+      .examples = {{"From now on", "runai project set team-a"}},
+      .make = Makes<ConfigProjectAction>(),
+  };
+}
+
 Command WhoamiSpec() {
   return {
       .name = "whoami",

@@ -188,10 +188,12 @@ std::string DescribeWorkload(Session& session, const Scope& scope, const JobView
   int64_t least =
       job.group ? json::GetInt(*job.group, {"status", "minMember"}, job.replicas) : job.replicas;
   if (least < job.replicas) add("ELASTIC", StrCat(least, " to ", job.replicas, " pods"));
-  add("COMPLETIONS", std::to_string(job.replicas));
+  add("COMPLETIONS",
+      std::to_string(json::GetInt(*job.object, {"spec", "completions"}, job.replicas)));
   add("SUCCEEDED PODS", std::to_string(EndedPods(job, "Succeeded")));
   add("FAILED PODS", std::to_string(EndedPods(job, "Failed")));
-  add("IS DISTRIBUTED WORKLOAD", job.replicas > 1 ? "true" : "false");
+  // A Job's runs have nothing to do with each other.
+  add("IS DISTRIBUTED WORKLOAD", job.replicas > 1 && job.kind->kind != "Job" ? "true" : "false");
   add("CREATED BY CLI", job.command_line.empty() ? "false" : "true");
   add("USER", job.user);
   add("SERVICE URL(S)", Join(ServiceUrls(job), ", "));

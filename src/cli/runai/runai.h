@@ -17,18 +17,24 @@ namespace swell::cli::runai {
 // `workload` empty: by the flags --interactive, --build and --inference; else fixed to that class.
 Command SubmitSpec(const std::string& workload = {});
 Command SubmitDistSpec();
-Command ListSpec();
+Command SubmitPyTorchSpec();  // runai training pytorch submit, as version 2 says it
+// `workload` empty: every class.
+Command ListSpec(const std::string& workload = {});
+Command ListNodesSpec();
 Command DescribeSpec();
 Command GetSpec();
+Command PoolsSpec();  // node-pools, of get and of list
 Command TopSpec();
 Command ClusterInfoSpec();
 Command DeleteSpec();
 Command SuspendSpec(bool suspend);
 Command LogsSpec();
 Command ExecSpec();
+Command AttachSpec();
 Command BashSpec();
 Command PortForwardSpec();
 Command ConfigSpec();
+Command SetProjectSpec();  // runai project set
 Command WhoamiSpec();
 Command VersionSpec();
 

@@ -103,6 +103,98 @@ TEST_F(RunaiTest, ProjectsAndPoolsByCommand) {
             "single-node-pool   1       0/8               Pack        all nodes   0s\n");
 }
 
+TEST_F(RunaiTest, WordsAfterTheDashesAreNeverItsName) {
+  Cluster();
+  ASSERT_EQ(Run({"runai", "submit", "-p", "project-a", "-i", "img", "--dry-run", "-o", "yaml", "--",
+                 "sleep", "60"}),
+            0)
+      << err_;
+  EXPECT_NE(out_.find("generateName: job-"), std::string::npos) << out_;
+  EXPECT_NE(out_.find("- sleep"), std::string::npos) << out_;
+  EXPECT_EQ(Run({"swell", "submit", "--image", "img", "--dry-run", "--", "sleep", "60"}), 2);
+  EXPECT_NE(err_.find("--name is not set"), std::string::npos) << err_;
+}
+
+TEST_F(RunaiTest, RunsOfTheirOwnAreABatchJob) {
+  Cluster();
+  ASSERT_EQ(Run({"runai", "submit", "search", "-p", "project-a", "-i", "img", "-g", "1",
+                 "--completions", "4", "--parallelism", "2", "--", "python", "a.py"}),
+            0)
+      << err_;
+  auto made =
+      server_.Send(server_.Request("GET", "/apis/batch/v1/namespaces/project-a/jobs/search"));
+  ASSERT_EQ(made.status, 200) << made.text;
+  json::Value job = json::Parse(made.text).value();
+  EXPECT_EQ(json::GetInt(job, {"spec", "completions"}), 4);
+  EXPECT_EQ(json::GetInt(job, {"spec", "parallelism"}), 2);
+  EXPECT_EQ(json::GetString(job, {"spec", "template", "spec", "priorityClassName"}), "train");
+  EXPECT_EQ(json::GetString(job, {"spec", "template", "metadata", "labels", "swell.dev/project"}),
+            "project-a");
+  ASSERT_EQ(Run({"runai", "list", "-p", "project-a", "--no-headers"}), 0) << err_;
+  EXPECT_TRUE(out_.starts_with("search")) << out_;
+  EXPECT_EQ(Run({"runai", "submit", "s2", "-p", "project-a", "-i", "img", "--completions", "4",
+                 "--workers", "2"}),
+            2);
+}
+
+TEST_F(RunaiTest, AClaimIsMadeWithTheWorkload) {
+  Cluster();
+  ASSERT_EQ(Submit({"--pvc", "standard:1Gi:/scratch", "--pvc", "data:/data"}), 0) << err_;
+  auto claim = server_.Send(server_.Request(
+      "GET", "/api/v1/namespaces/project-a/persistentvolumeclaims/large-training-job-pvc-0"));
+  ASSERT_EQ(claim.status, 200) << claim.text;
+  const json::Value object = json::Parse(claim.text).value();
+  EXPECT_EQ(json::GetString(object, {"spec", "storageClassName"}), "standard");
+  EXPECT_EQ(json::GetString(object, {"spec", "resources", "requests", "storage"}), "1Gi");
+  const json::Value job = Job();
+  std::vector<std::string> mounts;
+  const json::Value* pod = json::Find(job, {"spec", "roles", "worker", "template", "spec"});
+  for (const json::Value& volume : json::GetArray(*pod, {"volumes"})) {
+    mounts.emplace_back(json::GetString(volume, {"persistentVolumeClaim", "claimName"}));
+  }
+  EXPECT_EQ(mounts, (std::vector<std::string>{"large-training-job-pvc-0", "data"}));
+  EXPECT_EQ(Submit({"--pvc", "a:b:c:d"}), 2);
+  EXPECT_NE(err_.find("--pvc \"a:b:c:d\": CLAIM:PATH or CLASS:SIZE:PATH expected"),
+            std::string::npos)
+      << err_;
+}
+
+TEST_F(RunaiTest, WhatCannotBeHadSaysWhyAndWhatElse) {
+  Cluster();
+  EXPECT_EQ(Submit({"--cpu", "abc"}), 2);
+  EXPECT_NE(err_.find("--cpu \"abc\" is not an amount"), std::string::npos) << err_;
+  EXPECT_EQ(Submit({"--template", "t"}), 2);
+  EXPECT_NE(err_.find("--template is not supported: nothing keeps templates"), std::string::npos);
+  EXPECT_EQ(Run({"runai", "submit-dist", "mpi", "--name", "x", "-i", "img"}), 2);
+  EXPECT_NE(err_.find("mpi is not supported; runai submit-dist pytorch is"), std::string::npos);
+  EXPECT_EQ(Run({"runai", "login"}), 2);
+  EXPECT_NE(err_.find("login is not needed: the kubeconfig says who you are"), std::string::npos);
+  EXPECT_EQ(Run({"runai", "list", "templates"}), 2);
+  EXPECT_NE(err_.find("there are no \"templates\" to list"), std::string::npos) << err_;
+}
+
+TEST_F(RunaiTest, VersionTwosNounsShowTheirOwnClass) {
+  Cluster();
+  ASSERT_EQ(Run({"runai", "training", "standard", "submit", "t", "-p", "project-a", "-i", "img"}),
+            0)
+      << err_;
+  ASSERT_EQ(Run({"runai", "workspace", "submit", "w", "-p", "project-a", "-i", "img"}), 0) << err_;
+  auto names = [&](const std::string& noun) {
+    EXPECT_EQ(Run({"runai", noun, "list", "-p", "project-a", "-o", "name"}), 0) << err_;
+    return out_;
+  };
+  EXPECT_EQ(names("training"), "t\n");
+  EXPECT_EQ(names("workspace"), "w\n");
+  EXPECT_EQ(names("inference"), "");
+  EXPECT_EQ(names("workload"), "t\nw\n");
+  ASSERT_EQ(Run({"runai", "list", "departments", "-o", "name"}), 0) << err_;
+  EXPECT_EQ(out_, "");
+  ASSERT_EQ(Run({"runai", "list", "projects", "-o", "name"}), 0) << err_;
+  EXPECT_EQ(out_, "project-a\nproject-b\n");
+  ASSERT_EQ(Run({"swell", "list", "-n", "project-a", "--no-headers"}), 0) << err_;
+  EXPECT_NE(out_.find("project-a"), std::string::npos) << out_;
+}
+
 TEST_F(RunaiTest, ProjectMistakesNameObjectFieldAndValue) {
   Cluster();
   EXPECT_EQ(Run({"swell", "project", "create", "x", "--parent", "projct-a"}), 1);

@@ -21,6 +21,7 @@ namespace {
 
 constexpr std::string_view kJupyterImage = "jupyter/scipy-notebook";
 constexpr int64_t kJupyterPort = 8888;
+constexpr const char* kLargeShm = "8Gi";
 
 void Mark(KeyValues& pairs, std::string_view key, std::string value) {
   if (!value.empty()) pairs.emplace_back(std::string(key), std::move(value));
@@ -57,11 +58,13 @@ class SubmitAction final : public Action {
   explicit SubmitAction(std::string workload) : workload_(std::move(workload)) {}
 
   void Declare(Flags& flags) override {
+    flags.CountWordsBeforeDashes(&words_before_dashes_);
     DeclareWork(flags);
     DeclareClass(flags);
     DeclareAmounts(flags);
     DeclareReach(flags);
     DeclareEnd(flags);
+    RefuseOthers(flags);
   }
 
   Result<int> Run(Session& session, std::vector<std::string> words) override {
@@ -84,8 +87,10 @@ class SubmitAction final : public Action {
     }
     SWELL_RETURN_IF_ERROR(WaitForNamespace(scope));
     bool on_server = dry_run_ == "server";
-    auto made = scope.api->Create(client::resources::kTrainingJobs, spec_.pod.ns, job,
-                                  {.dry_run = on_server, .field_validation = "Strict"});
+    if (!on_server) SWELL_RETURN_IF_ERROR(MakeClaims(scope));
+    auto made = scope.api->Create(
+        spec_.Repeats() ? client::resources::kJobs : client::resources::kTrainingJobs, spec_.pod.ns,
+        job, {.dry_run = on_server, .field_validation = "Strict"});
     if (!made.ok()) return Refused(made.status(), scope);
     if (!ports_.empty() && !on_server) SWELL_RETURN_IF_ERROR(Expose(scope, **made));
     return Tell(session, scope, form, **made);
@@ -95,25 +100,29 @@ class SubmitAction final : public Action {
   void DeclareWork(Flags& flags) {
     flags.Group("The workload");
     flags.Text("--name", &spec_.pod.name, "NAME", "its name (or the first word)");
-    flags.Text("--job-name-prefix", &spec_.name_prefix, "TEXT", "a name that begins like this");
+    flags.Text("--job-name-prefix", &spec_.name_prefix, "TEXT", "a name that begins like this")
+        .also = {"--name-prefix"};
     flags.Text("-i,--image", &spec_.pod.image, "IMAGE", "what it runs in");
     flags.Maybe("--command", &command_, "COMMAND",
                 "a line for the shell; alone: the words after -- replace the image's entry point");
     flags.List("--args", &args_, "ARGUMENT", "arguments of the command, repeatable");
-    flags.List("-e,--environment", &env_, "KEY=VALUE", "environment, repeatable");
-    flags.List("--env", &env_more_, "KEY=VALUE", "the same").hidden = true;
+    flags.List("-e,--environment", &env_, "KEY=VALUE", "environment, repeatable").also = {
+        "--env", "--environment-variable"};
     flags.Text("--working-dir", &spec_.pod.working_dir, "PATH", "where it starts");
     flags.List("-v,--volume", &volumes_, "HOST:PATH", "a directory of the host, repeatable");
-    flags.List("--pvc", &claims_, "CLAIM:PATH", "a volume claim, repeatable");
+    flags.List("--pvc", &claims_, "CLAIM:PATH",
+               "a volume claim; CLASS:SIZE:PATH makes one, repeatable");
     flags.Text("--git-sync", &git_sync_, "source=URL", "fetch code into WORKING_DIR/code");
     flags.List("--label", &labels_, "KEY=VALUE", "labels, repeatable");
     flags.List("--annotation", &annotations_, "KEY=VALUE", "annotations, repeatable");
     flags.Text("--image-pull-policy", &spec_.pod.image_pull_policy, "POLICY",
                "Always, IfNotPresent or Never");
+    flags.List("--image-pull-secret", &spec_.pod.image_pull_secrets, "NAME", "for the registry");
     flags.Switch("--local-image", &local_image_, "the image is on the node already");
     flags.Switch("--stdin", &spec_.pod.keep_stdin, "keep its input open");
-    flags.Switch("--tty", &spec_.pod.tty, "with a terminal");
-    flags.Int("--run-as-user", &spec_.pod.run_as_user, "UID", "as this user");
+    flags.Switch("-t,--tty", &spec_.pod.tty, "with a terminal");
+    flags.Int("--run-as-user", &spec_.pod.run_as_user, "UID", "as this user").also = {
+        "--run-as-uid"};
     flags.Switch("--run-as-current-user", &ignored_, "accepted for compatibility").hidden = true;
   }
   void DeclareClass(Flags& flags) {
@@ -133,16 +142,26 @@ class SubmitAction final : public Action {
   }
   void DeclareAmounts(Flags& flags) {
     flags.Group("How much");
-    flags.Text("-g,--gpu", &gpus_, "N", "GPUs of each instance; or a part of one: 0.5");
-    flags.Text("--gpu-memory", &gpu_memory_, "AMOUNT", "instead: so much of one GPU's memory");
-    flags.Int("--workers", &workers_, "N", "instances (default 1)");
+    flags.Text("-g,--gpu", &gpus_, "N", "GPUs of each instance; or a part of one: 0.5").also = {
+        "--gpu-devices-request", "--gpu-portion-request"};
+    flags.Text("--gpu-memory", &gpu_memory_, "AMOUNT", "instead: so much of one GPU's memory")
+        .also = {"--gpu-memory-request"};
+    flags.Int("--workers", &workers_, "N", "instances that run together (default 1)");
+    flags
+        .Int("--completions", &spec_.completions, "N",
+             "instead: so many runs of their own, as of a search for parameters")
+        .also = {"--runs"};
+    flags.Int("--parallelism", &spec_.parallelism, "N", "so many of these at once");
     flags.Switch("--elastic", &elastic_,
                  "may run on fewer GPUs: --gpu N becomes N instances with one each");
     flags.Int("--min-workers", &workers_min_, "N", "with no fewer instances than this; elastic");
-    flags.Text("-c,--cpu", &spec_.pod.cpu, "AMOUNT", "CPU: 2, 500m");
-    flags.Text("-m,--memory", &spec_.pod.memory, "AMOUNT", "memory: 8Gi");
-    flags.Text("--cpu-limit", &spec_.pod.cpu_limit, "AMOUNT", "no more CPU than this");
-    flags.Text("--memory-limit", &spec_.pod.memory_limit, "AMOUNT", "no more memory than this");
+    flags.Text("-c,--cpu", &spec_.pod.cpu, "AMOUNT", "CPU: 2, 500m").also = {"--cpu-core-request"};
+    flags.Text("-m,--memory", &spec_.pod.memory, "AMOUNT", "memory: 8Gi").also = {
+        "--cpu-memory-request"};
+    flags.Text("--cpu-limit", &spec_.pod.cpu_limit, "AMOUNT", "no more CPU than this").also = {
+        "--cpu-core-limit"};
+    flags.Text("--memory-limit", &spec_.pod.memory_limit, "AMOUNT", "no more memory than this")
+        .also = {"--cpu-memory-limit"};
     flags.List("--extended-resource", &devices_, "NAME=N", "other resources, repeatable");
     flags.Switch("--large-shm", &large_shm_, "with a large /dev/shm");
     flags.Group("Where");
@@ -161,12 +180,14 @@ class SubmitAction final : public Action {
   }
   void DeclareEnd(Flags& flags) {
     flags.Group("Then");
-    flags.Int("--backoff-limit", &spec_.backoff_limit, "N",
-              "restarts before it has failed (training: 6)");
-    flags.Int("--backoffLimit", &spec_.backoff_limit, "N", "the same").hidden = true;
-    flags.Text("--auto-deletion-time-after-completion", &ttl_, "DURATION",
-               "it is deleted so long after its end");
-    flags.Text("--ttl-after-finish", &ttl_, "DURATION", "the same").hidden = true;
+    flags
+        .Int("--backoff-limit", &spec_.backoff_limit, "N",
+             "restarts before it has failed (training: 6)")
+        .also = {"--backoffLimit"};
+    flags
+        .Text("--auto-deletion-time-after-completion", &ttl_, "DURATION",
+              "it is deleted so long after its end")
+        .also = {"--ttl-after-finish"};
     flags.Text("--max-run-time", &max_run_time_, "DURATION", "it has failed after: 2h");
     flags.Switch("--wait", &ignored_, "accepted for compatibility").hidden = true;
     flags
@@ -175,11 +196,35 @@ class SubmitAction final : public Action {
         .implied = "client";
     flags.Text("-o,--output", &output_, "FORMAT", "yaml, json or name");
   }
+  // What Run:ai has beside these, and why it is not here.
+  static void RefuseOthers(Flags& flags) {
+    struct Other {
+      const char* names;
+      const char* why;
+    };
+    static constexpr Other kOthers[] = {
+        {"--template", "nothing keeps templates here; --dry-run -o yaml prints one to apply again"},
+        {"--attach", "runai exec or runai bash, once it runs"},
+        {"--mig-profile", "--extended-resource nvidia.com/mig-1g.5gb=1 asks for a part of a GPU"},
+        {"--create-home-dir", "-v or --pvc mounts a directory that stays"},
+        {"--nfs-server", "--pvc mounts a claim"},
+        {"--s3", "--pvc or --git-sync brings data"},
+        {"--allow-privilege-escalation", "workloads get no more rights than they begin with"},
+        {"--capability", "workloads get no more rights than they begin with"},
+        {"--custom-url", "--port with --service-type nodeport, or runai port-forward"},
+        {"--external-url", "--port with --service-type nodeport, or runai port-forward"},
+    };
+    for (const Other& other : kOthers) flags.Refuse(other.names, other.why);
+  }
 
   Status Fill(Session& session, std::vector<std::string> words) {
-    if (spec_.pod.name.empty() && spec_.name_prefix.empty() && !words.empty()) {
-      spec_.pod.name = words[0];
-      words.erase(words.begin());
+    if (spec_.pod.name.empty() && spec_.name_prefix.empty()) {
+      if (words_before_dashes_ > 0) {
+        spec_.pod.name = words[0];
+        words.erase(words.begin());
+      } else {
+        spec_.name_prefix = "job";
+      }
     }
     if (!dry_run_.empty() && dry_run_ != "none" && dry_run_ != "client" && dry_run_ != "server" &&
         dry_run_ != "plan") {
@@ -264,25 +309,31 @@ class SubmitAction final : public Action {
     spec_.pod.gpus = whole ? static_cast<int64_t>(gpus) : 0;
     if (!whole) spec_.gpu_fraction = gpus;
     spec_.pod.workers = std::max<int64_t>(1, workers_);
+    if (spec_.Repeats() && (elastic_ || workers_ > 1 || workers_min_ > 0)) {
+      return Misuse(
+          "--completions and --parallelism are for runs of their own, --workers for one "
+          "of several instances");
+    }
     if (elastic_ && workers_ == 0 && spec_.pod.gpus > 1) {
       spec_.pod.workers = spec_.pod.gpus;
       spec_.pod.gpus = 1;
     }
     if (elastic_ || workers_min_ > 0) spec_.workers_min = std::max<int64_t>(1, workers_min_);
     SWELL_ASSIGN_OR_RETURN(spec_.pod.devices, ParsePairs(devices_, "--extended-resource"));
-    if (large_shm_) spec_.pod.share_memory = "8Gi";
+    if (large_shm_) spec_.pod.share_memory = kLargeShm;
     return Status::Ok();
   }
 
   Status FillRest() {
-    env_.insert(env_.end(), env_more_.begin(), env_more_.end());
     SWELL_ASSIGN_OR_RETURN(spec_.pod.env, ParsePairs(env_, "--environment"));
     SWELL_ASSIGN_OR_RETURN(spec_.pod.labels, ParsePairs(labels_, "--label"));
     SWELL_ASSIGN_OR_RETURN(spec_.pod.annotations, ParsePairs(annotations_, "--annotation"));
     SWELL_ASSIGN_OR_RETURN(spec_.pod.selectors, ParsePairs(selectors_, "--selector"));
     Mark(spec_.pod.selectors, "run.ai/type", node_type_);
     for (const std::string& volume : volumes_) spec_.pod.host_paths.push_back(volume);
-    for (const std::string& claim : claims_) spec_.pod.volumes.push_back(claim);
+    spec_.pod.volume_flag = "--pvc";
+    spec_.pod.host_path_flag = "--volume";
+    for (const std::string& text : claims_) SWELL_RETURN_IF_ERROR(ReadClaim(text));
     if (local_image_) spec_.pod.image_pull_policy = "IfNotPresent";
     if (!git_sync_.empty()) {
       spec_.pod.sync_mode = "git";
@@ -309,6 +360,48 @@ class SubmitAction final : public Action {
     };
     SWELL_RETURN_IF_ERROR(seconds(ttl_, spec_.pod.ttl_s));
     return seconds(max_run_time_, spec_.pod.running_timeout_s);
+  }
+
+  // CLAIM:PATH, CLASS:SIZE:PATH for one to be made (no class: the default one), and :ro or :rw.
+  Status ReadClaim(const std::string& text) {
+    std::vector<std::string> parts;
+    for (std::string_view part : Split(text, ':')) parts.emplace_back(part);
+    if (!parts.empty() && parts.back() == "rw") parts.pop_back();
+    if (!parts.empty() && parts.back() == "ro") {
+      return Misuse(StrCat("--pvc ", Quote(text), ": claims are mounted to be written, too"));
+    }
+    const bool makes = parts.size() == 3 && api::Quantity::Parse(parts[1]).ok();
+    if (parts.size() != 2 && !makes) {
+      return Misuse(StrCat("--pvc ", Quote(text), ": CLAIM:PATH or CLASS:SIZE:PATH expected"));
+    }
+    if (makes && spec_.pod.name.empty()) {
+      return Misuse(StrCat("--pvc ", Quote(text), ": the workload needs a name, its claim has it"));
+    }
+    if (!makes) {
+      spec_.pod.volumes.push_back(StrCat(parts[0], ":", parts[1]));
+      return Status::Ok();
+    }
+    const std::string name = StrCat(spec_.pod.name, "-pvc-", new_claims_.size());
+    json::Value claim =
+        json::Object{{"apiVersion", "v1"},
+                     {"kind", "PersistentVolumeClaim"},
+                     {"metadata", json::Object{{"name", name}}},
+                     {"spec", json::Object{{"accessModes", json::Array{"ReadWriteOnce"}}}}};
+    json::Set(claim, {"spec", "resources", "requests", "storage"}, parts[1]);
+    if (!parts[0].empty()) json::Set(claim, {"spec", "storageClassName"}, parts[0]);
+    new_claims_.push_back(std::move(claim));
+    spec_.pod.volumes.push_back(StrCat(name, ":", parts[2]));
+    return Status::Ok();
+  }
+
+  // They outlive the workload, and one of the same name finds them again.
+  Status MakeClaims(const Scope& scope) const {
+    for (const json::Value& claim : new_claims_) {
+      auto made =
+          scope.api->Create(client::resources::kPersistentVolumeClaims, spec_.pod.ns, claim);
+      if (!made.ok() && made.status().code() != Code::kAlreadyExists) return made.status();
+    }
+    return Status::Ok();
   }
 
   // The nodes of the pool that was asked for, by its labels.
@@ -380,8 +473,10 @@ class SubmitAction final : public Action {
   std::string workload_;
   TrainingSpec spec_;
   std::optional<std::string> command_;  // empty: given alone
-  std::vector<std::string> args_, env_, env_more_, volumes_, claims_, labels_, annotations_,
-      devices_, selectors_, ports_text_;
+  size_t words_before_dashes_ = 0;
+  std::vector<std::string> args_, env_, volumes_, claims_, labels_, annotations_, devices_,
+      selectors_, ports_text_;
+  std::vector<json::Value> new_claims_;
   std::vector<PortPair> ports_;
   std::string gpus_, gpu_memory_, node_type_, node_pools_, service_type_, git_sync_, ttl_,
       max_run_time_, preemptibility_, on_preemption_, dry_run_, output_;
@@ -395,29 +490,41 @@ class SubmitAction final : public Action {
 class SubmitDistAction final : public Action {
  public:
   void Declare(Flags& flags) override {
+    flags.CountWordsBeforeDashes(&words_before_dashes_);
     flags.Group("The workload");
     flags.Text("--name", &spec_.name, "NAME", "its name (or the first word)");
     flags.Text("-i,--image", &spec_.image, "IMAGE", "what each instance runs in");
     flags.Maybe("--command", &command_, "COMMAND", "a line for the shell");
-    flags.List("-e,--environment", &env_, "KEY=VALUE", "environment, repeatable");
+    flags.List("-e,--environment", &env_, "KEY=VALUE", "environment, repeatable").also = {
+        "--env", "--environment-variable"};
     flags.Text("--working-dir", &spec_.working_dir, "PATH", "where it starts");
     flags.List("-v,--volume", &spec_.host_paths, "HOST:PATH", "a directory of the host");
     flags.List("--pvc", &spec_.volumes, "CLAIM:PATH", "a volume claim, repeatable");
     flags.Group("How much");
     flags.Int("--workers", &workers_, "N", "workers beside the master (default 1)");
     flags.Switch("--no-master", &no_master_, "the first worker leads instead");
-    flags.Int("-g,--gpu", &spec_.gpus, "N", "GPUs of each instance");
-    flags.Text("-c,--cpu", &spec_.cpu, "AMOUNT", "CPU of each instance");
-    flags.Text("-m,--memory", &spec_.memory, "AMOUNT", "memory of each instance");
-    flags.Int("--min-workers", &min_, "N", "elastic: no fewer workers than this");
+    flags.Int("-g,--gpu", &spec_.gpus, "N", "GPUs of each instance").also = {
+        "--gpu-devices-request"};
+    flags.Text("-c,--cpu", &spec_.cpu, "AMOUNT", "CPU of each instance").also = {
+        "--cpu-core-request"};
+    flags.Text("-m,--memory", &spec_.memory, "AMOUNT", "memory of each instance").also = {
+        "--cpu-memory-request"};
+    flags.Text("--nproc-per-node", &spec_.nproc_per_node, "N",
+               "processes of each instance: a number, auto, cpu or gpu");
+    flags.Switch("--large-shm", &large_shm_, "with a large /dev/shm");
+    flags.Int("--min-workers", &min_, "N", "elastic: no fewer workers than this").also = {
+        "--min-replicas"};
     flags.Text("--priority", &spec_.priority, "CLASS", "another PriorityClass (default train)");
     flags.Text("--dry-run", &dry_run_, "none|client", "print it, do not run it").implied = "client";
   }
   Result<int> Run(Session& session, std::vector<std::string> words) override {
-    if (spec_.name.empty() && !words.empty()) {
+    if (spec_.name.empty() && words_before_dashes_ > 0) {
       spec_.name = words[0];
       words.erase(words.begin());
     }
+    if (large_shm_) spec_.share_memory = kLargeShm;
+    spec_.volume_flag = "--pvc";
+    spec_.host_path_flag = "--volume";
     if (workers_ < 1) return Misuse(StrCat("--workers ", workers_, ": at least 1 expected"));
     SWELL_ASSIGN_OR_RETURN(Scope scope, FindScope(session));
     if (command_ && !command_->empty()) {
@@ -458,8 +565,36 @@ class SubmitDistAction final : public Action {
   std::optional<std::string> command_;
   std::string dry_run_;
   int64_t workers_ = 1, min_ = 0;
-  bool no_master_ = false;
+  size_t words_before_dashes_ = 0;
+  bool no_master_ = false, large_shm_ = false;
 };
+
+// A framework that Run:ai trains in several pods and Swell does not.
+class OtherFramework final : public Action {
+ public:
+  explicit OtherFramework(std::string name) : name_(std::move(name)) {}
+  void Declare(Flags&) override {}
+  Result<int> Run(Session&, std::vector<std::string>) override {
+    return Misuse(StrCat(name_,
+                         " is not supported; runai submit-dist pytorch is, and its pods "
+                         "may run any command"));
+  }
+
+ private:
+  std::string name_;
+};
+
+Command PyTorchSpecOf(std::string name) {
+  return {
+      .name = std::move(name),
+      .summary = "Submits PyTorch training: a master and workers.",
+      .usage = "NAME --image IMAGE [flags] [-- COMMAND...]",
+      .examples = {{"A master and three workers with two GPUs each",
+                    "runai submit-dist pytorch dist1 -p team-a -i pytorch/pytorch --workers 3 "
+                    "-g 2 --command \"python ddp.py\""}},
+      .make = Makes<SubmitDistAction>(),
+  };
+}
 
 }  // namespace
 
@@ -493,17 +628,19 @@ Command SubmitDistSpec() {
       .name = "submit-dist",
       .summary = "Submits training in several pods.",
   };
-  Command pytorch{
-      .name = "pytorch",
-      .summary = "Submits PyTorch training: a master and workers.",
-      .usage = "NAME --image IMAGE [flags] [-- COMMAND...]",
-      .examples = {{"A master and three workers with two GPUs each",
-                    "runai submit-dist pytorch dist1 -p team-a -i pytorch/pytorch --workers 3 "
-                    "-g 2 --command \"python ddp.py\""}},
-      .make = Makes<SubmitDistAction>(),
-  };
-  command.children.push_back(std::move(pytorch));
+  command.children.push_back(PyTorchSpecOf("pytorch"));
+  for (const char* name : {"mpi", "tf", "tensorflow", "xgboost", "jax"}) {
+    Command other;
+    other.name = name;
+    other.summary = "Not supported.";
+    other.hidden = true;
+    other.raw = true;
+    other.make = [name] { return std::make_unique<OtherFramework>(name); };
+    command.children.push_back(std::move(other));
+  }
   return command;
 }
+
+Command SubmitPyTorchSpec() { return PyTorchSpecOf("submit"); }
 
 }  // namespace swell::cli::runai

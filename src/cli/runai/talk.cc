@@ -1,4 +1,4 @@
-// runai exec, bash, port-forward: the commands of `swell`, for a workload of a project.
+// runai exec, attach, bash, port-forward: the commands of `swell`, for a workload of a project.
 #include "api/meta.h"
 #include "base/strings.h"
 #include "cli/commands.h"
@@ -21,22 +21,25 @@ Result<std::string> PodOf(Session& session, const std::string& name, const std::
                                         StatusWord(job), job.waits.empty() ? "" : "; ", job.waits));
 }
 
-class ExecAction final : public Action {
+// A command of `swell` whose first word is a pod, for a workload's.
+class TalkAction final : public Action {
  public:
+  TalkAction(Command (*command)(), size_t words_min, std::string expected)
+      : inner_(command().make()), words_min_(words_min), expected_(std::move(expected)) {}
   void Declare(Flags& flags) override {
-    inner_ = ExecCommandSpec().make();
     inner_->Declare(flags);
     flags.Text("--pod", &pod_, "POD", "in this pod (default: the first)");
   }
   Result<int> Run(Session& session, std::vector<std::string> words) override {
-    if (words.size() < 2) return Misuse("a workload and a command expected: runai exec JOB -- ls");
+    if (words.size() < words_min_) return Misuse(expected_);
     SWELL_ASSIGN_OR_RETURN(words[0], PodOf(session, words[0], pod_));
     return inner_->Run(session, std::move(words));
   }
 
  private:
   std::unique_ptr<Action> inner_;
-  std::string pod_;
+  size_t words_min_;
+  std::string expected_, pod_;
 };
 
 class BashAction final : public Action {
@@ -89,7 +92,26 @@ Command ExecSpec() {
       .usage = "JOB -- COMMAND [ARGUMENT...]",
       .examples = {{"Look at its GPUs", "runai exec train1 -p team-a -- nvidia-smi"}},
       .completes = Completes::kJob,
-      .make = Makes<ExecAction>(),
+      .make =
+          [] {
+            return std::make_unique<TalkAction>(
+                &ExecCommandSpec, 2, "a workload and a command expected: runai exec JOB -- ls");
+          },
+  };
+}
+
+Command AttachSpec() {
+  return {
+      .name = "attach",
+      .summary = "Joins what runs in a workload: its output, and its input.",
+      .usage = "JOB",
+      .examples = {{"Watch it", "runai attach train1 -p team-a"}},
+      .completes = Completes::kJob,
+      .make =
+          [] {
+            return std::make_unique<TalkAction>(&AttachCommandSpec, 1,
+                                                "one workload expected: runai attach JOB");
+          },
   };
 }
 

@@ -97,7 +97,8 @@ std::vector<std::string> ServiceUrls(const JobView& job) {
     for (const json::Value& container : json::GetArray(*pod, {"spec", "containers"})) {
       for (const json::Value& port : json::GetArray(container, {"ports"})) {
         // Where its own processes meet is nothing for people.
-        if (json::GetString(port, {"name"}) == "rendezvous") continue;
+        const std::string_view port_name = json::GetString(port, {"name"});
+        if (port_name == "rendezvous" || port_name == "pytorchjob-port") continue;
         urls.push_back(StrCat("http://", ip, ":", json::GetInt(port, {"containerPort"})));
       }
     }
