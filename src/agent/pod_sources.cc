@@ -1,5 +1,6 @@
 #include "agent/pod_sources.h"
 
+#include <algorithm>
 #include <set>
 #include <utility>
 #include <vector>
@@ -169,13 +170,16 @@ void FetchPodSources(client::Client& client,
   fetch->client.executor().Post([fetch] { fetch->Release(); });
 }
 
-bool HasChangingVolumes(const json::Value& pod) {
-  for (const json::Value& volume : json::GetArray(pod, {"spec", "volumes"})) {
-    for (std::string_view kind : {"configMap", "secret", "projected", "downwardAPI"}) {
-      if (json::Find(volume, {kind}) != nullptr) return true;
-    }
+bool IsOfFiles(const json::Value& volume) {
+  for (std::string_view kind : {"configMap", "secret", "projected", "downwardAPI"}) {
+    if (json::Find(volume, {kind}) != nullptr) return true;
   }
   return false;
+}
+
+bool HasChangingVolumes(const json::Value& pod) {
+  const json::Array& volumes = json::GetArray(pod, {"spec", "volumes"});
+  return std::any_of(volumes.begin(), volumes.end(), IsOfFiles);
 }
 
 }  // namespace swell::agent

@@ -50,6 +50,8 @@ void FetchPodSources(client::Client& client,
                      WallTime now,
                      std::function<void(std::shared_ptr<const PodSources>)> done);
 
+// A volume of files that the agent writes: of a ConfigMap, a Secret and the like.
+bool IsOfFiles(const json::Value& volume);
 // Whether the pod mounts something whose content may change while it runs.
 bool HasChangingVolumes(const json::Value& pod);
 

@@ -230,6 +230,19 @@ Result<EnvList> ContainerEnv(const EnvContext& context, const json::Value& conta
   return env;
 }
 
+namespace {
+
+// Files that the agent writes: a container that could put links among them would have the agent
+// write, and remove, what these point at.
+bool IsWrittenByAgent(const json::Value& pod, std::string_view name) {
+  const json::Array& volumes = json::GetArray(pod, {"spec", "volumes"});
+  return std::any_of(volumes.begin(), volumes.end(), [name](const json::Value& volume) {
+    return json::GetString(volume, {"name"}) == name && IsOfFiles(volume);
+  });
+}
+
+}  // namespace
+
 Result<ContainerSpec> MakeContainerSpec(const EnvContext& context,
                                         const json::Value& container,
                                         int attempt) {
@@ -248,6 +261,7 @@ Result<ContainerSpec> MakeContainerSpec(const EnvContext& context,
                   std::string(json::GetString(mount, {"mountPath"})),
                   std::string(json::GetString(mount, {"subPath"})),
                   json::GetBool(mount, {"readOnly"})};
+    out.read_only = out.read_only || IsWrittenByAgent(pod, out.volume);
     std::string_view expression = json::GetString(mount, {"subPathExpr"});
     if (!expression.empty()) out.sub_path = ExpandVariables(expression, spec.env);
     if (out.sub_path.starts_with('/') ||

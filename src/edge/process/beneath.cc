@@ -58,4 +58,13 @@ Result<net::UniqueFd> OpenBeneath(const std::string& dir, const std::string& rel
   return net::UniqueFd(fd);
 }
 
+Result<std::string> ReadPlainFile(const std::string& dir, const std::string& name, size_t limit) {
+  const std::string path = StrCat(dir, "/", name);
+  const net::UniqueFd file(::open(path.c_str(), O_PATH | O_NOFOLLOW | O_CLOEXEC));
+  struct stat info {};
+  if (file.get() < 0 || ::fstat(file.get(), &info) != 0) return ErrnoStatus(errno, "open " + path);
+  if (!S_ISREG(info.st_mode)) return Status(Code::kInvalid, StrCat(path, ": not a plain file"));
+  return ReadFile(DescriptorPath(file), limit);
+}
+
 }  // namespace swell::edge

@@ -54,6 +54,24 @@ TEST_F(BeneathTest, RefusesWhatLeadsOut) {
   }
 }
 
+TEST_F(BeneathTest, ReadsPlainFilesOnly) {
+  auto read = [this](const std::string& name) {
+    auto text = ReadPlainFile(volume_, name, 100);
+    return text.ok() ? *text : std::string(Reason(text.status().code()));
+  };
+  ASSERT_TRUE(WriteFileAtomically(volume_ + "/plain", "words").ok());
+  EXPECT_EQ(read("plain"), "words");
+  Link("../secret", "link");
+  Link("plain", "inner");
+  ASSERT_EQ(::mkfifo((volume_ + "/pipe").c_str(), 0666), 0);
+  for (const char* name : {"link", "inner", "pipe", "inside"}) {
+    EXPECT_EQ(read(name), Reason(Code::kInvalid)) << name;
+  }
+  EXPECT_EQ(read("nothing"), Reason(Code::kNotFound));
+  ASSERT_TRUE(WriteFileAtomically(volume_ + "/plain", std::string(101, 'x')).ok());
+  EXPECT_EQ(read("plain"), Reason(Code::kTooLarge));
+}
+
 TEST_F(BeneathTest, MakesNothingOutside) {
   ASSERT_TRUE(MakeDirs(dir_ + "/other").ok());
   Link("../other", "link");

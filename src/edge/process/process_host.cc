@@ -13,6 +13,7 @@
 #include "base/log.h"
 #include "base/random.h"
 #include "base/strings.h"
+#include "edge/process/beneath.h"
 #include "edge/process/volumes.h"
 
 namespace swell::edge {
@@ -379,7 +380,7 @@ void ProcessHost::WatchReports(Pod& pod) {
   std::string dir = pod.dir + "/run/report";
   auto watch = files_->Add(dir, [this, dir, uid = pod.spec.pod_uid](const std::string& file) {
     if (file != "report.json") return;
-    auto text = ReadFile(dir + "/report.json", kReportBytesMax);
+    auto text = ReadPlainFile(dir, file, kReportBytesMax);
     if (text.ok() && !text->empty()) events_.on_report(uid, *text);
   });
   if (watch.ok()) pod.report_watch = std::move(*watch);

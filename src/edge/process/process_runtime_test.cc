@@ -272,6 +272,48 @@ TEST_F(ProcessRuntimeTest, FilesOfARunningPodAreReplacedWhole) {
   EXPECT_EQ(Log(spec.ref), "up\na\n");
 }
 
+// A pod that can write among the files which the agent keeps for it.
+TEST_F(ProcessRuntimeTest, LinksAmongAPodsFilesLeadTheAgentNowhere) {
+  if (!isolated()) return;
+  ASSERT_TRUE(MakeDirs(data_dir_ + "/victim/deep").ok());
+  SandboxSpec sandbox = Sandbox("pod-a");
+  VolumeSpec files{.name = "config", .kind = VolumeSpec::Kind::kFiles};
+  files.files = {{"a", "old", 0644}};
+  sandbox.volumes = {files};
+  Create(sandbox);
+  ContainerSpec spec = Shell("pod-a",
+                             "cd /config; rm ..data; ln -s ../../../../victim ..data; "
+                             "for n in 1 2 3; do ln -s ../../../../victim ..data-$n; done");
+  spec.mounts = {{"config", "/config", "", false}};
+  ASSERT_EQ(Run(spec).code, 0) << Log(spec.ref);
+  files.files = {{"a", "new", 0644}};
+  runtime_->UpdateVolume("pod-a", files);
+  ContainerSpec reader = Shell("pod-a", "cat /config/a", "reader");
+  reader.mounts = {{"config", "/config", "", true}};
+  ASSERT_EQ(Run(reader).code, 0) << Log(reader.ref);
+  EXPECT_EQ(Log(reader.ref), "new\n");
+  EXPECT_TRUE(FileExists(data_dir_ + "/victim/deep"));
+  EXPECT_FALSE(FileExists(data_dir_ + "/victim/a"));
+}
+
+// What a pod puts in a report's place neither shows it files of others nor keeps the agent waiting.
+TEST_F(ProcessRuntimeTest, ReportsAreFilesOfThePodItself) {
+  if (!isolated()) return;
+  ASSERT_TRUE(WriteFileAtomically(data_dir_ + "/secret", "{\"step\": 1}").ok());
+  Create(Sandbox("pod-a"));
+  ContainerSpec spec = Shell(
+      "pod-a", StrCat("cd $(dirname $SWELL_REPORT_FILE); ln -s /etc/hostname report.json; "
+                      "rm report.json; ln -s ",
+                      data_dir_,
+                      "/secret report.json; rm report.json; mkfifo report.json; rm report.json; "
+                      "echo '{\"step\": 2}' > x; mv x report.json"));
+  ASSERT_EQ(Run(spec).code, 0) << Log(spec.ref);
+  ASSERT_TRUE(Until([&] {
+    return !observer_->reports.empty() && observer_->reports.back() == "{\"step\": 2}\n";
+  }));
+  for (const std::string& report : observer_->reports) EXPECT_EQ(report, "{\"step\": 2}\n");
+}
+
 TEST_F(ProcessRuntimeTest, HostPathsAreChecked) {
   SandboxSpec sandbox = Sandbox("pod-a");
   VolumeSpec missing{.name = "missing", .kind = VolumeSpec::Kind::kHostPath};
@@ -279,7 +321,8 @@ TEST_F(ProcessRuntimeTest, HostPathsAreChecked) {
   missing.host_path_type = "Directory";
   sandbox.volumes = {missing};
   std::optional<Result<agent::SandboxInfo>> made;
-  runtime_->CreateSandbox(sandbox, observer_, [&](Result<agent::SandboxInfo> r) { made = r; });
+  runtime_->CreateSandbox(sandbox, observer_,
+                          [&](Result<agent::SandboxInfo> r) { made = std::move(r); });
   ASSERT_TRUE(Until([&] { return made.has_value(); }));
   ASSERT_FALSE(made->ok());
   EXPECT_NE(made->status().message().find("/no/such/directory"), std::string::npos);
@@ -343,7 +386,7 @@ TEST_F(ProcessRuntimeTest, ProbesAndCommandsRunForReal) {
   auto exec = [&](std::vector<std::string> argv, Duration timeout) {
     std::optional<Result<agent::ExecResult>> result;
     runtime_->Exec(spec.ref, {.argv = std::move(argv), .timeout = timeout},
-                   [&](Result<agent::ExecResult> r) { result = r; });
+                   [&](Result<agent::ExecResult> r) { result = std::move(r); });
     EXPECT_TRUE(Until([&] { return result.has_value(); }));
     EXPECT_TRUE(result->ok()) << result->status().ToString();
     return result->ok() ? **result : agent::ExecResult();

@@ -51,17 +51,20 @@ void GiveToGroup(const std::string& path, std::optional<int64_t> group, int mode
   if (::chown(path.c_str(), static_cast<uid_t>(-1), static_cast<gid_t>(*group)) != 0) return;
 }
 
+constexpr std::string_view kDataPrefix = "..data-";
+
 // The files live in DIR/..data-N; DIR/NAME are links through DIR/..data, which is moved in one
 // step: the layout that Kubernetes made programs used to.
 Status WriteFiles(const VolumeSpec& volume, const std::string& dir, std::optional<int64_t> group) {
   SWELL_RETURN_IF_ERROR(MakeDirs(dir));
   std::string data;
   for (int n = 0; n < 1000; ++n) {
-    data = StrCat("..data-", n);
-    if (!FileExists(dir + "/" + data)) break;
+    data = StrCat(kDataPrefix, n);
+    struct stat info;
+    if (::lstat((dir + "/" + data).c_str(), &info) != 0) break;
   }
   std::string fresh = dir + "/" + data;
-  SWELL_RETURN_IF_ERROR(MakeDirs(fresh));
+  if (::mkdir(fresh.c_str(), 0755) != 0) return ErrnoStatus(errno, "make " + fresh);
   std::set<std::string> tops;
   for (const agent::VolumeFile& file : volume.files) {
     std::string path = fresh + "/" + file.path;
@@ -95,7 +98,9 @@ Status WriteFiles(const VolumeSpec& volume, const std::string& dir, std::optiona
       if (!name.starts_with("..") && !tops.contains(name)) ::unlink((dir + "/" + name).c_str());
     }
   }
-  if (!old_name.empty() && old_name != data) return RemoveTree(dir + "/" + old_name);
+  // Where a link leads is for whoever can write here to say: only what is made here is removed.
+  const bool own = old_name.starts_with(kDataPrefix) && old_name.find('/') == std::string::npos;
+  if (own && old_name != data) return RemoveTree(dir + "/" + old_name);
   return Status::Ok();
 }
 
