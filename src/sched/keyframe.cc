@@ -172,7 +172,7 @@ void KeyframeWriter::SetOwn(const PodState& pod, PodInfo& own) const {
   if (pod.group != kNone) {
     const GroupState& group = state_.groups[pod.group];
     own.group = state_.GroupName(group);
-    if (group.implicit) {
+    if (!group.info) {
       own.queue = group.queue_name;
       own.priority = group.priority;
       own.preemptible = group.preemptible;

@@ -45,6 +45,22 @@ void UpdateImplicitGroup(State& state, GroupId id, const PodInfo& info) {
   ++state.version;
 }
 
+// A gang that nobody has described yet, or that was forgotten before this process began: what its
+// pods hold is charged as they say.
+void ChargeAsTold(State& state, GroupId id, const PodInfo& info) {
+  GroupState& group = state.groups[id];
+  if (group.known || !group.queue_name.empty() || info.queue.empty()) return;
+  const QueueId queue = state.EnsureQueue(info.queue);
+  for (PodId pod : group.members) state.Count(pod, -1);
+  group.queue = queue;
+  group.queue_name = info.queue;
+  group.priority = info.priority;
+  group.preemptible = info.preemptible;
+  for (PodId pod : group.members) state.Count(pod, +1);
+  state.queued_sorted = false;
+  ++state.version;
+}
+
 // Reads where the watch says the pod is. A place that was assumed with devices keeps them when the
 // event confirms the node without naming any.
 Seen ReadPlace(State& state, const PodState& pod, ShapeId shape, const PodInfo& info) {
@@ -188,7 +204,11 @@ void Model::UpsertPod(const PodInfo& info) {
   GroupId group = kNone;
   if (info.ours) {
     group = state.EnsureGroup(info.group.empty() ? "/" + info.key : info.group);
-    if (info.group.empty()) UpdateImplicitGroup(state, group, info);
+    if (info.group.empty()) {
+      UpdateImplicitGroup(state, group, info);
+    } else {
+      ChargeAsTold(state, group, info);
+    }
   }
   const ShapeId shape = state.AcquireShape(info);
   ApplySpec(state, id, info, group, shape, is_new);

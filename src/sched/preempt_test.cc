@@ -355,6 +355,31 @@ TEST(Preempt, WhatTerminatesCountsAgainstTheLimitUntilItIsGone) {
   EXPECT_EQ(s.CountDecisions(Type::kBind), 2);
 }
 
+// A job that was deleted: its PodGroup went first, and a scheduler that begins has never seen it.
+TEST(Preempt, WhatAForgottenGangStillHoldsCountsAgainstTheLimit) {
+  Scenario s;
+  s.KeepRecords(1);
+  s.Node("n0", {.gpus = 4});
+  QueueInfo queue;
+  queue.name = "team";
+  queue.gpu = {.quota = 1, .limit = 2};
+  s.Queue(queue);
+  s.Pods("old", 2, {.group = "old", .gpus = 1, .on = "n0"});
+  for (const char* name : {"old-0", "old-1"}) {
+    s.pods.at(name).queue = "team";
+    s.pods.at(name).phase = PodPhase::kReleasing;
+    s.model.UpsertPod(s.pods.at(name));
+  }
+  s.Group("new", {.queue = "team"});
+  s.Pods("new", 1, {.group = "new", .gpus = 1});
+  s.Cycle();
+  EXPECT_EQ(s.CountDecisions(Type::kBind), 0);
+  s.RemovePod("old-0");
+  s.Cycle();
+  EXPECT_EQ(s.CountDecisions(Type::kBind), 1);
+  EXPECT_EQ(s.ReplayDifference(), "");
+}
+
 TEST(Preempt, CpuPodsPreemptToo) {
   Scenario s;
   s.Node("n0", {.cpu = 3900});
