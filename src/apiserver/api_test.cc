@@ -2,10 +2,12 @@
 // what happens to bodies nobody should send.
 #include <gtest/gtest.h>
 
+#include "api/turn_sink.h"
 #include "apiserver/request.h"
 #include "apiserver/table.h"
 #include "apiserver/test_server.h"
 #include "base/strings.h"
+#include "json/yaml.h"
 
 namespace swell::apiserver {
 namespace {
@@ -300,6 +302,76 @@ TEST_F(ApiTest, EveryListHasATable) {
   const json::Array& rows = json::GetArray(classes.body, {"rows"});
   ASSERT_EQ(rows.size(), 6U);
   EXPECT_EQ(json::Print(rows[5]), R"({"cells":["train",50,false,"0s"],"object":null})");
+}
+
+// A caller among others: what is left of its answer waits for its turn.
+class TurnTaker final : public api::RestSink, public api::TurnSink {
+ public:
+  void OnResponse(api::RestResponse response) override { text = response.BodyString(); }
+  void OnStreamStart(int /*status*/, std::string /*content_type*/) override {}
+  bool OnChunk(const api::Chunk& /*chunk*/) override { return false; }
+  void OnStreamEnd(const Status& /*why*/) override {}
+  void InTurn(std::function<void()> one) override {
+    ASSERT_EQ(rest, nullptr);
+    rest = std::move(one);
+  }
+  bool TakeTurn() {
+    const auto one = std::exchange(rest, nullptr);
+    if (one) one();
+    return one != nullptr;
+  }
+
+  std::function<void()> rest;
+  std::string text;
+};
+
+TEST_F(ApiTest, LongListsAreMadeInTurns) {
+  for (int i = 0; i < 45; ++i) server.Post(kPods, PodJson(StrCat("p-", i)));
+  const std::string table = "application/json;as=Table;v=v1;g=meta.k8s.io";
+  for (const std::string& accept :
+       {table, std::string("application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io"),
+        std::string("application/yaml")}) {
+    const Answer at_once = server.Get(kPods, accept);
+    ASSERT_EQ(at_once.status, 200);
+    auto sink = std::make_shared<TurnTaker>();
+    const auto call = server.server->Handle(server.Request("GET", kPods, {}, {}, accept), sink);
+    int turns = 1;
+    while (sink->TakeTurn()) {
+      // What is deleted and made meanwhile is not in it.
+      if (turns == 2) {
+        server.Delete(StrCat(kPods, "/p-44?gracePeriodSeconds=0"));
+        server.Post(kPods, PodJson("p-44"));
+      }
+      ++turns;
+    }
+    EXPECT_EQ(turns, 5) << accept;
+    EXPECT_EQ(sink->text, at_once.text) << accept;
+  }
+  // Piece by piece they look as the whole would.
+  const json::Value whole = server.Get(kPods).body;
+  EXPECT_EQ(server.Get(kPods, "application/yaml").text, json::PrintYaml(whole));
+  const json::Value rows = server.Get(kPods, table).body;
+  EXPECT_EQ(json::GetArray(rows, {"rows"}).size(), 45u);
+  EXPECT_EQ(server.Get(StrCat(kPods, "?pretty=true")).text, json::PrintPretty(whole, 2) + "\n");
+  EXPECT_EQ(server.Get(StrCat(kPods, "?pretty=1"), table).text, json::PrintPretty(rows, 2) + "\n");
+  // Whole stored objects cost little each.
+  auto sink = std::make_shared<TurnTaker>();
+  EXPECT_EQ(server.server->Handle(server.Request("GET", kPods), sink), nullptr);
+  EXPECT_EQ(sink->rest, nullptr);
+  EXPECT_EQ(sink->text, server.Get(kPods).text);
+}
+
+TEST_F(ApiTest, WhoGivesUpNeedsNoMoreTurns) {
+  for (int i = 0; i < 25; ++i) server.Post(kPods, PodJson(StrCat("p-", i)));
+  auto sink = std::make_shared<TurnTaker>();
+  auto call = server.server->Handle(
+      server.Request("GET", kPods, {}, {}, "application/json;as=Table;v=v1;g=meta.k8s.io"), sink);
+  ASSERT_NE(call, nullptr);
+  EXPECT_TRUE(sink->TakeTurn());
+  call.reset();
+  EXPECT_TRUE(sink->TakeTurn());
+  EXPECT_FALSE(sink->TakeTurn());
+  EXPECT_EQ(sink->text, "");
 }
 
 TEST_F(ApiTest, ServerSideApplyKnowsWhoOwnsWhat) {

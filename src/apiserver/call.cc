@@ -82,6 +82,14 @@ api::DuplexPtr Call::Upgrade(api::HeaderList headers) {
   return stream;
 }
 
+bool Call::InTurn(std::function<void()> rest) {
+  if (!sink_ || turns_ == nullptr) return false;
+  turns_->InTurn([self = shared_from_this(), rest = std::move(rest)] {
+    if (!self->finished()) rest();
+  });
+  return true;
+}
+
 void Call::Cancel() {
   if (sink_ && log) log->Ended(*this);
   sink_ = nullptr;

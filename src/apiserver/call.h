@@ -14,6 +14,7 @@
 #include "api/object_sink.h"
 #include "api/rest.h"
 #include "api/scheme.h"
+#include "api/turn_sink.h"
 #include "apiserver/request.h"
 #include "base/clock.h"
 
@@ -52,7 +53,9 @@ struct Call : std::enable_shared_from_this<Call> {
   std::string audit_id;
 
   explicit Call(std::shared_ptr<api::RestSink> sink)
-      : sink_(std::move(sink)), objects_(dynamic_cast<api::ObjectSink*>(sink_.get())) {}
+      : sink_(std::move(sink)),
+        objects_(dynamic_cast<api::ObjectSink*>(sink_.get())),
+        turns_(dynamic_cast<api::TurnSink*>(sink_.get())) {}
 
   // The version in which a write of it is handled: custom objects get to the stored one last.
   const api::KindInfo& handled() const { return storage->custom ? *kind : *storage; }
@@ -73,6 +76,10 @@ struct Call : std::enable_shared_from_this<Call> {
   // answered.
   api::DuplexPtr Upgrade(api::HeaderList headers);
 
+  // What is left of a long answer, when it is the caller's turn again, unless it has given up.
+  // False: this caller's answers are made at once.
+  bool InTurn(std::function<void()> rest);
+
   // Runs when the caller gives up or the stream has ended: releases what feeds the stream.
   void OnRelease(std::function<void()> release) { release_ = std::move(release); }
   void Cancel();
@@ -87,6 +94,7 @@ struct Call : std::enable_shared_from_this<Call> {
 
   std::shared_ptr<api::RestSink> sink_;
   api::ObjectSink* const objects_;  // the sink, where it is one
+  api::TurnSink* const turns_;      // likewise
   std::function<void()> release_;
 };
 using CallPtr = std::shared_ptr<Call>;

@@ -11,15 +11,6 @@
 namespace swell::apiserver {
 namespace {
 
-const api::Chunk& Comma() {
-  static const api::Chunk chunk = api::MakeChunk(",");
-  return chunk;
-}
-const api::Chunk& ListEnd() {
-  static const api::Chunk chunk = api::MakeChunk("]}");
-  return chunk;
-}
-
 json::Object MetaOf(const ListMeta& meta) {
   json::Object object;
   object["resourceVersion"] = std::to_string(meta.version);
@@ -138,32 +129,6 @@ void RespondObject(Core& core, Call& call, int status, json::Value object) {
 
 namespace {
 
-// The fast way: stored bytes, joined.
-Status RawList(Core& core,
-               Call& call,
-               const std::vector<store::EntryPtr>& entries,
-               const ListMeta& meta,
-               api::RestResponse& response) {
-  response.body.reserve(entries.size() * 2 + 2);
-  response.body.push_back(api::MakeChunk(StrCat(
-      "{\"kind\":\"", call.kind->gvk.kind, "List\",\"apiVersion\":\"", call.kind->gvk.ApiVersion(),
-      "\",\"metadata\":", json::Print(json::Value(MetaOf(meta))), ",\"items\":[")));
-  bool first = true;
-  const bool as_is = call.kind->gvk == call.storage->gvk && !call.kind->custom;
-  for (const store::EntryPtr& entry : entries) {
-    if (!first) response.body.push_back(Comma());
-    first = false;
-    if (as_is) {
-      response.body.push_back(entry->bytes);
-    } else {
-      SWELL_ASSIGN_OR_RETURN(api::Chunk bytes, BytesOf(core, call, *entry));
-      response.body.push_back(std::move(bytes));
-    }
-  }
-  response.body.push_back(ListEnd());
-  return Status::Ok();
-}
-
 // For receivers in this process: false where it takes a conversion.
 bool ShareList(Call& call, const std::vector<store::EntryPtr>& entries, const ListMeta& meta) {
   const bool stored = std::all_of(entries.begin(), entries.end(),
@@ -176,28 +141,10 @@ bool ShareList(Call& call, const std::vector<store::EntryPtr>& entries, const Li
   return true;
 }
 
-Result<json::Value> FormedList(const Core& core,
-                               Call& call,
-                               const std::vector<store::EntryPtr>& entries,
-                               const ListMeta& meta) {
-  json::Array items;
-  items.reserve(entries.size());
-  for (const store::EntryPtr& entry : entries) {
-    SWELL_ASSIGN_OR_RETURN(const json::SharedValue object, SharedObjectOf(core, call, *entry));
-    switch (call.form.as) {
-      case OutputForm::As::kObject:
-        items.push_back(*object);
-        break;
-      case OutputForm::As::kMetadata:
-        items.push_back(MetadataOnly(*object, call.form.meta_version));
-        break;
-      case OutputForm::As::kTable:
-        items.push_back(TableRow(core, *call.kind, call.form, *object));
-        break;
-    }
-  }
+// A list without its items; the array of these is its last member.
+json::Value EmptyList(const Call& call, const ListMeta& meta) {
   if (call.form.as == OutputForm::As::kTable) {
-    return MakeTable(*call.kind, call.form, MetaOf(meta), std::move(items), true);
+    return MakeTable(*call.kind, call.form, MetaOf(meta), {}, true);
   }
   const bool partial = call.form.as == OutputForm::As::kMetadata;
   json::Object list;
@@ -205,9 +152,117 @@ Result<json::Value> FormedList(const Core& core,
   list["apiVersion"] =
       partial ? StrCat("meta.k8s.io/", call.form.meta_version) : call.kind->gvk.ApiVersion();
   list["metadata"] = MetaOf(meta);
-  list["items"] = std::move(items);
+  list["items"] = json::Array();
   return json::Value(std::move(list));
 }
+
+// A list's text, in the middle of which its items come.
+struct Frame {
+  std::string opening, separator, closing;
+};
+
+Frame FrameOf(const OutputForm& form, const json::Value& empty) {
+  if (form.yaml) {
+    const std::string text = json::PrintYaml(empty);
+    const std::string key = form.as == OutputForm::As::kTable ? "rows:" : "items:";
+    const std::string none = StrCat("\n", key, " []\n");
+    const size_t at = text.find(none);
+    return {StrCat(text.substr(0, at), "\n", key, "\n"), "", text.substr(at + none.size())};
+  }
+  const std::string text = form.pretty ? json::PrintPretty(empty, 2) + "\n" : json::Print(empty);
+  const size_t at = text.rfind("[]") + 1;
+  const std::string line = form.pretty ? "\n    " : "";
+  return {text.substr(0, at) + line, "," + line, (form.pretty ? "\n  " : "") + text.substr(at)};
+}
+
+std::string ItemText(const OutputForm& form, json::Value item) {
+  if (form.yaml) return json::PrintYaml(json::Array{std::move(item)});
+  if (!form.pretty) return json::Print(item);
+  std::string text;
+  for (const char c : json::PrintPretty(item, 2)) {
+    text += c;
+    if (c == '\n') text += "    ";
+  }
+  return text;
+}
+
+// Makes a list's answer, some items in each of the caller's turns.
+class ListMaker : public std::enable_shared_from_this<ListMaker> {
+ public:
+  ListMaker(Core& core, Call& call, std::vector<store::EntryPtr> entries, const ListMeta& meta)
+      : core_(core.weak_from_this()),
+        call_(call.shared_from_this()),
+        entries_(std::move(entries)),
+        frame_(FrameOf(call.form, EmptyList(call, meta))),
+        separator_(api::MakeChunk(frame_.separator)),
+        as_is_(call.form.raw() && call.kind->gvk == call.storage->gvk && !call.kind->custom) {
+    response_.content_type = call.form.yaml ? "application/yaml" : "application/json";
+    if (call.form.raw()) response_.body.reserve(entries_.size() * 2 + 2);
+    response_.body.push_back(api::MakeChunk(std::move(frame_.opening)));
+  }
+
+  void Go() {
+    while (const auto core = core_.lock()) {
+      const Status made = MakeSome(*core);
+      if (!made.ok()) return call_->Fail(made);
+      if (next_ == entries_.size()) {
+        response_.body.push_back(api::MakeChunk(std::move(frame_.closing)));
+        return call_->Respond(std::move(response_));
+      }
+      if (call_->InTurn([self = shared_from_this()] { self->Go(); })) return;
+    }
+  }
+
+ private:
+  // What takes some 100 us: stored bytes are only pointed at.
+  static constexpr size_t kStoredPerTurn = 1000;
+  static constexpr size_t kFormedPerTurn = 10;
+  static constexpr size_t kFormedBytesPerTurn = 32 << 10;
+
+  Status MakeSome(Core& core) {
+    const size_t most = as_is_ ? kStoredPerTurn : kFormedPerTurn;
+    const size_t end = std::min(entries_.size(), next_ + most);
+    std::string text;
+    for (size_t formed = 0; next_ < end && formed < kFormedBytesPerTurn; ++next_) {
+      const store::Entry& entry = *entries_[next_];
+      formed += as_is_ ? 0 : entry.bytes->size();
+      if (call_->form.raw()) {
+        if (next_ > 0) response_.body.push_back(separator_);
+        SWELL_ASSIGN_OR_RETURN(api::Chunk bytes,
+                               as_is_ ? entry.bytes : BytesOf(core, *call_, entry));
+        response_.body.push_back(std::move(bytes));
+        continue;
+      }
+      if (next_ > 0) text += *separator_;
+      SWELL_ASSIGN_OR_RETURN(json::Value item, Formed(core, entry));
+      text += ItemText(call_->form, std::move(item));
+    }
+    if (!text.empty()) response_.body.push_back(api::MakeChunk(std::move(text)));
+    return Status::Ok();
+  }
+
+  Result<json::Value> Formed(Core& core, const store::Entry& entry) {
+    SWELL_ASSIGN_OR_RETURN(const json::SharedValue object, SharedObjectOf(core, *call_, entry));
+    switch (call_->form.as) {
+      case OutputForm::As::kObject:
+        break;
+      case OutputForm::As::kMetadata:
+        return MetadataOnly(*object, call_->form.meta_version);
+      case OutputForm::As::kTable:
+        return TableRow(core, *call_->kind, call_->form, *object);
+    }
+    return *object;
+  }
+
+  const std::weak_ptr<Core> core_;
+  const CallPtr call_;
+  const std::vector<store::EntryPtr> entries_;
+  Frame frame_;
+  const api::Chunk separator_;
+  const bool as_is_;
+  size_t next_ = 0;
+  api::RestResponse response_;
+};
 
 }  // namespace
 
@@ -226,22 +281,8 @@ void RespondList(Core& core,
     }
   }
   if (call.TakesObjects() && ShareList(call, entries, meta)) return;
-  if (call.form.raw()) {
-    api::RestResponse response;
-    const Status made = RawList(core, call, entries, meta, response);
-    if (made.ok()) {
-      call.Respond(std::move(response));
-    } else {
-      call.Fail(made);
-    }
-    return;
-  }
-  auto list = FormedList(core, call, entries, meta);
-  if (!list.ok()) {
-    call.Fail(list.status());
-    return;
-  }
-  RespondDocument(call, 200, *list);
+  if (entries.empty()) return RespondDocument(call, 200, EmptyList(call, meta));
+  std::make_shared<ListMaker>(core, call, entries, meta)->Go();
 }
 
 }  // namespace swell::apiserver

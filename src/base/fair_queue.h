@@ -5,8 +5,9 @@
 // Who comes, or comes back, begins where the others are: nobody saves up time by being away.
 //
 // Thread-safety: none; whoever owns it guards it.
-// Invariants: a client has at most `client_max` items waiting, all together at most `all_max`; who
-// has none waiting is forgotten once the others have caught up.
+// Invariants: a client has at most `client_max` items waiting, all together at most `all_max`, but
+// for rests, of which there is at most one for each item that was popped; who has none waiting is
+// forgotten once the others have caught up.
 #pragma once
 
 #include <algorithm>
@@ -32,15 +33,17 @@ class FairQueue {
     if (size_ >= all_max_) return false;
     Client& one = clients_[client];
     if (one.waiting >= client_max_) return false;
-    const bool fresh = one.waiting == 0;
-    if (fresh) one.used = std::max(one.used, now_);
-    one.programs[one.programs.size() < kProgramsMax || one.programs.contains(program) ? program
-                                                                                      : ""]
-        .push_back(std::move(item));
-    ++one.waiting;
-    ++size_;
-    if (fresh) order_.emplace(one.used, client);
+    ItemsOf(one, program).push_back(std::move(item));
+    Waits(client, one);
     return true;
+  }
+
+  // What is left of an item that was popped: before all else of its program, which goes on in
+  // order. There is room for it, since it had some.
+  void PushRest(const std::string& client, const std::string& program, Item item) {
+    Client& one = clients_[client];
+    ItemsOf(one, program).push_front(std::move(item));
+    Waits(client, one);
   }
 
   // The next one and whose it is; nothing when nobody waits.
@@ -89,6 +92,19 @@ class FairQueue {
     std::map<std::string, std::deque<Item>> programs;  // that have something waiting
     std::string last;                                  // whose turn it was
   };
+
+  static std::deque<Item>& ItemsOf(Client& one, const std::string& program) {
+    const bool named = one.programs.size() < kProgramsMax || one.programs.contains(program);
+    return one.programs[named ? program : ""];
+  }
+
+  // One more item of the client's does.
+  void Waits(const std::string& name, Client& one) {
+    ++size_;
+    if (one.waiting++ > 0) return;
+    one.used = std::max(one.used, now_);
+    order_.emplace(one.used, name);
+  }
 
   // Who would begin where the others are is as good as new.
   void Forget() {

@@ -83,6 +83,61 @@ TEST(FairQueue, ProgramsOfOneClientTakeTurns) {
   EXPECT_EQ(Serve(queue, [](const std::string&) { return kMs; }).size(), 100u);
 }
 
+TEST(FairQueue, RestsComeBeforeWhatFollowsThem) {
+  Queue queue(2, 2);
+  queue.Push("x", "p", "a");
+  queue.Push("x", "p", "b");
+  std::string order;
+  for (int piece = 0; piece < 3; ++piece) {
+    auto next = queue.Pop();
+    order += next->second;
+    queue.Charge(next->first, kMs);
+    queue.PushRest("x", "p", "r");
+  }
+  EXPECT_EQ(order + Serve(queue, [](const std::string&) { return kMs; }), "arrrb");
+  EXPECT_TRUE(queue.empty());
+}
+
+// In virtual time: 64 answers of which each takes 4 ms, in pieces of 100 us, beside one that asks
+// for 10 us of work, each millisecond. It waits for the piece under way, and for no other.
+TEST(FairQueue, WhoAsksForLittleWaitsForOnePieceAtMost) {
+  constexpr int64_t kPiece = 100'000, kLittle = 10'000, kEach = 1'000'000;
+  struct Work {
+    int64_t asked = 0;  // little's; 0: the flood's
+    int pieces = 40;
+  };
+  FairQueue<Work> queue(1000, 1000);
+  for (int i = 0; i < 64; ++i) queue.Push("flood", "", {});
+  int64_t now = 0, next_ask = kEach;
+  int answered = 0, lists = 0;
+  while (answered < 1000) {
+    if (now >= next_ask) {
+      queue.Push("little", "", {next_ask, 1});
+      next_ask += kEach;
+    }
+    auto next = queue.Pop();
+    ASSERT_TRUE(next.has_value());
+    Work& work = next->second;
+    const bool little = work.asked > 0;
+    if (little) {
+      EXPECT_LT(now - work.asked, kPiece);
+      ++answered;
+    }
+    const int64_t cost = little ? kLittle : kPiece;
+    now += cost;
+    queue.Charge(next->first, Duration(cost));
+    if (little) continue;
+    if (--work.pieces > 0) {
+      queue.PushRest("flood", "", work);
+    } else {
+      ++lists;
+      queue.Push("flood", "", {});
+    }
+  }
+  // All the rest of the time is the flood's: one list after the other is made.
+  EXPECT_NEAR(lists, (now - answered * kLittle) / (40 * kPiece), 1);
+}
+
 TEST(FairQueue, KeepsItsBounds) {
   Queue queue(10, 6);
   int taken = 0;

@@ -11,6 +11,7 @@
 #include "apiserver/api_server.h"
 #include "base/file.h"
 #include "base/log.h"
+#include "base/short_turns.h"
 #include "base/strings.h"
 #include "bin/audit_log.h"
 #include "bin/token_key.h"
@@ -410,8 +411,12 @@ Status EmbeddedCluster::Run(const std::function<void()>& ready) {
       cluster.core.Stop();
       return;
     }
-    cluster.io_thread = std::thread([&cluster] { cluster.io.Run(); });
+    cluster.io_thread = std::thread([&cluster] {
+      AskForShortTurns();
+      cluster.io.Run();
+    });
     cluster.StartComponents();
+    AskForShortTurns();  // the thread that starts pods is there already: theirs are ordinary
     ready();
   });
   cluster.core.Run();

@@ -7,6 +7,7 @@
 
 #include <gtest/gtest.h>
 
+#include "api/turn_sink.h"
 #include "base/strings.h"
 #include "client/client.h"
 #include "edge/http_front.h"
@@ -36,6 +37,10 @@ class ScriptedHandler final : public api::RestHandler {
       open.push_back(std::move(sink));
       return std::make_unique<Open>(ended);
     }
+    if (request.path == "/endless") {
+      Piece(std::move(sink));
+      return std::make_unique<Open>(ended);
+    }
     if (request.path == "/stream") {
       sink->OnStreamStart(200, "application/json;stream=watch");
       open.push_back(std::move(sink));
@@ -50,8 +55,17 @@ class ScriptedHandler final : public api::RestHandler {
     return nullptr;
   }
 
+  // One more piece of an answer that has no end, unless it is told to.
+  void Piece(std::shared_ptr<api::RestSink> sink) {
+    ++pieces;
+    if (enough) return sink->OnResponse({});
+    dynamic_cast<api::TurnSink&>(*sink).InTurn([this, sink] { Piece(sink); });
+  }
+
   std::vector<api::RestRequest> requests;
   std::vector<std::shared_ptr<api::RestSink>> open;
+  int pieces = 0;
+  bool enough = false;
   int ended = 0;
 };
 
@@ -277,6 +291,28 @@ TEST_F(EdgeTest, MoreThanTheBoundIsTurnedAwayWith429) {
   auto fourth = Ask({.method = "GET", .path = "/hello"});
   ASSERT_TRUE(Until([&] { return fourth->done; }));
   EXPECT_EQ(fourth->response.status, 200);
+}
+
+TEST_F(EdgeTest, LongAnswersHoldNobodyElseUp) {
+  Serve();
+  HttpTransportConfig config;
+  config.bearer_token = "greedy";
+  Connect(config);
+  std::vector<std::shared_ptr<Answer>> endless;
+  for (int i = 0; i < 8; ++i) endless.push_back(Ask({.method = "GET", .path = "/endless"}));
+  ASSERT_TRUE(Until([&] { return handler_.pieces > 100; }));
+  // One of them is made: the others are the same client's, and come behind it.
+  EXPECT_EQ(handler_.requests.size(), 1u);
+  const std::unique_ptr<HttpTransport> greedy = std::move(transport_);
+  Connect({});
+  for (int i = 0; i < 10; ++i) {
+    auto answer = Ask({.method = "GET", .path = "/little"});
+    ASSERT_TRUE(Until([&] { return answer->done; }));
+    EXPECT_EQ(answer->response.status, 200);
+  }
+  EXPECT_EQ(handler_.requests.size(), 11u);
+  handler_.enough = true;
+  for (const auto& answer : endless) ASSERT_TRUE(Until([&] { return answer->done; }));
 }
 
 TEST_F(EdgeTest, OversizedBodiesGet413) {

@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "api/turn_sink.h"
 #include "base/clock.h"
 #include "base/fair_queue.h"
 #include "base/mutex.h"
@@ -147,18 +148,9 @@ class HttpFront::State : public std::enable_shared_from_this<State> {
   }
 
   // Any thread. False when the queue is full.
-  bool Enqueue(std::shared_ptr<Sink> sink) {
-    bool wake = false;
-    const std::string& client = ClientNameOf(*sink);
-    const std::string program = ProgramOf(*sink);
-    {
-      MutexLock lock(mutex_);
-      if (!queue_.Push(client, program, std::move(sink))) return false;
-      wake = !std::exchange(awake_, true);
-    }
-    if (wake) Wake();
-    return true;
-  }
+  bool Enqueue(std::shared_ptr<Sink> sink);
+  // Core thread: what is left of a call's answer, before all else that its client waits for.
+  void EnqueueRest(std::shared_ptr<Sink> sink, std::function<void()> rest);
 
   void Close();
   // Core thread: the call is answered. Its RestCall may be what is calling us: it dies later.
@@ -168,12 +160,16 @@ class HttpFront::State : public std::enable_shared_from_this<State> {
   Executor& core() { return core_; }
 
  private:
+  struct Turn {
+    std::shared_ptr<Sink> sink;
+    std::function<void()> rest;  // null: of a request that comes to its handler now
+  };
+
   void Wake() {
     core_.Post([self = shared_from_this()] { self->RunBatch(); });
   }
-  static const std::string& ClientNameOf(const Sink& sink);
-  static std::string ProgramOf(const Sink& sink);
   void RunBatch();
+  void TakeTurn(const Turn& turn);
   void Start(const std::shared_ptr<Sink>& sink);
   void Abandon(uint64_t id);
 
@@ -184,7 +180,7 @@ class HttpFront::State : public std::enable_shared_from_this<State> {
 
   RealClock clock_;
   Mutex mutex_;
-  FairQueue<std::shared_ptr<Sink>> queue_ SWELL_GUARDED_BY(mutex_);
+  FairQueue<Turn> queue_ SWELL_GUARDED_BY(mutex_);
   std::map<std::string, size_t> in_flight_ SWELL_GUARDED_BY(mutex_);  // by client
   bool awake_ SWELL_GUARDED_BY(mutex_) = false;
 
@@ -197,10 +193,15 @@ class HttpFront::State : public std::enable_shared_from_this<State> {
 };
 
 // One request from arrival to answer; holds its place in the bound for as long as it lives.
-class HttpFront::Sink final : public api::RestSink {
+class HttpFront::Sink final : public api::RestSink,
+                              public api::TurnSink,
+                              public std::enable_shared_from_this<Sink> {
  public:
   Sink(std::shared_ptr<State> state, std::shared_ptr<net::Exchange> exchange, std::string client)
-      : state_(std::move(state)), exchange_(std::move(exchange)), client_(std::move(client)) {}
+      : state_(std::move(state)),
+        exchange_(std::move(exchange)),
+        client_(std::move(client)),
+        program_(HeaderOr(exchange_->request().headers, "User-Agent")) {}
   ~Sink() override { state_->Leave(client_); }
   Sink(const Sink&) = delete;
   Sink& operator=(const Sink&) = delete;
@@ -243,8 +244,13 @@ class HttpFront::Sink final : public api::RestSink {
     return stream;
   }
 
+  void InTurn(std::function<void()> rest) override {
+    state_->EnqueueRest(shared_from_this(), std::move(rest));
+  }
+
   net::Exchange& exchange() const { return *exchange_; }
   const std::string& client() const { return client_; }
+  const std::string& program() const { return program_; }
   bool finished() const { return finished_; }
   void set_id(uint64_t id) { id_ = id; }
 
@@ -257,14 +263,32 @@ class HttpFront::Sink final : public api::RestSink {
   std::shared_ptr<State> state_;
   std::shared_ptr<net::Exchange> exchange_;
   const std::string client_;
+  const std::string program_;
   uint64_t id_ = 0;
   bool finished_ = false;
 };
 
-const std::string& HttpFront::State::ClientNameOf(const Sink& sink) { return sink.client(); }
+bool HttpFront::State::Enqueue(std::shared_ptr<Sink> sink) {
+  const Sink& whose = *sink;
+  bool wake = false;
+  {
+    MutexLock lock(mutex_);
+    if (!queue_.Push(whose.client(), whose.program(), {std::move(sink), nullptr})) return false;
+    wake = !std::exchange(awake_, true);
+  }
+  if (wake) Wake();
+  return true;
+}
 
-std::string HttpFront::State::ProgramOf(const Sink& sink) {
-  return HeaderOr(sink.exchange().request().headers, "User-Agent");
+void HttpFront::State::EnqueueRest(std::shared_ptr<Sink> sink, std::function<void()> rest) {
+  const Sink& whose = *sink;
+  bool wake = false;
+  {
+    MutexLock lock(mutex_);
+    queue_.PushRest(whose.client(), whose.program(), {std::move(sink), std::move(rest)});
+    wake = !std::exchange(awake_, true);
+  }
+  if (wake) Wake();
 }
 
 // One after the other, so that who comes meanwhile need not wait for the batch.
@@ -272,23 +296,32 @@ void HttpFront::State::RunBatch() {
   std::string charged;
   Duration cost{0};
   bool more = false;
+  SteadyTime now = clock_.Steady();
+  const SteadyTime end = now + config_.batch_for;
   for (size_t i = 0;; ++i) {
-    std::optional<std::pair<std::string, std::shared_ptr<Sink>>> next;
+    std::optional<std::pair<std::string, Turn>> next;
     {
       MutexLock lock(mutex_);
       if (!charged.empty()) queue_.Charge(charged, cost);
-      if (i == config_.batch_max || queue_.empty()) {
+      if (i == config_.batch_max || now >= end || queue_.empty()) {
         awake_ = more = !queue_.empty();
         break;
       }
       next = queue_.Pop();
     }
-    const SteadyTime began = clock_.Steady();
-    Start(next->second);
-    cost = clock_.Steady() - began;
+    const SteadyTime began = now;
+    TakeTurn(next->second);
+    next->second = {};  // what dies with it is its own
+    now = clock_.Steady();
+    cost = now - began;
     charged = std::move(next->first);
   }
   if (more) Wake();
+}
+
+void HttpFront::State::TakeTurn(const Turn& turn) {
+  if (turn.rest == nullptr) return Start(turn.sink);
+  if (rest_ != nullptr) turn.rest();
 }
 
 void HttpFront::State::Start(const std::shared_ptr<Sink>& sink) {
@@ -324,12 +357,12 @@ void HttpFront::State::Abandon(uint64_t id) {
 
 void HttpFront::State::Close() {
   rest_ = nullptr;
-  std::vector<std::shared_ptr<Sink>> waiting;
+  std::vector<Turn> waiting;
   {
     MutexLock lock(mutex_);
     while (auto next = queue_.Pop()) waiting.push_back(std::move(next->second));
   }
-  for (const auto& sink : waiting) Start(sink);
+  for (const Turn& turn : waiting) TakeTurn(turn);
   waiting.clear();
   auto calls = std::move(calls_);
   calls_.clear();

@@ -7,7 +7,8 @@
 // Requests arrive on the server's I/O thread, are queued (bounded), and run on the core executor in
 // batches; answers go back from the core thread. A connection has one request under way at a time
 // (HttpServer's rule), so one client cannot crowd out the others by pipelining; and who has had
-// least of the core thread's time is next (base/fair_queue.h), so neither by many connections.
+// least of the core thread's time is next (base/fair_queue.h), so neither by many connections; nor
+// by long answers, which come in pieces, each of them a turn (api/turn_sink.h).
 //
 // Identity: a bearer token and the verified client certificate become the request's credentials;
 // RestRequest::user is never set from the network.
@@ -24,6 +25,7 @@
 #include <memory>
 
 #include "api/rest.h"
+#include "base/clock.h"
 #include "base/executor.h"
 #include "net/server.h"
 
@@ -34,7 +36,9 @@ struct HttpFrontConfig {
   size_t queued_max = 4096;       // requests waiting for the core thread; more get 429
   // Of these two nobody has more than one part in so many.
   size_t client_part = 2;
-  size_t batch_max = 64;  // requests started before other work of the core gets its turn
+  // Turns of requests, and their time, before other work of the core gets its own.
+  size_t batch_max = 64;
+  Duration batch_for = std::chrono::milliseconds(1);
 };
 
 // Counters for metrics; readable from any thread.

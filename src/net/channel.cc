@@ -19,7 +19,7 @@ constexpr size_t kTextBytes = 16 << 10;       // up to one TLS record
 constexpr size_t kSpareBytes = 4 << 10;       // kept by an idle connection
 constexpr size_t kMaxPiecesPerCall = 64;      // of one sendmsg
 constexpr int kMaxReadsPerTurn = 8;           // then other connections get theirs
-constexpr int kMaxWritesPerTurn = 16;         // 256 KiB of TLS records
+constexpr int kMaxWritesPerTurn = 4;          // 64 KiB of TLS records: some 50 us
 
 }  // namespace
 
@@ -61,11 +61,17 @@ void Channel::UpdateInterest() {
 }
 
 void Channel::OnReady(bool readable, bool writable) {
-  if (events_ != nullptr && events_->TakesTurn(readable, writable)) Proceed(readable, writable);
+  if (events_ == nullptr) return;
+  if (events_->TakesTurn(readable, writable)) {
+    Proceed(readable, writable);
+  } else if (watch_ != nullptr && events_->Waits()) {
+    watch_->Hold();
+  }
 }
 
 void Channel::Proceed(bool readable, bool writable) {
   auto self = shared_from_this();
+  if (watch_ != nullptr) watch_->Release();
   switch (phase_) {
     case Phase::kConnecting:
       FinishConnect();

@@ -37,6 +37,8 @@ class Channel : public std::enable_shared_from_this<Channel> {
     virtual void OnError(const Status& why) = 0;
     // The socket is ready. False: not now; who says so calls Proceed later.
     virtual bool TakesTurn(bool /*readable*/, bool /*writable*/) { return true; }
+    // After that: whether it is still to come.
+    virtual bool Waits() const { return false; }
   };
 
   Channel(Reactor& reactor, UniqueFd fd, Events* events);

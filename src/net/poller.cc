@@ -6,6 +6,7 @@
 #include <array>
 #include <cerrno>
 #include <cstring>
+#include <utility>
 
 #include "base/check.h"
 #include "base/file.h"
@@ -43,18 +44,33 @@ Result<std::shared_ptr<Poller::Watch>> Poller::Add(int fd, Ready ready) {
 bool Poller::SetInterest(Watch& watch, bool read, bool write) {
   const uint32_t events = (read ? EPOLLIN : 0U) | (write ? EPOLLOUT : 0U);
   if (events == watch.events) return true;
-  epoll_event event{};
-  event.events = events;
-  event.data.u64 = watch.id;
   // Without interest it must not be known at all: errors and hang-ups are told to whoever is.
   const int change = events == 0         ? EPOLL_CTL_DEL
                      : watch.events == 0 ? EPOLL_CTL_ADD
                                          : EPOLL_CTL_MOD;
-  if (::epoll_ctl(epoll_.get(), change, watch.fd, &event) != 0 && change != EPOLL_CTL_DEL) {
-    return false;
-  }
-  watch.events = events;
-  return true;
+  const uint32_t before = std::exchange(watch.events, events);
+  if (watch.held && change == EPOLL_CTL_MOD) return true;  // told of when it is released
+  if (Tell(watch, change) || change == EPOLL_CTL_DEL) return true;
+  watch.events = before;
+  return false;
+}
+
+bool Poller::Tell(const Watch& watch, int change) const {
+  epoll_event event{};
+  // Even the errors of what is held are told of once at most.
+  event.events = watch.held ? EPOLLONESHOT : watch.events;
+  event.data.u64 = watch.id;
+  return ::epoll_ctl(epoll_.get(), change, watch.fd, &event) == 0;
+}
+
+void Poller::Hold(Watch& watch) {
+  if (std::exchange(watch.held, true) || watch.events == 0) return;
+  (void)Tell(watch, EPOLL_CTL_MOD);
+}
+
+void Poller::Release(Watch& watch) {
+  if (!std::exchange(watch.held, false) || watch.events == 0) return;
+  (void)Tell(watch, EPOLL_CTL_MOD);
 }
 
 void Poller::Remove(Watch& watch) {
@@ -69,6 +85,7 @@ void Poller::HandOut(const std::function<bool()>& stopped) {
     const auto found = watches_.find(events[i].data.u64);
     if (found == watches_.end()) continue;
     const std::shared_ptr<Watch> watch = found->second;  // it may end in its own callback
+    if (watch->held) continue;
     const uint32_t told = events[i].events;
     const bool broken = (told & (EPOLLERR | EPOLLHUP)) != 0;
     const bool read = (watch->events & EPOLLIN) != 0 && (broken || (told & EPOLLIN) != 0);

@@ -28,7 +28,8 @@ class Poller {
     int fd = -1;
     uint64_t id = 0;
     Ready ready;
-    uint32_t events = 0;  // that the kernel knows of
+    uint32_t events = 0;  // that are of interest
+    bool held = false;    // and of which the kernel is not to tell for now
   };
 
   Poller();
@@ -40,12 +41,17 @@ class Poller {
   Result<std::shared_ptr<Watch>> Add(int fd, Ready ready);
   // False when the descriptor cannot be watched, as a regular file cannot.
   bool SetInterest(Watch& watch, bool read, bool write);
+  // Nothing is handed out until it is released: what is ready and waits need not be told of again.
+  void Hold(Watch& watch);
+  void Release(Watch& watch);
   void Remove(Watch& watch);
 
   // Hands out what is ready, until there is no more of this round or `stopped` says so.
   void HandOut(const std::function<bool()>& stopped);
 
  private:
+  bool Tell(const Watch& watch, int change) const;
+
   UniqueFd epoll_;
   uint64_t next_id_ = 1;
   std::unordered_map<uint64_t, std::shared_ptr<Watch>> watches_;

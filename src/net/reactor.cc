@@ -53,6 +53,9 @@ void FdWatch::SetInterest(bool read, bool write) {
   });
 }
 
+void FdWatch::Hold() { impl_->poller.Hold(*impl_->watch); }
+void FdWatch::Release() { impl_->poller.Release(*impl_->watch); }
+
 struct SignalWatch::Impl : std::enable_shared_from_this<SignalWatch::Impl> {
   Impl(asio::io_context& context, std::function<void(int)> callback)
       : signals(context), received(std::move(callback)) {}

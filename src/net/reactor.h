@@ -35,6 +35,9 @@ class FdWatch {
   FdWatch& operator=(const FdWatch&) = delete;
 
   void SetInterest(bool read, bool write);
+  // No callbacks until Release, after which they come again for what is ready then.
+  void Hold();
+  void Release();
 
  private:
   std::unique_ptr<Impl> impl_;

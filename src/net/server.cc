@@ -13,8 +13,11 @@
 namespace swell::net {
 namespace {
 
-constexpr int kMaxAcceptsPerTurn = 16;
-constexpr int kServedPerTurn = 16;  // connections, then the loop looks who else is ready
+constexpr int kMaxAcceptsPerTurn = 4;
+// What one turn of the loop does, in connections and in their time: then it looks who else is
+// ready.
+constexpr int kServedPerTurn = 16;
+constexpr Duration kServedPerTurnFor = std::chrono::microseconds(50);
 constexpr Duration kAcceptPause = std::chrono::milliseconds(100);
 
 Duration TickPeriod(const ServerConfig& config) {
@@ -159,8 +162,12 @@ void ServerImpl::Remove(ServerConnection* connection) {
 
 void ServerImpl::TakeTurn(const std::shared_ptr<ServerConnection>& connection) {
   if (connection->waits) return;
-  if (std::exchange(turn_, reactor.turn()) != reactor.turn()) at_once_ = 0;
-  if (turns_.empty() && at_once_ < kServedPerTurn) {
+  if (std::exchange(turn_, reactor.turn()) != reactor.turn()) {
+    at_once_ = 0;
+    turn_began_ = reactor.Now();
+  }
+  if (turns_.empty() && at_once_ < kServedPerTurn &&
+      reactor.Now() - turn_began_ < kServedPerTurnFor) {
     ++at_once_;
     return connection->Serve();
   }
@@ -178,13 +185,16 @@ void ServerImpl::ArmTurns() {
 
 void ServerImpl::ServeTurns() {
   turns_armed_ = false;
-  for (int i = 0; i < kServedPerTurn; ++i) {
+  SteadyTime now = reactor.Now();
+  const SteadyTime end = now + kServedPerTurnFor;
+  for (int i = 0; i < kServedPerTurn && now < end; ++i) {
     const auto next = turns_.Pop();
     if (!next) return;
-    const SteadyTime began = reactor.Now();
+    const SteadyTime began = now;
     next->second->waits = false;
     next->second->Serve();
-    turns_.Charge(next->first, reactor.Now() - began);
+    now = reactor.Now();
+    turns_.Charge(next->first, now - began);
   }
   if (!turns_.empty()) ArmTurns();
 }

@@ -75,7 +75,8 @@ class ServerImpl {
   FairQueue<std::shared_ptr<ServerConnection>> turns_;
   bool turns_armed_ = false;
   uint64_t turn_ = 0;  // of the reactor
-  int at_once_ = 0;    // connections served in it without waiting
+  SteadyTime turn_began_;
+  int at_once_ = 0;  // connections served in it without waiting
   Duration tick_period_;
   TimerId tick_ = kNoTimer;
   TimerId drain_timer_ = kNoTimer;
@@ -106,6 +107,7 @@ class ServerConnection final : public Channel::Events,
   void OnProgress() override;
   void OnError(const Status& why) override;
   bool TakesTurn(bool readable, bool writable) override;
+  bool Waits() const override { return waits; }
 
   // Whose it is, as far as is known.
   const std::string& client() const { return client_; }
