@@ -61,7 +61,7 @@ Status WriteFiles(const VolumeSpec& volume, const std::string& dir, std::optiona
   for (int n = 0; n < 1000; ++n) {
     data = StrCat(kDataPrefix, n);
     struct stat info;
-    if (::lstat((dir + "/" + data).c_str(), &info) != 0) break;
+    if (::lstat(StrCat(dir, "/", data).c_str(), &info) != 0) break;
   }
   std::string fresh = dir + "/" + data;
   if (::mkdir(fresh.c_str(), 0755) != 0) return ErrnoStatus(errno, "make " + fresh);
@@ -85,7 +85,7 @@ Status WriteFiles(const VolumeSpec& volume, const std::string& dir, std::optiona
     return ErrnoStatus(errno, "rename " + link);
   }
   for (const std::string& top : tops) {
-    std::string at = dir + "/" + top;
+    std::string at = StrCat(dir, "/", top);
     struct stat info;
     if (::lstat(at.c_str(), &info) == 0) continue;
     if (::symlink(("..data/" + top).c_str(), at.c_str()) != 0) {
@@ -95,7 +95,7 @@ Status WriteFiles(const VolumeSpec& volume, const std::string& dir, std::optiona
   auto names = ListDir(dir);
   if (names.ok()) {
     for (const std::string& name : *names) {
-      if (!name.starts_with("..") && !tops.contains(name)) ::unlink((dir + "/" + name).c_str());
+      if (!name.starts_with("..") && !tops.contains(name)) ::unlink(StrCat(dir, "/", name).c_str());
     }
   }
   // Where a link leads is for whoever can write here to say: only what is made here is removed.
@@ -123,7 +123,7 @@ Status RemoveScratch(const std::string& path) {
     auto names = ListDir(dir);
     if (!names.ok()) continue;
     for (const std::string& name : *names) {
-      std::string child = dir + "/" + name;
+      std::string child = StrCat(dir, "/", name);
       if (::lstat(child.c_str(), &info) == 0 && S_ISDIR(info.st_mode)) dirs.push_back(child);
     }
   }
