@@ -135,7 +135,7 @@ TEST(FairQueue, WhoAsksForLittleWaitsForOnePieceAtMost) {
     }
   }
   // All the rest of the time is the flood's: one list after the other is made.
-  EXPECT_NEAR(lists, (now - answered * kLittle) / (40 * kPiece), 1);
+  EXPECT_NEAR(lists, static_cast<double>(now - answered * kLittle) / (40.0 * kPiece), 1);
 }
 
 TEST(FairQueue, KeepsItsBounds) {

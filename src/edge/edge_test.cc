@@ -38,7 +38,7 @@ class ScriptedHandler final : public api::RestHandler {
       return std::make_unique<Open>(ended);
     }
     if (request.path == "/endless") {
-      Piece(std::move(sink));
+      Piece(sink);
       return std::make_unique<Open>(ended);
     }
     if (request.path == "/stream") {
@@ -56,7 +56,7 @@ class ScriptedHandler final : public api::RestHandler {
   }
 
   // One more piece of an answer that has no end, unless it is told to.
-  void Piece(std::shared_ptr<api::RestSink> sink) {
+  void Piece(const std::shared_ptr<api::RestSink>& sink) {
     ++pieces;
     if (enough) return sink->OnResponse({});
     dynamic_cast<api::TurnSink&>(*sink).InTurn([this, sink] { Piece(sink); });
@@ -101,7 +101,8 @@ class EdgeTest : public ::testing::Test {
     Stop();
   }
 
-  void Serve(HttpFrontConfig config = {}, std::optional<net::TlsServerConfig> tls = std::nullopt) {
+  void Serve(HttpFrontConfig config = {},
+             const std::optional<net::TlsServerConfig>& tls = std::nullopt) {
     front_ = std::make_unique<HttpFront>(core_, handler_, config);
     server_ = std::make_unique<net::HttpServer>(io_, clock_, *front_, net::ServerConfig{});
     auto port = server_->Listen("127.0.0.1:0", tls);
@@ -190,6 +191,7 @@ TEST_F(EdgeTest, ManyRequestsAtOnceAllGetTheirOwnAnswer) {
   Serve({.batch_max = 3});
   Connect();
   std::vector<std::shared_ptr<Answer>> answers;
+  answers.reserve(200);
   for (int i = 0; i < 200; ++i) {
     answers.push_back(Ask({.method = "POST", .path = "/echo", .body = std::to_string(i)}));
   }
@@ -299,6 +301,7 @@ TEST_F(EdgeTest, LongAnswersHoldNobodyElseUp) {
   config.bearer_token = "greedy";
   Connect(config);
   std::vector<std::shared_ptr<Answer>> endless;
+  endless.reserve(8);
   for (int i = 0; i < 8; ++i) endless.push_back(Ask({.method = "GET", .path = "/endless"}));
   ASSERT_TRUE(Until([&] { return handler_.pieces > 100; }));
   // One of them is made: the others are the same client's, and come behind it.
