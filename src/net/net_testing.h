@@ -34,8 +34,8 @@ class LambdaHandler final : public Handler {
 // Sends exactly the bytes it is told to and keeps what comes back.
 class RawPeer {
  public:
-  RawPeer(Reactor& reactor, uint16_t port, int receive_buffer = 0) : reactor_(reactor) {
-    fd_ = UniqueFd(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  RawPeer(Reactor& reactor, uint16_t port, int receive_buffer = 0)
+      : reactor_(reactor), fd_(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
     if (receive_buffer > 0) {
       setsockopt(fd_.get(), SOL_SOCKET, SO_RCVBUF, &receive_buffer, sizeof(receive_buffer));
     }
