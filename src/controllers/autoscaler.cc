@@ -12,7 +12,6 @@ namespace {
 
 constexpr size_t kLooksAtOnce = 64;
 constexpr Duration kLogTimeout = std::chrono::seconds(10);
-constexpr std::string_view kLogQuery = "tailLines=200&timestamps=true&limitBytes=262144";
 // A job that our own write is newer than.
 constexpr Duration kStale = std::chrono::milliseconds(50);
 
@@ -225,12 +224,7 @@ void Autoscaler::ReadLog(const RoundPtr& round) {
   api::RestRequest request;
   request.method = "GET";
   request.path = client::resources::kPods.Path(round->ns, api::Name(*round->first), "log");
-  request.query = kLogQuery;
-  const json::Array& containers = json::GetArray(*round->first, {"spec", "containers"});
-  if (!containers.empty()) {
-    request.query +=
-        StrCat("&container=", api::EscapePathSegment(json::GetString(containers[0], {"name"})));
-  }
+  request.query = LogTailQuery(*round->first, 200, 256 << 10);
   request.accept = "*/*";
   std::weak_ptr<bool> alive = alive_;
   TimerId timer = context_.executor.After(kLogTimeout, [this, alive, round] {
@@ -286,11 +280,7 @@ void Autoscaler::WriteJob(const RoundPtr& round, const elastic::ScaleDecision& d
   const Known& known = known_.at(round->key);
   json::Value patch = decision.replicas ? AtPath(round->target.path, *decision.replicas)
                                         : json::Value(json::Object{});
-  json::Set(patch, {"metadata"},
-            json::Object{
-                {"uid", known.uid},
-                {"resourceVersion", json::GetString(*round->job, {"metadata", "resourceVersion"})},
-                {"annotations", json::Object{{kScaleMemory, known.memory}}}});
+  patch = WithMemory(std::move(patch), *round->job, known.memory);
   client_.Patch(resource_, round->ns, round->name, client::PatchType::kMerge, patch,
                 [this, round, decision](const Result<json::SharedValue>& job) {
                   auto found = known_.find(round->key);
@@ -321,11 +311,9 @@ void Autoscaler::WriteStatus(const RoundPtr& round) {
   for (std::string_view optional : {"lastReplicas", "message"}) {
     if (!json::Find(wanted, {optional})) json::Set(wanted, {optional}, json::Value(nullptr));
   }
-  json::Value patch;
-  json::Set(patch, {"metadata", "uid"}, api::Uid(*round->job));
-  json::Set(patch, {"status", "elasticScaling", round->target.role}, std::move(wanted));
   client_.Patch(
-      resource_, round->ns, round->name, client::PatchType::kMerge, patch,
+      resource_, round->ns, round->name, client::PatchType::kMerge,
+      ScalingStatusPatch(*round->job, round->target.role, std::move(wanted)),
       [this, round](const Result<json::SharedValue>& job) {
         auto found = known_.find(round->key);
         if (job.ok() && found != known_.end()) {

@@ -1,8 +1,10 @@
 #include "controllers/scale_look.h"
 
 #include "api/meta.h"
+#include "api/rest.h"
 #include "api/swell_keys.h"
 #include "base/strings.h"
+#include "controllers/scale_target.h"
 
 namespace swell::controllers {
 
@@ -11,6 +13,30 @@ Duration UntilNextLook(ScaleLook& look, SteadyTime now, Duration interval) {
   if (look.looked && since < interval) return interval - since;
   look.looked = now;
   return Duration::zero();
+}
+
+json::Value WithMemory(json::Value patch, const json::Value& job, std::string_view memory) {
+  json::Set(patch, {"metadata"},
+            json::Object{{"uid", api::Uid(job)},
+                         {"resourceVersion", json::GetString(job, {"metadata", "resourceVersion"})},
+                         {"annotations", json::Object{{kScaleMemory, memory}}}});
+  return patch;
+}
+
+json::Value ScalingStatusPatch(const json::Value& job, std::string_view role, json::Value wanted) {
+  json::Value patch;
+  json::Set(patch, {"metadata", "uid"}, api::Uid(job));
+  json::Set(patch, {"status", "elasticScaling", role}, std::move(wanted));
+  return patch;
+}
+
+std::string LogTailQuery(const json::Value& pod, int lines, int bytes) {
+  std::string query = StrCat("tailLines=", lines, "&timestamps=true&limitBytes=", bytes);
+  const json::Array& containers = json::GetArray(pod, {"spec", "containers"});
+  if (!containers.empty()) {
+    query += StrCat("&container=", api::EscapeQuery(json::GetString(containers[0], {"name"})));
+  }
+  return query;
 }
 
 std::optional<double> PushedMetric(const json::Value& pod, std::string_view metric) {

@@ -1,5 +1,5 @@
 // ScaleLook: what the two autoscalers have in common: when a job is looked at next, what its
-// members pushed, how faults and changes are told.
+// members pushed, how the job is written, faults and changes are told.
 //
 // Thread-safety: values; functions for the core executor only.
 #pragma once
@@ -24,6 +24,16 @@ struct ScaleLook {
 
 // How long it is until the next look; zero when it is now, which is remembered.
 Duration UntilNextLook(ScaleLook& look, SteadyTime now, Duration interval);
+
+// Adds to a merge patch that it is for this very version of the job, and what is to be remembered
+// with it (kScaleMemory).
+json::Value WithMemory(json::Value patch, const json::Value& job, std::string_view memory);
+
+// A merge patch that makes the status of the role's scaling `wanted`.
+json::Value ScalingStatusPatch(const json::Value& job, std::string_view role, json::Value wanted);
+
+// The query for the end of the log of the pod's first container.
+std::string LogTailQuery(const json::Value& pod, int lines, int bytes);
 
 // A number that the pod has pushed by that name.
 std::optional<double> PushedMetric(const json::Value& pod, std::string_view metric);

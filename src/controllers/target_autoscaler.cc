@@ -18,7 +18,6 @@ constexpr Duration kAnswerTimeout = std::chrono::seconds(10);
 constexpr Duration kStale = std::chrono::milliseconds(50);
 // Of so many members the logs are read at a look.
 constexpr size_t kLogsMax = 32;
-constexpr std::string_view kLogQuery = "tailLines=50&timestamps=true&limitBytes=65536";
 constexpr std::string_view kCustomMetrics = "custom.metrics.k8s.io";
 constexpr std::string_view kExternalMetrics = "external.metrics.k8s.io";
 constexpr json::ParseLimits kAnswerLimits{.depth = 16, .bytes = 16 << 20};
@@ -279,12 +278,8 @@ void TargetAutoscaler::AskLogs(const RoundPtr& round, size_t metric) {
   auto pattern = std::make_shared<elastic::LogMetrics>(std::move(*compiled));
   for (size_t m = 0; m < std::min(round->members.size(), kLogsMax); ++m) {
     const json::Value& pod = *round->members[m];
-    std::string query(kLogQuery);
-    const json::Array& containers = json::GetArray(pod, {"spec", "containers"});
-    if (!containers.empty()) {
-      query += StrCat("&container=", api::EscapeQuery(json::GetString(containers[0], {"name"})));
-    }
-    Get(round, client::resources::kPods.Path(round->ns, api::Name(pod), "log"), std::move(query),
+    Get(round, client::resources::kPods.Path(round->ns, api::Name(pod), "log"),
+        LogTailQuery(pod, 50, 64 << 10),
         [round, metric, m, pattern](const Result<std::string>& log) {
           if (!log.ok()) return;
           // Of whatever group size the lines are.
@@ -362,14 +357,10 @@ void TargetAutoscaler::Decide(const RoundPtr& round) {
 }
 
 void TargetAutoscaler::Write(const RoundPtr& round, const elastic::TargetDecision& decision) {
-  json::Value patch = AtPath(round->role.path, decision.desired);
   const std::string memory = json::Print(
       json::Object{{round->role.role, json::Object{{"currentReplicas", decision.desired}}}});
-  json::Set(patch, {"metadata"},
-            json::Object{
-                {"uid", api::Uid(*round->job)},
-                {"resourceVersion", json::GetString(*round->job, {"metadata", "resourceVersion"})},
-                {"annotations", json::Object{{kScaleMemory, memory}}}});
+  const json::Value patch =
+      WithMemory(AtPath(round->role.path, decision.desired), *round->job, memory);
   client_.Patch(resource_, round->ns, round->name, client::PatchType::kMerge, patch,
                 [this, round, decision](const Result<json::SharedValue>& job) {
                   auto known = known_.find(round->key);
@@ -402,11 +393,9 @@ void TargetAutoscaler::WriteStatus(const RoundPtr& round, const elastic::TargetD
     json::Set(wanted, {"lastReplicas"}, json::GetInt(*shown, {"lastReplicas"}));
   }
   if (shown != nullptr && json::Equal(*shown, wanted)) return Finish(round, Status::Ok());
-  json::Value patch;
-  json::Set(patch, {"metadata", "uid"}, api::Uid(*round->job));
-  json::Set(patch, {"status", "elasticScaling", round->role.role}, std::move(wanted));
   client_.Patch(
-      resource_, round->ns, round->name, client::PatchType::kMerge, patch,
+      resource_, round->ns, round->name, client::PatchType::kMerge,
+      ScalingStatusPatch(*round->job, round->role.role, std::move(wanted)),
       [this, round](const Result<json::SharedValue>& job) {
         auto known = known_.find(round->key);
         if (job.ok() && known != known_.end()) {
