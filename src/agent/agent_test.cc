@@ -2,15 +2,8 @@
 #include <algorithm>
 #include <csignal>
 
-#include <gtest/gtest.h>
-
-#include "agent/fake_api.h"
+#include "agent/agent_fixture.h"
 #include "agent/kubelet_handler.h"
-#include "agent/node_agent.h"
-#include "agent/simulated_runtime.h"
-#include "api/meta.h"
-#include "base/sim_executor.h"
-#include "base/strings.h"
 
 namespace swell::agent {
 namespace {
@@ -18,106 +11,6 @@ namespace {
 using std::chrono::milliseconds;
 using std::chrono::minutes;
 using std::chrono::seconds;
-
-const std::string kPods = "/api/v1/namespaces/default/pods";
-
-json::Value Parse(std::string_view text) {
-  auto value = json::Parse(text);
-  EXPECT_TRUE(value.ok()) << value.status().ToString() << " in " << text;
-  return value.ok() ? *value : json::Value();
-}
-
-class AgentTest : public ::testing::Test {
- protected:
-  void SetUp() override {
-    config_.name = "node-0";
-    config_.capacity = {{"cpu", "4"}, {"memory", "8Gi"}, {"nvidia.com/gpu", "4"}};
-    config_.system_reserved = {{"cpu", "100m"}};
-    config_.internal_ip = "10.0.0.5";
-    config_.base_env = {{"KUBERNETES_SERVICE_HOST", "10.88.0.1"}};
-    Boot();
-  }
-
-  void Boot() {
-    AgentPlugs plugs{sim_, sim_, api_, runtime_, with_names_ ? names_.get() : nullptr, ++boots_};
-    agent_ = std::make_unique<NodeAgent>(plugs, config_);
-    agent_->Start();
-    sim_.Advance(milliseconds(1));
-  }
-
-  // The machine goes down with the pod and comes back without it.
-  void LoseMachine(const std::string& uid) {
-    agent_.reset();
-    runtime_.Remove(uid, [](const swell::Status&) {});
-    Boot();
-    sim_.Advance(milliseconds(50));
-  }
-
-  // spec is the pod's spec without its node; extra goes into metadata.
-  std::string Create(const std::string& name,
-                     const std::string& spec,
-                     const std::string& metadata = "{}") {
-    json::Value pod = json::Object{{"apiVersion", "v1"}, {"kind", "Pod"}};
-    json::Set(pod, {"metadata"}, Parse(metadata));
-    json::Set(pod, {"metadata", "name"}, json::Value(name));
-    json::Set(pod, {"metadata", "namespace"}, json::Value("default"));
-    json::Set(pod, {"spec"}, Parse(spec));
-    json::Set(pod, {"spec", "nodeName"}, json::Value("node-0"));
-    api_->Put(kPods, pod);
-    std::string uid(api::Uid(api_->Get(kPods, name)));
-    sim_.Advance(milliseconds(20));
-    return uid;
-  }
-
-  json::Value Pod(const std::string& name) { return api_->Get(kPods, name); }
-  std::string Phase(const std::string& name) {
-    return std::string(json::GetString(Pod(name), {"status", "phase"}));
-  }
-  json::Value Status(const std::string& name, size_t index = 0) {
-    json::Value pod = Pod(name);
-    const json::Array& list = json::GetArray(pod, {"status", "containerStatuses"});
-    return index < list.size() ? list[index] : json::Value();
-  }
-  std::string State(const std::string& name) {
-    json::Value status = Status(name);
-    for (std::string_view state : {"waiting", "running", "terminated"}) {
-      if (json::Find(status, {"state", state}) != nullptr) return std::string(state);
-    }
-    return "";
-  }
-  std::vector<std::string> EventReasons() {
-    std::vector<std::string> reasons;
-    for (const std::string& name : api_->Names("/api/v1/events")) {
-      json::Value event = api_->Get("/api/v1/namespaces/default/events", name);
-      reasons.emplace_back(json::GetString(event, {"reason"}));
-    }
-    return reasons;
-  }
-  bool Saw(std::string_view reason) {
-    auto reasons = EventReasons();
-    return std::find(reasons.begin(), reasons.end(), reason) != reasons.end();
-  }
-  std::string EnvOf(const std::string& uid,
-                    const std::string& name,
-                    const std::string& container = "main") {
-    const ContainerSpec* spec = runtime_.SpecOfForTest(uid, container);
-    std::string value = "(unset)";
-    if (spec == nullptr) return "(no container)";
-    for (const auto& [key, text] : spec->env) {
-      if (key == name) value = text;
-    }
-    return value;
-  }
-
-  SimExecutor sim_;
-  std::shared_ptr<FakeApi> api_ = std::make_shared<FakeApi>(sim_);
-  SimulatedRuntime runtime_{sim_, sim_, {.resolves_names = true}};
-  NodeConfig config_;
-  bool with_names_ = false;
-  uint64_t boots_ = 0;
-  std::unique_ptr<ServiceNames> names_;
-  std::unique_ptr<NodeAgent> agent_;
-};
 
 TEST_F(AgentTest, RegistersItsNodeAndRenewsItsLease) {
   json::Value node = api_->Get("/api/v1/nodes", "node-0");
@@ -542,34 +435,6 @@ TEST_F(AgentTest, ProbesGateReadinessAndRestartTheUnhealthy) {
   EXPECT_TRUE(api::ConditionIsTrue(Pod("a"), "Ready"));
 }
 
-TEST_F(AgentTest, ReportsBecomeAnnotations) {
-  std::string uid = Create("a", R"({"containers":[{"name":"main","image":"x"}]})");
-  size_t before = api_->requests.size();
-  for (int step = 1; step <= 50; ++step) {
-    runtime_.ReportForTest(uid, StrCat(R"({"step":)", step,
-                                       R"(,"checkpointTime":"2026-01-01T00:00:01.000000Z",
-                                       "epoch":2,"metrics":{"loss":0.5}})"));
-  }
-  runtime_.ReportForTest(uid, "not json");
-  sim_.Advance(seconds(3));
-  EXPECT_EQ(api::Annotation(Pod("a"), "swell.dev/step"), "50");
-  EXPECT_EQ(api::Annotation(Pod("a"), "swell.dev/checkpoint-time"), "2026-01-01T00:00:01.000000Z");
-  EXPECT_EQ(api::Annotation(Pod("a"), "swell.dev/epoch"), "2");
-  EXPECT_LE(api_->requests.size() - before, 6u);
-}
-
-TEST_F(AgentTest, StatusIsRetriedUntilTheApiIsBack) {
-  bool down = true;
-  api_->fail = [&](const api::RestRequest& request) {
-    return down && request.path.ends_with("/status");
-  };
-  Create("a", R"({"containers":[{"name":"main","image":"x"}]})");
-  EXPECT_EQ(Phase("a"), "");
-  down = false;
-  sim_.Advance(seconds(2));
-  EXPECT_EQ(Phase("a"), "Running");
-}
-
 TEST_F(AgentTest, ARestartedAgentAdoptsItsPods) {
   std::string uid = Create("a", R"({"containers":[{"name":"main","image":"x"}]})");
   std::string orphan = Create("b", R"({"containers":[{"name":"main","image":"x"}]})");
@@ -643,27 +508,6 @@ TEST_F(AgentTest, TheAddressOfANewSandboxReplacesTheOldOne) {
   EXPECT_EQ(json::Print(*json::Find(pod, {"status", "podIPs"})),
             StrCat(R"([{"ip":")", now, R"("}])"));
   EXPECT_EQ(json::GetInt(Status("a"), {"restartCount"}), 1);
-}
-
-TEST_F(AgentTest, WhatOthersSetOverItsStatusIsPutRight) {
-  Create("a", R"({"containers":[{"name":"main","image":"x"}]})");
-  ASSERT_TRUE(api::ConditionIsTrue(Pod("a"), "Ready"));
-  json::Value pod = Pod("a");
-  json::Array conditions = json::GetArray(pod, {"status", "conditions"});
-  api::SetCondition(conditions, "Ready", "False", "NodeNotReady", "", sim_.Now());
-  api::SetCondition(conditions, "Other", "True", "", "", sim_.Now());
-  json::Set(pod, {"status", "conditions"}, json::Value(conditions));
-  api_->Put(kPods, pod);
-  size_t before = api_->requests.size();
-  sim_.Advance(seconds(9));
-  EXPECT_FALSE(api::ConditionIsTrue(Pod("a"), "Ready"));
-  sim_.Advance(seconds(2));
-  EXPECT_TRUE(api::ConditionIsTrue(Pod("a"), "Ready"));
-  EXPECT_TRUE(api::ConditionIsTrue(Pod("a"), "Other"));
-  sim_.Advance(minutes(1));
-  EXPECT_EQ(std::count(api_->requests.begin() + static_cast<ptrdiff_t>(before),
-                       api_->requests.end(), StrCat("PATCH ", kPods, "/a/status")),
-            1);
 }
 
 TEST_F(AgentTest, ServiceNamesLeadToPods) {

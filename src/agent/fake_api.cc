@@ -142,6 +142,10 @@ void FakeApi::Patch(const api::RestRequest& request, api::RestSink& sink) {
   if (!uid.empty() && uid != api::Uid(it->second)) {
     return Refuse(sink, 409, "Conflict", "the uid differs");
   }
+  std::string_view version = json::GetString(patch, {"metadata", "resourceVersion"});
+  if (!version.empty() && version != json::GetString(it->second, {"metadata", "resourceVersion"})) {
+    return Refuse(sink, 409, "Conflict", "the object has been modified");
+  }
   std::string before = json::Print(it->second);
   if (request.content_type.find("strategic") == std::string::npos) {
     json::ApplyMergePatch(it->second, patch);

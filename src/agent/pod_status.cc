@@ -247,58 +247,97 @@ void PodWorker::Publish() {
     auto self = weak.lock();
     if (!self || self->detached_) return;
     self->send_posted_ = false;
-    self->SendStatus();
+    self->Send();
   });
 }
 
-void PodWorker::SendStatus() {
+// What the API does not know yet, one write at a time. The report first: nothing comes after a
+// pod's last status.
+void PodWorker::Send() {
   if (sending_ || gone_ || stage_ == Stage::kDone || send_timer_ != kNoTimer) return;
-  json::Object status = BuildStatus();
-  std::string printed = json::Print(json::Value(status));
-  bool final_status = stage_ == Stage::kStopped;
-  if (told_ || printed == sent_status_) {
-    if (final_status && !final_sent_) {
-      final_sent_ = true;
-      Sync();
-    }
-    return;
-  }
+  if (!SendReport()) SendStatus();
+}
+
+// A write is made from the object as this worker knows it, and refused when the object is another
+// by now. So nothing that the network delivers late takes back what was said since: an older
+// status would make a pod that has ended run again.
+void PodWorker::Write(json::Value patch, std::function<void(const Status&)> done) {
   sending_ = true;
-  ReplaceAddresses(status);
-  json::Value patch =
-      json::Object{{"metadata", json::Object{{"uid", uid_}}}, {"status", std::move(status)}};
+  json::Set(patch, {"metadata", "uid"}, uid_);
+  json::Set(patch, {"metadata", "resourceVersion"}, base_version_);
   host_.client().Patch(
       client::resources::kPods, api::Namespace(*pod_), api::Name(*pod_),
       client::PatchType::kStrategic, patch,
-      [weak = weak_from_this(), printed](const Result<json::SharedValue>& result) {
+      [weak = weak_from_this(), done](const Result<json::SharedValue>& result) {
         auto self = weak.lock();
         if (!self || self->detached_) return;
-        if (result.ok()) self->sent_status_ = printed;
-        self->OnStatusSent(result);
+        self->sending_ = false;
+        const Code code = result.ok() ? Code::kOk : result.status().code();
+        if (code == Code::kConflict) return self->ReadAnew();
+        if (code == Code::kNotFound) return self->Lost();
+        if (result.ok()) self->KnowVersionOf(**result);
+        done(result.ok() ? Status::Ok() : result.status());
+        self->Send();  // the record may have moved on meanwhile
       },
+      // Nodes may write a pod's status, and its annotations along with it, but not the pod.
       "status");
 }
 
-void PodWorker::OnStatusSent(const Result<json::SharedValue>& result) {
-  sending_ = false;
-  Code code = result.ok() ? Code::kOk : result.status().code();
-  if (code == Code::kOk) {
-    send_failures_ = 0;
-    return SendStatus();  // the record may have moved on meanwhile; equal states end it
-  }
-  if (code == Code::kNotFound || code == Code::kConflict) {
-    // Deleted, or replaced by a pod of the same name: the watch will say so.
+void PodWorker::KnowVersionOf(const json::Value& pod) {
+  base_version_ = json::GetString(pod, {"metadata", "resourceVersion"});
+}
+
+// Somebody wrote the pod, of which the watch may tell later. Each round takes one such write.
+void PodWorker::ReadAnew() {
+  sending_ = true;
+  host_.client().Get(client::resources::kPods, api::Namespace(*pod_), api::Name(*pod_),
+                     [weak = weak_from_this()](const Result<json::SharedValue>& result) {
+                       auto self = weak.lock();
+                       if (!self || self->detached_) return;
+                       self->sending_ = false;
+                       const bool there = result.ok() && api::Uid(**result) == self->uid_;
+                       if (there) return self->Update(*result);
+                       if (result.ok() || result.status().code() == Code::kNotFound) {
+                         return self->Lost();
+                       }
+                       self->SendLater(result.status());
+                     });
+}
+
+// Deleted, or replaced by a pod of the same name: the watch will say so.
+void PodWorker::Lost() {
+  annotations_.clear();
+  if (stage_ != Stage::kStopped || final_sent_) return;
+  final_sent_ = true;
+  Sync();
+}
+
+void PodWorker::SendLater(const Status& why) {
+  SWELL_LOG_WARNING("agent", "status not sent", {"pod", Key()}, {"error", why.ToString()});
+  Duration delay =
+      std::chrono::milliseconds(std::min(30'000, 100 << std::min(send_failures_++, 9)));
+  Later(delay, send_timer_, [this] { Send(); });
+}
+
+void PodWorker::SendStatus() {
+  json::Object status = BuildStatus();
+  std::string printed = json::Print(json::Value(status));
+  if (told_ || printed == sent_status_) {
     if (stage_ == Stage::kStopped && !final_sent_) {
       final_sent_ = true;
       Sync();
     }
     return;
   }
-  SWELL_LOG_WARNING("agent", "status not sent", {"pod", Key()},
-                    {"error", result.status().ToString()});
-  Duration delay =
-      std::chrono::milliseconds(std::min(30'000, 100 << std::min(send_failures_++, 9)));
-  Later(delay, send_timer_, [this] { SendStatus(); });
+  ReplaceAddresses(status);
+  Write(json::Object{{"status", std::move(status)}}, [this, printed](const Status& sent) {
+    if (!sent.ok()) {
+      sent_status_.clear();  // nobody knows what the API has
+      return SendLater(sent);
+    }
+    send_failures_ = 0;
+    sent_status_ = printed;
+  });
 }
 
 // A control plane that missed this node calls its pods unready; only the node can take that back.
@@ -347,39 +386,29 @@ void PodWorker::OnReport(const std::string& report_json) {
     if (text.size() <= kTerminationMessageMax)
       annotations_[std::string(api::keys::kMetrics)] = text;
   }
-  if (annotate_timer_ == kNoTimer) PublishAnnotations();
+  Publish();
 }
 
-// At most one patch a second: a process that reports every step must not load the API with it.
-void PodWorker::PublishAnnotations() {
-  if (annotating_ || annotations_.empty() || gone_ || detached_) return;
-  annotating_ = true;
+// At most one write a second: a process that reports every step must not load the API with it.
+bool PodWorker::SendReport() {
+  if (annotations_.empty() || annotate_timer_ != kNoTimer) return false;
   json::Object values;
   for (const auto& [name, value] : annotations_) values[name] = value;
-  json::Value patch =
-      json::Object{{"metadata", json::Object{{"uid", uid_}, {"annotations", std::move(values)}}}};
-  host_.client().Patch(
-      client::resources::kPods, api::Namespace(*pod_), api::Name(*pod_), client::PatchType::kMerge,
-      patch,
-      [weak = weak_from_this(), sent = annotations_](const Result<json::SharedValue>& result) {
-        auto self = weak.lock();
-        if (!self || self->detached_) return;
-        self->annotating_ = false;
-        bool lost = !result.ok() && (result.status().code() == Code::kNotFound ||
-                                     result.status().code() == Code::kConflict);
-        for (const auto& [name, value] : sent) {
-          auto it = self->annotations_.find(name);
-          bool same = it != self->annotations_.end() && it->second == value;
-          if (same && (result.ok() || lost)) self->annotations_.erase(it);
-        }
-        self->Later(kAnnotateInterval, self->annotate_timer_,
-                    [s = self.get()] { s->PublishAnnotations(); });
-        if (result.ok() || lost || result.status().code() == Code::kUnavailable) return;
-        SWELL_LOG_WARNING("agent", "report not published", {"pod", self->Key()},
-                          {"error", result.status().ToString()});
-      },
-      // Nodes may write a pod's status, and its annotations along with it, but not the pod.
-      "status");
+  json::Value patch = json::Object{{"metadata", json::Object{{"annotations", std::move(values)}}}};
+  Write(std::move(patch), [this, sent = annotations_](const Status& status) {
+    Later(kAnnotateInterval, annotate_timer_, [this] { Send(); });
+    if (!status.ok()) {
+      if (status.code() == Code::kUnavailable) return;
+      SWELL_LOG_WARNING("agent", "report not published", {"pod", Key()},
+                        {"error", status.ToString()});
+      return;
+    }
+    for (const auto& [name, value] : sent) {
+      auto it = annotations_.find(name);
+      if (it != annotations_.end() && it->second == value) annotations_.erase(it);
+    }
+  });
+  return true;
 }
 
 }  // namespace swell::agent

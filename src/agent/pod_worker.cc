@@ -71,6 +71,7 @@ ContainerExit RememberedExit(const json::Value& status, WallTime now) {
 
 PodWorker::PodWorker(PodHost& host, json::SharedValue pod)
     : host_(host), pod_(std::move(pod)), uid_(api::Uid(*pod_)), requests_(PodRequests(*pod_)) {
+  KnowVersionOf(*pod_);
   start_time_ = json::GetString(*pod_, {"status", "startTime"});
   std::string_view phase = json::GetString(*pod_, {"status", "phase"});
   told_ = phase == "Succeeded" || phase == "Failed";
@@ -207,7 +208,6 @@ void PodWorker::TryAdmit() {
     std::vector<std::string> indices;
     for (int gpu : gpus_) indices.push_back(std::to_string(gpu));
     annotations_[std::string(api::keys::kGpuDevices)] = Join(indices, ",");
-    PublishAnnotations();
   }
   if (start_time_.empty()) start_time_ = api::FormatTime(host_.clock().Now());
   FetchSources();
@@ -369,6 +369,7 @@ void PodWorker::RefreshVolumes() {
 
 void PodWorker::Update(json::SharedValue pod) {
   pod_ = std::move(pod);
+  KnowVersionOf(*pod_);
   AddEphemeralContainers();
   // What the API has already need not be published again.
   for (auto it = annotations_.begin(); it != annotations_.end();) {

@@ -8,7 +8,8 @@
 //
 // The status that the API sees is built from the record after every Sync and sent when it differs
 // from what was sent last: one patch under way at a time, the newest state always wins, failures
-// retried with back-off.
+// retried with back-off. A patch names the version that it was made from; where the pod has
+// changed since, the pod is read and the patch made anew.
 //
 // Thread-safety: core executor only.
 // Ownership: shared by its node agent and weakly held by the runtime. The node (PodHost) outlives
@@ -16,6 +17,7 @@
 #pragma once
 
 #include <deque>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -174,11 +176,16 @@ class PodWorker final : public PodObserver, public std::enable_shared_from_this<
   json::Object ContainerStatus(const ContainerState& container) const;
   json::Object StateOf(const ContainerState& container) const;
   void Publish();
+  void Send();
+  void Write(json::Value patch, std::function<void(const Status&)> done);
+  void KnowVersionOf(const json::Value& pod);
+  void ReadAnew();
+  void Lost();
+  void SendLater(const Status& why);
   void SendStatus();
-  void OnStatusSent(const Result<json::SharedValue>& result);
   bool Overwritten() const;
   void WatchOverwrites();
-  void PublishAnnotations();
+  bool SendReport();
 
   void Later(Duration delay, TimerId& timer, std::function<void()> fn);
 
@@ -227,8 +234,8 @@ class PodWorker final : public PodObserver, public std::enable_shared_from_this<
   int send_failures_ = 0;
   TimerId send_timer_ = kNoTimer;
   TimerId reconcile_timer_ = kNoTimer;
+  std::string base_version_;  // of the object that the next write is made from
   std::map<std::string, std::string> annotations_;  // not yet with the API
-  bool annotating_ = false;
   bool deleting_from_api_ = false;
   TimerId annotate_timer_ = kNoTimer;
 };
