@@ -12,7 +12,7 @@ namespace {
 
 using json::Value;
 
-constexpr int kMaxDepth = 64;
+constexpr int kMaxDepth = 64;            // of the document that it becomes: as deep as JSON may be
 constexpr size_t kMaxItems = 1'000'000;  // list items and map members of one body
 
 Status Malformed(std::string_view why) {
@@ -100,6 +100,7 @@ Result<std::vector<WireField>> AllFields(std::string_view bytes) {
   return out;
 }
 
+// `depth`: how many objects and lists are around what is read.
 class Decoder {
  public:
   Result<Value> Message(const Schema& schema, std::string_view bytes, int depth);
@@ -110,7 +111,7 @@ class Decoder {
   Status Add(const SchemaField& field, const WireField& wire, json::Object& out, int depth);
   // Null for what means absence.
   Result<Value> One(const Schema& schema, const WireField& wire, int depth);
-  Result<Value> Special(const Schema& schema, std::string_view bytes);
+  Result<Value> Special(const Schema& schema, std::string_view bytes, int depth);
   Status AddMapEntry(const Schema& schema, std::string_view bytes, json::Object& out, int depth);
 
   size_t items_ = 0;
@@ -124,7 +125,7 @@ Result<Value> Decoder::Message(const Schema& schema, std::string_view bytes, int
 
 Status Decoder::Fields(
     const Schema& schema, int outer, std::string_view bytes, json::Object& out, int depth) {
-  if (depth > kMaxDepth) return Malformed("nested too deeply");
+  if (depth + 1 >= kMaxDepth) return Malformed("nested too deeply");  // a list may be in it
   WireReader reader(bytes);
   WireField wire;
   while (reader.Next(wire)) {
@@ -139,10 +140,9 @@ Status Decoder::Fields(
                         field.proto_outer == static_cast<int>(wire.number));
     }
     if (target != nullptr) {
-      SWELL_RETURN_IF_ERROR(Add(*target, wire, out, depth));
+      SWELL_RETURN_IF_ERROR(Add(*target, wire, out, depth + 1));
     } else if (inner && wire.type == kBytes) {
-      SWELL_RETURN_IF_ERROR(
-          Fields(schema, static_cast<int>(wire.number), wire.bytes, out, depth + 1));
+      SWELL_RETURN_IF_ERROR(Fields(schema, static_cast<int>(wire.number), wire.bytes, out, depth));
     }  // else: a field of a newer version
   }
   return reader.bad() ? Malformed("a field is cut off") : Status::Ok();
@@ -155,7 +155,7 @@ Status Decoder::Add(const SchemaField& field, const WireField& wire, json::Objec
     Value& map = out[field.name];
     if (!map.is_object()) map = json::Object();
     if (wire.type != kBytes) return Malformed(StrCat("field ", field.name, " is not a map"));
-    return AddMapEntry(schema, wire.bytes, map.get_object(), depth);
+    return AddMapEntry(schema, wire.bytes, map.get_object(), depth + 1);
   }
   if (schema.type == SchemaType::kArray) {
     Value& list = out[field.name];
@@ -169,7 +169,7 @@ Status Decoder::Add(const SchemaField& field, const WireField& wire, json::Objec
       }
       return packed.bad() ? Malformed("a packed list is cut off") : Status::Ok();
     }
-    SWELL_ASSIGN_OR_RETURN(Value item, One(*schema.items, wire, depth));
+    SWELL_ASSIGN_OR_RETURN(Value item, One(*schema.items, wire, depth + 1));
     list.get_array().push_back(std::move(item));
     return Status::Ok();
   }
@@ -227,16 +227,16 @@ Result<Value> Decoder::One(const Schema& schema, const WireField& wire, int dept
     }
     case SchemaType::kObject:
       if (wire.type != kBytes) return Malformed("a message expected");
-      return Message(schema, wire.bytes, depth + 1);
+      return Message(schema, wire.bytes, depth);
     default:
       if (wire.type != kBytes) return Malformed("a message expected");
-      return Special(schema, wire.bytes);
+      return Special(schema, wire.bytes, depth);
   }
 }
 
 // Times are {seconds, nanos}, quantities {text}, int-or-string {which, number, text}, and anything
 // is {json}.
-Result<Value> Decoder::Special(const Schema& schema, std::string_view bytes) {
+Result<Value> Decoder::Special(const Schema& schema, std::string_view bytes, int depth) {
   SWELL_ASSIGN_OR_RETURN(std::vector<WireField> parts, AllFields(bytes));
   uint64_t numbers[4] = {};
   std::string_view texts[4];
@@ -266,8 +266,11 @@ Result<Value> Decoder::Special(const Schema& schema, std::string_view bytes) {
       return Value(static_cast<int64_t>(static_cast<int32_t>(numbers[2])));
     case SchemaType::kAny: {
       if (texts[1].empty()) return Value();
-      Result<Value> parsed = json::Parse(texts[1]);
-      if (!parsed.ok()) return Malformed("an embedded document is not JSON");
+      const json::ParseLimits limits{.depth = static_cast<size_t>(kMaxDepth - depth)};
+      Result<Value> parsed = json::Parse(texts[1], limits);
+      if (!parsed.ok()) {
+        return Malformed(StrCat("an embedded document: ", parsed.status().message()));
+      }
       return std::move(*parsed);
     }
     default:

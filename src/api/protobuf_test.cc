@@ -86,8 +86,9 @@ constexpr Captured kCaptured[] = {
 std::string Field(int number, std::string_view bytes) {
   std::string out;
   out += static_cast<char>(number << 3 | 2);
-  EXPECT_LT(bytes.size(), 128u);
-  out += static_cast<char>(bytes.size());
+  size_t size = bytes.size();
+  for (; size >= 128; size >>= 7) out += static_cast<char>((size & 127) | 128);
+  out += static_cast<char>(size);
   out += bytes;
   return out;
 }
@@ -159,6 +160,17 @@ TEST(ProtobufTest, RefusesUnknownKinds) {
               Code::kUnsupportedMediaType)
         << kind;
   }
+}
+
+TEST(ProtobufTest, WhatIsEmbeddedIsAsDeepAsADocumentMayBe) {
+  auto revision = [](int depth) {
+    return DecodeKubernetesProtobuf(
+        Body("apps/v1", "ControllerRevision",
+             Field(2, Field(1, std::string(depth, '[') + std::string(depth, ']')))));
+  };
+  ASSERT_TRUE(revision(63).ok()) << revision(63).status().ToString();
+  EXPECT_TRUE(json::Parse(json::Print(*revision(63))).ok());
+  EXPECT_EQ(revision(64).status().code(), Code::kBadRequest);
 }
 
 TEST(ProtobufTest, RefusesEveryCutAndFlippedBody) {
