@@ -21,44 +21,42 @@ struct Seen {
   bool implicit = false;
 };
 
-// A pod without a PodGroup is a group of one, made of what the pod says.
-void UpdateImplicitGroup(State& state, GroupId id, const PodInfo& info) {
-  GroupState& group = state.groups[id];
+// Charges what the group's pods hold and ask to the project the pod names, with the pod's priority.
+void ChargeAs(State& state, GroupId id, const PodInfo& info) {
   const QueueId queue = state.EnsureQueue(info.queue);
-  if (group.known && group.uid == info.uid && group.queue == queue &&
-      group.priority == info.priority && group.preemptible == info.preemptible &&
-      group.may_preempt == info.may_preempt) {
-    return;
-  }
+  GroupState& group = state.groups[id];
   for (PodId pod : group.members) state.Count(pod, -1);
-  group.known = true;
-  group.implicit = true;
-  group.uid = info.uid;
   group.queue = queue;
   group.queue_name = info.queue;
   group.priority = info.priority;
   group.preemptible = info.preemptible;
-  group.may_preempt = info.may_preempt;
-  group.creation = info.creation;
   for (PodId pod : group.members) state.Count(pod, +1);
   state.queued_sorted = false;
   ++state.version;
 }
 
+// A pod without a PodGroup is a group of one, made of what the pod says.
+void UpdateImplicitGroup(State& state, GroupId id, const PodInfo& info) {
+  GroupState& group = state.groups[id];
+  if (group.known && group.uid == info.uid && group.queue_name == info.queue &&
+      group.priority == info.priority && group.preemptible == info.preemptible &&
+      group.may_preempt == info.may_preempt) {
+    return;
+  }
+  group.known = true;
+  group.implicit = true;
+  group.uid = info.uid;
+  group.may_preempt = info.may_preempt;
+  group.creation = info.creation;
+  ChargeAs(state, id, info);
+}
+
 // A gang that nobody has described yet, or that was forgotten before this process began: what its
 // pods hold is charged as they say.
 void ChargeAsTold(State& state, GroupId id, const PodInfo& info) {
-  GroupState& group = state.groups[id];
+  const GroupState& group = state.groups[id];
   if (group.known || !group.queue_name.empty() || info.queue.empty()) return;
-  const QueueId queue = state.EnsureQueue(info.queue);
-  for (PodId pod : group.members) state.Count(pod, -1);
-  group.queue = queue;
-  group.queue_name = info.queue;
-  group.priority = info.priority;
-  group.preemptible = info.preemptible;
-  for (PodId pod : group.members) state.Count(pod, +1);
-  state.queued_sorted = false;
-  ++state.version;
+  ChargeAs(state, id, info);
 }
 
 // Reads where the watch says the pod is. A place that was assumed with devices keeps them when the
