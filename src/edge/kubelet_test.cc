@@ -11,6 +11,7 @@
 #include "base/strings.h"
 #include "client/client.h"
 #include "edge/command_client.h"
+#include "edge/edge_test_util.h"
 #include "edge/http_front.h"
 #include "edge/http_transport.h"
 #include "edge/kubelet_server.h"
@@ -30,7 +31,7 @@ class KubeletTest : public ::testing::Test {
     options.tokens = {{"secret", {"admin", "1", {"system:masters"}}}};
     options.node_dialer =
         [this](const std::string& node) -> Result<std::shared_ptr<api::RestHandler>> {
-      if (node == "n1" && endpoints_) return endpoints_;
+      if (node == "n1" && endpoints_) return std::shared_ptr<api::RestHandler>(endpoints_);
       return Status(Code::kNotFound, "no such node");
     };
     server_ = apiserver::ApiServer::Create(core_, clock_, random_, *store_, std::move(options));
@@ -44,7 +45,7 @@ class KubeletTest : public ::testing::Test {
     fleet_ = std::make_unique<agent::NodeFleet>(
         agent::AgentPlugs{core_, clock_, server_, *runtime_, nullptr, 7},
         std::vector<agent::NodeConfig>{node});
-    endpoints_ = MakeKubeletEndpoints(*fleet_->Find("n1"));
+    endpoints_ = std::make_shared<WireWatch>(MakeKubeletEndpoints(*fleet_->Find("n1")));
     fleet_->Start();
     front_ = std::make_unique<HttpFront>(core_, *server_, HttpFrontConfig{});
     http_ = std::make_unique<net::HttpServer>(io_, clock_, *front_, net::ServerConfig{});
@@ -55,14 +56,16 @@ class KubeletTest : public ::testing::Test {
     config.bearer_token = "secret";
     auto made = HttpTransport::Make(core_, config);
     EXPECT_TRUE(made.ok());
-    transport_ = std::move(*made);
+    transport_ = std::make_shared<WireWatch>(std::move(*made));
     client_ = std::make_unique<client::Client>(core_, transport_, api::UserInfo{}, "test");
     thread_ = std::thread([this] { io_.Run(); });
   }
   ~KubeletTest() override {
     command_.reset();
     client_.reset();
-    transport_.reset();
+    transport_->Drop();
+    EXPECT_TRUE(Until([&] { return transport_->AllGone() && endpoints_->AllGone(); }));
+    RunPosted(core_);
     io_.Post([this] {
       http_.reset();
       io_.Stop();
@@ -145,11 +148,11 @@ class KubeletTest : public ::testing::Test {
   std::shared_ptr<apiserver::ApiServer> server_;
   std::unique_ptr<agent::SimulatedRuntime> runtime_;
   std::unique_ptr<agent::NodeFleet> fleet_;
-  std::shared_ptr<api::RestHandler> endpoints_;
+  std::shared_ptr<WireWatch> endpoints_;
   std::unique_ptr<HttpFront> front_;
   std::unique_ptr<net::HttpServer> http_;
   std::thread thread_;
-  std::shared_ptr<HttpTransport> transport_;
+  std::shared_ptr<WireWatch> transport_;
   std::unique_ptr<client::Client> client_;
   std::unique_ptr<CommandClient> command_;
 };

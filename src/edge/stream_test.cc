@@ -9,6 +9,7 @@
 #include "base/strings.h"
 #include "edge/command_client.h"
 #include "edge/command_server.h"
+#include "edge/edge_test_util.h"
 #include "edge/http_front.h"
 #include "edge/http_transport.h"
 #include "edge/kubelet_server.h"
@@ -137,7 +138,7 @@ struct Reader {
 class StreamTest : public ::testing::Test {
  protected:
   StreamTest() {
-    front_ = std::make_unique<HttpFront>(core_, node_, HttpFrontConfig{});
+    front_ = std::make_unique<HttpFront>(core_, *node_watch_, HttpFrontConfig{});
     server_ = std::make_unique<net::HttpServer>(io_, clock_, *front_, net::ServerConfig{});
     auto port = server_->Listen("127.0.0.1:0");
     EXPECT_TRUE(port.ok());
@@ -145,15 +146,20 @@ class StreamTest : public ::testing::Test {
     config.client.base_url = StrCat("http://127.0.0.1:", *port);
     auto made = HttpTransport::Make(core_, config);
     EXPECT_TRUE(made.ok());
-    transport_ = std::move(*made);
+    transport_ = std::make_shared<WireWatch>(std::move(*made));
     thread_ = std::thread([this] { io_.Run(); });
   }
   ~StreamTest() override {
     command_.reset();
     forward_.reset();
-    transport_.reset();
+    node_->dialed.clear();
+    transport_->Drop();
     // Whatever a test left open: nothing of it stays when its owners are gone.
-    EXPECT_TRUE(Until([this] { return server_->stats().connections_open.load() == 0; }));
+    EXPECT_TRUE(Until([&] {
+      return server_->stats().connections_open.load() == 0 && transport_->AllGone() &&
+             node_watch_->AllGone();
+    }));
+    RunPosted(core_);
     io_.Post([this] {
       server_.reset();
       io_.Stop();
@@ -174,7 +180,7 @@ class StreamTest : public ::testing::Test {
         {.on_output = [this](bool error,
                              const api::Chunk& bytes) { (error ? err_ : out_) += *bytes; },
          .on_exit = [this](Result<int> code) { code_ = std::move(code); }});
-    ASSERT_TRUE(Until([&] { return node_.session() != nullptr || code_.has_value(); }));
+    ASSERT_TRUE(Until([&] { return node_->session() != nullptr || code_.has_value(); }));
   }
 
   // An upgraded connection as another client would have it; null when it was refused.
@@ -213,11 +219,12 @@ class StreamTest : public ::testing::Test {
 
   net::Reactor core_, io_;
   RealClock clock_;
-  StreamNode node_{core_};
+  const std::shared_ptr<StreamNode> node_ = std::make_shared<StreamNode>(core_);
+  const std::shared_ptr<WireWatch> node_watch_ = std::make_shared<WireWatch>(node_);
   std::unique_ptr<HttpFront> front_;
   std::unique_ptr<net::HttpServer> server_;
   std::thread thread_;
-  std::shared_ptr<HttpTransport> transport_;
+  std::shared_ptr<WireWatch> transport_;
   std::unique_ptr<CommandClient> command_;
   std::unique_ptr<PortForwardClient> forward_;
   std::string out_, err_;
@@ -226,7 +233,7 @@ class StreamTest : public ::testing::Test {
 
 TEST_F(StreamTest, ACommandsOutputAndExitCodeArrive) {
   Exec();
-  auto session = node_.session();
+  auto session = node_->session();
   session->inside->Write(api::MakeChunk("out"));
   session->inside_error->Write(api::MakeChunk("err"));
   session->Exit(3);
@@ -236,12 +243,12 @@ TEST_F(StreamTest, ACommandsOutputAndExitCodeArrive) {
   EXPECT_EQ(out_, "out");
   EXPECT_EQ(err_, "err");
   session.reset();
-  EXPECT_TRUE(Until([&] { return node_.sessions_alive == 0; }));
+  EXPECT_TRUE(Until([&] { return node_->sessions_alive == 0; }));
 }
 
 TEST_F(StreamTest, ManyMegabytesGoBothWaysInBoundedMemory) {
   Exec({.input = true});
-  auto session = node_.session();
+  auto session = node_->session();
   size_t queued_max = 0;
   auto inside = session->inside;
   inside->Start({[&](const api::Chunk& bytes) {
@@ -274,16 +281,16 @@ TEST_F(StreamTest, ManyMegabytesGoBothWaysInBoundedMemory) {
 TEST_F(StreamTest, ATerminalsSizeArrivesAndItsErrorsAreItsOutput) {
   Exec({.input = true, .tty = true});
   command_->Resize(120, 40);
-  ASSERT_TRUE(Until([&] { return node_.session()->sizes == "120x40 "; }));
-  EXPECT_TRUE(node_.spec.tty);
-  EXPECT_FALSE(node_.spec.error);
+  ASSERT_TRUE(Until([&] { return node_->session()->sizes == "120x40 "; }));
+  EXPECT_TRUE(node_->spec.tty);
+  EXPECT_FALSE(node_->spec.error);
 }
 
 TEST_F(StreamTest, AClientThatLeavesHangsUp) {
   Exec();
-  EXPECT_EQ(node_.sessions_alive, 1);
+  EXPECT_EQ(node_->sessions_alive, 1);
   command_.reset();
-  EXPECT_TRUE(Until([&] { return node_.sessions_alive == 0; }));
+  EXPECT_TRUE(Until([&] { return node_->sessions_alive == 0; }));
 }
 
 TEST_F(StreamTest, WhatANodeCannotUpgradeIsAnAnswer) {
@@ -317,8 +324,8 @@ TEST_F(StreamTest, WebSocketChannelsCarryACommand) {
   err.Read(err_channel);
   status.Read(status_channel);
   client->Begin([](const Status&) {});
-  ASSERT_TRUE(Until([&] { return node_.session() != nullptr; }));
-  auto session = node_.session();
+  ASSERT_TRUE(Until([&] { return node_->session() != nullptr; }));
+  auto session = node_->session();
   Reader inside;
   inside.Read(session->inside);
   input->Write(api::MakeChunk("typed"));
@@ -345,8 +352,8 @@ TEST_F(StreamTest, Base64ChannelsCarryText) {
   out.Read(output);
   end.Read(status);
   client->Begin([](const Status&) {});
-  ASSERT_TRUE(Until([&] { return node_.session() != nullptr; }));
-  auto session = node_.session();
+  ASSERT_TRUE(Until([&] { return node_->session() != nullptr; }));
+  auto session = node_->session();
   Reader inside;
   inside.Read(session->inside);
   input->Write(api::MakeChunk(std::string("\0\xff!", 3)));
@@ -361,9 +368,9 @@ TEST_F(StreamTest, Base64ChannelsCarryText) {
 
 TEST_F(StreamTest, ABrokenWebSocketEndsTheSession) {
   auto sink = Upgrade("/exec", "stdout=true", WebSocketOffer("v4.channel.k8s.io"));
-  ASSERT_TRUE(Until([&] { return node_.sessions_alive == 1; }));
+  ASSERT_TRUE(Until([&] { return node_->sessions_alive == 1; }));
   sink->ours->Write(api::MakeChunk("\xff\xff\xff garbage"));
-  EXPECT_TRUE(Until([&] { return node_.sessions_alive == 0; }));
+  EXPECT_TRUE(Until([&] { return node_->sessions_alive == 0; }));
 }
 
 TEST_F(StreamTest, PortsAreForwardedAndErrorsTold) {
@@ -384,14 +391,14 @@ TEST_F(StreamTest, PortsAreForwardedAndErrorsTold) {
   answer.Read(local);
   local->Write(api::MakeChunk("GET /"));
   local->CloseWrite();
-  ASSERT_TRUE(Until([&] { return node_.dialed.contains(80); }));
+  ASSERT_TRUE(Until([&] { return node_->dialed.contains(80); }));
   Reader asked;
-  asked.Read(node_.dialed[80]);
+  asked.Read(node_->dialed[80]);
   // The end of one direction passes, and the other still carries.
   ASSERT_TRUE(Until([&] { return asked.end.has_value(); }));
   EXPECT_EQ(asked.text, "GET /");
-  node_.dialed[80]->Write(api::MakeChunk("200 OK"));
-  node_.dialed[80]->CloseWrite();
+  node_->dialed[80]->Write(api::MakeChunk("200 OK"));
+  node_->dialed[80]->CloseWrite();
   ASSERT_TRUE(Until([&] { return answer.end.has_value(); }));
   EXPECT_EQ(answer.text, "200 OK");
   auto [refused, carried_too] = api::MakePipe(core_);
@@ -412,10 +419,10 @@ TEST_F(StreamTest, PortsAreForwardedInsideAWebSocket) {
   Reader answer;
   answer.Read(data);
   data->Write(api::MakeChunk("ping"));
-  ASSERT_TRUE(Until([&] { return node_.dialed.contains(80); }));
+  ASSERT_TRUE(Until([&] { return node_->dialed.contains(80); }));
   Reader asked;
-  asked.Read(node_.dialed[80]);
-  node_.dialed[80]->Write(api::MakeChunk("pong"));
+  asked.Read(node_->dialed[80]);
+  node_->dialed[80]->Write(api::MakeChunk("pong"));
   EXPECT_TRUE(Until([&] { return asked.text == "ping" && answer.text == "pong"; }));
 }
 
@@ -430,19 +437,19 @@ TEST_F(StreamTest, WebSocketChannelsCarryThePortsOfTheQuery) {
     got[i].Read(channels.back());
   }
   client->Begin([](const Status&) {});
-  ASSERT_TRUE(Until([&] { return node_.dialed.contains(80) && got[3].text.size() > 2; }));
+  ASSERT_TRUE(Until([&] { return node_->dialed.contains(80) && got[3].text.size() > 2; }));
   // First of all, on each channel: its port, the low byte first.
   EXPECT_EQ(got[0].text, std::string("\x50\0", 2));
   EXPECT_EQ(got[3].text.substr(0, 2), std::string("\x51\0", 2));
   EXPECT_EQ(got[3].text.substr(2),
             "error forwarding port 81 to pod web_default, uid 7: connection refused");
   Reader asked;
-  asked.Read(node_.dialed[80]);
+  asked.Read(node_->dialed[80]);
   channels[0]->Write(api::MakeChunk("hello"));
   EXPECT_TRUE(Until([&] { return asked.text == "hello"; }));
   // No channel can end by itself: the connection does when the last port is done.
-  node_.dialed[80]->Write(api::MakeChunk("bye"));
-  node_.dialed[80]->CloseWrite();
+  node_->dialed[80]->Write(api::MakeChunk("bye"));
+  node_->dialed[80]->CloseWrite();
   EXPECT_TRUE(Until([&] { return got[0].end.has_value(); }));
   EXPECT_EQ(got[0].text.substr(2), "bye");
 }
