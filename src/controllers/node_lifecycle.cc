@@ -205,6 +205,7 @@ void NodeLifecycle::ReconcilePod(const std::string& key, Done done) {
 
 void NodeLifecycle::MarkNotReady(const json::SharedValue& pod, Duration look_again, Done done) {
   json::Value patch = json::Object{
+      {"metadata", json::Object{{"uid", api::Uid(*pod)}}},
       {"status", json::Object{{"conditions", json::Array{json::Object{
                                                  {"type", "Ready"},
                                                  {"status", "False"},

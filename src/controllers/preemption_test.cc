@@ -164,7 +164,7 @@ class SlowWrites final : public api::RestHandler {
 
   std::unique_ptr<api::RestCall> Handle(api::RestRequest request,
                                         std::shared_ptr<api::RestSink> sink) override {
-    if (!slow || request.method != "POST" || !request.path.ends_with(kind)) {
+    if (!slow || request.method != method || !request.path.ends_with(kind)) {
       return server_->Handle(std::move(request), std::move(sink));
     }
     api::RestResponse lost;
@@ -182,6 +182,7 @@ class SlowWrites final : public api::RestHandler {
 
   bool slow = false;
   bool refuses = false;  // what is slow
+  std::string method = "POST";
   std::string kind = "/binding";
   std::vector<api::RestRequest> waiting;
 
@@ -278,6 +279,25 @@ TEST_F(LostWriteTest, ABindingThatHitsTheNextPodOfTheNameTakesNoPlaceTwice) {
   }
   EXPECT_EQ(cluster_.PodPhase("default/one"), "Running");
   EXPECT_EQ(cluster_.PodPhase("default/two"), "Pending");
+}
+
+TEST_F(LostWriteTest, AMarkThatIsMadeLateIsNotOfTheNextPodOfTheName) {
+  FillWithMedium("");
+  writes_->method = "PATCH";
+  writes_->kind = "/pods/medium-master-0/status";
+  writes_->slow = true;
+  SubmitCritical();
+  ASSERT_TRUE(cluster_.Until([&] { return !writes_->waiting.empty(); }));
+  auto uid = [&] {
+    const json::SharedValue pod = cluster_.Get(kPods, "default/medium-master-0");
+    return pod ? std::string(api::Uid(*pod)) : "";
+  };
+  const std::string victim = uid();
+  ASSERT_TRUE(cluster_.Delete(kPods, "default/medium-master-0", {.grace_seconds = 0}).ok());
+  ASSERT_TRUE(cluster_.Until([&] { return !uid().empty() && uid() != victim; }));
+  writes_->MakeThem();
+  EXPECT_EQ(api::Annotation(*cluster_.Get(kPods, "default/medium-master-0"), keys::kPreemptedBy),
+            "");
 }
 
 TEST_F(LostWriteTest, ABindingThatIsLostForGoodIsDecidedAgain) {

@@ -400,7 +400,8 @@ void SchedulerLoop::Nominate(const sched::Decision& decision) {
   if (!pod || json::GetString(*pod, {"status", "nominatedNodeName"}) == decision.node) return;
   auto [ns, name] = SplitKey(decision.pod);
   // Only a hint for people: a failed patch changes nothing.
-  json::Value patch = json::Object{{"status", json::Object{{"nominatedNodeName", decision.node}}}};
+  json::Value patch = json::Object{{"metadata", json::Object{{"uid", decision.pod_uid}}},
+                                   {"status", json::Object{{"nominatedNodeName", decision.node}}}};
   client_.Patch(client::resources::kPods, ns, name, client::PatchType::kMerge, patch, {}, "status");
 }
 
@@ -408,7 +409,8 @@ void SchedulerLoop::ClearNomination(const std::string& key) {
   json::SharedValue pod = pods_.Get(key);
   if (!pod || json::GetString(*pod, {"status", "nominatedNodeName"}).empty()) return;
   auto [ns, name] = SplitKey(key);
-  json::Value patch = json::Object{{"status", json::Object{{"nominatedNodeName", nullptr}}}};
+  json::Value patch = json::Object{{"metadata", json::Object{{"uid", api::Uid(*pod)}}},
+                                   {"status", json::Object{{"nominatedNodeName", nullptr}}}};
   client_.Patch(client::resources::kPods, ns, name, client::PatchType::kMerge, patch, {}, "status");
 }
 
@@ -423,6 +425,7 @@ void SchedulerLoop::Evict(const sched::Decision& decision, bool shrinks) {
   json::Value patch = json::Object{
       {"metadata",
        json::Object{
+           {"uid", decision.pod_uid},
            {"annotations", json::Object{{keys::kPreemptedBy, Beneficiary(decision)},
                                         {keys::kPreemptedRule, decision.rule},
                                         {keys::kPreemptedLost,
