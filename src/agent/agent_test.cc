@@ -268,6 +268,36 @@ TEST_F(AgentTest, RefusesWhatDoesNotFit) {
   EXPECT_EQ(json::GetString(Pod("c"), {"status", "reason"}), "OutOfcpu");
 }
 
+// As device plugins do, and people with `kubectl patch node --subresource=status`.
+TEST_F(AgentTest, WhatOthersAdvertiseOfTheNodeIsGivenToItsPods) {
+  const std::string nodes = "/api/v1/nodes";
+  const std::string spec = R"({"containers":[{"name":"main","image":"x",
+                               "resources":{"limits":{"nvidia.com/mig-1g.5gb":2}}}]})";
+  Create("early", spec);
+  EXPECT_EQ(json::GetString(Pod("early"), {"status", "reason"}), "OutOfnvidia.com/mig-1g.5gb");
+  json::Value node = api_->Get(nodes, "node-0");
+  for (const char* list : {"capacity", "allocatable"}) {
+    json::Set(node, {"status", list, "nvidia.com/mig-1g.5gb"}, "3");
+  }
+  api_->Put(nodes, node);
+  api_->fail = [](const api::RestRequest& request) {
+    return request.method == "GET" && request.path.ends_with("/nodes/node-0");
+  };
+  Create("a", spec);
+  EXPECT_EQ(Phase("a"), "Pending");  // nobody knows yet
+  api_->fail = nullptr;
+  sim_.Advance(seconds(2));
+  EXPECT_EQ(Phase("a"), "Running");
+  Create("b", spec);
+  EXPECT_EQ(json::GetString(Pod("b"), {"status", "reason"}), "OutOfnvidia.com/mig-1g.5gb");
+  // The next agent learns it as it registers, and the resource stays advertised.
+  LoseMachine(std::string(api::Uid(Pod("a"))));
+  sim_.Advance(minutes(6));
+  EXPECT_EQ(json::GetString(api_->Get(nodes, "node-0"),
+                            {"status", "allocatable", "nvidia.com/mig-1g.5gb"}),
+            "3");
+}
+
 TEST_F(AgentTest, WaitsForThoseWhoAreLeaving) {
   const char* spec = R"({"containers":[{"name":"main","image":"x",
                          "resources":{"limits":{"nvidia.com/gpu":4}}}]})";

@@ -16,6 +16,7 @@ namespace {
 constexpr std::string_view kLeaseNamespace = "kube-node-lease";
 constexpr int64_t kLeaseSeconds = 40;
 constexpr std::string_view kPodsDefault = "110";
+constexpr Duration kReadNodeAgain = std::chrono::seconds(1);
 
 Amounts AmountsOf(const std::map<std::string, std::string>& texts) {
   json::Object object;
@@ -208,6 +209,7 @@ void NodeAgent::SendNodeStatus() {
       [this](const Result<json::SharedValue>& result) {
         Duration delay = config_.status_interval;
         if (result.ok()) {
+          KnowResourcesOf(**result);
           if (!registered_) {
             registered_ = true;
             SWELL_LOG_INFO("agent", "node registered", {"node", config_.name});
@@ -364,6 +366,42 @@ std::vector<json::Value> NodeAgent::Pods() const {
 
 // ---- admission ----
 
+// Anybody may advertise resources in a node's status, as device plugins do with MIG slices: those
+// that this agent's configuration does not name are what the Node object says.
+void NodeAgent::KnowResourcesOf(const json::Value& node) {
+  const Amounts said = ReadAmounts(json::Find(node, {"status", "allocatable"}));
+  for (Amounts* amounts : {&capacity_, &allocatable_}) {
+    std::erase_if(*amounts, [&](const auto& one) {
+      return !config_.capacity.contains(one.first) && !said.contains(one.first);
+    });
+    for (const auto& [name, amount] : said) {
+      if (!config_.capacity.contains(name)) (*amounts)[name] = amount;
+    }
+  }
+}
+
+// Whether the Node object was read since the pod came, and with it what the scheduler saw there.
+// Where it was not, it is read, and those who wait are admitted then.
+bool NodeAgent::NodeReadFor(const std::string& uid) {
+  const auto [known, first] = node_read_for_.emplace(uid, false);
+  if (!first) return known->second;
+  client_.Get(client::resources::kNodes, "", config_.name,
+              [this, uid](const Result<json::SharedValue>& result) {
+                const auto waits = node_read_for_.find(uid);
+                if (waits == node_read_for_.end()) return;
+                if (result.ok()) {
+                  KnowResourcesOf(**result);
+                  waits->second = true;
+                  return RetryAdmissions();
+                }
+                node_read_for_.erase(waits);
+                plugs_.executor.After(kReadNodeAgain, [this, alive = std::weak_ptr<bool>(alive_)] {
+                  if (!alive.expired()) RetryAdmissions();
+                });
+              });
+  return false;
+}
+
 PodHost::Verdict NodeAgent::Admit(const PodWorker& pod) {
   Amounts used, leaving;
   int64_t count = 0, count_leaving = 0;
@@ -386,6 +424,9 @@ PodHost::Verdict NodeAgent::Admit(const PodWorker& pod) {
     auto room = allocatable_.find(name);
     int64_t capacity = room == allocatable_.end() ? 0 : room->second;
     if (used[name] + amount > capacity) {
+      if (!config_.capacity.contains(name) && !NodeReadFor(pod.uid())) {
+        return {Verdict::Kind::kWait, "", "", {}};
+      }
       return {Verdict::Kind::kRefused,
               StrCat("OutOf", name),
               StrCat("Pod was rejected: Node didn't have enough resource: ", name, ", requested: ",
@@ -413,11 +454,11 @@ const PodWorker* NodeAgent::WholeUserOf(int device, const PodWorker& pod, bool w
 
 PodHost::Verdict NodeAgent::PickGpus(const PodWorker& pod, int64_t wanted) const {
   Verdict verdict;
+  const auto total = capacity_.find(kGpuResource);
+  const int64_t gpus = total == capacity_.end() ? 0 : total->second;
   std::string_view assigned = api::Annotation(pod.pod(), api::keys::kGpuDevices);
   if (!assigned.empty()) {
-    auto total = capacity_.find(kGpuResource);
-    int64_t devices = total == capacity_.end() ? 0 : total->second;
-    devices = std::max(devices, static_cast<int64_t>(config_.gpu_device_ids.size()));
+    const int64_t devices = std::max(gpus, static_cast<int64_t>(config_.gpu_device_ids.size()));
     for (std::string_view part : Split(assigned, ',')) {
       auto index = ParseInt(Trim(part));
       if (!index || *index < 0 || *index >= devices) {
@@ -446,7 +487,7 @@ PodHost::Verdict NodeAgent::PickGpus(const PodWorker& pod, int64_t wanted) const
     if (worker.get() == &pod || !worker->holds_resources()) continue;
     taken.insert(worker->gpus().begin(), worker->gpus().end());
   }
-  for (int index = 0; index < capacity_.at(std::string(kGpuResource)); ++index) {
+  for (int index = 0; index < gpus; ++index) {
     if (static_cast<int64_t>(verdict.gpus.size()) == wanted) break;
     if (!taken.contains(index)) verdict.gpus.push_back(index);
   }
@@ -507,6 +548,7 @@ void NodeAgent::OnWorkerDone(const std::string& uid) {
   if (it == workers_.end()) return;
   auto worker = it->second;
   workers_.erase(it);
+  node_read_for_.erase(uid);
   order_.erase(std::remove(order_.begin(), order_.end(), uid), order_.end());
   worker->Detach();
   // Dropped later: the worker is in the middle of saying goodbye.

@@ -87,13 +87,15 @@ class NodeAgent final : public PodHost {
   void CreateLease();
   void OnFound(Result<std::vector<FoundPod>> found);
   void Take(const json::SharedValue& pod);
+  void KnowResourcesOf(const json::Value& node);
+  bool NodeReadFor(const std::string& uid);
   const PodWorker* WholeUserOf(int device, const PodWorker& pod, bool whole) const;
   Verdict PickGpus(const PodWorker& pod, int64_t wanted) const;
   void RetryAdmissions();
 
   AgentPlugs plugs_;
   NodeConfig config_;
-  Amounts capacity_;
+  Amounts capacity_;  // of the configuration, and what others advertise in the Node's status
   Amounts allocatable_;
   bool registered_ = false;
   int register_failures_ = 0;
@@ -110,6 +112,8 @@ class NodeAgent final : public PodHost {
   std::map<std::string, json::SharedValue> pods_;              // by "ns/name"
   std::map<std::string, std::shared_ptr<PodWorker>> workers_;  // by uid
   std::vector<std::string> order_;                             // uids in order of arrival
+  // Pods that want what the configuration does not name; whether the Node was read for them.
+  std::map<std::string, bool> node_read_for_;
 
   std::unique_ptr<client::EventRecorder> events_;
   std::unique_ptr<client::Informer> informer_;
