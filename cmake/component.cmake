@@ -4,7 +4,8 @@
 #   LIBS OpenSSL::SSL ...       libraries from outside, private to the layer
 #   TESTS status_test.cc ...    one test program <name>_test, ctest label "unit"
 #   BENCHES foo_bench.cc ...    one Google Benchmark program <name>_bench
-#   FUZZERS foo_fuzz.cc ...     with SWELL_FUZZ: a libFuzzer program foo_fuzz each, label "fuzz-smoke"
+#   FUZZERS foo_fuzz.cc ...     with SWELL_FUZZ: a libFuzzer program foo_fuzz each, label "fuzz-smoke";
+#                               else a test of <name>_test each, FuzzSeeds.foo
 # )
 # Sources are listed, never globbed: tools/tidy.py fails on a file that no CMakeLists.txt names.
 function(add_component)
@@ -27,6 +28,7 @@ function(add_component)
     endforeach()
     swell_pch(${A_NAME}_test)
     swell_unity(${A_NAME}_test)
+    swell_fuzz_seeds(${A_NAME}_test ${A_FUZZERS})
     add_test(NAME ${A_NAME} COMMAND ${A_NAME}_test)
     # Property tests take several times as long under a sanitizer.
     set(limit 300)
@@ -74,6 +76,25 @@ function(swell_fuzzer lib source)
            COMMAND ${program} -runs=20000 -seed=1 -max_len=8192 ${found}
                    ${CMAKE_SOURCE_DIR}/tests/fuzz/corpus/${corpus})
   set_tests_properties(${program}_smoke PROPERTIES LABELS fuzz-smoke TIMEOUT 300)
+endfunction()
+
+# A test program gives each target its corpus and mutations of it (base/fuzz_test_util.h).
+function(swell_fuzz_seeds program)
+  if(NOT ARGN OR SWELL_FUZZ)
+    return()
+  endif()
+  set(text "#include \"base/fuzz_test_util.h\"\n")
+  foreach(source ${ARGN})
+    get_filename_component(name ${source} NAME_WE)
+    string(REGEX REPLACE "_fuzz$" "" corpus ${name})
+    # Of many targets in one program, each has a name of its own.
+    set_source_files_properties(${source} PROPERTIES COMPILE_DEFINITIONS LLVMFuzzerTestOneInput=${name})
+    string(APPEND text "extern \"C\" int ${name}(const uint8_t* data, size_t size);\n"
+           "TEST(FuzzSeeds, ${corpus}) {\n"
+           "  swell::FuzzSeeds(\"${CMAKE_SOURCE_DIR}/tests/fuzz/corpus/${corpus}\", ${name}).Run();\n}\n")
+  endforeach()
+  file(CONFIGURE OUTPUT ${CMAKE_CURRENT_BINARY_DIR}/${program}_seeds.cc CONTENT "${text}" @ONLY)
+  target_sources(${program} PRIVATE ${ARGN} ${CMAKE_CURRENT_BINARY_DIR}/${program}_seeds.cc)
 endfunction()
 
 # Everything shares one precompiled set of standard headers, built once in third_party/.
