@@ -179,12 +179,6 @@ bool RequirementMatches(const Requirement& requirement, const std::string_view* 
   return false;
 }
 
-const std::string* FindPair(const StringPairs& pairs, std::string_view key) {
-  auto it = std::lower_bound(pairs.begin(), pairs.end(), key,
-                             [](const auto& pair, std::string_view k) { return pair.first < k; });
-  return it != pairs.end() && it->first == key ? &it->second : nullptr;
-}
-
 Result<Requirement> ExpressionFromJson(const json::Value& expression) {
   Requirement requirement;
   requirement.key = json::GetString(expression, {"key"});
@@ -336,9 +330,8 @@ Result<LabelSelector> LabelSelector::FromJson(const json::Value* value) {
 bool LabelSelector::Matches(const StringPairs& labels) const {
   if (nothing_) return false;
   return std::all_of(requirements_.begin(), requirements_.end(), [&](const Requirement& r) {
-    const std::string* found = FindPair(labels, r.key);
-    std::string_view view = found ? std::string_view(*found) : std::string_view();
-    return RequirementMatches(r, found ? &view : nullptr);
+    const std::optional<std::string_view> found = labels.Find(r.key);
+    return RequirementMatches(r, found ? &*found : nullptr);
   });
 }
 
@@ -375,9 +368,7 @@ Result<FieldSelector> FieldSelector::Parse(std::string_view text) {
 
 bool FieldSelector::Matches(const StringPairs& fields) const {
   return std::all_of(terms_.begin(), terms_.end(), [&](const Term& term) {
-    const std::string* found = FindPair(fields, term.field);
-    return (found ? std::string_view(*found) : std::string_view()) == term.value ? term.equal
-                                                                                 : !term.equal;
+    return (fields.Find(term.field).value_or("") == term.value) == term.equal;
   });
 }
 

@@ -4,15 +4,13 @@
 
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
+#include "api/string_pairs.h"
 #include "base/result.h"
 #include "json/value.h"
 
 namespace swell::api {
-
-using StringPairs = std::vector<std::pair<std::string, std::string>>;  // sorted by first
 
 struct Requirement {
   enum class Op { kIn, kNotIn, kExists, kDoesNotExist, kGt, kLt };

@@ -1,6 +1,8 @@
 // Fuzzes the small languages of the API: label and field selectors, quantities, times, queries.
 // What parses must print to something that parses to the same.
 #include <cstdint>
+#include <map>
+#include <string>
 
 #include "api/meta.h"
 #include "api/quantity.h"
@@ -20,24 +22,22 @@ void CheckLabels(std::string_view text) {
   std::string printed = selector->ToString();
   auto again = LabelSelector::Parse(printed);
   SWELL_CHECK(again.ok() && again->ToString() == printed);
-  swell::api::StringPairs labels;
+  std::map<std::string, std::string> pairs;
   for (const auto& requirement : selector->requirements()) {
-    labels.emplace_back(requirement.key,
-                        requirement.values.empty() ? "" : requirement.values.front());
+    pairs.emplace(requirement.key, requirement.values.empty() ? "" : requirement.values.front());
   }
-  std::sort(labels.begin(), labels.end());
+  const auto labels = swell::api::StringPairs::Of(pairs);
   SWELL_CHECK(selector->Matches(labels) == again->Matches(labels));
 }
 
 void CheckFields(std::string_view text) {
   auto selector = FieldSelector::Parse(text);
   if (!selector.ok()) return SWELL_CHECK(!selector.status().message().empty());
-  swell::api::StringPairs fields;
+  std::map<std::string, std::string> pairs;
   for (const auto& term : selector->terms()) {
-    if (term.equal) fields.emplace_back(term.field, term.value);
+    if (term.equal) pairs.emplace(term.field, term.value);
   }
-  std::sort(fields.begin(), fields.end());
-  (void)selector->Matches(fields);
+  (void)selector->Matches(swell::api::StringPairs::Of(pairs));
 }
 
 void CheckQuantity(std::string_view text) {

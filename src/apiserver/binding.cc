@@ -1,6 +1,7 @@
 // POST pods/x/binding and POST bindings: a pod gets its node, once.
 #include <optional>
 #include <utility>
+#include <vector>
 
 #include "api/meta.h"
 #include "apiserver/access.h"
@@ -101,6 +102,14 @@ Status CheckPod(const store::Entry& entry, const PodText& pod, const json::Value
 
 std::string Text(std::string_view text) { return json::Print(json::Value(text)); }
 
+api::StringPairs WithField(const api::StringPairs& fields,
+                           std::string_view field,
+                           std::string_view value) {
+  std::vector<api::StringPairs::Pair> pairs;
+  for (const auto& [name, old] : fields) pairs.emplace_back(name, name == field ? value : old);
+  return api::StringPairs::Of(pairs);
+}
+
 struct AssignedPod {
   store::EntryPtr entry;
   json::SharedValue content;  // the entry's, for as long as this is held
@@ -113,9 +122,7 @@ AssignedPod Assign(Core& core, const store::Entry& entry, PodText pod, const jso
   const std::string_view node = json::GetString(binding, {"target", "name"});
   json::Value content(*entry.Content());
   store::Attributes attributes = entry.attributes;
-  for (auto& [field, value] : attributes.fields) {
-    if (field == "spec.nodeName") value = node;
-  }
+  attributes.fields = WithField(attributes.fields, "spec.nodeName", node);
   const std::string version_text = std::to_string(version);
   json::Set(content, {"metadata", "resourceVersion"}, version_text);
   pod.metadata.Set("resourceVersion", Text(version_text));

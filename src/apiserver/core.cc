@@ -133,10 +133,7 @@ Core::Target Core::FindTarget(const RequestInfo& info) {
 }
 
 std::string FieldOf(const store::Entry& entry, std::string_view field) {
-  for (const auto& [name, value] : entry.attributes.fields) {
-    if (name == field) return value;
-  }
-  return {};
+  return std::string(entry.attributes.fields.Find(field).value_or(""));
 }
 
 store::Key KeyFor(const api::KindInfo& kind, std::string_view ns, std::string_view name) {
@@ -144,23 +141,22 @@ store::Key KeyFor(const api::KindInfo& kind, std::string_view ns, std::string_vi
           std::string(name)};
 }
 
-store::Pairs LabelPairs(const json::Object& labels) {
-  store::Pairs pairs;
+api::StringPairs LabelPairs(const json::Object& labels) {
+  std::vector<api::StringPairs::Pair> pairs;
   for (const auto& [key, value] : labels) {
     if (value.is_string()) {
-      pairs.emplace_back(std::string(key.data(), key.size()),
-                         std::string(json::View(value.get_string())));
+      pairs.emplace_back(std::string_view(key.data(), key.size()), json::View(value.get_string()));
     }
   }
   std::sort(pairs.begin(), pairs.end());
-  return pairs;
+  return api::StringPairs::Of(pairs);
 }
 
 store::Attributes AttributesOf(const api::KindInfo& kind, const json::Value& object) {
   store::Attributes attributes;
   attributes.uid = api::Uid(object);
   attributes.labels = LabelPairs(json::GetObject(object, {"metadata", "labels"}));
-  store::Pairs& fields = attributes.fields;
+  std::vector<std::pair<std::string, std::string>> fields;
   fields.emplace_back("metadata.name", api::Name(object));
   if (kind.namespaced) fields.emplace_back("metadata.namespace", api::Namespace(object));
   for (const std::string& field : kind.selectable_fields) {
@@ -171,6 +167,7 @@ store::Attributes AttributesOf(const api::KindInfo& kind, const json::Value& obj
   }
   std::sort(fields.begin(), fields.end());
   fields.erase(std::unique(fields.begin(), fields.end()), fields.end());
+  attributes.fields = api::StringPairs::Of(fields);
   return attributes;
 }
 
@@ -190,7 +187,9 @@ void WriteObject(Core& core,
                  WriteDone done) {
   const uint64_t version = core.store.PeekVersion();
   json::Set(object, {"metadata", "resourceVersion"}, json::Value(std::to_string(version)));
-  auto bytes = api::MakeChunk(json::Print(object));
+  std::string text = json::Print(object);
+  text.shrink_to_fit();  // it is kept, the room in which it grew is not
+  auto bytes = api::MakeChunk(std::move(text));
   auto entry =
       std::make_shared<const store::Entry>(KeyFor(kind, api::Namespace(object), api::Name(object)),
                                            version, std::move(bytes), AttributesOf(kind, object));

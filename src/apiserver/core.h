@@ -133,7 +133,7 @@ store::Key KeyFor(const api::KindInfo& kind, std::string_view ns, std::string_vi
 store::Attributes AttributesOf(const api::KindInfo& kind, const json::Value& object);
 
 // Labels as they are kept there.
-store::Pairs LabelPairs(const json::Object& labels);
+api::StringPairs LabelPairs(const json::Object& labels);
 
 // One of the fields kept beside the entry's bytes; empty when absent.
 std::string FieldOf(const store::Entry& entry, std::string_view field);

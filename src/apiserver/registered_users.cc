@@ -1,7 +1,5 @@
 #include "apiserver/registered_users.h"
 
-#include <algorithm>
-
 #include "api/meta.h"
 #include "apiserver/account_tokens.h"
 #include "apiserver/codec.h"
@@ -48,9 +46,7 @@ Result<api::UserInfo> FindRegisteredUser(const Core& core, const UserReference& 
 std::string RunAsOfUser(const Core& core, std::string_view name) {
   // Few secrets of the namespace are users', and the label says which.
   const auto users = core.store.List("secrets", std::string(kUserNamespace), [](const auto& entry) {
-    const auto& labels = entry.attributes.labels;
-    return std::any_of(labels.begin(), labels.end(),
-                       [](const auto& label) { return label.first == kUserLabel; });
+    return entry.attributes.labels.Find(kUserLabel).has_value();
   });
   if (!users.ok()) return "";
   for (const store::EntryPtr& entry : users->entries) {

@@ -1,6 +1,7 @@
 #include "store/entry_codec.h"
 
 #include <cstring>
+#include <vector>
 
 namespace swell::store {
 namespace {
@@ -15,8 +16,10 @@ void AppendText(std::string& out, std::string_view text) {
   out += text;
 }
 
-void AppendPairs(std::string& out, const Pairs& pairs) {
-  AppendNumber(out, pairs.size());
+void AppendPairs(std::string& out, const api::StringPairs& pairs) {
+  uint64_t count = 0;
+  for ([[maybe_unused]] const auto& pair : pairs) ++count;
+  AppendNumber(out, count);
   for (const auto& [key, value] : pairs) {
     AppendText(out, key);
     AppendText(out, value);
@@ -39,29 +42,29 @@ class Reader {
     ok_ = false;
     return 0;
   }
-  std::string Text() {
+  std::string_view Text() {
     uint64_t length = Number();
     if (length > rest_.size()) {
       ok_ = false;
       return {};
     }
-    std::string text(rest_.substr(0, length));
+    const std::string_view text = rest_.substr(0, length);
     rest_.remove_prefix(length);
     return text;
   }
-  Pairs ReadPairs() {
+  api::StringPairs ReadPairs() {
     uint64_t count = Number();
-    Pairs pairs;
     if (count > rest_.size()) {  // each takes two bytes at least
       ok_ = false;
-      return pairs;
+      return {};
     }
+    std::vector<api::StringPairs::Pair> pairs;
     pairs.reserve(count);
     for (uint64_t i = 0; i < count && ok_; ++i) {
-      std::string key = Text();
-      pairs.emplace_back(std::move(key), Text());
+      const std::string_view key = Text();
+      pairs.emplace_back(key, Text());
     }
-    return pairs;
+    return api::StringPairs::Of(pairs);
   }
   bool done() const { return ok_ && rest_.empty(); }
 

@@ -1,6 +1,8 @@
 // Tests of the attributes' bytes and the checksum.
 #include "store/entry_codec.h"
 
+#include <map>
+
 #include <gtest/gtest.h>
 
 #include "base/random.h"
@@ -17,11 +19,13 @@ std::string RandomText(Random& random) {
 Attributes RandomAttributes(Random& random) {
   Attributes attributes;
   attributes.uid = RandomText(random);
-  for (Pairs* pairs : {&attributes.labels, &attributes.fields}) {
+  for (api::StringPairs* kept : {&attributes.labels, &attributes.fields}) {
+    std::map<std::string, std::string> pairs;
     for (uint64_t n = random.Below(6); n > 0; --n) {
       std::string key = RandomText(random);
-      pairs->emplace_back(key, RandomText(random));
+      pairs.emplace(key, RandomText(random));
     }
+    *kept = api::StringPairs::Of(pairs);
   }
   return attributes;
 }

@@ -339,7 +339,7 @@ Status SqliteBackend::OpenForWriting() {
   // Exclusive: the log's index stays in this process' memory, where no full disk can hurt it.
   SWELL_RETURN_IF_ERROR(db_->Execute(
       "PRAGMA locking_mode=EXCLUSIVE; PRAGMA trusted_schema=OFF; PRAGMA temp_store=MEMORY;"
-      "PRAGMA cache_size=-16384; PRAGMA journal_size_limit=67108864;"));
+      "PRAGMA cache_size=-4096; PRAGMA journal_size_limit=67108864;"));
   SWELL_ASSIGN_OR_RETURN(std::string mode, db_->Ask("PRAGMA journal_mode=WAL"));
   if (mode != "wal") {
     return Status(Code::kInternal, StrCat(path_, ": no write-ahead log here (", mode, ")"));

@@ -71,9 +71,9 @@ TEST_F(SqliteBackendTest, EverythingComesBack) {
   EXPECT_EQ(entry->version, 4u);
   EXPECT_EQ(PayloadOf(entry), "2");
   EXPECT_EQ(entry->attributes.uid, "uid-a");
-  EXPECT_EQ(entry->attributes.labels, (Pairs{{"app", "a"}}));
+  EXPECT_EQ(entry->attributes.labels, (api::StringPairs{{"app", "a"}}));
   EXPECT_EQ(entry->attributes.fields,
-            (Pairs{{"metadata.name", "a"}, {"metadata.namespace", "team"}}));
+            (api::StringPairs{{"metadata.name", "a"}, {"metadata.namespace", "team"}}));
   EXPECT_EQ(PayloadOf(store->Get(job)), std::string(100'000, 'x'));
   EXPECT_TRUE(Wait(*store, {"pods", "team", "gone"}, "again").ok());
 }

@@ -30,6 +30,7 @@
 #include <vector>
 
 #include "api/rest.h"
+#include "api/string_pairs.h"
 #include "base/executor.h"
 #include "base/result.h"
 #include "json/value.h"
@@ -45,12 +46,11 @@ struct Key {
   auto operator<=>(const Key&) const = default;
 };
 
-using Pairs = std::vector<std::pair<std::string, std::string>>;  // sorted by first
-
 // What selectors ask about, kept beside the bytes so that lists and watches need no parsing.
 struct Attributes {
-  Pairs labels;
-  Pairs fields;  // metadata.name, metadata.namespace, and the kind's own (spec.nodeName, ...)
+  api::StringPairs labels;
+  // metadata.name, metadata.namespace, and the kind's own (spec.nodeName, ...).
+  api::StringPairs fields;
   std::string uid;
 };
 
