@@ -185,6 +185,8 @@ class StoreImpl final : public Store {
   void RollBack(const Status& status);
   EventPtr Apply(const Pending& write);
   void Remember(Resource& resource, const EventPtr& event);
+  void ForgetOldest();
+  void ForgetAged();
   void Dispatch(Resource& resource, const EventPtr& event);
   void Replay(const std::shared_ptr<Watcher>& watcher);
 
@@ -203,7 +205,9 @@ class StoreImpl final : public Store {
   std::deque<Resource*> history_order_;  // whose event comes next in the ring
   size_t history_bytes_ = 0;
   uint64_t oldest_ = 0;
-  StoreStats stats_;  // what is counted
+  uint64_t aged_ = 0;    // what was there when the timer was set
+  bool ageing_ = false;  // it is set: as long as there is history
+  StoreStats stats_;     // what is counted
   std::shared_ptr<char> alive_ = std::make_shared<char>();
 };
 
@@ -335,12 +339,29 @@ void StoreImpl::Remember(Resource& resource, const EventPtr& event) {
   history_bytes_ += event->entry->bytes->size();
   while (!history_order_.empty() && (history_order_.size() > options_.history_events ||
                                      history_bytes_ > options_.history_bytes)) {
-    std::deque<EventPtr>& history = history_order_.front()->history;
-    oldest_ = history.front()->version;
-    history_bytes_ -= history.front()->entry->bytes->size();
-    history.pop_front();
-    history_order_.pop_front();
+    ForgetOldest();
   }
+  if (!ageing_) ForgetAged();
+}
+
+void StoreImpl::ForgetOldest() {
+  std::deque<EventPtr>& history = history_order_.front()->history;
+  oldest_ = history.front()->version;
+  history_bytes_ -= history.front()->entry->bytes->size();
+  history.pop_front();
+  history_order_.pop_front();
+}
+
+void StoreImpl::ForgetAged() {
+  while (!history_order_.empty() && history_order_.front()->history.front()->version <= aged_) {
+    ForgetOldest();
+  }
+  aged_ = durable_version_;
+  ageing_ = !history_order_.empty();
+  if (!ageing_) return;
+  executor_.After(options_.history_age, [this, alive = std::weak_ptr<char>(alive_)] {
+    if (!alive.expired()) ForgetAged();
+  });
 }
 
 void StoreImpl::Dispatch(Resource& resource, const EventPtr& event) {

@@ -15,9 +15,11 @@
 // is not used again. An empty store is at version 1, for 0 means "now" everywhere. The caller puts
 // the version into the object's metadata.resourceVersion (PeekVersion) before it calls Write.
 //
-// Watch history: a bounded ring of the last `history_events` events (and `history_bytes` of them).
-// Watching from a version older than the ring answers kExpired, from one that is yet to come
-// kTimeout with the cause ResourceVersionTooLarge, as Kubernetes does.
+// Watch history: a bounded ring of the last `history_events` events (and `history_bytes` of them),
+// which every `history_age` forgets what was there the last time, as kube-apiserver has etcd do
+// (--etcd-compaction-interval): a cluster that was busy gives its memory back. Watching from a
+// version older than the ring answers kExpired, from one that is yet to come kTimeout with the
+// cause ResourceVersionTooLarge, as Kubernetes does.
 //
 // Thread-safety: all methods on the core executor. Entries are immutable and may go anywhere.
 #pragma once
@@ -123,8 +125,9 @@ struct StoreStats {
 
 struct Options {
   size_t history_events = 100'000;
-  size_t history_bytes = 128 << 20;     // of the objects in those events
-  size_t pending_writes_max = 100'000;  // beyond it Write answers kTooManyRequests
+  size_t history_bytes = 128 << 20;                // of the objects in those events
+  Duration history_age = std::chrono::minutes(5);  // at least so long, at most twice
+  size_t pending_writes_max = 100'000;             // beyond it Write answers kTooManyRequests
 };
 
 class Store {

@@ -1,6 +1,7 @@
 // Durable writes per second, and how fast a store of 50,000 objects opens.
 #include <benchmark/benchmark.h>
 
+#include "base/check.h"
 #include "base/clock.h"
 #include "store/store_test_util.h"
 

@@ -240,6 +240,30 @@ TEST_F(StoreTest, HistoryIsBoundedInBytes) {
   EXPECT_LT(store_->OldestWatchable(), 95u);
 }
 
+TEST_F(StoreTest, HistoryIsForgottenWhenItIsOldAndOnlyThen) {
+  Open({.history_age = std::chrono::minutes(5)});
+  Put(*store_, Pod("a"), "1");
+  Run();
+  const uint64_t first = store_->Version();
+  executor_.Advance(std::chrono::minutes(4));
+  Put(*store_, Pod("a"), "2");
+  Run();
+  const uint64_t second = store_->Version();
+  executor_.Advance(std::chrono::minutes(1));
+  EXPECT_EQ(store_->OldestWatchable(), first);
+  executor_.Advance(std::chrono::minutes(5));
+  EXPECT_EQ(store_->OldestWatchable(), second);
+  EXPECT_EQ(store_->stats().history_events, 0u);
+  EXPECT_EQ(store_->stats().history_bytes, 0u);
+  // And once more, after there was nothing.
+  Put(*store_, Pod("a"), "3");
+  Run();
+  auto nothing = [](const Event&) {};
+  EXPECT_TRUE(store_->WatchFrom("pods", "", second, nothing).ok());
+  executor_.Advance(std::chrono::minutes(10));
+  EXPECT_EQ(store_->WatchFrom("pods", "", second, nothing).status().code(), Code::kExpired);
+}
+
 TEST_F(StoreTest, WatchesMayEndAndBeginInsideCallbacks) {
   Open();
   std::unique_ptr<Watch> first;
