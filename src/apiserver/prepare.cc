@@ -49,10 +49,10 @@ Status CheckSchema(const Admission& admission, json::Value& object, const json::
   api::DefaultObject(admission.kind, object);
   if (errors.empty() && kind.custom) {
     errors = CheckCustomRules(admission.core, kind, object, old);
-    const ObjectRules& rules = admission.core.options.object_rules;
-    if (errors.empty() && rules && admission.subresource != "status") {
-      errors = rules(kind, object, old);
-    }
+  }
+  const ObjectRules& rules = admission.core.options.object_rules;
+  if (errors.empty() && rules && admission.subresource != "status") {
+    errors = rules(kind, object, old);
   }
   return errors.empty() ? Status::Ok() : CheckRules(admission, object, old, errors);
 }

@@ -6,6 +6,7 @@
 
 #include "api/meta.h"
 #include "base/strings.h"
+#include "controllers/pod_asks.h"
 #include "controllers/sched_convert.h"
 
 namespace swell::controllers {
@@ -194,33 +195,6 @@ void Admission::CheckClass(std::string_view name, Verdict& verdict) const {
   verdict.Refuse(StrCat("no PriorityClass with name ", name, " was found"));
 }
 
-void Admission::CheckSharing(const json::Value& pod, Verdict& verdict) const {
-  const std::string_view fraction = api::Annotation(pod, keys::kGpuFraction);
-  const std::string_view memory = api::Annotation(pod, keys::kGpuMemory);
-  auto field = [](std::string_view key) {
-    return StrCat("metadata.annotations[", key, "]: Invalid value: ");
-  };
-  const sched::PodInfo info = ToPodInfo(pod);
-  if (!fraction.empty() && info.gpu_fraction <= 0) {
-    verdict.Refuse(StrCat(field(keys::kGpuFraction), Quote(fraction),
-                          ": must be a part of a GPU, above 0 and at most 1"));
-  }
-  if (!memory.empty() && info.gpu_memory_mib <= 0) {
-    verdict.Refuse(StrCat(field(keys::kGpuMemory), Quote(memory),
-                          ": must be a number of MiB of a GPU's memory, above 0"));
-  }
-  if (!fraction.empty() && !memory.empty()) {
-    verdict.Refuse(StrCat(field(keys::kGpuMemory), Quote(memory), ": there is ", keys::kGpuFraction,
-                          " already"));
-  }
-  if ((!fraction.empty() || !memory.empty()) &&
-      info.requests.extended.contains(sched::kGpuResource)) {
-    verdict.Refuse(StrCat(field(fraction.empty() ? keys::kGpuMemory : keys::kGpuFraction),
-                          Quote(fraction.empty() ? memory : fraction),
-                          ": a pod that shares a GPU requests no whole ones (nvidia.com/gpu)"));
-  }
-}
-
 void Admission::CheckNodes(const json::Value& pod, Verdict& verdict) const {
   const json::Value* spec = json::Find(pod, {"spec"});
   if (spec == nullptr || nodes_.objects().empty()) return;
@@ -316,7 +290,7 @@ void Admission::LookAtPod(const json::Value& pod, std::string_view ns, Verdict& 
     }
   }
   CheckClass(priority, verdict);
-  CheckSharing(pod, verdict);
+  if (const Status wrong = CheckPodAsks(pod); !wrong.ok()) verdict.Refuse(wrong.message());
   CheckNodes(pod, verdict);
   // A member of a group counts with its group.
   if (!owner) CheckLimits(project, GpusOf(pod), priority, verdict);
@@ -346,7 +320,6 @@ void Admission::LookAtJob(const json::Value& job,
   }
   for (const ReplicaSpec& replica : spec->replicas) {
     if (spec->grouped) CheckClass(replica.priority.priority_class, verdict);
-    CheckSharing(replica.pod_template, verdict);
     CheckNodes(replica.pod_template, verdict);
   }
   const auto gang = spec->GangClass();

@@ -50,7 +50,6 @@ class Admission {
                         Verdict& verdict) const;
   void SetProject(const json::Value& object, const std::string& project, Verdict& verdict) const;
   void CheckClass(std::string_view name, Verdict& verdict) const;
-  void CheckSharing(const json::Value& pod, Verdict& verdict) const;
   void CheckNodes(const json::Value& pod, Verdict& verdict) const;
   void CheckLimits(const std::string& project,
                    double gpus,

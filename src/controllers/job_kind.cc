@@ -7,6 +7,7 @@
 #include "api/meta.h"
 #include "base/strings.h"
 #include "controllers/context.h"
+#include "controllers/pod_asks.h"
 
 namespace swell::controllers {
 namespace {
@@ -129,6 +130,7 @@ const json::Value& SpecOf(const json::Value& job) {
 Status WrongField(std::string_view field, std::string_view message) {
   constexpr std::pair<std::string_view, std::string_view> kReasons[] = {
       {"Required value", "FieldValueRequired"},
+      {"Not found", "FieldValueNotFound"},
       {"Too long", "FieldValueTooLong"},
       {"Too many", "FieldValueTooMany"},
       {"Unsupported value", "FieldValueNotSupported"}};
@@ -168,6 +170,7 @@ Result<ReplicaSpec> ReadReplicaSpec(std::string_view field,
   if (pod_template == nullptr || json::GetArray(*pod_template, {"spec", "containers"}).empty()) {
     return WrongField(StrCat(field, ".template.spec.containers"), "Required value");
   }
+  SWELL_RETURN_IF_ERROR(CheckTemplateAsks(*pod_template, StrCat(field, ".template.")));
   replica.pod_template = *pod_template;
   return replica;
 }

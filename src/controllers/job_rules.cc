@@ -1,8 +1,12 @@
 #include "controllers/job_rules.h"
 
+#include <map>
+
+#include "base/strings.h"
 #include "controllers/elasticdl_job.h"
 #include "controllers/kubedl_job.h"
 #include "controllers/metric_specs.h"
+#include "controllers/pod_asks.h"
 #include "controllers/pytorch_job.h"
 #include "controllers/scale_target.h"
 #include "controllers/training_job.h"
@@ -29,6 +33,42 @@ Status CheckScaling(Read read, const json::Value& job) {
   if (read == nullptr) return Status::Ok();
   SWELL_ASSIGN_OR_RETURN(const auto scaled, read(job));
   return scaled ? CheckPattern(scaled->pattern_field, scaled->pattern) : Status::Ok();
+}
+
+constexpr int kPartsDeep = 16;
+
+// Parents are there, and no part is inside of itself: it would be in the group nowhere.
+Status CheckPodGroup(const json::Value& group) {
+  const json::Array& parts = json::GetArray(group, {"spec", "groups"});
+  std::map<std::string_view, std::string_view> parents;
+  for (const json::Value& part : parts) {
+    parents[json::GetString(part, {"name"})] = json::GetString(part, {"parent"});
+  }
+  auto check = [&parents](const std::string& field, std::string_view parent) {
+    const std::string_view said = parent;
+    for (int depth = 0; !parent.empty(); ++depth) {
+      auto above = parents.find(parent);
+      if (above == parents.end()) {
+        return WrongField(field, StrCat("Not found: ", Quote(parent), ": spec.groups has no such"));
+      }
+      if (depth > kPartsDeep) {
+        return WrongText(field, said,
+                         StrCat("leads into itself, or more than ", kPartsDeep, " up"));
+      }
+      parent = above->second;
+    }
+    return Status::Ok();
+  };
+  for (size_t i = 0; i < parts.size(); ++i) {
+    SWELL_RETURN_IF_ERROR(
+        check(StrCat("spec.groups[", i, "].parent"), json::GetString(parts[i], {"parent"})));
+  }
+  const json::Array& sets = json::GetArray(group, {"spec", "podSets"});
+  for (size_t i = 0; i < sets.size(); ++i) {
+    SWELL_RETURN_IF_ERROR(
+        check(StrCat("spec.podSets[", i, "].parent"), json::GetString(sets[i], {"parent"})));
+  }
+  return Status::Ok();
 }
 
 }  // namespace
@@ -60,13 +100,20 @@ Status JobRules::Check(const JobKind& kind, const json::Value& job) const {
   return Status::Ok();
 }
 
+Status JobRules::CheckObject(const api::KindInfo& kind, const json::Value& object) const {
+  if (kind.gvk.group.empty() && kind.plural == "pods") return CheckPodAsks(object);
+  if (kind.gvk.group == "swell.dev" && kind.plural == "podgroups") return CheckPodGroup(object);
+  const JobKind* job = Find(kind.gvk.group, kind.plural);
+  return job == nullptr ? Status::Ok() : Check(*job, object);
+}
+
 std::vector<api::FieldError> JobRules::CheckWrite(const api::KindInfo& kind,
                                                   const json::Value& object,
                                                   const json::Value* old) const {
-  const JobKind* job = Find(kind.gvk.group, kind.plural);
-  if (job == nullptr) return {};
-  const Status found = Check(*job, object);
-  if (found.ok() || (old != nullptr && Check(*job, *old).message() == found.message())) return {};
+  const Status found = CheckObject(kind, object);
+  if (found.ok() || (old != nullptr && CheckObject(kind, *old).message() == found.message())) {
+    return {};
+  }
   std::vector<api::FieldError> errors;
   for (const StatusCause& cause : found.details().causes) {
     errors.push_back({cause.reason, cause.field, cause.message});

@@ -1,5 +1,6 @@
-// JobRules: what is wrong with a job as it is written, told when it is made rather than when it is
-// to run: what its controller could not read, and what scaling by metrics could not.
+// JobRules: what is wrong with a job, a pod group or a pod's wish for GPUs as it is written, told
+// when it is made rather than when it is to run: what its controller or the scheduler could not
+// read, and what scaling by metrics could not.
 // Thread-safety: immutable.
 #pragma once
 
@@ -27,6 +28,8 @@ class JobRules {
                                           const json::Value* old) const;
 
  private:
+  Status CheckObject(const api::KindInfo& kind, const json::Value& object) const;
+
   struct Row;
   std::vector<Row> rows_;
 };

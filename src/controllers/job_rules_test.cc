@@ -152,5 +152,79 @@ TEST_F(JobRulesTest, WhatWasWrongBeforeMayStaySo) {
   EXPECT_NE(Wrong("swell.dev", "trainingjobs", wrong, "{}", right), "");
 }
 
+TEST_F(JobRulesTest, WhatAPodAsksOfGpusIsSomething) {
+  api::KindInfo pods;
+  pods.plural = "pods";
+  auto wrong = [&](const std::string& annotations, const std::string& limits = "cpu: 1") {
+    const auto pod = json::ParseYaml(StrCat("{metadata: {name: p, annotations: {", annotations,
+                                            "}}, spec: {containers: [{name: c, resources: "
+                                            "{limits: {",
+                                            limits, "}}}]}}"));
+    std::string text;
+    for (const auto& error : rules_.CheckWrite(pods, pod->front(), nullptr)) {
+      text += StrCat(error.field, ": ", error.message);
+    }
+    return text;
+  };
+  EXPECT_EQ(wrong("swell.dev/gpu-fraction: '0.5', swell.dev/gpu-fraction-devices: '2'"), "");
+  EXPECT_EQ(wrong("swell.dev/gpu-memory: '2048'"), "");
+  EXPECT_EQ(wrong("", "nvidia.com/gpu: 1"), "");
+  EXPECT_EQ(wrong("swell.dev/gpu-fraction: '1.5'"),
+            "metadata.annotations[swell.dev/gpu-fraction]: Invalid value: \"1.5\": must be a part "
+            "of a GPU, above 0 and at most 1");
+  EXPECT_EQ(wrong("swell.dev/gpu-memory: 4Gi"),
+            "metadata.annotations[swell.dev/gpu-memory]: Invalid value: \"4Gi\": must be a number "
+            "of MiB of a GPU's memory, above 0");
+  EXPECT_EQ(wrong("swell.dev/gpu-fraction: '0.5', swell.dev/gpu-fraction-devices: '0'"),
+            "metadata.annotations[swell.dev/gpu-fraction-devices]: Invalid value: \"0\": must be a "
+            "number of GPUs, at least 1");
+  EXPECT_EQ(wrong("swell.dev/gpu-fraction-devices: '2'"),
+            "metadata.annotations[swell.dev/gpu-fraction-devices]: Invalid value: \"2\": says on "
+            "how many GPUs a part is taken, and there is no swell.dev/gpu-fraction");
+  EXPECT_EQ(wrong("swell.dev/gpu-fraction: '0.5'", "nvidia.com/gpu: 1"),
+            "metadata.annotations[swell.dev/gpu-fraction]: Invalid value: \"0.5\": a pod that "
+            "shares a GPU requests no whole ones (nvidia.com/gpu)");
+  EXPECT_EQ(wrong("swell.dev/member-priority: x"),
+            "metadata.annotations[swell.dev/member-priority]: Invalid value: \"x\": must be a "
+            "whole number");
+}
+
+TEST_F(JobRulesTest, AmountsInTemplatesAreOnesThatPodsCanHave) {
+  auto training = [this](std::string_view limits) {
+    return Wrong("swell.dev", "trainingjobs",
+                 StrCat("roles: {worker: {replicas: 1, template: {spec: {containers: [{name: c, "
+                        "resources: {limits: {",
+                        limits, "}}}]}}}}"));
+  };
+  EXPECT_EQ(training("nvidia.com/gpu: 2, cpu: 500m, memory: 8Gi"), "");
+  EXPECT_EQ(training("nvidia.com/gpu: 1.5"),
+            "FieldValueInvalid spec.roles.worker.template.spec.containers[0].resources.limits"
+            "[nvidia.com/gpu]: Invalid value: 1.5: must be an integer; a part of a GPU is asked "
+            "for by the annotation swell.dev/gpu-fraction");
+  EXPECT_EQ(training("cpu: many"),
+            "FieldValueInvalid spec.roles.worker.template.spec.containers[0].resources.limits[cpu]"
+            ": Invalid value: \"many\": must be an amount such as 2, 500m or 8Gi");
+}
+
+TEST_F(JobRulesTest, PartsOfAPodGroupBelongToPartsThatThereAre) {
+  api::KindInfo groups;
+  groups.gvk.group = "swell.dev";
+  groups.plural = "podgroups";
+  auto wrong = [&](const std::string& spec) {
+    const auto group = json::ParseYaml(StrCat("{metadata: {name: g}, spec: {", spec, "}}"));
+    std::string text;
+    for (const auto& error : rules_.CheckWrite(groups, group->front(), nullptr)) {
+      text += StrCat(error.field, ": ", error.message);
+    }
+    return text;
+  };
+  EXPECT_EQ(wrong("groups: [{name: a}, {name: b, parent: a}], podSets: [{name: s, parent: b}]"),
+            "");
+  EXPECT_EQ(wrong("groups: [{name: a}], podSets: [{name: s}, {name: t, parent: b}]"),
+            "spec.podSets[1].parent: Not found: \"b\": spec.groups has no such");
+  EXPECT_EQ(wrong("groups: [{name: a, parent: b}, {name: b, parent: a}]"),
+            "spec.groups[0].parent: Invalid value: \"b\": leads into itself, or more than 16 up");
+}
+
 }  // namespace
 }  // namespace swell::controllers

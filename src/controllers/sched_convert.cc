@@ -6,6 +6,7 @@
 #include "api/quantity.h"
 #include "base/strings.h"
 #include "controllers/context.h"
+#include "controllers/pod_asks.h"
 #include "controllers/volume_match.h"
 
 namespace swell::controllers {
@@ -216,12 +217,7 @@ sched::PodPhase ToPhase(const json::Value& pod, bool bound) {
 }
 
 void ReadSharing(const json::Value& pod, sched::PodInfo& out) {
-  std::string fraction(api::Annotation(pod, keys::kGpuFraction));
-  if (!fraction.empty()) {
-    char* end = nullptr;
-    double value = std::strtod(fraction.c_str(), &end);
-    if (end != nullptr && *end == '\0' && value > 0 && value <= 1) out.gpu_fraction = value;
-  }
+  out.gpu_fraction = ParseGpuFraction(api::Annotation(pod, keys::kGpuFraction)).value_or(0);
   out.gpu_memory_mib = ParseInt(api::Annotation(pod, keys::kGpuMemory)).value_or(0);
   out.gpu_fraction_devices =
       static_cast<int32_t>(ParseInt(api::Annotation(pod, keys::kGpuFractionDevices)).value_or(1));
@@ -405,6 +401,8 @@ sched::PodInfo ToPodInfo(const json::Value& pod, std::string_view usual_queue) {
       std::clamp<int64_t>(json::GetInt(spec, {"activeDeadlineSeconds"}), 0, 1'000'000'000));
   ReadSharing(pod, out);
   return out;
+  // Without what it asks for it would run without a GPU.
+  if (out.phase == sched::PodPhase::kPending) out.obstacle = CheckPodAsks(pod).message();
 }
 
 sched::GroupInfo ToGroupInfo(const json::Value& pod_group,
