@@ -12,6 +12,25 @@
 namespace swell::controllers {
 namespace {
 
+// A limit below the quota: "spec.resources.gpu.limit: ..."; empty: there is none.
+std::string WrongShare(const sched::QueueInfo& queue) {
+  auto check = [](std::string_view field, const sched::QueueLimits& share) {
+    if (share.limit < 0 || share.quota <= share.limit) return std::string();
+    return StrCat("spec.", field, ".limit: Invalid value: ", json::Print(share.limit),
+                  ": is below the quota of ", json::Print(share.quota));
+  };
+  std::string wrong = check("resources.gpu", queue.gpu);
+  if (wrong.empty()) wrong = check("resources.cpu", queue.cpu);
+  if (wrong.empty()) wrong = check("resources.memory", queue.memory);
+  for (size_t i = 0; i < queue.pools.size() && wrong.empty(); ++i) {
+    const std::string field = StrCat("nodePools[", i, "].resources.");
+    wrong = check(field + "gpu", queue.pools[i].gpu);
+    if (wrong.empty()) wrong = check(field + "cpu", queue.pools[i].cpu);
+    if (wrong.empty()) wrong = check(field + "memory", queue.pools[i].memory);
+  }
+  return wrong;
+}
+
 constexpr Duration kDelay = std::chrono::seconds(1);
 constexpr Duration kPastUseEvery = std::chrono::minutes(5);
 constexpr const char* kRound = "round";
@@ -74,8 +93,7 @@ void ProjectController::WriteProject(const json::Value& project,
                                      const std::vector<sched::PastUse>& past,
                                      bool leaf) {
   const bool deleting = api::IsDeleting(project);
-  std::string wrong = deleting ? InUse(project, queue) : WrongParent(project);
-  if (!deleting && wrong.empty()) wrong = WrongPool(project);
+  std::string wrong = deleting ? InUse(project, queue) : WhatIsWrong(project, leaf);
   const char* bad = deleting ? "Terminating" : "Invalid";
   json::Object fields{{"phase", wrong.empty() ? "Ready" : bad}};
   if (deleting && wrong.empty()) return;
@@ -201,6 +219,34 @@ std::string ProjectController::WrongPool(const json::Value& project) const {
                   ": there is no such node pool, so what is said of it here holds nowhere");
   }
   return "";
+}
+
+bool ProjectController::IsParent(std::string_view name) const {
+  const auto& all = projects_.objects();
+  return std::any_of(all.begin(), all.end(), [name](const auto& one) {
+    return json::GetString(*one.second, {"spec", "parent"}) == name;
+  });
+}
+
+// The first project by name has a namespace that several ask for, as its work is charged.
+std::string ProjectController::WrongNamespace(const json::Value& project) const {
+  const std::string_view ns = NamespaceOfProject(project);
+  const std::string said = StrCat("spec.namespace: Invalid value: ", Quote(ns), ": ");
+  if (const std::string wrong = api::CheckDnsLabel(ns); !wrong.empty()) return said + wrong;
+  for (const auto& [name, other] : projects_.objects()) {
+    if (name >= api::Name(project)) break;
+    if (NamespaceOfProject(*other) != ns || IsParent(name)) continue;
+    return StrCat(said, "it is project ", name, "'s, which what runs there is charged to");
+  }
+  return "";
+}
+
+std::string ProjectController::WhatIsWrong(const json::Value& project, bool leaf) const {
+  std::string wrong = WrongParent(project);
+  if (wrong.empty()) wrong = WrongPool(project);
+  if (wrong.empty()) wrong = WrongShare(ToQueueInfo(project));
+  if (wrong.empty() && leaf) wrong = WrongNamespace(project);
+  return wrong;
 }
 
 void ProjectController::MakeNamespace(const json::Value& project) {

@@ -34,6 +34,10 @@ class ProjectController {
   std::string WrongParent(const json::Value& project) const;
   // The first of its node pools that is not there, in words; empty: they all are.
   std::string WrongPool(const json::Value& project) const;
+  std::string WrongNamespace(const json::Value& project) const;
+  // Any of these; `leaf`: work hangs on it.
+  std::string WhatIsWrong(const json::Value& project, bool leaf) const;
+  bool IsParent(std::string_view name) const;
   void MakeNamespace(const json::Value& project);
   // Why a project that is to be deleted stays; empty when it need not.
   std::string InUse(const json::Value& project, const sched::Model::QueueView* queue) const;

@@ -133,6 +133,27 @@ TEST_F(ProjectsTest, AMissingNodePoolIsSaid) {
   EXPECT_TRUE(cluster_.Until([&] { return phase() == "Invalid"; }));
 }
 
+TEST_F(ProjectsTest, ALimitBelowTheQuotaAndANamespaceOfAnotherAreSaid) {
+  cluster_.Create(
+      "apiVersion: swell.dev/v1\nkind: Project\nmetadata: {name: tight}\n"
+      "spec: {resources: {gpu: {quota: 4, limit: 2}}}\n---\n"
+      "apiVersion: swell.dev/v1\nkind: Project\nmetadata: {name: twin}\n"
+      "spec: {namespace: project-a}\n---\n"
+      "apiVersion: swell.dev/v1\nkind: Project\nmetadata: {name: odd}\n"
+      "spec: {namespace: Foo_}\n");
+  auto said = [this](const std::string& name) {
+    return std::string(json::GetString(*cluster_.Get(kProjects, name), {"status", "message"}));
+  };
+  ASSERT_TRUE(cluster_.Until([&] { return !said("twin").empty() && !said("odd").empty(); }));
+  EXPECT_EQ(said("tight"), "spec.resources.gpu.limit: Invalid value: 2: is below the quota of 4");
+  EXPECT_EQ(said("twin"),
+            "spec.namespace: Invalid value: \"project-a\": it is project project-a's, which what "
+            "runs there is charged to");
+  EXPECT_TRUE(said("odd").starts_with("spec.namespace: Invalid value: \"Foo_\": a lowercase"))
+      << said("odd");
+  EXPECT_EQ(said("project-a"), "");
+}
+
 TEST_F(ProjectsTest, ATrainingJobRunsAndSucceeds) {
   cluster_.Create(JobYaml{.name = "t", .project = "project-a", .workers = 2, .gpus = 1}.Text());
   ASSERT_TRUE(cluster_.Until([&] { return Is("project-a/t", "Running"); }));
