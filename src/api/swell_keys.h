@@ -30,6 +30,8 @@ inline constexpr std::string_view kGpuFractionDevices = "swell.dev/gpu-fraction-
 inline constexpr std::string_view kMemberPriority = "swell.dev/member-priority";
 // Of pods of which a group is made, for those that no controller of ours owns.
 inline constexpr std::string_view kMinMember = "swell.dev/min-member";
+// Seconds after its start at which the pod's job will have ended it at the latest.
+inline constexpr std::string_view kMaxRunSeconds = "swell.dev/max-run-seconds";
 inline constexpr std::string_view kMadeForPods = "swell.dev/made-for-pods";  // on that group
 
 // What a pod reports of its training.

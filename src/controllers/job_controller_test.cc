@@ -5,6 +5,7 @@
 #include "base/strings.h"
 #include "controllers/cluster_test_util.h"
 #include "controllers/pod_facts.h"
+#include "controllers/sched_convert.h"
 
 namespace swell::controllers {
 namespace {
@@ -219,6 +220,12 @@ TEST_F(JobTest, DeadlineEndsTheJob) {
   cluster_.Run(12 * kSecond);
   EXPECT_EQ(cluster_.Reason(kPyTorchJobs, "default/job", "Failed"), "DeadlineExceeded");
   EXPECT_TRUE(cluster_.Until([&] { return cluster_.Pods("Running") == 0; }));
+}
+
+TEST_F(JobTest, ItsDeadlineIsKnownToTheScheduler) {
+  SubmitAndRun({.workers = 1, .run_policy = "activeDeadlineSeconds: 30"});
+  const sched::PodInfo pod = ToPodInfo(*cluster_.Get(kPods, "default/job-worker-0"));
+  EXPECT_EQ(pod.max_runtime, 30 * kSecond);
 }
 
 TEST_F(JobTest, TtlRemovesTheJobAndAllOfIt) {

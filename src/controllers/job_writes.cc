@@ -83,6 +83,10 @@ json::Value JobController::MakePod(const Pass& pass,
     json::Set(pod, {"metadata", "annotations", keys::kMemberPriority},
               std::to_string(Ordinals(pass.spec, replica) - index));
   }
+  if (pass.spec.active_deadline_seconds) {
+    json::Set(pod, {"metadata", "annotations", keys::kMaxRunSeconds},
+              std::to_string(*pass.spec.active_deadline_seconds));
+  }
   if (std::string_view user = api::Annotation(*pass.job, keys::kUser); !user.empty()) {
     json::Set(pod, {"metadata", "annotations", keys::kUser}, user);
   }

@@ -397,12 +397,13 @@ sched::PodInfo ToPodInfo(const json::Value& pod, std::string_view usual_queue) {
   out.start = api::ParseTime(json::GetString(pod, {"status", "startTime"})).value_or(WallTime{});
   out.checkpoint = api::ParseTime(api::Annotation(pod, keys::kCheckpointTime)).value_or(WallTime{});
   out.ours = json::GetString(spec, {"schedulerName"}) == "swell";
-  out.max_runtime = std::chrono::seconds(
-      std::clamp<int64_t>(json::GetInt(spec, {"activeDeadlineSeconds"}), 0, 1'000'000'000));
+  int64_t most = json::GetInt(spec, {"activeDeadlineSeconds"});
+  if (most <= 0) most = ParseInt(api::Annotation(pod, keys::kMaxRunSeconds)).value_or(0);
+  out.max_runtime = std::chrono::seconds(std::clamp<int64_t>(most, 0, 1'000'000'000));
   ReadSharing(pod, out);
-  return out;
   // Without what it asks for it would run without a GPU.
   if (out.phase == sched::PodPhase::kPending) out.obstacle = CheckPodAsks(pod).message();
+  return out;
 }
 
 sched::GroupInfo ToGroupInfo(const json::Value& pod_group,
