@@ -26,6 +26,8 @@ inline constexpr std::string_view kGpuDevices = "swell.dev/gpu-devices";
 inline constexpr std::string_view kGpuFraction = "swell.dev/gpu-fraction";
 inline constexpr std::string_view kGpuMemory = "swell.dev/gpu-memory";  // MiB
 inline constexpr std::string_view kGpuFractionDevices = "swell.dev/gpu-fraction-devices";
+// What a pod that asked for memory was given with its node, in GPUs: "0.25".
+inline constexpr std::string_view kGpuShare = "swell.dev/gpu-share";
 // In its group: higher is placed earlier and given up later.
 inline constexpr std::string_view kMemberPriority = "swell.dev/member-priority";
 // Of pods of which a group is made, for those that no controller of ours owns.

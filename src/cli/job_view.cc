@@ -275,6 +275,10 @@ int64_t MilliGpus(const json::Value& pod) {
     for (std::string_view side : {"limits", "requests"}) {
       const json::Value* amount = json::Find(container, {"resources", side, "nvidia.com/gpu"});
       if (!amount) continue;
+  if (!api::Annotation(pod, api::keys::kGpuMemory).empty()) {
+    const std::string share(api::Annotation(pod, api::keys::kGpuShare));
+    return std::llround(std::strtod(share.c_str(), nullptr) * 1000);
+  }
       auto quantity = api::Quantity::FromJson(*amount);
       if (quantity.ok()) total += quantity->MilliValue();
       break;
@@ -409,6 +413,8 @@ Result<std::vector<JobView>> Collect(Api& api, std::string_view ns, std::string_
     if (view.RunningPods() < view.replicas) view.why = WhyNoMore(view);
   }
   return views;
+    // How many GPUs an amount of memory is, its pods know.
+    if (view.milli_gpus == 0) view.milli_gpus = view.HeldMilliGpus();
 }
 
 }  // namespace

@@ -72,7 +72,8 @@ Status SetSuspended(Api& api, const JobView& job, bool suspend);
 // Whether an event is about the job, its group or one of its pods, of which some may be gone.
 bool ConcernsJob(const JobView& job, std::string_view kind, std::string_view name);
 
-// GPUs that one pod asks for, in thousandths; fractions count.
+// GPUs that one pod asks for, in thousandths; fractions count. Of one that asks for GPU memory,
+// what it was given, and nothing before it is bound.
 int64_t MilliGpus(const json::Value& pod_metadata_and_spec);
 std::string GpuText(int64_t milli_gpus);   // "4", "0.5"
 std::string GpusText(int64_t milli_gpus);  // "4 GPUs", "1 GPU"

@@ -144,7 +144,8 @@ void CleanMetadata(json::Value& object) {
           name.starts_with("pv.kubernetes.io/") || name.starts_with("volume.kubernetes.io/") ||
           name.starts_with("deployment.kubernetes.io/") ||
           name.starts_with("swell.dev/preempted") || name == api::keys::kGpuDevices ||
-          name == api::keys::kRestarts || name == api::keys::kStopRequested;
+          name == api::keys::kGpuShare || name == api::keys::kRestarts ||
+          name == api::keys::kStopRequested;
       if (of_this_run) gone.emplace_back(name);
     }
     for (const std::string& name : gone) json::StableErase(annotations->get_object(), name);

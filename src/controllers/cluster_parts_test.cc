@@ -69,6 +69,20 @@ TEST_F(PartsTest, BoundPodsSayWhichGpus) {
   EXPECT_EQ(cluster_.Events("Scheduled", "a"), 1);
 }
 
+// An amount of memory is a part of a GPU that depends on the node.
+TEST_F(PartsTest, BoundPodsSayHowMuchOfAGpuTheirMemoryIs) {
+  ASSERT_TRUE(cluster_
+                  .Patch(client::resources::kNodes, "node-a",
+                         R"({"metadata":{"labels":{"nvidia.com/gpu.memory":"16384"}}})")
+                  .ok());
+  Pod("a", "", 0, "swell.dev/gpu-memory: '4096', swell.dev/gpu-fraction-devices: '2'");
+  Pod("b", "", 0, "swell.dev/gpu-fraction: '0.5'");
+  ASSERT_TRUE(UntilRunning("a"));
+  ASSERT_TRUE(UntilRunning("b"));
+  EXPECT_EQ(api::Annotation(*cluster_.Get(kPods, "default/a"), keys::kGpuShare), "0.5");
+  EXPECT_EQ(api::Annotation(*cluster_.Get(kPods, "default/b"), keys::kGpuShare), "");
+}
+
 // More than reach the server in one turn, all decided in one cycle.
 TEST(Bindings, ManyAreMadeTogether) {
   constexpr int kPodCount = 600;

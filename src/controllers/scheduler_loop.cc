@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdio>
 
 #include "api/meta.h"
 #include "base/log.h"
@@ -54,12 +55,20 @@ constexpr Duration kWatchLag = std::chrono::seconds(1);
 
 constexpr size_t kBindingsAtOnce = 512;
 
-json::Value BindingOf(const sched::Decision& decision) {
+// `share`: in GPUs, of a pod that asked for memory; else 0.
+json::Value BindingOf(const sched::Decision& decision, double share) {
   auto [ns, name] = SplitKey(decision.pod);
   json::Object metadata{{"name", name}, {"namespace", ns}, {"uid", decision.pod_uid}};
+  json::Object annotations;
   if (!decision.gpu_devices.empty()) {
-    metadata["annotations"] = json::Object{{keys::kGpuDevices, DeviceList(decision.gpu_devices)}};
+    annotations[keys::kGpuDevices] = DeviceList(decision.gpu_devices);
   }
+  if (share > 0) {
+    char text[32];
+    std::snprintf(text, sizeof text, "%.6g", share);
+    annotations[keys::kGpuShare] = text;
+  }
+  if (!annotations.empty()) metadata["annotations"] = std::move(annotations);
   return json::Object{
       {"apiVersion", "v1"},
       {"kind", "Binding"},
@@ -303,6 +312,14 @@ void SchedulerLoop::Bind(const sched::Decision& decision, const json::SharedValu
       SendBindings();
     };
     if (volume_waits_.Begin(*pod, decision.node, made)) return;
+// How much of a GPU an amount of its memory is depends on the node, and nobody asks for it in GPUs:
+// whoever counts what pods hold finds it in the pod.
+double SchedulerLoop::ShareOf(const sched::Decision& decision, const json::SharedValue& pod) const {
+  if (!pod || api::Annotation(*pod, keys::kGpuMemory).empty()) return 0;
+  const auto view = model_.Pod(decision.pod);
+  return view ? view->gpus : 0;
+}
+
   }
   SendBinding(decision, pod);
 }
@@ -313,7 +330,8 @@ void SchedulerLoop::SendBinding(const sched::Decision& decision, const json::Sha
     return;
   }
   auto [ns, name] = SplitKey(decision.pod);
-  client_.CreateSubresource(client::resources::kPods, ns, name, "binding", BindingOf(decision),
+  client_.CreateSubresource(client::resources::kPods, ns, name, "binding",
+                            BindingOf(decision, ShareOf(decision, pod)),
                             [this, decision, pod](const Result<json::SharedValue>& result) {
                               OnBound(decision, pod, result.status());
                             });
@@ -327,7 +345,8 @@ void SchedulerLoop::SendBindings() {
   const auto batch = batches_[number] = std::make_shared<Batch>();
   std::vector<json::Value> bindings;
   while (!to_bind_.empty() && bindings.size() < kBindingsAtOnce) {
-    bindings.push_back(BindingOf(to_bind_.front().first));
+    const auto& [decision, pod] = to_bind_.front();
+    bindings.push_back(BindingOf(decision, ShareOf(decision, pod)));
     batch->decisions.push_back(std::move(to_bind_.front().first));
     batch->pods.push_back(std::move(to_bind_.front().second));
     to_bind_.pop_front();

@@ -83,6 +83,7 @@ class SchedulerLoop {
   void Bind(const sched::Decision& decision, const json::SharedValue& pod);
   void SendBinding(const sched::Decision& decision, const json::SharedValue& pod);
   void SendBindings();
+  double ShareOf(const sched::Decision& decision, const json::SharedValue& pod) const;
   void HearOfBindings(uint64_t batch);
   void OnBound(const sched::Decision& decision, const json::SharedValue& pod, const Status& status);
   void Nominate(const sched::Decision& decision);

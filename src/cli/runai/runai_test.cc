@@ -71,6 +71,25 @@ class RunaiTest : public CliTest {
   }
 };
 
+TEST_F(RunaiTest, MemoryCountsAsThePartOfAGpuThatItIs) {
+  Cluster();
+  ASSERT_EQ(Submit({"--gpu-memory", "4Gi", "--command", "python a.py"}), 0) << err_;
+  JobPod("Running", 0);
+  Runs();
+  const auto bound = server_.Send(
+      server_.Request("PATCH", "/api/v1/namespaces/project-a/pods/large-training-job-worker-0",
+                      R"({"metadata":{"annotations":{"swell.dev/gpu-memory":"4096",)"
+                      R"("swell.dev/gpu-share":"0.25"}}})",
+                      "application/merge-patch+json"));
+  ASSERT_EQ(bound.status, 200) << bound.text;
+  ASSERT_EQ(Run({"runai", "list", "-p", "project-a"}), 0) << err_;
+  EXPECT_NE(out_.find(" 0.25 (0.25) "), std::string::npos) << out_;
+  ASSERT_EQ(Run({"runai", "top", "node"}), 0) << err_;
+  EXPECT_NE(out_.find(" 0.25"), std::string::npos) << out_;
+  ASSERT_EQ(Run({"swell", "why", "large-training-job", "-n", "project-a"}), 0) << err_;
+  EXPECT_NE(out_.find("1 of 1 pods, 0.25 GPUs"), std::string::npos) << out_;
+}
+
 TEST_F(RunaiTest, ProjectsAndPoolsByCommand) {
   Cluster();
   auto project =
