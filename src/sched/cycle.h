@@ -22,6 +22,7 @@
 #include <vector>
 
 #include "base/clock.h"
+#include "base/huge_pages.h"
 #include "sched/model.h"
 
 namespace swell::sched {
@@ -86,7 +87,7 @@ struct Waiting {
 };
 
 struct CycleResult {
-  std::vector<Decision> decisions;  // in the order taken
+  LargeVector<Decision> decisions;  // in the order taken
   std::vector<Waiting> waiting;     // by job order
   // Pods whose promised room was given up; their status.nominatedNodeName is void.
   std::vector<std::string> nominations_cleared;

@@ -76,8 +76,19 @@ std::string RuleText(const Context& context,
   }
 }
 
-// How far ahead the names of those who are told of are fetched; their records are by then.
-constexpr size_t kWordsAhead = 6;
+// As State::FetchAhead, for the names of those who are told of.
+void FetchWordsAhead(const State& state, const std::vector<PodId>& victims, size_t i) {
+  constexpr size_t kToGroups = 8;
+  constexpr size_t kToWords = 4;
+  if (i + kToGroups < victims.size()) {
+    __builtin_prefetch(&state.groups[state.pods[victims[i + kToGroups]].group].key);
+  }
+  if (i + kToWords >= victims.size()) return;
+  const PodState& pod = state.pods[victims[i + kToWords]];
+  for (const std::string* word : {&pod.key, &pod.uid, &state.groups[pod.group].key}) {
+    __builtin_prefetch(word->data());
+  }
+}
 
 // What the reasons of one plan share: thousands of victims may have a few sentences between them.
 struct PlanWords {
@@ -240,7 +251,7 @@ void DecideEvictions(Context& context,
                      const EvictionCause& cause) {
   State& state = context.state;
   PlanWords words;
-  std::vector<Decision>& decisions = context.result.decisions;
+  LargeVector<Decision>& decisions = context.result.decisions;
   const size_t wanted = decisions.size() + victims.size() + cause.beneficiaries.size();
   if (wanted > decisions.capacity()) decisions.reserve(std::max(wanted, 2 * decisions.capacity()));
   std::shared_ptr<const std::string> nobodys;
@@ -254,11 +265,7 @@ void DecideEvictions(Context& context,
                    [](const auto& a, const auto& b) { return a.first < b.first; });
   for (size_t i = 0; i < victims.size(); ++i) {
     state.FetchAhead(victims, i);
-    if (i + kWordsAhead < victims.size()) {
-      const PodState& soon = state.pods[victims[i + kWordsAhead]];
-      __builtin_prefetch(soon.key.data());
-      __builtin_prefetch(soon.uid.data());
-    }
+    FetchWordsAhead(state, victims, i);
     const PodId id = victims[i];
     PodState& pod = state.pods[id];
     if (const std::optional<size_t> bind = context.bound.Take(id)) {
@@ -284,7 +291,7 @@ void DecideEvictions(Context& context,
 }
 
 void DropTakenBack(Context& context) {
-  std::vector<Decision>& decisions = context.result.decisions;
+  LargeVector<Decision>& decisions = context.result.decisions;
   std::sort(context.taken_back.begin(), context.taken_back.end());
   size_t next = 0;
   size_t kept = 0;

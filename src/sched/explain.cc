@@ -25,12 +25,25 @@ struct Diagnosis {
   bool nearest_by_gpu = false;
 };
 
+// Numbers that decide what is said, as one that is not 0.
+class Summing {
+ public:
+  void Add(uint64_t value) {
+    sum_ = (sum_ ^ value) * 0xff51afd7ed558ccdULL;
+    sum_ ^= sum_ >> 29;
+  }
+  uint64_t Total() const { return sum_ | 1; }
+
+ private:
+  uint64_t sum_ = 0x9e3779b97f4a7c15ULL;
+};
+
 class Explainer {
  public:
   explicit Explainer(Context& context) : context_(context), state_(context.state) {}
   Waiting Explain(GroupId id);
-  // What Explain's answer follows from where only room is lacking, without writing it down; 0 where
-  // something else is the matter.
+  // What Explain's answer follows from where only room is lacking, or promised already, without
+  // writing it down, as long as no member is added; 0 where something else is the matter.
   uint64_t Summary(GroupId id);
 
  private:
@@ -275,17 +288,26 @@ const PodState* Explainer::Blocked(const GroupState& group) const {
 
 uint64_t Explainer::Summary(GroupId id) {
   const GroupState& group = state_.groups[id];
+  Summing sum;
+  const bool promised = std::any_of(group.sets.begin(), group.sets.end(),
+                                    [](const SetState& set) { return set.promised > 0; });
+  if (promised) {  // who waits, and where the first of them was promised room
+    const NodeState* first = nullptr;
+    for (PodId pod : group.members) {
+      const PodState& member = state_.pods[pod];
+      if (member.phase != PodPhase::kPending || member.gated) continue;
+      sum.Add(static_cast<uint64_t>(pod));
+      if (first == nullptr && member.promise != kNone) first = &state_.nodes[member.promise];
+    }
+    if (first == nullptr) return 0;
+    sum.Add(first->version);
+    return sum.Total();
+  }
   if (!Schedulable(state_, group)) return 0;
-  uint64_t sum = 0x9e3779b97f4a7c15ULL;
-  auto mix = [&sum](uint64_t value) {
-    sum = (sum ^ value) * 0xff51afd7ed558ccdULL;
-    sum ^= sum >> 29;
-  };
   int64_t pending = 0;
   for (const SetState& set : group.sets) {
-    if (set.promised > 0) return 0;
     pending += set.pending;
-    mix(static_cast<uint64_t>(set.holding));
+    sum.Add(static_cast<uint64_t>(set.holding));
   }
   const Needed needed = NeededPods(state_, id);
   if (needed.short_set != kNone) return 0;
@@ -293,13 +315,13 @@ uint64_t Explainer::Summary(GroupId id) {
   if (first.empty()) return 0;
   if (needed.met) first.resize(1);
   if (!FitsQueues(state_, group, first, state_.PoolOf(id), Tense::kFuture)) return 0;
-  mix(Diagnose(Hardest(first)).hash);
-  mix(static_cast<uint64_t>(pending));
-  mix(first.size());
-  mix(static_cast<uint64_t>(first.front()));
+  sum.Add(Diagnose(Hardest(first)).hash);
+  sum.Add(static_cast<uint64_t>(pending));
+  sum.Add(first.size());
+  sum.Add(static_cast<uint64_t>(first.front()));
   auto said = context_.search_said.find(id);
-  if (said != context_.search_said.end()) mix(StableHash(said->second));
-  return sum | 1;
+  if (said != context_.search_said.end()) sum.Add(StableHash(said->second));
+  return sum.Total();
 }
 
 // " Needs 4 GPUs (2 pods x 2); 3 free".

@@ -217,7 +217,9 @@ void State::ReleaseShape(ShapeId id) {
 }
 
 void State::AddMember(PodId pod) {
-  std::vector<PodId>& members = groups[pods[pod].group].members;
+  GroupState& group = groups[pods[pod].group];
+  group.told_summary = 0;  // the record may have been another's, who was told
+  std::vector<PodId>& members = group.members;
   auto before = [this](PodId a, PodId b) { return MemberBefore(a, b); };
   members.insert(std::lower_bound(members.begin(), members.end(), pod, before), pod);
 }

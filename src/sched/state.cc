@@ -142,6 +142,14 @@ bool State::GroupWaits(const GroupState& group) const {
   });
 }
 
+void NodeState::Prefetch() const {
+  for (const void* part : {static_cast<const void*>(&present), static_cast<const void*>(&devices),
+                           static_cast<const void*>(&allocatable),
+                           static_cast<const void*>(&releasing), static_cast<const void*>(&pods)}) {
+    __builtin_prefetch(part);
+  }
+}
+
 void State::FetchAhead(const std::vector<PodId>& list, size_t i) const {
   // Each step needs what the one before it fetched.
   constexpr size_t kToPods = 12;
@@ -157,22 +165,15 @@ void State::FetchAhead(const std::vector<PodId>& list, size_t i) const {
   if (i + kToPods < list.size()) {
     const PodState& pod = pods[list[i + kToPods]];
     for (const void* part :
-         {static_cast<const void*>(&pod.group), static_cast<const void*>(&pod.devices),
-          static_cast<const void*>(&pod.charge), static_cast<const void*>(&pod.key)}) {
+         {static_cast<const void*>(&pod.group), static_cast<const void*>(&pod.charge),
+          static_cast<const void*>(&pod.key)}) {
       __builtin_prefetch(part);
     }
   }
   if (i + kToNodes < list.size()) {
     const PodId id = list[i + kToNodes];
     if (pods[id].group != kNone) __builtin_prefetch(&groups[pods[id].group]);
-    if (const NodeState* node = node_of(id)) {
-      for (const void* part :
-           {static_cast<const void*>(&node->allocatable),
-            static_cast<const void*>(&node->releasing), static_cast<const void*>(&node->devices),
-            static_cast<const void*>(&node->promises)}) {
-        __builtin_prefetch(part);
-      }
-    }
+    if (const NodeState* node = node_of(id)) node->Prefetch();
   }
   if (i + kToDevices < list.size()) {
     const PodId id = list[i + kToDevices];

@@ -55,38 +55,45 @@ struct NodeFilter {
   }
 };
 
-struct NodeState {
-  NodeInfo info;
-  bool present = false;  // else known only because pods name it
-  uint32_t version = 0;  // of `info`; never repeats
-  int rank = kNone;      // place in name order among present nodes
-  int pool = 0;          // index into State::pools
+// What placing and evicting read comes first, in five cache lines: they visit tens of thousands.
+struct alignas(64) NodeState {
+  bool present = false;   // else known only because pods name it
+  bool has_gpus = false;  // whole ones or MIG slices: kept for pods that need them
+  uint32_t version = 0;   // of `info`; never repeats
+  int rank = kNone;       // place in name order among present nodes
+  int pool = 0;           // index into State::pools
+  int gpu_count = 0;      // usable devices: the first so many
+  int idle_now = 0;       // devices nobody holds or was promised
+  int idle_future = 0;    // the same once terminating pods are gone
+  int port_pods = 0;      // pods with host ports, placed or promised
+  int64_t free_ppm = 0;   // of its devices in the future, as counted in State::free_gpu_ppm
+  NodeSlot slot;          // where the index has it
+  int releasing_pods = 0;
+  int implicit_pods = 0;  // GPU pods whose devices were not said
+
+  std::vector<Device> devices;
+  std::vector<PodId> promises;  // promised room here
+  int hints = 0;                // pods that name it as their nominated node
+  GroupId held_for = kNone;     // a job that waits long may start here; see reservation.cc
+  WallTime held_until;          // when all of its nodes are free at the latest; zero: not known
+
   CoreAmounts allocatable{};
   CoreAmounts used{};
   CoreAmounts releasing{};
   CoreAmounts promised{};
+  std::vector<PodId> pods;  // placed here
+
   std::vector<int64_t> ext_allocatable;  // by interned resource
   std::vector<int64_t> ext_used;
   std::vector<int64_t> ext_releasing;
   std::vector<int64_t> ext_promised;
-  std::vector<Device> devices;
-  int gpu_count = 0;      // usable devices: the first so many
-  int idle_now = 0;       // devices nobody holds or was promised
-  int idle_future = 0;    // the same once terminating pods are gone
-  int64_t free_ppm = 0;   // of its devices in the future, as counted in State::free_gpu_ppm
-  bool has_gpus = false;  // whole ones or MIG slices: kept for pods that need them
-  int releasing_pods = 0;
-  int implicit_pods = 0;        // GPU pods whose devices were not said
-  int port_pods = 0;            // pods with host ports, placed or promised
-  GroupId held_for = kNone;     // a job that waits long may start here; see reservation.cc
-  WallTime held_until;          // when all of its nodes are free at the latest; zero: not known
-  int hints = 0;                // pods that name it as their nominated node
-  std::vector<PodId> pods;      // placed here
-  std::vector<PodId> promises;  // promised room here
-  NodeSlot slot;                // where the index has it
+  NodeInfo info;
+
+  // Has what placing and evicting read on its way into the cache.
+  void Prefetch() const;
 };
 
-// What a search for victims reads comes first, in two cache lines: it visits tens of thousands.
+// What a search for victims reads comes first, in two cache lines, then what a decision says of it.
 struct alignas(64) PodState {
   GroupId group = kNone;
   int32_t set = 0;  // index into GroupState::sets
@@ -113,11 +120,12 @@ struct alignas(64) PodState {
   bool stopped = false;  // by a decision that the budgets over it may not have seen
   PodPhase seen_phase = PodPhase::kPending;
 
+  std::string key;  // empty: free record
+  std::string uid;
+
   WallTime creation;
   int64_t member_priority = 0;
   Duration max_runtime{0};  // zero: none
-  std::string key;          // empty: free record
-  std::string uid;
   NodeId seen_node = kNone;
   DeviceSet seen_devices;
   std::string pod_set;  // as said; resolved when the group is known

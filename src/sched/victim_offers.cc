@@ -267,15 +267,13 @@ bool VictimFinder::Before(const Pick& a, const Pick& b, bool felt) const {
   return state_.MemberBefore(b.pod, a.pod);
 }
 
-// What of one group can be given up: surplus members in give-up order, then the rest.
-void VictimFinder::AddPicks(GroupId id, int first, int count, std::vector<Pick>& picks) {
+// What of one group can be given up: surplus members in give-up order, then the rest. Answers
+// whether there is a rest that goes with its gang.
+bool VictimFinder::AddSinglePicks(GroupId id, int first, int count, std::vector<Pick>& picks) {
   const GroupState& group = state_.groups[id];
-  if (count > 1) {
-    std::sort(candidates_.begin() + first, candidates_.begin() + first + count,
-              [this](const Candidate& a, const Candidate& b) {
-                return state_.MemberBefore(b.pod, a.pod);
-              });
-  }
+  std::sort(
+      candidates_.begin() + first, candidates_.begin() + first + count,
+      [this](const Candidate& a, const Candidate& b) { return state_.MemberBefore(b.pod, a.pod); });
   const size_t before = picks.size();
   bool whole = false;
   for (int i = first; i < first + count; ++i) {
@@ -298,6 +296,13 @@ void VictimFinder::AddPicks(GroupId id, int first, int count, std::vector<Pick>&
     }
   }
   for (size_t p = before; p < picks.size(); ++p) picks[p].charge = ChargeOf(picks[p]);
+  return whole;
+}
+
+void VictimFinder::AddPicks(GroupId id, int first, int count, std::vector<Pick>& picks) {
+  const GroupState& group = state_.groups[id];
+  const bool singly = group.has_surplus || group.unit == PreemptUnit::kPod;
+  const bool whole = singly ? AddSinglePicks(id, first, count, picks) : MayStop(id);
   if (!whole) return;
   Pick pick{id, kNone, false, CostOfGroup(id), 0, 0, first, count};
   pick.charge = ChargeOf(pick);
@@ -624,16 +629,21 @@ void VictimFinder::FetchAhead(const std::vector<int>& ranks, size_t i) const {
     return i + ahead < ranks.size() ? &state_.nodes[state_.index.by_rank[ranks[i + ahead]]]
                                     : nullptr;
   };
-  if (const NodeState* far = node(6)) {
-    __builtin_prefetch(&far->allocatable);
-    __builtin_prefetch(&far->pods);
-  }
+  if (const NodeState* far = node(6)) far->Prefetch();
   if (const NodeState* near = node(4)) {
     __builtin_prefetch(near->pods.data());
     __builtin_prefetch(near->devices.data());
   }
-  if (const NodeState* next = node(2)) {
-    for (PodId pod : next->pods) __builtin_prefetch(&state_.pods[pod]);
+  if (const NodeState* soon = node(2)) {
+    for (PodId pod : soon->pods) __builtin_prefetch(&state_.pods[pod]);
+  }
+  if (const NodeState* next = node(1)) {
+    for (PodId pod : next->pods) {
+      const GroupId group = state_.pods[pod].group;
+      if (group == kNone) continue;
+      __builtin_prefetch(&state_.groups[group].members);
+      __builtin_prefetch(&state_.groups[group].change);
+    }
   }
 }
 

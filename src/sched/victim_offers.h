@@ -134,6 +134,7 @@ class VictimFinder {
   bool StillHolds(const Offer& offer);
   bool WithinBudgets(const Pick& pick, Losses& losses);
   bool AllAllowed(const std::vector<Pick>& picks);
+  bool AddSinglePicks(GroupId group, int first, int count, std::vector<Pick>& picks);
   void AddPicks(GroupId group, int first, int count, std::vector<Pick>& picks);
   bool AllNeeded();
   bool Choose(double missing, bool felt);

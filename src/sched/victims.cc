@@ -148,7 +148,10 @@ void Search::Swallow(Taken& whole) {
 }
 
 void Search::TakeAll(const std::vector<Pick>& picks) {
-  for (const Pick& pick : picks) __builtin_prefetch(state_.groups[pick.group].members.data());
+  for (const Pick& pick : picks) {
+    __builtin_prefetch(state_.groups[pick.group].members.data());
+    __builtin_prefetch(state_.groups[pick.group].sets.data());
+  }
   for (const Pick& pick : picks) {
     for (PodId pod : state_.groups[pick.group].members) {
       __builtin_prefetch(&state_.pods[pod].phase);
