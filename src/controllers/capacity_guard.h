@@ -9,8 +9,10 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <utility>
 
+#include "base/strings.h"
 #include "controllers/context.h"
 
 namespace swell::controllers {
@@ -50,9 +52,11 @@ class CapacityGuard {
   void ForgetFailed();
 
   Clock& clock_;
-  std::map<std::string, Held, std::less<>> held_;  // by pod uid
-  std::map<std::string, Node, std::less<>> on_;    // by node
-  std::map<std::string, Room, std::less<>> rooms_;
+  template <class T>
+  using ByName = std::unordered_map<std::string, T, StringHash, std::equal_to<>>;
+  ByName<Held> held_;  // by pod uid
+  ByName<Node> on_;    // by node
+  ByName<Room> rooms_;
   std::deque<std::pair<SteadyTime, std::string>> let_through_;  // uids, oldest first
   client::Informer& nodes_;
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);

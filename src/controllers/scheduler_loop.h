@@ -16,9 +16,11 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
+#include "base/strings.h"
 #include "client/event_recorder.h"
 #include "controllers/context.h"
 #include "controllers/scheduler_metrics.h"
@@ -139,7 +141,7 @@ class SchedulerLoop {
     std::string pod_uid;
     std::optional<Eviction> eviction;
   };
-  std::map<std::string, OpenBinding, std::less<>> binding_;
+  std::unordered_map<std::string, OpenBinding, StringHash, std::equal_to<>> binding_;
   // Bindings that go to the server together, where it takes them so, and what was heard of them.
   struct Batch {
     std::vector<sched::Decision> decisions;
