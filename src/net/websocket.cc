@@ -40,10 +40,10 @@ Status Breach(std::string_view what) {
 
 }  // namespace
 
-Result<bool> WebSocketCodec::ReadHead(Frame* frame) const {
-  if (input_.size() < 2) return false;
-  const auto first = static_cast<uint8_t>(input_[0]);
-  const auto second = static_cast<uint8_t>(input_[1]);
+Result<bool> WebSocketCodec::ReadHead(std::string_view input, Frame* frame) {
+  if (input.size() < 2) return false;
+  const auto first = static_cast<uint8_t>(input[0]);
+  const auto second = static_cast<uint8_t>(input[1]);
   if ((first & kReserved) != 0) return Breach("reserved bits are set");
   frame->final = (first & kFinal) != 0;
   frame->opcode = first & 0x0f;
@@ -51,12 +51,12 @@ Result<bool> WebSocketCodec::ReadHead(Frame* frame) const {
   frame->size = second & 0x7f;
   size_t length_bytes = frame->size == 126 ? 2 : frame->size == 127 ? 8 : 0;
   frame->head_bytes = 2 + length_bytes + (frame->masked ? 4 : 0);
-  if (input_.size() < frame->head_bytes) return false;
+  if (input.size() < frame->head_bytes) return false;
   if (length_bytes > 0) {
-    frame->size = BigEndian(std::string_view(input_).substr(2, length_bytes));
+    frame->size = BigEndian(input.substr(2, length_bytes));
   }
   for (size_t i = 0; frame->masked && i < 4; ++i) {
-    frame->mask[i] = static_cast<uint8_t>(input_[2 + length_bytes + i]);
+    frame->mask[i] = static_cast<uint8_t>(input[2 + length_bytes + i]);
   }
   return true;
 }
@@ -111,24 +111,25 @@ Status WebSocketCodec::Take(const Frame& frame,
 Status WebSocketCodec::Feed(std::string_view bytes, std::vector<Message>* messages) {
   if (!broken_.ok()) return broken_;
   input_ += bytes;
-  size_t used = 0;
-  while (true) {
+  // Erased once, however many small frames there are.
+  std::string_view rest = input_;
+  while (broken_.ok()) {
     Frame frame;
-    if (used > 0) input_.erase(0, std::exchange(used, 0));
-    auto complete = ReadHead(&frame);
+    auto complete = ReadHead(rest, &frame);
     broken_ = complete.ok() ? Status::Ok() : complete.status();
     if (broken_.ok() && *complete) broken_ = CheckHead(frame);
-    if (!broken_.ok()) {
-      input_.clear();
-      return broken_;
+    if (!broken_.ok()) break;
+    if (!*complete || rest.size() - frame.head_bytes < frame.size) {
+      input_.erase(0, input_.size() - rest.size());
+      return Status::Ok();
     }
-    if (!*complete || input_.size() - frame.head_bytes < frame.size) return Status::Ok();
-    std::string payload = input_.substr(frame.head_bytes, frame.size);
+    std::string payload(rest.substr(frame.head_bytes, frame.size));
     if (frame.masked) ApplyMask(payload, frame.mask);
-    used = frame.head_bytes + frame.size;
+    rest.remove_prefix(frame.head_bytes + frame.size);
     broken_ = Take(frame, std::move(payload), messages);
-    if (!broken_.ok()) return broken_;
   }
+  input_.clear();
+  return broken_;
 }
 
 std::string WebSocketCodec::Encode(Opcode opcode, std::string_view payload) const {

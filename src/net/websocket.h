@@ -45,7 +45,7 @@ class WebSocketCodec {
     size_t head_bytes = 0;
   };
   // False when the head is not complete yet.
-  Result<bool> ReadHead(Frame* frame) const;
+  static Result<bool> ReadHead(std::string_view input, Frame* frame);
   Status CheckHead(const Frame& frame) const;
   Status Take(const Frame& frame, std::string payload, std::vector<Message>* messages);
 
