@@ -6,6 +6,8 @@
 #include <gtest/gtest.h>
 
 #include "base/file.h"
+#include "base/fuzz_test_util.h"
+#include "base/log.h"
 #include "base/random.h"
 #include "base/record_ring.h"
 #include "base/result.h"
@@ -78,6 +80,43 @@ TEST(File, WriteIsWholeAndReadBack) {
   EXPECT_EQ(ListDir(dir + "/a/b").value(), std::vector<std::string>{"f"});
   EXPECT_TRUE(RemoveTree(dir).ok());
   EXPECT_FALSE(FileExists(dir));
+}
+
+TEST(Log, WhatUsersSayStaysOnItsLine) {
+  const std::string path = StrCat(testing::TempDir(), "swell_log_test_", ::getpid());
+  MakeFileLogSink(path)->Write(LogLevel::kInfo, "part", "said\nforged line\r",
+                               {{"name", "x\x1b[2J\ny"}});
+  const std::string text = ReadFile(path).value();
+  EXPECT_TRUE(text.ends_with(" info part: said forged line  name=x [2J y\n")) << text;
+  EXPECT_EQ(text.find('\n'), text.size() - 1);
+  EXPECT_TRUE(RemoveTree(path).ok());
+}
+
+std::vector<std::string>& Given() {
+  static std::vector<std::string> inputs;
+  return inputs;
+}
+
+TEST(FuzzSeedsOfATarget, AreItsCorpusAndTheSameMutationsEachTime) {
+  const std::string corpus = StrCat(testing::TempDir(), "swell_corpus_", ::getpid());
+  ASSERT_TRUE(MakeDirs(corpus).ok());
+  ASSERT_TRUE(WriteFileAtomically(corpus + "/a", "one").ok());
+  ASSERT_TRUE(WriteFileAtomically(corpus + "/b", "another").ok());
+  auto run = [&corpus] {
+    Given().clear();
+    FuzzSeeds(corpus, [](const uint8_t* data, size_t size) {
+      Given().emplace_back(reinterpret_cast<const char*>(data), size);
+      return 0;
+    }).Run();
+    return Given();
+  };
+  const std::vector<std::string> first = run();
+  ASSERT_GT(first.size(), 3u);
+  EXPECT_EQ(std::vector(first.begin(), first.begin() + 3),
+            (std::vector<std::string>{"", "one", "another"}));
+  EXPECT_NE(first[3], first[4]);
+  EXPECT_EQ(run(), first);
+  EXPECT_TRUE(RemoveTree(corpus).ok());
 }
 
 class Ring : public testing::Test {

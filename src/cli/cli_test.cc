@@ -174,6 +174,16 @@ TEST_F(CliTest, TheKubeconfigsNamespaceHoldsForEveryCommand) {
   ASSERT_EQ(Run({"swell", "events", "mnist"}), 0) << err_;
 }
 
+TEST_F(CliTest, EventsCommandNoTerminal) {
+  Create(R"({apiVersion: v1, kind: Event, metadata: {name: e.1, namespace: default},
+      involvedObject: {kind: Pod, name: p, namespace: default}, type: Warning,
+      reason: "Bad\x1b[31m", message: "one\ntwo\x1b[2J"})");
+  ASSERT_EQ(Run({"swell", "events"}), 0) << err_;
+  EXPECT_EQ(out_.find('\x1b'), std::string::npos) << out_;
+  EXPECT_NE(out_.find("Bad\\x1b[31m"), std::string::npos) << out_;
+  EXPECT_NE(out_.find("one\\ntwo\\x1b[2J\n"), std::string::npos) << out_;
+}
+
 TEST_F(CliTest, ArenaTellsProgramsWhatItTellsPeople) {
   MediumClass();
   ASSERT_EQ(SubmitMedium(), 0) << err_;

@@ -91,10 +91,10 @@ std::string ConditionsText(Session& session, const json::Value& object) {
   TextTable table({"TYPE", "STATUS", "SINCE", "REASON", "MESSAGE"}, 2);
   for (const json::Value& condition : conditions) {
     std::string_view since = json::GetString(condition, {"lastTransitionTime"});
-    table.Add({std::string(json::GetString(condition, {"type"})),
-               std::string(json::GetString(condition, {"status"})),
+    table.Add({OneLine(json::GetString(condition, {"type"})),
+               OneLine(json::GetString(condition, {"status"})),
                since.empty() ? "" : AgeOf(since, session.Now()),
-               std::string(json::GetString(condition, {"reason"})),
+               OneLine(json::GetString(condition, {"reason"})),
                OneLine(json::GetString(condition, {"message"}))});
   }
   return Section("Conditions", table.ToString("  "));

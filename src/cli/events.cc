@@ -26,9 +26,10 @@ EventView ViewEvent(const json::Value& event) {
   if (view.last.unix_ns == 0) view.last = api::CreationTime(event);
   view.version = api::ResourceVersion(event);
   view.type = json::GetString(event, {"type"});
-  view.reason = json::GetString(event, {"reason"});
-  view.object_kind = json::GetString(event, {"involvedObject", "kind"});
-  view.object = json::GetString(event, {"involvedObject", "name"});
+  // Whoever may write events may write anything into them, terminals' commands too.
+  view.reason = OneLine(json::GetString(event, {"reason"}));
+  view.object_kind = OneLine(json::GetString(event, {"involvedObject", "kind"}));
+  view.object = OneLine(json::GetString(event, {"involvedObject", "name"}));
   view.message = json::GetString(event, {"message"});
   view.count = std::max<int64_t>(1, json::GetInt(event, {"count"}, 1));
   return view;
