@@ -30,10 +30,10 @@ inline constexpr std::string_view kGpuFractionDevices = "swell.dev/gpu-fraction-
 inline constexpr std::string_view kGpuShare = "swell.dev/gpu-share";
 // In its group: higher is placed earlier and given up later.
 inline constexpr std::string_view kMemberPriority = "swell.dev/member-priority";
-// Of pods of which a group is made, for those that no controller of ours owns.
-inline constexpr std::string_view kMinMember = "swell.dev/min-member";
 // Seconds after its start at which the pod's job will have ended it at the latest.
 inline constexpr std::string_view kMaxRunSeconds = "swell.dev/max-run-seconds";
+// Of pods of which a group is made, for those that no controller of ours owns.
+inline constexpr std::string_view kMinMember = "swell.dev/min-member";
 inline constexpr std::string_view kMadeForPods = "swell.dev/made-for-pods";  // on that group
 
 // What a pod reports of its training.
@@ -54,6 +54,9 @@ inline constexpr std::string_view kOnPreemption = "swell.dev/on-preemption";  //
 inline constexpr std::string_view kRestarts = "swell.dev/restarts";
 inline constexpr std::string_view kUser = "swell.dev/user";
 inline constexpr std::string_view kCommandLine = "swell.dev/command-line";
+
+// A label of the Secret that a user of the embedded cluster is, and of their roles' bindings.
+inline constexpr std::string_view kUserSecret = "swell.dev/user-secret";
 
 // Of nodes.
 inline constexpr std::string_view kRuntimeLimits = "swell.dev/runtime-limits";

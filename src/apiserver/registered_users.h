@@ -12,6 +12,7 @@
 #include <string>
 #include <string_view>
 
+#include "api/swell_keys.h"
 #include "apiserver/call.h"
 #include "apiserver/core.h"
 
@@ -19,8 +20,7 @@ namespace swell::apiserver {
 
 inline constexpr std::string_view kUserSecretType = "swell.dev/user";
 inline constexpr std::string_view kUserNamespace = "kube-system";
-// Of the secret, and of the bindings of their role.
-inline constexpr std::string_view kUserLabel = "swell.dev/user-secret";
+inline constexpr std::string_view kUserLabel = api::keys::kUserSecret;
 // Of everybody who is made known so.
 inline constexpr std::string_view kUsersGroup = "swell:users";
 // Of the claims of their tokens.

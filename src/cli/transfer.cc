@@ -278,6 +278,12 @@ class ExportAction final : public Action {
         FollowsFromOthers(object)) {
       return;
     }
+    // Without the user, whose credentials are the cluster's own, whoever has the name there next
+    // would have the role.
+    if (!api::Label(object, api::keys::kUserSecret).empty()) {
+      if (users_told_++ == 0) left_.emplace_back("users and their roles");
+      return;
+    }
     if (!ended_ && HasEnded(resource, object)) {
       if (ended_told_++ == 0) left_.emplace_back("work that has ended (--ended)");
       return;
@@ -296,6 +302,7 @@ class ExportAction final : public Action {
   bool ended_ = false;
   size_t count_ = 0;
   size_t ended_told_ = 0;
+  size_t users_told_ = 0;
   std::vector<std::string> left_;
 };
 
@@ -361,13 +368,13 @@ class ImportAction final : public Action {
       session.OutLine(StrCat(words, " created", note));
       return Status::Ok();
     }
-    if (made.status().code() != Code::kAlreadyExists) return made.status();
+    if (made.status().code() != Code::kAlreadyExists) return made.status().WithContext(words);
     if (!overwrite_) {
       session.OutLine(StrCat(words, " kept: it is there already"));
       return Status::Ok();
     }
     auto patched = api.Patch(kind.resource, ns, name, client::PatchType::kMerge, object, options_);
-    if (!patched.ok()) return patched.status();
+    if (!patched.ok()) return patched.status().WithContext(words);
     session.OutLine(StrCat(words, " configured", note));
     return Status::Ok();
   }
@@ -392,8 +399,8 @@ Command ExportCommandSpec() {
        "swell export -o all.yaml && swell import all.yaml --kubeconfig ~/.kube/config"},
       {"One namespace, Secrets too", "swell export -n vision --secrets -o vision.yaml"}};
   command.notes =
-      "Without status, uids, owners and what controllers make by themselves. Volumes' contents are "
-      "not part of it.";
+      "Without status, uids, owners, what controllers make by themselves, users of the embedded "
+      "cluster and their roles. Volumes' contents are not part of it.";
   command.make = Makes<ExportAction>();
   return command;
 }

@@ -17,6 +17,8 @@ constexpr char kWorld[] = R"(
 ---
 {apiVersion: v1, kind: Secret, metadata: {name: password, namespace: vision}, stringData: {p: hunter2}}
 ---
+{apiVersion: rbac.authorization.k8s.io/v1, kind: RoleBinding, metadata: {name: a-user, namespace: vision, labels: {swell.dev/user-secret: s}}, roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: viewer}, subjects: []}
+---
 {apiVersion: v1, kind: Service, metadata: {name: web, namespace: vision}, spec: {ports: [{port: 80}], selector: {app: web}}}
 ---
 {apiVersion: v1, kind: Pod, metadata: {name: alone, namespace: vision}, spec: {containers: [{name: c, image: i}]}}
@@ -76,10 +78,10 @@ TEST_F(TransferTest, ExportsWhatPeopleMadeInAnOrderThatWorks) {
   for (const char* text :
        {"uid:", "resourceVersion:", "creationTimestamp:", "managedFields:", "status:", "clusterIP:",
         "finalizers:", "ownerReferences:", "name: owned", "hunter2", "aHVudGVyMg",
-        "kube-root-ca.crt", "system:", "cluster-admin", "podgroups.swell.dev"}) {
+        "kube-root-ca.crt", "system:", "cluster-admin", "name: a-user", "podgroups.swell.dev"}) {
     EXPECT_EQ(At(text), std::string::npos) << text << "\n" << out_;
   }
-  EXPECT_EQ(err_, "8 objects exported; left out: Secrets (--secrets)\n");
+  EXPECT_EQ(err_, "8 objects exported; left out: Secrets (--secrets), users and their roles\n");
 }
 
 TEST_F(TransferTest, ArrivesInAnotherCluster) {
@@ -131,7 +133,7 @@ TEST_F(TransferTest, OneBadObjectDoesNotKeepTheOthersAway) {
       "{apiVersion: v1, kind: ConfigMap, metadata: {name: X_, namespace: vision}}\n---\n"
       "{apiVersion: v1, kind: ConfigMap, metadata: {name: good, namespace: vision}}";
   EXPECT_EQ(Run({"swell", "import", "-f", "-"}), 1);
-  EXPECT_NE(err_.find("standard input, document 1: "), std::string::npos) << err_;
+  EXPECT_NE(err_.find("standard input, document 1: configmap/X_: "), std::string::npos) << err_;
   EXPECT_EQ(out_, "configmap/good created\n");
 }
 
