@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <new>
 #include <vector>
@@ -28,6 +29,7 @@ class HugePageAllocator {
 
   T* allocate(size_t count) {
     if (!IsLarge(count)) return std::allocator<T>().allocate(count);
+    if (count > kMost) throw std::bad_array_new_length();
     const size_t bytes = (count * sizeof(T) + kHugePageBytes - 1) / kHugePageBytes * kHugePageBytes;
     void* memory = ::operator new(bytes, kAlignment);
     AdviseHugePages(memory, bytes);
@@ -44,6 +46,7 @@ class HugePageAllocator {
 
  private:
   static constexpr std::align_val_t kAlignment{kHugePageBytes};
+  static constexpr size_t kMost = (PTRDIFF_MAX - kHugePageBytes) / sizeof(T);
   static bool IsLarge(size_t count) { return count >= kHugePageBytes / sizeof(T); }
 };
 
