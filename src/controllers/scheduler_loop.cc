@@ -224,22 +224,18 @@ bool SchedulerLoop::KeepsMinimum(const std::string& group,
   return all > 0;
 }
 
-// Whose group had no place and has some now: since it came, or was preempted last.
+// Whose group had no place and has some now: since its pods came. After a preemption, an eviction
+// or a failure these are new ones.
 void SchedulerLoop::TellStarts(const sched::CycleResult& result, const PodsOfBinds& pods) {
   std::set<std::string_view> told;
   for (size_t i = 0; i < pods.size(); ++i) {
     const sched::Decision& decision = result.decisions[i];
     const json::SharedValue& pod = pods[i];
     if (!pod || (!decision.group.empty() && !told.insert(decision.group).second)) continue;
-    WallTime since = api::CreationTime(*pod);
     json::SharedValue group = decision.group.empty() ? nullptr : groups_.Get(decision.group);
-    if (group) {
-      if (json::GetInt(*group, {"status", "scheduled"}) > 0) continue;
-      const auto last =
-          api::ParseTime(json::GetString(*group, {"status", "lastPreemption", "time"}));
-      since = std::max(api::CreationTime(*group), last.value_or(WallTime{}));
-    }
-    const Duration waited = std::max<Duration>(context_.clock.Now() - since, Duration::zero());
+    if (group && json::GetInt(*group, {"status", "scheduled"}) > 0) continue;
+    const Duration waited =
+        std::max<Duration>(context_.clock.Now() - api::CreationTime(*pod), Duration::zero());
     metrics_.OnStart(model_.QueueOfPod(decision.pod), waited);
     if (witness_.started) witness_.started(*pod, waited);
   }

@@ -43,7 +43,7 @@ SchedulerMetrics::SchedulerMetrics(Metrics* metrics,
             0),
       waits_({"swell_scheduler_wait_seconds",
               kHistogram,
-              "How long work waited for its places, since it came or was preempted.",
+              "How long work waited for its places, since its pods came.",
               {"project"}},
              WaitBounds()),
       registered_(RegisterMetrics(metrics, [this](MetricPage& page) { Collect(page); })) {

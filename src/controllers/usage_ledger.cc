@@ -76,7 +76,8 @@ void UsageLedger::OnLoaded(const client::ObjectList& list) {
   const std::string oldest =
       client::UsageConfigMapName(client::UsageDate(now - std::chrono::hours(24) * kDaysKept));
   const std::string yesterday = client::UsageDate(now - std::chrono::hours(24));
-  charged_until_ = now - kCatchUpMax;
+  // An account that begins charges nothing of what was before.
+  charged_until_ = list.items.empty() ? now : now - kCatchUpMax;
   for (const json::SharedValue& item : list.items) {
     if (api::Name(*item) < oldest) {
       client_.Delete(client::resources::kConfigMaps, ns_, api::Name(*item), {}, {});
