@@ -111,7 +111,7 @@ void HandleComputed(Core& core, const CallPtr& call) {
     if (selection->Matches(*entry)) entries.push_back(std::move(entry));
   }
   if (call->info.name.empty()) {
-    RespondList(core, *call, entries, {core.store.Version(), "", std::nullopt});
+    RespondList(core, *call, std::move(entries), {core.store.Version(), "", std::nullopt});
   } else if (entries.empty()) {
     call->Fail(NotThere(*call));
   } else {

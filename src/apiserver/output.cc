@@ -186,6 +186,13 @@ std::string ItemText(const OutputForm& form, json::Value item) {
   return text;
 }
 
+// Between stored bytes. Thousands are in a list: if they were counted, the threads that make and
+// send lists would wait for each other at the counter.
+api::Chunk Comma() {
+  static const std::string comma = ",";
+  return {std::shared_ptr<void>(), &comma};
+}
+
 // Makes a list's answer, some items in each of the caller's turns.
 class ListMaker : public std::enable_shared_from_this<ListMaker> {
  public:
@@ -194,7 +201,6 @@ class ListMaker : public std::enable_shared_from_this<ListMaker> {
         call_(call.shared_from_this()),
         entries_(std::move(entries)),
         frame_(FrameOf(call.form, EmptyList(call, meta))),
-        separator_(api::MakeChunk(frame_.separator)),
         as_is_(call.form.raw() && call.kind->gvk == call.storage->gvk && !call.kind->custom) {
     response_.content_type = call.form.yaml ? "application/yaml" : "application/json";
     if (call.form.raw()) response_.body.reserve(entries_.size() * 2 + 2);
@@ -227,13 +233,13 @@ class ListMaker : public std::enable_shared_from_this<ListMaker> {
       const store::Entry& entry = *entries_[next_];
       formed += as_is_ ? 0 : entry.bytes->size();
       if (call_->form.raw()) {
-        if (next_ > 0) response_.body.push_back(separator_);
+        if (next_ > 0) response_.body.push_back(Comma());
         SWELL_ASSIGN_OR_RETURN(api::Chunk bytes,
                                as_is_ ? entry.bytes : BytesOf(core, *call_, entry));
         response_.body.push_back(std::move(bytes));
         continue;
       }
-      if (next_ > 0) text += *separator_;
+      if (next_ > 0) text += frame_.separator;
       SWELL_ASSIGN_OR_RETURN(json::Value item, Formed(core, entry));
       text += ItemText(call_->form, std::move(item));
     }
@@ -258,7 +264,6 @@ class ListMaker : public std::enable_shared_from_this<ListMaker> {
   const CallPtr call_;
   const std::vector<store::EntryPtr> entries_;
   Frame frame_;
-  const api::Chunk separator_;
   const bool as_is_;
   size_t next_ = 0;
   api::RestResponse response_;
@@ -268,7 +273,7 @@ class ListMaker : public std::enable_shared_from_this<ListMaker> {
 
 void RespondList(Core& core,
                  Call& call,
-                 const std::vector<store::EntryPtr>& entries,
+                 std::vector<store::EntryPtr> entries,
                  const ListMeta& meta) {
   if (HasConverter(core, *call.kind)) {
     call.again = [weak = core.weak_from_this(), entries, meta](const CallPtr& again) {
@@ -282,7 +287,7 @@ void RespondList(Core& core,
   }
   if (call.TakesObjects() && ShareList(call, entries, meta)) return;
   if (entries.empty()) return RespondDocument(call, 200, EmptyList(call, meta));
-  std::make_shared<ListMaker>(core, call, entries, meta)->Go();
+  std::make_shared<ListMaker>(core, call, std::move(entries), meta)->Go();
 }
 
 }  // namespace swell::apiserver

@@ -41,7 +41,7 @@ struct ListMeta {
 };
 void RespondList(Core& core,
                  Call& call,
-                 const std::vector<store::EntryPtr>& entries,
+                 std::vector<store::EntryPtr> entries,
                  const ListMeta& meta);
 
 }  // namespace swell::apiserver

@@ -93,7 +93,7 @@ void HandleList(Core& core, const CallPtr& call) {
     meta.continue_token = MakeContinueToken(meta.version, last.ns, last.name);
     if (selection->everything()) meta.remaining = listing->remaining;
   }
-  RespondList(core, *call, listing->entries, meta);
+  RespondList(core, *call, std::move(listing->entries), meta);
 }
 
 }  // namespace swell::apiserver

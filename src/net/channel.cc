@@ -208,7 +208,30 @@ bool Channel::ReadOnce() {
 }
 
 void Channel::Send(std::string_view bytes) {
-  if (closed() || bytes.empty()) return;
+  if (closed()) return;
+  FillQueue(SIZE_MAX);
+  Append(bytes);
+  queued_bytes_ += bytes.size();
+}
+
+void Channel::Send(Chunk chunk) {
+  if (closed()) return;
+  FillQueue(SIZE_MAX);
+  queued_bytes_ += chunk->size();
+  Append(std::move(chunk));
+}
+
+void Channel::Send(std::vector<Chunk> body) {
+  if (closed()) return;
+  FillQueue(SIZE_MAX);
+  body_ = std::move(body);
+  body_taken_ = 0;
+  for (const Chunk& chunk : body_) body_bytes_ += chunk->size();
+  queued_bytes_ += body_bytes_;
+}
+
+void Channel::Append(std::string_view bytes) {
+  if (bytes.empty()) return;
   if (queue_.empty()) {
     last_progress_ = reactor_.Now();
     queue_.push_back({std::move(spare_), nullptr});
@@ -217,16 +240,25 @@ void Channel::Send(std::string_view bytes) {
              queue_.back().text.size() + bytes.size() > kTextBytes) {
     queue_.push_back({});
   }
-  queue_.back().text.append(bytes);
-  queued_bytes_ += bytes.size();
+  std::string& text = queue_.back().text;
+  if (body_bytes_ > kTextBytes) text.reserve(kTextBytes);
+  text.append(bytes);
 }
 
-void Channel::Send(Chunk chunk) {
-  if (chunk->size() <= kCopyBytes) return Send(std::string_view(*chunk));
-  if (closed()) return;
+void Channel::Append(Chunk chunk) {
+  if (chunk->size() <= kCopyBytes) return Append(std::string_view(*chunk));
   if (queue_.empty()) last_progress_ = reactor_.Now();
-  queued_bytes_ += chunk->size();
   queue_.push_back({{}, std::move(chunk)});
+}
+
+void Channel::FillQueue(size_t enough) {
+  if (body_.empty()) return;
+  while (body_taken_ < body_.size() && queued_bytes_ - body_bytes_ < enough) {
+    Chunk chunk = std::move(body_[body_taken_++]);
+    body_bytes_ -= chunk->size();
+    Append(std::move(chunk));
+  }
+  if (body_taken_ == body_.size()) body_ = {};
 }
 
 void Channel::Flush() {
@@ -244,6 +276,7 @@ void Channel::Flush() {
 
 bool Channel::FlushPlain() {
   for (int turn = 0; turn < kMaxWritesPerTurn; ++turn) {
+    FillQueue(kMaxPiecesPerCall * kCopyBytes);
     if (queue_.empty()) return true;
     std::array<iovec, kMaxPiecesPerCall> pieces;
     size_t count = 0;
@@ -266,7 +299,7 @@ bool Channel::FlushPlain() {
     Sent(static_cast<size_t>(put));
     if (static_cast<size_t>(put) < wanted) return false;
   }
-  return queue_.empty();
+  return queued_bytes_ == 0;
 }
 
 // Small pieces together in one record: each record costs an encryption and a system call. A write
@@ -289,6 +322,7 @@ std::string_view Channel::NextForTls(std::span<char> record) const {
 
 bool Channel::FlushTls() {
   for (int turn = 0; turn < kMaxWritesPerTurn; ++turn) {
+    FillQueue(kTlsRecordBytes);
     if (queue_.empty()) return true;
     std::array<char, kTlsRecordBytes> record;
     std::string_view next = NextForTls(record);
@@ -308,7 +342,7 @@ bool Channel::FlushTls() {
         return false;
     }
   }
-  return queue_.empty();
+  return queued_bytes_ == 0;
 }
 
 void Channel::Sent(size_t bytes) {
@@ -333,11 +367,11 @@ void Channel::Sent(size_t bytes) {
 
 void Channel::ShutdownWrite() {
   shutdown_wanted_ = true;
-  if (!closed() && queue_.empty()) MaybeShutdown();
+  if (!closed() && queued_bytes_ == 0) MaybeShutdown();
 }
 
 void Channel::MaybeShutdown() {
-  if (!shutdown_wanted_ || shutdown_done_ || !queue_.empty()) return;
+  if (!shutdown_wanted_ || shutdown_done_ || queued_bytes_ != 0) return;
   shutdown_done_ = true;
   if (tls_ != nullptr) tls_->SayGoodbye();
   shutdown(fd_.get(), SHUT_WR);
@@ -345,7 +379,7 @@ void Channel::MaybeShutdown() {
 
 void Channel::Close() {
   if (phase_ == Phase::kClosed) return;
-  if (tls_ != nullptr && phase_ == Phase::kOpen && !shutdown_done_ && queue_.empty()) {
+  if (tls_ != nullptr && phase_ == Phase::kOpen && !shutdown_done_ && queued_bytes_ == 0) {
     tls_->SayGoodbye();
   }
   phase_ = Phase::kClosed;
@@ -353,7 +387,8 @@ void Channel::Close() {
   watch_ = nullptr;
   // Not the object itself: a caller further up the stack may be inside it.
   queue_.clear();
-  queued_bytes_ = 0;
+  body_ = {};
+  queued_bytes_ = body_bytes_ = 0;
   tls_ = nullptr;
   fd_ = UniqueFd();
 }

@@ -12,6 +12,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "net/http.h"
 #include "net/reactor.h"
@@ -57,6 +58,9 @@ class Channel : public std::enable_shared_from_this<Channel> {
   // Queue output; small pieces are copied together, large chunks are shared.
   void Send(std::string_view bytes);
   void Send(Chunk chunk);
+  // A body of many pieces. They are copied together only as the peer takes them, so that a long
+  // list needs no memory of its own.
+  void Send(std::vector<Chunk> body);
   // Gives the kernel what it takes now; the rest follows by itself. May report OnError, never
   // OnProgress.
   void Flush();
@@ -87,6 +91,10 @@ class Channel : public std::enable_shared_from_this<Channel> {
   void ReadSome();
   // One read from socket or TLS. False when there is nothing more for now.
   bool ReadOnce();
+  void Append(std::string_view bytes);
+  void Append(Chunk chunk);
+  // Takes from the body until so much is in the queue.
+  void FillQueue(size_t enough);
   bool FlushPlain();
   bool FlushTls();
   std::string_view NextForTls(std::span<char> record) const;
@@ -107,8 +115,11 @@ class Channel : public std::enable_shared_from_this<Channel> {
 
   std::deque<Piece> queue_;
   size_t front_offset_ = 0;  // of the first piece, already sent
-  size_t queued_bytes_ = 0;
-  std::string spare_;  // an emptied text buffer, for the next small piece
+  std::vector<Chunk> body_;  // comes behind the queue, but for what has been taken from it
+  size_t body_taken_ = 0;
+  size_t body_bytes_ = 0;    // not taken yet
+  size_t queued_bytes_ = 0;  // in the queue and the body
+  std::string spare_;        // an emptied text buffer, for the next small piece
   SteadyTime last_progress_;
 
   bool reading_ = false;

@@ -197,7 +197,7 @@ void ServerConnection::WriteAnswer(HttpResponse response) {
   }
   channel_->Send(std::string_view(scratch_));
   if (!body || head_request_) return;
-  for (Chunk& chunk : response.body) channel_->Send(std::move(chunk));
+  channel_->Send(std::move(response.body));
 }
 
 void ServerConnection::WriteStreamHead(const HttpResponse& head) {

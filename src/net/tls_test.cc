@@ -92,6 +92,23 @@ TEST_F(TlsTest, CarriesLargeBodiesBothWays) {
   EXPECT_TRUE(BodyText(response->body) == big);
 }
 
+TEST_F(TlsTest, CarriesBodiesOfManyPieces) {
+  ServeTls();
+  Body body;
+  std::string all;
+  for (size_t i = 0; i < 20'000; ++i) {
+    std::string piece(i % 500 == 0 ? 40'000 : i % 7 * 100, static_cast<char>('a' + i % 26));
+    all += piece;
+    body.push_back(MakeChunk(std::move(piece)));
+  }
+  handler.fn = [&](std::shared_ptr<Exchange> exchange) { exchange->Respond({200, {}, body}); };
+  for (int round = 0; round < 2; ++round) {
+    auto response = Fetch({.ca_pem = ca.cert_pem});
+    ASSERT_TRUE(response.ok()) << response.status().ToString();
+    EXPECT_TRUE(BodyText(response->body) == all);
+  }
+}
+
 TEST_F(TlsTest, AClientCertificateNamesThePeer) {
   ServeTls();
   CertificatePair jane = Client(ca, clock.Now() - hours(1), hours(2));
