@@ -53,18 +53,10 @@ struct Copied {
 Result<Copied> CopyRunning(const DataDir& dir) {
   SWELL_ASSIGN_OR_RETURN(auto process,
                          RemoteProcess::Connect({.kubeconfig = dir.Kubeconfig()}, {}));
-  auto answer = process->Await([&](const client::ObjectCallback& done) {
-    process->client().Call({.method = "POST", .path = "/swell/v1/backup"},
-                           [done](const Result<api::RestResponse>& response) {
-                             if (!response.ok()) return done(response.status());
-                             auto body = json::Parse(response->BodyString());
-                             if (!body.ok()) return done(body.status());
-                             done(std::make_shared<const json::Value>(std::move(*body)));
-                           });
-  });
-  if (!answer.ok()) return answer.status();
-  return Copied{std::string(json::GetString(**answer, {"file"})),
-                json::GetInt(**answer, {"version"}), json::GetInt(**answer, {"objects"})};
+  SWELL_ASSIGN_OR_RETURN(json::SharedValue answer,
+                         process->Ask({.method = "POST", .path = "/swell/v1/backup"}));
+  return Copied{std::string(json::GetString(*answer, {"file"})), json::GetInt(*answer, {"version"}),
+                json::GetInt(*answer, {"objects"})};
 }
 
 Result<Copied> CopyStopped(const DataDir& dir) {
@@ -134,7 +126,9 @@ Status WriteArchive(const std::string& from, const std::string& file) {
 
 Status Backup(const DataDir& dir, const std::string& file) {
   if (!FileExists(dir.Database())) {
-    return Status(Code::kNotFound, StrCat(dir.path, ": there is no cluster to back up"));
+    return Status(Code::kNotFound, StrCat(dir.path,
+                                          ": there is no cluster to back up; "
+                                          "--data-dir says where it is"));
   }
   if (fs::path(file).filename().empty() || fs::is_directory(file)) {
     return Status(Code::kInvalid, StrCat(file, ": a file expected, not a directory"));
@@ -172,17 +166,41 @@ Status Unpack(const std::string& file, const std::string& to) {
 Result<json::Value> Examine(const std::string& file, const std::string& at) {
   auto text = ReadFile(at + "/backup.json", 1 << 16);
   auto what = text.ok() ? json::Parse(*text) : Result<json::Value>(text.status());
-  if (!what.ok() || json::GetString(*what, {"format"}) != kFormat) {
+  const std::string format(what.ok() ? json::GetString(*what, {"format"}) : "");
+  if (format.empty()) {
     return Status(Code::kInvalid, StrCat(file, ": not a backup that swell backup has written"));
   }
-  SWELL_ASSIGN_OR_RETURN(auto snapshot, store::ReadDatabase(at + "/swell.db"));
-  const auto objects = static_cast<int64_t>(snapshot.entries.size());
+  if (format != kFormat) {
+    return Status(Code::kInvalid, StrCat(file, ": format ", Quote(format), ": ", Quote(kFormat),
+                                         " is what swell ", cli::Version(), " reads"));
+  }
+  for (const char* part : {"swell.db", "pki/ca.crt", "pki/ca.key", "pki/sa.key"}) {
+    if (!FileExists(StrCat(at, "/", part))) {
+      return Status(Code::kInvalid, StrCat(file, ": half a backup: ", part, " is missing"));
+    }
+  }
+  auto snapshot = store::ReadDatabase(at + "/swell.db");
+  if (!snapshot.ok()) return snapshot.status().WithContext(file);
+  const auto objects = static_cast<int64_t>(snapshot->entries.size());
   if (objects != json::GetInt(*what, {"objects"})) {
     return Status(Code::kInvalid, StrCat(file, ": ", objects, " objects found, ",
                                          json::GetInt(*what, {"objects"}), " expected"));
   }
   SWELL_RETURN_IF_ERROR(RemoveTree(at + "/swell.db.lock"));
   return std::move(*what);
+}
+
+// What is there becomes NAME.before-restore; of an earlier restore that is gone.
+Status PutAside(const DataDir& dir) {
+  for (const char* name : {"swell.db", "pki", "port", "images.yaml"}) {
+    const std::string path = StrCat(dir.path, "/", name);
+    const std::string aside = path + ".before-restore";
+    if (!FileExists(path)) continue;
+    SWELL_RETURN_IF_ERROR(RemoveTree(aside));
+    SWELL_RETURN_IF_ERROR(MoveFile(path, aside));
+    std::printf("%s is now %s\n", path.c_str(), aside.c_str());
+  }
+  return MakeDirs(dir.path + "/pki", 0700);
 }
 
 Status Restore(const DataDir& dir, const std::string& file, bool force) {
@@ -200,12 +218,7 @@ Status Restore(const DataDir& dir, const std::string& file, bool force) {
   SWELL_RETURN_IF_ERROR(MakeDirs(scratch.path(), 0700));
   SWELL_RETURN_IF_ERROR(Unpack(file, scratch.path()));
   SWELL_ASSIGN_OR_RETURN(const json::Value what, Examine(file, scratch.path()));
-  if (FileExists(dir.Database())) {
-    const std::string aside = dir.Database() + ".before-restore";
-    SWELL_RETURN_IF_ERROR(RemoveTree(aside));
-    SWELL_RETURN_IF_ERROR(MoveFile(dir.Database(), aside));
-    std::printf("%s is now %s\n", dir.Database().c_str(), aside.c_str());
-  }
+  if (FileExists(dir.Database())) SWELL_RETURN_IF_ERROR(PutAside(dir));
   for (const char* suffix : {"-wal", "-shm", "-journal"}) {
     SWELL_RETURN_IF_ERROR(RemoveTree(dir.Database() + suffix));
   }
@@ -271,7 +284,8 @@ int RestoreCommand(const std::vector<std::string>& arguments) {
   bool force = false;
   cli::Flags flags;
   AddDataDir(flags, data_dir);
-  flags.Switch("--force", &force, "the cluster that is there becomes swell.db.before-restore");
+  flags.Switch("--force", &force,
+               "what is there of a cluster becomes swell.db.before-restore, pki.before-restore...");
   return Run(kRestore, flags, arguments, [&](const std::string& file) {
     return Restore(ChooseDataDir(data_dir), file, force);
   });

@@ -100,6 +100,12 @@ Status RunController(const ControllerFlags& flags) {
       .waiting_max = 200'000, .event_connections = 1, .lease_connections = 2};
   SWELL_ASSIGN_OR_RETURN(auto process, RemoteProcess::Connect(flags.remote, options));
   SWELL_RETURN_IF_ERROR(CheckInstalled(*process));
+  if (auto version = process->ServerVersion(); version.ok() && IsSwellsOwn(*version)) {
+    std::fprintf(stderr,
+                 "swell: warning: %s is a cluster of swell up, which schedules by itself: two "
+                 "schedulers will be in each other's way\n",
+                 process->access().server.c_str());
+  }
   SWELL_ASSIGN_OR_RETURN(bool policy_v1, process->Serves("policy", "v1"));
   SWELL_ASSIGN_OR_RETURN(auto grouping_rules, ReadGroupingRules(flags.grouping_rules));
   SWELL_ASSIGN_OR_RETURN(bool kubeflow, FindKubeflowOperator(*process, flags.kubeflow));

@@ -33,6 +33,18 @@ Result<json::SharedValue> RemoteProcess::Await(
   return std::move(*answer);
 }
 
+Result<json::SharedValue> RemoteProcess::Ask(api::RestRequest request) {
+  return Await([&](client::ObjectCallback done) {
+    client_->Call(std::move(request),
+                  [done = std::move(done)](const Result<api::RestResponse>& response) {
+                    if (!response.ok()) return done(response.status());
+                    auto body = json::Parse(response->BodyString());
+                    if (!body.ok()) return done(body.status());
+                    done(std::make_shared<const json::Value>(std::move(*body)));
+                  });
+  });
+}
+
 Result<bool> RemoteProcess::Serves(const std::string& group, const std::string& version) {
   auto answer = Await([&](client::ObjectCallback done) {
     client_->Call({.method = "GET", .path = StrCat("/apis/", group, "/", version)},
@@ -46,11 +58,20 @@ Result<bool> RemoteProcess::Serves(const std::string& group, const std::string& 
   return answer.status();
 }
 
+Result<std::string> RemoteProcess::ServerVersion() {
+  SWELL_ASSIGN_OR_RETURN(json::SharedValue version, Ask({.method = "GET", .path = "/version"}));
+  return std::string(json::GetString(*version, {"gitVersion"}));
+}
+
 Status RemoteProcess::Run(const std::function<void()>& stop) {
   auto signals = core_.WatchSignals({SIGINT, SIGTERM}, [stop](int) { stop(); });
   if (!signals.ok()) return signals.status();
   core_.Run();
   return Status::Ok();
+}
+
+bool IsSwellsOwn(std::string_view server_version) {
+  return server_version.find("+swell") != std::string_view::npos;
 }
 
 Result<std::vector<std::string>> MissingCrds(RemoteProcess& process) {

@@ -32,8 +32,12 @@ class RemoteProcess {
 
   // One call after the other: runs the loop until the answer is there.
   Result<json::SharedValue> Await(const std::function<void(client::ObjectCallback)>& call);
+  // The document that answers any request.
+  Result<json::SharedValue> Ask(api::RestRequest request);
   // Whether the cluster serves this version of an API group.
   Result<bool> Serves(const std::string& group, const std::string& version);
+  // What it says it is: "v1.32.4", of a cluster of swell up "v1.32.0+swell".
+  Result<std::string> ServerVersion();
   // Lets the loop run for a while.
   void Pause(Duration span) { core_.RunFor(span); }
 
@@ -51,6 +55,7 @@ class RemoteProcess {
   std::unique_ptr<client::Client> client_;
 };
 
+bool IsSwellsOwn(std::string_view server_version);
 // The custom resources that Swell needs and the cluster does not serve: "podgroups.swell.dev".
 Result<std::vector<std::string>> MissingCrds(RemoteProcess& process);
 

@@ -38,7 +38,6 @@ struct UserFlags {
   std::string duration = "365d";
   std::string run_as;
   std::string file;
-  std::string output;
   bool certificate = false;
 };
 
@@ -58,17 +57,6 @@ User ReadUser(const json::Value& secret) {
           data("groups"),
           data("runAs"),
           std::string(json::GetString(secret, {"metadata", "creationTimestamp"}))};
-}
-
-// Any request whose answer is one document.
-void Call(RemoteProcess& process, api::RestRequest request, client::ObjectCallback done) {
-  process.client().Call(std::move(request),
-                        [done = std::move(done)](const Result<api::RestResponse>& response) {
-                          if (!response.ok()) return done(response.status());
-                          auto body = json::Parse(response->BodyString());
-                          if (!body.ok()) return done(body.status());
-                          done(std::make_shared<const json::Value>(std::move(*body)));
-                        });
 }
 
 class Users {
@@ -114,15 +102,11 @@ Result<std::unique_ptr<Users>> Users::Open(const UserFlags& flags) {
     remote.kubeconfig = dir.Kubeconfig();
   }
   SWELL_ASSIGN_OR_RETURN(users->process_, RemoteProcess::Connect(remote, {}));
-  auto version = users->process_->Await([&](client::ObjectCallback done) {
-    Call(*users->process_, {.method = "GET", .path = "/version"}, std::move(done));
-  });
-  if (!version.ok()) return version.status();
-  const std::string said(json::GetString(**version, {"gitVersion"}));
-  if (said.find("+swell") == std::string::npos) {
+  SWELL_ASSIGN_OR_RETURN(const std::string version, users->process_->ServerVersion());
+  if (!IsSwellsOwn(version)) {
     return Status(
         Code::kInvalid,
-        StrCat("the cluster at ", users->process_->access().server, " is Kubernetes ", said,
+        StrCat("the cluster at ", users->process_->access().server, " is Kubernetes ", version,
                ", which knows its users by itself; bind them to the ClusterRole "
                "edit or view of a project's namespace"));
   }
@@ -286,13 +270,17 @@ Status Users::Create(const UserFlags& flags, const std::string& name) {
                             {"runAs", encoded(flags.run_as)}}}};
   SWELL_ASSIGN_OR_RETURN(json::SharedValue made, Make(kSecrets, apiserver::kUserNamespace, secret));
   user = ReadUser(*made);
-  if (Status bound = Bind(user, namespaces); !bound.ok()) {
+  Status done = Bind(user, namespaces);
+  if (done.ok()) done = WriteKubeconfig(flags, user);
+  if (!done.ok()) {
     (void)Delete(name);  // all or nothing; what stays is told by user list
-    return bound;
+    return done;
   }
-  std::printf("user %s created: %s%s%s\n", Quote(name).c_str(), user.role.c_str(),
-              user.projects.empty() ? "" : " in ", user.projects.c_str());
-  return WriteKubeconfig(flags, user);
+  // Not into the kubeconfig.
+  std::fprintf(flags.file == "-" ? stderr : stdout, "user %s created: %s%s%s\n",
+               Quote(name).c_str(), user.role.c_str(), user.projects.empty() ? "" : " in ",
+               user.projects.c_str());
+  return Status::Ok();
 }
 
 Status Users::Delete(const std::string& name) {
@@ -316,13 +304,9 @@ Result<json::SharedValue> Users::AskCredentials(const User& user,
       {"uid", user.uid},
       {"certificate", certificate},
       {"expirationSeconds", std::chrono::duration_cast<std::chrono::seconds>(valid).count()}};
-  return process_->Await([&](client::ObjectCallback done) {
-    Call(*process_,
-         {.method = "POST",
-          .path = StrCat("/swell/v1/users/", user.secret, "/credentials"),
-          .body = json::Print(wanted)},
-         std::move(done));
-  });
+  return process_->Ask({.method = "POST",
+                        .path = StrCat("/swell/v1/users/", user.secret, "/credentials"),
+                        .body = json::Print(wanted)});
 }
 
 Result<client::ClusterAccess> Users::Credentials(const UserFlags& flags, const User& user) {
@@ -481,6 +465,10 @@ Result<int> RunUser(const UserFlags& flags, const std::vector<std::string>& word
     SWELL_RETURN_IF_ERROR(CheckUserName(words[1]));
     SWELL_RETURN_IF_ERROR(CheckCreate(flags));
   }
+  if (verb == "list" && !flags.file.empty() && flags.file != "json") {
+    return Status(Code::kInvalid, StrCat("--output ", Quote(flags.file), ": json expected"));
+  }
+  SWELL_RETURN_IF_ERROR(cli::ParseDuration(flags.duration).status());
   SWELL_ASSIGN_OR_RETURN(auto users, Users::Open(flags));
   if (verb == "list") {
     SWELL_ASSIGN_OR_RETURN(const std::vector<User> all, users->All());

@@ -1,7 +1,9 @@
 """Users, roles, the audit log, backups, export: the embedded cluster as a platform team runs it."""
 
+import io
 import json
 import stat
+import tarfile
 import unittest
 from pathlib import Path
 
@@ -120,8 +122,12 @@ class Access(ClusterTest):
                             (("create", "x", "--role", "viewer", "--project", "nope"), "--project \"nope\""),
                             (("create", "x", "--role", "admin", "--group", "system:masters"), "--group"),
                             (("delete", "nobody"), "user \"nobody\" not found"),
+                            (("create", "x", "--role", "viewer", "--project", "nlp", "--duration", "5y"), '"5y"'),
+                            (("create", "x", "--role", "viewer", "--project", "nlp", "-o", "/no/x"), "/no/x"),
+                            (("list", "-o", "yaml"), '--output "yaml"'),
                             (("creat",), "create, list, delete or kubeconfig")):
             self.refused(self.cluster.swell("user", *words), said)
+        self.assertNotIn("\nx ", self.done(self.cluster.swell("user", "list")))
 
     def test_work_is_accounted_to_who_brought_it(self):
         mine = self.user("mia", "researcher", "--project", "vision")
@@ -196,7 +202,8 @@ class Backups(ClusterTest):
         finally:
             other.down()
         self.done(self.cluster.swell("restore", "--force", str(archive)))
-        self.assertTrue((self.cluster.directory / "swell.db.before-restore").exists())
+        for part in ("swell.db", "pki", "port"):
+            self.assertTrue((self.cluster.directory / f"{part}.before-restore").exists(), part)
         self.cluster.up()
         self.assertNotIn("after", self.names(self.cluster, "configmaps"))
 
@@ -209,6 +216,21 @@ class Backups(ClusterTest):
         self.done(self.cluster.swell("backup", str(good)))
         good.write_bytes(good.read_bytes()[:4096])
         self.refused(other.swell("restore", str(good)), "cut.tar")
+        self.done(self.cluster.swell("backup", str(good)))
+        for part, said in (("swell.db", "half a backup: swell.db is missing"),
+                           ("pki/ca.key", "half a backup: pki/ca.key is missing"),
+                           ("backup.json", 'format "swell.dev/backup/v9": "swell.dev/backup/v1" is what swell')):
+            bad = self.scratch / "part.tar"
+            with tarfile.open(good) as whole, tarfile.open(bad, "w") as out:
+                for member in whole:
+                    data = whole.extractfile(member).read() if member.isfile() else b""
+                    if member.name.endswith("/backup.json"):
+                        data = data.replace(b"v1", b"v9") if part == "backup.json" else data
+                    elif member.name.endswith(part):
+                        continue
+                    member.size = len(data)
+                    out.addfile(member, io.BytesIO(data))
+            self.refused(other.swell("restore", str(bad)), "part.tar: ", said)
         self.assertFalse((other.directory / "swell.db").exists())
 
     def test_objects_move_to_another_cluster(self):
