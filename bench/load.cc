@@ -6,7 +6,7 @@
 //   swell_load KUBECONFIG patch SECONDS CONNECTIONS N       merge patches of the first N of them
 //   swell_load KUBECONFIG fill N                            N pods in bench, never placed
 //   swell_load KUBECONFIG watch WATCHERS ROUNDS             one write delivered to so many
-//   swell_load KUBECONFIG flood WATCHERS N                  N writes, as fast as they are taken
+//   swell_load KUBECONFIG flood WATCHERS N [WRITERS]        N writes, as fast as they are taken
 //   swell_load KUBECONFIG pods N CONNECTIONS GPUS SCHEDULER N pods for a scheduler to place
 //   swell_load KUBECONFIG bind N CONNECTIONS NODES          binds them to node-1, node-2, …: the
 //                                                           writes of a scheduler, nothing else
@@ -124,13 +124,13 @@ net::LoadOptions Base(const Target& target, int connections) {
 // Opens `watchers` watches of config maps, then writes.
 class WatchFanOut {
  public:
-  WatchFanOut(net::Reactor& reactor, const Target& target, int watchers)
-      : reactor_(reactor), watchers_(watchers) {
+  WatchFanOut(net::Reactor& reactor, const Target& target, int watchers, size_t writers = 16)
+      : reactor_(reactor), watchers_(watchers), writers_(writers) {
     net::ClientConfig config;
     config.base_url = target.url;
     config.tls = target.tls;
     config.max_streams = static_cast<size_t>(watchers) + 8;
-    config.max_connections = kWriters;
+    config.max_connections = writers;
     auto client = net::HttpClient::Make(reactor, config);
     if (client.ok()) client_ = std::move(*client);
   }
@@ -156,13 +156,14 @@ class WatchFanOut {
     return 0;
   }
 
-  // Writes `count` times, kWriters at once; prints how many events all watchers got per second.
+  // Writes `count` times, as many at once as there are writers; prints how many events all watchers
+  // got per second.
   int Flood(uint64_t count) {
     if (!Open()) return 1;
     const SteadyTime begin = reactor_.Now();
     const size_t want = events_ + static_cast<size_t>(watchers_) * count;
     left_ = count;
-    for (size_t i = 0; i < kWriters; ++i) WriteNext();
+    for (size_t i = 0; i < writers_; ++i) WriteNext();
     if (!AllSeen(want)) return 1;
     const double seconds = Millis(reactor_.Now() - begin) / 1e3;
     json::Value line =
@@ -174,7 +175,6 @@ class WatchFanOut {
   }
 
  private:
-  static constexpr size_t kWriters = 16;
   static constexpr uint64_t kFloodNames = 1'000'000;  // beyond those of rounds
 
   bool Open() {
@@ -208,11 +208,12 @@ class WatchFanOut {
 
   void WriteNext() {
     if (left_ == 0) return;
-    Write(kFloodNames + --left_, [this] { WriteNext(); });
+    Write(kFloodNames * writers_ + --left_, [this] { WriteNext(); });
   }
 
   net::Reactor& reactor_;
-  int watchers_;
+  const int watchers_;
+  const size_t writers_;
   int open_ = 0;
   size_t events_ = 0;
   uint64_t left_ = 0;
@@ -360,7 +361,9 @@ int Main(int argc, char** argv) {
   if (mode == "bound") return BoundPods(reactor, target, n).Run(std::chrono::seconds(m));
   if (mode == "watch") return WatchFanOut(reactor, target, static_cast<int>(n)).Run(m);
   if (mode == "flood") {
-    return WatchFanOut(reactor, target, static_cast<int>(n)).Flood(static_cast<uint64_t>(m));
+    const size_t writers = last.empty() ? 16 : static_cast<size_t>(std::max(1, std::atoi(argv[5])));
+    return WatchFanOut(reactor, target, static_cast<int>(n), writers)
+        .Flood(static_cast<uint64_t>(m));
   }
   std::fprintf(stderr, "swell_load: unknown mode %s\n", mode.c_str());
   return 2;
