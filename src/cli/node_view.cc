@@ -83,14 +83,15 @@ std::string NodeView::StatusWord() const {
 
 Result<std::vector<NodeView>> ReadNodes(Api& api) {
   SWELL_ASSIGN_OR_RETURN(auto nodes, api.List(client::resources::kNodes, ""));
-  SWELL_ASSIGN_OR_RETURN(auto pods, api.List(client::resources::kPods, ""));
+  auto pods = api.List(client::resources::kPods, "");
+  if (!pods.ok()) return pods.status().WithContext("who holds the nodes");
   std::vector<NodeView> views;
   for (json::SharedValue& node : nodes) views.push_back(ViewNode(std::move(node)));
   std::sort(views.begin(), views.end(),
             [](const NodeView& a, const NodeView& b) { return a.name < b.name; });
   std::map<std::string, NodeView*, std::less<>> by_name;
   for (NodeView& view : views) by_name[view.name] = &view;
-  for (json::SharedValue& pod : pods) {
+  for (json::SharedValue& pod : *pods) {
     auto node = by_name.find(json::GetString(*pod, {"spec", "nodeName"}));
     if (node == by_name.end() || PodHasEnded(*pod)) continue;
     node->second->used.AddPod(*pod);

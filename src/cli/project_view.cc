@@ -193,15 +193,18 @@ Result<std::vector<PoolView>> ReadPools(Api& api) {
     return pools.status();
   }
   SWELL_ASSIGN_OR_RETURN(auto nodes, api.List(client::resources::kNodes, ""));
-  SWELL_ASSIGN_OR_RETURN(auto pods, api.List(client::resources::kPods, ""));
+  auto pods = api.List(client::resources::kPods, "");
+  if (!pods.ok() && pods.status().code() != Code::kForbidden) return pods.status();
   std::map<std::string, int64_t, std::less<>> held;
-  for (const json::SharedValue& pod : pods) {
-    if (!PodHasEnded(*pod)) {
+  if (pods.ok()) {
+    for (const json::SharedValue& pod : *pods) {
+      if (PodHasEnded(*pod)) continue;
       held[std::string(json::GetString(*pod, {"spec", "nodeName"}))] += MilliGpus(*pod);
     }
   }
   for (const json::SharedValue& pool : *pools) {
     PoolView view;
+    if (pods.ok()) view.milli_allocated = 0;
     view.object = pool;
     view.name = api::Name(*pool);
     view.placement = json::GetString(*pool, {"spec", "placement", "gpu"}, "Pack");
@@ -221,7 +224,7 @@ Result<std::vector<PoolView>> ReadPools(Api& api) {
         auto amount = api::Quantity::FromJson(*gpus);
         if (amount.ok()) view.gpus += amount->Value();
       }
-      view.milli_allocated += held[view.nodes.back()];
+      if (pods.ok()) *view.milli_allocated += held[view.nodes.back()];
     }
     views.push_back(std::move(view));
   }
@@ -280,7 +283,8 @@ std::string PoolTable(const std::vector<PoolView>& pools, WallTime now) {
   TextTable table({"NAME", "NODES", "GPUS (held/all)", "PLACEMENT", "SELECTOR", "AGE"});
   for (const PoolView& pool : pools) {
     table.Add({pool.name, std::to_string(pool.nodes.size()),
-               StrCat(GpuText(pool.milli_allocated), "/", pool.gpus), pool.placement, pool.selector,
+               StrCat(pool.milli_allocated ? GpuText(*pool.milli_allocated) : "-", "/", pool.gpus),
+               pool.placement, pool.selector,
                AgeOf(json::GetString(*pool.object, {"metadata", "creationTimestamp"}), now)});
   }
   return table.ToString();

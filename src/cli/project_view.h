@@ -44,7 +44,7 @@ struct PoolView {
   std::string name, selector, placement;
   std::vector<std::string> nodes;
   int64_t gpus = 0;
-  int64_t milli_allocated = 0;
+  std::optional<int64_t> milli_allocated;  // none: who asks may not see all pods
 };
 
 struct ProjectTree {

@@ -92,7 +92,7 @@ Result<json::Array> ReadState(Api& api) {
     if (!answers[i].ok()) {
       // A server without that kind has none of it.
       if (answers[i].status().code() == Code::kNotFound) continue;
-      return answers[i].status();
+      return answers[i].status().WithContext("the state that the scheduler decides on");
     }
     SWELL_ASSIGN_OR_RETURN(json::Value list,
                            json::Parse(answers[i]->BodyString(), {.bytes = 1 << 30}));

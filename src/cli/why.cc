@@ -73,8 +73,9 @@ class WhyAction final : public Action {
     SWELL_ASSIGN_OR_RETURN(api_, session.Server());
     SWELL_ASSIGN_OR_RETURN(job_, FindWaiting(*api_, all_ ? "" : session.Namespace(), words[0]));
     SWELL_ASSIGN_OR_RETURN(tree_, ReadProjects(*api_));
-    SWELL_ASSIGN_OR_RETURN(nodes_, ReadNodes(*api_));
-    if (Waits()) SWELL_RETURN_IF_ERROR(Ask());
+    const Status looked = Look();
+    hidden_ = looked.code() == Code::kForbidden;
+    if (!hidden_) SWELL_RETURN_IF_ERROR(looked);
     if (form.table()) {
       session.Out(Text());
     } else {
@@ -93,6 +94,12 @@ class WhyAction final : public Action {
     if (job_.kind != &PodKind()) return StrCat(job_.ns, "/", job_.name);
     std::string_view group = api::Label(*job_.object, api::keys::kPodGroup);
     return group.empty() ? StrCat("/", job_.ns, "/", job_.name) : StrCat(job_.ns, "/", group);
+  }
+
+  // Not everybody may see what others hold; then what the cluster says of the job must do.
+  Status Look() {
+    SWELL_ASSIGN_OR_RETURN(nodes_, ReadNodes(*api_));
+    return Waits() ? Ask() : Status::Ok();
   }
 
   // What the scheduler would do now, and what with less in its way.
@@ -358,6 +365,10 @@ class WhyAction final : public Action {
     add("Stopped:  ", StoppedText());
     add("Quota:    ", QuotaText());
     if (!Waits()) return out;
+    if (hidden_) {
+      return out + "Who holds the nodes, and what would start it, is told to those who may look " +
+             "at the whole cluster.\n";
+    }
     if (std::string nodes = NodesText(); !nodes.empty()) out += StrCat("Nodes:\n", nodes);
     if (!now_.places.empty()) {
       out += now_.promised() ? "It has been promised room, which is free when these have stopped:\n"
@@ -415,6 +426,7 @@ class WhyAction final : public Action {
   Outcome now_;
   std::vector<std::string> changes_;
   int added_ = 0;
+  bool hidden_ = false;
 };
 
 }  // namespace

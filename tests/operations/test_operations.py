@@ -129,6 +129,14 @@ class Access(ClusterTest):
             self.refused(self.cluster.swell("user", *words), said)
         self.assertNotIn("\nx ", self.done(self.cluster.swell("user", "list")))
 
+    def test_a_researcher_is_told_why_a_job_waits(self):
+        mine = self.user("wanda", "researcher", "--project", "nlp")
+        self.done(self.cluster.swell("submit", "wide", "--gpus", "64", "--image", "x", "--", "true", kubeconfig=mine))
+        self.until(lambda: "Insufficient nvidia.com/gpu" in
+                   self.done(self.cluster.swell("why", "wide", kubeconfig=mine)))
+        self.assertIn("told to those who may look", self.done(self.cluster.swell("why", "wide", kubeconfig=mine)))
+        self.refused(self.cluster.swell("top", "node", kubeconfig=mine), "who holds the nodes: pods is forbidden")
+
     def test_work_is_accounted_to_who_brought_it(self):
         mine = self.user("mia", "researcher", "--project", "vision")
         manifest = {"apiVersion": "v1", "kind": "Pod",
