@@ -55,9 +55,12 @@ void AddElectionFlags(cli::Flags& declared, ControllerFlags& flags) {
 
 Status ReadElection(ControllerFlags& flags) {
   client::LeaderOptions& election = flags.election;
-  SWELL_ASSIGN_OR_RETURN(election.lease_duration, cli::ParseDuration(flags.lease_duration));
-  SWELL_ASSIGN_OR_RETURN(election.renew_deadline, cli::ParseDuration(flags.renew_deadline));
-  SWELL_ASSIGN_OR_RETURN(election.retry_period, cli::ParseDuration(flags.retry_period));
+  SWELL_ASSIGN_OR_RETURN(election.lease_duration,
+                         cli::ParseDuration(flags.lease_duration, "--leader-elect-lease-duration"));
+  SWELL_ASSIGN_OR_RETURN(election.renew_deadline,
+                         cli::ParseDuration(flags.renew_deadline, "--leader-elect-renew-deadline"));
+  SWELL_ASSIGN_OR_RETURN(election.retry_period,
+                         cli::ParseDuration(flags.retry_period, "--leader-elect-retry-period"));
   return election.Check();
 }
 

@@ -310,7 +310,7 @@ Result<json::SharedValue> Users::AskCredentials(const User& user,
 }
 
 Result<client::ClusterAccess> Users::Credentials(const UserFlags& flags, const User& user) {
-  SWELL_ASSIGN_OR_RETURN(const Duration valid, cli::ParseDuration(flags.duration));
+  SWELL_ASSIGN_OR_RETURN(const Duration valid, cli::ParseDuration(flags.duration, "--duration"));
   client::ClusterAccess access;
   access.server = process_->access().server;
   access.ca_pem = process_->access().ca_pem;
@@ -468,7 +468,7 @@ Result<int> RunUser(const UserFlags& flags, const std::vector<std::string>& word
   if (verb == "list" && !flags.file.empty() && flags.file != "json") {
     return Status(Code::kInvalid, StrCat("--output ", Quote(flags.file), ": json expected"));
   }
-  SWELL_RETURN_IF_ERROR(cli::ParseDuration(flags.duration).status());
+  SWELL_RETURN_IF_ERROR(cli::ParseDuration(flags.duration, "--duration").status());
   SWELL_ASSIGN_OR_RETURN(auto users, Users::Open(flags));
   if (verb == "list") {
     SWELL_ASSIGN_OR_RETURN(const std::vector<User> all, users->All());

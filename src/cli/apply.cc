@@ -216,7 +216,7 @@ class DeleteAction final : public Action {
     }
     cascade_[0] = static_cast<char>(cascade_[0] - 'a' + 'A');
     if (!timeout_.empty()) {
-      SWELL_ASSIGN_OR_RETURN(timeout_span_, ParseDuration(timeout_));
+      SWELL_ASSIGN_OR_RETURN(timeout_span_, ParseDuration(timeout_, "--timeout"));
     }
     SWELL_ASSIGN_OR_RETURN(api_, session.Server());
     session_ = &session;

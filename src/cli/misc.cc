@@ -142,7 +142,7 @@ class WaitAction final : public Action {
   Result<int> Run(Session& session, std::vector<std::string> words) override {
     if (for_.empty()) return Misuse("--for says what to wait for: --for=condition=Running");
     SWELL_ASSIGN_OR_RETURN(Wish wish, ParseWish(for_));
-    SWELL_ASSIGN_OR_RETURN(Duration limit, ParseDuration(timeout_));
+    SWELL_ASSIGN_OR_RETURN(Duration limit, ParseDuration(timeout_, "--timeout"));
     SWELL_ASSIGN_OR_RETURN(Api * api, session.Server());
     SWELL_ASSIGN_OR_RETURN(std::vector<One> waited, Choose(session, *api, words));
     if (waited.empty()) return Status(Code::kNotFound, "no matching resources found");

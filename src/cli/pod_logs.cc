@@ -27,7 +27,7 @@ api::RestRequest LogRequest(const json::Value& pod, const LogOptions& options) {
   if (!options.since_time.empty()) {
     query += StrCat("&sinceTime=", api::EscapeQuery(options.since_time));
   }
-  if (auto span = ParseDuration(options.since); !options.since.empty() && span.ok()) {
+  if (auto span = ParseDuration(options.since, "--since"); !options.since.empty() && span.ok()) {
     query += StrCat(
         "&sinceSeconds=",
         std::max<int64_t>(1, std::chrono::duration_cast<std::chrono::seconds>(*span).count()));
@@ -58,7 +58,7 @@ Status LogOptions::Check() const {
   if (!since.empty() && !since_time.empty()) {
     return Misuse("--since and --since-time cannot be used together");
   }
-  if (!since.empty()) SWELL_RETURN_IF_ERROR(ParseDuration(since).status());
+  if (!since.empty()) SWELL_RETURN_IF_ERROR(ParseDuration(since, "--since").status());
   if (!since_time.empty() && !api::ParseTime(since_time)) {
     return Misuse(
         StrCat("--since-time ", Quote(since_time), " is not a time like 2026-01-01T12:00:00Z"));

@@ -108,12 +108,13 @@ const ProjectView* ProjectTree::OfNamespace(std::string_view ns) const {
 }
 
 int ProjectTree::Depth(const ProjectView& project) const {
+  constexpr int kDepthMax = 64;
   int depth = 0;
   const ProjectView* at = &project;
-  while (!at->parent.empty() && depth < 32) {
+  while (!at->parent.empty()) {
     at = Find(at->parent);
     if (at == nullptr) break;
-    ++depth;
+    if (++depth > kDepthMax) return 0;  // a circle hangs on nothing
   }
   return depth;
 }

@@ -11,6 +11,7 @@
 #include "cli/job_view.h"
 #include "cli/output.h"
 #include "cli/project_view.h"
+#include "cli/pytorch_spec.h"
 #include "cli/text_table.h"
 
 namespace swell::cli {
@@ -132,10 +133,16 @@ class ProjectWrite : public Action {
       if (std::string wrong = api::CheckDnsLabel(work_ns_); !wrong.empty()) {
         return Misuse(StrCat("--work-namespace ", Quote(work_ns_), ": ", wrong));
       }
+      const ProjectView* owner = tree.OfNamespace(work_ns_);
+      if (owner != nullptr && owner->name != name) {
+        return Misuse(StrCat("--work-namespace ", Quote(work_ns_), ": it is project ", owner->name,
+                             "'s, which what runs there is charged to"));
+      }
       json::Set(spec, {"namespace"}, work_ns_);
     }
-    SWELL_RETURN_IF_ERROR(SetSeconds(min_runtime_, "minRuntimeSeconds", spec));
-    SWELL_RETURN_IF_ERROR(SetSeconds(reclaim_min_runtime_, "reclaimMinRuntimeSeconds", spec));
+    SWELL_RETURN_IF_ERROR(SetSeconds("--min-runtime", min_runtime_, "minRuntimeSeconds", spec));
+    SWELL_RETURN_IF_ERROR(SetSeconds("--reclaim-min-runtime", reclaim_min_runtime_,
+                                     "reclaimMinRuntimeSeconds", spec));
     SWELL_RETURN_IF_ERROR(SetShares(api, tree, name, spec));
     return spec;
   }
@@ -180,9 +187,12 @@ class ProjectWrite : public Action {
     return Status::Ok();
   }
 
-  static Status SetSeconds(const std::string& text, std::string_view field, json::Value& spec) {
+  static Status SetSeconds(std::string_view flag,
+                           const std::string& text,
+                           std::string_view field,
+                           json::Value& spec) {
     if (text.empty()) return Status::Ok();
-    SWELL_ASSIGN_OR_RETURN(Duration span, ParseDuration(text));
+    SWELL_ASSIGN_OR_RETURN(Duration span, ParseDuration(text, flag));
     json::Set(spec, {field}, std::chrono::duration_cast<std::chrono::seconds>(span).count());
     return Status::Ok();
   }
@@ -498,15 +508,12 @@ class PoolCreate final : public Action {
     }
     json::Value spec = json::Object{};
     json::Object labels;
+    std::vector<std::string> terms;
     for (const std::string& text : selectors_) {
-      for (std::string_view term : Split(text, ',')) {
-        size_t equals = term.find('=');
-        if (equals == std::string_view::npos || equals == 0) {
-          return Misuse(StrCat("--selector ", Quote(text), ": KEY=VALUE expected"));
-        }
-        labels[term.substr(0, equals)] = term.substr(equals + 1);
-      }
+      for (std::string_view term : Split(text, ',')) terms.emplace_back(term);
     }
+    SWELL_ASSIGN_OR_RETURN(const KeyValues pairs, ParseLabels(terms, "--selector"));
+    for (const auto& [key, value] : pairs) labels[key] = value;
     if (all_ && edit_) {
       json::Set(spec, {"nodeSelector"}, json::Value(nullptr));
     } else if (!labels.empty()) {

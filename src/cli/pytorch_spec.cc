@@ -46,6 +46,11 @@ Status CheckAmounts(const PyTorchSpec& spec) {
   for (const auto& [name, amount] : spec.devices) {
     SWELL_RETURN_IF_ERROR(CheckQuantity(amount, StrCat("resource ", name)));
   }
+  const std::string& pull = spec.image_pull_policy;
+  if (!pull.empty() && pull != "Always" && pull != "IfNotPresent" && pull != "Never") {
+    return Misuse(
+        StrCat("--image-pull-policy ", Quote(pull), ": Always, IfNotPresent or Never expected"));
+  }
   const std::string& processes = spec.nproc_per_node;
   const std::optional<int64_t> number = ParseInt(processes);
   const bool word =
@@ -304,6 +309,17 @@ Result<KeyValues> ParsePairs(const std::vector<std::string>& texts, std::string_
     pairs.emplace_back(text.substr(0, equals), text.substr(equals + 1));
   }
   return pairs;
+}
+
+Result<KeyValues> ParseLabels(const std::vector<std::string>& texts, std::string_view flag) {
+  SWELL_ASSIGN_OR_RETURN(KeyValues labels, ParsePairs(texts, flag));
+  for (const auto& [key, value] : labels) {
+    std::string wrong = api::CheckQualifiedName(key);
+    if (wrong.empty()) wrong = api::CheckLabelValue(value);
+    if (!wrong.empty())
+      return Misuse(StrCat(flag, " ", Quote(StrCat(key, "=", value)), ": ", wrong));
+  }
+  return labels;
 }
 
 std::string ProjectOf(const std::string& sync_source) {

@@ -61,6 +61,8 @@ Result<json::Object> MakePodSpec(const PyTorchSpec& spec);
 
 // "a=b" pairs. `flag` is for messages.
 Result<KeyValues> ParsePairs(const std::vector<std::string>& texts, std::string_view flag);
+// The same of labels, which have to be ones that the server takes.
+Result<KeyValues> ParseLabels(const std::vector<std::string>& texts, std::string_view flag);
 // Where the code of a sync source ends up below working_dir/code: the last part of the URL.
 std::string ProjectOf(const std::string& sync_source);
 

@@ -49,7 +49,7 @@ std::string Csv(const std::string& text) {
 Result<WallTime> ParseWhen(std::string_view flag, const std::string& text, WallTime now) {
   if (auto time = api::ParseTime(text)) return *time;
   if (auto day = api::ParseTime(text + "T00:00:00Z")) return *day;
-  auto span = ParseDuration(text);
+  auto span = ParseDuration(text, flag);
   if (span.ok()) return now - *span;
   return Misuse(StrCat(flag, " ", Quote(text),
                        ": a day (2026-11-21), a time (2026-11-21T10:00:00Z) or a span (7d, 36h) "

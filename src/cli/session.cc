@@ -103,9 +103,10 @@ std::string AgeOf(std::string_view rfc3339, WallTime now) {
   return api::HumanDuration(std::max(now - *time, Duration(0)));
 }
 
-Result<Duration> ParseDuration(std::string_view text) {
+Result<Duration> ParseDuration(std::string_view text, std::string_view flag) {
   if (const auto duration = swell::ParseDuration(text)) return *duration;
-  return Misuse(StrCat(Quote(text), " is not a duration; write 90s, 5m, 2h45m, 3d or 500ms"));
+  return Misuse(
+      StrCat(flag, " ", Quote(text), " is not a duration; write 90s, 5m, 2h45m, 3d or 500ms"));
 }
 
 }  // namespace swell::cli

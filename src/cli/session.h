@@ -87,7 +87,7 @@ std::string ErrorText(const Status& status);
 // Age and other spans as kubectl prints them; "<unknown>" for a time that is not set.
 std::string AgeOf(std::string_view rfc3339, WallTime now);
 
-// "3m", "2h45m", "500ms", "90": for --since and the like.
-Result<Duration> ParseDuration(std::string_view text);
+// "3m", "2h45m", "500ms", "90": for --since and the like; `flag` is for messages.
+Result<Duration> ParseDuration(std::string_view text, std::string_view flag);
 
 }  // namespace swell::cli

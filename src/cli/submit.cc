@@ -115,9 +115,9 @@ class SubmitAction final : public Action {
       spec_.command = std::move(words);
     }
     SWELL_ASSIGN_OR_RETURN(spec_.env, ParsePairs(env_, "--env"));
-    SWELL_ASSIGN_OR_RETURN(spec_.labels, ParsePairs(labels_, "--label"));
+    SWELL_ASSIGN_OR_RETURN(spec_.labels, ParseLabels(labels_, "--label"));
     SWELL_ASSIGN_OR_RETURN(spec_.annotations, ParsePairs(annotations_, "--annotation"));
-    SWELL_ASSIGN_OR_RETURN(spec_.selectors, ParsePairs(selectors_, "--selector"));
+    SWELL_ASSIGN_OR_RETURN(spec_.selectors, ParseLabels(selectors_, "--selector"));
     spec_.volume_flag = spec_.host_path_flag = "--volume";
     for (const std::string& volume : volumes_) {
       (volume.starts_with('/') ? spec_.host_paths : spec_.volumes).push_back(volume);

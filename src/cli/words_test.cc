@@ -238,11 +238,11 @@ TEST(TextTest, TablesAlignAndStayOnTheirLines) {
 }
 
 TEST(TextTest, Durations) {
-  EXPECT_EQ(ParseDuration("1h30m")->count(), 5400LL * 1'000'000'000);
-  EXPECT_EQ(ParseDuration("90")->count(), 90LL * 1'000'000'000);
-  EXPECT_EQ(ParseDuration("1s500ms")->count(), 1'500'000'000);
-  EXPECT_TRUE(IsMisuse(ParseDuration("5x").status()));
-  EXPECT_TRUE(IsMisuse(ParseDuration("").status()));
+  EXPECT_EQ(ParseDuration("1h30m", "--since")->count(), 5400LL * 1'000'000'000);
+  EXPECT_EQ(ParseDuration("90", "--since")->count(), 90LL * 1'000'000'000);
+  EXPECT_EQ(ParseDuration("1s500ms", "--since")->count(), 1'500'000'000);
+  EXPECT_TRUE(IsMisuse(ParseDuration("5x", "--since").status()));
+  EXPECT_TRUE(IsMisuse(ParseDuration("", "--since").status()));
   struct Case {
     int64_t seconds;
     const char* text;

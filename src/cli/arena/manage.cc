@@ -67,7 +67,7 @@ class PruneAction final : public Action {
   Result<int> Run(Session& session, std::vector<std::string> words) override {
     if (!words.empty()) return Misuse(StrCat("unexpected ", Quote(words[0])));
     if (since_.empty()) return Misuse("--since must be set: arena prune --since 24h");
-    SWELL_ASSIGN_OR_RETURN(Duration since, ParseDuration(since_));
+    SWELL_ASSIGN_OR_RETURN(Duration since, ParseDuration(since_, "--since"));
     SWELL_ASSIGN_OR_RETURN(Api * api, session.Server());
     SWELL_ASSIGN_OR_RETURN(auto jobs, ListArenaJobs(session, *api, all_));
     for (const JobView& job : jobs) {

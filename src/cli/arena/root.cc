@@ -11,9 +11,12 @@ class Missing final : public Action {
   explicit Missing(std::string name) : name_(std::move(name)) {}
   void Declare(Flags&) override {}
   Result<int> Run(Session&, std::vector<std::string>) override {
+    if (name_.starts_with("scale")) {
+      return Misuse(StrCat(name_, " is not supported; swell scale changes the size of a job"));
+    }
     return Misuse(StrCat(name_,
                          " is not supported; there are submit pytorch, get, list, "
-                         "logs, delete, prune, top, data and whoami"));
+                         "logs, attach, delete, prune, top, data and whoami"));
   }
 
  private:

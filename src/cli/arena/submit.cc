@@ -132,9 +132,9 @@ class SubmitAction final : public Action {
     if (!command.empty()) spec_.command = {shell_, "-c", command};
     SWELL_ASSIGN_OR_RETURN(spec_.env, ParsePairs(env_, "--env"));
     SWELL_ASSIGN_OR_RETURN(spec_.devices, ParsePairs(devices_, "--device"));
-    SWELL_ASSIGN_OR_RETURN(spec_.labels, ParsePairs(labels_, "--label"));
+    SWELL_ASSIGN_OR_RETURN(spec_.labels, ParseLabels(labels_, "--label"));
     SWELL_ASSIGN_OR_RETURN(spec_.annotations, ParsePairs(annotations_, "--annotation"));
-    SWELL_ASSIGN_OR_RETURN(spec_.selectors, ParsePairs(selectors_, "--selector"));
+    SWELL_ASSIGN_OR_RETURN(spec_.selectors, ParseLabels(selectors_, "--selector"));
     SWELL_RETURN_IF_ERROR(FillEnd());
     spec_.arena_env = true;
     if (spec_.image_pull_policy.empty()) spec_.image_pull_policy = "Always";
@@ -168,14 +168,14 @@ class SubmitAction final : public Action {
       return Misuse(
           StrCat("--clean-task-policy ", Quote(policy), ": None, Running or All expected"));
     }
-    auto seconds = [](const std::string& text, int64_t& to) {
+    auto seconds = [](std::string_view flag, const std::string& text, int64_t& to) {
       if (text.empty()) return Status::Ok();
-      SWELL_ASSIGN_OR_RETURN(Duration span, ParseDuration(text));
+      SWELL_ASSIGN_OR_RETURN(Duration span, ParseDuration(text, flag));
       to = std::chrono::duration_cast<std::chrono::seconds>(span).count();
       return Status::Ok();
     };
-    SWELL_RETURN_IF_ERROR(seconds(running_timeout_, spec_.running_timeout_s));
-    return seconds(ttl_, spec_.ttl_s);
+    SWELL_RETURN_IF_ERROR(seconds("--running-timeout", running_timeout_, spec_.running_timeout_s));
+    return seconds("--ttl-after-finished", ttl_, spec_.ttl_s);
   }
 
   // --config-file FILE:PATH; a PATH that ends in / keeps the file's name.

@@ -89,8 +89,8 @@ class LogsAction final : public Action {
     if (job.pods.empty()) {
       return Status(Code::kNotFound,
                     StrCat("the workload ", Quote(job.name), " has no pod",
-                           pod_.empty() ? "" : " " + Quote(pod_), " yet: it is ", StatusWord(job),
-                           job.waits.empty() ? "" : "; ", job.waits));
+                           pod_.empty() ? "" : " " + Quote(pod_), job.over() ? " any more" : " yet",
+                           ": it is ", StatusWord(job), job.waits.empty() ? "" : "; ", job.waits));
     }
     SWELL_RETURN_IF_ERROR(PrintLogs(session, *scope.api, job.pods, options_));
     return 0;

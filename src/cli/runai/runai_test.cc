@@ -405,6 +405,31 @@ TEST_F(RunaiTest, QuotasInCommands) {
   EXPECT_NE(out_.find("single-node-pool   project-a\n"), std::string::npos) << out_;
 }
 
+TEST_F(RunaiTest, WhatAFlagCannotBeIsRefusedByItsName) {
+  Cluster();
+  auto refused = [this](std::vector<std::string> words, std::string_view why) {
+    EXPECT_EQ(Run(std::move(words)), 2) << out_;
+    EXPECT_NE(err_.find(why), std::string::npos) << err_;
+  };
+  auto submit = [&](const std::string& flag, const std::string& value) {
+    refused({"runai", "submit", "j", "-p", "project-a", "-i", "img", flag, value},
+            StrCat(flag, " ",
+                   value.find_first_not_of("-0123456789") == std::string::npos
+                       ? value
+                       : StrCat("\"", value, "\"")));
+  };
+  submit("--workers", "0");
+  submit("--backoff-limit", "-3");
+  submit("--image-pull-policy", "Sometimes");
+  submit("--label", "a b=c");
+  submit("--selector", "a=b c");
+  submit("--max-run-time", "1x");
+  refused({"swell", "nodepool", "create", "p", "--selector", "a b=c"}, "--selector \"a b=c\"");
+  refused({"swell", "project", "create", "p", "--min-runtime", "-5m"}, "--min-runtime \"-5m\"");
+  refused({"swell", "project", "create", "p", "--work-namespace", "project-a"},
+          "--work-namespace \"project-a\": it is project project-a's");
+}
+
 TEST_F(RunaiTest, SuspendResumeAndDelete) {
   Cluster();
   ASSERT_EQ(Submit({"--gpu", "8"}), 0) << err_;

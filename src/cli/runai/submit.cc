@@ -273,6 +273,9 @@ class SubmitAction final : public Action {
     spec_.role = found.role;
     spec_.pod.container = spec_.role;
     if (spec_.pod.priority.empty()) spec_.pod.priority = found.name;
+    if (spec_.backoff_limit < -1) {
+      return Misuse(StrCat("--backoff-limit ", spec_.backoff_limit, ": must not be negative"));
+    }
     // A workspace comes back however often it ends; training that keeps failing is broken.
     constexpr int64_t kBackoffUsual = 6;
     if (spec_.backoff_limit < 0 && spec_.workload == "train") spec_.backoff_limit = kBackoffUsual;
@@ -308,6 +311,11 @@ class SubmitAction final : public Action {
     bool whole = gpus == std::floor(gpus);
     spec_.pod.gpus = whole ? static_cast<int64_t>(gpus) : 0;
     if (!whole) spec_.gpu_fraction = gpus;
+    if (workers_ == kUnsaid) {
+      workers_ = 0;
+    } else if (workers_ < 1) {
+      return Misuse(StrCat("--workers ", workers_, ": at least 1 expected"));
+    }
     spec_.pod.workers = std::max<int64_t>(1, workers_);
     if (spec_.Repeats() && (elastic_ || workers_ > 1 || workers_min_ > 0)) {
       return Misuse(
@@ -326,9 +334,9 @@ class SubmitAction final : public Action {
 
   Status FillRest() {
     SWELL_ASSIGN_OR_RETURN(spec_.pod.env, ParsePairs(env_, "--environment"));
-    SWELL_ASSIGN_OR_RETURN(spec_.pod.labels, ParsePairs(labels_, "--label"));
+    SWELL_ASSIGN_OR_RETURN(spec_.pod.labels, ParseLabels(labels_, "--label"));
     SWELL_ASSIGN_OR_RETURN(spec_.pod.annotations, ParsePairs(annotations_, "--annotation"));
-    SWELL_ASSIGN_OR_RETURN(spec_.pod.selectors, ParsePairs(selectors_, "--selector"));
+    SWELL_ASSIGN_OR_RETURN(spec_.pod.selectors, ParseLabels(selectors_, "--selector"));
     Mark(spec_.pod.selectors, "run.ai/type", node_type_);
     for (const std::string& volume : volumes_) spec_.pod.host_paths.push_back(volume);
     spec_.pod.volume_flag = "--pvc";
@@ -352,14 +360,14 @@ class SubmitAction final : public Action {
       return Misuse(StrCat("--service-type ", Quote(service_type_),
                            ": portforward, clusterip, nodeport or loadbalancer expected"));
     }
-    auto seconds = [](const std::string& text, int64_t& to) {
+    auto seconds = [](std::string_view flag, const std::string& text, int64_t& to) {
       if (text.empty()) return Status::Ok();
-      SWELL_ASSIGN_OR_RETURN(Duration span, ParseDuration(text));
+      SWELL_ASSIGN_OR_RETURN(Duration span, ParseDuration(text, flag));
       to = std::chrono::duration_cast<std::chrono::seconds>(span).count();
       return Status::Ok();
     };
-    SWELL_RETURN_IF_ERROR(seconds(ttl_, spec_.pod.ttl_s));
-    return seconds(max_run_time_, spec_.pod.running_timeout_s);
+    SWELL_RETURN_IF_ERROR(seconds("--auto-deletion-time-after-completion", ttl_, spec_.pod.ttl_s));
+    return seconds("--max-run-time", max_run_time_, spec_.pod.running_timeout_s);
   }
 
   // CLAIM:PATH, CLASS:SIZE:PATH for one to be made (no class: the default one), and :ro or :rw.
@@ -480,7 +488,8 @@ class SubmitAction final : public Action {
   std::vector<PortPair> ports_;
   std::string gpus_, gpu_memory_, node_type_, node_pools_, service_type_, git_sync_, ttl_,
       max_run_time_, preemptibility_, on_preemption_, dry_run_, output_;
-  int64_t workers_ = 0, workers_min_ = 0;
+  static constexpr int64_t kUnsaid = INT64_MIN;
+  int64_t workers_ = kUnsaid, workers_min_ = 0;
   bool interactive_ = false, build_ = false, inference_ = false, jupyter_ = false,
        preemptible_ = false, elastic_ = false, local_image_ = false, large_shm_ = false,
        ignored_ = false;
