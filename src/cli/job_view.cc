@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstdlib>
 #include <map>
+#include <set>
 
 #include "api/meta.h"
 #include "api/quantity.h"
@@ -119,6 +120,10 @@ JobView ViewOf(json::SharedValue object, const JobKindInfo& kind) {
   if (kind.kind == "Job" && view.status == "Pending" && view.started &&
       json::GetInt(job, {"status", "active"}) > 0) {
     view.status = "Running";
+  }
+  // Controllers note when they began to care for it.
+  if (view.status == "Pending" && api::FindCondition(job, "Running") == nullptr) {
+    view.started.reset();
   }
   view.object = std::move(object);
   return view;
@@ -270,15 +275,15 @@ int64_t MilliGpus(const json::Value& pod) {
     int64_t devices = ParseInt(api::Annotation(pod, api::keys::kGpuFractionDevices)).value_or(1);
     return std::llround(std::strtod(text.c_str(), nullptr) * 1000) * devices;
   }
+  if (!api::Annotation(pod, api::keys::kGpuMemory).empty()) {
+    const std::string share(api::Annotation(pod, api::keys::kGpuShare));
+    return std::llround(std::strtod(share.c_str(), nullptr) * 1000);
+  }
   int64_t total = 0;
   for (const json::Value& container : json::GetArray(pod, {"spec", "containers"})) {
     for (std::string_view side : {"limits", "requests"}) {
       const json::Value* amount = json::Find(container, {"resources", side, "nvidia.com/gpu"});
       if (!amount) continue;
-  if (!api::Annotation(pod, api::keys::kGpuMemory).empty()) {
-    const std::string share(api::Annotation(pod, api::keys::kGpuShare));
-    return std::llround(std::strtod(share.c_str(), nullptr) * 1000);
-  }
       auto quantity = api::Quantity::FromJson(*amount);
       if (quantity.ok()) total += quantity->MilliValue();
       break;
@@ -408,13 +413,23 @@ Result<std::vector<JobView>> Collect(Api& api, std::string_view ns, std::string_
       if (BelongsTo(*pod, view)) view.pods.push_back(pod);
     }
     std::sort(view.pods.begin(), view.pods.end(), PodBefore);
+    // How many GPUs an amount of memory is, its pods know.
+    if (view.milli_gpus == 0) view.milli_gpus = view.HeldMilliGpus();
     auto group = group_of.find(StrCat(view.ns, "/", view.name));
     if (group != group_of.end()) AddGroup(view, group->second);
     if (view.RunningPods() < view.replicas) view.why = WhyNoMore(view);
   }
   return views;
-    // How many GPUs an amount of memory is, its pods know.
-    if (view.milli_gpus == 0) view.milli_gpus = view.HeldMilliGpus();
+}
+
+// Of jobs of that name other than in `ns`, as far as the asker may look.
+std::string NamespacesWith(Api& api, std::string_view ns, std::string_view name) {
+  if (ns.empty()) return "";
+  auto jobs = Collect(api, "", name);
+  if (!jobs.ok()) return "";
+  std::set<std::string> namespaces;
+  for (const JobView& job : *jobs) namespaces.insert(job.ns);
+  return Join({namespaces.begin(), namespaces.end()}, ", ");
 }
 
 }  // namespace
@@ -444,8 +459,11 @@ Result<JobView> FindJob(Api& api, std::string_view ns, std::string_view name) {
     found.push_back(std::move(job));
   }
   if (found.empty()) {
-    return Status(Code::kNotFound, StrCat("job ", Quote(name), " not found in namespace ",
-                                          Quote(ns), "; swell list shows the jobs there are"));
+    const std::string elsewhere = NamespacesWith(api, ns, name);
+    return Status(Code::kNotFound,
+                  StrCat("job ", Quote(name), " not found in namespace ", Quote(ns), "; ",
+                         elsewhere.empty() ? "swell list shows the jobs there are"
+                                           : StrCat("there is one in ", elsewhere, " (-n)")));
   }
   if (found.size() > 1) {
     std::vector<std::string> names;

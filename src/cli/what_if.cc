@@ -169,13 +169,13 @@ json::Array WhatIf::Without(const std::string& group) const {
   return out;
 }
 
-json::Value WhatIf::FirstCycle(const json::Array& state) const {
-  json::Value result = session_->env().simulate(state, session_->Now());
+json::Value WhatIf::FirstCycle(const json::Array& state, Duration later) const {
+  json::Value result = session_->env().simulate(state, session_->Now() + later);
   const json::Array& cycles = json::GetArray(result, {"cycles"});
   return cycles.empty() ? json::Value(json::Object{}) : cycles[0];
 }
 
-Outcome WhatIf::Run(const std::string& group, const json::Array& state) const {
+Outcome WhatIf::Run(const std::string& group, const json::Array& state, Duration later) const {
   std::map<std::string, std::string> group_of;
   json::Array others;
   for (const json::Value& object : state) {
@@ -183,8 +183,8 @@ Outcome WhatIf::Run(const std::string& group, const json::Array& state) const {
     if (json::GetString(object, {"kind"}) == "Pod") group_of[api::KeyOf(object)] = of;
     if (of != group) others.push_back(object);
   }
-  const json::Value cycle = FirstCycle(state);
-  const json::Value without = FirstCycle(others);
+  const json::Value cycle = FirstCycle(state, later);
+  const json::Value without = FirstCycle(others, later);
   // What happens anyway is not the group's doing.
   std::set<std::string> anyway;
   for (const json::Value& decision : json::GetArray(without, {"decisions"})) {

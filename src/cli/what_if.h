@@ -47,11 +47,14 @@ class WhatIf {
   const json::Array& state() const { return state_; }
 
   Outcome Run(const std::string& group) const { return Run(group, state_); }
-  Outcome Run(const std::string& group, const json::Array& state) const;
+  // `later`: than now, with nothing else changed.
+  Outcome Run(const std::string& group,
+              const json::Array& state,
+              Duration later = Duration::zero()) const;
 
  private:
   WhatIf(Session& session, json::Array state) : session_(&session), state_(std::move(state)) {}
-  json::Value FirstCycle(const json::Array& state) const;
+  json::Value FirstCycle(const json::Array& state, Duration later) const;
 
   Session* session_;
   json::Array state_;

@@ -1,11 +1,14 @@
 // swell why: why a job waits or was stopped, in numbers, and what would start it.
 #include <algorithm>
+#include <chrono>
 #include <map>
+#include <set>
 
 #include "api/meta.h"
 #include "api/swell_keys.h"
 #include "base/strings.h"
 #include "cli/commands.h"
+#include "cli/events_view.h"
 #include "cli/node_view.h"
 #include "cli/output.h"
 #include "cli/project_view.h"
@@ -18,9 +21,17 @@ namespace {
 // Single jobs whose end is tried, and how many are taken together when none alone is enough.
 constexpr size_t kJobsTried = 48;
 constexpr size_t kTogetherMax = 12;
+constexpr size_t kNodesShown = 20;
+// How far ahead is looked for what time alone brings: minimum run times that are over.
+constexpr std::chrono::seconds kLookAhead = std::chrono::hours(24);
 
 const JobKindInfo& PodKind() {
   static const JobKindInfo* kind = new JobKindInfo{client::resources::kPods, "Pod", ""};
+  return *kind;
+}
+
+const JobKindInfo& GroupKind() {
+  static const JobKindInfo* kind = new JobKindInfo{client::resources::kPodGroups, "PodGroup", ""};
   return *kind;
 }
 
@@ -46,15 +57,43 @@ Result<JobView> FindPod(Api& api, std::string_view ns, std::string_view name) {
   return view;
 }
 
-// A job by its name, else a pod; "pod/NAME" is a pod.
+// A pod group that no job has made, as a job of its pods.
+Result<JobView> FindGroup(Api& api, std::string_view ns, std::string_view name) {
+  SWELL_ASSIGN_OR_RETURN(json::SharedValue group, api.Get(client::resources::kPodGroups, ns, name));
+  SWELL_ASSIGN_OR_RETURN(auto pods, api.List(client::resources::kPods, ns));
+  JobView view;
+  view.object = group;
+  view.kind = &GroupKind();
+  view.name = name;
+  view.ns = ns;
+  view.status = json::GetString(*group, {"status", "phase"});
+  view.priority = json::GetString(*group, {"spec", "priorityClassName"});
+  view.project = json::GetString(*group, {"spec", "project"});
+  view.waits = json::GetString(*group, {"status", "message"});
+  view.created = api::ParseTime(json::GetString(*group, {"metadata", "creationTimestamp"}));
+  view.group = group;
+  for (const json::SharedValue& pod : pods) {
+    if (api::Label(*pod, api::keys::kPodGroup) != name) continue;
+    view.milli_gpus += MilliGpus(*pod);
+    view.pods.push_back(pod);
+  }
+  view.replicas = view.least = view.most = static_cast<int64_t>(view.pods.size());
+  return view;
+}
+
+// A job by its name, else a pod group, else a pod; "pod/NAME" is a pod.
 Result<JobView> FindWaiting(Api& api, std::string_view ns, std::string_view name) {
   const size_t slash = name.find('/');
   const std::string_view kind = slash == std::string_view::npos ? "" : name.substr(0, slash);
   if (kind == "pod" || kind == "pods" || kind == "po") {
     return FindPod(api, ns, name.substr(slash + 1));
   }
+  if (kind == "podgroup" || kind == "podgroups" || kind == "pg") {
+    return FindGroup(api, ns, name.substr(slash + 1));
+  }
   auto job = FindJob(api, ns, name);
   if (job.ok() || job.status().code() != Code::kNotFound || ns.empty() || !kind.empty()) return job;
+  if (auto group = FindGroup(api, ns, name); group.ok()) return group;
   auto pod = FindPod(api, ns, name);
   return pod.ok() ? std::move(pod) : std::move(job);
 }
@@ -76,6 +115,7 @@ class WhyAction final : public Action {
     const Status looked = Look();
     hidden_ = looked.code() == Code::kForbidden;
     if (!hidden_) SWELL_RETURN_IF_ERROR(looked);
+    if (Podless()) SWELL_RETURN_IF_ERROR(ReadTrouble());
     if (form.table()) {
       session.Out(Text());
     } else {
@@ -89,9 +129,25 @@ class WhyAction final : public Action {
     return !job_.over() && job_.status != "Suspended" && job_.PendingPods() > 0;
   }
 
+  bool Podless() const { return job_.pods.empty() && !job_.over() && job_.status != "Suspended"; }
+  bool IsPod() const { return job_.kind == &PodKind(); }
+  std::string_view PodNode() const { return json::GetString(*job_.object, {"spec", "nodeName"}); }
+
+  // Whom a pod is left to; empty: to Swell.
+  std::string_view OtherScheduler() const {
+    const std::string_view name =
+        IsPod() ? json::GetString(*job_.object, {"spec", "schedulerName"}) : "";
+    return name == "swell" || name == "default-scheduler" ? "" : name;
+  }
+
+  // Whether it is Swell's scheduler that it waits for.
+  bool AsksScheduler() const {
+    return Waits() && OtherScheduler().empty() && (!IsPod() || PodNode().empty());
+  }
+
   // As the scheduler knows it.
   std::string Group() const {
-    if (job_.kind != &PodKind()) return StrCat(job_.ns, "/", job_.name);
+    if (!IsPod()) return StrCat(job_.ns, "/", job_.name);
     std::string_view group = api::Label(*job_.object, api::keys::kPodGroup);
     return group.empty() ? StrCat("/", job_.ns, "/", job_.name) : StrCat(job_.ns, "/", group);
   }
@@ -99,7 +155,16 @@ class WhyAction final : public Action {
   // Not everybody may see what others hold; then what the cluster says of the job must do.
   Status Look() {
     SWELL_ASSIGN_OR_RETURN(nodes_, ReadNodes(*api_));
-    return Waits() ? Ask() : Status::Ok();
+    return AsksScheduler() ? Ask() : Status::Ok();
+  }
+
+  // Of a job without pods: what went wrong last.
+  Status ReadTrouble() {
+    SWELL_ASSIGN_OR_RETURN(auto events, ListEvents(*api_, job_.ns, job_.name, job_.kind->kind));
+    for (const EventView& event : events) {
+      if (event.type == "Warning") trouble_ = event.message;
+    }
+    return Status::Ok();
   }
 
   // What the scheduler would do now, and what with less in its way.
@@ -112,10 +177,36 @@ class WhyAction final : public Action {
     int64_t need = std::max<int64_t>(1, LeastMembers(what_if.state(), group) - placed);
     now_ = what_if.Run(group);
     if (now_.starts(need)) return Status::Ok();
+    TryTime(what_if, group, need);
     TryEnds(what_if, group, need);
     TryQuota(what_if, group, need);
     TryNode(what_if, group, need);
     return Status::Ok();
+  }
+
+  // Time alone: when those it may displace have run for as long as they may.
+  void TryTime(const WhatIf& what_if, const std::string& group, int64_t need) {
+    auto after = [&](std::chrono::seconds later) {
+      return what_if.Run(group, what_if.state(), later);
+    };
+    std::chrono::seconds too_soon{0}, enough = kLookAhead;
+    Outcome then = after(enough);
+    if (!then.starts(need)) return;
+    while (enough - too_soon > std::chrono::seconds(1)) {
+      const auto middle = too_soon + (enough - too_soon) / 2;
+      Outcome at = after(middle);
+      if (at.starts(need)) {
+        enough = middle;
+        then = std::move(at);
+      } else {
+        too_soon = middle;
+      }
+    }
+    std::set<std::string> groups;
+    for (const Outcome::Victim& victim : then.victims) groups.insert(victim.group);
+    changes_.push_back(StrCat(api::HumanDuration(enough), " more",
+                              groups.empty() ? "" : ", when it may stop ",
+                              Join({groups.begin(), groups.end()}, ", ")));
   }
 
   struct Holder {
@@ -287,6 +378,7 @@ class WhyAction final : public Action {
   }
 
   std::string NeedText() const {
+    if (IsPod()) return GpusText(job_.milli_gpus);
     std::string each;
     if (!job_.pods.empty()) each = GpuText(MilliGpus(*job_.pods[0]));
     return job_.replicas == 1 ? StrCat(GpusText(job_.milli_gpus), " in one pod")
@@ -300,6 +392,11 @@ class WhyAction final : public Action {
       return StrCat("is over: ", job_.status, job_.message.empty() ? "" : ". ", job_.message);
     }
     if (job_.status == "Suspended") return StrCat("is suspended; swell resume ", job_.name);
+    if (Podless()) return "has no pods yet";
+    if (IsPod() && !PodNode().empty()) {
+      return StrCat(Waits() ? "starts on " : "runs on ", PodNode(),
+                    job_.milli_gpus > 0 ? ": " + GpusText(job_.milli_gpus) : "");
+    }
     if (!Waits()) {
       return StrCat("runs: ", job_.RunningPods(), " of ", job_.replicas, " pods, ",
                     GpusText(job_.HeldMilliGpus()));
@@ -313,8 +410,31 @@ class WhyAction final : public Action {
   }
 
   std::string Reason() const {
+    if (!OtherScheduler().empty()) {
+      return StrCat("it is left to the scheduler ", Quote(OtherScheduler()),
+                    " (spec.schedulerName), not to swell");
+    }
+    if (IsPod() && !PodNode().empty()) return NodeTrouble();
+    std::vector<std::string> gates;
+    for (const json::Value& gate : json::GetArray(*job_.object, {"spec", "schedulingGates"})) {
+      gates.emplace_back(json::GetString(gate, {"name"}));
+    }
+    if (!gates.empty()) {
+      return StrCat("it is held by scheduling gates until who set them takes them away: ",
+                    Join(gates, ", "));
+    }
     if (!now_.reason.empty()) return now_.reason;
-    return job_.waits;
+    return Podless() ? trouble_ : job_.waits;
+  }
+
+  // What keeps the node from starting a pod that it has; empty: nothing that is known.
+  std::string NodeTrouble() const {
+    if (hidden_) return "";
+    for (const NodeView& node : nodes_) {
+      if (node.name != PodNode()) continue;
+      return node.ready ? "" : StrCat("the node ", node.name, " is not ready");
+    }
+    return StrCat("there is no node ", PodNode());
   }
 
   std::string StoppedText() const {
@@ -336,24 +456,46 @@ class WhyAction final : public Action {
                   ", asks for ", ShareText(gpu.requested, ShareOf::kGpu));
   }
 
+  // Those with most free GPUs first, where there are many.
   std::string NodesText() const {
-    TextTable table({"NODE", "FREE GPUS", "HELD BY"}, 2);
+    std::vector<const NodeView*> nodes;
     for (const NodeView& node : nodes_) {
-      if (node.gpus() == 0) continue;
-      std::map<std::string, int64_t> held;
-      for (const json::SharedValue& pod : node.pods) {
-        int64_t gpus = MilliGpus(*pod);
-        if (gpus == 0) continue;
-        std::string_view name = api::Label(*pod, api::keys::kPodGroup);
-        held[StrCat(api::Namespace(*pod), "/", name.empty() ? api::Name(*pod) : name)] += gpus;
-      }
-      std::vector<std::string> holders;
-      for (const auto& [name, gpus] : held) holders.push_back(StrCat(name, " ", GpuText(gpus)));
-      std::string free = StrCat(GpuText(node.total.milli_gpus - node.used.milli_gpus), " of ",
-                                node.gpus(), node.ready ? "" : ", not ready");
-      table.Add({node.name, free, holders.empty() ? "-" : Join(holders, ", ")});
+      if (node.gpus() > 0) nodes.push_back(&node);
     }
-    return table.size() > 1 ? table.ToString("  ") : "";
+    if (nodes.size() > kNodesShown) {
+      std::stable_sort(nodes.begin(), nodes.end(), [](const NodeView* a, const NodeView* b) {
+        return FreeOf(*a) > FreeOf(*b);
+      });
+    }
+    TextTable table({"NODE", "FREE GPUS", "HELD BY"}, 2);
+    for (size_t i = 0; i < nodes.size() && i < kNodesShown; ++i) {
+      table.Add({nodes[i]->name,
+                 StrCat(GpuText(FreeOf(*nodes[i])), " of ", nodes[i]->gpus(),
+                        nodes[i]->ready ? "" : ", not ready"),
+                 HoldersText(*nodes[i])});
+    }
+    if (nodes.empty()) return "";
+    std::string text = table.ToString("  ");
+    if (nodes.size() <= kNodesShown) return text;
+    return StrCat(text, "  and ", nodes.size() - kNodesShown, " more with no more than ",
+                  GpuText(FreeOf(*nodes[kNodesShown])), " free\n");
+  }
+
+  static int64_t FreeOf(const NodeView& node) {
+    return node.total.milli_gpus - node.used.milli_gpus;
+  }
+
+  static std::string HoldersText(const NodeView& node) {
+    std::map<std::string, int64_t> held;
+    for (const json::SharedValue& pod : node.pods) {
+      int64_t gpus = MilliGpus(*pod);
+      if (gpus == 0) continue;
+      std::string_view name = api::Label(*pod, api::keys::kPodGroup);
+      held[StrCat(api::Namespace(*pod), "/", name.empty() ? api::Name(*pod) : name)] += gpus;
+    }
+    std::vector<std::string> holders;
+    for (const auto& [name, gpus] : held) holders.push_back(StrCat(name, " ", GpuText(gpus)));
+    return holders.empty() ? "-" : Join(holders, ", ");
   }
 
   std::string Text() const {
@@ -361,10 +503,10 @@ class WhyAction final : public Action {
     auto add = [&out](std::string_view title, const std::string& text) {
       if (!text.empty()) out += StrCat(title, OneLine(text), "\n");
     };
-    if (Waits()) add("Why:      ", Reason());
+    if (Waits() || Podless()) add("Why:      ", Reason());
     add("Stopped:  ", StoppedText());
     add("Quota:    ", QuotaText());
-    if (!Waits()) return out;
+    if (!AsksScheduler()) return out;
     if (hidden_) {
       return out + "Who holds the nodes, and what would start it, is told to those who may look " +
              "at the whole cluster.\n";
@@ -425,6 +567,7 @@ class WhyAction final : public Action {
   std::vector<NodeView> nodes_;
   Outcome now_;
   std::vector<std::string> changes_;
+  std::string trouble_;
   int added_ = 0;
   bool hidden_ = false;
 };
@@ -479,7 +622,7 @@ Command WhyCommandSpec() {
       .summary = "Tells why a job waits or was stopped, in numbers, and what would start it.",
       .usage = "JOB",
       .examples = {{"Why does it not start?", "swell why mnist"},
-                   {"A pod that no job has made", "swell why pod/mnist"},
+                   {"A pod, or a pod group, that no job has made", "swell why pod/mnist"},
                    {"For a program", "swell why mnist -o json"}},
   };
   command.notes =

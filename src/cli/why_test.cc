@@ -1,0 +1,95 @@
+// What `swell why` says where the scheduler has nothing to say.
+#include "cli/cli_test_util.h"
+
+namespace swell::cli {
+namespace {
+
+class WhyTest : public CliTest {
+ protected:
+  // A pod that asks for two GPUs.
+  void GpuPod(const std::string& name, const std::string& spec, const std::string& meta = "") {
+    Create(StrCat("{apiVersion: v1, kind: Pod, metadata: {name: ", name, meta, "}, spec: {", spec,
+                  "containers: [{name: c, image: i, resources: {limits: {nvidia.com/gpu: 2}}}]}}"));
+  }
+};
+
+TEST_F(WhyTest, APodOfAnotherSchedulerIsToldAsSuch) {
+  GpuPod("p", "schedulerName: nobody, ");
+  ASSERT_EQ(Run({"swell", "why", "p"}), 0) << err_;
+  EXPECT_EQ(
+      out_,
+      "p waits for 2 GPUs, submitted 0s ago.\n"
+      "Why:      it is left to the scheduler \"nobody\" (spec.schedulerName), not to swell\n");
+}
+
+TEST_F(WhyTest, TheGatesOfAPodAreNamed) {
+  env_.simulate = [](const json::Array&, WallTime) { return json::Value(json::Object{}); };
+  GpuPod("p", "schedulerName: swell, schedulingGates: [{name: example.com/quota}], ");
+  ASSERT_EQ(Run({"swell", "why", "p"}), 0) << err_;
+  EXPECT_EQ(out_,
+            "p waits for 2 GPUs, submitted 0s ago.\n"
+            "Why:      it is held by scheduling gates until who set them takes them away: "
+            "example.com/quota\n");
+}
+
+TEST_F(WhyTest, APodThatHasANodeIsTheNodesConcern) {
+  GpuPod("p", "schedulerName: swell, nodeName: node-9, ");
+  ASSERT_EQ(Run({"swell", "why", "p"}), 0) << err_;
+  EXPECT_EQ(out_, "p starts on node-9: 2 GPUs.\nWhy:      there is no node node-9\n");
+  Status("/api/v1/namespaces/default/pods/p", R"({"status":{"phase":"Running"}})");
+  ASSERT_EQ(Run({"swell", "why", "p"}), 0) << err_;
+  EXPECT_EQ(out_, "p runs on node-9: 2 GPUs.\n");
+}
+
+TEST_F(WhyTest, APodGroupThatNoJobMadeIsFoundByItsName) {
+  Create("{apiVersion: swell.dev/v1, kind: PodGroup, metadata: {name: g}, spec: {}}");
+  for (const char* name : {"a", "b"}) {
+    GpuPod(name, "schedulerName: swell, nodeName: node-9, ", ", labels: {swell.dev/pod-group: g}");
+    Status(StrCat("/api/v1/namespaces/default/pods/", name), R"({"status":{"phase":"Running"}})");
+  }
+  for (const char* name : {"g", "podgroup/g"}) {
+    ASSERT_EQ(Run({"swell", "why", name}), 0) << err_;
+    EXPECT_EQ(out_, "g runs: 2 of 2 pods, 4 GPUs.\n");
+  }
+}
+
+TEST_F(WhyTest, AJobOfAnotherNamespaceIsPointedTo) {
+  Create("{apiVersion: v1, kind: Namespace, metadata: {name: team}}");
+  ASSERT_EQ(Run({"swell", "submit", "j", "-n", "team", "-i", "img", "--", "true"}), 0) << err_;
+  EXPECT_EQ(Run({"swell", "why", "j"}), 1);
+  EXPECT_EQ(err_,
+            "swell: job \"j\" not found in namespace \"default\"; there is one in team (-n)\n");
+  EXPECT_EQ(Run({"swell", "why", "k"}), 1);
+  EXPECT_EQ(err_,
+            "swell: job \"k\" not found in namespace \"default\"; swell list shows the jobs there "
+            "are\n");
+}
+
+TEST_F(WhyTest, WhatTimeAloneBringsIsTold) {
+  GpuPod("p", "schedulerName: swell, ");
+  GpuPod("q", "schedulerName: swell, nodeName: node-1, ", ", labels: {swell.dev/pod-group: g}");
+  const WallTime free_at = server_.executor.Now() + std::chrono::seconds(300);
+  // A scheduler that may stop the other pod when its minimum run time is over.
+  env_.simulate = [free_at](const json::Array& state, WallTime now) {
+    json::Array decisions;
+    json::Object pod{{"name", "default/p"}, {"status", "Pending"}, {"reason", "protected."}};
+    bool there = false;
+    for (const json::Value& object : state) there |= api::Name(object) == "p";
+    if (there && now >= free_at) {
+      decisions = {json::Object{{"type", "evict"}, {"pod", "default/q"}, {"node", "node-1"}},
+                   json::Object{{"type", "nominate"}, {"pod", "default/p"}, {"node", "node-1"}}};
+    }
+    return json::Value(
+        json::Object{{"cycles", json::Array{json::Object{{"decisions", std::move(decisions)},
+                                                         {"pods", json::Array{std::move(pod)}}}}}});
+  };
+  ASSERT_EQ(Run({"swell", "why", "p", "-o", "json"}), 0) << err_;
+  const auto told = json::Parse(out_);
+  ASSERT_TRUE(told.ok()) << out_;
+  const json::Array& changes = json::GetArray(*told, {"wouldStartWith"});
+  ASSERT_EQ(changes.size(), 1u) << out_;
+  EXPECT_EQ(json::Print(changes[0]), "\"5m more, when it may stop default/g\"");
+}
+
+}  // namespace
+}  // namespace swell::cli
