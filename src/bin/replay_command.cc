@@ -8,6 +8,7 @@
 #include "base/strings.h"
 #include "bin/command_line.h"
 #include "bin/commands.h"
+#include "bin/cycle_table.h"
 #include "bin/data_dir.h"
 #include "cli/text_table.h"
 #include "json/value.h"
@@ -156,17 +157,14 @@ void PrintJson(const std::vector<Told>& told, bool torn, bool equal) {
 void PrintVerbose(const std::vector<Told>& told) {
   for (const Told& one : told) {
     if (!one.error.empty()) continue;
-    std::printf("Cycle %llu at %s: %zu decisions\n",
-                static_cast<unsigned long long>(one.cycle.number),
-                api::FormatTime(one.cycle.now).c_str(), one.cycle.result.decisions.size());
-    cli::TextTable table({"DECISION", "POD", "NODE", "RULE", "REASON"});
+    CycleTable table;
     for (const sched::Decision& d : one.cycle.result.decisions) {
-      table.Add({std::string(sched::DecisionTypeName(d.type)), d.pod, d.node, d.rule, d.Reason()});
+      table.AddDecision(std::string(sched::DecisionTypeName(d.type)), d.pod, d.node, d.rule,
+                        d.Reason());
     }
-    for (const sched::Waiting& w : one.cycle.result.waiting) {
-      for (const std::string& pod : w.pods) table.Add({"waits", pod, "", "", w.reason});
-    }
-    std::printf("%s\n", table.ToString().c_str());
+    for (const sched::Waiting& w : one.cycle.result.waiting) table.AddWaiting(w.pods, w.reason);
+    table.Print(StrCat("Cycle ", one.cycle.number, " at ", api::FormatTime(one.cycle.now)));
+    std::printf("\n");
   }
 }
 

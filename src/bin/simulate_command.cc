@@ -6,7 +6,7 @@
 #include "base/strings.h"
 #include "bin/command_line.h"
 #include "bin/commands.h"
-#include "cli/text_table.h"
+#include "bin/cycle_table.h"
 #include "controllers/simulate.h"
 
 namespace swell {
@@ -100,27 +100,39 @@ Result<std::string> ReadAll(const std::string& path) {
   return text;
 }
 
+void AddWaiting(const json::Value& cycle, CycleTable& table) {
+  std::string_view group, reason;
+  std::vector<std::string> pods;
+  auto tell = [&] { table.AddWaiting(pods, std::string(reason)); };
+  for (const json::Value& pod : json::GetArray(cycle, {"pods"})) {
+    if (json::GetString(pod, {"status"}) != "Pending") continue;
+    const std::string_view its = json::GetString(pod, {"podGroup"});
+    const std::string_view why = json::GetString(pod, {"reason"});
+    if (its.empty() || its != group || why != reason) {
+      tell();
+      pods.clear();
+      group = its;
+      reason = why;
+    }
+    pods.emplace_back(json::GetString(pod, {"name"}));
+  }
+  tell();
+}
+
 void PrintTable(const json::Value& result) {
   int number = 0;
   for (const json::Value& cycle : json::GetArray(result, {"cycles"})) {
-    const json::Array& decisions = json::GetArray(cycle, {"decisions"});
-    std::printf("%sCycle %d: %zu decisions\n", number == 0 ? "" : "\n", number + 1,
-                decisions.size());
-    ++number;
-    cli::TextTable table({"DECISION", "POD", "NODE", "RULE", "REASON"});
-    for (const json::Value& decision : decisions) {
-      table.Add({std::string(json::GetString(decision, {"type"})),
-                 std::string(json::GetString(decision, {"pod"})),
-                 std::string(json::GetString(decision, {"node"})),
-                 std::string(json::GetString(decision, {"rule"})),
-                 std::string(json::GetString(decision, {"reason"}))});
+    CycleTable table;
+    for (const json::Value& decision : json::GetArray(cycle, {"decisions"})) {
+      table.AddDecision(std::string(json::GetString(decision, {"type"})),
+                        std::string(json::GetString(decision, {"pod"})),
+                        std::string(json::GetString(decision, {"node"})),
+                        std::string(json::GetString(decision, {"rule"})),
+                        std::string(json::GetString(decision, {"reason"})));
     }
-    for (const json::Value& pod : json::GetArray(cycle, {"pods"})) {
-      if (json::GetString(pod, {"status"}) != "Pending") continue;
-      table.Add({"waits", std::string(json::GetString(pod, {"name"})), "", "",
-                 std::string(json::GetString(pod, {"reason"}))});
-    }
-    std::printf("%s", table.ToString().c_str());
+    AddWaiting(cycle, table);
+    if (number > 0) std::printf("\n");
+    table.Print(StrCat("Cycle ", ++number));
   }
 }
 
