@@ -305,7 +305,8 @@ Result<Value> DecodeKubernetesProtobuf(std::string_view body) {
   }
   if (kind.empty()) return Malformed("it does not say its kind");
   GroupVersionKind gvk = ParseGvk(api_version, kind);
-  SchemaLibrary library(EmbeddedSchemas());
+  // Of constants, once: to look through all texts takes longer than to read most bodies.
+  thread_local SchemaLibrary library(EmbeddedSchemas());
   SchemaPtr schema = library.Find(StrCat(PackageOf(gvk), ".", kind));
   if (schema == nullptr) {
     schema = library.Find(StrCat("io.k8s.apimachinery.pkg.apis.meta.v1.", kind));
