@@ -88,7 +88,9 @@ TEST(Allocate, AGangStartsWholeOrNotAtAll) {
   const Waiting* waiting = s.WaitingOf("g");
   ASSERT_NE(waiting, nullptr);
   EXPECT_EQ(waiting->reason, "2/2 nodes are available. Needs 12 GPUs (3 pods x 4); 8 free.");
-  EXPECT_EQ(waiting->least_change, "room for 1 more pod of 4 GPUs on one node");
+  EXPECT_EQ(waiting->least_change,
+            "more suitable nodes: those there are take 2 of its 3 pods when they hold nothing "
+            "else");
   s.Node("n2", {.gpus = 4});
   s.Cycle();
   EXPECT_EQ(s.CountDecisions(Type::kBind), 3);
@@ -103,7 +105,7 @@ TEST(Allocate, AGangWaitsForAllItsPods) {
   s.Cycle();
   EXPECT_EQ(s.Log(), "");
   ASSERT_NE(s.WaitingOf("g"), nullptr);
-  EXPECT_EQ(s.WaitingOf("g")->reason, "pod set default has 2 of the 3 pods it needs to start");
+  EXPECT_EQ(s.WaitingOf("g")->reason, "pod set default has 2 of the 3 pods it needs to start.");
   s.Pod("g-2", {.group = "g", .gpus = 1});
   s.Cycle();
   EXPECT_EQ(s.CountDecisions(Type::kBind), 3);
@@ -209,7 +211,7 @@ TEST(Allocate, HostPortsKeepPodsApart) {
   ASSERT_NE(s.WaitingOf("p-2"), nullptr);
   EXPECT_EQ(s.WaitingOf("p-2")->reason,
             "0/2 nodes are available: 2 node(s) didn't have free ports for the requested pod "
-            "ports. Needs 100m CPU; 127800m free.");
+            "ports. Needs 100m CPU; 127800m CPU free.");
 }
 
 TEST(Allocate, SchedulingGatesHold) {

@@ -10,15 +10,17 @@
 namespace swell::sched {
 namespace {
 
-// Of the queue, before the victims that are not moved lost their places.
+// Of the queue, before the victims lost their places; those that moved within the pool still count.
 int64_t HeldBefore(
     const State& state, QueueId queue, int pool, int resource, const std::vector<PodId>& victims) {
   int64_t held = state.queues[queue].pools[pool].used[resource];
   for (PodId pod : victims) {
-    if (state.pods[pod].promise != kNone) continue;
-    QueueId own = state.groups[state.pods[pod].group].queue;
+    const PodState& lost = state.pods[pod];
+    const bool stays = lost.promise != kNone && lost.charge_pool == pool;
+    if (stays || lost.node == kNone || state.nodes[lost.node].pool != pool) continue;
+    QueueId own = state.groups[lost.group].queue;
     for (int depth = 0; own != kNone && depth < kQueueDepthMax; ++depth) {
-      if (own == queue) held += state.pods[pod].charge[resource];
+      if (own == queue) held += lost.charge[resource];
       own = state.queues[own].parent;
     }
   }

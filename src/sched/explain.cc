@@ -18,10 +18,11 @@ struct Diagnosis {
   int64_t cpu_free = 0;
   int64_t part_free = 0;      // of one GPU, in ppm: the most on any, for pods that share
   int64_t extended_free = 0;  // of the first extended resource it asks for
-  int64_t places = 0;      // pods of this shape that would fit now, counting GPUs, CPU and memory
-  int gpus_largest = 0;    // GPUs of the largest suitable node
-  NodeId nearest = kNone;  // suitable node that lacks least
-  int64_t nearest_lacks = 0;  // GPUs, or milli-CPU for pods without
+  int64_t places = 0;  // pods of this shape that would fit now, counting GPUs, CPU and memory
+  int64_t places_when_empty = 0;  // and if the suitable nodes held nothing
+  CoreAmounts largest{};          // of any suitable node
+  NodeId nearest = kNone;         // suitable node that lacks room, and least of it
+  int64_t nearest_lacks = 0;      // GPUs, or milli-CPU for pods without
   bool nearest_by_gpu = false;
 };
 
@@ -49,7 +50,14 @@ class Explainer {
  private:
   void ExplainRoom(GroupId id, const std::vector<PodId>& pods, Waiting& waiting);
   std::string NeedText(const std::vector<PodId>& pods, PodId hardest, const Diagnosis& d) const;
-  std::string TopologyText(GroupId id, PodId hardest);
+  // What is the matter with the domains that pods must share; empty: nothing.
+  struct DomainLack {
+    std::string text, change;
+  };
+  DomainLack LackingDomain(GroupId id, const std::vector<PodId>& pods);
+  DomainLack LackingDomain(const std::string& key,
+                           const std::string& who,
+                           const std::vector<PodId>& pods);
   void CountFree(const Shape& shape, const NodeState& node, Diagnosis& d) const;
   const Diagnosis& Diagnose(PodId pod);
   // Reasons and on how many nodes; those of the core resources apart, they are the common ones.
@@ -62,7 +70,10 @@ class Explainer {
   PodId Hardest(const std::vector<PodId>& pods) const;
   const PodState* Blocked(const GroupState& group) const;
   int64_t PlacesOn(const Shape& shape, const NodeState& node) const;
-  std::string LeastChange(const std::vector<PodId>& pods, PodId hardest, const Diagnosis& d) const;
+  std::string LeastChange(const std::vector<PodId>& pods,
+                          PodId hardest,
+                          const Diagnosis& d,
+                          const DomainLack& domain) const;
 
   Context& context_;
   State& state_;
@@ -163,6 +174,15 @@ void Explainer::CountRoomLacks(const Shape& shape, const NodeState& node, Lacks&
   if (!told) ++lacks.core[kGpu];  // parts of devices
 }
 
+// Pods of the shape that a node takes which holds nothing.
+int64_t PlacesWhenEmpty(const Shape& shape, const NodeState& node) {
+  int64_t places = INT32_MAX;
+  for (int r = 0; r < kCoreCount; ++r) {
+    if (shape.core[r] > 0) places = std::min(places, node.allocatable[r] / shape.core[r]);
+  }
+  return places;
+}
+
 int64_t Explainer::PlacesOn(const Shape& shape, const NodeState& node) const {
   int64_t places = INT32_MAX;
   for (int r = 0; r < kCoreCount; ++r) {
@@ -206,7 +226,11 @@ const Diagnosis& Explainer::Diagnose(PodId pod) {
     d.places += places;
     available += WhyNot(state_, pod, id, Tense::kNow, minima) == Lack::kNothing;
     CountFree(shape, node, d);
-    d.gpus_largest = std::max(d.gpus_largest, node.gpu_count);
+    d.places_when_empty += PlacesWhenEmpty(shape, node);
+    for (int r = 0; r < kCoreCount; ++r) {
+      const int64_t all = r == kGpu ? node.gpu_count : node.allocatable[r];
+      d.largest[r] = std::max(d.largest[r], all);
+    }
     const int64_t cpu_lacks = shape.core[kCpu] - (node.allocatable[kCpu] - node.used[kCpu]);
     const int64_t gpu_lacks = shape.core[kGpu] - node.idle_now;
     const bool by_gpu = shape.core[kGpu] > 0 && gpu_lacks > 0;
@@ -214,7 +238,9 @@ const Diagnosis& Explainer::Diagnose(PodId pod) {
     if (lacks <= 0) continue;
     // Lacking CPU only is nearer than lacking GPUs.
     const auto nearness = std::pair(by_gpu, lacks);
-    if (d.nearest == kNone || nearness < std::pair(d.nearest_by_gpu, d.nearest_lacks)) {
+    const bool nearer =
+        d.nearest == kNone || nearness < std::pair(d.nearest_by_gpu, d.nearest_lacks);
+    if (nearer && WhyNotBesidesRoom(state_, pod, id, Tense::kNow, minima) == Lack::kNothing) {
       d.nearest = id;
       d.nearest_lacks = lacks;
       d.nearest_by_gpu = by_gpu;
@@ -231,26 +257,42 @@ const Diagnosis& Explainer::Diagnose(PodId pod) {
   if (!parts.empty()) d.nodes += ": " + Join(parts, ", ");
   d.nodes += '.';
   d.hash = StableHash(StrCat(d.nodes, ' ', d.gpus_free, ' ', d.cpu_free, ' ', d.part_free, ' ',
-                             d.extended_free, ' ', d.places, ' ', d.gpus_largest, ' ', d.nearest,
-                             ' ', d.nearest_lacks));
+                             d.extended_free, ' ', d.places, ' ', d.places_when_empty, ' ',
+                             d.largest[kGpu], ' ', d.nearest, ' ', d.nearest_lacks));
   return d;
+}
+
+// What no suitable node could give even if it held nothing else; empty: there is none such.
+std::string TooLarge(const Shape& shape, const CoreAmounts& largest) {
+  for (const int r : {kGpu, kCpu, kMemory}) {
+    if (shape.core[r] <= largest[r]) continue;
+    const std::string what = CoreText(r, shape.core[r]);
+    return largest[r] == 0
+               ? StrCat("a suitable node with at least ", what)
+               : StrCat("a suitable node with at least ", what, "; the largest has ",
+                        r == kGpu ? std::to_string(largest[r]) : CoreText(r, largest[r]));
+  }
+  return "";
 }
 
 std::string Explainer::LeastChange(const std::vector<PodId>& pods,
                                    PodId hardest,
-                                   const Diagnosis& d) const {
+                                   const Diagnosis& d,
+                                   const DomainLack& domain) const {
   const Shape& shape = state_.ShapeOf(hardest);
-  const int64_t gpus = shape.core[kGpu];
-  if (gpus > 0 && d.gpus_largest < gpus) {
-    return d.gpus_largest == 0 ? StrCat("a suitable node with at least ", Plural(gpus, "GPU"))
-                               : StrCat("a suitable node with at least ", Plural(gpus, "GPU"),
-                                        "; the largest has ", d.gpus_largest);
-  }
+  std::string too_large = TooLarge(shape, d.largest);
+  if (!too_large.empty()) return too_large;
+  if (!domain.change.empty()) return domain.change;
   int64_t alike = 0;
   for (PodId pod : pods) alike += state_.pods[pod].shape == state_.pods[hardest].shape;
-  if (pods.size() > 1 && d.places > 0 && d.places < alike) {
-    const std::string what = gpus > 0 ? Plural(gpus, "GPU") : StrCat(shape.core[kCpu], "m CPU");
-    return StrCat("room for ", Plural(alike - d.places, "more pod"), " of ", what, " on one node",
+  if (alike > 1 && d.places < alike) {
+    if (d.places_when_empty < alike) {
+      return StrCat("more suitable nodes: those there are take ", d.places_when_empty, " of its ",
+                    alike, " pods when they hold nothing else");
+    }
+    const int main = shape.core[kGpu] > 0 ? kGpu : kCpu;
+    return StrCat("room for ", Plural(alike - d.places, "more pod"), " of ",
+                  CoreText(main, shape.core[main]), " on one node",
                   alike - d.places > 1 ? " each" : "");
   }
   if (d.nearest == kNone) return "";
@@ -364,29 +406,78 @@ std::string Explainer::NeedText(const std::vector<PodId>& pods,
     return StrCat(" Needs ", extended, " ", state_.resource_names[shape.extended.front().first],
                   count, "; ", d.extended_free, " free");
   }
-  return cpu > 0 ? StrCat(" Needs ", cpu, "m CPU", count, "; ", d.cpu_free, "m free") : "";
+  if (d.largest[kMemory] > 0 && shape.core[kMemory] > d.largest[kMemory]) {
+    return StrCat(" Needs ", CoreText(kMemory, shape.core[kMemory]));
+  }
+  return cpu > 0 ? StrCat(" Needs ", CoreText(kCpu, cpu), count, "; ", CoreText(kCpu, d.cpu_free),
+                          " free")
+                 : "";
 }
 
-// Of a group whose pods must share a domain: how many fit into the best one.
-std::string Explainer::TopologyText(GroupId id, PodId hardest) {
-  const GroupState& group = state_.groups[id];
-  if (!group.info || group.info->topology.required.empty()) return "";
-  const std::string& key = group.info->topology.required;
-  std::map<std::string_view, int64_t> places;
-  const ShapeId shape = state_.pods[hardest].shape;
+// `who` must share a value of the label `key`: how many of them fit into the best domain.
+Explainer::DomainLack Explainer::LackingDomain(const std::string& key,
+                                               const std::string& who,
+                                               const std::vector<PodId>& pods) {
+  if (key.empty() || pods.empty()) return {};
+  struct Room {
+    int64_t now = 0, when_empty = 0;
+  };
+  std::map<std::string_view, Room> places;
+  const ShapeId shape = state_.pods[Hardest(pods)].shape;
   for (NodeId node_id : state_.index.by_rank) {
     const NodeState& node = state_.nodes[node_id];
     auto label = node.info.labels.find(key);
     if (label == node.info.labels.end()) continue;
     if (state_.VerdictOf(shape, node_id).unfit != Unfit::kNone) continue;
-    places[label->second] += PlacesOn(state_.shapes[shape], node);
+    Room& room = places[label->second];
+    room.now += PlacesOn(state_.shapes[shape], node);
+    room.when_empty += PlacesWhenEmpty(state_.shapes[shape], node);
   }
-  if (places.empty()) return StrCat("; no suitable node has the label ", key);
-  const auto best =
-      std::max_element(places.begin(), places.end(),
-                       [](const auto& a, const auto& b) { return a.second < b.second; });
-  return StrCat("; all of its pods must share one ", key, ", and the one with most room, ",
-                best->first, ", takes ", best->second);
+  if (places.empty()) {
+    return {StrCat("; no suitable node has the label ", key),
+            StrCat("suitable nodes with the label ", key)};
+  }
+  auto most = [&places](int64_t Room::*room) {
+    return std::max_element(places.begin(), places.end(), [room](const auto& a, const auto& b) {
+      return a.second.*room < b.second.*room;
+    });
+  };
+  const auto best = most(&Room::now);
+  const auto largest = most(&Room::when_empty);
+  const auto count = static_cast<int64_t>(pods.size());
+  if (best->second.now >= count) return {};
+  DomainLack lack;
+  lack.text = StrCat("; ", who, " must share one ", key, ", and the one with most room, ",
+                     best->first, ", takes ", best->second.now);
+  lack.change =
+      largest->second.when_empty < count
+          ? StrCat("a larger ", key, ": none there is takes more than ", largest->second.when_empty,
+                   " of these ", count, " pods")
+          : StrCat("room for ", Plural(count - best->second.now, "more pod"), " in ", best->first);
+  return lack;
+}
+
+Explainer::DomainLack Explainer::LackingDomain(GroupId id, const std::vector<PodId>& pods) {
+  const GroupState& group = state_.groups[id];
+  if (!group.info) return {};
+  DomainLack lack = LackingDomain(group.info->topology.required, "all of its pods", pods);
+  for (size_t i = 0; i < group.info->groups.size() && lack.text.empty(); ++i) {
+    std::vector<PodId> own;
+    for (PodId pod : pods) {
+      if (group.sets[state_.pods[pod].set].subgroup == static_cast<int32_t>(i)) own.push_back(pod);
+    }
+    const SubGroup& part = group.info->groups[i];
+    lack = LackingDomain(part.topology.required, StrCat("the pods of ", part.name), own);
+  }
+  for (size_t i = 0; i < group.sets.size() && lack.text.empty(); ++i) {
+    std::vector<PodId> own;
+    for (PodId pod : pods) {
+      if (state_.pods[pod].set == static_cast<int32_t>(i)) own.push_back(pod);
+    }
+    const SetState& set = group.sets[i];
+    lack = LackingDomain(set.topology.required, StrCat("the pods of ", set.name), own);
+  }
+  return lack;
 }
 
 void Explainer::ExplainRoom(GroupId id, const std::vector<PodId>& pods, Waiting& waiting) {
@@ -395,7 +486,8 @@ void Explainer::ExplainRoom(GroupId id, const std::vector<PodId>& pods, Waiting&
   waiting.reason = d.nodes;
   waiting.reason += NeedText(pods, hardest, d);
   if (waiting.reason.ends_with('.')) waiting.reason.pop_back();
-  waiting.reason += TopologyText(id, hardest);
+  DomainLack domain = LackingDomain(id, pods);
+  waiting.reason += domain.text;
   auto said = context_.search_said.find(id);
   if (said != context_.search_said.end()) waiting.reason += StrCat("; ", said->second);
   const auto& held = state_.held_nodes;
@@ -409,7 +501,7 @@ void Explainer::ExplainRoom(GroupId id, const std::vector<PodId>& pods, Waiting&
                              own == 1 ? " is" : " are", " held for it");
   }
   waiting.reason += '.';
-  waiting.least_change = LeastChange(pods, hardest, d);
+  waiting.least_change = LeastChange(pods, hardest, d, domain);
 }
 
 Waiting Explainer::Explain(GroupId id) {
@@ -455,6 +547,7 @@ Waiting Explainer::Explain(GroupId id) {
     if (set.gated > 0) {
       waiting.reason += StrCat("; ", Plural(set.gated, "more pod"), " held by scheduling gates");
     }
+    waiting.reason += '.';
     waiting.least_change = StrCat(Plural(set.Minimum() - here, "more pod"), " in the set");
     return waiting;
   }

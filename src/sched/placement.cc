@@ -316,10 +316,16 @@ bool FitsRoom(const State& state, const Shape& shape, const NodeState& node, Ten
   return true;
 }
 
-Lack WhyNot(State& state, PodId id, NodeId node_id, Tense tense, const SpreadMinima& minima) {
+Lack WhyNot(State& state, PodId pod, NodeId node, Tense tense, const SpreadMinima& minima) {
+  const Shape& shape = state.shapes[state.pods[pod].shape];
+  if (!FitsRoom(state, shape, state.nodes[node], tense)) return Lack::kCore;
+  return WhyNotBesidesRoom(state, pod, node, tense, minima);
+}
+
+Lack WhyNotBesidesRoom(
+    State& state, PodId id, NodeId node_id, Tense tense, const SpreadMinima& minima) {
   const PodState& pod = state.pods[id];
   const NodeState& node = state.nodes[node_id];
-  if (!FitsRoom(state, state.shapes[pod.shape], node, tense)) return Lack::kCore;
   if (state.VerdictOf(pod.shape, node_id).unfit != Unfit::kNone) return Lack::kUnfit;
   if (node.held_for != kNone && !MayUseHeld(state, pod, node)) return Lack::kHeld;
   const Shape& shape = state.shapes[pod.shape];

@@ -45,6 +45,9 @@ SpreadMinima ComputeSpreadMinima(State& state, ShapeId shape, Tense tense);
 bool MayUseHeld(const State& state, const PodState& pod, const NodeState& node);
 bool FitsRoom(const State& state, const Shape& shape, const NodeState& node, Tense tense);
 Lack WhyNot(State& state, PodId pod, NodeId node, Tense tense, const SpreadMinima& minima);
+// The same of a node with room enough.
+Lack WhyNotBesidesRoom(
+    State& state, PodId pod, NodeId node, Tense tense, const SpreadMinima& minima);
 bool Fits(State& state, PodId pod, NodeId node, Tense tense);
 // The devices the pod would get on a node that it fits.
 DeviceSet ChooseDevices(const State& state, const Shape& shape, const NodeState& node, Tense tense);

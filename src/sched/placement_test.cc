@@ -101,7 +101,7 @@ TEST(Volumes, KeepAPodWhereAllOfThemAre) {
   EXPECT_EQ(s.Log(), "bind one n2 [] allocate\n");
   EXPECT_EQ(s.WaitingOf("torn")->reason,
             "0/3 nodes are available: 3 node(s) had volume node affinity conflict. Needs 100m CPU; "
-            "0m free.");
+            "0 CPUs free.");
 }
 
 void AddRacks(Scenario& s) {

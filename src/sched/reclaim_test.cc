@@ -239,6 +239,28 @@ TEST(Consolidate, LetsWhatStartsStart) {
   EXPECT_EQ(s.CountDecisions(Decision::Type::kEvict), 1) << s.Log();
 }
 
+TEST(Pools, WhatAVictimThatMovesToAnotherPoolHeldIsTold) {
+  Scenario s;
+  s.Node("n0", {.gpus = 4, .labels = {{"kind", "old"}}});
+  s.Node("n1", {.gpus = 4, .labels = {{"kind", "new"}}});
+  s.Pool({.name = "new", .node_selector = {{"kind", "new"}}});
+  s.Pool({.name = "old", .node_selector = {{"kind", "old"}}});
+  for (const char* name : {"a", "b"}) {
+    QueueInfo queue = MakeQueue(name, 0);
+    queue.pools = {{"new", {2, -1, 1}, {}, {}}};
+    s.Queue(queue);
+  }
+  s.Group("j", {.queue = "a"});
+  s.Pod("j-0", {.group = "j", .gpus = 4, .on = "n1"});
+  s.Group("k", {.queue = "b", .minutes_old = 1});
+  s.Pod("k-0", {.group = "k", .gpus = 2, .required = {{{{"kind", SelectorOp::kIn, {"new"}}}, {}}}});
+  s.Cycle();
+  ASSERT_FALSE(s.last.decisions.empty());
+  const std::string reason = s.last.decisions[0].Reason();
+  EXPECT_NE(reason.find("project a held 4 GPUs"), std::string::npos) << reason;
+  EXPECT_NE(reason.find("moves to n0"), std::string::npos) << reason;
+}
+
 TEST(Pools, QuotasCountPerPool) {
   Scenario s;
   s.Node("n0", {.gpus = 4, .labels = {{"kind", "old"}}});

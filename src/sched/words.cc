@@ -20,6 +20,15 @@ std::string AmountText(int resource, int64_t amount) {
   return text;
 }
 
+std::string CoreText(int resource, int64_t amount) {
+  if (resource == kGpu) return Plural(amount, "GPU");
+  if (resource == kCpu) {
+    return amount % 1000 == 0 ? Plural(amount / 1000, "CPU") : StrCat(amount, "m CPU");
+  }
+  const double gib = static_cast<double>(amount) / (1LL << 30);
+  return StrCat(NumberText(gib), resource == kMemory ? " GiB of memory" : " GiB of storage");
+}
+
 std::string NumberText(double value) {
   if (value >= 10 && value < 1e15) return std::to_string(std::llrint(value));
   char text[32];

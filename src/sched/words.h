@@ -13,6 +13,8 @@ namespace swell::sched {
 std::string Plural(int64_t count, std::string_view noun);
 // "4 GPUs", "0.5 GPUs", "1500m CPU", "512 MiB memory"; of a queue's resource.
 std::string AmountText(int resource, int64_t amount);
+// The same of a pod's or a node's: "2 GPUs", "4 CPUs", "0.5 GiB of memory".
+std::string CoreText(int resource, int64_t amount);
 // "1.5", "720".
 std::string NumberText(double value);
 // "90 s", "12 m", "3 h".

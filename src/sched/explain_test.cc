@@ -1,0 +1,115 @@
+// What waiting jobs are told: the least change has to be one that would help.
+#include <gtest/gtest.h>
+
+#include "sched/scenario_test_util.h"
+
+namespace swell::sched {
+namespace {
+
+std::string LeastChange(const Scenario& s, const std::string& name) {
+  const Waiting* waiting = s.WaitingOf(name);
+  return waiting == nullptr ? "it does not wait" : waiting->least_change;
+}
+
+TEST(Explain, AGangThatAllNodesTogetherCannotHoldNeedsMoreNodes) {
+  Scenario s;
+  s.Node("n0", {.gpus = 8});
+  s.Node("n1", {.gpus = 8});
+  s.Pod("x", {.gpus = 1, .on = "n0"});
+  s.Group("g", {.min = 40});
+  s.Pods("g", 40, {.group = "g", .gpus = 8});
+  s.Cycle();
+  EXPECT_EQ(LeastChange(s, "g"),
+            "more suitable nodes: those there are take 2 of its 40 pods when they hold nothing "
+            "else");
+}
+
+TEST(Explain, AGangForWhichNoNodeIsFreeNeedsRoomForAllOfIt) {
+  Scenario s;
+  s.Node("n0", {.gpus = 2});
+  s.Node("n1", {.gpus = 2});
+  s.Pod("x", {.gpus = 1, .on = "n0", .preemptible = false});
+  s.Pod("y", {.gpus = 1, .on = "n1", .preemptible = false});
+  s.Group("g", {.min = 2});
+  s.Pods("g", 2, {.group = "g", .gpus = 2});
+  s.Cycle();
+  EXPECT_EQ(LeastChange(s, "g"), "room for 2 more pods of 2 GPUs on one node each");
+}
+
+TEST(Explain, RoomIsNotWhatHelpsAPodThatNoNodeSuitsOtherwise) {
+  Scenario s;
+  s.Node("n0", {.gpus = 1, .labels = {{"rack", "r0"}}});
+  s.Node("n1", {.gpus = 1, .labels = {{"rack", "r0"}}});
+  s.Pod("x", {.gpus = 1, .on = "n0", .preemptible = false});
+  PodAffinityTerm none;
+  none.selector = {{"app", SelectorOp::kIn, {"nobody"}}};
+  none.topology_key = "rack";
+  s.Pod("p", {.gpus = 1, .affinity = {none}});
+  s.Cycle();
+  EXPECT_EQ(s.WaitingOf("p")->reason,
+            "0/2 nodes are available: 1 Insufficient nvidia.com/gpu, 1 node(s) didn't match pod "
+            "affinity rules. Needs 1 GPU; 1 free.");
+  EXPECT_EQ(LeastChange(s, "p"), "");
+}
+
+TEST(Explain, WhatNoNodeCouldGiveIsToldBesideTheLargest) {
+  Scenario s;
+  s.Node("n0", {.cpu = 64'000, .memory_gib = 512});
+  s.Pod("cpu", {.cpu = 65'000});
+  s.Pod("memory", {.memory_mib = 600 * 1024});
+  s.Cycle();
+  EXPECT_EQ(s.WaitingOf("cpu")->reason,
+            "0/1 nodes are available: 1 Insufficient cpu. Needs 65 CPUs; 64 CPUs free.");
+  EXPECT_EQ(LeastChange(s, "cpu"),
+            "a suitable node with at least 65 CPUs; the largest has 64 CPUs");
+  EXPECT_EQ(s.WaitingOf("memory")->reason,
+            "0/1 nodes are available: 1 Insufficient memory. Needs 600 GiB of memory.");
+  EXPECT_EQ(LeastChange(s, "memory"),
+            "a suitable node with at least 600 GiB of memory; the largest has 512 GiB of memory");
+}
+
+class ExplainDomains : public ::testing::Test {
+ protected:
+  ExplainDomains() {
+    for (int i = 0; i < 4; ++i) {
+      s.Node(StrCat("n", i), {.gpus = 2, .labels = {{"rack", i < 2 ? "r0" : "r1"}}});
+    }
+    s.model.UpsertTopology({"dc", {"rack"}});
+  }
+  Scenario s;
+};
+
+TEST_F(ExplainDomains, ALevelThatNoNodeHasIsWhatIsMissing) {
+  s.Group("g", {.min = 2, .topology = {"dc", "rak", ""}});
+  s.Pods("g", 2, {.group = "g", .gpus = 1});
+  s.Cycle();
+  EXPECT_EQ(s.WaitingOf("g")->reason,
+            "4/4 nodes are available. Needs 2 GPUs (2 pods x 1); 8 free; no suitable node has the "
+            "label rak.");
+  EXPECT_EQ(LeastChange(s, "g"), "suitable nodes with the label rak");
+}
+
+TEST_F(ExplainDomains, RoomHelpsInTheDomainThatHasMost) {
+  s.Pod("x", {.gpus = 1, .on = "n0", .preemptible = false});
+  s.Pod("y", {.gpus = 2, .on = "n2", .preemptible = false});
+  s.Group("g", {.min = 4, .topology = {"dc", "rack", ""}});
+  s.Pods("g", 4, {.group = "g", .gpus = 1});
+  s.Cycle();
+  EXPECT_EQ(LeastChange(s, "g"), "room for 1 more pod in r0");
+}
+
+TEST_F(ExplainDomains, APartOfAGroupIsToldByItsName) {
+  s.Group("g",
+          {.sets = {{"a", 2, "left", {}}, {"b", 5, "right", {}}},
+           .subgroups = {{"left", "", {"dc", "rack", ""}}, {"right", "", {"dc", "rack", ""}}}});
+  s.Pods("a", 2, {.group = "g", .set = "a", .gpus = 1});
+  s.Pods("b", 5, {.group = "g", .set = "b", .gpus = 1});
+  s.Cycle();
+  EXPECT_EQ(s.WaitingOf("g")->reason,
+            "4/4 nodes are available. Needs 7 GPUs (7 pods x 1); 8 free; the pods of right must "
+            "share one rack, and the one with most room, r0, takes 4.");
+  EXPECT_EQ(LeastChange(s, "g"), "a larger rack: none there is takes more than 4 of these 5 pods");
+}
+
+}  // namespace
+}  // namespace swell::sched
