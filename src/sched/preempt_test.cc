@@ -75,6 +75,36 @@ TEST(Preempt, NobodyOfLowerPriorityTakesThePromisedRoom) {
   EXPECT_EQ(s.Log(), "bind high n0 [0,1] allocate\n");
 }
 
+TEST(Preempt, WhoIsPromisedRoomIsToldOnceAndWhoReplacesThemToo) {
+  Scenario s;
+  s.Node("n0", {.gpus = 2});
+  s.Pod("low", {.gpus = 1, .on = "n0", .devices = {0}});
+  s.Pod("firm", {.gpus = 1, .on = "n0", .devices = {1}, .priority = 90});
+  s.Group("g", {.priority = 80});
+  s.Pod("g-0", {.group = "g", .gpus = 1});
+  s.Group("late", {.priority = 70});
+  s.Pod("late-0", {.group = "late", .gpus = 1});
+  s.Cycle();
+  EXPECT_TRUE(s.WaitingOf("g")->reason.starts_with("room on n0 is promised;"));
+  ASSERT_NE(s.WaitingOf("late"), nullptr);
+  for (const char* something : {"one", "another"}) {  // now nobody is left to stop for the late one
+    s.Pod(something, {});
+    s.Cycle();
+    EXPECT_EQ(s.WaitingOf("g"), nullptr);
+  }
+  EXPECT_EQ(s.WaitingOf("late"), nullptr);
+  // Their records are given to the next ones.
+  s.RemovePod("late-0");
+  s.Pod("late-1", {.group = "late", .gpus = 1});
+  s.RemovePod("g-0");
+  s.Pod("g-1", {.group = "g", .gpus = 1});
+  s.Cycle();
+  ASSERT_NE(s.WaitingOf("g"), nullptr);
+  EXPECT_EQ(s.WaitingOf("g")->pods, std::vector<std::string>{"default/g-1"});
+  ASSERT_NE(s.WaitingOf("late"), nullptr);
+  EXPECT_EQ(s.WaitingOf("late")->pods, std::vector<std::string>{"default/late-1"});
+}
+
 TEST(Preempt, ButSomeoneOfHigherPriorityDoes) {
   Scenario s;
   s.Node("n0", {.gpus = 1});

@@ -60,7 +60,7 @@ class Search {
   bool PlacePods();
   bool Move(const Taken& unit);
   bool Moved(const Taken& unit) const;
-  bool MoveTaken(size_t from);
+  bool MoveTaken();
   bool StartsWithout(const Taken& unit);
   bool RoomHolds(const Taken& unit) const;
   bool NeededWhereItIs(const Taken& unit) const;
@@ -99,14 +99,12 @@ void Search::CatchUp() {
 
 void Search::Untake() {
   if (trial_.size() >= log_size_) return;
-  std::erase_if(taken_, [this](const Taken& taken) {
-    return state_.pods[taken.pods.front().first].phase != PodPhase::kReleasing;
-  });
   for (Taken& taken : taken_) {
     std::erase_if(taken.pods, [this](const auto& pod) {
       return state_.pods[pod.first].phase != PodPhase::kReleasing;
     });
   }
+  std::erase_if(taken_, [](const Taken& taken) { return taken.pods.empty(); });
   finder_.ForgetTaken();
   for (const Taken& taken : taken_) finder_.CountTaken(taken.group, taken.pods);
   fresh_.clear();
@@ -198,7 +196,10 @@ Spot Search::Look(PodId pod, const NodeFilter* filter) {
 // Promises the unit's pods another place; false leaves some of them promised.
 bool Search::Move(const Taken& unit) {
   std::vector<PodId> pods;
-  for (const auto& [pod, phase] : unit.pods) pods.push_back(pod);
+  for (const auto& [pod, phase] : unit.pods) {
+    if (state_.pods[pod].promise != kNone) trial_.DropPromise(pod);  // it was to move alone before
+    pods.push_back(pod);
+  }
   std::sort(pods.begin(), pods.end(),
             [this](PodId a, PodId b) { return state_.MemberBefore(a, b); });
   for (int pool : state_.PoolsFor(unit.group)) {
@@ -210,12 +211,10 @@ bool Search::Move(const Taken& unit) {
   return false;
 }
 
-bool Search::MoveTaken(size_t from) {
+bool Search::MoveTaken() {
   if (taken_.size() > kMovedUnitsMax) return false;
-  for (size_t i = from; i < taken_.size(); ++i) {
-    if (!Move(taken_[i])) return false;
-  }
-  return true;
+  return std::all_of(taken_.begin(), taken_.end(),
+                     [this](const Taken& unit) { return Moved(unit) || Move(unit); });
 }
 
 // Evicts on the cheapest node that then fits the pod, and promises it.
@@ -225,13 +224,12 @@ bool Search::MakeRoom(PodId pod, const NodeFilter* filter) {
     const NodeId node = finder_.Best(pod, filter, offer);
     if (node == kNone) return false;
     const Statement::Mark mark = trial_.Checkpoint();
-    const size_t before = taken_.size();
     TakeAll(offer.picks);
     if (Fits(state_, pod, node, Tense::kFuture)) {
       trial_.Promise(
           pod, node,
           ChooseDevices(state_, state_.ShapeOf(pod), state_.nodes[node], Tense::kFuture));
-      if (!policy_.must_move || MoveTaken(before)) {
+      if (!policy_.must_move || MoveTaken()) {
         log_size_ = trial_.size();
         CatchUp();
         return true;
@@ -478,7 +476,9 @@ void Search::AddExactPicks(GroupId id, std::vector<Pick>& picks) {
   whole.value = 1;
   if (group.unit == PreemptUnit::kGang && finder_.MayStop(id)) picks.push_back(whole);
   for (Pick& pick : picks) {
-    if (pick.group == id) pick.charge = finder_.ChargeOf(pick);
+    if (pick.group != id) continue;
+    pick.charge = finder_.ChargeOf(pick);
+    pick.safe_ns = whole.safe_ns;  // groups come in one order, and members in theirs within
   }
 }
 
@@ -505,7 +505,7 @@ bool Search::TryExact(const std::vector<Pick>& picks, uint32_t chosen) {
   context_.budget -= static_cast<int64_t>(pods_.size() + order.size());
   works = works && FitsQueues(state_, state_.groups[group_], pods_, policy_.pool, Tense::kFuture) &&
           PlaceAll(trial_, state_, group_, pods_, Tense::kFuture, filter_) &&
-          (policy_.must_move ? MoveTaken(0) : Justified());
+          (policy_.must_move ? MoveTaken() : Justified());
   if (works) return true;
   trial_.Rollback(mark);
   taken_.clear();
