@@ -152,7 +152,8 @@ class Bench {
 
 int Run(const std::string& dir, int pods, int nodes) {
   net::Reactor core;
-  auto backend = store::OpenSqliteBackend(core, StrCat(dir, "/decisions.db"));
+  RealClock clock;
+  auto backend = store::OpenSqliteBackend(core, StrCat(dir, "/decisions.db"), &clock);
   if (!backend.ok()) {
     std::fprintf(stderr, "%s\n", backend.status().ToString().c_str());
     return 1;

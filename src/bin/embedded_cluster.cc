@@ -105,7 +105,8 @@ struct EmbeddedCluster::Impl {
 };
 
 Status EmbeddedCluster::Impl::OpenStore() {
-  SWELL_ASSIGN_OR_RETURN(auto backend, store::OpenSqliteBackend(core, options.data_dir.Database()));
+  SWELL_ASSIGN_OR_RETURN(auto backend,
+                         store::OpenSqliteBackend(core, options.data_dir.Database(), &clock));
   SWELL_ASSIGN_OR_RETURN(store, store::Store::Open(core, std::move(backend)));
   return Status::Ok();
 }

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "base/clock.h"
 #include "base/executor.h"
 #include "store/store.h"
 
@@ -30,11 +31,16 @@ class Backend {
   // construction. Called again only after `done`: one batch at a time, so that what arrives
   // meanwhile forms the next group.
   virtual void Commit(std::vector<Change> batch, std::function<void(const Status&)> done) = 0;
+  // How long the disk took for the last one; zero: not known, or nothing to speak of.
+  virtual Duration CommitTime() const { return Duration::zero(); }
 };
 
 // SQLite in WAL mode, synchronous=FULL, on a thread of its own. `path` is the database file.
-// A file that is not ours or is corrupt is refused and left untouched.
-Result<std::unique_ptr<Backend>> OpenSqliteBackend(Executor& executor, const std::string& path);
+// A file that is not ours or is corrupt is refused and left untouched. Without a clock commits are
+// not timed; it must outlive the backend.
+Result<std::unique_ptr<Backend>> OpenSqliteBackend(Executor& executor,
+                                                   const std::string& path,
+                                                   const Clock* clock = nullptr);
 
 // Writes a database of its own that holds just this. The file must not be there yet. Blocking; on
 // any thread.

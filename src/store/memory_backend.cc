@@ -34,6 +34,7 @@ class FaultyBackend final : public Backend {
       executor_.Post(std::move(finish));
     }
   }
+  Duration CommitTime() const override { return disk_->commit_delay; }
 
  private:
   Executor& executor_;

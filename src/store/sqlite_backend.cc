@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <filesystem>
 #include <thread>
 #include <unordered_map>
@@ -182,8 +183,11 @@ std::string IdKey(const Key& key) {
 
 class SqliteBackend final : public Backend {
  public:
-  SqliteBackend(Executor& executor, std::string path, std::unique_ptr<LockFile> lock)
-      : executor_(executor), path_(std::move(path)), lock_(std::move(lock)) {}
+  SqliteBackend(Executor& executor,
+                std::string path,
+                std::unique_ptr<LockFile> lock,
+                const Clock* clock = nullptr)
+      : executor_(executor), path_(std::move(path)), lock_(std::move(lock)), clock_(clock) {}
 
   ~SqliteBackend() override {
     if (!thread_.joinable()) return;
@@ -208,6 +212,7 @@ class SqliteBackend final : public Backend {
     }
     wake_.NotifyOne();
   }
+  Duration CommitTime() const override { return commit_time_.load(std::memory_order_relaxed); }
 
  private:
   struct Job {
@@ -229,6 +234,8 @@ class SqliteBackend final : public Backend {
   Executor& executor_;
   const std::string path_;
   const std::unique_ptr<LockFile> lock_;
+  const Clock* const clock_;  // or null
+  std::atomic<Duration> commit_time_{Duration::zero()};
 
   Mutex mutex_;
   CondVar wake_;
@@ -418,7 +425,9 @@ Status SqliteBackend::WriteChanges(const std::vector<Change>& batch) {
   }
   uint64_t version = batch.back().entry->version;
   if (set_version_.Bind(static_cast<int64_t>(version)).Run() != 0) return db_->Error("version");
+  const SteadyTime begin = clock_ != nullptr ? clock_->Steady() : SteadyTime();
   if (commit_.Run() != 0) return db_->Error("commit");
+  if (clock_ != nullptr) commit_time_ = clock_->Steady() - begin;
   return Status::Ok();
 }
 
@@ -463,14 +472,17 @@ void SqliteBackend::CheckpointWhenLarge() {
 
 }  // namespace
 
-Result<std::unique_ptr<Backend>> OpenSqliteBackend(Executor& executor, const std::string& path) {
+Result<std::unique_ptr<Backend>> OpenSqliteBackend(Executor& executor,
+                                                   const std::string& path,
+                                                   const Clock* clock) {
   std::string directory = std::filesystem::path(path).parent_path().string();
   if (!directory.empty()) SWELL_RETURN_IF_ERROR(MakeDirs(directory, 0700));
   SWELL_ASSIGN_OR_RETURN(auto lock, LockFile::Take(path));
   bool exists = false;
   SWELL_RETURN_IF_ERROR(CheckHeader(path, &exists));
   if (!exists) SWELL_RETURN_IF_ERROR(CreateDatabase(path));
-  return std::unique_ptr<Backend>(std::make_unique<SqliteBackend>(executor, path, std::move(lock)));
+  return std::unique_ptr<Backend>(
+      std::make_unique<SqliteBackend>(executor, path, std::move(lock), clock));
 }
 
 namespace {

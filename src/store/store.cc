@@ -18,6 +18,12 @@ constexpr size_t kBatchWrites = 4096;
 constexpr size_t kBatchBytes = 16 << 20;
 // A watch that starts far back is served in slices, so that others get their turn.
 constexpr size_t kReplaySlice = 1000;
+// The next group is gathered where so many were answered and so few wait, for a part of what the
+// disk takes; see StoreImpl::Gather.
+constexpr size_t kGatherFrom = 4;
+constexpr size_t kGatherTo = 64;
+constexpr int kGatherPart = 4;
+constexpr Duration kGatherMost = std::chrono::milliseconds(1);
 
 struct ObjectKey {
   std::string ns;
@@ -181,6 +187,7 @@ class StoreImpl final : public Store {
   }
 
   void Flush();
+  bool Gather(size_t answered);
   void OnCommitted(const Status& status);
   void RollBack(const Status& status);
   EventPtr Apply(const Pending& write);
@@ -201,6 +208,8 @@ class StoreImpl final : public Store {
   std::vector<Pending> in_flight_;
   bool committing_ = false;
   bool flush_posted_ = false;
+  TimerId gathering_ = kNoTimer;
+  size_t gathered_at_ = 0;  // as many writes as that are waited for
 
   std::deque<Resource*> history_order_;  // whose event comes next in the ring
   size_t history_bytes_ = 0;
@@ -227,7 +236,8 @@ void StoreImpl::Write(EventType type, EntryPtr entry, std::function<void(const S
   slot.latest = type == EventType::kDeleted ? nullptr : entry;
   ++slot.pending;
   accepted_.push_back({type, std::move(entry), &resource, std::move(done)});
-  if (!committing_ && !flush_posted_) {
+  const bool gathering = gathering_ != kNoTimer && accepted_.size() < gathered_at_;
+  if (!committing_ && !flush_posted_ && !gathering) {
     // Posted, so that what else this turn of the executor writes shares the transaction.
     flush_posted_ = true;
     PostIfAlive([this] {
@@ -253,6 +263,7 @@ void StoreImpl::Settle(std::function<void(const Status&)> done) {
 }
 
 void StoreImpl::Flush() {
+  executor_.Cancel(std::exchange(gathering_, kNoTimer));
   if (committing_ || accepted_.empty()) return;
   committing_ = true;
   std::vector<Change> batch;
@@ -270,6 +281,22 @@ void StoreImpl::Flush() {
                    });
 }
 
+// Who is answered often has the next write ready at once. If the disk began without them, they
+// would wait for that commit and then for their own: with a dozen writers each group would hold
+// half of them. So some of the time that a commit takes is waited, at most until all of them are
+// there.
+bool StoreImpl::Gather(size_t answered) {
+  const Duration wait = std::min(backend_->CommitTime() / kGatherPart, kGatherMost);
+  if (answered < kGatherFrom || accepted_.size() >= kGatherTo || wait <= Duration::zero()) {
+    return false;
+  }
+  gathered_at_ = std::min(accepted_.size() + answered, kGatherTo);
+  gathering_ = executor_.After(wait, [this, alive = std::weak_ptr<char>(alive_)] {
+    if (!alive.expired()) Flush();
+  });
+  return true;
+}
+
 void StoreImpl::OnCommitted(const Status& status) {
   committing_ = false;
   if (!status.ok()) {
@@ -284,7 +311,7 @@ void StoreImpl::OnCommitted(const Status& status) {
   std::vector<Pending> committed = std::move(in_flight_);
   in_flight_.clear();
   // The next group first: the disk works while the events go out.
-  Flush();
+  if (!Gather(committed.size())) Flush();
   std::weak_ptr<char> alive = alive_;
   for (Pending& write : committed) {
     EventPtr event = Apply(write);

@@ -13,6 +13,7 @@
 namespace swell::store {
 namespace {
 
+using std::chrono::microseconds;
 using std::chrono::milliseconds;
 
 class StoreTest : public testing::Test {
@@ -59,6 +60,56 @@ TEST_F(StoreTest, OnlyWhatIsDurableIsVisible) {
   EXPECT_EQ(PayloadOf(store_->Get(Pod("a"))), "1");
   EXPECT_EQ(store_->Version(), version);
   EXPECT_EQ(store_->Count("pods"), 1u);
+}
+
+// Each writes again a tenth of a millisecond after it was answered.
+class Writers {
+ public:
+  Writers(SimExecutor& executor, Store& store) : executor_(executor), store_(store) {}
+  void Start(size_t count) {
+    for (size_t i = 0; i < count; ++i) Next();
+  }
+  size_t written = 0;
+  bool stopped = false;
+
+ private:
+  void Next() {
+    if (stopped) return;
+    Put(store_, {"pods", "team", StrCat("p", next_++)}, "x", [this](const Status& status) {
+      EXPECT_TRUE(status.ok());
+      ++written;
+      executor_.After(microseconds(100), [this] { Next(); });
+    });
+  }
+  SimExecutor& executor_;
+  Store& store_;
+  size_t next_ = 0;
+};
+
+TEST_F(StoreTest, WritersWhoAreAnsweredTogetherShareTheNextCommit) {
+  disk_->commit_delay = milliseconds(4);
+  Open();
+  Writers writers(executor_, *store_);
+  writers.Start(1);
+  Run();
+  writers.Start(15);  // too late for the first commit
+  executor_.Advance(milliseconds(42));
+  EXPECT_EQ(disk_->commits(), 10u);
+  EXPECT_EQ(writers.written, 1 + 15 + 8 * 16u);
+}
+
+TEST_F(StoreTest, NobodyWaitsLongForWritersWhoDoNotComeBack) {
+  disk_->commit_delay = milliseconds(4);
+  Open();
+  Writers writers(executor_, *store_);
+  writers.Start(16);
+  writers.stopped = true;
+  executor_.Advance(milliseconds(4));
+  ASSERT_EQ(writers.written, 16u);
+  bool done = false;
+  Put(*store_, Pod("one"), "x", [&](const Status&) { done = true; });
+  executor_.Advance(milliseconds(5));
+  EXPECT_TRUE(done);
 }
 
 TEST_F(StoreTest, SettlingWaitsForWhatIsAcceptedAndForNothingElse) {
