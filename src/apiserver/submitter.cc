@@ -74,7 +74,7 @@ Result<std::optional<Given>> GivenTo(const Admission& admission, const json::Val
   auto numbers = ParseRunAs(text);
   if (!numbers.ok()) {
     return ForbiddenError(admission.kind, admission.name,
-                          StrCat("run-as of ", whose, ": ", numbers.status().message()));
+                          StrCat(kRunAsUser, " of ", whose, ": ", numbers.status().message()));
   }
   return std::optional<Given>(Given{std::move(whose), std::move(*numbers)});
 }
