@@ -26,7 +26,7 @@ Needed NeededPods(const State& state, GroupId id) {
       needed.met = false;
       return needed;
     }
-    missing[s] = std::max(0, set.Minimum() - set.holding);
+    missing[s] = std::max(0, set.Minimum() - set.holding - set.moving);
     if (missing[s] > 0) needed.met = false;
     if (missing[s] > set.pending && needed.short_set == kNone) {
       needed.short_set = static_cast<int32_t>(s);

@@ -270,7 +270,9 @@ void State::CountGroup(PodId id, int sign) {
       set.holding += sign;
       break;
     case PodPhase::kReleasing:
-      if (pod.node != kNone) set.releasing += sign;
+      if (pod.node == kNone) break;
+      set.releasing += sign;
+      set.moving += sign * (pod.promise != kNone);
       break;
     case PodPhase::kSucceeded:
       set.succeeded += sign;

@@ -146,6 +146,7 @@ struct SetState {
   int32_t min_member = 1;
   int32_t holding = 0;  // placed and not terminating
   int32_t releasing = 0;
+  int32_t moving = 0;    // of the releasing: promised another place
   int32_t promised = 0;  // promised and not placed
   int32_t pending = 0;   // could be placed now: not gated, not blocked, no promise
   int32_t gated = 0;
