@@ -18,6 +18,8 @@ namespace swell::cli {
 namespace {
 
 constexpr std::string_view kApiVersion = "swell.dev/v1";
+constexpr int kNamespaceLooks = 50;
+constexpr Duration kNamespacePause = std::chrono::milliseconds(100);
 
 // "4", "0.5", "500m", "64Gi", "unlimited" or "-1".
 Result<double> ParseShare(const std::string& text, std::string_view flag) {
@@ -278,7 +280,19 @@ class ProjectCreate final : public ProjectWrite {
     auto made = api->Create(client::resources::kProjects, "", project, Options());
     if (!made.ok()) return made.status();
     Say(session, form, **made, "created");
+    if (!Options().dry_run) AwaitNamespace(*api, **made);
     return 0;
+  }
+
+ private:
+  // A controller makes it; the next command goes on in it.
+  static void AwaitNamespace(Api& api, const json::Value& project) {
+    const std::string ns(json::GetString(project, {"spec", "namespace"}, api::Name(project)));
+    for (int looks = 0; looks < kNamespaceLooks; ++looks) {
+      auto there = api.Get(client::resources::kNamespaces, "", ns);
+      if (there.ok() || there.status().code() != Code::kNotFound) return;
+      if (!api.Pause(kNamespacePause)) return;
+    }
   }
 };
 

@@ -32,6 +32,7 @@ std::string WrongShare(const sched::QueueInfo& queue) {
 }
 
 constexpr Duration kDelay = std::chrono::seconds(1);
+constexpr Duration kNewDelay = std::chrono::milliseconds(100);
 constexpr Duration kPastUseEvery = std::chrono::minutes(5);
 constexpr const char* kRound = "round";
 
@@ -59,7 +60,10 @@ ProjectController::ProjectController(Context context, const sched::Model& model,
           [this](const std::string&, client::WorkQueue::Done done) { Reconcile(std::move(done)); }),
       client_(context_.executor, context_.server, context_.user, "project-controller") {
   auto look = [this](const json::SharedValue&) { OnCycle(); };
+  // Whoever has made one goes on in its namespace; but those below it may come right behind it.
+  auto made = [this](const json::SharedValue&) { queue_.AddAfter(kRound, kNewDelay); };
   Follow(projects_, look, look);
+  projects_.AddHandlers({.on_add = made, .on_update = {}, .on_delete = {}});
   Follow(pools_, look, look);
   namespaces_.AddHandlers({.on_add = {}, .on_update = {}, .on_delete = look});
 }

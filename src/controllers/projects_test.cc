@@ -102,6 +102,12 @@ TEST_F(ProjectsTest, LeavesGetANamespaceAndAStatus) {
   EXPECT_EQ(cluster_.Int(kNodePools, "single-node-pool", {"status", "gpus"}), 8);
 }
 
+TEST_F(ProjectsTest, ANewProjectCanBeWorkedInAtOnce) {
+  cluster_.Create("{apiVersion: swell.dev/v1, kind: Project, metadata: {name: fresh}, spec: {}}");
+  EXPECT_TRUE(cluster_.Until([&] { return cluster_.Get(kNamespaces, "fresh") != nullptr; },
+                             std::chrono::milliseconds(300)));
+}
+
 TEST_F(ProjectsTest, AMissingParentIsSaid) {
   cluster_.Create(
       "{apiVersion: swell.dev/v1, kind: Project, metadata: {name: lost}, spec: {parent: nobody}}");

@@ -216,7 +216,10 @@ Status SetSetting(std::string_view key, std::string_view value, sched::Settings&
     settings.past_share = share;
     return {};
   }
-  return {Code::kBadRequest, StrCat("there is no setting ", Quote(key))};
+  return {Code::kBadRequest,
+          StrCat("there is no setting ", Quote(key),
+                 " among staleGracePeriod, reserveAfter, movePause, pastUseShare, "
+                 "pastUseHalfLife")};
 }
 
 }  // namespace swell::controllers

@@ -16,11 +16,11 @@ class RunaiTest : public CliTest {
            R"("conditions":[{"type":"Ready","status":"True"}]}})");
     ASSERT_EQ(Run({"swell", "nodepool", "create", "single-node-pool", "--all-nodes"}), 0) << err_;
     for (const char* project : {"project-a", "project-b"}) {
+      Create(StrCat("{apiVersion: v1, kind: Namespace, metadata: {name: ", project, "}}"));
       ASSERT_EQ(Run({"swell", "project", "create", project, "--description", "A project",
                      "--node-pool", "single-node-pool", "--gpu-quota", "4"}),
                 0)
           << err_;
-      Create(StrCat("{apiVersion: v1, kind: Namespace, metadata: {name: ", project, "}}"));
     }
   }
   int Submit(std::vector<std::string> more = {}) {
