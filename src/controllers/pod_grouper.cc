@@ -47,6 +47,8 @@ PodGrouper::PodGrouper(Context context, PodGrouperOptions options)
              }),
       client_(context_.executor, context_.server, context_.user, "pod-grouper") {
   rules_.Extend(options_.rules);
+  // Before pods are followed: of those that are known already it hears at once, and no more.
+  map_read_ = options_.ns.empty();
   Follow(
       pods_, [this](const json::SharedValue& pod) { OnPod(*pod); },
       [this](const json::SharedValue& pod) { OnPodGone(*pod); });
@@ -55,7 +57,6 @@ PodGrouper::PodGrouper(Context context, PodGrouperOptions options)
          if (api::Annotation(*group, kGroupedBy).empty()) return;
          queue_.Add(StrCat(kGroupKey, api::KeyOf(*group)));
        }});
-  map_read_ = options_.ns.empty();
   if (!map_read_) LookAtMap();
 }
 

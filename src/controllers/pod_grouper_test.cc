@@ -104,6 +104,26 @@ TEST_F(PodGrouperTest, AGangWaitsForAllOfItsPods) {
       [&] { return cluster_.Get(kPodGroups, "default/raycluster.ray") == nullptr; }));
 }
 
+// As of a replica that stood by with warm informers, and leads now.
+TEST_F(PodGrouperTest, PodsThatWereKnownBeforeItAreGrouped) {
+  MakeRay(1);
+  MakePod("ray-head", kRayClusters, "ray", "ray.io/node-type: head");
+  const api::UserInfo admin{"system:admin", "", {"system:masters"}};
+  Random random(1);
+  Informers informers(cluster_.sim, cluster_.server, admin, 1);
+  for (const client::Resource& resource : {kPods, kPodGroups, client::resources::kProjects}) {
+    informers.Of(resource);
+  }
+  informers.Start();
+  ASSERT_TRUE(cluster_.Until([&] { return informers.synced(); }));
+  const PodGrouper grouper(
+      Context{cluster_.sim, cluster_.sim, random, cluster_.server, admin, informers}, {});
+  EXPECT_TRUE(cluster_.Until([&] {
+    return api::Label(*cluster_.Get(kPods, "default/ray-head"), keys::kPodGroup) ==
+           "raycluster.ray";
+  }));
+}
+
 TEST_F(PodGrouperTest, RulesOfAConfigMapHoldWithoutARestart) {
   Start();
   cluster_.Create(
