@@ -28,8 +28,8 @@ class HugePageAllocator {
   explicit HugePageAllocator(const HugePageAllocator<U>&) {}
 
   T* allocate(size_t count) {
-    if (!IsLarge(count)) return std::allocator<T>().allocate(count);
-    if (count > kMost) throw std::bad_array_new_length();
+    // It also refuses what no address space holds.
+    if (!IsLarge(count) || count > kMost) return std::allocator<T>().allocate(count);
     const size_t bytes = (count * sizeof(T) + kHugePageBytes - 1) / kHugePageBytes * kHugePageBytes;
     void* memory = ::operator new(bytes, kAlignment);
     AdviseHugePages(memory, bytes);
