@@ -35,6 +35,7 @@ void History::Add(const std::vector<store::Change>& batch) {
 }
 
 void History::CheckAnswer(const api::RestRequest& request, const api::RestResponse& response) {
+  if (response.status == 409) ++conflicts_;
   if (request.method == "GET" || response.status >= 300) return;
   auto body = json::Parse(response.BodyString());
   if (!body.ok())

@@ -38,6 +38,7 @@ class History {
   uint64_t hash() const { return hash_; }
   const std::vector<std::string>& violations() const { return violations_; }
   size_t answers_checked() const { return answers_checked_; }
+  size_t conflicts() const { return conflicts_; }  // answers with 409
 
  private:
   SimExecutor& executor_;
@@ -48,6 +49,7 @@ class History {
   std::vector<std::function<void(const store::Change&)>> hear_;
   std::vector<std::string> violations_;
   size_t answers_checked_ = 0;
+  size_t conflicts_ = 0;
 };
 
 }  // namespace swell::sim

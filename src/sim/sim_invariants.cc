@@ -81,7 +81,11 @@ void Invariants::HearPod(const store::Change& change) {
   }
   if (!pod.preempted_by.empty() && before.preempted_by.empty()) {
     ++evictions_;
-    if (!JustStarted(pod.preempted_by)) open_.push_back({key, pod.preempted_by});
+    if (pod.node.empty()) {
+      history_.Violation(
+          StrCat("pod ", key, " has no place, and is evicted for ", pod.preempted_by));
+    }
+    if (!JustSettled(pod.preempted_by)) open_.push_back({key, pod.preempted_by});
   }
   if (pod.node.empty()) return;
   if (before.node.empty()) {
@@ -155,18 +159,18 @@ void Invariants::CheckLimit(const std::string& ns) {
 }
 
 // An eviction may wait until it is known that its victim was bound, and who needed the place may
-// have found another meanwhile.
-bool Invariants::JustStarted(const std::string& beneficiary) const {
+// have found another meanwhile, or be gone.
+bool Invariants::JustSettled(const std::string& beneficiary) const {
   auto of = pods_.find(beneficiary);
   for (const std::string& who : {beneficiary, of == pods_.end() ? beneficiary : of->second.group}) {
-    auto at = started_.find(who);
-    if (at != started_.end() && executor_.Steady() - at->second < kDecidedBefore) return true;
+    auto at = settled_.find(who);
+    if (at != settled_.end() && executor_.Steady() - at->second < kDecidedBefore) return true;
   }
   return false;
 }
 
 void Invariants::Started(const std::string& pod, const std::string& group) {
-  started_[pod] = started_[group] = executor_.Steady();
+  settled_[pod] = settled_[group] = executor_.Steady();
   std::erase_if(open_, [&](const Eviction& eviction) {
     auto of = pods_.find(eviction.beneficiary);
     const std::string& wanted = of == pods_.end() ? eviction.beneficiary : of->second.group;
@@ -175,6 +179,7 @@ void Invariants::Started(const std::string& pod, const std::string& group) {
 }
 
 void Invariants::Deleted(const std::string& key) {
+  settled_[key] = executor_.Steady();
   std::erase_if(open_, [&](const Eviction& eviction) { return eviction.beneficiary == key; });
 }
 

@@ -4,7 +4,7 @@
 //   - no project holds more GPUs than its limit;
 //   - a pod that was bound stays on its node, one that ended stays ended, and so does a job;
 //   - in calm, no gang is half placed for longer than `kHalfPlacedMax`;
-//   - who was evicted for somebody went in vain only if that somebody was deleted.
+//   - who was evicted for somebody went in vain only if that somebody was deleted, and was bound.
 //
 // Ownership: the history outlives it. Thread-safety: one thread.
 #pragma once
@@ -58,7 +58,7 @@ class Invariants {
   void HearJob(const store::Change& change);
   void CheckNode(const std::string& node);
   void CheckLimit(const std::string& ns);
-  bool JustStarted(const std::string& beneficiary) const;
+  bool JustSettled(const std::string& beneficiary) const;
   void Started(const std::string& pod, const std::string& group);
   void Deleted(const std::string& key);
 
@@ -72,7 +72,7 @@ class Invariants {
   std::map<std::string, SteadyTime> half_;
   std::map<std::string, std::string> jobs_;    // "resource ns/name" → uid + how it ended, or uid
   std::vector<Eviction> open_;                 // whose beneficiary has not started yet
-  std::map<std::string, SteadyTime> started_;  // pods and groups: when, last
+  std::map<std::string, SteadyTime> settled_;  // pods and groups: started or deleted when, last
   size_t evictions_ = 0;
   size_t bindings_ = 0;
 };

@@ -21,6 +21,7 @@ constexpr int kLimit = 6;  // GPUs of project `limited`
 constexpr Duration kLookEvery = milliseconds(100);
 constexpr Duration kAskAgain = seconds(1);
 constexpr Duration kPeaceMax = minutes(60);
+constexpr std::string_view kMeddled = "sim.swell.dev/meddled";
 
 SimOptions OptionsOf(uint64_t seed) {
   Random random(StableHash("shape", seed));
@@ -104,7 +105,10 @@ void SimStory::Play() {
 
 void SimStory::Prepare() {
   cluster_.Boot();
-  cluster_.history().OnChange([this](const store::Change& change) { TellOfPod(change); });
+  cluster_.history().OnChange([this](const store::Change& change) {
+    TellOfPod(change);
+    Meddle(change);
+  });
   cluster_.on_server_start = [this] {
     for (auto& watcher : watchers_) watcher->OnServerStart();
   };
@@ -239,7 +243,8 @@ void SimStory::OnAnswer(const WishPtr& wish, const Status& status) {
 
 void SimStory::Break() {
   invariants_.Disturbed();
-  const uint64_t dice = random_.Below(20);
+  const uint64_t dice = random_.Below(21);
+  if (dice == 20) return MeddleForAWhile();
   if (dice < 4) return BreakServer();
   if (dice < 8) return BreakReplica();
   if (dice < 11) return BreakNode();
@@ -336,9 +341,40 @@ void SimStory::ChangeWeather() {
               weather.twice_percent, "% sent twice"));
 }
 
+void SimStory::MeddleForAWhile() {
+  const Duration span = Between(seconds(1), seconds(30));
+  Tell(StrCat("somebody writes what others write, for ", span / milliseconds(1), " ms"));
+  meddles_until_ = cluster_.executor().Steady() + span;
+}
+
+// Whoever writes an object twice meets a write of somebody else's in between: a conflict for each
+// that names the version it knows.
+void SimStory::Meddle(const store::Change& change) {
+  static const client::Resource* const kResources[] = {
+      &client::resources::kPods,         &client::resources::kPodGroups,
+      &client::resources::kPyTorchJobs,  &client::resources::kJobs,
+      &client::resources::kTrainingJobs, &client::resources::kLeases,
+      &client::resources::kNodes};
+  const store::Key& key = change.entry->key;
+  if (cluster_.executor().Steady() >= meddles_until_) return;
+  if (change.type == store::EventType::kDeleted) return;
+  const auto resource = std::find_if(
+      std::begin(kResources), std::end(kResources),
+      [&key](const client::Resource* one) { return one->GroupResource() == key.resource; });
+  if (resource == std::end(kResources)) return;
+  // Not after its own.
+  const std::string says(api::Annotation(*change.entry->Parsed(), kMeddled));
+  std::string& said = meddled_with_[StrCat(key.resource, " ", key.ns, "/", key.name)];
+  if (std::exchange(said, says) != says) return;
+  const json::Value patch = json::Object{
+      {"metadata", json::Object{{"annotations", json::Object{{kMeddled, StrCat(++meddled_)}}}}}};
+  people_->Patch(**resource, key.ns, key.name, client::PatchType::kMerge, patch, {});
+}
+
 void SimStory::Peace() {
   Tell("peace");
   invariants_.Disturbed();
+  meddles_until_ = {};
   cluster_.network().weather = {};
   cluster_.disk().commit_delay = cluster_.options().commit_delay;
   cluster_.disk().failing_commits = 0;
@@ -400,6 +436,10 @@ void SimStory::CheckEnd() {
     if (cluster_.Get(job->resource.GroupResource(), job->ns, job->name)) continue;
     cluster_.history().Violation(StrCat(job->Key(), " was acknowledged, and is not there"));
   }
+  if (invariants_.OpenJobs().empty()) return;
+  for (const json::SharedValue& pod : cluster_.List("pods")) {
+    Tell(StrCat("left is ", json::Print(*pod)));
+  }
 }
 
 void SimStory::Tell(const std::string& what) {
@@ -440,9 +480,10 @@ size_t SimStory::watched() const {
   return events;
 }
 
-std::string SimStory::Summary() const {
+std::string SimStory::Summary() {
   return StrCat(jobs(), " jobs, ", invariants_.bindings(), " bindings, ", invariants_.evictions(),
-                " evictions, ", watched(), " events watched");
+                " evictions, ", watched(), " events watched, ", meddled_, " writes by others, ",
+                cluster_.history().conflicts(), " conflicts");
 }
 
 }  // namespace swell::sim

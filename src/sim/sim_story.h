@@ -1,7 +1,8 @@
 // SimStory: people submit jobs to a cluster of processes while everything that can break breaks:
 // the API server, replicas, agents and machines die and come back, ways are cut or lose messages,
-// the disk is slow, full, or gone in the middle of a write, clocks jump. Then there is peace, in
-// which every job must end. All of it follows from the seed.
+// the disk is slow, full, or gone in the middle of a write, clocks jump, and somebody else writes
+// whatever the cluster has just written. Then there is peace, in which every job must end. All of
+// it follows from the seed.
 //
 //   SimStory story(17);
 //   story.Play();
@@ -35,7 +36,7 @@ class SimStory {
   // What happened, a line for each fault, each thing that people did, and each step of a pod.
   const std::vector<std::string>& told() const { return told_; }
   // How much there was to check.
-  std::string Summary() const;
+  std::string Summary();
 
   size_t jobs() const { return acknowledged_.size(); }
   size_t watched() const;
@@ -63,6 +64,8 @@ class SimStory {
   void BreakDisk();
   void BreakClock();
   void ChangeWeather();
+  void MeddleForAWhile();
+  void Meddle(const store::Change& change);
   void Peace();
 
   void Look();
@@ -86,6 +89,9 @@ class SimStory {
   std::vector<std::string> told_;
   int submitted_ = 0;
   bool peace_ = false;
+  SteadyTime meddles_until_;
+  uint64_t meddled_ = 0;
+  std::map<std::string, std::string> meddled_with_;  // "resource ns/name" → as it says
   TimerId look_timer_ = kNoTimer;
 };
 

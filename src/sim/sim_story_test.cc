@@ -17,7 +17,7 @@ constexpr uint64_t kSeeds = 8;
 
 TEST(SystemUnderFaults, KeepsItsPromises) {
   const auto [first, count, replayed] = TestSeeds::FromEnvironment(kSeeds);
-  size_t bindings = 0, evictions = 0, watched = 0, answers = 0;
+  size_t bindings = 0, evictions = 0, watched = 0, answers = 0, conflicts = 0;
   for (uint64_t seed = first; seed < first + count; ++seed) {
     SCOPED_TRACE(StrCat("replay with SWELL_STORY=1 SWELL_SEED=", seed,
                         " build/dev/src/sim/sim_test --gtest_filter=SystemUnderFaults.*"));
@@ -33,6 +33,7 @@ TEST(SystemUnderFaults, KeepsItsPromises) {
     evictions += story.invariants().evictions();
     watched += story.watched();
     answers += story.cluster().history().answers_checked();
+    conflicts += story.cluster().history().conflicts();
     if (HasFailure()) break;
   }
   if (replayed) return;
@@ -41,6 +42,7 @@ TEST(SystemUnderFaults, KeepsItsPromises) {
   EXPECT_GT(evictions, 0U);
   EXPECT_GT(watched, 100 * count);
   EXPECT_GT(answers, 100 * count);
+  EXPECT_GT(conflicts, count);
 }
 
 TEST(SystemUnderFaults, SameSeedSameTrace) {
