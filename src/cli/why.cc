@@ -469,10 +469,10 @@ class WhyAction final : public Action {
     }
     TextTable table({"NODE", "FREE GPUS", "HELD BY"}, 2);
     for (size_t i = 0; i < nodes.size() && i < kNodesShown; ++i) {
-      table.Add({nodes[i]->name,
-                 StrCat(GpuText(FreeOf(*nodes[i])), " of ", nodes[i]->gpus(),
-                        nodes[i]->ready ? "" : ", not ready"),
-                 HoldersText(*nodes[i])});
+      table.Add(
+          {nodes[i]->name,
+           StrCat(GpuText(FreeOf(*nodes[i])), " of ", nodes[i]->gpus(), KeptFreeText(*nodes[i])),
+           HoldersText(*nodes[i])});
     }
     if (nodes.empty()) return "";
     std::string text = table.ToString("  ");
@@ -483,6 +483,22 @@ class WhyAction final : public Action {
 
   static int64_t FreeOf(const NodeView& node) {
     return node.total.milli_gpus - node.used.milli_gpus;
+  }
+
+  // Why the room on it may be none: ", not ready", ", cordoned", ", tainted dedicated=x".
+  static std::string KeptFreeText(const NodeView& node) {
+    std::string text = node.ready ? "" : ", not ready";
+    if (node.unschedulable) text += ", cordoned";
+    for (const json::Value& taint : json::GetArray(*node.object, {"spec", "taints"})) {
+      const std::string_view key = json::GetString(taint, {"key"});
+      if (key.starts_with("node.kubernetes.io/") ||
+          json::GetString(taint, {"effect"}) == "PreferNoSchedule") {
+        continue;
+      }
+      const std::string_view value = json::GetString(taint, {"value"});
+      text += StrCat(", tainted ", key, value.empty() ? "" : "=", value);
+    }
+    return text;
   }
 
   static std::string HoldersText(const NodeView& node) {
