@@ -276,7 +276,11 @@ TEST_F(CliTest, GetShowsTablesAndSaysWhatIsMissing) {
   EXPECT_NE(out_.find("default"), std::string::npos) << "what is there is shown";
   EXPECT_EQ(err_, "swell: namespaces \"nope\" not found\n");
   EXPECT_EQ(Run({"swell", "get", "podz"}), 1);
-  EXPECT_NE(err_.find("did you mean pods?"), std::string::npos) << err_;
+  EXPECT_EQ(err_,
+            "swell: no job \"podz\" in namespace \"default\", and the server has no resource type "
+            "\"podz\"; did you mean pods?\n");
+  EXPECT_EQ(Run({"swell", "list", "--status", "frob"}), 2);
+  EXPECT_NE(err_.find("--status \"frob\": pending, running, "), std::string::npos) << err_;
   ASSERT_EQ(Run({"swell", "get", "ns", "-o", "name"}), 0);
   EXPECT_NE(out_.find("namespace/default\n"), std::string::npos) << out_;
 }

@@ -98,6 +98,7 @@ class GetAction final : public Action {
           targets.push_back({std::move(of_job), {job->name}});
           continue;
         }
+        return NeitherJobNorKind(kind.status(), word, session_->Namespace());
       }
       if (!kind.ok()) return kind.status();
       targets.push_back({std::move(kind).value(), names});

@@ -35,6 +35,13 @@ class ListAction final : public Action {
   Result<int> Run(Session& session, std::vector<std::string> words) override {
     if (!words.empty()) return Misuse(StrCat("unexpected ", Quote(words[0])));
     SWELL_ASSIGN_OR_RETURN(OutputForm form, ParseOutputForm(output_));
+    constexpr std::string_view kStatuses[] = {"pending",   "running",   "preempted", "restarting",
+                                              "suspended", "succeeded", "failed"};
+    if (!status_.empty() && std::find(std::begin(kStatuses), std::end(kStatuses),
+                                      ToLower(status_)) == std::end(kStatuses)) {
+      return Misuse(StrCat("--status ", Quote(status_), ": ",
+                           Join({std::begin(kStatuses), std::end(kStatuses)}, ", "), " expected"));
+    }
     JobTable table{.session = session, .form = form, .all_namespaces = all_namespaces_};
     table.ns = all_namespaces_ ? "" : session.Namespace();
     table.status = status_;

@@ -102,6 +102,11 @@ Result<Kind> Kinds::Find(std::string_view word) {
                                         near.empty() ? "" : StrCat("; did you mean ", near, "?")));
 }
 
+Status NeitherJobNorKind(const Status& no_kind, std::string_view word, std::string_view ns) {
+  return Status(no_kind.code(), StrCat("no job ", Quote(word), " in namespace ", Quote(ns),
+                                       ", and ", no_kind.message()));
+}
+
 Result<Kind> Kinds::FindGvk(std::string_view api_version, std::string_view kind) {
   auto matches = [&](const Kind& one) {
     return one.resource.ApiVersion() == api_version && one.kind == kind;

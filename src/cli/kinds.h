@@ -52,4 +52,7 @@ class Kinds {
 // Names and short names of the kinds everybody has, for completion without a server.
 const std::vector<Kind>& WellKnownKinds();
 
+// Of a word that is not a job's name either, what Kinds::Find said of it.
+Status NeitherJobNorKind(const Status& no_kind, std::string_view word, std::string_view ns);
+
 }  // namespace swell::cli

@@ -187,7 +187,7 @@ class WaitAction final : public Action {
       auto found_kind = kinds->Find(words[0]);
       if (!found_kind.ok() && words.size() == 1) {
         auto job = FindJob(api, ns, words[0]);
-        if (!job.ok()) return found_kind.status();
+        if (!job.ok()) return NeitherJobNorKind(found_kind.status(), words[0], ns);
         SWELL_ASSIGN_OR_RETURN(Kind of_job, kinds->Find(job->kind->resource.GroupResource()));
         chosen.push_back({std::move(of_job), ns, job->name, {}});
         return chosen;
