@@ -92,6 +92,21 @@ TEST_F(AgentTest, AStatusThatArrivesLateTakesNothingBack) {
   EXPECT_EQ(State("a"), "terminated");
 }
 
+// An agent's last word comes late, when the machine has lost the pod and runs it again.
+TEST_F(AgentTest, APodThatIsOverForTheApiStopsAndRefusesNobody) {
+  const std::string spec = R"({"restartPolicy":"OnFailure","containers":[{"name":"main",
+      "image":"x","resources":{"limits":{"nvidia.com/gpu":4}}}]})";
+  Create("a", spec, R"({"annotations":{"swell.dev/stop-seconds":"3"}})");
+  json::Value pod = Pod("a");
+  json::Set(pod, {"status", "phase"}, "Succeeded");
+  api_->Put(kPods, pod);
+  Create("b", spec);
+  EXPECT_EQ(Phase("b"), "Pending");
+  sim_.Advance(seconds(4));
+  EXPECT_EQ(Phase("b"), "Running");
+  EXPECT_EQ(Phase("a"), "Succeeded");
+}
+
 // Somebody else's write comes between the agent's knowledge and its own, three times.
 TEST_F(AgentTest, StatusIsMadeAnewWhereThePodHasChanged) {
   int others = 0;

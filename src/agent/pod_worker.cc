@@ -376,6 +376,12 @@ void PodWorker::Update(json::SharedValue pod) {
     it = api::Annotation(*pod_, it->first) == it->second ? annotations_.erase(it) : std::next(it);
   }
   if (!started_ || detached_) return;
+  const std::string_view phase = json::GetString(*pod_, {"status", "phase"});
+  if ((phase == "Succeeded" || phase == "Failed") && stage_ < Stage::kStopped && !terminating_) {
+    // Its place is others' by now: the last word of the agent before this one came late.
+    told_ = true;
+    return BeginTermination(std::chrono::seconds(GraceSeconds(*pod_)), true);
+  }
   WatchOverwrites();
   if (api::IsDeleting(*pod_)) {
     int64_t grace =
