@@ -44,6 +44,7 @@ SimWatcher::~SimWatcher() { executor_.Cancel(retry_); }
 void SimWatcher::Start() { List(); }
 
 void SimWatcher::List() {
+  may_expire_ = false;  // until another server starts, be it before the answer is here
   client_.List(resource_, "", {},
                [this](Result<client::ObjectList> list) { OnList(std::move(list)); });
 }
@@ -76,7 +77,6 @@ void SimWatcher::OnList(Result<client::ObjectList> list) {
                               " of that version"));
   }
   listed_ = true;
-  may_expire_ = false;
   Watch();
 }
 
