@@ -308,16 +308,16 @@ void SchedulerLoop::Bind(const sched::Decision& decision, const json::SharedValu
       SendBindings();
     };
     if (volume_waits_.Begin(*pod, decision.node, made)) return;
+  }
+  SendBinding(decision, pod);
+}
+
 // How much of a GPU an amount of its memory is depends on the node, and nobody asks for it in GPUs:
 // whoever counts what pods hold finds it in the pod.
 double SchedulerLoop::ShareOf(const sched::Decision& decision, const json::SharedValue& pod) const {
   if (!pod || api::Annotation(*pod, keys::kGpuMemory).empty()) return 0;
   const auto view = model_.Pod(decision.pod);
   return view ? view->gpus : 0;
-}
-
-  }
-  SendBinding(decision, pod);
 }
 
 void SchedulerLoop::SendBinding(const sched::Decision& decision, const json::SharedValue& pod) {

@@ -83,9 +83,9 @@ class SchedulerLoop {
   void Cycle();
   void Carry(const sched::CycleResult& result);
   void Bind(const sched::Decision& decision, const json::SharedValue& pod);
+  double ShareOf(const sched::Decision& decision, const json::SharedValue& pod) const;
   void SendBinding(const sched::Decision& decision, const json::SharedValue& pod);
   void SendBindings();
-  double ShareOf(const sched::Decision& decision, const json::SharedValue& pod) const;
   void HearOfBindings(uint64_t batch);
   void OnBound(const sched::Decision& decision, const json::SharedValue& pod, const Status& status);
   void Nominate(const sched::Decision& decision);
