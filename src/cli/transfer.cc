@@ -140,12 +140,12 @@ void CleanMetadata(json::Value& object) {
     std::vector<std::string> gone;
     for (const auto& [key, value] : annotations->get_object()) {
       const std::string_view name(key.data(), key.size());
-      const bool of_this_run =
-          name.starts_with("pv.kubernetes.io/") || name.starts_with("volume.kubernetes.io/") ||
-          name.starts_with("deployment.kubernetes.io/") ||
-          name.starts_with("swell.dev/preempted") || name == api::keys::kGpuDevices ||
-          name == api::keys::kGpuShare || name == api::keys::kRestarts ||
-          name == api::keys::kStopRequested;
+      const bool of_this_run = name.starts_with("pv.kubernetes.io/") ||
+                               name.starts_with("volume.kubernetes.io/") ||
+                               name.starts_with("deployment.kubernetes.io/") ||
+                               name.starts_with("swell.dev/preempted") ||
+                               name == api::keys::kGpuDevices || name == api::keys::kGpuShare ||
+                               name == api::keys::kRestarts || name == api::keys::kStopRequested;
       if (of_this_run) gone.emplace_back(name);
     }
     for (const std::string& name : gone) json::StableErase(annotations->get_object(), name);

@@ -71,7 +71,7 @@ TEST_F(WhyTest, RoomThatIsNotForEverybodyIsMarked) {
       "{apiVersion: v1, kind: Node, metadata: {name: full}, spec: {unschedulable: true, taints: "
       "[{key: dedicated, value: x, effect: NoSchedule}, {key: soft, effect: PreferNoSchedule}]}}");
   Status("/api/v1/nodes/full", R"({"status":{"allocatable":{"nvidia.com/gpu":"4"},)"
-                              R"("conditions":[{"type":"Ready","status":"True"}]}})");
+                               R"("conditions":[{"type":"Ready","status":"True"}]}})");
   GpuPod("p", "schedulerName: swell, ");
   ASSERT_EQ(Run({"swell", "why", "p"}), 0) << err_;
   EXPECT_NE(out_.find("  full  4 of 4, cordoned, tainted dedicated=x  -\n"), std::string::npos)
