@@ -268,7 +268,7 @@ void PodWorker::Write(json::Value patch, std::function<void(const Status&)> done
   host_.client().Patch(
       client::resources::kPods, api::Namespace(*pod_), api::Name(*pod_),
       client::PatchType::kStrategic, patch,
-      [weak = weak_from_this(), done](const Result<json::SharedValue>& result) {
+      [weak = weak_from_this(), done = std::move(done)](const Result<json::SharedValue>& result) {
         auto self = weak.lock();
         if (!self || self->detached_) return;
         self->sending_ = false;

@@ -221,7 +221,7 @@ void PodWorker::FetchSources() {
   stage_ = Stage::kSources;
   WatchDeadline();
   FetchPodSources(host_.client(), *pod_, sources_, host_.clock().Now(),
-                  [weak = weak_from_this()](std::shared_ptr<const PodSources> sources) {
+                  [weak = weak_from_this()](const std::shared_ptr<const PodSources>& sources) {
                     auto self = weak.lock();
                     if (self && !self->detached_) self->OnSources(std::move(sources));
                   });
@@ -342,7 +342,7 @@ void PodWorker::WatchDeadline() {
 void PodWorker::RefreshVolumes() {
   if (terminating_ || released_) return;
   FetchPodSources(host_.client(), *pod_, sources_, host_.clock().Now(),
-                  [weak = weak_from_this()](std::shared_ptr<const PodSources> sources) {
+                  [weak = weak_from_this()](const std::shared_ptr<const PodSources>& sources) {
                     auto self = weak.lock();
                     if (!self || self->detached_ || self->terminating_) return;
                     // A source that vanished while the pod runs keeps its old content.

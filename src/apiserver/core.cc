@@ -202,7 +202,7 @@ void WriteObject(Core& core,
 void WriteEntry(Core& core,
                 const api::KindInfo& kind,
                 store::EventType type,
-                store::EntryPtr entry,
+                const store::EntryPtr& entry,
                 WriteDone done) {
   const auto written = HooksOf(kind).written;
   core.store.Write(type, entry,

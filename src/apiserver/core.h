@@ -127,7 +127,7 @@ void WriteObject(Core& core,
 void WriteEntry(Core& core,
                 const api::KindInfo& kind,
                 store::EventType type,
-                store::EntryPtr entry,
+                const store::EntryPtr& entry,
                 WriteDone done);
 store::Key KeyFor(const api::KindInfo& kind, std::string_view ns, std::string_view name);
 store::Attributes AttributesOf(const api::KindInfo& kind, const json::Value& object);

@@ -30,8 +30,8 @@ class RegisteredUsersTest : public testing::Test {
     return options;
   }
 
-  api::RestRequest AsMaster(std::string method, std::string target, std::string body = {}) {
-    auto request = test_.Request(std::move(method), std::move(target), std::move(body));
+  api::RestRequest AsMaster(std::string method, const std::string& target, std::string body = {}) {
+    auto request = test_.Request(std::move(method), target, std::move(body));
     request.user = {"root", "", {"system:masters"}};
     return request;
   }

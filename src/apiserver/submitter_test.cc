@@ -31,8 +31,11 @@ class SubmitterTest : public testing::Test {
     }
   }
 
-  Answer As(const api::UserInfo& user, std::string method, std::string target, std::string body) {
-    auto request = test_.Request(std::move(method), std::move(target), std::move(body));
+  Answer As(const api::UserInfo& user,
+            std::string method,
+            const std::string& target,
+            std::string body) {
+    auto request = test_.Request(std::move(method), target, std::move(body));
     request.user = user;
     if (request.method == "PATCH") request.content_type = "application/merge-patch+json";
     return test_.Send(std::move(request));

@@ -148,31 +148,31 @@ class TestServer {
     return answer;
   }
 
-  Answer Get(std::string target, std::string accept = {}) {
-    return Send(Request("GET", std::move(target), {}, {}, std::move(accept)));
+  Answer Get(const std::string& target, std::string accept = {}) {
+    return Send(Request("GET", target, {}, {}, std::move(accept)));
   }
-  Answer Post(std::string target, std::string body, std::string content_type = {}) {
-    return Send(Request("POST", std::move(target), std::move(body), std::move(content_type)));
+  Answer Post(const std::string& target, std::string body, std::string content_type = {}) {
+    return Send(Request("POST", target, std::move(body), std::move(content_type)));
   }
-  Answer Put(std::string target, std::string body) {
-    return Send(Request("PUT", std::move(target), std::move(body)));
+  Answer Put(const std::string& target, std::string body) {
+    return Send(Request("PUT", target, std::move(body)));
   }
-  Answer Merge(std::string target, std::string body) {
-    return Send(
-        Request("PATCH", std::move(target), std::move(body), "application/merge-patch+json"));
+  Answer Merge(const std::string& target, std::string body) {
+    return Send(Request("PATCH", target, std::move(body), "application/merge-patch+json"));
   }
-  Answer Patch(std::string target, std::string body, std::string content_type) {
-    return Send(Request("PATCH", std::move(target), std::move(body), std::move(content_type)));
+  Answer Patch(const std::string& target, std::string body, std::string content_type) {
+    return Send(Request("PATCH", target, std::move(body), std::move(content_type)));
   }
-  Answer Delete(std::string target, std::string body = {}) {
-    return Send(Request("DELETE", std::move(target), std::move(body)));
+  Answer Delete(const std::string& target, std::string body = {}) {
+    return Send(Request("DELETE", target, std::move(body)));
   }
-  TestWatch Watch(std::string target, std::string accept = {}, size_t accept_chunks = SIZE_MAX) {
+  TestWatch Watch(const std::string& target,
+                  std::string accept = {},
+                  size_t accept_chunks = SIZE_MAX) {
     TestWatch watch;
     watch.sink = std::make_shared<TestSink>();
     watch.sink->accept_chunks = accept_chunks;
-    watch.call =
-        server->Handle(Request("GET", std::move(target), {}, {}, std::move(accept)), watch.sink);
+    watch.call = server->Handle(Request("GET", target, {}, {}, std::move(accept)), watch.sink);
     executor.RunPosted();
     return watch;
   }

@@ -17,6 +17,7 @@
 
 #include "base/file.h"
 #include "base/random.h"
+#include "base/strings.h"
 #include "base/test_seeds.h"
 
 namespace swell {
@@ -30,7 +31,7 @@ class FuzzSeeds {
     EXPECT_TRUE(names.ok() && !names->empty()) << corpus << " has no seeds";
     if (!names.ok()) return;
     for (const std::string& name : *names) {
-      auto bytes = ReadFile(corpus + "/" + name);
+      auto bytes = ReadFile(StrCat(corpus, "/", name));
       EXPECT_TRUE(bytes.ok()) << bytes.status().ToString();
       if (bytes.ok()) inputs_.push_back(std::move(*bytes));
     }
@@ -43,9 +44,9 @@ class FuzzSeeds {
     const TestSeeds seeds = TestSeeds::FromEnvironment(kMutations);
     // A target that finds something aborts; its seed must be known then.
     const auto before = std::signal(SIGABRT, [](int) {
-      std::fprintf(stderr, "again: SWELL_SEED=%llu\n", static_cast<unsigned long long>(now_));
+      std::fprintf(stderr, "again: SWELL_SEED=%llu\n", static_cast<unsigned long long>(now));
     });
-    for (now_ = seeds.first; now_ < seeds.first + seeds.count; ++now_) Give(Mutated(now_));
+    for (now = seeds.first; now < seeds.first + seeds.count; ++now) Give(Mutated(now));
     std::signal(SIGABRT, before);
   }
 
@@ -85,7 +86,7 @@ class FuzzSeeds {
 
   const Target target_;
   std::vector<std::string> inputs_;
-  static inline uint64_t now_ = 0;
+  static inline uint64_t now = 0;
 };
 
 }  // namespace swell

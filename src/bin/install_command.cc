@@ -142,7 +142,7 @@ Result<std::vector<std::string>> RemainingObjects(RemoteProcess& process) {
     client::Resource resource{std::string(json::GetString(crd, {"spec", "group"})), "", plural,
                               true};
     resource.version = json::GetString(json::GetArray(crd, {"spec", "versions"})[0], {"name"});
-    auto answer = process.Await([&](client::ObjectCallback done) {
+    auto answer = process.Await([&](const client::ObjectCallback& done) {
       process.client().List(resource, "", {.limit = 1}, [done](Result<client::ObjectList> list) {
         if (!list.ok()) return done(list.status());
         size_t at_least = list->items.size();
@@ -160,7 +160,7 @@ Result<std::vector<std::string>> RemainingObjects(RemoteProcess& process) {
 
 // No controller will be there to let projects go that are in use.
 Status ReleaseProjects(RemoteProcess& process) {
-  auto listed = process.Await([&](client::ObjectCallback done) {
+  auto listed = process.Await([&](const client::ObjectCallback& done) {
     process.client().List(client::resources::kProjects, "", {},
                           [done](Result<client::ObjectList> list) {
                             json::Array projects;
