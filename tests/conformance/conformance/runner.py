@@ -65,8 +65,7 @@ class Runner:
         if answer.status != 201:
             raise Failed(f'namespace {name}: {answer.status} {answer.text()}')
         end = time.monotonic() + DEADLINE_S
-        path = f'/api/v1/namespaces/{name}/serviceaccounts/default'
-        while accounts and not self.account_ready(self.server.send('GET', path)):
+        while accounts and not self.account_ready(f'/api/v1/namespaces/{name}'):
             if time.monotonic() > end:
                 raise Failed(f'namespace {name} got no service account')
             time.sleep(PAUSE_S)
@@ -79,8 +78,14 @@ class Runner:
     def remove_namespace(self, name):
         self.server.send('DELETE', f'/api/v1/namespaces/{name}')
 
-    def account_ready(self, answer):
-        return answer.status == 200 and (not self.wait_for_tokens or 'secrets' in answer.json())
+    def account_ready(self, namespace):
+        """Whether pods can be made; the server that admits them hears of a new account's token a moment later."""
+        if not self.wait_for_tokens:
+            return self.server.send('GET', f'{namespace}/serviceaccounts/default').status == 200
+        pod = {'metadata': {'name': 'probe'}, 'spec': {'containers': [{'name': 'c', 'image': 'i'}]}}
+        answer = self.server.send('POST', f'{namespace}/pods?dryRun=All', json.dumps(pod),
+                                  {'Content-Type': 'application/json'})
+        return answer.status == 201
 
     def run_step(self, step, words, number):
         end = time.monotonic() + (DEADLINE_S if step.until else 0)
