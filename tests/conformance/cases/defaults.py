@@ -1,7 +1,7 @@
 """What is filled in, and what is refused, kind by kind."""
 
-from conformance.case import (ABSENT, PRESENT, Case, Having, Pattern, delete, failure, get, patch,
-                              post, put)
+from conformance.case import (ABSENT, PRESENT, Case, Having, Pattern, delete, eventually, failure, get,
+                              patch, post, put)
 
 APPS = '/apis/apps/v1/namespaces/$ns/'
 BATCH = '/apis/batch/v1/namespaces/$ns/'
@@ -226,8 +226,8 @@ CASES = [
     Case('priority-class', post('/apis/scheduling.k8s.io/v1/priorityclasses', {
         'metadata': {'name': 'p-$run'}, 'value': 7}, 201, {
             'value': 7, 'preemptionPolicy': 'PreemptLowerPriority', 'globalDefault': ABSENT}),
-        post('pods', pod(priorityClassName='p-$run', schedulerName='none'), 201,
-             {'spec': {'priority': 7}}),
+        eventually(post('pods', pod(priorityClassName='p-$run', schedulerName='none'), 201,
+                        {'spec': {'priority': 7}})),
         patch('merge', '/apis/scheduling.k8s.io/v1/priorityclasses/p-$run', {'value': 8}, 422,
               invalid(r'[vV]alue: Forbidden: may not be changed in an update')),
         get('/apis/scheduling.k8s.io/v1beta1/priorityclasses/p-$run', 200,
