@@ -193,16 +193,23 @@ void FillCgroups(const CgroupSupport& support,
   }
 }
 
-void CleanCgroups(const CgroupSupport& support, bool all) {
+void CleanCgroups(const CgroupSupport& support,
+                  const std::function<bool(const std::string& pod_uid)>& known) {
   for (const std::string& parent : {support.memory_dir, support.cpu_dir}) {
     if (parent.empty()) continue;
     std::error_code error;
     for (const auto& entry : std::filesystem::directory_iterator(parent, error)) {
-      // rmdir refuses a group that still holds processes: exactly what must stay. A group's own
-      // files are dozens, so they are not even tried.
-      if (entry.is_directory(error)) ::rmdir(entry.path().c_str());
+      // A group's own files are dozens, so they are not even tried.
+      if (!entry.is_directory(error)) continue;
+      const std::string name = entry.path().filename();
+      if (!known(name.substr(0, name.find('.')))) ::rmdir(entry.path().c_str());
     }
-    if (all) ::rmdir(parent.c_str());
+  }
+}
+
+void RemoveCgroups(const CgroupSupport& support) {
+  for (const std::string& parent : {support.memory_dir, support.cpu_dir}) {
+    if (!parent.empty()) ::rmdir(parent.c_str());
   }
 }
 

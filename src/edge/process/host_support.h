@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -44,7 +45,11 @@ void FillCgroups(const CgroupSupport& support,
                  int64_t cpu_limit_milli,
                  int64_t memory_limit_bytes,
                  ShimSpec& spec);
-// Removes the groups of containers that no longer run, and with `all` the parents.
-void CleanCgroups(const CgroupSupport& support, bool all);
+// Removes the groups of containers whose pods are no longer known: a known pod's may be empty only
+// because its command has not joined them yet.
+void CleanCgroups(const CgroupSupport& support,
+                  const std::function<bool(const std::string& pod_uid)>& known);
+// Removes what holds them, once they are gone.
+void RemoveCgroups(const CgroupSupport& support);
 
 }  // namespace swell::edge

@@ -85,6 +85,11 @@ std::string ProcessHost::GroupName(const ContainerRef& ref) {
   return StrCat(ref.pod_uid, ".", ref.name, ".", ref.attempt);
 }
 
+void ProcessHost::CleanCgroups() {
+  edge::CleanCgroups(support_.cgroups,
+                     [this](const std::string& pod_uid) { return pods_.contains(pod_uid); });
+}
+
 std::string ProcessHost::Attic() const { return options_.data_dir + "/removed"; }
 
 std::string ProcessHost::MemoryAttic() const { return MemoryDir("removed"); }
@@ -163,7 +168,7 @@ Status ProcessHost::Start() {
           StrCat("pods share the host's network, their ports must differ: ", started.message()));
     }
   }
-  CleanCgroups(support_.cgroups, false);
+  CleanCgroups();
   // Not while the cluster itself starts.
   reactor_.After(std::chrono::seconds(1), [this, alive = std::weak_ptr<bool>(alive_)] {
     if (!alive.expired()) ReadyShims();
@@ -469,7 +474,7 @@ void ProcessHost::RemoveNow(const std::string& uid) {
   auto pod = std::move(node.mapped());
   if (pod->slot > 0) network_->Release(pod->slot);
   Status removed = remover_.Discard(pod->dir, Attic());
-  CleanCgroups(support_.cgroups, false);
+  CleanCgroups();
   if (pod->removing) pod->removing(removed);
 }
 
@@ -481,7 +486,8 @@ void ProcessHost::Shutdown(std::function<void()> done) {
     if (--*left > 0) return;
     if (network_) network_->Shutdown();
     network_.reset();
-    CleanCgroups(support_.cgroups, true);
+    CleanCgroups();
+    RemoveCgroups(support_.cgroups);
     remover_.Finish();
     ::rmdir(Attic().c_str());
     ::rmdir(MemoryAttic().c_str());

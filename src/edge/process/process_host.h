@@ -186,6 +186,8 @@ class ProcessHost {
   std::map<agent::ContainerRef, agent::ContainerUsage> Measure();
   void MeasureLater();
   static std::string GroupName(const agent::ContainerRef& ref);
+  // Of pods that are gone.
+  void CleanCgroups();
   std::string Attic() const;
   std::string MemoryAttic() const;
   std::string MemoryDir(const std::string& uid) const;

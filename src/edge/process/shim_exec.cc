@@ -52,16 +52,6 @@ Status JoinContainer(const ShimSpec& spec, pid_t init) {
   return Status::Ok();
 }
 
-// Opened before the container's view of the files hides them.
-std::vector<int> OpenCgroups(const ShimSpec& spec) {
-  std::vector<int> fds;
-  for (const CgroupDir& group : spec.cgroups) {
-    int fd = ::open((group.path + "/cgroup.procs").c_str(), O_WRONLY | O_CLOEXEC);
-    if (fd >= 0) fds.push_back(fd);
-  }
-  return fds;
-}
-
 // Programs ask for it as soon as there is a terminal; clients do not send theirs.
 void AddTerm(ShimSpec& spec) {
   for (const std::string& item : spec.env) {
@@ -76,10 +66,7 @@ void AddTerm(ShimSpec& spec) {
                            int slave) {
   ::setsid();
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-  for (int fd : cgroups) {
-    ssize_t ignored = ::write(fd, "0", 1);
-    (void)ignored;
-  }
+  JoinCgroups(cgroups);
   Status ready = slave < 0 ? Status::Ok() : UseTerminal(slave);
   if (ready.ok()) ready = ExecCommand(spec, argv);
   ::_exit(Fail(ready));

@@ -65,15 +65,13 @@ Status MakeAndUseTerminal(const ShimSpec& spec, int socket) {
 
 // Starts before the container's root is there: entering control groups takes as long as building
 // it, for the kernel waits until all processors have noticed. `go` is written when it stands.
-[[noreturn]] void RunCommand(const ShimSpec& spec, const InitPipes& pipes, int go) {
+[[noreturn]] void RunCommand(const ShimSpec& spec,
+                             const InitPipes& pipes,
+                             const std::vector<int>& cgroups,
+                             int go) {
   ::setsid();
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-  for (const CgroupDir& group : spec.cgroups) {
-    int fd = ::open((group.path + "/cgroup.procs").c_str(), O_WRONLY | O_CLOEXEC);
-    if (fd < 0) continue;
-    WriteAll(fd, "0");
-    ::close(fd);
-  }
+  JoinCgroups(cgroups);
   char byte;
   if (::read(go, &byte, 1) != 1 || ::chdir("/") != 0) ::_exit(127);
   Status ready = UseDevNull();
@@ -168,6 +166,22 @@ class Init {
 
 }  // namespace
 
+std::vector<int> OpenCgroups(const ShimSpec& spec) {
+  std::vector<int> files;
+  for (const CgroupDir& group : spec.cgroups) {
+    int fd = ::open((group.path + "/cgroup.procs").c_str(), O_WRONLY | O_CLOEXEC);
+    if (fd >= 0) files.push_back(fd);
+  }
+  return files;
+}
+
+void JoinCgroups(const std::vector<int>& files) {
+  for (int fd : files) {
+    WriteAll(fd, "0");
+    ::close(fd);
+  }
+}
+
 Result<std::string> FindExecutable(const std::string& command,
                                    const std::vector<std::string>& env) {
   auto usable = [](const std::string& path) {
@@ -250,12 +264,14 @@ void RunInit(const ShimSpec& spec, const std::string& dir, const InitPipes& pipe
   int release[2];
   if (ready.ok() && ::pipe2(release, O_CLOEXEC) != 0) ready = ErrnoStatus(errno, "pipe");
   if (!ready.ok()) Die(pipes.error, ready);
+  const std::vector<int> cgroups = OpenCgroups(spec);
   pid_t main = ::fork();
   if (main < 0) Die(pipes.error, ErrnoStatus(errno, "fork"));
   if (main == 0) {
     ::close(release[1]);
-    RunCommand(spec, pipes, release[0]);
+    RunCommand(spec, pipes, cgroups, release[0]);
   }
+  for (int fd : cgroups) ::close(fd);
   if (spec.isolation != Isolation::kNone) {
     if (!spec.hostname.empty()) ::sethostname(spec.hostname.data(), spec.hostname.size());
     ready = EnterContainerRoot(spec, dir);

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "edge/process/shim_spec.h"
 
@@ -20,6 +21,12 @@ struct InitPipes {
 };
 
 [[noreturn]] void RunInit(const ShimSpec& spec, const std::string& dir, const InitPipes& pipes);
+
+// The files to join the container's control groups by. They must be opened while the host's files
+// are still seen: a container's root hides them.
+std::vector<int> OpenCgroups(const ShimSpec& spec);
+// Moves the calling process into them and closes them.
+void JoinCgroups(const std::vector<int>& files);
 
 // Finds a command as execvp would, in the PATH of `env`. The error says what a user must read.
 Result<std::string> FindExecutable(const std::string& command, const std::vector<std::string>& env);
