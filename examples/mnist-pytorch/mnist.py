@@ -201,8 +201,6 @@ def main():
     training.resume()
     training.run()
     log(f"done steps={training.step} accuracy={training.accuracy:.4f}")
-    if dist.is_initialized():
-        dist.destroy_process_group()
 
 
 if __name__ == "__main__":

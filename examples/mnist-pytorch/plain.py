@@ -3,6 +3,7 @@
 Used by mnist.py, so that the very script that Swell preempts also runs anywhere else.
 """
 
+import atexit
 import contextlib
 import os
 import random
@@ -30,6 +31,8 @@ class Job:
         from torch.nn.parallel import DistributedDataParallel
 
         dist.init_process_group(self.backend)
+        # While the interpreter is whole: torch's threads need it, and abort the process where it is going already.
+        atexit.register(dist.destroy_process_group)
         return DistributedDataParallel(network)
 
     def join(self):

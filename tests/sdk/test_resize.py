@@ -119,6 +119,7 @@ class GroupTest(unittest.TestCase):
         for name, made in (("_form", self.calls.form), ("join", self.calls.join)):
             setattr(self.group, name, made)
         patches = (mock.patch("torch.distributed.destroy_process_group", self.calls.destroy),
+                   mock.patch("torch.distributed.is_initialized", lambda: True),
                    mock.patch.object(resize, "replace", lambda env, **changed: env))
         for patch in patches:
             patch.start()

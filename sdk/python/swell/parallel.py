@@ -23,12 +23,15 @@ class Parallel(nn.Module):
         self._wrapper = [None]
 
     def release(self):
-        """To be done before its process group is destroyed, or the wrapper would be the last to hold it.
+        """Lets go of the wrapper, and only then of its process group, which the script may have destroyed already.
 
         The group's destructor waits for threads that may need the interpreter for what they let go of; torch gives it
         up for them when Python lets go of the group, and not when a wrapper does (seen with 1.13).
         """
-        self._wrapper[0] = None
+        wrapper, self._wrapper[0] = self._wrapper[0], None
+        group = getattr(wrapper, "process_group", None)
+        del wrapper
+        del group
 
     def rebuild(self, world):
         self.release()

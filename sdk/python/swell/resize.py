@@ -109,7 +109,7 @@ class Group:
         if rank in leaving:
             self._farewell(plan)
             return False
-        _destroy_group(wrappers)
+        destroy_group(wrappers)
         self._store = self._next_store if rank == head else self._reach_store(plan)
         self.env = replace(self.env, rank=staying.index(rank), world=plan["world"])
         self._form(plan, wrappers, state)
@@ -118,7 +118,7 @@ class Group:
     def rejoin(self, wrappers, step, state):
         """After a loss of peers: what is left of the group meets anew. The state to go on with, None for one's own."""
         self._seat.leave()
-        _destroy_group(wrappers)
+        destroy_group(wrappers)
         self._store = None
         self._seat = Seat(*self._place, self.env.world)
         return self.join(wrappers, step, state)
@@ -201,12 +201,13 @@ class Group:
             print(f"swell: the others may not have re-formed yet: {error}", file=sys.stderr, flush=True)
 
 
-def _destroy_group(wrappers):
+def destroy_group(wrappers):
     import torch.distributed as dist
 
     for wrapper in wrappers:
         wrapper.release()
-    dist.destroy_process_group()
+    if dist.is_initialized():
+        dist.destroy_process_group()
 
 
 def _broadcast_state(state, sends, group):

@@ -108,6 +108,7 @@ class Job:
             import torch.distributed as dist
 
             dist.init_process_group(self.backend or _backend(), timeout=self._timeout)
+            _at_good_end(self._let_go)
         if self._group is None:
             for wrapper in self._wrappers:
                 wrapper.rebuild(self.env.world)
@@ -258,10 +259,18 @@ class Job:
             os._exit(EXIT_NOTICED)
         raise SystemExit(EXIT_NOTICED)
 
+    def _let_go(self):
+        """While the interpreter is whole: torch's threads need it, and abort the process where it is going already."""
+        from swell.resize import destroy_group
+
+        destroy_group(self._wrappers)
+
     def _join_group(self):
         from swell.resize import Group
 
         self._group = Group(self.env, self.backend or _backend(), self._timeout)
+        _at_good_end(self._let_go)
+        # Before that: what runs at the end runs in the reverse of this order.
         _at_good_end(lambda: self._group.close(done=True))
         # Whoever looks after the job need not wait for a member that waits itself.
         report.report_progress({"world": 0})
