@@ -12,6 +12,8 @@ namespace {
 
 constexpr Duration kReleaseWait = std::chrono::seconds(1);
 constexpr Duration kSoonest = std::chrono::milliseconds(10);
+// Somebody who only annotates the Lease is in the way now and then, not again and again.
+constexpr int kTriesMax = 5;
 
 std::string_view HolderOf(const json::Value& lease) {
   return json::GetString(lease, {"spec", "holderIdentity"});
@@ -102,6 +104,7 @@ void LeaderElector::GiveUp() {
 // Whose Lease it is knows it as it wrote it.
 void LeaderElector::Ask() {
   asking_ = clock_.Steady();
+  tries_ = 0;
   if (lease_ && HolderOf(*lease_) == options_.identity) return Take(*lease_);
   client_->Get(resources::kLeases, options_.ns, options_.name,
                [this](const Result<json::SharedValue>& lease) { OnLease(lease); });
@@ -145,19 +148,24 @@ json::Value LeaderElector::Record(const json::Value& lease) const {
 
 void LeaderElector::Take(const json::Value& lease) {
   taking_ = clock_.Steady();
+  ++tries_;
   client_->Update(resources::kLeases, Record(lease),
                   [this](const Result<json::SharedValue>& taken) { OnTaken(taken); });
 }
 
 void LeaderElector::OnTaken(const Result<json::SharedValue>& lease) {
   if (!lease.ok()) {
-    // Somebody else wrote it, or it is gone. If it is not ours any more, it will be seen now.
+    // Somebody else wrote it, or it is gone. If another has it now, it will be seen; if not, who
+    // wrote it wants something else of it.
     const Code code = lease.status().code();
     const bool look = (code == Code::kConflict || code == Code::kNotFound) && !releasing_;
     if (!look) return Finish(lease.status());
     client_->Get(resources::kLeases, options_.ns, options_.name,
                  [this](const Result<json::SharedValue>& now) {
                    if (now.ok()) Observe(*now);
+                   if (now.ok() && !HeldByAnother() && !releasing_ && tries_ < kTriesMax) {
+                     return Take(*lease_);
+                   }
                    if (now.status().code() == Code::kNotFound) {
                      lease_ = nullptr;
                      Lose(now.status());

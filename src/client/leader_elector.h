@@ -99,6 +99,7 @@ class LeaderElector {
   SteadyTime renewed_;  // when the last write that succeeded began
   std::optional<SteadyTime> asking_;
   SteadyTime taking_;  // when its last write of the Lease began
+  int tries_ = 0;      // to write it, since it was asked for
   bool releasing_ = false;
   std::function<void()> released_;
   TimerId tick_timer_ = kNoTimer;

@@ -280,6 +280,20 @@ TEST_F(ReplicaTest, ANewLeaderLooksBeforeItDecides) {
   ExpectNothingBoundTwice();
 }
 
+// It renews what it wrote, which is an older version by then.
+TEST_F(ReplicaTest, ALeaderStaysWhileSomebodyAnnotatesItsLease) {
+  Start(a_, "a");
+  ASSERT_TRUE(cluster_.Until([&] { return a_.led == 1; }));
+  Start(b_, "b");
+  for (int i = 0; i < 300; ++i) {
+    const std::string patch = StrCat("{metadata: {annotations: {n: '", i, "'}}}");
+    ASSERT_TRUE(cluster_.Patch(kLeases, std::string(kLease), patch).ok());
+    cluster_.Run(milliseconds(100));
+    ASSERT_TRUE(a_.replica->leading()) << i;
+  }
+  EXPECT_EQ(b_.led, 0);
+}
+
 TEST_F(ReplicaTest, ALeaseOfAnotherKindOfReplicaIsRespected) {
   cluster_.Create(
       "{apiVersion: coordination.k8s.io/v1, kind: Lease, metadata: {name: swell-controller, "
