@@ -465,6 +465,17 @@ TEST_F(AgentTest, ProbesGateReadinessAndRestartTheUnhealthy) {
   EXPECT_TRUE(api::ConditionIsTrue(Pod("a"), "Ready"));
 }
 
+TEST_F(AgentTest, AHookThatSleepsPutsOffTheSignal) {
+  Create("a", R"({"terminationGracePeriodSeconds":30,"containers":[{"name":"main","image":"x",
+      "lifecycle":{"preStop":{"sleep":{"seconds":5}}}}]})");
+  sim_.Advance(seconds(1));
+  api_->Delete(kPods, "a", 30);
+  sim_.Advance(seconds(4));
+  EXPECT_EQ(runtime_.running(), 1u);
+  sim_.Advance(seconds(2));
+  EXPECT_EQ(runtime_.running(), 0u);
+}
+
 TEST_F(AgentTest, ARestartedAgentAdoptsItsPods) {
   std::string uid = Create("a", R"({"containers":[{"name":"main","image":"x"}]})");
   std::string orphan = Create("b", R"({"containers":[{"name":"main","image":"x"}]})");

@@ -123,7 +123,9 @@ void PodSources::Put(std::string_view kind,
 
 Result<json::SharedValue> PodSources::Find(std::string_view kind, std::string_view name) const {
   auto it = found_.find(StrCat(kind, "/", name));
-  if (it != found_.end()) return it->second;
+  const bool missing =
+      it == found_.end() || (!it->second.ok() && it->second.status().code() == Code::kNotFound);
+  if (!missing) return it->second;
   return Status(Code::kNotFound, StrCat(kind, " ", Quote(name), " not found"));
 }
 

@@ -273,6 +273,9 @@ Result<ContainerSpec> MakeContainerSpec(const EnvContext& context,
   }
   spec.run_as_user = SecurityId(pod, container, "runAsUser");
   spec.run_as_group = SecurityId(pod, container, "runAsGroup");
+  spec.run_as_non_root =
+      json::GetBool(container, {"securityContext", "runAsNonRoot"},
+                    json::GetBool(pod, {"spec", "securityContext", "runAsNonRoot"}));
   for (const json::Value& group :
        json::GetArray(pod, {"spec", "securityContext", "supplementalGroups"})) {
     if (group.is_int64()) spec.supplemental_groups.push_back(group.get_int64());

@@ -189,7 +189,7 @@ Status ResolveVolume(const json::Value& pod,
                      const EnvContext& context,
                      const json::Value& in,
                      VolumeSpec& out) {
-  std::string what = StrCat("volume ", Quote(out.name));
+  std::string what = StrCat("volume ", Quote(out.name), " ");
   if (const json::Value* path = json::Find(in, {"hostPath"})) {
     out.kind = VolumeSpec::Kind::kHostPath;
     out.host_path = json::GetString(*path, {"path"});

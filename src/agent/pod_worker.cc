@@ -235,7 +235,7 @@ void PodWorker::OnSources(std::shared_ptr<const PodSources> sources) {
   auto volumes = ResolveVolumes(*pod_, *sources_, context);
   if (!volumes.ok()) {
     return RetryLater("FailedMount",
-                      StrCat("MountVolume.SetUp failed: ", volumes.status().message()));
+                      StrCat("MountVolume.SetUp failed for ", volumes.status().message()));
   }
   volumes_digest_ = DigestOf(*volumes);
   retries_ = 0;

@@ -149,7 +149,8 @@ class PodWorker final : public PodObserver, public std::enable_shared_from_this<
   void StartProbes(ContainerState& container);
   void AddProbe(ContainerState& container, ProbeKind kind, std::string_view field);
   void OnProbeVerdict(const std::string& name, int attempt, ProbeKind kind, bool healthy);
-  void StopContainer(ContainerState& container, Duration grace);
+  // `why`: for the event; empty where the whole pod ends.
+  void StopContainer(ContainerState& container, Duration grace, std::string_view why = "");
   void Terminate(ContainerState& container, int attempt);
   void Arm(ContainerState& container, Duration delay);
   ContainerState* Find(std::string_view name);

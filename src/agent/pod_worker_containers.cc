@@ -173,6 +173,11 @@ void PodWorker::OnStartFailed(ContainerState& container, const Status& why) {
   SWELL_LOG_WARNING("agent", "container not started", {"pod", Key()}, {"container", container.name},
                     {"error", why.ToString()});
   if (why.code() == Code::kNotFound) return WaitForImage(container, why);
+  if (why.code() == Code::kForbidden) {
+    --container.attempt;  // none was made
+    container.phase = ContainerState::Phase::kWaiting;
+    return ConfigError(container, why);
+  }
   host_.Event(*pod_, "Warning", "Failed", StrCat("Error: ", why.message()));
   ContainerExit exit;
   exit.code = kExitCannotStart;
@@ -239,7 +244,8 @@ void PodWorker::RunPostStart(ContainerState& container) {
             *self->pod_, "Warning", "FailedPostStartHook",
             StrCat("PostStartHook of container ", name, " failed: ",
                    result.ok() ? StrCat("exit code ", result->code) : result.status().message()));
-        self->StopContainer(*container, std::chrono::seconds(GraceSeconds(*self->pod_)));
+        self->StopContainer(*container, std::chrono::seconds(GraceSeconds(*self->pod_)),
+                            "FailedPostStartHook");
       });
 }
 
@@ -293,22 +299,21 @@ void PodWorker::OnProbeVerdict(const std::string& name, int attempt, ProbeKind k
     container->startup_passed = true;
     StartProbes(*container);
   } else if (!healthy) {
-    host_.Event(*pod_, "Normal", "Killing",
-                StrCat("Container ", name, " failed ", ToLower(ProbeName(kind)),
-                       " probe, will be restarted"));
     container->killed_by_probe = true;
     const json::Value& spec = SpecOf(*container);
     std::string_view field = kind == ProbeKind::kStartup ? "startupProbe" : "livenessProbe";
     int64_t grace =
         json::GetInt(spec, {field, "terminationGracePeriodSeconds"}, GraceSeconds(*pod_));
     container->ready = false;
-    StopContainer(*container, std::chrono::seconds(std::max<int64_t>(grace, 0)));
+    StopContainer(*container, std::chrono::seconds(std::max<int64_t>(grace, 0)),
+                  StrCat("Container ", name, " failed ", ToLower(ProbeName(kind)),
+                         " probe, will be restarted"));
   }
   Sync();
 }
 
 // preStop hook, SIGTERM, and SIGKILL when the grace period is over. The hook's time counts.
-void PodWorker::StopContainer(ContainerState& container, Duration grace) {
+void PodWorker::StopContainer(ContainerState& container, Duration grace, std::string_view why) {
   if (container.stopped() || container.signalled) return;
   container.signalled = true;
   container.probes.clear();
@@ -316,18 +321,24 @@ void PodWorker::StopContainer(ContainerState& container, Duration grace) {
     container.signalled = false;  // OnStarted comes back here
     return;
   }
-  host_.Event(*pod_, "Normal", "Killing", StrCat("Stopping container ", container.name));
+  host_.Event(*pod_, "Normal", "Killing",
+              why.empty() ? StrCat("Stopping container ", container.name) : std::string(why));
   int attempt = container.attempt;
   Later(grace, container.kill_timer, [this, name = container.name, attempt] {
     ContainerState* late = Find(name);
     if (late == nullptr || late->attempt != attempt || late->stopped()) return;
     host_.runtime().Signal(RefOf(*late), SIGKILL);
   });
-  const json::Value* command =
-      json::Find(SpecOf(container), {"lifecycle", "preStop", "exec", "command"});
-  if (command == nullptr || !command->is_array() || grace <= Duration(0)) {
-    return Terminate(container, attempt);
+  const json::Value* hook = json::Find(SpecOf(container), {"lifecycle", "preStop"});
+  if (hook == nullptr || grace <= Duration(0)) return Terminate(container, attempt);
+  if (json::Find(*hook, {"sleep"})) {
+    Duration nap = std::chrono::seconds(json::GetInt(*hook, {"sleep", "seconds"}));
+    return Later(std::min(nap, grace), container.timer, [this, name = container.name, attempt] {
+      if (ContainerState* stopping = Find(name)) Terminate(*stopping, attempt);
+    });
   }
+  const json::Value* command = json::Find(*hook, {"exec", "command"});
+  if (command == nullptr || !command->is_array()) return Terminate(container, attempt);
   ExecSpec spec{.argv = {}, .timeout = grace};
   for (const json::Value& word : command->get_array()) {
     if (word.is_string()) spec.argv.emplace_back(json::View(word.get_string()));

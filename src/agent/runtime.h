@@ -109,6 +109,7 @@ struct ContainerSpec {
   std::optional<int64_t> run_as_user;
   std::optional<int64_t> run_as_group;
   std::vector<int64_t> supplemental_groups;
+  bool run_as_non_root = false;  // kForbidden where it would be root
   bool read_only_root = false;
   bool host_network = false;
   int64_t cpu_request_milli = 0;

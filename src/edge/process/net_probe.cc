@@ -31,8 +31,8 @@ void NetProbe::Begin() {
   }
   if (fd_ < 0) return Finish(false, StrCat("socket: ", std::strerror(errno)));
   if (::connect(fd_, reinterpret_cast<sockaddr*>(&to), sizeof to) != 0 && errno != EINPROGRESS) {
-    return Finish(
-        false, StrCat("dial tcp ", address_, ":", spec_.port, ": connect: ", std::strerror(errno)));
+    return Finish(false, StrCat("dial tcp ", address_, ":", spec_.port,
+                                ": connect: ", ToLower(std::strerror(errno))));
   }
   auto watch = reactor_.Watch(fd_, [this](bool r, bool w) { OnReady(r, w); });
   if (!watch.ok()) return Finish(false, watch.status().message());
@@ -66,8 +66,8 @@ void NetProbe::OnReady(bool readable, bool) {
   socklen_t size = sizeof error;
   ::getsockopt(fd_, SOL_SOCKET, SO_ERROR, &error, &size);
   if (error != 0) {
-    return Finish(
-        false, StrCat("dial tcp ", address_, ":", spec_.port, ": connect: ", std::strerror(error)));
+    return Finish(false, StrCat("dial tcp ", address_, ":", spec_.port,
+                                ": connect: ", ToLower(std::strerror(error))));
   }
   connected_ = true;
   if (!spec_.http) return Finish(true, "");

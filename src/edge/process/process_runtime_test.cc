@@ -610,6 +610,20 @@ TEST_F(ProcessRuntimeTest, StartIsFast) {
   EXPECT_LT(start_us[10], 10'000'000);
 }
 
+TEST_F(ProcessRuntimeTest, RunsNobodyAsRootWhoIsNotToBe) {
+  if (::geteuid() != 0) GTEST_SKIP() << "nobody is root here";
+  Create(Sandbox("pod-a"));
+  ContainerSpec spec = Shell("pod-a", "id -u");
+  spec.run_as_non_root = true;
+  const Status refused = Start(spec).status();
+  EXPECT_EQ(refused.code(), Code::kForbidden);
+  EXPECT_EQ(refused.message().find("container has runAsNonRoot and image will run as root"), 0u)
+      << refused.message();
+  spec.run_as_user = 0;
+  EXPECT_EQ(Start(spec).status().message().find("container's runAsUser breaks non-root policy"),
+            0u);
+}
+
 TEST_F(ProcessRuntimeTest, RunsAsTheUserAndGroupsThatAreAskedFor) {
   SandboxSpec sandbox = Sandbox("pod-a");
   sandbox.fs_group = 1703;

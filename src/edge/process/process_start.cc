@@ -238,6 +238,14 @@ Result<ShimSpec> ProcessHost::MakeShimSpec(Pod& pod,
     out.gid.reset();
     out.groups.clear();
   }
+  if (spec.run_as_non_root && out.uid.value_or(static_cast<int64_t>(::geteuid())) == 0) {
+    return Status(Code::kForbidden,
+                  StrCat(spec.run_as_user ? "container's runAsUser breaks non-root policy"
+                                          : "container has runAsNonRoot and image will run as root",
+                         " (pod: ",
+                         Quote(StrCat(pod.spec.name, "_", pod.spec.ns, "(", pod.spec.pod_uid, ")")),
+                         ", container: ", spec.ref.name, ")"));
+  }
   if (!spec.target.empty() && out.isolation == Isolation::kFull) {
     const auto target = pod.containers.find(spec.target);
     if (target == pod.containers.end() || !target->second->running) {
