@@ -382,6 +382,27 @@ TEST(Allocate, QueueLimitsHold) {
   EXPECT_EQ(s.WaitingOf("lost")->reason, "project nobody does not exist");
 }
 
+TEST(Allocate, ALimitNamesItsNodePool) {
+  Scenario s;
+  s.Node("n0", {.gpus = 8});
+  s.Pool({.name = "a100"});
+  QueueInfo team;
+  team.name = "team";
+  team.pools.push_back({.pool = "a100", .gpu = {.quota = 1, .limit = 2}});
+  s.Queue(team);
+  s.Group("a", {.queue = "team"});
+  s.Pod("a-0", {.group = "a", .gpus = 3});
+  s.Group("b", {.preemptible = false, .queue = "team", .minutes_old = 5});
+  s.Pod("b-0", {.group = "b", .gpus = 2});
+  s.Cycle();
+  EXPECT_EQ(s.WaitingOf("a")->reason,
+            "project team would exceed its limit of 2 GPUs in node pool a100: 0 GPUs used, 3 GPUs "
+            "asked");
+  EXPECT_EQ(s.WaitingOf("b")->reason,
+            "non-preemptible work must fit the quota of project team, which is 1 GPU in node pool "
+            "a100: 0 GPUs used by such work, 2 GPUs asked");
+}
+
 TEST(Allocate, WaitsWhileThereIsAnObstacle) {
   Scenario s;
   s.Node("n0", {.gpus = 2});

@@ -13,6 +13,12 @@ size_t LimitsOf(const State& state, int pool) {
   return static_cast<size_t>(pool == kNone ? state.live_pools.front() : pool);
 }
 
+// " in node pool a100"; nothing of nodes that are in none.
+std::string InPool(const State& state, size_t pool) {
+  const std::string& name = state.pools[pool].name;
+  return name.empty() ? "" : StrCat(" in node pool ", name);
+}
+
 }  // namespace
 
 Needed NeededPods(const State& state, GroupId id) {
@@ -84,9 +90,9 @@ bool FitsQueues(State& state,
       if (more[r] == 0 || own.limit[r] < 0 || used + more[r] <= own.limit[r]) continue;
       fits = false;
       if (why == nullptr) continue;
-      *why =
-          StrCat("project ", queue.name, " would exceed its limit of ", AmountText(r, own.limit[r]),
-                 ": ", AmountText(r, used), " used, ", AmountText(r, more[r]), " asked");
+      *why = StrCat("project ", queue.name, " would exceed its limit of ",
+                    AmountText(r, own.limit[r]), InPool(state, p), ": ", AmountText(r, used),
+                    " used, ", AmountText(r, more[r]), " asked");
     }
   });
   return fits && FitsQuotas(state, group, pods, pool, why);
@@ -120,9 +126,10 @@ bool FitsQuotas(State& state,
       if (more[r] == 0 || quota < 0 || own.used_protected[r] + more[r] <= quota) continue;
       fits = false;
       if (why == nullptr) continue;
-      *why = StrCat("non-preemptible work must fit the quota of project ", queue.name,
-                    ", which is ", AmountText(r, quota), ": ", AmountText(r, own.used_protected[r]),
-                    " used by such work, ", AmountText(r, more[r]), " asked");
+      *why =
+          StrCat("non-preemptible work must fit the quota of project ", queue.name, ", which is ",
+                 AmountText(r, quota), InPool(state, p), ": ", AmountText(r, own.used_protected[r]),
+                 " used by such work, ", AmountText(r, more[r]), " asked");
     }
   });
   return fits;
