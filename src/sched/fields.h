@@ -77,7 +77,7 @@ void OwnFields(C& c, T& p) {
   c.Shared(p.node);
   c(p.key, p.uid, p.pod_set, p.scheduling_gates, p.priority, p.preemptible, p.nominated_node,
     p.phase, p.creation, p.start, p.checkpoint, p.restart_cost_gpu_s, p.max_runtime, p.ours,
-    p.gpu_devices, p.member_priority, p.obstacle, p.may_preempt);
+    p.gpu_devices, p.member_priority, p.obstacle, p.may_preempt, p.comes_back);
 }
 template <class C, Is<PodInfo> T>
 void Fields(C& c, T& p) {

@@ -165,6 +165,7 @@ void KeyframeWriter::SetOwn(const PodState& pod, PodInfo& own) const {
   own.scheduling_gates.assign(pod.gated ? 1 : 0, "gated");
   own.obstacle = pod.obstacle;
   own.may_preempt = pod.may_preempt;
+  own.comes_back = pod.comes_back;
   own.group.clear();
   own.queue.clear();
   own.priority = 0;

@@ -142,7 +142,8 @@ void ApplySpec(
   const bool same = !is_new && pod.shape == shape && pod.labels == labels && pod.group == group &&
                     pod.gated == gated && pod.ours == info.ours && pod.pod_set == info.pod_set &&
                     pod.member_priority == member_priority && pod.creation == info.creation &&
-                    pod.obstacle == info.obstacle && pod.may_preempt == info.may_preempt;
+                    pod.obstacle == info.obstacle && pod.may_preempt == info.may_preempt &&
+                    pod.comes_back == info.comes_back;
   pod.start = info.start;
   pod.checkpoint = info.checkpoint;
   pod.restart_cost_gpu_s = std::max(0.0, info.restart_cost_gpu_s);
@@ -168,6 +169,7 @@ void ApplySpec(
   pod.blocked = !info.obstacle.empty();
   pod.obstacle = info.obstacle;
   pod.may_preempt = info.may_preempt;
+  pod.comes_back = info.comes_back;
   pod.ours = info.ours;
   pod.pod_set = info.pod_set;
   pod.member_priority = member_priority;

@@ -161,6 +161,31 @@ TEST(Preempt, SurplusGoesBeforeAnyGang) {
             "nominate high n0 [1,2] shrink\n");
 }
 
+// Too many to try every choice: nodes are compared, and the first members are the last to go.
+TEST(Preempt, ForAWholeNodeTheLastMembersGo) {
+  for (const bool long_ago : {false, true}) {
+    Scenario s;
+    s.Group("elastic", {.min = 4});
+    for (int i = 0; i < 16; ++i) {
+      const std::string node = StrCat("n", i / 4);
+      if (i % 4 == 0) s.Node(node, {.gpus = 4});
+      // They did not begin at the very same time.
+      s.Pod(StrCat("elastic-", i), {.group = "elastic",
+                                    .gpus = 1,
+                                    .on = node,
+                                    .devices = {i % 4},
+                                    .started_minutes_ago = (long_ago ? 500 : 5) - 0.01 * (i % 7),
+                                    .member_priority = 16 - i});
+    }
+    s.Pod("high", {.gpus = 4, .priority = 80});
+    s.Cycle();
+    EXPECT_EQ(s.Log(),
+              "evict elastic-15 n3 [3] shrink\nevict elastic-14 n3 [2] shrink\n"
+              "evict elastic-13 n3 [1] shrink\nevict elastic-12 n3 [0] shrink\n"
+              "nominate high n3 [0,1,2,3] shrink\n");
+  }
+}
+
 TEST(Preempt, PreemptAloneAlsoTakesSurplusFirst) {
   Scenario s;
   s.Node("n0", {.gpus = 3});

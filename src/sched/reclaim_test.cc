@@ -178,6 +178,16 @@ TEST(Consolidate, MovesWorkToMakeOneHole) {
 }
 
 // Two halves on two nodes become a whole one; then the same again with what has been moved.
+TEST(Consolidate, LeavesAloneWhatNobodyMakesAnew) {
+  Scenario s;
+  for (const char* node : {"n0", "n1"}) s.Node(node, {.gpus = 4});
+  s.Pod("x", {.gpus = 2, .on = "n0", .comes_back = false});
+  s.Pod("y", {.gpus = 2, .on = "n1", .comes_back = false});
+  s.Pod("whole", {.gpus = 4});
+  s.Cycle();
+  EXPECT_EQ(s.Log(), "");
+}
+
 TEST(Consolidate, LeavesAloneWhatWasMovedLately) {
   Scenario s;
   s.Node("n0", {.gpus = 4});

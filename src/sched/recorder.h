@@ -29,7 +29,7 @@
 
 namespace swell::sched {
 
-inline constexpr uint64_t kRecordVersion = 3;
+inline constexpr uint64_t kRecordVersion = 4;
 
 enum class Tape : uint8_t {
   kEnd,

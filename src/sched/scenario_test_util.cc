@@ -94,6 +94,7 @@ void Scenario::Pod(const std::string& name, const PodSpec& spec) {
   pod.scheduling_gates = spec.gates;
   pod.obstacle = spec.obstacle;
   pod.may_preempt = spec.may_preempt;
+  pod.comes_back = spec.comes_back;
   pod.gpu_fraction_devices = spec.fraction_devices;
   pod.volume_affinity = spec.volumes;
   pod.priority = spec.priority;

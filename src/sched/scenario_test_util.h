@@ -81,6 +81,7 @@ struct PodSpec {
   std::vector<std::string> gates = {};
   std::string obstacle = {};
   bool may_preempt = true;
+  bool comes_back = true;
   std::map<std::string, int64_t> extended = {};
   int fraction_devices = 1;
   std::vector<std::vector<NodeSelectorTerm>> volumes = {};

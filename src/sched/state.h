@@ -131,6 +131,7 @@ struct alignas(64) PodState {
   std::string pod_set;  // as said; resolved when the group is known
   std::string obstacle;
   bool may_preempt = true;
+  bool comes_back = true;
 
   bool Placed() const {
     return node != kNone && (phase == PodPhase::kBound || phase == PodPhase::kRunning ||

@@ -133,6 +133,7 @@ struct PodInfo {
   // Why it can start nowhere yet, whatever room there is: a claim that is not there. Empty: it can.
   std::string obstacle;
   bool may_preempt = true;  // preemptionPolicy: else it takes only what is free
+  bool comes_back = true;   // somebody makes it anew when it was stopped; else it is never moved
   int32_t priority = 0;     // of a pod without a group
   bool preemptible = true;  // of a pod without a group
   std::string node;         // bound to; empty: not bound

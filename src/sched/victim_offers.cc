@@ -175,6 +175,10 @@ bool VictimFinder::Eligible(GroupId id) {
 
 bool VictimFinder::MayMove(GroupId id) {
   const GroupState& group = state_.groups[id];
+  // To move what nobody makes anew would be to end it.
+  const bool ends = std::any_of(group.members.begin(), group.members.end(),
+                                [this](PodId pod) { return !state_.pods[pod].comes_back; });
+  if (ends) return false;
   const bool starts = std::any_of(group.members.begin(), group.members.end(), [this](PodId pod) {
     return state_.pods[pod].phase == PodPhase::kBound;
   });
@@ -198,6 +202,7 @@ VictimFinder::GroupFacts& VictimFinder::FactsOf(GroupId id) {
     const PodState& pod = state_.pods[id_of_pod];
     if (!pod.Holds()) continue;
     facts.cost += CostOf(id_of_pod);
+    facts.safe_ns = std::max(facts.safe_ns, SafeSince(id_of_pod));
     for (int r = 0; r < kQueueResources; ++r) facts.charge[r] += pod.charge[r];
   }
   return facts;
@@ -283,14 +288,14 @@ bool VictimFinder::AddSinglePicks(GroupId id, int first, int count, std::vector<
     for (size_t p = before; p < picks.size(); ++p) {
       used += picks[p].surplus && state_.pods[picks[p].pod].set == set;
     }
-    const int64_t safe = SafeSince(pod);
     if (used < group.sets[set].Surplus()) {
-      picks.push_back({id, pod, true, CostOf(pod), safe, 0, i, 1});
+      // Of one group the last members go first, whichever began last.
+      picks.push_back({id, pod, true, CostOf(pod), FactsOf(id).safe_ns, 0, i, 1});
       continue;
     }
     if (!MayStop(id)) continue;
     if (group.unit == PreemptUnit::kPod) {
-      picks.push_back({id, pod, false, CostOf(pod), safe, 0, i, 1});
+      picks.push_back({id, pod, false, CostOf(pod), SafeSince(pod), 0, i, 1});
     } else {
       whole = true;
     }
@@ -579,6 +584,9 @@ Offer VictimFinder::Evaluate(PodId pod, NodeId node_id) {
     offer.priority = std::max(offer.priority, group.priority);
     offer.over_rank = std::max(offer.over_rank, over_rank_[group.queue]);
     offer.safe_ns = std::min(offer.safe_ns, picks_[i].safe_ns);
+    if (picks_[i].surplus) {
+      offer.member = std::max(offer.member, state_.pods[picks_[i].pod].member_priority);
+    }
     offer.picks.push_back(picks_[i]);
     offer.picks.back().change = group.change;
   }
@@ -586,7 +594,9 @@ Offer VictimFinder::Evaluate(PodId pod, NodeId node_id) {
 }
 
 VictimFinder::OfferKey VictimFinder::KeyOf(const Offer& offer, int rank) const {
-  return {offer.stops, Felt(offer.cost), offer.priority, offer.over_rank, -offer.safe_ns, rank};
+  return {
+      offer.stops, Felt(offer.cost), offer.priority, offer.over_rank, -offer.safe_ns, offer.member,
+      rank};
 }
 
 void VictimFinder::Relist(Table& table, NodeId node) {
@@ -685,7 +695,7 @@ NodeId VictimFinder::Best(PodId pod, const NodeFilter* filter, Offer& offer) {
   if (table == nullptr) return kNone;
   for (auto it = table->order.begin(); it != table->order.end() && context_.budget > 0;) {
     const OfferKey key = *it;
-    const int rank = std::get<5>(key);
+    const int rank = std::get<kRankOfKey>(key);
     const NodeId node = state_.index.by_rank[rank];
     if (filter != nullptr && !(*filter)[node]) {
       ++it;

@@ -5,6 +5,7 @@
 // only, so whoever takes the best one evaluates it again first.
 #pragma once
 
+#include <bit>
 #include <map>
 #include <set>
 #include <tuple>
@@ -28,9 +29,14 @@ struct Pick {
   QueueAmounts charge{};  // what its queue would be charged less
 };
 
-// Losses below this count as none, in milli GPU-seconds: coming back takes as much.
+// Losses below this count as none, in milli GPU-seconds: coming back takes as much. Others that
+// differ by less than a thirtieth count as the same: members that started together have lost alike.
 inline constexpr int64_t kLossFloor = 1'200'000;
-inline int64_t Felt(int64_t cost) { return cost < kLossFloor ? 0 : cost; }
+inline int64_t Felt(int64_t cost) {
+  if (cost < kLossFloor) return 0;
+  const int shift = std::bit_width(static_cast<uint64_t>(cost)) - 6;
+  return cost >> shift << shift;
+}
 
 // What making room on one node would take.
 struct Offer {
@@ -40,6 +46,7 @@ struct Offer {
   int32_t priority = INT32_MIN;  // highest among victims
   int32_t over_rank = -1;        // least over its share among victims' queues
   int64_t safe_ns = 0;           // oldest among victims
+  int64_t member = INT64_MIN;    // highest member priority among surplus: who is given up last
   std::vector<Pick> picks;
 };
 
@@ -81,7 +88,7 @@ class VictimFinder {
   void PicksOf(GroupId group, std::vector<Pick>& picks);
   bool Eligible(GroupId group);
   bool MayStop(GroupId group);
-  // Whether it runs, and has not been moved lately.
+  // Whether it runs, comes back, and has not been moved lately.
   bool MayMove(GroupId group);
   void CountTaken(GroupId group, const TakenPods& pods);
   int TakenOf(GroupId group) const { return taken_of_[group]; }
@@ -106,7 +113,8 @@ class VictimFinder {
   bool guarded() const { return guarded_; }
 
  private:
-  using OfferKey = std::tuple<bool, int64_t, int32_t, int32_t, int64_t, int>;  // last: rank
+  using OfferKey = std::tuple<bool, int64_t, int32_t, int32_t, int64_t, int64_t, int>;
+  static constexpr size_t kRankOfKey = 6;
   struct Table {
     PodId example = kNone;
     std::vector<OfferKey> key_of;  // by rank; valid where listed
@@ -117,6 +125,7 @@ class VictimFinder {
   struct GroupFacts {
     uint32_t change = 0;  // of the group when they were taken; 0: never
     int64_t cost = 0;
+    int64_t safe_ns = 0;  // the last of its members to begin
     QueueAmounts charge{};
     int8_t may_stop = -1;
   };
