@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cstdio>
 
 #include "base/strings.h"
 
@@ -10,6 +9,14 @@ namespace swell::api {
 namespace {
 
 constexpr int64_t kSecondNs = 1'000'000'000;
+
+// A number that is not negative, in `width` digits.
+void AppendPadded(std::string& text, int64_t number, size_t width) {
+  text.append(width, '0');
+  for (auto digit = text.rbegin(); number > 0 && width > 0; number /= 10, --width) {
+    *digit++ = static_cast<char>('0' + number % 10);
+  }
+}
 
 // "2026-01-01T00:00:00" and the rest of the second in nanoseconds.
 std::pair<std::string, int64_t> SecondsText(WallTime time) {
@@ -27,12 +34,20 @@ std::pair<std::string, int64_t> SecondsText(WallTime time) {
   }
   std::chrono::year_month_day date(
       std::chrono::sys_days(std::chrono::days(static_cast<int>(days))));
-  char buffer[48];
-  int n = std::snprintf(buffer, sizeof buffer, "%04d-%02u-%02uT%02d:%02d:%02d",
-                        static_cast<int>(date.year()), static_cast<unsigned>(date.month()),
-                        static_cast<unsigned>(date.day()), static_cast<int>(of_day / 3600),
-                        static_cast<int>(of_day / 60 % 60), static_cast<int>(of_day % 60));
-  return {std::string(buffer, static_cast<size_t>(n)), rest};
+  std::string text;
+  text.reserve(sizeof "2026-01-01T00:00:00.000000Z");
+  AppendPadded(text, static_cast<int>(date.year()), 4);
+  text += '-';
+  AppendPadded(text, static_cast<unsigned>(date.month()), 2);
+  text += '-';
+  AppendPadded(text, static_cast<unsigned>(date.day()), 2);
+  text += 'T';
+  AppendPadded(text, of_day / 3600, 2);
+  text += ':';
+  AppendPadded(text, of_day / 60 % 60, 2);
+  text += ':';
+  AppendPadded(text, of_day % 60, 2);
+  return {std::move(text), rest};
 }
 
 // Reads fixed-width fields off the front of a text.
@@ -126,13 +141,14 @@ constexpr std::string_view kNamePartRule =
 
 }  // namespace
 
-std::string FormatTime(WallTime time) { return SecondsText(time).first + "Z"; }
+std::string FormatTime(WallTime time) { return SecondsText(time).first + 'Z'; }
 
 std::string FormatMicroTime(WallTime time) {
   auto [text, ns] = SecondsText(time);
-  char fraction[16];
-  std::snprintf(fraction, sizeof fraction, ".%06dZ", static_cast<int>(ns / 1000));
-  return text + fraction;
+  text += '.';
+  AppendPadded(text, ns / 1000, 6);
+  text += 'Z';
+  return std::move(text);
 }
 
 std::optional<WallTime> ParseTime(std::string_view text) {
@@ -253,6 +269,7 @@ bool SetCondition(json::Array& conditions,
     return true;
   }
   json::Object condition;
+  condition.reserve(5);
   condition["type"] = Text(type);
   condition["status"] = Text(status);
   condition["lastTransitionTime"] = Text(FormatTime(now));

@@ -1,8 +1,8 @@
 // POST pods/x/binding and POST bindings: a pod gets its node, once.
-#include <optional>
 #include <utility>
 #include <vector>
 
+#include "api/edit_text.h"
 #include "api/meta.h"
 #include "apiserver/access.h"
 #include "apiserver/admission_webhooks.h"
@@ -14,7 +14,7 @@
 #include "apiserver/request_log.h"
 #include "apiserver/write.h"
 #include "base/strings.h"
-#include "json/text_object.h"
+#include "json/document.h"
 
 namespace swell::apiserver {
 namespace {
@@ -48,43 +48,14 @@ Status CheckBinding(const json::Value& binding, std::string_view pod_name) {
   return InvalidError(BindingKind(), pod_name, errors);
 }
 
-// A stored pod, opened where a binding looks and writes. The rest of it stays text.
-struct PodText {
-  static std::optional<PodText> Open(const store::Entry& entry) {
-    auto pod = json::TextObject::Read(*entry.bytes);
-    if (!pod) return std::nullopt;
-    auto part = [&pod](std::string_view name) {
-      const std::string_view text = pod->Get(name);
-      return json::TextObject::Read(text.empty() ? "{}" : text);
-    };
-    auto metadata = part("metadata");
-    auto spec = part("spec");
-    auto status = part("status");
-    if (!metadata || !spec || !status) return std::nullopt;
-    return PodText{std::move(*pod), std::move(*metadata), std::move(*spec), std::move(*status)};
-  }
-  std::string Print() {
-    pod.Set("metadata", metadata.Print());
-    pod.Set("spec", spec.Print());
-    pod.Set("status", status.Print());
-    return pod.Print();
-  }
-
-  json::TextObject pod;
-  json::TextObject metadata;
-  json::TextObject spec;
-  json::TextObject status;
-};
-
-Status CheckPod(const store::Entry& entry, const PodText& pod, const json::Value& binding) {
+Status CheckPod(const store::Entry& entry, const json::Value& pod, const json::Value& binding) {
   const std::string& name = entry.key.name;
   const std::string_view uid = api::Uid(binding);
   if (!uid.empty() && uid != entry.attributes.uid) {
     return BindConflict(name, StrCat("Precondition failed: UID in precondition: ", uid,
                                      ", UID in object meta: ", entry.attributes.uid));
   }
-  const std::string_view deleted = pod.metadata.Get("deletionTimestamp");
-  if (!deleted.empty() && deleted != "null") {
+  if (api::IsDeleting(pod)) {
     return BindConflict(name, StrCat("pod ", name,
                                      " is being deleted, cannot be assigned to a "
                                      "host"));
@@ -93,14 +64,11 @@ Status CheckPod(const store::Entry& entry, const PodText& pod, const json::Value
   if (!node.empty()) {
     return BindConflict(name, StrCat("pod ", name, " is already assigned to node ", Quote(node)));
   }
-  const std::string_view gates = pod.spec.Get("schedulingGates");
-  if (!gates.empty() && gates != "[]" && gates != "null") {
+  if (!json::GetArray(pod, {"spec", "schedulingGates"}).empty()) {
     return BindConflict(name, StrCat("pod ", name, " has non-empty .spec.schedulingGates"));
   }
   return Status::Ok();
 }
-
-std::string Text(std::string_view text) { return json::Print(json::Value(text)); }
 
 api::StringPairs WithField(const api::StringPairs& fields,
                            std::string_view field,
@@ -111,48 +79,55 @@ api::StringPairs WithField(const api::StringPairs& fields,
 }
 
 struct AssignedPod {
-  store::EntryPtr entry;
+  store::EntryPtr entry;      // null: the pod is stored as no object
   json::SharedValue content;  // the entry's, for as long as this is held
 };
 
 // The pod with its node, as the store's next version. Who watches will ask for its document: that
 // of the last version, with what is new, costs less than to parse the text again.
-AssignedPod Assign(Core& core, const store::Entry& entry, PodText pod, const json::Value& binding) {
+AssignedPod Assign(Core& core,
+                   const store::Entry& entry,
+                   const json::Value& pod,
+                   const json::Value& binding) {
   const uint64_t version = core.store.PeekVersion();
   const std::string_view node = json::GetString(binding, {"target", "name"});
-  json::Value content(*entry.Content());
+  json::Scratch scratch;
+  json::Value content(pod, scratch.storage());
   store::Attributes attributes = entry.attributes;
   attributes.fields = WithField(attributes.fields, "spec.nodeName", node);
-  const std::string version_text = std::to_string(version);
-  json::Set(content, {"metadata", "resourceVersion"}, version_text);
-  pod.metadata.Set("resourceVersion", Text(version_text));
-  json::Set(content, {"spec", "nodeName"}, node);
-  pod.spec.Set("nodeName", Text(node));
+  std::vector<api::TextEdit> edits;
+  auto set = [&content, &edits](const char* part, const char* key, json::Value value) {
+    edits.push_back({part, key, json::Print(value)});
+    json::Set(content, {part, key}, std::move(value));
+  };
+  set("metadata", "resourceVersion", json::Value(std::to_string(version)));
+  set("spec", "nodeName", json::Value(node));
   for (const char* map : {"annotations", "labels"}) {
     const json::Object& more = json::GetObject(binding, {"metadata", map});
     if (more.empty()) continue;
-    for (const auto& [key, value] : more) json::Set(content, {"metadata", map, key}, value);
-    const json::Object& all = json::GetObject(content, {"metadata", map});
-    pod.metadata.Set(map, json::Print(all));
+    json::Object all = json::GetObject(content, {"metadata", map});
+    for (const auto& [key, value] : more) all[key] = value;
     if (std::string_view(map) == "labels") attributes.labels = LabelPairs(all);
+    set("metadata", map, std::move(all));
   }
   json::Value* conditions = json::FindMutable(content, {"status", "conditions"});
   if (conditions == nullptr || !conditions->is_array()) {
     conditions = &json::Set(content, {"status", "conditions"}, json::Array());
   }
   api::SetCondition(conditions->get_array(), "PodScheduled", "True", "", "", core.clock.Now());
-  pod.status.Set("conditions", json::Print(*conditions));
+  edits.push_back({"status", "conditions", json::Print(*conditions)});
+  auto text = api::EditText(*entry.bytes, edits);
+  if (!text) return {};
   AssignedPod next{std::make_shared<const store::Entry>(
-                       entry.key, version, api::MakeChunk(pod.Print()), std::move(attributes)),
-                   std::make_shared<const json::Value>(std::move(content))};
+                       entry.key, version, api::MakeChunk(std::move(*text)), std::move(attributes)),
+                   json::Keep(content)};
   next.entry->PrimeContent(next.content);
   return next;
 }
 
-Status CheckFit(Core& core, const store::Entry& entry, const json::Value& binding) {
+Status CheckFit(Core& core, const json::Value& pod, const json::Value& binding) {
   if (!core.options.bind_check) return Status::Ok();
-  return core.options.bind_check(*entry.Content(),
-                                 std::string(json::GetString(binding, {"target", "name"})));
+  return core.options.bind_check(pod, std::string(json::GetString(binding, {"target", "name"})));
 }
 
 void RespondCreated(Call& call) {
@@ -183,14 +158,15 @@ void Bind(Core& core,
   }
   Admission admission = AdmissionOf(core, *call);
   admission.name = name;
-  const api::KindInfo of = BindingKind();
-  Status status = AskAbout(
-      admission, binding, {"CREATE", nullptr, nullptr, &of, WriteOptionsOf(*call, "CreateOptions")},
-      [&] { return api::Name(binding) == name ? CheckBinding(binding, name) : OtherName(); });
-  std::optional<PodText> pod = PodText::Open(*entry);
-  if (!pod) status = Status(Code::kInternal, StrCat("pod ", name, " is stored as no object"));
+  static const api::KindInfo of = BindingKind();
+  Reviewed reviewed{"CREATE", nullptr, nullptr, &of, nullptr};
+  if (HasAdmissionWebhooks(core)) reviewed.options = WriteOptionsOf(*call, "CreateOptions");
+  Status status = AskAbout(admission, binding, std::move(reviewed), [&] {
+    return api::Name(binding) == name ? CheckBinding(binding, name) : OtherName();
+  });
+  const json::SharedValue pod = entry->Content();
   if (status.ok()) status = CheckPod(*entry, *pod, binding);
-  if (status.ok()) status = CheckFit(core, *entry, binding);
+  if (status.ok()) status = CheckFit(core, *pod, binding);
   if (!status.ok()) {
     call->Fail(status);
     return;
@@ -199,7 +175,11 @@ void Bind(Core& core,
     RespondCreated(*call);
     return;
   }
-  const AssignedPod next = Assign(core, *entry, std::move(*pod), binding);
+  const AssignedPod next = Assign(core, *entry, *pod, binding);
+  if (!next.entry) {
+    call->Fail(Status(Code::kInternal, StrCat("pod ", name, " is stored as no object")));
+    return;
+  }
   // Watches hear of it before the writer does.
   WriteEntry(core, *kind, store::EventType::kModified, next.entry,
              [call, content = next.content](const Status& written, const store::EntryPtr&) {

@@ -4,9 +4,9 @@
 #include <deque>
 #include <map>
 
+#include "api/edit_text.h"
 #include "base/log.h"
 #include "base/strings.h"
-#include "json/text_object.h"
 #include "store/backend.h"
 
 namespace swell::store {
@@ -528,16 +528,6 @@ Result<Listing> StoreImpl::List(const std::string& resource_name,
   return listing;
 }
 
-// The text of an object without its managedFields.
-std::string WithoutWriters(const std::string& bytes) {
-  auto object = json::TextObject::Read(bytes);
-  auto metadata = json::TextObject::Read(object ? object->Get("metadata") : "");
-  if (!metadata) return bytes;
-  metadata->Remove("managedFields");
-  object->Set("metadata", metadata->Print());
-  return object->Print();
-}
-
 }  // namespace
 
 json::SharedValue Entry::Parsed() const {
@@ -548,7 +538,9 @@ json::SharedValue Entry::Parsed() const {
 
 json::SharedValue Entry::Content() const {
   json::SharedValue value = content_.lock();
-  if (value == nullptr) content_ = value = Parse(WithoutWriters(*bytes));
+  if (value != nullptr) return value;
+  const auto without_writers = api::EditText(*bytes, {{"metadata", "managedFields", ""}});
+  content_ = value = Parse(without_writers ? *without_writers : *bytes);
   return value;
 }
 
