@@ -159,7 +159,7 @@ void TrackManager(const Call& call, json::Value& object, const json::Value* old)
   Changes changes = CompareFields(old, object, call.kind->schema.get());
   StripOthersParts(call, changes.written);
   StripOthersParts(call, changes.removed);
-  if (changes.written.empty() && changes.removed.empty() && !edited) return;
+  if (changes.empty() && !edited) return;
   Managers managers = reset ? Managers() : Managers::Read(object);
   for (Manager& manager : managers.list()) {
     RemoveFields(manager.fields, changes.written);

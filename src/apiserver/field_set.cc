@@ -41,8 +41,6 @@ std::string ElementOfItem(const json::Value& item, const api::Schema& list) {
   return StrCat("v:", json::Print(item));
 }
 
-std::string FieldElement(std::string_view key) { return StrCat("f:", key); }
-
 bool IsNothing(const json::Value& value) {
   return value.is_null() || (value.is_object() && value.get_object().empty());
 }
@@ -74,14 +72,9 @@ auto PlaceOf(auto& children, std::string_view element) {
 std::vector<Part> FieldsAsParts(const json::Object& object, const api::Schema* schema) {
   std::vector<Part> parts;
   parts.reserve(object.size());
-  const bool map = schema != nullptr && schema->type == api::SchemaType::kMap;
   for (const auto& [key, value] : object) {
-    const std::string_view name(key.data(), key.size());
-    const api::SchemaField* field = schema == nullptr ? nullptr : schema->Field(name);
-    const api::Schema* below = map                ? schema->items.get()
-                               : field == nullptr ? nullptr
-                                                  : field->schema.get();
-    parts.push_back({FieldElement(name), &value, below, field});
+    const api::SchemaField* field = schema == nullptr ? nullptr : schema->Field(key);
+    parts.push_back({MemberElement(key), &value, SchemaOfMember(schema, key), field});
   }
   return parts;
 }
@@ -143,11 +136,15 @@ FieldSet FieldSet::FromJson(const json::Value& fields_v1, int depth) {
       set.children.push_back({std::string(key.data(), key.size()), FromJson(value, depth + 1)});
     }
   }
-  // Ours are stored in order; clients may send any.
-  if (!std::is_sorted(set.children.begin(), set.children.end(), kByElement)) {
-    std::sort(set.children.begin(), set.children.end(), kByElement);
-  }
+  set.Sort();
   return set;
+}
+
+void FieldSet::Sort() {
+  // They mostly come in order: ours are stored so.
+  if (!std::is_sorted(children.begin(), children.end(), kByElement)) {
+    std::sort(children.begin(), children.end(), kByElement);
+  }
 }
 
 json::Value FieldSet::ToJson() const {
@@ -213,12 +210,18 @@ FieldSet CommonFields(const FieldSet& a, const FieldSet& b) {
 }
 
 const api::Schema* SchemaOf(const api::Schema* schema, const std::string& element) {
+  if (element[0] == 'f') return SchemaOfMember(schema, std::string_view(element).substr(2));
+  return schema == nullptr ? nullptr : schema->items.get();
+}
+
+const api::Schema* SchemaOfMember(const api::Schema* schema, std::string_view name) {
   if (schema == nullptr) return nullptr;
-  if (element[0] != 'f') return schema->items.get();
   if (schema->type == api::SchemaType::kMap) return schema->items.get();
-  const api::SchemaField* field = schema->Field(std::string_view(element).substr(2));
+  const api::SchemaField* field = schema->Field(name);
   return field == nullptr ? nullptr : field->schema.get();
 }
+
+std::string MemberElement(std::string_view name) { return StrCat("f:", name); }
 
 const json::Value* Step(const json::Value& value,
                         const api::Schema* schema,
@@ -255,7 +258,7 @@ void MergeByKeys(json::Value& value, const json::Value& over, const api::Schema*
       if (target == nullptr) {
         value.get_object()[name] = field;
       } else {
-        MergeByKeys(*target, field, SchemaOf(schema, FieldElement(name)));
+        MergeByKeys(*target, field, SchemaOf(schema, MemberElement(name)));
       }
     }
     return;

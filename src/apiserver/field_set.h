@@ -24,6 +24,8 @@ struct FieldSet {
   const FieldSet* Find(std::string_view element) const;
   FieldSet* Find(std::string_view element);
   void Erase(std::string_view element);
+  // After children came in another order.
+  void Sort();
 
   static FieldSet FromJson(const json::Value& fields_v1, int depth = 0);
   json::Value ToJson() const;
@@ -63,6 +65,9 @@ const json::Value* Step(const json::Value& value,
 void Erase(json::Value& value, const api::Schema* schema, const std::string& element);
 // The schema behind an element; null when unknown.
 const api::Schema* SchemaOf(const api::Schema* schema, const std::string& element);
+// The same for an object's member, and the member's element.
+const api::Schema* SchemaOfMember(const api::Schema* schema, std::string_view name);
+std::string MemberElement(std::string_view name);
 
 // `over` laid over `value` by the lists' keys.
 void MergeByKeys(json::Value& value, const json::Value& over, const api::Schema* schema);

@@ -153,14 +153,47 @@ FieldSet TakeNew(const json::Value& value, const api::Schema* schema) {
   return all;
 }
 
-Changes Compare(const json::Value& old, const json::Value& now, const api::Schema* schema) {
-  Changes changes;
-  // Most of an object stays as it is.
-  if (json::Equal(old, now)) return changes;
-  if (!HasParts(now, schema) || !HasParts(old, schema) || now.kind() != old.kind()) {
-    changes.written.member = true;
-    return changes;
+void AddChanges(std::string element, Changes found, Changes& changes) {
+  if (!found.removed.empty()) {
+    changes.removed.children.push_back({element, std::move(found.removed)});
   }
+  if (!found.written.empty()) {
+    changes.written.children.push_back({std::move(element), std::move(found.written)});
+  }
+}
+
+Changes Compare(const json::Value& old, const json::Value& now, const api::Schema* schema);
+
+// Most members stay as they are: elements are made of the others alone.
+Changes CompareMembers(const json::Object& old,
+                       const json::Object& now,
+                       const api::Schema* schema) {
+  Changes changes;
+  for (const auto& [key, value] : now) {
+    const json::Value* had = old.if_contains(key);
+    if (had != nullptr && !value.is_structured() && json::Equal(*had, value)) continue;
+    const api::Schema* below = SchemaOfMember(schema, key);
+    Changes found;
+    if (had != nullptr) {
+      found = Compare(*had, value, below);
+    } else {
+      found.written = TakeAll(value, below);
+    }
+    if (!found.empty()) AddChanges(MemberElement(key), std::move(found), changes);
+  }
+  for (const auto& [key, value] : old) {
+    if (now.contains(key)) continue;
+    FieldSet all = TakeAll(value, SchemaOfMember(schema, key));
+    changes.removed.children.push_back({MemberElement(key), std::move(all)});
+  }
+  changes.removed.Sort();
+  changes.written.Sort();
+  return changes;
+}
+
+// Two lists whose items have names, or that are sets.
+Changes CompareItems(const json::Value& old, const json::Value& now, const api::Schema* schema) {
+  Changes changes;
   std::vector<Part> before = PartsOf(old, schema);
   auto had = before.begin();
   auto take_removed = [&] {
@@ -177,14 +210,19 @@ Changes Compare(const json::Value& old, const json::Value& now, const api::Schem
     } else {
       found.written = TakeAll(*part.value, part.schema);
     }
-    if (!found.removed.empty()) {
-      changes.removed.children.push_back({part.element, std::move(found.removed)});
-    }
-    if (!found.written.empty()) {
-      changes.written.children.push_back({std::move(part.element), std::move(found.written)});
-    }
+    AddChanges(std::move(part.element), std::move(found), changes);
   }
   while (had != before.end()) take_removed();
+  return changes;
+}
+
+Changes Compare(const json::Value& old, const json::Value& now, const api::Schema* schema) {
+  const bool parts = HasParts(now, schema) && HasParts(old, schema) && now.kind() == old.kind();
+  if (parts && now.is_object()) return CompareMembers(old.get_object(), now.get_object(), schema);
+  Changes changes;
+  if (json::Equal(old, now)) return changes;
+  if (parts) return CompareItems(old, now, schema);
+  changes.written.member = true;
   return changes;
 }
 

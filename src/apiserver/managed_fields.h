@@ -54,6 +54,8 @@ class Managers {
 struct Changes {
   FieldSet written;  // new or of another value
   FieldSet removed;
+
+  bool empty() const { return written.empty() && removed.empty(); }
 };
 
 // From `old` to `now`. Without `old` the object is new: whatever it has is written, except that the

@@ -78,20 +78,19 @@ Result<json::Value> DecodePatch(const Core& core, const Call& call, std::string_
 // The patched document, in the call's version.
 Result<json::Value> RunPatch(const api::KindInfo& kind,
                              std::string_view media,
-                             const json::Value& document,
+                             json::Value document,
                              const json::Value& patch) {
   if (media == kJsonPatch) {
     auto patched = json::ApplyJsonPatch(document, patch);
     if (patched.ok()) return patched;
     return Status(Code::kInvalid, "the server rejected our request due to an error in our request");
   }
-  json::Value patched = document;
   if (media == kMergePatch) {
-    json::ApplyMergePatch(patched, patch);
+    json::ApplyMergePatch(document, patch);
   } else {
-    SWELL_RETURN_IF_ERROR(api::ApplyStrategicMerge(*kind.schema, patched, patch));
+    SWELL_RETURN_IF_ERROR(api::ApplyStrategicMerge(*kind.schema, document, patch));
   }
-  return patched;
+  return document;
 }
 
 // Type checks and unknown fields of a patched object, worded about the patch.
@@ -266,8 +265,9 @@ void HandlePatch(Core& core, const CallPtr& call) {
     call->Fail(NotFoundError(*call->kind, call->info.name));
     return;
   }
+  const json::SharedValue stored = entry->Parsed();  // for all who ask for it until it is written
   auto document = ObjectOf(core, *call, *entry);
-  auto patched = document.ok() ? RunPatch(*call->kind, media, *document, *patch)
+  auto patched = document.ok() ? RunPatch(*call->kind, media, std::move(*document), *patch)
                                : Result<json::Value>(document.status());
   if (strategic && patched.status().code() == Code::kInternal) {
     call->Respond(UnnamedErrorResponse(std::string(patched.status().message())));

@@ -180,11 +180,13 @@ namespace {
 
 void CopyOrRemove(json::Value& to, const json::Value& from, json::Path path) {
   const json::Value* value = json::Find(from, path);
-  if (value != nullptr) {
-    json::Set(to, path, *value);
-  } else {
+  if (value == nullptr) {
     json::Remove(to, path);
+    return;
   }
+  const json::Value* has = json::Find(to, path);
+  const bool same = has != nullptr && value->is_string() && *has == *value;
+  if (!same) json::Set(to, path, *value);
 }
 
 // What a writer may not change: identity and the marks of creation and deletion.

@@ -20,9 +20,9 @@ int HexDigit(char c) {
 }
 
 Result<std::string> UnescapeSegment(std::string_view text) {
-  std::string out;
-  out.reserve(text.size());
-  for (size_t i = 0; i < text.size(); ++i) {
+  const size_t plain = std::min(text.find('%'), text.size());
+  std::string out(text.substr(0, plain));
+  for (size_t i = plain; i < text.size(); ++i) {
     if (text[i] != '%') {
       out += text[i];
       continue;

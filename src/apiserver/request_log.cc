@@ -51,7 +51,7 @@ std::string PathLabel(const Call& call) {
   return "";
 }
 
-bool IsStreaming(const Call& call) { return MetricVerb(call) == "CONNECT" || call.verb == "watch"; }
+bool IsStreaming(std::string_view verb) { return verb == "CONNECT" || verb == "WATCH"; }
 
 }  // namespace
 
@@ -99,7 +99,8 @@ void RequestLog::Began(Call& call) {
 
 void RequestLog::Routed(Call& call, std::string verb) {
   call.verb = std::move(verb);
-  call.counted = IsStreaming(call) ? &streaming_ : IsWrite(call.verb) ? &writing_ : &reading_;
+  const bool streaming = IsStreaming(MetricVerb(call));
+  call.counted = streaming ? &streaming_ : IsWrite(call.verb) ? &writing_ : &reading_;
   ++*call.counted;
 }
 
@@ -115,7 +116,7 @@ void RequestLog::Count(const Call& call, int status) {
   const std::string_view sub = known ? std::string_view(call.info.subresource) : path;
   const std::string_view scope = ScopeOf(call);
   ++requests_.At({verb, group, version, resource, sub, scope, code});
-  if (IsStreaming(call)) return;
+  if (IsStreaming(verb)) return;
   const Duration took = clock_.Steady() - call.began;
   durations_.At({verb, group, version, resource, sub, scope})
       .Observe(std::chrono::duration<double>(took).count());
