@@ -361,6 +361,21 @@ TEST_F(ApiTest, LongListsAreMadeInTurns) {
   EXPECT_EQ(sink->text, server.Get(kPods).text);
 }
 
+TEST_F(ApiTest, LongListsAreFoundInTurnsAndAllOfOneMoment) {
+  for (int i = 0; i < 600; ++i) server.Post(kPods, PodJson(StrCat("p-", i)));
+  const Answer at_once = server.Get(kPods);
+  const auto sink = std::make_shared<TurnTaker>();
+  const auto call = server.server->Handle(server.Request("GET", kPods), sink);
+  ASSERT_NE(sink->rest, nullptr);
+  server.Delete(StrCat(kPods, "/p-0?gracePeriodSeconds=0"));
+  server.Delete(StrCat(kPods, "/p-599?gracePeriodSeconds=0"));
+  server.Post(kPods, PodJson("p-600"));
+  int turns = 1;
+  while (sink->TakeTurn()) ++turns;
+  EXPECT_EQ(turns, 5);
+  EXPECT_EQ(sink->text, at_once.text);
+}
+
 TEST_F(ApiTest, WhoGivesUpNeedsNoMoreTurns) {
   for (int i = 0; i < 25; ++i) server.Post(kPods, PodJson(StrCat("p-", i)));
   auto sink = std::make_shared<TurnTaker>();

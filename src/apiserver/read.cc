@@ -1,3 +1,5 @@
+#include <iterator>
+
 #include "apiserver/errors.h"
 #include "apiserver/handlers.h"
 #include "apiserver/list_options.h"
@@ -39,7 +41,8 @@ Result<store::Listing> ListOne(Core& core, const Call& call, const Selection& se
 Result<store::Listing> RunList(Core& core,
                                const Call& call,
                                const Selection& selection,
-                               const ListOptions& options) {
+                               const ListOptions& options,
+                               bool count) {
   const bool one_namespace = !call.storage->namespaced || !call.info.ns.empty();
   if (!selection.only_name.empty() && one_namespace && options.at_version == 0) {
     return ListOne(core, call, selection);
@@ -53,7 +56,7 @@ Result<store::Listing> RunList(Core& core,
     after = store::Key{call.storage->StoreResource(), options.after_ns, *options.after_name};
   }
   return core.store.List(call.storage->StoreResource(), call.info.ns, filter, options.limit, after,
-                         options.at_version);
+                         options.at_version, count);
 }
 
 void FailList(Call& call, const ListOptions& options, const Status& why) {
@@ -68,6 +71,64 @@ void FailList(Call& call, const ListOptions& options, const Status& why) {
   call.Respond(JsonResponse(HttpStatus(status.code()), answer));
 }
 
+// Finds what a list shows, some in each of the caller's turns: all as it was in the first.
+class ListFinder : public std::enable_shared_from_this<ListFinder> {
+ public:
+  ListFinder(Core& core, CallPtr call, Selection selection, ListOptions options)
+      : core_(core.weak_from_this()),
+        call_(std::move(call)),
+        selection_(std::move(selection)),
+        options_(std::move(options)),
+        next_(options_) {
+    if (options_.limit == 0) next_.limit = kFoundPerTurn;
+  }
+
+  void Go() {
+    while (const auto core = core_.lock()) {
+      auto some = RunList(*core, *call_, selection_, next_, options_.limit != 0);
+      if (!some.ok()) {
+        if (!StartOver(some.status())) return FailList(*call_, options_, some.status());
+        continue;
+      }
+      std::move(some->entries.begin(), some->entries.end(), std::back_inserter(entries_));
+      if (!some->more || options_.limit == next_.limit) return Answer(*core, *some);
+      next_.at_version = some->version;
+      next_.after_ns = entries_.back()->key.ns;
+      next_.after_name = entries_.back()->key.name;
+      if (call_->InTurn([self = shared_from_this()] { self->Go(); })) return;
+    }
+  }
+
+ private:
+  static constexpr size_t kFoundPerTurn = 250;  // some 50 us
+
+  // Where the version of the first turn is history by now: once more, all in one turn.
+  bool StartOver(const Status& why) {
+    if (why.code() != Code::kExpired || entries_.empty() || options_.at_version != 0) return false;
+    entries_.clear();
+    next_ = options_;
+    return true;
+  }
+
+  void Answer(Core& core, const store::Listing& last) {
+    ListMeta meta;
+    meta.version = options_.at_version != 0 ? options_.at_version : last.version;
+    if (last.more && !entries_.empty()) {
+      const store::Key& end = entries_.back()->key;
+      meta.continue_token = MakeContinueToken(meta.version, end.ns, end.name);
+      if (selection_.everything()) meta.remaining = last.remaining;
+    }
+    RespondList(core, *call_, std::move(entries_), meta);
+  }
+
+  const std::weak_ptr<Core> core_;
+  const CallPtr call_;
+  const Selection selection_;
+  const ListOptions options_;
+  ListOptions next_;  // what is found in the next turn
+  std::vector<store::EntryPtr> entries_;
+};
+
 }  // namespace
 
 void HandleList(Core& core, const CallPtr& call) {
@@ -81,19 +142,7 @@ void HandleList(Core& core, const CallPtr& call) {
     call->Fail(options.status());
     return;
   }
-  auto listing = RunList(core, *call, *selection, *options);
-  if (!listing.ok()) {
-    FailList(*call, *options, listing.status());
-    return;
-  }
-  ListMeta meta;
-  meta.version = options->at_version != 0 ? options->at_version : listing->version;
-  if (listing->more && !listing->entries.empty()) {
-    const store::Key& last = listing->entries.back()->key;
-    meta.continue_token = MakeContinueToken(meta.version, last.ns, last.name);
-    if (selection->everything()) meta.remaining = listing->remaining;
-  }
-  RespondList(core, *call, std::move(listing->entries), meta);
+  std::make_shared<ListFinder>(core, call, std::move(*selection), std::move(*options))->Go();
 }
 
 }  // namespace swell::apiserver

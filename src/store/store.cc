@@ -130,7 +130,8 @@ class StoreImpl final : public Store {
                        const std::function<bool(const Entry&)>& filter,
                        size_t limit,
                        const std::optional<Key>& after,
-                       uint64_t at_version) const override;
+                       uint64_t at_version,
+                       bool count) const override;
   size_t Count(const std::string& resource) const override {
     auto it = resources_.find(resource);
     return it == resources_.end() ? 0 : it->second.count;
@@ -490,7 +491,8 @@ Result<Listing> StoreImpl::List(const std::string& resource_name,
                                 const std::function<bool(const Entry&)>& filter,
                                 size_t limit,
                                 const std::optional<Key>& after,
-                                uint64_t at_version) const {
+                                uint64_t at_version,
+                                bool count) const {
   if (at_version == 0) at_version = durable_version_;
   if (at_version < oldest_) return Expired(at_version, oldest_);
   if (at_version > durable_version_) return TooLarge(at_version, durable_version_);
@@ -520,6 +522,7 @@ Result<Listing> StoreImpl::List(const std::string& resource_name,
     if (filter && !filter(**entry)) continue;
     if (limit != 0 && listing.entries.size() == limit) {
       ++listing.remaining;
+      if (!count) break;
     } else {
       listing.entries.push_back(*entry);
     }

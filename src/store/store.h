@@ -146,12 +146,15 @@ class Store {
   // Durable state of one namespace (or all when ns is empty), after (ns,name) `after` when given,
   // at most `limit` (0: all) entries for which `filter` holds.
   // `at_version` 0 is now; an older one within the history is rebuilt from it, else kExpired.
+  // Unless asked to count, it does not look how many there are beyond the limit: one `remaining`
+  // stands for all of them.
   virtual Result<Listing> List(const std::string& resource,
                                const std::string& ns,
                                const std::function<bool(const Entry&)>& filter = {},
                                size_t limit = 0,
                                const std::optional<Key>& after = {},
-                               uint64_t at_version = 0) const = 0;
+                               uint64_t at_version = 0,
+                               bool count = true) const = 0;
   virtual size_t Count(const std::string& resource) const = 0;
 
   // The version that the next Write will take.

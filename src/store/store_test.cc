@@ -202,6 +202,9 @@ TEST_F(StoreTest, ListsAreSortedFilteredAndPaged) {
   EXPECT_EQ(Names(page), "other/a=a other/b=b");
   EXPECT_TRUE(page->more);
   EXPECT_EQ(page->remaining, 4u);
+  page = store_->List("pods", "", {}, 2, {}, 0, false);
+  EXPECT_EQ(Names(page), "other/a=a other/b=b");
+  EXPECT_TRUE(page->more);
   page = store_->List("pods", "", {}, 3, page->entries.back()->key);
   EXPECT_EQ(Names(page), "other/c=c team/a=a team/b=b");
   EXPECT_EQ(page->remaining, 1u);
