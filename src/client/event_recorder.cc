@@ -11,6 +11,9 @@ namespace {
 
 constexpr size_t kKnownMax = 4096;
 constexpr size_t kMessageBytesMax = 1024;
+// Four microseconds; as many of them as there are in 292 years.
+constexpr int kTickBits = 12;
+constexpr size_t kTickDigits = 13;
 constexpr double kRefillPerSecond = 1.0 / 300;
 
 json::Value ReferenceTo(const json::Value& object) {
@@ -56,6 +59,17 @@ bool EventRecorder::Spend(const std::string& object_key) {
   return true;
 }
 
+// Who lists an object's events gets them by name: so they come in the order in which they happened,
+// also those of one second.
+std::string EventRecorder::NextSuffix() {
+  last_tick_ = std::max(last_tick_ + 1, static_cast<uint64_t>(clock_.Now().unix_ns) >> kTickBits);
+  std::string tick(kTickDigits, '0');
+  for (uint64_t left = last_tick_, i = tick.size(); i > 0; left >>= 4) {
+    tick[--i] = "0123456789abcdef"[left & 15];
+  }
+  return StrCat(tick, random_.NameSuffix(5));
+}
+
 void EventRecorder::Remember(const std::string& key, const Known& known) {
   if (known_.emplace(key, known).second) known_order_.push_back(key);
   while (known_order_.size() > kKnownMax) {
@@ -88,7 +102,7 @@ void EventRecorder::Record(const json::Value& object,
   }
   std::string ns(api::Namespace(object));
   if (ns.empty()) ns = "default";
-  const Known known{StrCat(api::Name(object), ".", random_.NameSuffix(16)), ns, 1};
+  const Known known{StrCat(api::Name(object), ".", NextSuffix()), ns, 1};
   Remember(key, known);
   Send({key, true,
         [this, known, now, about = ReferenceTo(object), type = std::string(type),

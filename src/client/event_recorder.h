@@ -56,12 +56,14 @@ class EventRecorder {
   bool Spend(const std::string& object_key);
   void Send(Write write);
   void Pump();
+  std::string NextSuffix();
   void Remember(const std::string& key, const Known& known);
 
   Clock& clock_;
   std::string component_;
   std::string host_;
   Random random_;
+  uint64_t last_tick_ = 0;
   std::unordered_map<std::string, Known> known_;
   std::deque<std::string> known_order_;
   std::unordered_map<std::string, Budget> budgets_;

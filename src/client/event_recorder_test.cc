@@ -1,6 +1,9 @@
 // Events are written a few at a time, in order, and never pile up without bound.
 #include "client/event_recorder.h"
 
+#include <algorithm>
+#include <vector>
+
 #include <gtest/gtest.h>
 
 #include "base/sim_executor.h"
@@ -58,6 +61,23 @@ TEST(EventRecorder, WritesAFewAtATimeInOrder) {
   for (int i = 0; i < 100; ++i) {
     EXPECT_NE(world.server->requests[i].body.find(StrCat("\"p-", i, "\"")), std::string::npos) << i;
   }
+}
+
+TEST(EventRecorder, NamesComeInTheOrderOfWhatHappened) {
+  World world;
+  const json::Value pod = json::Object{
+      {"kind", "Pod"}, {"metadata", json::Object{{"name", "p"}, {"namespace", "default"}}}};
+  std::vector<std::string> names;
+  for (int i = 0; i < 20; ++i) {
+    world.recorder.Record(pod, "Normal", "Told", StrCat("time ", i));
+    world.executor.RunPosted();
+    world.server->AnswerAll(201);
+    auto event = json::Parse(world.server->requests.back().body);
+    ASSERT_TRUE(event.ok());
+    names.emplace_back(json::GetString(*event, {"metadata", "name"}));
+    if (i % 2 == 0) world.executor.Advance(std::chrono::milliseconds(1));
+  }
+  EXPECT_TRUE(std::is_sorted(names.begin(), names.end())) << names.front() << " " << names.back();
 }
 
 TEST(EventRecorder, KeepsNoMoreThanItsBound) {

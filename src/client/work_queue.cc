@@ -79,10 +79,12 @@ void WorkQueue::Finish(const std::string& key, const Result<Duration>& result) {
     failures_.erase(key);
     if (result->count() > 0) AddAfter(key, *result);
   } else {
-    int failures = failures_[key]++;
+    // What else looked at it in vain before its time says nothing of how long to wait.
+    int& failures = failures_[key];
+    if (failures == 0 || !delayed_.contains(key)) ++failures;
     ++retries_;
     auto delay =
-        std::chrono::milliseconds(std::min<int64_t>(60'000, 10LL << std::min(failures, 13)));
+        std::chrono::milliseconds(std::min<int64_t>(60'000, 5LL << std::min(failures, 14)));
     if (result.status().code() != Code::kConflict) {
       SWELL_LOG_WARNING("controllers", "reconcile failed; will retry", {"queue", name_},
                         {"key", key}, {"error", result.status().ToString()});
