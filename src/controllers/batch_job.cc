@@ -19,6 +19,8 @@ namespace {
 constexpr std::string_view kComponent = "job-controller";
 constexpr std::string_view kTracking = "batch.kubernetes.io/job-tracking";
 constexpr std::string_view kIndexKey = "batch.kubernetes.io/job-completion-index";
+// How many pods of its index have failed before it.
+constexpr std::string_view kFailureCountKey = "batch.kubernetes.io/job-index-failure-count";
 constexpr int64_t kPodsPerPassMax = 500;
 
 bool IsTracked(const json::Value& pod) {
@@ -50,6 +52,19 @@ bool IsTrue(const json::Value& status, std::string_view type) {
   return false;
 }
 
+std::optional<int64_t> OptionalInt(const json::Value& object, json::Path path) {
+  const json::Value* found = json::Find(object, path);
+  if (found == nullptr || !found->is_number()) return std::nullopt;
+  return json::GetInt(object, path);
+}
+
+// Going, and may still do something on its node.
+bool IsLeaving(const json::Value& pod) {
+  return api::IsDeleting(pod) && !HasEnded(pod) &&
+         !json::GetString(pod, {"spec", "nodeName"}).empty() &&
+         json::GetInt(pod, {"metadata", "deletionGracePeriodSeconds"}) > 0;
+}
+
 }  // namespace
 
 struct BatchJobController::Pass {
@@ -61,12 +76,23 @@ struct BatchJobController::Pass {
   int64_t backoff_limit = 6;
   bool indexed = false;
   bool suspend = false;
+  std::optional<int64_t> limit_per_index, failed_indexes_max;
+  bool replace_only_failed = false;
 
   std::vector<json::SharedValue> live;     // tracked, neither over nor going
   std::vector<json::SharedValue> release;  // counted (or not to be): the finalizer may go
   std::set<std::string> names;             // of all its pods
   std::map<int64_t, int> live_indexes;
-  std::set<int64_t> completed;
+  std::set<int64_t> completed, failed_indexes;
+  // The pod of an index that failed last, where each index has a limit. It is held until another
+  // carries its count on, or somebody could delete what is known of the index.
+  struct IndexFailure {
+    json::SharedValue pod;
+    int64_t count = 0;
+    bool counts = false, fails_index = false;
+  };
+  std::map<int64_t, IndexFailure> index_failures;
+  int64_t leaving = 0;  // whose places are theirs until they are gone
   std::set<std::string> uncounted_succeeded, uncounted_failed;
   int64_t succeeded = 0, failed = 0;  // counted
   int64_t ready = 0, terminating = 0;
@@ -88,6 +114,7 @@ struct BatchJobController::Pass {
                    : succeeded + static_cast<int64_t>(uncounted_succeeded.size());
   }
   int64_t Failed() const { return failed + static_cast<int64_t>(uncounted_failed.size()); }
+  bool Over() const { return IsTrue(status, "Complete") || IsTrue(status, "Failed"); }
   bool Settled() const { return uncounted_succeeded.empty() && uncounted_failed.empty(); }
   void LookAgainIn(Duration delay) {
     if (look_again.count() == 0 || delay < look_again) look_again = delay;
@@ -189,14 +216,18 @@ void BatchJobController::Observe(Pass& pass) {
   const json::Value& job = *pass.job;
   pass.parallelism =
       std::clamp<int64_t>(json::GetInt(job, {"spec", "parallelism"}, 1), 0, kCompletionsMax);
-  if (const json::Value* completions = json::Find(job, {"spec", "completions"});
-      completions != nullptr && completions->is_number()) {
-    pass.completions =
-        std::clamp<int64_t>(json::GetInt(job, {"spec", "completions"}), 0, kCompletionsMax);
+  pass.completions = OptionalInt(job, {"spec", "completions"});
+  if (pass.completions) {
+    pass.completions = std::clamp<int64_t>(*pass.completions, 0, kCompletionsMax);
   }
   pass.backoff_limit = json::GetInt(job, {"spec", "backoffLimit"}, 6);
   pass.indexed = json::GetString(job, {"spec", "completionMode"}) == "Indexed";
   pass.suspend = json::GetBool(job, {"spec", "suspend"});
+  if (pass.indexed) {
+    pass.limit_per_index = OptionalInt(job, {"spec", "backoffLimitPerIndex"});
+    pass.failed_indexes_max = OptionalInt(job, {"spec", "maxFailedIndexes"});
+  }
+  pass.replace_only_failed = json::GetString(job, {"spec", "podReplacementPolicy"}) == "Failed";
   const json::Value* status = json::Find(job, {"status"});
   pass.status = status && status->is_object() ? *status : json::Value(json::Object{});
   pass.succeeded = json::GetInt(pass.status, {"succeeded"});
@@ -204,8 +235,10 @@ void BatchJobController::Observe(Pass& pass) {
   pass.uncounted_succeeded = Uids(pass.status, "succeeded");
   pass.uncounted_failed = Uids(pass.status, "failed");
   if (pass.indexed) {
-    pass.completed = ParseIndexes(json::GetString(pass.status, {"completedIndexes"}),
-                                  pass.completions.value_or(0));
+    int64_t completions = pass.completions.value_or(0);
+    pass.completed = ParseIndexes(json::GetString(pass.status, {"completedIndexes"}), completions);
+    pass.failed_indexes =
+        ParseIndexes(json::GetString(pass.status, {"failedIndexes"}), completions);
   }
 }
 
@@ -235,21 +268,20 @@ void BatchJobController::Count(Pass& pass) {
       }
       continue;
     }
+    if (pass.replace_only_failed && IsLeaving(pod)) {
+      ++pass.leaving;
+      if (pass.indexed) ++pass.live_indexes[index];
+      continue;
+    }
     if (Phase(pod) != "Failed" && !deleting) {
       pass.live.push_back(shared);
       if (pass.indexed) ++pass.live_indexes[index];
       if (api::ConditionIsTrue(pod, "Ready")) ++pass.ready;
       continue;
     }
-    pass.release.push_back(shared);
-    FailureVerdict verdict = JudgeFailure(*pass.job, pod);
-    if (verdict.action == FailureAction::kFailJob) pass.fail_job_because = verdict.message;
-    if (verdict.action == FailureAction::kIgnore || WasDisrupted(pod) || FailedByCluster(pod)) {
-      continue;
-    }
-    pass.uncounted_failed.insert(uid);
-    pass.last_failure = std::max(pass.last_failure, EndTime(pod));
+    CountFailure(pass, shared, index);
   }
+  SettleIndexes(pass);
   for (auto [list, counter] : {std::pair(&pass.uncounted_succeeded, &pass.succeeded),
                                std::pair(&pass.uncounted_failed, &pass.failed)}) {
     *counter += static_cast<int64_t>(
@@ -257,10 +289,42 @@ void BatchJobController::Count(Pass& pass) {
   }
 }
 
+void BatchJobController::CountFailure(Pass& pass, const json::SharedValue& pod, int64_t index) {
+  FailureVerdict verdict = JudgeFailure(*pass.job, *pod);
+  if (verdict.action == FailureAction::kFailJob) pass.fail_job_because = verdict.message;
+  bool counts =
+      verdict.action != FailureAction::kIgnore && !WasDisrupted(*pod) && !FailedByCluster(*pod);
+  if (!pass.limit_per_index || index < 0) return Book(pass, pod, counts);
+  int64_t before = ParseInt(api::Annotation(*pod, kFailureCountKey)).value_or(0);
+  Pass::IndexFailure failure{pod, before + (counts ? 1 : 0), counts,
+                             verdict.action == FailureAction::kFailIndex};
+  Pass::IndexFailure& last = pass.index_failures[index];
+  if (!last.pod || last.count < failure.count) std::swap(last, failure);
+  if (failure.pod) Book(pass, failure.pod, failure.counts);
+}
+
+void BatchJobController::Book(Pass& pass, const json::SharedValue& pod, bool counts) {
+  pass.release.push_back(pod);
+  if (!counts) return;
+  pass.uncounted_failed.emplace(api::Uid(*pod));
+  pass.last_failure = std::max(pass.last_failure, EndTime(*pod));
+}
+
+void BatchJobController::SettleIndexes(Pass& pass) {
+  bool over = pass.Over() || api::IsDeleting(*pass.job) || !pass.fail_job_because.empty();
+  std::erase_if(pass.index_failures, [&](const auto& entry) {
+    const auto& [index, failure] = entry;
+    bool failed = failure.fails_index || failure.count > *pass.limit_per_index;
+    if (failed && !pass.completed.contains(index)) pass.failed_indexes.insert(index);
+    bool held = !over && !pass.failed_indexes.contains(index) && !pass.completed.contains(index) &&
+                !pass.live_indexes.contains(index);
+    if (!held) Book(pass, failure.pod, failure.counts);
+    return !held;
+  });
+}
+
 void BatchJobController::Decide(Pass& pass) {
-  if (IsTrue(pass.status, "Complete") || IsTrue(pass.status, "Failed")) {
-    return DecideFinished(pass);
-  }
+  if (pass.Over()) return DecideFinished(pass);
   if (pass.suspend && pass.fail_job_because.empty()) return DecideSuspended(pass);
   if (IsTrue(pass.status, "Suspended")) {
     pass.Set("Suspended", false, "JobResumed", "Job resumed");
@@ -277,11 +341,7 @@ void BatchJobController::Decide(Pass& pass) {
 // True when the job is over, or will be once its books are settled.
 bool BatchJobController::DecideEnd(Pass& pass) {
   auto fail = [&](std::string_view reason, std::string_view message) {
-    if (pass.Settled()) {
-      Finish(pass, false, reason, message);
-    } else {
-      pass.stop = pass.live;
-    }
+    if (pass.Settled()) Finish(pass, false, reason, message);
     return true;
   };
   if (!pass.fail_job_because.empty()) {
@@ -307,6 +367,18 @@ bool BatchJobController::DecideEnd(Pass& pass) {
     }
     pass.LookAgainIn(left);
   }
+  auto failed_indexes = static_cast<int64_t>(pass.failed_indexes.size());
+  if (pass.failed_indexes_max && failed_indexes > *pass.failed_indexes_max) {
+    return fail("MaxFailedIndexesExceeded",
+                "Job has exceeded the specified maximal number of failed indexes");
+  }
+  if (failed_indexes > 0 && failed_indexes + pass.Succeeded() >= *pass.completions) {
+    return fail("FailedIndexes", "Job has failed indexes");
+  }
+  if (std::optional<size_t> rule = MatchSuccessPolicy(*pass.job, pass.completed)) {
+    Finish(pass, true, "SuccessPolicy", StrCat("Matched rules at index ", *rule));
+    return true;
+  }
   bool complete = pass.completions ? pass.Succeeded() >= *pass.completions
                                    : pass.Succeeded() > 0 && pass.live.empty();
   if (!complete) return false;
@@ -324,7 +396,12 @@ void BatchJobController::Finish(Pass& pass,
                                 std::string_view message) {
   pass.Set(succeeded ? "SuccessCriteriaMet" : "FailureTarget", true, reason, message);
   pass.Set(succeeded ? "Complete" : "Failed", true, reason, message);
-  if (succeeded) json::Set(pass.status, {"completionTime"}, api::FormatTime(pass.now));
+  if (succeeded) {
+    json::Set(pass.status, {"completionTime"}, api::FormatTime(pass.now));
+  } else {
+    // What still runs fails with its job.
+    pass.failed += static_cast<int64_t>(pass.live.size());
+  }
   pass.tell.push_back({succeeded ? "Normal" : "Warning",
                        succeeded ? "Completed" : std::string(reason),
                        succeeded ? "Job completed" : std::string(message)});
@@ -361,7 +438,11 @@ void BatchJobController::DecideSuspended(Pass& pass) {
 void BatchJobController::WantPods(Pass& pass) {
   auto active = static_cast<int64_t>(pass.live.size());
   int64_t wanted = pass.parallelism;
-  if (pass.completions) wanted = std::min(wanted, *pass.completions - pass.Succeeded());
+  if (pass.completions) {
+    auto failed_indexes = static_cast<int64_t>(pass.failed_indexes.size());
+    wanted = std::min(wanted, *pass.completions - pass.Succeeded() - failed_indexes);
+  }
+  wanted = std::max<int64_t>(0, wanted - pass.leaving);
   if (!pass.completions && pass.Succeeded() > 0) wanted = std::min(wanted, active);
   if (active > wanted) {
     // The least far first: not placed, then not ready, then the youngest.
@@ -375,14 +456,7 @@ void BatchJobController::WantPods(Pass& pass) {
     pass.stop.assign(pass.live.begin(), pass.live.begin() + (active - wanted));
     return;
   }
-  if (active == wanted) return;
-  if (pass.last_failure.unix_ns == 0 && pass.Failed() > 0) {
-    for (const json::SharedValue& pod : pods_.ByIndex("owner", pass.uid)) {
-      if (Phase(*pod) == "Failed") pass.last_failure = std::max(pass.last_failure, EndTime(*pod));
-    }
-  }
-  Duration wait = pass.last_failure + BackoffAfter(pass.Failed()) - pass.now;
-  if (pass.last_failure.unix_ns != 0 && wait.count() > 0) return pass.LookAgainIn(wait);
+  if (active == wanted || MustWait(pass)) return;
   int64_t missing = std::min(wanted - active, kPodsPerPassMax);
   if (missing < wanted - active) pass.LookAgainIn(std::chrono::milliseconds(10));
   int64_t index = -1;
@@ -392,7 +466,7 @@ void BatchJobController::WantPods(Pass& pass) {
     if (pass.indexed) {
       do {
         ++index;
-      } while (pass.completed.contains(index) || pass.live_indexes.contains(index));
+      } while (!IsDue(pass, index));
       if (index >= pass.completions.value_or(0)) return;
       prefix += StrCat("-", index);
       number = 0;
@@ -407,8 +481,36 @@ void BatchJobController::WantPods(Pass& pass) {
   }
 }
 
+// Whether that index needs a pod now. One that is out of range does: there the search ends.
+bool BatchJobController::IsDue(Pass& pass, int64_t index) {
+  if (pass.completed.contains(index) || pass.failed_indexes.contains(index) ||
+      pass.live_indexes.contains(index)) {
+    return false;
+  }
+  auto failure = pass.index_failures.find(index);
+  if (failure == pass.index_failures.end()) return true;
+  const auto& [pod, count, counts, fails_index] = failure->second;
+  Duration wait = EndTime(*pod) + BackoffAfter(count) - pass.now;
+  if (wait.count() <= 0) return true;
+  pass.LookAgainIn(wait);
+  return false;
+}
+
+// Failures keep the whole job waiting, where its indexes have no limits of their own.
+bool BatchJobController::MustWait(Pass& pass) {
+  if (pass.limit_per_index) return false;
+  if (pass.last_failure.unix_ns == 0 && pass.Failed() > 0) {
+    for (const json::SharedValue& pod : pods_.ByIndex("owner", pass.uid)) {
+      if (Phase(*pod) == "Failed") pass.last_failure = std::max(pass.last_failure, EndTime(*pod));
+    }
+  }
+  Duration wait = pass.last_failure + BackoffAfter(pass.Failed()) - pass.now;
+  if (pass.last_failure.unix_ns == 0 || wait.count() <= 0) return false;
+  pass.LookAgainIn(wait);
+  return true;
+}
+
 void BatchJobController::FillCounts(Pass& pass) {
-  bool over = IsTrue(pass.status, "Complete") || IsTrue(pass.status, "Failed");
   auto put = [&pass](std::string_view field, int64_t value, bool always) {
     if (value > 0 || always) {
       json::Set(pass.status, {field}, value);
@@ -416,7 +518,7 @@ void BatchJobController::FillCounts(Pass& pass) {
       json::Remove(pass.status, {field});
     }
   };
-  bool stopping = over || pass.suspend;
+  bool stopping = pass.Over() || pass.suspend;
   put("active", stopping ? 0 : static_cast<int64_t>(pass.live.size() + pass.create.size()), false);
   put("ready", stopping ? 0 : pass.ready, true);
   put("terminating", pass.terminating, true);
@@ -424,6 +526,9 @@ void BatchJobController::FillCounts(Pass& pass) {
     pass.succeeded = static_cast<int64_t>(pass.completed.size());
     json::Set(pass.status, {"completedIndexes"}, FormatIndexes(pass.completed));
     if (pass.completed.empty()) json::Remove(pass.status, {"completedIndexes"});
+    if (pass.limit_per_index) {
+      json::Set(pass.status, {"failedIndexes"}, FormatIndexes(pass.failed_indexes));
+    }
   }
   put("succeeded", pass.succeeded, false);
   put("failed", pass.failed, false);
@@ -455,6 +560,11 @@ json::Value BatchJobController::MakePod(const Pass& pass,
   std::string text = std::to_string(index);
   json::Set(pod, {"metadata", "annotations", kIndexKey}, text);
   json::Set(pod, {"metadata", "labels", kIndexKey}, text);
+  if (pass.limit_per_index) {
+    auto failure = pass.index_failures.find(index);
+    int64_t failures = failure == pass.index_failures.end() ? 0 : failure->second.count;
+    json::Set(pod, {"metadata", "annotations", kFailureCountKey}, std::to_string(failures));
+  }
   if (!json::Find(pod, {"spec", "hostname"})) {
     json::Set(pod, {"spec", "hostname"}, StrCat(pass.name, "-", index));
   }
@@ -510,11 +620,12 @@ void BatchJobController::WriteRest(const std::shared_ptr<Pass>& pass, Done done)
   for (const json::SharedValue& pod : pass->stop) {
     // Let go first: a pod that the job itself stops is nobody's failure.
     ++writes->pending;
-    Release(*pod, [this, pod, ended](const Result<json::SharedValue>& released) {
+    Release(*pod, [this, pass, pod, ended](const Result<json::SharedValue>& released) {
       if (!released.ok()) return ended(released);
       client_.Delete(client::resources::kPods, api::Namespace(*pod), api::Name(*pod),
                      {.precondition_uid = std::string(api::Uid(*pod))}, ended);
-      events_.Record(*pod, "Normal", "SuccessfulDelete", StrCat("Deleted pod: ", api::Name(*pod)));
+      events_.Record(*pass->job, "Normal", "SuccessfulDelete",
+                     StrCat("Deleted pod: ", api::Name(*pod)));
     });
   }
   for (const json::Value& pod : pass->create) {

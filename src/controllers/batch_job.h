@@ -1,6 +1,6 @@
 // BatchJobController: batch/v1 Jobs, NonIndexed and Indexed, as Kubernetes' job controller runs
-// them: parallelism, completions, backoff limit and delay, deadline, TTL, suspension, pod failure
-// policy.
+// them: parallelism, completions, backoff limit and delay (of the job or of each index), deadline,
+// TTL, suspension, policies of failure, success and replacement.
 //
 // Every pod carries the finalizer batch.kubernetes.io/job-tracking until its end is counted. An end
 // is first written into status.uncountedTerminatedPods, then the finalizer goes, then it moves to
@@ -36,11 +36,16 @@ class BatchJobController {
   void ReconcileOrphan(const std::string& key, Done done);
   void Observe(Pass& pass);
   void Count(Pass& pass);
+  void CountFailure(Pass& pass, const json::SharedValue& pod, int64_t index);
+  void Book(Pass& pass, const json::SharedValue& pod, bool counts);
+  void SettleIndexes(Pass& pass);
   void Decide(Pass& pass);
   bool DecideEnd(Pass& pass);
   void DecideFinished(Pass& pass);
   void DecideSuspended(Pass& pass);
   void WantPods(Pass& pass);
+  bool IsDue(Pass& pass, int64_t index);
+  bool MustWait(Pass& pass);
   void Finish(Pass& pass, bool succeeded, std::string_view reason, std::string_view message);
   void FillCounts(Pass& pass);
   json::Value MakePod(const Pass& pass, const std::string& name, int64_t index) const;

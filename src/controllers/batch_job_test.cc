@@ -56,6 +56,18 @@ TEST(BatchRules, FailurePolicyTakesTheFirstRule) {
   EXPECT_EQ(JudgeFailure(*job, pod(1, false)).action, FailureAction::kCount);
 }
 
+TEST(BatchRules, SuccessPolicyTakesTheFirstRuleThatIsFulfilled) {
+  auto job = json::Parse(R"({"spec":{"completions":5,"successPolicy":{"rules":[
+      {"succeededIndexes":"0,2-3"},
+      {"succeededIndexes":"1-4","succeededCount":2},
+      {"succeededCount":4}]}}})");
+  ASSERT_TRUE(job.ok());
+  EXPECT_EQ(MatchSuccessPolicy(*job, {0, 2}), std::nullopt);
+  EXPECT_EQ(MatchSuccessPolicy(*job, {0, 2, 3}), 0u);
+  EXPECT_EQ(MatchSuccessPolicy(*job, {1, 4}), 1u);
+  EXPECT_EQ(MatchSuccessPolicy(*json::Parse(R"({"spec":{"completions":5}})"), {0}), std::nullopt);
+}
+
 class BatchJobTest : public ::testing::Test {
  protected:
   void SetUp() override {
@@ -83,6 +95,15 @@ class BatchJobTest : public ::testing::Test {
   }
   bool UntilRunning(size_t count) {
     return cluster_.Until([&] { return Keys("Running").size() == count; });
+  }
+  std::string Indexes(std::string_view field) {
+    json::SharedValue job = cluster_.Get(kJobs, "default/job");
+    return std::string(json::GetString(*job, {"status", field}));
+  }
+  void ExitIndex(int64_t index, int code) {
+    for (const std::string& key : Keys("Running")) {
+      if (CompletionIndex(*cluster_.Get(kPods, key)) == index) cluster_.agents->Exit(key, code);
+    }
   }
   TestCluster cluster_;
 };
@@ -183,6 +204,8 @@ TEST_F(BatchJobTest, DeadlineAndTtl) {
   ASSERT_TRUE(UntilRunning(1));
   cluster_.Run(25 * kSecond);
   EXPECT_EQ(cluster_.Reason(kJobs, "default/job", "Failed"), "DeadlineExceeded");
+  EXPECT_EQ(Status("failed"), 1);
+  EXPECT_EQ(cluster_.Events("SuccessfulDelete", "job"), 1);
   EXPECT_TRUE(Keys("Running").empty());
   cluster_.Run(60 * kSecond);
   EXPECT_FALSE(cluster_.Get(kJobs, "default/job"));
@@ -217,6 +240,62 @@ TEST_F(BatchJobTest, FailJobRuleEndsItAtOnce) {
   cluster_.agents->Exit(Keys("Running")[0], 42);
   ASSERT_TRUE(cluster_.Until([&] { return Is("Failed"); }));
   EXPECT_EQ(cluster_.Reason(kJobs, "default/job", "Failed"), "PodFailurePolicy");
+}
+
+TEST_F(BatchJobTest, AnIndexThatFailsTooOftenFailsAloneUntilTheOthersAreDone) {
+  Submit(
+      "  parallelism: 3\n  completions: 3\n  completionMode: Indexed\n  backoffLimitPerIndex: 1\n");
+  ASSERT_TRUE(UntilRunning(3));
+  ExitIndex(1, 1);
+  ASSERT_TRUE(UntilRunning(2));
+  // What it has used up is known by the pod that follows, also to a controller that starts anew.
+  cluster_.StopManager();
+  cluster_.StartManager();
+  ASSERT_TRUE(UntilRunning(3));
+  EXPECT_EQ(Indexes("failedIndexes"), "");
+  ExitIndex(1, 1);
+  ASSERT_TRUE(cluster_.Until([&] { return Indexes("failedIndexes") == "1"; }));
+  ExitIndex(0, 0);
+  cluster_.Run(60 * kSecond);
+  EXPECT_EQ(Keys("Running").size(), 1u);
+  EXPECT_FALSE(Is("Failed"));
+  ExitIndex(2, 0);
+  ASSERT_TRUE(cluster_.Until([&] { return Is("Failed"); }));
+  EXPECT_EQ(cluster_.Reason(kJobs, "default/job", "Failed"), "FailedIndexes");
+  EXPECT_EQ(Indexes("completedIndexes"), "0,2");
+  EXPECT_EQ(Status("failed"), 2);
+  for (const json::SharedValue& pod : cluster_.List(kPods)) {
+    EXPECT_TRUE(json::GetArray(*pod, {"metadata", "finalizers"}).empty()) << json::Print(*pod);
+  }
+}
+
+TEST_F(BatchJobTest, TooManyFailedIndexesEndTheJob) {
+  Submit(
+      "  parallelism: 3\n  completions: 3\n  completionMode: Indexed\n  backoffLimitPerIndex: 9\n"
+      "  maxFailedIndexes: 1\n  podFailurePolicy: {rules: [{action: FailIndex, onExitCodes: "
+      "{operator: In, values: [42]}}]}\n");
+  ASSERT_TRUE(UntilRunning(3));
+  ExitIndex(0, 42);
+  ASSERT_TRUE(cluster_.Until([&] { return Indexes("failedIndexes") == "0"; }));
+  EXPECT_FALSE(Is("Failed"));
+  ExitIndex(2, 42);
+  ASSERT_TRUE(cluster_.Until([&] { return Is("Failed"); }));
+  EXPECT_EQ(cluster_.Reason(kJobs, "default/job", "Failed"), "MaxFailedIndexesExceeded");
+  EXPECT_TRUE(cluster_.Until([&] { return Keys("Running").empty(); }));
+}
+
+TEST_F(BatchJobTest, TheLeadersSuccessEndsTheOthers) {
+  Submit(
+      "  parallelism: 3\n  completions: 3\n  completionMode: Indexed\n"
+      "  successPolicy: {rules: [{succeededIndexes: '0'}]}\n");
+  ASSERT_TRUE(UntilRunning(3));
+  ExitIndex(1, 0);
+  cluster_.Run(kSecond);
+  EXPECT_FALSE(Is("Complete"));
+  ExitIndex(0, 0);
+  ASSERT_TRUE(cluster_.Until([&] { return Is("Complete"); }));
+  EXPECT_EQ(cluster_.Reason(kJobs, "default/job", "SuccessCriteriaMet"), "SuccessPolicy");
+  EXPECT_TRUE(cluster_.Until([&] { return Keys("Running").empty(); }));
 }
 
 TEST_F(BatchJobTest, CountsEachPodOnceAcrossRestarts) {

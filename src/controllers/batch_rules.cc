@@ -104,9 +104,29 @@ FailureVerdict JudgeFailure(const json::Value& job, const json::Value& pod) {
     if (action == "FailJob") {
       return {FailureAction::kFailJob, StrCat(what, " matching FailJob rule at index ", i)};
     }
+    if (action == "FailIndex") return {FailureAction::kFailIndex, ""};
     return {action == "Ignore" ? FailureAction::kIgnore : FailureAction::kCount, ""};
   }
   return {};
+}
+
+std::optional<size_t> MatchSuccessPolicy(const json::Value& job,
+                                         const std::set<int64_t>& completed) {
+  const json::Array& rules = json::GetArray(job, {"spec", "successPolicy", "rules"});
+  for (size_t i = 0; i < rules.size(); ++i) {
+    auto succeeded = static_cast<int64_t>(completed.size());
+    int64_t wanted = 1;
+    if (const json::Value* indexes = json::Find(rules[i], {"succeededIndexes"})) {
+      std::set<int64_t> named =
+          ParseIndexes(indexes->is_string() ? json::View(indexes->get_string()) : "",
+                       json::GetInt(job, {"spec", "completions"}));
+      wanted = std::max<int64_t>(1, static_cast<int64_t>(named.size()));
+      succeeded = std::count_if(named.begin(), named.end(),
+                                [&](int64_t index) { return completed.contains(index); });
+    }
+    if (succeeded >= json::GetInt(rules[i], {"succeededCount"}, wanted)) return i;
+  }
+  return std::nullopt;
 }
 
 WallTime EndTime(const json::Value& pod) {

@@ -1,8 +1,9 @@
-// The pure rules of batch/v1 Jobs: completed indexes, pod failure policies, backoff.
+// The pure rules of batch/v1 Jobs: completed indexes, policies of failure and success, backoff.
 // Thread-safety: pure functions.
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <set>
 #include <string>
 #include <string_view>
@@ -20,13 +21,17 @@ std::string FormatIndexes(const std::set<int64_t>& indexes);
 // Of a pod's annotation (or label) batch.kubernetes.io/job-completion-index; -1 when it has none.
 int64_t CompletionIndex(const json::Value& pod);
 
-enum class FailureAction { kCount, kIgnore, kFailJob };
+enum class FailureAction { kCount, kIgnore, kFailIndex, kFailJob };
 struct FailureVerdict {
   FailureAction action = FailureAction::kCount;
   std::string message;  // of kFailJob
 };
 // What spec.podFailurePolicy says of a failed pod: the first rule that matches.
 FailureVerdict JudgeFailure(const json::Value& job, const json::Value& pod);
+
+// The first rule of spec.successPolicy that these indexes fulfil.
+std::optional<size_t> MatchSuccessPolicy(const json::Value& job,
+                                         const std::set<int64_t>& completed);
 
 // When the last of its containers ended; the creation time when that is not known.
 WallTime EndTime(const json::Value& pod);
