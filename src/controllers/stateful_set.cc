@@ -12,6 +12,7 @@ namespace {
 
 constexpr std::string_view kComponent = "statefulset-controller";
 constexpr std::string_view kPodName = "statefulset.kubernetes.io/pod-name";
+constexpr Duration kClaimsGone = std::chrono::milliseconds(100);
 constexpr std::string_view kPodIndex = "apps.kubernetes.io/pod-index";
 
 // The number in "web-3" of set "web"; nullopt for other names.
@@ -24,6 +25,19 @@ std::optional<int64_t> OrdinalOf(const json::Value& pod, std::string_view set) {
   return ordinal && *ordinal >= 0 ? ordinal : std::nullopt;
 }
 
+std::string ClaimName(const json::Value& set, const json::Value& wanted, int64_t ordinal) {
+  return StrCat(api::Name(wanted), "-", api::Name(set), "-", ordinal);
+}
+
+// Its pod has left for good, and it with that.
+bool IsGoing(const json::SharedValue& claim) {
+  const json::Array& owners = json::GetArray(*claim, {"metadata", "ownerReferences"});
+  return api::IsDeleting(*claim) ||
+         std::any_of(owners.begin(), owners.end(), [](const json::Value& owner) {
+           return json::GetString(owner, {"kind"}) == "Pod";
+         });
+}
+
 }  // namespace
 
 // One look at one set.
@@ -33,7 +47,8 @@ struct StatefulSetController::Pass {
   WallTime now;
   int64_t first = 0, wanted = 0, partition = 0;
   bool parallel = false, on_delete = false;
-  Duration least{0};  // how long ready until available
+  bool delete_deleted = false, delete_scaled = false;  // claims, when the set is
+  Duration least{0};                                   // how long ready until available
   Duration look_again{0};
   std::map<int64_t, json::SharedValue> pods;  // those within the range
   std::map<int64_t, json::SharedValue> over;  // and those beyond it
@@ -76,6 +91,8 @@ void StatefulSetController::Reconcile(const std::string& key, Done done) {
   pass.now = context_.clock.Now();
   pass.writes = MakeBatch(std::move(done));
   Observe(pass);
+  for (const auto& [ordinal, pod] : pass.pods) OwnClaims(pass, *pod, ordinal, false);
+  for (const auto& [ordinal, pod] : pass.over) OwnClaims(pass, *pod, ordinal, true);
   if (Fill(pass) && Shrink(pass)) RollOver(pass);
   WriteStatus(pass);
   if (pass.look_again.count() > 0) pass.writes->LookAgainIn(pass.look_again);
@@ -88,6 +105,11 @@ void StatefulSetController::Observe(Pass& pass) {
   pass.wanted = json::GetInt(set, {"spec", "replicas"}, 1);
   pass.parallel = json::GetString(set, {"spec", "podManagementPolicy"}) == "Parallel";
   pass.on_delete = json::GetString(set, {"spec", "updateStrategy", "type"}) == "OnDelete";
+  const auto deletes = [&set](std::string_view when) {
+    return json::GetString(set, {"spec", "persistentVolumeClaimRetentionPolicy", when}) == "Delete";
+  };
+  pass.delete_deleted = deletes("whenDeleted");
+  pass.delete_scaled = deletes("whenScaled");
   pass.partition = json::GetInt(set, {"spec", "updateStrategy", "rollingUpdate", "partition"});
   pass.least = std::chrono::seconds(json::GetInt(set, {"spec", "minReadySeconds"}));
   for (const json::SharedValue& pod : pod_claims_.Of(set)) {
@@ -150,6 +172,12 @@ void StatefulSetController::RollOver(Pass& pass) {
 
 void StatefulSetController::CreatePod(Pass& pass, int64_t ordinal) {
   const json::Value& set = *pass.set;
+  const std::vector<json::SharedValue> claims = ClaimsOf(pass, ordinal);
+  if (std::any_of(claims.begin(), claims.end(), IsGoing)) {
+    // With the pod before this one.
+    pass.look_again = kClaimsGone;
+    return;
+  }
   const bool rolling = pass.current.name != pass.update.name;
   const int64_t still_current = pass.partition > 0
                                     ? pass.partition
@@ -180,12 +208,54 @@ void StatefulSetController::CreatePod(Pass& pass, int64_t ordinal) {
       }));
 }
 
-// Claims outlive their pods: the next pod of that name finds its data.
+// Those that there are.
+std::vector<json::SharedValue> StatefulSetController::ClaimsOf(const Pass& pass, int64_t ordinal) {
+  std::vector<json::SharedValue> claims;
+  for (const json::Value& wanted : json::GetArray(*pass.set, {"spec", "volumeClaimTemplates"})) {
+    json::SharedValue claim =
+        claims_.Get(StrCat(api::Namespace(*pass.set), "/", ClaimName(*pass.set, wanted, ordinal)));
+    if (claim) claims.push_back(std::move(claim));
+  }
+  return claims;
+}
+
+// Whom a claim goes with, by spec.persistentVolumeClaimRetentionPolicy: its set, its pod, which
+// leaves because the set shrinks, or nobody. The garbage collector does the rest.
+void StatefulSetController::OwnClaims(Pass& pass,
+                                      const json::Value& pod,
+                                      int64_t ordinal,
+                                      bool leaving) {
+  const json::Value& set = *pass.set;
+  const json::Value* owner = nullptr;
+  if (leaving && pass.delete_scaled) {
+    owner = &pod;
+  } else if (pass.delete_deleted) {
+    owner = &set;
+  }
+  for (const json::SharedValue& claim : ClaimsOf(pass, ordinal)) {
+    const json::Array& before = json::GetArray(*claim, {"metadata", "ownerReferences"});
+    json::Array after;
+    for (const json::Value& reference : before) {
+      const std::string_view uid = json::GetString(reference, {"uid"});
+      if (uid != api::Uid(set) && uid != api::Uid(pod)) after.push_back(reference);
+    }
+    if (owner != nullptr) after.push_back(api::MakeOwnerReference(*owner));
+    if (after == before) continue;
+    const json::Value patch =
+        json::Object{{"metadata", json::Object{{"uid", api::Uid(*claim)},
+                                               {"ownerReferences", std::move(after)}}}};
+    client_.Patch(client::resources::kPersistentVolumeClaims, api::Namespace(set),
+                  api::Name(*claim), client::PatchType::kMerge, patch, pass.writes->Track());
+  }
+}
+
+// Claims outlive their pods, unless their set says otherwise: the next pod of that name finds its
+// data.
 void StatefulSetController::CreateClaims(Pass& pass, int64_t ordinal, json::Value& pod) {
   const json::Value& set = *pass.set;
   json::Array volumes = json::GetArray(pod, {"spec", "volumes"});
   for (const json::Value& wanted : json::GetArray(set, {"spec", "volumeClaimTemplates"})) {
-    const std::string name = StrCat(api::Name(wanted), "-", api::Name(set), "-", ordinal);
+    const std::string name = ClaimName(set, wanted, ordinal);
     const auto same = std::remove_if(volumes.begin(), volumes.end(), [&](const json::Value& one) {
       return json::GetString(one, {"name"}) == api::Name(wanted);
     });
@@ -199,6 +269,9 @@ void StatefulSetController::CreateClaims(Pass& pass, int64_t ordinal, json::Valu
     json::Set(claim, {"kind"}, "PersistentVolumeClaim");
     json::Set(claim, {"metadata", "name"}, name);
     json::Set(claim, {"metadata", "namespace"}, api::Namespace(set));
+    if (pass.delete_deleted) {
+      json::Set(claim, {"metadata", "ownerReferences"}, json::Array{api::MakeOwnerReference(set)});
+    }
     for (const auto& [key, value] : json::GetObject(set, {"spec", "selector", "matchLabels"})) {
       json::Set(claim, {"metadata", "labels", {key.data(), key.size()}}, value);
     }

@@ -8,6 +8,7 @@
 
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "client/work_queue.h"
 #include "controllers/revisions.h"
@@ -29,6 +30,8 @@ class StatefulSetController {
   void RollOver(Pass& pass);
   void CreatePod(Pass& pass, int64_t ordinal);
   void DeletePod(Pass& pass, const json::SharedValue& pod);
+  std::vector<json::SharedValue> ClaimsOf(const Pass& pass, int64_t ordinal);
+  void OwnClaims(Pass& pass, const json::Value& pod, int64_t ordinal, bool leaving);
   void CreateClaims(Pass& pass, int64_t ordinal, json::Value& pod);
   void WriteStatus(Pass& pass);
 

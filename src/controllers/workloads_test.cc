@@ -324,6 +324,27 @@ TEST_F(WorkloadsTest, AStatefulSetRollsFromTheTopAndKeepsClaims) {
   EXPECT_EQ(cluster.List(client::resources::kControllerRevisions).size(), 2U);
 }
 
+TEST_F(WorkloadsTest, AStatefulSetTakesItsClaimsAlongWhereItSaysSo) {
+  cluster.Create(kDb);
+  auto claims = [&] { return cluster.List(client::resources::kPersistentVolumeClaims).size(); };
+  auto ready = [&](int64_t n) {
+    return cluster.Int(kStatefulSets, "default/db", {"status", "readyReplicas"}) == n;
+  };
+  ASSERT_TRUE(cluster
+                  .Patch(kStatefulSets, "default/db",
+                         "spec: {persistentVolumeClaimRetentionPolicy: {whenScaled: Delete, "
+                         "whenDeleted: Delete}}")
+                  .ok());
+  ASSERT_TRUE(cluster.Until([&] { return ready(3); }));
+  ASSERT_TRUE(cluster.Patch(kStatefulSets, "default/db", "spec: {replicas: 1}").ok());
+  ASSERT_TRUE(cluster.Until([&] { return cluster.Pods("") == 1 && claims() == 1; }));
+  // A pod that comes again gets a claim of its own.
+  ASSERT_TRUE(cluster.Patch(kStatefulSets, "default/db", "spec: {replicas: 2}").ok());
+  ASSERT_TRUE(cluster.Until([&] { return ready(2) && claims() == 2; }));
+  ASSERT_TRUE(cluster.Delete(kStatefulSets, "default/db").ok());
+  EXPECT_TRUE(cluster.Until([&] { return claims() == 0; }));
+}
+
 constexpr char kDaemon[] = R"(
 apiVersion: apps/v1
 kind: DaemonSet
