@@ -208,7 +208,7 @@ class SubmitAction final : public Action {
 
 }  // namespace
 
-Status CheckPriorityClass(Api& api, const std::string& name) {
+Status CheckPriorityClass(Api& api, const std::string& name, std::string_view flag) {
   if (name.empty()) return Status::Ok();
   auto found = api.Get(client::resources::kPriorityClasses, "", name);
   if (found.ok() || found.status().code() != Code::kNotFound) return found.status();
@@ -217,7 +217,7 @@ Status CheckPriorityClass(Api& api, const std::string& name) {
   for (const json::SharedValue& one : classes) names.emplace_back(api::Name(*one));
   std::string near = NearestWord(name, names);
   return Status(Code::kNotFound,
-                StrCat("--priority ", Quote(name), ": there is no such PriorityClass",
+                StrCat(flag, " ", Quote(name), ": there is no such PriorityClass",
                        near.empty() ? "" : StrCat("; did you mean ", near, "?"),
                        "\n  There are: ", names.empty() ? "none" : Join(names, ", ")));
 }

@@ -18,6 +18,10 @@ class ElasticdlTest : public CliTest {
     words.insert(words.end(), more.begin(), more.end());
     return Run(words);
   }
+  void CreateClass(const std::string& name) {
+    Create("{apiVersion: scheduling.k8s.io/v1, kind: PriorityClass, metadata: {name: " + name +
+           "}, value: 10}");
+  }
   json::Value Get(const std::string& path) {
     auto answer = server_.Send(server_.Request("GET", path));
     EXPECT_EQ(answer.status, 200) << answer.text;
@@ -39,6 +43,8 @@ class ElasticdlTest : public CliTest {
 };
 
 TEST_F(ElasticdlTest, TheWalkthroughsLineMeansWhatItSays) {
+  CreateClass("high-priority");
+  CreateClass("low-priority");
   ASSERT_EQ(Train({"--train_data_dir=/data/mnist/train", "--master_pod_priority=high-priority",
                    "--worker_pod_priority=low-priority", "--num_epoch=1", "--minibatch_size=10",
                    "--record_per_task=100", "--num_worker=2", "--master_cpu_request=1000m",
@@ -73,11 +79,8 @@ TEST_F(ElasticdlTest, TheWalkthroughsLineMeansWhatItSays) {
 }
 
 TEST_F(ElasticdlTest, LaterVersionsFlagsAndFractions) {
-  Create(
-      "{apiVersion: scheduling.k8s.io/v1, kind: PriorityClass, metadata: {name: high-priority}, "
-      "value: 1000}");
-  Create(
-      "{apiVersion: scheduling.k8s.io/v1, kind: PriorityClass, metadata: {name: low}, value: 1}");
+  CreateClass("high-priority");
+  CreateClass("low");
   ASSERT_EQ(Train({"--training_data=/d", "--num_minibatches_per_task=4", "--num_workers=4",
                    "--worker_pod_priority=0.5", "--worker_resource_request",
                    "cpu=2,memory=1Gi,gpu=1", "--use_async", "true", "--envs=A=1,B=x=y",
@@ -103,8 +106,8 @@ TEST_F(ElasticdlTest, LaterVersionsFlagsAndFractions) {
 }
 
 TEST_F(ElasticdlTest, APartOfTheWorkersHasAClassByName) {
-  Create(
-      "{apiVersion: scheduling.k8s.io/v1, kind: PriorityClass, metadata: {name: low}, value: 1}");
+  CreateClass("low");
+  CreateClass("urgent");
   ASSERT_EQ(Train({"--training_data=/d", "--num_workers=4", "--worker_pod_priority=urgent=0.5"}), 0)
       << err_;
   const json::Value job = Job();
@@ -116,6 +119,17 @@ TEST_F(ElasticdlTest, APartOfTheWorkersHasAClassByName) {
                       "0 and 1, such as high=0.5"),
             std::string::npos)
       << err_;
+}
+
+TEST_F(ElasticdlTest, NamesAPriorityClassThatThereIsNot) {
+  CreateClass("urgent");
+  for (const std::string flag : {"--master_pod_priority", "--worker_pod_priority"}) {
+    err_.clear();
+    EXPECT_NE(Train({"--training_data=/d", flag + "=urgnt"}), 0);
+    EXPECT_NE(err_.find(flag + " \"urgnt\": there is no such PriorityClass; did you mean urgent?"),
+              std::string::npos)
+        << err_;
+  }
 }
 
 TEST_F(ElasticdlTest, RefusesByName) {
@@ -135,6 +149,7 @@ TEST_F(ElasticdlTest, RefusesByName) {
         std::pair("--cluster_spec=hooks.py", "--cluster_spec hooks.py"),
         std::pair("--aux_params=fly=1", "\"fly\" is not disable_relaunch"),
         std::pair("--distribution_strategy=Gossip", "Gossip"),
+        std::pair("--image_pull_policy=Sometimes", "\"Sometimes\" is not one of Always"),
         std::pair("--volume=claim_name=c", "mount_path")}) {
     err_.clear();
     EXPECT_EQ(Train({"--training_data=/d", flag}), 2) << flag;

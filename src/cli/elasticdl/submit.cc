@@ -9,6 +9,7 @@
 #include "base/file.h"
 #include "base/strings.h"
 #include "cli/elasticdl/elasticdl.h"
+#include "cli/priorities.h"
 #include "json/yaml.h"
 
 namespace swell::cli::elasticdl {
@@ -54,6 +55,7 @@ class SubmitAction final : public Action {
     flags_.ns = session.Namespace();
     SWELL_ASSIGN_OR_RETURN(json::Value job, MakeJob(flags_, parts, getenv));
     SWELL_RETURN_IF_ERROR(NamePriorities(*api, job));
+    SWELL_RETURN_IF_ERROR(CheckPriorities(*api));
     SWELL_RETURN_IF_ERROR(Submit(*api, job, parts));
     if (flags_.ps > 0) {
       session.ErrLine(
@@ -178,8 +180,8 @@ class SubmitAction final : public Action {
     flags.Text("--envs", &flags_.envs, "A=1,B=2", "environment");
     flags.Text("--populate_env_names", &flags_.populate_env_names, "A,B",
                "variables that are passed on from here");
-    flags.Text("--image_pull_policy", &flags_.image_pull_policy, "POLICY",
-               "Always, IfNotPresent or Never");
+    flags.Choice("--image_pull_policy", &flags_.image_pull_policy, "POLICY",
+                 {"Always", "IfNotPresent", "Never"}, "when images are fetched");
     flags.Choice("--restart_policy", &flags_.restart_policy, "POLICY",
                  {"Never", "OnFailure", "Always"}, "of the pods (Never)");
     flags.Text("--cluster_spec_json", &flags_.cluster_spec_json, "JSON",
@@ -313,6 +315,18 @@ class SubmitAction final : public Action {
       if (json::GetString(job, {"spec", StrCat(word, "PriorityClassName")}).empty()) {
         return Misuse(StrCat("there is no PriorityClass ", word, " and no ", word, "-priority"));
       }
+    }
+    return Status::Ok();
+  }
+
+  // Those that are said by their own names.
+  Status CheckPriorities(Api& api) const {
+    for (const auto& [flag, priority] :
+         {std::pair("--master_pod_priority", flags_.master.priority),
+          std::pair("--worker_pod_priority", flags_.worker.priority)}) {
+      const std::string name = priority.substr(0, priority.find('='));
+      if (NeedsClass(name, "")) continue;
+      SWELL_RETURN_IF_ERROR(CheckPriorityClass(api, name, flag));
     }
     return Status::Ok();
   }
