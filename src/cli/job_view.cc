@@ -309,6 +309,16 @@ bool PodHasEnded(const json::Value& pod) {
   return phase == "Succeeded" || phase == "Failed";
 }
 
+// An init container that runs on beside the others.
+static bool IsRunningSidecar(const json::Value& pod, const json::Value& status) {
+  const json::Array& inits = json::GetArray(pod, {"spec", "initContainers"});
+  return json::GetBool(status, {"started"}) &&
+         std::any_of(inits.begin(), inits.end(), [&status](const json::Value& container) {
+           return json::GetString(container, {"name"}) == json::GetString(status, {"name"}) &&
+                  json::GetString(container, {"restartPolicy"}) == "Always";
+         });
+}
+
 std::string PodStatusWord(const json::Value& pod) {
   std::string word(json::GetString(pod, {"status", "phase"}, "Unknown"));
   std::string_view reason = json::GetString(pod, {"status", "reason"});
@@ -316,6 +326,7 @@ std::string PodStatusWord(const json::Value& pod) {
   bool initialising = false;
   const json::Array& inits = json::GetArray(pod, {"status", "initContainerStatuses"});
   for (size_t i = 0; i < inits.size() && !initialising; ++i) {
+    if (IsRunningSidecar(pod, inits[i])) continue;
     if (const json::Value* end = json::Find(inits[i], {"state", "terminated"})) {
       if (json::GetInt(*end, {"exitCode"}) == 0) continue;
       word = StrCat("Init:", json::GetString(*end, {"reason"}, "Error"));

@@ -398,5 +398,17 @@ TEST(PyTorchSpecTest, ProjectIsTheLastPartOfTheUrl) {
   EXPECT_EQ(ProjectOf("rsync://host/net/"), "net");
 }
 
+TEST(JobView, APodWithASidecarRuns) {
+  auto pod = json::Parse(R"({"spec":{"initContainers":[{"name":"log","restartPolicy":"Always"}]},
+      "status":{"phase":"Running",
+        "initContainerStatuses":[{"name":"log","started":true,"state":{"running":{}}}],
+        "containerStatuses":[{"name":"main","state":{"running":{}}}]}})");
+  ASSERT_TRUE(pod.ok());
+  EXPECT_EQ(PodStatusWord(*pod), "Running");
+  json::Set(*pod, {"status", "phase"}, "Pending");
+  json::Set(*pod, {"spec", "initContainers"}, json::Array{json::Object{{"name", "log"}}});
+  EXPECT_EQ(PodStatusWord(*pod), "Init:0/1");
+}
+
 }  // namespace
 }  // namespace swell::cli
