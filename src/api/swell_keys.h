@@ -58,6 +58,9 @@ inline constexpr std::string_view kCommandLine = "swell.dev/command-line";
 // A label of the Secret that a user of the embedded cluster is, and of their roles' bindings.
 inline constexpr std::string_view kUserSecret = "swell.dev/user-secret";
 
+// The ConfigMap in which a scheduler keeps what it is run with.
+inline constexpr std::string_view kSchedulerSettings = "swell-scheduler";
+
 // Of nodes.
 inline constexpr std::string_view kRuntimeLimits = "swell.dev/runtime-limits";
 

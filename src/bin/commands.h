@@ -5,8 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "base/clock.h"
-#include "json/value.h"
+#include "cli/cli.h"
 
 namespace swell {
 
@@ -32,7 +31,7 @@ int JobMasterCommand(const std::vector<std::string>& arguments);
 int SimulateCommand(const std::vector<std::string>& arguments);
 // `swell replay`: recorded cycles again; contacts no cluster.
 int ReplayCommand(const std::vector<std::string>& arguments);
-// One cycle over API objects, as `swell simulate` prints it; what cannot be read counts as absent.
-json::Value SimulateCycle(const json::Array& state, WallTime now);
+// What the commands know of the scheduler (cli::Foresight); what cannot be read counts as absent.
+cli::Foresight MakeForesight();
 
 }  // namespace swell

@@ -124,7 +124,7 @@ Status RunController(const ControllerFlags& flags) {
                   .grouping_rules = std::move(grouping_rules),
                   .grouping_namespace = flags.election.ns,
                   .scheduler = flags.scheduler,
-                  .usage_namespace = flags.election.ns},
+                  .own_namespace = flags.election.ns},
       .prepare =
           [policy_v1](controllers::Informers& informers) {
             if (!policy_v1) informers.UseVersion("policy", "v1beta1");

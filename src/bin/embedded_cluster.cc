@@ -328,7 +328,7 @@ void EmbeddedCluster::Impl::StartComponents() {
   manager_options.root_ca_pem = pki.ca.cert_pem;
   if (options.default_scheduler) manager_options.scheduler_names.push_back("default-scheduler");
   manager_options.scheduler = options.scheduler;
-  manager_options.usage_namespace = client::kUsageNamespace;
+  manager_options.own_namespace = client::kUsageNamespace;
   manager_options.grouping_namespace = client::kUsageNamespace;
   RecordCycles();
   if (recorder) manager_options.recorder = recorder->recorder();

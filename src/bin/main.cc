@@ -32,5 +32,5 @@ int main(int argc, char** argv) {
        {"simulate", "Scheduling", "Run scheduling cycles over a state in a file",
         swell::SimulateCommand},
        {"replay", "Scheduling", "Run recorded scheduling cycles again", swell::ReplayCommand}},
-      swell::SimulateCycle);
+      swell::MakeForesight());
 }

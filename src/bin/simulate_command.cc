@@ -7,6 +7,8 @@
 #include "bin/command_line.h"
 #include "bin/commands.h"
 #include "bin/cycle_table.h"
+#include "controllers/job_members.h"
+#include "controllers/job_rules.h"
 #include "controllers/simulate.h"
 
 namespace swell {
@@ -86,7 +88,8 @@ Status ReadRequest(const SimulateFlags& flags, Request& request) {
   if (!flags.actions.empty()) {
     SWELL_RETURN_IF_ERROR(ReadActions(flags.actions, request.options.cycle));
   }
-  return ReadSettings(flags.settings, request.options.settings);
+  sched::Settings tried;  // those of the state come first
+  return ReadSettings(flags.settings, tried);
 }
 
 Result<std::string> ReadAll(const std::string& path) {
@@ -138,11 +141,24 @@ void PrintTable(const json::Value& result) {
 
 }  // namespace
 
-json::Value SimulateCycle(const json::Array& state, WallTime now) {
-  std::vector<std::string> problems;
-  controllers::SimulateOptions options;
-  options.now = now;
-  return controllers::Simulate(controllers::ReadStateItems(state, problems), options);
+cli::Foresight MakeForesight() {
+  cli::Foresight foresight;
+  foresight.simulate = [](const json::Array& state, WallTime now) {
+    std::vector<std::string> problems;
+    controllers::StateInputs inputs = controllers::ReadStateItems(state, problems);
+    controllers::SimulateOptions options;
+    options.now = now;
+    options.settings = inputs.settings.cycle;
+    return controllers::Simulate(std::move(inputs), options);
+  };
+  foresight.make_gang = [](const client::Resource& resource,
+                           const json::Value& job) -> Result<json::Array> {
+    const controllers::JobRules rules;
+    const controllers::JobKind* kind = rules.Find(resource.group, resource.plural);
+    if (kind != nullptr) return controllers::MakeGang(*kind, job);
+    return Status(Code::kNotAcceptable, StrCat("there is no plan for ", resource.plural));
+  };
+  return foresight;
 }
 
 int SimulateCommand(const std::vector<std::string>& arguments) {
@@ -163,6 +179,10 @@ int SimulateCommand(const std::vector<std::string>& arguments) {
   controllers::StateInputs inputs = controllers::ReadState(*text, problems);
   for (const std::string& problem : problems) std::fprintf(stderr, "%s\n", problem.c_str());
   if (!problems.empty()) return 1;
+  request.options.settings = inputs.settings.cycle;
+  if (Status set = ReadSettings(typed.settings, request.options.settings); !set.ok()) {
+    return Misused(kSimulate, set.message());
+  }
   const json::Value result = controllers::Simulate(std::move(inputs), request.options);
   if (request.output == "json") {
     std::printf("%s\n", json::PrintPretty(result, 1).c_str());

@@ -20,6 +20,7 @@
 #include "base/executor.h"
 #include "base/result.h"
 #include "cli/console.h"
+#include "client/client.h"
 #include "json/value.h"
 
 namespace swell::cli {
@@ -50,9 +51,15 @@ struct Connection {
   api::UserInfo user;  // in-process only
 };
 
-// A scheduling cycle over a state (API objects), with the scheduler's own code: what `swell
-// simulate` prints. The program around provides it: scheduling is no business of this layer.
-using Simulator = std::function<json::Value(const json::Array& state, WallTime now)>;
+// What the scheduler and the job controllers would do, by their own code. The program around
+// provides it: scheduling is no business of this layer. Both may be empty.
+struct Foresight {
+  // A scheduling cycle over a state (API objects): what `swell simulate` prints.
+  std::function<json::Value(const json::Array& state, WallTime now)> simulate;
+  // The pod group that a job of that resource would have, and then the pods that are in it.
+  std::function<Result<json::Array>(const client::Resource& resource, const json::Value& job)>
+      make_gang;
+};
 
 struct CliEnv {
   // Writes bytes; false when nobody reads any more (the command then ends quietly).
@@ -66,7 +73,7 @@ struct CliEnv {
   const Clock* clock = nullptr;
   EventLoop* loop = nullptr;
   std::function<Result<Connection>(const ClusterFlags&)> connect;
-  Simulator simulate;  // may be empty
+  Foresight foresight;
   // Standard input as it comes, and ports of this machine; empty: there are none.
   std::function<std::unique_ptr<Console>()> console;
   std::function<Result<std::unique_ptr<PortListener>>(const std::string& address,
@@ -91,7 +98,7 @@ int RunCli(const std::vector<std::string>& argv,
            const std::vector<ExtraCommand>& extra = {});
 
 // The same with the process's own terminal, environment, clock and network.
-int CliMain(int argc, char** argv, std::vector<ExtraCommand> extra = {}, Simulator simulate = {});
+int CliMain(int argc, char** argv, std::vector<ExtraCommand> extra = {}, Foresight foresight = {});
 
 // The version that `swell version` prints.
 std::string_view Version();

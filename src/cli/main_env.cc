@@ -93,7 +93,7 @@ Result<Connection> Connect(net::Reactor& reactor, const Clock& clock, const Clus
 
 }  // namespace
 
-int CliMain(int argc, char** argv, std::vector<ExtraCommand> extra, Simulator simulate) {
+int CliMain(int argc, char** argv, std::vector<ExtraCommand> extra, Foresight foresight) {
   ::signal(SIGPIPE, SIG_IGN);
   ReactorLoop loop;
   RealClock clock;
@@ -110,7 +110,7 @@ int CliMain(int argc, char** argv, std::vector<ExtraCommand> extra, Simulator si
   env.connect = [&loop, &clock](const ClusterFlags& flags) {
     return Connect(loop.reactor(), clock, flags);
   };
-  env.simulate = std::move(simulate);
+  env.foresight = std::move(foresight);
   env.console = [&loop] { return MakeRealConsole(loop.reactor()); };
   env.listen = [&loop](const std::string& address, std::function<void(api::DuplexPtr)> accepted) {
     return ListenForReal(loop.reactor(), address, std::move(accepted));

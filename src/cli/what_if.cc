@@ -6,6 +6,7 @@
 #include "api/meta.h"
 #include "api/swell_keys.h"
 #include "base/strings.h"
+#include "client/usage_record.h"
 
 namespace swell::cli {
 namespace {
@@ -15,6 +16,8 @@ const Resource kTopologies{"swell.dev", "v1", "topologies", false};
 struct Listed {
   Resource resource;
   std::string kind;
+  std::string ns = {};    // empty: of all
+  std::string name = {};  // empty: all of them
 };
 
 const std::vector<Listed>& StateKinds() {
@@ -30,6 +33,8 @@ const std::vector<Listed>& StateKinds() {
       {client::resources::kPodDisruptionBudgets, "PodDisruptionBudget"},
       {client::resources::kStorageClasses, "StorageClass"},
       {client::resources::kPods, "Pod"},
+      {client::resources::kConfigMaps, "ConfigMap", std::string(client::kUsageNamespace),
+       std::string(api::keys::kSchedulerSettings)},
   };
   return *kinds;
 }
@@ -50,33 +55,8 @@ std::string GpuList(const json::Value& decision) {
   return Join(gpus, ",");
 }
 
-// Members that must run together, of one role.
-int64_t LeastOf(const json::Value& job, const json::Value& role, int64_t replicas) {
-  int64_t least = json::GetInt(role, {"elastic", "minReplicas"}, replicas);
-  if (json::Find(job, {"spec", "elasticPolicy"}) != nullptr) {
-    least = json::GetInt(job, {"spec", "elasticPolicy", "minReplicas"}, 1);
-  }
-  return std::min(least, replicas);
-}
-
-json::Value PodOf(const json::Value& job,
-                  const json::Value& pod_template,
-                  const std::string& name,
-                  std::string_view set,
-                  const json::Value& group) {
-  json::Value pod = pod_template;
-  json::Set(pod, {"apiVersion"}, "v1");
-  json::Set(pod, {"kind"}, "Pod");
-  json::Set(pod, {"metadata", "name"}, name);
-  json::Set(pod, {"metadata", "namespace"}, api::Namespace(job));
-  json::Set(pod, {"metadata", "uid"}, "what-if-" + name);
-  json::Set(pod, {"metadata", "creationTimestamp"},
-            json::GetString(group, {"metadata", "creationTimestamp"}));
-  json::Set(pod, {"metadata", "labels", api::keys::kPodGroup}, api::Name(job));
-  json::Set(pod, {"metadata", "labels", api::keys::kPodSet}, set);
-  json::Set(pod, {"spec", "schedulerName"}, "swell");
-  json::Set(pod, {"status", "phase"}, "Pending");
-  return pod;
+Status NoScheduler() {
+  return {Code::kNotAcceptable, "this program was built without the scheduler"};
 }
 
 }  // namespace
@@ -84,7 +64,10 @@ json::Value PodOf(const json::Value& job,
 Result<json::Array> ReadState(Api& api) {
   std::vector<api::RestRequest> requests;
   for (const Listed& one : StateKinds()) {
-    requests.push_back({.method = "GET", .path = one.resource.Path("")});
+    requests.push_back(
+        {.method = "GET",
+         .path = one.resource.Path(one.ns),
+         .query = one.name.empty() ? "" : "fieldSelector=metadata.name%3D" + one.name});
   }
   auto answers = api.CallAll(std::move(requests));
   json::Array state;
@@ -113,52 +96,25 @@ bool Outcome::promised() const {
 }
 
 Result<WhatIf> WhatIf::Make(Session& session, json::Array state) {
-  if (!session.env().simulate) {
-    return Status(Code::kNotAcceptable, "this program was built without the scheduler");
-  }
+  if (!session.env().foresight.simulate) return NoScheduler();
   return WhatIf(session, std::move(state));
 }
 
-void WhatIf::AddJob(const json::Value& job, const JobKindInfo& kind) {
+Status WhatIf::AddJob(const json::Value& job, const JobKindInfo& kind) {
+  const Foresight& foresight = session_->env().foresight;
+  if (!foresight.make_gang) return NoScheduler();
+  SWELL_ASSIGN_OR_RETURN(json::Array gang, foresight.make_gang(kind.resource, job));
   state_ = Without(api::KeyOf(job));  // as it is now, if it is there
-  std::string now = api::FormatTime(session_->Now());
-  json::Value group = json::Object{{"apiVersion", "swell.dev/v1"},
-                                   {"kind", "PodGroup"},
-                                   {"metadata", json::Object{{"name", api::Name(job)},
-                                                             {"namespace", api::Namespace(job)},
-                                                             {"uid", "what-if"},
-                                                             {"creationTimestamp", now}}}};
-  const json::Value* policy = json::Find(job, {"spec", "runPolicy", "schedulingPolicy"});
-  std::string_view priority = json::GetString(job, {"spec", "priorityClassName"});
-  std::string_view project = json::GetString(job, {"spec", "project"});
-  if (policy != nullptr) {
-    priority = json::GetString(*policy, {"priorityClass"}, priority);
-    project = json::GetString(*policy, {"queue"}, project);
-  }
-  if (std::string_view label = api::Label(job, api::keys::kProject); !label.empty()) {
-    project = label;
-  }
-  if (!project.empty()) json::Set(group, {"spec", "project"}, project);
-  std::string_view preemptible = json::GetString(job, {"spec", "preemption", "preemptibility"});
-  if (!preemptible.empty()) json::Set(group, {"spec", "preemptibility"}, preemptible);
-  json::Array sets, pods;
-  for (const auto& role : json::GetObject(job, {"spec", kind.replica_specs})) {
-    std::string set = ToLower(std::string_view(role.key().data(), role.key().size()));
-    int64_t replicas = std::clamp<int64_t>(json::GetInt(role.value(), {"replicas"}, 1), 0, 10'000);
-    sets.push_back(
-        json::Object{{"name", set}, {"minMember", LeastOf(job, role.value(), replicas)}});
-    const json::Value* pod_template = json::Find(role.value(), {"template"});
-    if (pod_template == nullptr) continue;
-    if (priority.empty()) priority = json::GetString(*pod_template, {"spec", "priorityClassName"});
-    for (int64_t i = 0; i < replicas; ++i) {
-      pods.push_back(
-          PodOf(job, *pod_template, StrCat(api::Name(job), "-", set, "-", i), set, group));
+  const std::string now = api::FormatTime(session_->Now());
+  for (json::Value& object : gang) {
+    json::Set(object, {"metadata", "uid"}, StrCat("what-if-", api::Name(object)));
+    json::Set(object, {"metadata", "creationTimestamp"}, now);
+    if (json::GetString(object, {"kind"}) == "Pod") {
+      json::Set(object, {"status", "phase"}, "Pending");
     }
+    state_.push_back(std::move(object));
   }
-  if (!priority.empty()) json::Set(group, {"spec", "priorityClassName"}, priority);
-  json::Set(group, {"spec", "podSets"}, std::move(sets));
-  state_.push_back(std::move(group));
-  for (json::Value& pod : pods) state_.push_back(std::move(pod));
+  return Status::Ok();
 }
 
 json::Array WhatIf::Without(const std::string& group) const {
@@ -170,7 +126,7 @@ json::Array WhatIf::Without(const std::string& group) const {
 }
 
 json::Value WhatIf::FirstCycle(const json::Array& state, Duration later) const {
-  json::Value result = session_->env().simulate(state, session_->Now() + later);
+  json::Value result = session_->env().foresight.simulate(state, session_->Now() + later);
   const json::Array& cycles = json::GetArray(result, {"cycles"});
   return cycles.empty() ? json::Value(json::Object{}) : cycles[0];
 }

@@ -1,5 +1,5 @@
 // What the scheduler would do with a changed cluster: the state is read once, changed here, and
-// given to the scheduler's own code (CliEnv::simulate). Nothing is written anywhere.
+// given to the scheduler's own code (CliEnv::foresight). Nothing is written anywhere.
 //
 // Thread-safety: values; functions that ask the server block on its loop.
 #pragma once
@@ -37,11 +37,11 @@ struct Outcome {
 class WhatIf {
  public:
   // `group`: of the state, or one that AddJob puts there; "/namespace/name" is a pod without one.
-  // kNotAcceptable without a simulator.
+  // kNotAcceptable without a scheduler.
   static Result<WhatIf> Make(Session& session, json::Array state);
 
   // The pod group and pods that the job's controller would make of it.
-  void AddJob(const json::Value& job, const JobKindInfo& kind);
+  Status AddJob(const json::Value& job, const JobKindInfo& kind);
   // The state without the group and its pods.
   json::Array Without(const std::string& group) const;
   const json::Array& state() const { return state_; }
@@ -63,7 +63,8 @@ class WhatIf {
 // Of the group in the state: pods that must run together, over all sets.
 int64_t LeastMembers(const json::Array& state, const std::string& group);
 
-// Where a job that does not exist would go, when, and whom it would displace; prints it.
+// Where a job that does not exist would go, when, and whom it would displace; prints it. The server
+// is asked what it would make of the job, and whether it would take it.
 Status PrintPlan(Session& session, Api& api, const json::Value& job);
 
 }  // namespace swell::cli

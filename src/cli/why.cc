@@ -35,25 +35,35 @@ const JobKindInfo& GroupKind() {
   return *kind;
 }
 
+// What pods and pod groups have in common with jobs.
+JobView ViewOf(json::SharedValue object, const JobKindInfo& kind) {
+  JobView view;
+  view.kind = &kind;
+  view.name = api::Name(*object);
+  view.ns = api::Namespace(*object);
+  view.status = json::GetString(*object, {"status", "phase"});
+  view.priority = json::GetString(*object, {"spec", "priorityClassName"});
+  view.created = api::ParseTime(json::GetString(*object, {"metadata", "creationTimestamp"}));
+  view.object = std::move(object);
+  return view;
+}
+
+void SetPods(JobView& view, std::vector<json::SharedValue> pods) {
+  for (const json::SharedValue& pod : pods) view.milli_gpus += MilliGpus(*pod);
+  view.replicas = view.least = view.most = static_cast<int64_t>(pods.size());
+  view.pods = std::move(pods);
+}
+
 // A pod, with or without a job above it, as a job of one.
 Result<JobView> FindPod(Api& api, std::string_view ns, std::string_view name) {
   SWELL_ASSIGN_OR_RETURN(json::SharedValue pod, api.Get(client::resources::kPods, ns, name));
-  JobView view;
-  view.object = pod;
-  view.kind = &PodKind();
-  view.name = name;
-  view.ns = ns;
-  view.status = json::GetString(*pod, {"status", "phase"});
-  view.priority = json::GetString(*pod, {"spec", "priorityClassName"});
+  JobView view = ViewOf(pod, PodKind());
   view.project = api::Label(*pod, api::keys::kProject);
   view.message = json::GetString(*pod, {"status", "message"});
   if (const json::Value* placed = api::FindCondition(*pod, "PodScheduled")) {
     view.waits = json::GetString(*placed, {"message"});
   }
-  view.replicas = view.least = view.most = 1;
-  view.milli_gpus = MilliGpus(*pod);
-  view.created = api::ParseTime(json::GetString(*pod, {"metadata", "creationTimestamp"}));
-  view.pods = {pod};
+  SetPods(view, {pod});
   return view;
 }
 
@@ -61,23 +71,14 @@ Result<JobView> FindPod(Api& api, std::string_view ns, std::string_view name) {
 Result<JobView> FindGroup(Api& api, std::string_view ns, std::string_view name) {
   SWELL_ASSIGN_OR_RETURN(json::SharedValue group, api.Get(client::resources::kPodGroups, ns, name));
   SWELL_ASSIGN_OR_RETURN(auto pods, api.List(client::resources::kPods, ns));
-  JobView view;
-  view.object = group;
-  view.kind = &GroupKind();
-  view.name = name;
-  view.ns = ns;
-  view.status = json::GetString(*group, {"status", "phase"});
-  view.priority = json::GetString(*group, {"spec", "priorityClassName"});
+  JobView view = ViewOf(group, GroupKind());
   view.project = json::GetString(*group, {"spec", "project"});
   view.waits = json::GetString(*group, {"status", "message"});
-  view.created = api::ParseTime(json::GetString(*group, {"metadata", "creationTimestamp"}));
   view.group = group;
-  for (const json::SharedValue& pod : pods) {
-    if (api::Label(*pod, api::keys::kPodGroup) != name) continue;
-    view.milli_gpus += MilliGpus(*pod);
-    view.pods.push_back(pod);
-  }
-  view.replicas = view.least = view.most = static_cast<int64_t>(view.pods.size());
+  std::erase_if(pods, [name](const json::SharedValue& pod) {
+    return api::Label(*pod, api::keys::kPodGroup) != name;
+  });
+  SetPods(view, std::move(pods));
   return view;
 }
 
@@ -437,6 +438,15 @@ class WhyAction final : public Action {
     return StrCat("there is no node ", PodNode());
   }
 
+  // A minimum that the job cannot have.
+  std::string MinimumText() const {
+    const int64_t least =
+        json::GetInt(*job_.object, {"spec", "runPolicy", "schedulingPolicy", "minAvailable"});
+    if (job_.over() || least <= job_.replicas) return "";
+    return StrCat("minAvailable is ", least, ", but the job has ", job_.replicas,
+                  " members: it starts when all of them can");
+  }
+
   std::string StoppedText() const {
     if (!job_.group) return "";
     const json::Value* last = json::Find(*job_.group, {"status", "lastPreemption"});
@@ -520,6 +530,7 @@ class WhyAction final : public Action {
       if (!text.empty()) out += StrCat(title, OneLine(text), "\n");
     };
     if (Waits() || Podless()) add("Why:      ", Reason());
+    add("Minimum:  ", MinimumText());
     add("Stopped:  ", StoppedText());
     add("Quota:    ", QuotaText());
     if (!AsksScheduler()) return out;
@@ -623,9 +634,13 @@ Status PrintPlan(Session& session, Api& api, const json::Value& job) {
     }
   }
   if (kind == nullptr) return Status(Code::kNotAcceptable, "no plan for this kind of job");
+  const auto made = api.Create(kind->resource, api::Namespace(job), job,
+                               {.dry_run = true, .field_validation = "Strict"});
+  const bool there = made.status().code() == Code::kAlreadyExists;
+  if (!made.ok() && !there) return made.status();
   SWELL_ASSIGN_OR_RETURN(json::Array state, ReadState(api));
   SWELL_ASSIGN_OR_RETURN(WhatIf what_if, WhatIf::Make(session, std::move(state)));
-  what_if.AddJob(job, *kind);
+  SWELL_RETURN_IF_ERROR(what_if.AddJob(there ? job : **made, *kind));
   std::string group = api::KeyOf(job);
   session.Out(PlanText(what_if.Run(group), LeastMembers(what_if.state(), group), api::Name(job)));
   return Status::Ok();

@@ -23,7 +23,9 @@ TEST_F(WhyTest, APodOfAnotherSchedulerIsToldAsSuch) {
 }
 
 TEST_F(WhyTest, TheGatesOfAPodAreNamed) {
-  env_.simulate = [](const json::Array&, WallTime) { return json::Value(json::Object{}); };
+  env_.foresight.simulate = [](const json::Array&, WallTime) {
+    return json::Value(json::Object{});
+  };
   GpuPod("p", "schedulerName: swell, schedulingGates: [{name: example.com/quota}], ");
   ASSERT_EQ(Run({"swell", "why", "p"}), 0) << err_;
   EXPECT_EQ(out_,
@@ -65,8 +67,22 @@ TEST_F(WhyTest, AJobOfAnotherNamespaceIsPointedTo) {
             "are\n");
 }
 
+TEST_F(WhyTest, AMinimumThatTheJobCannotHaveIsTold) {
+  Create(
+      "{apiVersion: kubeflow.org/v1, kind: PyTorchJob, metadata: {name: j}, spec: {runPolicy: "
+      "{schedulingPolicy: {minAvailable: 5}}, pytorchReplicaSpecs: {Worker: {replicas: 2, "
+      "template: {spec: {containers: [{name: pytorch, image: i}]}}}}}}");
+  ASSERT_EQ(Run({"swell", "why", "j"}), 0) << err_;
+  EXPECT_NE(out_.find("Minimum:  minAvailable is 5, but the job has 2 members: it starts when all "
+                      "of them can\n"),
+            std::string::npos)
+      << out_;
+}
+
 TEST_F(WhyTest, RoomThatIsNotForEverybodyIsMarked) {
-  env_.simulate = [](const json::Array&, WallTime) { return json::Value(json::Object{}); };
+  env_.foresight.simulate = [](const json::Array&, WallTime) {
+    return json::Value(json::Object{});
+  };
   Create(
       "{apiVersion: v1, kind: Node, metadata: {name: full}, spec: {unschedulable: true, taints: "
       "[{key: dedicated, value: x, effect: NoSchedule}, {key: soft, effect: PreferNoSchedule}]}}");
@@ -83,7 +99,7 @@ TEST_F(WhyTest, WhatTimeAloneBringsIsTold) {
   GpuPod("q", "schedulerName: swell, nodeName: node-1, ", ", labels: {swell.dev/pod-group: g}");
   const WallTime free_at = server_.executor.Now() + std::chrono::seconds(300);
   // A scheduler that may stop the other pod when its minimum run time is over.
-  env_.simulate = [free_at](const json::Array& state, WallTime now) {
+  env_.foresight.simulate = [free_at](const json::Array& state, WallTime now) {
     json::Array decisions;
     json::Object pod{{"name", "default/p"}, {"status", "Pending"}, {"reason", "protected."}};
     bool there = false;

@@ -117,13 +117,20 @@ void JobController::Observe(Pass& pass) {
 
 void JobController::Decide(Pass& pass) {
   if (pass.IsTrue("Succeeded") || pass.IsTrue("Failed")) return DecideFinished(pass);
-  if (json::GetArray(pass.status, {"conditions"}).empty()) {
+  const bool is_new = json::GetArray(pass.status, {"conditions"}).empty();
+  if (is_new) {
     SetCondition(pass, "Created", true, kind_->Reason("Created"),
                  StrCat(kind_->kind(), " ", pass.name, " is created."));
   }
   if (!pass.valid) {
     return Finish(pass, "Failed", "InvalidSpec",
                   StrCat(kind_->kind(), " ", pass.name, " cannot run: ", pass.invalid_because));
+  }
+  const int64_t members = pass.spec.TotalReplicas();
+  if (is_new && pass.spec.min_available.value_or(0) > members) {
+    pass.Tell("Warning", "MinAvailableTooHigh",
+              StrCat("minAvailable is ", *pass.spec.min_available, ", but the job has ", members,
+                     " members: it starts when all of them can"));
   }
   if (pass.spec.suspend) return DecideSuspended(pass);
   if (pass.IsTrue("Suspended")) {
@@ -451,6 +458,10 @@ void JobController::StopLatecomers(Pass& pass) {
   }
 }
 
+JobParts JobController::PartsOf(const Pass& pass) const {
+  return {*kind_, *pass.job, pass.spec, pass.gang_class};
+}
+
 void JobController::WantPods(Pass& pass) {
   if (EndsElastically(pass)) return StopLatecomers(pass);
   // After a stop the new pods wait until the last old one is gone, so that they start even.
@@ -464,7 +475,7 @@ void JobController::WantPods(Pass& pass) {
       if (pass.pods.contains(replica.PodName(pass.name, k))) continue;
       // Before its gang has its place, a member of another class would hold one to no use.
       if (!all && pass.GroupOf(replica, k) != pass.name) continue;
-      pass.create_pods.push_back(MakePod(pass, replica, k));
+      pass.create_pods.push_back(MakeMember(PartsOf(pass), replica, k));
     }
   }
   for (const auto& [name, pod] : pass.pods) {

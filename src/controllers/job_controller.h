@@ -31,6 +31,7 @@
 #include "client/work_queue.h"
 #include "controllers/context.h"
 #include "controllers/job_kind.h"
+#include "controllers/job_members.h"
 
 namespace swell::controllers {
 
@@ -78,8 +79,7 @@ class JobController {
                          int64_t now,
                          int64_t desired) const;
 
-  json::Value MakePod(const Pass& pass, const ReplicaSpec& replica, int64_t index) const;
-  json::Value MakePodGroup(const Pass& pass, const std::string& name) const;
+  JobParts PartsOf(const Pass& pass) const;
 
   void Write(const std::shared_ptr<Pass>& pass, client::WorkQueue::Done done);
   void WriteStatus(const std::shared_ptr<Pass>& pass,

@@ -1,4 +1,4 @@
-// JobController's second half: the objects a job is made of, and a pass's writes.
+// JobController's second half: a pass's writes.
 #include <algorithm>
 
 #include "api/meta.h"
@@ -13,42 +13,6 @@ namespace {
 // Somebody else was there first, or it is gone already: the next pass sees how things are.
 bool Harmless(Code code) { return code == Code::kAlreadyExists || code == Code::kNotFound; }
 
-json::Value PodSets(const JobSpec& spec) {
-  json::Array sets;
-  bool by_role = std::any_of(spec.replicas.begin(), spec.replicas.end(),
-                             [](const ReplicaSpec& replica) { return replica.min_member; });
-  int64_t total = spec.TotalReplicas();
-  int64_t need = std::min(spec.min_available.value_or(total), total);
-  for (const ReplicaSpec& replica : spec.replicas) {
-    int64_t min_member = std::min(need, replica.replicas);
-    need -= min_member;
-    if (by_role) {
-      min_member = std::min(replica.min_member.value_or(replica.replicas), replica.replicas);
-    }
-    sets.push_back(json::Object{{"name", ToLower(replica.type)}, {"minMember", min_member}});
-  }
-  return sets;
-}
-
-// Members beyond the minimum whose class is not the gang's, as a group of their own.
-json::Value SurplusSets(const JobSpec& spec) {
-  json::Array sets;
-  for (const ReplicaSpec& replica : spec.replicas) {
-    sets.push_back(json::Object{{"name", ToLower(replica.type)}, {"minMember", 0}});
-  }
-  return sets;
-}
-
-// Members from this role's first one to the job's last.
-int64_t Ordinals(const JobSpec& spec, const ReplicaSpec& replica) {
-  int64_t left = 0;
-  for (size_t i = spec.replicas.size(); i-- > 0;) {
-    left += spec.replicas[i].replicas;
-    if (spec.replicas[i].type == replica.type) break;
-  }
-  return left;
-}
-
 // Whether every field of `wanted` is in `known` with the same value; the server may add more.
 bool ContainsAll(const json::Value& known, const json::Value& wanted) {
   if (!wanted.is_object()) return json::Equal(known, wanted);
@@ -60,76 +24,6 @@ bool ContainsAll(const json::Value& known, const json::Value& wanted) {
 }
 
 }  // namespace
-
-json::Value JobController::MakePod(const Pass& pass,
-                                   const ReplicaSpec& replica,
-                                   int64_t index) const {
-  json::Value pod = replica.pod_template;
-  json::Set(pod, {"apiVersion"}, "v1");
-  json::Set(pod, {"kind"}, "Pod");
-  json::Object labels = json::GetObject(pod, {"metadata", "labels"});
-  for (auto& [key, value] : kind_->Labels(*pass.job, replica, index)) labels[key] = value;
-  if (pass.spec.grouped) {
-    labels[keys::kPodGroup] = pass.GroupOf(replica, index);
-    labels[keys::kPodSet] = ToLower(replica.type);
-  }
-  if (!pass.spec.project.empty()) labels[keys::kProject] = pass.spec.project;
-  std::string name = replica.PodName(pass.name, index);
-  json::Set(pod, {"metadata", "name"}, name);
-  json::Set(pod, {"metadata", "namespace"}, pass.ns);
-  json::Set(pod, {"metadata", "labels"}, std::move(labels));
-  if (pass.spec.elastic && api::Annotation(pod, keys::kMemberPriority).empty()) {
-    // The first members are given up last: the first of all is where the others meet.
-    json::Set(pod, {"metadata", "annotations", keys::kMemberPriority},
-              std::to_string(Ordinals(pass.spec, replica) - index));
-  }
-  if (pass.spec.active_deadline_seconds) {
-    json::Set(pod, {"metadata", "annotations", keys::kMaxRunSeconds},
-              std::to_string(*pass.spec.active_deadline_seconds));
-  }
-  if (std::string_view user = api::Annotation(*pass.job, keys::kUser); !user.empty()) {
-    json::Set(pod, {"metadata", "annotations", keys::kUser}, user);
-  }
-  json::Set(pod, {"metadata", "ownerReferences"}, json::Array{api::MakeOwnerReference(*pass.job)});
-  std::string_view restart = "Never";
-  if (replica.restart_policy == RestartPolicy::kOnFailure) restart = "OnFailure";
-  if (replica.restart_policy == RestartPolicy::kAlways) restart = "Always";
-  json::Set(pod, {"spec", "restartPolicy"}, restart);
-  if (!json::Find(pod, {"spec", "hostname"})) json::Set(pod, {"spec", "hostname"}, name);
-  const std::string_view priority = pass.spec.ClassOf(replica, index);
-  const bool own = replica.Favoured(index);
-  if (!priority.empty() && (own || !json::Find(pod, {"spec", "priorityClassName"}))) {
-    json::Set(pod, {"spec", "priorityClassName"}, priority);
-  }
-  if (!json::Find(pod, {"spec", "schedulerName"}))
-    json::Set(pod, {"spec", "schedulerName"}, "swell");
-  kind_->PreparePod(*pass.job, pass.spec, replica, index, pod);
-  return pod;
-}
-
-json::Value JobController::MakePodGroup(const Pass& pass, const std::string& name) const {
-  const bool gang = name == pass.name;
-  std::string_view priority = pass.gang_class;
-  if (!gang) {
-    priority = std::string_view(name).substr(pass.name.size() + 1);
-    if (priority == kNoClass) priority = {};
-  }
-  bool fail = pass.spec.on_preemption == OnPreemption::kFail;
-  json::Object spec = pass.spec.group_fields;
-  spec["podSets"] = gang ? PodSets(pass.spec) : SurplusSets(pass.spec);
-  spec["onPreemption"] = fail ? "Fail" : "Requeue";
-  // A job that fails at its first loss gives up no more places than are needed.
-  if (!spec.contains("preemptUnit")) spec["preemptUnit"] = fail ? "Pod" : "Gang";
-  if (!priority.empty()) spec["priorityClassName"] = priority;
-  if (!pass.spec.project.empty()) spec["project"] = pass.spec.project;
-  return json::Object{{"apiVersion", "swell.dev/v1"},
-                      {"kind", "PodGroup"},
-                      {"metadata", json::Object{{"name", name},
-                                                {"namespace", pass.ns},
-                                                {"ownerReferences",
-                                                 json::Array{api::MakeOwnerReference(*pass.job)}}}},
-                      {"spec", std::move(spec)}};
-}
 
 // Counts and conditions first, then what they are the reason for. What is only added needs none.
 void JobController::Write(const std::shared_ptr<Pass>& pass, client::WorkQueue::Done done) {
@@ -278,7 +172,7 @@ void JobController::WriteGroups(const std::shared_ptr<Pass>& pass,
 void JobController::WriteGroupAndPods(const std::shared_ptr<Pass>& pass,
                                       const std::shared_ptr<Writes>& writes,
                                       const std::string& name) {
-  json::Value wanted = MakePodGroup(*pass, name);
+  json::Value wanted = MakePodGroup(PartsOf(*pass), name);
   json::SharedValue known = groups_.Get(StrCat(pass->ns, "/", name));
   const json::Value* known_spec = known ? json::Find(*known, {"spec"}) : nullptr;
   if (known_spec && ContainsAll(*known_spec, *json::Find(wanted, {"spec"}))) {

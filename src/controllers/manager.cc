@@ -27,6 +27,7 @@
 #include "controllers/replica_set.h"
 #include "controllers/role_aggregation.h"
 #include "controllers/scheduler_pod.h"
+#include "controllers/scheduler_settings.h"
 #include "controllers/stateful_set.h"
 #include "controllers/target_autoscaler.h"
 #include "controllers/training_job.h"
@@ -157,12 +158,17 @@ struct Manager::Parts {
                  {resource.GroupResource()}, informer.lists());
       }
     });
-    if (!options.usage_namespace.empty()) KeepAccounts(context, options.usage_namespace);
+    if (!options.own_namespace.empty()) KeepRecords(context, options);
     if (!options.log_file.empty()) scheduler_pod.emplace(context, options.log_file);
   }
 
-  void KeepAccounts(const Context& context, const std::string& ns) {
-    usage.emplace(context, scheduler.model(), ns);
+  void KeepRecords(const Context& context, const ManagerOptions& options) {
+    settings.emplace(
+        context,
+        SchedulerSettings{options.scheduler,
+                          {options.scheduler_names.begin(), options.scheduler_names.end()}},
+        options.own_namespace);
+    usage.emplace(context, scheduler.model(), options.own_namespace);
     scheduler.Witness({.started = [this](const json::Value& pod,
                                          Duration waited) { usage->OnStarted(pod, waited); },
                        .preempted =
@@ -185,6 +191,7 @@ struct Manager::Parts {
   std::optional<TargetAutoscaler> pytorch_targets;
   TargetAutoscaler training_targets;
   std::optional<SchedulerPod> scheduler_pod;
+  std::optional<SettingsTeller> settings;
   std::optional<UsageLedger> usage;
   std::optional<ClusterParts> cluster;
   std::unique_ptr<Metrics::Registration> registered;
@@ -207,6 +214,7 @@ Manager::~Manager() = default;
 
 void Manager::Start() {
   parts_->scheduler.Start();
+  if (parts_->settings) parts_->settings->Start();
   if (parts_->usage) parts_->usage->Start();
   context_.informers.Start();
   // Last: it shares the informers that the others have asked for.

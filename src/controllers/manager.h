@@ -43,8 +43,9 @@ struct ManagerOptions {
   // they say themselves how long they tolerate it.
   Duration node_grace = std::chrono::seconds(40);
   Duration eviction_delay = std::chrono::seconds(300);
-  // Where the account of who held what is kept; empty: there is none.
-  std::string usage_namespace;
+  // Where Swell keeps what is its own: the account of who held what, and the scheduler's settings.
+  // Empty: neither is kept.
+  std::string own_namespace;
   // Ended pods beyond this many are removed, oldest first.
   size_t ended_pods_max = 12'500;
 };

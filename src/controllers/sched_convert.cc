@@ -26,32 +26,34 @@ int64_t Millis(const json::Value& value) {
   return quantity.ok() ? std::max<int64_t>(0, quantity->MilliValue()) : 0;
 }
 
+void SetResource(sched::Resources& out, std::string_view name, const json::Value& value) {
+  if (name == "cpu") {
+    out.cpu_milli = Millis(value);
+  } else if (name == "memory") {
+    out.memory_bytes = Units(value);
+  } else if (name == "ephemeral-storage") {
+    out.ephemeral_bytes = Units(value);
+  } else if (name == "pods") {
+    out.pods = Units(value);
+  } else if (int64_t amount = Units(value); amount > 0) {
+    out.extended[std::string(name)] = amount;
+  }
+}
+
 sched::Resources ToResources(const json::Object& list) {
   sched::Resources out;
-  for (const auto& [name, value] : list) {
-    std::string_view key{name.data(), name.size()};
-    if (key == "cpu") {
-      out.cpu_milli = Millis(value);
-    } else if (key == "memory") {
-      out.memory_bytes = Units(value);
-    } else if (key == "ephemeral-storage") {
-      out.ephemeral_bytes = Units(value);
-    } else if (key == "pods") {
-      out.pods = Units(value);
-    } else if (int64_t amount = Units(value); amount > 0) {
-      out.extended[std::string(key)] = amount;
-    }
-  }
+  for (const auto& [name, value] : list) SetResource(out, {name.data(), name.size()}, value);
   return out;
 }
 
 // Limits stand in for requests that are not given, name by name.
 sched::Resources ContainerRequests(const json::Value& container) {
-  json::Object merged = json::GetObject(container, {"resources", "limits"});
-  for (const auto& [name, value] : json::GetObject(container, {"resources", "requests"})) {
-    merged[name] = value;
+  const json::Object& requests = json::GetObject(container, {"resources", "requests"});
+  sched::Resources out = ToResources(requests);
+  for (const auto& [name, value] : json::GetObject(container, {"resources", "limits"})) {
+    if (!requests.contains(name)) SetResource(out, {name.data(), name.size()}, value);
   }
-  return ToResources(merged);
+  return out;
 }
 
 void Add(sched::Resources& to, const sched::Resources& more) {
@@ -355,11 +357,12 @@ void SetPriority(sched::PodInfo& pod, int32_t priority) {
 }
 
 void AddVolumeTerms(const json::Value& pod, const StorageView& storage, sched::PodInfo& out) {
+  const bool waits = out.node.empty();
   for (const json::Value& volume : json::GetArray(pod, {"spec", "volumes"})) {
     std::string_view claim_name = json::GetString(volume, {"persistentVolumeClaim", "claimName"});
     if (claim_name.empty()) continue;
     const json::Value* claim = storage.claims(StrCat(api::Namespace(pod), "/", claim_name));
-    if (out.obstacle.empty()) out.obstacle = WhyNotUsable(claim, claim_name, storage);
+    if (waits && out.obstacle.empty()) out.obstacle = WhyNotUsable(claim, claim_name, storage);
     if (claim == nullptr) continue;
     AddUnmadeVolume(*claim, storage, out);
     const json::Value* bound = storage.volumes(json::GetString(*claim, {"spec", "volumeName"}));
@@ -383,6 +386,7 @@ sched::PodInfo ToPodInfo(const json::Value& pod, std::string_view usual_queue) {
   out.labels = ToLabels(json::GetObject(pod, {"metadata", "labels"}));
   std::string_view group = api::Label(pod, keys::kPodGroup);
   if (!group.empty()) out.group = StrCat(api::Namespace(pod), "/", group);
+  out.comes_back = !group.empty() || api::ControllerOf(pod).has_value();
   out.pod_set = api::Label(pod, keys::kPodSet);
   out.queue = api::Label(pod, keys::kProject);
   if (out.queue.empty()) out.queue = usual_queue;
@@ -457,11 +461,6 @@ std::optional<sched::BudgetInfo> ToBudgetInfo(const json::Value& budget) {
       api::KeyOf(budget), ToPodSelector(*spec, "selector"),
       static_cast<int32_t>(std::clamp<int64_t>(
           json::GetInt(budget, {"status", "disruptionsAllowed"}), 0, INT32_MAX))};
-}
-
-std::string_view NamespaceOfProject(const json::Value& project) {
-  std::string_view ns = json::GetString(project, {"spec", "namespace"});
-  return ns.empty() ? api::Name(project) : ns;
 }
 
 sched::QueueInfo ToQueueInfo(const json::Value& project) {

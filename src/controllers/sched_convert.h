@@ -6,6 +6,7 @@
 #include <functional>
 #include <optional>
 
+#include "api/project_members.h"
 #include "json/value.h"
 #include "sched/past_use.h"
 #include "sched/types.h"
@@ -30,12 +31,11 @@ struct StorageView {
   FindObject classes;
 };
 // Nodes that the pod's volumes can be used on: those their persistent volumes say. What is wrong
-// with its claims, in kube-scheduler's words, is the pod's obstacle.
+// with the claims of a pod that waits, in kube-scheduler's words, is its obstacle.
 void AddVolumeTerms(const json::Value& pod, const StorageView& storage, sched::PodInfo& out);
 // A budget that covers nothing (no selector) is none.
 std::optional<sched::BudgetInfo> ToBudgetInfo(const json::Value& budget);
-// The namespace of a project's work.
-std::string_view NamespaceOfProject(const json::Value& project);
+using api::NamespaceOfProject;
 sched::QueueInfo ToQueueInfo(const json::Value& project);
 // What its status says it used in the past, and the other way round (field pastUse).
 std::vector<sched::PastUse> ToPastUse(const json::Value& project);

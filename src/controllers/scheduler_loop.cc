@@ -126,6 +126,7 @@ void SchedulerLoop::Start() {
     if (!*alive) return;
     started_ = true;
     RecallPastUse();
+    LookAtPlacedVolumes();
     Wake();
   });
 }

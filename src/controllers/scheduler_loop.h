@@ -69,6 +69,7 @@ class SchedulerLoop {
 
   void WatchPods();
   void WatchVolumes();
+  void LookAtPlacedVolumes();
   void WatchNodes();
   void WatchQueues();
   void WatchGroups();

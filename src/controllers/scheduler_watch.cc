@@ -63,6 +63,14 @@ void SchedulerLoop::WatchPods() {
       });
 }
 
+// What is on a node was looked at before its claims were known, perhaps.
+void SchedulerLoop::LookAtPlacedVolumes() {
+  for (const auto& [key, pod] : pods_.objects()) {
+    const bool placed = !json::GetString(*pod, {"spec", "nodeName"}).empty();
+    if (placed && !json::GetArray(*pod, {"spec", "volumes"}).empty()) OnPod(*pod);
+  }
+}
+
 // A claim that is there or bound now, or a volume whose nodes changed: waiting pods may start, or
 // have to go elsewhere.
 void SchedulerLoop::WatchVolumes() {
@@ -83,12 +91,12 @@ void SchedulerLoop::OnPod(const json::Value& pod) {
   uint64_t before = model_.version();
   sched::PodInfo info = ToPodInfo(pod, ProjectOfNamespace(api::Namespace(pod)));
   info.ours = names_.contains(json::GetString(pod, {"spec", "schedulerName"}));
-  if (info.node.empty()) {
-    auto find = [](const client::Informer& informer) {
-      return [&informer](std::string_view key) { return informer.Get(key).get(); };
-    };
-    AddVolumeTerms(pod, {find(claims_), find(volumes_), find(classes_)}, info);
-    if (held_ && held_(pod)) info.scheduling_gates.emplace_back("swell.dev/grouping");
+  auto find = [](const client::Informer& informer) {
+    return [&informer](std::string_view key) { return informer.Get(key).get(); };
+  };
+  AddVolumeTerms(pod, {find(claims_), find(volumes_), find(classes_)}, info);
+  if (info.node.empty() && held_ && held_(pod)) {
+    info.scheduling_gates.emplace_back("swell.dev/grouping");
   }
   model_.UpsertPod(info);
   if (model_.version() != before) Wake();

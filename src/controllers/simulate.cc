@@ -4,7 +4,6 @@
 #include <map>
 
 #include "api/meta.h"
-#include "base/duration.h"
 #include "base/strings.h"
 #include "sched/disruptions.h"
 
@@ -47,6 +46,7 @@ class Simulation {
   Simulation(StateInputs inputs, const SimulateOptions& options)
       : inputs_(std::move(inputs)), options_(options), scheduler_(options.settings) {
     FillModel(inputs_, model_);
+    sched::AddPastUses(model_, options.settings, inputs_.past_uses, options.now);
     for (size_t i = 0; i < inputs_.pods.size(); ++i) pod_of_[inputs_.pods[i].key] = i;
     for (sched::BudgetInfo& budget : inputs_.budgets) budget.allowed -= Healthy(budget);
   }
@@ -191,35 +191,6 @@ class Simulation {
 
 json::Value Simulate(StateInputs inputs, const SimulateOptions& options) {
   return Simulation(std::move(inputs), options).Run();
-}
-
-Status SetSetting(std::string_view key, std::string_view value, sched::Settings& settings) {
-  auto duration = [&](Duration& to) -> Status {
-    auto parsed = ParseDuration(value);
-    if (!parsed) {
-      return {Code::kBadRequest, StrCat(key, " ", Quote(value), " is not a duration such as 90s")};
-    }
-    to = *parsed;
-    return {};
-  };
-  if (key == "staleGracePeriod") return duration(settings.stale_grace);
-  if (key == "reserveAfter") return duration(settings.reserve_after);
-  if (key == "movePause") return duration(settings.move_pause);
-  if (key == "pastUseHalfLife") return duration(settings.past_half_life);
-  if (key == "pastUseShare") {
-    const std::string text(value);
-    char* end = nullptr;
-    const double share = std::strtod(text.c_str(), &end);
-    if (text.empty() || *end != '\0' || !(share >= 0 && share <= 1000)) {
-      return {Code::kBadRequest, StrCat(key, " ", Quote(value), " is not a number such as 0.5")};
-    }
-    settings.past_share = share;
-    return {};
-  }
-  return {Code::kBadRequest,
-          StrCat("there is no setting ", Quote(key),
-                 " among staleGracePeriod, reserveAfter, movePause, pastUseShare, "
-                 "pastUseHalfLife")};
 }
 
 }  // namespace swell::controllers

@@ -15,14 +15,11 @@ struct SimulateOptions {
   WallTime now;  // stands still through all cycles
   int cycles = 1;
   sched::CycleOptions cycle;
-  sched::Settings settings;
+  sched::Settings settings;  // of a cluster: StateInputs has its own
   bool keep_terminating = false;
 };
 
 // {"now": …, "cycles": [{"decisions", "pods", "nodes", "queues", "settled"}]}
 json::Value Simulate(StateInputs inputs, const SimulateOptions& options);
-
-// Sets one scheduler setting from text: staleGracePeriod=60s. kBadRequest names key and value.
-Status SetSetting(std::string_view key, std::string_view value, sched::Settings& settings);
 
 }  // namespace swell::controllers

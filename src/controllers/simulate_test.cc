@@ -40,6 +40,42 @@ SimulateOptions AtNoon(int cycles) {
   return options;
 }
 
+// A volume of n0 keeps its pod there: nobody can move it to make one piece of what is free.
+TEST(Simulate, MovesNothingAwayFromItsVolume) {
+  auto node = [](const std::string& name) {
+    return "---\napiVersion: v1\nkind: Node\nmetadata: {name: " + name +
+           ", labels: {kubernetes.io/hostname: " + name +
+           "}}\nstatus: {allocatable: {cpu: 8, memory: 32Gi, pods: 110, nvidia.com/gpu: 4}, "
+           "conditions: [{type: Ready, status: 'True'}]}\n";
+  };
+  std::string state = node("n0") + node("n1") + Group("here", "low") + Group("there", "low2") +
+                      Group("whole", "low3") + Pod("here", "  nodeName: n0\n", "Running") +
+                      Pod("there", "  nodeName: n1\n", "Running");
+  for (size_t at; (at = state.find("nodeName: n")) != std::string::npos;) {
+    const std::string on = state.substr(at + 10, 2);
+    state.replace(at, 12,
+                  "\"nodeName\": " + on +
+                      "\n  volumes: [{name: v, persistentVolumeClaim: {claimName: of-" + on +
+                      "}}]");
+    state += "---\napiVersion: v1\nkind: PersistentVolumeClaim\nmetadata: {name: of-" + on +
+             ", namespace: default}\nspec: {volumeName: of-" + on +
+             "}\nstatus: {phase: Bound}\n---\napiVersion: v1\nkind: PersistentVolume\nmetadata: "
+             "{name: of-" +
+             on +
+             "}\nspec: {nodeAffinity: {required: {nodeSelectorTerms: [{matchExpressions: [{key: "
+             "kubernetes.io/hostname, operator: In, values: [" +
+             on + "]}]}]}}}\n";
+  }
+  std::string whole = Pod("whole", "", "Pending");
+  whole.replace(whole.find("nvidia.com/gpu: \"2\""), 19, "nvidia.com/gpu: \"4\"");
+  std::vector<std::string> problems;
+  const json::Value out = Simulate(ReadState(state + whole, problems), AtNoon(1));
+  EXPECT_TRUE(problems.empty()) << problems.front();
+  const json::Array& cycles = json::GetArray(out, {"cycles"});
+  ASSERT_EQ(cycles.size(), 1u);
+  EXPECT_TRUE(json::GetArray(cycles[0], {"decisions"}).empty()) << json::Print(cycles[0]);
+}
+
 std::string StatusOf(const json::Value& view, std::string_view pod) {
   for (const json::Value& one : json::GetArray(view, {"pods"})) {
     if (json::GetString(one, {"name"}) == pod) return std::string(json::GetString(one, {"status"}));
@@ -240,7 +276,7 @@ TEST(Settings, AreReadAndRefused) {
             "staleGracePeriod \"soon\" is not a duration such as 90s");
   EXPECT_EQ(SetSetting("colour", "red", settings).message(),
             "there is no setting \"colour\" among staleGracePeriod, reserveAfter, movePause,"
-            " pastUseShare, pastUseHalfLife");
+            " pastUseHalfLife, pastUseShare");
 }
 
 }  // namespace

@@ -53,10 +53,9 @@ class Reader {
       return;
     }
     std::string_view group = GroupOf(json::GetString(item, {"apiVersion"}));
-    if (std::find(std::begin(kKinds), std::end(kKinds), std::pair(group, kind)) ==
-        std::end(kKinds)) {
-      return;
-    }
+    const bool known =
+        std::find(std::begin(kKinds), std::end(kKinds), std::pair(group, kind)) != std::end(kKinds);
+    if (!known && !IsSettingsMap(item)) return;
     std::string name = StrCat(kind, " ", api::KeyOf(item));
     if (api::Name(item).empty()) {
       return Problem(StrCat("item ", number, ", a ", kind), "metadata.name", "is missing");
@@ -71,6 +70,7 @@ class Reader {
 
   StateInputs Finish() {
     StateInputs out;
+    for (const json::Value* it : by_kind_["ConfigMap"]) ReadConfigMap(*it, out.settings, problems_);
     for (const json::Value* node : by_kind_["Node"]) {
       CheckQuantities(NameOf(*node), "status.allocatable",
                       json::GetObject(*node, {"status", "allocatable"}));
@@ -138,6 +138,7 @@ class Reader {
       }
       for (std::string_view resource : {"gpu", "cpu", "memory"}) CheckShares(*it, resource);
       out.queues.push_back(ToQueueInfo(*it));
+      for (sched::PastUse& use : ToPastUse(*it)) out.past_uses.push_back(std::move(use));
     }
     project_of_ = ProjectsByNamespace(projects);
   }
@@ -185,12 +186,13 @@ class Reader {
         }
       }
       sched::PodInfo pod = ToPodInfo(*it, ProjectOf(api::Namespace(*it)));
+      pod.ours = out.settings.names.contains(json::GetString(*it, {"spec", "schedulerName"}));
       TakePriority(*it, pod);
       if (!pod.group.empty() && !groups.contains(pod.group)) {
         Problem(NameOf(*it), "metadata.labels[swell.dev/pod-group]",
                 StrCat("names no pod group: ", Quote(pod.group)));
       }
-      if (pod.node.empty()) AddVolumeTerms(*it, storage, pod);
+      AddVolumeTerms(*it, storage, pod);
       out.pods.push_back(std::move(pod));
     }
     for (const json::Value* it : by_kind_["PodDisruptionBudget"]) ReadBudget(*it, out);

@@ -10,8 +10,10 @@
 #include <string_view>
 #include <vector>
 
+#include "controllers/scheduler_settings.h"
 #include "json/value.h"
 #include "sched/model.h"
+#include "sched/past_use.h"
 
 namespace swell::controllers {
 
@@ -23,6 +25,8 @@ struct StateInputs {
   std::vector<sched::PoolInfo> pools;
   std::vector<sched::TopologyInfo> topologies;
   std::vector<sched::BudgetInfo> budgets;
+  std::vector<sched::PastUse> past_uses;
+  SchedulerSettings settings;  // the cluster's own, where the state has them
 };
 
 // JSON or YAML; several YAML documents count as one list.

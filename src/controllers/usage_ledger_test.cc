@@ -45,7 +45,7 @@ class UsageLedgerTest : public testing::Test {
   }
   void StartManager() {
     ManagerOptions options;
-    options.usage_namespace = "swell-system";
+    options.own_namespace = "swell-system";
     cluster_.StartManager(options);
   }
   // All rows of the user in all days that are stored.

@@ -81,11 +81,11 @@ class SubmitAction final : public Action {
       session.Out(FormatObject(form, job, ResourceNameOf(job)));
       return 0;
     }
+    SWELL_RETURN_IF_ERROR(WaitForNamespace(scope));
     if (dry_run_ == "plan") {
       SWELL_RETURN_IF_ERROR(PrintPlan(session, *scope.api, job));
       return 0;
     }
-    SWELL_RETURN_IF_ERROR(WaitForNamespace(scope));
     bool on_server = dry_run_ == "server";
     if (!on_server) SWELL_RETURN_IF_ERROR(MakeClaims(scope));
     auto made = scope.api->Create(
