@@ -57,9 +57,8 @@ ServiceNames::ServiceNames(Executor& executor,
             client::resources::kPods,
             {.ns = "", .label_selector = "", .field_selector = "spec.nodeName!="},
             13) {
-  pods_.AddIndex("namespace", [](const json::Value& pod) {
-    return std::vector<std::string>{std::string(api::Namespace(pod))};
-  });
+  pods_.AddIndex("namespace",
+                 [](const json::Value& pod) { return std::string(api::Namespace(pod)); });
   auto touch = [this](const json::SharedValue&) { Touch(); };
   auto touch_update = [this](const json::SharedValue&, const json::SharedValue&) { Touch(); };
   services_.AddHandlers({touch, touch_update, touch});

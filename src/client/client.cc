@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "base/strings.h"
+#include "json/document.h"
 
 namespace swell::client {
 namespace {
@@ -32,8 +33,9 @@ Result<json::SharedValue> ParseObject(const api::RestResponse& response) {
 }
 
 Result<ObjectList> ParseList(const api::RestResponse& response, bool managed_fields) {
+  json::Scratch scratch;
   SWELL_ASSIGN_OR_RETURN(json::Value parsed,
-                         json::Parse(response.BodyString(), {.bytes = 1 << 30}));
+                         json::Parse(response.BodyString(), {.bytes = 1 << 30}, scratch));
   ObjectList list;
   list.resource_version = json::GetString(parsed, {"metadata", "resourceVersion"});
   list.continue_token = json::GetString(parsed, {"metadata", "continue"});
@@ -49,7 +51,7 @@ Result<ObjectList> ParseList(const api::RestResponse& response, bool managed_fie
       item.get_object()["apiVersion"] = version;
     }
     if (!managed_fields) json::Remove(item, {"metadata", "managedFields"});
-    list.items.push_back(std::make_shared<const json::Value>(std::move(item)));
+    list.items.push_back(json::Keep(item));
   }
   return list;
 }

@@ -5,6 +5,7 @@
 #include "api/meta.h"
 #include "base/log.h"
 #include "base/strings.h"
+#include "json/document.h"
 
 namespace swell::client {
 namespace {
@@ -80,7 +81,7 @@ std::vector<json::SharedValue> Informer::ByIndex(const std::string& index,
   if (it == indexes_.end()) return found;
   auto keys = it->second.keys.find(value);
   if (keys == it->second.keys.end()) return found;
-  for (const std::string& key : keys->second) found.push_back(Get(key));
+  for (std::string_view key : keys->second) found.push_back(Get(key));
   return found;
 }
 
@@ -178,7 +179,8 @@ void Informer::OnWatchChunk(const api::Chunk& chunk) {
 
 void Informer::OnWatchLine(std::string_view line) {
   if (Trim(line).empty()) return;
-  auto event = json::Parse(line);
+  json::Scratch scratch;
+  auto event = json::Parse(line, {}, scratch);
   json::Value* object = event.ok() ? json::FindMutable(*event, {"object"}) : nullptr;
   if (object == nullptr) {
     return EndWatch(Status(Code::kBadRequest, StrCat("unreadable event: ", line.substr(0, 200))));
@@ -191,7 +193,7 @@ void Informer::OnWatchLine(std::string_view line) {
     return EndWatch(why);
   }
   json::Remove(*object, {"metadata", "managedFields"});
-  OnWatchObject(type, std::make_shared<const json::Value>(std::move(*object)));
+  OnWatchObject(type, json::Keep(*object));
 }
 
 void Informer::OnWatchObject(std::string_view type, const json::SharedValue& object) {
@@ -256,7 +258,7 @@ void Informer::Store(const json::SharedValue& object) {
     known = objects_.emplace(key, nullptr).first;
   }
   known->second = object;
-  Reindex(key, old_object, object);
+  Reindex(known->first, old_object, object);
   for (size_t i = 0; i < handlers_.size(); ++i) {
     if (old_object) {
       if (handlers_[i].on_update) handlers_[i].on_update(old_object, object);
@@ -269,9 +271,9 @@ void Informer::Store(const json::SharedValue& object) {
 void Informer::Erase(const std::string& key) {
   auto it = objects_.find(key);
   if (it == objects_.end()) return;
-  json::SharedValue last = std::move(it->second);
-  objects_.erase(it);
-  Reindex(key, last, nullptr);
+  const auto gone = objects_.extract(it);
+  const json::SharedValue& last = gone.mapped();
+  Reindex(gone.key(), last, nullptr);
   for (size_t i = 0; i < handlers_.size(); ++i) {
     if (handlers_[i].on_delete) handlers_[i].on_delete(last);
   }
@@ -281,17 +283,14 @@ void Informer::Reindex(const std::string& key,
                        const json::SharedValue& old_object,
                        const json::SharedValue& object) {
   for (auto& [name, index] : indexes_) {
-    std::vector<std::string> before, now;
-    if (old_object) before = index.function(*old_object);
-    if (object) now = index.function(*object);
+    const std::string before = old_object ? index.function(*old_object) : "";
+    std::string now = object ? index.function(*object) : "";
     if (before == now) continue;
-    for (const std::string& value : before) {
-      auto it = index.keys.find(value);
-      if (it == index.keys.end()) continue;
+    if (auto it = index.keys.find(before); it != index.keys.end()) {
       it->second.erase(key);
       if (it->second.empty()) index.keys.erase(it);
     }
-    for (const std::string& value : now) index.keys[value].insert(key);
+    if (!now.empty()) index.keys[std::move(now)].insert(key);
   }
 }
 

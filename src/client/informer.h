@@ -16,6 +16,7 @@
 #include <memory>
 #include <set>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/random.h"
@@ -39,7 +40,8 @@ struct Handlers {
 
 class Informer {
  public:
-  using IndexFunction = std::function<std::vector<std::string>(const json::Value&)>;
+  // What an object is found by; empty: by nothing.
+  using IndexFunction = std::function<std::string(const json::Value&)>;
 
   Informer(Executor& executor,
            std::shared_ptr<api::RestHandler> server,
@@ -74,7 +76,8 @@ class Informer {
  private:
   struct Index {
     IndexFunction function;
-    std::map<std::string, std::set<std::string>, std::less<>> keys;  // value → object keys
+    // By value, the keys in objects_.
+    std::map<std::string, std::set<std::string_view>, std::less<>> keys;
   };
 
   void ListPage(std::string continue_token);
@@ -89,6 +92,7 @@ class Informer {
   void Retry(bool relist, int retry_after_s = 0);
   void Store(const json::SharedValue& object);
   void Erase(const std::string& key);
+  // `key` is the object's in objects_, or just was.
   void Reindex(const std::string& key,
                const json::SharedValue& old_object,
                const json::SharedValue& object);

@@ -6,18 +6,13 @@
 namespace swell::controllers {
 namespace {
 
-std::vector<std::string> NonEmpty(std::string value) {
-  if (value.empty()) return {};
-  return {std::move(value)};
-}
-
 void IndexPods(client::Informer& pods) {
   pods.AddIndex("node", [](const json::Value& pod) {
-    return NonEmpty(std::string(json::GetString(pod, {"spec", "nodeName"})));
+    return std::string(json::GetString(pod, {"spec", "nodeName"}));
   });
   pods.AddIndex("group", [](const json::Value& pod) {
     std::string_view group = api::Label(pod, keys::kPodGroup);
-    return NonEmpty(group.empty() ? "" : StrCat(api::Namespace(pod), "/", group));
+    return group.empty() ? "" : StrCat(api::Namespace(pod), "/", group);
   });
 }
 
@@ -25,10 +20,10 @@ void IndexPods(client::Informer& pods) {
 void IndexByOwner(client::Informer& objects) {
   objects.AddIndex("owner", [](const json::Value& object) {
     auto owner = api::ControllerOf(object);
-    return NonEmpty(owner ? owner->uid : "");
+    return owner ? owner->uid : "";
   });
   objects.AddIndex("orphans", [](const json::Value& object) {
-    return NonEmpty(api::ControllerOf(object) ? "" : std::string(api::Namespace(object)));
+    return api::ControllerOf(object) ? "" : std::string(api::Namespace(object));
   });
 }
 

@@ -8,6 +8,7 @@
 #include <boost/json/basic_parser_impl.hpp>
 
 #include "base/strings.h"
+#include "json/document.h"
 #include "json/text_writer.h"
 #include "json/value.h"
 
@@ -233,10 +234,12 @@ Status DuplicateKeyError(std::string_view text, const ParseLimits& limits) {
                                           Quote(found.duplicate)));
 }
 
-Result<Value> ParseChecked(std::string_view text, const ParseLimits& limits) {
+Result<Value> ParseChecked(std::string_view text,
+                           const ParseLimits& limits,
+                           const bj::storage_ptr& storage) {
   bj::basic_parser<TreeHandler> parser(Options(limits));
   TreeHandler& handler = parser.handler();
-  handler.stack.reset();
+  handler.stack.reset(storage);
   bj::error_code error;
   size_t used = parser.write_some(false, text.data(), text.size(), error);
   if (!error && used < text.size()) error = bj::error::extra_data;
@@ -244,6 +247,20 @@ Result<Value> ParseChecked(std::string_view text, const ParseLimits& limits) {
   Value value = handler.stack.release();
   if (handler.keys != CountKeys(value)) return DuplicateKeyError(text, limits);
   return value;
+}
+
+Result<Value> ParseBounded(std::string_view text,
+                           const ParseLimits& limits,
+                           const bj::storage_ptr& storage) {
+  if (text.size() > limits.bytes) {
+    return Status(Code::kTooLarge, StrCat("JSON: ", text.size(), " bytes are more than the ",
+                                          limits.bytes, " allowed"));
+  }
+  try {
+    return ParseChecked(text, limits, storage);
+  } catch (const std::exception& e) {
+    return Status(Code::kBadRequest, StrCat("JSON: ", e.what()));
+  }
 }
 
 // ---- Printing -----------------------------------------------------------------------------------
@@ -452,15 +469,11 @@ bool EqualNumbers(const Value& a, const Value& b) {
 }  // namespace
 
 Result<Value> Parse(std::string_view text, const ParseLimits& limits) {
-  if (text.size() > limits.bytes) {
-    return Status(Code::kTooLarge, StrCat("JSON: ", text.size(), " bytes are more than the ",
-                                          limits.bytes, " allowed"));
-  }
-  try {
-    return ParseChecked(text, limits);
-  } catch (const std::exception& e) {
-    return Status(Code::kBadRequest, StrCat("JSON: ", e.what()));
-  }
+  return ParseBounded(text, limits, {});
+}
+
+Result<Value> Parse(std::string_view text, const ParseLimits& limits, Scratch& scratch) {
+  return ParseBounded(text, limits, scratch.storage());
 }
 
 std::string Print(const Value& value) {

@@ -7,6 +7,7 @@
 #include "api/edit_text.h"
 #include "base/log.h"
 #include "base/strings.h"
+#include "json/document.h"
 #include "store/backend.h"
 
 namespace swell::store {
@@ -548,7 +549,8 @@ json::SharedValue Entry::Content() const {
 }
 
 json::SharedValue Entry::Parse(std::string_view text) const {
-  auto parsed = json::Parse(text, {.depth = 256, .bytes = SIZE_MAX});
+  json::Scratch scratch;
+  auto parsed = json::Parse(text, {.depth = 256, .bytes = SIZE_MAX}, scratch);
   if (!parsed.ok()) {
     // Only a damaged database leads here: the object is shown empty rather than taking everything
     // else down with it.
@@ -556,7 +558,7 @@ json::SharedValue Entry::Parse(std::string_view text) const {
                     {"name", StrCat(key.ns, "/", key.name)}, {"error", parsed.status().message()});
     parsed = json::Value(json::Object());
   }
-  return std::make_shared<const json::Value>(std::move(*parsed));
+  return json::Keep(*parsed);
 }
 
 Result<std::unique_ptr<Store>> Store::Open(Executor& executor,
