@@ -36,7 +36,51 @@ std::vector<json::Object> Components(const api::KindInfo& kind) {
   return out;
 }
 
-// Places in discovery: groups by the order of the list, versions by theirs.
+constexpr std::string_view kRegistrationGroup = "apiregistration.k8s.io";
+
+// Since when this cluster serves the kinds of a group: always, or since their definition came.
+std::string ServedSince(const Core& core, const api::KindInfo& first) {
+  const store::Key key = first.custom ? store::Key{"customresourcedefinitions.apiextensions.k8s.io",
+                                                   "", StrCat(first.plural, ".", first.gvk.group)}
+                                      : store::Key{"namespaces", "", "kube-system"};
+  const store::EntryPtr entry = core.store.Get(key);
+  if (!entry) return "";
+  return std::string(json::GetString(*entry->Parsed(), {"metadata", "creationTimestamp"}));
+}
+
+// A version of a group that this server serves itself. Places in discovery are by the order of the
+// list; definitions come last, all alike.
+json::Object ApiService(const Core& core,
+                        const api::KindInfo& kind,
+                        const api::KindInfo& first,
+                        int64_t group_priority,
+                        int64_t version_priority) {
+  const std::string& group = first.gvk.group;
+  const std::string since = ServedSince(core, first);
+  json::Object object = Named(kind, StrCat(first.gvk.version, ".", group));
+  json::Object metadata{{"name", StrCat(first.gvk.version, ".", group)},
+                        {"labels", json::Object{{"kube-aggregator.kubernetes.io/automanaged",
+                                                 first.custom ? "true" : "onstart"}}}};
+  json::Object available{{"type", "Available"},
+                         {"status", "True"},
+                         {"reason", "Local"},
+                         {"message", "Local APIServices are always available"}};
+  if (!since.empty()) {
+    metadata["creationTimestamp"] = since;
+    available["lastTransitionTime"] = since;
+  }
+  object["metadata"] = std::move(metadata);
+  json::Object spec;
+  if (!group.empty()) spec["group"] = group;
+  spec["version"] = first.gvk.version;
+  spec["groupPriorityMinimum"] = first.custom ? 1000 : std::max<int64_t>(group_priority, 1000);
+  spec["versionPriority"] = first.custom ? 100 : std::max<int64_t>(version_priority, 1);
+  object["spec"] = std::move(spec);
+  object["status"] = json::Object{{"conditions", json::Array{std::move(available)}}};
+  return object;
+}
+
+// Of every group but the one that they are of themselves, as kube-apiserver has it.
 std::vector<json::Object> ApiServices(const Core& core, const api::KindInfo& kind) {
   constexpr int64_t kFirstGroup = 18'000;
   constexpr int64_t kGroupStep = 50;
@@ -44,21 +88,12 @@ std::vector<json::Object> ApiServices(const Core& core, const api::KindInfo& kin
   std::vector<json::Object> out;
   int64_t group_priority = kFirstGroup;
   for (const api::Scheme::Group& group : core.scheme->Groups()) {
+    if (group.name == kRegistrationGroup) continue;
     int64_t version_priority = kFirstVersion;
     for (const std::string& version : group.versions) {
-      json::Object object = Named(kind, StrCat(version, ".", group.name));
-      json::Object spec;
-      if (!group.name.empty()) spec["group"] = group.name;
-      spec["version"] = version;
-      spec["groupPriorityMinimum"] = std::max<int64_t>(group_priority, 1000);
-      spec["versionPriority"] = std::max<int64_t>(version_priority--, 1);
-      object["spec"] = std::move(spec);
-      json::Object available{{"type", "Available"},
-                             {"status", "True"},
-                             {"reason", "Local"},
-                             {"message", "Local APIServices are always available"}};
-      object["status"] = json::Object{{"conditions", json::Array{std::move(available)}}};
-      out.push_back(std::move(object));
+      const std::vector<api::KindPtr> kinds = core.scheme->KindsOf(group.name, version);
+      if (kinds.empty()) continue;
+      out.push_back(ApiService(core, kind, *kinds[0], group_priority, version_priority--));
     }
     group_priority -= kGroupStep;
   }

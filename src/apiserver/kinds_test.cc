@@ -109,9 +109,16 @@ TEST_F(KindsTest, ComponentsAreMadeUpAndReadOnly) {
   EXPECT_EQ(server.Get("/api/v1/componentstatuses/nope").status, 404);
   EXPECT_EQ(server.Post("/api/v1/componentstatuses", "{}").status, 405);
   EXPECT_EQ(server.Delete("/api/v1/namespaces").status, 405);
-  EXPECT_EQ(
-      server.Get("/apis/apiregistration.k8s.io/v1/apiservices/v1.apps").Str({"spec", "group"}),
-      "apps");
+}
+
+TEST_F(KindsTest, ApiServicesAreTheGroupsThisServerServesItself) {
+  const std::string services = "/apis/apiregistration.k8s.io/v1/apiservices";
+  const Answer apps = server.Get(services + "/v1.apps");
+  EXPECT_EQ(apps.Str({"spec", "group"}), "apps");
+  EXPECT_EQ(apps.Str({"metadata", "labels", "kube-aggregator.kubernetes.io/automanaged"}),
+            "onstart");
+  EXPECT_EQ(server.Get(services + "/v1.").status, 200);
+  EXPECT_EQ(server.Get(services + "/v1.apiregistration.k8s.io").status, 404);
 }
 
 TEST_F(KindsTest, ServicesGetPortsOfNodes) {
