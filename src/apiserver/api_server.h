@@ -114,6 +114,9 @@ struct Options {
   std::function<Result<CertificateAndKey>(
       const std::string& name, const std::string& organization, Duration validity)>
       issue_certificate;
+  // The organizations that a certificate signing request (PEM) names; empty: nobody looks at them.
+  std::function<Result<std::vector<std::string>>(const std::string& request_pem)>
+      requested_organizations;
   // Takes the lines of the audit log (audit.k8s.io/v1 events as JSON); empty: there is none.
   std::function<void(std::string)> audit;
   AuditLevel audit_level = AuditLevel::kWrites;

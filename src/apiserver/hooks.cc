@@ -18,7 +18,8 @@ constexpr ResourceHooks kWebhooks{.written = WebhookConfigurationWritten, .gener
 
 const Table& AllHooks() {
   static const Table table = {
-      {"certificatesigningrequests.certificates.k8s.io", {.create = CreateSigningRequest}},
+      {"certificatesigningrequests.certificates.k8s.io",
+       {.create = CreateSigningRequest, .update = UpdateSigningRequest}},
       {"clusterrolebindings.rbac.authorization.k8s.io", kRoleBinding},
       {"clusterroles.rbac.authorization.k8s.io", kRole},
       {"cronjobs.batch", kCounted},

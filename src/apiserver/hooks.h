@@ -77,7 +77,8 @@ Status CreateService(Admission&, json::Value& object);
 Status UpdateService(Admission&, json::Value& object, const json::Value& old);
 Status ReserveService(Admission&, json::Value& object, const json::Value* old);
 void ServiceWritten(Core&, store::EventType, const store::EntryPtr&, bool ok);
-Status CreateSigningRequest(Admission&, json::Value& object);
+Status CreateSigningRequest(Admission&, json::Value& object);  // signing_requests.cc
+Status UpdateSigningRequest(Admission&, json::Value& object, const json::Value& old);
 Status CreatePvc(Admission&, json::Value& object);
 Status UpdatePvc(Admission&, json::Value& object, const json::Value& old);
 Status CreateDaemonSet(Admission&, json::Value& object);

@@ -307,20 +307,6 @@ void LoadServiceIps(Core& core) {
   }
 }
 
-// Who asks is what the server knows, whatever the request says.
-Status CreateSigningRequest(Admission& admission, json::Value& object) {
-  json::Value& spec = *json::FindMutable(object, {"spec"});
-  for (const char* field : {"username", "uid", "groups", "extra"}) json::Remove(spec, {field});
-  if (admission.call == nullptr) return Status::Ok();
-  const api::UserInfo& user = admission.call->user;
-  json::Set(spec, {"username"}, user.name);
-  if (!user.uid.empty()) json::Set(spec, {"uid"}, user.uid);
-  json::Array groups;
-  for (const std::string& group : user.groups) groups.emplace_back(group);
-  if (!groups.empty()) json::Set(spec, {"groups"}, std::move(groups));
-  return Status::Ok();
-}
-
 namespace {
 
 // What is in use stays until the controller takes this away again.

@@ -175,6 +175,7 @@ Status EmbeddedCluster::Impl::MakeApiServer() {
     SWELL_ASSIGN_OR_RETURN(net::CertificatePair pair, net::IssueCert(pki.ca, spec));
     return apiserver::CertificateAndKey{std::move(pair.cert_pem), std::move(pair.key_pem)};
   };
+  server_options.requested_organizations = net::RequestedOrganizations;
   SWELL_RETURN_IF_ERROR(OpenAudit(server_options));
   SWELL_ASSIGN_OR_RETURN(server_options.token_key, LoadOrMakeTokenKey(options.data_dir));
   server_options.node_dialer =
@@ -326,6 +327,14 @@ void EmbeddedCluster::Impl::StartComponents() {
   manager_options.scheme = &server->scheme();
   manager_options.controllers = options.controllers;
   manager_options.root_ca_pem = pki.ca.cert_pem;
+  manager_options.sign_client_certificate =
+      [this](const controllers::ClientCertificateRequest& request) {
+        return net::IssueClientCert(pki.ca, request.pem,
+                                    {.digital_signature = request.digital_signature,
+                                     .key_encipherment = request.key_encipherment,
+                                     .not_before = clock.Now() - std::chrono::minutes(5),
+                                     .validity = request.validity});
+      };
   if (options.default_scheduler) manager_options.scheduler_names.push_back("default-scheduler");
   manager_options.scheduler = options.scheduler;
   manager_options.own_namespace = client::kUsageNamespace;

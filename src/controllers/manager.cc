@@ -82,6 +82,11 @@ const std::vector<ClusterPart>& ClusterPartTable() {
        [](const Context& c, const Options& o) {
          return Make<NamespaceDefaults>(c, o.root_ca_pem);
        }},
+      {"csrsigning",
+       [](const Context& c, const Options& o) {
+         return o.sign_client_certificate ? Make<CertificateSigner>(c, o.sign_client_certificate)
+                                          : nullptr;
+       }},
       {"clusterrole-aggregation",
        [](const Context& c, const Options&) { return Make<RoleAggregation>(c); }},
       {"persistentvolume-binder",

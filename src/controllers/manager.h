@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "api/scheme.h"
+#include "controllers/certificate_signer.h"
 #include "controllers/context.h"
 #include "controllers/grouping_rules.h"
 #include "controllers/scheduler_loop.h"
@@ -24,6 +25,8 @@ struct ManagerOptions {
   // "*" all, "name" one, "-name" not this one. Swell's own always run.
   std::vector<std::string> controllers = {"*"};
   std::string root_ca_pem;  // what pods trust the API server by; empty: they are told nothing
+  // Signs certificates of clients by the cluster's authority; empty: nobody does here.
+  SignClientCertificate sign_client_certificate;
   // Pods of these schedulers are Swell's to place.
   std::vector<std::string> scheduler_names = {"swell"};
   bool host_network = false;

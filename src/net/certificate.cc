@@ -20,6 +20,7 @@ using KeyPtr = std::unique_ptr<EVP_PKEY, Freer<EVP_PKEY_free>>;
 using NamePtr = std::unique_ptr<X509_NAME, Freer<X509_NAME_free>>;
 using ExtensionPtr = std::unique_ptr<X509_EXTENSION, Freer<X509_EXTENSION_free>>;
 using NamesPtr = std::unique_ptr<GENERAL_NAMES, Freer<GENERAL_NAMES_free>>;
+using RequestPtr = std::unique_ptr<X509_REQ, Freer<X509_REQ_free>>;
 using NumberPtr = std::unique_ptr<BIGNUM, Freer<BN_free>>;
 
 Status CertError(std::string_view what) {
@@ -103,8 +104,8 @@ Status SetSubject(X509* certificate,
   return Status::Ok();
 }
 
-// A certificate with everything but issuer, extensions and signature.
-Result<X509Ptr> Begin(EVP_PKEY* key, const CertSpec& spec) {
+// A certificate with everything but subject, issuer, extensions and signature.
+Result<X509Ptr> Begin(EVP_PKEY* key, WallTime not_before, Duration validity) {
   X509Ptr certificate(X509_new());
   unsigned char serial[16];
   if (certificate == nullptr || RAND_bytes(serial, sizeof(serial)) != 1) return CertError("serial");
@@ -113,12 +114,63 @@ Result<X509Ptr> Begin(EVP_PKEY* key, const CertSpec& spec) {
   BN_to_ASN1_INTEGER(number.get(), X509_get_serialNumber(certificate.get()));
   X509_set_version(certificate.get(), X509_VERSION_3);
   constexpr int64_t kNsPerS = 1'000'000'000;
-  ASN1_TIME_set(X509_getm_notBefore(certificate.get()), spec.not_before.unix_ns / kNsPerS);
-  ASN1_TIME_set(X509_getm_notAfter(certificate.get()),
-                (spec.not_before + spec.validity).unix_ns / kNsPerS);
+  ASN1_TIME_set(X509_getm_notBefore(certificate.get()), not_before.unix_ns / kNsPerS);
+  ASN1_TIME_set(X509_getm_notAfter(certificate.get()), (not_before + validity).unix_ns / kNsPerS);
   if (X509_set_pubkey(certificate.get(), key) != 1) return CertError("public key");
-  SWELL_RETURN_IF_ERROR(SetSubject(certificate.get(), spec.common_name, spec.organizations));
   return certificate;
+}
+
+struct Issuer {
+  X509Ptr certificate;
+  KeyPtr key;
+};
+
+Result<Issuer> ParseIssuer(const CertificatePair& ca) {
+  BioPtr cert_bio(BIO_new_mem_buf(ca.cert_pem.data(), static_cast<int>(ca.cert_pem.size())));
+  BioPtr key_bio(BIO_new_mem_buf(ca.key_pem.data(), static_cast<int>(ca.key_pem.size())));
+  Issuer issuer{X509Ptr(PEM_read_bio_X509(cert_bio.get(), nullptr, nullptr, nullptr)), nullptr};
+  auto no_password = [](char*, int, int, void*) { return 0; };
+  issuer.key.reset(PEM_read_bio_PrivateKey(key_bio.get(), nullptr, no_password, nullptr));
+  if (issuer.certificate == nullptr || issuer.key == nullptr) return CertError("CA");
+  if (X509_check_private_key(issuer.certificate.get(), issuer.key.get()) != 1) {
+    return CertError("CA key does not fit CA certificate");
+  }
+  return issuer;
+}
+
+// Issuer and what every leaf has.
+Status AddLeafExtensions(X509* leaf, X509* issuer, const char* key_usage, const char* usage) {
+  X509_set_issuer_name(leaf, X509_get_subject_name(issuer));
+  SWELL_RETURN_IF_ERROR(AddExtension(leaf, issuer, NID_basic_constraints, "critical,CA:FALSE"));
+  if (*key_usage != '\0') {
+    SWELL_RETURN_IF_ERROR(AddExtension(leaf, issuer, NID_key_usage, key_usage));
+  }
+  if (*usage != '\0') {
+    SWELL_RETURN_IF_ERROR(AddExtension(leaf, issuer, NID_ext_key_usage, usage));
+  }
+  SWELL_RETURN_IF_ERROR(AddExtension(leaf, issuer, NID_subject_key_identifier, "hash"));
+  return AddExtension(leaf, issuer, NID_authority_key_identifier, "keyid");
+}
+
+// What was signed by the very key that it names.
+Result<RequestPtr> ParseRequest(const std::string& pem) {
+  BioPtr bio(BIO_new_mem_buf(pem.data(), static_cast<int>(pem.size())));
+  RequestPtr request(PEM_read_bio_X509_REQ(bio.get(), nullptr, nullptr, nullptr));
+  if (request == nullptr) return CertError("request");
+  EVP_PKEY* key = X509_REQ_get0_pubkey(request.get());
+  if (key == nullptr || X509_REQ_verify(request.get(), key) != 1) {
+    return CertError("request's signature");
+  }
+  return request;
+}
+
+// Other names of the subject, as the request has them.
+Status CopyAltNames(X509* certificate, X509_REQ* request) {
+  STACK_OF(X509_EXTENSION)* all = X509_REQ_get_extensions(request);
+  const int at = X509v3_get_ext_by_NID(all, NID_subject_alt_name, -1);
+  const bool copied = at < 0 || X509_add_ext(certificate, X509v3_get_ext(all, at), -1) == 1;
+  sk_X509_EXTENSION_pop_free(all, X509_EXTENSION_free);
+  return copied ? Status::Ok() : CertError("subjectAltName");
 }
 
 }  // namespace
@@ -128,12 +180,9 @@ Result<CertificatePair> GenerateCa(const std::string& common_name,
                                    Duration validity) {
   KeyPtr key(EVP_EC_gen("P-256"));
   if (key == nullptr) return CertError("key");
-  CertSpec spec;
-  spec.common_name = common_name;
-  spec.not_before = not_before;
-  spec.validity = validity;
-  SWELL_ASSIGN_OR_RETURN(X509Ptr ca, Begin(key.get(), spec));
+  SWELL_ASSIGN_OR_RETURN(X509Ptr ca, Begin(key.get(), not_before, validity));
   X509* raw = ca.get();
+  SWELL_RETURN_IF_ERROR(SetSubject(raw, common_name, {}));
   X509_set_issuer_name(raw, X509_get_subject_name(raw));
   SWELL_RETURN_IF_ERROR(AddExtension(raw, raw, NID_basic_constraints, "critical,CA:TRUE"));
   SWELL_RETURN_IF_ERROR(
@@ -144,35 +193,61 @@ Result<CertificatePair> GenerateCa(const std::string& common_name,
 }
 
 Result<CertificatePair> IssueCert(const CertificatePair& ca, const CertSpec& spec) {
-  BioPtr cert_bio(BIO_new_mem_buf(ca.cert_pem.data(), static_cast<int>(ca.cert_pem.size())));
-  BioPtr key_bio(BIO_new_mem_buf(ca.key_pem.data(), static_cast<int>(ca.key_pem.size())));
-  X509Ptr issuer(PEM_read_bio_X509(cert_bio.get(), nullptr, nullptr, nullptr));
-  auto no_password = [](char*, int, int, void*) { return 0; };
-  KeyPtr issuer_key(PEM_read_bio_PrivateKey(key_bio.get(), nullptr, no_password, nullptr));
-  if (issuer == nullptr || issuer_key == nullptr) return CertError("CA");
-  if (X509_check_private_key(issuer.get(), issuer_key.get()) != 1) {
-    return CertError("CA key does not fit CA certificate");
-  }
+  SWELL_ASSIGN_OR_RETURN(const Issuer issuer, ParseIssuer(ca));
   KeyPtr key(EVP_EC_gen("P-256"));
   if (key == nullptr) return CertError("key");
-  SWELL_ASSIGN_OR_RETURN(X509Ptr leaf, Begin(key.get(), spec));
+  SWELL_ASSIGN_OR_RETURN(X509Ptr leaf, Begin(key.get(), spec.not_before, spec.validity));
   X509* raw = leaf.get();
-  X509_set_issuer_name(raw, X509_get_subject_name(issuer.get()));
-  SWELL_RETURN_IF_ERROR(
-      AddExtension(raw, issuer.get(), NID_basic_constraints, "critical,CA:FALSE"));
-  SWELL_RETURN_IF_ERROR(
-      AddExtension(raw, issuer.get(), NID_key_usage, "critical,digitalSignature,keyEncipherment"));
+  SWELL_RETURN_IF_ERROR(SetSubject(raw, spec.common_name, spec.organizations));
   const char* usage = spec.server && spec.client ? "serverAuth,clientAuth"
                       : spec.server              ? "serverAuth"
-                                                 : "clientAuth";
-  if (spec.server || spec.client) {
-    SWELL_RETURN_IF_ERROR(AddExtension(raw, issuer.get(), NID_ext_key_usage, usage));
-  }
-  SWELL_RETURN_IF_ERROR(AddExtension(raw, issuer.get(), NID_subject_key_identifier, "hash"));
-  SWELL_RETURN_IF_ERROR(AddExtension(raw, issuer.get(), NID_authority_key_identifier, "keyid"));
+                      : spec.client              ? "clientAuth"
+                                                 : "";
+  SWELL_RETURN_IF_ERROR(AddLeafExtensions(raw, issuer.certificate.get(),
+                                          "critical,digitalSignature,keyEncipherment", usage));
   SWELL_RETURN_IF_ERROR(AddAltNames(raw, spec));
-  if (X509_sign(raw, issuer_key.get(), EVP_sha256()) == 0) return CertError("signature");
+  if (X509_sign(raw, issuer.key.get(), EVP_sha256()) == 0) return CertError("signature");
   return ToPem(raw, key.get());
+}
+
+Result<std::string> IssueClientCert(const CertificatePair& ca,
+                                    const std::string& request_pem,
+                                    const ClientTerms& terms) {
+  SWELL_ASSIGN_OR_RETURN(const Issuer issuer, ParseIssuer(ca));
+  SWELL_ASSIGN_OR_RETURN(const RequestPtr request, ParseRequest(request_pem));
+  SWELL_ASSIGN_OR_RETURN(
+      X509Ptr leaf, Begin(X509_REQ_get0_pubkey(request.get()), terms.not_before, terms.validity));
+  X509* raw = leaf.get();
+  if (X509_set_subject_name(raw, X509_REQ_get_subject_name(request.get())) != 1) {
+    return CertError("subject");
+  }
+  const char* key_usage = terms.digital_signature && terms.key_encipherment
+                              ? "critical,digitalSignature,keyEncipherment"
+                          : terms.digital_signature ? "critical,digitalSignature"
+                          : terms.key_encipherment  ? "critical,keyEncipherment"
+                                                    : "";
+  SWELL_RETURN_IF_ERROR(AddLeafExtensions(raw, issuer.certificate.get(), key_usage, "clientAuth"));
+  SWELL_RETURN_IF_ERROR(CopyAltNames(raw, request.get()));
+  if (X509_sign(raw, issuer.key.get(), EVP_sha256()) == 0) return CertError("signature");
+  BioPtr pem(BIO_new(BIO_s_mem()));
+  if (PEM_write_bio_X509(pem.get(), raw) != 1) return CertError("PEM");
+  return BioText(pem.get());
+}
+
+Result<std::vector<std::string>> RequestedOrganizations(const std::string& request_pem) {
+  SWELL_ASSIGN_OR_RETURN(const RequestPtr request, ParseRequest(request_pem));
+  const X509_NAME* subject = X509_REQ_get_subject_name(request.get());
+  std::vector<std::string> organizations;
+  int at = -1;
+  while ((at = X509_NAME_get_index_by_NID(subject, NID_organizationName, at)) >= 0) {
+    unsigned char* text = nullptr;
+    const int size =
+        ASN1_STRING_to_UTF8(&text, X509_NAME_ENTRY_get_data(X509_NAME_get_entry(subject, at)));
+    if (size < 0) return CertError("organization");
+    organizations.emplace_back(reinterpret_cast<const char*>(text), static_cast<size_t>(size));
+    OPENSSL_free(text);
+  }
+  return organizations;
 }
 
 namespace {

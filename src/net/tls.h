@@ -56,6 +56,20 @@ Result<CertificatePair> GenerateCa(const std::string& common_name,
                                    Duration validity = std::chrono::hours(24 * 3650));
 Result<CertificatePair> IssueCert(const CertificatePair& ca, const CertSpec& spec);
 
+// A certificate (PEM) for a client that asks by a request (PKCS #10, PEM): names and key are the
+// request's, and what the key may be used for beside telling who the client is.
+struct ClientTerms {
+  bool digital_signature = false;
+  bool key_encipherment = false;
+  WallTime not_before;
+  Duration validity = std::chrono::hours(24 * 365);
+};
+Result<std::string> IssueClientCert(const CertificatePair& ca,
+                                    const std::string& request_pem,
+                                    const ClientTerms& terms);
+// The organizations of which a request's subject says it is a member.
+Result<std::vector<std::string>> RequestedOrganizations(const std::string& request_pem);
+
 // What a certificate says; the first one of the PEM text.
 struct CertificateInfo {
   std::string common_name;

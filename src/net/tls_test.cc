@@ -243,6 +243,35 @@ TEST_F(TlsTest, RefusesBadMaterialWithReasons) {
   EXPECT_FALSE(IssueCert({ca.cert_pem, jane.key_pem}, spec).ok()) << "the key is not the CA's";
 }
 
+// Of jane in the group team.
+constexpr char kRequest[] = R"(-----BEGIN CERTIFICATE REQUEST-----
+MIHZMIGAAgEAMB4xDTALBgNVBAoMBHRlYW0xDTALBgNVBAMMBGphbmUwWTATBgcq
+hkjOPQIBBggqhkjOPQMBBwNCAARBRo7dHjetYIMvZbD3q/RuvJSBg0bJwYdxj11D
+mXWtM/q8XjVNMS7JnKlSmB4xdjdh7Ql2Is3p5PWLI3/jtc1UoAAwCgYIKoZIzj0E
+AwIDSAAwRQIhAIK15aULOWbmHUyKtUG7g3E9gxHt87pngYNBb30TuxE6AiAXXF7s
+2Ou4y7y3MznYgLsLPjsIS0V+vGaKjfOUVFrEEA==
+-----END CERTIFICATE REQUEST-----
+)";
+
+TEST_F(TlsTest, ARequestBecomesACertificateOfItsNames) {
+  const ClientTerms terms{
+      .digital_signature = true, .not_before = clock.Now() - hours(1), .validity = hours(2)};
+  auto certificate = IssueClientCert(ca, kRequest, terms);
+  ASSERT_TRUE(certificate.ok()) << certificate.status().ToString();
+  const CertificateInfo info = DescribeCertificate(*certificate).value();
+  EXPECT_EQ(info.common_name, "jane");
+  EXPECT_EQ(info.organizations, std::vector<std::string>{"team"});
+  EXPECT_EQ(RequestedOrganizations(kRequest).value(), std::vector<std::string>{"team"});
+}
+
+TEST_F(TlsTest, ARequestThatItsKeyDidNotSignBecomesNothing) {
+  std::string forged = kRequest;
+  forged.replace(forged.find("BHRlYW0x"), 8, "BHRlYW4x");  // "team" becomes "tean"
+  EXPECT_FALSE(IssueClientCert(ca, forged, {.not_before = clock.Now()}).ok());
+  EXPECT_FALSE(RequestedOrganizations(forged).ok());
+  EXPECT_FALSE(RequestedOrganizations("").ok());
+}
+
 TEST(CryptoTest, HashesAndTokens) {
   EXPECT_EQ(Sha256Hex("abc"), "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
   std::string token = RandomToken(16).value();
