@@ -54,6 +54,11 @@ const Table& AllHooks() {
       {"pods", {.create = CreatePod, .update = UpdatePod, .answers_deleted = true}},
       {"priorityclasses.scheduling.k8s.io",
        {.create = CreatePriorityClass, .remove = RemovePriorityClass, .generation = true}},
+      {"projects.swell.dev",
+       {.create = CreateProject,
+        .update = UpdateProject,
+        .generation = true,
+        .needs_version = true}},
       {"replicasets.apps", kCounted},
       {"replicationcontrollers", kCounted},
       {"rolebindings.rbac.authorization.k8s.io", kRoleBinding},
@@ -78,9 +83,9 @@ constexpr ResourceHooks kPlain;
 }  // namespace
 
 const ResourceHooks& HooksOf(const api::KindInfo& kind) {
-  if (kind.custom) return kCustom;
   const auto found = AllHooks().find(kind.StoreResource());
-  return found == AllHooks().end() ? kPlain : found->second;
+  if (found != AllHooks().end()) return found->second;
+  return kind.custom ? kCustom : kPlain;
 }
 
 }  // namespace swell::apiserver

@@ -70,6 +70,8 @@ Status CreateRole(Admission&, json::Value& object);  // rbac_admission.cc
 Status UpdateRole(Admission&, json::Value& object, const json::Value& old);
 Status CreateRoleBinding(Admission&, json::Value& object);
 Status UpdateRoleBinding(Admission&, json::Value& object, const json::Value& old);
+Status CreateProject(Admission&, json::Value& object);
+Status UpdateProject(Admission&, json::Value& object, const json::Value& old);
 void RbacWritten(Core&, store::EventType, const store::EntryPtr&, bool ok);
 Status CreateSecret(Admission&, json::Value& object);
 Status UpdateSecret(Admission&, json::Value& object, const json::Value& old);

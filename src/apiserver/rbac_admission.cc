@@ -1,5 +1,10 @@
-// Roles and bindings on their way in: nobody gives more than they hold themselves.
+// Roles, bindings and members of projects on their way in: nobody gives more than they hold
+// themselves.
+#include <algorithm>
+#include <set>
+
 #include "api/meta.h"
+#include "api/project_members.h"
 #include "apiserver/access.h"
 #include "apiserver/errors.h"
 #include "apiserver/hooks.h"
@@ -20,21 +25,22 @@ bool Trusted(const Admission& admission) {
 bool Has(const Admission& admission,
          std::string_view verb,
          std::string_view resource,
-         std::string_view name) {
+         std::string_view name,
+         const std::string& ns) {
   AccessAttributes attributes;
   attributes.verb = verb;
   attributes.group = kGroup;
   attributes.version = "*";
   attributes.resource = resource;
-  attributes.ns = admission.ns;
+  attributes.ns = ns;
   attributes.name = name;
   return admission.core.authorizer->Authorize(admission.call->user, attributes).allowed;
 }
 
-Status CheckHeld(const Admission& admission, const PolicyRules& wanted) {
+Status CheckHeld(const Admission& admission, const PolicyRules& wanted, const std::string& ns) {
   const api::UserInfo& user = admission.call->user;
   std::string errors;
-  const PolicyRules held = admission.core.rbac->RulesOf(user, admission.ns, &errors);
+  const PolicyRules held = admission.core.rbac->RulesOf(user, ns, &errors);
   const PolicyRules missing = Uncovered(held, wanted);
   if (missing.empty()) return Status::Ok();
   std::string groups;
@@ -70,27 +76,55 @@ bool SameButForGc(json::Value object, json::Value old) {
 
 Status CheckRole(const Admission& admission, const json::Value& role, bool aggregates) {
   if (Trusted(admission)) return Status::Ok();
-  if (Has(admission, "escalate", admission.kind.plural, admission.call->info.name)) {
+  if (Has(admission, "escalate", admission.kind.plural, admission.call->info.name, admission.ns)) {
     return Status::Ok();
   }
-  SWELL_RETURN_IF_ERROR(CheckHeld(admission, ReadRules(role)));
-  if (!aggregates || CheckHeld(admission, Everything()).ok()) return Status::Ok();
+  SWELL_RETURN_IF_ERROR(CheckHeld(admission, ReadRules(role), admission.ns));
+  if (!aggregates || CheckHeld(admission, Everything(), admission.ns).ok()) return Status::Ok();
   return ForbiddenError(admission.kind, admission.name,
                         "must have cluster-admin privileges to use the aggregationRule");
 }
 
-Status CheckBinding(const Admission& admission, const json::Value& binding) {
-  if (Trusted(admission)) return Status::Ok();
-  const RoleRef ref{std::string(json::GetString(binding, {"roleRef", "kind"})),
-                    std::string(json::GetString(binding, {"roleRef", "name"}))};
+// Who gives that role in `ns` has what it says there, or may give it all the same.
+Status CheckGiven(const Admission& admission, const RoleRef& ref, const std::string& ns) {
   const std::string plural = ref.kind == "Role" ? "roles" : "clusterroles";
-  if (Has(admission, "bind", plural, ref.name)) return Status::Ok();
-  const auto rules = admission.core.rbac->RulesOfRole(ref, admission.ns);
-  if (rules) return CheckHeld(admission, *rules);
+  if (Has(admission, "bind", plural, ref.name, ns)) return Status::Ok();
+  const auto rules = admission.core.rbac->RulesOfRole(ref, ns);
+  if (rules) return CheckHeld(admission, *rules, ns);
   // The rules of roleRef itself refuse other kinds later.
   if (ref.kind != "Role" && ref.kind != "ClusterRole") return Status::Ok();
   const auto kind = admission.core.scheme->FindResource(std::string(kGroup), "v1", plural);
   return kind ? NotFoundError(*kind, ref.name) : NoSuchResourceError();
+}
+
+Status CheckBinding(const Admission& admission, const json::Value& binding) {
+  if (Trusted(admission)) return Status::Ok();
+  return CheckGiven(admission,
+                    {std::string(json::GetString(binding, {"roleRef", "kind"})),
+                     std::string(json::GetString(binding, {"roleRef", "name"}))},
+                    admission.ns);
+}
+
+// A controller binds members' roles in the project's namespace: whoever names them gives these.
+Status CheckMembers(const Admission& admission,
+                    const json::Value& project,
+                    const json::Value* old) {
+  if (Trusted(admission)) return Status::Ok();
+  const std::string ns(api::NamespaceOfProject(project));
+  // In another namespace all of them are new.
+  const bool stays = old != nullptr && api::NamespaceOfProject(*old) == ns;
+  const json::Array known = stays ? json::GetArray(*old, {"spec", "members"}) : json::Array{};
+  std::set<std::string_view> given;
+  for (const json::Value& member : json::GetArray(project, {"spec", "members"})) {
+    const bool had = std::any_of(known.begin(), known.end(), [&member](const json::Value& one) {
+      return json::Equal(one, member);
+    });
+    if (!had) given.insert(api::ClusterRoleOfMember(member));
+  }
+  for (std::string_view role : given) {
+    SWELL_RETURN_IF_ERROR(CheckGiven(admission, {"ClusterRole", std::string(role)}, ns));
+  }
+  return Status::Ok();
 }
 
 }  // namespace
@@ -111,6 +145,14 @@ Status CreateRoleBinding(Admission& admission, json::Value& object) {
 Status UpdateRoleBinding(Admission& admission, json::Value& object, const json::Value& old) {
   if (SameButForGc(object, old)) return Status::Ok();
   return CheckBinding(admission, object);
+}
+
+Status CreateProject(Admission& admission, json::Value& object) {
+  return CheckMembers(admission, object, nullptr);
+}
+
+Status UpdateProject(Admission& admission, json::Value& object, const json::Value& old) {
+  return CheckMembers(admission, object, &old);
 }
 
 void RbacWritten(Core& core, store::EventType type, const store::EntryPtr& entry, bool ok) {

@@ -205,6 +205,51 @@ TEST_F(RbacTest, NamesNarrowARoleAndFieldSelectorsNameThem) {
   EXPECT_EQ(As("jane", "GET", maps + "?fieldSelector=metadata.name%3Dmine").status, 200);
 }
 
+TEST_F(RbacTest, NobodyMakesMembersOfAProjectWhoHaveMoreThanTheyHold) {
+  const char* projects = "/apis/swell.dev/v1/projects";
+  ASSERT_EQ(Admin("POST", "/apis/rbac.authorization.k8s.io/v1/clusterroles",
+                  R"({"metadata":{"name":"planner"},"rules":[{"apiGroups":["swell.dev"],
+                     "resources":["projects"],"verbs":["*"]}]})")
+                .status,
+            201);
+  // What a controller would put together.
+  for (const auto& [role, verbs] :
+       {std::pair("viewer", R"("get")"), std::pair("researcher", R"("get","create")")}) {
+    ASSERT_EQ(Admin("PATCH", StrCat("/apis/rbac.authorization.k8s.io/v1/clusterroles/", role),
+                    StrCat(R"({"rules":[{"apiGroups":[""],"resources":["pods"],"verbs":[)", verbs,
+                           "]}]}"))
+                  .status,
+              200);
+  }
+  Bind("ClusterRole", "planner", "jane", true);
+  Bind("ClusterRole", "viewer", "jane");
+  auto project = [](std::string_view ns, std::string_view members) {
+    return StrCat(R"({"apiVersion":"swell.dev/v1","kind":"Project","metadata":{"name":"team"},)",
+                  R"("spec":{"namespace":")", ns, R"(","members":[)", members, "]}}");
+  };
+  const std::string viewer = R"({"name":"joe","role":"viewer"})";
+  const std::string researcher = R"({"name":"jane","role":"researcher"})";
+  const Answer more = As("jane", "POST", projects, project("default", researcher));
+  EXPECT_EQ(more.status, 403);
+  EXPECT_NE(more.Message().find("is attempting to grant RBAC permissions not currently held"),
+            std::string::npos)
+      << more.Message();
+  // What she may do in one namespace she may give there only.
+  EXPECT_EQ(As("jane", "POST", projects, project("kube-system", viewer)).status, 403);
+  EXPECT_EQ(As("jane", "POST", projects, project("default", viewer)).status, 201);
+  auto patch = [&](const std::string& spec) {
+    return As("jane", "PATCH", StrCat(projects, "/team"), StrCat(R"({"spec":)", spec, "}")).status;
+  };
+  EXPECT_EQ(patch(StrCat(R"({"members":[)", viewer, ",", researcher, "]}")), 403);
+  EXPECT_EQ(patch(R"({"namespace":"kube-system"})"), 403);
+  // Whom somebody else has named stays.
+  ASSERT_EQ(Admin("PATCH", StrCat(projects, "/team"),
+                  StrCat(R"({"spec":{"members":[)", researcher, "]}}"))
+                .status,
+            200);
+  EXPECT_EQ(patch(StrCat(R"({"members":[)", researcher, ",", viewer, "]}")), 200);
+}
+
 TEST_F(RbacTest, NobodyGivesMoreThanTheyHold) {
   Bind("ClusterRole", "system:aggregate-to-admin", "jane");
   const Answer role = As("jane", "POST", kDefaultRoles,

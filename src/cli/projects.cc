@@ -92,6 +92,85 @@ struct ShareFlags {
   }
 };
 
+// "alice", "group:team-ml", "serviceaccount:ns/robot": who it is, as a member of a project.
+Result<json::Value> ParseMember(std::string_view text, std::string_view flag) {
+  constexpr std::pair<std::string_view, std::string_view> kKinds[] = {
+      {"user:", "User"}, {"group:", "Group"}, {"serviceaccount:", "ServiceAccount"}};
+  std::string_view kind = "User";
+  std::string_view name = text;
+  for (const auto& [prefix, word] : kKinds) {
+    if (!text.starts_with(prefix)) continue;
+    kind = word;
+    name = text.substr(prefix.size());
+  }
+  json::Value member = json::Object{{"kind", kind}};
+  const size_t slash = kind == "ServiceAccount" ? name.find('/') : std::string_view::npos;
+  if (slash != std::string_view::npos) {
+    json::Set(member, {"namespace"}, name.substr(0, slash));
+    name = name.substr(slash + 1);
+  }
+  if (name.empty()) {
+    return Misuse(StrCat(flag, " ", Quote(text),
+                         ": a name expected, or group:NAME, or serviceaccount:NAMESPACE/NAME"));
+  }
+  json::Set(member, {"name"}, name);
+  return member;
+}
+
+bool SameMember(const json::Value& a, const json::Value& b) {
+  return json::GetString(a, {"kind"}, "User") == json::GetString(b, {"kind"}, "User") &&
+         json::GetString(a, {"name"}) == json::GetString(b, {"name"}) &&
+         json::GetString(a, {"namespace"}) == json::GetString(b, {"namespace"});
+}
+
+// The flags of members, as spec.members: who is there already stays.
+struct MemberFlags {
+  std::vector<std::string> add, remove;
+
+  void Declare(Flags& flags) {
+    flags.Group("Who works in it");
+    flags.List("--member", &add, "NAME=ROLE",
+               "a user, group:NAME or serviceaccount:NAMESPACE/NAME, who is project-admin, "
+               "researcher or viewer there; repeatable");
+    flags.List("--remove-member", &remove, "NAME", "who is none any more; repeatable");
+  }
+
+  Status SetIn(const json::Value* known, json::Value& spec) const {
+    if (add.empty() && remove.empty()) return Status::Ok();
+    json::Array members = known ? json::GetArray(*known, {"spec", "members"}) : json::Array{};
+    for (const std::string& text : remove) {
+      SWELL_ASSIGN_OR_RETURN(const json::Value member, ParseMember(text, "--remove-member"));
+      if (!Take(members, member)) {
+        return Misuse(StrCat("--remove-member ", Quote(text), ": no member of the project"));
+      }
+    }
+    for (const std::string& text : add) {
+      const size_t equals = text.rfind('=');
+      const std::string role = equals == std::string::npos ? "" : text.substr(equals + 1);
+      if (role != "project-admin" && role != "researcher" && role != "viewer") {
+        return Misuse(StrCat("--member ", Quote(text),
+                             ": NAME=project-admin, NAME=researcher or NAME=viewer expected"));
+      }
+      SWELL_ASSIGN_OR_RETURN(json::Value member, ParseMember(text.substr(0, equals), "--member"));
+      json::Set(member, {"role"}, role);
+      Take(members, member);
+      members.push_back(std::move(member));
+    }
+    json::Set(spec, {"members"}, std::move(members));
+    return Status::Ok();
+  }
+
+ private:
+  // Whether it was there.
+  static bool Take(json::Array& members, const json::Value& member) {
+    const size_t before = members.size();
+    members.erase(std::remove_if(members.begin(), members.end(),
+                                 [&](const json::Value& one) { return SameMember(one, member); }),
+                  members.end());
+    return members.size() < before;
+  }
+};
+
 // Of create and edit.
 class ProjectWrite : public Action {
  public:
@@ -109,6 +188,7 @@ class ProjectWrite : public Action {
                "how long its work runs before other projects may reclaim the place");
     shares_.Declare(flags);
     flags.Text("--node-pool", &pool_, "POOL", "the pool that these are of (default: all nodes)");
+    members_.Declare(flags);
     flags.Group("How");
     flags.Text("--dry-run", &dry_run_, "none|client|server", "say what would happen").implied =
         "client";
@@ -146,6 +226,8 @@ class ProjectWrite : public Action {
     SWELL_RETURN_IF_ERROR(SetSeconds("--reclaim-min-runtime", reclaim_min_runtime_,
                                      "reclaimMinRuntimeSeconds", spec));
     SWELL_RETURN_IF_ERROR(SetShares(api, tree, name, spec));
+    const ProjectView* known = tree.Find(name);
+    SWELL_RETURN_IF_ERROR(members_.SetIn(known ? known->object.get() : nullptr, spec));
     return spec;
   }
 
@@ -254,6 +336,7 @@ class ProjectWrite : public Action {
   }
 
   ShareFlags shares_;
+  MemberFlags members_;
   std::string description_, parent_, priority_, work_ns_, pool_, min_runtime_, reclaim_min_runtime_,
       dry_run_, output_;
 };
@@ -650,7 +733,9 @@ Command ProjectCommandSpec(const std::string& program) {
       std::move(list),
       Child("edit", "Changes a project's quotas, limits or place in the tree.", "NAME",
             {{"More GPUs", program + " project edit project-a --gpu-quota 8"},
-             {"No limit any more", program + " project edit project-a --gpu-limit unlimited"}},
+             {"No limit any more", program + " project edit project-a --gpu-limit unlimited"},
+             {"Who works in it", program + " project edit project-a --member alice=researcher "
+                                           "--member group:ml=viewer --remove-member bob"}},
             Makes<ProjectEdit>()),
       Child("delete", "Deletes projects that have no work and no projects in them.", "NAME...",
             {{"One", program + " project delete project-a"}}, Makes<ProjectDelete>())};

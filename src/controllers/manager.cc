@@ -22,6 +22,7 @@
 #include "controllers/pod_group.h"
 #include "controllers/pod_grouper.h"
 #include "controllers/pod_janitor.h"
+#include "controllers/project_members.h"
 #include "controllers/projects.h"
 #include "controllers/pytorch_job.h"
 #include "controllers/replica_set.h"
@@ -148,7 +149,10 @@ struct Manager::Parts {
     scheduler.OnCycle([this] { projects.OnCycle(); });
     scheduler.Serve(options.scheduler_names);
     scheduler.Record(options.recorder);
-    if (options.scheme != nullptr) cluster.emplace(context, options);
+    if (options.scheme != nullptr) {
+      members.emplace(context);
+      cluster.emplace(context, options);
+    }
     registered = RegisterMetrics(context.metrics, [&informers =
                                                        context.informers](MetricPage& page) {
       for (const client::Resource& resource : informers.resources()) {
@@ -185,6 +189,7 @@ struct Manager::Parts {
   CapacityGuard guard;
   SchedulerLoop scheduler;
   ProjectController projects;
+  std::optional<ProjectMembers> members;
   PodGroupController pod_groups;
   PodGrouper grouper;
   std::optional<JobController> pytorch_jobs;
