@@ -393,6 +393,38 @@ Result<std::vector<json::SharedValue>> Items(Result<api::RestResponse>& answer) 
   return items;
 }
 
+// The smallest GPU's memory in MiB: by it projects are charged for what has no node yet. 0: not
+// known, or not told to whoever asks.
+int64_t SmallestGpuMib(Api& api) {
+  int64_t smallest = 0;
+  auto nodes = api.List(client::resources::kNodes, "");
+  if (!nodes.ok()) return 0;
+  for (const json::SharedValue& node : *nodes) {
+    const int64_t mib = ParseInt(api::Label(*node, "nvidia.com/gpu.memory")).value_or(0);
+    if (mib > 0 && (smallest == 0 || mib < smallest)) smallest = mib;
+  }
+  return smallest;
+}
+
+// What the job's templates ask for by memory, in GPUs of that size.
+int64_t MilliGpusByMemory(const JobView& job, int64_t gpu_mib) {
+  int64_t total = 0;
+  for (const Template& one : TemplatesOf(*job.object, *job.kind)) {
+    const int64_t mib = ParseInt(api::Annotation(*one.pod, api::keys::kGpuMemory)).value_or(0);
+    const int64_t devices =
+        ParseInt(api::Annotation(*one.pod, api::keys::kGpuFractionDevices)).value_or(1);
+    total += one.replicas * devices * (mib * 1000 / gpu_mib);
+  }
+  return total;
+}
+
+bool AsksForMemory(const JobView& job) {
+  const std::vector<Template> templates = TemplatesOf(*job.object, *job.kind);
+  return std::any_of(templates.begin(), templates.end(), [](const Template& one) {
+    return !api::Annotation(*one.pod, api::keys::kGpuMemory).empty();
+  });
+}
+
 Result<std::vector<JobView>> Collect(Api& api, std::string_view ns, std::string_view name) {
   std::vector<api::RestRequest> requests;
   std::string query =
@@ -419,13 +451,18 @@ Result<std::vector<JobView>> Collect(Api& api, std::string_view ns, std::string_
   SWELL_ASSIGN_OR_RETURN(auto groups, Items(answers[JobKinds().size() + 1]));
   std::map<std::string, json::SharedValue> group_of;
   for (const json::SharedValue& group : groups) group_of[api::KeyOf(*group)] = group;
+  std::optional<int64_t> gpu_mib;  // asked for once, if at all
   for (JobView& view : views) {
     for (const json::SharedValue& pod : pods) {
       if (BelongsTo(*pod, view)) view.pods.push_back(pod);
     }
     std::sort(view.pods.begin(), view.pods.end(), PodBefore);
-    // How many GPUs an amount of memory is, its pods know.
+    // How many GPUs an amount of memory is, its pods know once they are placed.
     if (view.milli_gpus == 0) view.milli_gpus = view.HeldMilliGpus();
+    if (view.milli_gpus == 0 && AsksForMemory(view)) {
+      if (!gpu_mib) gpu_mib = SmallestGpuMib(api);
+      if (*gpu_mib > 0) view.milli_gpus = MilliGpusByMemory(view, *gpu_mib);
+    }
     auto group = group_of.find(StrCat(view.ns, "/", view.name));
     if (group != group_of.end()) AddGroup(view, group->second);
     if (view.RunningPods() < view.replicas) view.why = WhyNoMore(view);

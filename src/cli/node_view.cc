@@ -60,6 +60,34 @@ NodeView ViewNode(json::SharedValue object) {
   return view;
 }
 
+// Those of these names, all for none, with what these pods have of them.
+Result<std::vector<NodeView>> ViewNodes(Api& api,
+                                        const std::vector<std::string>& names,
+                                        std::vector<json::SharedValue> pods) {
+  SWELL_ASSIGN_OR_RETURN(auto nodes, api.List(client::resources::kNodes, ""));
+  std::map<std::string, NodeView, std::less<>> by_name;
+  for (json::SharedValue& node : nodes) {
+    NodeView view = ViewNode(std::move(node));
+    by_name[view.name] = std::move(view);
+  }
+  for (json::SharedValue& pod : pods) {
+    auto node = by_name.find(json::GetString(*pod, {"spec", "nodeName"}));
+    if (node == by_name.end() || PodHasEnded(*pod)) continue;
+    node->second.used.AddPod(*pod);
+    node->second.pods.push_back(std::move(pod));
+  }
+  for (const std::string& name : names) {
+    if (by_name.contains(name)) continue;
+    return Status(Code::kNotFound, StrCat("there is no node ", Quote(name)));
+  }
+  std::vector<NodeView> views;
+  for (auto& [name, view] : by_name) {
+    const bool asked = std::find(names.begin(), names.end(), name) != names.end();
+    if (names.empty() || asked) views.push_back(std::move(view));
+  }
+  return views;
+}
+
 }  // namespace
 
 void Amounts::AddPod(const json::Value& pod) {
@@ -81,37 +109,25 @@ std::string NodeView::StatusWord() const {
   return unschedulable ? word + ",SchedulingDisabled" : word;
 }
 
-Result<std::vector<NodeView>> ReadNodes(Api& api) {
-  SWELL_ASSIGN_OR_RETURN(auto nodes, api.List(client::resources::kNodes, ""));
-  auto pods = api.List(client::resources::kPods, "");
-  if (!pods.ok()) return pods.status().WithContext("who holds the nodes");
-  std::vector<NodeView> views;
-  for (json::SharedValue& node : nodes) views.push_back(ViewNode(std::move(node)));
-  std::sort(views.begin(), views.end(),
-            [](const NodeView& a, const NodeView& b) { return a.name < b.name; });
-  std::map<std::string, NodeView*, std::less<>> by_name;
-  for (NodeView& view : views) by_name[view.name] = &view;
-  for (json::SharedValue& pod : *pods) {
-    auto node = by_name.find(json::GetString(*pod, {"spec", "nodeName"}));
-    if (node == by_name.end() || PodHasEnded(*pod)) continue;
-    node->second->used.AddPod(*pod);
-    node->second->pods.push_back(std::move(pod));
-  }
-  return views;
-}
+Result<std::vector<NodeView>> ReadNodes(Api& api) { return ReadNodes(api, {}); }
 
 Result<std::vector<NodeView>> ReadNodes(Api& api, const std::vector<std::string>& names) {
-  SWELL_ASSIGN_OR_RETURN(std::vector<NodeView> nodes, ReadNodes(api));
-  if (names.empty()) return nodes;
-  for (const std::string& name : names) {
-    bool there = std::any_of(nodes.begin(), nodes.end(),
-                             [&name](const NodeView& node) { return node.name == name; });
-    if (!there) return Status(Code::kNotFound, StrCat("there is no node ", Quote(name)));
+  auto pods = api.List(client::resources::kPods, "");
+  if (!pods.ok()) return pods.status().WithContext("who holds the nodes");
+  return ViewNodes(api, names, std::move(*pods));
+}
+
+Result<std::vector<NodeView>> ReadNodesWithPodsOf(Api& api,
+                                                  const std::vector<std::string>& names,
+                                                  const std::set<std::string>& namespaces) {
+  std::vector<json::SharedValue> pods;
+  for (const std::string& ns : namespaces) {
+    auto inside = api.List(client::resources::kPods, ns);
+    if (!inside.ok() && inside.status().code() == Code::kForbidden) continue;
+    if (!inside.ok()) return inside.status();
+    pods.insert(pods.end(), inside->begin(), inside->end());
   }
-  std::erase_if(nodes, [&names](const NodeView& node) {
-    return std::find(names.begin(), names.end(), node.name) == names.end();
-  });
-  return nodes;
+  return ViewNodes(api, names, std::move(pods));
 }
 
 std::string CpuText(int64_t milli) {

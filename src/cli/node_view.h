@@ -2,6 +2,7 @@
 // Thread-safety: values; functions that ask the server block on its loop.
 #pragma once
 
+#include <set>
 #include <string>
 #include <vector>
 
@@ -40,6 +41,10 @@ struct NodeView {
 Result<std::vector<NodeView>> ReadNodes(Api& api);
 // Those of these names, all for none; kNotFound names what is missing.
 Result<std::vector<NodeView>> ReadNodes(Api& api, const std::vector<std::string>& names);
+// Likewise, with the pods of these namespaces only, as far as whoever asks may look into them.
+Result<std::vector<NodeView>> ReadNodesWithPodsOf(Api& api,
+                                                  const std::vector<std::string>& names,
+                                                  const std::set<std::string>& namespaces);
 
 std::string CpuText(int64_t milli);     // "4", "500m"
 std::string MemoryText(int64_t bytes);  // "512Mi", "64Gi"

@@ -1,5 +1,6 @@
 // swell top: who has the CPUs, the memory and the GPUs, by what is requested.
 #include <algorithm>
+#include <set>
 
 #include "api/meta.h"
 #include "base/strings.h"
@@ -22,7 +23,10 @@ class TopNodeAction final : public Action {
   void Declare(Flags&) override {}
   Result<int> Run(Session& session, std::vector<std::string> words) override {
     SWELL_ASSIGN_OR_RETURN(Api * api, session.Server());
-    SWELL_ASSIGN_OR_RETURN(std::vector<NodeView> nodes, ReadNodes(*api, words));
+    auto read = ReadNodes(*api, words);
+    if (read.status().code() == Code::kForbidden) read = ReadOwn(session, *api, words);
+    if (!read.ok()) return read.status();
+    const std::vector<NodeView>& nodes = *read;
     if (nodes.empty()) return Status(Code::kNotFound, "the cluster has no nodes");
     TextTable table({"NAME", "STATUS", "GPUS", "CPU", "MEMORY", "PODS"});
     Amounts all, all_used;
@@ -38,6 +42,18 @@ class TopNodeAction final : public Action {
   }
 
  private:
+  // Not everybody may see who holds what elsewhere.
+  static Result<std::vector<NodeView>> ReadOwn(Session& session,
+                                               Api& api,
+                                               const std::vector<std::string>& names) {
+    SWELL_ASSIGN_OR_RETURN(ProjectTree tree, ReadProjects(api));
+    std::set<std::string> namespaces{session.Namespace()};
+    for (const ProjectView& project : tree.projects) namespaces.insert(project.ns);
+    session.ErrLine(
+        "What others hold is told to those who may look at the whole cluster; counted are pods of "
+        "the namespaces that you may look into.");
+    return ReadNodesWithPodsOf(api, names, namespaces);
+  }
   static std::vector<std::string> Row(Session& session,
                                       std::string name,
                                       const std::string& status,

@@ -14,19 +14,20 @@ namespace {
 
 // A limit below the quota: "spec.resources.gpu.limit: ..."; empty: there is none.
 std::string WrongShare(const sched::QueueInfo& queue) {
-  auto check = [](std::string_view field, const sched::QueueLimits& share) {
-    if (share.limit < 0 || share.quota <= share.limit) return std::string();
-    return StrCat("spec.", field, ".limit: Invalid value: ", json::Print(share.limit),
-                  ": is below the quota of ", json::Print(share.quota));
+  // Of a queue, or its part of a pool: they name the three alike.
+  const auto check = [](const std::string& field, const auto& shares) -> std::string {
+    const std::pair<const char*, const sched::QueueLimits*> all[] = {
+        {"gpu", &shares.gpu}, {"cpu", &shares.cpu}, {"memory", &shares.memory}};
+    for (const auto& [name, share] : all) {
+      if (share->limit < 0 || share->quota <= share->limit) continue;
+      return StrCat("spec.", field, ".", name, ".limit: Invalid value: ", json::Print(share->limit),
+                    ": is below the quota of ", json::Print(share->quota));
+    }
+    return "";
   };
-  std::string wrong = check("resources.gpu", queue.gpu);
-  if (wrong.empty()) wrong = check("resources.cpu", queue.cpu);
-  if (wrong.empty()) wrong = check("resources.memory", queue.memory);
+  std::string wrong = check("resources", queue);
   for (size_t i = 0; i < queue.pools.size() && wrong.empty(); ++i) {
-    const std::string field = StrCat("nodePools[", i, "].resources.");
-    wrong = check(field + "gpu", queue.pools[i].gpu);
-    if (wrong.empty()) wrong = check(field + "cpu", queue.pools[i].cpu);
-    if (wrong.empty()) wrong = check(field + "memory", queue.pools[i].memory);
+    wrong = check(StrCat("nodePools[", i, "].resources"), queue.pools[i]);
   }
   return wrong;
 }

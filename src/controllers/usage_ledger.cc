@@ -92,6 +92,7 @@ void UsageLedger::OnLoaded(const client::ObjectList& list) {
     charged_until_ = std::clamp(day->until, charged_until_, now);
     days_[day->date] = std::move(*day);
   }
+  awake_since_ = now;
   loaded_ = true;
   Follow(
       pods_, [this](const json::SharedValue& pod) { OnPod(*pod); },
@@ -156,6 +157,11 @@ void UsageLedger::Charge(const Holding& holding, WallTime until) {
       client::UsageRow& row = day->Row(holding.project, holding.user, client::UsageHour(from));
       row.gpu_s += holding.gpus * Seconds(to - from);
       row.cpu_s += holding.cpus * Seconds(to - from);
+      const Duration asleep = std::min(to, awake_since_) - from;
+      if (asleep > Duration::zero()) {
+        day->capacity_gpu_s[static_cast<size_t>(client::UsageHour(from))] +=
+            holding.gpus * Seconds(asleep);
+      }
     }
     from = to;
   }
@@ -172,7 +178,7 @@ void UsageLedger::ChargeAll(WallTime now) {
   }
   double gpus = 0;
   for (const sched::Model::NodeView& node : model_.Nodes()) gpus += node.gpus;
-  for (WallTime from = charged_until_; now - from > Duration::zero();) {
+  for (WallTime from = std::max(charged_until_, awake_since_); now - from > Duration::zero();) {
     const WallTime to = std::min(WallTime{(from.unix_ns / kHourNs + 1) * kHourNs}, now);
     if (client::UsageDay* day = DayOf(from)) {
       day->capacity_gpu_s[static_cast<size_t>(client::UsageHour(from))] +=

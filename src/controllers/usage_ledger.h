@@ -65,6 +65,7 @@ class UsageLedger {
   std::map<std::string, client::UsageDay> days_;          // by date
   std::set<std::string> unwritten_;                       // dates
   WallTime charged_until_;
+  WallTime awake_since_;  // before, only what was held anyway counts as capacity
   bool loaded_ = false;
   bool writing_ = false;
   TimerId timer_ = kNoTimer;

@@ -143,6 +143,25 @@ TEST_F(UsageLedgerTest, EveryHourHasItsOwn) {
   EXPECT_NEAR(capacity, 8 * 26 * 3600.0, 8 * 200);
 }
 
+// Whoever was away had nothing to give but what pods held all the same.
+TEST_F(UsageLedgerTest, CapacityIsNotCountedWhileNobodySchedules) {
+  cluster_.Create(Job("j", 2));
+  ASSERT_TRUE(cluster_.Until([&] { return cluster_.Pods("Running") == 1; }));
+  RunFlush();
+  cluster_.StopManager();
+  cluster_.Run(std::chrono::hours(3));
+  StartManager();
+  RunFlush();
+  double capacity = 0;
+  for (const auto& object : cluster_.List(client::resources::kConfigMaps, "swell-system")) {
+    if (api::Label(*object, client::kUsageLabel).empty()) continue;
+    const auto day = client::UsageDay::FromConfigMap(*object);
+    ASSERT_TRUE(day.ok());
+    for (double seconds : day->capacity_gpu_s) capacity += seconds;
+  }
+  EXPECT_NEAR(capacity, 2 * 3 * 3600.0, 8 * 300);
+}
+
 TEST(UsageDay, KeepsItsBoundAndItsWords) {
   client::UsageDay day;
   day.date = "2026-11-21";

@@ -328,6 +328,29 @@ TEST_F(RunaiTest, SubmitMistakes) {
   EXPECT_NE(err_.find("did you mean train?"), std::string::npos) << err_;
 }
 
+TEST_F(RunaiTest, WhatKeepsAPlacedPodFromRunningIsTheWorkloadsStatus) {
+  Cluster();
+  ASSERT_EQ(Submit({"--gpu", "8", "--command", "python a.py"}), 0) << err_;
+  JobPod("Running", 8);
+  Runs();
+  Status("/api/v1/namespaces/project-a/pods/large-training-job-worker-0",
+         R"({"status":{"phase":"Running","containerStatuses":[{"name":"worker","restartCount":3,)"
+         R"("state":{"waiting":{"reason":"CrashLoopBackOff"}}}]}})");
+  ASSERT_EQ(Run({"runai", "list", "--all-projects"}), 0) << err_;
+  EXPECT_NE(out_.find("large-training-job  CrashLoopBackOff  "), std::string::npos) << out_;
+}
+
+TEST_F(RunaiTest, MemoryOfAGpuIsAskedForAsAPartOfTheSmallest) {
+  Cluster();
+  for (const char* node : {"big, labels: {nvidia.com/gpu.memory: \"81920\"}",
+                           "small, labels: {nvidia.com/gpu.memory: \"20480\"}"}) {
+    Create(StrCat("{apiVersion: v1, kind: Node, metadata: {name: ", node, "}}"));
+  }
+  ASSERT_EQ(Submit({"--gpu-memory", "5G", "--command", "python a.py"}), 0) << err_;
+  ASSERT_EQ(Run({"runai", "list", "--all-projects"}), 0) << err_;
+  EXPECT_NE(out_.find(" 0 (0.2"), std::string::npos) << out_;
+}
+
 TEST_F(RunaiTest, ListAndDescribeHaveTheDocumentsShape) {
   Cluster();
   ASSERT_EQ(Submit({"--gpu", "8", "--command", "python a.py"}), 0) << err_;

@@ -34,8 +34,18 @@ std::string TypeWord(const JobView& job) {
   return std::string(ClassOf(job.workload.empty() ? job.priority : job.workload).type);
 }
 
+// As Run:ai shows it: what keeps a placed pod from running is the workload's status, in
+// Kubernetes' words (CrashLoopBackOff, ImagePullBackOff, ContainerCreating).
 std::string StatusWord(const JobView& job) {
-  return job.status == "Preempted" || job.status == "Restarting" ? "Pending" : job.status;
+  const bool waits =
+      job.status == "Pending" || job.status == "Preempted" || job.status == "Restarting";
+  if (!waits && job.status != "Running") return job.status;
+  for (const json::SharedValue& pod : job.pods) {
+    if (json::GetString(*pod, {"spec", "nodeName"}).empty() || PodHasEnded(*pod)) continue;
+    const std::string word = PodStatusWord(*pod);
+    if (word != "Running" && word != "Pending" && word != "Completed") return word;
+  }
+  return waits ? "Pending" : job.status;
 }
 
 std::string AgeWord(const JobView& job, WallTime now) {
