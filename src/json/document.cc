@@ -46,6 +46,7 @@ namespace bj = boost::json;
 constexpr size_t kPartBytesMin = 96;
 constexpr size_t kSeenMax = 16 << 10;
 constexpr size_t kPartsBeforeSweep = 1024;
+constexpr size_t kNodesMax = 4096;  // for which room is held from document to document
 
 size_t Rounded(size_t bytes) {
   return (bytes + alignof(Value) - 1) / alignof(Value) * alignof(Value);
@@ -142,9 +143,11 @@ struct Drop {
 class Keeper {
  public:
   SharedValue Keep(const Value& value) {
-    nodes_.clear();
     Look(value);
-    return Lay(value, 0, true);
+    SharedValue kept = Lay(value, 0, true);
+    if (nodes_.size() > kNodesMax) nodes_ = {};
+    nodes_.clear();
+    return kept;
   }
 
  private:
