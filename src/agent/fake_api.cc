@@ -176,6 +176,10 @@ std::unique_ptr<api::RestCall> FakeApi::Handle(api::RestRequest request,
     Refuse(*sink, 500, "InternalError", "told to fail");
     return nullptr;
   }
+  if (conflict && conflict(request)) {
+    Refuse(*sink, 409, "Conflict", "the object has been modified");
+    return nullptr;
+  }
   if (request.method == "GET") {
     if (request.query.find("watch=true") != std::string::npos) {
       return StartWatch(request.path, request.query, sink);

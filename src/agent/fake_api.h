@@ -33,6 +33,8 @@ class FakeApi final : public api::RestHandler {
 
   // Requests for which this holds are answered 500 or never processed.
   std::function<bool(const api::RestRequest&)> fail;
+  // Those for which this holds are answered 409: somebody's write that nobody can read yet.
+  std::function<bool(const api::RestRequest&)> conflict;
   // "PATCH /api/v1/…" in order.
   std::vector<std::string> requests;
 

@@ -15,6 +15,7 @@ using Phase = ContainerState::Phase;
 
 constexpr size_t kTerminationMessageMax = 4096;
 constexpr Duration kAnnotateInterval = std::chrono::seconds(1);
+constexpr Duration kUnreadInterval = std::chrono::milliseconds(5);
 // As the kubelet's: two writers that disagree do not load the API with it.
 constexpr Duration kReconcileInterval = std::chrono::seconds(10);
 constexpr std::string_view kOwnConditions[] = {"PodScheduled", "Initialized", "ContainersReady",
@@ -287,7 +288,12 @@ void PodWorker::KnowVersionOf(const json::Value& pod) {
   base_version_ = json::GetString(pod, {"metadata", "resourceVersion"});
 }
 
-// Somebody wrote the pod, of which the watch may tell later. Each round takes one such write.
+bool PodWorker::KnowsVersionOf(const json::Value& pod) const {
+  return base_version_ == json::GetString(pod, {"metadata", "resourceVersion"});
+}
+
+// Somebody wrote the pod, of which the watch may tell later. Each round takes one such write; what
+// cannot be read yet (it is not durable) is waited for.
 void PodWorker::ReadAnew() {
   sending_ = true;
   host_.client().Get(client::resources::kPods, api::Namespace(*pod_), api::Name(*pod_),
@@ -296,6 +302,7 @@ void PodWorker::ReadAnew() {
                        if (!self || self->detached_) return;
                        self->sending_ = false;
                        const bool there = result.ok() && api::Uid(**result) == self->uid_;
+                       if (there && self->KnowsVersionOf(**result)) return self->SendSoon();
                        if (there) return self->Update(*result);
                        if (result.ok() || result.status().code() == Code::kNotFound) {
                          return self->Lost();
@@ -310,6 +317,10 @@ void PodWorker::Lost() {
   if (stage_ != Stage::kStopped || final_sent_) return;
   final_sent_ = true;
   Sync();
+}
+
+void PodWorker::SendSoon() {
+  Later(kUnreadInterval, send_timer_, [this] { Send(); });
 }
 
 void PodWorker::SendLater(const Status& why) {

@@ -128,5 +128,22 @@ TEST_F(AgentTest, StatusIsMadeAnewWhereThePodHasChanged) {
   EXPECT_EQ(api::Label(Pod("a"), "others"), "3");
 }
 
+// A write that is not durable refuses others before anybody can read it.
+TEST_F(AgentTest, AWriteThatNobodyCanReadYetIsWaitedFor) {
+  const WallTime durable = sim_.Now() + std::chrono::milliseconds(50);
+  size_t refused = 0;
+  api_->conflict = [&](const api::RestRequest& request) {
+    if (request.method != "PATCH" || !request.path.ends_with("/a/status")) return false;
+    if (sim_.Now() >= durable) return false;
+    ++refused;
+    return true;
+  };
+  Create("a", R"({"containers":[{"name":"main","image":"x"}]})");
+  sim_.Advance(seconds(1));
+  EXPECT_EQ(Phase("a"), "Running");
+  EXPECT_GT(refused, 0U);
+  EXPECT_LE(refused, 20U);
+}
+
 }  // namespace
 }  // namespace swell::agent

@@ -180,8 +180,10 @@ class PodWorker final : public PodObserver, public std::enable_shared_from_this<
   void Send();
   void Write(json::Value patch, std::function<void(const Status&)> done);
   void KnowVersionOf(const json::Value& pod);
+  bool KnowsVersionOf(const json::Value& pod) const;
   void ReadAnew();
   void Lost();
+  void SendSoon();
   void SendLater(const Status& why);
   void SendStatus();
   bool Overwritten() const;
