@@ -14,7 +14,6 @@
 #include "apiserver/request_log.h"
 #include "apiserver/write.h"
 #include "base/strings.h"
-#include "json/document.h"
 
 namespace swell::apiserver {
 namespace {
@@ -91,8 +90,7 @@ AssignedPod Assign(Core& core,
                    const json::Value& binding) {
   const uint64_t version = core.store.PeekVersion();
   const std::string_view node = json::GetString(binding, {"target", "name"});
-  json::Scratch scratch;
-  json::Value content(pod, scratch.storage());
+  json::Value content(pod);
   store::Attributes attributes = entry.attributes;
   attributes.fields = WithField(attributes.fields, "spec.nodeName", node);
   std::vector<api::TextEdit> edits;
@@ -120,7 +118,7 @@ AssignedPod Assign(Core& core,
   if (!text) return {};
   AssignedPod next{std::make_shared<const store::Entry>(
                        entry.key, version, api::MakeChunk(std::move(*text)), std::move(attributes)),
-                   json::Keep(content)};
+                   std::make_shared<const json::Value>(std::move(content))};
   next.entry->PrimeContent(next.content);
   return next;
 }
