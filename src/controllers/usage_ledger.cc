@@ -222,13 +222,15 @@ void UsageLedger::Flush() {
   Write(*unwritten_.begin());
 }
 
-void UsageLedger::Write(const std::string& date) {
+// By value: the callers' date may be the one in `unwritten_`.
+void UsageLedger::Write(std::string date) {
   writing_ = true;
   const json::Value object = days_[date].ToConfigMap(ns_);
   json::Value patch = json::Object{{"data", *json::Find(object, {"data"})}};
   unwritten_.erase(date);
   client_.Patch(client::resources::kConfigMaps, ns_, api::Name(object), client::PatchType::kMerge,
-                patch, [this, date, object](const Result<json::SharedValue>& done) {
+                patch,
+                [this, date = std::move(date), object](const Result<json::SharedValue>& done) {
                   if (done.status().code() != Code::kNotFound) {
                     return Written(done.status(), date);
                   }

@@ -53,7 +53,7 @@ class UsageLedger {
   void Load();
   void OnLoaded(const client::ObjectList& list);
   void Flush();
-  void Write(const std::string& date);
+  void Write(std::string date);
   void Create(const json::Value& object);
   void Written(const Status& status, const std::string& date);
 
