@@ -5,6 +5,7 @@
 #include "api/meta.h"
 #include "base/duration.h"
 #include "base/strings.h"
+#include "controllers/config_map.h"
 
 namespace swell::controllers {
 namespace {
@@ -93,10 +94,11 @@ void ReadConfigMap(const json::Value& object,
   for (std::string_view name : Split(names, ',')) settings.names.emplace(name);
 }
 
-SettingsTeller::SettingsTeller(Context context, const SchedulerSettings& settings, std::string ns)
+SettingsTeller::SettingsTeller(Context context,
+                               const SchedulerSettings& settings,
+                               std::string_view ns)
     : context_(std::move(context)),
-      ns_(std::move(ns)),
-      map_(ToConfigMap(settings, ns_)),
+      map_(ToConfigMap(settings, ns)),
       queue_(context_.executor,
              context_.metrics,
              "scheduler-settings",
@@ -107,27 +109,9 @@ SettingsTeller::SettingsTeller(Context context, const SchedulerSettings& setting
 void SettingsTeller::Start() { queue_.Add(std::string(keys::kSchedulerSettings)); }
 
 void SettingsTeller::Write(client::WorkQueue::Done done) {
-  const json::Value patch = json::Object{{"data", *json::Find(map_, {"data"})}};
-  client_.Patch(client::resources::kConfigMaps, ns_, keys::kSchedulerSettings,
-                client::PatchType::kMerge, patch,
-                [this, done = std::move(done)](const Result<json::SharedValue>& written) {
-                  if (written.status().code() == Code::kNotFound) return Create(done);
-                  done(written.ok() ? Result<Duration>(Duration::zero()) : written.status());
-                });
-}
-
-void SettingsTeller::Create(client::WorkQueue::Done done) {
-  const json::Value ns = json::Object{
-      {"apiVersion", "v1"}, {"kind", "Namespace"}, {"metadata", json::Object{{"name", ns_}}}};
-  // It may be there: then the ConfigMap's own answer counts.
-  client_.Create(client::resources::kNamespaces, "", ns,
-                 [this, done = std::move(done)](const Result<json::SharedValue>&) {
-                   client_.Create(
-                       client::resources::kConfigMaps, ns_, map_,
-                       [done](const Result<json::SharedValue>& made) {
-                         done(made.ok() ? Result<Duration>(Duration::zero()) : made.status());
-                       });
-                 });
+  PutConfigMap(client_, map_, [done = std::move(done)](const Result<json::SharedValue>& written) {
+    done(written.ok() ? Result<Duration>(Duration::zero()) : written.status());
+  });
 }
 
 }  // namespace swell::controllers

@@ -34,15 +34,13 @@ void ReadConfigMap(const json::Value& object,
 // Writes the ConfigMap, and its namespace, when it is started.
 class SettingsTeller {
  public:
-  SettingsTeller(Context context, const SchedulerSettings& settings, std::string ns);
+  SettingsTeller(Context context, const SchedulerSettings& settings, std::string_view ns);
   void Start();
 
  private:
   void Write(client::WorkQueue::Done done);
-  void Create(client::WorkQueue::Done done);
 
   Context context_;
-  std::string ns_;
   json::Value map_;
   client::WorkQueue queue_;
   client::Client client_;

@@ -5,6 +5,7 @@
 #include "api/meta.h"
 #include "base/log.h"
 #include "base/strings.h"
+#include "controllers/config_map.h"
 #include "controllers/pod_facts.h"
 
 namespace swell::controllers {
@@ -225,37 +226,10 @@ void UsageLedger::Flush() {
 // By value: the callers' date may be the one in `unwritten_`.
 void UsageLedger::Write(std::string date) {
   writing_ = true;
-  const json::Value object = days_[date].ToConfigMap(ns_);
-  json::Value patch = json::Object{{"data", *json::Find(object, {"data"})}};
   unwritten_.erase(date);
-  client_.Patch(client::resources::kConfigMaps, ns_, api::Name(object), client::PatchType::kMerge,
-                patch,
-                [this, date = std::move(date), object](const Result<json::SharedValue>& done) {
-                  if (done.status().code() != Code::kNotFound) {
-                    return Written(done.status(), date);
-                  }
-                  Create(object);
-                });
-}
-
-void UsageLedger::Create(const json::Value& object) {
-  const std::string date =
-      std::string(api::Name(object)).substr(client::UsageConfigMapName("").size());
-  client_.Create(client::resources::kConfigMaps, ns_, object,
-                 [this, date](const Result<json::SharedValue>& done) {
-                   if (done.status().code() != Code::kNotFound) return Written(done.status(), date);
-                   const json::Value ns = json::Object{{"apiVersion", "v1"},
-                                                       {"kind", "Namespace"},
-                                                       {"metadata", json::Object{{"name", ns_}}}};
-                   client_.Create(client::resources::kNamespaces, "", ns,
-                                  [this, date](const Result<json::SharedValue>& made) {
-                                    // The next round writes what there is then.
-                                    unwritten_.insert(date);
-                                    writing_ = false;
-                                    if (!made.ok()) return Written(made.status(), date);
-                                    Write(date);
-                                  });
-                 });
+  PutConfigMap(
+      client_, days_[date].ToConfigMap(ns_),
+      [this, date](const Result<json::SharedValue>& done) { Written(done.status(), date); });
 }
 
 void UsageLedger::Written(const Status& status, const std::string& date) {

@@ -54,7 +54,6 @@ class UsageLedger {
   void OnLoaded(const client::ObjectList& list);
   void Flush();
   void Write(std::string date);
-  void Create(const json::Value& object);
   void Written(const Status& status, const std::string& date);
 
   Context context_;
