@@ -146,6 +146,7 @@ void Reserve(Context& context) {
 
 bool MayUseHeld(const State& state, const PodState& pod, const NodeState& node) {
   if (pod.group == node.held_for || pod.group == kNone) return true;
+  if (state.served == node.held_for) return true;  // who is moved for its sake is not in its way
   if (pod.hint != kNone && &state.nodes[pod.hint] == &node) return true;  // promised before
   const GroupState& group = state.groups[pod.group];
   const GroupState& holder = state.groups[node.held_for];

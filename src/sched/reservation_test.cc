@@ -79,5 +79,23 @@ TEST(Reservation, ShortWorkFillsTheHole) {
   EXPECT_EQ(s.PhaseOf("long-0"), "Pending");
 }
 
+// What it holds is no reason to leave where they are those who would make room for it by moving
+// there.
+TEST(Reservation, WhoMovesForTheHolderMayGoWhereItHolds) {
+  Scenario s;
+  s.Node("n0", {.gpus = 2});
+  for (int i : {0, 1}) {
+    const std::string name = StrCat("half", i);
+    s.Group(name, {.minutes_old = 70});
+    s.Pod(StrCat(name, "-0"), {.group = name, .fraction = 0.5, .on = "n0", .devices = {i}});
+  }
+  s.Group("whole", {.minutes_old = 60});
+  s.Pod("whole-0", {.group = "whole", .gpus = 1});
+  s.Converge(10);
+  EXPECT_EQ(s.PhaseOf("whole-0"), "Running");
+  EXPECT_EQ(s.PhaseOf("half0-0"), "Running");
+  EXPECT_EQ(s.PhaseOf("half1-0"), "Running");
+}
+
 }  // namespace
 }  // namespace swell::sched

@@ -265,7 +265,8 @@ struct State {
   int known_queues = 0;
   double past_share = 0;           // how much past use counts against a queue's weight; 0: not
   std::vector<NodeId> held_nodes;  // with held_for
-  WallTime now;                    // of the cycle
+  GroupId served = kNone;  // victims are sought for it: those it moves may go where it holds
+  WallTime now;            // of the cycle
   // Ranks of nodes whose room changed since the cycle began, in order, repetitions included.
   std::vector<int> touched;
   uint64_t cycle = 0;                 // grows when `touched` begins anew

@@ -621,7 +621,10 @@ VictimPlan FindVictims(Context& context,
   std::shared_ptr<VictimFinder>& finder = context.finders[asker];
   if (!finder) finder = std::make_shared<VictimFinder>(context);
   finder->Begin(group, policy);
-  return Search(context, trial, group, pods, *finder, policy).Run();
+  context.state.served = group;
+  VictimPlan plan = Search(context, trial, group, pods, *finder, policy).Run();
+  context.state.served = kNone;
+  return plan;
 }
 
 }  // namespace swell::sched
