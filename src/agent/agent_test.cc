@@ -576,6 +576,45 @@ TEST_F(AgentTest, ServiceNamesLeadToPods) {
   agent_.reset();
 }
 
+TEST_F(AgentTest, AServicesNameLeadsToItsClusterIpWhereSomebodyServesIt) {
+  std::vector<ServiceRoute> routes;
+  names_ = std::make_unique<ServiceNames>(
+      sim_, api_, NodeUser("node-0"),
+      [&routes](std::vector<ServiceRoute> all) { routes = std::move(all); });
+  names_->Start();
+  sim_.Advance(milliseconds(1));
+  api_->Put("/api/v1/namespaces/default/services",
+            Parse(R"({"metadata":{"name":"web","namespace":"default"},
+                      "spec":{"clusterIP":"10.96.0.9","sessionAffinity":"ClientIP",
+                              "selector":{"app":"web"},
+                              "ports":[{"name":"http","port":80,"targetPort":"serving"},
+                                       {"name":"talk","port":90,"protocol":"UDP"}]}})"));
+  api_->Put("/api/v1/namespaces/default/endpoints",
+            Parse(R"({"metadata":{"name":"web","namespace":"default"},"subsets":[
+                {"addresses":[{"ip":"10.1.0.1"}],"ports":[{"name":"http","port":8080}]},
+                {"addresses":[{"ip":"10.1.0.2"}],"notReadyAddresses":[{"ip":"10.1.0.3"}],
+                 "ports":[{"name":"http","port":9090},{"name":"other","port":1}]}]})"));
+  sim_.Advance(seconds(1));
+  EXPECT_EQ(
+      routes,
+      (std::vector<ServiceRoute>{
+          {"10.96.0.9", 80, {{"10.1.0.1", 8080}, {"10.1.0.2", 9090}}, std::chrono::hours(3)}}));
+  const json::Value pod = Parse(R"({"metadata":{"namespace":"default"}})");
+  ASSERT_EQ(names_->HostsFor(pod).size(), 1u);
+  EXPECT_EQ(names_->HostsFor(pod)[0].ip, "10.96.0.9");
+  EXPECT_EQ(names_->ServiceEnv(pod), (EnvList{{"WEB_SERVICE_HOST", "10.96.0.9"},
+                                              {"WEB_SERVICE_PORT", "80"},
+                                              {"WEB_SERVICE_PORT_HTTP", "80"},
+                                              {"WEB_SERVICE_PORT_TALK", "90"},
+                                              {"WEB_PORT", "tcp://10.96.0.9:80"}}));
+  // In the host's network the cluster IP leads nowhere, nor does the name without a pod.
+  const json::Value host =
+      Parse(R"({"metadata":{"namespace":"default"},"spec":{"hostNetwork":true}})");
+  EXPECT_TRUE(names_->HostsFor(host).empty());
+  EXPECT_TRUE(names_->ServiceEnv(host).empty());
+  names_.reset();
+}
+
 TEST_F(AgentTest, NamesThatChangeWhileASandboxIsMadeReachThePod) {
   agent_.reset();
   names_ = std::make_unique<ServiceNames>(sim_, api_, NodeUser("node-0"));

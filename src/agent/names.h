@@ -1,9 +1,11 @@
 // ServiceNames: which address every name of the cluster means, for the hosts files of pods.
 //
-// There is no DNS server and no proxy on a machine of plain processes, so a Service's names lead
-// straight to pods: a headless service to all its ready pods, one with a cluster IP to the first
-// of them. A service whose pods are not ready yet leads to those that run: training processes look
-// for each other before anyone calls them ready. Names come in the forms x, x.ns, x.ns.svc and
+// There is no DNS server. A headless Service's names lead to all its ready pods, the others' to
+// their cluster IP, where `route` says that somebody serves it (edge/process/service_proxy). Pods
+// in the host's network do not reach cluster IPs, and where pods have no networks nobody does: for
+// them a service's names lead straight to the first of its pods, at its own ports. A headless
+// service whose pods are not ready yet leads to those that run: training processes look for each
+// other before anyone calls them ready. Names come in the forms x, x.ns, x.ns.svc and
 // x.ns.svc.cluster.local; pods with hostname and subdomain get theirs as in Kubernetes.
 //
 // Changes are passed on at most every 100 ms, the first of them at once.
@@ -18,21 +20,26 @@
 
 #include "agent/pod_spec.h"
 #include "agent/runtime.h"
+#include "agent/service_route.h"
 #include "client/informer.h"
 
 namespace swell::agent {
 
 class ServiceNames {
  public:
-  ServiceNames(Executor& executor, std::shared_ptr<api::RestHandler> server, api::UserInfo user);
+  // `route`: who serves cluster IPs; null: nobody.
+  ServiceNames(Executor& executor,
+               std::shared_ptr<api::RestHandler> server,
+               api::UserInfo user,
+               RouteServices route = nullptr);
   ~ServiceNames();
 
   void Start();
 
   // What the pod's hosts file says beyond localhost and itself.
   std::vector<HostsEntry> HostsFor(const json::Value& pod) const;
-  // NAME_SERVICE_HOST and friends of the namespace's services.
-  EnvList ServiceEnv(std::string_view ns) const;
+  // NAME_SERVICE_HOST and friends, of the services of the pod's namespace.
+  EnvList ServiceEnv(const json::Value& pod) const;
 
   // `changed` runs when names that pods of the namespace see have changed, until the answer is
   // dropped. The number grows with every change.
@@ -40,7 +47,9 @@ class ServiceNames {
                                                 std::function<void(uint64_t)> changed);
 
  private:
+  enum class Whose { kEverybody, kOwnNetwork, kHostNetwork };
   struct Entry {
+    Whose whose = Whose::kEverybody;
     std::string ns;
     std::string ip;
     std::vector<std::string> local;  // forms for pods of the same namespace
@@ -54,10 +63,16 @@ class ServiceNames {
 
   void Touch();
   void Flush();
+  void AddService(const json::Value& service, std::vector<Entry>& entries) const;
   std::vector<Entry> Compute() const;
+  std::vector<ServiceRoute> Routes() const;
+  // The cluster IP that this pod reaches the service by; empty: none.
+  std::string_view ClusterIpFor(const json::Value& pod, const json::Value& service) const;
   std::vector<std::string> AddressesOf(const json::Value& service) const;
 
   Executor& executor_;
+  const RouteServices route_;
+  std::vector<ServiceRoute> routes_;
   std::vector<Entry> entries_;
   uint64_t generation_ = 0;
   bool flush_posted_ = false;

@@ -121,8 +121,9 @@ EnvContext PodWorker::Context() const {
                      host_.allocatable(),
                      host_.config().base_env};
   if (host_.names() != nullptr && json::GetBool(*pod_, {"spec", "enableServiceLinks"}, true)) {
-    EnvList links = host_.names()->ServiceEnv(api::Namespace(*pod_));
-    context.service_env.insert(context.service_env.end(), links.begin(), links.end());
+    // The node's own words on where the API is are stronger.
+    EnvList links = host_.names()->ServiceEnv(*pod_);
+    context.service_env.insert(context.service_env.begin(), links.begin(), links.end());
   }
   return context;
 }

@@ -166,7 +166,7 @@ void AgentProcess::Start() {
   if (processes_) {
     runtime = processes_.get();
     names_ = std::make_unique<agent::ServiceNames>(process_->core(), process_->server(),
-                                                   api::UserInfo{});
+                                                   api::UserInfo{}, processes_->Router());
     names_->Start();
   }
   fleet_ = std::make_unique<agent::NodeFleet>(

@@ -360,7 +360,7 @@ void EmbeddedCluster::Impl::StartComponents() {
   agent::Runtime* runtime = simulated.get();
   if (processes) runtime = processes.get();
   if (processes) {
-    names = std::make_unique<agent::ServiceNames>(core, server, kSystem);
+    names = std::make_unique<agent::ServiceNames>(core, server, kSystem, processes->Router());
     names->Start();
   }
   fleet = std::make_unique<agent::NodeFleet>(

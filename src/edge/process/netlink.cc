@@ -157,6 +157,16 @@ Status Netlink::SetUp(int index) {
 
 Status Netlink::AddAddress(int index, uint32_t address, int prefix) {
   Request request(RTM_NEWADDR, NLM_F_CREATE | NLM_F_REPLACE);
+  return SendAddress(request, index, address, prefix, "add address to");
+}
+
+Status Netlink::DeleteAddress(int index, uint32_t address, int prefix) {
+  Request request(RTM_DELADDR, 0);
+  return SendAddress(request, index, address, prefix, "delete address of");
+}
+
+Status Netlink::SendAddress(
+    Request& request, int index, uint32_t address, int prefix, const char* what) {
   ifaddrmsg info = {};
   info.ifa_family = AF_INET;
   info.ifa_prefixlen = static_cast<uint8_t>(prefix);
@@ -165,7 +175,7 @@ Status Netlink::AddAddress(int index, uint32_t address, int prefix) {
   uint32_t wire = htonl(address);
   request.Attribute(IFA_LOCAL, &wire, sizeof wire);
   request.Attribute(IFA_ADDRESS, &wire, sizeof wire);
-  return Send(request, StrCat("add address to interface ", index));
+  return Send(request, StrCat(what, " interface ", index));
 }
 
 Status Netlink::AddDefaultRoute(uint32_t gateway) {

@@ -26,12 +26,14 @@ class Netlink {
   Status SetUp(int index);
   // IPv4 in host byte order.
   Status AddAddress(int index, uint32_t address, int prefix);
+  Status DeleteAddress(int index, uint32_t address, int prefix);
   Status AddDefaultRoute(uint32_t gateway);
   Status DeleteLink(const std::string& name);
 
  private:
   explicit Netlink(int fd) : fd_(fd) {}
   class Request;
+  Status SendAddress(Request& request, int index, uint32_t address, int prefix, const char* what);
   Status Send(Request& request, const std::string& what);
 
   int fd_;

@@ -26,6 +26,7 @@ namespace {
 
 constexpr int kSlotMax = 60'000;
 constexpr int kFailuresMax = 3;
+constexpr uint32_t kServices = (10U << 24) | (96U << 16);  // where cluster IPs come from
 
 std::string FormatAddress(uint32_t address) {
   return StrCat(address >> 24, ".", (address >> 16) & 255, ".", (address >> 8) & 255, ".",
@@ -81,7 +82,8 @@ NetworkLease PodNetwork::LeaseOf(int slot) const {
 Status PodNetwork::ChooseSubnet() {
   std::vector<HostAddress> addresses = HostAddresses();
   for (const HostAddress& address : addresses) {
-    if (address.interface != bridge()) continue;
+    // Cluster IPs are addresses of the bridge, too, without a network (service_proxy.h).
+    if (address.interface != bridge() || address.mask == ~0U) continue;
     // An earlier start of this cluster chose it, and its pods live in it.
     base_ = address.address & address.mask;
     prefix_ = __builtin_popcount(address.mask);
@@ -108,7 +110,7 @@ Status PodNetwork::ChooseSubnet() {
       uint32_t mask = host.mask & (~0U << 16);
       return (host.address & mask) == (base & mask);
     });
-    if (busy) continue;
+    if (busy || base == kServices) continue;
     base_ = base;
     prefix_ = 16;
     return Status::Ok();

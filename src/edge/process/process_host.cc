@@ -69,6 +69,7 @@ ProcessHost::~ProcessHost() {
   launches_.clear();
   EndReadyShims();
   pods_.clear();
+  services_.reset();
   network_.reset();
   files_.reset();
 }
@@ -166,6 +167,8 @@ Status ProcessHost::Start() {
       support_.network = false;
       support_.missing.push_back(
           StrCat("pods share the host's network, their ports must differ: ", started.message()));
+    } else {
+      services_ = std::make_unique<ServiceProxy>(reactor_, network_->bridge());
     }
   }
   CleanCgroups();
@@ -402,6 +405,10 @@ void ProcessHost::UpdateHosts(const std::string& uid, const std::vector<agent::H
   }
 }
 
+void ProcessHost::RouteServices(const std::vector<agent::ServiceRoute>& routes) {
+  if (services_) services_->Update(routes);
+}
+
 void ProcessHost::UpdateVolume(const std::string& uid, const agent::VolumeSpec& volume) {
   auto it = pods_.find(uid);
   if (it == pods_.end()) return;
@@ -484,6 +491,7 @@ void ProcessHost::Shutdown(std::function<void()> done) {
   auto left = std::make_shared<size_t>(uids.size() + 1);
   auto step = [this, left, done = std::move(done)](const Status&) {
     if (--*left > 0) return;
+    services_.reset();
     if (network_) network_->Shutdown();
     network_.reset();
     CleanCgroups();

@@ -32,6 +32,7 @@
 #include "edge/process/net_probe.h"
 #include "edge/process/pod_network.h"
 #include "edge/process/remover.h"
+#include "edge/process/service_proxy.h"
 #include "edge/process/shim_spec.h"
 #include "edge/process/usage_meter.h"
 #include "net/reactor.h"
@@ -106,6 +107,7 @@ class ProcessHost {
              std::function<void(agent::ProbeResult)> done);
   std::vector<agent::ContainerUsage> Usage(const std::string& node);
   void UpdateHosts(const std::string& uid, const std::vector<agent::HostsEntry>& hosts);
+  void RouteServices(const std::vector<agent::ServiceRoute>& routes);
   void UpdateVolume(const std::string& uid, const agent::VolumeSpec& volume);
   void WriteNotice(const std::string& uid, const std::string& json);
   // The path of a container's log, and whether more may be written to it.
@@ -241,6 +243,7 @@ class ProcessHost {
   std::map<std::string, std::unique_ptr<Pod>> pods_;
   std::unique_ptr<FileWatch> files_;
   std::unique_ptr<PodNetwork> network_;
+  std::unique_ptr<ServiceProxy> services_;  // with a network
   std::set<std::shared_ptr<Launch>> launches_;
   std::deque<ReadyShim> ready_shims_;
   bool readying_ = false;

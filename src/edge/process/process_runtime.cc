@@ -202,6 +202,13 @@ void ProcessRuntime::UpdateHosts(const std::string& pod_uid,
   OnIo([pod_uid, hosts](ProcessHost& host) { host.UpdateHosts(pod_uid, hosts); });
 }
 
+agent::RouteServices ProcessRuntime::Router() {
+  if (!support_.network) return nullptr;
+  return [this](std::vector<agent::ServiceRoute> routes) {
+    OnIo([routes = std::move(routes)](ProcessHost& host) { host.RouteServices(routes); });
+  };
+}
+
 void ProcessRuntime::UpdateVolume(const std::string& pod_uid, const agent::VolumeSpec& volume) {
   OnIo([pod_uid, volume](ProcessHost& host) { host.UpdateVolume(pod_uid, volume); });
 }

@@ -61,6 +61,8 @@ class ProcessRuntime final : public agent::Runtime {
              std::function<void(std::vector<agent::ContainerUsage>)> done) override;
   void UpdateHosts(const std::string& pod_uid,
                    const std::vector<agent::HostsEntry>& hosts) override;
+  // Who makes pods reach services at cluster IPs; null where pods have no networks of their own.
+  agent::RouteServices Router();
   void UpdateVolume(const std::string& pod_uid, const agent::VolumeSpec& volume) override;
   void WriteNotice(const std::string& pod_uid, const std::string& notice_json) override;
   std::unique_ptr<agent::LogStream> ReadLog(const agent::ContainerRef& container,
