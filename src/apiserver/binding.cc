@@ -114,10 +114,10 @@ AssignedPod Assign(Core& core,
   }
   api::SetCondition(conditions->get_array(), "PodScheduled", "True", "", "", core.clock.Now());
   edits.push_back({"status", "conditions", json::Print(*conditions)});
-  auto text = api::EditText(*entry.bytes, edits);
+  auto text = api::EditText(*entry.text.Whole(), edits);
   if (!text) return {};
-  AssignedPod next{std::make_shared<const store::Entry>(
-                       entry.key, version, api::MakeChunk(std::move(*text)), std::move(attributes)),
+  AssignedPod next{std::make_shared<const store::Entry>(entry.key, version, std::move(*text),
+                                                        std::move(attributes)),
                    std::make_shared<const json::Value>(std::move(content))};
   next.entry->PrimeContent(next.content);
   return next;

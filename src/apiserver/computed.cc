@@ -105,9 +105,8 @@ std::vector<json::Object> ApiServices(const Core& core, const api::KindInfo& kin
 
 store::EntryPtr EntryOf(const api::KindInfo& kind, json::Object object) {
   const json::Value value(std::move(object));
-  auto bytes = api::MakeChunk(json::Print(value));
   return std::make_shared<const store::Entry>(KeyFor(kind, api::Namespace(value), api::Name(value)),
-                                              0, std::move(bytes), AttributesOf(kind, value));
+                                              0, json::Print(value), AttributesOf(kind, value));
 }
 
 Result<std::vector<json::Object>> ObjectsOf(Core& core, Call& call, const Selection& selection) {

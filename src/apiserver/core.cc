@@ -187,12 +187,9 @@ void WriteObject(Core& core,
                  WriteDone done) {
   const uint64_t version = core.store.PeekVersion();
   json::Set(object, {"metadata", "resourceVersion"}, json::Value(std::to_string(version)));
-  std::string text = json::Print(object);
-  text.shrink_to_fit();  // it is kept, the room in which it grew is not
-  auto bytes = api::MakeChunk(std::move(text));
-  auto entry =
-      std::make_shared<const store::Entry>(KeyFor(kind, api::Namespace(object), api::Name(object)),
-                                           version, std::move(bytes), AttributesOf(kind, object));
+  auto entry = std::make_shared<const store::Entry>(
+      KeyFor(kind, api::Namespace(object), api::Name(object)), version, json::Print(object),
+      AttributesOf(kind, object));
   auto document = std::make_shared<const json::Value>(std::move(object));
   entry->Prime(document);
   core.recent[core.next_recent++ % Core::kRecentDocuments] = document;

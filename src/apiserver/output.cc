@@ -29,7 +29,7 @@ bool StoredAsIs(const Call& call, const store::Entry& entry) {
 
 bool StoredIn(const api::KindInfo& kind, const store::Entry& entry) {
   const std::string start = StrCat("{\"apiVersion\":\"", kind.gvk.ApiVersion(), "\"");
-  if (entry.bytes->compare(0, start.size(), start) == 0) return true;
+  if (entry.text.StartsWith(start)) return true;
   return json::GetString(*entry.Parsed(), {"apiVersion"}) == kind.gvk.ApiVersion();
 }
 
@@ -47,7 +47,7 @@ Result<json::SharedValue> SharedObjectOf(const Core& core, Call& call, const sto
 }
 
 Result<api::Chunk> BytesOf(const Core& core, Call& call, const store::Entry& entry) {
-  if (StoredAsIs(call, entry)) return entry.bytes;
+  if (StoredAsIs(call, entry)) return entry.text.Whole();
   SWELL_ASSIGN_OR_RETURN(const json::Value object, ObjectOf(core, call, entry));
   return api::MakeChunk(json::Print(object));
 }
@@ -97,7 +97,7 @@ void RespondEntry(Core& core, Call& call, int status, const store::Entry& entry)
   if (call.form.raw() && StoredAsIs(call, entry)) {
     api::RestResponse response;
     response.status = status;
-    response.body.push_back(entry.bytes);
+    response.body.push_back(entry.text.Whole());
     call.Respond(std::move(response));
     return;
   }
@@ -220,7 +220,7 @@ class ListMaker : public std::enable_shared_from_this<ListMaker> {
   }
 
  private:
-  // Stored bytes are only pointed at: some 50 us. Others take some 100 us.
+  // Stored text is pointed at or put together, some 50 to 150 us; the others take some 100 us.
   static constexpr size_t kStoredPerTurn = 250;
   static constexpr size_t kFormedPerTurn = 10;
   static constexpr size_t kFormedBytesPerTurn = 32 << 10;
@@ -231,20 +231,28 @@ class ListMaker : public std::enable_shared_from_this<ListMaker> {
     std::string text;
     for (size_t formed = 0; next_ < end && formed < kFormedBytesPerTurn; ++next_) {
       const store::Entry& entry = *entries_[next_];
-      formed += as_is_ ? 0 : entry.bytes->size();
-      if (call_->form.raw()) {
+      formed += as_is_ ? 0 : entry.text.size();
+      if (call_->form.raw() && !(as_is_ && entry.text.packed())) {
+        Put(std::exchange(text, {}));
         if (next_ > 0) response_.body.push_back(Comma());
-        SWELL_ASSIGN_OR_RETURN(api::Chunk bytes,
-                               as_is_ ? entry.bytes : BytesOf(core, *call_, entry));
+        SWELL_ASSIGN_OR_RETURN(api::Chunk bytes, BytesOf(core, *call_, entry));
         response_.body.push_back(std::move(bytes));
         continue;
       }
       if (next_ > 0) text += frame_.separator;
+      if (call_->form.raw()) {
+        entry.text.AppendTo(text);
+        continue;
+      }
       SWELL_ASSIGN_OR_RETURN(json::Value item, Formed(core, entry));
       text += ItemText(call_->form, std::move(item));
     }
-    if (!text.empty()) response_.body.push_back(api::MakeChunk(std::move(text)));
+    Put(std::move(text));
     return Status::Ok();
+  }
+
+  void Put(std::string text) {
+    if (!text.empty()) response_.body.push_back(api::MakeChunk(std::move(text)));
   }
 
   Result<json::Value> Formed(Core& core, const store::Entry& entry) {

@@ -2,6 +2,7 @@
 #include "api/meta.h"
 #include "apiserver/errors.h"
 #include "apiserver/hooks.h"
+#include "base/random.h"
 #include "base/strings.h"
 
 namespace swell::apiserver {
@@ -55,6 +56,23 @@ bool MountToken(json::Value& pod, std::string_view volume) {
   return any;
 }
 
+bool HasVolume(const json::Value& pod, std::string_view name) {
+  for (const json::Value& volume : json::GetArray(pod, {"spec", "volumes"})) {
+    if (json::GetString(volume, {"name"}) == name) return true;
+  }
+  return false;
+}
+
+// All pods of an account call it the same: what they have in common is kept once.
+std::string VolumeName(const json::Value& pod, std::string_view ns, std::string_view account) {
+  Random random(StableHash(account, StableHash(ns)));
+  std::string name;
+  do {
+    name = StrCat(kVolumePrefix, random.NameSuffix(kVolumeSuffix));
+  } while (HasVolume(pod, name));
+  return name;
+}
+
 bool WantsToken(const json::Value& pod, const json::Value& account) {
   const json::Value* own = json::Find(pod, {"spec", "automountServiceAccountToken"});
   if (own != nullptr && own->is_bool()) return own->get_bool();
@@ -80,7 +98,7 @@ Status AdmitServiceAccount(Admission& admission, json::Value& pod) {
     json::Set(pod, {"spec", "imagePullSecrets"}, pull_secrets);
   }
   if (!admission.core.options.token_key || !WantsToken(pod, *account)) return Status::Ok();
-  const std::string volume = StrCat(kVolumePrefix, admission.core.random.NameSuffix(kVolumeSuffix));
+  const std::string volume = VolumeName(pod, admission.ns, name);
   if (!MountToken(pod, volume)) return Status::Ok();
   json::Array volumes = json::GetArray(pod, {"spec", "volumes"});
   volumes.push_back(TokenVolume(volume));

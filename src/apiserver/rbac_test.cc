@@ -404,6 +404,27 @@ TEST_F(TokenTest, PodsGetTheirAccountsToken) {
             "serviceaccount \"nope\" not found");
 }
 
+TEST_F(TokenTest, TheVolumeOfTheTokenHasANameOfItsOwnInThePod) {
+  auto volumes = [&](const char* pod, const std::string& spec) {
+    const Answer made = Admin("POST", kPods, PodJson(pod, spec));
+    EXPECT_EQ(made.status, 201) << made.text;
+    std::vector<std::string> names;
+    for (const json::Value& volume : json::GetArray(made.body, {"spec", "volumes"})) {
+      names.emplace_back(json::GetString(volume, {"name"}));
+    }
+    return names;
+  };
+  const std::vector<std::string> first = volumes("p", "");
+  ASSERT_EQ(first.size(), 1U);
+  EXPECT_EQ(volumes("q", ""), first);
+  const std::vector<std::string> both =
+      volumes("r", StrCat(R"("volumes":[{"name":")", first[0], R"("}])"));
+  ASSERT_EQ(both.size(), 2U);
+  EXPECT_EQ(both[0], first[0]);
+  EXPECT_NE(both[1], first[0]);
+  EXPECT_TRUE(both[1].starts_with("kube-api-access-"));
+}
+
 TEST_F(TokenTest, BoundTokensDieWithTheirPod) {
   const Answer pod = Admin("POST", kPods, PodJson("p"));
   const std::string uid = pod.Str({"metadata", "uid"});

@@ -183,7 +183,7 @@ Result<api::Chunk> Watcher::EventBytes(std::string_view type,
   }
   std::string object;
   if (!reversion && call_->form.raw() && StoredAsIs(*call_, entry)) {
-    object = EventText(type, *entry.bytes);
+    object = EventText(type, *entry.text.Whole());
   } else {
     SWELL_ASSIGN_OR_RETURN(json::Value value, ObjectOf(core_, *call_, entry));
     if (reversion) {

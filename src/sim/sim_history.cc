@@ -19,7 +19,7 @@ void History::Add(const std::vector<store::Change>& batch) {
     hash_ = StableHash(StrCat(static_cast<int>(change.type), "|", entry.version, "|",
                               entry.key.resource, "|", entry.key.ns, "|", entry.key.name, "|"),
                        hash_);
-    hash_ = StableHash(*entry.bytes, hash_);
+    hash_ = StableHash(*entry.text.Whole(), hash_);
     if (entry.version <= version_) {
       Violation(StrCat("version ", entry.version, " is durable after ", version_));
     }

@@ -337,8 +337,8 @@ Result<EntryPtr> SqliteBackend::ReadEntry(const SqliteStatement& row) {
     return Status(Code::kInternal, StrCat("the checksum of ", Quote(key.resource), " ",
                                           Quote(key.ns + "/" + key.name), " is wrong"));
   }
-  return EntryPtr(std::make_shared<const Entry>(
-      std::move(key), version, api::MakeChunk(std::string(bytes)), std::move(*decoded)));
+  return EntryPtr(std::make_shared<const Entry>(std::move(key), version, std::string(bytes),
+                                                std::move(*decoded)));
 }
 
 Status SqliteBackend::OpenForWriting() {
@@ -444,17 +444,18 @@ Status SqliteBackend::WriteChange(const Change& change) {
   }
   std::string attributes = EncodeAttributes(entry.attributes);
   int64_t version = static_cast<int64_t>(entry.version);
+  const api::Chunk text = entry.text.Whole();
   int64_t checksum =
-      static_cast<int64_t>(EntryChecksum(entry.key, entry.version, attributes, *entry.bytes));
+      static_cast<int64_t>(EntryChecksum(entry.key, entry.version, attributes, *text));
   if (id != 0) {
-    update_.Bind(version).BindBlob(attributes).BindBlob(*entry.bytes).Bind(checksum).Bind(id);
+    update_.Bind(version).BindBlob(attributes).BindBlob(*text).Bind(checksum).Bind(id);
     return update_.Run() == 0 ? Status::Ok() : db_->Error("update");
   }
   id = next_id_++;
   undo_.emplace_back(id_key, 0);
   ids_.emplace(std::move(id_key), id);
   insert_.Bind(id).Bind(entry.key.resource).Bind(entry.key.ns).Bind(entry.key.name);
-  insert_.Bind(version).BindBlob(attributes).BindBlob(*entry.bytes).Bind(checksum);
+  insert_.Bind(version).BindBlob(attributes).BindBlob(*text).Bind(checksum);
   return insert_.Run() == 0 ? Status::Ok() : db_->Error("insert");
 }
 

@@ -272,7 +272,7 @@ void StoreImpl::Flush() {
   size_t bytes = 0;
   while (!accepted_.empty() && batch.size() < kBatchWrites && bytes < kBatchBytes) {
     Pending& write = accepted_.front();
-    bytes += write.entry->bytes->size();
+    bytes += write.entry->text.size();
     batch.push_back({write.type, write.entry});
     in_flight_.push_back(std::move(write));
     accepted_.pop_front();
@@ -365,7 +365,7 @@ EventPtr StoreImpl::Apply(const Pending& write) {
 void StoreImpl::Remember(Resource& resource, const EventPtr& event) {
   resource.history.push_back(event);
   history_order_.push_back(&resource);
-  history_bytes_ += event->entry->bytes->size();
+  history_bytes_ += event->entry->text.size();
   while (!history_order_.empty() && (history_order_.size() > options_.history_events ||
                                      history_bytes_ > options_.history_bytes)) {
     ForgetOldest();
@@ -376,7 +376,7 @@ void StoreImpl::Remember(Resource& resource, const EventPtr& event) {
 void StoreImpl::ForgetOldest() {
   std::deque<EventPtr>& history = history_order_.front()->history;
   oldest_ = history.front()->version;
-  history_bytes_ -= history.front()->entry->bytes->size();
+  history_bytes_ -= history.front()->entry->text.size();
   history.pop_front();
   history_order_.pop_front();
 }
@@ -536,15 +536,16 @@ Result<Listing> StoreImpl::List(const std::string& resource_name,
 
 json::SharedValue Entry::Parsed() const {
   json::SharedValue value = parsed_.lock();
-  if (value == nullptr) parsed_ = value = Parse(*bytes);
+  if (value == nullptr) parsed_ = value = Parse(*text.Whole());
   return value;
 }
 
 json::SharedValue Entry::Content() const {
   json::SharedValue value = content_.lock();
   if (value != nullptr) return value;
-  const auto without_writers = api::EditText(*bytes, {{"metadata", "managedFields", ""}});
-  content_ = value = Parse(without_writers ? *without_writers : *bytes);
+  const api::Chunk whole = text.Whole();
+  const auto without_writers = api::EditText(*whole, {{"metadata", "managedFields", ""}});
+  content_ = value = Parse(without_writers ? *without_writers : *whole);
   return value;
 }
 

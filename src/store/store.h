@@ -36,6 +36,7 @@
 #include "base/executor.h"
 #include "base/result.h"
 #include "json/value.h"
+#include "store/packed_text.h"
 
 namespace swell::store {
 
@@ -48,7 +49,7 @@ struct Key {
   auto operator<=>(const Key&) const = default;
 };
 
-// What selectors ask about, kept beside the bytes so that lists and watches need no parsing.
+// What selectors ask about, kept beside the text so that lists and watches need no parsing.
 struct Attributes {
   api::StringPairs labels;
   // metadata.name, metadata.namespace, and the kind's own (spec.nodeName, ...).
@@ -59,15 +60,15 @@ struct Attributes {
 // One version of one object. Immutable.
 class Entry {
  public:
-  Entry(Key key, uint64_t version, api::Chunk bytes, Attributes attributes)
+  Entry(Key key, uint64_t version, std::string text, Attributes attributes)
       : key(std::move(key)),
         version(version),
-        bytes(std::move(bytes)),
+        text(std::move(text)),
         attributes(std::move(attributes)) {}
 
   const Key key;
   const uint64_t version;
-  const api::Chunk bytes;  // the object as compact JSON, resourceVersion included
+  const PackedText text;  // the object as compact JSON, resourceVersion included
   const Attributes attributes;
 
   // The parsed document; parsed at most once while anybody holds it. Core thread only.

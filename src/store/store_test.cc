@@ -395,14 +395,14 @@ TEST_F(StoreTest, ParsedDocumentsAreShared) {
   EntryPtr entry = store_->Get(Pod("a"));
   json::SharedValue one = entry->Parsed();
   EXPECT_EQ(one, entry->Parsed());
-  Entry damaged(Pod("b"), 1, api::MakeChunk("{not json"), {});
+  Entry damaged(Pod("b"), 1, "{not json", {});
   EXPECT_TRUE(damaged.Parsed()->is_object());
   EXPECT_TRUE(damaged.Content()->is_object());
 }
 
 TEST_F(StoreTest, ContentIsAllButWhoWroteIt) {
   const auto content = [](const std::string& text) {
-    const Entry entry({"pods", "ns", "a"}, 1, api::MakeChunk(text), {});
+    const Entry entry({"pods", "ns", "a"}, 1, text, {});
     const json::SharedValue one = entry.Content();
     EXPECT_EQ(one, entry.Content());
     return json::Print(*one);

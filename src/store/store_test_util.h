@@ -59,7 +59,7 @@ inline EntryPtr MakeEntry(Key key, uint64_t version, std::string_view payload = 
   attributes.labels = {{"app", key.name}};
   attributes.fields = {{"metadata.name", key.name}, {"metadata.namespace", key.ns}};
   attributes.uid = "uid-" + key.name;
-  return std::make_shared<const Entry>(std::move(key), version, api::MakeChunk(json::Print(object)),
+  return std::make_shared<const Entry>(std::move(key), version, json::Print(object),
                                        std::move(attributes));
 }
 
