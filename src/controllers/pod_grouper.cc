@@ -94,9 +94,12 @@ void PodGrouper::OnPodGone(const json::Value& pod) {
   queue_.Add(StrCat(kGroupKey, api::Namespace(pod), "/", api::Label(pod, keys::kPodGroup)));
 }
 
-void PodGrouper::Settle(const json::Value& pod) {
-  settled_.insert(std::string(api::Uid(pod)));
-  if (options_.release) options_.release(pod);
+// While its owner was asked for, the pod may have been bound, or gone: it is told as it is now.
+void PodGrouper::Settle(const json::Value& looked_at) {
+  const json::SharedValue pod = pods_.Get(api::KeyOf(looked_at));
+  if (!pod || api::Uid(*pod) != api::Uid(looked_at)) return;
+  settled_.insert(std::string(api::Uid(*pod)));
+  if (options_.release) options_.release(*pod);
 }
 
 void PodGrouper::Reconcile(const std::string& key, const client::WorkQueue::Done& done) {

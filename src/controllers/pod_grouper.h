@@ -81,7 +81,7 @@ class PodGrouper {
                   const json::Value& pod,
                   const Found& found,
                   const std::function<void(const Status&)>& done);
-  void Settle(const json::Value& pod);
+  void Settle(const json::Value& looked_at);
   void LookAtMap();
   void OnMap(const json::Value& map);
   void LookAgain();

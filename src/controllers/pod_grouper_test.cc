@@ -2,6 +2,10 @@
 // gangs.
 #include "controllers/pod_grouper.h"
 
+#include <functional>
+#include <memory>
+#include <utility>
+
 #include <gtest/gtest.h>
 
 #include "api/meta.h"
@@ -16,6 +20,27 @@ using client::resources::kPods;
 
 const client::Resource kRayClusters{"ray.io", "v1", "rayclusters", true};
 const client::Resource kThings{"example.com", "v1", "things", true};
+
+// A server that answers nobody's question about an owner before it is told to.
+class HeldOwners final : public api::RestHandler {
+ public:
+  explicit HeldOwners(std::shared_ptr<api::RestHandler> server) : server_(std::move(server)) {}
+  std::unique_ptr<api::RestCall> Handle(api::RestRequest request,
+                                        std::shared_ptr<api::RestSink> sink) override {
+    if (request.path.find("/jobs/") == std::string::npos) {
+      return server_->Handle(std::move(request), std::move(sink));
+    }
+    held.push_back([this, request = std::move(request), sink = std::move(sink)] {
+      calls_.push_back(server_->Handle(request, sink));
+    });
+    return nullptr;
+  }
+  std::vector<std::function<void()>> held;
+
+ private:
+  std::shared_ptr<api::RestHandler> server_;
+  std::vector<std::unique_ptr<api::RestCall>> calls_;
+};
 
 class PodGrouperTest : public ::testing::Test {
  protected:
@@ -122,6 +147,41 @@ TEST_F(PodGrouperTest, PodsThatWereKnownBeforeItAreGrouped) {
     return api::Label(*cluster_.Get(kPods, "default/ray-head"), keys::kPodGroup) ==
            "raycluster.ray";
   }));
+}
+
+// The simulation's seed 43128: a pod that was bound meanwhile was told as it had been, and its
+// device given away again.
+TEST_F(PodGrouperTest, WhatIsInNoGroupIsToldAsItIsAndNotAsItWas) {
+  cluster_.Create(
+      "{apiVersion: batch/v1, kind: Job, metadata: {name: job, namespace: default}, spec: "
+      "{template: "
+      "{spec: {restartPolicy: Never, containers: [{name: main, image: i}]}}}}");
+  MakePod("bound", client::resources::kJobs, "job", "");
+  MakePod("gone", client::resources::kJobs, "job", "");
+  const api::UserInfo admin{"system:admin", "", {"system:masters"}};
+  Random random(1);
+  const auto server = std::make_shared<HeldOwners>(cluster_.server);
+  Informers informers(cluster_.sim, server, admin, 1);
+  std::vector<std::string> told;
+  const PodGrouper grouper(
+      Context{cluster_.sim, cluster_.sim, random, server, admin, informers},
+      {.release = [&told](const json::Value& pod) {
+        told.push_back(StrCat(api::Name(pod), " on ", json::GetString(pod, {"spec", "nodeName"})));
+      }});
+  informers.Start();
+  ASSERT_TRUE(cluster_.Until([&] { return !server->held.empty(); }));
+  const json::Value binding =
+      json::Object{{"metadata", json::Object{{"name", "bound"}}},
+                   {"target", json::Object{{"kind", "Node"}, {"name", "node-0"}}}};
+  cluster_.client->CreateSubresource(kPods, "default", "bound", "binding", binding,
+                                     [](const Result<json::SharedValue>& bound) {
+                                       EXPECT_TRUE(bound.ok()) << bound.status().ToString();
+                                     });
+  ASSERT_TRUE(cluster_.Delete(kPods, "default/gone", {.grace_seconds = 0}).ok());
+  cluster_.Run(std::chrono::seconds(1));
+  for (const auto& answer : std::exchange(server->held, {})) answer();
+  cluster_.Run(std::chrono::seconds(1));
+  EXPECT_EQ(told, std::vector<std::string>{"bound on node-0"});
 }
 
 TEST_F(PodGrouperTest, RulesOfAConfigMapHoldWithoutARestart) {
