@@ -6,6 +6,7 @@
 #include "controllers/autoscaler.h"
 #include "controllers/batch_job.h"
 #include "controllers/capacity_guard.h"
+#include "controllers/certificate_cleaner.h"
 #include "controllers/cron_job.h"
 #include "controllers/daemon_set.h"
 #include "controllers/deployment.h"
@@ -88,6 +89,7 @@ const std::vector<ClusterPart>& ClusterPartTable() {
          return o.sign_client_certificate ? Make<CertificateSigner>(c, o.sign_client_certificate)
                                           : nullptr;
        }},
+      {"csrcleaner", [](const Context& c, const Options&) { return Make<CertificateCleaner>(c); }},
       {"clusterrole-aggregation",
        [](const Context& c, const Options&) { return Make<RoleAggregation>(c); }},
       {"persistentvolume-binder",
