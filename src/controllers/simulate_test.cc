@@ -253,6 +253,32 @@ TEST(ReadState, TellsEveryProblemWithObjectAndField) {
                       }));
 }
 
+TEST(ReadState, TellsWhatDoesNotHaveItsKindsForm) {
+  auto problems_of = [](const std::string& object) {
+    std::vector<std::string> problems;
+    ReadState(StrCat("apiVersion: v1\nkind: List\nitems:\n- ", object), problems);
+    return Join(problems, "\n");
+  };
+  EXPECT_EQ(problems_of("{apiVersion: swell.dev/v1, kind: PodGroup, metadata: {name: g, namespace: "
+                        "d}, spec: {podSets: [{name: w, minMember: -1}]}}"),
+            "PodGroup d/g: spec.podSets[0].minMember: Invalid value: -1: "
+            "spec.podSets[0].minMember in body should be greater than or equal to 0");
+  EXPECT_EQ(problems_of("{apiVersion: swell.dev/v1, kind: Project, metadata: {name: p}, "
+                        "spec: {resources: {gpu: {quota: -2}, memory: {quota: 64Gi, limit: -1}}, "
+                        "nodePools: [{name: x, resources: {cpu: {limit: few}}}]}}"),
+            "Project p: spec.resources.gpu.quota is not an amount: -2\n"
+            "Project p: spec.nodePools[0].resources.cpu.limit is not an amount: \"few\"");
+  EXPECT_EQ(problems_of("{apiVersion: v1, kind: Pod, metadata: {name: p, namespace: d}, spec: "
+                        "{containers: [{name: c, resources: {requests: {nvidia.com/gpu: 0.5}}}]}}"),
+            "Pod d/p: spec.containers[c].resources.requests.nvidia.com/gpu is not a whole number: "
+            "0.5");
+  EXPECT_EQ(problems_of("{apiVersion: v1, kind: Pod, metadata: {name: p, namespace: d, "
+                        "annotations: {swell.dev/gpu-fraction: 0.5}}, spec: {containers: []}}"),
+            "Pod d/p: json: cannot unmarshal number into Go struct field "
+            "ObjectMeta.metadata.annotations of type string");
+  EXPECT_EQ(problems_of("5"), "item 1: is not an object");
+}
+
 TEST(ReadState, NothingIsNoState) {
   std::vector<std::string> problems;
   ReadState("{", problems);

@@ -3,12 +3,15 @@
 #include <algorithm>
 #include <set>
 
+#include "api/decode_problem.h"
 #include "api/meta.h"
 #include "api/quantity.h"
+#include "api/scheme.h"
 #include "api/selector.h"
 #include "base/strings.h"
 #include "controllers/context.h"
 #include "controllers/disruption.h"
+#include "controllers/job_rules.h"
 #include "controllers/sched_convert.h"
 #include "json/yaml.h"
 #include "sched/disruptions.h"
@@ -38,9 +41,29 @@ std::string_view GroupOf(std::string_view api_version) {
   return slash == std::string_view::npos ? std::string_view() : api_version.substr(0, slash);
 }
 
+// What the objects of a state are held against.
+const api::Scheme& Kinds() {
+  static const std::unique_ptr<api::Scheme> scheme = [] {
+    std::unique_ptr<api::Scheme> all = api::Scheme::BuiltIn();
+    for (const json::Value& crd : api::SwellCrds()) {
+      Result<std::vector<api::CrdVersion>> versions = api::KindsOfCrd(crd);
+      if (!versions.ok()) continue;
+      for (api::CrdVersion& version : *versions) {
+        all->Register(std::move(version.kind), version.storage);
+      }
+    }
+    return all;
+  }();
+  return *scheme;
+}
+
+// kWritten: by anybody, so that its form is looked at; kServed: an API server did that.
+enum class Origin { kWritten, kServed };
+
 class Reader {
  public:
-  explicit Reader(std::vector<std::string>& problems) : problems_(problems) {}
+  Reader(Origin origin, std::vector<std::string>& problems)
+      : origin_(origin), problems_(problems) {}
 
   void Add(const json::Value& item, size_t number) {
     if (!item.is_object()) {
@@ -48,10 +71,7 @@ class Reader {
     }
     std::string_view kind = json::GetString(item, {"kind"});
     if (kind.empty()) return Problem(StrCat("item ", number), "kind", "is missing");
-    if (kind == "List" || json::Find(item, {"items"}) != nullptr) {
-      for (const json::Value& inner : json::GetArray(item, {"items"})) Add(inner, ++number);
-      return;
-    }
+    if (kind == "List" || json::Find(item, {"items"}) != nullptr) return AddList(item);
     std::string_view group = GroupOf(json::GetString(item, {"apiVersion"}));
     const bool known =
         std::find(std::begin(kKinds), std::end(kKinds), std::pair(group, kind)) != std::end(kKinds);
@@ -83,12 +103,54 @@ class Reader {
     ReadProjects(out);
     ReadGroups(out);
     ReadPods(out);
+    if (origin_ == Origin::kWritten) CheckForms();
     return out;
   }
 
  private:
+  void AddList(const json::Value& list) {
+    const json::Value* items = json::Find(list, {"items"});
+    if (items == nullptr || items->is_null()) return;
+    if (!items->is_array()) return Problem("the list", "items", "is not a list");
+    size_t number = 0;
+    for (const json::Value& item : items->get_array()) Add(item, ++number);
+  }
+
   void Problem(std::string_view object, std::string_view field, std::string_view what) {
     problems_.push_back(StrCat(object, ": ", field, field.empty() ? "" : " ", what));
+    troubled_.emplace(object);
+  }
+
+  // Whether every object is what its kind's schema says, where nothing else was found wrong.
+  void CheckForms() {
+    for (const auto& [kind, items] : by_kind_) {
+      for (const json::Value* item : items) {
+        const std::string name = NameOf(*item);
+        const api::KindPtr known =
+            Kinds().FindKind(api::ParseGvk(json::GetString(*item, {"apiVersion"}), kind));
+        if (known && !troubled_.contains(name)) CheckForm(name, *known, *item);
+      }
+    }
+  }
+
+  void CheckForm(const std::string& name, const api::KindInfo& kind, const json::Value& item) {
+    if (!kind.custom) {
+      const std::string wrong = api::FindDecodeProblem(*kind.schema, item);
+      if (!wrong.empty()) Problem(name, "", wrong);
+      return;
+    }
+    const api::SchemaField* field = kind.schema->Field("spec");
+    const json::Value* spec = json::Find(item, {"spec"});
+    if (field == nullptr || spec == nullptr) return;
+    for (const api::FieldError& error : api::ValidateAgainst(*field->schema, *spec, "spec")) {
+      // Of a project's amounts those are understood that people write, "64Gi" too (CheckShares).
+      if (error.field.find("resources.") != std::string::npos) continue;
+      Problem(name, StrCat(error.field, ":"), error.message);
+    }
+    static const JobRules rules;
+    for (const api::FieldError& error : rules.CheckWrite(kind, item, nullptr)) {
+      Problem(name, StrCat(error.field, ":"), error.message);
+    }
   }
   static std::string NameOf(const json::Value& object) {
     return StrCat(json::GetString(object, {"kind"}), " ", api::KeyOf(object));
@@ -112,10 +174,16 @@ class Reader {
   void CheckQuantities(const std::string& name, std::string_view field, const json::Object& list) {
     for (const auto& [resource, value] : list) {
       auto quantity = api::Quantity::FromJson(value);
-      if (quantity.ok() && !quantity->negative()) continue;
+      const bool amount = quantity.ok() && !quantity->negative();
+      const bool countable = resource.find('/') != std::string_view::npos;
+      if (amount && (!countable || Whole(*quantity))) continue;
       Problem(name, StrCat(field, ".", std::string_view(resource)),
-              StrCat("is not an amount: ", json::Print(value)));
+              StrCat("is not ", amount ? "a whole number: " : "an amount: ", json::Print(value)));
     }
+  }
+
+  static bool Whole(const api::Quantity& quantity) {
+    return api::Quantity::Parse(std::to_string(quantity.Value())).value() == quantity;
   }
 
   void ReadProjects(StateInputs& out) {
@@ -136,19 +204,29 @@ class Reader {
         Problem(NameOf(*it), "spec.parent", StrCat("leads back to itself: ", Quote(parent)));
         break;
       }
-      for (std::string_view resource : {"gpu", "cpu", "memory"}) CheckShares(*it, resource);
+      if (const json::Value* spec = json::Find(*it, {"spec"})) CheckShares(*it, *spec, "spec");
+      size_t number = 0;
+      for (const json::Value& pool : json::GetArray(*it, {"spec", "nodePools"})) {
+        CheckShares(*it, pool, StrCat("spec.nodePools[", number++, "]"));
+      }
       out.queues.push_back(ToQueueInfo(*it));
       for (sched::PastUse& use : ToPastUse(*it)) out.past_uses.push_back(std::move(use));
     }
     project_of_ = ProjectsByNamespace(projects);
   }
 
-  void CheckShares(const json::Value& project, std::string_view resource) {
-    for (std::string_view field : {"quota", "limit", "overQuotaWeight"}) {
-      const json::Value* value = json::Find(project, {"spec", "resources", resource, field});
-      if (value == nullptr || api::Quantity::FromJson(*value).ok()) continue;
-      Problem(NameOf(project), StrCat("spec.resources.", resource, ".", field),
-              StrCat("is not an amount: ", json::Print(*value)));
+  // `holder` is the project's spec, or one of its pools.
+  void CheckShares(const json::Value& project, const json::Value& holder, std::string_view path) {
+    for (std::string_view resource : {"gpu", "cpu", "memory"}) {
+      for (std::string_view field : {"quota", "limit", "overQuotaWeight"}) {
+        const json::Value* value = json::Find(holder, {"resources", resource, field});
+        if (value == nullptr) continue;
+        auto amount = api::Quantity::FromJson(*value);
+        const bool unlimited = field != "overQuotaWeight" && amount.ok() && amount->Value() == -1;
+        if (amount.ok() && (!amount->negative() || unlimited)) continue;
+        Problem(NameOf(project), StrCat(path, ".resources.", resource, ".", field),
+                StrCat("is not an amount: ", json::Print(*value)));
+      }
     }
   }
 
@@ -159,11 +237,6 @@ class Reader {
       if (!class_name.empty() && priority_classes_(class_name) == nullptr) {
         Problem(NameOf(*it), "spec.priorityClassName",
                 StrCat("names no priority class: ", Quote(class_name)));
-      }
-      std::string_view said = json::GetString(*it, {"spec", "preemptibility"});
-      if (!said.empty() && said != "Preemptible" && said != "NonPreemptible") {
-        Problem(NameOf(*it), "spec.preemptibility",
-                StrCat("is neither Preemptible nor NonPreemptible: ", Quote(said)));
       }
       out.groups.push_back(ToGroupInfo(*it, priority_classes_, ProjectOf(api::Namespace(*it))));
     }
@@ -247,7 +320,9 @@ class Reader {
     return it == project_of_.end() ? std::string_view() : std::string_view(it->second);
   }
 
+  const Origin origin_;
   std::vector<std::string>& problems_;
+  std::set<std::string, std::less<>> troubled_;  // objects with a problem
   ByKind by_kind_;
   std::set<std::string> seen_;
   std::map<std::string, std::string, std::less<>> project_of_;
@@ -275,7 +350,7 @@ std::map<std::string, std::string, std::less<>> ProjectsByNamespace(
 }
 
 StateInputs ReadStateItems(const json::Array& items, std::vector<std::string>& problems) {
-  Reader reader(problems);
+  Reader reader(Origin::kServed, problems);
   size_t number = 0;
   for (const json::Value& item : items) reader.Add(item, ++number);
   return reader.Finish();
@@ -300,7 +375,7 @@ StateInputs ReadState(std::string_view text, std::vector<std::string>& problems)
     problems.emplace_back("the state is empty: a v1 List is wanted");
     return {};
   }
-  Reader reader(problems);
+  Reader reader(Origin::kWritten, problems);
   size_t number = 0;
   for (const json::Value& document : *documents) reader.Add(document, ++number);
   return reader.Finish();
