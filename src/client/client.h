@@ -62,6 +62,7 @@ inline const Resource kReplicaSets{"apps", "v1", "replicasets", true};
 inline const Resource kStatefulSets{"apps", "v1", "statefulsets", true};
 inline const Resource kDaemonSets{"apps", "v1", "daemonsets", true};
 inline const Resource kControllerRevisions{"apps", "v1", "controllerrevisions", true};
+inline const Resource kPodAutoscalers{"autoscaling", "v2", "horizontalpodautoscalers", true};
 inline const Resource kReplicationControllers{"", "v1", "replicationcontrollers", true};
 inline const Resource kResourceQuotas{"", "v1", "resourcequotas", true};
 inline const Resource kStorageClasses{"storage.k8s.io", "v1", "storageclasses", false};

@@ -20,6 +20,7 @@
 #include "controllers/namespace.h"
 #include "controllers/namespace_defaults.h"
 #include "controllers/node_lifecycle.h"
+#include "controllers/pod_autoscaler.h"
 #include "controllers/pod_group.h"
 #include "controllers/pod_grouper.h"
 #include "controllers/pod_janitor.h"
@@ -76,6 +77,8 @@ const std::vector<ClusterPart>& ClusterPartTable() {
          return Make<NodeLifecycle>(
              c, NodeLifecycleOptions{.grace = o.node_grace, .eviction_delay = o.eviction_delay});
        }},
+      {"horizontalpodautoscaling",
+       [](const Context& c, const Options& o) { return Make<PodAutoscaler>(c, *o.scheme); }},
       {"disruption",
        [](const Context& c, const Options&) { return Make<DisruptionController>(c); }},
       {"podgc",

@@ -157,18 +157,6 @@ Result<MetricSpec> ReadMetric(const json::Value& metric, const std::string& fiel
   return spec;
 }
 
-Status ReadMetrics(const json::Array& metrics, std::string_view field, TargetRole& role) {
-  if (metrics.size() > kMetricsMax) {
-    return WrongField(
-        field, StrCat("Too many: ", metrics.size(), ": must have at most ", kMetricsMax, " items"));
-  }
-  for (size_t i = 0; i < metrics.size(); ++i) {
-    SWELL_ASSIGN_OR_RETURN(MetricSpec spec, ReadMetric(metrics[i], StrCat(field, "[", i, "]")));
-    role.metrics.push_back(std::move(spec));
-  }
-  return Status::Ok();
-}
-
 Status ReadTimes(const json::Value& job, TargetRole& role) {
   SWELL_RETURN_IF_ERROR(
       ReadScaleTime(job, kScaleInterval, kScaleIntervalMin, role.policy.interval));
@@ -179,6 +167,20 @@ Status ReadTimes(const json::Value& job, TargetRole& role) {
 }
 
 }  // namespace
+
+Result<std::vector<MetricSpec>> ReadMetricSpecs(const json::Array& metrics,
+                                                std::string_view field) {
+  if (metrics.size() > kMetricsMax) {
+    return WrongField(
+        field, StrCat("Too many: ", metrics.size(), ": must have at most ", kMetricsMax, " items"));
+  }
+  std::vector<MetricSpec> specs;
+  for (size_t i = 0; i < metrics.size(); ++i) {
+    SWELL_ASSIGN_OR_RETURN(MetricSpec spec, ReadMetric(metrics[i], StrCat(field, "[", i, "]")));
+    specs.push_back(std::move(spec));
+  }
+  return specs;
+}
 
 bool IsMetricSpec(const json::Value& metric) {
   return metric.is_object() && json::Find(metric, {"type"}) != nullptr;
@@ -199,7 +201,7 @@ Result<std::optional<TargetRole>> PyTorchTargetRole(const json::Value& job) {
   }
   role.policy.replicas_min = std::max<int64_t>(1, json::GetInt(elastic, {"minReplicas"}, 1));
   role.policy.replicas_max = json::GetInt(elastic, {"maxReplicas"});
-  SWELL_RETURN_IF_ERROR(ReadMetrics(metrics, StrCat(kField, ".metrics"), role));
+  SWELL_ASSIGN_OR_RETURN(role.metrics, ReadMetricSpecs(metrics, StrCat(kField, ".metrics")));
   SWELL_RETURN_IF_ERROR(ReadTimes(job, role));
   return std::optional<TargetRole>(std::move(role));
 }
@@ -229,7 +231,7 @@ Result<std::optional<TargetRole>> TrainingTargetRole(const json::Value& job) {
     role.policy.interval = std::chrono::seconds(
         std::clamp<int64_t>(json::GetInt(*scaling, {"intervalSeconds"}), 1, 86'400));
   }
-  SWELL_RETURN_IF_ERROR(ReadMetrics(metrics, kField, role));
+  SWELL_ASSIGN_OR_RETURN(role.metrics, ReadMetricSpecs(metrics, kField));
   SWELL_RETURN_IF_ERROR(ReadTimes(job, role));
   return std::optional<TargetRole>(std::move(role));
 }

@@ -48,6 +48,9 @@ using ReadTargetRole = Result<std::optional<TargetRole>> (*)(const json::Value& 
 Result<std::optional<TargetRole>> PyTorchTargetRole(const json::Value& job);
 Result<std::optional<TargetRole>> TrainingTargetRole(const json::Value& job);
 
+// A list of metrics, kInvalid with the field where it is wrong.
+Result<std::vector<MetricSpec>> ReadMetricSpecs(const json::Array& metrics, std::string_view field);
+
 // Whether an entry of spec.autoscaling.metrics is one of these: it has a type.
 bool IsMetricSpec(const json::Value& metric);
 

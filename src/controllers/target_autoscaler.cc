@@ -4,9 +4,9 @@
 #include <set>
 
 #include "api/meta.h"
-#include "api/quantity.h"
 #include "base/strings.h"
 #include "controllers/pod_facts.h"
+#include "controllers/resource_use.h"
 #include "controllers/scale_target.h"
 
 namespace swell::controllers {
@@ -27,34 +27,8 @@ bool OfAll(const MetricSpec& spec) {
   return spec.source == MetricSpec::Source::kExternal || spec.source == MetricSpec::Source::kObject;
 }
 
-std::optional<double> Amount(const json::Value* value) {
-  if (value == nullptr) return {};
-  auto quantity = api::Quantity::FromJson(*value);
-  if (!quantity.ok()) return {};
-  return static_cast<double>(quantity->MilliValue()) / 1000;
-}
-
-// What its containers request of the resource, or one of them; nothing where one requests none.
-std::optional<double> Requested(const json::Value& pod, const MetricSpec& spec) {
-  double sum = 0;
-  for (const json::Value& container : json::GetArray(pod, {"spec", "containers"})) {
-    if (!spec.container.empty() && json::GetString(container, {"name"}) != spec.container) continue;
-    const auto amount = Amount(json::Find(container, {"resources", "requests", spec.name}));
-    if (!amount) return {};
-    sum += *amount;
-  }
-  return sum > 0 ? std::optional(sum) : std::nullopt;
-}
-
 std::string SelectorQuery(std::string_view name, std::string_view selector) {
   return selector.empty() ? std::string() : StrCat(name, "=", api::EscapeQuery(selector));
-}
-
-// "nobody serves metrics.k8s.io here" for an API that is not there.
-std::string Fault(std::string_view api_group, const Status& status) {
-  if (status.code() == Code::kNotFound)
-    return StrCat("nothing at ", api_group, ": ", status.message());
-  return StrCat(api_group, ": ", status.message());
 }
 
 }  // namespace
@@ -203,42 +177,16 @@ void TargetAutoscaler::Get(const RoundPtr& round,
 }
 
 void TargetAutoscaler::AskUsage(const RoundPtr& round) {
-  Get(round, StrCat("/apis/metrics.k8s.io/v1beta1/namespaces/", round->ns, "/pods"),
-      SelectorQuery("labelSelector", round->members_selector),
+  Get(round, PodMetricsPath(round->ns), SelectorQuery("labelSelector", round->members_selector),
       [round](const Result<std::string>& answer) { UseUsage(*round, answer); });
 }
 
 void TargetAutoscaler::UseUsage(Round& round, const Result<std::string>& answer) {
-  auto list = answer.ok() ? json::Parse(*answer, kAnswerLimits) : answer.status();
+  const auto list = answer.ok() ? json::Parse(*answer, kAnswerLimits) : answer.status();
   for (size_t i = 0; i < round.looks.size(); ++i) {
     const MetricSpec& spec = round.role.metrics[i];
-    if (spec.source != MetricSpec::Source::kResource) continue;
-    elastic::MetricLook& look = round.looks[i];
-    if (!list.ok()) look.fault = Fault("metrics.k8s.io", list.status());
-    if (!list.ok()) continue;
-    for (const json::Value& item : json::GetArray(*list, {"items"})) {
-      const auto member = round.Member(api::Name(item));
-      if (!member) continue;
-      double sum = 0;
-      bool known = false;
-      for (const json::Value& container : json::GetArray(item, {"containers"})) {
-        if (!spec.container.empty() && json::GetString(container, {"name"}) != spec.container) {
-          continue;
-        }
-        const auto used = Amount(json::Find(container, {"usage", spec.name}));
-        known = known || used;
-        sum += used.value_or(0);
-      }
-      if (!known) continue;
-      if (spec.utilization) {
-        const auto requested = Requested(*round.members[*member], spec);
-        if (!requested) {
-          look.fault = StrCat("missing request for ", spec.name, " in pod ", api::Name(item));
-          break;
-        }
-        sum = sum / *requested * 100;
-      }
-      look.of_members[*member] = sum;
+    if (spec.source == MetricSpec::Source::kResource) {
+      TakeUse(list, spec, round.members, round.looks[i]);
     }
   }
 }
@@ -259,12 +207,12 @@ void TargetAutoscaler::UsePods(Round& round, size_t metric, const Result<std::st
   elastic::MetricLook& look = round.looks[metric];
   auto list = answer.ok() ? json::Parse(*answer, kAnswerLimits) : answer.status();
   if (!list.ok()) {
-    look.fault = StrCat("no member pushes it; ", Fault(kCustomMetrics, list.status()));
+    look.fault = StrCat("no member pushes it; ", MetricsFault(kCustomMetrics, list.status()));
     return;
   }
   for (const json::Value& item : json::GetArray(*list, {"items"})) {
     const auto member = round.Member(json::GetString(item, {"describedObject", "name"}));
-    if (member) look.of_members[*member] = Amount(json::Find(item, {"value"}));
+    if (member) look.of_members[*member] = AmountOf(json::Find(item, {"value"}));
   }
 }
 
@@ -330,11 +278,11 @@ void TargetAutoscaler::UseSeries(elastic::MetricLook& look,
                                  const Result<std::string>& answer) {
   auto list = answer.ok() ? json::Parse(*answer, kAnswerLimits) : answer.status();
   if (!list.ok()) {
-    look.fault = Fault(api_group, list.status());
+    look.fault = MetricsFault(api_group, list.status());
     return;
   }
   for (const json::Value& item : json::GetArray(*list, {"items"})) {
-    const auto value = Amount(json::Find(item, {"value"}));
+    const auto value = AmountOf(json::Find(item, {"value"}));
     if (value) look.of_all = look.of_all.value_or(0) + *value;
   }
   if (!look.of_all) look.fault = StrCat(api_group, ": no series of it");

@@ -16,33 +16,6 @@ using client::resources::kPods;
 using client::resources::kPyTorchJobs;
 using client::resources::kTrainingJobs;
 
-// Answers for the metrics APIs; whatever has no answer is not found.
-class MetricsServer final : public api::RestHandler {
- public:
-  explicit MetricsServer(std::shared_ptr<api::RestHandler> server) : server_(std::move(server)) {}
-  std::unique_ptr<api::RestCall> Handle(api::RestRequest request,
-                                        std::shared_ptr<api::RestSink> sink) override {
-    if (request.path.find(".metrics.k8s.io/") == std::string::npos &&
-        request.path.find("/metrics.k8s.io/") == std::string::npos) {
-      return server_->Handle(std::move(request), std::move(sink));
-    }
-    asked = StrCat(request.path, request.query.empty() ? "" : "?", request.query);
-    api::RestResponse response;
-    const std::string body = answer ? answer(request.path) : "";
-    if (body.empty()) response.status = 404;
-    response.body.push_back(api::MakeChunk(body));
-    sink->OnResponse(std::move(response));
-    return nullptr;
-  }
-  bool in_order() const override { return server_->in_order(); }
-
-  std::function<std::string(const std::string& path)> answer;
-  std::string asked;
-
- private:
-  std::shared_ptr<api::RestHandler> server_;
-};
-
 class TargetAutoscalerTest : public ::testing::Test {
  protected:
   void SetUp() override {

@@ -30,7 +30,7 @@ std::string Number(double number) {
   return text;
 }
 
-Wanted OfMembers(const MetricLook& metric, const TargetPolicy& policy, int64_t replicas) {
+Wanted OfMembers(const MetricLook& metric, double tolerance, int64_t replicas) {
   double sum = 0;
   int64_t known = 0, unknown = 0;
   for (const std::optional<double>& one : metric.of_members) {
@@ -40,50 +40,68 @@ Wanted OfMembers(const MetricLook& metric, const TargetPolicy& policy, int64_t r
   if (known == 0) return {replicas, 0};
   const double average = sum / static_cast<double>(known);
   const double ratio = average / metric.target;
-  if (std::abs(ratio - 1) <= policy.tolerance) return {replicas, average};
+  if (std::abs(ratio - 1) <= tolerance) return {replicas, average};
+  if (ratio > 1) unknown += metric.unready;
   if (unknown == 0) return {Ceil(ratio * static_cast<double>(known)), average};
   const double supposed = ratio < 1 ? metric.target : 0;
   const double all = static_cast<double>(known + unknown);
   const double careful = (sum + supposed * static_cast<double>(unknown)) / all / metric.target;
   const bool turned = (ratio < 1) != (careful < 1);
-  if (turned || std::abs(careful - 1) <= policy.tolerance) return {replicas, average};
-  return {Ceil(careful * all), average};
+  if (turned || std::abs(careful - 1) <= tolerance) return {replicas, average};
+  const int64_t wanted = Ceil(careful * all);
+  // Those that are counted may be more or fewer than are wanted now.
+  if ((careful < 1) != (wanted < replicas)) return {replicas, average};
+  return {wanted, average};
 }
 
-Wanted OfAll(const MetricLook& metric,
-             const TargetPolicy& policy,
-             int64_t replicas,
-             int64_t running) {
+Wanted OfAll(const MetricLook& metric, double tolerance, int64_t replicas, int64_t running) {
   const double value = *metric.of_all;
   const double members =
       static_cast<double>(std::max<int64_t>(1, metric.average ? replicas : running));
   const double compared = metric.average ? value / members : value;
   const double ratio = compared / metric.target;
-  if (std::abs(ratio - 1) <= policy.tolerance) return {replicas, compared};
+  if (std::abs(ratio - 1) <= tolerance) return {replicas, compared};
   return {metric.average ? Ceil(value / metric.target) : Ceil(ratio * members), compared};
 }
 
-// Shrinks to no less than what was asked for lately, and grows by so much at once.
-int64_t Steady(const TargetPolicy& policy,
-               WallTime now,
-               int64_t replicas,
-               int64_t desired,
-               TargetState& state) {
-  if (!state.since) state.since = now;
-  state.asked.emplace_back(now, desired);
-  while (now - state.asked.front().first > policy.window) state.asked.pop_front();
-  if (desired < replicas) {
-    // Before the first window is over it is not known what it would have asked for.
-    int64_t most = now - *state.since < policy.window ? replicas : desired;
-    for (const auto& [time, number] : state.asked) most = std::max(most, number);
-    desired = std::min(most, replicas);
-  }
-  desired = std::min(desired, std::max(replicas * 2, replicas + 4));
-  return std::clamp(desired, policy.replicas_min,
-                    std::max(policy.replicas_min, policy.replicas_max));
+// Growth is bounded per look, shrinking by its window.
+Pace PaceOf(const TargetPolicy& policy) {
+  Pace pace{.replicas_min = policy.replicas_min, .replicas_max = policy.replicas_max};
+  pace.up.policies = {{.percent = false, .value = 4, .period = policy.interval},
+                      {.percent = true, .value = 100, .period = policy.interval}};
+  pace.down.window = policy.window;
+  return pace;
 }
 
 }  // namespace
+
+TargetWish WishOfTargets(double tolerance,
+                         int64_t replicas,
+                         int64_t running,
+                         const std::vector<MetricLook>& metrics) {
+  TargetWish wish;
+  for (size_t i = 0; i < metrics.size(); ++i) {
+    const MetricLook& metric = metrics[i];
+    const bool known =
+        metric.of_all || std::any_of(metric.of_members.begin(), metric.of_members.end(),
+                                     [](const auto& one) { return one.has_value(); });
+    if (!metric.fault.empty() || !known) {
+      wish.faults +=
+          StrCat(wish.faults.empty() ? "" : "; ", metric.name, ": ",
+                 metric.fault.empty() ? std::string("no member has a value of it") : metric.fault);
+      if (!wish.faulty) wish.faulty = i;
+      continue;
+    }
+    const Wanted wanted = metric.of_all ? OfAll(metric, tolerance, replicas, running)
+                                        : OfMembers(metric, tolerance, replicas);
+    if (wish.metric && wanted.replicas <= wish.replicas) continue;
+    wish.replicas = wanted.replicas;
+    wish.value = wanted.value;
+    wish.metric = i;
+  }
+  if (!wish.metric) wish.replicas = replicas;
+  return wish;
+}
 
 TargetDecision LookAtTargets(const TargetPolicy& policy,
                              WallTime now,
@@ -91,27 +109,17 @@ TargetDecision LookAtTargets(const TargetPolicy& policy,
                              int64_t running,
                              const std::vector<MetricLook>& metrics,
                              TargetState& state) {
+  const TargetWish wish = WishOfTargets(policy.tolerance, replicas, running, metrics);
   TargetDecision decision;
-  std::optional<int64_t> most;
-  for (const MetricLook& metric : metrics) {
-    const bool known =
-        metric.of_all || std::any_of(metric.of_members.begin(), metric.of_members.end(),
-                                     [](const auto& one) { return one.has_value(); });
-    if (!metric.fault.empty() || !known) {
-      decision.faults +=
-          StrCat(decision.faults.empty() ? "" : "; ", metric.name, ": ",
-                 metric.fault.empty() ? std::string("no member has a value of it") : metric.fault);
-      continue;
-    }
-    const Wanted wanted = metric.of_all ? OfAll(metric, policy, replicas, running)
-                                        : OfMembers(metric, policy, replicas);
-    if (most && wanted.replicas <= *most) continue;
-    most = wanted.replicas;
+  decision.faults = wish.faults;
+  if (wish.metric) {
+    const MetricLook& metric = metrics[*wish.metric];
     decision.why =
-        StrCat(metric.name, " is ", Number(wanted.value), ", its target ", Number(metric.target));
+        StrCat(metric.name, " is ", Number(wish.value), ", its target ", Number(metric.target));
   }
-  if (most && *most < replicas && !decision.faults.empty()) most = replicas;
-  decision.desired = Steady(policy, now, replicas, most.value_or(replicas), state);
+  int64_t desired = wish.replicas;
+  if (desired < replicas && !wish.faults.empty()) desired = replicas;
+  decision.desired = Follow(PaceOf(policy), now, replicas, desired, state).replicas;
   return decision;
 }
 

@@ -13,13 +13,12 @@
 #pragma once
 
 #include <cstdint>
-#include <deque>
 #include <optional>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "base/clock.h"
+#include "elastic/replica_pace.h"
 
 namespace swell::elastic {
 
@@ -36,6 +35,8 @@ struct MetricLook {
   std::string name;  // for words: "cpu", "queue_length"
   // Of each member that runs, empty: not known of it. Or one number about all of them.
   std::vector<std::optional<double>> of_members;
+  // Members that have just begun: what they use says nothing, and they will take their part.
+  int64_t unready = 0;
   std::optional<double> of_all;
   // What the number is to be: of a member on average, or of all of them together.
   double target = 1;
@@ -43,10 +44,22 @@ struct MetricLook {
   std::string fault;  // not empty: it can not be read, and why
 };
 
-struct TargetState {
-  std::deque<std::pair<WallTime, int64_t>> asked;  // within the window, oldest first
-  std::optional<WallTime> since;                   // of the first look
+using TargetState = PaceState;
+
+// What the metrics ask for by themselves.
+struct TargetWish {
+  int64_t replicas = 0;
+  std::optional<size_t> metric;  // that asks for most; none: none can be read
+  double value = 0;              // of that metric
+  std::string faults;            // of the metrics that can not be read
+  std::optional<size_t> faulty;  // the first of them
 };
+
+// `replicas`: wanted now; `running`: members that run.
+TargetWish WishOfTargets(double tolerance,
+                         int64_t replicas,
+                         int64_t running,
+                         const std::vector<MetricLook>& metrics);
 
 struct TargetDecision {
   int64_t desired = 0;
