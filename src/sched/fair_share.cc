@@ -6,6 +6,9 @@
 namespace swell::sched {
 namespace {
 
+// Whoever used all of it until now still has what nobody else asks for.
+constexpr double kForgiven = 1e-6;
+
 // One priority's rounds over what is left. Returns what stays over; `remainders` gets the part of a
 // unit that rounding kept from each.
 int64_t DivideRounds(int64_t left,
@@ -142,6 +145,8 @@ void QueueShares::Divide(int pool,
     double weights = 0;
     double usage = 0;
     for (QueueId id : level) {
+      // Whoever asks for nothing is nobody to be compared with.
+      if (pools_[pool].requestable[id][r] <= 0) continue;
       weights += std::max(0.0, state_.queues[id].pools[pool].weight[r]);
       usage += state_.queues[id].pools[pool].past[r];
     }
@@ -150,8 +155,9 @@ void QueueShares::Divide(int pool,
       const QueuePool& own = queue.pools[pool];
       double weight = own.weight[r];
       if (state_.past_share > 0 && weights > 0 && usage > 0) {
-        weight = std::max(
-            0.0, weight / weights + state_.past_share * (weight / weights - own.past[r] / usage));
+        const double part = weight / weights;
+        weight =
+            std::max(part * kForgiven, part + state_.past_share * (part - own.past[r] / usage));
       }
       claims[i] = {own.quota[r],
                    pools_[pool].requestable[level[i]][r],

@@ -129,6 +129,8 @@ TEST(PastUse, CountsAndOutlivesTheProcess) {
   EXPECT_EQ(notes[0].queue, "a");
   EXPECT_NEAR(notes[0].gpu_hours, 8, 1e-6);
   EXPECT_EQ(notes[0].as_of, first.now);
+  EXPECT_EQ(SharesOf(first.model), (std::map<std::string, double>{{"a", 4}, {"b", 0}}))
+      << "nobody else asks";
 
   Scenario forgetful(settings);
   prepare(forgetful);
