@@ -471,9 +471,14 @@ sched::QueueInfo ToQueueInfo(const json::Value& project) {
   static const json::Value kEmpty = json::Object{};
   const json::Value* spec = json::Find(project, {"spec"});
   const json::Value& holder = spec ? *spec : kEmpty;
-  out.gpu = ToLimits(holder, "gpu", {});
-  out.cpu = ToLimits(holder, "cpu", {});
-  out.memory = ToLimits(holder, "memory", {});
+  // Who lists pools has of the others what it says of them: where it says nothing, nothing.
+  const bool elsewhere = json::Find(holder, {"resources"}) == nullptr &&
+                         !json::GetArray(holder, {"nodePools"}).empty();
+  const sched::QueueLimits usual =
+      elsewhere ? sched::QueueLimits{.quota = 0, .limit = 0} : sched::QueueLimits{};
+  out.gpu = ToLimits(holder, "gpu", usual);
+  out.cpu = ToLimits(holder, "cpu", usual);
+  out.memory = ToLimits(holder, "memory", usual);
   for (const json::Value& pool : json::GetArray(project, {"spec", "nodePools"})) {
     out.pools.push_back({std::string(json::GetString(pool, {"name"})), ToLimits(pool, "gpu", {}),
                          ToLimits(pool, "cpu", {}), ToLimits(pool, "memory", {})});

@@ -19,6 +19,18 @@ std::string InPool(const State& state, size_t pool) {
   return name.empty() ? "" : StrCat(" in node pool ", name);
 }
 
+// Where the queue's work runs instead of a pool that is closed to it.
+std::string SharesElsewhere(const QueueState& queue, const State& state, size_t pool) {
+  const std::string& name = state.pools[pool].name;
+  std::string others;
+  for (const QueuePoolInfo& listed : queue.info.pools) {
+    others += StrCat(others.empty() ? ", only of " : ", ", listed.pool);
+  }
+  return StrCat("project ", queue.name, " has no share of ",
+                name.empty() ? "nodes that are in no node pool" : StrCat("node pool ", name),
+                others);
+}
+
 }  // namespace
 
 Needed NeededPods(const State& state, GroupId id) {
@@ -90,9 +102,11 @@ bool FitsQueues(State& state,
       if (more[r] == 0 || own.limit[r] < 0 || used + more[r] <= own.limit[r]) continue;
       fits = false;
       if (why == nullptr) continue;
-      *why = StrCat("project ", queue.name, " would exceed its limit of ",
-                    AmountText(r, own.limit[r]), InPool(state, p), ": ", AmountText(r, used),
-                    " used, ", AmountText(r, more[r]), " asked");
+      *why = own.Closed()
+                 ? SharesElsewhere(queue, state, p)
+                 : StrCat("project ", queue.name, " would exceed its limit of ",
+                          AmountText(r, own.limit[r]), InPool(state, p), ": ", AmountText(r, used),
+                          " used, ", AmountText(r, more[r]), " asked");
     }
   });
   return fits && FitsQuotas(state, group, pods, pool, why);

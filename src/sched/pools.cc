@@ -100,8 +100,7 @@ void State::ReadQueueLimits(QueueId id) {
     auto& order = queue.pool_order;
     if (std::count(order.begin(), order.end(), pool) == 0) order.push_back(pool);
     if (!queue.known) continue;
-    QueueLimits none;
-    none.quota = 0;
+    const QueueLimits none{.quota = 0, .limit = 0};
     const QueueLimits* limits[] = {&none, &none, &none};
     auto listed = std::find_if(info.pools.begin(), info.pools.end(),
                                [&](const auto& it) { return !rest && it.pool == pools[p].name; });

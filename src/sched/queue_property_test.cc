@@ -23,6 +23,7 @@ struct Job {
 };
 
 struct World {
+  std::vector<PoolInfo> pools;
   std::vector<std::pair<std::string, NodeSpec>> nodes;
   std::vector<QueueInfo> queues;
   std::vector<Job> jobs;
@@ -74,6 +75,32 @@ World RandomWorld(Random& random) {
     world.jobs.push_back(job);
   }
   return world;
+}
+
+// Nodes of two kinds and of none, and who lists pools: some, one, one that there is not.
+void AddPools(Random& random, World& world) {
+  for (const char* kind : {"old", "new"}) {
+    world.pools.push_back({.name = kind, .node_selector = {{"kind", kind}}});
+  }
+  for (auto& [name, node] : world.nodes) {
+    const uint64_t kind = random.Below(5);
+    if (kind < 4) node.labels = {{"kind", kind < 2 ? "old" : "new"}};
+  }
+  for (QueueInfo& queue : world.queues) {
+    for (const char* pool : {"new", "old", "gone"}) {
+      if (!random.OneIn(3)) continue;
+      const double quota = static_cast<double>(random.Below(5));
+      const double limit = random.OneIn(2) ? -1 : quota + static_cast<double>(random.Below(3));
+      queue.pools.push_back({pool, {quota, limit, 1}, {}, {}});
+    }
+    if (!queue.pools.empty() && random.OneIn(2)) queue.gpu = queue.cpu = queue.memory = {0, 0, 1};
+  }
+}
+
+void SetUp(Scenario& s, const World& world) {
+  for (const PoolInfo& pool : world.pools) s.Pool(pool);
+  for (const auto& [name, spec] : world.nodes) s.Node(name, spec);
+  for (const QueueInfo& queue : world.queues) s.Queue(queue);
 }
 
 void Arrive(Scenario& s, const Job& job) {
@@ -147,11 +174,13 @@ std::string ReclaimViolations(const Scenario& s) {
     if (pod && !pod->nominated_node.empty()) continue;  // moved
     const GroupId group = state.FindGroup(d.beneficiary_group);
     const QueueId queue = state.groups[group].queue;
-    const int pool = state.live_pools.front();
+    const NodeId node = state.FindNode(d.node);
+    const int pool = state.nodes[node].pool;
     int64_t used = state.queues[queue].pools[pool].used[kQueueGpu];
     for (const Decision& other : s.last.decisions) {  // what it took without taking from anyone
       const PodId id = state.FindPod(other.pod);
-      const bool own = id != kNone && state.groups[state.pods[id].group].queue == queue;
+      const bool own = id != kNone && state.groups[state.pods[id].group].queue == queue &&
+                       state.nodes[state.FindNode(other.node)].pool == pool;
       if (own && other.rule != "reclaim" && other.type != Decision::Type::kEvict) {
         used -= state.pods[id].charge[kQueueGpu];
       }
@@ -167,8 +196,7 @@ std::string ReclaimViolations(const Scenario& s) {
 std::string Play(const World& world) {
   Scenario s;
   s.KeepRecords(2000);
-  for (const auto& [name, spec] : world.nodes) s.Node(name, spec);
-  for (const QueueInfo& queue : world.queues) s.Queue(queue);
+  SetUp(s, world);
   auto check = [&]() -> std::string {
     std::string wrong =
         StrCat(s.Violations(), QueueViolations(s), EvictionViolations(s), ReclaimViolations(s));
@@ -197,10 +225,15 @@ std::string Play(const World& world) {
 std::string Describe(const World& world) {
   std::string text;
   for (const auto& [name, spec] : world.nodes)
-    text += StrCat("node ", name, " gpus ", spec.gpus, "\n");
+    text += StrCat("node ", name, " gpus ", spec.gpus,
+                   spec.labels.empty() ? "" : StrCat(" ", spec.labels.begin()->second), "\n");
   for (const QueueInfo& q : world.queues) {
     text += StrCat("queue ", q.name, " in ", q.parent, " quota ", q.gpu.quota, " limit ",
-                   q.gpu.limit, " weight ", q.gpu.weight, " priority ", q.priority, "\n");
+                   q.gpu.limit, " weight ", q.gpu.weight, " priority ", q.priority);
+    for (const QueuePoolInfo& pool : q.pools) {
+      text += StrCat(", in ", pool.pool, " quota ", pool.gpu.quota, " limit ", pool.gpu.limit);
+    }
+    text += "\n";
   }
   for (const Job& j : world.jobs) {
     text += StrCat("job ", j.name, " queue ", j.group.queue, " priority ", j.group.priority, " ",
@@ -213,8 +246,7 @@ std::string Describe(const World& world) {
 // Plays a world in which whoever runs finishes some day; empty, or who never runs though it could.
 std::string Starve(const World& world) {
   Scenario s;
-  for (const auto& [name, spec] : world.nodes) s.Node(name, spec);
-  for (const QueueInfo& queue : world.queues) s.Queue(queue);
+  SetUp(s, world);
   std::map<std::string, const Job*> waiting;
   for (const Job& job : world.jobs) Arrive(s, job), waiting[job.name] = &job;
   for (bool progress = true; progress && !waiting.empty();) {
@@ -233,8 +265,7 @@ std::string Starve(const World& world) {
   std::string wrong;
   for (const auto& [name, job] : waiting) {
     Scenario alone;
-    for (const auto& [node, spec] : world.nodes) alone.Node(node, spec);
-    for (const QueueInfo& queue : world.queues) alone.Queue(queue);
+    SetUp(alone, world);
     Arrive(alone, *job);
     alone.Cycle();
     if (!alone.last.decisions.empty()) wrong += StrCat(name, " starves\n");
@@ -271,7 +302,8 @@ World Shrunk(World world, const std::function<std::string(const World&)>& play) 
 TEST(QueueProperty, RandomTreesAndWorkloadsKeepTheRules) {
   for (uint64_t seed = FirstSeed(); seed <= LastSeed(150); ++seed) {
     Random random(seed);
-    const World world = RandomWorld(random);
+    World world = RandomWorld(random);
+    if (random.OneIn(3)) AddPools(random, world);
     const std::string wrong = Play(world);
     if (wrong.empty()) continue;
     const World small = Shrunk(world, Play);
@@ -283,7 +315,8 @@ TEST(QueueProperty, RandomTreesAndWorkloadsKeepTheRules) {
 TEST(QueueProperty, NobodyStarves) {
   for (uint64_t seed = FirstSeed(); seed <= LastSeed(50); ++seed) {
     Random random(seed);
-    const World world = RandomWorld(random);
+    World world = RandomWorld(random);
+    if (random.OneIn(3)) AddPools(random, world);
     if (Starve(world).empty()) continue;
     const World small = Shrunk(world, Starve);
     ADD_FAILURE() << "seed " << seed << "\n" << Describe(small) << Starve(small);

@@ -257,7 +257,7 @@ TEST(Pools, WhatAVictimThatMovesToAnotherPoolHeldIsTold) {
   s.Pool({.name = "old", .node_selector = {{"kind", "old"}}});
   for (const char* name : {"a", "b"}) {
     QueueInfo queue = MakeQueue(name, 0);
-    queue.pools = {{"new", {2, -1, 1}, {}, {}}};
+    queue.pools = {{"new", {2, -1, 1}, {}, {}}, {"old", {0, -1, 1}, {}, {}}};
     s.Queue(queue);
   }
   s.Group("j", {.queue = "a"});
@@ -297,6 +297,35 @@ TEST(Pools, QuotasCountPerPool) {
   EXPECT_DOUBLE_EQ(views[0].resources[0].allocated, 3);
 }
 
+TEST(Pools, WhoListsSomeRunsInNoOther) {
+  Scenario s;
+  s.Node("n0", {.gpus = 4, .labels = {{"kind", "old"}}});
+  s.Node("n1", {.gpus = 2, .labels = {{"kind", "new"}}});
+  s.Node("n2", {.gpus = 8});
+  s.Pool({.name = "new", .node_selector = {{"kind", "new"}}});
+  s.Pool({.name = "old", .node_selector = {{"kind", "old"}}});
+  QueueInfo a = MakeQueue("a", 0);
+  a.gpu = a.cpu = a.memory = {0, 0, 1};
+  a.pools = {{"new", {1, 2, 1}, {}, {}}};
+  s.Queue(a);
+  s.Group("j", {.min = 1, .queue = "a"});
+  s.Pods("j", 3, {.group = "j", .gpus = 1});
+  s.Group("k", {.queue = "a"});
+  s.Pod("k-0", {.group = "k", .gpus = 4});
+  s.Cycle();
+  ASSERT_NE(s.WaitingOf("k"), nullptr);
+  EXPECT_EQ(s.WaitingOf("k")->reason, "project a has no share of node pool old, only of new");
+  s.Converge(10);
+  EXPECT_EQ(s.NodeOf("j-0"), "n1");
+  EXPECT_EQ(s.NodeOf("j-1"), "n1");
+  EXPECT_EQ(s.PhaseOf("j-2"), "Pending");
+  EXPECT_DOUBLE_EQ(s.model.Queues()[0].resources[0].fair_share, 2);
+  a.pools.push_back({"old", {0, kUnlimited, 1}, {}, {}});
+  s.Queue(a);
+  s.Converge(10);
+  EXPECT_EQ(s.NodeOf("k-0"), "n0");
+}
+
 TEST(TimeShare, WhoeverUsedMoreGetsLessOfTheSurplus) {
   Settings settings;
   settings.past_share = 1;
@@ -315,6 +344,48 @@ TEST(TimeShare, WhoeverUsedMoreGetsLessOfTheSurplus) {
   for (const auto& queue : s.model.Queues()) {
     EXPECT_DOUBLE_EQ(queue.resources[0].fair_share, queue.name == "b" ? 8 : 0) << queue.name;
   }
+}
+
+// Two projects of equal weight, one of which had everything for a day: the other makes up for it,
+// more in the beginning than later, until it makes no difference any more.
+TEST(TimeShare, WhatWasUsedIsMadeUpForAndForgotten) {
+  Scenario s({.past_share = 1, .past_half_life = std::chrono::hours(24)});
+  s.Node("n0", {.gpus = 8});
+  auto ask = [&s](const std::string& queue) {
+    s.Queue(MakeQueue(queue, 0));
+    for (int i = 0; i < 8; ++i) {
+      const std::string name = StrCat(queue, i);
+      s.Group(name, {.queue = queue});
+      s.Pod(StrCat(name, "-0"), {.group = name, .gpus = 1});
+    }
+  };
+  std::map<std::string, int> runs;
+  auto play = [&](int hours) {
+    std::map<std::string, int> gpu_hours;
+    for (int hour = 0; hour < hours; ++hour) {
+      s.now = s.now + std::chrono::hours(1);
+      s.Converge(10);
+      runs.clear();
+      for (const auto& [name, pod] : s.pods) {
+        if (pod.phase == PodPhase::kRunning)
+          ++runs[name.substr(0, 1)], ++gpu_hours[name.substr(0, 1)];
+      }
+    }
+    return gpu_hours;
+  };
+  s.Queue(MakeQueue("idle", 0));
+  ask("a");
+  EXPECT_EQ(play(24)["a"], 8 * 24);
+  ask("b");
+  play(1);
+  EXPECT_EQ(runs["b"], 8) << "whoever used nothing has all of it for now";
+  play(11);
+  EXPECT_LT(runs["a"], runs["b"]);
+  EXPECT_GT(runs["a"], 0);
+  std::map<std::string, int> later = play(240);
+  EXPECT_EQ(runs["a"], 4);
+  EXPECT_EQ(runs["b"], 4);
+  EXPECT_NEAR(later["a"], later["b"], 0.1 * later["b"]);
 }
 
 }  // namespace

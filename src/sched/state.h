@@ -204,6 +204,8 @@ struct QueuePool {
   QueueAmounts leaving{};                      // beside it: by pods that terminate
   QueueAmounts asked{};                        // by pods that wait
   std::array<double, kQueueResources> past{};  // decayed use, for time-based shares
+
+  bool Closed() const { return limit == QueueAmounts{}; }  // its work runs elsewhere
 };
 
 struct QueueState {

@@ -236,7 +236,8 @@ struct QueueInfo {
   QueueLimits gpu;
   QueueLimits cpu;
   QueueLimits memory;
-  // In the order its work prefers them. Of a pool that is not listed it has no quota.
+  // In the order its work prefers them. Where some are listed it runs in no other: whoever wants
+  // idle room elsewhere, too, lists it with a quota of 0.
   std::vector<QueuePoolInfo> pools;
   WallTime creation;
   std::optional<Duration> preempt_min_runtime;
