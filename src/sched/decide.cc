@@ -173,7 +173,8 @@ std::string Decision::Reason() const {
       if (gpus < 0) return StrCat(said, " on ", node);
       return StrCat(said, " on ", node, "; ", gpus_idle, " of its ", gpus, " GPUs stay free");
     case Type::kNominate:
-      return StrCat(said, " on ", node, " are promised to it; terminating pods still hold them");
+      return StrCat(said, " on ", node,
+                    " promised to it; it starts when terminating pods are gone");
     case Type::kEvict:
       return StrCat(said, moves_to.empty() ? "" : "; moves to ", moves_to, "; ",
                     NumberText(lost_gpu_seconds), " GPU-seconds since its last checkpoint");
