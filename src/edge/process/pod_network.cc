@@ -57,6 +57,18 @@ std::vector<HostAddress> HostAddresses() {
 
 }  // namespace
 
+std::string OnlyNameServers(std::string_view resolv_conf, const std::set<std::string>& addresses) {
+  std::string kept;
+  for (std::string_view line : Split(resolv_conf, '\n')) {
+    constexpr std::string_view kServer = "nameserver";
+    const bool server = line.starts_with(kServer);
+    if (line.empty()) continue;
+    if (server && !addresses.contains(std::string(Trim(line.substr(kServer.size()))))) continue;
+    kept += StrCat(line, "\n");
+  }
+  return kept;
+}
+
 PodNetwork::PodNetwork(Options options) : options_(std::move(options)) {}
 
 PodNetwork::~PodNetwork() {
@@ -74,6 +86,16 @@ std::string PodNetwork::LinkName(int slot) const {
 std::string PodNetwork::PathOf(int slot) const { return StrCat(options_.dir, "/", slot); }
 
 std::string PodNetwork::gateway() const { return FormatAddress(base_ + 1); }
+
+std::string PodNetwork::ResolvConf(std::string_view resolv_conf) const {
+  auto forwards = ReadFile("/proc/sys/net/ipv4/ip_forward", 16);
+  if (!forwards.ok() || Trim(*forwards) != "0") return std::string(resolv_conf);
+  std::set<std::string> own;
+  for (const HostAddress& host : HostAddresses()) {
+    if (host.address >> 24 != IN_LOOPBACKNET) own.insert(FormatAddress(host.address));
+  }
+  return OnlyNameServers(resolv_conf, own);
+}
 
 NetworkLease PodNetwork::LeaseOf(int slot) const {
   return {slot, FormatAddress(base_ + 1 + static_cast<uint32_t>(slot)), PathOf(slot)};

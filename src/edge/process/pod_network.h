@@ -19,6 +19,7 @@
 #include <memory>
 #include <set>
 #include <string>
+#include <string_view>
 
 #include "base/result.h"
 #include "edge/process/backstage.h"
@@ -30,6 +31,9 @@ struct NetworkLease {
   std::string ip;
   std::string path;
 };
+
+// A resolv.conf whose name servers are these addresses at most.
+std::string OnlyNameServers(std::string_view resolv_conf, const std::set<std::string>& addresses);
 
 class PodNetwork {
  public:
@@ -53,6 +57,9 @@ class PodNetwork {
   void Shutdown();
 
   std::string gateway() const;
+  // The host's resolv.conf for pods. Where the host forwards nothing they reach no name server but
+  // one of its own: each unknown name would cost many seconds.
+  std::string ResolvConf(std::string_view resolv_conf) const;
   NetworkLease LeaseOf(int slot) const;
   std::string bridge() const { return "swell" + options_.tag; }
 

@@ -356,7 +356,9 @@ Status ProcessHost::MakePodFiles(Pod& pod) {
   }
   SWELL_RETURN_IF_ERROR(RewriteFile(pod.dir + "/etc/hostname", pod.spec.hostname + "\n"));
   auto resolv = ReadFile("/etc/resolv.conf", 65536);
-  return RewriteFile(pod.dir + "/etc/resolv.conf", resolv.ok() ? *resolv : "");
+  std::string text = resolv.ok() ? *resolv : "";
+  if (network_ && !pod.spec.host_network) text = network_->ResolvConf(text);
+  return RewriteFile(pod.dir + "/etc/resolv.conf", text);
 }
 
 void ProcessHost::FinishSandbox(const std::string& uid,
