@@ -60,6 +60,16 @@ TEST_F(PartsTest, LabelledPodsBecomeAGang) {
   EXPECT_TRUE(cluster_.Until([&] { return !cluster_.Get(kPodGroups, "default/gang"); }));
 }
 
+TEST_F(PartsTest, AGroupHasSucceededStillWhenItsPodsAreCleanedUp) {
+  cluster_.Create(PyTorchYaml{.workers = 0, .run_policy = "cleanPodPolicy: All"}.Text());
+  ASSERT_TRUE(UntilRunning("job-master-0"));
+  cluster_.agents->Exit("default/job-master-0", 0);
+  ASSERT_TRUE(cluster_.Until([&] { return cluster_.Pods("") == 0; }));
+  cluster_.Run(5 * kSecond);
+  EXPECT_EQ(json::GetString(*cluster_.Get(kPodGroups, "default/job"), {"status", "phase"}),
+            "Succeeded");
+}
+
 TEST_F(PartsTest, BoundPodsSayWhichGpus) {
   Pod("a", "", 2);
   ASSERT_TRUE(UntilRunning("a"));

@@ -52,6 +52,8 @@ std::string_view PhaseOf(const Counts& counts, int64_t min_members, std::string_
   if (counts.running > 0 && counts.running + counts.succeeded >= min_members) return "Running";
   if (counts.scheduled > 0 && counts.scheduled + counts.succeeded >= min_members)
     return "Scheduled";
+  // Its pods may be cleaned up; those that come anew are another run.
+  if (counts.total == 0 && before == "Succeeded") return before;
   // Until it is placed again, a preempted group is that: people look for the word.
   return before == "Preempted" ? "Preempted" : "Pending";
 }
