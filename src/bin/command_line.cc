@@ -128,9 +128,9 @@ Result<client::ClusterAccess> FindCluster(const RemoteFlags& flags) {
     if (access) return std::move(*access);
   }
   SWELL_ASSIGN_OR_RETURN(
-      cli::FoundKubeconfig found,
+      const std::string path,
       cli::FindKubeconfig({.kubeconfig = flags.kubeconfig, .context = flags.context}, Environment));
-  return client::LoadKubeconfig(found.path, flags.context);
+  return client::LoadKubeconfig(path, flags.context);
 }
 
 void AddNodeFlags(cli::Flags& flags, NodePlan& plan) {

@@ -1,7 +1,10 @@
 // Command lines against an API server in this process: memory store, virtual time.
 
+#include "base/file.h"
 #include "base/strings.h"
+#include "base/temp_dir.h"
 #include "cli/cli_test_util.h"
+#include "cli/cluster.h"
 
 namespace swell::cli {
 namespace {
@@ -283,6 +286,39 @@ TEST_F(CliTest, GetShowsTablesAndSaysWhatIsMissing) {
   EXPECT_NE(err_.find("--status \"frob\": pending, running, "), std::string::npos) << err_;
   ASSERT_EQ(Run({"swell", "get", "ns", "-o", "name"}), 0);
   EXPECT_NE(out_.find("namespace/default\n"), std::string::npos) << out_;
+}
+
+TEST(Kubeconfigs, OneThatIsNotThereLeadsToNoOtherCluster) {
+  TempDir home;
+  ASSERT_TRUE(MakeDirs(home.path() + "/.kube").ok());
+  const std::string users = home.path() + "/.kube/config";
+  ASSERT_TRUE(WriteFileAtomically(users, "{}", 0600).ok());
+  std::string listed;
+  auto env = [&](const std::string& name) -> std::string {
+    if (name == "HOME") return home.path();
+    return name == "KUBECONFIG" ? listed : "";
+  };
+  EXPECT_EQ(*FindKubeconfig({}, env), users);
+  listed = "/none/at/all";
+  EXPECT_EQ(FindKubeconfig({}, env).status().message(),
+            "no cluster to talk to\n  $KUBECONFIG: /none/at/all does not exist\n"
+            "Unset KUBECONFIG to talk to this machine's cluster");
+  listed = "/none/at/all:" + users;
+  EXPECT_EQ(*FindKubeconfig({}, env), listed);
+}
+
+TEST_F(CliTest, JobsOfOtherOperatorsArePointedTo) {
+  Create(
+      "{apiVersion: swell.dev/v1, kind: PodGroup, metadata: {name: tfjob.mnist, ownerReferences: "
+      "[{apiVersion: kubeflow.org/v1, kind: TFJob, name: mnist, uid: 1-2, controller: true}]}, "
+      "spec: {}}");
+  EXPECT_EQ(Run({"swell", "describe", "mnist"}), 1);
+  EXPECT_EQ(err_,
+            "swell: job \"mnist\" not found in namespace \"default\"; TFJob \"mnist\" is another "
+            "operator's: swell why tfjob.mnist\n");
+  EXPECT_EQ(Run({"swell", "list"}), 0);
+  EXPECT_EQ(err_,
+            "No jobs in namespace default\nOf other operators there is 1: swell get podgroups\n");
 }
 
 TEST_F(CliTest, SubmitPassesTheCommandOnUntouched) {

@@ -2,6 +2,8 @@
 
 #include <signal.h>
 
+#include <vector>
+
 #include "base/file.h"
 #include "base/strings.h"
 
@@ -18,24 +20,25 @@ bool Runs(const std::string& data_dir) {
 
 }  // namespace
 
-Result<FoundKubeconfig> FindKubeconfig(
-    const ClusterFlags& flags, const std::function<std::string(const std::string&)>& getenv) {
-  FoundKubeconfig found;
+Result<std::string> FindKubeconfig(const ClusterFlags& flags,
+                                   const std::function<std::string(const std::string&)>& getenv) {
   if (!flags.kubeconfig.empty()) {
     if (!FileExists(flags.kubeconfig)) {
       return Status(Code::kNotFound, StrCat("--kubeconfig ", flags.kubeconfig, ": no such file"));
     }
-    found.path = flags.kubeconfig;
-    return found;
+    return flags.kubeconfig;
   }
+  std::vector<std::string> tried;  // in words
   const std::string listed = getenv("KUBECONFIG");
   for (std::string_view path : Split(listed, ':')) {
     if (path.empty()) continue;
-    if (FileExists(std::string(path))) {
-      found.path = listed;
-      return found;
-    }
-    found.tried.push_back(StrCat("$KUBECONFIG: ", path, " does not exist"));
+    if (FileExists(std::string(path))) return listed;
+    tried.push_back(StrCat("$KUBECONFIG: ", path, " does not exist"));
+  }
+  // Whoever names a cluster means no other one.
+  if (!tried.empty()) {
+    return Status(Code::kNotFound, StrCat("no cluster to talk to\n  ", Join(tried, "\n  "),
+                                          "\nUnset KUBECONFIG to talk to this machine's cluster"));
   }
   std::string home = getenv("HOME");
   std::string data_dir = getenv("SWELL_DATA_DIR");
@@ -43,16 +46,12 @@ Result<FoundKubeconfig> FindKubeconfig(
   std::string embedded = data_dir + "/kubeconfig";
   std::string users = home + "/.kube/config";
   if (FileExists(embedded) && (Runs(data_dir) || !FileExists(users))) {
-    found.path = embedded;
-    return found;
+    return embedded;
   }
-  found.tried.push_back(StrCat("this machine's cluster: none is running in ", data_dir));
-  if (FileExists(users)) {
-    found.path = users;
-    return found;
-  }
-  found.tried.push_back(StrCat(users, " does not exist"));
-  return Status(Code::kNotFound, StrCat("no cluster to talk to\n  ", Join(found.tried, "\n  "),
+  tried.push_back(StrCat("this machine's cluster: none is running in ", data_dir));
+  if (FileExists(users)) return users;
+  tried.push_back(StrCat(users, " does not exist"));
+  return Status(Code::kNotFound, StrCat("no cluster to talk to\n  ", Join(tried, "\n  "),
                                         "\nStart one on this machine with: swell up --detach"));
 }
 

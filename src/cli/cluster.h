@@ -5,20 +5,15 @@
 
 #include <functional>
 #include <string>
-#include <vector>
 
 #include "cli/cli.h"
 #include "client/kubeconfig.h"
 
 namespace swell::cli {
 
-struct FoundKubeconfig {
-  std::string path;                // or several with colons between them, as $KUBECONFIG has them
-  std::vector<std::string> tried;  // what was looked for before it, in words
-};
-
-// kNotFound lists everything that was tried and says how to start a cluster.
-Result<FoundKubeconfig> FindKubeconfig(
-    const ClusterFlags& flags, const std::function<std::string(const std::string&)>& getenv);
+// The file, or several with colons between them, as $KUBECONFIG has them. kNotFound lists
+// everything that was tried and says how to start a cluster.
+Result<std::string> FindKubeconfig(const ClusterFlags& flags,
+                                   const std::function<std::string(const std::string&)>& getenv);
 
 }  // namespace swell::cli

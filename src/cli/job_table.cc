@@ -53,6 +53,11 @@ Result<int> JobTable::Show() const {
   }
   if (jobs.empty()) {
     session.ErrLine(ns.empty() ? "No jobs" : StrCat("No jobs in namespace ", ns));
+    const size_t others = ListOthersJobs(*api, ns).size();
+    if (others > 0) {
+      session.ErrLine(StrCat("Of other operators there ", others == 1 ? "is " : "are ", others,
+                             ": swell get podgroups", ns.empty() ? " -A" : ""));
+    }
     return 0;
   }
   std::vector<std::string> lines = Lines(jobs);

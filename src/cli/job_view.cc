@@ -480,7 +480,35 @@ std::string NamespacesWith(Api& api, std::string_view ns, std::string_view name)
   return Join({namespaces.begin(), namespaces.end()}, ", ");
 }
 
+// What to ask about instead, if another operator's job has the name.
+std::string OthersHint(Api& api, std::string_view ns, std::string_view name) {
+  for (const OthersJob& job : ListOthersJobs(api, ns)) {
+    if (job.name != name) continue;
+    return StrCat("; ", job.kind, " ", Quote(name), " is another operator's: swell why ",
+                  job.group);
+  }
+  return "";
+}
+
 }  // namespace
+
+std::vector<OthersJob> ListOthersJobs(Api& api, std::string_view ns) {
+  std::vector<OthersJob> jobs;
+  auto groups = api.List(client::resources::kPodGroups, ns);
+  if (!groups.ok()) return jobs;
+  for (const json::SharedValue& group : *groups) {
+    const auto owner = api::ControllerOf(*group);
+    if (!owner || owner->api_version.starts_with("apps/")) continue;
+    const bool ours =
+        std::any_of(JobKinds().begin(), JobKinds().end(), [&owner](const JobKindInfo& kind) {
+          return kind.kind == owner->kind &&
+                 owner->api_version == StrCat(kind.resource.group, "/", kind.resource.version);
+        });
+    if (ours) continue;
+    jobs.push_back({owner->kind, owner->name, std::string(api::Name(*group))});
+  }
+  return jobs;
+}
 
 Result<std::vector<JobView>> ListJobs(Api& api, std::string_view ns) {
   SWELL_ASSIGN_OR_RETURN(std::vector<JobView> jobs, Collect(api, ns, {}));
@@ -507,6 +535,10 @@ Result<JobView> FindJob(Api& api, std::string_view ns, std::string_view name) {
     found.push_back(std::move(job));
   }
   if (found.empty()) {
+    if (const std::string hint = OthersHint(api, ns, name); !hint.empty()) {
+      return Status(Code::kNotFound,
+                    StrCat("job ", Quote(name), " not found in namespace ", Quote(ns), hint));
+    }
     const std::string elsewhere = NamespacesWith(api, ns, name);
     return Status(Code::kNotFound,
                   StrCat("job ", Quote(name), " not found in namespace ", Quote(ns), "; ",

@@ -55,6 +55,14 @@ Result<std::vector<JobView>> ListJobs(Api& api, std::string_view ns);
 // One job by name, of any kind; kAlreadyExists when the name is ambiguous, with the kinds.
 Result<JobView> FindJob(Api& api, std::string_view ns, std::string_view name);
 
+// A job of another operator, as far as is known of it: whose pods are placed as a group.
+struct OthersJob {
+  std::string kind, name;
+  std::string group;  // the PodGroup's name
+};
+// Empty also where nobody may ask.
+std::vector<OthersJob> ListOthersJobs(Api& api, std::string_view ns);
+
 // How many of a role there may be.
 struct RoleBounds {
   std::string role;
