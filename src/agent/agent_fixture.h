@@ -111,7 +111,7 @@ class AgentTest : public ::testing::Test {
 
   SimExecutor sim_;
   std::shared_ptr<FakeApi> api_ = std::make_shared<FakeApi>(sim_);
-  SimulatedRuntime runtime_{sim_, sim_, {.resolves_names = true}};
+  SimulatedRuntime runtime_{sim_, sim_, {.resolves_names = true, .keeps_specs = true}};
   NodeConfig config_;
   bool with_names_ = false;
   uint64_t boots_ = 0;

@@ -7,6 +7,7 @@
 
 #include "api/meta.h"
 #include "base/strings.h"
+#include "json/document.h"
 
 namespace swell::agent {
 namespace {
@@ -118,6 +119,8 @@ struct Fetch : std::enable_shared_from_this<Fetch> {
 void PodSources::Put(std::string_view kind,
                      std::string_view name,
                      Result<json::SharedValue> value) {
+  // For as long as the pod, and mostly the same for all pods of a namespace.
+  if (value.ok()) value = json::Keep(**value);
   found_.insert_or_assign(StrCat(kind, "/", name), std::move(value));
 }
 

@@ -6,6 +6,7 @@
 #include "api/meta.h"
 #include "api/swell_keys.h"
 #include "base/log.h"
+#include "base/random.h"
 #include "base/strings.h"
 
 namespace swell::agent {
@@ -332,8 +333,8 @@ void PodWorker::SendLater(const Status& why) {
 
 void PodWorker::SendStatus() {
   json::Object status = BuildStatus();
-  std::string printed = json::Print(json::Value(status));
-  if (told_ || printed == sent_status_) {
+  const uint64_t hash = StableHash(json::Print(json::Value(status)));
+  if (told_ || hash == sent_status_) {
     if (stage_ == Stage::kStopped && !final_sent_) {
       final_sent_ = true;
       Sync();
@@ -341,19 +342,19 @@ void PodWorker::SendStatus() {
     return;
   }
   ReplaceAddresses(status);
-  Write(json::Object{{"status", std::move(status)}}, [this, printed](const Status& sent) {
+  Write(json::Object{{"status", std::move(status)}}, [this, hash](const Status& sent) {
     if (!sent.ok()) {
-      sent_status_.clear();  // nobody knows what the API has
+      sent_status_.reset();  // nobody knows what the API has
       return SendLater(sent);
     }
     send_failures_ = 0;
-    sent_status_ = printed;
+    sent_status_ = hash;
   });
 }
 
 // A control plane that missed this node calls its pods unready; only the node can take that back.
 bool PodWorker::Overwritten() const {
-  if (sent_status_.empty() || told_ || gone_) return false;
+  if (!sent_status_ || told_ || gone_) return false;
   if (json::GetString(*pod_, {"status", "phase"}) != Phase()) return true;
   return std::any_of(conditions_.begin(), conditions_.end(), [&](const json::Value& mine) {
     std::string_view type = json::GetString(mine, {"type"});
@@ -368,7 +369,7 @@ void PodWorker::WatchOverwrites() {
   if (reconcile_timer_ != kNoTimer || !Overwritten()) return;
   Later(kReconcileInterval, reconcile_timer_, [this] {
     if (!Overwritten()) return;
-    sent_status_.clear();
+    sent_status_.reset();
     Publish();
   });
 }

@@ -16,6 +16,7 @@
 // it; after Detach() it does nothing any more.
 #pragma once
 
+#include <cstdint>
 #include <deque>
 #include <functional>
 #include <map>
@@ -229,7 +230,7 @@ class PodWorker final : public PodObserver, public std::enable_shared_from_this<
 
   // Status delivery.
   mutable json::Array conditions_;
-  std::string sent_status_;
+  std::optional<uint64_t> sent_status_;  // a hash of what the API has
   bool told_ = false;  // the API had the pod's end before this worker: nothing to add
   bool sending_ = false;
   bool send_posted_ = false;

@@ -155,9 +155,11 @@ void PodWorker::OnStarted(const std::string& name, int attempt, Result<Container
   container->exit.reset();
   container->waiting_reason.clear();
   container->waiting_message.clear();
-  host_.Event(*pod_, "Normal", "Pulled",
-              StrCat("Container image ", Quote(container->image), " already present on machine"));
-  host_.Event(*pod_, "Normal", "Created", StrCat("Created container ", name));
+  if (host_.runtime().Info().has_images) {
+    host_.Event(*pod_, "Normal", "Pulled",
+                StrCat("Container image ", Quote(container->image), " already present on machine"));
+    host_.Event(*pod_, "Normal", "Created", StrCat("Created container ", name));
+  }
   host_.Event(*pod_, "Normal", "Started", StrCat("Started container ", name));
   if (terminating_) {
     // Asked to stop while it was starting.

@@ -251,6 +251,7 @@ struct RuntimeInfo {
   bool resolves_names = true;  // false: hosts entries would be thrown away
   // What this machine does not permit, in words, for the node's annotation; empty: nothing.
   std::string limits;
+  bool has_images = true;  // false: nothing is pulled or made for a container, it only starts
 };
 
 class Runtime {

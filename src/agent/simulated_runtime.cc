@@ -46,6 +46,24 @@ api::Quantity QuantityAnnotation(const SandboxSpec& spec, const std::string& nam
   return sound ? *quantity : api::Quantity();
 }
 
+// What this runtime looks at of what it is asked for; the rest is as much as all else of a pod.
+SandboxSpec NeededOf(const SandboxSpec& spec) {
+  SandboxSpec needed;
+  needed.pod_uid = spec.pod_uid;
+  needed.ns = spec.ns;
+  needed.name = spec.name;
+  needed.node = spec.node;
+  needed.annotations = spec.annotations;
+  return needed;
+}
+ContainerSpec NeededOf(const ContainerSpec& spec) {
+  ContainerSpec needed;
+  needed.ref = spec.ref;
+  needed.init = spec.init;
+  needed.image = spec.image;
+  return needed;
+}
+
 class NoStream final : public LogStream {};
 
 // A command (or an attached container) that is nothing but its streams.
@@ -111,7 +129,7 @@ void SimulatedRuntime::Later(Duration delay, std::function<void()> fn) {
 }
 
 RuntimeInfo SimulatedRuntime::Info() const {
-  return {"simulated", "0.1.0", options_.resolves_names, ""};
+  return {"simulated", "0.1.0", options_.resolves_names, "", false};
 }
 
 void SimulatedRuntime::List(const std::string& node,
@@ -148,7 +166,7 @@ void SimulatedRuntime::CreateSandbox(const SandboxSpec& spec,
                                      std::weak_ptr<PodObserver> observer,
                                      std::function<void(Result<SandboxInfo>)> done) {
   Pod& pod = pods_[spec.pod_uid];
-  pod.spec = spec;
+  pod.spec = options_.keeps_specs ? spec : NeededOf(spec);
   pod.observer = std::move(observer);
   uint32_t n = next_ip_++;
   pod.info.ip = spec.host_network
@@ -174,7 +192,7 @@ void SimulatedRuntime::StartContainer(const ContainerSpec& spec,
   Container& container = it->second.containers[spec.ref.name];
   // An earlier agent may have begun it, and not have lived to hear of it.
   if (!container.running) {
-    container.spec = spec;
+    container.spec = options_.keeps_specs ? spec : NeededOf(spec);
     container.exit.reset();
   }
   Later(options_.start_delay,
@@ -340,7 +358,7 @@ void SimulatedRuntime::Usage(const std::string& node,
 void SimulatedRuntime::UpdateHosts(const std::string& pod_uid,
                                    const std::vector<HostsEntry>& hosts) {
   auto it = pods_.find(pod_uid);
-  if (it != pods_.end()) it->second.spec.hosts = hosts;
+  if (it != pods_.end() && options_.keeps_specs) it->second.spec.hosts = hosts;
 }
 
 void SimulatedRuntime::UpdateVolume(const std::string& pod_uid, const VolumeSpec& volume) {

@@ -8,6 +8,7 @@
 //   swell.dev/missing-image: "x"   the image x does not exist
 //   swell.dev/used-cpu: "300m"     what each main container is measured to use (nothing)
 //   swell.dev/used-memory: "1Gi"
+// Nothing is pulled or made for a container: of its events there is only that it started.
 // Init containers end at once with code 0. Probes and hooks succeed. A command run in a container
 // says what it is, sends its input back and ends with it; a port sends back what it gets.
 //
@@ -30,6 +31,7 @@ class SimulatedRuntime final : public Runtime {
     Duration sandbox_delay = std::chrono::milliseconds(2);
     Duration start_delay = std::chrono::milliseconds(3);
     bool resolves_names = false;  // nobody reads the hosts of thousands of nodes
+    bool keeps_specs = false;     // all of them, for tests: files, environments, mounts
   };
 
   SimulatedRuntime(Executor& executor, Clock& clock, Options options);

@@ -45,7 +45,7 @@ EventRecorder::EventRecorder(Executor& executor,
       random_(seed),
       client_(executor, std::move(server), std::move(user), std::move(component)) {}
 
-bool EventRecorder::Spend(const std::string& object_key) {
+bool EventRecorder::Spend(uint64_t object_key) {
   if (budgets_.size() > kKnownMax) budgets_.clear();
   Budget& budget = budgets_[object_key];
   int64_t now = clock_.Steady().ns;
@@ -70,7 +70,7 @@ std::string EventRecorder::NextSuffix() {
   return StrCat(tick, random_.NameSuffix(5));
 }
 
-void EventRecorder::Remember(const std::string& key, const Known& known) {
+void EventRecorder::Remember(uint64_t key, const Known& known) {
   if (known_.emplace(key, known).second) known_order_.push_back(key);
   while (known_order_.size() > kKnownMax) {
     known_.erase(known_order_.front());
@@ -83,9 +83,9 @@ void EventRecorder::Record(const json::Value& object,
                            std::string_view reason,
                            std::string_view message) {
   if (waiting_.size() >= kWaitingMax) return;
-  std::string object_key =
-      StrCat(json::GetString(object, {"kind"}), "/", api::KeyOf(object), "/", api::Uid(object));
-  std::string key = StrCat(object_key, "/", type, "/", reason, "/", message);
+  const uint64_t object_key = StableHash(
+      StrCat(json::GetString(object, {"kind"}), "/", api::KeyOf(object), "/", api::Uid(object)));
+  const uint64_t key = StableHash(StrCat("/", type, "/", reason, "/", message), object_key);
   std::string now = api::FormatTime(clock_.Now());
   if (!Spend(object_key)) return;
   auto it = known_.find(key);
@@ -139,7 +139,7 @@ void EventRecorder::Pump() {
     Write write = std::move(waiting_.front());
     waiting_.pop_front();
     ++open_;
-    client_.Call(write.make(), [this, key = std::move(write.key),
+    client_.Call(write.make(), [this, key = write.key,
                                 fresh = write.fresh](const Result<api::RestResponse>& result) {
       --open_;
       if (!result.ok()) {

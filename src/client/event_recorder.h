@@ -4,6 +4,7 @@
 // of goes before them. Thread-safety: core executor only.
 #pragma once
 
+#include <cstdint>
 #include <deque>
 #include <functional>
 #include <memory>
@@ -47,26 +48,27 @@ class EventRecorder {
   };
 
   struct Write {
-    std::string key;  // into known_
+    uint64_t key = 0;  // into known_
     bool fresh = false;
     // Made when its turn has come: most of what is told of thousands at once waits long.
     std::function<api::RestRequest()> make;
   };
 
-  bool Spend(const std::string& object_key);
+  bool Spend(uint64_t object_key);
   void Send(Write write);
   void Pump();
   std::string NextSuffix();
-  void Remember(const std::string& key, const Known& known);
+  void Remember(uint64_t key, const Known& known);
 
   Clock& clock_;
   std::string component_;
   std::string host_;
   Random random_;
   uint64_t last_tick_ = 0;
-  std::unordered_map<std::string, Known> known_;
-  std::deque<std::string> known_order_;
-  std::unordered_map<std::string, Budget> budgets_;
+  // By hashes of what is told: one of these recorders is on every node.
+  std::unordered_map<uint64_t, Known> known_;
+  std::deque<uint64_t> known_order_;
+  std::unordered_map<uint64_t, Budget> budgets_;
   std::deque<Write> waiting_;
   int open_ = 0;
   Client client_;

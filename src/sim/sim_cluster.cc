@@ -14,6 +14,11 @@ const api::UserInfo kSystem{"system:swell", "", {"system:masters", "system:authe
 constexpr Duration kAnswerLimit = std::chrono::minutes(1);
 constexpr Duration kStartAgain = std::chrono::seconds(1);
 
+std::unique_ptr<agent::SimulatedRuntime> NewRuntime(Executor& executor, Clock& clock) {
+  using Options = agent::SimulatedRuntime::Options;
+  return std::make_unique<agent::SimulatedRuntime>(executor, clock, Options{.keeps_specs = true});
+}
+
 }  // namespace
 
 const api::UserInfo& SystemUser() { return kSystem; }
@@ -76,7 +81,7 @@ SimCluster::SimCluster(SimOptions options)
   for (size_t i = 0; i < runtimes; ++i) {
     Clock* mine = &executor_;
     if (apart()) mine = &clock(nodes_[i].name);
-    runtimes_.push_back(std::make_unique<agent::SimulatedRuntime>(executor_, *mine));
+    runtimes_.push_back(NewRuntime(executor_, *mine));
   }
   if (!apart()) return;
   agents_.resize(nodes_.size());
@@ -201,8 +206,7 @@ void SimCluster::StartReplica(size_t index) {
 void SimCluster::KillAgent(size_t index, bool with_pods) {
   agents_[index].reset();
   if (!with_pods) return;
-  runtimes_[index] =
-      std::make_unique<agent::SimulatedRuntime>(executor_, clock(nodes_[index].name));
+  runtimes_[index] = NewRuntime(executor_, clock(nodes_[index].name));
 }
 
 void SimCluster::StartAgent(size_t index) {
