@@ -138,7 +138,7 @@ TEST_F(SqliteBackendTest, ForeignFilesAreRefusedAndLeftAsTheyAre) {
   std::string newer = dir_.File("newer.db");
   Open(newer).reset();
   {
-    auto db = SqliteDb::Open(newer, SqliteDb::Mode::kReadWrite);
+    auto db = SqliteDb::Open(newer, SqliteDb::Mode::kCreate);
     ASSERT_TRUE(db.ok() &&
                 (*db)->Execute("PRAGMA journal_mode=DELETE; PRAGMA user_version=9").ok());
   }
