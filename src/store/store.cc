@@ -42,10 +42,12 @@ struct Slot {
 using EventPtr = std::shared_ptr<const Event>;
 struct Watcher;
 
+using Slots = std::map<ObjectKey, Slot>;
+
 struct Resource {
-  std::map<ObjectKey, Slot> slots;  // also of objects whose creation is pending
-  size_t count = 0;                 // durable ones
-  std::deque<EventPtr> history;     // this resource's part of the ring
+  Slots slots;                   // also of objects whose creation is pending
+  size_t count = 0;              // durable ones
+  std::deque<EventPtr> history;  // this resource's part of the ring
   std::vector<std::shared_ptr<Watcher>> watchers;
   int dispatching = 0;
 };
@@ -171,6 +173,7 @@ class StoreImpl final : public Store {
     EventType type;
     EntryPtr entry;
     Resource* resource;
+    Slots::iterator slot;  // which stays as long as it has anything pending
     std::function<void(const Status&)> done;
   };
 
@@ -233,11 +236,12 @@ void StoreImpl::Write(EventType type, EntryPtr entry, std::function<void(const S
   SWELL_CHECK_MSG(entry->version == next_version_, entry->key.resource + " " + entry->key.name);
   ++next_version_;
   Resource& resource = resources_[entry->key.resource];
-  Slot& slot = resource.slots[{entry->key.ns, entry->key.name}];
+  const auto at = resource.slots.try_emplace({entry->key.ns, entry->key.name}).first;
+  Slot& slot = at->second;
   SWELL_CHECK_MSG((type == EventType::kAdded) == (slot.latest == nullptr), entry->key.name);
   slot.latest = type == EventType::kDeleted ? nullptr : entry;
   ++slot.pending;
-  accepted_.push_back({type, std::move(entry), &resource, std::move(done)});
+  accepted_.push_back({type, std::move(entry), &resource, at, std::move(done)});
   const bool gathering = gathering_ != kNoTimer && accepted_.size() < gathered_at_;
   if (!committing_ && !flush_posted_ && !gathering) {
     // Posted, so that what else this turn of the executor writes shares the transaction.
@@ -331,12 +335,9 @@ void StoreImpl::RollBack(const Status& status) {
   std::move(accepted_.begin(), accepted_.end(), std::back_inserter(failed));
   accepted_.clear();
   for (const Pending& write : failed) {
-    auto& slots = write.resource->slots;
-    auto it = slots.find({write.entry->key.ns, write.entry->key.name});
-    if (it == slots.end()) continue;
-    it->second.latest = it->second.durable;
-    it->second.pending = 0;
-    if (it->second.durable == nullptr) slots.erase(it);
+    Slot& slot = write.slot->second;
+    slot.latest = slot.durable;
+    if (--slot.pending == 0 && slot.durable == nullptr) write.resource->slots.erase(write.slot);
   }
   std::weak_ptr<char> alive = alive_;
   for (Pending& write : failed) {
@@ -346,17 +347,14 @@ void StoreImpl::RollBack(const Status& status) {
 }
 
 EventPtr StoreImpl::Apply(const Pending& write) {
-  auto& slots = write.resource->slots;
-  auto it = slots.find({write.entry->key.ns, write.entry->key.name});
-  SWELL_CHECK(it != slots.end());
-  Slot& slot = it->second;
+  Slot& slot = write.slot->second;
   EventPtr event = std::make_shared<const Event>(
       Event{write.type, write.entry->version, write.entry, slot.durable});
   slot.durable = write.type == EventType::kDeleted ? nullptr : write.entry;
   --slot.pending;
   if (write.type == EventType::kAdded) ++write.resource->count;
   if (write.type == EventType::kDeleted) --write.resource->count;
-  if (slot.durable == nullptr && slot.pending == 0) slots.erase(it);
+  if (slot.durable == nullptr && slot.pending == 0) write.resource->slots.erase(write.slot);
   durable_version_ = write.entry->version;
   Remember(*write.resource, event);
   return event;
