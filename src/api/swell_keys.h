@@ -63,5 +63,6 @@ inline constexpr std::string_view kSchedulerSettings = "swell-scheduler";
 
 // Of nodes.
 inline constexpr std::string_view kRuntimeLimits = "swell.dev/runtime-limits";
+inline constexpr std::string_view kStartedBy = "swell.dev/started-by";  // "swell-up"
 
 }  // namespace swell::api::keys

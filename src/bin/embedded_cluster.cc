@@ -2,12 +2,15 @@
 
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <csignal>
 #include <map>
 
 #include "agent/names.h"
 #include "agent/node_agent.h"
 #include "agent/simulated_runtime.h"
+#include "api/meta.h"
+#include "api/swell_keys.h"
 #include "apiserver/api_server.h"
 #include "base/file.h"
 #include "base/log.h"
@@ -16,6 +19,7 @@
 #include "bin/audit_log.h"
 #include "bin/token_key.h"
 #include "cli/cli.h"
+#include "client/client.h"
 #include "client/kubeconfig.h"
 #include "client/usage_record.h"
 #include "controllers/job_rules.h"
@@ -34,6 +38,7 @@ namespace {
 const api::UserInfo kSystem{"system:swell", "", {"system:masters", "system:authenticated"}};
 
 constexpr int kHttpsPort = 443;
+constexpr char kSwellUp[] = "swell-up";
 
 // The port of the last run, so that kubeconfigs stay true over a restart.
 std::string WithLastPort(const DataDir& dir, const std::string& listen) {
@@ -71,6 +76,7 @@ struct EmbeddedCluster::Impl {
   void ListenToPods(uint16_t port, const net::TlsServerConfig& tls);
   Status WriteAccess();
   void RecordCycles();
+  void ForgetOldNodes();
   void StartComponents();
   void StopAll();
   void StopIo();
@@ -102,6 +108,7 @@ struct EmbeddedCluster::Impl {
   bool stopping = false;
   Status ended;
   std::unique_ptr<Metrics::Registration> registered;
+  std::unique_ptr<client::Client> node_client;
 };
 
 Status EmbeddedCluster::Impl::OpenStore() {
@@ -321,7 +328,33 @@ void EmbeddedCluster::Impl::RecordCycles() {
   }
 }
 
+// Those that an earlier start had and this one has not: pods would be sent there until somebody
+// misses them.
+void EmbeddedCluster::Impl::ForgetOldNodes() {
+  node_client = std::make_unique<client::Client>(core, server, kSystem, kSwellUp);
+  node_client->List(client::resources::kNodes, "", {},
+                    [this](const Result<client::ObjectList>& nodes) {
+                      if (!nodes.ok()) {
+                        SWELL_LOG_WARNING("cluster", "nodes of an earlier start may be left",
+                                          {"error", nodes.status().ToString()});
+                        return;
+                      }
+                      for (const json::SharedValue& node : nodes->items) {
+                        const std::string_view name = api::Name(*node);
+                        const bool planned =
+                            std::any_of(node_configs.begin(), node_configs.end(),
+                                        [name](const auto& config) { return config.name == name; });
+                        if (planned || api::Annotation(*node, api::keys::kStartedBy) != kSwellUp)
+                          continue;
+                        SWELL_LOG_INFO("cluster", "node of an earlier start forgotten",
+                                       {"node", std::string(name)});
+                        node_client->Delete(client::resources::kNodes, "", name, {}, {});
+                      }
+                    });
+}
+
 void EmbeddedCluster::Impl::StartComponents() {
+  ForgetOldNodes();
   informers = std::make_unique<controllers::Informers>(core, server, kSystem, random.Next());
   controllers::ManagerOptions manager_options;
   manager_options.scheme = &server->scheme();
@@ -394,6 +427,9 @@ EmbeddedCluster::~EmbeddedCluster() = default;
 Result<std::unique_ptr<EmbeddedCluster>> EmbeddedCluster::Create(const ClusterOptions& options) {
   auto impl = std::make_unique<Impl>(options);
   SWELL_ASSIGN_OR_RETURN(impl->node_configs, PlanNodes(options.plan));
+  for (agent::NodeConfig& node : impl->node_configs) {
+    node.annotations[std::string(api::keys::kStartedBy)] = kSwellUp;
+  }
   // The runtime first: finding out what is permitted forks, and must be done before any thread.
   SWELL_RETURN_IF_ERROR(impl->MakeRuntime());
   std::vector<std::string> hosts{HostOf(options.listen)};

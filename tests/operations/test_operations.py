@@ -259,6 +259,22 @@ class Backups(ClusterTest):
             other.down()
 
 
+class Restart(ClusterTest):
+    flags = ("--nodes", "3")
+
+    def nodes(self):
+        return [node["metadata"]["name"] for node in self.cluster.get("nodes")["items"]]
+
+    def test_nodes_that_are_no_longer_asked_for_are_gone(self):
+        other = "apiVersion: v1\nkind: Node\nmetadata: {name: other}\n"
+        self.done(self.cluster.kubectl("create", "-f", "-", input=other))
+        self.assertEqual(self.nodes(), ["node-1", "node-2", "node-3", "other"])
+        self.cluster.down()
+        self.cluster.flags = ("--nodes", "2")
+        self.cluster.up()
+        self.until(lambda: self.nodes() == ["node-1", "node-2", "other"], self.nodes)
+
+
 class Report(ClusterTest):
     def test_an_empty_account_is_no_error(self):
         done = self.cluster.swell("report", "-o", "json")
