@@ -63,6 +63,9 @@ ProjectView ViewProject(json::SharedValue object) {
   for (size_t i = 0; i < kShareNames.size(); ++i) {
     view.shares[i] = ReadShare(project, kShareNames[i]);
   }
+  for (const json::Value& pool : json::GetArray(project, {"status", "pastUse", "pools"})) {
+    view.past_gpu_hours = view.past_gpu_hours.value_or(0) + Number(pool, {"gpuHours"}, 0);
+  }
   view.object = std::move(object);
   return view;
 }
@@ -244,6 +247,10 @@ std::string ShareText(double amount, ShareOf what) {
   return GpuText(std::llround(amount * 1000));
 }
 
+std::string HoursText(double gpu_hours) {
+  return StrCat(ShareText(std::round(gpu_hours * 10) / 10, ShareOf::kGpu), " GPU-hours");
+}
+
 std::string ProjectTable(Session& session,
                          const ProjectTree& tree,
                          const std::vector<ProjectView>& shown,
@@ -254,6 +261,10 @@ std::string ProjectTable(Session& session,
   if (form.wide) {
     header.insert(header.end(), {"LIMIT", "WEIGHT", "PRIORITY", "NODE POOLS", "NAMESPACE"});
   }
+  const bool past = form.wide && std::any_of(shown.begin(), shown.end(), [](const ProjectView& it) {
+                      return it.past_gpu_hours.has_value();
+                    });
+  if (past) header.push_back("PAST USE");
   TextTable table(form.headers ? header : std::vector<std::string>{});
   for (const ProjectView& project : shown) {
     const Share& gpu = project.gpu();
@@ -275,6 +286,7 @@ std::string ProjectTable(Session& session,
       row.push_back(project.pools.empty() ? "-" : Join(project.pools, ","));
       row.push_back(project.department ? "-" : project.ns);
     }
+    if (past) row.push_back(project.past_gpu_hours ? HoursText(*project.past_gpu_hours) : "-");
     table.Add(std::move(row));
   }
   return table.ToString();

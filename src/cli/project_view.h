@@ -35,6 +35,8 @@ struct ProjectView {
   bool department = false;         // has children: work hangs on those
   std::vector<std::string> pools;  // that it names
   std::array<Share, 3> shares;     // by ShareOf
+  // In GPU-hours, as it counts against the project; none: the scheduler does not count it.
+  std::optional<double> past_gpu_hours;
 
   const Share& gpu() const { return shares[0]; }
 };
@@ -63,6 +65,8 @@ Result<std::vector<PoolView>> ReadPools(Api& api);
 
 // "4", "0.5", "unlimited"; memory in GiB: "64Gi".
 std::string ShareText(double amount, ShareOf what);
+// "12.5 GPU-hours".
+std::string HoursText(double gpu_hours);
 struct ProjectTableForm {
   bool wide = false;
   bool headers = true;

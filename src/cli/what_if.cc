@@ -42,10 +42,7 @@ const std::vector<Listed>& StateKinds() {
 std::string GroupOf(const json::Value& object) {
   std::string_view kind = json::GetString(object, {"kind"});
   if (kind == "PodGroup") return api::KeyOf(object);
-  if (kind != "Pod") return "";
-  std::string_view group = api::Label(object, api::keys::kPodGroup);
-  return group.empty() ? StrCat("/", api::KeyOf(object))
-                       : StrCat(api::Namespace(object), "/", group);
+  return kind == "Pod" ? GroupOfPod(object) : "";
 }
 
 std::string GpuList(const json::Value& decision) {
@@ -60,6 +57,11 @@ Status NoScheduler() {
 }
 
 }  // namespace
+
+std::string GroupOfPod(const json::Value& pod) {
+  std::string_view group = api::Label(pod, api::keys::kPodGroup);
+  return group.empty() ? StrCat("/", api::KeyOf(pod)) : StrCat(api::Namespace(pod), "/", group);
+}
 
 Result<json::Array> ReadState(Api& api) {
   std::vector<api::RestRequest> requests;
@@ -104,7 +106,7 @@ Status WhatIf::AddJob(const json::Value& job, const JobKindInfo& kind) {
   const Foresight& foresight = session_->env().foresight;
   if (!foresight.make_gang) return NoScheduler();
   SWELL_ASSIGN_OR_RETURN(json::Array gang, foresight.make_gang(kind.resource, job));
-  state_ = Without(api::KeyOf(job));  // as it is now, if it is there
+  state_ = Without({api::KeyOf(job)});  // as it is now, if it is there
   const std::string now = api::FormatTime(session_->Now());
   for (json::Value& object : gang) {
     json::Set(object, {"metadata", "uid"}, StrCat("what-if-", api::Name(object)));
@@ -117,10 +119,10 @@ Status WhatIf::AddJob(const json::Value& job, const JobKindInfo& kind) {
   return Status::Ok();
 }
 
-json::Array WhatIf::Without(const std::string& group) const {
+json::Array WhatIf::Without(const std::set<std::string>& groups) const {
   json::Array out;
   for (const json::Value& object : state_) {
-    if (GroupOf(object) != group) out.push_back(object);
+    if (!groups.contains(GroupOf(object))) out.push_back(object);
   }
   return out;
 }

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -16,7 +17,10 @@ namespace swell::cli {
 // Everything that scheduling depends on, as `swell simulate --state` reads it.
 Result<json::Array> ReadState(Api& api);
 
-// What becomes of one pod group ("namespace/name").
+// The pod's group, "namespace/name"; of a pod without one "/namespace/name".
+std::string GroupOfPod(const json::Value& pod);
+
+// What becomes of one pod group.
 struct Outcome {
   struct Place {
     std::string pod, node, gpus;  // "0,1"
@@ -36,14 +40,14 @@ struct Outcome {
 
 class WhatIf {
  public:
-  // `group`: of the state, or one that AddJob puts there; "/namespace/name" is a pod without one.
+  // `group`: of the state, or one that AddJob puts there.
   // kNotAcceptable without a scheduler.
   static Result<WhatIf> Make(Session& session, json::Array state);
 
   // The pod group and pods that the job's controller would make of it.
   Status AddJob(const json::Value& job, const JobKindInfo& kind);
-  // The state without the group and its pods.
-  json::Array Without(const std::string& group) const;
+  // The state without the groups and their pods.
+  json::Array Without(const std::set<std::string>& groups) const;
   const json::Array& state() const { return state_; }
 
   Outcome Run(const std::string& group) const { return Run(group, state_); }

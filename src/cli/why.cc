@@ -107,7 +107,9 @@ class WhyAction final : public Action {
   }
 
   Result<int> Run(Session& session, std::vector<std::string> words) override {
-    if (words.size() != 1) return Misuse("the name of one job expected: swell why JOB");
+    if (words.size() != 1 || words[0].empty() || words[0].ends_with('/')) {
+      return Misuse("the name of one job expected: swell why JOB");
+    }
     SWELL_ASSIGN_OR_RETURN(OutputForm form, ParseOutputForm(output_));
     session_ = &session;
     SWELL_ASSIGN_OR_RETURN(api_, session.Server());
@@ -146,11 +148,18 @@ class WhyAction final : public Action {
     return Waits() && OtherScheduler().empty() && (!IsPod() || PodNode().empty());
   }
 
-  // As the scheduler knows it.
+  // The first that has no place; null: none.
+  const json::Value* WaitingPod() const {
+    for (const json::SharedValue& pod : job_.pods) {
+      if (json::GetString(*pod, {"spec", "nodeName"}).empty() && !PodHasEnded(*pod)) return &*pod;
+    }
+    return nullptr;
+  }
+
+  // As the scheduler knows it. Of a Job of Kubernetes, which has no group, it is a pod.
   std::string Group() const {
-    if (!IsPod()) return StrCat(job_.ns, "/", job_.name);
-    std::string_view group = api::Label(*job_.object, api::keys::kPodGroup);
-    return group.empty() ? StrCat("/", job_.ns, "/", job_.name) : StrCat(job_.ns, "/", group);
+    const json::Value* pod = WaitingPod();
+    return pod != nullptr ? GroupOfPod(*pod) : StrCat(job_.ns, "/", job_.name);
   }
 
   // Not everybody may see what others hold; then what the cluster says of the job must do.
@@ -205,76 +214,83 @@ class WhyAction final : public Action {
     }
     std::set<std::string> groups;
     for (const Outcome::Victim& victim : then.victims) groups.insert(victim.group);
+    const std::vector<Holder> holders = Holders();
+    std::set<std::string> names;
+    for (const std::string& one : groups) {
+      const auto holder = std::find_if(holders.begin(), holders.end(), [&one](const Holder& it) {
+        return it.groups.contains(one);
+      });
+      names.insert(holder != holders.end() ? holder->name : one);
+    }
     changes_.push_back(StrCat(api::HumanDuration(enough), " more",
-                              groups.empty() ? "" : ", when it may stop ",
-                              Join({groups.begin(), groups.end()}, ", ")));
+                              names.empty() ? "" : ", when it may stop ",
+                              Join({names.begin(), names.end()}, ", ")));
   }
 
+  // What ends together: a job, the pods that one owner made, or a pod.
   struct Holder {
-    std::string group, project;
+    std::string name;
+    std::set<std::string> groups;
     int64_t milli_gpus = 0;
     std::vector<std::string> nodes;
   };
+
+  static std::string HolderOf(const json::Value& pod) {
+    const std::string group = GroupOfPod(pod);
+    if (!group.starts_with('/')) return group;
+    const auto owner = api::ControllerOf(pod);
+    return owner ? StrCat(ToLower(owner->kind), " ", api::Namespace(pod), "/", owner->name)
+                 : StrCat("pod ", api::KeyOf(pod));
+  }
+
   std::vector<Holder> Holders() const {
-    std::map<std::string, Holder> by_group;
+    std::map<std::string, Holder> by_name;
     for (const NodeView& node : nodes_) {
       for (const json::SharedValue& pod : node.pods) {
-        std::string_view name = api::Label(*pod, api::keys::kPodGroup);
-        if (name.empty() || MilliGpus(*pod) == 0) continue;
-        Holder& holder = by_group[StrCat(api::Namespace(*pod), "/", name)];
+        if (MilliGpus(*pod) == 0) continue;
+        Holder& holder = by_name[HolderOf(*pod)];
+        holder.groups.insert(GroupOfPod(*pod));
         holder.milli_gpus += MilliGpus(*pod);
-        holder.project = api::Label(*pod, api::keys::kProject);
         if (holder.nodes.empty() || holder.nodes.back() != node.name) {
           holder.nodes.push_back(node.name);
         }
       }
     }
+    const json::Value* waiting = WaitingPod();
+    const std::string own = waiting != nullptr ? HolderOf(*waiting) : Group();
     std::vector<Holder> holders;
-    for (auto& [group, holder] : by_group) {
-      holder.group = group;
-      if (group != Group()) holders.push_back(std::move(holder));
+    for (auto& [name, holder] : by_name) {
+      holder.name = name;
+      if (name != own) holders.push_back(std::move(holder));
     }
     std::sort(holders.begin(), holders.end(), [](const Holder& a, const Holder& b) {
-      return std::tie(a.milli_gpus, a.group) < std::tie(b.milli_gpus, b.group);
+      return std::tie(a.milli_gpus, a.name) < std::tie(b.milli_gpus, b.name);
     });
     return holders;
   }
 
-  static json::Array Drop(const json::Array& state, const std::vector<std::string>& groups) {
-    json::Array out;
-    for (const json::Value& object : state) {
-      std::string_view name = json::GetString(object, {"kind"}) == "Pod"
-                                  ? api::Label(object, api::keys::kPodGroup)
-                                  : api::Name(object);
-      std::string_view kind = json::GetString(object, {"kind"});
-      bool member = (kind == "Pod" || kind == "PodGroup") && !name.empty() &&
-                    std::find(groups.begin(), groups.end(),
-                              StrCat(api::Namespace(object), "/", name)) != groups.end();
-      if (!member) out.push_back(object);
-    }
-    return out;
-  }
-
-  // The smallest job whose end is enough; else the fewest of the largest together.
+  // The smallest holder whose end is enough; else the fewest of the largest together.
   void TryEnds(const WhatIf& what_if, const std::string& group, int64_t need) {
     std::vector<Holder> holders = Holders();
     size_t tried = 0;
     for (const Holder& holder : holders) {
       if (++tried > kJobsTried) break;
-      Outcome outcome = what_if.Run(group, Drop(what_if.state(), {holder.group}));
+      Outcome outcome = what_if.Run(group, what_if.Without(holder.groups));
       if (!outcome.starts(need) || !outcome.victims.empty()) continue;
-      changes_.push_back(StrCat(holder.group, " ends (", GpusText(holder.milli_gpus), " on ",
+      changes_.push_back(StrCat(holder.name, " ends (", GpusText(holder.milli_gpus), " on ",
                                 Join(holder.nodes, ", "), ")"));
       return;
     }
-    std::vector<std::string> together;
+    std::vector<std::string> names;
+    std::set<std::string> together;
     int64_t gpus = 0;
-    for (size_t i = holders.size(); i-- > 0 && together.size() < kTogetherMax;) {
-      together.push_back(holders[i].group);
+    for (size_t i = holders.size(); i-- > 0 && names.size() < kTogetherMax;) {
+      names.push_back(holders[i].name);
+      together.insert(holders[i].groups.begin(), holders[i].groups.end());
       gpus += holders[i].milli_gpus;
-      Outcome outcome = what_if.Run(group, Drop(what_if.state(), together));
+      Outcome outcome = what_if.Run(group, what_if.Without(together));
       if (!outcome.starts(need)) continue;
-      changes_.push_back(StrCat(Join(together, " and "), " end (", GpusText(gpus), " together)"));
+      changes_.push_back(StrCat(Join(names, " and "), " end (", GpusText(gpus), " together)"));
       return;
     }
   }
@@ -301,9 +317,12 @@ class WhyAction final : public Action {
       if (json::GetString(object, {"kind"}) != "Project") continue;
       auto found = gpus.find(std::string(api::Name(object)));
       if (found == gpus.end()) continue;
-      json::Set(object, {"spec", "resources", "gpu", field}, found->second);
       json::Value* pools = json::FindMutable(object, {"spec", "nodePools"});
-      if (pools == nullptr || !pools->is_array()) continue;
+      const bool lists = pools != nullptr && pools->is_array() && !pools->get_array().empty();
+      if (!lists || json::Find(object, {"spec", "resources"}) != nullptr) {
+        json::Set(object, {"spec", "resources", "gpu", field}, found->second);
+      }
+      if (!lists) continue;
       for (json::Value& pool : pools->get_array()) {
         json::Set(pool, {"resources", "gpu", field}, found->second);
       }
@@ -463,7 +482,18 @@ class WhyAction final : public Action {
     const Share& gpu = project->gpu();
     return StrCat(project->name, " holds ", HeldText(gpu, ShareOf::kGpu), " GPUs",
                   gpu.fair_share ? ", fair share " + ShareText(*gpu.fair_share, ShareOf::kGpu) : "",
-                  ", asks for ", ShareText(gpu.requested, ShareOf::kGpu));
+                  ", asks for ", ShareText(gpu.requested, ShareOf::kGpu), PastUseText(*project));
+  }
+
+  // What it has used counts against it where shares are fair over time.
+  std::string PastUseText(const ProjectView& project) const {
+    double all = 0;  // of those it shares with
+    for (const ProjectView& other : tree_.projects) {
+      if (other.parent == project.parent) all += other.past_gpu_hours.value_or(0);
+    }
+    if (all <= 0) return "";
+    return StrCat("; its past use counts as ", HoursText(project.past_gpu_hours.value_or(0)),
+                  ", of ", HoursText(all), " at its level");
   }
 
   // Those with most free GPUs first, where there are many.
@@ -539,18 +569,23 @@ class WhyAction final : public Action {
              "at the whole cluster.\n";
     }
     if (std::string nodes = NodesText(); !nodes.empty()) out += StrCat("Nodes:\n", nodes);
-    if (!now_.places.empty()) {
-      out += now_.promised() ? "It has been promised room, which is free when these have stopped:\n"
-                             : "The scheduler is about to place it.\n";
-      for (const Outcome::Victim& victim : now_.victims) {
-        out += StrCat("  ", victim.pod, " on ", victim.node, "\n");
-      }
-      return out;
-    }
+    if (!now_.places.empty()) return out + PlacedText();
     if (changes_.empty()) return out;
     out +=
         changes_.size() == 1 ? "It would start with:\n" : "It would start with any one of these:\n";
     for (const std::string& change : changes_) out += StrCat("  ", change, "\n");
+    return out;
+  }
+
+  std::string PlacedText() const {
+    if (!now_.promised()) return "The scheduler is about to place it.\n";
+    if (now_.victims.empty()) {  // they give way to others of its project just as well
+      return "It has been promised room, which is free when those who give way have stopped.\n";
+    }
+    std::string out = "It has been promised room, which is free when these have stopped:\n";
+    for (const Outcome::Victim& victim : now_.victims) {
+      out += StrCat("  ", victim.pod, " on ", victim.node, "\n");
+    }
     return out;
   }
 

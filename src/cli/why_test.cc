@@ -43,6 +43,63 @@ TEST_F(WhyTest, APodThatHasANodeIsTheNodesConcern) {
   EXPECT_EQ(out_, "p runs on node-9: 2 GPUs.\n");
 }
 
+// Jobs' pods that are in no group hold GPUs, too.
+TEST_F(WhyTest, WhoHoldsWithoutAGroupIsNamedByItsOwner) {
+  env_.foresight.simulate = [](const json::Array& state, WallTime) {
+    bool held = false;
+    for (const json::Value& object : state) held |= api::Name(object).starts_with("old-");
+    json::Value cycle =
+        json::Object{{"pods", json::Array{json::Object{{"name", "default/p"},
+                                                       {"status", "Pending"},
+                                                       {"reason", "all GPUs are held"}}}}};
+    if (!held) {
+      json::Set(
+          cycle, {"decisions"},
+          json::Array{json::Object{{"type", "bind"}, {"pod", "default/p"}, {"node", "node-1"}}});
+    }
+    return json::Value(json::Object{{"cycles", json::Array{std::move(cycle)}}});
+  };
+  Create("{apiVersion: v1, kind: Node, metadata: {name: node-1}}");
+  Status("/api/v1/nodes/node-1", R"({"status":{"allocatable":{"nvidia.com/gpu":"4"},
+      "conditions":[{"type":"Ready","status":"True"}]}})");
+  for (const char* name : {"old-1", "old-2"}) {
+    GpuPod(name, "nodeName: node-1, ",
+           ", ownerReferences: [{apiVersion: batch/v1, kind: Job, name: old, uid: u, controller: "
+           "true}]");
+  }
+  GpuPod("p", "schedulerName: swell, ");
+  ASSERT_EQ(Run({"swell", "why", "p"}), 0) << err_;
+  EXPECT_NE(out_.find("job default/old ends (4 GPUs on node-1)"), std::string::npos) << out_;
+}
+
+TEST_F(WhyTest, AKindAloneIsNoName) {
+  EXPECT_EQ(Run({"swell", "why", "pod/"}), 2) << out_;
+  EXPECT_NE(err_.find("the name of one job expected"), std::string::npos) << err_;
+}
+
+TEST_F(WhyTest, WhatAProjectUsedBeforeIsTold) {
+  env_.foresight.simulate = [](const json::Array&, WallTime) {
+    return json::Value(json::Object{});
+  };
+  for (const char* name : {"a", "b"}) {
+    Create(StrCat("{apiVersion: swell.dev/v1, kind: Project, metadata: {name: ", name,
+                  "}, spec: {resources: {gpu: {quota: 0}}}}"));
+    Create(StrCat("{apiVersion: v1, kind: Namespace, metadata: {name: ", name, "}}"));
+  }
+  Status("/apis/swell.dev/v1/projects/a", R"({"status":{"pastUse":{"asOf":"2026-01-01T00:00:00Z",
+      "pools":[{"pool":"","gpuHours":90.04},{"pool":"x","gpuHours":6}]}}})");
+  Status("/apis/swell.dev/v1/projects/b", R"({"status":{"pastUse":{"asOf":"2026-01-01T00:00:00Z",
+      "pools":[{"pool":"","gpuHours":24}]}}})");
+  GpuPod("p", "schedulerName: swell, ", ", namespace: a");
+  ASSERT_EQ(Run({"swell", "why", "p", "-n", "a"}), 0) << err_;
+  EXPECT_NE(out_.find("its past use counts as 96 GPU-hours, of 120 GPU-hours at its level"),
+            std::string::npos)
+      << out_;
+  ASSERT_EQ(Run({"swell", "top", "project"}), 0) << err_;
+  EXPECT_NE(out_.find("PAST USE"), std::string::npos) << out_;
+  EXPECT_NE(out_.find("24 GPU-hours"), std::string::npos) << out_;
+}
+
 TEST_F(WhyTest, APodGroupThatNoJobMadeIsFoundByItsName) {
   Create("{apiVersion: swell.dev/v1, kind: PodGroup, metadata: {name: g}, spec: {}}");
   for (const char* name : {"a", "b"}) {
