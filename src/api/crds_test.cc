@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "api/scheme.h"
+#include "base/strings.h"
 #include "json/json_test_util.h"
 
 namespace swell::api {
@@ -52,6 +53,26 @@ TEST_F(CrdsTest, AllAreValidByTheRulesForEverybody) {
     EXPECT_EQ(Check(crd), "") << json::GetString(crd, {"metadata", "name"});
     EXPECT_LT(json::Print(crd).size(), 64u << 10);
   }
+}
+
+TEST_F(CrdsTest, WhatPodsDoNotHaveIsFoundInTheTemplatesOfJobs) {
+  auto unknown = [this](const char* kind, const char* spec) {
+    const json::Value job = json::Object{{"spec", J(spec)}};
+    const KindPtr known = scheme_->FindKind(ParseGvk(kind[0] == 'T'   ? "swell.dev/v1"
+                                                     : kind[0] == 'E' ? "elasticdl.org/v1alpha1"
+                                                                      : "kubeflow.org/v1",
+                                                     kind));
+    return Join(UnknownFields(*known->schema, job, &PodTemplateSchema()), " ");
+  };
+  EXPECT_EQ(unknown("TrainingJob", R"({"roles":{"worker":{"replica":1,"template":{"metadate":{},
+      "spec":{"containers":[{"name":"c","image":"i","resoruces":{},
+      "resources":{"limits":{"nvidia.com/gpu":1}}}],"tolerations":[{"key":"a"}]}}}}})"),
+            "spec.roles.worker.replica spec.roles.worker.template.metadate "
+            "spec.roles.worker.template.spec.containers[0].resoruces");
+  EXPECT_EQ(unknown("PyTorchJob", R"({"pytorchReplicaSpecs":{"Worker":{"template":{"spec":{
+      "hostNetwork":true,"nodeSelektor":{}}}}}})"),
+            "spec.pytorchReplicaSpecs.Worker.template.spec.nodeSelektor");
+  EXPECT_EQ(unknown("ElasticDLJob", R"({"elasticdlReplicaSpecs":{},"epochs":1})"), "spec.epochs");
 }
 
 TEST_F(CrdsTest, PodGroupDefaultsAndRules) {

@@ -4,6 +4,7 @@
 
 #include "api/field_errors.h"
 #include "api/schema_pattern.h"
+#include "json/erase.h"
 
 namespace swell::api {
 namespace {
@@ -29,15 +30,25 @@ class PathScope {
   size_t size_;
 };
 
-void CollectUnknown(const Schema& schema,
+// Whether it keeps a pod's template whole, whatever is in it.
+bool KeepsPodTemplate(const Schema& schema) {
+  const SchemaField* spec = schema.preserve_unknown ? schema.Field("spec") : nullptr;
+  return spec != nullptr && spec->schema->preserve_unknown &&
+         spec->schema->Field("containers") != nullptr;
+}
+
+void CollectUnknown(const Schema& said,
                     const json::Value& value,
+                    const Schema* pod_template,
                     std::string& path,
                     std::vector<std::string>& out) {
   if (out.size() >= kMaxErrors || value.is_null()) return;
+  const bool kept = pod_template != nullptr && KeepsPodTemplate(said);
+  const Schema& schema = kept ? *pod_template : said;
   if (const json::Array* list = value.if_array(); list && schema.items) {
     for (size_t i = 0; i < list->size(); ++i) {
       PathScope scope(path, i);
-      CollectUnknown(*schema.items, (*list)[i], path, out);
+      CollectUnknown(*schema.items, (*list)[i], pod_template, path, out);
     }
     return;
   }
@@ -46,12 +57,12 @@ void CollectUnknown(const Schema& schema,
   for (const auto& member : *object) {
     PathScope scope(path, std::string_view(member.key()));
     if (schema.type == SchemaType::kMap) {
-      if (schema.items) CollectUnknown(*schema.items, member.value(), path, out);
+      if (schema.items) CollectUnknown(*schema.items, member.value(), pod_template, path, out);
       continue;
     }
     if (schema.type != SchemaType::kObject) continue;
     if (const SchemaField* field = schema.Field(member.key())) {
-      CollectUnknown(*field->schema, member.value(), path, out);
+      CollectUnknown(*field->schema, member.value(), pod_template, path, out);
     } else if (!schema.preserve_unknown && out.size() < kMaxErrors) {
       out.push_back(path);
     }
@@ -92,10 +103,12 @@ const SchemaField* Schema::Field(std::string_view field_name) const {
   return nullptr;
 }
 
-std::vector<std::string> UnknownFields(const Schema& schema, const json::Value& value) {
+std::vector<std::string> UnknownFields(const Schema& schema,
+                                       const json::Value& value,
+                                       const Schema* pod_template) {
   std::vector<std::string> out;
   std::string path;
-  CollectUnknown(schema, value, path, out);
+  CollectUnknown(schema, value, pod_template, path, out);
   return out;
 }
 
@@ -106,7 +119,7 @@ void PruneUnknown(const Schema& schema, json::Value& value) {
   }
   json::Object* object = value.if_object();
   if (object == nullptr || schema.type == SchemaType::kAny) return;
-  std::vector<std::string> gone;
+  std::set<std::string, std::less<>> gone;
   for (auto& member : *object) {
     if (schema.type == SchemaType::kMap) {
       if (schema.items) PruneUnknown(*schema.items, member.value());
@@ -114,11 +127,11 @@ void PruneUnknown(const Schema& schema, json::Value& value) {
       if (const SchemaField* field = schema.Field(member.key())) {
         PruneUnknown(*field->schema, member.value());
       } else if (!schema.preserve_unknown) {
-        gone.emplace_back(member.key());
+        gone.emplace(member.key());
       }
     }
   }
-  for (const std::string& key : gone) json::StableErase(*object, key);
+  json::EraseMembers(*object, gone);
 }
 
 namespace {
@@ -153,17 +166,17 @@ void ApplyDefaults(const Schema& schema, json::Value& value) {
   }
   json::Object* object = value.if_object();
   if (object == nullptr) return;
-  std::vector<std::string> gone;
+  std::set<std::string, std::less<>> gone;
   if (schema.type == SchemaType::kMap) {
     if (!schema.items) return;
     for (auto& member : *object) {
       if (IsStrayNull(*schema.items, member.value())) {
-        gone.emplace_back(member.key());
+        gone.emplace(member.key());
       } else {
         ApplyDefaults(*schema.items, member.value());
       }
     }
-    for (const std::string& key : gone) json::StableErase(*object, key);
+    json::EraseMembers(*object, gone);
     return;
   }
   for (const SchemaField& field : schema.fields) {

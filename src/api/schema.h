@@ -101,8 +101,11 @@ struct FieldError {
 std::vector<FieldError> ValidateAgainst(const Schema& schema,
                                         const json::Value& value,
                                         const std::string& path = {});
-// Fields that no schema knows: "spec.containers[0].imagee". In document order, at most 100.
-std::vector<std::string> UnknownFields(const Schema& schema, const json::Value& value);
+// Fields that no schema knows: "spec.containers[0].imagee". In document order, at most 100. Custom
+// kinds keep pods' templates without knowing all that may be in them: `pod_template` does.
+std::vector<std::string> UnknownFields(const Schema& schema,
+                                       const json::Value& value,
+                                       const Schema* pod_template = nullptr);
 void PruneUnknown(const Schema& schema, json::Value& value);
 void ApplyDefaults(const Schema& schema, json::Value& value);
 

@@ -199,6 +199,14 @@ std::unique_ptr<Scheme> Scheme::BuiltIn() {
   return scheme;
 }
 
+const Schema& PodTemplateSchema() {
+  static const SchemaPtr schema = [] {
+    SchemaLibrary library(EmbeddedSchemas());
+    return library.Find("io.k8s.api.core.v1.PodTemplateSpec");
+  }();
+  return *schema;
+}
+
 KindPtr Scheme::FindKind(const GroupVersionKind& gvk) const {
   for (const auto& [kind, storage] : kinds_) {
     if (kind->gvk == gvk) return kind;

@@ -112,6 +112,9 @@ std::vector<FieldError> ValidateObject(const KindInfo& kind,
 // labels → job selector, …). Runs after ApplyDefaults.
 void DefaultObject(const KindInfo& kind, json::Value& object);
 
+// What Kubernetes knows of pods' templates.
+const Schema& PodTemplateSchema();
+
 // The CustomResourceDefinitions that Swell brings: PodGroup, Project, NodePool, TrainingJob,
 // PyTorchJob (kubeflow.org/v1 and training.kubedl.io/v1alpha1), ElasticDLJob.
 std::vector<json::Value> SwellCrds();

@@ -1,11 +1,14 @@
 #include "apiserver/codec.h"
 
+#include <set>
+
 #include "api/decode_problem.h"
 #include "api/meta.h"
 #include "api/protobuf.h"
 #include "api/quantity.h"
 #include "apiserver/errors.h"
 #include "base/strings.h"
+#include "json/erase.h"
 #include "json/yaml.h"
 
 namespace swell::apiserver {
@@ -202,7 +205,7 @@ void Canonicalize(const api::Schema& schema, json::Value& value) {
   }
   if (!value.is_object() || schema.type == api::SchemaType::kAny) return;
   json::Object& object = value.get_object();
-  std::vector<std::string> nulls;
+  std::set<std::string, std::less<>> nulls;
   for (auto& [key, member] : object) {
     const std::string_view name(key.data(), key.size());
     const api::SchemaField* field = schema.Field(name);
@@ -212,13 +215,13 @@ void Canonicalize(const api::Schema& schema, json::Value& value) {
       if (field != nullptr && field->required && below->type == api::SchemaType::kArray) {
         member = json::Array();
       } else {
-        nulls.emplace_back(name);
+        nulls.emplace(name);
       }
     } else if (below != nullptr) {
       Canonicalize(*below, member);
     }
   }
-  for (const std::string& name : nulls) json::StableErase(object, name);
+  json::EraseMembers(object, nulls);
 }
 
 }  // namespace
@@ -227,7 +230,8 @@ Result<std::string> PruneObject(Call& call, const api::KindInfo& kind, json::Val
   const std::string_view validation = call.query.Get("fieldValidation");
   if (!kind.schema) return std::string();
   if (!kind.custom) Canonicalize(*kind.schema, object);
-  const std::vector<std::string> unknown = api::UnknownFields(*kind.schema, object);
+  const std::vector<std::string> unknown =
+      api::UnknownFields(*kind.schema, object, kind.custom ? &api::PodTemplateSchema() : nullptr);
   if (unknown.empty()) return std::string();
   std::string strict;
   for (const std::string& field : unknown) {

@@ -133,6 +133,7 @@ Status WrongField(std::string_view field, std::string_view message) {
       {"Not found", "FieldValueNotFound"},
       {"Too long", "FieldValueTooLong"},
       {"Too many", "FieldValueTooMany"},
+      {"Forbidden", "FieldValueForbidden"},
       {"Unsupported value", "FieldValueNotSupported"}};
   StatusCause cause{"FieldValueInvalid", std::string(field), std::string(message)};
   for (const auto& [words, reason] : kReasons) {

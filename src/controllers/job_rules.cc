@@ -92,6 +92,12 @@ const JobKind* JobRules::Find(std::string_view group, std::string_view plural) c
 
 Status JobRules::Check(const JobKind& kind, const json::Value& job) const {
   SWELL_RETURN_IF_ERROR(kind.Parse(job).status());
+  // KubeDL's: a job that ran once without a word would pass for one that comes again.
+  if (json::Find(job, {"spec", "cronPolicy"}) != nullptr) {
+    return WrongField("spec.cronPolicy",
+                      "Forbidden: jobs run once; a CronJob of Kubernetes can create one at its "
+                      "times, with kubectl in a pod");
+  }
   for (const Row& row : rows_) {
     if (row.kind.get() != &kind) continue;
     SWELL_RETURN_IF_ERROR(CheckScaling(row.scale, job));

@@ -114,6 +114,12 @@ TEST_F(JobRulesTest, RolesAreThoseOfTheKindAndHaveContainers) {
               "FieldValueRequired spec.pytorchReplicaSpecs.Worker.template.spec.containers: "
               "Required value");
   }
+  EXPECT_EQ(
+      Wrong("training.kubedl.io", "pytorchjobs",
+            StrCat("cronPolicy: {schedule: '@daily'}, pytorchReplicaSpecs: {Worker: {", kTemplate,
+                   "}}")),
+      "FieldValueForbidden spec.cronPolicy: Forbidden: jobs run once; a CronJob of Kubernetes "
+      "can create one at its times, with kubectl in a pod");
   EXPECT_EQ(Wrong("elasticdl.org", "elasticdljobs",
                   StrCat("elasticdlReplicaSpecs: {Worker: {", kTemplate, "}}")),
             "FieldValueRequired spec.elasticdlReplicaSpecs.Master: Required value");
