@@ -172,7 +172,10 @@ void CleanSpec(const std::string& resource, json::Value& object) {
     }
   }
   if (resource != "pods") return;
-  json::Remove(object, {"spec", "nodeName"});
+  // Debug containers cannot be created with their pod; what a class is worth, each cluster says.
+  for (const char* field : {"nodeName", "ephemeralContainers", "priority", "preemptionPolicy"}) {
+    json::Remove(object, {"spec", field});
+  }
   // The token's volume, which admission adds anew.
   auto drop = [](json::Value* list) {
     if (list == nullptr || !list->is_array()) return;

@@ -77,7 +77,8 @@ TEST_F(TransferTest, ExportsWhatPeopleMadeInAnOrderThatWorks) {
   }
   for (const char* text :
        {"uid:", "resourceVersion:", "creationTimestamp:", "managedFields:", "status:", "clusterIP:",
-        "finalizers:", "ownerReferences:", "name: owned", "hunter2", "aHVudGVyMg",
+        "finalizers:", "ownerReferences:", "priority: 0",
+        "preemptionPolicy:", "ephemeralContainers:", "name: owned", "hunter2", "aHVudGVyMg",
         "kube-root-ca.crt", "system:", "cluster-admin", "name: a-user", "podgroups.swell.dev"}) {
     EXPECT_EQ(At(text), std::string::npos) << text << "\n" << out_;
   }
