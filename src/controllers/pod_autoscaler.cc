@@ -90,14 +90,15 @@ std::string QuantityText(double amount, bool processors) {
   return api::Quantity::Parse(StrCat(std::llround(amount * 1000), "m"))->ToString();
 }
 
-double Average(const MetricLook& look) {
+// Of the members that it is known of; nothing where there is none.
+std::optional<double> Average(const MetricLook& look) {
   double sum = 0;
   double known = 0;
   for (const auto& one : look.of_members) {
     sum += one.value_or(0);
     known += one ? 1 : 0;
   }
-  return known > 0 ? sum / known : 0;
+  return known > 0 ? std::optional(sum / known) : std::nullopt;
 }
 
 // As spec.metrics names it.
@@ -131,15 +132,16 @@ json::Value Measured(const MetricSpec& spec,
                      const Result<json::Value>& use,
                      const MetricLook& look) {
   json::Object entry{{"type", TypeOf(spec)}};
-  if (!look.fault.empty() || spec.source != MetricSpec::Source::kResource) return entry;
+  const auto average = Average(look);
+  if (!look.fault.empty() || !average) return entry;
   json::Object current;
-  if (spec.utilization) current["averageUtilization"] = static_cast<int64_t>(Average(look));
+  if (spec.utilization) current["averageUtilization"] = static_cast<int64_t>(*average);
   MetricSpec amount = spec;
   amount.utilization = false;
   MetricLook amounts;
   amounts.of_members.resize(members.size());
   TakeUse(use, amount, members, amounts);
-  current["averageValue"] = QuantityText(Average(amounts), spec.name == "cpu");
+  current["averageValue"] = QuantityText(Average(amounts).value_or(0), spec.name == "cpu");
   json::Object source{{"name", spec.name}, {"current", std::move(current)}};
   if (!spec.container.empty()) source["container"] = spec.container;
   entry[spec.container.empty() ? "resource" : "containerResource"] = std::move(source);

@@ -150,6 +150,7 @@ TEST_F(PodAutoscalerTest, BoundsHoldWithoutAnyMetric) {
   cluster_.Run(minutes(1));
   EXPECT_EQ(Replicas(), 3);
   EXPECT_EQ(Reason("ScalingActive"), "not FailedGetResourceMetric");
+  EXPECT_EQ(Measured(), R"([{"type":"Resource"}])");
   EXPECT_GE(cluster_.Events("FailedGetResourceMetric"), 1);
 }
 
