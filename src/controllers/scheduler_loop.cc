@@ -53,7 +53,10 @@ constexpr Duration kLostWrite = std::chrono::seconds(40);
 
 constexpr Duration kWatchLag = std::chrono::seconds(1);
 
-constexpr size_t kBindingsAtOnce = 512;
+// Some 5 ms: the store waits for the end of a turn to hear of its next group.
+constexpr size_t kBindingsAtOnce = 256;
+// So many are enough for the store to be busy all the time; what they take is soon used again.
+constexpr size_t kBindingsOpenMax = 8 * kBindingsAtOnce;
 
 // `share`: in GPUs, of a pod that asked for memory; else 0.
 json::Value BindingOf(const sched::Decision& decision, double share) {
@@ -337,7 +340,7 @@ void SchedulerLoop::SendBinding(const sched::Decision& decision, const json::Sha
 // A part of them at a time: the store writes it down while the next is made, and others get their
 // turn in between.
 void SchedulerLoop::SendBindings() {
-  if (to_bind_.empty() || bindings_posted_) return;
+  if (to_bind_.empty() || bindings_posted_ || bindings_open_ >= kBindingsOpenMax) return;
   const uint64_t number = ++last_batch_;
   const auto batch = batches_[number] = std::make_shared<Batch>();
   std::vector<json::Value> bindings;
@@ -349,6 +352,7 @@ void SchedulerLoop::SendBindings() {
     to_bind_.pop_front();
   }
   batch->open = bindings.size();
+  bindings_open_ += bindings.size();
   auto bound = [this, number, batch = batch.get()](size_t i, const api::RestResponse& response) {
     const bool fine = response.status < 300;
     batch->answers.emplace_back(
@@ -376,10 +380,12 @@ void SchedulerLoop::HearOfBindings(uint64_t number) {
   const std::shared_ptr<Batch> batch = found->second;
   for (const auto& [i, status] : std::exchange(batch->answers, {})) {
     --batch->open;
+    --bindings_open_;
     OnBound(batch->decisions[i], batch->pods[i], status);
     batch->pods[i] = nullptr;
   }
   if (batch->open == 0) batches_.erase(number);
+  SendBindings();
 }
 
 void SchedulerLoop::OnBound(const sched::Decision& decision,

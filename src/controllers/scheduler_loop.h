@@ -155,6 +155,7 @@ class SchedulerLoop {
   VolumeWaits volume_waits_;
   std::map<uint64_t, std::shared_ptr<Batch>> batches_;
   uint64_t last_batch_ = 0;
+  size_t bindings_open_ = 0;  // in all of them
   bool bindings_posted_ = false;
   std::set<std::string, std::less<>> names_{"swell"};
   std::function<void()> on_cycle_;
