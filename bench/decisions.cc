@@ -169,6 +169,10 @@ int Run(const std::string& dir, int pods, int nodes) {
     return 1;
   }
   const Pace pace = bench.Schedule(pods);
+  if (pace.per_second == 0) {
+    std::fprintf(stderr, "not all pods were bound: has every one of them a GPU?\n");
+    return 1;
+  }
   std::printf("{\"pods\": %d, \"nodes\": %d, \"per_second\": %.0f, \"core_us\": %.1f}\n", pods,
               nodes, pace.per_second, pace.core_us);
   return 0;

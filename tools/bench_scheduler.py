@@ -101,12 +101,13 @@ def scaling(report, program, quick):
 
 def deciding(report, program, quick):
     pods = 5_000 if quick else 50_000
+    nodes = 6_250  # of eight GPUs: one for each pod
     with tempfile.TemporaryDirectory(prefix="swell-bench-") as folder:
-        done = subprocess.run([program, folder, str(pods), "5000"], text=True, capture_output=True)
+        done = subprocess.run([program, folder, str(pods), str(nodes)], text=True, capture_output=True)
     if done.returncode != 0:
         raise SystemExit(f"{program} failed:\n{done.stdout}{done.stderr}")
     report.add("decisions committed through the durable store per second", json.loads(done.stdout)["per_second"], "/s",
-               20_000, True, f"{pods:,} pods on 5,000 nodes, everything in one process, each fsynced in groups")
+               20_000, True, f"{pods:,} pods on {nodes:,} nodes, everything in one process, each fsynced in groups")
 
 
 def run(report, build, quick):
