@@ -3,9 +3,11 @@
 #include <algorithm>
 #include <optional>
 #include <unordered_map>
+#include <unordered_set>
 
 #include "api/decode_problem.h"
 #include "base/strings.h"
+#include "json/erase.h"
 
 namespace swell::api {
 namespace {
@@ -159,6 +161,7 @@ class Merger {
       }
     }
     SWELL_RETURN_IF_ERROR(RetainKeys(document, patch));
+    bool nulls = false;
     for (const auto& member : patch) {
       std::string_view key = KeyText(member);
       if (key == kPatch || key == kRetainKeys) continue;
@@ -168,10 +171,17 @@ class Merger {
       } else if (key.starts_with(kDeleteFromPrimitiveList)) {
         SWELL_RETURN_IF_ERROR(DeletePrimitives(
             document, key.substr(kDeleteFromPrimitiveList.size()), member.value()));
+      } else if (member.value().is_null()) {
+        nulls = true;
       } else {
         SWELL_RETURN_IF_ERROR(Member(schema, document, patch, member));
       }
     }
+    if (!nulls) return Status::Ok();
+    json::EraseMembers(document, [&patch](std::string_view key) {
+      const json::Value* told = patch.if_contains(Boost(key));
+      return told != nullptr && told->is_null();
+    });
     return Status::Ok();
   }
 
@@ -182,10 +192,6 @@ class Merger {
                 const json::Object::value_type& member) {
     std::string_view key = KeyText(member);
     const json::Value& value = member.value();
-    if (value.is_null()) {
-      json::StableErase(document, key);
-      return Status::Ok();
-    }
     const Schema* child = ChildSchema(schema, key);
     json::Value* old = document.if_contains(Boost(key));
     if (const json::Object* object = value.if_object()) {
@@ -213,24 +219,15 @@ class Merger {
     const json::Value* keep = patch.if_contains(Boost(kRetainKeys));
     if (keep == nullptr) return Status::Ok();
     if (!keep->is_array()) return bad;
-    const json::Array& keys = keep->get_array();
-    auto listed = [&](const auto& member) {
-      return std::any_of(keys.begin(), keys.end(), [&](const json::Value& key) {
-        return key.is_string() && json::View(key.get_string()) == KeyText(member);
-      });
-    };
+    std::unordered_set<std::string_view> listed;
+    for (const json::Value& key : keep->get_array()) {
+      if (key.is_string()) listed.insert(json::View(key.get_string()));
+    }
     for (const auto& member : patch) {
-      if (!KeyText(member).starts_with('$') && !member.value().is_null() && !listed(member)) {
-        return bad;
-      }
+      const std::string_view key = KeyText(member);
+      if (!key.starts_with('$') && !member.value().is_null() && !listed.contains(key)) return bad;
     }
-    for (auto it = document.begin(); it != document.end();) {
-      if (listed(*it)) {
-        ++it;
-      } else {
-        it = document.stable_erase(it);
-      }
-    }
+    json::EraseMembers(document, [&](std::string_view key) { return !listed.contains(key); });
     return Status::Ok();
   }
 

@@ -122,6 +122,18 @@ TEST(StrategicMerge, MergesByTheSchema) {
   for (const Case& c : cases) EXPECT_EQ(Merge(c.document, c.patch), c.result) << c.patch;
 }
 
+// One by one this takes minutes.
+TEST(StrategicMerge, ManyMembersGoInOnePass) {
+  json::Value document = J(R"({"labels":{}})"), patch = J(R"({"labels":{}})");
+  for (int i = 0; i < 200'000; ++i) {
+    json::Set(document, {"labels", StrCat("k", i)}, "v");
+    json::Set(patch, {"labels", StrCat("k", i)}, nullptr);
+  }
+  json::Set(document, {"labels", "stays"}, "v");
+  ASSERT_TRUE(ApplyStrategicMerge(*PodSchema(), document, patch).ok());
+  EXPECT_EQ(json::Print(document), R"({"labels":{"stays":"v"}})");
+}
+
 TEST(StrategicMerge, RefusesWhatCannotBeMeant) {
   const std::pair<std::string, std::string> cases[] = {
       {R"([])", "Invalid: the patch must be an object"},

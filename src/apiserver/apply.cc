@@ -74,26 +74,29 @@ void RemoveAbandoned(json::Value& object,
                      const FieldSet& before,
                      const FieldSet& now,
                      const std::vector<const FieldSet*>& others) {
+  Places places(object, schema);
+  std::vector<std::string_view> abandoned;
   for (const auto& [element, child] : before.children) {
     const FieldSet* still = now.Find(element);
     if (still == nullptr && !AnyOwns(others, element)) {
       // Parts of a struct go one by one: what was defaulted beside them stays.
       if (child.member || child.children.empty()) {
-        Erase(object, schema, element);
+        abandoned.push_back(element);
         continue;
       }
     }
-    const json::Value* inside = Step(object, schema, element);
-    if (inside == nullptr || child.children.empty()) continue;
+    const json::Value* inside = child.children.empty() ? nullptr : places.Find(element);
+    if (inside == nullptr) continue;
     std::vector<const FieldSet*> below;
     for (const FieldSet* set : others) {
       if (const FieldSet* found = set->Find(element)) below.push_back(found);
     }
     static const FieldSet nothing;
-    // The document is ours: the constness is only Step's.
+    // The document is ours: the constness is only that of Places.
     RemoveAbandoned(const_cast<json::Value&>(*inside), SchemaOf(schema, element), child,
                     still == nullptr ? nothing : *still, below);
   }
+  Erase(object, schema, abandoned);
 }
 
 std::string ManagerName(const Call& call) {

@@ -136,6 +136,45 @@ TEST_F(ApplyTest, KeyedListsMergeByKeyAndAtomicOnesAreReplaced) {
   EXPECT_EQ(json::GetArray(gone.body, {"spec", "template", "spec", "containers"}).size(), 1U);
 }
 
+// One by one each of these takes minutes.
+TEST_F(ApplyTest, ManyMembersAndItemsAreMergedAndGivenUpInOnePass) {
+  auto object = [](int count, std::string_view value) {
+    std::string members;
+    for (int i = 0; i < count; ++i) members += StrCat(i == 0 ? "" : ", ", "k", i, ": ", value);
+    return StrCat("data: {", members, "}");
+  };
+  const std::string path = StrCat(kMaps, "/a");
+  ASSERT_EQ(Apply(path, "me", object(60'000, "v")).status, 201);
+  const Answer less = Apply(path, "me", "data: {k7: v}");
+  EXPECT_EQ(json::Print(*json::Find(less.body, {"data"})), R"({"k7":"v"})");
+  const Answer nothing = server.Post(
+      kMaps, StrCat("metadata: {name: nulls}\n", object(100'000, "null")), "application/yaml");
+  EXPECT_EQ(nothing.status, 201) << nothing.text.substr(0, 300);
+  const Answer strange =
+      server.Post(kMaps, StrCat("{metadata: {name: strange}, ", object(100'000, "1").substr(7)),
+                  "application/yaml");
+  EXPECT_EQ(strange.status, 201) << strange.text.substr(0, 300);
+
+  const std::string deployment = "/apis/apps/v1/namespaces/default/deployments/d";
+  auto with = [](int first, int last, int step) {
+    std::string env;
+    for (int i = first; i != last; i += step) {
+      env += StrCat(env.empty() ? "" : ", ", "{name: E", i, ", value: v}");
+    }
+    return StrCat(
+        "spec: {selector: {matchLabels: {a: b}}, template: {metadata: {labels: {a: b}}, spec: "
+        "{containers: [{name: x, image: i, env: [",
+        env, "]}]}}}");
+  };
+  ASSERT_EQ(Apply(deployment, "me", with(0, 10'000, 1)).status, 201);
+  ASSERT_EQ(Apply(deployment, "you", with(9'999, -1, -1)).status, 200);
+  ASSERT_EQ(Apply(deployment, "you", with(0, 1, 1)).status, 200);
+  const Answer one = Apply(deployment, "me", with(0, 1, 1));
+  const json::Value& container =
+      json::GetArray(one.body, {"spec", "template", "spec", "containers"}).at(0);
+  EXPECT_EQ(json::Print(*json::Find(container, {"env"})), R"([{"name":"E0","value":"v"}])");
+}
+
 TEST_F(ApplyTest, KubectlTakesOverWhatItAppliedFromItsOwnSide) {
   const std::string last = R"({\"apiVersion\":\"v1\",\"kind\":\"ConfigMap\",)"
                            R"(\"metadata\":{\"name\":\"a\"},\"data\":{\"k\":\"v\"}})";

@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <iterator>
+#include <unordered_map>
 
 #include "base/strings.h"
+#include "json/erase.h"
 
 namespace swell::apiserver {
 namespace {
@@ -223,31 +225,35 @@ const api::Schema* SchemaOfMember(const api::Schema* schema, std::string_view na
 
 std::string MemberElement(std::string_view name) { return StrCat("f:", name); }
 
-const json::Value* Step(const json::Value& value,
-                        const api::Schema* schema,
-                        const std::string& element) {
+const json::Value* Places::Find(const std::string& element) {
   if (element[0] == 'f') {
-    return value.is_object() ? value.get_object().if_contains(std::string_view(element).substr(2))
-                             : nullptr;
+    return value_.is_object() ? value_.get_object().if_contains(std::string_view(element).substr(2))
+                              : nullptr;
   }
-  if (!value.is_array() || (!IsKeyedList(schema) && !IsSetList(schema))) return nullptr;
-  for (const json::Value& item : value.get_array()) {
-    if (ElementOfItem(item, *schema) == element) return &item;
-  }
-  return nullptr;
+  if (!parts_) parts_ = PartsOf(value_, schema_);
+  const auto found =
+      std::lower_bound(parts_->begin(), parts_->end(), element,
+                       [](const Part& part, const std::string& it) { return part.element < it; });
+  return found == parts_->end() || found->element != element ? nullptr : found->value;
 }
 
-void Erase(json::Value& value, const api::Schema* schema, const std::string& element) {
-  if (element[0] == 'f') {
-    if (value.is_object()) {
-      json::StableErase(value.get_object(), std::string_view(element).substr(2));
-    }
-    return;
+void Erase(json::Value& value,
+           const api::Schema* schema,
+           const std::vector<std::string_view>& elements) {
+  if (elements.empty()) return;
+  auto goes = [&elements](const std::string& element) {
+    return std::binary_search(elements.begin(), elements.end(), std::string_view(element));
+  };
+  if (value.is_object()) {
+    json::EraseMembers(value.get_object(),
+                       [&goes](std::string_view name) { return goes(MemberElement(name)); });
+  } else if (value.is_array() && (IsKeyedList(schema) || IsSetList(schema))) {
+    json::Array& array = value.get_array();
+    array.erase(
+        std::remove_if(array.begin(), array.end(),
+                       [&](const json::Value& item) { return goes(ElementOfItem(item, *schema)); }),
+        array.end());
   }
-  const json::Value* item = Step(value, schema, element);
-  if (item == nullptr) return;
-  json::Array& array = value.get_array();
-  array.erase(array.begin() + (item - array.data()));
 }
 
 void MergeByKeys(json::Value& value, const json::Value& over, const api::Schema* schema) {
@@ -267,13 +273,15 @@ void MergeByKeys(json::Value& value, const json::Value& over, const api::Schema*
     value = over;
     return;
   }
+  json::Array& array = value.get_array();
+  std::unordered_map<std::string, size_t> places;
+  for (size_t i = 0; i < array.size(); ++i) places.emplace(ElementOfItem(array[i], *schema), i);
   for (const json::Value& item : over.get_array()) {
-    const json::Value* found = Step(value, schema, ElementOfItem(item, *schema));
-    if (found == nullptr) {
-      value.get_array().push_back(item);
+    const auto [found, is_new] = places.emplace(ElementOfItem(item, *schema), array.size());
+    if (is_new) {
+      array.push_back(item);
     } else {
-      json::Array& array = value.get_array();
-      MergeByKeys(array[static_cast<size_t>(found - array.data())], item, schema->items.get());
+      MergeByKeys(array[found->second], item, schema->items.get());
     }
   }
 }

@@ -5,6 +5,7 @@
 // Thread-safety: values and pure functions.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -58,11 +59,21 @@ void RemoveFields(FieldSet& from, const FieldSet& what);
 // The members that are in both.
 FieldSet CommonFields(const FieldSet& a, const FieldSet& b);
 
-// Steps through documents as FieldSets do.
-const json::Value* Step(const json::Value& value,
-                        const api::Schema* schema,
-                        const std::string& element);
-void Erase(json::Value& value, const api::Schema* schema, const std::string& element);
+// Finds the parts of a document by their elements. The document outlives it, and stays as it is.
+class Places {
+ public:
+  Places(const json::Value& value, const api::Schema* schema) : value_(value), schema_(schema) {}
+  const json::Value* Find(const std::string& element);
+
+ private:
+  const json::Value& value_;
+  const api::Schema* schema_;
+  std::optional<std::vector<Part>> parts_;  // of a list, once one was asked for
+};
+// All of them in one pass. `elements` are sorted.
+void Erase(json::Value& value,
+           const api::Schema* schema,
+           const std::vector<std::string_view>& elements);
 // The schema behind an element; null when unknown.
 const api::Schema* SchemaOf(const api::Schema* schema, const std::string& element);
 // The same for an object's member, and the member's element.

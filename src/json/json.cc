@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <cmath>
@@ -9,6 +10,7 @@
 
 #include "base/strings.h"
 #include "json/document.h"
+#include "json/erase.h"
 #include "json/text_writer.h"
 #include "json/value.h"
 
@@ -559,6 +561,25 @@ void Remove(Value& root, Path path) {
 void StableErase(Object& object, std::string_view key) {
   auto it = object.find(bj::string_view(key.data(), key.size()));
   if (it != object.end()) object.stable_erase(it);
+}
+
+void EraseMembers(Object& object, const std::function<bool(std::string_view key)>& goes) {
+  const auto leaves = [&goes](const Object::value_type& member) {
+    return goes({member.key().data(), member.key().size()});
+  };
+  const auto first = std::find_if(object.begin(), object.end(), leaves);
+  if (first == object.end()) return;
+  Object kept(object.storage());
+  kept.reserve(object.size() - 1);
+  for (auto& member : object) {
+    if (!leaves(member)) kept.emplace(member.key(), std::move(member.value()));
+  }
+  object = std::move(kept);
+}
+
+void EraseMembers(Object& object, const std::set<std::string, std::less<>>& keys) {
+  if (keys.empty()) return;
+  EraseMembers(object, [&keys](std::string_view key) { return keys.contains(key); });
 }
 
 bool Equal(const Value& a, const Value& b) {

@@ -3,6 +3,7 @@
 #include <optional>
 
 #include "base/strings.h"
+#include "json/erase.h"
 
 namespace swell::json {
 namespace {
@@ -11,6 +12,8 @@ constexpr size_t kMaxOperations = 10'000;
 // Copies double documents: bounded in all, and in depth, so that a short patch stays cheap.
 constexpr size_t kMaxCopiedBytes = 4 << 20;
 constexpr size_t kMaxDepth = 128;
+// What operations shift or look through in all: for each that may be most of the document.
+constexpr size_t kMaxTouched = 4'000'000;
 
 using Pointer = std::vector<std::string>;
 
@@ -75,7 +78,18 @@ size_t Depth(const Value& value) {
   return deepest + 1;
 }
 
-Status Add(Value& root, const Pointer& path, Value value) {
+size_t ValuesIn(const Value& value) {
+  size_t values = 1;
+  if (const Object* object = value.if_object()) {
+    for (const auto& member : *object) values += ValuesIn(member.value());
+  } else if (const Array* array = value.if_array()) {
+    for (const Value& item : *array) values += ValuesIn(item);
+  }
+  return values;
+}
+
+// `touched` grows by what had to make room.
+Status Add(Value& root, const Pointer& path, Value value, size_t& touched) {
   if (path.empty()) {
     root = std::move(value);
     return Status::Ok();
@@ -93,21 +107,24 @@ Status Add(Value& root, const Pointer& path, Value value) {
   auto index = last == "-" ? array->size() : ParseIndex(last, array->size() + 1);
   if (!index)
     return Inapplicable(StrCat("no index ", Quote(last), " in an array of ", array->size()));
+  touched += array->size() - *index;
   array->insert(array->begin() + static_cast<std::ptrdiff_t>(*index), std::move(value));
   return Status::Ok();
 }
 
-Status RemoveAt(Value& root, const Pointer& path) {
+Status RemoveAt(Value& root, const Pointer& path, size_t& touched) {
   if (path.empty()) return Inapplicable("the whole document cannot be removed");
   Value* parent = Walk(root, path, path.size() - 1);
   if (parent == nullptr || Step(*parent, path.back()) == nullptr) {
     return Inapplicable("the path does not exist");
   }
   if (Object* object = parent->if_object()) {
+    touched += object->size();
     StableErase(*object, path.back());
   } else {
     Array& array = parent->get_array();
     auto index = ParseIndex(path.back(), array.size());
+    touched += array.size() - *index;
     array.erase(array.begin() + static_cast<std::ptrdiff_t>(*index));
   }
   return Status::Ok();
@@ -118,6 +135,11 @@ class Patcher {
   explicit Patcher(Value document) : document_(std::move(document)) {}
 
   Status Apply(const Value& operation) {
+    if (touched_ > kMaxTouched) {
+      return Status(Code::kTooLarge, StrCat("moves, removals and insertions before it touched more "
+                                            "than ",
+                                            kMaxTouched, " members and items"));
+    }
     if (!operation.is_object()) return Malformed("must be an object");
     std::string_view op = GetString(operation, {"op"});
     const Value* value = Find(operation, {"value"});
@@ -132,8 +154,8 @@ class Patcher {
       SWELL_ASSIGN_OR_RETURN(Pointer from, ReadPointer(operation, "from"));
       return op == "move" ? Move(from, path) : Copy(from, path);
     }
-    if (op == "add") return Add(document_, path, *value);
-    if (op == "remove") return RemoveAt(document_, path);
+    if (op == "add") return Add(document_, path, *value, touched_);
+    if (op == "remove") return RemoveAt(document_, path, touched_);
     Value* target = Walk(document_, path, path.size());
     if (target == nullptr) return Inapplicable("the path does not exist");
     if (op == "replace") {
@@ -159,9 +181,10 @@ class Patcher {
     Value* source = Walk(document_, from, from.size());
     if (source == nullptr) return Inapplicable("from does not exist");
     if (from == path) return Status::Ok();
-    Value moved = *source;
-    SWELL_RETURN_IF_ERROR(RemoveAt(document_, from));
-    return Add(document_, path, std::move(moved));
+    touched_ += ValuesIn(*source);  // Add looks how deep it is
+    Value moved = std::move(*source);
+    SWELL_RETURN_IF_ERROR(RemoveAt(document_, from, touched_));
+    return Add(document_, path, std::move(moved), touched_);
   }
 
   Status Copy(const Pointer& from, const Pointer& path) {
@@ -171,11 +194,12 @@ class Patcher {
     if (copied_bytes_ > kMaxCopiedBytes) {
       return Status(Code::kTooLarge, StrCat("copies more than ", kMaxCopiedBytes, " bytes"));
     }
-    return Add(document_, path, *source);
+    return Add(document_, path, *source, touched_);
   }
 
   Value document_;
   size_t copied_bytes_ = 0;
+  size_t touched_ = 0;
 };
 
 }  // namespace
@@ -209,14 +233,19 @@ void ApplyMergePatch(Value& document, const Value& patch) {
   }
   if (!document.is_object()) document.emplace_object();
   Object& object = document.get_object();
+  bool nulls = false;
   for (const auto& member : *members) {
-    std::string_view key(member.key().data(), member.key().size());
     if (member.value().is_null()) {
-      StableErase(object, key);
+      nulls = true;
     } else {
       ApplyMergePatch(object[member.key()], member.value());
     }
   }
+  if (!nulls) return;
+  EraseMembers(object, [members](std::string_view key) {
+    const Value* told = members->if_contains(key);
+    return told != nullptr && told->is_null();
+  });
 }
 
 Value MakeMergePatch(const Value& from, const Value& to) {

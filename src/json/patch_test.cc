@@ -83,6 +83,42 @@ TEST(JsonPatch, CopiesCannotGrowWithoutBound) {
   EXPECT_FALSE(deep.ok());
 }
 
+Value Members(int count, const Value& value) {
+  Object object;
+  for (int i = 0; i < count; ++i) object[StrCat("k", i)] = value;
+  return object;
+}
+
+TEST(JsonPatch, RemovalsAndMovesOfManyAreBounded) {
+  const Value document = Object{{"data", Members(90'000, 1)}};
+  Array some, removals, moves, additions;
+  for (int i = 0; i < 9999; ++i) {
+    const Value removal = Object{{"op", "remove"}, {"path", StrCat("/data/k", i)}};
+    if (i < 40) some.push_back(removal);
+    removals.push_back(removal);
+    additions.push_back(Object{{"op", "add"}, {"path", StrCat("/data/n", i)}, {"value", Array{}}});
+    moves.push_back(Object{{"op", "move"},
+                           {"from", i % 2 == 0 ? "/data" : "/other"},
+                           {"path", i % 2 == 0 ? "/other" : "/data"}});
+  }
+  const auto fewer = ApplyJsonPatch(document, some);
+  ASSERT_TRUE(fewer.ok()) << fewer.status().ToString();
+  EXPECT_EQ(Find(*fewer, {"data"})->get_object().size(), 89'960U);
+  EXPECT_TRUE(ApplyJsonPatch(document, additions).ok()) << "they shift nobody";
+  EXPECT_EQ(ApplyJsonPatch(document, removals).status().code(), Code::kTooLarge);
+  EXPECT_EQ(ApplyJsonPatch(document, moves).status().code(), Code::kTooLarge);
+}
+
+// One by one this takes minutes.
+TEST(MergePatch, ManyMembersGoInOnePass) {
+  Value document = Members(200'000, 1);
+  Value patch = Members(200'000, nullptr);
+  patch.get_object()["k7"] = 2;
+  Remove(patch, {"k9"});
+  ApplyMergePatch(document, patch);
+  EXPECT_EQ(Print(document), R"({"k7":2,"k9":1})");
+}
+
 TEST(MergePatch, FollowsTheExamplesOfTheStandard) {
   const std::vector<std::string> cases[] = {
       {R"({"a":"b"})", R"({"a":"c"})", R"({"a":"c"})"},
