@@ -11,6 +11,9 @@ namespace {
 
 using json::Value;
 
+// What a node tells of a pod grows with each of them, and is told anew for each.
+constexpr size_t kContainersMax = 1000;
+
 void CheckContainerPorts(const Value& container, const std::string& path, FieldErrors& errors) {
   const json::Array& ports = json::GetArray(container, {"ports"});
   std::set<std::string> names;
@@ -298,6 +301,10 @@ void CheckContainers(const Value& spec,
                      const std::string& path,
                      FieldErrors& errors) {
   const json::Array& containers = json::GetArray(spec, {key});
+  if (containers.size() > kContainersMax) {
+    errors.push_back(TooManyError(PathField(path, key), containers.size(), kContainersMax));
+    return;
+  }
   for (size_t i = 0; i < containers.size(); ++i) {
     std::string at = PathIndex(PathField(path, key), i);
     CheckItemName(containers[i], at, names, errors);

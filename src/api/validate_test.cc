@@ -142,6 +142,24 @@ TEST_F(ValidateTest, PodContainers) {
   CheckAll(kPod, kGoodPod, kCases);
 }
 
+TEST_F(ValidateTest, ContainersOfAPodAreBounded) {
+  auto check = [this](std::string_view list, int count) {
+    json::Value pod = J(
+        R"({"metadata":{"name":"p","namespace":"d"},"spec":{"containers":[{"name":"a","image":"i"}]}})");
+    json::Array many;
+    for (int i = 0; i < count; ++i) {
+      many.push_back(json::Object{{"name", StrCat("c", i)}, {"image", "i"}});
+    }
+    json::Set(pod, {"spec", list}, many);
+    return Check({"", "v1", "Pod"}, pod);
+  };
+  for (const char* list : {"containers", "initContainers"}) {
+    EXPECT_EQ(check(list, 1000), "");
+    EXPECT_EQ(check(list, 1001),
+              StrCat("spec.", list, ": Too many: 1001: must have at most 1000 items"));
+  }
+}
+
 TEST_F(ValidateTest, PodEnvironmentAndResources) {
   const Case kCases[] = {
       {R"({"spec":{"containers":[{"name":"a","image":"b","env":[{"name":""}]}]}})",
