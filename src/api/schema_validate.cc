@@ -4,11 +4,11 @@
 #include <map>
 #include <set>
 
-#include "api/field_errors.h"
 #include "api/meta.h"
 #include "api/quantity.h"
 #include "api/schema.h"
 #include "api/schema_pattern.h"
+#include "api/validate/field_errors.h"
 #include "base/strings.h"
 
 namespace swell::api {

@@ -68,7 +68,7 @@ using KindPtr = std::shared_ptr<const KindInfo>;
 class Scheme {
  public:
   // With all built-in kinds. CRD kinds of swell.dev, kubeflow.org, … are not built in: they are
-  // CustomResourceDefinitions (api/crds.h) like everybody else's.
+  // CustomResourceDefinitions (api/crd/crds.h) like everybody else's.
   static std::unique_ptr<Scheme> BuiltIn();
 
   KindPtr FindKind(const GroupVersionKind& gvk) const;

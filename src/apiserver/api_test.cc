@@ -3,8 +3,8 @@
 #include <gtest/gtest.h>
 
 #include "api/turn_sink.h"
+#include "apiserver/print/table.h"
 #include "apiserver/request.h"
-#include "apiserver/table.h"
 #include "apiserver/test_server.h"
 #include "base/strings.h"
 #include "json/yaml.h"

@@ -1,10 +1,10 @@
 // What every cluster has from its first minute.
-#include "api/crds.h"
+#include "api/crd/crds.h"
 #include "api/local_storage.h"
 #include "api/meta.h"
+#include "apiserver/access/rbac_defaults.h"
 #include "apiserver/handlers.h"
 #include "apiserver/prepare.h"
-#include "apiserver/rbac_defaults.h"
 #include "base/strings.h"
 
 namespace swell::apiserver {

@@ -6,8 +6,8 @@
 #include "apiserver/errors.h"
 #include "apiserver/handlers.h"
 #include "apiserver/output.h"
+#include "apiserver/pods/usage.h"
 #include "apiserver/selection.h"
-#include "apiserver/usage.h"
 #include "base/strings.h"
 
 namespace swell::apiserver {

@@ -4,8 +4,8 @@
 #include <utility>
 
 #include "api/meta.h"
+#include "apiserver/admission/webhook.h"
 #include "apiserver/errors.h"
-#include "apiserver/webhook.h"
 #include "base/strings.h"
 
 namespace swell::apiserver {

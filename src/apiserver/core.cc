@@ -3,12 +3,12 @@
 #include <algorithm>
 
 #include "api/meta.h"
+#include "apiserver/access/rbac.h"
+#include "apiserver/access/request_log.h"
+#include "apiserver/admission/quota.h"
+#include "apiserver/admission/webhook.h"
 #include "apiserver/hooks.h"
-#include "apiserver/quota.h"
-#include "apiserver/rbac.h"
-#include "apiserver/request_log.h"
 #include "apiserver/watch.h"
-#include "apiserver/webhook.h"
 #include "base/strings.h"
 
 namespace swell::apiserver {

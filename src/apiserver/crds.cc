@@ -4,7 +4,7 @@
 #include <set>
 #include <tuple>
 
-#include "api/crd_rules.h"
+#include "api/crd/crd_rules.h"
 #include "api/meta.h"
 #include "apiserver/conversion.h"
 #include "apiserver/delete.h"

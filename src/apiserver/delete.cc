@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "api/meta.h"
-#include "apiserver/admission_webhooks.h"
+#include "apiserver/admission/admission_webhooks.h"
 #include "apiserver/codec.h"
 #include "apiserver/errors.h"
 #include "apiserver/handlers.h"

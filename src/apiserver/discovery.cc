@@ -2,10 +2,10 @@
 #include <algorithm>
 
 #include "api/openapi.h"
+#include "apiserver/access/registered_users.h"
 #include "apiserver/errors.h"
 #include "apiserver/handlers.h"
 #include "apiserver/output.h"
-#include "apiserver/registered_users.h"
 #include "base/strings.h"
 
 namespace swell::apiserver {

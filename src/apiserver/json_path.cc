@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "apiserver/table.h"
+#include "apiserver/print/table.h"
 #include "base/strings.h"
 
 namespace swell::apiserver {

@@ -4,7 +4,7 @@
 
 #include "apiserver/conversion.h"
 #include "apiserver/errors.h"
-#include "apiserver/table.h"
+#include "apiserver/print/table.h"
 #include "base/strings.h"
 #include "json/yaml.h"
 

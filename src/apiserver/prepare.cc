@@ -4,13 +4,13 @@
 
 #include "api/decode_problem.h"
 #include "api/meta.h"
-#include "apiserver/admission_webhooks.h"
-#include "apiserver/apply.h"
+#include "apiserver/access/submitter.h"
+#include "apiserver/admission/admission_webhooks.h"
 #include "apiserver/codec.h"
 #include "apiserver/conversion.h"
 #include "apiserver/errors.h"
+#include "apiserver/fields/apply.h"
 #include "apiserver/output.h"
-#include "apiserver/submitter.h"
 #include "base/strings.h"
 
 namespace swell::apiserver {

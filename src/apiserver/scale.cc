@@ -1,7 +1,7 @@
 // The scale subresource: autoscaling/v1 Scale over a field of any kind.
 #include "api/meta.h"
 #include "api/selector.h"
-#include "apiserver/admission_webhooks.h"
+#include "apiserver/admission/admission_webhooks.h"
 #include "apiserver/codec.h"
 #include "apiserver/errors.h"
 #include "apiserver/handlers.h"

@@ -3,12 +3,12 @@
 #include <algorithm>
 #include <set>
 
-#include "api/field_errors.h"
 #include "api/meta.h"
-#include "apiserver/access.h"
+#include "api/validate/field_errors.h"
+#include "apiserver/access/access.h"
+#include "apiserver/access/registered_users.h"
 #include "apiserver/errors.h"
 #include "apiserver/hooks.h"
-#include "apiserver/registered_users.h"
 #include "base/strings.h"
 
 namespace swell::apiserver {

@@ -1,11 +1,11 @@
 #include "apiserver/watch.h"
 
+#include "apiserver/admission/webhook.h"
 #include "apiserver/conversion.h"
 #include "apiserver/errors.h"
 #include "apiserver/handlers.h"
 #include "apiserver/list_options.h"
 #include "apiserver/output.h"
-#include "apiserver/webhook.h"
 #include "base/strings.h"
 
 namespace swell::apiserver {

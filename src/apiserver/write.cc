@@ -1,12 +1,12 @@
 #include "apiserver/write.h"
 
 #include "api/meta.h"
+#include "apiserver/admission/quota.h"
 #include "apiserver/codec.h"
 #include "apiserver/errors.h"
 #include "apiserver/handlers.h"
 #include "apiserver/output.h"
 #include "apiserver/prepare.h"
-#include "apiserver/quota.h"
 #include "base/strings.h"
 
 namespace swell::apiserver {

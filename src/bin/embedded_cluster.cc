@@ -22,7 +22,7 @@
 #include "client/client.h"
 #include "client/kubeconfig.h"
 #include "client/usage_record.h"
-#include "controllers/job_rules.h"
+#include "controllers/jobs/job_rules.h"
 #include "controllers/manager.h"
 #include "edge/http_front.h"
 #include "edge/http_transport.h"

@@ -1,6 +1,6 @@
 #include "bin/install_objects.h"
 
-#include "api/crds.h"
+#include "api/crd/crds.h"
 #include "api/scheme.h"
 #include "base/check.h"
 #include "base/strings.h"

@@ -7,9 +7,9 @@
 #include "bin/command_line.h"
 #include "bin/commands.h"
 #include "bin/cycle_table.h"
-#include "controllers/job_members.h"
-#include "controllers/job_rules.h"
-#include "controllers/simulate.h"
+#include "controllers/jobs/job_members.h"
+#include "controllers/jobs/job_rules.h"
+#include "controllers/scheduling/simulate.h"
 
 namespace swell {
 namespace {

@@ -1,14 +1,14 @@
 // `swell user`: people of this machine's cluster: their names, roles and credentials.
 //
-// A user is a Secret (apiserver/registered_users.h) and the bindings of their role. The cluster
-// itself signs the credentials, so that its admins need no more than their kubeconfig.
+// A user is a Secret (apiserver/access/registered_users.h) and the bindings of their role. The
+// cluster itself signs the credentials, so that its admins need no more than their kubeconfig.
 #include <algorithm>
 #include <cstdio>
 
 #include "api/meta.h"
 #include "api/scheme.h"
-#include "apiserver/registered_users.h"
-#include "apiserver/submitter.h"
+#include "apiserver/access/registered_users.h"
+#include "apiserver/access/submitter.h"
 #include "base/file.h"
 #include "base/strings.h"
 #include "bin/commands.h"

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <set>
 
-#include "api/crds.h"
+#include "api/crd/crds.h"
 #include "api/meta.h"
 #include "api/scheme.h"
 #include "api/swell_keys.h"

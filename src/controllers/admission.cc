@@ -6,8 +6,8 @@
 
 #include "api/meta.h"
 #include "base/strings.h"
-#include "controllers/pod_asks.h"
-#include "controllers/sched_convert.h"
+#include "controllers/scheduling/pod_asks.h"
+#include "controllers/scheduling/sched_convert.h"
 
 namespace swell::controllers {
 namespace {

@@ -17,7 +17,7 @@
 #include <vector>
 
 #include "controllers/context.h"
-#include "controllers/job_rules.h"
+#include "controllers/jobs/job_rules.h"
 
 namespace swell::controllers {
 

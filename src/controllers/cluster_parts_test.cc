@@ -8,7 +8,7 @@
 #include "base/strings.h"
 #include "controllers/cluster_test_util.h"
 #include "controllers/pod_facts.h"
-#include "controllers/sched_convert.h"
+#include "controllers/scheduling/sched_convert.h"
 
 namespace swell::controllers {
 namespace {

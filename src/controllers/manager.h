@@ -10,10 +10,10 @@
 #include <vector>
 
 #include "api/scheme.h"
-#include "controllers/certificate_signer.h"
+#include "controllers/cluster/certificate_signer.h"
 #include "controllers/context.h"
-#include "controllers/grouping_rules.h"
-#include "controllers/scheduler_loop.h"
+#include "controllers/scheduling/grouping_rules.h"
+#include "controllers/scheduling/scheduler_loop.h"
 
 namespace swell::controllers {
 

@@ -1,0 +1,166 @@
+#include "controllers/scheduling/grouping_rules.h"
+
+#include <gtest/gtest.h>
+
+#include "api/meta.h"
+#include "base/strings.h"
+#include "json/yaml.h"
+
+namespace swell::controllers {
+namespace {
+
+json::Value Y(std::string_view text) {
+  auto parsed = json::ParseYaml(text);
+  EXPECT_TRUE(parsed.ok()) << parsed.status().ToString() << "\n" << text;
+  return parsed.ok() && !parsed->empty() ? parsed->front() : json::Value();
+}
+
+// "NAME: set minMember, …; PODSET" for a pod below the owner, by the rules given or built in.
+std::string Grouped(std::string_view owner_yaml,
+                    std::string_view pod_yaml,
+                    const GroupingRules& rules = {}) {
+  const json::Value owner = Y(owner_yaml), pod = Y(pod_yaml);
+  const GroupingRule* rule =
+      rules.For(json::GetString(owner, {"apiVersion"}), json::GetString(owner, {"kind"}), owner);
+  if (rule == nullptr) return "none";
+  const json::Value spec = GroupSpecOf(*rule, owner, pod);
+  std::string sets;
+  for (const json::Value& set : json::GetArray(spec, {"podSets"})) {
+    sets += StrCat(sets.empty() ? "" : ", ", json::GetString(set, {"name"}), " ",
+                   json::GetInt(set, {"minMember"}));
+  }
+  const std::string_view priority = json::GetString(spec, {"priorityClassName"});
+  return StrCat(GroupNameOf(*rule, owner, pod), ": ", sets, "; ", PodSetOf(*rule, owner, pod),
+                priority.empty() ? "" : StrCat("; ", priority));
+}
+
+std::string Pod(std::string_view labels) {
+  return StrCat("{metadata: {name: p, labels: {", labels, "}}}");
+}
+
+TEST(GroupingRules, TheUsualOperators) {
+  const std::string ray =
+      "apiVersion: ray.io/v1\nkind: RayCluster\nmetadata: {name: c}\nspec:\n"
+      "  workerGroupSpecs: [{groupName: small, replicas: 2, minReplicas: 1}, {groupName: big, "
+      "replicas: 3, numOfHosts: 2}]\n";
+  EXPECT_EQ(Grouped(ray, Pod("ray.io/node-type: head, ray.io/group: headgroup")),
+            "raycluster.c: head 1, small 2, big 6; head");
+  EXPECT_EQ(Grouped(ray + "  enableInTreeAutoscaling: true\n",
+                    Pod("ray.io/node-type: worker, ray.io/group: small")),
+            "raycluster.c: head 1, small 1, big 0; small");
+  const std::string mpi =
+      "apiVersion: kubeflow.org/v2beta1\nkind: MPIJob\nmetadata: {name: m}\nspec: "
+      "{mpiReplicaSpecs: "
+      "{Launcher: {replicas: 1}, Worker: {replicas: 4}}, runPolicy: {schedulingPolicy: "
+      "{priorityClass: high}}}\n";
+  EXPECT_EQ(Grouped(mpi, Pod("training.kubeflow.org/job-role: worker")),
+            "mpijob.m: launcher 0, worker 4; worker; high");
+  EXPECT_EQ(Grouped(mpi, Pod("training.kubeflow.org/job-role: launcher")),
+            "mpijob.m: launcher 0, worker 4; launcher; high");
+  EXPECT_EQ(Grouped("apiVersion: kubeflow.org/v1\nkind: TFJob\nmetadata: {name: t}\nspec: "
+                    "{tfReplicaSpecs: {PS: {replicas: 2}, Worker: {replicas: 3}, Chief: {}}}\n",
+                    Pod("training.kubeflow.org/replica-type: worker")),
+            "tfjob.t: ps 2, worker 3, chief 1; worker");
+  EXPECT_EQ(
+      Grouped("apiVersion: jobset.x-k8s.io/v1alpha2\nkind: JobSet\nmetadata: {name: s}\nspec: "
+              "{replicatedJobs: [{name: driver, template: {spec: {}}}, {name: workers, "
+              "replicas: 2, template: {spec: {parallelism: 4}}}]}\n",
+              Pod("jobset.sigs.k8s.io/replicatedjob-name: workers")),
+      "jobset.s: driver 1, workers 8; workers");
+  const std::string lws =
+      "apiVersion: leaderworkerset.x-k8s.io/v1\nkind: LeaderWorkerSet\nmetadata: {name: l}\nspec:\n"
+      "  leaderWorkerTemplate: {size: 4}\n";
+  EXPECT_EQ(Grouped(lws, Pod("leaderworkerset.sigs.k8s.io/group-index: '1'")),
+            "leaderworkerset.l.1: default 4; default");
+  // Workers are made when the leader runs: a gang would wait for them forever.
+  EXPECT_EQ(Grouped(lws + "  startupPolicy: LeaderReady\n",
+                    Pod("leaderworkerset.sigs.k8s.io/group-index: '0'")),
+            "leaderworkerset.l.0: default 1; default");
+  EXPECT_EQ(Grouped("apiVersion: kubeflow.org/v1\nkind: PyTorchJob\nmetadata: {name: e}\nspec: "
+                    "{elasticPolicy: {minReplicas: 2}, pytorchReplicaSpecs: {Worker: {replicas: "
+                    "4}}}\n",
+                    Pod("training.kubeflow.org/replica-type: worker")),
+            "pytorchjob.e: worker 2, master 0; worker");
+  EXPECT_EQ(Grouped("{apiVersion: apps/v1, kind: Deployment, metadata: {name: web}}", Pod("a: b")),
+            "p: default 1; default; inference");
+  EXPECT_EQ(Grouped("{apiVersion: example.com/v1, kind: Thing, metadata: {name: x}}", Pod("a: b")),
+            "none");
+}
+
+TEST(GroupingRules, PodsMayNameTheirObject) {
+  GroupingRules rules;
+  std::string_view named;
+  const json::Value pod =
+      Y("{metadata: {name: p, annotations: {scheduling.k8s.io/group-name: g}}}");
+  const GroupingRule* rule = rules.Named(pod, named);
+  ASSERT_NE(rule, nullptr);
+  EXPECT_EQ(named, "g");
+  EXPECT_EQ(StrCat(rule->group, "/", rule->version, " ", rule->resource),
+            "scheduling.volcano.sh/v1beta1 podgroups");
+  EXPECT_EQ(rules.Named(Y("{metadata: {name: p}}"), named), nullptr);
+}
+
+TEST(GroupingRules, PeoplesRulesComeFirstAndReplaceByName) {
+  GroupingRules rules;
+  GroupingRules::Read read = GroupingRules::Parse(
+      "rules:\n- name: things\n  owner: {group: example.com, kind: Thing}\n"
+      "  podSets: [{each: spec.parts, name: id, minMember: [count, m | 2], pods: {part: $name}}]\n"
+      "- {name: deployment, disabled: true}\n");
+  ASSERT_EQ(read.faults, std::vector<std::string>{});
+  rules.Extend(std::move(read.rules));
+  EXPECT_EQ(Grouped("{apiVersion: example.com/v1, kind: Thing, metadata: {name: x}, spec: {parts: "
+                    "[{id: a, count: 3}, {id: b, count: 2, m: 5}]}}",
+                    Pod("part: b"), rules),
+            "thing.x: a 6, b 10; b");
+  EXPECT_EQ(
+      Grouped("{apiVersion: apps/v1, kind: Deployment, metadata: {name: web}}", Pod("a: b"), rules),
+      "none");
+  rules.Extend({});
+  EXPECT_NE(
+      Grouped("{apiVersion: apps/v1, kind: Deployment, metadata: {name: web}}", Pod("a: b"), rules),
+      "none");
+}
+
+TEST(GroupingRules, FaultsNameRuleAndField) {
+  auto fault = [](std::string_view yaml) {
+    GroupingRules::Read read = GroupingRules::Parse(StrCat("rules:\n- ", yaml, "\n"));
+    EXPECT_TRUE(read.rules.empty());
+    return read.faults.empty() ? std::string() : read.faults.front();
+  };
+  EXPECT_EQ(fault("{name: a}"), "rule \"a\": owner: Required value");
+  EXPECT_EQ(fault("{name: a, owner: {kind: T}}"), "rule \"a\": owner.group: Required value");
+  EXPECT_EQ(fault("{owner: {group: g, kind: T}}"), "rules[0]: name: Required value");
+  EXPECT_EQ(fault("{name: a, owner: {group: g, kind: T}, podSets: [{name: w, minMember: -1}]}"),
+            "rule \"a\": podSets[0].minMember: Invalid value: -1: must be between 0 and 1000000");
+  EXPECT_EQ(fault("{name: a, owner: {group: g, kind: T}, minMember: [1, {}]}"),
+            "rule \"a\": minMember[1]: Invalid value: {}: must be a number or a path");
+  EXPECT_EQ(fault("{name: a, owner: {group: g, kind: T}, minMember: '1 | spec.size'}"),
+            "rule \"a\": minMember: Invalid value: \"1 | spec.size\": must be paths with | between "
+            "them, a number last");
+  EXPECT_EQ(fault("{name: a, owner: {group: g, kind: T}, perPod: maybe}"),
+            "rule \"a\": perPod: Invalid value: \"maybe\": must be true or false");
+  EXPECT_EQ(fault("{name: a, owner: {group: g, kind: T}, podLabel: l}"),
+            "rule \"a\": owner.version: Required value: pods name the object");
+  EXPECT_EQ(fault("{name: a, owner: {group: g, kind: T}, minMembers: 1}").substr(0, 42),
+            "rule \"a\": minMembers: unknown field; there");
+  GroupingRules::Read read = GroupingRules::Parse("rule: []");
+  EXPECT_EQ(read.faults, std::vector<std::string>{"rules: Required value: a list of rules"});
+  read = GroupingRules::Parse("rules: [{name: a}, {name: b, owner: {group: g, kind: T}}]");
+  EXPECT_EQ(read.rules.size(), 1u) << "the others hold";
+}
+
+TEST(GroupingRules, LongNamesStayDifferent) {
+  GroupingRule rule;
+  rule.kind = "Thing";
+  auto name = [&](char last) {
+    return GroupNameOf(
+        rule, json::Object{{"metadata", json::Object{{"name", std::string(100, 'x') + last}}}},
+        json::Object{});
+  };
+  EXPECT_LE(name('a').size(), 63u);
+  EXPECT_NE(name('a'), name('b'));
+  EXPECT_EQ(api::CheckLabelValue(name('a')), "");
+}
+
+}  // namespace
+}  // namespace swell::controllers
