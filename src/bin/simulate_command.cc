@@ -19,10 +19,11 @@ constexpr int64_t kCyclesMax = 10'000;
 const cli::Command kSimulate{
     .name = "simulate",
     .summary = "Run scheduling cycles over a state in a file.",
+    .usage = "[FILE]",
     .examples = {{"What would the scheduler do now?",
-                  "swell snapshot > state.json && swell simulate --state state.json"},
+                  "swell snapshot > state.json && swell simulate state.json"},
                  {"Would it fit if nobody had to give way?",
-                  "swell simulate --state state.json --actions allocate"}},
+                  "swell simulate state.json --actions allocate"}},
     .notes =
         "The state is a v1 List, JSON or YAML, as from kubectl get -o json or swell snapshot: "
         "nodes, pods, pod groups, projects, node pools, topologies, priority classes. Nothing "
@@ -58,7 +59,7 @@ struct SimulateFlags {
 };
 
 void AddSimulateFlags(cli::Flags& flags, SimulateFlags& to, Request& request) {
-  flags.Text("--state", &request.state, "FILE", "the state; - reads standard input");
+  flags.Text("--state", &request.state, "FILE", "the state, as FILE; - reads standard input");
   flags.Text("--now", &to.now, "TIME", "virtual time, RFC 3339 (default: the real time)");
   flags.Int("--cycles", &to.cycles, "N", "cycles to run (default 1)");
   flags.Text("--actions", &to.actions, "A,B",
@@ -71,7 +72,9 @@ void AddSimulateFlags(cli::Flags& flags, SimulateFlags& to, Request& request) {
 }
 
 Status ReadRequest(const SimulateFlags& flags, Request& request) {
-  if (request.state.empty()) return {Code::kBadRequest, "--state FILE is needed"};
+  if (request.state.empty()) {
+    return {Code::kBadRequest, "which state? name its file, or - for standard input"};
+  }
   if (flags.cycles < 1 || flags.cycles > kCyclesMax) {
     return {Code::kBadRequest,
             StrCat("--cycles ", flags.cycles, " is not between 1 and ", kCyclesMax)};
@@ -166,7 +169,13 @@ int SimulateCommand(const std::vector<std::string>& arguments) {
   SimulateFlags typed;
   cli::Flags flags;
   AddSimulateFlags(flags, typed, request);
-  if (auto exit = ParseCommandLine(kSimulate, flags, arguments)) return *exit;
+  std::vector<std::string> words;
+  if (auto exit = ParseCommandLine(kSimulate, flags, arguments, &words)) return *exit;
+  const size_t most = request.state.empty() ? 1 : 0;
+  if (words.size() > most) {
+    return Misused(kSimulate, StrCat("unexpected word ", Quote(words[most])));
+  }
+  if (!words.empty()) request.state = words[0];
   if (Status read = ReadRequest(typed, request); !read.ok()) {
     return Misused(kSimulate, read.message());
   }

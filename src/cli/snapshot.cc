@@ -40,7 +40,7 @@ Command SnapshotCommandSpec() {
   command.summary =
       "Writes the state that the scheduler decides on: nodes, pods, groups, projects.";
   command.examples = {{"What would happen now?",
-                       "swell snapshot > state.json && swell simulate --state state.json"}};
+                       "swell snapshot > state.json && swell simulate state.json"}};
   command.make = Makes<SnapshotAction>();
   return command;
 }
