@@ -96,6 +96,7 @@ TEST_F(ProjectsTest, LeavesGetANamespaceAndAStatus) {
       "department, namespace: elsewhere}}");
   ASSERT_TRUE(cluster_.Until([&] { return cluster_.Get(kNamespaces, "elsewhere") != nullptr; }));
   EXPECT_EQ(cluster_.Get(kNamespaces, "team"), nullptr);
+  EXPECT_EQ(cluster_.Get(kNamespaces, "department"), nullptr);
   EXPECT_EQ(api::Label(*cluster_.Get(kNamespaces, "elsewhere"), keys::kProject), "team");
   ASSERT_TRUE(cluster_.Until([&] { return Usage("project-a", "quota") == 4; }));
   EXPECT_EQ(Usage("project-a", "allocated"), 0);
