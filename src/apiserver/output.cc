@@ -224,6 +224,8 @@ class ListMaker : public std::enable_shared_from_this<ListMaker> {
   static constexpr size_t kStoredPerTurn = 250;
   static constexpr size_t kFormedPerTurn = 10;
   static constexpr size_t kFormedBytesPerTurn = 32 << 10;
+  // What stored texts are put together in: it never grows, and its pages are soon used again.
+  static constexpr size_t kPieceBytes = 64 << 10;
 
   Status MakeSome(Core& core) {
     const size_t most = as_is_ ? kStoredPerTurn : kFormedPerTurn;
@@ -239,16 +241,23 @@ class ListMaker : public std::enable_shared_from_this<ListMaker> {
         response_.body.push_back(std::move(bytes));
         continue;
       }
-      if (next_ > 0) text += frame_.separator;
       if (call_->form.raw()) {
-        entry.text.AppendTo(text);
+        PutTogether(entry.text, text);
         continue;
       }
+      if (next_ > 0) text += frame_.separator;
       SWELL_ASSIGN_OR_RETURN(json::Value item, Formed(core, entry));
       text += ItemText(call_->form, std::move(item));
     }
     Put(std::move(text));
     return Status::Ok();
+  }
+
+  void PutTogether(const store::PackedText& stored, std::string& text) {
+    if (text.size() + stored.size() >= kPieceBytes) Put(std::exchange(text, {}));
+    if (text.empty()) text.reserve(std::max(kPieceBytes, stored.size() + 1));
+    if (next_ > 0) text += frame_.separator;
+    stored.AppendTo(text);
   }
 
   void Put(std::string text) {
