@@ -39,8 +39,8 @@ Command SnapshotCommandSpec() {
   };
   command.summary =
       "Writes the state that the scheduler decides on: nodes, pods, groups, projects.";
-  command.examples = {{"What would happen now?",
-                       "swell snapshot > state.json && swell simulate state.json"}};
+  command.examples = {
+      {"What would happen now?", "swell snapshot > state.json && swell simulate state.json"}};
   command.make = Makes<SnapshotAction>();
   return command;
 }
