@@ -33,7 +33,7 @@ std::optional<WallTime> EndOf(const json::Value& request) {
 }  // namespace
 
 CertificateCleaner::CertificateCleaner(Context context)
-    : context_(context),
+    : context_(std::move(context)),
       requests_(context_.informers.Of(kRequests)),
       queue_(context_.executor,
              context_.metrics,
