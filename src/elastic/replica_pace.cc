@@ -61,6 +61,11 @@ int64_t Reach(
 
 }  // namespace
 
+std::vector<PacePolicy> UsualGrowth(Duration period) {
+  return {{.percent = false, .value = 4, .period = period},
+          {.percent = true, .value = 100, .period = period}};
+}
+
 PacedReplicas Follow(
     const Pace& pace, WallTime now, int64_t replicas, int64_t desired, PaceState& state) {
   const int64_t stable = Stable(pace, now, replicas, desired, state);

@@ -26,6 +26,9 @@ struct PacePolicy {
   Duration period{0};
 };
 
+// Kubernetes' policies of growth where nobody says others: 4 replicas or as many again in a period.
+std::vector<PacePolicy> UsualGrowth(Duration period);
+
 struct PaceRules {
   enum class Select { kMax, kMin, kDisabled };  // the policy that allows most, least; none at all
   Duration window{0};

@@ -67,8 +67,7 @@ Wanted OfAll(const MetricLook& metric, double tolerance, int64_t replicas, int64
 // Growth is bounded per look, shrinking by its window.
 Pace PaceOf(const TargetPolicy& policy) {
   Pace pace{.replicas_min = policy.replicas_min, .replicas_max = policy.replicas_max};
-  pace.up.policies = {{.percent = false, .value = 4, .period = policy.interval},
-                      {.percent = true, .value = 100, .period = policy.interval}};
+  pace.up.policies = UsualGrowth(policy.interval);
   pace.down.window = policy.window;
   return pace;
 }

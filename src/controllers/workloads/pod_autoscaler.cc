@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <unordered_map>
 
 #include "api/meta.h"
 #include "api/quantity.h"
@@ -51,8 +52,7 @@ void ReadRules(const json::Value* written, PaceRules& rules) {
 elastic::Pace PaceOf(const json::Value& autoscaler) {
   elastic::Pace pace{.replicas_min = json::GetInt(autoscaler, {"spec", "minReplicas"}, 1),
                      .replicas_max = json::GetInt(autoscaler, {"spec", "maxReplicas"})};
-  pace.up.policies = {{.percent = false, .value = 4, .period = kInterval},
-                      {.percent = true, .value = 100, .period = kInterval}};
+  pace.up.policies = elastic::UsualGrowth(kInterval);
   pace.down.policies = {{.percent = true, .value = 100, .period = kInterval}};
   pace.down.window = kDownWindow;
   ReadRules(json::Find(autoscaler, {"spec", "behavior", "scaleUp"}), pace.up);
@@ -76,12 +76,16 @@ bool IsStarting(const json::Value& pod, const json::Value* metrics, WallTime now
   return at && window && *at < *since + *window;
 }
 
-const json::Value* MetricsOf(const json::Value& pod, const Result<json::Value>& use) {
-  if (!use.ok()) return nullptr;
+// By the pod's name.
+using PodMetrics = std::unordered_map<std::string_view, const json::Value*>;
+
+PodMetrics MetricsOfPods(const Result<json::Value>& use) {
+  PodMetrics metrics;
+  if (!use.ok()) return metrics;
   for (const json::Value& item : json::GetArray(*use, {"items"})) {
-    if (api::Name(item) == api::Name(pod)) return &item;
+    metrics.emplace(api::Name(item), &item);
   }
-  return nullptr;
+  return metrics;
 }
 
 // As the API writes it, so that the same amount is no change.
@@ -331,15 +335,19 @@ void PodAutoscaler::FindPods(Round& round) const {
 
 void PodAutoscaler::OnUse(const RoundPtr& round, const Result<json::Value>& use) {
   FindPods(*round);
+  const PodMetrics metrics = MetricsOfPods(use);
+  const WallTime now = context_.clock.Now();
+  auto is_starting = [&metrics, now](const json::Value& pod) {
+    const auto found = metrics.find(api::Name(pod));
+    return IsStarting(pod, found == metrics.end() ? nullptr : found->second, now);
+  };
   std::vector<MetricLook> looks;
   json::Array current;
   for (const MetricSpec& spec : round->metrics) {
     MetricLook look{.name = spec.name, .target = spec.target, .average = spec.average};
     std::vector<json::SharedValue> members;
     for (const json::SharedValue& pod : round->pods) {
-      const bool starting =
-          Phase(*pod) == "Pending" ||
-          (spec.name == "cpu" && IsStarting(*pod, MetricsOf(*pod, use), context_.clock.Now()));
+      const bool starting = Phase(*pod) == "Pending" || (spec.name == "cpu" && is_starting(*pod));
       if (starting) {
         ++look.unready;
       } else {

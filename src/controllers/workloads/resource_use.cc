@@ -1,6 +1,7 @@
 #include "controllers/workloads/resource_use.h"
 
-#include <algorithm>
+#include <string_view>
+#include <unordered_map>
 
 #include "api/meta.h"
 #include "api/quantity.h"
@@ -65,21 +66,21 @@ void TakeUse(const Result<json::Value>& pod_metrics,
     look.fault = MetricsFault(kGroup, pod_metrics.status());
     return;
   }
+  std::unordered_map<std::string_view, size_t> numbers;
+  for (size_t i = 0; i < members.size(); ++i) numbers.emplace(api::Name(*members[i]), i);
   for (const json::Value& item : json::GetArray(*pod_metrics, {"items"})) {
-    const auto member = std::find_if(members.begin(), members.end(), [&](const auto& pod) {
-      return api::Name(*pod) == api::Name(item);
-    });
-    auto used = member == members.end() ? std::nullopt : Used(item, spec);
+    const auto number = numbers.find(api::Name(item));
+    auto used = number == numbers.end() ? std::nullopt : Used(item, spec);
     if (!used) continue;
     if (spec.utilization) {
-      const auto requested = Requested(**member, spec);
+      const auto requested = Requested(*members[number->second], spec);
       if (!requested) {
         look.fault = StrCat("missing request for ", spec.name, " in pod ", api::Name(item));
         return;
       }
       *used = *used / *requested * 100;
     }
-    look.of_members[static_cast<size_t>(member - members.begin())] = *used;
+    look.of_members[number->second] = *used;
   }
 }
 
