@@ -16,7 +16,7 @@
 #include "bin/data_dir.h"
 #include "bin/remote_process.h"
 #include "cli/cli.h"
-#include "cli/tar.h"
+#include "cli/pods/tar.h"
 #include "store/backend.h"
 
 namespace swell {

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "cli/text_table.h"
+#include "cli/print/text_table.h"
 
 namespace swell {
 

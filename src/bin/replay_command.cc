@@ -10,7 +10,7 @@
 #include "bin/commands.h"
 #include "bin/cycle_table.h"
 #include "bin/data_dir.h"
-#include "cli/text_table.h"
+#include "cli/print/text_table.h"
 #include "json/value.h"
 #include "sched/replay.h"
 

@@ -14,8 +14,8 @@
 #include "bin/commands.h"
 #include "bin/data_dir.h"
 #include "bin/remote_process.h"
+#include "cli/print/text_table.h"
 #include "cli/session.h"
-#include "cli/text_table.h"
 #include "client/kubeconfig.h"
 
 namespace swell {

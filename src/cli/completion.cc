@@ -5,7 +5,7 @@
 #include "api/meta.h"
 #include "base/strings.h"
 #include "cli/commands.h"
-#include "cli/job_view.h"
+#include "cli/jobs/job_view.h"
 #include "cli/session.h"
 
 namespace swell::cli {

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "cli/command.h"
-#include "cli/job_view.h"
+#include "cli/jobs/job_view.h"
 #include "cli/session.h"
 
 namespace swell::cli::arena {

@@ -5,7 +5,7 @@
 #include "base/strings.h"
 #include "cli/arena/arena.h"
 #include "cli/arena/tensorboard.h"
-#include "cli/text_table.h"
+#include "cli/print/text_table.h"
 
 namespace swell::cli::arena {
 namespace {

@@ -7,8 +7,8 @@
 #include "base/strings.h"
 #include "cli/arena/arena.h"
 #include "cli/arena/tensorboard.h"
-#include "cli/priorities.h"
-#include "cli/pytorch_spec.h"
+#include "cli/jobs/priorities.h"
+#include "cli/jobs/pytorch_spec.h"
 #include "json/yaml.h"
 #include "net/tls.h"
 

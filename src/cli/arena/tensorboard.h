@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "cli/pytorch_spec.h"
+#include "cli/jobs/pytorch_spec.h"
 #include "cli/session.h"
 
 namespace swell::cli::arena {

@@ -4,8 +4,8 @@
 #include "api/meta.h"
 #include "base/strings.h"
 #include "cli/arena/arena.h"
-#include "cli/node_view.h"
-#include "cli/text_table.h"
+#include "cli/print/text_table.h"
+#include "cli/projects/node_view.h"
 
 namespace swell::cli::arena {
 namespace {

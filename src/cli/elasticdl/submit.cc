@@ -9,7 +9,7 @@
 #include "base/file.h"
 #include "base/strings.h"
 #include "cli/elasticdl/elasticdl.h"
-#include "cli/priorities.h"
+#include "cli/jobs/priorities.h"
 #include "json/yaml.h"
 
 namespace swell::cli::elasticdl {

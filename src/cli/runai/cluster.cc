@@ -4,10 +4,10 @@
 #include "api/meta.h"
 #include "api/swell_keys.h"
 #include "base/strings.h"
-#include "cli/output.h"
+#include "cli/print/output.h"
+#include "cli/print/text_table.h"
 #include "cli/runai/print.h"
 #include "cli/runai/runai.h"
-#include "cli/text_table.h"
 
 namespace swell::cli::runai {
 namespace {

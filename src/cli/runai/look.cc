@@ -3,13 +3,13 @@
 
 #include "api/meta.h"
 #include "base/strings.h"
-#include "cli/describe.h"
-#include "cli/events_view.h"
-#include "cli/node_view.h"
-#include "cli/output.h"
+#include "cli/objects/describe.h"
+#include "cli/objects/events_view.h"
+#include "cli/print/output.h"
+#include "cli/print/text_table.h"
+#include "cli/projects/node_view.h"
 #include "cli/runai/print.h"
 #include "cli/runai/runai.h"
-#include "cli/text_table.h"
 
 namespace swell::cli::runai {
 namespace {

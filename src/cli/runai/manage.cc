@@ -4,8 +4,8 @@
 #include "api/meta.h"
 #include "base/file.h"
 #include "base/strings.h"
-#include "cli/output.h"
-#include "cli/pod_logs.h"
+#include "cli/pods/pod_logs.h"
+#include "cli/print/output.h"
 #include "cli/runai/runai.h"
 #include "json/yaml.h"
 

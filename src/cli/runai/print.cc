@@ -5,8 +5,8 @@
 #include "api/meta.h"
 #include "api/swell_keys.h"
 #include "base/strings.h"
-#include "cli/output.h"
-#include "cli/text_table.h"
+#include "cli/print/output.h"
+#include "cli/print/text_table.h"
 
 namespace swell::cli::runai {
 namespace {

@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "cli/events_view.h"
-#include "cli/node_view.h"
+#include "cli/objects/events_view.h"
+#include "cli/projects/node_view.h"
 #include "cli/runai/runai.h"
 
 namespace swell::cli::runai {

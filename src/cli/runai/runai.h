@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "cli/command.h"
-#include "cli/job_view.h"
-#include "cli/project_view.h"
+#include "cli/jobs/job_view.h"
+#include "cli/projects/project_view.h"
 #include "cli/session.h"
 
 namespace swell::cli::runai {

@@ -9,12 +9,12 @@
 #include "api/quantity.h"
 #include "api/swell_keys.h"
 #include "base/strings.h"
-#include "cli/output.h"
-#include "cli/pod_logs.h"
-#include "cli/priorities.h"
+#include "cli/jobs/priorities.h"
+#include "cli/jobs/training_spec.h"
+#include "cli/jobs/what_if.h"
+#include "cli/pods/pod_logs.h"
+#include "cli/print/output.h"
 #include "cli/runai/runai.h"
-#include "cli/training_spec.h"
-#include "cli/what_if.h"
 
 namespace swell::cli::runai {
 namespace {

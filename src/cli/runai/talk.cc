@@ -2,7 +2,7 @@
 #include "api/meta.h"
 #include "base/strings.h"
 #include "cli/commands.h"
-#include "cli/exec_in.h"
+#include "cli/pods/exec_in.h"
 #include "cli/runai/runai.h"
 
 namespace swell::cli::runai {

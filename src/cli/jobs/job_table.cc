@@ -1,0 +1,126 @@
+#include "cli/jobs/job_table.h"
+
+#include <algorithm>
+#include <map>
+
+#include "base/strings.h"
+#include "cli/print/text_table.h"
+#include "cli/projects/project_view.h"
+
+namespace swell::cli {
+namespace {
+
+constexpr Duration kLookInterval = std::chrono::milliseconds(500);
+
+std::shared_ptr<json::Value> ObjectOf(const JobView& job) {
+  auto object = std::make_shared<json::Value>(*job.object);
+  json::Set(*object, {"kind"}, job.kind->kind);
+  json::Set(*object, {"apiVersion"}, job.kind->resource.ApiVersion());
+  return object;
+}
+
+}  // namespace
+
+Result<std::vector<JobView>> JobTable::Jobs(Api& api) const {
+  SWELL_ASSIGN_OR_RETURN(std::vector<JobView> jobs, ListJobs(api, ns));
+  if (!status.empty()) {
+    std::erase_if(jobs, [&](const JobView& job) { return ToLower(job.status) != ToLower(status); });
+  }
+  if (projects && !jobs.empty()) {
+    // Who may not read projects has their jobs all the same.
+    auto tree = ReadProjects(api);
+    for (JobView& job : jobs) {
+      if (!tree.ok() || !job.project.empty()) continue;
+      const ProjectView* owner = tree->OfNamespace(job.ns);
+      if (owner != nullptr) job.project = owner->name;
+    }
+  }
+  return jobs;
+}
+
+Result<int> JobTable::Show() const {
+  SWELL_ASSIGN_OR_RETURN(Api * api, session.Server());
+  SWELL_ASSIGN_OR_RETURN(std::vector<JobView> jobs, Jobs(*api));
+  if (form.kind == OutputForm::Kind::kName) {
+    for (const JobView& job : jobs) session.OutLine(job.ResourceName());
+    return 0;
+  }
+  if (!form.table()) {
+    std::vector<json::SharedValue> objects;
+    for (const JobView& job : jobs) objects.push_back(ObjectOf(job));
+    session.Out(FormatObject(form, MakeList(objects), ""));
+    return 0;
+  }
+  if (jobs.empty()) {
+    session.ErrLine(ns.empty() ? "No jobs" : StrCat("No jobs in namespace ", ns));
+    const size_t others = ListOthersJobs(*api, ns).size();
+    if (others > 0) {
+      session.ErrLine(StrCat("Of other operators there ", others == 1 ? "is " : "are ", others,
+                             ": swell get podgroups", ns.empty() ? " -A" : ""));
+    }
+    return 0;
+  }
+  std::vector<std::string> lines = Lines(jobs);
+  for (size_t i = headers ? 0 : 1; i < lines.size(); ++i) session.OutLine(lines[i]);
+  return 0;
+}
+
+std::vector<std::string> JobTable::Lines(const std::vector<JobView>& jobs) const {
+  std::vector<std::string> titles = header;
+  if (all_namespaces) titles.insert(titles.begin(), "NAMESPACE");
+  TextTable table(titles);
+  for (const JobView& job : jobs) {
+    std::vector<std::string> cells = row(job);
+    if (all_namespaces) cells.insert(cells.begin(), job.ns);
+    table.Add(std::move(cells));
+  }
+  std::string text = table.ToString();
+  std::vector<std::string> lines;
+  for (std::string_view line : Split(text, '\n')) lines.emplace_back(line);
+  if (!lines.empty() && lines.back().empty()) lines.pop_back();
+  return lines;
+}
+
+bool JobTable::IsTime(size_t column) const {
+  return column < header.size() && (header[column] == "AGE" || header[column] == "DURATION");
+}
+
+Result<int> JobTable::Watch(bool only_changes) const {
+  SWELL_ASSIGN_OR_RETURN(Api * api, session.Server());
+  std::map<std::string, std::string> shown;  // by namespace/name/kind: what was printed
+  bool first = true;
+  while (!api->interrupted()) {
+    auto found = Jobs(*api);
+    // A server that restarts is waited for.
+    bool away = !found.ok() && found.status().code() == Code::kUnavailable;
+    if (!found.ok() && !away) return found.status();
+    std::vector<JobView> jobs = away ? std::vector<JobView>() : std::move(found).value();
+    std::vector<std::string> lines = Lines(jobs);
+    bool tell = !first || !only_changes;
+    if (first && !away && headers && form.table() && !session.OutLine(lines[0])) return 0;
+    std::map<std::string, std::string> now;
+    for (size_t i = 0; i < jobs.size(); ++i) {
+      std::vector<std::string> cells = row(jobs[i]);
+      std::string state;
+      for (size_t k = 0; k < cells.size(); ++k) {
+        if (!IsTime(k)) state += StrCat(cells[k], "\n");
+      }
+      std::string key = StrCat(jobs[i].ns, "/", jobs[i].name, "/", jobs[i].ResourceName());
+      bool changed = shown.find(key) == shown.end() || shown[key] != state;
+      now[key] = std::move(state);
+      if (!changed || !tell) continue;
+      std::string text = form.table()
+                             ? StrCat(lines[i + 1], "\n")
+                             : FormatObject(form, *ObjectOf(jobs[i]), jobs[i].ResourceName());
+      if (!session.Out(text)) return 0;
+    }
+    if (!away) {
+      shown = std::move(now);
+      first = false;
+    }
+    if (!api->Pause(kLookInterval)) break;
+  }
+  return 0;
+}
+
+}  // namespace swell::cli

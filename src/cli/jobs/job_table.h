@@ -1,0 +1,40 @@
+// JobTable: jobs of every kind as rows, once or for as long as they change.
+//
+// Thread-safety: one thread. Ownership: the session and the form outlive it.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "cli/jobs/job_view.h"
+#include "cli/print/output.h"
+
+namespace swell::cli {
+
+struct JobTable {
+  Session& session;
+  const OutputForm& form;
+  bool all_namespaces = false;
+  std::string ns;      // "" everywhere
+  std::string status;  // only jobs with this word; "" all
+  bool headers = true;
+  bool projects = false;  // jobs that name none have their namespace's
+  std::vector<std::string> header;
+  std::function<std::vector<std::string>(const JobView&)> row;
+
+  Result<int> Show() const;
+  // Until Ctrl-C. A row is printed again when something besides its times has changed.
+  Result<int> Watch(bool only_changes = false) const;
+
+ private:
+  Result<std::vector<JobView>> Jobs(Api& api) const;
+  // Lines without their newline, the header's first.
+  std::vector<std::string> Lines(const std::vector<JobView>& jobs) const;
+  bool IsTime(size_t column) const;
+};
+
+// How large jobs are and may be: MIN, NOW, DESIRED, MAX and why there are no more.
+JobTable JobSizes(Session& session, const OutputForm& form, bool all_namespaces);
+
+}  // namespace swell::cli

@@ -1,0 +1,557 @@
+#include "cli/jobs/job_view.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+#include <map>
+#include <set>
+
+#include "api/meta.h"
+#include "api/quantity.h"
+#include "api/swell_keys.h"
+#include "base/strings.h"
+
+namespace swell::cli {
+namespace {
+
+// Newest first in weight: what a job's conditions add up to.
+std::string StatusOf(const json::Value& job) {
+  for (std::string_view final_word : {"Succeeded", "Failed"}) {
+    if (api::ConditionIsTrue(job, final_word)) return std::string(final_word);
+  }
+  if (api::ConditionIsTrue(job, "Complete")) return "Succeeded";
+  for (std::string_view word : {"Suspended", "Preempted", "Restarting", "Running"}) {
+    if (api::ConditionIsTrue(job, word)) return std::string(word);
+  }
+  std::string_view phase = json::GetString(job, {"status", "phase"});
+  return phase.empty() ? "Pending" : std::string(phase);
+}
+
+std::string NewestMessage(const json::Value& job) {
+  std::string message, newest;
+  for (const json::Value& condition : json::GetArray(job, {"status", "conditions"})) {
+    std::string_view text = json::GetString(condition, {"message"});
+    std::string_view time = json::GetString(condition, {"lastTransitionTime"});
+    if (text.empty() || std::string(time) < newest) continue;
+    newest = time;
+    message = text;
+  }
+  return message;
+}
+
+struct Template {
+  const json::Value* pod;
+  int64_t replicas;
+};
+
+std::vector<Template> TemplatesOf(const json::Value& job, const JobKindInfo& kind) {
+  std::vector<Template> templates;
+  if (kind.replica_specs.empty()) {
+    if (const json::Value* pod = json::Find(job, {"spec", "template"})) {
+      templates.push_back({pod, json::GetInt(job, {"spec", "parallelism"}, 1)});
+    }
+    return templates;
+  }
+  for (const auto& role : json::GetObject(job, {"spec", kind.replica_specs})) {
+    if (const json::Value* pod = json::Find(role.value(), {"template"})) {
+      templates.push_back({pod, json::GetInt(role.value(), {"replicas"}, 1)});
+    }
+  }
+  return templates;
+}
+
+// The status says it best; without one the first pod that waits knows.
+std::string WhyNoMore(const JobView& job) {
+  const json::Value* size = SizeOf(*job.object);
+  std::string_view said = size ? json::GetString(*size, {"message"}) : "";
+  if (!said.empty()) return std::string(said);
+  if (job.over() || job.status == "Suspended") return "";
+  if (!job.waits.empty()) return job.waits;
+  for (const json::SharedValue& pod : job.pods) {
+    const json::Value* placed = api::FindCondition(*pod, "PodScheduled");
+    if (placed != nullptr && json::GetString(*placed, {"status"}) == "False") {
+      return std::string(json::GetString(*placed, {"message"}));
+    }
+  }
+  return "";
+}
+
+JobView ViewOf(json::SharedValue object, const JobKindInfo& kind) {
+  JobView view;
+  const json::Value& job = *object;
+  view.kind = &kind;
+  view.name = api::Name(job);
+  view.ns = api::Namespace(job);
+  view.status = StatusOf(job);
+  view.message = NewestMessage(job);
+  view.on_preemption = api::Annotation(job, api::keys::kOnPreemption);
+  if (view.on_preemption.empty()) view.on_preemption = "Requeue";
+  for (const RoleBounds& bounds : BoundsOf(job, kind)) {
+    view.replicas += bounds.replicas;
+    // ElasticDL's master waits without any worker, and goes on with the next one.
+    const bool needs_none = kind.kind == "ElasticDLJob" && bounds.role == "Worker";
+    view.least += needs_none ? 0 : bounds.least;
+    view.most += bounds.most;
+  }
+  for (const Template& one : TemplatesOf(job, kind)) {
+    view.milli_gpus += one.replicas * MilliGpus(*one.pod);
+    if (view.priority.empty()) {
+      view.priority = json::GetString(*one.pod, {"spec", "priorityClassName"});
+    }
+  }
+  const json::Value* policy = json::Find(job, {"spec", "runPolicy", "schedulingPolicy"});
+  if (policy) {
+    view.priority = json::GetString(*policy, {"priorityClass"}, view.priority);
+    view.project = json::GetString(*policy, {"queue"});
+  }
+  view.priority = json::GetString(job, {"spec", "priorityClassName"}, view.priority);
+  view.project = json::GetString(job, {"spec", "project"}, view.project);
+  view.on_preemption =
+      json::GetString(job, {"spec", "preemption", "onPreemption"}, view.on_preemption);
+  view.workload = api::Label(job, api::keys::kWorkload);
+  view.user = api::Annotation(job, api::keys::kUser);
+  if (view.user.empty()) view.user = api::Annotation(job, "arena.kubeflow.org/username");
+  view.command_line = api::Annotation(job, api::keys::kCommandLine);
+  std::string_view project = api::Label(job, api::keys::kProject);
+  if (!project.empty()) view.project = project;
+  view.created = api::ParseTime(json::GetString(job, {"metadata", "creationTimestamp"}));
+  view.started = api::ParseTime(json::GetString(job, {"status", "startTime"}));
+  view.ended = api::ParseTime(json::GetString(job, {"status", "completionTime"}));
+  if (kind.kind == "Job" && view.status == "Pending" && view.started &&
+      json::GetInt(job, {"status", "active"}) > 0) {
+    view.status = "Running";
+  }
+  // Controllers note when they began to care for it.
+  if (view.status == "Pending" && api::FindCondition(job, "Running") == nullptr) {
+    view.started.reset();
+  }
+  view.object = std::move(object);
+  return view;
+}
+
+bool BelongsTo(const json::Value& pod, const JobView& job) {
+  for (const api::OwnerReference& owner : api::Owners(pod)) {
+    if (owner.uid == api::Uid(*job.object)) return true;
+  }
+  return false;
+}
+
+// Masters before workers, worker-2 before worker-10.
+bool PodBefore(const json::SharedValue& a, const json::SharedValue& b) {
+  auto key = [](const json::Value& pod) {
+    std::string_view role = api::Label(pod, "pytorch-replica-type");
+    std::string_view index = api::Label(pod, "pytorch-replica-index");
+    if (role.empty()) role = api::Label(pod, api::keys::kJobRole);
+    if (index.empty()) index = api::Label(pod, api::keys::kJobIndex);
+    return std::tuple(role != "master", std::string(role), ParseInt(index).value_or(0),
+                      std::string(api::Name(pod)));
+  };
+  return key(*a) < key(*b);
+}
+
+void AddGroup(JobView& job, json::SharedValue group) {
+  if (!job.over() && job.status != "Running") {
+    job.waits = json::GetString(*group, {"status", "message"});
+  }
+  job.group = std::move(group);
+}
+
+// "worker-12": a role and an index.
+bool IsInstance(std::string_view rest) {
+  size_t dash = rest.rfind('-');
+  return dash != std::string_view::npos && dash > 0 && rest.find('-') == dash &&
+         ParseUint(rest.substr(dash + 1)).has_value();
+}
+
+}  // namespace
+
+const std::vector<JobKindInfo>& JobKinds() {
+  static const std::vector<JobKindInfo>* kinds = new std::vector<JobKindInfo>{
+      {client::resources::kPyTorchJobs, "PyTorchJob", "pytorchReplicaSpecs"},
+      {client::resources::kTrainingJobs, "TrainingJob", "roles"},
+      {{"training.kubedl.io", "v1alpha1", "pytorchjobs", true},
+       "PyTorchJob",
+       "pytorchReplicaSpecs"},
+      {{"elasticdl.org", "v1alpha1", "elasticdljobs", true},
+       "ElasticDLJob",
+       "elasticdlReplicaSpecs"},
+      {client::resources::kJobs, "Job", ""},
+  };
+  return *kinds;
+}
+
+const json::Value* SizeOf(const json::Value& job) {
+  const json::Value* elastic = json::Find(job, {"status", "elastic"});
+  return elastic != nullptr ? elastic : json::Find(job, {"status", "size"});
+}
+
+int64_t JobView::RunningPods() const {
+  return std::count_if(pods.begin(), pods.end(), [](const json::SharedValue& pod) {
+    return json::GetString(*pod, {"status", "phase"}) == "Running" && !api::IsDeleting(*pod);
+  });
+}
+
+int64_t JobView::PendingPods() const {
+  return std::count_if(pods.begin(), pods.end(), [](const json::SharedValue& pod) {
+    return json::GetString(*pod, {"status", "phase"}) == "Pending" && !api::IsDeleting(*pod);
+  });
+}
+
+int64_t JobView::HeldMilliGpus() const {
+  int64_t held = 0;
+  for (const json::SharedValue& pod : pods) {
+    bool placed = !json::GetString(*pod, {"spec", "nodeName"}).empty();
+    if (placed && !PodHasEnded(*pod)) held += MilliGpus(*pod);
+  }
+  return held;
+}
+
+std::vector<RoleBounds> BoundsOf(const json::Value& job, const JobKindInfo& kind) {
+  std::vector<RoleBounds> all;
+  if (kind.replica_specs.empty()) {
+    int64_t n = json::GetInt(job, {"spec", "parallelism"}, 1);
+    all.push_back({.role = "", .replicas = n, .least = n, .most = n});
+    return all;
+  }
+  for (const auto& role : json::GetObject(job, {"spec", kind.replica_specs})) {
+    RoleBounds one;
+    one.role.assign(role.key().data(), role.key().size());
+    one.replicas = json::GetInt(role.value(), {"replicas"}, 1);
+    one.least = one.most = one.replicas;
+    const json::Value* bounds = json::Find(role.value(), {"elastic"});
+    std::string field = StrCat("spec.", kind.replica_specs, ".", one.role, ".elastic");
+    if (bounds == nullptr && one.role == "Worker") {
+      bounds = json::Find(job, {"spec", "elasticPolicy"});
+      field = "spec.elasticPolicy";
+    }
+    if (bounds != nullptr) {
+      one.least = json::GetInt(*bounds, {"minReplicas"}, 1);
+      one.most = std::max(one.least, json::GetInt(*bounds, {"maxReplicas"}, one.replicas));
+      one.least_field = field + ".minReplicas";
+      one.most_field = field + ".maxReplicas";
+      if (role.value().as_object().contains("elastic")) {
+        one.replicas = std::clamp(one.replicas, one.least, one.most);
+      }
+    }
+    all.push_back(std::move(one));
+  }
+  return all;
+}
+
+Status SetSuspended(Api& api, const JobView& job, bool suspend) {
+  if (job.over()) {
+    return Status(Code::kConflict, StrCat("job ", Quote(job.name), " is over: ", job.status));
+  }
+  json::Value patch = json::Object{};
+  bool in_run_policy = job.kind->resource.group == "kubeflow.org";
+  if (in_run_policy) {
+    json::Set(patch, {"spec", "runPolicy", "suspend"}, suspend);
+  } else {
+    json::Set(patch, {"spec", "suspend"}, suspend);
+  }
+  return api.Patch(job.kind->resource, job.ns, job.name, client::PatchType::kMerge, patch).status();
+}
+
+bool ConcernsJob(const JobView& job, std::string_view kind, std::string_view name) {
+  if (name == job.name) return kind == job.kind->kind || kind == "PodGroup";
+  if (kind != "Pod") return false;
+  for (const json::SharedValue& pod : job.pods) {
+    if (api::Name(*pod) == name) return true;
+  }
+  return name.starts_with(job.name) && name.size() > job.name.size() &&
+         name[job.name.size()] == '-' && IsInstance(name.substr(job.name.size() + 1));
+}
+
+std::string JobView::ResourceName() const {
+  std::string singular = ToLower(kind->kind);
+  return StrCat(singular, kind->resource.group.empty() ? "" : "." + kind->resource.group, "/",
+                name);
+}
+
+int64_t MilliGpus(const json::Value& pod) {
+  std::string_view fraction = api::Annotation(pod, api::keys::kGpuFraction);
+  if (!fraction.empty()) {
+    std::string text(fraction);
+    int64_t devices = ParseInt(api::Annotation(pod, api::keys::kGpuFractionDevices)).value_or(1);
+    return std::llround(std::strtod(text.c_str(), nullptr) * 1000) * devices;
+  }
+  if (!api::Annotation(pod, api::keys::kGpuMemory).empty()) {
+    const std::string share(api::Annotation(pod, api::keys::kGpuShare));
+    return std::llround(std::strtod(share.c_str(), nullptr) * 1000);
+  }
+  int64_t total = 0;
+  for (const json::Value& container : json::GetArray(pod, {"spec", "containers"})) {
+    for (std::string_view side : {"limits", "requests"}) {
+      const json::Value* amount = json::Find(container, {"resources", side, "nvidia.com/gpu"});
+      if (!amount) continue;
+      auto quantity = api::Quantity::FromJson(*amount);
+      if (quantity.ok()) total += quantity->MilliValue();
+      break;
+    }
+  }
+  return total;
+}
+
+std::string GpuText(int64_t milli) {
+  std::string text = std::to_string(milli / 1000);
+  if (milli % 1000 == 0) return text;
+  std::string rest = std::to_string(1000 + milli % 1000).substr(1);
+  while (rest.back() == '0') rest.pop_back();
+  return StrCat(text, ".", rest);
+}
+
+std::string GpusText(int64_t milli) {
+  return StrCat(GpuText(milli), milli == 1000 ? " GPU" : " GPUs");
+}
+
+bool PodHasEnded(const json::Value& pod) {
+  std::string_view phase = json::GetString(pod, {"status", "phase"});
+  return phase == "Succeeded" || phase == "Failed";
+}
+
+// An init container that runs on beside the others.
+static bool IsRunningSidecar(const json::Value& pod, const json::Value& status) {
+  const json::Array& inits = json::GetArray(pod, {"spec", "initContainers"});
+  return json::GetBool(status, {"started"}) &&
+         std::any_of(inits.begin(), inits.end(), [&status](const json::Value& container) {
+           return json::GetString(container, {"name"}) == json::GetString(status, {"name"}) &&
+                  json::GetString(container, {"restartPolicy"}) == "Always";
+         });
+}
+
+std::string PodStatusWord(const json::Value& pod) {
+  std::string word(json::GetString(pod, {"status", "phase"}, "Unknown"));
+  std::string_view reason = json::GetString(pod, {"status", "reason"});
+  if (!reason.empty()) word = reason;
+  bool initialising = false;
+  const json::Array& inits = json::GetArray(pod, {"status", "initContainerStatuses"});
+  for (size_t i = 0; i < inits.size() && !initialising; ++i) {
+    if (IsRunningSidecar(pod, inits[i])) continue;
+    if (const json::Value* end = json::Find(inits[i], {"state", "terminated"})) {
+      if (json::GetInt(*end, {"exitCode"}) == 0) continue;
+      word = StrCat("Init:", json::GetString(*end, {"reason"}, "Error"));
+    } else {
+      std::string_view waiting = json::GetString(inits[i], {"state", "waiting", "reason"});
+      bool usual = waiting.empty() || waiting == "PodInitializing";
+      word = usual ? StrCat("Init:", i, "/", json::GetArray(pod, {"spec", "initContainers"}).size())
+                   : StrCat("Init:", waiting);
+    }
+    initialising = true;
+  }
+  if (!initialising) {
+    bool running = false;
+    for (const json::Value& container : json::GetArray(pod, {"status", "containerStatuses"})) {
+      std::string_view waiting = json::GetString(container, {"state", "waiting", "reason"});
+      std::string_view ended = json::GetString(container, {"state", "terminated", "reason"});
+      if (!waiting.empty())
+        word = waiting;
+      else if (!ended.empty())
+        word = ended;
+      else
+        running = running || json::Find(container, {"state", "running"}) != nullptr;
+    }
+    if (word == "Completed" && running) word = "Running";
+  }
+  if (api::IsDeleting(pod)) word = "Terminating";
+  return word;
+}
+
+std::string PodReady(const json::Value& pod) {
+  int64_t ready = 0;
+  for (const json::Value& container : json::GetArray(pod, {"status", "containerStatuses"})) {
+    ready += json::GetBool(container, {"ready"});
+  }
+  return StrCat(ready, "/", json::GetArray(pod, {"spec", "containers"}).size());
+}
+
+int64_t PodRestarts(const json::Value& pod) {
+  int64_t restarts = 0;
+  for (const json::Value& container : json::GetArray(pod, {"status", "containerStatuses"})) {
+    restarts += json::GetInt(container, {"restartCount"});
+  }
+  return restarts;
+}
+
+namespace {
+
+// Lists of everything that makes up jobs: each kind, pods, pod groups. Missing kinds are empty.
+struct Everything {
+  std::vector<std::vector<json::SharedValue>> jobs;  // like JobKinds()
+  std::vector<json::SharedValue> pods, groups;
+};
+
+Result<std::vector<json::SharedValue>> Items(Result<api::RestResponse>& answer) {
+  std::vector<json::SharedValue> items;
+  if (!answer.ok()) {
+    if (answer.status().code() == Code::kNotFound) return items;
+    return answer.status();
+  }
+  SWELL_ASSIGN_OR_RETURN(json::Value list, json::Parse(answer->BodyString(), {.bytes = 1 << 30}));
+  for (const json::Value& item : json::GetArray(list, {"items"})) {
+    items.push_back(std::make_shared<const json::Value>(item));
+  }
+  return items;
+}
+
+// The smallest GPU's memory in MiB: by it projects are charged for what has no node yet. 0: not
+// known, or not told to whoever asks.
+int64_t SmallestGpuMib(Api& api) {
+  int64_t smallest = 0;
+  auto nodes = api.List(client::resources::kNodes, "");
+  if (!nodes.ok()) return 0;
+  for (const json::SharedValue& node : *nodes) {
+    const int64_t mib = ParseInt(api::Label(*node, "nvidia.com/gpu.memory")).value_or(0);
+    if (mib > 0 && (smallest == 0 || mib < smallest)) smallest = mib;
+  }
+  return smallest;
+}
+
+// What the job's templates ask for by memory, in GPUs of that size.
+int64_t MilliGpusByMemory(const JobView& job, int64_t gpu_mib) {
+  int64_t total = 0;
+  for (const Template& one : TemplatesOf(*job.object, *job.kind)) {
+    const int64_t mib = ParseInt(api::Annotation(*one.pod, api::keys::kGpuMemory)).value_or(0);
+    const int64_t devices =
+        ParseInt(api::Annotation(*one.pod, api::keys::kGpuFractionDevices)).value_or(1);
+    total += one.replicas * devices * (mib * 1000 / gpu_mib);
+  }
+  return total;
+}
+
+bool AsksForMemory(const JobView& job) {
+  const std::vector<Template> templates = TemplatesOf(*job.object, *job.kind);
+  return std::any_of(templates.begin(), templates.end(), [](const Template& one) {
+    return !api::Annotation(*one.pod, api::keys::kGpuMemory).empty();
+  });
+}
+
+Result<std::vector<JobView>> Collect(Api& api, std::string_view ns, std::string_view name) {
+  std::vector<api::RestRequest> requests;
+  std::string query =
+      name.empty() ? "" : StrCat("fieldSelector=metadata.name%3D", api::EscapeQuery(name));
+  for (const JobKindInfo& kind : JobKinds()) {
+    requests.push_back({.method = "GET", .path = kind.resource.Path(ns), .query = query});
+  }
+  requests.push_back({.method = "GET", .path = client::resources::kPods.Path(ns)});
+  requests.push_back({.method = "GET", .path = client::resources::kPodGroups.Path(ns)});
+  auto answers = api.CallAll(std::move(requests));
+  std::vector<JobView> views;
+  for (size_t i = 0; i < JobKinds().size(); ++i) {
+    SWELL_ASSIGN_OR_RETURN(auto jobs, Items(answers[i]));
+    for (json::SharedValue& job : jobs) {
+      if (!name.empty() && api::Name(*job) != name) continue;
+      // Swell's server answers with another group's job where only that has the name.
+      std::string_view version = json::GetString(*job, {"apiVersion"});
+      version = version.substr(0, version.find('/'));
+      if (!version.empty() && version != JobKinds()[i].resource.group) continue;
+      views.push_back(ViewOf(std::move(job), JobKinds()[i]));
+    }
+  }
+  SWELL_ASSIGN_OR_RETURN(auto pods, Items(answers[JobKinds().size()]));
+  SWELL_ASSIGN_OR_RETURN(auto groups, Items(answers[JobKinds().size() + 1]));
+  std::map<std::string, json::SharedValue> group_of;
+  for (const json::SharedValue& group : groups) group_of[api::KeyOf(*group)] = group;
+  std::optional<int64_t> gpu_mib;  // asked for once, if at all
+  for (JobView& view : views) {
+    for (const json::SharedValue& pod : pods) {
+      if (BelongsTo(*pod, view)) view.pods.push_back(pod);
+    }
+    std::sort(view.pods.begin(), view.pods.end(), PodBefore);
+    // How many GPUs an amount of memory is, its pods know once they are placed.
+    if (view.milli_gpus == 0) view.milli_gpus = view.HeldMilliGpus();
+    if (view.milli_gpus == 0 && AsksForMemory(view)) {
+      if (!gpu_mib) gpu_mib = SmallestGpuMib(api);
+      if (*gpu_mib > 0) view.milli_gpus = MilliGpusByMemory(view, *gpu_mib);
+    }
+    auto group = group_of.find(StrCat(view.ns, "/", view.name));
+    if (group != group_of.end()) AddGroup(view, group->second);
+    if (view.RunningPods() < view.replicas) view.why = WhyNoMore(view);
+  }
+  return views;
+}
+
+// Of jobs of that name other than in `ns`, as far as the asker may look.
+std::string NamespacesWith(Api& api, std::string_view ns, std::string_view name) {
+  if (ns.empty()) return "";
+  auto jobs = Collect(api, "", name);
+  if (!jobs.ok()) return "";
+  std::set<std::string> namespaces;
+  for (const JobView& job : *jobs) namespaces.insert(job.ns);
+  return Join({namespaces.begin(), namespaces.end()}, ", ");
+}
+
+// What to ask about instead, if another operator's job has the name.
+std::string OthersHint(Api& api, std::string_view ns, std::string_view name) {
+  for (const OthersJob& job : ListOthersJobs(api, ns)) {
+    if (job.name != name) continue;
+    return StrCat("; ", job.kind, " ", Quote(name), " is another operator's: swell why ",
+                  job.group);
+  }
+  return "";
+}
+
+}  // namespace
+
+std::vector<OthersJob> ListOthersJobs(Api& api, std::string_view ns) {
+  std::vector<OthersJob> jobs;
+  auto groups = api.List(client::resources::kPodGroups, ns);
+  if (!groups.ok()) return jobs;
+  for (const json::SharedValue& group : *groups) {
+    const auto owner = api::ControllerOf(*group);
+    if (!owner || owner->api_version.starts_with("apps/")) continue;
+    const bool ours =
+        std::any_of(JobKinds().begin(), JobKinds().end(), [&owner](const JobKindInfo& kind) {
+          return kind.kind == owner->kind &&
+                 owner->api_version == StrCat(kind.resource.group, "/", kind.resource.version);
+        });
+    if (ours) continue;
+    jobs.push_back({owner->kind, owner->name, std::string(api::Name(*group))});
+  }
+  return jobs;
+}
+
+Result<std::vector<JobView>> ListJobs(Api& api, std::string_view ns) {
+  SWELL_ASSIGN_OR_RETURN(std::vector<JobView> jobs, Collect(api, ns, {}));
+  std::sort(jobs.begin(), jobs.end(), [](const JobView& a, const JobView& b) {
+    return std::tie(a.ns, a.name, a.kind->kind) < std::tie(b.ns, b.name, b.kind->kind);
+  });
+  return jobs;
+}
+
+Result<JobView> FindJob(Api& api, std::string_view ns, std::string_view name) {
+  std::string_view kind;
+  if (size_t slash = name.find('/'); slash != std::string_view::npos) {
+    kind = name.substr(0, slash);
+    name = name.substr(slash + 1);
+  }
+  SWELL_ASSIGN_OR_RETURN(std::vector<JobView> jobs, Collect(api, ns, name));
+  std::vector<JobView> found;
+  for (JobView& job : jobs) {
+    std::string singular = ToLower(job.kind->kind);
+    if (!kind.empty() && kind != singular && kind != job.kind->resource.plural &&
+        kind != StrCat(singular, ".", job.kind->resource.group)) {
+      continue;
+    }
+    found.push_back(std::move(job));
+  }
+  if (found.empty()) {
+    if (const std::string hint = OthersHint(api, ns, name); !hint.empty()) {
+      return Status(Code::kNotFound,
+                    StrCat("job ", Quote(name), " not found in namespace ", Quote(ns), hint));
+    }
+    const std::string elsewhere = NamespacesWith(api, ns, name);
+    return Status(Code::kNotFound,
+                  StrCat("job ", Quote(name), " not found in namespace ", Quote(ns), "; ",
+                         elsewhere.empty() ? "swell list shows the jobs there are"
+                                           : StrCat("there is one in ", elsewhere, " (-n)")));
+  }
+  if (found.size() > 1) {
+    std::vector<std::string> names;
+    for (const JobView& job : found) names.push_back(job.ResourceName());
+    return Misuse(StrCat("there are several jobs named ", Quote(name), ": ", Join(names, ", "),
+                         "; say which one"));
+  }
+  return std::move(found[0]);
+}
+
+}  // namespace swell::cli

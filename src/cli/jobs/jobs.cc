@@ -1,0 +1,167 @@
+// swell list, get without a kind, suspend, resume: jobs of every kind in one table.
+#include <algorithm>
+
+#include "api/meta.h"
+#include "base/strings.h"
+#include "cli/commands.h"
+#include "cli/jobs/job_table.h"
+#include "cli/jobs/job_view.h"
+#include "cli/print/output.h"
+#include "cli/print/text_table.h"
+
+namespace swell::cli {
+namespace {
+
+std::string TookOrTakes(const JobView& job, WallTime now) {
+  if (!job.started) return "-";
+  return api::HumanDuration(std::max(job.ended.value_or(now) - *job.started, Duration(0)));
+}
+
+std::string Age(const JobView& job, WallTime now) {
+  return job.created ? api::HumanDuration(std::max(now - *job.created, Duration(0))) : "-";
+}
+
+std::string OrDash(const std::string& text) { return text.empty() ? "-" : text; }
+
+class ListAction final : public Action {
+ public:
+  void Declare(Flags& flags) override {
+    flags.Switch("-A,--all-namespaces", &all_namespaces_, "in every namespace");
+    flags.Switch("-w,--watch", &watch_, "print, then go on printing what changes");
+    flags.Text("--status", &status_, "WORD", "only these: pending, running, failed, …");
+    flags.Text("-o,--output", &output_, "FORMAT", "json, yaml, wide, name or jsonpath=TEMPLATE");
+    flags.Switch("--no-headers", &no_headers_, "without the first line");
+  }
+  Result<int> Run(Session& session, std::vector<std::string> words) override {
+    if (!words.empty()) return Misuse(StrCat("unexpected ", Quote(words[0])));
+    SWELL_ASSIGN_OR_RETURN(OutputForm form, ParseOutputForm(output_));
+    constexpr std::string_view kStatuses[] = {"pending",   "running",   "preempted", "restarting",
+                                              "suspended", "succeeded", "failed"};
+    if (!status_.empty() && std::find(std::begin(kStatuses), std::end(kStatuses),
+                                      ToLower(status_)) == std::end(kStatuses)) {
+      return Misuse(StrCat("--status ", Quote(status_), ": ",
+                           Join({std::begin(kStatuses), std::end(kStatuses)}, ", "), " expected"));
+    }
+    JobTable table{.session = session, .form = form, .all_namespaces = all_namespaces_};
+    table.ns = all_namespaces_ ? "" : session.Namespace();
+    table.status = status_;
+    table.headers = !no_headers_;
+    table.projects = form.table();
+    table.header = {"NAME", "KIND", "STATUS",   "PRIORITY", "PROJECT",
+                    "GPUS", "PODS", "DURATION", "AGE"};
+    if (form.kind == OutputForm::Kind::kWide) table.header.emplace_back("MESSAGE");
+    bool wide = form.kind == OutputForm::Kind::kWide;
+    table.row = [&session, wide](const JobView& job) { return Row(session, job, wide); };
+    return watch_ ? table.Watch() : table.Show();
+  }
+
+ private:
+  static std::vector<std::string> Row(Session& session, const JobView& job, bool wide) {
+    std::vector<std::string> row{job.name,
+                                 job.kind->kind,
+                                 session.Paint(StatusColour(job.status), job.status),
+                                 OrDash(job.priority),
+                                 OrDash(job.project),
+                                 GpuText(job.milli_gpus),
+                                 PodsText(job),
+                                 TookOrTakes(job, session.Now()),
+                                 Age(job, session.Now())};
+    if (wide) row.push_back(OrDash(OneLine(job.waits.empty() ? job.message : job.waits)));
+    return row;
+  }
+
+  // "3/4", and of an elastic job "3/4 (1-8)".
+  static std::string PodsText(const JobView& job) {
+    std::string text = StrCat(job.RunningPods(), "/", job.replicas);
+    return job.elastic() ? StrCat(text, " (", job.least, "-", job.most, ")") : text;
+  }
+
+  bool all_namespaces_ = false, no_headers_ = false, watch_ = false;
+  std::string status_, output_;
+};
+
+class SuspendAction final : public Action {
+ public:
+  explicit SuspendAction(bool suspend) : suspend_(suspend) {}
+  void Declare(Flags&) override {}
+  Result<int> Run(Session& session, std::vector<std::string> words) override {
+    if (words.empty()) {
+      return Misuse(StrCat("say which job: swell ", suspend_ ? "suspend" : "resume", " JOB"));
+    }
+    SWELL_ASSIGN_OR_RETURN(Api * api, session.Server());
+    for (const std::string& word : words) {
+      SWELL_ASSIGN_OR_RETURN(JobView job, FindJob(*api, session.Namespace(), word));
+      SWELL_RETURN_IF_ERROR(SetSuspended(*api, job, suspend_));
+      session.OutLine(StrCat(job.ResourceName(), suspend_ ? " suspended" : " resumed"));
+    }
+    return 0;
+  }
+
+ private:
+  bool suspend_;
+};
+
+}  // namespace
+
+JobTable JobSizes(Session& session, const OutputForm& form, bool all_namespaces) {
+  JobTable table{.session = session, .form = form, .all_namespaces = all_namespaces};
+  table.ns = all_namespaces ? "" : session.Namespace();
+  table.header = {"NAME", "KIND", "STATUS", "MIN", "NOW", "DESIRED", "MAX", "AGE", "WHY"};
+  table.row = [&session](const JobView& job) {
+    // Of an elastic job, its members that come and go: as `describe` and kubectl have it.
+    const json::Value* size = SizeOf(*job.object);
+    auto number = [size](std::string_view field, int64_t otherwise) {
+      return std::to_string(size ? json::GetInt(*size, {field}) : otherwise);
+    };
+    return std::vector<std::string>{job.name,
+                                    job.kind->kind,
+                                    session.Paint(StatusColour(job.status), job.status),
+                                    number("minReplicas", job.least),
+                                    number("replicas", job.RunningPods()),
+                                    number("desiredReplicas", job.replicas),
+                                    number("maxReplicas", job.most),
+                                    Age(job, session.Now()),
+                                    OrDash(OneLine(job.why))};
+  };
+  return table;
+}
+
+Command ListCommandSpec() {
+  return {
+      .name = "list",
+      .aliases = {"ls", "jobs"},
+      .group = "Jobs",
+      .summary = "Lists the jobs of every kind: status, priority, GPUs, pods, age.",
+      .examples = {{"The jobs of this namespace", "swell list"},
+                   {"What waits anywhere, and why", "swell list -A --status pending -o wide"},
+                   {"What happens to them", "swell list -w"},
+                   {"Names alone, for scripts", "swell list -o name"}},
+      .make = Makes<ListAction>(),
+  };
+}
+
+Command SuspendCommandSpec() {
+  return {
+      .name = "suspend",
+      .group = "Jobs",
+      .summary = "Stops a job's pods and gives back its GPUs until it is resumed.",
+      .usage = "JOB...",
+      .examples = {{"Make room for now", "swell suspend mnist"}},
+      .completes = Completes::kJob,
+      .make = [] { return std::make_unique<SuspendAction>(true); },
+  };
+}
+
+Command ResumeCommandSpec() {
+  return {
+      .name = "resume",
+      .group = "Jobs",
+      .summary = "Lets a suspended job run again, from its last checkpoint.",
+      .usage = "JOB...",
+      .examples = {{"Go on", "swell resume mnist"}},
+      .completes = Completes::kJob,
+      .make = [] { return std::make_unique<SuspendAction>(false); },
+  };
+}
+
+}  // namespace swell::cli

@@ -1,0 +1,368 @@
+#include "cli/jobs/pytorch_spec.h"
+
+#include <algorithm>
+#include <optional>
+
+#include "api/meta.h"
+#include "api/quantity.h"
+#include "api/swell_keys.h"
+#include "base/strings.h"
+#include "cli/flags.h"
+
+namespace swell::cli {
+namespace {
+
+constexpr std::string_view kGitSyncImage =
+    "registry.cn-zhangjiakou.aliyuncs.com/acs/git-sync:v3.1.1";
+constexpr std::string_view kRsyncImage =
+    "registry.cn-zhangjiakou.aliyuncs.com/acs/rsync:v3.1.0-aliyun";
+
+json::Object ToObject(const KeyValues& pairs) {
+  json::Object object;
+  for (const auto& [key, value] : pairs) object[key] = value;
+  return object;
+}
+
+json::Object EnvVar(std::string_view name, std::string_view value) {
+  return json::Object{{"name", name}, {"value", value}};
+}
+
+Status CheckQuantity(const std::string& text, std::string_view flag) {
+  if (text.empty()) return Status::Ok();
+  auto parsed = api::Quantity::Parse(text);
+  if (!parsed.ok())
+    return Misuse(StrCat(flag, " ", Quote(text), " is not an amount like 2 or 8Gi"));
+  return Status::Ok();
+}
+
+// Nothing less than what the server would say of the pods, which is long after the job was taken.
+Status CheckAmounts(const PyTorchSpec& spec) {
+  if (spec.gpus < 0) return Misuse(StrCat("--gpus ", spec.gpus, ": must not be negative"));
+  SWELL_RETURN_IF_ERROR(CheckQuantity(spec.cpu, "--cpu"));
+  SWELL_RETURN_IF_ERROR(CheckQuantity(spec.memory, "--memory"));
+  SWELL_RETURN_IF_ERROR(CheckQuantity(spec.cpu_limit, "--cpu-limit"));
+  SWELL_RETURN_IF_ERROR(CheckQuantity(spec.memory_limit, "--memory-limit"));
+  SWELL_RETURN_IF_ERROR(CheckQuantity(spec.share_memory, "--share-memory"));
+  for (const auto& [name, amount] : spec.devices) {
+    SWELL_RETURN_IF_ERROR(CheckQuantity(amount, StrCat("resource ", name)));
+  }
+  const std::string& pull = spec.image_pull_policy;
+  if (!pull.empty() && pull != "Always" && pull != "IfNotPresent" && pull != "Never") {
+    return Misuse(
+        StrCat("--image-pull-policy ", Quote(pull), ": Always, IfNotPresent or Never expected"));
+  }
+  const std::string& processes = spec.nproc_per_node;
+  const std::optional<int64_t> number = ParseInt(processes);
+  const bool word =
+      processes.empty() || processes == "auto" || processes == "cpu" || processes == "gpu";
+  if (!word && (!number || *number < 1)) {
+    return Misuse(StrCat("--nproc-per-node ", Quote(processes),
+                         ": a number from 1, auto, cpu or gpu expected"));
+  }
+  return Status::Ok();
+}
+
+// "/a" mounts /a at /a; "/a:/b" at /b; "claim:/b".
+Result<std::pair<std::string, std::string>> ParseMount(const std::string& text,
+                                                       std::string_view flag,
+                                                       bool host) {
+  size_t colon = text.find(':');
+  std::string source = text.substr(0, colon);
+  std::string path = colon == std::string::npos ? (host ? source : "") : text.substr(colon + 1);
+  bool good = !source.empty() && path.starts_with('/') && (!host || source.starts_with('/'));
+  if (!good) {
+    return Misuse(StrCat(
+        flag, " ", Quote(text), ": ",
+        host ? "a path, or HOST_PATH:CONTAINER_PATH, expected" : "CLAIM:CONTAINER_PATH expected"));
+  }
+  return std::pair(std::move(source), std::move(path));
+}
+
+Result<json::Value> ParseToleration(const std::string& text) {
+  if (text == "all") return json::Value(json::Object{{"operator", "Exists"}});
+  std::string_view rest = text;
+  std::string_view op, effect, value;
+  if (size_t comma = rest.find(','); comma != std::string_view::npos) {
+    op = rest.substr(comma + 1);
+    rest = rest.substr(0, comma);
+  }
+  if (size_t colon = rest.find(':'); colon != std::string_view::npos) {
+    effect = rest.substr(colon + 1);
+    rest = rest.substr(0, colon);
+  }
+  bool has_value = rest.find('=') != std::string_view::npos;
+  if (has_value) {
+    value = rest.substr(rest.find('=') + 1);
+    rest = rest.substr(0, rest.find('='));
+  }
+  if (op.empty()) op = has_value ? "Equal" : "Exists";
+  bool good_effect = effect.empty() || effect == "NoSchedule" || effect == "PreferNoSchedule" ||
+                     effect == "NoExecute";
+  if (rest.empty() || !good_effect || (op != "Equal" && op != "Exists")) {
+    return Misuse(
+        StrCat("--toleration ", Quote(text), ": all, KEY, or KEY=VALUE:EFFECT,OPERATOR expected"));
+  }
+  json::Object toleration{{"key", rest}, {"operator", op}};
+  if (!value.empty() && op == "Equal") toleration["value"] = value;
+  if (!effect.empty()) toleration["effect"] = effect;
+  return json::Value(std::move(toleration));
+}
+
+// The parts of a pod that grow together.
+struct PodParts {
+  json::Array env, mounts, volumes, init_containers;
+};
+
+Status AddVolumes(const PyTorchSpec& spec, PodParts& parts) {
+  int number = 0;
+  auto add = [&](std::string name, json::Object source, const std::string& path) {
+    source["name"] = name;
+    parts.volumes.push_back(std::move(source));
+    parts.mounts.push_back(json::Object{{"name", name}, {"mountPath", path}});
+  };
+  for (const std::string& text : spec.volumes) {
+    SWELL_ASSIGN_OR_RETURN(auto mount, ParseMount(text, spec.volume_flag, false));
+    add(StrCat("data-", number++),
+        {{"persistentVolumeClaim", json::Object{{"claimName", mount.first}}}}, mount.second);
+  }
+  number = 0;
+  for (const std::string& text : spec.host_paths) {
+    SWELL_ASSIGN_OR_RETURN(auto mount, ParseMount(text, spec.host_path_flag, true));
+    add(StrCat("training-data-", number++), {{"hostPath", json::Object{{"path", mount.first}}}},
+        mount.second);
+  }
+  if (!spec.share_memory.empty()) {
+    add("dshm",
+        {{"emptyDir", json::Object{{"medium", "Memory"}, {"sizeLimit", spec.share_memory}}}},
+        "/dev/shm");
+  }
+  if (!spec.config_files.empty()) {
+    parts.volumes.push_back(json::Object{{"name", "config-files"},
+                                         {"configMap", json::Object{{"name", spec.config_map}}}});
+    for (const auto& [key, path] : spec.config_files) {
+      parts.mounts.push_back(
+          json::Object{{"name", "config-files"}, {"mountPath", path}, {"subPath", key}});
+    }
+  }
+  return Status::Ok();
+}
+
+Status AddSync(const PyTorchSpec& spec, PodParts& parts) {
+  if (spec.sync_mode.empty() && spec.sync_source.empty()) return Status::Ok();
+  if (spec.sync_mode != "git" && spec.sync_mode != "rsync") {
+    return Misuse(StrCat("--sync-mode ", Quote(spec.sync_mode), " is not supported; git or rsync"));
+  }
+  if (spec.sync_source.empty()) {
+    return Misuse(StrCat("--sync-mode ", spec.sync_mode, " needs --sync-source"));
+  }
+  json::Object init{{"name", "init-code"}};
+  json::Array env;
+  for (const auto& [name, value] : spec.env) env.push_back(EnvVar(name, value));
+  if (spec.sync_mode == "git") {
+    init["image"] = spec.sync_image.empty() ? kGitSyncImage : spec.sync_image;
+    env.push_back(EnvVar("GIT_SYNC_REPO", spec.sync_source));
+    env.push_back(EnvVar("GIT_SYNC_DEST", ProjectOf(spec.sync_source)));
+    env.push_back(EnvVar("GIT_SYNC_ROOT", "/code"));
+    env.push_back(EnvVar("GIT_SYNC_ONE_TIME", "true"));
+  } else {
+    init["image"] = spec.sync_image.empty() ? kRsyncImage : spec.sync_image;
+    init["command"] = json::Array{"rsync", "-avP", spec.sync_source, "/code"};
+  }
+  init["env"] = std::move(env);
+  init["volumeMounts"] = json::Array{json::Object{{"name", "code-sync"}, {"mountPath", "/code"}}};
+  parts.init_containers.push_back(std::move(init));
+  parts.volumes.push_back(json::Object{{"name", "code-sync"}, {"emptyDir", json::Object{}}});
+  std::string root = spec.working_dir.empty() ? "" : spec.working_dir;
+  parts.mounts.push_back(json::Object{{"name", "code-sync"}, {"mountPath", StrCat(root, "/code")}});
+  return Status::Ok();
+}
+
+void AddEnv(const PyTorchSpec& spec, PodParts& parts) {
+  if (spec.arena_env) {
+    parts.env.push_back(EnvVar("workers", std::to_string(spec.workers)));
+    parts.env.push_back(EnvVar("gpus", std::to_string(spec.gpus)));
+  }
+  if (spec.gpus == 0) parts.env.push_back(EnvVar("NVIDIA_VISIBLE_DEVICES", "void"));
+  if (!spec.nproc_per_node.empty()) {
+    parts.env.push_back(EnvVar("PET_NPROC_PER_NODE", spec.nproc_per_node));
+  }
+  for (const auto& [name, value] : spec.env) parts.env.push_back(EnvVar(name, value));
+}
+
+json::Object Container(const PyTorchSpec& spec, PodParts& parts) {
+  json::Object amounts;
+  if (!spec.cpu.empty()) amounts["cpu"] = spec.cpu;
+  if (!spec.memory.empty()) amounts["memory"] = spec.memory;
+  if (spec.gpus > 0) amounts["nvidia.com/gpu"] = std::to_string(spec.gpus);
+  for (const auto& [name, amount] : spec.devices) amounts[name] = amount;
+  if (spec.rdma) amounts["rdma/hca"] = "1";
+  json::Object limits = amounts;
+  if (!spec.cpu_limit.empty()) limits["cpu"] = spec.cpu_limit;
+  if (!spec.memory_limit.empty()) limits["memory"] = spec.memory_limit;
+  json::Object container{{"name", spec.container}, {"image", spec.image}};
+  if (!spec.command.empty()) {
+    json::Array command;
+    for (const std::string& word : spec.command) command.emplace_back(word);
+    container["command"] = std::move(command);
+  }
+  if (!spec.args.empty()) {
+    json::Array args;
+    for (const std::string& word : spec.args) args.emplace_back(word);
+    container["args"] = std::move(args);
+  }
+  if (!spec.ports.empty()) {
+    json::Array ports;
+    for (int64_t port : spec.ports) ports.push_back(json::Object{{"containerPort", port}});
+    container["ports"] = std::move(ports);
+  }
+  if (spec.keep_stdin) container["stdin"] = true;
+  if (spec.tty) container["tty"] = true;
+  if (!spec.working_dir.empty()) container["workingDir"] = spec.working_dir;
+  if (!spec.image_pull_policy.empty()) container["imagePullPolicy"] = spec.image_pull_policy;
+  if (!parts.env.empty()) container["env"] = std::move(parts.env);
+  json::Object resources;
+  if (!limits.empty()) resources["limits"] = std::move(limits);
+  if (!amounts.empty()) resources["requests"] = std::move(amounts);
+  if (!resources.empty()) container["resources"] = std::move(resources);
+  if (!parts.mounts.empty()) container["volumeMounts"] = std::move(parts.mounts);
+  if (spec.rdma) {
+    container["securityContext"] =
+        json::Object{{"capabilities", json::Object{{"add", json::Array{"IPC_LOCK"}}}}};
+  }
+  return container;
+}
+
+}  // namespace
+
+Result<json::Object> MakePodSpec(const PyTorchSpec& spec) {
+  SWELL_RETURN_IF_ERROR(CheckAmounts(spec));
+  PodParts parts;
+  AddEnv(spec, parts);
+  SWELL_RETURN_IF_ERROR(AddVolumes(spec, parts));
+  SWELL_RETURN_IF_ERROR(AddSync(spec, parts));
+  json::Object pod;
+  json::Object container = Container(spec, parts);
+  if (!parts.init_containers.empty()) pod["initContainers"] = std::move(parts.init_containers);
+  pod["containers"] = json::Array{std::move(container)};
+  if (!parts.volumes.empty()) pod["volumes"] = std::move(parts.volumes);
+  if (!spec.priority.empty()) pod["priorityClassName"] = spec.priority;
+  if (!spec.selectors.empty()) pod["nodeSelector"] = ToObject(spec.selectors);
+  if (!spec.scheduler.empty()) pod["schedulerName"] = spec.scheduler;
+  if (spec.host_network) {
+    pod["hostNetwork"] = true;
+    pod["dnsPolicy"] = "ClusterFirstWithHostNet";
+  }
+  if (spec.host_ipc) pod["hostIPC"] = true;
+  if (spec.host_pid) pod["hostPID"] = true;
+  if (spec.run_as_user >= 0) {
+    pod["securityContext"] = json::Object{{"runAsUser", spec.run_as_user}};
+  }
+  json::Array tolerations;
+  for (const std::string& text : spec.tolerations) {
+    SWELL_ASSIGN_OR_RETURN(json::Value toleration, ParseToleration(text));
+    tolerations.push_back(std::move(toleration));
+  }
+  if (!tolerations.empty()) pod["tolerations"] = std::move(tolerations);
+  json::Array secrets;
+  for (const std::string& name : spec.image_pull_secrets) {
+    secrets.push_back(json::Object{{"name", name}});
+  }
+  if (!secrets.empty()) pod["imagePullSecrets"] = std::move(secrets);
+  return pod;
+}
+
+namespace {
+
+json::Object RunPolicy(const PyTorchSpec& spec) {
+  json::Object policy{{"cleanPodPolicy", spec.clean_pod_policy}};
+  if (spec.retry > 0) policy["backoffLimit"] = spec.retry;
+  if (spec.running_timeout_s > 0) policy["activeDeadlineSeconds"] = spec.running_timeout_s;
+  if (spec.ttl_s >= 0) policy["ttlSecondsAfterFinished"] = spec.ttl_s;
+  json::Object scheduling;
+  if (!spec.project.empty()) scheduling["queue"] = spec.project;
+  if (!spec.priority.empty()) scheduling["priorityClass"] = spec.priority;
+  if (!scheduling.empty()) policy["schedulingPolicy"] = std::move(scheduling);
+  return policy;
+}
+
+Status Check(const PyTorchSpec& spec) {
+  if (spec.name.empty()) return Misuse("--name is not set");
+  if (std::string wrong = api::CheckDnsLabel(spec.name); !wrong.empty()) {
+    return Misuse(StrCat("--name ", Quote(spec.name), ": ", wrong));
+  }
+  if (spec.image.empty()) return Misuse("--image is not set");
+  if (spec.workers < 1) {
+    return Misuse(StrCat("--workers ", spec.workers, ": at least 1, the master counts"));
+  }
+  return Status::Ok();
+}
+
+}  // namespace
+
+Result<KeyValues> ParsePairs(const std::vector<std::string>& texts, std::string_view flag) {
+  KeyValues pairs;
+  for (const std::string& text : texts) {
+    size_t equals = text.find('=');
+    if (equals == std::string::npos || equals == 0) {
+      return Misuse(StrCat(flag, " ", Quote(text), ": KEY=VALUE expected"));
+    }
+    pairs.emplace_back(text.substr(0, equals), text.substr(equals + 1));
+  }
+  return pairs;
+}
+
+Result<KeyValues> ParseLabels(const std::vector<std::string>& texts, std::string_view flag) {
+  SWELL_ASSIGN_OR_RETURN(KeyValues labels, ParsePairs(texts, flag));
+  for (const auto& [key, value] : labels) {
+    std::string wrong = api::CheckQualifiedName(key);
+    if (wrong.empty()) wrong = api::CheckLabelValue(value);
+    if (!wrong.empty())
+      return Misuse(StrCat(flag, " ", Quote(StrCat(key, "=", value)), ": ", wrong));
+  }
+  return labels;
+}
+
+std::string ProjectOf(const std::string& sync_source) {
+  std::string_view rest = sync_source;
+  while (rest.ends_with('/')) rest.remove_suffix(1);
+  rest = rest.substr(rest.find_last_of("/:") + 1);
+  if (rest.ends_with(".git")) rest.remove_suffix(4);
+  return std::string(rest);
+}
+
+Result<json::Value> MakePyTorchJob(const PyTorchSpec& spec) {
+  SWELL_RETURN_IF_ERROR(Check(spec));
+  SWELL_ASSIGN_OR_RETURN(json::Object pod, MakePodSpec(spec));
+  json::Object labels = ToObject(spec.labels);
+  if (!spec.project.empty()) labels[api::keys::kProject] = spec.project;
+  json::Object annotations = ToObject(spec.annotations);
+  auto role = [&](int64_t replicas) {
+    json::Object metadata;
+    json::Object pod_labels = labels;
+    if (spec.gang_labels) {
+      pod_labels["pod-group.scheduling.sigs.k8s.io/name"] = StrCat("pytorchjob-", spec.name);
+      pod_labels["pod-group.scheduling.sigs.k8s.io/min-available"] = std::to_string(spec.workers);
+    }
+    if (!pod_labels.empty()) metadata["labels"] = std::move(pod_labels);
+    if (!annotations.empty()) metadata["annotations"] = annotations;
+    return json::Object{
+        {"replicas", replicas},
+        {"restartPolicy", spec.restart_policy},
+        {"template", json::Object{{"metadata", std::move(metadata)}, {"spec", pod}}}};
+  };
+  json::Object roles{{"Master", role(1)}};
+  if (spec.workers > 1) roles["Worker"] = role(spec.workers - 1);
+  if (!spec.on_preemption.empty()) annotations[api::keys::kOnPreemption] = spec.on_preemption;
+  json::Object metadata{{"name", spec.name}};
+  if (!spec.ns.empty()) metadata["namespace"] = spec.ns;
+  if (!labels.empty()) metadata["labels"] = std::move(labels);
+  if (!annotations.empty()) metadata["annotations"] = std::move(annotations);
+  return json::Value(json::Object{
+      {"apiVersion", "kubeflow.org/v1"},
+      {"kind", "PyTorchJob"},
+      {"metadata", std::move(metadata)},
+      {"spec",
+       json::Object{{"runPolicy", RunPolicy(spec)}, {"pytorchReplicaSpecs", std::move(roles)}}}});
+}
+
+}  // namespace swell::cli

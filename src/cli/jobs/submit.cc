@@ -1,0 +1,252 @@
+// swell submit: a PyTorch training job from flags.
+#include "api/meta.h"
+#include "base/strings.h"
+#include "cli/commands.h"
+#include "cli/jobs/job_view.h"
+#include "cli/jobs/priorities.h"
+#include "cli/jobs/pytorch_spec.h"
+#include "cli/jobs/what_if.h"
+#include "cli/pods/pod_logs.h"
+#include "cli/print/output.h"
+
+namespace swell::cli {
+namespace {
+
+class SubmitAction final : public Action {
+ public:
+  void Declare(Flags& flags) override {
+    flags.CountWordsBeforeDashes(&words_before_dashes_);
+    flags.Group("The job");
+    flags.Text("--name", &spec_.name, "NAME", "its name (or the first word)");
+    flags.Text("-i,--image", &spec_.image, "IMAGE", "what each instance runs in");
+    flags.Text("--working-dir", &spec_.working_dir, "PATH", "where the command starts");
+    flags.List("-e,--env", &env_, "KEY=VALUE", "environment, repeatable");
+    flags.List("-v,--volume", &volumes_, "SOURCE:PATH",
+               "a claim (data:/data) or a host directory (/srv/data:/data), repeatable");
+    flags.Text("--sync-mode", &spec_.sync_mode, "git|rsync", "fetch code into WORKING_DIR/code");
+    flags.Text("--sync-source", &spec_.sync_source, "URL", "where the code is");
+    flags.Text("--sync-image", &spec_.sync_image, "IMAGE", "what fetches it");
+    flags.List("-l,--label", &labels_, "KEY=VALUE", "labels of the job and its pods");
+    flags.List("-a,--annotation", &annotations_, "KEY=VALUE", "annotations, likewise");
+    flags.Group("How much");
+    flags.Int("-g,--gpus", &spec_.gpus, "N", "GPUs of each instance");
+    flags.Int("-w,--workers", &spec_.workers, "N", "instances, the master among them (default 1)");
+    flags.Text("--cpu", &spec_.cpu, "AMOUNT", "CPU of each instance: 2, 500m");
+    flags.Text("--memory", &spec_.memory, "AMOUNT", "memory of each instance: 8Gi");
+    flags.Text("--nproc-per-node", &spec_.nproc_per_node, "N",
+               "processes of each instance, for torchrun: a number, auto, cpu or gpu");
+    flags.Text("--share-memory", &spec_.share_memory, "AMOUNT", "size of /dev/shm");
+    flags.Group("Who goes first");
+    flags.Text("-p,--priority", &spec_.priority, "CLASS", "a PriorityClass");
+    flags.Text("--project", &spec_.project, "NAME", "whose quota it uses");
+    flags.Text("--on-preemption", &on_preemption_, "requeue|fail",
+               "when its place is taken: come back by itself (default), or end as failed");
+    flags.List("--selector", &selectors_, "KEY=VALUE", "only on nodes with this label");
+    flags.List("--toleration", &spec_.tolerations, "TAINT", "all, KEY or KEY=VALUE:EFFECT");
+    flags.Group("Then");
+    flags.Switch("--force", &force_, "replace a job of that name: it is stopped and deleted first");
+    flags.Switch("--wait", &wait_, "return when it is over; its outcome is the exit status");
+    flags.Switch("-f,--logs", &logs_, "follow the master's log");
+    flags
+        .Text(
+            "--dry-run", &dry_run_, "none|client|server|plan",
+            "print the job, do not run it; plan says where it would go and whom it would displace")
+        .implied = "client";
+    flags.Text("-o,--output", &output_, "FORMAT", "yaml, json or name");
+  }
+
+  Result<int> Run(Session& session, std::vector<std::string> words) override {
+    SWELL_RETURN_IF_ERROR(Fill(std::move(words)));
+    SWELL_ASSIGN_OR_RETURN(OutputForm form, ParseOutputForm(output_));
+    bool client_only = dry_run_ == "client";
+    bool on_server = dry_run_ == "server";
+    bool plan = dry_run_ == "plan";
+    if (!client_only && !on_server && !plan && dry_run_ != "none" && !dry_run_.empty()) {
+      return Misuse(
+          StrCat("--dry-run ", Quote(dry_run_), ": none, client, server or plan expected"));
+    }
+    // A dry run in the client needs no cluster.
+    Api* api = nullptr;
+    if (client_only) {
+      spec_.ns = session.global().ns;
+    } else {
+      SWELL_ASSIGN_OR_RETURN(api, session.Server());
+      spec_.ns = session.Namespace();
+      SWELL_RETURN_IF_ERROR(CheckPriorityClass(*api, spec_.priority));
+    }
+    SWELL_ASSIGN_OR_RETURN(json::Value job, MakePyTorchJob(spec_));
+    if (client_only) {
+      if (form.table()) form.kind = OutputForm::Kind::kYaml;
+      session.Out(FormatObject(form, job, ResourceNameOf(job)));
+      return 0;
+    }
+    if (plan) {
+      SWELL_RETURN_IF_ERROR(PrintPlan(session, *api, job));
+      return 0;
+    }
+    if (force_ && !on_server) SWELL_RETURN_IF_ERROR(DeleteOld(session, *api));
+    auto made = api->Create(client::resources::kPyTorchJobs, spec_.ns, job,
+                            {.dry_run = on_server, .field_validation = "Strict"});
+    if (!made.ok()) return made.status();
+    if (!form.table()) {
+      session.Out(FormatObject(form, **made, ResourceNameOf(**made)));
+    } else {
+      session.OutLine(
+          StrCat(ResourceNameOf(**made), on_server ? " created (server dry run)" : " created"));
+    }
+    if (on_server) return 0;
+    if (form.table() && session.env().err_is_terminal && !wait_ && !logs_) {
+      session.ErrLine(StrCat("Follow it with: swell logs -f ", spec_.name));
+    }
+    if (logs_) SWELL_RETURN_IF_ERROR(FollowLogs(session, *api));
+    return wait_ ? WaitOver(session, *api) : Result<int>(0);
+  }
+
+ private:
+  Status Fill(std::vector<std::string> words) {
+    if (spec_.name.empty() && words_before_dashes_ > 0 && words[0].find(' ') == std::string::npos) {
+      spec_.name = words[0];
+      words.erase(words.begin());
+    }
+    // One word is a line for the shell, several are the command's own words.
+    if (words.size() == 1) {
+      spec_.command = {"sh", "-c", words[0]};
+    } else {
+      spec_.command = std::move(words);
+    }
+    SWELL_ASSIGN_OR_RETURN(spec_.env, ParsePairs(env_, "--env"));
+    SWELL_ASSIGN_OR_RETURN(spec_.labels, ParseLabels(labels_, "--label"));
+    SWELL_ASSIGN_OR_RETURN(spec_.annotations, ParsePairs(annotations_, "--annotation"));
+    SWELL_ASSIGN_OR_RETURN(spec_.selectors, ParseLabels(selectors_, "--selector"));
+    spec_.volume_flag = spec_.host_path_flag = "--volume";
+    for (const std::string& volume : volumes_) {
+      (volume.starts_with('/') ? spec_.host_paths : spec_.volumes).push_back(volume);
+    }
+    std::string word = ToLower(on_preemption_);
+    if (word != "requeue" && word != "fail") {
+      return Misuse(
+          StrCat("--on-preemption ", Quote(on_preemption_), ": requeue or fail expected"));
+    }
+    spec_.on_preemption = word == "fail" ? "Fail" : "Requeue";
+    return Status::Ok();
+  }
+
+  // Returns when nothing of a job of that name is left: names of pods are names of the new one's.
+  Status DeleteOld(Session& session, Api& api) {
+    auto old = api.Get(client::resources::kPyTorchJobs, spec_.ns, spec_.name);
+    if (!old.ok()) return old.status().code() == Code::kNotFound ? Status::Ok() : old.status();
+    auto gone = api.Delete(client::resources::kPyTorchJobs, spec_.ns, spec_.name);
+    if (!gone.ok() && gone.status().code() != Code::kNotFound) return gone.status();
+    session.ErrLine(StrCat("pytorchjob.kubeflow.org ", Quote(spec_.name), " deleted"));
+    for (;;) {
+      SWELL_ASSIGN_OR_RETURN(bool left, IsLeft(api, api::Uid(**old)));
+      if (!left) return Status::Ok();
+      if (!api.Pause(std::chrono::milliseconds(50))) {
+        return Status(Code::kUnavailable, "stopped while waiting for the old job to end");
+      }
+    }
+  }
+
+  // Whether the job of this uid, or anything that it owns, is there.
+  Result<bool> IsLeft(Api& api, std::string_view uid) {
+    auto job = api.Get(client::resources::kPyTorchJobs, spec_.ns, spec_.name);
+    if (job.ok() && api::Uid(**job) == uid) return true;
+    if (!job.ok() && job.status().code() != Code::kNotFound) return job.status();
+    for (const Resource& resource : {client::resources::kPods, client::resources::kPodGroups}) {
+      auto objects = api.List(resource, spec_.ns);
+      if (objects.status().code() == Code::kNotFound) continue;
+      if (!objects.ok()) return objects.status();
+      for (const json::SharedValue& object : *objects) {
+        const auto owner = api::ControllerOf(*object);
+        if (owner && owner->uid == uid) return true;
+      }
+    }
+    return false;
+  }
+
+  // Waits for the master and prints its log until the job is over.
+  Status FollowLogs(Session& session, Api& api) {
+    LogOptions options;
+    options.follow = true;
+    std::string said;
+    for (;;) {
+      SWELL_ASSIGN_OR_RETURN(JobView job, FindJob(api, spec_.ns, "pytorchjob/" + spec_.name));
+      if (!job.pods.empty() && json::GetString(*job.pods[0], {"status", "phase"}) != "Pending") {
+        return PrintLogs(session, api, {job.pods[0]}, options);
+      }
+      if (job.status == "Failed" || job.status == "Succeeded") return Status::Ok();
+      if (!job.waits.empty() && job.waits != said) {
+        said = job.waits;
+        session.ErrLine(StrCat("Waiting: ", said));
+      }
+      if (!api.Pause(std::chrono::milliseconds(300))) return Status::Ok();
+    }
+  }
+
+  Result<int> WaitOver(Session& session, Api& api) {
+    std::string said;
+    for (;;) {
+      SWELL_ASSIGN_OR_RETURN(JobView job, FindJob(api, spec_.ns, "pytorchjob/" + spec_.name));
+      if (job.status == "Succeeded" || job.status == "Failed") {
+        session.OutLine(StrCat(job.ResourceName(), " ", ToLower(job.status),
+                               job.message.empty() ? "" : ": ", job.message));
+        return job.status == "Succeeded" ? 0 : 1;
+      }
+      std::string now = job.waits.empty() ? job.status : StrCat(job.status, ": ", job.waits);
+      if (now != said && session.env().err_is_terminal) session.ErrLine(now);
+      said = now;
+      if (!api.Pause(std::chrono::milliseconds(500))) return 130;
+    }
+  }
+
+  PyTorchSpec spec_;
+  std::vector<std::string> env_, labels_, annotations_, selectors_, volumes_;
+  std::string on_preemption_ = "requeue", dry_run_, output_;
+  size_t words_before_dashes_ = 0;
+  bool wait_ = false, logs_ = false, force_ = false;
+};
+
+}  // namespace
+
+Status CheckPriorityClass(Api& api, const std::string& name, std::string_view flag) {
+  if (name.empty()) return Status::Ok();
+  auto found = api.Get(client::resources::kPriorityClasses, "", name);
+  if (found.ok() || found.status().code() != Code::kNotFound) return found.status();
+  SWELL_ASSIGN_OR_RETURN(auto classes, api.List(client::resources::kPriorityClasses, ""));
+  std::vector<std::string> names;
+  for (const json::SharedValue& one : classes) names.emplace_back(api::Name(*one));
+  std::string near = NearestWord(name, names);
+  return Status(Code::kNotFound,
+                StrCat(flag, " ", Quote(name), ": there is no such PriorityClass",
+                       near.empty() ? "" : StrCat("; did you mean ", near, "?"),
+                       "\n  There are: ", names.empty() ? "none" : Join(names, ", ")));
+}
+
+Command SubmitCommandSpec() {
+  Command command;
+  command.name = "submit";
+  command.aliases = {"run"};
+  command.group = "Jobs";
+  command.summary = "Submits a PyTorch training job.";
+  command.usage = "NAME --image IMAGE [flags] -- COMMAND [ARGUMENT...]";
+  command.examples = {
+      {"One GPU, and follow its log",
+       "swell submit mnist --image python:3.11 --gpus 1 --logs -- python mnist.py --epochs 3"},
+      {"Three instances with four GPUs each, at a priority",
+       "swell submit bert --image pytorch:2 --workers 3 --gpus 4 --priority high -- torchrun "
+       "train.py"},
+      {"Code from git, data from a claim",
+       "swell submit net --image pytorch:2 --sync-mode git --sync-source https://host/net.git "
+       "--working-dir /root -v data:/data -- python code/net/train.py"},
+      {"Where would it go, and who would have to give way?",
+       "swell submit mnist --image python:3.11 --gpus 4 --dry-run=plan -- python mnist.py"},
+      {"Only show the manifest",
+       "swell submit mnist --image python:3.11 --dry-run -- python mnist.py"}};
+  command.notes =
+      "A preempted job gives its place back, waits, and comes back by itself; a program that uses "
+      "the swell Python package goes on from its checkpoint. --on-preemption fail ends it instead.";
+  command.make = Makes<SubmitAction>();
+  return command;
+}
+
+}  // namespace swell::cli

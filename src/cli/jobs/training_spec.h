@@ -1,0 +1,46 @@
+// TrainingSpec: what `runai submit` asks for, and the TrainingJob (swell.dev/v1)
+// or Job (batch/v1) that says it.
+// Thread-safety: values and pure functions.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "cli/jobs/pytorch_spec.h"
+
+namespace swell::cli {
+
+struct TrainingSpec {
+  PyTorchSpec pod;          // one instance; workers, gpus, priority and project are of the job
+  std::string name_prefix;  // instead of a name: the server completes it
+  std::string workload = "train";
+  std::string role = "worker";
+  // Parts of a GPU instead of whole ones; at most one of them is set.
+  double gpu_fraction = 0;
+  int64_t gpu_memory_mib = 0;
+  int64_t workers_min = 0;     // fewer than pod.workers: elastic; 0: rigid
+  std::string preemptibility;  // Preemptible, NonPreemptible or "" (by its priority)
+  std::string restart_policy = "OnFailure";
+  int64_t backoff_limit = -1;
+  // Runs of their own instead of one job with workers; 0: not asked for.
+  int64_t completions = 0, parallelism = 0;
+
+  bool Repeats() const { return completions > 0 || parallelism > 0; }
+};
+
+// A TrainingJob; or, of a workload that repeats, a batch/v1 Job. kBadRequest (misuse) naming the
+// flag whose value cannot be meant.
+Result<json::Value> MakeTrainingJob(const TrainingSpec& spec);
+
+// A Service of the job's ports, owned by the job as the server made it. "8888", "80:8888".
+struct PortPair {
+  int64_t outside = 0;
+  int64_t inside = 0;
+};
+Result<PortPair> ParsePort(const std::string& text);
+json::Value MakeJobService(const json::Value& job,
+                           const std::string& role,
+                           const std::vector<PortPair>& ports,
+                           const std::string& type);
+
+}  // namespace swell::cli

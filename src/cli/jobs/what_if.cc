@@ -1,0 +1,187 @@
+#include "cli/jobs/what_if.h"
+
+#include <algorithm>
+#include <set>
+
+#include "api/meta.h"
+#include "api/swell_keys.h"
+#include "base/strings.h"
+#include "client/usage_record.h"
+
+namespace swell::cli {
+namespace {
+
+const Resource kTopologies{"swell.dev", "v1", "topologies", false};
+
+struct Listed {
+  Resource resource;
+  std::string kind;
+  std::string ns = {};    // empty: of all
+  std::string name = {};  // empty: all of them
+};
+
+const std::vector<Listed>& StateKinds() {
+  static const std::vector<Listed>* kinds = new std::vector<Listed>{
+      {client::resources::kNodes, "Node"},
+      {client::resources::kPriorityClasses, "PriorityClass"},
+      {client::resources::kNodePools, "NodePool"},
+      {kTopologies, "Topology"},
+      {client::resources::kProjects, "Project"},
+      {client::resources::kPodGroups, "PodGroup"},
+      {client::resources::kPersistentVolumes, "PersistentVolume"},
+      {client::resources::kPersistentVolumeClaims, "PersistentVolumeClaim"},
+      {client::resources::kPodDisruptionBudgets, "PodDisruptionBudget"},
+      {client::resources::kStorageClasses, "StorageClass"},
+      {client::resources::kPods, "Pod"},
+      {client::resources::kConfigMaps, "ConfigMap", std::string(client::kUsageNamespace),
+       std::string(api::keys::kSchedulerSettings)},
+  };
+  return *kinds;
+}
+
+std::string GroupOf(const json::Value& object) {
+  std::string_view kind = json::GetString(object, {"kind"});
+  if (kind == "PodGroup") return api::KeyOf(object);
+  return kind == "Pod" ? GroupOfPod(object) : "";
+}
+
+std::string GpuList(const json::Value& decision) {
+  std::vector<std::string> gpus;
+  for (const json::Value& gpu : json::GetArray(decision, {"gpus"}))
+    gpus.push_back(json::Print(gpu));
+  return Join(gpus, ",");
+}
+
+Status NoScheduler() {
+  return {Code::kNotAcceptable, "this program was built without the scheduler"};
+}
+
+}  // namespace
+
+std::string GroupOfPod(const json::Value& pod) {
+  std::string_view group = api::Label(pod, api::keys::kPodGroup);
+  return group.empty() ? StrCat("/", api::KeyOf(pod)) : StrCat(api::Namespace(pod), "/", group);
+}
+
+Result<json::Array> ReadState(Api& api) {
+  std::vector<api::RestRequest> requests;
+  for (const Listed& one : StateKinds()) {
+    requests.push_back(
+        {.method = "GET",
+         .path = one.resource.Path(one.ns),
+         .query = one.name.empty() ? "" : "fieldSelector=metadata.name%3D" + one.name});
+  }
+  auto answers = api.CallAll(std::move(requests));
+  json::Array state;
+  for (size_t i = 0; i < answers.size(); ++i) {
+    if (!answers[i].ok()) {
+      // A server without that kind has none of it.
+      if (answers[i].status().code() == Code::kNotFound) continue;
+      return answers[i].status().WithContext("the state that the scheduler decides on");
+    }
+    SWELL_ASSIGN_OR_RETURN(json::Value list,
+                           json::Parse(answers[i]->BodyString(), {.bytes = 1 << 30}));
+    const Listed& kind = StateKinds()[i];
+    json::Value* items = json::FindMutable(list, {"items"});
+    if (items == nullptr || !items->is_array()) continue;
+    for (json::Value& item : items->get_array()) {
+      json::Set(item, {"apiVersion"}, kind.resource.ApiVersion());
+      json::Set(item, {"kind"}, kind.kind);
+      state.push_back(std::move(item));
+    }
+  }
+  return state;
+}
+
+bool Outcome::promised() const {
+  return std::any_of(places.begin(), places.end(), [](const Place& place) { return !place.now; });
+}
+
+Result<WhatIf> WhatIf::Make(Session& session, json::Array state) {
+  if (!session.env().foresight.simulate) return NoScheduler();
+  return WhatIf(session, std::move(state));
+}
+
+Status WhatIf::AddJob(const json::Value& job, const JobKindInfo& kind) {
+  const Foresight& foresight = session_->env().foresight;
+  if (!foresight.make_gang) return NoScheduler();
+  SWELL_ASSIGN_OR_RETURN(json::Array gang, foresight.make_gang(kind.resource, job));
+  state_ = Without({api::KeyOf(job)});  // as it is now, if it is there
+  const std::string now = api::FormatTime(session_->Now());
+  for (json::Value& object : gang) {
+    json::Set(object, {"metadata", "uid"}, StrCat("what-if-", api::Name(object)));
+    json::Set(object, {"metadata", "creationTimestamp"}, now);
+    if (json::GetString(object, {"kind"}) == "Pod") {
+      json::Set(object, {"status", "phase"}, "Pending");
+    }
+    state_.push_back(std::move(object));
+  }
+  return Status::Ok();
+}
+
+json::Array WhatIf::Without(const std::set<std::string>& groups) const {
+  json::Array out;
+  for (const json::Value& object : state_) {
+    if (!groups.contains(GroupOf(object))) out.push_back(object);
+  }
+  return out;
+}
+
+json::Value WhatIf::FirstCycle(const json::Array& state, Duration later) const {
+  json::Value result = session_->env().foresight.simulate(state, session_->Now() + later);
+  const json::Array& cycles = json::GetArray(result, {"cycles"});
+  return cycles.empty() ? json::Value(json::Object{}) : cycles[0];
+}
+
+Outcome WhatIf::Run(const std::string& group, const json::Array& state, Duration later) const {
+  std::map<std::string, std::string> group_of;
+  json::Array others;
+  for (const json::Value& object : state) {
+    std::string of = GroupOf(object);
+    if (json::GetString(object, {"kind"}) == "Pod") group_of[api::KeyOf(object)] = of;
+    if (of != group) others.push_back(object);
+  }
+  const json::Value cycle = FirstCycle(state, later);
+  const json::Value without = FirstCycle(others, later);
+  // What happens anyway is not the group's doing.
+  std::set<std::string> anyway;
+  for (const json::Value& decision : json::GetArray(without, {"decisions"})) {
+    if (json::GetString(decision, {"type"}) == "evict") {
+      anyway.insert(std::string(json::GetString(decision, {"pod"})));
+    }
+  }
+  Outcome outcome;
+  for (const json::Value& decision : json::GetArray(cycle, {"decisions"})) {
+    std::string pod(json::GetString(decision, {"pod"}));
+    std::string_view type = json::GetString(decision, {"type"});
+    std::string node(json::GetString(decision, {"node"}));
+    if (type == "evict") {
+      if (anyway.contains(pod)) continue;
+      outcome.victims.push_back({pod, group_of[pod], node,
+                                 std::string(json::GetString(decision, {"rule"})),
+                                 std::string(json::GetString(decision, {"reason"}))});
+    } else if (group_of[pod] == group) {
+      outcome.places.push_back({pod, node, GpuList(decision), type == "bind"});
+    }
+  }
+  for (const json::Value& pod : json::GetArray(cycle, {"pods"})) {
+    std::string name(json::GetString(pod, {"name"}));
+    if (group_of[name] != group || json::GetString(pod, {"status"}) != "Pending") continue;
+    outcome.waiting.push_back(std::move(name));
+    outcome.reason = json::GetString(pod, {"reason"}, outcome.reason);
+  }
+  return outcome;
+}
+
+int64_t LeastMembers(const json::Array& state, const std::string& group) {
+  int64_t least = 0;
+  for (const json::Value& object : state) {
+    if (json::GetString(object, {"kind"}) != "PodGroup" || api::KeyOf(object) != group) continue;
+    for (const json::Value& set : json::GetArray(object, {"spec", "podSets"})) {
+      least += json::GetInt(set, {"minMember"}, 1);
+    }
+  }
+  return std::max<int64_t>(1, least);
+}
+
+}  // namespace swell::cli

@@ -1,0 +1,124 @@
+// swell describe: everything about one object, in words.
+#include "cli/objects/describe.h"
+
+#include "api/meta.h"
+#include "base/strings.h"
+#include "cli/commands.h"
+
+namespace swell::cli {
+namespace {
+
+class DescribeAction final : public Action {
+ public:
+  void Declare(Flags& flags) override {
+    flags.Text("-l,--selector", &selector_, "LABELS", "all of the kind with these labels");
+  }
+
+  Result<int> Run(Session& session, std::vector<std::string> words) override {
+    if (words.empty()) {
+      return Misuse("say what to describe: swell describe JOB, or swell describe KIND NAME");
+    }
+    SWELL_ASSIGN_OR_RETURN(Api * api, session.Server());
+    SWELL_ASSIGN_OR_RETURN(Kinds * kinds, session.ServerKinds());
+    api_ = api;
+    session_ = &session;
+    if (words[0].find('/') != std::string::npos) {
+      for (const std::string& word : words) {
+        size_t slash = word.find('/');
+        if (slash == std::string::npos) return Misuse(StrCat(Quote(word), ": KIND/NAME expected"));
+        SWELL_ASSIGN_OR_RETURN(Kind kind, kinds->Find(word.substr(0, slash)));
+        SWELL_RETURN_IF_ERROR(One(kind, word.substr(slash + 1)));
+      }
+      return 0;
+    }
+    auto kind = kinds->Find(words[0]);
+    if (kind.ok() && words.size() > 1) {
+      for (size_t i = 1; i < words.size(); ++i) SWELL_RETURN_IF_ERROR(One(*kind, words[i]));
+      return 0;
+    }
+    if (kind.ok() && words.size() == 1) {
+      SWELL_ASSIGN_OR_RETURN(auto found, api->List(kind->resource, session.Namespace(),
+                                                   {.label_selector = selector_}));
+      if (found.empty()) session.ErrLine("No resources found");
+      for (const json::SharedValue& object : found) {
+        SWELL_RETURN_IF_ERROR(One(*kind, std::string(api::Name(*object))));
+      }
+      return 0;
+    }
+    if (!kind.ok() && kind.status().code() != Code::kNotFound) return kind.status();
+    for (const std::string& word : words) {
+      SWELL_ASSIGN_OR_RETURN(JobView job, FindJob(*api, session.Namespace(), word));
+      SWELL_RETURN_IF_ERROR(Job(job));
+    }
+    return 0;
+  }
+
+ private:
+  void Print(const std::string& text) {
+    session_->Out(printed_ ? StrCat("\n", text) : text);
+    printed_ = true;
+  }
+
+  Status One(const Kind& kind, const std::string& name) {
+    for (const JobKindInfo& job_kind : JobKinds()) {
+      if (job_kind.resource.group != kind.resource.group || job_kind.kind != kind.kind) continue;
+      SWELL_ASSIGN_OR_RETURN(JobView job, FindJob(*api_, session_->Namespace(),
+                                                  StrCat(kind.SingularName(), "/", name)));
+      return Job(job);
+    }
+    std::string ns = kind.resource.namespaced ? session_->Namespace() : "";
+    SWELL_ASSIGN_OR_RETURN(json::SharedValue object, api_->Get(kind.resource, ns, name));
+    std::string_view uid = kind.kind == "Node" ? "" : api::Uid(*object);
+    SWELL_ASSIGN_OR_RETURN(std::vector<EventView> events,
+                           ListEvents(*api_, ns, name, kind.kind, uid));
+    if (kind.kind == "Pod") {
+      Print(DescribePod(*session_, *object, events));
+    } else if (kind.kind == "Node") {
+      SWELL_ASSIGN_OR_RETURN(auto pods,
+                             api_->List(client::resources::kPods, "",
+                                        {.field_selector = StrCat("spec.nodeName=", name)}));
+      Print(DescribeNode(*session_, *object, pods, events));
+    } else {
+      Print(DescribeAny(*session_, *object, events));
+    }
+    return Status::Ok();
+  }
+
+  // The job's own events and those of its pods, of which some may be gone already.
+  Status Job(const JobView& job) {
+    SWELL_ASSIGN_OR_RETURN(std::vector<EventView> all, ListEvents(*api_, job.ns, ""));
+    std::vector<EventView> events;
+    for (EventView& event : all) {
+      if (ConcernsJob(job, event.object_kind, event.object)) events.push_back(std::move(event));
+    }
+    Print(DescribeJob(*session_, job, events));
+    return Status::Ok();
+  }
+
+  std::string selector_;
+  Api* api_ = nullptr;
+  Session* session_ = nullptr;
+  bool printed_ = false;
+};
+
+}  // namespace
+
+Command DescribeCommandSpec() {
+  Command command{
+      .name = "describe",
+      .aliases = {"desc"},
+      .group = "Look",
+  };
+  command.summary =
+      "Tells everything about a job or another object, with why it waits and what "
+      "happened to it.";
+  command.usage = "JOB | KIND NAME... | KIND/NAME...";
+  command.examples = {{"A job: its pods, why it waits, who preempted it", "swell describe mnist"},
+                      {"A pod", "swell describe pod mnist-worker-0"},
+                      {"A node and what runs on it", "swell describe node node-1"}};
+  command.completes = Completes::kKindThenName;
+  command.make = Makes<DescribeAction>();
+  return command;
+}
+
+}  // namespace swell::cli

@@ -1,0 +1,27 @@
+// What `swell describe` prints, as functions of objects: fields in order, then pods, conditions and
+// events.
+// Thread-safety: pure functions but for the colours of the session's terminal.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "cli/jobs/job_view.h"
+#include "cli/objects/events_view.h"
+#include "cli/session.h"
+
+namespace swell::cli {
+
+std::string DescribeJob(Session& session, const JobView& job, const std::vector<EventView>& events);
+std::string DescribePod(Session& session,
+                        const json::Value& pod,
+                        const std::vector<EventView>& events);
+std::string DescribeNode(Session& session,
+                         const json::Value& node,
+                         const std::vector<json::SharedValue>& pods,
+                         const std::vector<EventView>& events);
+std::string DescribeAny(Session& session,
+                        const json::Value& object,
+                        const std::vector<EventView>& events);
+
+}  // namespace swell::cli

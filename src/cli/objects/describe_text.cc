@@ -1,0 +1,455 @@
+#include <algorithm>
+
+#include "api/meta.h"
+#include "api/swell_keys.h"
+#include "base/strings.h"
+#include "cli/jobs/size_chart.h"
+#include "cli/objects/describe.h"
+#include "cli/print/jsonpath.h"
+#include "cli/print/output.h"
+#include "cli/print/text_table.h"
+
+namespace swell::cli {
+namespace {
+
+constexpr size_t kMessageWidth = 100;
+
+std::string_view KeyText(const json::Object::value_type& member) {
+  return {member.key().data(), member.key().size()};
+}
+
+// "Name:      value" lines; empty values are left out.
+class Fields {
+ public:
+  void Add(std::string title, std::string value) {
+    if (!value.empty()) rows_.emplace_back(std::move(title), std::move(value));
+  }
+  std::string ToString() const {
+    TextTable table({}, 3);
+    for (const auto& [title, value] : rows_) {
+      size_t begin = 0;
+      bool first = true;
+      do {
+        size_t end = value.find('\n', begin);
+        table.Add({first ? title + ":" : "", value.substr(begin, end - begin)});
+        first = false;
+        begin = end == std::string::npos ? end : end + 1;
+      } while (begin != std::string::npos);
+    }
+    return table.ToString();
+  }
+
+ private:
+  std::vector<std::pair<std::string, std::string>> rows_;
+};
+
+// Annotations in which programs keep notes for themselves.
+constexpr std::string_view kForPrograms[] = {"kubectl.kubernetes.io/last-applied-configuration",
+                                             "swell.dev/elastic-scaling"};
+
+std::string MapText(const json::Object& object) {
+  std::vector<std::string> lines;
+  for (const auto& member : object) {
+    if (std::ranges::find(kForPrograms, KeyText(member)) != std::end(kForPrograms)) continue;
+    lines.push_back(StrCat(KeyText(member), "=", OneLine(PlainText(member.value()))));
+  }
+  std::sort(lines.begin(), lines.end());
+  return Join(lines, "\n");
+}
+
+std::string WhenText(std::optional<WallTime> time, WallTime now) {
+  if (!time) return "";
+  return StrCat(api::FormatTime(*time), " (",
+                api::HumanDuration(std::max(now - *time, Duration(0))), " ago)");
+}
+
+// Long messages go on below themselves.
+std::string WrapText(std::string_view text) {
+  std::string out;
+  size_t column = 0;
+  for (std::string_view word : Split(text, ' ')) {
+    if (column > 0 && column + 1 + word.size() > kMessageWidth) {
+      out += '\n';
+      column = 0;
+    } else if (column > 0) {
+      out += ' ';
+      ++column;
+    }
+    out += OneLine(word);
+    column += word.size();
+  }
+  return out;
+}
+
+std::string Section(std::string_view title, const std::string& body) {
+  return StrCat("\n", title, ":\n", body);
+}
+
+std::string ConditionsText(Session& session, const json::Value& object) {
+  const json::Array& conditions = json::GetArray(object, {"status", "conditions"});
+  if (conditions.empty()) return "";
+  TextTable table({"TYPE", "STATUS", "SINCE", "REASON", "MESSAGE"}, 2);
+  for (const json::Value& condition : conditions) {
+    std::string_view since = json::GetString(condition, {"lastTransitionTime"});
+    table.Add({OneLine(json::GetString(condition, {"type"})),
+               OneLine(json::GetString(condition, {"status"})),
+               since.empty() ? "" : AgeOf(since, session.Now()),
+               OneLine(json::GetString(condition, {"reason"})),
+               OneLine(json::GetString(condition, {"message"}))});
+  }
+  return Section("Conditions", table.ToString("  "));
+}
+
+std::string EventsText(Session& session, const std::vector<EventView>& events, bool with_object) {
+  if (events.empty()) return "\nEvents: none\n";
+  std::vector<std::string> header{"AGE", "TYPE", "REASON"};
+  if (with_object) header.emplace_back("OBJECT");
+  header.emplace_back("MESSAGE");
+  TextTable table(header, 2);
+  for (const EventView& event : events) {
+    std::vector<std::string> row{
+        event.LastSeen(session.Now()),
+        event.type == "Warning" ? session.Paint(Colour::kYellow, event.type) : event.type,
+        event.reason};
+    if (with_object) row.push_back(event.object);
+    row.push_back(OneLine(event.message));
+    table.Add(std::move(row));
+  }
+  return Section("Events", table.ToString("  "));
+}
+
+void AddMeta(Fields& fields, const json::Value& object, WallTime now, bool labels) {
+  if (labels) {
+    fields.Add("Labels", MapText(json::GetObject(object, {"metadata", "labels"})));
+    fields.Add("Annotations", MapText(json::GetObject(object, {"metadata", "annotations"})));
+  }
+  fields.Add("Created", WhenText(api::CreationTime(object), now));
+  if (auto time = api::ParseTime(json::GetString(object, {"metadata", "deletionTimestamp"}))) {
+    fields.Add("Deleted", api::FormatTime(*time));
+  }
+  if (auto owner = api::ControllerOf(object)) {
+    fields.Add("Controlled by", StrCat(owner->kind, "/", owner->name));
+  }
+}
+
+std::string PodsTable(Session& session, const std::vector<json::SharedValue>& pods) {
+  TextTable table({"NAME", "READY", "STATUS", "RESTARTS", "NODE", "GPUS", "AGE"}, 2);
+  for (const json::SharedValue& pod : pods) {
+    std::string word = PodStatusWord(*pod);
+    std::string_view node = json::GetString(*pod, {"spec", "nodeName"});
+    std::string_view devices = api::Annotation(*pod, api::keys::kGpuDevices);
+    std::string gpus = GpuText(MilliGpus(*pod));
+    table.Add({std::string(api::Name(*pod)), PodReady(*pod),
+               session.Paint(StatusColour(word), word), std::to_string(PodRestarts(*pod)),
+               node.empty() ? "-" : std::string(node),
+               devices.empty() ? gpus : StrCat(gpus, " (devices ", devices, ")"),
+               AgeOf(json::GetString(*pod, {"metadata", "creationTimestamp"}), session.Now())});
+  }
+  return table.ToString("  ");
+}
+
+// Times the job was preempted, by whom and what it cost, or changed its size, from its events.
+std::string ChangesText(Session& session,
+                        const JobView& job,
+                        const std::vector<EventView>& events) {
+  TextTable table({}, 2);
+  bool pods_told = std::any_of(events.begin(), events.end(), [](const EventView& event) {
+    return event.object_kind == "Pod" && event.reason == "Preempted";
+  });
+  for (const EventView& event : events) {
+    // The job repeats what was said of its pod.
+    if (pods_told && event.object == job.name && event.reason == "Preempted") continue;
+    bool told = event.reason == "Preempted" || event.reason == "Reclaimed" ||
+                event.reason == "Shrunk" || event.reason == "Resumed" || event.reason == "Grown";
+    if (!told) continue;
+    table.Add({event.LastSeen(session.Now()) + " ago", event.reason,
+               event.object == job.name ? "" : event.object, OneLine(event.message)});
+  }
+  return table.size() == 0 ? "" : Section("Changes", table.ToString("  "));
+}
+
+// How large an elastic job is and why, and how that went.
+std::string SizeText(const JobView& job, WallTime now) {
+  const json::Value* elastic = SizeOf(*job.object);
+  if (elastic == nullptr) return "";
+  std::string line = StrCat("  ", json::GetInt(*elastic, {"replicas"}), " of ",
+                            json::GetInt(*elastic, {"desiredReplicas"}), " wanted, between ",
+                            json::GetInt(*elastic, {"minReplicas"}), " and ",
+                            json::GetInt(*elastic, {"maxReplicas"}));
+  std::string_view why = json::GetString(*elastic, {"message"});
+  if (!why.empty()) line += StrCat("; ", OneLine(why));
+  std::string text = StrCat(line, "\n");
+  std::string chart = SizeChart(*elastic, job.ended.value_or(now));
+  if (!chart.empty()) text += StrCat(chart, SizeChanges(*elastic, now));
+  return Section("Size", text);
+}
+
+std::string RolesText(const JobView& job) {
+  std::vector<std::string> lines;
+  for (const auto& role : json::GetObject(*job.object, {"spec", job.kind->replica_specs})) {
+    int64_t wanted = json::GetInt(role.value(), {"replicas"}, 1);
+    int64_t gpus = 0;
+    if (const json::Value* pod = json::Find(role.value(), {"template"})) gpus = MilliGpus(*pod);
+    const json::Value* counts =
+        json::Find(*job.object, {"status", "replicaStatuses", KeyText(role)});
+    std::string line = StrCat(KeyText(role), ": ", wanted, ", ", GpusText(gpus), " each");
+    if (counts) {
+      for (std::string_view word : {"active", "succeeded", "failed"}) {
+        int64_t n = json::GetInt(*counts, {word});
+        if (n > 0) line += StrCat(", ", n, " ", word);
+      }
+    }
+    lines.push_back(std::move(line));
+  }
+  return Join(lines, "\n");
+}
+
+// Any value, indented like YAML, for fields nobody has a better layout for.
+std::string Tree(const json::Value& value, int depth) {
+  if (depth > 12) return StrCat(" ", json::Print(value), "\n");
+  std::string indent(static_cast<size_t>(depth) * 2, ' ');
+  std::string out;
+  if (value.is_object() && !value.get_object().empty()) {
+    out = "\n";
+    for (const auto& member : value.get_object()) {
+      out += StrCat(indent, KeyText(member), ":", Tree(member.value(), depth + 1));
+    }
+    return out;
+  }
+  if (value.is_array() && !value.get_array().empty()) {
+    out = "\n";
+    for (const json::Value& item : value.get_array()) {
+      std::string inner = Tree(item, depth + 1);
+      if (item.is_structured() && inner.starts_with('\n')) {
+        // The first line of a nested value stands beside its dash.
+        size_t text = inner.find_first_not_of(" \n");
+        out += StrCat(indent, "- ", text == std::string::npos ? "\n" : inner.substr(text));
+      } else {
+        out += StrCat(indent, "-", inner);
+      }
+    }
+    return out;
+  }
+  return StrCat(" ", value.is_string() ? WrapText(PlainText(value)) : PlainText(value), "\n");
+}
+
+std::string AmountsText(const json::Object& amounts) {
+  std::vector<std::string> parts;
+  for (const auto& member : amounts) {
+    parts.push_back(StrCat(KeyText(member), " ", PlainText(member.value())));
+  }
+  return Join(parts, ", ");
+}
+
+std::string StateText(const json::Value& status, WallTime now) {
+  if (const json::Value* running = json::Find(status, {"state", "running"})) {
+    return StrCat("Running for ", AgeOf(json::GetString(*running, {"startedAt"}), now));
+  }
+  if (const json::Value* waiting = json::Find(status, {"state", "waiting"})) {
+    std::string_view message = json::GetString(*waiting, {"message"});
+    return StrCat("Waiting: ", json::GetString(*waiting, {"reason"}),
+                  message.empty() ? "" : StrCat(" (", OneLine(message), ")"));
+  }
+  if (const json::Value* ended = json::Find(status, {"state", "terminated"})) {
+    std::string_view message = json::GetString(*ended, {"message"});
+    return StrCat("Ended: ", json::GetString(*ended, {"reason"}), ", exit code ",
+                  json::GetInt(*ended, {"exitCode"}),
+                  message.empty() ? "" : StrCat(" (", OneLine(message), ")"));
+  }
+  return "Not started";
+}
+
+std::string ContainerText(const json::Value& container, const json::Value& pod, WallTime now) {
+  std::string_view name = json::GetString(container, {"name"});
+  Fields fields;
+  fields.Add("Image", std::string(json::GetString(container, {"image"})));
+  std::vector<std::string> command;
+  for (std::string_view list : {"command", "args"}) {
+    for (const json::Value& word : json::GetArray(container, {list})) {
+      command.push_back(OneLine(PlainText(word)));
+    }
+  }
+  fields.Add("Command", Join(command, " "));
+  fields.Add("Requests", AmountsText(json::GetObject(container, {"resources", "requests"})));
+  fields.Add("Limits", AmountsText(json::GetObject(container, {"resources", "limits"})));
+  for (std::string_view list : {"containerStatuses", "initContainerStatuses"}) {
+    for (const json::Value& status : json::GetArray(pod, {"status", list})) {
+      if (json::GetString(status, {"name"}) != name) continue;
+      fields.Add("State", StateText(status, now));
+      int64_t restarts = json::GetInt(status, {"restartCount"});
+      if (restarts > 0) fields.Add("Restarts", std::to_string(restarts));
+    }
+  }
+  std::vector<std::string> env;
+  for (const json::Value& entry : json::GetArray(container, {"env"})) {
+    const json::Value* value = json::Find(entry, {"value"});
+    env.push_back(StrCat(json::GetString(entry, {"name"}), "=",
+                         value ? OneLine(PlainText(*value)) : "(from elsewhere)"));
+  }
+  fields.Add("Environment", Join(env, "\n"));
+  std::vector<std::string> mounts;
+  for (const json::Value& mount : json::GetArray(container, {"volumeMounts"})) {
+    mounts.push_back(
+        StrCat(json::GetString(mount, {"mountPath"}), " from ", json::GetString(mount, {"name"})));
+  }
+  fields.Add("Mounts", Join(mounts, "\n"));
+  std::string body;
+  std::string text = fields.ToString();
+  for (std::string_view line : Split(text, '\n')) {
+    if (!line.empty()) body += StrCat("    ", line, "\n");
+  }
+  return StrCat("  ", name, ":\n", body);
+}
+
+}  // namespace
+
+std::string DescribeJob(Session& session,
+                        const JobView& job,
+                        const std::vector<EventView>& events) {
+  WallTime now = session.Now();
+  Fields fields;
+  fields.Add("Name", job.name);
+  fields.Add("Namespace", job.ns);
+  fields.Add("Kind", StrCat(job.kind->kind, " (", job.kind->resource.ApiVersion(), ")"));
+  fields.Add("Status", session.Paint(StatusColour(job.status), job.status));
+  if (!job.waits.empty()) fields.Add("Waits because", WrapText(job.waits));
+  fields.Add("Says", WrapText(job.message));
+  fields.Add("Priority", job.priority.empty() ? "none" : job.priority);
+  fields.Add("Project", job.project);
+  fields.Add("When preempted", job.on_preemption == "Fail" || job.on_preemption == "fail"
+                                   ? "ends as Failed"
+                                   : "comes back by itself");
+  fields.Add("Replicas", RolesText(job));
+  fields.Add("GPUs", GpuText(job.milli_gpus));
+  AddMeta(fields, *job.object, now, true);
+  fields.Add("Started", WhenText(job.started, now));
+  fields.Add("Ended", WhenText(job.ended, now));
+  if (job.started) {
+    fields.Add("Duration",
+               api::HumanDuration(std::max(job.ended.value_or(now) - *job.started, Duration(0))));
+  }
+  std::string out = fields.ToString();
+  out += job.pods.empty() ? "\nPods: none\n" : Section("Pods", PodsTable(session, job.pods));
+  out += SizeText(job, now);
+  out += ChangesText(session, job, events);
+  out += ConditionsText(session, *job.object);
+  return out + EventsText(session, events, true);
+}
+
+std::string DescribePod(Session& session,
+                        const json::Value& pod,
+                        const std::vector<EventView>& events) {
+  WallTime now = session.Now();
+  Fields fields;
+  std::string word = PodStatusWord(pod);
+  fields.Add("Name", std::string(api::Name(pod)));
+  fields.Add("Namespace", std::string(api::Namespace(pod)));
+  fields.Add("Status", session.Paint(StatusColour(word), word));
+  fields.Add("Reason", std::string(json::GetString(pod, {"status", "reason"})));
+  fields.Add("Message", WrapText(json::GetString(pod, {"status", "message"})));
+  const json::Value* placed = api::FindCondition(pod, "PodScheduled");
+  if (placed && json::GetString(*placed, {"status"}) == "False") {
+    fields.Add("Waits because", WrapText(json::GetString(*placed, {"message"})));
+  }
+  std::string_view node = json::GetString(pod, {"spec", "nodeName"});
+  std::string_view host = json::GetString(pod, {"status", "hostIP"});
+  fields.Add("Node", node.empty() ? "none yet" : StrCat(node, host.empty() ? "" : "/", host));
+  fields.Add("Nominated node", std::string(json::GetString(pod, {"status", "nominatedNodeName"})));
+  fields.Add("IP", std::string(json::GetString(pod, {"status", "podIP"})));
+  fields.Add("GPUs", GpuText(MilliGpus(pod)));
+  fields.Add("GPU devices", std::string(api::Annotation(pod, api::keys::kGpuDevices)));
+  fields.Add("Priority", StrCat(json::GetInt(pod, {"spec", "priority"}), " ",
+                                json::GetString(pod, {"spec", "priorityClassName"})));
+  fields.Add("Preempted by", std::string(api::Annotation(pod, api::keys::kPreemptedBy)));
+  AddMeta(fields, pod, now, true);
+  std::string out = fields.ToString();
+  for (auto [title, list] :
+       {std::pair<std::string_view, std::string_view>{"Init containers", "initContainers"},
+        {"Containers", "containers"}}) {
+    const json::Array& containers = json::GetArray(pod, {"spec", list});
+    if (containers.empty()) continue;
+    std::string body;
+    for (const json::Value& container : containers) body += ContainerText(container, pod, now);
+    out += Section(title, body);
+  }
+  out += ConditionsText(session, pod);
+  return out + EventsText(session, events, false);
+}
+
+std::string DescribeNode(Session& session,
+                         const json::Value& node,
+                         const std::vector<json::SharedValue>& pods,
+                         const std::vector<EventView>& events) {
+  WallTime now = session.Now();
+  Fields fields;
+  fields.Add("Name", std::string(api::Name(node)));
+  bool ready = api::ConditionIsTrue(node, "Ready");
+  std::string word = ready ? "Ready" : "NotReady";
+  fields.Add("Status", session.Paint(StatusColour(word), word));
+  if (json::GetBool(node, {"spec", "unschedulable"}))
+    fields.Add("Scheduling", "disabled (cordoned)");
+  std::vector<std::string> lines;
+  for (const json::Value& address : json::GetArray(node, {"status", "addresses"})) {
+    lines.push_back(
+        StrCat(json::GetString(address, {"type"}), " ", json::GetString(address, {"address"})));
+  }
+  fields.Add("Addresses", Join(lines, "\n"));
+  lines.clear();
+  for (const json::Value& taint : json::GetArray(node, {"spec", "taints"})) {
+    lines.push_back(StrCat(json::GetString(taint, {"key"}), "=", json::GetString(taint, {"value"}),
+                           ":", json::GetString(taint, {"effect"})));
+  }
+  fields.Add("Taints", Join(lines, "\n"));
+  fields.Add("Capacity", AmountsText(json::GetObject(node, {"status", "capacity"})));
+  fields.Add("Allocatable", AmountsText(json::GetObject(node, {"status", "allocatable"})));
+  const std::string_view os = json::GetString(node, {"status", "nodeInfo", "osImage"});
+  fields.Add("System", StrCat(os, os.empty() ? "" : ", ", "kubelet ",
+                              json::GetString(node, {"status", "nodeInfo", "kubeletVersion"})));
+  AddMeta(fields, node, now, true);
+  std::string out = fields.ToString();
+  TextTable table({"NAMESPACE", "NAME", "STATUS", "GPUS", "AGE"}, 2);
+  for (const json::SharedValue& pod : pods) {
+    if (PodHasEnded(*pod)) continue;
+    std::string status = PodStatusWord(*pod);
+    table.Add({std::string(api::Namespace(*pod)), std::string(api::Name(*pod)),
+               session.Paint(StatusColour(status), status), GpuText(MilliGpus(*pod)),
+               AgeOf(json::GetString(*pod, {"metadata", "creationTimestamp"}), now)});
+  }
+  out += table.size() == 1 ? "\nPods: none\n" : Section("Pods", table.ToString("  "));
+  out += ConditionsText(session, node);
+  return out + EventsText(session, events, false);
+}
+
+std::string DescribeAny(Session& session,
+                        const json::Value& object,
+                        const std::vector<EventView>& events) {
+  Fields fields;
+  fields.Add("Name", std::string(api::Name(object)));
+  fields.Add("Namespace", std::string(api::Namespace(object)));
+  fields.Add("Kind", StrCat(json::GetString(object, {"kind"}), " (",
+                            json::GetString(object, {"apiVersion"}), ")"));
+  AddMeta(fields, object, session.Now(), true);
+  std::string out = fields.ToString();
+  bool secret = json::GetString(object, {"kind"}) == "Secret";
+  for (const auto& member : object.get_object()) {
+    std::string_view key = KeyText(member);
+    if (key == "apiVersion" || key == "kind" || key == "metadata") continue;
+    if (secret && (key == "data" || key == "stringData") && member.value().is_object()) {
+      // The lengths tell enough; values belong in no terminal's history.
+      out += StrCat("\n", key, ":\n");
+      for (const auto& item : member.value().get_object()) {
+        out +=
+            StrCat("  ", KeyText(item), ": ", PlainText(item.value()).size() * 3 / 4, " bytes\n");
+      }
+      continue;
+    }
+    json::Value shown = member.value();
+    if (key == "status" && shown.is_object()) json::StableErase(shown.get_object(), "conditions");
+    if (shown.is_structured() && Tree(shown, 1).empty()) continue;
+    out += StrCat("\n", key, ":", Tree(shown, 1));
+  }
+  out += ConditionsText(session, object);
+  return out + EventsText(session, events, false);
+}
+
+}  // namespace swell::cli

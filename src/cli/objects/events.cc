@@ -1,0 +1,186 @@
+// swell events, and reading events for describe and arena.
+#include <algorithm>
+
+#include "api/meta.h"
+#include "base/strings.h"
+#include "cli/commands.h"
+#include "cli/objects/events_view.h"
+#include "cli/print/text_table.h"
+
+namespace swell::cli {
+
+std::string EventView::LastSeen(WallTime now) const {
+  std::string age = api::HumanDuration(std::max(now - last, Duration(0)));
+  return count > 1 ? StrCat(age, " (x", count, ")") : age;
+}
+
+EventView ViewEvent(const json::Value& event) {
+  EventView view;
+  for (std::string_view field : {"lastTimestamp", "eventTime", "firstTimestamp"}) {
+    auto time = api::ParseTime(json::GetString(event, {field}));
+    if (time && view.last < *time) view.last = *time;
+  }
+  if (auto time = api::ParseTime(json::GetString(event, {"series", "lastObservedTime"}))) {
+    view.last = std::max(view.last, *time);
+  }
+  if (view.last.unix_ns == 0) view.last = api::CreationTime(event);
+  view.version = api::ResourceVersion(event);
+  view.type = json::GetString(event, {"type"});
+  // Whoever may write events may write anything into them, terminals' commands too.
+  view.reason = OneLine(json::GetString(event, {"reason"}));
+  view.object_kind = OneLine(json::GetString(event, {"involvedObject", "kind"}));
+  view.object = OneLine(json::GetString(event, {"involvedObject", "name"}));
+  view.message = json::GetString(event, {"message"});
+  view.count = std::max<int64_t>(1, json::GetInt(event, {"count"}, 1));
+  return view;
+}
+
+Result<std::vector<EventView>> ListEvents(Api& api,
+                                          std::string_view ns,
+                                          std::string_view object_name,
+                                          std::string_view object_kind,
+                                          std::string_view object_uid) {
+  std::vector<std::string> fields;
+  if (!object_name.empty()) fields.push_back(StrCat("involvedObject.name=", object_name));
+  if (!object_kind.empty()) fields.push_back(StrCat("involvedObject.kind=", object_kind));
+  if (!object_uid.empty()) fields.push_back(StrCat("involvedObject.uid=", object_uid));
+  SWELL_ASSIGN_OR_RETURN(
+      auto events, api.List(client::resources::kEvents, ns, {.field_selector = Join(fields, ",")}));
+  std::vector<EventView> views;
+  for (const json::SharedValue& event : events) views.push_back(ViewEvent(*event));
+  std::stable_sort(views.begin(), views.end(),
+                   [](const EventView& a, const EventView& b) { return a.Before(b); });
+  return views;
+}
+
+namespace {
+
+class EventsAction final : public Action {
+ public:
+  void Declare(Flags& flags) override {
+    flags.Text("--for", &for_, "[KIND/]NAME", "about one object; a job's pods are included");
+    flags.Text("--types", &types_, "TYPES", "Normal, Warning or both, with commas");
+    flags.Switch("-A,--all-namespaces", &all_namespaces_, "of every namespace");
+    flags.Switch("-w,--watch", &watch_, "go on as events happen");
+  }
+
+  Result<int> Run(Session& session, std::vector<std::string> words) override {
+    if (words.size() > (for_.empty() ? 1 : 0)) {
+      return Misuse(StrCat("unexpected ", Quote(words.back()), ": one job, or --for, expected"));
+    }
+    if (!words.empty()) for_ = words[0];
+    SWELL_ASSIGN_OR_RETURN(Api * api, session.Server());
+    std::string ns = all_namespaces_ ? "" : session.Namespace();
+    if (size_t slash = for_.find('/'); slash != std::string::npos) {
+      SWELL_ASSIGN_OR_RETURN(Kinds * kinds, session.ServerKinds());
+      SWELL_ASSIGN_OR_RETURN(Kind kind, kinds->Find(for_.substr(0, slash)));
+      kind_ = kind.kind;
+      for_ = for_.substr(slash + 1);
+      // Events about things without a namespace are kept in "default".
+      if (!kind.resource.namespaced) ns = "";
+    }
+    SWELL_ASSIGN_OR_RETURN(
+        json::SharedValue list,
+        api->CallObject({.method = "GET", .path = client::resources::kEvents.Path(ns)}));
+    std::vector<EventView> events;
+    for (const json::Value& event : json::GetArray(*list, {"items"})) {
+      EventView view = ViewEvent(event);
+      if (Wanted(view)) events.push_back(std::move(view));
+    }
+    std::stable_sort(events.begin(), events.end(),
+                     [](const EventView& a, const EventView& b) { return a.Before(b); });
+    if (events.empty() && !watch_) {
+      session.ErrLine("No events");
+      return 0;
+    }
+    TextTable table({"LAST SEEN", "TYPE", "REASON", "OBJECT", "MESSAGE"});
+    for (const EventView& event : events) table.Add(Row(session, event));
+    session.Out(table.ToString());
+    if (!watch_) return 0;
+    return Watch(session, *api, ns,
+                 std::string(json::GetString(*list, {"metadata", "resourceVersion"})));
+  }
+
+ private:
+  bool Wanted(const EventView& event) const {
+    if (!types_.empty() && ("," + types_ + ",").find("," + event.type + ",") == std::string::npos) {
+      return false;
+    }
+    if (for_.empty()) return true;
+    if (!kind_.empty() && event.object_kind != kind_) {
+      return event.object_kind == "Pod" && kind_ != "Pod" && OfJob(event.object);
+    }
+    return event.object == for_ || (event.object_kind == "Pod" && OfJob(event.object));
+  }
+  // job-master-0, job-worker-12: a role and an index after the job's name.
+  bool OfJob(std::string_view pod) const {
+    if (!pod.starts_with(for_ + "-")) return false;
+    std::string_view rest = pod.substr(for_.size() + 1);
+    size_t dash = rest.find('-');
+    return dash != std::string_view::npos && ParseUint(rest.substr(dash + 1)).has_value();
+  }
+  static std::vector<std::string> Row(Session& session, const EventView& event) {
+    return {event.LastSeen(session.Now()),
+            event.type == "Warning" ? session.Paint(Colour::kYellow, event.type) : event.type,
+            event.reason, StrCat(ToLower(event.object_kind), "/", event.object),
+            OneLine(event.message)};
+  }
+
+  Result<int> Watch(Session& session, Api& api, const std::string& ns, std::string version) {
+    bool closed = false;
+    while (!closed && !api.interrupted()) {
+      LineSplitter lines;
+      auto line = [&](std::string_view text) {
+        auto change = json::Parse(text);
+        if (!change.ok()) return true;
+        const json::Value* object = json::Find(*change, {"object"});
+        std::string_view type = json::GetString(*change, {"type"});
+        if (!object || type == "DELETED") return true;
+        if (type == "ERROR") {
+          version.clear();  // too old: go on from now
+          return false;
+        }
+        version = json::GetString(*object, {"metadata", "resourceVersion"});
+        EventView event = ViewEvent(*object);
+        if (type == "BOOKMARK" || !Wanted(event)) return true;
+        TextTable table;
+        table.Add(Row(session, event));
+        closed = !session.Out(table.ToString());
+        return !closed;
+      };
+      std::vector<Api::StreamRequest> streams(1);
+      streams[0].request = {
+          .method = "GET",
+          .path = client::resources::kEvents.Path(ns),
+          .query = StrCat("watch=true&allowWatchBookmarks=true&resourceVersion=", version)};
+      streams[0].on_data = [&](std::string_view bytes) { return lines.Feed(bytes, line); };
+      Status ended = api.Follow(std::move(streams));
+      if (!ended.ok() && ended.code() != Code::kUnavailable && ended.code() != Code::kGone &&
+          ended.code() != Code::kExpired) {
+        return ended;
+      }
+      if (!closed && !api.Pause(std::chrono::seconds(1))) break;
+    }
+    return 0;
+  }
+
+  std::string for_, kind_, types_;
+  bool all_namespaces_ = false, watch_ = false;
+};
+
+}  // namespace
+
+Command EventsCommandSpec() {
+  return {
+      .name = "events",
+      .group = "Look",
+      .summary = "Shows what happened, oldest first: placed, preempted, resumed, failed.",
+      .usage = "[[KIND/]NAME]",
+      .examples = {{"The story of one job and its pods", "swell events mnist"},
+                   {"Warnings anywhere, as they come", "swell events -A --types Warning -w"}},
+      .completes = Completes::kJob,
+      .make = Makes<EventsAction>(),
+  };
+}
+
+}  // namespace swell::cli

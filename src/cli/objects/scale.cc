@@ -1,0 +1,131 @@
+// swell scale: another number of replicas for a job, between its bounds.
+#include <algorithm>
+#include <cstdint>
+
+#include "api/meta.h"
+#include "base/strings.h"
+#include "cli/commands.h"
+#include "cli/jobs/job_view.h"
+#include "cli/session.h"
+
+namespace swell::cli {
+namespace {
+
+std::string RoleNames(const std::vector<RoleBounds>& roles) {
+  std::vector<std::string> names;
+  for (const RoleBounds& role : roles) names.push_back(role.role);
+  return Join(names, ", ");
+}
+
+// The role that is meant: the one that is named, else the only elastic one, else the workers.
+Result<RoleBounds> Choose(const JobView& job,
+                          const std::vector<RoleBounds>& roles,
+                          const std::string& name) {
+  if (!name.empty()) {
+    for (const RoleBounds& role : roles) {
+      if (ToLower(role.role) == ToLower(name)) return role;
+    }
+    return Misuse(StrCat("job ", Quote(job.name), " has no role ", Quote(name),
+                         "; it has: ", RoleNames(roles)));
+  }
+  std::vector<RoleBounds> elastic;
+  for (const RoleBounds& role : roles) {
+    if (role.least < role.most) elastic.push_back(role);
+  }
+  if (elastic.size() == 1) return elastic[0];
+  if (elastic.size() > 1) {
+    return Misuse(StrCat("job ", Quote(job.name), " has several elastic roles: ",
+                         RoleNames(elastic), "; say which one with --role"));
+  }
+  for (const RoleBounds& role : roles) {
+    if (ToLower(role.role) == "worker") return role;
+  }
+  return roles.front();
+}
+
+class ScaleAction final : public Action {
+ public:
+  void Declare(Flags& flags) override {
+    flags.Int("--replicas", &replicas_, "N", "how many there shall be");
+    flags.Text("--role", &role_, "ROLE", "of which role; needed when several can change");
+    flags.Int("--current-replicas", &current_, "N", "only if there are so many now");
+    flags.Switch("--dry-run", &dry_run_, "say what would happen, and change nothing");
+  }
+
+  Result<int> Run(Session& session, std::vector<std::string> words) override {
+    if (words.empty() || replicas_ == kUnsaid) {
+      return Misuse("say which job and how many: swell scale JOB --replicas N");
+    }
+    if (replicas_ < 0) return Misuse(StrCat("--replicas: ", replicas_, ": must be 0 or more"));
+    SWELL_ASSIGN_OR_RETURN(Api * api, session.Server());
+    for (const std::string& word : words) {
+      SWELL_ASSIGN_OR_RETURN(JobView job, FindJob(*api, session.Namespace(), word));
+      SWELL_RETURN_IF_ERROR(Scale(session, *api, job));
+    }
+    return 0;
+  }
+
+ private:
+  Status Scale(Session& session, Api& api, const JobView& job) const {
+    if (job.over()) {
+      return Status(Code::kConflict, StrCat("job ", Quote(job.name), " is over: ", job.status));
+    }
+    std::vector<RoleBounds> roles = BoundsOf(*job.object, *job.kind);
+    if (job.kind->replica_specs.empty() || roles.empty()) {
+      return Misuse(StrCat(job.ResourceName(), " has no roles that could be scaled"));
+    }
+    SWELL_ASSIGN_OR_RETURN(RoleBounds role, Choose(job, roles, role_));
+    std::string what = StrCat("job ", Quote(job.name), ": role ", Quote(role.role));
+    if (role.least >= role.most) {
+      return Status(Code::kInvalid,
+                    StrCat(what, " is rigid: it has ", role.replicas,
+                           " replicas and no minReplicas and maxReplicas between which to scale"));
+    }
+    bool few = replicas_ < role.least;
+    if (few || replicas_ > role.most) {
+      return Status(
+          Code::kInvalid,
+          StrCat(what, ": ", replicas_, " replicas are ", few ? "fewer than " : "more than ",
+                 few ? role.least : role.most, " (", few ? role.least_field : role.most_field,
+                 "); it can have ", role.least, " to ", role.most));
+    }
+    if (current_ >= 0 && current_ != role.replicas) {
+      return Status(Code::kConflict, StrCat(what, " has ", role.replicas, " replicas, not ",
+                                            current_, " as --current-replicas says"));
+    }
+    json::Value patch = json::Object{};
+    // With the version that was looked at: bounds may have changed since.
+    json::Set(patch, {"metadata", "resourceVersion"},
+              json::GetString(*job.object, {"metadata", "resourceVersion"}));
+    json::Set(patch, {"spec", job.kind->replica_specs, role.role, "replicas"}, replicas_);
+    SWELL_RETURN_IF_ERROR(api.Patch(job.kind->resource, job.ns, job.name, client::PatchType::kMerge,
+                                    patch, {.dry_run = dry_run_})
+                              .status());
+    session.OutLine(StrCat(job.ResourceName(), " scaled: ", role.role, " ", role.replicas, " -> ",
+                           replicas_, " (", role.least, " to ", role.most, ")",
+                           dry_run_ ? " (dry run)" : ""));
+    return Status::Ok();
+  }
+
+  static constexpr int64_t kUnsaid = INT64_MIN;
+  int64_t replicas_ = kUnsaid, current_ = -1;
+  std::string role_;
+  bool dry_run_ = false;
+};
+
+}  // namespace
+
+Command ScaleCommandSpec() {
+  return {
+      .name = "scale",
+      .group = "Jobs",
+      .summary = "Changes how many replicas a running job has, between its minimum and maximum.",
+      .usage = "JOB... --replicas N",
+      .examples = {{"Give half of it back", "swell scale mnist --replicas 2"},
+                   {"One role of several", "swell scale mnist --role worker --replicas 8"}},
+      .completes = Completes::kJob,
+      .make = Makes<ScaleAction>(),
+  };
+}
+
+}  // namespace swell::cli

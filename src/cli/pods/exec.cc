@@ -1,0 +1,134 @@
+// swell exec and swell attach: talking with what runs in a pod.
+#include "api/meta.h"
+#include "base/strings.h"
+#include "cli/commands.h"
+#include "cli/pods/converse.h"
+#include "cli/pods/pod_choice.h"
+
+namespace swell::cli {
+namespace {
+
+// What both have.
+struct TalkFlags {
+  std::string container;
+  bool input = false;
+  bool tty = false;
+  bool quiet = false;
+
+  void Declare(Flags& flags) {
+    flags.Text("-c,--container", &container, "NAME", "which container (default: the first)");
+    flags.Switch("-i,--stdin", &input, "pass standard input on");
+    flags.Switch("-t,--tty", &tty, "standard input is a terminal");
+    flags.Switch("-q,--quiet", &quiet, "print nothing of our own");
+  }
+};
+
+std::string ContainersOf(const json::Value& pod) {
+  std::vector<std::string> names;
+  for (const json::Value& container : json::GetArray(pod, {"spec", "containers"})) {
+    names.emplace_back(json::GetString(container, {"name"}));
+  }
+  return Join(names, ", ");
+}
+
+Result<Conversation> Prepare(Session& session,
+                             const std::string& words,
+                             const TalkFlags& flags,
+                             std::string_view what) {
+  SWELL_ASSIGN_OR_RETURN(Api * api, session.Server());
+  SWELL_ASSIGN_OR_RETURN(const ChosenPod chosen, ChoosePod(*api, session.Namespace(), words));
+  const json::Value& pod = *chosen.pod;
+  SWELL_RETURN_IF_ERROR(CheckNotEnded(pod, what));
+  Conversation out;
+  SWELL_ASSIGN_OR_RETURN(out.command.container, ChooseContainer(pod, flags.container));
+  if (flags.container.empty() && !flags.quiet &&
+      json::GetArray(pod, {"spec", "containers"}).size() > 1) {
+    session.ErrLine(StrCat("Defaulted container ", Quote(out.command.container),
+                           " out of: ", ContainersOf(pod)));
+  }
+  out.command.ns = api::Namespace(pod);
+  out.command.pod = api::Name(pod);
+  out.command.input = flags.input;
+  out.command.tty = flags.tty;
+  out.quiet = flags.quiet;
+  return out;
+}
+
+class ExecAction final : public Action {
+ public:
+  void Declare(Flags& flags) override { flags_.Declare(flags); }
+
+  Result<int> Run(Session& session, std::vector<std::string> words) override {
+    if (words.empty()) return Misuse("say where and what to run: swell exec POD -- COMMAND");
+    if (words.size() < 2) return Misuse("you must specify at least one command for the container");
+    SWELL_ASSIGN_OR_RETURN(Conversation talk, Prepare(session, words[0], flags_, "exec into"));
+    talk.command.command.assign(words.begin() + 1, words.end());
+    SWELL_ASSIGN_OR_RETURN(const int code, Converse(session, std::move(talk)));
+    if (code != 0 && code != 130 && !flags_.quiet) {
+      session.ErrLine(StrCat("command terminated with exit code ", code));
+    }
+    return code;
+  }
+
+ private:
+  TalkFlags flags_;
+};
+
+class AttachAction final : public Action {
+ public:
+  void Declare(Flags& flags) override { flags_.Declare(flags); }
+
+  Result<int> Run(Session& session, std::vector<std::string> words) override {
+    if (words.size() != 1) return Misuse("say which pod: swell attach POD");
+    SWELL_ASSIGN_OR_RETURN(Conversation talk, Prepare(session, words[0], flags_, "attach"));
+    SWELL_ASSIGN_OR_RETURN(Api * api, session.Server());
+    SWELL_ASSIGN_OR_RETURN(json::SharedValue pod,
+                           api->Get(client::resources::kPods, talk.command.ns, talk.command.pod));
+    for (const json::Value& container : json::GetArray(*pod, {"spec", "containers"})) {
+      if (json::GetString(container, {"name"}) != talk.command.container) continue;
+      if (!flags_.tty || json::GetBool(container, {"tty"})) continue;
+      session.ErrLine(StrCat("Unable to use a TTY - container ", talk.command.container,
+                             " did not allocate one"));
+      talk.command.tty = false;
+    }
+    if (talk.command.input && !flags_.quiet) {
+      session.ErrLine("If you don't see a command prompt, try pressing enter.");
+    }
+    return Converse(session, std::move(talk));
+  }
+
+ private:
+  TalkFlags flags_;
+};
+
+}  // namespace
+
+Command ExecCommandSpec() {
+  return {
+      .name = "exec",
+      .group = "Pods",
+      .summary = "Runs a command in a pod's container, or in a job's master.",
+      .usage = "POD | JOB -- COMMAND [ARGS...]",
+      .examples = {{"A shell", "swell exec -it mnist-master-0 -- bash"},
+                   {"The GPUs of a job's master", "swell exec mnist -- nvidia-smi"},
+                   {"Unpack an archive in a pod", "swell exec -i mnist -- tar x < data.tar"}},
+      .notes = "The exit status is the command's.",
+      .completes = Completes::kJob,
+      .make = Makes<ExecAction>(),
+  };
+}
+
+Command AttachCommandSpec() {
+  return {
+      .name = "attach",
+      .group = "Pods",
+      .summary = "Joins what already runs in a pod's container: its output, and its input.",
+      .usage = "POD | JOB",
+      .examples = {{"Watch a job's master print", "swell attach mnist"},
+                   {"Talk to a shell that waits", "swell attach -it shell"}},
+      .completes = Completes::kJob,
+      .make = Makes<AttachAction>(),
+  };
+}
+
+}  // namespace swell::cli

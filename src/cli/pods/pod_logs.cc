@@ -1,0 +1,122 @@
+#include "cli/pods/pod_logs.h"
+
+#include <algorithm>
+
+#include "api/meta.h"
+#include "base/strings.h"
+#include "cli/jobs/job_view.h"
+
+namespace swell::cli {
+namespace {
+
+// The container to read when none is named, as kubectl chooses.
+std::string DefaultContainer(const json::Value& pod) {
+  std::string_view annotated = api::Annotation(pod, "kubectl.kubernetes.io/default-container");
+  if (!annotated.empty()) return std::string(annotated);
+  const json::Array& containers = json::GetArray(pod, {"spec", "containers"});
+  return containers.empty() ? "" : std::string(json::GetString(containers[0], {"name"}));
+}
+
+api::RestRequest LogRequest(const json::Value& pod, const LogOptions& options) {
+  std::string container = options.container.empty() ? DefaultContainer(pod) : options.container;
+  std::string query = StrCat("container=", api::EscapeQuery(container));
+  if (options.follow) query += "&follow=true";
+  if (options.previous) query += "&previous=true";
+  if (options.timestamps) query += "&timestamps=true";
+  if (options.tail >= 0) query += StrCat("&tailLines=", options.tail);
+  if (!options.since_time.empty()) {
+    query += StrCat("&sinceTime=", api::EscapeQuery(options.since_time));
+  }
+  if (auto span = ParseDuration(options.since, "--since"); !options.since.empty() && span.ok()) {
+    query += StrCat(
+        "&sinceSeconds=",
+        std::max<int64_t>(1, std::chrono::duration_cast<std::chrono::seconds>(*span).count()));
+  }
+  return {.method = "GET",
+          .path = client::resources::kPods.Path(api::Namespace(pod), api::Name(pod), "log"),
+          .query = query,
+          .accept = "*/*"};
+}
+
+bool HasStarted(const json::Value& pod) {
+  std::string_view phase = json::GetString(pod, {"status", "phase"});
+  return !phase.empty() && phase != "Pending";
+}
+
+}  // namespace
+
+void LogOptions::Declare(Flags& flags) {
+  flags.Switch("-f,--follow", &follow, "go on as the log grows");
+  flags.Text("--since", &since, "DURATION", "only what is newer: 10m");
+  flags.Text("--since-time", &since_time, "TIME", "only what is newer than 2026-01-01T12:00:00Z");
+  flags.Int("-t,--tail", &tail, "LINES", "only the last lines");
+  flags.Switch("--timestamps", &timestamps, "with the time of each line");
+  flags.Text("-c,--container", &container, "NAME", "which container (default: the first)");
+}
+
+Status LogOptions::Check() const {
+  if (!since.empty() && !since_time.empty()) {
+    return Misuse("--since and --since-time cannot be used together");
+  }
+  if (!since.empty()) SWELL_RETURN_IF_ERROR(ParseDuration(since, "--since").status());
+  if (!since_time.empty() && !api::ParseTime(since_time)) {
+    return Misuse(
+        StrCat("--since-time ", Quote(since_time), " is not a time like 2026-01-01T12:00:00Z"));
+  }
+  return Status::Ok();
+}
+
+Status PrintLogs(Session& session,
+                 Api& api,
+                 const std::vector<json::SharedValue>& pods,
+                 const LogOptions& options) {
+  static constexpr Colour kColours[] = {Colour::kCyan, Colour::kYellow, Colour::kGreen,
+                                        Colour::kBlue, Colour::kRed};
+  std::vector<json::SharedValue> ready;
+  for (json::SharedValue pod : pods) {
+    while (options.follow && !HasStarted(*pod)) {
+      if (!api.Pause(std::chrono::milliseconds(300))) return Status::Ok();
+      SWELL_ASSIGN_OR_RETURN(
+          pod, api.Get(client::resources::kPods, api::Namespace(*pod), api::Name(*pod)));
+    }
+    if (!HasStarted(*pod) && pods.size() > 1) {
+      session.ErrLine(StrCat(api::Name(*pod), " has not started: ", PodStatusWord(*pod)));
+      continue;
+    }
+    ready.push_back(std::move(pod));
+  }
+  std::vector<Api::StreamRequest> streams;
+  std::vector<std::unique_ptr<LineSplitter>> splitters;
+  bool prefixed = pods.size() > 1;
+  for (size_t i = 0; i < ready.size(); ++i) {
+    Api::StreamRequest stream;
+    stream.request = LogRequest(*ready[i], options);
+    if (!prefixed) {
+      stream.on_data = [&session](std::string_view bytes) { return session.Out(bytes); };
+    } else {
+      splitters.push_back(std::make_unique<LineSplitter>());
+      std::string prefix =
+          session.Paint(kColours[i % std::size(kColours)], StrCat("[", api::Name(*ready[i]), "] "));
+      LineSplitter* lines = splitters.back().get();
+      stream.on_data = [&session, prefix, lines](std::string_view bytes) {
+        return lines->Feed(
+            bytes, [&](std::string_view line) { return session.Out(StrCat(prefix, line, "\n")); });
+      };
+      stream.on_end = [&session, prefix, lines](const Status&) {
+        std::string rest = lines->Rest();
+        if (!rest.empty()) session.Out(StrCat(prefix, rest, "\n"));
+      };
+    }
+    streams.push_back(std::move(stream));
+  }
+  // Whole logs one after the other; growing ones all at once.
+  if (options.follow || streams.size() == 1) return api.Follow(std::move(streams));
+  for (Api::StreamRequest& stream : streams) {
+    std::vector<Api::StreamRequest> one;
+    one.push_back(std::move(stream));
+    SWELL_RETURN_IF_ERROR(api.Follow(std::move(one)));
+  }
+  return Status::Ok();
+}
+
+}  // namespace swell::cli

@@ -1,0 +1,143 @@
+#include "cli/projects/node_view.h"
+
+#include <algorithm>
+#include <map>
+
+#include "api/meta.h"
+#include "api/quantity.h"
+#include "base/strings.h"
+#include "cli/jobs/job_view.h"
+
+namespace swell::cli {
+namespace {
+
+constexpr std::string_view kRole = "node-role.kubernetes.io/";
+
+api::Quantity QuantityAt(const json::Value& root, json::Path path) {
+  if (const json::Value* amount = json::Find(root, path)) {
+    auto quantity = api::Quantity::FromJson(*amount);
+    if (quantity.ok()) return *quantity;
+  }
+  return {};
+}
+
+std::string RoleOf(const json::Value& node) {
+  std::vector<std::string> roles;
+  for (const auto& label : json::GetObject(node, {"metadata", "labels"})) {
+    std::string_view key(label.key().data(), label.key().size());
+    if (key.starts_with(kRole) && key.size() > kRole.size()) {
+      roles.emplace_back(key.substr(kRole.size()));
+    }
+  }
+  // A control-plane node is called master as well; older tools knew that name alone.
+  if (std::find(roles.begin(), roles.end(), "master") != roles.end()) {
+    std::erase(roles, "control-plane");
+  }
+  std::sort(roles.begin(), roles.end());
+  return roles.empty() ? "<none>" : Join(roles, ",");
+}
+
+NodeView ViewNode(json::SharedValue object) {
+  const json::Value& node = *object;
+  NodeView view;
+  view.name = api::Name(node);
+  view.role = RoleOf(node);
+  view.ready = api::ConditionIsTrue(node, "Ready");
+  view.unschedulable = json::GetBool(node, {"spec", "unschedulable"});
+  view.gpu_capacity = QuantityAt(node, {"status", "capacity", "nvidia.com/gpu"}).Value();
+  view.total.milli_cpu = QuantityAt(node, {"status", "allocatable", "cpu"}).MilliValue();
+  view.total.memory = QuantityAt(node, {"status", "allocatable", "memory"}).Value();
+  view.total.milli_gpus =
+      QuantityAt(node, {"status", "allocatable", "nvidia.com/gpu"}).Value() * 1000;
+  view.gpu_type = api::Label(node, "nvidia.com/gpu.product");
+  for (const json::Value& address : json::GetArray(node, {"status", "addresses"})) {
+    if (json::GetString(address, {"type"}) == "InternalIP") {
+      view.address = json::GetString(address, {"address"});
+      break;
+    }
+  }
+  view.object = std::move(object);
+  return view;
+}
+
+// Those of these names, all for none, with what these pods have of them.
+Result<std::vector<NodeView>> ViewNodes(Api& api,
+                                        const std::vector<std::string>& names,
+                                        std::vector<json::SharedValue> pods) {
+  SWELL_ASSIGN_OR_RETURN(auto nodes, api.List(client::resources::kNodes, ""));
+  std::map<std::string, NodeView, std::less<>> by_name;
+  for (json::SharedValue& node : nodes) {
+    NodeView view = ViewNode(std::move(node));
+    by_name[view.name] = std::move(view);
+  }
+  for (json::SharedValue& pod : pods) {
+    auto node = by_name.find(json::GetString(*pod, {"spec", "nodeName"}));
+    if (node == by_name.end() || PodHasEnded(*pod)) continue;
+    node->second.used.AddPod(*pod);
+    node->second.pods.push_back(std::move(pod));
+  }
+  for (const std::string& name : names) {
+    if (by_name.contains(name)) continue;
+    return Status(Code::kNotFound, StrCat("there is no node ", Quote(name)));
+  }
+  std::vector<NodeView> views;
+  for (auto& [name, view] : by_name) {
+    const bool asked = std::find(names.begin(), names.end(), name) != names.end();
+    if (names.empty() || asked) views.push_back(std::move(view));
+  }
+  return views;
+}
+
+}  // namespace
+
+void Amounts::AddPod(const json::Value& pod) {
+  for (const json::Value& container : json::GetArray(pod, {"spec", "containers"})) {
+    milli_cpu += QuantityAt(container, {"resources", "requests", "cpu"}).MilliValue();
+    memory += QuantityAt(container, {"resources", "requests", "memory"}).Value();
+  }
+  milli_gpus += MilliGpus(pod);
+}
+
+void Amounts::Add(const Amounts& more) {
+  milli_cpu += more.milli_cpu;
+  memory += more.memory;
+  milli_gpus += more.milli_gpus;
+}
+
+std::string NodeView::StatusWord() const {
+  std::string word = ready ? "Ready" : "NotReady";
+  return unschedulable ? word + ",SchedulingDisabled" : word;
+}
+
+Result<std::vector<NodeView>> ReadNodes(Api& api) { return ReadNodes(api, {}); }
+
+Result<std::vector<NodeView>> ReadNodes(Api& api, const std::vector<std::string>& names) {
+  auto pods = api.List(client::resources::kPods, "");
+  if (!pods.ok()) return pods.status().WithContext("who holds the nodes");
+  return ViewNodes(api, names, std::move(*pods));
+}
+
+Result<std::vector<NodeView>> ReadNodesWithPodsOf(Api& api,
+                                                  const std::vector<std::string>& names,
+                                                  const std::set<std::string>& namespaces) {
+  std::vector<json::SharedValue> pods;
+  for (const std::string& ns : namespaces) {
+    auto inside = api.List(client::resources::kPods, ns);
+    if (!inside.ok() && inside.status().code() == Code::kForbidden) continue;
+    if (!inside.ok()) return inside.status();
+    pods.insert(pods.end(), inside->begin(), inside->end());
+  }
+  return ViewNodes(api, names, std::move(pods));
+}
+
+std::string CpuText(int64_t milli) {
+  return milli % 1000 == 0 ? std::to_string(milli / 1000) : StrCat(milli, "m");
+}
+
+std::string MemoryText(int64_t bytes) {
+  constexpr int64_t kMi = 1 << 20;
+  if (bytes >= 10 * 1024 * kMi) return StrCat(bytes / (1024 * kMi), "Gi");
+  return StrCat(bytes / kMi, "Mi");
+}
+
+}  // namespace swell::cli

@@ -1,0 +1,311 @@
+#include "cli/projects/project_view.h"
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+
+#include "api/meta.h"
+#include "api/quantity.h"
+#include "base/strings.h"
+#include "cli/flags.h"
+#include "cli/jobs/job_view.h"
+#include "cli/print/text_table.h"
+
+namespace swell::cli {
+namespace {
+
+double Number(const json::Value& root, json::Path path, double fallback) {
+  const json::Value* found = json::Find(root, path);
+  return found != nullptr && found->is_number() ? found->to_number<double>() : fallback;
+}
+
+// Adds one pool's share: unlimited anywhere is unlimited.
+void AddTo(double& sum, double more) { sum = sum < 0 || more < 0 ? kUnlimitedShare : sum + more; }
+
+Share ReadShare(const json::Value& project, std::string_view resource) {
+  Share share;
+  const json::Value* own = json::Find(project, {"spec", "resources", resource});
+  const json::Array& pools = json::GetArray(project, {"spec", "nodePools"});
+  if (own != nullptr) {
+    share.quota = Number(*own, {"quota"}, kUnlimitedShare);
+    share.limit = Number(*own, {"limit"}, kUnlimitedShare);
+    if (const json::Value* weight = json::Find(*own, {"overQuotaWeight"})) {
+      if (weight->is_number()) share.weight = weight->to_number<double>();
+    }
+  } else if (!pools.empty()) {
+    share.quota = share.limit = 0;
+  }
+  for (const json::Value& pool : pools) {
+    AddTo(share.quota, Number(pool, {"resources", resource, "quota"}, kUnlimitedShare));
+    AddTo(share.limit, Number(pool, {"resources", resource, "limit"}, kUnlimitedShare));
+    double weight = Number(pool, {"resources", resource, "overQuotaWeight"}, -1);
+    if (weight >= 0 && !share.weight) share.weight = weight;
+  }
+  share.allocated = Number(project, {"status", "usage", resource, "allocated"}, 0);
+  share.requested = Number(project, {"status", "usage", resource, "requested"}, 0);
+  double fair = Number(project, {"status", "usage", resource, "fairShare"}, -2);
+  if (fair > -2) share.fair_share = fair;
+  return share;
+}
+
+ProjectView ViewProject(json::SharedValue object) {
+  ProjectView view;
+  const json::Value& project = *object;
+  view.name = api::Name(project);
+  view.parent = json::GetString(project, {"spec", "parent"});
+  view.ns = json::GetString(project, {"spec", "namespace"}, view.name);
+  if (view.ns.empty()) view.ns = view.name;
+  view.description = json::GetString(project, {"spec", "description"});
+  view.priority = json::GetInt(project, {"spec", "priority"}, 100);
+  for (const json::Value& pool : json::GetArray(project, {"spec", "nodePools"})) {
+    view.pools.emplace_back(json::GetString(pool, {"name"}));
+  }
+  for (size_t i = 0; i < kShareNames.size(); ++i) {
+    view.shares[i] = ReadShare(project, kShareNames[i]);
+  }
+  for (const json::Value& pool : json::GetArray(project, {"status", "pastUse", "pools"})) {
+    view.past_gpu_hours = view.past_gpu_hours.value_or(0) + Number(pool, {"gpuHours"}, 0);
+  }
+  view.object = std::move(object);
+  return view;
+}
+
+// Depth first from `parent`; each project once, however its parents go in circles.
+void Take(const std::string& parent,
+          std::map<std::string, std::vector<ProjectView>>& by_parent,
+          std::vector<ProjectView>& out) {
+  auto found = by_parent.find(parent);
+  if (found == by_parent.end()) return;
+  std::vector<ProjectView> children = std::move(found->second);
+  by_parent.erase(found);
+  for (ProjectView& child : children) {
+    std::string name = child.name;
+    out.push_back(std::move(child));
+    Take(name, by_parent, out);
+  }
+}
+
+bool NodeMatches(const json::Value& node, const json::Object& selector) {
+  for (const auto& label : selector) {
+    std::string_view key{label.key().data(), label.key().size()};
+    const json::Value* value = json::Find(node, {"metadata", "labels", key});
+    if (value == nullptr || !json::Equal(*value, label.value())) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+const ProjectView* ProjectTree::Find(std::string_view name) const {
+  for (const ProjectView& project : projects) {
+    if (project.name == name) return &project;
+  }
+  return nullptr;
+}
+
+const ProjectView* ProjectTree::OfNamespace(std::string_view ns) const {
+  for (const ProjectView& project : projects) {
+    if (!project.department && project.ns == ns) return &project;
+  }
+  return nullptr;
+}
+
+int ProjectTree::Depth(const ProjectView& project) const {
+  constexpr int kDepthMax = 64;
+  int depth = 0;
+  const ProjectView* at = &project;
+  while (!at->parent.empty()) {
+    at = Find(at->parent);
+    if (at == nullptr) break;
+    if (++depth > kDepthMax) return 0;  // a circle hangs on nothing
+  }
+  return depth;
+}
+
+Result<ProjectTree> ReadProjects(Api& api) {
+  ProjectTree tree;
+  auto found = api.List(client::resources::kProjects, "");
+  if (!found.ok()) {
+    if (found.status().code() == Code::kNotFound) return tree;
+    return found.status();
+  }
+  std::set<std::string> names, parents;
+  std::map<std::string, std::vector<ProjectView>> by_parent;
+  std::vector<ProjectView> views;
+  for (json::SharedValue& object : *found) {
+    views.push_back(ViewProject(std::move(object)));
+    names.insert(views.back().name);
+    parents.insert(views.back().parent);
+  }
+  std::sort(views.begin(), views.end(),
+            [](const ProjectView& a, const ProjectView& b) { return a.name < b.name; });
+  for (ProjectView& view : views) {
+    view.department = parents.contains(view.name);
+    std::string parent = names.contains(view.parent) ? view.parent : "";
+    by_parent[parent].push_back(std::move(view));
+  }
+  Take("", by_parent, tree.projects);
+  // What is left are circles; they are shown all the same.
+  while (!by_parent.empty()) {
+    std::string parent = by_parent.begin()->first;
+    Take(parent, by_parent, tree.projects);
+  }
+  return tree;
+}
+
+namespace {
+
+// "/research/vision": its name, after those of all above it.
+std::string PathOf(const ProjectTree& tree, const ProjectView& project) {
+  std::string path = "/" + project.name;
+  const ProjectView* at = &project;
+  for (int depth = 0; !at->parent.empty() && depth < 64; ++depth) {
+    path = StrCat("/", at->parent, path);
+    at = tree.Find(at->parent);
+    if (at == nullptr) break;
+  }
+  return path;
+}
+
+}  // namespace
+
+Result<ProjectView> FindProject(const ProjectTree& tree, const std::string& name) {
+  // Departments may be said before it, as in a path.
+  const size_t slash = name.rfind('/');
+  const bool path = slash != std::string::npos;
+  const ProjectView* found = tree.Find(path ? name.substr(slash + 1) : name);
+  if (found != nullptr && (!path || PathOf(tree, *found).ends_with("/" + name))) return *found;
+  std::vector<std::string> names;
+  for (const ProjectView& project : tree.projects) names.push_back(project.name);
+  if (names.empty()) {
+    return Status(Code::kNotFound, StrCat("project ", Quote(name),
+                                          " not found; there are none yet. Create it with: swell "
+                                          "project create ",
+                                          name, " --gpu-quota N"));
+  }
+  std::string near = NearestWord(name, names);
+  return Status(Code::kNotFound, StrCat("project ", Quote(name), " not found",
+                                        near.empty() ? "" : StrCat("; did you mean ", near, "?"),
+                                        "\n  There are: ", Join(names, ", ")));
+}
+
+Result<std::vector<PoolView>> ReadPools(Api& api) {
+  std::vector<PoolView> views;
+  auto pools = api.List(client::resources::kNodePools, "");
+  if (!pools.ok()) {
+    if (pools.status().code() == Code::kNotFound) return views;
+    return pools.status();
+  }
+  SWELL_ASSIGN_OR_RETURN(auto nodes, api.List(client::resources::kNodes, ""));
+  auto pods = api.List(client::resources::kPods, "");
+  if (!pods.ok() && pods.status().code() != Code::kForbidden) return pods.status();
+  std::map<std::string, int64_t, std::less<>> held;
+  if (pods.ok()) {
+    for (const json::SharedValue& pod : *pods) {
+      if (PodHasEnded(*pod)) continue;
+      held[std::string(json::GetString(*pod, {"spec", "nodeName"}))] += MilliGpus(*pod);
+    }
+  }
+  for (const json::SharedValue& pool : *pools) {
+    PoolView view;
+    if (pods.ok()) view.milli_allocated = 0;
+    view.object = pool;
+    view.name = api::Name(*pool);
+    view.placement = json::GetString(*pool, {"spec", "placement", "gpu"}, "Pack");
+    const json::Object& selector = json::GetObject(*pool, {"spec", "nodeSelector"});
+    std::vector<std::string> terms;
+    for (const auto& label : selector) {
+      std::string_view key{label.key().data(), label.key().size()};
+      terms.push_back(StrCat(
+          key, "=", label.value().is_string() ? json::View(label.value().get_string()) : ""));
+    }
+    view.selector = terms.empty() ? "all nodes" : Join(terms, ",");
+    for (const json::SharedValue& node : nodes) {
+      if (!NodeMatches(*node, selector)) continue;
+      view.nodes.emplace_back(api::Name(*node));
+      if (const json::Value* gpus =
+              json::Find(*node, {"status", "allocatable", "nvidia.com/gpu"})) {
+        auto amount = api::Quantity::FromJson(*gpus);
+        if (amount.ok()) view.gpus += amount->Value();
+      }
+      if (pods.ok()) *view.milli_allocated += held[view.nodes.back()];
+    }
+    views.push_back(std::move(view));
+  }
+  return views;
+}
+
+std::string ShareText(double amount, ShareOf what) {
+  if (amount < 0) return "unlimited";
+  if (what == ShareOf::kMemory) {
+    constexpr double kGi = 1024.0 * 1024 * 1024;
+    if (amount >= kGi || amount == 0) {
+      return amount == 0 ? "0" : StrCat(GpuText(std::llround(amount / kGi * 10) * 100), "Gi");
+    }
+    return StrCat(std::llround(amount / (1024 * 1024)), "Mi");
+  }
+  return GpuText(std::llround(amount * 1000));
+}
+
+std::string HoursText(double gpu_hours) {
+  return StrCat(ShareText(std::round(gpu_hours * 10) / 10, ShareOf::kGpu), " GPU-hours");
+}
+
+std::string ProjectTable(Session& session,
+                         const ProjectTree& tree,
+                         const std::vector<ProjectView>& shown,
+                         const ProjectTableForm& form) {
+  std::vector<std::string> header{
+      "NAME",       "GPU (held/quota)", "FAIR SHARE",          "REQUESTED",
+      "OVER QUOTA", "CPU (held/quota)", "MEMORY (held/quota)", "AGE"};
+  if (form.wide) {
+    header.insert(header.end(), {"LIMIT", "WEIGHT", "PRIORITY", "NODE POOLS", "NAMESPACE"});
+  }
+  const bool past = form.wide && std::any_of(shown.begin(), shown.end(), [](const ProjectView& it) {
+                      return it.past_gpu_hours.has_value();
+                    });
+  if (past) header.push_back("PAST USE");
+  TextTable table(form.headers ? header : std::vector<std::string>{});
+  for (const ProjectView& project : shown) {
+    const Share& gpu = project.gpu();
+    double over = gpu.over_quota() ? gpu.allocated - gpu.quota : 0;
+    std::string over_text = over > 0 ? "+" + ShareText(over, ShareOf::kGpu) : "-";
+    std::vector<std::string> row{
+        std::string(static_cast<size_t>(tree.Depth(project)) * 2, ' ') + project.name,
+        HeldText(gpu, ShareOf::kGpu),
+        gpu.fair_share ? ShareText(*gpu.fair_share, ShareOf::kGpu) : "-",
+        ShareText(gpu.requested, ShareOf::kGpu),
+        over > 0 ? session.Paint(Colour::kYellow, over_text) : over_text,
+        HeldText(project.shares[1], ShareOf::kCpu),
+        HeldText(project.shares[2], ShareOf::kMemory),
+        AgeOf(json::GetString(*project.object, {"metadata", "creationTimestamp"}), session.Now())};
+    if (form.wide) {
+      row.push_back(ShareText(gpu.limit, ShareOf::kGpu));
+      row.push_back(gpu.weight ? ShareText(*gpu.weight, ShareOf::kGpu) : "1");
+      row.push_back(std::to_string(project.priority));
+      row.push_back(project.pools.empty() ? "-" : Join(project.pools, ","));
+      row.push_back(project.department ? "-" : project.ns);
+    }
+    if (past) row.push_back(project.past_gpu_hours ? HoursText(*project.past_gpu_hours) : "-");
+    table.Add(std::move(row));
+  }
+  return table.ToString();
+}
+
+std::string PoolTable(const std::vector<PoolView>& pools, WallTime now) {
+  TextTable table({"NAME", "NODES", "GPUS (held/all)", "PLACEMENT", "SELECTOR", "AGE"});
+  for (const PoolView& pool : pools) {
+    table.Add({pool.name, std::to_string(pool.nodes.size()),
+               StrCat(pool.milli_allocated ? GpuText(*pool.milli_allocated) : "-", "/", pool.gpus),
+               pool.placement, pool.selector,
+               AgeOf(json::GetString(*pool.object, {"metadata", "creationTimestamp"}), now)});
+  }
+  return table.ToString();
+}
+
+std::string HeldText(const Share& share, ShareOf what) {
+  return StrCat(ShareText(share.allocated, what), "/",
+                share.quota < 0 ? "-" : ShareText(share.quota, what));
+}
+
+}  // namespace swell::cli

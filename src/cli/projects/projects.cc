@@ -1,0 +1,770 @@
+// swell project, swell nodepool: who is guaranteed how much, and of which nodes.
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+
+#include "api/meta.h"
+#include "api/quantity.h"
+#include "api/swell_keys.h"
+#include "base/strings.h"
+#include "cli/commands.h"
+#include "cli/jobs/job_view.h"
+#include "cli/jobs/pytorch_spec.h"
+#include "cli/print/output.h"
+#include "cli/print/text_table.h"
+#include "cli/projects/project_view.h"
+
+namespace swell::cli {
+namespace {
+
+constexpr std::string_view kApiVersion = "swell.dev/v1";
+constexpr int kNamespaceLooks = 50;
+constexpr Duration kNamespacePause = std::chrono::milliseconds(100);
+
+// "4", "0.5", "500m", "64Gi", "unlimited" or "-1".
+Result<double> ParseShare(const std::string& text, std::string_view flag) {
+  if (text == "unlimited" || text == "-1") return kUnlimitedShare;
+  auto quantity = api::Quantity::Parse(text);
+  if (!quantity.ok() || quantity->MilliValue() < 0) {
+    return Misuse(StrCat("--", flag, " ", Quote(text),
+                         ": an amount like 4, 0.5 or 64Gi expected, or unlimited"));
+  }
+  return static_cast<double>(quantity->MilliValue()) / 1000.0;
+}
+
+json::Value NumberJson(double value) {
+  return value == std::floor(value) ? json::Value(static_cast<int64_t>(value)) : json::Value(value);
+}
+
+// The flags of quotas, limits and weights, as spec.resources.
+struct ShareFlags {
+  struct One {
+    std::string flag, resource, field, text;
+  };
+  std::vector<One> all = {
+      {"gpu-quota", "gpu", "quota", ""},
+      {"gpu-limit", "gpu", "limit", ""},
+      {"over-quota-weight", "gpu", "overQuotaWeight", ""},
+      {"cpu-quota", "cpu", "quota", ""},
+      {"cpu-limit", "cpu", "limit", ""},
+      {"memory-quota", "memory", "quota", ""},
+      {"memory-limit", "memory", "limit", ""},
+  };
+
+  void Declare(Flags& flags) {
+    flags.Group("Its part");
+    flags.Text("--gpu-quota", &all[0].text, "N", "GPUs it is guaranteed; unlimited or 4 or 0.5");
+    flags.Text("--gpu-limit", &all[1].text, "N", "GPUs it never exceeds (default unlimited)");
+    flags.Text("--limit", &all[1].text, "N", "the same").hidden = true;
+    flags.Text("--over-quota-weight", &all[2].text, "N",
+               "its weight at sharing idle GPUs, beside its siblings' (default 1)");
+    flags.Text("--cpu-quota", &all[3].text, "N", "CPUs it is guaranteed: 16, 500m");
+    flags.Text("--cpu-limit", &all[4].text, "N", "CPUs it never exceeds");
+    flags.Text("--memory-quota", &all[5].text, "AMOUNT", "memory it is guaranteed: 64Gi");
+    flags.Text("--memory-limit", &all[6].text, "AMOUNT", "memory it never exceeds");
+  }
+
+  bool any() const {
+    return std::any_of(all.begin(), all.end(), [](const One& one) { return !one.text.empty(); });
+  }
+
+  Result<json::Value> Resources() const {
+    json::Value out = json::Object{};
+    for (const One& one : all) {
+      if (one.text.empty()) continue;
+      SWELL_ASSIGN_OR_RETURN(double amount, ParseShare(one.text, one.flag));
+      if (one.field == "overQuotaWeight" && amount < 0) {
+        return Misuse(StrCat("--", one.flag, " ", Quote(one.text), ": 0 or more expected"));
+      }
+      json::Set(out, {one.resource, one.field}, NumberJson(amount));
+    }
+    for (std::string_view resource : kShareNames) {
+      const json::Value* quota = json::Find(out, {resource, "quota"});
+      const json::Value* limit = json::Find(out, {resource, "limit"});
+      if (quota == nullptr || limit == nullptr) continue;
+      double most = limit->to_number<double>(), least = quota->to_number<double>();
+      if (most >= 0 && (least < 0 || most < least)) {
+        return Misuse(StrCat("--", resource, "-limit is below --", resource,
+                             "-quota: a project would never get what it is guaranteed"));
+      }
+    }
+    return out;
+  }
+};
+
+// "alice", "group:team-ml", "serviceaccount:ns/robot": who it is, as a member of a project.
+Result<json::Value> ParseMember(std::string_view text, std::string_view flag) {
+  constexpr std::pair<std::string_view, std::string_view> kKinds[] = {
+      {"user:", "User"}, {"group:", "Group"}, {"serviceaccount:", "ServiceAccount"}};
+  std::string_view kind = "User";
+  std::string_view name = text;
+  for (const auto& [prefix, word] : kKinds) {
+    if (!text.starts_with(prefix)) continue;
+    kind = word;
+    name = text.substr(prefix.size());
+  }
+  json::Value member = json::Object{{"kind", kind}};
+  const size_t slash = kind == "ServiceAccount" ? name.find('/') : std::string_view::npos;
+  if (slash != std::string_view::npos) {
+    json::Set(member, {"namespace"}, name.substr(0, slash));
+    name = name.substr(slash + 1);
+  }
+  if (name.empty()) {
+    return Misuse(StrCat(flag, " ", Quote(text),
+                         ": a name expected, or group:NAME, or serviceaccount:NAMESPACE/NAME"));
+  }
+  json::Set(member, {"name"}, name);
+  return member;
+}
+
+bool SameMember(const json::Value& a, const json::Value& b) {
+  return json::GetString(a, {"kind"}, "User") == json::GetString(b, {"kind"}, "User") &&
+         json::GetString(a, {"name"}) == json::GetString(b, {"name"}) &&
+         json::GetString(a, {"namespace"}) == json::GetString(b, {"namespace"});
+}
+
+// The flags of members, as spec.members: who is there already stays.
+struct MemberFlags {
+  std::vector<std::string> add, remove;
+
+  void Declare(Flags& flags) {
+    flags.Group("Who works in it");
+    flags.List("--member", &add, "NAME=ROLE",
+               "a user, group:NAME or serviceaccount:NAMESPACE/NAME, who is project-admin, "
+               "researcher or viewer there; repeatable");
+    flags.List("--remove-member", &remove, "NAME", "who is none any more; repeatable");
+  }
+
+  Status SetIn(const json::Value* known, json::Value& spec) const {
+    if (add.empty() && remove.empty()) return Status::Ok();
+    json::Array members = known ? json::GetArray(*known, {"spec", "members"}) : json::Array{};
+    for (const std::string& text : remove) {
+      SWELL_ASSIGN_OR_RETURN(const json::Value member, ParseMember(text, "--remove-member"));
+      if (!Take(members, member)) {
+        return Misuse(StrCat("--remove-member ", Quote(text), ": no member of the project"));
+      }
+    }
+    for (const std::string& text : add) {
+      const size_t equals = text.rfind('=');
+      const std::string role = equals == std::string::npos ? "" : text.substr(equals + 1);
+      if (role != "project-admin" && role != "researcher" && role != "viewer") {
+        return Misuse(StrCat("--member ", Quote(text),
+                             ": NAME=project-admin, NAME=researcher or NAME=viewer expected"));
+      }
+      SWELL_ASSIGN_OR_RETURN(json::Value member, ParseMember(text.substr(0, equals), "--member"));
+      json::Set(member, {"role"}, role);
+      Take(members, member);
+      members.push_back(std::move(member));
+    }
+    json::Set(spec, {"members"}, std::move(members));
+    return Status::Ok();
+  }
+
+ private:
+  // Whether it was there.
+  static bool Take(json::Array& members, const json::Value& member) {
+    const size_t before = members.size();
+    members.erase(std::remove_if(members.begin(), members.end(),
+                                 [&](const json::Value& one) { return SameMember(one, member); }),
+                  members.end());
+    return members.size() < before;
+  }
+};
+
+// Of create and edit.
+class ProjectWrite : public Action {
+ public:
+  void Declare(Flags& flags) override {
+    flags.Group("The project");
+    flags.Text("--description", &description_, "TEXT", "what it is for");
+    flags.Text("--parent", &parent_, "PROJECT", "the department it belongs to");
+    flags.Text("--priority", &priority_, "N",
+               "projects of higher priority share idle capacity first (default 100)");
+    flags.Text("--work-namespace", &work_ns_, "NAMESPACE",
+               "where its work lives (default: the project's name)");
+    flags.Text("--min-runtime", &min_runtime_, "DURATION",
+               "how long its work runs before more urgent work of its own may stop it");
+    flags.Text("--reclaim-min-runtime", &reclaim_min_runtime_, "DURATION",
+               "how long its work runs before other projects may reclaim the place");
+    shares_.Declare(flags);
+    flags.Text("--node-pool", &pool_, "POOL", "the pool that these are of (default: all nodes)");
+    members_.Declare(flags);
+    flags.Group("How");
+    flags.Text("--dry-run", &dry_run_, "none|client|server", "say what would happen").implied =
+        "client";
+    flags.Text("-o,--output", &output_, "FORMAT", "yaml, json or name");
+  }
+
+ protected:
+  // The part of the spec that the flags say.
+  Result<json::Value> Spec(Api& api, const ProjectTree& tree, const std::string& name) {
+    json::Value spec = json::Object{};
+    if (!description_.empty()) json::Set(spec, {"description"}, description_);
+    if (!parent_.empty()) {
+      SWELL_RETURN_IF_ERROR(CheckParent(tree, name));
+      json::Set(spec, {"parent"}, parent_);
+    }
+    if (!priority_.empty()) {
+      auto number = ParseInt(priority_);
+      if (!number) {
+        return Misuse(StrCat("--priority ", Quote(priority_), ": a whole number expected"));
+      }
+      json::Set(spec, {"priority"}, *number);
+    }
+    if (!work_ns_.empty()) {
+      if (std::string wrong = api::CheckDnsLabel(work_ns_); !wrong.empty()) {
+        return Misuse(StrCat("--work-namespace ", Quote(work_ns_), ": ", wrong));
+      }
+      const ProjectView* owner = tree.OfNamespace(work_ns_);
+      if (owner != nullptr && owner->name != name) {
+        return Misuse(StrCat("--work-namespace ", Quote(work_ns_), ": it is project ", owner->name,
+                             "'s, which what runs there is charged to"));
+      }
+      json::Set(spec, {"namespace"}, work_ns_);
+    }
+    SWELL_RETURN_IF_ERROR(SetSeconds("--min-runtime", min_runtime_, "minRuntimeSeconds", spec));
+    SWELL_RETURN_IF_ERROR(SetSeconds("--reclaim-min-runtime", reclaim_min_runtime_,
+                                     "reclaimMinRuntimeSeconds", spec));
+    SWELL_RETURN_IF_ERROR(SetShares(api, tree, name, spec));
+    const ProjectView* known = tree.Find(name);
+    SWELL_RETURN_IF_ERROR(members_.SetIn(known ? known->object.get() : nullptr, spec));
+    return spec;
+  }
+
+  Result<OutputForm> ReadHow() {
+    if (!dry_run_.empty() && dry_run_ != "none" && dry_run_ != "client" && dry_run_ != "server") {
+      return Misuse(StrCat("--dry-run ", Quote(dry_run_), ": none, client or server expected"));
+    }
+    return ParseOutputForm(output_);
+  }
+  WriteOptions Options() const {
+    return {.dry_run = dry_run_ == "server", .field_validation = "Strict"};
+  }
+  bool client_only() const { return dry_run_ == "client"; }
+  void Say(Session& session,
+           const OutputForm& form,
+           const json::Value& object,
+           std::string_view what) const {
+    std::string name = StrCat("project.swell.dev/", api::Name(object));
+    std::string_view note = client_only()          ? " (dry run)"
+                            : dry_run_ == "server" ? " (server dry run)"
+                                                   : "";
+    if (form.table()) {
+      session.OutLine(StrCat(name, " ", what, note));
+    } else {
+      session.Out(FormatObject(form, object, name));
+    }
+  }
+
+ private:
+  Status CheckParent(const ProjectTree& tree, const std::string& name) const {
+    auto parent = FindProject(tree, parent_);
+    if (!parent.ok()) return parent.status().WithContext("--parent");
+    const ProjectView* at = tree.Find(parent_);
+    for (int depth = 0; at != nullptr && depth < 64; ++depth) {
+      if (at->name == name) {
+        return Misuse(StrCat("--parent ", Quote(parent_), ": ", name,
+                             " is above it; a project cannot be part of itself"));
+      }
+      at = at->parent.empty() ? nullptr : tree.Find(at->parent);
+    }
+    return Status::Ok();
+  }
+
+  static Status SetSeconds(std::string_view flag,
+                           const std::string& text,
+                           std::string_view field,
+                           json::Value& spec) {
+    if (text.empty()) return Status::Ok();
+    SWELL_ASSIGN_OR_RETURN(Duration span, ParseDuration(text, flag));
+    json::Set(spec, {field}, std::chrono::duration_cast<std::chrono::seconds>(span).count());
+    return Status::Ok();
+  }
+
+  // A project that has its quota in one pool means that one when it names none.
+  Result<std::string> PoolMeant(const ProjectTree& tree, const std::string& name) const {
+    const ProjectView* known = tree.Find(name);
+    if (!pool_.empty() || known == nullptr || known->pools.empty() || !shares_.any() ||
+        json::Find(*known->object, {"spec", "resources"}) != nullptr) {
+      return pool_;
+    }
+    if (known->pools.size() == 1) return known->pools[0];
+    return Misuse(StrCat("project ", Quote(name), " has quotas in several node pools; say which: ",
+                         "--node-pool ", Join(known->pools, " or ")));
+  }
+
+  Status SetShares(Api& api,
+                   const ProjectTree& tree,
+                   const std::string& name,
+                   json::Value& spec) const {
+    SWELL_ASSIGN_OR_RETURN(json::Value resources, shares_.Resources());
+    SWELL_ASSIGN_OR_RETURN(std::string pool_name, PoolMeant(tree, name));
+    if (pool_name.empty()) {
+      if (shares_.any()) json::Set(spec, {"resources"}, std::move(resources));
+      return Status::Ok();
+    }
+    auto found = api.Get(client::resources::kNodePools, "", pool_name);
+    if (!found.ok()) {
+      if (found.status().code() != Code::kNotFound) return found.status();
+      return Status(Code::kNotFound, StrCat("--node-pool ", Quote(pool_name),
+                                            ": there is no such node pool; create it with: swell "
+                                            "nodepool create ",
+                                            pool_name, " --all-nodes"));
+    }
+    // The other pools of the project stay as they are.
+    json::Array pools;
+    const ProjectView* known = tree.Find(name);
+    json::Value mine = json::Object{{"name", pool_name}};
+    for (const json::Value& pool :
+         known ? json::GetArray(*known->object, {"spec", "nodePools"}) : json::Array{}) {
+      if (json::GetString(pool, {"name"}) == pool_name) {
+        mine = pool;
+      } else {
+        pools.push_back(pool);
+      }
+    }
+    for (const auto& resource : resources.get_object()) {
+      std::string_view key{resource.key().data(), resource.key().size()};
+      for (const auto& field : resource.value().get_object()) {
+        json::Set(mine, {"resources", key, {field.key().data(), field.key().size()}},
+                  field.value());
+      }
+    }
+    pools.push_back(std::move(mine));
+    json::Set(spec, {"nodePools"}, std::move(pools));
+    return Status::Ok();
+  }
+
+  ShareFlags shares_;
+  MemberFlags members_;
+  std::string description_, parent_, priority_, work_ns_, pool_, min_runtime_, reclaim_min_runtime_,
+      dry_run_, output_;
+};
+
+class ProjectCreate final : public ProjectWrite {
+ public:
+  Result<int> Run(Session& session, std::vector<std::string> words) override {
+    SWELL_ASSIGN_OR_RETURN(OutputForm form, ReadHow());
+    if (words.size() != 1) return Misuse("one name expected: swell project create NAME");
+    if (std::string wrong = api::CheckDnsLabel(words[0]); !wrong.empty()) {
+      return Misuse(StrCat("project name ", Quote(words[0]), ": ", wrong));
+    }
+    SWELL_ASSIGN_OR_RETURN(Api * api, session.Server());
+    SWELL_ASSIGN_OR_RETURN(ProjectTree tree, ReadProjects(*api));
+    SWELL_ASSIGN_OR_RETURN(json::Value spec, Spec(*api, tree, words[0]));
+    json::Value project = json::Object{{"apiVersion", kApiVersion},
+                                       {"kind", "Project"},
+                                       {"metadata", json::Object{{"name", words[0]}}},
+                                       {"spec", std::move(spec)}};
+    if (client_only()) {
+      Say(session, form, project, "created");
+      return 0;
+    }
+    auto made = api->Create(client::resources::kProjects, "", project, Options());
+    if (!made.ok()) return made.status();
+    Say(session, form, **made, "created");
+    if (!Options().dry_run) AwaitNamespace(*api, **made);
+    return 0;
+  }
+
+ private:
+  // A controller makes it; the next command goes on in it.
+  static void AwaitNamespace(Api& api, const json::Value& project) {
+    const std::string ns(json::GetString(project, {"spec", "namespace"}, api::Name(project)));
+    for (int looks = 0; looks < kNamespaceLooks; ++looks) {
+      auto there = api.Get(client::resources::kNamespaces, "", ns);
+      if (there.ok() || there.status().code() != Code::kNotFound) return;
+      if (!api.Pause(kNamespacePause)) return;
+    }
+  }
+};
+
+class ProjectEdit final : public ProjectWrite {
+ public:
+  Result<int> Run(Session& session, std::vector<std::string> words) override {
+    SWELL_ASSIGN_OR_RETURN(OutputForm form, ReadHow());
+    if (words.size() != 1)
+      return Misuse("one name expected: swell project edit NAME --gpu-quota 8");
+    SWELL_ASSIGN_OR_RETURN(Api * api, session.Server());
+    SWELL_ASSIGN_OR_RETURN(ProjectTree tree, ReadProjects(*api));
+    SWELL_ASSIGN_OR_RETURN(ProjectView view, FindProject(tree, words[0]));
+    SWELL_ASSIGN_OR_RETURN(json::Value spec, Spec(*api, tree, words[0]));
+    if (spec.get_object().empty()) {
+      return Misuse(StrCat("say what to change: swell project edit ", words[0],
+                           " --gpu-quota 8; swell edit is for the whole object"));
+    }
+    json::Value patch = json::Object{{"spec", std::move(spec)}};
+    if (client_only()) {
+      Say(session, form, *view.object, "edited");
+      return 0;
+    }
+    auto changed = api->Patch(client::resources::kProjects, "", words[0], client::PatchType::kMerge,
+                              patch, Options());
+    if (!changed.ok()) return changed.status();
+    bool same = api::ResourceVersion(**changed) == api::ResourceVersion(*view.object);
+    Say(session, form, **changed, same ? "unchanged" : "edited");
+    return 0;
+  }
+};
+
+// What still runs or waits in the project's namespace.
+Result<std::vector<std::string>> WorkOf(Api& api, const std::string& ns) {
+  SWELL_ASSIGN_OR_RETURN(std::vector<JobView> jobs, ListJobs(api, ns));
+  std::vector<std::string> names;
+  for (const JobView& job : jobs) {
+    if (job.status != "Succeeded" && job.status != "Failed") names.push_back(job.name);
+  }
+  return names;
+}
+
+class ProjectDelete final : public Action {
+ public:
+  void Declare(Flags& flags) override {
+    flags.Switch("--force", &force_, "even when work of it runs or waits, which then has no quota");
+    flags.Switch("--ignore-not-found", &ignore_, "a missing project is not an error");
+  }
+  Result<int> Run(Session& session, std::vector<std::string> words) override {
+    if (words.empty()) return Misuse("names expected: swell project delete NAME...");
+    SWELL_ASSIGN_OR_RETURN(Api * api, session.Server());
+    for (const std::string& name : words) {
+      // Anew each time: the last one may have been this one's child.
+      SWELL_ASSIGN_OR_RETURN(ProjectTree tree, ReadProjects(*api));
+      auto view = FindProject(tree, name);
+      if (!view.ok() && ignore_) continue;
+      if (!view.ok()) return view.status();
+      if (!force_) SWELL_RETURN_IF_ERROR(CheckIdle(*api, tree, *view));
+      auto gone = api->Delete(client::resources::kProjects, "", name);
+      if (!gone.ok()) return gone.status();
+      SWELL_RETURN_IF_ERROR(LiftGuard(*api, *view->object));
+      session.OutLine(StrCat("project.swell.dev ", Quote(name), " deleted"));
+      if (!view->department) {
+        session.ErrLine(StrCat("Its namespace stays; kubectl delete namespace ", view->ns,
+                               " removes it with everything in it."));
+      }
+    }
+    return 0;
+  }
+
+ private:
+  // What keeps projects in use from going was looked at here, or is not to count. After the
+  // deletion nobody puts it back.
+  static Status LiftGuard(Api& api, const json::Value& project) {
+    json::Array kept = json::GetArray(project, {"metadata", "finalizers"});
+    const size_t before = kept.size();
+    kept.erase(std::remove(kept.begin(), kept.end(), json::Value(api::keys::kProjectInUse)),
+               kept.end());
+    if (kept.size() == before) return Status::Ok();
+    json::Value patch =
+        json::Object{{"metadata", json::Object{{"uid", api::Uid(project)}, {"finalizers", kept}}}};
+    auto lifted = api.Patch(client::resources::kProjects, "", std::string(api::Name(project)),
+                            client::PatchType::kMerge, patch);
+    if (lifted.ok() || lifted.status().code() == Code::kNotFound) return Status::Ok();
+    return lifted.status();
+  }
+
+  static Status CheckIdle(Api& api, const ProjectTree& tree, const ProjectView& project) {
+    std::vector<std::string> children;
+    for (const ProjectView& other : tree.projects) {
+      if (other.parent == project.name) children.push_back(other.name);
+    }
+    if (!children.empty()) {
+      return Status(Code::kConflict, StrCat("project ", Quote(project.name),
+                                            " still has projects in it: ", Join(children, ", "),
+                                            "; delete or move them first, or use --force"));
+    }
+    SWELL_ASSIGN_OR_RETURN(std::vector<std::string> work, WorkOf(api, project.ns));
+    if (work.empty()) return Status::Ok();
+    size_t count = work.size();
+    if (work.size() > 5) work.resize(5);
+    return Status(Code::kConflict,
+                  StrCat("project ", Quote(project.name), " still has ", count,
+                         count == 1 ? " workload" : " workloads", " in namespace ", project.ns,
+                         ": ", Join(work, ", "), count > 5 ? ", …" : "",
+                         "; delete what is left first, or use --force"));
+  }
+
+  bool force_ = false, ignore_ = false;
+};
+
+class ProjectList final : public Action {
+ public:
+  void Declare(Flags& flags) override {
+    flags.Text("-o,--output", &output_, "FORMAT", "json, yaml, wide, name or jsonpath=TEMPLATE");
+    flags.Switch("--no-headers", &no_headers_, "without the first line");
+  }
+  Result<int> Run(Session& session, std::vector<std::string> words) override {
+    SWELL_ASSIGN_OR_RETURN(OutputForm form, ParseOutputForm(output_));
+    SWELL_ASSIGN_OR_RETURN(Api * api, session.Server());
+    SWELL_ASSIGN_OR_RETURN(ProjectTree tree, ReadProjects(*api));
+    std::vector<ProjectView> shown = tree.projects;
+    if (!words.empty()) {
+      shown.clear();
+      for (const std::string& word : words) {
+        SWELL_ASSIGN_OR_RETURN(ProjectView view, FindProject(tree, word));
+        shown.push_back(std::move(view));
+      }
+    }
+    if (!form.table()) {
+      std::vector<json::SharedValue> objects;
+      for (const ProjectView& view : shown) {
+        objects.push_back(view.object);
+        if (form.kind == OutputForm::Kind::kName) {
+          session.OutLine(StrCat("project.swell.dev/", view.name));
+        }
+      }
+      if (form.kind != OutputForm::Kind::kName) {
+        session.Out(FormatObject(form, MakeList(objects), ""));
+      }
+      return 0;
+    }
+    if (shown.empty()) {
+      session.ErrLine("No projects; swell project create NAME --gpu-quota N makes one");
+      return 0;
+    }
+    session.Out(
+        ProjectTable(session, tree, shown,
+                     {.wide = form.kind == OutputForm::Kind::kWide, .headers = !no_headers_}));
+    return 0;
+  }
+
+ private:
+  std::string output_;
+  bool no_headers_ = false;
+};
+
+class PoolCreate final : public Action {
+ public:
+  explicit PoolCreate(bool edit) : edit_(edit) {}
+  void Declare(Flags& flags) override {
+    flags.Group("Which nodes");
+    flags.Switch("--all-nodes", &all_, "every node");
+    flags.List("-l,--selector", &selectors_, "KEY=VALUE", "those with these labels");
+    flags.Group("How they are filled");
+    flags.Text("--placement", &placement_, "pack|spread", "of pods with GPUs (default pack)");
+    flags.Text("--cpu-placement", &cpu_placement_, "pack|spread", "of pods without GPUs");
+    flags.Text("--gpu-type", &gpu_type_, "TEXT", "the kind of GPU, for people");
+    flags.Text("-o,--output", &output_, "FORMAT", "yaml, json or name");
+  }
+  Result<int> Run(Session& session, std::vector<std::string> words) override {
+    SWELL_ASSIGN_OR_RETURN(OutputForm form, ParseOutputForm(output_));
+    std::string_view verb = edit_ ? "edit" : "create";
+    if (words.size() != 1) {
+      return Misuse(StrCat("one name expected: swell nodepool ", verb, " NAME --all-nodes"));
+    }
+    if (std::string wrong = api::CheckDnsLabel(words[0]); !wrong.empty()) {
+      return Misuse(StrCat("node pool name ", Quote(words[0]), ": ", wrong));
+    }
+    SWELL_ASSIGN_OR_RETURN(json::Value spec, Spec());
+    SWELL_ASSIGN_OR_RETURN(Api * api, session.Server());
+    Result<json::SharedValue> made = json::SharedValue();
+    WriteOptions options{.field_validation = "Strict"};
+    if (edit_) {
+      if (spec.get_object().empty()) {
+        return Misuse("say what to change: --selector, --all-nodes, --placement, …");
+      }
+      json::Value patch = json::Object{{"spec", std::move(spec)}};
+      made = api->Patch(client::resources::kNodePools, "", words[0], client::PatchType::kMerge,
+                        patch, options);
+    } else {
+      json::Value pool = json::Object{{"apiVersion", kApiVersion},
+                                      {"kind", "NodePool"},
+                                      {"metadata", json::Object{{"name", words[0]}}},
+                                      {"spec", std::move(spec)}};
+      made = api->Create(client::resources::kNodePools, "", pool, options);
+    }
+    if (!made.ok()) return made.status();
+    std::string name = StrCat("nodepool.swell.dev/", words[0]);
+    if (form.table()) {
+      session.OutLine(StrCat(name, edit_ ? " edited" : " created"));
+    } else {
+      session.Out(FormatObject(form, **made, name));
+    }
+    return 0;
+  }
+
+ private:
+  static Status SetPlacement(const std::string& text,
+                             std::string_view flag,
+                             std::string_view field,
+                             json::Value& spec) {
+    if (text.empty()) return Status::Ok();
+    std::string word = ToLower(text);
+    if (word != "pack" && word != "spread") {
+      return Misuse(StrCat("--", flag, " ", Quote(text), ": pack or spread expected"));
+    }
+    json::Set(spec, {"placement", field}, word == "pack" ? "Pack" : "Spread");
+    return Status::Ok();
+  }
+
+  Result<json::Value> Spec() const {
+    if (all_ && !selectors_.empty()) {
+      return Misuse("--all-nodes and --selector exclude each other");
+    }
+    if (!edit_ && !all_ && selectors_.empty()) {
+      return Misuse("say which nodes: --all-nodes, or --selector KEY=VALUE");
+    }
+    json::Value spec = json::Object{};
+    json::Object labels;
+    std::vector<std::string> terms;
+    for (const std::string& text : selectors_) {
+      for (std::string_view term : Split(text, ',')) terms.emplace_back(term);
+    }
+    SWELL_ASSIGN_OR_RETURN(const KeyValues pairs, ParseLabels(terms, "--selector"));
+    for (const auto& [key, value] : pairs) labels[key] = value;
+    if (all_ && edit_) {
+      json::Set(spec, {"nodeSelector"}, json::Value(nullptr));
+    } else if (!labels.empty()) {
+      json::Set(spec, {"nodeSelector"}, std::move(labels));
+    }
+    SWELL_RETURN_IF_ERROR(SetPlacement(placement_, "placement", "gpu", spec));
+    SWELL_RETURN_IF_ERROR(SetPlacement(cpu_placement_, "cpu-placement", "cpu", spec));
+    if (!gpu_type_.empty()) json::Set(spec, {"gpuType"}, gpu_type_);
+    return spec;
+  }
+
+  bool edit_;
+  bool all_ = false;
+  std::vector<std::string> selectors_;
+  std::string placement_, cpu_placement_, gpu_type_, output_;
+};
+
+class PoolList final : public Action {
+ public:
+  void Declare(Flags& flags) override {
+    flags.Text("-o,--output", &output_, "FORMAT", "json, yaml, name or jsonpath=TEMPLATE");
+  }
+  Result<int> Run(Session& session, std::vector<std::string> words) override {
+    if (!words.empty()) return Misuse(StrCat("unexpected ", Quote(words[0])));
+    SWELL_ASSIGN_OR_RETURN(OutputForm form, ParseOutputForm(output_));
+    SWELL_ASSIGN_OR_RETURN(Api * api, session.Server());
+    SWELL_ASSIGN_OR_RETURN(std::vector<PoolView> pools, ReadPools(*api));
+    if (!form.table()) {
+      std::vector<json::SharedValue> objects;
+      for (const PoolView& pool : pools) {
+        objects.push_back(pool.object);
+        if (form.kind == OutputForm::Kind::kName) {
+          session.OutLine(StrCat("nodepool.swell.dev/", pool.name));
+        }
+      }
+      if (form.kind != OutputForm::Kind::kName) {
+        session.Out(FormatObject(form, MakeList(objects), ""));
+      }
+      return 0;
+    }
+    if (pools.empty()) {
+      session.ErrLine("No node pools: all nodes are in one. swell nodepool create makes another");
+      return 0;
+    }
+    session.Out(PoolTable(pools, session.Now()));
+    return 0;
+  }
+
+ private:
+  std::string output_;
+};
+
+class PoolDelete final : public Action {
+ public:
+  void Declare(Flags& flags) override {
+    flags.Switch("--force", &force_, "even when projects have quotas in it");
+  }
+  Result<int> Run(Session& session, std::vector<std::string> words) override {
+    if (words.empty()) return Misuse("names expected: swell nodepool delete NAME...");
+    SWELL_ASSIGN_OR_RETURN(Api * api, session.Server());
+    SWELL_ASSIGN_OR_RETURN(ProjectTree tree, ReadProjects(*api));
+    for (const std::string& name : words) {
+      std::vector<std::string> users;
+      for (const ProjectView& project : tree.projects) {
+        if (std::find(project.pools.begin(), project.pools.end(), name) != project.pools.end()) {
+          users.push_back(project.name);
+        }
+      }
+      if (!users.empty() && !force_) {
+        return Status(Code::kConflict, StrCat("node pool ", Quote(name),
+                                              " still has quotas of projects: ", Join(users, ", "),
+                                              "; edit these first, or use --force"));
+      }
+      auto gone = api->Delete(client::resources::kNodePools, "", name);
+      if (!gone.ok()) return gone.status();
+      session.OutLine(StrCat("nodepool.swell.dev ", Quote(name), " deleted"));
+    }
+    return 0;
+  }
+
+ private:
+  bool force_ = false;
+};
+
+Command Child(std::string name,
+              std::string summary,
+              std::string usage,
+              std::vector<Example> examples,
+              std::function<std::unique_ptr<Action>()> make) {
+  return {
+      .name = std::move(name),
+      .summary = std::move(summary),
+      .usage = std::move(usage),
+      .examples = std::move(examples),
+      .make = std::move(make),
+  };
+}
+
+}  // namespace
+
+Command ProjectCommandSpec(const std::string& program) {
+  Command command{
+      .name = "project",
+      .aliases = {"projects"},
+      .group = "Share",
+      .summary = "Projects: who is guaranteed how many GPUs, and shares the rest how.",
+  };
+  Command list =
+      Child("list", "Lists the projects: what they hold, are guaranteed, and would get.",
+            "[NAME...]", {{"All of them", program + " project list"}}, Makes<ProjectList>());
+  list.aliases = {"ls", "get"};
+  command.children = {
+      Child("create", "Creates a project, with a namespace for its work.", "NAME",
+            {{"Four GPUs of a pool",
+              program + " project create project-a --node-pool single-node-pool --gpu-quota 4"},
+             {"A department and a team in it",
+              program + " project create research --gpu-quota 16 && " + program +
+                  " project create vision --parent research --gpu-quota 8 --over-quota-weight 2"}},
+            Makes<ProjectCreate>()),
+      std::move(list),
+      Child("edit", "Changes a project's quotas, limits or place in the tree.", "NAME",
+            {{"More GPUs", program + " project edit project-a --gpu-quota 8"},
+             {"No limit any more", program + " project edit project-a --gpu-limit unlimited"},
+             {"Who works in it", program + " project edit project-a --member alice=researcher "
+                                           "--member group:ml=viewer --remove-member bob"}},
+            Makes<ProjectEdit>()),
+      Child("delete", "Deletes projects that have no work and no projects in them.", "NAME...",
+            {{"One", program + " project delete project-a"}}, Makes<ProjectDelete>())};
+  return command;
+}
+
+Command NodePoolCommandSpec(const std::string& program) {
+  Command command{
+      .name = "nodepool",
+      .aliases = {"nodepools", "node-pool", "node-pools"},
+      .group = "Share",
+      .summary = "Node pools: nodes that are shared by the same quotas and filled alike.",
+  };
+  Command list = Child("list", "Lists the node pools: their nodes, and what is taken of them.", "",
+                       {{"All of them", program + " nodepool list"}}, Makes<PoolList>());
+  list.aliases = {"ls", "get"};
+  command.children = {
+      Child("create", "Creates a node pool.", "NAME --all-nodes | --selector KEY=VALUE",
+            {{"Of every node", program + " nodepool create single-node-pool --all-nodes"},
+             {"Of the nodes with a label",
+              program + " nodepool create a100 --selector gpu-type=a100 --placement spread"}},
+            [] { return std::make_unique<PoolCreate>(false); }),
+      std::move(list),
+      Child("edit", "Changes which nodes are in a pool, or how they are filled.", "NAME",
+            {{"Spread instead of pack", program + " nodepool edit a100 --placement spread"}},
+            [] { return std::make_unique<PoolCreate>(true); }),
+      Child("delete", "Deletes node pools in which no project has a quota.", "NAME...",
+            {{"One", program + " nodepool delete a100"}}, Makes<PoolDelete>())};
+  return command;
+}
+
+}  // namespace swell::cli

@@ -1,0 +1,283 @@
+// swell report: who held how many GPUs for how long, waited, was preempted; from the cluster's own
+// account (client/usage_record.h).
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <map>
+#include <set>
+
+#include "api/meta.h"
+#include "base/strings.h"
+#include "cli/commands.h"
+#include "cli/print/text_table.h"
+#include "cli/session.h"
+#include "client/usage_record.h"
+
+namespace swell::cli {
+namespace {
+
+constexpr double kHourSeconds = 3600;
+constexpr Duration kHour = std::chrono::hours(1);
+
+std::string Fixed(double value, int digits) {
+  char text[40];
+  std::snprintf(text, sizeof text, "%.*f", digits, value);
+  return text;
+}
+
+std::string Hours(double seconds) { return Fixed(seconds / kHourSeconds, 1); }
+
+std::string Span(double seconds) {
+  return api::HumanDuration(std::chrono::seconds(static_cast<int64_t>(seconds)));
+}
+
+std::string OrDash(const std::string& text) { return text.empty() ? "-" : text; }
+
+// A field of a CSV file; one that a spreadsheet would take for a formula is text all the same.
+std::string Csv(const std::string& text) {
+  std::string out = text.find_first_of("=+-@") == 0 && text.size() > 1 ? "'" + text : text;
+  if (out.find_first_of(",\"\r\n") == std::string::npos) return out;
+  std::string quoted = "\"";
+  for (char c : out) {
+    if (c == '"') quoted += '"';
+    quoted += c;
+  }
+  return quoted + "\"";
+}
+
+// "7d", "36h", "2026-11-21" or "2026-11-21T10:00:00Z".
+Result<WallTime> ParseWhen(std::string_view flag, const std::string& text, WallTime now) {
+  if (auto time = api::ParseTime(text)) return *time;
+  if (auto day = api::ParseTime(text + "T00:00:00Z")) return *day;
+  auto span = ParseDuration(text, flag);
+  if (span.ok()) return now - *span;
+  return Misuse(StrCat(flag, " ", Quote(text),
+                       ": a day (2026-11-21), a time (2026-11-21T10:00:00Z) or a span (7d, 36h) "
+                       "expected"));
+}
+
+struct Report {
+  WallTime since, until;
+  double capacity_gpu_s = 0;
+  std::map<std::vector<std::string>, client::UsageRow> rows;  // by the values of the columns
+  client::UsageRow total;
+};
+
+class ReportAction final : public Action {
+ public:
+  void Declare(Flags& flags) override {
+    flags.Text("--since", &since_, "WHEN",
+               "a day, a time or how long ago, in whole hours of UTC (default 7d)");
+    flags.Text("--until", &until_, "WHEN", "likewise (default now)");
+    flags.Text("--by", &by_, "COLUMNS",
+               "of project, user, day and hour, with commas between (default project,user)");
+    flags.List("--project", &projects_, "NAME", "only this one; repeatable");
+    flags.List("--user", &users_, "NAME", "only this one; repeatable");
+    flags.Choice("-o,--output", &output_, "FORMAT", {"table", "csv", "json"},
+                 "table, csv or json (default table)");
+    flags.Text("--usage-namespace", &ns_, "NAME",
+               "where the account is kept (default swell-system)");
+  }
+
+  Result<int> Run(Session& session, std::vector<std::string> words) override {
+    if (!words.empty()) return Misuse(StrCat("unexpected ", Quote(words[0])));
+    SWELL_RETURN_IF_ERROR(ParseColumns());
+    Report report;
+    SWELL_RETURN_IF_ERROR(ParsePeriod(session.Now(), report));
+    SWELL_ASSIGN_OR_RETURN(Api * api, session.Server());
+    auto found = api->List(client::resources::kConfigMaps, ns_,
+                           {.label_selector = StrCat(client::kUsageLabel, "=day")});
+    if (!found.ok()) return found.status().WithContext("the account of past use");
+    for (const json::SharedValue& object : *found) {
+      auto day = client::UsageDay::FromConfigMap(*object);
+      if (!day.ok()) {
+        session.ErrLine(StrCat("swell: warning: ", day.status().message(), "; left out"));
+        continue;
+      }
+      Count(*day, report);
+    }
+    if (output_ == "csv") {
+      PrintCsv(session, report);
+    } else if (output_ == "json") {
+      session.Out(json::PrintPretty(ToJson(report)) + "\n");
+    } else {
+      PrintTable(session, report);
+    }
+    return 0;
+  }
+
+ private:
+  Status ParseColumns() {
+    for (std::string_view column : Split(by_, ',')) {
+      if (column != "project" && column != "user" && column != "day" && column != "hour") {
+        return Misuse(StrCat("--by ", Quote(by_), ": ", Quote(column),
+                             " is none of project, user, day and hour"));
+      }
+      columns_.emplace_back(column);
+    }
+    return Status::Ok();
+  }
+
+  Status ParsePeriod(WallTime now, Report& report) const {
+    SWELL_ASSIGN_OR_RETURN(report.since, ParseWhen("--since", since_, now));
+    report.until = now;
+    if (!until_.empty()) {
+      SWELL_ASSIGN_OR_RETURN(report.until, ParseWhen("--until", until_, now));
+    }
+    // What is kept is kept by the hour.
+    report.since.unix_ns -= report.since.unix_ns % kHour.count();
+    if (report.until - report.since <= Duration::zero()) {
+      return Misuse(StrCat("--until ", api::FormatTime(report.until), " is not after --since ",
+                           api::FormatTime(report.since)));
+    }
+    return Status::Ok();
+  }
+
+  static bool Wanted(const std::vector<std::string>& wanted, const std::string& name) {
+    return wanted.empty() || std::find(wanted.begin(), wanted.end(), name) != wanted.end();
+  }
+
+  void Count(const client::UsageDay& day, Report& report) const {
+    const auto midnight = api::ParseTime(day.date + "T00:00:00Z");
+    if (!midnight) return;
+    auto within = [&](int hour) {
+      const WallTime begin = *midnight + kHour * hour;
+      return begin - report.since >= Duration::zero() && begin - report.until < Duration::zero();
+    };
+    for (int hour = 0; hour < 24; ++hour) {
+      if (within(hour)) {
+        report.capacity_gpu_s += day.capacity_gpu_s[static_cast<size_t>(hour)];
+      }
+    }
+    for (const auto& [key, row] : day.rows) {
+      const auto& [project, user, hour] = key;
+      if (!within(hour) || !Wanted(projects_, project) || !Wanted(users_, user)) continue;
+      std::vector<std::string> values;
+      for (const std::string& column : columns_) {
+        char of_day[8];
+        std::snprintf(of_day, sizeof of_day, "%02d:00", hour);
+        values.push_back(column == "project" ? project
+                         : column == "user"  ? user
+                         : column == "day"   ? day.date
+                                             : StrCat(day.date, "T", of_day));
+      }
+      report.rows[values].Add(row);
+      report.total.Add(row);
+    }
+  }
+
+  static double Share(const client::UsageRow& row, const Report& report) {
+    return report.capacity_gpu_s > 0 ? row.gpu_s / report.capacity_gpu_s : 0;
+  }
+  static double MeanWait(const client::UsageRow& row) {
+    return row.started > 0 ? row.wait_s / static_cast<double>(row.started) : 0;
+  }
+
+  void PrintTable(Session& session, const Report& report) const {
+    if (report.rows.empty()) {
+      session.ErrLine(StrCat("Nothing was held between ", api::FormatTime(report.since), " and ",
+                             api::FormatTime(report.until)));
+      return;
+    }
+    std::vector<std::string> head;
+    for (const std::string& column : columns_) head.push_back(ToUpper(column));
+    for (const char* name : {"GPU-HOURS", "CPU-HOURS", "UTILISATION", "STARTED", "MEAN WAIT",
+                             "LONGEST WAIT", "PREEMPTED", "LOST GPU-HOURS"}) {
+      head.emplace_back(name);
+    }
+    TextTable table(head);
+    auto add = [&](std::vector<std::string> cells, const client::UsageRow& row) {
+      for (std::string cell :
+           {Hours(row.gpu_s), Hours(row.cpu_s), Fixed(Share(row, report) * 100, 1) + "%",
+            std::to_string(row.started), row.started > 0 ? Span(MeanWait(row)) : "-",
+            row.started > 0 ? Span(row.wait_max_s) : "-", std::to_string(row.preempted),
+            Hours(row.lost_gpu_s)}) {
+        cells.push_back(std::move(cell));
+      }
+      table.Add(std::move(cells));
+    };
+    for (const auto& [values, row] : report.rows) {
+      std::vector<std::string> cells;
+      for (const std::string& value : values) cells.push_back(OneLine(OrDash(value)));
+      add(std::move(cells), row);
+    }
+    if (report.rows.size() > 1) {
+      std::vector<std::string> cells(columns_.size());
+      if (!cells.empty()) cells[0] = "all";
+      add(std::move(cells), report.total);
+    }
+    session.Out(table.ToString());
+    session.OutLine(StrCat("\n", api::FormatTime(report.since), " to ",
+                           api::FormatTime(report.until), ": ", Hours(report.total.gpu_s), " of ",
+                           Hours(report.capacity_gpu_s), " GPU-hours were held"));
+  }
+
+  void PrintCsv(Session& session, const Report& report) const {
+    std::string line = Join(columns_, ",");
+    session.OutLine(line + (line.empty() ? "" : ",") +
+                    "gpu_hours,cpu_hours,utilisation,started,mean_wait_seconds,"
+                    "longest_wait_seconds,preempted_pods,lost_gpu_hours");
+    for (const auto& [values, row] : report.rows) {
+      std::vector<std::string> cells;
+      for (const std::string& value : values) cells.push_back(Csv(value));
+      for (std::string cell :
+           {Fixed(row.gpu_s / kHourSeconds, 4), Fixed(row.cpu_s / kHourSeconds, 4),
+            Fixed(Share(row, report), 4), std::to_string(row.started), Fixed(MeanWait(row), 1),
+            Fixed(row.wait_max_s, 1), std::to_string(row.preempted),
+            Fixed(row.lost_gpu_s / kHourSeconds, 4)}) {
+        cells.push_back(std::move(cell));
+      }
+      session.OutLine(Join(cells, ","));
+    }
+  }
+
+  json::Object Figures(const client::UsageRow& row, const Report& report) const {
+    return {
+        {"gpuHours", row.gpu_s / kHourSeconds}, {"cpuHours", row.cpu_s / kHourSeconds},
+        {"utilisation", Share(row, report)},    {"started", row.started},
+        {"meanWaitSeconds", MeanWait(row)},     {"longestWaitSeconds", row.wait_max_s},
+        {"preemptedPods", row.preempted},       {"lostGpuHours", row.lost_gpu_s / kHourSeconds}};
+  }
+
+  json::Value ToJson(const Report& report) const {
+    json::Array rows;
+    for (const auto& [values, row] : report.rows) {
+      json::Object one;
+      for (size_t i = 0; i < values.size(); ++i) one[columns_[i]] = values[i];
+      for (auto& [name, value] : Figures(row, report)) one[name] = std::move(value);
+      rows.push_back(std::move(one));
+    }
+    return json::Object{{"since", api::FormatTime(report.since)},
+                        {"until", api::FormatTime(report.until)},
+                        {"capacityGpuHours", report.capacity_gpu_s / kHourSeconds},
+                        {"total", Figures(report.total, report)},
+                        {"rows", std::move(rows)}};
+  }
+
+  std::string since_ = "7d", until_, by_ = "project,user", output_ = "table";
+  std::string ns_{client::kUsageNamespace};
+  std::vector<std::string> projects_, users_, columns_;
+};
+
+}  // namespace
+
+Command ReportCommandSpec() {
+  Command command;
+  command.name = "report";
+  command.group = "Share";
+  command.summary =
+      "Says who held how many GPUs for how long, waited, and was preempted: by project, user, day.";
+  command.examples = {
+      {"The last seven days, by project and user", "swell report"},
+      {"One month, by project, for a spreadsheet",
+       "swell report --since 2026-10-01 --until 2026-11-01 --by project -o csv"},
+      {"What vision did yesterday, hour by hour",
+       "swell report --project vision --since 2026-11-20 --until 2026-11-21 --by hour"}};
+  command.notes =
+      "The account is kept in the cluster, a ConfigMap per day for 400 days. Its newest minute may "
+      "be missing.";
+  command.make = Makes<ReportAction>();
+  return command;
+}
+
+}  // namespace swell::cli

@@ -1,0 +1,179 @@
+// swell top: who has the CPUs, the memory and the GPUs, by what is requested.
+#include <algorithm>
+#include <set>
+
+#include "api/meta.h"
+#include "base/strings.h"
+#include "cli/commands.h"
+#include "cli/jobs/job_view.h"
+#include "cli/print/output.h"
+#include "cli/print/text_table.h"
+#include "cli/projects/node_view.h"
+#include "cli/projects/project_view.h"
+
+namespace swell::cli {
+namespace {
+
+std::string OfTotal(std::string used, std::string total, int64_t a, int64_t b) {
+  return StrCat(used, "/", total, b > 0 ? StrCat(" (", a * 100 / b, "%)") : "");
+}
+
+class TopNodeAction final : public Action {
+ public:
+  void Declare(Flags&) override {}
+  Result<int> Run(Session& session, std::vector<std::string> words) override {
+    SWELL_ASSIGN_OR_RETURN(Api * api, session.Server());
+    auto read = ReadNodes(*api, words);
+    if (read.status().code() == Code::kForbidden) read = ReadOwn(session, *api, words);
+    if (!read.ok()) return read.status();
+    const std::vector<NodeView>& nodes = *read;
+    if (nodes.empty()) return Status(Code::kNotFound, "the cluster has no nodes");
+    TextTable table({"NAME", "STATUS", "GPUS", "CPU", "MEMORY", "PODS"});
+    Amounts all, all_used;
+    for (const NodeView& node : nodes) {
+      table.Add(Row(session, node.name, node.StatusWord(), node.used, node.total,
+                    static_cast<int64_t>(node.pods.size())));
+      all.Add(node.total);
+      all_used.Add(node.used);
+    }
+    if (nodes.size() > 1) table.Add(Row(session, "all", "", all_used, all, -1));
+    session.Out(table.ToString());
+    return 0;
+  }
+
+ private:
+  // Not everybody may see who holds what elsewhere.
+  static Result<std::vector<NodeView>> ReadOwn(Session& session,
+                                               Api& api,
+                                               const std::vector<std::string>& names) {
+    SWELL_ASSIGN_OR_RETURN(ProjectTree tree, ReadProjects(api));
+    std::set<std::string> namespaces{session.Namespace()};
+    for (const ProjectView& project : tree.projects) namespaces.insert(project.ns);
+    session.ErrLine(
+        "What others hold is told to those who may look at the whole cluster; counted are pods of "
+        "the namespaces that you may look into.");
+    return ReadNodesWithPodsOf(api, names, namespaces);
+  }
+  static std::vector<std::string> Row(Session& session,
+                                      std::string name,
+                                      const std::string& status,
+                                      const Amounts& used,
+                                      const Amounts& total,
+                                      int64_t pods) {
+    return {
+        std::move(name),
+        session.Paint(StatusColour(status), status),
+        OfTotal(GpuText(used.milli_gpus), GpuText(total.milli_gpus), used.milli_gpus,
+                total.milli_gpus),
+        OfTotal(CpuText(used.milli_cpu), CpuText(total.milli_cpu), used.milli_cpu, total.milli_cpu),
+        OfTotal(MemoryText(used.memory), MemoryText(total.memory), used.memory, total.memory),
+        pods < 0 ? "" : std::to_string(pods)};
+  }
+};
+
+class TopJobAction final : public Action {
+ public:
+  void Declare(Flags& flags) override {
+    flags.Switch("-A,--all-namespaces", &all_, "in every namespace");
+  }
+  Result<int> Run(Session& session, std::vector<std::string> words) override {
+    SWELL_ASSIGN_OR_RETURN(Api * api, session.Server());
+    SWELL_ASSIGN_OR_RETURN(auto jobs, ListJobs(*api, all_ ? "" : session.Namespace()));
+    std::vector<std::string> header{"NAME", "STATUS", "PRIORITY", "GPUS", "CPU", "MEMORY", "NODES"};
+    if (all_) header.insert(header.begin(), "NAMESPACE");
+    TextTable table(header);
+    for (const JobView& job : jobs) {
+      if (!words.empty() && std::find(words.begin(), words.end(), job.name) == words.end())
+        continue;
+      Amounts held;
+      std::vector<std::string> nodes;
+      for (const json::SharedValue& pod : job.pods) {
+        std::string node(json::GetString(*pod, {"spec", "nodeName"}));
+        if (node.empty() || PodHasEnded(*pod)) continue;
+        held.AddPod(*pod);
+        if (std::find(nodes.begin(), nodes.end(), node) == nodes.end()) {
+          nodes.push_back(std::move(node));
+        }
+      }
+      std::vector<std::string> row{job.name,
+                                   session.Paint(StatusColour(job.status), job.status),
+                                   job.priority.empty() ? "-" : job.priority,
+                                   StrCat(GpuText(held.milli_gpus), "/", GpuText(job.milli_gpus)),
+                                   CpuText(held.milli_cpu),
+                                   MemoryText(held.memory),
+                                   nodes.empty() ? "-" : Join(nodes, ",")};
+      if (all_) row.insert(row.begin(), job.ns);
+      table.Add(std::move(row));
+    }
+    if (table.size() == 1) {
+      session.ErrLine("No jobs");
+      return 0;
+    }
+    session.Out(table.ToString());
+    return 0;
+  }
+
+ private:
+  bool all_ = false;
+};
+
+class TopProjectAction final : public Action {
+ public:
+  void Declare(Flags&) override {}
+  Result<int> Run(Session& session, std::vector<std::string> words) override {
+    SWELL_ASSIGN_OR_RETURN(Api * api, session.Server());
+    SWELL_ASSIGN_OR_RETURN(ProjectTree tree, ReadProjects(*api));
+    std::vector<ProjectView> shown;
+    for (const std::string& word : words) {
+      SWELL_ASSIGN_OR_RETURN(ProjectView view, FindProject(tree, word));
+      shown.push_back(std::move(view));
+    }
+    if (words.empty()) shown = tree.projects;
+    if (shown.empty()) {
+      session.ErrLine("No projects; everything shares one queue");
+      return 0;
+    }
+    session.Out(ProjectTable(session, tree, shown, {.wide = true}));
+    return 0;
+  }
+};
+
+}  // namespace
+
+Command TopCommandSpec() {
+  Command top{
+      .name = "top",
+      .group = "Look",
+      .summary = "Shows who has the GPUs, the CPUs and the memory.",
+  };
+  Command node{
+      .name = "node",
+      .aliases = {"nodes"},
+      .summary = "Shows how much of each node is taken, by what its pods request.",
+      .usage = "[NODE...]",
+      .examples = {{"All nodes", "swell top node"}},
+      .completes = Completes::kNode,
+      .make = Makes<TopNodeAction>(),
+  };
+  Command job{
+      .name = "job",
+      .aliases = {"jobs"},
+      .summary = "Shows what each job holds of what it asks for.",
+      .usage = "[JOB...]",
+      .examples = {{"Everybody's jobs", "swell top job -A"}},
+      .completes = Completes::kJob,
+      .make = Makes<TopJobAction>(),
+  };
+  Command project{
+      .name = "project",
+      .aliases = {"projects"},
+      .summary = "Shows what each project holds, is guaranteed, and would get.",
+      .usage = "[PROJECT...]",
+      .examples = {{"Who is over quota", "swell top project"}},
+      .make = Makes<TopProjectAction>(),
+  };
+  top.children = {std::move(node), std::move(job), std::move(project)};
+  return top;
+}
+
+}  // namespace swell::cli
