@@ -150,6 +150,7 @@ class Bench:
 
     def namespace(self, name):
         """A new namespace whose pods the API server accepts: their service account is there."""
+        wait(f"no earlier namespace {name} is left", lambda: call("kubectl", "get", "namespace", name)[0] != 0)
         kubectl("create", "namespace", name)
         self.namespaces.append(name)
         wait(f"namespace {name} has its service account",
