@@ -1,0 +1,213 @@
+// swell nodepool: which nodes are shared by the same quotas, and how they are filled.
+#include <algorithm>
+
+#include "api/meta.h"
+#include "base/strings.h"
+#include "cli/commands.h"
+#include "cli/jobs/pytorch_spec.h"
+#include "cli/print/output.h"
+#include "cli/projects/project_view.h"
+
+namespace swell::cli {
+namespace {
+
+class PoolCreate final : public Action {
+ public:
+  explicit PoolCreate(bool edit) : edit_(edit) {}
+  void Declare(Flags& flags) override {
+    flags.Group("Which nodes");
+    flags.Switch("--all-nodes", &all_, "every node");
+    flags.List("-l,--selector", &selectors_, "KEY=VALUE", "those with these labels");
+    flags.Group("How they are filled");
+    flags.Text("--placement", &placement_, "pack|spread", "of pods with GPUs (default pack)");
+    flags.Text("--cpu-placement", &cpu_placement_, "pack|spread", "of pods without GPUs");
+    flags.Text("--gpu-type", &gpu_type_, "TEXT", "the kind of GPU, for people");
+    flags.Text("-o,--output", &output_, "FORMAT", "yaml, json or name");
+  }
+  Result<int> Run(Session& session, std::vector<std::string> words) override {
+    SWELL_ASSIGN_OR_RETURN(OutputForm form, ParseOutputForm(output_));
+    std::string_view verb = edit_ ? "edit" : "create";
+    if (words.size() != 1) {
+      return Misuse(StrCat("one name expected: swell nodepool ", verb, " NAME --all-nodes"));
+    }
+    if (std::string wrong = api::CheckDnsLabel(words[0]); !wrong.empty()) {
+      return Misuse(StrCat("node pool name ", Quote(words[0]), ": ", wrong));
+    }
+    SWELL_ASSIGN_OR_RETURN(json::Value spec, Spec());
+    SWELL_ASSIGN_OR_RETURN(Api * api, session.Server());
+    Result<json::SharedValue> made = json::SharedValue();
+    WriteOptions options{.field_validation = "Strict"};
+    if (edit_) {
+      if (spec.get_object().empty()) {
+        return Misuse("say what to change: --selector, --all-nodes, --placement, …");
+      }
+      json::Value patch = json::Object{{"spec", std::move(spec)}};
+      made = api->Patch(client::resources::kNodePools, "", words[0], client::PatchType::kMerge,
+                        patch, options);
+    } else {
+      json::Value pool = json::Object{{"apiVersion", "swell.dev/v1"},
+                                      {"kind", "NodePool"},
+                                      {"metadata", json::Object{{"name", words[0]}}},
+                                      {"spec", std::move(spec)}};
+      made = api->Create(client::resources::kNodePools, "", pool, options);
+    }
+    if (!made.ok()) return made.status();
+    std::string name = StrCat("nodepool.swell.dev/", words[0]);
+    if (form.table()) {
+      session.OutLine(StrCat(name, edit_ ? " edited" : " created"));
+    } else {
+      session.Out(FormatObject(form, **made, name));
+    }
+    return 0;
+  }
+
+ private:
+  static Status SetPlacement(const std::string& text,
+                             std::string_view flag,
+                             std::string_view field,
+                             json::Value& spec) {
+    if (text.empty()) return Status::Ok();
+    std::string word = ToLower(text);
+    if (word != "pack" && word != "spread") {
+      return Misuse(StrCat("--", flag, " ", Quote(text), ": pack or spread expected"));
+    }
+    json::Set(spec, {"placement", field}, word == "pack" ? "Pack" : "Spread");
+    return Status::Ok();
+  }
+
+  Result<json::Value> Spec() const {
+    if (all_ && !selectors_.empty()) {
+      return Misuse("--all-nodes and --selector exclude each other");
+    }
+    if (!edit_ && !all_ && selectors_.empty()) {
+      return Misuse("say which nodes: --all-nodes, or --selector KEY=VALUE");
+    }
+    json::Value spec = json::Object{};
+    json::Object labels;
+    std::vector<std::string> terms;
+    for (const std::string& text : selectors_) {
+      for (std::string_view term : Split(text, ',')) terms.emplace_back(term);
+    }
+    SWELL_ASSIGN_OR_RETURN(const KeyValues pairs, ParseLabels(terms, "--selector"));
+    for (const auto& [key, value] : pairs) labels[key] = value;
+    if (all_ && edit_) {
+      json::Set(spec, {"nodeSelector"}, json::Value(nullptr));
+    } else if (!labels.empty()) {
+      json::Set(spec, {"nodeSelector"}, std::move(labels));
+    }
+    SWELL_RETURN_IF_ERROR(SetPlacement(placement_, "placement", "gpu", spec));
+    SWELL_RETURN_IF_ERROR(SetPlacement(cpu_placement_, "cpu-placement", "cpu", spec));
+    if (!gpu_type_.empty()) json::Set(spec, {"gpuType"}, gpu_type_);
+    return spec;
+  }
+
+  bool edit_;
+  bool all_ = false;
+  std::vector<std::string> selectors_;
+  std::string placement_, cpu_placement_, gpu_type_, output_;
+};
+
+class PoolList final : public Action {
+ public:
+  void Declare(Flags& flags) override {
+    flags.Text("-o,--output", &output_, "FORMAT", "json, yaml, name or jsonpath=TEMPLATE");
+  }
+  Result<int> Run(Session& session, std::vector<std::string> words) override {
+    if (!words.empty()) return Misuse(StrCat("unexpected ", Quote(words[0])));
+    SWELL_ASSIGN_OR_RETURN(OutputForm form, ParseOutputForm(output_));
+    SWELL_ASSIGN_OR_RETURN(Api * api, session.Server());
+    SWELL_ASSIGN_OR_RETURN(std::vector<PoolView> pools, ReadPools(*api));
+    if (!form.table()) {
+      std::vector<json::SharedValue> objects;
+      for (const PoolView& pool : pools) {
+        objects.push_back(pool.object);
+        if (form.kind == OutputForm::Kind::kName) {
+          session.OutLine(StrCat("nodepool.swell.dev/", pool.name));
+        }
+      }
+      if (form.kind != OutputForm::Kind::kName) {
+        session.Out(FormatObject(form, MakeList(objects), ""));
+      }
+      return 0;
+    }
+    if (pools.empty()) {
+      session.ErrLine("No node pools: all nodes are in one. swell nodepool create makes another");
+      return 0;
+    }
+    session.Out(PoolTable(pools, session.Now()));
+    return 0;
+  }
+
+ private:
+  std::string output_;
+};
+
+class PoolDelete final : public Action {
+ public:
+  void Declare(Flags& flags) override {
+    flags.Switch("--force", &force_, "even when projects have quotas in it");
+  }
+  Result<int> Run(Session& session, std::vector<std::string> words) override {
+    if (words.empty()) return Misuse("names expected: swell nodepool delete NAME...");
+    SWELL_ASSIGN_OR_RETURN(Api * api, session.Server());
+    SWELL_ASSIGN_OR_RETURN(ProjectTree tree, ReadProjects(*api));
+    for (const std::string& name : words) {
+      std::vector<std::string> users;
+      for (const ProjectView& project : tree.projects) {
+        if (std::find(project.pools.begin(), project.pools.end(), name) != project.pools.end()) {
+          users.push_back(project.name);
+        }
+      }
+      if (!users.empty() && !force_) {
+        return Status(Code::kConflict, StrCat("node pool ", Quote(name),
+                                              " still has quotas of projects: ", Join(users, ", "),
+                                              "; edit these first, or use --force"));
+      }
+      auto gone = api->Delete(client::resources::kNodePools, "", name);
+      if (!gone.ok()) return gone.status();
+      session.OutLine(StrCat("nodepool.swell.dev ", Quote(name), " deleted"));
+    }
+    return 0;
+  }
+
+ private:
+  bool force_ = false;
+};
+
+}  // namespace
+
+Command NodePoolCommandSpec(const std::string& program) {
+  Command command{
+      .name = "nodepool",
+      .aliases = {"nodepools", "node-pool", "node-pools"},
+      .group = "Share",
+      .summary = "Node pools: nodes that are shared by the same quotas and filled alike.",
+  };
+  command.children = {
+      {.name = "create",
+       .summary = "Creates a node pool.",
+       .usage = "NAME --all-nodes | --selector KEY=VALUE",
+       .examples = {{"Of every node", program + " nodepool create single-node-pool --all-nodes"},
+                    {"Of the nodes with a label",
+                     program +
+                         " nodepool create a100 --selector gpu-type=a100 --placement spread"}},
+       .make = [] { return std::make_unique<PoolCreate>(false); }},
+      {.name = "list",
+       .aliases = {"ls", "get"},
+       .summary = "Lists the node pools: their nodes, and what is taken of them.",
+       .examples = {{"All of them", program + " nodepool list"}},
+       .make = Makes<PoolList>()},
+      {.name = "edit",
+       .summary = "Changes which nodes are in a pool, or how they are filled.",
+       .usage = "NAME",
+       .examples = {{"Spread instead of pack", program + " nodepool edit a100 --placement spread"}},
+       .make = [] { return std::make_unique<PoolCreate>(true); }},
+      {.name = "delete",
+       .summary = "Deletes node pools in which no project has a quota.",
+       .usage = "NAME...",
+       .examples = {{"One", program + " nodepool delete a100"}},
+       .make = Makes<PoolDelete>()}};
+  return command;
+}
+
+}  // namespace swell::cli
