@@ -2,7 +2,8 @@
 // taken from; the search for victims is the same.
 //
 //   shrink       members beyond a minimum go first: nobody is stopped by it
-//   consolidate  preemptible work moves to other nodes, only if all of it has a new place
+//   consolidate  preemptible work moves to other nodes, only if all of it has a new place; put off
+//                until reclaim and preempt are done where someone waits that comes first
 //   reclaim      a queue within its fair share takes from queues over theirs; a job's priority
 //                does not matter
 //   preempt      inside a queue, strictly higher priority takes from preemptible work
@@ -36,6 +37,7 @@ std::vector<int32_t> SearchSignature(const State& state,
 
 struct Hunt {
   Action rule = Action::kPreempt;
+  bool contested = false;      // the place that is found may be another's yet: see Consolidate
   std::vector<int32_t> asker;  // rule, pool, and what tells askers apart
   VictimPolicy policy;
 };
@@ -70,7 +72,7 @@ bool EnoughInPieces(Context& context, const WaitingJob& job, int pool) {
   return std::equal(asked.begin(), asked.end(), free.begin(), std::less_equal<>());
 }
 
-enum class Found { kStarted, kNothing, kOutOfBudget };
+enum class Found { kStarted, kPutOff, kNothing, kOutOfBudget };
 
 Found Try(Context& context, const WaitingJob& job, const Hunt& hunt, bool told) {
   State& state = context.state;
@@ -100,6 +102,7 @@ Found Try(Context& context, const WaitingJob& job, const Hunt& hunt, bool told) 
     if (told) context.search_said[job.group] = plan.because;
     return Found::kNothing;
   }
+  if (hunt.contested) return Found::kPutOff;
   trial.Commit();
   EvictionCause cause;
   cause.rule = hunt.rule;
@@ -129,10 +132,10 @@ Found Try(Context& context, const WaitingJob& job, const Hunt& hunt, bool told) 
 class Waiters {
  public:
   // Only those that `may` be helped by the action at all.
-  Waiters(Context& context, const std::function<bool(const GroupState&)>& may)
+  Waiters(Context& context, const std::function<bool(GroupId)>& may)
       : context_(context), turns_(context) {
     for (GroupId id : context.order) {
-      if (context.state.startable[id] > 0 && may(context.state.groups[id])) Push(id);
+      if (context.state.startable[id] > 0 && may(id)) Push(id);
     }
   }
   bool Empty() const { return turns_.Empty(); }
@@ -163,7 +166,7 @@ class Waiters {
 };
 
 template <class Fn>
-void ForWaiters(Context& context, const std::function<bool(const GroupState&)>& may, Fn&& attempt) {
+void ForWaiters(Context& context, const std::function<bool(GroupId)>& may, Fn&& attempt) {
   Waiters waiters(context, may);
   while (!waiters.Empty()) {
     const WaitingJob job = waiters.Pop();
@@ -207,6 +210,7 @@ Found PreemptFor(Context& context, const WaitingJob& job, Action rule) {
   for (int pool : state.PoolsFor(job.group)) {
     if (!FitsQuotas(state, group, job.pods, pool)) continue;
     Hunt hunt{rule,
+              false,
               {static_cast<int32_t>(rule), static_cast<int32_t>(Action::kPreempt), pool,
                group.queue, group.priority},
               {}};
@@ -235,6 +239,7 @@ Found ReclaimFor(Context& context, const WaitingJob& job, Action rule) {
   const ReclaimRules rules(context, group.queue, pool, job.need);
   if (!rules.MayReclaim()) return Found::kNothing;
   Hunt hunt{rule,
+            false,
             {static_cast<int32_t>(rule), static_cast<int32_t>(Action::kReclaim), pool, group.queue},
             {}};
   hunt.policy.rule = rule;
@@ -263,13 +268,14 @@ Found ReclaimFor(Context& context, const WaitingJob& job, Action rule) {
   return Try(context, job, hunt, rule == Action::kReclaim);
 }
 
-Found ConsolidateFor(Context& context, const WaitingJob& job) {
+Found ConsolidateFor(Context& context, const WaitingJob& job, bool contested) {
   State& state = context.state;
   const GroupState& group = state.groups[job.group];
   if (!group.preemptible) return Found::kNothing;
   for (int pool : state.PoolsFor(job.group)) {
     if (!FitsQueues(state, group, job.pods, pool, Tense::kFuture)) continue;
-    Hunt hunt{Action::kConsolidate, {static_cast<int32_t>(Action::kConsolidate), pool}, {}};
+    Hunt hunt{
+        Action::kConsolidate, contested, {static_cast<int32_t>(Action::kConsolidate), pool}, {}};
     hunt.policy.rule = Action::kConsolidate;
     hunt.policy.pool = pool;
     hunt.policy.from = AllQueues(state, kNone);
@@ -284,13 +290,18 @@ Found ConsolidateFor(Context& context, const WaitingJob& job) {
   return Found::kNothing;
 }
 
+// Whether it may be served by stopping others, as far as can be told without a search.
+bool MayStopOthers(const State& state, const WaitingJob& job) {
+  return state.known_queues > 1 || (!job.surplus && AnyBelow(state, state.groups[job.group]));
+}
+
 }  // namespace
 
 void Shrink(Context& context) {
   State& state = context.state;
   if (state.surplus_groups == 0) return;
-  auto may = [&state](const GroupState& it) {
-    return state.known_queues > 1 || AnyBelow(state, it);
+  auto may = [&state](GroupId id) {
+    return state.known_queues > 1 || AnyBelow(state, state.groups[id]);
   };
   ForWaiters(context, may, [&](const WaitingJob& job) {
     const Found found = ReclaimFor(context, job, Action::kShrink);
@@ -298,23 +309,52 @@ void Shrink(Context& context) {
   });
 }
 
+// Room that was made for a job cannot be taken from it before it has started. So where somebody
+// waits that comes first and may yet stop others, nobody is moved for it until that was tried: else
+// it would be moved for, and displaced in the next cycle.
 void Consolidate(Context& context) {
+  State& state = context.state;
+  bool contested = false;
+  auto may = [&state](GroupId id) {
+    const GroupState& group = state.groups[id];
+    return group.preemptible || state.known_queues > 1 || AnyBelow(state, group);
+  };
+  ForWaiters(context, may, [&](const WaitingJob& job) {
+    const Found found = ConsolidateFor(context, job, contested);
+    if (found == Found::kPutOff) context.put_off.insert(job.group);
+    if (found == Found::kNothing) contested = contested || MayStopOthers(state, job);
+    return found;
+  });
+}
+
+void ConsolidatePutOff(Context& context) {
+  if (context.put_off.empty()) return;
   ForWaiters(
-      context, [](const GroupState& it) { return it.preemptible; },
-      [&](const WaitingJob& job) { return ConsolidateFor(context, job); });
+      context, [&](GroupId id) { return context.put_off.contains(id); },
+      [&](const WaitingJob& job) {
+        const Found found = ConsolidateFor(context, job, false);
+        // Its room is another's now: whom it may stop the next cycle asks.
+        if (found == Found::kNothing && context.put_off.contains(job.group)) {
+          context.result.more = true;
+        }
+        context.put_off.erase(job.group);
+        return found;
+      });
 }
 
 void Reclaim(Context& context) {
   if (context.state.known_queues < 2) return;
   ForWaiters(
-      context, [](const GroupState&) { return true; },
+      context, [&](GroupId id) { return !context.put_off.contains(id); },
       [&](const WaitingJob& job) { return ReclaimFor(context, job, Action::kReclaim); });
 }
 
 void Preempt(Context& context) {
-  ForWaiters(
-      context, [&](const GroupState& it) { return AnyBelow(context.state, it); },
-      [&](const WaitingJob& job) { return PreemptFor(context, job, Action::kPreempt); });
+  auto may = [&](GroupId id) {
+    return AnyBelow(context.state, context.state.groups[id]) && !context.put_off.contains(id);
+  };
+  ForWaiters(context, may,
+             [&](const WaitingJob& job) { return PreemptFor(context, job, Action::kPreempt); });
 }
 
 }  // namespace swell::sched

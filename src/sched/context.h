@@ -73,6 +73,7 @@ struct Context {
   std::vector<GroupId> order;
   BoundPods bound;  // in this cycle
   std::vector<size_t> taken_back;
+  std::set<GroupId> put_off;  // could start if others moved; see Consolidate
   // What failed at which room epoch, by what was asked: (queue, tense, shapes...).
   std::map<std::vector<int32_t>, uint64_t> failed;
   std::vector<std::shared_ptr<const std::string>> ask_words;  // by ShapeId; see decide.cc
@@ -149,6 +150,8 @@ void Shrink(Context& context);
 void Consolidate(Context& context);
 void Reclaim(Context& context);
 void Preempt(Context& context);
+// Serves those that Consolidate put off.
+void ConsolidatePutOff(Context& context);
 void StaleGangs(Context& context);
 void Grow(Context& context);
 // Members beyond the minima, one per group and turn; what `Allocate` and `Grow` end with.

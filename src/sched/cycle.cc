@@ -92,13 +92,10 @@ void TellStale(Context& context, const std::vector<GroupId>& fresh, std::set<Gro
 void RunActions(Context& context, const CycleOptions& options) {
   using Step = void (*)(Context&);
   constexpr std::pair<Action, Step> kSteps[] = {
-      {Action::kAllocate, Allocate},
-      {Action::kShrink, Shrink},
-      {Action::kConsolidate, Consolidate},
-      {Action::kReclaim, Reclaim},
-      {Action::kPreempt, Preempt},
-      {Action::kStaleGangs, StaleGangs},
-      {Action::kGrow, Grow},
+      {Action::kAllocate, Allocate},       {Action::kShrink, Shrink},
+      {Action::kConsolidate, Consolidate}, {Action::kReclaim, Reclaim},
+      {Action::kPreempt, Preempt},         {Action::kConsolidate, ConsolidatePutOff},
+      {Action::kStaleGangs, StaleGangs},   {Action::kGrow, Grow},
   };
   for (const auto& [action, step] : kSteps) {
     if (options.Runs(action)) step(context);

@@ -177,6 +177,46 @@ TEST(Consolidate, MovesWorkToMakeOneHole) {
   EXPECT_EQ(s.PhaseOf("whole-0"), "Running");
 }
 
+// What is moved is moved for whoever comes first, though it has to stop somebody to start.
+TEST(Consolidate, MovesNobodyForAJobThatIsDisplacedNext) {
+  Scenario s;
+  for (const char* node : {"n0", "n1"}) {
+    s.Node(node, {.gpus = 4});
+    const std::string half = StrCat("half-", node);
+    s.Group(half, {});
+    s.Pod(StrCat(half, "-0"), {.group = half, .gpus = 2, .on = node});
+  }
+  s.Group("later", {.priority = 60, .minutes_old = 5});
+  s.Pod("later-0", {.group = "later", .gpus = 4});
+  s.Group("first", {.priority = 70, .min = 2, .minutes_old = 1});
+  s.Pods("first", 2, {.group = "first", .gpus = 3});
+  s.Cycle();
+  EXPECT_EQ(s.Log(),
+            "evict half-n1-0 n1 [0,1] preempt\nevict half-n0-0 n0 [0,1] preempt\n"
+            "nominate first-0 n0 [0,1,2] preempt\nnominate first-1 n1 [0,1,2] preempt\n");
+  s.Converge();
+  EXPECT_EQ(s.PhaseOf("first-1"), "Running");
+  EXPECT_EQ(s.PhaseOf("later-0"), "Pending");
+}
+
+TEST(Consolidate, MovesForALaterJobWhenTheFirstCannotStartAnyway) {
+  Scenario s;
+  for (const char* node : {"n0", "n1"}) {
+    s.Node(node, {.gpus = 4});
+    const std::string half = StrCat("half-", node);
+    s.Group(half, {});
+    s.Pod(StrCat(half, "-0"), {.group = half, .gpus = 2, .on = node});
+  }
+  s.Group("later", {.priority = 60, .minutes_old = 5});
+  s.Pod("later-0", {.group = "later", .gpus = 4});
+  s.Group("first", {.priority = 70, .min = 3, .minutes_old = 1});
+  s.Pods("first", 3, {.group = "first", .gpus = 3});
+  s.Cycle();
+  EXPECT_EQ(s.CountDecisions(Decision::Type::kEvict), 1) << s.Log();
+  s.Converge();
+  EXPECT_EQ(s.PhaseOf("later-0"), "Running");
+}
+
 // Two halves on two nodes become a whole one; then the same again with what has been moved.
 TEST(Consolidate, LeavesAloneWhatNobodyMakesAnew) {
   Scenario s;
