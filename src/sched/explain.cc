@@ -1,5 +1,6 @@
 // Words for those who wait: why, in numbers, and the least change that would start them.
 #include <array>
+#include <tuple>
 
 #include "base/random.h"
 #include "base/strings.h"
@@ -10,7 +11,16 @@
 namespace swell::sched {
 namespace {
 
-// What keeps the nodes from taking one shape, counted. Shared by all pods of the shape.
+// Where a group's work may run.
+struct OpenPools {
+  std::vector<uint8_t> open;  // by pool; empty: all nodes are alike
+  std::string why_closed;     // what is said of nodes in the others
+  bool Has(const NodeState& node) const { return open.empty() || open[node.pool] != 0; }
+  auto operator<=>(const OpenPools&) const = default;
+};
+
+// What keeps the nodes from taking one shape, counted. Shared by all pods of the shape to which the
+// same pools are open.
 struct Diagnosis {
   uint64_t hash = 0;      // of everything below
   std::string nodes;      // "0/6 nodes are available: 3 Insufficient nvidia.com/gpu, ..."
@@ -59,6 +69,7 @@ class Explainer {
                            const std::string& who,
                            const std::vector<PodId>& pods);
   void CountFree(const Shape& shape, const NodeState& node, Diagnosis& d) const;
+  OpenPools OpenTo(GroupId id);
   const Diagnosis& Diagnose(PodId pod);
   // Reasons and on how many nodes; those of the core resources apart, they are the common ones.
   struct Lacks {
@@ -77,7 +88,7 @@ class Explainer {
 
   Context& context_;
   State& state_;
-  std::map<std::pair<ShapeId, LabelSetId>, Diagnosis> known_;
+  std::map<std::tuple<ShapeId, LabelSetId, OpenPools>, Diagnosis> known_;
 };
 
 std::string_view CoreName(int resource) {
@@ -209,15 +220,39 @@ void Explainer::CountFree(const Shape& shape, const NodeState& node, Diagnosis& 
   d.extended_free += std::max<int64_t>(0, at(node.ext_allocatable) - at(node.ext_used));
 }
 
+OpenPools Explainer::OpenTo(GroupId id) {
+  const GroupState& group = state_.groups[id];
+  OpenPools pools;
+  const std::vector<int> candidates = state_.PoolsFor(id);
+  for (const int pool : candidates) {
+    if (pool == kNone) return {};
+    pools.open.resize(state_.pools.size());
+    pools.open[pool] = 1;
+    state_.ForQueues(group.queue, [&](const QueueState& queue) {
+      if (queue.pools[pool].Closed()) pools.open[pool] = 0;
+    });
+  }
+  pools.why_closed =
+      candidates.size() < state_.live_pools.size()
+          ? "node(s) were in other node pools than its pods"
+          : StrCat("node(s) were in node pools closed to project ", group.queue_name);
+  return pools;
+}
+
 const Diagnosis& Explainer::Diagnose(PodId pod) {
   const ShapeId shape_id = state_.pods[pod].shape;
-  auto [it, added] = known_.try_emplace({shape_id, state_.pods[pod].labels});
+  const OpenPools pools = OpenTo(state_.pods[pod].group);
+  auto [it, added] = known_.try_emplace({shape_id, state_.pods[pod].labels, pools});
   Diagnosis& d = it->second;
   if (!added) return d;
   const SpreadMinima minima = ComputeSpreadMinima(state_, shape_id, Tense::kNow);
   Lacks lacks;
   int available = 0;
   for (NodeId id : state_.index.by_rank) {
+    if (!pools.Has(state_.nodes[id])) {
+      ++lacks.others[pools.why_closed];
+      continue;
+    }
     CountLacks(pod, id, minima, lacks);
     if (state_.VerdictOf(shape_id, id).unfit != Unfit::kNone) continue;
     const Shape& shape = state_.shapes[shape_id];
@@ -424,10 +459,11 @@ Explainer::DomainLack Explainer::LackingDomain(const std::string& key,
   };
   std::map<std::string_view, Room> places;
   const ShapeId shape = state_.pods[Hardest(pods)].shape;
+  const OpenPools pools = OpenTo(state_.pods[pods.front()].group);
   for (NodeId node_id : state_.index.by_rank) {
     const NodeState& node = state_.nodes[node_id];
     auto label = node.info.labels.find(key);
-    if (label == node.info.labels.end()) continue;
+    if (label == node.info.labels.end() || !pools.Has(node)) continue;
     if (state_.VerdictOf(shape, node_id).unfit != Unfit::kNone) continue;
     Room& room = places[label->second];
     room.now += PlacesOn(state_.shapes[shape], node);

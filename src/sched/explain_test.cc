@@ -68,6 +68,40 @@ TEST(Explain, WhatNoNodeCouldGiveIsToldBesideTheLargest) {
             "a suitable node with at least 600 GiB of memory; the largest has 512 GiB of memory");
 }
 
+// What is free in other pools helps nobody whose project has no share of them.
+TEST(Explain, NodesOfPoolsThatAreClosedToTheProjectDoNotCount) {
+  Scenario s;
+  s.Node("n0", {.gpus = 4, .labels = {{"kind", "old"}}});
+  s.Node("n1", {.gpus = 8, .labels = {{"kind", "new"}}});
+  s.Node("n2", {.gpus = 2, .labels = {{"kind", "new"}}});
+  s.Pool({.name = "new", .node_selector = {{"kind", "new"}}});
+  s.Pool({.name = "old", .node_selector = {{"kind", "old"}}});
+  QueueInfo a;
+  a.name = "a";
+  a.pools = {{"old", {}, {}, {}}};
+  s.Queue(a);
+  QueueInfo both;
+  both.name = "both";
+  both.pools = {{"old", {}, {}, {}}, {"new", {}, {}, {}}};
+  s.Queue(both);
+  s.Group("here", {.preemptible = false, .queue = "a"});
+  s.Pod("here-0", {.group = "here", .gpus = 3, .on = "n0"});
+  s.Group("g", {.queue = "a"});
+  s.Pod("g-0", {.group = "g", .gpus = 2});
+  s.Group("h", {.min = 1, .queue = "both"});
+  s.Pod("h-0", {.group = "h", .on = "n0"});
+  s.Pod("h-1", {.group = "h", .gpus = 2});
+  s.Cycle();
+  EXPECT_EQ(s.WaitingOf("g")->reason,
+            "0/3 nodes are available: 1 Insufficient nvidia.com/gpu, 2 node(s) were in node pools "
+            "closed to project a. Needs 2 GPUs; 1 free.");
+  EXPECT_EQ(LeastChange(s, "g"), "1 more free GPU on n0, which has 1 of 4 free");
+  EXPECT_EQ(
+      s.WaitingOf("h")->reason,
+      "0/3 nodes are available: 1 Insufficient nvidia.com/gpu, 2 node(s) were in other node "
+      "pools than its pods. Needs 2 GPUs; 1 free; no other project holds more than it is due.");
+}
+
 class ExplainDomains : public ::testing::Test {
  protected:
   ExplainDomains() {
