@@ -279,6 +279,50 @@ TEST(ReadState, TellsWhatDoesNotHaveItsKindsForm) {
   EXPECT_EQ(problems_of("5"), "item 1: is not an object");
 }
 
+TEST(ReadState, TellsPodSetsDevicesAndPartsThatThereAreNot) {
+  auto problems_of = [](const std::string& labels, const std::string& annotations) {
+    std::vector<std::string> problems;
+    ReadState(StrCat(kNode, R"(
+---
+apiVersion: swell.dev/v1
+kind: PodGroup
+metadata: {name: g, namespace: d}
+spec: {podSets: [{name: w, minMember: 1}]}
+---
+apiVersion: v1
+kind: Pod
+metadata:
+  name: p
+  namespace: d
+  labels: {swell.dev/pod-group: g, )",
+                     labels, "}\n  annotations: {", annotations, R"(}
+spec:
+  nodeName: n0
+  containers: [{name: c, resources: {requests: {nvidia.com/gpu: 2}}}]
+status: {phase: Running}
+)"),
+              problems);
+    return Join(problems, "\n");
+  };
+  const std::string devices = "Pod d/p: metadata.annotations[swell.dev/gpu-devices] ";
+  EXPECT_EQ(problems_of("swell.dev/pod-set: w", "swell.dev/gpu-devices: '0,1'"), "");
+  EXPECT_EQ(problems_of("", ""), "");
+  EXPECT_EQ(problems_of("swell.dev/pod-set: v", ""),
+            "Pod d/p: metadata.labels[swell.dev/pod-set] names no pod set of pod group d/g: \"v\"");
+  EXPECT_EQ(problems_of("", "swell.dev/gpu-devices: '0,2'"),
+            devices + "names device 2 of node n0, which has 2 GPUs: \"0,2\"");
+  EXPECT_EQ(problems_of("", "swell.dev/gpu-devices: '1,1'"),
+            devices + "names device 1 twice: \"1,1\"");
+  EXPECT_EQ(problems_of("", "swell.dev/gpu-devices: '0'"),
+            devices + "names 1 devices, and the pod asks for 2: \"0\"");
+  EXPECT_EQ(problems_of("", "swell.dev/gpu-devices: 'a'"),
+            devices + "is no list of device indices such as 0,2: \"a\"");
+  EXPECT_EQ(
+      problems_of("", "swell.dev/gpu-fraction: '2'"),
+      "Pod d/p: metadata.annotations[swell.dev/gpu-fraction]: Invalid value: \"2\": must be a "
+      "part of a GPU, above 0 and at most 1");
+}
+
 TEST(ReadState, NothingIsNoState) {
   std::vector<std::string> problems;
   ReadState("{", problems);

@@ -8,6 +8,7 @@
 #include "api/quantity.h"
 #include "api/scheme.h"
 #include "api/selector.h"
+#include "api/swell_keys.h"
 #include "base/strings.h"
 #include "controllers/context.h"
 #include "controllers/jobs/job_rules.h"
@@ -134,11 +135,19 @@ class Reader {
   }
 
   void CheckForm(const std::string& name, const api::KindInfo& kind, const json::Value& item) {
-    if (!kind.custom) {
-      const std::string wrong = api::FindDecodeProblem(*kind.schema, item);
-      if (!wrong.empty()) Problem(name, "", wrong);
-      return;
+    if (kind.custom) {
+      CheckSpec(name, kind, item);
+    } else if (const std::string wrong = api::FindDecodeProblem(*kind.schema, item);
+               !wrong.empty()) {
+      return Problem(name, "", wrong);
     }
+    static const JobRules rules;
+    for (const api::FieldError& error : rules.CheckWrite(kind, item, nullptr)) {
+      Problem(name, StrCat(error.field, ":"), error.message);
+    }
+  }
+
+  void CheckSpec(const std::string& name, const api::KindInfo& kind, const json::Value& item) {
     const api::SchemaField* field = kind.schema->Field("spec");
     const json::Value* spec = json::Find(item, {"spec"});
     if (field == nullptr || spec == nullptr) return;
@@ -147,11 +156,8 @@ class Reader {
       if (error.field.find("resources.") != std::string::npos) continue;
       Problem(name, StrCat(error.field, ":"), error.message);
     }
-    static const JobRules rules;
-    for (const api::FieldError& error : rules.CheckWrite(kind, item, nullptr)) {
-      Problem(name, StrCat(error.field, ":"), error.message);
-    }
   }
+
   static std::string NameOf(const json::Value& object) {
     return StrCat(json::GetString(object, {"kind"}), " ", api::KeyOf(object));
   }
@@ -243,8 +249,10 @@ class Reader {
   }
 
   void ReadPods(StateInputs& out) {
-    std::set<std::string_view> groups;
-    for (const sched::GroupInfo& group : out.groups) groups.insert(group.key);
+    std::map<std::string_view, const sched::GroupInfo*> groups;
+    for (const sched::GroupInfo& group : out.groups) groups[group.key] = &group;
+    std::map<std::string_view, const sched::NodeInfo*> nodes;
+    for (const sched::NodeInfo& node : out.nodes) nodes[node.name] = &node;
     StorageView storage;
     storage.claims = Index(by_kind_["PersistentVolumeClaim"]);
     storage.volumes = Index(by_kind_["PersistentVolume"]);
@@ -261,14 +269,64 @@ class Reader {
       sched::PodInfo pod = ToPodInfo(*it, ProjectOf(api::Namespace(*it)));
       pod.ours = out.settings.names.contains(json::GetString(*it, {"spec", "schedulerName"}));
       TakePriority(*it, pod);
-      if (!pod.group.empty() && !groups.contains(pod.group)) {
+      const auto group = groups.find(pod.group);
+      if (!pod.group.empty() && group == groups.end()) {
         Problem(NameOf(*it), "metadata.labels[swell.dev/pod-group]",
                 StrCat("names no pod group: ", Quote(pod.group)));
+      }
+      if (origin_ == Origin::kWritten) {
+        if (group != groups.end()) CheckPodSet(*it, pod, *group->second);
+        const auto node = nodes.find(pod.node);
+        if (node != nodes.end()) CheckDevices(*it, pod, *node->second);
       }
       AddVolumeTerms(*it, storage, pod);
       out.pods.push_back(std::move(pod));
     }
     for (const json::Value* it : by_kind_["PodDisruptionBudget"]) ReadBudget(*it, out);
+  }
+
+  void CheckPodSet(const json::Value& object,
+                   const sched::PodInfo& pod,
+                   const sched::GroupInfo& group) {
+    if (pod.pod_set.empty()) return;
+    const bool known = std::any_of(group.pod_sets.begin(), group.pod_sets.end(),
+                                   [&](const auto& set) { return set.name == pod.pod_set; });
+    if (known) return;
+    Problem(NameOf(object), StrCat("metadata.labels[", api::keys::kPodSet, "]"),
+            StrCat("names no pod set of pod group ", group.key, ": ", Quote(pod.pod_set)));
+  }
+
+  // The devices that a placed pod says it has: each is one of its node's, and they are as many as
+  // it asks for.
+  void CheckDevices(const json::Value& object,
+                    const sched::PodInfo& pod,
+                    const sched::NodeInfo& node) {
+    const std::string_view text = api::Annotation(object, api::keys::kGpuDevices);
+    if (text.empty()) return;
+    auto wrong = [&](std::string_view what) {
+      Problem(NameOf(object), StrCat("metadata.annotations[", api::keys::kGpuDevices, "]"),
+              StrCat(what, ": ", Quote(text)));
+    };
+    const int64_t there = GpusIn(node.allocatable);
+    std::set<int64_t> devices;
+    for (std::string_view one : Split(text, ',')) {
+      const auto index = ParseInt(one);
+      if (!index || *index < 0) return wrong("is no list of device indices such as 0,2");
+      if (*index >= there) {
+        return wrong(StrCat("names device ", *index, " of node ", node.name, ", which has ", there,
+                            " GPUs"));
+      }
+      if (!devices.insert(*index).second) return wrong(StrCat("names device ", *index, " twice"));
+    }
+    const bool shares = pod.gpu_fraction > 0 || pod.gpu_memory_mib > 0;
+    const int64_t asked = shares ? pod.gpu_fraction_devices : GpusIn(pod.requests);
+    if (static_cast<int64_t>(devices.size()) == asked) return;
+    wrong(StrCat("names ", devices.size(), " devices, and the pod asks for ", asked));
+  }
+
+  static int64_t GpusIn(const sched::Resources& resources) {
+    const auto gpus = resources.extended.find(sched::kGpuResource);
+    return gpus == resources.extended.end() ? 0 : gpus->second;
   }
 
   // Of a pod as somebody wrote it down: the API server would have filled it in.
