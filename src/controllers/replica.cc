@@ -43,7 +43,10 @@ Replica::Replica(Executor& executor,
                               .on_holder = [this](const std::string& holder) { Follow(holder); }});
 }
 
-Replica::~Replica() { executor_.Cancel(drain_timer_); }
+Replica::~Replica() {
+  stopping_ = true;  // what its end lets through the gate is not written
+  executor_.Cancel(drain_timer_);
+}
 
 Context Replica::ContextOf(Informers& informers) const {
   return {executor_, clock_, random_, gate_, user_, informers, options_.metrics};

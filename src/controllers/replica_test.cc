@@ -211,6 +211,18 @@ TEST_F(ReplicaTest, WhoStopsLetsTheOtherLeadAtOnce) {
   EXPECT_TRUE(Running("one"));
 }
 
+// Its parts give up what they asked, one after the other, which makes room for what waits.
+TEST_F(ReplicaTest, WhoEndsWithMoreWritesThanMayBeUnderWaySendsNoneOfTheOthers) {
+  Start(a_, "a");
+  ASSERT_TRUE(cluster_.Until([&] { return a_.led == 1; }));
+  a_.link->cut = a_.link->silent = true;
+  for (int i = 0; i < 200; ++i) CreatePod(StrCat("p", i), 0);
+  cluster_.Run(milliseconds(100));
+  a_.link->cut = false;
+  a_.replica.reset();
+  EXPECT_TRUE(bindings_.empty());
+}
+
 TEST_F(ReplicaTest, AReleasedLeaseNamesNobody) {
   Start(a_, "a");
   ASSERT_TRUE(cluster_.Until([&] { return a_.led == 1; }));
