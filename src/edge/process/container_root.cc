@@ -281,12 +281,12 @@ std::string ExistingParent(std::string path) {
 // A place to mount on. What blocks it (a link that leads nowhere) is replaced: the upper layer
 // takes the change, not the host.
 Status MakeTargetOnce(const std::string& target, bool directory) {
+  struct stat info;
+  if (::stat(target.c_str(), &info) == 0 && S_ISDIR(info.st_mode) == directory) return Status::Ok();
   size_t slash = target.rfind('/');
   if (slash != 0 && slash != std::string::npos) {
     SWELL_RETURN_IF_ERROR(MakeDirs(target.substr(0, slash)));
   }
-  struct stat info;
-  if (::stat(target.c_str(), &info) == 0 && S_ISDIR(info.st_mode) == directory) return Status::Ok();
   if (::lstat(target.c_str(), &info) == 0) {
     if (S_ISDIR(info.st_mode) ? ::rmdir(target.c_str()) != 0 : ::unlink(target.c_str()) != 0) {
       return ErrnoStatus(errno, "mount path " + target);

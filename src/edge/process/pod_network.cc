@@ -165,7 +165,7 @@ Status PodNetwork::Start(const std::set<int>& slots_in_use) {
   taken_.insert(slot);
   ready_.push_back(slot);
   backstage_ = std::make_unique<Backstage>();
-  Refill();
+  RefillInQuiet();
   return Status::Ok();
 }
 
@@ -179,28 +179,48 @@ int PodNetwork::NextSlot() {
   return 0;
 }
 
-void PodNetwork::Refill() {
+// At once for those who wait and while less than half of the spares is there, since a rush of pods
+// would find none; the rest when it is quiet.
+void PodNetwork::Refill(bool quiet) {
   if (failures_ >= kFailuresMax) return;
-  while (ready_.size() + making_ < options_.ready + waiting_.size()) {
-    int slot = NextSlot();
-    if (slot == 0) break;
-    taken_.insert(slot);
-    ++making_;
-    auto make = [this, slot, alive = std::weak_ptr<bool>(alive_)] {
-      Status status = Make(slot);
-      options_.post([this, alive, slot, status] {
-        if (!alive.expired()) OnMade(slot, status);
-      });
-    };
-    if (!waiting_.empty() || !backstage_->Later(make)) backstage_->Now(make);
+  const size_t spares = quiet ? options_.ready : (options_.ready + 1) / 2;
+  while (ready_.size() + making_ < spares + waiting_.size()) {
+    if (!MakeOne()) return;
   }
+  if (ready_.size() + making_ < options_.ready + waiting_.size()) RefillInQuiet();
+}
+
+void PodNetwork::RefillInQuiet() {
+  if (awaits_quiet_) return;
+  awaits_quiet_ = backstage_->Later([this, alive = std::weak_ptr<bool>(alive_)] {
+    options_.post([this, alive] {
+      if (alive.expired()) return;
+      awaits_quiet_ = false;
+      Refill(/*quiet=*/true);
+    });
+  });
+}
+
+// False: no address is free.
+bool PodNetwork::MakeOne() {
+  const int slot = NextSlot();
+  if (slot == 0) return false;
+  taken_.insert(slot);
+  ++making_;
+  backstage_->Now([this, slot, alive = std::weak_ptr<bool>(alive_)] {
+    Status status = Make(slot);
+    options_.post([this, alive, slot, status] {
+      if (!alive.expired()) OnMade(slot, status);
+    });
+  });
+  return true;
 }
 
 void PodNetwork::Acquire(std::function<void(Result<NetworkLease>)> done) {
   if (ready_.empty()) {
     failures_ = 0;
     waiting_.push_back(std::move(done));
-    Refill();
+    Refill(/*quiet=*/false);
     if (making_ == 0) {
       auto nobody = std::move(waiting_.front());
       waiting_.pop_front();
@@ -210,7 +230,7 @@ void PodNetwork::Acquire(std::function<void(Result<NetworkLease>)> done) {
   }
   int slot = ready_.front();
   ready_.pop_front();
-  Refill();
+  Refill(/*quiet=*/false);
   done(LeaseOf(slot));
 }
 

@@ -65,7 +65,9 @@ class PodNetwork {
 
  private:
   Status ChooseSubnet();
-  void Refill();
+  void Refill(bool quiet);
+  void RefillInQuiet();
+  bool MakeOne();
   int NextSlot();
   Status Make(int slot);
   void Destroy(int slot);
@@ -81,6 +83,7 @@ class PodNetwork {
   std::deque<int> ready_;
   std::deque<std::function<void(Result<NetworkLease>)>> waiting_;
   size_t making_ = 0;
+  bool awaits_quiet_ = false;
   int cursor_ = 1;
   int failures_ = 0;
 

@@ -35,6 +35,32 @@ Status RewriteFile(const std::string& path, std::string_view bytes) {
   return error == 0 ? Status::Ok() : ErrnoStatus(error, "write " + path);
 }
 
+// What every pod's directory has.
+Status FurnishPodDir(const std::string& dir) {
+  SWELL_RETURN_IF_ERROR(MakeDirs(dir, 0711));
+  for (const char* part :
+       {"/etc", "/run", "/run/notice", "/run/report", "/volumes", "/containers", "/logs"}) {
+    SWELL_RETURN_IF_ERROR(MakeDirs(dir + part));
+  }
+  ::chmod((dir + "/run/report").c_str(), 01777);
+  for (const char* file : {"/etc/hostname", "/etc/hosts", "/etc/resolv.conf"}) {
+    SWELL_RETURN_IF_ERROR(RewriteFile(dir + file, ""));
+  }
+  return PrepareReplace(dir + "/pod.json", 0600);
+}
+
+// What every attempt's directory has.
+Status FurnishContainerDir(const std::string& dir, Isolation isolation) {
+  std::vector<std::string> parts{""};
+  if (isolation != Isolation::kNone) parts.insert(parts.end(), {"/root", "/tmp"});
+  if (isolation == Isolation::kFull) parts.insert(parts.end(), {"/upper", "/workdir"});
+  for (const std::string& part : parts) SWELL_RETURN_IF_ERROR(MakeDirs(dir + part));
+  for (const char* file : {"/spec.json", "/state.json", "/exit.json"}) {
+    SWELL_RETURN_IF_ERROR(PrepareReplace(dir + file, 0600));
+  }
+  return ReplaceFile(dir + "/termination-log", "", 0666);
+}
+
 }  // namespace
 
 ProcessHost::Container::~Container() {
@@ -93,6 +119,8 @@ void ProcessHost::CleanCgroups() {
 
 std::string ProcessHost::Attic() const { return options_.data_dir + "/removed"; }
 
+std::string ProcessHost::ReadyDir() const { return options_.data_dir + "/ready"; }
+
 std::string ProcessHost::MemoryAttic() const { return MemoryDir("removed"); }
 
 // ---- what containers use ----
@@ -140,6 +168,7 @@ Status ProcessHost::Start() {
   SWELL_RETURN_IF_ERROR(MakeDirs(options_.data_dir + "/pods", 0711));
   remover_.Empty(Attic());
   remover_.Empty(MemoryAttic());
+  MakeReadyDirs();
   SWELL_ASSIGN_OR_RETURN(files_, FileWatch::Create(reactor_));
   SWELL_ASSIGN_OR_RETURN(std::vector<std::string> uids, ListDir(options_.data_dir + "/pods"));
   for (const std::string& uid : uids) {
@@ -174,10 +203,30 @@ Status ProcessHost::Start() {
   CleanCgroups();
   // Not while the cluster itself starts.
   reactor_.After(std::chrono::seconds(1), [this, alive = std::weak_ptr<bool>(alive_)] {
-    if (!alive.expired()) ReadyShims();
+    if (alive.expired()) return;
+    ReadyShims();
+    pod_dirs_->Refill();
+    container_dirs_->Refill();
   });
   MeasureLater();
   return Status::Ok();
+}
+
+void ProcessHost::MakeReadyDirs() {
+  // An earlier run's: another version may have made them.
+  Status cleared = remover_.Discard(ReadyDir(), Attic());
+  (void)cleared;
+  auto make = [this](const char* name, std::function<Status(const std::string&)> furnish) {
+    return std::make_unique<ReadyDirs>(ReadyDirs::Options{
+        .prefix = StrCat(ReadyDir(), "/", name),
+        .ready = options_.ready_dirs,
+        .make = std::move(furnish),
+        .post = [this](std::function<void()> fn) { reactor_.Post(std::move(fn)); }});
+  };
+  pod_dirs_ = make("pod-", FurnishPodDir);
+  container_dirs_ = make("container-", [isolation = support_.isolation](const std::string& dir) {
+    return FurnishContainerDir(dir, isolation);
+  });
 }
 
 Status ProcessHost::LoadPod(const std::string& uid) {
@@ -335,11 +384,7 @@ void ProcessHost::CreateSandbox(const agent::SandboxSpec& spec,
 }
 
 Status ProcessHost::MakePodFiles(Pod& pod) {
-  SWELL_RETURN_IF_ERROR(MakeDirs(pod.dir, 0711));
-  for (const char* dir : {"/etc", "/run/notice", "/run/report", "/volumes", "/containers"}) {
-    SWELL_RETURN_IF_ERROR(MakeDirs(pod.dir + dir));
-  }
-  ::chmod((pod.dir + "/run/report").c_str(), 01777);
+  SWELL_RETURN_IF_ERROR(pod_dirs_->Take(pod.dir));
   for (const agent::VolumeSpec& volume : pod.spec.volumes) {
     SWELL_ASSIGN_OR_RETURN(std::string path,
                            MakeVolume(volume, pod.dir, options_.data_dir, pod.spec.fs_group));
@@ -498,6 +543,10 @@ void ProcessHost::Shutdown(std::function<void()> done) {
     network_.reset();
     CleanCgroups();
     RemoveCgroups(support_.cgroups);
+    pod_dirs_->Finish();
+    container_dirs_->Finish();
+    Status cleared = RemoveTree(ReadyDir());
+    (void)cleared;
     remover_.Finish();
     ::rmdir(Attic().c_str());
     ::rmdir(MemoryAttic().c_str());

@@ -9,6 +9,7 @@
 //   pods/UID/logs/NAME/ATTEMPT.log
 //   checkpoints/NAMESPACE/GROUP          shared by all incarnations of a job's pods, kept
 //   volumes/KEY                          of claims without a volume of their own, kept
+//   ready/                               directories of pods and containers to come
 //   removed/                             what is about to be deleted
 //
 // Thread-safety: one thread. Blocking file operations are short and local.
@@ -31,6 +32,7 @@
 #include "edge/process/log_reader.h"
 #include "edge/process/net_probe.h"
 #include "edge/process/pod_network.h"
+#include "edge/process/ready_dirs.h"
 #include "edge/process/remover.h"
 #include "edge/process/service_proxy.h"
 #include "edge/process/shim_spec.h"
@@ -48,6 +50,7 @@ struct ProcessOptions {
   HostOptions host;
   size_t ready_networks = 4;
   size_t ready_shims = 3;
+  size_t ready_dirs = 4;  // of pods, and as many of containers
   int64_t log_bytes_max = 10 << 20;
   int log_files_max = 5;
 };
@@ -175,6 +178,7 @@ class ProcessHost {
   Status LoadPod(const std::string& uid);
   void LoadContainer(Pod& pod, const std::string& name);
   Status SavePod(const Pod& pod) const;
+  void MakeReadyDirs();
   Status MakePodFiles(Pod& pod);
   void FinishSandbox(const std::string& uid,
                      const std::function<void(Result<agent::SandboxInfo>)>& done);
@@ -190,6 +194,7 @@ class ProcessHost {
   static std::string GroupName(const agent::ContainerRef& ref);
   // Of pods that are gone.
   void CleanCgroups();
+  std::string ReadyDir() const;
   std::string Attic() const;
   std::string MemoryAttic() const;
   std::string MemoryDir(const std::string& uid) const;
@@ -256,6 +261,7 @@ class ProcessHost {
   RealClock clock_;
   UsageMeter meter_;
   Remover remover_;
+  std::unique_ptr<ReadyDirs> pod_dirs_, container_dirs_;
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
 };
 

@@ -372,14 +372,14 @@ void ProcessHost::StartContainer(const ContainerSpec& spec,
   auto launch = std::make_shared<Launch>();
   launch->ref = spec.ref;
   Status ready = [&]() -> Status {
-    SWELL_RETURN_IF_ERROR(MakeDirs(dir));
+    SWELL_RETURN_IF_ERROR(MakeDirs(StrCat(pod.dir, "/containers/", spec.ref.name)));
+    SWELL_RETURN_IF_ERROR(container_dirs_->Take(dir));
     SWELL_RETURN_IF_ERROR(MakeDirs(logs));
     if (spec.ref.attempt > 0) {
       // The scratch space of the attempt before is nobody's any more; its log stays.
       DiscardScratch(StrCat(pod.dir, "/containers/", spec.ref.name, "/", spec.ref.attempt - 1));
     }
     ::unlink((pod.dir + "/run/notice/notice.json").c_str());
-    SWELL_RETURN_IF_ERROR(ReplaceFile(dir + "/termination-log", "", 0666));
     SWELL_ASSIGN_OR_RETURN(
         ShimSpec shim, MakeShimSpec(pod, spec, dir, StrCat(logs, "/", spec.ref.attempt, ".log")));
     SWELL_RETURN_IF_ERROR(ReplaceFile(dir + "/spec.json", json::Print(shim.ToJson()), 0600));

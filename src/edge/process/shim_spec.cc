@@ -210,11 +210,29 @@ uint64_t ProcessStartTime(pid_t pid) {
   return ParseUint(fields[19]).value_or(0);
 }
 
-Status ReplaceFile(const std::string& path, std::string_view bytes, int mode) {
-  std::string temporary = path + ".new";
+namespace {
+
+std::string NewOf(const std::string& path) { return path + ".new"; }
+
+Result<int> OpenNew(const std::string& path, int mode) {
+  const std::string temporary = NewOf(path);
   int fd = ::open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, mode);
   if (fd < 0) return ErrnoStatus(errno, "create " + temporary);
   ::fchmod(fd, static_cast<mode_t>(mode));
+  return fd;
+}
+
+}  // namespace
+
+Status PrepareReplace(const std::string& path, int mode) {
+  SWELL_ASSIGN_OR_RETURN(const int fd, OpenNew(path, mode));
+  ::close(fd);
+  return Status::Ok();
+}
+
+Status ReplaceFile(const std::string& path, std::string_view bytes, int mode) {
+  const std::string temporary = NewOf(path);
+  SWELL_ASSIGN_OR_RETURN(const int fd, OpenNew(path, mode));
   int error = 0;
   while (!bytes.empty() && error == 0) {
     ssize_t n = ::write(fd, bytes.data(), bytes.size());

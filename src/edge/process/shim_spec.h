@@ -117,5 +117,7 @@ uint64_t ProcessStartTime(pid_t pid);
 
 // Renames a new file over the old one; not forced to the disk, which a killed process needs not.
 Status ReplaceFile(const std::string& path, std::string_view bytes, int mode = 0644);
+// Makes the new file that the next ReplaceFile fills, so that it need not.
+Status PrepareReplace(const std::string& path, int mode);
 
 }  // namespace swell::edge
