@@ -27,7 +27,7 @@ def definition(versions=None, **more):
             'metadata': {'name': 'jobs.$run.example.com'},
             'spec': {'group': '$run.example.com', 'scope': 'Namespaced',
                      'names': {'plural': 'jobs', 'singular': 'job', 'kind': 'Job',
-                               'shortNames': ['j$run'], 'categories': ['all']},
+                               'shortNames': ['j$run'], 'categories': ['all-$run']},
                      'versions': versions or [{
                          'name': 'v1', 'served': True, 'storage': True,
                          'schema': {'openAPIV3Schema': SCHEMA},
@@ -84,7 +84,7 @@ CASES = [
              'fields'))),
     defined('discovery', eventually(get('/apis/$run.example.com/v1', 200, {'resources': Having(
         {'name': 'jobs', 'singularName': 'job', 'namespaced': True, 'kind': 'Job',
-         'shortNames': ['j$run'], 'categories': ['all']},
+         'shortNames': ['j$run'], 'categories': ['all-$run']},
         {'name': 'jobs/status'}, {'name': 'jobs/scale', 'kind': 'Scale'})}))),
     defined('defaults-and-pruning', post(HERE, job(size=2, nonesuch=1, free={'any': [1]},
                                                    list=[{'k': 'x', 'w': 1}]), 201, {

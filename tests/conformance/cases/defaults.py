@@ -116,7 +116,7 @@ CASES = [
          patch('merge', 'pods/p/status', {'status': {'message': 'm'}}, 200,
                {'status': {'message': 'm', 'phase': 'Pending'}}), accounts=True),
     Case('pod-binding', post('/api/v1/nodes', {
-        'metadata': {'name': 'n-$run'}, 'status': {'allocatable': {
+        'metadata': {'name': 'n-$run'}, 'spec': {'unschedulable': True}, 'status': {'allocatable': {
             'pods': '9', 'cpu': '4', 'memory': '4Gi'}}}, 201),
          post('pods', pod(schedulerName='none'), 201),
          post('pods/p/binding', {'target': {'kind': 'Node', 'name': 'n-$run'}}, 400, failure(

@@ -106,10 +106,11 @@ CASES = [
     Case('versions-zero-and-exact', *maps('a'),
          get('configmaps?resourceVersion=0', 200, {'kind': 'ConfigMapList'}),
          get('configmaps?labelSelector=n', 200, save={'rv': 'metadata.resourceVersion'}),
-         post('configmaps', {'metadata': {'name': 'b', 'labels': {'n': 'b'}}}, 201),
+         post('configmaps', {'metadata': {'name': 'b', 'labels': {'n': 'b'}}}, 201,
+              save={'later': 'metadata.resourceVersion'}),
          get('configmaps?labelSelector=n&resourceVersion=$rv&resourceVersionMatch=Exact', 200,
              {'items': items('a'), 'metadata': {'resourceVersion': '$rv'}}),
-         get('configmaps?labelSelector=n&resourceVersion=$rv&resourceVersionMatch=NotOlderThan',
+         get('configmaps?labelSelector=n&resourceVersion=$later&resourceVersionMatch=NotOlderThan',
              200, {'items': Having(*items('a', 'b'))})),
     Case('version-match-needs-a-version',
          get('configmaps?resourceVersionMatch=Exact', 422, failure('Invalid', Pattern(

@@ -65,9 +65,9 @@ class Runner:
         if answer.status != 201:
             raise Failed(f'namespace {name}: {answer.status} {answer.text()}')
         end = time.monotonic() + DEADLINE_S
-        while accounts and not self.account_ready(f'/api/v1/namespaces/{name}'):
+        while not self.furnished(f'/api/v1/namespaces/{name}', accounts):
             if time.monotonic() > end:
-                raise Failed(f'namespace {name} got no service account')
+                raise Failed(f'namespace {name} is not furnished')
             time.sleep(PAUSE_S)
 
     def new_namespace(self, accounts):
@@ -77,6 +77,11 @@ class Runner:
 
     def remove_namespace(self, name):
         self.server.send('DELETE', f'/api/v1/namespaces/{name}')
+
+    def furnished(self, namespace, accounts):
+        """Whether what controllers put into every namespace is there, which lists and quotas count."""
+        authority = self.server.send('GET', f'{namespace}/configmaps/kube-root-ca.crt')
+        return authority.status == 200 and (not accounts or self.account_ready(namespace))
 
     def account_ready(self, namespace):
         """Whether pods can be made; the server that admits them hears of a new account's token a moment later."""
