@@ -47,6 +47,9 @@ def parse(arguments=None):
     text("--learning_rate", type=float, default=None)
     text("--step_seconds", type=float, default=float(os.environ.get("SWELL_ELASTICDL_STEP_SECONDS") or 0),
          help="a minibatch takes at least so long: for demonstrations that last as long on a fast machine")
+    text("--hold_file", default=os.environ.get("SWELL_ELASTICDL_HOLD_FILE", ""),
+         help="a file with a number: as long as it is there, each worker waits after so many minibatches: for "
+         "demonstrations that must not end before something has happened")
     text("--checkpoint_dir", default="")
     text("--checkpoint_dir_for_init", default="")
     text("--output", default="")

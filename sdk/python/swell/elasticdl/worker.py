@@ -146,6 +146,15 @@ class Worker:
         if self.notice.requested:
             raise Stop(EXIT_NOTICED, "the place is needed")
 
+    def held(self):
+        if not self.options.hold_file:
+            return False
+        try:
+            with open(self.options.hold_file, encoding="utf-8") as file:
+                return self.step >= int(file.read())
+        except FileNotFoundError:
+            return False
+
     def next_task(self):
         while True:
             self.leave_on_notice()
@@ -180,6 +189,9 @@ class Worker:
         self.file.net.train()
         for done, features, labels in self.batches(task):
             self.leave_on_notice()
+            while self.held():
+                time.sleep(0.05)
+                self.leave_on_notice()
             begin = time.monotonic()
             for _ in range(RETRIES_MAX + 1):
                 self.file.net.zero_grad(set_to_none=True)
