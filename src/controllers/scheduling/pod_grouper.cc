@@ -16,9 +16,23 @@ constexpr int kOwnersMax = 8;
 constexpr size_t kCachedMax = 4096;
 // Members of a gang come together: their owner is read once.
 constexpr Duration kFresh = std::chrono::seconds(2);
+// How long a group without pods stays that was preempted: its operator makes them anew, and what
+// happened to it is told of the group.
+constexpr Duration kPreemptedStays = std::chrono::minutes(10);
 constexpr std::string_view kGroupKey = "group ";  // before the key of a group in the queue
 
 bool Gone(Code code) { return code == Code::kNotFound || code == Code::kConflict; }
+
+bool IsPlaced(const json::Value& pod) {
+  return !json::GetString(pod, {"spec", "nodeName"}).empty();
+}
+
+// Zero: it is not waited for.
+Duration PreemptedStays(const json::Value& group, WallTime now) {
+  if (json::GetString(group, {"status", "phase"}) != "Preempted") return Duration::zero();
+  const auto since = api::ParseTime(json::GetString(group, {"status", "lastPreemption", "time"}));
+  return since ? std::max(Duration::zero(), kPreemptedStays - (now - *since)) : Duration::zero();
+}
 
 }  // namespace
 
@@ -64,8 +78,7 @@ PodGrouper::~PodGrouper() { context_.executor.Cancel(timer_); }
 
 // Whether a rule may be about it: by its nearest owner, or by what it says itself.
 bool PodGrouper::Concerns(const json::Value& pod) const {
-  if (!json::GetString(pod, {"spec", "nodeName"}).empty() || HasEnded(pod) ||
-      api::IsDeleting(pod) || !api::Label(pod, keys::kPodGroup).empty()) {
+  if (HasEnded(pod) || api::IsDeleting(pod) || !api::Label(pod, keys::kPodGroup).empty()) {
     return false;
   }
   const std::string_view scheduler = json::GetString(pod, {"spec", "schedulerName"});
@@ -81,7 +94,7 @@ bool PodGrouper::Concerns(const json::Value& pod) const {
 }
 
 bool PodGrouper::Holds(const json::Value& pod) const {
-  return Concerns(pod) && !settled_.contains(std::string(api::Uid(pod)));
+  return !IsPlaced(pod) && Concerns(pod) && !settled_.contains(std::string(api::Uid(pod)));
 }
 
 void PodGrouper::OnPod(const json::Value& pod) {
@@ -108,7 +121,7 @@ void PodGrouper::Reconcile(const std::string& key, const client::WorkQueue::Done
     return ReconcileGroup(key.substr(kGroupKey.size()), done);
   }
   json::SharedValue pod = pods_.Get(key);
-  if (!pod || !Holds(*pod)) return done(Duration::zero());
+  if (!pod || !(IsPlaced(*pod) ? Concerns(*pod) : Holds(*pod))) return done(Duration::zero());
   FindOwner(pod, false, [this, pod, done](const Result<Found>& found) {
     if (!found.ok()) return done(found.status());
     if (!found->rule || !MayGroup(*found->rule, *pod)) {
@@ -264,7 +277,17 @@ void PodGrouper::WriteGroup(const std::string& ns,
                     {"annotations", json::Object{{kGroupedBy, found.rule->name}}},
                     {"ownerReferences", json::Array{api::MakeOwnerReference(owner, false)}}}},
       {"spec", std::move(spec)}};
+  if (!found.rule->per_pod) LookAtPlaced(pod);
   client_.Create(client::resources::kPodGroups, ns, group, ended);
+}
+
+// Pods that were placed before there was a rule for them would else be missed by the others.
+void PodGrouper::LookAtPlaced(const json::Value& member) {
+  const auto owner = api::ControllerOf(member);
+  if (!owner) return;
+  for (const json::SharedValue& pod : pods_.ByIndex("owner", owner->uid)) {
+    if (IsPlaced(*pod) && Concerns(*pod)) queue_.Add(api::KeyOf(*pod));
+  }
 }
 
 // Pods have gone, or the group has.
@@ -281,6 +304,8 @@ void PodGrouper::ReconcileGroup(const std::string& key, const client::WorkQueue:
   if (pods.empty()) {
     const bool ours = group && !api::Annotation(*group, kGroupedBy).empty();
     if (!ours || !pods_.ByIndex("group", key).empty()) return done(Duration::zero());
+    const Duration stays = PreemptedStays(*group, context_.clock.Now());
+    if (stays > Duration::zero()) return done(stays);
     return client_.Delete(
         client::resources::kPodGroups, ns, name,
         {.precondition_uid = std::string(api::Uid(*group))},
@@ -332,7 +357,7 @@ void PodGrouper::OnMap(const json::Value& map) {
 // Of pods that wait, some may be in a group after all, or in none.
 void PodGrouper::LookAgain() {
   for (const auto& [key, pod] : pods_.objects()) {
-    if (!json::GetString(*pod, {"spec", "nodeName"}).empty()) continue;
+    if (IsPlaced(*pod)) continue;
     settled_.erase(std::string(api::Uid(*pod)));
     if (options_.release) options_.release(*pod);
     OnPod(*pod);

@@ -4,7 +4,8 @@
 //
 // Until it is known whether a pod belongs to a group, the scheduler leaves it where it is (Holds).
 // What a rule reads of an owner is read again when pods of the group come and go: a job that is
-// made smaller needs fewer. A group without pods goes.
+// made smaller needs fewer. A group without pods goes; one that was preempted only when its
+// operator has made none for a while.
 //
 // People's rules are in a ConfigMap, looked at from time to time: key rules.yaml of
 // `namespace`/swell-grouping. What is wrong with them is told in events of the ConfigMap and in
@@ -81,6 +82,7 @@ class PodGrouper {
                   const json::Value& pod,
                   const Found& found,
                   const std::function<void(const Status&)>& done);
+  void LookAtPlaced(const json::Value& member);
   void Settle(const json::Value& looked_at);
   void LookAtMap();
   void OnMap(const json::Value& map);

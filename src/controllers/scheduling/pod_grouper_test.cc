@@ -89,6 +89,17 @@ class PodGrouperTest : public ::testing::Test {
             "ray.io/node-type: worker, ray.io/group: w");
   }
 
+  // Takes the whole node.
+  void MakeUrgent() {
+    cluster_.Create(
+        "{apiVersion: scheduling.k8s.io/v1, kind: PriorityClass, metadata: {name: high}, value: "
+        "1000}");
+    cluster_.Create(
+        "apiVersion: v1\nkind: Pod\nmetadata: {name: urgent, namespace: default}\nspec: "
+        "{schedulerName: swell, priorityClassName: high, containers: [{name: main, image: i, "
+        "resources: {limits: {nvidia.com/gpu: 4}}}]}\n");
+  }
+
   TestCluster cluster_;
 };
 
@@ -209,6 +220,49 @@ TEST_F(PodGrouperTest, RulesOfAConfigMapHoldWithoutARestart) {
   MakePod("z-1", kThings, "z", "a: b");
   ASSERT_TRUE(cluster_.Until([&] { return cluster_.Pods("Running") == 3; }));
   EXPECT_EQ(cluster_.PodPhase("default/x-0"), "Running");
+  // Nobody waits for members that run already.
+  MakePod("x-1", kThings, "x", "a: b");
+  ASSERT_TRUE(cluster_.Until([&] { return cluster_.Pods("Running") == 4; }));
+  EXPECT_EQ(api::Label(*cluster_.Get(kPods, "default/x-0"), keys::kPodGroup), "thing.x");
+}
+
+TEST_F(PodGrouperTest, APreemptedGroupIsKnownWhileItsOperatorMakesItsPodsAnew) {
+  Start();
+  const std::string key = "default/raycluster.ray";
+  auto make = [this] {
+    MakePod("ray-head", kRayClusters, "ray", "ray.io/node-type: head");
+    MakeWorker(0);
+  };
+  auto phase = [&] { return json::GetString(*cluster_.Get(kPodGroups, key), {"status", "phase"}); };
+  MakeRay(1);
+  make();
+  ASSERT_TRUE(cluster_.Until([&] { return cluster_.Pods("Running") == 2; }));
+  MakeUrgent();
+  ASSERT_TRUE(cluster_.Until([&] { return cluster_.PodPhase("default/urgent") == "Running"; }));
+  EXPECT_EQ(cluster_.Pods(""), 1);
+  cluster_.Run(std::chrono::minutes(2));
+  ASSERT_TRUE(cluster_.Get(kPodGroups, key));
+  EXPECT_EQ(phase(), "Preempted");
+  make();
+  cluster_.Run(std::chrono::seconds(5));
+  EXPECT_EQ(phase(), "Preempted");
+  ASSERT_TRUE(cluster_.Delete(kPods, "default/urgent").ok());
+  ASSERT_TRUE(cluster_.Until([&] { return phase() == "Running"; }));
+  EXPECT_EQ(cluster_.Int(kPodGroups, key, {"status", "preemptions"}), 1);
+}
+
+TEST_F(PodGrouperTest, APreemptedGroupWhosePodsNobodyMakesGoes) {
+  Start();
+  MakeRay(1);
+  MakePod("ray-head", kRayClusters, "ray", "ray.io/node-type: head");
+  MakeWorker(0);
+  ASSERT_TRUE(cluster_.Until([&] { return cluster_.Pods("Running") == 2; }));
+  MakeUrgent();
+  ASSERT_TRUE(cluster_.Until([&] { return cluster_.Pods("") == 1; }));
+  cluster_.Run(std::chrono::minutes(9));
+  EXPECT_TRUE(cluster_.Get(kPodGroups, "default/raycluster.ray"));
+  cluster_.Run(std::chrono::minutes(2));
+  EXPECT_FALSE(cluster_.Get(kPodGroups, "default/raycluster.ray"));
 }
 
 TEST_F(PodGrouperTest, TheTopmostOwnerWithARuleCounts) {
