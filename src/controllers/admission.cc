@@ -158,7 +158,12 @@ std::string Admission::ProjectOf(const json::Value& object,
   }
   if (named.empty()) return of_namespace;
   std::string project(named);
-  if (leaves.contains(project)) return project;
+  if (leaves.contains(project)) {
+    if (of_namespace.empty() || of_namespace == project) return project;
+    verdict.Refuse(StrCat("project ", Quote(project), ": namespace ", Quote(ns), " is project ",
+                          of_namespace, "'s, which what runs there is charged to"));
+    return "";
+  }
   const std::string all =
       leaves.empty() ? "there are none"
                      : StrCat("those with work are ", Join({leaves.begin(), leaves.end()}, ", "));

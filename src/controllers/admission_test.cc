@@ -16,6 +16,7 @@ class AdmissionTest : public ::testing::Test {
     cluster_.AddNode("node-0", 8);
     cluster_.Create(
         "{apiVersion: swell.dev/v1, kind: Project, metadata: {name: lab}}\n---\n"
+        "{apiVersion: swell.dev/v1, kind: Project, metadata: {name: other}}\n---\n"
         "{apiVersion: swell.dev/v1, kind: Project, metadata: {name: team}, spec: {parent: lab, "
         "namespace: team, resources: {gpu: {quota: 2, limit: 4}}}}");
     Open({});
@@ -110,10 +111,13 @@ TEST_F(AdmissionTest, OthersStayAsTheyAre) {
 
 TEST_F(AdmissionTest, WhatCanNeverRunIsRefusedWithTheReason) {
   EXPECT_EQ(Refused("pods", Pod("", "labels: {swell.dev/project: nobody}"), "default"),
-            "project \"nobody\" does not exist; those with work are team");
+            "project \"nobody\" does not exist; those with work are other, team");
   EXPECT_EQ(Refused("pods", Pod("", "labels: {swell.dev/project: lab}")),
             "project \"lab\" has projects below it, and work belongs to one of those; those with "
-            "work are team");
+            "work are other, team");
+  EXPECT_EQ(Refused("pods", Pod("", "labels: {swell.dev/project: other}")),
+            "project \"other\": namespace \"team\" is project team's, which what runs there is "
+            "charged to");
   EXPECT_EQ(Refused("pods", Pod("priorityClassName: urgent")),
             "no PriorityClass with name urgent was found");
   EXPECT_EQ(

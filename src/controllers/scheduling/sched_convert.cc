@@ -376,7 +376,7 @@ void AddVolumeTerms(const json::Value& pod, const StorageView& storage, sched::P
   }
 }
 
-sched::PodInfo ToPodInfo(const json::Value& pod, std::string_view usual_queue) {
+sched::PodInfo ToPodInfo(const json::Value& pod, std::string_view namespace_project) {
   static const json::Value kEmpty = json::Object{};
   const json::Value* found = json::Find(pod, {"spec"});
   const json::Value& spec = found ? *found : kEmpty;
@@ -388,8 +388,7 @@ sched::PodInfo ToPodInfo(const json::Value& pod, std::string_view usual_queue) {
   if (!group.empty()) out.group = StrCat(api::Namespace(pod), "/", group);
   out.comes_back = !group.empty() || api::ControllerOf(pod).has_value();
   out.pod_set = api::Label(pod, keys::kPodSet);
-  out.queue = api::Label(pod, keys::kProject);
-  if (out.queue.empty()) out.queue = usual_queue;
+  out.queue = namespace_project.empty() ? api::Label(pod, keys::kProject) : namespace_project;
   out.requests = PodRequests(spec);
   ReadConstraints(spec, out);
   SetPriority(out, static_cast<int32_t>(json::GetInt(spec, {"priority"})));
@@ -412,11 +411,12 @@ sched::PodInfo ToPodInfo(const json::Value& pod, std::string_view usual_queue) {
 
 sched::GroupInfo ToGroupInfo(const json::Value& pod_group,
                              const FindObject& priority_classes,
-                             std::string_view usual_queue) {
+                             std::string_view namespace_project) {
   sched::GroupInfo out;
   out.key = api::KeyOf(pod_group);
   out.uid = api::Uid(pod_group);
-  out.queue = json::GetString(pod_group, {"spec", "project"}, usual_queue);
+  out.queue = namespace_project.empty() ? json::GetString(pod_group, {"spec", "project"})
+                                        : namespace_project;
   out.priority_class = json::GetString(pod_group, {"spec", "priorityClassName"});
   if (const json::Value* it = priority_classes(out.priority_class)) {
     out.priority = static_cast<int32_t>(json::GetInt(*it, {"value"}));

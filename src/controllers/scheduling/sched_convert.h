@@ -17,11 +17,12 @@ namespace swell::controllers {
 using FindObject = std::function<const json::Value*(std::string_view)>;
 
 sched::NodeInfo ToNodeInfo(const json::Value& node);
-// `usual_queue` is the project of what names none.
-sched::PodInfo ToPodInfo(const json::Value& pod, std::string_view usual_queue = {});
+// What is in a project's namespace is charged to that project, whatever it says itself: else
+// anybody could use what others are due. Elsewhere it says which.
+sched::PodInfo ToPodInfo(const json::Value& pod, std::string_view namespace_project = {});
 sched::GroupInfo ToGroupInfo(const json::Value& pod_group,
                              const FindObject& priority_classes,
-                             std::string_view usual_queue = {});
+                             std::string_view namespace_project = {});
 // With its priority come the usual rules about who is preemptible.
 void SetPriority(sched::PodInfo& pod, int32_t priority);
 // What a pod's claims lead to.

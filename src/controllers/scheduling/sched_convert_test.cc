@@ -45,5 +45,17 @@ TEST(SchedConvert, PhasesOfPods) {
             sched::PodPhase::kFailed);
 }
 
+TEST(SchedConvert, WhatIsInAProjectsNamespaceIsThatProjectsWhateverItSays) {
+  const auto pod = json::Parse(R"({"metadata":{"labels":{"swell.dev/project":"said"}}})");
+  ASSERT_TRUE(pod.ok());
+  EXPECT_EQ(ToPodInfo(*pod).queue, "said");
+  EXPECT_EQ(ToPodInfo(*pod, "team").queue, "team");
+  const auto group = json::Parse(R"({"spec":{"project":"said"}})");
+  ASSERT_TRUE(group.ok());
+  const FindObject none = [](std::string_view) { return nullptr; };
+  EXPECT_EQ(ToGroupInfo(*group, none).queue, "said");
+  EXPECT_EQ(ToGroupInfo(*group, none, "team").queue, "team");
+}
+
 }  // namespace
 }  // namespace swell::controllers

@@ -158,8 +158,7 @@ void SchedulerLoop::RecallPastUse() {
   }
 }
 
-// Work belongs to the project whose namespace it is in, unless it says otherwise. A department's
-// name is not a namespace: only leaves have work.
+// A department's name is not a namespace: only leaves have work.
 void SchedulerLoop::RefreshProjects() {
   std::set<std::string_view> parents;
   for (const auto& [name, project] : projects_.objects()) {
