@@ -14,6 +14,9 @@
 namespace swell::sched {
 namespace {
 
+// Jobs for which nodes are looked through in one cycle; they come in job order.
+constexpr int kHolesMax = 64;
+
 // When everything on the node will have ended by its own limits; nullopt: nobody knows.
 std::optional<WallTime> EndOf(const State& state, const NodeState& node, WallTime now) {
   WallTime end = now;
@@ -66,7 +69,23 @@ int64_t Capacity(const Shape& shape, const NodeState& node) {
   return pods;
 }
 
-bool Deserves(Context& context, GroupId id, const Needed& needed, int pool) {
+// Nodes on which the pods would start soonest, and when those are free.
+struct Hole {
+  std::vector<NodeId> nodes;  // empty: they fit nowhere, not even in an empty cluster
+  WallTime free_at;           // at the latest; zero: not known
+};
+
+// Whether its project is due that much in all; else no hole is looked for.
+bool MayEverBeDue(Context& context, GroupId id, const Needed& needed) {
+  State& state = context.state;
+  if (state.known_queues == 0) return true;
+  const QueueAmounts need = NeedOf(state, needed.pods);
+  const QueueAmounts& fair = context.shares.Fair(state.PoolOf(id), state.groups[id].queue);
+  return std::equal(need.begin(), need.end(), fair.begin(), std::less_equal<>());
+}
+
+// Whether it is within limits, quotas and its fair share.
+bool IsDue(Context& context, GroupId id, const Needed& needed, int pool) {
   State& state = context.state;
   const GroupState& group = state.groups[id];
   if (!FitsQueues(state, group, needed.pods, pool, Tense::kFuture)) return false;
@@ -80,7 +99,24 @@ bool Deserves(Context& context, GroupId id, const Needed& needed, int pool) {
   return true;
 }
 
-void Hold(Context& context, GroupId id, const Needed& needed, int pool) {
+// The same once the work of its own project is gone from the hole, which it waits for.
+bool Deserves(
+    Context& context, GroupId id, const Needed& needed, int pool, const std::vector<NodeId>& hole) {
+  if (IsDue(context, id, needed, pool)) return true;
+  State& state = context.state;
+  Statement trial(state);  // takes everything back
+  for (NodeId node : hole) {
+    const std::vector<PodId> here = state.nodes[node].pods;
+    for (PodId pod : here) {
+      const GroupId group = state.pods[pod].group;
+      if (group == kNone || state.groups[group].queue != state.groups[id].queue) continue;
+      if (state.pods[pod].Holds()) trial.Evict(pod);
+    }
+  }
+  return IsDue(context, id, needed, pool);
+}
+
+Hole FindHole(Context& context, const Needed& needed, int pool) {
   State& state = context.state;
   const PodId hardest =
       *std::max_element(needed.pods.begin(), needed.pods.end(), [&](PodId a, PodId b) {
@@ -92,20 +128,25 @@ void Hold(Context& context, GroupId id, const Needed& needed, int pool) {
   auto left = static_cast<int64_t>(needed.pods.size());
   WallTime free_at = context.now;
   bool known = true;
-  std::vector<NodeId> held;
+  Hole hole;
   for (const Place& place : PlacesFor(state, hardest, pool)) {
     if (left <= 0) break;
     const NodeState& node = state.nodes[place.node];
-    held.push_back(place.node);
+    hole.nodes.push_back(place.node);
     left -= std::max<int64_t>(1, Capacity(shape, node));
     const std::optional<WallTime> end = EndOf(state, node, context.now);
     known &= end.has_value();
     if (end) free_at = std::max(free_at, *end);
   }
-  if (left > 0) return;  // it fits nowhere, not even in an empty cluster
-  for (NodeId node : held) {
+  if (left > 0) return {};
+  if (known) hole.free_at = free_at;
+  return hole;
+}
+
+void Hold(State& state, GroupId id, const Hole& hole) {
+  for (NodeId node : hole.nodes) {
     state.nodes[node].held_for = id;
-    state.nodes[node].held_until = known ? free_at : WallTime{};
+    state.nodes[node].held_until = hole.free_at;
     state.held_nodes.push_back(node);
   }
 }
@@ -125,6 +166,7 @@ void Reserve(Context& context) {
   const Duration patience = context.settings.reserve_after;
   if (patience <= Duration::zero()) return;
   std::set<int> taken;
+  int looked = 0;
   for (GroupId id : context.order) {
     const GroupState& group = state.groups[id];
     if (!Schedulable(state, group)) continue;
@@ -136,10 +178,13 @@ void Reserve(Context& context) {
     const int pool = state.PoolsFor(id).front();
     if (taken.contains(pool)) continue;
     const Needed needed = NeededPods(state, id);
-    if (needed.pods.empty() || !Deserves(context, id, needed, pool)) continue;
+    if (needed.pods.empty() || !MayEverBeDue(context, id, needed)) continue;
+    if (++looked > kHolesMax) break;
+    const Hole hole = FindHole(context, needed, pool);
+    if (hole.nodes.empty() || !Deserves(context, id, needed, pool, hole.nodes)) continue;
     // What fits at once needs no hole.
     taken.insert(pool);
-    if (!FitsNow(state, id, needed, pool)) Hold(context, id, needed, pool);
+    if (!FitsNow(state, id, needed, pool)) Hold(state, id, hole);
   }
   if (state.held_nodes != before) ++state.room_epoch;
 }

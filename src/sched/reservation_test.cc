@@ -38,6 +38,54 @@ TEST(Reservation, EqualsMayNotTakeWhatALongWaitingJobDrains) {
   EXPECT_EQ(s.PhaseOf("big-1"), "Bound");
 }
 
+// A project that is due all there is, and whose own small jobs keep some of it busy.
+TEST(Reservation, AProjectsLargeJobIsNotStarvedByItsSmallOnes) {
+  Scenario s;
+  QueueInfo a;
+  a.name = "a";
+  a.gpu = {8, 8, 1};
+  s.Queue(a);
+  for (const char* node : {"n0", "n1"}) s.Node(node, {.gpus = 4});
+  s.Group("old", {.preemptible = false, .queue = "a"});
+  s.Pod("old-0", {.group = "old", .gpus = 1, .on = "n0"});
+  s.Group("impossible", {.queue = "a", .minutes_old = 90});
+  s.Pod("impossible-0", {.group = "impossible", .gpus = 6});
+  s.Group("big", {.min = 2, .queue = "a", .minutes_old = 60});
+  s.Pods("big", 2, {.group = "big", .gpus = 4});
+  s.Group("small", {.queue = "a", .minutes_old = 1});
+  s.Pod("small-0", {.group = "small", .gpus = 1});
+  s.Cycle();
+  EXPECT_EQ(s.Log(), "");
+  EXPECT_NE(s.WaitingOf("big")->reason.find("2 nodes are held for it"), std::string::npos)
+      << s.WaitingOf("big")->reason;
+  s.RemovePod("old-0");
+  s.Cycle();
+  EXPECT_EQ(s.PhaseOf("big-1"), "Bound");
+}
+
+TEST(Reservation, NobodyHoldsNodesForMoreThanItsProjectIsDue) {
+  Scenario s;
+  QueueInfo a;
+  a.name = "a";
+  a.gpu = {4, kUnlimited, 0};
+  s.Queue(a);
+  QueueInfo b;
+  b.name = "b";
+  b.gpu = {8, kUnlimited, 0};
+  s.Queue(b);
+  for (const char* node : {"n0", "n1"}) s.Node(node, {.gpus = 4});
+  s.Group("own", {.preemptible = false, .queue = "a"});
+  s.Pod("own-0", {.group = "own", .gpus = 4, .on = "n0"});
+  s.Group("others", {.preemptible = false, .queue = "b"});
+  s.Pod("others-0", {.group = "others", .gpus = 3, .on = "n1"});
+  s.Group("big", {.min = 2, .queue = "a", .minutes_old = 60});
+  s.Pods("big", 2, {.group = "big", .gpus = 3});
+  s.Group("small", {.queue = "b", .minutes_old = 1});
+  s.Pod("small-0", {.group = "small", .gpus = 1});
+  s.Cycle();
+  EXPECT_EQ(s.PhaseOf("small-0"), "Bound");
+}
+
 TEST(Reservation, BeforeThatTheyMay) {
   Scenario s;
   FillAndWait(s, 50);
