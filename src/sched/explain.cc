@@ -1,11 +1,13 @@
 // Words for those who wait: why, in numbers, and the least change that would start them.
 #include <array>
+#include <functional>
 #include <tuple>
 
 #include "base/random.h"
 #include "base/strings.h"
 #include "sched/context.h"
 #include "sched/reclaim_rules.h"
+#include "sched/topology.h"
 #include "sched/words.h"
 
 namespace swell::sched {
@@ -49,6 +51,11 @@ class Summing {
   uint64_t sum_ = 0x9e3779b97f4a7c15ULL;
 };
 
+// Whether each of the pods would fit, so that it is each other they are in the way of.
+bool TogetherMatters(const GroupState& group, const std::vector<PodId>& pods, const Diagnosis& d) {
+  return pods.size() > 1 && !HasTopology(group) && d.places >= static_cast<int64_t>(pods.size());
+}
+
 class Explainer {
  public:
   explicit Explainer(Context& context) : context_(context), state_(context.state) {}
@@ -67,7 +74,10 @@ class Explainer {
   DomainLack LackingDomain(GroupId id, const std::vector<PodId>& pods);
   DomainLack LackingDomain(const std::string& key,
                            const std::string& who,
-                           const std::vector<PodId>& pods);
+                           const std::vector<PodId>& pods,
+                           NodeId beside);
+  // Of a gang whose pods each fit somewhere: what keeps them from fitting together; empty: nothing.
+  std::string LackingTogether(GroupId id, const std::vector<PodId>& pods);
   void CountFree(const Shape& shape, const NodeState& node, Diagnosis& d) const;
   OpenPools OpenTo(GroupId id);
   const Diagnosis& Diagnose(PodId pod);
@@ -76,8 +86,10 @@ class Explainer {
     std::array<int, kCoreCount> core{};
     std::map<std::string, int> others;
   };
+  static std::string LacksText(const Lacks& lacks);
   void CountLacks(PodId pod, NodeId node, const SpreadMinima& minima, Lacks& lacks);
   void CountRoomLacks(const Shape& shape, const NodeState& node, Lacks& lacks);
+  std::string HeldText(GroupId id) const;
   PodId Hardest(const std::vector<PodId>& pods) const;
   const PodState* Blocked(const GroupState& group) const;
   int64_t PlacesOn(const Shape& shape, const NodeState& node) const;
@@ -220,6 +232,16 @@ void Explainer::CountFree(const Shape& shape, const NodeState& node, Diagnosis& 
   d.extended_free += std::max<int64_t>(0, at(node.ext_allocatable) - at(node.ext_used));
 }
 
+std::string Explainer::LacksText(const Lacks& lacks) {
+  std::vector<std::string> parts;
+  for (int r = 0; r < kCoreCount; ++r) {
+    if (lacks.core[r] > 0) parts.push_back(StrCat(lacks.core[r], " ", CoreName(r)));
+  }
+  for (const auto& [reason, count] : lacks.others) parts.push_back(StrCat(count, " ", reason));
+  std::sort(parts.begin(), parts.end());
+  return Join(parts, ", ");
+}
+
 OpenPools Explainer::OpenTo(GroupId id) {
   const GroupState& group = state_.groups[id];
   OpenPools pools;
@@ -281,15 +303,10 @@ const Diagnosis& Explainer::Diagnose(PodId pod) {
       d.nearest_by_gpu = by_gpu;
     }
   }
-  std::vector<std::string> parts;
-  for (int r = 0; r < kCoreCount; ++r) {
-    if (lacks.core[r] > 0) parts.push_back(StrCat(lacks.core[r], " ", CoreName(r)));
-  }
-  for (const auto& [reason, count] : lacks.others) parts.push_back(StrCat(count, " ", reason));
-  std::sort(parts.begin(), parts.end());
+  const std::string reasons = LacksText(lacks);
   const size_t total = state_.index.by_rank.size();
   d.nodes = StrCat(available, "/", total, " nodes are available");
-  if (!parts.empty()) d.nodes += ": " + Join(parts, ", ");
+  if (!reasons.empty()) d.nodes += ": " + reasons;
   d.nodes += '.';
   d.hash = StableHash(StrCat(d.nodes, ' ', d.gpus_free, ' ', d.cpu_free, ' ', d.part_free, ' ',
                              d.extended_free, ' ', d.places, ' ', d.places_when_empty, ' ',
@@ -392,7 +409,9 @@ uint64_t Explainer::Summary(GroupId id) {
   if (first.empty()) return 0;
   if (needed.met) first.resize(1);
   if (!FitsQueues(state_, group, first, state_.PoolOf(id), Tense::kFuture)) return 0;
-  sum.Add(Diagnose(Hardest(first)).hash);
+  const Diagnosis& d = Diagnose(Hardest(first));
+  if (TogetherMatters(group, first, d)) return 0;
+  sum.Add(d.hash);
   sum.Add(static_cast<uint64_t>(pending));
   sum.Add(first.size());
   sum.Add(static_cast<uint64_t>(first.front()));
@@ -452,8 +471,14 @@ std::string Explainer::NeedText(const std::vector<PodId>& pods,
 // `who` must share a value of the label `key`: how many of them fit into the best domain.
 Explainer::DomainLack Explainer::LackingDomain(const std::string& key,
                                                const std::string& who,
-                                               const std::vector<PodId>& pods) {
+                                               const std::vector<PodId>& pods,
+                                               NodeId beside) {
   if (key.empty() || pods.empty()) return {};
+  const std::string* fixed = nullptr;
+  if (beside != kNone) {
+    const Labels& labels = state_.nodes[beside].info.labels;
+    if (const auto own = labels.find(key); own != labels.end()) fixed = &own->second;
+  }
   struct Room {
     int64_t now = 0, when_empty = 0;
   };
@@ -464,6 +489,7 @@ Explainer::DomainLack Explainer::LackingDomain(const std::string& key,
     const NodeState& node = state_.nodes[node_id];
     auto label = node.info.labels.find(key);
     if (label == node.info.labels.end() || !pools.Has(node)) continue;
+    if (fixed != nullptr && label->second != *fixed) continue;
     if (state_.VerdictOf(shape, node_id).unfit != Unfit::kNone) continue;
     Room& room = places[label->second];
     room.now += PlacesOn(state_.shapes[shape], node);
@@ -483,8 +509,9 @@ Explainer::DomainLack Explainer::LackingDomain(const std::string& key,
   const auto count = static_cast<int64_t>(pods.size());
   if (best->second.now >= count) return {};
   DomainLack lack;
-  lack.text = StrCat("; ", who, " must share one ", key, ", and the one with most room, ",
-                     best->first, ", takes ", best->second.now);
+  const char* which = fixed == nullptr ? "with most room" : "others of them are in";
+  lack.text = StrCat("; ", who, " must share one ", key, ", and the one ", which, ", ", best->first,
+                     ", takes ", best->second.now);
   lack.change =
       largest->second.when_empty < count
           ? StrCat("a larger ", key, ": none there is takes more than ", largest->second.when_empty,
@@ -496,24 +523,67 @@ Explainer::DomainLack Explainer::LackingDomain(const std::string& key,
 Explainer::DomainLack Explainer::LackingDomain(GroupId id, const std::vector<PodId>& pods) {
   const GroupState& group = state_.groups[id];
   if (!group.info) return {};
-  DomainLack lack = LackingDomain(group.info->topology.required, "all of its pods", pods);
+  // Where a member is that the domain has to be shared with; of the sets that are `own`.
+  auto beside = [&](const std::function<bool(int32_t set)>& own) {
+    for (PodId pod : group.members) {
+      if (state_.pods[pod].Holds() && own(state_.pods[pod].set)) return state_.pods[pod].node;
+    }
+    return kNone;
+  };
+  DomainLack lack = LackingDomain(group.info->topology.required, "all of its pods", pods,
+                                  beside([](int32_t) { return true; }));
   for (size_t i = 0; i < group.info->groups.size() && lack.text.empty(); ++i) {
+    auto in_part = [&](int32_t set) { return group.sets[set].subgroup == static_cast<int32_t>(i); };
     std::vector<PodId> own;
     for (PodId pod : pods) {
-      if (group.sets[state_.pods[pod].set].subgroup == static_cast<int32_t>(i)) own.push_back(pod);
+      if (in_part(state_.pods[pod].set)) own.push_back(pod);
     }
     const SubGroup& part = group.info->groups[i];
-    lack = LackingDomain(part.topology.required, StrCat("the pods of ", part.name), own);
+    lack = LackingDomain(part.topology.required, StrCat("the pods of ", part.name), own,
+                         beside(in_part));
   }
   for (size_t i = 0; i < group.sets.size() && lack.text.empty(); ++i) {
+    auto in_set = [&](int32_t set) { return set == static_cast<int32_t>(i); };
     std::vector<PodId> own;
     for (PodId pod : pods) {
-      if (state_.pods[pod].set == static_cast<int32_t>(i)) own.push_back(pod);
+      if (in_set(state_.pods[pod].set)) own.push_back(pod);
     }
     const SetState& set = group.sets[i];
-    lack = LackingDomain(set.topology.required, StrCat("the pods of ", set.name), own);
+    lack =
+        LackingDomain(set.topology.required, StrCat("the pods of ", set.name), own, beside(in_set));
   }
   return lack;
+}
+
+std::string Explainer::LackingTogether(GroupId id, const std::vector<PodId>& pods) {
+  size_t most = 0;
+  std::string text;
+  for (const int pool : state_.PoolsFor(id)) {
+    const NodeFilter* filter = state_.FilterOf(pool);
+    Statement trial(state_);  // takes everything back
+    size_t fit = 0;
+    while (fit < pods.size() && PlaceOne(trial, state_, pods[fit], Tense::kNow, filter)) ++fit;
+    if (fit == pods.size()) return "";
+    if (fit < most || fit == 0) continue;
+    most = fit;
+    const SpreadMinima minima =
+        ComputeSpreadMinima(state_, state_.pods[pods[fit]].shape, Tense::kNow);
+    Lacks lacks;
+    for (NodeId node : state_.index.by_rank) {
+      if (filter == nullptr || (*filter)[node]) CountLacks(pods[fit], node, minima, lacks);
+    }
+    text = StrCat("; ", fit, " of them fit together, and for the next ", LacksText(lacks));
+  }
+  return text;
+}
+
+std::string Explainer::HeldText(GroupId id) const {
+  const auto& held = state_.held_nodes;
+  const auto own = std::count_if(held.begin(), held.end(),
+                                 [&](NodeId node) { return state_.nodes[node].held_for == id; });
+  if (own == 0) return "";
+  return StrCat("; it has waited long, so ", Plural(own, "node"), own == 1 ? " is" : " are",
+                " held for it");
 }
 
 void Explainer::ExplainRoom(GroupId id, const std::vector<PodId>& pods, Waiting& waiting) {
@@ -524,19 +594,13 @@ void Explainer::ExplainRoom(GroupId id, const std::vector<PodId>& pods, Waiting&
   if (waiting.reason.ends_with('.')) waiting.reason.pop_back();
   DomainLack domain = LackingDomain(id, pods);
   waiting.reason += domain.text;
+  if (TogetherMatters(state_.groups[id], pods, d)) waiting.reason += LackingTogether(id, pods);
   auto said = context_.search_said.find(id);
   if (said != context_.search_said.end()) waiting.reason += StrCat("; ", said->second);
-  const auto& held = state_.held_nodes;
-  const auto own = std::count_if(held.begin(), held.end(),
-                                 [&](NodeId node) { return state_.nodes[node].held_for == id; });
   if (!MayPreempt(state_, id, pods)) {
     waiting.reason += "; nobody is stopped for it: its preemptionPolicy is Never";
   }
-  if (own > 0) {
-    waiting.reason += StrCat("; it has waited long, so ", Plural(own, "node"),
-                             own == 1 ? " is" : " are", " held for it");
-  }
-  waiting.reason += '.';
+  waiting.reason += HeldText(id) + '.';
   waiting.least_change = LeastChange(pods, hardest, d, domain);
 }
 
@@ -593,7 +657,7 @@ Waiting Explainer::Explain(GroupId id) {
   const std::vector<PodId> first =
       needed.met ? std::vector<PodId>{wanted.front()} : wanted;  // elastic members come one by one
   if (!FitsQueues(state_, group, first, state_.PoolOf(id), Tense::kFuture, &why)) {
-    waiting.reason = why;
+    waiting.reason = why + HeldText(id);
     return waiting;
   }
   ExplainRoom(id, first, waiting);

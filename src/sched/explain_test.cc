@@ -102,6 +102,20 @@ TEST(Explain, NodesOfPoolsThatAreClosedToTheProjectDoNotCount) {
       "pools than its pods. Needs 2 GPUs; 1 free; no other project holds more than it is due.");
 }
 
+TEST(Explain, AGangWhosePodsAreInEachOthersWayIsToldSo) {
+  Scenario s;
+  for (const char* node : {"n0", "n1"}) s.Node(node, {.gpus = 4});
+  PodAffinityTerm apart;
+  apart.selector = {{"app", SelectorOp::kIn, {"r"}}};
+  apart.topology_key = "kubernetes.io/hostname";
+  s.Group("g", {.min = 3});
+  s.Pods("g", 3, {.group = "g", .gpus = 1, .labels = {{"app", "r"}}, .anti_affinity = {apart}});
+  s.Cycle();
+  EXPECT_EQ(s.WaitingOf("g")->reason,
+            "2/2 nodes are available. Needs 3 GPUs (3 pods x 1); 8 free; 2 of them fit together, "
+            "and for the next 2 node(s) didn't match pod anti-affinity rules.");
+}
+
 class ExplainDomains : public ::testing::Test {
  protected:
   ExplainDomains() {
@@ -129,6 +143,16 @@ TEST_F(ExplainDomains, RoomHelpsInTheDomainThatHasMost) {
   s.Group("g", {.min = 4, .topology = {"dc", "rack", ""}});
   s.Pods("g", 4, {.group = "g", .gpus = 1});
   s.Cycle();
+  EXPECT_EQ(LeastChange(s, "g"), "room for 1 more pod in r0");
+}
+
+TEST_F(ExplainDomains, MembersThatGrowHaveToGoWhereTheOthersAre) {
+  s.Group("g", {.min = 2, .topology = {"dc", "rack", ""}});
+  s.Pods("g", 5, {.group = "g", .gpus = 1});
+  s.Cycle();
+  EXPECT_EQ(s.WaitingOf("g")->reason,
+            "2/4 nodes are available: 2 Insufficient nvidia.com/gpu. Needs 1 GPU; 4 free; all of "
+            "its pods must share one rack, and the one others of them are in, r0, takes 0.");
   EXPECT_EQ(LeastChange(s, "g"), "room for 1 more pod in r0");
 }
 

@@ -155,10 +155,10 @@ bool PlaceAll(Statement& trial,
               const std::vector<PodId>& pods,
               Tense tense,
               const NodeFilter* within) {
+  const PlacePod place = [&](PodId pod, const NodeFilter* filter) {
+    return PlaceOne(trial, state, pod, tense, filter);
+  };
   if (HasTopology(state.groups[group])) {
-    const PlacePod place = [&](PodId pod, const NodeFilter* filter) {
-      return PlaceOne(trial, state, pod, tense, filter);
-    };
     return PlaceInTopology(trial, state, group, pods, place, within);
   }
   const Statement::Mark mark = trial.Checkpoint();
@@ -167,7 +167,7 @@ bool PlaceAll(Statement& trial,
     const PodId pod = pods[i];
     if (PlaceOne(trial, state, pod, tense, within)) continue;
     trial.Rollback(mark);
-    return false;
+    return !state.terms.empty() && PlaceNear(trial, state, group, pods, tense, place, within);
   }
   return true;
 }

@@ -121,6 +121,8 @@ int64_t PodLiking(State& state, const Shape& shape, NodeId node, Tense tense) {
   return liking;
 }
 
+constexpr size_t kFewNodes = 64;
+
 // Lower is better.
 using Badness = std::tuple<int64_t, int, int64_t, int64_t, int>;
 
@@ -168,7 +170,8 @@ Spot ScanForSpot(
   const ShapeId shape_id = state.pods[pod].shape;
   NodeId best = kNone;
   Badness least;
-  for (NodeId id : state.index.by_rank) {
+  const bool listed = filter != nullptr && !filter->listed.empty();
+  for (NodeId id : listed ? filter->listed : state.index.by_rank) {
     if (filter != nullptr && !(*filter)[id]) continue;
     if (!FitsRoom(state, state.shapes[shape_id], state.nodes[id], tense)) continue;
     if (WhyNot(state, pod, id, tense, minima) != Lack::kNothing) continue;
@@ -391,7 +394,10 @@ Spot FindSpot(State& state, PodId pod, Tense tense, const NodeFilter* filter) {
   }
   const Shape& shape = state.shapes[shape_id];
   const bool plain = shape.extended.empty() && !shape.HasPreferences() && state.soft_taints == 0;
-  if (plain && (tense == Tense::kNow || shape.core[kGpu] > 0)) {
+  // Of few nodes each is looked at sooner than the index leads to one of them.
+  const bool few =
+      filter != nullptr && !filter->listed.empty() && filter->listed.size() <= kFewNodes;
+  if (plain && !few && (tense == Tense::kNow || shape.core[kGpu] > 0)) {
     return LookUpSpot(state, pod, tense, filter, minima);
   }
   return ScanForSpot(state, pod, tense, filter, minima);

@@ -168,5 +168,22 @@ TEST(Subgroups, AreOneGang) {
   EXPECT_EQ(s.CountDecisions(Type::kBind), 4);
 }
 
+// Of two zones the first node of the smaller one is the best place for the first pod, not for all.
+TEST(Placement, AGangThatMustBeNearItselfGoesWhereAllOfItFits) {
+  Scenario s;
+  s.Node("n0", {.gpus = 2, .labels = {{"zone", "small"}}});
+  for (const char* node : {"n1", "n2"}) {
+    s.Node(node, {.gpus = 2, .labels = {{"zone", "large"}}});
+  }
+  PodAffinityTerm near;
+  near.selector = {{"app", SelectorOp::kIn, {"r"}}};
+  near.topology_key = "zone";
+  s.Group("g", {.min = 3});
+  s.Pods("g", 3, {.group = "g", .gpus = 1, .labels = {{"app", "r"}}, .affinity = {near}});
+  s.Cycle();
+  EXPECT_EQ(s.Log(),
+            "bind g-0 n1 [0] allocate\nbind g-1 n1 [1] allocate\nbind g-2 n2 [0] allocate\n");
+}
+
 }  // namespace
 }  // namespace swell::sched

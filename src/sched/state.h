@@ -50,6 +50,7 @@ struct Device {  // small: searches visit tens of thousands
 struct NodeFilter {
   int pool = kNone;            // all of them are in this pool; kNone: not known
   std::vector<uint8_t> nodes;  // by NodeId
+  std::vector<NodeId> listed;  // the same in name order, where they are few; empty: not listed
   bool operator[](NodeId node) const {
     return static_cast<size_t>(node) < nodes.size() && nodes[node] != 0;
   }

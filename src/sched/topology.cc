@@ -1,6 +1,7 @@
 #include "sched/topology.h"
 
 #include <map>
+#include <set>
 #include <tuple>
 
 namespace swell::sched {
@@ -71,18 +72,38 @@ Unit MakeUnit(const State& state,
   return unit;
 }
 
-// One filter per value of the label, those with the least idle room first: what is left over stays
+struct Domain {
+  int64_t idle_gpus = 0;
+  int64_t idle_later = 0;  // GPUs once terminating pods are gone
+  int64_t idle_cpu = 0;
+  std::vector<NodeId> nodes;  // in name order
+};
+
+// A filter that stands for one domain after the other: there may be as many as nodes.
+class DomainFilter {
+ public:
+  DomainFilter(const State& state, const NodeFilter* within) {
+    filter_.nodes.resize(state.nodes.size());
+    if (within != nullptr) filter_.pool = within->pool;
+  }
+  const NodeFilter* Of(const Domain& domain) {
+    for (NodeId id : filter_.listed) filter_.nodes[id] = 0;
+    filter_.listed = domain.nodes;
+    for (NodeId id : filter_.listed) filter_.nodes[id] = 1;
+    return &filter_;
+  }
+
+ private:
+  NodeFilter filter_;
+};
+
+// One domain per value of the label, those with the least idle room first: what is left over stays
 // in large pieces.
-std::vector<NodeFilter> Domains(const State& state,
-                                const TopologyConstraint& constraint,
-                                const std::string& key,
-                                const NodeFilter* within,
-                                const std::vector<PodId>& holders) {
-  struct Domain {
-    int64_t idle_gpus = 0;
-    int64_t idle_cpu = 0;
-    NodeFilter nodes;
-  };
+std::vector<Domain> Domains(const State& state,
+                            const TopologyConstraint& constraint,
+                            const std::string& key,
+                            const NodeFilter* within,
+                            const std::vector<PodId>& holders) {
   // A value means something only below the values of the levels above it.
   std::vector<std::string> keys;
   auto topology = state.topologies.find(constraint.name);
@@ -104,19 +125,17 @@ std::vector<NodeFilter> Domains(const State& state,
     }
     if (value.size() != keys.size()) continue;
     Domain& domain = domains[value];
-    if (domain.nodes.nodes.empty()) {
-      domain.nodes.nodes.resize(state.nodes.size());
-      if (within != nullptr) domain.nodes.pool = within->pool;
-    }
-    domain.nodes.nodes[id] = 1;
+    domain.nodes.push_back(id);
     domain.idle_gpus += node.idle_now;
+    domain.idle_later += node.idle_future;
     domain.idle_cpu += node.allocatable[kCpu] - node.used[kCpu];
   }
   using Rank = std::tuple<int64_t, int64_t, const std::vector<std::string>*>;
   std::vector<std::pair<Rank, Domain*>> order;
   for (auto& [value, domain] : domains) {
-    const bool has_all = std::all_of(holders.begin(), holders.end(),
-                                     [&](PodId pod) { return domain.nodes[state.pods[pod].node]; });
+    const bool has_all = std::all_of(holders.begin(), holders.end(), [&](PodId pod) {
+      return std::count(domain.nodes.begin(), domain.nodes.end(), state.pods[pod].node) > 0;
+    });
     if (has_all) order.push_back({{domain.idle_gpus, domain.idle_cpu, &value}, &domain});
   }
   std::sort(order.begin(), order.end(), [](const auto& a, const auto& b) {
@@ -124,9 +143,10 @@ std::vector<NodeFilter> Domains(const State& state,
     const auto& [other_gpus, other_cpu, other_value] = b.first;
     return std::tie(gpus, cpu, *value) < std::tie(other_gpus, other_cpu, *other_value);
   });
-  std::vector<NodeFilter> filters;
-  for (auto& [rank, domain] : order) filters.push_back(std::move(domain->nodes));
-  return filters;
+  std::vector<Domain> sorted;
+  sorted.reserve(order.size());
+  for (auto& [rank, domain] : order) sorted.push_back(std::move(*domain));
+  return sorted;
 }
 
 // One descent: places the units of a tree, each within a domain that its level asks for.
@@ -138,30 +158,31 @@ class Descent {
   bool Place(const Unit& unit, const NodeFilter* within) {
     const std::string& key = unit.topology.required;
     if (key.empty()) return PlacePreferred(unit, within);
-    const std::vector<NodeFilter> domains =
-        Domains(state_, unit.topology, key, within, unit.holders);
+    const std::vector<Domain> domains = Domains(state_, unit.topology, key, within, unit.holders);
+    DomainFilter filter(state_, within);
     // A domain that also satisfies the preference beats one that does not.
     if (!unit.topology.preferred.empty()) {
-      for (const NodeFilter& domain : domains) {
-        for (const NodeFilter& inner :
-             Domains(state_, unit.topology, unit.topology.preferred, &domain, unit.holders)) {
-          if (PlaceInside(unit, &inner)) return true;
-        }
+      for (const Domain& domain : domains) {
+        if (PlaceInOneOf(unit, unit.topology.preferred, filter.Of(domain))) return true;
       }
     }
     return std::any_of(domains.begin(), domains.end(),
-                       [&](const NodeFilter& domain) { return PlaceInside(unit, &domain); });
+                       [&](const Domain& domain) { return PlaceInside(unit, filter.Of(domain)); });
   }
 
  private:
   bool PlacePreferred(const Unit& unit, const NodeFilter* within) {
     const std::string& key = unit.topology.preferred;
-    if (!key.empty()) {
-      for (const NodeFilter& domain : Domains(state_, unit.topology, key, within, unit.holders)) {
-        if (PlaceInside(unit, &domain)) return true;
-      }
-    }
+    if (!key.empty() && PlaceInOneOf(unit, key, within)) return true;
     return PlaceInside(unit, within);
+  }
+
+  bool PlaceInOneOf(const Unit& unit, const std::string& key, const NodeFilter* within) {
+    DomainFilter filter(state_, within);
+    for (const Domain& domain : Domains(state_, unit.topology, key, within, unit.holders)) {
+      if (PlaceInside(unit, filter.Of(domain))) return true;
+    }
+    return false;
   }
 
   bool PlaceInside(const Unit& unit, const NodeFilter* within) {
@@ -185,6 +206,26 @@ class Descent {
   const State& state_;
   const PlacePod& place_;
 };
+
+// Labels of which all pods have to share a value, since they require each other near.
+std::vector<std::string> NearKeys(const State& state, const std::vector<PodId>& pods) {
+  std::set<TermId> terms;
+  std::set<LabelSetId> labels;
+  for (PodId pod : pods) {
+    const std::vector<TermId>& own = state.ShapeOf(pod).affinity;
+    terms.insert(own.begin(), own.end());
+    labels.insert(state.pods[pod].labels);
+  }
+  std::vector<std::string> keys;
+  for (TermId term : terms) {
+    const bool each_other = std::any_of(
+        labels.begin(), labels.end(), [&](LabelSetId id) { return state.terms.Matches(term, id); });
+    if (each_other) keys.push_back(state.terms.term(term).topology_key);
+  }
+  std::sort(keys.begin(), keys.end());
+  keys.erase(std::unique(keys.begin(), keys.end()), keys.end());
+  return keys;
+}
 
 bool Constrains(const TopologyConstraint& topology) {
   return !topology.required.empty() || !topology.preferred.empty();
@@ -227,6 +268,32 @@ bool PlaceInTopology(Statement& trial,
     root.pods = pods;
   }
   return Descent(trial, state, place).Place(root, within);
+}
+
+bool PlaceNear(Statement& trial,
+               const State& state,
+               GroupId id,
+               const std::vector<PodId>& pods,
+               Tense tense,
+               const PlacePod& place,
+               const NodeFilter* within) {
+  if (pods.size() < 2) return false;
+  int64_t gpus = 0;
+  for (PodId pod : pods) gpus += state.ShapeOf(pod).core[kGpu];
+  Unit unit;
+  unit.pods = pods;
+  for (PodId pod : state.groups[id].members) {
+    if (state.pods[pod].Holds()) unit.holders.push_back(pod);
+  }
+  Descent descent(trial, state, place);
+  for (const std::string& key : NearKeys(state, pods)) {
+    DomainFilter filter(state, within);
+    for (const Domain& domain : Domains(state, unit.topology, key, within, unit.holders)) {
+      if (gpus > (tense == Tense::kNow ? domain.idle_gpus : domain.idle_later)) continue;
+      if (descent.Place(unit, filter.Of(domain))) return true;
+    }
+  }
+  return false;
 }
 
 }  // namespace swell::sched

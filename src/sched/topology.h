@@ -25,4 +25,14 @@ bool PlaceInTopology(Statement& trial,
                      const PlacePod& place,
                      const NodeFilter* within);
 
+// The same, in one tense, for pods that by their own inter-pod affinity must be near each other:
+// where the first of them fits best may be too small for all. False where there are none such.
+bool PlaceNear(Statement& trial,
+               const State& state,
+               GroupId group,
+               const std::vector<PodId>& pods,
+               Tense tense,
+               const PlacePod& place,
+               const NodeFilter* within);
+
 }  // namespace swell::sched
