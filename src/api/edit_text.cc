@@ -3,13 +3,15 @@
 #include <algorithm>
 #include <array>
 
+#include "base/words.h"
+
 namespace swell::api {
 namespace {
 
 // Behind the string that begins at `i`; npos: it has no end.
 size_t AfterString(std::string_view text, size_t i) {
   const size_t begin = ++i;
-  for (; (i = text.find('"', i)) != std::string_view::npos; ++i) {
+  for (; (i = FindByte(text, '"', i)) != std::string_view::npos; ++i) {
     size_t slashes = 0;
     while (slashes < i - begin && text[i - slashes - 1] == '\\') ++slashes;
     if (slashes % 2 == 0) return i + 1;

@@ -39,6 +39,17 @@ Status Malformed(std::string_view text) {
                                           "'^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"));
 }
 
+// Most amounts have no more digits: whatever their suffix, they fit an __int128 in nanos.
+constexpr size_t kShort = 10;
+
+// As below, of at most kShort digits without a fraction, with the exponent of a suffix.
+__int128 ScaleShort(std::string_view whole, int shift, int binary) {
+  __int128 nanos = 0;
+  for (char c : whole) nanos = nanos * 10 + (c - '0');
+  for (int i = -9; i < shift; ++i) nanos *= 10;
+  return std::min(nanos << binary, kMaxNanos);
+}
+
 // whole.fraction (digits only) × 10^shift × 2^binary, in nanos, rounded away from zero, capped.
 __int128 Scale(std::string whole, std::string fraction, int shift, int binary) {
   // Beyond this the answer is 0, one nano or the cap anyway.
@@ -100,12 +111,12 @@ Result<Quantity> Quantity::Parse(std::string_view text) {
   auto digits = [&rest] {
     size_t n = 0;
     while (n < rest.size() && rest[n] >= '0' && rest[n] <= '9') ++n;
-    std::string out(rest.substr(0, n));
+    const std::string_view out = rest.substr(0, n);
     rest.remove_prefix(n);
     return out;
   };
-  std::string whole = digits();
-  std::string fraction;
+  const std::string_view whole = digits();
+  std::string_view fraction;
   if (!rest.empty() && rest[0] == '.') {
     rest.remove_prefix(1);
     fraction = digits();
@@ -132,7 +143,10 @@ Result<Quantity> Quantity::Parse(std::string_view text) {
   } else {
     return Malformed(text);
   }
-  __int128 magnitude = Scale(std::move(whole), std::move(fraction), shift, binary);
+  const bool plain = quantity.format_ != Format::kDecimalExponent && fraction.empty();
+  const __int128 magnitude = plain && whole.size() <= kShort
+                                 ? ScaleShort(whole, shift, binary)
+                                 : Scale(std::string(whole), std::string(fraction), shift, binary);
   quantity.nanos_ = negative ? -magnitude : magnitude;
   return quantity;
 }

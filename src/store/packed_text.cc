@@ -7,6 +7,8 @@
 #include <utility>
 #include <vector>
 
+#include "base/words.h"
+
 namespace swell::store {
 namespace {
 
@@ -124,9 +126,8 @@ class Packer {
            text[at - before - 1] == from[place - before - 1]) {
       ++before;
     }
-    size_t after = kWindow;
     const size_t most = std::min(text.size() - at, from.size() - place);
-    while (after < most && text[at + after] == from[place + after]) ++after;
+    const size_t after = CommonStart(text.data() + at, from.data() + place, most);
     return {before + after, before, place - before, other};
   }
 
