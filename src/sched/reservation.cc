@@ -7,6 +7,11 @@
 //
 // The choice is made anew in every cycle from what the cluster shows: held nodes only drain, so
 // they stay the nearest ones.
+#include <algorithm>
+#include <map>
+#include <set>
+#include <tuple>
+
 #include "sched/context.h"
 #include "sched/queue_order.h"
 #include "sched/words.h"
@@ -15,7 +20,7 @@ namespace swell::sched {
 namespace {
 
 // Jobs for which nodes are looked through in one cycle; they come in job order.
-constexpr int kHolesMax = 64;
+constexpr int kLooksMax = 64;
 
 // When everything on the node will have ended by its own limits; nullopt: nobody knows.
 std::optional<WallTime> EndOf(const State& state, const NodeState& node, WallTime now) {
@@ -36,9 +41,13 @@ struct Place {
   NodeId node = kNone;
 };
 
-// How far each node is from taking one of the pods, the nearest first.
-std::vector<Place> PlacesFor(State& state, PodId pod, int pool) {
-  const ShapeId shape_id = state.pods[pod].shape;
+// The nearest one last: a heap's order, since mostly few are taken of many.
+bool Farther(const Place& a, const Place& b) {
+  return std::pair(a.lacks, a.rank) > std::pair(b.lacks, b.rank);
+}
+
+// How far each node is from taking a pod of the shape, as a heap with the nearest on top.
+std::vector<Place> PlacesFor(State& state, ShapeId shape_id, int pool) {
   std::vector<Place> places;
   for (NodeId id : state.index.by_rank) {
     const NodeState& node = state.nodes[id];
@@ -54,9 +63,7 @@ std::vector<Place> PlacesFor(State& state, PodId pod, int pool) {
         shape.core[kGpu] > 0 ? gpus : std::max<int64_t>(0, shape.core[kCpu] - cpu);
     places.push_back({lacks, node.rank, id});
   }
-  std::sort(places.begin(), places.end(), [](const Place& a, const Place& b) {
-    return std::pair(a.lacks, a.rank) < std::pair(b.lacks, b.rank);
-  });
+  std::make_heap(places.begin(), places.end(), Farther);
   return places;
 }
 
@@ -116,25 +123,20 @@ bool Deserves(
   return IsDue(context, id, needed, pool);
 }
 
-Hole FindHole(Context& context, const Needed& needed, int pool) {
-  State& state = context.state;
-  const PodId hardest =
-      *std::max_element(needed.pods.begin(), needed.pods.end(), [&](PodId a, PodId b) {
-        const CoreAmounts& left = state.ShapeOf(a).core;
-        const CoreAmounts& right = state.ShapeOf(b).core;
-        return std::pair(left[kGpu], left[kCpu]) < std::pair(right[kGpu], right[kCpu]);
-      });
-  const Shape& shape = state.ShapeOf(hardest);
-  auto left = static_cast<int64_t>(needed.pods.size());
-  WallTime free_at = context.now;
+Hole FindHole(State& state, WallTime now, ShapeId shape_id, int64_t pods, int pool) {
+  const Shape& shape = state.shapes[shape_id];
+  int64_t left = pods;
+  WallTime free_at = now;
   bool known = true;
   Hole hole;
-  for (const Place& place : PlacesFor(state, hardest, pool)) {
-    if (left <= 0) break;
-    const NodeState& node = state.nodes[place.node];
-    hole.nodes.push_back(place.node);
+  std::vector<Place> places = PlacesFor(state, shape_id, pool);
+  while (left > 0 && !places.empty()) {
+    std::pop_heap(places.begin(), places.end(), Farther);
+    const NodeState& node = state.nodes[places.back().node];
+    hole.nodes.push_back(places.back().node);
+    places.pop_back();
     left -= std::max<int64_t>(1, Capacity(shape, node));
-    const std::optional<WallTime> end = EndOf(state, node, context.now);
+    const std::optional<WallTime> end = EndOf(state, node, now);
     known &= end.has_value();
     if (end) free_at = std::max(free_at, *end);
   }
@@ -142,6 +144,31 @@ Hole FindHole(Context& context, const Needed& needed, int pool) {
   if (known) hole.free_at = free_at;
   return hole;
 }
+
+// The holes of one cycle: jobs that ask for the same share what was found.
+class Holes {
+ public:
+  explicit Holes(Context& context) : context_(context) {}
+
+  const Hole& For(const Needed& needed, int pool) {
+    State& state = context_.state;
+    const PodId hardest =
+        *std::max_element(needed.pods.begin(), needed.pods.end(), [&](PodId a, PodId b) {
+          const CoreAmounts& left = state.ShapeOf(a).core;
+          const CoreAmounts& right = state.ShapeOf(b).core;
+          return std::pair(left[kGpu], left[kCpu]) < std::pair(right[kGpu], right[kCpu]);
+        });
+    const ShapeId shape = state.pods[hardest].shape;
+    const auto pods = static_cast<int64_t>(needed.pods.size());
+    const std::tuple key(shape, pods, pool);
+    if (auto known = found_.find(key); known != found_.end()) return known->second;
+    return found_.emplace(key, FindHole(state, context_.now, shape, pods, pool)).first->second;
+  }
+
+ private:
+  Context& context_;
+  std::map<std::tuple<ShapeId, int64_t, int>, Hole> found_;
+};
 
 void Hold(State& state, GroupId id, const Hole& hole) {
   for (NodeId node : hole.nodes) {
@@ -166,6 +193,7 @@ void Reserve(Context& context) {
   const Duration patience = context.settings.reserve_after;
   if (patience <= Duration::zero()) return;
   std::set<int> taken;
+  Holes holes(context);
   int looked = 0;
   for (GroupId id : context.order) {
     const GroupState& group = state.groups[id];
@@ -179,8 +207,8 @@ void Reserve(Context& context) {
     if (taken.contains(pool)) continue;
     const Needed needed = NeededPods(state, id);
     if (needed.pods.empty() || !MayEverBeDue(context, id, needed)) continue;
-    if (++looked > kHolesMax) break;
-    const Hole hole = FindHole(context, needed, pool);
+    if (++looked > kLooksMax) break;
+    const Hole& hole = holes.For(needed, pool);
     if (hole.nodes.empty() || !Deserves(context, id, needed, pool, hole.nodes)) continue;
     // What fits at once needs no hole.
     taken.insert(pool);

@@ -374,6 +374,45 @@ void FillWithJobs(Model& model, int nodes, int members, int queues, bool launche
   }
 }
 
+// 10,000 nodes full with jobs of 15 tenants who have all they are due, and 4,000 jobs of theirs
+// that wait for more than the time after which nodes are held; one of them goes and another one
+// comes.
+void BM_SmallChangeBesideOldBacklog(benchmark::State& bench) {
+  Model model;
+  AddNodes(model, 10'000, 8);
+  AddQueues(model, 15, 5000);
+  FillWithJobs(model, 10'000, 4, 15);
+  auto wait = [&model](int j) {
+    GroupInfo group;
+    group.key = StrCat("default/wait-", j);
+    group.uid = group.key;
+    group.queue = StrCat("q-", j % 15);
+    group.priority = 50;
+    group.pod_sets = {PodSet{"worker", 8, "", {}}};
+    group.creation = kNow - std::chrono::hours(1);
+    model.UpsertGroup(group);
+    for (int m = 0; m < 8; ++m) {
+      PodInfo pod = MakePod(StrCat("wait-", j, "-", m), 8, 50);
+      pod.group = group.key;
+      model.UpsertPod(pod);
+    }
+  };
+  int number = 0;
+  while (number < 4000) wait(number++);
+  Scheduler scheduler({});
+  scheduler.RunCycle(model, kNow);
+  for (auto _ : bench) {
+    model.RemoveGroup(StrCat("default/wait-", number - 4000));
+    for (int m = 0; m < 8; ++m) {
+      model.RemovePod(StrCat("default/wait-", number - 4000, "-", m));
+    }
+    wait(number++);
+    const CycleResult result = scheduler.RunCycle(model, kNow);
+    if (!result.decisions.empty()) bench.SkipWithError("somebody was placed");
+  }
+}
+BENCHMARK(BM_SmallChangeBesideOldBacklog)->Unit(benchmark::kMillisecond);
+
 // The i-th urgent gang: how many GPUs, and whose. Large ones are spread so that each tenant has
 // what its own need.
 std::pair<int, int> UrgentGang(int i) {
