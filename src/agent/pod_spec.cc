@@ -188,7 +188,10 @@ std::string CheckpointKey(const json::Value& pod) {
   if (group.empty()) group = owner ? owner->name : std::string(api::Name(pod));
   // Pods that belong to nobody are the job themselves: their own uid would lose the checkpoint
   // when they are created again, so the name alone stands for them.
-  std::string suffix = owner ? "-" + owner->uid.substr(0, 8) : "";
+  // Of an operator's gang not all pods have the same controller, nor keep it when they come again.
+  std::string uid(api::Annotation(pod, api::keys::kGroupOwner));
+  if (uid.empty() && owner) uid = owner->uid;
+  const std::string suffix = uid.empty() ? "" : "-" + uid.substr(0, 8);
   return StrCat(api::Namespace(pod), "/", group, suffix);
 }
 

@@ -2,6 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include "base/check.h"
+#include "base/strings.h"
+
 namespace swell::agent {
 namespace {
 
@@ -24,6 +27,22 @@ TEST(PodSpecTest, FilesOfTheClusterAreMountedReadOnly) {
   for (const MountSpec& mount : made->mounts) {
     EXPECT_EQ(mount.read_only, mount.volume != "scratch") << mount.volume;
   }
+}
+
+TEST(PodSpecTest, AGangSharesCheckpointsWhoeverMadeItsPods) {
+  auto key = [](std::string_view metadata) {
+    auto pod = json::Parse(StrCat(R"({"metadata":{"namespace":"ns","name":"p",)", metadata, "}}"));
+    SWELL_CHECK(pod.ok());
+    return CheckpointKey(*pod);
+  };
+  const std::string labels = R"("labels":{"swell.dev/pod-group":"jobset.s"},)";
+  const std::string owned =
+      R"("ownerReferences":[{"apiVersion":"batch/v1","kind":"Job","name":"s-a","uid":"0123456789",)"
+      R"("controller":true}])";
+  EXPECT_EQ(key(labels + owned), "ns/jobset.s-01234567");
+  EXPECT_EQ(key(labels + R"("annotations":{"swell.dev/group-owner":"abcdefghij"},)" + owned),
+            "ns/jobset.s-abcdefgh");
+  EXPECT_EQ(key(R"("labels":{})"), "ns/p") << "made again, it is the same";
 }
 
 }  // namespace

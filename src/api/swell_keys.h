@@ -36,6 +36,9 @@ inline constexpr std::string_view kMaxRunSeconds = "swell.dev/max-run-seconds";
 inline constexpr std::string_view kMinMember = "swell.dev/min-member";
 inline constexpr std::string_view kMadeForPods = "swell.dev/made-for-pods";  // on that group
 
+// Of pods that others' operators made: the uid of whom their gang is about.
+inline constexpr std::string_view kGroupOwner = "swell.dev/group-owner";
+
 // What a pod reports of its training.
 inline constexpr std::string_view kCheckpointTime = "swell.dev/checkpoint-time";
 inline constexpr std::string_view kStep = "swell.dev/step";

@@ -225,15 +225,16 @@ void PodGrouper::Group(const json::SharedValue& pod,
   const std::string ns(api::Namespace(*pod));
   const std::string group = GroupNameOf(*found.rule, *found.owner, *pod);
   const std::string set = PodSetOf(*found.rule, *found.owner, *pod);
-  const std::string rule = found.rule->name;
+  const std::string rule = found.rule->name, owner(api::Uid(*found.owner));
   // The group first: a label whose group nobody made would make one of its own.
   WriteGroup(ns, group, *pod, found, [=, this](const Status& written) {
     if (!written.ok()) return done(written);
     const json::Value patch = json::Object{
         {"metadata",
-         json::Object{{"uid", api::Uid(*pod)},
-                      {"labels", json::Object{{keys::kPodGroup, group}, {keys::kPodSet, set}}},
-                      {"annotations", json::Object{{kGroupedBy, rule}}}}}};
+         json::Object{
+             {"uid", api::Uid(*pod)},
+             {"labels", json::Object{{keys::kPodGroup, group}, {keys::kPodSet, set}}},
+             {"annotations", json::Object{{kGroupedBy, rule}, {keys::kGroupOwner, owner}}}}}};
     client_.Patch(client::resources::kPods, ns, api::Name(*pod), client::PatchType::kMerge, patch,
                   [done](const Result<json::SharedValue>& result) {
                     const bool fine = result.ok() || Gone(result.status().code());

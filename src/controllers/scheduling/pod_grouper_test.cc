@@ -293,6 +293,9 @@ TEST_F(PodGrouperTest, TheTopmostOwnerWithARuleCounts) {
   job("b", 2);
   ASSERT_TRUE(cluster_.Until([&] { return cluster_.Pods("Running") == 3; }));
   EXPECT_TRUE(cluster_.Get(kPodGroups, "default/jobset.s"));
+  for (const json::SharedValue& pod : cluster_.List(kPods)) {
+    EXPECT_EQ(api::Annotation(*pod, keys::kGroupOwner), api::Uid(*set)) << "of all its Jobs";
+  }
   // A Job of nobody's is no gang.
   cluster_.Create(
       "apiVersion: batch/v1\nkind: Job\nmetadata: {name: alone, namespace: default}\nspec: "
