@@ -165,7 +165,9 @@ std::vector<agent::ContainerUsage> ProcessHost::Usage(const std::string& node) {
 // ---- what earlier runs left ----
 
 Status ProcessHost::Start() {
-  SWELL_RETURN_IF_ERROR(MakeDirs(options_.data_dir + "/pods", 0711));
+  for (const char* part : {"/pods", "/volumes"}) {
+    SWELL_RETURN_IF_ERROR(MakeDirs(options_.data_dir + part, 0711));
+  }
   remover_.Empty(Attic());
   remover_.Empty(MemoryAttic());
   MakeReadyDirs();

@@ -414,6 +414,11 @@ TEST_F(ProcessRuntimeTest, NoticeReportCheckpointAndTerminationMessage) {
   ASSERT_TRUE(AwaitLog(spec.ref, "up\n"));
   EXPECT_EQ(observer_->reports.back(), "{\"step\": 17}\n");
   auto step = ReadFile(data_dir_ + "/checkpoints/default/job/step");
+  for (const char* listed : {"/checkpoints", "/checkpoints/default"}) {
+    struct stat info {};
+    ASSERT_EQ(::stat((data_dir_ + listed).c_str(), &info), 0) << listed;
+    EXPECT_EQ(info.st_mode & 0777, 0711U) << listed << " tells users of this machine of others";
+  }
   ASSERT_TRUE(step.ok());
   EXPECT_EQ(*step, "17\n");
   runtime_->WriteNotice("pod-a", "{\"by\":\"someone\"}");

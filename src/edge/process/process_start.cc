@@ -142,6 +142,8 @@ Status ProcessHost::AddMounts(Pod& pod,
       return Status(Code::kInvalid,
                     StrCat("checkpoint key ", Quote(pod.spec.checkpoint_key), " is not usable"));
     }
+    // Nobody who comes by sees whose there are; below, it is the pods' own business.
+    SWELL_RETURN_IF_ERROR(MakeDirs(checkpoints, 0711));
     checkpoints += StrCat("/", step);
   }
   SWELL_RETURN_IF_ERROR(MakeDirs(checkpoints));
