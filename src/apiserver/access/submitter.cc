@@ -55,6 +55,14 @@ void StampTemplate(Work work, json::Value& object, std::string_view user) {
   json::Set(*pods, {"metadata", "annotations", api::keys::kUser}, user);
 }
 
+// The Jobs that a CronJob makes are whose their pods are.
+void StampJobs(Work work, json::Value& object) {
+  const json::Value* pods = work == Work::kCronTemplate ? TemplateOf(work, object) : nullptr;
+  if (pods == nullptr) return;
+  const std::string user(api::Annotation(*pods, api::keys::kUser));
+  json::Set(object, {"spec", "jobTemplate", "metadata", "annotations", api::keys::kUser}, user);
+}
+
 struct Given {
   std::string whose;  // "user \"alice\"", "namespace \"vision\""
   RunAs numbers;
@@ -156,6 +164,7 @@ void StampSubmitter(const Admission& admission, json::Value& object) {
   if (person == nullptr) return;
   json::Set(object, {"metadata", "annotations", api::keys::kUser}, json::Value(person->name));
   StampTemplate(WorkOf(admission.kind), object, person->name);
+  StampJobs(WorkOf(admission.kind), object);
 }
 
 void KeepSubmitter(const Admission& admission, json::Value& object, const json::Value& old) {
@@ -172,6 +181,7 @@ void KeepSubmitter(const Admission& admission, json::Value& object, const json::
   const json::Value* was = TemplateOf(work, previous);
   const json::Value* is = TemplateOf(work, object);
   if (is != nullptr && (was == nullptr || *was != *is)) StampTemplate(work, object, person->name);
+  StampJobs(work, object);
 }
 
 Status AdmitRunAs(const Admission& admission, json::Value& pod) {

@@ -164,13 +164,19 @@ TEST_F(SubmitterTest, WorkloadsCarryTheirAuthorToTheirPods) {
       R"({"spec":{"template":{"metadata":{"annotations":{"swell.dev/user":"alice","x":"y"}}}}})");
   EXPECT_EQ(author(changed), "bob");
   EXPECT_EQ(api::Annotation(changed, "swell.dev/user"), "alice");
+  constexpr const char* kCronJobs = "/apis/batch/v1/namespaces/default/cronjobs";
   const json::Value cron = Must(
-      kAlice, "POST", "/apis/batch/v1/namespaces/default/cronjobs",
+      kAlice, "POST", kCronJobs,
       R"({"metadata":{"name":"c"},"spec":{"schedule":"@daily","jobTemplate":{"spec":{"template":)"
       R"({"spec":{"restartPolicy":"Never","containers":[{"name":"c","image":"i"}]}}}}}})");
-  EXPECT_EQ(json::GetString(cron, {"spec", "jobTemplate", "spec", "template", "metadata",
-                                   "annotations", "swell.dev/user"}),
-            "alice");
+  const json::Value forger =
+      Must(kBob, "PATCH", StrCat(kCronJobs, "/c").c_str(),
+           R"({"spec":{"jobTemplate":{"metadata":{"annotations":{"swell.dev/user":"bob"}}}}})");
+  for (const json::Value* one : {&cron, &forger}) {
+    const json::Value* jobs = json::Find(*one, {"spec", "jobTemplate"});
+    EXPECT_EQ(api::Annotation(*jobs, "swell.dev/user"), "alice");
+    EXPECT_EQ(api::Annotation(*json::Find(*jobs, {"spec", "template"}), "swell.dev/user"), "alice");
+  }
 }
 
 }  // namespace
