@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <string>
 #include <vector>
@@ -55,7 +56,9 @@ Result<client::ClusterAccess> FindCluster(const RemoteFlags& flags);
 
 // The nodes of `swell up` and `swell agent`.
 struct NodePlan {
-  int64_t nodes = 0;  // 0: one node, this machine as it is
+  // One node: this machine as it is.
+  static constexpr int64_t kThisMachine = std::numeric_limits<int64_t>::min();
+  int64_t nodes = kThisMachine;
   int64_t gpus_per_node = 0;
   std::string cpus;  // of a virtual node; empty: the machine's
   std::string memory;

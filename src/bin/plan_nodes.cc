@@ -19,9 +19,25 @@ namespace {
 constexpr int64_t kNodesMax = 20'000;
 constexpr int64_t kGpusPerNodeMax = 1024;
 
-Status CheckCount(std::string_view flag, int64_t count, int64_t max) {
-  if (count >= 0 && count <= max) return Status::Ok();
-  return Status(Code::kBadRequest, StrCat(flag, ": ", count, " is not between 0 and ", max));
+Status CheckCount(std::string_view flag, int64_t count, int64_t min, int64_t max) {
+  if (count >= min && count <= max) return Status::Ok();
+  return Status(Code::kBadRequest,
+                StrCat(flag, ": ", count, " is not between ", min, " and ", max));
+}
+
+Status CheckCounts(const NodePlan& plan) {
+  int64_t nodes = 1;
+  if (plan.nodes != NodePlan::kThisMachine) {
+    nodes = plan.nodes;
+    SWELL_RETURN_IF_ERROR(CheckCount("--nodes", nodes, 1, kNodesMax));
+  } else if (plan.gpus_per_node != 0) {
+    return Status(Code::kBadRequest,
+                  "--gpus-per-node is for virtual nodes, this machine has the GPUs that it has; "
+                  "say --nodes N, too");
+  }
+  SWELL_RETURN_IF_ERROR(
+      CheckCount("--control-plane-nodes", plan.control_plane_nodes, 0, kNodesMax - nodes));
+  return CheckCount("--gpus-per-node", plan.gpus_per_node, 0, kGpusPerNodeMax);
 }
 
 Status CheckQuantity(std::string_view flag, const std::string& value) {
@@ -120,10 +136,7 @@ agent::NodeConfig ThisMachine(const NodePlan& plan, agent::NodeConfig common) {
 }  // namespace
 
 Result<std::vector<agent::NodeConfig>> PlanNodes(const NodePlan& plan) {
-  SWELL_RETURN_IF_ERROR(CheckCount("--nodes", plan.nodes, kNodesMax));
-  SWELL_RETURN_IF_ERROR(
-      CheckCount("--control-plane-nodes", plan.control_plane_nodes, kNodesMax - plan.nodes));
-  SWELL_RETURN_IF_ERROR(CheckCount("--gpus-per-node", plan.gpus_per_node, kGpusPerNodeMax));
+  SWELL_RETURN_IF_ERROR(CheckCounts(plan));
   SWELL_RETURN_IF_ERROR(CheckQuantity("--cpus", plan.cpus));
   SWELL_RETURN_IF_ERROR(CheckQuantity("--memory", plan.memory));
   SWELL_ASSIGN_OR_RETURN(auto reserved, ParseReserved(plan.system_reserved));
@@ -150,7 +163,7 @@ Result<std::vector<agent::NodeConfig>> PlanNodes(const NodePlan& plan) {
     node.system_reserved = reserved;
     nodes.push_back(std::move(node));
   }
-  if (plan.nodes == 0) {
+  if (plan.nodes == NodePlan::kThisMachine) {
     nodes.push_back(ThisMachine(plan, common));
     nodes.back().system_reserved = reserved;
   }

@@ -7,7 +7,7 @@ import tarfile
 import unittest
 from pathlib import Path
 
-from support import Cluster, ClusterTest
+from support import SWELL, Cluster, ClusterTest, run
 
 
 class Access(ClusterTest):
@@ -273,6 +273,17 @@ class Restart(ClusterTest):
         self.cluster.flags = ("--nodes", "2")
         self.cluster.up()
         self.until(lambda: self.nodes() == ["node-1", "node-2", "other"], self.nodes)
+
+
+class Start(unittest.TestCase):
+    def test_nodes_that_cannot_be_are_refused(self):
+        for flags, said in ((("--nodes", "0"), "--nodes: 0 is not between 1 and"),
+                            (("--nodes", "-1"), "--nodes: -1 is not between 1 and"),
+                            (("--gpus-per-node", "4"), "say --nodes N, too"),
+                            (("--nodes", "1", "--gpus-per-node", "-4"), "--gpus-per-node: -4")):
+            done = run(SWELL, "up", "--data-dir", "/nonexistent", *flags)
+            self.assertEqual(done.returncode, 2, flags)
+            self.assertIn(said, done.stderr)
 
 
 class Report(ClusterTest):
