@@ -230,7 +230,8 @@ Status Flags::Parse(std::vector<std::string> arguments, std::vector<std::string>
     return Misuse(error.what());
   }
   for (const std::string& extra : app.remaining()) {
-    if (extra.empty() || extra[0] != '-') {
+    // A dash alone is standard input's name.
+    if (extra.empty() || extra[0] != '-' || extra == "-") {
       words->push_back(extra);
       continue;
     }

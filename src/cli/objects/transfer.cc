@@ -84,6 +84,11 @@ bool IsSystemNamespace(std::string_view ns) {
   return ns.starts_with("kube-") || ns == "swell-system";
 }
 
+// Among the system's own objects: rules by which other operators' pods are grouped.
+bool IsPeoples(const std::string& resource, const json::Value& object) {
+  return resource == "configmaps" && api::KeyOf(object) == "swell-system/swell-grouping";
+}
+
 bool MadeBySwell(const std::string& resource, const json::Value& object) {
   auto named_so = [&object](const std::vector<json::Value>& ours) {
     return std::any_of(ours.begin(), ours.end(), [&object](const json::Value& one) {
@@ -277,10 +282,8 @@ class ExportAction final : public Action {
 
   void AddObject(const Kind& kind, const json::Value& object, std::string& out) {
     const std::string resource = kind.GroupResource();
-    if (IsSystemNamespace(api::Namespace(object)) || IsUsual(resource, object) ||
-        FollowsFromOthers(object)) {
-      return;
-    }
+    const bool systems = IsSystemNamespace(api::Namespace(object)) && !IsPeoples(resource, object);
+    if (systems || IsUsual(resource, object) || FollowsFromOthers(object)) return;
     // Without the user, whose credentials are the cluster's own, whoever has the name there next
     // would have the role.
     if (!api::Label(object, api::keys::kUserSecret).empty()) {
@@ -417,7 +420,7 @@ Command ImportCommandSpec() {
   command.examples = {{"Look first", "swell import all.yaml --dry-run"},
                       {"Then do it", "swell import all.yaml"},
                       {"From one cluster to another, in one go",
-                       "swell export | swell import -f - --kubeconfig ~/.kube/config"}};
+                       "swell export | swell import - --kubeconfig ~/.kube/config"}};
   command.make = Makes<ImportAction>();
   return command;
 }

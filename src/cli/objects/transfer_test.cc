@@ -19,6 +19,12 @@ constexpr char kWorld[] = R"(
 ---
 {apiVersion: rbac.authorization.k8s.io/v1, kind: RoleBinding, metadata: {name: a-user, namespace: vision, labels: {swell.dev/user-secret: s}}, roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: viewer}, subjects: []}
 ---
+{apiVersion: v1, kind: Namespace, metadata: {name: swell-system}}
+---
+{apiVersion: v1, kind: ConfigMap, metadata: {name: swell-grouping, namespace: swell-system}, data: {rules.yaml: 'rules: []'}}
+---
+{apiVersion: v1, kind: ConfigMap, metadata: {name: swell-usage-2026-11-22, namespace: swell-system}}
+---
 {apiVersion: v1, kind: Service, metadata: {name: web, namespace: vision}, spec: {ports: [{port: 80}], selector: {app: web}}}
 ---
 {apiVersion: v1, kind: Pod, metadata: {name: alone, namespace: vision}, spec: {containers: [{name: c, image: i}]}}
@@ -52,6 +58,7 @@ class TransferTest : public CliTest {
 
 class OtherCluster : public CliTest {
  public:
+  using CliTest::Create;
   using CliTest::Run;
   void TestBody() override {}
   void Give(std::string text) { stdin_ = std::move(text); }
@@ -65,6 +72,7 @@ TEST_F(TransferTest, ExportsWhatPeopleMadeInAnOrderThatWorks) {
                                "kind: Namespace",
                                "name: research",
                                "name: a-team",
+                               "name: swell-grouping",
                                "name: settings",
                                "name: web",
                                "apiVersion: example.com/v1",
@@ -76,20 +84,22 @@ TEST_F(TransferTest, ExportsWhatPeopleMadeInAnOrderThatWorks) {
     last = At(text);
   }
   for (const char* text :
-       {"uid:", "resourceVersion:", "creationTimestamp:", "managedFields:", "status:", "clusterIP:",
-        "finalizers:", "ownerReferences:", "priority: 0",
-        "preemptionPolicy:", "ephemeralContainers:", "name: owned", "hunter2", "aHVudGVyMg",
-        "kube-root-ca.crt", "system:", "cluster-admin", "name: a-user", "podgroups.swell.dev"}) {
+       {"uid:",          "resourceVersion:",  "creationTimestamp:",   "managedFields:",
+        "status:",       "clusterIP:",        "finalizers:",          "ownerReferences:",
+        "priority: 0",   "preemptionPolicy:", "ephemeralContainers:", "name: owned",
+        "hunter2",       "aHVudGVyMg",        "kube-root-ca.crt",     "system:",
+        "cluster-admin", "name: a-user",      "podgroups.swell.dev",  "swell-usage"}) {
     EXPECT_EQ(At(text), std::string::npos) << text << "\n" << out_;
   }
-  EXPECT_EQ(err_, "8 objects exported; left out: Secrets (--secrets), users and their roles\n");
+  EXPECT_EQ(err_, "9 objects exported; left out: Secrets (--secrets), users and their roles\n");
 }
 
 TEST_F(TransferTest, ArrivesInAnotherCluster) {
   ASSERT_EQ(Run({"swell", "export", "--secrets"}), 0) << err_;
   OtherCluster other;
+  other.Create("{apiVersion: v1, kind: Namespace, metadata: {name: swell-system}}");
   other.Give(out_);
-  ASSERT_EQ(other.Run({"swell", "import", "-f", "-"}), 0) << other.err();
+  ASSERT_EQ(other.Run({"swell", "import", "-"}), 0) << other.err();
   EXPECT_NE(other.out().find("widget.example.com/w created\n"), std::string::npos) << other.out();
   EXPECT_NE(other.out().find("secret/password created\n"), std::string::npos);
   // What it has exported is what it was given.
