@@ -319,6 +319,12 @@ TEST_F(CliTest, JobsOfOtherOperatorsArePointedTo) {
   EXPECT_EQ(Run({"swell", "list"}), 0);
   EXPECT_EQ(err_,
             "No jobs in namespace default\nOf other operators there is 1: swell get podgroups\n");
+  Create(
+      "{apiVersion: batch/v1, kind: Job, metadata: {name: own}, spec: {template: {spec: "
+      "{restartPolicy: Never, containers: [{name: c, image: i}]}}}}");
+  EXPECT_EQ(Run({"swell", "list"}), 0);
+  EXPECT_NE(out_.find("own "), std::string::npos) << out_;
+  EXPECT_EQ(err_, "Of other operators there is 1: swell get podgroups\n");
 }
 
 TEST_F(CliTest, SubmitPassesTheCommandOnUntouched) {

@@ -51,17 +51,15 @@ Result<int> JobTable::Show() const {
     session.Out(FormatObject(form, MakeList(objects), ""));
     return 0;
   }
-  if (jobs.empty()) {
-    session.ErrLine(ns.empty() ? "No jobs" : StrCat("No jobs in namespace ", ns));
-    const size_t others = ListOthersJobs(*api, ns).size();
-    if (others > 0) {
-      session.ErrLine(StrCat("Of other operators there ", others == 1 ? "is " : "are ", others,
-                             ": swell get podgroups", ns.empty() ? " -A" : ""));
-    }
-    return 0;
-  }
+  if (jobs.empty()) session.ErrLine(ns.empty() ? "No jobs" : StrCat("No jobs in namespace ", ns));
   std::vector<std::string> lines = Lines(jobs);
+  if (jobs.empty()) lines.clear();
   for (size_t i = headers ? 0 : 1; i < lines.size(); ++i) session.OutLine(lines[i]);
+  const size_t others = ListOthersJobs(*api, ns).size();
+  if (others > 0) {
+    session.ErrLine(StrCat("Of other operators there ", others == 1 ? "is " : "are ", others,
+                           ": swell get podgroups", ns.empty() ? " -A" : ""));
+  }
   return 0;
 }
 

@@ -129,13 +129,6 @@ JobView ViewOf(json::SharedValue object, const JobKindInfo& kind) {
   return view;
 }
 
-bool BelongsTo(const json::Value& pod, const JobView& job) {
-  for (const api::OwnerReference& owner : api::Owners(pod)) {
-    if (owner.uid == api::Uid(*job.object)) return true;
-  }
-  return false;
-}
-
 // Masters before workers, worker-2 before worker-10.
 bool PodBefore(const json::SharedValue& a, const json::SharedValue& b) {
   auto key = [](const json::Value& pod) {
@@ -451,11 +444,13 @@ Result<std::vector<JobView>> Collect(Api& api, std::string_view ns, std::string_
   SWELL_ASSIGN_OR_RETURN(auto groups, Items(answers[JobKinds().size() + 1]));
   std::map<std::string, json::SharedValue> group_of;
   for (const json::SharedValue& group : groups) group_of[api::KeyOf(*group)] = group;
+  std::map<std::string, std::vector<json::SharedValue>> pods_of;  // by their owners' uids
+  for (const json::SharedValue& pod : pods) {
+    for (const api::OwnerReference& owner : api::Owners(*pod)) pods_of[owner.uid].push_back(pod);
+  }
   std::optional<int64_t> gpu_mib;  // asked for once, if at all
   for (JobView& view : views) {
-    for (const json::SharedValue& pod : pods) {
-      if (BelongsTo(*pod, view)) view.pods.push_back(pod);
-    }
+    view.pods = pods_of[std::string(api::Uid(*view.object))];
     std::sort(view.pods.begin(), view.pods.end(), PodBefore);
     // How many GPUs an amount of memory is, its pods know once they are placed.
     if (view.milli_gpus == 0) view.milli_gpus = view.HeldMilliGpus();
