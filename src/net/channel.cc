@@ -7,6 +7,7 @@
 #include <array>
 #include <cerrno>
 #include <cstring>
+#include <utility>
 
 #include "base/strings.h"
 
@@ -84,7 +85,7 @@ void Channel::Proceed(bool readable, bool writable) {
     case Phase::kOpen:
       break;
   }
-  if (writable && blocked_) {
+  if (writable && queued_bytes_ > 0) {
     size_t before = queued_bytes_;
     Flush();
     if (!closed() && queued_bytes_ < before) events_->OnProgress();
@@ -264,20 +265,31 @@ void Channel::FillQueue(size_t enough) {
 void Channel::Flush() {
   if (phase_ != Phase::kOpen) return;
   auto self = shared_from_this();
-  bool all = tls_ == nullptr ? FlushPlain() : FlushTls();
+  const Flushed flushed = tls_ == nullptr ? FlushPlain() : FlushTls();
   if (closed()) return;
-  bool blocked = !all;
+  const bool blocked = flushed == Flushed::kBlocked;
   if (blocked != blocked_) {
     blocked_ = blocked;
     UpdateInterest();
   }
-  if (all) MaybeShutdown();
+  if (flushed == Flushed::kAll) MaybeShutdown();
+  if (flushed == Flushed::kTurnOver) FlushLater();
 }
 
-bool Channel::FlushPlain() {
+// The kernel would take more: there is no need to ask it when.
+void Channel::FlushLater() {
+  if (std::exchange(flush_later_, true)) return;
+  reactor_.Post([self = shared_from_this()] {
+    self->flush_later_ = false;
+    if (self->closed() || self->blocked_) return;
+    if (self->events_->TakesTurn(false, true)) self->Proceed(false, true);
+  });
+}
+
+Channel::Flushed Channel::FlushPlain() {
   for (int turn = 0; turn < kMaxWritesPerTurn; ++turn) {
     FillQueue(kMaxPiecesPerCall * kCopyBytes);
-    if (queue_.empty()) return true;
+    if (queue_.empty()) return Flushed::kAll;
     std::array<iovec, kMaxPiecesPerCall> pieces;
     size_t count = 0;
     size_t wanted = 0;
@@ -292,14 +304,14 @@ bool Channel::FlushPlain() {
     message.msg_iovlen = count;
     ssize_t put = sendmsg(fd_.get(), &message, MSG_NOSIGNAL);
     if (put < 0) {
-      if (errno == EAGAIN || errno == EINTR) return false;
+      if (errno == EAGAIN || errno == EINTR) return Flushed::kBlocked;
       Fail(Status(Code::kUnavailable, StrCat("write: ", std::strerror(errno))));
-      return false;
+      return Flushed::kBlocked;
     }
     Sent(static_cast<size_t>(put));
-    if (static_cast<size_t>(put) < wanted) return false;
+    if (static_cast<size_t>(put) < wanted) return Flushed::kBlocked;
   }
-  return queued_bytes_ == 0;
+  return queued_bytes_ == 0 ? Flushed::kAll : Flushed::kTurnOver;
 }
 
 // Small pieces together in one record: each record costs an encryption and a system call. A write
@@ -320,10 +332,10 @@ std::string_view Channel::NextForTls(std::span<char> record) const {
   return {record.data(), filled};
 }
 
-bool Channel::FlushTls() {
+Channel::Flushed Channel::FlushTls() {
   for (int turn = 0; turn < kMaxWritesPerTurn; ++turn) {
     FillQueue(kTlsRecordBytes);
-    if (queue_.empty()) return true;
+    if (queue_.empty()) return Flushed::kAll;
     std::array<char, kTlsRecordBytes> record;
     std::string_view next = NextForTls(record);
     size_t put = 0;
@@ -333,16 +345,16 @@ bool Channel::FlushTls() {
         break;
       case TlsSession::Io::kWantRead:
       case TlsSession::Io::kWantWrite:
-        return false;
+        return Flushed::kBlocked;
       case TlsSession::Io::kClosed:
         Fail(Status(Code::kUnavailable, "tls write: the peer closed the connection"));
-        return false;
+        return Flushed::kBlocked;
       case TlsSession::Io::kError:
         Fail(Status(Code::kUnavailable, StrCat("tls write: ", tls_->error())));
-        return false;
+        return Flushed::kBlocked;
     }
   }
-  return queued_bytes_ == 0;
+  return queued_bytes_ == 0 ? Flushed::kAll : Flushed::kTurnOver;
 }
 
 void Channel::Sent(size_t bytes) {

@@ -84,6 +84,7 @@ class Channel : public std::enable_shared_from_this<Channel> {
     const char* data() const { return chunk ? chunk->data() : text.data(); }
   };
   enum class Phase { kConnecting, kHandshake, kOpen, kClosed };
+  enum class Flushed { kAll, kBlocked, kTurnOver };
 
   void OnReady(bool readable, bool writable);
   void FinishConnect();
@@ -95,8 +96,9 @@ class Channel : public std::enable_shared_from_this<Channel> {
   void Append(Chunk chunk);
   // Takes from the body until so much is in the queue.
   void FillQueue(size_t enough);
-  bool FlushPlain();
-  bool FlushTls();
+  Flushed FlushPlain();
+  Flushed FlushTls();
+  void FlushLater();
   std::string_view NextForTls(std::span<char> record) const;
   void Sent(size_t bytes);
   void UpdateInterest();
@@ -125,6 +127,7 @@ class Channel : public std::enable_shared_from_this<Channel> {
   bool reading_ = false;
   bool saw_eof_ = false;
   bool read_later_ = false;
+  bool flush_later_ = false;
   bool blocked_ = false;          // output waits for writability
   bool tls_wants_write_ = false;  // the handshake does
   bool shutdown_wanted_ = false;
