@@ -67,8 +67,9 @@ SimCluster::SimCluster(SimOptions options)
       network_(executor_, StableHash("network", options_.seed)) {
   disk_->commit_delay = options_.commit_delay;
   disk_->on_durable = [this](const std::vector<store::Change>& batch) { history_.Add(batch); };
-  network_.on_answer = [this](const api::RestRequest& request, const api::RestResponse& response) {
-    history_.CheckAnswer(request, response);
+  network_.on_answer = [this](uint64_t number, const api::RestRequest& request,
+                              const api::RestResponse& response) {
+    history_.CheckAnswer(number, request, response);
   };
   for (const json::Value& crd : api::SwellCrds()) {
     auto kinds = api::KindsOfCrd(crd);

@@ -26,8 +26,14 @@ class History {
     hear_.push_back(std::move(hear));
   }
 
+  // Runs for every request that the server has answered; `number`: in the order of asking.
+  using Listener = std::function<void(uint64_t number, const api::RestRequest&)>;
+  void OnAnswer(Listener hear) { hear_answers_.push_back(std::move(hear)); }
+
   // An answer leaves the server: what it acknowledges must be durable by now.
-  void CheckAnswer(const api::RestRequest& request, const api::RestResponse& response);
+  void CheckAnswer(uint64_t number,
+                   const api::RestRequest& request,
+                   const api::RestResponse& response);
   // Something holds that must not. The first hundred are kept.
   void Violation(const std::string& what);
 
@@ -47,6 +53,7 @@ class History {
   std::map<std::string, std::vector<store::Change>> changes_;
   std::set<std::string> live_;  // uids
   std::vector<std::function<void(const store::Change&)>> hear_;
+  std::vector<Listener> hear_answers_;
   std::vector<std::string> violations_;
   size_t answers_checked_ = 0;
   size_t conflicts_ = 0;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "api/lease_term.h"
 #include "api/meta.h"
 #include "api/swell_keys.h"
 #include "base/strings.h"
@@ -44,12 +45,16 @@ Invariants::Invariants(SimExecutor& executor,
                        std::map<std::string, int> gpus_of_nodes)
     : executor_(executor), history_(history), gpus_of_nodes_(std::move(gpus_of_nodes)) {
   history_.OnChange([this](const store::Change& change) { Hear(change); });
+  history_.OnAnswer([this](uint64_t number, const api::RestRequest& request) {
+    if (request.path.ends_with("/binding")) HearBinding(number, request);
+  });
 }
 
 void Invariants::Hear(const store::Change& change) {
   const std::string& resource = change.entry->key.resource;
   if (resource == "pods") return HearPod(change);
   if (resource == "podgroups.swell.dev") return HearGroup(change);
+  if (resource == "leases.coordination.k8s.io") return HearLease(change);
   if (std::find(std::begin(kJobKinds), std::end(kJobKinds), resource) != std::end(kJobKinds)) {
     HearJob(change);
   }
@@ -70,6 +75,7 @@ void Invariants::HearPod(const store::Change& change) {
             .node = std::string(json::GetString(*object, {"spec", "nodeName"})),
             .group = group.empty() ? key : StrCat(change.entry->key.ns, "/", group),
             .preempted_by = std::string(api::Annotation(*object, api::keys::kPreemptedBy)),
+            .bound_at = before.node.empty() ? change.entry->version : before.bound_at,
             .gpus = GpusOf(*object),
             .ended = Ended(*object)};
   for (std::string_view device : Split(api::Annotation(*object, api::keys::kGpuDevices), ',')) {
@@ -124,6 +130,36 @@ void Invariants::HearJob(const store::Change& change) {
     history_.Violation(StrCat(key, " was over (", before, "), and is ", now));
   }
   before = now;
+}
+
+void Invariants::HearLease(const store::Change& change) {
+  terms_.emplace(api::LeaseTerm::Of(*change.entry->Parsed()).ToString(), change.entry->version);
+}
+
+// It is answered: what was true of its pod then has been heard here.
+void Invariants::HearBinding(uint64_t number, const api::RestRequest& request) {
+  const auto query = api::ParseQuery(request.query);
+  const auto binding = json::Parse(request.body);
+  if (!query.ok() || !binding.ok()) return history_.Violation("a binding cannot be read");
+  const std::map<std::string, std::string> asked(query->begin(), query->end());
+  const auto term = asked.find(std::string(api::kLeaseTermParameter));
+  if (term == asked.end() || !terms_.contains(term->second)) {
+    return history_.Violation(StrCat("a binding in no term: ", request.query));
+  }
+  const std::string key = StrCat(api::Namespace(*binding), "/", api::Name(*binding));
+  const std::string uid(api::Uid(*binding));
+  uint64_t& last = last_asked_[StrCat(term->second, " ", uid)];
+  if (number < last) {
+    history_.Violation(
+        StrCat("pod ", key, " was to be bound again before an earlier binding came"));
+  }
+  last = std::max(last, number);
+  const auto pod = pods_.find(key);
+  if (pod == pods_.end() || pod->second.node.empty() || pod->second.uid != uid) return;
+  const uint64_t began = terms_[term->second];
+  if (pod->second.bound_at >= began) return;
+  history_.Violation(StrCat("pod ", key, " is to be bound by a leader since ", began,
+                            ", and was bound in ", pod->second.bound_at));
 }
 
 // A pod that ended, or is not bound, holds nothing.

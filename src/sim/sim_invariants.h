@@ -4,6 +4,8 @@
 //   - no project holds more GPUs than its limit;
 //   - a pod that was bound stays on its node, one that ended stays ended, and so does a job;
 //   - in calm, no gang is half placed for longer than `kHalfPlacedMax`;
+//   - no leader asks for a binding of a pod that was bound before it took the lead, nor for another
+//     one while it cannot know whether the last will be made;
 //   - who was evicted for somebody went in vain only if that somebody was deleted, and was bound.
 //
 // Ownership: the history outlives it. Thread-safety: one thread.
@@ -45,6 +47,7 @@ class Invariants {
   struct Pod {
     std::string uid, ns, node, group, preempted_by;
     std::set<int> devices;
+    uint64_t bound_at = 0;  // version
     int gpus = 0;
     bool ended = false;
   };
@@ -56,6 +59,8 @@ class Invariants {
   void HearPod(const store::Change& change);
   void HearGroup(const store::Change& change);
   void HearJob(const store::Change& change);
+  void HearLease(const store::Change& change);
+  void HearBinding(uint64_t number, const api::RestRequest& request);
   void CheckNode(const std::string& node);
   void CheckLimit(const std::string& ns);
   bool JustSettled(const std::string& beneficiary) const;
@@ -70,9 +75,11 @@ class Invariants {
   std::map<std::string, Pod> pods_;        // by "ns/name"
   std::map<std::string, int64_t> groups_;  // members that must be there together
   std::map<std::string, SteadyTime> half_;
-  std::map<std::string, std::string> jobs_;    // "resource ns/name" → uid + how it ended, or uid
-  std::vector<Eviction> open_;                 // whose beneficiary has not started yet
-  std::map<std::string, SteadyTime> settled_;  // pods and groups: started or deleted when, last
+  std::map<std::string, std::string> jobs_;     // "resource ns/name" → uid + how it ended, or uid
+  std::map<std::string, uint64_t> terms_;       // of leaders → the version in which they began
+  std::map<std::string, uint64_t> last_asked_;  // "term uid" → number of its last binding
+  std::vector<Eviction> open_;                  // whose beneficiary has not started yet
+  std::map<std::string, SteadyTime> settled_;   // pods and groups: started or deleted when, last
   size_t evictions_ = 0;
   size_t bindings_ = 0;
 };

@@ -22,7 +22,8 @@ struct SimNetwork::Exchange {
   std::unique_ptr<api::RestCall> at_server;
   SteadyTime last_arrival;
   bool streams = false;
-  bool holed = false;  // a message of it vanished
+  int64_t lag_percent = 0;  // of its process's lag
+  bool holed = false;       // a message of it vanished
   bool over = false;
   TimerId limit = kNoTimer;
 };
@@ -54,7 +55,7 @@ class SimNetwork::Sink final : public api::RestSink {
 
   void OnResponse(api::RestResponse response) override {
     if (exchange_->over) return;
-    if (network_.on_answer) network_.on_answer(exchange_->request, response);
+    if (network_.on_answer) network_.on_answer(exchange_->id, exchange_->request, response);
     auto answer = std::make_shared<api::RestResponse>(std::move(response));
     network_.Deliver(exchange_, [&network = network_, exchange = exchange_, answer] {
       auto sink = std::exchange(exchange->sink, nullptr);
@@ -96,9 +97,12 @@ class SimNetwork::Sink final : public api::RestSink {
     });
   }
   void Pass(std::function<void(api::RestSink&)> what) {
-    network_.Deliver(exchange_, [exchange = exchange_, what = std::move(what)] {
-      if (auto sink = exchange->sink) what(*sink);
-    });
+    network_.Deliver(
+        exchange_,
+        [exchange = exchange_, what = std::move(what)] {
+          if (auto sink = exchange->sink) what(*sink);
+        },
+        network_.lags_[exchange_->process] * exchange_->lag_percent / 100);
   }
 
   SimNetwork& network_;
@@ -183,7 +187,9 @@ SimNetwork::ExchangePtr SimNetwork::Open(const std::string& process,
   exchange->sink = std::move(sink);
   open_[exchange->id] = exchange;
   exchange->streams = exchange->request.query.find("watch=true") != std::string::npos;
-  if (!exchange->streams) {
+  if (exchange->streams) {
+    exchange->lag_percent = static_cast<int64_t>(random_.Below(101));
+  } else {
     exchange->limit = executor_.After(kExchangeLimit, [this, exchange] {
       exchange->limit = kNoTimer;
       Fail(exchange, 504);
@@ -221,15 +227,17 @@ void SimNetwork::Arrive(const ExchangePtr& exchange) {
   if (!exchange->over) exchange->at_server = std::move(call);
 }
 
-void SimNetwork::Deliver(const ExchangePtr& exchange, std::function<void()> fn) {
+void SimNetwork::Deliver(const ExchangePtr& exchange, std::function<void()> fn, Duration lag) {
   if (exchange->over || Vanishes(*exchange)) return;
   if (cut_.contains(exchange->process) || Happens(weather.lost_percent)) {
     exchange->holed = true;  // what was sent before or comes after it is not heard either
     return Break(exchange);
   }
+  exchange->holed = Happens(weather.mute_percent);
+  if (exchange->holed) return;
   // Within one exchange nothing overtakes.
   const SteadyTime now = executor_.Steady();
-  exchange->last_arrival = std::max(exchange->last_arrival, now + Delay());
+  exchange->last_arrival = std::max(exchange->last_arrival, now + Delay() + lag);
   executor_.After(exchange->last_arrival - now, [this, exchange, fn = std::move(fn)] {
     if (!exchange->over && !Vanishes(*exchange)) fn();
   });

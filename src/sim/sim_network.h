@@ -4,6 +4,7 @@
 //
 //   network.weather = {.delay_max = milliseconds(200), .lost_percent = 3};
 //   network.Cut("node-1", /*silent=*/true);   // nothing comes or goes, and nobody says so
+//   network.Lag("replica-1", seconds(10));    // its watches are behind, its requests are not
 //   network.Attach(nullptr);                  // the server is dead: every connection to it ends
 //
 // A request is lost on its way there (then nothing was done) or on the way back (then it was, and
@@ -32,6 +33,7 @@ struct Weather {
   Duration delay_min = std::chrono::microseconds(50);
   Duration delay_max = std::chrono::microseconds(300);
   uint64_t lost_percent = 0;  // of requests, of answers, and of chunks, which then end the stream
+  uint64_t mute_percent = 0;  // of the same, of which nobody is told that they are lost
   uint64_t late_percent = 0;  // of requests, which arrive up to `late_max` after they were given up
   Duration late_max = std::chrono::seconds(30);
   uint64_t twice_percent = 0;  // of PUT and DELETE
@@ -39,8 +41,10 @@ struct Weather {
 
 class SimNetwork {
  public:
-  // Hears of every answer as the server gives it, before anything can happen to it.
-  using Listener = std::function<void(const api::RestRequest&, const api::RestResponse&)>;
+  // Hears of every answer as the server gives it, before anything can happen to it. `number`: of
+  // the request, in the order of asking.
+  using Listener =
+      std::function<void(uint64_t number, const api::RestRequest&, const api::RestResponse&)>;
 
   SimNetwork(SimExecutor& executor, uint64_t seed);
   ~SimNetwork();
@@ -53,6 +57,9 @@ class SimNetwork {
   void Cut(const std::string& process, bool silent);
   void Mend(const std::string& process);
   bool IsCut(const std::string& process) const { return cut_.contains(process); }
+  // What streams say to it from now on comes up to so much later than answers do, each by its own
+  // part of that, as from a server whose watch caches are behind. Zero: as fast as they.
+  void Lag(const std::string& process, Duration lag) { lags_[process] = lag; }
 
   Weather weather;
   Listener on_answer;
@@ -72,7 +79,7 @@ class SimNetwork {
                                       std::shared_ptr<api::RestSink> sink);
   void Arrive(const ExchangePtr& exchange);
   // Runs `fn` when a message sent now arrives, unless it is lost, which breaks the exchange.
-  void Deliver(const ExchangePtr& exchange, std::function<void()> fn);
+  void Deliver(const ExchangePtr& exchange, std::function<void()> fn, Duration lag = {});
   void Break(const ExchangePtr& exchange);
   void GiveUp(const ExchangePtr& exchange);
   void End(const ExchangePtr& exchange);
@@ -87,6 +94,7 @@ class SimNetwork {
   api::RestHandler* server_ = nullptr;
   std::map<std::string, std::shared_ptr<api::RestHandler>> ways_;
   std::map<std::string, bool> cut_;  // process → silently
+  std::map<std::string, Duration> lags_;
   std::vector<std::unique_ptr<api::RestCall>> given_up_;
   uint64_t next_ = 1;
   std::map<uint64_t, ExchangePtr> open_;

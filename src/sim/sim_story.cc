@@ -243,7 +243,8 @@ void SimStory::OnAnswer(const WishPtr& wish, const Status& status) {
 
 void SimStory::Break() {
   invariants_.Disturbed();
-  const uint64_t dice = random_.Below(21);
+  const uint64_t dice = random_.Below(25);
+  if (dice >= 21) return BreakWatches();
   if (dice == 20) return MeddleForAWhile();
   if (dice < 4) return BreakServer();
   if (dice < 8) return BreakReplica();
@@ -268,8 +269,11 @@ void SimStory::BreakServer() {
 
 void SimStory::BreakReplica() {
   const size_t index = random_.Below(2);
+  KillReplica(index, Between(milliseconds(1), random_.OneIn(2) ? seconds(20) : seconds(1)));
+}
+
+void SimStory::KillReplica(size_t index, Duration down) {
   if (cluster_.replica(index) == nullptr) return;
-  const Duration down = Between(milliseconds(1), random_.OneIn(2) ? seconds(20) : seconds(1));
   Tell(StrCat(SimCluster::ReplicaName(index),
               cluster_.replica(index)->leading() ? ", which leads," : "", " dies for ",
               down / milliseconds(1), " ms"));
@@ -306,6 +310,29 @@ void SimStory::BreakWay() {
   cluster_.executor().After(down, [this, process] { cluster_.network().Mend(process); });
 }
 
+void SimStory::BreakWatches() {
+  const Duration lag = Between(milliseconds(100), seconds(40));
+  const Duration span = Between(seconds(1), seconds(60));
+  auto let = [this, lag, span](const std::string& process) {
+    Tell(StrCat("the watches of ", process, " are up to ", lag / milliseconds(1), " ms behind for ",
+                span / milliseconds(1), " ms"));
+    cluster_.network().Lag(process, lag);
+    cluster_.executor().After(span, [this, process] { cluster_.network().Lag(process, {}); });
+  };
+  const uint64_t dice = random_.Below(8);
+  if (dice == 0) return let(cluster_.NodeName(random_.Below(cluster_.node_count())));
+  if (dice < 3) return let(SimCluster::ReplicaName(dice - 1));
+  // Being behind is worst for who is to lead next.
+  const auto leads = [this](size_t i) {
+    return cluster_.replica(i) && cluster_.replica(i)->leading();
+  };
+  const size_t leader = leads(0) ? 0 : 1;
+  let(SimCluster::ReplicaName(1 - leader));
+  cluster_.executor().After(Between(seconds(0), seconds(20)), [this, leader] {
+    if (!peace_) KillReplica(leader, seconds(10));
+  });
+}
+
 void SimStory::BreakDisk() {
   if (random_.OneIn(3)) {
     cluster_.disk().failing_commits = 1 + random_.Below(20);
@@ -334,11 +361,12 @@ void SimStory::ChangeWeather() {
   if (dice == 1) weather.delay_max = milliseconds(50);
   if (dice == 2) weather.delay_max = milliseconds(800);
   if (dice >= 2) weather.lost_percent = random_.Below(8);
-  if (random_.OneIn(2)) weather.late_percent = random_.Below(8);
+  if (random_.OneIn(2)) weather.mute_percent = random_.Below(8);
+  if (random_.OneIn(2)) weather.late_percent = random_.Below(random_.OneIn(3) ? 50 : 8);
   if (random_.OneIn(2)) weather.twice_percent = random_.Below(8);
   Tell(StrCat("messages take up to ", weather.delay_max / milliseconds(1), " ms, ",
-              weather.lost_percent, "% are lost, ", weather.late_percent, "% late, ",
-              weather.twice_percent, "% sent twice"));
+              weather.lost_percent, "% are lost, ", weather.mute_percent, "% without a word, ",
+              weather.late_percent, "% late, ", weather.twice_percent, "% sent twice"));
 }
 
 void SimStory::MeddleForAWhile() {
@@ -373,6 +401,7 @@ void SimStory::Meddle(const store::Change& change) {
 
 void SimStory::Peace() {
   Tell("peace");
+  peace_ = true;
   invariants_.Disturbed();
   meddles_until_ = {};
   cluster_.network().weather = {};
@@ -381,10 +410,12 @@ void SimStory::Peace() {
   if (!cluster_.server_up()) cluster_.StartServer();
   for (size_t i = 0; i < cluster_.node_count(); ++i) {
     cluster_.network().Mend(cluster_.NodeName(i));
+    cluster_.network().Lag(cluster_.NodeName(i), {});
     if (cluster_.agent(i) == nullptr) cluster_.StartAgent(i);
   }
   for (size_t i = 0; i < 2; ++i) {
     cluster_.network().Mend(SimCluster::ReplicaName(i));
+    cluster_.network().Lag(SimCluster::ReplicaName(i), {});
     if (cluster_.replica(i) == nullptr) cluster_.StartReplica(i);
   }
   for (size_t i = 0; i < watchers_.size(); ++i) cluster_.network().Mend(StrCat("watcher-", i));

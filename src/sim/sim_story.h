@@ -1,8 +1,8 @@
 // SimStory: people submit jobs to a cluster of processes while everything that can break breaks:
 // the API server, replicas, agents and machines die and come back, ways are cut or lose messages,
-// the disk is slow, full, or gone in the middle of a write, clocks jump, and somebody else writes
-// whatever the cluster has just written. Then there is peace, in which every job must end. All of
-// it follows from the seed.
+// watches fall behind, the disk is slow, full, or gone in the middle of a write, clocks jump, and
+// somebody else writes whatever the cluster has just written. Then there is peace, in which every
+// job must end. All of it follows from the seed.
 //
 //   SimStory story(17);
 //   story.Play();
@@ -59,8 +59,10 @@ class SimStory {
   void Break();
   void BreakServer();
   void BreakReplica();
+  void KillReplica(size_t index, Duration down);
   void BreakNode();
   void BreakWay();
+  void BreakWatches();
   void BreakDisk();
   void BreakClock();
   void ChangeWeather();
