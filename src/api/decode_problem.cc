@@ -86,14 +86,15 @@ bool FitsInteger(const Schema& schema, const json::Value& value) {
          (value.get_int64() >= INT32_MIN && value.get_int64() <= INT32_MAX);
 }
 
-std::string Base64Problem(std::string_view text) {
+std::string Base64Problem(std::string_view text, DecodeForm form) {
   if (Base64Decode(text)) return {};
   size_t at = 0;
   while (at < text.size() &&
          (isalnum(static_cast<unsigned char>(text[at])) || text[at] == '+' || text[at] == '/')) {
     ++at;
   }
-  return StrCat("illegal base64 data at input byte ", at == text.size() ? at / 4 * 4 : at);
+  return StrCat(form == DecodeForm::kConverted ? "error decoding from json: " : "",
+                "illegal base64 data at input byte ", at == text.size() ? at / 4 * 4 : at);
 }
 
 class Finder {
@@ -172,7 +173,7 @@ std::string Finder::FindInScalar(const Schema& schema, const json::Value& value)
       return value.is_bool() ? "" : Mismatch(schema, value);
     case SchemaType::kString:
       if (!value.is_string()) return Mismatch(schema, value);
-      return schema.format == "byte" ? Base64Problem(json::View(value.get_string())) : "";
+      return schema.format == "byte" ? Base64Problem(json::View(value.get_string()), form_) : "";
     case SchemaType::kIntOrString: {
       if (value.is_string()) return {};
       Schema number;

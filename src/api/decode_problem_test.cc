@@ -56,7 +56,7 @@ TEST(DecodeProblem, SpeaksAsTypedDecodersDo) {
        "quantities must match the regular expression "
        "'^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"},
       {"io.k8s.api.core.v1.Secret", R"({"data":{"a":"b!"}})", "illegal base64 data at input byte 1",
-       "illegal base64 data at input byte 1"},
+       "error decoding from json: illegal base64 data at input byte 1"},
   };
   for (const Case& c : cases) {
     const auto document = json::Parse(c.document);

@@ -161,16 +161,25 @@ std::set<int64_t> TakenNodePorts(const Admission& admission) {
   return taken;
 }
 
+std::string_view TypeOf(const json::Value& service) {
+  return json::GetString(service, {"spec", "type"});
+}
+
+bool IsReachedFromOutside(const json::Value& service) {
+  return TypeOf(service) == "NodePort" || TypeOf(service) == "LoadBalancer";
+}
+
+bool NeedsNodePorts(const json::Value& service) {
+  return TypeOf(service) == "NodePort" ||
+         (TypeOf(service) == "LoadBalancer" &&
+          json::GetBool(service, {"spec", "allocateLoadBalancerNodePorts"}, true));
+}
+
 // Services that are reached by the nodes' addresses get a port of their own there for each of
 // theirs; the others have none.
 Status AllocateNodePorts(Admission& admission, json::Value& object) {
-  const std::string_view type = json::GetString(object, {"spec", "type"});
   json::Value* ports = json::FindMutable(object, {"spec", "ports"});
-  if (ports == nullptr || !ports->is_array()) return Status::Ok();
-  const bool wanted = type == "NodePort" ||
-                      (type == "LoadBalancer" &&
-                       json::GetBool(object, {"spec", "allocateLoadBalancerNodePorts"}, true));
-  if (!wanted) return Status::Ok();
+  if (ports == nullptr || !ports->is_array() || !NeedsNodePorts(object)) return Status::Ok();
   std::set<int64_t> taken = TakenNodePorts(admission);
   json::Array& list = ports->get_array();
   for (size_t i = 0; i < list.size(); ++i) {
@@ -205,7 +214,7 @@ Status AllocateNodePorts(Admission& admission, json::Value& object) {
 Status AllocateServiceIp(Admission& admission, json::Value& object) {
   ServiceIps& ips = admission.core.service_ips;
   std::string ip(json::GetString(object, {"spec", "clusterIP"}));
-  if (ip == "None" || json::GetString(object, {"spec", "type"}) == "ExternalName") {
+  if (ip == "None" || TypeOf(object) == "ExternalName") {
     if (ip == "None") json::Set(object, {"spec", "clusterIPs"}, json::Array{json::Value(ip)});
     return Status::Ok();
   }
@@ -245,7 +254,13 @@ Status CreateService(Admission&, json::Value& object) {
 }
 
 Status ReserveService(Admission& admission, json::Value& object, const json::Value* old) {
-  if (old != nullptr && !json::GetString(*old, {"spec", "clusterIP"}).empty()) return Status::Ok();
+  const std::string_view before =
+      old == nullptr ? "" : json::GetString(*old, {"spec", "clusterIP"});
+  if (!before.empty()) {
+    const bool given_back = json::GetString(object, {"spec", "clusterIP"}).empty();
+    if (given_back && !admission.dry_run) admission.core.service_ips.Release(before);
+    return Status::Ok();
+  }
   if (old == nullptr) SWELL_RETURN_IF_ERROR(AllocateNodePorts(admission, object));
   return AllocateServiceIp(admission, object);
 }
@@ -269,26 +284,67 @@ void KeepNodePorts(json::Value& object, const json::Value& old) {
   }
 }
 
+void RemoveUnlessChanged(json::Value& object, const json::Value& old, const char* field) {
+  const json::Value* now = json::Find(object, {"spec", field});
+  const json::Value* before = json::Find(old, {"spec", field});
+  if (now != nullptr && before != nullptr && *now == *before) json::Remove(object, {"spec", field});
+}
+
+void RemoveNodePortsUnlessNew(json::Value& object, const json::Value& old) {
+  std::set<int64_t> had;
+  for (const json::Value& port : json::GetArray(old, {"spec", "ports"})) {
+    had.insert(json::GetInt(port, {"nodePort"}));
+  }
+  json::Value* ports = json::FindMutable(object, {"spec", "ports"});
+  if (ports == nullptr || !ports->is_array()) return;
+  for (json::Value& port : ports->get_array()) {
+    if (had.count(json::GetInt(port, {"nodePort"})) > 0) json::Remove(port, {"nodePort"});
+  }
+}
+
+// What was given to a service goes with the type that needed it, when the update says nothing else
+// about it. What people wrote themselves, such as the external name, stays.
+void DropWhatTheNewTypeLacks(json::Value& object, const json::Value& old) {
+  if (TypeOf(object) == "ExternalName" && TypeOf(old) != "ExternalName") {
+    for (const char* field : {"clusterIP", "clusterIPs", "ipFamilies", "ipFamilyPolicy"}) {
+      RemoveUnlessChanged(object, old, field);
+    }
+    RemoveUnlessChanged(object, old, "internalTrafficPolicy");
+  }
+  if (NeedsNodePorts(old) && !NeedsNodePorts(object)) RemoveNodePortsUnlessNew(object, old);
+  if (IsReachedFromOutside(old) && !IsReachedFromOutside(object)) {
+    RemoveUnlessChanged(object, old, "externalTrafficPolicy");
+  }
+  if (TypeOf(old) == "LoadBalancer" && TypeOf(object) != "LoadBalancer") {
+    RemoveUnlessChanged(object, old, "allocateLoadBalancerNodePorts");
+    RemoveUnlessChanged(object, old, "healthCheckNodePort");
+  }
+}
+
 }  // namespace
 
 Status UpdateService(Admission& admission, json::Value& object, const json::Value& old) {
-  const std::string_view type = json::GetString(object, {"spec", "type"});
-  if (admission.subresource.empty() && (type == "NodePort" || type == "LoadBalancer")) {
-    KeepNodePorts(object, old);
-    SWELL_RETURN_IF_ERROR(AllocateNodePorts(admission, object));
+  if (admission.subresource.empty()) {
+    DropWhatTheNewTypeLacks(object, old);
+    if (IsReachedFromOutside(object)) {
+      KeepNodePorts(object, old);
+      SWELL_RETURN_IF_ERROR(AllocateNodePorts(admission, object));
+    }
   }
   const std::string before(json::GetString(old, {"spec", "clusterIP"}));
   const std::string_view after = json::GetString(object, {"spec", "clusterIP"});
-  if (after.empty() && !before.empty() &&
-      json::GetString(object, {"spec", "type"}) != "ExternalName") {
+  if (after.empty() && TypeOf(object) == "ExternalName") return Status::Ok();
+  if (after.empty() && !before.empty()) {
     // Left out: it stays.
     json::Set(object, {"spec", "clusterIP"}, json::Value(before));
     json::Set(object, {"spec", "clusterIPs"}, json::GetArray(old, {"spec", "clusterIPs"}));
     return Status::Ok();
   }
   if (!before.empty() && after != before) {
-    return InvalidError(admission.kind, admission.name,
-                        {InvalidValue("spec.clusterIPs[0]", after, "may not change once set")});
+    return InvalidError(
+        admission.kind, admission.name,
+        {{"FieldValueInvalid", "spec.clusterIPs[0]",
+          StrCat("Invalid value: []string{", Quote(after), "}: may not change once set")}});
   }
   return Status::Ok();
 }
@@ -341,9 +397,8 @@ Status UpdatePvc(Admission& admission, json::Value& object, const json::Value& o
   auto refuse = [&admission](std::string_view why) {
     return ForbiddenError(admission.kind, admission.name, why);
   };
-  if (json::GetString(old, {"status", "phase"}) != "Bound") {
-    return refuse("Only bound persistent volume claims can be expanded");
-  }
+  // What is not bound stays as it is: the rules of claims say so.
+  if (json::GetString(old, {"status", "phase"}) != "Bound") return Status::Ok();
   const std::string_view name = json::GetString(old, {"spec", "storageClassName"});
   const auto kind = admission.core.scheme->StorageKind("storage.k8s.io", "storageclasses");
   const auto entry = !name.empty() && kind

@@ -119,6 +119,12 @@ void Watcher::GoOn() {
   if (!waiting_) call_->questions.reset();
 }
 
+void Watcher::BeginTooLate(const Status& why) {
+  call_->StartStream(200, "application/json");
+  SendError(why);
+  End(Status::Ok());
+}
+
 // The starting state in few large chunks.
 bool Watcher::SendInitial(const store::Listing& listing) {
   std::string buffer;
@@ -334,11 +340,12 @@ void HandleWatch(Core& core, const CallPtr& call) {
     return;
   }
   if (begun.code() == Code::kExpired || begun.code() == Code::kGone) {
-    call->Fail(Status(Code::kExpired, StrCat("too old resource version: ", start->version, " (",
-                                             core.store.OldestWatchable(), ")")));
-  } else {
-    call->Fail(begun);
+    watcher->BeginTooLate(
+        Status(Code::kExpired, StrCat("too old resource version: ", start->version, " (",
+                                      core.store.OldestWatchable(), ")")));
+    return;
   }
+  call->Fail(begun);
   core.watchers.erase(id);
 }
 

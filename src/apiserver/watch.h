@@ -30,6 +30,8 @@ class Watcher : public std::enable_shared_from_this<Watcher> {
   };
   // An error is to be answered instead of a stream.
   Status Begin(const Start& start);
+  // Events from then on are no longer known: the watch's only event says so, and it ends.
+  void BeginTooLate(const Status& why);
   void SendBookmark();
   bool wants_bookmarks() const { return bookmarks_ && !replaying_ && !waiting_; }
 

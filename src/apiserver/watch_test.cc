@@ -190,10 +190,14 @@ TEST_F(WatchTest, TooOldIsGone) {
   other.Boot();
   const std::string version = other.Get(kPods).Str({"metadata", "resourceVersion"});
   for (int i = 0; i < 20; ++i) other.Post(kPods, PodJson(StrCat("p", i)));
-  const Answer gone = other.Get(StrCat(pods, "&resourceVersion=", version));
-  EXPECT_EQ(gone.status, 410);
-  EXPECT_EQ(gone.Reason(), "Expired");
-  EXPECT_EQ(gone.Message().rfind(StrCat("too old resource version: ", version), 0), 0U);
+  const auto gone = other.Watch(StrCat(pods, "&resourceVersion=", version)).Take();
+  ASSERT_EQ(gone.size(), 1U);
+  EXPECT_EQ(json::GetString(gone[0], {"type"}), "ERROR");
+  EXPECT_EQ(json::GetInt(gone[0], {"object", "code"}), 410);
+  EXPECT_EQ(json::GetString(gone[0], {"object", "reason"}), "Expired");
+  EXPECT_EQ(json::GetString(gone[0], {"object", "message"})
+                .rfind(StrCat("too old resource version: ", version), 0),
+            0U);
   EXPECT_EQ(other.Get(StrCat(pods, "&resourceVersion=999999")).status, 504);
   // So is a page of a list.
   const std::string token = other.Get(StrCat(kPods, "?limit=2")).Str({"metadata", "continue"});

@@ -394,14 +394,21 @@ bool RequestParser::CheckHeaders() {
   return true;
 }
 
+namespace {
+
+std::string TooLarge(const CodecLimits& limits) {
+  return StrCat("Request entity too large: limit is ", limits.body_bytes);
+}
+
+}  // namespace
+
 bool RequestParser::CheckFraming() {
   FramingHeaders framing;
   std::string problem = ReadFraming(request_.headers, &framing);
   if (!problem.empty()) return Fail(400, std::move(problem));
   if (framing.chunked && http10_) return Fail(400, "Transfer-Encoding in an HTTP/1.0 request");
   if (framing.length > limits_.body_bytes) {
-    return Fail(413, StrCat("request body of ", framing.length,
-                            " bytes is larger than the limit of ", limits_.body_bytes));
+    return Fail(413, TooLarge(limits_));
   }
   if (framing.chunked) {
     body_.StartChunked(limits_.header_bytes);
@@ -426,8 +433,7 @@ RequestParser::Step RequestParser::ParseBody(std::string_view in) {
         return {Result::kError, used};
       case BodyDecoder::Result::kData:
         if (request_.body.size() + step.data.size() > limits_.body_bytes) {
-          Fail(413,
-               StrCat("request body is larger than the limit of ", limits_.body_bytes, " bytes"));
+          Fail(413, TooLarge(limits_));
           return {Result::kError, used};
         }
         request_.body.append(step.data);

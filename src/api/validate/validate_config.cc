@@ -110,7 +110,7 @@ bool CheckConfig(const KindInfo& kind, const Value& object, const Value* old, Fi
       CheckImmutable(MemberOf(object, "type"), MemberOf(*old, "type"), "type", errors);
     }
   } else if (k == "ResourceQuota") {
-    CheckQuota(object, errors);
+    CheckQuota(object, old, errors);
   } else if (k == "LimitRange") {
     CheckLimitRange(object, errors);
   } else {

@@ -214,24 +214,29 @@ bool Conflict(const std::set<std::string_view>& scopes) {
          (scopes.contains("BestEffort") && scopes.contains("NotBestEffort"));
 }
 
-void CheckQuotaScopes(const Value& quota, FieldErrors& errors) {
-  const json::Array& scopes = json::GetArray(quota, {"spec", "scopes"});
+std::set<std::string_view> ScopesOf(const Value& quota) {
+  std::set<std::string_view> out;
+  for (const Value& scope : json::GetArray(quota, {"spec", "scopes"})) out.insert(TextIn(scope));
+  return out;
+}
+
+FieldError InvalidScopes(const Value& quota, std::string_view why) {
   std::vector<std::string> shown;
-  std::set<std::string_view> has;
-  for (const Value& scope : scopes) shown.push_back(Quote(TextIn(scope)));
-  auto invalid = [&](std::string_view why) {
-    errors.push_back(
-        {"FieldValueInvalid", "spec.scopes",
-         StrCat("Invalid value: []core.ResourceQuotaScope{", Join(shown, ", "), "}: ", why)});
-  };
-  for (const Value& scope : scopes) {
-    if (!IsScope(TextIn(scope))) invalid("unsupported scope");
-    for (size_t n = Misfits(quota, TextIn(scope)); n > 0; --n) {
-      invalid("unsupported scope applied to resource");
-    }
-    has.insert(TextIn(scope));
+  for (const Value& scope : json::GetArray(quota, {"spec", "scopes"})) {
+    shown.push_back(Quote(TextIn(scope)));
   }
-  if (Conflict(has)) invalid("conflicting scopes");
+  return {"FieldValueInvalid", "spec.scopes",
+          StrCat("Invalid value: []core.ResourceQuotaScope{", Join(shown, ", "), "}: ", why)};
+}
+
+void CheckQuotaScopes(const Value& quota, FieldErrors& errors) {
+  for (const Value& scope : json::GetArray(quota, {"spec", "scopes"})) {
+    if (!IsScope(TextIn(scope))) errors.push_back(InvalidScopes(quota, "unsupported scope"));
+    for (size_t n = Misfits(quota, TextIn(scope)); n > 0; --n) {
+      errors.push_back(InvalidScopes(quota, "unsupported scope applied to resource"));
+    }
+  }
+  if (Conflict(ScopesOf(quota))) errors.push_back(InvalidScopes(quota, "conflicting scopes"));
 }
 
 // The list's elements are told without their place, as Kubernetes does.
@@ -363,7 +368,7 @@ void CheckResources(const Value& resources, const std::string& path, FieldErrors
   }
 }
 
-void CheckQuota(const Value& quota, FieldErrors& errors) {
+void CheckQuota(const Value& quota, const Value* old, FieldErrors& errors) {
   for (const auto& member : json::GetObject(quota, {"spec", "hard"})) {
     const std::string_view name = member.key();
     const std::string at = PathKey("spec.hard", name);
@@ -375,6 +380,9 @@ void CheckQuota(const Value& quota, FieldErrors& errors) {
   }
   CheckQuotaScopes(quota, errors);
   CheckScopeSelector(quota, errors);
+  if (old != nullptr && ScopesOf(quota) != ScopesOf(*old)) {
+    errors.push_back(InvalidScopes(quota, "field is immutable"));
+  }
 }
 
 void CheckLimitRange(const Value& object, FieldErrors& errors) {

@@ -90,7 +90,7 @@ void CheckQuantity(std::string_view name,
 // A map of resource names to quantities.
 void CheckResourceList(const json::Value& list, const std::string& path, FieldErrors& errors);
 void CheckResources(const json::Value& resources, const std::string& path, FieldErrors& errors);
-void CheckQuota(const json::Value& quota, FieldErrors& errors);
+void CheckQuota(const json::Value& quota, const json::Value* old, FieldErrors& errors);
 void CheckLimitRange(const json::Value& object, FieldErrors& errors);
 // `path`'s value changed although it may not.
 void CheckImmutable(const json::Value* now,

@@ -56,12 +56,14 @@ void CheckClaim(const Value& claim, const Value* old, FieldErrors& errors) {
   const Value& before = SpecOf(*old);
   Value a = spec;
   Value b = before;
-  // Binding sets the volume once; the request may grow.
+  // Binding sets the volume once; what is bound may grow.
   if (json::GetString(before, {"volumeName"}).empty()) json::Remove(a, {"volumeName"});
   if (json::GetString(before, {"volumeName"}).empty()) json::Remove(b, {"volumeName"});
-  for (std::string_view key : {"resources", "volumeAttributesClassName"}) {
-    json::Remove(a, {key});
-    json::Remove(b, {key});
+  json::Remove(a, {"volumeAttributesClassName"});
+  json::Remove(b, {"volumeAttributesClassName"});
+  if (json::GetString(*old, {"status", "phase"}) == "Bound") {
+    json::Remove(a, {"resources", "requests", "storage"});
+    json::Remove(b, {"resources", "requests", "storage"});
   }
   // A claim that named no class may get the default one, as long as it is bound to nothing.
   if (MemberOf(before, "storageClassName") == nullptr && TextOf(before, "volumeName").empty()) {
@@ -70,8 +72,9 @@ void CheckClaim(const Value& claim, const Value* old, FieldErrors& errors) {
   if (!json::Equal(a, b)) {
     errors.push_back(
         ForbiddenError("spec",
-                       "spec is immutable after creation except resources.requests and "
-                       "volumeAttributesClassName for bound claims"));
+                       "spec is immutable after creation except resources.requests for bound "
+                       "claims"));
+    return;
   }
   const Value* now_size = json::Find(spec, {"resources", "requests", "storage"});
   const Value* old_size = json::Find(before, {"resources", "requests", "storage"});

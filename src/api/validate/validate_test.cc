@@ -449,13 +449,23 @@ TEST_F(ValidateTest, ConfigurationAndStorage) {
   CheckAll({"", "v1", "PersistentVolumeClaim"}, kClaim, kClaims);
   const Case kClaimUpdates[] = {
       {R"({"spec":{"volumeName":"pv"}})", ""},
-      {R"({"spec":{"resources":{"requests":{"storage":"6Gi"}}}})", ""},
-      {R"({"spec":{"resources":{"requests":{"storage":"4Gi"}}}})",
-       "field can not be less than previous value"},
+      {R"({"spec":{"resources":{"requests":{"storage":"6Gi"}}}})",
+       "spec: Forbidden: spec is immutable after creation except resources.requests for bound"},
       {R"({"spec":{"storageClassName":"fast"}})", ""},
       {R"({"spec":{"accessModes":["ReadOnlyMany"]}})", "spec is immutable after creation"},
   };
   CheckUpdates({"", "v1", "PersistentVolumeClaim"}, kClaim, kClaimUpdates);
+  const Case kBoundUpdates[] = {
+      {R"({"spec":{"resources":{"requests":{"storage":"6Gi"}}}})", ""},
+      {R"({"spec":{"resources":{"requests":{"storage":"4Gi"}}}})",
+       "field can not be less than previous value"},
+      {R"({"spec":{"resources":{"limits":{"storage":"9Gi"}}}})",
+       "spec is immutable after creation"},
+  };
+  CheckUpdates({"", "v1", "PersistentVolumeClaim"}, R"({"metadata":{"name":"c"},
+      "spec":{"accessModes":["ReadWriteOnce"],"resources":{"requests":{"storage":"5Gi"}}},
+      "status":{"phase":"Bound"}})",
+               kBoundUpdates);
   const Case kVolume[] = {
       {R"({"spec":{"capacity":null}})", "spec.capacity: Required value"},
       {R"({"spec":{"hostPath":null}})", "must specify a volume type"},
@@ -652,6 +662,15 @@ TEST_F(ValidateTest, AmountsOfResources) {
   };
   CheckAll({"", "v1", "ResourceQuota"}, R"({"metadata":{"name":"q"},"spec":{"hard":{"pods":"1"}}})",
            kQuotas);
+  const Case kScopes[] = {
+      {R"({"spec":{"scopes":["Terminating"]}})",
+       "spec.scopes: Invalid value: []core.ResourceQuotaScope{\"Terminating\"}: field is "
+       "immutable"},
+      {R"({"spec":{"scopes":["NotTerminating","BestEffort"],"hard":{"pods":"2"}}})", ""},
+  };
+  CheckUpdates({"", "v1", "ResourceQuota"}, R"({"metadata":{"name":"q"},"spec":{
+      "hard":{"pods":"1"},"scopes":["BestEffort","NotTerminating"]}})",
+               kScopes);
 }
 
 TEST_F(ValidateTest, WhatIsRegisteredWithACluster) {

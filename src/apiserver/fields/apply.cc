@@ -163,6 +163,9 @@ void TrackManager(const Call& call, json::Value& object, const json::Value* old)
   StripOthersParts(call, changes.written);
   StripOthersParts(call, changes.removed);
   if (changes.empty() && !edited) return;
+  // Where nobody was noted down nobody begins to be, until somebody applies: all that was there is
+  // then said to be from before.
+  if (old != nullptr && !edited && Managers::Read(*old).empty()) return;
   Managers managers = reset ? Managers() : Managers::Read(object);
   for (Manager& manager : managers.list()) {
     RemoveFields(manager.fields, changes.written);
