@@ -68,6 +68,13 @@ void Scratch::Move(const PodState& pod, int sign) {
   });
 }
 
+bool Scratch::ShortWithout(const CoreAmounts& amounts) const {
+  for (int r = 0; r < kCoreCount; ++r) {
+    if (shape_->core[r] > 0 && free_[r] - amounts[r] < shape_->core[r]) return true;
+  }
+  return false;
+}
+
 double Scratch::Missing() const {
   double missing = 0;
   auto add = [&missing](int64_t wanted, int64_t free) {
@@ -474,6 +481,13 @@ bool VictimFinder::AllNeeded() {
   for (size_t i = 0; i < picks_.size(); ++i) Add(i);
   bool all = true;
   for (size_t i = 0; i < picks_.size() && all; ++i) {
+    CoreAmounts its{};  // that nobody else frees
+    for (int c = picks_[i].first; c < picks_[i].first + picks_[i].count; ++c) {
+      if (going_[c] != 1) continue;
+      const Shape& shape = state_.ShapeOf(candidates_[c].pod);
+      for (int r = 0; r < kCoreCount; ++r) its[r] += shape.core[r];
+    }
+    if (scratch_.ShortWithout(its)) continue;
     Drop(i);
     all = scratch_.Missing() > 0;
     Add(i);
@@ -481,10 +495,36 @@ bool VictimFinder::AllNeeded() {
   return all;
 }
 
+// Whether a later pick differs for the rule in nothing but what goes before it, which is more: if
+// it may go, this one may.
+bool VictimFinder::LaterSpeaksFor(const std::vector<Pick>& picks, size_t i) const {
+  if (!policy_->allows || !context_.disruptions.empty()) return false;
+  const auto plain = [this](const Pick& pick) {
+    return pick.pod != kNone || !state_.groups[pick.group].has_surplus;
+  };
+  const auto alike = [&](const Pick& later) {
+    if (!plain(later) || state_.groups[later.group].queue != state_.groups[picks[i].group].queue) {
+      return false;
+    }
+    for (int r = 0; r < kQueueResources; ++r) {
+      if ((later.charge[r] > 0) != (picks[i].charge[r] > 0)) return false;
+    }
+    return true;
+  };
+  return plain(picks[i]) &&
+         std::any_of(picks.begin() + static_cast<std::ptrdiff_t>(i) + 1, picks.end(), alike);
+}
+
 bool VictimFinder::AllAllowed(const std::vector<Pick>& picks) {
   Losses losses;
-  return std::all_of(picks.begin(), picks.end(),
-                     [&](const Pick& pick) { return Allowed(pick, losses); });
+  for (size_t i = 0; i < picks.size(); ++i) {
+    if (LaterSpeaksFor(picks, i)) {
+      AddLoss(losses, state_.groups[picks[i].group].queue, picks[i].charge);
+    } else if (!Allowed(picks[i], losses)) {
+      return false;
+    }
+  }
+  return true;
 }
 
 bool VictimFinder::StillHolds(const Offer& offer) {

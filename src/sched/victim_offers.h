@@ -57,6 +57,8 @@ class Scratch {
   void Move(const PodState& pod, int sign);  // +1: gone, -1: back
   // Shares of each wanted resource that are missing: 0 when the pod fits.
   double Missing() const;
+  // Whether it would not fit for sure if so much of what went stayed.
+  bool ShortWithout(const CoreAmounts& amounts) const;
 
  private:
   const State* state_ = nullptr;
@@ -142,6 +144,7 @@ class VictimFinder {
   // Whether it is what Evaluate would answer, the node being as it was.
   bool StillHolds(const Offer& offer);
   bool WithinBudgets(const Pick& pick, Losses& losses);
+  bool LaterSpeaksFor(const std::vector<Pick>& picks, size_t i) const;
   bool AllAllowed(const std::vector<Pick>& picks);
   bool AddSinglePicks(GroupId group, int first, int count, std::vector<Pick>& picks);
   void AddPicks(GroupId group, int first, int count, std::vector<Pick>& picks);
