@@ -1,6 +1,7 @@
 #include "apiserver/request.h"
 
 #include <algorithm>
+#include <span>
 
 #include "api/rest.h"
 #include "base/strings.h"
@@ -10,6 +11,7 @@ namespace {
 
 constexpr size_t kMaxPathBytes = 4096;
 constexpr size_t kMaxSegments = 64;
+constexpr size_t kUsualSegments = 8;
 constexpr size_t kMaxAcceptClauses = 32;
 
 int HexDigit(char c) {
@@ -40,10 +42,10 @@ Result<std::string> UnescapeSegment(std::string_view text) {
 }
 
 // /namespaces/NS/RES/NAME/SUB/…, /RES/NAME/SUB/…, with what precedes it taken off.
-void FillResource(RequestInfo& info, std::vector<std::string> parts) {
-  if (!parts.empty() && parts[0] == "watch" && parts.size() > 1) {
+void FillResource(RequestInfo& info, std::span<const std::string> parts) {
+  if (parts.size() > 1 && parts[0] == "watch") {
     info.deprecated_watch = true;
-    parts.erase(parts.begin());
+    parts = parts.subspan(1);
   }
   if (parts.empty()) return;
   info.is_resource = true;
@@ -51,7 +53,7 @@ void FillResource(RequestInfo& info, std::vector<std::string> parts) {
       parts.size() == 3 && (parts[2] == "status" || parts[2] == "finalize");
   if (parts[0] == "namespaces" && parts.size() > 2 && !own_subresource) {
     info.ns = parts[1];
-    parts.erase(parts.begin(), parts.begin() + 2);
+    parts = parts.subspan(2);
   }
   info.resource = parts[0];
   if (parts.size() > 1) info.name = parts[1];
@@ -64,6 +66,7 @@ void FillResource(RequestInfo& info, std::vector<std::string> parts) {
 Result<RequestInfo> ParsePath(std::string_view path) {
   if (path.size() > kMaxPathBytes) return Status(Code::kBadRequest, "the path is too long");
   RequestInfo info;
+  info.segments.reserve(kUsualSegments);
   for (std::string_view part : Split(path, '/')) {
     if (part.empty()) continue;
     SWELL_ASSIGN_OR_RETURN(std::string segment, UnescapeSegment(part));
@@ -83,7 +86,7 @@ Result<RequestInfo> ParsePath(std::string_view path) {
     used = 3;
   }
   if (used > 0 && s.size() > used) {
-    FillResource(info, {s.begin() + static_cast<ptrdiff_t>(used), s.end()});
+    FillResource(info, std::span(s).subspan(used));
   }
   return info;
 }

@@ -36,7 +36,7 @@ bool Contains(const std::vector<std::string>& list, std::string_view text) {
 }
 
 Result<std::string> VerbOf(const Call& call) {
-  const std::string& method = call.request.method;
+  const std::string_view method = call.request.method;
   const bool named = !call.info.name.empty();
   if (!call.info.is_resource) return ToLower(method);
   if (method == "GET" || method == "HEAD") {

@@ -43,6 +43,7 @@ size_t Utf8Length(std::string_view text, size_t i) {
 std::vector<std::string_view> Split(std::string_view text, char separator) {
   std::vector<std::string_view> parts;
   if (text.empty()) return parts;
+  parts.reserve(1 + static_cast<size_t>(std::count(text.begin(), text.end(), separator)));
   size_t begin = 0;
   while (true) {
     size_t end = text.find(separator, begin);
@@ -91,6 +92,10 @@ std::optional<uint64_t> ParseUint(std::string_view text) { return ParseNumber<ui
 
 bool IsValidUtf8(std::string_view text) {
   for (size_t i = 0; i < text.size();) {
+    if (static_cast<unsigned char>(text[i]) < 0x80) {
+      ++i;
+      continue;
+    }
     size_t length = Utf8Length(text, i);
     if (length == 0) return false;
     i += length;

@@ -19,9 +19,9 @@ bool SameBytes(std::string_view a, std::string_view b) {
 }
 
 api::UserInfo WithAuthenticatedGroup(api::UserInfo user) {
-  const std::string group = "system:authenticated";
-  if (std::find(user.groups.begin(), user.groups.end(), group) == user.groups.end()) {
-    user.groups.push_back(group);
+  constexpr std::string_view kGroup = "system:authenticated";
+  if (std::find(user.groups.begin(), user.groups.end(), kGroup) == user.groups.end()) {
+    user.groups.emplace_back(kGroup);
   }
   return user;
 }
@@ -76,7 +76,7 @@ Result<TokenUser> UserOfToken(Core& core, std::string_view token) {
 }
 
 Result<api::UserInfo> Authenticate(Core& core, const api::RestRequest& request) {
-  const Status unauthorized(Code::kUnauthorized, "Unauthorized");
+  const auto unauthorized = [] { return Status(Code::kUnauthorized, "Unauthorized"); };
   if (!request.user.name.empty()) return WithAuthenticatedGroup(request.user);
   const api::Credentials& credentials = request.credentials;
   if (!credentials.bearer_token.empty()) {
@@ -84,7 +84,7 @@ Result<api::UserInfo> Authenticate(Core& core, const api::RestRequest& request) 
     // A token made for somebody else's ears proves nothing here.
     if (!found.ok() || std::find(found->audiences.begin(), found->audiences.end(), kTokenIssuer) ==
                            found->audiences.end()) {
-      return unauthorized;
+      return unauthorized();
     }
     return std::move(found->user);
   }
@@ -93,7 +93,7 @@ Result<api::UserInfo> Authenticate(Core& core, const api::RestRequest& request) 
       const auto reference = UserReference::FromOrganization(organization);
       if (!reference) continue;
       auto found = FindRegisteredUser(core, *reference);
-      if (!found.ok()) return unauthorized;
+      if (!found.ok()) return unauthorized();
       return WithAuthenticatedGroup(std::move(*found));
     }
     api::UserInfo user;
@@ -101,7 +101,7 @@ Result<api::UserInfo> Authenticate(Core& core, const api::RestRequest& request) 
     user.groups = credentials.certificate_organizations;
     return WithAuthenticatedGroup(std::move(user));
   }
-  if (!core.options.anonymous) return unauthorized;
+  if (!core.options.anonymous) return unauthorized();
   api::UserInfo user;
   user.name = "system:anonymous";
   user.groups = {"system:unauthenticated"};

@@ -24,13 +24,14 @@ std::string_view MetricVerb(const Call& call) {
       {"create", "POST"},   {"update", "PUT"},     {"patch", "PATCH"},
       {"delete", "DELETE"}, {"head", "HEAD"},      {"deletecollection", "DELETECOLLECTION"},
       {"post", "POST"},     {"options", "OPTIONS"}};
-  const std::string& sub = call.info.subresource;
+  const std::string_view sub = call.info.subresource;
   if (sub == "exec" || sub == "attach" || sub == "portforward" || sub == "proxy") return "CONNECT";
-  if (call.verb == "patch" && call.request.content_type.starts_with("application/apply-patch")) {
+  const std::string_view called = call.verb;
+  if (called == "patch" && call.request.content_type.starts_with("application/apply-patch")) {
     return "APPLY";
   }
   for (const auto& [verb, name] : kVerbs) {
-    if (verb == call.verb) return name;
+    if (verb == called) return name;
   }
   return "other";
 }
