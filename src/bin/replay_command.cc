@@ -121,7 +121,7 @@ json::Value DecisionJson(const sched::Decision& decision) {
                    {"gpus", std::move(devices)},
                    {"rule", decision.rule},
                    {"reason", decision.Reason()}};
-  if (!decision.beneficiary.empty()) out["beneficiary"] = decision.beneficiary;
+  if (decision.beneficiary) out["beneficiary"] = decision.beneficiary->pod;
   return out;
 }
 

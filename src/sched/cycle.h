@@ -60,21 +60,25 @@ struct Decision {
   Type type = Type::kBind;
   std::string pod;  // "namespace/name"
   std::string pod_uid;
-  std::string group;              // of the pod; empty for a pod without a group
-  std::string node;               // where the pod goes, or was
-  std::vector<int> gpu_devices;   // indices on `node`; empty for pods without GPUs
-  std::string rule;               // ActionName()
-  std::string beneficiary;        // evictions: "namespace/name" of a pod that needs the place
-  std::string beneficiary_group;  // evictions: its group; empty for a pod without a group
-  double lost_gpu_seconds = 0;    // evictions: work since the last checkpoint
+  std::string group;             // of the pod; empty for a pod without a group
+  std::string node;              // where the pod goes, or was
+  std::vector<int> gpu_devices;  // indices on `node`; empty for pods without GPUs
+  std::string rule;              // ActionName()
+  double lost_gpu_seconds = 0;   // evictions: work since the last checkpoint
 
   // A sentence for people; starts with "Preempted" for evictions. It is put together when it is
   // read: the decisions of one plan share most of it, and there may be tens of thousands.
   std::string Reason() const;
   std::shared_ptr<const std::string> words;  // shared: what is asked, or why it is stopped
-  std::string moves_to;                      // evictions: a node that takes it
-  int32_t gpus_idle = 0;                     // binds: that stay free of the node's
-  int32_t gpus = -1;                         // binds: the node's; -1: it uses none
+  // Evictions, shared: who needs the place; null: nobody.
+  struct Beneficiary {
+    std::string pod;    // "namespace/name"
+    std::string group;  // empty for a pod without a group
+  };
+  std::shared_ptr<const Beneficiary> beneficiary;
+  std::string moves_to;   // evictions: a node that takes it
+  int32_t gpus_idle = 0;  // binds: that stay free of the node's
+  int32_t gpus = -1;      // binds: the node's; -1: it uses none
 };
 std::string_view DecisionTypeName(Decision::Type type);  // "bind", "nominate", "evict"
 

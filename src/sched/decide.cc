@@ -102,6 +102,7 @@ struct PlanWords {
   NodeId node = kNone;
   const std::string* rule = nullptr;
   std::shared_ptr<const std::string> sentence;
+  std::shared_ptr<const Decision::Beneficiary> beneficiary;
 };
 
 // "Preempted by b/x-0, which needs 2 GPUs on n1: ...".
@@ -120,20 +121,21 @@ void TellBeneficiary(const Context& context,
   const GroupState& loser = state.groups[state.pods[victim].group];
   auto [rule, fresh] = words.rule_of.try_emplace({loser.queue, loser.priority});
   if (fresh) rule->second = RuleText(context, victim, victims, cause);
-  decision.beneficiary = state.pods[needs].key;
-  decision.beneficiary_group = words.beneficiary_group;
   const NodeId where = here ? node : kNone;
   if (words.needs != needs || words.node != where || words.rule != &rule->second) {
     words.needs = needs;
     words.node = where;
     words.rule = &rule->second;
+    words.beneficiary = std::make_shared<const Decision::Beneficiary>(
+        Decision::Beneficiary{state.pods[needs].key, words.beneficiary_group});
     words.sentence = std::make_shared<const std::string>(
-        StrCat("Preempted by ", decision.beneficiary, ", which needs ",
+        StrCat("Preempted by ", state.pods[needs].key, ", which needs ",
                AskText(state, needs, state.pods[needs].promise),
                here ? StrCat(" on ", decision.node) : std::string(" elsewhere"), ": ", rule->second,
                here ? "" : "; stopped with the rest of its gang"));
   }
   decision.words = words.sentence;
+  decision.beneficiary = words.beneficiary;
   const NodeId moves_to = state.pods[victim].promise;
   if (moves_to != kNone) decision.moves_to = state.nodes[moves_to].info.name;
 }

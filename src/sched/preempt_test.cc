@@ -33,8 +33,8 @@ TEST(Preempt, OnlyThePodNeededWhereTheJobSaysSo) {
   EXPECT_EQ(evict.Reason(),
             "Preempted by default/critical-0, which needs 1 GPU on worker-2: priority 1100000 is "
             "above 1000000; 720 GPU-seconds since its last checkpoint");
-  EXPECT_EQ(evict.beneficiary, "default/critical-0");
-  EXPECT_EQ(evict.beneficiary_group, "default/critical");
+  EXPECT_EQ(evict.beneficiary->pod, "default/critical-0");
+  EXPECT_EQ(evict.beneficiary->group, "default/critical");
   EXPECT_DOUBLE_EQ(evict.lost_gpu_seconds, 720);
   s.Cycle();
   EXPECT_TRUE(s.last.decisions.empty());

@@ -46,7 +46,7 @@ void CheckEvictions(const Scenario& s) {
   for (const Decision& d : s.last.decisions) {
     if (d.type != Decision::Type::kEvict || d.rule == "stale-gangs") continue;
     const GroupInfo& victim = s.groups.at(group_of(d.group));
-    const GroupInfo& winner = s.groups.at(group_of(d.beneficiary_group));
+    const GroupInfo& winner = s.groups.at(group_of(d.beneficiary->group));
     if (d.rule == "consolidate") {
       const auto moved = s.model.Pod(d.pod);
       EXPECT_TRUE(moved && !moved->nominated_node.empty()) << d.Reason();
@@ -55,7 +55,7 @@ void CheckEvictions(const Scenario& s) {
     EXPECT_LT(victim.priority, winner.priority) << d.Reason();
     EXPECT_TRUE(victim.preemptible) << d.Reason();
     EXPECT_EQ(d.Reason().rfind("Preempted", 0), 0u) << d.Reason();
-    const auto winner_pod = s.model.Pod(d.beneficiary);
+    const auto winner_pod = s.model.Pod(d.beneficiary->pod);
     EXPECT_TRUE(winner_pod && !winner_pod->nominated_node.empty()) << d.Reason();
   }
 }
@@ -168,7 +168,8 @@ TEST_P(Property, BudgetsPoliciesAndObstaclesHold) {
       const PodInfo& pod = s.pods.at(d.pod.substr(d.pod.find('/') + 1));
       EXPECT_EQ(pod.obstacle, "") << d.pod;
       if (d.type != Decision::Type::kEvict) continue;
-      EXPECT_TRUE(s.pods.at(d.beneficiary.substr(d.beneficiary.find('/') + 1)).may_preempt)
+      EXPECT_TRUE(
+          s.pods.at(d.beneficiary->pod.substr(d.beneficiary->pod.find('/') + 1)).may_preempt)
           << d.Reason();
       auto budget = pod.labels.count("app") != 0 ? left.find(pod.labels.at("app")) : left.end();
       if (budget == left.end()) continue;

@@ -145,7 +145,7 @@ std::string EvictionViolations(const Scenario& s) {
   for (const Decision& d : s.last.decisions) {
     if (d.type != Decision::Type::kEvict || d.rule == "stale-gangs") continue;
     const GroupInfo& victim = s.groups.at(GroupName(d.group));
-    const GroupInfo& winner = s.groups.at(GroupName(d.beneficiary_group));
+    const GroupInfo& winner = s.groups.at(GroupName(d.beneficiary->group));
     if (!victim.preemptible) wrong += StrCat(d.pod, " is not preemptible\n");
     if (d.rule == "preempt" &&
         !(victim.queue == winner.queue && victim.priority < winner.priority)) {
@@ -154,8 +154,8 @@ std::string EvictionViolations(const Scenario& s) {
     if (d.rule == "reclaim" && victim.queue == winner.queue) {
       wrong += StrCat(d.pod, " was reclaimed inside its own queue\n");
     }
-    const auto pod = s.model.Pod(d.beneficiary);
-    if (!gets.contains(d.beneficiary_group) && (!pod || pod->nominated_node.empty())) {
+    const auto pod = s.model.Pod(d.beneficiary->pod);
+    if (!gets.contains(d.beneficiary->group) && (!pod || pod->nominated_node.empty())) {
       wrong += StrCat(d.pod, " was evicted for nobody\n");
     }
     if (!d.Reason().starts_with("Preempted")) wrong += StrCat(d.pod, ": ", d.Reason(), "\n");
@@ -172,7 +172,7 @@ std::string ReclaimViolations(const Scenario& s) {
     if (d.type != Decision::Type::kEvict || d.rule != "reclaim") continue;
     const auto pod = s.model.Pod(d.pod);
     if (pod && !pod->nominated_node.empty()) continue;  // moved
-    const GroupId group = state.FindGroup(d.beneficiary_group);
+    const GroupId group = state.FindGroup(d.beneficiary->group);
     const QueueId queue = state.groups[group].queue;
     const NodeId node = state.FindNode(d.node);
     const int pool = state.nodes[node].pool;

@@ -13,8 +13,9 @@ uint64_t HashNumber(uint64_t number, uint64_t basis) {
 
 uint64_t HashOf(const Decision& decision) {
   uint64_t hash = StableHash(decision.Reason());
-  for (const std::string* text :
-       {&decision.pod_uid, &decision.group, &decision.beneficiary_group}) {
+  const std::string none;
+  const std::string& gains = decision.beneficiary ? decision.beneficiary->group : none;
+  for (const std::string* text : {&decision.pod_uid, &decision.group, &gains}) {
     hash = StableHash(*text, hash);
   }
   return HashNumber(std::bit_cast<uint64_t>(decision.lost_gpu_seconds), hash);
@@ -43,8 +44,8 @@ CycleMark MarkOf(const CycleResult& result) {
   CycleMark mark;
   mark.decisions.reserve(result.decisions.size());
   for (const Decision& d : result.decisions) {
-    mark.decisions.push_back(
-        {d.type, d.pod, d.node, d.gpu_devices, d.rule, d.beneficiary, HashOf(d)});
+    mark.decisions.push_back({d.type, d.pod, d.node, d.gpu_devices, d.rule,
+                              d.beneficiary ? d.beneficiary->pod : std::string(), HashOf(d)});
   }
   mark.rest = HashOfRest(result);
   return mark;

@@ -45,7 +45,9 @@ json::Value Condition(std::string_view type,
 
 // Who needs the place, as people name it: the job's pod, else the group.
 std::string Beneficiary(const sched::Decision& decision) {
-  return decision.beneficiary.empty() ? decision.beneficiary_group : decision.beneficiary;
+  if (!decision.beneficiary) return "";
+  const auto& [pod, group] = *decision.beneficiary;
+  return pod.empty() ? group : pod;
 }
 
 // kube-apiserver works on a request for 34 s at most, whatever became of who sent it.
