@@ -64,10 +64,13 @@ bool IsIndicator(char c, bool first, bool followed_by_space, bool after_space) {
   return (c == ':' && followed_by_space) || (c == '#' && after_space);
 }
 
+// At the begin of a line it begins or ends a document, quoted or not.
+bool IsDocumentMarker(std::string_view s) { return s.starts_with("---") || s.starts_with("..."); }
+
 Styles Analyze(std::string_view s) {
   Styles styles;
   if (s.empty()) return {true, true, false};
-  if (s.starts_with("---") || s.starts_with("...")) styles.plain = false;
+  if (IsDocumentMarker(s)) styles.plain = false;
   bool special = !IsValidUtf8(s);
   bool after_space = true;
   bool break_then_space = false;
@@ -175,14 +178,14 @@ class Printer {
   }
 
   // Whether a line is so long that the space at `i` becomes a line break.
-  bool Folds(std::string_view s, size_t i, bool key) const {
+  bool Folds(std::string_view s, size_t i, size_t indent, bool key) const {
     return !key && column_ > kWidth && s[i] == ' ' && i > 0 && i + 1 < s.size() &&
-           s[i - 1] != ' ' && s[i + 1] != ' ';
+           s[i - 1] != ' ' && s[i + 1] != ' ' && (indent > 0 || !IsDocumentMarker(s.substr(i + 1)));
   }
 
   void Plain(std::string_view s, size_t indent, bool key) {
     for (size_t i = 0; i < s.size(); ++i) {
-      if (Folds(s, i, key)) {
+      if (Folds(s, i, indent, key)) {
         Line(indent);
       } else {
         Put(s[i]);
@@ -193,7 +196,7 @@ class Printer {
   void SingleQuoted(std::string_view s, size_t indent, bool key) {
     Put('\'');
     for (size_t i = 0; i < s.size(); ++i) {
-      if (Folds(s, i, key)) {
+      if (Folds(s, i, indent, key)) {
         Line(indent);
       } else {
         Put(s[i]);
@@ -211,7 +214,7 @@ class Printer {
     }
     Put('"');
     for (size_t i = 0; i < s.size(); ++i) {
-      if (Folds(s, i, key)) {
+      if (Folds(s, i, indent, key)) {
         Line(indent);
       } else {
         i += Escaped(s.substr(i)) - 1;

@@ -163,6 +163,15 @@ TEST(PrintYaml, SortsKeysAndFoldsLongLines) {
   EXPECT_EQ(ToJson(printed), "{\"message\":\"" + words + "\"}");
 }
 
+TEST(PrintYaml, FoldsNoTextWhereADocumentWouldBegin) {
+  for (const char* marker : {"---", "..."}) {
+    const Value text(std::string(100, 'a') + " " + marker + " b");
+    const auto again = ParseYaml(PrintYaml(text));
+    ASSERT_TRUE(again.ok());
+    EXPECT_EQ(*again, std::vector<Value>{text}) << marker;
+  }
+}
+
 TEST(YamlProperty, ReadingWhatWasPrintedGivesTheSameDocument) {
   for (uint64_t seed = 1; seed <= 1500; ++seed) {
     Random random(seed);
