@@ -145,7 +145,7 @@ bool HasType(const json::Value& value, std::string_view type) {
 }
 
 // The first field, by name, of a configuration that its type does not declare, or declares
-// otherwise.
+// otherwise; or the first element of a list that is there twice.
 std::string UntypedField(const json::Value& value,
                          const api::Schema* schema,
                          const std::string& path) {
@@ -153,6 +153,10 @@ std::string UntypedField(const json::Value& value,
   const std::string_view type = TypeForApply(schema->type);
   if (!HasType(value, type)) {
     return StrCat(path, ": expected ", type, ", got &{", api::GoText(value), "}");
+  }
+  const std::string twice = ElementThereTwice(value, schema);
+  if (!twice.empty()) {
+    return StrCat(path, ": duplicate entries for key ", PathText("", twice));
   }
   for (const Part& part : PartsOf(value, schema)) {
     const std::string at = PathText(path, part.element);

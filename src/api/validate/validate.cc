@@ -487,6 +487,11 @@ bool CheckKind(const KindInfo& kind, const Value& object, const Value* old, Fiel
       CheckImmutable(json::Find(object, {"spec", key}), json::Find(*old, {"spec", key}),
                      PathField("spec", key), errors);
     }
+    // Once it is served its objects are of this kind.
+    if (ConditionIsTrue(*old, "Established")) {
+      CheckImmutable(json::Find(object, {"spec", "names", "kind"}),
+                     json::Find(*old, {"spec", "names", "kind"}), "spec.names.kind", errors);
+    }
     return true;
   }
   return CheckWorkload(kind, object, old, errors) || CheckNetwork(kind, object, old, errors) ||

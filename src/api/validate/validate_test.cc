@@ -578,8 +578,17 @@ TEST_F(ValidateTest, CustomResourceDefinitions) {
   const Case kUpdates[] = {
       {R"({"spec":{"scope":"Cluster"}})", "spec.scope: Invalid value: \"Cluster\""},
       {R"({"spec":{"names":{"shortNames":["t"]}}})", ""},
+      {R"({"spec":{"names":{"kind":"Object"}}})", ""},
   };
   CheckUpdates(kind, kCrd, kUpdates);
+  json::Value served = J(kCrd);
+  json::Set(served, {"status", "conditions"}, J(R"([{"type":"Established","status":"True"}])"));
+  const Case kServedUpdates[] = {
+      {R"({"spec":{"names":{"kind":"Object"}}})",
+       "spec.names.kind: Invalid value: \"Object\": field is immutable"},
+      {R"({"spec":{"names":{"shortNames":["t"]}}})", ""},
+  };
+  CheckUpdates(kind, json::Print(served).c_str(), kServedUpdates);
 }
 
 TEST_F(ValidateTest, PodVolumeSources) {

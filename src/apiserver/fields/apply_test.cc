@@ -234,6 +234,9 @@ TEST_F(ApplyTest, RefusesWhatItsTypeDoesNotDeclare) {
       {"data: {k: [1]}", 500,
        "failed to create typed patch object (default/a; /v1, Kind=ConfigMap): .data.k: expected "
        "string, got &{[1]}"},
+      {"metadata: {finalizers: [a/b, c/d, a/b]}", 500,
+       "failed to create typed patch object (default/a; /v1, Kind=ConfigMap): "
+       ".metadata.finalizers: duplicate entries for key [=\"a/b\"]"},
       {"metadata: {managedFields: [{manager: x}]}", 400, "metadata.managedFields must be nil"},
       {"apiVersion: v2", 400,
        "Incorrect version specified in apply patch. Specified patch version: v2, expected: v1"},

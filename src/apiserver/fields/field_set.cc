@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <set>
 #include <unordered_map>
 
 #include "base/strings.h"
@@ -104,6 +105,17 @@ std::vector<Part> PartsOf(const json::Value& value, const api::Schema* schema) {
                           [](const Part& a, const Part& b) { return a.element == b.element; }),
               parts.end());
   return parts;
+}
+
+std::string ElementThereTwice(const json::Value& value, const api::Schema* schema) {
+  if (!value.is_array() || !HasParts(value, schema)) return {};
+  std::set<std::string> seen;
+  for (const json::Value& item : value.get_array()) {
+    std::string element = ElementOfItem(item, *schema);
+    if (seen.count(element) > 0) return element;
+    seen.insert(std::move(element));
+  }
+  return {};
 }
 
 const FieldSet* FieldSet::Find(std::string_view element) const {

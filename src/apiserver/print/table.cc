@@ -54,11 +54,12 @@ std::vector<api::PrinterColumn> GenericColumns(const api::KindInfo& kind) {
 
 json::Value GenericCell(const json::Value& object, const api::PrinterColumn& column, WallTime now) {
   json::Value value = PathValue(object, column.json_path);
-  if (column.type == "date") {
-    if (!value.is_string()) return value.is_null() ? json::Value("<unknown>") : json::Value();
-    return json::Value(SinceCell(json::View(value.get_string()), now));
-  }
   if (value.is_null()) return value;
+  if (column.type == "date") {
+    if (!value.is_string()) return json::Value();
+    const std::string_view text = json::View(value.get_string());
+    return json::Value(api::ParseTime(text) ? SinceCell(text, now) : "<invalid>");
+  }
   if (column.type == "integer" || column.type == "number") {
     return value.is_number() ? value : json::Value();
   }
