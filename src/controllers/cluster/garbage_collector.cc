@@ -1,6 +1,7 @@
 #include "controllers/cluster/garbage_collector.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "base/strings.h"
 #include "controllers/cluster/cluster_resources.h"
@@ -11,6 +12,7 @@ namespace {
 constexpr std::string_view kForegroundFinalizer = "foregroundDeletion";
 constexpr std::string_view kOrphanFinalizer = "orphan";
 constexpr std::string_view kComponent = "garbage-collector";
+constexpr Duration kLookWhetherSynced = std::chrono::milliseconds(5);
 
 bool HasFinalizer(const json::Value& object, std::string_view wanted) {
   const json::Array& finalizers = json::GetArray(object, {"metadata", "finalizers"});
@@ -51,7 +53,10 @@ GarbageCollector::GarbageCollector(Context context, const api::Scheme& scheme)
            .on_delete = {}});
 }
 
-GarbageCollector::~GarbageCollector() { *alive_ = false; }
+GarbageCollector::~GarbageCollector() {
+  *alive_ = false;
+  context_.executor.Cancel(sync_timer_);
+}
 
 void GarbageCollector::Start() {
   started_ = true;
@@ -80,7 +85,8 @@ void GarbageCollector::Watch(const client::Resource& resource) {
 }
 
 bool GarbageCollector::synced() const {
-  return std::all_of(watched_.begin(), watched_.end(),
+  return context_.informers.synced() &&
+         std::all_of(watched_.begin(), watched_.end(),
                      [](const client::Informer* informer) { return informer->synced(); });
 }
 
@@ -144,13 +150,29 @@ void GarbageCollector::AddDependents(const std::string& uid) {
   for (const std::string& dependent : it->second) queue_.Add(dependent);
 }
 
+// One look for all that wait, which may be every object there is while a server is away.
+void GarbageCollector::ReconcileLater(const std::string& uid) {
+  later_.insert(uid);
+  if (sync_timer_ == kNoTimer) LookWhetherSynced();
+}
+
+void GarbageCollector::LookWhetherSynced() {
+  sync_timer_ = kNoTimer;
+  if (synced()) {
+    for (const std::string& uid : std::exchange(later_, {})) queue_.Add(uid);
+  } else {
+    sync_timer_ = context_.executor.After(kLookWhetherSynced, [this] { LookWhetherSynced(); });
+  }
+}
+
 void GarbageCollector::Reconcile(const std::string& uid, Done done) {
   auto it = nodes_.find(uid);
   if (it == nodes_.end()) return done(Duration::zero());
   // Only with everything in view is "nobody depends on it" or "its owner is unknown" worth
   // anything.
-  if (!context_.informers.synced() || !synced()) {
-    return done(Duration(std::chrono::milliseconds(5)));
+  if (!synced()) {
+    ReconcileLater(uid);
+    return done(Duration::zero());
   }
   const Node& node = it->second;
   if (node.deleting) {

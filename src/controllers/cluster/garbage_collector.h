@@ -50,6 +50,9 @@ class GarbageCollector {
   void AddDependents(const std::string& uid);
 
   void Reconcile(const std::string& uid, Done done);
+  // Once everything is in view.
+  void ReconcileLater(const std::string& uid);
+  void LookWhetherSynced();
   void JudgeOwners(const std::string& uid, std::shared_ptr<Verdict> verdict, size_t next);
   void Carry(const std::string& uid, const Verdict& verdict);
   void ReconcileForeground(const std::string& uid, const Node& node, Done done);
@@ -69,6 +72,8 @@ class GarbageCollector {
   std::set<client::Resource> seen_;
   std::unordered_map<std::string, Node> nodes_;              // by uid; never iterated
   std::map<std::string, std::set<std::string>> dependents_;  // owner's uid → uids
+  std::set<std::string> later_;                              // uids
+  TimerId sync_timer_ = kNoTimer;
   bool started_ = false;
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
   client::WorkQueue queue_;
