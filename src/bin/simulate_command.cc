@@ -146,7 +146,7 @@ void PrintTable(const json::Value& result) {
 
 cli::Foresight MakeForesight() {
   cli::Foresight foresight;
-  foresight.simulate = [](const json::Array& state, WallTime now) {
+  foresight.simulate = [](const cli::StateView& state, WallTime now) {
     std::vector<std::string> problems;
     controllers::StateInputs inputs = controllers::ReadStateItems(state, problems);
     controllers::SimulateOptions options;

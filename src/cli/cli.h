@@ -51,11 +51,14 @@ struct Connection {
   api::UserInfo user;  // in-process only
 };
 
+// API objects that somebody else keeps.
+using StateView = std::vector<const json::Value*>;
+
 // What the scheduler and the job controllers would do, by their own code. The program around
 // provides it: scheduling is no business of this layer. Both may be empty.
 struct Foresight {
-  // A scheduling cycle over a state (API objects): what `swell simulate` prints.
-  std::function<json::Value(const json::Array& state, WallTime now)> simulate;
+  // A scheduling cycle over a state: what `swell simulate` prints.
+  std::function<json::Value(const StateView& state, WallTime now)> simulate;
   // The pod group that a job of that resource would have, and then the pods that are in it.
   std::function<Result<json::Array>(const client::Resource& resource, const json::Value& job)>
       make_gang;

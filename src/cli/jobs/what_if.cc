@@ -52,6 +52,16 @@ std::string GpuList(const json::Value& decision) {
   return Join(gpus, ",");
 }
 
+// The pods that a cycle stops.
+std::set<std::string> Evicted(const json::Value& cycle) {
+  std::set<std::string> pods;
+  for (const json::Value& decision : json::GetArray(cycle, {"decisions"})) {
+    if (json::GetString(decision, {"type"}) != "evict") continue;
+    pods.insert(std::string(json::GetString(decision, {"pod"})));
+  }
+  return pods;
+}
+
 Status NoScheduler() {
   return {Code::kNotAcceptable, "this program was built without the scheduler"};
 }
@@ -106,7 +116,13 @@ Status WhatIf::AddJob(const json::Value& job, const JobKindInfo& kind) {
   const Foresight& foresight = session_->env().foresight;
   if (!foresight.make_gang) return NoScheduler();
   SWELL_ASSIGN_OR_RETURN(json::Array gang, foresight.make_gang(kind.resource, job));
-  state_ = Without({api::KeyOf(job)});  // as it is now, if it is there
+  const std::string own = api::KeyOf(job);
+  // As it is now, if it is there.
+  json::Array others;
+  for (json::Value& object : state_) {
+    if (GroupOf(object) != own) others.push_back(std::move(object));
+  }
+  state_ = std::move(others);
   const std::string now = api::FormatTime(session_->Now());
   for (json::Value& object : gang) {
     json::Set(object, {"metadata", "uid"}, StrCat("what-if-", api::Name(object)));
@@ -119,37 +135,38 @@ Status WhatIf::AddJob(const json::Value& job, const JobKindInfo& kind) {
   return Status::Ok();
 }
 
-json::Array WhatIf::Without(const std::set<std::string>& groups) const {
-  json::Array out;
-  for (const json::Value& object : state_) {
-    if (!groups.contains(GroupOf(object))) out.push_back(object);
-  }
-  return out;
+StateView StateViewOf(const json::Array& state) {
+  StateView view;
+  view.reserve(state.size());
+  for (const json::Value& object : state) view.push_back(&object);
+  return view;
 }
 
-json::Value WhatIf::FirstCycle(const json::Array& state, Duration later) const {
+StateView WhatIf::Without(const std::set<std::string>& groups) const {
+  StateView view = StateViewOf(state_);
+  if (groups.empty()) return view;
+  std::erase_if(view, [&](const json::Value* object) { return groups.contains(GroupOf(*object)); });
+  return view;
+}
+
+json::Value WhatIf::FirstCycle(const StateView& state, Duration later) const {
   json::Value result = session_->env().foresight.simulate(state, session_->Now() + later);
   const json::Array& cycles = json::GetArray(result, {"cycles"});
   return cycles.empty() ? json::Value(json::Object{}) : cycles[0];
 }
 
-Outcome WhatIf::Run(const std::string& group, const json::Array& state, Duration later) const {
+Outcome WhatIf::Run(const std::string& group, const StateView& state, Duration later) const {
   std::map<std::string, std::string> group_of;
-  json::Array others;
-  for (const json::Value& object : state) {
-    std::string of = GroupOf(object);
-    if (json::GetString(object, {"kind"}) == "Pod") group_of[api::KeyOf(object)] = of;
+  StateView others;
+  for (const json::Value* object : state) {
+    std::string of = GroupOf(*object);
     if (of != group) others.push_back(object);
+    if (json::GetString(*object, {"kind"}) == "Pod") group_of[api::KeyOf(*object)] = std::move(of);
   }
   const json::Value cycle = FirstCycle(state, later);
-  const json::Value without = FirstCycle(others, later);
   // What happens anyway is not the group's doing.
   std::set<std::string> anyway;
-  for (const json::Value& decision : json::GetArray(without, {"decisions"})) {
-    if (json::GetString(decision, {"type"}) == "evict") {
-      anyway.insert(std::string(json::GetString(decision, {"pod"})));
-    }
-  }
+  if (!Evicted(cycle).empty()) anyway = Evicted(FirstCycle(others, later));
   Outcome outcome;
   for (const json::Value& decision : json::GetArray(cycle, {"decisions"})) {
     std::string pod(json::GetString(decision, {"pod"}));

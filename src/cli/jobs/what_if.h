@@ -20,6 +20,9 @@ Result<json::Array> ReadState(Api& api);
 // The pod's group, "namespace/name"; of a pod without one "/namespace/name".
 std::string GroupOfPod(const json::Value& pod);
 
+// Of a state that was changed in memory.
+StateView StateViewOf(const json::Array& state);
+
 // What becomes of one pod group.
 struct Outcome {
   struct Place {
@@ -47,18 +50,18 @@ class WhatIf {
   // The pod group and pods that the job's controller would make of it.
   Status AddJob(const json::Value& job, const JobKindInfo& kind);
   // The state without the groups and their pods.
-  json::Array Without(const std::set<std::string>& groups) const;
+  StateView Without(const std::set<std::string>& groups) const;
   const json::Array& state() const { return state_; }
 
-  Outcome Run(const std::string& group) const { return Run(group, state_); }
+  Outcome Run(const std::string& group) const { return Run(group, Without({})); }
   // `later`: than now, with nothing else changed.
   Outcome Run(const std::string& group,
-              const json::Array& state,
+              const StateView& state,
               Duration later = Duration::zero()) const;
 
  private:
   WhatIf(Session& session, json::Array state) : session_(&session), state_(std::move(state)) {}
-  json::Value FirstCycle(const json::Array& state, Duration later) const;
+  json::Value FirstCycle(const StateView& state, Duration later) const;
 
   Session* session_;
   json::Array state_;

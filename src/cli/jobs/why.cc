@@ -19,7 +19,8 @@ namespace swell::cli {
 namespace {
 
 // Single jobs whose end is tried, and how many are taken together when none alone is enough.
-constexpr size_t kJobsTried = 48;
+constexpr size_t kJobsTried = 48, kJobsTriedLeast = 12;
+constexpr size_t kObjectsTried = 200'000;
 constexpr size_t kTogetherMax = 12;
 constexpr size_t kNodesShown = 20;
 // How far ahead is looked for what time alone brings: minimum run times that are over.
@@ -197,7 +198,7 @@ class WhyAction final : public Action {
   // Time alone: when those it may displace have run for as long as they may.
   void TryTime(const WhatIf& what_if, const std::string& group, int64_t need) {
     auto after = [&](std::chrono::seconds later) {
-      return what_if.Run(group, what_if.state(), later);
+      return what_if.Run(group, what_if.Without({}), later);
     };
     std::chrono::seconds too_soon{0}, enough = kLookAhead;
     Outcome then = after(enough);
@@ -272,9 +273,12 @@ class WhyAction final : public Action {
   // The smallest holder whose end is enough; else the fewest of the largest together.
   void TryEnds(const WhatIf& what_if, const std::string& group, int64_t need) {
     std::vector<Holder> holders = Holders();
+    // Each costs as much as there is; who asks waits.
+    const size_t most =
+        std::clamp(kObjectsTried / (what_if.state().size() + 1), kJobsTriedLeast, kJobsTried);
     size_t tried = 0;
     for (const Holder& holder : holders) {
-      if (++tried > kJobsTried) break;
+      if (++tried > most) break;
       Outcome outcome = what_if.Run(group, what_if.Without(holder.groups));
       if (!outcome.starts(need) || !outcome.victims.empty()) continue;
       changes_.push_back(StrCat(holder.name, " ends (", GpusText(holder.milli_gpus), " on ",
@@ -354,7 +358,7 @@ class WhyAction final : public Action {
       json::Array state = what_if.state();
       if (limits) Raise(state, limited, "limit");
       if (quotas) Raise(state, gpus, "quota");
-      Outcome outcome = what_if.Run(group, state);
+      Outcome outcome = what_if.Run(group, StateViewOf(state));
       if (!outcome.starts(need)) return false;
       std::string what;
       if (limits) what = StrCat("a GPU limit of ", AmountsText(limited));
@@ -389,7 +393,7 @@ class WhyAction final : public Action {
         json::Set(node, {"metadata", "labels", "kubernetes.io/hostname"}, name);
         state.push_back(std::move(node));
       }
-      Outcome outcome = what_if.Run(group, state);
+      Outcome outcome = what_if.Run(group, StateViewOf(state));
       if (!outcome.starts(need) || !outcome.victims.empty()) continue;
       changes_.push_back(more == 1 ? StrCat("one more node like ", largest->name)
                                    : StrCat(more, " more nodes like ", largest->name));

@@ -473,10 +473,10 @@ TEST_F(RunaiTest, WhySaysWhatWouldStartIt) {
   JobPod("Pending", 8);
   int cycles = 0;
   // A scheduler that has room for the group only when there is a second node.
-  env_.foresight.simulate = [&cycles](const json::Array& state, WallTime) {
+  env_.foresight.simulate = [&cycles](const StateView& state, WallTime) {
     ++cycles;
     int nodes = 0;
-    for (const json::Value& object : state) nodes += json::GetString(object, {"kind"}) == "Node";
+    for (const json::Value* object : state) nodes += json::GetString(*object, {"kind"}) == "Node";
     json::Value cycle = json::Object{{"decisions", json::Array{}}, {"pods", json::Array{}}};
     json::Object pod{{"name", "project-a/large-training-job-worker-0"},
                      {"podGroup", "project-a/large-training-job"}};

@@ -407,10 +407,11 @@ std::map<std::string, std::string, std::less<>> ProjectsByNamespace(
   return found;
 }
 
-StateInputs ReadStateItems(const json::Array& items, std::vector<std::string>& problems) {
+StateInputs ReadStateItems(const std::vector<const json::Value*>& items,
+                           std::vector<std::string>& problems) {
   Reader reader(Origin::kServed, problems);
   size_t number = 0;
-  for (const json::Value& item : items) reader.Add(item, ++number);
+  for (const json::Value* item : items) reader.Add(*item, ++number);
   return reader.Finish();
 }
 

@@ -31,7 +31,8 @@ struct StateInputs {
 
 // JSON or YAML; several YAML documents count as one list.
 StateInputs ReadState(std::string_view text, std::vector<std::string>& problems);
-StateInputs ReadStateItems(const json::Array& items, std::vector<std::string>& problems);
+StateInputs ReadStateItems(const std::vector<const json::Value*>& items,
+                           std::vector<std::string>& problems);
 void FillModel(const StateInputs& inputs, sched::Model& model);
 
 // The project of each namespace: work belongs to the leaf whose namespace it is in.
