@@ -6,6 +6,7 @@
 #include <linux/rtnetlink.h>
 #include <linux/veth.h>
 #include <net/if.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -119,6 +120,19 @@ Status Netlink::AddBridge(const std::string& name) {
   request.Text(IFLA_INFO_KIND, "bridge");
   request.End(link);
   return Send(request, "create bridge " + name);
+}
+
+Status Netlink::KeepHardwareAddress(const std::string& name) {
+  const int fd = ::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+  if (fd < 0) return ErrnoStatus(errno, "socket");
+  ifreq request = {};
+  name.copy(request.ifr_name, IFNAMSIZ - 1);
+  // Setting the one it has makes it a chosen one.
+  const bool kept =
+      ::ioctl(fd, SIOCGIFHWADDR, &request) == 0 && ::ioctl(fd, SIOCSIFHWADDR, &request) == 0;
+  const int error = errno;
+  ::close(fd);
+  return kept ? Status::Ok() : ErrnoStatus(error, "hardware address of " + name);
 }
 
 Status Netlink::AddVeth(const std::string& name,

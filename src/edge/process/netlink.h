@@ -23,6 +23,9 @@ class Netlink {
   Status AddBridge(const std::string& name);
   // A pair: `name` here, attached to `bridge_index` and up; `peer` in the namespace.
   Status AddVeth(const std::string& name, int bridge_index, const std::string& peer, int netns_fd);
+  // A bridge takes the lowest hardware address of its ports, so that it changes as they come and go
+  // and whoever remembers the old one speaks to nobody; not any more after this.
+  static Status KeepHardwareAddress(const std::string& name);
   Status SetUp(int index);
   // IPv4 in host byte order.
   Status AddAddress(int index, uint32_t address, int prefix);

@@ -151,6 +151,7 @@ Status PodNetwork::Start(const std::set<int>& slots_in_use) {
     if (!index.ok()) return index.status();
   }
   bridge_index_ = *index;
+  SWELL_RETURN_IF_ERROR(Netlink::KeepHardwareAddress(bridge()));
   SWELL_RETURN_IF_ERROR(host.AddAddress(bridge_index_, base_ + 1, prefix_));
   SWELL_RETURN_IF_ERROR(host.SetUp(bridge_index_));
   taken_ = slots_in_use;
