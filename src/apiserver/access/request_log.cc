@@ -130,10 +130,11 @@ bool RequestLog::Audited(const Call& call, int status) const {
   // Who comes from this process is Swell itself.
   if (level_ == AuditLevel::kNone || !call.request.user.name.empty()) return false;
   if (level_ == AuditLevel::kAll) return true;
-  if (call.info.is_resource && (status == 401 || status == 403)) return true;
-  if (!call.info.is_resource) return false;
+  if (status == 401 || status == 403) return true;
   // Who only asks what they may do changes nothing.
   if (call.kind && call.kind->read_only) return false;
+  // Users' credentials and backups are no resources.
+  if (!call.info.is_resource) return call.verb == "post";
   if (IsWrite(call.verb) || MetricVerb(call) == "CONNECT") return true;
   return call.info.group.empty() && call.info.resource == "secrets";
 }

@@ -167,6 +167,21 @@ TEST_F(RequestLogTest, TellsOfRefusalsAndReadSecrets) {
   EXPECT_EQ(text_.find("top-secret-token"), std::string::npos);
 }
 
+TEST_F(RequestLogTest, TellsWhoAskedForCredentialsAndBackups) {
+  Start();
+  test_->Send(Admin("POST", "/swell/v1/users/swell-user-zoe/credentials", "{}"));
+  test_->Send(Admin("POST", "/swell/v1/backup"));
+  EXPECT_EQ(test_->Send(From("eve", "", "POST", "/swell/v1/backup")).status, 403);
+  EXPECT_EQ(test_->Send(From("eve", "", "GET", "/metrics")).status, 403);
+  ASSERT_EQ(events_.size(), 4u);
+  EXPECT_EQ(Str(events_[0], {"requestURI"}), "/swell/v1/users/swell-user-zoe/credentials");
+  EXPECT_EQ(Str(events_[0], {"verb"}), "post");
+  EXPECT_EQ(json::Find(events_[0], {"objectRef"}), nullptr);
+  EXPECT_EQ(Str(events_[1], {"user", "username"}), "root");
+  EXPECT_EQ(Str(events_[2], {"annotations", "authorization.k8s.io/decision"}), "forbid");
+  EXPECT_EQ(Str(events_[3], {"requestURI"}), "/metrics");
+}
+
 TEST_F(RequestLogTest, HasNoSecrets) {
   Start(AuditLevel::kAll);
   test_->Send(Admin("POST", "/api/v1/namespaces/default/secrets",
