@@ -99,11 +99,11 @@ Value AgentRole() {
 void AddElectionRole(const std::string& ns, std::vector<Value>& out) {
   constexpr std::string_view kName = "swell-leader-election";
   const Object metadata{{"name", kName}, {"namespace", ns}};
-  out.push_back(
-      Object{{"apiVersion", kRbacVersion},
-             {"kind", "Role"},
-             {"metadata", metadata},
-             {"rules", Array{RuleObject({"coordination.k8s.io", "leases", "get,create,update"})}}});
+  out.push_back(Object{
+      {"apiVersion", kRbacVersion},
+      {"kind", "Role"},
+      {"metadata", metadata},
+      {"rules", Array{RuleObject({"coordination.k8s.io", "leases", "get,create,update,patch"})}}});
   out.push_back(Object{{"apiVersion", kRbacVersion},
                        {"kind", "RoleBinding"},
                        {"metadata", metadata},

@@ -12,7 +12,7 @@ namespace {
 
 constexpr Duration kReleaseWait = std::chrono::seconds(1);
 constexpr Duration kSoonest = std::chrono::milliseconds(10);
-// Somebody who only annotates the Lease is in the way now and then, not again and again.
+// After the first one each follows a write that had been given up and came late.
 constexpr int kTriesMax = 5;
 
 std::string_view HolderOf(const json::Value& lease) {
@@ -23,6 +23,16 @@ std::string_view HolderOf(const json::Value& lease) {
 std::string RecordOf(const json::Value& lease) {
   const json::Value* spec = json::Find(lease, {"spec"});
   return spec ? json::Print(*spec) : std::string();
+}
+
+json::Value Step(std::string_view op, std::string_view path, json::Value value) {
+  return json::Object{{"op", op}, {"path", path}, {"value", std::move(value)}};
+}
+
+// Whether the server said that the Lease is not what it was taken for.
+bool IsOtherwise(const Status& status) {
+  return status.code() == Code::kConflict || status.code() == Code::kInvalid ||
+         status.code() == Code::kNotFound;
 }
 
 int64_t Seconds(Duration span) {
@@ -122,57 +132,52 @@ void LeaderElector::OnLease(const Result<json::SharedValue>& lease) {
       json::Object{{"apiVersion", "coordination.k8s.io/v1"},
                    {"kind", "Lease"},
                    {"metadata", json::Object{{"name", options_.name}, {"namespace", options_.ns}}}};
+  json::Set(fresh, {"spec"}, Record(fresh));
   taking_ = clock_.Steady();
-  client_->Create(resources::kLeases, options_.ns, Record(fresh),
+  client_->Create(resources::kLeases, options_.ns, fresh,
                   [this](const Result<json::SharedValue>& made) { OnTaken(made); });
 }
 
-// The Lease as it is when this replica has it.
+// What the Lease says when this replica has it.
 json::Value LeaderElector::Record(const json::Value& lease) const {
   const bool ours = HolderOf(lease) == options_.identity;
   const std::string now = api::FormatMicroTime(clock_.Now());
-  const json::Value* spec = json::Find(lease, {"spec"});
   int64_t transitions = json::GetInt(lease, {"spec", "leaseTransitions"});
-  if (!ours && spec != nullptr) ++transitions;
-  json::Value out = lease;
-  json::Set(
-      out, {"spec"},
-      json::Object{{"holderIdentity", options_.identity},
-                   {"leaseDurationSeconds", Seconds(options_.lease_duration)},
-                   {"acquireTime",
-                    ours ? std::string(json::GetString(lease, {"spec", "acquireTime"}, now)) : now},
-                   {"renewTime", now},
-                   {"leaseTransitions", transitions}});
-  return out;
+  if (!ours && json::Find(lease, {"spec"}) != nullptr) ++transitions;
+  return json::Object{
+      {"holderIdentity", options_.identity},
+      {"leaseDurationSeconds", Seconds(options_.lease_duration)},
+      {"acquireTime",
+       ours ? std::string(json::GetString(lease, {"spec", "acquireTime"}, now)) : now},
+      {"renewTime", now},
+      {"leaseTransitions", transitions}};
+}
+
+// If nobody has written the holder's part since. A resourceVersion would say more than that: who
+// annotates the Lease again and again would keep its holder from renewing it.
+void LeaderElector::Write(const json::Value& lease, json::Value record, ObjectCallback done) {
+  json::Array patch{Step("test", "/metadata/uid", json::Value(api::Uid(lease)))};
+  if (const json::Value* spec = json::Find(lease, {"spec"})) {
+    patch.push_back(Step("test", "/spec", *spec));
+  } else {
+    const std::string_view version = json::GetString(lease, {"metadata", "resourceVersion"});
+    patch.push_back(Step("test", "/metadata/resourceVersion", json::Value(version)));
+  }
+  patch.push_back(Step("add", "/spec", std::move(record)));
+  client_->Patch(resources::kLeases, options_.ns, options_.name, PatchType::kJson, patch,
+                 std::move(done));
 }
 
 void LeaderElector::Take(const json::Value& lease) {
   taking_ = clock_.Steady();
   ++tries_;
-  client_->Update(resources::kLeases, Record(lease),
-                  [this](const Result<json::SharedValue>& taken) { OnTaken(taken); });
+  Write(lease, Record(lease), [this](const Result<json::SharedValue>& taken) { OnTaken(taken); });
 }
 
 void LeaderElector::OnTaken(const Result<json::SharedValue>& lease) {
   if (!lease.ok()) {
-    // Somebody else wrote it, or it is gone. If another has it now, it will be seen; if not, who
-    // wrote it wants something else of it.
-    const Code code = lease.status().code();
-    const bool look = (code == Code::kConflict || code == Code::kNotFound) && !releasing_;
-    if (!look) return Finish(lease.status());
-    client_->Get(resources::kLeases, options_.ns, options_.name,
-                 [this](const Result<json::SharedValue>& now) {
-                   if (now.ok()) Observe(*now);
-                   if (now.ok() && !HeldByAnother() && !releasing_ && tries_ < kTriesMax) {
-                     return Take(*lease_);
-                   }
-                   if (now.status().code() == Code::kNotFound) {
-                     lease_ = nullptr;
-                     Lose(now.status());
-                   }
-                   Finish(now.status());
-                 });
-    return;
+    if (!IsOtherwise(lease.status()) || releasing_) return Finish(lease.status());
+    return LookAgain(lease.status());
   }
   Observe(*lease);
   if (clock_.Steady() - taking_ < options_.renew_deadline && !releasing_) {
@@ -180,6 +185,23 @@ void LeaderElector::OnTaken(const Result<json::SharedValue>& lease) {
     Lead();
   }
   Finish(Status::Ok());
+}
+
+// Another may have it, or it is gone, or a write came late that had been given up.
+void LeaderElector::LookAgain(const Status& refused) {
+  client_->Get(resources::kLeases, options_.ns, options_.name,
+               [this, refused](const Result<json::SharedValue>& now) {
+                 if (now.ok()) {
+                   Observe(*now);
+                   if (HeldByAnother() || releasing_) return Finish(Status::Ok());
+                   return tries_ < kTriesMax ? Take(*lease_) : Finish(refused);
+                 }
+                 if (now.status().code() == Code::kNotFound) {
+                   lease_ = nullptr;
+                   Lose(now.status());
+                 }
+                 Finish(now.status());
+               });
 }
 
 bool LeaderElector::HeldByAnother() const {
@@ -262,9 +284,9 @@ void LeaderElector::EndRelease() {
   };
   if (!lease_ || HolderOf(*lease_) != options_.identity) return end();
   json::Value free = Record(*lease_);
-  json::Set(free, {"spec", "holderIdentity"}, json::Value(""));
-  json::Set(free, {"spec", "leaseDurationSeconds"}, json::Value(1));
-  client_->Update(resources::kLeases, free, [end](const Result<json::SharedValue>&) { end(); });
+  json::Set(free, {"holderIdentity"}, json::Value(""));
+  json::Set(free, {"leaseDurationSeconds"}, json::Value(1));
+  Write(*lease_, std::move(free), [end](const Result<json::SharedValue>&) { end(); });
 }
 
 }  // namespace swell::client

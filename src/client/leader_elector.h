@@ -4,7 +4,8 @@
 // The leader renews the Lease every `retry_period`. One that could not for `renew_deadline`,
 // counted from when it began to ask, ceases to lead, which is before the others, who wait for
 // `lease_duration` since they last saw the Lease change, may take it. Nobody's clock is compared
-// with another's. Releasing names no holder, and whoever looks next may lead at once.
+// with another's. Releasing names no holder, and whoever looks next may lead at once. Each write
+// is a JSON patch that holds only if the Lease's spec still is what was seen of it.
 //
 // A *term* is a time during which nobody else led: whoever loses the Lease for a while and gets it
 // again in the same term knows that nothing was decided meanwhile.
@@ -71,7 +72,9 @@ class LeaderElector {
   void Ask();
   void OnLease(const Result<json::SharedValue>& lease);
   void Take(const json::Value& lease);
+  void Write(const json::Value& lease, json::Value record, ObjectCallback done);
   void OnTaken(const Result<json::SharedValue>& lease);
+  void LookAgain(const Status& refused);
   void Observe(json::SharedValue lease);
   void Lead();
   void Lose(const Status& why);

@@ -35,6 +35,13 @@ class Link final : public api::RestHandler {
       return std::make_unique<Call>(std::move(wanted));
     }
     if (request.path.ends_with("/binding")) ++bindings_[request.path];
+    if (request.path.ends_with("/swell-controller") && request.method != "GET") {
+      if (before_lease_write) before_lease_write();
+      if (hold_lease_writes) {
+        held_.push_back({std::move(request), std::move(sink)});
+        return nullptr;
+      }
+    }
     const bool watch = request.query.find("watch=true") != std::string::npos;
     if (watch) {
       auto kept = std::make_shared<Kept>(std::move(sink), frozen_);
@@ -50,10 +57,24 @@ class Link final : public api::RestHandler {
   // Watches say nothing from now on, though they are open.
   void FreezeWatches() { *frozen_ = true; }
 
+  size_t held() const { return held_.size(); }
+  // What was held arrives.
+  void Deliver() {
+    for (Held& one : std::exchange(held_, {})) {
+      server_->Handle(std::move(one.request), std::move(one.sink));
+    }
+  }
+
   bool cut = false;
   bool silent = false;  // cut, and nothing is answered
+  std::function<void()> before_lease_write;
+  bool hold_lease_writes = false;
 
  private:
+  struct Held {
+    api::RestRequest request;
+    std::shared_ptr<api::RestSink> sink;
+  };
   struct Unanswered {
     std::shared_ptr<api::RestSink> sink;
     std::shared_ptr<bool> wanted;
@@ -92,6 +113,7 @@ class Link final : public api::RestHandler {
   std::map<std::string, int>& bindings_;
   std::shared_ptr<bool> frozen_ = std::make_shared<bool>(false);
   std::vector<Unanswered> unanswered_;
+  std::vector<Held> held_;
 };
 
 class ReplicaTest : public testing::Test {
@@ -292,18 +314,72 @@ TEST_F(ReplicaTest, ANewLeaderLooksBeforeItDecides) {
   ExpectNothingBoundTwice();
 }
 
-// It renews what it wrote, which is an older version by then.
-TEST_F(ReplicaTest, ALeaderStaysWhileSomebodyAnnotatesItsLease) {
+// What it knows of the Lease is an older version each time it renews it, or gives it up.
+TEST_F(ReplicaTest, ALeaderStaysThoughAnothersWriteComesBeforeEachOfItsLease) {
   Start(a_, "a");
   ASSERT_TRUE(cluster_.Until([&] { return a_.led == 1; }));
   Start(b_, "b");
-  for (int i = 0; i < 300; ++i) {
-    const std::string patch = StrCat("{metadata: {annotations: {n: '", i, "'}}}");
-    ASSERT_TRUE(cluster_.Patch(kLeases, std::string(kLease), patch).ok());
+  int written = 0;
+  for (One* one : {&a_, &b_}) {
+    one->link->before_lease_write = [&] {
+      const json::Object annotations{{"n", StrCat(++written)}};
+      cluster_.client->Patch(kLeases, "swell-system", "swell-controller", client::PatchType::kMerge,
+                             json::Object{{"metadata", json::Object{{"annotations", annotations}}}},
+                             {});
+    };
+  }
+  for (int i = 0; i < 100; ++i) {
     cluster_.Run(milliseconds(100));
     ASSERT_TRUE(a_.replica->leading()) << i;
   }
-  EXPECT_EQ(b_.led, 0);
+  EXPECT_GT(written, 10);
+  a_.replica->Stop([] {});
+  EXPECT_LE(TimeUntil([&] { return b_.replica->leading(); }), seconds(1));
+  json::SharedValue lease = cluster_.Get(kLeases, std::string(kLease));
+  EXPECT_EQ(api::Annotation(*lease, "n"), StrCat(written)) << "theirs is not lost";
+  EXPECT_EQ(json::GetInt(*lease, {"spec", "leaseTransitions"}), 1);
+}
+
+TEST_F(ReplicaTest, ARenewalThatComesWhenAnotherLeadsChangesNothing) {
+  Start(a_, "a");
+  ASSERT_TRUE(cluster_.Until([&] { return a_.led == 1; }));
+  Start(b_, "b");
+  cluster_.Run(seconds(2));
+  a_.link->hold_lease_writes = true;
+  ASSERT_TRUE(cluster_.Until([&] { return b_.replica->leading(); }));
+  const json::SharedValue before = cluster_.Get(kLeases, std::string(kLease));
+  a_.link->Deliver();
+  const json::SharedValue after = cluster_.Get(kLeases, std::string(kLease));
+  EXPECT_EQ(json::Print(*json::Find(*after, {"spec"})),
+            json::Print(*json::Find(*before, {"spec"})));
+  cluster_.Run(seconds(10));
+  EXPECT_TRUE(b_.replica->leading());
+  EXPECT_FALSE(a_.replica->leading());
+}
+
+// What it knows of the Lease is not what its own renewal says that it had given up.
+TEST_F(ReplicaTest, WhoseGivenUpRenewalComesAfterAllLeadsOn) {
+  Start(a_, "a");
+  ASSERT_TRUE(cluster_.Until([&] { return a_.led == 1; }));
+  a_.link->hold_lease_writes = true;
+  ASSERT_TRUE(cluster_.Until([&] { return !a_.replica->leading(); }));
+  cluster_.Run(seconds(5));
+  ASSERT_EQ(a_.link->held(), 2U);
+  a_.link->hold_lease_writes = false;
+  a_.link->Deliver();
+  EXPECT_LE(TimeUntil([&] { return a_.replica->leading(); }), seconds(1));
+  EXPECT_EQ(json::GetInt(*cluster_.Get(kLeases, std::string(kLease)), {"spec", "leaseTransitions"}),
+            0);
+}
+
+TEST_F(ReplicaTest, ALeaseThatSaysNothingIsAnybodys) {
+  cluster_.Create(
+      "{apiVersion: coordination.k8s.io/v1, kind: Lease, metadata: {name: swell-controller, "
+      "namespace: swell-system}}");
+  Start(a_, "a");
+  Start(b_, "b");
+  EXPECT_LE(TimeUntil([&] { return a_.replica->leading() || b_.replica->leading(); }), seconds(1));
+  EXPECT_FALSE(a_.replica->leading() && b_.replica->leading());
 }
 
 TEST_F(ReplicaTest, ALeaseOfAnotherKindOfReplicaIsRespected) {
