@@ -21,7 +21,7 @@
 #include "controllers/scheduling/capacity_guard.h"
 #include "controllers/scheduling/scheduler_loop.h"
 #include "json/value.h"
-#include "net/reactor.h"
+#include "net/reactor/reactor.h"
 #include "store/backend.h"
 #include "store/store.h"
 

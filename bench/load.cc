@@ -11,7 +11,7 @@
 //   swell_load KUBECONFIG bind N CONNECTIONS NODES          binds them to node-1, node-2, …: the
 //                                                           writes of a scheduler, nothing else
 //   swell_load KUBECONFIG bound N SECONDS                   waits until N are bound, by whomever
-#include "net/load.h"
+#include "net/http/load.h"
 
 #include <algorithm>
 #include <cstdio>
@@ -24,8 +24,8 @@
 #include "base/strings.h"
 #include "client/kubeconfig.h"
 #include "json/value.h"
-#include "net/client.h"
-#include "net/reactor.h"
+#include "net/http/client.h"
+#include "net/reactor/reactor.h"
 
 namespace swell {
 namespace {

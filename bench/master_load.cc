@@ -14,9 +14,9 @@
 #include "base/random.h"
 #include "base/strings.h"
 #include "json/value.h"
-#include "net/client.h"
-#include "net/load.h"
-#include "net/reactor.h"
+#include "net/http/client.h"
+#include "net/http/load.h"
+#include "net/reactor/reactor.h"
 
 namespace swell {
 namespace {

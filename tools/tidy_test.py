@@ -37,6 +37,20 @@ class Layers(unittest.TestCase):
             ["src/store/a.cc:2 layer"],
         )
 
+    def test_within_a_layer_too(self):
+        cmake = "add_component(SRCS tls/a.cc http/a.cc net.cc)\n"
+        tree = {
+            "src/net/CMakeLists.txt": cmake,
+            "src/net/tls/a.cc": '#include "net/reactor/reactor.h"\n#include "net/http/http.h"\n#include "net/net.h"\n',
+            "src/net/http/a.cc": '#include "net/tls/tls.h"\n',
+            "src/net/net.cc": '#include "net/http/http.h"\n',
+            "src/net/tls/a_test.cc": '#include "net/http/http.h"\n',
+        }
+        found = breaches(tree)
+        self.assertIn("src/net/tls/a.cc:2 folder", found)
+        self.assertIn("src/net/tls/a.cc:3 folder", found)
+        self.assertEqual(len([row for row in found if row.endswith(" folder")]), 2)
+
     def test_allowances_are_transitive(self):
         self.assertEqual(breaches(source("agent", '#include "base/status.h"\n')), [])
 

@@ -14,7 +14,7 @@
 #include "bin/monitoring.h"
 #include "bin/node_address.h"
 #include "bin/remote_process.h"
-#include "edge/kubelet_server.h"
+#include "edge/kubelet/kubelet_server.h"
 #include "edge/process/process_runtime.h"
 
 namespace swell {

@@ -12,7 +12,7 @@
 #include "base/result.h"
 #include "cli/command.h"
 #include "client/kubeconfig.h"
-#include "sched/cycle.h"
+#include "sched/cycle/cycle.h"
 
 namespace swell {
 

@@ -14,7 +14,7 @@
 
 #include "base/background_queue.h"
 #include "base/record_ring.h"
-#include "sched/recorder.h"
+#include "sched/record/recorder.h"
 
 namespace swell {
 

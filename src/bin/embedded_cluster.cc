@@ -24,12 +24,12 @@
 #include "client/usage_record.h"
 #include "controllers/jobs/job_rules.h"
 #include "controllers/manager.h"
-#include "edge/http_front.h"
-#include "edge/http_transport.h"
-#include "edge/kubelet_server.h"
+#include "edge/http/http_front.h"
+#include "edge/http/http_transport.h"
+#include "edge/kubelet/kubelet_server.h"
 #include "edge/process/process_runtime.h"
-#include "net/reactor.h"
-#include "net/server.h"
+#include "net/http/server.h"
+#include "net/reactor/reactor.h"
 #include "store/backend.h"
 
 namespace swell {
@@ -168,6 +168,9 @@ Status EmbeddedCluster::Impl::MakeApiServer() {
   });
   server_options.health.AddReady("shutdown",
                                  [this] { return stopping ? "the cluster is stopping" : ""; });
+  server_options.aside = [this](std::function<void()> work, size_t bytes) {
+    return aside.Push(std::move(work), bytes);
+  };
   server_options.backup = [this](std::function<void(Result<json::Value>)> done) {
     Backup(std::move(done));
   };

@@ -16,8 +16,8 @@
 #include "base/clock.h"
 #include "elastic/job_master.h"
 #include "elastic/master_journal.h"
-#include "net/reactor.h"
-#include "net/server.h"
+#include "net/http/server.h"
+#include "net/reactor/reactor.h"
 
 namespace swell {
 

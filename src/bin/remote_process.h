@@ -13,8 +13,8 @@
 #include "base/random.h"
 #include "bin/command_line.h"
 #include "client/client.h"
-#include "edge/cluster_transport.h"
-#include "net/reactor.h"
+#include "edge/cluster/cluster_transport.h"
+#include "net/reactor/reactor.h"
 
 namespace swell {
 

@@ -8,7 +8,7 @@
 // there.
 //
 // The Secret is read again before each look at the configuration, and one replica renews it in time
-// (edge/webhook_authority.h).
+// (edge/webhook/webhook_authority.h).
 //
 // Ownership: the process and the informers outlive it. Thread-safety: the core thread.
 #pragma once
@@ -20,8 +20,8 @@
 #include "bin/install_objects.h"
 #include "bin/remote_process.h"
 #include "controllers/admission.h"
-#include "edge/webhook_authority.h"
-#include "edge/webhook_server.h"
+#include "edge/webhook/webhook_authority.h"
+#include "edge/webhook/webhook_server.h"
 
 namespace swell {
 

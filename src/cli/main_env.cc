@@ -11,8 +11,8 @@
 #include "cli/cli.h"
 #include "cli/cluster.h"
 #include "cli/real_console.h"
-#include "edge/cluster_transport.h"
-#include "net/reactor.h"
+#include "edge/cluster/cluster_transport.h"
+#include "net/reactor/reactor.h"
 
 namespace swell::cli {
 namespace {

@@ -5,7 +5,7 @@
 #include "api/meta.h"
 #include "base/duration.h"
 #include "base/strings.h"
-#include "edge/http_transport.h"
+#include "edge/http/http_transport.h"
 
 namespace swell::cli {
 

@@ -12,7 +12,7 @@
 
 #include "api/rest.h"
 #include "net/net_testing.h"
-#include "net/reactor.h"
+#include "net/reactor/reactor.h"
 
 namespace swell::edge {
 

@@ -7,11 +7,11 @@
 #include <benchmark/benchmark.h>
 
 #include "base/strings.h"
-#include "net/client.h"
-#include "net/http1_codec.h"
-#include "net/load.h"
-#include "net/reactor.h"
-#include "net/server.h"
+#include "net/http/client.h"
+#include "net/http/http1_codec.h"
+#include "net/http/load.h"
+#include "net/http/server.h"
+#include "net/reactor/reactor.h"
 
 namespace swell::net {
 namespace {

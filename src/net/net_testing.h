@@ -16,9 +16,9 @@
 
 #include <gtest/gtest.h>
 
-#include "net/reactor.h"
-#include "net/server.h"
-#include "net/socket.h"
+#include "net/http/server.h"
+#include "net/reactor/reactor.h"
+#include "net/reactor/socket.h"
 
 namespace swell::net {
 

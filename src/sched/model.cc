@@ -2,9 +2,9 @@
 #include "sched/model.h"
 
 #include "base/check.h"
-#include "sched/disruptions.h"
-#include "sched/recorder.h"
-#include "sched/state.h"
+#include "sched/cycle/disruptions.h"
+#include "sched/record/recorder.h"
+#include "sched/state/state.h"
 
 namespace swell::sched {
 namespace {

@@ -1,7 +1,8 @@
 // Model: the scheduler's picture of the cluster, kept up to date change by change.
 //
 // Names, resources and labels are interned on the way in; a cycle works on dense ids and arrays
-// (state.h) and touches no strings until it writes down its decisions. Nothing is rebuilt for it.
+// (state/state.h) and touches no strings until it writes down its decisions. Nothing is rebuilt for
+// it.
 //
 //   model.UpsertNode(...); model.UpsertGroup(...); model.UpsertPod(...);   // from watches
 //   CycleResult result = scheduler.RunCycle(model, now);
@@ -25,7 +26,7 @@
 #include <string_view>
 #include <vector>
 
-#include "sched/types.h"
+#include "sched/state/types.h"
 
 namespace swell::sched {
 

@@ -1,8 +1,8 @@
 // Model: nodes, groups, queues, pools and topologies as they arrive from watches.
-#include "sched/disruptions.h"
+#include "sched/cycle/disruptions.h"
 #include "sched/model.h"
-#include "sched/recorder.h"
-#include "sched/state.h"
+#include "sched/record/recorder.h"
+#include "sched/state/state.h"
 
 namespace swell::sched {
 namespace {

@@ -1,9 +1,9 @@
 // Model: pictures of it for printing and metrics.
 #include <algorithm>
 
-#include "sched/fair_share.h"
 #include "sched/model.h"
-#include "sched/state.h"
+#include "sched/queues/fair_share.h"
+#include "sched/state/state.h"
 
 namespace swell::sched {
 namespace {

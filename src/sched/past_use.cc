@@ -1,9 +1,11 @@
 #include "sched/past_use.h"
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 
-#include "sched/state.h"
+#include "sched/model.h"
+#include "sched/state/state.h"
 
 namespace swell::sched {
 namespace {

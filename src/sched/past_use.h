@@ -10,9 +10,12 @@
 #include <string>
 #include <vector>
 
-#include "sched/cycle.h"
+#include "sched/cycle/cycle.h"
 
 namespace swell::sched {
+
+class Model;
+struct State;
 
 // Of one queue in one pool, subtree included, as it counted at `as_of`.
 struct PastUse {

@@ -7,9 +7,9 @@
 #include <gtest/gtest.h>
 
 #include "base/random.h"
-#include "sched/fair_share.h"
+#include "sched/queues/fair_share.h"
 #include "sched/scenario_test_util.h"
-#include "sched/state.h"
+#include "sched/state/state.h"
 
 namespace swell::sched {
 namespace {

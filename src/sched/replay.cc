@@ -1,7 +1,9 @@
 #include "sched/replay.h"
 
 #include "base/strings.h"
-#include "sched/state.h"
+#include "sched/cycle/disruptions.h"
+#include "sched/record/keyframe.h"
+#include "sched/state/state.h"
 
 namespace swell::sched {
 namespace {
@@ -49,6 +51,82 @@ std::string Difference(const CycleMark& was, const CycleMark& is) {
                   "; the first too many: ", Words(is.decisions[both]));
   }
   return was.rest == is.rest ? "" : "the decisions are equal; what those who wait are told differs";
+}
+
+template <class Info, class Fn>
+void ReadEach(Unpacker& in, Fn&& each) {
+  size_t left = 0;
+  for (in(left); left > 0 && in.ok(); --left) {
+    Info info;
+    in(info);
+    if (in.ok()) each(info);
+  }
+}
+
+void Put(State& state, const PodPlace& place) {
+  const PodId id = state.FindPod(place.pod);
+  if (id == kNone) return;
+  auto node = [&state](const std::string& name) {
+    return name.empty() ? kNone : state.EnsureNode(name);
+  };
+  const NodeId at = node(place.node);
+  const NodeId promise = node(place.promise);
+  const NodeId hint = node(place.hint);
+  state.Count(id, -1);
+  PodState& pod = state.pods[id];
+  pod.phase = place.phase;
+  pod.node = at;
+  pod.devices = place.devices;
+  pod.implicit_devices = place.implicit;
+  pod.assumed = place.assumed;
+  if (place.stopped) DisruptionLedger::MarkStopped(state, id);
+  pod.promise = promise;
+  pod.promise_devices = place.promise_devices;
+  pod.seen_devices = place.seen_devices;
+  state.Count(id, +1);
+  state.SetHint(id, hint);
+}
+
+void ReadNotes(Unpacker& in, State& state, CycleMemory& memory) {
+  std::vector<GroupNote> notes;
+  in(notes, memory.counted_at, memory.fruitless);
+  for (const GroupNote& note : notes) {
+    const GroupId id = state.FindGroup(note.group);
+    if (id == kNone) continue;
+    state.groups[id].stale_since = note.stale_since;
+    state.groups[id].moved_at = note.moved_at;
+    state.groups[id].told = note.told;
+    if (note.noticed) memory.noticed_stale.insert(id);
+  }
+}
+
+// Fills a new model. What makes no sense fails `in`.
+void ReadKeyframe(Unpacker& in, Model& model, Settings& settings, CycleMemory& memory) {
+  in(settings);
+  std::vector<PoolInfo> pools;
+  std::vector<TopologyInfo> topologies;
+  std::vector<QueueInfo> queues;
+  std::vector<QueuePast> pasts;
+  std::vector<BudgetInfo> budgets;
+  in(pools, topologies, queues, pasts, budgets);
+  for (const BudgetInfo& budget : budgets) model.UpsertBudget(budget);
+  for (const PoolInfo& pool : pools) model.UpsertPool(pool);
+  for (const TopologyInfo& topology : topologies) model.UpsertTopology(topology);
+  for (const QueueInfo& queue : queues) model.UpsertQueue(queue);
+  State& state = model.state();
+  ReadEach<NodeInfo>(in, [&](const NodeInfo& node) { model.UpsertNode(node); });
+  ReadEach<GroupInfo>(in, [&](const GroupInfo& group) { model.UpsertGroup(group); });
+  ReadEach<PodInfo>(in, [&](const PodInfo& pod) { model.UpsertPod(pod); });
+  std::vector<PodPlace> places;
+  in(places);
+  for (const PodPlace& place : places) Put(state, place);
+  ReadNotes(in, state, memory);
+  for (const QueuePast& past : pasts) {
+    QueueState& queue = state.queues[state.EnsureQueue(past.queue)];
+    for (size_t i = 0; i < std::min(queue.pools.size(), past.by_pool.size()); ++i) {
+      queue.pools[i].past = past.by_pool[i];
+    }
+  }
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// Replay: runs recorded cycles again (recorder.h) and says whether they decide the same.
+// Replay: runs recorded cycles again (record/recorder.h) and says whether they decide the same.
 //
 //   Replay replay;
 //   for (const std::string& record : segment) {
@@ -15,7 +15,9 @@
 #include <string_view>
 
 #include "base/result.h"
-#include "sched/recorder.h"
+#include "sched/model.h"
+#include "sched/record/recorder.h"
+#include "sched/scheduler.h"
 
 namespace swell::sched {
 

@@ -4,7 +4,7 @@
 #include <cstdlib>
 
 #include "sched/replay.h"
-#include "sched/state.h"
+#include "sched/state/state.h"
 
 namespace swell::sched {
 namespace {

@@ -18,9 +18,9 @@
 #include <vector>
 
 #include "base/strings.h"
-#include "sched/cycle.h"
 #include "sched/model.h"
-#include "sched/recorder.h"
+#include "sched/record/recorder.h"
+#include "sched/scheduler.h"
 
 namespace swell::sched {
 

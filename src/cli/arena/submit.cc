@@ -10,7 +10,7 @@
 #include "cli/jobs/priorities.h"
 #include "cli/jobs/pytorch_spec.h"
 #include "json/yaml.h"
-#include "net/tls.h"
+#include "net/tls/tls.h"
 
 namespace swell::cli::arena {
 namespace {

@@ -15,7 +15,7 @@
 #include "base/strings.h"
 #include "elastic/metric_scaler.h"
 #include "elastic/shard_ledger.h"
-#include "sched/cycle.h"
+#include "sched/scheduler.h"
 #include "sched/model.h"
 
 namespace swell::controllers {

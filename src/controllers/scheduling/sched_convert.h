@@ -9,7 +9,7 @@
 #include "api/project_members.h"
 #include "json/value.h"
 #include "sched/past_use.h"
-#include "sched/types.h"
+#include "sched/state/types.h"
 
 namespace swell::controllers {
 

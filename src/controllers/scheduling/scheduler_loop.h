@@ -26,7 +26,7 @@
 #include "controllers/scheduling/scheduler_metrics.h"
 #include "controllers/scheduling/volume_waits.h"
 #include "controllers/scheduling/wait_teller.h"
-#include "sched/cycle.h"
+#include "sched/scheduler.h"
 #include "sched/past_use.h"
 
 namespace swell::controllers {

@@ -10,7 +10,7 @@
 
 #include "base/clock.h"
 #include "base/metrics.h"
-#include "sched/cycle.h"
+#include "sched/scheduler.h"
 #include "sched/model.h"
 
 namespace swell::controllers {

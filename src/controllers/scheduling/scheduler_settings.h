@@ -12,7 +12,7 @@
 
 #include "client/work_queue.h"
 #include "controllers/context.h"
-#include "sched/cycle.h"
+#include "sched/cycle/cycle.h"
 
 namespace swell::controllers {
 

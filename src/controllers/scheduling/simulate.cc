@@ -5,7 +5,8 @@
 
 #include "api/meta.h"
 #include "base/strings.h"
-#include "sched/disruptions.h"
+#include "sched/cycle/disruptions.h"
+#include "sched/scheduler.h"
 
 namespace swell::controllers {
 namespace {

@@ -7,7 +7,7 @@
 #pragma once
 
 #include "controllers/scheduling/state_file.h"
-#include "sched/cycle.h"
+#include "sched/cycle/cycle.h"
 
 namespace swell::controllers {
 

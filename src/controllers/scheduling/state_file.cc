@@ -15,7 +15,7 @@
 #include "controllers/scheduling/sched_convert.h"
 #include "controllers/workloads/disruption.h"
 #include "json/yaml.h"
-#include "sched/disruptions.h"
+#include "sched/cycle/disruptions.h"
 
 namespace swell::controllers {
 namespace {

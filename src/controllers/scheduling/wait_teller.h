@@ -21,7 +21,7 @@
 
 #include "client/event_recorder.h"
 #include "controllers/context.h"
-#include "sched/cycle.h"
+#include "sched/cycle/cycle.h"
 
 namespace swell::controllers {
 

@@ -7,7 +7,7 @@
 #include <string>
 
 #include "base/result.h"
-#include "net/socket.h"
+#include "net/reactor/socket.h"
 
 namespace swell::edge {
 

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "api/duplex.h"
-#include "net/reactor.h"
+#include "net/reactor/reactor.h"
 
 namespace swell::edge {
 

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "base/result.h"
-#include "net/reactor.h"
+#include "net/reactor/reactor.h"
 
 namespace swell::edge {
 

@@ -7,7 +7,7 @@
 #include <string>
 
 #include "agent/runtime.h"
-#include "net/reactor.h"
+#include "net/reactor/reactor.h"
 
 namespace swell::edge {
 

@@ -37,7 +37,7 @@
 #include "edge/process/service_proxy.h"
 #include "edge/process/shim_spec.h"
 #include "edge/process/usage_meter.h"
-#include "net/reactor.h"
+#include "net/reactor/reactor.h"
 
 namespace swell::edge {
 

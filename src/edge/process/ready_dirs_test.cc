@@ -10,7 +10,7 @@
 #include "base/file.h"
 #include "base/mutex.h"
 #include "base/strings.h"
-#include "net/reactor.h"
+#include "net/reactor/reactor.h"
 
 namespace swell::edge {
 namespace {

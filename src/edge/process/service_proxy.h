@@ -18,7 +18,7 @@
 
 #include "agent/service_route.h"
 #include "base/result.h"
-#include "net/reactor.h"
+#include "net/reactor/reactor.h"
 
 namespace swell::edge {
 

@@ -1,0 +1,270 @@
+#include "sched/actions/decide.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/strings.h"
+#include "sched/state/words.h"
+#include "sched/victims/reclaim_rules.h"
+
+namespace swell::sched {
+namespace {
+
+// Of the queue, before the victims lost their places; those that moved within the pool still count.
+int64_t HeldBefore(
+    const State& state, QueueId queue, int pool, int resource, const std::vector<PodId>& victims) {
+  int64_t held = state.queues[queue].pools[pool].used[resource];
+  for (PodId pod : victims) {
+    const PodState& lost = state.pods[pod];
+    const bool stays = lost.promise != kNone && lost.charge_pool == pool;
+    if (stays || lost.node == kNone || state.nodes[lost.node].pool != pool) continue;
+    QueueId own = state.groups[lost.group].queue;
+    for (int depth = 0; own != kNone && depth < kQueueDepthMax; ++depth) {
+      if (own == queue) held += lost.charge[resource];
+      own = state.queues[own].parent;
+    }
+  }
+  return held;
+}
+
+// "project b is due 4 GPUs and would hold 4; project a held 8, its fair share is 4 and its quota
+// 4".
+std::string FairnessText(const Context& context,
+                         const GroupState& winner,
+                         const GroupState& loser,
+                         const std::vector<PodId>& victims,
+                         const EvictionCause& cause) {
+  const State& state = context.state;
+  const int pool = state.pods[cause.beneficiaries.front()].charge_pool;
+  QueueAmounts need{};
+  for (PodId pod : cause.beneficiaries) {
+    for (int r = 0; r < kQueueResources; ++r) need[r] += state.pods[pod].charge[r];
+  }
+  const int r = MainResource(need);
+  const ReclaimRules rules(context, winner.queue, pool, need);
+  const QueueId theirs = rules.BelowCommon(loser.queue);
+  if (theirs == kNone) return "";
+  const QueuePool& other = state.queues[theirs].pools[pool];
+  const int64_t held = HeldBefore(state, theirs, pool, r, victims);
+  std::string text =
+      StrCat("project ", state.queues[winner.queue].name, " is due ",
+             AmountText(r, context.shares.Fair(pool, winner.queue)[r]), " and comes to ",
+             AmountText(r, state.queues[winner.queue].pools[pool].used[r]), "; project ",
+             state.queues[theirs].name, " held ", AmountText(r, held), " with a fair share of ",
+             AmountText(r, context.shares.Fair(pool, theirs)[r]));
+  if (other.quota[r] >= 0) text += StrCat(" and a quota of ", AmountText(r, other.quota[r]));
+  return text;
+}
+
+std::string RuleText(const Context& context,
+                     PodId victim,
+                     const std::vector<PodId>& victims,
+                     const EvictionCause& cause) {
+  const State& state = context.state;
+  const GroupState& winner = state.groups[cause.beneficiary];
+  const GroupState& loser = state.groups[state.pods[victim].group];
+  const bool across = winner.queue != loser.queue;
+  switch (cause.rule) {
+    case Action::kConsolidate:
+      return "free room is in pieces, and moving it makes one piece of it";
+    case Action::kReclaim:
+      return FairnessText(context, winner, loser, victims, cause);
+    case Action::kShrink:
+      return StrCat("a member beyond its minimum gives way; ",
+                    across ? FairnessText(context, winner, loser, victims, cause)
+                           : StrCat("priority ", winner.priority, " is above ", loser.priority));
+    default:
+      return StrCat("priority ", winner.priority, " is above ", loser.priority);
+  }
+}
+
+// As State::FetchAhead, for the names of those who are told of.
+void FetchWordsAhead(const State& state, const std::vector<PodId>& victims, size_t i) {
+  constexpr size_t kToGroups = 8;
+  constexpr size_t kToWords = 4;
+  if (i + kToGroups < victims.size()) {
+    __builtin_prefetch(&state.groups[state.pods[victims[i + kToGroups]].group].key);
+  }
+  if (i + kToWords >= victims.size()) return;
+  const PodState& pod = state.pods[victims[i + kToWords]];
+  for (const std::string* word : {&pod.key, &pod.uid, &state.groups[pod.group].key}) {
+    __builtin_prefetch(word->data());
+  }
+}
+
+// What the reasons of one plan share: thousands of victims may have a few sentences between them.
+struct PlanWords {
+  std::string beneficiary_group;
+  std::vector<std::pair<NodeId, PodId>> comes_to;              // a beneficiary by node, sorted
+  std::map<std::pair<QueueId, int32_t>, std::string> rule_of;  // by the loser's queue and priority
+  // The sentence told last, and of what it depends.
+  PodId needs = kNone;
+  NodeId node = kNone;
+  const std::string* rule = nullptr;
+  std::shared_ptr<const std::string> sentence;
+  std::shared_ptr<const Decision::Beneficiary> beneficiary;
+};
+
+// "Preempted by b/x-0, which needs 2 GPUs on n1: ...".
+void TellBeneficiary(const Context& context,
+                     PodId victim,
+                     const std::vector<PodId>& victims,
+                     const EvictionCause& cause,
+                     PlanWords& words,
+                     Decision& decision) {
+  const State& state = context.state;
+  const NodeId node = state.pods[victim].node;
+  const auto comes_here =
+      std::lower_bound(words.comes_to.begin(), words.comes_to.end(), std::pair(node, PodId{kNone}));
+  const bool here = comes_here != words.comes_to.end() && comes_here->first == node;
+  const PodId needs = here ? comes_here->second : cause.beneficiaries.front();
+  const GroupState& loser = state.groups[state.pods[victim].group];
+  auto [rule, fresh] = words.rule_of.try_emplace({loser.queue, loser.priority});
+  if (fresh) rule->second = RuleText(context, victim, victims, cause);
+  const NodeId where = here ? node : kNone;
+  if (words.needs != needs || words.node != where || words.rule != &rule->second) {
+    words.needs = needs;
+    words.node = where;
+    words.rule = &rule->second;
+    words.beneficiary = std::make_shared<const Decision::Beneficiary>(
+        Decision::Beneficiary{state.pods[needs].key, words.beneficiary_group});
+    words.sentence = std::make_shared<const std::string>(
+        StrCat("Preempted by ", state.pods[needs].key, ", which needs ",
+               AskText(state, needs, state.pods[needs].promise),
+               here ? StrCat(" on ", decision.node) : std::string(" elsewhere"), ": ", rule->second,
+               here ? "" : "; stopped with the rest of its gang"));
+  }
+  decision.words = words.sentence;
+  decision.beneficiary = words.beneficiary;
+  const NodeId moves_to = state.pods[victim].promise;
+  if (moves_to != kNone) decision.moves_to = state.nodes[moves_to].info.name;
+}
+
+// What the pod asks for, in words that decisions about its like share.
+std::shared_ptr<const std::string> AskWords(Context& context, PodId pod, NodeId node) {
+  const State& state = context.state;
+  auto make = [&] { return std::make_shared<const std::string>(AskText(state, pod, node)); };
+  // A part by memory is another part on each kind of node.
+  if (state.ShapeOf(pod).share_mib > 0) return make();
+  const auto shape = static_cast<size_t>(state.pods[pod].shape);
+  if (context.ask_words.size() <= shape) context.ask_words.resize(state.shapes.size());
+  std::shared_ptr<const std::string>& words = context.ask_words[shape];
+  if (!words) words = make();
+  return words;
+}
+
+Decision& Add(Context& context, PodId id, Decision::Type type, NodeId node, Action rule) {
+  const State& state = context.state;
+  const PodState& pod = state.pods[id];
+  Decision& decision = context.result.decisions.emplace_back();
+  decision.type = type;
+  decision.pod = pod.key;
+  decision.pod_uid = pod.uid;
+  if (pod.group != kNone) decision.group = state.GroupName(state.groups[pod.group]);
+  decision.node = state.nodes[node].info.name;
+  decision.rule = ActionName(rule);
+  return decision;
+}
+
+// GPU-seconds since the last checkpoint or the start.
+double LostGpuSeconds(const State& state, PodId id, WallTime now) {
+  const PodState& pod = state.pods[id];
+  const WallTime since = std::max(pod.start, pod.checkpoint);
+  if (pod.start.unix_ns == 0 || now <= since || pod.node == kNone) return 0;
+  const double gpus =
+      static_cast<double>(state.ChargeOf(state.ShapeOf(id), pod.node)[kQueueGpu]) / kPpm;
+  return gpus * std::chrono::duration<double>(now - since).count();
+}
+
+}  // namespace
+
+void DecideBinds(Context& context, const std::vector<PodId>& pods, Action rule) {
+  State& state = context.state;
+  for (PodId id : pods) {
+    PodState& pod = state.pods[id];
+    pod.assumed = true;
+    context.bound.Add(id, pod.group, context.result.decisions.size());
+    Decision& decision = Add(context, id, Decision::Type::kBind, pod.node, rule);
+    decision.gpu_devices = pod.devices.ToVector();
+    decision.words = AskWords(context, id, pod.node);
+    if (!state.ShapeOf(id).UsesGpu()) continue;
+    const NodeState& node = state.nodes[pod.node];
+    decision.gpus_idle = node.idle_now;
+    decision.gpus = node.gpu_count;
+  }
+  context.binds += static_cast<int32_t>(pods.size());
+}
+
+void DecideNominations(Context& context, const std::vector<PodId>& pods, Action rule) {
+  State& state = context.state;
+  for (PodId id : pods) {
+    const PodState& pod = state.pods[id];
+    if (pod.hint == pod.promise) continue;  // it is nominated there already
+    Decision& decision = Add(context, id, Decision::Type::kNominate, pod.promise, rule);
+    decision.gpu_devices = pod.promise_devices.ToVector();
+    decision.words = AskWords(context, id, pod.promise);
+    state.SetHint(id, pod.promise);
+  }
+}
+
+void DecideEvictions(Context& context,
+                     const std::vector<PodId>& victims,
+                     const EvictionCause& cause) {
+  State& state = context.state;
+  PlanWords words;
+  LargeVector<Decision>& decisions = context.result.decisions;
+  const size_t wanted = decisions.size() + victims.size() + cause.beneficiaries.size();
+  if (wanted > decisions.capacity()) decisions.reserve(std::max(wanted, 2 * decisions.capacity()));
+  std::shared_ptr<const std::string> nobodys;
+  if (cause.beneficiary == kNone) {
+    nobodys = std::make_shared<const std::string>(StrCat("Preempted: ", cause.why));
+  } else {
+    words.beneficiary_group = state.GroupName(state.groups[cause.beneficiary]);
+  }
+  for (PodId pod : cause.beneficiaries) words.comes_to.emplace_back(state.pods[pod].promise, pod);
+  std::stable_sort(words.comes_to.begin(), words.comes_to.end(),
+                   [](const auto& a, const auto& b) { return a.first < b.first; });
+  for (size_t i = 0; i < victims.size(); ++i) {
+    state.FetchAhead(victims, i);
+    FetchWordsAhead(state, victims, i);
+    const PodId id = victims[i];
+    PodState& pod = state.pods[id];
+    if (const std::optional<size_t> bind = context.bound.Take(id)) {
+      context.taken_back.push_back(*bind);
+      state.SetPlace(id, PodPhase::kPending, kNone, {});
+      pod.assumed = false;
+      // Its room is free at once, so those it was promised to can start without waiting.
+      context.result.more = true;
+      continue;
+    }
+    pod.assumed = true;
+    context.disruptions.Spend(id);
+    DisruptionLedger::MarkStopped(state, id);
+    Decision& decision = Add(context, id, Decision::Type::kEvict, pod.node, cause.rule);
+    decision.gpu_devices = pod.devices.ToVector();
+    decision.lost_gpu_seconds = LostGpuSeconds(state, id, context.now);
+    if (cause.beneficiary == kNone) {
+      decision.words = nobodys;
+    } else {
+      TellBeneficiary(context, id, victims, cause, words, decision);
+    }
+  }
+}
+
+void DropTakenBack(Context& context) {
+  LargeVector<Decision>& decisions = context.result.decisions;
+  std::sort(context.taken_back.begin(), context.taken_back.end());
+  size_t next = 0;
+  size_t kept = 0;
+  for (size_t i = 0; i < decisions.size(); ++i) {
+    if (next < context.taken_back.size() && context.taken_back[next] == i) {
+      ++next;
+      continue;
+    }
+    if (kept != i) decisions[kept] = std::move(decisions[i]);
+    ++kept;
+  }
+  decisions.resize(kept);
+}
+
+}  // namespace swell::sched

@@ -1,0 +1,693 @@
+// Words for those who wait: why, in numbers, and the least change that would start them.
+#include <array>
+#include <functional>
+#include <tuple>
+
+#include "base/random.h"
+#include "base/strings.h"
+#include "sched/actions/actions.h"
+#include "sched/placement/gang.h"
+#include "sched/placement/topology.h"
+#include "sched/state/words.h"
+#include "sched/victims/reclaim_rules.h"
+
+namespace swell::sched {
+namespace {
+
+// Where a group's work may run.
+struct OpenPools {
+  std::vector<uint8_t> open;  // by pool; empty: all nodes are alike
+  std::string why_closed;     // what is said of nodes in the others
+  bool Has(const NodeState& node) const { return open.empty() || open[node.pool] != 0; }
+  auto operator<=>(const OpenPools&) const = default;
+};
+
+// What keeps the nodes from taking one shape, counted. Shared by all pods of the shape to which the
+// same pools are open.
+struct Diagnosis {
+  uint64_t hash = 0;      // of everything below
+  std::string nodes;      // "0/6 nodes are available: 3 Insufficient nvidia.com/gpu, ..."
+  int64_t gpus_free = 0;  // idle on suitable nodes
+  int64_t cpu_free = 0;
+  int64_t part_free = 0;      // of one GPU, in ppm: the most on any, for pods that share
+  int64_t extended_free = 0;  // of the first extended resource it asks for
+  int64_t places = 0;  // pods of this shape that would fit now, counting GPUs, CPU and memory
+  int64_t places_when_empty = 0;  // and if the suitable nodes held nothing
+  CoreAmounts largest{};          // of any suitable node
+  NodeId nearest = kNone;         // suitable node that lacks room, and least of it
+  int64_t nearest_lacks = 0;      // GPUs, or milli-CPU for pods without
+  bool nearest_by_gpu = false;
+};
+
+// Numbers that decide what is said, as one that is not 0.
+class Summing {
+ public:
+  void Add(uint64_t value) {
+    sum_ = (sum_ ^ value) * 0xff51afd7ed558ccdULL;
+    sum_ ^= sum_ >> 29;
+  }
+  uint64_t Total() const { return sum_ | 1; }
+
+ private:
+  uint64_t sum_ = 0x9e3779b97f4a7c15ULL;
+};
+
+// Whether each of the pods would fit, so that it is each other they are in the way of.
+bool TogetherMatters(const GroupState& group, const std::vector<PodId>& pods, const Diagnosis& d) {
+  return pods.size() > 1 && !HasTopology(group) && d.places >= static_cast<int64_t>(pods.size());
+}
+
+class Explainer {
+ public:
+  explicit Explainer(Context& context) : context_(context), state_(context.state) {}
+  Waiting Explain(GroupId id);
+  // What Explain's answer follows from where only room is lacking, or promised already, without
+  // writing it down, as long as no member is added; 0 where something else is the matter.
+  uint64_t Summary(GroupId id);
+
+ private:
+  void ExplainRoom(GroupId id, const std::vector<PodId>& pods, Waiting& waiting);
+  std::string NeedText(const std::vector<PodId>& pods, PodId hardest, const Diagnosis& d) const;
+  // What is the matter with the domains that pods must share; empty: nothing.
+  struct DomainLack {
+    std::string text, change;
+  };
+  DomainLack LackingDomain(GroupId id, const std::vector<PodId>& pods);
+  DomainLack LackingDomain(const std::string& key,
+                           const std::string& who,
+                           const std::vector<PodId>& pods,
+                           NodeId beside);
+  // Of a gang whose pods each fit somewhere: what keeps them from fitting together; empty: nothing.
+  std::string LackingTogether(GroupId id, const std::vector<PodId>& pods);
+  void CountFree(const Shape& shape, const NodeState& node, Diagnosis& d) const;
+  OpenPools OpenTo(GroupId id);
+  const Diagnosis& Diagnose(PodId pod);
+  // Reasons and on how many nodes; those of the core resources apart, they are the common ones.
+  struct Lacks {
+    std::array<int, kCoreCount> core{};
+    std::map<std::string, int> others;
+  };
+  static std::string LacksText(const Lacks& lacks);
+  void CountLacks(PodId pod, NodeId node, const SpreadMinima& minima, Lacks& lacks);
+  void CountRoomLacks(const Shape& shape, const NodeState& node, Lacks& lacks);
+  std::string HeldText(GroupId id) const;
+  PodId Hardest(const std::vector<PodId>& pods) const;
+  const PodState* Blocked(const GroupState& group) const;
+  int64_t PlacesOn(const Shape& shape, const NodeState& node) const;
+  std::string LeastChange(const std::vector<PodId>& pods,
+                          PodId hardest,
+                          const Diagnosis& d,
+                          const DomainLack& domain) const;
+
+  Context& context_;
+  State& state_;
+  std::map<std::tuple<ShapeId, LabelSetId, OpenPools>, Diagnosis> known_;
+};
+
+std::string_view CoreName(int resource) {
+  constexpr std::string_view kNames[] = {"Insufficient cpu", "Insufficient memory", "Too many pods",
+                                         "Insufficient ephemeral-storage",
+                                         "Insufficient nvidia.com/gpu"};
+  return kNames[resource];
+}
+
+std::string HolderName(const State& state, const NodeState& node) {
+  const std::string& key = state.groups[node.held_for].key;
+  return key.starts_with('/') ? key.substr(1) : key;
+}
+
+// Every resource a node lacks is told, as kube-scheduler does.
+void Explainer::CountLacks(PodId pod, NodeId node_id, const SpreadMinima& minima, Lacks& lacks) {
+  std::map<std::string, int>& reasons = lacks.others;
+  const ShapeId shape_id = state_.pods[pod].shape;
+  const NodeState& node = state_.nodes[node_id];
+  switch (state_.VerdictOf(shape_id, node_id).unfit) {
+    case Unfit::kNone:
+      break;
+    case Unfit::kNotReady:
+      ++reasons["node(s) were not ready"];
+      return;
+    case Unfit::kUnschedulable:
+      ++reasons["node(s) were unschedulable"];
+      return;
+    case Unfit::kTaint: {
+      const Taint* taint = UntoleratedTaint(node.info, state_.shapes[shape_id]);
+      ++reasons[StrCat("node(s) had taint {", taint->key, ": ", taint->value,
+                       "}, that the pod didn't tolerate")];
+      return;
+    }
+    case Unfit::kSelector:
+      ++reasons["node(s) didn't match Pod's node affinity/selector"];
+      return;
+    case Unfit::kVolume:
+      ++reasons["node(s) had volume node affinity conflict"];
+      return;
+    case Unfit::kSliced:
+      ++reasons["node(s) had GPUs divided by MIG, which are not shared otherwise"];
+      return;
+    case Unfit::kGpuMemory:
+      ++reasons["node(s) didn't say how much memory their GPUs have"];
+      return;
+  }
+  const Shape& shape = state_.shapes[shape_id];
+  if (!FitsRoom(state_, shape, node, Tense::kNow)) {
+    CountRoomLacks(shape, node, lacks);
+    return;
+  }
+  switch (WhyNot(state_, pod, node_id, Tense::kNow, minima)) {
+    case Lack::kPorts:
+      ++reasons["node(s) didn't have free ports for the requested pod ports"];
+      break;
+    case Lack::kAffinity:
+      ++reasons["node(s) didn't match pod affinity rules"];
+      break;
+    case Lack::kAntiAffinity:
+      ++reasons["node(s) didn't match pod anti-affinity rules"];
+      break;
+    case Lack::kSpread:
+      ++reasons["node(s) didn't match pod topology spread constraints"];
+      break;
+    case Lack::kHeld:
+      ++reasons[StrCat("node(s) were held for ", HolderName(state_, node),
+                       ", which has waited long")];
+      break;
+    default:
+      break;
+  }
+}
+
+void Explainer::CountRoomLacks(const Shape& shape, const NodeState& node, Lacks& lacks) {
+  bool told = false;
+  for (int r = 0; r < kCoreCount; ++r) {
+    const int64_t room = node.allocatable[r] - node.used[r];
+    const int64_t later = room + node.releasing[r] - node.promised[r];
+    const bool gpus_taken = r == kGpu && shape.core[r] > node.idle_now;
+    if (shape.core[r] == 0 || (shape.core[r] <= std::min(room, later) && !gpus_taken)) continue;
+    ++lacks.core[r];
+    told = true;
+  }
+  for (const auto& [r, wanted] : shape.extended) {
+    auto at = [r = r](const std::vector<int64_t>& v) {
+      return static_cast<size_t>(r) < v.size() ? v[r] : 0;
+    };
+    const int64_t room = at(node.ext_allocatable) - at(node.ext_used);
+    if (wanted <= std::min(room, room + at(node.ext_releasing) - at(node.ext_promised))) continue;
+    ++lacks.others[StrCat("Insufficient ", state_.resource_names[r])];
+    told = true;
+  }
+  if (!told) ++lacks.core[kGpu];  // parts of devices
+}
+
+// Pods of the shape that a node takes which holds nothing.
+int64_t PlacesWhenEmpty(const Shape& shape, const NodeState& node) {
+  int64_t places = INT32_MAX;
+  for (int r = 0; r < kCoreCount; ++r) {
+    if (shape.core[r] > 0) places = std::min(places, node.allocatable[r] / shape.core[r]);
+  }
+  return places;
+}
+
+int64_t Explainer::PlacesOn(const Shape& shape, const NodeState& node) const {
+  int64_t places = INT32_MAX;
+  for (int r = 0; r < kCoreCount; ++r) {
+    if (shape.core[r] == 0) continue;
+    const int64_t room = r == kGpu ? node.idle_now : node.allocatable[r] - node.used[r];
+    places = std::min(places, std::max<int64_t>(0, room) / shape.core[r]);
+  }
+  if (places > 0 && !FitsRoom(state_, shape, node, Tense::kNow)) return 0;
+  return places;
+}
+
+void Explainer::CountFree(const Shape& shape, const NodeState& node, Diagnosis& d) const {
+  d.gpus_free += node.idle_now;
+  d.cpu_free += std::max<int64_t>(0, node.allocatable[kCpu] - node.used[kCpu]);
+  for (int i = 0; shape.Shares() && i < node.gpu_count; ++i) {
+    const Device& device = node.devices[i];
+    d.part_free = std::max(d.part_free, std::min(device.FreeNow(), device.FreeInFuture()));
+  }
+  if (shape.extended.empty()) return;
+  const auto resource = static_cast<size_t>(shape.extended.front().first);
+  auto at = [resource](const std::vector<int64_t>& v) {
+    return resource < v.size() ? v[resource] : 0;
+  };
+  d.extended_free += std::max<int64_t>(0, at(node.ext_allocatable) - at(node.ext_used));
+}
+
+std::string Explainer::LacksText(const Lacks& lacks) {
+  std::vector<std::string> parts;
+  for (int r = 0; r < kCoreCount; ++r) {
+    if (lacks.core[r] > 0) parts.push_back(StrCat(lacks.core[r], " ", CoreName(r)));
+  }
+  for (const auto& [reason, count] : lacks.others) parts.push_back(StrCat(count, " ", reason));
+  std::sort(parts.begin(), parts.end());
+  return Join(parts, ", ");
+}
+
+OpenPools Explainer::OpenTo(GroupId id) {
+  const GroupState& group = state_.groups[id];
+  OpenPools pools;
+  const std::vector<int> candidates = state_.PoolsFor(id);
+  for (const int pool : candidates) {
+    if (pool == kNone) return {};
+    pools.open.resize(state_.pools.size());
+    pools.open[pool] = 1;
+    state_.ForQueues(group.queue, [&](const QueueState& queue) {
+      if (queue.pools[pool].Closed()) pools.open[pool] = 0;
+    });
+  }
+  pools.why_closed =
+      candidates.size() < state_.live_pools.size()
+          ? "node(s) were in other node pools than its pods"
+          : StrCat("node(s) were in node pools closed to project ", group.queue_name);
+  return pools;
+}
+
+const Diagnosis& Explainer::Diagnose(PodId pod) {
+  const ShapeId shape_id = state_.pods[pod].shape;
+  const OpenPools pools = OpenTo(state_.pods[pod].group);
+  auto [it, added] = known_.try_emplace({shape_id, state_.pods[pod].labels, pools});
+  Diagnosis& d = it->second;
+  if (!added) return d;
+  const SpreadMinima minima = ComputeSpreadMinima(state_, shape_id, Tense::kNow);
+  Lacks lacks;
+  int available = 0;
+  for (NodeId id : state_.index.by_rank) {
+    if (!pools.Has(state_.nodes[id])) {
+      ++lacks.others[pools.why_closed];
+      continue;
+    }
+    CountLacks(pod, id, minima, lacks);
+    if (state_.VerdictOf(shape_id, id).unfit != Unfit::kNone) continue;
+    const Shape& shape = state_.shapes[shape_id];
+    const NodeState& node = state_.nodes[id];
+    const int64_t places = PlacesOn(shape, node);
+    d.places += places;
+    available += WhyNot(state_, pod, id, Tense::kNow, minima) == Lack::kNothing;
+    CountFree(shape, node, d);
+    d.places_when_empty += PlacesWhenEmpty(shape, node);
+    for (int r = 0; r < kCoreCount; ++r) {
+      const int64_t all = r == kGpu ? node.gpu_count : node.allocatable[r];
+      d.largest[r] = std::max(d.largest[r], all);
+    }
+    const int64_t cpu_lacks = shape.core[kCpu] - (node.allocatable[kCpu] - node.used[kCpu]);
+    const int64_t gpu_lacks = shape.core[kGpu] - node.idle_now;
+    const bool by_gpu = shape.core[kGpu] > 0 && gpu_lacks > 0;
+    const int64_t lacks = by_gpu ? gpu_lacks : cpu_lacks;
+    if (lacks <= 0) continue;
+    // Lacking CPU only is nearer than lacking GPUs.
+    const auto nearness = std::pair(by_gpu, lacks);
+    const bool nearer =
+        d.nearest == kNone || nearness < std::pair(d.nearest_by_gpu, d.nearest_lacks);
+    if (nearer && WhyNotBesidesRoom(state_, pod, id, Tense::kNow, minima) == Lack::kNothing) {
+      d.nearest = id;
+      d.nearest_lacks = lacks;
+      d.nearest_by_gpu = by_gpu;
+    }
+  }
+  const std::string reasons = LacksText(lacks);
+  const size_t total = state_.index.by_rank.size();
+  d.nodes = StrCat(available, "/", total, " nodes are available");
+  if (!reasons.empty()) d.nodes += ": " + reasons;
+  d.nodes += '.';
+  d.hash = StableHash(StrCat(d.nodes, ' ', d.gpus_free, ' ', d.cpu_free, ' ', d.part_free, ' ',
+                             d.extended_free, ' ', d.places, ' ', d.places_when_empty, ' ',
+                             d.largest[kGpu], ' ', d.nearest, ' ', d.nearest_lacks));
+  return d;
+}
+
+// What no suitable node could give even if it held nothing else; empty: there is none such.
+std::string TooLarge(const Shape& shape, const CoreAmounts& largest) {
+  for (const int r : {kGpu, kCpu, kMemory}) {
+    if (shape.core[r] <= largest[r]) continue;
+    const std::string what = CoreText(r, shape.core[r]);
+    return largest[r] == 0
+               ? StrCat("a suitable node with at least ", what)
+               : StrCat("a suitable node with at least ", what, "; the largest has ",
+                        r == kGpu ? std::to_string(largest[r]) : CoreText(r, largest[r]));
+  }
+  return "";
+}
+
+std::string Explainer::LeastChange(const std::vector<PodId>& pods,
+                                   PodId hardest,
+                                   const Diagnosis& d,
+                                   const DomainLack& domain) const {
+  const Shape& shape = state_.ShapeOf(hardest);
+  std::string too_large = TooLarge(shape, d.largest);
+  if (!too_large.empty()) return too_large;
+  if (!domain.change.empty()) return domain.change;
+  int64_t alike = 0;
+  for (PodId pod : pods) alike += state_.pods[pod].shape == state_.pods[hardest].shape;
+  if (alike > 1 && d.places < alike) {
+    if (d.places_when_empty < alike) {
+      return StrCat("more suitable nodes: those there are take ", d.places_when_empty, " of its ",
+                    alike, " pods when they hold nothing else");
+    }
+    const int main = shape.core[kGpu] > 0 ? kGpu : kCpu;
+    return StrCat("room for ", Plural(alike - d.places, "more pod"), " of ",
+                  CoreText(main, shape.core[main]), " on one node",
+                  alike - d.places > 1 ? " each" : "");
+  }
+  if (d.nearest == kNone) return "";
+  const NodeState& node = state_.nodes[d.nearest];
+  if (d.nearest_by_gpu) {
+    return StrCat(d.nearest_lacks, " more free ", d.nearest_lacks == 1 ? "GPU" : "GPUs", " on ",
+                  node.info.name, ", which has ", node.idle_now, " of ", node.gpu_count, " free");
+  }
+  return StrCat(d.nearest_lacks, "m more free CPU on ", node.info.name);
+}
+
+// The pod that is hardest to place speaks for the group.
+PodId Explainer::Hardest(const std::vector<PodId>& pods) const {
+  PodId hardest = pods.front();
+  for (PodId pod : pods) {
+    const CoreAmounts& a = state_.ShapeOf(pod).core;
+    const CoreAmounts& b = state_.ShapeOf(hardest).core;
+    if (std::pair(a[kGpu], a[kCpu]) > std::pair(b[kGpu], b[kCpu])) hardest = pod;
+  }
+  return hardest;
+}
+
+// The first member that something other than room keeps from starting; null: there is none.
+const PodState* Explainer::Blocked(const GroupState& group) const {
+  if (std::none_of(group.sets.begin(), group.sets.end(),
+                   [](const SetState& set) { return set.blocked > 0; })) {
+    return nullptr;
+  }
+  for (PodId pod : group.members) {
+    const PodState& member = state_.pods[pod];
+    if (member.blocked && !member.gated && member.phase == PodPhase::kPending) return &member;
+  }
+  return nullptr;
+}
+
+uint64_t Explainer::Summary(GroupId id) {
+  const GroupState& group = state_.groups[id];
+  Summing sum;
+  const bool promised = std::any_of(group.sets.begin(), group.sets.end(),
+                                    [](const SetState& set) { return set.promised > 0; });
+  if (promised) {  // who waits, and where the first of them was promised room
+    const NodeState* first = nullptr;
+    for (PodId pod : group.members) {
+      const PodState& member = state_.pods[pod];
+      if (member.phase != PodPhase::kPending || member.gated) continue;
+      sum.Add(static_cast<uint64_t>(pod));
+      if (first == nullptr && member.promise != kNone) first = &state_.nodes[member.promise];
+    }
+    if (first == nullptr) return 0;
+    sum.Add(first->version);
+    return sum.Total();
+  }
+  if (!Schedulable(state_, group)) return 0;
+  int64_t pending = 0;
+  for (const SetState& set : group.sets) {
+    pending += set.pending;
+    sum.Add(static_cast<uint64_t>(set.holding));
+  }
+  const Needed needed = NeededPods(state_, id);
+  if (needed.short_set != kNone) return 0;
+  std::vector<PodId> first = needed.met ? ElasticPods(state_, id) : needed.pods;
+  if (first.empty()) return 0;
+  if (needed.met) first.resize(1);
+  if (!FitsQueues(state_, group, first, state_.PoolOf(id), Tense::kFuture)) return 0;
+  const Diagnosis& d = Diagnose(Hardest(first));
+  if (TogetherMatters(group, first, d)) return 0;
+  sum.Add(d.hash);
+  sum.Add(static_cast<uint64_t>(pending));
+  sum.Add(first.size());
+  sum.Add(static_cast<uint64_t>(first.front()));
+  auto said = context_.search_said.find(id);
+  if (said != context_.search_said.end()) sum.Add(StableHash(said->second));
+  return sum.Total();
+}
+
+// " Needs 4 GPUs (2 pods x 2); 3 free".
+std::string Explainer::NeedText(const std::vector<PodId>& pods,
+                                PodId hardest,
+                                const Diagnosis& d) const {
+  int64_t gpus = 0;
+  int64_t cpu = 0;
+  int64_t extended = 0;
+  bool equal = true;
+  const Shape& shape = state_.ShapeOf(hardest);
+  for (PodId pod : pods) {
+    const Shape& its = state_.ShapeOf(pod);
+    gpus += its.core[kGpu];
+    cpu += its.core[kCpu];
+    for (const auto& [resource, amount] : its.extended) {
+      if (!shape.extended.empty() && resource == shape.extended.front().first) extended += amount;
+    }
+    equal = equal && state_.pods[pod].shape == state_.pods[hardest].shape;
+  }
+  const std::string count = pods.size() > 1 ? StrCat(" (", pods.size(), " pods)") : "";
+  if (gpus > 0) {
+    const bool alike = equal && pods.size() > 1;
+    return StrCat(" Needs ", Plural(gpus, "GPU"),
+                  alike ? StrCat(" (", pods.size(), " pods x ", shape.core[kGpu], ")") : count,
+                  "; ", d.gpus_free, " free");
+  }
+  if (shape.Shares()) {
+    const std::string most =
+        d.part_free >= kPpm ? "a whole one" : StrCat(d.part_free * 100 / kPpm, "% of one");
+    const std::string on =
+        shape.share_devices > 1 ? StrCat(" on each of ", shape.share_devices) : "";
+    const std::string part =
+        shape.share_mib > 0
+            ? StrCat(shape.share_mib, " MiB of a GPU's memory")
+            : StrCat(NumberText(static_cast<double>(shape.share_ppm) * 100 / kPpm), "% of a GPU");
+    return StrCat(" Needs ", part, on, count, "; at most ", most, " is free");
+  }
+  if (extended > 0) {
+    return StrCat(" Needs ", extended, " ", state_.resource_names[shape.extended.front().first],
+                  count, "; ", d.extended_free, " free");
+  }
+  if (d.largest[kMemory] > 0 && shape.core[kMemory] > d.largest[kMemory]) {
+    return StrCat(" Needs ", CoreText(kMemory, shape.core[kMemory]));
+  }
+  return cpu > 0 ? StrCat(" Needs ", CoreText(kCpu, cpu), count, "; ", CoreText(kCpu, d.cpu_free),
+                          " free")
+                 : "";
+}
+
+// `who` must share a value of the label `key`: how many of them fit into the best domain.
+Explainer::DomainLack Explainer::LackingDomain(const std::string& key,
+                                               const std::string& who,
+                                               const std::vector<PodId>& pods,
+                                               NodeId beside) {
+  if (key.empty() || pods.empty()) return {};
+  const std::string* fixed = nullptr;
+  if (beside != kNone) {
+    const Labels& labels = state_.nodes[beside].info.labels;
+    if (const auto own = labels.find(key); own != labels.end()) fixed = &own->second;
+  }
+  struct Room {
+    int64_t now = 0, when_empty = 0;
+  };
+  std::map<std::string_view, Room> places;
+  const ShapeId shape = state_.pods[Hardest(pods)].shape;
+  const OpenPools pools = OpenTo(state_.pods[pods.front()].group);
+  for (NodeId node_id : state_.index.by_rank) {
+    const NodeState& node = state_.nodes[node_id];
+    auto label = node.info.labels.find(key);
+    if (label == node.info.labels.end() || !pools.Has(node)) continue;
+    if (fixed != nullptr && label->second != *fixed) continue;
+    if (state_.VerdictOf(shape, node_id).unfit != Unfit::kNone) continue;
+    Room& room = places[label->second];
+    room.now += PlacesOn(state_.shapes[shape], node);
+    room.when_empty += PlacesWhenEmpty(state_.shapes[shape], node);
+  }
+  if (places.empty()) {
+    return {StrCat("; no suitable node has the label ", key),
+            StrCat("suitable nodes with the label ", key)};
+  }
+  auto most = [&places](int64_t Room::*room) {
+    return std::max_element(places.begin(), places.end(), [room](const auto& a, const auto& b) {
+      return a.second.*room < b.second.*room;
+    });
+  };
+  const auto best = most(&Room::now);
+  const auto largest = most(&Room::when_empty);
+  const auto count = static_cast<int64_t>(pods.size());
+  if (best->second.now >= count) return {};
+  DomainLack lack;
+  const char* which = fixed == nullptr ? "with most room" : "others of them are in";
+  lack.text = StrCat("; ", who, " must share one ", key, ", and the one ", which, ", ", best->first,
+                     ", takes ", best->second.now);
+  lack.change =
+      largest->second.when_empty < count
+          ? StrCat("a larger ", key, ": none there is takes more than ", largest->second.when_empty,
+                   " of these ", count, " pods")
+          : StrCat("room for ", Plural(count - best->second.now, "more pod"), " in ", best->first);
+  return lack;
+}
+
+Explainer::DomainLack Explainer::LackingDomain(GroupId id, const std::vector<PodId>& pods) {
+  const GroupState& group = state_.groups[id];
+  if (!group.info) return {};
+  // Where a member is that the domain has to be shared with; of the sets that are `own`.
+  auto beside = [&](const std::function<bool(int32_t set)>& own) {
+    for (PodId pod : group.members) {
+      if (state_.pods[pod].Holds() && own(state_.pods[pod].set)) return state_.pods[pod].node;
+    }
+    return kNone;
+  };
+  DomainLack lack = LackingDomain(group.info->topology.required, "all of its pods", pods,
+                                  beside([](int32_t) { return true; }));
+  for (size_t i = 0; i < group.info->groups.size() && lack.text.empty(); ++i) {
+    auto in_part = [&](int32_t set) { return group.sets[set].subgroup == static_cast<int32_t>(i); };
+    std::vector<PodId> own;
+    for (PodId pod : pods) {
+      if (in_part(state_.pods[pod].set)) own.push_back(pod);
+    }
+    const SubGroup& part = group.info->groups[i];
+    lack = LackingDomain(part.topology.required, StrCat("the pods of ", part.name), own,
+                         beside(in_part));
+  }
+  for (size_t i = 0; i < group.sets.size() && lack.text.empty(); ++i) {
+    auto in_set = [&](int32_t set) { return set == static_cast<int32_t>(i); };
+    std::vector<PodId> own;
+    for (PodId pod : pods) {
+      if (in_set(state_.pods[pod].set)) own.push_back(pod);
+    }
+    const SetState& set = group.sets[i];
+    lack =
+        LackingDomain(set.topology.required, StrCat("the pods of ", set.name), own, beside(in_set));
+  }
+  return lack;
+}
+
+std::string Explainer::LackingTogether(GroupId id, const std::vector<PodId>& pods) {
+  size_t most = 0;
+  std::string text;
+  for (const int pool : state_.PoolsFor(id)) {
+    const NodeFilter* filter = state_.FilterOf(pool);
+    Statement trial(state_);  // takes everything back
+    size_t fit = 0;
+    while (fit < pods.size() && PlaceOne(trial, state_, pods[fit], Tense::kNow, filter)) ++fit;
+    if (fit == pods.size()) return "";
+    if (fit < most || fit == 0) continue;
+    most = fit;
+    const SpreadMinima minima =
+        ComputeSpreadMinima(state_, state_.pods[pods[fit]].shape, Tense::kNow);
+    Lacks lacks;
+    for (NodeId node : state_.index.by_rank) {
+      if (filter == nullptr || (*filter)[node]) CountLacks(pods[fit], node, minima, lacks);
+    }
+    text = StrCat("; ", fit, " of them fit together, and for the next ", LacksText(lacks));
+  }
+  return text;
+}
+
+std::string Explainer::HeldText(GroupId id) const {
+  const auto& held = state_.held_nodes;
+  const auto own = std::count_if(held.begin(), held.end(),
+                                 [&](NodeId node) { return state_.nodes[node].held_for == id; });
+  if (own == 0) return "";
+  return StrCat("; it has waited long, so ", Plural(own, "node"), own == 1 ? " is" : " are",
+                " held for it");
+}
+
+void Explainer::ExplainRoom(GroupId id, const std::vector<PodId>& pods, Waiting& waiting) {
+  const PodId hardest = Hardest(pods);
+  const Diagnosis& d = Diagnose(hardest);
+  waiting.reason = d.nodes;
+  waiting.reason += NeedText(pods, hardest, d);
+  if (waiting.reason.ends_with('.')) waiting.reason.pop_back();
+  DomainLack domain = LackingDomain(id, pods);
+  waiting.reason += domain.text;
+  if (TogetherMatters(state_.groups[id], pods, d)) waiting.reason += LackingTogether(id, pods);
+  auto said = context_.search_said.find(id);
+  if (said != context_.search_said.end()) waiting.reason += StrCat("; ", said->second);
+  if (!MayPreempt(state_, id, pods)) {
+    waiting.reason += "; nobody is stopped for it: its preemptionPolicy is Never";
+  }
+  waiting.reason += HeldText(id) + '.';
+  waiting.least_change = LeastChange(pods, hardest, d, domain);
+}
+
+Waiting Explainer::Explain(GroupId id) {
+  const GroupState& group = state_.groups[id];
+  Waiting waiting;
+  waiting.group = state_.GroupName(group);
+  std::vector<PodId> pods;
+  PodId promised = kNone;
+  for (PodId pod : group.members) {
+    const PodState& member = state_.pods[pod];
+    if (member.phase != PodPhase::kPending || member.gated) continue;
+    if (member.promise != kNone && promised == kNone) promised = pod;
+    pods.push_back(pod);
+  }
+  for (PodId pod : pods) waiting.pods.push_back(state_.pods[pod].key);
+  if (promised != kNone) {
+    waiting.reason = StrCat("room on ", state_.nodes[state_.pods[promised].promise].info.name,
+                            " is promised; waits for terminating pods to leave");
+    return waiting;
+  }
+  if (!group.known) {
+    waiting.reason = StrCat("pod group ", group.key, " does not exist yet");
+    return waiting;
+  }
+  if (state_.QueueUnknown(group)) {
+    waiting.reason = StrCat("project ", group.queue_name, " does not exist");
+    waiting.least_change = StrCat("project ", group.queue_name);
+    return waiting;
+  }
+  Needed needed = NeededPods(state_, id);
+  if (const PodState* blocked = Blocked(group)) {
+    if (needed.short_set != kNone || (needed.met && ElasticPods(state_, id).empty())) {
+      waiting.reason = StrCat("0/", state_.index.by_rank.size(),
+                              " nodes are available: ", blocked->obstacle, ".");
+      return waiting;
+    }
+  }
+  if (needed.short_set != kNone) {
+    const SetState& set = group.sets[needed.short_set];
+    const int32_t here = set.holding + set.pending;
+    waiting.reason = StrCat("pod set ", set.name.empty() ? "default" : set.name, " has ", here,
+                            " of the ", set.Minimum(), " pods it needs to start");
+    if (set.gated > 0) {
+      waiting.reason += StrCat("; ", Plural(set.gated, "more pod"), " held by scheduling gates");
+    }
+    waiting.reason += '.';
+    waiting.least_change = StrCat(Plural(set.Minimum() - here, "more pod"), " in the set");
+    return waiting;
+  }
+  const std::vector<PodId> wanted = needed.met ? ElasticPods(state_, id) : needed.pods;
+  if (wanted.empty()) return waiting;
+  std::string why;
+  const std::vector<PodId> first =
+      needed.met ? std::vector<PodId>{wanted.front()} : wanted;  // elastic members come one by one
+  if (!FitsQueues(state_, group, first, state_.PoolOf(id), Tense::kFuture, &why)) {
+    waiting.reason = why + HeldText(id);
+    return waiting;
+  }
+  ExplainRoom(id, first, waiting);
+  return waiting;
+}
+
+}  // namespace
+
+void ExplainWaiting(Context& context) {
+  State& state = context.state;
+  Explainer explainer(context);
+  for (GroupId id : context.order) {
+    GroupState& group = state.groups[id];
+    if (!state.GroupWaits(group)) {
+      group.told = 0;
+      group.told_summary = 0;
+      continue;
+    }
+    const uint64_t summary = explainer.Summary(id);
+    if (summary != 0 && summary == group.told_summary) continue;
+    group.told_summary = summary;
+    Waiting waiting = explainer.Explain(id);
+    if (waiting.reason.empty()) continue;
+    const uint64_t who = StableHash(Join(waiting.pods, ","));
+    const uint64_t told = StableHash(waiting.least_change, StableHash(waiting.reason, who));
+    if (group.told == told) continue;
+    group.told = told;
+    context.result.waiting.push_back(std::move(waiting));
+  }
+}
+
+}  // namespace swell::sched

@@ -1,0 +1,236 @@
+// Reservations: what keeps large jobs from starving.
+//
+// A job that has waited long and cannot start holds the nodes on which it would start soonest. What
+// comes after it may run there only if it will be out of the way: preemptible work that the job can
+// stop when the rest is free, or work whose time limit ends before the last of the held nodes can
+// be free. One job per pool holds nodes at a time, so nobody waits for more than one hole.
+//
+// The choice is made anew in every cycle from what the cluster shows: held nodes only drain, so
+// they stay the nearest ones.
+#include <algorithm>
+#include <map>
+#include <set>
+#include <tuple>
+
+#include "sched/actions/actions.h"
+#include "sched/placement/gang.h"
+#include "sched/queues/queue_order.h"
+#include "sched/state/statement.h"
+#include "sched/state/words.h"
+
+namespace swell::sched {
+namespace {
+
+// Jobs for which nodes are looked through in one cycle; they come in job order.
+constexpr int kLooksMax = 64;
+
+// When everything on the node will have ended by its own limits; nullopt: nobody knows.
+std::optional<WallTime> EndOf(const State& state, const NodeState& node, WallTime now) {
+  WallTime end = now;
+  for (PodId id : node.pods) {
+    const PodState& pod = state.pods[id];
+    if (!pod.Holds()) continue;
+    if (pod.max_runtime == Duration::zero()) return std::nullopt;
+    const WallTime start = pod.start.unix_ns == 0 ? now : pod.start;
+    end = std::max(end, start + pod.max_runtime);
+  }
+  return end;
+}
+
+struct Place {
+  int64_t lacks = 0;  // GPUs, else milli-CPU, until one pod fits
+  int rank = 0;
+  NodeId node = kNone;
+};
+
+// The nearest one last: a heap's order, since mostly few are taken of many.
+bool Farther(const Place& a, const Place& b) {
+  return std::pair(a.lacks, a.rank) > std::pair(b.lacks, b.rank);
+}
+
+// How far each node is from taking a pod of the shape, as a heap with the nearest on top.
+std::vector<Place> PlacesFor(State& state, ShapeId shape_id, int pool) {
+  std::vector<Place> places;
+  for (NodeId id : state.index.by_rank) {
+    const NodeState& node = state.nodes[id];
+    if (pool != kNone && node.pool != pool) continue;
+    if (state.VerdictOf(shape_id, id).unfit != Unfit::kNone) continue;
+    const Shape& shape = state.shapes[shape_id];
+    bool large = true;
+    for (int r = 0; r < kCoreCount; ++r) large &= shape.core[r] <= node.allocatable[r];
+    if (!large) continue;
+    const int64_t gpus = std::max<int64_t>(0, shape.core[kGpu] - node.idle_future);
+    const int64_t cpu = node.allocatable[kCpu] - node.used[kCpu] + node.releasing[kCpu];
+    const int64_t lacks =
+        shape.core[kGpu] > 0 ? gpus : std::max<int64_t>(0, shape.core[kCpu] - cpu);
+    places.push_back({lacks, node.rank, id});
+  }
+  std::make_heap(places.begin(), places.end(), Farther);
+  return places;
+}
+
+// How many pods of the shape an empty node takes.
+int64_t Capacity(const Shape& shape, const NodeState& node) {
+  int64_t pods = INT64_MAX;
+  for (int r = 0; r < kCoreCount; ++r) {
+    if (shape.core[r] > 0) pods = std::min(pods, node.allocatable[r] / shape.core[r]);
+  }
+  return pods;
+}
+
+// Nodes on which the pods would start soonest, and when those are free.
+struct Hole {
+  std::vector<NodeId> nodes;  // empty: they fit nowhere, not even in an empty cluster
+  WallTime free_at;           // at the latest; zero: not known
+};
+
+// Whether its project is due that much in all; else no hole is looked for.
+bool MayEverBeDue(Context& context, GroupId id, const Needed& needed) {
+  State& state = context.state;
+  if (state.known_queues == 0) return true;
+  const QueueAmounts need = NeedOf(state, needed.pods);
+  const QueueAmounts& fair = context.shares.Fair(state.PoolOf(id), state.groups[id].queue);
+  return std::equal(need.begin(), need.end(), fair.begin(), std::less_equal<>());
+}
+
+// Whether it is within limits, quotas and its fair share.
+bool IsDue(Context& context, GroupId id, const Needed& needed, int pool) {
+  State& state = context.state;
+  const GroupState& group = state.groups[id];
+  if (!FitsQueues(state, group, needed.pods, pool, Tense::kFuture)) return false;
+  if (state.known_queues == 0) return true;
+  const int p = state.PoolOf(id);
+  const QueueAmounts need = NeedOf(state, needed.pods);
+  for (int r = 0; r < kQueueResources; ++r) {
+    const int64_t used = state.queues[group.queue].pools[p].used[r];
+    if (need[r] > 0 && used + need[r] > context.shares.Fair(p, group.queue)[r]) return false;
+  }
+  return true;
+}
+
+// The same once the work of its own project is gone from the hole, which it waits for.
+bool Deserves(
+    Context& context, GroupId id, const Needed& needed, int pool, const std::vector<NodeId>& hole) {
+  if (IsDue(context, id, needed, pool)) return true;
+  State& state = context.state;
+  Statement trial(state);  // takes everything back
+  for (NodeId node : hole) {
+    const std::vector<PodId> here = state.nodes[node].pods;
+    for (PodId pod : here) {
+      const GroupId group = state.pods[pod].group;
+      if (group == kNone || state.groups[group].queue != state.groups[id].queue) continue;
+      if (state.pods[pod].Holds()) trial.Evict(pod);
+    }
+  }
+  return IsDue(context, id, needed, pool);
+}
+
+Hole FindHole(State& state, WallTime now, ShapeId shape_id, int64_t pods, int pool) {
+  const Shape& shape = state.shapes[shape_id];
+  int64_t left = pods;
+  WallTime free_at = now;
+  bool known = true;
+  Hole hole;
+  std::vector<Place> places = PlacesFor(state, shape_id, pool);
+  while (left > 0 && !places.empty()) {
+    std::pop_heap(places.begin(), places.end(), Farther);
+    const NodeState& node = state.nodes[places.back().node];
+    hole.nodes.push_back(places.back().node);
+    places.pop_back();
+    left -= std::max<int64_t>(1, Capacity(shape, node));
+    const std::optional<WallTime> end = EndOf(state, node, now);
+    known &= end.has_value();
+    if (end) free_at = std::max(free_at, *end);
+  }
+  if (left > 0) return {};
+  if (known) hole.free_at = free_at;
+  return hole;
+}
+
+// The holes of one cycle: jobs that ask for the same share what was found.
+class Holes {
+ public:
+  explicit Holes(Context& context) : context_(context) {}
+
+  const Hole& For(const Needed& needed, int pool) {
+    State& state = context_.state;
+    const PodId hardest =
+        *std::max_element(needed.pods.begin(), needed.pods.end(), [&](PodId a, PodId b) {
+          const CoreAmounts& left = state.ShapeOf(a).core;
+          const CoreAmounts& right = state.ShapeOf(b).core;
+          return std::pair(left[kGpu], left[kCpu]) < std::pair(right[kGpu], right[kCpu]);
+        });
+    const ShapeId shape = state.pods[hardest].shape;
+    const auto pods = static_cast<int64_t>(needed.pods.size());
+    const std::tuple key(shape, pods, pool);
+    if (auto known = found_.find(key); known != found_.end()) return known->second;
+    return found_.emplace(key, FindHole(state, context_.now, shape, pods, pool)).first->second;
+  }
+
+ private:
+  Context& context_;
+  std::map<std::tuple<ShapeId, int64_t, int>, Hole> found_;
+};
+
+void Hold(State& state, GroupId id, const Hole& hole) {
+  for (NodeId node : hole.nodes) {
+    state.nodes[node].held_for = id;
+    state.nodes[node].held_until = hole.free_at;
+    state.held_nodes.push_back(node);
+  }
+}
+
+bool FitsNow(State& state, GroupId id, const Needed& needed, int pool) {
+  Statement trial(state);  // takes everything back
+  return PlaceAll(trial, state, id, needed.pods, Tense::kNow, state.FilterOf(pool));
+}
+
+}  // namespace
+
+void Reserve(Context& context) {
+  State& state = context.state;
+  const std::vector<NodeId> before = std::move(state.held_nodes);
+  state.held_nodes.clear();
+  for (NodeId node : before) state.nodes[node].held_for = kNone;
+  const Duration patience = context.settings.reserve_after;
+  if (patience <= Duration::zero()) return;
+  std::set<int> taken;
+  Holes holes(context);
+  int looked = 0;
+  for (GroupId id : context.order) {
+    const GroupState& group = state.groups[id];
+    if (!Schedulable(state, group)) continue;
+    if (context.now - group.creation < patience) {
+      context.WakeAt(group.creation + patience);
+      continue;
+    }
+    if (taken.size() == state.live_pools.size()) break;
+    const int pool = state.PoolsFor(id).front();
+    if (taken.contains(pool)) continue;
+    const Needed needed = NeededPods(state, id);
+    if (needed.pods.empty() || !MayEverBeDue(context, id, needed)) continue;
+    if (++looked > kLooksMax) break;
+    const Hole& hole = holes.For(needed, pool);
+    if (hole.nodes.empty() || !Deserves(context, id, needed, pool, hole.nodes)) continue;
+    // What fits at once needs no hole.
+    taken.insert(pool);
+    if (!FitsNow(state, id, needed, pool)) Hold(state, id, hole);
+  }
+  if (state.held_nodes != before) ++state.room_epoch;
+}
+
+bool MayUseHeld(const State& state, const PodState& pod, const NodeState& node) {
+  if (pod.group == node.held_for || pod.group == kNone) return true;
+  if (state.served == node.held_for) return true;  // who is moved for its sake is not in its way
+  if (pod.hint != kNone && &state.nodes[pod.hint] == &node) return true;  // promised before
+  const GroupState& group = state.groups[pod.group];
+  const GroupState& holder = state.groups[node.held_for];
+  const bool stoppable = group.preemptible && group.queue == holder.queue && holder.may_preempt;
+  if (group.priority > holder.priority || (stoppable && group.priority < holder.priority)) {
+    return true;
+  }
+  return pod.max_runtime > Duration::zero() && node.held_until.unix_ns != 0 &&
+         state.now + pod.max_runtime <= node.held_until;
+}
+
+}  // namespace swell::sched

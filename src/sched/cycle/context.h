@@ -1,0 +1,87 @@
+// What the actions of one cycle share: the state, the clock, the budget, and the result so far.
+//
+// Thread-safety: none. Lives for one RunCycle.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "sched/cycle/cycle.h"
+#include "sched/cycle/disruptions.h"
+#include "sched/queues/fair_share.h"
+#include "sched/state/state.h"
+
+namespace swell::sched {
+
+class VictimFinder;
+
+// What is free on all nodes of a pool together.
+struct FreeRoom {
+  size_t as_of = 0;    // State::touched then had so many less one; 0: never
+  CoreAmounts core{};  // but GPUs, which State::free_gpu_ppm has
+};
+
+// Who was bound in a cycle, with the decision's index: added in bulk, asked about afterwards.
+// Whoever of them must give way again is not evicted: the decision is taken back, as if it had
+// never been made.
+class BoundPods {
+ public:
+  void Add(PodId pod, GroupId group, size_t decision);
+  // Forgets the pod; nullopt: it was not bound.
+  std::optional<size_t> Take(PodId pod);
+  // Whether any pod of the group was, even if that was taken back.
+  bool HasGroup(GroupId group);
+
+ private:
+  static constexpr size_t kTaken = SIZE_MAX;
+  bool sorted_ = true;
+  std::vector<std::pair<PodId, size_t>> pods_;  // of several of one pod the last counts
+  std::vector<GroupId> groups_;
+  void Sort();
+};
+
+struct Context {
+  State& state;
+  const Settings& settings;
+  CycleStats& stats;
+  const WallTime now;
+  CycleResult& result;
+  const QueueShares& shares;
+  int64_t budget = 0;  // node evaluations left to victim searches
+  int32_t binds = 0;
+
+  // Victim searches not to repeat, by what was asked (Scheduler::failed_searches_).
+  std::map<std::vector<int32_t>, std::string>& failed_searches;
+  // Victim searches that share what they know of the nodes, by rule and who asks.
+  std::map<std::vector<int32_t>, std::shared_ptr<VictimFinder>> finders;
+
+  DisruptionLedger disruptions{state};
+
+  std::map<int, FreeRoom> free_rooms;  // by pool
+
+  // The cycle before took back all it had decided: claims displace each other, and in all queues
+  // those go first that were promised room.
+  bool promised_first = false;
+
+  // Groups that wait, in job order, as the cycle found them.
+  std::vector<GroupId> order;
+  BoundPods bound;  // in this cycle
+  std::vector<size_t> taken_back;
+  std::set<GroupId> put_off;  // could start if others moved; see Consolidate
+  // What failed at which room epoch, by what was asked: (queue, tense, shapes...).
+  std::map<std::vector<int32_t>, uint64_t> failed;
+  std::vector<std::shared_ptr<const std::string>> ask_words;  // by ShapeId; see actions/decide.cc
+  // Why the last victim search for a group found nothing; for the group's waiting reason.
+  std::map<GroupId, std::string> search_said;
+
+  bool Full() const { return binds >= settings.binds_per_cycle_max; }
+  void WakeAt(WallTime when) {
+    if (!result.wake_at || when < *result.wake_at) result.wake_at = when;
+  }
+};
+
+}  // namespace swell::sched

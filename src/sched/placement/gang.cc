@@ -1,0 +1,175 @@
+#include "sched/placement/gang.h"
+
+#include "base/strings.h"
+#include "sched/placement/topology.h"
+#include "sched/queues/queue_order.h"
+#include "sched/state/words.h"
+
+namespace swell::sched {
+namespace {
+
+// The pool whose limits count; kNone stands for the only one with nodes.
+size_t LimitsOf(const State& state, int pool) {
+  return static_cast<size_t>(pool == kNone ? state.live_pools.front() : pool);
+}
+
+// " in node pool a100"; nothing of nodes that are in none.
+std::string InPool(const State& state, size_t pool) {
+  const std::string& name = state.pools[pool].name;
+  return name.empty() ? "" : StrCat(" in node pool ", name);
+}
+
+// Where the queue's work runs instead of a pool that is closed to it.
+std::string SharesElsewhere(const QueueState& queue, const State& state, size_t pool) {
+  const std::string& name = state.pools[pool].name;
+  std::string others;
+  for (const QueuePoolInfo& listed : queue.info.pools) {
+    others += StrCat(others.empty() ? ", only of " : ", ", listed.pool);
+  }
+  return StrCat("project ", queue.name, " has no share of ",
+                name.empty() ? "nodes that are in no node pool" : StrCat("node pool ", name),
+                others);
+}
+
+}  // namespace
+
+Needed NeededPods(const State& state, GroupId id) {
+  const GroupState& group = state.groups[id];
+  Needed needed;
+  std::vector<int32_t> missing(group.sets.size());
+  int32_t total = 0;
+  for (size_t s = 0; s < group.sets.size(); ++s) {
+    const SetState& set = group.sets[s];
+    if (set.promised > 0) {  // its room is on the way; nothing more until it is there
+      needed.met = false;
+      return needed;
+    }
+    missing[s] = std::max(0, set.Minimum() - set.holding - set.moving);
+    if (missing[s] > 0) needed.met = false;
+    if (missing[s] > set.pending && needed.short_set == kNone) {
+      needed.short_set = static_cast<int32_t>(s);
+    }
+    total += missing[s];
+  }
+  if (needed.met || needed.short_set != kNone) return needed;
+  needed.pods.reserve(total);
+  for (PodId pod : group.members) {
+    const PodState& member = state.pods[pod];
+    if (missing[member.set] == 0 || !member.Waits()) continue;
+    --missing[member.set];
+    needed.pods.push_back(pod);
+    if (--total == 0) break;
+  }
+  return needed;
+}
+
+std::vector<PodId> ElasticPods(const State& state, GroupId id) {
+  const GroupState& group = state.groups[id];
+  std::vector<PodId> pods;
+  for (const SetState& set : group.sets) {
+    if (set.holding < set.Minimum() || set.promised > 0) return pods;
+  }
+  for (PodId pod : group.members) {
+    if (state.pods[pod].Waits()) pods.push_back(pod);
+  }
+  return pods;
+}
+
+bool MayPreempt(const State& state, GroupId group, const std::vector<PodId>& pods) {
+  return state.groups[group].may_preempt &&
+         std::all_of(pods.begin(), pods.end(),
+                     [&state](PodId pod) { return state.pods[pod].may_preempt; });
+}
+
+bool Schedulable(const State& state, const GroupState& group) {
+  return group.known && !state.QueueUnknown(group);
+}
+
+bool FitsQueues(State& state,
+                const GroupState& group,
+                const std::vector<PodId>& pods,
+                int pool,
+                Tense tense,
+                std::string* why) {
+  if (state.known_queues == 0) return true;
+  const QueueAmounts more = NeedOf(state, pods);
+  const size_t p = LimitsOf(state, pool);
+  bool fits = true;
+  state.ForQueues(group.queue, [&](QueueState& queue) {
+    const QueuePool& own = queue.pools[p];
+    for (int r = 0; r < kQueueResources && fits; ++r) {
+      const int64_t used = own.used[r] + (tense == Tense::kNow ? own.leaving[r] : 0);
+      if (more[r] == 0 || own.limit[r] < 0 || used + more[r] <= own.limit[r]) continue;
+      fits = false;
+      if (why == nullptr) continue;
+      *why = own.Closed()
+                 ? SharesElsewhere(queue, state, p)
+                 : StrCat("project ", queue.name, " would exceed its limit of ",
+                          AmountText(r, own.limit[r]), InPool(state, p), ": ", AmountText(r, used),
+                          " used, ", AmountText(r, more[r]), " asked");
+    }
+  });
+  return fits && FitsQuotas(state, group, pods, pool, why);
+}
+
+bool WithinLimits(State& state, const GroupState& group, int pool) {
+  const size_t p = LimitsOf(state, pool);
+  bool within = true;
+  state.ForQueues(group.queue, [&](QueueState& queue) {
+    const QueuePool& own = queue.pools[p];
+    for (int r = 0; r < kQueueResources; ++r) {
+      if (own.limit[r] >= 0 && own.used[r] > own.limit[r]) within = false;
+    }
+  });
+  return within;
+}
+
+bool FitsQuotas(State& state,
+                const GroupState& group,
+                const std::vector<PodId>& pods,
+                int pool,
+                std::string* why) {
+  if (state.known_queues == 0 || group.preemptible) return true;
+  const QueueAmounts more = NeedOf(state, pods);
+  const size_t p = LimitsOf(state, pool);
+  bool fits = true;
+  state.ForQueues(group.queue, [&](QueueState& queue) {
+    const QueuePool& own = queue.pools[p];
+    for (int r = 0; r < kQueueResources && fits; ++r) {
+      const int64_t quota = own.quota[r];
+      if (more[r] == 0 || quota < 0 || own.used_protected[r] + more[r] <= quota) continue;
+      fits = false;
+      if (why == nullptr) continue;
+      *why =
+          StrCat("non-preemptible work must fit the quota of project ", queue.name, ", which is ",
+                 AmountText(r, quota), InPool(state, p), ": ", AmountText(r, own.used_protected[r]),
+                 " used by such work, ", AmountText(r, more[r]), " asked");
+    }
+  });
+  return fits;
+}
+
+bool PlaceAll(Statement& trial,
+              State& state,
+              GroupId group,
+              const std::vector<PodId>& pods,
+              Tense tense,
+              const NodeFilter* within) {
+  const PlacePod place = [&](PodId pod, const NodeFilter* filter) {
+    return PlaceOne(trial, state, pod, tense, filter);
+  };
+  if (HasTopology(state.groups[group])) {
+    return PlaceInTopology(trial, state, group, pods, place, within);
+  }
+  const Statement::Mark mark = trial.Checkpoint();
+  for (size_t i = 0; i < pods.size(); ++i) {
+    state.FetchAhead(pods, i);
+    const PodId pod = pods[i];
+    if (PlaceOne(trial, state, pod, tense, within)) continue;
+    trial.Rollback(mark);
+    return !state.terms.empty() && PlaceNear(trial, state, group, pods, tense, place, within);
+  }
+  return true;
+}
+
+}  // namespace swell::sched

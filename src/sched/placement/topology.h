@@ -1,0 +1,38 @@
+// Topology: keeping the pods of a group, a subgroup or a pod set within one value of a node label.
+//
+// Thread-safety: none; pure functions over a State.
+#pragma once
+
+#include <functional>
+#include <vector>
+
+#include "sched/placement/placement.h"
+#include "sched/state/state.h"
+#include "sched/state/statement.h"
+
+namespace swell::sched {
+
+bool HasTopology(const GroupState& group);
+// Binds (kNow) or promises (kFuture) one pod.
+bool PlaceOne(Statement& trial, State& state, PodId pod, Tense tense, const NodeFilter* filter);
+// Places one pod within the nodes given, somehow; null filter: all nodes.
+using PlacePod = std::function<bool(PodId, const NodeFilter*)>;
+// Places all pods or returns false with the trial as it was.
+bool PlaceInTopology(Statement& trial,
+                     const State& state,
+                     GroupId group,
+                     const std::vector<PodId>& pods,
+                     const PlacePod& place,
+                     const NodeFilter* within);
+
+// The same, in one tense, for pods that by their own inter-pod affinity must be near each other:
+// where the first of them fits best may be too small for all. False where there are none such.
+bool PlaceNear(Statement& trial,
+               const State& state,
+               GroupId group,
+               const std::vector<PodId>& pods,
+               Tense tense,
+               const PlacePod& place,
+               const NodeFilter* within);
+
+}  // namespace swell::sched

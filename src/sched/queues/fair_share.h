@@ -1,0 +1,62 @@
+// Fair shares: what each queue is due, per resource and per level of the tree, top down.
+//
+// (1) Each queue gets min(quota, requestable), requestable being what it runs and waits for, up to
+// its limit. (2) What is left goes by queue priority, high to low, in proportion to the over-quota
+// weights, in whole units, nobody getting more than is still asked; rounds go on while one of them
+// satisfied somebody. (3) What a priority's rounds leave goes one unit each: largest remainder,
+// oldest, name; only then come lower priorities.
+//
+// Thread-safety: none needed; pure functions.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "sched/state/state.h"
+
+namespace swell::sched {
+
+struct ShareClaim {
+  int64_t quota = kUnlimited;  // kUnlimited: everything there is
+  int64_t requestable = 0;
+  double weight = 1;
+  int32_t priority = 100;
+  WallTime creation;
+  std::string name;
+};
+
+// What each claim gets of `total`; `unit` is what over-quota amounts are whole multiples of, unless
+// less is asked.
+std::vector<int64_t> DivideShares(int64_t total,
+                                  int64_t unit,
+                                  const std::vector<ShareClaim>& claims);
+
+// What every queue is due of every pool with nodes, and what they share.
+class QueueShares {
+ public:
+  explicit QueueShares(const State& state);
+
+  // Running and waiting, subtree included.
+  QueueAmounts Requested(int pool, QueueId queue) const;
+  const QueueAmounts& Fair(int pool, QueueId queue) const { return pools_[pool].fair[queue]; }
+  const QueueAmounts& Total(int pool) const { return pools_[pool].total; }
+
+ private:
+  struct Pool {
+    QueueAmounts total{};
+    std::vector<QueueAmounts> requestable;  // up to the limits of the subtree
+    std::vector<QueueAmounts> fair;
+  };
+  void Gather(int pool, QueueId queue, int depth);
+  void Divide(int pool, const QueueAmounts& total, const std::vector<QueueId>& level, int depth);
+
+  const State& state_;
+  std::vector<Pool> pools_;
+};
+
+// The most that a queue may hold and nobody has a claim to: its quota or fair share, whichever is
+// more, up to its limit. INT64_MAX: no bound.
+int64_t AllocatableShare(const QueuePool& own, const QueueAmounts& fair, int resource);
+
+}  // namespace swell::sched

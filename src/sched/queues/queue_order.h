@@ -1,0 +1,82 @@
+// Whose turn it is: waiting jobs of all queues, served in the order of fairness.
+//
+// Whoever was promised room is served first: others may have been stopped for it; a queue whose
+// next job it is comes before one where another goes ahead of it. Between queues: under the fair
+// share first; within quota counting the job; queue priority; not using what it is due nothing of;
+// lower dominant share with the job, then without; smaller allocatable share; older; name. Inside a
+// queue: priority; promised room; at its minimum before above it; age.
+//
+// Thread-safety: none. Lives for one action; keys of a queue are taken anew when a job of it or
+// below it was popped, so the caller says Reorder() when others' usage has changed too.
+#pragma once
+
+#include <set>
+#include <tuple>
+#include <vector>
+
+#include "sched/queues/fair_share.h"
+#include "sched/state/state.h"
+
+namespace swell::sched {
+
+struct WaitingJob {
+  GroupId group = kNone;
+  std::vector<PodId> pods;  // what would be placed next
+  QueueAmounts need{};      // what its queue would be charged
+  bool surplus = false;     // the pods are beyond the group's minimum
+  int32_t turn = 0;         // among jobs of the same group
+};
+
+class QueueOrder {
+ public:
+  // `promised_first`: in all queues those go first that were promised room.
+  QueueOrder(State& state, const QueueShares& shares, bool promised_first);
+
+  void Push(WaitingJob job);
+  bool Empty() const { return size_ == 0; }
+  // The next job; not empty.
+  WaitingJob Pop();
+  // Usage changed elsewhere than along the path of the job popped last.
+  void Reorder();
+
+ private:
+  // Not promised where that comes first, priority, not promised, surplus, above the minimum, place
+  // in job order, turn.
+  using JobKey = std::tuple<bool, int32_t, bool, bool, bool, int32_t, int32_t>;
+  struct HeldJob {
+    JobKey key;
+    WaitingJob job;
+    bool operator<(const HeldJob& other) const { return key < other.key; }
+  };
+  using QueueKey =
+      std::tuple<bool, bool, bool, bool, int32_t, bool, double, double, int64_t, int32_t>;
+  struct Lane {
+    std::set<HeldJob> jobs;                         // of the queue itself
+    std::set<std::pair<QueueKey, QueueId>> served;  // children with jobs
+    int promised = 0;                               // jobs here and below that were promised room
+    QueueKey key;
+    bool listed = false;  // in its parent's `served`
+  };
+
+  bool Promised(const WaitingJob& job) const;
+  const WaitingJob* Head(QueueId queue) const;
+  QueueKey KeyOf(QueueId queue, const WaitingJob& head) const;
+  // Lists a queue under its parent by its present key, or takes it out when it has no jobs.
+  void Relist(QueueId queue);
+  void RelistPath(QueueId queue);
+  void CountPromised(QueueId queue, const WaitingJob& job, int sign);
+  std::set<std::pair<QueueKey, QueueId>>& SiblingsOf(QueueId queue);
+
+  State& state_;
+  const QueueShares& shares_;
+  const bool promised_first_;
+  std::vector<Lane> lanes_;                       // by QueueId
+  std::set<std::pair<QueueKey, QueueId>> roots_;  // with jobs
+  size_t size_ = 0;
+  QueueId stale_ = kNone;  // popped from last; its path is relisted before the next look
+};
+
+// What a group's next start asks of its queue.
+QueueAmounts NeedOf(const State& state, const std::vector<PodId>& pods);
+
+}  // namespace swell::sched

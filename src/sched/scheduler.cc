@@ -1,0 +1,176 @@
+#include "sched/scheduler.h"
+
+#include <algorithm>
+#include <set>
+#include <utility>
+
+#include "sched/actions/actions.h"
+#include "sched/actions/decide.h"
+#include "sched/cycle/context.h"
+#include "sched/past_use.h"
+#include "sched/record/recorder.h"
+
+namespace swell::sched {
+namespace {
+
+constexpr Duration kPastUseEvery = std::chrono::minutes(5);
+constexpr int kFruitlessMax = 8;
+
+// Promises are made anew each time, in job order, so that room never waits for one who could have
+// been served better, and nobody of lower rank slips in between.
+void LiftPromises(Context& context) {
+  State& state = context.state;
+  const std::vector<PodId> promised = state.promised.Members();
+  for (size_t i = 0; i < promised.size(); ++i) {
+    state.FetchAhead(promised, i);
+    const PodId id = promised[i];
+    const PodState& pod = state.pods[id];
+    if (pod.phase != PodPhase::kPending) continue;
+    state.SetHint(id, pod.promise);
+    state.SetPromise(id, kNone, {});
+  }
+}
+
+// Pods whose nominated node no longer means anything.
+void TellClearedNominations(Context& context) {
+  State& state = context.state;
+  std::vector<std::string>& cleared = context.result.nominations_cleared;
+  for (PodId id : state.hinted.Members()) {
+    const PodState& pod = state.pods[id];
+    if (pod.promise != kNone) continue;
+    if (pod.ours && pod.phase == PodPhase::kPending) cleared.push_back(pod.key);
+    state.SetHint(id, kNone);
+  }
+  std::sort(cleared.begin(), cleared.end());
+}
+
+// Notes since when groups are below their minimum; answers those it noted just now. Before promises
+// are lifted: a group that is promised the room it lacks is not below.
+std::vector<GroupId> NoteStale(Context& context) {
+  std::vector<GroupId> fresh;
+  for (GroupId id : context.state.below_minimum) {
+    GroupState& group = context.state.groups[id];
+    if (group.stale_since.unix_ns != 0) continue;
+    group.stale_since = context.now;
+    fresh.push_back(id);
+  }
+  return fresh;
+}
+
+// Tells what the cycle has changed about who is below its minimum, once for each group: a verdict
+// taken back within the cycle is none.
+void TellStale(Context& context, const std::vector<GroupId>& fresh, std::set<GroupId>& noticed) {
+  State& state = context.state;
+  std::vector<CycleResult::Stale>& stale = context.result.stale;
+  for (GroupId id : fresh) {
+    if (!state.groups[id].below && !noticed.contains(id)) state.groups[id].stale_since = {};
+  }
+  for (GroupId id : state.below_minimum) {
+    GroupState& group = state.groups[id];
+    const bool said = group.stale_since.unix_ns != 0 && group.info &&
+                      group.info->stale_since == group.stale_since;
+    if (group.stale_since.unix_ns == 0) group.stale_since = context.now;
+    if (noticed.insert(id).second && !said) {
+      stale.push_back({state.GroupName(group), group.stale_since});
+    }
+  }
+  for (auto it = noticed.begin(); it != noticed.end();) {
+    GroupState& group = state.groups[*it];
+    if (group.below) {
+      ++it;
+      continue;
+    }
+    if (group.live && group.stale_since.unix_ns != 0) {
+      group.stale_since = {};
+      stale.push_back({state.GroupName(group), {}});
+    }
+    it = noticed.erase(it);
+  }
+  std::sort(stale.begin(), stale.end(),
+            [](const auto& a, const auto& b) { return a.group < b.group; });
+}
+
+void RunActions(Context& context, const CycleOptions& options) {
+  using Step = void (*)(Context&);
+  constexpr std::pair<Action, Step> kSteps[] = {
+      {Action::kAllocate, Allocate},       {Action::kShrink, Shrink},
+      {Action::kConsolidate, Consolidate}, {Action::kReclaim, Reclaim},
+      {Action::kPreempt, Preempt},         {Action::kConsolidate, ConsolidatePutOff},
+      {Action::kStaleGangs, StaleGangs},   {Action::kGrow, Grow},
+  };
+  for (const auto& [action, step] : kSteps) {
+    if (options.Runs(action)) step(context);
+  }
+}
+
+}  // namespace
+
+Scheduler::Scheduler(Settings settings, CycleMemory memory)
+    : settings_(settings), memory_(std::move(memory)) {}
+Scheduler::~Scheduler() = default;
+
+CycleResult Scheduler::RunCycle(Model& model, WallTime now, const CycleOptions& options) {
+  CycleResult result;
+  State& state = model.state();
+  ++stats_.cycles;
+  const bool due = wake_at_ && now >= *wake_at_;
+  if (state.version == seen_version_ && options.actions == seen_actions_ && !due) {
+    ++stats_.empty_cycles;
+    result.wake_at = wake_at_;
+    return result;
+  }
+  state.Refresh();
+  if (failed_version_ != state.version || due) failed_searches_.clear();
+  failed_version_ = state.version;
+  if (recorder_ != nullptr) {
+    recorder_->BeforeCycle(state, settings_, memory_, failed_searches_.empty());
+  }
+  state.now = now;
+  CountPastUse(state, settings_, memory_.counted_at ? now - *memory_.counted_at : Duration::zero());
+  memory_.counted_at = now;
+  state.touched.clear();
+  ++state.cycle;
+  const QueueShares shares(state);
+  Context context{.state = state,
+                  .settings = settings_,
+                  .stats = stats_,
+                  .now = now,
+                  .result = result,
+                  .shares = shares,
+                  .budget = settings_.search_budget,
+                  .failed_searches = failed_searches_,
+                  .promised_first = memory_.fruitless > 0};
+  const std::vector<GroupId> fresh = NoteStale(context);
+  LiftPromises(context);
+  state.SortQueued();
+  context.order = state.queued;
+  for (size_t i = 0; i < context.order.size(); ++i) {
+    state.groups[context.order[i]].place = static_cast<int32_t>(i);
+  }
+  Reserve(context);
+  RunActions(context, options);
+  DropTakenBack(context);
+  std::sort(result.moved.begin(), result.moved.end());
+  TellClearedNominations(context);
+  TellStale(context, fresh, memory_.noticed_stale);
+  ExplainWaiting(context);
+  // Two claims that keep displacing each other must not keep the machine busy.
+  const bool nothing_done = std::all_of(
+      result.decisions.begin(), result.decisions.end(),
+      [](const Decision& decision) { return decision.type == Decision::Type::kNominate; });
+  memory_.fruitless = result.more && nothing_done ? memory_.fruitless + 1 : 0;
+  if (memory_.fruitless > kFruitlessMax) {
+    result.more = false;
+    context.WakeAt(now + std::chrono::seconds(1));
+  }
+  // An unfinished cycle leaves something to do though nothing changes.
+  seen_version_ = result.more ? 0 : state.version;
+  // What is due to whom drifts with the time while nothing else changes.
+  if (settings_.past_share > 0) context.WakeAt(now + kPastUseEvery);
+  seen_actions_ = options.actions;
+  wake_at_ = result.wake_at;
+  if (recorder_ != nullptr) recorder_->AfterCycle(now, options, result);
+  return result;
+}
+
+}  // namespace swell::sched

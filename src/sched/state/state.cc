@@ -1,0 +1,554 @@
+#include "sched/state/state.h"
+
+#include <array>
+#include <numeric>
+
+#include "base/check.h"
+
+namespace swell::sched {
+namespace {
+
+void AddScaled(CoreAmounts& to, const CoreAmounts& amounts, int sign) {
+  for (int r = 0; r < kCoreCount; ++r) to[r] += sign * amounts[r];
+}
+
+void AddScaled(std::vector<int64_t>& to, const Shape& shape, int sign) {
+  for (const auto& [resource, amount] : shape.extended) {
+    if (to.size() <= static_cast<size_t>(resource)) to.resize(resource + 1);
+    to[resource] += sign * amount;
+  }
+}
+
+void RemovePod(std::vector<PodId>& list, PodId pod) {
+  auto it = std::find(list.begin(), list.end(), pod);
+  SWELL_CHECK(it != list.end());
+  *it = list.back();
+  list.pop_back();
+}
+
+// What a comparison in job order reads first, side by side: groups lie far apart in memory.
+struct SortKey {
+  SortKey(const GroupState& group, GroupId id_in)
+      : before(-int64_t{group.priority}), creation_ns(group.creation.unix_ns), id(id_in) {
+    for (size_t i = 0; i < std::min<size_t>(group.uid.size(), 16); ++i) {
+      uid[i / 8] |= static_cast<uint64_t>(static_cast<unsigned char>(group.uid[i]))
+                    << (56 - i % 8 * 8);
+    }
+  }
+  int64_t before;
+  int64_t creation_ns;
+  std::array<uint64_t, 2> uid{};  // its first bytes, in order of text
+  GroupId id;
+};
+
+}  // namespace
+
+State::State() {
+  pools.emplace_back();
+  pool_filters.emplace_back();
+  live_pools = {0};
+  queues.emplace_back();
+  queues[0].known = true;
+  ReadQueueLimits(0);
+}
+
+void State::Reindex(NodeState& node) {
+  node.idle_now = 0;
+  node.idle_future = 0;
+  bool shared = false;
+  int64_t free_ppm = 0;
+  for (int i = 0; i < node.gpu_count; ++i) {
+    const Device& device = node.devices[i];
+    free_ppm += std::max<int64_t>(0, device.FreeInFuture());
+    node.idle_now += device.IdleNow();
+    node.idle_future += device.IdleInFuture();
+    shared |= !device.IdleNow() && device.FreeNow() > 0 && device.FreeInFuture() > 0;
+  }
+  if (!node.present || ranks_dirty) return;
+  touched.push_back(node.rank);
+  free_gpu_ppm[node.pool] += free_ppm - node.free_ppm;
+  node.free_ppm = free_ppm;
+  const int64_t cpu = node.allocatable[kCpu];
+  const int64_t free = std::clamp<int64_t>(cpu - node.used[kCpu], 0, cpu);
+  const int bucket = cpu > 0 ? static_cast<int>(free * (kCpuBuckets - 1) / cpu) : 0;
+  index.Move(node.pool, node.has_gpus, node.rank, node.slot,
+             {node.gpu_count > 0 ? node.idle_now : -1, node.gpu_count > 0 ? node.idle_future : -1,
+              shared ? node.idle_now : -1, bucket});
+}
+
+int64_t State::FreeGpuPpm(int pool) const {
+  if (pool != kNone) return free_gpu_ppm[pool];
+  return std::accumulate(free_gpu_ppm.begin(), free_gpu_ppm.end(), int64_t{0});
+}
+
+int64_t State::DevicePpm(const Shape& shape, const NodeState& node) const {
+  if (!shape.Shares()) return kPpm;
+  if (shape.share_mib <= 0) return shape.share_ppm;
+  const int64_t mib = node.info.gpu_memory_mib;
+  return mib > 0 ? (shape.share_mib * kPpm + mib - 1) / mib : kPpm + 1;
+}
+
+QueueAmounts State::ChargeOf(const Shape& shape, NodeId node) const {
+  QueueAmounts charge{shape.core[kGpu] * kPpm, shape.core[kCpu], shape.core[kMemory]};
+  for (const auto& [resource, amount] : shape.extended) {
+    charge[kQueueGpu] += resource_gpus[resource] * amount * kPpm;
+  }
+  if (shape.Shares()) {
+    int64_t ppm = shape.share_ppm;
+    if (shape.share_mib > 0) {
+      const int64_t mib = node != kNone ? nodes[node].info.gpu_memory_mib : smallest_gpu_mib;
+      ppm = mib > 0 ? (shape.share_mib * kPpm + mib - 1) / mib : kPpm;
+    }
+    charge[kQueueGpu] += ppm * shape.share_devices;
+  }
+  return charge;
+}
+
+const Shape::Verdict& State::VerdictOf(ShapeId shape_id, NodeId node_id) {
+  Shape& shape = shapes[shape_id];
+  if (shape.verdicts.size() <= static_cast<size_t>(node_id)) shape.verdicts.resize(nodes.size());
+  Shape::Verdict& verdict = shape.verdicts[node_id];
+  const NodeState& node = nodes[node_id];
+  if (verdict.node_version != node.version) {
+    verdict = Judge(node.info, shape);
+    verdict.node_version = node.version;
+  }
+  return verdict;
+}
+
+bool State::JobBefore(GroupId a, GroupId b) const {
+  const GroupState& left = groups[a];
+  const GroupState& right = groups[b];
+  if (left.priority != right.priority) return left.priority > right.priority;
+  if (left.creation != right.creation) return left.creation < right.creation;
+  if (int order = left.uid.compare(right.uid)) return order < 0;
+  return left.key < right.key;
+}
+
+bool State::MemberBefore(PodId a, PodId b) const {
+  const PodState& left = pods[a];
+  const PodState& right = pods[b];
+  if (left.member_priority != right.member_priority) {
+    return left.member_priority > right.member_priority;
+  }
+  if (left.creation != right.creation) return left.creation < right.creation;
+  return left.key < right.key;
+}
+
+bool State::GroupWaits(const GroupState& group) const {
+  if (!group.live) return false;
+  return std::any_of(group.sets.begin(), group.sets.end(), [](const SetState& set) {
+    return set.pending + set.blocked + set.promised > 0;
+  });
+}
+
+void NodeState::Prefetch() const {
+  for (const void* part : {static_cast<const void*>(&present), static_cast<const void*>(&devices),
+                           static_cast<const void*>(&allocatable),
+                           static_cast<const void*>(&releasing), static_cast<const void*>(&pods)}) {
+    __builtin_prefetch(part);
+  }
+}
+
+void State::FetchAhead(const std::vector<PodId>& list, size_t i) const {
+  // Each step needs what the one before it fetched.
+  constexpr size_t kToPods = 12;
+  constexpr size_t kToNodes = 8;
+  constexpr size_t kToDevices = 4;
+  const auto node_of = [this](PodId id) -> const NodeState* {
+    const PodState& pod = pods[id];
+    const NodeId node = pod.node != kNone      ? pod.node
+                        : pod.promise != kNone ? pod.promise
+                                               : pod.hint;
+    return node == kNone ? nullptr : &nodes[node];
+  };
+  if (i + kToPods < list.size()) {
+    const PodState& pod = pods[list[i + kToPods]];
+    for (const void* part :
+         {static_cast<const void*>(&pod.group), static_cast<const void*>(&pod.charge),
+          static_cast<const void*>(&pod.key)}) {
+      __builtin_prefetch(part);
+    }
+  }
+  if (i + kToNodes < list.size()) {
+    const PodId id = list[i + kToNodes];
+    if (pods[id].group != kNone) __builtin_prefetch(&groups[pods[id].group]);
+    if (const NodeState* node = node_of(id)) node->Prefetch();
+  }
+  if (i + kToDevices < list.size()) {
+    const PodId id = list[i + kToDevices];
+    if (pods[id].group != kNone) __builtin_prefetch(groups[pods[id].group].sets.data());
+    if (const NodeState* node = node_of(id)) {
+      __builtin_prefetch(node->devices.data());
+      __builtin_prefetch(node->promises.data());
+    }
+  }
+}
+
+const std::string& State::GroupName(const GroupState& group) const {
+  static const std::string kEmpty;
+  return group.implicit ? kEmpty : group.key;
+}
+
+bool State::QueueUnknown(const GroupState& group) const {
+  return known_queues > 0 && !group.queue_name.empty() && !queues[group.queue].known;
+}
+
+void State::CountNode(PodId id, int sign) {
+  PodState& pod = pods[id];
+  if (!pod.Placed()) return;
+  NodeState& node = nodes[pod.node];
+  const Shape& shape = shapes[pod.shape];
+  const int64_t ppm = DevicePpm(shape, node);
+  AddScaled(node.used, shape.core, sign);
+  AddScaled(node.ext_used, shape, sign);
+  pod.devices.ForEach([&](int i) {
+    if (static_cast<size_t>(i) >= node.devices.size()) node.devices.resize(i + 1);
+    node.devices[i].used_ppm += sign * static_cast<int32_t>(ppm);
+  });
+  if (pod.phase == PodPhase::kReleasing) CountReleasing(id, sign);
+  node.implicit_pods += sign * pod.implicit_devices;
+  node.port_pods += sign * !shape.ports.empty();
+  if (sign > 0) {
+    pod.node_pos = static_cast<int32_t>(node.pods.size());
+    node.pods.push_back(id);
+  } else {
+    const PodId last = node.pods.back();
+    node.pods[pod.node_pos] = last;
+    pods[last].node_pos = pod.node_pos;
+    node.pods.pop_back();
+    pod.node_pos = kNone;
+  }
+  Reindex(node);
+}
+
+// What of the placed pod's room will be given back.
+void State::CountReleasing(PodId id, int sign) {
+  const PodState& pod = pods[id];
+  NodeState& node = nodes[pod.node];
+  const Shape& shape = shapes[pod.shape];
+  const int64_t ppm = DevicePpm(shape, node);
+  AddScaled(node.releasing, shape.core, sign);
+  AddScaled(node.ext_releasing, shape, sign);
+  node.releasing_pods += sign;
+  releasing_pods += sign;
+  pod.devices.ForEach(
+      [&](int i) { node.devices[i].releasing_ppm += sign * static_cast<int32_t>(ppm); });
+}
+
+void State::CountPromise(PodId id, int sign) {
+  PodState& pod = pods[id];
+  if (pod.promise == kNone) return;
+  NodeState& node = nodes[pod.promise];
+  const Shape& shape = shapes[pod.shape];
+  const int64_t ppm = DevicePpm(shape, node);
+  AddScaled(node.promised, shape.core, sign);
+  AddScaled(node.ext_promised, shape, sign);
+  pod.promise_devices.ForEach([&](int i) {
+    if (static_cast<size_t>(i) >= node.devices.size()) node.devices.resize(i + 1);
+    node.devices[i].promised_ppm += sign * static_cast<int32_t>(ppm);
+  });
+  node.port_pods += sign * !shape.ports.empty();
+  if (sign > 0) {
+    node.promises.push_back(id);
+    promised.Add(id);
+  } else {
+    RemovePod(node.promises, id);
+    promised.Remove(id);
+  }
+  Reindex(node);
+}
+
+void State::CountGroup(PodId id, int sign) {
+  const PodState& pod = pods[id];
+  if (pod.group == kNone) return;
+  ++groups[pod.group].change;
+  SetState& set = groups[pod.group].sets[pod.set];
+  switch (pod.phase) {
+    case PodPhase::kBound:
+    case PodPhase::kRunning:
+      set.holding += sign;
+      break;
+    case PodPhase::kReleasing:
+      if (pod.node == kNone) break;
+      set.releasing += sign;
+      set.moving += sign * (pod.promise != kNone);
+      break;
+    case PodPhase::kSucceeded:
+      set.succeeded += sign;
+      break;
+    case PodPhase::kFailed:
+      break;
+    case PodPhase::kPending:
+      if (pod.promise != kNone) {
+        set.promised += sign;
+      } else if (pod.gated) {
+        set.gated += sign;
+      } else if (pod.blocked) {
+        set.blocked += sign;
+      } else {
+        set.pending += sign;
+        startable[pod.group] += sign;
+      }
+      break;
+  }
+  if (sign > 0) {
+    UpdateBelow(pod.group);
+    if (pod.phase == PodPhase::kPending && !pod.gated) Requeue(pod.group);
+  }
+}
+
+void State::CountLeaving(PodId id, int sign) {
+  const PodState& pod = pods[id];
+  const QueueAmounts charge = ChargeOf(shapes[pod.shape], pod.node);
+  ForQueues(groups[pod.group].queue, [&](QueueState& queue) {
+    QueueAmounts& leaving = queue.pools[nodes[pod.node].pool].leaving;
+    for (int r = 0; r < kQueueResources; ++r) leaving[r] += sign * charge[r];
+  });
+}
+
+void State::CountQueue(PodId id, int sign) {
+  PodState& pod = pods[id];
+  if (pod.group == kNone) return;
+  const GroupState& group = groups[pod.group];
+  if (pod.phase == PodPhase::kReleasing && pod.node != kNone) CountLeaving(id, sign);
+  const NodeId where = pod.Holds() ? pod.node : pod.promise;
+  const bool asks = where == kNone && pod.phase == PodPhase::kPending && !pod.gated && !pod.blocked;
+  if (where == kNone && !asks) return;
+  if (sign > 0) {
+    pod.charge = ChargeOf(shapes[pod.shape], where);
+    pod.charge_pool = asks ? HomePool(group.queue, pod.shape) : nodes[where].pool;
+  }
+  ForQueues(group.queue, [&](QueueState& queue) {
+    QueuePool& own = queue.pools[pod.charge_pool];
+    for (int r = 0; r < kQueueResources; ++r) {
+      const int64_t amount = sign * pod.charge[r];
+      if (asks) {
+        own.asked[r] += amount;
+        continue;
+      }
+      own.used[r] += amount;
+      if (!group.preemptible) own.used_protected[r] += amount;
+    }
+  });
+  if (group.preemptible && pod.Holds()) CountHolder(pod.group, sign);
+}
+
+void State::CountHolder(GroupId id, int sign) {
+  GroupState& group = groups[id];
+  QueueState& queue = queues[group.queue];
+  auto it = queue.holders_by_priority.try_emplace(group.priority, 0).first;
+  if ((it->second += sign) == 0) queue.holders_by_priority.erase(it);
+  group.held += sign;
+  std::vector<GroupId>& holders = queue.holders;
+  if (sign > 0 && group.held == 1) {
+    group.holder_pos = static_cast<int32_t>(holders.size());
+    holders.push_back(id);
+  } else if (group.held == 0) {
+    groups[holders.back()].holder_pos = group.holder_pos;
+    holders[group.holder_pos] = holders.back();
+    holders.pop_back();
+    group.holder_pos = kNone;
+  }
+}
+
+void State::CountTerms(PodId id, int sign) {
+  if (terms.empty()) return;
+  const PodState& pod = pods[id];
+  const Shape& shape = shapes[pod.shape];
+  if (pod.Placed()) {
+    const NodeState& node = nodes[pod.node];
+    terms.Count(pod.labels, shape, pod.node, node.version, node.info.labels, sign, true,
+                pod.phase != PodPhase::kReleasing);
+  }
+  if (pod.promise != kNone) {
+    const NodeState& node = nodes[pod.promise];
+    terms.Count(pod.labels, shape, pod.promise, node.version, node.info.labels, sign, false, true);
+  }
+}
+
+void State::Count(PodId pod, int sign) {
+  CountNode(pod, sign);
+  CountPromise(pod, sign);
+  CountGroup(pod, sign);
+  CountQueue(pod, sign);
+  CountTerms(pod, sign);
+}
+
+void State::SetPlace(PodId id, PodPhase phase, NodeId node, const DeviceSet& devices) {
+  PodState& pod = pods[id];
+  const bool same_room = pod.Holds() && pod.node == node && pod.devices == devices &&
+                         (phase == PodPhase::kBound || phase == PodPhase::kRunning);
+  if (same_room) {  // bound and running weigh the same
+    pod.phase = phase;
+    return;
+  }
+  const bool stays_placed =
+      pod.Placed() && pod.node == node && pod.devices == devices &&
+      (phase == PodPhase::kBound || phase == PodPhase::kRunning || phase == PodPhase::kReleasing);
+  if (stays_placed) return TurnPlaced(id, phase);
+  const bool was_placed = pod.Placed();
+  const bool was_releasing = pod.phase == PodPhase::kReleasing;
+  const bool makes_room =
+      was_placed &&
+      (node != pod.node || (phase == PodPhase::kReleasing && !was_releasing) ||
+       phase == PodPhase::kSucceeded || phase == PodPhase::kFailed || !(pod.devices == devices));
+  Count(id, -1);
+  pod.phase = phase;
+  pod.node = node;
+  pod.devices = devices;
+  Count(id, +1);
+  if (makes_room) ++room_epoch;
+}
+
+void State::TurnPlaced(PodId id, PodPhase phase) {
+  PodState& pod = pods[id];
+  if (pod.phase == phase) return;
+  const bool releasing = phase == PodPhase::kReleasing;
+  CountGroup(id, -1);
+  CountQueue(id, -1);
+  CountTerms(id, -1);
+  pod.phase = phase;
+  CountReleasing(id, releasing ? +1 : -1);
+  Reindex(nodes[pod.node]);
+  CountGroup(id, +1);
+  CountQueue(id, +1);
+  CountTerms(id, +1);
+  if (releasing) ++room_epoch;
+}
+
+void State::SetPromise(PodId id, NodeId node, const DeviceSet& devices) {
+  PodState& pod = pods[id];
+  if (pod.promise == node && pod.promise_devices == devices) return;
+  if (pod.promise != kNone) ++room_epoch;
+  Count(id, -1);
+  pod.promise = node;
+  pod.promise_devices = devices;
+  Count(id, +1);
+}
+
+void State::SetHint(PodId id, NodeId node) {
+  const NodeId old = pods[id].hint;
+  if (old == node) return;
+  pods[id].hint = node;
+  if (node != kNone) {
+    hinted.Add(id);
+  } else {
+    hinted.Remove(id);
+  }
+  if (node != kNone) ++nodes[node].hints;
+  if (old != kNone) {
+    --nodes[old].hints;
+    FreeNodeIfUnused(old);
+  }
+}
+
+void State::Requeue(GroupId id) {
+  GroupState& group = groups[id];
+  if (group.queued) return;
+  group.queued = true;
+  queued.push_back(id);
+  queued_sorted = false;
+}
+
+void State::UpdateBelow(GroupId id) {
+  GroupState& group = groups[id];
+  int present = 0;
+  bool short_of = false;
+  bool succeeded = false;
+  for (const SetState& set : group.sets) {
+    const int here = set.holding + set.releasing + set.promised;
+    present += here;
+    short_of |= here < set.min_member;
+    succeeded |= set.succeeded > 0;
+  }
+  const bool surplus = group.live && group.preemptible &&
+                       std::any_of(group.sets.begin(), group.sets.end(),
+                                   [](const SetState& set) { return set.Surplus() > 0; });
+  surplus_groups += surplus - group.has_surplus;
+  group.has_surplus = surplus;
+  const bool below = group.live && present > 0 && short_of && !succeeded;
+  if (below == group.below) return;
+  group.below = below;
+  if (below) {
+    below_minimum.insert(id);
+  } else {
+    below_minimum.erase(id);
+  }
+}
+
+void State::SortQueued() {
+  auto gone = [this](GroupId id) {
+    if (GroupWaits(groups[id])) return false;
+    groups[id].queued = false;
+    return true;
+  };
+  queued.erase(std::remove_if(queued.begin(), queued.end(), gone), queued.end());
+  if (queued_sorted) return;
+  std::vector<SortKey> keys;
+  keys.reserve(queued.size());
+  for (GroupId id : queued) keys.emplace_back(groups[id], id);
+  std::sort(keys.begin(), keys.end(), [this](const SortKey& a, const SortKey& b) {
+    if (a.before != b.before) return a.before < b.before;
+    if (a.creation_ns != b.creation_ns) return a.creation_ns < b.creation_ns;
+    return a.uid != b.uid ? a.uid < b.uid : JobBefore(a.id, b.id);
+  });
+  std::transform(keys.begin(), keys.end(), queued.begin(),
+                 [](const SortKey& key) { return key.id; });
+  queued_sorted = true;
+}
+
+void State::RankQueues() {
+  if (!queues_dirty) return;
+  queues_dirty = false;
+  std::vector<QueueId> order(queues.size());
+  for (size_t id = 0; id < order.size(); ++id) order[id] = static_cast<QueueId>(id);
+  std::sort(order.begin(), order.end(), [this](QueueId a, QueueId b) {
+    return std::tie(queues[a].info.creation, queues[a].name) <
+           std::tie(queues[b].info.creation, queues[b].name);
+  });
+  for (size_t rank = 0; rank < order.size(); ++rank) {
+    queues[order[rank]].rank = static_cast<int32_t>(rank);
+  }
+}
+
+void State::Refresh() {
+  RankQueues();
+  RankNodes();
+  SumPools();
+}
+
+void State::RankNodes() {
+  if (!ranks_dirty) return;
+  ranks_dirty = false;
+  index.by_rank.clear();
+  int gpus_max = 0;
+  const int64_t smallest_before = smallest_gpu_mib;
+  smallest_gpu_mib = 0;
+  for (size_t id = 0; id < nodes.size(); ++id) {
+    NodeState& node = nodes[id];
+    node.slot = NodeSlot{};
+    node.rank = kNone;
+    if (!node.present) continue;
+    index.by_rank.push_back(static_cast<NodeId>(id));
+    gpus_max = std::max(gpus_max, node.gpu_count);
+    const int64_t mib = node.info.gpu_memory_mib;
+    if (node.gpu_count > 0 && mib > 0 && (smallest_gpu_mib == 0 || mib < smallest_gpu_mib)) {
+      smallest_gpu_mib = mib;
+    }
+  }
+  std::sort(index.by_rank.begin(), index.by_rank.end(),
+            [this](NodeId a, NodeId b) { return nodes[a].info.name < nodes[b].info.name; });
+  AssignPools(smallest_before != smallest_gpu_mib);
+  pool_totals.clear();
+  free_gpu_ppm.assign(pools.size(), 0);
+  index.Reset(static_cast<int>(pools.size()), static_cast<int>(index.by_rank.size()), gpus_max);
+  for (size_t rank = 0; rank < index.by_rank.size(); ++rank) {
+    NodeState& node = nodes[index.by_rank[rank]];
+    node.rank = static_cast<int>(rank);
+    node.free_ppm = 0;
+    Reindex(node);
+  }
+}
+
+}  // namespace swell::sched

@@ -1,0 +1,68 @@
+#include "sched/state/words.h"
+
+#include <cmath>
+#include <cstdio>
+
+#include "base/strings.h"
+
+namespace swell::sched {
+
+std::string Plural(int64_t count, std::string_view noun) {
+  return StrCat(count, " ", noun, count == 1 ? "" : "s");
+}
+
+std::string AmountText(int resource, int64_t amount) {
+  if (resource == kQueueCpu) return StrCat(amount, "m CPU");
+  if (resource == kQueueMemory) return StrCat(amount >> 20, " MiB memory");
+  if (amount % kPpm == 0) return Plural(amount / kPpm, "GPU");
+  char text[32];
+  std::snprintf(text, sizeof text, "%g GPUs", static_cast<double>(amount) / kPpm);
+  return text;
+}
+
+std::string CoreText(int resource, int64_t amount) {
+  if (resource == kGpu) return Plural(amount, "GPU");
+  if (resource == kCpu) {
+    return amount % 1000 == 0 ? Plural(amount / 1000, "CPU") : StrCat(amount, "m CPU");
+  }
+  const double gib = static_cast<double>(amount) / (1LL << 30);
+  return StrCat(NumberText(gib), resource == kMemory ? " GiB of memory" : " GiB of storage");
+}
+
+std::string NumberText(double value) {
+  if (value >= 10 && value < 1e15) return std::to_string(std::llrint(value));
+  char text[32];
+  std::snprintf(text, sizeof text, value < 10 ? "%.1f" : "%.0f", value);
+  return text;
+}
+
+std::string DurationText(Duration duration) {
+  const int64_t seconds = std::chrono::duration_cast<std::chrono::seconds>(duration).count();
+  if (seconds < 120) return StrCat(seconds, " s");
+  if (seconds < 7200) return StrCat(seconds / 60, " m");
+  return StrCat(seconds / 3600, " h");
+}
+
+std::string AskText(const State& state, PodId pod, NodeId node) {
+  const Shape& shape = state.ShapeOf(pod);
+  if (shape.core[kGpu] > 0) return Plural(shape.core[kGpu], "GPU");
+  if (shape.Shares()) {
+    char text[64];
+    std::snprintf(text, sizeof text, "%g of a GPU",
+                  static_cast<double>(state.DevicePpm(shape, state.nodes[node])) / kPpm);
+    return text;
+  }
+  if (!shape.extended.empty()) {
+    return StrCat(shape.extended[0].second, " ", state.resource_names[shape.extended[0].first]);
+  }
+  return StrCat(shape.core[kCpu], "m CPU");
+}
+
+int MainResource(const QueueAmounts& need) {
+  for (int r = 0; r < kQueueResources; ++r) {
+    if (need[r] > 0) return r;
+  }
+  return kQueueCpu;
+}
+
+}  // namespace swell::sched

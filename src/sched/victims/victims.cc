@@ -1,0 +1,631 @@
+#include "sched/victims/victims.h"
+
+#include <optional>
+
+#include "base/strings.h"
+#include "sched/placement/gang.h"
+#include "sched/placement/topology.h"
+#include "sched/queues/queue_order.h"
+#include "sched/victims/victim_offers.h"
+
+namespace swell::sched {
+namespace {
+
+// What a move may drag along: more would be a reshuffle, not a defragmentation.
+constexpr size_t kMovedUnitsMax = 16;
+// Plans larger than this are not polished unit by unit beyond what costs nothing.
+constexpr size_t kPolishedUnitsMax = 64;
+// Where so few could be stopped, every combination is tried.
+constexpr size_t kExactPicksMax = 11;
+constexpr size_t kExactPodsMax = 256;
+
+// What was taken, as a unit that may be spared again.
+struct Taken {
+  GroupId group = kNone;
+  bool whole = false;
+  bool surplus = false;
+  int64_t cost = 0;
+  TakenPods pods;
+};
+
+class Search {
+ public:
+  Search(Context& context,
+         Statement& trial,
+         GroupId group,
+         const std::vector<PodId>& pods,
+         VictimFinder& finder,
+         const VictimPolicy& policy)
+      : context_(context),
+        state_(context.state),
+        trial_(trial),
+        group_(group),
+        pods_(pods),
+        finder_(finder),
+        policy_(policy),
+        filter_(context.state.FilterOf(policy.pool)) {}
+
+  VictimPlan Run();
+
+ private:
+  void CatchUp();
+  void Take(const Pick& pick);
+  void Swallow(Taken& whole);
+  void TakeAll(const std::vector<Pick>& picks);
+  // Units whose evictions were rolled back are no longer taken.
+  void Untake();
+  Spot Look(PodId pod, const NodeFilter* filter);
+  bool Place(PodId pod, const NodeFilter* filter);
+  bool MakeRoom(PodId pod, const NodeFilter* filter);
+  bool MakeQueueRoom();
+  bool PlacePods();
+  bool Move(const Taken& unit);
+  bool Moved(const Taken& unit) const;
+  bool MoveTaken();
+  bool StartsWithout(const Taken& unit);
+  bool RoomHolds(const Taken& unit) const;
+  bool NeededWhereItIs(const Taken& unit) const;
+  void FetchTaken(size_t i) const;
+  void SpareUnneeded();
+  bool Justified();
+  void MoveVictims();
+  std::vector<Pick> AllPicks();
+  void AddExactPicks(GroupId group, std::vector<Pick>& picks);
+  bool GivesUpFirst(const Pick& a, const Pick& b) const;
+  bool TryExact(const std::vector<Pick>& picks, uint32_t chosen);
+  std::optional<bool> PlaceExactly();
+  VictimPlan Plan() const;
+  VictimPlan Fail(const Statement::Mark& mark);
+
+  Context& context_;
+  State& state_;
+  Statement& trial_;
+  const GroupId group_;
+  const std::vector<PodId>& pods_;
+  VictimFinder& finder_;
+  const VictimPolicy& policy_;
+  const NodeFilter* filter_;
+  std::vector<Taken> taken_;
+  size_t log_size_ = 0;  // of the trial when taken_ was last known to be true
+  // Shapes that fitted nowhere without evictions, with the ranks that changed since.
+  std::map<ShapeId, std::set<int>> fresh_;
+};
+
+void Search::CatchUp() {
+  finder_.CatchUp();
+  for (auto& [shape, ranks] : fresh_) {
+    ranks.insert(finder_.changed().begin(), finder_.changed().end());
+  }
+}
+
+void Search::Untake() {
+  if (trial_.size() >= log_size_) return;
+  for (Taken& taken : taken_) {
+    std::erase_if(taken.pods, [this](const auto& pod) {
+      return state_.pods[pod.first].phase != PodPhase::kReleasing;
+    });
+  }
+  std::erase_if(taken_, [](const Taken& taken) { return taken.pods.empty(); });
+  finder_.ForgetTaken();
+  for (const Taken& taken : taken_) finder_.CountTaken(taken.group, taken.pods);
+  fresh_.clear();
+  log_size_ = trial_.size();
+  CatchUp();
+}
+
+void Search::Take(const Pick& pick) {
+  Taken taken;
+  taken.group = pick.group;
+  taken.whole = pick.pod == kNone;
+  taken.surplus = pick.surplus;
+  taken.cost = pick.cost;
+  if (taken.whole) {
+    for (PodId pod : state_.groups[pick.group].members) {
+      if (state_.pods[pod].Holds()) taken.pods.emplace_back(pod, state_.pods[pod].phase);
+    }
+  } else if (state_.pods[pick.pod].Holds()) {
+    taken.pods.emplace_back(pick.pod, state_.pods[pick.pod].phase);
+  }
+  if (taken.pods.empty()) return;
+  for (const auto& [pod, phase] : taken.pods) trial_.Evict(pod);
+  finder_.CountTaken(taken.group, taken.pods);
+  if (taken.whole) Swallow(taken);
+  taken_.push_back(std::move(taken));
+  log_size_ = trial_.size();
+}
+
+// What was taken of a group before is part of stopping it whole: to spare it would leave the gang
+// half alive.
+void Search::Swallow(Taken& whole) {
+  if (finder_.TakenOf(whole.group) == static_cast<int>(whole.pods.size())) return;
+  std::erase_if(taken_, [&whole](const Taken& taken) {
+    if (taken.group != whole.group) return false;
+    whole.pods.insert(whole.pods.end(), taken.pods.begin(), taken.pods.end());
+    whole.cost += taken.cost;
+    return true;
+  });
+}
+
+void Search::TakeAll(const std::vector<Pick>& picks) {
+  for (const Pick& pick : picks) {
+    __builtin_prefetch(state_.groups[pick.group].members.data());
+    __builtin_prefetch(state_.groups[pick.group].sets.data());
+  }
+  for (const Pick& pick : picks) {
+    for (PodId pod : state_.groups[pick.group].members) {
+      __builtin_prefetch(&state_.pods[pod].phase);
+      __builtin_prefetch(&state_.pods[pod].charge);
+    }
+  }
+  for (const Pick& pick : picks) {
+    // Its gang goes whole.
+    const bool included =
+        pick.pod != kNone && std::any_of(picks.begin(), picks.end(), [&pick](const Pick& other) {
+          return other.group == pick.group && other.pod == kNone;
+        });
+    if (!included) Take(pick);
+  }
+  CatchUp();
+}
+
+Spot Search::Look(PodId pod, const NodeFilter* filter) {
+  const Shape& shape = state_.ShapeOf(pod);
+  const bool plain = !shape.DependsOnPods() && shape.anti_affinity.empty() &&
+                     !shape.HasPreferences() && state_.terms.empty();
+  auto known = plain ? fresh_.find(state_.pods[pod].shape) : fresh_.end();
+  if (known == fresh_.end()) {
+    context_.budget -= static_cast<int64_t>(state_.index.by_rank.size()) / 8 + 1;
+    const Spot spot = FindSpot(state_, pod, Tense::kFuture, filter);
+    if (!spot && plain && filter == filter_) fresh_[state_.pods[pod].shape];
+    return spot;
+  }
+  std::set<int>& ranks = known->second;
+  for (auto it = ranks.begin(); it != ranks.end();) {
+    const NodeId node = state_.index.by_rank[*it];
+    if (filter != nullptr && !(*filter)[node]) {
+      ++it;
+      continue;
+    }
+    if (Fits(state_, pod, node, Tense::kFuture)) {
+      return {node, ChooseDevices(state_, state_.ShapeOf(pod), state_.nodes[node], Tense::kFuture)};
+    }
+    it = ranks.erase(it);
+  }
+  return {};
+}
+
+// Promises the unit's pods another place; false leaves some of them promised.
+bool Search::Move(const Taken& unit) {
+  std::vector<PodId> pods;
+  for (const auto& [pod, phase] : unit.pods) {
+    if (state_.pods[pod].promise != kNone) trial_.DropPromise(pod);  // it was to move alone before
+    pods.push_back(pod);
+  }
+  std::sort(pods.begin(), pods.end(),
+            [this](PodId a, PodId b) { return state_.MemberBefore(a, b); });
+  for (int pool : state_.PoolsFor(unit.group)) {
+    if (!FitsQueues(state_, state_.groups[unit.group], pods, pool, Tense::kFuture)) continue;
+    if (PlaceAll(trial_, state_, unit.group, pods, Tense::kFuture, state_.FilterOf(pool))) {
+      return true;
+    }
+  }
+  return false;
+}
+
+bool Search::MoveTaken() {
+  if (taken_.size() > kMovedUnitsMax) return false;
+  return std::all_of(taken_.begin(), taken_.end(),
+                     [this](const Taken& unit) { return Moved(unit) || Move(unit); });
+}
+
+// Evicts on the cheapest node that then fits the pod, and promises it.
+bool Search::MakeRoom(PodId pod, const NodeFilter* filter) {
+  Offer offer;
+  while (context_.budget > 0) {
+    const NodeId node = finder_.Best(pod, filter, offer);
+    if (node == kNone) return false;
+    const Statement::Mark mark = trial_.Checkpoint();
+    TakeAll(offer.picks);
+    if (Fits(state_, pod, node, Tense::kFuture)) {
+      trial_.Promise(
+          pod, node,
+          ChooseDevices(state_, state_.ShapeOf(pod), state_.nodes[node], Tense::kFuture));
+      if (!policy_.must_move || MoveTaken()) {
+        log_size_ = trial_.size();
+        CatchUp();
+        return true;
+      }
+    }
+    // Something other than room is in the way (another pod's anti-affinity, say).
+    trial_.Rollback(mark);
+    Untake();
+    finder_.Bar(pod, node);
+  }
+  return false;
+}
+
+bool Search::Place(PodId pod, const NodeFilter* filter) {
+  Untake();
+  const Spot spot = Look(pod, filter);
+  if (!spot) return MakeRoom(pod, filter);
+  trial_.Promise(pod, spot.node, spot.devices);
+  log_size_ = trial_.size();
+  CatchUp();
+  return true;
+}
+
+// A queue at its limit has room for the pods once enough of its own lesser work is gone.
+bool Search::MakeQueueRoom() {
+  const GroupState& group = state_.groups[group_];
+  if (FitsQueues(state_, group, pods_, policy_.pool, Tense::kFuture)) return true;
+  if (policy_.must_move) return false;  // what is moved still counts
+  std::vector<Pick> picks = AllPicks();
+  for (Pick& pick : picks) {
+    pick.value = 1e-6;
+    for (PodId pod : state_.groups[pick.group].members) {
+      if ((pick.pod != kNone && pick.pod != pod) || !state_.pods[pod].Holds()) continue;
+      const QueueAmounts& charge = state_.pods[pod].charge;
+      pick.value += static_cast<double>(charge[kQueueGpu]) / kPpm +
+                    static_cast<double>(charge[kQueueCpu]) / 100'000;
+    }
+  }
+  std::sort(picks.begin(), picks.end(),
+            [this](const Pick& a, const Pick& b) { return finder_.Before(a, b, true); });
+  for (Pick& pick : picks) {
+    if (pick.pod != kNone && !state_.pods[pick.pod].Holds()) continue;
+    pick.charge = finder_.ChargeOf(pick);
+    Losses losses;
+    if (!finder_.Allowed(pick, losses)) continue;
+    TakeAll({pick});
+    if (FitsQueues(state_, group, pods_, policy_.pool, Tense::kFuture)) return true;
+  }
+  return false;
+}
+
+bool Search::PlacePods() {
+  if (!MakeQueueRoom()) return false;
+  log_size_ = trial_.size();
+  if (HasTopology(state_.groups[group_])) {
+    const PlacePod place = [this](PodId pod, const NodeFilter* filter) {
+      return Place(pod, filter);
+    };
+    const bool placed = PlaceInTopology(trial_, state_, group_, pods_, place, filter_);
+    Untake();
+    return placed;
+  }
+  return std::all_of(pods_.begin(), pods_.end(), [this](PodId pod) { return Place(pod, filter_); });
+}
+
+// Whether the unit's nodes hold what they promised even if it stays.
+bool Search::RoomHolds(const Taken& unit) const {
+  auto fits = [](const NodeState& node) {
+    for (int r = 0; r < kCoreCount; ++r) {
+      if (node.used[r] - node.releasing[r] + node.promised[r] > node.allocatable[r]) return false;
+    }
+    for (size_t r = 0; r < node.ext_promised.size(); ++r) {
+      auto at = [r](const std::vector<int64_t>& v) { return r < v.size() ? v[r] : 0; };
+      if (node.ext_promised[r] == 0) continue;
+      if (at(node.ext_used) - at(node.ext_releasing) + node.ext_promised[r] >
+          at(node.ext_allocatable)) {
+        return false;
+      }
+    }
+    return std::all_of(node.devices.begin(), node.devices.end(),
+                       [](const Device& device) { return device.FreeInFuture() >= 0; });
+  };
+  return std::all_of(unit.pods.begin(), unit.pods.end(), [&](const auto& pod) {
+    const NodeState& node = state_.nodes[state_.pods[pod.first].node];
+    return fits(node) && node.port_pods == 0;
+  });
+}
+
+// With one unit spared, finds other room for the pods that were to have its place.
+bool Search::StartsWithout(const Taken& unit) {
+  for (const auto& [pod, phase] : unit.pods) {
+    if (state_.pods[pod].promise != kNone) trial_.DropPromise(pod);
+    trial_.Spare(pod, phase);
+  }
+  if (!WithinLimits(state_, state_.groups[group_], policy_.pool)) return false;
+  if (state_.terms.empty() && RoomHolds(unit)) return true;
+  if (taken_.size() > kPolishedUnitsMax) return false;
+  if (HasTopology(state_.groups[group_])) {  // moving one pod may mean moving all
+    for (PodId pod : pods_) trial_.DropPromise(pod);
+    return FitsQueues(state_, state_.groups[group_], pods_, policy_.pool, Tense::kFuture) &&
+           PlaceAll(trial_, state_, group_, pods_, Tense::kFuture, filter_);
+  }
+  std::vector<PodId> moved;
+  for (PodId pod : pods_) {
+    const NodeId node = state_.pods[pod].promise;
+    const bool touched = std::any_of(unit.pods.begin(), unit.pods.end(), [&](const auto& spared) {
+      return state_.pods[spared.first].node == node;
+    });
+    if (!touched) continue;
+    moved.push_back(pod);
+    trial_.DropPromise(pod);
+  }
+  context_.budget -= static_cast<int64_t>(moved.size() * (state_.index.by_rank.size() / 8 + 1));
+  for (PodId pod : moved) {
+    const Spot spot = FindSpot(state_, pod, Tense::kFuture, filter_);
+    if (!spot) return false;
+    trial_.Promise(pod, spot.node, spot.devices);
+  }
+  // The promises count in the queues by now.
+  return WithinLimits(state_, state_.groups[group_], policy_.pool);
+}
+
+// Whether sparing the unit would leave a node without the room it promised; then only other places
+// could help.
+bool Search::NeededWhereItIs(const Taken& unit) const {
+  return std::any_of(unit.pods.begin(), unit.pods.end(), [this](const auto& taken) {
+    const PodState& pod = state_.pods[taken.first];
+    const NodeState& node = state_.nodes[pod.node];
+    const Shape& shape = state_.shapes[pod.shape];
+    for (int r = 0; r < kCoreCount; ++r) {
+      const int64_t staying = node.used[r] - node.releasing[r] + node.promised[r];
+      if (staying + shape.core[r] > node.allocatable[r]) return true;
+    }
+    return false;
+  });
+}
+
+// As State::FetchAhead, for what was taken.
+void Search::FetchTaken(size_t i) const {
+  if (i + 16 < taken_.size()) __builtin_prefetch(taken_[i + 16].pods.data());
+  if (i + 8 >= taken_.size()) return;
+  for (const auto& [pod, phase] : taken_[i + 8].pods) __builtin_prefetch(&state_.pods[pod]);
+}
+
+// Choosing node by node may have taken what a later choice made needless.
+void Search::SpareUnneeded() {
+  if (taken_.size() < 2) return;
+  const bool polished = taken_.size() <= kPolishedUnitsMax;
+  std::vector<std::pair<int64_t, size_t>> order;  // the costliest first
+  for (size_t i = 0; i < taken_.size(); ++i) {
+    FetchTaken(i);
+    if (polished || !NeededWhereItIs(taken_[i])) order.emplace_back(taken_[i].cost, i);
+  }
+  std::sort(order.rbegin(), order.rend());
+  std::set<size_t> spared;
+  for (const auto& [cost, i] : order) {
+    if (context_.budget <= 0 || spared.size() + 1 == taken_.size()) break;
+    // Who was spared before may have made it needed.
+    if (!polished && !spared.empty() && NeededWhereItIs(taken_[i])) continue;
+    const Statement::Mark mark = trial_.Checkpoint();
+    if (StartsWithout(taken_[i])) {
+      spared.insert(i);
+    } else {
+      trial_.Rollback(mark);
+    }
+  }
+  log_size_ = trial_.size();
+  if (spared.empty()) return;
+  std::vector<Taken> needed;
+  for (size_t i = 0; i < taken_.size(); ++i) {
+    if (!spared.contains(i)) needed.push_back(std::move(taken_[i]));
+  }
+  taken_ = std::move(needed);
+}
+
+bool Search::Moved(const Taken& unit) const {
+  return state_.pods[unit.pods.front().first].promise != kNone;
+}
+
+// Whether nobody loses what the rule, looking at what is left, would have spared.
+bool Search::Justified() {
+  if (!policy_.spares) return true;
+  size_t next = 0;
+  return std::all_of(taken_.begin(), taken_.end(), [&](const Taken& unit) {
+    FetchTaken(next++);
+    QueueAmounts charge{};
+    for (const auto& [pod, phase] : unit.pods) {
+      const QueueAmounts its = state_.ChargeOf(state_.ShapeOf(pod), state_.pods[pod].node);
+      for (int r = 0; r < kQueueResources; ++r) charge[r] += its[r];
+    }
+    if (!policy_.spares(state_.groups[unit.group].queue, charge)) return true;
+    return taken_.size() <= kMovedUnitsMax && Move(unit);
+  });
+}
+
+// Whoever had to go may find room elsewhere: it then restarts there rather than waits.
+void Search::MoveVictims() {
+  if (policy_.must_move || taken_.size() > kPolishedUnitsMax) return;
+  std::vector<const Taken*> order;
+  for (const Taken& taken : taken_) order.push_back(&taken);
+  std::sort(order.begin(), order.end(), [this](const Taken* a, const Taken* b) {
+    if (a->group != b->group) return state_.JobBefore(a->group, b->group);
+    return state_.MemberBefore(a->pods.front().first, b->pods.front().first);
+  });
+  for (const Taken* taken : order) {
+    if (Moved(*taken)) continue;
+    const Statement::Mark mark = trial_.Checkpoint();
+    if (!Move(*taken)) trial_.Rollback(mark);
+  }
+}
+
+std::vector<Pick> Search::AllPicks() {
+  std::vector<Pick> picks;
+  for (size_t id = 0; id < state_.groups.size(); ++id) {
+    const GroupId victim = static_cast<GroupId>(id);
+    if (state_.groups[id].live && finder_.Eligible(victim)) finder_.PicksOf(victim, picks);
+  }
+  if (policy_.pool == kNone) return picks;
+  std::erase_if(picks, [this](const Pick& pick) {
+    const std::vector<PodId>& members = state_.groups[pick.group].members;
+    return std::none_of(members.begin(), members.end(), [this](PodId pod) {
+      return state_.pods[pod].Holds() && state_.nodes[state_.pods[pod].node].pool == policy_.pool;
+    });
+  });
+  return picks;
+}
+
+// What a group may give up, any member standing for the surplus.
+void Search::AddExactPicks(GroupId id, std::vector<Pick>& picks) {
+  const GroupState& group = state_.groups[id];
+  Pick whole{id, kNone, false, 0, 0, 0, 0, 0};
+  for (PodId pod : group.members) {
+    if (!state_.pods[pod].Holds()) continue;
+    const int64_t safe = finder_.SafeSince(pod);
+    const int64_t cost = finder_.CostOf(pod);
+    whole.cost += cost;
+    whole.safe_ns = std::max(whole.safe_ns, safe);
+    if (group.sets[state_.pods[pod].set].Surplus() > 0) {
+      picks.push_back({id, pod, true, cost, safe, 1, 0, 0});
+    } else if (group.unit == PreemptUnit::kPod && finder_.MayStop(id)) {
+      picks.push_back({id, pod, false, cost, safe, 1, 0, 0});
+    }
+  }
+  whole.value = 1;
+  if (group.unit == PreemptUnit::kGang && finder_.MayStop(id)) picks.push_back(whole);
+  for (Pick& pick : picks) {
+    if (pick.group != id) continue;
+    pick.charge = finder_.ChargeOf(pick);
+    pick.safe_ns = whole.safe_ns;  // groups come in one order, and members in theirs within
+  }
+}
+
+// Takes the chosen picks and starts the pods, or leaves the trial as it was.
+bool Search::TryExact(const std::vector<Pick>& picks, uint32_t chosen) {
+  const Statement::Mark mark = trial_.Checkpoint();
+  std::vector<const Pick*> order;
+  for (size_t i = 0; i < picks.size(); ++i) {
+    if ((chosen >> i) & 1u) order.push_back(&picks[i]);
+  }
+  // The largest last: what a queue may lose is judged by what it has before.
+  std::stable_sort(order.begin(), order.end(),
+                   [](const Pick* a, const Pick* b) { return a->cost < b->cost; });
+  bool works = true;
+  for (const Pick* pick : order) {
+    Losses losses;
+    const bool holds = pick->pod == kNone || state_.pods[pick->pod].Holds();
+    const bool left =
+        !pick->surplus || state_.groups[pick->group].sets[state_.pods[pick->pod].set].Surplus() > 0;
+    works = holds && left && finder_.Allowed(*pick, losses);
+    if (!works) break;
+    Take(*pick);
+  }
+  context_.budget -= static_cast<int64_t>(pods_.size() + order.size());
+  works = works && FitsQueues(state_, state_.groups[group_], pods_, policy_.pool, Tense::kFuture) &&
+          PlaceAll(trial_, state_, group_, pods_, Tense::kFuture, filter_) &&
+          (policy_.must_move ? MoveTaken() : Justified());
+  if (works) return true;
+  trial_.Rollback(mark);
+  taken_.clear();
+  finder_.ForgetTaken();
+  return false;
+}
+
+// Tries combinations from the cheapest on, where there are few enough; nullopt where there are not.
+std::optional<bool> Search::PlaceExactly() {
+  if (state_.pod_ids.size() > kExactPodsMax) return std::nullopt;
+  std::vector<Pick> picks;
+  for (size_t id = 0; id < state_.groups.size(); ++id) {
+    const GroupId victim = static_cast<GroupId>(id);
+    if (!state_.groups[id].live || !finder_.Eligible(victim)) continue;
+    AddExactPicks(victim, picks);
+  }
+  if (picks.size() > kExactPicksMax) return std::nullopt;
+  std::sort(picks.begin(), picks.end(), [this](const Pick& a, const Pick& b) {
+    return std::tuple(state_.groups[a.group].priority, finder_.OverRank(a.group)) <
+               std::tuple(state_.groups[b.group].priority, finder_.OverRank(b.group)) ||
+           (state_.groups[a.group].priority == state_.groups[b.group].priority &&
+            finder_.OverRank(a.group) == finder_.OverRank(b.group) && GivesUpFirst(a, b));
+  });
+  using Rank = std::tuple<bool, int64_t, int32_t, uint32_t>;
+  std::vector<Rank> subsets;
+  // None first: others may have left room for it in this very cycle.
+  for (uint32_t chosen = 0; chosen < (1u << picks.size()); ++chosen) {
+    Rank rank{false, 0, INT32_MIN, chosen};
+    auto& [stops, cost, priority, bits] = rank;
+    std::set<GroupId> whole;
+    bool doubled = false;
+    for (size_t i = 0; i < picks.size(); ++i) {
+      if (((chosen >> i) & 1u) == 0) continue;
+      stops |= !picks[i].surplus;
+      cost += picks[i].cost;
+      priority = std::max(priority, state_.groups[picks[i].group].priority);
+      if (picks[i].pod == kNone) whole.insert(picks[i].group);
+    }
+    for (size_t i = 0; i < picks.size(); ++i) {
+      doubled |= ((chosen >> i) & 1u) && picks[i].pod != kNone && whole.contains(picks[i].group);
+    }
+    cost = Felt(cost);
+    if (!doubled) subsets.push_back(rank);
+  }
+  std::sort(subsets.begin(), subsets.end());
+  return std::any_of(subsets.begin(), subsets.end(), [&](const Rank& rank) {
+    return context_.budget > 0 && TryExact(picks, std::get<3>(rank));
+  });
+}
+
+bool Search::GivesUpFirst(const Pick& a, const Pick& b) const {
+  if (a.group != b.group) {
+    if (a.safe_ns != b.safe_ns) return a.safe_ns > b.safe_ns;
+    return state_.JobBefore(b.group, a.group);
+  }
+  if (a.pod == kNone || b.pod == kNone) return b.pod == kNone && a.pod != kNone;
+  return state_.MemberBefore(b.pod, a.pod);
+}
+
+VictimPlan Search::Plan() const {
+  VictimPlan plan;
+  plan.outcome = VictimPlan::Outcome::kPlan;
+  for (const Taken& taken : taken_) {
+    const size_t first = plan.victims.size();
+    for (const auto& [pod, phase] : taken.pods) plan.victims.push_back(pod);
+    std::sort(plan.victims.begin() + static_cast<std::ptrdiff_t>(first), plan.victims.end(),
+              [this](PodId a, PodId b) { return state_.MemberBefore(a, b); });
+  }
+  return plan;
+}
+
+VictimPlan Search::Fail(const Statement::Mark& mark) {
+  trial_.Rollback(mark);
+  VictimPlan plan;
+  if (context_.budget <= 0) {
+    plan.outcome = VictimPlan::Outcome::kBudgetSpent;
+    plan.because = "the search for pods to stop is too large for one cycle";
+    ++context_.stats.searches_out_of_budget;
+  } else if (policy_.from.empty()) {
+    plan.because = "no other project holds more than it is due";
+  } else if (!finder_.any_eligible()) {
+    plan.because = "there is nothing of lower priority to stop";
+  } else if (finder_.guarded()) {
+    plan.because =
+        "what could be stopped for it is protected by a minimum run time or a disruption budget";
+  } else {
+    plan.because = "stopping all that may be stopped for it would not make enough room";
+  }
+  return plan;
+}
+
+VictimPlan Search::Run() {
+  const Statement::Mark mark = trial_.Checkpoint();
+  const std::optional<bool> exact = PlaceExactly();
+  if (exact ? !*exact : !PlacePods()) return Fail(mark);
+  if (!exact) {
+    SpareUnneeded();
+    if (!Justified()) return Fail(mark);
+  }
+  MoveVictims();
+  return Plan();
+}
+
+}  // namespace
+
+VictimPlan FindVictims(Context& context,
+                       Statement& trial,
+                       GroupId group,
+                       const std::vector<PodId>& pods,
+                       const std::vector<int32_t>& asker,
+                       const VictimPolicy& policy) {
+  ++context.stats.searches;
+  std::shared_ptr<VictimFinder>& finder = context.finders[asker];
+  if (!finder) finder = std::make_shared<VictimFinder>(context);
+  finder->Begin(group, policy);
+  context.state.served = group;
+  VictimPlan plan = Search(context, trial, group, pods, *finder, policy).Run();
+  context.state.served = kNone;
+  return plan;
+}
+
+}  // namespace swell::sched

@@ -1,0 +1,64 @@
+// The victim search: whom to stop so that given pods can start, at the least cost.
+//
+// Answers a plan, "impossible, because", or "budget spent". A plan is minimal: none of its units
+// can be spared; it may need none, where others have made room in the same cycle. Units are what is
+// stopped together: one surplus member, one pod of a group whose pods are stopped singly, or a
+// whole gang. A victim that finds another place is moved: it is evicted and promised that place.
+//
+// Thread-safety: none. Works on a State through a Statement: on a plan, the evictions and promises
+// are in it, uncommitted; otherwise it is as before.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "sched/cycle/context.h"
+#include "sched/state/statement.h"
+
+namespace swell::sched {
+
+// What an offer would take so far, beside what the state already shows: of queues, one entry for
+// each, and of disruption budgets, by number in the ledger.
+struct Losses {
+  std::vector<std::pair<QueueId, QueueAmounts>> queues;
+  std::vector<std::pair<size_t, int64_t>> budgets;
+};
+void AddLoss(Losses& losses, QueueId queue, const QueueAmounts& amounts, int sign = 1);
+
+struct VictimPolicy {
+  Action rule = Action::kPreempt;
+  int pool = kNone;  // victims and places are of this pool; kNone: of any
+  // Only members beyond the minimum: nobody is stopped.
+  bool surplus_only = false;
+  // The queues whose work may go at all.
+  std::vector<QueueId> from;
+  // Every victim must find another place.
+  bool must_move = false;
+  // Whether anything of the group may be taken for these pods at all; asked once per group.
+  std::function<bool(const GroupState&)> eligible;
+  // How long after its start the group is not stopped; null: as the group says.
+  std::function<Duration(const GroupState&)> min_runtime;
+  // Whether work of a queue may go, given what goes with it; null: yes. More losses never help.
+  std::function<bool(QueueId, const Losses&, const QueueAmounts& more)> allows;
+  // Whether a victim of so much should have been left to its queue, as the plan leaves it, unless
+  // it moves; null: no.
+  std::function<bool(QueueId, const QueueAmounts& charge)> spares;
+};
+
+struct VictimPlan {
+  enum class Outcome { kPlan, kImpossible, kBudgetSpent };
+  Outcome outcome = Outcome::kImpossible;
+  std::vector<PodId> victims;  // in the order they are told; moved ones have a promise
+  std::string because;         // for people, when there is no plan
+};
+
+// Keeps what it learned about the nodes between searches of one rule and one kind of asker.
+VictimPlan FindVictims(Context& context,
+                       Statement& trial,
+                       GroupId group,
+                       const std::vector<PodId>& pods,
+                       const std::vector<int32_t>& asker,
+                       const VictimPolicy& policy);
+
+}  // namespace swell::sched
