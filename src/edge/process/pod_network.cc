@@ -166,7 +166,16 @@ Status PodNetwork::Start(const std::set<int>& slots_in_use) {
   taken_.insert(slot);
   ready_.push_back(slot);
   backstage_ = std::make_unique<Backstage>();
-  RefillInQuiet();
+  const Spares::Options spares = {.kept = options_.ready,
+                                  .there =
+                                      [this] {
+                                        return static_cast<int64_t>(ready_.size() + making_) -
+                                               static_cast<int64_t>(waiting_.size());
+                                      },
+                                  .make_one = [this] { return MakeOne(); },
+                                  .post = options_.post};
+  spares_ = std::make_unique<Spares>(spares, *backstage_);
+  spares_->RefillInQuiet();
   return Status::Ok();
 }
 
@@ -180,30 +189,9 @@ int PodNetwork::NextSlot() {
   return 0;
 }
 
-// At once for those who wait and while less than half of the spares is there, since a rush of pods
-// would find none; the rest when it is quiet.
-void PodNetwork::Refill(bool quiet) {
-  if (failures_ >= kFailuresMax) return;
-  const size_t spares = quiet ? options_.ready : (options_.ready + 1) / 2;
-  while (ready_.size() + making_ < spares + waiting_.size()) {
-    if (!MakeOne()) return;
-  }
-  if (ready_.size() + making_ < options_.ready + waiting_.size()) RefillInQuiet();
-}
-
-void PodNetwork::RefillInQuiet() {
-  if (awaits_quiet_) return;
-  awaits_quiet_ = backstage_->Later([this, alive = std::weak_ptr<bool>(alive_)] {
-    options_.post([this, alive] {
-      if (alive.expired()) return;
-      awaits_quiet_ = false;
-      Refill(/*quiet=*/true);
-    });
-  });
-}
-
-// False: no address is free.
+// False: no address is free, or it has failed too often to go on before somebody asks.
 bool PodNetwork::MakeOne() {
+  if (failures_ >= kFailuresMax) return false;
   const int slot = NextSlot();
   if (slot == 0) return false;
   taken_.insert(slot);
@@ -221,7 +209,7 @@ void PodNetwork::Acquire(std::function<void(Result<NetworkLease>)> done) {
   if (ready_.empty()) {
     failures_ = 0;
     waiting_.push_back(std::move(done));
-    Refill(/*quiet=*/false);
+    spares_->Refill();
     if (making_ == 0) {
       auto nobody = std::move(waiting_.front());
       waiting_.pop_front();
@@ -231,7 +219,7 @@ void PodNetwork::Acquire(std::function<void(Result<NetworkLease>)> done) {
   }
   int slot = ready_.front();
   ready_.pop_front();
-  Refill(/*quiet=*/false);
+  spares_->Refill();
   done(LeaseOf(slot));
 }
 
@@ -313,6 +301,7 @@ void PodNetwork::Destroy(int slot) {
 
 void PodNetwork::Shutdown() {
   backstage_.reset();
+  spares_.reset();
   auto left = ListDir(options_.dir);
   if (left.ok()) {
     for (const std::string& name : *left) {

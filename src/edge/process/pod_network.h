@@ -23,6 +23,7 @@
 
 #include "base/result.h"
 #include "edge/process/backstage.h"
+#include "edge/process/spares.h"
 
 namespace swell::edge {
 
@@ -65,8 +66,6 @@ class PodNetwork {
 
  private:
   Status ChooseSubnet();
-  void Refill(bool quiet);
-  void RefillInQuiet();
   bool MakeOne();
   int NextSlot();
   Status Make(int slot);
@@ -83,12 +82,12 @@ class PodNetwork {
   std::deque<int> ready_;
   std::deque<std::function<void(Result<NetworkLease>)>> waiting_;
   size_t making_ = 0;
-  bool awaits_quiet_ = false;
   int cursor_ = 1;
   int failures_ = 0;
 
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
   std::unique_ptr<Backstage> backstage_;  // where namespaces are made and destroyed
+  std::unique_ptr<Spares> spares_;
 };
 
 }  // namespace swell::edge

@@ -9,7 +9,17 @@
 
 namespace swell::edge {
 
-ReadyDirs::ReadyDirs(Options options) : options_(std::move(options)) {}
+ReadyDirs::ReadyDirs(Options options)
+    : options_(std::move(options)),
+      spares_({.kept = options_.ready,
+               .there = [this] { return static_cast<int64_t>(ready_.size() + making_); },
+               .make_one =
+                   [this] {
+                     MakeOne();
+                     return true;
+                   },
+               .post = options_.post},
+              backstage_) {}
 
 Status ReadyDirs::Take(const std::string& path) {
   std::string spare;
@@ -25,24 +35,9 @@ Status ReadyDirs::Take(const std::string& path) {
 }
 
 void ReadyDirs::Finish() {
-  options_.ready = 0;
+  spares_.Stop();
   ready_.clear();
   backstage_.Finish();
-}
-
-// At once while less than half is there, since a rush of pods would find none; the rest when it is
-// quiet.
-void ReadyDirs::Refill(bool quiet) {
-  const size_t wanted = quiet ? options_.ready : (options_.ready + 1) / 2;
-  while (ready_.size() + making_ < wanted) MakeOne();
-  if (ready_.size() + making_ >= options_.ready || awaits_quiet_) return;
-  awaits_quiet_ = backstage_.Later([this, alive = std::weak_ptr<bool>(alive_)] {
-    options_.post([this, alive] {
-      if (alive.expired()) return;
-      awaits_quiet_ = false;
-      Refill(/*quiet=*/true);
-    });
-  });
 }
 
 void ReadyDirs::MakeOne() {

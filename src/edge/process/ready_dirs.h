@@ -14,6 +14,7 @@
 
 #include "base/result.h"
 #include "edge/process/backstage.h"
+#include "edge/process/spares.h"
 
 namespace swell::edge {
 
@@ -29,22 +30,21 @@ class ReadyDirs {
   explicit ReadyDirs(Options options);
 
   // Begins to make what is missing.
-  void Refill() { Refill(/*quiet=*/false); }
+  void Refill() { spares_.Refill(); }
   // A directory of the form is at `path` after this; its parent must be there.
   Status Take(const std::string& path);
   // Makes no more ahead of need, and is writing nothing after this.
   void Finish();
 
  private:
-  void Refill(bool quiet);
   void MakeOne();
 
   Options options_;
   std::deque<std::string> ready_;
   size_t making_ = 0;
   uint64_t next_ = 0;
-  bool awaits_quiet_ = false;
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
+  Spares spares_;
   Backstage backstage_;  // last: its thread ends first
 };
 
