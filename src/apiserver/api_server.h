@@ -107,6 +107,9 @@ struct Options {
   Metrics* metrics = nullptr;
   // What /healthz, /livez and /readyz ask beside the server's own store.
   HealthChecks health;
+  // Has work that takes long done by another thread; false: so many bytes have no room there.
+  // Empty: it is done at once.
+  std::function<bool(std::function<void()> work, size_t bytes)> aside;
   // Answers POST /swell/v1/backup: writes the whole store into a file beside the database and says
   // which. Empty: 404.
   std::function<void(std::function<void(Result<json::Value>)>)> backup;

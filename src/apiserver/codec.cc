@@ -14,12 +14,6 @@
 namespace swell::apiserver {
 namespace {
 
-constexpr size_t kMaxDepth = 64;
-
-bool IsYaml(std::string_view media) {
-  return media == "application/yaml" || media == "text/yaml" || media == "application/x-yaml";
-}
-
 // The first bytes of a body, for error messages: JSON as it is, anything else in hex.
 std::string Excerpt(std::string_view body) {
   constexpr size_t kMaxBytes = 30;
@@ -45,6 +39,26 @@ std::string ParseProblem(std::string_view body, const Status& why) {
 
 }  // namespace
 
+bool IsYaml(std::string_view media_type) {
+  return media_type == "application/yaml" || media_type == "text/yaml" ||
+         media_type == "application/x-yaml";
+}
+
+Status UnreadableBody(const api::KindInfo& kind, std::string_view body, const Status& why) {
+  if (why.code() != Code::kBadRequest) return why;
+  return BadRequestError(StrCat("the object provided is unrecognized (must be of type ",
+                                kind.gvk.kind, "): ", ParseProblem(body, why), " (", Excerpt(body),
+                                ")"));
+}
+
+Result<json::Value> DecodeYaml(std::string_view body, size_t limit) {
+  SWELL_ASSIGN_OR_RETURN(std::vector<json::Value> documents,
+                         json::ParseYaml(body, BodyLimits(limit)));
+  if (documents.size() == 1) return std::move(documents[0]);
+  return BadRequestError(
+      StrCat("the request body must be one YAML document, not ", documents.size()));
+}
+
 Status DecodeError(const api::KindInfo& kind, std::string_view why) {
   return BadRequestError(StrCat(kind.gvk.kind, " in version ", Quote(kind.gvk.version),
                                 " cannot be handled as a ", kind.gvk.kind, ": ", why));
@@ -57,17 +71,10 @@ Result<json::Value> DecodeBody(const api::RestRequest& request, size_t limit) {
   const std::string media = MediaType(request.content_type);
   if (media == api::kProtobufContentType) return api::DecodeKubernetesProtobuf(request.body);
   if (Trim(request.body).empty()) return BadRequestError("the request body is empty");
-  const json::ParseLimits limits{kMaxDepth, limit};
-  if (media.empty() || media == "application/json") return json::Parse(request.body, limits);
-  if (IsYaml(media)) {
-    SWELL_ASSIGN_OR_RETURN(std::vector<json::Value> documents,
-                           json::ParseYaml(request.body, limits));
-    if (documents.size() != 1) {
-      return BadRequestError(
-          StrCat("the request body must be one YAML document, not ", documents.size()));
-    }
-    return std::move(documents[0]);
+  if (media.empty() || media == "application/json") {
+    return json::Parse(request.body, BodyLimits(limit));
   }
+  if (IsYaml(media)) return DecodeYaml(request.body, limit);
   return Status(Code::kUnsupportedMediaType,
                 "the body of the request was in an unknown format - accepted media types include: "
                 "application/json, application/yaml, application/vnd.kubernetes.protobuf");
@@ -248,13 +255,7 @@ Result<std::string> PruneObject(Call& call, const api::KindInfo& kind, json::Val
 
 Result<json::Value> DecodeObject(Call& call, const api::KindInfo& kind, size_t limit) {
   auto decoded = DecodeBody(call.request, limit);
-  if (!decoded.ok()) {
-    if (decoded.status().code() != Code::kBadRequest) return decoded.status();
-    return BadRequestError(StrCat("the object provided is unrecognized (must be of type ",
-                                  kind.gvk.kind,
-                                  "): ", ParseProblem(call.request.body, decoded.status()), " (",
-                                  Excerpt(call.request.body), ")"));
-  }
+  if (!decoded.ok()) return UnreadableBody(kind, call.request.body, decoded.status());
   json::Value object = std::move(*decoded);
   SWELL_RETURN_IF_ERROR(CheckMetadataTypes(kind, object));
   SWELL_RETURN_IF_ERROR(CheckKind(kind, object));

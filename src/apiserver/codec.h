@@ -12,6 +12,21 @@
 
 namespace swell::apiserver {
 
+// What a body of so many bytes may hold. The values of real objects have 15 bytes and more each,
+// and etcd, where it keeps them, takes 1.5 MiB of them at most.
+constexpr json::ParseLimits BodyLimits(size_t bytes) {
+  return {.depth = 64, .bytes = bytes, .values = 128 << 10};
+}
+
+inline constexpr std::string_view kApplyPatch = "application/apply-patch+yaml";
+bool IsYaml(std::string_view media_type);
+
+// A YAML body, which is to be one document.
+Result<json::Value> DecodeYaml(std::string_view body, size_t limit);
+
+// Why the body is no object of the kind.
+Status UnreadableBody(const api::KindInfo& kind, std::string_view body, const Status& why);
+
 // The body as one document, by its content type. kTooLarge, kUnsupportedMediaType, kBadRequest.
 Result<json::Value> DecodeBody(const api::RestRequest& request, size_t limit);
 

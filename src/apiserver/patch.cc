@@ -20,8 +20,6 @@ namespace {
 constexpr std::string_view kJsonPatch = "application/json-patch+json";
 constexpr std::string_view kMergePatch = "application/merge-patch+json";
 constexpr std::string_view kStrategicPatch = "application/strategic-merge-patch+json";
-constexpr std::string_view kApplyPatch = "application/apply-patch+yaml";
-constexpr size_t kMaxDepth = 64;
 
 Status UnsupportedPatch(const api::KindInfo& kind) {
   return Status(Code::kUnsupportedMediaType,
@@ -58,7 +56,7 @@ Result<json::Value> DecodePatch(const Core& core, const Call& call, std::string_
   if (call.request.body.size() > limit) {
     return Status(Code::kTooLarge, StrCat("Request entity too large: limit is ", limit));
   }
-  const json::ParseLimits limits{kMaxDepth, limit};
+  const json::ParseLimits limits = BodyLimits(limit);
   if (media == kApplyPatch) {
     SWELL_ASSIGN_OR_RETURN(std::vector<json::Value> documents,
                            json::ParseYaml(call.request.body, limits));

@@ -11,6 +11,7 @@
 #include "apiserver/prepare.h"
 #include "apiserver/watch.h"
 #include "apiserver/write_options.h"
+#include "apiserver/yaml_aside.h"
 #include "base/log.h"
 #include "base/strings.h"
 
@@ -182,7 +183,8 @@ Status Dispatch(Core& core, const CallPtr& call) {
     Run(*alive, again, handler, writes);
     alive->random = now;
   };
-  Run(core, call, handler, writes);
+  auto run = [call, handler, writes](Core& alive) { Run(alive, call, handler, writes); };
+  if (!writes || !ReadYamlAside(core, call, run)) run(core);
   return Status::Ok();
 }
 

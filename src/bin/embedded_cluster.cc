@@ -12,6 +12,7 @@
 #include "api/meta.h"
 #include "api/swell_keys.h"
 #include "apiserver/api_server.h"
+#include "base/background_queue.h"
 #include "base/file.h"
 #include "base/log.h"
 #include "base/short_turns.h"
@@ -55,6 +56,12 @@ std::string HostOf(const std::string& listen) {
   return host;
 }
 
+constexpr size_t kAsideBytesMax = size_t{64} << 20;
+
+void RunAll(std::vector<std::function<void()>> all) {
+  for (auto& work : all) std::exchange(work, {})();
+}
+
 }  // namespace
 
 // Members in the order they are built; destroyed from the last to the first.
@@ -92,6 +99,7 @@ struct EmbeddedCluster::Impl {
   std::vector<agent::NodeConfig> node_configs;
   std::unique_ptr<store::Store> store;
   std::shared_ptr<apiserver::ApiServer> server;
+  BackgroundQueue<std::function<void()>> aside{kAsideBytesMax, Duration::zero(), RunAll};
   std::unique_ptr<edge::HttpFront> front;
   std::unique_ptr<net::HttpServer> http;
   std::thread io_thread;

@@ -39,17 +39,27 @@ struct HandlerBase {
 struct TreeHandler : HandlerBase {
   bj::value_stack stack;
   size_t keys = 0;
+  size_t values_left = SIZE_MAX;
+  bool too_many_values = false;
   std::string number;
   bool number_too_large = false;
 
+  bool Fits(size_t n, bj::error_code& error) {
+    too_many_values = n > values_left;
+    if (too_many_values) error = bj::error::array_too_large;
+    values_left -= too_many_values ? 0 : n;
+    return !too_many_values;
+  }
   bool on_object_begin(bj::error_code&) { return true; }
-  bool on_object_end(size_t n, bj::error_code&) {
+  bool on_object_end(size_t n, bj::error_code& error) {
+    if (!Fits(n, error)) return false;
     keys += n;
     stack.push_object(n);
     return true;
   }
   bool on_array_begin(bj::error_code&) { return true; }
-  bool on_array_end(size_t n, bj::error_code&) {
+  bool on_array_end(size_t n, bj::error_code& error) {
+    if (!Fits(n, error)) return false;
     stack.push_array(n);
     return true;
   }
@@ -242,9 +252,14 @@ Result<Value> ParseChecked(std::string_view text,
   bj::basic_parser<TreeHandler> parser(Options(limits));
   TreeHandler& handler = parser.handler();
   handler.stack.reset(storage);
+  handler.values_left = limits.values;
   bj::error_code error;
   size_t used = parser.write_some(false, text.data(), text.size(), error);
   if (!error && used < text.size()) error = bj::error::extra_data;
+  if (handler.too_many_values) {
+    return Status(Code::kTooLarge,
+                  StrCat("JSON: more than the ", limits.values, " values allowed"));
+  }
   if (error) return SyntaxError(text, used, error);
   Value value = handler.stack.release();
   if (handler.keys != CountKeys(value)) return DuplicateKeyError(text, limits);

@@ -69,6 +69,17 @@ TEST(Parse, HoldsItsLimits) {
   EXPECT_TRUE(Parse("1e-400").ok());
 }
 
+TEST(Parse, CountsMembersAndItems) {
+  const ParseLimits limits{.values = 5};
+  EXPECT_TRUE(Parse(R"({"a":[1,2],"b":{"c":{}}})", limits).ok());
+  for (const char* text :
+       {R"({"a":[1,2],"b":{"c":{}},"d":1})", "[0,0,0,0,0,0]", "[[[[[[]]]]],{}]"}) {
+    EXPECT_EQ(Parse(text, limits).status().ToString(),
+              "RequestEntityTooLarge: JSON: more than the 5 values allowed")
+        << text;
+  }
+}
+
 TEST(Print, WritesNumbersAsKubernetesDoes) {
   const std::pair<double, std::string> cases[] = {
       {0.1, "0.1"},

@@ -5,6 +5,7 @@
 // Thread-safety: as std containers; const documents may be shared between threads.
 #pragma once
 
+#include <cstdint>
 #include <initializer_list>
 #include <memory>
 #include <string>
@@ -24,10 +25,11 @@ using SharedValue = std::shared_ptr<const Value>;
 struct ParseLimits {
   size_t depth = 64;
   size_t bytes = 64 << 20;
+  size_t values = SIZE_MAX;  // members and items, of all objects and arrays
 };
 
 // Strict JSON: one document, valid UTF-8, no duplicate keys, no trailing bytes. Errors are
-// kBadRequest and say line, column and what was expected.
+// kBadRequest and say line, column and what was expected; kTooLarge beyond bytes or values.
 Result<Value> Parse(std::string_view text, const ParseLimits& limits = {});
 
 // Compact, keys in document order.

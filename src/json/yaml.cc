@@ -1,8 +1,9 @@
 #include "json/yaml.h"
 
+#include <istream>
 #include <map>
 #include <optional>
-#include <sstream>
+#include <streambuf>
 
 #include <yaml-cpp/eventhandler.h>
 #include <yaml-cpp/exceptions.h>
@@ -55,6 +56,7 @@ class Builder final : public YAML::EventHandler {
   void OnDocumentStart(const YAML::Mark&) override {}
   void OnDocumentEnd() override {}
   void OnNull(const YAML::Mark& mark, YAML::anchor_t anchor) override {
+    Count(1);
     Add(mark, anchor, Value(nullptr), {1, 0});
   }
   void OnAlias(const YAML::Mark& mark, YAML::anchor_t anchor) override {
@@ -62,6 +64,7 @@ class Builder final : public YAML::EventHandler {
     auto it = anchors_.find(anchor);
     if (it == anchors_.end()) return Fail(mark, "the alias refers to a node that contains it");
     const auto& [value, cost] = it->second;
+    Count(cost.nodes);
     aliased_.nodes += cost.nodes;
     aliased_.bytes += cost.bytes;
     if (aliased_.nodes > kMaxAliasedNodes || aliased_.bytes > limits_.bytes) {
@@ -74,6 +77,7 @@ class Builder final : public YAML::EventHandler {
                 const std::string& tag,
                 YAML::anchor_t anchor,
                 const std::string& raw) override {
+    Count(frames_.empty() || !AtKey() ? 1 : 0);
     if (failed()) return;
     const std::string text = IsValidUtf8(raw) ? raw : WithWholeCharacters(raw);
     if (!IsValidUtf8(text)) return Fail(mark, "an escape names no character");
@@ -117,6 +121,13 @@ class Builder final : public YAML::EventHandler {
     Cost cost = {1, 0, 1};
   };
 
+  void Count(size_t values) {
+    values_ += values;
+    if (values_ <= limits_.values || failed()) return;
+    error_ =
+        Status(Code::kTooLarge, StrCat("YAML: more than the ", limits_.values, " values allowed"));
+  }
+
   bool AtKey() const { return frames_.back().container.is_object() && !frames_.back().key; }
 
   static Result<Value> Resolve(const std::string& tag, const std::string& text) {
@@ -144,6 +155,7 @@ class Builder final : public YAML::EventHandler {
   }
 
   void Open(const YAML::Mark& mark, YAML::anchor_t anchor, Value container) {
+    Count(1);
     if (failed()) return;
     if (frames_.size() >= limits_.depth) return Fail(mark, "nested too deeply");
     if (!frames_.empty() && AtKey()) return Fail(mark, "a key must be a string or a number");
@@ -220,6 +232,29 @@ class Builder final : public YAML::EventHandler {
   std::vector<Frame> frames_;
   std::map<YAML::anchor_t, std::pair<Value, Cost>> anchors_;
   Cost aliased_;
+  size_t values_ = 0;
+};
+
+// A document's text, which ends where the builder has failed: yaml-cpp reads on otherwise, and it
+// is slow.
+class Source final : public std::streambuf {
+ public:
+  Source(std::string_view text, const Builder& builder) : rest_(text), builder_(builder) {}
+
+ protected:
+  int_type underflow() override {
+    constexpr size_t kPieceBytes = 4096;
+    if (rest_.empty() || builder_.failed()) return traits_type::eof();
+    piece_ = rest_.substr(0, kPieceBytes);
+    rest_.remove_prefix(piece_.size());
+    setg(piece_.data(), piece_.data(), piece_.data() + piece_.size());
+    return traits_type::to_int_type(piece_[0]);
+  }
+
+ private:
+  std::string_view rest_;
+  const Builder& builder_;
+  std::string piece_;
 };
 
 struct Document {
@@ -268,7 +303,8 @@ std::vector<Document> SplitDocuments(std::string_view text) {
 Result<Value> ParseDocument(const Document& document, const ParseLimits& limits) {
   Builder builder(limits, document.first_line);
   try {
-    std::istringstream stream{std::string(document.text)};
+    Source source(document.text, builder);
+    std::istream stream(&source);
     YAML::Parser parser(stream);
     if (parser.HandleNextDocument(builder) && !builder.failed()) {
       SWELL_ASSIGN_OR_RETURN(Value value, builder.Take());
@@ -319,7 +355,10 @@ Result<std::vector<Value>> ParseYaml(std::string_view text, const ParseLimits& l
   for (const Document& document : SplitDocuments(text)) {
     if (document.blank) continue;
     auto value = ParseDocument(document, limits);
-    if (!value.ok()) return json_error.ok() ? value.status() : json_error;
+    if (!value.ok()) {
+      const bool as_yaml = json_error.ok() || value.status().code() == Code::kTooLarge;
+      return as_yaml ? value.status() : json_error;
+    }
     if (!value->is_null()) values.push_back(std::move(*value));
   }
   return values;

@@ -11,7 +11,7 @@
 namespace swell::json {
 
 // Every document of the text that is not empty. Aliases are expanded within `limits` (a bomb of
-// aliases is an error); errors are kBadRequest with line and column.
+// aliases is an error); errors are kBadRequest with line and column, or kTooLarge.
 Result<std::vector<Value>> ParseYaml(std::string_view text, const ParseLimits& limits = {});
 
 // As kubectl prints: two spaces, keys sorted, strings quoted only where they must be.

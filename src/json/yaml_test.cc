@@ -121,6 +121,23 @@ TEST(ParseYaml, ErrorsSayWhere) {
   }
 }
 
+TEST(ParseYaml, CountsValuesThoseOfAliasesToo) {
+  const ParseLimits limits{.values = 8};
+  EXPECT_TRUE(ParseYaml("{a: &x [1, 2], b: *x}", limits).ok());
+  for (const char* text : {"{a: &x [1, 2, 3], b: *x}", "- 1\n- 2\n- 3\n- 4\n- \n- 6\n- 7\n- 8\n"}) {
+    EXPECT_EQ(ParseYaml(text, limits).status().ToString(),
+              "RequestEntityTooLarge: YAML: more than the 8 values allowed")
+        << text;
+  }
+}
+
+TEST(ParseYaml, ReadsNoFurtherThanItsLimits) {
+  std::string text = "a:\n";
+  for (int i = 0; i < 100'000; ++i) text += "- 0\n";
+  text += "{ this is no YAML";
+  EXPECT_EQ(ParseYaml(text, {.values = 100}).status().code(), Code::kTooLarge);
+}
+
 TEST(ParseYaml, AliasBombsAreRefused) {
   std::string bomb = "a0: &a0 [lol, lol, lol, lol, lol, lol, lol, lol, lol]\n";
   for (int i = 1; i < 12; ++i) {
