@@ -10,10 +10,7 @@
 namespace swell::controllers {
 namespace {
 
-constexpr size_t kLooksAtOnce = 64;
 constexpr Duration kLogTimeout = std::chrono::seconds(10);
-// A job that our own write is newer than.
-constexpr Duration kStale = std::chrono::milliseconds(50);
 
 double Middle(std::vector<double> values) {
   std::sort(values.begin(), values.end());
@@ -62,62 +59,35 @@ bool Takes(const sched::NodeInfo& node, const json::Value& pod_spec) {
 
 }  // namespace
 
-struct Autoscaler::Round {
-  std::string key, ns, name;
-  json::SharedValue job;
+struct Autoscaler::Round : JobScaler::Round {
   ScaleTarget target;
   elastic::ScaleFacts facts;
   json::SharedValue first;  // the member whose log is read
-  client::WorkQueue::Done done;
-  bool answered = false;  // the log has come, or is not waited for any more
+  bool answered = false;    // the log has come, or is not waited for any more
 };
 
 Autoscaler::Autoscaler(Context context, client::Resource resource, ReadScaleTarget read)
-    : context_(context),
-      resource_(std::move(resource)),
+    : JobScaler(std::move(context), std::move(resource), "autoscaler"),
       read_(read),
-      jobs_(context_.informers.Of(resource_)),
-      pods_(context_.informers.Of(client::resources::kPods)),
-      nodes_(context_.informers.Of(client::resources::kNodes)),
-      events_(MakeRecorder(context_, "autoscaler")),
-      queue_(context_.executor,
-             context_.metrics,
-             StrCat("autoscaler-", resource_.GroupResource()),
-             kLooksAtOnce,
-             [this](const std::string& key, client::WorkQueue::Done done) {
-               Reconcile(key, std::move(done));
-             }),
-      client_(context_.executor, context_.server, context_.user, "autoscaler") {
-  Follow(jobs_, Queued(queue_),
-         [this](const json::SharedValue& job) { known_.erase(api::KeyOf(*job)); });
-}
+      nodes_(context_.informers.Of(client::resources::kNodes)) {}
 
-void Autoscaler::Reconcile(const std::string& key, client::WorkQueue::Done done) {
-  if (!context_.informers.synced()) return done(Duration(std::chrono::milliseconds(5)));
-  json::SharedValue job = jobs_.Get(key);
-  if (!job || api::IsDeleting(*job) || !api::ConditionIsTrue(*job, "Running")) {
-    return done(Duration::zero());
-  }
+void Autoscaler::Look(const std::string& key,
+                      const json::SharedValue& job,
+                      client::WorkQueue::Done done) {
   auto target = read_(*job);
   if (!target.ok()) {
-    Complain(events_, *job, known_[key], target.status().message());
+    Complain(*job, known_[key], target.status().message());
     return done(Duration::zero());
   }
   if (!*target) {
-    known_.erase(key);
+    Forget(key);
     return done(Duration::zero());
   }
-  Known& known = Recall(key, *job, **target);
-  if (api::ResourceVersion(*job) < known.version) return done(kStale);
-  const Duration pause = UntilNextLook(known, context_.clock.Steady(), (*target)->policy.interval);
-  if (pause != Duration::zero()) return done(pause);
+  Known& known = Remember(key, *job, **target);
+  if (!IsDue(known, *job, (*target)->policy.interval, done)) return;
   auto round = std::make_shared<Round>();
-  round->key = key;
-  round->ns = api::Namespace(*job);
-  round->name = api::Name(*job);
-  round->job = job;
+  Begin(*round, key, job, **target, (*target)->policy.interval, std::move(done));
   round->target = std::move(**target);
-  round->done = std::move(done);
   CountPods(*round);
   bool complete = round->facts.running == round->facts.replicas;
   if (!complete || !round->first) return Decide(round);
@@ -128,9 +98,14 @@ void Autoscaler::Reconcile(const std::string& key, client::WorkQueue::Done done)
   ReadLog(round);
 }
 
-Autoscaler::Known& Autoscaler::Recall(const std::string& key,
-                                      const json::Value& job,
-                                      const ScaleTarget& target) {
+ScaleLook* Autoscaler::Recall(const std::string& key) {
+  const auto known = known_.find(key);
+  return known == known_.end() ? nullptr : &known->second;
+}
+
+Autoscaler::Known& Autoscaler::Remember(const std::string& key,
+                                        const json::Value& job,
+                                        const ScaleTarget& target) {
   Known& known = known_[key];
   std::string_view annotation = api::Annotation(job, kScaleMemory);
   bool taken_away = annotation.empty() && !known.memory.empty();
@@ -159,15 +134,15 @@ Autoscaler::Known& Autoscaler::Recall(const std::string& key,
 void Autoscaler::CountPods(Round& round) const {
   elastic::ScaleFacts& facts = round.facts;
   facts.now = context_.clock.Now();
-  facts.replicas = round.target.replicas;
-  std::string set = ToLower(round.target.role);
+  facts.replicas = round.replicas;
+  std::string set = ToLower(round.role);
   int64_t first = 0;
   for (const json::SharedValue& pod : pods_.ByIndex("owner", api::Uid(*round.job))) {
     if (api::Label(*pod, keys::kPodSet) != set || api::IsDeleting(*pod) || HasEnded(*pod)) continue;
     if (!json::GetString(*pod, {"spec", "nodeName"}).empty()) {
       ++facts.placed;
     } else if (auto since = UnplacedSince(*pod)) {
-      facts.unplaced += facts.now - *since >= round.target.policy.interval;
+      facts.unplaced += facts.now - *since >= round.interval;
     }
     if (Phase(*pod) != "Running") continue;
     ++facts.running;
@@ -245,7 +220,7 @@ void Autoscaler::OnLog(const RoundPtr& round, std::string_view log) {
   if (known == known_.end()) return Finish(round, Status::Ok());
   auto metrics = elastic::LogMetrics::Compile(round->target.pattern);
   if (!metrics.ok()) {
-    Complain(events_, *round->job, known->second,
+    Complain(*round->job, known->second,
              StrCat(round->target.pattern_field, ": ", metrics.status().message()));
     return Finish(round, Status::Ok());
   }
@@ -270,68 +245,33 @@ void Autoscaler::Decide(const RoundPtr& round) {
     json::Set(memory, {"seen"}, known->second.position.seen_unix_ns);
     json::Set(memory, {"nodes"}, known->second.position.nodes);
   }
-  std::string text = json::Print(json::Object{{round->target.role, memory}});
+  std::string text = json::Print(json::Object{{round->role, memory}});
   if (text == known->second.memory && !decision.replicas) return WriteStatus(round);
   known->second.memory = std::move(text);
-  WriteJob(round, decision);
+  Write(round, decision);
 }
 
-void Autoscaler::WriteJob(const RoundPtr& round, const elastic::ScaleDecision& decision) {
-  const Known& known = known_.at(round->key);
-  json::Value patch = decision.replicas ? AtPath(round->target.path, *decision.replicas)
-                                        : json::Value(json::Object{});
-  patch = WithMemory(std::move(patch), *round->job, known.memory);
-  client_.Patch(resource_, round->ns, round->name, client::PatchType::kMerge, patch,
-                [this, round, decision](const Result<json::SharedValue>& job) {
-                  auto found = known_.find(round->key);
-                  if (found == known_.end()) return Finish(round, Status::Ok());
-                  if (!job.ok()) {
-                    // Somebody was faster: what was decided counts for nothing, the next look
-                    // starts from what is written.
-                    known_.erase(found);
-                    return Finish(round, job.status());
-                  }
-                  found->second.version = api::ResourceVersion(**job);
-                  if (decision.replicas) {
-                    TellResized(events_, **job, round->target.role, round->target.replicas,
-                                *decision.replicas, decision.why);
-                  }
-                  round->job = *job;
-                  WriteStatus(round);
-                });
+void Autoscaler::Write(const RoundPtr& round, const elastic::ScaleDecision& decision) {
+  WriteJob(round, decision.replicas, decision.why, known_.at(round->key).memory,
+           [this, round](const Status& written) {
+             if (written.ok()) return WriteStatus(round);
+             // Somebody was faster: what was decided counts for nothing, the next look starts from
+             // what is written.
+             Forget(round->key);
+             Finish(round, written);
+           });
 }
 
 void Autoscaler::WriteStatus(const RoundPtr& round) {
   const elastic::ScaleState& state = known_.at(round->key).state;
   json::Value wanted = state.Status();
   json::Set(wanted, {"startTime"}, api::FormatTime(state.start));
-  const json::Value* shown =
-      json::Find(*round->job, {"status", "elasticScaling", round->target.role});
+  const json::Value* shown = json::Find(*round->job, {"status", "elasticScaling", round->role});
   if (shown != nullptr && json::Equal(*shown, wanted)) return Finish(round, Status::Ok());
   for (std::string_view optional : {"lastReplicas", "message"}) {
     if (!json::Find(wanted, {optional})) json::Set(wanted, {optional}, json::Value(nullptr));
   }
-  client_.Patch(
-      resource_, round->ns, round->name, client::PatchType::kMerge,
-      ScalingStatusPatch(*round->job, round->target.role, std::move(wanted)),
-      [this, round](const Result<json::SharedValue>& job) {
-        auto found = known_.find(round->key);
-        if (job.ok() && found != known_.end()) {
-          found->second.version = api::ResourceVersion(**job);
-        }
-        Finish(round, job.ok() ? Status::Ok() : job.status());
-      },
-      "status");
-}
-
-void Autoscaler::Finish(const RoundPtr& round, const Status& status) {
-  if (!round->done) return;
-  auto done = std::exchange(round->done, nullptr);
-  bool gone = status.code() == Code::kNotFound || status.code() == Code::kConflict;
-  if (!status.ok() && !gone) return done(status);
-  auto known = known_.find(round->key);
-  if (known == known_.end()) return done(gone ? kStale : Duration::zero());
-  done(round->target.policy.interval);
+  PatchStatus(round, std::move(wanted));
 }
 
 }  // namespace swell::controllers

@@ -19,16 +19,13 @@
 #include <string>
 #include <vector>
 
-#include "client/event_recorder.h"
-#include "client/work_queue.h"
-#include "controllers/context.h"
-#include "controllers/jobs/scale_look.h"
+#include "controllers/jobs/job_scaler.h"
 #include "controllers/jobs/scale_target.h"
 #include "elastic/log_metrics.h"
 
 namespace swell::controllers {
 
-class Autoscaler {
+class Autoscaler final : public JobScaler {
  public:
   Autoscaler(Context context, client::Resource resource, ReadScaleTarget read);
 
@@ -40,33 +37,28 @@ class Autoscaler {
     elastic::LogPosition position;
     std::string pushed_step;
   };
-  struct Round;  // one look at one job
+  struct Round;
   using RoundPtr = std::shared_ptr<Round>;
 
-  void Reconcile(const std::string& key, client::WorkQueue::Done done);
-  Known& Recall(const std::string& key, const json::Value& job, const ScaleTarget& target);
+  void Look(const std::string& key,
+            const json::SharedValue& job,
+            client::WorkQueue::Done done) override;
+  ScaleLook* Recall(const std::string& key) override;
+  void Forget(const std::string& key) override { known_.erase(key); }
+  Known& Remember(const std::string& key, const json::Value& job, const ScaleTarget& target);
   void CountPods(Round& round) const;
   int64_t RoomFor(const json::Value& pod_template, int64_t most) const;
   static std::optional<double> FreshlyPushed(const Round& round, Known& known);
   void ReadLog(const RoundPtr& round);
   void OnLog(const RoundPtr& round, std::string_view log);
   void Decide(const RoundPtr& round);
-  void WriteJob(const RoundPtr& round, const elastic::ScaleDecision& decision);
+  void Write(const RoundPtr& round, const elastic::ScaleDecision& decision);
   void WriteStatus(const RoundPtr& round);
-  void Finish(const RoundPtr& round, const Status& status);
 
-  Context context_;
-  client::Resource resource_;
   ReadScaleTarget read_;
-  client::Informer& jobs_;
-  client::Informer& pods_;
   client::Informer& nodes_;
-  client::EventRecorder events_;
   std::map<std::string, Known> known_;  // by the job's key
   std::set<std::string> reading_;       // pods whose log is under way
-  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
-  client::WorkQueue queue_;
-  client::Client client_;
 };
 
 }  // namespace swell::controllers

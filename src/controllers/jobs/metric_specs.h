@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "controllers/jobs/scale_target.h"
 #include "elastic/target_scaler.h"
 #include "json/value.h"
 
@@ -32,10 +33,7 @@ struct MetricSpec {
 };
 
 // A role whose members keep metrics at their targets.
-struct TargetRole {
-  std::string role;
-  std::vector<std::string> path;  // of the number of replicas in the job
-  int64_t replicas = 0;
+struct TargetRole : ScaledRole {
   elastic::TargetPolicy policy;
   std::vector<MetricSpec> metrics;
   std::string pattern;  // by which metrics of pods are found in their logs; empty: they are not

@@ -23,10 +23,14 @@ inline constexpr std::string_view kScalePattern = "swell.dev/autoscale-pattern";
 // What the autoscaler remembers; without it scaling starts anew.
 inline constexpr std::string_view kScaleMemory = "swell.dev/elastic-scaling";
 
-struct ScaleTarget {
+// A role whose number of members is somebody's to set.
+struct ScaledRole {
   std::string role;
   std::vector<std::string> path;  // of the number of replicas in the job
   int64_t replicas = 0;
+};
+
+struct ScaleTarget : ScaledRole {
   int64_t others = 0;  // members of the training group besides the role's
   json::Value pod_template;
   elastic::ScalePolicy policy;

@@ -12,10 +12,7 @@
 namespace swell::controllers {
 namespace {
 
-constexpr size_t kLooksAtOnce = 64;
 constexpr Duration kAnswerTimeout = std::chrono::seconds(10);
-// A job that our own write is newer than.
-constexpr Duration kStale = std::chrono::milliseconds(50);
 // Of so many members the logs are read at a look.
 constexpr size_t kLogsMax = 32;
 constexpr std::string_view kCustomMetrics = "custom.metrics.k8s.io";
@@ -33,14 +30,11 @@ std::string SelectorQuery(std::string_view name, std::string_view selector) {
 
 }  // namespace
 
-struct TargetAutoscaler::Round {
-  std::string key, ns, name;
-  json::SharedValue job;
-  TargetRole role;
+struct TargetAutoscaler::Round : JobScaler::Round {
+  TargetRole target;
   std::vector<json::SharedValue> members;  // that run
   std::string members_selector;
-  std::vector<elastic::MetricLook> looks;  // like role.metrics
-  client::WorkQueue::Done done;
+  std::vector<elastic::MetricLook> looks;  // like target.metrics
   int pending = 0;
 
   std::optional<size_t> Member(std::string_view pod) const {
@@ -52,33 +46,14 @@ struct TargetAutoscaler::Round {
 };
 
 TargetAutoscaler::TargetAutoscaler(Context context, client::Resource resource, ReadTargetRole read)
-    : context_(std::move(context)),
-      resource_(std::move(resource)),
-      read_(read),
-      jobs_(context_.informers.Of(resource_)),
-      pods_(context_.informers.Of(client::resources::kPods)),
-      events_(MakeRecorder(context_, "autoscaler")),
-      queue_(context_.executor,
-             context_.metrics,
-             StrCat("target-autoscaler-", resource_.GroupResource()),
-             kLooksAtOnce,
-             [this](const std::string& key, client::WorkQueue::Done done) {
-               Reconcile(key, std::move(done));
-             }),
-      client_(context_.executor, context_.server, context_.user, "autoscaler") {
-  Follow(jobs_, Queued(queue_),
-         [this](const json::SharedValue& job) { known_.erase(api::KeyOf(*job)); });
-}
+    : JobScaler(std::move(context), std::move(resource), "target-autoscaler"), read_(read) {}
 
-void TargetAutoscaler::Reconcile(const std::string& key, client::WorkQueue::Done done) {
-  if (!context_.informers.synced()) return done(Duration(std::chrono::milliseconds(5)));
-  json::SharedValue job = jobs_.Get(key);
-  if (!job || api::IsDeleting(*job) || !api::ConditionIsTrue(*job, "Running")) {
-    return done(Duration::zero());
-  }
-  auto role = read_(*job);
-  if (role.ok() && !*role) {
-    known_.erase(key);
+void TargetAutoscaler::Look(const std::string& key,
+                            const json::SharedValue& job,
+                            client::WorkQueue::Done done) {
+  auto target = read_(*job);
+  if (target.ok() && !*target) {
+    Forget(key);
     return done(Duration::zero());
   }
   Known& known = known_[key];
@@ -86,34 +61,33 @@ void TargetAutoscaler::Reconcile(const std::string& key, client::WorkQueue::Done
     known = Known();
     known.uid = api::Uid(*job);
   }
-  if (!role.ok()) {
-    Complain(events_, *job, known, role.status().message());
+  if (!target.ok()) {
+    Complain(*job, known, target.status().message());
     return done(Duration::zero());
   }
-  if (api::ResourceVersion(*job) < known.version) return done(kStale);
-  const Duration pause = UntilNextLook(known, context_.clock.Steady(), (*role)->policy.interval);
-  if (pause != Duration::zero()) return done(pause);
+  if (!IsDue(known, *job, (*target)->policy.interval, done)) return;
   auto round = std::make_shared<Round>();
-  round->key = key;
-  round->ns = api::Namespace(*job);
-  round->name = api::Name(*job);
-  round->job = job;
-  round->role = std::move(**role);
-  round->done = std::move(done);
+  Begin(*round, key, job, **target, (*target)->policy.interval, std::move(done));
+  round->target = std::move(**target);
   FindMembers(*round);
   if (round->members.empty()) return Finish(round, Status::Ok());
   Ask(round);
 }
 
+ScaleLook* TargetAutoscaler::Recall(const std::string& key) {
+  const auto known = known_.find(key);
+  return known == known_.end() ? nullptr : &known->second;
+}
+
 void TargetAutoscaler::FindMembers(Round& round) const {
-  const std::string set = ToLower(round.role.role);
+  const std::string set = ToLower(round.role);
   for (const json::SharedValue& pod : pods_.ByIndex("owner", api::Uid(*round.job))) {
     if (api::Label(*pod, keys::kPodSet) != set || api::IsDeleting(*pod)) continue;
     if (Phase(*pod) == "Running") round.members.push_back(pod);
   }
   round.members_selector =
-      json::GetString(*round.job, {"status", "replicaStatuses", round.role.role, "selector"});
-  for (const MetricSpec& spec : round.role.metrics) {
+      json::GetString(*round.job, {"status", "replicaStatuses", round.role, "selector"});
+  for (const MetricSpec& spec : round.target.metrics) {
     elastic::MetricLook look;
     look.name = spec.name;
     look.target = spec.target;
@@ -128,8 +102,8 @@ void TargetAutoscaler::FindMembers(Round& round) const {
 void TargetAutoscaler::Ask(const RoundPtr& round) {
   ++round->pending;  // until everything is asked
   bool usage = false;
-  for (size_t i = 0; i < round->role.metrics.size(); ++i) {
-    const MetricSpec& spec = round->role.metrics[i];
+  for (size_t i = 0; i < round->target.metrics.size(); ++i) {
+    const MetricSpec& spec = round->target.metrics[i];
     if (spec.source == MetricSpec::Source::kExternal) {
       AskExternal(round, i);
     } else if (spec.source == MetricSpec::Source::kObject) {
@@ -143,7 +117,7 @@ void TargetAutoscaler::Ask(const RoundPtr& round) {
         look.of_members[m] = PushedMetric(*round->members[m], spec.name);
         pushed = pushed || look.of_members[m];
       }
-      if (!pushed) round->role.pattern.empty() ? AskPods(round, i) : AskLogs(round, i);
+      if (!pushed) round->target.pattern.empty() ? AskPods(round, i) : AskLogs(round, i);
     }
   }
   if (usage) AskUsage(round);
@@ -184,7 +158,7 @@ void TargetAutoscaler::AskUsage(const RoundPtr& round) {
 void TargetAutoscaler::UseUsage(Round& round, const Result<std::string>& answer) {
   const auto list = answer.ok() ? json::Parse(*answer, kAnswerLimits) : answer.status();
   for (size_t i = 0; i < round.looks.size(); ++i) {
-    const MetricSpec& spec = round.role.metrics[i];
+    const MetricSpec& spec = round.target.metrics[i];
     if (spec.source == MetricSpec::Source::kResource) {
       TakeUse(list, spec, round.members, round.looks[i]);
     }
@@ -192,7 +166,7 @@ void TargetAutoscaler::UseUsage(Round& round, const Result<std::string>& answer)
 }
 
 void TargetAutoscaler::AskPods(const RoundPtr& round, size_t metric) {
-  const MetricSpec& spec = round->role.metrics[metric];
+  const MetricSpec& spec = round->target.metrics[metric];
   std::string query = SelectorQuery("labelSelector", round->members_selector);
   const std::string more = SelectorQuery("metricLabelSelector", spec.selector);
   if (!more.empty()) query += StrCat(query.empty() ? "" : "&", more);
@@ -217,10 +191,10 @@ void TargetAutoscaler::UsePods(Round& round, size_t metric, const Result<std::st
 }
 
 void TargetAutoscaler::AskLogs(const RoundPtr& round, size_t metric) {
-  auto compiled = elastic::LogMetrics::Compile(round->role.pattern);
+  auto compiled = elastic::LogMetrics::Compile(round->target.pattern);
   if (!compiled.ok()) {
     round->looks[metric].fault =
-        StrCat(round->role.pattern_field, ": ", compiled.status().message());
+        StrCat(round->target.pattern_field, ": ", compiled.status().message());
     return;
   }
   auto pattern = std::make_shared<elastic::LogMetrics>(std::move(*compiled));
@@ -242,7 +216,7 @@ void TargetAutoscaler::AskLogs(const RoundPtr& round, size_t metric) {
 }
 
 void TargetAutoscaler::AskExternal(const RoundPtr& round, size_t metric) {
-  const MetricSpec& spec = round->role.metrics[metric];
+  const MetricSpec& spec = round->target.metrics[metric];
   Get(round,
       StrCat("/apis/", kExternalMetrics, "/v1beta1/namespaces/", round->ns, "/",
              api::EscapePathSegment(spec.name)),
@@ -254,7 +228,7 @@ void TargetAutoscaler::AskExternal(const RoundPtr& round, size_t metric) {
 
 // A namespace's metrics are in itself; what has no namespace is found without one.
 void TargetAutoscaler::AskObject(const RoundPtr& round, size_t metric) {
-  const MetricSpec& spec = round->role.metrics[metric];
+  const MetricSpec& spec = round->target.metrics[metric];
   const std::string name = api::EscapePathSegment(spec.object_name);
   const std::string value = api::EscapePathSegment(spec.name);
   const bool core = spec.object_group.empty();
@@ -293,39 +267,31 @@ void TargetAutoscaler::Decide(const RoundPtr& round) {
   if (found == known_.end()) return Finish(round, Status::Ok());
   Known& known = found->second;
   const elastic::TargetDecision decision = elastic::LookAtTargets(
-      round->role.policy, context_.clock.Now(), round->role.replicas,
+      round->target.policy, context_.clock.Now(), round->replicas,
       static_cast<int64_t>(round->members.size()), round->looks, known.state);
   if (!decision.faults.empty() && known.faults != decision.faults) {
     events_.Record(*round->job, "Warning", "FailedGetMetrics", decision.faults);
   }
   known.recovered = !known.faults.empty() && decision.faults.empty();
   known.faults = decision.faults;
-  if (decision.desired == round->role.replicas) return WriteStatus(round, decision);
+  if (decision.desired == round->replicas) return WriteStatus(round, decision);
   Write(round, decision);
 }
 
 void TargetAutoscaler::Write(const RoundPtr& round, const elastic::TargetDecision& decision) {
-  const std::string memory = json::Print(
-      json::Object{{round->role.role, json::Object{{"currentReplicas", decision.desired}}}});
-  const json::Value patch =
-      WithMemory(AtPath(round->role.path, decision.desired), *round->job, memory);
-  client_.Patch(resource_, round->ns, round->name, client::PatchType::kMerge, patch,
-                [this, round, decision](const Result<json::SharedValue>& job) {
-                  auto known = known_.find(round->key);
-                  if (!job.ok() || known == known_.end()) return Finish(round, job.status());
-                  known->second.version = api::ResourceVersion(**job);
-                  TellResized(events_, **job, round->role.role, round->role.replicas,
-                              decision.desired, decision.why);
-                  round->job = *job;
-                  WriteStatus(round, decision);
-                });
+  const std::string memory =
+      json::Print(json::Object{{round->role, json::Object{{"currentReplicas", decision.desired}}}});
+  WriteJob(round, decision.desired, decision.why, memory,
+           [this, round, decision](const Status& written) {
+             if (!written.ok()) return Finish(round, written);
+             WriteStatus(round, decision);
+           });
 }
 
 // Numbers move all the time; the status says what the last change was for.
 void TargetAutoscaler::WriteStatus(const RoundPtr& round, const elastic::TargetDecision& decision) {
-  const json::Value* shown =
-      json::Find(*round->job, {"status", "elasticScaling", round->role.role});
-  const bool changed = decision.desired != round->role.replicas;
+  const json::Value* shown = json::Find(*round->job, {"status", "elasticScaling", round->role});
+  const bool changed = decision.desired != round->replicas;
   const std::string_view told = shown ? json::GetString(*shown, {"message"}) : std::string_view();
   auto known = known_.find(round->key);
   const bool news = changed || told.empty() || (known != known_.end() && known->second.recovered);
@@ -336,30 +302,12 @@ void TargetAutoscaler::WriteStatus(const RoundPtr& round, const elastic::TargetD
                                     {"currentReplicas", decision.desired},
                                     {"message", message}};
   if (changed) {
-    json::Set(wanted, {"lastReplicas"}, round->role.replicas);
+    json::Set(wanted, {"lastReplicas"}, round->replicas);
   } else if (shown != nullptr && json::Find(*shown, {"lastReplicas"}) != nullptr) {
     json::Set(wanted, {"lastReplicas"}, json::GetInt(*shown, {"lastReplicas"}));
   }
   if (shown != nullptr && json::Equal(*shown, wanted)) return Finish(round, Status::Ok());
-  client_.Patch(
-      resource_, round->ns, round->name, client::PatchType::kMerge,
-      ScalingStatusPatch(*round->job, round->role.role, std::move(wanted)),
-      [this, round](const Result<json::SharedValue>& job) {
-        auto known = known_.find(round->key);
-        if (job.ok() && known != known_.end()) {
-          known->second.version = api::ResourceVersion(**job);
-        }
-        Finish(round, job.status());
-      },
-      "status");
-}
-
-void TargetAutoscaler::Finish(const RoundPtr& round, const Status& status) {
-  auto done = std::exchange(round->done, nullptr);
-  if (!done) return;
-  const bool gone = status.code() == Code::kNotFound || status.code() == Code::kConflict;
-  if (!status.ok() && !gone) return done(status);
-  done(round->role.policy.interval);
+  PatchStatus(round, std::move(wanted));
 }
 
 }  // namespace swell::controllers

@@ -19,16 +19,13 @@
 #include <string>
 #include <vector>
 
-#include "client/event_recorder.h"
-#include "client/work_queue.h"
-#include "controllers/context.h"
+#include "controllers/jobs/job_scaler.h"
 #include "controllers/jobs/metric_specs.h"
-#include "controllers/jobs/scale_look.h"
 #include "elastic/log_metrics.h"
 
 namespace swell::controllers {
 
-class TargetAutoscaler {
+class TargetAutoscaler final : public JobScaler {
  public:
   TargetAutoscaler(Context context, client::Resource resource, ReadTargetRole read);
 
@@ -38,10 +35,14 @@ class TargetAutoscaler {
     std::string faults;
     bool recovered = false;  // there were faults at the look before this one
   };
-  struct Round;  // one look at one job
+  struct Round;
   using RoundPtr = std::shared_ptr<Round>;
 
-  void Reconcile(const std::string& key, client::WorkQueue::Done done);
+  void Look(const std::string& key,
+            const json::SharedValue& job,
+            client::WorkQueue::Done done) override;
+  ScaleLook* Recall(const std::string& key) override;
+  void Forget(const std::string& key) override { known_.erase(key); }
   void FindMembers(Round& round) const;
   void Ask(const RoundPtr& round);
   void AskUsage(const RoundPtr& round);
@@ -62,18 +63,9 @@ class TargetAutoscaler {
   void Decide(const RoundPtr& round);
   void Write(const RoundPtr& round, const elastic::TargetDecision& decision);
   void WriteStatus(const RoundPtr& round, const elastic::TargetDecision& decision);
-  void Finish(const RoundPtr& round, const Status& status);
 
-  Context context_;
-  client::Resource resource_;
   ReadTargetRole read_;
-  client::Informer& jobs_;
-  client::Informer& pods_;
-  client::EventRecorder events_;
   std::map<std::string, Known> known_;  // by the job's key
-  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
-  client::WorkQueue queue_;
-  client::Client client_;
 };
 
 }  // namespace swell::controllers
