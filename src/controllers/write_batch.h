@@ -1,16 +1,38 @@
-// WriteBatch: several writes of one reconcile pass. It ends the pass when the last one is answered:
-// with the first error, or with when to look again. What is gone already, or there already, is no
-// error. Thread-safety: core executor only. Shared by the writes' callbacks.
+// How a reconcile pass ends with its writes: with when to look again, or with an error. An object
+// that is gone already, or there already, is mostly none: the watch tells what is to be done next.
+//
+// Outcome, Ends: a pass with one write. WriteBatch: one with several; it ends the pass when the
+// last one is answered, with the first error.
+//
+// Thread-safety: core executor only. Ownership: a batch is shared by its writes' callbacks.
 #pragma once
 
+#include <algorithm>
 #include <functional>
 #include <memory>
 #include <utility>
+#include <vector>
 
 #include "client/client.h"
 #include "client/work_queue.h"
 
 namespace swell::controllers {
+
+inline Result<Duration> Outcome(const Status& status,
+                                Duration look_again = {},
+                                const std::vector<Code>& fine = {Code::kNotFound}) {
+  const bool ends = status.ok() || std::find(fine.begin(), fine.end(), status.code()) != fine.end();
+  return ends ? Result<Duration>(look_again) : Result<Duration>(status);
+}
+// The callback for that write.
+inline client::ObjectCallback Ends(client::WorkQueue::Done done,
+                                   Duration look_again = {},
+                                   std::vector<Code> fine = {Code::kNotFound}) {
+  return [done = std::move(done), look_again,
+          fine = std::move(fine)](const Result<json::SharedValue>& result) {
+    done(Outcome(result.status(), look_again, fine));
+  };
+}
 
 class WriteBatch : public std::enable_shared_from_this<WriteBatch> {
  public:
@@ -36,11 +58,9 @@ class WriteBatch : public std::enable_shared_from_this<WriteBatch> {
 
  private:
   void End(const Status& status) {
-    const bool fine =
-        status.ok() || status.code() == Code::kNotFound || status.code() == Code::kAlreadyExists;
-    if (!fine) Fail(status);
-    if (--pending_ > 0) return;
-    done_(first_error_.ok() ? Result<Duration>(look_again_) : Result<Duration>(first_error_));
+    const auto outcome = Outcome(status, {}, {Code::kNotFound, Code::kAlreadyExists});
+    if (!outcome.ok()) Fail(status);
+    if (--pending_ == 0) done_(Outcome(first_error_, look_again_, {}));
   }
 
   client::WorkQueue::Done done_;

@@ -6,6 +6,7 @@
 
 #include "api/meta.h"
 #include "controllers/workloads/workload.h"
+#include "controllers/write_batch.h"
 
 namespace swell::controllers {
 namespace {
@@ -53,10 +54,7 @@ void CertificateCleaner::Reconcile(const std::string& name, client::WorkQueue::D
   const Duration left = *end - context_.clock.Now();
   if (left > Duration::zero()) return done(left);
   client_.Delete(kRequests, "", name, {.precondition_uid = std::string(api::Uid(*request))},
-                 [done = std::move(done)](const Result<json::SharedValue>& result) {
-                   const bool fine = result.ok() || result.status().code() == Code::kNotFound;
-                   done(fine ? Result<Duration>(Duration::zero()) : result.status());
-                 });
+                 Ends(std::move(done)));
 }
 
 }  // namespace swell::controllers

@@ -5,6 +5,7 @@
 #include "api/meta.h"
 #include "base/strings.h"
 #include "controllers/workloads/workload.h"
+#include "controllers/write_batch.h"
 
 namespace swell::controllers {
 namespace {
@@ -76,13 +77,7 @@ void CertificateSigner::Reconcile(const std::string& name, client::WorkQueue::Do
                                       {"message", certificate.status().message()}});
     json::Set(signed_request, {"status", "conditions"}, std::move(conditions));
   }
-  client_.Update(
-      kRequests, signed_request,
-      [done = std::move(done)](const Result<json::SharedValue>& result) {
-        const bool fine = result.ok() || result.status().code() == Code::kNotFound;
-        done(fine ? Result<Duration>(Duration::zero()) : result.status());
-      },
-      "status");
+  client_.Update(kRequests, signed_request, Ends(std::move(done)), "status");
 }
 
 }  // namespace swell::controllers

@@ -5,6 +5,7 @@
 
 #include "base/strings.h"
 #include "controllers/cluster/cluster_resources.h"
+#include "controllers/write_batch.h"
 
 namespace swell::controllers {
 namespace {
@@ -18,8 +19,6 @@ bool HasFinalizer(const json::Value& object, std::string_view wanted) {
   const json::Array& finalizers = json::GetArray(object, {"metadata", "finalizers"});
   return std::find(finalizers.begin(), finalizers.end(), json::Value(wanted)) != finalizers.end();
 }
-
-bool Fine(const Status& status) { return status.ok() || status.code() == Code::kNotFound; }
 
 }  // namespace
 
@@ -287,9 +286,7 @@ void GarbageCollector::DropOwners(const std::string& uid,
   client_.Get(
       node.resource, node.ns, node.name,
       [this, uid, owners, resource = node.resource, done](const Result<json::SharedValue>& found) {
-        if (!found.ok()) {
-          return done(Fine(found.status()) ? Result<Duration>(Duration::zero()) : found.status());
-        }
+        if (!found.ok()) return done(Outcome(found.status()));
         const json::Value& object = **found;
         if (api::Uid(object) != uid) return done(Duration::zero());
         json::Array kept;
@@ -303,12 +300,8 @@ void GarbageCollector::DropOwners(const std::string& uid,
             {"metadata", json::Object{{"resourceVersion",
                                        json::GetString(object, {"metadata", "resourceVersion"})},
                                       {"ownerReferences", std::move(left)}}}};
-        client_.Patch(
-            resource, api::Namespace(object), api::Name(object), client::PatchType::kMerge, patch,
-            [done](const Result<json::SharedValue>& result) {
-              done(result.ok() || Fine(result.status()) ? Result<Duration>(Duration::zero())
-                                                        : result.status());
-            });
+        client_.Patch(resource, api::Namespace(object), api::Name(object),
+                      client::PatchType::kMerge, patch, Ends(done));
       });
 }
 
@@ -317,9 +310,7 @@ void GarbageCollector::DropFinalizer(const Node& node, std::string_view finalize
       node.resource, node.ns, node.name,
       [this, resource = node.resource, finalizer = std::string(finalizer),
        done](const Result<json::SharedValue>& found) {
-        if (!found.ok()) {
-          return done(Fine(found.status()) ? Result<Duration>(Duration::zero()) : found.status());
-        }
+        if (!found.ok()) return done(Outcome(found.status()));
         const json::Value& object = **found;
         if (!HasFinalizer(object, finalizer)) return done(Duration::zero());
         json::Array kept;
@@ -330,12 +321,8 @@ void GarbageCollector::DropFinalizer(const Node& node, std::string_view finalize
             {"metadata", json::Object{{"resourceVersion",
                                        json::GetString(object, {"metadata", "resourceVersion"})},
                                       {"finalizers", std::move(kept)}}}};
-        client_.Patch(
-            resource, api::Namespace(object), api::Name(object), client::PatchType::kMerge, patch,
-            [done](const Result<json::SharedValue>& result) {
-              done(result.ok() || Fine(result.status()) ? Result<Duration>(Duration::zero())
-                                                        : result.status());
-            });
+        client_.Patch(resource, api::Namespace(object), api::Name(object),
+                      client::PatchType::kMerge, patch, Ends(done));
       });
 }
 
@@ -345,12 +332,8 @@ void GarbageCollector::DeleteNode(const std::string& uid,
                                   Done done) {
   client_.Delete(node.resource, node.ns, node.name,
                  {.propagation = std::string(propagation), .precondition_uid = uid},
-                 [done](const Result<json::SharedValue>& result) {
-                   // A conflict: another object has the name now.
-                   bool fine = result.ok() || Fine(result.status()) ||
-                               result.status().code() == Code::kConflict;
-                   done(fine ? Result<Duration>(Duration::zero()) : result.status());
-                 });
+                 // A conflict: another object has the name now.
+                 Ends(std::move(done), {}, {Code::kNotFound, Code::kConflict}));
 }
 
 }  // namespace swell::controllers

@@ -7,6 +7,7 @@
 #include "base/strings.h"
 #include "controllers/cluster/node_taints.h"
 #include "controllers/pod_facts.h"
+#include "controllers/write_batch.h"
 
 namespace swell::controllers {
 namespace {
@@ -17,11 +18,6 @@ constexpr std::array<std::string_view, 4> kConditions = {"Ready", "MemoryPressur
                                                          "PIDPressure"};
 // A pod's node may be known a moment later than the pod.
 constexpr Duration kUnknownNodeGrace = std::chrono::seconds(40);
-
-Result<Duration> Outcome(const Result<json::SharedValue>& result, Duration look_again = {}) {
-  if (result.ok() || result.status().code() == Code::kNotFound) return look_again;
-  return result.status();
-}
 
 }  // namespace
 
@@ -150,9 +146,7 @@ void NodeLifecycle::PatchNode(const json::Value& node,
     json::Value patch = json::Object{{"metadata", json::Object{{"resourceVersion", version}}},
                                      {"spec", json::Object{{"taints", taints}}}};
     client_.Patch(client::resources::kNodes, "", name, client::PatchType::kMerge, patch,
-                  [done, look_again](const Result<json::SharedValue>& result) {
-                    done(Outcome(result, look_again));
-                  });
+                  Ends(done, look_again));
   };
   std::string_view version = json::GetString(node, {"metadata", "resourceVersion"});
   if (conditions.is_null()) return write_taints(version);
@@ -161,7 +155,7 @@ void NodeLifecycle::PatchNode(const json::Value& node,
   client_.Patch(
       client::resources::kNodes, "", name, client::PatchType::kMerge, patch,
       [done, write_taints](const Result<json::SharedValue>& result) {
-        if (!result.ok()) return done(Outcome(result));
+        if (!result.ok()) return done(Outcome(result.status()));
         write_taints(json::GetString(**result, {"metadata", "resourceVersion"}));
       },
       "status");
@@ -214,13 +208,8 @@ void NodeLifecycle::MarkNotReady(const json::SharedValue& pod, Duration look_aga
                                                  {"lastTransitionTime",
                                                   api::FormatTime(context_.clock.Now())}}}}}}};
   events_.Record(*pod, "Warning", "NodeNotReady", "Node is not ready");
-  client_.Patch(
-      client::resources::kPods, api::Namespace(*pod), api::Name(*pod),
-      client::PatchType::kStrategic, patch,
-      [done, look_again](const Result<json::SharedValue>& result) {
-        done(Outcome(result, look_again));
-      },
-      "status");
+  client_.Patch(client::resources::kPods, api::Namespace(*pod), api::Name(*pod),
+                client::PatchType::kStrategic, patch, Ends(std::move(done), look_again), "status");
 }
 
 // The mark first: it tells the job's controller that the pod did not fail by itself.
@@ -242,24 +231,22 @@ void NodeLifecycle::EvictPod(const json::SharedValue& pod, Done done) {
       client::resources::kPods, api::Namespace(*pod), api::Name(*pod),
       client::PatchType::kStrategic, patch,
       [this, pod, done](const Result<json::SharedValue>& result) {
-        if (!result.ok()) return done(Outcome(result));
-        client_.Delete(
-            client::resources::kPods, api::Namespace(*pod), api::Name(*pod),
-            {.precondition_uid = std::string(api::Uid(*pod))},
-            [done](const Result<json::SharedValue>& deleted) { done(Outcome(deleted)); });
+        if (!result.ok()) return done(Outcome(result.status()));
+        client_.Delete(client::resources::kPods, api::Namespace(*pod), api::Name(*pod),
+                       {.precondition_uid = std::string(api::Uid(*pod))}, Ends(done));
       },
       "status");
 }
 
 void NodeLifecycle::RemovePod(const json::SharedValue& pod, std::string_view why, Done done) {
   events_.Record(*pod, "Warning", "NodeLost", StrCat("Removing pod ", api::KeyOf(*pod), ": ", why));
-  client_.Delete(
-      client::resources::kPods, api::Namespace(*pod), api::Name(*pod),
-      {.grace_seconds = 0, .precondition_uid = std::string(api::Uid(*pod))},
-      [done](const Result<json::SharedValue>& result) {
-        // Finalizers may hold it: look again, as nobody else will.
-        done(Outcome(result, result.ok() ? Duration(std::chrono::seconds(30)) : Duration::zero()));
-      });
+  client_.Delete(client::resources::kPods, api::Namespace(*pod), api::Name(*pod),
+                 {.grace_seconds = 0, .precondition_uid = std::string(api::Uid(*pod))},
+                 [done](const Result<json::SharedValue>& result) {
+                   // Finalizers may hold it: look again, as nobody else will.
+                   done(Outcome(result.status(), result.ok() ? Duration(std::chrono::seconds(30))
+                                                             : Duration::zero()));
+                 });
 }
 
 }  // namespace swell::controllers

@@ -5,6 +5,7 @@
 #include "api/meta.h"
 #include "api/selector.h"
 #include "controllers/workloads/workload.h"
+#include "controllers/write_batch.h"
 
 namespace swell::controllers {
 namespace {
@@ -55,11 +56,7 @@ void RoleAggregation::Reconcile(const std::string& name, client::WorkQueue::Done
   }
   if (json::GetArray(*role, {"rules"}) == rules) return done(Duration::zero());
   client_.Patch(client::resources::kClusterRoles, "", name, client::PatchType::kMerge,
-                json::Object{{"rules", std::move(rules)}},
-                [done = std::move(done)](const Result<json::SharedValue>& result) {
-                  const bool fine = result.ok() || result.status().code() == Code::kNotFound;
-                  done(fine ? Result<Duration>(Duration::zero()) : result.status());
-                });
+                json::Object{{"rules", std::move(rules)}}, Ends(std::move(done)));
 }
 
 }  // namespace swell::controllers

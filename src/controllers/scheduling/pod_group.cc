@@ -5,6 +5,7 @@
 #include "api/meta.h"
 #include "base/strings.h"
 #include "controllers/pod_facts.h"
+#include "controllers/write_batch.h"
 
 namespace swell::controllers {
 namespace {
@@ -127,24 +128,14 @@ void PodGroupController::Reconcile(const std::string& key, client::WorkQueue::Do
   }
   if (!changed) return done(Duration::zero());
   json::Value patch = json::Object{{"status", std::move(status)}};
-  client_.Patch(
-      client::resources::kPodGroups, api::Namespace(*group), api::Name(*group),
-      client::PatchType::kMerge, patch,
-      [done](const Result<json::SharedValue>& result) {
-        bool fine = result.ok() || result.status().code() == Code::kNotFound;
-        done(fine ? Result<Duration>(Duration::zero()) : result.status());
-      },
-      "status");
+  client_.Patch(client::resources::kPodGroups, api::Namespace(*group), api::Name(*group),
+                client::PatchType::kMerge, patch, Ends(std::move(done)), "status");
 }
 
 void PodGroupController::DropGroup(const json::Value& group, client::WorkQueue::Done done) {
   client_.Delete(client::resources::kPodGroups, api::Namespace(group), api::Name(group),
                  {.precondition_uid = std::string(api::Uid(group))},
-                 [done](const Result<json::SharedValue>& result) {
-                   bool fine = result.ok() || result.status().code() == Code::kNotFound ||
-                               result.status().code() == Code::kConflict;
-                   done(fine ? Result<Duration>(Duration::zero()) : result.status());
-                 });
+                 Ends(std::move(done), {}, {Code::kNotFound, Code::kConflict}));
 }
 
 void PodGroupController::MakeGroup(const std::string& key,
@@ -167,10 +158,7 @@ void PodGroupController::MakeGroup(const std::string& key,
                                 {"annotations", json::Object{{keys::kMadeForPods, "true"}}}}},
       {"spec", std::move(spec)}};
   client_.Create(client::resources::kPodGroups, ns, group,
-                 [done](const Result<json::SharedValue>& result) {
-                   bool fine = result.ok() || result.status().code() == Code::kAlreadyExists;
-                   done(fine ? Result<Duration>(Duration::zero()) : result.status());
-                 });
+                 Ends(std::move(done), {}, {Code::kAlreadyExists}));
 }
 
 }  // namespace swell::controllers

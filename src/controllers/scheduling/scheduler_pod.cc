@@ -3,6 +3,7 @@
 #include "api/meta.h"
 #include "base/strings.h"
 #include "controllers/pod_facts.h"
+#include "controllers/write_batch.h"
 
 namespace swell::controllers {
 namespace {
@@ -69,10 +70,7 @@ SchedulerPod::SchedulerPod(Context context, std::string log_file)
 void SchedulerPod::Reconcile(client::WorkQueue::Done done) {
   if (!context_.informers.synced()) return done(Duration(std::chrono::milliseconds(5)));
   if (projects_.objects().empty()) return done(Duration::zero());
-  auto ended = [done](const Result<json::SharedValue>& result) {
-    bool fine = result.ok() || result.status().code() == Code::kAlreadyExists;
-    done(fine ? Result<Duration>(Duration::zero()) : result.status());
-  };
+  const auto ended = Ends(done, {}, {Code::kAlreadyExists});
   if (json::SharedValue ns = namespaces_.Get(kNamespace); !ns) {
     json::Value object =
         json::Object{{"apiVersion", "v1"},

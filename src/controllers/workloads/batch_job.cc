@@ -11,6 +11,7 @@
 #include "controllers/jobs/job_kind.h"
 #include "controllers/pod_facts.h"
 #include "controllers/workloads/batch_rules.h"
+#include "controllers/write_batch.h"
 #include "json/patch.h"
 
 namespace swell::controllers {
@@ -126,21 +127,6 @@ struct BatchJobController::Pass {
   }
 };
 
-struct BatchJobController::Writes {
-  Done done;
-  Duration look_again{0};
-  int pending = 1;
-  Status first_error;
-
-  void End(const Status& status) {
-    bool fine =
-        status.ok() || status.code() == Code::kNotFound || status.code() == Code::kAlreadyExists;
-    if (!fine && first_error.ok()) first_error = status;
-    if (--pending > 0) return;
-    done(first_error.ok() ? Result<Duration>(look_again) : Result<Duration>(first_error));
-  }
-};
-
 BatchJobController::BatchJobController(Context context)
     : context_(context),
       jobs_(context_.informers.Of(client::resources::kJobs)),
@@ -183,10 +169,7 @@ void BatchJobController::ReconcileOrphan(const std::string& key, Done done) {
   if (!orphan || (owner && !HasEnded(*pod) && !api::IsDeleting(*pod))) {
     return done(Duration::zero());
   }
-  Release(*pod, [done](const Result<json::SharedValue>& result) {
-    bool fine = result.ok() || result.status().code() == Code::kNotFound;
-    done(fine ? Result<Duration>(Duration::zero()) : result.status());
-  });
+  Release(*pod, Ends(std::move(done)));
 }
 
 void BatchJobController::Reconcile(const std::string& key, Done done) {
@@ -586,8 +569,7 @@ void BatchJobController::Write(const std::shared_ptr<Pass>& pass, Done done) {
       client::resources::kJobs, pass->ns, pass->name, client::PatchType::kMerge, document,
       [this, pass, done](const Result<json::SharedValue>& result) {
         if (result.ok()) return WriteRest(pass, done);
-        bool gone = result.status().code() == Code::kNotFound;
-        done(gone ? Result<Duration>(Duration::zero()) : result.status());
+        done(Outcome(result.status()));
       },
       "status");
 }
@@ -604,34 +586,26 @@ void BatchJobController::Release(const json::Value& pod, client::ObjectCallback 
 }
 
 void BatchJobController::WriteRest(const std::shared_ptr<Pass>& pass, Done done) {
-  auto writes = std::make_shared<Writes>();
-  writes->done = std::move(done);
-  writes->look_again = pass->look_again;
+  const auto writes = MakeBatch(std::move(done));
+  writes->LookAgainIn(pass->look_again);
   for (const Pass::Telling& telling : pass->tell) {
     events_.Record(*pass->job, telling.type, telling.reason, telling.message);
   }
-  auto ended = [writes](const Result<json::SharedValue>& result) {
-    writes->End(result.ok() ? Status::Ok() : result.status());
-  };
-  for (const json::SharedValue& pod : pass->release) {
-    ++writes->pending;
-    Release(*pod, ended);
-  }
+  for (const json::SharedValue& pod : pass->release) Release(*pod, writes->Track());
   for (const json::SharedValue& pod : pass->stop) {
     // Let go first: a pod that the job itself stops is nobody's failure.
-    ++writes->pending;
-    Release(*pod, [this, pass, pod, ended](const Result<json::SharedValue>& released) {
-      if (!released.ok()) return ended(released);
-      client_.Delete(client::resources::kPods, api::Namespace(*pod), api::Name(*pod),
-                     {.precondition_uid = std::string(api::Uid(*pod))}, ended);
-      events_.Record(*pass->job, "Normal", "SuccessfulDelete",
-                     StrCat("Deleted pod: ", api::Name(*pod)));
-    });
+    Release(*pod,
+            [this, pass, pod, ended = writes->Track()](const Result<json::SharedValue>& released) {
+              if (!released.ok()) return ended(released);
+              client_.Delete(client::resources::kPods, api::Namespace(*pod), api::Name(*pod),
+                             {.precondition_uid = std::string(api::Uid(*pod))}, ended);
+              events_.Record(*pass->job, "Normal", "SuccessfulDelete",
+                             StrCat("Deleted pod: ", api::Name(*pod)));
+            });
   }
   for (const json::Value& pod : pass->create) {
-    ++writes->pending;
     client_.Create(client::resources::kPods, pass->ns, pod,
-                   [this, pass, ended](const Result<json::SharedValue>& result) {
+                   writes->Track([this, pass](const Result<json::SharedValue>& result) {
                      if (result.ok()) {
                        events_.Record(*pass->job, "Normal", "SuccessfulCreate",
                                       StrCat("Created pod: ", api::Name(**result)));
@@ -639,15 +613,13 @@ void BatchJobController::WriteRest(const std::shared_ptr<Pass>& pass, Done done)
                        events_.Record(*pass->job, "Warning", "FailedCreate",
                                       StrCat("Error creating: ", result.status().message()));
                      }
-                     ended(result);
-                   });
+                   }));
   }
   if (pass->delete_job) {
-    ++writes->pending;
     client_.Delete(client::resources::kJobs, pass->ns, pass->name,
-                   {.propagation = "Background", .precondition_uid = pass->uid}, ended);
+                   {.propagation = "Background", .precondition_uid = pass->uid}, writes->Track());
   }
-  writes->End(Status::Ok());
+  writes->Close();
 }
 
 }  // namespace swell::controllers

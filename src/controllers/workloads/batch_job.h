@@ -28,7 +28,6 @@ class BatchJobController {
 
  private:
   struct Pass;
-  struct Writes;
   using Done = client::WorkQueue::Done;
 
   void OnPod(const json::Value& pod);

@@ -8,6 +8,7 @@
 #include "api/selector.h"
 #include "base/strings.h"
 #include "controllers/pod_facts.h"
+#include "controllers/write_batch.h"
 
 namespace swell::controllers {
 namespace {
@@ -198,13 +199,8 @@ void DisruptionController::Reconcile(const std::string& key, const client::WorkQ
   json::Value updated = *budget;
   json::Set(updated, {"status"}, std::move(next));
   // A whole status with the version looked at: an eviction may be writing to it right now.
-  client_.Update(
-      client::resources::kPodDisruptionBudgets, updated,
-      [done, look_again = sums.look_again](const Result<json::SharedValue>& result) {
-        bool fine = result.ok() || result.status().code() == Code::kNotFound;
-        done(fine ? Result<Duration>(look_again) : result.status());
-      },
-      "status");
+  client_.Update(client::resources::kPodDisruptionBudgets, updated,
+                 Ends(std::move(done), sums.look_again), "status");
 }
 
 }  // namespace swell::controllers

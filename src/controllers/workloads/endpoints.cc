@@ -3,6 +3,7 @@
 #include "api/meta.h"
 #include "base/strings.h"
 #include "controllers/pod_facts.h"
+#include "controllers/write_batch.h"
 
 namespace swell::controllers {
 namespace {
@@ -144,11 +145,7 @@ void EndpointsController::Reconcile(const std::string& key, client::WorkQueue::D
   if (!context_.informers.synced()) return done(Duration(std::chrono::milliseconds(5)));
   json::SharedValue service = services_.Get(key);
   json::SharedValue known = endpoints_.Get(key);
-  auto ended = [done](const Result<json::SharedValue>& result) {
-    bool fine = result.ok() || result.status().code() == Code::kNotFound ||
-                result.status().code() == Code::kAlreadyExists;
-    done(fine ? Result<Duration>(Duration::zero()) : result.status());
-  };
+  const auto ended = Ends(done, {}, {Code::kNotFound, Code::kAlreadyExists});
   if (!service) {
     if (!known) return done(Duration::zero());
     client_.Delete(client::resources::kEndpoints, api::Namespace(*known), api::Name(*known), {},
