@@ -54,6 +54,8 @@ struct RestRequest {
   // The headers of a request to upgrade the connection (Upgrade, Sec-WebSocket-*, X-Stream-*), as
   // sent; empty: an ordinary request.
   HeaderList upgrade = {};
+  // Goes before others where requests wait for a connection: others wait for what it does.
+  bool urgent = false;
 };
 
 struct RestResponse {

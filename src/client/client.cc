@@ -273,11 +273,13 @@ class OpenStream final : public Stream {
 Client::Client(Executor& executor,
                std::shared_ptr<api::RestHandler> server,
                api::UserInfo user,
-               std::string user_agent)
+               std::string user_agent,
+               bool urgent)
     : executor_(executor),
       server_(std::move(server)),
       user_(std::move(user)),
       user_agent_(std::move(user_agent)),
+      urgent_(urgent),
       state_(std::make_shared<State>()) {}
 
 Client::~Client() {
@@ -289,6 +291,7 @@ template <class Make>
 void Client::Handle(api::RestRequest request, Make&& make) {
   request.user = user_;
   request.user_agent = user_agent_;
+  request.urgent = urgent_;
   const uint64_t id = state_->next_id++;
   auto call = server_->Handle(std::move(request), make(id));
   if (call) state_->calls.emplace(id, std::move(call));

@@ -116,11 +116,13 @@ class Stream {
 
 class Client {
  public:
-  // `user` is trusted in-process; empty where the transport carries credentials.
+  // `user` is trusted in-process; empty where the transport carries credentials. What an `urgent`
+  // one asks goes before others; see api::RestRequest.
   Client(Executor& executor,
          std::shared_ptr<api::RestHandler> server,
          api::UserInfo user,
-         std::string user_agent);
+         std::string user_agent,
+         bool urgent = false);
   ~Client();
   Client(const Client&) = delete;
   Client& operator=(const Client&) = delete;
@@ -186,6 +188,7 @@ class Client {
   std::shared_ptr<api::RestHandler> server_;
   api::UserInfo user_;
   std::string user_agent_;
+  bool urgent_;
   std::shared_ptr<State> state_;
 };
 

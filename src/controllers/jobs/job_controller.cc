@@ -12,6 +12,9 @@ namespace {
 
 // How long members of an elastic job may run on when its first one has finished.
 constexpr Duration kFarewell = std::chrono::seconds(60);
+// After this a pod that was made and never heard of is made again: it may have come and gone while
+// nobody listened.
+constexpr Duration kWatchLag = std::chrono::seconds(30);
 
 }  // namespace
 
@@ -35,8 +38,10 @@ JobController::JobController(Context context, std::unique_ptr<JobKind> kind)
               context_.server,
               context_.user,
               ToLower(kind_->kind()) + "-controller") {
-  Follow(jobs_, Queued(queue_),
-         [this](const json::SharedValue& job) { vanished_.erase(std::string(api::Uid(*job))); });
+  Follow(jobs_, Queued(queue_), [this](const json::SharedValue& job) {
+    vanished_.erase(std::string(api::Uid(*job)));
+    made_.erase(std::string(api::Uid(*job)));
+  });
   Follow(
       pods_, [this](const json::SharedValue& pod) { OnPod(*pod); },
       [this](const json::SharedValue& pod) { OnPodGone(*pod); });
@@ -51,6 +56,11 @@ bool JobController::Owns(const api::OwnerReference& owner) const {
 void JobController::OnPod(const json::Value& pod) {
   auto owner = api::ControllerOf(pod);
   if (!owner || !Owns(*owner)) return;
+  auto made = made_.find(owner->uid);
+  if (made != made_.end() && made->second.erase(std::string(api::Name(pod))) > 0 &&
+      made->second.empty()) {
+    made_.erase(made);
+  }
   queue_.Add(StrCat(api::Namespace(pod), "/", owner->name));
 }
 
@@ -458,6 +468,20 @@ void JobController::StopLatecomers(Pass& pass) {
   }
 }
 
+bool JobController::IsMade(Pass& pass, const std::string& pod) {
+  auto job = made_.find(api::Uid(*pass.job));
+  if (job == made_.end()) return false;
+  auto made = job->second.find(pod);
+  if (made == job->second.end()) return false;
+  const Duration left = made->second + kWatchLag - context_.clock.Steady();
+  if (left <= Duration::zero()) {
+    job->second.erase(made);
+    return false;
+  }
+  pass.LookAgainIn(left);
+  return true;
+}
+
 JobParts JobController::PartsOf(const Pass& pass) const {
   return {*kind_, *pass.job, pass.spec, pass.gang_class};
 }
@@ -472,7 +496,8 @@ void JobController::WantPods(Pass& pass) {
   const bool all = !pass.spec.tiered() || pass.GangPlaced();
   for (const ReplicaSpec& replica : pass.spec.replicas) {
     for (int64_t k = 0; k < replica.replicas; ++k) {
-      if (pass.pods.contains(replica.PodName(pass.name, k))) continue;
+      const std::string pod = replica.PodName(pass.name, k);
+      if (pass.pods.contains(pod) || IsMade(pass, pod)) continue;
       // Before its gang has its place, a member of another class would hold one to no use.
       if (!all && pass.GroupOf(replica, k) != pass.name) continue;
       pass.create_pods.push_back(MakeMember(PartsOf(pass), replica, k));

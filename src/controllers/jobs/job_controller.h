@@ -102,6 +102,9 @@ class JobController {
     WallTime created;
   };
 
+  // Whether a pod was made that the watch has not told of yet.
+  bool IsMade(Pass& pass, const std::string& pod);
+
   Context context_;
   std::unique_ptr<JobKind> kind_;
   client::Informer& jobs_;
@@ -111,6 +114,9 @@ class JobController {
   client::Informer& nodes_;
   client::EventRecorder events_;
   std::map<std::string, Vanished> vanished_;
+  // By the job's uid the names of pods made, and when, until the watch tells of them: it lags where
+  // the API server has much to do, and each of them would be asked for once more meanwhile.
+  std::map<std::string, std::map<std::string, SteadyTime, std::less<>>, std::less<>> made_;
   std::set<std::string> counted_;  // uids of failed pods whose restart is in the job's count
   client::WorkQueue queue_;
   client::Client client_;

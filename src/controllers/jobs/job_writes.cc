@@ -145,6 +145,10 @@ void JobController::CreatePods(const std::shared_ptr<Pass>& pass,
     writes->Begin();
     client_.Create(client::resources::kPods, pass->ns, pod,
                    [this, pass, writes](const Result<json::SharedValue>& result) {
+                     if (result.ok() && !pods_.Get(api::KeyOf(**result))) {
+                       made_[std::string(api::Uid(*pass->job))].insert_or_assign(
+                           std::string(api::Name(**result)), context_.clock.Steady());
+                     }
                      bool fine = result.ok() || Harmless(result.status().code());
                      if (!fine) {
                        events_.Record(*pass->job, "Warning", "FailedCreatePod",

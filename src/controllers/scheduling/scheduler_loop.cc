@@ -112,7 +112,11 @@ SchedulerLoop::SchedulerLoop(Context context, sched::Settings settings)
       events_(MakeRecorder(context_, std::string(kComponent))),
       teller_(context_, events_, [this](const std::string& pod) { return FindWaiting(pod); }),
       volume_waits_(context_),
-      client_(context_.executor, context_.server, context_.user, std::string(kComponent)) {
+      client_(context_.executor,
+              context_.server,
+              context_.user,
+              std::string(kComponent),
+              /*urgent=*/true) {
   WatchNodes();
   WatchQueues();
   WatchGroups();

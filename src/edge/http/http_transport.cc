@@ -84,6 +84,7 @@ net::HttpRequest ToHttp(api::RestRequest rest) {
     http.headers.push_back({std::move(name), std::move(value)});
   }
   http.body = std::move(rest.body);
+  http.urgent = rest.urgent;
   return http;
 }
 

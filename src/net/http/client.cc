@@ -25,6 +25,7 @@ ClientImpl::ClientImpl(Reactor& reactor,
 RequestId ClientImpl::Submit(HttpRequest request, Duration limit, std::shared_ptr<ClientJob> job) {
   job->id = next_id_++;
   job->method = request.method;
+  job->urgent = request.urgent;
   std::string target = url.path;
   target += !request.target.empty() ? request.target : request.path;
   if (request.target.empty() && !request.query.empty()) target.append("?").append(request.query);
@@ -72,8 +73,8 @@ void ClientImpl::Assign(const std::shared_ptr<ClientJob>& job, bool fresh) {
     connection->Begin(job);
   } else if (pooled_ < config.max_connections) {
     Connect(job);
-  } else if (waiting_.size() < config.max_waiting) {
-    waiting_.push_back(job);
+  } else if (urgent_.size() + waiting_.size() < config.max_waiting) {
+    (job->urgent ? urgent_ : waiting_).push_back(job);
   } else {
     FinishJob(job,
               Status(Code::kUnavailable,
@@ -116,9 +117,11 @@ void ClientImpl::Remove(ClientConnection* connection, bool was_pooled) {
 }
 
 void ClientImpl::ServeWaiting() {
-  while (!waiting_.empty() && (!idle_.empty() || pooled_ < config.max_connections)) {
-    std::shared_ptr<ClientJob> job = std::move(waiting_.front());
-    waiting_.pop_front();
+  while (!idle_.empty() || pooled_ < config.max_connections) {
+    auto& from = urgent_.empty() ? waiting_ : urgent_;
+    if (from.empty()) return;
+    std::shared_ptr<ClientJob> job = std::move(from.front());
+    from.pop_front();
     if (jobs_.count(job->id) != 0) Assign(job, false);
   }
 }
@@ -199,6 +202,7 @@ void ClientImpl::CloseAll() {
   closed_ = true;
   for (auto& [id, job] : jobs_) reactor.Cancel(job->timer);
   jobs_.clear();
+  urgent_.clear();
   waiting_.clear();
   reactor.Cancel(std::exchange(sweep_, kNoTimer));
   while (!connections_.empty()) {

@@ -35,6 +35,7 @@ struct ClientJob {
   HttpClient::EndCallback on_end;
   HttpClient::UpgradeCallback on_upgrade;
   Duration limit = Duration::zero();  // from its turn on; zero: none
+  bool urgent = false;
   TimerId timer = kNoTimer;
   ClientConnection* connection = nullptr;  // null while waiting
   std::string body;
@@ -80,7 +81,7 @@ class ClientImpl : public std::enable_shared_from_this<ClientImpl> {
   bool closed_ = false;
   bool in_submit_ = false;
   std::unordered_map<RequestId, std::shared_ptr<ClientJob>> jobs_;
-  std::deque<std::shared_ptr<ClientJob>> waiting_;              // may hold jobs that are over
+  std::deque<std::shared_ptr<ClientJob>> urgent_, waiting_;     // may hold jobs that are over
   std::vector<std::shared_ptr<ClientConnection>> connections_;  // each knows its index
   std::vector<ClientConnection*> idle_;                         // latest used last
   size_t pooled_ = 0;                                           // idle or serving Send

@@ -160,6 +160,26 @@ TEST_F(ClientTest, BoundsItsConnectionsAndLetsTheRestWait) {
   EXPECT_EQ(server->stats().connections_accepted, 2u);
 }
 
+TEST_F(ClientTest, WhatIsUrgentGoesBeforeOthersThatWait) {
+  Serve();
+  std::vector<std::shared_ptr<Exchange>> held;
+  handler.fn = [&](std::shared_ptr<Exchange> exchange) { held.push_back(std::move(exchange)); };
+  auto client = Connect({.max_connections = 1});
+  for (const char* path : {"/first", "/second", "/urgent", "/third", "/urgent-too"}) {
+    HttpRequest request = Request("GET", path);
+    request.urgent = std::string_view(path).starts_with("/urgent");
+    client->Send(std::move(request), kPatience, [](Result<HttpResponse>) {});
+  }
+  std::string order;
+  for (int i = 0; i < 5; ++i) {
+    ASSERT_TRUE(Run([&] { return !held.empty(); }));
+    order += held.back()->request().path;
+    held.back()->Respond({200, {}, {}});
+    held.clear();
+  }
+  EXPECT_EQ(order, "/first/urgent/urgent-too/second/third");
+}
+
 TEST_F(ClientTest, ReportsRefusedConnections) {
   Serve();
   server = nullptr;

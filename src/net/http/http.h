@@ -33,6 +33,7 @@ struct HttpRequest {
   // checked, but nobody can take another's part by it: what proves who they are is refused if
   // false.
   std::string client;
+  bool urgent = false;  // a client sends it before others that wait for a connection
 };
 
 struct HttpResponse {
