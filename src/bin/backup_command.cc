@@ -190,13 +190,16 @@ Result<json::Value> Examine(const std::string& file, const std::string& at) {
   return std::move(*what);
 }
 
-// What is there becomes NAME.before-restore; of an earlier restore that is gone.
+// What is there becomes NAME.before-restore; of an earlier restore that is gone. The last writes of
+// a cluster that was killed are in the log beside its database, which SQLite finds by its name.
 Status PutAside(const DataDir& dir) {
-  for (const char* name : {"swell.db", "pki", "port", "images.yaml"}) {
-    const std::string path = StrCat(dir.path, "/", name);
-    const std::string aside = path + ".before-restore";
-    if (!FileExists(path)) continue;
+  constexpr std::pair<const char*, const char*> kParts[] = {
+      {"swell.db", ""}, {"swell.db", "-wal"}, {"pki", ""}, {"port", ""}, {"images.yaml", ""}};
+  for (const auto& [name, suffix] : kParts) {
+    const std::string path = StrCat(dir.path, "/", name, suffix);
+    const std::string aside = StrCat(dir.path, "/", name, ".before-restore", suffix);
     SWELL_RETURN_IF_ERROR(RemoveTree(aside));
+    if (!FileExists(path)) continue;
     SWELL_RETURN_IF_ERROR(MoveFile(path, aside));
     std::printf("%s is now %s\n", path.c_str(), aside.c_str());
   }

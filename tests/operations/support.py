@@ -3,6 +3,7 @@
 import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -35,6 +36,11 @@ class Cluster:
 
     def down(self):
         run(SWELL, "down", "--data-dir", self.directory)
+
+    def kill(self):
+        """As a power cut would."""
+        os.kill(int((self.directory / "swell.pid").read_text()), signal.SIGKILL)
+        until(lambda: self.swell("status").returncode != 0)
 
     @property
     def kubeconfig(self):

@@ -217,6 +217,18 @@ class Backups(ClusterTest):
         self.cluster.up()
         self.assertNotIn("after", self.names(self.cluster, "configmaps"))
 
+    def test_what_a_killed_cluster_wrote_last_is_put_aside_with_it(self):
+        archive = self.scratch / "early.tar"
+        self.done(self.cluster.swell("backup", str(archive)))
+        self.done(self.cluster.kubectl("create", "configmap", "last-words"))
+        self.cluster.kill()
+        self.done(self.cluster.swell("restore", "--force", str(archive)))
+        for suffix in ("", "-wal"):  # and back
+            aside = self.cluster.directory / f"swell.db.before-restore{suffix}"
+            aside.rename(self.cluster.directory / f"swell.db{suffix}")
+        self.cluster.up()
+        self.assertIn("last-words", self.names(self.cluster, "configmaps"))
+
     def test_what_is_no_backup_is_refused(self):
         other = Cluster(self.scratch / "none", *self.flags)
         bad = self.scratch / "bad.tar"
