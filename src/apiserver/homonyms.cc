@@ -5,7 +5,6 @@
 namespace swell::apiserver {
 namespace {
 
-constexpr std::string_view kPlural = "pytorchjobs";
 constexpr std::string_view kFirst = "kubeflow.org";
 constexpr std::string_view kOther = "training.kubedl.io";
 
@@ -26,9 +25,9 @@ std::string NameSelected(const Query& query) {
 
 void FollowHomonym(const Core& core, std::string_view verb, Call& call) {
   RequestInfo& info = call.info;
-  if (info.resource != kPlural || info.group != kFirst || verb == "create") return;
+  if (info.group != kFirst || verb == "create") return;
   api::KindPtr first = core.scheme->StorageKind(info.group, info.resource);
-  api::KindPtr other = core.scheme->StorageKind(kOther, kPlural);
+  api::KindPtr other = core.scheme->StorageKind(kOther, info.resource);
   if (!first || !other || !other->served) return;
   std::string name = info.name.empty() ? NameSelected(call.query) : info.name;
   if (!name.empty()) {

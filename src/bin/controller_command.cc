@@ -1,7 +1,9 @@
 // `swell controller`: the scheduler and the job controllers for a cluster that runs elsewhere.
 #include <cstdio>
+#include <set>
 
 #include "api/meta.h"
+#include "api/scheme.h"
 #include "base/file.h"
 #include "base/strings.h"
 #include "bin/commands.h"
@@ -87,14 +89,24 @@ Result<std::vector<controllers::GroupingRule>> ReadGroupingRules(const std::stri
   return Status(Code::kInvalid, StrCat("--grouping-rules ", path, ": ", read.faults.front()));
 }
 
-// Whether Kubeflow's operator runs PyTorchJobs here: it brought their definition, not Swell.
-Result<bool> FindKubeflowOperator(RemoteProcess& process, const std::string& choice) {
-  if (choice != "auto") return choice == "operator";
-  auto crd = process.Await([&](client::ObjectCallback done) {
-    process.client().Get(client::resources::kCrds, "", "pytorchjobs.kubeflow.org", std::move(done));
-  });
-  if (!crd.ok()) return crd.status().WithContext("pytorchjobs.kubeflow.org");
-  return api::Label(**crd, kManagedByLabel) != kManagedBy;
+// The kinds of Kubeflow and KubeDL that their own operators run here: those whose definition they
+// brought, not Swell.
+Result<std::set<std::string>> FindOthersJobs(RemoteProcess& process, const std::string& choice) {
+  std::set<std::string> others;
+  if (choice == "swell") return others;
+  for (const json::Value& own : api::SwellCrds()) {
+    const std::string_view group = json::GetString(own, {"spec", "group"});
+    const std::string name(api::Name(own));
+    if (choice == "operator" && group == "kubeflow.org") others.insert(name);
+    if (choice == "operator" || (group != "kubeflow.org" && group != "training.kubedl.io"))
+      continue;
+    auto crd = process.Await([&](client::ObjectCallback done) {
+      process.client().Get(client::resources::kCrds, "", name, std::move(done));
+    });
+    if (!crd.ok()) return crd.status().WithContext(name);
+    if (api::Label(**crd, kManagedByLabel) != kManagedBy) others.insert(name);
+  }
+  return others;
 }
 
 Status RunController(const ControllerFlags& flags) {
@@ -111,16 +123,16 @@ Status RunController(const ControllerFlags& flags) {
   }
   SWELL_ASSIGN_OR_RETURN(bool policy_v1, process->Serves("policy", "v1"));
   SWELL_ASSIGN_OR_RETURN(auto grouping_rules, ReadGroupingRules(flags.grouping_rules));
-  SWELL_ASSIGN_OR_RETURN(bool kubeflow, FindKubeflowOperator(*process, flags.kubeflow));
-  if (kubeflow) {
+  SWELL_ASSIGN_OR_RETURN(auto others, FindOthersJobs(*process, flags.kubeflow));
+  if (!others.empty()) {
     std::printf(
-        "PyTorchJobs of kubeflow.org are left to Kubeflow's operator; their pods with "
-        "schedulerName swell are placed\n");
+        "%s are left to their own operator; their pods with schedulerName swell are placed\n",
+        Join({others.begin(), others.end()}, ", ").c_str());
   }
   const char* server = process->access().server.c_str();
   controllers::ReplicaOptions replica{
       .manager = {.host_network = flags.host_network,
-                  .kubeflow_operator = kubeflow,
+                  .others_jobs = std::move(others),
                   .grouping_rules = std::move(grouping_rules),
                   .grouping_namespace = flags.election.ns,
                   .scheduler = flags.scheduler,
@@ -205,8 +217,8 @@ int ControllerCommand(const std::vector<std::string>& arguments) {
                 "rules by which pods of other operators form gangs, beside those of the ConfigMap "
                 "swell-grouping (docs/scheduling.md)");
   declared.Choice("--kubeflow-jobs", &flags.kubeflow, "WHO", {"auto", "swell", "operator"},
-                  "who runs PyTorchJobs of kubeflow.org (default auto: who brought their "
-                  "definition)");
+                  "who runs the jobs of kubeflow.org (default auto: of each kind, and of KubeDL's, "
+                  "who brought its definition)");
   declared.Int("--webhook-port", &flags.webhook.port, "PORT",
                "answer the API server there about pods and jobs before they are let in (default "
                "0: off; swell install --webhook)");

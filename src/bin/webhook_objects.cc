@@ -33,20 +33,23 @@ Value Hook(const WebhookInstall& install) {
   const Value outside = Object{{"key", kNamespaceName},
                                {"operator", "NotIn"},
                                {"values", Array{"kube-system", "kube-node-lease", install.ns}}};
-  return Object{{"name", "admission.swell.dev"},
-                {"admissionReviewVersions", Array{"v1"}},
-                {"clientConfig", std::move(client)},
-                // Work goes on without it.
-                {"failurePolicy", "Ignore"},
-                {"matchPolicy", "Equivalent"},
-                {"namespaceSelector", Object{{"matchExpressions", Array{outside}}}},
-                {"reinvocationPolicy", "IfNeeded"},
-                {"rules", Array{Rule("", "v1", {"pods"}), Rule("swell.dev", "v1", {"trainingjobs"}),
-                                Rule("kubeflow.org", "v1", {"pytorchjobs"}),
-                                Rule("training.kubedl.io", "v1alpha1", {"pytorchjobs"}),
-                                Rule("elasticdl.org", "v1alpha1", {"elasticdljobs"})}},
-                {"sideEffects", "None"},
-                {"timeoutSeconds", 5}};
+  return Object{
+      {"name", "admission.swell.dev"},
+      {"admissionReviewVersions", Array{"v1"}},
+      {"clientConfig", std::move(client)},
+      // Work goes on without it.
+      {"failurePolicy", "Ignore"},
+      {"matchPolicy", "Equivalent"},
+      {"namespaceSelector", Object{{"matchExpressions", Array{outside}}}},
+      {"reinvocationPolicy", "IfNeeded"},
+      {"rules",
+       Array{Rule("", "v1", {"pods"}), Rule("swell.dev", "v1", {"trainingjobs"}),
+             Rule("kubeflow.org", "v1",
+                  {"pytorchjobs", "tfjobs", "xgboostjobs", "paddlejobs", "jaxjobs"}),
+             Rule("training.kubedl.io", "v1alpha1", {"pytorchjobs", "tfjobs", "xgboostjobs"}),
+             Rule("elasticdl.org", "v1alpha1", {"elasticdljobs"})}},
+      {"sideEffects", "None"},
+      {"timeoutSeconds", 5}};
 }
 
 void AddRights(std::string_view kind, Object metadata, Array rules, std::vector<Value>& out) {

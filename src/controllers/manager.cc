@@ -1,6 +1,7 @@
 #include "controllers/manager.h"
 
 #include <algorithm>
+#include <list>
 #include <optional>
 
 #include "controllers/cluster/certificate_cleaner.h"
@@ -16,6 +17,7 @@
 #include "controllers/jobs/job_controller.h"
 #include "controllers/jobs/kubedl_job.h"
 #include "controllers/jobs/pytorch_job.h"
+#include "controllers/jobs/role_job.h"
 #include "controllers/jobs/target_autoscaler.h"
 #include "controllers/jobs/training_job.h"
 #include "controllers/scheduling/capacity_guard.h"
@@ -140,13 +142,21 @@ struct Manager::Parts {
                  .ns = options.grouping_namespace,
                  .rules = options.grouping_rules,
                  .release = [this](const json::Value& pod) { scheduler.LookAgain(pod); }}),
-        kubedl_jobs(context, MakeKubedlJobKind({.host_network = options.host_network})),
         elasticdl_jobs(context, MakeElasticdlJobKind({.host_network = options.host_network})),
         training_jobs(context, MakeTrainingJobKind({.host_network = options.host_network})),
-        kubedl_scaler(context, kKubedlPyTorchJobs, KubedlScaleTarget),
         training_scaler(context, client::resources::kTrainingJobs, TrainingScaleTarget),
         training_targets(context, client::resources::kTrainingJobs, TrainingTargetRole) {
-    if (!options.kubeflow_operator) {
+    auto ours = [&](const client::Resource& jobs) {
+      return !options.others_jobs.contains(jobs.GroupResource());
+    };
+    for (auto& kind : MakeRoleJobKinds({.host_network = options.host_network})) {
+      if (ours(kind->resource())) role_jobs.emplace_back(context, std::move(kind));
+    }
+    if (ours(kKubedlPyTorchJobs)) {
+      kubedl_jobs.emplace(context, MakeKubedlJobKind({.host_network = options.host_network}));
+      kubedl_scaler.emplace(context, kKubedlPyTorchJobs, KubedlScaleTarget);
+    }
+    if (ours(client::resources::kPyTorchJobs)) {
       pytorch_jobs.emplace(context, MakePyTorchJobKind({.host_network = options.host_network}));
       pytorch_targets.emplace(context, client::resources::kPyTorchJobs, PyTorchTargetRole);
     }
@@ -198,10 +208,11 @@ struct Manager::Parts {
   PodGroupController pod_groups;
   PodGrouper grouper;
   std::optional<JobController> pytorch_jobs;
-  JobController kubedl_jobs;
+  std::list<JobController> role_jobs;
+  std::optional<JobController> kubedl_jobs;
   JobController elasticdl_jobs;
   JobController training_jobs;
-  Autoscaler kubedl_scaler;
+  std::optional<Autoscaler> kubedl_scaler;
   Autoscaler training_scaler;
   std::optional<TargetAutoscaler> pytorch_targets;
   TargetAutoscaler training_targets;

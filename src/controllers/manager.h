@@ -6,6 +6,7 @@
 
 #include <functional>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -30,8 +31,8 @@ struct ManagerOptions {
   // Pods of these schedulers are Swell's to place.
   std::vector<std::string> scheduler_names = {"swell"};
   bool host_network = false;
-  // Kubeflow's own operator makes the pods of its kinds; they are only placed.
-  bool kubeflow_operator = false;
+  // Kinds whose own operator makes their pods, which are only placed: "pytorchjobs.kubeflow.org".
+  std::set<std::string> others_jobs;
   // How other operators' pods form gangs: rules from a file, and of whom the ConfigMap is looked at
   // (empty: of nobody); see PodGrouper.
   std::vector<GroupingRule> grouping_rules;

@@ -93,6 +93,9 @@ struct CrdRow {
 
 constexpr std::string_view kJobColumns =
     "State|string|.status.conditions[-1:].type;Age|date|.metadata.creationTimestamp";
+constexpr std::string_view kKubedlColumns =
+    "State|string|.status.conditions[-1:].type;Age|date|.metadata.creationTimestamp;"
+    "Finished-TTL|integer|.spec.ttlSecondsAfterFinished|1";
 constexpr std::string_view kWorkerScale =
     ".spec.pytorchReplicaSpecs.Worker.replicas .status.replicaStatuses.Worker.active "
     ".status.replicaStatuses.Worker.selector";
@@ -126,10 +129,20 @@ constexpr CrdRow kRows[] = {
      "Project|string|.spec.project|1;Age|date|.metadata.creationTimestamp"},
     {"org.kubeflow.v1", "kubeflow.org", "v1", "PyTorchJob", "pytorchjobs", "", "all", true, true,
      kWorkerScale, kJobColumns},
+    {"org.kubeflow.v1", "kubeflow.org", "v1", "TFJob", "tfjobs", "", "all", true, true, "",
+     kJobColumns},
+    {"org.kubeflow.v1", "kubeflow.org", "v1", "XGBoostJob", "xgboostjobs", "", "all", true, true,
+     "", kJobColumns},
+    {"org.kubeflow.v1", "kubeflow.org", "v1", "PaddleJob", "paddlejobs", "", "all", true, true, "",
+     kJobColumns},
+    {"org.kubeflow.v1", "kubeflow.org", "v1", "JAXJob", "jaxjobs", "", "all", true, true, "",
+     kJobColumns},
     {"io.kubedl.training.v1alpha1", "training.kubedl.io", "v1alpha1", "PyTorchJob", "pytorchjobs",
-     "", "all", true, true, kWorkerScale,
-     "State|string|.status.conditions[-1:].type;Age|date|.metadata.creationTimestamp;"
-     "Finished-TTL|integer|.spec.ttlSecondsAfterFinished|1"},
+     "", "all", true, true, kWorkerScale, kKubedlColumns},
+    {"io.kubedl.training.v1alpha1", "training.kubedl.io", "v1alpha1", "TFJob", "tfjobs", "", "all",
+     true, true, "", kKubedlColumns},
+    {"io.kubedl.training.v1alpha1", "training.kubedl.io", "v1alpha1", "XGBoostJob", "xgboostjobs",
+     "", "all", true, true, "", kKubedlColumns},
     {"org.elasticdl.v1alpha1", "elasticdl.org", "v1alpha1", "ElasticDLJob", "elasticdljobs", "edl",
      "all", true, true,
      ".spec.elasticdlReplicaSpecs.Worker.replicas .status.replicaStatuses.Worker.active "

@@ -132,12 +132,17 @@ JobView ViewOf(json::SharedValue object, const JobKindInfo& kind) {
 // Masters before workers, worker-2 before worker-10.
 bool PodBefore(const json::SharedValue& a, const json::SharedValue& b) {
   auto key = [](const json::Value& pod) {
-    std::string_view role = api::Label(pod, "pytorch-replica-type");
-    std::string_view index = api::Label(pod, "pytorch-replica-index");
-    if (role.empty()) role = api::Label(pod, api::keys::kJobRole);
-    if (index.empty()) index = api::Label(pod, api::keys::kJobIndex);
-    return std::tuple(role != "master", std::string(role), ParseInt(index).value_or(0),
-                      std::string(api::Name(pod)));
+    std::string_view role, index;
+    for (const auto& [role_label, index_label] :
+         {std::pair(std::string_view("training.kubeflow.org/replica-type"),
+                    std::string_view("training.kubeflow.org/replica-index")),
+          std::pair(std::string_view("replica-type"), std::string_view("replica-index")),
+          std::pair(api::keys::kJobRole, api::keys::kJobIndex)}) {
+      if (role.empty()) role = api::Label(pod, role_label);
+      if (index.empty()) index = api::Label(pod, index_label);
+    }
+    return std::tuple(role != "master" && role != "chief", std::string(role),
+                      ParseInt(index).value_or(0), std::string(api::Name(pod)));
   };
   return key(*a) < key(*b);
 }
@@ -162,9 +167,15 @@ const std::vector<JobKindInfo>& JobKinds() {
   static const std::vector<JobKindInfo>* kinds = new std::vector<JobKindInfo>{
       {client::resources::kPyTorchJobs, "PyTorchJob", "pytorchReplicaSpecs"},
       {client::resources::kTrainingJobs, "TrainingJob", "roles"},
+      {{"kubeflow.org", "v1", "tfjobs", true}, "TFJob", "tfReplicaSpecs"},
+      {{"kubeflow.org", "v1", "xgboostjobs", true}, "XGBoostJob", "xgbReplicaSpecs"},
+      {{"kubeflow.org", "v1", "paddlejobs", true}, "PaddleJob", "paddleReplicaSpecs"},
+      {{"kubeflow.org", "v1", "jaxjobs", true}, "JAXJob", "jaxReplicaSpecs"},
       {{"training.kubedl.io", "v1alpha1", "pytorchjobs", true},
        "PyTorchJob",
        "pytorchReplicaSpecs"},
+      {{"training.kubedl.io", "v1alpha1", "tfjobs", true}, "TFJob", "tfReplicaSpecs"},
+      {{"training.kubedl.io", "v1alpha1", "xgboostjobs", true}, "XGBoostJob", "xgbReplicaSpecs"},
       {{"elasticdl.org", "v1alpha1", "elasticdljobs", true},
        "ElasticDLJob",
        "elasticdlReplicaSpecs"},

@@ -71,6 +71,12 @@ constexpr std::string_view kOrder[] = {"customresourcedefinitions.apiextensions.
                                        "trainingjobs.swell.dev",
                                        "pytorchjobs.kubeflow.org",
                                        "pytorchjobs.training.kubedl.io",
+                                       "tfjobs.kubeflow.org",
+                                       "tfjobs.training.kubedl.io",
+                                       "xgboostjobs.kubeflow.org",
+                                       "xgboostjobs.training.kubedl.io",
+                                       "paddlejobs.kubeflow.org",
+                                       "jaxjobs.kubeflow.org",
                                        "elasticdljobs.elasticdl.org",
                                        "pods"};
 

@@ -118,6 +118,7 @@ void JobController::Observe(Pass& pass) {
       std::string_view phase = Phase(*it->second);
       ReplicaCount& count = pass.counts[i];
       if (phase == "Succeeded") ++count.succeeded;
+      if (phase == "Succeeded" && k == 0) count.first_succeeded = true;
       if (phase == "Failed") ++count.failed;
       if (phase == "Running") ++count.running;
       if (phase == "Running" || phase == "Pending") ++count.active;

@@ -17,6 +17,24 @@ void ReadOptional(const json::Value& policy, std::string_view field, std::option
   if (value != nullptr && value->is_number()) to = json::GetInt(policy, {field});
 }
 
+// In every container, init containers too, that has no variable of that name.
+void AddEnv(json::Value& pod, const json::Object& variable) {
+  const std::string_view name = json::View(variable.at("name").get_string());
+  for (std::string_view list : {"initContainers", "containers"}) {
+    json::Value* containers = json::FindMutable(pod, {"spec", list});
+    if (containers == nullptr || !containers->is_array()) continue;
+    for (json::Value& container : containers->get_array()) {
+      json::Value* env = json::FindMutable(container, {"env"});
+      if (env == nullptr || !env->is_array()) env = &json::Set(container, {"env"}, json::Array{});
+      bool present = false;
+      for (const json::Value& entry : env->get_array()) {
+        present = present || json::GetString(entry, {"name"}) == name;
+      }
+      if (!present) env->get_array().push_back(variable);
+    }
+  }
+}
+
 }  // namespace
 
 int64_t JobSpec::TotalReplicas() const {
@@ -149,6 +167,38 @@ Status WrongText(std::string_view field, std::string_view value, std::string_vie
   return WrongField(field, StrCat("Invalid value: ", Quote(value), ": ", message));
 }
 
+Status ReadRoles(const json::Value& body,
+                 std::string_view field,
+                 const std::vector<RoleName>& known,
+                 RestartPolicy restart_policy,
+                 JobSpec& spec) {
+  const std::string path = StrCat("spec.", field);
+  const json::Value* roles = json::Find(body, {field});
+  if (roles == nullptr) return WrongField(path, "Required value");
+  std::vector<std::string> names;
+  for (const RoleName& role : known) names.push_back(Quote(role.name));
+  for (const auto& role : roles->is_object() ? roles->get_object() : json::Object()) {
+    const std::string_view name(role.key().data(), role.key().size());
+    if (std::any_of(known.begin(), known.end(),
+                    [name](const RoleName& one) { return one.name == name; })) {
+      continue;
+    }
+    return WrongField(StrCat(path, ".", name), StrCat("Unsupported value: ", Quote(name),
+                                                      ": supported values: ", Join(names, ", ")));
+  }
+  for (const RoleName& role : known) {
+    const json::Value* found = json::Find(*roles, {role.name});
+    if (found == nullptr) continue;
+    RoleRules rules{.restart_policy = restart_policy, .most = role.most};
+    SWELL_ASSIGN_OR_RETURN(ReplicaSpec replica,
+                           ReadReplicaSpec(StrCat(path, ".", role.name), role.name, *found, rules));
+    if (replica.replicas > 0) spec.replicas.push_back(std::move(replica));
+  }
+  if (!spec.replicas.empty()) return Status::Ok();
+  return WrongField(
+      path, StrCat("Invalid value: must have members of a role, one of ", Join(names, ", ")));
+}
+
 Result<ReplicaSpec> ReadReplicaSpec(std::string_view field,
                                     std::string_view type,
                                     const json::Value& role,
@@ -219,19 +269,21 @@ std::string ReplicaName(std::string_view job, std::string_view type, int64_t ind
 }
 
 void SetEnv(json::Value& pod, std::string_view name, std::string_view value) {
-  for (std::string_view list : {"initContainers", "containers"}) {
-    json::Value* containers = json::FindMutable(pod, {"spec", list});
-    if (containers == nullptr || !containers->is_array()) continue;
-    for (json::Value& container : containers->get_array()) {
-      json::Value* env = json::FindMutable(container, {"env"});
-      if (env == nullptr || !env->is_array()) env = &json::Set(container, {"env"}, json::Array{});
-      bool present = false;
-      for (const json::Value& entry : env->get_array()) {
-        present = present || json::GetString(entry, {"name"}) == name;
-      }
-      if (!present) env->get_array().push_back(json::Object{{"name", name}, {"value", value}});
+  AddEnv(pod, {{"name", name}, {"value", value}});
+}
+
+void SetEnvFromField(json::Value& pod, std::string_view name, std::string_view field) {
+  json::Object source{{"fieldRef", json::Object{{"fieldPath", field}}}};
+  AddEnv(pod, {{"name", name}, {"valueFrom", std::move(source)}});
+}
+
+int64_t NamedPort(const json::Value& pod_template, std::string_view name) {
+  for (const json::Value& container : json::GetArray(pod_template, {"spec", "containers"})) {
+    for (const json::Value& port : json::GetArray(container, {"ports"})) {
+      if (json::GetString(port, {"name"}) == name) return json::GetInt(port, {"containerPort"});
     }
   }
+  return 0;
 }
 
 }  // namespace swell::controllers

@@ -63,6 +63,8 @@ struct JobSpec {
   std::optional<int64_t> min_available;
   // Members beyond min_available may come and go while the others train on.
   bool elastic = false;
+  // Of a kind whose first worker's end can be the job's: all of them must have succeeded.
+  bool all_must_succeed = true;
   // Without a group each pod is placed and preempted for itself, by its own priority.
   bool grouped = true;
   std::string priority_class;
@@ -94,6 +96,7 @@ struct ReplicaCount {
   int64_t running = 0;
   int64_t succeeded = 0;
   int64_t failed = 0;
+  bool first_succeeded = false;  // the one with index 0
 };
 
 class JobKind {
@@ -147,6 +150,17 @@ struct RoleRules {
   RestartPolicy restart_policy = RestartPolicy::kOnFailure;  // of a role that names none
   int64_t least = 0, most = kReplicasMax;
 };
+struct RoleName {
+  std::string_view name;
+  int64_t most = kReplicasMax;
+};
+// The roles in spec.FIELD, in the order of `known`: one that is not among them is refused, and so
+// is a job without members. Roles with none are left out.
+Status ReadRoles(const json::Value& body,
+                 std::string_view field,
+                 const std::vector<RoleName>& known,
+                 RestartPolicy restart_policy,
+                 JobSpec& spec);
 Result<ReplicaSpec> ReadReplicaSpec(std::string_view field,
                                     std::string_view type,
                                     const json::Value& role,
@@ -170,5 +184,9 @@ void ReadSwellHints(const json::Value& job, JobSpec& spec);
 std::string ReplicaName(std::string_view job, std::string_view type, int64_t index);
 // Sets an environment variable in every container (init containers too) unless the user has it.
 void SetEnv(json::Value& pod, std::string_view name, std::string_view value);
+// The same of a field of the pod itself: "status.podIP".
+void SetEnvFromField(json::Value& pod, std::string_view name, std::string_view field);
+// The number of the port that a container of the template gives this name; 0: none does.
+int64_t NamedPort(const json::Value& pod_template, std::string_view name);
 
 }  // namespace swell::controllers

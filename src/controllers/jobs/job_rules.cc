@@ -7,6 +7,7 @@
 #include "controllers/jobs/kubedl_job.h"
 #include "controllers/jobs/metric_specs.h"
 #include "controllers/jobs/pytorch_job.h"
+#include "controllers/jobs/role_job.h"
 #include "controllers/jobs/scale_target.h"
 #include "controllers/jobs/training_job.h"
 #include "controllers/scheduling/pod_asks.h"
@@ -78,6 +79,7 @@ JobRules::JobRules() {
   rows_.push_back({MakePyTorchJobKind({}), nullptr, PyTorchTargetRole});
   rows_.push_back({MakeKubedlJobKind({}), KubedlScaleTarget, nullptr});
   rows_.push_back({MakeElasticdlJobKind({}), nullptr, nullptr});
+  for (auto& kind : MakeRoleJobKinds({})) rows_.push_back({std::move(kind), nullptr, nullptr});
 }
 
 JobRules::~JobRules() = default;

@@ -35,17 +35,6 @@ class PyTorchJobKind final : public JobKind {
   PyTorchOptions options_;
 };
 
-Status ReadRole(const json::Value& replicas, std::string_view type, JobSpec& spec) {
-  const json::Value* role = json::Find(replicas, {type});
-  if (role == nullptr) return Status::Ok();
-  const std::string field = StrCat("spec.pytorchReplicaSpecs.", type);
-  RoleRules rules;
-  if (type == kMaster) rules.most = 1;
-  SWELL_ASSIGN_OR_RETURN(ReplicaSpec replica, ReadReplicaSpec(field, type, *role, rules));
-  if (replica.replicas > 0) spec.replicas.push_back(std::move(replica));
-  return Status::Ok();
-}
-
 Result<JobSpec> PyTorchJobKind::Parse(const json::Value& job) const {
   const json::Value& body = SpecOf(job);
   JobSpec spec;
@@ -160,20 +149,8 @@ bool PyTorchJobKind::Running(const JobSpec&, const std::vector<ReplicaCount>& co
 }  // namespace
 
 Status ReadPyTorchRoles(const json::Value& body, JobSpec& spec) {
-  constexpr std::string_view kField = "spec.pytorchReplicaSpecs";
-  const json::Value* replicas = json::Find(body, {"pytorchReplicaSpecs"});
-  if (replicas == nullptr) return WrongField(kField, "Required value");
-  for (const auto& role : replicas->is_object() ? replicas->get_object() : json::Object()) {
-    const std::string_view name(role.key().data(), role.key().size());
-    if (name == kMaster || name == kWorker) continue;
-    return WrongField(
-        StrCat(kField, ".", name),
-        StrCat("Unsupported value: ", Quote(name), ": supported values: \"Master\", \"Worker\""));
-  }
-  SWELL_RETURN_IF_ERROR(ReadRole(*replicas, kMaster, spec));
-  SWELL_RETURN_IF_ERROR(ReadRole(*replicas, kWorker, spec));
-  if (!spec.replicas.empty()) return Status::Ok();
-  return WrongField(kField, "Invalid value: must have a Master or Workers");
+  return ReadRoles(body, "pytorchReplicaSpecs", {{kMaster, 1}, {kWorker}},
+                   RestartPolicy::kOnFailure, spec);
 }
 
 namespace {
@@ -244,14 +221,7 @@ Status ReadElasticPolicy(const json::Value& body, JobSpec& spec) {
 }
 
 int64_t PyTorchPort(const json::Value& job, const JobSpec& spec, const PyTorchOptions& options) {
-  int64_t given = 0;
-  for (const json::Value& container :
-       json::GetArray(spec.replicas.front().pod_template, {"spec", "containers"})) {
-    for (const json::Value& port : json::GetArray(container, {"ports"})) {
-      if (json::GetString(port, {"name"}) != kPyTorchPortName) continue;
-      given = json::GetInt(port, {"containerPort"}, kLaunchPort);
-    }
-  }
+  const int64_t given = NamedPort(spec.replicas.front().pod_template, kPyTorchPortName);
   return LaunchPort(job, given, options.host_network);
 }
 

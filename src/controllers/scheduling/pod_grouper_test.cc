@@ -323,7 +323,7 @@ TEST_F(PodGrouperTest, WhoNamesAnObjectThatIsNotThereWaitsForIt) {
 }
 
 TEST_F(PodGrouperTest, KubeflowsOperatorMakesItsPodsWhereItIs) {
-  cluster_.StartManager({.kubeflow_operator = true});
+  cluster_.StartManager({.others_jobs = {"pytorchjobs.kubeflow.org"}});
   cluster_.Create(PyTorchYaml{.workers = 1, .gpus = 1}.Text());
   cluster_.Run(std::chrono::seconds(5));
   EXPECT_EQ(cluster_.Pods(""), 0) << "they are not made here";
