@@ -495,6 +495,23 @@ TEST_F(AgentTest, ARestartedAgentAdoptsItsPods) {
   EXPECT_EQ(State("a"), "running");
 }
 
+// The one that comes sorts before the one that runs, by name and by uid alike.
+TEST_F(AgentTest, ARestartedAgentGivesNobodyTheDevicesOfThosePodsThatRun) {
+  const std::string spec = R"("spec":{"nodeName":"node-0","containers":[{"name":"main",
+      "image":"x","resources":{"limits":{"nvidia.com/gpu":2}}}]}})";
+  api_->Put(kPods, Parse(R"({"metadata":{"name":"old","namespace":"default","uid":"z",
+      "annotations":{"swell.dev/gpu-devices":"0,1"}},)" +
+                         spec));
+  sim_.Advance(milliseconds(50));
+  EXPECT_EQ(Phase("old"), "Running");
+  agent_.reset();
+  api_->Put(kPods, Parse(R"({"metadata":{"name":"new","namespace":"default","uid":"a"},)" + spec));
+  Boot();
+  sim_.Advance(milliseconds(50));
+  EXPECT_EQ(EnvOf("z", "CUDA_VISIBLE_DEVICES"), "0,1");
+  EXPECT_EQ(EnvOf("a", "CUDA_VISIBLE_DEVICES"), "2,3");
+}
+
 TEST_F(AgentTest, ARestartedAgentHearsOfWhatEndedBeforeItCouldAdopt) {
   std::string uid = Create("a", R"({"restartPolicy":"Never","containers":[
       {"name":"main","image":"x"}]})");

@@ -280,17 +280,32 @@ void NodeAgent::OnFound(Result<std::vector<FoundPod>> found) {
     for (FoundPod& pod : *found) found_.emplace(pod.pod_uid, std::move(pod));
   }
   found_known_ = true;
-  for (auto& [uid, pod] : std::exchange(waiting_, {})) Take(pod);
-  if (pods_synced_) OnPodsSynced();
+  TakeFirst();
 }
 
 void NodeAgent::OnPodsSynced() {
   pods_synced_ = true;
-  if (!found_known_) return;
+  TakeFirst();
+}
+
+// Both are known: what runs, and what should. Whoever runs has its devices before anybody new asks
+// for some, and what nobody wants any more keeps its own until it is gone.
+void NodeAgent::TakeFirst() {
+  if (!found_known_ || !pods_synced_) return;
+  const auto waiting = std::exchange(waiting_, {});
+  for (const auto& [uid, pod] : waiting) {
+    if (found_.contains(uid)) Take(pod);
+  }
   for (auto& [uid, pod] : std::exchange(found_, {})) {
     SWELL_LOG_INFO("agent", "orphan removed", {"pod", pod.ns + "/" + pod.name}, {"uid", uid});
-    plugs_.runtime.Remove(uid, [](const Status&) {});
+    ++orphans_;
+    plugs_.runtime.Remove(uid, [this, alive = std::weak_ptr<bool>(alive_)](const Status&) {
+      if (alive.expired()) return;
+      --orphans_;
+      OnResourcesFreed();
+    });
   }
+  for (const auto& [uid, pod] : waiting) Take(pod);
 }
 
 void NodeAgent::OnPod(const json::SharedValue& pod) {
@@ -301,7 +316,7 @@ void NodeAgent::OnPod(const json::SharedValue& pod) {
     auto worker = it->second;  // its update may be its end
     return worker->Update(pod);
   }
-  if (!found_known_) {
+  if (!found_known_ || !pods_synced_) {
     waiting_[uid] = pod;
     return;
   }
@@ -437,6 +452,10 @@ PodHost::Verdict NodeAgent::Admit(const PodWorker& pod) {
   }
   if (wait) return {Verdict::Kind::kWait, "", "", {}};
   auto gpu = wanted.find(kGpuResource);
+  const bool devices = gpu != wanted.end() && gpu->second > 0;
+  if (orphans_ > 0 && (devices || !api::Annotation(pod.pod(), api::keys::kGpuDevices).empty())) {
+    return {Verdict::Kind::kWait, "", "", {}};
+  }
   return PickGpus(pod, gpu == wanted.end() ? 0 : gpu->second);
 }
 

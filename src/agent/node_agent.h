@@ -86,6 +86,7 @@ class NodeAgent final : public PodHost {
   void RenewLease();
   void CreateLease();
   void OnFound(Result<std::vector<FoundPod>> found);
+  void TakeFirst();
   void Take(const json::SharedValue& pod);
   void KnowResourcesOf(const json::Value& node);
   bool NodeReadFor(const std::string& uid);
@@ -108,7 +109,8 @@ class NodeAgent final : public PodHost {
   bool found_known_ = false;
   bool pods_synced_ = false;
   std::map<std::string, FoundPod> found_;                      // by uid, not adopted yet
-  std::map<std::string, json::SharedValue> waiting_;           // pods seen before found_ is known
+  int orphans_ = 0;                                            // found, and being removed
+  std::map<std::string, json::SharedValue> waiting_;           // pods seen before TakeFirst
   std::map<std::string, json::SharedValue> pods_;              // by "ns/name"
   std::map<std::string, std::shared_ptr<PodWorker>> workers_;  // by uid
   std::vector<std::string> order_;                             // uids in order of arrival
