@@ -1,5 +1,6 @@
 #include "edge/streams/command_server.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "base/log.h"
@@ -12,7 +13,7 @@ namespace swell::edge {
 namespace {
 
 constexpr Duration kStreamCreationTimeout = std::chrono::seconds(30);
-constexpr size_t kResizeBytesMax = 4096;
+constexpr size_t kResizeBytesMax = 256;
 enum Channel : uint8_t { kInput = 0, kOutput = 1, kErrorOutput = 2, kStatus = 3, kResize = 4 };
 constexpr std::string_view kStreamTypes[] = {"stdin", "stdout", "stderr", "error", "resize"};
 
@@ -174,20 +175,22 @@ class CommandServer : public std::enable_shared_from_this<CommandServer> {
                       }});
   }
 
-  // JSON documents one behind the other: {"Width":80,"Height":24}.
+  // JSON documents one behind the other: {"Width":80,"Height":24}. Of those that came together the
+  // last one counts: a message may be megabytes of them.
   void TakeResize(std::string_view bytes) {
+    bytes.remove_prefix(bytes.size() - std::min(bytes.size(), kResizeBytesMax));
     resize_text_ += bytes;
-    size_t end;
-    while ((end = resize_text_.find('}')) != std::string::npos) {
-      auto size = json::Parse(resize_text_.substr(0, end + 1));
-      resize_text_.erase(0, end + 1);
-      if (!size.ok()) continue;
+    const size_t end = resize_text_.rfind('}');
+    const size_t begin = end == std::string::npos ? end : resize_text_.rfind('{', end);
+    if (begin != std::string::npos) {
+      const auto size = json::Parse(resize_text_.substr(begin, end + 1 - begin));
       auto part = [&size](std::string_view name) {
         const int64_t value = json::GetInt(*size, {name});
         return static_cast<uint16_t>(value < 0 || value > 65535 ? 0 : value);
       };
-      if (session_) session_->Resize({part("Width"), part("Height")});
+      if (size.ok() && session_) session_->Resize({part("Width"), part("Height")});
     }
+    if (end != std::string::npos) resize_text_.erase(0, end + 1);
     if (resize_text_.size() > kResizeBytesMax) resize_text_.clear();
   }
 

@@ -6,6 +6,12 @@
 #include <vector>
 
 namespace swell::edge {
+namespace {
+
+// What streams carry stays below.
+constexpr size_t kUnreadMax = 2 * api::kDuplexHighWater;
+
+}  // namespace
 
 class Mux::Stream final : public api::DuplexStream, public std::enable_shared_from_this<Stream> {
  public:
@@ -45,6 +51,7 @@ class Mux::Stream final : public api::DuplexStream, public std::enable_shared_fr
       if (!end_) mux_->SendAbandon(id_);
     }
     closed_ = true;
+    mux_->Forget(id_, this);
     Forget();
   }
 
@@ -109,7 +116,8 @@ void Mux::Begin(std::function<void(const Status&)> gone) {
                     [self](const api::Chunk& bytes) {
                       if (self->over_) return;
                       const Status taken = self->TakeBytes(*bytes);
-                      if (taken.ok() || self->over_) return;
+                      if (self->over_) return;
+                      if (taken.ok()) return self->HoldWhileFull();
                       self->SendGoodbye(taken);
                       self->wire_->Close();
                       self->End(taken);
@@ -168,7 +176,25 @@ void Mux::AddBuffered(size_t bytes) {
 void Mux::RemoveBuffered(size_t bytes) {
   buffered_ -= bytes;
   if (buffered_ >= api::kDuplexHighWater / 2 || !std::exchange(held_, false)) return;
-  wire_->SetReading(true);
+  if (!full_) wire_->SetReading(true);
+}
+
+void Mux::HoldWhileFull() {
+  if (wire_->queued_bytes() <= kUnreadMax || std::exchange(full_, true)) return;
+  wire_->SetReading(false);
+  wire_->OnDrained([weak = weak_from_this()] {
+    auto self = weak.lock();
+    if (!self || self->over_) return;
+    self->full_ = false;
+    if (!self->held_) self->wire_->SetReading(true);
+  });
+}
+
+void Mux::Forget(uint32_t id, const Stream* stream) {
+  auto it = streams_.find(id);
+  if (it == streams_.end()) return;
+  const auto there = it->second.lock();
+  if (!there || there.get() == stream) streams_.erase(it);
 }
 
 }  // namespace swell::edge

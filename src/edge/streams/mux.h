@@ -3,7 +3,9 @@
 //
 // Backpressure: nothing is read from the wire while more than kDuplexHighWater bytes wait for the
 // readers of streams; writers see what the wire has queued. So one stream that nobody reads holds
-// up the others, as it does with Kubernetes' own servers and clients.
+// up the others, as it does with Kubernetes' own servers and clients. What the protocol itself
+// answers (pongs, resets) has no writer who could wait: a peer that asks for more of it than it
+// takes is not listened to until it has taken it.
 //
 // Thread-safety: one executor.
 // Ownership: shared by its streams and, while it runs, by the wire's callbacks. It ends when the
@@ -53,13 +55,16 @@ class Mux : public std::enable_shared_from_this<Mux> {
   void End(const Status& why);
   void AddBuffered(size_t bytes);
   void RemoveBuffered(size_t bytes);
+  void HoldWhileFull();
+  void Forget(uint32_t id, const Stream* stream);
 
   Executor& executor_;
   api::DuplexPtr wire_;
   std::function<void(const Status&)> gone_;
   std::map<uint32_t, std::weak_ptr<Stream>> streams_;
   size_t buffered_ = 0;
-  bool held_ = false;
+  bool held_ = false;  // readers have too much to read
+  bool full_ = false;  // the peer has too much to read
   bool over_ = false;
 };
 

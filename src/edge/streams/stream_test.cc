@@ -6,6 +6,7 @@
 
 #include <gtest/gtest.h>
 
+#include "base/sim_executor.h"
 #include "base/strings.h"
 #include "edge/edge_test_util.h"
 #include "edge/http/http_front.h"
@@ -364,6 +365,45 @@ TEST_F(StreamTest, Base64ChannelsCarryText) {
   ASSERT_TRUE(Until([&] { return end.end.has_value(); }));
   EXPECT_EQ(out.text, "ok");
   EXPECT_EQ(end.text, "command terminated with non-zero exit code: 2");  // before v4: words
+}
+
+// In place of a size come four megabytes of what ends one.
+TEST_F(StreamTest, SizesThatAreNoneKeepNobodyWaiting) {
+  auto sink = Upgrade("/exec", "stdout=true&tty=true", WebSocketOffer("v4.channel.k8s.io"));
+  auto client = std::make_shared<WebSocketChannels>(Role::kClient, core_, sink->ours,
+                                                    WebSocketChannels::Form{false, false});
+  auto resize = client->Channel(4);
+  client->Begin([](const Status&) {});
+  ASSERT_TRUE(Until([&] { return node_->session() != nullptr; }));
+  resize->Write(api::MakeChunk(std::string(size_t{4} << 20, '}')));
+  resize->Write(api::MakeChunk("{\"Width\":1,\"Height\":2}{\"Width\":80,"));
+  resize->Write(api::MakeChunk("\"Height\":24}"));
+  auto session = node_->session();
+  EXPECT_TRUE(Until([&] { return session->sizes == "80x24 " || session->sizes == "1x2 80x24 "; }));
+  session->Exit(0);
+}
+
+TEST(Mux, APeerThatAsksAndTakesNoAnswersIsNotListenedTo) {
+  SimExecutor executor;
+  auto [theirs, ours] = api::MakePipe(executor);
+  auto server =
+      std::make_shared<WebSocketChannels>(Role::kServer, executor, ours, WebSocketChannels::Form{});
+  server->Begin([](const Status&) {});
+  net::WebSocketCodec client(Role::kClient, 1 << 20);
+  constexpr size_t kPings = 100'000;
+  const std::string payload(100, 'p');
+  for (size_t i = 0; i < kPings; ++i) {
+    theirs->Write(api::MakeChunk(client.Encode(net::WebSocketCodec::Opcode::kPing, payload)));
+  }
+  executor.RunPosted();
+  EXPECT_LT(ours->queued_bytes(), 3 * api::kDuplexHighWater);
+  EXPECT_GT(theirs->queued_bytes(), 0U);
+  size_t answered = 0;
+  theirs->Start({[&answered](const api::Chunk& bytes) { answered += bytes->size(); }, {}});
+  executor.RunPosted();
+  EXPECT_EQ(theirs->queued_bytes(), 0U);
+  EXPECT_EQ(answered, kPings * (2 + payload.size()));
+  server->Close();
 }
 
 TEST_F(StreamTest, ABrokenWebSocketEndsTheSession) {

@@ -52,12 +52,13 @@ WebSocketWire::WebSocketWire(Codec::Role role, std::function<void(api::Chunk)> s
 Status WebSocketWire::Take(std::string_view bytes, std::vector<std::string>* messages) {
   std::vector<Codec::Message> got;
   const Status fed = codec_.Feed(bytes, &got);
+  // Of pings that came together the last one is answered.
+  const Codec::Message* ping = nullptr;
   for (Codec::Message& message : got) {
     if (closed_) break;
     switch (message.opcode) {
       case Codec::Opcode::kPing:
-        send_(std::make_shared<const std::string>(
-            codec_.Encode(Codec::Opcode::kPong, message.payload)));
+        ping = &message;
         break;
       case Codec::Opcode::kPong:
         break;
@@ -67,6 +68,9 @@ Status WebSocketWire::Take(std::string_view bytes, std::vector<std::string>* mes
       default:
         messages->push_back(std::move(message.payload));
     }
+  }
+  if (ping != nullptr && !closed_) {
+    send_(std::make_shared<const std::string>(codec_.Encode(Codec::Opcode::kPong, ping->payload)));
   }
   return closed_ ? Status::Ok() : fed;
 }
