@@ -7,6 +7,7 @@
 #include <cmath>
 #include <cstdio>
 
+#include "base/descriptors.h"
 #include "base/file.h"
 #include "base/strings.h"
 
@@ -230,11 +231,8 @@ void AddProcessMetrics(MetricPage& page, std::string_view version) {
     page.Add({"process_open_fds", kGauge, "Open file descriptors."},
              static_cast<double>(names->size()) - 1);  // one reads the list
   }
-  rlimit limit{};
-  if (::getrlimit(RLIMIT_NOFILE, &limit) == 0) {
-    page.Add({"process_max_fds", kGauge, "How many file descriptors may be open."},
-             static_cast<double>(limit.rlim_cur));
-  }
+  page.Add({"process_max_fds", kGauge, "How many file descriptors may be open."},
+           static_cast<double>(DescriptorLimit()));
   auto stat = ReadFile("/proc/self/stat");
   if (!stat.ok()) return;
   constexpr size_t kThreads = 20, kStart = 22, kVirtual = 23, kResident = 24;

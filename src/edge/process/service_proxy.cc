@@ -11,6 +11,7 @@
 #include <cerrno>
 #include <optional>
 
+#include "base/descriptors.h"
 #include "base/file.h"
 #include "base/log.h"
 #include "base/strings.h"
@@ -20,7 +21,11 @@ namespace swell::edge {
 namespace {
 
 constexpr int kBacklog = 256;
-constexpr size_t kFlowsMax = 2048;    // of one port of a service
+// Connections of all services together, with two sockets each: what pods ask of each other leaves
+// the rest of the process half of its descriptors.
+constexpr size_t kFlowsMax = 4096;
+constexpr size_t kFlowPart = 4;
+constexpr Duration kAcceptPause = std::chrono::milliseconds(100);
 constexpr size_t kClientsMax = 4096;  // whose backend is remembered
 
 std::optional<sockaddr_in> SocketName(const std::string& ip, uint16_t port) {
@@ -166,20 +171,23 @@ class Flow {
 // One port of a cluster IP, and the connections that came by it.
 class ServiceProxy::Listener {
  public:
-  Listener(net::Reactor& reactor, int fd) : reactor_(reactor), fd_(fd) {}
+  Listener(net::Reactor& reactor, size_t& flows_of_all, int fd)
+      : reactor_(reactor), flows_of_all_(flows_of_all), fd_(fd) {}
   ~Listener() {
     watch_.reset();
+    flows_of_all_ -= flows_.size();
     ::close(fd_);
   }
 
   static Result<std::unique_ptr<Listener>> Open(net::Reactor& reactor,
+                                                size_t& flows_of_all,
                                                 const std::string& device,
                                                 const Key& key) {
     const auto name = SocketName(key.first, key.second);
     if (!name) return Status(Code::kInvalid, "no IPv4 address");
     const int fd = NewSocket();
     if (fd < 0) return ErrnoStatus(errno, "socket");
-    auto listener = std::make_unique<Listener>(reactor, fd);
+    auto listener = std::make_unique<Listener>(reactor, flows_of_all, fd);
     SetOption(fd, SOL_SOCKET, SO_REUSEADDR, 1);
     const auto size = static_cast<socklen_t>(device.size());
     if (!device.empty() &&
@@ -212,17 +220,28 @@ class ServiceProxy::Listener {
     socklen_t size = sizeof peer;
     const int fd =
         ::accept4(fd_, reinterpret_cast<sockaddr*>(&peer), &size, SOCK_NONBLOCK | SOCK_CLOEXEC);
-    if (fd < 0) return;
-    if (flows_.size() >= kFlowsMax) return Abort(fd);
+    if (fd < 0) return OnNoneAccepted(errno);
+    if (flows_of_all_ >= std::min(kFlowsMax, DescriptorLimit() / kFlowPart)) return Abort(fd);
     const uint64_t id = ++flow_ids_;
     // From inside the flow's own callback: it ends when that has returned.
     auto ended = [this, id, alive = std::weak_ptr<bool>(alive_)] {
       reactor_.Post([this, id, alive] {
-        if (!alive.expired()) flows_.erase(id);
+        if (!alive.expired()) flows_of_all_ -= flows_.erase(id);
       });
     };
     auto flow = std::make_unique<Flow>(reactor_, fd, InTurn(peer.sin_addr.s_addr), ended);
-    if (flow->Dial()) flows_[id] = std::move(flow);
+    if (!flow->Dial()) return;
+    flows_[id] = std::move(flow);
+    ++flows_of_all_;
+  }
+
+  // Out of descriptors: somebody still waits, and to ask in a loop would eat the CPU.
+  void OnNoneAccepted(int error) {
+    if (error != EMFILE && error != ENFILE && error != ENOBUFS && error != ENOMEM) return;
+    watch_->SetInterest(false, false);
+    reactor_.After(kAcceptPause, [this, alive = std::weak_ptr<bool>(alive_)] {
+      if (!alive.expired()) watch_->SetInterest(true, false);
+    });
   }
 
   // The backends for a connection of this client, the one that is its turn first.
@@ -244,6 +263,7 @@ class ServiceProxy::Listener {
   }
 
   net::Reactor& reactor_;
+  size_t& flows_of_all_;  // of the proxy
   const int fd_;
   std::unique_ptr<net::FdWatch> watch_;
   std::vector<agent::ServiceBackend> backends_;
@@ -322,7 +342,7 @@ void ServiceProxy::Update(const std::vector<agent::ServiceRoute>& routes) {
   for (const auto& [key, route] : wanted) {
     std::unique_ptr<Listener>& listener = listeners_[key];
     if (!listener) {
-      auto opened = Listener::Open(reactor_, device_, key);
+      auto opened = Listener::Open(reactor_, flows_, device_, key);
       if (!opened.ok()) {
         SWELL_LOG_WARNING("network", "service not served",
                           {"address", StrCat(key.first, ":", key.second)},

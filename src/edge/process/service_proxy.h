@@ -42,6 +42,7 @@ class ServiceProxy {
   net::Reactor& reactor_;
   const std::string device_;
   std::set<std::string> addresses_;  // cluster IPs that the bridge has
+  size_t flows_ = 0;                 // connections of all listeners
   std::map<Key, std::unique_ptr<Listener>> listeners_;
 };
 

@@ -12,6 +12,7 @@ namespace {
 constexpr size_t kBufferBytes = 4 << 20;
 constexpr size_t kConnectionsMax = 1000;
 constexpr int kAcceptsPerTurn = 64;
+constexpr Duration kAcceptPause = std::chrono::milliseconds(100);
 
 }  // namespace
 
@@ -21,7 +22,7 @@ struct TcpListener::Socket {
 };
 
 TcpListener::TcpListener(Reactor& reactor,
-                         std::unique_ptr<Socket> socket,
+                         std::shared_ptr<Socket> socket,
                          AcceptedCallback accepted)
     : reactor_(reactor),
       socket_(std::move(socket)),
@@ -38,7 +39,7 @@ TcpListener::~TcpListener() {
 Result<std::unique_ptr<TcpListener>> TcpListener::Open(Reactor& reactor,
                                                        const std::string& address,
                                                        AcceptedCallback accepted) {
-  auto socket = std::make_unique<Socket>();
+  auto socket = std::make_shared<Socket>();
   SWELL_ASSIGN_OR_RETURN(socket->listener, ListenOn(address));
   std::unique_ptr<TcpListener> self(
       new TcpListener(reactor, std::move(socket), std::move(accepted)));
@@ -53,6 +54,7 @@ uint16_t TcpListener::port() const { return socket_->listener.port; }
 void TcpListener::Accept() {
   for (int i = 0; i < kAcceptsPerTurn; ++i) {
     auto accepted = AcceptFrom(socket_->listener);
+    if (accepted.status().code() == Code::kNoSpace) return PauseAccepting();
     if (!accepted.ok()) return;
     if (streams_->size() >= kConnectionsMax) continue;  // closed at once
     auto state = std::make_shared<ByteStreamState>(&reactor_, kBufferBytes);
@@ -66,6 +68,15 @@ void TcpListener::Accept() {
                   });
     accepted_(std::make_shared<ByteStream>(state));
   }
+}
+
+// Out of descriptors: somebody still waits, and to ask in a loop would eat the CPU.
+void TcpListener::PauseAccepting() {
+  socket_->watch->SetInterest(false, false);
+  reactor_.After(kAcceptPause, [socket = std::weak_ptr(socket_)] {
+    const auto alive = socket.lock();
+    if (alive && alive->watch) alive->watch->SetInterest(true, false);
+  });
 }
 
 }  // namespace swell::net

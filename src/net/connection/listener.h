@@ -27,11 +27,12 @@ class TcpListener {
 
  private:
   struct Socket;
-  TcpListener(Reactor& reactor, std::unique_ptr<Socket> socket, AcceptedCallback accepted);
+  TcpListener(Reactor& reactor, std::shared_ptr<Socket> socket, AcceptedCallback accepted);
   void Accept();
+  void PauseAccepting();
 
   Reactor& reactor_;
-  std::unique_ptr<Socket> socket_;
+  std::shared_ptr<Socket> socket_;
   AcceptedCallback accepted_;
   // Those whose connection is not over yet.
   std::shared_ptr<std::set<std::shared_ptr<ByteStreamState>>> streams_;

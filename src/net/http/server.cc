@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/descriptors.h"
 #include "base/log.h"
 #include "base/strings.h"
 #include "net/http/server_connection.h"
@@ -27,15 +28,22 @@ Duration TickPeriod(const ServerConfig& config) {
   return std::clamp<Duration>(least / 4, std::chrono::milliseconds(1), std::chrono::seconds(1));
 }
 
+// What clients take is not to be what the process itself needs: for its database, for its pods.
+ServerConfig Bounded(ServerConfig config) {
+  config.max_connections =
+      std::min(config.max_connections, std::max<size_t>(1, DescriptorLimit() / 2));
+  return config;
+}
+
 }  // namespace
 
 ServerImpl::ServerImpl(Reactor& reactor, const Clock& clock, Handler& handler, ServerConfig config)
     : reactor(reactor),
-      config(config),
+      config(Bounded(config)),
       mailbox(std::make_shared<Mailbox>(reactor)),
       clock_(clock),
       handler_(handler),
-      turns_(config.max_connections, config.max_connections),
+      turns_(this->config.max_connections, this->config.max_connections),
       tick_period_(TickPeriod(config)),
       self_(std::make_shared<ServerImpl*>(this)) {}
 

@@ -1,6 +1,9 @@
 #include "net/http/server.h"
 
+#include <sys/resource.h>
+
 #include <algorithm>
+#include <deque>
 #include <thread>
 
 #include "base/strings.h"
@@ -266,6 +269,23 @@ TEST_F(ServerTest, TurnsAwayConnectionsOverTheLimit) {
   RawPeer fourth(reactor, port);
   fourth.Send(Get("/"));
   fourth.Expect("200 OK");
+}
+
+TEST_F(ServerTest, LeavesHalfOfTheDescriptorsToTheProcess) {
+  rlimit limit{};
+  ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &limit), 0);
+  rlimit few = limit;
+  few.rlim_cur = 40;
+  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &few), 0);
+  ServerConfig config;
+  config.address_part = 1;
+  Serve(config);
+  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &limit), 0);
+  std::deque<RawPeer> peers;
+  for (int i = 0; i < 21; ++i) peers.emplace_back(reactor, port);
+  peers.back().ExpectEof();
+  EXPECT_EQ(peers.back().received.substr(0, 12), "HTTP/1.1 503");
+  EXPECT_EQ(server->stats().connections_open.load(), 20u);
 }
 
 TEST_F(ServerTest, ADroppedRequestIsAnswered500) {
