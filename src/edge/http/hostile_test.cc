@@ -1,7 +1,5 @@
 // Clients that mean harm, or have crashed, against the whole server: sockets, front, API server.
 // Nobody else is kept waiting, nothing grows without bound, nothing is left behind.
-#include <sys/resource.h>
-
 #include <algorithm>
 #include <atomic>
 #include <deque>
@@ -12,6 +10,7 @@
 #include <gtest/gtest.h>
 
 #include "apiserver/api_server.h"
+#include "base/descriptors.h"
 #include "base/strings.h"
 #include "edge/http/http_front.h"
 #include "net/net_testing.h"
@@ -31,15 +30,6 @@ size_t ResidentBytes() {
   size_t total = 0, resident = 0;
   statm >> total >> resident;
   return resident * static_cast<size_t>(sysconf(_SC_PAGESIZE));
-}
-
-size_t DescriptorsAllowed() {
-  rlimit limit{};
-  getrlimit(RLIMIT_NOFILE, &limit);
-  limit.rlim_cur = limit.rlim_max;
-  setrlimit(RLIMIT_NOFILE, &limit);
-  getrlimit(RLIMIT_NOFILE, &limit);
-  return limit.rlim_cur;
 }
 
 // The server lives on threads of its own; the test's reactor is its clients'.
@@ -136,7 +126,7 @@ std::string BigMap(int number, size_t bytes) {
 
 TEST_F(HostileTest, AThousandWatchersThatNeverRead) {
   const size_t wanted = 1000;
-  const size_t watchers = std::min(wanted, (DescriptorsAllowed() - 100) / 2);
+  const size_t watchers = std::min(wanted, (RaiseDescriptorLimit() - 100) / 2);
   net::ServerConfig config;
   config.stream_buffer_bytes = 256 << 10;
   Serve(config);
@@ -212,8 +202,33 @@ TEST_F(HostileTest, SmuggledRequestsAreNoRequests) {
       StrCat("POST ", kMaps, " HTTP/1.1\r\nHost: x\r\nTransfer-Encoding : chunked\r\n\r\n", inner),
       StrCat("GET /version HTTP/1.1\r\nHost: x\r\n Content-Length: 5\r\n\r\n", inner),
       StrCat("GET /version HTTP/1.1\nHost: x\n\n", inner),
+      StrCat("GET /version HTTP/1.1\r\nHost: x\r\nHost: y\r\n\r\n", inner),
+      StrCat("GET  /version HTTP/1.1\r\nHost: x\r\n\r\n", inner),
+      StrCat("GET /version HTTP/1.1\r\nHost: x\r\n", std::string("A: b\0c\r\n\r\n", 10), inner),
       StrCat("GET /version HTTP/1.1\r\nHost: x\r\nA: b\rDELETE / HTTP/1.1\r\n\r\n", inner)};
-  for (const std::string& attack : attacks) {
+  std::vector<std::string> all(std::begin(attacks), std::end(attacks));
+  for (const char* framing :
+       {"Content-Length: +4", "Content-Length: 4, 4", "Content-Length: 0x4",
+        "Content-Length:", "Transfer-Encoding:\r\n chunked", "Transfer-Encoding: chunked, identity",
+        "Transfer-Encoding: identity\r\nTransfer-Encoding: chunked",
+        "Transfer-Encoding:\x0b"
+        "chunked",
+        "Transfer-Encoding: \"chunked\""}) {
+    all.push_back(StrCat("POST ", kMaps, " HTTP/1.1\r\nHost: x\r\n", framing, "\r\n\r\n", inner));
+  }
+  all.push_back(StrCat("POST ", kMaps, " HTTP/1.0\r\nTransfer-Encoding: chunked\r\n\r\n", inner));
+  const std::string extension(64 << 10, 'x');
+  for (const std::string& body :
+       {std::string("4\nabcd\r\n0\r\n\r\n"), std::string("4;a=b\nabcd\r\n0\r\n\r\n"),
+        std::string("0x4\r\nabcd\r\n0\r\n\r\n"), std::string("-1\r\n"),
+        std::string("4 \r\nabcd\r\n0\r\n\r\n"), std::string("10000000000000004\r\nabcd\r\n"),
+        std::string("4\r\nabcdX\r\n0\r\n\r\n"), std::string("0\r\nA: b\n\r\n"),
+        std::string("0\r\nA: b\r\n c\r\n\r\n"), StrCat("4;", extension, "\r\nabcd\r\n"),
+        StrCat("0\r\nA: ", extension, extension, "\r\n\r\n")}) {
+    all.push_back(StrCat(
+        "POST ", kMaps, " HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n", body, inner));
+  }
+  for (const std::string& attack : all) {
     RawPeer peer(reactor_, port_);
     peer.Send(attack);
     peer.ExpectEof();
