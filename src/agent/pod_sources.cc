@@ -132,15 +132,6 @@ Result<json::SharedValue> PodSources::Find(std::string_view kind, std::string_vi
   return Status(Code::kNotFound, StrCat(kind, " ", Quote(name), " not found"));
 }
 
-bool PodSources::unavailable() const {
-  for (const auto& [key, value] : found_) {
-    if (!value.ok() && value.status().code() != Code::kNotFound && !key.starts_with("token/")) {
-      return true;
-    }
-  }
-  return false;
-}
-
 void FetchPodSources(client::Client& client,
                      const json::Value& pod,
                      std::shared_ptr<const PodSources> earlier,

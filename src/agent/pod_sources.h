@@ -31,10 +31,6 @@ class PodSources {
     return Find("token", audience);
   }
 
-  // True when a named source other than a token is missing because of the server, not because it
-  // does not exist: trying again may help at once.
-  bool unavailable() const;
-
   void Put(std::string_view kind, std::string_view name, Result<json::SharedValue> value);
 
  private:

@@ -91,7 +91,6 @@ class PodWorker final : public PodObserver, public std::enable_shared_from_this<
 
   const std::string& uid() const { return uid_; }
   const json::Value& pod() const { return *pod_; }
-  const json::SharedValue& shared_pod() const { return pod_; }
   // The object with the status that this node knows, which the API may not have yet.
   json::Value PodWithStatus() const;
   const Amounts& requests() const { return requests_; }

@@ -48,8 +48,6 @@ void WorkQueue::AddAfter(const std::string& key, Duration delay) {
   delayed_[key] = {timer, delay.count()};
 }
 
-bool WorkQueue::idle() const { return queue_.empty() && running_.empty(); }
-
 void WorkQueue::Pump() {
   if (pump_posted_) return;
   pump_posted_ = true;

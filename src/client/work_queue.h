@@ -36,7 +36,6 @@ class WorkQueue {
 
   void Add(const std::string& key);
   void AddAfter(const std::string& key, Duration delay);
-  bool idle() const;
   size_t depth() const { return queue_.size(); }
 
  private:

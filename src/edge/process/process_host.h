@@ -124,7 +124,6 @@ class ProcessHost {
   void Shutdown(std::function<void()> done);
 
   std::string gateway() const { return network_ ? network_->gateway() : "127.0.0.1"; }
-  bool has_network() const { return network_ != nullptr; }
   std::string Limits() const { return support_.Limits(); }
   const HostSupport& support() const { return support_; }
 

@@ -177,10 +177,4 @@ std::string WebSocketAccept(std::string_view key) {
   return Base64Encode(std::string_view(reinterpret_cast<const char*>(digest), size));
 }
 
-std::string WebSocketKey() {
-  unsigned char bytes[16];
-  SWELL_CHECK(RAND_bytes(bytes, sizeof bytes) == 1);
-  return Base64Encode(std::string_view(reinterpret_cast<const char*>(bytes), sizeof bytes));
-}
-
 }  // namespace swell::net

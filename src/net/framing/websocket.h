@@ -59,7 +59,5 @@ class WebSocketCodec {
 
 // Sec-WebSocket-Accept for a Sec-WebSocket-Key.
 std::string WebSocketAccept(std::string_view key);
-// A fresh key for a client's request.
-std::string WebSocketKey();
 
 }  // namespace swell::net

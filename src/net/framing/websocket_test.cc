@@ -33,8 +33,6 @@ Status Refusal(Role role, std::string_view bytes, size_t max = kMax) {
 
 TEST(WebSocket, AcceptsTheSpecificationsKey) {
   EXPECT_EQ(WebSocketAccept("dGhlIHNhbXBsZSBub25jZQ=="), "s3pPLMBiTxaQ9kYGzzhZRbK+xOo=");
-  EXPECT_EQ(WebSocketKey().size(), 24u);
-  EXPECT_NE(WebSocketKey(), WebSocketKey());
 }
 
 TEST(WebSocket, ReadsTheSpecificationsExamples) {

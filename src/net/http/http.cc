@@ -8,16 +8,7 @@
 namespace swell::net {
 namespace {
 
-constexpr size_t kMaxQueryParams = 1000;
-
 char LowerChar(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; }
-
-int HexValue(char c) {
-  if (c >= '0' && c <= '9') return c - '0';
-  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
-  if (c >= 'A' && c <= 'F') return c - 'A' + 10;
-  return -1;
-}
 
 constexpr std::array<bool, 256> MakeTokenTable() {
   std::array<bool, 256> table{};
@@ -52,25 +43,6 @@ void AppendJsonString(std::string* out, std::string_view text) {
   out->push_back('"');
 }
 
-Result<std::string> Decode(std::string_view text, bool plus_is_space) {
-  std::string out;
-  out.reserve(text.size());
-  for (size_t i = 0; i < text.size(); ++i) {
-    if (text[i] == '%') {
-      int high = i + 2 < text.size() ? HexValue(text[i + 1]) : -1;
-      int low = i + 2 < text.size() ? HexValue(text[i + 2]) : -1;
-      if (high < 0 || low < 0) {
-        return Status(Code::kBadRequest, StrCat("invalid URL escape ", Quote(text.substr(i, 3))));
-      }
-      out.push_back(static_cast<char>(high * 16 + low));
-      i += 2;
-    } else {
-      out.push_back(plus_is_space && text[i] == '+' ? ' ' : text[i]);
-    }
-  }
-  return out;
-}
-
 }  // namespace
 
 bool EqualsIgnoreCase(std::string_view a, std::string_view b) {
@@ -99,44 +71,6 @@ bool HeaderHasToken(const Headers& headers, std::string_view name, std::string_v
 bool IsToken(std::string_view text) {
   return !text.empty() && std::all_of(text.begin(), text.end(),
                                       [](char c) { return kToken[static_cast<unsigned char>(c)]; });
-}
-
-Result<std::string> PercentDecode(std::string_view text) { return Decode(text, false); }
-
-std::string PercentEncode(std::string_view text) {
-  static constexpr char kHex[] = "0123456789ABCDEF";
-  std::string out;
-  out.reserve(text.size());
-  for (char c : text) {
-    auto byte = static_cast<unsigned char>(c);
-    bool plain = (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
-                 c == '-' || c == '_' || c == '.' || c == '~';
-    if (plain) {
-      out.push_back(c);
-    } else {
-      out.push_back('%');
-      out.push_back(kHex[byte >> 4]);
-      out.push_back(kHex[byte & 15]);
-    }
-  }
-  return out;
-}
-
-Result<std::vector<QueryParam>> ParseQuery(std::string_view query) {
-  std::vector<QueryParam> params;
-  for (std::string_view part : Split(query, '&')) {
-    if (part.empty()) continue;
-    if (params.size() == kMaxQueryParams) {
-      return Status(Code::kBadRequest,
-                    StrCat("query has more than ", kMaxQueryParams, " parameters"));
-    }
-    size_t equals = part.find('=');
-    std::string_view value = equals == part.npos ? std::string_view() : part.substr(equals + 1);
-    SWELL_ASSIGN_OR_RETURN(std::string name, Decode(part.substr(0, equals), true));
-    SWELL_ASSIGN_OR_RETURN(std::string decoded, Decode(value, true));
-    params.push_back({std::move(name), std::move(decoded)});
-  }
-  return params;
 }
 
 std::string Url::Authority() const {

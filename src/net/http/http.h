@@ -1,4 +1,4 @@
-// HTTP as values: requests, responses, headers, queries and URLs. No I/O.
+// HTTP as values: requests, responses, headers and URLs. No I/O.
 //
 // Thread-safety: plain values and pure functions.
 #pragma once
@@ -49,19 +49,6 @@ bool HeaderHasToken(const Headers& headers, std::string_view name, std::string_v
 bool EqualsIgnoreCase(std::string_view a, std::string_view b);
 // RFC 9110 token: a legal method or header name.
 bool IsToken(std::string_view text);
-
-// "%2F" → "/". An incomplete or non-hex escape is kBadRequest.
-Result<std::string> PercentDecode(std::string_view text);
-// Everything but unreserved characters is escaped: right for one query value or path segment.
-std::string PercentEncode(std::string_view text);
-
-struct QueryParam {
-  std::string name;
-  std::string value;
-  bool operator==(const QueryParam&) const = default;
-};
-// "a=1&b=x%20y+z" → {a,1},{b,"x y z"}, in order. At most 1000 parameters.
-Result<std::vector<QueryParam>> ParseQuery(std::string_view query);
 
 struct Url {
   std::string scheme;  // http, https or unix

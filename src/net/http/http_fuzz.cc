@@ -70,7 +70,6 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   std::string whole = Requests(bytes, 0);
   for (uint64_t seed = 1; seed < 4; ++seed) SWELL_CHECK(Requests(bytes, seed) == whole);
   Responses(bytes);
-  (void)swell::net::ParseQuery(bytes);
   (void)swell::net::ParseUrl(bytes);
   return 0;
 }

@@ -20,34 +20,6 @@ TEST(HttpTest, FindsTokensInLists) {
   EXPECT_FALSE(HeaderHasToken(headers, "connection", "up"));
 }
 
-TEST(HttpTest, DecodesPercentEscapesStrictly) {
-  EXPECT_EQ(PercentDecode("/a%2Fb%20c+d").value(), "/a/b c+d");
-  EXPECT_EQ(PercentDecode("%41").value(), "A");
-  for (const char* bad : {"%", "%4", "%4g", "a%", "%%41"}) {
-    auto decoded = PercentDecode(bad);
-    ASSERT_FALSE(decoded.ok()) << bad;
-    EXPECT_EQ(decoded.status().code(), Code::kBadRequest);
-  }
-}
-
-TEST(HttpTest, EncodingAndDecodingAreInverse) {
-  std::string all;
-  for (int c = 0; c < 256; ++c) all.push_back(static_cast<char>(c));
-  EXPECT_EQ(PercentDecode(PercentEncode(all)).value(), all);
-  EXPECT_EQ(PercentEncode("a b/c~d"), "a%20b%2Fc~d");
-}
-
-TEST(HttpTest, ParsesQueries) {
-  std::vector<QueryParam> expected = {
-      {"labelSelector", "a=b,c"}, {"watch", ""}, {"x", "1 2"}, {"x", "3"}};
-  EXPECT_EQ(ParseQuery("labelSelector=a%3Db%2Cc&watch&x=1+2&&x=3").value(), expected);
-  EXPECT_TRUE(ParseQuery("").value().empty());
-  EXPECT_FALSE(ParseQuery("a=%zz").ok());
-  std::string many;
-  for (int i = 0; i < 1001; ++i) many += "a&";
-  EXPECT_FALSE(ParseQuery(many).ok());
-}
-
 TEST(HttpTest, ParsesUrls) {
   Url url = ParseUrl("https://example.org").value();
   EXPECT_EQ(url.host, "example.org");

@@ -273,15 +273,4 @@ std::string Sha256Hex(std::string_view bytes) {
   return Hex(digest, size);
 }
 
-Result<std::string> RandomToken(size_t bytes) {
-  std::string raw(bytes, '\0');
-  auto* data = reinterpret_cast<unsigned char*>(raw.data());
-  if (RAND_bytes(data, static_cast<int>(bytes)) != 1) return CertError("entropy");
-  return Hex(data, bytes);
-}
-
-bool ConstantTimeEquals(std::string_view a, std::string_view b) {
-  return a.size() == b.size() && CRYPTO_memcmp(a.data(), b.data(), a.size()) == 0;
-}
-
 }  // namespace swell::net

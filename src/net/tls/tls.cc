@@ -339,8 +339,6 @@ void TlsSession::SayGoodbye() {
   ERR_clear_error();
 }
 
-bool TlsSession::resumed() const { return SSL_session_reused(ssl_) == 1; }
-
 void TlsSession::FillIdentity(PeerIdentity* peer) const {
   peer->tls = true;
   X509Ptr certificate(SSL_get1_peer_certificate(ssl_));

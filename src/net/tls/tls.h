@@ -80,9 +80,5 @@ struct CertificateInfo {
 Result<CertificateInfo> DescribeCertificate(std::string_view cert_pem);
 
 std::string Sha256Hex(std::string_view bytes);
-// `bytes` of the operating system's entropy as lower-case hex: bearer tokens.
-Result<std::string> RandomToken(size_t bytes = 32);
-// Compares secrets without telling by its duration where they differ.
-bool ConstantTimeEquals(std::string_view a, std::string_view b);
 
 }  // namespace swell::net

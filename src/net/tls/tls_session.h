@@ -34,7 +34,6 @@ class TlsSession {
   void SayGoodbye();
   // True when the peer speaks plain HTTP to this TLS port.
   bool SawPlainHttp() const { return plain_http_; }
-  bool resumed() const;
   void FillIdentity(PeerIdentity* peer) const;
   // After kError.
   const std::string& error() const { return error_; }

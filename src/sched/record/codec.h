@@ -82,7 +82,6 @@ class Packer {
     fields(part);
     Shared(part.bytes());
   }
-  void Raw(std::string_view bytes) { bytes_ += bytes; }
   const std::string& bytes() const { return bytes_; }
   std::string Take() { return std::exchange(bytes_, {}); }
 

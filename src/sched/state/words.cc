@@ -36,13 +36,6 @@ std::string NumberText(double value) {
   return text;
 }
 
-std::string DurationText(Duration duration) {
-  const int64_t seconds = std::chrono::duration_cast<std::chrono::seconds>(duration).count();
-  if (seconds < 120) return StrCat(seconds, " s");
-  if (seconds < 7200) return StrCat(seconds / 60, " m");
-  return StrCat(seconds / 3600, " h");
-}
-
 std::string AskText(const State& state, PodId pod, NodeId node) {
   const Shape& shape = state.ShapeOf(pod);
   if (shape.core[kGpu] > 0) return Plural(shape.core[kGpu], "GPU");

@@ -17,8 +17,6 @@ std::string AmountText(int resource, int64_t amount);
 std::string CoreText(int resource, int64_t amount);
 // "1.5", "720".
 std::string NumberText(double value);
-// "90 s", "12 m", "3 h".
-std::string DurationText(Duration duration);
 // What a pod asks of a node: "2 GPUs", "0.5 of a GPU", "100m CPU".
 std::string AskText(const State& state, PodId pod, NodeId node);
 // The resource that a need is about: GPUs before CPU before memory.
