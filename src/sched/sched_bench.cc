@@ -10,6 +10,7 @@
 
 #include "base/strings.h"
 #include "sched/model.h"
+#include "sched/record/keyframe.h"
 #include "sched/record/recorder.h"
 #include "sched/scheduler.h"
 
