@@ -256,30 +256,23 @@ std::string HostHome() {
   return home == nullptr || *home == '\0' ? "/root" : home;
 }
 
-}  // namespace
-
-bool ImageMatches(std::string_view pattern, std::string_view image) {
-  if (Glob(pattern, image)) return true;
-  return WithoutTag(pattern) == pattern && Glob(pattern, WithoutTag(image));
-}
-
-Result<ImageCatalogue> ImageCatalogue::Load(const Options& options) {
-  ImageCatalogue catalogue;
-  catalogue.config_file_ = options.config_dir + "/images.yaml";
-  if (!options.config_dir.empty()) {
-    SWELL_RETURN_IF_ERROR(ReadConfig(catalogue.config_file_, catalogue.entries_));
-  }
-  const size_t configured = catalogue.entries_.size();
-  std::string bin = options.tools_dir + "/bin";
+// What images have on their PATH that this machine has elsewhere, or not at all.
+Status WriteTools(const std::string& bin,
+                  const ImageCatalogue::Options& options,
+                  const std::string& program) {
   SWELL_RETURN_IF_ERROR(MakeDirs(bin));
   SWELL_RETURN_IF_ERROR(WriteLink(bin + "/python", options.python));
   SWELL_RETURN_IF_ERROR(WriteLink(bin + "/python3", options.python));
+  SWELL_RETURN_IF_ERROR(WriteLink(bin + "/swell", program));
   SWELL_RETURN_IF_ERROR(WriteScript(bin + "/swell-git-sync", kGitSync));
   // By the names that the images have for it, too.
   for (const char* name : {"start-notebook.sh", "start-notebook.py", "start-singleuser.sh"}) {
     SWELL_RETURN_IF_ERROR(WriteScript(StrCat(bin, "/", name), kNotebook));
   }
+  return Status::Ok();
+}
 
+ImageEntry GitEntry(const std::string& bin) {
   ImageEntry git;
   git.match = {"*/git-sync", "*/git-sync-*", "git-sync"};
   git.entrypoint = {bin + "/swell-git-sync"};
@@ -289,8 +282,10 @@ Result<ImageCatalogue> ImageCatalogue::Load(const Options& options) {
   // A repository may be anywhere the host reaches: on the network, or in a directory of its own.
   git.host_network = true;
   git.host_tmp = true;
-  catalogue.entries_.push_back(std::move(git));
+  return git;
+}
 
+ImageEntry PythonEntry(const std::string& bin, const std::string& sdk_dir) {
   ImageEntry python;
   python.match = {"registry.cn-beijing.aliyuncs.com/ai-samples/pytorch-with-tensorboard",
                   "*/pytorch-with-tensorboard*",
@@ -307,35 +302,65 @@ Result<ImageCatalogue> ImageCatalogue::Load(const Options& options) {
   python.path = {bin};
   python.files = {{bin, bin, true}};
   python.env = {{"PYTHONUNBUFFERED", "1"}};
-  if (!options.sdk_dir.empty()) {
-    python.env.emplace_back("PYTHONPATH", options.sdk_dir);
-    python.files.push_back({options.sdk_dir, options.sdk_dir, true});
+  if (!sdk_dir.empty()) {
+    python.env.emplace_back("PYTHONPATH", sdk_dir);
+    python.files.push_back({sdk_dir, sdk_dir, true});
   }
-  const std::string program = options.program.empty() ? ThisProgram() : options.program;
-  SWELL_RETURN_IF_ERROR(WriteLink(bin + "/swell", program));
-  AddElasticdl(python, program, catalogue.entries_);
+  return python;
+}
+
+ImageEntry NotebookEntry(const std::string& bin, const ImageEntry& python) {
   ImageEntry notebook = python;
   notebook.match = {"jupyter/*", "*/jupyter/*", "*jupyter*", "*notebook*"};
   notebook.entrypoint = {bin + "/start-notebook.sh"};
   notebook.args.clear();
-  catalogue.entries_.push_back(std::move(notebook));
-  AddTorchElastic(python, options.sdk_dir, catalogue.entries_);
-  catalogue.entries_.push_back(std::move(python));
+  return notebook;
+}
 
+ImageEntry EtcdEntry() {
   ImageEntry etcd;
   etcd.match = {"*/etcd", "etcd", "*/etcd-amd64"};
   etcd.entrypoint = {"/usr/bin/etcd"};
   // Images keep it elsewhere than Debian does, and manifests name that path.
   etcd.files = {{"/usr/bin/etcd", "/usr/local/bin/etcd", true},
                 {"/usr/bin/etcdctl", "/usr/local/bin/etcdctl", true}};
-  catalogue.entries_.push_back(std::move(etcd));
+  return etcd;
+}
 
+ImageEntry ShellEntry() {
   ImageEntry shell;
   shell.match = {"busybox", "*/busybox", "alpine", "*/alpine",
                  "debian",  "*/debian",  "ubuntu", "*/ubuntu"};
-  shell.entrypoint = {};
   shell.args = {"/bin/sh"};
-  catalogue.entries_.push_back(std::move(shell));
+  return shell;
+}
+
+}  // namespace
+
+bool ImageMatches(std::string_view pattern, std::string_view image) {
+  if (Glob(pattern, image)) return true;
+  return WithoutTag(pattern) == pattern && Glob(pattern, WithoutTag(image));
+}
+
+Result<ImageCatalogue> ImageCatalogue::Load(const Options& options) {
+  ImageCatalogue catalogue;
+  catalogue.config_file_ = options.config_dir + "/images.yaml";
+  if (!options.config_dir.empty()) {
+    SWELL_RETURN_IF_ERROR(ReadConfig(catalogue.config_file_, catalogue.entries_));
+  }
+  const size_t configured = catalogue.entries_.size();
+  const std::string bin = options.tools_dir + "/bin";
+  const std::string program = options.program.empty() ? ThisProgram() : options.program;
+  SWELL_RETURN_IF_ERROR(WriteTools(bin, options, program));
+  const ImageEntry python = PythonEntry(bin, options.sdk_dir);
+  // The first that matches counts: what is special comes before what is general.
+  catalogue.entries_.push_back(GitEntry(bin));
+  AddElasticdl(python, program, catalogue.entries_);
+  catalogue.entries_.push_back(NotebookEntry(bin, python));
+  AddTorchElastic(python, options.sdk_dir, catalogue.entries_);
+  catalogue.entries_.push_back(python);
+  catalogue.entries_.push_back(EtcdEntry());
+  catalogue.entries_.push_back(ShellEntry());
   SWELL_RETURN_IF_ERROR(catalogue.ResolveBases(configured));
   return catalogue;
 }
