@@ -44,6 +44,13 @@ FOLDERS = {
 # Where the real clock, real randomness and blocking are allowed: the plugs and their wiring.
 REAL_WORLD = {"base", "net", "edge", "bin"}
 
+# What a header says of threads, in its comments. With macros, plain values and what tests use it goes without saying.
+THREADS = re.compile(r"//.*(?:[Tt]hread|[Ee]xecutor|[Pp]ure function|[Pp]lain value)")
+NO_THREADS = re.compile(r"src/base/(?:check|result)\.h$|_(?:test_util|testing|fixture)\.h$|/test_\w+\.h$")
+
+# A source file of ours that a comment or a document names; foo.cc stands for any.
+NAMED_SOURCE = re.compile(r"(?<![\w/<.*])(?!foo\b|foo_)((?:[a-z_0-9]+/)*[a-z_0-9]+\.(?:h|cc))\b")
+
 COLUMNS_CPP = 100
 COLUMNS_SCRIPTS = 120  # Python and shell: one statement a line matters more than the width
 FILE_LINES = 800
@@ -258,6 +265,9 @@ class Tidy:
         for path, text in self.text.items():
             if path.endswith(("CMakeLists.txt", ".cmake")):
                 self.cmake[path] = re.sub(r"#[^\n]*", "", text)
+        self.sources = set()  # names that C++ files go by: b.cc, a/b.cc, src/a/b.cc
+        for parts in (path.split("/") for path in self.files if path.endswith(CPP)):
+            self.sources.update("/".join(parts[i:]) for i in range(len(parts)))
         self.too_long = {}  # ratchet key -> (path, line, lines)
 
     def breach(self, path, line, rule, message):
@@ -289,6 +299,15 @@ class Tidy:
             count = text.count("\n")
             if count > FILE_LINES:
                 self.too_long["file " + path] = (path, FILE_LINES + 1, count)
+
+    def check_names(self, path, text):
+        """Who follows a pointer to another file finds it."""
+        for number, line in enumerate(text.splitlines(), 1):
+            if path.endswith(CPP):
+                line = "" if "#include" in line else line.partition("//")[2]
+            for name in NAMED_SOURCE.findall(line):
+                if name not in self.sources:
+                    self.breach(path, number, "name", f"there is no {name}")
 
     def check_width(self, path, text, columns):
         verbatim = set()  # lines inside raw strings: their width belongs to the data
@@ -401,6 +420,8 @@ class Tidy:
         first_code = next((i for i, l in enumerate(blank(text).splitlines(), 1) if l.strip()), 1)
         if not lines or lines[first_code - 1].strip() != "#pragma once":
             self.breach(path, first_code, "header", "#pragma once comes before all other code")
+        if path.startswith("src/") and not NO_THREADS.search(path) and not THREADS.search(text):
+            self.breach(path, 1, "threads", "no comment says which thread may use it (docs/STYLE.md)")
 
     # -- rules over the tree ------------------------------------------------------------------
 
@@ -477,6 +498,8 @@ class Tidy:
             self.check_text(path, text)
             if path.endswith(CPP):
                 self.check_cpp(path, text)
+            if path.startswith("src/") and path.endswith(CPP) or path.startswith("docs/") and "/adr/" not in path:
+                self.check_names(path, text)
 
     def run(self):
         self.scan()

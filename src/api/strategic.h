@@ -1,6 +1,7 @@
 // Strategic merge patch, driven by the schema's merge keys.
 // Source: Kubernetes API conventions, "strategic merge patch" ($patch, $setElementOrder,
 // $deleteFromPrimitiveList, $retainKeys).
+// Thread-safety: pure functions.
 #pragma once
 
 #include "api/schema.h"

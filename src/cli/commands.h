@@ -1,4 +1,5 @@
 // The commands, one factory each. Each is complete in its own file.
+// Thread-safety: a command runs on the thread of main().
 #pragma once
 
 #include "cli/command.h"

@@ -1,4 +1,5 @@
 // TensorBoard beside a job: a Deployment and a NodePort Service, as Arena makes them.
+// Thread-safety: as Api.
 #pragma once
 
 #include <string>

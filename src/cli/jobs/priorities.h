@@ -1,4 +1,4 @@
-// PriorityClasses by name.
+// PriorityClasses by name. Thread-safety: as Api.
 #pragma once
 
 #include <string>

@@ -14,6 +14,8 @@
 //
 // `swell pod-shim exec DIR pipes|terminal ARG…` runs a command inside a running container
 // (shim_exec.h).
+//
+// Thread-safety: a process of its own, with one thread.
 #pragma once
 
 namespace swell::edge {
