@@ -158,8 +158,7 @@ Result<std::vector<std::string>> RemainingObjects(RemoteProcess& process) {
   return remaining;
 }
 
-// No controller will be there to let projects go that are in use.
-Status ReleaseProjects(RemoteProcess& process) {
+Result<json::Array> Projects(RemoteProcess& process) {
   auto listed = process.Await([&](const client::ObjectCallback& done) {
     process.client().List(client::resources::kProjects, "", {},
                           [done](Result<client::ObjectList> list) {
@@ -171,11 +170,30 @@ Status ReleaseProjects(RemoteProcess& process) {
                           });
   });
   if (!listed.ok()) return listed.status();
-  for (const json::Value& project : (*listed)->get_array()) {
+  return (*listed)->get_array();
+}
+
+Status Remove(RemoteProcess& process, const client::Resource& resource, const json::Value& object) {
+  auto gone = process.Await([&](client::ObjectCallback done) {
+    process.client().Delete(resource, api::Namespace(object), api::Name(object), {},
+                            std::move(done));
+  });
+  return gone.ok() || gone.status().code() == Code::kNotFound ? Status::Ok() : gone.status();
+}
+
+// No controller will be there to let projects go that are in use. One that still is there would
+// put back what is lifted from a project that nobody has deleted.
+Status ReleaseProjects(RemoteProcess& process) {
+  SWELL_ASSIGN_OR_RETURN(const json::Array all, Projects(process));
+  for (const json::Value& project : all) {
+    SWELL_RETURN_IF_ERROR(Remove(process, client::resources::kProjects, project));
+  }
+  SWELL_ASSIGN_OR_RETURN(const json::Array left, Projects(process));
+  for (const json::Value& project : left) {
     json::Array kept = json::GetArray(project, {"metadata", "finalizers"});
-    auto lifted_ones = std::remove(kept.begin(), kept.end(), json::Value(api::keys::kProjectInUse));
-    if (lifted_ones == kept.end()) continue;
-    kept.erase(lifted_ones, kept.end());
+    auto guards = std::remove(kept.begin(), kept.end(), json::Value(api::keys::kProjectInUse));
+    if (guards == kept.end()) continue;
+    kept.erase(guards, kept.end());
     json::Value patch = json::Object{{"metadata", json::Object{{"finalizers", std::move(kept)}}}};
     auto lifted = process.Await([&](client::ObjectCallback done) {
       process.client().Patch(client::resources::kProjects, "", api::Name(project),
@@ -211,11 +229,7 @@ Status Uninstall(const RemoteFlags& flags, const std::string& ns, bool force) {
       return found.status();
     }
     if (!IsOurs(**found) || api::IsDeleting(**found)) continue;
-    auto gone = process->Await([&](client::ObjectCallback done) {
-      process->client().Delete(ResourceOf(*it), api::Namespace(*it), api::Name(*it), {},
-                               std::move(done));
-    });
-    if (!gone.ok() && gone.status().code() != Code::kNotFound) return gone.status();
+    SWELL_RETURN_IF_ERROR(Remove(*process, ResourceOf(*it), *it));
     std::printf("%s deleted\n", WordsFor(*it).c_str());
   }
   return Status::Ok();
