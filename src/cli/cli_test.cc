@@ -244,8 +244,42 @@ TEST_F(CliTest, ArenaDeleteTakesEverythingAway) {
   EXPECT_EQ(SubmitMedium(), 0) << "the name is free again: " << err_;
 }
 
+TEST_F(CliTest, ArenaSubmitsTensorFlowByRoles) {
+  ASSERT_EQ(
+      Run({"arena", "submit", "tf", "--name=tf", "--image=i", "--workers=2", "--gpus=1",
+           "--worker-cpu=2", "--ps=1", "--ps-image=p", "--ps-port=2223", "--chief", "python a.py"}),
+      0)
+      << err_;
+  EXPECT_EQ(out_,
+            "configmap/tf-tfjob created\nconfigmap/tf-tfjob labeled\n"
+            "tfjob.kubeflow.org/tf created\n");
+  EXPECT_NE(err_.find("`arena get tf --type tfjob`"), std::string::npos) << err_;
+  auto answer =
+      server_.Send(server_.Request("GET", "/apis/kubeflow.org/v1/namespaces/default/tfjobs/tf"));
+  ASSERT_EQ(answer.status, 200) << answer.text;
+  const json::Value job = json::Parse(answer.text).value();
+  const json::Value& roles = *json::Find(job, {"spec", "tfReplicaSpecs"});
+  EXPECT_EQ(roles.get_object().size(), 3u) << "no evaluator was asked for";
+  auto container = [&](std::string_view role) -> const json::Value& {
+    return json::GetArray(roles, {role, "template", "spec", "containers"})[0];
+  };
+  EXPECT_EQ(json::GetInt(roles, {"Worker", "replicas"}), 2);
+  EXPECT_EQ(json::GetString(container("Worker"), {"resources", "limits", "nvidia.com/gpu"}), "1");
+  EXPECT_EQ(json::GetString(container("Worker"), {"resources", "limits", "cpu"}), "2");
+  EXPECT_EQ(json::GetString(container("PS"), {"image"}), "p");
+  EXPECT_EQ(json::GetInt(json::GetArray(container("PS"), {"ports"})[0], {"containerPort"}), 2223);
+  EXPECT_EQ(json::Find(container("Chief"), {"resources"}), nullptr);
+  EXPECT_EQ(api::Annotation(job, "requestGPUsOfJobOwner"), "2");
+  ASSERT_EQ(Run({"arena", "list", "--type", "tf"}), 0) << err_;
+  EXPECT_NE(out_.find("TFJOB"), std::string::npos) << out_;
+  ASSERT_EQ(Run({"arena", "list", "--type", "pytorch"}), 0) << err_;
+  EXPECT_EQ(out_.find("TFJOB"), std::string::npos) << out_;
+  ASSERT_EQ(Run({"arena", "delete", "tf"}), 0) << err_;
+  EXPECT_EQ(out_, "tfjob.kubeflow.org \"tf\" deleted\nconfigmap \"tf-tfjob\" deleted\n");
+}
+
 TEST_F(CliTest, ArenaSaysWhatItDoesNotDo) {
-  EXPECT_EQ(Run({"arena", "submit", "tf", "--name=x", "--ps=2"}), 2);
+  EXPECT_EQ(Run({"arena", "submit", "mpi", "--name=x"}), 2);
   EXPECT_NE(err_.find("arena submit pytorch"), std::string::npos) << err_;
   EXPECT_EQ(Run({"swell", "arena", "serve", "list"}), 2);
   EXPECT_EQ(Run({"arena", "get", "x", "--type", "mpijob"}), 2);
@@ -309,13 +343,13 @@ TEST(Kubeconfigs, OneThatIsNotThereLeadsToNoOtherCluster) {
 
 TEST_F(CliTest, JobsOfOtherOperatorsArePointedTo) {
   Create(
-      "{apiVersion: swell.dev/v1, kind: PodGroup, metadata: {name: tfjob.mnist, ownerReferences: "
-      "[{apiVersion: kubeflow.org/v1, kind: TFJob, name: mnist, uid: 1-2, controller: true}]}, "
+      "{apiVersion: swell.dev/v1, kind: PodGroup, metadata: {name: mpijob.mnist, ownerReferences: "
+      "[{apiVersion: kubeflow.org/v1, kind: MPIJob, name: mnist, uid: 1-2, controller: true}]}, "
       "spec: {}}");
   EXPECT_EQ(Run({"swell", "describe", "mnist"}), 1);
   EXPECT_EQ(err_,
-            "swell: job \"mnist\" not found in namespace \"default\"; TFJob \"mnist\" is another "
-            "operator's: swell why tfjob.mnist\n");
+            "swell: job \"mnist\" not found in namespace \"default\"; MPIJob \"mnist\" is another "
+            "operator's: swell why mpijob.mnist\n");
   EXPECT_EQ(Run({"swell", "list"}), 0);
   EXPECT_EQ(err_,
             "No jobs in namespace default\nOf other operators there is 1: swell get podgroups\n");

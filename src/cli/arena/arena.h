@@ -10,6 +10,7 @@
 
 #include "cli/command.h"
 #include "cli/jobs/job_view.h"
+#include "cli/jobs/pytorch_spec.h"
 #include "cli/session.h"
 
 namespace swell::cli::arena {
@@ -37,14 +38,24 @@ std::string ShortDuration(Duration span);
 inline bool IsTrainingJob(const JobView& job) { return job.kind->kind != "Job"; }
 
 // Arena's words and times for a job.
-std::string StatusWord(const JobView& job);  // PENDING, RUNNING, SUCCEEDED, FAILED
-std::string Trainer(const JobView& job);     // PYTORCHJOB
+std::string StatusWord(const JobView& job);   // PENDING, RUNNING, SUCCEEDED, FAILED
+std::string TrainerWord(const JobView& job);  // PYTORCHJOB
 std::string Age(const JobView& job, WallTime now);
 Duration TrainingDuration(const JobView& job, WallTime now);
 std::string HostOf(const json::Value& pod);  // host IP, or N/A
 
-// "--type": pytorchjob and pytorch; empty is every kind. Refuses others, naming what is supported.
-Status CheckType(const std::string& type);
+// "--type": the kind of job by Arena's words for it; empty is every kind.
+class TypeFlag {
+ public:
+  void Declare(Flags& flags);
+  // Refuses what is no kind here, naming those that are. Before the others.
+  Status Check();
+  bool Takes(const JobView& job) const;
+  bool Takes(std::string_view kind) const { return kind_.empty() || kind == kind_; }
+
+ private:
+  std::string said_, kind_;
+};
 
 // "-o": json, yaml or wide (the table), as all of Arena's commands take it.
 Status CheckOutput(const std::string& output);
@@ -54,10 +65,23 @@ std::string Serialise(const std::string& output, const json::Value& value);
 json::Value DescribeJob(const JobView& job, WallTime now);
 
 // The training jobs of the namespace, or of all of them.
-Result<std::vector<JobView>> ListArenaJobs(Session& session, Api& api, bool everywhere);
+Result<std::vector<JobView>> ListArenaJobs(Session& session,
+                                           Api& api,
+                                           bool everywhere,
+                                           const TypeFlag& type);
 // A job that arena can see; kNotFound in Arena's words.
-Result<JobView> FindArenaJob(Session& session, Api& api, const std::string& name);
+Result<JobView> FindArenaJob(Session& session,
+                             Api& api,
+                             const std::string& name,
+                             const TypeFlag& type);
 
-std::string ConfigMapName(const std::string& job);  // NAME-pytorchjob
+// The kinds that arena submits.
+struct Trainer {
+  JobForm form;
+  std::vector<std::string_view> words;  // as --type and submit have it; the first in full
+
+  std::string ConfigMapName(const std::string& job) const;  // NAME-pytorchjob
+};
+const std::vector<Trainer>& Trainers();
 
 }  // namespace swell::cli::arena

@@ -22,17 +22,17 @@ std::string OrNotAvailable(const std::string& text) { return text.empty() ? "N/A
 class GetAction final : public Action {
  public:
   void Declare(Flags& flags) override {
-    flags.Text("-T,--type", &type_, "TYPE", "the kind of job: pytorchjob");
+    type_.Declare(flags);
     flags.Switch("-e,--events", &events_, "with the events of its instances");
     flags.Switch("-g,--gpus", &gpus_, "with the GPUs of its instances");
     flags.Text("-o,--output", &output_, "json|yaml|wide", "in another form");
   }
   Result<int> Run(Session& session, std::vector<std::string> words) override {
-    SWELL_RETURN_IF_ERROR(CheckType(type_));
+    SWELL_RETURN_IF_ERROR(type_.Check());
     SWELL_RETURN_IF_ERROR(CheckOutput(output_));
     if (words.size() != 1) return Misuse("the name of one job expected: arena get JOB");
     SWELL_ASSIGN_OR_RETURN(Api * api, session.Server());
-    SWELL_ASSIGN_OR_RETURN(JobView job, FindArenaJob(session, *api, words[0]));
+    SWELL_ASSIGN_OR_RETURN(JobView job, FindArenaJob(session, *api, words[0], type_));
     if (IsData(output_)) {
       session.Out(Serialise(output_, DescribeJob(job, session.Now())));
       return 0;
@@ -52,7 +52,7 @@ class GetAction final : public Action {
     TextTable table({"NAME", "STATUS", "TRAINER", "AGE", "INSTANCE", "NODE"}, 2);
     for (const json::SharedValue& pod : job.pods) {
       std::string status = PhaseWord(*pod);
-      table.Add({job.name, session.Paint(Colour::kNone, status), Trainer(job), Age(job, now),
+      table.Add({job.name, session.Paint(Colour::kNone, status), TrainerWord(job), Age(job, now),
                  std::string(api::Name(*pod)), HostOf(*pod)});
     }
     session.Out(table.ToString());
@@ -86,23 +86,24 @@ class GetAction final : public Action {
     return Status::Ok();
   }
 
-  std::string type_, output_;
+  TypeFlag type_;
+  std::string output_;
   bool events_ = false, gpus_ = false;
 };
 
 class ListAction final : public Action {
  public:
   void Declare(Flags& flags) override {
-    flags.Text("-T,--type", &type_, "TYPE", "the kind of job: pytorchjob");
+    type_.Declare(flags);
     flags.Switch("-A,--all-namespaces", &all_, "in every namespace").also = {"--allNamespaces"};
     flags.Text("-o,--output", &output_, "json|yaml|wide", "in another form");
   }
   Result<int> Run(Session& session, std::vector<std::string> words) override {
-    SWELL_RETURN_IF_ERROR(CheckType(type_));
+    SWELL_RETURN_IF_ERROR(type_.Check());
     SWELL_RETURN_IF_ERROR(CheckOutput(output_));
     if (!words.empty()) return Misuse(StrCat("unexpected ", Quote(words[0])));
     SWELL_ASSIGN_OR_RETURN(Api * api, session.Server());
-    SWELL_ASSIGN_OR_RETURN(auto jobs, ListArenaJobs(session, *api, all_));
+    SWELL_ASSIGN_OR_RETURN(auto jobs, ListArenaJobs(session, *api, all_, type_));
     WallTime now = session.Now();
     if (IsData(output_)) {
       json::Array all;
@@ -115,7 +116,8 @@ class ListAction final : public Action {
     TextTable table(header, 2);
     for (const JobView& job : jobs) {
       std::string node = job.pods.empty() ? "N/A" : HostOf(*job.pods[0]);
-      std::vector<std::string> row{job.name, StatusWord(job), Trainer(job), Age(job, now), node};
+      std::vector<std::string> row{job.name, StatusWord(job), TrainerWord(job), Age(job, now),
+                                   node};
       if (all_) row.insert(row.begin(), job.ns);
       table.Add(std::move(row));
     }
@@ -124,7 +126,8 @@ class ListAction final : public Action {
   }
 
  private:
-  std::string type_, output_;
+  TypeFlag type_;
+  std::string output_;
   bool all_ = false;
 };
 
@@ -133,14 +136,14 @@ class LogsAction final : public Action {
   void Declare(Flags& flags) override {
     options_.Declare(flags);
     flags.Text("-i,--instance", &instance_, "POD", "of this instance (default: the chief)");
-    flags.Text("-T,--type", &type_, "TYPE", "the kind of job: pytorchjob");
+    type_.Declare(flags);
   }
   Result<int> Run(Session& session, std::vector<std::string> words) override {
-    SWELL_RETURN_IF_ERROR(CheckType(type_));
+    SWELL_RETURN_IF_ERROR(type_.Check());
     SWELL_RETURN_IF_ERROR(options_.Check());
     if (words.size() != 1) return Misuse("the name of one job expected: arena logs JOB");
     SWELL_ASSIGN_OR_RETURN(Api * api, session.Server());
-    SWELL_ASSIGN_OR_RETURN(JobView job, FindArenaJob(session, *api, words[0]));
+    SWELL_ASSIGN_OR_RETURN(JobView job, FindArenaJob(session, *api, words[0], type_));
     json::SharedValue pod;
     std::vector<std::string> names;
     for (const json::SharedValue& one : job.pods) {
@@ -162,7 +165,8 @@ class LogsAction final : public Action {
 
  private:
   LogOptions options_;
-  std::string instance_, type_;
+  TypeFlag type_;
+  std::string instance_;
 };
 
 class AttachAction final : public Action {
@@ -170,13 +174,13 @@ class AttachAction final : public Action {
   void Declare(Flags& flags) override {
     flags.Text("-i,--instance", &instance_, "POD", "which instance (default: the chief)");
     flags.Text("-c,--container", &container_, "NAME", "which container");
-    flags.Text("-T,--type", &type_, "TYPE", "the kind of job: pytorchjob");
+    type_.Declare(flags);
   }
   Result<int> Run(Session& session, std::vector<std::string> words) override {
-    SWELL_RETURN_IF_ERROR(CheckType(type_));
+    SWELL_RETURN_IF_ERROR(type_.Check());
     if (words.empty()) return Misuse("the name of one job expected: arena attach JOB [COMMAND]");
     SWELL_ASSIGN_OR_RETURN(Api * api, session.Server());
-    SWELL_ASSIGN_OR_RETURN(JobView job, FindArenaJob(session, *api, words[0]));
+    SWELL_ASSIGN_OR_RETURN(JobView job, FindArenaJob(session, *api, words[0], type_));
     for (const json::SharedValue& pod : job.pods) {
       if (!instance_.empty() && api::Name(*pod) != instance_) continue;
       std::vector<std::string> command(words.begin() + 1, words.end());
@@ -192,24 +196,24 @@ class AttachAction final : public Action {
   }
 
  private:
-  std::string instance_, container_, type_;
+  TypeFlag type_;
+  std::string instance_, container_;
 };
 
 class LogviewerAction final : public Action {
  public:
-  void Declare(Flags& flags) override {
-    flags.Text("-T,--type", &type_, "TYPE", "the kind of job: pytorchjob");
-  }
+  void Declare(Flags& flags) override { type_.Declare(flags); }
   Result<int> Run(Session& session, std::vector<std::string> words) override {
+    SWELL_RETURN_IF_ERROR(type_.Check());
     if (words.size() != 1) return Misuse("the name of one job expected: arena logviewer JOB");
     SWELL_ASSIGN_OR_RETURN(Api * api, session.Server());
-    SWELL_ASSIGN_OR_RETURN(JobView job, FindArenaJob(session, *api, words[0]));
+    SWELL_ASSIGN_OR_RETURN(JobView job, FindArenaJob(session, *api, words[0], type_));
     return Status(Code::kNotFound, StrCat("No LogViewer URL for the job ", job.name,
                                           "; arena logs ", job.name, " prints its log"));
   }
 
  private:
-  std::string type_;
+  TypeFlag type_;
 };
 
 }  // namespace

@@ -11,17 +11,26 @@ namespace swell::cli::arena {
 namespace {
 
 // Removes one job with everything that was made for it. False when there was nothing.
-Result<bool> DeleteJob(Session& session, Api& api, const std::string& ns, const std::string& name) {
+Result<bool> DeleteJob(Session& session,
+                       Api& api,
+                       const std::string& ns,
+                       const std::string& name,
+                       const TypeFlag& type) {
   bool any = false;
-  auto job = api.Delete(client::resources::kPyTorchJobs, ns, name);
-  if (!job.ok() && job.status().code() != Code::kNotFound) return job.status();
-  if (job.ok()) {
+  std::vector<std::string> maps;
+  for (const Trainer& trainer : Trainers()) {
+    if (!type.Takes(trainer.form.kind)) continue;
+    maps.push_back(trainer.ConfigMapName(name));
+    auto job = api.Delete(trainer.form.resource(), ns, name);
+    if (!job.ok() && job.status().code() != Code::kNotFound) return job.status();
+    if (!job.ok()) continue;
     any = true;
-    session.OutLine(StrCat("pytorchjob.kubeflow.org ", Quote(name), " deleted"));
+    session.OutLine(StrCat(trainer.form.word(), ".kubeflow.org ", Quote(name), " deleted"));
   }
   SWELL_ASSIGN_OR_RETURN(bool tensorboard, DeleteTensorboard(session, api, ns, name));
   any = any || tensorboard;
-  for (const std::string& map : {ConfigMapName(name), name + "-config-files"}) {
+  maps.push_back(name + "-config-files");
+  for (const std::string& map : maps) {
     auto gone = api.Delete(client::resources::kConfigMaps, ns, map);
     if (!gone.ok() && gone.status().code() != Code::kNotFound) return gone.status();
     if (!gone.ok()) continue;
@@ -33,16 +42,14 @@ Result<bool> DeleteJob(Session& session, Api& api, const std::string& ns, const 
 
 class DeleteAction final : public Action {
  public:
-  void Declare(Flags& flags) override {
-    flags.Text("-T,--type", &type_, "TYPE", "the kind of job: pytorchjob");
-  }
+  void Declare(Flags& flags) override { type_.Declare(flags); }
   Result<int> Run(Session& session, std::vector<std::string> words) override {
-    SWELL_RETURN_IF_ERROR(CheckType(type_));
+    SWELL_RETURN_IF_ERROR(type_.Check());
     if (words.empty()) return Misuse("the names of jobs expected: arena delete JOB...");
     SWELL_ASSIGN_OR_RETURN(Api * api, session.Server());
     int failed = 0;
     for (const std::string& name : words) {
-      SWELL_ASSIGN_OR_RETURN(bool any, DeleteJob(session, *api, session.Namespace(), name));
+      SWELL_ASSIGN_OR_RETURN(bool any, DeleteJob(session, *api, session.Namespace(), name, type_));
       if (any) {
         LogLine(session, "info", StrCat("The Job ", name, " has been deleted successfully"));
       } else {
@@ -55,7 +62,7 @@ class DeleteAction final : public Action {
   }
 
  private:
-  std::string type_;
+  TypeFlag type_;
 };
 
 class PruneAction final : public Action {
@@ -69,14 +76,14 @@ class PruneAction final : public Action {
     if (since_.empty()) return Misuse("--since must be set: arena prune --since 24h");
     SWELL_ASSIGN_OR_RETURN(Duration since, ParseDuration(since_, "--since"));
     SWELL_ASSIGN_OR_RETURN(Api * api, session.Server());
-    SWELL_ASSIGN_OR_RETURN(auto jobs, ListArenaJobs(session, *api, all_));
+    SWELL_ASSIGN_OR_RETURN(auto jobs, ListArenaJobs(session, *api, all_, {}));
     for (const JobView& job : jobs) {
       bool old = job.created && session.Now() - *job.created > since;
       if (StatusWord(job) == "RUNNING" || !old) continue;
-      LogLine(
-          session, "info",
-          StrCat("Delete ", Trainer(job), " ", job.name, " with Age ", Age(job, session.Now())));
-      SWELL_RETURN_IF_ERROR(DeleteJob(session, *api, job.ns, job.name).status());
+      LogLine(session, "info",
+              StrCat("Delete ", TrainerWord(job), " ", job.name, " with Age ",
+                     Age(job, session.Now())));
+      SWELL_RETURN_IF_ERROR(DeleteJob(session, *api, job.ns, job.name, {}).status());
     }
     return 0;
   }

@@ -15,7 +15,7 @@ class Missing final : public Action {
       return Misuse(StrCat(name_, " is not supported; swell scale changes the size of a job"));
     }
     return Misuse(StrCat(name_,
-                         " is not supported; there are submit pytorch, get, list, "
+                         " is not supported; there are submit pytorch and tf, get, list, "
                          "logs, attach, delete, prune, top, data and whoami"));
   }
 

@@ -1,5 +1,6 @@
-// arena submit pytorch.
+// arena submit pytorch, tf.
 #include <algorithm>
+#include <array>
 #include <optional>
 
 #include "api/meta.h"
@@ -15,8 +16,11 @@
 namespace swell::cli::arena {
 namespace {
 
-class SubmitAction final : public Action {
+// What submissions of every kind have in common.
+class SubmitAction : public Action {
  public:
+  explicit SubmitAction(const Trainer& trainer) : trainer_(trainer) { spec_.working_dir = "/root"; }
+
   void Declare(Flags& flags) override {
     DeclareJob(flags);
     DeclarePlacement(flags);
@@ -29,40 +33,44 @@ class SubmitAction final : public Action {
     SWELL_ASSIGN_OR_RETURN(Api * api, session.Server());
     spec_.ns = session.Namespace();
     SWELL_RETURN_IF_ERROR(CheckPriorityClass(*api, spec_.priority));
-    SWELL_ASSIGN_OR_RETURN(json::Value job, MakePyTorchJob(spec_));
+    SWELL_ASSIGN_OR_RETURN(json::Value job, MakeJob());
     SWELL_RETURN_IF_ERROR(CreateConfigMap(session, *api, job));
     Status created = CreateObjects(session, *api, job);
     if (!created.ok()) {
       // Else the name would stay taken by a job that does not exist.
       auto undone =
-          api->Delete(client::resources::kConfigMaps, spec_.ns, ConfigMapName(spec_.name));
+          api->Delete(client::resources::kConfigMaps, spec_.ns, trainer_.ConfigMapName(spec_.name));
       if (!undone.ok() && undone.status().code() != Code::kNotFound) {
         LogLine(session, "warn",
-                StrCat("configmap ", ConfigMapName(spec_.name),
+                StrCat("configmap ", trainer_.ConfigMapName(spec_.name),
                        " could not be removed: ", undone.status().message()));
       }
       return created;
     }
     LogLine(session, "info", StrCat("The Job ", spec_.name, " has been submitted successfully"));
     LogLine(session, "info",
-            StrCat("You can run `arena get ", spec_.name,
-                   " --type pytorchjob` to check the job status"));
+            StrCat("You can run `arena get ", spec_.name, " --type ", trainer_.form.word(),
+                   "` to check the job status"));
     return 0;
   }
+
+ protected:
+  // How many instances of which size.
+  virtual void DeclareInstances(Flags& flags) = 0;
+  virtual int64_t TotalGpus() const = 0;
+  virtual Result<json::Value> MakeJob() = 0;
+
+  const Trainer& trainer_;
+  PyTorchSpec spec_;
 
  private:
   void DeclareJob(Flags& flags) {
     flags.Group("The job");
     flags.Text("--name", &spec_.name, "NAME", "its name");
     flags.Text("--image", &spec_.image, "IMAGE", "what each instance runs in");
-    flags.Int("--gpus", &spec_.gpus, "N", "GPUs of each instance");
+    DeclareInstances(flags);
     flags.List("--device", &devices_, "NAME=N", "other devices of each instance");
-    flags.Int("--workers", &spec_.workers, "N", "instances, the master among them (default 1)");
-    flags.Text("--cpu", &spec_.cpu, "AMOUNT", "CPU of each instance");
-    flags.Text("--memory", &spec_.memory, "AMOUNT", "memory of each instance");
     flags.Text("--share-memory", &spec_.share_memory, "AMOUNT", "size of /dev/shm (default 2Gi)");
-    flags.Text("--nproc-per-node", &spec_.nproc_per_node, "N",
-               "processes of each instance: a number, auto, cpu or gpu");
     flags.Text("--shell", &shell_, "SHELL", "what reads the command (default sh)");
     flags.Text("--working-dir", &spec_.working_dir, "PATH", "where it starts (default /root)")
         .also = {"--workingDir"};
@@ -113,7 +121,7 @@ class SubmitAction final : public Action {
     flags.Group("Its end");
     flags.Int("--retry", &spec_.retry, "N", "restarts before it has failed");
     flags.Text("--clean-task-policy", &spec_.clean_pod_policy, "None|Running|All",
-               "which instances go when it is over (default None)");
+               StrCat("which instances go when it is over (default ", spec_.clean_pod_policy, ")"));
     flags.Text("--running-timeout", &running_timeout_, "DURATION", "it has failed after: 2h");
     flags.Text("--ttl-after-finished", &ttl_, "DURATION", "it is deleted so long after its end");
     for (const char* name : {"--model-name", "--model-source"}) {
@@ -143,16 +151,16 @@ class SubmitAction final : public Action {
     auto mark = [](KeyValues& pairs, std::string key, std::string value) {
       pairs.emplace_back(std::move(key), std::move(value));
     };
-    mark(spec_.labels, "app", "pytorchjob");
+    mark(spec_.labels, "app", trainer_.form.word());
     mark(spec_.labels, "release", spec_.name);
-    mark(spec_.labels, "chart", "pytorchjob-0.1.0");
+    mark(spec_.labels, "chart", trainer_.form.word() + "-0.1.0");
     mark(spec_.labels, "heritage", "arena");
-    mark(spec_.labels, "createdBy", "PyTorchJob");
+    mark(spec_.labels, "createdBy", std::string(trainer_.form.kind));
     if (!user.empty()) {
       mark(spec_.annotations, "arena.kubeflow.org/username", user);
       mark(spec_.labels, "arena.kubeflow.org/uid", net::Sha256Hex(user).substr(0, 32));
     }
-    mark(spec_.annotations, "requestGPUsOfJobOwner", std::to_string(spec_.workers * spec_.gpus));
+    mark(spec_.annotations, "requestGPUsOfJobOwner", std::to_string(TotalGpus()));
     return ReadConfigFiles();
   }
 
@@ -201,23 +209,25 @@ class SubmitAction final : public Action {
   // Whether the job was deleted by other hands (kubectl), which do not know of its ConfigMap. One
   // that is young may belong to a submission that is under way.
   bool IsLeftOver(Session& session, Api& api) const {
-    auto job = api.Get(client::resources::kPyTorchJobs, spec_.ns, spec_.name);
+    auto job = api.Get(trainer_.form.resource(), spec_.ns, spec_.name);
     if (job.ok() || job.status().code() != Code::kNotFound) return false;
-    auto map = api.Get(client::resources::kConfigMaps, spec_.ns, ConfigMapName(spec_.name));
+    auto map =
+        api.Get(client::resources::kConfigMaps, spec_.ns, trainer_.ConfigMapName(spec_.name));
     constexpr Duration kYoung = std::chrono::seconds(60);
     return map.ok() && session.Now() - api::CreationTime(**map) > kYoung;
   }
 
   // Its presence is what says that the job exists.
   Status CreateConfigMap(Session& session, Api& api, const json::Value& job) {
-    std::string name = ConfigMapName(spec_.name);
+    std::string name = trainer_.ConfigMapName(spec_.name);
     json::Value map = json::Object{
         {"apiVersion", "v1"},
         {"kind", "ConfigMap"},
         {"metadata",
          json::Object{{"name", name}, {"labels", json::Object{{"createdBy", "arena"}}}}},
-        {"data", json::Object{{"app", StrCat("pytorchjob.kubeflow.org/", spec_.name, "\n")},
-                              {"values", json::PrintYaml(job)}}}};
+        {"data",
+         json::Object{{"app", StrCat(trainer_.form.word(), ".kubeflow.org/", spec_.name, "\n")},
+                      {"values", json::PrintYaml(job)}}}};
     auto made = api.Create(client::resources::kConfigMaps, spec_.ns, map);
     if (!made.ok() && made.status().code() == Code::kAlreadyExists && IsLeftOver(session, api)) {
       for (const std::string& old : {name, spec_.name + "-config-files"}) {
@@ -253,25 +263,129 @@ class SubmitAction final : public Action {
     if (tensorboard_.wanted) {
       SWELL_RETURN_IF_ERROR(CreateTensorboard(session, api, spec_, tensorboard_));
     }
-    auto made =
-        api.Create(client::resources::kPyTorchJobs, spec_.ns, job, {.field_validation = "Strict"});
+    auto made = api.Create(trainer_.form.resource(), spec_.ns, job, {.field_validation = "Strict"});
     if (!made.ok()) return made.status();
-    session.OutLine(StrCat("pytorchjob.kubeflow.org/", spec_.name, " created"));
+    session.OutLine(StrCat(trainer_.form.word(), ".kubeflow.org/", spec_.name, " created"));
     return Status::Ok();
   }
 
-  static PyTorchSpec Defaults() {
-    PyTorchSpec spec;
-    spec.working_dir = "/root";
-    return spec;
-  }
-
-  PyTorchSpec spec_ = Defaults();
   TensorboardSpec tensorboard_;
   std::vector<std::string> env_, devices_, labels_, annotations_, selectors_, config_files_;
   std::string shell_ = "sh", on_preemption_ = "fail", running_timeout_, ttl_;
   std::optional<std::string> queue_;
   json::Object config_data_;
+};
+
+class SubmitPyTorchAction final : public SubmitAction {
+ public:
+  SubmitPyTorchAction() : SubmitAction(Trainers()[0]) {}
+
+ private:
+  void DeclareInstances(Flags& flags) override {
+    flags.Int("--gpus", &spec_.gpus, "N", "GPUs of each instance");
+    flags.Int("--workers", &spec_.workers, "N", "instances, the master among them (default 1)");
+    flags.Text("--cpu", &spec_.cpu, "AMOUNT", "CPU of each instance");
+    flags.Text("--memory", &spec_.memory, "AMOUNT", "memory of each instance");
+    flags.Text("--nproc-per-node", &spec_.nproc_per_node, "N",
+               "processes of each instance: a number, auto, cpu or gpu");
+  }
+  int64_t TotalGpus() const override { return spec_.workers * spec_.gpus; }
+  Result<json::Value> MakeJob() override { return MakePyTorchJob(spec_); }
+};
+
+// One role of a TFJob, as its flags say it.
+struct TensorFlowRole {
+  std::string_view role, prefix;
+  int64_t replicas = 0, gpus = 0, port = 0;
+  std::string image, cpu, cpu_limit, memory, memory_limit;
+  std::vector<std::string> selectors;
+
+  void Declare(Flags& flags) {
+    auto name = [this](std::string_view what) { return StrCat("--", prefix, "-", what); };
+    flags.Group(StrCat("Each ", role));
+    flags.Text(name("cpu"), &cpu, "AMOUNT", "its CPU");
+    flags.Text(name("cpu-limit"), &cpu_limit, "AMOUNT", "no more CPU than this");
+    flags.Text(name("memory"), &memory, "AMOUNT", "its memory");
+    flags.Text(name("memory-limit"), &memory_limit, "AMOUNT", "no more memory than this");
+    flags.Text(name("image"), &image, "IMAGE", "what it runs in, where not in --image");
+    flags.Int(name("port"), &port, "PORT", "where it listens (default 2222)");
+    flags.List(name("selector"), &selectors, "KEY=VALUE", "only on nodes with this label");
+  }
+  Result<JobRole> Make(const PyTorchSpec& job) const {
+    PyTorchSpec pod = job;
+    pod.gpus = gpus;
+    pod.cpu = cpu;
+    pod.cpu_limit = cpu_limit;
+    pod.memory = memory;
+    pod.memory_limit = memory_limit;
+    if (!image.empty()) pod.image = image;
+    if (!selectors.empty()) {
+      SWELL_ASSIGN_OR_RETURN(pod.selectors,
+                             ParseLabels(selectors, StrCat("--", prefix, "-selector")));
+    }
+    SWELL_ASSIGN_OR_RETURN(json::Object made, MakePodSpec(pod));
+    if (port != 0) {
+      made["containers"].get_array()[0].get_object()["ports"] =
+          json::Array{json::Object{{"name", "tfjob-port"}, {"containerPort", port}}};
+    }
+    return JobRole{role, replicas, std::move(made)};
+  }
+};
+
+class SubmitTensorFlowAction final : public SubmitAction {
+ public:
+  SubmitTensorFlowAction() : SubmitAction(Trainers()[1]) {
+    spec_.container = "tensorflow";
+    spec_.clean_pod_policy = "Running";
+    worker().replicas = 1;
+  }
+
+ private:
+  void DeclareInstances(Flags& flags) override {
+    flags.Int("--gpus", &worker().gpus, "N", "GPUs of each worker");
+    flags.Int("--workers", &worker().replicas, "N", "workers (default 1)");
+    flags.Int("--ps", &ps().replicas, "N", "parameter servers");
+    flags.Int("--ps-gpus", &ps().gpus, "N", "GPUs of each parameter server");
+    flags.Switch("--chief", &chief_, "with a chief, whose end is the job's");
+    flags.Switch("--evaluator", &evaluator_, "with an evaluator");
+    flags.Text("--success-policy", &success_policy_, "POLICY",
+               "AllWorkers: the job is over when all of them are, not with the first");
+    for (TensorFlowRole& role : roles_) role.Declare(flags);
+    flags.Group("The job");
+    flags.Refuse("--role-sequence", "a job's instances start together");
+  }
+  int64_t TotalGpus() const override {
+    int64_t total = 0;
+    for (const TensorFlowRole& role : roles_) total += role.replicas * role.gpus;
+    return total;
+  }
+  Result<json::Value> MakeJob() override {
+    if (spec_.image.empty()) spec_.image = worker().image;
+    SWELL_RETURN_IF_ERROR(CheckJob(spec_));
+    roles_[0].replicas = chief_ ? 1 : 0;
+    roles_[3].replicas = evaluator_ ? 1 : 0;
+    std::vector<JobRole> made;
+    for (const TensorFlowRole& role : roles_) {
+      if (role.replicas < 0) {
+        return Misuse(StrCat("--", role.prefix, " ", role.replicas, ": must not be negative"));
+      }
+      SWELL_ASSIGN_OR_RETURN(JobRole one, role.Make(spec_));
+      made.push_back(std::move(one));
+    }
+    json::Value job = MakeRoleJob(spec_, trainer_.form, std::move(made));
+    if (!success_policy_.empty()) json::Set(job, {"spec", "successPolicy"}, success_policy_);
+    return job;
+  }
+
+  TensorFlowRole& worker() { return roles_[1]; }
+  TensorFlowRole& ps() { return roles_[2]; }
+
+  std::array<TensorFlowRole, 4> roles_{{{.role = "Chief", .prefix = "chief"},
+                                        {.role = "Worker", .prefix = "worker"},
+                                        {.role = "PS", .prefix = "ps"},
+                                        {.role = "Evaluator", .prefix = "evaluator"}}};
+  std::string success_policy_;
+  bool chief_ = false, evaluator_ = false;
 };
 
 // Kinds that Arena knows and Swell does not train yet.
@@ -280,7 +394,8 @@ class OtherKind final : public Action {
   explicit OtherKind(std::string name) : name_(std::move(name)) {}
   void Declare(Flags&) override {}
   Result<int> Run(Session&, std::vector<std::string>) override {
-    return Misuse(StrCat(name_, " is not supported; pytorchjob (arena submit pytorch) is"));
+    return Misuse(
+        StrCat(name_, " is not supported; pytorchjob (arena submit pytorch) and tfjob are"));
   }
 
  private:
@@ -306,12 +421,23 @@ Command SubmitSpec() {
            {"One that comes back by itself when it is preempted",
             "arena submit pytorch --name=mnist --image=pytorch:2 --priority=low "
             "--on-preemption=requeue \"python mnist.py\""}},
-      .make = Makes<SubmitAction>(),
+      .make = Makes<SubmitPyTorchAction>(),
   };
   submit.children.push_back(std::move(pytorch));
+  submit.children.push_back({
+      .name = "tfjob",
+      .aliases = {"tf"},
+      .summary = "Submits a TensorFlow training job.",
+      .usage = "\"COMMAND\"",
+      .examples = {{"Two workers with a GPU each, and a parameter server",
+                    "arena submit tf --name=mnist --workers=2 --gpus=1 --ps=1 "
+                    "--image=tensorflow/tensorflow:2 \"python mnist.py\""}},
+      .make = Makes<SubmitTensorFlowAction>(),
+  });
   static const std::vector<std::vector<std::string>> kOthers = {
-      {"tfjob", "tf"},      {"mpijob", "mpi"}, {"etjob", "et"},  {"horovodjob", "horovod", "hj"},
-      {"volcanojob", "vj"}, {"rayjob", "rj"},  {"deepspeedjob"}, {"sparkjob"}};
+      {"mpijob", "mpi"},    {"etjob", "et"},  {"horovodjob", "horovod", "hj"},
+      {"volcanojob", "vj"}, {"rayjob", "rj"}, {"deepspeedjob"},
+      {"sparkjob"}};
   for (const auto& names : kOthers) {
     Command other;
     other.name = names[0];

@@ -165,20 +165,20 @@ class TopJobAction final : public Action {
     flags.Switch("-A,--all-namespaces", &all_, "in every namespace").also = {"--allNamespaces"};
     flags.Text("-i,--instance", &instance_, "POD", "one instance");
     flags.Switch("-r,--refresh", &refresh_, "accepted for compatibility; prints once");
-    flags.Text("-T,--type", &type_, "TYPE", "the kind of job: pytorchjob");
+    type_.Declare(flags);
     flags.Text("-o,--output", &output_, "json|yaml|wide", "in another form");
   }
   Result<int> Run(Session& session, std::vector<std::string> words) override {
-    SWELL_RETURN_IF_ERROR(CheckType(type_));
+    SWELL_RETURN_IF_ERROR(type_.Check());
     SWELL_RETURN_IF_ERROR(CheckOutput(output_));
     SWELL_ASSIGN_OR_RETURN(Api * api, session.Server());
     std::vector<JobView> jobs;
     if (words.size() > 1) return Misuse("one job at a time: arena top job [JOB]");
     if (words.size() == 1) {
-      SWELL_ASSIGN_OR_RETURN(JobView job, FindArenaJob(session, *api, words[0]));
+      SWELL_ASSIGN_OR_RETURN(JobView job, FindArenaJob(session, *api, words[0], type_));
       jobs.push_back(std::move(job));
     } else {
-      SWELL_ASSIGN_OR_RETURN(jobs, ListArenaJobs(session, *api, all_));
+      SWELL_ASSIGN_OR_RETURN(jobs, ListArenaJobs(session, *api, all_, type_));
     }
     WallTime now = session.Now();
     if (IsData(output_)) {
@@ -200,7 +200,7 @@ class TopJobAction final : public Action {
                                    GpuText(job.milli_gpus),
                                    GpuText(held),
                                    StatusWord(job),
-                                   Trainer(job),
+                                   TrainerWord(job),
                                    Age(job, now),
                                    job.pods.empty() ? "N/A" : HostOf(*job.pods[0])};
       if (all_) row.insert(row.begin(), job.ns);
@@ -214,7 +214,8 @@ class TopJobAction final : public Action {
 
  private:
   bool all_ = false, refresh_ = false;
-  std::string instance_, type_, output_;
+  TypeFlag type_;
+  std::string instance_, output_;
 };
 
 }  // namespace

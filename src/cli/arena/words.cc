@@ -55,7 +55,7 @@ std::string StatusWord(const JobView& job) {
   return "RUNNING";
 }
 
-std::string Trainer(const JobView& job) { return ToUpper(job.kind->kind); }
+std::string TrainerWord(const JobView& job) { return ToUpper(job.kind->kind); }
 
 std::string Age(const JobView& job, WallTime now) {
   return job.created ? ShortDuration(now - *job.created) : "0s";
@@ -75,12 +75,37 @@ std::string HostOf(const json::Value& pod) {
   return host.empty() ? "N/A" : std::string(host);
 }
 
-Status CheckType(const std::string& type) {
-  if (type.empty() || type == "pytorchjob" || type == "pytorch" || type == "py") {
-    return Status::Ok();
+const std::vector<Trainer>& Trainers() {
+  static const std::vector<Trainer>* trainers = new std::vector<Trainer>{
+      {kPyTorchForm, {"pytorchjob", "pytorch", "py"}}, {kTensorFlowForm, {"tfjob", "tf"}}};
+  return *trainers;
+}
+
+std::string Trainer::ConfigMapName(const std::string& job) const {
+  return StrCat(job, "-", form.word());
+}
+
+void TypeFlag::Declare(Flags& flags) {
+  flags.Text("-T,--type", &said_, "TYPE", "the kind of job: pytorchjob, tfjob");
+}
+
+Status TypeFlag::Check() {
+  if (said_.empty()) return Status::Ok();
+  for (const Trainer& trainer : Trainers()) {
+    if (std::find(trainer.words.begin(), trainer.words.end(), said_) != trainer.words.end()) {
+      kind_ = trainer.form.kind;
+    }
   }
+  for (const JobKindInfo& kind : JobKinds()) {
+    if (ToLower(kind.kind) == said_) kind_ = kind.kind;
+  }
+  if (!kind_.empty()) return Status::Ok();
   return Misuse(
-      StrCat("--type ", Quote(type), " is not supported; this cluster trains pytorchjob"));
+      StrCat("--type ", Quote(said_), " is not supported; this cluster trains pytorchjob, tfjob"));
+}
+
+bool TypeFlag::Takes(const JobView& job) const {
+  return IsTrainingJob(job) && Takes(job.kind->kind);
 }
 
 bool IsData(const std::string& output) { return output == "json" || output == "yaml"; }
@@ -112,7 +137,7 @@ json::Value DescribeJob(const JobView& job, WallTime now) {
                       {"namespace", job.ns},
                       {"duration", ShortDuration(TrainingDuration(job, now))},
                       {"status", StatusWord(job)},
-                      {"trainer", ToLower(Trainer(job))},
+                      {"trainer", ToLower(TrainerWord(job))},
                       {"tensorboard", ""},
                       {"chiefName", job.pods.empty() ? "" : std::string(api::Name(*job.pods[0]))},
                       {"instances", std::move(instances)},
@@ -121,22 +146,26 @@ json::Value DescribeJob(const JobView& job, WallTime now) {
                       {"allocatedGPUs", job.HeldMilliGpus() / 1000}};
 }
 
-Result<std::vector<JobView>> ListArenaJobs(Session& session, Api& api, bool everywhere) {
+Result<std::vector<JobView>> ListArenaJobs(Session& session,
+                                           Api& api,
+                                           bool everywhere,
+                                           const TypeFlag& type) {
   SWELL_ASSIGN_OR_RETURN(std::vector<JobView> jobs,
                          ListJobs(api, everywhere ? "" : session.Namespace()));
-  std::erase_if(jobs, [](const JobView& job) { return !IsTrainingJob(job); });
+  std::erase_if(jobs, [&type](const JobView& job) { return !type.Takes(job); });
   return jobs;
 }
 
-Result<JobView> FindArenaJob(Session& session, Api& api, const std::string& name) {
+Result<JobView> FindArenaJob(Session& session,
+                             Api& api,
+                             const std::string& name,
+                             const TypeFlag& type) {
   auto job = FindJob(api, session.Namespace(), name);
-  if (job.ok() && IsTrainingJob(*job)) return job;
+  if (job.ok() && type.Takes(*job)) return job;
   if (!job.ok() && job.status().code() != Code::kNotFound) return job;
   return Status(Code::kNotFound,
                 StrCat("The job ", name, " doesn't exist in namespace ", session.Namespace(),
                        ", please create it first. use 'arena submit'"));
 }
-
-std::string ConfigMapName(const std::string& job) { return job + "-pytorchjob"; }
 
 }  // namespace swell::cli::arena

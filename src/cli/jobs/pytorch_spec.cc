@@ -1,6 +1,7 @@
 #include "cli/jobs/pytorch_spec.h"
 
 #include <algorithm>
+#include <cmath>
 #include <optional>
 
 #include "api/meta.h"
@@ -8,6 +9,7 @@
 #include "api/swell_keys.h"
 #include "base/strings.h"
 #include "cli/flags.h"
+#include "cli/jobs/job_view.h"
 
 namespace swell::cli {
 namespace {
@@ -62,24 +64,49 @@ Status CheckAmounts(const PyTorchSpec& spec) {
   return Status::Ok();
 }
 
-// "/a" mounts /a at /a; "/a:/b" at /b; "claim:/b".
-Result<std::pair<std::string, std::string>> ParseMount(const std::string& text,
-                                                       std::string_view flag,
-                                                       bool host) {
-  size_t colon = text.find(':');
-  std::string source = text.substr(0, colon);
-  std::string path = colon == std::string::npos ? (host ? source : "") : text.substr(colon + 1);
+struct ParsedMount {
+  std::string source, path;
+  bool read_only = false;
+};
+
+// "/a" mounts /a at /a; "/a:/b" at /b; "claim:/b"; each with :ro or :rw.
+Result<ParsedMount> ParseMount(const std::string& text, std::string_view flag, bool host) {
+  std::string_view rest = text;
+  const bool read_only = rest.ends_with(":ro");
+  if (read_only || rest.ends_with(":rw")) rest.remove_suffix(3);
+  const size_t colon = rest.find(':');
+  std::string source(rest.substr(0, colon));
+  std::string path(colon != std::string_view::npos ? rest.substr(colon + 1) : host ? rest : "");
   bool good = !source.empty() && path.starts_with('/') && (!host || source.starts_with('/'));
   if (!good) {
     return Misuse(StrCat(
         flag, " ", Quote(text), ": ",
         host ? "a path, or HOST_PATH:CONTAINER_PATH, expected" : "CLAIM:CONTAINER_PATH expected"));
   }
-  return std::pair(std::move(source), std::move(path));
+  return ParsedMount{std::move(source), std::move(path), read_only};
+}
+
+// As version 2 of Run:ai has it: "key=a,operator=Equal,value=b,effect=NoExecute,seconds=60".
+Result<json::Value> ParseTolerationFields(const std::string& text) {
+  SWELL_ASSIGN_OR_RETURN(
+      KeyValues fields,
+      ParseFields(text, "--toleration", {"key", "operator", "value", "effect", "seconds"}));
+  json::Object toleration;
+  for (const auto& [name, value] : fields) {
+    if (name != "seconds") {
+      toleration[name] = value;
+      continue;
+    }
+    const auto seconds = ParseInt(value);
+    if (!seconds) return Misuse(StrCat("--toleration ", Quote(text), ": seconds is no number"));
+    toleration["tolerationSeconds"] = *seconds;
+  }
+  return json::Value(std::move(toleration));
 }
 
 Result<json::Value> ParseToleration(const std::string& text) {
   if (text == "all") return json::Value(json::Object{{"operator", "Exists"}});
+  if (text.starts_with("key=") || text.starts_with("operator=")) return ParseTolerationFields(text);
   std::string_view rest = text;
   std::string_view op, effect, value;
   if (size_t comma = rest.find(','); comma != std::string_view::npos) {
@@ -114,22 +141,30 @@ struct PodParts {
 };
 
 Status AddVolumes(const PyTorchSpec& spec, PodParts& parts) {
-  int number = 0;
-  auto add = [&](std::string name, json::Object source, const std::string& path) {
+  auto add = [&](std::string name, json::Object source, const std::string& path,
+                 bool read_only = false) {
     source["name"] = name;
     parts.volumes.push_back(std::move(source));
-    parts.mounts.push_back(json::Object{{"name", name}, {"mountPath", path}});
+    json::Object mount{{"name", name}, {"mountPath", path}};
+    if (read_only) mount["readOnly"] = true;
+    parts.mounts.push_back(std::move(mount));
   };
+  int number = 0;
   for (const std::string& text : spec.volumes) {
-    SWELL_ASSIGN_OR_RETURN(auto mount, ParseMount(text, spec.volume_flag, false));
+    SWELL_ASSIGN_OR_RETURN(ParsedMount mount, ParseMount(text, spec.volume_flag, false));
     add(StrCat("data-", number++),
-        {{"persistentVolumeClaim", json::Object{{"claimName", mount.first}}}}, mount.second);
+        {{"persistentVolumeClaim", json::Object{{"claimName", mount.source}}}}, mount.path,
+        mount.read_only);
   }
   number = 0;
   for (const std::string& text : spec.host_paths) {
-    SWELL_ASSIGN_OR_RETURN(auto mount, ParseMount(text, spec.host_path_flag, true));
-    add(StrCat("training-data-", number++), {{"hostPath", json::Object{{"path", mount.first}}}},
-        mount.second);
+    SWELL_ASSIGN_OR_RETURN(ParsedMount mount, ParseMount(text, spec.host_path_flag, true));
+    add(StrCat("training-data-", number++), {{"hostPath", json::Object{{"path", mount.source}}}},
+        mount.path, mount.read_only);
+  }
+  number = 0;
+  for (const PodMount& mount : spec.mounts) {
+    add(StrCat("volume-", number++), mount.source, mount.path, mount.read_only);
   }
   if (!spec.share_memory.empty()) {
     add("dshm",
@@ -182,7 +217,9 @@ void AddEnv(const PyTorchSpec& spec, PodParts& parts) {
     parts.env.push_back(EnvVar("workers", std::to_string(spec.workers)));
     parts.env.push_back(EnvVar("gpus", std::to_string(spec.gpus)));
   }
-  if (spec.gpus == 0) parts.env.push_back(EnvVar("NVIDIA_VISIBLE_DEVICES", "void"));
+  if (spec.gpus == 0 && spec.gpu_fraction == 0 && spec.gpu_memory_mib == 0) {
+    parts.env.push_back(EnvVar("NVIDIA_VISIBLE_DEVICES", "void"));
+  }
   if (!spec.nproc_per_node.empty()) {
     parts.env.push_back(EnvVar("PET_NPROC_PER_NODE", spec.nproc_per_node));
   }
@@ -225,14 +262,66 @@ json::Object Container(const PyTorchSpec& spec, PodParts& parts) {
   if (!amounts.empty()) resources["requests"] = std::move(amounts);
   if (!resources.empty()) container["resources"] = std::move(resources);
   if (!parts.mounts.empty()) container["volumeMounts"] = std::move(parts.mounts);
-  if (spec.rdma) {
-    container["securityContext"] =
-        json::Object{{"capabilities", json::Object{{"add", json::Array{"IPC_LOCK"}}}}};
-  }
+  json::Object security;
+  if (spec.rdma) security["capabilities"] = json::Object{{"add", json::Array{"IPC_LOCK"}}};
+  if (spec.no_new_privileges) security["allowPrivilegeEscalation"] = false;
+  if (!security.empty()) container["securityContext"] = std::move(security);
   return container;
 }
 
+// As whom the pod runs.
+json::Object PodSecurity(const PyTorchSpec& spec) {
+  json::Object security;
+  if (spec.run_as_user >= 0) security["runAsUser"] = spec.run_as_user;
+  if (spec.run_as_group >= 0) security["runAsGroup"] = spec.run_as_group;
+  if (!spec.groups.empty()) {
+    security["supplementalGroups"] = json::Array(spec.groups.begin(), spec.groups.end());
+  }
+  return security;
+}
+
+// One set of labels is a selector; of several a node has one.
+void ChooseNodes(const PyTorchSpec& spec, json::Object& pod) {
+  KeyValues selectors = spec.selectors;
+  if (spec.node_choices.size() == 1) {
+    const KeyValues& only = spec.node_choices[0];
+    selectors.insert(selectors.end(), only.begin(), only.end());
+  }
+  if (!selectors.empty()) pod["nodeSelector"] = ToObject(selectors);
+  if (spec.node_choices.size() < 2) return;
+  json::Array terms;
+  for (const KeyValues& choice : spec.node_choices) {
+    json::Array expressions;
+    for (const auto& [key, value] : choice) {
+      expressions.push_back(
+          json::Object{{"key", key}, {"operator", "In"}, {"values", json::Array{value}}});
+    }
+    terms.push_back(json::Object{{"matchExpressions", std::move(expressions)}});
+  }
+  json::Value affinity = json::Object{};
+  json::Set(affinity,
+            {"nodeAffinity", "requiredDuringSchedulingIgnoredDuringExecution", "nodeSelectorTerms"},
+            std::move(terms));
+  pod["affinity"] = std::move(affinity);
+}
+
 }  // namespace
+
+KeyValues GpuShareAnnotations(const PyTorchSpec& spec) {
+  KeyValues annotations;
+  if (spec.gpu_fraction > 0) {
+    // Three decimals: "0.5", "0.333".
+    annotations.emplace_back(api::keys::kGpuFraction,
+                             GpuText(static_cast<int64_t>(std::llround(spec.gpu_fraction * 1000))));
+  }
+  if (spec.gpu_memory_mib > 0) {
+    annotations.emplace_back(api::keys::kGpuMemory, std::to_string(spec.gpu_memory_mib));
+  }
+  if (!annotations.empty() && spec.gpu_devices > 1) {
+    annotations.emplace_back(api::keys::kGpuFractionDevices, std::to_string(spec.gpu_devices));
+  }
+  return annotations;
+}
 
 Result<json::Object> MakePodSpec(const PyTorchSpec& spec) {
   SWELL_RETURN_IF_ERROR(CheckAmounts(spec));
@@ -246,7 +335,7 @@ Result<json::Object> MakePodSpec(const PyTorchSpec& spec) {
   pod["containers"] = json::Array{std::move(container)};
   if (!parts.volumes.empty()) pod["volumes"] = std::move(parts.volumes);
   if (!spec.priority.empty()) pod["priorityClassName"] = spec.priority;
-  if (!spec.selectors.empty()) pod["nodeSelector"] = ToObject(spec.selectors);
+  ChooseNodes(spec, pod);
   if (!spec.scheduler.empty()) pod["schedulerName"] = spec.scheduler;
   if (spec.host_network) {
     pod["hostNetwork"] = true;
@@ -254,8 +343,9 @@ Result<json::Object> MakePodSpec(const PyTorchSpec& spec) {
   }
   if (spec.host_ipc) pod["hostIPC"] = true;
   if (spec.host_pid) pod["hostPID"] = true;
-  if (spec.run_as_user >= 0) {
-    pod["securityContext"] = json::Object{{"runAsUser", spec.run_as_user}};
+  if (spec.grace_s >= 0) pod["terminationGracePeriodSeconds"] = spec.grace_s;
+  if (json::Object security = PodSecurity(spec); !security.empty()) {
+    pod["securityContext"] = std::move(security);
   }
   json::Array tolerations;
   for (const std::string& text : spec.tolerations) {
@@ -285,9 +375,11 @@ json::Object RunPolicy(const PyTorchSpec& spec) {
   return policy;
 }
 
-Status Check(const PyTorchSpec& spec) {
-  if (spec.name.empty()) return Misuse("--name is not set");
-  if (std::string wrong = api::CheckDnsLabel(spec.name); !wrong.empty()) {
+}  // namespace
+
+Status CheckJob(const PyTorchSpec& spec) {
+  if (spec.name.empty() && spec.name_prefix.empty()) return Misuse("--name is not set");
+  if (std::string wrong = api::CheckDnsLabel(spec.name); !wrong.empty() && !spec.name.empty()) {
     return Misuse(StrCat("--name ", Quote(spec.name), ": ", wrong));
   }
   if (spec.image.empty()) return Misuse("--image is not set");
@@ -296,8 +388,6 @@ Status Check(const PyTorchSpec& spec) {
   }
   return Status::Ok();
 }
-
-}  // namespace
 
 Result<KeyValues> ParsePairs(const std::vector<std::string>& texts, std::string_view flag) {
   KeyValues pairs;
@@ -309,6 +399,35 @@ Result<KeyValues> ParsePairs(const std::vector<std::string>& texts, std::string_
     pairs.emplace_back(text.substr(0, equals), text.substr(equals + 1));
   }
   return pairs;
+}
+
+Result<KeyValues> ParseFields(std::string_view text,
+                              std::string_view flag,
+                              const std::vector<std::string_view>& known) {
+  KeyValues fields;
+  for (std::string_view part : Split(text, ',')) {
+    const size_t equals = part.find('=');
+    const std::string_view name = part.substr(0, equals);
+    if (std::find(known.begin(), known.end(), name) == known.end()) {
+      return Misuse(StrCat(flag, " ", Quote(text), ": ", Quote(name), " is not one of ",
+                           Join({known.begin(), known.end()}, ", ")));
+    }
+    fields.emplace_back(
+        name, equals == std::string_view::npos ? "" : std::string(part.substr(equals + 1)));
+  }
+  return fields;
+}
+
+std::string_view FieldOf(const KeyValues& fields, std::string_view name) {
+  for (const auto& [key, value] : fields) {
+    if (key == name) return value;
+  }
+  return {};
+}
+
+bool HasField(const KeyValues& fields, std::string_view name) {
+  return std::any_of(fields.begin(), fields.end(),
+                     [name](const auto& field) { return field.first == name; });
 }
 
 Result<KeyValues> ParseLabels(const std::vector<std::string>& texts, std::string_view flag) {
@@ -330,39 +449,57 @@ std::string ProjectOf(const std::string& sync_source) {
   return std::string(rest);
 }
 
-Result<json::Value> MakePyTorchJob(const PyTorchSpec& spec) {
-  SWELL_RETURN_IF_ERROR(Check(spec));
-  SWELL_ASSIGN_OR_RETURN(json::Object pod, MakePodSpec(spec));
+std::string JobForm::word() const { return ToLower(kind); }
+
+client::Resource JobForm::resource() const {
+  return {"kubeflow.org", "v1", std::string(plural), true};
+}
+
+json::Value MakeRoleJob(const PyTorchSpec& spec, const JobForm& form, std::vector<JobRole> roles) {
   json::Object labels = ToObject(spec.labels);
   if (!spec.project.empty()) labels[api::keys::kProject] = spec.project;
   json::Object annotations = ToObject(spec.annotations);
-  auto role = [&](int64_t replicas) {
+  int64_t members = 0;
+  for (const JobRole& role : roles) members += role.replicas;
+  json::Object made;
+  for (JobRole& role : roles) {
+    if (role.replicas == 0) continue;
     json::Object metadata;
     json::Object pod_labels = labels;
     if (spec.gang_labels) {
-      pod_labels["pod-group.scheduling.sigs.k8s.io/name"] = StrCat("pytorchjob-", spec.name);
-      pod_labels["pod-group.scheduling.sigs.k8s.io/min-available"] = std::to_string(spec.workers);
+      pod_labels["pod-group.scheduling.sigs.k8s.io/name"] = StrCat(form.word(), "-", spec.name);
+      pod_labels["pod-group.scheduling.sigs.k8s.io/min-available"] = std::to_string(members);
     }
     if (!pod_labels.empty()) metadata["labels"] = std::move(pod_labels);
-    if (!annotations.empty()) metadata["annotations"] = annotations;
-    return json::Object{
-        {"replicas", replicas},
-        {"restartPolicy", spec.restart_policy},
-        {"template", json::Object{{"metadata", std::move(metadata)}, {"spec", pod}}}};
-  };
-  json::Object roles{{"Master", role(1)}};
-  if (spec.workers > 1) roles["Worker"] = role(spec.workers - 1);
+    json::Object pod_annotations = annotations;
+    for (const auto& [key, value] : GpuShareAnnotations(spec)) pod_annotations[key] = value;
+    if (!pod_annotations.empty()) metadata["annotations"] = std::move(pod_annotations);
+    made[role.name] = json::Object{{"replicas", role.replicas},
+                                   {"restartPolicy", spec.restart_policy},
+                                   {"template", json::Object{{"metadata", std::move(metadata)},
+                                                             {"spec", std::move(role.pod)}}}};
+  }
   if (!spec.on_preemption.empty()) annotations[api::keys::kOnPreemption] = spec.on_preemption;
-  json::Object metadata{{"name", spec.name}};
+  json::Object metadata;
+  if (spec.name.empty()) {
+    metadata["generateName"] = spec.name_prefix + "-";
+  } else {
+    metadata["name"] = spec.name;
+  }
   if (!spec.ns.empty()) metadata["namespace"] = spec.ns;
   if (!labels.empty()) metadata["labels"] = std::move(labels);
   if (!annotations.empty()) metadata["annotations"] = std::move(annotations);
-  return json::Value(json::Object{
-      {"apiVersion", "kubeflow.org/v1"},
-      {"kind", "PyTorchJob"},
-      {"metadata", std::move(metadata)},
-      {"spec",
-       json::Object{{"runPolicy", RunPolicy(spec)}, {"pytorchReplicaSpecs", std::move(roles)}}}});
+  return json::Object{{"apiVersion", "kubeflow.org/v1"},
+                      {"kind", form.kind},
+                      {"metadata", std::move(metadata)},
+                      {"spec", json::Object{{"runPolicy", RunPolicy(spec)},
+                                            {form.replica_specs, std::move(made)}}}};
+}
+
+Result<json::Value> MakePyTorchJob(const PyTorchSpec& spec) {
+  SWELL_RETURN_IF_ERROR(CheckJob(spec));
+  SWELL_ASSIGN_OR_RETURN(json::Object pod, MakePodSpec(spec));
+  return MakeRoleJob(spec, kPyTorchForm, {{"Master", 1, pod}, {"Worker", spec.workers - 1, pod}});
 }
 
 }  // namespace swell::cli

@@ -1,5 +1,5 @@
 // PyTorchSpec: what `swell submit` and `arena submit pytorch` ask for, and the PyTorchJob
-// (kubeflow.org/v1) that says it.
+// (kubeflow.org/v1) that says it; TFJob and XGBoostJob, of the same make, too.
 // Thread-safety: values and pure functions.
 #pragma once
 
@@ -8,27 +8,41 @@
 #include <vector>
 
 #include "base/result.h"
+#include "client/client.h"
 #include "json/value.h"
 
 namespace swell::cli {
 
 using KeyValues = std::vector<std::pair<std::string, std::string>>;
 
+// A volume and where it is mounted.
+struct PodMount {
+  json::Object source;  // {"secret": {...}}, without a name
+  std::string path;
+  bool read_only = false;
+};
+
 struct PyTorchSpec {
   std::string name, ns, image;
+  std::string name_prefix;                 // instead of a name: the server completes it
   std::string container = "pytorch";       // its name
   std::vector<std::string> command, args;  // as the container runs it
   int64_t gpus = 0;                        // of each instance
-  int64_t workers = 1;                     // instances, the master among them
-  std::string cpu, memory;                 // of each instance
-  std::string cpu_limit, memory_limit;     // empty: the same
-  KeyValues devices;                       // further resources: rdma/hca=1
+  // Instead parts of GPUs, of so many of them; one of the first two at most is set.
+  double gpu_fraction = 0;
+  int64_t gpu_memory_mib = 0, gpu_devices = 1;
+  int64_t workers = 1;                  // instances, the master among them
+  std::string cpu, memory;              // of each instance
+  std::string cpu_limit, memory_limit;  // empty: the same
+  KeyValues devices;                    // further resources: rdma/hca=1
   std::string priority, project;
   std::string on_preemption;  // Requeue or Fail
   KeyValues env, labels, annotations, selectors;
-  std::vector<std::string> tolerations;  // "all", KEY, KEY=VALUE:EFFECT[,OPERATOR]
-  std::vector<std::string> volumes;      // CLAIM:PATH
-  std::vector<std::string> host_paths;   // PATH or HOST:PATH
+  std::vector<KeyValues> node_choices;   // nodes with all labels of one of these; empty: any
+  std::vector<std::string> tolerations;  // "all", KEY, KEY=VALUE:EFFECT[,OPERATOR], key=KEY,...
+  std::vector<std::string> volumes;      // CLAIM:PATH[:ro]
+  std::vector<std::string> host_paths;   // PATH or HOST:PATH[:ro]
+  std::vector<PodMount> mounts;          // further ones
   std::string working_dir;
   std::string sync_mode, sync_source, sync_image;
   std::vector<std::string> image_pull_secrets;
@@ -37,7 +51,9 @@ struct PyTorchSpec {
   bool host_network = false, host_ipc = false, host_pid = false;
   bool rdma = false;
   bool keep_stdin = false, tty = false;
-  int64_t run_as_user = -1;
+  int64_t run_as_user = -1, run_as_group = -1, grace_s = -1;
+  std::vector<int64_t> groups;  // further ones that it runs with
+  bool no_new_privileges = false;
   std::vector<int64_t> ports;  // that the container listens on
   bool gang_labels = false;
   std::string share_memory;    // size of /dev/shm; empty: the machine's own
@@ -53,15 +69,46 @@ struct PyTorchSpec {
   bool arena_env = false;  // the variables `workers` and `gpus`, as Arena sets them
 };
 
+// A kind of Kubeflow's jobs: a map of roles.
+struct JobForm {
+  std::string_view kind, plural, replica_specs;
+
+  std::string word() const;  // "pytorchjob"
+  client::Resource resource() const;
+};
+inline constexpr JobForm kPyTorchForm{"PyTorchJob", "pytorchjobs", "pytorchReplicaSpecs"};
+inline constexpr JobForm kTensorFlowForm{"TFJob", "tfjobs", "tfReplicaSpecs"};
+inline constexpr JobForm kXgboostForm{"XGBoostJob", "xgboostjobs", "xgbReplicaSpecs"};
+
+struct JobRole {
+  std::string_view name;  // Worker
+  int64_t replicas = 1;
+  json::Object pod;  // its spec
+};
+
+// What can be said of a job before its pods are: name, image, workers.
+Status CheckJob(const PyTorchSpec& spec);
+// The job of these roles, those without members left out; all but the pods is from `spec`.
+json::Value MakeRoleJob(const PyTorchSpec& spec, const JobForm& form, std::vector<JobRole> roles);
 // kBadRequest (misuse) naming the flag whose value cannot be meant.
 Result<json::Value> MakePyTorchJob(const PyTorchSpec& spec);
 
+// What the pods say of parts of GPUs, as annotations.
+KeyValues GpuShareAnnotations(const PyTorchSpec& spec);
 // The spec of one instance's pod.
 Result<json::Object> MakePodSpec(const PyTorchSpec& spec);
 
 // "a=b" pairs. `flag` is for messages.
 Result<KeyValues> ParsePairs(const std::vector<std::string>& texts, std::string_view flag);
-// The same of labels, which have to be ones that the server takes.
+// "claimname=data,path=/data,ro" as {claimname, data}, {path, /data}, {ro, ""}; a name that is not
+// among `known` is refused. `flag` is for messages.
+Result<KeyValues> ParseFields(std::string_view text,
+                              std::string_view flag,
+                              const std::vector<std::string_view>& known);
+// "" for one that is not there.
+std::string_view FieldOf(const KeyValues& fields, std::string_view name);
+bool HasField(const KeyValues& fields, std::string_view name);
+// Pairs of labels, which have to be ones that the server takes.
 Result<KeyValues> ParseLabels(const std::vector<std::string>& texts, std::string_view flag);
 // Where the code of a sync source ends up below working_dir/code: the last part of the URL.
 std::string ProjectOf(const std::string& sync_source);

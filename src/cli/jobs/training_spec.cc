@@ -1,21 +1,19 @@
 #include "cli/jobs/training_spec.h"
 
 #include <algorithm>
-#include <cmath>
 
 #include "api/meta.h"
 #include "api/swell_keys.h"
 #include "base/strings.h"
 #include "cli/flags.h"
-#include "cli/jobs/job_view.h"
 
 namespace swell::cli {
 namespace {
 
 Status Check(const TrainingSpec& spec) {
   const PyTorchSpec& pod = spec.pod;
-  if (pod.name.empty() && spec.name_prefix.empty()) return Misuse("the workload has no name");
-  const std::string& name = pod.name.empty() ? spec.name_prefix : pod.name;
+  if (pod.name.empty() && pod.name_prefix.empty()) return Misuse("the workload has no name");
+  const std::string& name = pod.name.empty() ? pod.name_prefix : pod.name;
   if (std::string wrong = api::CheckDnsLabel(name); !wrong.empty() && !pod.name.empty()) {
     return Misuse(StrCat("name ", Quote(name), ": ", wrong));
   }
@@ -24,16 +22,14 @@ Status Check(const TrainingSpec& spec) {
   if (spec.completions < 0 || spec.parallelism < 0) {
     return Misuse("--completions and --parallelism must be at least 1");
   }
+  if (spec.Repeats() && !(spec.topology_required.empty() && spec.topology_preferred.empty())) {
+    return Misuse("runs of their own (--completions, --parallelism) need not be close together");
+  }
   if (spec.workers_min > pod.workers) {
     return Misuse(
         StrCat("--min-workers ", spec.workers_min, ": there are only ", pod.workers, " workers"));
   }
   return Status::Ok();
-}
-
-// Three decimals: "0.5", "0.333".
-std::string FractionText(double fraction) {
-  return GpuText(static_cast<int64_t>(std::llround(fraction * 1000)));
 }
 
 // The same pods as runs of their own.
@@ -66,12 +62,7 @@ Result<json::Value> MakeTrainingJob(const TrainingSpec& spec) {
   labels[api::keys::kWorkload] = spec.workload;
   if (!pod.project.empty()) labels[api::keys::kProject] = pod.project;
   json::Object pod_annotations = annotations;
-  if (spec.gpu_fraction > 0) {
-    pod_annotations[api::keys::kGpuFraction] = FractionText(spec.gpu_fraction);
-  }
-  if (spec.gpu_memory_mib > 0) {
-    pod_annotations[api::keys::kGpuMemory] = std::to_string(spec.gpu_memory_mib);
-  }
+  for (const auto& [key, value] : GpuShareAnnotations(pod)) pod_annotations[key] = value;
   json::Value role =
       json::Object{{"replicas", pod.workers}, {"restartPolicy", spec.restart_policy}};
   json::Set(role, {"template", "metadata", "labels"}, labels);
@@ -85,7 +76,7 @@ Result<json::Value> MakeTrainingJob(const TrainingSpec& spec) {
   }
   json::Value job = json::Object{{"apiVersion", "swell.dev/v1"}, {"kind", "TrainingJob"}};
   if (pod.name.empty()) {
-    json::Set(job, {"metadata", "generateName"}, spec.name_prefix + "-");
+    json::Set(job, {"metadata", "generateName"}, pod.name_prefix + "-");
   } else {
     json::Set(job, {"metadata", "name"}, pod.name);
   }
@@ -94,6 +85,12 @@ Result<json::Value> MakeTrainingJob(const TrainingSpec& spec) {
   if (!annotations.empty()) json::Set(job, {"metadata", "annotations"}, std::move(annotations));
   if (!pod.project.empty()) json::Set(job, {"spec", "project"}, pod.project);
   if (!pod.priority.empty()) json::Set(job, {"spec", "priorityClassName"}, pod.priority);
+  if (!spec.topology_required.empty()) {
+    json::Set(job, {"spec", "topology", "required"}, spec.topology_required);
+  }
+  if (!spec.topology_preferred.empty()) {
+    json::Set(job, {"spec", "topology", "preferred"}, spec.topology_preferred);
+  }
   if (!spec.preemptibility.empty()) {
     json::Set(job, {"spec", "preemption", "preemptibility"}, spec.preemptibility);
   }

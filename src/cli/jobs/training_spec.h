@@ -11,14 +11,12 @@
 namespace swell::cli {
 
 struct TrainingSpec {
-  PyTorchSpec pod;          // one instance; workers, gpus, priority and project are of the job
-  std::string name_prefix;  // instead of a name: the server completes it
+  PyTorchSpec pod;  // one instance; workers, gpus, priority and project are of the job
   std::string workload = "train";
   std::string role = "worker";
-  // Parts of a GPU instead of whole ones; at most one of them is set.
-  double gpu_fraction = 0;
-  int64_t gpu_memory_mib = 0;
-  int64_t workers_min = 0;     // fewer than pod.workers: elastic; 0: rigid
+  int64_t workers_min = 0;  // fewer than pod.workers: elastic; 0: rigid
+  // Node labels whose values all instances are to share.
+  std::string topology_required, topology_preferred;
   std::string preemptibility;  // Preemptible, NonPreemptible or "" (by its priority)
   std::string restart_policy = "OnFailure";
   int64_t backoff_limit = -1;

@@ -16,12 +16,48 @@ namespace {
 
 constexpr size_t kEventsShown = 10;
 
+// -o FORMAT, and version 2's words for it.
+class FormFlags {
+ public:
+  void Declare(Flags& flags) {
+    flags.Text("-o,--output", &output_, "FORMAT", "table, json, yaml or name");
+    flags.Switch("--json", &json_, "as -o json");
+    flags.Switch("--yaml", &yaml_, "as -o yaml");
+    flags.Switch("--table", &table_, "as a table (default)").hidden = true;
+  }
+  Result<OutputForm> Form() const {
+    if (int(json_) + int(yaml_) + int(table_) + int(!output_.empty()) > 1) {
+      return Misuse("--output, --json, --yaml and --table exclude each other");
+    }
+    const std::string said = json_ ? "json" : yaml_ ? "yaml" : output_;
+    return ParseOutputForm(said == "table" ? "" : said);
+  }
+
+ private:
+  std::string output_;
+  bool json_ = false, yaml_ = false, table_ = false;
+};
+
+// The objects in a form that is no table.
+void PrintObjects(Session& session,
+                  const OutputForm& form,
+                  const std::vector<json::SharedValue>& objects) {
+  if (form.kind != OutputForm::Kind::kName) {
+    session.Out(FormatObject(form, MakeList(objects), ""));
+    return;
+  }
+  for (const json::SharedValue& object : objects) session.OutLine(std::string(api::Name(*object)));
+}
+
 class ListJobsAction final : public Action {
  public:
   explicit ListJobsAction(std::string workload = {}) : workload_(std::move(workload)) {}
   void Declare(Flags& flags) override {
-    flags.Switch("-A,--all-projects", &all_, "of every project");
-    flags.Text("-o,--output", &output_, "FORMAT", "json, yaml or name");
+    flags.Switch("-A,--all-projects", &all_, "of every project").also = {"--all"};
+    flags.Text("--state", &state_, "STATUS", "only those in this state: Running, Pending, ...");
+    flags.Int("--limit", &limit_, "N", "at most so many");
+    flags.Int("--offset", &offset_, "N", "without the first so many");
+    form_.Declare(flags);
     flags.Switch("--no-headers", &no_headers_, "without the first lines");
   }
   Result<int> Run(Session& session, std::vector<std::string> words) override {
@@ -29,19 +65,23 @@ class ListJobsAction final : public Action {
       return Misuse(StrCat("there are no ", Quote(words[0]),
                            " to list; there are jobs, projects, departments, nodes, node-pools"));
     }
-    SWELL_ASSIGN_OR_RETURN(OutputForm form, ParseOutputForm(output_));
+    SWELL_ASSIGN_OR_RETURN(OutputForm form, form_.Form());
     SWELL_ASSIGN_OR_RETURN(Scope scope, all_ ? All(session) : FindScope(session));
     SWELL_ASSIGN_OR_RETURN(std::vector<JobView> jobs, ListJobs(*scope.api, scope.ns()));
-    std::erase_if(jobs, [this](const JobView& job) { return !IsOf(job, workload_); });
+    std::erase_if(jobs, [this](const JobView& job) {
+      return !IsOf(job, workload_) ||
+             (!state_.empty() && ToLower(StatusWord(job)) != ToLower(state_));
+    });
+    const size_t skipped =
+        std::min(jobs.size(), static_cast<size_t>(std::max<int64_t>(0, offset_)));
+    jobs.erase(jobs.begin(), jobs.begin() + static_cast<std::ptrdiff_t>(skipped));
+    if (limit_ > 0 && jobs.size() > static_cast<size_t>(limit_)) {
+      jobs.erase(jobs.begin() + static_cast<std::ptrdiff_t>(limit_), jobs.end());
+    }
     if (!form.table()) {
       std::vector<json::SharedValue> objects;
-      for (const JobView& job : jobs) {
-        objects.push_back(job.object);
-        if (form.kind == OutputForm::Kind::kName) session.OutLine(job.name);
-      }
-      if (form.kind != OutputForm::Kind::kName) {
-        session.Out(FormatObject(form, MakeList(objects), ""));
-      }
+      for (const JobView& job : jobs) objects.push_back(job.object);
+      PrintObjects(session, form, objects);
       return 0;
     }
     if (!no_headers_) {
@@ -70,31 +110,26 @@ class ListJobsAction final : public Action {
 
   std::string workload_;
   bool all_ = false, no_headers_ = false;
-  std::string output_;
+  int64_t limit_ = 0, offset_ = 0;
+  std::string state_;
+  FormFlags form_;
 };
 
 class ListProjectsAction final : public Action {
  public:
   explicit ListProjectsAction(bool departments) : departments_(departments) {}
-  void Declare(Flags& flags) override {
-    flags.Text("-o,--output", &output_, "FORMAT", "json, yaml or name");
-  }
+  void Declare(Flags& flags) override { form_.Declare(flags); }
   Result<int> Run(Session& session, std::vector<std::string> words) override {
     if (!words.empty()) return Misuse(StrCat("unexpected ", Quote(words[0])));
-    SWELL_ASSIGN_OR_RETURN(OutputForm form, ParseOutputForm(output_));
+    SWELL_ASSIGN_OR_RETURN(OutputForm form, form_.Form());
     SWELL_ASSIGN_OR_RETURN(Api * api, session.Server());
     SWELL_ASSIGN_OR_RETURN(ProjectTree tree, ReadProjects(*api));
     if (!form.table()) {
       std::vector<json::SharedValue> objects;
       for (const ProjectView& project : tree.projects) {
         if (project.department == departments_) objects.push_back(project.object);
-        if (project.department == departments_ && form.kind == OutputForm::Kind::kName) {
-          session.OutLine(project.name);
-        }
       }
-      if (form.kind != OutputForm::Kind::kName) {
-        session.Out(FormatObject(form, MakeList(objects), ""));
-      }
+      PrintObjects(session, form, objects);
       return 0;
     }
     TextTable table({departments_ ? "DEPARTMENT" : "PROJECT",
@@ -116,18 +151,28 @@ class ListProjectsAction final : public Action {
 
  private:
   bool departments_;
-  std::string output_;
+  FormFlags form_;
 };
 
 class ListNodesAction final : public Action {
  public:
-  void Declare(Flags&) override {}
+  void Declare(Flags& flags) override { form_.Declare(flags); }
   Result<int> Run(Session& session, std::vector<std::string> words) override {
+    SWELL_ASSIGN_OR_RETURN(OutputForm form, form_.Form());
     SWELL_ASSIGN_OR_RETURN(Api * api, session.Server());
     SWELL_ASSIGN_OR_RETURN(std::vector<NodeView> nodes, ReadNodes(*api, words));
-    session.Out(NodesTable(session, nodes));
+    if (form.table()) {
+      session.Out(NodesTable(session, nodes));
+      return 0;
+    }
+    std::vector<json::SharedValue> objects;
+    for (const NodeView& node : nodes) objects.push_back(node.object);
+    PrintObjects(session, form, objects);
     return 0;
   }
+
+ private:
+  FormFlags form_;
 };
 
 class DescribeJobAction final : public Action {
@@ -135,14 +180,19 @@ class DescribeJobAction final : public Action {
   void Declare(Flags& flags) override {
     flags.Switch("--show-events", &all_events_, "with every event, not only the last ones");
     flags.Switch("--events", &all_events_, "the same, as version 2 calls it");
-    flags.Int("--event-limit", &limit_, "N", "with so many of the last events");
-    flags.Text("-o,--output", &output_, "FORMAT", "json, yaml or wide");
+    flags.Int("--event-limit", &limit_, "N", "with so many of the last events (-1: all)");
+    flags.Text("-o,--output", &output_, "FORMAT", "table, json, yaml or wide");
+    // Parts that version 2 names are shown anyway.
+    for (const char* part : {"--general", "--compute", "--pods", "--networks", "--containers"}) {
+      flags.Switch(part, &shown_, "shown anyway").hidden = true;
+    }
   }
   Result<int> Run(Session& session, std::vector<std::string> words) override {
     if (words.empty()) {
       return Misuse("say what: runai describe JOB, runai describe project NAME, or node NAME");
     }
-    SWELL_ASSIGN_OR_RETURN(OutputForm form, ParseOutputForm(output_));
+    if (!shown_) return Misuse("runai describe leaves out no part");
+    SWELL_ASSIGN_OR_RETURN(OutputForm form, ParseOutputForm(output_ == "table" ? "" : output_));
     SWELL_ASSIGN_OR_RETURN(Scope scope, FindScope(session, true));
     for (size_t i = 0; i < words.size(); ++i) {
       SWELL_ASSIGN_OR_RETURN(JobView job, FindWorkload(session, scope, words[i]));
@@ -165,10 +215,10 @@ class DescribeJobAction final : public Action {
  private:
   size_t ToShow(size_t all) const {
     if (limit_ > 0) return std::min(all, static_cast<size_t>(limit_));
-    return all_events_ ? all : std::min(all, kEventsShown);
+    return all_events_ || limit_ < 0 ? all : std::min(all, kEventsShown);
   }
 
-  bool all_events_ = false;
+  bool all_events_ = false, shown_ = true;
   int64_t limit_ = 0;
   std::string output_;
 };
@@ -235,6 +285,14 @@ Command ListNodesSpec() {
   };
 }
 
+Command ListProjectsSpec(std::string name) {
+  return {
+      .name = std::move(name),
+      .summary = "Lists the projects: what they deserve, have and would get.",
+      .make = [] { return std::make_unique<ListProjectsAction>(false); },
+  };
+}
+
 Command ListSpec(const std::string& workload) {
   Command command{
       .name = "list",
@@ -259,12 +317,8 @@ Command ListSpec(const std::string& workload) {
       .summary = "Lists a project's workloads.",
       .make = Makes<ListJobsAction>(),
   };
-  Command projects{
-      .name = "projects",
-      .aliases = {"project"},
-      .summary = "Lists the projects: what they deserve, have and would get.",
-      .make = [] { return std::make_unique<ListProjectsAction>(false); },
-  };
+  Command projects = ListProjectsSpec("projects");
+  projects.aliases = {"project"};
   Command departments{
       .name = "departments",
       .aliases = {"department"},

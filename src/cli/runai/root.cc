@@ -24,12 +24,10 @@ Command Training() {
   Command standard = training;
   standard.name = "standard";
   standard.children.push_back(runai::SubmitSpec("train"));
-  Command pytorch = training;
-  pytorch.name = "pytorch";
-  pytorch.children.push_back(runai::SubmitPyTorchSpec());
+  std::vector<Command> frameworks = runai::FrameworkSpecs(training);
   training.children.push_back(runai::SubmitSpec("train"));
   training.children.push_back(std::move(standard));
-  training.children.push_back(std::move(pytorch));
+  for (Command& framework : frameworks) training.children.push_back(std::move(framework));
   return training;
 }
 
@@ -38,10 +36,13 @@ Command Submitted(Command workload, const std::string& class_name) {
   return workload;
 }
 
-// `runai project set` beside what `swell project` has.
+// `runai project set` beside what `swell project` has, and the list as `runai list projects`.
 Command Projects() {
   Command projects = ProjectCommandSpec("runai");
   projects.children.push_back(runai::SetProjectSpec());
+  for (Command& child : projects.children) {
+    if (child.name == "list") child = runai::ListProjectsSpec("list");
+  }
   return projects;
 }
 
@@ -53,39 +54,47 @@ Command Nodes() {
 }
 
 // What Run:ai's own service does, which there is none of.
+struct Absent {
+  const char* name;
+  const char* instead;
+  // Scripts that do it first or last go on: what they want of it is so anyway.
+  bool done = false;
+};
+
 class Missing final : public Action {
  public:
-  Missing(std::string name, std::string instead)
-      : name_(std::move(name)), instead_(std::move(instead)) {}
+  explicit Missing(const Absent& what) : what_(what) {}
   void Declare(Flags&) override {}
-  Result<int> Run(Session&, std::vector<std::string>) override {
-    return Misuse(StrCat(name_, " is not needed: ", instead_));
+  Result<int> Run(Session& session, std::vector<std::string>) override {
+    const std::string text = StrCat(what_.name, " is not needed: ", what_.instead);
+    if (!what_.done) return Misuse(text);
+    session.ErrLine(StrCat("runai: ", text));
+    return 0;
   }
 
  private:
-  std::string name_, instead_;
+  const Absent& what_;
 };
 
 void AddMissing(Command& root) {
-  struct One {
-    const char* name;
-    const char* instead;
-  };
-  static constexpr One kMissing[] = {
-      {"login", "the kubeconfig says who you are; swell user create makes people"},
-      {"logout", "the kubeconfig says who you are; unset KUBECONFIG to be nobody"},
+  static constexpr Absent kMissing[] = {
+      {"login", "the kubeconfig says who you are; swell user create makes people", true},
+      {"logout", "the kubeconfig says who you are; unset KUBECONFIG to be nobody", true},
       {"cluster", "the kubeconfig says which cluster; runai cluster-info shows it"},
-      {"update", "runai is a part of swell and comes with it"},
-      {"upgrade", "runai is a part of swell and comes with it"},
+      {"kubeconfig", "the one that $KUBECONFIG names is used as it is", true},
+      {"pvc", "kubectl get pvc -n NAMESPACE shows the project's claims"},
+      {"report", "swell report tells what was used, Prometheus the rest"},
+      {"update", "runai is a part of swell and comes with it", true},
+      {"upgrade", "runai is a part of swell and comes with it", true},
       {"template", "runai submit --dry-run -o yaml prints a manifest to keep and apply"},
   };
-  for (const One& one : kMissing) {
+  for (const Absent& one : kMissing) {
     Command missing;
     missing.name = one.name;
     missing.summary = "Not needed.";
     missing.hidden = true;
     missing.raw = true;
-    missing.make = [one] { return std::make_unique<Missing>(one.name, one.instead); };
+    missing.make = [&one] { return std::make_unique<Missing>(one); };
     root.children.push_back(std::move(missing));
   }
 }
@@ -129,6 +138,11 @@ Command RunaiRoot() {
                    Workload("workload", "", "Workloads of every class."),
                    Nodes()},
   };
+  // Version 2 has these beside `training` as well.
+  for (const char* name : {"pytorch", "tensorflow", "xgboost", "distributed", "mpi", "jax"}) {
+    root.children.push_back(*root.Find("training")->Find(name));
+    root.children.back().hidden = true;
+  }
   AddMissing(root);
   for (Command& child : root.children) child.group.clear();
   return root;

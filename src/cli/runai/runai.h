@@ -17,10 +17,12 @@ namespace swell::cli::runai {
 // `workload` empty: by the flags --interactive, --build and --inference; else fixed to that class.
 Command SubmitSpec(const std::string& workload = {});
 Command SubmitDistSpec();
-Command SubmitPyTorchSpec();  // runai training pytorch submit, as version 2 says it
+// Version 2's runai training pytorch submit, and the like: `training` has what they share.
+std::vector<Command> FrameworkSpecs(const Command& training);
 // `workload` empty: every class.
 Command ListSpec(const std::string& workload = {});
 Command ListNodesSpec();
+Command ListProjectsSpec(std::string name);
 Command DescribeSpec();
 Command GetSpec();
 Command PoolsSpec();  // node-pools, of get and of list

@@ -186,10 +186,225 @@ TEST_F(RunaiTest, WhatCannotBeHadSaysWhyAndWhatElse) {
   EXPECT_NE(err_.find("--template is not supported: nothing keeps templates"), std::string::npos);
   EXPECT_EQ(Run({"runai", "submit-dist", "mpi", "--name", "x", "-i", "img"}), 2);
   EXPECT_NE(err_.find("mpi is not supported; runai submit-dist pytorch is"), std::string::npos);
-  EXPECT_EQ(Run({"runai", "login"}), 2);
+  EXPECT_EQ(Run({"runai", "login", "user", "-u", "eve", "-p", "x"}), 0) << "scripts go on";
   EXPECT_NE(err_.find("login is not needed: the kubeconfig says who you are"), std::string::npos);
   EXPECT_EQ(Run({"runai", "list", "templates"}), 2);
   EXPECT_NE(err_.find("there are no \"templates\" to list"), std::string::npos) << err_;
+}
+
+TEST_F(RunaiTest, VersionTwoSaysVolumesInFields) {
+  Cluster();
+  ASSERT_EQ(Run({"runai",
+                 "workspace",
+                 "submit",
+                 "w",
+                 "-p",
+                 "project-a",
+                 "-i",
+                 "img",
+                 "--existing-pvc",
+                 "claimname=data,path=/data,ro",
+                 "--new-pvc",
+                 "claimname=scratch,size=1Gi,path=/scratch,accessmode-rwm",
+                 "--host-path",
+                 "path=/srv,mount=/host",
+                 "--configmap-map-volume",
+                 "name=conf,path=/conf",
+                 "--secret-volume",
+                 "name=keys,path=/keys",
+                 "--nfs",
+                 "server=nas,path=/x,mountpath=/nas,readwrite",
+                 "-c",
+                 "--",
+                 "sleep",
+                 "5"}),
+            0)
+      << err_;
+  const json::Value job = Job("w");
+  const json::Value& pod = *json::Find(job, {"spec", "roles", "workspace", "template", "spec"});
+  const json::Value& container = json::GetArray(pod, {"containers"})[0];
+  EXPECT_EQ(json::Print(*json::Find(container, {"command"})), R"(["sleep","5"])");
+  std::vector<std::string> mounts;
+  for (const json::Value& mount : json::GetArray(container, {"volumeMounts"})) {
+    mounts.push_back(StrCat(json::GetString(mount, {"mountPath"}),
+                            json::GetBool(mount, {"readOnly"}) ? " ro" : ""));
+  }
+  EXPECT_EQ(mounts, (std::vector<std::string>{"/data ro", "/scratch", "/host ro", "/conf", "/keys",
+                                              "/nas"}));
+  auto answer = server_.Send(
+      server_.Request("GET", "/api/v1/namespaces/project-a/persistentvolumeclaims/scratch"));
+  ASSERT_EQ(answer.status, 200) << answer.text;
+  const json::Value claim = json::Parse(answer.text).value();
+  EXPECT_EQ(json::GetString(json::GetArray(claim, {"metadata", "ownerReferences"})[0], {"name"}),
+            "w");
+  EXPECT_EQ(json::Print(*json::Find(claim, {"spec", "accessModes"})), R"(["ReadWriteMany"])");
+  EXPECT_EQ(Run({"runai", "workspace", "submit", "x", "-p", "project-a", "-i", "img",
+                 "--existing-pvc", "claim=data,path=/data"}),
+            2);
+  EXPECT_NE(err_.find("--existing-pvc \"claim=data,path=/data\": \"claim\" is not one of "
+                      "claimname, path, ro"),
+            std::string::npos)
+      << err_;
+}
+
+TEST_F(RunaiTest, PartsOfGpusAreOfThoseThatAreAskedFor) {
+  Cluster();
+  auto annotations = [&](std::vector<std::string> gpus) {
+    std::vector<std::string> words{"runai", "training", "submit",    "t",  "-p",  "project-a",
+                                   "-i",    "img",      "--dry-run", "-o", "json"};
+    words.insert(words.end(), gpus.begin(), gpus.end());
+    if (Run(words) != 0) return err_;
+    const json::Value job = json::Parse(out_).value();
+    const json::Value& pod = *json::Find(job, {"spec", "roles", "worker", "template"});
+    std::string text;
+    for (const char* key : {"gpu-fraction", "gpu-fraction-devices", "gpu-memory"}) {
+      text += StrCat(api::Annotation(pod, StrCat("swell.dev/", key)), "|");
+    }
+    const json::Value& container = json::GetArray(pod, {"spec", "containers"})[0];
+    return text +
+           std::string(json::GetString(container, {"resources", "limits", "nvidia.com/gpu"}));
+  };
+  EXPECT_EQ(annotations({"--gpu-devices-request", "1", "--gpu-portion-request", "0.5"}), "0.5|||");
+  EXPECT_EQ(annotations({"--gpu-portion-request", "0.5", "-g", "2"}), "0.5|2||");
+  EXPECT_EQ(annotations({"-g", "2", "--gpu-portion-request", "1"}), "|||2");
+  EXPECT_EQ(annotations({"-g", "1", "--gpu-memory-request", "1Gi"}), "||1024|");
+  EXPECT_EQ(annotations({"-g", "0.5"}), "0.5|||");
+  EXPECT_NE(annotations({"-g", "0.5", "--gpu-memory", "1Gi"}).find("exclude each other"),
+            std::string::npos);
+}
+
+TEST_F(RunaiTest, PlaceAndRightsInVersionTwosWords) {
+  Cluster();
+  ASSERT_EQ(Run({"runai",
+                 "training",
+                 "submit",
+                 "t",
+                 "-p",
+                 "project-a",
+                 "-i",
+                 "img",
+                 "--toleration",
+                 "operator=Exists,key=gpu,effect=NoExecute,seconds=60",
+                 "--required-pod-topology-key",
+                 "rack",
+                 "--run-as-uid",
+                 "7",
+                 "--run-as-gid",
+                 "8",
+                 "--supplemental-groups",
+                 "9,10",
+                 "--termination-grace-period",
+                 "90s",
+                 "--port",
+                 "service-type=NodePort,container=80,external=8080",
+                 "--external-url",
+                 "container=8888",
+                 "--git-sync",
+                 "name=r,repository=https://h/r.git,revision=v1"}),
+            0)
+      << err_;
+  const json::Value job = Job("t");
+  EXPECT_EQ(json::GetString(job, {"spec", "topology", "required"}), "rack");
+  const json::Value& pod = *json::Find(job, {"spec", "roles", "worker", "template", "spec"});
+  EXPECT_EQ(json::Print(*json::Find(pod, {"tolerations"})),
+            R"([{"operator":"Exists","key":"gpu","effect":"NoExecute","tolerationSeconds":60}])");
+  EXPECT_EQ(json::Print(*json::Find(pod, {"securityContext"})),
+            R"({"runAsUser":7,"runAsGroup":8,"supplementalGroups":[9,10]})");
+  EXPECT_EQ(json::GetInt(pod, {"terminationGracePeriodSeconds"}), 90);
+  std::map<std::string, std::string> env;
+  for (const json::Value& one :
+       json::GetArray(json::GetArray(pod, {"initContainers"})[0], {"env"})) {
+    env[std::string(json::GetString(one, {"name"}))] = json::GetString(one, {"value"});
+  }
+  EXPECT_EQ(env["GIT_SYNC_REPO"], "https://h/r.git");
+  EXPECT_EQ(env["GIT_SYNC_REV"], "v1");
+  auto answer = server_.Send(server_.Request("GET", "/api/v1/namespaces/project-a/services/t"));
+  ASSERT_EQ(answer.status, 200) << answer.text;
+  const json::Value service = json::Parse(answer.text).value();
+  EXPECT_EQ(json::GetString(service, {"spec", "type"}), "NodePort");
+  EXPECT_EQ(json::GetArray(service, {"spec", "ports"}).size(), 2u);
+  EXPECT_EQ(Run({"runai", "training", "submit", "u", "-p", "project-a", "-i", "img",
+                 "--external-url", "container=1,authusers=eve"}),
+            2)
+      << "it would be open to all";
+}
+
+TEST_F(RunaiTest, SeveralPoolsAreAChoice) {
+  Cluster();
+  for (const char* pool : {"big", "small"}) {
+    Create(StrCat("{apiVersion: swell.dev/v1, kind: NodePool, metadata: {name: ", pool,
+                  "}, spec: {nodeSelector: {size: ", pool, "}}}"));
+  }
+  ASSERT_EQ(Submit({"--node-pools", "big,small"}), 0) << err_;
+  EXPECT_NE(json::Print(Job()).find(R"("nodeSelectorTerms":[{"matchExpressions":[{"key":"size",)"
+                                    R"("operator":"In","values":["big"]}]},{)"),
+            std::string::npos);
+}
+
+TEST_F(RunaiTest, FrameworksAreKubeflowsJobs) {
+  Cluster();
+  auto roles = [&](const std::string& plural, const std::string& name, std::string_view field) {
+    auto answer = server_.Send(server_.Request(
+        "GET", StrCat("/apis/kubeflow.org/v1/namespaces/project-a/", plural, "/", name)));
+    EXPECT_EQ(answer.status, 200) << answer.text;
+    return *json::Find(json::Parse(answer.text).value(), {"spec", field});
+  };
+  ASSERT_EQ(Run({"runai",
+                 "tensorflow",
+                 "submit",
+                 "tf",
+                 "-p",
+                 "project-a",
+                 "-i",
+                 "img",
+                 "--workers",
+                 "2",
+                 "-g",
+                 "1",
+                 "--existing-pvc",
+                 "claimname=d,path=/d",
+                 "--master-command",
+                 "echo m",
+                 "--master-gpu-devices-request",
+                 "0",
+                 "--master-no-pvcs",
+                 "--command",
+                 "--",
+                 "python",
+                 "a.py"}),
+            0)
+      << err_;
+  const json::Value tf = roles("tfjobs", "tf", "tfReplicaSpecs");
+  auto container = [&](std::string_view role) -> const json::Value& {
+    return json::GetArray(tf, {role, "template", "spec", "containers"})[0];
+  };
+  EXPECT_EQ(json::GetInt(tf, {"Worker", "replicas"}), 2);
+  EXPECT_EQ(json::Print(*json::Find(container("Worker"), {"command"})), R"(["python","a.py"])");
+  EXPECT_EQ(json::Print(*json::Find(container("Chief"), {"command"})), R"(["sh","-c","echo m"])");
+  EXPECT_EQ(json::Find(container("Chief"), {"resources"}), nullptr);
+  EXPECT_EQ(json::Find(container("Chief"), {"volumeMounts"}), nullptr);
+  EXPECT_NE(json::Find(container("Worker"), {"volumeMounts"}), nullptr);
+  ASSERT_EQ(
+      Run({"runai", "distributed", "submit", "py", "-f", "PyTorch", "-p", "project-a", "-i", "img",
+           "--workers", "3", "--no-master", "--min-replicas", "1", "--max-replicas", "4"}),
+      0)
+      << err_;
+  EXPECT_EQ(json::GetInt(roles("pytorchjobs", "py", "pytorchReplicaSpecs"), {"Worker", "replicas"}),
+            3);
+  ASSERT_EQ(Run({"runai", "submit-dist", "xgboost", "x", "-p", "project-a", "-i", "img"}), 0)
+      << err_;
+  EXPECT_EQ(roles("xgboostjobs", "x", "xgbReplicaSpecs").get_object().size(), 2u);
+  ASSERT_EQ(Run({"runai", "pytorch", "submit", "-p", "project-a", "-i", "img"}), 0) << err_;
+  EXPECT_NE(out_.find("The job 'pytorch-"), std::string::npos) << out_;
+  EXPECT_EQ(Run({"runai", "mpi", "submit", "m", "-p", "project-a", "-i", "img"}), 2);
+  ASSERT_EQ(Run({"runai", "training", "list", "-p", "project-a", "--json"}), 0) << err_;
+  EXPECT_EQ(json::GetArray(json::Parse(out_).value(), {"items"}).size(), 4u);
+  ASSERT_EQ(Run({"runai", "list", "-p", "project-a", "--state", "running"}), 0) << err_;
+  EXPECT_EQ(out_.find("xgb"), std::string::npos) << out_;
+  ASSERT_EQ(Run({"runai", "project", "list", "--yaml"}), 0) << err_;
+  EXPECT_NE(out_.find("kind: Project"), std::string::npos) << out_;
+  ASSERT_EQ(Run({"runai", "node", "list", "--json"}), 0) << err_;
+  EXPECT_NE(out_.find("node-1"), std::string::npos) << out_;
 }
 
 TEST_F(RunaiTest, VersionTwosNounsShowTheirOwnClass) {
@@ -321,7 +536,7 @@ TEST_F(RunaiTest, SubmitMistakes) {
   EXPECT_EQ(Run({"runai", "submit", "x", "-i", "img", "-p", "projekt-a"}), 1);
   EXPECT_NE(err_.find("did you mean project-a?"), std::string::npos) << err_;
   EXPECT_EQ(Submit({"-g", "1.5"}), 2);
-  EXPECT_EQ(Submit({"-g", "1", "--gpu-memory", "4Gi"}), 2);
+  EXPECT_EQ(Submit({"-g", "0.5", "--gpu-memory", "4Gi"}), 2);
   EXPECT_EQ(Submit({"--interactive", "--inference"}), 2);
   EXPECT_EQ(Submit({"--port", "99999"}), 2);
   EXPECT_EQ(Submit({"--priority", "tran"}), 1);

@@ -108,7 +108,7 @@ std::vector<std::string> ServiceUrls(const JobView& job) {
       for (const json::Value& port : json::GetArray(container, {"ports"})) {
         // Where its own processes meet is nothing for people.
         const std::string_view port_name = json::GetString(port, {"name"});
-        if (port_name == "rendezvous" || port_name == "pytorchjob-port") continue;
+        if (port_name == "rendezvous" || port_name.ends_with("job-port")) continue;
         urls.push_back(StrCat("http://", ip, ":", json::GetInt(port, {"containerPort"})));
       }
     }

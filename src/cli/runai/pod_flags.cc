@@ -1,0 +1,450 @@
+#include "cli/runai/pod_flags.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+#include <utility>
+
+#include "api/meta.h"
+#include "api/quantity.h"
+#include "base/strings.h"
+
+namespace swell::cli::runai {
+namespace {
+
+// "0.5", "2".
+Result<double> ParseGpus(const std::string& text) {
+  char* end = nullptr;
+  double gpus = std::strtod(text.c_str(), &end);
+  bool whole = gpus == std::floor(gpus);
+  if (text.empty() || *end != '\0' || !std::isfinite(gpus) || gpus < 0 || gpus > 1e6 ||
+      (!whole && gpus > 1)) {
+    return Misuse(StrCat("--gpu ", Quote(text),
+                         ": a whole number of GPUs or a part of one, like 0.5, expected"));
+  }
+  return gpus;
+}
+
+// "4G", "512M" or MiB.
+Result<int64_t> ParseGpuMemory(const std::string& text) {
+  if (auto mib = ParseInt(text); mib && *mib > 0) return *mib;
+  auto quantity = api::Quantity::Parse(text);
+  int64_t mib = quantity.ok() ? quantity->Value() >> 20 : 0;
+  if (mib <= 0) {
+    return Misuse(StrCat("--gpu-memory ", Quote(text), ": an amount like 4Gi or 500M expected"));
+  }
+  return mib;
+}
+
+json::Value MakeClaim(std::string_view name,
+                      std::string_view storage_class,
+                      std::string_view size,
+                      std::string_view access_mode) {
+  json::Value claim =
+      json::Object{{"apiVersion", "v1"},
+                   {"kind", "PersistentVolumeClaim"},
+                   {"metadata", json::Object{{"name", name}}},
+                   {"spec", json::Object{{"accessModes", json::Array{access_mode}}}}};
+  json::Set(claim, {"spec", "resources", "requests", "storage"}, size);
+  if (!storage_class.empty()) json::Set(claim, {"spec", "storageClassName"}, storage_class);
+  return claim;
+}
+
+json::Object ClaimSource(std::string_view name) {
+  return {{"persistentVolumeClaim", json::Object{{"claimName", name}}}};
+}
+
+// What the flags of version 2 for volumes that are there already have in common.
+struct VolumeFlag {
+  std::string_view flag;
+  std::string_view path;  // the field that says where it is mounted
+  std::vector<std::string_view> required, optional;
+  json::Object (*source)(const KeyValues& fields);
+  bool (*read_only)(const KeyValues& fields);
+};
+
+bool SaysReadOnly(const KeyValues& fields) { return HasField(fields, "ro"); }
+bool SaysNothing(const KeyValues& fields) { return !HasField(fields, "readwrite"); }
+
+const VolumeFlag kExistingClaim{
+    "--existing-pvc",
+    "path",
+    {"claimname", "path"},
+    {"ro"},
+    [](const KeyValues& f) { return ClaimSource(FieldOf(f, "claimname")); },
+    SaysReadOnly};
+const VolumeFlag kHostPath{
+    "--host-path",
+    "mount",
+    {"path", "mount"},
+    {"readwrite"},
+    [](const KeyValues& f) {
+      return json::Object{{"hostPath", json::Object{{"path", FieldOf(f, "path")}}}};
+    },
+    SaysNothing};
+const VolumeFlag kConfigMap{
+    "--configmap-map-volume",
+    "path",
+    {"name", "path"},
+    {},
+    [](const KeyValues& f) {
+      return json::Object{{"configMap", json::Object{{"name", FieldOf(f, "name")}}}};
+    },
+    SaysReadOnly};
+const VolumeFlag kSecret{
+    "--secret-volume",
+    "path",
+    {"name", "path"},
+    {},
+    [](const KeyValues& f) {
+      return json::Object{{"secret", json::Object{{"secretName", FieldOf(f, "name")}}}};
+    },
+    SaysReadOnly};
+const VolumeFlag kNfs{"--nfs",
+                      "mountpath",
+                      {"path", "server", "mountpath"},
+                      {"readwrite"},
+                      [](const KeyValues& f) {
+                        return json::Object{{"nfs", json::Object{{"server", FieldOf(f, "server")},
+                                                                 {"path", FieldOf(f, "path")}}}};
+                      },
+                      SaysNothing};
+
+Status CheckFields(const KeyValues& fields,
+                   const std::string& text,
+                   std::string_view flag,
+                   const std::vector<std::string_view>& required,
+                   std::string_view path) {
+  for (std::string_view name : required) {
+    if (FieldOf(fields, name).empty()) {
+      return Misuse(StrCat(flag, " ", Quote(text), ": ", name, "= is missing"));
+    }
+  }
+  if (!FieldOf(fields, path).starts_with('/')) {
+    return Misuse(StrCat(flag, " ", Quote(text), ": ", path, "= must begin with /"));
+  }
+  return Status::Ok();
+}
+
+Status AddMounts(const VolumeFlag& flag, const std::vector<std::string>& texts, PyTorchSpec& pod) {
+  std::vector<std::string_view> known = flag.required;
+  known.insert(known.end(), flag.optional.begin(), flag.optional.end());
+  for (const std::string& text : texts) {
+    SWELL_ASSIGN_OR_RETURN(KeyValues fields, ParseFields(text, flag.flag, known));
+    SWELL_RETURN_IF_ERROR(CheckFields(fields, text, flag.flag, flag.required, flag.path));
+    pod.mounts.push_back({.source = flag.source(fields),
+                          .path = std::string(FieldOf(fields, flag.path)),
+                          .read_only = flag.read_only(fields)});
+  }
+  return Status::Ok();
+}
+
+}  // namespace
+
+void PodFlags::DeclareContainer(Flags& flags, PyTorchSpec& pod) {
+  flags.Text("-i,--image", &pod.image, "IMAGE", "what it runs in");
+  flags.Maybe(version_ == 2 ? "-c,--command" : "--command", &command_, "COMMAND",
+              "a line for the shell; alone: the words after -- replace the image's entry point");
+  flags.List("--args", &args_, "ARGUMENT", "arguments of the command, repeatable");
+  flags.List("-e,--environment", &env_, "KEY=VALUE", "environment, repeatable").also = {
+      "--env", "--environment-variable"};
+  flags.Text("--working-dir", &pod.working_dir, "PATH", "where it starts");
+  flags.List("-v,--volume", &volumes_, "HOST:PATH", "a directory of the host, repeatable");
+  flags.List("--pvc", &claims_, "CLAIM:PATH",
+             "a volume claim; CLASS:SIZE:PATH makes one, repeatable");
+  flags.List("--existing-pvc", &existing_claims_, "claimname=CLAIM,path=PATH[,ro]",
+             "the same, as version 2 says it");
+  flags.List("--new-pvc", &new_claims_, "claimname=CLAIM,size=SIZE,path=PATH",
+             "a claim that is made, and goes with the workload; storageclass=CLASS, "
+             "accessmode-rwo|rom|rwm, ro");
+  flags.List("--host-path", &host_paths_, "path=PATH,mount=PATH[,readwrite]",
+             "a directory of the host, only to be read unless it says so");
+  flags.List("--configmap-map-volume", &config_maps_, "name=NAME,path=PATH", "files of a ConfigMap")
+      .also = {"--configmap-volume"};
+  flags.List("--secret-volume", &secrets_, "name=NAME,path=PATH", "files of a Secret");
+  flags.List("--nfs", &nfs_, "server=HOST,path=PATH,mountpath=PATH[,readwrite]",
+             "a directory of an NFS server");
+  flags.Text("--git-sync", &git_sync_, "source=URL[,branch=B][,rev=R]",
+             "fetch code into WORKING_DIR/code");
+  flags.List("--label", &labels_, "KEY=VALUE", "labels, repeatable");
+  flags.List("--annotation", &annotations_, "KEY=VALUE", "annotations, repeatable");
+  flags.Text("--image-pull-policy", &pod.image_pull_policy, "POLICY",
+             "Always, IfNotPresent or Never");
+  flags.Switch("--always-pull-image", &always_pull_, "the same as --image-pull-policy Always");
+  flags.List("--image-pull-secret", &pod.image_pull_secrets, "NAME", "for the registry");
+  flags.Switch("--local-image", &local_image_, "the image is on the node already");
+  flags.Switch("--stdin", &pod.keep_stdin, "keep its input open");
+  flags.Switch("-t,--tty", &pod.tty, "with a terminal");
+  flags.Int("--run-as-user", &pod.run_as_user, "UID", "as this user").also = {"--run-as-uid"};
+  flags.Int("--run-as-gid", &pod.run_as_group, "GID", "as this group");
+  flags.List("--supplemental-groups", &groups_, "GID,...", "and with these groups");
+  flags.Switch("--prevent-privilege-escalation", &pod.no_new_privileges,
+               "it may not gain further rights");
+  flags.Switch("--run-as-current-user", &ignored_, "accepted for compatibility").hidden = true;
+}
+
+void PodFlags::DeclareAmounts(Flags& flags, PyTorchSpec& pod) {
+  flags.Text("-g,--gpu", &gpus_, "N", "GPUs of each instance; or a part of one: 0.5").also = {
+      "--gpu-devices-request"};
+  flags.Text("--gpu-portion-request", &gpu_portion_, "PART",
+             "instead a part of each of those GPUs (of one, if --gpu does not say): 0.5");
+  flags.Text("--gpu-memory", &gpu_memory_, "AMOUNT", "instead: so much of a GPU's memory").also = {
+      "--gpu-memory-request"};
+  flags
+      .Choice("--gpu-request-type", &gpu_request_type_, "TYPE", {"portion", "memory"},
+              "which of the two is meant")
+      .hidden = true;
+  flags.Text(version_ == 2 ? "--cpu" : "-c,--cpu", &pod.cpu, "AMOUNT", "CPU: 2, 500m").also = {
+      "--cpu-core-request"};
+  flags.Text("-m,--memory", &pod.memory, "AMOUNT", "memory: 8Gi").also = {"--cpu-memory-request"};
+  flags.Text("--cpu-limit", &pod.cpu_limit, "AMOUNT", "no more CPU than this").also = {
+      "--cpu-core-limit"};
+  flags.Text("--memory-limit", &pod.memory_limit, "AMOUNT", "no more memory than this").also = {
+      "--cpu-memory-limit"};
+  flags.List("--extended-resource", &devices_, "NAME=N", "other resources, repeatable");
+  flags.Switch("--large-shm", &large_shm_, "with a large /dev/shm");
+}
+
+void PodFlags::DeclarePlace(Flags& flags, PyTorchSpec& pod) {
+  flags.Text("--node-type", &node_type_, "TEXT", "on nodes with the label run.ai/type=TEXT");
+  flags.List("--node-pools", &node_pools_, "POOL", "on the nodes of this pool, repeatable");
+  flags.List("--selector", &selectors_, "KEY=VALUE", "on nodes with this label");
+  flags.List("--toleration", &pod.tolerations, "TAINT",
+             "all, KEY, KEY=VALUE:EFFECT, or key=KEY,operator=Equal|Exists,value=...");
+  flags.Switch("--host-network", &pod.host_network, "in the host's network");
+  flags.Switch("--host-ipc", &pod.host_ipc, "with the host's IPC");
+  flags.Text("--termination-grace-period", &grace_, "DURATION",
+             "how long it has to end when it is told to (default 30s)");
+  // Nobody waits here: a submission is made when the command returns.
+  for (const char* name : {"--wait-for-submit", "--pod-running-timeout"}) {
+    flags.Text(name, &ignored_text_, "DURATION", "accepted for compatibility").hidden = true;
+  }
+}
+
+void PodFlags::RefuseOthers(Flags& flags) {
+  struct Other {
+    const char* names;
+    const char* why;
+  };
+  static constexpr Other kOthers[] = {
+      {"--template", "nothing keeps templates here; --dry-run -o yaml prints one to apply again"},
+      {"--attach", "runai attach, runai exec or runai bash, once it runs"},
+      {"--mig-profile", "--extended-resource nvidia.com/mig-1g.5gb=1 asks for a part of a GPU"},
+      {"--gpu-portion-limit", "a workload has the part of a GPU that it requests"},
+      {"--gpu-memory-limit", "a workload has the part of a GPU that it requests"},
+      {"--create-home-dir", "-v or --pvc mounts a directory that stays"},
+      {"--nfs-server", "--nfs server=HOST,path=PATH,mountpath=PATH mounts from one"},
+      {"--s3", "--pvc or --git-sync brings data"},
+      {"--allow-privilege-escalation", "workloads get no more rights than they begin with"},
+      {"--capability", "workloads get no more rights than they begin with"},
+      {"--seccomp-profile", "what a process may ask of the kernel is the node's to say"},
+      {"--custom-url", "--port with --service-type nodeport, or runai port-forward"},
+      {"--user-group-source", "--run-as-user UID says it"},
+  };
+  for (const Other& other : kOthers) flags.Refuse(other.names, other.why);
+}
+
+void PodFlags::FillCommand(PyTorchSpec& pod, std::vector<std::string> words) const {
+  pod.args = args_;
+  if (command_ && command_->empty()) {
+    pod.command = std::exchange(words, {});
+  } else if (command_) {
+    pod.command = {"sh", "-c", *command_};
+    // The shell takes its first argument for its own name.
+    if (!args_.empty() || !words.empty()) {
+      pod.command.back() += " \"$@\"";
+      pod.command.emplace_back("sh");
+    }
+  }
+  pod.args.insert(pod.args.end(), words.begin(), words.end());
+}
+
+Status PodFlags::FillGpus(PyTorchSpec& pod) const {
+  double gpus = 0;
+  if (!gpus_.empty()) {
+    SWELL_ASSIGN_OR_RETURN(gpus, ParseGpus(gpus_));
+  }
+  const bool whole = gpus == std::floor(gpus);
+  const bool shares = !gpu_portion_.empty() || !gpu_memory_.empty();
+  if (!gpu_portion_.empty() && !gpu_memory_.empty()) {
+    return Misuse("--gpu-portion-request and --gpu-memory exclude each other");
+  }
+  if (shares && !whole) {
+    return Misuse(StrCat("--gpu ", gpus_, " and ",
+                         gpu_memory_.empty() ? "--gpu-portion-request" : "--gpu-memory",
+                         " exclude each other"));
+  }
+  const std::string& said = gpu_request_type_ == "memory" ? gpu_memory_ : gpu_portion_;
+  if (!gpu_request_type_.empty() && said.empty()) {
+    return Misuse(StrCat("--gpu-request-type ", gpu_request_type_, " needs --gpu-",
+                         gpu_request_type_, "-request"));
+  }
+  if (!shares) {
+    pod.gpus = whole ? static_cast<int64_t>(gpus) : 0;
+    if (!whole) pod.gpu_fraction = gpus;
+    return Status::Ok();
+  }
+  pod.gpu_devices = std::max<int64_t>(1, static_cast<int64_t>(gpus));
+  if (!gpu_memory_.empty()) {
+    SWELL_ASSIGN_OR_RETURN(pod.gpu_memory_mib, ParseGpuMemory(gpu_memory_));
+    return Status::Ok();
+  }
+  SWELL_ASSIGN_OR_RETURN(const double part, ParseGpus(gpu_portion_));
+  if (part > 1) {
+    return Misuse(StrCat("--gpu-portion-request ", gpu_portion_, ": a part of a GPU expected"));
+  }
+  if (part == 1) pod.gpus = pod.gpu_devices;
+  if (part < 1) pod.gpu_fraction = part;
+  return Status::Ok();
+}
+
+Status PodFlags::Fill(PyTorchSpec& pod) {
+  SWELL_RETURN_IF_ERROR(FillGpus(pod));
+  SWELL_ASSIGN_OR_RETURN(pod.devices, ParsePairs(devices_, "--extended-resource"));
+  if (large_shm_) pod.share_memory = kLargeShm;
+  SWELL_ASSIGN_OR_RETURN(pod.env, ParsePairs(env_, "--environment"));
+  SWELL_ASSIGN_OR_RETURN(pod.labels, ParseLabels(labels_, "--label"));
+  SWELL_ASSIGN_OR_RETURN(pod.annotations, ParsePairs(annotations_, "--annotation"));
+  SWELL_ASSIGN_OR_RETURN(pod.selectors, ParseLabels(selectors_, "--selector"));
+  if (!node_type_.empty()) pod.selectors.emplace_back("run.ai/type", node_type_);
+  if (local_image_) pod.image_pull_policy = "IfNotPresent";
+  if (always_pull_) pod.image_pull_policy = "Always";
+  for (const std::string& list : groups_) {
+    for (std::string_view text : Split(list, ',')) {
+      const auto group = ParseInt(text);
+      if (!group) return Misuse(StrCat("--supplemental-groups ", Quote(text), " is no number"));
+      pod.groups.push_back(*group);
+    }
+  }
+  if (!grace_.empty()) {
+    SWELL_ASSIGN_OR_RETURN(Duration span, ParseDuration(grace_, "--termination-grace-period"));
+    pod.grace_s = std::chrono::duration_cast<std::chrono::seconds>(span).count();
+  }
+  SWELL_RETURN_IF_ERROR(FillMounts(pod));
+  return FillGit(pod);
+}
+
+Status PodFlags::FillMounts(PyTorchSpec& pod) {
+  pod.volume_flag = "--pvc";
+  pod.host_path_flag = "--volume";
+  pod.host_paths = volumes_;
+  for (const std::string& text : claims_) SWELL_RETURN_IF_ERROR(ReadClaim(text, pod));
+  SWELL_RETURN_IF_ERROR(AddMounts(kExistingClaim, existing_claims_, pod));
+  for (const std::string& text : new_claims_) SWELL_RETURN_IF_ERROR(ReadNewClaim(text, pod));
+  SWELL_RETURN_IF_ERROR(AddMounts(kHostPath, host_paths_, pod));
+  SWELL_RETURN_IF_ERROR(AddMounts(kConfigMap, config_maps_, pod));
+  SWELL_RETURN_IF_ERROR(AddMounts(kSecret, secrets_, pod));
+  return AddMounts(kNfs, nfs_, pod);
+}
+
+// "source=URL", or the URL alone; version 2 says repository and path.
+Status PodFlags::FillGit(PyTorchSpec& pod) const {
+  if (git_sync_.empty()) return Status::Ok();
+  pod.sync_mode = "git";
+  if (git_sync_.find('=') == std::string::npos) {
+    pod.sync_source = git_sync_;
+    return Status::Ok();
+  }
+  SWELL_ASSIGN_OR_RETURN(
+      KeyValues fields, ParseFields(git_sync_, "--git-sync",
+                                    {"source", "repository", "name", "branch", "rev", "revision"}));
+  for (const auto& [name, value] : fields) {
+    if (name == "source" || name == "repository") pod.sync_source = value;
+    if (name == "branch") pod.env.emplace_back("GIT_SYNC_BRANCH", value);
+    if (name == "rev" || name == "revision") pod.env.emplace_back("GIT_SYNC_REV", value);
+  }
+  if (pod.sync_source.empty()) {
+    return Misuse(StrCat("--git-sync ", Quote(git_sync_), ": source= is missing"));
+  }
+  return Status::Ok();
+}
+
+// CLAIM:PATH, CLASS:SIZE:PATH for one to be made (no class: the default one), and :ro or :rw.
+Status PodFlags::ReadClaim(const std::string& text, PyTorchSpec& pod) {
+  std::vector<std::string> parts;
+  for (std::string_view part : Split(text, ':')) parts.emplace_back(part);
+  std::string end;
+  if (!parts.empty() && (parts.back() == "rw" || parts.back() == "ro")) {
+    end = ":" + parts.back();
+    parts.pop_back();
+  }
+  const bool makes = parts.size() == 3 && api::Quantity::Parse(parts[1]).ok();
+  if (parts.size() != 2 && !makes) {
+    return Misuse(StrCat("--pvc ", Quote(text), ": CLAIM:PATH or CLASS:SIZE:PATH expected"));
+  }
+  if (makes && pod.name.empty()) {
+    return Misuse(StrCat("--pvc ", Quote(text), ": the workload needs a name, its claim has it"));
+  }
+  if (!makes) {
+    pod.volumes.push_back(StrCat(parts[0], ":", parts[1], end));
+    return Status::Ok();
+  }
+  const std::string name = StrCat(pod.name, "-pvc-", lasting_claims_.size());
+  lasting_claims_.push_back(MakeClaim(name, parts[0], parts[1], "ReadWriteOnce"));
+  pod.volumes.push_back(StrCat(name, ":", parts[2], end));
+  return Status::Ok();
+}
+
+Status PodFlags::ReadNewClaim(const std::string& text, PyTorchSpec& pod) {
+  constexpr std::string_view kFlag = "--new-pvc";
+  SWELL_ASSIGN_OR_RETURN(KeyValues fields,
+                         ParseFields(text, kFlag,
+                                     {"claimname", "storageclass", "size", "path", "accessmode-rwo",
+                                      "accessmode-rom", "accessmode-rwm", "ro", "ephemeral"}));
+  SWELL_RETURN_IF_ERROR(CheckFields(fields, text, kFlag, {"claimname", "size", "path"}, "path"));
+  if (!api::Quantity::Parse(FieldOf(fields, "size")).ok()) {
+    return Misuse(StrCat(kFlag, " ", Quote(text), ": size= is not an amount like 10Gi"));
+  }
+  const std::string_view mode = HasField(fields, "accessmode-rwm")   ? "ReadWriteMany"
+                                : HasField(fields, "accessmode-rom") ? "ReadOnlyMany"
+                                                                     : "ReadWriteOnce";
+  own_claims_.push_back(MakeClaim(FieldOf(fields, "claimname"), FieldOf(fields, "storageclass"),
+                                  FieldOf(fields, "size"), mode));
+  pod.mounts.push_back({.source = ClaimSource(FieldOf(fields, "claimname")),
+                        .path = std::string(FieldOf(fields, "path")),
+                        .read_only = SaysReadOnly(fields)});
+  return Status::Ok();
+}
+
+// They outlive the workload, and one of the same name finds them again.
+Status PodFlags::MakeClaims(Api& api, const std::string& ns) const {
+  for (const json::Value& claim : lasting_claims_) {
+    auto made = api.Create(client::resources::kPersistentVolumeClaims, ns, claim);
+    if (!made.ok() && made.status().code() != Code::kAlreadyExists) return made.status();
+  }
+  return Status::Ok();
+}
+
+Status PodFlags::MakeOwnClaims(Api& api, const json::Value& job) const {
+  for (json::Value claim : own_claims_) {
+    json::Set(claim, {"metadata", "ownerReferences"}, json::Array{api::MakeOwnerReference(job)});
+    auto made = api.Create(client::resources::kPersistentVolumeClaims,
+                           std::string(api::Namespace(job)), claim);
+    if (!made.ok() && made.status().code() != Code::kAlreadyExists) return made.status();
+  }
+  return Status::Ok();
+}
+
+Status PodFlags::ChoosePools(Api& api, PyTorchSpec& pod) const {
+  for (const std::string& list : node_pools_) {
+    for (std::string_view name : Split(list, ',')) {
+      auto pool = api.Get(client::resources::kNodePools, "", std::string(name));
+      if (!pool.ok()) return pool.status().WithContext(StrCat("--node-pools ", name));
+      KeyValues labels;
+      for (const auto& label : json::GetObject(**pool, {"spec", "nodeSelector"})) {
+        if (!label.value().is_string()) continue;
+        labels.emplace_back(std::string(label.key().data(), label.key().size()),
+                            std::string(json::View(label.value().get_string())));
+      }
+      // A pool of all nodes: wherever there is room.
+      if (labels.empty()) {
+        pod.node_choices.clear();
+        return Status::Ok();
+      }
+      pod.node_choices.push_back(std::move(labels));
+    }
+  }
+  return Status::Ok();
+}
+
+}  // namespace swell::cli::runai

@@ -1,0 +1,65 @@
+// PodFlags: what Run:ai's commands that submit ask alike of one pod, in the words of both versions
+// of its command line, and the PyTorchSpec that it makes.
+//
+//   flags_.DeclareContainer(flags); ... after parsing: flags_.Fill(spec), flags_.ChoosePools(...)
+//
+// Thread-safety: one thread. Ownership: outlives the Flags that it declares in.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "cli/flags.h"
+#include "cli/jobs/pytorch_spec.h"
+#include "cli/runai/runai.h"
+
+namespace swell::cli::runai {
+
+// Run:ai's size of a large /dev/shm is the machine's to say; this is enough for data loaders.
+inline constexpr const char* kLargeShm = "8Gi";
+
+class PodFlags {
+ public:
+  // `version` 2: -c is --command, where version 1 has it for --cpu.
+  explicit PodFlags(int version) : version_(version) {}
+
+  // Each in the group of flags that is open.
+  void DeclareContainer(Flags& flags, PyTorchSpec& pod);
+  void DeclareAmounts(Flags& flags, PyTorchSpec& pod);
+  void DeclarePlace(Flags& flags, PyTorchSpec& pod);
+  // What Run:ai has beside these, and why it is not here.
+  static void RefuseOthers(Flags& flags);
+
+  // The words are those that no name took. Version 1: --command "LINE" is for the shell. Version 2:
+  // --command alone says that the words after -- are the command; without it they are arguments of
+  // the image's entry point.
+  void FillCommand(PyTorchSpec& pod, std::vector<std::string> words) const;
+  Status Fill(PyTorchSpec& pod);
+  // The nodes of the pools that were asked for, by their labels.
+  Status ChoosePools(Api& api, PyTorchSpec& pod) const;
+  // Claims that are to be there before the workload, and those that go with it.
+  Status MakeClaims(Api& api, const std::string& ns) const;
+  Status MakeOwnClaims(Api& api, const json::Value& job) const;
+
+  std::optional<std::string>& command() { return command_; }
+
+ private:
+  Status FillGpus(PyTorchSpec& pod) const;
+  Status FillMounts(PyTorchSpec& pod);
+  Status FillGit(PyTorchSpec& pod) const;
+  Status ReadClaim(const std::string& text, PyTorchSpec& pod);
+  Status ReadNewClaim(const std::string& text, PyTorchSpec& pod);
+
+  int version_;
+  std::optional<std::string> command_;  // empty: given alone
+  std::vector<std::string> args_, env_, volumes_, claims_, existing_claims_, new_claims_,
+      host_paths_, config_maps_, secrets_, nfs_, labels_, annotations_, devices_, selectors_,
+      node_pools_, groups_;
+  std::string gpus_, gpu_portion_, gpu_memory_, gpu_request_type_, node_type_, git_sync_, grace_,
+      ignored_text_;
+  bool local_image_ = false, always_pull_ = false, large_shm_ = false, ignored_ = false;
+  std::vector<json::Value> lasting_claims_, own_claims_;
+};
+
+}  // namespace swell::cli::runai

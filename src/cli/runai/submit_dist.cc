@@ -1,0 +1,303 @@
+// runai submit-dist FRAMEWORK, runai training FRAMEWORK submit: training in several pods, as jobs
+// of Kubeflow, which the same commands make elsewhere.
+#include <array>
+#include <optional>
+#include <utility>
+
+#include "api/meta.h"
+#include "api/swell_keys.h"
+#include "base/strings.h"
+#include "cli/jobs/priorities.h"
+#include "cli/print/output.h"
+#include "cli/runai/pod_flags.h"
+#include "cli/runai/runai.h"
+
+namespace swell::cli::runai {
+namespace {
+
+struct Framework {
+  std::string_view word, also;
+  JobForm form;
+  std::string_view leader;     // its role
+  std::string_view container;  // where its operator looks for ports
+  bool needs_leader = false;
+  bool elastic = false;
+};
+
+constexpr std::array<Framework, 3> kFrameworks = {{{.word = "pytorch",
+                                                    .also = "PyTorch",
+                                                    .form = kPyTorchForm,
+                                                    .leader = "Master",
+                                                    .container = "pytorch",
+                                                    .elastic = true},
+                                                   {.word = "tensorflow",
+                                                    .also = "tf",
+                                                    .form = kTensorFlowForm,
+                                                    .leader = "Chief",
+                                                    .container = "tensorflow"},
+                                                   {.word = "xgboost",
+                                                    .also = "XGBoost",
+                                                    .form = kXgboostForm,
+                                                    .leader = "Master",
+                                                    .container = "xgboost",
+                                                    .needs_leader = true}}};
+
+const Framework* FindFramework(std::string_view word) {
+  for (const Framework& one : kFrameworks) {
+    if (ToLower(word) == one.word || ToLower(word) == ToLower(one.also)) return &one;
+  }
+  return nullptr;
+}
+
+// What version 2 lets the leader have otherwise than the workers.
+class LeaderFlags {
+ public:
+  void Declare(Flags& flags) {
+    flags.Group("The leader, where it differs");
+    flags.Text("--master-command", &command_, "COMMAND", "a line for the shell");
+    flags.Text("--master-args", &args_, "ARGUMENTS", "with blanks between");
+    flags.List("--master-environment", &env_, "KEY=VALUE", "environment, repeatable");
+    flags.Int("--master-gpu-devices-request", &gpus_, "N", "its GPUs");
+    flags.List("--master-extended-resource", &devices_, "NAME=N", "other resources, repeatable");
+    flags.Switch("--master-no-pvcs", &no_claims_, "without the volume claims");
+  }
+  Result<PyTorchSpec> Of(const PyTorchSpec& worker) const {
+    PyTorchSpec leader = worker;
+    if (!command_.empty()) {
+      leader.command = {"sh", "-c", command_};
+      leader.args.clear();
+    }
+    if (!args_.empty()) {
+      leader.args.clear();
+      for (std::string_view word : Split(args_, ' ')) {
+        if (!word.empty()) leader.args.emplace_back(word);
+      }
+    }
+    SWELL_ASSIGN_OR_RETURN(KeyValues env, ParsePairs(env_, "--master-environment"));
+    leader.env.insert(leader.env.end(), env.begin(), env.end());
+    if (gpus_ >= 0) leader.gpus = gpus_;
+    SWELL_ASSIGN_OR_RETURN(KeyValues devices, ParsePairs(devices_, "--master-extended-resource"));
+    if (!devices.empty()) leader.devices = std::move(devices);
+    if (no_claims_) {
+      leader.volumes.clear();
+      std::erase_if(leader.mounts, [](const PodMount& mount) {
+        return mount.source.contains("persistentVolumeClaim");
+      });
+    }
+    return leader;
+  }
+
+ private:
+  std::string command_, args_;
+  std::vector<std::string> env_, devices_;
+  int64_t gpus_ = -1;
+  bool no_claims_ = false;
+};
+
+class SubmitDistAction final : public Action {
+ public:
+  // Without a framework the flag --framework says it.
+  SubmitDistAction(const Framework* framework, int version)
+      : framework_(framework), pod_flags_(version) {}
+
+  void Declare(Flags& flags) override {
+    flags.CountWordsBeforeDashes(&words_before_dashes_);
+    flags.Group("The workload");
+    flags.Text("--name", &spec_.name, "NAME", "its name (or the first word)");
+    flags.Text("--name-prefix", &spec_.name_prefix, "TEXT", "a name that begins like this").also = {
+        "--job-name-prefix", "--prefix-name"};
+    if (framework_ == nullptr) {
+      flags.Text("-f,--framework", &word_, "FRAMEWORK", "PyTorch, TF or XGBoost");
+    }
+    pod_flags_.DeclareContainer(flags, spec_);
+    flags.Group("How much");
+    flags.Int("--workers", &workers_, "N", "workers beside the leader (default 1)");
+    flags.Switch("--no-master", &no_leader_, "the first worker leads instead");
+    pod_flags_.DeclareAmounts(flags, spec_);
+    flags.Text("--nproc-per-node", &spec_.nproc_per_node, "N",
+               "processes of each instance: a number, auto, cpu or gpu");
+    flags.Int("--min-workers", &min_, "N", "elastic: no fewer workers than this").also = {
+        "--min-replicas"};
+    flags.Int("--max-replicas", &max_, "N", "elastic: no more workers than this");
+    leader_.Declare(flags);
+    flags.Group("Where");
+    pod_flags_.DeclarePlace(flags, spec_);
+    flags.Group("Then");
+    flags.Text("--priority", &spec_.priority, "CLASS", "another PriorityClass (default train)");
+    flags.Int("--backoff-limit", &spec_.retry, "N", "restarts before it has failed").also = {
+        "--backoffLimit"};
+    flags
+        .Text("--auto-deletion-time-after-completion", &ttl_, "DURATION",
+              "it is deleted so long after its end")
+        .also = {"--ttl-after-finish"};
+    flags.Choice("--clean-pod-policy", &spec_.clean_pod_policy, "POLICY",
+                 {"None", "Running", "All"}, "which pods go when it is over (default None)");
+    flags.Text("--dry-run", &dry_run_, "none|client", "print it, do not run it").implied = "client";
+    PodFlags::RefuseOthers(flags);
+    for (const char* key : {"--required-pod-topology-key", "--preferred-pod-topology-key"}) {
+      flags.Refuse(key, "runai submit --workers N can say it");
+    }
+  }
+
+  Result<int> Run(Session& session, std::vector<std::string> words) override {
+    SWELL_RETURN_IF_ERROR(Fill(session, std::move(words)));
+    SWELL_ASSIGN_OR_RETURN(Scope scope, FindScope(session));
+    spec_.ns = scope.project.ns;
+    spec_.project = scope.project.name;
+    SWELL_RETURN_IF_ERROR(pod_flags_.ChoosePools(*scope.api, spec_));
+    SWELL_RETURN_IF_ERROR(CheckPriorityClass(*scope.api, spec_.priority));
+    SWELL_ASSIGN_OR_RETURN(json::Value job, MakeJob());
+    if (dry_run_ == "client") {
+      session.Out(FormatObject({.kind = OutputForm::Kind::kYaml}, job, ""));
+      return 0;
+    }
+    SWELL_RETURN_IF_ERROR(pod_flags_.MakeClaims(*scope.api, spec_.ns));
+    auto made = scope.api->Create(framework_->form.resource(), spec_.ns, job,
+                                  {.field_validation = "Strict"});
+    if (!made.ok()) return made.status();
+    SWELL_RETURN_IF_ERROR(pod_flags_.MakeOwnClaims(*scope.api, **made));
+    const std::string_view name = api::Name(**made);
+    session.OutLine(StrCat("The job '", name, "' has been submitted successfully"));
+    session.OutLine(StrCat("You can run `runai describe job ", name, " -p ", scope.project.name,
+                           "` to check the job status"));
+    return 0;
+  }
+
+ private:
+  Status Fill(Session& session, std::vector<std::string> words) {
+    if (framework_ == nullptr) framework_ = FindFramework(word_);
+    if (framework_ == nullptr) {
+      return Misuse(StrCat("--framework ", Quote(word_), ": PyTorch, TF or XGBoost expected"));
+    }
+    if (spec_.name.empty() && spec_.name_prefix.empty() && words_before_dashes_ > 0) {
+      spec_.name = words[0];
+      words.erase(words.begin());
+    }
+    if (spec_.name.empty() && spec_.name_prefix.empty()) spec_.name_prefix = framework_->word;
+    pod_flags_.FillCommand(spec_, std::move(words));
+    SWELL_RETURN_IF_ERROR(pod_flags_.Fill(spec_));
+    if (workers_ < 1) return Misuse(StrCat("--workers ", workers_, ": at least 1 expected"));
+    if (no_leader_ && framework_->needs_leader) {
+      return Misuse(StrCat("--no-master: ", framework_->word, " needs its master"));
+    }
+    if ((min_ > 0 || max_ > 0) && !framework_->elastic) {
+      return Misuse(StrCat("--min-workers: jobs of ", framework_->word, " cannot change size"));
+    }
+    if (!ttl_.empty()) {
+      SWELL_ASSIGN_OR_RETURN(Duration span,
+                             ParseDuration(ttl_, "--auto-deletion-time-after-completion"));
+      spec_.ttl_s = std::chrono::duration_cast<std::chrono::seconds>(span).count();
+    }
+    spec_.container = framework_->container;
+    spec_.workers = workers_ + (no_leader_ ? 0 : 1);
+    if (spec_.priority.empty()) spec_.priority = "train";
+    auto mark = [](KeyValues& pairs, std::string_view key, std::string value) {
+      if (!value.empty()) pairs.emplace_back(std::string(key), std::move(value));
+    };
+    mark(spec_.annotations, api::keys::kUser, session.env().getenv("USER"));
+    mark(spec_.annotations, api::keys::kCommandLine, session.global().command_line);
+    mark(spec_.labels, api::keys::kWorkload, "train");
+    return Status::Ok();
+  }
+
+  Result<json::Value> MakeJob() const {
+    SWELL_RETURN_IF_ERROR(CheckJob(spec_));
+    SWELL_ASSIGN_OR_RETURN(json::Object worker, MakePodSpec(spec_));
+    SWELL_ASSIGN_OR_RETURN(PyTorchSpec leader_spec, leader_.Of(spec_));
+    SWELL_ASSIGN_OR_RETURN(json::Object leader, MakePodSpec(leader_spec));
+    json::Value job = MakeRoleJob(spec_, framework_->form,
+                                  {{framework_->leader, no_leader_ ? 0 : 1, std::move(leader)},
+                                   {"Worker", workers_, std::move(worker)}});
+    if (min_ > 0 || max_ > 0) {
+      const int64_t most = max_ > 0 ? max_ : workers_;
+      json::Set(job, {"spec", "elasticPolicy"},
+                json::Object{{"minReplicas", min_ > 0 ? min_ : workers_}, {"maxReplicas", most}});
+    }
+    return job;
+  }
+
+  const Framework* framework_;
+  PyTorchSpec spec_;
+  PodFlags pod_flags_;
+  LeaderFlags leader_;
+  std::string word_, dry_run_, ttl_;
+  int64_t workers_ = 1, min_ = 0, max_ = 0;
+  size_t words_before_dashes_ = 0;
+  bool no_leader_ = false;
+};
+
+// A framework that Run:ai trains in several pods and Swell does not.
+class OtherFramework final : public Action {
+ public:
+  explicit OtherFramework(std::string name) : name_(std::move(name)) {}
+  void Declare(Flags&) override {}
+  Result<int> Run(Session&, std::vector<std::string>) override {
+    return Misuse(StrCat(name_,
+                         " is not supported; runai submit-dist pytorch is, and its pods "
+                         "may run any command"));
+  }
+
+ private:
+  std::string name_;
+};
+
+Command Unsupported(const std::string& name, const std::string& framework) {
+  return {
+      .name = name, .summary = "Not supported.", .hidden = true, .raw = true, .make = [framework] {
+        return std::make_unique<OtherFramework>(framework);
+      }};
+}
+
+Command Submission(std::string name, const Framework* framework, int version) {
+  const std::string word(framework != nullptr ? framework->word : "distributed");
+  return {
+      .name = std::move(name),
+      .summary = StrCat("Submits ", word, " training: a leader and workers."),
+      .usage = "NAME --image IMAGE [flags] [-- COMMAND...]",
+      .examples = {{"A leader and three workers with two GPUs each",
+                    StrCat(version == 2 ? StrCat("runai training ", word, " submit")
+                                        : StrCat("runai submit-dist ", word),
+                           " dist1 -p team-a -i IMAGE --workers 3 -g 2 --command -- python a.py")}},
+      .make = [framework,
+               version] { return std::make_unique<SubmitDistAction>(framework, version); },
+  };
+}
+
+}  // namespace
+
+Command SubmitDistSpec() {
+  Command command{
+      .name = "submit-dist",
+      .summary = "Submits training in several pods.",
+  };
+  for (const Framework& framework : kFrameworks) {
+    Command one = Submission(std::string(framework.word), &framework, 1);
+    if (ToLower(framework.also) != framework.word) one.aliases = {std::string(framework.also)};
+    command.children.push_back(std::move(one));
+  }
+  for (const char* name : {"mpi", "jax"}) command.children.push_back(Unsupported(name, name));
+  return command;
+}
+
+std::vector<Command> FrameworkSpecs(const Command& training) {
+  std::vector<Command> commands;
+  for (const Framework& framework : kFrameworks) {
+    Command one = training;
+    one.name = framework.word;
+    one.children.push_back(Submission("submit", &framework, 2));
+    commands.push_back(std::move(one));
+  }
+  for (const char* name : {"mpi", "jax"}) {
+    Command one = training;
+    one.name = name;
+    one.children.push_back(Unsupported("submit", name));
+    commands.push_back(std::move(one));
+  }
+  Command distributed = training;
+  distributed.name = "distributed";
+  distributed.children.push_back(Submission("submit", nullptr, 2));
+  commands.push_back(std::move(distributed));
+  return commands;
+}
+
+}  // namespace swell::cli::runai
