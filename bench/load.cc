@@ -10,7 +10,9 @@
 //   swell_load KUBECONFIG pods N CONNECTIONS GPUS SCHEDULER N pods for a scheduler to place
 //   swell_load KUBECONFIG bind N CONNECTIONS NODES          binds them to node-1, node-2, …: the
 //                                                           writes of a scheduler, nothing else
+//   swell_load KUBECONFIG delete N CONNECTIONS              deletes them, with their grace
 //   swell_load KUBECONFIG bound N SECONDS                   waits until N are bound, by whomever
+//   swell_load KUBECONFIG ending N SECONDS                  until N are being deleted
 #include "net/http/load.h"
 
 #include <algorithm>
@@ -18,7 +20,10 @@
 #include <cstdlib>
 #include <functional>
 #include <memory>
+#include <optional>
+#include <set>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/strings.h"
@@ -220,12 +225,38 @@ class WatchFanOut {
   std::unique_ptr<net::HttpClient> client_;
 };
 
-// Counts pods as they get a node, from a watch that sees bound pods alone, and of those the
-// metadata.
-class BoundPods {
+// What a watch of bench's pods is counted for; of the pods it gets the metadata alone.
+struct PodMark {
+  const char* what;
+  std::string_view selector;  // of the watch
+  // Whether the event, a line of JSON, is the first that tells it of its pod.
+  std::function<bool(std::string_view event)> tells;
+};
+
+PodMark Bound() {
+  return {"bound", "&fieldSelector=spec.nodeName%21%3D", [](std::string_view event) {
+            constexpr std::string_view kAdded = R"({"type":"ADDED")";
+            return event.substr(0, kAdded.size()) == kAdded;
+          }};
+}
+
+PodMark Ending() {
+  return {"ending", "",
+          [seen = std::set<std::string, std::less<>>()](std::string_view event) mutable {
+            constexpr std::string_view kName = R"("name":")";
+            size_t at = event.find(kName);
+            if (at == std::string_view::npos) return false;
+            if (event.find(R"("deletionTimestamp":)") == std::string_view::npos) return false;
+            std::string_view name = event.substr(at + kName.size());
+            return seen.emplace(name.substr(0, name.find('"'))).second;
+          }};
+}
+
+// Counts pods as a watch tells the mark of them, from the first to the last.
+class CountPods {
  public:
-  BoundPods(net::Reactor& reactor, const Target& target, uint64_t wanted)
-      : reactor_(reactor), wanted_(wanted) {
+  CountPods(net::Reactor& reactor, const Target& target, PodMark mark, uint64_t wanted)
+      : reactor_(reactor), mark_(std::move(mark)), wanted_(wanted) {
     net::ClientConfig config;
     config.base_url = target.url;
     config.tls = target.tls;
@@ -235,52 +266,82 @@ class BoundPods {
 
   int Run(Duration limit) {
     if (!client_) return 1;
-    net::HttpRequest request = Get(
-        "/api/v1/namespaces/bench/pods?watch=1&fieldSelector=spec.nodeName%21%3D&timeoutSeconds="
-        "3600");
+    net::HttpRequest request =
+        Get(StrCat("/api/v1/namespaces/bench/pods?watch=1&timeoutSeconds=3600", mark_.selector));
     request.headers = {{"Accept", "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1"}};
     bool ended = false;
     client_->Stream(
         std::move(request), [](int, const net::Headers&) {},
         [this](std::string_view data) { Count(data); }, [&ended](const Status&) { ended = true; });
-    reactor_.RunUntil([&] { return ended || bound_ >= wanted_; }, limit);
+    reactor_.RunUntil([&] { return ended || counted_ >= wanted_; }, limit);
     double seconds = Millis(last_ - first_) / 1e3;
-    json::Value line = json::Object{{"what", "bound"},
-                                    {"pods", bound_},
+    json::Value line = json::Object{{"what", mark_.what},
+                                    {"pods", counted_},
                                     {"seconds", seconds},
-                                    {"per_second", static_cast<double>(bound_) / seconds}};
+                                    {"per_second", static_cast<double>(counted_) / seconds}};
     std::printf("%s\n", json::Print(line).c_str());
-    return bound_ >= wanted_ ? 0 : 1;
+    return counted_ >= wanted_ ? 0 : 1;
   }
 
  private:
   void Count(std::string_view data) {
-    constexpr std::string_view kAdded = R"({"type":"ADDED")";
     text_ += data;
     size_t from = 0;
     for (size_t end; (end = text_.find('\n', from)) != std::string::npos; from = end + 1) {
-      if (text_.compare(from, kAdded.size(), kAdded) != 0) continue;
+      if (!mark_.tells(std::string_view(text_).substr(from, end - from))) continue;
       last_ = reactor_.Now();
-      if (bound_++ == 0) first_ = last_;
+      if (counted_++ == 0) first_ = last_;
     }
     text_.erase(0, from);
   }
 
   net::Reactor& reactor_;
+  PodMark mark_;
   uint64_t wanted_;
-  uint64_t bound_ = 0;
+  uint64_t counted_ = 0;
   SteadyTime first_;
   SteadyTime last_;
   std::string text_;
   std::unique_ptr<net::HttpClient> client_;
 };
 
+// The modes that write many pods: N requests of one kind.
+std::optional<net::LoadOptions> PodRequests(std::string_view mode,
+                                            int argc,
+                                            char** argv,
+                                            net::LoadOptions options) {
+  const std::string kPods = "/api/v1/namespaces/bench/pods";
+  options.requests = static_cast<uint64_t>(std::atoll(argv[3]));
+  options.duration = std::chrono::minutes(5);
+  options.expected_status = 201;
+  if (mode == "fill") {
+    options.make_request = [kPods](uint64_t i) { return Post(kPods, Pod(i)); };
+  } else if (mode == "pods" && argc > 6) {
+    options.make_request = [kPods, gpus = std::atoi(argv[5]), scheduler = std::string(argv[6])](
+                               uint64_t i) { return Post(kPods, PodToPlace(i, gpus, scheduler)); };
+  } else if (mode == "bind" && argc > 5) {
+    options.make_request = [kPods, nodes = std::max(1, std::atoi(argv[5]))](uint64_t i) {
+      return Post(StrCat(kPods, "/bench-", i, "/binding"), Binding(i, nodes));
+    };
+  } else if (mode == "delete") {
+    options.expected_status = 200;
+    options.make_request = [kPods](uint64_t i) {
+      net::HttpRequest request = Get(StrCat(kPods, "/bench-", i));
+      request.method = "DELETE";
+      return request;
+    };
+  } else {
+    return std::nullopt;
+  }
+  return options;
+}
+
 int Main(int argc, char** argv) {
   if (argc < 4) {
     std::fprintf(
         stderr,
-        "usage: swell_load KUBECONFIG create|get|list|patch|fill|watch|flood|pods|bind|bound "
-        "N [M]\n");
+        "usage: swell_load KUBECONFIG create|get|list|patch|fill|watch|flood|pods|bind|delete|"
+        "bound|ending N [M]\n");
     return 2;
   }
   auto access = client::LoadKubeconfig(argv[1]);
@@ -308,13 +369,6 @@ int Main(int argc, char** argv) {
     };
     return Run(reactor, "create", options);
   }
-  if (mode == "fill") {
-    options.requests = n;
-    options.duration = std::chrono::minutes(2);
-    options.expected_status = 201;
-    options.make_request = [](uint64_t i) { return Post("/api/v1/namespaces/bench/pods", Pod(i)); };
-    return Run(reactor, "fill", options);
-  }
   if (mode == "get") {
     options.duration = std::chrono::seconds(n);
     options.make_request = [path = last.empty() ? kPods + "/bench-0" : last](uint64_t) {
@@ -339,26 +393,11 @@ int Main(int argc, char** argv) {
     };
     return Run(reactor, "patch", options);
   }
-  if (mode == "pods" && argc > 6) {
-    options.requests = n;
-    options.duration = std::chrono::minutes(5);
-    options.expected_status = 201;
-    options.make_request = [gpus = std::atoi(argv[5]),
-                            scheduler = std::string(argv[6])](uint64_t i) {
-      return Post("/api/v1/namespaces/bench/pods", PodToPlace(i, gpus, scheduler));
-    };
-    return Run(reactor, "pods", options);
+  if (auto load = PodRequests(mode, argc, argv, options)) return Run(reactor, mode.c_str(), *load);
+  if (mode == "bound" || mode == "ending") {
+    return CountPods(reactor, target, mode == "bound" ? Bound() : Ending(), n)
+        .Run(std::chrono::seconds(m));
   }
-  if (mode == "bind" && argc > 5) {
-    options.requests = n;
-    options.duration = std::chrono::minutes(5);
-    options.expected_status = 201;
-    options.make_request = [nodes = std::max(1, std::atoi(argv[5]))](uint64_t i) {
-      return Post(StrCat("/api/v1/namespaces/bench/pods/bench-", i, "/binding"), Binding(i, nodes));
-    };
-    return Run(reactor, "bind", options);
-  }
-  if (mode == "bound") return BoundPods(reactor, target, n).Run(std::chrono::seconds(m));
   if (mode == "watch") return WatchFanOut(reactor, target, static_cast<int>(n)).Run(m);
   if (mode == "flood") {
     const size_t writers = last.empty() ? 16 : static_cast<size_t>(std::max(1, std::atoi(argv[5])));
