@@ -37,7 +37,7 @@ void History::Add(const std::vector<store::Change>& batch) {
 void History::CheckAnswer(uint64_t number,
                           const api::RestRequest& request,
                           const api::RestResponse& response) {
-  for (const Listener& hear : hear_answers_) hear(number, request);
+  for (const Listener& hear : hear_answers_) hear(number, request, response.status);
   if (response.status == 409) ++conflicts_;
   if (request.method == "GET" || response.status >= 300) return;
   auto body = json::Parse(response.BodyString());

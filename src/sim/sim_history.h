@@ -27,7 +27,7 @@ class History {
   }
 
   // Runs for every request that the server has answered; `number`: in the order of asking.
-  using Listener = std::function<void(uint64_t number, const api::RestRequest&)>;
+  using Listener = std::function<void(uint64_t number, const api::RestRequest&, int http_status)>;
   void OnAnswer(Listener hear) { hear_answers_.push_back(std::move(hear)); }
 
   // An answer leaves the server: what it acknowledges must be durable by now.

@@ -7,6 +7,8 @@
 #include "api/meta.h"
 #include "api/swell_keys.h"
 #include "base/strings.h"
+#include "controllers/pod_facts.h"
+#include "sim/sim_neighbour.h"
 
 namespace swell::sim {
 namespace {
@@ -15,21 +17,9 @@ constexpr std::string_view kJobKinds[] = {"pytorchjobs.kubeflow.org", "trainingj
                                           "jobs.batch"};
 constexpr std::string_view kEnds[] = {"Succeeded", "Failed", "Complete"};
 
+constexpr std::string_view kPeople = "people";
+
 std::string KeyOf(const store::Entry& entry) { return StrCat(entry.key.ns, "/", entry.key.name); }
-
-int GpusOf(const json::Value& pod) {
-  int64_t gpus = 0;
-  for (const json::Value& container : json::GetArray(pod, {"spec", "containers"})) {
-    std::string_view text = json::GetString(container, {"resources", "limits", "nvidia.com/gpu"});
-    gpus += ParseInt(text).value_or(0);
-  }
-  return static_cast<int>(gpus);
-}
-
-bool Ended(const json::Value& pod) {
-  const std::string_view phase = json::GetString(pod, {"status", "phase"});
-  return phase == "Succeeded" || phase == "Failed";
-}
 
 std::string EndOf(const json::Value& job) {
   for (std::string_view end : kEnds) {
@@ -40,13 +30,24 @@ std::string EndOf(const json::Value& job) {
 
 }  // namespace
 
+int GpusOf(const json::Value& pod) {
+  int64_t gpus = 0;
+  for (const json::Value& container : json::GetArray(pod, {"spec", "containers"})) {
+    std::string_view text = json::GetString(container, {"resources", "limits", "nvidia.com/gpu"});
+    gpus += ParseInt(text).value_or(0);
+  }
+  return static_cast<int>(gpus);
+}
+
 Invariants::Invariants(SimExecutor& executor,
                        History& history,
                        std::map<std::string, int> gpus_of_nodes)
     : executor_(executor), history_(history), gpus_of_nodes_(std::move(gpus_of_nodes)) {
   history_.OnChange([this](const store::Change& change) { Hear(change); });
-  history_.OnAnswer([this](uint64_t number, const api::RestRequest& request) {
-    if (request.path.ends_with("/binding")) HearBinding(number, request);
+  history_.OnAnswer([this](uint64_t number, const api::RestRequest& request, int http_status) {
+    const bool made = http_status < 300;
+    if (request.path.ends_with("/binding")) HearBinding(number, request, made);
+    if (made) HearPodWrite(request);
   });
 }
 
@@ -76,8 +77,10 @@ void Invariants::HearPod(const store::Change& change) {
             .group = group.empty() ? key : StrCat(change.entry->key.ns, "/", group),
             .preempted_by = std::string(api::Annotation(*object, api::keys::kPreemptedBy)),
             .bound_at = before.node.empty() ? change.entry->version : before.bound_at,
+            .bound_since = before.node.empty() ? executor_.Steady() : before.bound_since,
             .gpus = GpusOf(*object),
-            .ended = Ended(*object)};
+            .ended = controllers::HasEnded(*object),
+            .foreign = json::GetString(*object, {"spec", "schedulerName"}) == SimNeighbour::kName};
   for (std::string_view device : Split(api::Annotation(*object, api::keys::kGpuDevices), ',')) {
     if (auto index = ParseInt(device)) pod.devices.insert(static_cast<int>(*index));
   }
@@ -91,12 +94,14 @@ void Invariants::HearPod(const store::Change& change) {
       history_.Violation(
           StrCat("pod ", key, " has no place, and is evicted for ", pod.preempted_by));
     }
+    if (pod.foreign) history_.Violation(StrCat("pod ", key, " of another scheduler is evicted"));
     if (!JustSettled(pod.preempted_by)) open_.push_back({key, pod.preempted_by});
   }
   if (pod.node.empty()) return;
   if (before.node.empty()) {
     ++bindings_;
     Started(key, pod.group);
+    CheckRoom(key, pod);
   }
   CheckNode(pod.node);
   CheckLimit(pod.ns);
@@ -133,11 +138,36 @@ void Invariants::HearJob(const store::Change& change) {
 }
 
 void Invariants::HearLease(const store::Change& change) {
-  terms_.emplace(api::LeaseTerm::Of(*change.entry->Parsed()).ToString(), change.entry->version);
+  const std::string term = api::LeaseTerm::Of(*change.entry->Parsed()).ToString();
+  if (!terms_.emplace(term, change.entry->version).second) return;
+  leases_[KeyOf(*change.entry)].emplace_back(change.entry->version, term);
+}
+
+std::string Invariants::TermAt(const api::LeaseTerm& lease, uint64_t version) const {
+  std::string term;
+  const auto terms = leases_.find(StrCat(lease.ns, "/", lease.name));
+  if (terms == leases_.end()) return term;
+  for (const auto& [began, one] : terms->second) {
+    if (began <= version) term = one;
+  }
+  return term;
+}
+
+// People mean the name.
+void Invariants::HearPodWrite(const api::RestRequest& request) {
+  if (request.path.find("/pods/") == std::string::npos || request.user_agent == kPeople) return;
+  if (request.method != "PATCH" && request.method != "PUT" && request.method != "DELETE") return;
+  const auto body = json::Parse(request.body);
+  const bool says = body.ok() && (!json::GetString(*body, {"preconditions", "uid"}).empty() ||
+                                  !json::GetString(*body, {"metadata", "uid"}).empty());
+  if (says) return;
+  history_.Violation(StrCat(request.user_agent, " asks for ", request.method, " ", request.path,
+                            ", and not which pod: ", request.body));
 }
 
 // It is answered: what was true of its pod then has been heard here.
-void Invariants::HearBinding(uint64_t number, const api::RestRequest& request) {
+void Invariants::HearBinding(uint64_t number, const api::RestRequest& request, bool made) {
+  if (request.user.name == SimNeighbour::kName) return;
   const auto query = api::ParseQuery(request.query);
   const auto binding = json::Parse(request.body);
   if (!query.ok() || !binding.ok()) return history_.Violation("a binding cannot be read");
@@ -156,19 +186,23 @@ void Invariants::HearBinding(uint64_t number, const api::RestRequest& request) {
   last = std::max(last, number);
   const auto pod = pods_.find(key);
   if (pod == pods_.end() || pod->second.node.empty() || pod->second.uid != uid) return;
+  const auto asked_in = api::LeaseTerm::Parse(term->second);
+  if (made && asked_in && TermAt(*asked_in, pod->second.bound_at) != term->second) {
+    history_.Violation(StrCat("pod ", key, " was bound as asked in a term that was over"));
+  }
   const uint64_t began = terms_[term->second];
   if (pod->second.bound_at >= began) return;
   history_.Violation(StrCat("pod ", key, " is to be bound by a leader since ", began,
                             ", and was bound in ", pod->second.bound_at));
 }
 
-// A pod that ended, or is not bound, holds nothing.
+// A pod that ended, or is not bound, holds nothing. What both schedulers took the node sorts out.
 void Invariants::CheckNode(const std::string& node) {
   auto capacity = gpus_of_nodes_.find(node);
   int used = 0;
   std::map<int, std::string> owners;
   for (const auto& [key, pod] : pods_) {
-    if (pod.node != node || pod.ended) continue;
+    if (pod.node != node || pod.ended || pod.foreign) continue;
     used += pod.gpus;
     for (int device : pod.devices) {
       auto [it, first] = owners.emplace(device, key);
@@ -180,6 +214,19 @@ void Invariants::CheckNode(const std::string& node) {
   if (capacity != gpus_of_nodes_.end() && used > capacity->second) {
     history_.Violation(StrCat("pods on ", node, " hold ", used, " of ", capacity->second, " GPUs"));
   }
+}
+
+void Invariants::CheckRoom(const std::string& key, const Pod& pod) {
+  if (pod.foreign || pod.gpus == 0 || CalmFor() <= kHalfPlacedMax) return;
+  int used = 0;
+  for (const auto& [other, one] : pods_) {
+    const bool known = other == key || executor_.Steady() - one.bound_since > kKnownAfter;
+    if (known && one.node == pod.node && !one.ended) used += one.gpus;
+  }
+  const int has = gpus_of_nodes_.at(pod.node);
+  if (used <= has) return;
+  history_.Violation(StrCat("pod ", key, " went to ", pod.node, ", where ", used, " of ", has,
+                            " GPUs are taken with it"));
 }
 
 void Invariants::CheckLimit(const std::string& ns) {
@@ -256,6 +303,12 @@ std::vector<std::string> Invariants::OpenJobs() const {
     if (state.ends_with(' ')) open.push_back(key);
   }
   return open;
+}
+
+bool Invariants::Succeeded(const std::string& job) const {
+  const auto known = jobs_.find(job);
+  if (known == jobs_.end()) return false;
+  return known->second.ends_with(" Succeeded") || known->second.ends_with(" Complete");
 }
 
 }  // namespace swell::sim

@@ -6,6 +6,8 @@
 #include "api/meta.h"
 #include "api/swell_keys.h"
 #include "base/strings.h"
+#include "controllers/pod_facts.h"
+#include "sim/sim_jobs.h"
 
 namespace swell::sim {
 namespace {
@@ -17,10 +19,14 @@ using std::chrono::seconds;
 constexpr int kGpus = 4;
 constexpr int kSteps = 40;
 constexpr int kJobsMax = 14;
+constexpr int kNeighboursMax = 10;
+constexpr int kJobsInPeace = 4;
 constexpr int kLimit = 6;  // GPUs of project `limited`
 constexpr Duration kLookEvery = milliseconds(100);
 constexpr Duration kAskAgain = seconds(1);
 constexpr Duration kPeaceMax = minutes(60);
+constexpr Duration kAllOverMax = minutes(5);  // from the end of the last job
+constexpr Duration kOneGetsAllMax = minutes(2);
 constexpr std::string_view kMeddled = "sim.swell.dev/meddled";
 
 SimOptions OptionsOf(uint64_t seed) {
@@ -34,46 +40,24 @@ SimOptions OptionsOf(uint64_t seed) {
   return options;
 }
 
-std::map<std::string, int> GpusOf(const SimOptions& options) {
+std::map<std::string, int> GpusOfNodes(const SimOptions& options) {
   std::map<std::string, int> gpus;
   for (int i = 1; i <= options.nodes; ++i) gpus[StrCat("node-", i)] = options.gpus_per_node;
   return gpus;
-}
-
-struct PodShape {
-  int gpus = 0;
-  uint64_t run_s = 0, stop_s = 0;
-  int code = 0;
-  std::string priority;
-  std::string more_spec = {};  // ,"field":value
-};
-
-std::string Template(const PodShape& pod) {
-  const std::string limits =
-      pod.gpus > 0 ? StrCat(R"(,"resources":{"limits":{"nvidia.com/gpu":")", pod.gpus, R"("}})")
-                   : "";
-  const std::string priority =
-      pod.priority.empty() ? "" : StrCat(R"("priorityClassName":")", pod.priority, R"(",)");
-  return StrCat(R"({"metadata":{"annotations":{"swell.dev/run-seconds":")", pod.run_s,
-                R"(","swell.dev/stop-seconds":")", pod.stop_s, R"(","swell.dev/exit-code":")",
-                pod.code, R"("}},"spec":{)", priority,
-                R"("containers":[{"name":"pytorch","image":"x")", limits, "}]", pod.more_spec,
-                "}}");
-}
-
-json::Value Parsed(const std::string& text) {
-  auto value = json::Parse(text);
-  return value.ok() ? std::move(value).value() : json::Value(text);
 }
 
 }  // namespace
 
 // Something that somebody asks for until it is answered for good.
 struct SimStory::Wish {
+  enum class Verb { kCreate, kPatch, kDelete };
+  Verb verb = Verb::kCreate;
   client::Resource resource;
   std::string ns, name;
-  json::Value object;
-  bool deletes = false;
+  json::Value object;  // or the patch
+  int members = 1;
+  bool must_succeed = false;   // whatever is broken around it
+  std::function<void()> then;  // once it is done
 
   std::string Key() const { return StrCat(resource.GroupResource(), " ", ns, "/", name); }
 };
@@ -82,9 +66,13 @@ SimStory::SimStory(uint64_t seed)
     : seed_(seed),
       random_(StableHash("story", seed)),
       cluster_(OptionsOf(seed)),
-      invariants_(cluster_.executor(), cluster_.history(), GpusOf(cluster_.options())),
+      invariants_(cluster_.executor(), cluster_.history(), GpusOfNodes(cluster_.options())),
       people_(std::make_unique<client::Client>(
-          cluster_.executor(), cluster_.network().Link("people"), SystemUser(), "people")) {}
+          cluster_.executor(), cluster_.network().Link("people"), SystemUser(), "people")),
+      neighbour_(cluster_.executor(),
+                 cluster_.network().Link("neighbour"),
+                 GpusOfNodes(cluster_.options()),
+                 StableHash("neighbour", seed)) {}
 
 SimStory::~SimStory() { cluster_.executor().Cancel(look_timer_); }
 
@@ -92,15 +80,63 @@ void SimStory::Play() {
   Prepare();
   for (int step = 0; step < kSteps; ++step) Step();
   Peace();
-  const bool over = cluster_.RunUntil(
-      [this] {
-        return invariants_.OpenJobs().empty() &&
-               std::all_of(watchers_.begin(), watchers_.end(),
-                           [](const auto& watcher) { return watcher->current(); });
-      },
-      kPeaceMax);
-  if (!over) cluster_.Advance(seconds(1));
+  WorkInPeace();
+  if (cluster_.RunUntil([this] { return AllOver(); }, kPeaceMax)) {
+    CheckNothingRuns();
+    CheckOneGetsAll();
+    cluster_.RunUntil([this] { return AllOver(); }, kOneGetsAllMax);
+  } else {
+    cluster_.Advance(seconds(1));
+  }
   CheckEnd();
+}
+
+bool SimStory::AllOver() const {
+  return invariants_.OpenJobs().empty() &&
+         std::all_of(watchers_.begin(), watchers_.end(),
+                     [](const auto& watcher) { return watcher->current(); });
+}
+
+// Long after everything was mended, so that what is half done then is held against the cluster.
+void SimStory::WorkInPeace() {
+  cluster_.Advance(Invariants::kHalfPlacedMax);
+  for (int i = 0; i < kJobsInPeace; ++i) {
+    Submit();
+    if (random_.OneIn(2)) SubmitToNeighbour();
+    cluster_.Advance(Between(Duration(0), seconds(20)));
+  }
+}
+
+void SimStory::CheckNothingRuns() {
+  auto still = [this] {
+    std::vector<std::string> pods;
+    for (const json::SharedValue& pod : cluster_.List("pods")) {
+      if (!controllers::HasEnded(*pod)) pods.push_back(api::KeyOf(*pod));
+    }
+    for (size_t node = 0; node < cluster_.node_count(); ++node) {
+      for (const agent::ContainerSpec* container : cluster_.runtime(node).RunningForTest()) {
+        pods.push_back(StrCat(container->ref.pod_uid, " on ", cluster_.NodeName(node)));
+      }
+    }
+    return pods;
+  };
+  if (cluster_.RunUntil([&] { return still().empty(); }, kAllOverMax)) return;
+  cluster_.history().Violation(
+      StrCat("every job is over, and there still is ", Join(still(), ", ")));
+}
+
+// Nothing of what went wrong holds room for ever, or keeps a node away from others.
+void SimStory::CheckOneGetsAll() {
+  auto last = std::make_shared<Wish>();
+  last->resource = client::resources::kPyTorchJobs;
+  last->ns = "default";
+  last->name = "last";
+  const JobShape all{"default", "last", static_cast<int>(cluster_.node_count()), {kGpus, 5}};
+  last->object = PyTorchJob(all, "Never", "Requeue");
+  Ask(last);
+  if (cluster_.RunUntil([&] { return invariants_.Succeeded(last->Key()); }, kOneGetsAllMax)) return;
+  cluster_.history().Violation(
+      StrCat("nothing runs, and ", last->Key(), " cannot get the whole cluster"));
 }
 
 void SimStory::Prepare() {
@@ -108,6 +144,7 @@ void SimStory::Prepare() {
   cluster_.history().OnChange([this](const store::Change& change) {
     TellOfPod(change);
     Meddle(change);
+    DeletePod(change);
   });
   cluster_.on_server_start = [this] {
     for (auto& watcher : watchers_) watcher->OnServerStart();
@@ -128,6 +165,7 @@ void SimStory::Prepare() {
         client::resources::kLeases}) {
     Watch(resource);
   }
+  neighbour_.Start();
   cluster_.Advance(seconds(5));
   Look();
 }
@@ -148,6 +186,9 @@ void SimStory::Watch(const client::Resource& resource) {
 void SimStory::Step() {
   if (random_.Below(10) < 5 && submitted_ < kJobsMax) Submit();
   if (random_.OneIn(12)) DeleteSomething();
+  if (random_.OneIn(8)) ResizeSomething();
+  if (random_.OneIn(12)) SuspendSomething();
+  if (random_.OneIn(4) && submitted_to_neighbour_ < kNeighboursMax) SubmitToNeighbour();
   if (random_.Below(10) < 6) Break();
   // In the middle of a write, of a start, of a run.
   const Duration most[] = {milliseconds(5), milliseconds(500), seconds(20)};
@@ -155,57 +196,97 @@ void SimStory::Step() {
 }
 
 void SimStory::Submit() {
-  auto wish = std::make_shared<Wish>();
-  const int number = ++submitted_;
-  wish->name = StrCat("job-", number);
   static constexpr const char* kNamespaces[] = {"default", "limited", "owner"};
+  auto wish = std::make_shared<Wish>();
+  wish->name = StrCat("job-", ++submitted_);
   wish->ns = kNamespaces[random_.Below(3)];
+  wish->members = 1 + static_cast<int>(random_.Below(4));
+  JobShape job{wish->ns, wish->name, wish->members, {}};
   // Four members fit into the limit.
-  const int gpus = wish->ns == "limited" ? 1 : 1 + static_cast<int>(random_.Below(2));
-  const uint64_t run = 5 + random_.Below(60);
-  const uint64_t stop = random_.Below(4);
-  const int members = 1 + static_cast<int>(random_.Below(4));
-  const std::string priority = random_.OneIn(3) ? "high" : random_.OneIn(2) ? "low" : "";
-  const std::string head =
-      StrCat(R"("metadata":{"name":")", wish->name, R"(","namespace":")", wish->ns, '"');
-  PodShape pod{.gpus = gpus, .run_s = run, .stop_s = stop, .code = 0, .priority = priority};
+  job.pod.gpus = wish->ns == "limited" ? 1 : 1 + static_cast<int>(random_.Below(2));
+  job.pod.run_s = random_.OneIn(6) ? 200 + random_.Below(200) : 5 + random_.Below(60);
+  job.pod.stop_s = random_.Below(random_.OneIn(4) ? 25 : 4);
   const uint64_t kind = random_.Below(6);
+  if (kind > 0) job.pod.priority = random_.OneIn(3) ? "high" : random_.OneIn(2) ? "low" : "";
   if (kind == 0) {
-    pod.gpus = 1;
-    pod.priority.clear();
+    job.pod.gpus = 1;
+    wish->must_succeed = peace_;
     wish->resource = client::resources::kTrainingJobs;
-    wish->object = Parsed(StrCat(R"({"apiVersion":"swell.dev/v1","kind":"TrainingJob",)", head,
-                                 R"(},"spec":{"roles":{"worker":{"replicas":)", members,
-                                 R"(,"elastic":{"minReplicas":1,"maxReplicas":)", members,
-                                 R"(},"template":)", Template(pod), "}}}}"));
+    wish->object = TrainingJob(job);
   } else if (kind == 1) {
-    pod.gpus = gpus - 1;
-    pod.more_spec = R"(,"restartPolicy":"Never","schedulerName":"swell")";
+    --job.pod.gpus;
+    wish->must_succeed = peace_;
     wish->resource = client::resources::kJobs;
-    wish->object = Parsed(StrCat(R"({"apiVersion":"batch/v1","kind":"Job",)", head,
-                                 R"(},"spec":{"completions":)", members,
-                                 R"(,"parallelism":2,"template":)", Template(pod), "}}"));
+    wish->object = BatchJob(job);
   } else {
+    job.pod.code = random_.OneIn(8) ? 1 : 0;
+    const bool restarts = job.pod.code == 0 && random_.OneIn(2);
+    const bool requeues = !random_.OneIn(4);
+    // One whose members are not restarted fails when their machine does.
+    wish->must_succeed = job.pod.code == 0 && requeues && (peace_ || restarts);
     wish->resource = client::resources::kPyTorchJobs;
-    pod.code = random_.OneIn(8) ? 1 : 0;
-    const std::string restart = pod.code == 1 || random_.OneIn(2) ? "Never" : "OnFailure";
-    const std::string one =
-        StrCat(R"("restartPolicy":")", restart, R"(","template":)", Template(pod), "}");
-    wish->object = Parsed(StrCat(
-        R"({"apiVersion":"kubeflow.org/v1","kind":"PyTorchJob",)", head, R"(,"annotations":)",
-        R"({"swell.dev/on-preemption":")", random_.OneIn(4) ? "Fail" : "Requeue",
-        R"("}},"spec":{"pytorchReplicaSpecs":{"Master":{"replicas":1,)", one,
-        members > 1 ? StrCat(R"(,"Worker":{"replicas":)", members - 1, ",", one) : "", "}}}"));
+    wish->object = PyTorchJob(job, restarts ? "OnFailure" : "Never", requeues ? "Requeue" : "Fail");
   }
-  Tell(StrCat("people submit ", wish->Key(), ", ", members, " x ", gpus, " GPUs for ", run, " s ",
-              priority));
+  Tell(StrCat("people submit ", wish->Key(), ", ", job.members, " x ", job.pod.gpus, " GPUs for ",
+              job.pod.run_s, " s ", job.pod.priority));
   Ask(wish);
+}
+
+void SimStory::SubmitToNeighbour() {
+  const std::string name = StrCat("neighbour-", ++submitted_to_neighbour_);
+  const int gpus = 1 + static_cast<int>(random_.Below(3));
+  Tell(StrCat("somebody asks another scheduler for ", name, ", ", gpus, " GPUs"));
+  neighbour_.Submit(name, gpus, 5 + random_.Below(60));
+}
+
+SimStory::WishPtr SimStory::SomeJob(const client::Resource& resource) {
+  std::vector<WishPtr> those;
+  for (const WishPtr& job : jobs_) {
+    if (job->resource == resource && acknowledged_.contains(job->Key())) those.push_back(job);
+  }
+  return those.empty() ? nullptr : those[random_.Below(those.size())];
+}
+
+SimStory::WishPtr SimStory::PatchOf(const Wish& job, json::Object spec) {
+  auto wish = std::make_shared<Wish>(job);
+  wish->verb = Wish::Verb::kPatch;
+  wish->object = json::Object{{"spec", std::move(spec)}};
+  return wish;
+}
+
+void SimStory::ResizeSomething() {
+  const WishPtr job = SomeJob(client::resources::kTrainingJobs);
+  if (!job) return;
+  const int members = 1 + static_cast<int>(random_.Below(static_cast<uint64_t>(job->members)));
+  Tell(StrCat("people want ", members, " members of ", job->Key()));
+  const json::Object worker{{"replicas", members}};
+  Ask(PatchOf(*job, {{"roles", json::Object{{"worker", worker}}}}));
+}
+
+void SimStory::SuspendSomething() {
+  const WishPtr job = SomeJob(client::resources::kPyTorchJobs);
+  if (!job) return;
+  auto to = [&job](bool suspend) {
+    return PatchOf(*job, {{"runPolicy", json::Object{{"suspend", suspend}}}});
+  };
+  const WishPtr suspend = to(true);
+  const WishPtr resume = to(false);
+  suspended_.push_back(resume);
+  const Duration span = Between(milliseconds(1), seconds(40));
+  suspend->then = [this, span, resume] {
+    cluster_.executor().After(span, [this, resume] {
+      Tell(StrCat("people resume ", resume->Key()));
+      if (people_) Ask(resume);
+    });
+  };
+  Tell(StrCat("people suspend ", job->Key()));
+  Ask(suspend);
 }
 
 void SimStory::DeleteSomething() {
   if (jobs_.empty()) return;
   auto wish = std::make_shared<Wish>(*jobs_[random_.Below(jobs_.size())]);
-  wish->deletes = true;
+  wish->verb = Wish::Verb::kDelete;
   acknowledged_.erase(wish->Key());
   Tell(StrCat("people delete ", wish->Key()));
   Ask(wish);
@@ -215,20 +296,27 @@ void SimStory::Ask(const WishPtr& wish) {
   auto answer = [this, wish](const Result<json::SharedValue>& result) {
     OnAnswer(wish, result.ok() ? Status::Ok() : result.status());
   };
-  if (wish->deletes) {
-    people_->Delete(wish->resource, wish->ns, wish->name, {.propagation = "Background"}, answer);
-  } else {
-    people_->Create(wish->resource, wish->ns, wish->object, answer);
+  switch (wish->verb) {
+    case Wish::Verb::kCreate:
+      return people_->Create(wish->resource, wish->ns, wish->object, answer);
+    case Wish::Verb::kPatch:
+      return people_->Patch(wish->resource, wish->ns, wish->name, client::PatchType::kMerge,
+                            wish->object, answer);
+    case Wish::Verb::kDelete:
+      return people_->Delete(wish->resource, wish->ns, wish->name, {.propagation = "Background"},
+                             answer);
   }
 }
 
 void SimStory::OnAnswer(const WishPtr& wish, const Status& status) {
   const Code code = status.code();
-  const bool done = status.ok() || code == (wish->deletes ? Code::kNotFound : Code::kAlreadyExists);
-  if (done && !wish->deletes) {
+  const bool creates = wish->verb == Wish::Verb::kCreate;
+  const bool done = status.ok() || code == (creates ? Code::kAlreadyExists : Code::kNotFound);
+  if (done && creates) {
     acknowledged_.insert(wish->Key());
     jobs_.push_back(wish);
   }
+  if (done && wish->then) wish->then();
   if (done) return;
   // A project's namespace is made by controllers, which may be away; the others are a server's
   // that is busy, starting, or gone.
@@ -243,7 +331,9 @@ void SimStory::OnAnswer(const WishPtr& wish, const Status& status) {
 
 void SimStory::Break() {
   invariants_.Disturbed();
-  const uint64_t dice = random_.Below(25);
+  const uint64_t dice = random_.Below(29);
+  if (dice >= 27) return ForgetNode();
+  if (dice >= 25) return DeletePodsForAWhile();
   if (dice >= 21) return BreakWatches();
   if (dice == 20) return MeddleForAWhile();
   if (dice < 4) return BreakServer();
@@ -296,6 +386,14 @@ void SimStory::BreakNode() {
   });
 }
 
+// Somebody takes it out of the cluster; its agent, when it is there, makes it anew, and so may
+// another machine that is given its name.
+void SimStory::ForgetNode() {
+  const std::string& name = cluster_.NodeName(random_.Below(cluster_.node_count()));
+  Tell(StrCat("somebody deletes node ", name));
+  people_->Delete(client::resources::kNodes, "", name, {}, {});
+}
+
 void SimStory::BreakWay() {
   const uint64_t dice = random_.Below(4);
   std::string process = dice < 2    ? SimCluster::ReplicaName(dice)
@@ -334,7 +432,7 @@ void SimStory::BreakWatches() {
 }
 
 void SimStory::BreakDisk() {
-  if (random_.OneIn(3)) {
+  if (random_.OneIn(2)) {
     cluster_.disk().failing_commits = 1 + random_.Below(20);
     Tell(StrCat("the disk is full for ", cluster_.disk().failing_commits, " commits"));
     return;
@@ -399,11 +497,30 @@ void SimStory::Meddle(const store::Change& change) {
   people_->Patch(**resource, key.ns, key.name, client::PatchType::kMerge, patch, {});
 }
 
+void SimStory::DeletePodsForAWhile() {
+  const Duration span = Between(seconds(1), seconds(20));
+  Tell(StrCat("somebody deletes pods that have just come or changed, for ", span / milliseconds(1),
+              " ms"));
+  deletes_until_ = cluster_.executor().Steady() + span;
+}
+
+// While they wait, while their binding is under way, while they start and run.
+void SimStory::DeletePod(const store::Change& change) {
+  const store::Key& key = change.entry->key;
+  if (cluster_.executor().Steady() >= deletes_until_ || key.resource != "pods") return;
+  if (change.type == store::EventType::kDeleted || !random_.OneIn(6)) return;
+  const json::SharedValue pod = change.entry->Parsed();
+  if (api::IsDeleting(*pod)) return;
+  ++deleted_;
+  people_->Delete(client::resources::kPods, key.ns, key.name,
+                  {.precondition_uid = std::string(api::Uid(*pod))}, {});
+}
+
 void SimStory::Peace() {
   Tell("peace");
   peace_ = true;
   invariants_.Disturbed();
-  meddles_until_ = {};
+  meddles_until_ = deletes_until_ = {};
   cluster_.network().weather = {};
   cluster_.disk().commit_delay = cluster_.options().commit_delay;
   cluster_.disk().failing_commits = 0;
@@ -421,6 +538,8 @@ void SimStory::Peace() {
   for (size_t i = 0; i < watchers_.size(); ++i) cluster_.network().Mend(StrCat("watcher-", i));
   // What people still ask for is answered, and becomes a job.
   cluster_.Advance(minutes(2));
+  // What they had asked for before may have come after what they asked for last.
+  for (const WishPtr& resume : suspended_) Ask(resume);
 }
 
 void SimStory::Look() {
@@ -464,8 +583,11 @@ void SimStory::CheckEnd() {
   }
   for (const WishPtr& job : jobs_) {
     if (!acknowledged_.contains(job->Key())) continue;
-    if (cluster_.Get(job->resource.GroupResource(), job->ns, job->name)) continue;
-    cluster_.history().Violation(StrCat(job->Key(), " was acknowledged, and is not there"));
+    if (!cluster_.Get(job->resource.GroupResource(), job->ns, job->name)) {
+      cluster_.history().Violation(StrCat(job->Key(), " was acknowledged, and is not there"));
+    } else if (job->must_succeed && !invariants_.Succeeded(job->Key())) {
+      cluster_.history().Violation(StrCat(job->Key(), " should have succeeded"));
+    }
   }
   if (invariants_.OpenJobs().empty()) return;
   for (const json::SharedValue& pod : cluster_.List("pods")) {
@@ -513,7 +635,8 @@ size_t SimStory::watched() const {
 
 std::string SimStory::Summary() {
   return StrCat(jobs(), " jobs, ", invariants_.bindings(), " bindings, ", invariants_.evictions(),
-                " evictions, ", watched(), " events watched, ", meddled_, " writes by others, ",
+                " evictions, ", watched(), " events watched, ", meddled_, " writes and ", deleted_,
+                " deletions by others, ", neighbour_.bindings(), " bindings by a neighbour, ",
                 cluster_.history().conflicts(), " conflicts");
 }
 

@@ -1,8 +1,10 @@
 // SimStory: people submit jobs to a cluster of processes while everything that can break breaks:
 // the API server, replicas, agents and machines die and come back, ways are cut or lose messages,
-// watches fall behind, the disk is slow, full, or gone in the middle of a write, clocks jump, and
-// somebody else writes whatever the cluster has just written. Then there is peace, in which every
-// job must end. All of it follows from the seed.
+// watches fall behind, the disk is slow, full, or gone in the middle of a write, clocks jump, nodes
+// are taken out of the cluster and come back, somebody else writes whatever the cluster has just
+// written and deletes pods that have just come, and another scheduler takes room on the same nodes.
+// Then there is peace, in which every job must end, and those that nothing stops succeed. At last
+// nothing runs, and one job gets the whole cluster. All of it follows from the seed.
 //
 //   SimStory story(17);
 //   story.Play();
@@ -20,6 +22,7 @@
 
 #include "sim/sim_cluster.h"
 #include "sim/sim_invariants.h"
+#include "sim/sim_neighbour.h"
 #include "sim/sim_watcher.h"
 
 namespace swell::sim {
@@ -52,7 +55,12 @@ class SimStory {
   void Watch(const client::Resource& resource);
   void Step();
   void Submit();
+  void SubmitToNeighbour();
   void DeleteSomething();
+  void ResizeSomething();
+  void SuspendSomething();
+  WishPtr SomeJob(const client::Resource& resource);
+  static WishPtr PatchOf(const Wish& job, json::Object spec);
   void Ask(const WishPtr& wish);
   void OnAnswer(const WishPtr& wish, const Status& status);
 
@@ -61,6 +69,7 @@ class SimStory {
   void BreakReplica();
   void KillReplica(size_t index, Duration down);
   void BreakNode();
+  void ForgetNode();
   void BreakWay();
   void BreakWatches();
   void BreakDisk();
@@ -68,7 +77,13 @@ class SimStory {
   void ChangeWeather();
   void MeddleForAWhile();
   void Meddle(const store::Change& change);
+  void DeletePodsForAWhile();
+  void DeletePod(const store::Change& change);
   void Peace();
+  void WorkInPeace();
+  bool AllOver() const;
+  void CheckNothingRuns();
+  void CheckOneGetsAll();
 
   void Look();
   void LookAtDevices();
@@ -83,16 +98,21 @@ class SimStory {
   Invariants invariants_;
   std::vector<std::unique_ptr<SimWatcher>> watchers_;
   std::unique_ptr<client::Client> people_;
+  SimNeighbour neighbour_;
   std::set<std::string> acknowledged_;  // "resource ns/name": created, and not asked to go
   std::vector<WishPtr> jobs_;           // acknowledged, in order
+  std::vector<WishPtr> suspended_;      // what resumes them
   std::map<std::string, std::string> doubly_used_;
   std::map<std::string, std::string> pods_told_;  // "ns/name" → as it was
   std::string leader_told_;
   std::vector<std::string> told_;
   int submitted_ = 0;
+  int submitted_to_neighbour_ = 0;
   bool peace_ = false;
   SteadyTime meddles_until_;
+  SteadyTime deletes_until_;
   uint64_t meddled_ = 0;
+  uint64_t deleted_ = 0;                             // pods, by somebody
   std::map<std::string, std::string> meddled_with_;  // "resource ns/name" → as it says
   TimerId look_timer_ = kNoTimer;
 };

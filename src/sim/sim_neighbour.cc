@@ -1,0 +1,114 @@
+#include "sim/sim_neighbour.h"
+
+#include <utility>
+#include <vector>
+
+#include "api/meta.h"
+#include "base/strings.h"
+#include "controllers/pod_facts.h"
+#include "sim/sim_invariants.h"
+
+namespace swell::sim {
+namespace {
+
+using std::chrono::milliseconds;
+
+constexpr uint64_t kLookMaxMs = 3000;
+constexpr uint64_t kThinkMaxMs = 1500;
+constexpr Duration kAskAgain = std::chrono::seconds(1);
+
+api::UserInfo Itself() {
+  return {std::string(SimNeighbour::kName), "", {"system:masters", "system:authenticated"}};
+}
+
+}  // namespace
+
+SimNeighbour::SimNeighbour(Executor& executor,
+                           std::shared_ptr<api::RestHandler> server,
+                           std::map<std::string, int> gpus_of_nodes,
+                           uint64_t seed)
+    : executor_(executor),
+      gpus_of_nodes_(std::move(gpus_of_nodes)),
+      random_(seed),
+      client_(executor, std::move(server), Itself(), std::string(kName)) {}
+
+SimNeighbour::~SimNeighbour() { executor_.Cancel(timer_); }
+
+void SimNeighbour::Submit(const std::string& name, int gpus, uint64_t run_s) {
+  const json::Value pod = json::Object{
+      {"apiVersion", "v1"},
+      {"kind", "Pod"},
+      {"metadata",
+       json::Object{{"name", name},
+                    {"namespace", "default"},
+                    {"annotations", json::Object{{"swell.dev/run-seconds", StrCat(run_s)}}}}},
+      {"spec",
+       json::Object{
+           {"schedulerName", kName},
+           {"restartPolicy", "Never"},
+           {"containers",
+            json::Array{json::Object{
+                {"name", "main"},
+                {"image", "x"},
+                {"resources",
+                 json::Object{{"limits", json::Object{{"nvidia.com/gpu", StrCat(gpus)}}}}}}}}}}};
+  client_.Create(client::resources::kPods, "default", pod,
+                 [this, name, gpus, run_s](const Result<json::SharedValue>& made) {
+                   if (made.ok() || made.status().code() == Code::kAlreadyExists) return;
+                   executor_.After(kAskAgain,
+                                   [this, name, gpus, run_s, alive = std::weak_ptr(alive_)] {
+                                     if (!alive.expired()) Submit(name, gpus, run_s);
+                                   });
+                 });
+}
+
+void SimNeighbour::LookLater() {
+  timer_ = executor_.After(milliseconds(random_.Below(kLookMaxMs)), [this] {
+    client_.List(client::resources::kPods, "", {}, [this](const Result<client::ObjectList>& pods) {
+      if (pods.ok()) OnPods(*pods);
+      LookLater();
+    });
+  });
+}
+
+void SimNeighbour::OnPods(const client::ObjectList& pods) {
+  std::map<std::string, int> room = gpus_of_nodes_;
+  std::vector<std::pair<std::string, int>> waiting;
+  for (const json::SharedValue& pod : pods.items) {
+    const std::string node(json::GetString(*pod, {"spec", "nodeName"}));
+    const std::string name(api::Name(*pod));
+    if (!node.empty()) {
+      if (!controllers::HasEnded(*pod)) room[node] -= GpusOf(*pod);
+    } else if (json::GetString(*pod, {"spec", "schedulerName"}) == kName &&
+               !api::IsDeleting(*pod) && !under_way_.contains(name)) {
+      waiting.emplace_back(name, GpusOf(*pod));
+    }
+  }
+  for (const auto& [name, gpus] : waiting) {
+    for (auto& [node, free] : room) {
+      if (free < gpus) continue;
+      free -= gpus;
+      under_way_.insert(name);
+      executor_.After(milliseconds(random_.Below(kThinkMaxMs)),
+                      [this, name = name, node = node, alive = std::weak_ptr(alive_)] {
+                        if (!alive.expired()) Bind(name, node);
+                      });
+      break;
+    }
+  }
+}
+
+void SimNeighbour::Bind(const std::string& name, const std::string& node) {
+  const json::Value binding = json::Object{
+      {"apiVersion", "v1"},
+      {"kind", "Binding"},
+      {"metadata", json::Object{{"name", name}, {"namespace", "default"}}},
+      {"target", json::Object{{"apiVersion", "v1"}, {"kind", "Node"}, {"name", node}}}};
+  client_.CreateSubresource(client::resources::kPods, "default", name, "binding", binding,
+                            [this, name](const Result<json::SharedValue>& bound) {
+                              under_way_.erase(name);
+                              bindings_ += bound.ok();
+                            });
+}
+
+}  // namespace swell::sim

@@ -1,0 +1,50 @@
+// SimNeighbour: another scheduler on the same nodes, as the stock one is beside ours: it places
+// pods of its own by what it listed a moment ago, and asks nobody. Where both took the same room,
+// the node refuses one of them.
+//
+// Ownership: executor outlives it. Thread-safety: one thread.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+
+#include "base/random.h"
+#include "client/client.h"
+
+namespace swell::sim {
+
+class SimNeighbour {
+ public:
+  // What it acts as, and what its pods name as their scheduler.
+  static constexpr std::string_view kName = "neighbour";
+
+  // `gpus_of_nodes`: all it knows of them.
+  SimNeighbour(Executor& executor,
+               std::shared_ptr<api::RestHandler> server,
+               std::map<std::string, int> gpus_of_nodes,
+               uint64_t seed);
+  ~SimNeighbour();
+
+  void Start() { LookLater(); }
+  // Somebody wants a pod; asked for until it is there.
+  void Submit(const std::string& name, int gpus, uint64_t run_s);
+  size_t bindings() const { return bindings_; }
+
+ private:
+  void LookLater();
+  void OnPods(const client::ObjectList& pods);
+  void Bind(const std::string& name, const std::string& node);
+
+  Executor& executor_;
+  const std::map<std::string, int> gpus_of_nodes_;
+  Random random_;
+  std::set<std::string> under_way_;  // pods of which it has not heard whether they are bound
+  size_t bindings_ = 0;
+  TimerId timer_ = kNoTimer;
+  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
+  client::Client client_;  // last: destroyed first
+};
+
+}  // namespace swell::sim
