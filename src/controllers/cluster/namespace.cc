@@ -1,5 +1,9 @@
 #include "controllers/cluster/namespace.h"
 
+#include <algorithm>
+#include <map>
+#include <vector>
+
 #include "api/meta.h"
 #include "base/strings.h"
 #include "controllers/cluster/cluster_resources.h"
@@ -23,12 +27,28 @@ struct NamespaceController::Sweep {
   Done done;
   std::vector<client::Resource> resources;
   size_t next = 0;
-  int64_t remaining = 0;
-  std::string remaining_text;   // "pods. has 2 resource instances"
-  std::string finalizers_text;  // "x in 1 resource instances"
+  std::vector<std::string> remaining_texts;  // "pods. has 2 resource instances"
   std::map<std::string, int64_t> finalizers;
-  Status first_error;
+  std::vector<std::string> errors;
+
+  // A resource that went away meanwhile holds nothing.
+  void Note(const Status& status) {
+    if (!status.ok() && status.code() != Code::kNotFound) errors.push_back(status.message());
+  }
+  void Count(const client::Resource& resource, const client::ObjectList& rest);
 };
+
+void NamespaceController::Sweep::Count(const client::Resource& resource,
+                                       const client::ObjectList& rest) {
+  if (rest.items.empty()) return;
+  remaining_texts.push_back(StrCat(resource.plural, ".", resource.group, " has ", rest.items.size(),
+                                   " resource instances"));
+  for (const json::SharedValue& item : rest.items) {
+    for (const json::Value& finalizer : json::GetArray(*item, {"metadata", "finalizers"})) {
+      if (finalizer.is_string()) ++finalizers[std::string(json::View(finalizer.get_string()))];
+    }
+  }
+}
 
 NamespaceController::NamespaceController(Context context, const api::Scheme& scheme)
     : context_(context),
@@ -59,38 +79,22 @@ void NamespaceController::Reconcile(const std::string& name, Done done) {
   SweepNext(sweep);
 }
 
-// One resource after the other: what is there, then its deletion.
+// One resource after the other: what is there, its deletion, what is left.
 void NamespaceController::SweepNext(const std::shared_ptr<Sweep>& sweep) {
   if (sweep->next == sweep->resources.size()) return Finish(sweep);
   const client::Resource& resource = sweep->resources[sweep->next++];
-  client_.List(
-      resource, sweep->name, {.limit = kPage},
-      [this, sweep, resource](const Result<client::ObjectList>& list) {
-        if (!list.ok()) {
-          // A resource that went away meanwhile holds nothing.
-          if (list.status().code() != Code::kNotFound && sweep->first_error.ok()) {
-            sweep->first_error = list.status();
-          }
-          return SweepNext(sweep);
-        }
-        if (list->items.empty()) return SweepNext(sweep);
-        auto count = static_cast<int64_t>(list->items.size());
-        sweep->remaining += count;
-        if (!sweep->remaining_text.empty()) sweep->remaining_text += ", ";
-        sweep->remaining_text +=
-            StrCat(resource.plural, ".", resource.group, " has ", count, " resource instances");
-        bool all_deleting = true;
-        for (const json::SharedValue& item : list->items) {
-          all_deleting = all_deleting && api::IsDeleting(*item);
-          for (const json::Value& finalizer : json::GetArray(*item, {"metadata", "finalizers"})) {
-            if (finalizer.is_string()) {
-              ++sweep->finalizers[std::string(json::View(finalizer.get_string()))];
-            }
-          }
-        }
-        if (all_deleting) return SweepNext(sweep);
-        DeleteAll(sweep, resource);
-      });
+  client_.List(resource, sweep->name, {.limit = kPage},
+               [this, sweep, resource](const Result<client::ObjectList>& list) {
+                 sweep->Note(list.status());
+                 if (!list.ok() || list->items.empty()) return SweepNext(sweep);
+                 bool all_deleting = true;
+                 for (const json::SharedValue& item : list->items) {
+                   all_deleting = all_deleting && api::IsDeleting(*item);
+                 }
+                 if (!all_deleting) return DeleteAll(sweep, resource);
+                 sweep->Count(resource, *list);
+                 SweepNext(sweep);
+               });
 }
 
 void NamespaceController::DeleteAll(const std::shared_ptr<Sweep>& sweep,
@@ -98,51 +102,72 @@ void NamespaceController::DeleteAll(const std::shared_ptr<Sweep>& sweep,
   client_.Call({.method = "DELETE",
                 .path = resource.Path(sweep->name),
                 .query = "propagationPolicy=Background"},
-               [this, sweep](const Result<api::RestResponse>& response) {
-                 if (!response.ok() && response.status().code() != Code::kNotFound &&
-                     sweep->first_error.ok()) {
-                   sweep->first_error = response.status();
-                 }
+               [this, sweep, resource](const Result<api::RestResponse>& response) {
+                 sweep->Note(response.status());
+                 CountRest(sweep, resource);
+               });
+}
+
+void NamespaceController::CountRest(const std::shared_ptr<Sweep>& sweep,
+                                    const client::Resource& resource) {
+  client_.List(resource, sweep->name, {.limit = kPage},
+               [this, sweep, resource](const Result<client::ObjectList>& list) {
+                 sweep->Note(list.status());
+                 if (list.ok()) sweep->Count(resource, *list);
                  SweepNext(sweep);
                });
 }
 
 void NamespaceController::Finish(const std::shared_ptr<Sweep>& sweep) {
-  if (sweep->remaining == 0 && sweep->first_error.ok()) return Finalize(sweep);
+  if (sweep->remaining_texts.empty() && sweep->errors.empty()) return Finalize(sweep);
   json::Array conditions = json::GetArray(*sweep->ns, {"status", "conditions"});
-  WallTime now = context_.clock.Now();
-  std::string finalizers;
-  for (const auto& [name, count] : sweep->finalizers) {
-    finalizers +=
-        StrCat(finalizers.empty() ? "" : ", ", name, " in ", count, " resource instances");
-  }
-  bool changed = false;
-  bool failed = !sweep->first_error.ok();
-  changed |=
-      api::SetCondition(conditions, "NamespaceDeletionContentFailure", failed ? "True" : "False",
-                        failed ? "ContentDeletionFailed" : "ContentDeleted",
-                        failed ? sweep->first_error.message()
-                               : "All content successfully deleted, may be waiting on finalization",
-                        now);
-  changed |= api::SetCondition(
-      conditions, "NamespaceContentRemaining", sweep->remaining > 0 ? "True" : "False",
-      sweep->remaining > 0 ? "SomeResourcesRemain" : "ContentRemoved",
-      sweep->remaining > 0 ? StrCat("Some resources are remaining: ", sweep->remaining_text)
-                           : "All content successfully removed",
-      now);
-  changed |= api::SetCondition(
-      conditions, "NamespaceFinalizersRemaining", finalizers.empty() ? "False" : "True",
-      finalizers.empty() ? "ContentHasNoFinalizers" : "SomeFinalizersRemain",
-      finalizers.empty()
-          ? std::string("All content-preserving finalizers finished")
-          : StrCat("Some content in the namespace has finalizers remaining: ", finalizers),
-      now);
-  if (!changed) return sweep->done(kLookAgain);
+  if (!SetConditions(*sweep, conditions)) return sweep->done(kLookAgain);
   json::Value patch = json::Object{{"status", json::Object{{"conditions", std::move(conditions)}}}};
   // For people only: whether it succeeds changes nothing.
   client_.Patch(
       client::resources::kNamespaces, "", sweep->name, client::PatchType::kMerge, patch,
       [sweep](const Result<json::SharedValue>&) { sweep->done(kLookAgain); }, "status");
+}
+
+// Says of each thing that may hold the namespace up whether it does. False: it was said already.
+bool NamespaceController::SetConditions(const Sweep& sweep, json::Array& conditions) const {
+  struct Obstacle {
+    std::string_view type;
+    std::string_view passed_reason, passed;
+    std::string_view reason;
+    std::string why;  // empty: it does not
+  };
+  std::vector<std::string> finalizers;
+  for (const auto& [name, count] : sweep.finalizers) {
+    finalizers.push_back(StrCat(name, " in ", count, " resource instances"));
+  }
+  auto told = [](std::string_view start, std::vector<std::string> parts) {
+    std::sort(parts.begin(), parts.end());
+    return parts.empty() ? std::string() : StrCat(start, ": ", Join(parts, ", "));
+  };
+  const Obstacle obstacles[] = {
+      {"NamespaceDeletionDiscoveryFailure", "ResourcesDiscovered",
+       "All resources successfully discovered", "", ""},
+      {"NamespaceDeletionGroupVersionParsingFailure", "ParsedGroupVersions",
+       "All legacy kube types successfully parsed", "", ""},
+      {"NamespaceDeletionContentFailure", "ContentDeleted",
+       "All content successfully deleted, may be waiting on finalization", "ContentDeletionFailed",
+       told(StrCat("Failed to delete all resource types, ", sweep.errors.size(), " remaining"),
+            sweep.errors)},
+      {"NamespaceContentRemaining", "ContentRemoved", "All content successfully removed",
+       "SomeResourcesRemain", told("Some resources are remaining", sweep.remaining_texts)},
+      {"NamespaceFinalizersRemaining", "ContentHasNoFinalizers",
+       "All content-preserving finalizers finished", "SomeFinalizersRemain",
+       told("Some content in the namespace has finalizers remaining", finalizers)}};
+  const WallTime now = context_.clock.Now();
+  bool changed = false;
+  for (const Obstacle& it : obstacles) {
+    const bool there = !it.why.empty();
+    changed |= api::SetCondition(conditions, it.type, there ? "True" : "False",
+                                 there ? it.reason : it.passed_reason,
+                                 there ? std::string_view(it.why) : it.passed, now);
+  }
+  return changed;
 }
 
 void NamespaceController::Finalize(const std::shared_ptr<Sweep>& sweep) {
