@@ -204,37 +204,26 @@ TEST_F(SchemaTest, FormatsOfTexts) {
   SchemaPtr schema = Crd(R"({"type":"object","properties":{"spec":{"type":"object","properties":{
       "day":{"type":"string","format":"date"},
       "mail":{"type":"string","format":"email"},
-      "ip":{"type":"string","format":"ipv4"},
-      "six":{"type":"string","format":"ipv6"},
-      "net":{"type":"string","format":"cidr"},
       "odd":{"type":"string","format":"odd"}
       }}}})");
   ASSERT_NE(schema, nullptr);
-  struct Case {
-    const char* spec;
-    const char* error;
-  };
-  const Case kCases[] = {
-      {R"({"day":"2026-12-01","mail":"a@b.c","ip":"1.2.3.4","six":"::1","net":"10.0.0.0/8",
-           "odd":"x"})",
-       ""},
-      {R"({"mail":"nope"})",
-       "spec.mail: Invalid value: \"nope\": spec.mail in body must be of type email: \"nope\""},
-      {R"({"ip":"1.2.3"})",
-       "spec.ip: Invalid value: \"1.2.3\": spec.ip in body must be of type ipv4: \"1.2.3\""},
-      {R"({"six":"1.2.3.4"})",
-       "spec.six: Invalid value: \"1.2.3.4\": spec.six in body must be of type ipv6: \"1.2.3.4\""},
-      {R"({"net":"10.0.0.0"})",
-       "spec.net: Invalid value: \"10.0.0.0\": spec.net in body must be of type cidr: "
-       "\"10.0.0.0\""},
-      {R"({"day":"2026-13-01"})",
-       "spec.day: Invalid value: \"2026-13-01\": spec.day in body must be of type date: "
-       "\"2026-13-01\""},
-  };
-  for (const Case& c : kCases) {
-    json::Value object = json::Object();
-    json::Set(object, {"spec"}, J(c.spec));
-    EXPECT_EQ(Errors(ValidateAgainst(*schema, object)), c.error) << c.spec;
+  json::Value object = json::Object();
+  json::Set(object, {"spec"}, J(R"({"day":"2026-12-01","mail":"a@b.c","odd":"x"})"));
+  EXPECT_EQ(Errors(ValidateAgainst(*schema, object)), "");
+  json::Set(object, {"spec"}, J(R"({"day":"2026-13-01","mail":"nope"})"));
+  EXPECT_EQ(Errors(ValidateAgainst(*schema, object)),
+            "spec.day: Invalid value: \"2026-13-01\": spec.day in body must be of type date: "
+            "\"2026-13-01\"\nspec.mail: Invalid value: \"nope\": spec.mail in body must be of type "
+            "email: \"nope\"");
+}
+
+TEST_F(SchemaTest, PatternsSeeOneLine) {
+  SchemaPtr schema = Crd(R"({"type":"object","properties":{
+      "word":{"type":"string","pattern":"^[a-z]+$"}, "any":{"type":"string","pattern":"^a.b$"}}})");
+  ASSERT_NE(schema, nullptr);
+  EXPECT_EQ(Errors(ValidateAgainst(*schema, J(R"({"word":"abc","any":"a-b"})"))), "");
+  for (const char* text : {R"({"word":"abc\n"})", R"({"word":"abc\nD"})", R"({"any":"a\nb"})"}) {
+    EXPECT_NE(Errors(ValidateAgainst(*schema, J(text))), "") << text;
   }
 }
 

@@ -323,6 +323,13 @@ class Merger {
     Positions present(merge_key, merged);
     for (const json::Value& item : plain) {
       if (!Identity(merge_key, item)) {
+        if (item.is_object() &&
+            before.empty()) {  // nothing to find by a key: validation asks for it
+          json::Object made;
+          SWELL_RETURN_IF_ERROR(Objects(schema.items.get(), made, item.get_object()));
+          merged.emplace_back(std::move(made));
+          continue;
+        }
         if (item.is_object()) return NoMergeKey(merge_key, item);
         return Malformed(StrCat("list element types are not identical: [", GoText(before), " ",
                                 GoText(patch), "]"));

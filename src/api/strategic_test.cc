@@ -118,6 +118,9 @@ TEST(StrategicMerge, MergesByTheSchema) {
       // Fields without a schema: objects merge, lists are replaced.
       {R"({"x":{"a":1,"l":[1]}})", R"({"x":{"b":2,"l":[2]}})", R"({"x":{"a":1,"l":[2],"b":2}})"},
       {R"({"labels":"odd"})", R"({"labels":{"a":"1"}})", R"({"labels":{"a":"1"}})"},
+      // Where there is no list no key is needed to find an element.
+      {R"({})", R"({"containers":[{"image":"x","command":null},{"image":"y"}]})",
+       R"({"containers":[{"image":"x"},{"image":"y"}]})"},
   };
   for (const Case& c : cases) EXPECT_EQ(Merge(c.document, c.patch), c.result) << c.patch;
 }

@@ -91,7 +91,7 @@ Status CheckStringMap(const api::KindInfo& kind,
     return DecodeError(kind, StrCat("metadata.", field, ": must be a map of strings"));
   }
   for (const auto& [key, value] : map->get_object()) {
-    if (!value.is_string()) {
+    if (!value.is_string() && !value.is_null()) {
       return DecodeError(
           kind, StrCat("metadata.", field, ": the value of ",
                        Quote(std::string_view(key.data(), key.size())), " must be a string"));
@@ -218,9 +218,12 @@ void Canonicalize(const api::Schema& schema, json::Value& value) {
     const api::SchemaField* field = schema.Field(name);
     const api::Schema* below = field != nullptr ? field->schema.get() : schema.items.get();
     if (member.is_null()) {
-      // Go writes an empty list as null: where there must be one, it is there.
+      // Go writes an empty list as null: where there must be one, it is there. In a map of texts
+      // null is the empty one.
       if (field != nullptr && field->required && below->type == api::SchemaType::kArray) {
         member = json::Array();
+      } else if (schema.type == api::SchemaType::kMap && below->type == api::SchemaType::kString) {
+        member = "";
       } else {
         nulls.emplace(name);
       }
@@ -236,7 +239,13 @@ void Canonicalize(const api::Schema& schema, json::Value& value) {
 Result<std::string> PruneObject(Call& call, const api::KindInfo& kind, json::Value& object) {
   const std::string_view validation = call.query.Get("fieldValidation");
   if (!kind.schema) return std::string();
-  if (!kind.custom) Canonicalize(*kind.schema, object);
+  if (!kind.custom) {
+    Canonicalize(*kind.schema, object);
+  } else if (const api::SchemaField* meta = kind.schema->Field("metadata")) {
+    if (json::Value* metadata = json::FindMutable(object, {"metadata"})) {
+      Canonicalize(*meta->schema, *metadata);
+    }
+  }
   const std::vector<std::string> unknown =
       api::UnknownFields(*kind.schema, object, kind.custom ? &api::PodTemplateSchema() : nullptr);
   if (unknown.empty()) return std::string();

@@ -52,6 +52,9 @@ Result<DeleteOptions> DeleteOptions::Parse(const json::Value* body, const Query*
       if (!grace) return BadRequestError("gracePeriodSeconds must be an integer");
       options.grace_s = *grace;
     }
+    if (const auto orphan = query->Find("orphanDependents"); orphan && !orphan->empty()) {
+      options.propagation = *orphan == "false" || *orphan == "0" ? "Background" : "Orphan";
+    }
     if (const auto policy = query->Find("propagationPolicy")) options.propagation = *policy;
   }
   const std::string& policy = options.propagation;
@@ -82,12 +85,13 @@ namespace {
 
 // These name the kind where every other conflict names the resource.
 Status PreconditionError(const Admission& admission, std::string_view why) {
-  Status status = ConflictError(admission.kind, admission.name, why);
+  StatusDetails details = ConflictError(admission.kind, admission.name, why).details();
+  details.kind = admission.kind.gvk.kind;
   return Status(Code::kConflict,
                 StrCat("Operation cannot be fulfilled on ", admission.kind.gvk.kind,
                        admission.kind.gvk.group.empty() ? "" : ".", admission.kind.gvk.group, " ",
                        Quote(admission.name), ": ", why),
-                status.details());
+                std::move(details));
 }
 
 Status CheckPreconditions(const Admission& admission,

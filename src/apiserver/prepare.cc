@@ -115,7 +115,12 @@ Status ToHandled(Core& core, Call& call, json::Value& object) {
 }
 
 Status ToStored(Core& core, Call& call, json::Value& object) {
-  return call.storage->custom ? ConvertObject(core, call, object, *call.storage) : Status::Ok();
+  const api::KindInfo& stored = *call.storage;
+  if (!stored.custom || call.handled().gvk == stored.gvk) return Status::Ok();
+  SWELL_RETURN_IF_ERROR(ConvertObject(core, call, object, stored));
+  // What the stored version does not know is nowhere.
+  if (stored.schema) api::PruneUnknown(*stored.schema, object);
+  return Status::Ok();
 }
 
 Result<json::SharedValue> HandledObject(Core& core, Call& call, const store::Entry& entry) {
@@ -189,11 +194,19 @@ void CopyOrRemove(json::Value& to, const json::Value& from, json::Path path) {
   if (!same) json::Set(to, path, *value);
 }
 
-// What a writer may not change: identity and the marks of creation and deletion.
+// What a writer may not change: identity and the marks of creation and deletion. Who sets the marks
+// of a deletion hears that it cannot be (api/validate).
 void KeepIdentity(json::Value& object, const json::Value& old) {
-  for (const char* field : {"name", "namespace", "uid", "creationTimestamp", "deletionTimestamp",
-                            "deletionGracePeriodSeconds", "generation", "selfLink"}) {
+  for (const char* field :
+       {"name", "namespace", "uid", "creationTimestamp", "generation", "selfLink"}) {
     CopyOrRemove(object, old, {"metadata", field});
+  }
+  if (api::IsDeleting(old) || !api::IsDeleting(object)) {
+    CopyOrRemove(object, old, {"metadata", "deletionTimestamp"});
+  }
+  const json::Value* grace = json::Find(object, {"metadata", "deletionGracePeriodSeconds"});
+  if (grace == nullptr || grace->is_null()) {
+    CopyOrRemove(object, old, {"metadata", "deletionGracePeriodSeconds"});
   }
   if (json::GetString(object, {"metadata", "generateName"}).empty()) {
     CopyOrRemove(object, old, {"metadata", "generateName"});

@@ -164,7 +164,9 @@ Status Dispatch(Core& core, const CallPtr& call) {
   }
   SWELL_RETURN_IF_ERROR(routed);
   const std::string& sub = call->info.subresource;
-  if (!sub.empty() && !Contains(call->kind->subresources, sub)) return NoSuchResourceError();
+  if (!sub.empty() && !Contains(call->kind->subresources, sub)) {
+    return call->kind->custom ? NotFoundError(*call->kind, call->info.name) : NoSuchResourceError();
+  }
   const Handler handler = sub.empty() ? MainHandler(*call, verb) : SubresourceHandler(*call, verb);
   if (handler == nullptr) return MethodNotAllowedError();
   if (handler != HandlePodProxy && handler != HandleNodeProxy) {

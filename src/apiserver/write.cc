@@ -34,6 +34,13 @@ Result<json::Value> DecodeForWrite(Core& core, Call& call) {
   return object;
 }
 
+Status Exists(const Call& call, std::string_view name, const store::Entry& there) {
+  const Status exists = AlreadyExistsError(*call.kind, name);
+  if (!api::IsDeleting(*there.Parsed())) return exists;
+  return Status(exists.code(), StrCat("object is being deleted: ", exists.message()),
+                exists.details());
+}
+
 }  // namespace
 
 Status CheckNames(const Call& call, const json::Value& object) {
@@ -68,9 +75,9 @@ void CreateObject(Core& core, const CallPtr& call, json::Value object) {
     return;
   }
   call->object_name = admission.name;
-  if (core.store.Latest(KeyFor(*call->storage, admission.ns, admission.name))) {
+  if (const auto there = core.store.Latest(KeyFor(*call->storage, admission.ns, admission.name))) {
     // Whoever hears it takes it for made.
-    core.store.Settle([call, exists = AlreadyExistsError(*call->kind, admission.name)](
+    core.store.Settle([call, exists = Exists(*call, admission.name, *there)](
                           const Status& settled) { call->Fail(settled.ok() ? exists : settled); });
     return;
   }

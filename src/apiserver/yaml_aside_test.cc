@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include "apiserver/codec.h"
 #include "apiserver/test_server.h"
 #include "base/strings.h"
 

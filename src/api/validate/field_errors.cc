@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 
+#include "api/meta.h"
 #include "base/strings.h"
 
 namespace swell::api {
@@ -96,6 +97,13 @@ std::string ShowQuantity(const json::Value& amount) {
                 digits.starts_with('-') ? "-" : "", value << shift, ", scale:", scale,
                 "}, d:resource.infDecAmount{Dec:(*inf.Dec)(nil)}, s:", Quote(fraction ? "" : whole),
                 ", Format:", Quote(format), "}");
+}
+
+std::string ShowTime(std::string_view rfc3339) {
+  const auto time = ParseTime(rfc3339);
+  if (!time) return Quote(rfc3339);
+  const std::string text = FormatTime(*time);
+  return StrCat(text.substr(0, 10), " ", text.substr(11, 8), " +0000 UTC");
 }
 
 FieldError RequiredError(std::string path, std::string_view detail) {

@@ -36,5 +36,6 @@ std::string ShowSelector(const json::Value& selector);
 // A value of no declared type, as Go prints it.
 std::string ShowUntyped(const json::Value& value);
 std::string ShowQuantity(const json::Value& amount);
+std::string ShowTime(std::string_view rfc3339);
 
 }  // namespace swell::api

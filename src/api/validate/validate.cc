@@ -1,6 +1,10 @@
 // ValidateObject: metadata for every kind, then the kind's own rules.
 
+#include <arpa/inet.h>
+
 #include <algorithm>
+#include <array>
+#include <cstring>
 #include <optional>
 #include <set>
 
@@ -70,22 +74,14 @@ std::string CheckConfigMapKey(std::string_view key) {
 }
 
 std::string CheckIp(std::string_view ip) {
-  constexpr std::string_view kWhy = "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)";
-  if (ip.find(':') != std::string_view::npos) {
-    for (char c : ip) {
-      if (!isxdigit(static_cast<unsigned char>(c)) && c != ':' && c != '.') {
-        return std::string(kWhy);
-      }
-    }
-    return ip.size() >= 2 ? std::string() : std::string(kWhy);
+  const std::string text(ip);
+  std::array<unsigned char, 16> bytes{};
+  const int family = ip.find(':') != std::string_view::npos ? AF_INET6 : AF_INET;
+  if (inet_pton(family, text.c_str(), bytes.data()) == 1 &&
+      text.size() == std::strlen(text.c_str())) {
+    return {};
   }
-  std::vector<std::string_view> parts = Split(ip, '.');
-  bool fine = parts.size() == 4;
-  for (std::string_view part : parts) {
-    std::optional<uint64_t> number = ParseUint(part);
-    fine = fine && number && *number <= 255 && (part.size() == 1 || part[0] != '0');
-  }
-  return fine ? std::string() : std::string(kWhy);
+  return "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)";
 }
 
 std::string CheckPort(int64_t port) {
@@ -406,6 +402,19 @@ void CheckFinalizers(const KindInfo& kind, const Value& object, FieldErrors& err
   }
 }
 
+// Only a deletion sets these.
+void CheckDeletion(const Value& metadata, const Value& old, FieldErrors& errors) {
+  const Value* time = MemberOf(metadata, "deletionTimestamp");
+  if (time != nullptr && !IsDeleting(old)) {
+    errors.push_back({"FieldValueInvalid", "metadata.deletionTimestamp",
+                      StrCat("Invalid value: ", ShowTime(TextIn(*time)), ": field is immutable")});
+  }
+  if (const Value* grace = MemberOf(metadata, "deletionGracePeriodSeconds")) {
+    CheckImmutable(grace, json::Find(old, {"metadata", "deletionGracePeriodSeconds"}),
+                   "metadata.deletionGracePeriodSeconds", errors);
+  }
+}
+
 }  // namespace
 
 void CheckMetadata(const KindInfo& kind,
@@ -436,6 +445,7 @@ void CheckMetadata(const KindInfo& kind,
   CheckOwners(object, errors);
   CheckFinalizers(kind, object, errors);
   if (old == nullptr) return;
+  CheckDeletion(*metadata, *old, errors);
   for (std::string_view key : {"name", "namespace", "uid", "creationTimestamp"}) {
     const Value* now = MemberOf(*metadata, key);
     const Value* before = json::Find(*old, {"metadata", key});

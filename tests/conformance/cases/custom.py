@@ -1,10 +1,13 @@
 """CustomResourceDefinitions and the objects they make possible."""
 
+import re
+
 from conformance.case import (ABSENT, PRESENT, Case, Having, Pattern, delete, eventually, failure,
                               get, patch, post, put)
 
 CRDS = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions'
 HERE = '/apis/$run.example.com/v1/namespaces/$ns/jobs'
+V2 = '/apis/$run.example.com/v2/namespaces/$ns/jobs'
 SCHEMA = {
     'type': 'object', 'properties': {
         'spec': {'type': 'object', 'required': ['size'], 'properties': {
@@ -49,6 +52,39 @@ def defined(name, *steps):
     return Case(name, post(CRDS, definition(), 201), eventually(get(HERE, 200)),
                 eventually(post(HERE, job('probe'), 201)), delete(HERE + '/probe', 200),
                 *steps, delete(CRDS + '/jobs.$run.example.com', 200))
+
+
+# Of each format that texts are held to: one that has it, one that has not.
+FORMATS = {
+    'bsonobjectid': ('507f1f77bcf86cd799439011', 'x'),
+    'byte': ('YQ==', ''),
+    'cidr': ('10.0.0.0/8', '10.0.0.0/33'),
+    'creditcard': ('4111 1111 1111 1111', '4111 1111 1111 1112'),
+    'date': ('9999-12-31', '2026-02-29'),
+    'date-time': ('9999-12-31t23:59:59.5+01:00', '2026-01-01T24:00:00Z'),
+    'duration': ('5 minutes', '5 parsecs'),
+    'email': ('Name <a@b.c>', 'a b@c'),
+    'hexcolor': ('#fff', 'red'),
+    'hostname': ('1.example.com', 'a_b'),
+    'ipv4': ('1.2.3.4', '::1'),
+    'ipv6': ('fd00::1', '1::2::3'),
+    'isbn': ('978-0321751041', '0321751044'),
+    'isbn10': ('080442957X', '9780321751041'),
+    'isbn13': ('9780321751041', '080442957X'),
+    'mac': ('00:00:5e:00:53:01', '00:00:5e:00:53'),
+    'rgbcolor': ('rgb(0, 128,255)', 'rgb(0,0,256)'),
+    'ssn': ('078-05-1120', '078051120'),
+    'uri': ('http://[::1]:80/a%20b?c', 'a/b'),
+    'uuid': ('6BA7B8109DAD11D180B400C04FD430C8', '6ba7b810'),
+    'uuid3': ('a3bb189e-8bf9-3888-9912-ace4e6543002', '6ba7b810-9dad-11d1-80b4-00c04fd430c8'),
+    'uuid4': ('16fd2706-8baf-433b-82eb-8c7fada847da', '6ba7b810-9dad-11d1-80b4-00c04fd430c8'),
+    'uuid5': ('886313e1-3b8a-5372-9b90-0c9aee199e5d', '6ba7b810-9dad-11d1-80b4-00c04fd430c8'),
+    'semver': ('x', None)}
+
+
+def with_formats(spec):
+    return {'apiVersion': '$run.example.com/v1', 'kind': 'Job', 'metadata': {'name': 'a'},
+            'spec': spec}
 
 
 def invalid(message):
@@ -112,6 +148,20 @@ CASES = [
         r"spec\.word: Invalid value: \"ABC\": spec\.word in body should match '\^\[a-z\]\+\$'")),
         post(HERE, job(word='abcde'), 422, invalid(
             r'spec\.word: (Invalid value|Too long).*4'))),
+    defined('patterns-see-one-line', *[
+        post(HERE, job(word=word), 422, invalid(r'spec\.word: Invalid value'))
+        for word in ('ab\n', 'ab\nC')]),
+    Case('formats',
+         post(CRDS, definition([{'name': 'v1', 'served': True, 'storage': True, 'schema': {
+             'openAPIV3Schema': {'type': 'object', 'properties': {'spec': {
+                 'type': 'object', 'properties': {
+                     name: {'type': 'string', 'format': name} for name in FORMATS}}}}}}]), 201),
+         eventually(post(HERE, with_formats({k: fine for k, (fine, _) in FORMATS.items()}), 201)),
+         *[patch('merge', HERE + '/a', {'spec': {name: wrong}}, 422, invalid(
+             re.escape(f'spec.{name}: Invalid value: "{wrong}": spec.{name} in body must be of type '
+                       f'{name}: "{wrong}"'))) for name, (_, wrong) in FORMATS.items()
+           if wrong is not None],
+         delete(CRDS + '/jobs.$run.example.com', 200)),
     defined('int-or-string', post(HERE, job(port=80), 201), post(HERE, job('b', port='http'), 201),
             post(HERE, job('c', port=True), 422, invalid(
                 r'spec\.port: Invalid value: "boolean": spec\.port in body must be of type '
@@ -163,6 +213,19 @@ CASES = [
          eventually(post(HERE, job(), 201)),
          eventually(get('/apis/$run.example.com/v2/namespaces/$ns/jobs/a', 200,
                         {'apiVersion': '$run.example.com/v2', 'spec': {'size': 1}})),
+         delete(CRDS + '/jobs.$run.example.com', 200)),
+    Case('what-the-stored-version-does-not-know-is-not-kept',
+         post(CRDS, definition([
+             definition()['spec']['versions'][0],
+             {'name': 'v2', 'served': True, 'storage': False, 'schema': {'openAPIV3Schema': {
+                 'type': 'object', 'x-kubernetes-preserve-unknown-fields': True}}}]), 201),
+         eventually(post(V2, {**job(size=2, more=3), 'apiVersion': '$run.example.com/v2',
+                              'other': 4}, 201)),
+         eventually(get(HERE + '/a', 200, {'spec': {'size': 2, 'more': ABSENT}, 'other': ABSENT})),
+         get(V2 + '/a', 200, {'spec': {'size': 2, 'more': ABSENT}, 'other': ABSENT}),
+         get(V2 + '/a/status', 404, failure(
+             'NotFound', 'jobs.$run.example.com "a" not found', 404, name='a', kind='jobs',
+             group='$run.example.com')),
          delete(CRDS + '/jobs.$run.example.com', 200)),
     Case('names-conflict',
          post(CRDS, definition(), 201), eventually(get(HERE, 200)),

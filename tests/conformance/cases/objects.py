@@ -1,14 +1,40 @@
 """Creating, reading, changing and deleting single objects."""
 
-from conformance.case import (ABSENT, PRESENT, Case, Having, Pattern, delete, failure, get, patch,
-                              post, put)
+from conformance.case import (ABSENT, PRESENT, Case, Having, Pattern, delete, eventually, failure,
+                              get, patch, post, put)
 
 
 def config_map(name='a', **more):
     return {'apiVersion': 'v1', 'kind': 'ConfigMap', 'metadata': {'name': name}, **more}
 
 
+def condition(kind, reason, message, status='False'):
+    return {'type': kind, 'status': status, 'reason': reason, 'message': message}
+
+
+ENDING = '/api/v1/namespaces/end-$run'
+
+
 CASES = [
+    Case('a-namespace-says-what-holds-it-up',
+         post('/api/v1/namespaces', {'metadata': {'name': 'end-$run'}}, 201),
+         post(ENDING + '/configmaps', {'metadata': {'name': 'a', 'finalizers': ['x.io/a']}}, 201),
+         post(ENDING + '/secrets', {'metadata': {'name': 'a'}}, 201),
+         delete(ENDING, 200),
+         eventually(get(ENDING, 200, {'status': {'phase': 'Terminating', 'conditions': [
+             condition('NamespaceDeletionDiscoveryFailure', 'ResourcesDiscovered',
+                       'All resources successfully discovered'),
+             condition('NamespaceDeletionGroupVersionParsingFailure', 'ParsedGroupVersions',
+                       'All legacy kube types successfully parsed'),
+             condition('NamespaceDeletionContentFailure', 'ContentDeleted',
+                       'All content successfully deleted, may be waiting on finalization'),
+             condition('NamespaceContentRemaining', 'SomeResourcesRemain',
+                       'Some resources are remaining: configmaps. has 1 resource instances', 'True'),
+             condition('NamespaceFinalizersRemaining', 'SomeFinalizersRemain',
+                       'Some content in the namespace has finalizers remaining: x.io/a in 1 '
+                       'resource instances', 'True')]}})),
+         patch('merge', ENDING + '/configmaps/a', {'metadata': {'finalizers': None}}, 200),
+         eventually(get(ENDING, 404))),
     Case('create-fills-metadata',
          post('configmaps', config_map(data={'k': 'v'}), 201,
               {'kind': 'ConfigMap', 'apiVersion': 'v1', 'data': {'k': 'v'},
@@ -243,4 +269,29 @@ CASES = [
                  r'spec.clusterIPs: Invalid value: \[\]string\{"1.2.3.4"\}: failed to allocated '
                  r'ip:1.2.3.4 with error:provided IP is not in the valid range. The range of valid '
                  r'IPs is 10\.[0-9.]+/[0-9]+$')))),
+    Case('null-in-a-map-of-texts-is-an-empty-one',
+         post('configmaps', {'metadata': {'name': 'a', 'labels': {'x': None},
+                                          'annotations': {'y': None}}, 'data': {'z': None}}, 201,
+              {'metadata': {'labels': {'x': ''}, 'annotations': {'y': ''}}, 'data': {'z': ''}}),
+         put('configmaps/a', {'metadata': {'name': 'a', 'labels': {'w': None}}}, 200,
+             {'metadata': {'labels': {'w': '', 'x': ABSENT}}})),
+    Case('a-name-is-taken-until-its-object-is-gone',
+         post('configmaps', {'metadata': {'name': 'a', 'finalizers': ['x.io/a']}}, 201),
+         delete('configmaps/a', 200),
+         post('configmaps', config_map(), 409, failure(
+             'AlreadyExists', 'object is being deleted: configmaps "a" already exists', 409,
+             name='a', kind='configmaps')),
+         patch('merge', 'configmaps/a', {'metadata': {'finalizers': None}}, 200),
+         post('configmaps', config_map(), 201)),
+    Case('deletions-that-meant-another-object',
+         post('configmaps', config_map(), 201, save={'uid': 'metadata.uid'}),
+         delete('configmaps/a', 409, failure(
+             'Conflict', 'Operation cannot be fulfilled on ConfigMap "a": the UID in the '
+             'precondition (x) does not match the UID in record ($uid). The object might have been '
+             'deleted and then recreated', 409, name='a', kind='ConfigMap'),
+             {'preconditions': {'uid': 'x'}})),
+    Case('orphans-by-query',
+         post('configmaps', config_map(), 201),
+         delete('configmaps/a?orphanDependents=true', 200,
+                {'metadata': {'finalizers': ['orphan'], 'deletionTimestamp': PRESENT}})),
 ]

@@ -1,6 +1,7 @@
 """The four patch types, and who owns which field."""
 
-from conformance.case import (ABSENT, PRESENT, Case, Having, Pattern, failure, get, patch, post)
+from conformance.case import (ABSENT, PRESENT, Case, Having, Pattern, delete, failure, get, patch,
+                              post, put)
 
 DEPLOYMENTS = '/apis/apps/v1/namespaces/$ns/deployments'
 
@@ -51,12 +52,45 @@ def misnamed(metadata, message):
                  failure('BadRequest', message, 400))
 
 
+MARK = {'deletionTimestamp': '2030-01-01T00:00:00Z'}
+MARKED = failure('Invalid', 'ConfigMap "a" is invalid: metadata.deletionTimestamp: Invalid value: '
+                 '2030-01-01 00:00:00 +0000 UTC: field is immutable', 422)
+
+
 CASES = [
+    Case('only-a-deletion-marks-an-object',
+         post('configmaps?dryRun=All', {'metadata': {'name': 'a', **MARK}}, 201,
+              {'metadata': {'deletionTimestamp': ABSENT}}),
+         post('configmaps', {'metadata': {'name': 'a', 'finalizers': ['x.io/a']}}, 201),
+         patch('merge', 'configmaps/a', {'metadata': MARK}, 422, MARKED),
+         patch('strategic', 'configmaps/a', {'metadata': MARK}, 422, MARKED),
+         patch('json', 'configmaps/a', [{'op': 'add', 'path': '/metadata/deletionTimestamp',
+                                         'value': MARK['deletionTimestamp']}], 422, MARKED),
+         patch('apply', 'configmaps/a?fieldManager=m',
+               {'apiVersion': 'v1', 'kind': 'ConfigMap', 'metadata': {'name': 'a', **MARK}}, 422,
+               MARKED),
+         put('configmaps/a', {'metadata': {'name': 'a', **MARK}}, 422, MARKED),
+         patch('merge', 'configmaps/a', {'metadata': {'deletionGracePeriodSeconds': 5}}, 422,
+               failure('Invalid', 'ConfigMap "a" is invalid: metadata.deletionGracePeriodSeconds: '
+                       'Invalid value: 5: field is immutable', 422)),
+         delete('configmaps/a', 200, save={'time': 'metadata.deletionTimestamp'}),
+         patch('merge', 'configmaps/a', {'metadata': MARK}, 200,
+               {'metadata': {'deletionTimestamp': '$time'}}),
+         patch('merge', 'configmaps/a', {'metadata': {'deletionTimestamp': None,
+                                                      'deletionGracePeriodSeconds': None}}, 200,
+               {'metadata': {'deletionTimestamp': '$time', 'deletionGracePeriodSeconds': 0}}),
+         patch('merge', 'configmaps/a', {'metadata': {'finalizers': None}}, 200)),
     Case('strategic-patches-that-cannot-be-read', post(DEPLOYMENTS, deployment(), 201),
          *[unreadable(body, message) for body, message in UNREADABLE],
          patch('strategic', f'{DEPLOYMENTS}/web',
                in_template({'$retainKeys': ['name'], 'volumes': []}), 400,
                failure('BadRequest', 'invalid patch format of retainKeys', 400))),
+    Case('elements-of-a-list-that-was-not-there-need-no-key',
+         post('configmaps', {'metadata': {'name': 'a'}}, 201),
+         patch('strategic', 'configmaps/a', {'metadata': {'ownerReferences': [
+             {'apiVersion': 'v1', 'kind': 'X', 'name': 'x'}]}}, 422,
+             failure('Invalid', 'ConfigMap "a" is invalid: metadata.ownerReferences.uid: Invalid '
+                     'value: "": uid must not be empty', 422))),
     Case('patches-must-keep-names', post(DEPLOYMENTS, deployment(), 201),
          misnamed({'name': None}, 'the name of the object (web based on URL) was undeterminable: '
                   'name must be provided'),
