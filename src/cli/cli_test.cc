@@ -245,15 +245,16 @@ TEST_F(CliTest, ArenaDeleteTakesEverythingAway) {
 }
 
 TEST_F(CliTest, ArenaSubmitsTensorFlowByRoles) {
-  ASSERT_EQ(
-      Run({"arena", "submit", "tf", "--name=tf", "--image=i", "--workers=2", "--gpus=1",
-           "--worker-cpu=2", "--ps=1", "--ps-image=p", "--ps-port=2223", "--chief", "python a.py"}),
-      0)
+  ASSERT_EQ(Run({"arena", "submit", "tf", "--name=tf", "--image=i", "--workers=2", "--gpus=1",
+                 "--worker-cpu=2", "--ps=1", "--psImage=p", "--ps-port=2223", "--chief",
+                 "--role-sequence=w,p", "python a.py"}),
+            0)
       << err_;
   EXPECT_EQ(out_,
             "configmap/tf-tfjob created\nconfigmap/tf-tfjob labeled\n"
             "tfjob.kubeflow.org/tf created\n");
   EXPECT_NE(err_.find("`arena get tf --type tfjob`"), std::string::npos) << err_;
+  EXPECT_NE(err_.find("--role-sequence is not followed"), std::string::npos) << err_;
   auto answer =
       server_.Send(server_.Request("GET", "/apis/kubeflow.org/v1/namespaces/default/tfjobs/tf"));
   ASSERT_EQ(answer.status, 200) << answer.text;

@@ -47,6 +47,7 @@ class SubmitAction : public Action {
       }
       return created;
     }
+    if (std::string remark = Remark(); !remark.empty()) LogLine(session, "warn", remark);
     LogLine(session, "info", StrCat("The Job ", spec_.name, " has been submitted successfully"));
     LogLine(session, "info",
             StrCat("You can run `arena get ", spec_.name, " --type ", trainer_.form.word(),
@@ -59,6 +60,8 @@ class SubmitAction : public Action {
   virtual void DeclareInstances(Flags& flags) = 0;
   virtual int64_t TotalGpus() const = 0;
   virtual Result<json::Value> MakeJob() = 0;
+  // What the flags ask for that is otherwise here; empty: nothing.
+  virtual std::string Remark() const { return ""; }
 
   const Trainer& trainer_;
   PyTorchSpec spec_;
@@ -107,7 +110,8 @@ class SubmitAction : public Action {
     flags.List("--data-dir", &spec_.host_paths, "PATH", "a directory of the host, repeatable")
         .also = {"--dataDir"};
     flags.List("--config-file", &config_files_, "FILE:PATH", "a local file into the container");
-    flags.List("--image-pull-secret", &spec_.image_pull_secrets, "NAME", "for the registry");
+    flags.List("--image-pull-secret", &spec_.image_pull_secrets, "NAME", "for the registry")
+        .also = {"--image-pull-secrets", "--imagePullSecrets"};
     flags.Text("--image-pull-policy", &spec_.image_pull_policy, "POLICY",
                "Always (default), IfNotPresent or Never");
   }
@@ -120,8 +124,10 @@ class SubmitAction : public Action {
                "where it reads (default /training_logs)");
     flags.Group("Its end");
     flags.Int("--retry", &spec_.retry, "N", "restarts before it has failed");
-    flags.Text("--clean-task-policy", &spec_.clean_pod_policy, "None|Running|All",
-               StrCat("which instances go when it is over (default ", spec_.clean_pod_policy, ")"));
+    flags
+        .Text("--clean-task-policy", &spec_.clean_pod_policy, "None|Running|All",
+              StrCat("which instances go when it is over (default ", spec_.clean_pod_policy, ")"))
+        .also = {"--cleanTaskPolicy"};
     flags.Text("--running-timeout", &running_timeout_, "DURATION", "it has failed after: 2h");
     flags.Text("--ttl-after-finished", &ttl_, "DURATION", "it is deleted so long after its end");
     for (const char* name : {"--model-name", "--model-source"}) {
@@ -301,15 +307,28 @@ struct TensorFlowRole {
   std::vector<std::string> selectors;
 
   void Declare(Flags& flags) {
-    auto name = [this](std::string_view what) { return StrCat("--", prefix, "-", what); };
     flags.Group(StrCat("Each ", role));
-    flags.Text(name("cpu"), &cpu, "AMOUNT", "its CPU");
-    flags.Text(name("cpu-limit"), &cpu_limit, "AMOUNT", "no more CPU than this");
-    flags.Text(name("memory"), &memory, "AMOUNT", "its memory");
-    flags.Text(name("memory-limit"), &memory_limit, "AMOUNT", "no more memory than this");
-    flags.Text(name("image"), &image, "IMAGE", "what it runs in, where not in --image");
-    flags.Int(name("port"), &port, "PORT", "where it listens (default 2222)");
-    flags.List(name("selector"), &selectors, "KEY=VALUE", "only on nodes with this label");
+    WithOldName(flags.Text(Name("cpu"), &cpu, "AMOUNT", "its CPU"));
+    WithOldName(flags.Text(Name("cpu-limit"), &cpu_limit, "AMOUNT", "no more CPU than this"));
+    WithOldName(flags.Text(Name("memory"), &memory, "AMOUNT", "its memory"));
+    WithOldName(
+        flags.Text(Name("memory-limit"), &memory_limit, "AMOUNT", "no more memory than this"));
+    WithOldName(
+        flags.Text(Name("image"), &image, "IMAGE", "what it runs in, where not in --image"));
+    WithOldName(flags.Int(Name("port"), &port, "PORT", "where it listens (default 2222)"));
+    WithOldName(
+        flags.List(Name("selector"), &selectors, "KEY=VALUE", "only on nodes with this label"));
+  }
+  std::string Name(std::string_view what) const { return StrCat("--", prefix, "-", what); }
+  // Older versions of Arena wrote --workerImage.
+  static void WithOldName(Flag& flag) {
+    std::string older = "--";
+    bool capital = false;
+    for (char c : flag.Long()) {
+      if (c != '-') older += capital ? ToUpper(std::string(1, c)) : std::string(1, c);
+      capital = c == '-';
+    }
+    flag.also = {older};
   }
   Result<JobRole> Make(const PyTorchSpec& job) const {
     PyTorchSpec pod = job;
@@ -352,7 +371,10 @@ class SubmitTensorFlowAction final : public SubmitAction {
                "AllWorkers: the job is over when all of them are, not with the first");
     for (TensorFlowRole& role : roles_) role.Declare(flags);
     flags.Group("The job");
-    flags.Refuse("--role-sequence", "a job's instances start together");
+    flags
+        .Text("--role-sequence", &role_sequence_, "ROLES",
+              "accepted for compatibility; a job's instances start together")
+        .hidden = true;
   }
   int64_t TotalGpus() const override {
     int64_t total = 0;
@@ -384,7 +406,12 @@ class SubmitTensorFlowAction final : public SubmitAction {
                                         {.role = "Worker", .prefix = "worker"},
                                         {.role = "PS", .prefix = "ps"},
                                         {.role = "Evaluator", .prefix = "evaluator"}}};
-  std::string success_policy_;
+  std::string Remark() const override {
+    if (role_sequence_.empty()) return "";
+    return "--role-sequence is not followed: the job's instances start together";
+  }
+
+  std::string success_policy_, role_sequence_;
   bool chief_ = false, evaluator_ = false;
 };
 
