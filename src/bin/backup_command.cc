@@ -1,8 +1,8 @@
 // `swell backup`, `swell restore`: a whole embedded cluster as one file.
 //
-// The file is a tar archive: backup.json (what it is), swell.db (the store at one instant), pki/
-// (so that kubeconfigs and tokens stay good), port, images.yaml. What pods wrote (volumes,
-// checkpoints) is not in it.
+// The file is a tar archive: backup.json (what it is, and sums of the others), swell.db (the store
+// at one instant), pki/ (so that kubeconfigs and tokens stay good), port, images.yaml. What pods
+// wrote (volumes, checkpoints) is not in it.
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -11,6 +11,7 @@
 
 #include "api/meta.h"
 #include "base/file.h"
+#include "base/random.h"
 #include "base/strings.h"
 #include "bin/commands.h"
 #include "bin/data_dir.h"
@@ -78,6 +79,21 @@ Status MoveFile(const std::string& from, const std::string& to) {
   return ErrnoStatus(errno, StrCat("rename ", from, " to ", to));
 }
 
+// Of each part but the database, whose rows have sums of their own.
+Result<json::Object> Sums(const std::string& at) {
+  std::vector<std::string> names{"port", "images.yaml"};
+  SWELL_ASSIGN_OR_RETURN(const auto keys, ListDir(at + "/pki"));
+  for (const std::string& key : keys) names.push_back(StrCat("pki/", key));
+  json::Object sums;
+  for (const std::string& name : names) {
+    const std::string path = StrCat(at, "/", name);
+    if (!FileExists(path)) continue;
+    SWELL_ASSIGN_OR_RETURN(const std::string bytes, ReadFile(path));
+    sums[name] = std::to_string(StableHash(bytes));
+  }
+  return sums;
+}
+
 // Everything that goes into the archive, in one directory.
 Status Gather(const DataDir& dir, const Copied& copied, const std::string& to) {
   SWELL_RETURN_IF_ERROR(MakeDirs(to + "/pki", 0700));
@@ -92,11 +108,13 @@ Status Gather(const DataDir& dir, const Copied& copied, const std::string& to) {
     const std::string name = file.substr(file.rfind('/') + 1);
     SWELL_RETURN_IF_ERROR(CopyFile(file, StrCat(to, "/", name), 0644));
   }
+  SWELL_ASSIGN_OR_RETURN(json::Object sums, Sums(to));
   const json::Value what = json::Object{{"format", kFormat},
                                         {"version", cli::Version()},
                                         {"created", api::FormatTime(RealClock().Now())},
                                         {"resourceVersion", copied.version},
-                                        {"objects", copied.objects}};
+                                        {"objects", copied.objects},
+                                        {"sums", std::move(sums)}};
   return WriteFileAtomically(to + "/backup.json", json::PrintPretty(what) + "\n");
 }
 
@@ -178,6 +196,13 @@ Result<json::Value> Examine(const std::string& file, const std::string& at) {
     if (!FileExists(StrCat(at, "/", part))) {
       return Status(Code::kInvalid, StrCat(file, ": half a backup: ", part, " is missing"));
     }
+  }
+  SWELL_ASSIGN_OR_RETURN(const json::Object sums, Sums(at));
+  for (const auto& [name, sum] : json::GetObject(*what, {"sums"})) {
+    const json::Value* found = sums.if_contains(name);
+    if (found != nullptr && *found == sum) continue;
+    return Status(Code::kInvalid,
+                  StrCat(file, ": ", std::string_view(name), " is missing or damaged"));
   }
   auto snapshot = store::ReadDatabase(at + "/swell.db");
   if (!snapshot.ok()) return snapshot.status().WithContext(file);

@@ -253,6 +253,14 @@ class Backups(ClusterTest):
                     member.size = len(data)
                     out.addfile(member, io.BytesIO(data))
             self.refused(other.swell("restore", str(bad)), "part.tar: ", said)
+        for part in ("pki/ca.key", "pki/sa.key", "pki/admin.crt"):
+            bad = self.scratch / "damaged.tar"
+            damaged = bytearray(good.read_bytes())
+            with tarfile.open(good) as whole:
+                member = next(one for one in whole if one.name.endswith(part))
+            damaged[member.offset_data + member.size // 2] ^= 1
+            bad.write_bytes(damaged)
+            self.refused(other.swell("restore", str(bad)), f"damaged.tar: {part} is missing or damaged")
         self.assertFalse((other.directory / "swell.db").exists())
 
     def test_objects_move_to_another_cluster(self):
