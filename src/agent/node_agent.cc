@@ -48,6 +48,8 @@ api::UserInfo NodeUser(std::string_view node) {
 NodeAgent::NodeAgent(AgentPlugs plugs, NodeConfig config)
     : plugs_(std::move(plugs)),
       config_(std::move(config)),
+      node_client_(
+          plugs_.executor, plugs_.server, NodeUser(config_.name), "swell-agent", /*urgent=*/true),
       client_(plugs_.executor, plugs_.server, NodeUser(config_.name), "swell-agent") {
   config_.capacity.try_emplace("pods", kPodsDefault);
   capacity_ = AmountsOf(config_.capacity);
@@ -171,7 +173,7 @@ json::Value NodeAgent::NodeObject() const {
 }
 
 void NodeAgent::Register() {
-  client_.Create(
+  node_client_.Create(
       client::resources::kNodes, "", NodeObject(), [this](const Result<json::SharedValue>& result) {
         if (result.ok()) return SendNodeStatus();
         if (result.status().code() == Code::kAlreadyExists) return PatchExisting();
@@ -192,8 +194,8 @@ void NodeAgent::PatchExisting() {
     metadata["annotations"] = *annotations;
   }
   json::Value patch = json::Object{{"metadata", std::move(metadata)}};
-  client_.Patch(client::resources::kNodes, "", config_.name, client::PatchType::kMerge, patch,
-                [this](const Result<json::SharedValue>&) { SendNodeStatus(); });
+  node_client_.Patch(client::resources::kNodes, "", config_.name, client::PatchType::kMerge, patch,
+                     [this](const Result<json::SharedValue>&) { SendNodeStatus(); });
 }
 
 void NodeAgent::SendNodeStatus() {
@@ -204,7 +206,7 @@ void NodeAgent::SendNodeStatus() {
       condition.get_object()["lastTransitionTime"] = api::FormatTime(plugs_.clock.Now());
     }
   }
-  client_.Patch(
+  node_client_.Patch(
       client::resources::kNodes, "", config_.name, client::PatchType::kStrategic, patch,
       [this](const Result<json::SharedValue>& result) {
         Duration delay = config_.status_interval;
@@ -236,20 +238,21 @@ void NodeAgent::RenewLease() {
   if (lease_) {
     json::Value lease = *lease_;
     json::Set(lease, {"spec", "renewTime"}, api::FormatMicroTime(plugs_.clock.Now()));
-    client_.Update(client::resources::kLeases, lease, [this](Result<json::SharedValue> result) {
-      lease_ = result.ok() ? *result : nullptr;
-    });
+    node_client_.Update(
+        client::resources::kLeases, lease,
+        [this](Result<json::SharedValue> result) { lease_ = result.ok() ? *result : nullptr; });
     return;
   }
   json::Value patch =
       json::Object{{"spec", json::Object{{"holderIdentity", config_.name},
                                          {"leaseDurationSeconds", kLeaseSeconds},
                                          {"renewTime", api::FormatMicroTime(plugs_.clock.Now())}}}};
-  client_.Patch(client::resources::kLeases, kLeaseNamespace, config_.name,
-                client::PatchType::kMerge, patch, [this](const Result<json::SharedValue>& result) {
-                  if (result.ok()) lease_ = *result;
-                  if (!result.ok() && result.status().code() == Code::kNotFound) CreateLease();
-                });
+  node_client_.Patch(client::resources::kLeases, kLeaseNamespace, config_.name,
+                     client::PatchType::kMerge, patch,
+                     [this](const Result<json::SharedValue>& result) {
+                       if (result.ok()) lease_ = *result;
+                       if (!result.ok() && result.status().code() == Code::kNotFound) CreateLease();
+                     });
 }
 
 void NodeAgent::CreateLease() {
@@ -260,14 +263,14 @@ void NodeAgent::CreateLease() {
       {"spec", json::Object{{"holderIdentity", config_.name},
                             {"leaseDurationSeconds", kLeaseSeconds},
                             {"renewTime", api::FormatMicroTime(plugs_.clock.Now())}}}};
-  client_.Create(client::resources::kLeases, kLeaseNamespace, lease,
-                 [this](const Result<json::SharedValue>& result) {
-                   // Tried again with the next renewal.
-                   if (!result.ok() && result.status().code() != Code::kAlreadyExists) {
-                     SWELL_LOG_WARNING("agent", "lease not created", {"node", config_.name},
-                                       {"error", result.status().ToString()});
-                   }
-                 });
+  node_client_.Create(client::resources::kLeases, kLeaseNamespace, lease,
+                      [this](const Result<json::SharedValue>& result) {
+                        // Tried again with the next renewal.
+                        if (!result.ok() && result.status().code() != Code::kAlreadyExists) {
+                          SWELL_LOG_WARNING("agent", "lease not created", {"node", config_.name},
+                                            {"error", result.status().ToString()});
+                        }
+                      });
 }
 
 // ---- pods ----
@@ -400,20 +403,21 @@ void NodeAgent::KnowResourcesOf(const json::Value& node) {
 bool NodeAgent::NodeReadFor(const std::string& uid) {
   const auto [known, first] = node_read_for_.emplace(uid, false);
   if (!first) return known->second;
-  client_.Get(client::resources::kNodes, "", config_.name,
-              [this, uid](const Result<json::SharedValue>& result) {
-                const auto waits = node_read_for_.find(uid);
-                if (waits == node_read_for_.end()) return;
-                if (result.ok()) {
-                  KnowResourcesOf(**result);
-                  waits->second = true;
-                  return RetryAdmissions();
-                }
-                node_read_for_.erase(waits);
-                plugs_.executor.After(kReadNodeAgain, [this, alive = std::weak_ptr<bool>(alive_)] {
-                  if (!alive.expired()) RetryAdmissions();
-                });
-              });
+  node_client_.Get(client::resources::kNodes, "", config_.name,
+                   [this, uid](const Result<json::SharedValue>& result) {
+                     const auto waits = node_read_for_.find(uid);
+                     if (waits == node_read_for_.end()) return;
+                     if (result.ok()) {
+                       KnowResourcesOf(**result);
+                       waits->second = true;
+                       return RetryAdmissions();
+                     }
+                     node_read_for_.erase(waits);
+                     plugs_.executor.After(kReadNodeAgain,
+                                           [this, alive = std::weak_ptr<bool>(alive_)] {
+                                             if (!alive.expired()) RetryAdmissions();
+                                           });
+                   });
   return false;
 }
 

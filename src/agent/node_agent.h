@@ -120,7 +120,10 @@ class NodeAgent final : public PodHost {
   std::unique_ptr<client::EventRecorder> events_;
   std::unique_ptr<client::Informer> informer_;
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
-  client::Client client_;  // last: destroyed first, so no callback finds a half-dead agent
+  // Last: destroyed first, so no callback finds a half-dead agent. That the node lives must not
+  // wait behind what its pods do.
+  client::Client node_client_;
+  client::Client client_;
 };
 
 class NodeFleet {
