@@ -2,6 +2,7 @@
 // order. Thread-safety: none. Add and Remove are O(1), Next is O(words skipped).
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <vector>
 
