@@ -13,6 +13,7 @@
 #include "api/swell_keys.h"
 #include "apiserver/api_server.h"
 #include "base/background_queue.h"
+#include "base/descriptors.h"
 #include "base/file.h"
 #include "base/log.h"
 #include "base/short_turns.h"
@@ -436,6 +437,7 @@ EmbeddedCluster::EmbeddedCluster(std::unique_ptr<Impl> impl) : impl_(std::move(i
 EmbeddedCluster::~EmbeddedCluster() = default;
 
 Result<std::unique_ptr<EmbeddedCluster>> EmbeddedCluster::Create(const ClusterOptions& options) {
+  RaiseDescriptorLimit();
   auto impl = std::make_unique<Impl>(options);
   SWELL_ASSIGN_OR_RETURN(impl->node_configs, PlanNodes(options.plan));
   for (agent::NodeConfig& node : impl->node_configs) {
