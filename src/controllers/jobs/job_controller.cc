@@ -143,6 +143,11 @@ void JobController::Decide(Pass& pass) {
               StrCat("minAvailable is ", *pass.spec.min_available, ", but the job has ", members,
                      " members: it starts when all of them can"));
   }
+  const auto ignored = is_new ? IgnoredFields(*pass.job) : std::vector<std::string>();
+  if (!ignored.empty()) {
+    pass.Tell("Warning", "FieldIgnored",
+              StrCat("the job runs as if it did not say ", Join(ignored, ", ")));
+  }
   if (pass.spec.suspend) return DecideSuspended(pass);
   if (pass.IsTrue("Suspended")) {
     SetCondition(pass, "Suspended", false, kind_->Reason("Resumed"),

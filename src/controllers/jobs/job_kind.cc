@@ -264,6 +264,28 @@ void ReadSwellHints(const json::Value& job, JobSpec& spec) {
   }
 }
 
+std::vector<std::string> IgnoredFields(const json::Value& job) {
+  std::vector<std::string> ignored;
+  for (const auto& field : json::GetObject(job, {"spec"})) {
+    const std::string_view name(field.key().data(), field.key().size());
+    if (!name.ends_with("ReplicaSpecs") || !field.value().is_object()) continue;
+    for (const auto& role : field.value().get_object()) {
+      for (std::string_view own : {"spotReplicaSpec", "dependOn"}) {
+        if (json::Find(role.value(), {own}) == nullptr) continue;
+        const std::string_view of(role.key().data(), role.key().size());
+        ignored.push_back(StrCat("spec.", name, ".", of, ".", own));
+      }
+    }
+  }
+  if (json::Find(job, {"spec", "runPolicy", "managedBy"}) != nullptr) {
+    ignored.emplace_back("spec.runPolicy.managedBy");
+  }
+  if (json::Find(job, {"spec", "runPolicy", "schedulingPolicy", "scheduleTimeoutSeconds"})) {
+    ignored.emplace_back("spec.runPolicy.schedulingPolicy.scheduleTimeoutSeconds");
+  }
+  return ignored;
+}
+
 std::string ReplicaName(std::string_view job, std::string_view type, int64_t index) {
   return StrCat(job, "-", ToLower(type), "-", index);
 }

@@ -180,6 +180,9 @@ void ReadRunPolicy(const json::Value& policy, JobSpec& spec);
 // Reads what labels and annotations say: project, on-preemption.
 void ReadSwellHints(const json::Value& job, JobSpec& spec);
 
+// Fields that kinds of others have and nobody here follows: "spec.runPolicy.managedBy".
+std::vector<std::string> IgnoredFields(const json::Value& job);
+
 // "<job>-<type>-<index>".
 std::string ReplicaName(std::string_view job, std::string_view type, int64_t index);
 // Sets an environment variable in every container (init containers too) unless the user has it.

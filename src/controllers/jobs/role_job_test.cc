@@ -142,6 +142,14 @@ TEST_F(RoleJobTest, KubedlsJobsSpeakKubedlsWords) {
       << "KubeDL stops what runs on by itself";
 }
 
+TEST_F(RoleJobTest, WhatNobodyFollowsIsTold) {
+  Submit("training.kubedl.io/v1alpha1", "TFJob", "tfReplicaSpecs",
+         {Role("Worker", 2, ", spotReplicaSpec: {spotReplicaNumber: 1}")});
+  ASSERT_TRUE(AllRun(2));
+  EXPECT_EQ(cluster_.EventMessage("FieldIgnored"),
+            "the job runs as if it did not say spec.tfReplicaSpecs.Worker.spotReplicaSpec");
+}
+
 TEST_F(RoleJobTest, XgboostIsToldOfItsTrackerAndItsMachines) {
   Submit("kubeflow.org/v1", "XGBoostJob", "xgbReplicaSpecs",
          {Role("Master", 1), Role("Worker", 2)});
