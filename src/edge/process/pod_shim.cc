@@ -371,7 +371,12 @@ int PodShimMain(int argc, char** argv) {
   if (dir.empty()) return 0;  // whoever kept us ready is gone
   auto spec = ReadShimSpec(dir);
   if (!spec.ok()) return Refuse(spec.status());
-  return Shim(std::move(*spec), dir).Run();
+  const bool beside = spec->beside.has_value();
+  const int code = Shim(std::move(*spec), dir).Run();
+  // Not exit(): a leak checker looks at us from a process that it starts then, which would be born
+  // in the other's process namespace and wait for us there for ever.
+  if (beside) ::_exit(code);
+  return code;
 }
 
 }  // namespace swell::edge
