@@ -204,6 +204,11 @@ void CleanSpec(const std::string& resource, json::Value& object) {
   }
 }
 
+// "v2" of "v2beta2", in which a kind looks as it does in "v2".
+std::string_view StableVersion(std::string_view version) {
+  return version.substr(0, version.find_first_of("ab"));
+}
+
 class ExportAction final : public Action {
  public:
   void Declare(Flags& flags) override {
@@ -350,13 +355,28 @@ class ImportAction final : public Action {
   Result<Kind> KindOf(Session& session, Api& api, const json::Value& object) {
     const std::string_view version = json::GetString(object, {"apiVersion"});
     const std::string_view kind = json::GetString(object, {"kind"});
-    auto found = kinds_->FindGvk(version, kind);
+    auto found = FindOrNear(version, kind);
     const WallTime since = session.Now();
     while (!found.ok() && made_kinds_ && found.status().code() == Code::kNotFound &&
            session.Now() - since < kServedLimit) {
       if (!api.Pause(std::chrono::milliseconds(200))) break;
       kinds_ = std::make_unique<Kinds>(api);
-      found = kinds_->FindGvk(version, kind);
+      found = FindOrNear(version, kind);
+    }
+    return found;
+  }
+
+  // A release before or after the one that wrote the file has the kind as a beta, or no more so.
+  Result<Kind> FindOrNear(std::string_view api_version, std::string_view kind) {
+    auto found = kinds_->FindGvk(api_version, kind);
+    if (found.ok() || found.status().code() != Code::kNotFound) return found;
+    SWELL_ASSIGN_OR_RETURN(const std::vector<Kind> all, kinds_->All());
+    const api::GroupVersionKind wanted = api::ParseGvk(api_version, kind);
+    for (const Kind& one : all) {
+      if (one.kind == kind && one.resource.group == wanted.group &&
+          StableVersion(one.resource.version) == StableVersion(wanted.version)) {
+        return one;
+      }
     }
     return found;
   }
@@ -364,6 +384,7 @@ class ImportAction final : public Action {
   Status One(Session& session, Api& api, const Manifest& manifest) {
     json::Value object = manifest.object;
     SWELL_ASSIGN_OR_RETURN(const Kind kind, KindOf(session, api, object));
+    json::Set(object, {"apiVersion"}, kind.resource.ApiVersion());
     const std::string name(api::Name(object));
     if (name.empty()) return Status(Code::kInvalid, "metadata.name: Required value");
     std::string ns;

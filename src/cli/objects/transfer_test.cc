@@ -139,6 +139,22 @@ TEST_F(TransferTest, LeavesOutWorkThatHasEnded) {
   EXPECT_NE(At("name: alone"), std::string::npos);
 }
 
+TEST_F(TransferTest, TakesInWhatAnotherReleaseHadInBeta) {
+  stdin_ = R"(
+apiVersion: batch/v1beta1
+kind: CronJob
+metadata: {name: nightly, namespace: vision}
+spec: {schedule: '0 3 * * *', jobTemplate: {spec: {template: {spec: {restartPolicy: Never, containers: [{name: c, image: i}]}}}}}
+---
+{apiVersion: batch/v7, kind: CronJob, metadata: {name: later, namespace: vision}}
+)";
+  EXPECT_EQ(Run({"swell", "import", "-f", "-"}), 1);
+  EXPECT_NE(out_.find("cronjob.batch/nightly created"), std::string::npos) << out_ << err_;
+  EXPECT_NE(err_.find("does not know kind \"CronJob\" in apiVersion \"batch/v7\""),
+            std::string::npos)
+      << err_;
+}
+
 TEST_F(TransferTest, OneBadObjectDoesNotKeepTheOthersAway) {
   stdin_ =
       "{apiVersion: v1, kind: ConfigMap, metadata: {name: X_, namespace: vision}}\n---\n"
