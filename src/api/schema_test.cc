@@ -227,6 +227,22 @@ TEST_F(SchemaTest, PatternsSeeOneLine) {
   }
 }
 
+TEST_F(SchemaTest, MetadataOfEmbeddedObjectsIsMetadata) {
+  SchemaPtr schema = Crd(R"({"type":"object","properties":{"pod":{"type":"object",
+      "x-kubernetes-embedded-resource":true,"x-kubernetes-preserve-unknown-fields":true}}})");
+  ASSERT_NE(schema, nullptr);
+  auto errors = [&schema](const char* metadata) {
+    json::Value object = J(R"({"pod":{"apiVersion":"v1","kind":"Pod"}})");
+    json::Set(object, {"pod", "metadata"}, J(metadata));
+    return ValidateAgainst(*schema, object);
+  };
+  EXPECT_EQ(Errors(errors(R"({"labels":{"a":"b"},"annotations":{"a":"b c"}})")), "");
+  const auto wrong = errors(R"({"labels":{"a":"b c"},"annotations":{"a b":"c"}})");
+  ASSERT_EQ(wrong.size(), 2u);
+  EXPECT_EQ(wrong[0].field, "pod.metadata.labels");
+  EXPECT_EQ(wrong[1].field, "pod.metadata.annotations");
+}
+
 TEST_F(SchemaTest, PrunesAndDefaultsCustomObjects) {
   SchemaPtr schema = Crd(R"({"type":"object","properties":{"spec":{"type":"object","properties":{
       "mode":{"type":"string","default":"fast"},

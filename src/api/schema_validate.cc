@@ -83,6 +83,7 @@ class Validator {
   void CheckArray(const Schema& schema, const json::Array& list, int depth);
   void CheckUnique(const Schema& schema, const json::Array& list);
   void CheckObject(const Schema& schema, const json::Value& value, int depth);
+  void CheckEmbedded(const json::Value& object);
   void CheckFormat(const Schema& schema, const json::Value& value);
   void CheckLogic(const Schema& schema, const json::Value& value, int depth);
   std::vector<FieldError> ErrorsOf(const Schema& schema, const json::Value& value, int depth) const;
@@ -286,6 +287,23 @@ void Validator::CheckUnique(const Schema& schema, const json::Array& list) {
   }
 }
 
+void Validator::CheckEmbedded(const json::Value& object) {
+  for (std::string_view field : {"apiVersion", "kind"}) {
+    if (json::GetString(object, {field}).empty()) {
+      Add(RequiredError(PathField(path_, field), "must not be empty"));
+    }
+  }
+  std::vector<FieldError> errors;
+  const std::string at = PathField(path_, "metadata");
+  if (const json::Value* labels = json::Find(object, {"metadata", "labels"})) {
+    CheckLabels(*labels, PathField(at, "labels"), errors);
+  }
+  if (const json::Value* annotations = json::Find(object, {"metadata", "annotations"})) {
+    CheckAnnotations(*annotations, PathField(at, "annotations"), errors);
+  }
+  for (FieldError& error : errors) Add(std::move(error));
+}
+
 void Validator::CheckObject(const Schema& schema, const json::Value& value, int depth) {
   const json::Object* object = value.if_object();
   if (object == nullptr) return;
@@ -297,13 +315,7 @@ void Validator::CheckObject(const Schema& schema, const json::Value& value, int 
   if (schema.max_properties >= 0 && size > schema.max_properties) {
     Add(TooManyError(path_, object->size(), static_cast<size_t>(schema.max_properties)));
   }
-  if (schema.embedded_resource) {
-    for (std::string_view field : {"apiVersion", "kind"}) {
-      if (json::GetString(value, {field}).empty()) {
-        Add(RequiredError(PathField(path_, field), "must not be empty"));
-      }
-    }
-  }
+  if (schema.embedded_resource) CheckEmbedded(value);
   size_t length = path_.size();
   auto descend = [&](const Schema& child, std::string_view key, const json::Value& member) {
     if (!path_.empty()) path_ += '.';

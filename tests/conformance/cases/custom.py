@@ -82,7 +82,7 @@ FORMATS = {
     'semver': ('x', None)}
 
 
-def with_formats(spec):
+def with_spec(spec):
     return {'apiVersion': '$run.example.com/v1', 'kind': 'Job', 'metadata': {'name': 'a'},
             'spec': spec}
 
@@ -156,11 +156,22 @@ CASES = [
              'openAPIV3Schema': {'type': 'object', 'properties': {'spec': {
                  'type': 'object', 'properties': {
                      name: {'type': 'string', 'format': name} for name in FORMATS}}}}}}]), 201),
-         eventually(post(HERE, with_formats({k: fine for k, (fine, _) in FORMATS.items()}), 201)),
+         eventually(post(HERE, with_spec({k: fine for k, (fine, _) in FORMATS.items()}), 201)),
          *[patch('merge', HERE + '/a', {'spec': {name: wrong}}, 422, invalid(
              re.escape(f'spec.{name}: Invalid value: "{wrong}": spec.{name} in body must be of type '
                        f'{name}: "{wrong}"'))) for name, (_, wrong) in FORMATS.items()
            if wrong is not None],
+         delete(CRDS + '/jobs.$run.example.com', 200)),
+    Case('metadata-of-embedded-objects',
+         post(CRDS, definition([{'name': 'v1', 'served': True, 'storage': True, 'schema': {
+             'openAPIV3Schema': {'type': 'object', 'properties': {'spec': {
+                 'type': 'object', 'x-kubernetes-embedded-resource': True,
+                 'x-kubernetes-preserve-unknown-fields': True}}}}}]), 201),
+         eventually(post(HERE, with_spec({
+             'apiVersion': 'v1', 'kind': 'Pod', 'other': 1, 'metadata': {'labels': {'a': 'b'}}}),
+             201, {'spec': {'other': 1}})),
+         patch('merge', HERE + '/a', {'spec': {'metadata': {'labels': {'a': 'b c'}}}}, 422, invalid(
+             r'spec\.metadata\.labels: Invalid value: "b c": a valid label must be')),
          delete(CRDS + '/jobs.$run.example.com', 200)),
     defined('int-or-string', post(HERE, job(port=80), 201), post(HERE, job('b', port='http'), 201),
             post(HERE, job('c', port=True), 422, invalid(
