@@ -103,6 +103,7 @@ void SimStory::WorkInPeace() {
   for (int i = 0; i < kJobsInPeace; ++i) {
     Submit();
     if (random_.OneIn(2)) SubmitToNeighbour();
+    if (random_.OneIn(3)) DeletePodsForAWhile();
     cluster_.Advance(Between(Duration(0), seconds(20)));
   }
 }
@@ -214,8 +215,7 @@ void SimStory::Submit() {
     wish->resource = client::resources::kTrainingJobs;
     wish->object = TrainingJob(job);
   } else if (kind == 1) {
-    --job.pod.gpus;
-    wish->must_succeed = peace_;
+    --job.pod.gpus;  // it may fail: pods that people delete count against it
     wish->resource = client::resources::kJobs;
     wish->object = BatchJob(job);
   } else {
@@ -512,8 +512,10 @@ void SimStory::DeletePod(const store::Change& change) {
   const json::SharedValue pod = change.entry->Parsed();
   if (api::IsDeleting(*pod)) return;
   ++deleted_;
-  people_->Delete(client::resources::kPods, key.ns, key.name,
-                  {.precondition_uid = std::string(api::Uid(*pod))}, {});
+  people_->Delete(
+      client::resources::kPods, key.ns, key.name,
+      {.grace_seconds = random_.OneIn(3) ? 0 : -1, .precondition_uid = std::string(api::Uid(*pod))},
+      {});
 }
 
 void SimStory::Peace() {
