@@ -133,24 +133,38 @@ void WaitTeller::Write(const std::string& key, Job& job) {
   job.writing = 1;
   ++writing_;
   for (const json::SharedValue& pod : waiting) {
-    if (MessageOf(*pod) != job.message) WritePod(key, *pod, new_words, job);
+    if (MessageOf(*pod) == job.message) continue;
+    ++job.writing;
+    to_write_.push_back({key, api::KeyOf(*pod), new_words});
   }
   if (!job.group.empty()) WriteGroup(key, new_words, job);
+  WritePods();
   OnWritten(key, Status::Ok());  // there may have been nothing to write
 }
 
-client::ObjectCallback WaitTeller::Track(const std::string& key, Job& job) {
-  ++job.writing;
-  return [this, key](const Result<json::SharedValue>& result) {
-    OnWritten(key, result.status());
-    Pump();
-  };
+// What a pod is told is the latest when its turn comes.
+void WaitTeller::WritePods() {
+  while (!to_write_.empty() && (client_.in_order() || pods_writing_ < options_.pods_at_once)) {
+    const PodOfJob next = std::move(to_write_.front());
+    to_write_.pop_front();
+    const json::SharedValue pod = find_(next.pod);
+    const Job& job = jobs_.at(next.job);
+    if (!pod || MessageOf(*pod) == job.message) {
+      OnWritten(next.job, Status::Ok());
+      continue;
+    }
+    ++pods_writing_;
+    WritePod(*pod, job, [this, key = next.job](const Result<json::SharedValue>& result) {
+      --pods_writing_;
+      OnWritten(key, result.status());
+      Pump();
+      WritePods();
+    });
+    if (next.new_words) events_.Record(*pod, "Warning", "FailedScheduling", job.message);
+  }
 }
 
-void WaitTeller::WritePod(const std::string& key,
-                          const json::Value& pod,
-                          bool new_words,
-                          Job& job) {
+void WaitTeller::WritePod(const json::Value& pod, const Job& job, client::ObjectCallback done) {
   // It waits since it was told first, whatever it is told since.
   json::Array conditions;
   if (const json::Value* known = api::FindCondition(pod, "PodScheduled")) {
@@ -161,8 +175,7 @@ void WaitTeller::WritePod(const std::string& key,
   json::Value patch = json::Object{{"metadata", json::Object{{"uid", api::Uid(pod)}}},
                                    {"status", json::Object{{"conditions", std::move(conditions)}}}};
   client_.Patch(client::resources::kPods, api::Namespace(pod), api::Name(pod),
-                client::PatchType::kStrategic, patch, Track(key, job), "status");
-  if (new_words) events_.Record(pod, "Warning", "FailedScheduling", job.message);
+                client::PatchType::kStrategic, patch, std::move(done), "status");
 }
 
 void WaitTeller::WriteGroup(const std::string& key, bool new_words, Job& job) {
@@ -173,8 +186,15 @@ void WaitTeller::WriteGroup(const std::string& key, bool new_words, Job& job) {
   }
   json::Value patch =
       json::Object{{"status", json::Object{{"reason", "Unschedulable"}, {"message", job.message}}}};
-  client_.Patch(client::resources::kPodGroups, api::Namespace(*group), api::Name(*group),
-                client::PatchType::kMerge, patch, Track(key, job), "status");
+  ++job.writing;
+  client_.Patch(
+      client::resources::kPodGroups, api::Namespace(*group), api::Name(*group),
+      client::PatchType::kMerge, patch,
+      [this, key](const Result<json::SharedValue>& result) {
+        OnWritten(key, result.status());
+        Pump();
+      },
+      "status");
 }
 
 void WaitTeller::OnWritten(const std::string& key, const Status& status) {

@@ -5,13 +5,15 @@
 // told at once when it begins to wait, and after that in turn: the latest reason wins, nothing is
 // written twice, new words come soon and ever later while they keep changing, and where nothing
 // but numbers differ they are brought up to date now and then, without an event. Of those told
-// again so many writes a second go out, and never more than a few jobs' at once, so that a server
-// that is slow, or starts again, is not kept busy by this. What it refuses is told again later.
+// again so many writes a second go out, and never more than a few jobs' and few writes at once, so
+// that a server that is slow, or starts again, is not kept busy by this: a gang of thousands that
+// others make room for would be in its own way. What it refuses is told again later.
 //
-// Thread-safety: core executor only. Bounds: one entry for each job; those that have nothing to
-// say any more are dropped.
+// Thread-safety: core executor only. Bounds: one entry for each job, and one for each pod of those
+// few being told; those that have nothing to say any more are dropped.
 #pragma once
 
+#include <deque>
 #include <functional>
 #include <map>
 #include <optional>
@@ -30,6 +32,7 @@ struct WaitTellerOptions {
   Duration numbers_pause = std::chrono::seconds(30);
   double again_per_second = 20;  // writes to those that were told before
   int jobs_at_once = 16;
+  int pods_at_once = 4;  // writes under way; a server in this process is asked at once
 };
 
 class WaitTeller {
@@ -62,9 +65,9 @@ class WaitTeller {
   void TellAgainAt(const std::string& key, Job& job, std::optional<SteadyTime> when);
   void Pump();
   void Write(const std::string& key, Job& job);
-  void WritePod(const std::string& key, const json::Value& pod, bool new_words, Job& job);
+  void WritePods();
+  void WritePod(const json::Value& pod, const Job& job, client::ObjectCallback done);
   void WriteGroup(const std::string& key, bool new_words, Job& job);
-  client::ObjectCallback Track(const std::string& key, Job& job);
   void OnWritten(const std::string& key, const Status& status);
   void Sweep();
 
@@ -76,6 +79,13 @@ class WaitTeller {
   std::map<std::string, Job> jobs_;  // by group, else by pod
   std::set<std::string> unaware_;    // to be told at once: it was told nothing yet
   std::set<std::pair<SteadyTime, std::string>> again_;
+  struct PodOfJob {
+    std::string job;  // key
+    std::string pod;
+    bool new_words;
+  };
+  std::deque<PodOfJob> to_write_;
+  int pods_writing_ = 0;
   SteadyTime again_from_;  // nobody is told again before
   int writing_ = 0;        // jobs with writes under way
   size_t swept_ = 0;       // jobs that the last sweep left

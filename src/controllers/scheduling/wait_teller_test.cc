@@ -1,6 +1,8 @@
 // Why jobs wait, told often enough and no oftener.
 #include "controllers/scheduling/wait_teller.h"
 
+#include <utility>
+
 #include <gtest/gtest.h>
 
 #include "api/meta.h"
@@ -40,6 +42,10 @@ class Listener final : public api::RestHandler {
     pods[pod] = std::make_shared<const json::Value>(std::move(changed));
     Answer(*sink, 200);
     return nullptr;
+  }
+  // As if they had come to nothing new.
+  void AnswerHeld() {
+    for (const auto& sink : std::exchange(held, {})) Answer(*sink, 200);
   }
   void AddPod(const std::string& name) {
     pods["default/" + name] = std::make_shared<const json::Value>(json::Object{
@@ -163,7 +169,29 @@ TEST_F(WaitTellerTest, ASlowServerIsAskedFewThingsAtOnce) {
     Tell(StrCat("p", i), "no room");
   }
   sim.Advance(seconds(60));
-  EXPECT_EQ(server->writes, WaitTellerOptions().jobs_at_once);
+  EXPECT_EQ(server->writes, WaitTellerOptions().pods_at_once);
+}
+
+TEST_F(WaitTellerTest, OfALargeGangFewPodsAreToldAtOnceAndWhatIsTrueThen) {
+  std::vector<std::string> pods;
+  for (int i = 0; i < 100; ++i) {
+    server->AddPod(StrCat("p", i));
+    pods.push_back(StrCat("default/p", i));
+  }
+  server->deaf = true;
+  teller->Tell(
+      {.group = "default/gang", .pods = pods, .reason = "not all are here", .least_change = {}});
+  sim.Advance(kTick);
+  EXPECT_EQ(server->writes, 4);
+  teller->Tell({.group = "default/gang", .pods = pods, .reason = "no room", .least_change = {}});
+  server->deaf = false;
+  server->AnswerHeld();
+  sim.Advance(seconds(1));
+  EXPECT_EQ(server->writes, 100);
+  EXPECT_EQ(server->Told("p99"), "no room");
+  sim.Advance(seconds(30));
+  EXPECT_EQ(server->writes, 104) << "the first were told what was true before";
+  EXPECT_EQ(server->Told("p0"), "no room");
 }
 
 TEST_F(WaitTellerTest, WhatWasRefusedIsToldLater) {
