@@ -202,6 +202,7 @@ void SchedulerLoop::Carry(const sched::CycleResult& result) {
   TellSizes(result, pods);
   for (const std::string& pod : result.nominations_cleared) ClearNomination(pod);
   for (const sched::Waiting& waiting : result.waiting) teller_.Tell(waiting);
+  teller_.TellHints();
   // Noticed and over in one cycle: only how it ended counts.
   std::map<std::string_view, WallTime> stale;
   for (const sched::CycleResult::Stale& one : result.stale) stale[one.group] = one.since;
@@ -426,14 +427,11 @@ void SchedulerLoop::Settle(const sched::Decision& binding) {
 void SchedulerLoop::Nominate(const sched::Decision& decision) {
   json::SharedValue pod = pods_.Get(decision.pod);
   if (!pod || json::GetString(*pod, {"status", "nominatedNodeName"}) == decision.node) return;
-  auto [ns, name] = SplitKey(decision.pod);
-  // Only a hint for people: a failed patch changes nothing.
-  json::Value patch = json::Object{{"metadata", json::Object{{"uid", decision.pod_uid}}},
-                                   {"status", json::Object{{"nominatedNodeName", decision.node}}}};
-  client_.Patch(client::resources::kPods, ns, name, client::PatchType::kMerge, patch, {}, "status");
+  teller_.Hint(decision.pod, decision.node);
 }
 
 void SchedulerLoop::ClearNomination(const std::string& key) {
+  teller_.Hint(key, "");
   json::SharedValue pod = pods_.Get(key);
   if (!pod || json::GetString(*pod, {"status", "nominatedNodeName"}).empty()) return;
   auto [ns, name] = SplitKey(key);

@@ -148,34 +148,61 @@ void WaitTeller::WritePods() {
     const PodOfJob next = std::move(to_write_.front());
     to_write_.pop_front();
     const json::SharedValue pod = find_(next.pod);
-    const Job& job = jobs_.at(next.job);
-    if (!pod || MessageOf(*pod) == job.message) {
-      OnWritten(next.job, Status::Ok());
-      continue;
+    const auto hint = hints_.extract(next.pod);
+    json::Object status;
+    if (pod && !next.job.empty() && MessageOf(*pod) != jobs_.at(next.job).message) {
+      const std::string& message = jobs_.at(next.job).message;
+      status["conditions"] = Conditions(*pod, message);
+      if (next.new_words) events_.Record(*pod, "Warning", "FailedScheduling", message);
     }
-    ++pods_writing_;
-    WritePod(*pod, job, [this, key = next.job](const Result<json::SharedValue>& result) {
-      --pods_writing_;
-      OnWritten(key, result.status());
-      Pump();
-      WritePods();
-    });
-    if (next.new_words) events_.Record(*pod, "Warning", "FailedScheduling", job.message);
+    if (pod && hint) status["nominatedNodeName"] = hint.mapped();
+    if (!status.empty()) {
+      WritePod(*pod, std::move(status), next.job);
+    } else if (!next.job.empty()) {
+      OnWritten(next.job, Status::Ok());
+    }
   }
 }
 
-void WaitTeller::WritePod(const json::Value& pod, const Job& job, client::ObjectCallback done) {
-  // It waits since it was told first, whatever it is told since.
+void WaitTeller::WritePod(const json::Value& pod, json::Value status, const std::string& job) {
+  ++pods_writing_;
+  json::Value patch = json::Object{{"metadata", json::Object{{"uid", api::Uid(pod)}}},
+                                   {"status", std::move(status)}};
+  client_.Patch(
+      client::resources::kPods, api::Namespace(pod), api::Name(pod), client::PatchType::kStrategic,
+      patch,
+      [this, job](const Result<json::SharedValue>& result) {
+        --pods_writing_;
+        if (!job.empty()) OnWritten(job, result.status());
+        Pump();
+        WritePods();
+      },
+      "status");
+}
+
+json::Value WaitTeller::Conditions(const json::Value& pod, const std::string& message) const {
   json::Array conditions;
+  // It waits since it was told first, whatever it is told since.
   if (const json::Value* known = api::FindCondition(pod, "PodScheduled")) {
     conditions.push_back(*known);
   }
-  api::SetCondition(conditions, "PodScheduled", "False", "Unschedulable", job.message,
+  api::SetCondition(conditions, "PodScheduled", "False", "Unschedulable", message,
                     context_.clock.Now());
-  json::Value patch = json::Object{{"metadata", json::Object{{"uid", api::Uid(pod)}}},
-                                   {"status", json::Object{{"conditions", std::move(conditions)}}}};
-  client_.Patch(client::resources::kPods, api::Namespace(pod), api::Name(pod),
-                client::PatchType::kStrategic, patch, std::move(done), "status");
+  return conditions;
+}
+
+void WaitTeller::Hint(const std::string& pod, const std::string& node) {
+  if (node.empty()) {
+    hints_.erase(pod);
+  } else if (hints_.insert_or_assign(pod, node).second) {
+    hinted_.push_back(pod);
+  }
+}
+
+void WaitTeller::TellHints() {
+  for (std::string& pod : std::exchange(hinted_, {}))
+    to_write_.push_back({"", std::move(pod), false});
+  WritePods();
 }
 
 void WaitTeller::WriteGroup(const std::string& key, bool new_words, Job& job) {

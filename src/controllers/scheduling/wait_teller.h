@@ -47,6 +47,10 @@ class WaitTeller {
   ~WaitTeller();
 
   void Tell(const sched::Waiting& waiting);
+  // The node where a waiting pod's room is being made: a hint for people, which goes out with what
+  // the pod is told in the same turn, or alone after TellHints. Empty: there is none any more.
+  void Hint(const std::string& pod, const std::string& node);
+  void TellHints();
 
  private:
   struct Job {
@@ -66,7 +70,8 @@ class WaitTeller {
   void Pump();
   void Write(const std::string& key, Job& job);
   void WritePods();
-  void WritePod(const json::Value& pod, const Job& job, client::ObjectCallback done);
+  void WritePod(const json::Value& pod, json::Value status, const std::string& job);
+  json::Value Conditions(const json::Value& pod, const std::string& message) const;
   void WriteGroup(const std::string& key, bool new_words, Job& job);
   void OnWritten(const std::string& key, const Status& status);
   void Sweep();
@@ -80,11 +85,13 @@ class WaitTeller {
   std::set<std::string> unaware_;    // to be told at once: it was told nothing yet
   std::set<std::pair<SteadyTime, std::string>> again_;
   struct PodOfJob {
-    std::string job;  // key
+    std::string job;  // key; empty: a hint alone
     std::string pod;
     bool new_words;
   };
   std::deque<PodOfJob> to_write_;
+  std::map<std::string, std::string> hints_;  // by pod the node, until it is written
+  std::vector<std::string> hinted_;           // pods of new hints
   int pods_writing_ = 0;
   SteadyTime again_from_;  // nobody is told again before
   int writing_ = 0;        // jobs with writes under way

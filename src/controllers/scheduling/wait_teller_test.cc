@@ -38,7 +38,9 @@ class Listener final : public api::RestHandler {
     const std::string pod = StrCat(parts[4], "/", parts[6]);
     auto patch = json::Parse(request.body);
     json::Value changed = *pods.at(pod);
-    json::Set(changed, {"status", "conditions"}, *json::Find(*patch, {"status", "conditions"}));
+    for (const auto& [field, value] : json::Find(*patch, {"status"})->get_object()) {
+      json::Set(changed, {"status", field}, value);
+    }
     pods[pod] = std::make_shared<const json::Value>(std::move(changed));
     Answer(*sink, 200);
     return nullptr;
@@ -57,6 +59,11 @@ class Listener final : public api::RestHandler {
   std::string Told(const std::string& name) const {
     const json::Value* told = api::FindCondition(*pods.at("default/" + name), "PodScheduled");
     return told ? std::string(json::GetString(*told, {"message"})) : "";
+  }
+
+  std::string Nominated(const std::string& name) const {
+    return std::string(
+        json::GetString(*pods.at("default/" + name), {"status", "nominatedNodeName"}));
   }
 
   std::map<std::string, json::SharedValue> pods;
@@ -192,6 +199,25 @@ TEST_F(WaitTellerTest, OfALargeGangFewPodsAreToldAtOnceAndWhatIsTrueThen) {
   sim.Advance(seconds(30));
   EXPECT_EQ(server->writes, 104) << "the first were told what was true before";
   EXPECT_EQ(server->Told("p0"), "no room");
+}
+
+TEST_F(WaitTellerTest, AHintGoesWithWhatThePodIsToldOrAlone) {
+  for (const char* pod : {"a", "b", "c"}) server->AddPod(pod);
+  Tell("b", "no room");
+  sim.Advance(kTick);
+  EXPECT_EQ(server->writes, 1);
+  for (const char* pod : {"default/a", "default/b", "default/c"}) teller->Hint(pod, "node-1");
+  teller->Hint("default/c", "");
+  Tell("a", "no room");
+  Tell("c", "no room");
+  teller->TellHints();
+  teller->TellHints();
+  sim.Advance(kTick);
+  EXPECT_EQ(server->writes, 4) << "a with its hint, c without, b's alone";
+  EXPECT_EQ(server->Nominated("a"), "node-1");
+  EXPECT_EQ(server->Nominated("b"), "node-1");
+  EXPECT_EQ(server->Nominated("c"), "");
+  EXPECT_EQ(server->Told("b"), "no room");
 }
 
 TEST_F(WaitTellerTest, WhatWasRefusedIsToldLater) {
