@@ -224,7 +224,7 @@ void PodWorker::FetchSources() {
   FetchPodSources(host_.client(), *pod_, sources_, host_.clock().Now(),
                   [weak = weak_from_this()](const std::shared_ptr<const PodSources>& sources) {
                     auto self = weak.lock();
-                    if (self && !self->detached_) self->OnSources(std::move(sources));
+                    if (self && !self->detached_) self->OnSources(sources);
                   });
   Publish();
 }

@@ -65,6 +65,7 @@ int64_t CountChars(std::string_view text) {
 
 std::string QuotedList(const std::vector<std::string>& texts) {
   std::vector<std::string> quoted;
+  quoted.reserve(texts.size());
   for (const std::string& text : texts) quoted.push_back(Quote(text));
   return Join(quoted, ", ");
 }

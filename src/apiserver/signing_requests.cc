@@ -20,15 +20,16 @@ constexpr std::string_view kMasters = "system:masters";
 // By the signer's name, or by all of its domain.
 bool MayUseSigner(const Admission& admission, std::string_view verb, const std::string& signer) {
   const std::string domain = StrCat(signer.substr(0, signer.find('/')), "/*");
-  return std::ranges::any_of(std::initializer_list{signer, domain}, [&](const std::string& name) {
-    AccessAttributes attributes;
-    attributes.verb = verb;
-    attributes.group = admission.kind.gvk.group;
-    attributes.version = "*";
-    attributes.resource = "signers";
-    attributes.name = name;
-    return Decide(admission.core, admission.call->user, attributes).allowed;
-  });
+  return std::ranges::any_of(
+      std::initializer_list<std::string>{signer, domain}, [&](const std::string& name) {
+        AccessAttributes attributes;
+        attributes.verb = verb;
+        attributes.group = admission.kind.gvk.group;
+        attributes.version = "*";
+        attributes.resource = "signers";
+        attributes.name = name;
+        return Decide(admission.core, admission.call->user, attributes).allowed;
+      });
 }
 
 Status CheckSigner(const Admission& admission, std::string_view verb, const json::Value& old) {

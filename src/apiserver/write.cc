@@ -35,7 +35,7 @@ Result<json::Value> DecodeForWrite(Core& core, Call& call) {
 }
 
 Status Exists(const Call& call, std::string_view name, const store::Entry& there) {
-  const Status exists = AlreadyExistsError(*call.kind, name);
+  Status exists = AlreadyExistsError(*call.kind, name);
   if (!api::IsDeleting(*there.Parsed())) return exists;
   return Status(exists.code(), StrCat("object is being deleted: ", exists.message()),
                 exists.details());

@@ -41,6 +41,7 @@ std::string ShowLabels(const json::Value& labels) {
   }
   if (sorted.empty()) return "map[string]string(nil)";
   std::vector<std::string> parts;
+  parts.reserve(sorted.size());
   for (const auto& [key, text] : sorted) parts.push_back(StrCat(Quote(key), ":", text));
   return StrCat("map[string]string{", Join(parts, ", "), "}");
 }

@@ -15,8 +15,8 @@
 #include "base/strings.h"
 #include "elastic/metric_scaler.h"
 #include "elastic/shard_ledger.h"
-#include "sched/scheduler.h"
 #include "sched/model.h"
+#include "sched/scheduler.h"
 
 namespace swell::controllers {
 namespace {

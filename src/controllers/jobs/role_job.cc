@@ -198,13 +198,14 @@ std::vector<std::vector<int64_t>> RoleJobKind::Ports(const json::Value& job,
   int64_t before = 0;
   for (const ReplicaSpec& replica : spec.replicas) {
     const int64_t given = NamedPort(replica.pod_template, family_.port_name);
-    std::vector<int64_t>& of_role = ports.emplace_back();
+    std::vector<int64_t> of_role;
     for (int64_t i = 0; i < replica.replicas; ++i, ++before) {
       const bool shared = options_.host_network && given == 0;
       of_role.push_back(shared       ? LaunchPort(job, 0, true) + before
                         : given != 0 ? given
                                      : family_.port);
     }
+    ports.push_back(std::move(of_role));
   }
   return ports;
 }

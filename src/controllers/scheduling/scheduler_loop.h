@@ -26,8 +26,8 @@
 #include "controllers/scheduling/scheduler_metrics.h"
 #include "controllers/scheduling/volume_waits.h"
 #include "controllers/scheduling/wait_teller.h"
-#include "sched/scheduler.h"
 #include "sched/past_use.h"
+#include "sched/scheduler.h"
 
 namespace swell::controllers {
 

@@ -10,8 +10,8 @@
 
 #include "base/clock.h"
 #include "base/metrics.h"
-#include "sched/scheduler.h"
 #include "sched/model.h"
+#include "sched/scheduler.h"
 
 namespace swell::controllers {
 
