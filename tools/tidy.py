@@ -34,11 +34,13 @@ LAYERS = {
 }
 LAYERS["bin"] = [layer for layer in LAYERS]
 
-# Layer -> its folders: each may use those before it, and what lies beside the folders may use all of them.
+# Layer or folder -> its folders: each may use those before it. What lies beside them is "."; where that is not in
+# the list it may use all of them.
 FOLDERS = {
     "sched": ["state", "queues", "placement", "cycle", "record", "victims", "actions"],
     "net": ["reactor", "tls", "connection", "http", "framing"],
     "edge": ["http", "cluster", "streams", "kubelet", "webhook", "process"],
+    "edge/process": ["shim", "files", "backstage", "network", "streams", "machine"],
 }
 
 # Where the real clock, real randomness and blocking are allowed: the plugs and their wiring.
@@ -333,8 +335,9 @@ class Tidy:
             self.breach(path, 1, "layer", f"src/{layer} is not a layer; the table is in tools/tidy.py")
             layer = None
         self.check_includes(path, text, layer, is_test)
-        if layer in FOLDERS and not is_test:
-            self.check_folders(path, text, layer)
+        for within in FOLDERS:
+            if path.startswith(f"src/{within}/") and not is_test:
+                self.check_folders(path, text, within)
         self.check_identifiers(path, code, layer, is_test)
         self.check_suppressions(path, text)
         if path.endswith(".h"):
@@ -370,19 +373,19 @@ class Tidy:
             elif path.endswith(".h") and layer != "json" and FULL_JSON_INCLUDE.match(outside):
                 self.breach(path, number, "heavy-header", "include json/value.h or boost/json/fwd.hpp")
 
-    def check_folders(self, path, text, layer):
+    def check_folders(self, path, text, within):
         """Within a layer, too, arrows point one way."""
-        order = FOLDERS[layer]
+        order = FOLDERS[within]
 
         def place(below):
-            folder = below.split("/")[0] if "/" in below else None
+            folder = below.split("/")[0] if "/" in below else "."
             return order.index(folder) if folder in order else len(order)
 
-        here = place(path[len(f"src/{layer}/"):])
-        for match in re.finditer(rf'^\s*#\s*include\s+"{layer}/([^"]+)"', text, re.MULTILINE):
+        here = place(path[len(f"src/{within}/"):])
+        for match in re.finditer(rf'^\s*#\s*include\s+"{within}/([^"]+)"', text, re.MULTILINE):
             if place(match.group(1)) > here:
                 line = line_of(text, match.start(1))
-                self.breach(path, line, "folder", f"{layer}/{order[here]} may not use {layer}/{match.group(1)}")
+                self.breach(path, line, "folder", f"{within}/{order[here]} may not use {within}/{match.group(1)}")
 
     def test_layers(self, layer):
         """What the layer's tests may use beyond the layer: CMake's TEST_DEPS, transitively."""

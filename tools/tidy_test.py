@@ -51,6 +51,14 @@ class Layers(unittest.TestCase):
         self.assertIn("src/net/tls/a.cc:3 folder", found)
         self.assertEqual(len([row for row in found if row.endswith(" folder")]), 2)
 
+    def test_within_a_folder_too(self):
+        tree = {
+            "src/edge/process/CMakeLists.txt": "add_component(SRCS shim/a.cc process.cc)\n",
+            "src/edge/process/shim/a.cc": '#include "edge/http/http.h"\n#include "edge/process/streams/a.h"\n',
+            "src/edge/process/process.cc": '#include "edge/process/shim/a.h"\n',
+        }
+        self.assertEqual(breaches(tree), ["src/edge/process/shim/a.cc:2 folder"])
+
     def test_allowances_are_transitive(self):
         self.assertEqual(breaches(source("agent", '#include "base/status.h"\n')), [])
 

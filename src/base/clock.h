@@ -11,6 +11,7 @@ using Duration = std::chrono::nanoseconds;
 // Wall time, for timestamps that people and other machines read. Jumps with the system's clock.
 struct WallTime {
   int64_t unix_ns = 0;
+  // NOLINTNEXTLINE(modernize-use-nullptr): clang-tidy 14 takes the 0 of a comparison for a pointer
   auto operator<=>(const WallTime&) const = default;
   WallTime operator+(Duration d) const { return {unix_ns + d.count()}; }
   WallTime operator-(Duration d) const { return {unix_ns - d.count()}; }
@@ -20,6 +21,7 @@ struct WallTime {
 // Monotonic time, for intervals and timers. Its zero means nothing.
 struct SteadyTime {
   int64_t ns = 0;
+  // NOLINTNEXTLINE(modernize-use-nullptr): clang-tidy 14 takes the 0 of a comparison for a pointer
   auto operator<=>(const SteadyTime&) const = default;
   SteadyTime operator+(Duration d) const { return {ns + d.count()}; }
   Duration operator-(SteadyTime other) const { return Duration(ns - other.ns); }

@@ -11,7 +11,7 @@
 #include "base/strings.h"
 #include "bin/embedded_cluster.h"
 #include "bin/node_address.h"
-#include "edge/process/nvml.h"
+#include "edge/process/machine/nvml.h"
 
 namespace swell {
 namespace {

@@ -13,8 +13,8 @@
 #include "base/log.h"
 #include "base/random.h"
 #include "base/strings.h"
-#include "edge/process/beneath.h"
-#include "edge/process/volumes.h"
+#include "edge/process/files/volumes.h"
+#include "edge/process/shim/beneath.h"
 
 namespace swell::edge {
 namespace {

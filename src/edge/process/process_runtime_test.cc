@@ -15,8 +15,8 @@
 
 #include "base/file.h"
 #include "base/strings.h"
+#include "edge/process/files/volumes.h"
 #include "edge/process/process_testing.h"
-#include "edge/process/volumes.h"
 
 namespace swell::edge {
 namespace {

@@ -16,9 +16,9 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "base/strings.h"
-#include "edge/process/pod_shim.h"
+#include "edge/process/files/volumes.h"
 #include "edge/process/process_host.h"
-#include "edge/process/volumes.h"
+#include "edge/process/shim/pod_shim.h"
 
 namespace swell::edge {
 namespace {

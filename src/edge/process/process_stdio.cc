@@ -19,8 +19,8 @@
 #include "base/file.h"
 #include "base/strings.h"
 #include "edge/process/process_host.h"
-#include "edge/process/shim_stdio.h"
-#include "edge/process/terminal.h"
+#include "edge/process/shim/shim_stdio.h"
+#include "edge/process/shim/terminal.h"
 
 namespace swell::edge {
 namespace {
