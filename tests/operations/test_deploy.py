@@ -14,7 +14,7 @@ from support import ROOT, SWELL, ClusterTest, run
 
 DEPLOY = ROOT / "deploy"
 # What PromQL calls its own.
-WORDS = {"sum", "by", "rate", "increase", "histogram_quantile", "scalar", "topk", "and", "on", "le"}
+WORDS = {"sum", "by", "rate", "increase", "histogram_quantile", "scalar", "topk", "and", "on", "le", "absent"}
 
 
 def load_generator():
@@ -58,21 +58,27 @@ class Generated(unittest.TestCase):
 
     def test_the_chart_renders_to_what_install_does(self):
         values = yaml.safe_load((DEPLOY / "helm" / "swell" / "values.yaml").read_text())
-        rendered = by_name(render(DEPLOY / "helm" / "swell", values, namespace="swell-system"))
         version = run(SWELL, "version", "--client").stdout.split()[1]
-        printed = by_name(objects(run(SWELL, "install", "--print", "--image", f"swell:{version}").stdout))
-        del printed[("Namespace", "", "swell-system")]
-        for crd in (d for d in rendered.values() if d["kind"] == "CustomResourceDefinition"):
-            self.assertEqual(crd["metadata"].pop("annotations"), {"helm.sh/resource-policy": "keep"})
-        self.assertEqual(sorted(rendered), sorted(printed))
-        for key, document in printed.items():
-            self.assertEqual(rendered[key], document, key)
+        for webhook in (False, True):
+            values["webhook"]["enabled"] = webhook
+            rendered = by_name(render(DEPLOY / "helm" / "swell", values, namespace="swell-system"))
+            printed = by_name(objects(run(SWELL, "install", "--print", "--image", f"swell:{version}",
+                                          *(["--webhook"] if webhook else [])).stdout))
+            del printed[("Namespace", "", "swell-system")]
+            for crd in (d for d in rendered.values() if d["kind"] == "CustomResourceDefinition"):
+                self.assertEqual(crd["metadata"].pop("annotations"), {"helm.sh/resource-policy": "keep"})
+            self.assertEqual(sorted(rendered), sorted(printed))
+            for key, document in printed.items():
+                self.assertEqual(rendered[key], document, key)
 
     def test_the_charts_values_are_used(self):
         values = yaml.safe_load((DEPLOY / "helm" / "swell" / "values.yaml").read_text())
         values.update({"replicas": 3, "extraArgs": ["--set=reserveAfter=1h"], "priorityClassName": "high"})
         values["image"] = {"repository": "r.example.com/s", "tag": "9", "pullPolicy": "Always"}
         values["resources"] = {"limits": {"memory": "4Gi"}}
+        values["imagePullSecrets"] = [{"name": "registry"}]
+        values["nodeSelector"] = {"pool": "system"}
+        values["serviceMonitor"]["labels"] = values["prometheusRule"]["labels"] = {"release": "stack"}
         for part in ("serviceMonitor", "prometheusRule", "dashboards"):
             values[part]["enabled"] = True
         for part in ("podDisruptionBudget", "networkPolicy"):
@@ -91,6 +97,11 @@ class Generated(unittest.TestCase):
         self.assertEqual((container["image"], container["imagePullPolicy"]), ("r.example.com/s:9", "Always"))
         self.assertEqual(container["args"][-1], "--set=reserveAfter=1h")
         self.assertEqual(container["resources"], {"limits": {"memory": "4Gi"}})
+        self.assertEqual(pod["imagePullSecrets"], [{"name": "registry"}])
+        self.assertEqual(pod["nodeSelector"], {"pool": "system"})
+        for kind in ("ServiceMonitor", "PrometheusRule"):
+            labels = next(d for d in found if d["kind"] == kind)["metadata"]["labels"]
+            self.assertEqual((labels["release"], labels["app.kubernetes.io/name"]), ("stack", "swell"))
         rule = next(d for d in found if d["kind"] == "PrometheusRule")
         self.assertEqual(rule["spec"], yaml.safe_load((DEPLOY / "monitoring" / "rules.yaml").read_text()))
         boards = next(d for d in found if d["kind"] == "ConfigMap")["data"]
@@ -129,6 +140,24 @@ class Generated(unittest.TestCase):
         for rule in alerts:
             self.assertIn(rule["labels"]["severity"], ("info", "warning", "critical"), rule["alert"])
             self.assertTrue(rule["annotations"]["summary"] and rule["annotations"]["runbook"], rule["alert"])
+
+
+    def test_what_others_count_too_is_told_apart(self):
+        shared = re.compile(r"\b(?:apiserver|process|workqueue)_\w+|\bleader_election_master_status")
+        for where, expression in expressions():
+            for found in shared.finditer(expression):
+                self.assertTrue(expression[found.end():].startswith('{job=~"swell.*"'), (where, found.group(0)))
+
+    def test_the_monitor_names_a_port_of_the_service_it_selects(self):
+        monitoring = objects((DEPLOY / "kubernetes" / "monitoring.yaml").read_text())
+        monitor = next(d for d in monitoring if d["kind"] == "ServiceMonitor")["spec"]
+        services = [d for d in objects((DEPLOY / "kubernetes" / "controller.yaml").read_text())
+                    if d["kind"] == "Service"
+                    and monitor["selector"]["matchLabels"].items() <= d["metadata"]["labels"].items()]
+        self.assertEqual(len(services), 1)
+        self.assertIn(monitor["endpoints"][0]["port"], [port["name"] for port in services[0]["spec"]["ports"]])
+        # The job that rules look for is called as the Service is.
+        self.assertTrue(services[0]["metadata"]["name"].startswith("swell"))
 
 
 class Live(ClusterTest):
