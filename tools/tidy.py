@@ -41,6 +41,7 @@ FOLDERS = {
     "net": ["reactor", "tls", "connection", "http", "framing"],
     "edge": ["http", "cluster", "streams", "kubelet", "webhook", "process"],
     "edge/process": ["shim", "files", "backstage", "network", "streams", "machine"],
+    "cli": [".", "print", "views", "setup", "pods", "objects", "projects", "jobs", "arena", "runai", "elasticdl"],
 }
 
 # Where the real clock, real randomness and blocking are allowed: the plugs and their wiring.

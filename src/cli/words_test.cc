@@ -8,13 +8,13 @@
 #include "cli/arena/arena.h"
 #include "cli/command.h"
 #include "cli/flags.h"
-#include "cli/jobs/job_view.h"
 #include "cli/jobs/pytorch_spec.h"
 #include "cli/manifests.h"
 #include "cli/print/jsonpath.h"
 #include "cli/print/output.h"
 #include "cli/print/text_table.h"
 #include "cli/session.h"
+#include "cli/views/job_view.h"
 #include "json/value.h"
 
 namespace swell::cli {

@@ -9,9 +9,9 @@
 #include <vector>
 
 #include "cli/command.h"
-#include "cli/jobs/job_view.h"
 #include "cli/jobs/pytorch_spec.h"
 #include "cli/session.h"
+#include "cli/views/job_view.h"
 
 namespace swell::cli::arena {
 

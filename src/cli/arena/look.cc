@@ -5,10 +5,10 @@
 #include "api/swell_keys.h"
 #include "base/strings.h"
 #include "cli/arena/arena.h"
-#include "cli/objects/events_view.h"
 #include "cli/pods/exec_in.h"
 #include "cli/pods/pod_logs.h"
 #include "cli/print/text_table.h"
+#include "cli/views/events_view.h"
 
 namespace swell::cli::arena {
 namespace {

@@ -5,7 +5,7 @@
 #include "base/strings.h"
 #include "cli/arena/arena.h"
 #include "cli/print/text_table.h"
-#include "cli/projects/node_view.h"
+#include "cli/views/node_view.h"
 
 namespace swell::cli::arena {
 namespace {

@@ -4,10 +4,10 @@
 #include "api/meta.h"
 #include "base/strings.h"
 #include "cli/commands.h"
-#include "cli/jobs/job_table.h"
-#include "cli/jobs/job_view.h"
 #include "cli/print/output.h"
 #include "cli/print/text_table.h"
+#include "cli/views/job_table.h"
+#include "cli/views/job_view.h"
 
 namespace swell::cli {
 namespace {

@@ -4,16 +4,14 @@
 #pragma once
 
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "base/result.h"
+#include "cli/key_values.h"
 #include "client/client.h"
 #include "json/value.h"
 
 namespace swell::cli {
-
-using KeyValues = std::vector<std::pair<std::string, std::string>>;
 
 // A volume and where it is mounted.
 struct PodMount {
@@ -98,18 +96,6 @@ KeyValues GpuShareAnnotations(const PyTorchSpec& spec);
 // The spec of one instance's pod.
 Result<json::Object> MakePodSpec(const PyTorchSpec& spec);
 
-// "a=b" pairs. `flag` is for messages.
-Result<KeyValues> ParsePairs(const std::vector<std::string>& texts, std::string_view flag);
-// "claimname=data,path=/data,ro" as {claimname, data}, {path, /data}, {ro, ""}; a name that is not
-// among `known` is refused. `flag` is for messages.
-Result<KeyValues> ParseFields(std::string_view text,
-                              std::string_view flag,
-                              const std::vector<std::string_view>& known);
-// "" for one that is not there.
-std::string_view FieldOf(const KeyValues& fields, std::string_view name);
-bool HasField(const KeyValues& fields, std::string_view name);
-// Pairs of labels, which have to be ones that the server takes.
-Result<KeyValues> ParseLabels(const std::vector<std::string>& texts, std::string_view flag);
 // Where the code of a sync source ends up below working_dir/code: the last part of the URL.
 std::string ProjectOf(const std::string& sync_source);
 

@@ -2,12 +2,12 @@
 #include "api/meta.h"
 #include "base/strings.h"
 #include "cli/commands.h"
-#include "cli/jobs/job_view.h"
 #include "cli/jobs/priorities.h"
 #include "cli/jobs/pytorch_spec.h"
 #include "cli/jobs/what_if.h"
 #include "cli/pods/pod_logs.h"
 #include "cli/print/output.h"
+#include "cli/views/job_view.h"
 
 namespace swell::cli {
 namespace {

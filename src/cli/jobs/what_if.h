@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
-#include "cli/jobs/job_view.h"
 #include "cli/session.h"
+#include "cli/views/job_view.h"
 
 namespace swell::cli {
 

@@ -9,11 +9,11 @@
 #include "base/strings.h"
 #include "cli/commands.h"
 #include "cli/jobs/what_if.h"
-#include "cli/objects/events_view.h"
 #include "cli/print/output.h"
 #include "cli/print/text_table.h"
-#include "cli/projects/node_view.h"
-#include "cli/projects/project_view.h"
+#include "cli/views/events_view.h"
+#include "cli/views/node_view.h"
+#include "cli/views/project_view.h"
 
 namespace swell::cli {
 namespace {

@@ -3,9 +3,9 @@
 #include "api/scheme.h"
 #include "base/strings.h"
 #include "cli/commands.h"
-#include "cli/jobs/job_view.h"
 #include "cli/manifests.h"
 #include "cli/print/output.h"
+#include "cli/views/job_view.h"
 
 namespace swell::cli {
 namespace {

@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
-#include "cli/jobs/job_view.h"
-#include "cli/objects/events_view.h"
 #include "cli/session.h"
+#include "cli/views/events_view.h"
+#include "cli/views/job_view.h"
 
 namespace swell::cli {
 

@@ -3,11 +3,11 @@
 #include "api/meta.h"
 #include "api/swell_keys.h"
 #include "base/strings.h"
-#include "cli/jobs/size_chart.h"
 #include "cli/objects/describe.h"
 #include "cli/print/jsonpath.h"
 #include "cli/print/output.h"
 #include "cli/print/text_table.h"
+#include "cli/views/size_chart.h"
 
 namespace swell::cli {
 namespace {

@@ -4,9 +4,9 @@
 #include "api/meta.h"
 #include "base/strings.h"
 #include "cli/commands.h"
-#include "cli/jobs/job_table.h"
 #include "cli/print/output.h"
 #include "cli/print/text_table.h"
+#include "cli/views/job_table.h"
 
 namespace swell::cli {
 namespace {

@@ -2,9 +2,9 @@
 #include "api/meta.h"
 #include "base/strings.h"
 #include "cli/commands.h"
-#include "cli/jobs/job_view.h"
 #include "cli/print/jsonpath.h"
 #include "cli/print/output.h"
+#include "cli/views/job_view.h"
 
 namespace swell::cli {
 namespace {

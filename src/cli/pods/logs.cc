@@ -2,8 +2,8 @@
 #include "api/meta.h"
 #include "base/strings.h"
 #include "cli/commands.h"
-#include "cli/jobs/job_view.h"
 #include "cli/pods/pod_logs.h"
+#include "cli/views/job_view.h"
 
 namespace swell::cli {
 namespace {

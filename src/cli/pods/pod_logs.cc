@@ -4,7 +4,7 @@
 
 #include "api/meta.h"
 #include "base/strings.h"
-#include "cli/jobs/job_view.h"
+#include "cli/views/job_view.h"
 
 namespace swell::cli {
 namespace {

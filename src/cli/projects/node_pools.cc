@@ -4,9 +4,9 @@
 #include "api/meta.h"
 #include "base/strings.h"
 #include "cli/commands.h"
-#include "cli/jobs/pytorch_spec.h"
+#include "cli/key_values.h"
 #include "cli/print/output.h"
-#include "cli/projects/project_view.h"
+#include "cli/views/project_view.h"
 
 namespace swell::cli {
 namespace {

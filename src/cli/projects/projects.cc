@@ -8,11 +8,10 @@
 #include "api/swell_keys.h"
 #include "base/strings.h"
 #include "cli/commands.h"
-#include "cli/jobs/job_view.h"
-#include "cli/jobs/pytorch_spec.h"
 #include "cli/print/output.h"
 #include "cli/print/text_table.h"
-#include "cli/projects/project_view.h"
+#include "cli/views/job_view.h"
+#include "cli/views/project_view.h"
 
 namespace swell::cli {
 namespace {

@@ -4,12 +4,12 @@
 #include "api/meta.h"
 #include "base/strings.h"
 #include "cli/objects/describe.h"
-#include "cli/objects/events_view.h"
 #include "cli/print/output.h"
 #include "cli/print/text_table.h"
-#include "cli/projects/node_view.h"
 #include "cli/runai/print.h"
 #include "cli/runai/runai.h"
+#include "cli/views/events_view.h"
+#include "cli/views/node_view.h"
 
 namespace swell::cli::runai {
 namespace {

@@ -5,9 +5,9 @@
 #include <string>
 #include <vector>
 
-#include "cli/objects/events_view.h"
-#include "cli/projects/node_view.h"
 #include "cli/runai/runai.h"
+#include "cli/views/events_view.h"
+#include "cli/views/node_view.h"
 
 namespace swell::cli::runai {
 

@@ -8,9 +8,9 @@
 #include <vector>
 
 #include "cli/command.h"
-#include "cli/jobs/job_view.h"
-#include "cli/projects/project_view.h"
 #include "cli/session.h"
+#include "cli/views/job_view.h"
+#include "cli/views/project_view.h"
 
 namespace swell::cli::runai {
 

@@ -1,4 +1,4 @@
-#include "cli/projects/project_view.h"
+#include "cli/views/project_view.h"
 
 #include <algorithm>
 #include <cmath>
@@ -8,8 +8,8 @@
 #include "api/quantity.h"
 #include "base/strings.h"
 #include "cli/flags.h"
-#include "cli/jobs/job_view.h"
 #include "cli/print/text_table.h"
+#include "cli/views/job_view.h"
 
 namespace swell::cli {
 namespace {

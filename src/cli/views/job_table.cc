@@ -1,11 +1,11 @@
-#include "cli/jobs/job_table.h"
+#include "cli/views/job_table.h"
 
 #include <algorithm>
 #include <map>
 
 #include "base/strings.h"
 #include "cli/print/text_table.h"
-#include "cli/projects/project_view.h"
+#include "cli/views/project_view.h"
 
 namespace swell::cli {
 namespace {

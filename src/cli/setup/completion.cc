@@ -5,8 +5,8 @@
 #include "api/meta.h"
 #include "base/strings.h"
 #include "cli/commands.h"
-#include "cli/jobs/job_view.h"
 #include "cli/session.h"
+#include "cli/views/job_view.h"
 
 namespace swell::cli {
 namespace {

@@ -1,4 +1,4 @@
-#include "cli/jobs/size_chart.h"
+#include "cli/views/size_chart.h"
 
 #include <algorithm>
 #include <array>

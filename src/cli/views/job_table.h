@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "cli/jobs/job_view.h"
 #include "cli/print/output.h"
+#include "cli/views/job_view.h"
 
 namespace swell::cli {
 

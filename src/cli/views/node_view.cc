@@ -1,4 +1,4 @@
-#include "cli/projects/node_view.h"
+#include "cli/views/node_view.h"
 
 #include <algorithm>
 #include <map>
@@ -6,7 +6,7 @@
 #include "api/meta.h"
 #include "api/quantity.h"
 #include "base/strings.h"
-#include "cli/jobs/job_view.h"
+#include "cli/views/job_view.h"
 
 namespace swell::cli {
 namespace {

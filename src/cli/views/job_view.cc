@@ -1,4 +1,4 @@
-#include "cli/jobs/job_view.h"
+#include "cli/views/job_view.h"
 
 #include <algorithm>
 #include <cmath>
