@@ -72,10 +72,20 @@ auto PlaceOf(auto& children, std::string_view element) {
                           });
 }
 
+// Sorted while they are small: elements have one prefix, so keys have the order of elements.
 std::vector<Part> FieldsAsParts(const json::Object& object, const api::Schema* schema) {
+  std::vector<const json::Object::value_type*> members;
+  members.reserve(object.size());
+  for (const auto& member : object) members.push_back(&member);
+  constexpr auto kByKey = [](const auto* a, const auto* b) { return a->key() < b->key(); };
+  if (!std::is_sorted(members.begin(), members.end(), kByKey)) {
+    std::sort(members.begin(), members.end(), kByKey);
+  }
   std::vector<Part> parts;
-  parts.reserve(object.size());
-  for (const auto& [key, value] : object) {
+  parts.reserve(members.size());
+  for (const auto* member : members) {
+    const json::Value& value = member->value();
+    const std::string_view key = member->key();
     const api::SchemaField* field = schema == nullptr ? nullptr : schema->Field(key);
     parts.push_back({MemberElement(key), &value, SchemaOfMember(schema, key), field});
   }
@@ -91,12 +101,8 @@ bool HasParts(const json::Value& value, const api::Schema* schema) {
 
 std::vector<Part> PartsOf(const json::Value& value, const api::Schema* schema) {
   if (!HasParts(value, schema)) return {};
+  if (value.is_object()) return FieldsAsParts(value.get_object(), schema);
   std::vector<Part> parts;
-  if (value.is_object()) {
-    parts = FieldsAsParts(value.get_object(), schema);
-    std::sort(parts.begin(), parts.end(), kByElement);
-    return parts;
-  }
   for (const json::Value& item : value.get_array()) {
     parts.push_back({ElementOfItem(item, *schema), &item, schema->items.get(), nullptr});
   }
