@@ -37,6 +37,7 @@ LAYERS["bin"] = [layer for layer in LAYERS]
 # Layer or folder -> its folders: each may use those before it. What lies beside them is "."; where that is not in
 # the list it may use all of them.
 FOLDERS = {
+    "api": [".", "cel", "crd", "validate"],
     "sched": ["state", "queues", "placement", "cycle", "record", "victims", "actions"],
     "net": ["reactor", "tls", "connection", "http", "framing"],
     "edge": ["http", "cluster", "streams", "kubelet", "webhook", "process"],

@@ -2,8 +2,8 @@
 
 #include <set>
 
+#include "api/field_errors.h"
 #include "api/schema_pattern.h"
-#include "api/validate/field_errors.h"
 #include "json/erase.h"
 
 namespace swell::api {

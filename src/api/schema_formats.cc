@@ -10,8 +10,9 @@
 #include <utility>
 #include <vector>
 
+#include "api/cidr.h"
+#include "api/field_rules.h"
 #include "api/schema_pattern.h"
-#include "api/validate/validate_rules.h"
 #include "base/strings.h"
 
 namespace swell::api {
@@ -30,6 +31,7 @@ bool AllHex(std::string_view text) { return std::all_of(text.begin(), text.end()
 
 bool IsIpv4(std::string_view text) { return CheckIp(text).empty() && text.find('.') != kNone; }
 bool IsIpv6(std::string_view text) { return CheckIp(text).empty() && text.find(':') != kNone; }
+bool IsCidr(std::string_view text) { return ParseCidr(text).has_value(); }
 
 // 6, 8 or 20 bytes: 00:00:5e:00:53:01, 00-00-5e-00-53-01 or 0000.5e00.5301.
 bool IsMac(std::string_view text) {

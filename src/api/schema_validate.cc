@@ -4,13 +4,13 @@
 #include <map>
 #include <set>
 
+#include "api/field_errors.h"
+#include "api/field_rules.h"
 #include "api/meta.h"
 #include "api/quantity.h"
 #include "api/schema.h"
 #include "api/schema_formats.h"
 #include "api/schema_pattern.h"
-#include "api/validate/field_errors.h"
-#include "api/validate/validate_rules.h"
 #include "base/strings.h"
 
 namespace swell::api {

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <set>
 
+#include "api/field_errors.h"
 #include "api/meta.h"
-#include "api/validate/field_errors.h"
 #include "apiserver/access/access.h"
 #include "apiserver/access/registered_users.h"
 #include "apiserver/errors.h"

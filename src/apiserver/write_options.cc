@@ -1,6 +1,6 @@
 #include "apiserver/write_options.h"
 
-#include "api/validate/field_errors.h"
+#include "api/field_errors.h"
 #include "apiserver/errors.h"
 #include "base/strings.h"
 

@@ -4,10 +4,10 @@
 
 #include "api/crd/crd_rules.h"
 #include "api/crd/crd_schema.h"
+#include "api/field_errors.h"
+#include "api/field_rules.h"
 #include "api/meta.h"
 #include "api/scheme.h"
-#include "api/validate/field_errors.h"
-#include "api/validate/validate_rules.h"
 #include "base/strings.h"
 
 namespace swell::api {

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "api/validate/validate_rules.h"
+#include "api/field_rules.h"
 #include "base/strings.h"
 
 namespace swell::api {

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "api/cel/cel.h"
-#include "api/validate/field_errors.h"
+#include "api/field_errors.h"
 
 namespace swell::api {
 

@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <set>
 
+#include "api/field_errors.h"
+#include "api/field_rules.h"
 #include "api/schema_pattern.h"
 #include "api/schema_text.h"
-#include "api/validate/field_errors.h"
-#include "api/validate/validate_rules.h"
 #include "base/strings.h"
 
 namespace swell::api {

@@ -1,10 +1,8 @@
 // Rules of services, endpoints, ingresses and network policies.
-#include <arpa/inet.h>
-
-#include <array>
 #include <optional>
 #include <set>
 
+#include "api/cidr.h"
 #include "api/meta.h"
 #include "api/validate/validate_rules.h"
 #include "base/strings.h"
@@ -13,37 +11,6 @@ namespace swell::api {
 namespace {
 
 using json::Value;
-
-// An address range, "10.0.0.0/8".
-struct Cidr {
-  std::array<unsigned char, 16> bytes{};
-  int bits = 0;
-  bool v6 = false;
-
-  bool Contains(const Cidr& other) const {
-    if (v6 != other.v6) return false;
-    for (int i = 0; i < bits; ++i) {
-      const int mask = 0x80 >> (i % 8);
-      if ((bytes[i / 8] & mask) != (other.bytes[i / 8] & mask)) return false;
-    }
-    return true;
-  }
-};
-
-std::optional<Cidr> ParseCidr(std::string_view text) {
-  const size_t slash = text.find('/');
-  if (slash == std::string_view::npos) return std::nullopt;
-  Cidr out;
-  const std::string address(text.substr(0, slash));
-  out.v6 = address.find(':') != std::string::npos;
-  const auto bits = ParseUint(text.substr(slash + 1));
-  if (!bits || *bits > (out.v6 ? 128 : 32)) return std::nullopt;
-  out.bits = static_cast<int>(*bits);
-  if (inet_pton(out.v6 ? AF_INET6 : AF_INET, address.c_str(), out.bytes.data()) != 1) {
-    return std::nullopt;
-  }
-  return out;
-}
 
 void CheckIpBlock(const Value& block, const std::string& at, FieldErrors& errors) {
   const std::string_view text = TextOf(block, "cidr");
@@ -588,8 +555,6 @@ void CheckIngressClass(const Value& object, FieldErrors& errors) {
 }
 
 }  // namespace
-
-bool IsCidr(std::string_view range) { return ParseCidr(range).has_value(); }
 
 bool CheckNetwork(const KindInfo& kind,
                   const Value& object,

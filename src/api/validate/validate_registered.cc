@@ -3,6 +3,7 @@
 #include <set>
 
 #include "api/cel/cel.h"
+#include "api/cidr.h"
 #include "api/meta.h"
 #include "api/validate/validate_rules.h"
 #include "base/strings.h"
@@ -53,7 +54,7 @@ void CheckNode(const Value& node, const Value* old, FieldErrors& errors) {
     ranges = {*first};
   }
   for (size_t i = 0; i < ranges.size(); ++i) {
-    if (IsCidr(TextIn(ranges[i]))) continue;
+    if (ParseCidr(TextIn(ranges[i]))) continue;
     errors.push_back(InvalidTexts(PathIndex("spec.podCIDRs", i), ranges, "must be valid CIDR"));
   }
   const bool two_families =
@@ -254,88 +255,6 @@ void CheckHookRules(const Value& hook, const std::string& path, FieldErrors& err
     CheckOneOf(rules[i], "scope", at, {"*", "Cluster", "Namespaced"}, errors);
   }
 }
-
-void CheckHookService(const Value& service, const std::string& at, FieldErrors& errors) {
-  for (std::string_view key : {"name", "namespace"}) {
-    if (!TextOf(service, key).empty()) continue;
-    errors.push_back(RequiredError(PathField(at, key), StrCat("service ", key, " is required")));
-  }
-  const std::string_view path = TextOf(service, "path");
-  const std::string path_at = PathField(at, "path");
-  if (path.empty() || path == "/") return;
-  if (!path.starts_with('/')) {
-    errors.push_back(InvalidText(path_at, path, "must start with a '/'"));
-  }
-  std::string_view rest = path.substr(1);
-  if (rest.ends_with('/')) rest.remove_suffix(1);
-  size_t index = 0;
-  for (std::string_view step : Split(rest, '/')) {
-    const std::string where = StrCat("segment[", index++, "]");
-    if (step.empty()) {
-      errors.push_back(InvalidText(path_at, path, where + " may not be empty"));
-    } else if (std::string why = CheckDnsSubdomain(step); !why.empty()) {
-      errors.push_back(InvalidText(path_at, path, StrCat(where, ": ", why)));
-    }
-  }
-}
-
-void CheckHookUrl(std::string_view url, const std::string& at, FieldErrors& errors) {
-  constexpr std::string_view kForm = "; desired format: https://host[/path]";
-  const size_t scheme = url.find("://");
-  if (url.substr(0, scheme) != "https") {
-    errors.push_back(InvalidText(at, url.substr(0, scheme),
-                                 StrCat("'https' is the only allowed URL scheme", kForm)));
-  }
-  std::string_view rest =
-      scheme == std::string_view::npos ? std::string_view() : url.substr(scheme + 3);
-  const size_t fragment = rest.find('#');
-  const size_t query = rest.substr(0, fragment).find('?');
-  const std::string_view host = rest.substr(0, rest.find_first_of("/?#"));
-  const size_t user = host.find('@');
-  if (host.empty()) errors.push_back(InvalidText(at, host, StrCat("host must be provided", kForm)));
-  if (user != std::string_view::npos) {
-    errors.push_back(
-        InvalidText(at, host.substr(0, user), "user information is not permitted in the URL"));
-  }
-  if (fragment != std::string_view::npos) {
-    errors.push_back(
-        InvalidText(at, rest.substr(fragment + 1), "fragments are not permitted in the URL"));
-  }
-  if (query != std::string_view::npos) {
-    errors.push_back(InvalidText(at, rest.substr(0, fragment).substr(query + 1),
-                                 "query parameters are not permitted in the URL"));
-  }
-}
-
-}  // namespace
-
-void CheckHookClient(const Value* client, const std::string& at, FieldErrors& errors) {
-  const Value* url = client ? MemberOf(*client, "url") : nullptr;
-  const Value* service = client ? MemberOf(*client, "service") : nullptr;
-  if ((url == nullptr) == (service == nullptr)) {
-    errors.push_back(RequiredError(at, "exactly one of url or service is required"));
-  } else if (service != nullptr) {
-    CheckHookService(*service, PathField(at, "service"), errors);
-  } else {
-    CheckHookUrl(TextIn(*url), PathField(at, "url"), errors);
-  }
-}
-
-void CheckReviewVersions(const json::Array& versions,
-                         const std::string& at,
-                         FieldErrors& errors,
-                         std::string_view missing) {
-  const bool known = std::any_of(versions.begin(), versions.end(), [](const Value& version) {
-    return TextIn(version) == "v1" || TextIn(version) == "v1beta1";
-  });
-  if (versions.empty()) {
-    errors.push_back(RequiredError(at, missing));
-  } else if (!known) {
-    errors.push_back(InvalidTexts(at, versions, "must include at least one of v1, v1beta1"));
-  }
-}
-
-namespace {
 
 void CheckMatchConditions(const Value& hook, const std::string& path, FieldErrors& errors) {
   constexpr size_t kMost = 64;

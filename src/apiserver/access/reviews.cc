@@ -1,8 +1,8 @@
 // Reviews: who am I, may I, whose token is this. Nothing is stored.
 #include <algorithm>
 
+#include "api/field_errors.h"
 #include "api/meta.h"
-#include "api/validate/field_errors.h"
 #include "apiserver/access/access.h"
 #include "apiserver/access/authn.h"
 #include "apiserver/codec.h"

@@ -1,4 +1,4 @@
-#include "api/validate/field_errors.h"
+#include "api/field_errors.h"
 
 #include <algorithm>
 #include <map>
