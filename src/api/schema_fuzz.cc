@@ -16,6 +16,7 @@ void CheckObject(const swell::api::Schema& schema, swell::json::Value object) {
   SWELL_CHECK(swell::api::ValidateAgainst(schema, object).size() <= 100);
   SWELL_CHECK(swell::api::UnknownFields(schema, object).size() <= 100);
   swell::api::PruneUnknown(schema, object);
+  SWELL_CHECK(swell::api::UnknownFields(schema, object).empty());
   swell::json::Value pruned = object;
   swell::api::PruneUnknown(schema, pruned);
   SWELL_CHECK(swell::json::Equal(object, pruned));
