@@ -64,7 +64,7 @@ class Workers {
     request.body = StrCat(R"({"worker":"worker-)", worker, R"(","count":)", options_.count,
                           R"(,"completed":[)", done_[static_cast<size_t>(worker)], "]}");
     client_.Send(std::move(request), Duration::zero(),
-                 [this, worker, now](Result<net::HttpResponse> response) {
+                 [this, worker, now](const Result<net::HttpResponse>& response) {
                    latency_.Add(reactor_.Now() - now);
                    Answered(worker, response);
                    reactor_.After(std::chrono::milliseconds(options_.pause_ms),

@@ -76,7 +76,7 @@ struct Fetch : std::enable_shared_from_this<Fetch> {
     if (--out == 0) done(std::move(sources));
   }
 
-  void Get(const Resource& resource, std::string kind, const std::string& name) {
+  void Get(const Resource& resource, const std::string& kind, const std::string& name) {
     ++out;
     std::string where = resource.namespaced ? ns : std::string();
     client.Get(resource, where, name,
@@ -134,7 +134,7 @@ Result<json::SharedValue> PodSources::Find(std::string_view kind, std::string_vi
 
 void FetchPodSources(client::Client& client,
                      const json::Value& pod,
-                     std::shared_ptr<const PodSources> earlier,
+                     const std::shared_ptr<const PodSources>& earlier,
                      WallTime now,
                      std::function<void(std::shared_ptr<const PodSources>)> done) {
   Wanted wanted = Collect(pod);

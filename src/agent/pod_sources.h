@@ -42,7 +42,7 @@ class PodSources {
 // that have a fifth of their life before them are taken from there.
 void FetchPodSources(client::Client& client,
                      const json::Value& pod,
-                     std::shared_ptr<const PodSources> earlier,
+                     const std::shared_ptr<const PodSources>& earlier,
                      WallTime now,
                      std::function<void(std::shared_ptr<const PodSources>)> done);
 

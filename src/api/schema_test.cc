@@ -4,6 +4,7 @@
 
 #include "api/schema_text.h"
 #include "api/scheme.h"
+#include "base/strings.h"
 #include "json/json_test_util.h"
 
 namespace swell::api {
@@ -59,7 +60,7 @@ TEST_F(SchemaTest, UnknownFieldsAtEveryLevel) {
     EXPECT_EQ(UnknownFields(Of("", "Pod"), J(c.pod)), c.unknown) << c.pod;
   }
   std::string many = "{";
-  for (int i = 0; i < 200; ++i) many += (i ? ",\"x" : "\"x") + std::to_string(i) + "\":1";
+  for (int i = 0; i < 200; ++i) many += StrCat(i ? ",\"x" : "\"x", i, "\":1");
   EXPECT_EQ(UnknownFields(Of("", "Pod"), J(many + "}")).size(), 100u);
 }
 
@@ -304,7 +305,7 @@ TEST_F(SchemaTest, RefusesWhatIsNotStructural) {
   }
   std::string deep = R"({"type":"object"})";
   for (int i = 0; i < 30; ++i) {
-    deep = R"({"type":"object","properties":{"a":)" + deep + "}}";
+    deep = StrCat(R"({"type":"object","properties":{"a":)", deep, "}}");
   }
   EXPECT_EQ(CrdError(deep), "");
 }

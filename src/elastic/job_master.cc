@@ -9,7 +9,7 @@ namespace {
 
 constexpr int64_t kTasksPerRequestMax = 1000;
 constexpr int64_t kWaitMs = 100;
-constexpr int64_t kSpeedWindow_s = 10;
+constexpr int64_t kSpeedWindowS = 10;
 constexpr size_t kNameBytesMax = 253;
 constexpr size_t kAddressBytesMax = 512;
 constexpr size_t kFactsMax = 64;
@@ -381,7 +381,7 @@ void JobMaster::Count(int64_t records, WallTime now) {
   const int64_t second = SecondOf(now);
   if (recent_.empty() || recent_.back().first < second) recent_.emplace_back(second, 0);
   recent_.back().second += records;
-  while (recent_.front().first <= second - kSpeedWindow_s) recent_.pop_front();
+  while (recent_.front().first <= second - kSpeedWindowS) recent_.pop_front();
 }
 
 double JobMaster::RecordsPerSecond(WallTime now) const {
@@ -389,7 +389,7 @@ double JobMaster::RecordsPerSecond(WallTime now) const {
   int64_t sum = 0, since = second;
   for (const auto& [when, records] : recent_) {
     // The second that is under way is not whole yet.
-    if (when <= second - kSpeedWindow_s || when >= second) continue;
+    if (when <= second - kSpeedWindowS || when >= second) continue;
     sum += records;
     since = std::min(since, when);
   }

@@ -105,7 +105,7 @@ Status MasterJournal::Append(std::string_view lines) {
     lines.remove_prefix(static_cast<size_t>(wrote));
   }
   if (lines.empty() && ::fdatasync(fd_) == 0) return Status::Ok();
-  const Status failed = ErrnoStatus(errno, StrCat("write ", path_));
+  Status failed = ErrnoStatus(errno, StrCat("write ", path_));
   ::close(fd_);
   fd_ = -1;
   return failed;

@@ -12,7 +12,7 @@ namespace swell::elastic {
 namespace {
 
 constexpr size_t kSeriesMax = 64;
-constexpr int64_t kLatest_ns = 4'000'000'000'000'000'000;  // in 2096
+constexpr int64_t kLatestNs = 4'000'000'000'000'000'000;  // in 2096
 constexpr size_t kObservationsMax = 1000;
 // Waiting doubles up to this many intervals.
 constexpr int64_t kPatienceMax = 128;
@@ -305,7 +305,7 @@ ScaleState ScaleState::FromStatus(const json::Value& status) {
 
 ScaleState ScaleState::FromMemory(const json::Value& memory) {
   ScaleState state = FromStatus(memory);
-  state.start.unix_ns = std::clamp<int64_t>(json::GetInt(memory, {"start"}), 0, kLatest_ns);
+  state.start.unix_ns = std::clamp<int64_t>(json::GetInt(memory, {"start"}), 0, kLatestNs);
   state.complete = json::GetBool(memory, {"complete"});
   state.undisturbed = json::GetBool(memory, {"undisturbed"});
   state.held = json::GetBool(memory, {"held"});

@@ -32,18 +32,17 @@ class RequestLogTest : public testing::Test {
   api::RestRequest From(std::string user,
                         std::string group,
                         std::string method,
-                        std::string target,
+                        const std::string& target,
                         std::string body = {}) {
-    api::RestRequest request =
-        test_->Request(std::move(method), std::move(target), std::move(body));
+    api::RestRequest request = test_->Request(std::move(method), target, std::move(body));
     request.user = {};
     request.remote = "10.0.0.7:4711";
     request.credentials.certificate_common_name = std::move(user);
     if (!group.empty()) request.credentials.certificate_organizations = {std::move(group)};
     return request;
   }
-  api::RestRequest Admin(std::string method, std::string target, std::string body = {}) {
-    return From("root", "system:masters", std::move(method), std::move(target), std::move(body));
+  api::RestRequest Admin(std::string method, const std::string& target, std::string body = {}) {
+    return From("root", "system:masters", std::move(method), target, std::move(body));
   }
   std::string Metric(const std::string& series) {
     const std::string page = metrics_.Print();
