@@ -53,11 +53,15 @@ Status LineFile::Rotate() {
 Status LineFile::Append(std::string_view lines) {
   if (fd_ < 0) SWELL_RETURN_IF_ERROR(Reopen());
   if (bytes_ > 0 && bytes_ + lines.size() > limits_.bytes_max) SWELL_RETURN_IF_ERROR(Rotate());
+  const uint64_t whole = bytes_;
   while (!lines.empty()) {
     const ssize_t n = ::write(fd_, lines.data(), lines.size());
     if (n < 0 && errno == EINTR) continue;
     if (n < 0) {
       Status failed = ErrnoStatus(errno, "write " + path_);
+      // Half a line would be the end for whoever reads them one by one. Where that fails, too, it
+      // is ended when the file is opened again.
+      if (::ftruncate(fd_, static_cast<off_t>(whole)) == 0) bytes_ = whole;
       Close();
       return failed;
     }

@@ -25,7 +25,8 @@ class LineFile {
   LineFile(const LineFile&) = delete;
   LineFile& operator=(const LineFile&) = delete;
 
-  // `lines` ends with a newline. After an error the next one tries again.
+  // `lines` ends with a newline. After an error nothing of them is in the file, and the next call
+  // tries again.
   Status Append(std::string_view lines);
 
  private:

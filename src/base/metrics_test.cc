@@ -1,8 +1,10 @@
 #include "base/metrics.h"
 
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <atomic>
+#include <csignal>
 #include <filesystem>
 
 #include <gtest/gtest.h>
@@ -146,6 +148,24 @@ TEST_F(Lines, GoOnBehindWhatACrashTore) {
   auto file = LineFile::Open(dir_ + "/log", {}).value();
   ASSERT_TRUE(file->Append("next\n").ok());
   EXPECT_EQ(Text("log"), "whole\nhal\nnext\n");
+}
+
+// As a disk does that is full in the middle of a line.
+TEST_F(Lines, AreWholeOrNotThere) {
+  auto file = LineFile::Open(dir_ + "/log", {}).value();
+  ASSERT_TRUE(file->Append("one\n").ok());
+  rlimit before{};
+  ASSERT_EQ(::getrlimit(RLIMIT_FSIZE, &before), 0);
+  const auto handler = std::signal(SIGXFSZ, SIG_IGN);
+  const rlimit full{.rlim_cur = 10, .rlim_max = before.rlim_max};
+  ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &full), 0);
+  const Status refused = file->Append("a second one\n");
+  ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &before), 0);
+  (void)std::signal(SIGXFSZ, handler);
+  EXPECT_FALSE(refused.ok());
+  EXPECT_EQ(Text("log"), "one\n");
+  ASSERT_TRUE(file->Append("three\n").ok());
+  EXPECT_EQ(Text("log"), "one\nthree\n");
 }
 
 TEST_F(Lines, SayWhatIsWrong) {

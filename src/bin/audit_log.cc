@@ -46,6 +46,10 @@ void AuditLog::Write(const std::vector<std::string>& lines) {
   if (!written.ok() && !failing_) {
     SWELL_LOG_ERROR("audit", "events are not written", {"error", written.ToString()});
   }
+  if (written.ok() && failing_) {
+    SWELL_LOG_WARNING("audit", "events are written again",
+                      {"missing", std::to_string(dropped_.load())});
+  }
   failing_ = !written.ok();
 }
 
