@@ -12,6 +12,10 @@ using enum MetricType;
 // Series of one family that come from the cluster's objects.
 constexpr size_t kNodesMax = 5000;
 constexpr size_t kJobsMax = 1000;
+// Of those that begin at zero; projects that really give places away find room after them.
+constexpr size_t kBegunMax = CounterVec::kSeriesMax / 2;
+constexpr std::string_view kEvictionRules[] = {"shrink", "consolidate", "reclaim", "preempt",
+                                               "stale-gangs"};
 
 double Seconds(Duration span) { return std::chrono::duration<double>(span).count(); }
 
@@ -46,7 +50,10 @@ SchedulerMetrics::SchedulerMetrics(Metrics* metrics,
               "How long work waited for its places, since its pods came.",
               {"project"}},
              WaitBounds()),
-      registered_(RegisterMetrics(metrics, [this](MetricPage& page) { Collect(page); })) {
+      registered_(RegisterMetrics(metrics, [this](MetricPage& page) {
+        BeginCounters();
+        Collect(page);
+      })) {
   cycles_.At({});
 }
 
@@ -60,6 +67,18 @@ void SchedulerMetrics::OnEviction(const sched::Decision& eviction) {
 
 void SchedulerMetrics::OnStart(std::string_view project, Duration waited) {
   waits_.At({NonEmpty(project)}).Observe(Seconds(waited));
+}
+
+// Nobody sees a counter grow that begins with its first event: rate() and increase() need to have
+// seen the zero before.
+void SchedulerMetrics::BeginCounters() {
+  for (const sched::Model::QueueView& queue : model_.Queues()) {
+    for (std::string_view rule : kEvictionRules) {
+      if (evictions_.series().size() >= kBegunMax) return;
+      evictions_.At({rule, NonEmpty(queue.name)});
+      lost_.At({rule, NonEmpty(queue.name)});
+    }
+  }
 }
 
 void SchedulerMetrics::Collect(MetricPage& page) const {

@@ -36,6 +36,7 @@ class SchedulerMetrics {
   void OnStart(std::string_view project, Duration waited);
 
  private:
+  void BeginCounters();
   void Collect(MetricPage& page) const;
   void CollectCycles(MetricPage& page) const;
   void CollectProjects(MetricPage& page) const;
