@@ -2,6 +2,7 @@
 // may be run again at any time.
 #include <algorithm>
 #include <cstdio>
+#include <utility>
 
 #include "api/meta.h"
 #include "api/scheme.h"
@@ -16,6 +17,7 @@ namespace swell {
 namespace {
 
 constexpr Duration kEstablishedLimit = std::chrono::seconds(30);
+constexpr Duration kGoneLimit = std::chrono::minutes(2);
 
 struct InstalledKind {
   std::string_view kind;
@@ -65,9 +67,29 @@ Result<json::SharedValue> GetObject(RemoteProcess& process, const json::Value& o
   });
 }
 
+// As GetObject, once what is being deleted is gone: it would take with it what is made of it, or
+// in it. An uninstall leaves a namespace and definitions to end by themselves.
+Result<json::SharedValue> GetSettled(RemoteProcess& process, const json::Value& object) {
+  const SteadyTime start = process.clock().Steady();
+  for (bool told = false;; process.Pause(std::chrono::milliseconds(200))) {
+    auto now = GetObject(process, object);
+    if (!now.ok() || !api::IsDeleting(**now)) return now;
+    if (!std::exchange(told, true)) {
+      std::printf("%s is being deleted; waiting for its end\n", WordsFor(object).c_str());
+      std::fflush(stdout);
+    }
+    if (process.clock().Steady() - start < kGoneLimit) continue;
+    return Status(Code::kTimeout,
+                  StrCat(WordsFor(object), " is still being deleted after ",
+                         kGoneLimit.count() / 1'000'000'000,
+                         " s; its metadata.finalizers and status.conditions say what it waits for. "
+                         "Run this command again when it is gone"));
+  }
+}
+
 // What was there before and is not ours stays as it is; a priority class cannot be changed anyway.
 Status InstallOne(RemoteProcess& process, const json::Value& object) {
-  auto before = GetObject(process, object);
+  auto before = GetSettled(process, object);
   if (!before.ok() && before.status().code() != Code::kNotFound) return before.status();
   if (before.ok() && !IsOurs(**before)) {
     std::printf("%s kept: it was there already and is not Swell's\n", WordsFor(object).c_str());
@@ -325,7 +347,12 @@ int InstallCommand(const std::vector<std::string>& arguments) {
     return Misused(kInstall, StrCat("--image ", Quote(deployment.image),
                                     ": an image like registry.example.com/swell:0.1.0 expected"));
   }
-  if (deployment.replicas < 1) return Misused(kInstall, "--replicas is at least 1");
+  if (deployment.replicas < 1) {
+    return Misused(kInstall, StrCat("--replicas ", deployment.replicas, ": at least 1 expected"));
+  }
+  if (const std::string wrong = api::CheckDnsLabel(deployment.ns); !wrong.empty()) {
+    return Misused(kInstall, StrCat("--namespace ", Quote(deployment.ns), ": ", wrong));
+  }
   if (!webhook.url.empty() && !webhook.url.starts_with("https://")) {
     return Misused(kInstall, StrCat("--webhook-url ", Quote(webhook.url), " is not https://…"));
   }

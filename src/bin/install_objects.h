@@ -18,6 +18,7 @@ std::vector<json::Value> InstallObjects(const std::string& ns);
 
 // The Service and the configuration of the admission webhook, and the controller's port for it.
 inline constexpr char kWebhookName[] = "swell-webhook";
+inline constexpr char kWebhookSecret[] = "swell-webhook-ca";
 inline constexpr int kWebhookPort = 9443;
 
 // `swell controller` as a Deployment, with what belongs to it: a Service for its metrics, a

@@ -9,7 +9,6 @@ namespace {
 
 const client::Resource kConfigurations{"admissionregistration.k8s.io", "v1",
                                        "mutatingwebhookconfigurations", false};
-constexpr char kAuthoritySecret[] = "swell-webhook-ca";
 constexpr Duration kLookEvery = std::chrono::seconds(10);
 constexpr Duration kRenewBefore = std::chrono::hours(24 * 30);
 constexpr int kTriesMax = 5;
@@ -42,12 +41,12 @@ Webhook::~Webhook() { process_.core().Cancel(timer_); }
 
 json::Value Webhook::SecretOf(const edge::WebhookAuthority& authority,
                               const json::Value* known) const {
-  json::Value secret = json::Object{
-      {"apiVersion", "v1"},
-      {"kind", "Secret"},
-      {"type", "kubernetes.io/tls"},
-      {"metadata", json::Object{{"name", kAuthoritySecret}, {"namespace", options_.ns}}},
-      {"data", authority.Data()}};
+  json::Value secret =
+      json::Object{{"apiVersion", "v1"},
+                   {"kind", "Secret"},
+                   {"type", "kubernetes.io/tls"},
+                   {"metadata", json::Object{{"name", kWebhookSecret}, {"namespace", options_.ns}}},
+                   {"data", authority.Data()}};
   if (known != nullptr) {
     json::Set(secret, {"metadata", "resourceVersion"},
               json::GetString(*known, {"metadata", "resourceVersion"}));
@@ -60,7 +59,7 @@ Status Webhook::FindAuthority() {
   Status last = Status::Ok();
   for (int i = 0; i < kTriesMax; ++i) {
     auto known = process_.Await([&](client::ObjectCallback done) {
-      client_.Get(client::resources::kSecrets, options_.ns, kAuthoritySecret, std::move(done));
+      client_.Get(client::resources::kSecrets, options_.ns, kWebhookSecret, std::move(done));
     });
     if (!known.ok() && known.status().code() != Code::kNotFound) return known.status();
     if (known.ok()) {
@@ -68,7 +67,7 @@ Status Webhook::FindAuthority() {
       authority_ = edge::WebhookAuthority::Read(data != nullptr ? *data : json::Value());
     }
     SWELL_ASSIGN_OR_RETURN(auto renewed,
-                           edge::Renew(authority_, kAuthoritySecret, process_.clock().Now()));
+                           edge::Renew(authority_, kWebhookSecret, process_.clock().Now()));
     if (!renewed) return Status::Ok();
     const json::Value secret = SecretOf(*renewed, known.ok() ? known->get() : nullptr);
     auto written = process_.Await([&](client::ObjectCallback done) {
@@ -78,7 +77,7 @@ Status Webhook::FindAuthority() {
     last = written.status();
     if (!last.ok() && last.code() != Code::kAlreadyExists && last.code() != Code::kConflict) break;
   }
-  return last.WithContext(StrCat("secret ", options_.ns, "/", kAuthoritySecret));
+  return last.WithContext(StrCat("secret ", options_.ns, "/", kWebhookSecret));
 }
 
 Status Webhook::Listen() {
@@ -112,7 +111,7 @@ Status Webhook::Start() {
 }
 
 void Webhook::Look() {
-  client_.Get(client::resources::kSecrets, options_.ns, kAuthoritySecret,
+  client_.Get(client::resources::kSecrets, options_.ns, kWebhookSecret,
               [this](const Result<json::SharedValue>& secret) {
                 OnAuthority(secret);
                 LookAtConfiguration();
@@ -124,7 +123,7 @@ void Webhook::OnAuthority(const Result<json::SharedValue>& secret) {
   if (!secret.ok()) return;  // as before
   const json::Value* data = json::Find(**secret, {"data"});
   auto known = edge::WebhookAuthority::Read(data != nullptr ? *data : json::Value());
-  auto renewed = edge::Renew(known, kAuthoritySecret, process_.clock().Now());
+  auto renewed = edge::Renew(known, kWebhookSecret, process_.clock().Now());
   if (!renewed.ok()) {
     SWELL_LOG_WARNING("webhook", renewed.status().message());
     return;

@@ -70,11 +70,16 @@ void AddRights(std::string_view kind, Object metadata, Array rules, std::vector<
 
 std::vector<Value> WebhookObjects(const WebhookInstall& install) {
   std::vector<Value> out;
-  AddRights("Role", {{"name", kWebhookName}, {"namespace", install.ns}},
-            {Object{{"apiGroups", Array{""}},
-                    {"resources", Array{"secrets"}},
-                    {"verbs", Array{"get", "create", "update"}}}},
-            out);
+  AddRights(
+      "Role", {{"name", kWebhookName}, {"namespace", install.ns}},
+      {Object{{"apiGroups", Array{""}},
+              {"resources", Array{"secrets"}},
+              {"resourceNames", Array{kWebhookSecret}},
+              {"verbs", Array{"get", "update"}}},
+       // What is made has no name yet.
+       Object{
+           {"apiGroups", Array{""}}, {"resources", Array{"secrets"}}, {"verbs", Array{"create"}}}},
+      out);
   AddRights("ClusterRole", {{"name", kWebhookName}},
             {Object{{"apiGroups", Array{"admissionregistration.k8s.io"}},
                     {"resources", Array{"mutatingwebhookconfigurations"}},
@@ -97,6 +102,7 @@ std::vector<Value> WebhookObjects(const WebhookInstall& install) {
                                                    {"app.kubernetes.io/component", "controller"}}},
                                {"ports", Array{Object{{"name", "webhook"},
                                                       {"port", 443},
+                                                      {"protocol", "TCP"},
                                                       {"targetPort", kWebhookPort}}}}}}});
   }
   out.push_back(Object{{"apiVersion", "admissionregistration.k8s.io/v1"},
