@@ -423,8 +423,12 @@ void EmbeddedCluster::Impl::StopAll() {
   // The agents first: what ends now ends because of us, and is nobody's failure.
   kubelets.clear();
   fleet.reset();
-  if (!processes) return core.Stop();
-  processes->Shutdown([this] { core.Stop(); });
+  auto end = [this] {
+    if (!processes) return core.Stop();
+    processes->Shutdown([this] { core.Stop(); });
+  };
+  if (!manager) return end();
+  manager->Settle(end);
 }
 
 void EmbeddedCluster::Impl::StopIo() {

@@ -247,6 +247,11 @@ void Manager::Start() {
   if (parts_->cluster && parts_->cluster->garbage) parts_->cluster->garbage->Start();
 }
 
+void Manager::Settle(std::function<void()> done) {
+  if (!parts_->usage) return done();
+  parts_->usage->Settle(std::move(done));
+}
+
 bool Manager::synced() const { return context_.informers.synced(); }
 
 const SchedulerLoop& Manager::scheduler() const { return parts_->scheduler; }

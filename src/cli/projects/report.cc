@@ -1,6 +1,7 @@
 // swell report: who held how many GPUs for how long, waited, was preempted; from the cluster's own
 // account (client/usage_record.h).
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstdio>
 #include <map>
@@ -24,8 +25,6 @@ std::string Fixed(double value, int digits) {
   std::snprintf(text, sizeof text, "%.*f", digits, value);
   return text;
 }
-
-std::string Hours(double seconds) { return Fixed(seconds / kHourSeconds, 1); }
 
 std::string Span(double seconds) {
   return api::HumanDuration(std::chrono::seconds(static_cast<int64_t>(seconds)));
@@ -56,11 +55,16 @@ Result<WallTime> ParseWhen(std::string_view flag, const std::string& text, WallT
                        "expected"));
 }
 
+// What was held, of how much there was.
+struct Line {
+  client::UsageRow row;
+  double capacity_gpu_s = 0;
+};
+
 struct Report {
   WallTime since, until;
-  double capacity_gpu_s = 0;
-  std::map<std::vector<std::string>, client::UsageRow> rows;  // by the values of the columns
-  client::UsageRow total;
+  std::map<std::vector<std::string>, Line> lines;  // by the values of the columns
+  Line total;
 };
 
 class ReportAction final : public Action {
@@ -96,6 +100,11 @@ class ReportAction final : public Action {
       }
       Count(*day, report);
     }
+    ShareOut(report);
+    if (found->empty()) {
+      session.ErrLine(StrCat("swell: warning: there is no account in the namespace ", ns_,
+                             "; a cluster's scheduler begins one in its first minute"));
+    }
     if (output_ == "csv") {
       PrintCsv(session, report);
     } else if (output_ == "json") {
@@ -113,20 +122,29 @@ class ReportAction final : public Action {
         return Misuse(StrCat("--by ", Quote(by_), ": ", Quote(column),
                              " is none of project, user, day and hour"));
       }
+      if (std::find(columns_.begin(), columns_.end(), column) != columns_.end()) {
+        return Misuse(StrCat("--by ", Quote(by_), ": ", column, " is there twice"));
+      }
       columns_.emplace_back(column);
     }
     return Status::Ok();
   }
 
+  // Whole hours: what is kept is kept by the hour.
   Status ParsePeriod(WallTime now, Report& report) const {
     SWELL_ASSIGN_OR_RETURN(report.since, ParseWhen("--since", since_, now));
     report.until = now;
     if (!until_.empty()) {
-      SWELL_ASSIGN_OR_RETURN(report.until, ParseWhen("--until", until_, now));
+      SWELL_ASSIGN_OR_RETURN(WallTime until, ParseWhen("--until", until_, now));
+      const int64_t beyond = until.unix_ns % kHour.count();
+      if (beyond > 0) until.unix_ns += kHour.count() - beyond;
+      report.until = std::min(until, now);
     }
-    // What is kept is kept by the hour.
+    if (report.since >= now) {
+      return Misuse(StrCat("--since ", Quote(since_), " is to come; it is ", api::FormatTime(now)));
+    }
     report.since.unix_ns -= report.since.unix_ns % kHour.count();
-    if (report.until - report.since <= Duration::zero()) {
+    if (report.until <= report.since) {
       return Misuse(StrCat("--until ", api::FormatTime(report.until), " is not after --since ",
                            api::FormatTime(report.since)));
     }
@@ -137,21 +155,24 @@ class ReportAction final : public Action {
     return wanted.empty() || std::find(wanted.begin(), wanted.end(), name) != wanted.end();
   }
 
+  bool HasColumn(std::string_view name) const {
+    return std::find(columns_.begin(), columns_.end(), name) != columns_.end();
+  }
+
   void Count(const client::UsageDay& day, Report& report) const {
     const auto midnight = api::ParseTime(day.date + "T00:00:00Z");
     if (!midnight) return;
-    auto within = [&](int hour) {
-      const WallTime begin = *midnight + kHour * hour;
-      return begin - report.since >= Duration::zero() && begin - report.until < Duration::zero();
-    };
+    std::array<bool, 24> within{};
+    double capacity_gpu_s = 0;  // of this day, within the period
     for (int hour = 0; hour < 24; ++hour) {
-      if (within(hour)) {
-        report.capacity_gpu_s += day.capacity_gpu_s[static_cast<size_t>(hour)];
-      }
+      const WallTime begin = *midnight + kHour * hour;
+      within[hour] = begin >= report.since && begin < report.until;
+      if (within[hour]) capacity_gpu_s += day.capacity_gpu_s[hour];
     }
+    report.total.capacity_gpu_s += capacity_gpu_s;
     for (const auto& [key, row] : day.rows) {
       const auto& [project, user, hour] = key;
-      if (!within(hour) || !Wanted(projects_, project) || !Wanted(users_, user)) continue;
+      if (!within[hour] || !Wanted(projects_, project) || !Wanted(users_, user)) continue;
       std::vector<std::string> values;
       for (const std::string& column : columns_) {
         char of_day[8];
@@ -161,20 +182,28 @@ class ReportAction final : public Action {
                          : column == "day"   ? day.date
                                              : StrCat(day.date, "T", of_day));
       }
-      report.rows[values].Add(row);
-      report.total.Add(row);
+      Line& line = report.lines[values];
+      line.row.Add(row);
+      line.capacity_gpu_s = HasColumn("hour") ? day.capacity_gpu_s[hour] : capacity_gpu_s;
+      report.total.row.Add(row);
     }
   }
 
-  static double Share(const client::UsageRow& row, const Report& report) {
-    return report.capacity_gpu_s > 0 ? row.gpu_s / report.capacity_gpu_s : 0;
+  // A line of an hour or a day has a share of its own GPUs, the others of the whole period's.
+  void ShareOut(Report& report) const {
+    if (HasColumn("day") || HasColumn("hour")) return;
+    for (auto& [values, line] : report.lines) line.capacity_gpu_s = report.total.capacity_gpu_s;
+  }
+
+  static double Share(const Line& line) {
+    return line.capacity_gpu_s > 0 ? line.row.gpu_s / line.capacity_gpu_s : 0;
   }
   static double MeanWait(const client::UsageRow& row) {
     return row.started > 0 ? row.wait_s / static_cast<double>(row.started) : 0;
   }
 
   void PrintTable(Session& session, const Report& report) const {
-    if (report.rows.empty()) {
+    if (report.lines.empty()) {
       session.ErrLine(StrCat("Nothing was held between ", api::FormatTime(report.since), " and ",
                              api::FormatTime(report.until)));
       return;
@@ -186,43 +215,47 @@ class ReportAction final : public Action {
       head.emplace_back(name);
     }
     TextTable table(head);
-    auto add = [&](std::vector<std::string> cells, const client::UsageRow& row) {
+    // A cluster that is new has held little.
+    const int digits = report.total.row.gpu_s < 10 * kHourSeconds ? 2 : 1;
+    auto hours = [digits](double seconds) { return Fixed(seconds / kHourSeconds, digits); };
+    auto add = [&](std::vector<std::string> cells, const Line& line) {
+      const client::UsageRow& row = line.row;
       for (std::string cell :
-           {Hours(row.gpu_s), Hours(row.cpu_s), Fixed(Share(row, report) * 100, 1) + "%",
+           {hours(row.gpu_s), hours(row.cpu_s), Fixed(Share(line) * 100, 1) + "%",
             std::to_string(row.started), row.started > 0 ? Span(MeanWait(row)) : "-",
             row.started > 0 ? Span(row.wait_max_s) : "-", std::to_string(row.preempted),
-            Hours(row.lost_gpu_s)}) {
+            hours(row.lost_gpu_s)}) {
         cells.push_back(std::move(cell));
       }
       table.Add(std::move(cells));
     };
-    for (const auto& [values, row] : report.rows) {
+    for (const auto& [values, line] : report.lines) {
       std::vector<std::string> cells;
       for (const std::string& value : values) cells.push_back(OneLine(OrDash(value)));
-      add(std::move(cells), row);
+      add(std::move(cells), line);
     }
-    if (report.rows.size() > 1) {
+    if (report.lines.size() > 1) {
       std::vector<std::string> cells(columns_.size());
       if (!cells.empty()) cells[0] = "all";
       add(std::move(cells), report.total);
     }
     session.Out(table.ToString());
     session.OutLine(StrCat("\n", api::FormatTime(report.since), " to ",
-                           api::FormatTime(report.until), ": ", Hours(report.total.gpu_s), " of ",
-                           Hours(report.capacity_gpu_s), " GPU-hours were held"));
+                           api::FormatTime(report.until), ": ", hours(report.total.row.gpu_s),
+                           " of ", hours(report.total.capacity_gpu_s), " GPU-hours were held"));
   }
 
   void PrintCsv(Session& session, const Report& report) const {
-    std::string line = Join(columns_, ",");
-    session.OutLine(line + (line.empty() ? "" : ",") +
-                    "gpu_hours,cpu_hours,utilisation,started,mean_wait_seconds,"
+    session.OutLine(Join(columns_, ",") +
+                    ",gpu_hours,cpu_hours,utilisation,started,mean_wait_seconds,"
                     "longest_wait_seconds,preempted_pods,lost_gpu_hours");
-    for (const auto& [values, row] : report.rows) {
+    for (const auto& [values, line] : report.lines) {
+      const client::UsageRow& row = line.row;
       std::vector<std::string> cells;
       for (const std::string& value : values) cells.push_back(Csv(value));
       for (std::string cell :
            {Fixed(row.gpu_s / kHourSeconds, 4), Fixed(row.cpu_s / kHourSeconds, 4),
-            Fixed(Share(row, report), 4), std::to_string(row.started), Fixed(MeanWait(row), 1),
+            Fixed(Share(line), 4), std::to_string(row.started), Fixed(MeanWait(row), 1),
             Fixed(row.wait_max_s, 1), std::to_string(row.preempted),
             Fixed(row.lost_gpu_s / kHourSeconds, 4)}) {
         cells.push_back(std::move(cell));
@@ -231,26 +264,27 @@ class ReportAction final : public Action {
     }
   }
 
-  json::Object Figures(const client::UsageRow& row, const Report& report) const {
+  static json::Object Figures(const Line& line) {
+    const client::UsageRow& row = line.row;
     return {
         {"gpuHours", row.gpu_s / kHourSeconds}, {"cpuHours", row.cpu_s / kHourSeconds},
-        {"utilisation", Share(row, report)},    {"started", row.started},
+        {"utilisation", Share(line)},           {"started", row.started},
         {"meanWaitSeconds", MeanWait(row)},     {"longestWaitSeconds", row.wait_max_s},
         {"preemptedPods", row.preempted},       {"lostGpuHours", row.lost_gpu_s / kHourSeconds}};
   }
 
   json::Value ToJson(const Report& report) const {
     json::Array rows;
-    for (const auto& [values, row] : report.rows) {
+    for (const auto& [values, line] : report.lines) {
       json::Object one;
       for (size_t i = 0; i < values.size(); ++i) one[columns_[i]] = values[i];
-      for (auto& [name, value] : Figures(row, report)) one[name] = std::move(value);
+      for (auto& [name, value] : Figures(line)) one[name] = std::move(value);
       rows.push_back(std::move(one));
     }
     return json::Object{{"since", api::FormatTime(report.since)},
                         {"until", api::FormatTime(report.until)},
-                        {"capacityGpuHours", report.capacity_gpu_s / kHourSeconds},
-                        {"total", Figures(report.total, report)},
+                        {"capacityGpuHours", report.total.capacity_gpu_s / kHourSeconds},
+                        {"total", Figures(report.total)},
                         {"rows", std::move(rows)}};
   }
 
@@ -275,7 +309,8 @@ Command ReportCommandSpec() {
        "swell report --project vision --since 2026-11-20 --until 2026-11-21 --by hour"}};
   command.notes =
       "The account is kept in the cluster, a ConfigMap per day for 400 days. Its newest minute may "
-      "be missing.";
+      "be missing. UTILISATION is the share of all GPUs, of the line's day or hour where it has "
+      "one.";
   command.make = Makes<ReportAction>();
   return command;
 }

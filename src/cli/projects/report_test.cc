@@ -41,13 +41,13 @@ TEST_F(ReportTest, SumsWhatProjectsAndUsersHeld) {
   EXPECT_EQ(out_,
             "PROJECT   USER     GPU-HOURS   CPU-HOURS   UTILISATION   STARTED   MEAN WAIT   "
             "LONGEST WAIT   PREEMPTED   LOST GPU-HOURS\n"
-            "nlp       =cmd()   0.5         0.0         3.1%          0         -           "
-            "-              0           0.0\n"
-            "vision    alice    6.0         1.0         37.5%         2         45s         "
-            "60s            1           0.5\n"
-            "all                6.5         1.0         40.6%         2         45s         "
-            "60s            1           0.5\n"
-            "\n2025-12-25T00:00:00Z to 2026-01-01T00:00:00Z: 6.5 of 16.0 GPU-hours were held\n");
+            "nlp       =cmd()   0.50        0.00        3.1%          0         -           "
+            "-              0           0.00\n"
+            "vision    alice    6.00        1.00        37.5%         2         45s         "
+            "60s            1           0.50\n"
+            "all                6.50        1.00        40.6%         2         45s         "
+            "60s            1           0.50\n"
+            "\n2025-12-25T00:00:00Z to 2026-01-01T00:00:00Z: 6.50 of 16.00 GPU-hours were held\n");
 }
 
 TEST_F(ReportTest, GroupsByWhatIsAsked) {
@@ -56,8 +56,8 @@ TEST_F(ReportTest, GroupsByWhatIsAsked) {
   EXPECT_EQ(out_,
             "hour,gpu_hours,cpu_hours,utilisation,started,mean_wait_seconds,longest_wait_seconds,"
             "preempted_pods,lost_gpu_hours\n"
-            "2025-12-31T09:00,4.0000,1.0000,0.2500,2,45.0,60.0,0,0.0000\n"
-            "2025-12-31T10:00,2.0000,0.0000,0.1250,0,0.0,0.0,1,0.5000\n");
+            "2025-12-31T09:00,4.0000,1.0000,0.5000,2,45.0,60.0,0,0.0000\n"
+            "2025-12-31T10:00,2.0000,0.0000,0.2500,0,0.0,0.0,1,0.5000\n");
 }
 
 TEST_F(ReportTest, LeavesNoFormulaToASpreadsheet) {
@@ -79,7 +79,38 @@ TEST_F(ReportTest, CountsWholeHoursOfThePeriod) {
   EXPECT_EQ(json::GetString(json::GetArray(*report, {"rows"})[0], {"user"}), "alice");
 }
 
+// A cluster that is full every day is not said to be full to a seventh.
+TEST_F(ReportTest, ADaysShareIsOfThatDay) {
+  client::UsageDay before = Day("2025-12-30");
+  before.capacity_gpu_s[5] = 100 * 3600;
+  before.Row("vision", "alice", 5) = {.gpu_s = 50 * 3600};
+  Store(before);
+  ASSERT_EQ(Run({"swell", "report", "--by", "day,project", "-o", "csv"}), 0) << err_;
+  EXPECT_NE(out_.find("\n2025-12-30,vision,50.0000,0.0000,0.5000,"), std::string::npos) << out_;
+  EXPECT_NE(out_.find("\n2025-12-31,vision,6.0000,1.0000,0.3750,"), std::string::npos) << out_;
+}
+
+TEST_F(ReportTest, ThePeriodIsWhatWasCounted) {
+  ASSERT_EQ(Run({"swell", "report", "--since", "2025-12-31T09:10:00+00:00", "--until",
+                 "2025-12-31T09:20:00Z", "-o", "json"}),
+            0)
+      << err_;
+  EXPECT_NE(out_.find("\"since\": \"2025-12-31T09:00:00Z\""), std::string::npos) << out_;
+  EXPECT_NE(out_.find("\"until\": \"2025-12-31T10:00:00Z\""), std::string::npos) << out_;
+}
+
+TEST_F(ReportTest, AClusterWithoutAnAccountIsToldSo) {
+  ASSERT_EQ(Run({"swell", "report", "--usage-namespace", "elsewhere", "-o", "csv"}), 0);
+  EXPECT_NE(err_.find("there is no account in the namespace elsewhere"), std::string::npos) << err_;
+}
+
 TEST_F(ReportTest, SaysWhatIsWrongWithFlags) {
+  EXPECT_EQ(Run({"swell", "report", "--by", "user,user"}), 2);
+  EXPECT_NE(err_.find("--by \"user,user\": user is there twice"), std::string::npos) << err_;
+  EXPECT_EQ(Run({"swell", "report", "--since", "2027-01-01"}), 2);
+  EXPECT_NE(err_.find("--since \"2027-01-01\" is to come; it is 2026-01-01T"), std::string::npos)
+      << err_;
+
   EXPECT_EQ(Run({"swell", "report", "--by", "colour"}), 2);
   EXPECT_NE(err_.find("\"colour\" is none of project, user, day and hour"), std::string::npos);
   EXPECT_EQ(Run({"swell", "report", "--since", "soon"}), 2);

@@ -1,6 +1,7 @@
 #include "controllers/scheduling/usage_ledger.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "api/meta.h"
 #include "base/log.h"
@@ -15,6 +16,7 @@ constexpr int64_t kHourNs = 3'600'000'000'000;
 constexpr Duration kRetry = std::chrono::seconds(10);
 // Pods that were bound before are charged from here on, at most.
 constexpr Duration kCatchUpMax = std::chrono::hours(24);
+constexpr Duration kSettleMax = std::chrono::seconds(2);
 
 double Seconds(Duration span) { return std::chrono::duration<double>(span).count(); }
 
@@ -25,19 +27,32 @@ WallTime BoundAt(const json::Value& pod, WallTime now) {
   return std::min(at.value_or(now), now);
 }
 
-// When the last of its containers ended; `now` where none says so.
+// When the last of its containers ended; `now` where one does not say so.
 WallTime EndedAt(const json::Value& pod, WallTime now) {
   WallTime last;
   for (const json::Value& status : json::GetArray(pod, {"status", "containerStatuses"})) {
     const auto at = api::ParseTime(json::GetString(status, {"state", "terminated", "finishedAt"}));
-    if (at) last = std::max(last, *at);
+    if (!at) return now;
+    last = std::max(last, *at);
   }
   return last.unix_ns == 0 ? now : std::min(last, now);
 }
 
-bool Holds(const json::Value& pod) {
-  return !json::GetString(pod, {"spec", "nodeName"}).empty() && !HasEnded(pod);
+// Its node found it gone, and says when it found that.
+bool NobodySawItsEnd(const json::Value& pod) {
+  for (const json::Value& status : json::GetArray(pod, {"status", "containerStatuses"})) {
+    if (json::GetString(status, {"state", "terminated", "reason"}) == "ContainerStatusUnknown") {
+      return true;
+    }
+  }
+  return false;
 }
+
+bool WasBound(const json::Value& pod) {
+  return !json::GetString(pod, {"spec", "nodeName"}).empty();
+}
+
+bool Holds(const json::Value& pod) { return WasBound(pod) && !HasEnded(pod); }
 
 }  // namespace
 
@@ -53,6 +68,7 @@ UsageLedger::UsageLedger(Context context, const sched::Model& model, std::string
 UsageLedger::~UsageLedger() {
   *alive_ = false;
   context_.executor.Cancel(timer_);
+  context_.executor.Cancel(settle_timer_);
 }
 
 void UsageLedger::Start() {
@@ -95,10 +111,13 @@ void UsageLedger::OnLoaded(const client::ObjectList& list) {
   }
   awake_since_ = now;
   loaded_ = true;
+  for (const auto& [key, pod] : pods_.objects()) {
+    if (WasBound(*pod) && HasEnded(*pod)) ChargeEnded(HoldingOf(*pod), *pod);
+  }
   Follow(
       pods_, [this](const json::SharedValue& pod) { OnPod(*pod); },
       [this](const json::SharedValue& pod) { OnGone(*pod); });
-  timer_ = context_.executor.After(kFlushEvery, [this] { Flush(); });
+  FlushAfter(kFlushEvery);
 }
 
 UsageLedger::Holding UsageLedger::HoldingOf(const json::Value& pod) const {
@@ -107,35 +126,32 @@ UsageLedger::Holding UsageLedger::HoldingOf(const json::Value& pod) const {
   holding.project = model_.QueueOfPod(holding.key);
   if (holding.project.empty()) holding.project = api::Label(pod, keys::kProject);
   holding.user = UserOfPod(pod);
-  return holding;
-}
-
-void UsageLedger::OnPod(const json::Value& pod) {
-  const std::string_view uid = api::Uid(pod);
-  const WallTime now = context_.clock.Now();
-  const auto found = holdings_.find(uid);
-  if (!Holds(pod)) {
-    if (found != holdings_.end()) {
-      Charge(found->second, EndedAt(pod, now));
-      holdings_.erase(found);
-    }
-    return;
-  }
-  if (found != holdings_.end()) return;
-  Holding holding = HoldingOf(pod);
-  holding.since = std::max(BoundAt(pod, now), charged_until_);
+  holding.since = std::max(BoundAt(pod, context_.clock.Now()), charged_until_);
   if (const auto view = model_.Pod(holding.key)) {
     holding.gpus = view->gpus;
     holding.cpus = view->cpus;
   }
-  holdings_.emplace(uid, std::move(holding));
+  return holding;
+}
+
+// A place that its pod lost while nobody looked is not charged for that time: a cluster that is
+// stopped over night ends its pods in the evening, and finds that out in the morning.
+void UsageLedger::ChargeEnded(const Holding& holding, const json::Value& pod) {
+  if (holding.since < awake_since_ && NobodySawItsEnd(pod)) return;
+  Charge(holding, EndedAt(pod, context_.clock.Now()));
+}
+
+void UsageLedger::OnPod(const json::Value& pod) {
+  if (!Holds(pod)) return OnGone(pod);
+  if (!holdings_.contains(api::Uid(pod))) holdings_.emplace(api::Uid(pod), HoldingOf(pod));
 }
 
 void UsageLedger::OnGone(const json::Value& pod) {
   const auto found = holdings_.find(api::Uid(pod));
   if (found == holdings_.end()) return;
-  Charge(found->second, EndedAt(pod, context_.clock.Now()));
+  ChargeEnded(found->second, pod);
   holdings_.erase(found);
+  FlushSoon();
 }
 
 // Null for a day that is over and written: a clock that was set back charges nothing twice.
@@ -206,6 +222,7 @@ void UsageLedger::OnStarted(const json::Value& pod, Duration waited) {
   ++row.started;
   row.wait_s += Seconds(waited);
   row.wait_max_s = std::max(row.wait_max_s, Seconds(waited));
+  FlushSoon();
 }
 
 void UsageLedger::OnPreempted(const json::Value& pod, double lost_gpu_s) {
@@ -213,14 +230,38 @@ void UsageLedger::OnPreempted(const json::Value& pod, double lost_gpu_s) {
   client::UsageRow& row = RowNow(pod);
   ++row.preempted;
   row.lost_gpu_s += lost_gpu_s;
+  FlushSoon();
+}
+
+void UsageLedger::FlushAfter(Duration wait) {
+  context_.executor.Cancel(timer_);
+  timer_ = context_.executor.After(wait, [this] { Flush(); });
+}
+
+void UsageLedger::FlushSoon() {
+  if (!std::exchange(soon_, true)) FlushAfter(kFlushSoon);
 }
 
 void UsageLedger::Flush() {
-  timer_ = context_.executor.After(kFlushEvery, [this] { Flush(); });
+  soon_ = false;
+  FlushAfter(kFlushEvery);
   ChargeAll(context_.clock.Now());
   // A writer that is slow is given the newest state next time.
-  if (writing_ || unwritten_.empty()) return;
-  Write(*unwritten_.begin());
+  if (!writing_) WriteNext();
+}
+
+void UsageLedger::Settle(std::function<void()> done) {
+  if (!loaded_) return done();
+  settled_ = std::move(done);
+  settle_timer_ = context_.executor.After(kSettleMax, [this] { std::exchange(settled_, {})(); });
+  Flush();
+}
+
+void UsageLedger::WriteNext() {
+  if (!unwritten_.empty()) return Write(*unwritten_.begin());
+  if (!settled_) return;
+  context_.executor.Cancel(settle_timer_);
+  std::exchange(settled_, {})();
 }
 
 // By value: the callers' date may be the one in `unwritten_`.
@@ -244,7 +285,7 @@ void UsageLedger::Written(const Status& status, const std::string& date) {
   while (days_.size() > 2 && !unwritten_.contains(days_.begin()->first)) {
     days_.erase(days_.begin());
   }
-  if (!unwritten_.empty()) Write(*unwritten_.begin());
+  WriteNext();
 }
 
 }  // namespace swell::controllers

@@ -1,15 +1,17 @@
 // UsageLedger: the durable account of who held what when, by project, user and hour: what `swell
-// report` reads. A ConfigMap per day in one namespace, written at most once a minute.
+// report` reads. A ConfigMap per day in one namespace, written once a minute; within seconds when
+// something happened that no object tells for long (a start, a preemption, an end), and at the end.
 //
 // A pod is charged from when it is bound until it has ended or is gone. The record says up to when
 // it is complete, so a ledger that begins anew (after a crash, or on another replica) goes on from
-// there with the pods that still hold their places; what a pod held that ended meanwhile is counted
-// when it says itself when it ended.
+// there with the pods that still hold their places, and with those that say when they ended. What
+// is lost with a crash is what was not written yet of pods that are gone when the next one begins.
 //
 // Ownership: model and informers outlive it. Thread-safety: core executor only.
 // Invariants: two days in memory; days older than kDaysKept are removed.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -29,8 +31,11 @@ class UsageLedger {
   void Start();
   void OnStarted(const json::Value& pod, Duration waited);
   void OnPreempted(const json::Value& pod, double lost_gpu_s);
+  // Before the end: writes what is not written. `done` runs when it is, or soon at least.
+  void Settle(std::function<void()> done);
 
   static constexpr Duration kFlushEvery = std::chrono::minutes(1);
+  static constexpr Duration kFlushSoon = std::chrono::seconds(10);
   static constexpr int kDaysKept = 400;
 
  private:
@@ -45,6 +50,7 @@ class UsageLedger {
   void OnPod(const json::Value& pod);
   void OnGone(const json::Value& pod);
   Holding HoldingOf(const json::Value& pod) const;
+  void ChargeEnded(const Holding& holding, const json::Value& pod);
   void Charge(const Holding& holding, WallTime until);
   void ChargeAll(WallTime now);
   client::UsageDay* DayOf(WallTime time);
@@ -52,7 +58,10 @@ class UsageLedger {
 
   void Load();
   void OnLoaded(const client::ObjectList& list);
+  void FlushAfter(Duration wait);
+  void FlushSoon();
   void Flush();
+  void WriteNext();
   void Write(std::string date);
   void Written(const Status& status, const std::string& date);
 
@@ -67,7 +76,10 @@ class UsageLedger {
   WallTime awake_since_;  // before, only what was held anyway counts as capacity
   bool loaded_ = false;
   bool writing_ = false;
+  bool soon_ = false;  // the next flush comes within kFlushSoon
   TimerId timer_ = kNoTimer;
+  std::function<void()> settled_;  // told when nothing is left to write
+  TimerId settle_timer_ = kNoTimer;
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
   client::Client client_;
 };

@@ -114,6 +114,73 @@ TEST_F(UsageLedgerTest, NothingIsLostOrTwiceOverARestart) {
   EXPECT_EQ(Stored("alice").started, 1);
 }
 
+TEST_F(UsageLedgerTest, WhatEndedWhileNobodyLookedIsChargedUpToItsEnd) {
+  cluster_.Create(Job("j", 4));
+  ASSERT_TRUE(cluster_.Until([&] { return cluster_.Pods("Running") == 1; }));
+  const WallTime began = cluster_.sim.Now();
+  cluster_.Run(UsageLedger::kFlushSoon + kSecond);
+  cluster_.StopManager();
+  cluster_.Run(300 * kSecond);
+  cluster_.agents->Exit("red/j-worker-0", 0);
+  ASSERT_TRUE(cluster_.Until([&] { return cluster_.Pods("Running") == 0; }));
+  const double held = std::chrono::duration<double>(cluster_.sim.Now() - began).count();
+  cluster_.Run(500 * kSecond);
+  for (int again = 0; again < 2; ++again) {
+    StartManager();
+    RunFlush();
+    EXPECT_NEAR(Stored("alice").gpu_s, 4 * held, 4 * 3);
+    cluster_.StopManager();
+  }
+}
+
+TEST_F(UsageLedgerTest, WhoseEndNobodySawIsNotChargedForWhenNobodyLooked) {
+  cluster_.Create(Job("j", 4));
+  ASSERT_TRUE(cluster_.Until([&] { return cluster_.Pods("Running") == 1; }));
+  cluster_.Run(UsageLedger::kFlushSoon + kSecond);
+  cluster_.StopManager();
+  const double before = Stored("alice").gpu_s;
+  EXPECT_GE(before, 4 * 8);
+  cluster_.Run(std::chrono::hours(9));
+  StartManager();
+  ASSERT_TRUE(cluster_.Until([&] { return cluster_.manager->synced(); }));
+  cluster_.Run(2 * kSecond);
+  ASSERT_TRUE(
+      cluster_
+          .Patch(client::resources::kPods, "red/j-worker-0",
+                 StrCat("status: {phase: Failed, containerStatuses: [{name: main, image: i, "
+                        "imageID: '', ready: false, restartCount: 0, state: {terminated: "
+                        "{exitCode: 137, reason: ContainerStatusUnknown, finishedAt: '",
+                        api::FormatTime(cluster_.sim.Now()), "'}}}]}"),
+                 "status")
+          .ok());
+  RunFlush();
+  EXPECT_EQ(Stored("alice").gpu_s, before);
+}
+
+TEST_F(UsageLedgerTest, WhatNothingElseTellsIsWrittenWithinSeconds) {
+  RunFlush();
+  cluster_.Create(Job("j", 4));
+  ASSERT_TRUE(cluster_.Until([&] { return cluster_.Pods("Running") == 1; }));
+  cluster_.Run(UsageLedger::kFlushSoon + kSecond);
+  EXPECT_EQ(Stored("alice").started, 1);
+  const double before = Stored("alice").gpu_s;
+  ASSERT_TRUE(cluster_.Delete(client::resources::kPods, "red/j-worker-0").ok());
+  cluster_.Run(UsageLedger::kFlushSoon + 3 * kSecond);
+  EXPECT_GT(Stored("alice").gpu_s, before);
+}
+
+TEST_F(UsageLedgerTest, WhoEndsInOrderLeavesNothingUnwritten) {
+  cluster_.Create(Job("j", 4));
+  ASSERT_TRUE(cluster_.Until([&] { return cluster_.Pods("Running") == 1; }));
+  cluster_.Run(3 * kSecond);
+  bool settled = false;
+  cluster_.manager->Settle([&settled] { settled = true; });
+  ASSERT_TRUE(cluster_.Until([&] { return settled; }, kSecond));
+  cluster_.StopManager();
+  EXPECT_EQ(Stored("alice").started, 1);
+  EXPECT_GE(Stored("alice").gpu_s, 4 * 3);
+}
+
 TEST_F(UsageLedgerTest, EveryHourHasItsOwn) {
   cluster_.Create(Job("j", 1));
   ASSERT_TRUE(cluster_.Until([&] { return cluster_.Pods("Running") == 1; }));
