@@ -27,6 +27,7 @@ rules:
   owner: {group: scheduling.volcano.sh, version: v1beta1, kind: PodGroup}
   minMember: spec.minMember
   priorityClassFrom: [spec.priorityClassName]
+  projectFrom: [spec.queue]
 - name: coscheduling
   podLabel: scheduling.x-k8s.io/pod-group
   owner: {group: scheduling.x-k8s.io, version: v1alpha1, kind: PodGroup}
@@ -83,16 +84,40 @@ rules:
   priorityClassFrom: [spec.runPolicy.schedulingPolicy.priorityClass]
   podSets: [{each: spec.paddleReplicaSpecs, minMember: "replicas | 1",
              pods: {training.kubeflow.org/replica-type: $name}}]
-- name: job-set
+- name: jax-job
+  owner: {group: kubeflow.org, kind: JAXJob}
+  priorityClassFrom: [spec.runPolicy.schedulingPolicy.priorityClass]
+  podSets: [{each: spec.jaxReplicaSpecs, minMember: "replicas | 1",
+             pods: {training.kubeflow.org/replica-type: $name}}]
+- name: kueue-job
+  owner: {group: batch, kind: Job}
+  when: {"metadata.labels[kueue.x-k8s.io/queue-name]": "*"}
+  minMember: "metadata.annotations[kueue.x-k8s.io/job-min-parallelism] | spec.parallelism | 1"
+- name: job-set-in-order
   owner: {group: jobset.x-k8s.io, kind: JobSet}
-  podSets:
+  when: {spec.startupPolicy.startupPolicyOrder: InOrder}
+  perLabel: jobset.sigs.k8s.io/replicatedjob-name
+  podSets: &jobs
   - each: spec.replicatedJobs
     name: name
     minMember: ["replicas | 1", "template.spec.parallelism | 1"]
     pods: {jobset.sigs.k8s.io/replicatedjob-name: $name}
+- name: job-set-with-dependents
+  owner: {group: jobset.x-k8s.io, kind: JobSet}
+  when: {spec.replicatedJobs.dependsOn: "*"}
+  perLabel: jobset.sigs.k8s.io/replicatedjob-name
+  podSets: *jobs
+- name: job-set
+  owner: {group: jobset.x-k8s.io, kind: JobSet}
+  podSets: *jobs
 - name: leader-worker-set-one-by-one
   owner: {group: leaderworkerset.x-k8s.io, kind: LeaderWorkerSet}
   when: {spec.startupPolicy: LeaderReady}
+  perLabel: leaderworkerset.sigs.k8s.io/group-index
+  minMember: 1
+- name: leader-worker-set-of-a-domain
+  owner: {group: leaderworkerset.x-k8s.io, kind: LeaderWorkerSet}
+  when: {"metadata.annotations[leaderworkerset.sigs.k8s.io/exclusive-topology]": "*"}
   perLabel: leaderworkerset.sigs.k8s.io/group-index
   minMember: 1
 - name: leader-worker-set
@@ -109,14 +134,23 @@ std::string_view KeyView(const json::Object::value_type& entry) {
   return {entry.key().data(), entry.key().size()};
 }
 
-const json::Value* At(const json::Value& root, std::string_view path) {
-  const json::Value* found = &root;
-  while (!path.empty() && found != nullptr) {
-    const size_t dot = path.find('.');
-    found = json::Find(*found, {path.substr(0, dot)});
-    path = dot == std::string_view::npos ? std::string_view() : path.substr(dot + 1);
+const json::Value* At(const json::Value& found, std::string_view path) {
+  if (path.empty()) return &found;
+  if (found.is_array()) {
+    for (const json::Value& entry : found.get_array()) {
+      if (const json::Value* there = At(entry, path)) return there;
+    }
+    return nullptr;
   }
-  return found;
+  // "annotations[example.com/size].x": a step in brackets is taken as it is.
+  const bool literal = path.starts_with('[');
+  const size_t end = literal ? path.find(']') : path.find_first_of(".[");
+  std::string_view rest = end == std::string_view::npos ? "" : path.substr(end);
+  if (literal && !rest.empty()) rest.remove_prefix(1);
+  if (rest.starts_with('.')) rest.remove_prefix(1);
+  const std::string_view step = literal ? path.substr(1, end - 1) : path.substr(0, end);
+  const json::Value* next = json::Find(found, {step});
+  return next == nullptr ? nullptr : At(*next, rest);
 }
 
 std::string TextAt(const json::Value& root, std::string_view path) {
@@ -138,8 +172,8 @@ class RuleReader {
     if (!rule_.is_object()) Fault("", "must be an object");
     Only(rule_, "",
          {"name", "owner", "podLabel", "podAnnotation", "when", "via", "perLabel", "perPod",
-          "minMember", "podSets", "priorityClassFrom", "priorityClassName", "onlyWithGpus",
-          "onlyInProjects", "disabled"});
+          "minMember", "podSets", "priorityClassFrom", "priorityClassName", "projectFrom",
+          "onlyWithGpus", "onlyInProjects", "disabled"});
     GroupingRule out;
     out.name = Text(rule_, "", "name", true);
     out.disabled = Switch("disabled");
@@ -160,13 +194,8 @@ class RuleReader {
     if (!out.pod_sets.empty() && !out.min_member.empty()) {
       Fault("minMember", "Forbidden: each of podSets has its own");
     }
-    if (const json::Value* from = json::Find(rule_, {"priorityClassFrom"})) {
-      if (!from->is_array()) Fault("priorityClassFrom", "Invalid value: must be a list of paths");
-      for (const json::Value& path : json::GetArray(rule_, {"priorityClassFrom"})) {
-        if (!path.is_string()) Fault("priorityClassFrom", "Invalid value: must be a list of paths");
-        if (path.is_string()) out.priority_paths.emplace_back(json::View(path.get_string()));
-      }
-    }
+    out.priority_paths = Paths("priorityClassFrom");
+    out.project_paths = Paths("projectFrom");
     out.priority_class = Text(rule_, "", "priorityClassName", false);
     out.only_with_gpus = Switch("onlyWithGpus");
     out.only_in_projects = Switch("onlyInProjects");
@@ -210,6 +239,18 @@ class RuleReader {
       Fault(field, StrCat("Invalid value: ", json::Print(*found), ": must be true or false"));
     }
     return json::GetBool(rule_, {field});
+  }
+  std::vector<std::string> Paths(std::string_view field) {
+    std::vector<std::string> out;
+    const json::Value* from = json::Find(rule_, {field});
+    if (from == nullptr) return out;
+    constexpr std::string_view kWrong = "Invalid value: must be a list of paths";
+    if (!from->is_array()) Fault(field, kWrong);
+    for (const json::Value& path : json::GetArray(rule_, {field})) {
+      if (!path.is_string()) Fault(field, kWrong);
+      if (path.is_string()) out.emplace_back(json::View(path.get_string()));
+    }
+    return out;
   }
   void ReadOwner(GroupingRule& out) {
     const json::Value* owner = json::Find(rule_, {"owner"});
@@ -317,8 +358,10 @@ int64_t Evaluate(const std::vector<Count>& counts, const json::Value& holder) {
     std::optional<int64_t> found;
     for (const std::string& path : count.paths) {
       const json::Value* value = At(holder, path);
-      if (value == nullptr || !value->is_number() || found) continue;
-      found = value->is_int64() ? value->get_int64() : 1;
+      if (value == nullptr || found) continue;
+      if (value->is_number()) found = value->is_int64() ? value->get_int64() : 1;
+      // As annotations say numbers.
+      if (value->is_string()) found = ParseInt(json::View(value->get_string()));
     }
     if (!found) found = count.number;
     product =
@@ -364,11 +407,45 @@ bool Fits(const SetOf& set, const json::Value& pod) {
   });
 }
 
+// Of one group: where there is one per label, it has the set of its pods alone.
+std::vector<SetOf> SetsOfGroup(const GroupingRule& rule,
+                               const json::Value& owner,
+                               const json::Value& pod) {
+  std::vector<SetOf> sets = SetsOf(rule, owner);
+  const auto own =
+      std::find_if(sets.begin(), sets.end(), [&](const SetOf& set) { return Fits(set, pod); });
+  if (rule.per_label.empty() || own == sets.end()) return sets;
+  return {*own};
+}
+
 bool Applies(const GroupingRule& rule, const json::Value& owner) {
   return std::all_of(rule.when.begin(), rule.when.end(), [&](const auto& wanted) {
     const std::string text = TextAt(owner, wanted.first);
     return wanted.second == "*" ? !text.empty() : text == wanted.second;
   });
+}
+
+// By what others' queues are named: it counts where a project is called the same.
+constexpr std::string_view kQueueLabels[] = {"kai.scheduler/queue", "runai/queue",
+                                             "kueue.x-k8s.io/queue-name", "volcano.sh/queue-name"};
+
+std::string ProjectOf(const GroupingRule& rule,
+                      const json::Value& owner,
+                      const json::Value& pod,
+                      const IsProject& is_project) {
+  for (const json::Value* holder : {&pod, &owner}) {
+    const std::string_view own = api::Label(*holder, keys::kProject);
+    if (!own.empty()) return std::string(own);
+  }
+  std::vector<std::string> named;
+  for (const std::string& path : rule.project_paths) named.push_back(TextAt(owner, path));
+  for (const json::Value* holder : {&pod, &owner}) {
+    for (std::string_view label : kQueueLabels) named.emplace_back(api::Label(*holder, label));
+  }
+  const auto known = std::find_if(named.begin(), named.end(), [&](const std::string& name) {
+    return !name.empty() && is_project(name);
+  });
+  return known == named.end() ? "" : *known;
 }
 
 std::string_view GroupOfVersion(std::string_view api_version) {
@@ -487,10 +564,11 @@ std::string PodSetOf(const GroupingRule& rule, const json::Value& owner, const j
 
 json::Object GroupSpecOf(const GroupingRule& rule,
                          const json::Value& owner,
-                         const json::Value& pod) {
+                         const json::Value& pod,
+                         const IsProject& is_project) {
   json::Array sets;
   std::set<std::string> names;
-  for (const SetOf& set : SetsOf(rule, owner)) {
+  for (const SetOf& set : SetsOfGroup(rule, owner, pod)) {
     if (!names.insert(set.name).second) continue;
     sets.push_back(json::Object{{"name", set.name}, {"minMember", set.min_member}});
   }
@@ -502,8 +580,7 @@ json::Object GroupSpecOf(const GroupingRule& rule,
   if (priority.empty()) priority = json::GetString(pod, {"spec", "priorityClassName"});
   if (priority.empty()) priority = rule.priority_class;
   if (!priority.empty()) spec["priorityClassName"] = priority;
-  std::string_view project = api::Label(pod, keys::kProject);
-  if (project.empty()) project = api::Label(owner, keys::kProject);
+  const std::string project = ProjectOf(rule, owner, pod, is_project);
   if (!project.empty()) spec["project"] = project;
   return spec;
 }

@@ -9,7 +9,7 @@
 // Thread-safety: values; pure functions.
 #pragma once
 
-#include <map>
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -45,7 +45,7 @@ struct GroupingRule {
   bool per_pod = false;
   std::vector<Count> min_member;
   std::vector<PodSetRule> pod_sets;
-  std::vector<std::string> priority_paths;
+  std::vector<std::string> priority_paths, project_paths;
   std::string priority_class;  // where the pods have none
   bool only_with_gpus = false, only_in_projects = false;
   bool disabled = false;
@@ -83,9 +83,12 @@ class GroupingRules {
 std::string GroupNameOf(const GroupingRule& rule, const json::Value& owner, const json::Value& pod);
 // The name of the pod's set; the first one where none of them fits.
 std::string PodSetOf(const GroupingRule& rule, const json::Value& owner, const json::Value& pod);
-// The spec of the PodGroup; `pod` is one of its pods.
+// The spec of the PodGroup; `pod` is one of its pods. What others call a queue is its project where
+// there is one of that name.
+using IsProject = std::function<bool(std::string_view name)>;
 json::Object GroupSpecOf(const GroupingRule& rule,
                          const json::Value& owner,
-                         const json::Value& pod);
+                         const json::Value& pod,
+                         const IsProject& is_project);
 
 }  // namespace swell::controllers

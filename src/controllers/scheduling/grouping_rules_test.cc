@@ -23,15 +23,18 @@ std::string Grouped(std::string_view owner_yaml,
   const GroupingRule* rule =
       rules.For(json::GetString(owner, {"apiVersion"}), json::GetString(owner, {"kind"}), owner);
   if (rule == nullptr) return "none";
-  const json::Value spec = GroupSpecOf(*rule, owner, pod);
+  const json::Value spec =
+      GroupSpecOf(*rule, owner, pod, [](std::string_view name) { return name == "team"; });
   std::string sets;
   for (const json::Value& set : json::GetArray(spec, {"podSets"})) {
     sets += StrCat(sets.empty() ? "" : ", ", json::GetString(set, {"name"}), " ",
                    json::GetInt(set, {"minMember"}));
   }
   const std::string_view priority = json::GetString(spec, {"priorityClassName"});
+  const std::string_view project = json::GetString(spec, {"project"});
   return StrCat(GroupNameOf(*rule, owner, pod), ": ", sets, "; ", PodSetOf(*rule, owner, pod),
-                priority.empty() ? "" : StrCat("; ", priority));
+                priority.empty() ? "" : StrCat("; ", priority),
+                project.empty() ? "" : StrCat("; of ", project));
 }
 
 std::string Pod(std::string_view labels) {
@@ -87,6 +90,66 @@ TEST(GroupingRules, TheUsualOperators) {
             "none");
 }
 
+// A gang of all would wait for ever for jobs that are made when the first ones run, or are over.
+TEST(GroupingRules, JobsThatWaitForOthersAreGangsOfTheirOwn) {
+  const std::string set =
+      "apiVersion: jobset.x-k8s.io/v1alpha2\nkind: JobSet\nmetadata: {name: s}\nspec:\n";
+  const std::string node = Pod("jobset.sigs.k8s.io/replicatedjob-name: node");
+  EXPECT_EQ(Grouped(set + "  startupPolicy: {startupPolicyOrder: InOrder}\n  replicatedJobs: "
+                          "[{name: driver}, {name: node, replicas: 2, template: {spec: "
+                          "{parallelism: 3}}}]\n",
+                    node),
+            "jobset.s.node: node 6; node");
+  // As Kubeflow's TrainJob makes it.
+  const std::string train =
+      set +
+      "  replicatedJobs: [{name: dataset-initializer}, {name: node, dependsOn: [{name: "
+      "dataset-initializer, status: Complete}], template: {spec: {parallelism: 4}}}]\n";
+  EXPECT_EQ(Grouped(train, node), "jobset.s.node: node 4; node");
+  EXPECT_EQ(Grouped(train, Pod("jobset.sigs.k8s.io/replicatedjob-name: dataset-initializer")),
+            "jobset.s.dataset-initializer: dataset-initializer 1; dataset-initializer");
+  // Its workers are made when the leader has its node, by which their domain is chosen.
+  EXPECT_EQ(Grouped("apiVersion: leaderworkerset.x-k8s.io/v1\nkind: LeaderWorkerSet\nmetadata: "
+                    "{name: l, annotations: {leaderworkerset.sigs.k8s.io/exclusive-topology: "
+                    "rack}}\nspec: {leaderWorkerTemplate: {size: 4}}\n",
+                    Pod("leaderworkerset.sigs.k8s.io/group-index: '0'")),
+            "leaderworkerset.l.0: default 1; default");
+}
+
+TEST(GroupingRules, AJobInAKueueIsAGangThatMayShrinkToWhatItSays) {
+  const std::string job = "apiVersion: batch/v1\nkind: Job\nmetadata: {name: j, labels: ";
+  EXPECT_EQ(
+      Grouped(job + "{kueue.x-k8s.io/queue-name: team}}\nspec: {parallelism: 3}\n", Pod("a: b")),
+      "job.j: default 3; default; of team");
+  EXPECT_EQ(Grouped(job + "{kueue.x-k8s.io/queue-name: other}, annotations: "
+                          "{kueue.x-k8s.io/job-min-parallelism: '2'}}\nspec: {parallelism: 5}\n",
+                    Pod("a: b")),
+            "job.j: default 2; default")
+      << "nobody's project is called so";
+  EXPECT_EQ(Grouped(job + "{}}\nspec: {parallelism: 3}\n", Pod("a: b")), "none");
+}
+
+TEST(GroupingRules, WhatOthersCallAQueueIsTheProjectOfThatName) {
+  const std::string ray = "apiVersion: ray.io/v1\nkind: RayCluster\nmetadata: {name: c";
+  for (const char* label : {"kai.scheduler/queue", "runai/queue", "volcano.sh/queue-name"}) {
+    EXPECT_EQ(Grouped(ray + "}\n", Pod(StrCat(label, ": team"))),
+              "raycluster.c: head 1; head; of team")
+        << label;
+  }
+  EXPECT_EQ(Grouped(ray + ", labels: {kai.scheduler/queue: team}}\n", Pod("a: b")),
+            "raycluster.c: head 1; head; of team");
+  EXPECT_EQ(Grouped(ray + ", labels: {swell.dev/project: mine, runai/queue: team}}\n", Pod("a: b")),
+            "raycluster.c: head 1; head; of mine");
+  const GroupingRules rules;
+  const json::Value group = Y("{metadata: {name: g}, spec: {minMember: 2, queue: team}}");
+  std::string_view named;
+  const json::Value pod =
+      Y("{metadata: {name: p, annotations: {scheduling.k8s.io/group-name: g}}}");
+  const json::Value spec = GroupSpecOf(*rules.Named(pod, named), group, pod,
+                                       [](std::string_view name) { return name == "team"; });
+  EXPECT_EQ(json::GetString(spec, {"project"}), "team");
+}
+
 TEST(GroupingRules, PodsMayNameTheirObject) {
   GroupingRules rules;
   std::string_view named;
@@ -137,6 +200,8 @@ TEST(GroupingRules, FaultsNameRuleAndField) {
   EXPECT_EQ(fault("{name: a, owner: {group: g, kind: T}, minMember: '1 | spec.size'}"),
             "rule \"a\": minMember: Invalid value: \"1 | spec.size\": must be paths with | between "
             "them, a number last");
+  EXPECT_EQ(fault("{name: a, owner: {group: g, kind: T}, projectFrom: spec.queue}"),
+            "rule \"a\": projectFrom: Invalid value: must be a list of paths");
   EXPECT_EQ(fault("{name: a, owner: {group: g, kind: T}, perPod: maybe}"),
             "rule \"a\": perPod: Invalid value: \"maybe\": must be true or false");
   EXPECT_EQ(fault("{name: a, owner: {group: g, kind: T}, podLabel: l}"),

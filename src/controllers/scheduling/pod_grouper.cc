@@ -248,7 +248,9 @@ void PodGrouper::WriteGroup(const std::string& ns,
                             const json::Value& pod,
                             const Found& found,
                             const std::function<void(const Status&)>& done) {
-  json::Object spec = GroupSpecOf(*found.rule, *found.owner, pod);
+  json::Object spec = GroupSpecOf(*found.rule, *found.owner, pod, [this](std::string_view project) {
+    return projects_.Get(project) != nullptr;
+  });
   auto ended = [done](const Result<json::SharedValue>& result) {
     const Code code = result.status().code();
     done(result.ok() || code == Code::kAlreadyExists ? Status::Ok() : result.status());

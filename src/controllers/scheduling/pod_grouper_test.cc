@@ -89,15 +89,16 @@ class PodGrouperTest : public ::testing::Test {
             "ray.io/node-type: worker, ray.io/group: w");
   }
 
-  // Takes the whole node.
-  void MakeUrgent() {
+  // Takes the whole node, which has four.
+  void MakeUrgent(int gpus = 4) {
     cluster_.Create(
         "{apiVersion: scheduling.k8s.io/v1, kind: PriorityClass, metadata: {name: high}, value: "
         "1000}");
     cluster_.Create(
-        "apiVersion: v1\nkind: Pod\nmetadata: {name: urgent, namespace: default}\nspec: "
-        "{schedulerName: swell, priorityClassName: high, containers: [{name: main, image: i, "
-        "resources: {limits: {nvidia.com/gpu: 4}}}]}\n");
+        StrCat("apiVersion: v1\nkind: Pod\nmetadata: {name: urgent, namespace: default}\nspec: "
+               "{schedulerName: swell, priorityClassName: high, containers: [{name: main, image: "
+               "i, resources: {limits: {nvidia.com/gpu: ",
+               gpus, "}}}]}\n"));
   }
 
   TestCluster cluster_;
@@ -249,6 +250,57 @@ TEST_F(PodGrouperTest, APreemptedGroupIsKnownWhileItsOperatorMakesItsPodsAnew) {
   ASSERT_TRUE(cluster_.Delete(kPods, "default/urgent").ok());
   ASSERT_TRUE(cluster_.Until([&] { return phase() == "Running"; }));
   EXPECT_EQ(cluster_.Int(kPodGroups, key, {"status", "preemptions"}), 1);
+}
+
+TEST_F(PodGrouperTest, AClusterThatScalesGivesWorkersAwayAndGoesOn) {
+  Start();
+  cluster_.Create(
+      "apiVersion: ray.io/v1\nkind: RayCluster\nmetadata: {name: ray, namespace: default}\nspec: "
+      "{enableInTreeAutoscaling: true, workerGroupSpecs: [{groupName: w, replicas: 3, minReplicas: "
+      "1, maxReplicas: 3}]}\n");
+  MakePod("ray-head", kRayClusters, "ray", "ray.io/node-type: head");
+  for (int i = 0; i < 3; ++i) MakeWorker(i);
+  ASSERT_TRUE(cluster_.Until([&] { return cluster_.Pods("Running") == 4; }));
+  MakeUrgent(2);
+  ASSERT_TRUE(cluster_.Until([&] { return cluster_.PodPhase("default/urgent") == "Running"; }));
+  EXPECT_EQ(cluster_.Pods("Running"), 3);
+  EXPECT_EQ(cluster_.PodPhase("default/ray-head"), "Running");
+  EXPECT_EQ(
+      json::GetString(*cluster_.Get(kPodGroups, "default/raycluster.ray"), {"status", "phase"}),
+      "Running");
+}
+
+// As Kubeflow's TrainJob makes them: training starts when the data are there.
+TEST_F(PodGrouperTest, JobsThatWaitForOthersStartOneAfterTheOther) {
+  Start();
+  Define("jobset.x-k8s.io", "v1alpha2", "JobSet", "jobsets");
+  cluster_.Create(
+      "apiVersion: jobset.x-k8s.io/v1alpha2\nkind: JobSet\nmetadata: {name: t, namespace: "
+      "default}\nspec: {replicatedJobs: [{name: data}, {name: node, dependsOn: [{name: data, "
+      "status: Complete}], template: {spec: {parallelism: 2}}}]}\n");
+  const client::Resource sets{"jobset.x-k8s.io", "v1alpha2", "jobsets", true};
+  MakePod("t-data-0", sets, "t", "jobset.sigs.k8s.io/replicatedjob-name: data");
+  ASSERT_TRUE(cluster_.Until([&] { return cluster_.PodPhase("default/t-data-0") == "Running"; }));
+  MakePod("t-node-0", sets, "t", "jobset.sigs.k8s.io/replicatedjob-name: node");
+  cluster_.Run(std::chrono::seconds(10));
+  EXPECT_EQ(cluster_.PodPhase("default/t-node-0"), "Pending") << "its job is a gang of two";
+  MakePod("t-node-1", sets, "t", "jobset.sigs.k8s.io/replicatedjob-name: node");
+  EXPECT_TRUE(cluster_.Until([&] { return cluster_.Pods("Running") == 3; }));
+}
+
+TEST_F(PodGrouperTest, WhatOthersCallAQueueIsChargedToTheProjectOfThatName) {
+  Start();
+  cluster_.Create("{apiVersion: swell.dev/v1, kind: Project, metadata: {name: team}, spec: {}}");
+  MakeRay(0);
+  MakePod("ray-head", kRayClusters, "ray", "ray.io/node-type: head, kai.scheduler/queue: team");
+  ASSERT_TRUE(cluster_.Until([&] { return cluster_.Pods("Running") == 1; }));
+  EXPECT_EQ(
+      json::GetString(*cluster_.Get(kPodGroups, "default/raycluster.ray"), {"spec", "project"}),
+      "team");
+  EXPECT_TRUE(cluster_.Until([&] {
+    return cluster_.Int(client::resources::kProjects, "team",
+                        {"status", "usage", "gpu", "allocated"}) == 1;
+  })) << "it is charged";
 }
 
 TEST_F(PodGrouperTest, APreemptedGroupWhosePodsNobodyMakesGoes) {
