@@ -87,8 +87,9 @@ struct CrdRow {
   std::string_view categories;
   bool namespaced;
   bool status;
-  std::string_view scale;    // spec path, status path, selector path
-  std::string_view columns;  // NAME|type|path[|priority], separated by ;
+  std::string_view scale;             // spec path, status path, selector path
+  std::string_view columns;           // NAME|type|path[|priority], separated by ;
+  std::string_view also_served = {};  // a further version of the same fields
 };
 
 constexpr std::string_view kJobColumns =
@@ -137,6 +138,10 @@ constexpr CrdRow kRows[] = {
      kJobColumns},
     {"org.kubeflow.v1", "kubeflow.org", "v1", "JAXJob", "jaxjobs", "", "all", true, true, "",
      kJobColumns},
+    {"org.kubeflow.v1", "kubeflow.org", "v1", "MPIJob", "mpijobs", "", "all", true, true,
+     ".spec.mpiReplicaSpecs.Worker.replicas .status.replicaStatuses.Worker.active "
+     ".status.replicaStatuses.Worker.selector",
+     kJobColumns, "v2beta1"},
     {"io.kubedl.training.v1alpha1", "training.kubedl.io", "v1alpha1", "PyTorchJob", "pytorchjobs",
      "", "all", true, true, kWorkerScale, kKubedlColumns},
     {"io.kubedl.training.v1alpha1", "training.kubedl.io", "v1alpha1", "TFJob", "tfjobs", "", "all",
@@ -207,7 +212,14 @@ Value MakeCrd(const CrdRow& row, const Schema& schema) {
   json::Set(names, {"categories"}, Words(row.categories));
   json::Set(crd, {"spec", "names"}, std::move(names));
   json::Set(crd, {"spec", "scope"}, Value(row.namespaced ? "Namespaced" : "Cluster"));
-  json::Set(crd, {"spec", "versions"}, Array({Version(row, schema)}));
+  Array versions{Version(row, schema)};
+  if (!row.also_served.empty()) {
+    Value also = versions.front();
+    json::Set(also, {"name"}, Value(std::string(row.also_served)));
+    json::Set(also, {"storage"}, Value(false));
+    versions.push_back(std::move(also));
+  }
+  json::Set(crd, {"spec", "versions"}, std::move(versions));
   return crd;
 }
 

@@ -372,7 +372,7 @@ bool JobController::DecideFailures(Pass& pass) {
       if (!retryable) {
         Finish(pass, "Failed", kind_->Reason("Failed"),
                StrCat(kind_->kind(), " ", pass.name, " is failed because ", pass.counts[i].failed,
-                      " ", replica.type, " replica(s) failed."));
+                      " ", replica.type, " replica(s) failed.", MissingCommand(pod)));
         return true;
       }
       restarting = true;

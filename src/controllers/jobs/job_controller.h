@@ -88,6 +88,7 @@ class JobController {
                    const std::function<void()>& then);
   void WriteRest(const std::shared_ptr<Pass>& pass, const std::shared_ptr<Writes>& writes);
   void WriteServices(const std::shared_ptr<Pass>& pass, const std::shared_ptr<Writes>& writes);
+  void WriteMembers(const std::shared_ptr<Pass>& pass, const std::shared_ptr<Writes>& writes);
   void WriteGroups(const std::shared_ptr<Pass>& pass, const std::shared_ptr<Writes>& writes);
   void WriteGroupAndPods(const std::shared_ptr<Pass>& pass,
                          const std::shared_ptr<Writes>& writes,

@@ -7,6 +7,7 @@
 #include "api/meta.h"
 #include "base/strings.h"
 #include "controllers/context.h"
+#include "controllers/pod_facts.h"
 #include "controllers/scheduling/pod_asks.h"
 
 namespace swell::controllers {
@@ -15,6 +16,16 @@ namespace {
 void ReadOptional(const json::Value& policy, std::string_view field, std::optional<int64_t>& to) {
   const json::Value* value = json::Find(policy, {field});
   if (value != nullptr && value->is_number()) to = json::GetInt(policy, {field});
+}
+
+// Whether there is something at "runPolicy.managedBy".
+bool Says(const json::Value& spec, std::string_view path) {
+  const json::Value* found = &spec;
+  for (std::string_view step : Split(path, '.')) {
+    found = json::Find(*found, {step});
+    if (found == nullptr) return false;
+  }
+  return true;
 }
 
 // In every container, init containers too, that has no variable of that name.
@@ -135,6 +146,10 @@ JobKind::OnFailure JobKind::Judge(const ReplicaSpec&,
                                   const json::Value&,
                                   int64_t) const {
   return OnFailure::kAsUsual;
+}
+
+std::vector<json::Value> JobKind::Dependents(const json::Value&, const JobSpec&) const {
+  return {};
 }
 
 std::string JobKind::Reason(std::string_view what) const { return StrCat(kind(), what); }
@@ -264,6 +279,12 @@ void ReadSwellHints(const json::Value& job, JobSpec& spec) {
   }
 }
 
+std::string MissingCommand(const json::Value& pod) {
+  constexpr int64_t kNotFound = 127;
+  if (ExitCode(pod) != kNotFound) return "";
+  return StrCat(" ", api::Name(pod), ": exit code 127, a command that it calls is not there");
+}
+
 std::vector<std::string> IgnoredFields(const json::Value& job) {
   std::vector<std::string> ignored;
   for (const auto& field : json::GetObject(job, {"spec"})) {
@@ -277,11 +298,10 @@ std::vector<std::string> IgnoredFields(const json::Value& job) {
       }
     }
   }
-  if (json::Find(job, {"spec", "runPolicy", "managedBy"}) != nullptr) {
-    ignored.emplace_back("spec.runPolicy.managedBy");
-  }
-  if (json::Find(job, {"spec", "runPolicy", "schedulingPolicy", "scheduleTimeoutSeconds"})) {
-    ignored.emplace_back("spec.runPolicy.schedulingPolicy.scheduleTimeoutSeconds");
+  for (std::string_view path :
+       {"runPolicy.managedBy", "runPolicy.schedulingPolicy.scheduleTimeoutSeconds",
+        "sshAuthMountPath", "launcherCreationPolicy"}) {
+    if (Says(SpecOf(job), path)) ignored.push_back(StrCat("spec.", path));
   }
   return ignored;
 }

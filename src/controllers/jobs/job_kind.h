@@ -125,6 +125,8 @@ class JobKind {
                           json::Value& pod) const = 0;
   // Headless services of the job, complete but for metadata.ownerReferences and namespace.
   virtual std::vector<json::Value> Services(const json::Value& job, const JobSpec& spec) const = 0;
+  // What its pods need beside services, complete in the same sense and written before them.
+  virtual std::vector<json::Value> Dependents(const json::Value& job, const JobSpec& spec) const;
   // Whether the counts (one per spec.replicas, same order) mean success.
   virtual bool Succeeded(const JobSpec& spec, const std::vector<ReplicaCount>& counts) const = 0;
   // What a pod that failed by itself means. kReplaceFree is not held against the job; kGoOn leaves
@@ -179,6 +181,9 @@ CleanPodPolicy ParseCleanPodPolicy(std::string_view text, CleanPodPolicy fallbac
 void ReadRunPolicy(const json::Value& policy, JobSpec& spec);
 // Reads what labels and annotations say: project, on-preemption.
 void ReadSwellHints(const json::Value& job, JobSpec& spec);
+
+// " NAME: exit code 127, ...": what a shell means by it; empty: the pod ended otherwise.
+std::string MissingCommand(const json::Value& pod);
 
 // Fields that kinds of others have and nobody here follows: "spec.runPolicy.managedBy".
 std::vector<std::string> IgnoredFields(const json::Value& job);

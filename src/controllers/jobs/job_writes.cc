@@ -4,6 +4,7 @@
 #include "api/meta.h"
 #include "base/strings.h"
 #include "controllers/jobs/job_controller.h"
+#include "controllers/jobs/job_dependents.h"
 #include "controllers/jobs/job_pass.h"
 #include "json/patch.h"
 
@@ -107,9 +108,27 @@ void JobController::WriteRest(const std::shared_ptr<Pass>& pass,
   }
   if (pass->want_group) {
     WriteServices(pass, writes);
-    WriteGroups(pass, writes);
+    WriteMembers(pass, writes);
   }
   writes->End(Status::Ok());
+}
+
+// Pods come after what they need; what that is follows from how many there are.
+void JobController::WriteMembers(const std::shared_ptr<Pass>& pass,
+                                 const std::shared_ptr<Writes>& writes) {
+  std::vector<json::Value> dependents;
+  if (!pass->create_pods.empty()) dependents = kind_->Dependents(*pass->job, pass->spec);
+  if (dependents.empty()) return WriteGroups(pass, writes);
+  writes->Begin();
+  PutDependents(client_, *pass->job, std::move(dependents),
+                [this, pass, writes](const Status& put) {
+                  if (put.ok()) WriteGroups(pass, writes);
+                  if (!put.ok()) {
+                    events_.Record(*pass->job, "Warning", "FailedCreate",
+                                   StrCat("Error creating: ", put.message()));
+                  }
+                  writes->End(put);
+                });
 }
 
 void JobController::WriteServices(const std::shared_ptr<Pass>& pass,

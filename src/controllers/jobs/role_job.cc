@@ -5,6 +5,7 @@
 #include "api/meta.h"
 #include "base/strings.h"
 #include "controllers/jobs/launch_env.h"
+#include "controllers/jobs/mpi_job.h"
 
 namespace swell::controllers {
 namespace {
@@ -23,7 +24,7 @@ struct Member {
 
   std::string_view name() const { return api::Name(job); }
   std::string NameOf(const ReplicaSpec& other, int64_t number) const {
-    return ReplicaName(name(), other.type, number);
+    return other.PodName(name(), number);
   }
   // Of the first member of the first role, where all meet.
   std::string leader() const { return NameOf(spec.replicas.front(), 0); }
@@ -52,12 +53,18 @@ struct Family {
   bool first_worker_ends = false;
   // The labels of an operator older than Kubeflow's one for all kinds: "tf-job-name".
   std::string_view old_labels = {};
+  // The role that there must be; its one pod has no number in its name.
+  std::string_view head = {};
+  // Label job-role says each member's role, and not only who leads.
+  bool labels_roles = false;
+  std::vector<json::Value> (*dependents)(const json::Value& job, const JobSpec& spec) = nullptr;
 };
 
 void SetTfConfig(const Member& member, json::Value& pod);
 void SetXgboostEnv(const Member& member, json::Value& pod);
 void SetPaddleEnv(const Member& member, json::Value& pod);
 void SetJaxEnv(const Member& member, json::Value& pod);
+void PrepareMpiMember(const Member& member, json::Value& pod);
 
 const Family kTensorflow{.kind = "TFJob",
                          .plural = "tfjobs",
@@ -90,6 +97,17 @@ const Family kJax{.kind = "JAXJob",
                   .port = 6666,
                   .set_env = SetJaxEnv};
 
+const Family kMpi{.kind = "MPIJob",
+                  .plural = "mpijobs",
+                  .roles_field = "mpiReplicaSpecs",
+                  .roles = {{kLauncher, 1}, {kWorker}},
+                  .port_name = "mpijob-port",
+                  .port = 2222,
+                  .set_env = PrepareMpiMember,
+                  .head = kLauncher,
+                  .labels_roles = true,
+                  .dependents = MpiDependents};
+
 class RoleJobKind final : public JobKind {
  public:
   RoleJobKind(const Family& family,
@@ -119,6 +137,10 @@ class RoleJobKind final : public JobKind {
                   int64_t index,
                   json::Value& pod) const override;
   std::vector<json::Value> Services(const json::Value& job, const JobSpec& spec) const override;
+  std::vector<json::Value> Dependents(const json::Value& job, const JobSpec& spec) const override {
+    return family_.dependents == nullptr ? std::vector<json::Value>()
+                                         : family_.dependents(job, spec);
+  }
   bool Succeeded(const JobSpec& spec, const std::vector<ReplicaCount>& counts) const override;
   bool Running(const JobSpec& spec, const std::vector<ReplicaCount>& counts) const override;
 
@@ -142,7 +164,14 @@ Result<JobSpec> RoleJobKind::Parse(const json::Value& job) const {
   JobSpec spec;
   spec.clean_pod_policy = clean_pod_policy_;
   SWELL_RETURN_IF_ERROR(ReadRoles(body, family_.roles_field, family_.roles, restart_policy_, spec));
-  const ReplicaSpec& first = spec.replicas.front();
+  ReplicaSpec& first = spec.replicas.front();
+  if (!family_.head.empty()) {
+    if (first.type != family_.head) {
+      return WrongField(StrCat("spec.", family_.roles_field, ".", family_.head), "Required value");
+    }
+    first.pod_name = StrCat(api::Name(job), "-", ToLower(first.type));
+    first.numbered = false;
+  }
   if (!IsChief(first) && first.type != kWorker) {
     return WrongField(StrCat("spec.", family_.roles_field),
                       "Invalid value: must have Workers, or a role that leads them");
@@ -184,9 +213,10 @@ json::Object RoleJobKind::Labels(const json::Value& job,
   labels["training.kubeflow.org/operator-name"] = StrCat(ToLower(family_.kind), "-controller");
   labels["training.kubeflow.org/replica-type"] = type;
   labels["training.kubeflow.org/replica-index"] = number;
-  if (leads) {
-    labels["job-role"] = "master";
-    labels["training.kubeflow.org/job-role"] = "master";
+  if (leads || family_.labels_roles) {
+    const std::string role = family_.labels_roles ? type : "master";
+    labels["job-role"] = role;
+    labels["training.kubeflow.org/job-role"] = role;
   }
   return labels;
 }
@@ -233,9 +263,8 @@ std::vector<json::Value> RoleJobKind::Services(const json::Value& job, const Job
   for (size_t role = 0; role < spec.replicas.size(); ++role) {
     const ReplicaSpec& replica = spec.replicas[role];
     for (int64_t i = 0; i < replica.replicas; ++i) {
-      services.push_back(LeaderService(ReplicaName(api::Name(job), replica.type, i),
-                                       Labels(job, replica, i), family_.port_name,
-                                       ports[role][static_cast<size_t>(i)]));
+      services.push_back(LeaderService(replica.PodName(api::Name(job), i), Labels(job, replica, i),
+                                       family_.port_name, ports[role][static_cast<size_t>(i)]));
     }
   }
   return services;
@@ -329,6 +358,10 @@ void SetJaxEnv(const Member& member, json::Value& pod) {
   SetEnv(pod, "PROCESS_ID", std::to_string(member.rank()));
 }
 
+void PrepareMpiMember(const Member& member, json::Value& pod) {
+  PrepareMpiPod(member.job, member.replica, pod);
+}
+
 }  // namespace
 
 std::vector<std::unique_ptr<JobKind>> MakeRoleJobKinds(RoleJobOptions options) {
@@ -346,6 +379,8 @@ std::vector<std::unique_ptr<JobKind>> MakeRoleJobKinds(RoleJobOptions options) {
   add(kXgboost, kKubeflow, "v1", RestartPolicy::kNever, CleanPodPolicy::kNone);
   add(kPaddle, kKubeflow, "v1", RestartPolicy::kOnFailure, CleanPodPolicy::kNone);
   add(kJax, kKubeflow, "v1", RestartPolicy::kNever, CleanPodPolicy::kNone);
+  // Its workers never end by themselves.
+  add(kMpi, kKubeflow, "v1", RestartPolicy::kNever, CleanPodPolicy::kRunning);
   add(kTensorflow, kKubedl, "v1alpha1", RestartPolicy::kExitCode, CleanPodPolicy::kRunning);
   add(kXgboost, kKubedl, "v1alpha1", RestartPolicy::kNever, CleanPodPolicy::kNone);
   return kinds;
