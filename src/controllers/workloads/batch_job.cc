@@ -143,7 +143,8 @@ BatchJobController::BatchJobController(Context context)
           "job-orphans",
           16,
           [this](const std::string& key, Done done) { ReconcileOrphan(key, std::move(done)); }),
-      client_(context_.executor, context_.server, context_.user, std::string(kComponent)) {
+      client_(context_.executor, context_.server, context_.user, std::string(kComponent)),
+      queued_(context_) {
   Follow(jobs_, Queued(queue_));
   auto pod = [this](const json::SharedValue& it) { OnPod(*it); };
   Follow(pods_, pod, pod);

@@ -19,6 +19,7 @@
 #include "client/event_recorder.h"
 #include "client/work_queue.h"
 #include "controllers/context.h"
+#include "controllers/workloads/queued_jobs.h"
 
 namespace swell::controllers {
 
@@ -59,6 +60,7 @@ class BatchJobController {
   client::WorkQueue queue_;
   client::WorkQueue orphans_;
   client::Client client_;
+  QueuedJobs queued_;
 };
 
 }  // namespace swell::controllers
