@@ -90,6 +90,15 @@ bool Call::InTurn(std::function<void()> rest) {
   return true;
 }
 
+bool Call::WhenRoom(std::function<void()> rest) {
+  if (!sink_ || paced_ == nullptr) return false;
+  paced_->WhenRoom([weak = weak_from_this(), rest = std::move(rest)] {
+    const auto self = weak.lock();
+    if (self && !self->finished()) rest();
+  });
+  return true;
+}
+
 void Call::Cancel() {
   if (sink_ && log) log->Ended(*this);
   sink_ = nullptr;

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "api/object_sink.h"
+#include "api/paced_sink.h"
 #include "api/rest.h"
 #include "api/scheme.h"
 #include "api/turn_sink.h"
@@ -55,7 +56,8 @@ struct Call : std::enable_shared_from_this<Call> {
   explicit Call(std::shared_ptr<api::RestSink> sink)
       : sink_(std::move(sink)),
         objects_(dynamic_cast<api::ObjectSink*>(sink_.get())),
-        turns_(dynamic_cast<api::TurnSink*>(sink_.get())) {}
+        turns_(dynamic_cast<api::TurnSink*>(sink_.get())),
+        paced_(dynamic_cast<api::PacedSink*>(sink_.get())) {}
 
   // The version in which a write of it is handled: custom objects get to the stored one last.
   const api::KindInfo& handled() const { return storage->custom ? *kind : *storage; }
@@ -79,6 +81,9 @@ struct Call : std::enable_shared_from_this<Call> {
   // What is left of a long answer, when it is the caller's turn again, unless it has given up.
   // False: this caller's answers are made at once.
   bool InTurn(std::function<void()> rest);
+  // The rest of much that is there at once, when the receiver has room for it, unless it has gone.
+  // False: it takes all of it.
+  bool WhenRoom(std::function<void()> rest);
 
   // Runs when the caller gives up or the stream has ended: releases what feeds the stream.
   void OnRelease(std::function<void()> release) { release_ = std::move(release); }
@@ -95,6 +100,7 @@ struct Call : std::enable_shared_from_this<Call> {
   std::shared_ptr<api::RestSink> sink_;
   api::ObjectSink* const objects_;  // the sink, where it is one
   api::TurnSink* const turns_;      // likewise
+  api::PacedSink* const paced_;     // likewise
   std::function<void()> release_;
 };
 using CallPtr = std::shared_ptr<Call>;

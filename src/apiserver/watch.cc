@@ -11,11 +11,13 @@
 namespace swell::apiserver {
 namespace {
 
-constexpr size_t kInitialChunkBytes = 64 << 10;
+// What is there at once is sent in chunks of this size, or of one object's.
+constexpr size_t kPieceBytes = 64 << 10;
 // Kubernetes' own default: between 30 and 60 minutes, so that not all clients come back at once.
 constexpr int64_t kLeastTimeoutS = 1800;
 constexpr int64_t kMostTimeoutS = 7LL * 24 * 3600;
-constexpr size_t kMaxHeld = 10'000;
+// Some more than a history holds: who has this much before him is too slow.
+constexpr size_t kWaitingMost = 200'000;
 
 Status TooSlow() { return Status(Code::kTooManyRequests, "the receiver of the watch is too slow"); }
 
@@ -64,8 +66,6 @@ Status Watcher::Begin(const Start& start) {
       watch_, core_.store.WatchFrom(resource, call_->info.ns, since,
                                     [this](const store::Event& event) { OnEvent(event); }));
   sent_version_ = since;
-  replaying_ = since < core_.store.Version();
-  if (replaying_) CheckReplay();
   call_->StartStream(200, "application/json");
   timeout_ = core_.executor.After(start.timeout, [this] { End(Status::Ok()); });
   if (start.initial) start_ = std::move(listing);
@@ -74,23 +74,17 @@ Status Watcher::Begin(const Start& start) {
   return Status::Ok();
 }
 
-// The store replays in turns of the executor: a whole turn without an event is the end of it.
-void Watcher::CheckReplay() {
-  core_.executor.Post([weak = weak_from_this()] {
-    const auto self = weak.lock();
-    if (!self) return;
-    self->replaying_ = self->sent_since_check_ > 0;
-    self->sent_since_check_ = 0;
-    if (self->replaying_) self->CheckReplay();
-  });
-}
-
 void Watcher::SendStart() {
   const auto self = shared_from_this();
   if (start_) {
-    const Status known = ConvertAhead(core_, *call_, start_->entries, *call_->kind);
-    if (!known.ok() && Waits(known)) return;
-    if (!SendInitial(*start_)) return End(TooSlow());
+    if (start_at_ == 0) {
+      const Status known = ConvertAhead(core_, *call_, start_->entries, *call_->kind);
+      if (!known.ok() && Waits(known)) return;
+    }
+    while (start_at_ < start_->entries.size()) {
+      if (!SendInitial()) return End(TooSlow());
+      if (Paced()) return;
+    }
   }
   start_.reset();
   const auto end = std::exchange(start_end_, std::nullopt);
@@ -99,24 +93,39 @@ void Watcher::SendStart() {
 
 bool Watcher::Waits(const Status& status) {
   if (!IsUnanswered(status) || !call_->questions) return false;
-  waiting_ = true;
+  Wait();
   call_->questions->WhenAnswered([weak = weak_from_this()] {
     if (const auto self = weak.lock()) self->GoOn();
   });
   return true;
 }
 
+bool Watcher::Paced() {
+  if (unpaced_bytes_ < kPieceBytes) return false;
+  unpaced_bytes_ = 0;
+  const bool paced = call_->WhenRoom([weak = weak_from_this()] {
+    if (const auto self = weak.lock()) self->GoOn();
+  });
+  if (paced) Wait();
+  return paced;
+}
+
+void Watcher::Wait() {
+  waiting_ = true;
+  watch_->Pause();
+}
+
 void Watcher::GoOn() {
   const auto self = shared_from_this();
+  if (call_->finished()) return;
   waiting_ = false;
+  if (watch_->waiting() > kWaitingMost) return End(TooSlow());
   if (start_ || start_end_) SendStart();
-  while (!waiting_ && !held_.empty() && !call_->finished()) {
-    const store::Event event = std::move(held_.front());
-    held_.pop_front();
-    Deliver(event);
-  }
+  if (!waiting_ && again_) Deliver(*std::exchange(again_, std::nullopt));
+  if (waiting_ || call_->finished()) return;
   // Answers are about versions that have now been sent.
-  if (!waiting_) call_->questions.reset();
+  call_->questions.reset();
+  watch_->GoOn();
 }
 
 void Watcher::BeginTooLate(const Status& why) {
@@ -125,10 +134,11 @@ void Watcher::BeginTooLate(const Status& why) {
   End(Status::Ok());
 }
 
-// The starting state in few large chunks.
-bool Watcher::SendInitial(const store::Listing& listing) {
+// The next of the starting state, in one large chunk.
+bool Watcher::SendInitial() {
   std::string buffer;
-  for (const store::EntryPtr& entry : listing.entries) {
+  while (start_at_ < start_->entries.size() && buffer.size() < kPieceBytes) {
+    const store::EntryPtr entry = std::move(start_->entries[start_at_++]);
     if (SharesObject(*entry)) {
       if (!call_->SendObject("ADDED", entry->Content())) return false;
       continue;
@@ -139,20 +149,22 @@ bool Watcher::SendInitial(const store::Listing& listing) {
       return false;
     }
     buffer += **bytes;
-    if (buffer.size() < kInitialChunkBytes) continue;
-    if (!call_->Send(api::MakeChunk(std::move(buffer)))) return false;
-    buffer.clear();
   }
-  return buffer.empty() || call_->Send(api::MakeChunk(std::move(buffer)));
+  return buffer.empty() || Send(api::MakeChunk(std::move(buffer)));
+}
+
+bool Watcher::Send(const api::Chunk& chunk) {
+  unpaced_bytes_ += chunk->size();
+  return call_->Send(chunk);
 }
 
 void Watcher::OnEvent(const store::Event& event) {
   // Sending may end this watch, and with it this object.
   const auto self = shared_from_this();
-  ++sent_since_check_;
-  if (!waiting_) return Deliver(event);
-  held_.push_back(event);
-  if (held_.size() > kMaxHeld) End(TooSlow());
+  // What waits is of the past, this one among it.
+  const bool past = watch_->waiting() > 0;
+  Deliver(event);
+  if (past && !waiting_) Paced();
 }
 
 void Watcher::Deliver(const store::Event& event) {
@@ -169,7 +181,10 @@ void Watcher::Deliver(const store::Event& event) {
     alive = SendEvent("DELETED", event.version, own ? *event.entry : *event.previous, !own);
   }
   if (!alive.ok()) {
-    if (Waits(alive.status())) return held_.push_front(event);
+    if (Waits(alive.status())) {
+      again_ = event;
+      return;
+    }
     SendError(alive.status());
   }
   sent_version_ = std::max(sent_version_, event.version);
@@ -214,7 +229,7 @@ Result<bool> Watcher::SendEvent(std::string_view type,
                                 bool reversion) {
   if (!reversion && SharesObject(entry)) return call_->SendObject(type, entry.Content());
   SWELL_ASSIGN_OR_RETURN(const api::Chunk bytes, EventBytes(type, version, entry, reversion));
-  return call_->Send(bytes);
+  return Send(bytes);
 }
 
 json::Value Watcher::BookmarkObject(uint64_t version) const {

@@ -3,10 +3,10 @@
 //
 // Thread-safety: core executor only. Ownership: Core::watchers; a call's release removes it.
 // Invariants: events arrive in version order; a bookmark's version is never ahead of an event that
-// has not been sent.
+// has not been sent. What is there at once is sent at the receiver's pace; only of what happens
+// while it watches it may be too slow for.
 #pragma once
 
-#include <deque>
 #include <memory>
 #include <optional>
 #include <string>
@@ -33,17 +33,22 @@ class Watcher : public std::enable_shared_from_this<Watcher> {
   // Events from then on are no longer known: the watch's only event says so, and it ends.
   void BeginTooLate(const Status& why);
   void SendBookmark();
-  bool wants_bookmarks() const { return bookmarks_ && !replaying_ && !waiting_; }
+  // Events that are still on their way: no bookmark may run ahead of them.
+  bool wants_bookmarks() const { return bookmarks_ && !waiting_ && watch_->waiting() == 0; }
 
  private:
   void OnEvent(const store::Event& event);
   void Deliver(const store::Event& event);
   // The state at the start, and what it must be followed by.
   void SendStart();
-  bool SendInitial(const store::Listing& listing);
+  bool SendInitial();
   // Whether a webhook must convert something before the sending can go on, which it then does.
   bool Waits(const Status& status);
+  // Whether the receiver has enough to read for now; the sending goes on when it has read.
+  bool Paced();
+  void Wait();
   void GoOn();
+  bool Send(const api::Chunk& chunk);
   // Whether the receiver takes the document that is kept of it.
   bool SharesObject(const store::Entry& entry) const;
   Result<bool> SendEvent(std::string_view type,
@@ -54,7 +59,6 @@ class Watcher : public std::enable_shared_from_this<Watcher> {
                                 uint64_t version,
                                 const store::Entry& entry,
                                 bool reversion);
-  void CheckReplay();
   bool SendInitialEnd(uint64_t version);
   json::Value BookmarkObject(uint64_t version) const;
   void End(const Status& why);
@@ -68,15 +72,14 @@ class Watcher : public std::enable_shared_from_this<Watcher> {
   bool bookmarks_ = false;
   bool columns_sent_ = false;  // a table's columns go with its first event only
   uint64_t sent_version_ = 0;
-  // Events of the past are still on their way: no bookmark may run ahead of them.
-  bool replaying_ = false;
-  size_t sent_since_check_ = 0;
+  size_t unpaced_bytes_ = 0;  // sent since the receiver was known to have room
   std::unique_ptr<store::Watch> watch_;
-  // While a webhook converts: what it is about, and what has come behind it.
+  // While a webhook converts, or the receiver reads: what is to be sent then.
   bool waiting_ = false;
   std::optional<store::Listing> start_;
+  size_t start_at_ = 0;                // so many of it are sent
   std::optional<uint64_t> start_end_;  // the bookmark after it
-  std::deque<store::Event> held_;
+  std::optional<store::Event> again_;  // what is converted
   TimerId timeout_ = kNoTimer;
 };
 

@@ -1,9 +1,13 @@
 // Watches: what is sent, in which form, and how they end.
+#include <functional>
 #include <map>
+#include <optional>
+#include <utility>
 
 #include <gtest/gtest.h>
 
 #include "api/object_sink.h"
+#include "api/paced_sink.h"
 #include "apiserver/test_server.h"
 #include "base/strings.h"
 
@@ -181,6 +185,74 @@ TEST_F(WatchTest, StreamingListEndsWithItsBookmark) {
                             {"object", "metadata", "annotations", "k8s.io/initial-events-end"}),
             "true");
   EXPECT_EQ(server.Get(StrCat(pods, "&sendInitialEvents=true")).status, 422);
+}
+
+// Reads when it is told to.
+class PacedTestSink final : public api::RestSink, public api::PacedSink {
+ public:
+  void OnResponse(api::RestResponse /*response*/) override { ADD_FAILURE(); }
+  void OnStreamStart(int /*status*/, std::string /*content_type*/) override {}
+  bool OnChunk(const api::Chunk& chunk) override {
+    EXPECT_LT(unread, size_t{200} << 10) << "more than was asked for";
+    unread += chunk->size();
+    got.sink->stream += *chunk;
+    return true;
+  }
+  void OnStreamEnd(const Status& why) override { end = why; }
+  void WhenRoom(std::function<void()> go_on) override {
+    ASSERT_EQ(go_on_, nullptr);
+    go_on_ = std::move(go_on);
+  }
+  // false: nothing waits for it.
+  bool Read() {
+    unread = 0;
+    const auto go_on = std::exchange(go_on_, nullptr);
+    if (go_on) go_on();
+    return go_on != nullptr;
+  }
+
+  size_t unread = 0;
+  TestWatch got{std::make_shared<TestSink>(), nullptr};
+  std::optional<Status> end;
+
+ private:
+  std::function<void()> go_on_;
+};
+
+TEST_F(WatchTest, WhatIsThereAtOnceIsSentAtTheReceiversPace) {
+  const std::string maps = "/api/v1/namespaces/default/configmaps";
+  const auto write = [&](int i) {
+    server.Post(maps, StrCat(R"({"metadata":{"name":"m)", i, R"("},"data":{"x":")",
+                             std::string(40'000, 'x'), R"("}})"));
+  };
+  const std::string before = server.Get(maps).Str({"metadata", "resourceVersion"});
+  for (int i = 0; i < 20; ++i) write(i);
+  for (const std::string& query :
+       {std::string("?watch=1&resourceVersion=0&allowWatchBookmarks=1"),
+        StrCat("?watch=1&allowWatchBookmarks=1&resourceVersion=", before),
+        std::string("?watch=1&sendInitialEvents=1&resourceVersionMatch=NotOlderThan")}) {
+    auto sink = std::make_shared<PacedTestSink>();
+    const auto call = server.server->Handle(server.Request("GET", StrCat(maps, query)), sink);
+    server.executor.RunPosted();
+    EXPECT_LT(sink->got.Take().size(), 6U);
+    // What happens meanwhile comes behind it, and no bookmark before it.
+    server.Merge(StrCat(maps, "/m7"), R"({"data":{"x":"new"}})");
+    server.executor.Advance(std::chrono::minutes(2));
+    EXPECT_TRUE(sink->got.Take().empty()) << query;
+    sink->got.read = 0;
+    int pieces = 0;
+    for (; sink->Read(); ++pieces) server.executor.RunPosted();
+    EXPECT_GE(pieces, 9) << query;
+    const auto events = sink->got.Take();
+    ASSERT_GE(events.size(), 21U) << query;
+    const json::Value& last = events[20];
+    EXPECT_EQ(json::GetString(last, {"type"}), "MODIFIED") << json::Print(last).substr(0, 200);
+    EXPECT_EQ(json::GetString(last, {"object", "data", "x"}), "new");
+    EXPECT_FALSE(sink->end.has_value());
+    write(7);
+    server.Delete(StrCat(maps, "/m7"));
+    write(7);
+  }
 }
 
 TEST_F(WatchTest, TooOldIsGone) {

@@ -57,7 +57,9 @@ struct Watcher {
   std::string ns;
   std::function<void(const Event&)> on_event;
   uint64_t seen = 0;             // newest version delivered or put into the backlog
-  std::deque<EventPtr> backlog;  // not empty: replaying, and live events queue behind
+  std::deque<EventPtr> backlog;  // not empty: live events queue behind
+  bool replaying = false;        // a turn that delivers of the backlog is under way
+  bool paused = false;
   bool ended = false;
 };
 
@@ -71,17 +73,28 @@ void RemoveEnded(Resource& resource) {
 
 class WatchHandle final : public Watch {
  public:
-  WatchHandle(std::shared_ptr<Watcher> watcher, std::weak_ptr<char> store)
-      : watcher_(std::move(watcher)), store_(std::move(store)) {}
+  // `replay` is called while the store lives.
+  WatchHandle(std::shared_ptr<Watcher> watcher,
+              std::weak_ptr<char> store,
+              std::function<void()> replay)
+      : watcher_(std::move(watcher)), store_(std::move(store)), replay_(std::move(replay)) {}
   ~WatchHandle() override {
     watcher_->ended = true;
     watcher_->backlog.clear();
     if (!store_.expired()) RemoveEnded(*watcher_->resource);
   }
 
+  void Pause() override { watcher_->paused = true; }
+  void GoOn() override {
+    watcher_->paused = false;
+    if (!store_.expired()) replay_();
+  }
+  size_t waiting() const override { return watcher_->backlog.size(); }
+
  private:
   std::shared_ptr<Watcher> watcher_;
   std::weak_ptr<char> store_;
+  const std::function<void()> replay_;
 };
 
 Status Expired(uint64_t version, uint64_t oldest) {
@@ -201,6 +214,7 @@ class StoreImpl final : public Store {
   void ForgetAged();
   void Dispatch(Resource& resource, const EventPtr& event);
   void Replay(const std::shared_ptr<Watcher>& watcher);
+  void ReplayLater(const std::shared_ptr<Watcher>& watcher);
 
   Executor& executor_;
   const std::unique_ptr<Backend> backend_;
@@ -400,7 +414,7 @@ void StoreImpl::Dispatch(Resource& resource, const EventPtr& event) {
     if (watcher->ended || watcher->seen >= event->version) continue;
     watcher->seen = event->version;
     if (!watcher->ns.empty() && watcher->ns != event->entry->key.ns) continue;
-    if (!watcher->backlog.empty()) {
+    if (watcher->paused || !watcher->backlog.empty()) {
       watcher->backlog.push_back(event);
       continue;
     }
@@ -430,22 +444,30 @@ Result<std::unique_ptr<Watch>> StoreImpl::WatchFrom(const std::string& resource_
     if (ns.empty() || (*it)->entry->key.ns == ns) watcher->backlog.push_back(*it);
   }
   resource.watchers.push_back(watcher);
-  if (!watcher->backlog.empty()) PostIfAlive([this, watcher] { Replay(watcher); });
-  return std::unique_ptr<Watch>(std::make_unique<WatchHandle>(std::move(watcher), alive_));
+  ReplayLater(watcher);
+  return std::unique_ptr<Watch>(
+      std::make_unique<WatchHandle>(watcher, alive_, [this, watcher] { ReplayLater(watcher); }));
+}
+
+void StoreImpl::ReplayLater(const std::shared_ptr<Watcher>& watcher) {
+  if (watcher->replaying || watcher->paused || watcher->ended || watcher->backlog.empty()) return;
+  watcher->replaying = true;
+  PostIfAlive([this, watcher] {
+    watcher->replaying = false;
+    Replay(watcher);
+  });
 }
 
 void StoreImpl::Replay(const std::shared_ptr<Watcher>& watcher) {
   std::weak_ptr<char> alive = alive_;
-  for (size_t i = 0; i < kReplaySlice && !watcher->ended && !watcher->backlog.empty(); ++i) {
+  for (size_t i = 0; i < kReplaySlice && !watcher->paused && !watcher->backlog.empty(); ++i) {
     // Taken off only after it was delivered: live events queue behind as long as there is one.
     EventPtr event = watcher->backlog.front();
     watcher->on_event(*event);
     if (alive.expired()) return;
     if (!watcher->ended) watcher->backlog.pop_front();
   }
-  if (!watcher->ended && !watcher->backlog.empty()) {
-    PostIfAlive([this, watcher] { Replay(watcher); });
-  }
+  ReplayLater(watcher);
 }
 
 // ---- Lists --------------------------------------------------------------------------------------

@@ -105,10 +105,15 @@ struct Listing {
   size_t remaining = 0;  // how many more
 };
 
-// A registered watch; destroying it ends it.
+// A registered watch; destroying it ends it. What it is asked may be asked inside its callback.
 class Watch {
  public:
   virtual ~Watch() = default;
+  // Nothing is called until GoOn(): events wait, in order.
+  virtual void Pause() = 0;
+  virtual void GoOn() = 0;
+  // How many events wait: of the history, or since it was paused.
+  virtual size_t waiting() const = 0;
 };
 
 class Backend;

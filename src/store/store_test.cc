@@ -364,6 +364,45 @@ TEST_F(StoreTest, LongReplaysKeepTheOrderWithLiveEvents) {
   EXPECT_GT(events, 3500u);
 }
 
+TEST_F(StoreTest, APausedWatchHearsEverythingInOrderWhenItGoesOn) {
+  Open();
+  for (int i = 0; i < 1500; ++i) Put(*store_, Pod("a"), "old");
+  Run();
+  uint64_t last = 2;
+  std::unique_ptr<Watch> watch;
+  watch = std::move(*store_->WatchFrom("pods", "", 2, [&](const Event& e) {
+    EXPECT_EQ(e.version, last + 1);
+    last = e.version;
+    if (last == 1200) watch->Pause();
+  }));
+  EXPECT_EQ(watch->waiting(), 1499U);
+  Run();
+  EXPECT_EQ(last, 1200U);
+  Put(*store_, Pod("a"), "live");
+  Run();
+  EXPECT_EQ(last, 1200U);
+  EXPECT_EQ(watch->waiting(), store_->Version() - last);
+  watch->GoOn();
+  EXPECT_EQ(last, 1200U) << "nothing comes from inside";
+  watch->GoOn();
+  Run();
+  EXPECT_EQ(last, store_->Version());
+  EXPECT_EQ(watch->waiting(), 0U);
+  // One that has heard all may be paused, too.
+  watch->Pause();
+  Put(*store_, Pod("a"), "late");
+  Run();
+  EXPECT_EQ(watch->waiting(), 1U);
+  watch->GoOn();
+  watch->Pause();
+  Run();
+  EXPECT_EQ(watch->waiting(), 1U);
+  watch->GoOn();
+  Put(*store_, Pod("a"), "later");
+  Run();
+  EXPECT_EQ(last, store_->Version());
+}
+
 TEST_F(StoreTest, TooManyWaitingWritesAreRefused) {
   disk_->commit_delay = milliseconds(1);
   Open({.pending_writes_max = 3});

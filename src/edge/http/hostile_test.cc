@@ -168,6 +168,31 @@ TEST_F(HostileTest, WatchersThatFallBehindAreCutOff) {
   EXPECT_GE(http_->stats().overflows.load(), 1u);
 }
 
+// Who reads gets all of it, however little of it a buffer holds.
+TEST_F(HostileTest, WatchesMayBeginWithMoreThanABufferHolds) {
+  net::ServerConfig config;
+  config.stream_buffer_bytes = 128 << 10;
+  Serve(config);
+  constexpr size_t kBytes = 60 << 10;
+  size_t made = 0;
+  while (made < 40) {
+    ASSERT_EQ(Ask("POST", kMaps, BigMap(static_cast<int>(made++), kBytes)), "HTTP/1.1 201 Created");
+  }
+  // The state, and all that has happened.
+  for (const char* query : {"?watch=1", "?watch=1&resourceVersion=2"}) {
+    RawPeer peer(reactor_, port_);
+    peer.Send(Request("GET", StrCat(kMaps, query)));
+    const auto all_came = [&] {
+      return peer.received.size() > made * kBytes / 2 &&
+             net::CountOf(peer.received, R"({"type":"ADDED")") == made;
+    };
+    EXPECT_TRUE(Until(all_came)) << query;
+    EXPECT_EQ(Ask("POST", kMaps, BigMap(static_cast<int>(made++), 1)), "HTTP/1.1 201 Created");
+    EXPECT_TRUE(Until(all_came)) << query;
+  }
+  EXPECT_EQ(http_->stats().overflows.load(), 0u);
+}
+
 TEST_F(HostileTest, HeadsAndBodiesThatTrickleInHoldNobodyUp) {
   net::ServerConfig config;
   config.header_timeout = std::chrono::seconds(1);

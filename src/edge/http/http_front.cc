@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "api/paced_sink.h"
 #include "api/turn_sink.h"
 #include "base/clock.h"
 #include "base/fair_queue.h"
@@ -195,6 +196,7 @@ class HttpFront::State : public std::enable_shared_from_this<State> {
 // One request from arrival to answer; holds its place in the bound for as long as it lives.
 class HttpFront::Sink final : public api::RestSink,
                               public api::TurnSink,
+                              public api::PacedSink,
                               public std::enable_shared_from_this<Sink> {
  public:
   Sink(std::shared_ptr<State> state, std::shared_ptr<net::Exchange> exchange, std::string client)
@@ -246,6 +248,10 @@ class HttpFront::Sink final : public api::RestSink,
 
   void InTurn(std::function<void()> rest) override {
     state_->EnqueueRest(shared_from_this(), std::move(rest));
+  }
+
+  void WhenRoom(std::function<void()> go_on) override {
+    exchange_->OnDrained(std::move(go_on), state_->core());
   }
 
   net::Exchange& exchange() const { return *exchange_; }

@@ -67,8 +67,8 @@ bool ExchangeState::Write(Chunk chunk) {
   SWELL_CHECK_MSG(phase_ != Phase::kWaiting, "Write comes after StartStream");
   if (phase_ == Phase::kAnswered || gone_ || work_.overflow) return false;
   if (chunk->empty()) return true;
-  size_t queued = pending_bytes_ + channel_bytes_;
-  if (queued > 0 && queued + chunk->size() > limit_) {
+  const size_t queued = pending_bytes_ + channel_bytes_;
+  if (queued >= limit_ / 2 && queued + chunk->size() > limit_) {
     work_.overflow = true;
     work_.chunks.clear();
     pending_bytes_ = 0;

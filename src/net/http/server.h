@@ -82,7 +82,7 @@ class Exchange {
   // An answer in pieces of unknown total length. False when the peer is gone.
   bool StartStream(int status, Headers headers);
   // False when the peer is gone, or when it reads so slowly that its buffer would overflow; the
-  // peer is then cut off. One chunk larger than the whole buffer is accepted when it is empty.
+  // peer is then cut off. One chunk of any size is accepted while less than half of it is in use.
   bool Write(Chunk chunk);
   void EndStream();
   // Cuts the connection without completing the answer.

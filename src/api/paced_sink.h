@@ -1,0 +1,20 @@
+// PacedSink: what a RestSink may be beside, where its receiver reads at a pace of its own: of what
+// is there at once and may be much (the state that a watch begins with, what has happened since it
+// broke off), each piece is sent when there is room for it.
+//
+// Thread-safety: as RestSink.
+#pragma once
+
+#include <functional>
+
+namespace swell::api {
+
+class PacedSink {
+ public:
+  virtual ~PacedSink() = default;
+  // Runs `go_on` once, later, when the receiver has read so much that any one chunk will be taken;
+  // never where it goes away first.
+  virtual void WhenRoom(std::function<void()> go_on) = 0;
+};
+
+}  // namespace swell::api
