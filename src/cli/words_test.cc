@@ -235,6 +235,7 @@ TEST(TextTest, TablesAlignAndStayOnTheirLines) {
   table.Add({"länger", "x"});
   EXPECT_EQ(table.ToString(), "NAME     STATUS\na        \033[32mRunning\033[0m\nlänger   x\n");
   EXPECT_EQ(OneLine("a\nb\033[31mc"), "a\\nb\\x1b[31mc");
+  EXPECT_EQ(OneLine("\xc2\x9b\x32Ja\xc2\xa0\xc3\x9b\xc2"), "\\x9b2Ja\xc2\xa0\xc3\x9b\xc2");
 }
 
 TEST(TextTest, Durations) {

@@ -19,13 +19,20 @@ size_t DisplayWidth(std::string_view text) {
 }
 
 std::string OneLine(std::string_view text) {
+  const auto in_hex = [](char c) {
+    constexpr std::string_view kHex = "0123456789abcdef";
+    return StrCat("\\x", kHex[(c >> 4) & 15], kHex[c & 15]);
+  };
   std::string out;
-  for (char c : text) {
+  for (size_t i = 0; i < text.size(); ++i) {
+    const char c = text[i];
     if (c == '\n') {
       out += "\\n";
     } else if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) {
-      constexpr std::string_view kHex = "0123456789abcdef";
-      out += StrCat("\\x", kHex[(c >> 4) & 15], kHex[c & 15]);
+      out += in_hex(c);
+    } else if (c == '\xc2' && i + 1 < text.size() && (text[i + 1] & 0xe0) == 0x80) {
+      // U+0080 to U+009F: to many terminals U+009B is what ESC [ is.
+      out += in_hex(text[++i]);
     } else {
       out += c;
     }
