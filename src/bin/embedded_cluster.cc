@@ -16,7 +16,6 @@
 #include "base/descriptors.h"
 #include "base/file.h"
 #include "base/log.h"
-#include "base/short_turns.h"
 #include "base/strings.h"
 #include "bin/audit_log.h"
 #include "bin/token_key.h"
@@ -475,11 +474,12 @@ Status EmbeddedCluster::Run(const std::function<void()>& ready) {
       return;
     }
     cluster.io_thread = std::thread([&cluster] {
-      AskForShortTurns();
+      cluster.io.KeepTurnsShort();
       cluster.io.Run();
     });
     cluster.StartComponents();
-    AskForShortTurns();  // the thread that starts pods is there already: theirs are ordinary
+    // The thread that starts pods is there already: their turns are ordinary.
+    cluster.core.KeepTurnsShort();
     ready();
   });
   cluster.core.Run();

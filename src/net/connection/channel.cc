@@ -56,7 +56,8 @@ Status Channel::Start(bool connecting,
 
 void Channel::UpdateInterest() {
   if (watch_ == nullptr) return;
-  bool read = phase_ == Phase::kHandshake || (phase_ == Phase::kOpen && reading_ && !saw_eof_);
+  const bool shaking = phase_ == Phase::kHandshake && tls_ != nullptr;
+  bool read = shaking || (phase_ == Phase::kOpen && reading_ && !saw_eof_);
   bool write = phase_ == Phase::kConnecting || tls_wants_write_ || blocked_;
   watch_->SetInterest(read, write);
 }
@@ -78,7 +79,7 @@ void Channel::Proceed(bool readable, bool writable) {
       FinishConnect();
       return;
     case Phase::kHandshake:
-      ContinueHandshake();
+      if (tls_ != nullptr) ContinueHandshake();
       return;
     case Phase::kClosed:
       return;
@@ -110,7 +111,27 @@ void Channel::FinishConnect() {
 }
 
 void Channel::ContinueHandshake() {
-  switch (tls_->Handshake()) {
+  if (run_aside_ == nullptr) return FinishHandshake(tls_->Handshake());
+  // Closed meanwhile, the channel leaves both to be destroyed there.
+  struct Lent {
+    UniqueFd fd;
+    std::unique_ptr<TlsSession> tls;
+  };
+  auto lent = std::make_shared<Lent>(Lent{std::move(fd_), std::move(tls_)});
+  UpdateInterest();
+  run_aside_([self = shared_from_this(), lent] {
+    const TlsSession::Io outcome = lent->tls->Handshake();
+    self->reactor_.Post([self, lent, outcome] {
+      if (self->closed()) return;
+      self->fd_ = std::move(lent->fd);
+      self->tls_ = std::move(lent->tls);
+      self->FinishHandshake(outcome);
+    });
+  });
+}
+
+void Channel::FinishHandshake(TlsSession::Io outcome) {
+  switch (outcome) {
     case TlsSession::Io::kDone:
       phase_ = Phase::kOpen;
       tls_wants_write_ = false;

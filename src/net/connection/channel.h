@@ -8,6 +8,7 @@
 #pragma once
 
 #include <deque>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -50,6 +51,10 @@ class Channel : public std::enable_shared_from_this<Channel> {
   // `connecting`: waits for a connect in progress first. With `tls`, shakes hands next. Events come
   // from the loop, except that an accepted plain socket opens at once.
   Status Start(bool connecting, std::shared_ptr<TlsContext> tls, const std::string& server_name);
+  // Before Start: shaking hands takes a millisecond of calculating, which is given to `run_aside`
+  // to run on another thread. What it is given comes back through the reactor.
+  using RunAside = std::function<void(std::function<void()>)>;
+  void ShakeHandsAside(RunAside run_aside) { run_aside_ = std::move(run_aside); }
   void SetEvents(Events* events) { events_ = events; }
   void SetReading(bool on);
   // Reads and writes what can be read and written. Told too late or twice, it finds nothing to do.
@@ -89,6 +94,7 @@ class Channel : public std::enable_shared_from_this<Channel> {
   void OnReady(bool readable, bool writable);
   void FinishConnect();
   void ContinueHandshake();
+  void FinishHandshake(TlsSession::Io outcome);
   void ReadSome();
   // One read from socket or TLS. False when there is nothing more for now.
   bool ReadOnce();
@@ -111,7 +117,8 @@ class Channel : public std::enable_shared_from_this<Channel> {
   Events* events_;
   std::shared_ptr<TlsContext> tls_context_;
   std::string server_name_;
-  std::unique_ptr<TlsSession> tls_;
+  std::unique_ptr<TlsSession> tls_;  // with the socket another thread's while it shakes hands
+  RunAside run_aside_;
   std::unique_ptr<FdWatch> watch_;
   Phase phase_ = Phase::kOpen;
 

@@ -19,6 +19,7 @@ constexpr int kMaxAcceptsPerTurn = 4;
 // ready.
 constexpr int kServedPerTurn = 16;
 constexpr Duration kServedPerTurnFor = std::chrono::microseconds(50);
+constexpr size_t kStepsAside = 1;  // of handshakes; the others wait by whose they are
 constexpr Duration kAcceptPause = std::chrono::milliseconds(100);
 
 Duration TickPeriod(const ServerConfig& config) {
@@ -44,6 +45,7 @@ ServerImpl::ServerImpl(Reactor& reactor, const Clock& clock, Handler& handler, S
       clock_(clock),
       handler_(handler),
       turns_(this->config.max_connections, this->config.max_connections),
+      handshakes_(this->config.max_connections, this->config.max_connections),
       tick_period_(TickPeriod(config)),
       self_(std::make_shared<ServerImpl*>(this)) {}
 
@@ -57,6 +59,7 @@ ServerImpl::~ServerImpl() {
   while (!connections_.empty()) {
     connections_.back()->Close(Status(Code::kUnavailable, "the server has stopped"));
   }
+  aside_ = nullptr;  // when its step is done
 }
 
 Result<uint16_t> ServerImpl::Listen(const std::string& address,
@@ -66,6 +69,12 @@ Result<uint16_t> ServerImpl::Listen(const std::string& address,
     auto context = MakeServerContext(*tls);
     if (!context.ok()) return context.status().WithContext(StrCat("listen on ", address));
     port->tls = std::move(*context);
+    if (aside_ == nullptr) {
+      aside_ = std::make_unique<BackgroundQueue<std::function<void()>>>(
+          kStepsAside, Duration::zero(), [](const std::vector<std::function<void()>>& steps) {
+            for (const auto& step : steps) step();
+          });
+    }
   }
   SWELL_ASSIGN_OR_RETURN(port->listener, ListenOn(address));
   SWELL_ASSIGN_OR_RETURN(port->watch, reactor.WatchFd(port->listener.fd.get(),
@@ -170,6 +179,10 @@ void ServerImpl::Remove(ServerConnection* connection) {
 
 void ServerImpl::TakeTurn(const std::shared_ptr<ServerConnection>& connection) {
   if (connection->waits) return;
+  if (connection->shakes_hands()) {
+    connection->waits = handshakes_.Push(connection->client(), "", connection);
+    return ShakeNext();
+  }
   if (std::exchange(turn_, reactor.turn()) != reactor.turn()) {
     at_once_ = 0;
     turn_began_ = reactor.Now();
@@ -205,6 +218,32 @@ void ServerImpl::ServeTurns() {
     turns_.Charge(next->first, now - began);
   }
   if (!turns_.empty()) ArmTurns();
+}
+
+void ServerImpl::ShakeNext() {
+  while (shaking_.empty()) {
+    const auto next = handshakes_.Pop();
+    if (!next) return;
+    next->second->waits = false;
+    next->second->Serve();
+  }
+}
+
+void ServerImpl::ShakeAside(const std::string& client, std::function<void()> step) {
+  shaking_ = client;
+  shaking_since_ = reactor.Now();
+  aside_->Push(
+      [this, step = std::move(step)] {
+        step();
+        reactor.Post([self = self_] {
+          if (*self == nullptr) return;
+          ServerImpl& server = **self;
+          server.handshakes_.Charge(server.shaking_, server.reactor.Now() - server.shaking_since_);
+          server.shaking_.clear();
+          server.ShakeNext();
+        });
+      },
+      1);
 }
 
 const std::string& ServerImpl::Date() {

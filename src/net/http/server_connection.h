@@ -6,11 +6,13 @@
 // its own callbacks may be running.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
 #include <vector>
 
+#include "base/background_queue.h"
 #include "base/fair_queue.h"
 #include "net/connection/channel.h"
 #include "net/http/exchange_state.h"
@@ -39,6 +41,8 @@ class ServerImpl {
   // The connection has something to do: now, where not much is done this turn; else when it is the
   // turn of its client, who is next by having had least of this thread's time.
   void TakeTurn(const std::shared_ptr<ServerConnection>& connection);
+  // One step of the handshake whose turn it is runs on a thread of its own.
+  void ShakeAside(const std::string& client, std::function<void()> step);
   // The Date header's value, formatted once a second.
   const std::string& Date();
   bool draining() const { return draining_; }
@@ -65,6 +69,7 @@ class ServerImpl {
   void MaybeDrained();
   void ArmTurns();
   void ServeTurns();
+  void ShakeNext();
   bool HasRoomFor(const std::string& address) const;
 
   const Clock& clock_;
@@ -74,7 +79,11 @@ class ServerImpl {
   std::map<std::string, size_t> addresses_;                     // connections of each
   FairQueue<std::shared_ptr<ServerConnection>> turns_;
   bool turns_armed_ = false;
-  uint64_t turn_ = 0;  // of the reactor
+  FairQueue<std::shared_ptr<ServerConnection>> handshakes_;  // whose next step waits
+  std::string shaking_;                                      // whose step runs; empty: none does
+  SteadyTime shaking_since_;
+  std::unique_ptr<BackgroundQueue<std::function<void()>>> aside_;  // where TLS is spoken
+  uint64_t turn_ = 0;                                              // of the reactor
   SteadyTime turn_began_;
   int at_once_ = 0;  // connections served in it without waiting
   Duration tick_period_;
@@ -111,6 +120,7 @@ class ServerConnection final : public Channel::Events,
 
   // Whose it is, as far as is known.
   const std::string& client() const { return client_; }
+  bool shakes_hands() const { return phase_ == Phase::kHandshake; }
   // Does what is to be done.
   void Serve();
 

@@ -16,6 +16,7 @@
 #include "base/check.h"
 #include "base/file.h"
 #include "base/mutex.h"
+#include "base/short_turns.h"
 #include "base/strings.h"
 #include "net/reactor/poller.h"
 
@@ -32,6 +33,7 @@ using Signals = asio::basic_signal_set<IoExecutor>;
 using Resolver = asio::ip::basic_resolver<asio::ip::tcp, IoExecutor>;
 
 constexpr Duration kLongest = std::chrono::hours(24 * 365);
+constexpr Duration kTurnFor = std::chrono::microseconds(100);
 
 }  // namespace
 
@@ -91,6 +93,19 @@ struct Reactor::Impl {
         ready(context, poller.fd()),
         scratch(new char[kScratchBytes]) {}
 
+  // One turn of the loop.
+  struct TurnScope {
+    explicit TurnScope(Impl* impl) : impl(impl) {
+      ++impl->turn;
+      if (impl->turns_short) began = impl->clock.Steady();
+    }
+    ~TurnScope() {
+      if (impl->turns_short) impl->LetOthersOn(impl->clock.Steady() - began);
+    }
+    Impl* impl;
+    SteadyTime began;
+  };
+
   // Names the running thread for OnThread while a Run* call is active.
   struct RunScope {
     explicit RunScope(Impl* impl) : impl(impl) {
@@ -107,6 +122,7 @@ struct Reactor::Impl {
   void Drain();
   void ArmTimer();
   void RunTimers();
+  void LetOthersOn(Duration worked);
 
   asio::io_context context;
   asio::executor_work_guard<IoExecutor> work;
@@ -116,6 +132,8 @@ struct Reactor::Impl {
   Descriptor ready;  // some of what the poller watches is
   bool awaiting = false;
   uint64_t turn = 0;
+  bool turns_short = false;
+  Duration worked{0};  // since others were let on the processor
   std::unique_ptr<char[]> scratch;
   std::atomic<std::thread::id> thread{};
   std::atomic<bool> stopped{false};
@@ -138,14 +156,14 @@ void Reactor::Impl::AwaitReady() {
   ready.async_wait(Descriptor::wait_read, [this](const error_code& error) {
     awaiting = false;
     if (error) return;
-    ++turn;
+    const TurnScope scope(this);
     poller.HandOut([this] { return stopped.load(); });
     AwaitReady();
   });
 }
 
 void Reactor::Impl::Drain() {
-  ++turn;
+  const TurnScope scope(this);
   {
     MutexLock lock(mutex);
     drain_pending = false;
@@ -188,6 +206,15 @@ void Reactor::Impl::RunTimers() {
   ArmTimer();
 }
 
+// The kernel looks who else is due at its ticks, milliseconds apart, and when somebody wakes, who
+// may not be due just then.
+void Reactor::Impl::LetOthersOn(Duration worked_now) {
+  worked += worked_now;
+  if (worked < kTurnFor) return;
+  worked = Duration::zero();
+  std::this_thread::yield();
+}
+
 Reactor::Reactor() : impl_(std::make_unique<Impl>()) {}
 
 Reactor::~Reactor() {
@@ -225,6 +252,12 @@ bool Reactor::RunUntil(const std::function<bool()>& done, Duration limit) {
 void Reactor::Stop() {
   impl_->stopped = true;
   impl_->context.stop();
+}
+
+void Reactor::KeepTurnsShort() {
+  SWELL_CHECK(OnThread());
+  AskForShortTurns();
+  impl_->turns_short = true;
 }
 
 void Reactor::Post(std::function<void()> fn) {

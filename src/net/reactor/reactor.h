@@ -69,6 +69,9 @@ class Reactor final : public Executor {
   bool RunUntil(const std::function<bool()>& done, Duration limit);
   // Final: later runs return at once. What is posted afterwards is destroyed with the reactor.
   void Stop();
+  // On its thread: others wait for what this one does. It gets the processor soon when it wakes
+  // (base/short_turns.h), and while it has much to do it lets others have it in between.
+  void KeepTurnsShort();
 
   void Post(std::function<void()> fn) override;
   TimerId After(Duration delay, std::function<void()> fn) override;

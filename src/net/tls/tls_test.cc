@@ -198,6 +198,53 @@ TEST_F(TlsTest, EndsAHandshakeThatDoesNotCome) {
   EXPECT_EQ(server->stats().timeouts, 1u);
 }
 
+TEST_F(TlsTest, ManyMayShakeHandsAtOnceAndSomeGiveUp) {
+  ServeTls();
+  std::vector<std::unique_ptr<RawPeer>> silent;
+  for (int i = 0; i < 8; ++i) silent.push_back(std::make_unique<RawPeer>(reactor, port));
+  ClientConfig config;
+  config.base_url = StrCat("https://127.0.0.1:", static_cast<int>(port));
+  config.tls.ca_pem = ca.cert_pem;
+  config.max_streams = 32;
+  auto client = HttpClient::Make(reactor, config).value();
+  int done = 0;
+  for (int i = 0; i < 32; ++i) {
+    HttpRequest request;
+    request.method = "GET";
+    request.target = "/";
+    client->Stream(
+        std::move(request), [](int, const Headers&) {}, [](std::string_view) {},
+        [&](Status status) {
+          EXPECT_TRUE(status.ok()) << status.ToString();
+          ++done;
+        });
+  }
+  silent.clear();
+  ASSERT_TRUE(Run([&] { return done == 32; }));
+  EXPECT_EQ(handled, 32);
+}
+
+TEST_F(TlsTest, AServerMayEndWhileClientsShakeHands) {
+  ServeTls();
+  ClientConfig config;
+  config.base_url = StrCat("https://127.0.0.1:", static_cast<int>(port));
+  config.tls.ca_pem = ca.cert_pem;
+  config.max_streams = 32;
+  auto client = HttpClient::Make(reactor, config).value();
+  int ended = 0;
+  for (int i = 0; i < 32; ++i) {
+    HttpRequest request;
+    request.method = "GET";
+    request.target = "/";
+    client->Stream(
+        std::move(request), [](int, const Headers&) {}, [](std::string_view) {},
+        [&](const Status&) { ++ended; });
+  }
+  ASSERT_TRUE(Run([&] { return handled > 0; }));
+  server = nullptr;
+  ASSERT_TRUE(Run([&] { return ended == 32; }));
+}
+
 TEST_F(TlsTest, TellsPlainHttpClientsSo) {
   ServeTls();
   RawPeer peer(reactor, port);
