@@ -141,7 +141,8 @@ class ReportAction final : public Action {
       report.until = std::min(until, now);
     }
     if (report.since >= now) {
-      return Misuse(StrCat("--since ", Quote(since_), " is to come; it is ", api::FormatTime(now)));
+      return Misuse(
+          StrCat("--since ", Quote(since_), " is not before now, ", api::FormatTime(now)));
     }
     report.since.unix_ns -= report.since.unix_ns % kHour.count();
     if (report.until <= report.since) {
@@ -246,9 +247,13 @@ class ReportAction final : public Action {
   }
 
   void PrintCsv(Session& session, const Report& report) const {
-    session.OutLine(Join(columns_, ",") +
-                    ",gpu_hours,cpu_hours,utilisation,started,mean_wait_seconds,"
-                    "longest_wait_seconds,preempted_pods,lost_gpu_hours");
+    std::vector<std::string> head = columns_;
+    for (const char* name :
+         {"gpu_hours", "cpu_hours", "utilisation", "started", "mean_wait_seconds",
+          "longest_wait_seconds", "preempted_pods", "lost_gpu_hours"}) {
+      head.emplace_back(name);
+    }
+    session.OutLine(Join(head, ","));
     for (const auto& [values, line] : report.lines) {
       const client::UsageRow& row = line.row;
       std::vector<std::string> cells;
