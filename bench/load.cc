@@ -2,6 +2,7 @@
 //
 //   swell_load KUBECONFIG create N CONNECTIONS [NAMESPACE]  durable creates of config maps
 //   swell_load KUBECONFIG get SECONDS CONNECTIONS [PATH]    gets of one pod, or of PATH
+//   swell_load KUBECONFIG connect SECONDS CONNECTIONS [PATH] gets, each on a new connection
 //   swell_load KUBECONFIG list SECONDS CONNECTIONS [PATH]   lists of bench's pods, or of PATH
 //   swell_load KUBECONFIG patch SECONDS CONNECTIONS N       merge patches of the first N of them
 //   swell_load KUBECONFIG fill N                            N pods in bench, never placed
@@ -338,10 +339,10 @@ std::optional<net::LoadOptions> PodRequests(std::string_view mode,
 
 int Main(int argc, char** argv) {
   if (argc < 4) {
-    std::fprintf(
-        stderr,
-        "usage: swell_load KUBECONFIG create|get|list|patch|fill|watch|flood|pods|bind|delete|"
-        "bound|ending N [M]\n");
+    std::fprintf(stderr,
+                 "usage: swell_load KUBECONFIG "
+                 "create|get|connect|list|patch|fill|watch|flood|pods|bind|delete|"
+                 "bound|ending N [M]\n");
     return 2;
   }
   auto access = client::LoadKubeconfig(argv[1]);
@@ -369,12 +370,15 @@ int Main(int argc, char** argv) {
     };
     return Run(reactor, "create", options);
   }
-  if (mode == "get") {
+  if (mode == "get" || mode == "connect") {
     options.duration = std::chrono::seconds(n);
-    options.make_request = [path = last.empty() ? kPods + "/bench-0" : last](uint64_t) {
-      return Get(path);
+    options.make_request = [path = last.empty() ? kPods + "/bench-0" : last,
+                            keep = mode == "get"](uint64_t) {
+      net::HttpRequest request = Get(path);
+      if (!keep) request.headers = {{"Connection", "close"}};
+      return request;
     };
-    return Run(reactor, "get", options);
+    return Run(reactor, mode.c_str(), options);
   }
   if (mode == "list") {
     options.duration = std::chrono::seconds(n);
