@@ -379,6 +379,10 @@ void EmbeddedCluster::Impl::StartComponents() {
                                      .not_before = clock.Now() - std::chrono::minutes(5),
                                      .validity = request.validity});
       };
+  // Manifests name schedulers that nobody else runs here.
+  for (const char* other : {"volcano", "kai-scheduler", "runai-scheduler"}) {
+    manager_options.scheduler_names.push_back(other);
+  }
   if (options.default_scheduler) manager_options.scheduler_names.push_back("default-scheduler");
   manager_options.scheduler = options.scheduler;
   manager_options.own_namespace = client::kUsageNamespace;

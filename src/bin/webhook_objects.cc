@@ -45,7 +45,7 @@ Value Hook(const WebhookInstall& install) {
       {"rules",
        Array{Rule("", "v1", {"pods"}), Rule("swell.dev", "v1", {"trainingjobs"}),
              Rule("kubeflow.org", "v1",
-                  {"pytorchjobs", "tfjobs", "xgboostjobs", "paddlejobs", "jaxjobs"}),
+                  {"pytorchjobs", "tfjobs", "xgboostjobs", "paddlejobs", "jaxjobs", "mpijobs"}),
              Rule("training.kubedl.io", "v1alpha1", {"pytorchjobs", "tfjobs", "xgboostjobs"}),
              Rule("elasticdl.org", "v1alpha1", {"elasticdljobs"})}},
       {"sideEffects", "None"},

@@ -279,11 +279,45 @@ TEST_F(CliTest, ArenaSubmitsTensorFlowByRoles) {
   EXPECT_EQ(out_, "tfjob.kubeflow.org \"tf\" deleted\nconfigmap \"tf-tfjob\" deleted\n");
 }
 
+TEST_F(CliTest, ArenaSubmitsALauncherThatAloneRunsTheCommand) {
+  ASSERT_EQ(Run({"arena", "submit", "mpi", "--name=dist", "--image=i", "--workers=2", "--gpus=2",
+                 "--cpu=1", "mpirun python a.py"}),
+            0)
+      << err_;
+  EXPECT_EQ(out_,
+            "configmap/dist-mpijob created\nconfigmap/dist-mpijob labeled\n"
+            "mpijob.kubeflow.org/dist created\n");
+  auto answer = server_.Send(
+      server_.Request("GET", "/apis/kubeflow.org/v2beta1/namespaces/default/mpijobs/dist"));
+  ASSERT_EQ(answer.status, 200) << answer.text;
+  const json::Value job = json::Parse(answer.text).value();
+  EXPECT_EQ(json::GetInt(job, {"spec", "slotsPerWorker"}), 2);
+  EXPECT_EQ(json::GetString(job, {"spec", "runPolicy", "cleanPodPolicy"}), "Running");
+  auto container = [&](std::string_view role) -> const json::Value& {
+    return json::GetArray(job,
+                          {"spec", "mpiReplicaSpecs", role, "template", "spec", "containers"})[0];
+  };
+  EXPECT_EQ(json::Print(*json::Find(container("Launcher"), {"command"})),
+            R"(["sh","-c","mpirun python a.py"])");
+  EXPECT_EQ(json::Find(container("Launcher"), {"resources", "limits", "nvidia.com/gpu"}), nullptr);
+  EXPECT_EQ(json::Find(container("Worker"), {"command"}), nullptr) << "it waits";
+  EXPECT_EQ(json::GetString(container("Worker"), {"resources", "limits", "nvidia.com/gpu"}), "2");
+  ASSERT_EQ(Run({"arena", "list", "--type", "mpi"}), 0) << err_;
+  EXPECT_NE(out_.find("MPIJOB"), std::string::npos) << out_;
+  EXPECT_EQ(Run({"arena", "submit", "mpi", "--name=x", "--image=i"}), 2);
+  EXPECT_NE(err_.find("a command is missing"), std::string::npos) << err_;
+}
+
 TEST_F(CliTest, ArenaSaysWhatItDoesNotDo) {
-  EXPECT_EQ(Run({"arena", "submit", "mpi", "--name=x"}), 2);
-  EXPECT_NE(err_.find("arena submit pytorch"), std::string::npos) << err_;
+  EXPECT_EQ(Run({"arena", "submit", "horovod", "--name=x"}), 2);
+  EXPECT_NE(err_.find("horovodjob is not supported; arena submit mpi runs horovodrun"),
+            std::string::npos)
+      << err_;
   EXPECT_EQ(Run({"swell", "arena", "serve", "list"}), 2);
-  EXPECT_EQ(Run({"arena", "get", "x", "--type", "mpijob"}), 2);
+  EXPECT_NE(err_.find("arena serve is not supported; a Deployment in a project's namespace"),
+            std::string::npos)
+      << err_;
+  EXPECT_EQ(Run({"arena", "get", "x", "--type", "sparkjob"}), 2);
   EXPECT_EQ(Run({"arena", "prune"}), 2);
 }
 
@@ -345,7 +379,7 @@ TEST(Kubeconfigs, OneThatIsNotThereLeadsToNoOtherCluster) {
 TEST_F(CliTest, JobsOfOtherOperatorsArePointedTo) {
   Create(
       "{apiVersion: swell.dev/v1, kind: PodGroup, metadata: {name: mpijob.mnist, ownerReferences: "
-      "[{apiVersion: kubeflow.org/v1, kind: MPIJob, name: mnist, uid: 1-2, controller: true}]}, "
+      "[{apiVersion: kubeflow.org/v2beta1, kind: MPIJob, name: mnist, uid: 1-2}]}, "
       "spec: {}}");
   EXPECT_EQ(Run({"swell", "describe", "mnist"}), 1);
   EXPECT_EQ(err_,

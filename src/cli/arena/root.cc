@@ -6,21 +6,30 @@
 namespace swell::cli {
 namespace {
 
+// A command of Arena's that is not here, and what does its work.
+struct MissingCommand {
+  std::string_view name, instead;
+};
+
+constexpr MissingCommand kMissing[] = {
+    {"scaleout", "swell scale NAME --replicas N changes the size of a job"},
+    {"scalein", "swell scale NAME --replicas N changes the size of a job"},
+    {"cron", "a CronJob of Kubernetes (kubectl create cronjob) runs a command at its times"},
+    {"serve", "a Deployment in a project's namespace is placed as inference"},
+    {"model", "there is no model registry here"},
+    {"evaluate", "arena submit pytorch runs an evaluation as any job"},
+    {"llm", "arena submit pytorch runs any command"}};
+
 class Missing final : public Action {
  public:
-  explicit Missing(std::string name) : name_(std::move(name)) {}
+  explicit Missing(const MissingCommand& command) : command_(command) {}
   void Declare(Flags&) override {}
   Result<int> Run(Session&, std::vector<std::string>) override {
-    if (name_.starts_with("scale")) {
-      return Misuse(StrCat(name_, " is not supported; swell scale changes the size of a job"));
-    }
-    return Misuse(StrCat(name_,
-                         " is not supported; there are submit pytorch and tf, get, list, "
-                         "logs, attach, delete, prune, top, data and whoami"));
+    return Misuse(StrCat("arena ", command_.name, " is not supported; ", command_.instead));
   }
 
  private:
-  std::string name_;
+  const MissingCommand& command_;
 };
 
 }  // namespace
@@ -39,13 +48,13 @@ Command ArenaRoot() {
                    arena::LogviewerSpec(), arena::DataSpec(), arena::WhoamiSpec(),
                    arena::VersionSpec(), CompletionCommandSpec("arena"), CompleteCommandSpec()},
   };
-  for (const char* name : {"scaleout", "scalein", "cron", "serve", "model", "evaluate", "llm"}) {
+  for (const MissingCommand& one : kMissing) {
     Command missing;
-    missing.name = name;
+    missing.name = one.name;
     missing.summary = "Not supported.";
     missing.hidden = true;
     missing.raw = true;
-    missing.make = [name] { return std::make_unique<Missing>(name); };
+    missing.make = [&one] { return std::make_unique<Missing>(one); };
     root.children.push_back(std::move(missing));
   }
   return root;

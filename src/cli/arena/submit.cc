@@ -1,4 +1,4 @@
-// arena submit pytorch, tf.
+// arena submit pytorch, tf, mpi.
 #include <algorithm>
 #include <array>
 #include <optional>
@@ -415,19 +415,75 @@ class SubmitTensorFlowAction final : public SubmitAction {
   bool chief_ = false, evaluator_ = false;
 };
 
-// Kinds that Arena knows and Swell does not train yet.
-class OtherKind final : public Action {
+class SubmitMpiAction final : public SubmitAction {
  public:
-  explicit OtherKind(std::string name) : name_(std::move(name)) {}
-  void Declare(Flags&) override {}
-  Result<int> Run(Session&, std::vector<std::string>) override {
-    return Misuse(
-        StrCat(name_, " is not supported; pytorchjob (arena submit pytorch) and tfjob are"));
+  SubmitMpiAction() : SubmitAction(Trainers()[2]) {
+    spec_.container = "mpi";
+    // Workers wait for what is started in them, and would hold their GPUs for ever.
+    spec_.clean_pod_policy = "Running";
   }
 
  private:
-  std::string name_;
+  void DeclareInstances(Flags& flags) override {
+    flags.Int("--gpus", &spec_.gpus, "N", "GPUs of each worker");
+    flags.Int("--workers", &spec_.workers, "N", "workers beside the launcher (default 1)");
+    flags.Text("--cpu", &spec_.cpu, "AMOUNT", "CPU of each worker");
+    flags.Text("--memory", &spec_.memory, "AMOUNT", "memory of each worker");
+    flags.Switch("--mounts-on-launcher", &mounts_on_launcher_, "--data for the launcher, too")
+        .also = {"--mountsOnLauncher"};
+    flags
+        .Switch("--gputopology", &topology_,
+                "accepted for compatibility; GPUs of an instance are on one node anyway")
+        .hidden = true;
+  }
+  int64_t TotalGpus() const override { return spec_.workers * spec_.gpus; }
+  std::string Remark() const override {
+    return topology_ ? "--gputopology is not followed: a node's GPUs are taken as equal" : "";
+  }
+  Result<json::Value> MakeJob() override {
+    PyTorchSpec launcher = spec_;
+    launcher.gpus = 0;
+    launcher.devices.clear();
+    launcher.cpu.clear();
+    launcher.memory.clear();
+    if (!mounts_on_launcher_) launcher.volumes.clear();
+    return MakeMpiJob(launcher, spec_, spec_.workers, std::max<int64_t>(1, spec_.gpus));
+  }
+
+  bool mounts_on_launcher_ = false, topology_ = false;
 };
+
+// A kind that Arena knows and Swell does not train, and what does its work here.
+struct OtherTrainer {
+  std::vector<std::string> names;
+  std::string_view instead;
+};
+
+class OtherKind final : public Action {
+ public:
+  explicit OtherKind(const OtherTrainer& trainer) : trainer_(trainer) {}
+  void Declare(Flags&) override {}
+  Result<int> Run(Session&, std::vector<std::string>) override {
+    return Misuse(StrCat(trainer_.names[0], " is not supported; ", trainer_.instead));
+  }
+
+ private:
+  const OtherTrainer& trainer_;
+};
+
+const std::vector<OtherTrainer>& OtherTrainers() {
+  static const std::vector<OtherTrainer>* trainers = new std::vector<OtherTrainer>{
+      {{"etjob", "et"}, "swell submit --min and --max make a job that shrinks and grows"},
+      {{"horovodjob", "horovod", "hj"}, "arena submit mpi runs horovodrun as it runs mpirun"},
+      {{"volcanojob", "vj"}, "arena submit pytorch starts all of its instances or none"},
+      {{"rayjob", "rj"},
+       "a RayJob of KubeRay, created with kubectl, is placed as a gang where its operator runs"},
+      {{"deepspeedjob"},
+       "arena submit mpi has its launcher reach all workers, arena submit "
+       "pytorch its ranks"},
+      {{"sparkjob"}, "arena submit pytorch, tf and mpi are"}};
+  return *trainers;
+}
 
 }  // namespace
 
@@ -461,18 +517,24 @@ Command SubmitSpec() {
                     "--image=tensorflow/tensorflow:2 \"python mnist.py\""}},
       .make = Makes<SubmitTensorFlowAction>(),
   });
-  static const std::vector<std::vector<std::string>> kOthers = {
-      {"mpijob", "mpi"},    {"etjob", "et"},  {"horovodjob", "horovod", "hj"},
-      {"volcanojob", "vj"}, {"rayjob", "rj"}, {"deepspeedjob"},
-      {"sparkjob"}};
-  for (const auto& names : kOthers) {
+  submit.children.push_back({
+      .name = "mpijob",
+      .aliases = {"mpi"},
+      .summary = "Submits an MPI job: a launcher, and workers that it starts processes in.",
+      .usage = "\"COMMAND\"",
+      .examples = {{"Two workers with a GPU each, and a launcher",
+                    "arena submit mpi --name=mnist --workers=2 --gpus=1 --image=horovod/horovod "
+                    "\"mpirun python mnist.py\""}},
+      .make = Makes<SubmitMpiAction>(),
+  });
+  for (const OtherTrainer& trainer : OtherTrainers()) {
     Command other;
-    other.name = names[0];
-    other.aliases.assign(names.begin() + 1, names.end());
+    other.name = trainer.names[0];
+    other.aliases.assign(trainer.names.begin() + 1, trainer.names.end());
     other.summary = "Not supported.";
     other.hidden = true;
     other.raw = true;
-    other.make = [name = names[0]] { return std::make_unique<OtherKind>(name); };
+    other.make = [&trainer] { return std::make_unique<OtherKind>(trainer); };
     submit.children.push_back(std::move(other));
   }
   return submit;

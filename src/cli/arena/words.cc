@@ -26,6 +26,12 @@ std::optional<WallTime> ChiefsLatestCondition(const JobView& job) {
   return latest;
 }
 
+std::string TrainerNames() {
+  std::vector<std::string> names;
+  for (const Trainer& trainer : Trainers()) names.push_back(trainer.form.word());
+  return Join(names, ", ");
+}
+
 }  // namespace
 
 void LogLine(Session& session, std::string_view level, std::string_view text) {
@@ -76,8 +82,10 @@ std::string HostOf(const json::Value& pod) {
 }
 
 const std::vector<Trainer>& Trainers() {
-  static const std::vector<Trainer>* trainers = new std::vector<Trainer>{
-      {kPyTorchForm, {"pytorchjob", "pytorch", "py"}}, {kTensorFlowForm, {"tfjob", "tf"}}};
+  static const std::vector<Trainer>* trainers =
+      new std::vector<Trainer>{{kPyTorchForm, {"pytorchjob", "pytorch", "py"}},
+                               {kTensorFlowForm, {"tfjob", "tf"}},
+                               {kMpiForm, {"mpijob", "mpi"}}};
   return *trainers;
 }
 
@@ -86,7 +94,7 @@ std::string Trainer::ConfigMapName(const std::string& job) const {
 }
 
 void TypeFlag::Declare(Flags& flags) {
-  flags.Text("-T,--type", &said_, "TYPE", "the kind of job: pytorchjob, tfjob");
+  flags.Text("-T,--type", &said_, "TYPE", StrCat("the kind of job: ", TrainerNames()));
 }
 
 Status TypeFlag::Check() {
@@ -101,7 +109,7 @@ Status TypeFlag::Check() {
   }
   if (!kind_.empty()) return Status::Ok();
   return Misuse(
-      StrCat("--type ", Quote(said_), " is not supported; this cluster trains pytorchjob, tfjob"));
+      StrCat("--type ", Quote(said_), " is not supported; this cluster trains ", TrainerNames()));
 }
 
 bool TypeFlag::Takes(const JobView& job) const {

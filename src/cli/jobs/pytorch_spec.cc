@@ -449,4 +449,23 @@ Result<json::Value> MakePyTorchJob(const PyTorchSpec& spec) {
   return MakeRoleJob(spec, kPyTorchForm, {{"Master", 1, pod}, {"Worker", spec.workers - 1, pod}});
 }
 
+Result<json::Value> MakeMpiJob(const PyTorchSpec& launcher,
+                               const PyTorchSpec& worker,
+                               int64_t workers,
+                               int64_t slots) {
+  SWELL_RETURN_IF_ERROR(CheckJob(worker));
+  if (launcher.command.empty() && launcher.args.empty()) {
+    return Misuse("a command is missing: what the launcher runs, such as mpirun");
+  }
+  SWELL_ASSIGN_OR_RETURN(json::Object head, MakePodSpec(launcher));
+  PyTorchSpec waiting = worker;
+  waiting.command.clear();
+  waiting.args.clear();
+  SWELL_ASSIGN_OR_RETURN(json::Object member, MakePodSpec(waiting));
+  json::Value job = MakeRoleJob(
+      worker, kMpiForm, {{"Launcher", 1, std::move(head)}, {"Worker", workers, std::move(member)}});
+  json::Set(job, {"spec", "slotsPerWorker"}, slots);
+  return job;
+}
+
 }  // namespace swell::cli

@@ -77,6 +77,8 @@ struct JobForm {
 inline constexpr JobForm kPyTorchForm{"PyTorchJob", "pytorchjobs", "pytorchReplicaSpecs"};
 inline constexpr JobForm kTensorFlowForm{"TFJob", "tfjobs", "tfReplicaSpecs"};
 inline constexpr JobForm kXgboostForm{"XGBoostJob", "xgboostjobs", "xgbReplicaSpecs"};
+inline constexpr JobForm kJaxForm{"JAXJob", "jaxjobs", "jaxReplicaSpecs"};
+inline constexpr JobForm kMpiForm{"MPIJob", "mpijobs", "mpiReplicaSpecs"};
 
 struct JobRole {
   std::string_view name;  // Worker
@@ -88,6 +90,12 @@ struct JobRole {
 Status CheckJob(const PyTorchSpec& spec);
 // The job of these roles, those without members left out; all but the pods is from `spec`.
 json::Value MakeRoleJob(const PyTorchSpec& spec, const JobForm& form, std::vector<JobRole> roles);
+// A launcher, which alone runs the command, and `workers` workers, which it starts `slots`
+// processes in each of.
+Result<json::Value> MakeMpiJob(const PyTorchSpec& launcher,
+                               const PyTorchSpec& worker,
+                               int64_t workers,
+                               int64_t slots);
 // kBadRequest (misuse) naming the flag whose value cannot be meant.
 Result<json::Value> MakePyTorchJob(const PyTorchSpec& spec);
 

@@ -77,6 +77,7 @@ constexpr std::string_view kOrder[] = {"customresourcedefinitions.apiextensions.
                                        "xgboostjobs.training.kubedl.io",
                                        "paddlejobs.kubeflow.org",
                                        "jaxjobs.kubeflow.org",
+                                       "mpijobs.kubeflow.org",
                                        "elasticdljobs.elasticdl.org",
                                        "pods"};
 

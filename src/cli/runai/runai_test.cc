@@ -184,8 +184,8 @@ TEST_F(RunaiTest, WhatCannotBeHadSaysWhyAndWhatElse) {
   EXPECT_NE(err_.find("--cpu \"abc\" is not an amount"), std::string::npos) << err_;
   EXPECT_EQ(Submit({"--template", "t"}), 2);
   EXPECT_NE(err_.find("--template is not supported: nothing keeps templates"), std::string::npos);
-  EXPECT_EQ(Run({"runai", "submit-dist", "mpi", "--name", "x", "-i", "img"}), 2);
-  EXPECT_NE(err_.find("mpi is not supported; runai submit-dist pytorch is"), std::string::npos);
+  EXPECT_EQ(Run({"runai", "submit-dist", "mpi", "--name", "x", "-i", "img", "-p", "project-a"}), 2);
+  EXPECT_NE(err_.find("a command is missing: what the launcher runs"), std::string::npos) << err_;
   EXPECT_EQ(Run({"runai", "login", "user", "-u", "eve", "-p", "x"}), 0) << "scripts go on";
   EXPECT_NE(err_.find("login is not needed: the kubeconfig says who you are"), std::string::npos);
   EXPECT_EQ(Run({"runai", "list", "templates"}), 2);
@@ -396,9 +396,24 @@ TEST_F(RunaiTest, FrameworksAreKubeflowsJobs) {
   EXPECT_EQ(roles("xgboostjobs", "x", "xgbReplicaSpecs").get_object().size(), 2u);
   ASSERT_EQ(Run({"runai", "pytorch", "submit", "-p", "project-a", "-i", "img"}), 0) << err_;
   EXPECT_NE(out_.find("The job 'pytorch-"), std::string::npos) << out_;
-  EXPECT_EQ(Run({"runai", "mpi", "submit", "m", "-p", "project-a", "-i", "img"}), 2);
+  ASSERT_EQ(Run({"runai", "mpi", "submit", "m", "-p", "project-a", "-i", "img", "-g", "2",
+                 "--workers", "2", "--slots-per-worker", "2", "--", "mpirun", "a"}),
+            0)
+      << err_;
+  const json::Value mpi = roles("mpijobs", "m", "mpiReplicaSpecs");
+  auto mpi_container = [&](std::string_view role) -> const json::Value& {
+    return json::GetArray(mpi, {role, "template", "spec", "containers"})[0];
+  };
+  EXPECT_EQ(json::GetInt(mpi, {"Worker", "replicas"}), 2);
+  EXPECT_EQ(json::Print(*json::Find(mpi_container("Launcher"), {"args"})), R"(["mpirun","a"])");
+  EXPECT_EQ(json::Find(mpi_container("Worker"), {"args"}), nullptr) << "it waits";
+  EXPECT_EQ(json::Find(mpi_container("Launcher"), {"resources", "limits", "nvidia.com/gpu"}),
+            nullptr);
+  EXPECT_EQ(Run({"runai", "pytorch", "submit", "q", "-p", "project-a", "-i", "img",
+                 "--slots-per-worker", "2"}),
+            2);
   ASSERT_EQ(Run({"runai", "training", "list", "-p", "project-a", "--json"}), 0) << err_;
-  EXPECT_EQ(json::GetArray(json::Parse(out_).value(), {"items"}).size(), 4u);
+  EXPECT_EQ(json::GetArray(json::Parse(out_).value(), {"items"}).size(), 5u);
   ASSERT_EQ(Run({"runai", "list", "-p", "project-a", "--state", "running"}), 0) << err_;
   EXPECT_EQ(out_.find("xgb"), std::string::npos) << out_;
   ASSERT_EQ(Run({"runai", "project", "list", "--yaml"}), 0) << err_;

@@ -1,5 +1,6 @@
 // runai submit-dist FRAMEWORK, runai training FRAMEWORK submit: training in several pods, as jobs
 // of Kubeflow, which the same commands make elsewhere.
+#include <algorithm>
 #include <array>
 #include <optional>
 #include <utility>
@@ -18,29 +19,39 @@ namespace {
 struct Framework {
   std::string_view word, also;
   JobForm form;
-  std::string_view leader;     // its role
+  std::string_view leader;     // its role; empty: the first worker leads
   std::string_view container;  // where its operator looks for ports
   bool needs_leader = false;
   bool elastic = false;
+  bool launches = false;  // the leader alone runs the command, and starts processes in the workers
 };
 
-constexpr std::array<Framework, 3> kFrameworks = {{{.word = "pytorch",
-                                                    .also = "PyTorch",
-                                                    .form = kPyTorchForm,
-                                                    .leader = "Master",
-                                                    .container = "pytorch",
-                                                    .elastic = true},
-                                                   {.word = "tensorflow",
-                                                    .also = "tf",
-                                                    .form = kTensorFlowForm,
-                                                    .leader = "Chief",
-                                                    .container = "tensorflow"},
-                                                   {.word = "xgboost",
-                                                    .also = "XGBoost",
-                                                    .form = kXgboostForm,
-                                                    .leader = "Master",
-                                                    .container = "xgboost",
-                                                    .needs_leader = true}}};
+constexpr std::array<Framework, 5> kFrameworks = {
+    {{.word = "pytorch",
+      .also = "PyTorch",
+      .form = kPyTorchForm,
+      .leader = "Master",
+      .container = "pytorch",
+      .elastic = true},
+     {.word = "tensorflow",
+      .also = "tf",
+      .form = kTensorFlowForm,
+      .leader = "Chief",
+      .container = "tensorflow"},
+     {.word = "xgboost",
+      .also = "XGBoost",
+      .form = kXgboostForm,
+      .leader = "Master",
+      .container = "xgboost",
+      .needs_leader = true},
+     {.word = "mpi",
+      .also = "MPI",
+      .form = kMpiForm,
+      .leader = "Launcher",
+      .container = "mpi",
+      .needs_leader = true,
+      .launches = true},
+     {.word = "jax", .also = "JAX", .form = kJaxForm, .container = "jax"}}};
 
 const Framework* FindFramework(std::string_view word) {
   for (const Framework& one : kFrameworks) {
@@ -98,7 +109,9 @@ class SubmitDistAction final : public Action {
  public:
   // Without a framework the flag --framework says it.
   SubmitDistAction(const Framework* framework, int version)
-      : framework_(framework), pod_flags_(version) {}
+      : framework_(framework), pod_flags_(version) {
+    spec_.clean_pod_policy.clear();
+  }
 
   void Declare(Flags& flags) override {
     flags.CountWordsBeforeDashes(&words_before_dashes_);
@@ -107,7 +120,7 @@ class SubmitDistAction final : public Action {
     flags.Text("--name-prefix", &spec_.name_prefix, "TEXT", "a name that begins like this").also = {
         "--job-name-prefix", "--prefix-name"};
     if (framework_ == nullptr) {
-      flags.Text("-f,--framework", &word_, "FRAMEWORK", "PyTorch, TF or XGBoost");
+      flags.Text("-f,--framework", &word_, "FRAMEWORK", "PyTorch, TF, XGBoost, MPI or JAX");
     }
     pod_flags_.DeclareContainer(flags, spec_);
     flags.Group("How much");
@@ -119,6 +132,7 @@ class SubmitDistAction final : public Action {
     flags.Int("--min-workers", &min_, "N", "elastic: no fewer workers than this").also = {
         "--min-replicas"};
     flags.Int("--max-replicas", &max_, "N", "elastic: no more workers than this");
+    flags.Int("--slots-per-worker", &slots_, "N", "processes of each MPI worker (default 1)");
     leader_.Declare(flags);
     flags.Group("Where");
     pod_flags_.DeclarePlace(flags, spec_);
@@ -131,7 +145,8 @@ class SubmitDistAction final : public Action {
               "it is deleted so long after its end")
         .also = {"--ttl-after-finish"};
     flags.Choice("--clean-pod-policy", &spec_.clean_pod_policy, "POLICY",
-                 {"None", "Running", "All"}, "which pods go when it is over (default None)");
+                 {"None", "Running", "All"},
+                 "which pods go when it is over (default None, of MPI Running)");
     flags.Text("--dry-run", &dry_run_, "none|client", "print it, do not run it").implied = "client";
     PodFlags::RefuseOthers(flags);
     for (const char* key : {"--required-pod-topology-key", "--preferred-pod-topology-key"}) {
@@ -167,7 +182,8 @@ class SubmitDistAction final : public Action {
   Status Fill(Session& session, std::vector<std::string> words) {
     if (framework_ == nullptr) framework_ = FindFramework(word_);
     if (framework_ == nullptr) {
-      return Misuse(StrCat("--framework ", Quote(word_), ": PyTorch, TF or XGBoost expected"));
+      return Misuse(
+          StrCat("--framework ", Quote(word_), ": PyTorch, TF, XGBoost, MPI or JAX expected"));
     }
     if (spec_.name.empty() && spec_.name_prefix.empty() && words_before_dashes_ > 0) {
       spec_.name = words[0];
@@ -177,6 +193,7 @@ class SubmitDistAction final : public Action {
     pod_flags_.FillCommand(spec_, std::move(words));
     SWELL_RETURN_IF_ERROR(pod_flags_.Fill(spec_));
     if (workers_ < 1) return Misuse(StrCat("--workers ", workers_, ": at least 1 expected"));
+    no_leader_ = no_leader_ || framework_->leader.empty();
     if (no_leader_ && framework_->needs_leader) {
       return Misuse(StrCat("--no-master: ", framework_->word, " needs its master"));
     }
@@ -187,6 +204,12 @@ class SubmitDistAction final : public Action {
       SWELL_ASSIGN_OR_RETURN(Duration span,
                              ParseDuration(ttl_, "--auto-deletion-time-after-completion"));
       spec_.ttl_s = std::chrono::duration_cast<std::chrono::seconds>(span).count();
+    }
+    if (slots_ > 0 && !framework_->launches) {
+      return Misuse(StrCat("--slots-per-worker: ", framework_->word, " has no launcher"));
+    }
+    if (spec_.clean_pod_policy.empty()) {
+      spec_.clean_pod_policy = framework_->launches ? "Running" : "None";
     }
     spec_.container = framework_->container;
     spec_.workers = workers_ + (no_leader_ ? 0 : 1);
@@ -203,7 +226,17 @@ class SubmitDistAction final : public Action {
   Result<json::Value> MakeJob() const {
     SWELL_RETURN_IF_ERROR(CheckJob(spec_));
     SWELL_ASSIGN_OR_RETURN(json::Object worker, MakePodSpec(spec_));
-    SWELL_ASSIGN_OR_RETURN(PyTorchSpec leader_spec, leader_.Of(spec_));
+    PyTorchSpec like_worker = spec_;
+    if (framework_->launches) {
+      like_worker.gpus = 0;
+      like_worker.gpu_fraction = 0;
+      like_worker.gpu_memory_mib = 0;
+      like_worker.devices.clear();
+    }
+    SWELL_ASSIGN_OR_RETURN(PyTorchSpec leader_spec, leader_.Of(like_worker));
+    if (framework_->launches) {
+      return MakeMpiJob(leader_spec, spec_, workers_, std::max<int64_t>(1, slots_));
+    }
     SWELL_ASSIGN_OR_RETURN(json::Object leader, MakePodSpec(leader_spec));
     json::Value job = MakeRoleJob(spec_, framework_->form,
                                   {{framework_->leader, no_leader_ ? 0 : 1, std::move(leader)},
@@ -221,32 +254,10 @@ class SubmitDistAction final : public Action {
   PodFlags pod_flags_;
   LeaderFlags leader_;
   std::string word_, dry_run_, ttl_;
-  int64_t workers_ = 1, min_ = 0, max_ = 0;
+  int64_t workers_ = 1, min_ = 0, max_ = 0, slots_ = 0;
   size_t words_before_dashes_ = 0;
   bool no_leader_ = false;
 };
-
-// A framework that Run:ai trains in several pods and Swell does not.
-class OtherFramework final : public Action {
- public:
-  explicit OtherFramework(std::string name) : name_(std::move(name)) {}
-  void Declare(Flags&) override {}
-  Result<int> Run(Session&, std::vector<std::string>) override {
-    return Misuse(StrCat(name_,
-                         " is not supported; runai submit-dist pytorch is, and its pods "
-                         "may run any command"));
-  }
-
- private:
-  std::string name_;
-};
-
-Command Unsupported(const std::string& name, const std::string& framework) {
-  return {
-      .name = name, .summary = "Not supported.", .hidden = true, .raw = true, .make = [framework] {
-        return std::make_unique<OtherFramework>(framework);
-      }};
-}
 
 Command Submission(std::string name, const Framework* framework, int version) {
   const std::string word(framework != nullptr ? framework->word : "distributed");
@@ -275,7 +286,6 @@ Command SubmitDistSpec() {
     if (ToLower(framework.also) != framework.word) one.aliases = {std::string(framework.also)};
     command.children.push_back(std::move(one));
   }
-  for (const char* name : {"mpi", "jax"}) command.children.push_back(Unsupported(name, name));
   return command;
 }
 
@@ -285,12 +295,6 @@ std::vector<Command> FrameworkSpecs(const Command& training) {
     Command one = training;
     one.name = framework.word;
     one.children.push_back(Submission("submit", &framework, 2));
-    commands.push_back(std::move(one));
-  }
-  for (const char* name : {"mpi", "jax"}) {
-    Command one = training;
-    one.name = name;
-    one.children.push_back(Unsupported("submit", name));
     commands.push_back(std::move(one));
   }
   Command distributed = training;

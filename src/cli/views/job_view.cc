@@ -141,8 +141,9 @@ bool PodBefore(const json::SharedValue& a, const json::SharedValue& b) {
       if (role.empty()) role = api::Label(pod, role_label);
       if (index.empty()) index = api::Label(pod, index_label);
     }
-    return std::tuple(role != "master" && role != "chief", std::string(role),
-                      ParseInt(index).value_or(0), std::string(api::Name(pod)));
+    const bool leads = role == "master" || role == "chief" || role == "launcher";
+    return std::tuple(!leads, std::string(role), ParseInt(index).value_or(0),
+                      std::string(api::Name(pod)));
   };
   return key(*a) < key(*b);
 }
@@ -171,6 +172,7 @@ const std::vector<JobKindInfo>& JobKinds() {
       {{"kubeflow.org", "v1", "xgboostjobs", true}, "XGBoostJob", "xgbReplicaSpecs"},
       {{"kubeflow.org", "v1", "paddlejobs", true}, "PaddleJob", "paddleReplicaSpecs"},
       {{"kubeflow.org", "v1", "jaxjobs", true}, "JAXJob", "jaxReplicaSpecs"},
+      {{"kubeflow.org", "v1", "mpijobs", true}, "MPIJob", "mpiReplicaSpecs"},
       {{"training.kubedl.io", "v1alpha1", "pytorchjobs", true},
        "PyTorchJob",
        "pytorchReplicaSpecs"},
@@ -470,6 +472,11 @@ Result<std::vector<JobView>> Collect(Api& api, std::string_view ns, std::string_
       if (*gpu_mib > 0) view.milli_gpus = MilliGpusByMemory(view, *gpu_mib);
     }
     auto group = group_of.find(StrCat(view.ns, "/", view.name));
+    // A batch Job's is called otherwise, where a rule made it one.
+    if (group == group_of.end() && !view.pods.empty()) {
+      group =
+          group_of.find(StrCat(view.ns, "/", api::Label(*view.pods.front(), api::keys::kPodGroup)));
+    }
     if (group != group_of.end()) AddGroup(view, group->second);
     if (view.RunningPods() < view.replicas) view.why = WhyNoMore(view);
   }
@@ -503,15 +510,17 @@ std::vector<OthersJob> ListOthersJobs(Api& api, std::string_view ns) {
   auto groups = api.List(client::resources::kPodGroups, ns);
   if (!groups.ok()) return jobs;
   for (const json::SharedValue& group : *groups) {
-    const auto owner = api::ControllerOf(*group);
-    if (!owner || owner->api_version.starts_with("apps/")) continue;
+    // Who made the group for them is not its controller, and a pod's own group no job.
+    const std::vector<api::OwnerReference> owners = api::Owners(*group);
+    if (owners.empty() || owners[0].kind == "Pod") continue;
+    const api::OwnerReference& owner = owners[0];
     const bool ours =
         std::any_of(JobKinds().begin(), JobKinds().end(), [&owner](const JobKindInfo& kind) {
-          return kind.kind == owner->kind &&
-                 owner->api_version == StrCat(kind.resource.group, "/", kind.resource.version);
+          return kind.kind == owner.kind &&
+                 owner.api_version == StrCat(kind.resource.group, "/", kind.resource.version);
         });
     if (ours) continue;
-    jobs.push_back({owner->kind, owner->name, std::string(api::Name(*group))});
+    jobs.push_back({owner.kind, owner.name, std::string(api::Name(*group))});
   }
   return jobs;
 }
