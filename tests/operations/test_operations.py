@@ -312,6 +312,16 @@ class Report(ClusterTest):
         self.assertEqual(json.loads(self.done(done))["rows"], [])
         self.refused(self.cluster.swell("report", "--by", "colour"), "--by")
 
+    def test_what_happened_last_before_a_restart_is_counted(self):
+        def started():
+            return json.loads(self.done(self.cluster.swell("report", "-o", "json")))["total"]["started"]
+        before = started()
+        self.done(self.cluster.swell("submit", "short", "--gpus", "1", "--image", "x", "-a",
+                                     "swell.dev/run-seconds=0.1", "--wait", "--", "true"))
+        self.cluster.down()
+        self.cluster.up()
+        self.assertEqual(started(), before + 1)
+
 
 if __name__ == "__main__":
     unittest.main()
