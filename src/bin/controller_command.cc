@@ -109,6 +109,66 @@ Result<std::set<std::string>> FindOthersJobs(RemoteProcess& process, const std::
   return others;
 }
 
+// Who leads is told to whoever started the program.
+void TellWhoLeads(const std::string& server, controllers::ReplicaOptions& replica) {
+  replica.on_lead = [server](const controllers::Informers& informers) {
+    auto count = [&](const client::Resource& resource) {
+      return informers.Find(resource)->objects().size();
+    };
+    std::printf("Scheduling for %s: %zu nodes, %zu pods\n", server.c_str(),
+                count(client::resources::kNodes), count(client::resources::kPods));
+    std::fflush(stdout);
+  };
+  replica.on_follow = [server](const std::string& holder) {
+    std::printf("Standing by for %s: %s leads\n", server.c_str(), holder.c_str());
+    std::fflush(stdout);
+  };
+}
+
+// What the flags and the cluster say of the replica.
+Result<controllers::ReplicaOptions> ReplicaFor(RemoteProcess& process,
+                                               const ControllerFlags& flags) {
+  SWELL_ASSIGN_OR_RETURN(bool policy_v1, process.Serves("policy", "v1"));
+  SWELL_ASSIGN_OR_RETURN(auto grouping_rules, ReadGroupingRules(flags.grouping_rules));
+  SWELL_ASSIGN_OR_RETURN(auto others, FindOthersJobs(process, flags.kubeflow));
+  if (!others.empty()) {
+    std::printf(
+        "%s are left to their own operator; their pods with schedulerName swell are placed\n",
+        Join({others.begin(), others.end()}, ", ").c_str());
+  }
+  controllers::ReplicaOptions replica{.manager = {.host_network = flags.host_network,
+                                                  .others_jobs = std::move(others),
+                                                  .grouping_rules = std::move(grouping_rules),
+                                                  .grouping_namespace = flags.election.ns,
+                                                  .scheduler = flags.scheduler,
+                                                  .own_namespace = flags.election.ns},
+                                      .prepare = [policy_v1](controllers::Informers& informers) {
+                                        if (!policy_v1) informers.UseVersion("policy", "v1beta1");
+                                      }};
+  TellWhoLeads(process.access().server, replica);
+  if (flags.elect) {
+    replica.election = flags.election;
+    replica.election->identity = StrCat(HostName(), "_", process.random().Uuid());
+  }
+  return replica;
+}
+
+// Each Manager's record begins anew in `recorder`, which outlives the replica.
+Status RecordCycles(const ControllerFlags& flags,
+                    std::unique_ptr<CycleRecorder>& recorder,
+                    controllers::ReplicaOptions& replica) {
+  if (flags.record_dir.empty() || flags.record_mib <= 0) return Status::Ok();
+  const auto bytes = static_cast<uint64_t>(flags.record_mib) << 20;
+  SWELL_ASSIGN_OR_RETURN(recorder, CycleRecorder::Open(flags.record_dir, bytes));
+  replica.recorder = [&recorder, dir = flags.record_dir, bytes]() -> sched::Recorder* {
+    recorder.reset();
+    auto opened = CycleRecorder::Open(dir, bytes);
+    if (opened.ok()) recorder = std::move(*opened);
+    return recorder ? recorder->recorder() : nullptr;
+  };
+  return Status::Ok();
+}
+
 Status RunController(const ControllerFlags& flags) {
   // Every write of a cycle may be waiting at once; events wait for nothing and delay nothing.
   edge::ClusterTransportOptions options{
@@ -121,55 +181,9 @@ Status RunController(const ControllerFlags& flags) {
                  "schedulers will be in each other's way\n",
                  process->access().server.c_str());
   }
-  SWELL_ASSIGN_OR_RETURN(bool policy_v1, process->Serves("policy", "v1"));
-  SWELL_ASSIGN_OR_RETURN(auto grouping_rules, ReadGroupingRules(flags.grouping_rules));
-  SWELL_ASSIGN_OR_RETURN(auto others, FindOthersJobs(*process, flags.kubeflow));
-  if (!others.empty()) {
-    std::printf(
-        "%s are left to their own operator; their pods with schedulerName swell are placed\n",
-        Join({others.begin(), others.end()}, ", ").c_str());
-  }
-  const char* server = process->access().server.c_str();
-  controllers::ReplicaOptions replica{
-      .manager = {.host_network = flags.host_network,
-                  .others_jobs = std::move(others),
-                  .grouping_rules = std::move(grouping_rules),
-                  .grouping_namespace = flags.election.ns,
-                  .scheduler = flags.scheduler,
-                  .own_namespace = flags.election.ns},
-      .prepare =
-          [policy_v1](controllers::Informers& informers) {
-            if (!policy_v1) informers.UseVersion("policy", "v1beta1");
-          },
-      .on_lead =
-          [server](const controllers::Informers& informers) {
-            auto count = [&](const client::Resource& resource) {
-              return informers.Find(resource)->objects().size();
-            };
-            std::printf("Scheduling for %s: %zu nodes, %zu pods\n", server,
-                        count(client::resources::kNodes), count(client::resources::kPods));
-            std::fflush(stdout);
-          },
-      .on_follow =
-          [server](const std::string& holder) {
-            std::printf("Standing by for %s: %s leads\n", server, holder.c_str());
-            std::fflush(stdout);
-          }};
+  SWELL_ASSIGN_OR_RETURN(controllers::ReplicaOptions replica, ReplicaFor(*process, flags));
   std::unique_ptr<CycleRecorder> recorder;
-  if (!flags.record_dir.empty() && flags.record_mib > 0) {
-    const auto bytes = static_cast<uint64_t>(flags.record_mib) << 20;
-    SWELL_ASSIGN_OR_RETURN(recorder, CycleRecorder::Open(flags.record_dir, bytes));
-    replica.recorder = [&recorder, &flags, bytes]() -> sched::Recorder* {
-      recorder.reset();  // a new Manager's record begins anew
-      auto opened = CycleRecorder::Open(flags.record_dir, bytes);
-      if (opened.ok()) recorder = std::move(*opened);
-      return recorder ? recorder->recorder() : nullptr;
-    };
-  }
-  if (flags.elect) {
-    replica.election = flags.election;
-    replica.election->identity = StrCat(HostName(), "_", process->random().Uuid());
-  }
+  SWELL_RETURN_IF_ERROR(RecordCycles(flags, recorder, replica));
   Monitoring monitoring;
   replica.metrics = &monitoring.metrics;
   controllers::Replica one(process->core(), process->clock(), process->random(), process->server(),
