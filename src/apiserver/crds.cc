@@ -278,30 +278,30 @@ std::vector<api::FieldError> CheckCustomRules(const Core& core,
   return api::CheckCrdRules(*rules->second, object, old);
 }
 
-Status CreateCrd(Admission& admission, json::Value& object) {
-  FillNames(object);
-  SWELL_RETURN_IF_ERROR(CheckBuiltIn(admission, object));
-  FillStatus(admission.core, object);
-  json::Array finalizers = json::GetArray(object, {"metadata", "finalizers"});
-  if (std::find(finalizers.begin(), finalizers.end(), json::Value(kCleanup)) == finalizers.end()) {
-    finalizers.emplace_back(kCleanup);
-  }
-  json::Set(object, {"metadata", "finalizers"}, std::move(finalizers));
-  return Status::Ok();
-}
+namespace {
 
-Status UpdateCrd(Admission& admission, json::Value& object, const json::Value&) {
-  if (admission.subresource == "status") return Status::Ok();
+// What every definition has that is written: names, a status, and the finalizer that only the
+// server's own clean-up takes away.
+Status CompleteCrd(Admission& admission, json::Value& object) {
   FillNames(object);
   SWELL_RETURN_IF_ERROR(CheckBuiltIn(admission, object));
   FillStatus(admission.core, object);
-  // Only the server's own clean-up takes its finalizer away.
   json::Array finalizers = json::GetArray(object, {"metadata", "finalizers"});
   if (std::find(finalizers.begin(), finalizers.end(), json::Value(kCleanup)) == finalizers.end()) {
     finalizers.emplace_back(kCleanup);
     json::Set(object, {"metadata", "finalizers"}, std::move(finalizers));
   }
   return Status::Ok();
+}
+
+}  // namespace
+
+Status CreateCrd(Admission& admission, json::Value& object) {
+  return CompleteCrd(admission, object);
+}
+
+Status UpdateCrd(Admission& admission, json::Value& object, const json::Value&) {
+  return admission.subresource == "status" ? Status::Ok() : CompleteCrd(admission, object);
 }
 
 void CrdWritten(Core& core, store::EventType type, const store::EntryPtr& entry, bool ok) {
