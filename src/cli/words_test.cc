@@ -234,6 +234,11 @@ TEST(TextTest, TablesAlignAndStayOnTheirLines) {
   table.Add({"a", "\033[32mRunning\033[0m"});
   table.Add({"länger", "x"});
   EXPECT_EQ(table.ToString(), "NAME     STATUS\na        \033[32mRunning\033[0m\nlänger   x\n");
+  TextTable hostile({"NA\033ME", "X"}, 1);
+  hostile.Add({"a\033[2J\nb\r", "\033[33mc\033[0m\033[8md\033\033[90me\007"});
+  EXPECT_EQ(hostile.ToString(),
+            "NA\\x1bME        X\na\\x1b[2J\\nb\\x0d "
+            "\033[33mc\033[0m\\x1b[8md\\x1b\033[90me\\x07\n");
   EXPECT_EQ(OneLine("a\nb\033[31mc"), "a\\nb\\x1b[31mc");
   EXPECT_EQ(OneLine("\xc2\x9b\x32Ja\xc2\xa0\xc3\x9b\xc2"), "\\x9b2Ja\xc2\xa0\xc3\x9b\xc2");
 }

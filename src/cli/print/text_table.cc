@@ -1,10 +1,37 @@
 #include "cli/print/text_table.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "base/strings.h"
 
 namespace swell::cli {
+namespace {
+
+// The colour, or the end of one, with which the text begins; empty: none.
+std::string_view ColourAt(std::string_view text) {
+  for (const std::string_view code : {"\033[0m", "\033[1m"}) {
+    if (text.starts_with(code)) return code;
+  }
+  const bool colour = text.size() >= 5 && text.starts_with("\033[") && text[4] == 'm' &&
+                      (text[2] == '3' || text[2] == '9') && text[3] >= '0' && text[3] <= '7';
+  return colour ? text.substr(0, 5) : std::string_view();
+}
+
+std::string Cell(std::string_view text) {
+  std::string out;
+  while (!text.empty()) {
+    const std::string_view colour = ColourAt(text);
+    out += colour;
+    text.remove_prefix(colour.size());
+    const size_t end = std::min(text.find('\033', colour.empty() ? 1 : 0), text.size());
+    out += OneLine(text.substr(0, end));
+    text.remove_prefix(end);
+  }
+  return out;
+}
+
+}  // namespace
 
 size_t DisplayWidth(std::string_view text) {
   size_t width = 0;
@@ -38,6 +65,11 @@ std::string OneLine(std::string_view text) {
     }
   }
   return out;
+}
+
+void TextTable::Add(std::vector<std::string> row) {
+  for (std::string& cell : row) cell = Cell(cell);
+  rows_.push_back(std::move(row));
 }
 
 std::string TextTable::ToString(std::string_view indent) const {

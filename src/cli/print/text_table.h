@@ -1,4 +1,5 @@
-// TextTable: rows of text in aligned columns, as kubectl and Arena print them.
+// TextTable: rows of text in aligned columns, as kubectl and Arena print them. Cells may say what
+// other people wrote: of what a terminal obeys, only our own colours get through.
 // Thread-safety: a value.
 #pragma once
 
@@ -11,9 +12,9 @@ namespace swell::cli {
 class TextTable {
  public:
   explicit TextTable(std::vector<std::string> header = {}, size_t padding = 3) : padding_(padding) {
-    if (!header.empty()) rows_.push_back(std::move(header));
+    if (!header.empty()) Add(std::move(header));
   }
-  void Add(std::vector<std::string> row) { rows_.push_back(std::move(row)); }
+  void Add(std::vector<std::string> row);
   size_t size() const { return rows_.size(); }
   // Lines, each ended by a newline; nothing follows the last cell of a row.
   std::string ToString(std::string_view indent = {}) const;
