@@ -41,7 +41,8 @@ class TlsTest : public ServerTest {
   }
 
   void ServeTls() {
-    Serve({}, TlsServerConfig{server_cert.cert_pem, server_cert.key_pem, ca.cert_pem});
+    Serve({.tls_handshake_timeout = kPatience},
+          TlsServerConfig{server_cert.cert_pem, server_cert.key_pem, ca.cert_pem});
   }
 
   Result<HttpResponse> Fetch(TlsClientConfig tls,
@@ -64,6 +65,23 @@ class TlsTest : public ServerTest {
     });
     EXPECT_TRUE(Run([&] { return done; }));
     return result;
+  }
+
+  // A client of which every stream shakes hands by itself.
+  std::unique_ptr<HttpClient> Streams() {
+    ClientConfig config;
+    config.base_url = StrCat("https://127.0.0.1:", static_cast<int>(port));
+    config.tls.ca_pem = ca.cert_pem;
+    config.connect_timeout = kPatience;
+    config.max_streams = 32;
+    return HttpClient::Make(reactor, config).value();
+  }
+  static void Ask(HttpClient& client, std::function<void(Status)> ended) {
+    HttpRequest request;
+    request.method = "GET";
+    request.target = "/";
+    client.Stream(
+        std::move(request), [](int, const Headers&) {}, [](std::string_view) {}, std::move(ended));
   }
 
   CertificatePair ca;
@@ -202,22 +220,13 @@ TEST_F(TlsTest, ManyMayShakeHandsAtOnceAndSomeGiveUp) {
   ServeTls();
   std::vector<std::unique_ptr<RawPeer>> silent;
   for (int i = 0; i < 8; ++i) silent.push_back(std::make_unique<RawPeer>(reactor, port));
-  ClientConfig config;
-  config.base_url = StrCat("https://127.0.0.1:", static_cast<int>(port));
-  config.tls.ca_pem = ca.cert_pem;
-  config.max_streams = 32;
-  auto client = HttpClient::Make(reactor, config).value();
+  auto client = Streams();
   int done = 0;
   for (int i = 0; i < 32; ++i) {
-    HttpRequest request;
-    request.method = "GET";
-    request.target = "/";
-    client->Stream(
-        std::move(request), [](int, const Headers&) {}, [](std::string_view) {},
-        [&](Status status) {
-          EXPECT_TRUE(status.ok()) << status.ToString();
-          ++done;
-        });
+    Ask(*client, [&](const Status& status) {
+      EXPECT_TRUE(status.ok()) << status.ToString();
+      ++done;
+    });
   }
   silent.clear();
   ASSERT_TRUE(Run([&] { return done == 32; }));
@@ -226,19 +235,10 @@ TEST_F(TlsTest, ManyMayShakeHandsAtOnceAndSomeGiveUp) {
 
 TEST_F(TlsTest, AServerMayEndWhileClientsShakeHands) {
   ServeTls();
-  ClientConfig config;
-  config.base_url = StrCat("https://127.0.0.1:", static_cast<int>(port));
-  config.tls.ca_pem = ca.cert_pem;
-  config.max_streams = 32;
-  auto client = HttpClient::Make(reactor, config).value();
+  auto client = Streams();
   int ended = 0;
   for (int i = 0; i < 32; ++i) {
-    HttpRequest request;
-    request.method = "GET";
-    request.target = "/";
-    client->Stream(
-        std::move(request), [](int, const Headers&) {}, [](std::string_view) {},
-        [&](const Status&) { ++ended; });
+    Ask(*client, [&](const Status&) { ++ended; });
   }
   ASSERT_TRUE(Run([&] { return handled > 0; }));
   server = nullptr;
