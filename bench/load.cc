@@ -11,9 +11,10 @@
 //   swell_load KUBECONFIG pods N CONNECTIONS GPUS SCHEDULER N pods for a scheduler to place
 //   swell_load KUBECONFIG bind N CONNECTIONS NODES          binds them to node-1, node-2, …: the
 //                                                           writes of a scheduler, nothing else
-//   swell_load KUBECONFIG delete N CONNECTIONS              deletes them, with their grace
+//   swell_load KUBECONFIG delete N CONNECTIONS              deletes N of the pods there, with grace
 //   swell_load KUBECONFIG bound N SECONDS                   waits until N are bound, by whomever
-//   swell_load KUBECONFIG ending N SECONDS                  until N are being deleted
+//   swell_load KUBECONFIG ending N SECONDS                  until N are being deleted; also since
+//                                                           the last came before the first of these
 #include "net/http/load.h"
 
 #include <algorithm>
@@ -234,12 +235,9 @@ struct PodMark {
   std::function<bool(std::string_view event)> tells;
 };
 
-PodMark Bound() {
-  return {"bound", "&fieldSelector=spec.nodeName%21%3D", [](std::string_view event) {
-            constexpr std::string_view kAdded = R"({"type":"ADDED")";
-            return event.substr(0, kAdded.size()) == kAdded;
-          }};
-}
+bool IsAdded(std::string_view event) { return event.starts_with(R"({"type":"ADDED")"); }
+
+PodMark Bound() { return {"bound", "&fieldSelector=spec.nodeName%21%3D", IsAdded}; }
 
 PodMark Ending() {
   return {"ending", "",
@@ -279,6 +277,7 @@ class CountPods {
     json::Value line = json::Object{{"what", mark_.what},
                                     {"pods", counted_},
                                     {"seconds", seconds},
+                                    {"since_added", Millis(last_ - added_) / 1e3},
                                     {"per_second", static_cast<double>(counted_) / seconds}};
     std::printf("%s\n", json::Print(line).c_str());
     return counted_ >= wanted_ ? 0 : 1;
@@ -289,7 +288,9 @@ class CountPods {
     text_ += data;
     size_t from = 0;
     for (size_t end; (end = text_.find('\n', from)) != std::string::npos; from = end + 1) {
-      if (!mark_.tells(std::string_view(text_).substr(from, end - from))) continue;
+      const std::string_view event = std::string_view(text_).substr(from, end - from);
+      if (counted_ == 0 && IsAdded(event)) added_ = reactor_.Now();
+      if (!mark_.tells(event)) continue;
       last_ = reactor_.Now();
       if (counted_++ == 0) first_ = last_;
     }
@@ -300,18 +301,46 @@ class CountPods {
   PodMark mark_;
   uint64_t wanted_;
   uint64_t counted_ = 0;
+  SteadyTime added_;  // the last pod that came before the first that counts
   SteadyTime first_;
   SteadyTime last_;
   std::string text_;
   std::unique_ptr<net::HttpClient> client_;
 };
 
+constexpr char kPodsPath[] = "/api/v1/namespaces/bench/pods";
+
+// The names of bench's pods.
+std::vector<std::string> PodNames(net::Reactor& reactor, const Target& target) {
+  net::ClientConfig config;
+  config.base_url = target.url;
+  config.tls = target.tls;
+  std::vector<std::string> names;
+  auto client = net::HttpClient::Make(reactor, config);
+  if (!client.ok()) return names;
+  bool answered = false;
+  (*client)->Send(Get(kPodsPath), std::chrono::minutes(1),
+                  [&](const Result<net::HttpResponse>& response) {
+                    answered = true;
+                    if (!response.ok()) return;
+                    auto list = json::Parse(net::BodyText(response->body));
+                    if (!list.ok()) return;
+                    for (const json::Value& pod : json::GetArray(*list, {"items"})) {
+                      names.emplace_back(json::GetString(pod, {"metadata", "name"}));
+                    }
+                  });
+  reactor.RunUntil([&] { return answered; }, std::chrono::minutes(1));
+  return names;
+}
+
 // The modes that write many pods: N requests of one kind.
-std::optional<net::LoadOptions> PodRequests(std::string_view mode,
+std::optional<net::LoadOptions> PodRequests(net::Reactor& reactor,
+                                            const Target& target,
+                                            std::string_view mode,
                                             int argc,
                                             char** argv,
                                             net::LoadOptions options) {
-  const std::string kPods = "/api/v1/namespaces/bench/pods";
+  const std::string kPods = kPodsPath;
   options.requests = static_cast<uint64_t>(std::atoll(argv[3]));
   options.duration = std::chrono::minutes(5);
   options.expected_status = 201;
@@ -326,8 +355,10 @@ std::optional<net::LoadOptions> PodRequests(std::string_view mode,
     };
   } else if (mode == "delete") {
     options.expected_status = 200;
-    options.make_request = [kPods](uint64_t i) {
-      net::HttpRequest request = Get(StrCat(kPods, "/bench-", i));
+    auto names = PodNames(reactor, target);
+    if (names.size() < options.requests) return std::nullopt;
+    options.make_request = [kPods, names = std::move(names)](uint64_t i) {
+      net::HttpRequest request = Get(StrCat(kPods, "/", names[i % names.size()]));
       request.method = "DELETE";
       return request;
     };
@@ -358,7 +389,7 @@ int Main(int argc, char** argv) {
   auto n = static_cast<uint64_t>(std::atoll(argv[3]));
   int m = argc > 4 ? std::atoi(argv[4]) : 16;
   const std::string last = argc > 5 ? argv[5] : "";
-  const std::string kPods = "/api/v1/namespaces/bench/pods";
+  const std::string kPods = kPodsPath;
   net::Reactor reactor;
   net::LoadOptions options = Base(target, m);
   if (mode == "create") {
@@ -397,7 +428,8 @@ int Main(int argc, char** argv) {
     };
     return Run(reactor, "patch", options);
   }
-  if (auto load = PodRequests(mode, argc, argv, options)) return Run(reactor, mode.c_str(), *load);
+  if (auto load = PodRequests(reactor, target, mode, argc, argv, options))
+    return Run(reactor, mode.c_str(), *load);
   if (mode == "bound" || mode == "ending") {
     return CountPods(reactor, target, mode == "bound" ? Bound() : Ending(), n)
         .Run(std::chrono::seconds(m));

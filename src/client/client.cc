@@ -12,6 +12,10 @@ constexpr std::string_view kPatchTypes[] = {
     "application/json-patch+json", "application/merge-patch+json",
     "application/strategic-merge-patch+json", "application/apply-patch+yaml"};
 
+// What is deleted is known: only that it is matters.
+constexpr std::string_view kMetadataOnly =
+    "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json";
+
 std::string ListQuery(const ListOptions& options) {
   std::string query;
   auto add = [&query](std::string_view key, std::string_view value) {
@@ -393,7 +397,10 @@ void Client::Delete(const Resource& resource,
   if (!options.precondition_uid.empty()) {
     body["preconditions"] = json::Object{{"uid", options.precondition_uid}};
   }
-  Send({.method = "DELETE", .path = resource.Path(ns, name), .body = json::Print(body)},
+  Send({.method = "DELETE",
+        .path = resource.Path(ns, name),
+        .accept = in_order() ? "" : std::string(kMetadataOnly),
+        .body = json::Print(body)},
        std::move(done));
 }
 

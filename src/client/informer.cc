@@ -257,8 +257,22 @@ void Informer::Store(const json::SharedValue& object) {
     old_object = nullptr;
     known = objects_.emplace(key, nullptr).first;
   }
-  known->second = object;
-  Reindex(known->first, old_object, object);
+  known->second = amendment_ ? amendment_(object) : object;
+  Replace(known->first, old_object, known->second);
+}
+
+void Informer::AmendAgain(std::string_view key) {
+  const auto known = objects_.find(key);
+  if (known == objects_.end() || !amendment_) return;
+  const json::SharedValue old_object = known->second;
+  known->second = amendment_(old_object);
+  if (known->second != old_object) Replace(known->first, old_object, known->second);
+}
+
+void Informer::Replace(const std::string& key,
+                       const json::SharedValue& old_object,
+                       const json::SharedValue& object) {
+  Reindex(key, old_object, object);
   for (size_t i = 0; i < handlers_.size(); ++i) {
     if (old_object) {
       if (handlers_[i].on_update) handlers_[i].on_update(old_object, object);

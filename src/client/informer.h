@@ -42,6 +42,8 @@ class Informer {
  public:
   // What an object is found by; empty: by nothing.
   using IndexFunction = std::function<std::string(const json::Value&)>;
+  // The object with what is known of it from elsewhere, or itself.
+  using Amendment = std::function<json::SharedValue(const json::SharedValue&)>;
 
   Informer(Executor& executor,
            std::shared_ptr<api::RestHandler> server,
@@ -53,6 +55,10 @@ class Informer {
 
   // Before Start.
   void AddIndex(const std::string& name, IndexFunction function);
+  // Everybody sees objects that come from now on as this makes them.
+  void Amend(Amendment amendment) { amendment_ = std::move(amendment); }
+  // What it makes of this object, which is known, is something else now.
+  void AmendAgain(std::string_view key);
   // A handler added late first gets everything that is known as adds.
   void AddHandlers(Handlers handlers);
   void Start();
@@ -91,6 +97,9 @@ class Informer {
   void EndWatch(const Status& why);
   void Retry(bool relist, int retry_after_s = 0);
   void Store(const json::SharedValue& object);
+  void Replace(const std::string& key,
+               const json::SharedValue& old_object,
+               const json::SharedValue& object);
   void Erase(const std::string& key);
   // `key` is the object's in objects_, or just was.
   void Reindex(const std::string& key,
@@ -101,6 +110,7 @@ class Informer {
   Resource resource_;
   InformerOptions options_;
   Random random_;
+  Amendment amendment_;
   std::map<std::string, Index> indexes_;
   std::vector<Handlers> handlers_;
   std::map<std::string, json::SharedValue, std::less<>> objects_;

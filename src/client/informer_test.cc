@@ -356,6 +356,46 @@ TEST_F(InformerTest, PagesItsListAndThenWatches) {
   EXPECT_EQ(informer->lists(), 1);
 }
 
+TEST_F(InformerTest, EverybodySeesWhatIsKnownFromElsewhere) {
+  Make(1);
+  std::string word = "early";
+  informer->Amend([&word](const json::SharedValue& pod) {
+    if (api::Name(*pod) != "a" || api::Annotation(*pod, "word") == word) return pod;
+    json::Value amended = *pod;
+    json::Set(amended, {"metadata", "annotations", "word"}, word);
+    return std::make_shared<const json::Value>(std::move(amended));
+  });
+  std::string heard;
+  informer->AddIndex(
+      "word", [](const json::Value& pod) { return std::string(api::Annotation(pod, "word")); });
+  informer->AddHandlers(
+      {.on_add = [&](const json::SharedValue& it) { heard += api::Annotation(*it, "word"); },
+       .on_update =
+           [&](const json::SharedValue& old_object, const json::SharedValue& it) {
+             heard += StrCat(" ", api::Annotation(*old_object, "word"), ">",
+                             api::Annotation(*it, "word"));
+           },
+       .on_delete =
+           [&](const json::SharedValue& last) {
+             heard += StrCat(" -", api::Annotation(*last, "word"));
+           }});
+  server->Put("a");
+  server->Put("b");
+  informer->Start();
+  executor.Advance(seconds(2));
+  word = "late";
+  informer->AmendAgain("ns/a");
+  informer->AmendAgain("ns/b");
+  informer->AmendAgain("ns/nobody");
+  EXPECT_EQ(informer->ByIndex("word", "late").size(), 1u);
+  EXPECT_TRUE(informer->ByIndex("word", "early").empty());
+  server->Put("a");
+  server->Delete("a");
+  executor.Advance(seconds(1));
+  EXPECT_EQ(heard, "early early>late late>late -late");
+  EXPECT_EQ(story->known, server->Versions());
+}
+
 TEST_F(InformerTest, ResumesWhereItWasAfterARestart) {
   Make(1);
   server->Put("a");

@@ -163,6 +163,7 @@ struct Manager::Parts {
     scheduler.HoldWhile([this](const json::Value& pod) { return grouper.Holds(pod); });
     scheduler.OnCycle([this] { projects.OnCycle(); });
     scheduler.Serve(options.scheduler_names);
+    scheduler.MarkTogether(options.mark_together);
     scheduler.Record(options.recorder);
     if (options.scheme != nullptr) {
       members.emplace(context);

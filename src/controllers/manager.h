@@ -42,6 +42,8 @@ struct ManagerOptions {
   // Removes what a provisioned volume of that handle holds; empty: nothing is held.
   std::function<void(const std::string&)> remove_volume;
   sched::Settings scheduler;
+  // So many evicted members of one gang are marked by one write to their group (evictions.h).
+  size_t mark_together = 16;
   sched::Recorder* recorder = nullptr;  // of the scheduler's cycles; outlives the Manager
   // A node that is silent for this long is lost; its pods go after `eviction_delay` more, unless
   // they say themselves how long they tolerate it.

@@ -37,6 +37,12 @@ std::string PreemptionMessage(const json::Value& pod) {
   return message;
 }
 
+std::optional<WallTime> PreemptionTime(const json::Value& pod) {
+  const json::Value* target = api::FindCondition(pod, "DisruptionTarget");
+  if (target == nullptr || !WasPreempted(pod)) return std::nullopt;
+  return api::ParseTime(json::GetString(*target, {"lastTransitionTime"}));
+}
+
 bool FailedByCluster(const json::Value& pod) {
   static constexpr std::array<std::string_view, 8> kReasons = {
       "Evicted",  "NodeLost",   "NodeShutdown", "Preempting", "UnexpectedAdmissionError",

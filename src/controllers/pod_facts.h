@@ -7,6 +7,7 @@
 #include <string>
 #include <string_view>
 
+#include "base/clock.h"
 #include "json/value.h"
 
 namespace swell::controllers {
@@ -19,6 +20,8 @@ bool HasEnded(const json::Value& pod);  // Succeeded or Failed
 bool WasPreempted(const json::Value& pod);
 // "Preempted by default/x-master-0 …"; empty when it was not.
 std::string PreemptionMessage(const json::Value& pod);
+// When it was marked; nullopt when it was not, or does not say.
+std::optional<WallTime> PreemptionTime(const json::Value& pod);
 // It is being taken away by the cluster for whatever reason (condition DisruptionTarget): the
 // scheduler, an eviction, a lost node. What its peers do then is not their failure.
 bool WasDisrupted(const json::Value& pod);

@@ -200,7 +200,10 @@ void SimCluster::StartReplica(size_t index) {
       executor_, clock(name), *replica_randoms_[index], network_.Link(name), kSystem,
       controllers::ReplicaOptions{
           .election = client::LeaderOptions{.identity = StrCat(name, "-", ++incarnations_)},
-          .manager = {.scheme = scheme_.get(), .eviction_delay = std::chrono::seconds(30)}});
+          // Gangs are small here, and both ways of marking are to be seen.
+          .manager = {.scheme = scheme_.get(),
+                      .mark_together = 2,
+                      .eviction_delay = std::chrono::seconds(30)}});
   replicas_[index]->Start();
 }
 

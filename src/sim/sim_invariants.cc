@@ -88,15 +88,8 @@ void Invariants::HearPod(const store::Change& change) {
   if (!before.node.empty() && before.node != pod.node) {
     history_.Violation(StrCat("pod ", key, " went from ", before.node, " to ", pod.node));
   }
-  if (!pod.preempted_by.empty() && before.preempted_by.empty()) {
-    ++evictions_;
-    if (pod.node.empty()) {
-      history_.Violation(
-          StrCat("pod ", key, " has no place, and is evicted for ", pod.preempted_by));
-    }
-    if (pod.foreign) history_.Violation(StrCat("pod ", key, " of another scheduler is evicted"));
-    if (!JustSettled(pod.preempted_by)) open_.push_back({key, pod.preempted_by});
-  }
+  if (pod.preempted_by.empty()) pod.preempted_by = before.preempted_by;  // with its group
+  if (!pod.preempted_by.empty() && before.preempted_by.empty()) Evicted(key, pod);
   if (pod.node.empty()) return;
   if (before.node.empty()) {
     ++bindings_;
@@ -105,6 +98,31 @@ void Invariants::HearPod(const store::Change& change) {
   }
   CheckNode(pod.node);
   CheckLimit(pod.ns);
+}
+
+void Invariants::Evicted(const std::string& key, const Pod& pod) {
+  ++evictions_;
+  if (pod.node.empty()) {
+    history_.Violation(StrCat("pod ", key, " has no place, and is evicted for ", pod.preempted_by));
+  }
+  if (pod.foreign) history_.Violation(StrCat("pod ", key, " of another scheduler is evicted"));
+  if (!JustSettled(pod.preempted_by)) open_.push_back({key, pod.preempted_by});
+}
+
+// Members of a gang are marked in its status (controllers/scheduling/group_marks.h).
+void Invariants::HearMarks(const std::string& group, const json::Value& object) {
+  for (const json::Value& record : json::GetArray(object, {"status", "evicted"})) {
+    const std::string_view by = json::GetString(record, {"by"});
+    if (by.empty()) continue;  // it is only below its minimum
+    for (const json::Value& uid : json::GetArray(record, {"pods"})) {
+      for (auto& [key, pod] : pods_) {
+        if (pod.group != group || pod.uid != std::string_view(uid.as_string())) continue;
+        if (!pod.preempted_by.empty()) continue;
+        pod.preempted_by = by;
+        Evicted(key, pod);
+      }
+    }
+  }
 }
 
 void Invariants::HearGroup(const store::Change& change) {
@@ -119,6 +137,7 @@ void Invariants::HearGroup(const store::Change& change) {
     members += json::GetInt(set, {"minMember"}, 1);
   }
   groups_[key] = members;
+  HearMarks(key, *group);
 }
 
 void Invariants::HearJob(const store::Change& change) {

@@ -74,6 +74,8 @@ class Invariants {
   void Hear(const store::Change& change);
   void HearPod(const store::Change& change);
   void HearGroup(const store::Change& change);
+  void HearMarks(const std::string& group, const json::Value& object);
+  void Evicted(const std::string& key, const Pod& pod);
   void HearJob(const store::Change& change);
   void HearLease(const store::Change& change);
   void HearBinding(uint64_t number, const api::RestRequest& request, bool made);

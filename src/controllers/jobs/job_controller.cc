@@ -12,6 +12,8 @@ namespace {
 
 // How long members of an elastic job may run on when its first one has finished.
 constexpr Duration kFarewell = std::chrono::seconds(60);
+// What is marked is being deleted by the scheduler; if it is still there after this, it has died.
+constexpr Duration kMarkedMax = std::chrono::seconds(10);
 // After this a pod that was made and never heard of is made again: it may have come and gone while
 // nobody listened.
 constexpr Duration kWatchLag = std::chrono::seconds(30);
@@ -243,7 +245,11 @@ void JobController::DecideSuspended(Pass& pass) {
 
 void JobController::StopPods(Pass& pass, bool also_finished) {
   for (const auto& [name, pod] : pass.pods) {
-    if (!api::IsDeleting(*pod) && (also_finished || !HasEnded(*pod))) {
+    if (api::IsDeleting(*pod) || (!also_finished && HasEnded(*pod))) continue;
+    const Duration marked = pass.now - PreemptionTime(*pod).value_or(WallTime());
+    if (marked >= Duration::zero() && marked < kMarkedMax) {
+      pass.LookAgainIn(kMarkedMax - marked);
+    } else {
       pass.delete_pods.push_back(pod);
     }
   }

@@ -5,6 +5,7 @@
 #include "api/meta.h"
 #include "base/strings.h"
 #include "controllers/pod_facts.h"
+#include "controllers/scheduling/group_marks.h"
 #include "controllers/write_batch.h"
 
 namespace swell::controllers {
@@ -121,6 +122,8 @@ void PodGroupController::Reconcile(const std::string& key, client::WorkQueue::Do
     status["reason"] = nullptr;
     status["message"] = nullptr;
   }
+  // Not before all are gone: each may be a long list.
+  if (LivingMarks(*group, pods).empty()) status["evicted"] = nullptr;
   bool changed = false;
   for (const auto& [field, value] : status) {
     const json::Value* known = json::Find(*group, {"status", std::string_view(field)});

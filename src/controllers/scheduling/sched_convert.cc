@@ -320,6 +320,12 @@ bool MayPreempt(const json::Value& holder) {
 
 }  // namespace
 
+std::pair<std::string, std::string> SplitKey(std::string_view key) {
+  size_t slash = key.find('/');
+  if (slash == std::string_view::npos) return {"", std::string(key)};
+  return {std::string(key.substr(0, slash)), std::string(key.substr(slash + 1))};
+}
+
 sched::Resources PodRequests(const json::Value& pod_spec) {
   sched::Resources sum;
   for (const json::Value& container : json::GetArray(pod_spec, {"containers"})) {

@@ -5,6 +5,9 @@
 
 #include <functional>
 #include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
 
 #include "api/project_members.h"
 #include "json/value.h"
@@ -12,6 +15,9 @@
 #include "sched/state/types.h"
 
 namespace swell::controllers {
+
+// Namespace and name of "ns/name"; without a slash it is a name.
+std::pair<std::string, std::string> SplitKey(std::string_view key);
 
 // An object by key; null when there is none.
 using FindObject = std::function<const json::Value*(std::string_view)>;

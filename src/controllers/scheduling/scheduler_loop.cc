@@ -16,12 +16,6 @@ namespace {
 constexpr std::string_view kComponent = "swell-scheduler";
 const client::Resource kTopologies{"swell.dev", "v1", "topologies", false};
 
-std::pair<std::string, std::string> SplitKey(std::string_view key) {
-  size_t slash = key.find('/');
-  if (slash == std::string_view::npos) return {"", std::string(key)};
-  return {std::string(key.substr(0, slash)), std::string(key.substr(slash + 1))};
-}
-
 std::string DeviceList(const std::vector<int>& devices) {
   std::string out;
   for (int device : devices) {
@@ -29,25 +23,6 @@ std::string DeviceList(const std::vector<int>& devices) {
     out += std::to_string(device);
   }
   return out;
-}
-
-json::Value Condition(std::string_view type,
-                      std::string_view status,
-                      std::string_view reason,
-                      std::string_view message,
-                      WallTime now) {
-  return json::Object{{"type", type},
-                      {"status", status},
-                      {"reason", reason},
-                      {"message", message},
-                      {"lastTransitionTime", api::FormatTime(now)}};
-}
-
-// Who needs the place, as people name it: the job's pod, else the group.
-std::string Beneficiary(const sched::Decision& decision) {
-  if (!decision.beneficiary) return "";
-  const auto& [pod, group] = *decision.beneficiary;
-  return pod.empty() ? group : pod;
 }
 
 // kube-apiserver works on a request for 34 s at most, whatever became of who sent it.
@@ -112,6 +87,15 @@ SchedulerLoop::SchedulerLoop(Context context, sched::Settings settings)
       events_(MakeRecorder(context_, std::string(kComponent))),
       teller_(context_, events_, [this](const std::string& pod) { return FindWaiting(pod); }),
       volume_waits_(context_),
+      evictions_(context_,
+                 client_,
+                 {.done =
+                      [this] {
+                        refused_in_a_row_ = 0;
+                        ++stats_.evictions;
+                      },
+                  .failed = [this](const sched::Decision& eviction,
+                                   const Status& why) { OnEvictionFailed(eviction, why); }}),
       client_(context_.executor,
               context_.server,
               context_.user,
@@ -198,6 +182,7 @@ void SchedulerLoop::Carry(const sched::CycleResult& result) {
     }
   }
   SendBindings();
+  SendEvictions();
   TellStarts(result, pods);
   TellSizes(result, pods);
   for (const std::string& pod : result.nominations_cleared) ClearNomination(pod);
@@ -422,6 +407,7 @@ void SchedulerLoop::Settle(const sched::Decision& binding) {
   if (api::Uid(*pod) != binding.pod_uid) return OnPod(*pod);
   if (open.empty() || !open.mapped().eviction) return;
   Evict(open.mapped().eviction->decision, open.mapped().eviction->shrinks);
+  SendEvictions();
 }
 
 void SchedulerLoop::Nominate(const sched::Decision& decision) {
@@ -446,50 +432,15 @@ void SchedulerLoop::Evict(const sched::Decision& decision, bool shrinks) {
     open->second.eviction = {decision, shrinks};
     return;
   }
-  auto [ns, name] = SplitKey(decision.pod);
-  const std::string message = decision.Reason();
-  json::Value patch = json::Object{
-      {"metadata",
-       json::Object{
-           {"uid", decision.pod_uid},
-           {"annotations", json::Object{{keys::kPreemptedBy, Beneficiary(decision)},
-                                        {keys::kPreemptedRule, decision.rule},
-                                        {keys::kPreemptedLost,
-                                         std::to_string(std::llround(decision.lost_gpu_seconds))},
-                                        {keys::kPreemptedMessage, message}}}}},
-      {"status", json::Object{{"conditions", json::Array{Condition("DisruptionTarget", "True",
-                                                                   "PreemptionByScheduler", message,
-                                                                   context_.clock.Now())}}}}};
   metrics_.OnEviction(decision);
-  // The mark comes first: a pod that is gone without one looks like somebody's deletion.
-  const bool at_once = client_.in_order();
-  client_.Patch(
-      client::resources::kPods, ns, name, client::PatchType::kStrategic, patch,
-      [this, decision, at_once, ns = ns, name = name](const Result<json::SharedValue>& result) {
-        if (!result.ok()) return OnEvictionFailed(decision, result.status());
-        if (!at_once) DeleteVictim(decision, ns, name);
-      },
-      "status");
-  if (at_once) DeleteVictim(decision, ns, name);
+  to_evict_.push_back(decision);
   if (json::SharedValue pod = pods_.Get(decision.pod)) {
     if (witness_.preempted) witness_.preempted(*pod, decision);
-    events_.Record(*pod, "Normal", EvictionReason(decision.rule, shrinks), message);
+    events_.Record(*pod, "Normal", EvictionReason(decision.rule, shrinks), decision.Reason());
   }
 }
 
-void SchedulerLoop::DeleteVictim(const sched::Decision& decision,
-                                 const std::string& ns,
-                                 const std::string& name) {
-  client::DeleteOptions options{.precondition_uid = decision.pod_uid};
-  client_.Delete(client::resources::kPods, ns, name, options,
-                 [this, decision](const Result<json::SharedValue>& result) {
-                   if (!result.ok() && result.status().code() != Code::kNotFound) {
-                     return OnEvictionFailed(decision, result.status());
-                   }
-                   refused_in_a_row_ = 0;
-                   ++stats_.evictions;
-                 });
-}
+void SchedulerLoop::SendEvictions() { evictions_.Take(std::exchange(to_evict_, {})); }
 
 // What is forgotten falls back to what the watch said last. A pod is evicted only once it is bound,
 // so until the watch says so, too, forgetting would give its place away.

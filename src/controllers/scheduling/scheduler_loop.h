@@ -2,9 +2,9 @@
 // changed, and carries its decisions out: bindings, evictions, nominations, and why others wait.
 //
 // A cycle's decisions are assumed in the model at once; a write that the API refuses is forgotten
-// again and the next cycle decides anew (after a back-off, when it keeps happening). Evictions
-// first mark the pod (condition DisruptionTarget, who needs the place and under which rule), so
-// that the agent, the job's controller and people all know it was preempted and not broken.
+// again and the next cycle decides anew (after a back-off, when it keeps happening). Who is evicted
+// is marked first (evictions.h), so that the agent, the job's controller and people all know that
+// it was preempted and not broken.
 //
 // Thread-safety: core executor only.
 #pragma once
@@ -23,6 +23,7 @@
 #include "base/strings.h"
 #include "client/event_recorder.h"
 #include "controllers/context.h"
+#include "controllers/scheduling/evictions.h"
 #include "controllers/scheduling/scheduler_metrics.h"
 #include "controllers/scheduling/volume_waits.h"
 #include "controllers/scheduling/wait_teller.h"
@@ -50,6 +51,8 @@ class SchedulerLoop {
     model_.Record(recorder);
     scheduler_.Record(recorder);
   }
+  // So many members of one gang are marked together when they are evicted. Before Start.
+  void MarkTogether(size_t least) { evictions_.MarkTogether(least); }
   void Witness(SchedulerWitness witness) { witness_ = std::move(witness); }
   // Pods of which it is true stay where they are, as if a scheduling gate held them. Before Start.
   void HoldWhile(std::function<bool(const json::Value& pod)> held) { held_ = std::move(held); }
@@ -92,9 +95,7 @@ class SchedulerLoop {
   void Nominate(const sched::Decision& decision);
   void ClearNomination(const std::string& key);
   void Evict(const sched::Decision& decision, bool shrinks);
-  void DeleteVictim(const sched::Decision& decision,
-                    const std::string& ns,
-                    const std::string& name);
+  void SendEvictions();
   void TellSizes(const sched::CycleResult& result, const PodsOfBinds& pods);
   void TellStarts(const sched::CycleResult& result, const PodsOfBinds& pods);
   bool KeepsMinimum(const std::string& group, const std::set<std::string_view>& evicted) const;
@@ -153,6 +154,8 @@ class SchedulerLoop {
   };
   std::deque<std::pair<sched::Decision, json::SharedValue>> to_bind_;
   VolumeWaits volume_waits_;
+  Evictions evictions_;
+  std::vector<sched::Decision> to_evict_;  // decided in this turn
   std::map<uint64_t, std::shared_ptr<Batch>> batches_;
   uint64_t last_batch_ = 0;
   size_t bindings_open_ = 0;  // in all of them
