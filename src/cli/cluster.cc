@@ -55,4 +55,18 @@ Result<std::string> FindKubeconfig(const ClusterFlags& flags,
                                         "\nStart one on this machine with: swell up --detach"));
 }
 
+Result<client::ClusterAccess> FindCluster(
+    const ClusterFlags& flags,
+    const std::function<std::string(const std::string&)>& getenv,
+    std::string& kubeconfig) {
+  auto found = FindKubeconfig(flags, getenv);
+  if (!found.ok() && flags.kubeconfig.empty() && getenv("KUBECONFIG").empty()) {
+    auto of_pod = client::InClusterAccess(getenv, std::string(client::kServiceAccountDir));
+    if (of_pod) return std::move(*of_pod);
+  }
+  if (!found.ok()) return found.status();
+  kubeconfig = *found;
+  return client::LoadKubeconfig(kubeconfig, flags.context);
+}
+
 }  // namespace swell::cli

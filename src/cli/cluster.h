@@ -1,5 +1,5 @@
 // Where the cluster is: --kubeconfig, $KUBECONFIG, the cluster running on this machine,
-// ~/.kube/config; the first that is there.
+// ~/.kube/config, the service account of a pod; the first that is there.
 // Thread-safety: pure functions over files and the environment.
 #pragma once
 
@@ -15,5 +15,11 @@ namespace swell::cli {
 // everything that was tried and says how to start a cluster.
 Result<std::string> FindKubeconfig(const ClusterFlags& flags,
                                    const std::function<std::string(const std::string&)>& getenv);
+// How to reach it; without any file, as the service account of the pod that this runs in. The file
+// goes to `kubeconfig`.
+Result<client::ClusterAccess> FindCluster(
+    const ClusterFlags& flags,
+    const std::function<std::string(const std::string&)>& getenv,
+    std::string& kubeconfig);
 
 }  // namespace swell::cli

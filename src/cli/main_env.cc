@@ -77,12 +77,11 @@ std::string Environment(const std::string& name) {
 }
 
 Result<Connection> Connect(net::Reactor& reactor, const Clock& clock, const ClusterFlags& flags) {
-  SWELL_ASSIGN_OR_RETURN(const std::string path, FindKubeconfig(flags, Environment));
-  SWELL_ASSIGN_OR_RETURN(client::ClusterAccess access, client::LoadKubeconfig(path, flags.context));
   Connection connection;
+  SWELL_ASSIGN_OR_RETURN(client::ClusterAccess access,
+                         FindCluster(flags, Environment, connection.kubeconfig));
   connection.url = access.server;
   connection.ns = access.ns;
-  connection.kubeconfig = path;
   connection.context = flags.context;
   SWELL_ASSIGN_OR_RETURN(
       connection.server,

@@ -281,6 +281,12 @@ void ReadSwellHints(const json::Value& job, JobSpec& spec) {
 
 std::string MissingCommand(const json::Value& pod) {
   constexpr int64_t kNotFound = 127;
+  for (const json::Value& container : json::GetArray(pod, {"status", "containerStatuses"})) {
+    const std::string_view reason = json::GetString(container, {"state", "terminated", "reason"});
+    if (reason != "StartError" && reason != "ContainerCannotRun") continue;
+    return StrCat(" ", api::Name(pod), ": ",
+                  json::GetString(container, {"state", "terminated", "message"}));
+  }
   if (ExitCode(pod) != kNotFound) return "";
   return StrCat(" ", api::Name(pod), ": exit code 127, a command that it calls is not there");
 }

@@ -17,8 +17,8 @@ constexpr std::string_view kRbac = "rbac.authorization.k8s.io";
 constexpr std::string_view kRbacVersion = "rbac.authorization.k8s.io/v1";
 
 // What mpirun calls in place of ssh or rsh: [OPTIONS] HOST COMMAND... A worker that starts at the
-// same time as the launcher is waited for. kubectl without a file of its own asks the cluster that
-// it runs in.
+// same time as the launcher is waited for. Both tools without a file of their own ask the cluster
+// that they run in.
 constexpr std::string_view kRemoteShellText = R"sh(#!/bin/sh
 # kubexec.sh [OPTIONS] WORKER COMMAND...: runs the command in that pod of the job.
 die() { echo "kubexec.sh: $*" >&2; exit 127; }
@@ -34,7 +34,7 @@ worker=${1#*@}; worker=${worker%%.*}; shift
 if command -v kubectl >/dev/null; then
   KUBECONFIG=/dev/null; export KUBECONFIG; tool=kubectl
 elif command -v swell >/dev/null; then
-  unset KUBECONFIG; tool=swell
+  unset KUBECONFIG; HOME=/; export HOME; tool=swell
 else
   die "workers are reached by kubectl exec, and the launcher's image has neither kubectl nor swell"
 fi
@@ -52,7 +52,7 @@ constexpr std::string_view kDiscoveryText = R"sh(#!/bin/sh
 if command -v kubectl >/dev/null; then
   KUBECONFIG=/dev/null; export KUBECONFIG; tool=kubectl
 else
-  unset KUBECONFIG; tool=swell
+  unset KUBECONFIG; HOME=/; export HOME; tool=swell
 fi
 $tool get pods -l training.kubeflow.org/job-name=@JOB@,training.kubeflow.org/job-role=worker \
   --field-selector=status.phase=Running \

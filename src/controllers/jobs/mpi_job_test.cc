@@ -165,6 +165,14 @@ TEST_F(MpiJobTest, ACommandThatIsNotThereIsNamedAsTheReason) {
             "a command that it calls is not there");
 }
 
+TEST(MissingCommand, WhatCouldNotStartSaysWhy) {
+  const auto pod = json::Parse(
+      R"({"metadata":{"name":"p"},"status":{"containerStatuses":[{"state":{"terminated":)"
+      R"({"exitCode":128,"reason":"StartError","message":"exec: mpirun: not found"}}}]}})");
+  EXPECT_EQ(MissingCommand(*pod), " p: exec: mpirun: not found");
+  EXPECT_EQ(MissingCommand(json::Object{}), "");
+}
+
 TEST_F(MpiJobTest, AJobWithoutALauncherIsRefused) {
   auto job = json::Parse(
       R"({"metadata":{"name":"j"},"spec":{"mpiReplicaSpecs":{"Worker":{"template":{"spec":)"
