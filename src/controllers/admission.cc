@@ -77,7 +77,8 @@ int64_t AmountOf(const sched::Resources& resources, const std::string& name) {
 }  // namespace
 
 struct Admission::Verdict {
-  std::string refusal;  // the first reason counts
+  const json::Value* user = nullptr;  // who asks; may be null
+  std::string refusal;                // the first reason counts
   std::vector<std::string> warnings;
   json::Array patch;
 
@@ -90,6 +91,16 @@ struct Admission::Verdict {
   }
   void Put(std::string path, const std::string& text) {
     patch.push_back(json::Object{{"op", "add"}, {"path", std::move(path)}, {"value", text}});
+  }
+  // Into metadata.labels or metadata.annotations.
+  void PutMeta(const json::Value& object,
+               std::string_view map,
+               std::string_view key,
+               const std::string& value) {
+    const json::Value* there = json::Find(object, {"metadata", map});
+    const std::string path = StrCat("/metadata/", map);
+    if (there == nullptr || !there->is_object()) return Put(path, json::Object{{key, value}});
+    Put(StrCat(path, "/", Pointer(key)), value);
   }
   void Take(std::string path) {
     patch.push_back(json::Object{{"op", "remove"}, {"path", std::move(path)}});
@@ -116,6 +127,7 @@ json::Value Admission::Review(const json::Value& review) const {
   if (fresh && object != nullptr && object->is_object()) {
     const std::string_view group = json::GetString(request, {"resource", "group"});
     const std::string_view resource = json::GetString(request, {"resource", "resource"});
+    verdict.user = json::Find(request, {"userInfo"});
     if (group.empty() && resource == "pods") LookAtPod(*object, ns, verdict);
     if (const JobKind* kind = rules_.Find(group, resource)) {
       LookAtJob(*object, ns, *kind, verdict);
@@ -180,12 +192,19 @@ void Admission::SetProject(const json::Value& object,
                            const std::string& project,
                            Verdict& verdict) const {
   if (project.empty() || !api::Label(object, keys::kProject).empty()) return;
-  const json::Value* labels = json::Find(object, {"metadata", "labels"});
-  if (labels == nullptr || !labels->is_object()) {
-    verdict.Put("/metadata/labels", json::Object{{keys::kProject, project}});
-  } else {
-    verdict.Put(StrCat("/metadata/labels/", Pointer(keys::kProject)), project);
-  }
+  verdict.PutMeta(object, "labels", keys::kProject, project);
+}
+
+// People's work carries their name, whatever it says itself. What controllers make carries that of
+// what they make it for; masters may say for whom they act.
+void Admission::SetUser(const json::Value& object, Verdict& verdict) const {
+  if (verdict.user == nullptr) return;
+  const std::string name(json::GetString(*verdict.user, {"username"}));
+  const json::Array& groups = json::GetArray(*verdict.user, {"groups"});
+  const bool master =
+      std::find(groups.begin(), groups.end(), json::Value("system:masters")) != groups.end();
+  if (name.empty() || name.starts_with("system:") || master) return;
+  verdict.PutMeta(object, "annotations", keys::kUser, name);
 }
 
 // By what the work says it is; else the usual one; empty where there is no such class.
@@ -283,6 +302,7 @@ void Admission::LookAtPod(const json::Value& pod, std::string_view ns, Verdict& 
   if (project.empty() && usual) return;
   if (usual) verdict.Put("/spec/schedulerName", options_.scheduler_name);
   SetProject(pod, project, verdict);
+  SetUser(pod, verdict);
   std::string priority(json::GetString(pod, {"spec", "priorityClassName"}));
   if (priority.empty() && !project.empty()) {
     priority = UsualClass(pod);
@@ -311,6 +331,7 @@ void Admission::LookAtJob(const json::Value& job,
   const auto spec = kind.Parse(job);
   const std::string project = ProjectOf(job, spec->project, ns, verdict);
   if (spec->project.empty()) SetProject(job, project, verdict);
+  SetUser(job, verdict);
   std::string priority = spec->priority_class;
   if (priority.empty() && !project.empty() && !spec->tiered() && kind.kind() == "TrainingJob") {
     priority = UsualClass(job);

@@ -1,6 +1,7 @@
 // Admission: what Swell says to objects on their way into a cluster, as an admission webhook. Work
-// in a project's namespace gets scheduler, project and priority class where it names none; what can
-// never run is refused, with the reason.
+// in a project's namespace gets scheduler, project and priority class where it names none, and the
+// name of the person who made it, whom its use is accounted to; what can never run is refused, with
+// the reason.
 //
 // Refused are: jobs that no controller of Swell's could read; projects that there are not, and
 // departments; priority classes that there are not; parts of GPUs that are none; more than the
@@ -49,6 +50,7 @@ class Admission {
                         std::string_view ns,
                         Verdict& verdict) const;
   void SetProject(const json::Value& object, const std::string& project, Verdict& verdict) const;
+  void SetUser(const json::Value& object, Verdict& verdict) const;
   void CheckClass(std::string_view name, Verdict& verdict) const;
   void CheckNodes(const json::Value& pod, Verdict& verdict) const;
   void CheckLimits(const std::string& project,

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "api/meta.h"
 #include "base/strings.h"
 #include "controllers/cluster_test_util.h"
 #include "json/patch.h"
@@ -38,6 +39,7 @@ class AdmissionTest : public ::testing::Test {
         {"apiVersion", "admission.k8s.io/v1"},
         {"kind", "AdmissionReview"},
         {"request", json::Object{{"uid", "u-1"},
+                                 {"userInfo", user_},
                                  {"operation", "CREATE"},
                                  {"namespace", ns},
                                  {"resource", json::Object{{"group", group},
@@ -76,6 +78,7 @@ class AdmissionTest : public ::testing::Test {
   std::unique_ptr<Informers> informers_;
   std::unique_ptr<Admission> admission_;
   json::Value object_;
+  json::Value user_ = json::Object{{"username", "system:serviceaccount:a:b"}};
 };
 
 TEST_F(AdmissionTest, PodsOfAProjectGetSchedulerProjectAndClass) {
@@ -92,6 +95,26 @@ TEST_F(AdmissionTest, PodsOfAProjectGetSchedulerProjectAndClass) {
       "");
   EXPECT_EQ(json::GetString(object_, {"spec", "priorityClassName"}), "build");
   EXPECT_EQ(json::GetString(object_, {"metadata", "labels", "a"}), "b");
+}
+
+TEST_F(AdmissionTest, PeoplesWorkCarriesTheirName) {
+  auto user_of = [&](std::string_view resource, const std::string& yaml) {
+    EXPECT_EQ(Refused(resource, yaml), "");
+    return std::string(api::Annotation(object_, keys::kUser));
+  };
+  const std::string claims = "annotations: {swell.dev/user: zoe}";
+  const std::string job =
+      "{metadata: {name: j}, spec: {pytorchReplicaSpecs: {Master: {template: {spec: {containers: "
+      "[{name: pytorch, image: i}]}}}}}}";
+  user_ = json::Object{{"username", "alice"}, {"groups", json::Array{"system:authenticated"}}};
+  EXPECT_EQ(user_of("pods", Pod("")), "alice");
+  EXPECT_EQ(user_of("pods", Pod("", claims)), "alice");
+  EXPECT_EQ(user_of("pytorchjobs.kubeflow.org", job), "alice");
+  // Controllers bring the name from the work, and masters whom they act for.
+  user_ = json::Object{{"username", "system:serviceaccount:swell-system:swell-controller"}};
+  EXPECT_EQ(user_of("pods", Pod("", claims)), "zoe");
+  user_ = json::Object{{"username", "admin"}, {"groups", json::Array{"system:masters"}}};
+  EXPECT_EQ(user_of("pods", Pod("", claims)), "zoe");
 }
 
 TEST_F(AdmissionTest, OthersStayAsTheyAre) {
