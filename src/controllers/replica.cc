@@ -69,11 +69,11 @@ void Replica::WarmUp() {
 
 void Replica::Start() {
   WarmUp();
-  if (elector_) {
-    elector_->Start();
-  } else {
-    Manage();
-  }
+  if (!elector_) return Manage();
+  // Who cannot get to know the cluster, with fewer rights than it needs, leaves the lead to others.
+  informers_->WhenSynced([this] {
+    if (!stopping_) elector_->Start();
+  });
 }
 
 void Replica::Lead(const std::string& term) {

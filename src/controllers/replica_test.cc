@@ -34,6 +34,12 @@ class Link final : public api::RestHandler {
       if (!silent) AnswerAll();
       return std::make_unique<Call>(std::move(wanted));
     }
+    if (!forbidden.empty() && request.path.ends_with(forbidden)) {
+      api::RestResponse refused;
+      refused.status = 403;
+      sink->OnResponse(std::move(refused));
+      return nullptr;
+    }
     if (request.path.ends_with("/binding")) ++bindings_[request.path];
     if (request.path.ends_with("/swell-controller") && request.method != "GET") {
       if (before_lease_write) before_lease_write();
@@ -66,7 +72,8 @@ class Link final : public api::RestHandler {
   }
 
   bool cut = false;
-  bool silent = false;  // cut, and nothing is answered
+  bool silent = false;    // cut, and nothing is answered
+  std::string forbidden;  // the end of paths that are refused
   std::function<void()> before_lease_write;
   bool hold_lease_writes = false;
 
@@ -129,8 +136,9 @@ class ReplicaTest : public testing::Test {
     cluster_.Create("{apiVersion: v1, kind: Namespace, metadata: {name: swell-system}}");
     for (const char* node : {"node-a", "node-b"}) cluster_.AddNode(node, 4);
   }
-  void Start(One& one, const std::string& identity) {
+  void Start(One& one, const std::string& identity, const std::string& forbidden = "") {
     one.link = std::make_shared<Link>(cluster_.server, bindings_);
+    one.link->forbidden = forbidden;
     one.replica = std::make_unique<Replica>(
         cluster_.sim, cluster_.sim, cluster_.random, one.link, kAdmin,
         ReplicaOptions{.election = client::LeaderOptions{.identity = identity},
@@ -191,6 +199,20 @@ TEST_F(ReplicaTest, OneLeadsAndTheOtherStandsBy) {
   EXPECT_EQ(json::GetInt(*lease, {"spec", "leaseDurationSeconds"}), 4);
   EXPECT_EQ(json::GetInt(*lease, {"spec", "leaseTransitions"}), 0);
   ExpectNothingBoundTwice();
+}
+
+// As a new program does over rights of an older one's.
+TEST_F(ReplicaTest, WhoMayNotLookLeavesTheLeadToOthers) {
+  One blind, other;
+  Start(blind, "blind", "/storageclasses");
+  cluster_.Run(seconds(10));
+  EXPECT_FALSE(blind.replica->leading());
+  Start(other, "other");
+  ASSERT_TRUE(cluster_.Until([&] { return other.led == 1; }, seconds(5)));
+  bool ended = false;
+  blind.replica->Stop([&] { ended = true; });
+  EXPECT_TRUE(cluster_.Until([&] { return ended; }, seconds(3)));
+  EXPECT_TRUE(other.replica->leading());
 }
 
 TEST_F(ReplicaTest, TheOtherTakesOverWithinFiveSecondsOfItsDeath) {
