@@ -134,7 +134,7 @@ TEST_F(CrdsTest, KubedlsJobFromItsTutorial) {
 }
 
 TEST_F(CrdsTest, TheOtherKinds) {
-  const char* kObjects[] = {
+  const char* const kObjects[] = {
       R"({"apiVersion":"swell.dev/v1","kind":"Project","metadata":{"name":"team-a"},"spec":{
           "parent":"dep","priority":100,"resources":{"gpu":{"quota":4,"limit":-1,
           "overQuotaWeight":2},"cpu":{"quota":0.5}},"nodePools":[{"name":"p","resources":{}}]}})",

@@ -337,7 +337,7 @@ TEST_F(ValidateTest, PodUpdates) {
 }
 
 TEST_F(ValidateTest, Workloads) {
-  const char* kJob = R"({"metadata":{"name":"j"},"spec":{"template":{"spec":{
+  const char* const kJob = R"({"metadata":{"name":"j"},"spec":{"template":{"spec":{
       "restartPolicy":"Never","containers":[{"name":"a","image":"b"}]}}}})";
   const Case kJobs[] = {
       {R"({"spec":{"template":{"spec":{"restartPolicy":"Always"}}}})",
@@ -368,7 +368,7 @@ TEST_F(ValidateTest, Workloads) {
       "schedule":"*/5 * * * *","jobTemplate":{"spec":{"template":{"spec":{
       "restartPolicy":"Never","containers":[{"name":"a","image":"b"}]}}}}}})",
            kCron);
-  const char* kDeployment = R"({"metadata":{"name":"d"},"spec":{"selector":{"matchLabels":{
+  const char* const kDeployment = R"({"metadata":{"name":"d"},"spec":{"selector":{"matchLabels":{
       "a":"b"}},"template":{"metadata":{"labels":{"a":"b"}},"spec":{"restartPolicy":"Always",
       "containers":[{"name":"a","image":"b"}]}}}})";
   const Case kDeployments[] = {
@@ -394,7 +394,7 @@ TEST_F(ValidateTest, Workloads) {
 }
 
 TEST_F(ValidateTest, Services) {
-  const char* kService = R"({"metadata":{"name":"s"},"spec":{"type":"ClusterIP",
+  const char* const kService = R"({"metadata":{"name":"s"},"spec":{"type":"ClusterIP",
       "clusterIP":"10.0.0.1","ports":[{"port":80,"targetPort":8080,"protocol":"TCP"}]}})";
   const Case kCases[] = {
       {R"({"metadata":{"name":"1s"}})", "metadata.name: Invalid value: \"1s\": a DNS-1035 label"},
@@ -438,7 +438,7 @@ TEST_F(ValidateTest, ConfigurationAndStorage) {
       {R"({"type":"kubernetes.io/tls"})", "data[tls.crt]: Required value"},
   };
   CheckAll({"", "v1", "Secret"}, R"({"metadata":{"name":"s"},"type":"Opaque"})", kSecret);
-  const char* kClaim = R"({"metadata":{"name":"c"},"spec":{"accessModes":["ReadWriteOnce"],
+  const char* const kClaim = R"({"metadata":{"name":"c"},"spec":{"accessModes":["ReadWriteOnce"],
       "resources":{"requests":{"storage":"5Gi"}}}})";
   const Case kClaims[] = {
       {R"({"spec":{"accessModes":[]}})", "at least 1 access mode is required"},
@@ -478,7 +478,7 @@ TEST_F(ValidateTest, ConfigurationAndStorage) {
 }
 
 TEST_F(ValidateTest, PoliciesAndRoles) {
-  const char* kClass = R"({"metadata":{"name":"high"},"value":1000})";
+  const char* const kClass = R"({"metadata":{"name":"high"},"value":1000})";
   const Case kClasses[] = {
       {R"({"value":1000000001})",
        "value: Forbidden: maximum allowed value of a user defined priority is 1000000000"},
@@ -510,7 +510,7 @@ TEST_F(ValidateTest, PoliciesAndRoles) {
            R"({"metadata":{"name":"system:r"},"rules":[{"verbs":["get"],"apiGroups":[""],
            "resources":["pods"]}]})",
            kRoles);
-  const char* kBinding = R"({"metadata":{"name":"b"},
+  const char* const kBinding = R"({"metadata":{"name":"b"},
       "roleRef":{"apiGroup":"rbac.authorization.k8s.io","kind":"Role","name":"r"},
       "subjects":[{"kind":"User","name":"u"}]})";
   const Case kBindings[] = {
@@ -538,7 +538,8 @@ TEST_F(ValidateTest, PoliciesAndRoles) {
 }
 
 TEST_F(ValidateTest, CustomResourceDefinitions) {
-  const char* kCrd = R"({"metadata":{"name":"things.example.com"},"spec":{"group":"example.com",
+  const char* const kCrd =
+      R"({"metadata":{"name":"things.example.com"},"spec":{"group":"example.com",
       "scope":"Namespaced","names":{"plural":"things","singular":"thing","kind":"Thing",
       "listKind":"ThingList"},"versions":[{"name":"v1","served":true,"storage":true,
       "schema":{"openAPIV3Schema":{"type":"object"}}}]}})";
