@@ -403,11 +403,9 @@ int Main(int argc, char** argv) {
   }
   if (mode == "get" || mode == "connect") {
     options.duration = std::chrono::seconds(n);
-    options.make_request = [path = last.empty() ? kPods + "/bench-0" : last,
-                            keep = mode == "get"](uint64_t) {
-      net::HttpRequest request = Get(path);
-      if (!keep) request.headers = {{"Connection", "close"}};
-      return request;
+    options.connect = mode == "connect";
+    options.make_request = [path = last.empty() ? kPods + "/bench-0" : last](uint64_t) {
+      return Get(path);
     };
     return Run(reactor, mode.c_str(), options);
   }

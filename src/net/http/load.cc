@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <cstdio>
+#include <memory>
 
 #include "base/strings.h"
 #include "net/http/client.h"
@@ -32,9 +33,22 @@ class Load {
     bool enough = options_.requests != 0 && sent_ >= options_.requests;
     if (enough || now >= end_) return;
     ++in_flight_;
+    if (options_.connect) return Connect(now);
     client_.Send(
         options_.make_request(sent_++), Duration::zero(),
         [this, now](Result<HttpResponse> response) { OnResponse(now, std::move(response)); });
+  }
+
+  // Streams have connections of their own.
+  void Connect(SteadyTime now) {
+    auto answer = std::make_shared<HttpResponse>();
+    client_.Stream(
+        options_.make_request(sent_++),
+        [answer](int status, const Headers&) { answer->status = status; },
+        [answer](std::string_view data) { answer->body.push_back(MakeChunk(std::string(data))); },
+        [this, now, answer](const Status& status) {
+          OnResponse(now, status.ok() ? Result<HttpResponse>(std::move(*answer)) : status);
+        });
   }
 
   void OnResponse(SteadyTime started, Result<HttpResponse> response) {
@@ -113,6 +127,7 @@ Result<LoadReport> RunLoad(Reactor& reactor, const LoadOptions& options) {
   config.base_url = options.base_url;
   config.tls = options.tls;
   config.max_connections = static_cast<size_t>(std::max(options.connections, 1));
+  config.max_streams = 2 * config.max_connections;  // some are still being closed
   SWELL_ASSIGN_OR_RETURN(std::unique_ptr<HttpClient> client,
                          HttpClient::Make(reactor, std::move(config)));
   Load load(reactor, options, *client);

@@ -36,6 +36,7 @@ struct LoadOptions {
   std::string base_url;
   TlsClientConfig tls;
   int connections = 16;
+  bool connect = false;   // anew for each request
   uint64_t requests = 0;  // stop after so many; 0: by duration only
   Duration duration = std::chrono::seconds(10);
   int expected_status = 200;  // anything else counts as an error
