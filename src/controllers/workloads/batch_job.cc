@@ -170,7 +170,16 @@ void BatchJobController::ReconcileOrphan(const std::string& key, Done done) {
   if (!orphan || (owner && !HasEnded(*pod) && !api::IsDeleting(*pod))) {
     return done(Duration::zero());
   }
-  Release(*pod, Ends(std::move(done)));
+  if (!owner) return Release(*pod, Ends(std::move(done)));
+  // The watch of jobs may be behind that of pods, as a new leader's: what is let go uncounted then
+  // would be run again.
+  client_.Get(client::resources::kJobs, api::Namespace(*pod), owner->name,
+              [this, pod, uid = owner->uid, done](const Result<json::SharedValue>& known) {
+                const bool gone = known.ok() ? api::Uid(**known) != uid
+                                             : known.status().code() == Code::kNotFound;
+                if (gone) return Release(*pod, Ends(done));
+                done(Outcome(known.status()));
+              });
 }
 
 void BatchJobController::Reconcile(const std::string& key, Done done) {
