@@ -26,7 +26,7 @@ constexpr Duration kLookEvery = milliseconds(100);
 constexpr Duration kAskAgain = seconds(1);
 constexpr Duration kPeaceMax = minutes(60);
 constexpr Duration kAllOverMax = minutes(5);  // from the end of the last job
-constexpr Duration kOneGetsAllMax = minutes(2);
+constexpr Duration kSoon = minutes(2);
 constexpr std::string_view kMeddled = "sim.swell.dev/meddled";
 
 SimOptions OptionsOf(uint64_t seed) {
@@ -67,6 +67,7 @@ SimStory::SimStory(uint64_t seed)
       random_(StableHash("story", seed)),
       cluster_(OptionsOf(seed)),
       invariants_(cluster_.executor(), cluster_.history(), GpusOfNodes(cluster_.options())),
+      books_(cluster_.history()),
       people_(std::make_unique<client::Client>(
           cluster_.executor(), cluster_.network().Link("people"), SystemUser(), "people")),
       neighbour_(cluster_.executor(),
@@ -83,8 +84,7 @@ void SimStory::Play() {
   WorkInPeace();
   if (cluster_.RunUntil([this] { return AllOver(); }, kPeaceMax)) {
     CheckNothingRuns();
-    CheckOneGetsAll();
-    cluster_.RunUntil([this] { return AllOver(); }, kOneGetsAllMax);
+    CheckOneAfterTheOther();
   } else {
     cluster_.Advance(seconds(1));
   }
@@ -126,18 +126,76 @@ void SimStory::CheckNothingRuns() {
       StrCat("every job is over, and there still is ", Join(still(), ", ")));
 }
 
-// Nothing of what went wrong holds room for ever, or keeps a node away from others.
-void SimStory::CheckOneGetsAll() {
-  auto last = std::make_shared<Wish>();
-  last->resource = client::resources::kPyTorchJobs;
-  last->ns = "default";
-  last->name = "last";
-  const JobShape all{"default", "last", static_cast<int>(cluster_.node_count()), {kGpus, 5}};
-  last->object = PyTorchJob(all, "Never", "Requeue");
-  Ask(last);
-  if (cluster_.RunUntil([&] { return invariants_.Succeeded(last->Key()); }, kOneGetsAllMax)) return;
-  cluster_.history().Violation(
-      StrCat("nothing runs, and ", last->Key(), " cannot get the whole cluster"));
+bool SimStory::Comes(const std::string& what, const std::function<bool()>& condition) {
+  if (cluster_.RunUntil(condition, kSoon)) return true;
+  cluster_.history().Violation(StrCat("in calm it never comes that ", what));
+  return false;
+}
+
+SimStory::WishPtr SimStory::Add(json::Value object, const client::Resource& resource) {
+  auto wish = std::make_shared<Wish>();
+  wish->resource = resource;
+  wish->ns = api::Namespace(object);
+  wish->name = api::Name(object);
+  wish->object = std::move(object);
+  Ask(wish);
+  return wish;
+}
+
+int SimStory::Running(const std::string& job) const {
+  int running = 0;
+  for (const json::SharedValue& pod : cluster_.List("pods")) {
+    const auto owner = api::ControllerOf(*pod);
+    running += owner && owner->name == job && controllers::Phase(*pod) == "Running" &&
+               !api::IsDeleting(*pod);
+  }
+  return running;
+}
+
+// Nothing of what went wrong holds room for ever, or keeps a node away from others: one job gets
+// the whole cluster. What is done to it then has the outcome that it should.
+void SimStory::CheckOneAfterTheOther() {
+  const auto nodes = static_cast<int>(cluster_.node_count());
+  const JobShape all{"default", "whole", nodes, {kGpus, 60, 1, 0, "low"}};
+  const bool fails = random_.OneIn(3);
+  const bool elastic = !fails && random_.OneIn(2);
+  const WishPtr whole = elastic ? Add(TrainingJob(all), client::resources::kTrainingJobs)
+                                : Add(PyTorchJob(all, "OnFailure", fails ? "Fail" : "Requeue"),
+                                      client::resources::kPyTorchJobs);
+  auto runs = [this, nodes] { return Running("whole") == nodes; };
+  auto suspend = [this, &whole](bool value) {
+    Ask(PatchOf(*whole, {{"runPolicy", json::Object{{"suspend", value}}}}));
+  };
+  if (!Comes("one job gets the whole cluster", runs)) return;
+  if (!elastic) {
+    suspend(true);
+    if (!Comes("a suspended job stops", [this] { return Running("whole") == 0; })) return;
+    suspend(false);
+    if (!Comes("a resumed job runs", runs)) return;
+  }
+  for (const std::string name : {"urgent-1", "urgent-2"}) {
+    Add(PyTorchJob({"default", name, 1, {1, 5, 0, 0, "high"}}, "Never", "Requeue"),
+        client::resources::kPyTorchJobs);
+    if (!Comes("an urgent job runs", [&] { return Running(name) == 1; })) return;
+    const int stay = Running("whole");
+    if (elastic && stay != nodes - 1) {
+      cluster_.history().Violation(
+          StrCat("an elastic job gave one place of ", nodes, ", and has ", stay));
+    }
+    if (fails) break;
+    if (!Comes("a preempted job runs again", runs)) return;
+  }
+  if (!Comes("all of this is over", [this] { return AllOver(); })) return;
+  CheckOutcome(*whole, fails ? "Failed" : "Succeeded", fails || elastic ? 0 : 2);
+}
+
+void SimStory::CheckOutcome(const Wish& job, const std::string& end, int64_t preemptions) {
+  const json::SharedValue object = cluster_.Get(job.resource.GroupResource(), job.ns, job.name);
+  const int64_t told = object ? json::GetInt(*object, {"status", "preemptions"}) : -1;
+  if (object && api::ConditionIsTrue(*object, end) && told == preemptions) return;
+  cluster_.history().Violation(StrCat(job.Key(), " is to be ", end, " after ", preemptions,
+                                      " preemptions, and is ",
+                                      object ? json::Print(*object) : "gone"));
 }
 
 void SimStory::Prepare() {

@@ -4,7 +4,8 @@
 // are taken out of the cluster and come back, somebody else writes whatever the cluster has just
 // written and deletes pods that have just come, and another scheduler takes room on the same nodes.
 // Then there is peace, in which every job must end, and those that nothing stops succeed. At last
-// nothing runs, and one job gets the whole cluster. All of it follows from the seed.
+// nothing runs, and one job gets the whole cluster, is suspended and resumed, and is preempted
+// twice, each with the one outcome that it has in calm. All of it follows from the seed.
 //
 //   SimStory story(17);
 //   story.Play();
@@ -13,6 +14,7 @@
 // Thread-safety: one thread.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -22,6 +24,7 @@
 
 #include "sim/sim_cluster.h"
 #include "sim/sim_invariants.h"
+#include "sim/sim_job_books.h"
 #include "sim/sim_neighbour.h"
 #include "sim/sim_watcher.h"
 
@@ -83,7 +86,11 @@ class SimStory {
   void WorkInPeace();
   bool AllOver() const;
   void CheckNothingRuns();
-  void CheckOneGetsAll();
+  void CheckOneAfterTheOther();
+  void CheckOutcome(const Wish& job, const std::string& end, int64_t preemptions);
+  bool Comes(const std::string& what, const std::function<bool()>& condition);
+  int Running(const std::string& job) const;
+  WishPtr Add(json::Value object, const client::Resource& resource);
 
   void Look();
   void LookAtDevices();
@@ -96,6 +103,7 @@ class SimStory {
   Random random_;
   SimCluster cluster_;
   Invariants invariants_;
+  JobBooks books_;
   std::vector<std::unique_ptr<SimWatcher>> watchers_;
   std::unique_ptr<client::Client> people_;
   SimNeighbour neighbour_;

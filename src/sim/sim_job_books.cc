@@ -1,0 +1,120 @@
+#include "sim/sim_job_books.h"
+
+#include <utility>
+
+#include "api/meta.h"
+#include "api/swell_keys.h"
+#include "base/strings.h"
+
+namespace swell::sim {
+namespace {
+
+constexpr std::string_view kBatchJobs = "jobs.batch";
+constexpr std::string_view kScheduler = "swell-scheduler";
+
+}  // namespace
+
+JobBooks::JobBooks(History& history) : history_(history) {
+  history_.OnChange([this](const store::Change& change) { Hear(change); });
+  history_.OnAnswer([this](uint64_t, const api::RestRequest& request, int http_status) {
+    if (http_status < 300) HearWrite(request);
+  });
+}
+
+// What it asks for has become durable: whoever hears of it is to have heard why.
+void JobBooks::HearWrite(const api::RestRequest& request) {
+  if (request.method != "DELETE" || request.user_agent != kScheduler) return;
+  const auto body = json::Parse(request.body);
+  if (!body.ok()) return;
+  const auto pod = pods_.find(json::GetString(*body, {"preconditions", "uid"}));
+  if (pod == pods_.end() || pod->second.marked) return;
+  history_.Violation(
+      StrCat("pod ", pod->second.name, " is deleted by the scheduler, and not marked"));
+}
+
+void JobBooks::Hear(const store::Change& change) {
+  if (change.type == store::EventType::kDeleted) {
+    const auto pod = pods_.find(change.entry->attributes.uid);
+    if (pod != pods_.end()) End(pod->second);
+    return;
+  }
+  const store::Key& key = change.entry->key;
+  const json::SharedValue object = change.entry->Parsed();
+  if (key.resource == "pods") return HearPod(*object);
+  if (key.resource == "podgroups.swell.dev") return HearGroup(*object);
+  if (key.resource == kBatchJobs || key.resource == "pytorchjobs.kubeflow.org" ||
+      key.resource == "trainingjobs.swell.dev") {
+    HearJob(StrCat(key.resource, " ", key.ns, "/", key.name), *object);
+  }
+}
+
+void JobBooks::HearPod(const json::Value& object) {
+  const std::string uid(api::Uid(object));
+  Pod& pod = pods_[uid];
+  pod.name = api::Name(object);
+  if (const auto job = api::ControllerOf(object)) jobs_[job->uid].pods.insert(uid);
+  if (!api::Annotation(object, api::keys::kPreemptedRule).empty()) pod.marked = true;
+  const std::string_view phase = json::GetString(object, {"status", "phase"});
+  const bool over = phase == "Succeeded" || phase == "Failed";
+  if (!pod.ending && (over || api::IsDeleting(object))) {
+    End(pod);
+    pod.in_time = phase == "Succeeded";
+  }
+  pod.succeeded = phase == "Succeeded";
+  pod.failed = phase == "Failed" && !pod.excused;
+}
+
+void JobBooks::End(Pod& pod) {
+  if (!std::exchange(pod.ending, true)) pod.excused = pod.marked;
+}
+
+// The members of a gang may be marked together.
+void JobBooks::HearGroup(const json::Value& object) {
+  for (const json::Value& record : json::GetArray(object, {"status", "evicted"})) {
+    for (const json::Value& uid : json::GetArray(record, {"pods"})) {
+      const auto pod = pods_.find(json::View(uid.get_string()));
+      if (pod != pods_.end()) pod->second.marked = true;
+    }
+  }
+}
+
+void JobBooks::HearJob(const std::string& key, const json::Value& object) {
+  Job& job = jobs_[std::string(api::Uid(object))];
+  job.key = key;
+  if (key.starts_with(kBatchJobs)) return HearBatchJob(object, job);
+  const int64_t restarts = ParseInt(api::Annotation(object, api::keys::kRestarts)).value_or(0);
+  const int64_t failed = Count(job, &Pod::failed);
+  if (restarts <= failed) return;
+  history_.Violation(
+      StrCat(key, " counts ", restarts, " failures; pods that failed by themselves: ", failed));
+}
+
+void JobBooks::HearBatchJob(const json::Value& object, Job& job) {
+  for (const json::Value& uid :
+       json::GetArray(object, {"status", "uncountedTerminatedPods", "failed"})) {
+    if (!job.named.insert(std::string(json::View(uid.get_string()))).second) continue;
+    const auto pod = pods_.find(json::View(uid.get_string()));
+    if (pod == pods_.end() || !pod->second.excused) continue;
+    history_.Violation(
+        StrCat(job.key, " counts ", pod->second.name, " as failed, which was preempted"));
+  }
+  const auto pending = static_cast<int64_t>(
+      json::GetArray(object, {"status", "uncountedTerminatedPods", "succeeded"}).size());
+  const int64_t counted = json::GetInt(object, {"status", "succeeded"}) + pending;
+  const int64_t succeeded = Count(job, &Pod::succeeded);
+  if (counted > succeeded) {
+    history_.Violation(StrCat(job.key, " counts ", counted, " successes of ", succeeded));
+  }
+  const int64_t in_time = Count(job, &Pod::in_time);
+  if (!api::ConditionIsTrue(object, "Complete") || counted >= in_time) return;
+  history_.Violation(
+      StrCat(job.key, " is complete with ", counted, " successes, and had ", in_time));
+}
+
+int64_t JobBooks::Count(const Job& job, bool Pod::*fact) const {
+  int64_t count = 0;
+  for (const std::string& uid : job.pods) count += pods_.at(uid).*fact;
+  return count;
+}
+
+}  // namespace swell::sim
