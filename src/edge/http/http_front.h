@@ -38,7 +38,7 @@ struct HttpFrontConfig {
   size_t client_part = 2;
   // Turns of requests, and their time, before other work of the core gets its own.
   size_t batch_max = 64;
-  Duration batch_for = std::chrono::microseconds(100);
+  Duration batch_for = std::chrono::milliseconds(1);
 };
 
 // Counters for metrics; readable from any thread.

@@ -33,7 +33,7 @@ using Signals = asio::basic_signal_set<IoExecutor>;
 using Resolver = asio::ip::basic_resolver<asio::ip::tcp, IoExecutor>;
 
 constexpr Duration kLongest = std::chrono::hours(24 * 365);
-constexpr Duration kTurnFor = std::chrono::microseconds(100);
+constexpr Duration kTurnFor = std::chrono::milliseconds(1);  // shorter costs gets per second
 
 }  // namespace
 
