@@ -12,8 +12,9 @@ namespace swell::api {
 class PacedSink {
  public:
   virtual ~PacedSink() = default;
-  // Runs `go_on` once, later, when the receiver has read so much that any one chunk will be taken;
-  // never where it goes away first.
+  // Whether any one chunk will be taken now.
+  virtual bool HasRoom() const = 0;
+  // Runs `go_on` once, later, when there is room; never where the receiver goes away first.
   virtual void WhenRoom(std::function<void()> go_on) = 0;
 };
 

@@ -81,6 +81,8 @@ struct Call : std::enable_shared_from_this<Call> {
   // What is left of a long answer, when it is the caller's turn again, unless it has given up.
   // False: this caller's answers are made at once.
   bool InTurn(std::function<void()> rest);
+  // Whether the receiver takes any one chunk now; one that has no pace of its own always does.
+  bool HasRoom() const { return paced_ == nullptr || !sink_ || paced_->HasRoom(); }
   // The rest of much that is there at once, when the receiver has room for it, unless it has gone.
   // False: it takes all of it.
   bool WhenRoom(std::function<void()> rest);

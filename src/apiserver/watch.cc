@@ -101,7 +101,7 @@ bool Watcher::Waits(const Status& status) {
 }
 
 bool Watcher::Paced() {
-  if (unpaced_bytes_ < kPieceBytes) return false;
+  if (unpaced_bytes_ < kPieceBytes && call_->HasRoom()) return false;
   unpaced_bytes_ = 0;
   const bool paced = call_->WhenRoom([weak = weak_from_this()] {
     if (const auto self = weak.lock()) self->GoOn();

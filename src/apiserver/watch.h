@@ -72,7 +72,7 @@ class Watcher : public std::enable_shared_from_this<Watcher> {
   bool bookmarks_ = false;
   bool columns_sent_ = false;  // a table's columns go with its first event only
   uint64_t sent_version_ = 0;
-  size_t unpaced_bytes_ = 0;  // sent since the receiver was known to have room
+  size_t unpaced_bytes_ = 0;  // sent in this turn
   std::unique_ptr<store::Watch> watch_;
   // While a webhook converts, or the receiver reads: what is to be sent then.
   bool waiting_ = false;

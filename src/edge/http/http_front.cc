@@ -250,6 +250,7 @@ class HttpFront::Sink final : public api::RestSink,
     state_->EnqueueRest(shared_from_this(), std::move(rest));
   }
 
+  bool HasRoom() const override { return exchange_->HasRoom(); }
   void WhenRoom(std::function<void()> go_on) override {
     exchange_->OnDrained(std::move(go_on), state_->core());
   }

@@ -67,8 +67,7 @@ bool ExchangeState::Write(Chunk chunk) {
   SWELL_CHECK_MSG(phase_ != Phase::kWaiting, "Write comes after StartStream");
   if (phase_ == Phase::kAnswered || gone_ || work_.overflow) return false;
   if (chunk->empty()) return true;
-  const size_t queued = pending_bytes_ + channel_bytes_;
-  if (queued >= limit_ / 2 && queued + chunk->size() > limit_) {
+  if (!HasRoomLocked() && pending_bytes_ + channel_bytes_ + chunk->size() > limit_) {
     work_.overflow = true;
     work_.chunks.clear();
     pending_bytes_ = 0;
@@ -117,8 +116,15 @@ size_t ExchangeState::queued_bytes() const {
   return pending_bytes_ + channel_bytes_;
 }
 
+bool ExchangeState::HasRoom() const {
+  MutexLock lock(mutex_);
+  return HasRoomLocked();
+}
+
+bool ExchangeState::HasRoomLocked() const { return pending_bytes_ + channel_bytes_ < limit_ / 2; }
+
 void ExchangeState::CheckDrainedLocked() {
-  if (on_drained_ && pending_bytes_ + channel_bytes_ < limit_ / 2) {
+  if (on_drained_ && HasRoomLocked()) {
     drain_executor_->Post(std::exchange(on_drained_, nullptr));
   }
 }
@@ -220,6 +226,7 @@ bool Exchange::Write(Chunk chunk) { return state_->Write(std::move(chunk)); }
 void Exchange::EndStream() { state_->EndStream(); }
 void Exchange::Abort() { state_->Abort(); }
 size_t Exchange::queued_bytes() const { return state_->queued_bytes(); }
+bool Exchange::HasRoom() const { return state_->HasRoom(); }
 void Exchange::OnDrained(std::function<void()> callback, Executor& executor) {
   state_->OnDrained(std::move(callback), executor);
 }

@@ -67,6 +67,7 @@ class ExchangeState : public std::enable_shared_from_this<ExchangeState> {
   void EndStream();
   void Abort();
   size_t queued_bytes() const;
+  bool HasRoom() const;
   void OnDrained(std::function<void()> callback, Executor& executor);
   void OnClose(std::function<void()> callback, Executor& executor);
   bool gone() const;
@@ -92,6 +93,7 @@ class ExchangeState : public std::enable_shared_from_this<ExchangeState> {
 
   void ScheduleLocked() SWELL_REQUIRES(mutex_);
   void NotifyCloseLocked() SWELL_REQUIRES(mutex_);
+  bool HasRoomLocked() const SWELL_REQUIRES(mutex_);
   void CheckDrainedLocked() SWELL_REQUIRES(mutex_);
 
   const std::shared_ptr<Mailbox> mailbox_;

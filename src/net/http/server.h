@@ -90,6 +90,8 @@ class Exchange {
 
   // Bytes accepted by Write and not yet given to the kernel.
   size_t queued_bytes() const;
+  // Whether one chunk of any size is accepted now: less than half of the buffer is in use.
+  bool HasRoom() const;
   // Runs once, when less than half of the buffer is in use: now, or when the peer has read enough.
   // Never runs when the peer goes away first.
   void OnDrained(std::function<void()> callback, Executor& executor);
