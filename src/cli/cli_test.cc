@@ -93,6 +93,19 @@ TEST_F(CliTest, ScaleKeepsToTheBoundsAndNamesThem) {
   ASSERT_EQ(
       Run({"swell", "get", "trainingjob", "t", "-o", "jsonpath={.spec.roles.worker.replicas}"}), 0);
   EXPECT_EQ(out_, "6");
+  // Its status is written between the look and the write; for ever, in the end.
+  int others = 1;
+  before_ = [&](const api::RestRequest& request) {
+    if (request.method != "PATCH" || others-- <= 0) return;
+    Status("/apis/swell.dev/v1/namespaces/default/trainingjobs/t",
+           StrCat(R"({"status":{"step":)", others, "}}"));
+  };
+  EXPECT_EQ(Run({"swell", "scale", "t", "--replicas=3"}), 0) << err_;
+  EXPECT_EQ(out_, "trainingjob.swell.dev/t scaled: worker 6 -> 3 (2 to 8)\n");
+  others = 1000;
+  EXPECT_EQ(Run({"swell", "scale", "t", "--replicas=4"}), 1);
+  EXPECT_NE(err_.find("has been modified"), std::string::npos) << err_;
+  EXPECT_GT(others, 900);
 }
 
 TEST_F(CliTest, SizesAreSeen) {

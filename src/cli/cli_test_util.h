@@ -29,17 +29,21 @@ class SimLoop final : public EventLoop {
   SimExecutor& executor_;
 };
 
-// Shares the test's server with the commands, which want to own theirs.
+// Shares the test's server with the commands, which want to own theirs. What happens between two
+// requests of a command is up to `before`, where it is set.
 class Shared final : public api::RestHandler {
  public:
-  explicit Shared(api::RestHandler& server) : server_(server) {}
+  using Before = std::function<void(const api::RestRequest& request)>;
+  Shared(api::RestHandler& server, const Before& before) : server_(server), before_(before) {}
   std::unique_ptr<api::RestCall> Handle(api::RestRequest request,
                                         std::shared_ptr<api::RestSink> sink) override {
+    if (before_) before_(request);
     return server_.Handle(std::move(request), std::move(sink));
   }
 
  private:
   api::RestHandler& server_;
+  const Before& before_;
 };
 
 class CliTest : public ::testing::Test {
@@ -61,7 +65,7 @@ class CliTest : public ::testing::Test {
     env_.loop = &loop_;
     env_.connect = [this](const ClusterFlags&) {
       Connection connection;
-      connection.server = std::make_shared<Shared>(*server_.server);
+      connection.server = std::make_shared<Shared>(*server_.server, before_);
       connection.url = "https://test:6443";
       connection.user = {.name = "tester", .groups = {"system:masters"}};
       return Result<Connection>(std::move(connection));
@@ -118,6 +122,7 @@ class CliTest : public ::testing::Test {
   apiserver::TestServer server_;
   SimLoop loop_{server_.executor};
   CliEnv env_;
+  Shared::Before before_;
   std::string out_, err_, stdin_;
 };
 

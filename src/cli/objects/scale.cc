@@ -59,29 +59,45 @@ class ScaleAction final : public Action {
     if (replicas_ < 0) return Misuse(StrCat("--replicas: ", replicas_, ": must be 0 or more"));
     SWELL_ASSIGN_OR_RETURN(Api * api, session.Server());
     for (const std::string& word : words) {
-      SWELL_ASSIGN_OR_RETURN(JobView job, FindJob(*api, session.Namespace(), word));
-      SWELL_RETURN_IF_ERROR(Scale(session, *api, job));
+      SWELL_RETURN_IF_ERROR(Scale(session, *api, word));
     }
     return 0;
   }
 
  private:
-  Status Scale(Session& session, Api& api, const JobView& job) const {
+  // A job that trains is written all the time, by whoever tells how far it is: what was judged is
+  // then looked at anew.
+  Status Scale(Session& session, Api& api, const std::string& name) const {
+    for (int tries = 1;; ++tries) {
+      SWELL_ASSIGN_OR_RETURN(const JobView job, FindJob(api, session.Namespace(), name));
+      SWELL_ASSIGN_OR_RETURN(const RoleBounds role, Judge(job));
+      const Status written = Write(api, job, role);
+      if (written.code() == Code::kConflict && tries < kTries) continue;
+      SWELL_RETURN_IF_ERROR(written);
+      session.OutLine(StrCat(job.ResourceName(), " scaled: ", role.role, " ", role.replicas, " -> ",
+                             replicas_, " (", role.least, " to ", role.most, ")",
+                             dry_run_ ? " (dry run)" : ""));
+      return Status::Ok();
+    }
+  }
+
+  // The role that is meant, where it may have so many replicas.
+  Result<RoleBounds> Judge(const JobView& job) const {
     if (job.over()) {
       return Status(Code::kConflict, StrCat("job ", Quote(job.name), " is over: ", job.status));
     }
-    std::vector<RoleBounds> roles = BoundsOf(*job.object, *job.kind);
+    const std::vector<RoleBounds> roles = BoundsOf(*job.object, *job.kind);
     if (job.kind->replica_specs.empty() || roles.empty()) {
       return Misuse(StrCat(job.ResourceName(), " has no roles that could be scaled"));
     }
     SWELL_ASSIGN_OR_RETURN(RoleBounds role, Choose(job, roles, role_));
-    std::string what = StrCat("job ", Quote(job.name), ": role ", Quote(role.role));
+    const std::string what = StrCat("job ", Quote(job.name), ": role ", Quote(role.role));
     if (role.least >= role.most) {
       return Status(Code::kInvalid,
                     StrCat(what, " is rigid: it has ", role.replicas,
                            " replicas and no minReplicas and maxReplicas between which to scale"));
     }
-    bool few = replicas_ < role.least;
+    const bool few = replicas_ < role.least;
     if (few || replicas_ > role.most) {
       return Status(
           Code::kInvalid,
@@ -93,21 +109,23 @@ class ScaleAction final : public Action {
       return Status(Code::kConflict, StrCat(what, " has ", role.replicas, " replicas, not ",
                                             current_, " as --current-replicas says"));
     }
+    return role;
+  }
+
+  // With the version that was looked at: bounds may have changed since.
+  Status Write(Api& api, const JobView& job, const RoleBounds& role) const {
     json::Value patch = json::Object{};
-    // With the version that was looked at: bounds may have changed since.
     json::Set(patch, {"metadata", "resourceVersion"},
               json::GetString(*job.object, {"metadata", "resourceVersion"}));
     json::Set(patch, {"spec", job.kind->replica_specs, role.role, "replicas"}, replicas_);
-    SWELL_RETURN_IF_ERROR(api.Patch(job.kind->resource, job.ns, job.name, client::PatchType::kMerge,
-                                    patch, {.dry_run = dry_run_})
-                              .status());
-    session.OutLine(StrCat(job.ResourceName(), " scaled: ", role.role, " ", role.replicas, " -> ",
-                           replicas_, " (", role.least, " to ", role.most, ")",
-                           dry_run_ ? " (dry run)" : ""));
-    return Status::Ok();
+    return api
+        .Patch(job.kind->resource, job.ns, job.name, client::PatchType::kMerge, patch,
+               {.dry_run = dry_run_})
+        .status();
   }
 
   static constexpr int64_t kUnsaid = INT64_MIN;
+  static constexpr int kTries = 10;
   int64_t replicas_ = kUnsaid, current_ = -1;
   std::string role_;
   bool dry_run_ = false;
