@@ -19,6 +19,8 @@ constexpr size_t kBatchWrites = 4096;
 constexpr size_t kBatchBytes = 16 << 20;
 // A watch that starts far back is served in slices, so that others get their turn.
 constexpr size_t kReplaySlice = 1000;
+// So is what a group has written: whoever asks meanwhile need not wait until all are answered.
+constexpr size_t kTellSlice = 8;
 // The next group is gathered where so many were answered and so few wait, for a part of what the
 // disk takes; see StoreImpl::Gather.
 constexpr size_t kGatherFrom = 4;
@@ -207,6 +209,8 @@ class StoreImpl final : public Store {
   void Flush();
   bool Gather(size_t answered);
   void OnCommitted(const Status& status);
+  void Tell();
+  bool TellSome(size_t most);
   void RollBack(const Status& status);
   EventPtr Apply(const Pending& write);
   void Remember(Resource& resource, const EventPtr& event);
@@ -225,7 +229,9 @@ class StoreImpl final : public Store {
   uint64_t durable_version_ = 0;
   std::deque<Pending> accepted_;  // not handed to the backend yet
   std::vector<Pending> in_flight_;
+  std::deque<Pending> untold_;  // durable; nobody has been told
   bool committing_ = false;
+  bool telling_ = false;
   bool flush_posted_ = false;
   TimerId gathering_ = kNoTimer;
   size_t gathered_at_ = 0;  // as many writes as that are waited for
@@ -240,10 +246,10 @@ class StoreImpl final : public Store {
 };
 
 void StoreImpl::Write(EventType type, EntryPtr entry, std::function<void(const Status&)> done) {
-  if (accepted_.size() + in_flight_.size() >= options_.pending_writes_max) {
+  const size_t waiting = accepted_.size() + in_flight_.size() + untold_.size();
+  if (waiting >= options_.pending_writes_max) {
     Status full(Code::kTooManyRequests,
-                StrCat("the store has ", accepted_.size() + in_flight_.size(),
-                       " writes waiting for the disk already"));
+                StrCat("the store has ", waiting, " writes waiting for the disk already"));
     if (done) PostIfAlive([done = std::move(done), full] { done(full); });
     return;
   }
@@ -270,6 +276,7 @@ void StoreImpl::Write(EventType type, EntryPtr entry, std::function<void(const S
 void StoreImpl::Settle(std::function<void(const Status&)> done) {
   Pending* last = !accepted_.empty()    ? &accepted_.back()
                   : !in_flight_.empty() ? &in_flight_.back()
+                  : !untold_.empty()    ? &untold_.back()
                                         : nullptr;
   if (last == nullptr) {
     PostIfAlive([done = std::move(done)] { done(Status::Ok()); });
@@ -322,24 +329,41 @@ void StoreImpl::OnCommitted(const Status& status) {
   if (!status.ok()) {
     ++stats_.failed_commits;
     stats_.last_failure = status.message();
-    RollBack(status);
+    // Slots are rolled back to what is durable: what is, is told first.
+    if (TellSome(SIZE_MAX)) RollBack(status);
     return;
   }
   stats_.last_failure.clear();
   ++stats_.commits;
-  stats_.writes += in_flight_.size();
-  std::vector<Pending> committed = std::move(in_flight_);
+  const size_t committed = in_flight_.size();
+  stats_.writes += committed;
+  std::move(in_flight_.begin(), in_flight_.end(), std::back_inserter(untold_));
   in_flight_.clear();
   // The next group first: the disk works while the events go out.
-  if (!Gather(committed.size())) Flush();
-  std::weak_ptr<char> alive = alive_;
-  for (Pending& write : committed) {
-    EventPtr event = Apply(write);
+  if (!Gather(committed)) Flush();
+  if (!telling_) Tell();
+}
+
+void StoreImpl::Tell() {
+  telling_ = false;
+  if (!TellSome(kTellSlice) || untold_.empty()) return;
+  telling_ = true;
+  PostIfAlive([this] { Tell(); });
+}
+
+// In the order of their versions. False: the store is gone.
+bool StoreImpl::TellSome(size_t most) {
+  const std::weak_ptr<char> alive = alive_;
+  for (; most > 0 && !untold_.empty(); --most) {
+    const Pending write = std::move(untold_.front());
+    untold_.pop_front();
+    const EventPtr event = Apply(write);
     Dispatch(*write.resource, event);
-    if (alive.expired()) return;
+    if (alive.expired()) return false;
     if (write.done) write.done(Status::Ok());
-    if (alive.expired()) return;
+    if (alive.expired()) return false;
   }
+  return true;
 }
 
 void StoreImpl::RollBack(const Status& status) {

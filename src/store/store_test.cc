@@ -185,6 +185,55 @@ TEST_F(StoreTest, AFailedCommitTakesEverythingBackThatWasNotDurable) {
   EXPECT_EQ(PayloadOf(store_->Get(Pod("new"))), "3");
 }
 
+TEST_F(StoreTest, OthersHaveTheirTurnWhileALargeGroupIsTold) {
+  disk_->commit_delay = milliseconds(1);
+  Open();
+  std::vector<std::string> seen;
+  auto watch = store_->WatchFrom(
+      "pods", "", 1, [&](const Event& event) { seen.push_back(event.entry->key.name); });
+  std::vector<std::string> told;
+  size_t told_before = 0;
+  constexpr size_t kMany = 100;
+  for (size_t i = 0; i < kMany; ++i) {
+    const std::string name = StrCat("p", i);
+    Put(*store_, Pod(name), "1", [&, name](const Status& status) {
+      EXPECT_TRUE(status.ok());
+      EXPECT_EQ(seen.back(), name);
+      if (told.empty()) executor_.Post([&] { told_before = told.size(); });
+      told.push_back(name);
+    });
+  }
+  executor_.Advance(milliseconds(1));
+  EXPECT_EQ(told.size(), kMany);
+  EXPECT_EQ(told, seen);
+  EXPECT_LT(told_before, kMany / 4);
+}
+
+TEST_F(StoreTest, WhatIsDurableIsToldBeforeALaterFailure) {
+  disk_->commit_delay = milliseconds(1);
+  Open();
+  std::vector<std::string> outcomes;
+  constexpr size_t kMany = 30;
+  for (size_t i = 0; i < kMany; ++i) {
+    Put(*store_, Pod(StrCat("p", i)), "1", [&](const Status& status) {
+      disk_->failing_commits = outcomes.empty() ? 1 : disk_->failing_commits;
+      outcomes.push_back(status.ToString());
+    });
+  }
+  Run();
+  disk_->commit_delay = milliseconds(0);
+  const Key last = Pod(StrCat("p", kMany - 1));
+  Put(*store_, last, "2", [&](const Status& status) {
+    EXPECT_EQ(PayloadOf(store_->Get(last)), "1");
+    outcomes.push_back(status.ToString());
+  });
+  executor_.Advance(milliseconds(1));
+  std::vector<std::string> expected(kMany, "OK");
+  expected.push_back("InsufficientStorage: the disk is full");
+  EXPECT_EQ(outcomes, expected);
+  EXPECT_EQ(PayloadOf(store_->Latest(last)), "1");
+}
+
 TEST_F(StoreTest, ListsAreSortedFilteredAndPaged) {
   Open();
   for (const char* name : {"c", "a", "b"}) {
