@@ -7,6 +7,7 @@
 #include "cli/commands.h"
 #include "cli/session.h"
 #include "cli/views/job_view.h"
+#include "client/as_seen.h"
 
 namespace swell::cli {
 namespace {
@@ -65,20 +66,28 @@ class ScaleAction final : public Action {
   }
 
  private:
-  // A job that trains is written all the time, by whoever tells how far it is: what was judged is
-  // then looked at anew.
+  struct Seen {
+    JobView job;
+    RoleBounds role;
+  };
+
   Status Scale(Session& session, Api& api, const std::string& name) const {
-    for (int tries = 1;; ++tries) {
-      SWELL_ASSIGN_OR_RETURN(const JobView job, FindJob(api, session.Namespace(), name));
-      SWELL_ASSIGN_OR_RETURN(const RoleBounds role, Judge(job));
-      const Status written = Write(api, job, role);
-      if (written.code() == Code::kConflict && tries < kTries) continue;
-      SWELL_RETURN_IF_ERROR(written);
-      session.OutLine(StrCat(job.ResourceName(), " scaled: ", role.role, " ", role.replicas, " -> ",
-                             replicas_, " (", role.least, " to ", role.most, ")",
-                             dry_run_ ? " (dry run)" : ""));
-      return Status::Ok();
-    }
+    auto look = [&]() -> Result<Seen> {
+      SWELL_ASSIGN_OR_RETURN(JobView job, FindJob(api, session.Namespace(), name));
+      SWELL_ASSIGN_OR_RETURN(RoleBounds role, Judge(job));
+      return Seen{std::move(job), std::move(role)};
+    };
+    auto write = [&](const Seen& seen) {
+      const RoleBounds& role = seen.role;
+      auto written = Write(api, seen.job, role);
+      if (written.ok()) {
+        session.OutLine(StrCat(seen.job.ResourceName(), " scaled: ", role.role, " ", role.replicas,
+                               " -> ", replicas_, " (", role.least, " to ", role.most, ")",
+                               dry_run_ ? " (dry run)" : ""));
+      }
+      return written;
+    };
+    return client::WriteAsSeen(look, write).status();
   }
 
   // The role that is meant, where it may have so many replicas.
@@ -113,19 +122,15 @@ class ScaleAction final : public Action {
   }
 
   // With the version that was looked at: bounds may have changed since.
-  Status Write(Api& api, const JobView& job, const RoleBounds& role) const {
+  Result<json::SharedValue> Write(Api& api, const JobView& job, const RoleBounds& role) const {
     json::Value patch = json::Object{};
-    json::Set(patch, {"metadata", "resourceVersion"},
-              json::GetString(*job.object, {"metadata", "resourceVersion"}));
+    client::SayVersionSeen(patch, *job.object);
     json::Set(patch, {"spec", job.kind->replica_specs, role.role, "replicas"}, replicas_);
-    return api
-        .Patch(job.kind->resource, job.ns, job.name, client::PatchType::kMerge, patch,
-               {.dry_run = dry_run_})
-        .status();
+    return api.Patch(job.kind->resource, job.ns, job.name, client::PatchType::kMerge, patch,
+                     {.dry_run = dry_run_});
   }
 
   static constexpr int64_t kUnsaid = INT64_MIN;
-  static constexpr int kTries = 10;
   int64_t replicas_ = kUnsaid, current_ = -1;
   std::string role_;
   bool dry_run_ = false;

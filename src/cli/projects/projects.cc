@@ -12,13 +12,12 @@
 #include "cli/print/text_table.h"
 #include "cli/views/job_view.h"
 #include "cli/views/project_view.h"
+#include "client/as_seen.h"
 
 namespace swell::cli {
 namespace {
 
 constexpr std::string_view kApiVersion = "swell.dev/v1";
-constexpr int kNamespaceLooks = 50;
-constexpr Duration kNamespacePause = std::chrono::milliseconds(100);
 
 // "4", "0.5", "500m", "64Gi", "unlimited" or "-1".
 Result<double> ParseShare(const std::string& text, std::string_view flag) {
@@ -362,19 +361,12 @@ class ProjectCreate final : public ProjectWrite {
     auto made = api->Create(client::resources::kProjects, "", project, Options());
     if (!made.ok()) return made.status();
     Say(session, form, **made, "created");
-    if (!Options().dry_run) AwaitNamespace(*api, **made);
-    return 0;
-  }
-
- private:
-  // A controller makes it; the next command goes on in it.
-  static void AwaitNamespace(Api& api, const json::Value& project) {
-    const std::string ns(json::GetString(project, {"spec", "namespace"}, api::Name(project)));
-    for (int looks = 0; looks < kNamespaceLooks; ++looks) {
-      auto there = api.Get(client::resources::kNamespaces, "", ns);
-      if (there.ok() || there.status().code() != Code::kNotFound) return;
-      if (!api.Pause(kNamespacePause)) return;
+    // The next command goes on in its namespace.
+    const std::string ns(json::GetString(**made, {"spec", "namespace"}, words[0]));
+    if (!Options().dry_run && !AwaitNamespace(*api, ns)) {
+      session.ErrLine(StrCat("Its namespace ", ns, " is not there yet: a controller makes it."));
     }
+    return 0;
   }
 };
 
@@ -385,24 +377,44 @@ class ProjectEdit final : public ProjectWrite {
     if (words.size() != 1)
       return Misuse("one name expected: swell project edit NAME --gpu-quota 8");
     SWELL_ASSIGN_OR_RETURN(Api * api, session.Server());
-    SWELL_ASSIGN_OR_RETURN(ProjectTree tree, ReadProjects(*api));
-    SWELL_ASSIGN_OR_RETURN(ProjectView view, FindProject(tree, words[0]));
-    SWELL_ASSIGN_OR_RETURN(json::Value spec, Spec(*api, tree, words[0]));
+    auto look = [&] { return Look(*api, words[0]); };
+    if (client_only()) {
+      SWELL_ASSIGN_OR_RETURN(const Seen seen, look());
+      Say(session, form, *seen.project.object, "edited");
+      return 0;
+    }
+    auto write = [&](const Seen& seen) {
+      auto changed = api->Patch(client::resources::kProjects, "", seen.project.name,
+                                client::PatchType::kMerge, seen.patch, Options());
+      if (changed.ok()) {
+        const bool same =
+            api::ResourceVersion(**changed) == api::ResourceVersion(*seen.project.object);
+        Say(session, form, **changed, same ? "unchanged" : "edited");
+      }
+      return changed;
+    };
+    SWELL_RETURN_IF_ERROR(client::WriteAsSeen(look, write).status());
+    return 0;
+  }
+
+ private:
+  struct Seen {
+    ProjectView project;
+    json::Value patch;
+  };
+
+  // With the version that was looked at: lists are written whole, with what others have put there.
+  Result<Seen> Look(Api& api, const std::string& name) {
+    SWELL_ASSIGN_OR_RETURN(ProjectTree tree, ReadProjects(api));
+    SWELL_ASSIGN_OR_RETURN(ProjectView project, FindProject(tree, name));
+    SWELL_ASSIGN_OR_RETURN(json::Value spec, Spec(api, tree, project.name));
     if (spec.get_object().empty()) {
-      return Misuse(StrCat("say what to change: swell project edit ", words[0],
+      return Misuse(StrCat("say what to change: swell project edit ", name,
                            " --gpu-quota 8; swell edit is for the whole object"));
     }
     json::Value patch = json::Object{{"spec", std::move(spec)}};
-    if (client_only()) {
-      Say(session, form, *view.object, "edited");
-      return 0;
-    }
-    auto changed = api->Patch(client::resources::kProjects, "", words[0], client::PatchType::kMerge,
-                              patch, Options());
-    if (!changed.ok()) return changed.status();
-    bool same = api::ResourceVersion(**changed) == api::ResourceVersion(*view.object);
-    Say(session, form, **changed, same ? "unchanged" : "edited");
-    return 0;
+    client::SayVersionSeen(patch, *project.object);
+    return Seen{std::move(project), std::move(patch)};
   }
 };
 
@@ -432,9 +444,9 @@ class ProjectDelete final : public Action {
       if (!view.ok() && ignore_) continue;
       if (!view.ok()) return view.status();
       if (!force_) SWELL_RETURN_IF_ERROR(CheckIdle(*api, tree, *view));
-      auto gone = api->Delete(client::resources::kProjects, "", name);
+      auto gone = api->Delete(client::resources::kProjects, "", view->name);
       if (!gone.ok()) return gone.status();
-      SWELL_RETURN_IF_ERROR(LiftGuard(*api, *view->object));
+      SWELL_RETURN_IF_ERROR(LiftGuard(*api, **gone));
       session.OutLine(StrCat("project.swell.dev ", Quote(name), " deleted"));
       if (!view->department) {
         session.ErrLine(StrCat("Its namespace stays; kubectl delete namespace ", view->ns,
@@ -445,8 +457,8 @@ class ProjectDelete final : public Action {
   }
 
  private:
-  // What keeps projects in use from going was looked at here, or is not to count. After the
-  // deletion nobody puts it back.
+  // What keeps projects in use from going was looked at here, or is not to count: lifted from the
+  // project as the deletion left it. After that nobody puts it back.
   static Status LiftGuard(Api& api, const json::Value& project) {
     json::Array kept = json::GetArray(project, {"metadata", "finalizers"});
     const size_t before = kept.size();

@@ -122,6 +122,27 @@ TEST_F(RunaiTest, ProjectsAndPoolsByCommand) {
             "single-node-pool   1       0/8               Pack        all nodes   0s\n");
 }
 
+TEST_F(RunaiTest, WhatOthersWriteOfAProjectMeanwhileStays) {
+  Cluster();
+  const std::string path = "/apis/swell.dev/v1/projects/project-a";
+  int others = 1;
+  before_ = [&](const api::RestRequest& request) {
+    if (request.method != "PATCH" || others-- <= 0) return;
+    server_.Send(server_.Request(
+        "PATCH", path, R"({"spec":{"members":[{"kind":"User","name":"bob","role":"viewer"}]}})",
+        "application/merge-patch+json"));
+  };
+  ASSERT_EQ(Run({"swell", "project", "edit", "project-a", "--member", "alice=researcher"}), 0)
+      << err_;
+  EXPECT_EQ(out_, "project.swell.dev/project-a edited\n");
+  ASSERT_EQ(Run({"swell", "get", "project", "project-a", "-o", "jsonpath={.spec.members[*].name}"}),
+            0)
+      << err_;
+  EXPECT_EQ(out_, "bob alice");
+  ASSERT_EQ(Run({"swell", "project", "edit", "project-a", "--member", "alice=researcher"}), 0);
+  EXPECT_EQ(out_, "project.swell.dev/project-a unchanged\n");
+}
+
 TEST_F(RunaiTest, WordsAfterTheDashesAreNeverItsName) {
   Cluster();
   ASSERT_EQ(Run({"runai", "submit", "-p", "project-a", "-i", "img", "--dry-run", "-o", "yaml", "--",
@@ -475,6 +496,16 @@ TEST_F(RunaiTest, DeletionIsGuarded) {
   EXPECT_EQ(Run({"swell", "project", "delete", "project-b"}), 1);
   EXPECT_NE(err_.find("still has projects in it: team"), std::string::npos) << err_;
   ASSERT_EQ(Run({"swell", "project", "delete", "team", "project-b"}), 0) << err_;
+  // Its controller guards it between the look and the deletion.
+  before_ = [&](const api::RestRequest& request) {
+    if (request.method != "DELETE") return;
+    server_.Send(server_.Request("PATCH", request.path,
+                                 R"({"metadata":{"finalizers":["swell.dev/in-use"]}})",
+                                 "application/merge-patch+json"));
+  };
+  ASSERT_EQ(Run({"swell", "project", "delete", "project-a", "--force"}), 0) << err_;
+  ASSERT_EQ(Run({"swell", "get", "projects", "-o", "name"}), 0) << err_;
+  EXPECT_EQ(out_, "");
 }
 
 TEST_F(RunaiTest, SubmitMakesATrainingJob) {

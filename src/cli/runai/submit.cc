@@ -276,14 +276,8 @@ class SubmitAction final : public Action {
     spec_.pod.ports.push_back(port.inside);
   }
 
-  // A project that was made a moment ago gets its namespace a moment later.
   static Status WaitForNamespace(const Scope& scope) {
-    constexpr int kTries = 50;
-    for (int i = 0; i < kTries; ++i) {
-      auto found = scope.api->Get(client::resources::kNamespaces, "", scope.project.ns);
-      if (found.ok() || found.status().code() != Code::kNotFound) return Status::Ok();
-      if (!scope.api->Pause(std::chrono::milliseconds(100))) break;
-    }
+    if (AwaitNamespace(*scope.api, scope.project.ns)) return Status::Ok();
     return Status(Code::kNotFound, StrCat("project ", Quote(scope.project.name),
                                           " has no namespace ", Quote(scope.project.ns), " yet"));
   }

@@ -235,6 +235,17 @@ Result<std::vector<PoolView>> ReadPools(Api& api) {
   return views;
 }
 
+bool AwaitNamespace(Api& api, const std::string& ns) {
+  constexpr int kLooks = 300;
+  for (int looks = 0; looks < kLooks; ++looks) {
+    auto there = api.Get(client::resources::kNamespaces, "", ns);
+    // Who may not look goes on, and is told by what comes next.
+    if (there.ok() || there.status().code() != Code::kNotFound) return true;
+    if (!api.Pause(std::chrono::milliseconds(100))) return false;
+  }
+  return false;
+}
+
 std::string ShareText(double amount, ShareOf what) {
   if (amount < 0) return "unlimited";
   if (what == ShareOf::kMemory) {

@@ -62,6 +62,9 @@ Result<ProjectTree> ReadProjects(Api& api);
 // By its name, or a path that ends with it (research/vision). kNotFound with the names there are.
 Result<ProjectView> FindProject(const ProjectTree& tree, const std::string& name);
 Result<std::vector<PoolView>> ReadPools(Api& api);
+// A controller makes the namespace of a project that was made a moment ago. False: it is not there
+// half a minute later, or somebody pressed Ctrl-C.
+bool AwaitNamespace(Api& api, const std::string& ns);
 
 // "4", "0.5", "unlimited"; memory in GiB: "64Gi".
 std::string ShareText(double amount, ShareOf what);
