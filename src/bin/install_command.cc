@@ -11,6 +11,7 @@
 #include "bin/commands.h"
 #include "bin/install_objects.h"
 #include "bin/remote_process.h"
+#include "client/as_seen.h"
 #include "json/yaml.h"
 
 namespace swell {
@@ -88,25 +89,36 @@ Result<json::SharedValue> GetSettled(RemoteProcess& process, const json::Value& 
 }
 
 // What was there before and is not ours stays as it is; a priority class cannot be changed anyway.
+// What changes is applied to the version that was there: what then differs is our doing, and no
+// status that a controller wrote in between.
 Status InstallOne(RemoteProcess& process, const json::Value& object) {
-  auto before = GetSettled(process, object);
-  if (!before.ok() && before.status().code() != Code::kNotFound) return before.status();
-  if (before.ok() && !IsOurs(**before)) {
-    std::printf("%s kept: it was there already and is not Swell's\n", WordsFor(object).c_str());
-    return Status::Ok();
-  }
-  auto after = process.Await([&](client::ObjectCallback done) {
-    process.client().Patch(ResourceOf(object), api::Namespace(object), api::Name(object),
-                           client::PatchType::kApply, object, std::move(done));
-  });
-  if (!after.ok()) return after.status().WithContext(WordsFor(object));
-  auto version = [](const json::Value& it) {
-    return json::GetString(it, {"metadata", "resourceVersion"});
+  const std::string words = WordsFor(object);
+  auto look = [&]() -> Result<json::SharedValue> {
+    auto before = GetSettled(process, object);
+    if (before.status().code() == Code::kNotFound) return json::SharedValue();
+    return before;
   };
-  const char* outcome = "created";
-  if (before.ok()) outcome = version(**before) == version(**after) ? "unchanged" : "configured";
-  std::printf("%s %s\n", WordsFor(object).c_str(), outcome);
-  return Status::Ok();
+  auto write = [&](const json::SharedValue& before) -> Result<json::SharedValue> {
+    if (before && !IsOurs(*before)) {
+      std::printf("%s kept: it was there already and is not Swell's\n", words.c_str());
+      return before;
+    }
+    json::Value wanted = object;
+    if (before) client::SayVersionSeen(wanted, *before);
+    auto after = process.Await([&](client::ObjectCallback done) {
+      process.client().Patch(ResourceOf(object), api::Namespace(object), api::Name(object),
+                             client::PatchType::kApply, wanted, std::move(done));
+    });
+    if (!after.ok()) return after.status().WithContext(words);
+    const char* outcome = "created";
+    if (before) {
+      const bool same = api::ResourceVersion(*before) == api::ResourceVersion(**after);
+      outcome = same ? "unchanged" : "configured";
+    }
+    std::printf("%s %s\n", words.c_str(), outcome);
+    return after;
+  };
+  return client::WriteAsSeen(look, write).status();
 }
 
 // Nobody can use a kind before the server has taken its definition in.
