@@ -77,15 +77,11 @@ def parse_streams(text):
 def _stand_alone(options):
     if not options.standalone:
         return
-    import socket
     import uuid
 
-    # Any free port, unlike torchrun's fixed 29400: several jobs can share one machine.
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
+    # Whichever port is free when it is taken, unlike torchrun's fixed 29400: several jobs can share one machine.
     options.rdzv_backend = "c10d"
-    options.rdzv_endpoint = f"localhost:{port}"
+    options.rdzv_endpoint = "localhost:0"
     options.rdzv_id = str(uuid.uuid4())
 
 
