@@ -376,7 +376,8 @@ TEST_F(ProcessRuntimeTest, ProbesAndCommandsRunForReal) {
   ASSERT_TRUE(AwaitLog(spec.ref, "up\n")) << Log(spec.ref);
   auto probe = [&](bool http, uint16_t port, const std::string& path) {
     std::optional<agent::ProbeResult> result;
-    runtime_->Probe("pod-a", {.http = http, .host = "", .port = port, .path = path},
+    runtime_->Probe("pod-a",
+                    {.http = http, .host = "", .port = port, .path = path, .timeout = kLimit},
                     [&](const agent::ProbeResult& r) { result = r; });
     EXPECT_TRUE(Until([&] { return result.has_value(); }));
     return *result;
@@ -393,8 +394,7 @@ TEST_F(ProcessRuntimeTest, ProbesAndCommandsRunForReal) {
     EXPECT_TRUE(result->ok()) << result->status().ToString();
     return result->ok() ? **result : agent::ExecResult();
   };
-  agent::ExecResult result =
-      exec({"/bin/sh", "-c", "echo $COLOUR; exit 3"}, std::chrono::seconds(10));
+  agent::ExecResult result = exec({"/bin/sh", "-c", "echo $COLOUR; exit 3"}, kLimit);
   EXPECT_EQ(result.output, "blue\n");
   EXPECT_EQ(result.code, 3);
   EXPECT_TRUE(exec({"sleep", "100"}, std::chrono::milliseconds(100)).timed_out);
