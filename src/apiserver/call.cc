@@ -15,10 +15,22 @@ void Call::Respond(api::RestResponse response) { Finish(std::move(response), {})
 void Call::Finish(api::RestResponse response, std::string_view reason) {
   if (!sink_) return;
   if (log) log->Answered(*this, response.status, reason);
+  TellWarnings(response);
+  Close()->OnResponse(std::move(response));
+}
+
+void Call::TellWarnings(api::RestResponse& response) const {
   for (const std::string& warning : warnings) {
     response.headers.emplace_back("Warning", StrCat("299 - ", Quote(warning)));
   }
-  Close()->OnResponse(std::move(response));
+}
+
+bool Call::Begin(api::RestResponse head) {
+  if (!sink_ || paced_ == nullptr) return false;
+  begun_ = true;
+  TellWarnings(head);
+  paced_->OnLongResponse(std::move(head));
+  return true;
 }
 
 std::shared_ptr<api::RestSink> Call::Close() {
@@ -69,7 +81,8 @@ bool Call::SendObject(std::string_view type, const json::SharedValue& object) {
 
 void Call::EndStream(const Status& why) {
   if (!sink_) return;
-  if (log) log->Ended(*this);
+  if (log && begun_) log->Answered(*this, 200, {});
+  if (log && !begun_) log->Ended(*this);
   Close()->OnStreamEnd(why);
 }
 

@@ -66,6 +66,10 @@ struct Call : std::enable_shared_from_this<Call> {
   // Answers with the error, or comes again when webhooks have answered what was asked.
   void Fail(const Status& status);
 
+  // The answer is long: its body goes out by Send and EndStream while it is made. False: this
+  // receiver has no pace of its own, and gets all of it by Respond.
+  bool Begin(api::RestResponse head);
+  bool begun() const { return begun_; }
   void StartStream(int status, std::string content_type);
   // False: the receiver is gone or too slow.
   bool Send(const api::Chunk& chunk);
@@ -96,6 +100,7 @@ struct Call : std::enable_shared_from_this<Call> {
 
  private:
   void Finish(api::RestResponse response, std::string_view reason);
+  void TellWarnings(api::RestResponse& response) const;
   std::shared_ptr<api::RestSink> Close();
   void Release();
 
@@ -103,6 +108,7 @@ struct Call : std::enable_shared_from_this<Call> {
   api::ObjectSink* const objects_;  // the sink, where it is one
   api::TurnSink* const turns_;      // likewise
   api::PacedSink* const paced_;     // likewise
+  bool begun_ = false;
   std::function<void()> release_;
 };
 using CallPtr = std::shared_ptr<Call>;

@@ -204,18 +204,21 @@ class ListMaker : public std::enable_shared_from_this<ListMaker> {
         as_is_(call.form.raw() && call.kind->gvk == call.storage->gvk && !call.kind->custom) {
     response_.content_type = call.form.yaml ? "application/yaml" : "application/json";
     if (call.form.raw()) response_.body.reserve(entries_.size() * 2 + 2);
-    response_.body.push_back(api::MakeChunk(std::move(frame_.opening)));
+    Add(api::MakeChunk(std::move(frame_.opening)));
   }
 
   void Go() {
     while (const auto core = core_.lock()) {
       const Status made = MakeSome(*core);
-      if (!made.ok()) return call_->Fail(made);
-      if (next_ == entries_.size()) {
-        response_.body.push_back(api::MakeChunk(std::move(frame_.closing)));
-        return call_->Respond(std::move(response_));
-      }
-      if (call_->InTurn([self = shared_from_this()] { self->Go(); })) return;
+      if (!made.ok()) return call_->begun() ? call_->EndStream(made) : call_->Fail(made);
+      const bool whole = next_ == entries_.size();
+      if (whole) Add(api::MakeChunk(std::move(frame_.closing)));
+      if (whole && !call_->begun()) return call_->Respond(std::move(response_));
+      if (!SendSome()) return call_->EndStream(Status(Code::kUnavailable, "the receiver has gone"));
+      if (whole) return call_->EndStream(Status::Ok());
+      const auto go_on = [self = shared_from_this()] { self->Go(); };
+      if (!call_->HasRoom() && call_->WhenRoom(go_on)) return;
+      if (call_->InTurn(go_on)) return;
     }
   }
 
@@ -224,21 +227,43 @@ class ListMaker : public std::enable_shared_from_this<ListMaker> {
   static constexpr size_t kStoredPerTurn = 250;
   static constexpr size_t kFormedPerTurn = 10;
   static constexpr size_t kFormedBytesPerTurn = 32 << 10;
+  static constexpr size_t kStoredBytesPerTurn = 512 << 10;
   // What stored texts are put together in: it never grows, and its pages are soon used again.
   static constexpr size_t kPieceBytes = 64 << 10;
+  // An answer that is longer goes out while it is made, at the pace of its receiver: many who read
+  // slowly hold little of it.
+  static constexpr size_t kWholeBytes = 1 << 20;
+
+  // False: the receiver has gone.
+  bool SendSome() {
+    if (!call_->begun()) {
+      api::RestResponse head;
+      head.content_type = response_.content_type;
+      if (bytes_ < kWholeBytes || !call_->Begin(std::move(head))) return true;
+    }
+    std::string piece;
+    for (const api::Chunk& chunk : std::exchange(response_.body, {})) piece += *chunk;
+    return call_->Send(api::MakeChunk(std::move(piece)));
+  }
+
+  void Add(api::Chunk chunk) {
+    bytes_ += chunk->size();
+    response_.body.push_back(std::move(chunk));
+  }
 
   Status MakeSome(Core& core) {
     const size_t most = as_is_ ? kStoredPerTurn : kFormedPerTurn;
     const size_t end = std::min(entries_.size(), next_ + most);
+    const size_t bytes_most = as_is_ ? kStoredBytesPerTurn : kFormedBytesPerTurn;
     std::string text;
-    for (size_t formed = 0; next_ < end && formed < kFormedBytesPerTurn; ++next_) {
+    for (size_t bytes = 0; next_ < end && bytes < bytes_most; ++next_) {
       const store::Entry& entry = *entries_[next_];
-      formed += as_is_ ? 0 : entry.text.size();
+      bytes += entry.text.size();
       if (call_->form.raw() && !(as_is_ && entry.text.packed())) {
         Put(std::exchange(text, {}));
-        if (next_ > 0) response_.body.push_back(Comma());
+        if (next_ > 0) Add(Comma());
         SWELL_ASSIGN_OR_RETURN(api::Chunk bytes, BytesOf(core, *call_, entry));
-        response_.body.push_back(std::move(bytes));
+        Add(std::move(bytes));
         continue;
       }
       if (call_->form.raw()) {
@@ -261,7 +286,7 @@ class ListMaker : public std::enable_shared_from_this<ListMaker> {
   }
 
   void Put(std::string text) {
-    if (!text.empty()) response_.body.push_back(api::MakeChunk(std::move(text)));
+    if (!text.empty()) Add(api::MakeChunk(std::move(text)));
   }
 
   Result<json::Value> Formed(Core& core, const store::Entry& entry) {
@@ -283,7 +308,8 @@ class ListMaker : public std::enable_shared_from_this<ListMaker> {
   Frame frame_;
   const bool as_is_;
   size_t next_ = 0;
-  api::RestResponse response_;
+  api::RestResponse response_;  // what is made and not sent
+  size_t bytes_ = 0;            // made
 };
 
 }  // namespace

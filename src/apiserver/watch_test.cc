@@ -200,6 +200,11 @@ class PacedTestSink final : public api::RestSink, public api::PacedSink {
     return true;
   }
   void OnStreamEnd(const Status& why) override { end = why; }
+  void OnLongResponse(api::RestResponse head) override {
+    EXPECT_EQ(head.status, 200);
+    EXPECT_TRUE(head.body.empty());
+    ++long_responses;
+  }
   bool HasRoom() const override { return unread < limit / 2; }
   void WhenRoom(std::function<void()> go_on) override {
     ASSERT_EQ(go_on_, nullptr);
@@ -215,6 +220,7 @@ class PacedTestSink final : public api::RestSink, public api::PacedSink {
 
   const size_t limit;
   size_t unread = 0;
+  int long_responses = 0;
   TestWatch got{std::make_shared<TestSink>(), nullptr};
   std::optional<Status> end;
 
@@ -259,6 +265,28 @@ TEST_F(WatchTest, WhatIsThereAtOnceIsSentAtTheReceiversPace) {
       write(7);
     }
   }
+}
+
+TEST_F(WatchTest, LongListsAreSentAtTheReceiversPace) {
+  const std::string maps = "/api/v1/namespaces/default/configmaps";
+  for (int i = 0; i < 20; ++i) {
+    server.Post(maps, StrCat(R"({"metadata":{"name":"m)", i, R"("},"data":{"x":")",
+                             std::string(200'000, 'x'), R"("}})"));
+  }
+  const std::string whole = server.Get(maps).text;
+  auto sink = std::make_shared<PacedTestSink>(512 << 10);
+  const auto call = server.server->Handle(server.Request("GET", maps), sink);
+  server.executor.RunPosted();
+  EXPECT_EQ(sink->long_responses, 1);
+  EXPECT_LT(sink->got.sink->stream.size(), whole.size() / 2);
+  // It is all of one moment.
+  server.Delete(StrCat(maps, "/m19"));
+  int pieces = 0;
+  for (; sink->Read(); ++pieces) server.executor.RunPosted();
+  EXPECT_GE(pieces, 1);
+  ASSERT_TRUE(sink->end.has_value());
+  EXPECT_TRUE(sink->end->ok());
+  EXPECT_EQ(sink->got.sink->stream, whole);
 }
 
 TEST_F(WatchTest, TooOldIsGone) {

@@ -193,6 +193,31 @@ TEST_F(HostileTest, WatchesMayBeginWithMoreThanABufferHolds) {
   EXPECT_EQ(http_->stats().overflows.load(), 0u);
 }
 
+TEST_F(HostileTest, ListsThatNobodyReadsHoldLittle) {
+  Serve();
+  constexpr size_t kCount = 40, kBytes = 256 << 10, kClients = 60;
+  for (size_t i = 0; i < kCount; ++i) {
+    ASSERT_EQ(Ask("POST", kMaps, BigMap(static_cast<int>(i), kBytes)), "HTTP/1.1 201 Created");
+  }
+  const size_t before = ResidentBytes();
+  std::deque<RawPeer> stuck;
+  for (size_t i = 0; i < kClients; ++i) {
+    RawPeer& peer = stuck.emplace_back(reactor_, port_, 2048);
+    peer.Send(Request("GET", kMaps, {}, "greedy"));
+    peer.StopReading();
+  }
+  ASSERT_TRUE(Until([&] { return front_->stats().in_flight.load() == kClients; }));
+  // Who comes behind them and reads gets all of it.
+  RawPeer reader(reactor_, port_);
+  reader.Send(Request("GET", kMaps));
+  EXPECT_TRUE(Until([&] { return reader.received.ends_with("\r\n0\r\n\r\n"); }));
+  EXPECT_EQ(net::CountOf(reader.received, "\"name\":\"big-"), kCount);
+  EXPECT_GT(reader.received.size(), kCount * kBytes);
+  EXPECT_LT(ResidentBytes(), before + kClients * kCount * kBytes / 2);
+  stuck.clear();
+  EXPECT_TRUE(Until([&] { return front_->stats().in_flight.load() == 0; }));
+}
+
 TEST_F(HostileTest, HeadsAndBodiesThatTrickleInHoldNobodyUp) {
   net::ServerConfig config;
   config.header_timeout = std::chrono::seconds(1);

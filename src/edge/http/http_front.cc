@@ -211,16 +211,13 @@ class HttpFront::Sink final : public api::RestSink,
   void OnResponse(api::RestResponse response) override {
     net::HttpResponse http;
     http.status = response.status;
-    http.headers.reserve(response.headers.size() + 1);
-    if (!response.content_type.empty()) {
-      http.headers.push_back({"Content-Type", std::move(response.content_type)});
-    }
-    for (auto& [name, value] : response.headers) {
-      http.headers.push_back({std::move(name), std::move(value)});
-    }
+    http.headers = TakeHeaders(response);
     http.body = std::move(response.body);
     exchange_->Respond(std::move(http));
     Finish();
+  }
+  void OnLongResponse(api::RestResponse head) override {
+    exchange_->StartStream(head.status, TakeHeaders(head));
   }
   void OnStreamStart(int status, std::string content_type) override {
     net::Headers headers;
@@ -262,6 +259,17 @@ class HttpFront::Sink final : public api::RestSink,
   void set_id(uint64_t id) { id_ = id; }
 
  private:
+  static net::Headers TakeHeaders(api::RestResponse& response) {
+    net::Headers headers;
+    headers.reserve(response.headers.size() + 1);
+    if (!response.content_type.empty()) {
+      headers.push_back({"Content-Type", std::move(response.content_type)});
+    }
+    for (auto& [name, value] : response.headers) {
+      headers.push_back({std::move(name), std::move(value)});
+    }
+    return headers;
+  }
   void Finish() {
     finished_ = true;
     if (id_ != 0) state_->Finished(id_);
