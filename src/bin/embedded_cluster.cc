@@ -41,13 +41,16 @@ const api::UserInfo kSystem{"system:swell", "", {"system:masters", "system:authe
 constexpr int kHttpsPort = 443;
 constexpr char kSwellUp[] = "swell-up";
 
-// The port of the last run, so that kubeconfigs stay true over a restart.
-std::string WithLastPort(const DataDir& dir, const std::string& listen) {
-  if (!listen.ends_with(":0")) return listen;
+// A port that is kept over restarts is below those that the kernel hands out by itself: otherwise
+// somebody's connection may have it when the cluster comes back.
+constexpr uint64_t kFirstPort = 12000, kPorts = 18000;
+constexpr int kPortTries = 20;
+
+// The port of the last run, so that kubeconfigs stay true over a restart; 0: there was none.
+uint64_t LastPort(const DataDir& dir) {
   auto text = ReadFile(dir.PortFile(), 16);
-  auto port = text.ok() ? ParseUint(Trim(*text)) : std::nullopt;
-  if (!port || *port == 0 || *port > 65535) return listen;
-  return StrCat(listen.substr(0, listen.size() - 1), *port);
+  const uint64_t port = text.ok() ? ParseUint(Trim(*text)).value_or(0) : 0;
+  return port <= 65535 ? port : 0;
 }
 
 std::string HostOf(const std::string& listen) {
@@ -80,6 +83,7 @@ struct EmbeddedCluster::Impl {
   Status MakeApiServer();
   Status MakeRuntime();
   Status Listen();
+  Result<uint16_t> ListenAtFreePort(const net::TlsServerConfig& tls);
   void ListenToPods(uint16_t port, const net::TlsServerConfig& tls);
   Status WriteAccess();
   void RecordCycles();
@@ -239,12 +243,24 @@ Status EmbeddedCluster::Impl::MakeRuntime() {
   return Status::Ok();
 }
 
+Result<uint16_t> EmbeddedCluster::Impl::ListenAtFreePort(const net::TlsServerConfig& tls) {
+  const std::string host = options.listen.substr(0, options.listen.size() - 1);
+  uint64_t port = LastPort(options.data_dir);
+  for (int tries = 0; tries < kPortTries; ++tries) {
+    if (port == 0) port = kFirstPort + random.Below(kPorts);
+    auto listening = http->Listen(StrCat(host, port), tls);
+    if (listening.ok()) return listening;
+    port = 0;
+  }
+  return http->Listen(options.listen, tls);
+}
+
 Status EmbeddedCluster::Impl::Listen() {
   front = std::make_unique<edge::HttpFront>(core, *server, edge::HttpFrontConfig{});
   http = std::make_unique<net::HttpServer>(io, clock, *front, net::ServerConfig{});
   net::TlsServerConfig tls{pki.server.cert_pem, pki.server.key_pem, pki.ca.cert_pem};
-  auto port = http->Listen(WithLastPort(options.data_dir, options.listen), tls);
-  if (!port.ok() && options.listen.ends_with(":0")) port = http->Listen(options.listen, tls);
+  auto port =
+      options.listen.ends_with(":0") ? ListenAtFreePort(tls) : http->Listen(options.listen, tls);
   if (!port.ok()) return port.status().WithContext(StrCat("listen on ", options.listen));
   url = StrCat("https://", HostOf(options.listen), ":", *port);
   ListenToPods(*port, tls);

@@ -28,10 +28,6 @@ class Access(ClusterTest):
     def can(self, kubeconfig, *words):
         return self.cluster.kubectl("auth", "can-i", *words, kubeconfig=kubeconfig).stdout.strip() == "yes"
 
-    def audit(self):
-        lines = (self.cluster.directory / "audit.log").read_text().splitlines()
-        return [json.loads(line) for line in lines]
-
     def test_roles_end_at_their_projects(self):
         researcher = self.user("alice", "researcher", "--project", "vision")
         viewer = self.user("victor", "viewer", "--project", "vision", "--certificate")
@@ -162,7 +158,7 @@ class Access(ClusterTest):
         token = json.loads(self.done(self.cluster.kubectl("config", "view", "--raw", "-o", "json",
                                                           kubeconfig=eve)))["users"][0]["user"]["token"]
         self.assertNotIn(token, text)
-        events = [e for e in self.audit() if e["user"]["username"] == "eve"]
+        events = [e for e in map(json.loads, text.splitlines()) if e["user"]["username"] == "eve"]
         what = [(e["verb"], e["objectRef"]["resource"], e["objectRef"].get("name"), e["responseStatus"]["code"])
                 for e in events]
         self.assertIn(("create", "secrets", "s", 201), what)
@@ -293,6 +289,11 @@ class Restart(ClusterTest):
         self.cluster.flags = ("--nodes", "2")
         self.cluster.up()
         self.until(lambda: self.nodes() == ["node-1", "node-2", "other"], self.nodes)
+
+    def test_nobodys_connection_has_its_port_when_it_comes_back(self):
+        handed_out = Path("/proc/sys/net/ipv4/ip_local_port_range").read_text().split()
+        port = int((self.cluster.directory / "port").read_text())
+        self.assertFalse(int(handed_out[0]) <= port <= int(handed_out[1]), port)
 
 
 class Start(unittest.TestCase):
