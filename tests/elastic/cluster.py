@@ -118,5 +118,10 @@ class ClusterTest(unittest.TestCase):
 
     def all_running(self, members):
         """The same, once they are as many: whoever trains is told of a moment later."""
-        self.wait(f"{members} are known to run", lambda: len(self.running()) == members)
-        return self.running()
+        seen = []
+
+        def as_many():
+            seen[:] = self.running()
+            return len(seen) == members
+        self.wait(f"{members} are known to run", as_many)
+        return seen

@@ -17,8 +17,8 @@ spec:
   containers: [{name: main, image: bash, command: [sleep, infinity], resources: {limits: {nvidia.com/gpu: 2}}}]
 """
 
-# More than it can make while this test looks, at the pace that it is told.
-STEPS = 1200
+# Ten minutes of them, at the pace that it is told: more than it can make while this test looks.
+STEPS, STEP_SECONDS = 1200, 0.5
 
 
 def turns(sizes):
@@ -35,7 +35,7 @@ def turns(sizes):
 
 class ResizeTest(ClusterTest):
     def test_smaller_and_larger_while_it_trains(self):
-        self.pace(0.25)
+        self.pace(STEP_SECONDS)
         self.submit(replicas=4, steps=STEPS)
         self.wait_world(4)
         self.wait("what they use is measured", lambda: self.used() == [f"train-worker-{i}" for i in range(4)])
