@@ -17,7 +17,7 @@
 namespace swell {
 namespace {
 
-constexpr Duration kEstablishedLimit = std::chrono::seconds(30);
+constexpr Duration kEstablishedLimit = std::chrono::minutes(2);
 constexpr Duration kGoneLimit = std::chrono::minutes(2);
 
 struct InstalledKind {

@@ -22,7 +22,7 @@ namespace swell {
 namespace {
 
 constexpr size_t kNameBytesMax = 253;
-constexpr Duration kNamespaceLimit = std::chrono::seconds(10);
+constexpr Duration kNamespaceLimit = std::chrono::seconds(30);
 const client::Resource kSecrets{"", "v1", "secrets", true};
 const client::Resource kRoleBindings{"rbac.authorization.k8s.io", "v1", "rolebindings", true};
 const client::Resource kClusterRoleBindings{"rbac.authorization.k8s.io", "v1",

@@ -10,7 +10,7 @@ import unittest
 import yaml
 
 from chart import render
-from support import ROOT, SWELL, ClusterTest, run
+from support import LIMIT_S, ROOT, SWELL, ClusterTest, run
 
 DEPLOY = ROOT / "deploy"
 # What PromQL calls its own.
@@ -181,7 +181,7 @@ class Live(ClusterTest):
     @classmethod
     def tearDownClass(cls):
         cls.controller.terminate()
-        cls.controller.communicate(timeout=60)
+        cls.controller.communicate(timeout=LIMIT_S)
         super().tearDownClass()
 
     def pages(self):

@@ -43,7 +43,7 @@ class EtcdTest(unittest.TestCase):
             ["etcd", "--data-dir", f"{cls.folder}/{data}", "--enable-v2", "--listen-client-urls", cls.url,
              "--advertise-client-urls", cls.url, "--listen-peer-urls", cls.peers],
             stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        etcd.Keys(cls.url, "wait", "").connect(30)
+        etcd.Keys(cls.url, "wait", "").connect(support.WAIT_SECONDS)
 
     @classmethod
     def kill_etcd(cls):

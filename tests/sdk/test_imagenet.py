@@ -24,7 +24,7 @@ class ImagenetTest(support.FolderTest):
              "--test-samples=100", "/usr/share/datasets/fashion-mnist",
              f"--checkpoint-file={self.path('data', 'checkpoint.pth.tar')}", *arguments],
             env=support.clean_environment(OMP_NUM_THREADS=1, IMAGENET_SAMPLES=640), text=True, capture_output=True,
-            timeout=300)
+            timeout=2 * support.WAIT_SECONDS)
         self.assertEqual(done.returncode, 0, done.stderr)
         return done.stdout.splitlines()
 

@@ -15,7 +15,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-from waiting import watched  # noqa: E402
+from waiting import LIMIT_S, watched  # noqa: E402
 
 
 class Difference(Exception):
@@ -44,7 +44,7 @@ class Stage:
             print(f"\n{self.green}➜{self.off} {self.bold}{shown or command}{self.off}", flush=True)
         done = subprocess.run(
             command, shell=True, env=self.environment, text=True, stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT, timeout=120, executable="/bin/bash",
+            stderr=subprocess.STDOUT, timeout=LIMIT_S, executable="/bin/bash",
         )
         if not quiet:
             print(done.stdout, end="", flush=True)
@@ -56,7 +56,7 @@ class Stage:
 
     def ask(self, *command):
         """A command's output without showing it; empty when it failed."""
-        done = subprocess.run(command, env=self.environment, text=True, capture_output=True, timeout=120)
+        done = subprocess.run(command, env=self.environment, text=True, capture_output=True, timeout=LIMIT_S)
         return done.stdout if done.returncode == 0 else ""
 
     def wait(self, what, condition, seconds=300, progress=None):

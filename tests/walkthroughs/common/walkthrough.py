@@ -16,7 +16,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from play import Difference, Stage
+from play import LIMIT_S, Difference, Stage
 
 ROOT = Path(__file__).resolve().parents[3]
 
@@ -106,7 +106,7 @@ class Walkthrough:
         nodes = [node["metadata"]["name"] for node in self.items("nodes")]
         for daemon in reversed(self.daemons):
             daemon.terminate()
-            daemon.wait(60)
+            daemon.wait(LIMIT_S)
         ask("kubectl", "delete", "nodes", *nodes)
 
     def take_away(self):
