@@ -49,6 +49,7 @@ struct WriteGate::State : std::enable_shared_from_this<WriteGate::State> {
   std::shared_ptr<api::RestHandler> server;
   std::function<std::optional<std::string>()> term;
   size_t waiting_max = 0;
+  size_t under_way_max = 0;
   std::deque<std::shared_ptr<Write>> waiting;
   std::map<uint64_t, std::shared_ptr<Write>> sent;  // by number
   uint64_t next = 0;
@@ -113,7 +114,7 @@ void WriteGate::State::Send(const std::shared_ptr<Write>& write) {
 void WriteGate::State::Pump() {
   if (pumping) return;
   pumping = true;
-  while (!waiting.empty() && sent.size() < kUnderWayMax) {
+  while (!waiting.empty() && sent.size() < under_way_max) {
     std::shared_ptr<Write> write = std::move(waiting.front());
     waiting.pop_front();
     if (!write->sink) continue;
@@ -132,11 +133,13 @@ void WriteGate::State::End(const std::shared_ptr<Write>& write) {
 
 WriteGate::WriteGate(std::shared_ptr<api::RestHandler> server,
                      std::function<std::optional<std::string>()> term,
-                     size_t waiting_max)
+                     size_t waiting_max,
+                     size_t under_way_max)
     : state_(std::make_shared<State>()) {
   state_->server = std::move(server);
   state_->term = std::move(term);
   state_->waiting_max = waiting_max;
+  state_->under_way_max = under_way_max;
 }
 
 WriteGate::~WriteGate() = default;

@@ -24,11 +24,13 @@ class WriteGate final : public api::RestHandler {
  public:
   // Enough to keep a transport's connections busy.
   static constexpr size_t kUnderWayMax = 64;
+  static constexpr size_t kWaitingMax = 200'000;
 
   // `term`: in which writes may be made now; empty: for ever; nothing: they may not.
   WriteGate(std::shared_ptr<api::RestHandler> server,
             std::function<std::optional<std::string>()> term,
-            size_t waiting_max = 200'000);
+            size_t waiting_max = kWaitingMax,
+            size_t under_way_max = kUnderWayMax);
   ~WriteGate() override;
 
   // Gives up what waits, and what is under way: that is answered 503, for it may have been made.

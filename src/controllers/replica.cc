@@ -25,7 +25,10 @@ Replica::Replica(Executor& executor,
       user_(std::move(user)),
       options_(std::move(options)),
       gate_(std::make_shared<client::WriteGate>(
-          server_, [this] { return leading() ? std::optional(term_) : std::nullopt; })) {
+          server_,
+          [this] { return leading() ? std::optional(term_) : std::nullopt; },
+          client::WriteGate::kWaitingMax,
+          options_.writes_under_way)) {
   registered_ = RegisterMetrics(options_.metrics, [this](MetricPage& page) {
     page.Add({"leader_election_master_status",
               MetricType::kGauge,

@@ -27,6 +27,7 @@ struct ReplicaOptions {
   // Makes the recorder of a new Manager's cycles; null: they are not recorded.
   std::function<sched::Recorder*()> recorder;
   Metrics* metrics = nullptr;  // outlives it; may be null
+  size_t writes_under_way = client::WriteGate::kUnderWayMax;
   // Before informers are asked for anything.
   std::function<void(Informers&)> prepare;
   // It leads, and knows the cluster.
@@ -53,6 +54,8 @@ class Replica {
   // Whether it may write.
   bool leading() const { return manager_ && !stopping_ && (!elector_ || elector_->leading()); }
   const Manager* manager() const { return manager_.get(); }
+  // Null once it has stopped.
+  const Informers* informers() const { return informers_.get(); }
   // Whether it knows the cluster, so that it could lead.
   bool synced() const { return informers_ && informers_->synced(); }
   bool stopping() const { return stopping_; }

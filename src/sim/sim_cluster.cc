@@ -13,6 +13,8 @@ namespace {
 const api::UserInfo kSystem{"system:swell", "", {"system:masters", "system:authenticated"}};
 constexpr Duration kAnswerLimit = std::chrono::minutes(1);
 constexpr Duration kStartAgain = std::chrono::seconds(1);
+// Few, so that writes do wait for others.
+constexpr size_t kWritesUnderWay = 3;
 
 std::unique_ptr<agent::SimulatedRuntime> NewRuntime(Executor& executor, Clock& clock) {
   using Options = agent::SimulatedRuntime::Options;
@@ -203,7 +205,8 @@ void SimCluster::StartReplica(size_t index) {
           // Gangs are small here, and both ways of marking are to be seen.
           .manager = {.scheme = scheme_.get(),
                       .mark_together = 2,
-                      .eviction_delay = std::chrono::seconds(30)}});
+                      .eviction_delay = std::chrono::seconds(30)},
+          .writes_under_way = kWritesUnderWay});
   replicas_[index]->Start();
 }
 
@@ -280,6 +283,17 @@ std::vector<json::SharedValue> SimCluster::List(const std::string& store_resourc
   if (!listing.ok()) return objects;
   for (const store::EntryPtr& entry : listing->entries) objects.push_back(entry->Parsed());
   return objects;
+}
+
+std::map<std::string, uint64_t> SimCluster::Versions(const std::string& store_resource) const {
+  std::map<std::string, uint64_t> versions;
+  auto listing = server_->store->List(store_resource, "");
+  if (!listing.ok()) return versions;
+  for (const store::EntryPtr& entry : listing->entries) {
+    const store::Key& key = entry->key;
+    versions[key.ns.empty() ? key.name : StrCat(key.ns, "/", key.name)] = entry->version;
+  }
+  return versions;
 }
 
 std::string SimCluster::PodPhase(std::string_view ns, std::string_view name) const {

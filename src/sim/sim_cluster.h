@@ -108,6 +108,8 @@ class SimCluster {
                         std::string_view ns,
                         std::string_view name) const;
   std::vector<json::SharedValue> List(const std::string& store_resource) const;
+  // By "ns/name" or "name".
+  std::map<std::string, uint64_t> Versions(const std::string& store_resource) const;
   std::string PodPhase(std::string_view ns, std::string_view name) const;
   // The newest true condition of a job: Created, Running, Preempted, Succeeded, Failed…
   std::string JobState(std::string_view ns, std::string_view name) const;

@@ -80,6 +80,7 @@ void Invariants::HearPod(const store::Change& change) {
             .bound_since = before.node.empty() ? executor_.Steady() : before.bound_since,
             .gpus = GpusOf(*object),
             .ended = controllers::HasEnded(*object),
+            .deleting = api::IsDeleting(*object),
             .foreign = json::GetString(*object, {"spec", "schedulerName"}) == SimNeighbour::kName};
   for (std::string_view device : Split(api::Annotation(*object, api::keys::kGpuDevices), ',')) {
     if (auto index = ParseInt(device)) pod.devices.insert(static_cast<int>(*index));
@@ -106,7 +107,9 @@ void Invariants::Evicted(const std::string& key, const Pod& pod) {
     history_.Violation(StrCat("pod ", key, " has no place, and is evicted for ", pod.preempted_by));
   }
   if (pod.foreign) history_.Violation(StrCat("pod ", key, " of another scheduler is evicted"));
-  if (!JustSettled(pod.preempted_by)) open_.push_back({key, pod.preempted_by});
+  if (!JustSettled(pod.preempted_by)) {
+    open_.push_back({key, pod.uid, pod.preempted_by, executor_.Steady()});
+  }
 }
 
 // Members of a gang are marked in its status (controllers/scheduling/group_marks.h).
@@ -306,6 +309,20 @@ void Invariants::Look() {
     half_[key] = executor_.Steady();
   }
   std::erase_if(half_, [this](const auto& one) { return !groups_.contains(one.first); });
+  LookAtVictims();
+}
+
+void Invariants::LookAtVictims() {
+  for (Eviction& eviction : open_) {
+    const auto victim = pods_.find(eviction.victim);
+    if (victim == pods_.end() || victim->second.uid != eviction.uid) continue;
+    if (victim->second.ended || victim->second.deleting) continue;
+    const SteadyTime since = std::max(eviction.since, disturbed_);
+    if (executor_.Steady() - since <= kMarkedMax) continue;
+    history_.Violation(StrCat("pod ", eviction.victim, " is to make room for ",
+                              eviction.beneficiary, ", which waits, and is not asked to go"));
+    eviction.since = executor_.Steady();
+  }
 }
 
 void Invariants::CheckEnd() {

@@ -11,7 +11,8 @@
 //     one while it cannot know whether the last will be made; and none is made that was asked for
 //     in a term that was over;
 //   - whoever writes or deletes a pod says which one, for another may come to its name;
-//   - who was evicted for somebody went in vain only if that somebody was deleted, and was bound.
+//   - who was evicted for somebody went in vain only if that somebody was deleted, and was bound;
+//   - in calm, who is marked for somebody that waits is soon asked to go.
 //
 // Ownership: the history outlives it. Thread-safety: one thread.
 #pragma once
@@ -36,6 +37,8 @@ class Invariants {
   static constexpr Duration kHalfPlacedMax = std::chrono::minutes(3);
   // An eviction is written so long after it was decided, at most.
   static constexpr Duration kDecidedBefore = std::chrono::minutes(1);
+  // In calm, a mark is followed by a deletion within that.
+  static constexpr Duration kMarkedMax = std::chrono::minutes(1);
   // In calm, everybody has heard of a binding by then.
   static constexpr Duration kKnownAfter = std::chrono::seconds(10);
 
@@ -47,6 +50,7 @@ class Invariants {
   void Disturbed() { disturbed_ = executor_.Steady(); }
   // To be asked now and then; the rest checks itself.
   void Look();
+  Duration CalmFor() const { return executor_.Steady() - disturbed_; }
   // At the end, when every job is over.
   void CheckEnd();
 
@@ -65,10 +69,12 @@ class Invariants {
     SteadyTime bound_since;
     int gpus = 0;
     bool ended = false;
+    bool deleting = false;
     bool foreign = false;  // another scheduler's
   };
   struct Eviction {
-    std::string victim, beneficiary;
+    std::string victim, uid, beneficiary;
+    SteadyTime since;
   };
 
   void Hear(const store::Change& change);
@@ -86,7 +92,7 @@ class Invariants {
   void CheckRoom(const std::string& key, const Pod& pod);
   void CheckLimit(const std::string& ns);
   bool JustSettled(const std::string& beneficiary) const;
-  Duration CalmFor() const { return executor_.Steady() - disturbed_; }
+  void LookAtVictims();
   void Started(const std::string& pod, const std::string& group);
   void Deleted(const std::string& key);
 

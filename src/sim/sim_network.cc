@@ -201,6 +201,7 @@ SimNetwork::ExchangePtr SimNetwork::Open(const std::string& process,
 std::unique_ptr<api::RestCall> SimNetwork::Send(const std::string& process,
                                                 api::RestRequest request,
                                                 std::shared_ptr<api::RestSink> sink) {
+  if (on_ask) on_ask(process, request);
   ExchangePtr exchange = Open(process, std::move(request), std::move(sink));
   const std::string& method = exchange->request.method;
   if (!exchange->streams && Happens(weather.late_percent)) {

@@ -63,6 +63,8 @@ class SimNetwork {
 
   Weather weather;
   Listener on_answer;
+  // Hears of every request as it is asked, before anything can happen to it.
+  std::function<void(const std::string& process, const api::RestRequest&)> on_ask;
 
  private:
   struct Exchange;

@@ -26,7 +26,6 @@ constexpr Duration kLookEvery = milliseconds(100);
 constexpr Duration kAskAgain = seconds(1);
 constexpr Duration kPeaceMax = minutes(60);
 constexpr Duration kAllOverMax = minutes(5);  // from the end of the last job
-constexpr Duration kSoon = minutes(2);
 constexpr std::string_view kMeddled = "sim.swell.dev/meddled";
 
 SimOptions OptionsOf(uint64_t seed) {
@@ -68,6 +67,7 @@ SimStory::SimStory(uint64_t seed)
       cluster_(OptionsOf(seed)),
       invariants_(cluster_.executor(), cluster_.history(), GpusOfNodes(cluster_.options())),
       books_(cluster_.history()),
+      caches_(cluster_),
       people_(std::make_unique<client::Client>(
           cluster_.executor(), cluster_.network().Link("people"), SystemUser(), "people")),
       neighbour_(cluster_.executor(),
@@ -75,7 +75,10 @@ SimStory::SimStory(uint64_t seed)
                  GpusOfNodes(cluster_.options()),
                  StableHash("neighbour", seed)) {}
 
-SimStory::~SimStory() { cluster_.executor().Cancel(look_timer_); }
+SimStory::~SimStory() {
+  cluster_.network().on_ask = nullptr;
+  cluster_.executor().Cancel(look_timer_);
+}
 
 void SimStory::Play() {
   Prepare();
@@ -126,8 +129,10 @@ void SimStory::CheckNothingRuns() {
       StrCat("every job is over, and there still is ", Join(still(), ", ")));
 }
 
-bool SimStory::Comes(const std::string& what, const std::function<bool()>& condition) {
-  if (cluster_.RunUntil(condition, kSoon)) return true;
+bool SimStory::Comes(const std::string& what,
+                     const std::function<bool()>& condition,
+                     Duration limit) {
+  if (cluster_.RunUntil(condition, limit)) return true;
   cluster_.history().Violation(StrCat("in calm it never comes that ", what));
   return false;
 }
@@ -142,21 +147,39 @@ SimStory::WishPtr SimStory::Add(json::Value object, const client::Resource& reso
   return wish;
 }
 
-int SimStory::Running(const std::string& job) const {
-  int running = 0;
+int SimStory::Members(const std::string& job,
+                      const std::function<bool(const json::Value&)>& that) const {
+  int members = 0;
   for (const json::SharedValue& pod : cluster_.List("pods")) {
     const auto owner = api::ControllerOf(*pod);
-    running += owner && owner->name == job && controllers::Phase(*pod) == "Running" &&
-               !api::IsDeleting(*pod);
+    members += owner && owner->name == job && !api::IsDeleting(*pod) && that(*pod);
   }
-  return running;
+  return members;
+}
+
+int SimStory::Running(const std::string& job) const {
+  return Members(job, [](const json::Value& pod) { return controllers::Phase(pod) == "Running"; });
+}
+
+int SimStory::Bound(const std::string& job) const {
+  return Members(job, [](const json::Value& pod) {
+    return !json::GetString(pod, {"spec", "nodeName"}).empty() && !controllers::HasEnded(pod);
+  });
+}
+
+// What is decided meanwhile is asked for and lost, or made and not answered.
+void SimStory::LoseMessagesForAWhile() {
+  Tell("messages are lost and late, for 5 s");
+  invariants_.Disturbed();
+  cluster_.network().weather = {.lost_percent = 10, .late_percent = 30};
+  cluster_.executor().After(seconds(5), [this] { cluster_.network().weather = {}; });
 }
 
 // Nothing of what went wrong holds room for ever, or keeps a node away from others: one job gets
 // the whole cluster. What is done to it then has the outcome that it should.
 void SimStory::CheckOneAfterTheOther() {
   const auto nodes = static_cast<int>(cluster_.node_count());
-  const JobShape all{"default", "whole", nodes, {kGpus, 60, 1, 0, "low"}};
+  const JobShape all{"default", "whole", nodes, {kGpus, 200, 1, 0, "low"}};
   const bool fails = random_.OneIn(3);
   const bool elastic = !fails && random_.OneIn(2);
   const WishPtr whole = elastic ? Add(TrainingJob(all), client::resources::kTrainingJobs)
@@ -174,6 +197,7 @@ void SimStory::CheckOneAfterTheOther() {
     if (!Comes("a resumed job runs", runs)) return;
   }
   for (const std::string name : {"urgent-1", "urgent-2"}) {
+    if (random_.OneIn(2)) LoseMessagesForAWhile();
     Add(PyTorchJob({"default", name, 1, {1, 5, 0, 0, "high"}}, "Never", "Requeue"),
         client::resources::kPyTorchJobs);
     if (!Comes("an urgent job runs", [&] { return Running(name) == 1; })) return;
@@ -183,9 +207,13 @@ void SimStory::CheckOneAfterTheOther() {
           StrCat("an elastic job gave one place of ", nodes, ", and has ", stay));
     }
     if (fails) break;
-    if (!Comes("a preempted job runs again", runs)) return;
+    // The next one may come before its members have started.
+    const bool early = random_.OneIn(2);
+    auto again = [&] { return (early ? Bound("whole") : Running("whole")) == nodes; };
+    if (!Comes("a preempted job gets its places again", again)) return;
   }
-  if (!Comes("all of this is over", [this] { return AllOver(); })) return;
+  auto over = [this] { return AllOver(); };
+  if (!Comes("all of this is over", over, minutes(10))) return;
   CheckOutcome(*whole, fails ? "Failed" : "Succeeded", fails || elastic ? 0 : 2);
 }
 
@@ -205,6 +233,9 @@ void SimStory::Prepare() {
     Meddle(change);
     DeletePod(change);
   });
+  cluster_.network().on_ask = [this](const std::string& process, const api::RestRequest& request) {
+    CheckAsked(process, request);
+  };
   cluster_.on_server_start = [this] {
     for (auto& watcher : watchers_) watcher->OnServerStart();
   };
@@ -602,6 +633,20 @@ void SimStory::Peace() {
   for (const WishPtr& resume : suspended_) Ask(resume);
 }
 
+// A replica that does not lead writes nothing but Leases and events, whatever it had still to say.
+void SimStory::CheckAsked(const std::string& process, const api::RestRequest& request) {
+  if (request.method == "GET" || request.path.find("/leases") != std::string::npos ||
+      request.path.find("/events") != std::string::npos) {
+    return;
+  }
+  for (size_t i = 0; i < 2; ++i) {
+    if (process != SimCluster::ReplicaName(i)) continue;
+    if (cluster_.replica(i) != nullptr && cluster_.replica(i)->leading()) return;
+    cluster_.history().Violation(StrCat(process, " does not lead, and asks for ", request.method,
+                                        " ", request.path, " ", request.body));
+  }
+}
+
 void SimStory::Look() {
   std::vector<std::string> leaders;
   for (size_t i = 0; i < 2; ++i) {
@@ -613,6 +658,7 @@ void SimStory::Look() {
   if (std::exchange(leader_told_, leader) != leader) Tell(StrCat(leader, " leads"));
   LookAtDevices();
   invariants_.Look();
+  if (invariants_.CalmFor() > Invariants::kHalfPlacedMax) caches_.Look();
   look_timer_ = cluster_.executor().After(kLookEvery, [this] { Look(); });
 }
 

@@ -22,6 +22,7 @@
 #include <string>
 #include <vector>
 
+#include "sim/sim_caches.h"
 #include "sim/sim_cluster.h"
 #include "sim/sim_invariants.h"
 #include "sim/sim_job_books.h"
@@ -88,9 +89,16 @@ class SimStory {
   void CheckNothingRuns();
   void CheckOneAfterTheOther();
   void CheckOutcome(const Wish& job, const std::string& end, int64_t preemptions);
-  bool Comes(const std::string& what, const std::function<bool()>& condition);
+  bool Comes(const std::string& what,
+             const std::function<bool()>& condition,
+             Duration limit = std::chrono::minutes(2));
+  int Members(const std::string& job, const std::function<bool(const json::Value&)>& that) const;
   int Running(const std::string& job) const;
+  int Bound(const std::string& job) const;
   WishPtr Add(json::Value object, const client::Resource& resource);
+
+  void LoseMessagesForAWhile();
+  void CheckAsked(const std::string& process, const api::RestRequest& request);
 
   void Look();
   void LookAtDevices();
@@ -104,6 +112,7 @@ class SimStory {
   SimCluster cluster_;
   Invariants invariants_;
   JobBooks books_;
+  SimCaches caches_;
   std::vector<std::unique_ptr<SimWatcher>> watchers_;
   std::unique_ptr<client::Client> people_;
   SimNeighbour neighbour_;

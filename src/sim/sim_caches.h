@@ -1,0 +1,33 @@
+// SimCaches: what the replicas believe of the cluster, held to what is durable.
+//
+// In calm an informer is behind for moments only: what it holds in another version than the store,
+// lacks, or holds for nothing at one look, is right at the next one.
+//
+// Ownership: the cluster outlives it. Thread-safety: one thread.
+#pragma once
+
+#include <set>
+#include <string>
+
+#include "sim/sim_cluster.h"
+
+namespace swell::sim {
+
+class SimCaches {
+ public:
+  static constexpr Duration kEvery = std::chrono::seconds(20);
+
+  explicit SimCaches(SimCluster& cluster) : cluster_(cluster) {}
+
+  // In calm; to be asked often, looks now and then.
+  void Look();
+
+ private:
+  void Compare(size_t replica, std::set<std::string>& differences) const;
+
+  SimCluster& cluster_;
+  SteadyTime looked_;
+  std::set<std::string> differed_;  // at the last look
+};
+
+}  // namespace swell::sim
