@@ -16,7 +16,6 @@
 #include "api/binder.h"
 #include "api/rest.h"
 #include "api/scheme.h"
-#include "apiserver/access/authorizer.h"
 #include "base/clock.h"
 #include "base/executor.h"
 #include "base/health.h"

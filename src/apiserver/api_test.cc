@@ -4,7 +4,7 @@
 
 #include "api/turn_sink.h"
 #include "apiserver/print/table.h"
-#include "apiserver/request.h"
+#include "apiserver/request/request.h"
 #include "apiserver/test_server.h"
 #include "base/strings.h"
 #include "json/yaml.h"

@@ -4,7 +4,7 @@
 #include "api/meta.h"
 #include "apiserver/access/rbac_defaults.h"
 #include "apiserver/handlers.h"
-#include "apiserver/prepare.h"
+#include "apiserver/writing/prepare.h"
 #include "base/strings.h"
 
 namespace swell::apiserver {

@@ -1,8 +1,8 @@
 #include "apiserver/call.h"
 
 #include "apiserver/access/request_log.h"
-#include "apiserver/admission/webhook.h"
-#include "apiserver/errors.h"
+#include "apiserver/request/errors.h"
+#include "apiserver/webhooks/webhook.h"
 #include "base/strings.h"
 
 namespace swell::apiserver {

@@ -16,7 +16,7 @@
 #include "api/rest.h"
 #include "api/scheme.h"
 #include "api/turn_sink.h"
-#include "apiserver/request.h"
+#include "apiserver/request/request.h"
 #include "base/clock.h"
 
 namespace swell::apiserver {

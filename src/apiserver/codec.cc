@@ -6,7 +6,7 @@
 #include "api/meta.h"
 #include "api/protobuf.h"
 #include "api/quantity.h"
-#include "apiserver/errors.h"
+#include "apiserver/request/errors.h"
 #include "base/strings.h"
 #include "json/erase.h"
 #include "json/yaml.h"

@@ -6,9 +6,9 @@
 #include "apiserver/access/rbac.h"
 #include "apiserver/access/request_log.h"
 #include "apiserver/admission/quota.h"
-#include "apiserver/admission/webhook.h"
 #include "apiserver/hooks.h"
-#include "apiserver/watch.h"
+#include "apiserver/reading/watch.h"
+#include "apiserver/webhooks/webhook.h"
 #include "base/strings.h"
 
 namespace swell::apiserver {

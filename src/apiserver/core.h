@@ -23,6 +23,7 @@ struct CrdRules;
 
 namespace swell::apiserver {
 
+class Authorizer;
 struct QuotaState;
 class Rbac;
 class RequestLog;

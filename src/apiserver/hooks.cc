@@ -88,4 +88,9 @@ const ResourceHooks& HooksOf(const api::KindInfo& kind) {
   return kind.custom ? kCustom : kPlain;
 }
 
+Admission AdmissionOf(Core& core, Call& call) {
+  return {core,        &call, call.handled(), call.info.ns, call.info.name, call.info.subresource,
+          call.dry_run};
+}
+
 }  // namespace swell::apiserver

@@ -29,6 +29,8 @@ struct Admission {
   }
 };
 
+Admission AdmissionOf(Core& core, Call& call);
+
 struct ResourceHooks {
   // Completes a new object, or refuses it.
   Status (*create)(Admission&, json::Value& object) = nullptr;

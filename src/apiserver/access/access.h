@@ -3,6 +3,7 @@
 // Thread-safety: core executor only.
 #pragma once
 
+#include "apiserver/access/authorizer.h"
 #include "apiserver/core.h"
 
 namespace swell::apiserver {

@@ -7,8 +7,8 @@
 #include "api/project_members.h"
 #include "apiserver/access/access.h"
 #include "apiserver/access/rbac.h"
-#include "apiserver/errors.h"
 #include "apiserver/hooks.h"
+#include "apiserver/request/errors.h"
 #include "base/strings.h"
 
 namespace swell::apiserver {

@@ -3,7 +3,7 @@
 #include "api/meta.h"
 #include "apiserver/access/account_tokens.h"
 #include "apiserver/codec.h"
-#include "apiserver/output.h"
+#include "apiserver/print/output.h"
 #include "base/strings.h"
 
 namespace swell::apiserver {

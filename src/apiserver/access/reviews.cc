@@ -6,9 +6,9 @@
 #include "apiserver/access/access.h"
 #include "apiserver/access/authn.h"
 #include "apiserver/codec.h"
-#include "apiserver/errors.h"
 #include "apiserver/handlers.h"
-#include "apiserver/output.h"
+#include "apiserver/print/output.h"
+#include "apiserver/request/errors.h"
 #include "base/strings.h"
 
 namespace swell::apiserver {

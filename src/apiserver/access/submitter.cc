@@ -7,7 +7,7 @@
 #include "api/swell_keys.h"
 #include "apiserver/access/access.h"
 #include "apiserver/access/registered_users.h"
-#include "apiserver/errors.h"
+#include "apiserver/request/errors.h"
 #include "base/strings.h"
 
 namespace swell::apiserver {

@@ -2,10 +2,10 @@
 #include "api/meta.h"
 #include "apiserver/access/account_tokens.h"
 #include "apiserver/codec.h"
-#include "apiserver/errors.h"
 #include "apiserver/handlers.h"
 #include "apiserver/hooks.h"
-#include "apiserver/output.h"
+#include "apiserver/print/output.h"
+#include "apiserver/request/errors.h"
 #include "base/strings.h"
 
 namespace swell::apiserver {

@@ -5,10 +5,9 @@
 #include <utility>
 
 #include "api/meta.h"
-#include "apiserver/admission/webhook.h"
-#include "apiserver/conversion.h"
-#include "apiserver/errors.h"
-#include "apiserver/write.h"
+#include "apiserver/request/errors.h"
+#include "apiserver/webhooks/conversion.h"
+#include "apiserver/webhooks/webhook.h"
 #include "base/log.h"
 #include "base/strings.h"
 #include "json/patch.h"

@@ -2,7 +2,7 @@
 // writes, and about connections to pods. The mutating ones come one after the other, behind the
 // server's own admission and before its validation; the validating ones all at once, at the end.
 //
-// What returns Unanswered() goes on when the call comes again (apiserver/admission/webhook.h).
+// What returns Unanswered() goes on when the call comes again (apiserver/webhooks/webhook.h).
 // Thread-safety: core executor only.
 #pragma once
 

@@ -3,8 +3,8 @@
 
 #include "api/meta.h"
 #include "apiserver/admission/amounts.h"
-#include "apiserver/errors.h"
 #include "apiserver/hooks.h"
+#include "apiserver/request/errors.h"
 #include "base/strings.h"
 
 namespace swell::apiserver {

@@ -1,7 +1,7 @@
 // The service account of a pod: which one, and its token as a volume in every container.
 #include "api/meta.h"
-#include "apiserver/errors.h"
 #include "apiserver/hooks.h"
+#include "apiserver/request/errors.h"
 #include "base/random.h"
 #include "base/strings.h"
 

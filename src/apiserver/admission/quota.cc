@@ -4,7 +4,7 @@
 
 #include "api/meta.h"
 #include "apiserver/admission/amounts.h"
-#include "apiserver/errors.h"
+#include "apiserver/request/errors.h"
 #include "base/strings.h"
 
 namespace swell::apiserver {

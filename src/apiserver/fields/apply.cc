@@ -3,8 +3,8 @@
 #include <map>
 
 #include "api/meta.h"
-#include "apiserver/errors.h"
 #include "apiserver/fields/managed_fields.h"
+#include "apiserver/request/errors.h"
 #include "base/strings.h"
 
 namespace swell::apiserver {

@@ -8,11 +8,11 @@
 #include "apiserver/access/request_log.h"
 #include "apiserver/admission/admission_webhooks.h"
 #include "apiserver/codec.h"
-#include "apiserver/errors.h"
 #include "apiserver/handlers.h"
-#include "apiserver/output.h"
-#include "apiserver/prepare.h"
-#include "apiserver/write.h"
+#include "apiserver/print/output.h"
+#include "apiserver/request/errors.h"
+#include "apiserver/writing/prepare.h"
+#include "apiserver/writing/write.h"
 #include "base/strings.h"
 
 namespace swell::apiserver {

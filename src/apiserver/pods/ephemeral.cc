@@ -3,10 +3,10 @@
 // EphemeralContainers, which kubectl of that time still asks for.
 #include "api/meta.h"
 #include "apiserver/codec.h"
-#include "apiserver/errors.h"
 #include "apiserver/handlers.h"
-#include "apiserver/output.h"
-#include "apiserver/write.h"
+#include "apiserver/print/output.h"
+#include "apiserver/request/errors.h"
+#include "apiserver/writing/write.h"
 #include "base/strings.h"
 
 namespace swell::apiserver {

@@ -6,11 +6,11 @@
 #include "api/selector.h"
 #include "apiserver/admission/admission_webhooks.h"
 #include "apiserver/codec.h"
-#include "apiserver/delete.h"
-#include "apiserver/errors.h"
 #include "apiserver/handlers.h"
-#include "apiserver/output.h"
-#include "apiserver/write.h"
+#include "apiserver/print/output.h"
+#include "apiserver/request/errors.h"
+#include "apiserver/writing/delete.h"
+#include "apiserver/writing/write.h"
 #include "base/strings.h"
 
 namespace swell::apiserver {

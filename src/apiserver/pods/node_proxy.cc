@@ -4,8 +4,8 @@
 
 #include "api/meta.h"
 #include "apiserver/admission/admission_webhooks.h"
-#include "apiserver/errors.h"
 #include "apiserver/handlers.h"
+#include "apiserver/request/errors.h"
 #include "base/strings.h"
 
 namespace swell::apiserver {

@@ -1,8 +1,8 @@
 // The proxy subresource of pods and services: HTTP through the API server.
 #include "api/meta.h"
 #include "apiserver/admission/admission_webhooks.h"
-#include "apiserver/errors.h"
 #include "apiserver/handlers.h"
+#include "apiserver/request/errors.h"
 #include "base/strings.h"
 
 namespace swell::apiserver {

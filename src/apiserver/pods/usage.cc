@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "api/meta.h"
-#include "apiserver/admission/webhook.h"
+#include "apiserver/webhooks/webhook.h"
 #include "base/duration.h"
 #include "base/strings.h"
 

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "apiserver/core.h"
-#include "apiserver/selection.h"
+#include "apiserver/reading/selection.h"
 
 namespace swell::apiserver {
 

@@ -2,7 +2,7 @@
 
 #include "api/meta.h"
 #include "api/selector.h"
-#include "apiserver/output.h"
+#include "apiserver/print/output.h"
 #include "base/strings.h"
 
 namespace swell::apiserver {
