@@ -7,40 +7,21 @@
 #include <cstdint>
 #include <optional>
 
+#include "api/schema_test_util.h"
 #include "base/check.h"
 
 namespace {
 
+using swell::api::Fields;
+using swell::api::List;
+using swell::api::Scalar;
 using swell::api::Schema;
 using swell::api::SchemaPtr;
-using swell::api::SchemaType;
 using swell::json::Array;
 using swell::json::Object;
 using swell::json::Value;
 
 constexpr swell::json::ParseLimits kLimits = {.depth = 32, .bytes = 1 << 14};
-
-SchemaPtr Scalar() {
-  auto schema = std::make_shared<Schema>();
-  schema->type = SchemaType::kString;
-  return schema;
-}
-
-SchemaPtr List(SchemaPtr items, bool merge, std::string key = "") {
-  auto schema = std::make_shared<Schema>();
-  schema->type = SchemaType::kArray;
-  schema->items = std::move(items);
-  schema->patch_merge = merge;
-  schema->patch_merge_key = std::move(key);
-  return schema;
-}
-
-SchemaPtr Fields(const std::vector<std::pair<std::string, SchemaPtr>>& fields) {
-  auto schema = std::make_shared<Schema>();
-  schema->type = SchemaType::kObject;
-  for (const auto& [name, field] : fields) schema->fields.push_back({name, field});
-  return schema;
-}
 
 const Schema& PodLike() {
   static const SchemaPtr schema = [] {

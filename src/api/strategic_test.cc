@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include "api/schema_test_util.h"
 #include "base/random.h"
 #include "base/strings.h"
 #include "json/json_test_util.h"
@@ -11,28 +12,6 @@ namespace swell::api {
 namespace {
 
 using json::J;
-
-SchemaPtr Scalar() {
-  auto schema = std::make_shared<Schema>();
-  schema->type = SchemaType::kString;
-  return schema;
-}
-
-SchemaPtr List(SchemaPtr items, bool merge, std::string key = "") {
-  auto schema = std::make_shared<Schema>();
-  schema->type = SchemaType::kArray;
-  schema->items = std::move(items);
-  schema->patch_merge = merge;
-  schema->patch_merge_key = std::move(key);
-  return schema;
-}
-
-std::shared_ptr<Schema> Fields(const std::vector<std::pair<std::string, SchemaPtr>>& fields) {
-  auto schema = std::make_shared<Schema>();
-  schema->type = SchemaType::kObject;
-  for (const auto& [name, field] : fields) schema->fields.push_back({name, field});
-  return schema;
-}
 
 // As much of a pod as the tests need.
 SchemaPtr PodSchema() {

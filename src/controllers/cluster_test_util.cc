@@ -5,6 +5,7 @@
 #include "api/meta.h"
 #include "base/strings.h"
 #include "controllers/pod_facts.h"
+#include "controllers/scheduling/sched_convert.h"
 #include "json/yaml.h"
 #include "store/backend.h"
 
@@ -12,12 +13,6 @@ namespace swell::controllers {
 namespace {
 
 const api::UserInfo kAdmin{"system:admin", "", {"system:masters"}};
-
-std::pair<std::string, std::string> SplitKey(const std::string& key) {
-  size_t slash = key.find('/');
-  if (slash == std::string::npos) return {"", key};
-  return {key.substr(0, slash), key.substr(slash + 1)};
-}
 
 }  // namespace
 

@@ -120,7 +120,6 @@ class ShapeTable {
  public:
   // Returns the id of an equal shape, adding it if new, and takes a reference.
   ShapeId Acquire(Shape&& shape);
-  void Ref(ShapeId id) { ++shapes_[id].refs; }
   void Release(ShapeId id) {
     shapes_.Release(id, [](Shape&) {});
   }
