@@ -334,6 +334,55 @@ TEST_F(CliTest, ArenaSaysWhatItDoesNotDo) {
   EXPECT_EQ(Run({"arena", "prune"}), 2);
 }
 
+TEST_F(CliTest, KindsOfOtherSystemsAreRefusedWithWhatToUseInstead) {
+  stdin_ = "{apiVersion: batch.volcano.sh/v1alpha1, kind: Job, metadata: {name: j}}";
+  EXPECT_EQ(Run({"swell", "apply", "-f", "-"}), 1);
+  EXPECT_EQ(err_,
+            "swell: standard input: the server does not know kind \"Job\" in apiVersion "
+            "\"batch.volcano.sh/v1alpha1\"; a PyTorchJob, TFJob or MPIJob (kubeflow.org) or a "
+            "TrainingJob (swell.dev/v1) starts its pods all or none\n");
+  stdin_ = "{apiVersion: kueue.x-k8s.io/v1beta1, kind: ClusterQueue, metadata: {name: q}}";
+  EXPECT_EQ(Run({"swell", "create", "-f", "-"}), 1);
+  EXPECT_NE(err_.find("\"; a queue with a quota is a Project here"), std::string::npos) << err_;
+  stdin_ = "{apiVersion: v7, kind: Job, metadata: {name: j}}";
+  EXPECT_EQ(Run({"swell", "delete", "-f", "-"}), 1);
+  EXPECT_EQ(err_,
+            "swell: standard input: the server does not know kind \"Job\" in apiVersion "
+            "\"v7\"\n");
+}
+
+TEST_F(CliTest, WhatReachesIntoAPodThatWaitsSaysHowToLearnWhy) {
+  Create(
+      "{apiVersion: v1, kind: Pod, metadata: {name: p}, spec: {containers: [{name: c, image: "
+      "i}]}}");
+  const std::string why = "swell why p -n default says what for\n";
+  EXPECT_EQ(Run({"swell", "exec", "p", "--", "ls"}), 1);
+  EXPECT_EQ(err_, "swell: pod p runs nothing yet, for it waits for a node; " + why);
+  EXPECT_EQ(Run({"swell", "attach", "p"}), 1);
+  EXPECT_EQ(err_, "swell: pod p runs nothing yet, for it waits for a node; " + why);
+  EXPECT_EQ(Run({"swell", "logs", "p"}), 0);
+  EXPECT_EQ(err_, "p has not started: it waits for a node; " + why);
+}
+
+TEST_F(CliTest, AJobOfAProjectThatThereIsNotIsRefused) {
+  EXPECT_EQ(Run({"swell", "submit", "j", "--image", "i", "--project", "nope", "--", "true"}), 1);
+  EXPECT_NE(err_.find("--project: project \"nope\" not found"), std::string::npos) << err_;
+}
+
+TEST_F(CliTest, WhatAPatchGotWrongIsSaidWithoutThePatch) {
+  const std::string job =
+      "apiVersion: kubeflow.org/v1\nkind: PyTorchJob\nmetadata: {name: j}\nspec: "
+      "{pytorchReplicaSpecs: {Worker: {REPLICAS: 2, template: {spec: {containers: [{name: pytorch, "
+      "image: i}]}}}}}\n";
+  const size_t at = job.find("REPLICAS");
+  Create(std::string(job).replace(at, 8, "replicas"));
+  stdin_ = std::string(job).replace(at, 8, "replica");
+  EXPECT_EQ(Run({"swell", "apply", "-f", "-"}), 1);
+  EXPECT_EQ(err_,
+            "swell: standard input: strict decoding error: unknown field "
+            "\"spec.pytorchReplicaSpecs.Worker.replica\"\n");
+}
+
 TEST_F(CliTest, ApplyCreatesConfiguresAndLeavesAlone) {
   stdin_ = "{apiVersion: v1, kind: ConfigMap, metadata: {name: c}, data: {a: '1', b: '2'}}";
   ASSERT_EQ(Run({"swell", "apply", "-f", "-"}), 0) << err_;

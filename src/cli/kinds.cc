@@ -19,6 +19,55 @@ Kind Known(Resource resource,
       std::move(resource), std::move(kind), std::move(singular), std::move(short_names), {}, {}};
 }
 
+// What other systems' manifests name and nobody serves here unless its operator is installed.
+struct ForeignKind {
+  std::string_view group, kind;  // kind "": any
+  std::string_view instead;
+};
+
+constexpr std::string_view kProjectInstead =
+    "a queue with a quota is a Project here: swell project create NAME --gpu-quota N";
+constexpr std::string_view kPodGroupInstead =
+    "a PodGroup of swell.dev/v1 and the label swell.dev/pod-group of its pods say the same";
+constexpr std::string_view kJobInstead =
+    "a PyTorchJob, TFJob or MPIJob (kubeflow.org) or a TrainingJob (swell.dev/v1) starts its pods "
+    "all or none";
+constexpr std::string_view kOperatorInstead =
+    "where its own operator and definitions are installed, its pods are placed as gangs";
+
+constexpr ForeignKind kForeignKinds[] = {
+    {"batch.volcano.sh", "Job", kJobInstead},
+    {"scheduling.volcano.sh", "Queue", kProjectInstead},
+    {"scheduling.volcano.sh", "PodGroup", kPodGroupInstead},
+    {"scheduling.x-k8s.io", "PodGroup", kPodGroupInstead},
+    {"scheduling.run.ai", "Queue", kProjectInstead},
+    {"scheduling.run.ai", "PodGroup", kPodGroupInstead},
+    {"kueue.x-k8s.io", "ResourceFlavor",
+     "nodes that are alike are a NodePool here: swell nodepool create NAME"},
+    {"kueue.x-k8s.io", "", kProjectInstead},
+    {"run.ai", "", "runai submit makes such workloads here"},
+    {"apps.kubedl.io", "Cron", "a CronJob (batch/v1) runs a command at its times"},
+    {"training.kubedl.io", "MPIJob", "the MPIJob of kubeflow.org/v2beta1 is run here"},
+    {"training.kubedl.io", "ElasticDLJob",
+     "elasticdl train makes an ElasticDLJob of elasticdl.org"},
+    {"training.kubedl.io", "", kJobInstead},
+    {"kubeflow.org", "MXJob", kJobInstead},
+    {"trainer.kubeflow.org", "TrainJob", kJobInstead},
+    {"ray.io", "", kOperatorInstead},
+    {"jobset.x-k8s.io", "", kOperatorInstead},
+    {"leaderworkerset.x-k8s.io", "", kOperatorInstead},
+};
+
+std::string_view InsteadOf(std::string_view api_version, std::string_view kind) {
+  const std::string_view group = api_version.substr(0, api_version.find('/'));
+  for (const ForeignKind& foreign : kForeignKinds) {
+    if (foreign.group == group && (foreign.kind.empty() || foreign.kind == kind)) {
+      return foreign.instead;
+    }
+  }
+  return "";
+}
+
 bool Names(const Kind& kind, std::string_view word) {
   std::string lower = ToLower(word);
   if (lower == kind.resource.plural || lower == kind.singular || lower == ToLower(kind.kind)) {
@@ -118,8 +167,10 @@ Result<Kind> Kinds::FindGvk(std::string_view api_version, std::string_view kind)
   for (const Kind& one : kinds_) {
     if (matches(one)) return one;
   }
-  return Status(Code::kNotFound, StrCat("the server does not know kind ", Quote(kind),
-                                        " in apiVersion ", Quote(api_version)));
+  const std::string_view instead = InsteadOf(api_version, kind);
+  return Status(Code::kNotFound,
+                StrCat("the server does not know kind ", Quote(kind), " in apiVersion ",
+                       Quote(api_version), instead.empty() ? "" : "; ", instead));
 }
 
 std::vector<Kind> Kinds::InCategory(std::string_view category) {

@@ -98,7 +98,7 @@ Result<Placed> Place(Session& session, Manifest manifest) {
   SWELL_ASSIGN_OR_RETURN(Kinds * kinds, session.ServerKinds());
   std::string api_version(json::GetString(manifest.object, {"apiVersion"}));
   auto kind = kinds->FindGvk(api_version, json::GetString(manifest.object, {"kind"}));
-  if (!kind.ok()) return kind.status().WithContext(manifest.source);
+  if (!kind.ok()) return kind.status();
   Placed placed;
   placed.kind = std::move(*kind);
   placed.name = api::Name(manifest.object);

@@ -300,6 +300,17 @@ std::vector<Document> SplitDocuments(std::string_view text) {
   return documents;
 }
 
+// Whether a tab is in the indentation of a line; the first is 0.
+bool BeginsWithTab(std::string_view text, int line) {
+  for (; line > 0; --line) {
+    const size_t end = text.find('\n');
+    if (end == std::string_view::npos) return false;
+    text.remove_prefix(end + 1);
+  }
+  const size_t first = text.find_first_not_of(' ');
+  return first != std::string_view::npos && text[first] == '\t';
+}
+
 Result<Value> ParseDocument(const Document& document, const ParseLimits& limits) {
   Builder builder(limits, document.first_line);
   try {
@@ -318,7 +329,9 @@ Result<Value> ParseDocument(const Document& document, const ParseLimits& limits)
       return value;
     }
   } catch (const YAML::Exception& e) {
-    builder.Fail(e.mark, e.msg);
+    builder.Fail(e.mark, BeginsWithTab(document.text, e.mark.line)
+                             ? "the line begins with a tab; indent with spaces"
+                             : e.msg);
   } catch (const std::exception& e) {
     builder.Fail(YAML::Mark(), e.what());
   }

@@ -107,6 +107,7 @@ TEST(ParseYaml, ErrorsSayWhere) {
       {"a: \"\xff\"\n", "line 1: not UTF-8"},
       {"<<: 3\n", "merges a map"},
       {"\ta: 1\n", "line 1"},
+      {"a:\n  b: 1\n  \tc: 2\n", "line 3, column 3: the line begins with a tab"},
       {"{\"a\": 1,, }", "line 1, column 9"},
       {"a: " + std::string(80, '[') + std::string(80, ']'), "nested too deeply"},
       {std::string(2000, '['), "nested too deeply"},

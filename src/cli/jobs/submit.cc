@@ -8,6 +8,7 @@
 #include "cli/pods/pod_logs.h"
 #include "cli/print/output.h"
 #include "cli/views/job_view.h"
+#include "cli/views/project_view.h"
 
 namespace swell::cli {
 namespace {
@@ -73,6 +74,7 @@ class SubmitAction final : public Action {
       SWELL_ASSIGN_OR_RETURN(api, session.Server());
       spec_.ns = session.Namespace();
       SWELL_RETURN_IF_ERROR(CheckPriorityClass(*api, spec_.priority));
+      SWELL_RETURN_IF_ERROR(CheckProject(*api));
     }
     SWELL_ASSIGN_OR_RETURN(json::Value job, MakePyTorchJob(spec_));
     if (client_only) {
@@ -129,6 +131,14 @@ class SubmitAction final : public Action {
     }
     spec_.on_preemption = word == "fail" ? "Fail" : "Requeue";
     return Status::Ok();
+  }
+
+  // A job of a project that there is not would run, and be charged to nobody.
+  Status CheckProject(Api& api) const {
+    if (spec_.project.empty()) return Status::Ok();
+    SWELL_ASSIGN_OR_RETURN(const ProjectTree tree, ReadProjects(api));
+    auto project = FindProject(tree, spec_.project);
+    return project.ok() ? Status::Ok() : project.status().WithContext("--project");
   }
 
   // Returns when nothing of a job of that name is left: names of pods are names of the new one's.

@@ -434,7 +434,8 @@ class WhyAction final : public Action {
   }
 
   std::string Reason() const {
-    if (!OtherScheduler().empty()) {
+    // What was told of it may be Swell's: some names of other schedulers are its own, too.
+    if (!OtherScheduler().empty() && job_.waits.empty()) {
       return StrCat("it is left to the scheduler ", Quote(OtherScheduler()),
                     " (spec.schedulerName), not to swell");
     }

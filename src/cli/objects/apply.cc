@@ -26,6 +26,12 @@ std::string_view DryRunNote(DryRun dry_run) {
   return dry_run == DryRun::kServer ? " (server dry run)" : "";
 }
 
+// The server repeats the whole patch, which nobody wrote, before it says what is wrong.
+Status WithoutPatch(const Status& status) {
+  const size_t at = status.message().rfind("strict decoding error: ");
+  return at == std::string::npos ? status : Status(status.code(), status.message().substr(at));
+}
+
 // What apply and create share: files in, one line per object out.
 class ManifestAction : public Action {
  public:
@@ -172,7 +178,7 @@ class ApplyAction final : public ManifestAction {
     auto changed = api_->Patch(resource, placed.ns, placed.name,
                                schema ? client::PatchType::kStrategic : client::PatchType::kMerge,
                                patch, Options("swell-apply"));
-    if (!changed.ok()) return changed.status();
+    if (!changed.ok()) return WithoutPatch(changed.status());
     bool same =
         dry_run_ == DryRun::kNone && api::ResourceVersion(**changed) == api::ResourceVersion(live);
     Say(placed, **changed, same ? "unchanged" : "configured");
@@ -261,8 +267,10 @@ class DeleteAction final : public Action {
     if (!files_.empty()) {
       SWELL_ASSIGN_OR_RETURN(auto manifests, ReadManifests(session, files_, recursive_));
       for (Manifest& manifest : manifests) {
-        SWELL_ASSIGN_OR_RETURN(Placed placed, Place(session, std::move(manifest)));
-        doomed.push_back({placed.kind, placed.ns, placed.name, {}});
+        const std::string source = manifest.source;
+        auto placed = Place(session, std::move(manifest));
+        if (!placed.ok()) return placed.status().WithContext(source);
+        doomed.push_back({placed->kind, placed->ns, placed->name, {}});
       }
       return doomed;
     }

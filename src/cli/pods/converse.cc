@@ -2,7 +2,9 @@
 
 #include <optional>
 
+#include "api/meta.h"
 #include "base/strings.h"
+#include "cli/views/job_view.h"
 
 namespace swell::cli {
 namespace {
@@ -11,8 +13,13 @@ constexpr Duration kForEver = std::chrono::hours(24 * 365);
 
 }  // namespace
 
-Status CheckNotEnded(const json::Value& pod, std::string_view what) {
+Status CheckHasContainers(const json::Value& pod, std::string_view what) {
   const std::string_view phase = json::GetString(pod, {"status", "phase"});
+  if (json::GetString(pod, {"spec", "nodeName"}).empty()) {
+    return Status(Code::kConflict,
+                  StrCat("pod ", api::Name(pod), " runs nothing yet, for it waits for a node; ",
+                         AskWhy(pod)));
+  }
   if (phase != "Succeeded" && phase != "Failed") return Status::Ok();
   return Status(
       Code::kConflict,

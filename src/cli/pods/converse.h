@@ -18,7 +18,8 @@ struct Conversation {
 // The command's exit code.
 Result<int> Converse(Session& session, Conversation conversation);
 
-// "exec" of a pod that has ended, and the like, is refused here in words that kubectl's users know.
-Status CheckNotEnded(const json::Value& pod, std::string_view what);
+// "exec" of a pod that waits for a node or has ended, and the like, is refused here; the latter in
+// words that kubectl's users know.
+Status CheckHasContainers(const json::Value& pod, std::string_view what);
 
 }  // namespace swell::cli

@@ -86,7 +86,7 @@ class CpAction final : public Action {
     SWELL_ASSIGN_OR_RETURN(Api * api, session.Server());
     const std::string ns = place.ns.empty() ? session.Namespace() : place.ns;
     SWELL_ASSIGN_OR_RETURN(const ChosenPod chosen, ChoosePod(*api, ns, place.pod));
-    SWELL_RETURN_IF_ERROR(CheckNotEnded(*chosen.pod, "copy to or from"));
+    SWELL_RETURN_IF_ERROR(CheckHasContainers(*chosen.pod, "copy to or from"));
     edge::CommandOptions options;
     options.ns = api::Namespace(*chosen.pod);
     options.pod = api::Name(*chosen.pod);

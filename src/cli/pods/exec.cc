@@ -38,7 +38,7 @@ Result<Conversation> Prepare(Session& session,
   SWELL_ASSIGN_OR_RETURN(Api * api, session.Server());
   SWELL_ASSIGN_OR_RETURN(const ChosenPod chosen, ChoosePod(*api, session.Namespace(), words));
   const json::Value& pod = *chosen.pod;
-  SWELL_RETURN_IF_ERROR(CheckNotEnded(pod, what));
+  SWELL_RETURN_IF_ERROR(CheckHasContainers(pod, what));
   Conversation out;
   SWELL_ASSIGN_OR_RETURN(out.command.container, ChooseContainer(pod, flags.container));
   if (flags.container.empty() && !flags.quiet &&

@@ -79,6 +79,11 @@ Status PrintLogs(Session& session,
       SWELL_ASSIGN_OR_RETURN(
           pod, api.Get(client::resources::kPods, api::Namespace(*pod), api::Name(*pod)));
     }
+    if (json::GetString(*pod, {"spec", "nodeName"}).empty()) {
+      session.ErrLine(
+          StrCat(api::Name(*pod), " has not started: it waits for a node; ", AskWhy(*pod)));
+      continue;
+    }
     if (!HasStarted(*pod) && pods.size() > 1) {
       session.ErrLine(StrCat(api::Name(*pod), " has not started: ", PodStatusWord(*pod)));
       continue;

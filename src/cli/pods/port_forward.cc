@@ -4,6 +4,7 @@
 #include "api/meta.h"
 #include "base/strings.h"
 #include "cli/commands.h"
+#include "cli/pods/converse.h"
 #include "cli/pods/pod_choice.h"
 #include "cli/session.h"
 #include "edge/streams/command_client.h"
@@ -98,6 +99,7 @@ class PortForwardAction final : public Action {
     if (!env.listen) return Status(Code::kUnavailable, "no ports can be opened here");
     SWELL_ASSIGN_OR_RETURN(Api * api, session.Server());
     SWELL_ASSIGN_OR_RETURN(const ChosenPod chosen, ChoosePod(*api, session.Namespace(), words[0]));
+    SWELL_RETURN_IF_ERROR(CheckHasContainers(*chosen.pod, "forward ports to"));
     const std::string_view phase = json::GetString(*chosen.pod, {"status", "phase"});
     if (phase != "Running") {
       return Status(Code::kConflict, StrCat("unable to forward port because pod is not running. ",

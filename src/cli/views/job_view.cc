@@ -325,6 +325,10 @@ static bool IsRunningSidecar(const json::Value& pod, const json::Value& status) 
          });
 }
 
+std::string AskWhy(const json::Value& pod) {
+  return StrCat("swell why ", api::Name(pod), " -n ", api::Namespace(pod), " says what for");
+}
+
 std::string PodStatusWord(const json::Value& pod) {
   std::string word(json::GetString(pod, {"status", "phase"}, "Unknown"));
   std::string_view reason = json::GetString(pod, {"status", "reason"});

@@ -87,6 +87,8 @@ std::string GpuText(int64_t milli_gpus);   // "4", "0.5"
 std::string GpusText(int64_t milli_gpus);  // "4 GPUs", "1 GPU"
 // What kubectl shows as a pod's status: Running, Completed, CrashLoopBackOff, Terminating, …
 std::string PodStatusWord(const json::Value& pod);
+// Of a pod that waits, how to learn what for.
+std::string AskWhy(const json::Value& pod);
 std::string PodReady(const json::Value& pod);  // "1/1"
 int64_t PodRestarts(const json::Value& pod);
 bool PodHasEnded(const json::Value& pod);
