@@ -160,8 +160,9 @@ void PodGrouper::FindOwner(const json::SharedValue& pod,
     const client::Resource resource{rule->group, rule->version, rule->resource, true};
     walk->found = {*rule, nullptr, resource.ApiVersion(), rule->kind};
     return Fetch(resource, std::string(api::Namespace(*pod)), std::string(named), fresh,
-                 [walk](const Result<json::SharedValue>& object) {
+                 [this, walk](const Result<json::SharedValue>& object) {
                    // Until it is there, who belongs to it waits.
+                   if (object.status().code() == Code::kNotFound) TellMissing(*walk);
                    if (!object.ok()) return walk->done(object.status());
                    walk->found.owner = *object;
                    walk->done(walk->found);
@@ -169,6 +170,31 @@ void PodGrouper::FindOwner(const json::SharedValue& pod,
   }
   walk->next = api::ControllerOf(*pod);
   Climb(walk);
+}
+
+// It may never come: the pod says so, in the place where the scheduler would.
+void PodGrouper::TellMissing(const Walk& walk) {
+  const json::Value& pod = *walk.pod;
+  if (IsPlaced(pod)) return;
+  const GroupingRule& rule = *walk.found.rule;
+  std::string_view name;
+  rules_.Named(pod, name);
+  const std::string message = StrCat("waits for its ", rule.kind, ".", rule.group, " ", Quote(name),
+                                     ", which is not there; it is named by the pod's ",
+                                     rule.pod_label.empty() ? "annotation " : "label ",
+                                     rule.pod_label, rule.pod_annotation);
+  const json::Value* known = api::FindCondition(pod, "PodScheduled");
+  if (known != nullptr && json::GetString(*known, {"message"}) == message) return;
+  events_.Record(pod, "Warning", "FailedScheduling", message);
+  json::Array conditions;
+  if (known != nullptr) conditions.push_back(*known);
+  api::SetCondition(conditions, "PodScheduled", "False", "Unschedulable", message,
+                    context_.clock.Now());
+  client_.Patch(
+      client::resources::kPods, api::Namespace(pod), api::Name(pod), client::PatchType::kStrategic,
+      json::Object{{"metadata", json::Object{{"uid", api::Uid(pod)}}},
+                   {"status", json::Object{{"conditions", std::move(conditions)}}}},
+      [](const Result<json::SharedValue>&) {}, "status");
 }
 
 void PodGrouper::Climb(const WalkPtr& walk) {

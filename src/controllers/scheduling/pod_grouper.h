@@ -69,6 +69,7 @@ class PodGrouper {
   void FindOwner(const json::SharedValue& pod,
                  bool fresh,
                  std::function<void(const Result<Found>&)> done);
+  void TellMissing(const Walk& walk);
   void Climb(const WalkPtr& walk);
   void Fetch(const client::Resource& resource,
              const std::string& ns,

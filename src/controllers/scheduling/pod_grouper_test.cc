@@ -367,6 +367,13 @@ TEST_F(PodGrouperTest, WhoNamesAnObjectThatIsNotThereWaitsForIt) {
       "image: i}]}\n");
   cluster_.Run(std::chrono::seconds(5));
   EXPECT_EQ(cluster_.PodPhase("default/v"), "Pending");
+  const json::SharedValue pod = cluster_.Get(kPods, "default/v");
+  const json::Value* told = api::FindCondition(*pod, "PodScheduled");
+  ASSERT_NE(told, nullptr);
+  EXPECT_EQ(
+      json::GetString(*told, {"message"}),
+      "waits for its PodGroup.scheduling.volcano.sh \"g\", which is not there; it is named by "
+      "the pod's annotation scheduling.k8s.io/group-name");
   cluster_.Create(
       "{apiVersion: scheduling.volcano.sh/v1beta1, kind: PodGroup, metadata: {name: g, namespace: "
       "default}, spec: {minMember: 1}}");
