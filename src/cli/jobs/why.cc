@@ -146,7 +146,14 @@ class WhyAction final : public Action {
 
   // Whether it is Swell's scheduler that it waits for.
   bool AsksScheduler() const {
-    return Waits() && OtherScheduler().empty() && (!IsPod() || PodNode().empty());
+    return Waits() && OtherScheduler().empty() &&
+           (!IsPod() || (PodNode().empty() && !LacksGroup()));
+  }
+
+  // The scheduler does not look at a pod before its group is there.
+  bool LacksGroup() const {
+    const json::Value* placed = api::FindCondition(*job_.object, "PodScheduled");
+    return placed != nullptr && json::GetString(*placed, {"reason"}) == "GroupMissing";
   }
 
   // The first that has no place; null: none.

@@ -22,6 +22,19 @@ TEST_F(WhyTest, APodOfAnotherSchedulerIsToldAsSuch) {
       "Why:      it is left to the scheduler \"nobody\" (spec.schedulerName), not to swell\n");
 }
 
+TEST_F(WhyTest, APodWhoseGroupIsNotThereIsNotSaidToBePlacedSoon) {
+  for (const std::string scheduler : {"swell", "volcano"}) {
+    GpuPod("of-" + scheduler, StrCat("schedulerName: ", scheduler, ", "));
+    Status("/api/v1/namespaces/default/pods/of-" + scheduler,
+           R"({"status":{"conditions":[{"type":"PodScheduled","status":"False",)"
+           R"("reason":"GroupMissing","message":"waits for its PodGroup"}]}})");
+    ASSERT_EQ(Run({"swell", "why", "of-" + scheduler}), 0) << err_;
+    EXPECT_EQ(out_, StrCat("of-", scheduler,
+                           " waits for 2 GPUs, submitted 0s ago.\n"
+                           "Why:      waits for its PodGroup\n"));
+  }
+}
+
 TEST_F(WhyTest, TheGatesOfAPodAreNamed) {
   env_.foresight.simulate = [](const StateView&, WallTime) { return json::Value(json::Object{}); };
   GpuPod("p", "schedulerName: swell, schedulingGates: [{name: example.com/quota}], ");

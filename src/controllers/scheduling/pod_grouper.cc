@@ -5,8 +5,8 @@
 #include "api/meta.h"
 #include "base/log.h"
 #include "base/strings.h"
+#include "controllers/asks/sched_convert.h"
 #include "controllers/pod_facts.h"
-#include "controllers/scheduling/sched_convert.h"
 
 namespace swell::controllers {
 namespace {
@@ -188,7 +188,8 @@ void PodGrouper::TellMissing(const Walk& walk) {
   events_.Record(pod, "Warning", "FailedScheduling", message);
   json::Array conditions;
   if (known != nullptr) conditions.push_back(*known);
-  api::SetCondition(conditions, "PodScheduled", "False", "Unschedulable", message,
+  // Not "Unschedulable": more nodes would not help.
+  api::SetCondition(conditions, "PodScheduled", "False", "GroupMissing", message,
                     context_.clock.Now());
   client_.Patch(
       client::resources::kPods, api::Namespace(pod), api::Name(pod), client::PatchType::kStrategic,

@@ -370,6 +370,7 @@ TEST_F(PodGrouperTest, WhoNamesAnObjectThatIsNotThereWaitsForIt) {
   const json::SharedValue pod = cluster_.Get(kPods, "default/v");
   const json::Value* told = api::FindCondition(*pod, "PodScheduled");
   ASSERT_NE(told, nullptr);
+  EXPECT_EQ(json::GetString(*told, {"reason"}), "GroupMissing");
   EXPECT_EQ(
       json::GetString(*told, {"message"}),
       "waits for its PodGroup.scheduling.volcano.sh \"g\", which is not there; it is named by "
