@@ -41,6 +41,7 @@ FOLDERS = {
     "net": ["reactor", "tls", "connection", "http", "framing"],
     "apiserver": ["request", ".", "webhooks", "print", "access", "fields", "admission", "reading", "writing", "pods",
                   "kinds", "intake"],
+    "controllers": [".", "cluster", "scaling", "asks", "jobs", "workloads", "scheduling"],
     "edge": ["http", "cluster", "streams", "kubelet", "webhook", "process"],
     "edge/process": ["shim", "files", "backstage", "network", "streams", "machine"],
     "cli": [".", "print", "views", "setup", "pods", "objects", "projects", "jobs", "arena", "runai", "elasticdl"],
@@ -52,6 +53,10 @@ JOINTS = {
     "src/apiserver/call.cc",  # tells the log, waits for webhooks
     "src/apiserver/core.cc",  # makes the parts
     "src/apiserver/server.cc",  # leads requests to their handlers
+    "src/controllers/admission.cc",  # refuses what no part can follow
+    "src/controllers/admission.h",
+    "src/controllers/manager.cc",  # makes the controllers
+    "src/controllers/manager.h",
 }
 
 # Where the real clock, real randomness and blocking are allowed: the plugs and their wiring.

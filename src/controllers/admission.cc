@@ -6,8 +6,8 @@
 
 #include "api/meta.h"
 #include "base/strings.h"
-#include "controllers/scheduling/pod_asks.h"
-#include "controllers/scheduling/sched_convert.h"
+#include "controllers/asks/pod_asks.h"
+#include "controllers/asks/sched_convert.h"
 
 namespace swell::controllers {
 namespace {

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "api/meta.h"
-#include "controllers/workloads/workload.h"
+#include "controllers/workload.h"
 #include "controllers/write_batch.h"
 
 namespace swell::controllers {

@@ -4,7 +4,7 @@
 
 #include "api/meta.h"
 #include "api/selector.h"
-#include "controllers/workloads/workload.h"
+#include "controllers/workload.h"
 #include "controllers/write_batch.h"
 
 namespace swell::controllers {

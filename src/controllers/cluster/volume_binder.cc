@@ -7,7 +7,7 @@
 #include "api/selector.h"
 #include "base/strings.h"
 #include "controllers/cluster/volume_match.h"
-#include "controllers/workloads/workload.h"
+#include "controllers/workload.h"
 #include "controllers/write_batch.h"
 
 namespace swell::controllers {

@@ -20,7 +20,7 @@
 #include <vector>
 
 #include "controllers/jobs/job_scaler.h"
-#include "controllers/jobs/scale_target.h"
+#include "controllers/scaling/scale_target.h"
 #include "elastic/log_metrics.h"
 
 namespace swell::controllers {

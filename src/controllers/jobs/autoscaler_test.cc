@@ -7,7 +7,7 @@
 #include "base/strings.h"
 #include "controllers/cluster_test_util.h"
 #include "controllers/jobs/kubedl_job.h"
-#include "controllers/jobs/scale_target.h"
+#include "controllers/scaling/scale_target.h"
 
 namespace swell::controllers {
 namespace {

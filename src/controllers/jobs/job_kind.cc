@@ -6,9 +6,9 @@
 
 #include "api/meta.h"
 #include "base/strings.h"
+#include "controllers/asks/pod_asks.h"
 #include "controllers/context.h"
 #include "controllers/pod_facts.h"
-#include "controllers/scheduling/pod_asks.h"
 
 namespace swell::controllers {
 namespace {
@@ -158,28 +158,6 @@ const json::Value& SpecOf(const json::Value& job) {
   static const json::Value kNone = json::Object{};
   const json::Value* found = json::Find(job, {"spec"});
   return found ? *found : kNone;
-}
-
-Status WrongField(std::string_view field, std::string_view message) {
-  constexpr std::pair<std::string_view, std::string_view> kReasons[] = {
-      {"Required value", "FieldValueRequired"}, {"Not found", "FieldValueNotFound"},
-      {"Too long", "FieldValueTooLong"},        {"Too many", "FieldValueTooMany"},
-      {"Forbidden", "FieldValueForbidden"},     {"Unsupported value", "FieldValueNotSupported"}};
-  StatusCause cause{"FieldValueInvalid", std::string(field), std::string(message)};
-  for (const auto& [words, reason] : kReasons) {
-    if (message.starts_with(words)) cause.reason = reason;
-  }
-  StatusDetails details;
-  details.causes.push_back(std::move(cause));
-  return Status(Code::kInvalid, StrCat(field, ": ", message), std::move(details));
-}
-
-Status WrongField(std::string_view field, int64_t value, std::string_view message) {
-  return WrongField(field, StrCat("Invalid value: ", value, ": ", message));
-}
-
-Status WrongText(std::string_view field, std::string_view value, std::string_view message) {
-  return WrongField(field, StrCat("Invalid value: ", Quote(value), ": ", message));
 }
 
 Status ReadRoles(const json::Value& body,

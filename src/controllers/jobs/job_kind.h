@@ -10,6 +10,7 @@
 
 #include "base/result.h"
 #include "client/client.h"
+#include "controllers/wrong_field.h"
 #include "json/value.h"
 
 namespace swell::controllers {
@@ -142,11 +143,6 @@ class JobKind {
 
 // The job's `spec`; an empty object when it has none.
 const json::Value& SpecOf(const json::Value& job);
-// kInvalid, in the words of the API server: "FIELD: MESSAGE", or "FIELD: Invalid value: V:
-// MESSAGE"; the cause among its details.
-Status WrongField(std::string_view field, std::string_view message);
-Status WrongField(std::string_view field, int64_t value, std::string_view message);
-Status WrongText(std::string_view field, std::string_view value, std::string_view message);
 // The role at `field` as kinds have it in common: replicas, restartPolicy and template.
 struct RoleRules {
   RestartPolicy restart_policy = RestartPolicy::kOnFailure;  // of a role that names none

@@ -3,14 +3,14 @@
 #include <map>
 
 #include "base/strings.h"
+#include "controllers/asks/pod_asks.h"
 #include "controllers/jobs/elasticdl_job.h"
 #include "controllers/jobs/kubedl_job.h"
-#include "controllers/jobs/metric_specs.h"
 #include "controllers/jobs/pytorch_job.h"
 #include "controllers/jobs/role_job.h"
-#include "controllers/jobs/scale_target.h"
 #include "controllers/jobs/training_job.h"
-#include "controllers/scheduling/pod_asks.h"
+#include "controllers/scaling/metric_specs.h"
+#include "controllers/scaling/scale_target.h"
 #include "elastic/log_metrics.h"
 
 namespace swell::controllers {

@@ -16,8 +16,8 @@
 #include "client/event_recorder.h"
 #include "client/work_queue.h"
 #include "controllers/context.h"
-#include "controllers/jobs/scale_look.h"
-#include "controllers/jobs/scale_target.h"
+#include "controllers/scaling/scale_look.h"
+#include "controllers/scaling/scale_target.h"
 
 namespace swell::controllers {
 

@@ -7,8 +7,8 @@
 #include "base/strings.h"
 #include "controllers/jobs/job_controller.h"
 #include "controllers/jobs/job_pass.h"
-#include "controllers/jobs/scale_target.h"
 #include "controllers/pod_facts.h"
+#include "controllers/scaling/scale_target.h"
 #include "elastic/metric_scaler.h"
 
 namespace swell::controllers {

@@ -5,9 +5,9 @@
 
 #include "api/meta.h"
 #include "base/strings.h"
-#include "controllers/jobs/scale_target.h"
 #include "controllers/pod_facts.h"
-#include "controllers/workloads/resource_use.h"
+#include "controllers/scaling/resource_use.h"
+#include "controllers/scaling/scale_target.h"
 
 namespace swell::controllers {
 namespace {

@@ -20,7 +20,7 @@
 #include <vector>
 
 #include "controllers/jobs/job_scaler.h"
-#include "controllers/jobs/metric_specs.h"
+#include "controllers/scaling/metric_specs.h"
 #include "elastic/log_metrics.h"
 
 namespace swell::controllers {

@@ -4,8 +4,8 @@
 
 #include "api/meta.h"
 #include "base/strings.h"
+#include "controllers/asks/sched_convert.h"
 #include "controllers/pod_facts.h"
-#include "controllers/scheduling/sched_convert.h"
 
 namespace swell::controllers {
 namespace {

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "api/meta.h"
-#include "controllers/scheduling/sched_convert.h"
+#include "controllers/asks/sched_convert.h"
 
 namespace swell::controllers {
 namespace {

@@ -6,7 +6,7 @@
 #include "api/project_members.h"
 #include "base/strings.h"
 #include "controllers/scheduling/state_file.h"
-#include "controllers/workloads/workload.h"
+#include "controllers/workload.h"
 #include "controllers/write_batch.h"
 
 namespace swell::controllers {

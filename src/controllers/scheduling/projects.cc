@@ -6,7 +6,7 @@
 #include "api/meta.h"
 #include "api/swell_keys.h"
 #include "base/strings.h"
-#include "controllers/scheduling/sched_convert.h"
+#include "controllers/asks/sched_convert.h"
 #include "json/patch.h"
 
 namespace swell::controllers {

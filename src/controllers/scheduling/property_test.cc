@@ -4,9 +4,9 @@
 
 #include "api/meta.h"
 #include "base/strings.h"
+#include "controllers/asks/sched_convert.h"
 #include "controllers/cluster_test_util.h"
 #include "controllers/pod_facts.h"
-#include "controllers/scheduling/sched_convert.h"
 
 namespace swell::controllers {
 namespace {

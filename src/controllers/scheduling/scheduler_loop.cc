@@ -7,8 +7,8 @@
 #include "api/meta.h"
 #include "base/log.h"
 #include "base/strings.h"
+#include "controllers/asks/sched_convert.h"
 #include "controllers/pod_facts.h"
-#include "controllers/scheduling/sched_convert.h"
 
 namespace swell::controllers {
 namespace {

@@ -5,7 +5,7 @@
 #include "api/meta.h"
 #include "api/selector.h"
 #include "base/strings.h"
-#include "controllers/scheduling/sched_convert.h"
+#include "controllers/asks/sched_convert.h"
 #include "controllers/scheduling/scheduler_loop.h"
 
 namespace swell::controllers {

@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "client/work_queue.h"
+#include "controllers/workload.h"
 #include "controllers/workloads/cron.h"
-#include "controllers/workloads/workload.h"
 #include "controllers/write_batch.h"
 
 namespace swell::controllers {

@@ -11,8 +11,8 @@
 #include "base/strings.h"
 #include "controllers/cluster/cluster_resources.h"
 #include "controllers/pod_facts.h"
-#include "controllers/workloads/resource_use.h"
-#include "controllers/workloads/workload.h"
+#include "controllers/scaling/resource_use.h"
+#include "controllers/workload.h"
 
 namespace swell::controllers {
 namespace {

@@ -19,7 +19,7 @@
 #include "client/event_recorder.h"
 #include "client/work_queue.h"
 #include "controllers/context.h"
-#include "controllers/jobs/scale_look.h"
+#include "controllers/scaling/scale_look.h"
 #include "elastic/replica_pace.h"
 
 namespace swell::controllers {

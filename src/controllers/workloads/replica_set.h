@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "client/work_queue.h"
-#include "controllers/workloads/workload.h"
+#include "controllers/workload.h"
 #include "controllers/write_batch.h"
 
 namespace swell::controllers {

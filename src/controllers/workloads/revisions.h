@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "controllers/workloads/workload.h"
+#include "controllers/workload.h"
 #include "controllers/write_batch.h"
 
 namespace swell::controllers {

@@ -1,5 +1,5 @@
 // What the scheduler is told of pods.
-#include "controllers/scheduling/sched_convert.h"
+#include "controllers/asks/sched_convert.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "controllers/workloads/resource_use.h"
+#include "controllers/scaling/resource_use.h"
 
 #include <string_view>
 #include <unordered_map>

@@ -1,13 +1,13 @@
-#include "controllers/scheduling/sched_convert.h"
+#include "controllers/asks/sched_convert.h"
 
 #include <algorithm>
 
 #include "api/meta.h"
 #include "api/quantity.h"
 #include "base/strings.h"
+#include "controllers/asks/pod_asks.h"
 #include "controllers/cluster/volume_match.h"
 #include "controllers/context.h"
-#include "controllers/scheduling/pod_asks.h"
 
 namespace swell::controllers {
 namespace {

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "base/result.h"
-#include "controllers/jobs/scale_target.h"
+#include "controllers/scaling/scale_target.h"
 #include "elastic/target_scaler.h"
 #include "json/value.h"
 

@@ -1,4 +1,4 @@
-#include "controllers/jobs/metric_specs.h"
+#include "controllers/scaling/metric_specs.h"
 
 #include <algorithm>
 
@@ -6,8 +6,8 @@
 #include "api/quantity.h"
 #include "api/selector.h"
 #include "base/strings.h"
-#include "controllers/jobs/job_kind.h"
-#include "controllers/jobs/scale_target.h"
+#include "controllers/scaling/scale_target.h"
+#include "controllers/wrong_field.h"
 
 namespace swell::controllers {
 namespace {

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "base/result.h"
-#include "controllers/jobs/metric_specs.h"
+#include "controllers/scaling/metric_specs.h"
 #include "elastic/target_scaler.h"
 
 namespace swell::controllers {

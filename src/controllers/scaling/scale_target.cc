@@ -1,12 +1,12 @@
-#include "controllers/jobs/scale_target.h"
+#include "controllers/scaling/scale_target.h"
 
 #include <algorithm>
 
 #include "api/meta.h"
 #include "base/duration.h"
 #include "base/strings.h"
-#include "controllers/jobs/job_kind.h"
-#include "controllers/jobs/metric_specs.h"
+#include "controllers/scaling/metric_specs.h"
+#include "controllers/wrong_field.h"
 
 namespace swell::controllers {
 namespace {

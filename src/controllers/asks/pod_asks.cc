@@ -1,4 +1,4 @@
-#include "controllers/scheduling/pod_asks.h"
+#include "controllers/asks/pod_asks.h"
 
 #include <cstdlib>
 #include <string>
@@ -7,7 +7,7 @@
 #include "api/quantity.h"
 #include "api/swell_keys.h"
 #include "base/strings.h"
-#include "controllers/jobs/job_kind.h"
+#include "controllers/wrong_field.h"
 
 namespace swell::controllers {
 namespace {

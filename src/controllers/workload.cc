@@ -1,4 +1,4 @@
-#include "controllers/workloads/workload.h"
+#include "controllers/workload.h"
 
 #include <algorithm>
 

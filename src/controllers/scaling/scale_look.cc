@@ -1,4 +1,4 @@
-#include "controllers/jobs/scale_look.h"
+#include "controllers/scaling/scale_look.h"
 
 #include "api/meta.h"
 #include "api/rest.h"

@@ -1,0 +1,18 @@
+// What is wrong with a field of a job or a pod.
+// Thread-safety: pure functions.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+#include "base/status.h"
+
+namespace swell::controllers {
+
+// kInvalid, in the words of the API server: "FIELD: MESSAGE", or "FIELD: Invalid value: V:
+// MESSAGE"; the cause among its details.
+Status WrongField(std::string_view field, std::string_view message);
+Status WrongField(std::string_view field, int64_t value, std::string_view message);
+Status WrongText(std::string_view field, std::string_view value, std::string_view message);
+
+}  // namespace swell::controllers
