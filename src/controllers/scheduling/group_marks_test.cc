@@ -31,6 +31,9 @@ class RealServer final : public api::RestHandler {
     const bool marks_group = patch && request.body.find("\"evicted\":[") != std::string::npos;
     pods_marked += marks_pod;
     groups_marked += marks_group;
+    // It would take with it what was marked in the meantime.
+    blind_drops += patch && request.body.find("\"evicted\":null") != std::string::npos &&
+                   request.body.find("resourceVersion") == std::string::npos;
     const bool refused = (marks_group && refuses_groups) ||
                          (request.method == "DELETE" && of_pod && refuses_deletions);
     if (!refused) return server_->Handle(std::move(request), std::move(sink));
@@ -40,7 +43,7 @@ class RealServer final : public api::RestHandler {
     return nullptr;
   }
 
-  int pods_marked = 0, groups_marked = 0;
+  int pods_marked = 0, groups_marked = 0, blind_drops = 0;
   bool refuses_groups = false, refuses_deletions = false;
 
  private:
@@ -77,6 +80,7 @@ TEST_F(GroupMarksTest, OneWriteMarksAGang) {
   FillWithMedium("");
   SubmitCritical();
   ComesBack();
+  EXPECT_EQ(server_->blind_drops, 0);
   EXPECT_EQ(server_->groups_marked, 1);
   EXPECT_EQ(server_->pods_marked, 0);
   EXPECT_EQ(json::GetString(*Group(), {"status", "lastPreemption", "by"}),

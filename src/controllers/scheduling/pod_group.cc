@@ -123,7 +123,9 @@ void PodGroupController::Reconcile(const std::string& key, client::WorkQueue::Do
     status["message"] = nullptr;
   }
   // Not before all are gone: each may be a long list.
-  if (LivingMarks(*group, pods).empty()) status["evicted"] = nullptr;
+  const bool drops_marks =
+      json::Find(*group, {"status", "evicted"}) != nullptr && LivingMarks(*group, pods).empty();
+  if (drops_marks) status["evicted"] = nullptr;
   bool changed = false;
   for (const auto& [field, value] : status) {
     const json::Value* known = json::Find(*group, {"status", std::string_view(field)});
@@ -131,6 +133,11 @@ void PodGroupController::Reconcile(const std::string& key, client::WorkQueue::Do
   }
   if (!changed) return done(Duration::zero());
   json::Value patch = json::Object{{"status", std::move(status)}};
+  // The scheduler may have marked others since, whom nothing else says to be preempted.
+  if (drops_marks) {
+    const std::string_view version = json::GetString(*group, {"metadata", "resourceVersion"});
+    json::Set(patch, {"metadata", "resourceVersion"}, version);
+  }
   client_.Patch(client::resources::kPodGroups, api::Namespace(*group), api::Name(*group),
                 client::PatchType::kMerge, patch, Ends(std::move(done)), "status");
 }
