@@ -234,6 +234,12 @@ TEST(TextTest, TablesAlignAndStayOnTheirLines) {
   table.Add({"a", "\033[32mRunning\033[0m"});
   table.Add({"länger", "x"});
   EXPECT_EQ(table.ToString(), "NAME     STATUS\na        \033[32mRunning\033[0m\nlänger   x\n");
+  // What comes later stays below its column.
+  TextTable grows({"NAME", "READY"});
+  grows.Add({"a-long-name", "1"});
+  EXPECT_EQ(grows.TakeText(), "NAME          READY\na-long-name   1\n");
+  grows.Add({"b", "2"});
+  EXPECT_EQ(grows.TakeText(), "b             2\n");
   TextTable hostile({"NA\033ME", "X"}, 1);
   hostile.Add({"a\033[2J\nb\r", "\033[33mc\033[0m\033[8md\033\033[90me\007"});
   EXPECT_EQ(hostile.ToString(),

@@ -168,7 +168,8 @@ class GetAction final : public Action {
 
   // A table of one target, rows sorted; nullptr when an absent name is to be ignored.
   Result<json::SharedValue> FetchTable(const Kind& kind, const std::string& name) {
-    std::string include = sort_path_ ? "includeObject=Object" : "includeObject=Metadata";
+    std::string include =
+        sort_path_ || !form_.table() ? "includeObject=Object" : "includeObject=Metadata";
     std::string token;
     std::shared_ptr<json::Value> whole;
     do {
@@ -269,6 +270,16 @@ class GetAction final : public Action {
                      const json::Array& rows,
                      const std::string& prefix,
                      bool header) const {
+    TextTable table;
+    return FormatInto(table, columns, rows, prefix, header);
+  }
+
+  // Rows that follow others go below them.
+  std::string FormatInto(TextTable& table,
+                         const json::Array& columns,
+                         const json::Array& rows,
+                         const std::string& prefix,
+                         bool header) const {
     std::vector<size_t> shown;
     std::vector<std::string> titles;
     size_t name_column = 0;
@@ -283,7 +294,7 @@ class GetAction final : public Action {
       titles.push_back(std::move(title));
     }
     if (show_labels_) titles.emplace_back("LABELS");
-    TextTable table(header ? titles : std::vector<std::string>{});
+    if (header) table.Add(std::move(titles));
     for (const json::Value& row : rows) {
       std::vector<std::string> line;
       const json::Array& cells = json::GetArray(row, {"cells"});
@@ -304,7 +315,7 @@ class GetAction final : public Action {
       if (show_labels_) line.push_back(Labels(row));
       table.Add(std::move(line));
     }
-    return table.ToString();
+    return table.TakeText();
   }
 
   static std::string Labels(const json::Value& row) {
@@ -324,23 +335,36 @@ class GetAction final : public Action {
     }
     const Kind& kind = targets[0].kind;
     std::string name = targets[0].names.empty() ? "" : targets[0].names[0];
-    bool first = true;
-    while (!api_->interrupted()) {
-      SWELL_ASSIGN_OR_RETURN(json::SharedValue table, FetchTable(kind, name));
-      columns_ = ColumnsOf(*table);
-      json::Array rows = RowsOf(*table);
-      std::string version(json::GetString(*table, {"metadata", "resourceVersion"}));
-      if (first && !watch_only_ && !PrintWatched(rows, !no_headers_)) return 0;
-      first = false;
-      Status ended = WatchFrom(kind, name, version);
+    std::string version;  // up to which all is printed; empty: unknown
+    for (bool first = true; !api_->interrupted(); first = false) {
+      const Status ended = version.empty() ? ListToWatch(kind, name, first, version) : Status::Ok();
       if (done_) return 0;
-      if (!ended.ok() && ended.code() != Code::kExpired && ended.code() != Code::kGone &&
-          ended.code() != Code::kUnavailable) {
-        return ended;
+      if (!ended.ok() && (first || ended.code() != Code::kUnavailable)) return ended;
+      if (!version.empty()) {
+        SWELL_RETURN_IF_ERROR(WatchOn(kind, name, version));
+        if (done_) return 0;
       }
       if (!api_->Pause(std::chrono::seconds(1))) break;
     }
     return 0;
+  }
+
+  // What there is, at first or after a gap.
+  Status ListToWatch(const Kind& kind, const std::string& name, bool first, std::string& version) {
+    SWELL_ASSIGN_OR_RETURN(json::SharedValue table, FetchTable(kind, name));
+    columns_ = ColumnsOf(*table);
+    done_ = !(first && watch_only_) && !PrintWatched(RowsOf(*table), first && !no_headers_);
+    version = json::GetString(*table, {"metadata", "resourceVersion"});
+    return Status::Ok();
+  }
+
+  // Until the connection breaks; what the server no longer knows by then is looked at anew.
+  Status WatchOn(const Kind& kind, const std::string& name, std::string& version) {
+    Status ended = WatchFrom(kind, name, version);
+    if (ended.ok() || ended.code() == Code::kUnavailable) return Status::Ok();
+    if (ended.code() != Code::kExpired && ended.code() != Code::kGone) return ended;
+    version.clear();
+    return Status::Ok();
   }
 
   bool PrintWatched(const json::Array& rows, bool header) {
@@ -354,7 +378,7 @@ class GetAction final : public Action {
       }
       return true;
     }
-    return session_->Out(Format(columns_, rows, "", header));
+    return session_->Out(FormatInto(watched_, columns_, rows, "", header));
   }
 
   Status WatchFrom(const Kind& kind, const std::string& name, std::string& version) {
@@ -376,7 +400,10 @@ class GetAction final : public Action {
                                            json::Print(*object));
         return false;
       }
-      if (type == "BOOKMARK" || !object) return true;
+      if (!object) return true;
+      const std::string_view reached = json::GetString(*object, {"metadata", "resourceVersion"});
+      if (!reached.empty()) version = reached;
+      if (type == "BOOKMARK") return true;
       json::Array rows =
           form_.table() ? RowsOf(*object) : json::Array{json::Object{{"object", *object}}};
       done_ = !PrintWatched(rows, false);
@@ -401,6 +428,7 @@ class GetAction final : public Action {
   Api* api_ = nullptr;
   std::string ns_;
   json::Array columns_;
+  TextTable watched_;
   bool done_ = false;
 };
 

@@ -68,28 +68,33 @@ std::string OneLine(std::string_view text) {
 }
 
 void TextTable::Add(std::vector<std::string> row) {
-  for (std::string& cell : row) cell = Cell(cell);
+  if (row.size() > widths_.size()) widths_.resize(row.size());
+  for (size_t i = 0; i < row.size(); ++i) {
+    row[i] = Cell(row[i]);
+    widths_[i] = std::max(widths_[i], DisplayWidth(row[i]));
+  }
   rows_.push_back(std::move(row));
 }
 
 std::string TextTable::ToString(std::string_view indent) const {
-  std::vector<size_t> widths;
-  for (const auto& row : rows_) {
-    if (row.size() > widths.size()) widths.resize(row.size());
-    for (size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], DisplayWidth(row[i]));
-  }
   std::string out;
   for (const auto& row : rows_) {
     out += indent;
     for (size_t i = 0; i < row.size(); ++i) {
       out += row[i];
-      if (i + 1 < row.size()) out.append(widths[i] - DisplayWidth(row[i]) + padding_, ' ');
+      if (i + 1 < row.size()) out.append(widths_[i] - DisplayWidth(row[i]) + padding_, ' ');
     }
     // Empty cells at the end leave nothing behind.
     out.erase(out.find_last_not_of(' ') + 1);
     out += '\n';
   }
   return out;
+}
+
+std::string TextTable::TakeText() {
+  std::string text = ToString();
+  rows_.clear();
+  return text;
 }
 
 }  // namespace swell::cli

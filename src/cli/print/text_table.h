@@ -18,9 +18,12 @@ class TextTable {
   size_t size() const { return rows_.size(); }
   // Lines, each ended by a newline; nothing follows the last cell of a row.
   std::string ToString(std::string_view indent = {}) const;
+  // Likewise, and forgets the rows: those that come after them are as wide at least.
+  std::string TakeText();
 
  private:
   size_t padding_;
+  std::vector<size_t> widths_;  // of the columns
   std::vector<std::vector<std::string>> rows_;
 };
 
