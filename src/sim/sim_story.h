@@ -92,9 +92,7 @@ class SimStory {
   bool Comes(const std::string& what,
              const std::function<bool()>& condition,
              Duration limit = std::chrono::minutes(2));
-  int Members(const std::string& job, const std::function<bool(const json::Value&)>& that) const;
   int Running(const std::string& job) const;
-  int Bound(const std::string& job) const;
   WishPtr Add(json::Value object, const client::Resource& resource);
 
   void LoseMessagesForAWhile();
