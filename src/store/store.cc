@@ -31,7 +31,7 @@ constexpr Duration kGatherMost = std::chrono::milliseconds(1);
 struct ObjectKey {
   std::string ns;
   std::string name;
-  auto operator<=>(const ObjectKey&) const = default;
+  auto operator<=>(const ObjectKey&) const = default;  // NOLINT(modernize-use-nullptr)
 };
 
 // One object's place in the index. latest == durable unless writes are pending.
@@ -353,7 +353,7 @@ void StoreImpl::Tell() {
 
 // In the order of their versions. False: the store is gone.
 bool StoreImpl::TellSome(size_t most) {
-  const std::weak_ptr<char> alive = alive_;
+  std::weak_ptr<char> alive = alive_;
   for (; most > 0 && !untold_.empty(); --most) {
     const Pending write = std::move(untold_.front());
     untold_.pop_front();
