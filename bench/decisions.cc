@@ -13,17 +13,17 @@
 #include <memory>
 #include <string>
 
-#include "apiserver/api_server.h"
 #include "base/random.h"
 #include "base/strings.h"
-#include "client/client.h"
-#include "controllers/context.h"
-#include "controllers/scheduling/capacity_guard.h"
-#include "controllers/scheduling/scheduler_loop.h"
 #include "json/value.h"
-#include "net/reactor/reactor.h"
-#include "store/backend.h"
-#include "store/store.h"
+#include "kube/apiserver/api_server.h"
+#include "kube/client/client.h"
+#include "kube/controllers/context.h"
+#include "kube/net/reactor/reactor.h"
+#include "kube/store/backend.h"
+#include "kube/store/store.h"
+#include "scheduling/capacity_guard.h"
+#include "scheduling/scheduler_loop.h"
 
 namespace swell {
 namespace {

@@ -15,7 +15,7 @@
 //   swell_load KUBECONFIG bound N SECONDS                   waits until N are bound, by whomever
 //   swell_load KUBECONFIG ending N SECONDS                  until N are being deleted; also since
 //                                                           the last came before the first of these
-#include "net/http/load.h"
+#include "kube/net/http/load.h"
 
 #include <algorithm>
 #include <cstdio>
@@ -29,10 +29,10 @@
 #include <vector>
 
 #include "base/strings.h"
-#include "client/kubeconfig.h"
 #include "json/value.h"
-#include "net/http/client.h"
-#include "net/reactor/reactor.h"
+#include "kube/client/kubeconfig.h"
+#include "kube/net/http/client.h"
+#include "kube/net/reactor/reactor.h"
 
 namespace swell {
 namespace {

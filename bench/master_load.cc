@@ -14,9 +14,9 @@
 #include "base/random.h"
 #include "base/strings.h"
 #include "json/value.h"
-#include "net/http/client.h"
-#include "net/http/load.h"
-#include "net/reactor/reactor.h"
+#include "kube/net/http/client.h"
+#include "kube/net/http/load.h"
+#include "kube/net/reactor/reactor.h"
 
 namespace swell {
 namespace {

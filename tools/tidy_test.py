@@ -33,45 +33,46 @@ def source(layer, text, **more):
 class Layers(unittest.TestCase):
     def test_arrows_only_go_up(self):
         self.assertEqual(
-            breaches(source("store", '#include "json/value.h"\n#include "sched/cycle.h"\n')),
-            ["src/store/a.cc:2 layer"],
+            breaches(source("kube/store", '#include "json/value.h"\n#include "sched/cycle.h"\n')),
+            ["src/kube/store/a.cc:2 layer"],
         )
 
     def test_within_a_layer_too(self):
         cmake = "add_component(SRCS tls/a.cc http/a.cc net.cc)\n"
         tree = {
             "src/net/CMakeLists.txt": cmake,
-            "src/net/tls/a.cc": '#include "net/reactor/reactor.h"\n#include "net/http/http.h"\n#include "net/net.h"\n',
-            "src/net/http/a.cc": '#include "net/tls/tls.h"\n',
-            "src/net/net.cc": '#include "net/http/http.h"\n',
-            "src/net/tls/a_test.cc": '#include "net/http/http.h"\n',
+            "src/kube/net/tls/a.cc": '#include "kube/net/reactor/reactor.h"\n'
+                                     '#include "kube/net/http/http.h"\n#include "kube/net/net.h"\n',
+            "src/kube/net/http/a.cc": '#include "kube/net/tls/tls.h"\n',
+            "src/kube/net/net.cc": '#include "kube/net/http/http.h"\n',
+            "src/kube/net/tls/a_test.cc": '#include "kube/net/http/http.h"\n',
         }
         found = breaches(tree)
-        self.assertIn("src/net/tls/a.cc:2 folder", found)
-        self.assertIn("src/net/tls/a.cc:3 folder", found)
+        self.assertIn("src/kube/net/tls/a.cc:2 folder", found)
+        self.assertIn("src/kube/net/tls/a.cc:3 folder", found)
         self.assertEqual(len([row for row in found if row.endswith(" folder")]), 2)
 
     def test_within_a_folder_too(self):
         tree = {
-            "src/edge/process/CMakeLists.txt": "add_component(SRCS shim/a.cc process.cc)\n",
-            "src/edge/process/shim/a.cc": '#include "edge/http/http.h"\n#include "edge/process/streams/a.h"\n',
-            "src/edge/process/process.cc": '#include "edge/process/shim/a.h"\n',
+            "src/kube/process/CMakeLists.txt": "add_component(SRCS shim/a.cc process.cc)\n",
+            "src/kube/process/shim/a.cc": '#include "kube/net/http/http.h"\n#include "kube/process/streams/a.h"\n',
+            "src/kube/process/process.cc": '#include "kube/process/shim/a.h"\n',
         }
-        self.assertEqual(breaches(tree), ["src/edge/process/shim/a.cc:2 folder"])
+        self.assertEqual(breaches(tree), ["src/kube/process/shim/a.cc:2 folder"])
 
     def test_allowances_are_transitive(self):
-        self.assertEqual(breaches(source("agent", '#include "base/status.h"\n')), [])
+        self.assertEqual(breaches(source("kube/node", '#include "base/status.h"\n')), [])
 
     def test_the_simulator_does_without_the_network(self):
         self.assertEqual(
-            breaches(source("sim", '#include "agent/agent.h"\n#include "net/server.h"\n')),
+            breaches(source("sim", '#include "kube/node/agent.h"\n#include "kube/net/server.h"\n')),
             ["src/sim/a.cc:2 layer"],
         )
 
     def test_tests_may_use_what_cmake_gives_them(self):
         tree = {
             "src/json/CMakeLists.txt": "add_component(NAME json TESTS a_test.cc TEST_DEPS api)",
-            "src/json/a_test.cc": '#include "api/meta.h"\n#include "store/store.h"\n',
+            "src/json/a_test.cc": '#include "kube/api/meta.h"\n#include "kube/store/store.h"\n',
         }
         self.assertEqual(breaches(tree), ["src/json/a_test.cc:2 layer"])
 
@@ -87,9 +88,9 @@ class Layers(unittest.TestCase):
 
     def test_only_net_includes_the_network(self):
         text = "#include <boost/asio/ip/tcp.hpp>\n#include <openssl/ssl.h>\n"
-        self.assertEqual(breaches(source("net", text)), [])
+        self.assertEqual(breaches(source("kube/net", text)), [])
         self.assertEqual(
-            breaches(source("edge", text)), ["src/edge/a.cc:1 network", "src/edge/a.cc:2 network"]
+            breaches(source("kube/edge", text)), ["src/kube/edge/a.cc:1 network", "src/kube/edge/a.cc:2 network"]
         )
 
 
@@ -121,8 +122,8 @@ class Headers(unittest.TestCase):
     def test_the_json_library_comes_through_its_wrapper(self):
         text = f"{HEADER}#include <boost/json.hpp>\n"
         self.assertEqual(self.header(text, "json"), [])
-        self.assertEqual(self.header(text, "api"), ["src/api/a.h:3 heavy-header"])
-        self.assertEqual(self.header(f"{HEADER}#include <boost/json/fwd.hpp>\n", "api"), [])
+        self.assertEqual(self.header(text, "kube/api"), ["src/kube/api/a.h:3 heavy-header"])
+        self.assertEqual(self.header(f"{HEADER}#include <boost/json/fwd.hpp>\n", "kube/api"), [])
 
     def test_nobody_includes_it(self):
         tree = source("base", "", **{"src/base/a.h": HEADER})
@@ -135,7 +136,7 @@ class Identifiers(unittest.TestCase):
         self.assertEqual(
             breaches(source("sched", text)), [f"src/sched/a.cc:{n} banned" for n in (1, 2, 3)]
         )
-        self.assertEqual(breaches(source("edge", text)), [])
+        self.assertEqual(breaches(source("kube/edge", text)), [])
 
     def test_words_and_longer_names_are_not_code(self):
         text = '// system_clock::now\nauto s = "rand()";\nint operand(int x);\nlong n = 1\'000;\n'
@@ -144,11 +145,11 @@ class Identifiers(unittest.TestCase):
     def test_dialect(self):
         text = "auto v = std::views::all(x);\nstd::expected<int, int> e;\nthrow 1;\n"
         self.assertEqual(
-            breaches(source("edge", text)), [f"src/edge/a.cc:{n} banned" for n in (1, 2, 3)]
+            breaches(source("kube/edge", text)), [f"src/kube/edge/a.cc:{n} banned" for n in (1, 2, 3)]
         )
 
     def test_unannotated_mutex(self):
-        self.assertEqual(breaches(source("edge", "std::mutex m;\n")), ["src/edge/a.cc:1 banned"])
+        self.assertEqual(breaches(source("kube/edge", "std::mutex m;\n")), ["src/kube/edge/a.cc:1 banned"])
         self.assertEqual(breaches(source("base", "std::mutex m;\n")), [])
 
 
@@ -160,7 +161,7 @@ class Text(unittest.TestCase):
     def test_machine_path(self):
         bad = "see /wo" "rk/main/x\n"
         self.assertEqual(breaches({"docs/a.md": bad}), ["docs/a.md:1 machine-path"])
-        self.assertEqual(breaches({"docs/a.md": "/workspace $X/wo" "rk api/wo" "rk\n"}), [])
+        self.assertEqual(breaches({"docs/a.md": "/workspace $X/wo" "rk kube/api/wo" "rk\n"}), [])
 
     def test_private_registry(self):
         lock = '"resolved": "https://registry.npmjs.org/a"\n"resolved": "https://u:p@box.example/a"\n'

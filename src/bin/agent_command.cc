@@ -3,9 +3,6 @@
 #include <cstdio>
 #include <thread>
 
-#include "agent/names.h"
-#include "agent/node_agent.h"
-#include "agent/simulated_runtime.h"
 #include "base/file.h"
 #include "base/strings.h"
 #include "bin/commands.h"
@@ -14,8 +11,11 @@
 #include "bin/monitoring.h"
 #include "bin/node_address.h"
 #include "bin/remote_process.h"
-#include "edge/kubelet/kubelet_server.h"
-#include "edge/process/process_runtime.h"
+#include "kube/edge/kubelet/kubelet_server.h"
+#include "kube/node/names.h"
+#include "kube/node/node_agent.h"
+#include "kube/node/simulated_runtime.h"
+#include "kube/process/process_runtime.h"
 
 namespace swell {
 namespace {
@@ -65,13 +65,13 @@ class AgentProcess {
 
   AgentFlags flags_;
   DataDir dir_;
-  std::vector<agent::NodeConfig> nodes_;
+  std::vector<node::NodeConfig> nodes_;
   std::unique_ptr<RemoteProcess> process_;
   Monitoring monitoring_;
   std::unique_ptr<edge::ProcessRuntime> processes_;
-  std::unique_ptr<agent::SimulatedRuntime> simulated_;
-  std::unique_ptr<agent::ServiceNames> names_;
-  std::unique_ptr<agent::NodeFleet> fleet_;
+  std::unique_ptr<node::SimulatedRuntime> simulated_;
+  std::unique_ptr<node::ServiceNames> names_;
+  std::unique_ptr<node::NodeFleet> fleet_;
   net::Reactor io_;
   std::unique_ptr<edge::KubeletServer> kubelets_;
   std::thread io_thread_;
@@ -86,7 +86,7 @@ Result<std::unique_ptr<AgentProcess>> AgentProcess::Create(const AgentFlags& fla
   SWELL_ASSIGN_OR_RETURN(agent->nodes_, PlanNodes(flags.plan));
   // A node is missed after 40 s; many renew less often, so that their heartbeats stay a small cost.
   auto heartbeat = std::chrono::seconds(std::clamp<size_t>(agent->nodes_.size() / 100, 10, 20));
-  for (agent::NodeConfig& node : agent->nodes_) node.lease_interval = heartbeat;
+  for (node::NodeConfig& node : agent->nodes_) node.lease_interval = heartbeat;
   SWELL_ASSIGN_OR_RETURN(
       agent->process_,
       RemoteProcess::Connect(flags.remote,
@@ -106,7 +106,7 @@ Result<std::unique_ptr<AgentProcess>> AgentProcess::Create(const AgentFlags& fla
 Status AgentProcess::MakeKubeletServer() {
   std::string ip = flags_.node_ip;
   if (ip.empty()) ip = AddressTowards(process_->access().server);
-  for (agent::NodeConfig& node : nodes_) {
+  for (node::NodeConfig& node : nodes_) {
     if (!ip.empty()) node.internal_ip = ip;
   }
   if (nodes_.size() > kServingNodesMax) return Status::Ok();
@@ -119,7 +119,7 @@ Status AgentProcess::MakeKubeletServer() {
                      .organizations = {"system:nodes"},
                      .server = true,
                      .not_before = since};
-  for (const agent::NodeConfig& node : nodes_) {
+  for (const node::NodeConfig& node : nodes_) {
     spec.dns_names.push_back(node.name);
     spec.ip_addresses.push_back(node.internal_ip);
   }
@@ -130,7 +130,7 @@ Status AgentProcess::MakeKubeletServer() {
   config.api = process_->server();
   kubelets_ = std::make_unique<edge::KubeletServer>(process_->core(), io_, process_->clock(),
                                                     std::move(config));
-  for (agent::NodeConfig& node : nodes_) {
+  for (node::NodeConfig& node : nodes_) {
     SWELL_ASSIGN_OR_RETURN(node.kubelet_port,
                            kubelets_->Listen(node.name, AnyPort(node.internal_ip)));
   }
@@ -147,7 +147,7 @@ void AgentProcess::StopIo() {
 
 Status AgentProcess::MakeRuntime() {
   if (flags_.runtime == "simulated") {
-    simulated_ = std::make_unique<agent::SimulatedRuntime>(process_->core(), process_->clock());
+    simulated_ = std::make_unique<node::SimulatedRuntime>(process_->core(), process_->clock());
     return Status::Ok();
   }
   edge::ProcessOptions options;
@@ -162,19 +162,19 @@ Status AgentProcess::MakeRuntime() {
 }
 
 void AgentProcess::Start() {
-  agent::Runtime* runtime = simulated_.get();
+  node::Runtime* runtime = simulated_.get();
   if (processes_) {
     runtime = processes_.get();
-    names_ = std::make_unique<agent::ServiceNames>(process_->core(), process_->server(),
-                                                   api::UserInfo{}, processes_->Router());
+    names_ = std::make_unique<node::ServiceNames>(process_->core(), process_->server(),
+                                                  api::UserInfo{}, processes_->Router());
     names_->Start();
   }
-  fleet_ = std::make_unique<agent::NodeFleet>(
-      agent::AgentPlugs{process_->core(), process_->clock(), process_->server(), *runtime,
-                        names_.get(), process_->random().Next()},
+  fleet_ = std::make_unique<node::NodeFleet>(
+      node::AgentPlugs{process_->core(), process_->clock(), process_->server(), *runtime,
+                       names_.get(), process_->random().Next()},
       nodes_);
   if (kubelets_) {
-    for (agent::NodeAgent* node : fleet_->nodes()) {
+    for (node::NodeAgent* node : fleet_->nodes()) {
       kubelets_->Serve(node->name(), edge::MakeKubeletEndpoints(*node));
     }
     io_thread_ = std::thread([this] { io_.Run(); });
@@ -207,7 +207,7 @@ void AgentProcess::Collect(MetricPage& page) const {
   if (!fleet_) return;
   double registered = 0;
   double pods = 0;
-  for (const agent::NodeAgent* node : fleet_->nodes()) {
+  for (const node::NodeAgent* node : fleet_->nodes()) {
     registered += node->registered();
     pods += static_cast<double>(node->worker_count());
   }

@@ -9,7 +9,6 @@
 #include <cstdio>
 #include <filesystem>
 
-#include "api/meta.h"
 #include "base/file.h"
 #include "base/random.h"
 #include "base/strings.h"
@@ -18,7 +17,8 @@
 #include "bin/remote_process.h"
 #include "cli/cli.h"
 #include "cli/pods/tar.h"
-#include "store/backend.h"
+#include "kube/api/meta.h"
+#include "kube/store/backend.h"
 
 namespace swell {
 namespace {

@@ -6,7 +6,7 @@
 
 #include "base/strings.h"
 #include "cli/cluster.h"
-#include "controllers/scheduling/scheduler_settings.h"
+#include "scheduling/scheduler_settings.h"
 
 namespace swell {
 namespace {

@@ -11,7 +11,7 @@
 #include "base/log.h"
 #include "base/result.h"
 #include "cli/command.h"
-#include "client/kubeconfig.h"
+#include "kube/client/kubeconfig.h"
 #include "sched/cycle/cycle.h"
 
 namespace swell {

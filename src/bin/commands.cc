@@ -17,9 +17,9 @@
 #include "bin/command_line.h"
 #include "bin/data_dir.h"
 #include "bin/embedded_cluster.h"
-#include "client/kubeconfig.h"
-#include "controllers/manager.h"
 #include "json/value.h"
+#include "kube/client/kubeconfig.h"
+#include "operator/manager.h"
 
 namespace swell {
 namespace {

@@ -31,7 +31,8 @@ int JobMasterCommand(const std::vector<std::string>& arguments);
 int SimulateCommand(const std::vector<std::string>& arguments);
 // `swell replay`: recorded cycles again; contacts no cluster.
 int ReplayCommand(const std::vector<std::string>& arguments);
-// What the commands know of the scheduler (cli::Foresight); what cannot be read counts as absent.
-cli::Foresight MakeForesight();
+// What the commands know of the scheduler (cli::WhatIfEngine); what cannot be read counts as
+// absent.
+cli::WhatIfEngine MakeForesight();
 
 }  // namespace swell

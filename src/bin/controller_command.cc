@@ -2,8 +2,6 @@
 #include <cstdio>
 #include <set>
 
-#include "api/meta.h"
-#include "api/scheme.h"
 #include "base/file.h"
 #include "base/strings.h"
 #include "bin/commands.h"
@@ -13,7 +11,9 @@
 #include "bin/remote_process.h"
 #include "bin/webhook.h"
 #include "cli/session.h"
-#include "controllers/replica.h"
+#include "kube/api/meta.h"
+#include "kube/api/scheme.h"
+#include "operator/replica.h"
 
 namespace swell {
 namespace {

@@ -17,7 +17,7 @@
 
 #include "base/clock.h"
 #include "base/result.h"
-#include "net/tls/tls.h"
+#include "kube/net/tls/tls.h"
 
 namespace swell {
 

@@ -6,12 +6,6 @@
 #include <csignal>
 #include <map>
 
-#include "agent/names.h"
-#include "agent/node_agent.h"
-#include "agent/simulated_runtime.h"
-#include "api/meta.h"
-#include "api/swell_keys.h"
-#include "apiserver/api_server.h"
 #include "base/background_queue.h"
 #include "base/descriptors.h"
 #include "base/file.h"
@@ -20,18 +14,24 @@
 #include "bin/audit_log.h"
 #include "bin/token_key.h"
 #include "cli/cli.h"
-#include "client/client.h"
-#include "client/kubeconfig.h"
-#include "client/usage_record.h"
-#include "controllers/jobs/job_rules.h"
-#include "controllers/manager.h"
-#include "edge/http/http_front.h"
-#include "edge/http/http_transport.h"
-#include "edge/kubelet/kubelet_server.h"
-#include "edge/process/process_runtime.h"
-#include "net/http/server.h"
-#include "net/reactor/reactor.h"
-#include "store/backend.h"
+#include "jobs/job_rules.h"
+#include "kube/api/meta.h"
+#include "kube/api/swell_keys.h"
+#include "kube/apiserver/api_server.h"
+#include "kube/client/client.h"
+#include "kube/client/kubeconfig.h"
+#include "kube/client/usage_record.h"
+#include "kube/edge/http/http_front.h"
+#include "kube/edge/http/http_transport.h"
+#include "kube/edge/kubelet/kubelet_server.h"
+#include "kube/net/http/server.h"
+#include "kube/net/reactor/reactor.h"
+#include "kube/node/names.h"
+#include "kube/node/node_agent.h"
+#include "kube/node/simulated_runtime.h"
+#include "kube/process/process_runtime.h"
+#include "kube/store/backend.h"
+#include "operator/manager.h"
 
 namespace swell {
 namespace {
@@ -100,7 +100,7 @@ struct EmbeddedCluster::Impl {
   net::Reactor core;
   net::Reactor io;
   Pki pki;
-  std::vector<agent::NodeConfig> node_configs;
+  std::vector<node::NodeConfig> node_configs;
   std::unique_ptr<store::Store> store;
   std::shared_ptr<apiserver::ApiServer> server;
   BackgroundQueue<std::function<void()>> aside{kAsideBytesMax, Duration::zero(), RunAll};
@@ -113,9 +113,9 @@ struct EmbeddedCluster::Impl {
   std::unique_ptr<CycleRecorder> recorder;
   std::unique_ptr<controllers::Manager> manager;
   std::unique_ptr<edge::ProcessRuntime> processes;
-  std::unique_ptr<agent::SimulatedRuntime> simulated;
-  std::unique_ptr<agent::ServiceNames> names;
-  std::unique_ptr<agent::NodeFleet> fleet;
+  std::unique_ptr<node::SimulatedRuntime> simulated;
+  std::unique_ptr<node::ServiceNames> names;
+  std::unique_ptr<node::NodeFleet> fleet;
   std::map<std::string, std::shared_ptr<api::RestHandler>> kubelets;
   bool stopping = false;
   Status ended;
@@ -230,7 +230,7 @@ Status EmbeddedCluster::Impl::MakeApiServer() {
 
 Status EmbeddedCluster::Impl::MakeRuntime() {
   if (options.simulated) {
-    simulated = std::make_unique<agent::SimulatedRuntime>(core, clock);
+    simulated = std::make_unique<node::SimulatedRuntime>(core, clock);
     return Status::Ok();
   }
   edge::ProcessOptions process;
@@ -283,7 +283,7 @@ void EmbeddedCluster::Impl::ListenToPods(uint16_t port, const net::TlsServerConf
     }
   }
   server->Advertise(host, port);
-  for (agent::NodeConfig& node : node_configs) {
+  for (node::NodeConfig& node : node_configs) {
     node.base_env = {{"KUBERNETES_SERVICE_HOST", host},
                      {"KUBERNETES_SERVICE_PORT", std::to_string(port)},
                      {"KUBERNETES_SERVICE_PORT_HTTPS", std::to_string(port)},
@@ -335,7 +335,7 @@ void EmbeddedCluster::Impl::Collect(MetricPage& page) const {
   }
   double pods = 0;
   if (fleet) {
-    for (const agent::NodeAgent* node : fleet->nodes()) {
+    for (const node::NodeAgent* node : fleet->nodes()) {
       pods += static_cast<double>(node->worker_count());
     }
   }
@@ -421,15 +421,15 @@ void EmbeddedCluster::Impl::StartComponents() {
       controllers::Context{core, clock, random, server, kSystem, *informers, &metrics, server},
       manager_options);
   manager->Start();
-  agent::Runtime* runtime = simulated.get();
+  node::Runtime* runtime = simulated.get();
   if (processes) runtime = processes.get();
   if (processes) {
-    names = std::make_unique<agent::ServiceNames>(core, server, kSystem, processes->Router());
+    names = std::make_unique<node::ServiceNames>(core, server, kSystem, processes->Router());
     names->Start();
   }
-  fleet = std::make_unique<agent::NodeFleet>(
-      agent::AgentPlugs{core, clock, server, *runtime, names.get(), random.Next()}, node_configs);
-  for (agent::NodeAgent* node : fleet->nodes()) {
+  fleet = std::make_unique<node::NodeFleet>(
+      node::AgentPlugs{core, clock, server, *runtime, names.get(), random.Next()}, node_configs);
+  for (node::NodeAgent* node : fleet->nodes()) {
     kubelets[node->name()] = edge::MakeKubeletEndpoints(*node);
   }
   fleet->Start();
@@ -463,7 +463,7 @@ Result<std::unique_ptr<EmbeddedCluster>> EmbeddedCluster::Create(const ClusterOp
   RaiseDescriptorLimit();
   auto impl = std::make_unique<Impl>(options);
   SWELL_ASSIGN_OR_RETURN(impl->node_configs, PlanNodes(options.plan));
-  for (agent::NodeConfig& node : impl->node_configs) {
+  for (node::NodeConfig& node : impl->node_configs) {
     node.annotations[std::string(api::keys::kStartedBy)] = kSwellUp;
   }
   // The runtime first: finding out what is permitted forks, and must be done before any thread.

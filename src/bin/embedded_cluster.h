@@ -15,12 +15,12 @@
 #include <thread>
 #include <vector>
 
-#include "agent/node_config.h"
 #include "base/line_file.h"
 #include "base/result.h"
 #include "bin/command_line.h"
 #include "bin/cycle_recorder.h"
 #include "bin/data_dir.h"
+#include "kube/node/node_config.h"
 
 namespace swell {
 
@@ -58,6 +58,6 @@ class EmbeddedCluster {
 };
 
 // The nodes that the plan asks for: control plane first.
-Result<std::vector<agent::NodeConfig>> PlanNodes(const NodePlan& plan);
+Result<std::vector<node::NodeConfig>> PlanNodes(const NodePlan& plan);
 
 }  // namespace swell

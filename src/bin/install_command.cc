@@ -4,15 +4,15 @@
 #include <cstdio>
 #include <utility>
 
-#include "api/meta.h"
-#include "api/scheme.h"
-#include "api/swell_keys.h"
 #include "base/strings.h"
 #include "bin/commands.h"
 #include "bin/install_objects.h"
 #include "bin/remote_process.h"
-#include "client/as_seen.h"
 #include "json/yaml.h"
+#include "kube/api/meta.h"
+#include "kube/api/scheme.h"
+#include "kube/api/swell_keys.h"
+#include "kube/client/optimistic_update.h"
 
 namespace swell {
 namespace {
@@ -118,7 +118,7 @@ Status InstallOne(RemoteProcess& process, const json::Value& object) {
     std::printf("%s %s\n", words.c_str(), outcome);
     return after;
   };
-  return client::WriteAsSeen(look, write).status();
+  return client::UpdateWithRetry(look, write).status();
 }
 
 // Nobody can use a kind before the server has taken its definition in.

@@ -1,10 +1,10 @@
 #include "bin/install_objects.h"
 
-#include "api/crd/crds.h"
-#include "api/scheme.h"
 #include "base/check.h"
 #include "base/strings.h"
 #include "json/yaml.h"
+#include "kube/api/crd/crds.h"
+#include "kube/api/scheme.h"
 
 namespace swell {
 namespace {

@@ -3,7 +3,7 @@
 
 #include "bin/commands.h"
 #include "cli/cli.h"
-#include "edge/process/shim/pod_shim.h"
+#include "kube/process/shim/pod_shim.h"
 
 int main(int argc, char** argv) {
   // Started for every container: nothing else may cost it time.

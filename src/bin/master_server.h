@@ -16,8 +16,8 @@
 #include "base/clock.h"
 #include "elastic/job_master.h"
 #include "elastic/master_journal.h"
-#include "net/http/server.h"
-#include "net/reactor/reactor.h"
+#include "kube/net/http/server.h"
+#include "kube/net/reactor/reactor.h"
 
 namespace swell {
 

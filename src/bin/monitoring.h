@@ -8,7 +8,7 @@
 #include "base/health.h"
 #include "base/metrics.h"
 #include "bin/remote_process.h"
-#include "edge/http/monitor_server.h"
+#include "kube/edge/http/monitor_server.h"
 
 namespace swell {
 

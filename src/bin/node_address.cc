@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include "base/strings.h"
-#include "net/http/http.h"
+#include "kube/net/http/http.h"
 
 namespace swell {
 

@@ -5,13 +5,13 @@
 
 #include <thread>
 
-#include "api/meta.h"
-#include "api/quantity.h"
 #include "base/file.h"
 #include "base/strings.h"
 #include "bin/embedded_cluster.h"
 #include "bin/node_address.h"
-#include "edge/process/machine/nvml.h"
+#include "kube/api/meta.h"
+#include "kube/api/quantity.h"
+#include "kube/process/machine/nvml.h"
 
 namespace swell {
 namespace {
@@ -98,8 +98,8 @@ std::string OsName() {
 }
 
 // What every node has from the plan and from this machine, read once.
-agent::NodeConfig CommonParts(const NodePlan& plan) {
-  agent::NodeConfig node;
+node::NodeConfig CommonParts(const NodePlan& plan) {
+  node::NodeConfig node;
   node.capacity["cpu"] = plan.cpus.empty() ? MachineCpus() : plan.cpus;
   node.capacity["memory"] = plan.memory.empty() ? MachineMemory() : plan.memory;
   node.capacity["pods"] = "110";
@@ -112,15 +112,15 @@ agent::NodeConfig CommonParts(const NodePlan& plan) {
   return node;
 }
 
-agent::NodeConfig Numbered(agent::NodeConfig node, std::string name, int number) {
+node::NodeConfig Numbered(node::NodeConfig node, std::string name, int number) {
   node.name = std::move(name);
   // An address of its own for each virtual node, all of them this machine.
   node.internal_ip = StrCat("127.0.", 1 + number / 250, ".", 1 + number % 250);
   return node;
 }
 
-agent::NodeConfig ThisMachine(const NodePlan& plan, agent::NodeConfig common) {
-  agent::NodeConfig node =
+node::NodeConfig ThisMachine(const NodePlan& plan, node::NodeConfig common) {
+  node::NodeConfig node =
       Numbered(std::move(common), plan.name.empty() ? HostName() : plan.name, 0);
   edge::GpuInventory gpus = edge::DiscoverGpus();
   if (!gpus.gpus.empty()) {
@@ -135,7 +135,7 @@ agent::NodeConfig ThisMachine(const NodePlan& plan, agent::NodeConfig common) {
 
 }  // namespace
 
-Result<std::vector<agent::NodeConfig>> PlanNodes(const NodePlan& plan) {
+Result<std::vector<node::NodeConfig>> PlanNodes(const NodePlan& plan) {
   SWELL_RETURN_IF_ERROR(CheckCounts(plan));
   SWELL_RETURN_IF_ERROR(CheckQuantity("--cpus", plan.cpus));
   SWELL_RETURN_IF_ERROR(CheckQuantity("--memory", plan.memory));
@@ -143,18 +143,18 @@ Result<std::vector<agent::NodeConfig>> PlanNodes(const NodePlan& plan) {
   if (std::string wrong = api::CheckDnsSubdomain(plan.name); !plan.name.empty() && !wrong.empty()) {
     return Status(Code::kBadRequest, StrCat("--node-name: ", Quote(plan.name), ": ", wrong));
   }
-  const agent::NodeConfig common = CommonParts(plan);
-  std::vector<agent::NodeConfig> nodes;
+  const node::NodeConfig common = CommonParts(plan);
+  std::vector<node::NodeConfig> nodes;
   const int control_planes = static_cast<int>(plan.control_plane_nodes);
   for (int i = 0; i < control_planes; ++i) {
-    agent::NodeConfig node =
+    node::NodeConfig node =
         Numbered(common, StrCat(plan.name, plan.name.empty() ? "" : "-", "control-", i + 1), i);
     node.control_plane = true;
     node.taints.push_back({"node-role.kubernetes.io/control-plane", "", "NoSchedule"});
     nodes.push_back(std::move(node));
   }
   for (int i = 0; i < plan.nodes; ++i) {
-    agent::NodeConfig node = Numbered(
+    node::NodeConfig node = Numbered(
         common, StrCat(plan.name.empty() ? "node" : plan.name, "-", i + 1), control_planes + i);
     if (plan.gpus_per_node > 0) {
       node.capacity["nvidia.com/gpu"] = std::to_string(plan.gpus_per_node);

@@ -2,9 +2,9 @@
 
 #include <csignal>
 
-#include "api/meta.h"
-#include "api/scheme.h"
 #include "base/strings.h"
+#include "kube/api/meta.h"
+#include "kube/api/scheme.h"
 
 namespace swell {
 

@@ -12,9 +12,9 @@
 #include "base/clock.h"
 #include "base/random.h"
 #include "bin/command_line.h"
-#include "client/client.h"
-#include "edge/cluster/cluster_transport.h"
-#include "net/reactor/reactor.h"
+#include "kube/client/client.h"
+#include "kube/edge/cluster/cluster_transport.h"
+#include "kube/net/reactor/reactor.h"
 
 namespace swell {
 

@@ -3,7 +3,6 @@
 #include <cstdio>
 #include <filesystem>
 
-#include "api/meta.h"
 #include "base/record_ring.h"
 #include "base/strings.h"
 #include "bin/command_line.h"
@@ -12,6 +11,7 @@
 #include "bin/data_dir.h"
 #include "cli/print/text_table.h"
 #include "json/value.h"
+#include "kube/api/meta.h"
 #include "sched/replay.h"
 
 namespace swell {

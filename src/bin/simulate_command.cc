@@ -1,15 +1,15 @@
 // `swell simulate`: what the scheduler would do with a state, in a file, anywhere.
 #include <cstdio>
 
-#include "api/meta.h"
 #include "base/file.h"
 #include "base/strings.h"
 #include "bin/command_line.h"
 #include "bin/commands.h"
 #include "bin/cycle_table.h"
-#include "controllers/jobs/job_members.h"
-#include "controllers/jobs/job_rules.h"
-#include "controllers/scheduling/simulate.h"
+#include "jobs/job_members.h"
+#include "jobs/job_rules.h"
+#include "kube/api/meta.h"
+#include "scheduling/simulate.h"
 
 namespace swell {
 namespace {
@@ -144,9 +144,9 @@ void PrintTable(const json::Value& result) {
 
 }  // namespace
 
-cli::Foresight MakeForesight() {
-  cli::Foresight foresight;
-  foresight.simulate = [](const cli::StateView& state, WallTime now) {
+cli::WhatIfEngine MakeForesight() {
+  cli::WhatIfEngine what_if;
+  what_if.simulate = [](const cli::StateView& state, WallTime now) {
     std::vector<std::string> problems;
     controllers::StateInputs inputs = controllers::ReadStateItems(state, problems);
     controllers::SimulateOptions options;
@@ -154,14 +154,14 @@ cli::Foresight MakeForesight() {
     options.settings = inputs.settings.cycle;
     return controllers::Simulate(std::move(inputs), options);
   };
-  foresight.make_gang = [](const client::Resource& resource,
-                           const json::Value& job) -> Result<json::Array> {
+  what_if.make_gang = [](const client::Resource& resource,
+                         const json::Value& job) -> Result<json::Array> {
     const controllers::JobRules rules;
     const controllers::JobKind* kind = rules.Find(resource.group, resource.plural);
     if (kind != nullptr) return controllers::MakeGang(*kind, job);
     return Status(Code::kNotAcceptable, StrCat("there is no plan for ", resource.plural));
   };
-  return foresight;
+  return what_if;
 }
 
 int SimulateCommand(const std::vector<std::string>& arguments) {

@@ -2,8 +2,8 @@
 
 #include "base/file.h"
 #include "base/strings.h"
-#include "net/tls/signing_key.h"
-#include "net/tls/tls.h"
+#include "kube/net/tls/signing_key.h"
+#include "kube/net/tls/tls.h"
 
 namespace swell {
 namespace {

@@ -4,8 +4,8 @@
 
 #include <memory>
 
-#include "apiserver/api_server.h"
 #include "bin/data_dir.h"
+#include "kube/apiserver/api_server.h"
 
 namespace swell {
 

@@ -1,14 +1,10 @@
 // `swell user`: people of this machine's cluster: their names, roles and credentials.
 //
-// A user is a Secret (apiserver/access/registered_users.h) and the bindings of their role. The
+// A user is a Secret (kube/apiserver/access/registered_users.h) and the bindings of their role. The
 // cluster itself signs the credentials, so that its admins need no more than their kubeconfig.
 #include <algorithm>
 #include <cstdio>
 
-#include "api/meta.h"
-#include "api/scheme.h"
-#include "apiserver/access/registered_users.h"
-#include "apiserver/access/submitter.h"
 #include "base/file.h"
 #include "base/strings.h"
 #include "bin/commands.h"
@@ -16,7 +12,11 @@
 #include "bin/remote_process.h"
 #include "cli/print/text_table.h"
 #include "cli/session.h"
-#include "client/kubeconfig.h"
+#include "kube/api/meta.h"
+#include "kube/api/scheme.h"
+#include "kube/apiserver/access/registered_users.h"
+#include "kube/apiserver/access/submitter.h"
+#include "kube/client/kubeconfig.h"
 
 namespace swell {
 namespace {

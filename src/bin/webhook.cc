@@ -1,8 +1,8 @@
 #include "bin/webhook.h"
 
-#include "api/meta.h"
 #include "base/log.h"
 #include "base/strings.h"
+#include "kube/api/meta.h"
 
 namespace swell {
 namespace {

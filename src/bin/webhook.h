@@ -8,7 +8,7 @@
 // there.
 //
 // The Secret is read again before each look at the configuration, and one replica renews it in time
-// (edge/webhook/webhook_authority.h).
+// (kube/edge/webhook/webhook_authority.h).
 //
 // Ownership: the process and the informers outlive it. Thread-safety: the core thread.
 #pragma once
@@ -19,9 +19,9 @@
 
 #include "bin/install_objects.h"
 #include "bin/remote_process.h"
-#include "controllers/admission.h"
-#include "edge/webhook/webhook_authority.h"
-#include "edge/webhook/webhook_server.h"
+#include "kube/edge/webhook/webhook_authority.h"
+#include "kube/edge/webhook/webhook_server.h"
+#include "operator/admission.h"
 
 namespace swell {
 

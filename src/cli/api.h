@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "cli/cli.h"
-#include "client/client.h"
+#include "kube/client/client.h"
 
 namespace swell::cli {
 

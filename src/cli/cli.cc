@@ -6,7 +6,7 @@
 #include "cli/command.h"
 #include "cli/commands.h"
 #include "cli/session.h"
-#include "edge/http/http_transport.h"
+#include "kube/edge/http/http_transport.h"
 
 namespace swell::cli {
 namespace {

@@ -15,13 +15,13 @@
 #include <string_view>
 #include <vector>
 
-#include "api/rest.h"
 #include "base/clock.h"
 #include "base/executor.h"
 #include "base/result.h"
 #include "cli/console.h"
-#include "client/client.h"
 #include "json/value.h"
+#include "kube/api/rest.h"
+#include "kube/client/client.h"
 
 namespace swell::cli {
 
@@ -56,7 +56,7 @@ using StateView = std::vector<const json::Value*>;
 
 // What the scheduler and the job controllers would do, by their own code. The program around
 // provides it: scheduling is no business of this layer. Both may be empty.
-struct Foresight {
+struct WhatIfEngine {
   // A scheduling cycle over a state: what `swell simulate` prints.
   std::function<json::Value(const StateView& state, WallTime now)> simulate;
   // The pod group that a job of that resource would have, and then the pods that are in it.
@@ -76,7 +76,7 @@ struct CliEnv {
   const Clock* clock = nullptr;
   EventLoop* loop = nullptr;
   std::function<Result<Connection>(const ClusterFlags&)> connect;
-  Foresight foresight;
+  WhatIfEngine what_if;
   // Standard input as it comes, and ports of this machine; empty: there are none.
   std::function<std::unique_ptr<Console>()> console;
   std::function<Result<std::unique_ptr<PortListener>>(const std::string& address,
@@ -101,7 +101,7 @@ int RunCli(const std::vector<std::string>& argv,
            const std::vector<ExtraCommand>& extra = {});
 
 // The same with the process's own terminal, environment, clock and network.
-int CliMain(int argc, char** argv, std::vector<ExtraCommand> extra = {}, Foresight foresight = {});
+int CliMain(int argc, char** argv, std::vector<ExtraCommand> extra = {}, WhatIfEngine what_if = {});
 
 // The version that `swell version` prints.
 std::string_view Version();

@@ -9,10 +9,10 @@
 
 #include <gtest/gtest.h>
 
-#include "api/meta.h"
-#include "apiserver/test_server.h"
 #include "base/strings.h"
 #include "cli/cli.h"
+#include "kube/api/meta.h"
+#include "kube/apiserver/test_server.h"
 
 namespace swell::cli {
 

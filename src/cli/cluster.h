@@ -7,7 +7,7 @@
 #include <string>
 
 #include "cli/cli.h"
-#include "client/kubeconfig.h"
+#include "kube/client/kubeconfig.h"
 
 namespace swell::cli {
 

@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <functional>
 
-#include "api/duplex.h"
+#include "kube/api/duplex.h"
 
 namespace swell::cli {
 

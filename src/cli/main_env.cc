@@ -11,8 +11,8 @@
 #include "cli/cli.h"
 #include "cli/cluster.h"
 #include "cli/real_console.h"
-#include "edge/cluster/cluster_transport.h"
-#include "net/reactor/reactor.h"
+#include "kube/edge/cluster/cluster_transport.h"
+#include "kube/net/reactor/reactor.h"
 
 namespace swell::cli {
 namespace {
@@ -91,7 +91,7 @@ Result<Connection> Connect(net::Reactor& reactor, const Clock& clock, const Clus
 
 }  // namespace
 
-int CliMain(int argc, char** argv, std::vector<ExtraCommand> extra, Foresight foresight) {
+int CliMain(int argc, char** argv, std::vector<ExtraCommand> extra, WhatIfEngine what_if) {
   ::signal(SIGPIPE, SIG_IGN);
   ReactorLoop loop;
   RealClock clock;
@@ -108,7 +108,7 @@ int CliMain(int argc, char** argv, std::vector<ExtraCommand> extra, Foresight fo
   env.connect = [&loop, &clock](const ClusterFlags& flags) {
     return Connect(loop.reactor(), clock, flags);
   };
-  env.foresight = std::move(foresight);
+  env.what_if = std::move(what_if);
   env.console = [&loop] { return MakeRealConsole(loop.reactor()); };
   env.listen = [&loop](const std::string& address, std::function<void(api::DuplexPtr)> accepted) {
     return ListenForReal(loop.reactor(), address, std::move(accepted));

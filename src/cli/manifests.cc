@@ -2,10 +2,10 @@
 
 #include <filesystem>
 
-#include "api/meta.h"
 #include "base/file.h"
 #include "base/strings.h"
 #include "json/yaml.h"
+#include "kube/api/meta.h"
 
 namespace swell::cli {
 namespace {

@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "api/schema.h"
 #include "cli/session.h"
+#include "kube/api/schema.h"
 
 namespace swell::cli {
 

@@ -12,8 +12,8 @@
 #include <utility>
 
 #include "base/file.h"
-#include "edge/http/net_duplex.h"
-#include "net/connection/listener.h"
+#include "kube/edge/http/net_duplex.h"
+#include "kube/net/connection/listener.h"
 
 namespace swell::cli {
 namespace {

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "cli/console.h"
-#include "net/reactor/reactor.h"
+#include "kube/net/reactor/reactor.h"
 
 namespace swell::cli {
 

@@ -2,10 +2,10 @@
 
 #include <algorithm>
 
-#include "api/meta.h"
 #include "base/duration.h"
 #include "base/strings.h"
-#include "edge/http/http_transport.h"
+#include "kube/api/meta.h"
+#include "kube/edge/http/http_transport.h"
 
 namespace swell::cli {
 

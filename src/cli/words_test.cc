@@ -2,8 +2,6 @@
 
 #include <gtest/gtest.h>
 
-#include "api/scheme.h"
-#include "api/strategic.h"
 #include "base/strings.h"
 #include "cli/arena/arena.h"
 #include "cli/command.h"
@@ -16,6 +14,8 @@
 #include "cli/session.h"
 #include "cli/views/job_view.h"
 #include "json/value.h"
+#include "kube/api/scheme.h"
+#include "kube/api/strategic.h"
 
 namespace swell::cli {
 namespace {

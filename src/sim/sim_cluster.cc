@@ -2,10 +2,10 @@
 
 #include <algorithm>
 
-#include "api/meta.h"
-#include "api/scheme.h"
 #include "base/check.h"
 #include "base/strings.h"
+#include "kube/api/meta.h"
+#include "kube/api/scheme.h"
 
 namespace swell::sim {
 namespace {
@@ -16,9 +16,9 @@ constexpr Duration kStartAgain = std::chrono::seconds(1);
 // Few, so that writes do wait for others.
 constexpr size_t kWritesUnderWay = 3;
 
-std::unique_ptr<agent::SimulatedRuntime> NewRuntime(Executor& executor, Clock& clock) {
-  using Options = agent::SimulatedRuntime::Options;
-  return std::make_unique<agent::SimulatedRuntime>(executor, clock, Options{.keeps_specs = true});
+std::unique_ptr<node::SimulatedRuntime> NewRuntime(Executor& executor, Clock& clock) {
+  using Options = node::SimulatedRuntime::Options;
+  return std::make_unique<node::SimulatedRuntime>(executor, clock, Options{.keeps_specs = true});
 }
 
 }  // namespace
@@ -46,8 +46,8 @@ struct SimCluster::Everything {
         manager(controllers::Context{cluster.executor_, cluster.executor_, random, server, kSystem,
                                      informers, nullptr, server},
                 {.scheme = &server->scheme()}),
-        fleet(agent::AgentPlugs{cluster.executor_, cluster.executor_, server, cluster.runtime(),
-                                nullptr, random.Next()},
+        fleet(node::AgentPlugs{cluster.executor_, cluster.executor_, server, cluster.runtime(),
+                               nullptr, random.Next()},
               cluster.nodes_),
         client(cluster.executor_, server, kSystem, "sim") {}
 
@@ -55,7 +55,7 @@ struct SimCluster::Everything {
   std::shared_ptr<apiserver::ApiServer> server;
   controllers::Informers informers;
   controllers::Manager manager;
-  agent::NodeFleet fleet;
+  node::NodeFleet fleet;
   client::Client client;
 };
 
@@ -103,10 +103,10 @@ SimClock& SimCluster::clock(const std::string& process) {
 
 client::Client& SimCluster::client() { return apart() ? *user_ : everything_->client; }
 
-std::vector<agent::NodeConfig> SimCluster::NodeConfigs() const {
-  std::vector<agent::NodeConfig> nodes;
+std::vector<node::NodeConfig> SimCluster::NodeConfigs() const {
+  std::vector<node::NodeConfig> nodes;
   for (int i = 0; i < options_.control_plane_nodes + options_.nodes; ++i) {
-    agent::NodeConfig node;
+    node::NodeConfig node;
     bool control = i < options_.control_plane_nodes;
     node.name =
         control ? StrCat("control-", i + 1) : StrCat("node-", i - options_.control_plane_nodes + 1);
@@ -218,10 +218,10 @@ void SimCluster::KillAgent(size_t index, bool with_pods) {
 
 void SimCluster::StartAgent(size_t index) {
   SWELL_CHECK(agents_[index] == nullptr);
-  const agent::NodeConfig& node = nodes_[index];
-  agents_[index] = std::make_unique<agent::NodeAgent>(
-      agent::AgentPlugs{executor_, clock(node.name), network_.Link(node.name), *runtimes_[index],
-                        nullptr, random_.Next()},
+  const node::NodeConfig& node = nodes_[index];
+  agents_[index] = std::make_unique<node::NodeAgent>(
+      node::AgentPlugs{executor_, clock(node.name), network_.Link(node.name), *runtimes_[index],
+                       nullptr, random_.Next()},
       node);
   agents_[index]->Start();
 }

@@ -22,16 +22,16 @@
 #include <string>
 #include <vector>
 
-#include "agent/node_agent.h"
-#include "agent/simulated_runtime.h"
-#include "apiserver/api_server.h"
 #include "base/sim_executor.h"
-#include "client/client.h"
-#include "controllers/manager.h"
-#include "controllers/replica.h"
+#include "kube/apiserver/api_server.h"
+#include "kube/client/client.h"
+#include "kube/node/node_agent.h"
+#include "kube/node/simulated_runtime.h"
+#include "kube/store/memory_backend.h"
+#include "operator/manager.h"
+#include "operator/replica.h"
 #include "sim/sim_history.h"
 #include "sim/sim_network.h"
-#include "store/memory_backend.h"
 
 namespace swell::sim {
 
@@ -85,7 +85,7 @@ class SimCluster {
   // The agent alone; its pods go on. `with_pods`: the machine, and all that ran on it.
   void KillAgent(size_t index, bool with_pods);
   void StartAgent(size_t index);
-  const agent::NodeAgent* agent(size_t index) const { return agents_[index].get(); }
+  const node::NodeAgent* agent(size_t index) const { return agents_[index].get(); }
   size_t node_count() const { return nodes_.size(); }
   static std::string ReplicaName(size_t index);  // of its process, on the network
   const std::string& NodeName(size_t index) const { return nodes_[index].name; }
@@ -123,7 +123,7 @@ class SimCluster {
   uint64_t trace_hash() const { return history_.hash(); }
   History& history() { return history_; }
   store::MemoryDisk& disk() { return *disk_; }
-  agent::SimulatedRuntime& runtime(size_t index = 0) { return *runtimes_[index]; }
+  node::SimulatedRuntime& runtime(size_t index = 0) { return *runtimes_[index]; }
   SimExecutor& executor() { return executor_; }
   const SimOptions& options() const { return options_; }
 
@@ -132,7 +132,7 @@ class SimCluster {
   struct Everything;
 
   bool apart() const { return options_.replicas > 0; }
-  std::vector<agent::NodeConfig> NodeConfigs() const;
+  std::vector<node::NodeConfig> NodeConfigs() const;
   Status Wait(const std::function<void(client::ObjectCallback)>& call);
   client::Client& client();
 
@@ -143,15 +143,15 @@ class SimCluster {
   History history_;
   std::shared_ptr<store::MemoryDisk> disk_;
   std::unique_ptr<api::Scheme> scheme_;  // with Swell's kinds
-  std::vector<agent::NodeConfig> nodes_;
+  std::vector<node::NodeConfig> nodes_;
   // One for all nodes of a single process, else one each.
-  std::vector<std::unique_ptr<agent::SimulatedRuntime>> runtimes_;
+  std::vector<std::unique_ptr<node::SimulatedRuntime>> runtimes_;
   SimNetwork network_;
   std::unique_ptr<Server> server_;
   std::unique_ptr<Everything> everything_;  // of a single process, but the server
   std::vector<std::unique_ptr<Random>> replica_randoms_;
   std::vector<std::unique_ptr<controllers::Replica>> replicas_;
-  std::vector<std::unique_ptr<agent::NodeAgent>> agents_;
+  std::vector<std::unique_ptr<node::NodeAgent>> agents_;
   int incarnations_ = 0;
   std::unique_ptr<client::Client> user_;  // over the network
 };

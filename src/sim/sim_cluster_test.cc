@@ -4,9 +4,9 @@
 
 #include <gtest/gtest.h>
 
-#include "api/meta.h"
 #include "base/strings.h"
 #include "base/test_seeds.h"
+#include "kube/api/meta.h"
 
 namespace swell::sim {
 namespace {

@@ -2,9 +2,9 @@
 
 #include <utility>
 
-#include "api/meta.h"
 #include "base/random.h"
 #include "base/strings.h"
+#include "kube/api/meta.h"
 
 namespace swell::sim {
 namespace {

@@ -10,9 +10,9 @@
 #include <string>
 #include <vector>
 
-#include "api/rest.h"
 #include "base/sim_executor.h"
-#include "store/backend.h"
+#include "kube/api/rest.h"
+#include "kube/store/backend.h"
 
 namespace swell::sim {
 

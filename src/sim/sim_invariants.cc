@@ -3,11 +3,11 @@
 #include <algorithm>
 #include <utility>
 
-#include "api/lease_term.h"
-#include "api/meta.h"
-#include "api/swell_keys.h"
 #include "base/strings.h"
-#include "controllers/pod_facts.h"
+#include "kube/api/lease_term.h"
+#include "kube/api/meta.h"
+#include "kube/api/swell_keys.h"
+#include "kube/controllers/pod_facts.h"
 #include "sim/sim_neighbour.h"
 
 namespace swell::sim {
@@ -112,7 +112,7 @@ void Invariants::Evicted(const std::string& key, const Pod& pod) {
   }
 }
 
-// Members of a gang are marked in its status (controllers/scheduling/group_marks.h).
+// Members of a gang are marked in its status (scheduling/group_marks.h).
 void Invariants::HearMarks(const std::string& group, const json::Value& object) {
   for (const json::Value& record : json::GetArray(object, {"status", "evicted"})) {
     const std::string_view by = json::GetString(record, {"by"});

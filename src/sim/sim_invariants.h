@@ -24,7 +24,7 @@
 #include <utility>
 #include <vector>
 
-#include "api/lease_term.h"
+#include "kube/api/lease_term.h"
 #include "sim/sim_history.h"
 
 namespace swell::sim {

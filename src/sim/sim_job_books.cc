@@ -2,9 +2,9 @@
 
 #include <utility>
 
-#include "api/meta.h"
-#include "api/swell_keys.h"
 #include "base/strings.h"
+#include "kube/api/meta.h"
+#include "kube/api/swell_keys.h"
 
 namespace swell::sim {
 namespace {

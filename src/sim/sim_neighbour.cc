@@ -3,9 +3,9 @@
 #include <utility>
 #include <vector>
 
-#include "api/meta.h"
 #include "base/strings.h"
-#include "controllers/pod_facts.h"
+#include "kube/api/meta.h"
+#include "kube/controllers/pod_facts.h"
 #include "sim/sim_invariants.h"
 
 namespace swell::sim {

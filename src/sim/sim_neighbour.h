@@ -11,7 +11,7 @@
 #include <string>
 
 #include "base/random.h"
-#include "client/client.h"
+#include "kube/client/client.h"
 
 namespace swell::sim {
 

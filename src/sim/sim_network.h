@@ -23,9 +23,9 @@
 #include <string>
 #include <vector>
 
-#include "api/rest.h"
 #include "base/random.h"
 #include "base/sim_executor.h"
+#include "kube/api/rest.h"
 
 namespace swell::sim {
 

@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <utility>
 
-#include "api/meta.h"
-#include "api/swell_keys.h"
 #include "base/strings.h"
-#include "controllers/pod_facts.h"
+#include "kube/api/meta.h"
+#include "kube/api/swell_keys.h"
+#include "kube/controllers/pod_facts.h"
 #include "sim/sim_jobs.h"
 
 namespace swell::sim {
@@ -118,7 +118,7 @@ void SimStory::CheckNothingRuns() {
       if (!controllers::HasEnded(*pod)) pods.push_back(api::KeyOf(*pod));
     }
     for (size_t node = 0; node < cluster_.node_count(); ++node) {
-      for (const agent::ContainerSpec* container : cluster_.runtime(node).RunningForTest()) {
+      for (const node::ContainerSpec* container : cluster_.runtime(node).RunningForTest()) {
         pods.push_back(StrCat(container->ref.pod_uid, " on ", cluster_.NodeName(node)));
       }
     }
@@ -653,7 +653,7 @@ void SimStory::Look() {
 void SimStory::LookAtDevices() {
   for (size_t node = 0; node < cluster_.node_count(); ++node) {
     std::map<std::string, std::string> users;
-    for (const agent::ContainerSpec* container : cluster_.runtime(node).RunningForTest()) {
+    for (const node::ContainerSpec* container : cluster_.runtime(node).RunningForTest()) {
       for (const auto& [name, value] : container->env) {
         if (name != "CUDA_VISIBLE_DEVICES") continue;
         for (std::string_view device : Split(value, ',')) {

@@ -2,8 +2,8 @@
 
 #include <utility>
 
-#include "api/meta.h"
 #include "base/strings.h"
+#include "kube/api/meta.h"
 
 namespace swell::sim {
 namespace {

@@ -10,7 +10,7 @@
 #include <string>
 
 #include "base/random.h"
-#include "client/client.h"
+#include "kube/client/client.h"
 #include "sim/sim_history.h"
 
 namespace swell::sim {

@@ -1,14 +1,14 @@
 // arena get, list, logs, logviewer, attach.
 #include <algorithm>
 
-#include "api/meta.h"
-#include "api/swell_keys.h"
 #include "base/strings.h"
 #include "cli/arena/arena.h"
 #include "cli/pods/exec_in.h"
 #include "cli/pods/pod_logs.h"
 #include "cli/print/text_table.h"
 #include "cli/views/events_view.h"
+#include "kube/api/meta.h"
+#include "kube/api/swell_keys.h"
 
 namespace swell::cli::arena {
 namespace {

@@ -1,11 +1,11 @@
 // arena delete, prune, data, whoami, version.
 #include <algorithm>
 
-#include "api/meta.h"
 #include "base/strings.h"
 #include "cli/arena/arena.h"
 #include "cli/arena/tensorboard.h"
 #include "cli/print/text_table.h"
+#include "kube/api/meta.h"
 
 namespace swell::cli::arena {
 namespace {

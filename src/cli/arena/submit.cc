@@ -3,7 +3,6 @@
 #include <array>
 #include <optional>
 
-#include "api/meta.h"
 #include "base/file.h"
 #include "base/strings.h"
 #include "cli/arena/arena.h"
@@ -11,7 +10,8 @@
 #include "cli/jobs/priorities.h"
 #include "cli/jobs/pytorch_spec.h"
 #include "json/yaml.h"
-#include "net/tls/tls.h"
+#include "kube/api/meta.h"
+#include "kube/net/tls/tls.h"
 
 namespace swell::cli::arena {
 namespace {

@@ -1,11 +1,11 @@
 // arena top node, top job: who has the GPUs.
 #include <algorithm>
 
-#include "api/meta.h"
 #include "base/strings.h"
 #include "cli/arena/arena.h"
 #include "cli/print/text_table.h"
 #include "cli/views/node_view.h"
+#include "kube/api/meta.h"
 
 namespace swell::cli::arena {
 namespace {

@@ -1,9 +1,9 @@
 #include <algorithm>
 
-#include "api/meta.h"
 #include "base/strings.h"
 #include "cli/arena/arena.h"
 #include "json/yaml.h"
+#include "kube/api/meta.h"
 
 namespace swell::cli::arena {
 namespace {

@@ -2,12 +2,12 @@
 #include <algorithm>
 #include <cstdlib>
 
-#include "api/meta.h"
-#include "api/quantity.h"
 #include "base/file.h"
 #include "base/strings.h"
 #include "cli/elasticdl/elasticdl.h"
 #include "cli/flags.h"
+#include "kube/api/meta.h"
+#include "kube/api/quantity.h"
 
 namespace swell::cli::elasticdl {
 namespace {

@@ -5,12 +5,12 @@
 #include <optional>
 #include <tuple>
 
-#include "api/meta.h"
 #include "base/file.h"
 #include "base/strings.h"
 #include "cli/elasticdl/elasticdl.h"
 #include "cli/jobs/priorities.h"
 #include "json/yaml.h"
+#include "kube/api/meta.h"
 
 namespace swell::cli::elasticdl {
 namespace {

@@ -1,13 +1,13 @@
 // swell list, get without a kind, suspend, resume: jobs of every kind in one table.
 #include <algorithm>
 
-#include "api/meta.h"
 #include "base/strings.h"
 #include "cli/commands.h"
 #include "cli/print/output.h"
 #include "cli/print/text_table.h"
 #include "cli/views/job_table.h"
 #include "cli/views/job_view.h"
+#include "kube/api/meta.h"
 
 namespace swell::cli {
 namespace {

@@ -3,12 +3,12 @@
 #include <cmath>
 #include <optional>
 
-#include "api/meta.h"
-#include "api/quantity.h"
-#include "api/swell_keys.h"
 #include "base/strings.h"
 #include "cli/flags.h"
 #include "cli/views/job_view.h"
+#include "kube/api/meta.h"
+#include "kube/api/quantity.h"
+#include "kube/api/swell_keys.h"
 
 namespace swell::cli {
 namespace {

@@ -8,8 +8,8 @@
 
 #include "base/result.h"
 #include "cli/key_values.h"
-#include "client/client.h"
 #include "json/value.h"
+#include "kube/client/client.h"
 
 namespace swell::cli {
 

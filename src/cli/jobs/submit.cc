@@ -1,5 +1,4 @@
 // swell submit: a PyTorch training job from flags.
-#include "api/meta.h"
 #include "base/strings.h"
 #include "cli/commands.h"
 #include "cli/jobs/priorities.h"
@@ -9,6 +8,7 @@
 #include "cli/print/output.h"
 #include "cli/views/job_view.h"
 #include "cli/views/project_view.h"
+#include "kube/api/meta.h"
 
 namespace swell::cli {
 namespace {

@@ -2,10 +2,10 @@
 
 #include <algorithm>
 
-#include "api/meta.h"
-#include "api/swell_keys.h"
 #include "base/strings.h"
 #include "cli/flags.h"
+#include "kube/api/meta.h"
+#include "kube/api/swell_keys.h"
 
 namespace swell::cli {
 namespace {

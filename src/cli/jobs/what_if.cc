@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <set>
 
-#include "api/meta.h"
-#include "api/swell_keys.h"
 #include "base/strings.h"
-#include "client/usage_record.h"
+#include "kube/api/meta.h"
+#include "kube/api/swell_keys.h"
+#include "kube/client/usage_record.h"
 
 namespace swell::cli {
 namespace {
@@ -108,14 +108,14 @@ bool Outcome::promised() const {
 }
 
 Result<WhatIf> WhatIf::Make(Session& session, json::Array state) {
-  if (!session.env().foresight.simulate) return NoScheduler();
+  if (!session.env().what_if.simulate) return NoScheduler();
   return WhatIf(session, std::move(state));
 }
 
 Status WhatIf::AddJob(const json::Value& job, const JobKindInfo& kind) {
-  const Foresight& foresight = session_->env().foresight;
-  if (!foresight.make_gang) return NoScheduler();
-  SWELL_ASSIGN_OR_RETURN(json::Array gang, foresight.make_gang(kind.resource, job));
+  const WhatIfEngine& what_if = session_->env().what_if;
+  if (!what_if.make_gang) return NoScheduler();
+  SWELL_ASSIGN_OR_RETURN(json::Array gang, what_if.make_gang(kind.resource, job));
   const std::string own = api::KeyOf(job);
   // As it is now, if it is there.
   json::Array others;
@@ -150,7 +150,7 @@ StateView WhatIf::Without(const std::set<std::string>& groups) const {
 }
 
 json::Value WhatIf::FirstCycle(const StateView& state, Duration later) const {
-  json::Value result = session_->env().foresight.simulate(state, session_->Now() + later);
+  json::Value result = session_->env().what_if.simulate(state, session_->Now() + later);
   const json::Array& cycles = json::GetArray(result, {"cycles"});
   return cycles.empty() ? json::Value(json::Object{}) : cycles[0];
 }

@@ -4,8 +4,6 @@
 #include <map>
 #include <set>
 
-#include "api/meta.h"
-#include "api/swell_keys.h"
 #include "base/strings.h"
 #include "cli/commands.h"
 #include "cli/jobs/what_if.h"
@@ -14,6 +12,8 @@
 #include "cli/views/events_view.h"
 #include "cli/views/node_view.h"
 #include "cli/views/project_view.h"
+#include "kube/api/meta.h"
+#include "kube/api/swell_keys.h"
 
 namespace swell::cli {
 namespace {

@@ -36,7 +36,7 @@ TEST_F(WhyTest, APodWhoseGroupIsNotThereIsNotSaidToBePlacedSoon) {
 }
 
 TEST_F(WhyTest, TheGatesOfAPodAreNamed) {
-  env_.foresight.simulate = [](const StateView&, WallTime) { return json::Value(json::Object{}); };
+  env_.what_if.simulate = [](const StateView&, WallTime) { return json::Value(json::Object{}); };
   GpuPod("p", "schedulerName: swell, schedulingGates: [{name: example.com/quota}], ");
   ASSERT_EQ(Run({"swell", "why", "p"}), 0) << err_;
   EXPECT_EQ(out_,
@@ -57,7 +57,7 @@ TEST_F(WhyTest, APodThatHasANodeIsTheNodesConcern) {
 // Jobs' pods that are in no group hold GPUs, too.
 TEST_F(WhyTest, WhoHoldsWithoutAGroupIsNamedByItsOwner) {
   int cycles = 0;
-  env_.foresight.simulate = [&cycles](const StateView& state, WallTime) {
+  env_.what_if.simulate = [&cycles](const StateView& state, WallTime) {
     ++cycles;
     bool held = false;
     for (const json::Value* object : state) held |= api::Name(*object).starts_with("old-");
@@ -93,7 +93,7 @@ TEST_F(WhyTest, AKindAloneIsNoName) {
 }
 
 TEST_F(WhyTest, WhatAProjectUsedBeforeIsTold) {
-  env_.foresight.simulate = [](const StateView&, WallTime) { return json::Value(json::Object{}); };
+  env_.what_if.simulate = [](const StateView&, WallTime) { return json::Value(json::Object{}); };
   for (const char* name : {"a", "b"}) {
     Create(StrCat("{apiVersion: swell.dev/v1, kind: Project, metadata: {name: ", name,
                   "}, spec: {resources: {gpu: {quota: 0}}}}"));
@@ -150,7 +150,7 @@ TEST_F(WhyTest, AMinimumThatTheJobCannotHaveIsTold) {
 }
 
 TEST_F(WhyTest, RoomThatIsNotForEverybodyIsMarked) {
-  env_.foresight.simulate = [](const StateView&, WallTime) { return json::Value(json::Object{}); };
+  env_.what_if.simulate = [](const StateView&, WallTime) { return json::Value(json::Object{}); };
   Create(
       "{apiVersion: v1, kind: Node, metadata: {name: full}, spec: {unschedulable: true, taints: "
       "[{key: dedicated, value: x, effect: NoSchedule}, {key: soft, effect: PreferNoSchedule}]}}");
@@ -167,7 +167,7 @@ TEST_F(WhyTest, WhatTimeAloneBringsIsTold) {
   GpuPod("q", "schedulerName: swell, nodeName: node-1, ", ", labels: {swell.dev/pod-group: g}");
   const WallTime free_at = server_.executor.Now() + std::chrono::seconds(300);
   // A scheduler that may stop the other pod when its minimum run time is over.
-  env_.foresight.simulate = [free_at](const StateView& state, WallTime now) {
+  env_.what_if.simulate = [free_at](const StateView& state, WallTime now) {
     json::Array decisions;
     json::Object pod{{"name", "default/p"}, {"status", "Pending"}, {"reason", "protected."}};
     bool there = false;

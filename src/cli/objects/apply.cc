@@ -1,11 +1,11 @@
 // swell apply, create, delete: objects from manifests, and objects by name.
-#include "api/meta.h"
-#include "api/scheme.h"
 #include "base/strings.h"
 #include "cli/commands.h"
 #include "cli/manifests.h"
 #include "cli/print/output.h"
 #include "cli/views/job_view.h"
+#include "kube/api/meta.h"
+#include "kube/api/scheme.h"
 
 namespace swell::cli {
 namespace {

@@ -1,9 +1,9 @@
 // swell describe: everything about one object, in words.
 #include "cli/objects/describe.h"
 
-#include "api/meta.h"
 #include "base/strings.h"
 #include "cli/commands.h"
+#include "kube/api/meta.h"
 
 namespace swell::cli {
 namespace {

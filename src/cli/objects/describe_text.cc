@@ -1,13 +1,13 @@
 #include <algorithm>
 
-#include "api/meta.h"
-#include "api/swell_keys.h"
 #include "base/strings.h"
 #include "cli/objects/describe.h"
 #include "cli/print/jsonpath.h"
 #include "cli/print/output.h"
 #include "cli/print/text_table.h"
 #include "cli/views/size_chart.h"
+#include "kube/api/meta.h"
+#include "kube/api/swell_keys.h"
 
 namespace swell::cli {
 namespace {

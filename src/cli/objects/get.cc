@@ -1,12 +1,12 @@
 // swell get: any resource, in the tables the server makes for it.
 #include <algorithm>
 
-#include "api/meta.h"
 #include "base/strings.h"
 #include "cli/commands.h"
 #include "cli/print/output.h"
 #include "cli/print/text_table.h"
 #include "cli/views/job_table.h"
+#include "kube/api/meta.h"
 
 namespace swell::cli {
 namespace {

@@ -2,12 +2,12 @@
 #include <algorithm>
 #include <cstdint>
 
-#include "api/meta.h"
 #include "base/strings.h"
 #include "cli/commands.h"
 #include "cli/session.h"
 #include "cli/views/job_view.h"
-#include "client/as_seen.h"
+#include "kube/api/meta.h"
+#include "kube/client/optimistic_update.h"
 
 namespace swell::cli {
 namespace {
@@ -87,7 +87,7 @@ class ScaleAction final : public Action {
       }
       return written;
     };
-    return client::WriteAsSeen(look, write).status();
+    return client::UpdateWithRetry(look, write).status();
   }
 
   // The role that is meant, where it may have so many replicas.

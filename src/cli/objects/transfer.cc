@@ -3,16 +3,16 @@
 #include <algorithm>
 #include <set>
 
-#include "api/crd/crds.h"
-#include "api/meta.h"
-#include "api/scheme.h"
-#include "api/swell_keys.h"
 #include "base/file.h"
 #include "base/strings.h"
 #include "cli/commands.h"
 #include "cli/kinds.h"
 #include "cli/manifests.h"
 #include "json/yaml.h"
+#include "kube/api/crd/crds.h"
+#include "kube/api/meta.h"
+#include "kube/api/scheme.h"
+#include "kube/api/swell_keys.h"
 
 namespace swell::cli {
 namespace {

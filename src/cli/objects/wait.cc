@@ -1,10 +1,10 @@
 // swell wait: until an object is in a given state.
-#include "api/meta.h"
 #include "base/strings.h"
 #include "cli/commands.h"
 #include "cli/print/jsonpath.h"
 #include "cli/print/output.h"
 #include "cli/views/job_view.h"
+#include "kube/api/meta.h"
 
 namespace swell::cli {
 namespace {

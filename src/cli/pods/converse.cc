@@ -2,9 +2,9 @@
 
 #include <optional>
 
-#include "api/meta.h"
 #include "base/strings.h"
 #include "cli/views/job_view.h"
+#include "kube/api/meta.h"
 
 namespace swell::cli {
 namespace {

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "cli/session.h"
-#include "edge/streams/command_client.h"
+#include "kube/edge/streams/command_client.h"
 
 namespace swell::cli {
 

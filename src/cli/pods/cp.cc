@@ -4,13 +4,13 @@
 #include <filesystem>
 #include <optional>
 
-#include "api/meta.h"
 #include "base/file.h"
 #include "base/strings.h"
 #include "cli/commands.h"
 #include "cli/pods/converse.h"
 #include "cli/pods/pod_choice.h"
 #include "cli/pods/tar.h"
+#include "kube/api/meta.h"
 
 namespace swell::cli {
 namespace {

@@ -1,9 +1,9 @@
 // swell exec and swell attach: talking with what runs in a pod.
-#include "api/meta.h"
 #include "base/strings.h"
 #include "cli/commands.h"
 #include "cli/pods/converse.h"
 #include "cli/pods/pod_choice.h"
+#include "kube/api/meta.h"
 
 namespace swell::cli {
 namespace {

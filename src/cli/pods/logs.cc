@@ -1,9 +1,9 @@
 // swell logs: of a pod, of a job's master, of all of a job's pods.
-#include "api/meta.h"
 #include "base/strings.h"
 #include "cli/commands.h"
 #include "cli/pods/pod_logs.h"
 #include "cli/views/job_view.h"
+#include "kube/api/meta.h"
 
 namespace swell::cli {
 namespace {

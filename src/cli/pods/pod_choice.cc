@@ -1,8 +1,8 @@
 #include "cli/pods/pod_choice.h"
 
-#include "api/meta.h"
 #include "base/strings.h"
 #include "cli/views/job_view.h"
+#include "kube/api/meta.h"
 
 namespace swell::cli {
 namespace {

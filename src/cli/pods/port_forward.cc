@@ -1,13 +1,13 @@
 // swell port-forward: local ports that lead to a pod's.
 #include <optional>
 
-#include "api/meta.h"
 #include "base/strings.h"
 #include "cli/commands.h"
 #include "cli/pods/converse.h"
 #include "cli/pods/pod_choice.h"
 #include "cli/session.h"
-#include "edge/streams/command_client.h"
+#include "kube/api/meta.h"
+#include "kube/edge/streams/command_client.h"
 
 namespace swell::cli {
 namespace {

@@ -1,10 +1,10 @@
 #include "cli/print/output.h"
 
-#include "api/meta.h"
 #include "base/file.h"
 #include "base/strings.h"
 #include "cli/print/text_table.h"
 #include "json/yaml.h"
+#include "kube/api/meta.h"
 
 namespace swell::cli {
 namespace {

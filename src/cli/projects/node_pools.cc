@@ -1,12 +1,12 @@
 // swell nodepool: which nodes are shared by the same quotas, and how they are filled.
 #include <algorithm>
 
-#include "api/meta.h"
 #include "base/strings.h"
 #include "cli/commands.h"
 #include "cli/key_values.h"
 #include "cli/print/output.h"
 #include "cli/views/project_view.h"
+#include "kube/api/meta.h"
 
 namespace swell::cli {
 namespace {

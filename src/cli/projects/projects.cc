@@ -3,16 +3,16 @@
 #include <cmath>
 #include <cstdlib>
 
-#include "api/meta.h"
-#include "api/quantity.h"
-#include "api/swell_keys.h"
 #include "base/strings.h"
 #include "cli/commands.h"
 #include "cli/print/output.h"
 #include "cli/print/text_table.h"
 #include "cli/views/job_view.h"
 #include "cli/views/project_view.h"
-#include "client/as_seen.h"
+#include "kube/api/meta.h"
+#include "kube/api/quantity.h"
+#include "kube/api/swell_keys.h"
+#include "kube/client/optimistic_update.h"
 
 namespace swell::cli {
 namespace {
@@ -393,7 +393,7 @@ class ProjectEdit final : public ProjectWrite {
       }
       return changed;
     };
-    SWELL_RETURN_IF_ERROR(client::WriteAsSeen(look, write).status());
+    SWELL_RETURN_IF_ERROR(client::UpdateWithRetry(look, write).status());
     return 0;
   }
 

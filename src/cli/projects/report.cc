@@ -1,5 +1,5 @@
 // swell report: who held how many GPUs for how long, waited, was preempted; from the cluster's own
-// account (client/usage_record.h).
+// account (kube/client/usage_record.h).
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -7,12 +7,12 @@
 #include <map>
 #include <set>
 
-#include "api/meta.h"
 #include "base/strings.h"
 #include "cli/commands.h"
 #include "cli/print/text_table.h"
 #include "cli/session.h"
-#include "client/usage_record.h"
+#include "kube/api/meta.h"
+#include "kube/client/usage_record.h"
 
 namespace swell::cli {
 namespace {

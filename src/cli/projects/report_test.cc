@@ -1,8 +1,8 @@
 #include <gtest/gtest.h>
 
 #include "cli/cli_test_util.h"
-#include "client/usage_record.h"
 #include "json/yaml.h"
+#include "kube/client/usage_record.h"
 
 namespace swell::cli {
 namespace {

@@ -2,7 +2,6 @@
 #include <algorithm>
 #include <set>
 
-#include "api/meta.h"
 #include "base/strings.h"
 #include "cli/commands.h"
 #include "cli/print/output.h"
@@ -10,6 +9,7 @@
 #include "cli/views/job_view.h"
 #include "cli/views/node_view.h"
 #include "cli/views/project_view.h"
+#include "kube/api/meta.h"
 
 namespace swell::cli {
 namespace {

@@ -1,13 +1,13 @@
 // runai cluster-info, get, top: the cluster and its projects as a whole.
 #include <algorithm>
 
-#include "api/meta.h"
-#include "api/swell_keys.h"
 #include "base/strings.h"
 #include "cli/print/output.h"
 #include "cli/print/text_table.h"
 #include "cli/runai/print.h"
 #include "cli/runai/runai.h"
+#include "kube/api/meta.h"
+#include "kube/api/swell_keys.h"
 
 namespace swell::cli::runai {
 namespace {

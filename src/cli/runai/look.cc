@@ -1,7 +1,6 @@
 // runai list, describe.
 #include <algorithm>
 
-#include "api/meta.h"
 #include "base/strings.h"
 #include "cli/objects/describe.h"
 #include "cli/print/output.h"
@@ -10,6 +9,7 @@
 #include "cli/runai/runai.h"
 #include "cli/views/events_view.h"
 #include "cli/views/node_view.h"
+#include "kube/api/meta.h"
 
 namespace swell::cli::runai {
 namespace {

@@ -1,13 +1,13 @@
 // runai delete, suspend, resume, logs, config, whoami, version.
 #include <algorithm>
 
-#include "api/meta.h"
 #include "base/file.h"
 #include "base/strings.h"
 #include "cli/pods/pod_logs.h"
 #include "cli/print/output.h"
 #include "cli/runai/runai.h"
 #include "json/yaml.h"
+#include "kube/api/meta.h"
 
 namespace swell::cli::runai {
 namespace {

@@ -5,9 +5,9 @@
 #include <cstdlib>
 #include <utility>
 
-#include "api/meta.h"
-#include "api/quantity.h"
 #include "base/strings.h"
+#include "kube/api/meta.h"
+#include "kube/api/quantity.h"
 
 namespace swell::cli::runai {
 namespace {

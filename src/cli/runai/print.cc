@@ -2,11 +2,11 @@
 
 #include <algorithm>
 
-#include "api/meta.h"
-#include "api/swell_keys.h"
 #include "base/strings.h"
 #include "cli/print/output.h"
 #include "cli/print/text_table.h"
+#include "kube/api/meta.h"
+#include "kube/api/swell_keys.h"
 
 namespace swell::cli::runai {
 namespace {

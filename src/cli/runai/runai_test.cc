@@ -734,7 +734,7 @@ TEST_F(RunaiTest, WhySaysWhatWouldStartIt) {
   JobPod("Pending", 8);
   int cycles = 0;
   // A scheduler that has room for the group only when there is a second node.
-  env_.foresight.simulate = [&cycles](const StateView& state, WallTime) {
+  env_.what_if.simulate = [&cycles](const StateView& state, WallTime) {
     ++cycles;
     int nodes = 0;
     for (const json::Value* object : state) nodes += json::GetString(*object, {"kind"}) == "Node";

@@ -5,9 +5,6 @@
 #include <optional>
 #include <utility>
 
-#include "api/meta.h"
-#include "api/quantity.h"
-#include "api/swell_keys.h"
 #include "base/strings.h"
 #include "cli/jobs/priorities.h"
 #include "cli/jobs/training_spec.h"
@@ -15,6 +12,9 @@
 #include "cli/print/output.h"
 #include "cli/runai/pod_flags.h"
 #include "cli/runai/runai.h"
+#include "kube/api/meta.h"
+#include "kube/api/quantity.h"
+#include "kube/api/swell_keys.h"
 
 namespace swell::cli::runai {
 namespace {

@@ -1,9 +1,9 @@
 // runai exec, attach, bash, port-forward: the commands of `swell`, for a workload of a project.
-#include "api/meta.h"
 #include "base/strings.h"
 #include "cli/commands.h"
 #include "cli/pods/exec_in.h"
 #include "cli/runai/runai.h"
+#include "kube/api/meta.h"
 
 namespace swell::cli::runai {
 namespace {

@@ -1,9 +1,9 @@
 #include <algorithm>
 #include <array>
 
-#include "api/meta.h"
 #include "base/strings.h"
 #include "cli/runai/runai.h"
+#include "kube/api/meta.h"
 
 namespace swell::cli::runai {
 namespace {

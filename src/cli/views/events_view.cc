@@ -2,9 +2,9 @@
 
 #include <algorithm>
 
-#include "api/meta.h"
 #include "base/strings.h"
 #include "cli/print/text_table.h"
+#include "kube/api/meta.h"
 
 namespace swell::cli {
 

@@ -6,10 +6,10 @@
 #include <map>
 #include <set>
 
-#include "api/meta.h"
-#include "api/quantity.h"
-#include "api/swell_keys.h"
 #include "base/strings.h"
+#include "kube/api/meta.h"
+#include "kube/api/quantity.h"
+#include "kube/api/swell_keys.h"
 
 namespace swell::cli {
 namespace {

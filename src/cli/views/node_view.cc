@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <map>
 
-#include "api/meta.h"
-#include "api/quantity.h"
 #include "base/strings.h"
 #include "cli/views/job_view.h"
+#include "kube/api/meta.h"
+#include "kube/api/quantity.h"
 
 namespace swell::cli {
 namespace {

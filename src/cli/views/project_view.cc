@@ -4,12 +4,12 @@
 #include <cmath>
 #include <set>
 
-#include "api/meta.h"
-#include "api/quantity.h"
 #include "base/strings.h"
 #include "cli/flags.h"
 #include "cli/print/text_table.h"
 #include "cli/views/job_view.h"
+#include "kube/api/meta.h"
+#include "kube/api/quantity.h"
 
 namespace swell::cli {
 namespace {

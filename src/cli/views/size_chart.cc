@@ -5,9 +5,9 @@
 #include <cstdio>
 #include <vector>
 
-#include "api/meta.h"
 #include "base/strings.h"
 #include "cli/print/text_table.h"
+#include "kube/api/meta.h"
 
 namespace swell::cli {
 namespace {

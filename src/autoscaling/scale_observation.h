@@ -1,0 +1,33 @@
+// ScaleObservation: looks that come once per interval, and what members say of themselves when they
+// are looked at: numbers that they push, the end of their logs.
+//
+// Thread-safety: values and pure functions.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "base/clock.h"
+#include "json/value.h"
+
+namespace swell::controllers {
+
+struct ScaleObservation {
+  std::string uid;       // of what is scaled
+  uint64_t version = 0;  // of it, that a write of ours answered with
+  std::optional<SteadyTime> looked;
+  std::string complaint;
+};
+
+// How long it is until the next look; zero when it is now, which is remembered.
+Duration UntilNextLook(ScaleObservation& look, SteadyTime now, Duration interval);
+
+// The query for the end of the log of the pod's first container.
+std::string LogTailQuery(const json::Value& pod, int lines, int bytes);
+
+// A number that the pod has pushed by that name.
+std::optional<double> PushedMetric(const json::Value& pod, std::string_view metric);
+
+}  // namespace swell::controllers

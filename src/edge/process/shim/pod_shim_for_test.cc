@@ -1,4 +1,0 @@
-// The pod shim as a program of its own, for tests that have no `swell` to start again.
-#include "edge/process/shim/pod_shim.h"
-
-int main(int argc, char** argv) { return swell::edge::PodShimMain(argc, argv); }

@@ -1,0 +1,78 @@
+#include "jobs/job_dependents.h"
+
+#include <memory>
+#include <utility>
+
+#include "base/strings.h"
+#include "kube/api/meta.h"
+
+namespace swell::controllers {
+namespace {
+
+using Written = Result<json::SharedValue>;
+
+struct Putting {
+  client::Client& client;
+  std::string ns, owner;
+  std::vector<json::Value> objects;
+  std::function<void(const Status&)> done;
+};
+using PuttingPtr = std::shared_ptr<Putting>;
+
+client::Resource ResourceOf(const json::Value& object) {
+  const std::string_view version = json::GetString(object, {"apiVersion"});
+  const size_t slash = version.find('/');
+  const bool core = slash == std::string_view::npos;
+  return {std::string(core ? "" : version.substr(0, slash)),
+          std::string(core ? version : version.substr(slash + 1)),
+          StrCat(ToLower(json::GetString(object, {"kind"})), "s"), true};
+}
+
+void PutNext(const PuttingPtr& putting, size_t index);
+
+void Update(const PuttingPtr& putting, size_t index) {
+  const json::Value& object = putting->objects[index];
+  const client::Resource resource = ResourceOf(object);
+  const std::string name(api::Name(object));
+  putting->client.Get(resource, putting->ns, name, [=](const Written& there) {
+    if (!there.ok()) return putting->done(there.status());
+    const auto owner = api::ControllerOf(**there);
+    if (!owner || owner->uid != putting->owner) {
+      return putting->done(Status(
+          Code::kAlreadyExists,
+          StrCat(resource.GroupResource(), " ", Quote(name), " is there and not the job's")));
+    }
+    putting->client.Patch(resource, putting->ns, name, client::PatchType::kApply,
+                          putting->objects[index], [=](const Written& written) {
+                            if (!written.ok()) return putting->done(written.status());
+                            PutNext(putting, index + 1);
+                          });
+  });
+}
+
+void PutNext(const PuttingPtr& putting, size_t index) {
+  if (index == putting->objects.size()) return putting->done(Status::Ok());
+  const json::Value& object = putting->objects[index];
+  putting->client.Create(ResourceOf(object), putting->ns, object, [=](const Written& made) {
+    if (made.ok()) return PutNext(putting, index + 1);
+    if (made.status().code() == Code::kAlreadyExists) return Update(putting, index);
+    putting->done(made.status());
+  });
+}
+
+}  // namespace
+
+void PutDependents(client::Client& client,
+                   const json::Value& job,
+                   std::vector<json::Value> dependents,
+                   std::function<void(const Status&)> done) {
+  for (json::Value& one : dependents) {
+    json::Set(one, {"metadata", "ownerReferences"}, json::Array{api::MakeOwnerReference(job)});
+  }
+  PutNext(std::make_shared<Putting>(Putting{client, std::string(api::Namespace(job)),
+                                            std::string(api::Uid(job)), std::move(dependents),
+                                            std::move(done)}),
+          0);
+}
+
+}  // namespace swell::controllers

@@ -1,0 +1,20 @@
+// What a job's pods need beside services (JobKind::Dependents), written before them: made where it
+// is missing, brought up to date where it is the job's, left alone where it is somebody else's.
+// Thread-safety: core executor only. `client` outlives the call.
+#pragma once
+
+#include <functional>
+#include <vector>
+
+#include "base/status.h"
+#include "kube/client/client.h"
+
+namespace swell::controllers {
+
+// `job` owns them from then on. kAlreadyExists names the one that is not the job's.
+void PutDependents(client::Client& client,
+                   const json::Value& job,
+                   std::vector<json::Value> dependents,
+                   std::function<void(const Status&)> done);
+
+}  // namespace swell::controllers

@@ -1,0 +1,193 @@
+// JobKind: what differs between kinds of training jobs. JobController does everything else, so a
+// new kind is one implementation of this interface.
+//
+// Thread-safety: stateless; core executor only.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "json/value.h"
+#include "kube/client/client.h"
+#include "kube/controllers/wrong_field.h"
+
+namespace swell::controllers {
+
+enum class RestartPolicy { kNever, kOnFailure, kAlways, kExitCode };
+enum class CleanPodPolicy { kNone, kRunning, kAll };
+enum class OnPreemption { kRequeue, kFail };
+
+// A priority class, or a part of a role's members that has it: "high", "high=0.5".
+struct PriorityShare {
+  std::string priority_class;
+  double part = 1;
+};
+
+struct ReplicaSpec {
+  std::string type;  // "Master", as the spec says it; lower case in names and labels
+  int64_t replicas = 1;
+  // Members of this role that must run together; empty: by JobSpec::min_available.
+  std::optional<int64_t> min_member;
+  // Of a role that may change size: the most it may have, and how many were asked for.
+  std::optional<int64_t> max_member;
+  int64_t asked = 1;
+  RestartPolicy restart_policy = RestartPolicy::kNever;
+  json::Value pod_template;  // {metadata, spec}
+  // What its pods are called, "-index" following if there can be several; empty: ReplicaName.
+  std::string pod_name;
+  bool numbered = true;
+  int64_t relaunches = 0;  // failures of members that a kind with its own Judge forgives
+  // Who of them has a priority class of its own; empty: they have the job's.
+  PriorityShare priority;
+
+  // Whether the member is one of those. As many as the part says of any number of members, and who
+  // has the class keeps it when that number changes. The minimum comes first where the most that
+  // there can be of them cover it: it is the floor that the role keeps.
+  bool Favoured(int64_t index) const;
+  std::string PodName(std::string_view job, int64_t index) const;
+};
+
+inline constexpr int64_t kReplicasMax = 10'000;           // of one role
+inline constexpr std::string_view kNoClass = "no-class";  // in the name of a group
+
+// What a job of any kind asks for.
+struct JobSpec {
+  std::vector<ReplicaSpec> replicas;  // in the kind's order, chief first
+  CleanPodPolicy clean_pod_policy = CleanPodPolicy::kNone;
+  std::optional<int64_t> ttl_seconds_after_finished;
+  std::optional<int64_t> active_deadline_seconds;
+  std::optional<int64_t> backoff_limit;
+  bool suspend = false;
+  // Gang: members needed before any starts; empty: all of them.
+  std::optional<int64_t> min_available;
+  // Members beyond min_available may come and go while the others train on.
+  bool elastic = false;
+  // Of a kind whose first worker's end can be the job's: all of them must have succeeded.
+  bool all_must_succeed = true;
+  // Without a group each pod is placed and preempted for itself, by its own priority.
+  bool grouped = true;
+  std::string priority_class;
+  std::string project;
+  OnPreemption on_preemption = OnPreemption::kRequeue;
+  // Further fields of the PodGroup's spec, as they are: topology, preemptibility, ...
+  json::Object group_fields;
+
+  int64_t TotalReplicas() const;
+  const ReplicaSpec* Find(std::string_view type) const;
+
+  // A gang has one priority. So members beyond the minimum whose class is another than the gang's
+  // are a group of their own, one per class, with a minimum of 0.
+  bool tiered() const;
+  // Of the members that must run together; kInvalid when they differ and the job has none.
+  Result<std::string> GangClass() const;
+  std::string_view ClassOf(const ReplicaSpec& replica, int64_t index) const;
+  // The PodGroup that the member is in, "JOB" or "JOB.CLASS", of a job of that name whose gang has
+  // that class.
+  std::string GroupOf(std::string_view job,
+                      std::string_view gang_class,
+                      const ReplicaSpec& replica,
+                      int64_t index) const;
+};
+
+// Pods of one replica type, counted.
+struct ReplicaCount {
+  int64_t active = 0;
+  int64_t running = 0;
+  int64_t succeeded = 0;
+  int64_t failed = 0;
+  bool first_succeeded = false;  // the one with index 0
+};
+
+class JobKind {
+ public:
+  virtual ~JobKind() = default;
+
+  virtual client::Resource resource() const = 0;
+  virtual std::string kind() const = 0;  // "PyTorchJob"
+  // The reason of a condition or an event: "PyTorchJobRunning".
+  virtual std::string Reason(std::string_view what) const;
+  // Whether the status has only what the kind's users know: no Created once it runs, no selectors.
+  virtual bool terse() const { return false; }
+  // Whether status.phase says in a word what the conditions add up to.
+  virtual bool has_phase() const { return false; }
+  // kInvalid with the field when the job cannot be run as written.
+  virtual Result<JobSpec> Parse(const json::Value& job) const = 0;
+  // Labels of one replica's pod, besides the common ones.
+  virtual json::Object Labels(const json::Value& job,
+                              const ReplicaSpec& replica,
+                              int64_t index) const = 0;
+  // Adds the kind's environment, ports and arguments to a pod made from the template.
+  virtual void PreparePod(const json::Value& job,
+                          const JobSpec& spec,
+                          const ReplicaSpec& replica,
+                          int64_t index,
+                          json::Value& pod) const = 0;
+  // Headless services of the job, complete but for metadata.ownerReferences and namespace.
+  virtual std::vector<json::Value> Services(const json::Value& job, const JobSpec& spec) const = 0;
+  // What its pods need beside services, complete in the same sense and written before them.
+  virtual std::vector<json::Value> Dependents(const json::Value& job, const JobSpec& spec) const;
+  // Whether the counts (one per spec.replicas, same order) mean success.
+  virtual bool Succeeded(const JobSpec& spec, const std::vector<ReplicaCount>& counts) const = 0;
+  // What a pod that failed by itself means. kReplaceFree is not held against the job; kGoOn leaves
+  // the pod as it is.
+  enum class OnFailure { kAsUsual, kReplace, kReplaceFree, kGoOn };
+  virtual OnFailure Judge(const ReplicaSpec& replica,
+                          const ReplicaCount& count,
+                          const json::Value& pod,
+                          int64_t restarts) const;
+  // Whether they mean that the job is running.
+  virtual bool Running(const JobSpec& spec, const std::vector<ReplicaCount>& counts) const = 0;
+};
+
+// The job's `spec`; an empty object when it has none.
+const json::Value& SpecOf(const json::Value& job);
+// The role at `field` as kinds have it in common: replicas, restartPolicy and template.
+struct RoleRules {
+  RestartPolicy restart_policy = RestartPolicy::kOnFailure;  // of a role that names none
+  int64_t least = 0, most = kReplicasMax;
+};
+struct RoleName {
+  std::string_view name;
+  int64_t most = kReplicasMax;
+};
+// The roles in spec.FIELD, in the order of `known`: one that is not among them is refused, and so
+// is a job without members. Roles with none are left out.
+Status ReadRoles(const json::Value& body,
+                 std::string_view field,
+                 const std::vector<RoleName>& known,
+                 RestartPolicy restart_policy,
+                 JobSpec& spec);
+Result<ReplicaSpec> ReadReplicaSpec(std::string_view field,
+                                    std::string_view type,
+                                    const json::Value& role,
+                                    const RoleRules& rules);
+
+// How many of the members a part of them is: never less than it.
+int64_t ShareOf(double part, int64_t members);
+// "0.5": a number from 0 to 1.
+std::optional<double> ParsePart(std::string_view text);
+// kInvalid with the field when it is neither a class nor CLASS=PART.
+Result<PriorityShare> ReadPriorityShare(std::string_view field, std::string_view text);
+
+RestartPolicy ParseRestartPolicy(std::string_view text, RestartPolicy fallback);
+CleanPodPolicy ParseCleanPodPolicy(std::string_view text, CleanPodPolicy fallback);
+// Reads runPolicy's fields from `policy` (spec.runPolicy, or spec itself in older manifests).
+void ReadRunPolicy(const json::Value& policy, JobSpec& spec);
+// Reads what labels and annotations say: project, on-preemption.
+void ReadSwellHints(const json::Value& job, JobSpec& spec);
+
+// " NAME: exit code 127, ...": what a shell means by it, or why a container could not start; empty:
+// the pod ended otherwise.
+std::string MissingCommand(const json::Value& pod);
+
+// Fields that kinds of others have and nobody here follows: "spec.runPolicy.managedBy".
+std::vector<std::string> IgnoredFields(const json::Value& job);
+
+// "<job>-<type>-<index>".
+std::string ReplicaName(std::string_view job, std::string_view type, int64_t index);
+// The number of the port that a container of the template gives this name; 0: none does.
+int64_t NamedPort(const json::Value& pod_template, std::string_view name);
+
+}  // namespace swell::controllers

@@ -1,0 +1,29 @@
+// What a job is made of: its members' pods and the PodGroups that they are in, as JobController
+// writes them, and as a plan of a job that there is not yet has them.
+//
+// Thread-safety: pure functions.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "jobs/job_kind.h"
+
+namespace swell::controllers {
+
+// A job as its kind reads it. What it points at outlives it.
+struct JobParts {
+  const JobKind& kind;
+  const json::Value& job;
+  const JobSpec& spec;
+  std::string_view gang_class;  // of spec
+};
+
+json::Value MakeMember(const JobParts& parts, const ReplicaSpec& replica, int64_t index);
+// "JOB", or "JOB.CLASS" of members beyond the minimum that have a class of their own.
+json::Value MakePodGroup(const JobParts& parts, const std::string& name);
+// The job's gang before it has any place: its PodGroup, then the pods that are in it.
+// kInvalid names the field that cannot be read; kNotAcceptable where members have no gang.
+Result<json::Array> MakeGang(const JobKind& kind, const json::Value& job);
+
+}  // namespace swell::controllers

@@ -1,0 +1,112 @@
+// One pass of JobController over one job: what it saw, and what it decided to write.
+// Thread-safety: core executor only; lives until the pass's last write is answered.
+#pragma once
+
+#include <algorithm>
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "jobs/job_controller.h"
+#include "kube/api/meta.h"
+#include "kube/controllers/pod_facts.h"
+
+namespace swell::controllers {
+
+struct JobController::Pass {
+  // Seen.
+  std::string key, ns, name;
+  json::SharedValue job;
+  WallTime now;
+  JobSpec spec;
+  std::string gang_class;  // of spec
+  bool valid = false;
+  std::string invalid_because;
+  std::map<std::string, json::SharedValue> pods;  // by name
+  std::vector<ReplicaCount> counts;               // like spec.replicas
+
+  // Decided.
+  json::Value status;
+  int64_t restarts = 0;
+  std::vector<std::string> count_restart_of;  // uids of pods; not empty: restarts has grown
+  bool vanished_seen = false;
+  bool stop_all = false;
+  bool want_group = false;
+  bool delete_job = false;
+  std::vector<json::Value> create_pods;
+  std::vector<json::SharedValue> delete_pods;
+  std::vector<json::SharedValue> stop_pods;  // asked to stop, kept listed
+  struct Telling {
+    std::string type, reason, message;
+  };
+  std::vector<Telling> tell;
+  Duration look_again{0};
+
+  const json::Value* Condition(std::string_view type) const {
+    for (const json::Value& one : json::GetArray(status, {"conditions"})) {
+      if (json::GetString(one, {"type"}) == type) return &one;
+    }
+    return nullptr;
+  }
+  bool IsTrue(std::string_view condition) const {
+    const json::Value* found = Condition(condition);
+    return found != nullptr && json::GetString(*found, {"status"}) == "True";
+  }
+  bool Wants(const std::string& pod_name) const {
+    for (const ReplicaSpec& replica : spec.replicas) {
+      for (int64_t k = 0; k < replica.replicas; ++k) {
+        if (replica.PodName(name, k) == pod_name) return true;
+      }
+    }
+    return false;
+  }
+  std::string GroupOf(const ReplicaSpec& replica, int64_t index) const {
+    return spec.GroupOf(name, gang_class, replica, index);
+  }
+  // Every member of the gang's minimum has its place.
+  bool GangPlaced() const {
+    for (const ReplicaSpec& replica : spec.replicas) {
+      for (int64_t k = 0; k < std::min(replica.min_member.value_or(0), replica.replicas); ++k) {
+        auto pod = pods.find(replica.PodName(name, k));
+        if (pod == pods.end() || json::GetString(*pod->second, {"spec", "nodeName"}).empty()) {
+          return false;
+        }
+      }
+    }
+    return true;
+  }
+  // Nothing is taken away or told: what is written does not follow from the status.
+  bool OnlyAdds() const {
+    return count_restart_of.empty() && !vanished_seen && !delete_job && delete_pods.empty() &&
+           stop_pods.empty() && tell.empty();
+  }
+  void Tell(std::string_view type, std::string_view reason, std::string message) {
+    tell.push_back({std::string(type), std::string(reason), std::move(message)});
+  }
+  void RequeueAfter(Duration delay) {
+    if (look_again.count() == 0 || delay < look_again) look_again = delay;
+  }
+};
+
+// Counts the writes of a pass; the last answer ends it.
+struct JobController::Writes {
+  client::WorkQueue::Done done;
+  Duration look_again{0};
+  int pending = 1;  // the pass itself holds one
+  Status first_error;
+
+  void Begin() { ++pending; }
+  void End(const Status& status) {
+    if (!status.ok() && first_error.ok()) first_error = status;
+    if (--pending > 0) return;
+    if (first_error.ok()) {
+      done(look_again);
+    } else {
+      done(first_error);
+    }
+  }
+};
+
+}  // namespace swell::controllers

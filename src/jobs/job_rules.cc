@@ -1,0 +1,132 @@
+#include "jobs/job_rules.h"
+
+#include <map>
+
+#include "autoscaling/metric_specs.h"
+#include "autoscaling/scale_target.h"
+#include "base/strings.h"
+#include "elastic/log_metrics.h"
+#include "jobs/elasticdl_job.h"
+#include "jobs/kubedl_job.h"
+#include "jobs/pytorch_job.h"
+#include "jobs/role_job.h"
+#include "jobs/training_job.h"
+#include "sched_inputs/gpu_request.h"
+
+namespace swell::controllers {
+
+struct JobRules::Row {
+  std::unique_ptr<JobKind> kind;
+  ReadScaleTarget scale = nullptr;  // by what pays
+  ReadTargetRole target = nullptr;  // to a target
+};
+
+namespace {
+
+Status CheckPattern(std::string_view field, std::string_view pattern) {
+  const auto compiled = elastic::LogMetrics::Compile(pattern);
+  return compiled.ok() ? Status::Ok() : WrongField(field, compiled.status().message());
+}
+
+// Both kinds of scaling say where the pattern is that finds their numbers.
+template <typename Read>
+Status CheckScaling(Read read, const json::Value& job) {
+  if (read == nullptr) return Status::Ok();
+  SWELL_ASSIGN_OR_RETURN(const auto scaled, read(job));
+  return scaled ? CheckPattern(scaled->pattern_field, scaled->pattern) : Status::Ok();
+}
+
+constexpr int kPartsDeep = 16;
+
+// Parents are there, and no part is inside of itself: it would be in the group nowhere.
+Status CheckPodGroup(const json::Value& group) {
+  const json::Array& parts = json::GetArray(group, {"spec", "groups"});
+  std::map<std::string_view, std::string_view> parents;
+  for (const json::Value& part : parts) {
+    parents[json::GetString(part, {"name"})] = json::GetString(part, {"parent"});
+  }
+  auto check = [&parents](const std::string& field, std::string_view parent) {
+    const std::string_view said = parent;
+    for (int depth = 0; !parent.empty(); ++depth) {
+      auto above = parents.find(parent);
+      if (above == parents.end()) {
+        return WrongField(field, StrCat("Not found: ", Quote(parent), ": spec.groups has no such"));
+      }
+      if (depth > kPartsDeep) {
+        return WrongText(field, said,
+                         StrCat("leads into itself, or more than ", kPartsDeep, " up"));
+      }
+      parent = above->second;
+    }
+    return Status::Ok();
+  };
+  for (size_t i = 0; i < parts.size(); ++i) {
+    SWELL_RETURN_IF_ERROR(
+        check(StrCat("spec.groups[", i, "].parent"), json::GetString(parts[i], {"parent"})));
+  }
+  const json::Array& sets = json::GetArray(group, {"spec", "podSets"});
+  for (size_t i = 0; i < sets.size(); ++i) {
+    SWELL_RETURN_IF_ERROR(
+        check(StrCat("spec.podSets[", i, "].parent"), json::GetString(sets[i], {"parent"})));
+  }
+  return Status::Ok();
+}
+
+}  // namespace
+
+JobRules::JobRules() {
+  rows_.push_back({MakeTrainingJobKind({}), TrainingScaleTarget, TrainingTargetRole});
+  rows_.push_back({MakePyTorchJobKind({}), nullptr, PyTorchTargetRole});
+  rows_.push_back({MakeKubedlJobKind({}), KubedlScaleTarget, nullptr});
+  rows_.push_back({MakeElasticdlJobKind({}), nullptr, nullptr});
+  for (auto& kind : MakeRoleJobKinds({})) rows_.push_back({std::move(kind), nullptr, nullptr});
+}
+
+JobRules::~JobRules() = default;
+
+const JobKind* JobRules::Find(std::string_view group, std::string_view plural) const {
+  for (const Row& row : rows_) {
+    const client::Resource own = row.kind->resource();
+    if (own.group == group && own.plural == plural) return row.kind.get();
+  }
+  return nullptr;
+}
+
+Status JobRules::Check(const JobKind& kind, const json::Value& job) const {
+  SWELL_RETURN_IF_ERROR(kind.Parse(job).status());
+  // KubeDL's: a job that ran once without a word would pass for one that comes again.
+  if (json::Find(job, {"spec", "cronPolicy"}) != nullptr) {
+    return WrongField("spec.cronPolicy",
+                      "Forbidden: jobs run once; a CronJob of Kubernetes can create one at its "
+                      "times, with kubectl in a pod");
+  }
+  for (const Row& row : rows_) {
+    if (row.kind.get() != &kind) continue;
+    SWELL_RETURN_IF_ERROR(CheckScaling(row.scale, job));
+    SWELL_RETURN_IF_ERROR(CheckScaling(row.target, job));
+  }
+  return Status::Ok();
+}
+
+Status JobRules::CheckObject(const api::KindInfo& kind, const json::Value& object) const {
+  if (kind.gvk.group.empty() && kind.plural == "pods") return ValidateGpuRequest(object);
+  if (kind.gvk.group == "swell.dev" && kind.plural == "podgroups") return CheckPodGroup(object);
+  const JobKind* job = Find(kind.gvk.group, kind.plural);
+  return job == nullptr ? Status::Ok() : Check(*job, object);
+}
+
+std::vector<api::FieldError> JobRules::CheckWrite(const api::KindInfo& kind,
+                                                  const json::Value& object,
+                                                  const json::Value* old) const {
+  const Status found = CheckObject(kind, object);
+  if (found.ok() || (old != nullptr && CheckObject(kind, *old).message() == found.message())) {
+    return {};
+  }
+  std::vector<api::FieldError> errors;
+  for (const StatusCause& cause : found.details().causes) {
+    errors.push_back({cause.reason, cause.field, cause.message});
+  }
+  return errors;
+}
+
+}  // namespace swell::controllers

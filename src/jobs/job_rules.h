@@ -1,0 +1,37 @@
+// JobRules: what is wrong with a job, a pod group or a pod's wish for GPUs as it is written, told
+// when it is made rather than when it is to run: what its controller or the scheduler could not
+// read, and what scaling by metrics could not.
+// Thread-safety: immutable.
+#pragma once
+
+#include <memory>
+#include <string_view>
+#include <vector>
+
+#include "jobs/job_kind.h"
+#include "kube/api/scheme.h"
+
+namespace swell::controllers {
+
+class JobRules {
+ public:
+  JobRules();
+  ~JobRules();
+
+  // Null for what is no job of Swell's.
+  const JobKind* Find(std::string_view group, std::string_view plural) const;
+  // kInvalid with the first field that is wrong.
+  Status Check(const JobKind& kind, const json::Value& job) const;
+  // What a write makes wrong. An object that was so before (`old`, null of a new one) may stay.
+  std::vector<api::FieldError> CheckWrite(const api::KindInfo& kind,
+                                          const json::Value& object,
+                                          const json::Value* old) const;
+
+ private:
+  Status CheckObject(const api::KindInfo& kind, const json::Value& object) const;
+
+  struct Row;
+  std::vector<Row> rows_;
+};
+
+}  // namespace swell::controllers

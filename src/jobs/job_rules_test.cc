@@ -1,0 +1,236 @@
+// What jobs of every kind are refused for when they are written.
+#include "jobs/job_rules.h"
+
+#include <gtest/gtest.h>
+
+#include "base/strings.h"
+#include "json/yaml.h"
+
+namespace swell::controllers {
+namespace {
+
+constexpr char kTemplate[] = "template: {spec: {containers: [{name: c, image: i}]}}";
+
+api::KindInfo KindOf(const JobKind& kind) {
+  api::KindInfo info;
+  info.gvk = {kind.resource().group, kind.resource().version, kind.kind()};
+  info.plural = kind.resource().plural;
+  return info;
+}
+
+class JobRulesTest : public ::testing::Test {
+ protected:
+  // "REASON FIELD: MESSAGE" of what is wrong with the job in YAML; empty: nothing.
+  std::string Wrong(std::string_view group,
+                    std::string_view plural,
+                    std::string_view spec,
+                    std::string_view annotations = "{}",
+                    std::string_view old_spec = "") {
+    const JobKind* kind = rules_.Find(group, plural);
+    if (kind == nullptr) return "no such kind";
+    const json::Value job = Job(spec, annotations);
+    const json::Value old = Job(old_spec, annotations);
+    std::string text;
+    for (const api::FieldError& error :
+         rules_.CheckWrite(KindOf(*kind), job, old_spec.empty() ? nullptr : &old)) {
+      text += StrCat(error.reason, " ", error.field, ": ", error.message);
+    }
+    return text;
+  }
+  static json::Value Job(std::string_view spec, std::string_view annotations) {
+    auto job = json::ParseYaml(
+        StrCat("{metadata: {name: j, annotations: ", annotations, "}, spec: {", spec, "}}"));
+    EXPECT_TRUE(job.ok()) << spec << ": " << job.status().ToString();
+    return job.ok() && job->size() == 1 ? job->front() : json::Value();
+  }
+  std::string Training(std::string_view role, std::string_view more = "") {
+    return Wrong("swell.dev", "trainingjobs",
+                 StrCat("roles: {worker: {", role, ", ", kTemplate, "}}", more));
+  }
+  // Of both kinds of PyTorchJob, which have this in common.
+  std::string PyTorch(std::string_view policy) {
+    const std::string spec =
+        StrCat("elasticPolicy: {", policy, "}, pytorchReplicaSpecs: {Worker: {", kTemplate, "}}");
+    std::string ours = Wrong("kubeflow.org", "pytorchjobs", spec);
+    EXPECT_EQ(Wrong("training.kubedl.io", "pytorchjobs", spec), ours);
+    return ours;
+  }
+
+  JobRules rules_;
+};
+
+TEST_F(JobRulesTest, WhatIsRightAndWhatIsNoJobIsLetThrough) {
+  EXPECT_EQ(Training("elastic: {minReplicas: 1, maxReplicas: 4}"), "");
+  EXPECT_EQ(PyTorch("minReplicas: 1, maxReplicas: 3, rdzvBackend: etcd, rdzvEndpoint: "
+                    "'etcd-service:2379', nProcPerNode: 1"),
+            "");
+  EXPECT_EQ(rules_.Find("", "pods"), nullptr);
+  api::KindInfo pods;
+  pods.plural = "pods";
+  EXPECT_TRUE(rules_.CheckWrite(pods, json::Value("nonsense"), nullptr).empty());
+}
+
+TEST_F(JobRulesTest, BoundsOfElasticJobsAreOnesThatANumberFits) {
+  EXPECT_EQ(PyTorch("minReplicas: 5, maxReplicas: 3"),
+            "FieldValueInvalid spec.elasticPolicy.maxReplicas: Invalid value: 3: must be at least "
+            "minReplicas, 5");
+  EXPECT_EQ(PyTorch("minReplicas: 0, maxReplicas: 3"),
+            "FieldValueInvalid spec.elasticPolicy.minReplicas: Invalid value: 0: must be at least "
+            "1");
+  EXPECT_EQ(Training("elastic: {minReplicas: 5, maxReplicas: 4}"),
+            "FieldValueInvalid spec.roles.worker.elastic.minReplicas: Invalid value: 5: must be "
+            "between 0 and maxReplicas, 4");
+  EXPECT_EQ(Training("elastic: {minReplicas: 1, maxReplicas: 100000}"),
+            "FieldValueInvalid spec.roles.worker.elastic.maxReplicas: Invalid value: 100000: must "
+            "be at most 10000");
+}
+
+TEST_F(JobRulesTest, TheRendezvousIsOneThatCanBeMetAt) {
+  EXPECT_EQ(PyTorch("rdzvBackend: zookeeper"),
+            "FieldValueNotSupported spec.elasticPolicy.rdzvBackend: Unsupported value: "
+            "\"zookeeper\": supported values: \"c10d\", \"etcd\", \"etcd-v2\"");
+  for (const char* endpoint : {"etcd:99999", "etcd:port", "etcd:"}) {
+    EXPECT_EQ(PyTorch(StrCat("rdzvEndpoint: '", endpoint, "'")),
+              StrCat("FieldValueInvalid spec.elasticPolicy.rdzvEndpoint: Invalid value: \"",
+                     endpoint, "\": must be HOST or HOST:PORT, the port between 1 and 65535"));
+  }
+  EXPECT_EQ(PyTorch("rdzvEndpoint: '[fd00::1]'"), "");
+  EXPECT_EQ(PyTorch("rdzvEndpoint: '[fd00::1]:29400'"), "");
+  EXPECT_EQ(PyTorch("rdzvPort: 0"),
+            "FieldValueInvalid spec.elasticPolicy.rdzvPort: Invalid value: 0: must be between 1 "
+            "and 65535");
+  EXPECT_EQ(PyTorch("nProcPerNode: 0"),
+            "FieldValueInvalid spec.elasticPolicy.nProcPerNode: Invalid value: 0: must be between "
+            "1 and 10000");
+}
+
+TEST_F(JobRulesTest, RolesAreThoseOfTheKindAndHaveContainers) {
+  for (const char* group : {"kubeflow.org", "training.kubedl.io"}) {
+    EXPECT_EQ(
+        Wrong(group, "pytorchjobs", StrCat("pytorchReplicaSpecs: {Wurker: {", kTemplate, "}}")),
+        "FieldValueNotSupported spec.pytorchReplicaSpecs.Wurker: Unsupported value: "
+        "\"Wurker\": supported values: \"Master\", \"Worker\"");
+    EXPECT_EQ(Wrong(group, "pytorchjobs", "pytorchReplicaSpecs: {Worker: {}}"),
+              "FieldValueRequired spec.pytorchReplicaSpecs.Worker.template.spec.containers: "
+              "Required value");
+  }
+  EXPECT_EQ(
+      Wrong("training.kubedl.io", "pytorchjobs",
+            StrCat("cronPolicy: {schedule: '@daily'}, pytorchReplicaSpecs: {Worker: {", kTemplate,
+                   "}}")),
+      "FieldValueForbidden spec.cronPolicy: Forbidden: jobs run once; a CronJob of Kubernetes "
+      "can create one at its times, with kubectl in a pod");
+  EXPECT_EQ(Wrong("elasticdl.org", "elasticdljobs",
+                  StrCat("elasticdlReplicaSpecs: {Worker: {", kTemplate, "}}")),
+            "FieldValueRequired spec.elasticdlReplicaSpecs.Master: Required value");
+  EXPECT_EQ(Training("priorityClassName: high=1.5"),
+            "FieldValueInvalid spec.roles.worker.priorityClassName: Invalid value: \"high=1.5\": "
+            "the part of the members that have the class must be between 0 and 1");
+}
+
+TEST_F(JobRulesTest, ScalingByMetricsIsReadAtOnce) {
+  const std::string elastic = "elastic: {minReplicas: 1, maxReplicas: 4}";
+  EXPECT_EQ(Training(elastic, ", autoscaling: {mode: Metric, role: boss}"),
+            "FieldValueInvalid spec.autoscaling.role: Invalid value: \"boss\": must be a role with "
+            "elastic");
+  EXPECT_EQ(
+      Training(elastic, ", autoscaling: {mode: Metric, metrics: [{name: m, regex: 'Time (['}]}"),
+      "FieldValueInvalid spec.autoscaling.metrics[0].regex: Invalid value: \"Time ([\": missing ]: "
+      "[");
+  EXPECT_EQ(Training(elastic, ", autoscaling: {mode: Metric, metrics: [{type: Pods}]}"),
+            "FieldValueRequired spec.autoscaling.metrics[0].pods: Required value");
+  const std::string kubedl = StrCat(
+      "enableElastic: true, elasticPolicy: {minReplicas: 1, maxReplicas: 3}, "
+      "pytorchReplicaSpecs: {Worker: {",
+      kTemplate, "}}");
+  EXPECT_EQ(
+      Wrong("training.kubedl.io", "pytorchjobs", kubedl, "{swell.dev/autoscale-interval: soon}"),
+      "FieldValueInvalid metadata.annotations[swell.dev/autoscale-interval]: Invalid value: "
+      "\"soon\": must be a duration from 1ms to 24h, such as 30s or 1h30m");
+}
+
+TEST_F(JobRulesTest, WhatWasWrongBeforeMayStaySo) {
+  const std::string wrong =
+      StrCat("roles: {worker: {elastic: {minReplicas: 5, maxReplicas: 4}, ", kTemplate, "}}");
+  const std::string right = StrCat("roles: {worker: {", kTemplate, "}}");
+  EXPECT_EQ(Wrong("swell.dev", "trainingjobs", wrong, "{}", wrong), "");
+  EXPECT_EQ(Wrong("swell.dev", "trainingjobs", right, "{}", wrong), "");
+  EXPECT_NE(Wrong("swell.dev", "trainingjobs", wrong, "{}", right), "");
+}
+
+TEST_F(JobRulesTest, WhatAPodAsksOfGpusIsSomething) {
+  api::KindInfo pods;
+  pods.plural = "pods";
+  auto wrong = [&](const std::string& annotations, const std::string& limits = "cpu: 1") {
+    const auto pod = json::ParseYaml(StrCat("{metadata: {name: p, annotations: {", annotations,
+                                            "}}, spec: {containers: [{name: c, resources: "
+                                            "{limits: {",
+                                            limits, "}}}]}}"));
+    std::string text;
+    for (const auto& error : rules_.CheckWrite(pods, pod->front(), nullptr)) {
+      text += StrCat(error.field, ": ", error.message);
+    }
+    return text;
+  };
+  EXPECT_EQ(wrong("swell.dev/gpu-fraction: '0.5', swell.dev/gpu-fraction-devices: '2'"), "");
+  EXPECT_EQ(wrong("swell.dev/gpu-memory: '2048'"), "");
+  EXPECT_EQ(wrong("", "nvidia.com/gpu: 1"), "");
+  EXPECT_EQ(wrong("swell.dev/gpu-fraction: '1.5'"),
+            "metadata.annotations[swell.dev/gpu-fraction]: Invalid value: \"1.5\": must be a part "
+            "of a GPU, above 0 and at most 1");
+  EXPECT_EQ(wrong("swell.dev/gpu-memory: 4Gi"),
+            "metadata.annotations[swell.dev/gpu-memory]: Invalid value: \"4Gi\": must be a number "
+            "of MiB of a GPU's memory, above 0");
+  EXPECT_EQ(wrong("swell.dev/gpu-fraction: '0.5', swell.dev/gpu-fraction-devices: '0'"),
+            "metadata.annotations[swell.dev/gpu-fraction-devices]: Invalid value: \"0\": must be a "
+            "number of GPUs, at least 1");
+  EXPECT_EQ(wrong("swell.dev/gpu-fraction-devices: '2'"),
+            "metadata.annotations[swell.dev/gpu-fraction-devices]: Invalid value: \"2\": says on "
+            "how many GPUs a part is taken, and there is no swell.dev/gpu-fraction");
+  EXPECT_EQ(wrong("swell.dev/gpu-fraction: '0.5'", "nvidia.com/gpu: 1"),
+            "metadata.annotations[swell.dev/gpu-fraction]: Invalid value: \"0.5\": a pod that "
+            "shares a GPU requests no whole ones (nvidia.com/gpu)");
+  EXPECT_EQ(wrong("swell.dev/member-priority: x"),
+            "metadata.annotations[swell.dev/member-priority]: Invalid value: \"x\": must be a "
+            "whole number");
+}
+
+TEST_F(JobRulesTest, AmountsInTemplatesAreOnesThatPodsCanHave) {
+  auto training = [this](std::string_view limits) {
+    return Wrong("swell.dev", "trainingjobs",
+                 StrCat("roles: {worker: {replicas: 1, template: {spec: {containers: [{name: c, "
+                        "resources: {limits: {",
+                        limits, "}}}]}}}}"));
+  };
+  EXPECT_EQ(training("nvidia.com/gpu: 2, cpu: 500m, memory: 8Gi"), "");
+  EXPECT_EQ(training("nvidia.com/gpu: 1.5"),
+            "FieldValueInvalid spec.roles.worker.template.spec.containers[0].resources.limits"
+            "[nvidia.com/gpu]: Invalid value: 1.5: must be an integer; a part of a GPU is asked "
+            "for by the annotation swell.dev/gpu-fraction");
+  EXPECT_EQ(training("cpu: many"),
+            "FieldValueInvalid spec.roles.worker.template.spec.containers[0].resources.limits[cpu]"
+            ": Invalid value: \"many\": must be an amount such as 2, 500m or 8Gi");
+}
+
+TEST_F(JobRulesTest, PartsOfAPodGroupBelongToPartsThatThereAre) {
+  api::KindInfo groups;
+  groups.gvk.group = "swell.dev";
+  groups.plural = "podgroups";
+  auto wrong = [&](const std::string& spec) {
+    const auto group = json::ParseYaml(StrCat("{metadata: {name: g}, spec: {", spec, "}}"));
+    std::string text;
+    for (const auto& error : rules_.CheckWrite(groups, group->front(), nullptr)) {
+      text += StrCat(error.field, ": ", error.message);
+    }
+    return text;
+  };
+  EXPECT_EQ(wrong("groups: [{name: a}, {name: b, parent: a}], podSets: [{name: s, parent: b}]"),
+            "");
+  EXPECT_EQ(wrong("groups: [{name: a}], podSets: [{name: s}, {name: t, parent: b}]"),
+            "spec.podSets[1].parent: Not found: \"b\": spec.groups has no such");
+  EXPECT_EQ(wrong("groups: [{name: a, parent: b}, {name: b, parent: a}]"),
+            "spec.groups[0].parent: Invalid value: \"b\": leads into itself, or more than 16 up");
+}
+
+}  // namespace
+}  // namespace swell::controllers

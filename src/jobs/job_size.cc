@@ -1,0 +1,252 @@
+// JobController's third part: how large an elastic job is, how large it may be, why it is no
+// larger, and how that went: status.elastic, of which people see tables and charts. In a status
+// that has only what its kind's users know, it is `size`: behind what their documents show.
+#include <algorithm>
+
+#include "autoscaling/scale_target.h"
+#include "base/strings.h"
+#include "elastic/metric_scaler.h"
+#include "jobs/job_controller.h"
+#include "jobs/job_pass.h"
+#include "kube/api/meta.h"
+#include "kube/controllers/pod_facts.h"
+
+namespace swell::controllers {
+namespace {
+
+constexpr size_t kHistoryMax = 48;
+constexpr size_t kReasonBytesMax = 200;
+// Members that come one after the other are one change.
+constexpr Duration kOneChange = std::chrono::seconds(5);
+constexpr std::string_view kMemberEnded = "a member ended";
+// Speed moves all the time; what is written down is worth a write.
+constexpr double kNewsworthy = 0.2;
+
+std::string Short(std::string text) {
+  if (text.size() > kReasonBytesMax) {
+    text.resize(kReasonBytesMax);
+    while (!text.empty() && (text.back() & 0xC0) == 0x80) text.pop_back();
+    if (!text.empty() && (text.back() & 0x80) != 0) text.pop_back();
+    text += "...";
+  }
+  return text;
+}
+
+bool Runs(const json::Value& pod) {
+  return Phase(pod) == "Running" && !api::IsDeleting(pod) && !WasPreempted(pod);
+}
+
+struct News {
+  std::string_view reason;
+  std::string message;
+};
+
+// Of members without a group: of those with one, the scheduler tells.
+News OfLoners(int64_t before, int64_t now, int64_t desired, std::string_view why) {
+  if (before == 0) return {"Resumed", StrCat("Resumed with ", now, " of ", desired, " members")};
+  const std::string numbers = StrCat(" from ", before, " to ", now, " of ", desired, " members");
+  if (now > before) return {"Grown", StrCat("Grew", numbers)};
+  return {"Shrunk", StrCat("Shrunk", numbers, ": ", why)};
+}
+
+// Of the group as one of its pods reported it, at its present size; 0: nobody did.
+double Throughput(const std::map<std::string, json::SharedValue>& pods, int64_t members) {
+  double found = 0;
+  for (const auto& [name, pod] : pods) {
+    std::string_view text = api::Annotation(*pod, keys::kMetrics);
+    if (text.empty() || !Runs(*pod)) continue;
+    auto metrics = json::Parse(text, {.depth = 4, .bytes = 16 << 10});
+    if (!metrics.ok() || json::GetInt(*metrics, {"world"}) != members) continue;
+    for (std::string_view metric : {"records_per_second", "steps_per_second"}) {
+      const json::Value* value = json::Find(*metrics, {metric});
+      if (value == nullptr || !value->is_number()) continue;
+      found = std::max(found, value->to_number<double>());
+      break;
+    }
+  }
+  return found;
+}
+
+double NumberAt(const json::Value& object, std::string_view field) {
+  const json::Value* value = json::Find(object, {field});
+  return value != nullptr && value->is_number() ? value->to_number<double>() : 0;
+}
+
+// What the autoscaler remembers of the role; null: nothing.
+json::Value MemoryOf(const json::Value& job, const ReplicaSpec& replica) {
+  std::string_view memory = api::Annotation(job, kScaleMemory);
+  if (memory.empty()) return {};
+  auto parsed = json::Parse(memory, {.depth = 8, .bytes = 256 << 10});
+  const json::Value* of = parsed.ok() ? json::Find(*parsed, {replica.type}) : nullptr;
+  return of ? *of : json::Value();
+}
+
+// Whether the autoscaler, which tells of its own decisions, has set the role to this number.
+bool SetByMetric(const json::Value& memory, const ReplicaSpec& replica) {
+  return memory.is_object() && !json::GetBool(memory, {"held"}) &&
+         json::GetInt(memory, {"currentReplicas"}, -1) == replica.asked;
+}
+
+// Minibatches per second of all members, from the steps that the autoscaler observed of so many;
+// 0: of none.
+double ObservedThroughput(const json::Value& memory, int64_t members) {
+  if (!memory.is_object()) return 0;
+  elastic::ScaleState state = elastic::ScaleState::FromMemory(memory);
+  std::vector<double>& seconds = state.series[members];
+  if (seconds.empty()) {
+    // What the last decision was taken by.
+    const bool same = state.current == members && state.reference > 0;
+    return same ? static_cast<double>(members) / state.reference : 0;
+  }
+  const auto middle = seconds.begin() + static_cast<ptrdiff_t>(seconds.size() / 2);
+  std::nth_element(seconds.begin(), middle, seconds.end());
+  return *middle > 0 ? static_cast<double>(members) / *middle : 0;
+}
+
+// Of the roles that may change size; `members`: of all that run.
+struct Tally {
+  int64_t least = 0, most = 0, desired = 0, now = 0, members = 0;
+  bool by_metric = false;
+  double observed = 0;
+};
+
+Tally Count(const json::Value& job,
+            const std::string& name,
+            const JobSpec& spec,
+            const std::map<std::string, json::SharedValue>& pods) {
+  Tally tally;
+  for (const ReplicaSpec& replica : spec.replicas) {
+    int64_t running = 0;
+    for (int64_t k = 0; k < replica.replicas; ++k) {
+      auto it = pods.find(replica.PodName(name, k));
+      running += it != pods.end() && Runs(*it->second);
+    }
+    tally.members += running;
+    if (!replica.max_member) continue;
+    tally.now += running;
+    tally.desired += replica.replicas;
+    tally.least += replica.min_member.value_or(replica.replicas);
+    tally.most += *replica.max_member;
+    const json::Value memory = MemoryOf(job, replica);
+    tally.by_metric = tally.by_metric || SetByMetric(memory, replica);
+    tally.observed = std::max(tally.observed, ObservedThroughput(memory, running));
+  }
+  return tally;
+}
+
+void NoteThroughput(json::Value& entry, double throughput) {
+  if (throughput <= 0) return;
+  double known = NumberAt(entry, "throughput");
+  if (known > 0 && std::abs(throughput - known) < kNewsworthy * known) return;
+  json::Set(entry, {"throughput"}, throughput);
+}
+
+}  // namespace
+
+// Why fewer run than are wanted, or no more than that are wanted.
+std::string JobController::WhyNoMore(const Pass& pass, int64_t now, int64_t desired) const {
+  if (pass.IsTrue("Succeeded") || pass.IsTrue("Failed") || pass.IsTrue("Suspended")) return "";
+  if (now >= desired) {
+    for (const ReplicaSpec& replica : pass.spec.replicas) {
+      if (!replica.max_member || replica.asked == replica.replicas) continue;
+      return StrCat(replica.asked, " were asked for; ", replica.replicas,
+                    replica.asked > replica.replicas ? " is the most" : " is the least");
+    }
+    return "";
+  }
+  std::string waits;
+  for (const auto& [name, pod] : pass.pods) {
+    if (!pass.Wants(name) || !json::GetString(*pod, {"spec", "nodeName"}).empty()) continue;
+    const json::Value* placed = api::FindCondition(*pod, "PodScheduled");
+    if (placed != nullptr) waits = json::GetString(*placed, {"message"});
+    if (!waits.empty()) break;
+  }
+  std::string text = StrCat("waits for ", desired - now, " more");
+  return waits.empty() ? text : Short(StrCat(text, ": ", waits));
+}
+
+std::string JobController::WhyChanged(const Pass& pass,
+                                      const json::Array& history,
+                                      int64_t now,
+                                      int64_t desired) const {
+  for (std::string_view word : {"Succeeded", "Failed", "Suspended"}) {
+    if (pass.IsTrue(word)) return ToLower(word);
+  }
+  if (history.empty()) return "started";
+  int64_t before = json::GetInt(history.back(), {"replicas"});
+  int64_t wanted = json::GetInt(history.back(), {"desired"});
+  if (now < before) {
+    for (const auto& [name, pod] : pass.pods) {
+      if (WasPreempted(*pod)) return Short(PreemptionMessage(*pod));
+    }
+    auto vanished = vanished_.find(std::string(api::Uid(*pass.job)));
+    if (vanished != vanished_.end()) return Short(vanished->second.message);
+  }
+  if (wanted != desired) return StrCat("scaled from ", wanted, " to ", desired);
+  if (now < before) return std::string(kMemberEnded);
+  return before == 0 ? "resumed" : "room again";
+}
+
+void JobController::FillSize(Pass& pass) {
+  const std::string_view field = kind_->terse() ? "size" : "elastic";
+  const Tally tally = Count(*pass.job, pass.name, pass.spec, pass.pods);
+  const auto& [least, most, desired, now, members, by_metric, observed] = tally;
+  if (most == 0) return;  // no role of this job may change its size
+  const json::Value* known = json::Find(pass.status, {field});
+  int64_t wanted = known ? json::GetInt(*known, {"desiredReplicas"}, desired) : desired;
+  json::Array history = json::GetArray(pass.status, {field, "history"});
+  bool began = !history.empty() || now > 0;
+  int64_t before = history.empty() ? 0 : json::GetInt(history.back(), {"replicas"});
+  if (began && now != before) {
+    const std::string why = WhyChanged(pass, history, now, desired);
+    json::Object entry{{"time", api::FormatTime(pass.now)},
+                       {"replicas", now},
+                       {"desired", desired},
+                       {"reason", why}};
+    bool continues = false;
+    if (!history.empty() && now > before) {
+      // Members of one growth come within moments of each other.
+      auto last = api::ParseTime(json::GetString(history.back(), {"time"}));
+      bool grew =
+          history.size() < 2 || json::GetInt(history[history.size() - 2], {"replicas"}) < before;
+      continues = grew && last && pass.now - *last < kOneChange &&
+                  json::GetInt(history.back(), {"desired"}) == desired;
+    }
+    const bool over = pass.IsTrue("Succeeded") || pass.IsTrue("Failed") || pass.IsTrue("Suspended");
+    // That the whole job runs again after a rest is told of the job.
+    const bool rested =
+        !history.empty() && json::GetString(history.back(), {"reason"}) == "suspended";
+    if (!pass.spec.grouped && !history.empty() && !continues && desired == wanted && !over &&
+        !rested && why != kMemberEnded) {
+      News news = OfLoners(before, now, desired, why);
+      pass.Tell("Normal", news.reason, std::move(news.message));
+    }
+    if (continues) {
+      json::Set(history.back(), {"replicas"}, now);
+      json::Remove(history.back(), {"throughput"});
+    } else {
+      history.emplace_back(std::move(entry));
+    }
+    if (history.size() > kHistoryMax) history.erase(history.begin());
+  }
+  if (!history.empty()) {
+    const double told = Throughput(pass.pods, pass.spec.grouped ? members : now);
+    NoteThroughput(history.back(), told > 0 ? told : observed);
+  }
+  json::Object size{{"minReplicas", least},
+                    {"replicas", now},
+                    {"desiredReplicas", desired},
+                    {"maxReplicas", most},
+                    {"history", std::move(history)}};
+  // kube-apiserver 1.20 takes an empty string for a null, and refuses it.
+  if (std::string why = WhyNoMore(pass, now, desired); !why.empty()) size["message"] = why;
+  json::Set(pass.status, {field}, std::move(size));
+  // The scheduler tells of members that found room, or had to give theirs away.
+  if (desired == wanted || by_metric || pass.IsTrue("Succeeded") || pass.IsTrue("Failed")) return;
+  const std::string_view word = desired < wanted ? "Shrunk" : "Grown";
+  pass.Tell("Normal", word,
+            StrCat(word, " from ", wanted, " to ", desired, " replicas, as asked (", least, " to ",
+                   most, ")"));
+}
+
+}  // namespace swell::controllers

@@ -1,0 +1,146 @@
+#include "jobs/kubedl_job.h"
+
+#include "base/strings.h"
+#include "jobs/launch_env.h"
+#include "kube/api/meta.h"
+#include "kube/controllers/pod_env.h"
+
+namespace swell::controllers {
+namespace {
+
+constexpr std::string_view kMaster = "Master";
+constexpr std::string_view kWorker = "Worker";
+
+class KubedlJobKind final : public JobKind {
+ public:
+  explicit KubedlJobKind(PyTorchOptions options) : options_(options) {}
+
+  client::Resource resource() const override { return kKubedlPyTorchJobs; }
+  std::string kind() const override { return "PyTorchJob"; }
+  std::string Reason(std::string_view what) const override { return StrCat("Job", what); }
+  bool terse() const override { return true; }
+  Result<JobSpec> Parse(const json::Value& job) const override;
+  json::Object Labels(const json::Value& job,
+                      const ReplicaSpec& replica,
+                      int64_t index) const override;
+  void PreparePod(const json::Value& job,
+                  const JobSpec& spec,
+                  const ReplicaSpec& replica,
+                  int64_t index,
+                  json::Value& pod) const override;
+  std::vector<json::Value> Services(const json::Value& job, const JobSpec& spec) const override;
+  bool Succeeded(const JobSpec& spec, const std::vector<ReplicaCount>& counts) const override;
+  bool Running(const JobSpec& spec, const std::vector<ReplicaCount>& counts) const override;
+
+ private:
+  PyTorchOptions options_;
+};
+
+Result<JobSpec> KubedlJobKind::Parse(const json::Value& job) const {
+  const json::Value& body = SpecOf(job);
+  JobSpec spec;
+  spec.clean_pod_policy = CleanPodPolicy::kRunning;
+  SWELL_RETURN_IF_ERROR(ReadPyTorchRoles(body, spec));
+  ReadRunPolicy(body, spec);
+  spec.priority_class =
+      json::GetString(body, {"schedulingPolicy", "priorityClassName"}, spec.priority_class);
+  ReadSwellHints(job, spec);
+  SWELL_RETURN_IF_ERROR(ReadElasticPolicy(body, spec));
+  return spec;
+}
+
+json::Object KubedlJobKind::Labels(const json::Value& job,
+                                   const ReplicaSpec& replica,
+                                   int64_t index) const {
+  json::Object labels{{"group-name", "training.kubedl.io"},
+                      {"job-name", api::Name(job)},
+                      {"replica-type", ToLower(replica.type)},
+                      {"replica-index", std::to_string(index)}};
+  if (replica.type == kMaster) labels["job-role"] = "master";
+  return labels;
+}
+
+// The launcher's options come first: the image's entry point is a launcher, and the first argument
+// that is no option of its own begins the user's command line.
+void PrependLauncherOptions(const json::Value& job,
+                            const JobSpec& spec,
+                            int64_t port,
+                            json::Value& pod) {
+  const json::Value& policy = *json::Find(job, {"spec", "elasticPolicy"});
+  const ReplicaSpec* workers = spec.Find(kWorker);
+  const int64_t least = json::GetInt(policy, {"minReplicas"}, 1);
+  const int64_t most = json::GetInt(policy, {"maxReplicas"}, workers ? workers->replicas : least);
+  std::string_view name = api::Name(job);
+  std::string endpoint(json::GetString(policy, {"rdzvEndpoint"}));
+  if (endpoint.empty()) endpoint = StrCat(ReplicaName(name, kWorker, 0), ":", port);
+  const json::Array options{
+      json::Value(StrCat("--rdzv_backend=", json::GetString(policy, {"rdzvBackend"}, "c10d"))),
+      json::Value(StrCat("--rdzv_endpoint=", endpoint)), json::Value(StrCat("--rdzv_id=", name)),
+      json::Value(StrCat("--nproc_per_node=", json::GetInt(policy, {"nProcPerNode"}, 1))),
+      json::Value(StrCat("--nnodes=", least, ":", most))};
+  json::Value* containers = json::FindMutable(pod, {"spec", "containers"});
+  for (json::Value& container : containers->get_array()) {
+    json::Array args = options;
+    for (const json::Value& own : json::GetArray(container, {"args"})) args.push_back(own);
+    json::Set(container, {"args"}, std::move(args));
+  }
+}
+
+void KubedlJobKind::PreparePod(const json::Value& job,
+                               const JobSpec& spec,
+                               const ReplicaSpec& replica,
+                               int64_t index,
+                               json::Value& pod) const {
+  const bool has_master = spec.Find(kMaster) != nullptr;
+  const bool leads = replica.type == kMaster || (!has_master && index == 0);
+  const int64_t port = PyTorchPort(job, spec, options_);
+  if (leads || spec.elastic) AddContainerPort(pod, kPyTorchPortName, port);
+  SetEnv(pod, "PYTHONUNBUFFERED", "1");
+  if (spec.elastic) {
+    // Members come and go: whoever meets counts anew, as often as needed.
+    SetEnv(pod, "PET_MAX_RESTARTS", "100");
+    // A rendezvous outlives its job; the next job of this name is to find none.
+    SetEnv(pod, "SWELL_RUN_ID", api::Uid(job));
+    return PrependLauncherOptions(job, spec, port, pod);
+  }
+  SetRankEnv(pod, {.leader = ReplicaName(api::Name(job), has_master ? kMaster : kWorker, 0),
+                   .leads = leads,
+                   .port = port,
+                   .rank = replica.type == kWorker && has_master ? index + 1 : index,
+                   .world = spec.TotalReplicas()});
+}
+
+std::vector<json::Value> KubedlJobKind::Services(const json::Value& job,
+                                                 const JobSpec& spec) const {
+  const int64_t port = PyTorchPort(job, spec, options_);
+  std::vector<json::Value> services;
+  for (const ReplicaSpec& replica : spec.replicas) {
+    for (int64_t index = 0; index < replica.replicas; ++index) {
+      services.push_back(LeaderService(ReplicaName(api::Name(job), replica.type, index),
+                                       Labels(job, replica, index), kPyTorchPortName, port));
+      if (!spec.elastic) return services;
+    }
+  }
+  return services;
+}
+
+bool KubedlJobKind::Succeeded(const JobSpec& spec, const std::vector<ReplicaCount>& counts) const {
+  for (size_t i = 0; i < counts.size() && spec.elastic; ++i) {
+    // Members that found no place have missed the end; nobody waits for them.
+    if (spec.replicas[i].type == kWorker) return counts[i].succeeded > 0 && counts[i].running == 0;
+  }
+  if (spec.replicas.front().type == kMaster) return counts.front().succeeded > 0;
+  return counts.front().succeeded == spec.replicas.front().replicas;
+}
+
+bool KubedlJobKind::Running(const JobSpec& spec, const std::vector<ReplicaCount>& counts) const {
+  return spec.elastic ? counts.back().running > 0 : counts.front().running > 0;
+}
+
+}  // namespace
+
+std::unique_ptr<JobKind> MakeKubedlJobKind(PyTorchOptions options) {
+  return std::make_unique<KubedlJobKind>(options);
+}
+
+}  // namespace swell::controllers

@@ -1,0 +1,89 @@
+// Jobs whose controllers hear late of what they did themselves, as of an API server that has much
+// to do.
+#include <memory>
+#include <string>
+#include <utility>
+
+#include <gtest/gtest.h>
+
+#include "operator/testing/cluster_test_util.h"
+
+namespace swell::controllers {
+namespace {
+
+using client::resources::kPods;
+using client::resources::kPyTorchJobs;
+
+constexpr Duration kLate = std::chrono::seconds(3);
+
+// Passes on what watches tell after a while, and counts the pods that are asked for.
+class LateWatches final : public api::RestHandler {
+ public:
+  LateWatches(std::shared_ptr<api::RestHandler> server, Executor& executor)
+      : server_(std::move(server)), executor_(executor) {}
+
+  std::unique_ptr<api::RestCall> Handle(api::RestRequest request,
+                                        std::shared_ptr<api::RestSink> sink) override {
+    if (request.method == "POST" && request.path.ends_with("/pods")) ++pods_asked;
+    if (request.query.find("watch=") != std::string::npos) {
+      sink = std::make_shared<LateSink>(executor_, std::move(sink));
+    }
+    return server_->Handle(std::move(request), std::move(sink));
+  }
+
+  int pods_asked = 0;
+
+ private:
+  class LateSink final : public api::RestSink {
+   public:
+    LateSink(Executor& executor, std::shared_ptr<api::RestSink> to)
+        : executor_(executor), to_(std::move(to)) {}
+    void OnResponse(api::RestResponse response) override { to_->OnResponse(std::move(response)); }
+    void OnStreamStart(int status, std::string type) override {
+      to_->OnStreamStart(status, std::move(type));
+    }
+    bool OnChunk(const api::Chunk& chunk) override {
+      executor_.After(kLate, [to = to_, chunk] { to->OnChunk(chunk); });
+      return true;
+    }
+    void OnStreamEnd(const Status& why) override {
+      executor_.After(kLate, [to = to_, why] { to->OnStreamEnd(why); });
+    }
+
+   private:
+    Executor& executor_;
+    std::shared_ptr<api::RestSink> to_;
+  };
+
+  std::shared_ptr<api::RestHandler> server_;
+  Executor& executor_;
+};
+
+TEST(LateWatchTest, APodIsAskedForOnce) {
+  TestCluster cluster;
+  auto late = std::make_shared<LateWatches>(cluster.server, cluster.sim);
+  cluster.between = late;
+  cluster.AddNode("node-a", 4);
+  cluster.StartManager();
+  cluster.Create(PyTorchYaml{.workers = 3}.Text());
+  ASSERT_TRUE(
+      cluster.Until([&] { return cluster.Condition(kPyTorchJobs, "default/job", "Running"); }));
+  EXPECT_EQ(late->pods_asked, 4);
+}
+
+TEST(LateWatchTest, APodThatIsDeletedMeanwhileIsMadeAnew) {
+  TestCluster cluster;
+  cluster.between = std::make_shared<LateWatches>(cluster.server, cluster.sim);
+  cluster.AddNode("node-a", 4);
+  cluster.StartManager();
+  cluster.Create(PyTorchYaml{.workers = 1}.Text());
+  ASSERT_TRUE(cluster.Until([&] { return !cluster.PodUid("default/job-worker-0").empty(); }));
+  const std::string first = cluster.PodUid("default/job-worker-0");
+  ASSERT_TRUE(cluster.Delete(kPods, "default/job-worker-0", {.grace_seconds = 0}).ok());
+  ASSERT_TRUE(
+      cluster.Until([&] { return cluster.Condition(kPyTorchJobs, "default/job", "Running"); }));
+  EXPECT_NE(cluster.PodUid("default/job-worker-0"), first);
+}
+
+}  // namespace
+}  // namespace swell::controllers

@@ -1,0 +1,64 @@
+#include "jobs/launch_env.h"
+
+#include "base/random.h"
+#include "base/strings.h"
+#include "jobs/job_kind.h"
+#include "kube/api/meta.h"
+#include "kube/controllers/pod_env.h"
+
+namespace swell::controllers {
+
+int64_t LaunchPort(const json::Value& job, int64_t given, bool host_network) {
+  if (given != 0) return given;
+  if (!host_network) return kLaunchPort;
+  return 20'000 + static_cast<int64_t>(StableHash(api::Uid(job)) % 10'000);
+}
+
+void AddContainerPort(json::Value& pod, std::string_view name, int64_t number) {
+  json::Value* containers = json::FindMutable(pod, {"spec", "containers"});
+  if (containers == nullptr || !containers->is_array() || containers->get_array().empty()) return;
+  json::Value& first = containers->get_array()[0];
+  json::Value* ports = json::FindMutable(first, {"ports"});
+  if (ports == nullptr || !ports->is_array()) ports = &json::Set(first, {"ports"}, json::Array{});
+  for (const json::Value& port : ports->get_array()) {
+    if (json::GetString(port, {"name"}) == name) return;
+  }
+  ports->get_array().push_back(
+      json::Object{{"name", name}, {"containerPort", number}, {"protocol", "TCP"}});
+}
+
+void SetRankEnv(json::Value& pod, const RankEnv& env) {
+  SetEnv(pod, "MASTER_PORT", std::to_string(env.port));
+  SetEnv(pod, "MASTER_ADDR", env.leads ? "localhost" : env.leader);
+  SetEnv(pod, "WORLD_SIZE", std::to_string(env.world));
+  SetEnv(pod, "RANK", std::to_string(env.rank));
+}
+
+void SetRendezvousEnv(json::Value& pod, const RendezvousEnv& env) {
+  SetEnv(pod, "PET_RDZV_BACKEND", env.backend);
+  SetEnv(pod, "PET_RDZV_ENDPOINT", env.endpoint);
+  SetEnv(pod, "PET_RDZV_ID", env.id);
+  SetEnv(pod, "PET_NNODES", StrCat(env.nodes_min, ":", env.nodes_max));
+  SetEnv(pod, "PET_MAX_RESTARTS", std::to_string(env.max_restarts));
+  SetEnv(pod, "PET_NPROC_PER_NODE", env.nproc_per_node);
+  if (!env.conf.empty()) SetEnv(pod, "PET_RDZV_CONF", env.conf);
+  if (env.standalone) SetEnv(pod, "PET_STANDALONE", "1");
+}
+
+json::Value LeaderService(std::string_view name,
+                          json::Object labels,
+                          std::string_view port_name,
+                          int64_t port) {
+  json::Object selector = labels;
+  json::Object service_port{{"name", port_name}, {"port", port}, {"protocol", "TCP"}};
+  service_port["targetPort"] = port;
+  return json::Object{{"apiVersion", "v1"},
+                      {"kind", "Service"},
+                      {"metadata", json::Object{{"name", name}, {"labels", std::move(labels)}}},
+                      {"spec", json::Object{{"clusterIP", "None"},
+                                            {"selector", std::move(selector)},
+                                            {"publishNotReadyAddresses", true},
+                                            {"ports", json::Array{std::move(service_port)}}}}};
+}
+
+}  // namespace swell::controllers

@@ -1,0 +1,188 @@
+// MPIJob: a launcher and workers that it reaches.
+#include "jobs/mpi_job.h"
+
+#include <gtest/gtest.h>
+
+#include "base/strings.h"
+#include "jobs/role_job.h"
+#include "kube/api/meta.h"
+#include "operator/testing/cluster_test_util.h"
+
+namespace swell::controllers {
+namespace {
+
+using client::resources::kConfigMaps;
+using client::resources::kPods;
+
+const client::Resource kMpiJobs{"kubeflow.org", "v1", "mpijobs", true};
+const client::Resource kRoles{"rbac.authorization.k8s.io", "v1", "roles", true};
+
+class MpiJobTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    cluster_.AddNode("node-a", 4);
+    cluster_.StartManager();
+  }
+  void Submit(int workers,
+              std::string_view more = "",
+              std::string_view version = "v1",
+              std::string_view worker_command = "") {
+    cluster_.Create(StrCat(
+        "apiVersion: kubeflow.org/", version,
+        "\nkind: MPIJob\nmetadata: {name: pi, namespace: default}\nspec:\n  slotsPerWorker: 2\n",
+        more,
+        "  mpiReplicaSpecs:\n    Launcher: {replicas: 1, template: {spec: {containers: [{name: "
+        "main, image: i, command: [mpirun, ./pi]}]}}}\n    Worker: {replicas: ",
+        workers, ", template: {spec: {containers: [{name: main, image: i, ", worker_command,
+        "resources: {limits: {nvidia.com/gpu: 1}}}]}}}\n"));
+  }
+  bool AllRun(int pods) {
+    return cluster_.Until([&] { return cluster_.Pods("Running") == pods; });
+  }
+  bool Is(std::string_view type) {
+    return cluster_.Until([&] { return cluster_.Condition(kMpiJobs, "default/pi", type); });
+  }
+  json::SharedValue Pod(const std::string& name) { return cluster_.Get(kPods, "default/" + name); }
+  std::string Env(const std::string& pod, std::string_view name) {
+    json::SharedValue found = Pod(pod);
+    for (const json::Value& one :
+         json::GetArray(json::GetArray(*found, {"spec", "containers"})[0], {"env"})) {
+      if (json::GetString(one, {"name"}) == name) {
+        return std::string(json::GetString(one, {"value"}));
+      }
+    }
+    return "none";
+  }
+  std::string Command(const std::string& pod) {
+    return json::Print(
+        *json::Find(json::GetArray(*Pod(pod), {"spec", "containers"})[0], {"command"}));
+  }
+  std::string Hostfile() {
+    json::SharedValue map = cluster_.Get(kConfigMaps, "default/pi-config");
+    return map ? std::string(json::GetString(*map, {"data", "hostfile"})) : "none";
+  }
+
+  TestCluster cluster_;
+};
+
+TEST_F(MpiJobTest, ALauncherIsToldOfItsWorkersAndEndsTheJob) {
+  Submit(2);
+  ASSERT_TRUE(AllRun(3));
+  EXPECT_EQ(Hostfile(), "pi-worker-0 slots=2\npi-worker-1 slots=2\n");
+  EXPECT_EQ(Env("pi-launcher", "OMPI_MCA_plm_rsh_agent"), "/etc/mpi/kubexec.sh");
+  EXPECT_EQ(Env("pi-launcher", "OMPI_MCA_orte_default_hostfile"), "/etc/mpi/hostfile");
+  EXPECT_EQ(json::GetString(*Pod("pi-launcher"), {"spec", "serviceAccountName"}), "pi-launcher");
+  EXPECT_EQ(Command("pi-worker-1"), R"(["sleep"])") << "it waits for what is started in it";
+  EXPECT_EQ(api::Label(*Pod("pi-worker-1"), "training.kubeflow.org/job-role"), "worker");
+  EXPECT_EQ(api::Label(*Pod("pi-launcher"), "training.kubeflow.org/replica-type"), "launcher");
+  for (const char* worker : {"default/pi-worker-0", "default/pi-worker-1"}) {
+    EXPECT_TRUE(cluster_.Get(client::resources::kServices, worker)) << "its name resolves";
+  }
+  EXPECT_TRUE(Is("Running"));
+  cluster_.agents->Exit("default/pi-launcher", 0);
+  EXPECT_TRUE(Is("Succeeded"));
+  EXPECT_TRUE(cluster_.Until([&] { return cluster_.Pods("Running") == 0; }))
+      << "workers never end by themselves";
+  ASSERT_TRUE(cluster_.Delete(kMpiJobs, "default/pi").ok());
+  EXPECT_TRUE(cluster_.Until([&] { return Hostfile() == "none"; })) << "it goes with its job";
+}
+
+TEST_F(MpiJobTest, ALauncherMayRunCommandsInItsOwnWorkersAlone) {
+  Submit(1);
+  ASSERT_TRUE(AllRun(2));
+  json::SharedValue role = cluster_.Get(kRoles, "default/pi-launcher");
+  ASSERT_TRUE(role);
+  const json::Value& rule = json::GetArray(*role, {"rules"})[1];
+  EXPECT_EQ(json::Print(*json::Find(rule, {"resources"})), R"(["pods/exec"])");
+  EXPECT_EQ(json::Print(*json::Find(rule, {"resourceNames"})), R"(["pi-launcher","pi-worker-0"])");
+}
+
+TEST_F(MpiJobTest, JobsOfTheNewerVersionRunWithoutSsh) {
+  Submit(1, "  sshAuthMountPath: /home/mpiuser/.ssh\n  mpiImplementation: MPICH\n", "v2beta1",
+         "command: [/usr/sbin/sshd], args: [-De], ");
+  ASSERT_TRUE(AllRun(2));
+  EXPECT_EQ(Hostfile(), "pi-worker-0:2\n");
+  EXPECT_EQ(Env("pi-launcher", "HYDRA_LAUNCHER_EXEC"), "/etc/mpi/kubexec.sh");
+  EXPECT_EQ(Env("pi-launcher", "OMPI_MCA_plm_rsh_agent"), "none");
+  EXPECT_EQ(Command("pi-worker-0"), R"(["sleep"])");
+  EXPECT_EQ(cluster_.EventMessage("FieldIgnored"),
+            "the job runs as if it did not say spec.sshAuthMountPath");
+}
+
+TEST_F(MpiJobTest, AHostfileFollowsTheNumberOfWorkers) {
+  Submit(1, "  runLauncherAsWorker: true\n");
+  ASSERT_TRUE(AllRun(2));
+  EXPECT_EQ(Hostfile(), "pi-launcher slots=2\npi-worker-0 slots=2\n");
+  ASSERT_TRUE(
+      cluster_.Patch(kMpiJobs, "default/pi", "spec: {mpiReplicaSpecs: {Worker: {replicas: 2}}}")
+          .ok());
+  ASSERT_TRUE(AllRun(3));
+  EXPECT_EQ(Hostfile(), "pi-launcher slots=2\npi-worker-0 slots=2\npi-worker-1 slots=2\n");
+}
+
+TEST_F(MpiJobTest, WhatIsSomebodyElsesIsNotTakenOver) {
+  cluster_.Create(
+      "{apiVersion: v1, kind: ConfigMap, metadata: {name: pi-config, namespace: default}, data: "
+      "{hostfile: mine}}");
+  Submit(1);
+  ASSERT_TRUE(cluster_.Until([&] { return cluster_.Events("FailedCreate") > 0; }));
+  EXPECT_EQ(cluster_.EventMessage("FailedCreate"),
+            "Error creating: configmaps \"pi-config\" is there and not the job's");
+  EXPECT_EQ(cluster_.Pods(""), 0);
+  EXPECT_EQ(Hostfile(), "mine");
+}
+
+TEST_F(MpiJobTest, AGangThatDoesNotFitStartsNobodyAndAPreemptedOneComesBackWhole) {
+  Submit(5);
+  cluster_.Run(std::chrono::seconds(5));
+  EXPECT_EQ(cluster_.Pods("Running"), 0) << "not even the launcher";
+  ASSERT_TRUE(cluster_.Delete(kMpiJobs, "default/pi").ok());
+  ASSERT_TRUE(cluster_.Until([&] { return cluster_.Pods("") == 0; }));
+  Submit(3);
+  ASSERT_TRUE(AllRun(4));
+  const std::string first = cluster_.PodUid("default/pi-launcher");
+  cluster_.Create(
+      "{apiVersion: scheduling.k8s.io/v1, kind: PriorityClass, metadata: {name: high}, value: "
+      "1000}\n---\n{apiVersion: v1, kind: Pod, metadata: {name: urgent, namespace: default}, spec: "
+      "{schedulerName: swell, priorityClassName: high, containers: [{name: main, image: i, "
+      "resources: {limits: {nvidia.com/gpu: 2}}}]}}");
+  ASSERT_TRUE(cluster_.Until([&] { return cluster_.PodPhase("default/urgent") == "Running"; }));
+  ASSERT_TRUE(Is("Preempted"));
+  ASSERT_TRUE(cluster_.Until([&] { return cluster_.Pods("Running") == 1; }));
+  ASSERT_TRUE(cluster_.Delete(kPods, "default/urgent").ok());
+  ASSERT_TRUE(AllRun(4));
+  EXPECT_NE(cluster_.PodUid("default/pi-launcher"), first);
+  EXPECT_TRUE(Is("Running"));
+}
+
+TEST_F(MpiJobTest, ACommandThatIsNotThereIsNamedAsTheReason) {
+  Submit(1);
+  ASSERT_TRUE(AllRun(2));
+  cluster_.agents->Exit("default/pi-launcher", 127);
+  ASSERT_TRUE(Is("Failed"));
+  EXPECT_EQ(cluster_.EventMessage("MPIJobFailed"),
+            "MPIJob pi is failed because 1 Launcher replica(s) failed. pi-launcher: exit code 127, "
+            "a command that it calls is not there");
+}
+
+TEST(MissingCommand, WhatCouldNotStartSaysWhy) {
+  const auto pod = json::Parse(
+      R"({"metadata":{"name":"p"},"status":{"containerStatuses":[{"state":{"terminated":)"
+      R"({"exitCode":128,"reason":"StartError","message":"exec: mpirun: not found"}}}]}})");
+  EXPECT_EQ(MissingCommand(*pod), " p: exec: mpirun: not found");
+  EXPECT_EQ(MissingCommand(json::Object{}), "");
+}
+
+TEST_F(MpiJobTest, AJobWithoutALauncherIsRefused) {
+  auto job = json::Parse(
+      R"({"metadata":{"name":"j"},"spec":{"mpiReplicaSpecs":{"Worker":{"template":{"spec":)"
+      R"({"containers":[{"name":"c","image":"i"}]}}}}}})");
+  std::string said;
+  for (const auto& kind : MakeRoleJobKinds({})) {
+    if (kind->kind() == "MPIJob") said = kind->Parse(*job).status().message();
+  }
+  EXPECT_EQ(said, "spec.mpiReplicaSpecs.Launcher: Required value");
+}
+
+}  // namespace
+}  // namespace swell::controllers

@@ -1,0 +1,134 @@
+// Who is taken away, what becomes of the job, and what people are told.
+#include <gtest/gtest.h>
+
+#include "base/strings.h"
+#include "kube/api/meta.h"
+#include "kube/controllers/pod_facts.h"
+#include "operator/testing/arena_fixture.h"
+
+namespace swell::controllers {
+namespace {
+
+using PreemptionTest = ArenaTest;
+using client::resources::kPodGroups;
+using client::resources::kPods;
+using client::resources::kPyTorchJobs;
+
+// Walkthrough 1: the medium job FAILED, one instance gone, two listed as FAILED, the event says
+// why.
+TEST_F(PreemptionTest, FailTellsTheArenaStory) {
+  FillWithMedium("Fail");
+  SubmitCritical();
+  ASSERT_TRUE(cluster_.Until([&] { return Is("critical", "Running"); }));
+  ASSERT_TRUE(cluster_.Until([&] { return Is("medium", "Failed"); }));
+  EXPECT_EQ(cluster_.Reason(kPyTorchJobs, "default/medium", "Failed"), "Preempted");
+  cluster_.Run(30 * kSecond);
+  int failed = 0;
+  std::string victim;
+  for (const char* pod : {"medium-master-0", "medium-worker-0", "medium-worker-1"}) {
+    std::string phase = cluster_.PodPhase(StrCat("default/", pod));
+    if (phase == "Failed") ++failed;
+    if (phase.empty()) victim = pod;
+  }
+  EXPECT_EQ(failed, 2);
+  ASSERT_FALSE(victim.empty());
+  std::string message = cluster_.EventMessage("Preempted", victim);
+  EXPECT_TRUE(message.starts_with("Preempted")) << message;
+  EXPECT_NE(message.find("default/critical-master-0"), std::string::npos) << message;
+  EXPECT_EQ(cluster_.Pods("Running"), 1);
+  EXPECT_EQ(cluster_.Pods(""), 3);
+}
+
+TEST_F(PreemptionTest, RequeueStopsTheGangAndBringsItBack) {
+  FillWithMedium("");
+  SubmitCritical();
+  ASSERT_TRUE(cluster_.Until([&] { return Is("critical", "Running"); }));
+  ASSERT_TRUE(
+      cluster_.Until([&] { return Is("medium", "Preempted") && cluster_.Pods("Pending") == 3; }));
+  EXPECT_FALSE(Is("medium", "Failed"));
+  EXPECT_FALSE(Is("medium", "Running"));
+  json::SharedValue group = cluster_.Get(kPodGroups, "default/medium");
+  EXPECT_EQ(json::GetString(*group, {"status", "phase"}), "Preempted");
+  EXPECT_EQ(json::GetInt(*group, {"status", "preemptions"}), 1);
+  EXPECT_EQ(json::GetString(*group, {"status", "lastPreemption", "by"}),
+            "default/critical-master-0");
+  EXPECT_EQ(json::GetString(*group, {"status", "lastPreemption", "rule"}), "preempt");
+  EXPECT_GE(cluster_.Events("Preempted", "medium"), 1);
+
+  cluster_.agents->Exit("default/critical-master-0", 0);
+  ASSERT_TRUE(cluster_.Until([&] { return Is("medium", "Running"); }));
+  EXPECT_FALSE(Is("medium", "Preempted"));
+  EXPECT_EQ(cluster_.Reason(kPyTorchJobs, "default/medium", "Preempted"), "Resumed");
+  EXPECT_EQ(cluster_.Events("Resumed", "medium"), 1);
+  EXPECT_EQ(cluster_.Int(kPyTorchJobs, "default/medium", {"status", "preemptions"}), 1);
+  // A preemption is not held against the job.
+  EXPECT_LE(cluster_.Int(kPyTorchJobs, "default/medium", {"status", "restarts"}), 0);
+}
+
+// Peers crash when a member goes; that is the preemption's doing, not theirs.
+TEST_F(PreemptionTest, PeersFailingInItsWakeDoNotCount) {
+  FillWithMedium("");
+  cluster_.agents->stop_after = 10 * kSecond;
+  SubmitCritical();
+  ASSERT_TRUE(cluster_.Until([&] { return Is("medium", "Preempted"); }));
+  for (const char* pod : {"default/medium-master-0", "default/medium-worker-0"}) {
+    if (cluster_.PodPhase(pod) == "Running") cluster_.agents->Exit(pod, 1);
+  }
+  ASSERT_TRUE(cluster_.Until([&] { return Is("critical", "Running"); }));
+  cluster_.agents->Exit("default/critical-master-0", 0);
+  EXPECT_TRUE(cluster_.Until([&] { return Is("medium", "Running"); }));
+  EXPECT_FALSE(Is("medium", "Failed"));
+}
+
+TEST_F(PreemptionTest, SecondPreemptionIsToldAgain) {
+  FillWithMedium("");
+  for (int round = 1; round <= 2; ++round) {
+    std::string name = StrCat("critical-", round);
+    cluster_.Create(
+        PyTorchYaml{.name = name, .workers = 0, .gpus = 1, .priority = "critical"}.Text());
+    ASSERT_TRUE(cluster_.Until([&] { return Is(name, "Running"); }));
+    ASSERT_TRUE(cluster_.Until([&] { return Is("medium", "Preempted"); }));
+    EXPECT_EQ(cluster_.Int(kPyTorchJobs, "default/medium", {"status", "preemptions"}), round);
+    cluster_.agents->Exit(StrCat("default/", name, "-master-0"), 0);
+    ASSERT_TRUE(cluster_.Until([&] { return Is("medium", "Running"); }));
+    cluster_.Run(5 * kSecond);
+  }
+  EXPECT_EQ(cluster_.Int(kPodGroups, "default/medium", {"status", "preemptions"}), 2);
+}
+
+// The controller is away while it happens, and finds only what is left.
+TEST_F(PreemptionTest, RestartInTheMiddleOfAPreemption) {
+  FillWithMedium("");
+  cluster_.agents->stop_after = 5 * kSecond;
+  SubmitCritical();
+  ASSERT_TRUE(cluster_.Until([&] {
+    for (const json::SharedValue& pod : cluster_.List(kPods)) {
+      if (api::IsDeleting(*pod)) return true;
+    }
+    return false;
+  }));
+  cluster_.StopManager();
+  cluster_.Run(20 * kSecond);
+  cluster_.StartManager();
+  ASSERT_TRUE(cluster_.Until([&] { return Is("critical", "Running"); }));
+  EXPECT_FALSE(Is("medium", "Failed"));
+  cluster_.agents->Exit("default/critical-master-0", 0);
+  EXPECT_TRUE(cluster_.Until([&] { return Is("medium", "Running"); }));
+}
+
+// New pods that crash on their own after a preemption are failures like any other.
+TEST_F(PreemptionTest, FailureAfterTheReturnCounts) {
+  FillWithMedium("");
+  SubmitCritical();
+  ASSERT_TRUE(cluster_.Until([&] { return Is("critical", "Running"); }));
+  cluster_.Run(10 * kSecond);
+  cluster_.agents->Exit("default/critical-master-0", 0);
+  ASSERT_TRUE(
+      cluster_.Until([&] { return cluster_.PodPhase("default/medium-worker-0") == "Running"; }));
+  cluster_.agents->Exit("default/medium-worker-0", 1);
+  EXPECT_TRUE(cluster_.Until([&] { return Is("medium", "Failed"); }));
+  EXPECT_EQ(cluster_.Reason(kPyTorchJobs, "default/medium", "Failed"), "PyTorchJobFailed");
+}
+
+}  // namespace
+}  // namespace swell::controllers

@@ -1,0 +1,233 @@
+#include "jobs/pytorch_job.h"
+
+#include <algorithm>
+
+#include "base/strings.h"
+#include "jobs/launch_env.h"
+#include "kube/api/meta.h"
+#include "kube/controllers/pod_env.h"
+
+namespace swell::controllers {
+namespace {
+
+constexpr std::string_view kMaster = "Master";
+constexpr std::string_view kWorker = "Worker";
+
+class PyTorchJobKind final : public JobKind {
+ public:
+  explicit PyTorchJobKind(PyTorchOptions options) : options_(options) {}
+
+  client::Resource resource() const override { return client::resources::kPyTorchJobs; }
+  std::string kind() const override { return "PyTorchJob"; }
+  Result<JobSpec> Parse(const json::Value& job) const override;
+  json::Object Labels(const json::Value& job,
+                      const ReplicaSpec& replica,
+                      int64_t index) const override;
+  void PreparePod(const json::Value& job,
+                  const JobSpec& spec,
+                  const ReplicaSpec& replica,
+                  int64_t index,
+                  json::Value& pod) const override;
+  std::vector<json::Value> Services(const json::Value& job, const JobSpec& spec) const override;
+  bool Succeeded(const JobSpec& spec, const std::vector<ReplicaCount>& counts) const override;
+  bool Running(const JobSpec& spec, const std::vector<ReplicaCount>& counts) const override;
+
+ private:
+  PyTorchOptions options_;
+};
+
+Result<JobSpec> PyTorchJobKind::Parse(const json::Value& job) const {
+  const json::Value& body = SpecOf(job);
+  JobSpec spec;
+  SWELL_RETURN_IF_ERROR(ReadPyTorchRoles(body, spec));
+  ReadRunPolicy(body, spec);  // older manifests have the fields directly in spec
+  if (const json::Value* policy = json::Find(body, {"runPolicy"})) ReadRunPolicy(*policy, spec);
+  ReadSwellHints(job, spec);
+  SWELL_RETURN_IF_ERROR(ReadElasticPolicy(body, spec));
+  return spec;
+}
+
+json::Object PyTorchJobKind::Labels(const json::Value& job,
+                                    const ReplicaSpec& replica,
+                                    int64_t index) const {
+  std::string type = ToLower(replica.type);
+  std::string number = std::to_string(index);
+  std::string_view name = api::Name(job);
+  json::Object labels{{"group-name", "kubeflow.org"},
+                      {"job-name", name},
+                      {"pytorch-job-name", name},
+                      {"controller-name", "pytorch-operator"},
+                      {"pytorch-replica-type", type},
+                      {"pytorch-replica-index", number},
+                      {"training.kubeflow.org/job-name", name},
+                      {"training.kubeflow.org/operator-name", "pytorchjob-controller"},
+                      {"training.kubeflow.org/replica-type", type},
+                      {"training.kubeflow.org/replica-index", number}};
+  if (replica.type == kMaster) {
+    labels["job-role"] = "master";
+    labels["training.kubeflow.org/job-role"] = "master";
+  }
+  return labels;
+}
+
+// torchrun reads its options from PET_*: a rendezvous instead of ranks.
+void PrepareElastic(const json::Value& job,
+                    const JobSpec& spec,
+                    std::string_view leader,
+                    json::Value& pod) {
+  const json::Value* found = json::Find(job, {"spec", "elasticPolicy"});
+  static const json::Value kNone = json::Object{};
+  const json::Value& policy = found ? *found : kNone;
+  int64_t most =
+      std::max(json::GetInt(policy, {"maxReplicas"}, spec.TotalReplicas()), spec.TotalReplicas());
+  std::string host(json::GetString(policy, {"rdzvHost"}, leader));
+  RendezvousEnv env;
+  env.backend = json::GetString(policy, {"rdzvBackend"}, "c10d");
+  env.endpoint = StrCat(host, ":", json::GetInt(policy, {"rdzvPort"}, kLaunchPort));
+  env.id = json::GetString(policy, {"rdzvId"}, api::Name(job));
+  env.nodes_min = spec.min_available.value_or(1);
+  env.nodes_max = most;
+  env.max_restarts = json::GetInt(policy, {"maxRestarts"}, 100);
+  env.nproc_per_node = std::to_string(
+      json::GetInt(policy, {"nProcPerNode"}, json::GetInt(job, {"spec", "nprocPerNode"}, 1)));
+  for (const json::Value& one : json::GetArray(policy, {"rdzvConf"})) {
+    env.conf += StrCat(env.conf.empty() ? "" : ",", json::GetString(one, {"key"}), "=",
+                       json::GetString(one, {"value"}));
+  }
+  env.standalone = json::GetBool(policy, {"standalone"});
+  SetRendezvousEnv(pod, env);
+}
+
+void PyTorchJobKind::PreparePod(const json::Value& job,
+                                const JobSpec& spec,
+                                const ReplicaSpec& replica,
+                                int64_t index,
+                                json::Value& pod) const {
+  bool has_master = spec.Find(kMaster) != nullptr;
+  bool leads = replica.type == kMaster || (!has_master && index == 0);
+  std::string_view name = api::Name(job);
+  std::string leader = ReplicaName(name, has_master ? kMaster : kWorker, 0);
+  int64_t rank = replica.type == kWorker && has_master ? index + 1 : index;
+  int64_t port = PyTorchPort(job, spec, options_);
+  if (leads) AddContainerPort(pod, kPyTorchPortName, port);
+  SetEnv(pod, "PYTHONUNBUFFERED", "1");
+  SetRankEnv(pod, {.leader = leader,
+                   .leads = leads,
+                   .port = port,
+                   .rank = rank,
+                   .world = spec.TotalReplicas()});
+  if (spec.elastic) return PrepareElastic(job, spec, leader, pod);
+  const json::Value* per_node = json::Find(job, {"spec", "nprocPerNode"});
+  if (per_node != nullptr) {
+    std::string count = per_node->is_string() ? std::string(json::View(per_node->get_string()))
+                                              : json::Print(*per_node);
+    SetEnv(pod, "PET_NPROC_PER_NODE", count);
+    SetEnv(pod, "PET_NNODES", std::to_string(spec.TotalReplicas()));
+    SetEnv(pod, "PET_NODE_RANK", std::to_string(rank));
+    SetEnv(pod, "PET_MASTER_ADDR", leads ? "localhost" : leader);
+    SetEnv(pod, "PET_MASTER_PORT", std::to_string(port));
+  }
+}
+
+std::vector<json::Value> PyTorchJobKind::Services(const json::Value& job,
+                                                  const JobSpec& spec) const {
+  // The leader's pods alone are looked up by name, as in Kubeflow's operator.
+  const ReplicaSpec& chief = spec.replicas.front();
+  std::string name = ReplicaName(api::Name(job), chief.type, 0);
+  return {LeaderService(name, Labels(job, chief, 0), kPyTorchPortName,
+                        PyTorchPort(job, spec, options_))};
+}
+
+bool PyTorchJobKind::Succeeded(const JobSpec& spec, const std::vector<ReplicaCount>& counts) const {
+  if (spec.replicas.front().type == kMaster) return counts.front().succeeded > 0;
+  return counts.front().succeeded == spec.replicas.front().replicas;
+}
+
+bool PyTorchJobKind::Running(const JobSpec&, const std::vector<ReplicaCount>& counts) const {
+  return counts.front().running > 0;
+}
+
+}  // namespace
+
+Status ReadPyTorchRoles(const json::Value& body, JobSpec& spec) {
+  return ReadRoles(body, "pytorchReplicaSpecs", {{kMaster, 1}, {kWorker}},
+                   RestartPolicy::kOnFailure, spec);
+}
+
+namespace {
+
+constexpr int64_t kPortMax = 65'535;
+
+// Where members meet, how many processes each of them has, how often they may start anew.
+Status CheckLaunch(const json::Value& policy) {
+  struct Bound {
+    std::string_view name;
+    int64_t least, most;
+  };
+  constexpr Bound kBounds[] = {
+      {"rdzvPort", 1, kPortMax}, {"nProcPerNode", 1, kReplicasMax}, {"maxRestarts", 0, INT32_MAX}};
+  for (const auto& [name, least, most] : kBounds) {
+    const int64_t number = json::GetInt(policy, {name}, least);
+    if (number >= least && number <= most) continue;
+    return WrongField(StrCat("spec.elasticPolicy.", name), number,
+                      StrCat("must be between ", least, " and ", most));
+  }
+  const std::string_view endpoint = json::GetString(policy, {"rdzvEndpoint"});
+  const size_t colon = endpoint.rfind(':');
+  if (colon != std::string_view::npos && !endpoint.ends_with(']')) {
+    const auto port = ParseInt(endpoint.substr(colon + 1));
+    if (!port || *port < 1 || *port > kPortMax) {
+      return WrongText("spec.elasticPolicy.rdzvEndpoint", endpoint,
+                       StrCat("must be HOST or HOST:PORT, the port between 1 and ", kPortMax));
+    }
+  }
+  return Status::Ok();
+}
+
+}  // namespace
+
+Status ReadElasticPolicy(const json::Value& body, JobSpec& spec) {
+  const json::Value* policy = json::Find(body, {"elasticPolicy"});
+  if (policy == nullptr) return Status::Ok();
+  const int64_t least = json::GetInt(*policy, {"minReplicas"}, 1);
+  const int64_t most = json::GetInt(*policy, {"maxReplicas"}, kReplicasMax);
+  if (least < 1) {
+    return WrongField("spec.elasticPolicy.minReplicas", least, "must be at least 1");
+  }
+  if (most < least) {
+    return WrongField("spec.elasticPolicy.maxReplicas", most,
+                      StrCat("must be at least minReplicas, ", least));
+  }
+  const std::string_view backend = json::GetString(*policy, {"rdzvBackend"}, "c10d");
+  if (backend != "c10d" && backend != "etcd" && backend != "etcd-v2") {
+    return WrongField("spec.elasticPolicy.rdzvBackend",
+                      StrCat("Unsupported value: ", Quote(backend),
+                             ": supported values: \"c10d\", \"etcd\", \"etcd-v2\""));
+  }
+  SWELL_RETURN_IF_ERROR(CheckLaunch(*policy));
+  spec.elastic = true;
+  for (ReplicaSpec& replica : spec.replicas) {
+    if (replica.type != kWorker) continue;
+    // Whatever is asked for: nobody is above the most, or below the least.
+    replica.asked = replica.replicas;
+    replica.replicas = std::clamp(replica.replicas, least, most);
+    // Without a most, what was asked for is it.
+    replica.max_member = json::Find(*policy, {"maxReplicas"}) ? most : replica.replicas;
+    const int64_t masters = spec.Find(kMaster) ? 1 : 0;
+    replica.min_member =
+        spec.min_available ? std::max<int64_t>(0, *spec.min_available - masters) : least;
+  }
+  if (!spec.min_available) spec.min_available = least + (spec.Find(kMaster) ? 1 : 0);
+  return Status::Ok();
+}
+
+int64_t PyTorchPort(const json::Value& job, const JobSpec& spec, const PyTorchOptions& options) {
+  const int64_t given = NamedPort(spec.replicas.front().pod_template, kPyTorchPortName);
+  return LaunchPort(job, given, options.host_network);
+}
+
+std::unique_ptr<JobKind> MakePyTorchJobKind(PyTorchOptions options) {
+  return std::make_unique<PyTorchJobKind>(options);
+}
+
+}  // namespace swell::controllers

@@ -1,0 +1,27 @@
+// PyTorchJob (kubeflow.org/v1): one Master and Workers under torch.distributed.
+// Semantics: Kubeflow's training operator v1, which people's manifests are written for.
+// Thread-safety: a JobKind has no state.
+#pragma once
+
+#include <memory>
+
+#include "jobs/job_kind.h"
+
+namespace swell::controllers {
+
+struct PyTorchOptions {
+  // Pods without network namespaces share the host's ports: each job then gets a port of its own
+  // between 20000 and 29999 instead of 23456.
+  bool host_network = false;
+};
+
+std::unique_ptr<JobKind> MakePyTorchJobKind(PyTorchOptions options);
+
+// What kinds of PyTorch jobs have in common, read from their spec: Master and Worker, how far
+// spec.elasticPolicy lets the workers shrink and grow, and the port that their leader listens at.
+Status ReadPyTorchRoles(const json::Value& body, JobSpec& spec);
+Status ReadElasticPolicy(const json::Value& body, JobSpec& spec);
+inline constexpr std::string_view kPyTorchPortName = "pytorchjob-port";
+int64_t PyTorchPort(const json::Value& job, const JobSpec& spec, const PyTorchOptions& options);
+
+}  // namespace swell::controllers

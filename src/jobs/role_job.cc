@@ -1,0 +1,390 @@
+#include "jobs/role_job.h"
+
+#include <algorithm>
+
+#include "base/strings.h"
+#include "jobs/launch_env.h"
+#include "jobs/mpi_job.h"
+#include "kube/api/meta.h"
+#include "kube/controllers/pod_env.h"
+
+namespace swell::controllers {
+namespace {
+
+constexpr std::string_view kKubedl = "training.kubedl.io";
+constexpr std::string_view kWorker = "Worker";
+constexpr std::string_view kEvaluator = "Evaluator";
+
+// One member and how it reaches the others.
+struct Member {
+  const json::Value& job;
+  const JobSpec& spec;
+  const ReplicaSpec& replica;
+  int64_t index;
+  std::vector<std::vector<int64_t>> ports;  // by role and index, as in `spec`
+
+  std::string_view name() const { return api::Name(job); }
+  std::string NameOf(const ReplicaSpec& other, int64_t number) const {
+    return other.PodName(name(), number);
+  }
+  // Of the first member of the first role, where all meet.
+  std::string leader() const { return NameOf(spec.replicas.front(), 0); }
+  int64_t leader_port() const { return ports.front().front(); }
+  bool leads() const { return &replica == &spec.replicas.front() && index == 0; }
+  int64_t rank() const {
+    int64_t rank = index;
+    for (const ReplicaSpec& one : spec.replicas) {
+      if (&one == &replica) break;
+      rank += one.replicas;
+    }
+    return rank;
+  }
+};
+
+using SetMemberEnv = void (*)(const Member& member, json::Value& pod);
+
+// What a kind of job is beside its roles.
+struct Family {
+  std::string_view kind, plural, roles_field;
+  std::vector<RoleName> roles;  // chief first
+  std::string_view port_name;
+  int64_t port;
+  SetMemberEnv set_env;
+  // Without a chief the first worker's end is the job's; else all workers'.
+  bool first_worker_ends = false;
+  // The labels of an operator older than Kubeflow's one for all kinds: "tf-job-name".
+  std::string_view old_labels = {};
+  // The role that there must be; its one pod has no number in its name.
+  std::string_view head = {};
+  // Label job-role says each member's role, and not only who leads.
+  bool labels_roles = false;
+  std::vector<json::Value> (*dependents)(const json::Value& job, const JobSpec& spec) = nullptr;
+};
+
+void SetTfConfig(const Member& member, json::Value& pod);
+void SetXgboostEnv(const Member& member, json::Value& pod);
+void SetPaddleEnv(const Member& member, json::Value& pod);
+void SetJaxEnv(const Member& member, json::Value& pod);
+void PrepareMpiMember(const Member& member, json::Value& pod);
+
+const Family kTensorflow{.kind = "TFJob",
+                         .plural = "tfjobs",
+                         .roles_field = "tfReplicaSpecs",
+                         .roles = {{"Chief", 1}, {"Master", 1}, {kWorker}, {"PS"}, {kEvaluator}},
+                         .port_name = "tfjob-port",
+                         .port = 2222,
+                         .set_env = SetTfConfig,
+                         .first_worker_ends = true,
+                         .old_labels = "tf"};
+const Family kXgboost{.kind = "XGBoostJob",
+                      .plural = "xgboostjobs",
+                      .roles_field = "xgbReplicaSpecs",
+                      .roles = {{"Master", 1}, {kWorker}},
+                      .port_name = "xgboostjob-port",
+                      .port = 9999,
+                      .set_env = SetXgboostEnv};
+const Family kPaddle{.kind = "PaddleJob",
+                     .plural = "paddlejobs",
+                     .roles_field = "paddleReplicaSpecs",
+                     .roles = {{"Master"}, {kWorker}},
+                     .port_name = "master",
+                     .port = 36543,
+                     .set_env = SetPaddleEnv};
+const Family kJax{.kind = "JAXJob",
+                  .plural = "jaxjobs",
+                  .roles_field = "jaxReplicaSpecs",
+                  .roles = {{kWorker}},
+                  .port_name = "jaxjob-port",
+                  .port = 6666,
+                  .set_env = SetJaxEnv};
+
+const Family kMpi{.kind = "MPIJob",
+                  .plural = "mpijobs",
+                  .roles_field = "mpiReplicaSpecs",
+                  .roles = {{kLauncher, 1}, {kWorker}},
+                  .port_name = "mpijob-port",
+                  .port = 2222,
+                  .set_env = PrepareMpiMember,
+                  .head = kLauncher,
+                  .labels_roles = true,
+                  .dependents = MpiDependents};
+
+class RoleJobKind final : public JobKind {
+ public:
+  RoleJobKind(const Family& family,
+              client::Resource resource,
+              RestartPolicy restart_policy,
+              CleanPodPolicy clean_pod_policy,
+              RoleJobOptions options)
+      : family_(family),
+        resource_(std::move(resource)),
+        restart_policy_(restart_policy),
+        clean_pod_policy_(clean_pod_policy),
+        options_(options) {}
+
+  client::Resource resource() const override { return resource_; }
+  std::string kind() const override { return std::string(family_.kind); }
+  std::string Reason(std::string_view what) const override {
+    return StrCat(kubedl() ? "Job" : family_.kind, what);
+  }
+  bool terse() const override { return kubedl(); }
+  Result<JobSpec> Parse(const json::Value& job) const override;
+  json::Object Labels(const json::Value& job,
+                      const ReplicaSpec& replica,
+                      int64_t index) const override;
+  void PreparePod(const json::Value& job,
+                  const JobSpec& spec,
+                  const ReplicaSpec& replica,
+                  int64_t index,
+                  json::Value& pod) const override;
+  std::vector<json::Value> Services(const json::Value& job, const JobSpec& spec) const override;
+  std::vector<json::Value> Dependents(const json::Value& job, const JobSpec& spec) const override {
+    return family_.dependents == nullptr ? std::vector<json::Value>()
+                                         : family_.dependents(job, spec);
+  }
+  bool Succeeded(const JobSpec& spec, const std::vector<ReplicaCount>& counts) const override;
+  bool Running(const JobSpec& spec, const std::vector<ReplicaCount>& counts) const override;
+
+ private:
+  bool kubedl() const { return resource_.group == kKubedl; }
+  std::vector<std::vector<int64_t>> Ports(const json::Value& job, const JobSpec& spec) const;
+
+  const Family& family_;
+  client::Resource resource_;
+  RestartPolicy restart_policy_;
+  CleanPodPolicy clean_pod_policy_;
+  RoleJobOptions options_;
+};
+
+bool IsChief(const ReplicaSpec& replica) {
+  return replica.type != kWorker && replica.type != "PS" && replica.type != kEvaluator;
+}
+
+Result<JobSpec> RoleJobKind::Parse(const json::Value& job) const {
+  const json::Value& body = SpecOf(job);
+  JobSpec spec;
+  spec.clean_pod_policy = clean_pod_policy_;
+  SWELL_RETURN_IF_ERROR(ReadRoles(body, family_.roles_field, family_.roles, restart_policy_, spec));
+  ReplicaSpec& first = spec.replicas.front();
+  if (!family_.head.empty()) {
+    if (first.type != family_.head) {
+      return WrongField(StrCat("spec.", family_.roles_field, ".", family_.head), "Required value");
+    }
+    first.pod_name = StrCat(api::Name(job), "-", ToLower(first.type));
+    first.numbered = false;
+  }
+  if (!IsChief(first) && first.type != kWorker) {
+    return WrongField(StrCat("spec.", family_.roles_field),
+                      "Invalid value: must have Workers, or a role that leads them");
+  }
+  ReadRunPolicy(body, spec);
+  if (const json::Value* policy = json::Find(body, {"runPolicy"})) ReadRunPolicy(*policy, spec);
+  spec.priority_class =
+      json::GetString(body, {"schedulingPolicy", "priorityClassName"}, spec.priority_class);
+  ReadSwellHints(job, spec);
+  const std::string_view success = json::GetString(body, {"successPolicy"});
+  if (!success.empty() && success != "AllWorkers") {
+    return WrongField("spec.successPolicy", StrCat("Unsupported value: ", Quote(success),
+                                                   ": supported values: \"\", \"AllWorkers\""));
+  }
+  spec.all_must_succeed = success == "AllWorkers" || !family_.first_worker_ends;
+  return spec;
+}
+
+json::Object RoleJobKind::Labels(const json::Value& job,
+                                 const ReplicaSpec& replica,
+                                 int64_t index) const {
+  const std::string type = ToLower(replica.type);
+  const std::string number = std::to_string(index);
+  const std::string_view name = api::Name(job);
+  const bool leads = IsChief(replica);
+  json::Object labels{{"group-name", resource_.group}, {"job-name", name}};
+  if (kubedl()) {
+    labels["replica-type"] = type;
+    labels["replica-index"] = number;
+    if (leads) labels["job-role"] = "master";
+    return labels;
+  }
+  if (!family_.old_labels.empty()) {
+    labels[StrCat(family_.old_labels, "-job-name")] = name;
+    labels[StrCat(family_.old_labels, "-replica-type")] = type;
+    labels[StrCat(family_.old_labels, "-replica-index")] = number;
+  }
+  labels["training.kubeflow.org/job-name"] = name;
+  labels["training.kubeflow.org/operator-name"] = StrCat(ToLower(family_.kind), "-controller");
+  labels["training.kubeflow.org/replica-type"] = type;
+  labels["training.kubeflow.org/replica-index"] = number;
+  if (leads || family_.labels_roles) {
+    const std::string role = family_.labels_roles ? type : "master";
+    labels["job-role"] = role;
+    labels["training.kubeflow.org/job-role"] = role;
+  }
+  return labels;
+}
+
+// What a role's template names, else the kind's own; on the host's network one each.
+std::vector<std::vector<int64_t>> RoleJobKind::Ports(const json::Value& job,
+                                                     const JobSpec& spec) const {
+  std::vector<std::vector<int64_t>> ports;
+  int64_t before = 0;
+  for (const ReplicaSpec& replica : spec.replicas) {
+    const int64_t given = NamedPort(replica.pod_template, family_.port_name);
+    std::vector<int64_t> of_role;
+    for (int64_t i = 0; i < replica.replicas; ++i, ++before) {
+      const bool shared = options_.host_network && given == 0;
+      of_role.push_back(shared       ? LaunchPort(job, 0, true) + before
+                        : given != 0 ? given
+                                     : family_.port);
+    }
+    ports.push_back(std::move(of_role));
+  }
+  return ports;
+}
+
+void RoleJobKind::PreparePod(const json::Value& job,
+                             const JobSpec& spec,
+                             const ReplicaSpec& replica,
+                             int64_t index,
+                             json::Value& pod) const {
+  // The caller's role is one of the spec's, found again so that addresses tell them apart.
+  const ReplicaSpec* own = spec.Find(replica.type);
+  const Member member{job, spec, own != nullptr ? *own : replica, index, Ports(job, spec)};
+  for (size_t i = 0; i < spec.replicas.size(); ++i) {
+    if (&spec.replicas[i] == own) {
+      AddContainerPort(pod, family_.port_name, member.ports[i][static_cast<size_t>(index)]);
+    }
+  }
+  SetEnv(pod, "PYTHONUNBUFFERED", "1");
+  family_.set_env(member, pod);
+}
+
+std::vector<json::Value> RoleJobKind::Services(const json::Value& job, const JobSpec& spec) const {
+  const std::vector<std::vector<int64_t>> ports = Ports(job, spec);
+  std::vector<json::Value> services;
+  for (size_t role = 0; role < spec.replicas.size(); ++role) {
+    const ReplicaSpec& replica = spec.replicas[role];
+    for (int64_t i = 0; i < replica.replicas; ++i) {
+      services.push_back(LeaderService(replica.PodName(api::Name(job), i), Labels(job, replica, i),
+                                       family_.port_name, ports[role][static_cast<size_t>(i)]));
+    }
+  }
+  return services;
+}
+
+bool RoleJobKind::Succeeded(const JobSpec& spec, const std::vector<ReplicaCount>& counts) const {
+  const ReplicaSpec& first = spec.replicas.front();
+  if (IsChief(first)) return counts.front().succeeded == first.replicas;
+  return spec.all_must_succeed ? counts.front().succeeded == first.replicas
+                               : counts.front().first_succeeded;
+}
+
+bool RoleJobKind::Running(const JobSpec&, const std::vector<ReplicaCount>& counts) const {
+  return counts.front().running > 0;
+}
+
+// {"cluster": {"ps": ["job-ps-0.ns.svc:2222"], "worker": [...]}, "task": {...}}: what TensorFlow
+// looks for; evaluators are no part of the cluster. One process alone has none.
+void SetTfConfig(const Member& member, json::Value& pod) {
+  if (member.spec.TotalReplicas() == 1) return;
+  const bool sparse = json::GetBool(member.job, {"spec", "enableDynamicWorker"});
+  const std::string type = ToLower(member.replica.type);
+  json::Object cluster;
+  for (size_t role = 0; role < member.spec.replicas.size(); ++role) {
+    const ReplicaSpec& other = member.spec.replicas[role];
+    if (other.type == kEvaluator) continue;
+    json::Array addresses;
+    for (int64_t i = 0; i < other.replicas; ++i) {
+      addresses.push_back(
+          json::Value(StrCat(member.NameOf(other, i), ".", api::Namespace(member.job),
+                             ".svc:", member.ports[role][static_cast<size_t>(i)])));
+    }
+    cluster[ToLower(other.type)] = std::move(addresses);
+  }
+  json::Object config;
+  if (sparse) {
+    // A worker knows itself and the parameter servers, so that others may come and go.
+    const json::Array none;
+    auto of = [&](std::string_view name) -> const json::Array& {
+      const json::Value* found = cluster.if_contains(std::string(name));
+      return found != nullptr ? found->get_array() : none;
+    };
+    const size_t own = static_cast<size_t>(member.index);
+    json::Object seen{{"worker", json::Object{}}, {"ps", of("ps")}};
+    if (type == "ps") seen["ps"] = json::Array{of("ps")[own]};
+    if (type == "worker") {
+      seen["worker"] = json::Object{{std::to_string(member.index), of("worker")[own]}};
+    }
+    cluster = std::move(seen);
+  } else {
+    config["environment"] = "cloud";
+  }
+  config["cluster"] = std::move(cluster);
+  config["task"] = json::Object{{"type", type}, {"index", member.index}};
+  SetEnv(pod, "TF_CONFIG", json::Print(config));
+}
+
+// Rabit's tracker is the master; LightGBM's machines are all named.
+void SetXgboostEnv(const Member& member, json::Value& pod) {
+  SetRankEnv(pod, {.leader = member.leader(),
+                   .leads = false,  // its name, as the others have it: a tracker tells it to them
+                   .port = member.leader_port(),
+                   .rank = member.rank(),
+                   .world = member.spec.TotalReplicas()});
+  std::vector<std::string> workers;
+  for (size_t role = 0; role < member.spec.replicas.size(); ++role) {
+    const ReplicaSpec& other = member.spec.replicas[role];
+    if (other.type != kWorker) continue;
+    SetEnv(pod, "WORKER_PORT", std::to_string(member.ports[role].front()));
+    for (int64_t i = 0; i < other.replicas; ++i) workers.push_back(member.NameOf(other, i));
+  }
+  if (!workers.empty()) SetEnv(pod, "WORKER_ADDRS", Join(workers, ","));
+}
+
+void SetPaddleEnv(const Member& member, json::Value& pod) {
+  SetEnv(pod, "PADDLE_JOB_ID", member.name());
+  SetEnv(pod, "PADDLE_NNODES", std::to_string(member.spec.TotalReplicas()));
+  // The launcher of the first node knows itself by its address, not by its name.
+  if (member.leads()) SetEnvFromField(pod, "POD_IP_DUMMY", "status.podIP");
+  SetEnv(pod, "PADDLE_MASTER",
+         StrCat(member.leads() ? "$(POD_IP_DUMMY)" : member.leader(), ":", member.leader_port()));
+  const bool servers = member.spec.replicas.front().type != kWorker;
+  if (!servers) return;
+  SetEnv(pod, member.replica.type == kWorker ? "PADDLE_TRAINER_NUM" : "PADDLE_SERVER_NUM", "1");
+}
+
+void SetJaxEnv(const Member& member, json::Value& pod) {
+  SetEnv(pod, "COORDINATOR_ADDRESS", member.leader());
+  SetEnv(pod, "COORDINATOR_PORT", std::to_string(member.leader_port()));
+  SetEnv(pod, "NUM_PROCESSES", std::to_string(member.spec.TotalReplicas()));
+  SetEnv(pod, "PROCESS_ID", std::to_string(member.rank()));
+}
+
+void PrepareMpiMember(const Member& member, json::Value& pod) {
+  PrepareMpiPod(member.job, member.replica, pod);
+}
+
+}  // namespace
+
+std::vector<std::unique_ptr<JobKind>> MakeRoleJobKinds(RoleJobOptions options) {
+  std::vector<std::unique_ptr<JobKind>> kinds;
+  auto add = [&](const Family& family, std::string_view group, std::string_view version,
+                 RestartPolicy restart, CleanPodPolicy clean) {
+    kinds.push_back(
+        std::make_unique<RoleJobKind>(family,
+                                      client::Resource{std::string(group), std::string(version),
+                                                       std::string(family.plural), true},
+                                      restart, clean, options));
+  };
+  constexpr std::string_view kKubeflow = "kubeflow.org";
+  add(kTensorflow, kKubeflow, "v1", RestartPolicy::kNever, CleanPodPolicy::kNone);
+  add(kXgboost, kKubeflow, "v1", RestartPolicy::kNever, CleanPodPolicy::kNone);
+  add(kPaddle, kKubeflow, "v1", RestartPolicy::kOnFailure, CleanPodPolicy::kNone);
+  add(kJax, kKubeflow, "v1", RestartPolicy::kNever, CleanPodPolicy::kNone);
+  // Its workers never end by themselves.
+  add(kMpi, kKubeflow, "v1", RestartPolicy::kNever, CleanPodPolicy::kRunning);
+  add(kTensorflow, kKubedl, "v1alpha1", RestartPolicy::kExitCode, CleanPodPolicy::kRunning);
+  add(kXgboost, kKubedl, "v1alpha1", RestartPolicy::kNever, CleanPodPolicy::kNone);
+  return kinds;
+}
+
+}  // namespace swell::controllers

@@ -1,0 +1,414 @@
+// CEL's operators and functions.
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <limits>
+
+#include "base/strings.h"
+#include "kube/api/cel/cel.h"
+#include "kube/api/schema_pattern.h"
+
+namespace swell::api {
+namespace {
+
+Status NoOverload() { return Status(Code::kInvalid, "no such overload"); }
+Status Overflow() { return Status(Code::kInvalid, "integer overflow"); }
+
+const std::string* TextPtr(const CelValue& value) { return std::get_if<std::string>(&value.data); }
+
+// Both as T, where both are.
+template <typename T>
+bool Both(const CelValue& a, const CelValue& b, T& x, T& y) {
+  const T* left = std::get_if<T>(&a.data);
+  const T* right = std::get_if<T>(&b.data);
+  if (left == nullptr || right == nullptr) return false;
+  x = *left;
+  y = *right;
+  return true;
+}
+
+template <typename T>
+Result<CelValue> Whole(std::string_view op, T x, T y) {
+  T out = 0;
+  bool overflow = false;
+  if (op == "+") overflow = __builtin_add_overflow(x, y, &out);
+  if (op == "-") overflow = __builtin_sub_overflow(x, y, &out);
+  if (op == "*") overflow = __builtin_mul_overflow(x, y, &out);
+  if (op == "/" || op == "%") {
+    if (y == 0) return Status(Code::kInvalid, op == "/" ? "division by zero" : "modulus by zero");
+    if constexpr (std::is_signed_v<T>) {
+      if (x == std::numeric_limits<T>::min() && y == -1) return Overflow();
+    }
+    out = op == "/" ? x / y : x % y;
+  }
+  if (overflow) return Overflow();
+  return CelValue{out};
+}
+
+bool AsDouble(const CelValue& value, double& out) {
+  if (const auto* d = std::get_if<double>(&value.data)) {
+    out = *d;
+    return true;
+  }
+  const auto* i = std::get_if<int64_t>(&value.data);
+  if (i != nullptr) out = static_cast<double>(*i);
+  return i != nullptr;
+}
+
+Result<CelValue> Concatenate(const CelValue& a, const CelValue& b, CelBudget& budget) {
+  auto joined = std::make_shared<std::vector<CelValue>>();
+  for (const CelValue* list : {&a, &b}) {
+    const int64_t size = CelSize(*list);
+    SWELL_RETURN_IF_ERROR(budget.Spend(size));
+    for (int64_t i = 0; i < size; ++i) joined->push_back(CelItem(*list, i));
+  }
+  return CelValue{CelList(std::move(joined))};
+}
+
+Result<CelValue> Arithmetic(std::string_view op,
+                            const CelValue& a,
+                            const CelValue& b,
+                            CelBudget& budget) {
+  int64_t i = 0;
+  int64_t j = 0;
+  if (Both(a, b, i, j)) return Whole(op, i, j);
+  uint64_t u = 0;
+  uint64_t v = 0;
+  if (Both(a, b, u, v)) return Whole(op, u, v);
+  double x = 0;
+  double y = 0;
+  if (op != "%" && AsDouble(a, x) && AsDouble(b, y)) {
+    return CelValue{op == "+" ? x + y : op == "-" ? x - y : op == "*" ? x * y : x / y};
+  }
+  if (op == "+" && TextPtr(a) != nullptr && TextPtr(b) != nullptr) {
+    SWELL_RETURN_IF_ERROR(budget.Spend((TextPtr(a)->size() + TextPtr(b)->size()) / 10));
+    return CelValue{*TextPtr(a) + *TextPtr(b)};
+  }
+  if (op == "+" && IsCelList(a) && IsCelList(b)) return Concatenate(a, b, budget);
+  return NoOverload();
+}
+
+Result<CelValue> Contains(const CelValue& item, const CelValue& in, CelBudget& budget) {
+  if (IsCelMap(in)) {
+    CelValue ignored;
+    return CelValue{CelFind(in, item, ignored)};
+  }
+  if (!IsCelList(in)) return NoOverload();
+  const int64_t size = CelSize(in);
+  SWELL_RETURN_IF_ERROR(budget.Spend(size));
+  for (int64_t i = 0; i < size; ++i) {
+    if (CelEqual(item, CelItem(in, i))) return CelValue{true};
+  }
+  return CelValue{false};
+}
+
+// --- Conversions ---------------------------------------------------------------------------------
+
+template <typename T>
+Result<CelValue> Parsed(const std::string& text) {
+  T out = 0;
+  const auto end = std::from_chars(text.data(), text.data() + text.size(), out);
+  if (end.ec != std::errc() || end.ptr != text.data() + text.size()) {
+    return Status(Code::kInvalid, StrCat("type conversion error: ", Quote(text)));
+  }
+  return CelValue{out};
+}
+
+Result<CelValue> ToInt(const CelValue& value) {
+  if (std::holds_alternative<int64_t>(value.data)) return value;
+  if (const auto* text = TextPtr(value)) return Parsed<int64_t>(*text);
+  if (const auto* u = std::get_if<uint64_t>(&value.data)) {
+    return *u > static_cast<uint64_t>(std::numeric_limits<int64_t>::max())
+               ? Result<CelValue>(Overflow())
+               : Result<CelValue>(CelValue{static_cast<int64_t>(*u)});
+  }
+  if (const auto* d = std::get_if<double>(&value.data)) {
+    if (!(std::abs(*d) < 9.2e18)) return Overflow();
+    return CelValue{static_cast<int64_t>(*d)};
+  }
+  return NoOverload();
+}
+
+Result<CelValue> ToUint(const CelValue& value) {
+  if (std::holds_alternative<uint64_t>(value.data)) return value;
+  if (const auto* text = TextPtr(value)) return Parsed<uint64_t>(*text);
+  SWELL_ASSIGN_OR_RETURN(const CelValue whole, ToInt(value));
+  const int64_t i = std::get<int64_t>(whole.data);
+  if (i < 0) return Overflow();
+  return CelValue{static_cast<uint64_t>(i)};
+}
+
+Result<CelValue> Convert(std::string_view to, const CelValue& value) {
+  if (to == "int") return ToInt(value);
+  if (to == "uint") return ToUint(value);
+  if (to == "dyn") return value;
+  if (to == "type") return CelValue{std::string(value.TypeName())};
+  if (to == "double") {
+    double out = 0;
+    if (AsDouble(value, out)) return CelValue{out};
+    if (const auto* u = std::get_if<uint64_t>(&value.data)) {
+      return CelValue{static_cast<double>(*u)};
+    }
+    return TextPtr(value) != nullptr ? Parsed<double>(*TextPtr(value)) : NoOverload();
+  }
+  if (to == "bool") {
+    if (std::holds_alternative<bool>(value.data)) return value;
+    if (TextPtr(value) != nullptr && (*TextPtr(value) == "true" || *TextPtr(value) == "false")) {
+      return CelValue{*TextPtr(value) == "true"};
+    }
+    return NoOverload();
+  }
+  if (value.is_null() || IsCelList(value) || IsCelMap(value)) return NoOverload();
+  return CelValue{CelText(value)};
+}
+
+// --- Strings -------------------------------------------------------------------------------------
+
+// Where each character starts; the last is the text's end.
+std::vector<size_t> Characters(const std::string& text) {
+  std::vector<size_t> out;
+  for (size_t i = 0; i < text.size(); ++i) {
+    if ((static_cast<unsigned char>(text[i]) & 0xC0) != 0x80) out.push_back(i);
+  }
+  out.push_back(text.size());
+  return out;
+}
+
+std::string Cased(std::string text, bool upper) {
+  for (char& c : text) {
+    if (upper && c >= 'a' && c <= 'z') c = static_cast<char>(c - 'a' + 'A');
+    if (!upper && c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+  }
+  return text;
+}
+
+Result<CelValue> Substring(const std::string& text, int64_t from, int64_t to) {
+  const std::vector<size_t> at = Characters(text);
+  const auto size = static_cast<int64_t>(at.size()) - 1;
+  if (from < 0 || from > size || to < from || to > size) {
+    return Status(Code::kInvalid,
+                  StrCat("index out of range: ", from < 0 || from > size ? from : to));
+  }
+  return CelValue{text.substr(at[from], at[to] - at[from])};
+}
+
+Result<CelValue> IndexOf(const std::string& text, const std::string& part, bool last) {
+  const size_t found = last ? text.rfind(part) : text.find(part);
+  if (found == std::string::npos) return CelValue{int64_t{-1}};
+  const std::vector<size_t> at = Characters(text);
+  const auto place = std::lower_bound(at.begin(), at.end(), found);
+  return CelValue{static_cast<int64_t>(place - at.begin())};
+}
+
+std::vector<std::string> SplitText(const std::string& text, const std::string& by, int64_t most) {
+  std::vector<std::string> out;
+  if (most == 0) return out;
+  if (by.empty()) {
+    const std::vector<size_t> at = Characters(text);
+    for (size_t i = 0; i + 1 < at.size(); ++i) out.push_back(text.substr(at[i], at[i + 1] - at[i]));
+    return out;
+  }
+  size_t start = 0;
+  while (most < 0 || static_cast<int64_t>(out.size()) + 1 < most) {
+    const size_t found = text.find(by, start);
+    if (found == std::string::npos) break;
+    out.push_back(text.substr(start, found - start));
+    start = found + by.size();
+  }
+  out.push_back(text.substr(start));
+  return out;
+}
+
+Result<CelValue> Replaced(const std::string& text,
+                          const std::string& from,
+                          const std::string& to,
+                          int64_t most,
+                          CelBudget& budget) {
+  if (from.empty()) return CelValue{text};
+  std::string out;
+  size_t start = 0;
+  for (; most != 0; --most) {
+    const size_t found = text.find(from, start);
+    if (found == std::string::npos) break;
+    SWELL_RETURN_IF_ERROR(budget.Spend((found - start + to.size()) / 10));
+    out += text.substr(start, found - start) + to;
+    start = found + from.size();
+  }
+  return CelValue{out + text.substr(start)};
+}
+
+CelValue ListOf(const std::vector<std::string>& texts) {
+  auto list = std::make_shared<std::vector<CelValue>>();
+  for (const std::string& text : texts) list->push_back({text});
+  return {CelList(std::move(list))};
+}
+
+Result<CelValue> MatchText(const std::string& text, const std::string& pattern, CelBudget& budget) {
+  SWELL_RETURN_IF_ERROR(budget.Spend(text.size() * (pattern.size() / 4 + 1) / 10));
+  const auto compiled = SchemaPattern::Compile(pattern);
+  if (compiled == nullptr) {
+    return Status(Code::kInvalid, StrCat("error parsing regexp: ", Quote(pattern)));
+  }
+  return CelValue{compiled->Matches(text)};
+}
+
+// Methods of a string with up to two texts or numbers behind it.
+Result<CelValue> CallText(std::string_view name,
+                          const std::vector<CelValue>& args,
+                          CelBudget& budget) {
+  const std::string& text = *TextPtr(args[0]);
+  const std::string* one = args.size() > 1 ? TextPtr(args[1]) : nullptr;
+  // An argument that is a number; else, what stands for it.
+  const auto number = [&args](size_t i, int64_t otherwise) {
+    const int64_t* given = args.size() > i ? std::get_if<int64_t>(&args[i].data) : nullptr;
+    return given != nullptr ? *given : otherwise;
+  };
+  const bool numbered = args.size() > 1 && std::holds_alternative<int64_t>(args[1].data);
+  if (name == "lowerAscii" || name == "upperAscii") return CelValue{Cased(text, name[0] == 'u')};
+  if (name == "trim") return CelValue{std::string(Trim(text))};
+  const auto end = static_cast<int64_t>(Characters(text).size()) - 1;
+  if (name == "charAt" && numbered) {
+    const int64_t at = number(1, 0);
+    return at == end ? CelValue{std::string()} : Substring(text, at, at + 1);
+  }
+  if (name == "substring" && numbered) return Substring(text, number(1, 0), number(2, end));
+  if (one == nullptr) return NoOverload();
+  if (name == "startsWith") return CelValue{text.starts_with(*one)};
+  if (name == "endsWith") return CelValue{text.ends_with(*one)};
+  if (name == "contains") return CelValue{text.find(*one) != std::string::npos};
+  if (name == "matches") return MatchText(text, *one, budget);
+  if (name == "indexOf" || name == "lastIndexOf") return IndexOf(text, *one, name[0] == 'l');
+  if (name == "split") return ListOf(SplitText(text, *one, number(2, -1)));
+  if (name == "replace" && args.size() > 2 && TextPtr(args[2]) != nullptr) {
+    return Replaced(text, *one, *TextPtr(args[2]), number(3, -1), budget);
+  }
+  return NoOverload();
+}
+
+// --- Lists ---------------------------------------------------------------------------------------
+
+Result<CelValue> Joined(const CelValue& list, const std::string& between, CelBudget& budget) {
+  std::string out;
+  for (int64_t i = 0; i < CelSize(list); ++i) {
+    const CelValue item = CelItem(list, i);
+    if (TextPtr(item) == nullptr) return NoOverload();
+    SWELL_RETURN_IF_ERROR(budget.Spend((TextPtr(item)->size() + between.size()) / 10));
+    out += StrCat(i > 0 ? between : "", *TextPtr(item));
+  }
+  return CelValue{out};
+}
+
+Result<CelValue> Sum(const CelValue& list, CelBudget& budget) {
+  CelValue sum{int64_t{0}};
+  for (int64_t i = 0; i < CelSize(list); ++i) {
+    const CelValue item = CelItem(list, i);
+    if (i == 0) {
+      sum = item;
+      continue;
+    }
+    SWELL_ASSIGN_OR_RETURN(sum, Arithmetic("+", sum, item, budget));
+  }
+  return sum;
+}
+
+Result<CelValue> CallList(std::string_view name,
+                          const std::vector<CelValue>& args,
+                          CelBudget& budget) {
+  const CelValue& list = args[0];
+  const int64_t size = CelSize(list);
+  SWELL_RETURN_IF_ERROR(budget.Spend(size));
+  if (name == "join") {
+    const std::string* between = args.size() > 1 ? TextPtr(args[1]) : nullptr;
+    if (args.size() > 1 && between == nullptr) return NoOverload();
+    return Joined(list, between ? *between : "", budget);
+  }
+  if (name == "sum") return Sum(list, budget);
+  if (name == "isSorted") {
+    for (int64_t i = 1; i < size; ++i) {
+      SWELL_ASSIGN_OR_RETURN(const int order, CelCompare(CelItem(list, i - 1), CelItem(list, i)));
+      if (order > 0) return CelValue{false};
+    }
+    return CelValue{true};
+  }
+  if (name == "min" || name == "max") {
+    if (size == 0) return Status(Code::kInvalid, StrCat(name, " called on empty list"));
+    CelValue best = CelItem(list, 0);
+    for (int64_t i = 1; i < size; ++i) {
+      SWELL_ASSIGN_OR_RETURN(const int order, CelCompare(CelItem(list, i), best));
+      if (name == "min" ? order < 0 : order > 0) best = CelItem(list, i);
+    }
+    return best;
+  }
+  if (args.size() < 2 || (name != "indexOf" && name != "lastIndexOf")) return NoOverload();
+  int64_t found = -1;
+  for (int64_t i = 0; i < size; ++i) {
+    if (!CelEqual(CelItem(list, i), args[1])) continue;
+    found = i;
+    if (name == "indexOf") break;
+  }
+  return CelValue{found};
+}
+
+struct CelFunction {
+  std::string_view name;
+  bool method;
+  size_t least, most;  // arguments, with a method's target
+};
+constexpr CelFunction kFunctions[] = {
+    {"size", true, 1, 1},       {"size", false, 1, 1},       {"int", false, 1, 1},
+    {"uint", false, 1, 1},      {"double", false, 1, 1},     {"string", false, 1, 1},
+    {"bool", false, 1, 1},      {"type", false, 1, 1},       {"dyn", false, 1, 1},
+    {"startsWith", true, 2, 2}, {"endsWith", true, 2, 2},    {"contains", true, 2, 2},
+    {"matches", true, 2, 2},    {"matches", false, 2, 2},    {"charAt", true, 2, 2},
+    {"indexOf", true, 2, 2},    {"lastIndexOf", true, 2, 2}, {"lowerAscii", true, 1, 1},
+    {"upperAscii", true, 1, 1}, {"replace", true, 3, 4},     {"split", true, 2, 3},
+    {"substring", true, 2, 3},  {"trim", true, 1, 1},        {"join", true, 1, 2},
+    {"sum", true, 1, 1},        {"min", true, 1, 1},         {"max", true, 1, 1},
+    {"isSorted", true, 1, 1}};
+
+}  // namespace
+
+bool IsCelFunction(std::string_view name, bool method, size_t arguments) {
+  return std::any_of(std::begin(kFunctions), std::end(kFunctions), [&](const CelFunction& f) {
+    return f.name == name && f.method == method && arguments >= f.least && arguments <= f.most;
+  });
+}
+
+Result<CelValue> CallCel(std::string_view name, std::vector<CelValue> args, CelBudget& budget) {
+  if (args.empty()) return NoOverload();
+  if (name == "size") {
+    const int64_t size = CelSize(args[0]);
+    if (size < 0) return NoOverload();
+    return CelValue{size};
+  }
+  if (name == "int" || name == "uint" || name == "double" || name == "string" || name == "bool" ||
+      name == "type" || name == "dyn") {
+    return Convert(name, args[0]);
+  }
+  if (const std::string* text = TextPtr(args[0])) {
+    SWELL_RETURN_IF_ERROR(budget.Spend(text->size() / 10));
+    return CallText(name, args, budget);
+  }
+  return IsCelList(args[0]) ? CallList(name, args, budget) : NoOverload();
+}
+
+Result<CelValue> OperateCel(std::string_view op,
+                            const CelValue& a,
+                            const CelValue& b,
+                            CelBudget& budget) {
+  if (op == "==" || op == "!=") {
+    SWELL_RETURN_IF_ERROR(budget.Spend(std::max<int64_t>(CelSize(a), 0) / 10));
+    return CelValue{CelEqual(a, b) == (op == "==")};
+  }
+  if (op == "in") return Contains(a, b, budget);
+  if (op == "<" || op == "<=" || op == ">" || op == ">=") {
+    SWELL_ASSIGN_OR_RETURN(const int order, CelCompare(a, b));
+    return CelValue{op == "<"    ? order < 0
+                    : op == "<=" ? order <= 0
+                    : op == ">"  ? order > 0
+                                 : order >= 0};
+  }
+  return Arithmetic(op, a, b, budget);
+}
+
+}  // namespace swell::api

@@ -1,0 +1,171 @@
+// CEL's values: equality, order, members, text.
+#include <charconv>
+#include <cmath>
+#include <optional>
+
+#include "base/strings.h"
+#include "kube/api/cel/cel.h"
+
+namespace swell::api {
+namespace {
+
+const json::Value* JsonOf(const CelValue& value) {
+  const auto* json = std::get_if<const json::Value*>(&value.data);
+  return json ? *json : nullptr;
+}
+
+bool IsNumber(const CelValue& value) {
+  return std::holds_alternative<int64_t>(value.data) ||
+         std::holds_alternative<uint64_t>(value.data) || std::holds_alternative<double>(value.data);
+}
+
+template <typename T>
+int Order(const T& a, const T& b) {
+  return a < b ? -1 : b < a ? 1 : 0;
+}
+
+long double AsNumber(const CelValue& value) {
+  if (const auto* i = std::get_if<int64_t>(&value.data)) return static_cast<long double>(*i);
+  if (const auto* u = std::get_if<uint64_t>(&value.data)) return static_cast<long double>(*u);
+  if (const auto* d = std::get_if<double>(&value.data)) return *d;
+  return 0;
+}
+
+}  // namespace
+
+CelValue CelValue::FromJson(const json::Value& value) {
+  CelValue out;
+  if (value.is_bool()) out.data = value.get_bool();
+  if (value.is_int64()) out.data = value.get_int64();
+  if (value.is_uint64()) out.data = value.get_uint64();
+  if (value.is_double()) out.data = value.get_double();
+  if (value.is_string()) out.data = std::string(json::View(value.get_string()));
+  if (value.is_object() || value.is_array()) out.data = &value;
+  return out;
+}
+
+std::string_view CelValue::TypeName() const {
+  if (IsCelList(*this)) return "list";
+  if (IsCelMap(*this)) return "map";
+  static constexpr std::string_view kNames[] = {"null_type", "bool",   "int",
+                                                "uint",      "double", "string"};
+  return data.index() < std::size(kNames) ? kNames[data.index()] : "dyn";
+}
+
+Status CelBudget::Spend(size_t units) {
+  left -= static_cast<int64_t>(units) + 1;
+  return left >= 0 ? Status::Ok()
+                   : Status(Code::kInvalid, "call cost exceeds limit, no further evaluation");
+}
+
+bool IsCelList(const CelValue& value) {
+  const json::Value* json = JsonOf(value);
+  return std::holds_alternative<CelList>(value.data) || (json != nullptr && json->is_array());
+}
+
+bool IsCelMap(const CelValue& value) {
+  const json::Value* json = JsonOf(value);
+  return std::holds_alternative<CelMap>(value.data) || (json != nullptr && json->is_object());
+}
+
+int64_t CelSize(const CelValue& value) {
+  if (const json::Value* json = JsonOf(value)) {
+    return static_cast<int64_t>(json->is_array() ? json->get_array().size()
+                                                 : json->get_object().size());
+  }
+  if (const auto* list = std::get_if<CelList>(&value.data)) {
+    return static_cast<int64_t>((*list)->size());
+  }
+  if (const auto* map = std::get_if<CelMap>(&value.data)) {
+    return static_cast<int64_t>((*map)->size());
+  }
+  const auto* text = std::get_if<std::string>(&value.data);
+  if (text == nullptr) return -1;
+  int64_t n = 0;
+  for (char c : *text) n += (static_cast<unsigned char>(c) & 0xC0) != 0x80;
+  return n;
+}
+
+CelValue CelItem(const CelValue& list, size_t i) {
+  if (const json::Value* json = JsonOf(list)) return CelValue::FromJson(json->get_array()[i]);
+  return (*std::get<CelList>(list.data))[i];
+}
+
+std::vector<CelValue> CelKeys(const CelValue& map) {
+  std::vector<CelValue> keys;
+  if (const json::Value* json = JsonOf(map)) {
+    for (const auto& member : json->get_object()) {
+      keys.push_back({std::string(std::string_view(member.key()))});
+    }
+  } else {
+    for (const auto& [key, value] : *std::get<CelMap>(map.data)) keys.push_back(key);
+  }
+  return keys;
+}
+
+bool CelFind(const CelValue& map, const CelValue& key, CelValue& out) {
+  if (const json::Value* json = JsonOf(map)) {
+    const auto* name = std::get_if<std::string>(&key.data);
+    const json::Value* found = name ? json->get_object().if_contains(*name) : nullptr;
+    if (found != nullptr) out = CelValue::FromJson(*found);
+    return found != nullptr;
+  }
+  for (const auto& [one, value] : *std::get<CelMap>(map.data)) {
+    if (!CelEqual(one, key)) continue;
+    out = value;
+    return true;
+  }
+  return false;
+}
+
+bool CelEqual(const CelValue& a, const CelValue& b, int depth) {
+  constexpr int kDepthMax = 128;
+  if (depth > kDepthMax) return false;
+  if (IsNumber(a) && IsNumber(b)) return AsNumber(a) == AsNumber(b);
+  if (IsCelList(a) && IsCelList(b)) {
+    const int64_t size = CelSize(a);
+    if (size != CelSize(b)) return false;
+    for (int64_t i = 0; i < size; ++i) {
+      if (!CelEqual(CelItem(a, i), CelItem(b, i), depth + 1)) return false;
+    }
+    return true;
+  }
+  if (IsCelMap(a) && IsCelMap(b)) {
+    if (CelSize(a) != CelSize(b)) return false;
+    for (const CelValue& key : CelKeys(a)) {
+      CelValue mine;
+      CelValue other;
+      if (!CelFind(a, key, mine) || !CelFind(b, key, other)) return false;
+      if (!CelEqual(mine, other, depth + 1)) return false;
+    }
+    return true;
+  }
+  if (a.data.index() != b.data.index() || IsCelList(a) || IsCelMap(a)) return false;
+  return a.data == b.data;
+}
+
+Result<int> CelCompare(const CelValue& a, const CelValue& b) {
+  if (IsNumber(a) && IsNumber(b)) return Order(AsNumber(a), AsNumber(b));
+  const auto* text_a = std::get_if<std::string>(&a.data);
+  const auto* text_b = std::get_if<std::string>(&b.data);
+  if (text_a != nullptr && text_b != nullptr) return Order(*text_a, *text_b);
+  const auto* bool_a = std::get_if<bool>(&a.data);
+  const auto* bool_b = std::get_if<bool>(&b.data);
+  if (bool_a != nullptr && bool_b != nullptr) return Order(*bool_a, *bool_b);
+  return Status(Code::kInvalid, "no such overload");
+}
+
+std::string CelText(const CelValue& value) {
+  if (const auto* b = std::get_if<bool>(&value.data)) return *b ? "true" : "false";
+  if (const auto* i = std::get_if<int64_t>(&value.data)) return std::to_string(*i);
+  if (const auto* u = std::get_if<uint64_t>(&value.data)) return std::to_string(*u);
+  if (const auto* s = std::get_if<std::string>(&value.data)) return *s;
+  if (const auto* d = std::get_if<double>(&value.data)) {
+    char text[64];
+    const auto end = std::to_chars(text, text + sizeof(text), *d);
+    return std::string(text, end.ptr);
+  }
+  return {};
+}
+
+}  // namespace swell::api

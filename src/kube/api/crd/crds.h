@@ -1,0 +1,18 @@
+// The CustomResourceDefinitions that Swell brings, made from their schemas (schemas/crds.txt).
+// Declared in scheme.h: SwellCrds. Here: how a schema becomes a CRD's openAPIV3Schema.
+// Thread-safety: pure functions.
+#pragma once
+
+#include <vector>
+
+#include "kube/api/schema.h"
+
+namespace swell::api {
+
+// The priority classes of Run:ai's and Kubernetes' GPU users: train, interactive, build, inference.
+std::vector<json::Value> SwellPriorityClasses();
+
+// JSON Schema as CRDs write it: every named type in place, nothing nullable.
+json::Value StructuralSchemaJson(const Schema& schema);
+
+}  // namespace swell::api

@@ -1,0 +1,10 @@
+# Writes OUTPUT, a C++ file with the texts of INPUTS (a list) as one array of raw strings.
+set(out "// Generated from src/api/schemas/*.txt.\n#include \"kube/api/schema_text.h\"\n\n")
+string(APPEND out "namespace swell::api {\n\nstd::vector<std::string_view> EmbeddedSchemas() {\n")
+string(APPEND out "  return {\n")
+foreach(file ${INPUTS})
+  file(READ ${file} text)
+  string(APPEND out "R\"schema(${text})schema\",\n")
+endforeach()
+string(APPEND out "  };\n}\n\n}  // namespace swell::api\n")
+file(WRITE ${OUTPUT} "${out}")

@@ -1,0 +1,235 @@
+// ValidateObject: metadata for every kind, then the kind's own rules.
+
+#include <algorithm>
+#include <set>
+
+#include "base/strings.h"
+#include "kube/api/crd/crd_schema.h"
+#include "kube/api/meta.h"
+#include "kube/api/validate/validate_rules.h"
+
+namespace swell::api {
+
+using json::Value;
+
+namespace {
+
+std::string CheckObjectName(const KindInfo& kind, std::string_view name) {
+  const std::string& k = kind.gvk.kind;
+  if (!kind.custom) {
+    if (k == "Namespace") return CheckDnsLabel(name);
+    if (k == "Service") return CheckDns1035Label(name);
+    if (kind.gvk.group == "rbac.authorization.k8s.io") {
+      return CheckPathSegmentName(name);
+    }
+  }
+  return CheckDnsSubdomain(name);
+}
+
+void CheckNames(const KindInfo& kind, const Value& object, FieldErrors& errors) {
+  std::string name(Name(object));
+  std::string_view generate = json::GetString(object, {"metadata", "generateName"});
+  if (!generate.empty()) {
+    std::string probe(generate);
+    if (probe.back() == '-') probe.back() = 'a';  // a suffix follows
+    if (std::string why = CheckObjectName(kind, probe); !why.empty()) {
+      errors.push_back(InvalidText("metadata.generateName", generate, why));
+    }
+  }
+  if (name.empty()) {
+    if (generate.empty() && !kind.read_only) {
+      errors.push_back(RequiredError("metadata.name", "name or generateName is required"));
+    }
+    return;
+  }
+  if (std::string why = CheckObjectName(kind, name); !why.empty()) {
+    errors.push_back(InvalidText("metadata.name", name, why));
+  }
+}
+
+void CheckOwners(const Value& object, FieldErrors& errors) {
+  const json::Array& owners = json::GetArray(object, {"metadata", "ownerReferences"});
+  std::string controller;
+  for (size_t i = 0; i < owners.size(); ++i) {
+    const std::string at = "metadata.ownerReferences";  // its fields go without the index
+    for (std::string_view key : {"apiVersion", "kind", "name", "uid"}) {
+      const std::string_view text = TextOf(owners[i], key);
+      const bool version = key == "apiVersion";
+      if (text.empty() || (version && text.find('/') != text.rfind('/'))) {
+        errors.push_back(InvalidText(PathField(at, key), text,
+                                     StrCat(version ? "version" : key, " must not be empty")));
+      }
+    }
+    if (TextOf(owners[i], "apiVersion") == "v1" && TextOf(owners[i], "kind") == "Event") {
+      errors.push_back(
+          InvalidError(at, owners[i], "/v1, Kind=Event is disallowed from being an owner"));
+    }
+    if (!json::GetBool(owners[i], {"controller"})) continue;
+    if (!controller.empty()) {
+      errors.push_back(InvalidError(
+          "metadata.ownerReferences", *json::Find(object, {"metadata", "ownerReferences"}),
+          StrCat("Only one reference can have Controller set to true. Found \"true\" in "
+                 "references for ",
+                 controller, " and ", TextOf(owners[i], "name"))));
+      return;
+    }
+    controller = TextOf(owners[i], "name");
+  }
+}
+
+// Only Kubernetes' own kinds insist on a domain: CRDs and their objects take any qualified name.
+void CheckFinalizers(const KindInfo& kind, const Value& object, FieldErrors& errors) {
+  const bool needs_domain = !kind.custom && kind.gvk.group != "apiextensions.k8s.io";
+  const json::Array& list = json::GetArray(object, {"metadata", "finalizers"});
+  std::set<std::string_view> names;
+  for (const Value& item : list) {
+    CheckQualified(TextIn(item), "metadata.finalizers", errors);
+    names.insert(TextIn(item));
+  }
+  if (names.contains("orphan") && names.contains("foregroundDeletion")) {
+    errors.push_back(InvalidTexts("metadata.finalizers", list,
+                                  "finalizer orphan and foregroundDeletion cannot be both set"));
+  }
+  for (size_t i = 0; needs_domain && i < list.size(); ++i) {
+    const std::string_view name = TextIn(list[i]);
+    const bool standard = name == "orphan" || name == "foregroundDeletion" || name == "kubernetes";
+    if (standard || name.find('/') != std::string_view::npos) continue;
+    errors.push_back(
+        InvalidText(PathIndex("metadata.finalizers", i), name,
+                    "name is neither a standard finalizer name nor is it fully qualified"));
+  }
+}
+
+// Only a deletion sets these.
+void CheckDeletion(const Value& metadata, const Value& old, FieldErrors& errors) {
+  const Value* time = MemberOf(metadata, "deletionTimestamp");
+  if (time != nullptr && !IsDeleting(old)) {
+    errors.push_back({"FieldValueInvalid", "metadata.deletionTimestamp",
+                      StrCat("Invalid value: ", ShowTime(TextIn(*time)), ": field is immutable")});
+  }
+  if (const Value* grace = MemberOf(metadata, "deletionGracePeriodSeconds")) {
+    CheckImmutable(grace, json::Find(old, {"metadata", "deletionGracePeriodSeconds"}),
+                   "metadata.deletionGracePeriodSeconds", errors);
+  }
+}
+
+}  // namespace
+
+void CheckMetadata(const KindInfo& kind,
+                   const Value& object,
+                   const Value* old,
+                   FieldErrors& errors) {
+  const Value* metadata = json::Find(object, {"metadata"});
+  if (metadata == nullptr || !metadata->is_object()) {
+    if (!kind.read_only) errors.push_back(RequiredError("metadata"));
+    return;
+  }
+  if (old == nullptr) CheckNames(kind, object, errors);
+  std::string_view ns = Namespace(object);
+  if (!kind.namespaced && !ns.empty()) {
+    errors.push_back(ForbiddenError("metadata.namespace", "not allowed on this type"));
+  } else if (!ns.empty()) {
+    if (std::string why = CheckDnsLabel(ns); !why.empty()) {
+      errors.push_back(InvalidText("metadata.namespace", ns, why));
+    }
+  }
+  CheckNonNegative(*metadata, "generation", "metadata", errors);
+  if (const Value* labels = MemberOf(*metadata, "labels")) {
+    CheckLabels(*labels, "metadata.labels", errors);
+  }
+  if (const Value* annotations = MemberOf(*metadata, "annotations")) {
+    CheckAnnotations(*annotations, "metadata.annotations", errors);
+  }
+  CheckOwners(object, errors);
+  CheckFinalizers(kind, object, errors);
+  if (old == nullptr) return;
+  CheckDeletion(*metadata, *old, errors);
+  for (std::string_view key : {"name", "namespace", "uid", "creationTimestamp"}) {
+    const Value* now = MemberOf(*metadata, key);
+    const Value* before = json::Find(*old, {"metadata", key});
+    // Absent means unchanged: the server fills these in.
+    if (now != nullptr && before != nullptr && !(now->is_string() && now->get_string().empty())) {
+      CheckImmutable(now, before, PathField("metadata", key), errors);
+    }
+  }
+}
+
+namespace {
+
+// A field without the places in lists on the way to it: rules name some of them otherwise than a
+// schema does, or not at all.
+std::string Bare(std::string_view field) {
+  std::string out;
+  int depth = 0;
+  for (char c : field) {
+    depth += c == '[' ? 1 : 0;
+    if (depth == 0) out += c;
+    depth -= c == ']' ? 1 : 0;
+  }
+  return out;
+}
+
+// Whether a rule that names `told` speaks of a field, of what is below it, or of the part of a spec
+// that it belongs to.
+bool Covers(std::string_view told, std::string_view field) {
+  const bool below =
+      told.starts_with(field) && (told.size() == field.size() || told[field.size()] == '.');
+  const bool whole =
+      told.find('.') != std::string_view::npos && field.substr(0, field.rfind('.')) == told;
+  return below || whole;
+}
+
+// Whether the kind has rules of its own, which are then all that it must obey.
+bool CheckKind(const KindInfo& kind, const Value& object, const Value* old, FieldErrors& errors) {
+  const std::string& k = kind.gvk.kind;
+  if (k == "Pod") {
+    // What was once accepted stays: an update checks what changed.
+    if (old == nullptr) CheckPod(object, errors);
+    if (old != nullptr) CheckPodUpdate(object, *old, errors);
+    return true;
+  }
+  if (k == "CustomResourceDefinition") {
+    CheckCrd(object, errors);
+    if (old == nullptr) return true;
+    for (std::string_view key : {"group", "scope"}) {
+      CheckImmutable(json::Find(object, {"spec", key}), json::Find(*old, {"spec", key}),
+                     PathField("spec", key), errors);
+    }
+    // Once it is served its objects are of this kind.
+    if (ConditionIsTrue(*old, "Established")) {
+      CheckImmutable(json::Find(object, {"spec", "names", "kind"}),
+                     json::Find(*old, {"spec", "names", "kind"}), "spec.names.kind", errors);
+    }
+    return true;
+  }
+  return CheckWorkload(kind, object, old, errors) || CheckNetwork(kind, object, old, errors) ||
+         CheckStorage(kind, object, old, errors) || CheckConfig(kind, object, old, errors) ||
+         CheckPolicy(kind, object, old, errors) || CheckRegistered(kind, object, old, errors);
+}
+
+}  // namespace
+
+std::vector<FieldError> ValidateObject(const KindInfo& kind,
+                                       const Value& object,
+                                       const Value* old,
+                                       const std::vector<FieldError>& schema_errors) {
+  constexpr size_t kMaxErrors = 100;
+  FieldErrors errors;
+  CheckMetadata(kind, object, old, errors);
+  const bool ruled = !kind.custom && CheckKind(kind, object, old, errors);
+  std::vector<std::string> told;
+  for (const FieldError& error : errors) told.push_back(Bare(error.field));
+  for (const FieldError& error : schema_errors) {
+    // Kubernetes' types have no required fields: an absent one is empty, and the rules say whether
+    // it may be.
+    if (ruled && error.reason == "FieldValueRequired") continue;
+    const bool known = std::any_of(told.begin(), told.end(), [&](const std::string& field) {
+      return Covers(field, Bare(error.field));
+    });
+    if (!known) errors.push_back(error);
+  }
+  if (errors.size() > kMaxErrors) errors.resize(kMaxErrors);
+  return errors;
+}
+
+}  // namespace swell::api

@@ -1,0 +1,582 @@
+// Rules of services, endpoints, ingresses and network policies.
+#include <optional>
+#include <set>
+
+#include "base/strings.h"
+#include "kube/api/cidr.h"
+#include "kube/api/meta.h"
+#include "kube/api/validate/validate_rules.h"
+
+namespace swell::api {
+namespace {
+
+using json::Value;
+
+void CheckIpBlock(const Value& block, const std::string& at, FieldErrors& errors) {
+  const std::string_view text = TextOf(block, "cidr");
+  if (text.empty()) {
+    errors.push_back(RequiredError(PathField(at, "cidr")));
+    return;
+  }
+  const std::optional<Cidr> range = ParseCidr(text);
+  if (!range) {
+    errors.push_back(InvalidText(PathField(at, "cidr"), text, "not a valid CIDR"));
+    return;
+  }
+  const json::Array& except = json::GetArray(block, {"except"});
+  for (size_t i = 0; i < except.size(); ++i) {
+    const std::string where = PathIndex(PathField(at, "except"), i);
+    const std::optional<Cidr> part = ParseCidr(TextIn(except[i]));
+    if (!part) {
+      errors.push_back(InvalidText(where, TextIn(except[i]), "not a valid CIDR"));
+      return;
+    }
+    if (!range->Contains(*part) || range->bits >= part->bits) {
+      errors.push_back(InvalidText(where, TextIn(except[i]), "must be a strict subset of `cidr`"));
+    }
+  }
+}
+
+// An address that can be another machine's.
+void CheckOrdinaryIp(std::string_view ip, const std::string& at, FieldErrors& errors) {
+  auto invalid = [&](std::string_view why) { errors.push_back(InvalidText(at, ip, why)); };
+  if (ip == "0.0.0.0" || ip == "::") {
+    invalid(StrCat("may not be unspecified (", ip, ")"));
+  } else if (ip.starts_with("127.") || ip == "::1") {
+    invalid("may not be in the loopback range (127.0.0.0/8)");
+  } else if (ip.starts_with("169.254.")) {
+    invalid("may not be in the link-local range (169.254.0.0/16)");
+  } else if (ip.starts_with("224.0.0.")) {
+    invalid("may not be in the link-local multicast range (224.0.0.0/24)");
+  }
+}
+
+void CheckServicePort(const Value& port,
+                      const std::string& at,
+                      bool named,
+                      std::set<std::string>& names,
+                      FieldErrors& errors) {
+  std::string name(TextOf(port, "name"));
+  if (name.empty()) {
+    if (named) errors.push_back(RequiredError(PathField(at, "name")));
+  } else {
+    if (std::string why = CheckDnsLabel(name); !why.empty()) {
+      errors.push_back(InvalidText(PathField(at, "name"), name, why));
+    }
+    if (!names.insert(name).second) {
+      errors.push_back(DuplicateError(PathField(at, "name"), Value(name)));
+    }
+  }
+  const int64_t number = json::GetInt(port, {"port"});
+  if (std::string why = CheckPort(number); !why.empty()) {
+    errors.push_back(InvalidError(PathField(at, "port"), Value(number), why));
+  }
+  CheckOneOf(port, "protocol", at, {"SCTP", "TCP", "UDP"}, errors);
+  if (const Value* target = MemberOf(port, "targetPort")) {
+    CheckPortOrName(*target, PathField(at, "targetPort"), errors);
+  }
+  if (const Value* protocol = MemberOf(port, "appProtocol")) {
+    CheckQualified(TextIn(*protocol), PathField(at, "appProtocol"), errors);
+  }
+}
+
+// What a port of a service is known by, as Go prints it.
+std::string ShowServicePort(std::string_view protocol, int64_t port) {
+  return StrCat("core.ServicePort{Name:\"\", Protocol:", Quote(protocol),
+                ", AppProtocol:(*string)(nil), Port:", port,
+                ", TargetPort:intstr.IntOrString{Type:0, IntVal:0, StrVal:\"\"}, NodePort:0}");
+}
+
+void CheckPortsTogether(const Value& spec, FieldErrors& errors) {
+  const json::Array& ports = json::GetArray(spec, {"ports"});
+  std::string_view type = TextOf(spec, "type");
+  std::set<std::string> node_ports;
+  for (size_t i = 0; i < ports.size(); ++i) {
+    const int64_t number = json::GetInt(ports[i], {"nodePort"});
+    if (number == 0) continue;
+    std::string at = PathField(PathIndex("spec.ports", i), "nodePort");
+    if (type == "ClusterIP") {
+      errors.push_back(ForbiddenError(at, "may not be used when `type` is 'ClusterIP'"));
+    }
+    if (!node_ports.insert(StrCat(TextOf(ports[i], "protocol"), "/", number)).second) {
+      errors.push_back(DuplicateError(at, Value(number)));
+    }
+  }
+  std::set<std::string> numbers;
+  for (size_t i = 0; i < ports.size(); ++i) {
+    std::string key =
+        ShowServicePort(TextOf(ports[i], "protocol"), json::GetInt(ports[i], {"port"}));
+    if (!numbers.insert(key).second) {
+      errors.push_back(
+          {"FieldValueDuplicate", PathIndex("spec.ports", i), StrCat("Duplicate value: ", key)});
+    }
+  }
+}
+
+void CheckExternalName(const Value& spec, FieldErrors& errors) {
+  std::string_view name = TextOf(spec, "externalName");
+  if (name.ends_with('.')) name.remove_suffix(1);
+  if (name.empty()) {
+    errors.push_back(RequiredError("spec.externalName"));
+  } else if (std::string why = CheckDnsSubdomain(name); !why.empty()) {
+    errors.push_back(InvalidText("spec.externalName", name, why));
+  }
+}
+
+void CheckAffinityOfClients(const Value& spec, FieldErrors& errors) {
+  constexpr int64_t kMaxSeconds = 86400;
+  CheckOneOf(spec, "sessionAffinity", "spec", {"ClientIP", "None"}, errors);
+  const Value* config = MemberOf(spec, "sessionAffinityConfig");
+  if (config == nullptr) return;
+  if (TextOf(spec, "sessionAffinity") == "None") {
+    errors.push_back(ForbiddenError("spec.sessionAffinityConfig",
+                                    "must not be set when session affinity is None"));
+    return;
+  }
+  const Value* seconds = json::Find(*config, {"clientIP", "timeoutSeconds"});
+  if (seconds == nullptr || !seconds->is_int64()) return;
+  if (seconds->get_int64() <= 0 || seconds->get_int64() > kMaxSeconds) {
+    errors.push_back(InvalidError("spec.sessionAffinityConfig.clientIP.timeoutSeconds", *seconds,
+                                  StrCat("must be greater than 0 and less than ", kMaxSeconds)));
+  }
+}
+
+void CheckServiceAddresses(const Value& spec, FieldErrors& errors) {
+  const std::string_view ip = TextOf(spec, "clusterIP");
+  if (!ip.empty() && ip != "None") {
+    if (std::string why = CheckIp(ip); !why.empty()) {
+      errors.push_back(InvalidText("spec.clusterIPs[0]", ip, why));
+    }
+  }
+  const json::Array& external = json::GetArray(spec, {"externalIPs"});
+  for (size_t i = 0; i < external.size(); ++i) {
+    const std::string_view address = TextIn(external[i]);
+    const std::string at = PathIndex("spec.externalIPs", i);
+    if (std::string why = CheckIp(address); !why.empty()) {
+      errors.push_back(InvalidText(at, address, why));
+    } else {
+      CheckOrdinaryIp(address, at, errors);
+    }
+  }
+}
+
+void CheckOutsideTraffic(const Value& spec, FieldErrors& errors) {
+  const std::string_view type = TextOf(spec, "type");
+  const json::Array& ranges = json::GetArray(spec, {"loadBalancerSourceRanges"});
+  if (!ranges.empty()) {
+    const std::string at = "spec.LoadBalancerSourceRanges";
+    if (type != "LoadBalancer") {
+      errors.push_back(ForbiddenError(at, "may only be used when `type` is 'LoadBalancer'"));
+    }
+    bool fine = true;
+    std::vector<std::string> shown;
+    for (const Value& range : ranges) {
+      fine = fine && ParseCidr(Trim(TextIn(range))).has_value();
+      shown.emplace_back(TextIn(range));
+    }
+    if (!fine) {
+      errors.push_back(InvalidText(at, StrCat("[", Join(shown, " "), "]"),
+                                   "must be a list of IP ranges. For example, "
+                                   "10.240.0.0/24,10.250.0.0/24 "));
+    }
+  }
+  const std::string_view policy = TextOf(spec, "externalTrafficPolicy");
+  if (!policy.empty() && policy != "Cluster" && policy != "Local") {
+    errors.push_back(InvalidText("spec.externalTrafficPolicy", policy,
+                                 "ExternalTrafficPolicy must be empty, Cluster or Local"));
+  }
+  const Value* health = MemberOf(spec, "healthCheckNodePort");
+  const int64_t port = health ? json::GetInt(*health, {}) : 0;
+  if (port < 0) {
+    errors.push_back(InvalidError("spec.healthCheckNodePort", *health,
+                                  "HealthCheckNodePort must be not less than 0"));
+  }
+  if (!policy.empty() && type != "NodePort" && type != "LoadBalancer") {
+    errors.push_back(
+        InvalidText("spec.externalTrafficPolicy", policy,
+                    "ExternalTrafficPolicy can only be set on NodePort and LoadBalancer service"));
+  }
+  if (port > 0 && (type != "LoadBalancer" || policy != "Local")) {
+    errors.push_back(InvalidError("spec.healthCheckNodePort", *health,
+                                  "HealthCheckNodePort can only be set on LoadBalancer service "
+                                  "with ExternalTrafficPolicy=Local"));
+  }
+}
+
+void CheckService(const Value& service, const Value* old, FieldErrors& errors) {
+  const Value& spec = SpecOf(service);
+  const std::string_view ip = TextOf(spec, "clusterIP");
+  const std::string_view type = TextOf(spec, "type");
+  const bool headless = ip == "None";
+  const json::Array& ports = json::GetArray(spec, {"ports"});
+  if (ports.empty() && !headless && type != "ExternalName") {
+    errors.push_back(RequiredError("spec.ports"));
+  }
+  if (headless && (type == "NodePort" || type == "LoadBalancer")) {
+    errors.push_back(InvalidText("spec.clusterIPs[0]", ip,
+                                 StrCat("may not be set to 'None' for ", type, " services")));
+  }
+  if (type == "ExternalName") {
+    if (!ip.empty()) {
+      errors.push_back(
+          ForbiddenError("spec.clusterIPs", "may not be set for ExternalName services"));
+    }
+    CheckExternalName(spec, errors);
+  }
+  std::set<std::string> names;
+  for (size_t i = 0; i < ports.size(); ++i) {
+    CheckServicePort(ports[i], PathIndex("spec.ports", i), ports.size() > 1, names, errors);
+  }
+  if (const Value* selector = MemberOf(spec, "selector")) {
+    CheckLabels(*selector, "spec.selector", errors);
+  }
+  CheckAffinityOfClients(spec, errors);
+  if (type != "ExternalName") CheckServiceAddresses(spec, errors);
+  CheckOneOf(spec, "type", "spec", {"ClusterIP", "ExternalName", "LoadBalancer", "NodePort"},
+             errors);
+  CheckPortsTogether(spec, errors);
+  CheckOutsideTraffic(spec, errors);
+  if (old == nullptr) return;
+  std::string_view before = json::GetString(*old, {"spec", "clusterIP"});
+  bool same_type = json::GetString(*old, {"spec", "type"}) == type;
+  if (!before.empty() && same_type && !ip.empty() && before != ip) {
+    errors.push_back(InvalidText("spec.clusterIP", ip, "may not change once set"));
+  }
+}
+
+void CheckEndpointAddress(const Value& address, const std::string& at, FieldErrors& errors) {
+  const std::string_view ip = TextOf(address, "ip");
+  const std::string wrong = CheckIp(ip);
+  if (!wrong.empty()) errors.push_back(InvalidText(PathField(at, "ip"), ip, wrong));
+  const std::string_view host = TextOf(address, "hostname");
+  if (std::string why = host.empty() ? std::string() : CheckDnsLabel(host); !why.empty()) {
+    errors.push_back(InvalidText(PathField(at, "hostname"), host, why));
+  }
+  CheckSubdomain(address, "nodeName", at, errors);
+  if (!wrong.empty()) {
+    errors.push_back(InvalidText(PathField(at, "ip"), ip, "must be a valid IP address"));
+  } else if (!ip.starts_with("127.")) {  // those of a cluster on one machine
+    CheckOrdinaryIp(ip, PathField(at, "ip"), errors);
+  }
+}
+
+void CheckEndpoints(const Value& object, FieldErrors& errors) {
+  const json::Array& subsets = json::GetArray(object, {"subsets"});
+  for (size_t i = 0; i < subsets.size(); ++i) {
+    const std::string at = PathIndex("subsets", i);
+    bool any = false;
+    for (std::string_view list : {"addresses", "notReadyAddresses"}) {
+      const json::Array& addresses = json::GetArray(subsets[i], {list});
+      any = any || !addresses.empty();
+      for (size_t j = 0; j < addresses.size(); ++j) {
+        CheckEndpointAddress(addresses[j], PathIndex(PathField(at, list), j), errors);
+      }
+    }
+    if (!any)
+      errors.push_back(RequiredError(at, "must specify `addresses` or `notReadyAddresses`"));
+    const json::Array& ports = json::GetArray(subsets[i], {"ports"});
+    for (size_t j = 0; j < ports.size(); ++j) {
+      const std::string port_at = PathIndex(PathField(at, "ports"), j);
+      const std::string_view name = TextOf(ports[j], "name");
+      if (name.empty() && ports.size() > 1) {
+        errors.push_back(RequiredError(PathField(port_at, "name")));
+      } else if (!name.empty()) {
+        if (std::string why = CheckDnsLabel(name); !why.empty()) {
+          errors.push_back(InvalidText(PathField(port_at, "name"), name, why));
+        }
+      }
+      const int64_t number = json::GetInt(ports[j], {"port"});
+      if (std::string why = CheckPort(number); !why.empty()) {
+        errors.push_back(InvalidError(PathField(port_at, "port"), Value(number), why));
+      }
+      CheckOneOf(ports[j], "protocol", port_at, {"SCTP", "TCP", "UDP"}, errors);
+    }
+  }
+}
+
+void CheckEndpointSlice(const Value& slice, FieldErrors& errors) {
+  constexpr size_t kAddressesMax = 100;
+  if (TextOf(slice, "addressType").empty()) {
+    errors.push_back(RequiredError("addressType"));
+  }
+  CheckOneOf(slice, "addressType", "", {"FQDN", "IPv4", "IPv6"}, errors);
+  const json::Array& endpoints = json::GetArray(slice, {"endpoints"});
+  for (size_t i = 0; i < endpoints.size(); ++i) {
+    const std::string at = PathField(PathIndex("endpoints", i), "addresses");
+    const json::Array& addresses = json::GetArray(endpoints[i], {"addresses"});
+    if (addresses.empty()) {
+      errors.push_back(RequiredError(at, "must contain at least 1 address"));
+    } else if (addresses.size() > kAddressesMax) {
+      errors.push_back(TooManyError(at, addresses.size(), kAddressesMax));
+    }
+    const bool v4 = TextOf(slice, "addressType") == "IPv4";
+    for (size_t j = 0; v4 && j < addresses.size(); ++j) {
+      const std::string_view ip = TextIn(addresses[j]);
+      if (ip.find(':') != std::string_view::npos || !CheckIp(ip).empty()) {
+        errors.push_back(InvalidText(PathIndex(at, j), ip, "must be a valid IPv4 address"));
+      }
+    }
+    const std::string_view host = TextOf(endpoints[i], "hostname");
+    if (std::string why = host.empty() ? std::string() : CheckDnsLabel(host); !why.empty()) {
+      errors.push_back(InvalidText(PathField(PathIndex("endpoints", i), "hostname"), host, why));
+    }
+  }
+  const json::Array& ports = json::GetArray(slice, {"ports"});
+  std::set<std::string> names;
+  for (size_t i = 0; i < ports.size(); ++i) {
+    const std::string at = PathIndex("ports", i);
+    std::string name(TextOf(ports[i], "name"));
+    if (std::string why = name.empty() ? std::string() : CheckDnsLabel(name); !why.empty()) {
+      errors.push_back(InvalidText(PathField(at, "name"), name, why));
+    }
+    if (!names.insert(name).second) {
+      errors.push_back(DuplicateError(PathField(at, "name"), Value(name)));
+    }
+    CheckOneOf(ports[i], "protocol", at, {"SCTP", "TCP", "UDP"}, errors);
+  }
+}
+
+std::string CheckHost(std::string_view host) {
+  if (host.find('*') == std::string_view::npos) return CheckDnsSubdomain(host);
+  if (host.starts_with("*.") && CheckDnsSubdomain(host.substr(2)).empty()) return {};
+  return "a wildcard DNS-1123 subdomain must start with '*.', followed by a valid DNS subdomain, "
+         "which must consist of lower case alphanumeric characters, '-' or '.' and end with an "
+         "alphanumeric character (e.g. '*.example.com', regex used for validation is "
+         "'\\*\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')";
+}
+
+// What an object of another kind is called.
+void CheckTypedReference(const Value& reference, const std::string& at, FieldErrors& errors) {
+  CheckSubdomain(reference, "apiGroup", at, errors);
+  for (std::string_view key : {"kind", "name"}) {
+    const std::string_view text = TextOf(reference, key);
+    if (text.empty()) {
+      errors.push_back(RequiredError(PathField(at, key), StrCat(key, " is required")));
+    } else if (std::string why = CheckPathSegmentName(text); !why.empty()) {
+      errors.push_back(InvalidText(PathField(at, key), text, why));
+    }
+  }
+}
+
+void CheckIngressBackend(const Value* backend, const std::string& at, FieldErrors& errors) {
+  const Value* service = backend ? MemberOf(*backend, "service") : nullptr;
+  const Value* resource = backend ? MemberOf(*backend, "resource") : nullptr;
+  if (service != nullptr && resource != nullptr) {
+    errors.push_back(InvalidText(at, "", "cannot set both resource and service backends"));
+    return;
+  }
+  if (resource != nullptr) {
+    CheckTypedReference(*resource, PathField(at, "resource"), errors);
+    return;
+  }
+  if (service == nullptr) {
+    errors.push_back(InvalidText(at, "", "resource or service backend is required"));
+    return;
+  }
+  const std::string_view name = TextOf(*service, "name");
+  if (name.empty()) {
+    errors.push_back(RequiredError(PathField(at, "service.name")));
+  } else if (std::string why = CheckDns1035Label(name); !why.empty()) {
+    errors.push_back(InvalidText(PathField(at, "service.name"), name, why));
+  }
+  const std::string_view port_name = json::GetString(*service, {"port", "name"});
+  const int64_t number = json::GetInt(*service, {"port", "number"});
+  if (!port_name.empty() && number != 0) {
+    errors.push_back(InvalidText(at, "", "cannot set both port name & port number"));
+  } else if (!port_name.empty()) {
+    CheckPortOrName(Value(port_name), PathField(at, "service.port.name"), errors);
+  } else if (number != 0) {
+    CheckPortOrName(Value(number), PathField(at, "service.port.number"), errors);
+  } else {
+    errors.push_back(RequiredError(at, "port name or number is required"));
+  }
+}
+
+void CheckIngressPath(const Value& path, const std::string& at, FieldErrors& errors) {
+  const std::string_view type = TextOf(path, "pathType");
+  const std::string_view text = TextOf(path, "path");
+  if (type.empty()) {
+    errors.push_back(RequiredError(PathField(at, "pathType"), "pathType must be specified"));
+    return;
+  }
+  const bool exact = type == "Exact" || type == "Prefix";
+  auto invalid = [&](std::string_view why) {
+    errors.push_back(InvalidText(PathField(at, "path"), text, why));
+  };
+  if ((exact || (type == "ImplementationSpecific" && !text.empty())) && !text.starts_with('/')) {
+    invalid("must be an absolute path");
+  }
+  if (exact) {
+    for (std::string_view part : {"//", "/./", "/../", "%2f", "%2F"}) {
+      if (text.find(part) != std::string_view::npos) {
+        invalid(StrCat("must not contain '", part, "'"));
+      }
+    }
+    for (std::string_view end : {"/..", "/."}) {
+      if (text.ends_with(end)) invalid(StrCat("cannot end with '", end, "'"));
+    }
+  }
+  CheckOneOf(path, "pathType", at, {"Exact", "ImplementationSpecific", "Prefix"}, errors);
+  CheckIngressBackend(MemberOf(path, "backend"), PathField(at, "backend"), errors);
+}
+
+void CheckIngressRules(const Value& spec, FieldErrors& errors) {
+  const json::Array& rules = json::GetArray(spec, {"rules"});
+  for (size_t i = 0; i < rules.size(); ++i) {
+    const std::string at = PathIndex("spec.rules", i);
+    const std::string_view host = TextOf(rules[i], "host");
+    if (!host.empty() && CheckIp(host).empty()) {
+      errors.push_back(
+          InvalidText(PathField(at, "host"), host, "must be a DNS name, not an IP address"));
+    }
+    if (std::string why = host.empty() ? std::string() : CheckHost(host); !why.empty()) {
+      errors.push_back(InvalidText(PathField(at, "host"), host, why));
+    }
+    const Value* http = MemberOf(rules[i], "http");
+    if (http == nullptr) continue;
+    const std::string paths_at = PathField(at, "http.paths");
+    const json::Array& paths = json::GetArray(*http, {"paths"});
+    if (paths.empty()) errors.push_back(RequiredError(paths_at));
+    for (size_t j = 0; j < paths.size(); ++j) {
+      CheckIngressPath(paths[j], PathIndex(paths_at, j), errors);
+    }
+  }
+}
+
+void CheckIngress(const Value& ingress, FieldErrors& errors) {
+  constexpr std::string_view kClass = "kubernetes.io/ingress.class";
+  const Value& spec = SpecOf(ingress);
+  const std::string_view annotated = Annotation(ingress, kClass);
+  if (!annotated.empty() && MemberOf(spec, "ingressClassName") != nullptr) {
+    errors.push_back(InvalidText(PathField("annotations", kClass), annotated,
+                                 "can not be set when the class field is also set"));
+  }
+  const Value* backend = MemberOf(spec, "defaultBackend");
+  if (backend == nullptr && json::GetArray(spec, {"rules"}).empty()) {
+    errors.push_back({"FieldValueInvalid", "spec",
+                      "Invalid value: []networking.IngressRule(nil): either `defaultBackend` or "
+                      "`rules` must be specified"});
+  }
+  if (backend != nullptr) CheckIngressBackend(backend, "spec.defaultBackend", errors);
+  CheckIngressRules(spec, errors);
+  const json::Array& tls = json::GetArray(spec, {"tls"});
+  for (size_t i = 0; i < tls.size(); ++i) {
+    const json::Array& hosts = json::GetArray(tls[i], {"hosts"});
+    for (size_t j = 0; j < hosts.size(); ++j) {
+      const std::string_view host = TextIn(hosts[j]);
+      if (std::string why = CheckHost(host); !why.empty()) {
+        errors.push_back(
+            InvalidText(PathIndex(PathField(PathIndex("spec.tls", i), "hosts"), j), host, why));
+      }
+    }
+    CheckSubdomain(tls[i], "secretName", PathIndex("spec.tls", i), errors);
+  }
+  CheckSubdomain(spec, "ingressClassName", "spec", errors);
+}
+
+void CheckPeer(const Value& peer, const std::string& at, FieldErrors& errors) {
+  bool selects = false;
+  for (std::string_view key : {"podSelector", "namespaceSelector"}) {
+    const Value* selector = MemberOf(peer, key);
+    if (selector == nullptr) continue;
+    selects = true;
+    CheckLabelSelector(*selector, PathField(at, key), errors);
+  }
+  const Value* block = MemberOf(peer, "ipBlock");
+  if (block != nullptr) {
+    CheckIpBlock(*block, PathField(at, "ipBlock"), errors);
+    if (selects) {
+      errors.push_back(ForbiddenError(at, "may not specify both ipBlock and another peer"));
+    }
+  } else if (!selects) {
+    errors.push_back(RequiredError(at, "must specify a peer"));
+  }
+}
+
+void CheckPolicyRule(const Value& rule,
+                     std::string_view peers,
+                     const std::string& at,
+                     FieldErrors& errors) {
+  const json::Array& ports = json::GetArray(rule, {"ports"});
+  for (size_t i = 0; i < ports.size(); ++i) {
+    const std::string port_at = PathIndex(PathField(at, "ports"), i);
+    CheckOneOf(ports[i], "protocol", port_at, {"TCP", "UDP", "SCTP"}, errors);
+    if (const Value* port = MemberOf(ports[i], "port")) {
+      CheckPortOrName(*port, PathField(port_at, "port"), errors);
+    }
+  }
+  const json::Array& list = json::GetArray(rule, {peers});
+  for (size_t i = 0; i < list.size(); ++i) {
+    CheckPeer(list[i], PathIndex(PathField(at, peers), i), errors);
+  }
+}
+
+void CheckNetworkPolicy(const Value& policy, FieldErrors& errors) {
+  const Value& spec = SpecOf(policy);
+  if (const Value* pods = MemberOf(spec, "podSelector")) {
+    CheckLabelSelector(*pods, "spec.podSelector", errors);
+  }
+  for (const auto& [direction, peers] : {std::pair{"ingress", "from"}, std::pair{"egress", "to"}}) {
+    const json::Array& rules = json::GetArray(spec, {direction});
+    for (size_t i = 0; i < rules.size(); ++i) {
+      CheckPolicyRule(rules[i], peers, PathIndex(PathField("spec", direction), i), errors);
+    }
+  }
+  const json::Array& types = json::GetArray(spec, {"policyTypes"});
+  if (types.size() > 2) {
+    std::vector<std::string> shown;
+    for (const Value& type : types) shown.push_back(Quote(TextIn(type)));
+    errors.push_back({"FieldValueInvalid", "spec.policyTypes",
+                      StrCat("Invalid value: []networking.PolicyType{", Join(shown, ", "),
+                             "}: may not specify more than two policyTypes")});
+    return;
+  }
+  for (size_t i = 0; i < types.size(); ++i) {
+    const std::string_view type = TextIn(types[i]);
+    if (type == "Ingress" || type == "Egress") continue;
+    errors.push_back(
+        NotSupportedError(PathIndex("spec.policyTypes", i), type, {"Ingress", "Egress"}));
+  }
+}
+
+void CheckIngressClass(const Value& object, FieldErrors& errors) {
+  const std::string_view controller = json::GetString(object, {"spec", "controller"});
+  const size_t slash = controller.find('/');
+  if (controller.empty()) {
+    errors.push_back(RequiredError("spec.controller"));
+  } else if (slash == std::string_view::npos || slash + 1 == controller.size() ||
+             !CheckDnsSubdomain(controller.substr(0, slash)).empty()) {
+    errors.push_back(InvalidText("spec.controller", controller,
+                                 "must be a domain-prefixed path (such as \"acme.io/foo\")"));
+  }
+  if (const Value* parameters = json::Find(object, {"spec", "parameters"})) {
+    CheckTypedReference(*parameters, "spec.parameters", errors);
+  }
+}
+
+}  // namespace
+
+bool CheckNetwork(const KindInfo& kind,
+                  const Value& object,
+                  const Value* old,
+                  FieldErrors& errors) {
+  const std::string& k = kind.gvk.kind;
+  if (k == "Service") {
+    CheckService(object, old, errors);
+  } else if (k == "Endpoints") {
+    CheckEndpoints(object, errors);
+  } else if (k == "EndpointSlice") {
+    CheckEndpointSlice(object, errors);
+  } else if (k == "Ingress") {
+    CheckIngress(object, errors);
+  } else if (k == "IngressClass") {
+    CheckIngressClass(object, errors);
+  } else if (k == "NetworkPolicy") {
+    CheckNetworkPolicy(object, errors);
+  } else {
+    return false;
+  }
+  return true;
+}
+
+}  // namespace swell::api

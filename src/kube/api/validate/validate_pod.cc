@@ -1,0 +1,620 @@
+// A pod's spec: containers, names, ports, environment, security, scheduling.
+#include <algorithm>
+#include <set>
+
+#include "base/strings.h"
+#include "kube/api/meta.h"
+#include "kube/api/validate/validate_rules.h"
+
+namespace swell::api {
+namespace {
+
+using json::Value;
+
+// What a node tells of a pod grows with each of them, and is told anew for each.
+constexpr size_t kContainersMax = 1000;
+
+void CheckContainerPorts(const Value& container, const std::string& path, FieldErrors& errors) {
+  const json::Array& ports = json::GetArray(container, {"ports"});
+  std::set<std::string> names;
+  for (size_t i = 0; i < ports.size(); ++i) {
+    std::string at = PathIndex(PathField(path, "ports"), i);
+    std::string_view name = TextOf(ports[i], "name");
+    if (!name.empty()) {
+      if (!CheckPortName(name, PathField(at, "name"), errors)) {
+        names.emplace(name);
+      } else if (!names.emplace(name).second) {
+        errors.push_back(DuplicateError(PathField(at, "name"), Value(name)));
+      }
+    }
+    int64_t port = json::GetInt(ports[i], {"containerPort"});
+    if (port == 0) {
+      errors.push_back(RequiredError(PathField(at, "containerPort")));
+    } else if (std::string why = CheckPort(port); !why.empty()) {
+      errors.push_back(InvalidError(PathField(at, "containerPort"), Value(port), why));
+    }
+    int64_t host = json::GetInt(ports[i], {"hostPort"});
+    if (std::string why = CheckPort(host); host != 0 && !why.empty()) {
+      errors.push_back(InvalidError(PathField(at, "hostPort"), Value(host), why));
+    }
+    CheckOneOf(ports[i], "protocol", at, {"SCTP", "TCP", "UDP"}, errors);
+  }
+}
+
+void CheckHostPorts(const Value& spec, const std::string& path, FieldErrors& errors) {
+  std::set<std::string> taken;
+  const json::Array& containers = json::GetArray(spec, {"containers"});
+  bool host_network = json::GetBool(spec, {"hostNetwork"});
+  for (size_t c = 0; c < containers.size(); ++c) {
+    const json::Array& ports = json::GetArray(containers[c], {"ports"});
+    for (size_t i = 0; i < ports.size(); ++i) {
+      int64_t host = json::GetInt(ports[i], {"hostPort"});
+      if (host == 0) continue;
+      std::string at =
+          PathIndex(PathField(PathIndex(PathField(path, "containers"), c), "ports"), i);
+      std::string key =
+          StrCat(TextOf(ports[i], "protocol"), "/", TextOf(ports[i], "hostIP"), "/", host);
+      if (!taken.insert(key).second) {
+        errors.push_back(DuplicateError(PathField(at, "hostPort"), Value(key)));
+      }
+      int64_t port = json::GetInt(ports[i], {"containerPort"});
+      if (host_network && port != host) {
+        errors.push_back(InvalidError(PathField(at, "containerPort"), Value(port),
+                                      "must match `hostPort` when `hostNetwork` is true"));
+      }
+    }
+  }
+}
+
+// Fields that a variable can have as its value.
+const std::vector<std::string>& FieldsForVariables() {
+  static const std::vector<std::string> kFields = {
+      "metadata.name",           "metadata.namespace", "metadata.uid", "spec.nodeName",
+      "spec.serviceAccountName", "status.hostIP",      "status.podIP", "status.podIPs"};
+  return kFields;
+}
+
+// A key of a ConfigMap or Secret.
+void CheckKeyRef(const Value& ref, const std::string& at, FieldErrors& errors) {
+  const std::string_view key = TextOf(ref, "key");
+  const std::string_view name = TextOf(ref, "name");
+  if (std::string why = CheckDnsSubdomain(name); !why.empty()) {
+    errors.push_back(InvalidText(PathField(at, "name"), name, why));
+  }
+  if (key.empty()) {
+    errors.push_back(RequiredError(PathField(at, "key")));
+  } else if (std::string why = CheckConfigMapKey(key); !why.empty()) {
+    errors.push_back(InvalidText(PathField(at, "key"), key, why));
+  }
+}
+
+void CheckEnvSource(const Value& variable, const std::string& at, FieldErrors& errors) {
+  const Value& source = *MemberOf(variable, "valueFrom");
+  int sources = 0;
+  for (std::string_view key : {"fieldRef", "resourceFieldRef", "configMapKeyRef", "secretKeyRef"}) {
+    const Value* ref = MemberOf(source, key);
+    if (ref == nullptr) continue;
+    ++sources;
+    const std::string ref_at = PathField(at, key);
+    if (key == "fieldRef") {
+      CheckFieldRef(*ref, FieldsForVariables(), ref_at, errors);
+    } else if (key == "resourceFieldRef") {
+      CheckResourceRef(*ref, false, ref_at, errors);
+    } else {
+      CheckKeyRef(*ref, ref_at, errors);
+    }
+  }
+  if (sources == 0) {
+    errors.push_back(InvalidText(at, "",
+                                 "must specify one of: `fieldRef`, `resourceFieldRef`, "
+                                 "`configMapKeyRef` or `secretKeyRef`"));
+  } else if (!TextOf(variable, "value").empty()) {
+    errors.push_back(InvalidText(at, "", "may not be specified when `value` is not empty"));
+  } else if (sources > 1) {
+    errors.push_back(InvalidText(at, "", "may not have more than one field specified at a time"));
+  }
+}
+
+// The list's elements are told without their place, as Kubernetes does.
+void CheckEnvFrom(const Value& container, const std::string& path, FieldErrors& errors) {
+  const json::Array& from = json::GetArray(container, {"envFrom"});
+  const std::string list_at = PathField(path, "envFrom");
+  for (size_t i = 0; i < from.size(); ++i) {
+    const std::string at = PathIndex(list_at, i);
+    const std::string_view prefix = TextOf(from[i], "prefix");
+    if (std::string why = prefix.empty() ? std::string() : CheckEnvVarName(prefix); !why.empty()) {
+      errors.push_back(InvalidText(PathField(at, "prefix"), prefix, why));
+    }
+    int sources = 0;
+    for (std::string_view key : {"configMapRef", "secretRef"}) {
+      const Value* ref = MemberOf(from[i], key);
+      if (ref == nullptr) continue;
+      ++sources;
+      const std::string ref_at = PathField(at, key);
+      if (TextOf(*ref, "name").empty()) errors.push_back(RequiredError(PathField(ref_at, "name")));
+      CheckSubdomain(*ref, "name", ref_at, errors);
+    }
+    if (sources == 1) continue;
+    errors.push_back(InvalidText(list_at, "",
+                                 sources == 0
+                                     ? "must specify one of: `configMapRef` or `secretRef`"
+                                     : "may not have more than one field specified at a time"));
+  }
+}
+
+void CheckEnv(const Value& container, const std::string& path, FieldErrors& errors) {
+  const json::Array& env = json::GetArray(container, {"env"});
+  for (size_t i = 0; i < env.size(); ++i) {
+    std::string at = PathIndex(PathField(path, "env"), i);
+    std::string_view name = TextOf(env[i], "name");
+    if (name.empty()) {
+      errors.push_back(RequiredError(PathField(at, "name")));
+    } else if (std::string why = CheckEnvVarName(name); !why.empty()) {
+      errors.push_back(InvalidText(PathField(at, "name"), name, why));
+    }
+    if (MemberOf(env[i], "valueFrom") != nullptr) {
+      CheckEnvSource(env[i], PathField(at, "valueFrom"), errors);
+    }
+  }
+}
+
+std::set<std::string> NamesIn(const Value& container, std::string_view list) {
+  std::set<std::string> names;
+  for (const Value& item : json::GetArray(container, {list})) names.emplace(TextOf(item, "name"));
+  return names;
+}
+
+// A pod's volumes by name, and those of them that are claims.
+struct PodVolumes {
+  explicit PodVolumes(const Value& spec) : all(NamesIn(spec, "volumes")) {
+    for (const Value& volume : json::GetArray(spec, {"volumes"})) {
+      if (MemberOf(volume, "persistentVolumeClaim") != nullptr) {
+        claims.emplace(TextOf(volume, "name"));
+      }
+    }
+  }
+  std::set<std::string> all;
+  std::set<std::string> claims;
+};
+
+void CheckMounts(const Value& container,
+                 const std::set<std::string>& volumes,
+                 const std::string& path,
+                 FieldErrors& errors) {
+  const json::Array& mounts = json::GetArray(container, {"volumeMounts"});
+  const std::set<std::string> devices = NamesIn(container, "volumeDevices");
+  const std::string list_at = PathField(path, "volumeMounts");
+  std::set<std::string> points;
+  for (size_t i = 0; i < mounts.size(); ++i) {
+    std::string at = PathIndex(list_at, i);
+    std::string name(TextOf(mounts[i], "name"));
+    std::string point(TextOf(mounts[i], "mountPath"));
+    if (name.empty()) errors.push_back(RequiredError(PathField(at, "name")));
+    if (!volumes.contains(name)) errors.push_back(NotFoundError(PathField(at, "name"), name));
+    if (point.empty()) errors.push_back(RequiredError(PathField(at, "mountPath")));
+    if (!points.insert(point).second) {
+      errors.push_back(InvalidText(PathField(at, "mountPath"), point, "must be unique"));
+    }
+    if (devices.contains(name)) {
+      errors.push_back(
+          InvalidText(PathField(at, "name"), name, "must not already exist in volumeDevices"));
+    }
+    CheckDescendingPath(TextOf(mounts[i], "subPath"), PathField(list_at, "subPath"), errors);
+    if (!TextOf(mounts[i], "subPath").empty() && !TextOf(mounts[i], "subPathExpr").empty()) {
+      errors.push_back(InvalidText(PathField(at, "subPathExpr"), TextOf(mounts[i], "subPathExpr"),
+                                   "subPathExpr and subPath are mutually exclusive"));
+    }
+    CheckDescendingPath(TextOf(mounts[i], "subPathExpr"), PathField(list_at, "subPathExpr"),
+                        errors);
+    CheckOneOf(mounts[i], "mountPropagation", list_at, {"Bidirectional", "HostToContainer", "None"},
+               errors);
+    if (TextOf(mounts[i], "mountPropagation") == "Bidirectional" &&
+        !json::GetBool(container, {"securityContext", "privileged"})) {
+      errors.push_back(ForbiddenError(
+          PathField(list_at, "mountPropagation"),
+          "Bidirectional mount propagation is available only to privileged containers"));
+    }
+  }
+}
+
+void CheckDevices(const Value& container,
+                  const std::set<std::string>& volumes,
+                  const std::set<std::string>& claims,
+                  const std::string& path,
+                  FieldErrors& errors) {
+  const json::Array& devices = json::GetArray(container, {"volumeDevices"});
+  const std::set<std::string> mounts = NamesIn(container, "volumeMounts");
+  std::set<std::string> names;
+  std::set<std::string> paths;
+  for (size_t i = 0; i < devices.size(); ++i) {
+    const std::string at = PathIndex(PathField(path, "volumeDevices"), i);
+    const std::string name_at = PathField(at, "name");
+    const std::string path_at = PathField(at, "devicePath");
+    std::string name(TextOf(devices[i], "name"));
+    std::string device(TextOf(devices[i], "devicePath"));
+    if (name.empty()) errors.push_back(RequiredError(name_at));
+    if (names.contains(name)) errors.push_back(InvalidText(name_at, name, "must be unique"));
+    if (!volumes.contains(name)) {
+      errors.push_back(NotFoundError(name_at, name));
+    } else if (!claims.contains(name)) {
+      errors.push_back(
+          InvalidText(name_at, name,
+                      "can only use volume source type of PersistentVolumeClaim for block mode"));
+    }
+    if (device.empty()) errors.push_back(RequiredError(path_at));
+    if (paths.contains(device)) errors.push_back(InvalidText(path_at, device, "must be unique"));
+    if (GoesUp(device)) {
+      errors.push_back(InvalidText(path_at, device, "can not contain backsteps ('..')"));
+    } else {
+      paths.insert(device);
+    }
+    if (mounts.contains(name)) {
+      errors.push_back(InvalidText(name_at, name, "must not already exist in volumeMounts"));
+    }
+    if (!name.empty()) names.insert(name);
+  }
+}
+
+void CheckContainer(const Value& container,
+                    const PodVolumes& volumes,
+                    const std::string& path,
+                    FieldErrors& errors) {
+  if (TextOf(container, "image").empty()) {
+    errors.push_back(RequiredError(PathField(path, "image")));
+  }
+  CheckLifecycle(container, path, errors);
+  CheckProbe(container, "livenessProbe", path, errors);
+  CheckProbe(container, "startupProbe", path, errors);
+  const std::string_view message = TextOf(container, "terminationMessagePolicy");
+  if (!message.empty() && message != "File" && message != "FallbackToLogsOnError") {
+    errors.push_back(InvalidText(PathField(path, "terminationMessagePolicy"), message,
+                                 "must be 'File' or 'FallbackToLogsOnError'"));
+  }
+  CheckProbe(container, "readinessProbe", path, errors);
+  CheckContainerPorts(container, path, errors);
+  CheckEnv(container, path, errors);
+  CheckEnvFrom(container, path, errors);
+  CheckMounts(container, volumes.all, path, errors);
+  CheckDevices(container, volumes.all, volumes.claims, path, errors);
+  CheckOneOf(container, "imagePullPolicy", path, {"Always", "IfNotPresent", "Never"}, errors);
+  if (const Value* resources = MemberOf(container, "resources")) {
+    CheckResources(*resources, PathField(path, "resources"), errors);
+  }
+  CheckContainerSecurity(container, path, errors);
+}
+
+// What makes no sense for a container that ends before the others start. A sidecar does not.
+void CheckInitContainer(const Value& container, const std::string& path, FieldErrors& errors) {
+  if (TextOf(container, "restartPolicy") == "Always") return;
+  for (std::string_view key : {"lifecycle", "livenessProbe", "readinessProbe", "startupProbe"}) {
+    const Value* value = MemberOf(container, key);
+    if (value == nullptr) continue;
+    errors.push_back(
+        InvalidError(PathField(path, key), *value, "must not be set for init containers"));
+  }
+}
+
+void CheckContainers(const Value& spec,
+                     std::string_view key,
+                     std::set<std::string>& names,
+                     const PodVolumes& volumes,
+                     const std::string& path,
+                     FieldErrors& errors) {
+  const json::Array& containers = json::GetArray(spec, {key});
+  if (containers.size() > kContainersMax) {
+    errors.push_back(TooManyError(PathField(path, key), containers.size(), kContainersMax));
+    return;
+  }
+  for (size_t i = 0; i < containers.size(); ++i) {
+    std::string at = PathIndex(PathField(path, key), i);
+    CheckItemName(containers[i], at, names, errors);
+    CheckContainer(containers[i], volumes, at, errors);
+    if (key == "initContainers") CheckInitContainer(containers[i], at, errors);
+    std::string_view restart = TextOf(containers[i], "restartPolicy");
+    if (restart.empty()) continue;
+    if (key != "initContainers") {
+      errors.push_back(
+          ForbiddenError(PathField(at, "restartPolicy"), "may not be set for non-init containers"));
+    } else if (restart != "Always") {
+      errors.push_back(NotSupportedError(PathField(at, "restartPolicy"), restart, {"Always"}));
+    }
+  }
+}
+
+}  // namespace
+
+void CheckTolerations(const Value& spec, const std::string& path, FieldErrors& errors) {
+  const json::Array& tolerations = json::GetArray(spec, {"tolerations"});
+  for (size_t i = 0; i < tolerations.size(); ++i) {
+    std::string at = PathIndex(PathField(path, "tolerations"), i);
+    std::string_view key = TextOf(tolerations[i], "key");
+    std::string_view op = TextOf(tolerations[i], "operator");
+    std::string_view value = TextOf(tolerations[i], "value");
+    std::string_view effect = TextOf(tolerations[i], "effect");
+    if (!key.empty()) {
+      CheckQualified(key, PathField(at, "key"), errors);
+    } else if (op != "Exists") {
+      errors.push_back(InvalidText(PathField(at, "operator"), op,
+                                   "operator must be Exists when `key` is empty, which means "
+                                   "\"match all values and all keys\""));
+    }
+    if (op.empty() || op == "Equal") {
+      if (std::string why = CheckLabelValue(value); !why.empty()) {
+        errors.push_back(InvalidText(PathField(at, "operator"), value, why));
+      }
+    } else if (op == "Exists") {
+      if (!value.empty()) {
+        errors.push_back(
+            {"FieldValueInvalid", PathField(at, "operator"),
+             StrCat("Invalid value: core.Toleration{Key:", Quote(key), ", Operator:", Quote(op),
+                    ", Value:", Quote(value), ", Effect:", Quote(effect),
+                    ", TolerationSeconds:(*int64)(nil)}: value must be empty when `operator` is "
+                    "'Exists'")});
+      }
+    } else {
+      errors.push_back(NotSupportedError(PathField(at, "operator"), op, {"Equal", "Exists"}));
+    }
+    if (!effect.empty() && effect != "NoSchedule" && effect != "PreferNoSchedule" &&
+        effect != "NoExecute") {
+      errors.push_back(NotSupportedError(PathField(at, "effect"), effect,
+                                         {"NoSchedule", "PreferNoSchedule", "NoExecute"}));
+    }
+    if (MemberOf(tolerations[i], "tolerationSeconds") && effect != "NoExecute") {
+      errors.push_back(InvalidText(PathField(at, "effect"), effect,
+                                   "effect must be 'NoExecute' when `tolerationSeconds` is set"));
+    }
+  }
+}
+
+namespace {
+
+void CheckSpread(const Value& spec, const std::string& path, FieldErrors& errors) {
+  const json::Array& list = json::GetArray(spec, {"topologySpreadConstraints"});
+  for (size_t i = 0; i < list.size(); ++i) {
+    std::string at = PathIndex(PathField(path, "topologySpreadConstraints"), i);
+    if (const int64_t skew = json::GetInt(list[i], {"maxSkew"}); skew <= 0) {
+      errors.push_back(
+          InvalidError(PathField(at, "maxSkew"), Value(skew), "must be greater than zero"));
+    }
+    std::string_view key = TextOf(list[i], "topologyKey");
+    if (key.empty()) {
+      errors.push_back(RequiredError(PathField(at, "topologyKey"), "can not be empty"));
+    } else {
+      CheckQualified(key, PathField(at, "topologyKey"), errors);
+    }
+    const std::string_view when = TextOf(list[i], "whenUnsatisfiable");
+    if (when != "DoNotSchedule" && when != "ScheduleAnyway") {
+      errors.push_back(NotSupportedError(PathField(at, "whenUnsatisfiable"), when,
+                                         {"DoNotSchedule", "ScheduleAnyway"}));
+    }
+    // The first of two is the one that is told.
+    const bool again = std::any_of(
+        list.begin() + static_cast<std::ptrdiff_t>(i) + 1, list.end(), [&](const Value& later) {
+          return TextOf(later, "topologyKey") == key && TextOf(later, "whenUnsatisfiable") == when;
+        });
+    if (again) {
+      errors.push_back(DuplicateError(PathField(at, "{topologyKey, whenUnsatisfiable}"),
+                                      Value(StrCat("{", key, ", ", when, "}"))));
+    }
+    if (const Value* selector = MemberOf(list[i], "labelSelector")) {
+      CheckLabelSelector(*selector, PathField(at, "labelSelector"), errors);
+    }
+  }
+}
+
+void CheckDns(const Value& spec, const std::string& path, FieldErrors& errors) {
+  constexpr size_t kServersMax = 3;
+  const Value* config = MemberOf(spec, "dnsConfig");
+  const std::string at = PathField(path, "dnsConfig");
+  const bool alone = TextOf(spec, "dnsPolicy") == "None";
+  if (config == nullptr) {
+    if (alone) {
+      errors.push_back(RequiredError(at, "must provide `dnsConfig` when `dnsPolicy` is None"));
+    }
+    return;
+  }
+  const json::Array& servers = json::GetArray(*config, {"nameservers"});
+  const std::string servers_at = PathField(at, "nameservers");
+  if (alone && servers.empty()) {
+    errors.push_back(RequiredError(servers_at,
+                                   "must provide at least one DNS nameserver when `dnsPolicy` "
+                                   "is None"));
+  }
+  if (servers.size() > kServersMax) {
+    errors.push_back(InvalidTexts(servers_at, servers,
+                                  StrCat("must not have more than ", kServersMax, " nameservers")));
+  }
+  for (size_t i = 0; i < servers.size(); ++i) {
+    if (CheckIp(TextIn(servers[i])).empty()) continue;
+    errors.push_back(
+        InvalidText(PathIndex(servers_at, i), TextIn(servers[i]), "must be valid IP address"));
+  }
+  const json::Array& searches = json::GetArray(*config, {"searches"});
+  for (size_t i = 0; i < searches.size(); ++i) {
+    std::string_view search = TextIn(searches[i]);
+    if (search.ends_with('.')) search.remove_suffix(1);
+    if (std::string why = CheckDnsSubdomain(search); !why.empty()) {
+      errors.push_back(InvalidText(PathIndex(PathField(at, "searches"), i), search, why));
+    }
+  }
+  const json::Array& options = json::GetArray(*config, {"options"});
+  for (size_t i = 0; i < options.size(); ++i) {
+    if (!TextOf(options[i], "name").empty()) continue;
+    errors.push_back(RequiredError(PathIndex(PathField(at, "options"), i), "must not be empty"));
+  }
+}
+
+void CheckHostAliases(const Value& spec, const std::string& path, FieldErrors& errors) {
+  const json::Array& aliases = json::GetArray(spec, {"hostAliases"});
+  const std::string list_at = PathField(path, "hostAliases");
+  for (size_t i = 0; i < aliases.size(); ++i) {
+    const std::string_view ip = TextOf(aliases[i], "ip");
+    if (!CheckIp(ip).empty()) {
+      errors.push_back(InvalidText(PathField(list_at, "ip"), ip, "must be valid IP address"));
+    }
+    for (const Value& name : json::GetArray(aliases[i], {"hostnames"})) {
+      if (std::string why = CheckDnsSubdomain(TextIn(name)); !why.empty()) {
+        errors.push_back(InvalidText(PathField(list_at, "hostnames"), TextIn(name), why));
+      }
+    }
+  }
+}
+
+void CheckPodNames(const Value& spec, const std::string& path, FieldErrors& errors) {
+  CheckSubdomain(spec, "serviceAccountName", path, errors);
+  CheckSubdomain(spec, "nodeName", path, errors);
+  const Value* deadline = MemberOf(spec, "activeDeadlineSeconds");
+  int64_t seconds = json::GetInt(spec, {"activeDeadlineSeconds"});
+  if (deadline != nullptr && (seconds < 1 || seconds > 2147483647)) {
+    errors.push_back(InvalidError(PathField(path, "activeDeadlineSeconds"), *deadline,
+                                  "must be between 1 and 2147483647, inclusive"));
+  }
+  for (std::string_view key : {"hostname", "subdomain"}) {
+    std::string_view value = TextOf(spec, key);
+    if (value.empty()) continue;
+    if (std::string why = CheckDnsLabel(value); !why.empty()) {
+      errors.push_back(InvalidText(PathField(path, key), value, why));
+    }
+  }
+}
+
+void CheckGates(const Value& spec, const std::string& path, FieldErrors& errors) {
+  std::set<std::string> gates;
+  const json::Array& list = json::GetArray(spec, {"schedulingGates"});
+  for (size_t i = 0; i < list.size(); ++i) {
+    std::string name(TextOf(list[i], "name"));
+    std::string at = PathIndex(PathField(path, "schedulingGates"), i);
+    if (std::string why = CheckQualifiedName(name); !why.empty()) {
+      errors.push_back(InvalidText(at, name, why));
+    } else if (!gates.insert(name).second) {
+      errors.push_back(DuplicateError(at, Value(name)));
+    }
+  }
+  const json::Array& readiness = json::GetArray(spec, {"readinessGates"});
+  for (size_t i = 0; i < readiness.size(); ++i) {
+    const std::string_view type = TextOf(readiness[i], "conditionType");
+    CheckQualified(
+        type, PathField(PathIndex(PathField(path, "readinessGates"), i), "conditionType"), errors);
+  }
+}
+
+// Only a pod's own containers: templates were always let through with it.
+void CheckImages(const Value& spec, std::string_view key, FieldErrors& errors) {
+  const json::Array& containers = json::GetArray(spec, {key});
+  for (size_t i = 0; i < containers.size(); ++i) {
+    const std::string_view image = TextOf(containers[i], "image");
+    if (Trim(image) == image) continue;
+    errors.push_back(InvalidText(PathField(PathIndex(PathField("spec", key), i), "image"), image,
+                                 "must not have leading or trailing whitespace"));
+  }
+}
+
+}  // namespace
+
+// In the order in which Kubernetes looks at a spec.
+void CheckPodSpec(const Value& spec, const std::string& path, FieldErrors& errors) {
+  CheckVolumes(spec, path, errors);
+  const PodVolumes volumes(spec);
+  if (json::GetArray(spec, {"containers"}).empty()) {
+    errors.push_back(RequiredError(PathField(path, "containers")));
+  }
+  std::set<std::string> names;
+  CheckContainers(spec, "containers", names, volumes, path, errors);
+  CheckHostPorts(spec, path, errors);
+  CheckContainers(spec, "initContainers", names, volumes, path, errors);
+  CheckOneOf(spec, "restartPolicy", path, {"Always", "OnFailure", "Never"}, errors);
+  CheckOneOf(spec, "dnsPolicy", path,
+             {"ClusterFirstWithHostNet", "ClusterFirst", "Default", "None"}, errors);
+  if (const Value* selector = MemberOf(spec, "nodeSelector")) {
+    CheckLabels(*selector, PathField(path, "nodeSelector"), errors);
+  }
+  CheckPodSecurity(spec, path, errors);
+  CheckAffinity(spec, path, errors);
+  CheckDns(spec, path, errors);
+  CheckGates(spec, path, errors);
+  CheckSpread(spec, path, errors);
+  CheckPodNames(spec, path, errors);
+  CheckTolerations(spec, path, errors);
+  CheckHostAliases(spec, path, errors);
+  CheckSubdomain(spec, "priorityClassName", path, errors);
+  CheckSubdomain(spec, "runtimeClassName", path, errors);
+  if (const Value* overhead = MemberOf(spec, "overhead")) {
+    CheckResources(json::Object{{"limits", *overhead}}, PathField(path, "overhead"), errors);
+  }
+  CheckOneOf(spec, "preemptionPolicy", path, {"Never", "PreemptLowerPriority"}, errors);
+}
+
+void CheckEphemeralContainers(const Value& spec, const Value& old, FieldErrors& errors) {
+  const std::string path = "spec.ephemeralContainers";
+  const json::Array& containers = json::GetArray(spec, {"ephemeralContainers"});
+  std::set<std::string> names;
+  for (std::string_view list : {"containers", "initContainers"}) {
+    for (const Value& container : json::GetArray(spec, {list})) {
+      names.emplace(TextOf(container, "name"));
+    }
+  }
+  const std::set<std::string> targets = names;
+  const PodVolumes volumes(spec);
+  std::map<std::string, const Value*> now;
+  for (size_t i = 0; i < containers.size(); ++i) {
+    const std::string at = PathIndex(path, i);
+    const std::string target(TextOf(containers[i], "targetContainerName"));
+    if (!target.empty() && !targets.contains(target)) {
+      errors.push_back(NotFoundError(PathField(at, "targetContainerName"), target));
+    }
+    if (TextOf(containers[i], "name").empty()) {
+      errors.push_back(RequiredError(at, "ephemeralContainer requires a name"));
+      continue;
+    }
+    now.emplace(TextOf(containers[i], "name"), &containers[i]);
+    CheckItemName(containers[i], at, names, errors);
+    CheckContainer(containers[i], volumes, at, errors);
+    for (std::string_view key : {"ports", "resources", "livenessProbe", "readinessProbe",
+                                 "startupProbe", "lifecycle", "volumeDevices"}) {
+      const Value* value = MemberOf(containers[i], key);
+      const bool empty = value == nullptr || (value->is_object() && value->get_object().empty()) ||
+                         (value->is_array() && value->get_array().empty());
+      if (empty) continue;
+      errors.push_back(
+          ForbiddenError(PathField(at, key), "cannot be set for an Ephemeral Container"));
+    }
+  }
+  for (const Value& before : json::GetArray(old, {"ephemeralContainers"})) {
+    const std::string_view name = TextOf(before, "name");
+    const auto found = now.find(std::string(name));
+    if (found == now.end()) {
+      errors.push_back(ForbiddenError(
+          path, StrCat("existing ephemeral containers ", Quote(name), " may not be removed\n")));
+    } else if (!json::Equal(*found->second, before)) {
+      errors.push_back(ForbiddenError(
+          path, StrCat("existing ephemeral containers ", Quote(name), " may not be changed\n")));
+    }
+  }
+}
+
+void CheckPod(const Value& pod, FieldErrors& errors) {
+  const Value& spec = SpecOf(pod);
+  CheckSecurityAnnotations(pod, errors);
+  CheckPodSpec(spec, "spec", errors);
+  CheckImages(spec, "containers", errors);
+  CheckImages(spec, "initContainers", errors);
+  if (!json::GetArray(spec, {"ephemeralContainers"}).empty()) {
+    errors.push_back(ForbiddenError("spec.ephemeralContainers", "cannot be set on create"));
+  }
+}
+
+void CheckPodTemplate(const Value& holder, const std::string& path, FieldErrors& errors) {
+  static const Value kNothing = json::Object();
+  const Value* given = MemberOf(holder, "template");
+  const Value& pod = given ? *given : kNothing;
+  std::string at = PathField(path, "template");
+  if (const Value* labels = json::Find(pod, {"metadata", "labels"})) {
+    CheckLabels(*labels, PathField(at, "labels"), errors);
+  }
+  if (const Value* annotations = json::Find(pod, {"metadata", "annotations"})) {
+    CheckAnnotations(*annotations, PathField(at, "annotations"), errors);
+  }
+  CheckPodSpec(SpecOf(pod), PathField(at, "spec"), errors);
+}
+
+}  // namespace swell::api

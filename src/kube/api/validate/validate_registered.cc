@@ -1,0 +1,459 @@
+// Rules of nodes, of what is registered with a cluster, and of what it tells of itself.
+#include <algorithm>
+#include <set>
+
+#include "base/strings.h"
+#include "kube/api/cel/cel.h"
+#include "kube/api/cidr.h"
+#include "kube/api/meta.h"
+#include "kube/api/validate/validate_rules.h"
+
+namespace swell::api {
+namespace {
+
+using json::Value;
+
+void CheckTaints(const Value& node, FieldErrors& errors) {
+  std::set<std::string> seen;
+  const json::Array& taints = json::GetArray(node, {"spec", "taints"});
+  for (size_t i = 0; i < taints.size(); ++i) {
+    const std::string at = PathIndex("metadata.taints", i);  // not spec: as Kubernetes says it
+    const std::string_view key = TextOf(taints[i], "key");
+    const std::string_view value = TextOf(taints[i], "value");
+    const std::string_view effect = TextOf(taints[i], "effect");
+    CheckQualified(key, PathField(at, "key"), errors);
+    if (std::string why = CheckLabelValue(value); !why.empty()) {
+      errors.push_back(InvalidText(PathField(at, "value"), value, why));
+    }
+    if (effect.empty()) errors.push_back(RequiredError(PathField(at, "effect")));
+    CheckOneOf(taints[i], "effect", at, {"NoSchedule", "PreferNoSchedule", "NoExecute"}, errors);
+    if (!seen.insert(StrCat(key, ":", effect)).second) {
+      errors.push_back(
+          {"FieldValueDuplicate", at,
+           StrCat("Duplicate value: core.Taint{Key:", Quote(key), ", Value:", Quote(value),
+                  ", Effect:", Quote(effect),
+                  ", TimeAdded:<nil>}: taints must be unique by key and effect pair")});
+    }
+  }
+}
+
+void CheckNode(const Value& node, const Value* old, FieldErrors& errors) {
+  CheckTaints(node, errors);
+  for (std::string_view list : {"capacity", "allocatable"}) {
+    for (const auto& amount : json::GetObject(node, {"status", list})) {
+      const std::string_view name = amount.key();
+      CheckQuantity(name, amount.value(), StrCat("status.", list, ".", name), errors);
+    }
+  }
+  // The older field decides what the list may be.
+  const Value* first = json::Find(node, {"spec", "podCIDR"});
+  json::Array ranges = json::GetArray(node, {"spec", "podCIDRs"});
+  if (first == nullptr) {
+    ranges.clear();
+  } else if (ranges.empty() || TextIn(ranges[0]) != TextIn(*first)) {
+    ranges = {*first};
+  }
+  for (size_t i = 0; i < ranges.size(); ++i) {
+    if (ParseCidr(TextIn(ranges[i]))) continue;
+    errors.push_back(InvalidTexts(PathIndex("spec.podCIDRs", i), ranges, "must be valid CIDR"));
+  }
+  const bool two_families =
+      ranges.size() == 2 && (TextIn(ranges[0]).find(':') == std::string::npos) !=
+                                (TextIn(ranges[1]).find(':') == std::string::npos);
+  if (ranges.size() > 1 && !two_families) {
+    errors.push_back(InvalidTexts("spec.podCIDRs", ranges,
+                                  "may specify no more than one CIDR for each IP family"));
+  }
+  if (old == nullptr) return;
+  const size_t found = errors.size();
+  // Either may be given once.
+  const Value* range = json::Find(*old, {"spec", "podCIDR"});
+  if (range != nullptr && TextIn(*range) != (first == nullptr ? "" : TextIn(*first))) {
+    errors.push_back(ForbiddenError(
+        "spec.podCIDRs", "node updates may not change podCIDR except from \"\" to valid"));
+  }
+  std::string_view before = json::GetString(*old, {"spec", "providerID"});
+  if (!before.empty() && json::GetString(node, {"spec", "providerID"}) != before) {
+    errors.push_back(ForbiddenError(
+        "spec.providerID", "node updates may not change providerID except from \"\" to valid"));
+  }
+  if (errors.size() > found) {
+    errors.push_back(ForbiddenError(
+        "[]",
+        "node updates may only change labels, taints, or capacity (or configSource, if the "
+        "DynamicKubeletConfig feature gate is enabled)"));
+  }
+}
+
+void CheckLease(const Value& object, FieldErrors& errors) {
+  const Value* seconds = json::Find(object, {"spec", "leaseDurationSeconds"});
+  if (seconds && seconds->is_int64() && seconds->get_int64() <= 0) {
+    errors.push_back(InvalidError("spec.leaseDurationSeconds", *seconds, "must be greater than 0"));
+  }
+  const Value* transitions = json::Find(object, {"spec", "leaseTransitions"});
+  if (transitions && transitions->is_int64() && transitions->get_int64() < 0) {
+    errors.push_back(
+        InvalidError("spec.leaseTransitions", *transitions, "must to greater or equal than 0"));
+  }
+}
+
+void CheckNeeded(const Value& parent,
+                 std::string_view key,
+                 const std::string& path,
+                 FieldErrors& errors) {
+  if (TextOf(parent, key).empty()) errors.push_back(RequiredError(PathField(path, key)));
+}
+
+// Events of the newer kind say who acted and how; core's old ones need not.
+void CheckEvent(const Value& event, bool core, FieldErrors& errors) {
+  const std::string_view about =
+      json::GetString(event, {core ? "involvedObject" : "regarding", "namespace"});
+  const bool is_new = !core || MemberOf(event, "eventTime") != nullptr;
+  const bool cluster_wide = about.empty() && Namespace(event) == "default";
+  if (!cluster_wide && about != Namespace(event)) {
+    errors.push_back(
+        InvalidText("involvedObject.namespace", about, "does not match event.namespace"));
+  }
+  if (!is_new) return;
+  if (MemberOf(event, "eventTime") == nullptr) errors.push_back(RequiredError("eventTime"));
+  const std::string_view controller =
+      TextOf(event, core ? "reportingComponent" : "reportingController");
+  if (MemberOf(event, "eventTime") != nullptr) {
+    if (controller.empty()) errors.push_back(RequiredError("reportingController"));
+    CheckQualified(controller, "reportingController", errors);
+    for (std::string_view key : {"reportingInstance", "action", "reason"}) {
+      CheckNeeded(event, key, "", errors);
+    }
+  }
+  if (core) return;
+  constexpr size_t kNoteMax = 1024;
+  if (TextOf(event, "note").size() > kNoteMax) {
+    errors.push_back(
+        InvalidText("message", "", StrCat("can have at most ", kNoteMax, " characters")));
+  }
+  const std::string_view type = TextOf(event, "type");
+  if (type != "Normal" && type != "Warning") {
+    errors.push_back(InvalidText("type", "", StrCat("has invalid value: ", type)));
+  }
+}
+
+void CheckRuntimeClass(const Value& object, const Value* old, FieldErrors& errors) {
+  const std::string_view handler = TextOf(object, "handler");
+  if (std::string why = CheckDnsLabel(handler); !why.empty()) {
+    errors.push_back(InvalidText("handler", handler, why));
+  }
+  if (const Value* overhead = json::Find(object, {"overhead", "podFixed"})) {
+    CheckResources(json::Object{{"limits", *overhead}}, "overhead", errors);
+  }
+  if (const Value* scheduling = MemberOf(object, "scheduling")) {
+    if (const Value* labels = MemberOf(*scheduling, "nodeSelector")) {
+      CheckLabels(*labels, "scheduling.nodeSelector", errors);
+    }
+    CheckTolerations(*scheduling, "scheduling.tolerations", errors);
+  }
+  if (old != nullptr) {
+    CheckImmutable(MemberOf(object, "handler"), MemberOf(*old, "handler"), "handler", errors);
+  }
+}
+
+void CheckCsiNode(const Value& object, FieldErrors& errors) {
+  const json::Array& drivers = json::GetArray(object, {"spec", "drivers"});
+  std::set<std::string> names;
+  for (size_t i = 0; i < drivers.size(); ++i) {
+    const std::string at = PathIndex("spec.drivers", i);
+    const std::string_view name = TextOf(drivers[i], "name");
+    CheckDriverName(name, PathField(at, "name"), errors);
+    CheckNeeded(drivers[i], "nodeID", at, errors);
+    const json::Array& keys = json::GetArray(drivers[i], {"topologyKeys"});
+    for (const Value& key : keys) {
+      if (TextIn(key).empty()) errors.push_back(RequiredError(at));
+      FieldErrors wrong;
+      CheckQualified(TextIn(key), at, wrong);
+      for (const FieldError& error : wrong) {
+        errors.push_back(
+            InvalidTexts(at, keys, error.message.substr(error.message.find(": ", 15) + 2)));
+      }
+    }
+    if (!names.emplace(name).second) {
+      errors.push_back(DuplicateError(PathField(at, "name"), Value(name)));
+    }
+  }
+}
+
+void CheckAttachment(const Value& object, const Value* old, FieldErrors& errors) {
+  const Value& spec = SpecOf(object);
+  CheckDriverName(TextOf(spec, "attacher"), "spec.attacher", errors);
+  const Value* volume = json::Find(spec, {"source", "persistentVolumeName"});
+  const std::string at = "spec.source.persistentVolumeName";
+  if (volume == nullptr && json::Find(spec, {"source", "inlineVolumeSpec"}) == nullptr) {
+    errors.push_back(RequiredError(
+        "spec.source", "must specify exactly one of inlineVolumeSpec and persistentVolumeName"));
+  } else if (volume != nullptr) {
+    if (TextIn(*volume).empty()) {
+      errors.push_back(RequiredError(at, "must specify non empty persistentVolumeName"));
+    }
+    if (std::string why = CheckDnsSubdomain(TextIn(*volume)); !why.empty()) {
+      errors.push_back(InvalidText(at, TextIn(*volume), why));
+    }
+  }
+  const std::string_view node = TextOf(spec, "nodeName");
+  if (std::string why = CheckDnsSubdomain(node); !why.empty()) {
+    errors.push_back(InvalidText("spec.nodeName", node, why));
+  }
+  if (old != nullptr) {
+    CheckImmutable(MemberOf(object, "spec"), MemberOf(*old, "spec"), "spec", errors);
+  }
+}
+
+void CheckCsiDriver(const Value& object, FieldErrors& errors) {
+  CheckDriverName(Name(object), "metadata.name", errors);
+  CheckOneOf(SpecOf(object), "fsGroupPolicy", "spec", {"File", "None", "ReadWriteOnceWithFSType"},
+             errors);
+  for (const Value& mode : json::GetArray(SpecOf(object), {"volumeLifecycleModes"})) {
+    if (TextIn(mode) == "Persistent" || TextIn(mode) == "Ephemeral") continue;
+    errors.push_back(
+        NotSupportedError("spec.volumeLifecycleModes", TextIn(mode), {"Persistent", "Ephemeral"}));
+  }
+}
+
+void CheckHookRules(const Value& hook, const std::string& path, FieldErrors& errors) {
+  const json::Array& rules = json::GetArray(hook, {"rules"});
+  for (size_t i = 0; i < rules.size(); ++i) {
+    const std::string at = PathIndex(PathField(path, "rules"), i);
+    for (std::string_view key : {"operations", "apiGroups", "apiVersions", "resources"}) {
+      const json::Array& list = json::GetArray(rules[i], {key});
+      const bool star =
+          std::any_of(list.begin(), list.end(), [](const Value& v) { return TextIn(v) == "*"; });
+      if (list.empty()) errors.push_back(RequiredError(PathField(at, key)));
+      const bool all =
+          std::any_of(list.begin(), list.end(), [](const Value& v) { return TextIn(v) == "*/*"; });
+      if (all && key == "resources" && list.size() > 1) {
+        errors.push_back(InvalidTexts(PathField(at, key), list,
+                                      "if '*/*' is present, must not specify other resources"));
+      }
+      if (star && list.size() > 1) {
+        errors.push_back(InvalidTexts(
+            PathField(at, key), list,
+            key == "resources"
+                ? "if '*' is present, must not specify other resources without subresources"
+                : StrCat("if '*' is present, must not specify other ",
+                         key == "operations"  ? "operations"
+                         : key == "apiGroups" ? "API groups"
+                                              : "API versions")));
+      }
+      for (size_t j = 0; key == "operations" && j < list.size(); ++j) {
+        static const std::vector<std::string> kOperations = {"*", "CONNECT", "CREATE", "DELETE",
+                                                             "UPDATE"};
+        const std::string_view operation = TextIn(list[j]);
+        if (std::find(kOperations.begin(), kOperations.end(), operation) != kOperations.end()) {
+          continue;
+        }
+        errors.push_back(
+            NotSupportedError(PathIndex(PathField(at, key), j), operation, kOperations));
+      }
+    }
+    CheckOneOf(rules[i], "scope", at, {"*", "Cluster", "Namespaced"}, errors);
+  }
+}
+
+void CheckMatchConditions(const Value& hook, const std::string& path, FieldErrors& errors) {
+  constexpr size_t kMost = 64;
+  const json::Array& conditions = json::GetArray(hook, {"matchConditions"});
+  if (conditions.size() > kMost) {
+    errors.push_back(
+        {"FieldValueTooMany", path,
+         StrCat("Too many: ", conditions.size(), ": must have at most ", kMost, " items")});
+    return;
+  }
+  std::set<std::string> names;
+  for (size_t i = 0; i < conditions.size(); ++i) {
+    const std::string at = PathIndex(path, i);
+    const std::string name(TextOf(conditions[i], "name"));
+    const std::string_view expression = TextOf(conditions[i], "expression");
+    if (name.empty()) {
+      errors.push_back(RequiredError(PathField(at, "name")));
+    } else if (!names.insert(name).second) {
+      errors.push_back(DuplicateError(PathField(at, "name"), Value(name)));
+    }
+    if (Trim(expression).empty()) {
+      errors.push_back(RequiredError(PathField(at, "expression")));
+      continue;
+    }
+    const auto program = CelProgram::Compile(expression, {"object", "oldObject", "request"});
+    if (program.ok()) continue;
+    errors.push_back(InvalidText(PathField(at, "expression"), expression,
+                                 StrCat("compilation failed: ", program.status().message())));
+  }
+}
+
+void CheckWebhooks(const Value& object, FieldErrors& errors) {
+  const json::Array& hooks = json::GetArray(object, {"webhooks"});
+  std::set<std::string> names;
+  for (size_t i = 0; i < hooks.size(); ++i) {
+    const std::string at = PathIndex("webhooks", i);
+    const std::string_view name = TextOf(hooks[i], "name");
+    if (name.empty()) {
+      errors.push_back(RequiredError(PathField(at, "name")));
+    } else if (std::string why = CheckDnsSubdomain(name); !why.empty()) {
+      errors.push_back(InvalidText(PathField(at, "name"), name, why));
+    } else if (Split(name, '.').size() < 3) {
+      errors.push_back(InvalidText(PathField(at, "name"), name,
+                                   "should be a domain with at least three segments separated by "
+                                   "dots"));
+    }
+    CheckHookRules(hooks[i], at, errors);
+    CheckOneOf(hooks[i], "failurePolicy", at, {"Fail", "Ignore"}, errors);
+    CheckOneOf(hooks[i], "matchPolicy", at, {"Equivalent", "Exact"}, errors);
+    const std::string_view effects = TextOf(hooks[i], "sideEffects");
+    if (effects.empty()) {
+      errors.push_back(
+          RequiredError(PathField(at, "sideEffects"), "must specify one of None, NoneOnDryRun"));
+    }
+    CheckOneOf(hooks[i], "sideEffects", at, {"None", "NoneOnDryRun"}, errors);
+    const Value* timeout = MemberOf(hooks[i], "timeoutSeconds");
+    const int64_t seconds = json::GetInt(hooks[i], {"timeoutSeconds"}, 1);
+    if (timeout != nullptr && (seconds < 1 || seconds > 30)) {
+      errors.push_back(InvalidError(PathField(at, "timeoutSeconds"), *timeout,
+                                    "the timeout value must be between 1 and 30 seconds"));
+    }
+    for (std::string_view key : {"namespaceSelector", "objectSelector"}) {
+      if (const Value* selector = MemberOf(hooks[i], key)) {
+        CheckLabelSelector(*selector, PathField(at, key), errors);
+      }
+    }
+    CheckOneOf(hooks[i], "reinvocationPolicy", at, {"IfNeeded", "Never"}, errors);
+    CheckMatchConditions(hooks[i], PathField(at, "matchConditions"), errors);
+    CheckHookClient(MemberOf(hooks[i], "clientConfig"), PathField(at, "clientConfig"), errors);
+    CheckReviewVersions(json::GetArray(hooks[i], {"admissionReviewVersions"}),
+                        PathField(at, "admissionReviewVersions"), errors,
+                        "must specify one of v1, v1beta1");
+  }
+}
+
+const std::vector<std::string>& KeyUsages() {
+  static const std::vector<std::string> kUsages = {"any",
+                                                   "cert sign",
+                                                   "client auth",
+                                                   "code signing",
+                                                   "content commitment",
+                                                   "crl sign",
+                                                   "data encipherment",
+                                                   "decipher only",
+                                                   "digital signature",
+                                                   "email protection",
+                                                   "encipher only",
+                                                   "ipsec end system",
+                                                   "ipsec tunnel",
+                                                   "ipsec user",
+                                                   "key agreement",
+                                                   "key encipherment",
+                                                   "microsoft sgc",
+                                                   "netscape sgc",
+                                                   "ocsp signing",
+                                                   "s/mime",
+                                                   "server auth",
+                                                   "signing",
+                                                   "timestamping"};
+  return kUsages;
+}
+
+void CheckCertificateRequest(const Value& object, FieldErrors& errors) {
+  const Value& spec = SpecOf(object);
+  const std::string request = Base64Decode(TextOf(spec, "request")).value_or("");
+  if (request.find("-----BEGIN CERTIFICATE REQUEST-----") == std::string::npos &&
+      request.find("-----BEGIN NEW CERTIFICATE REQUEST-----") == std::string::npos) {
+    std::vector<std::string> bytes;
+    static constexpr char kHex[] = "0123456789abcdef";
+    for (unsigned char c : request) {
+      bytes.push_back(
+          StrCat("0x", c >= 16 ? std::string(1, kHex[c >> 4]) : "", std::string(1, kHex[c & 15])));
+    }
+    const std::string shown =
+        request.empty() ? "[]byte(nil)" : StrCat("[]byte{", Join(bytes, ", "), "}");
+    errors.push_back({"FieldValueInvalid", "spec.request",
+                      StrCat("Invalid value: ", shown.substr(0, 512),
+                             ": PEM block type must be CERTIFICATE REQUEST")});
+  }
+  const json::Array& usages = json::GetArray(spec, {"usages"});
+  if (usages.empty()) {
+    errors.push_back(RequiredError("spec.usages", "usages must be provided"));
+  }
+  std::set<std::string_view> seen;
+  for (size_t i = 0; i < usages.size(); ++i) {
+    const std::string_view usage = TextIn(usages[i]);
+    const std::string at = PathIndex("spec.usages", i);
+    if (std::find(KeyUsages().begin(), KeyUsages().end(), usage) == KeyUsages().end()) {
+      errors.push_back(NotSupportedError(at, usage, KeyUsages()));
+    }
+    if (!seen.insert(usage).second) errors.push_back(DuplicateError(at, usages[i]));
+  }
+  const std::string_view signer = TextOf(spec, "signerName");
+  const size_t slash = signer.find('/');
+  if (signer.empty()) {
+    errors.push_back(RequiredError("spec.signerName", "signerName must be provided"));
+  } else if (slash == std::string_view::npos) {
+    errors.push_back(InvalidText("spec.signerName", signer,
+                                 "must be a fully qualified domain and path of the form "
+                                 "'example.com/signer-name'"));
+  } else if (std::string why = CheckDnsSubdomain(signer.substr(0, slash)); !why.empty()) {
+    errors.push_back(
+        InvalidText("spec.signerName", signer.substr(0, slash),
+                    StrCat("validating label \"", signer.substr(0, slash), "\": ", why)));
+  }
+}
+
+// spec.finalizers of a namespace.
+void CheckNamespaceFinalizers(const Value& object, FieldErrors& errors) {
+  for (const Value& item : json::GetArray(object, {"spec", "finalizers"})) {
+    const std::string_view name = TextIn(item);
+    const size_t before = errors.size();
+    CheckQualified(name, "spec.finalizers", errors);
+    if (errors.size() > before || name == "kubernetes" ||
+        name.find('/') != std::string_view::npos) {
+      continue;
+    }
+    errors.push_back(
+        InvalidText("spec.finalizers", name,
+                    "name is neither a standard finalizer name nor is it fully qualified"));
+  }
+}
+
+}  // namespace
+
+bool CheckRegistered(const KindInfo& kind,
+                     const Value& object,
+                     const Value* old,
+                     FieldErrors& errors) {
+  const std::string& k = kind.gvk.kind;
+  if (k == "Node") {
+    CheckNode(object, old, errors);
+  } else if (k == "Namespace") {
+    CheckNamespaceFinalizers(object, errors);
+  } else if (k == "Lease") {
+    CheckLease(object, errors);
+  } else if (k == "Event") {
+    if (old == nullptr) CheckEvent(object, kind.gvk.group.empty(), errors);
+  } else if (k == "RuntimeClass") {
+    CheckRuntimeClass(object, old, errors);
+  } else if (k == "CSINode") {
+    CheckCsiNode(object, errors);
+  } else if (k == "CSIDriver") {
+    CheckCsiDriver(object, errors);
+  } else if (k == "VolumeAttachment") {
+    CheckAttachment(object, old, errors);
+  } else if (k == "CertificateSigningRequest") {
+    if (old == nullptr) CheckCertificateRequest(object, errors);
+  } else if (k == "ValidatingWebhookConfiguration" || k == "MutatingWebhookConfiguration") {
+    CheckWebhooks(object, errors);
+  } else if (k == "ControllerRevision") {
+    if (MemberOf(object, "data") == nullptr) {
+      errors.push_back(RequiredError("data", "data is mandatory"));
+    }
+    CheckNonNegative(object, "revision", "", errors);
+  } else {
+    return false;
+  }
+  return true;
+}
+
+}  // namespace swell::api

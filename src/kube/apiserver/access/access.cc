@@ -1,0 +1,174 @@
+#include "kube/apiserver/access/access.h"
+
+#include <algorithm>
+
+#include "base/strings.h"
+
+namespace swell::apiserver {
+namespace {
+
+constexpr std::string_view kMasters = "system:masters";
+constexpr std::string_view kAuthenticated = "system:authenticated";
+constexpr std::string_view kUnauthenticated = "system:unauthenticated";
+constexpr std::string_view kAnonymous = "system:anonymous";
+constexpr std::string_view kAccountPrefix = "system:serviceaccount:";
+constexpr std::string_view kAuthentication = "authentication.k8s.io";
+
+bool Contains(const std::vector<std::string>& texts, std::string_view text) {
+  return std::find(texts.begin(), texts.end(), text) != texts.end();
+}
+
+Status Forbidden(const api::UserInfo& user,
+                 const AccessAttributes& attributes,
+                 const std::string& why) {
+  const std::string reason = why.empty() ? "" : StrCat(": ", why);
+  if (attributes.resource.empty()) {
+    return Status(Code::kForbidden,
+                  StrCat("forbidden: User ", Quote(user.name), " cannot ", attributes.verb,
+                         " path ", Quote(attributes.path), reason));
+  }
+  std::string resource = attributes.resource;
+  if (!attributes.subresource.empty()) resource += StrCat("/", attributes.subresource);
+  StatusDetails details;
+  details.name = attributes.name;
+  details.group = attributes.group;
+  details.kind = attributes.resource;
+  const std::string full = attributes.group.empty()
+                               ? attributes.resource
+                               : StrCat(attributes.resource, ".", attributes.group);
+  return Status(Code::kForbidden,
+                StrCat(full, attributes.name.empty() ? "" : StrCat(" ", Quote(attributes.name)),
+                       " is forbidden: User ", Quote(user.name), " cannot ", attributes.verb,
+                       " resource ", Quote(resource), " in API group ", Quote(attributes.group),
+                       attributes.ns.empty() ? " at the cluster scope"
+                                             : StrCat(" in the namespace ", Quote(attributes.ns)),
+                       reason),
+                std::move(details));
+}
+
+Status MayImpersonate(const Core& core, const api::UserInfo& user, AccessAttributes attributes) {
+  attributes.verb = "impersonate";
+  attributes.version = "v1";
+  return CheckAccess(core, user, attributes);
+}
+
+// Groups that follow from the name when none are given, and what every user has.
+void CompleteGroups(api::UserInfo& user) {
+  if (user.groups.empty()) {
+    if (const auto account = ParseAccountUser(user.name)) user.groups = AccountGroups(account->ns);
+  }
+  if (user.name == kAnonymous) {
+    if (!Contains(user.groups, kUnauthenticated)) user.groups.emplace_back(kUnauthenticated);
+  } else if (!Contains(user.groups, kAuthenticated) && !Contains(user.groups, kUnauthenticated)) {
+    user.groups.emplace_back(kAuthenticated);
+  }
+}
+
+}  // namespace
+
+bool IsMaster(const api::UserInfo& user) { return Contains(user.groups, kMasters); }
+
+AccessDecision Decide(const Core& core,
+                      const api::UserInfo& user,
+                      const AccessAttributes& attributes) {
+  if (IsMaster(user)) return {true, ""};
+  return core.authorizer->Authorize(user, attributes);
+}
+
+Status CheckAccess(const Core& core,
+                   const api::UserInfo& user,
+                   const AccessAttributes& attributes) {
+  const AccessDecision decision = Decide(core, user, attributes);
+  return decision.allowed ? Status::Ok() : Forbidden(user, attributes, decision.reason);
+}
+
+AccessAttributes AttributesOf(const Call& call, std::string_view verb) {
+  AccessAttributes attributes;
+  attributes.verb = verb;
+  const RequestInfo& info = call.info;
+  if (!info.is_resource) {
+    attributes.path = call.request.path;
+    return attributes;
+  }
+  attributes.group = info.group;
+  attributes.version = info.version;
+  attributes.resource = info.resource;
+  attributes.subresource = info.subresource;
+  attributes.ns = info.ns;
+  attributes.name = info.name;
+  // A list or watch of one name by field selector is a question about that name.
+  constexpr std::string_view kByName = "metadata.name=";
+  for (std::string_view term : Split(call.query.Get("fieldSelector"), ',')) {
+    if (!attributes.name.empty() || (verb != "list" && verb != "watch")) break;
+    if (!term.starts_with(kByName)) continue;
+    term.remove_prefix(kByName.size());
+    attributes.name = term.substr(term.starts_with("=") ? 1 : 0);
+  }
+  // A namespace is asked about as one within itself: an admin of it may read it.
+  if (attributes.group.empty() && attributes.resource == "namespaces") attributes.ns = info.name;
+  return attributes;
+}
+
+Status Impersonate(const Core& core, Call& call) {
+  const api::UserInfo& wanted = call.request.credentials.impersonate;
+  if (wanted.name.empty()) {
+    if (wanted.groups.empty() && wanted.uid.empty() && wanted.extra.empty()) return Status::Ok();
+    return Status(Code::kInternal,
+                  "requested groups, a uid or extra fields without impersonating a user");
+  }
+  const api::UserInfo& asker = call.user;
+  AccessAttributes who;
+  if (const auto account = ParseAccountUser(wanted.name)) {
+    who.resource = "serviceaccounts";
+    who.ns = account->ns;
+    who.name = account->name;
+  } else {
+    who.resource = "users";
+    who.name = wanted.name;
+  }
+  SWELL_RETURN_IF_ERROR(MayImpersonate(core, asker, std::move(who)));
+  for (const std::string& group : wanted.groups) {
+    AccessAttributes one;
+    one.resource = "groups";
+    one.name = group;
+    SWELL_RETURN_IF_ERROR(MayImpersonate(core, asker, std::move(one)));
+  }
+  if (!wanted.uid.empty()) {
+    AccessAttributes one;
+    one.group = kAuthentication;
+    one.resource = "uids";
+    one.name = wanted.uid;
+    SWELL_RETURN_IF_ERROR(MayImpersonate(core, asker, std::move(one)));
+  }
+  for (const auto& [key, values] : wanted.extra) {
+    for (const std::string& value : values) {
+      AccessAttributes one;
+      one.group = kAuthentication;
+      one.resource = "userextras";
+      one.subresource = key;
+      one.name = value;
+      SWELL_RETURN_IF_ERROR(MayImpersonate(core, asker, std::move(one)));
+    }
+  }
+  api::UserInfo user = wanted;
+  CompleteGroups(user);
+  call.asker = std::exchange(call.user, std::move(user));
+  return Status::Ok();
+}
+
+std::optional<AccountName> ParseAccountUser(std::string_view user_name) {
+  if (!user_name.starts_with(kAccountPrefix)) return std::nullopt;
+  const auto parts = Split(user_name.substr(kAccountPrefix.size()), ':');
+  if (parts.size() != 2 || parts[0].empty() || parts[1].empty()) return std::nullopt;
+  return AccountName{std::string(parts[0]), std::string(parts[1])};
+}
+
+std::string AccountUserName(std::string_view ns, std::string_view name) {
+  return StrCat(kAccountPrefix, ns, ":", name);
+}
+
+std::vector<std::string> AccountGroups(std::string_view ns) {
+  return {"system:serviceaccounts", StrCat("system:serviceaccounts:", ns)};
+}
+
+}  // namespace swell::apiserver

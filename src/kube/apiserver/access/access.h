@@ -1,0 +1,33 @@
+// Access: whether a request's user may do what it asks, and who asks when a client acts as somebody
+// else.
+// Thread-safety: core executor only.
+#pragma once
+
+#include "kube/apiserver/access/authorizer.h"
+#include "kube/apiserver/core.h"
+
+namespace swell::apiserver {
+
+// Members of system:masters may do anything; nobody else is asked about.
+bool IsMaster(const api::UserInfo& user);
+AccessDecision Decide(const Core& core,
+                      const api::UserInfo& user,
+                      const AccessAttributes& attributes);
+// kForbidden, as kube-apiserver words it: `pods is forbidden: User "jane" cannot list resource …`.
+Status CheckAccess(const Core& core, const api::UserInfo& user, const AccessAttributes& attributes);
+// What the request asks for.
+AccessAttributes AttributesOf(const Call& call, std::string_view verb);
+
+// Replaces call.user by whom the Impersonate-* headers name, if its user may act as them.
+Status Impersonate(const Core& core, Call& call);
+
+// "system:serviceaccount:NS:NAME" taken apart; nullopt when it is something else.
+struct AccountName {
+  std::string ns;
+  std::string name;
+};
+std::optional<AccountName> ParseAccountUser(std::string_view user_name);
+std::string AccountUserName(std::string_view ns, std::string_view name);
+std::vector<std::string> AccountGroups(std::string_view ns);
+
+}  // namespace swell::apiserver

@@ -1,0 +1,47 @@
+// Service account tokens: JSON Web Tokens that this server makes and knows again.
+//
+// A bound token says until when, for whom (audiences) and, where asked, for which pod or secret it
+// is good; it dies with its service account and with that object. A legacy token lives in a Secret
+// of type kubernetes.io/service-account-token and is good as long as the secret holds it.
+//
+// Thread-safety: core executor only.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "kube/apiserver/core.h"
+
+namespace swell::apiserver {
+
+// Of tokens that name no audience, and of this server itself.
+inline constexpr std::string_view kTokenIssuer = "https://kubernetes.default.svc.cluster.local";
+
+struct TokenUser {
+  api::UserInfo user;
+  std::vector<std::string> audiences;
+};
+// kUnauthorized says what is wrong with the token; kNotFound: it is none of ours.
+Result<TokenUser> UserOfAccountToken(Core& core, std::string_view token);
+
+struct TokenClaims {
+  std::string ns, account, account_uid;
+  std::string bound_kind, bound_name, bound_uid;  // pod or secret; may be empty
+  std::vector<std::string> audiences;
+  WallTime now, expires;
+};
+std::string MakeBoundToken(Core& core, const TokenClaims& claims);
+std::string MakeLegacyToken(const Core& core,
+                            const TokenClaims& account,
+                            std::string_view secret_name);
+
+// A JSON Web Token with these claims.
+std::string SignToken(const TokenKey& key, const json::Value& claims);
+
+// The public key, for those who check tokens themselves.
+json::Value TokenKeySet(const Core& core);
+
+std::string Base64Url(std::string_view bytes);
+
+}  // namespace swell::apiserver

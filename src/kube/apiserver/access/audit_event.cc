@@ -1,0 +1,106 @@
+#include "kube/apiserver/access/audit_event.h"
+
+#include "base/strings.h"
+#include "json/text_writer.h"
+#include "kube/api/meta.h"
+
+namespace swell::apiserver {
+namespace {
+
+std::string UriOf(const api::RestRequest& request) {
+  if (request.query.empty()) return request.path;
+  std::string uri = request.path;
+  char separator = '?';
+  for (std::string_view part : Split(request.query, '&')) {
+    const std::string name = ToLower(part.substr(0, part.find('=')));
+    const bool secret = name.find("token") != std::string::npos ||
+                        name.find("password") != std::string::npos ||
+                        name.find("secret") != std::string::npos;
+    uri += separator;
+    uri += secret && name != "continue" ? StrCat(name, "=REDACTED") : std::string(part);
+    separator = '&';
+  }
+  return uri;
+}
+
+void AppendList(json::TextWriter& out, std::string_view key, const std::vector<std::string>& list) {
+  out.Key(key).Open('[');
+  for (const std::string& item : list) out.Item(item);
+  out.Close(']');
+}
+
+void AppendUser(json::TextWriter& out, std::string_view key, const api::UserInfo& user) {
+  out.Key(key).Open('{');
+  out.Member("username", user.name);
+  out.MemberUnlessEmpty("uid", user.uid);
+  if (!user.groups.empty()) AppendList(out, "groups", user.groups);
+  if (!user.extra.empty()) {
+    out.Key("extra").Open('{');
+    for (const auto& [name, values] : user.extra) AppendList(out, name, values);
+    out.Close('}');
+  }
+  out.Close('}');
+}
+
+void AppendObjectRef(json::TextWriter& out, const Call& call) {
+  out.Key("objectRef").Open('{');
+  out.Member("resource", call.info.resource);
+  out.MemberUnlessEmpty("namespace", call.info.ns);
+  out.MemberUnlessEmpty("name", call.info.name.empty() ? call.object_name : call.info.name);
+  out.MemberUnlessEmpty("apiGroup", call.info.group);
+  out.MemberUnlessEmpty("apiVersion", call.info.version);
+  out.MemberUnlessEmpty("subresource", call.info.subresource);
+  out.Close('}');
+}
+
+void AppendAnswer(json::TextWriter& out, const AuditMoment& moment) {
+  out.Key("responseStatus").Open('{');
+  out.Key("metadata").Open('{').Close('}');
+  out.Number("code", moment.status);
+  if (moment.status >= 400) out.Member("status", "Failure");
+  out.MemberUnlessEmpty("reason", moment.reason);
+  out.Close('}');
+}
+
+// "127.0.0.1:4242", "[::1]:4242" → the address alone.
+std::string_view AddressOf(std::string_view remote) {
+  std::string_view address = remote.substr(0, remote.rfind(':'));
+  if (address.starts_with("[") && address.ends_with("]")) {
+    address = address.substr(1, address.size() - 2);
+  }
+  return address;
+}
+
+}  // namespace
+
+std::string AuditLine(const Call& call, const AuditMoment& moment) {
+  const bool acting = !call.asker.name.empty();
+  json::TextWriter out(1024);
+  out.Open('{');
+  out.Member("kind", "Event");
+  out.Member("apiVersion", "audit.k8s.io/v1");
+  out.Member("level", "Metadata");
+  out.Member("auditID", call.audit_id);
+  out.Member("stage", moment.stage);
+  out.Member("requestURI", UriOf(call.request));
+  out.Member("verb", call.verb.empty() ? ToLower(call.request.method) : call.verb);
+  AppendUser(out, "user", acting ? call.asker : call.user);
+  if (acting) AppendUser(out, "impersonatedUser", call.user);
+  out.Key("sourceIPs").Open('[');
+  out.Item(AddressOf(call.request.remote));
+  out.Close(']');
+  out.MemberUnlessEmpty("userAgent", call.request.user_agent);
+  if (call.info.is_resource) AppendObjectRef(out, call);
+  if (moment.status != 0) AppendAnswer(out, moment);
+  out.Member("requestReceivedTimestamp", api::FormatMicroTime(call.received));
+  out.Member("stageTimestamp", api::FormatMicroTime(moment.at));
+  if (moment.status != 401) {
+    out.Key("annotations").Open('{');
+    out.Member("authorization.k8s.io/decision", moment.status == 403 ? "forbid" : "allow");
+    out.Close('}');
+  }
+  out.Close('}');
+  return out.Take() + "\n";
+}
+
+}  // namespace swell::apiserver

@@ -1,0 +1,17 @@
+// Authentication: from a request's credentials to a user.
+// Thread-safety: core executor only.
+#pragma once
+
+#include <string_view>
+
+#include "kube/apiserver/access/account_tokens.h"
+#include "kube/apiserver/core.h"
+
+namespace swell::apiserver {
+
+// kUnauthorized when the credentials are missing or unknown.
+Result<api::UserInfo> Authenticate(Core& core, const api::RestRequest& request);
+// A bearer token's user and whom it is meant for; an error says why there is none.
+Result<TokenUser> UserOfToken(Core& core, std::string_view token);
+
+}  // namespace swell::apiserver

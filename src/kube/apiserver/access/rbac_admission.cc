@@ -1,0 +1,167 @@
+// Roles, bindings and members of projects on their way in: nobody gives more than they hold
+// themselves.
+#include <algorithm>
+#include <set>
+
+#include "base/strings.h"
+#include "kube/api/meta.h"
+#include "kube/api/project_members.h"
+#include "kube/apiserver/access/access.h"
+#include "kube/apiserver/access/rbac.h"
+#include "kube/apiserver/hooks.h"
+#include "kube/apiserver/request/errors.h"
+
+namespace swell::apiserver {
+namespace {
+
+constexpr std::string_view kGroup = "rbac.authorization.k8s.io";
+
+// Whether the server trusts this writer anyway: itself, admins, and everybody where RBAC is off.
+bool Trusted(const Admission& admission) {
+  return admission.call == nullptr || admission.core.rbac == nullptr ||
+         IsMaster(admission.call->user);
+}
+
+bool Has(const Admission& admission,
+         std::string_view verb,
+         std::string_view resource,
+         std::string_view name,
+         const std::string& ns) {
+  AccessAttributes attributes;
+  attributes.verb = verb;
+  attributes.group = kGroup;
+  attributes.version = "*";
+  attributes.resource = resource;
+  attributes.ns = ns;
+  attributes.name = name;
+  return admission.core.authorizer->Authorize(admission.call->user, attributes).allowed;
+}
+
+Status CheckHeld(const Admission& admission, const PolicyRules& wanted, const std::string& ns) {
+  const api::UserInfo& user = admission.call->user;
+  std::string errors;
+  const PolicyRules held = admission.core.rbac->RulesOf(user, ns, &errors);
+  const PolicyRules missing = Uncovered(held, wanted);
+  if (missing.empty()) return Status::Ok();
+  std::string groups;
+  for (const std::string& group : user.groups) {
+    groups += StrCat(groups.empty() ? "" : " ", Quote(group));
+  }
+  return ForbiddenError(
+      admission.kind, admission.name,
+      StrCat("user ", Quote(user.name), " (groups=[", groups,
+             "]) is attempting to grant RBAC permissions not currently held:\n", Describe(missing),
+             errors.empty() ? "" : StrCat("; resolution errors: [", errors, "]")));
+}
+
+bool Aggregates(const json::Value& role) {
+  return !json::GetArray(role, {"aggregationRule", "clusterRoleSelectors"}).empty();
+}
+
+const PolicyRules& Everything() {
+  static const PolicyRules everything{{{"*"}, {"*"}, {"*"}, {}, {}}, {{"*"}, {}, {}, {}, {"*"}}};
+  return everything;
+}
+
+// Owner references and finalizers are the garbage collector's business, not anybody's rights.
+bool SameButForGc(json::Value object, json::Value old) {
+  for (json::Value* one : {&object, &old}) {
+    for (const char* field :
+         {"ownerReferences", "finalizers", "managedFields", "resourceVersion"}) {
+      json::Remove(*one, {"metadata", field});
+    }
+  }
+  return json::Equal(object, old);
+}
+
+Status CheckRole(const Admission& admission, const json::Value& role, bool aggregates) {
+  if (Trusted(admission)) return Status::Ok();
+  if (Has(admission, "escalate", admission.kind.plural, admission.call->info.name, admission.ns)) {
+    return Status::Ok();
+  }
+  SWELL_RETURN_IF_ERROR(CheckHeld(admission, ReadRules(role), admission.ns));
+  if (!aggregates || CheckHeld(admission, Everything(), admission.ns).ok()) return Status::Ok();
+  return ForbiddenError(admission.kind, admission.name,
+                        "must have cluster-admin privileges to use the aggregationRule");
+}
+
+// Who gives that role in `ns` has what it says there, or may give it all the same.
+Status CheckGiven(const Admission& admission, const RoleRef& ref, const std::string& ns) {
+  const std::string plural = ref.kind == "Role" ? "roles" : "clusterroles";
+  if (Has(admission, "bind", plural, ref.name, ns)) return Status::Ok();
+  const auto rules = admission.core.rbac->RulesOfRole(ref, ns);
+  if (rules) return CheckHeld(admission, *rules, ns);
+  // The rules of roleRef itself refuse other kinds later.
+  if (ref.kind != "Role" && ref.kind != "ClusterRole") return Status::Ok();
+  const auto kind = admission.core.scheme->FindResource(std::string(kGroup), "v1", plural);
+  return kind ? NotFoundError(*kind, ref.name) : NoSuchResourceError();
+}
+
+Status CheckBinding(const Admission& admission, const json::Value& binding) {
+  if (Trusted(admission)) return Status::Ok();
+  return CheckGiven(admission,
+                    {std::string(json::GetString(binding, {"roleRef", "kind"})),
+                     std::string(json::GetString(binding, {"roleRef", "name"}))},
+                    admission.ns);
+}
+
+// A controller binds members' roles in the project's namespace: whoever names them gives these.
+Status CheckMembers(const Admission& admission,
+                    const json::Value& project,
+                    const json::Value* old) {
+  if (Trusted(admission)) return Status::Ok();
+  const std::string ns(api::NamespaceOfProject(project));
+  // In another namespace all of them are new.
+  const bool stays = old != nullptr && api::NamespaceOfProject(*old) == ns;
+  const json::Array known = stays ? json::GetArray(*old, {"spec", "members"}) : json::Array{};
+  std::set<std::string_view> given;
+  for (const json::Value& member : json::GetArray(project, {"spec", "members"})) {
+    const bool had = std::any_of(known.begin(), known.end(), [&member](const json::Value& one) {
+      return json::Equal(one, member);
+    });
+    if (!had) given.insert(api::ClusterRoleOfMember(member));
+  }
+  for (std::string_view role : given) {
+    SWELL_RETURN_IF_ERROR(CheckGiven(admission, {"ClusterRole", std::string(role)}, ns));
+  }
+  return Status::Ok();
+}
+
+}  // namespace
+
+Status CreateRole(Admission& admission, json::Value& object) {
+  return CheckRole(admission, object, Aggregates(object));
+}
+
+Status UpdateRole(Admission& admission, json::Value& object, const json::Value& old) {
+  if (SameButForGc(object, old)) return Status::Ok();
+  return CheckRole(admission, object, Aggregates(object) || Aggregates(old));
+}
+
+Status CreateRoleBinding(Admission& admission, json::Value& object) {
+  return CheckBinding(admission, object);
+}
+
+Status UpdateRoleBinding(Admission& admission, json::Value& object, const json::Value& old) {
+  if (SameButForGc(object, old)) return Status::Ok();
+  return CheckBinding(admission, object);
+}
+
+Status CreateProject(Admission& admission, json::Value& object) {
+  return CheckMembers(admission, object, nullptr);
+}
+
+Status UpdateProject(Admission& admission, json::Value& object, const json::Value& old) {
+  return CheckMembers(admission, object, &old);
+}
+
+void RbacWritten(Core& core, store::EventType type, const store::EntryPtr& entry, bool ok) {
+  if (!ok || core.rbac == nullptr) return;
+  if (type == store::EventType::kDeleted) {
+    core.rbac->Erase(entry->key);
+  } else {
+    core.rbac->Put(*entry);
+  }
+}
+
+}  // namespace swell::apiserver

@@ -1,0 +1,120 @@
+#include "kube/apiserver/access/registered_users.h"
+
+#include "base/strings.h"
+#include "kube/api/meta.h"
+#include "kube/apiserver/access/account_tokens.h"
+#include "kube/apiserver/codec.h"
+#include "kube/apiserver/print/output.h"
+
+namespace swell::apiserver {
+namespace {
+
+// An organization has 64 characters at most.
+constexpr std::string_view kOrganization = "user:";
+
+std::string Decoded(const json::Value& secret, std::string_view field) {
+  return Base64Decode(json::GetString(secret, {"data", field})).value_or("");
+}
+
+}  // namespace
+
+std::string UserReference::Organization() const { return StrCat(kOrganization, secret, ":", uid); }
+
+std::optional<UserReference> UserReference::FromOrganization(std::string_view organization) {
+  if (!organization.starts_with(kOrganization)) return std::nullopt;
+  const auto parts = Split(organization.substr(kOrganization.size()), ':');
+  if (parts.size() != 2) return std::nullopt;
+  return UserReference{std::string(parts[0]), std::string(parts[1])};
+}
+
+Result<api::UserInfo> FindRegisteredUser(const Core& core, const UserReference& reference) {
+  const Status unknown(Code::kUnauthorized, "the user has been deleted");
+  const auto entry = core.store.Get({"secrets", std::string(kUserNamespace), reference.secret});
+  if (!entry || entry->attributes.uid != reference.uid) return unknown;
+  const json::SharedValue secret = entry->Parsed();
+  if (json::GetString(*secret, {"type"}) != kUserSecretType) return unknown;
+  api::UserInfo user;
+  user.name = Decoded(*secret, "username");
+  if (user.name.empty()) return unknown;
+  user.uid = reference.uid;
+  const std::string groups = Decoded(*secret, "groups");
+  for (std::string_view group : Split(groups, ',')) user.groups.emplace_back(group);
+  user.groups.emplace_back(kUsersGroup);
+  return user;
+}
+
+std::string RunAsOfUser(const Core& core, std::string_view name) {
+  // Few secrets of the namespace are users', and the label says which.
+  const auto users = core.store.List("secrets", std::string(kUserNamespace), [](const auto& entry) {
+    return entry.attributes.labels.Find(kUserLabel).has_value();
+  });
+  if (!users.ok()) return "";
+  for (const store::EntryPtr& entry : users->entries) {
+    const json::SharedValue secret = entry->Parsed();
+    if (json::GetString(*secret, {"type"}) != kUserSecretType) continue;
+    if (Decoded(*secret, "username") == name) return Decoded(*secret, "runAs");
+  }
+  return "";
+}
+
+namespace {
+
+constexpr int64_t kCredentialSecondsMax = int64_t{10} * 366 * 24 * 3600;
+
+Result<json::Value> MakeCredentials(Core& core,
+                                    const UserReference& reference,
+                                    const json::Value& wanted) {
+  SWELL_ASSIGN_OR_RETURN(const api::UserInfo user, FindRegisteredUser(core, reference));
+  const int64_t seconds = json::GetInt(wanted, {"expirationSeconds"});
+  if (seconds <= 0 || seconds > kCredentialSecondsMax) {
+    return Status(Code::kBadRequest, StrCat("expirationSeconds: ", seconds, ": 1 to ",
+                                            kCredentialSecondsMax, " expected"));
+  }
+  if (json::GetBool(wanted, {"certificate"})) {
+    if (!core.options.issue_certificate) {
+      return Status(Code::kNotFound, "this server issues no certificates");
+    }
+    SWELL_ASSIGN_OR_RETURN(CertificateAndKey pair,
+                           core.options.issue_certificate(user.name, reference.Organization(),
+                                                          std::chrono::seconds(seconds)));
+    return json::Value(json::Object{{"certificate", pair.certificate}, {"key", pair.key}});
+  }
+  if (!core.options.token_key) return Status(Code::kNotFound, "this server signs no tokens");
+  const int64_t now = core.clock.Now().unix_ns / 1'000'000'000;
+  const json::Object claims{
+      {"aud", json::Array{json::Value(kTokenIssuer)}},
+      {"exp", now + seconds},
+      {"iat", now},
+      {"nbf", now},
+      {"iss", kTokenIssuer},
+      {"sub", user.name},
+      {kUserClaim, json::Object{{"secret", reference.secret}, {"uid", reference.uid}}}};
+  return json::Value(json::Object{{"token", SignToken(*core.options.token_key, claims)}});
+}
+
+}  // namespace
+
+bool HandleUserCredentials(Core& core, const CallPtr& call) {
+  const auto& path = call->info.segments;
+  if (path.size() != 5 || path[0] != "swell" || path[1] != "v1" || path[2] != "users" ||
+      path[4] != "credentials") {
+    return false;
+  }
+  const auto wanted = DecodeBody(call->request, core.options.body_limit_bytes);
+  if (!wanted.ok()) {
+    call->Fail(wanted.status());
+    return true;
+  }
+  const UserReference reference{path[3], std::string(json::GetString(*wanted, {"uid"}))};
+  Result<json::Value> made = MakeCredentials(core, reference, *wanted);
+  if (!made.ok()) {
+    // Whoever asks is known; it is the user that is not.
+    const Status& why = made.status();
+    call->Fail(why.code() == Code::kUnauthorized ? Status(Code::kNotFound, why.message()) : why);
+  } else {
+    RespondDocument(*call, 201, *made);
+  }
+  return true;
+}
+
+}  // namespace swell::apiserver

@@ -1,0 +1,49 @@
+// People whom `swell user` has made known to the embedded cluster.
+//
+// Each is a Secret of type swell.dev/user in kube-system that says the name and the groups. Their
+// credentials name the secret and its uid: a token in its claims, a client certificate as an
+// organization. So a user who is deleted is nobody at once, whatever they still hold, and one whose
+// groups change need no new credentials.
+//
+// Thread-safety: core executor only.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "kube/api/swell_keys.h"
+#include "kube/apiserver/call.h"
+#include "kube/apiserver/core.h"
+
+namespace swell::apiserver {
+
+inline constexpr std::string_view kUserSecretType = "swell.dev/user";
+inline constexpr std::string_view kUserNamespace = "kube-system";
+inline constexpr std::string_view kUserLabel = api::keys::kUserSecret;
+// Of everybody who is made known so.
+inline constexpr std::string_view kUsersGroup = "swell:users";
+// Of the claims of their tokens.
+inline constexpr std::string_view kUserClaim = "swell.dev/user";
+
+struct UserReference {
+  std::string secret;
+  std::string uid;
+
+  // "user:NAME:UID", as a certificate's organization has it.
+  std::string Organization() const;
+  static std::optional<UserReference> FromOrganization(std::string_view organization);
+};
+
+// kUnauthorized: there is no such user any more.
+Result<api::UserInfo> FindRegisteredUser(const Core& core, const UserReference& reference);
+
+// As whom pods of the user of this name run, as the secret has it ("1500:100,44"); empty: as they
+// say themselves.
+std::string RunAsOfUser(const Core& core, std::string_view name);
+
+// POST /swell/v1/users/SECRET/credentials, for whoever may do that: a token, or a certificate with
+// its key. False: the request is another.
+bool HandleUserCredentials(Core& core, const CallPtr& call);
+
+}  // namespace swell::apiserver

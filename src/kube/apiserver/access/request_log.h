@@ -1,0 +1,54 @@
+// RequestLog: what becomes of every request: counted for metrics, and told to the audit log.
+//
+// The audit log has Kubernetes' events (audit.k8s.io/v1) at the level Metadata: who asked for what,
+// from where, when, and what the answer was; never what the request or the answer held. Of streams
+// there are two events, when they start and when they end; of other requests one. What Swell's own
+// components do in this process is not told: it follows from what people asked for.
+//
+// Thread-safety: core executor only. Ownership: shared by the server and the calls under way;
+// clock, random and metrics outlive it.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "base/metrics.h"
+#include "kube/apiserver/api_server.h"
+#include "kube/apiserver/call.h"
+
+namespace swell::apiserver {
+
+class RequestLog {
+ public:
+  RequestLog(const Clock& clock, Random& random, const Options& options);
+
+  void Began(Call& call);
+  void Routed(Call& call, std::string verb);
+  // The whole answer; `reason` is the Status's, empty for what went well.
+  void Answered(Call& call, int status, std::string_view reason);
+  void StreamStarted(Call& call, int status);
+  // The stream is over, or the caller went away before there was an answer.
+  void Ended(Call& call);
+
+ private:
+  void Collect(MetricPage& page) const;
+  void Count(const Call& call, int status);
+  void Leave(Call& call);
+  bool Audited(const Call& call, int status) const;
+  void Audit(Call& call, std::string_view stage, int status, std::string_view reason);
+
+  const Clock& clock_;
+  Random& random_;
+  std::function<void(std::string)> audit_;
+  AuditLevel level_;
+  CounterVec requests_;
+  HistogramVec durations_;
+  HistogramVec sizes_;
+  int64_t reading_ = 0;  // under way
+  int64_t writing_ = 0;
+  int64_t streaming_ = 0;
+  std::unique_ptr<Metrics::Registration> registered_;
+};
+
+}  // namespace swell::apiserver

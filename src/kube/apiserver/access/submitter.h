@@ -1,0 +1,42 @@
+// Whose work an object is, and as whom it runs on nodes.
+//
+// Jobs, pods and workloads that people bring carry their name (annotation swell.dev/user), set here
+// and nowhere else: in the object, and in the template of pods that a built-in controller makes of
+// it. A name is worth something twice: work is accounted to it, and its pods run as the numbers
+// that `swell user create --run-as` gave it, or as those of the namespace's annotation
+// swell.dev/run-as-user; nobody's pod may ask for other ones.
+//
+// Thread-safety: core executor only.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "kube/apiserver/hooks.h"
+
+namespace swell::apiserver {
+
+// Of namespaces, from people to this server alone.
+inline constexpr std::string_view kRunAsUser = "swell.dev/run-as-user";
+
+// "UID[:GID[,GID...]]": the first group is the main one; none: the one of the user's number.
+struct RunAs {
+  int64_t uid = 0;
+  std::vector<int64_t> gids;
+};
+Result<RunAs> ParseRunAs(std::string_view text);
+
+// A new object says whose it is.
+void StampSubmitter(const Admission& admission, json::Value& object);
+// It says so still; who changes the template of its pods answers for them.
+void KeepSubmitter(const Admission& admission, json::Value& object, const json::Value& old);
+
+// Gives a pod the numbers that it must run as, or refuses those that it asks for.
+Status AdmitRunAs(const Admission& admission, json::Value& pod);
+// The same of containers that are added to a pod that runs; it is as it was admitted.
+Status AdmitNewContainers(const Admission& admission, const json::Value& pod);
+
+}  // namespace swell::apiserver

@@ -1,0 +1,51 @@
+// Admission webhooks: whoever a (Mutating|Validating)WebhookConfiguration names is asked about
+// writes, and about connections to pods. The mutating ones come one after the other, behind the
+// server's own admission and before its validation; the validating ones all at once, at the end.
+//
+// What returns Unanswered() goes on when the call comes again (kube/apiserver/webhooks/webhook.h).
+// Thread-safety: core executor only.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <string_view>
+
+#include "kube/apiserver/hooks.h"
+
+namespace swell::apiserver {
+
+// What is asked about. `object` and `old` are of the admission's kind unless `of` says otherwise.
+struct Reviewed {
+  std::string_view operation;           // CREATE, UPDATE, DELETE, CONNECT
+  const json::Value* object = nullptr;  // null of a DELETE
+  const json::Value* old = nullptr;     // null of a CREATE and a CONNECT
+  const api::KindInfo* of = nullptr;    // a subresource's own kind: Scale, Binding, Eviction
+  json::Value options;                  // of a DELETE
+};
+
+// Whether there are any.
+bool HasAdmissionWebhooks(const Core& core);
+// Whether webhooks are asked about this write where it is prepared.
+bool AsksWebhooks(const Admission& admission);
+
+// Lets webhooks change the object, which they are asked `about`. `complete` is the server's own
+// admission: it runs again after a change.
+Status AskMutating(Admission& admission,
+                   json::Value& object,
+                   const Reviewed& about,
+                   const std::function<Status(json::Value&)>& complete);
+Status AskValidating(Admission& admission, const Reviewed& reviewed);
+// Both, about the object of a subresource's own kind; `check` is what must hold in between, of the
+// object as the webhooks left it.
+Status AskAbout(Admission& admission,
+                json::Value& object,
+                Reviewed about,
+                const std::function<Status()>& check);
+// Both, about what no webhook can change.
+Status AskBoth(Admission& admission, const Reviewed& reviewed);
+// About a connection to a pod, a service or a node; `options` is of the kind.
+Status AskConnect(Core& core, Call& call, std::string_view kind, const json::Object& options);
+// The options of a write, as webhooks are shown them.
+json::Value WriteOptionsOf(const Call& call, std::string_view kind);
+
+}  // namespace swell::apiserver

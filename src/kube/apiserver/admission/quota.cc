@@ -1,0 +1,314 @@
+#include "kube/apiserver/admission/quota.h"
+
+#include <algorithm>
+
+#include "base/strings.h"
+#include "kube/api/meta.h"
+#include "kube/apiserver/admission/amounts.h"
+#include "kube/apiserver/request/errors.h"
+
+namespace swell::apiserver {
+namespace {
+
+constexpr char kQuotas[] = "resourcequotas";
+constexpr Duration kRecountAfter = std::chrono::milliseconds(200);
+
+api::Quantity One() { return api::Quantity::Parse("1").value(); }
+
+bool HasEnded(const json::Value& pod) {
+  const std::string_view phase = json::GetString(pod, {"status", "phase"});
+  return phase == "Succeeded" || phase == "Failed";
+}
+
+bool IsStandard(std::string_view resource) {
+  return resource == "cpu" || resource == "memory" || resource == "ephemeral-storage";
+}
+
+Amounts PodUsage(const json::Value& pod) {
+  Amounts usage{{"pods", One()}, {"count/pods", One()}};
+  Amounts requests = PodAmounts(pod, "requests");
+  const Amounts limits = PodAmounts(pod, "limits");
+  requests.insert(limits.begin(), limits.end());
+  for (const auto& [name, amount] : requests) {
+    if (IsStandard(name)) usage[name] = amount;
+    usage["requests." + name] = amount;
+  }
+  for (const auto& [name, amount] : limits) usage["limits." + name] = amount;
+  // Ended pods use nothing any more; they are still objects.
+  if (HasEnded(pod)) return {{"count/pods", One()}};
+  return usage;
+}
+
+Amounts ServiceUsage(const json::Value& service) {
+  Amounts usage{{"services", One()}};
+  const std::string_view type = json::GetString(service, {"spec", "type"});
+  if (type == "LoadBalancer") usage["services.loadbalancers"] = One();
+  if (type == "LoadBalancer" || type == "NodePort") {
+    const size_t ports = json::GetArray(service, {"spec", "ports"}).size();
+    usage["services.nodeports"] = api::Quantity::Parse(std::to_string(ports)).value();
+  }
+  return usage;
+}
+
+Amounts ClaimUsage(const json::Value& claim) {
+  Amounts usage{{"persistentvolumeclaims", One()}};
+  const Amounts requests = ReadAmounts(claim, {"spec", "resources", "requests"});
+  const auto storage = requests.find("storage");
+  if (storage != requests.end()) usage["requests.storage"] = storage->second;
+  const std::string_view storage_class = json::GetString(claim, {"spec", "storageClassName"});
+  if (!storage_class.empty()) {
+    const std::string prefix = StrCat(storage_class, ".storageclass.storage.k8s.io/");
+    usage[prefix + "persistentvolumeclaims"] = One();
+    if (storage != requests.end()) usage[prefix + "requests.storage"] = storage->second;
+  }
+  return usage;
+}
+
+// What one object of `resource` ("pods", "jobs.batch") uses, by the names quotas have for it.
+Amounts UsageOf(const std::string& resource, const json::Value& object) {
+  if (resource == "pods") return PodUsage(object);
+  Amounts usage;
+  if (resource == "services") usage = ServiceUsage(object);
+  if (resource == "persistentvolumeclaims") usage = ClaimUsage(object);
+  if (resource == "secrets" || resource == "configmaps" || resource == "replicationcontrollers" ||
+      resource == kQuotas) {
+    usage[resource] = One();
+  }
+  usage["count/" + resource] = One();
+  return usage;
+}
+
+bool IsBestEffort(const json::Value& pod) {
+  for (const char* field : {"requests", "limits"}) {
+    for (const auto& [name, amount] : PodAmounts(pod, field)) {
+      if (IsStandard(name) && !amount.zero()) return false;
+    }
+  }
+  return true;
+}
+
+bool MatchesPriority(const json::Value& scope, const json::Value& pod) {
+  const std::string_view name = json::GetString(pod, {"spec", "priorityClassName"});
+  const std::string_view op = json::GetString(scope, {"operator"}, "Exists");
+  if (op == "Exists") return !name.empty();
+  if (op == "DoesNotExist") return name.empty();
+  const json::Array& values = json::GetArray(scope, {"values"});
+  const bool in = std::any_of(values.begin(), values.end(),
+                              [name](const json::Value& value) { return IsText(value, name); });
+  return op == "In" ? in : !in;
+}
+
+bool MatchesScope(std::string_view name, const json::Value& scope, const json::Value& pod) {
+  const bool ends = json::Find(pod, {"spec", "activeDeadlineSeconds"}) != nullptr;
+  if (name == "Terminating") return ends;
+  if (name == "NotTerminating") return !ends;
+  if (name == "BestEffort") return IsBestEffort(pod);
+  if (name == "NotBestEffort") return !IsBestEffort(pod);
+  if (name == "PriorityClass") return MatchesPriority(scope, pod);
+  return false;
+}
+
+// Scopes speak of pods alone.
+bool Covers(const json::Value& quota, const std::string& resource, const json::Value& object) {
+  const json::Array& scopes = json::GetArray(quota, {"spec", "scopes"});
+  const json::Array& more = json::GetArray(quota, {"spec", "scopeSelector", "matchExpressions"});
+  if (scopes.empty() && more.empty()) return true;
+  if (resource != "pods") return false;
+  static const json::Value kNone = json::Object{};
+  for (const json::Value& scope : scopes) {
+    if (!scope.is_string() || !MatchesScope(json::View(scope.get_string()), kNone, object)) {
+      return false;
+    }
+  }
+  return std::all_of(more.begin(), more.end(), [&object](const json::Value& scope) {
+    return MatchesScope(json::GetString(scope, {"scopeName"}), scope, object);
+  });
+}
+
+// Of `usage`, what the quota limits.
+Amounts Limited(const Amounts& usage, const Amounts& hard) {
+  Amounts limited;
+  for (const auto& [name, amount] : usage) {
+    if (hard.contains(name)) limited.emplace(name, amount);
+  }
+  return limited;
+}
+
+std::string Listed(const Amounts& amounts) {
+  std::string text;
+  for (const auto& [name, amount] : amounts) {
+    text += StrCat(text.empty() ? "" : ",", name, "=", amount.ToString());
+  }
+  return text;
+}
+
+// The amounts that a pod must name because a quota limits them.
+std::string Unspecified(const json::Value& pod, const Amounts& hard) {
+  std::vector<std::string> missing;
+  for (const auto& [name, amount] : hard) {
+    const bool limits = name.starts_with("limits.");
+    std::string plain = name;
+    if (limits) plain = name.substr(7);
+    if (name.starts_with("requests.")) plain = name.substr(9);
+    if (!IsStandard(plain) || plain == "ephemeral-storage") continue;
+    for (const json::Value& container : json::GetArray(pod, {"spec", "containers"})) {
+      const bool has_limit = json::Find(container, {"resources", "limits", plain}) != nullptr;
+      const bool has =
+          limits ? has_limit
+                 : has_limit || json::Find(container, {"resources", "requests", plain}) != nullptr;
+      if (has) continue;
+      missing.push_back(name);
+      break;
+    }
+  }
+  return Join(missing, ",");
+}
+
+// Everything in the namespace that the quota counts.
+Amounts Count(Core& core, const json::Value& quota, const Amounts& hard) {
+  Amounts used;
+  const std::string ns(api::Namespace(quota));
+  std::set<std::string> resources;
+  for (const auto& [name, amount] : hard) {
+    used.emplace(name, api::Quantity());
+    if (name.starts_with("count/")) {
+      resources.insert(name.substr(6));
+    } else if (name.find("persistentvolumeclaims") != std::string::npos ||
+               name.ends_with("requests.storage")) {
+      resources.insert("persistentvolumeclaims");
+    } else if (name.starts_with("services")) {
+      resources.insert("services");
+    } else if (name == "secrets" || name == "configmaps" || name == "replicationcontrollers" ||
+               name == kQuotas) {
+      resources.insert(name);
+    } else {
+      resources.insert("pods");
+    }
+  }
+  for (const std::string& resource : resources) {
+    const auto listing = core.store.List(resource, ns);
+    if (!listing.ok()) continue;
+    for (const store::EntryPtr& durable : listing->entries) {
+      const auto entry = core.store.Latest(durable->key);
+      if (!entry || !Covers(quota, resource, *entry->Parsed())) continue;
+      Add(used, Limited(UsageOf(resource, *entry->Parsed()), hard));
+    }
+  }
+  return used;
+}
+
+void WriteStatus(Core& core, json::Value quota, const Amounts& hard, const Amounts& used) {
+  const json::Value status = json::Object{{"hard", ToJson(hard)}, {"used", ToJson(used)}};
+  const json::Value* known = json::Find(quota, {"status"});
+  if (known != nullptr && json::Equal(*known, status)) return;
+  const auto kind = core.scheme->StorageKind("", kQuotas);
+  if (!kind) return;
+  json::Set(quota, {"status"}, status);
+  WriteObject(core, *kind, store::EventType::kModified, std::move(quota),
+              [](const Status&, const store::EntryPtr&) {});
+}
+
+std::vector<json::Value> QuotasOf(Core& core, const std::string& ns) {
+  std::vector<json::Value> quotas;
+  const auto listing = core.store.List(kQuotas, ns);
+  if (!listing.ok()) return quotas;
+  for (const store::EntryPtr& durable : listing->entries) {
+    if (const auto entry = core.store.Latest(durable->key)) quotas.push_back(*entry->Parsed());
+  }
+  return quotas;
+}
+
+void Recount(Core& core) {
+  for (const std::string& ns : std::exchange(core.quotas->recount, {})) {
+    for (json::Value& quota : QuotasOf(core, ns)) {
+      const Amounts hard = ReadAmounts(quota, {"spec", "hard"});
+      const Amounts used = Count(core, quota, hard);
+      WriteStatus(core, std::move(quota), hard, used);
+    }
+  }
+}
+
+void RecountSoon(Core& core, const std::string& ns) {
+  core.quotas->recount.insert(ns);
+  if (core.quotas->timer != kNoTimer) return;
+  core.quotas->timer = core.executor.After(kRecountAfter, [weak = core.weak_from_this()] {
+    const auto alive = weak.lock();
+    if (!alive) return;
+    alive->quotas->timer = kNoTimer;
+    Recount(*alive);
+  });
+}
+
+}  // namespace
+
+Status ChargeQuota(Admission& admission, const json::Value& object) {
+  Core& core = admission.core;
+  if (!core.quotas->namespaces.contains(admission.ns)) return Status::Ok();
+  const std::string resource = admission.kind.StoreResource();
+  const Amounts usage = UsageOf(resource, object);
+  struct Charge {
+    json::Value quota;
+    Amounts hard, used;
+  };
+  std::vector<Charge> charges;
+  for (json::Value& quota : QuotasOf(core, admission.ns)) {
+    const Amounts hard = ReadAmounts(quota, {"spec", "hard"});
+    const Amounts requested = Limited(usage, hard);
+    if (!Covers(quota, resource, object)) continue;
+    if (resource == "pods") {
+      const std::string missing = Unspecified(object, hard);
+      if (!missing.empty()) {
+        return ForbiddenError(
+            admission.kind, admission.name,
+            StrCat("failed quota: ", api::Name(quota), ": must specify ", missing));
+      }
+    }
+    if (requested.empty()) continue;
+    Amounts used = ReadAmounts(quota, {"status", "used"});
+    Amounts over_requested, over_used, over_hard;
+    for (const auto& [name, amount] : requested) {
+      const api::Quantity before = used[name];
+      used[name] += amount;
+      if (used[name] <= hard.at(name)) continue;
+      over_requested.emplace(name, amount);
+      over_used.emplace(name, before);
+      over_hard.emplace(name, hard.at(name));
+    }
+    if (!over_requested.empty()) {
+      return ForbiddenError(
+          admission.kind, admission.name,
+          StrCat("exceeded quota: ", api::Name(quota), ", requested: ", Listed(over_requested),
+                 ", used: ", Listed(over_used), ", limited: ", Listed(over_hard)));
+    }
+    charges.push_back({std::move(quota), hard, std::move(used)});
+  }
+  if (admission.dry_run) return Status::Ok();
+  for (Charge& charge : charges) {
+    WriteStatus(core, std::move(charge.quota), charge.hard, charge.used);
+  }
+  return Status::Ok();
+}
+
+void NoteForQuota(Core& core, store::EventType type, const store::EntryPtr& entry, bool ok) {
+  const store::Key& key = entry->key;
+  if (key.resource == kQuotas) {
+    if (ok && type == store::EventType::kAdded) core.quotas->namespaces.insert(key.ns);
+    // A change of the limits themselves; a status alone leads to no other.
+    if (ok && type != store::EventType::kDeleted) RecountSoon(core, key.ns);
+    return;
+  }
+  if (!core.quotas->namespaces.contains(key.ns)) return;
+  const bool gone = type == store::EventType::kDeleted || !ok;
+  if (gone || (key.resource == "pods" && HasEnded(*entry->Parsed()))) RecountSoon(core, key.ns);
+}
+
+void LoadQuotas(Core& core) {
+  const auto listing = core.store.List(kQuotas, "");
+  if (!listing.ok()) return;
+  for (const store::EntryPtr& entry : listing->entries) {
+    core.quotas->namespaces.insert(entry->key.ns);
+    RecountSoon(core, entry->key.ns);
+  }
+}
+
+}  // namespace swell::apiserver

@@ -1,0 +1,134 @@
+// Quotas and limit ranges.
+#include <gtest/gtest.h>
+
+#include "base/strings.h"
+#include "kube/apiserver/test_server.h"
+
+namespace swell::apiserver {
+namespace {
+
+constexpr char kQuotas[] = "/api/v1/namespaces/default/resourcequotas";
+constexpr char kRanges[] = "/api/v1/namespaces/default/limitranges";
+constexpr char kMaps[] = "/api/v1/namespaces/default/configmaps";
+
+std::string SizedPod(const std::string& name, const std::string& resources) {
+  return StrCat(R"({"metadata":{"name":")", name,
+                R"("},"spec":{"containers":[{"name":"c","image":"i","resources":)", resources,
+                "}]}}");
+}
+
+class QuotaTest : public ::testing::Test {
+ protected:
+  void SetUp() override { server.Boot(); }
+  void Quota(const std::string& name, const std::string& spec) {
+    const Answer made =
+        server.Post(kQuotas, StrCat(R"({"metadata":{"name":")", name, R"("},"spec":)", spec, "}"));
+    ASSERT_EQ(made.status, 201) << made.text;
+    server.executor.Advance(std::chrono::seconds(1));
+  }
+  std::string Used(const std::string& name, std::string_view what) {
+    server.executor.Advance(std::chrono::seconds(1));
+    return server.Get(StrCat(kQuotas, "/", name)).Str({"status", "used", what});
+  }
+  TestServer server;
+};
+
+TEST_F(QuotaTest, CountsObjectsAndRefusesMore) {
+  Quota("objects", R"({"hard":{"configmaps":"2","count/pods":"1"}})");
+  EXPECT_EQ(Used("objects", "configmaps"), "0");
+  EXPECT_EQ(server.Post(kMaps, R"({"metadata":{"name":"a"}})").status, 201);
+  EXPECT_EQ(server.Post(kMaps, R"({"metadata":{"name":"b"}})").status, 201);
+  EXPECT_EQ(Used("objects", "configmaps"), "2");
+  const Answer third = server.Post(kMaps, R"({"metadata":{"name":"c"}})");
+  EXPECT_EQ(third.status, 403);
+  EXPECT_EQ(third.Message(),
+            "configmaps \"c\" is forbidden: exceeded quota: objects, requested: configmaps=1, "
+            "used: configmaps=2, limited: configmaps=2");
+  EXPECT_EQ(server.Delete(StrCat(kMaps, "/a")).status, 200);
+  EXPECT_EQ(Used("objects", "configmaps"), "1");
+  EXPECT_EQ(server.Post(kMaps, R"({"metadata":{"name":"c"}})").status, 201);
+}
+
+TEST_F(QuotaTest, CountsWhatPodsAskFor) {
+  Quota("compute", R"({"hard":{"requests.cpu":"1","limits.memory":"1Gi","pods":"5",
+                      "requests.nvidia.com/gpu":"2"}})");
+  EXPECT_EQ(server.Post(kPods, PodJson("none")).Message(),
+            "pods \"none\" is forbidden: failed quota: compute: must specify "
+            "limits.memory,requests.cpu");
+  const std::string half =
+      R"({"requests":{"cpu":"400m","memory":"1Mi"},"limits":{"memory":"300Mi","nvidia.com/gpu":1}})";
+  EXPECT_EQ(server.Post(kPods, SizedPod("a", half)).status, 201);
+  EXPECT_EQ(server.Post(kPods, SizedPod("b", half)).status, 201);
+  EXPECT_EQ(Used("compute", "requests.cpu"), "800m");
+  EXPECT_EQ(Used("compute", "limits.memory"), "600Mi");
+  EXPECT_EQ(Used("compute", "requests.nvidia.com/gpu"), "2");
+  EXPECT_EQ(server.Post(kPods, SizedPod("c", half)).Message(),
+            "pods \"c\" is forbidden: exceeded quota: compute, requested: "
+            "requests.cpu=400m,requests.nvidia.com/gpu=1, used: "
+            "requests.cpu=800m,requests.nvidia.com/gpu=2, limited: "
+            "requests.cpu=1,requests.nvidia.com/gpu=2");
+  // What has ended makes room.
+  EXPECT_EQ(server.Merge(StrCat(kPods, "/a/status"), R"({"status":{"phase":"Succeeded"}})").status,
+            200);
+  EXPECT_EQ(Used("compute", "requests.cpu"), "400m");
+  EXPECT_EQ(server.Post(kPods, SizedPod("c", half)).status, 201);
+}
+
+TEST_F(QuotaTest, ScopesNarrowIt) {
+  Quota("best", R"({"hard":{"pods":"1"},"scopes":["BestEffort"]})");
+  EXPECT_EQ(server.Post(kPods, SizedPod("a", R"({"requests":{"cpu":"1"}})")).status, 201);
+  EXPECT_EQ(server.Post(kPods, PodJson("b")).status, 201);
+  EXPECT_EQ(Used("best", "pods"), "1");
+  EXPECT_EQ(server.Post(kPods, PodJson("c")).status, 403);
+  EXPECT_EQ(server.Post(kPods, SizedPod("d", R"({"requests":{"cpu":"1"}})")).status, 201);
+}
+
+TEST_F(QuotaTest, DryRunsAndRefusedObjectsCostNothing) {
+  Quota("objects", R"({"hard":{"configmaps":"1"}})");
+  EXPECT_EQ(server.Post(StrCat(kMaps, "?dryRun=All"), R"({"metadata":{"name":"a"}})").status, 201);
+  EXPECT_EQ(server.Post(kMaps, R"({"metadata":{"name":"Bad_Name"}})").status, 422);
+  EXPECT_EQ(Used("objects", "configmaps"), "0");
+  EXPECT_EQ(server.Post(kMaps, R"({"metadata":{"name":"a"}})").status, 201);
+  EXPECT_EQ(server.Post(kMaps, R"({"metadata":{"name":"a"}})").status, 409);
+}
+
+TEST_F(QuotaTest, LimitRangesFillInWhatIsLeftOut) {
+  ASSERT_EQ(server
+                .Post(kRanges, R"({"metadata":{"name":"r"},"spec":{"limits":[{"type":"Container",
+      "default":{"cpu":"500m"},"defaultRequest":{"cpu":"100m","memory":"64Mi"}}]}})")
+                .status,
+            201);
+  const Answer pod = server.Post(kPods, PodJson("p"));
+  ASSERT_EQ(pod.status, 201) << pod.text;
+  const json::Value& container = json::GetArray(pod.body, {"spec", "containers"})[0];
+  EXPECT_EQ(json::GetString(container, {"resources", "requests", "cpu"}), "100m");
+  EXPECT_EQ(json::GetString(container, {"resources", "requests", "memory"}), "64Mi");
+  EXPECT_EQ(json::GetString(container, {"resources", "limits", "cpu"}), "500m");
+  EXPECT_EQ(pod.Str({"metadata", "annotations", "kubernetes.io/limit-ranger"}),
+            "LimitRanger plugin set: cpu, memory request for container c; cpu limit for container "
+            "c");
+  EXPECT_EQ(pod.Str({"status", "qosClass"}), "Burstable");
+}
+
+TEST_F(QuotaTest, LimitRangesRefuseTooMuchAndTooLittle) {
+  ASSERT_EQ(server
+                .Post(kRanges, R"({"metadata":{"name":"r"},"spec":{"limits":[{"type":"Container",
+      "min":{"cpu":"100m"},"max":{"cpu":"1"}},{"type":"PersistentVolumeClaim",
+      "max":{"storage":"1Gi"}}]}})")
+                .status,
+            201);
+  EXPECT_EQ(server.Post(kPods, SizedPod("p", R"({"requests":{"cpu":"50m"},"limits":{"cpu":"2"}})"))
+                .Message(),
+            "pods \"p\" is forbidden: [minimum cpu usage per Container is 100m, but request is "
+            "50m, maximum cpu usage per Container is 1, but limit is 2]");
+  EXPECT_EQ(server
+                .Post("/api/v1/namespaces/default/persistentvolumeclaims",
+                      R"({"metadata":{"name":"c"},"spec":{"accessModes":["ReadWriteOnce"],
+                           "resources":{"requests":{"storage":"2Gi"}}}})")
+                .Message(),
+            "persistentvolumeclaims \"c\" is forbidden: maximum storage usage per "
+            "PersistentVolumeClaim is 1Gi, but request is 2Gi");
+}
+
+}  // namespace
+}  // namespace swell::apiserver

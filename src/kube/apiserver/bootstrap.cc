@@ -1,0 +1,168 @@
+// What every cluster has from its first minute.
+#include "base/strings.h"
+#include "kube/api/crd/crds.h"
+#include "kube/api/local_storage.h"
+#include "kube/api/meta.h"
+#include "kube/apiserver/access/rbac_defaults.h"
+#include "kube/apiserver/handlers.h"
+#include "kube/apiserver/writing/prepare.h"
+
+namespace swell::apiserver {
+namespace {
+
+json::Value Named(std::string_view api_version,
+                  std::string_view kind,
+                  std::string_view name,
+                  std::string_view ns = {}) {
+  json::Object metadata;
+  metadata["name"] = name;
+  if (!ns.empty()) metadata["namespace"] = ns;
+  json::Object object;
+  object["apiVersion"] = api_version;
+  object["kind"] = kind;
+  object["metadata"] = std::move(metadata);
+  return object;
+}
+
+json::Value PriorityClass(std::string_view name, int64_t value, std::string_view description) {
+  json::Value object = Named("scheduling.k8s.io/v1", "PriorityClass", name);
+  object.get_object()["value"] = value;
+  object.get_object()["description"] = description;
+  return object;
+}
+
+struct Step {
+  std::string group;
+  std::string plural;
+  json::Value object;
+  bool replace = false;  // what is stored from an earlier start is made like this
+};
+
+void AddServices(const Options& options, const std::string& ip, std::vector<Step>& steps) {
+  if (options.advertise_address.empty()) return;
+  json::Value service = Named("v1", "Service", "kubernetes", "default");
+  json::Set(service, {"metadata", "labels"},
+            json::Object{{"component", "apiserver"}, {"provider", "kubernetes"}});
+  json::Object port{{"name", "https"}, {"port", 443}, {"protocol", "TCP"}};
+  port["targetPort"] = options.advertise_port;
+  json::Set(service, {"spec", "ports"}, json::Array{std::move(port)});
+  json::Set(service, {"spec", "clusterIP"}, json::Value(ip));
+  steps.push_back({"", "services", std::move(service)});
+  json::Value endpoints = Named("v1", "Endpoints", "kubernetes", "default");
+  json::Object subset;
+  json::Object address;
+  address["ip"] = options.advertise_address;
+  json::Object endpoint_port{{"name", "https"}, {"protocol", "TCP"}};
+  endpoint_port["port"] = options.advertise_port;
+  subset["addresses"] = json::Array{std::move(address)};
+  subset["ports"] = json::Array{std::move(endpoint_port)};
+  json::Set(endpoints, {"subsets"}, json::Array{std::move(subset)});
+  json::Set(endpoints, {"metadata", "labels"},
+            json::Object{{"endpointslice.kubernetes.io/skip-mirror", "true"}});
+  steps.push_back({"", "endpoints", std::move(endpoints), true});
+  json::Value slice = Named("discovery.k8s.io/v1", "EndpointSlice", "kubernetes", "default");
+  json::Set(slice, {"metadata", "labels"},
+            json::Object{{"kubernetes.io/service-name", "kubernetes"}});
+  json::Set(slice, {"addressType"}, "IPv4");
+  json::Set(slice, {"endpoints"},
+            json::Array{json::Object{{"addresses", json::Array{options.advertise_address}},
+                                     {"conditions", json::Object{{"ready", true}}}}});
+  json::Set(slice, {"ports"},
+            json::Array{json::Object{
+                {"name", "https"}, {"protocol", "TCP"}, {"port", options.advertise_port}}});
+  steps.push_back({"discovery.k8s.io", "endpointslices", std::move(slice), true});
+}
+
+void AddRbac(std::vector<Step>& steps) {
+  DefaultRbac defaults = MakeDefaultRbac();
+  auto add = [&steps](const char* plural, std::vector<json::Value>& objects) {
+    for (json::Value& object : objects) {
+      steps.push_back({"rbac.authorization.k8s.io", plural, std::move(object)});
+    }
+  };
+  add("clusterroles", defaults.cluster_roles);
+  add("clusterrolebindings", defaults.cluster_role_bindings);
+  add("roles", defaults.roles);
+  add("rolebindings", defaults.role_bindings);
+}
+
+std::vector<Step> Steps(const Core& core) {
+  std::vector<Step> steps;
+  const std::vector<std::string> namespaces = {"kube-system", "default", "kube-public",
+                                               "kube-node-lease"};
+  for (const std::string& name : namespaces) {
+    steps.push_back({"", "namespaces", Named("v1", "Namespace", name)});
+  }
+  for (const std::string& name : namespaces) {
+    steps.push_back({"", "serviceaccounts", Named("v1", "ServiceAccount", "default", name)});
+  }
+  const std::tuple<const char*, int64_t, const char*> classes[] = {
+      {"system-node-critical", 2'000'001'000,
+       "Used for system critical pods that must not be moved from their current node."},
+      {"system-cluster-critical", 2'000'000'000,
+       "Used for system critical pods that must run in the cluster, but can be moved to another "
+       "node if necessary."}};
+  for (const auto& [name, value, description] : classes) {
+    steps.push_back(
+        {"scheduling.k8s.io", "priorityclasses", PriorityClass(name, value, description)});
+  }
+  for (json::Value& object : api::SwellPriorityClasses()) {
+    steps.push_back({"scheduling.k8s.io", "priorityclasses", std::move(object)});
+  }
+  json::Value storage = Named("storage.k8s.io/v1", "StorageClass", "standard");
+  json::Set(storage, {"metadata", "annotations", "storageclass.kubernetes.io/is-default-class"},
+            "true");
+  json::Set(storage, {"provisioner"}, api::kLocalStorage);
+  json::Set(storage, {"volumeBindingMode"}, "WaitForFirstConsumer");
+  steps.push_back({"storage.k8s.io", "storageclasses", std::move(storage)});
+  for (json::Value& crd : api::SwellCrds()) {
+    steps.push_back({"apiextensions.k8s.io", "customresourcedefinitions", std::move(crd)});
+  }
+  AddRbac(steps);
+  AddServices(core.options, core.service_ips.first(), steps);
+  return steps;
+}
+
+// All are accepted at once and committed together: a first start costs a few disk writes, not one
+// per object.
+struct Progress {
+  std::function<void(const Status&)> ready;
+  size_t pending = 1;  // one for the loop that starts the writes
+  Status first_error;
+
+  void Finish(const Status& status) {
+    if (!status.ok() && first_error.ok()) first_error = status.WithContext("bootstrap");
+    if (--pending == 0) ready(first_error);
+  }
+};
+
+// False when there is nothing to replace.
+bool Replace(Core& core, const Step& step, const std::shared_ptr<Progress>& progress) {
+  const api::KindPtr kind = core.scheme->StorageKind(step.group, step.plural);
+  if (!kind) return false;
+  auto object = LatestObject(core, *kind, api::Namespace(step.object), api::Name(step.object));
+  if (!object) return false;
+  for (const auto& [field, value] : step.object.get_object()) {
+    if (field != "metadata") object->get_object()[field] = value;
+  }
+  WriteObject(
+      core, *kind, store::EventType::kModified, std::move(*object),
+      [progress](const Status& status, const store::EntryPtr&) { progress->Finish(status); });
+  return true;
+}
+
+}  // namespace
+
+void RunBootstrap(Core& core, std::function<void(const Status&)> ready) {
+  auto progress = std::make_shared<Progress>();
+  progress->ready = std::move(ready);
+  for (Step& step : Steps(core)) {
+    ++progress->pending;
+    if (step.replace && Replace(core, step, progress)) continue;
+    CreateInternally(core, step.group, step.plural, std::move(step.object),
+                     [progress](const Status& status) { progress->Finish(status); });
+  }
+  core.executor.Post([progress] { progress->Finish(Status::Ok()); });
+}
+
+}  // namespace swell::apiserver

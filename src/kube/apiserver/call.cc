@@ -1,0 +1,131 @@
+#include "kube/apiserver/call.h"
+
+#include "base/strings.h"
+#include "kube/apiserver/access/request_log.h"
+#include "kube/apiserver/request/errors.h"
+#include "kube/apiserver/webhooks/webhook.h"
+
+namespace swell::apiserver {
+namespace {
+constexpr size_t kMaxWarnings = 100;
+}
+
+void Call::Respond(api::RestResponse response) { Finish(std::move(response), {}); }
+
+void Call::Finish(api::RestResponse response, std::string_view reason) {
+  if (!sink_) return;
+  if (log) log->Answered(*this, response.status, reason);
+  TellWarnings(response);
+  Close()->OnResponse(std::move(response));
+}
+
+void Call::TellWarnings(api::RestResponse& response) const {
+  for (const std::string& warning : warnings) {
+    response.headers.emplace_back("Warning", StrCat("299 - ", Quote(warning)));
+  }
+}
+
+bool Call::Begin(api::RestResponse head) {
+  if (!sink_ || paced_ == nullptr) return false;
+  begun_ = true;
+  TellWarnings(head);
+  paced_->OnLongResponse(std::move(head));
+  return true;
+}
+
+std::shared_ptr<api::RestSink> Call::Close() {
+  auto sink = std::move(sink_);
+  sink_ = nullptr;
+  Release();
+  return sink;
+}
+
+void Call::RespondObjects(api::ObjectList list) {
+  if (!sink_) return;
+  if (log) log->Answered(*this, 200, {});
+  const auto sink = Close();
+  objects_->OnObjects(std::move(list));
+}
+
+void Call::Fail(const Status& status) {
+  if (questions && questions->fresh() && again) {
+    questions->WhenAnswered([weak = weak_from_this()] {
+      const auto self = weak.lock();
+      if (!self || self->finished()) return;
+      self->verdict.reset();
+      // A copy: what runs may set another one.
+      const auto run = self->again;
+      run(self);
+    });
+    return;
+  }
+  Finish(verdict ? std::move(*verdict) : ErrorResponse(status), Reason(status.code()));
+}
+
+void Call::StartStream(int status, std::string content_type) {
+  if (!sink_) return;
+  if (log) log->StreamStarted(*this, status);
+  sink_->OnStreamStart(status, std::move(content_type));
+}
+
+bool Call::Send(const api::Chunk& chunk) {
+  // The sink may cancel this very call from inside OnChunk.
+  const auto sink = sink_;
+  return sink && sink->OnChunk(chunk) && sink_;
+}
+
+bool Call::SendObject(std::string_view type, const json::SharedValue& object) {
+  const auto sink = sink_;
+  return sink && objects_->OnObject(type, object) && sink_;
+}
+
+void Call::EndStream(const Status& why) {
+  if (!sink_) return;
+  if (log && begun_) log->Answered(*this, 200, {});
+  if (log && !begun_) log->Ended(*this);
+  Close()->OnStreamEnd(why);
+}
+
+api::DuplexPtr Call::Upgrade(api::HeaderList headers) {
+  if (!sink_) return nullptr;
+  auto stream = sink_->OnUpgrade(std::move(headers));
+  if (!stream) return nullptr;
+  if (log) log->StreamStarted(*this, 101);
+  Cancel();
+  return stream;
+}
+
+bool Call::InTurn(std::function<void()> rest) {
+  if (!sink_ || turns_ == nullptr) return false;
+  turns_->InTurn([self = shared_from_this(), rest = std::move(rest)] {
+    if (!self->finished()) rest();
+  });
+  return true;
+}
+
+bool Call::WhenRoom(std::function<void()> rest) {
+  if (!sink_ || paced_ == nullptr) return false;
+  paced_->WhenRoom([weak = weak_from_this(), rest = std::move(rest)] {
+    const auto self = weak.lock();
+    if (self && !self->finished()) rest();
+  });
+  return true;
+}
+
+void Call::Cancel() {
+  if (sink_ && log) log->Ended(*this);
+  sink_ = nullptr;
+  Release();
+}
+
+void Call::Release() {
+  auto release = std::move(release_);
+  release_ = nullptr;
+  if (release) release();
+}
+
+void Call::AddWarning(std::string text) {
+  if (warnings.size() < kMaxWarnings) warnings.push_back(std::move(text));
+}
+
+}  // namespace swell::apiserver

@@ -1,0 +1,116 @@
+// Call: one request under way, from Handle() to its answer. Handlers share it with the callbacks
+// that finish it.
+//
+// Thread-safety: core executor only. Lifetime: shared; the caller's RestCall only holds the right
+// to cancel. After Cancel() or the answer nothing reaches the sink any more.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/clock.h"
+#include "kube/api/object_sink.h"
+#include "kube/api/paced_sink.h"
+#include "kube/api/rest.h"
+#include "kube/api/scheme.h"
+#include "kube/api/turn_sink.h"
+#include "kube/apiserver/request/request.h"
+
+namespace swell::apiserver {
+
+class Questions;
+class RequestLog;
+
+struct Call : std::enable_shared_from_this<Call> {
+  api::RestRequest request;
+  api::UserInfo user;
+  api::UserInfo asker;  // who acts as `user`; nameless: nobody does
+  std::string verb;     // "create"; where nothing is known yet, empty
+  RequestInfo info;
+  Query query;
+  OutputForm form;
+  api::KindPtr kind;                  // as requested
+  api::KindPtr storage;               // the version it is stored in
+  std::vector<std::string> warnings;  // bounded by AddWarning
+  bool dry_run = false;
+  std::string object_name;  // of what is made, where the path does not say it
+
+  // What webhooks were asked for this call; null: nothing yet.
+  std::shared_ptr<Questions> questions;
+  // Runs when they have answered: the handler once more, later what is left of it.
+  std::function<void(const std::shared_ptr<Call>&)> again;
+  // The error in a webhook's own words; Fail() gives it in place of its status.
+  std::optional<api::RestResponse> verdict;
+
+  // The log's.
+  std::shared_ptr<RequestLog> log;
+  WallTime received;
+  SteadyTime began;
+  int64_t* counted = nullptr;  // where it counts as under way
+  int stream_status = 0;
+  std::string audit_id;
+
+  explicit Call(std::shared_ptr<api::RestSink> sink)
+      : sink_(std::move(sink)),
+        objects_(dynamic_cast<api::ObjectSink*>(sink_.get())),
+        turns_(dynamic_cast<api::TurnSink*>(sink_.get())),
+        paced_(dynamic_cast<api::PacedSink*>(sink_.get())) {}
+
+  // The version in which a write of it is handled: custom objects get to the stored one last.
+  const api::KindInfo& handled() const { return storage->custom ? *kind : *storage; }
+
+  void Respond(api::RestResponse response);
+  // Answers with the error, or comes again when webhooks have answered what was asked.
+  void Fail(const Status& status);
+
+  // The answer is long: its body goes out by Send and EndStream while it is made. False: this
+  // receiver has no pace of its own, and gets all of it by Respond.
+  bool Begin(api::RestResponse head);
+  bool begun() const { return begun_; }
+  void StartStream(int status, std::string content_type);
+  // False: the receiver is gone or too slow.
+  bool Send(const api::Chunk& chunk);
+  // Whether the caller takes documents for the bytes it asked for; the two below are for it.
+  bool TakesObjects() const { return objects_ != nullptr && form.raw(); }
+  bool SendObject(std::string_view type, const json::SharedValue& object);
+  void RespondObjects(api::ObjectList list);
+  void EndStream(const Status& why);
+  // The handler's end of the upgraded connection; the call is then over. Null: still to be
+  // answered.
+  api::DuplexPtr Upgrade(api::HeaderList headers);
+
+  // What is left of a long answer, when it is the caller's turn again, unless it has given up.
+  // False: this caller's answers are made at once.
+  bool InTurn(std::function<void()> rest);
+  // Whether the receiver takes any one chunk now; one that has no pace of its own always does.
+  bool HasRoom() const { return paced_ == nullptr || !sink_ || paced_->HasRoom(); }
+  // The rest of much that is there at once, when the receiver has room for it, unless it has gone.
+  // False: it takes all of it.
+  bool WhenRoom(std::function<void()> rest);
+
+  // Runs when the caller gives up or the stream has ended: releases what feeds the stream.
+  void OnRelease(std::function<void()> release) { release_ = std::move(release); }
+  void Cancel();
+  bool finished() const { return sink_ == nullptr; }
+
+  void AddWarning(std::string text);
+
+ private:
+  void Finish(api::RestResponse response, std::string_view reason);
+  void TellWarnings(api::RestResponse& response) const;
+  std::shared_ptr<api::RestSink> Close();
+  void Release();
+
+  std::shared_ptr<api::RestSink> sink_;
+  api::ObjectSink* const objects_;  // the sink, where it is one
+  api::TurnSink* const turns_;      // likewise
+  api::PacedSink* const paced_;     // likewise
+  bool begun_ = false;
+  std::function<void()> release_;
+};
+using CallPtr = std::shared_ptr<Call>;
+
+}  // namespace swell::apiserver

@@ -1,0 +1,49 @@
+// Request bodies: JSON, YAML and Kubernetes' protobuf into documents, and what strict field
+// validation says about them.
+// Thread-safety: pure functions.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "base/result.h"
+#include "json/value.h"
+#include "kube/apiserver/call.h"
+
+namespace swell::apiserver {
+
+// What a body of so many bytes may hold. The values of real objects have 15 bytes and more each,
+// and etcd, where it keeps them, takes 1.5 MiB of them at most.
+constexpr json::ParseLimits BodyLimits(size_t bytes) {
+  return {.depth = 64, .bytes = bytes, .values = 128 << 10};
+}
+
+inline constexpr std::string_view kApplyPatch = "application/apply-patch+yaml";
+bool IsYaml(std::string_view media_type);
+
+// A YAML body, which is to be one document.
+Result<json::Value> DecodeYaml(std::string_view body, size_t limit);
+
+// Why the body is no object of the kind.
+Status UnreadableBody(const api::KindInfo& kind, std::string_view body, const Status& why);
+
+// The body as one document, by its content type. kTooLarge, kUnsupportedMediaType, kBadRequest.
+Result<json::Value> DecodeBody(const api::RestRequest& request, size_t limit);
+
+// The body as an object of `kind`: apiVersion and kind fit (and are filled in), metadata has the
+// right types, fields nobody knows are refused, warned about or dropped (fieldValidation).
+Result<json::Value> DecodeObject(Call& call, const api::KindInfo& kind, size_t limit);
+
+// Drops unknown fields; with fieldValidation=Warn adds warnings. Returns the strict error's text,
+// empty when there is nothing to complain about.
+Result<std::string> PruneObject(Call& call, const api::KindInfo& kind, json::Value& object);
+
+// metadata and its maps have the types that everything relies on.
+Status CheckMetadataTypes(const api::KindInfo& kind, const json::Value& object);
+
+// `Pod in version "v1" cannot be handled as a Pod: why`.
+// 422 for a patch whose outcome no object of the kind can be (patch.cc).
+Status UndecodablePatch(const Call& call, const json::Value& object);
+Status DecodeError(const api::KindInfo& kind, std::string_view why);
+
+}  // namespace swell::apiserver

@@ -1,0 +1,216 @@
+#include "kube/apiserver/core.h"
+
+#include <algorithm>
+
+#include "base/strings.h"
+#include "kube/api/meta.h"
+#include "kube/apiserver/access/rbac.h"
+#include "kube/apiserver/access/request_log.h"
+#include "kube/apiserver/admission/quota.h"
+#include "kube/apiserver/hooks.h"
+#include "kube/apiserver/reading/watch.h"
+#include "kube/apiserver/webhooks/webhook.h"
+
+namespace swell::apiserver {
+namespace {
+
+size_t SlotOf(uint64_t version, uint64_t form, size_t slots) {
+  return static_cast<size_t>((version * 31 + form) % slots);
+}
+
+// Fields that the server itself asks for without parsing the objects.
+std::vector<std::string> OwnFields(const api::KindInfo& kind) {
+  if (kind.gvk.group.empty() && kind.plural == "namespaces") return {"status.phase"};
+  if (kind.gvk.group == "scheduling.k8s.io" && kind.plural == "priorityclasses") {
+    return {"globalDefault", "preemptionPolicy", "value"};
+  }
+  return {};
+}
+
+std::string FieldText(const json::Value& object, std::string_view dotted) {
+  const json::Value* value = &object;
+  for (std::string_view step : Split(dotted, '.')) {
+    if (!value->is_object()) return {};
+    value = value->get_object().if_contains(step);
+    if (value == nullptr) return {};
+  }
+  if (value->is_string()) return std::string(json::View(value->get_string()));
+  if (value->is_bool()) return value->get_bool() ? "true" : "false";
+  if (value->is_number()) return json::Print(*value);
+  // An event's `source` selects by its component.
+  if (value->is_object()) return std::string(json::GetString(*value, {"component"}));
+  return {};
+}
+
+}  // namespace
+
+api::Chunk EventCache::Find(uint64_t version, uint64_t form) const {
+  const Slot& slot = slots_[SlotOf(version, form, kSlots)];
+  return slot.version == version && slot.form == form ? slot.bytes : nullptr;
+}
+
+void EventCache::Put(uint64_t version, uint64_t form, api::Chunk bytes) {
+  slots_[SlotOf(version, form, kSlots)] = {version, form, std::move(bytes)};
+}
+
+Core::Core(Executor& executor_in,
+           Clock& clock_in,
+           Random& random_in,
+           store::Store& store_in,
+           Options options_in)
+    : executor(executor_in),
+      clock(clock_in),
+      random(random_in),
+      store(store_in),
+      options(std::move(options_in)),
+      scheme(api::Scheme::BuiltIn()),
+      log(std::make_shared<RequestLog>(clock_in, random_in, options)),
+      metrics(
+          RegisterMetrics(options.metrics, [this](MetricPage& page) { AddStoreMetrics(page); })),
+      rbac(options.rbac ? std::make_shared<Rbac>(store) : nullptr),
+      authorizer(rbac ? rbac : MakeAllowAuthenticated()),
+      service_ips(options.service_ip_base, options.service_ip_count),
+      quotas(std::make_unique<QuotaState>()),
+      webhooks(std::make_unique<Webhooks>()) {
+  options.health.Add("store", [this] { return store.stats().last_failure; });
+}
+
+Core::~Core() {
+  executor.Cancel(bookmark_timer);
+  executor.Cancel(expiry_timer);
+  executor.Cancel(quotas->timer);
+}
+
+void Core::AddStoreMetrics(MetricPage& page) const {
+  using enum MetricType;
+  const MetricFamily objects{
+      "apiserver_storage_objects", kGauge, "Objects in the store.", {"resource"}};
+  std::set<std::string> resources;
+  for (const auto& group : scheme->Groups()) {
+    for (const std::string& version : group.versions) {
+      for (const api::KindPtr& kind : scheme->KindsOf(group.name, version)) {
+        resources.insert(kind->StoreResource());
+      }
+    }
+  }
+  for (const std::string& resource : resources) {
+    const size_t count = store.Count(resource);
+    if (count > 0) page.Add(objects, {resource}, static_cast<double>(count));
+  }
+  const store::StoreStats stats = store.stats();
+  auto add = [&page](std::string_view name, MetricType type, std::string_view help, auto value) {
+    page.Add({name, type, help}, static_cast<double>(value));
+  };
+  add("swell_store_version", kGauge, "The newest durable resourceVersion.", store.Version());
+  add("swell_store_writes_total", kCounter, "Objects written or deleted, durably.", stats.writes);
+  add("swell_store_commits_total", kCounter, "Transactions that made them durable.", stats.commits);
+  add("swell_store_failed_commits_total", kCounter, "Transactions that were rolled back.",
+      stats.failed_commits);
+  add("swell_store_pending_writes", kGauge, "Writes that wait for the disk.", stats.pending);
+  add("swell_store_history_events", kGauge, "Events that watches can begin at.",
+      stats.history_events);
+  add("swell_store_history_bytes", kGauge, "Bytes of the objects in these events.",
+      stats.history_bytes);
+  add("apiserver_registered_watchers", kGauge, "Watches under way.", watchers.size());
+}
+
+Core::Target Core::FindTarget(const RequestInfo& info) {
+  constexpr size_t kMaxTargets = 4096;
+  if (targets_generation != scheme->generation() || targets.size() > kMaxTargets) {
+    targets.clear();
+    targets_generation = scheme->generation();
+  }
+  const std::string key = StrCat(info.group, "/", info.version, "/", info.resource);
+  const auto found = targets.find(key);
+  if (found != targets.end()) return found->second;
+  Target target;
+  target.kind = scheme->FindResource(info.group, info.version, info.resource);
+  if (!target.kind) return target;
+  target.storage = scheme->StorageKind(info.group, info.resource);
+  if (!target.storage) target.storage = target.kind;
+  targets.emplace(key, target);
+  return target;
+}
+
+std::string FieldOf(const store::Entry& entry, std::string_view field) {
+  return std::string(entry.attributes.fields.Find(field).value_or(""));
+}
+
+store::Key KeyFor(const api::KindInfo& kind, std::string_view ns, std::string_view name) {
+  return {kind.StoreResource(), kind.namespaced ? std::string(ns) : std::string(),
+          std::string(name)};
+}
+
+api::StringPairs LabelPairs(const json::Object& labels) {
+  std::vector<api::StringPairs::Pair> pairs;
+  for (const auto& [key, value] : labels) {
+    if (value.is_string()) {
+      pairs.emplace_back(std::string_view(key.data(), key.size()), json::View(value.get_string()));
+    }
+  }
+  std::sort(pairs.begin(), pairs.end());
+  return api::StringPairs::Of(pairs);
+}
+
+store::Attributes AttributesOf(const api::KindInfo& kind, const json::Value& object) {
+  store::Attributes attributes;
+  attributes.uid = api::Uid(object);
+  attributes.labels = LabelPairs(json::GetObject(object, {"metadata", "labels"}));
+  std::vector<std::pair<std::string, std::string>> fields;
+  fields.emplace_back("metadata.name", api::Name(object));
+  if (kind.namespaced) fields.emplace_back("metadata.namespace", api::Namespace(object));
+  for (const std::string& field : kind.selectable_fields) {
+    fields.emplace_back(field, FieldText(object, field));
+  }
+  for (const std::string& field : OwnFields(kind)) {
+    fields.emplace_back(field, FieldText(object, field));
+  }
+  std::sort(fields.begin(), fields.end());
+  fields.erase(std::unique(fields.begin(), fields.end()), fields.end());
+  attributes.fields = api::StringPairs::Of(fields);
+  return attributes;
+}
+
+std::optional<json::Value> LatestObject(Core& core,
+                                        const api::KindInfo& kind,
+                                        std::string_view ns,
+                                        std::string_view name) {
+  const store::EntryPtr entry = core.store.Latest(KeyFor(kind, ns, name));
+  if (!entry) return std::nullopt;
+  return *entry->Parsed();
+}
+
+void WriteObject(Core& core,
+                 const api::KindInfo& kind,
+                 store::EventType type,
+                 json::Value object,
+                 WriteDone done) {
+  const uint64_t version = core.store.PeekVersion();
+  json::Set(object, {"metadata", "resourceVersion"}, json::Value(std::to_string(version)));
+  auto entry = std::make_shared<const store::Entry>(
+      KeyFor(kind, api::Namespace(object), api::Name(object)), version, json::Print(object),
+      AttributesOf(kind, object));
+  auto document = std::make_shared<const json::Value>(std::move(object));
+  entry->Prime(document);
+  core.recent[core.next_recent++ % Core::kRecentDocuments] = document;
+  WriteEntry(core, kind, type, std::move(entry), std::move(done));
+}
+
+void WriteEntry(Core& core,
+                const api::KindInfo& kind,
+                store::EventType type,
+                const store::EntryPtr& entry,
+                WriteDone done) {
+  const auto written = HooksOf(kind).written;
+  core.store.Write(type, entry,
+                   [weak = core.weak_from_this(), type, entry, written,
+                    done = std::move(done)](const Status& status) {
+                     const auto core = weak.lock();
+                     if (!core) return;
+                     if (written != nullptr) written(*core, type, entry, status.ok());
+                     NoteForQuota(*core, type, entry, status.ok());
+                     done(status, entry);
+                   });
+}
+
+}  // namespace swell::apiserver

@@ -1,0 +1,82 @@
+// Events expire: each is removed once its last write is older than Options::event_ttl.
+#include <algorithm>
+
+#include "base/log.h"
+#include "kube/api/meta.h"
+#include "kube/apiserver/handlers.h"
+#include "kube/apiserver/hooks.h"
+
+namespace swell::apiserver {
+namespace {
+
+constexpr size_t kBatch = 500;
+constexpr auto kLeastPause = std::chrono::seconds(1);
+constexpr auto kMostPause = std::chrono::seconds(60);
+
+WallTime LastSeen(const json::Value& event) {
+  WallTime latest = api::CreationTime(event);
+  for (const char* field : {"lastTimestamp", "eventTime"}) {
+    const auto time = api::ParseTime(json::GetString(event, {field}));
+    if (time) latest = std::max(latest, *time);
+  }
+  const auto series = api::ParseTime(json::GetString(event, {"series", "lastObservedTime"}));
+  return series ? std::max(latest, *series) : latest;
+}
+
+void Remove(Core& core, const api::KindInfo& kind, const store::EntryPtr& entry) {
+  json::Value object = *entry->Parsed();
+  WriteObject(core, kind, store::EventType::kDeleted, std::move(object),
+              [](const Status& status, const store::EntryPtr& removed) {
+                if (status.ok()) return;
+                SWELL_LOG_WARNING("apiserver", "event not expired",
+                                  {"event", removed->key.ns + "/" + removed->key.name},
+                                  {"error", status.ToString()});
+              });
+}
+
+void Expire(Core& core);
+
+void Schedule(Core& core, Duration pause) {
+  core.expiry_timer = core.executor.After(pause, [&core] { Expire(core); });
+}
+
+void Expire(Core& core) {
+  const api::KindPtr kind = core.scheme->StorageKind("", "events");
+  const WallTime limit = core.clock.Now() - core.options.event_ttl;
+  size_t removed = 0;
+  while (kind && !core.written_events.empty() && core.written_events.front().at <= limit &&
+         removed < kBatch) {
+    const Core::WrittenEvent event = std::move(core.written_events.front());
+    core.written_events.pop_front();
+    const auto entry = core.store.Latest(event.key);
+    // Written again since: a later record of it is further back.
+    if (!entry || entry->version != event.version) continue;
+    Remove(core, *kind, entry);
+    ++removed;
+  }
+  const Duration ordinary =
+      std::clamp<Duration>(core.options.event_ttl / 10, kLeastPause, kMostPause);
+  Schedule(core, removed == kBatch ? Duration(kLeastPause) : ordinary);
+}
+
+}  // namespace
+
+void EventWritten(Core& core, store::EventType type, const store::EntryPtr& entry, bool ok) {
+  if (!ok || type == store::EventType::kDeleted) return;
+  core.written_events.push_back({entry->key, entry->version, core.clock.Now()});
+}
+
+void StartEventExpiry(Core& core) {
+  if (core.options.event_ttl <= Duration{0}) return;
+  const auto stored = core.store.List("events", "");
+  if (stored.ok()) {
+    for (const store::EntryPtr& entry : stored->entries) {
+      core.written_events.push_back({entry->key, entry->version, LastSeen(*entry->Parsed())});
+    }
+    std::sort(core.written_events.begin(), core.written_events.end(),
+              [](const auto& a, const auto& b) { return a.at < b.at; });
+  }
+  Schedule(core, std::clamp<Duration>(core.options.event_ttl / 10, kLeastPause, kMostPause));
+}
+
+}  // namespace swell::apiserver

@@ -1,0 +1,128 @@
+#include "kube/apiserver/pods/usage.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/duration.h"
+#include "base/strings.h"
+#include "kube/api/meta.h"
+#include "kube/apiserver/webhooks/webhook.h"
+
+namespace swell::apiserver {
+namespace {
+
+constexpr Duration kPatience = std::chrono::seconds(5);
+constexpr char kSummary[] = "/stats/summary";
+
+// As metrics servers write them: nanocores and kibibytes.
+json::Object Usage(const json::Value& told) {
+  return {{"cpu", StrCat(json::GetInt(told, {"cpu", "usageNanoCores"}), "n")},
+          {"memory", StrCat(json::GetInt(told, {"memory", "workingSetBytes"}) / 1024, "Ki")}};
+}
+
+std::string Window(const json::Value& told) {
+  const json::Value* found = json::Find(told, {"cpu", "usageWindowSeconds"});
+  double seconds = 0;
+  if (found != nullptr && found->is_double()) seconds = found->get_double();
+  if (found != nullptr && found->is_int64()) seconds = static_cast<double>(found->get_int64());
+  return FormatDuration(
+      std::chrono::milliseconds(static_cast<int64_t>(std::clamp(seconds, 0.0, 1e9) * 1000)));
+}
+
+json::Object Measured(const Core& core,
+                      const api::KindInfo& kind,
+                      const store::Entry& of,
+                      const json::Value& told) {
+  json::Object metadata{{"name", of.key.name}};
+  if (kind.namespaced) metadata["namespace"] = of.key.ns;
+  metadata["creationTimestamp"] = api::FormatTime(core.clock.Now());
+  json::Object labels;
+  for (const auto& [key, value] : of.attributes.labels) labels[key] = value;
+  if (!labels.empty()) metadata["labels"] = std::move(labels);
+  return {{"apiVersion", kind.gvk.ApiVersion()},
+          {"kind", kind.gvk.kind},
+          {"metadata", std::move(metadata)},
+          {"timestamp", json::GetString(told, {"cpu", "time"})},
+          {"window", Window(told)}};
+}
+
+// What the node told; null where it did not. kUnavailable while it is asked.
+Result<const json::Value*> Told(Core& core, Call& call, const std::string& node) {
+  static const json::Value kNothing;
+  Questions& questions = QuestionsOf(core, call);
+  const std::string key = StrCat("usage of ", node);
+  const Questions::Answer* answer = questions.Find(key);
+  if (answer != nullptr) return answer->ok() ? &**answer : &kNothing;
+  auto kubelet = core.options.node_dialer
+                     ? core.options.node_dialer(node)
+                     : Status(Code::kUnavailable, "this server reaches no nodes");
+  if (!kubelet.ok()) return &kNothing;
+  api::RestRequest request;
+  request.method = "GET";
+  request.path = kSummary;
+  request.user = {"system:apiserver", "", {"system:masters"}};
+  questions.AskNode(key, *kubelet, std::move(request), kPatience);
+  return Unanswered();
+}
+
+// Reads are of what was asked, so a name in the path is looked up alone.
+std::vector<store::EntryPtr> Subjects(Core& core,
+                                      const Call& call,
+                                      const std::string& resource,
+                                      const Selection& selection) {
+  if (!call.info.name.empty()) {
+    const auto entry = core.store.Get({resource, call.info.ns, call.info.name});
+    return entry ? std::vector<store::EntryPtr>{entry} : std::vector<store::EntryPtr>();
+  }
+  auto wanted = [&selection](const store::Entry& entry) {
+    return selection.labels.Matches(entry.attributes.labels);
+  };
+  auto listing = core.store.List(resource, call.info.ns, wanted);
+  return listing.ok() ? std::move(listing->entries) : std::vector<store::EntryPtr>();
+}
+
+const json::Value* FindPod(const json::Value& summary, const store::Key& key) {
+  for (const json::Value& pod : json::GetArray(summary, {"pods"})) {
+    if (json::GetString(pod, {"podRef", "name"}) == key.name &&
+        json::GetString(pod, {"podRef", "namespace"}) == key.ns) {
+      return &pod;
+    }
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+Result<std::vector<json::Object>> MeasuredUsage(Core& core,
+                                                Call& call,
+                                                const Selection& selection) {
+  const api::KindInfo& kind = *call.storage;
+  const bool pods = kind.namespaced;
+  std::vector<json::Object> out;
+  bool waits = false;
+  for (const store::EntryPtr& entry : Subjects(core, call, kind.plural, selection)) {
+    if (pods && FieldOf(*entry, "status.phase") != "Running") continue;
+    const std::string node = pods ? FieldOf(*entry, "spec.nodeName") : entry->key.name;
+    const auto told = Told(core, call, node);
+    waits = waits || !told.ok();
+    if (waits) continue;
+    const json::Value* about = pods ? FindPod(**told, entry->key) : json::Find(**told, {"node"});
+    if (about == nullptr) continue;
+    json::Object object = Measured(core, kind, *entry, *about);
+    if (pods) {
+      json::Array containers;
+      for (const json::Value& container : json::GetArray(*about, {"containers"})) {
+        containers.emplace_back(json::Object{{"name", json::GetString(container, {"name"})},
+                                             {"usage", Usage(container)}});
+      }
+      object["containers"] = std::move(containers);
+    } else {
+      object["usage"] = Usage(*about);
+    }
+    out.push_back(std::move(object));
+  }
+  if (waits) return Unanswered();
+  return out;
+}
+
+}  // namespace swell::apiserver

@@ -1,0 +1,86 @@
+// Watcher: one watch request. It selects, forms and sends events until its time is up, its
+// receiver is too slow or gone, or the server ends.
+//
+// Thread-safety: core executor only. Ownership: Core::watchers; a call's release removes it.
+// Invariants: events arrive in version order; a bookmark's version is never ahead of an event that
+// has not been sent. What is there at once is sent at the receiver's pace; only of what happens
+// while it watches it may be too slow for.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "kube/apiserver/core.h"
+#include "kube/apiserver/reading/selection.h"
+
+namespace swell::apiserver {
+
+class Watcher : public std::enable_shared_from_this<Watcher> {
+ public:
+  Watcher(Core& core, CallPtr call, Selection selection, uint64_t id);
+  ~Watcher();
+
+  struct Start {
+    uint64_t version = 0;      // events after it
+    bool initial = false;      // synthetic ADDED for the state at the start
+    bool initial_end = false;  // and a bookmark after them
+    bool bookmarks = false;
+    Duration timeout{0};
+  };
+  // An error is to be answered instead of a stream.
+  Status Begin(const Start& start);
+  // Events from then on are no longer known: the watch's only event says so, and it ends.
+  void BeginTooLate(const Status& why);
+  void SendBookmark();
+  // Events that are still on their way: no bookmark may run ahead of them.
+  bool wants_bookmarks() const { return bookmarks_ && !waiting_ && watch_->waiting() == 0; }
+
+ private:
+  void OnEvent(const store::Event& event);
+  void Deliver(const store::Event& event);
+  // The state at the start, and what it must be followed by.
+  void SendStart();
+  bool SendInitial();
+  // Whether a webhook must convert something before the sending can go on, which it then does.
+  bool Waits(const Status& status);
+  // Whether the receiver has enough to read for now; the sending goes on when it has read.
+  bool Paced();
+  void Wait();
+  void GoOn();
+  bool Send(const api::Chunk& chunk);
+  // Whether the receiver takes the document that is kept of it.
+  bool SharesObject(const store::Entry& entry) const;
+  Result<bool> SendEvent(std::string_view type,
+                         uint64_t version,
+                         const store::Entry& entry,
+                         bool reversion);
+  Result<api::Chunk> EventBytes(std::string_view type,
+                                uint64_t version,
+                                const store::Entry& entry,
+                                bool reversion);
+  bool SendInitialEnd(uint64_t version);
+  json::Value BookmarkObject(uint64_t version) const;
+  void End(const Status& why);
+  void SendError(const Status& status);
+
+  Core& core_;
+  CallPtr call_;
+  Selection selection_;
+  const uint64_t id_;
+  uint64_t form_;  // key of the shared event bytes
+  bool bookmarks_ = false;
+  bool columns_sent_ = false;  // a table's columns go with its first event only
+  uint64_t sent_version_ = 0;
+  size_t unpaced_bytes_ = 0;  // sent in this turn
+  std::unique_ptr<store::Watch> watch_;
+  // While a webhook converts, or the receiver reads: what is to be sent then.
+  bool waiting_ = false;
+  std::optional<store::Listing> start_;
+  size_t start_at_ = 0;                // so many of it are sent
+  std::optional<uint64_t> start_end_;  // the bookmark after it
+  std::optional<store::Event> again_;  // what is converted
+  TimerId timeout_ = kNoTimer;
+};
+
+}  // namespace swell::apiserver

@@ -1,0 +1,19 @@
+// Kinds of two groups that share their name: PyTorchJob, TFJob and XGBoostJob are Kubeflow's and
+// KubeDL's. kubectl takes the plain word `pytorchjob` for the first group's; where only the other
+// group has the object of that name, or objects in that namespace to show in a table, it is the
+// other that people mean.
+//
+// What programs see is not touched: lists and watches of all objects are those of their group.
+// Thread-safety: core executor only.
+#pragma once
+
+#include <string_view>
+
+#include "kube/apiserver/core.h"
+
+namespace swell::apiserver {
+
+// Before access is decided: turns the request to the other group where that is meant.
+void FollowHomonym(const Core& core, std::string_view verb, Call& call);
+
+}  // namespace swell::apiserver

@@ -1,0 +1,126 @@
+#include "kube/client/usage_record.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/strings.h"
+#include "kube/api/meta.h"
+
+namespace swell::client {
+namespace {
+
+constexpr std::string_view kPrefix = "swell-usage-";
+constexpr int64_t kHourNs = 3'600'000'000'000;
+
+// A tenth of a second is precise enough, and short.
+json::Value Rounded(double seconds) {
+  const double tenths = std::round(seconds * 10) / 10;
+  if (tenths == std::floor(tenths)) return static_cast<int64_t>(tenths);
+  return tenths;
+}
+
+double Number(const json::Value& object, std::string_view field) {
+  const json::Value* value = json::Find(object, {field});
+  return value != nullptr && value->is_number() ? value->to_number<double>() : 0;
+}
+
+json::Object RowObject(const UsageDay::Key& key, const UsageRow& row) {
+  json::Object out{
+      {"project", std::get<0>(key)}, {"user", std::get<1>(key)}, {"hour", std::get<2>(key)}};
+  auto put = [&out](const char* field, json::Value value) {
+    if (value != json::Value(int64_t{0})) out[field] = std::move(value);
+  };
+  put("gpuSeconds", Rounded(row.gpu_s));
+  put("cpuSeconds", Rounded(row.cpu_s));
+  put("started", row.started);
+  put("waitSeconds", Rounded(row.wait_s));
+  put("longestWaitSeconds", Rounded(row.wait_max_s));
+  put("preemptedPods", row.preempted);
+  put("lostGpuSeconds", Rounded(row.lost_gpu_s));
+  return out;
+}
+
+}  // namespace
+
+void UsageRow::Add(const UsageRow& other) {
+  gpu_s += other.gpu_s;
+  cpu_s += other.cpu_s;
+  started += other.started;
+  wait_s += other.wait_s;
+  wait_max_s = std::max(wait_max_s, other.wait_max_s);
+  preempted += other.preempted;
+  lost_gpu_s += other.lost_gpu_s;
+}
+
+UsageRow& UsageDay::Row(std::string_view project, std::string_view user, int hour) {
+  const Key key(project, user, hour);
+  const auto found = rows.find(key);
+  if (found != rows.end()) return found->second;
+  // Who comes late is told together; 24 rows of that are always free.
+  if (rows.size() >= kRowsMax) {
+    return rows[Key(kUsageOthers, kUsageOthers, hour)];
+  }
+  return rows[key];
+}
+
+json::Value UsageDay::ToConfigMap(std::string_view ns) const {
+  json::Array list;
+  for (const auto& [key, row] : rows) list.push_back(RowObject(key, row));
+  json::Array capacity;
+  for (double seconds : capacity_gpu_s) capacity.push_back(Rounded(seconds));
+  const json::Value usage = json::Object{{"until", api::FormatMicroTime(until)},
+                                         {"capacityGpuSeconds", std::move(capacity)},
+                                         {"rows", std::move(list)}};
+  return json::Object{{"apiVersion", "v1"},
+                      {"kind", "ConfigMap"},
+                      {"metadata", json::Object{{"name", UsageConfigMapName(date)},
+                                                {"namespace", ns},
+                                                {"labels", json::Object{{kUsageLabel, "day"}}}}},
+                      {"data", json::Object{{"usage", json::Print(usage)}}}};
+}
+
+Result<UsageDay> UsageDay::FromConfigMap(const json::Value& object) {
+  const std::string name(api::Name(object));
+  auto wrong = [&name](std::string_view what) {
+    return Status(Code::kInvalid, StrCat("configmap ", Quote(name), ": data.usage: ", what));
+  };
+  UsageDay day;
+  if (!name.starts_with(kPrefix)) return wrong(StrCat("its name does not begin with ", kPrefix));
+  day.date = name.substr(kPrefix.size());
+  auto usage = json::Parse(json::GetString(object, {"data", "usage"}));
+  if (!usage.ok()) return wrong(usage.status().message());
+  const auto until = api::ParseTime(json::GetString(*usage, {"until"}));
+  if (!until) return wrong("until is no time");
+  day.until = *until;
+  const json::Array& capacity = json::GetArray(*usage, {"capacityGpuSeconds"});
+  for (size_t hour = 0; hour < std::min(capacity.size(), day.capacity_gpu_s.size()); ++hour) {
+    if (capacity[hour].is_number()) day.capacity_gpu_s[hour] = capacity[hour].to_number<double>();
+  }
+  for (const json::Value& one : json::GetArray(*usage, {"rows"})) {
+    const int64_t hour = json::GetInt(one, {"hour"}, -1);
+    if (hour < 0 || hour > 23) return wrong(StrCat("hour ", hour, " of a row is none"));
+    UsageRow row;
+    row.gpu_s = Number(one, "gpuSeconds");
+    row.cpu_s = Number(one, "cpuSeconds");
+    row.started = json::GetInt(one, {"started"});
+    row.wait_s = Number(one, "waitSeconds");
+    row.wait_max_s = Number(one, "longestWaitSeconds");
+    row.preempted = json::GetInt(one, {"preemptedPods"});
+    row.lost_gpu_s = Number(one, "lostGpuSeconds");
+    day.Row(json::GetString(one, {"project"}), json::GetString(one, {"user"}),
+            static_cast<int>(hour))
+        .Add(row);
+  }
+  return day;
+}
+
+std::string UsageDate(WallTime time) { return api::FormatTime(time).substr(0, 10); }
+
+int UsageHour(WallTime time) {
+  constexpr int64_t kDayHours = 24;
+  return static_cast<int>(time.unix_ns / kHourNs % kDayHours);
+}
+
+std::string UsageConfigMapName(std::string_view date) { return StrCat(kPrefix, date); }
+
+}  // namespace swell::client

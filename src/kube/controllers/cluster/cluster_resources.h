@@ -1,0 +1,22 @@
+// ClusterResources: every resource of the cluster that holds objects of its own, for the
+// controllers that must look after all kinds alike. Thread-safety: core executor only. The scheme
+// outlives the answers.
+#pragma once
+
+#include <vector>
+
+#include "kube/api/scheme.h"
+#include "kube/client/client.h"
+
+namespace swell::controllers {
+
+// One version of every stored resource that can be listed and deleted, core first. Events are left
+// out: they are many, own nothing and expire by themselves (ask for them with `and_events`).
+std::vector<client::Resource> ClusterResources(const api::Scheme& scheme, bool and_events);
+
+// The resource of an owner reference; nullopt when the cluster has no such kind.
+std::optional<client::Resource> ResourceOfKind(const api::Scheme& scheme,
+                                               std::string_view api_version,
+                                               std::string_view kind);
+
+}  // namespace swell::controllers

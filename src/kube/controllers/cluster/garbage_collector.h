@@ -1,0 +1,83 @@
+// GarbageCollector: objects whose owners are gone go too; owners deleted with Foreground wait for
+// what blocks them, with Orphan they let their dependents go free first.
+//
+// It watches every resource of the scheme and keeps only the graph: who is who, who owns whom. An
+// owner that the graph does not know is asked for at the API before anything is deleted in its
+// name, and every deletion names the uid it was decided for.
+//
+// Thread-safety: core executor only. Ownership: informers of resources that nobody else watches are
+// its own; the scheme outlives it.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "kube/api/meta.h"
+#include "kube/api/scheme.h"
+#include "kube/client/work_queue.h"
+#include "kube/controllers/context.h"
+
+namespace swell::controllers {
+
+class GarbageCollector {
+ public:
+  GarbageCollector(Context context, const api::Scheme& scheme);
+  ~GarbageCollector();
+
+  // Watches what is not watched yet; again whenever a CRD comes.
+  void Start();
+
+ private:
+  using Done = client::WorkQueue::Done;
+  struct Node {
+    client::Resource resource;
+    std::string ns, name, version;
+    std::vector<api::OwnerReference> owners;
+    bool deleting = false;
+    bool foreground = false;  // has the finalizer foregroundDeletion
+    bool orphan = false;      // has the finalizer orphan
+  };
+  struct Verdict;
+
+  void Watch(const client::Resource& resource);
+  void OnObject(const client::Resource& resource, const json::Value& object);
+  void OnGone(const json::Value& object);
+  void Link(const std::string& uid, const std::vector<api::OwnerReference>& owners, bool add);
+  void AddDependents(const std::string& uid);
+
+  void Reconcile(const std::string& uid, Done done);
+  // Once everything is in view.
+  void ReconcileLater(const std::string& uid);
+  void LookWhetherSynced();
+  void JudgeOwners(const std::string& uid, std::shared_ptr<Verdict> verdict, size_t next);
+  void Carry(const std::string& uid, const Verdict& verdict);
+  void ReconcileForeground(const std::string& uid, const Node& node, Done done);
+  void ReconcileOrphan(const std::string& uid, const Node& node, Done done);
+  void DropOwners(const std::string& uid, const std::set<std::string>& owners, Done done);
+  void DropFinalizer(const Node& node, std::string_view finalizer, Done done);
+  void DeleteNode(const std::string& uid,
+                  const Node& node,
+                  std::string_view propagation,
+                  Done done);
+  bool synced() const;
+
+  Context context_;
+  const api::Scheme& scheme_;
+  std::map<client::Resource, std::unique_ptr<client::Informer>> own_;
+  std::vector<client::Informer*> watched_;
+  std::set<client::Resource> seen_;
+  std::unordered_map<std::string, Node> nodes_;              // by uid; never iterated
+  std::map<std::string, std::set<std::string>> dependents_;  // owner's uid → uids
+  std::set<std::string> later_;                              // uids
+  TimerId sync_timer_ = kNoTimer;
+  bool started_ = false;
+  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
+  client::WorkQueue queue_;
+  client::Client client_;
+};
+
+}  // namespace swell::controllers

@@ -1,0 +1,220 @@
+// Owners and dependents under the three deletion policies; namespaces that empty themselves.
+#include <gtest/gtest.h>
+
+#include "base/strings.h"
+#include "kube/api/meta.h"
+#include "operator/testing/cluster_test_util.h"
+
+namespace swell::controllers {
+namespace {
+
+using client::resources::kConfigMaps;
+using client::resources::kNamespaces;
+using client::resources::kPods;
+using client::resources::kPyTorchJobs;
+using client::resources::kSecrets;
+
+class GarbageTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    cluster_.AddNode("node-a", 8);
+    cluster_.StartManager();
+  }
+  void Make(const std::string& name, const std::string& owner = "", bool blocks = true) {
+    std::string text = StrCat("apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: ", name,
+                              "\n  namespace: default\n");
+    if (!owner.empty()) {
+      text +=
+          StrCat("  ownerReferences:\n  - {apiVersion: v1, kind: ConfigMap, name: ", owner,
+                 ", uid: ", Uid(owner), ", blockOwnerDeletion: ", blocks ? "true" : "false", "}\n");
+    }
+    cluster_.Create(text);
+  }
+  std::string Uid(const std::string& name) {
+    json::SharedValue found = cluster_.Get(kConfigMaps, "default/" + name);
+    return found ? std::string(api::Uid(*found)) : "";
+  }
+  bool Exists(const std::string& name) { return !Uid(name).empty(); }
+  bool UntilGone(const std::string& name) {
+    return cluster_.Until([&] { return !Exists(name); });
+  }
+  TestCluster cluster_;
+};
+
+TEST_F(GarbageTest, BackgroundTakesTheDependentsAfterwards) {
+  Make("top");
+  Make("middle", "top");
+  Make("bottom", "middle");
+  Make("other");
+  ASSERT_TRUE(cluster_.Delete(kConfigMaps, "default/top", {.propagation = "Background"}).ok());
+  EXPECT_FALSE(Exists("top"));
+  EXPECT_TRUE(UntilGone("middle"));
+  EXPECT_TRUE(UntilGone("bottom"));
+  EXPECT_TRUE(Exists("other"));
+}
+
+TEST_F(GarbageTest, ForegroundWaitsForWhatBlocks) {
+  Make("top");
+  Make("middle", "top");
+  Make("bottom", "middle");
+  ASSERT_TRUE(
+      cluster_.Patch(kConfigMaps, "default/bottom", "{metadata: {finalizers: [example.com/hold]}}")
+          .ok());
+  ASSERT_TRUE(cluster_.Delete(kConfigMaps, "default/top", {.propagation = "Foreground"}).ok());
+  cluster_.Run(30 * kSecond);
+  EXPECT_TRUE(Exists("top"));
+  EXPECT_TRUE(Exists("middle"));
+  EXPECT_TRUE(Exists("bottom"));
+  ASSERT_TRUE(cluster_.Patch(kConfigMaps, "default/bottom", "{metadata: {finalizers: []}}").ok());
+  EXPECT_TRUE(UntilGone("bottom"));
+  EXPECT_TRUE(UntilGone("middle"));
+  EXPECT_TRUE(UntilGone("top"));
+}
+
+TEST_F(GarbageTest, ForegroundDoesNotWaitForOthers) {
+  Make("top");
+  Make("free", "top", false);
+  ASSERT_TRUE(
+      cluster_.Patch(kConfigMaps, "default/free", "{metadata: {finalizers: [example.com/hold]}}")
+          .ok());
+  ASSERT_TRUE(cluster_.Delete(kConfigMaps, "default/top", {.propagation = "Foreground"}).ok());
+  EXPECT_TRUE(UntilGone("top"));
+  EXPECT_TRUE(Exists("free"));
+}
+
+TEST_F(GarbageTest, OrphanSetsTheDependentsFree) {
+  Make("top");
+  Make("middle", "top");
+  Make("bottom", "middle");
+  ASSERT_TRUE(cluster_.Delete(kConfigMaps, "default/top", {.propagation = "Orphan"}).ok());
+  EXPECT_TRUE(UntilGone("top"));
+  cluster_.Run(30 * kSecond);
+  ASSERT_TRUE(Exists("middle"));
+  EXPECT_TRUE(
+      json::GetArray(*cluster_.Get(kConfigMaps, "default/middle"), {"metadata", "ownerReferences"})
+          .empty());
+  EXPECT_TRUE(Exists("bottom"));
+}
+
+TEST_F(GarbageTest, OneOwnerLeftIsEnough) {
+  Make("first");
+  Make("second");
+  cluster_.Create(
+      StrCat("apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: child\n  namespace: default\n"
+             "  ownerReferences:\n  - {apiVersion: v1, kind: ConfigMap, name: first, uid: ",
+             Uid("first"),
+             "}\n  - {apiVersion: v1, kind: ConfigMap, name: second, uid: ", Uid("second"), "}\n"));
+  ASSERT_TRUE(cluster_.Delete(kConfigMaps, "default/first").ok());
+  ASSERT_TRUE(cluster_.Until([&] {
+    return json::GetArray(*cluster_.Get(kConfigMaps, "default/child"),
+                          {"metadata", "ownerReferences"})
+               .size() == 1;
+  }));
+  ASSERT_TRUE(cluster_.Delete(kConfigMaps, "default/second").ok());
+  EXPECT_TRUE(UntilGone("child"));
+}
+
+TEST_F(GarbageTest, OwnerThatNeverWasTakesItsDependentAlong) {
+  cluster_.Create(
+      "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: child\n  namespace: default\n"
+      "  ownerReferences:\n  - {apiVersion: v1, kind: ConfigMap, name: ghost, uid: nobody}\n");
+  EXPECT_TRUE(UntilGone("child"));
+}
+
+// A kind that is not served (now) is no reason to delete anything.
+TEST_F(GarbageTest, UnknownKindsAreLeftAlone) {
+  cluster_.Create(
+      "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: child\n  namespace: default\n"
+      "  ownerReferences:\n  - {apiVersion: example.com/v1, kind: Ghost, name: g, uid: u}\n");
+  cluster_.Run(60 * kSecond);
+  EXPECT_TRUE(Exists("child"));
+}
+
+// A new object of the owner's name is not the owner.
+TEST_F(GarbageTest, NamesakesDoNotInherit) {
+  Make("top");
+  Make("middle", "top");
+  cluster_.StopManager();
+  ASSERT_TRUE(cluster_.Delete(kConfigMaps, "default/top").ok());
+  Make("top");
+  cluster_.StartManager();
+  EXPECT_TRUE(UntilGone("middle"));
+  EXPECT_TRUE(Exists("top"));
+}
+
+TEST_F(GarbageTest, CustomKindsAreLookedAfterToo) {
+  cluster_.Create(R"(
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: widgets.example.com}
+spec:
+  group: example.com
+  names: {kind: Widget, plural: widgets, singular: widget, listKind: WidgetList}
+  scope: Namespaced
+  versions:
+  - name: v1
+    served: true
+    storage: true
+    schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}
+)");
+  cluster_.Run(2 * kSecond);
+  const client::Resource widgets{"example.com", "v1", "widgets", true};
+  cluster_.Create(
+      "apiVersion: example.com/v1\nkind: Widget\nmetadata: {name: w, namespace: default}\n");
+  json::SharedValue widget = cluster_.Get(widgets, "default/w");
+  ASSERT_TRUE(widget);
+  cluster_.Create(
+      StrCat("apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: child\n  namespace: default\n"
+             "  ownerReferences:\n  - {apiVersion: example.com/v1, kind: Widget, name: w, uid: ",
+             api::Uid(*widget), "}\n"));
+  cluster_.Run(5 * kSecond);
+  EXPECT_TRUE(Exists("child"));
+  ASSERT_TRUE(cluster_.Delete(widgets, "default/w").ok());
+  EXPECT_TRUE(UntilGone("child"));
+}
+
+TEST_F(GarbageTest, DeletedJobTakesEverythingAlong) {
+  cluster_.Create(PyTorchYaml{.name = "job", .workers = 2}.Text());
+  ASSERT_TRUE(cluster_.Until([&] { return cluster_.Pods("Running") == 3; }));
+  ASSERT_TRUE(cluster_.Delete(kPyTorchJobs, "default/job").ok());
+  EXPECT_TRUE(cluster_.Until([&] {
+    return cluster_.Pods("") == 0 && cluster_.List(client::resources::kPodGroups).empty();
+  }));
+}
+
+TEST_F(GarbageTest, NamespaceIsEmptiedThenGone) {
+  cluster_.Create("apiVersion: v1\nkind: Namespace\nmetadata: {name: team}\n");
+  cluster_.Create(
+      "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: c, namespace: team}\n---\n"
+      "apiVersion: v1\nkind: Secret\nmetadata: {name: s, namespace: team}\n---\n"
+      "apiVersion: v1\nkind: Pod\nmetadata: {name: p, namespace: team}\n"
+      "spec: {containers: [{name: c, image: x}]}\n---\n"
+      "apiVersion: batch/v1\nkind: Job\nmetadata: {name: j, namespace: team}\n"
+      "spec: {template: {spec: {restartPolicy: Never, containers: [{name: c, image: x}]}}}\n");
+  ASSERT_TRUE(cluster_.Until([&] { return cluster_.Pods("Running") == 2; }));
+  ASSERT_TRUE(cluster_.Delete(kNamespaces, "team").ok());
+  EXPECT_TRUE(cluster_.Until([&] { return !cluster_.Get(kNamespaces, "team"); }));
+  EXPECT_EQ(cluster_.List(kConfigMaps, "team").size(), 0u);
+  EXPECT_EQ(cluster_.Pods(""), 0);
+  EXPECT_TRUE(cluster_.Get(kNamespaces, "default"));
+}
+
+TEST_F(GarbageTest, NamespaceSaysWhatHoldsIt) {
+  cluster_.Create("apiVersion: v1\nkind: Namespace\nmetadata: {name: team}\n");
+  cluster_.Create(
+      "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: c, namespace: team, finalizers: "
+      "[example.com/hold]}\n");
+  ASSERT_TRUE(cluster_.Delete(kNamespaces, "team").ok());
+  cluster_.Run(10 * kSecond);
+  json::SharedValue ns = cluster_.Get(kNamespaces, "team");
+  ASSERT_TRUE(ns);
+  EXPECT_EQ(json::GetString(*ns, {"status", "phase"}), "Terminating");
+  const json::Value* held = api::FindCondition(*ns, "NamespaceFinalizersRemaining");
+  ASSERT_NE(held, nullptr);
+  EXPECT_NE(json::GetString(*held, {"message"}).find("example.com/hold"), std::string_view::npos);
+  ASSERT_TRUE(cluster_.Patch(kConfigMaps, "team/c", "{metadata: {finalizers: []}}").ok());
+  EXPECT_TRUE(cluster_.Until([&] { return !cluster_.Get(kNamespaces, "team"); }));
+}
+
+}  // namespace
+}  // namespace swell::controllers

@@ -1,0 +1,82 @@
+// What every controller is given: time, chance, the API server, and the informers they share.
+//
+// Thread-safety: core executor only. The Context outlives every controller.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/executor.h"
+#include "base/metrics.h"
+#include "base/random.h"
+#include "kube/api/binder.h"
+#include "kube/api/swell_keys.h"
+#include "kube/client/event_recorder.h"
+#include "kube/client/informer.h"
+#include "kube/client/work_queue.h"
+
+namespace swell::controllers {
+
+namespace keys = api::keys;
+
+// One informer per resource for the whole process.
+class Informers {
+ public:
+  Informers(Executor& executor,
+            std::shared_ptr<api::RestHandler> server,
+            api::UserInfo user,
+            uint64_t seed);
+
+  // The informer of a resource, made at the first call; Start() starts those made so far.
+  // Pods are indexed by "node" and "group" (ns/pod-group label); everything in namespaces by
+  // "owner" (controller's uid) and "orphans" (namespace of what has no controller).
+  client::Informer& Of(const client::Resource& resource);
+  // Before Of: the group is served in another version than the one that resources name, as
+  // policy/v1beta1 was before Kubernetes 1.21.
+  void UseVersion(const std::string& group, const std::string& version);
+  // nullptr when nobody asked for it yet.
+  client::Informer* Find(const client::Resource& resource) const;
+  // Those asked for so far.
+  std::vector<client::Resource> resources() const;
+  void Start();
+  bool synced() const;
+  // Runs once everything that was started is in the caches.
+  void WhenSynced(std::function<void()> done);
+
+ private:
+  Executor& executor_;
+  std::shared_ptr<api::RestHandler> server_;
+  api::UserInfo user_;
+  uint64_t seed_;
+  std::map<std::string, std::string> versions_;  // group → version
+  std::map<client::Resource, std::unique_ptr<client::Informer>> informers_;
+  std::vector<client::Informer*> unstarted_;
+};
+
+struct Context {
+  Executor& executor;
+  Clock& clock;
+  Random& random;
+  std::shared_ptr<api::RestHandler> server;
+  api::UserInfo user;
+  Informers& informers;
+  Metrics* metrics = nullptr;                     // null: nobody counts
+  std::shared_ptr<api::Binder> binder = nullptr;  // null: each binding is a request of its own
+};
+
+// Who tells people what `component` does.
+client::EventRecorder MakeRecorder(Context& context, std::string component);
+
+using ObjectHandler = std::function<void(const json::SharedValue&)>;
+
+// `now` hears of every object that comes or changes, `gone` of those that go, as they were last.
+void Follow(client::Informer& informer, const ObjectHandler& now, ObjectHandler gone = {});
+// The object's own key to the queue, or its controller's where that is of the kind.
+ObjectHandler Queued(client::WorkQueue& queue);
+ObjectHandler OwnerQueued(client::WorkQueue& queue, std::string kind);
+
+}  // namespace swell::controllers

@@ -1,0 +1,82 @@
+#include "kube/controllers/pod_facts.h"
+
+#include <algorithm>
+#include <array>
+
+#include "base/strings.h"
+#include "kube/api/meta.h"
+#include "kube/controllers/context.h"
+
+namespace swell::controllers {
+
+bool HasEnded(const json::Value& pod) {
+  std::string_view phase = Phase(pod);
+  return phase == "Succeeded" || phase == "Failed";
+}
+
+bool WasPreempted(const json::Value& pod) {
+  if (!api::Annotation(pod, keys::kPreemptedBy).empty()) return true;
+  const json::Value* target = api::FindCondition(pod, "DisruptionTarget");
+  return target != nullptr && json::GetString(*target, {"status"}) == "True" &&
+         json::GetString(*target, {"reason"}) == "PreemptionByScheduler";
+}
+
+bool WasDisrupted(const json::Value& pod) {
+  return WasPreempted(pod) || api::ConditionIsTrue(pod, "DisruptionTarget");
+}
+
+std::string PreemptionMessage(const json::Value& pod) {
+  std::string message(api::Annotation(pod, keys::kPreemptedMessage));
+  if (!message.empty()) return message;
+  if (const json::Value* target = api::FindCondition(pod, "DisruptionTarget")) {
+    message = json::GetString(*target, {"message"});
+  }
+  if (message.empty() && WasPreempted(pod)) {
+    message = StrCat("Preempted by ", api::Annotation(pod, keys::kPreemptedBy));
+  }
+  return message;
+}
+
+std::optional<WallTime> PreemptionTime(const json::Value& pod) {
+  const json::Value* target = api::FindCondition(pod, "DisruptionTarget");
+  if (target == nullptr || !WasPreempted(pod)) return std::nullopt;
+  return api::ParseTime(json::GetString(*target, {"lastTransitionTime"}));
+}
+
+bool FailedByCluster(const json::Value& pod) {
+  static constexpr std::array<std::string_view, 8> kReasons = {
+      "Evicted",  "NodeLost",   "NodeShutdown", "Preempting", "UnexpectedAdmissionError",
+      "Shutdown", "Terminated", "NodeAffinity"};
+  std::string_view reason = json::GetString(pod, {"status", "reason"});
+  return reason.starts_with("OutOf") ||
+         std::find(kReasons.begin(), kReasons.end(), reason) != kReasons.end();
+}
+
+std::optional<int64_t> ExitCode(const json::Value& pod) {
+  for (std::string_view list : {"containerStatuses", "initContainerStatuses"}) {
+    for (const json::Value& container : json::GetArray(pod, {"status", list})) {
+      const json::Value* code = json::Find(container, {"state", "terminated", "exitCode"});
+      if (code == nullptr) continue;
+      int64_t value = json::GetInt(container, {"state", "terminated", "exitCode"});
+      if (value != 0) return value;
+    }
+  }
+  return std::nullopt;
+}
+
+int64_t ReportedWorld(const json::Value& pod) {
+  std::string_view text = api::Annotation(pod, keys::kMetrics);
+  if (text.empty()) return -1;
+  auto metrics = json::Parse(text, {.depth = 4, .bytes = 16 << 10});
+  return metrics.ok() && metrics->is_object() ? json::GetInt(*metrics, {"world"}, -1) : -1;
+}
+
+int64_t RestartCount(const json::Value& pod) {
+  int64_t total = 0;
+  for (const json::Value& container : json::GetArray(pod, {"status", "containerStatuses"})) {
+    total += json::GetInt(container, {"restartCount"});
+  }
+  return total;
+}
+
+}  // namespace swell::controllers

@@ -1,0 +1,78 @@
+// What the controllers of workloads share: which pods are theirs, pods from templates, how ready
+// pods are, which go first, and what was asked for but has not been seen yet.
+// Thread-safety: core executor only.
+#pragma once
+
+#include <map>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/clock.h"
+#include "kube/client/event_recorder.h"
+#include "kube/controllers/context.h"
+
+namespace swell::controllers {
+
+inline constexpr Duration kNotSynced = std::chrono::milliseconds(5);
+
+bool IsActive(const json::Value& pod);  // neither over nor going
+bool IsReady(const json::Value& pod);
+// Ready for at least `least`; `wait` is lowered to when that will be.
+bool IsAvailable(const json::Value& pod, Duration least, WallTime now, Duration& wait);
+bool SameButLabel(const json::Value& a, const json::Value& b, std::string_view ignored_label);
+
+// An IntOrString as a number of `total`; percentages round up or down.
+int64_t ScaledValue(const json::Value* value, int64_t total, bool round_up, int64_t fallback);
+
+// A pod of the object's spec.template, owned by it, named `name`.
+json::Value PodOf(const json::Value& owner, std::string_view name);
+// The lower, the sooner it goes when there are too many. Those of `crowded` nodes before others.
+std::vector<json::SharedValue> InOrderOfRemoval(std::vector<json::SharedValue> pods, WallTime now);
+
+// A condition of a status under construction.
+void SetStatusCondition(json::Value& status,
+                        std::string_view type,
+                        bool value,
+                        std::string_view reason,
+                        std::string_view message,
+                        WallTime now);
+void RemoveStatusCondition(json::Value& status, std::string_view type);
+
+// Objects of one kind that belong to others: those the owner controls, and those that nobody does
+// and its selector matches.
+class Claims {
+ public:
+  Claims(Context& context, client::Informer& objects, client::Client& client)
+      : context_(context), objects_(objects), client_(client) {}
+
+  // What is the owner's by its reference and selector. What only matches is adopted, what only has
+  // the reference is released: those writes are sent off and what they change is seen later.
+  std::vector<json::SharedValue> Of(const json::Value& owner);
+
+ private:
+  void Adopt(const json::Value& owner, const json::Value& object);
+  void Release(const json::Value& owner, const json::Value& object);
+
+  Context& context_;
+  client::Informer& objects_;
+  client::Client& client_;
+  std::set<std::string> adopting_;  // "owner uid/object uid", until the next look
+};
+
+// Creations and deletions that the cache does not show yet. An owner with any of them is left
+// alone: a second look at the old state would do the same things twice.
+class Expectations {
+ public:
+  void Add(const std::string& owner, const std::string& token);
+  void Seen(const std::string& token);
+  void Forget(const std::string& owner);
+  bool AnyFor(const std::string& owner) const;
+
+ private:
+  std::map<std::string, std::string> owners_;             // token → owner
+  std::map<std::string, std::set<std::string>> pending_;  // owner → tokens
+};
+
+}  // namespace swell::controllers

@@ -1,0 +1,159 @@
+#include "kube/controllers/workloads/cron.h"
+
+#include <string>
+
+#include "base/strings.h"
+
+namespace swell::controllers {
+namespace {
+
+constexpr int64_t kSecond = 1'000'000'000;
+constexpr int64_t kDaySeconds = 86'400;
+constexpr int64_t kHorizonDays = 8 * 366;
+
+struct Field {
+  const char* name;
+  int first;
+  int last;
+  std::string_view words;  // of values from `first` on, three letters each
+};
+constexpr Field kFields[] = {
+    {"minute", 0, 59, ""},
+    {"hour", 0, 23, ""},
+    {"day of month", 1, 31, ""},
+    {"month", 1, 12, "janfebmaraprmayjunjulaugsepoctnovdec"},
+    {"day of week", 0, 7, "sunmontuewedthufrisat"},
+};
+
+std::optional<int> ReadValue(std::string_view text, const Field& field) {
+  if (text.size() == 3 && !field.words.empty()) {
+    const size_t at = field.words.find(ToLower(text));
+    if (at != std::string_view::npos && at % 3 == 0) {
+      return field.first + static_cast<int>(at / 3);
+    }
+  }
+  const auto number = ParseInt(text);
+  if (!number || *number < field.first || *number > field.last) return std::nullopt;
+  return static_cast<int>(*number);
+}
+
+// One of a field's items: "*", "?", "3", "1-5", each perhaps with "/2".
+std::optional<uint64_t> ReadItem(std::string_view text, const Field& field) {
+  int64_t step = 1;
+  const size_t slash = text.find('/');
+  if (slash != std::string_view::npos) {
+    const auto number = ParseInt(text.substr(slash + 1));
+    if (!number || *number <= 0 || *number > 100) return std::nullopt;
+    step = *number;
+    text = text.substr(0, slash);
+  }
+  int from = field.first;
+  int to = field.last;
+  if (text != "*" && text != "?") {
+    const size_t dash = text.find('-');
+    const auto low = ReadValue(text.substr(0, dash), field);
+    if (!low) return std::nullopt;
+    from = *low;
+    if (dash != std::string_view::npos) {
+      const auto high = ReadValue(text.substr(dash + 1), field);
+      if (!high || *high < from) return std::nullopt;
+      to = *high;
+    } else if (slash == std::string_view::npos) {
+      to = from;
+    }
+  }
+  uint64_t bits = 0;
+  for (int64_t value = from; value <= to; value += step) bits |= uint64_t{1} << value;
+  return bits;
+}
+
+Result<uint64_t> ReadField(std::string_view text, const Field& field) {
+  uint64_t bits = 0;
+  for (std::string_view item : Split(text, ',')) {
+    const auto one = ReadItem(item, field);
+    if (!one) {
+      return Status(Code::kBadRequest, StrCat("cron: ", field.name, ": ", Quote(text)));
+    }
+    bits |= *one;
+  }
+  return bits;
+}
+
+std::string_view Expand(std::string_view text) {
+  if (text == "@hourly") return "0 * * * *";
+  if (text == "@daily" || text == "@midnight") return "0 0 * * *";
+  if (text == "@weekly") return "0 0 * * 0";
+  if (text == "@monthly") return "0 0 1 * *";
+  if (text == "@yearly" || text == "@annually") return "0 0 1 1 *";
+  return text;
+}
+
+struct Date {
+  int month;
+  int day;
+};
+
+// The civil date of a day since 1970 (Hinnant's algorithm).
+Date DateOf(int64_t days) {
+  days += 719'468;
+  const int64_t era = (days >= 0 ? days : days - 146'096) / 146'097;
+  const int64_t of_era = days - era * 146'097;
+  const int64_t year = (of_era - of_era / 1460 + of_era / 36'524 - of_era / 146'096) / 365;
+  const int64_t of_year = of_era - (365 * year + year / 4 - year / 100);
+  const int64_t shifted = (5 * of_year + 2) / 153;
+  return {static_cast<int>(shifted < 10 ? shifted + 3 : shifted - 9),
+          static_cast<int>(of_year - (153 * shifted + 2) / 5 + 1)};
+}
+
+bool Has(uint64_t bits, int64_t value) { return (bits >> value & 1) != 0; }
+
+}  // namespace
+
+Result<CronSchedule> CronSchedule::Parse(std::string_view text) {
+  std::vector<std::string_view> parts;
+  for (std::string_view part : Split(Expand(Trim(text)), ' ')) {
+    if (!part.empty()) parts.push_back(part);
+  }
+  if (parts.size() != 5) {
+    return Status(Code::kBadRequest, StrCat("cron: expected exactly 5 fields, found ", parts.size(),
+                                            ": ", Quote(text)));
+  }
+  CronSchedule schedule;
+  uint64_t* const bits[] = {&schedule.minutes_, &schedule.hours_, &schedule.days_,
+                            &schedule.months_, &schedule.weekdays_};
+  for (size_t i = 0; i < parts.size(); ++i) {
+    SWELL_ASSIGN_OR_RETURN(*bits[i], ReadField(parts[i], kFields[i]));
+  }
+  // Sunday is 0 and 7.
+  if (Has(schedule.weekdays_, 7)) schedule.weekdays_ |= 1;
+  schedule.any_day_ = parts[2].starts_with("*") || parts[2].starts_with("?");
+  schedule.any_weekday_ = parts[4].starts_with("*") || parts[4].starts_with("?");
+  return schedule;
+}
+
+bool CronSchedule::MatchesDay(int64_t day) const {
+  const Date date = DateOf(day);
+  if (!Has(months_, date.month)) return false;
+  const bool of_month = Has(days_, date.day);
+  const bool of_week = Has(weekdays_, (day + 4) % 7);  // 1970 began on a Thursday
+  return any_day_ || any_weekday_ ? of_month && of_week : of_month || of_week;
+}
+
+std::optional<WallTime> CronSchedule::Next(WallTime time) const {
+  // From the next whole minute on.
+  const int64_t start = (time.unix_ns / kSecond / 60 + 1) * 60;
+  const int64_t first_day = start / kDaySeconds;
+  for (int64_t day = first_day; day <= first_day + kHorizonDays; ++day) {
+    if (!MatchesDay(day)) continue;
+    const int64_t from = day == first_day ? start % kDaySeconds / 60 : 0;
+    for (int64_t minute = from; minute < 24 * 60; ++minute) {
+      if (!Has(hours_, minute / 60) || !Has(minutes_, minute % 60)) continue;
+      WallTime next;
+      next.unix_ns = (day * kDaySeconds + minute * 60) * kSecond;
+      return next;
+    }
+  }
+  return std::nullopt;
+}
+
+}  // namespace swell::controllers

@@ -1,0 +1,58 @@
+// DeploymentController: rolls a Deployment from one ReplicaSet to the next, and says how far it is.
+//
+// Every pass looks at the whole state anew and writes absolute numbers under the version it has
+// seen, so a pass that comes too early changes nothing twice: the name of a new ReplicaSet follows
+// from its template, and what has changed meanwhile is a conflict and looked at again.
+// Thread-safety: core executor only.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "kube/client/work_queue.h"
+#include "kube/controllers/workload.h"
+#include "kube/controllers/write_batch.h"
+
+namespace swell::controllers {
+
+class DeploymentController {
+ public:
+  explicit DeploymentController(Context context);
+
+ private:
+  using Done = client::WorkQueue::Done;
+  struct Pass;
+
+  void OnReplicaSet(const json::Value& set);
+  void OnPod(const json::Value& pod);
+  void Reconcile(const std::string& key, Done done);
+  void Observe(Pass& pass);
+
+  // One step towards what the Deployment asks for.
+  void Step(Pass& pass);
+  void CreateNew(Pass& pass, int64_t replicas);
+  bool SyncRevision(Pass& pass);
+  void ScaleAll(Pass& pass);
+  void RollOver(Pass& pass);
+  bool ScaleUpNew(Pass& pass);
+  void ScaleDownOld(Pass& pass);
+  void Recreate(Pass& pass);
+  void RemoveHistory(Pass& pass);
+  bool Scale(Pass& pass, const json::SharedValue& set, int64_t replicas);
+  bool OldPodsRun(const Pass& pass) const;
+
+  void WriteStatus(Pass& pass);
+  void SetProgress(Pass& pass, json::Value& status, bool complete, bool progressing);
+
+  Context context_;
+  client::Informer& deployments_;
+  client::Informer& sets_;
+  client::Informer& pods_;
+  client::EventRecorder events_;
+  client::WorkQueue queue_;
+  client::Client client_;
+  Claims claims_;
+};
+
+}  // namespace swell::controllers

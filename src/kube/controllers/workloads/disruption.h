@@ -1,0 +1,38 @@
+// DisruptionController: what a PodDisruptionBudget allows right now, in its status. The API
+// server's eviction and the scheduler read it. Thread-safety: core executor only.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "kube/client/event_recorder.h"
+#include "kube/client/work_queue.h"
+#include "kube/controllers/context.h"
+
+namespace swell::controllers {
+
+// How many of its pods must be there, where so many should be.
+int64_t DesiredHealthy(const json::Value& budget, int64_t expected);
+
+class DisruptionController {
+ public:
+  explicit DisruptionController(Context context);
+
+ private:
+  void OnPod(const json::Value& pod);
+  void OnScale(const json::Value& before, const json::Value& now);
+  std::optional<int64_t> ScaleOf(const json::Value& pod) const;
+  void Reconcile(const std::string& key, const client::WorkQueue::Done& done);
+
+  Context context_;
+  client::Informer& budgets_;
+  client::Informer& pods_;
+  client::Informer& replica_sets_;
+  client::Informer& deployments_;
+  client::Informer& stateful_sets_;
+  client::WorkQueue queue_;
+  client::Client client_;
+  client::EventRecorder events_;
+};
+
+}  // namespace swell::controllers

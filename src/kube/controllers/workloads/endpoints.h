@@ -1,0 +1,27 @@
+// EndpointsController: which pods stand behind each Service, as its Endpoints object.
+// Thread-safety: core executor only.
+#pragma once
+
+#include "kube/client/work_queue.h"
+#include "kube/controllers/context.h"
+
+namespace swell::controllers {
+
+class EndpointsController {
+ public:
+  explicit EndpointsController(Context context);
+
+ private:
+  void Reconcile(const std::string& key, client::WorkQueue::Done done);
+  void OnPod(const json::Value& pod);
+  json::Value Wanted(const json::Value& service) const;
+
+  Context context_;
+  client::Informer& services_;
+  client::Informer& endpoints_;
+  client::Informer& pods_;
+  client::WorkQueue queue_;
+  client::Client client_;
+};
+
+}  // namespace swell::controllers

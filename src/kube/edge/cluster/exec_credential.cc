@@ -1,0 +1,203 @@
+#include "kube/edge/cluster/exec_credential.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <spawn.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <utility>
+#include <vector>
+
+#include "base/file.h"
+#include "base/strings.h"
+#include "json/value.h"
+#include "kube/api/meta.h"
+
+namespace swell::edge {
+namespace {
+
+constexpr size_t kOutputBytesMax = 1 << 20;
+
+// What the program is told: KUBERNETES_EXEC_INFO.
+std::string ExecInfo(const client::ExecPlugin& plugin, const client::ClusterAccess& access) {
+  json::Object spec{{"interactive", false}};
+  if (plugin.provide_cluster_info) {
+    json::Object cluster{{"server", access.server}};
+    if (!access.tls_server_name.empty()) cluster["tls-server-name"] = access.tls_server_name;
+    if (access.insecure_skip_tls_verify) cluster["insecure-skip-tls-verify"] = true;
+    if (!access.ca_pem.empty()) {
+      cluster["certificate-authority-data"] = Base64Encode(access.ca_pem);
+    }
+    spec["cluster"] = std::move(cluster);
+  }
+  return json::Print(json::Object{
+      {"apiVersion", plugin.api_version}, {"kind", "ExecCredential"}, {"spec", std::move(spec)}});
+}
+
+// This process's environment with the plugin's own variables put over it.
+std::vector<std::string> Environment(const client::ExecPlugin& plugin, std::string info) {
+  std::vector<std::pair<std::string, std::string>> ours = plugin.env;
+  ours.emplace_back("KUBERNETES_EXEC_INFO", std::move(info));
+  std::vector<std::string> all;
+  for (char** variable = environ; *variable != nullptr; ++variable) {
+    std::string_view text(*variable);
+    std::string_view name = text.substr(0, text.find('='));
+    bool replaced = false;
+    for (const auto& [key, value] : ours) replaced = replaced || key == name;
+    if (!replaced) all.emplace_back(text);
+  }
+  for (const auto& [key, value] : ours) all.push_back(StrCat(key, "=", value));
+  return all;
+}
+
+std::vector<char*> Pointers(std::vector<std::string>& texts) {
+  std::vector<char*> pointers;
+  for (std::string& text : texts) pointers.push_back(text.data());
+  pointers.push_back(nullptr);
+  return pointers;
+}
+
+}  // namespace
+
+Result<ExecCredential> ParseExecCredential(const client::ExecPlugin& plugin,
+                                           std::string_view output) {
+  auto parsed = json::Parse(output);
+  if (!parsed.ok()) return parsed.status().WithContext("its output is not JSON");
+  auto wrong = [](std::string_view field, std::string_view value, std::string_view why) {
+    return Status(Code::kUnauthorized,
+                  StrCat("its output: ", field, ": ", Quote(value), ": ", why));
+  };
+  std::string_view kind = json::GetString(*parsed, {"kind"});
+  if (kind != "ExecCredential") return wrong("kind", kind, "must be ExecCredential");
+  std::string_view version = json::GetString(*parsed, {"apiVersion"});
+  if (version != plugin.api_version) {
+    return wrong("apiVersion", version, StrCat("the kubeconfig says ", plugin.api_version));
+  }
+  ExecCredential credential;
+  credential.token = json::GetString(*parsed, {"status", "token"});
+  credential.client_cert_pem = json::GetString(*parsed, {"status", "clientCertificateData"});
+  credential.client_key_pem = json::GetString(*parsed, {"status", "clientKeyData"});
+  if (credential.client_cert_pem.empty() != credential.client_key_pem.empty()) {
+    return wrong("status", "", "clientCertificateData and clientKeyData belong together");
+  }
+  if (credential.token.empty() && credential.client_cert_pem.empty()) {
+    return wrong("status", "", "holds neither a token nor a client certificate");
+  }
+  std::string_view expires = json::GetString(*parsed, {"status", "expirationTimestamp"});
+  if (!expires.empty()) {
+    credential.expires = api::ParseTime(expires);
+    if (!credential.expires) {
+      return wrong("status.expirationTimestamp", expires, "not an RFC 3339 time");
+    }
+  }
+  return credential;
+}
+
+std::unique_ptr<ExecCredentialRun> ExecCredentialRun::Start(net::Reactor& reactor,
+                                                            const client::ClusterAccess& access,
+                                                            Done done,
+                                                            Duration limit) {
+  std::unique_ptr<ExecCredentialRun> run(
+      new ExecCredentialRun(reactor, *access.exec, std::move(done)));
+  if (Status spawned = run->Spawn(access); !spawned.ok()) {
+    reactor.Post([self = run.get(), alive = run->alive_, spawned] {
+      if (*alive) self->Finish(spawned);
+    });
+    return run;
+  }
+  run->timer_ = reactor.After(limit, [self = run.get()] {
+    self->Finish(Status(Code::kTimeout, "it did not end in time"));
+  });
+  return run;
+}
+
+ExecCredentialRun::ExecCredentialRun(net::Reactor& reactor, client::ExecPlugin plugin, Done done)
+    : reactor_(reactor), plugin_(std::move(plugin)), done_(std::move(done)) {}
+
+ExecCredentialRun::~ExecCredentialRun() {
+  *alive_ = false;
+  reactor_.Cancel(timer_);
+  out_watch_.reset();
+  exit_watch_.reset();
+  if (pid_ > 0) {
+    ::kill(pid_, SIGKILL);
+    ::waitpid(pid_, nullptr, 0);
+  }
+  if (out_ >= 0) ::close(out_);
+  if (pidfd_ >= 0) ::close(pidfd_);
+}
+
+Status ExecCredentialRun::Spawn(const client::ClusterAccess& access) {
+  int pipe[2];
+  if (::pipe2(pipe, O_CLOEXEC | O_NONBLOCK) != 0) return ErrnoStatus(errno, "pipe");
+  out_ = pipe[0];
+  posix_spawn_file_actions_t actions;
+  ::posix_spawn_file_actions_init(&actions);
+  ::posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
+  ::posix_spawn_file_actions_adddup2(&actions, pipe[1], STDOUT_FILENO);
+  std::vector<std::string> words{plugin_.command};
+  words.insert(words.end(), plugin_.args.begin(), plugin_.args.end());
+  std::vector<std::string> variables = Environment(plugin_, ExecInfo(plugin_, access));
+  int error = ::posix_spawnp(&pid_, plugin_.command.c_str(), &actions, nullptr,
+                             Pointers(words).data(), Pointers(variables).data());
+  ::posix_spawn_file_actions_destroy(&actions);
+  ::close(pipe[1]);
+  if (error != 0) {
+    pid_ = -1;
+    return ErrnoStatus(error, "it cannot be started");
+  }
+  pidfd_ = static_cast<int>(::syscall(SYS_pidfd_open, pid_, 0));
+  if (pidfd_ < 0) return ErrnoStatus(errno, "pidfd_open");
+  SWELL_ASSIGN_OR_RETURN(out_watch_, reactor_.WatchFd(out_, [this] { Read(); }));
+  SWELL_ASSIGN_OR_RETURN(exit_watch_, reactor_.WatchFd(pidfd_, [this] { OnExit(); }));
+  return Status::Ok();
+}
+
+void ExecCredentialRun::Read() {
+  char buffer[16384];
+  for (;;) {
+    ssize_t n = ::read(out_, buffer, sizeof buffer);
+    if (n < 0 && errno == EINTR) continue;
+    if (n <= 0) {
+      if (n == 0) out_watch_.reset();
+      return;
+    }
+    output_.append(buffer, static_cast<size_t>(n));
+    if (output_.size() > kOutputBytesMax) {
+      return Finish(Status(Code::kTooLarge, "it printed more than 1 MiB"));
+    }
+  }
+}
+
+void ExecCredentialRun::OnExit() {
+  auto alive = alive_;
+  Read();
+  if (!*alive || !done_) return;
+  int status = 0;
+  ::waitpid(std::exchange(pid_, -1), &status, 0);
+  if (WIFEXITED(status) && WEXITSTATUS(status) == 0) {
+    return Finish(ParseExecCredential(plugin_, output_));
+  }
+  Finish(Status(Code::kUnauthorized, WIFEXITED(status)
+                                         ? StrCat("it ended with exit status ", WEXITSTATUS(status))
+                                         : StrCat("it was ended by signal ", WTERMSIG(status))));
+}
+
+void ExecCredentialRun::Finish(Result<ExecCredential> result) {
+  if (!done_) return;
+  exit_watch_.reset();
+  out_watch_.reset();
+  reactor_.Cancel(std::exchange(timer_, kNoTimer));
+  Done done = std::exchange(done_, nullptr);
+  if (result.ok()) return done(std::move(result));
+  std::string message = StrCat("exec plugin ", plugin_.command, ": ", result.status().message());
+  if (!plugin_.install_hint.empty()) message += StrCat("\n", plugin_.install_hint);
+  // A program that is not there must not look like an object that is not there.
+  Code code = result.status().code();
+  done(Status(code == Code::kNotFound ? Code::kUnauthorized : code, std::move(message)));
+}
+
+}  // namespace swell::edge

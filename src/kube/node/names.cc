@@ -1,0 +1,298 @@
+#include "kube/node/names.h"
+
+#include <algorithm>
+#include <set>
+#include <utility>
+
+#include "base/strings.h"
+#include "kube/api/meta.h"
+
+namespace swell::node {
+namespace {
+
+constexpr Duration kFlushInterval = std::chrono::milliseconds(100);
+constexpr std::string_view kDomain = "cluster.local";
+constexpr int64_t kAffinitySeconds = 10'800;  // Kubernetes' default
+
+bool Selects(const json::Object& selector, const json::Value& pod) {
+  for (const auto& want : selector) {
+    if (!want.value().is_string() ||
+        api::Label(pod, want.key()) != json::View(want.value().get_string())) {
+      return false;
+    }
+  }
+  return true;
+}
+
+bool Ended(const json::Value& pod) {
+  std::string_view phase = json::GetString(pod, {"status", "phase"});
+  return phase == "Succeeded" || phase == "Failed" || api::IsDeleting(pod);
+}
+
+// What of a pod the names depend on.
+bool SameForNames(const json::Value& a, const json::Value& b) {
+  return json::GetString(a, {"status", "podIP"}) == json::GetString(b, {"status", "podIP"}) &&
+         Ended(a) == Ended(b) &&
+         api::ConditionIsTrue(a, "Ready") == api::ConditionIsTrue(b, "Ready") &&
+         json::Print(json::GetObject(a, {"metadata", "labels"})) ==
+             json::Print(json::GetObject(b, {"metadata", "labels"}));
+}
+
+bool HostNetwork(const json::Value& pod) { return json::GetBool(pod, {"spec", "hostNetwork"}); }
+
+// Empty for headless services and those that are only names.
+std::string_view ClusterIp(const json::Value& service) {
+  const std::string_view ip = json::GetString(service, {"spec", "clusterIP"});
+  return ip == "None" ? std::string_view() : ip;
+}
+
+// Who is ready behind a service's port: Endpoints know each pod's own number for it.
+std::vector<ServiceBackend> Backends(const json::Value& endpoints, std::string_view port_name) {
+  std::vector<ServiceBackend> backends;
+  for (const json::Value& subset : json::GetArray(endpoints, {"subsets"})) {
+    for (const json::Value& port : json::GetArray(subset, {"ports"})) {
+      if (json::GetString(port, {"name"}) != port_name) continue;
+      const auto number = static_cast<uint16_t>(json::GetInt(port, {"port"}));
+      for (const json::Value& address : json::GetArray(subset, {"addresses"})) {
+        backends.push_back({std::string(json::GetString(address, {"ip"})), number});
+      }
+    }
+  }
+  return backends;
+}
+
+std::string EnvName(std::string_view name) {
+  std::string out = ToUpper(name);
+  std::replace(out.begin(), out.end(), '-', '_');
+  return out;
+}
+
+}  // namespace
+
+ServiceNames::ServiceNames(Executor& executor,
+                           std::shared_ptr<api::RestHandler> server,
+                           api::UserInfo user,
+                           RouteServices route)
+    : executor_(executor),
+      route_(std::move(route)),
+      services_(executor, server, user, client::resources::kServices, {}, 11),
+      endpoints_(executor, server, user, client::resources::kEndpoints, {}, 12),
+      pods_(executor,
+            std::move(server),
+            std::move(user),
+            client::resources::kPods,
+            {.ns = "", .label_selector = "", .field_selector = "spec.nodeName!="},
+            13) {
+  pods_.AddIndex("namespace",
+                 [](const json::Value& pod) { return std::string(api::Namespace(pod)); });
+  auto touch = [this](const json::SharedValue&) { Touch(); };
+  auto touch_update = [this](const json::SharedValue&, const json::SharedValue&) { Touch(); };
+  services_.AddHandlers({touch, touch_update, touch});
+  endpoints_.AddHandlers({touch, touch_update, touch});
+  pods_.AddHandlers({touch,
+                     [this](const json::SharedValue& old_pod, const json::SharedValue& pod) {
+                       if (!SameForNames(*old_pod, *pod)) Touch();
+                     },
+                     touch});
+}
+
+ServiceNames::~ServiceNames() { executor_.Cancel(timer_); }
+
+void ServiceNames::Start() {
+  services_.Start();
+  endpoints_.Start();
+  pods_.Start();
+}
+
+void ServiceNames::Touch() {
+  dirty_ = true;
+  if (cooling_ || flush_posted_) return;
+  flush_posted_ = true;
+  executor_.Post([this, alive = std::weak_ptr<bool>(alive_)] {
+    if (alive.expired()) return;
+    flush_posted_ = false;
+    Flush();
+  });
+}
+
+void ServiceNames::Flush() {
+  if (!dirty_) return;
+  dirty_ = false;
+  cooling_ = true;
+  timer_ = executor_.After(kFlushInterval, [this] {
+    cooling_ = false;
+    Flush();
+  });
+  if (route_) {
+    // Before anybody hears the names.
+    std::vector<ServiceRoute> routes = Routes();
+    if (routes != routes_) route_(routes);
+    routes_ = std::move(routes);
+  }
+  std::vector<Entry> now = Compute();
+  std::set<std::string> changed;  // namespaces whose names differ
+  auto collect = [&changed](const std::vector<Entry>& from, const std::vector<Entry>& other) {
+    for (const Entry& entry : from) {
+      if (std::find(other.begin(), other.end(), entry) == other.end()) changed.insert(entry.ns);
+    }
+  };
+  collect(now, entries_);
+  collect(entries_, now);
+  if (changed.empty()) return;
+  entries_ = std::move(now);
+  ++generation_;
+  // Everybody sees every namespace's full names.
+  std::vector<std::shared_ptr<Subscriber>> live;
+  for (auto it = subscribers_.begin(); it != subscribers_.end();) {
+    if (auto subscriber = it->second.lock()) {
+      live.push_back(std::move(subscriber));
+      ++it;
+    } else {
+      it = subscribers_.erase(it);
+    }
+  }
+  for (const auto& subscriber : live) subscriber->changed(generation_);
+}
+
+std::vector<std::string> ServiceNames::AddressesOf(const json::Value& service) const {
+  std::vector<std::string> ready, running;
+  const json::Object& selector = json::GetObject(service, {"spec", "selector"});
+  bool publish_all = json::GetBool(service, {"spec", "publishNotReadyAddresses"});
+  if (!selector.empty()) {
+    for (const json::SharedValue& pod : pods_.ByIndex("namespace", api::Namespace(service))) {
+      std::string_view ip = json::GetString(*pod, {"status", "podIP"});
+      if (ip.empty() || Ended(*pod) || !Selects(selector, *pod)) continue;
+      running.emplace_back(ip);
+      if (publish_all || api::ConditionIsTrue(*pod, "Ready")) ready.emplace_back(ip);
+    }
+  } else if (auto endpoints = endpoints_.Get(api::KeyOf(service))) {
+    for (const json::Value& subset : json::GetArray(*endpoints, {"subsets"})) {
+      for (const json::Value& address : json::GetArray(subset, {"addresses"})) {
+        ready.emplace_back(json::GetString(address, {"ip"}));
+      }
+    }
+  }
+  return ready.empty() ? running : ready;
+}
+
+void ServiceNames::AddService(const json::Value& service, std::vector<Entry>& entries) const {
+  const std::string name(api::Name(service));
+  const std::string ns(api::Namespace(service));
+  auto add = [&](Whose whose, std::string ip) {
+    entries.push_back({whose,
+                       ns,
+                       std::move(ip),
+                       {name},
+                       {StrCat(name, ".", ns), StrCat(name, ".", ns, ".svc"),
+                        StrCat(name, ".", ns, ".svc.", kDomain)}});
+  };
+  std::vector<std::string> addresses = AddressesOf(service);
+  const std::string_view cluster_ip = ClusterIp(service);
+  const bool routed = route_ && !cluster_ip.empty();
+  if (routed) add(Whose::kOwnNetwork, std::string(cluster_ip));
+  if (!cluster_ip.empty() && addresses.size() > 1) addresses.resize(1);
+  for (std::string& ip : addresses) {
+    add(routed ? Whose::kHostNetwork : Whose::kEverybody, std::move(ip));
+  }
+}
+
+std::vector<ServiceNames::Entry> ServiceNames::Compute() const {
+  std::vector<Entry> entries;
+  for (const auto& [key, service] : services_.objects()) AddService(*service, entries);
+  for (const auto& [key, pod] : pods_.objects()) {
+    std::string_view ip = json::GetString(*pod, {"status", "podIP"});
+    std::string_view subdomain = json::GetString(*pod, {"spec", "subdomain"});
+    if (ip.empty() || subdomain.empty() || Ended(*pod)) continue;
+    std::string ns(api::Namespace(*pod));
+    std::string name =
+        StrCat(json::GetString(*pod, {"spec", "hostname"}, api::Name(*pod)), ".", subdomain);
+    entries.push_back({Whose::kEverybody,
+                       ns,
+                       std::string(ip),
+                       {name},
+                       {StrCat(name, ".", ns), StrCat(name, ".", ns, ".svc"),
+                        StrCat(name, ".", ns, ".svc.", kDomain)}});
+  }
+  return entries;
+}
+
+std::vector<ServiceRoute> ServiceNames::Routes() const {
+  std::vector<ServiceRoute> routes;
+  for (const auto& [key, service] : services_.objects()) {
+    const std::string_view ip = ClusterIp(*service);
+    if (ip.empty()) continue;
+    const json::SharedValue endpoints = endpoints_.Get(key);
+    for (const json::Value& port : json::GetArray(*service, {"spec", "ports"})) {
+      if (json::GetString(port, {"protocol"}, "TCP") != "TCP") continue;
+      ServiceRoute route{std::string(ip), static_cast<uint16_t>(json::GetInt(port, {"port"})), {}};
+      if (endpoints) route.backends = Backends(*endpoints, json::GetString(port, {"name"}));
+      if (json::GetString(*service, {"spec", "sessionAffinity"}) == "ClientIP") {
+        route.affinity = std::chrono::seconds(
+            json::GetInt(*service, {"spec", "sessionAffinityConfig", "clientIP", "timeoutSeconds"},
+                         kAffinitySeconds));
+      }
+      routes.push_back(std::move(route));
+    }
+  }
+  return routes;
+}
+
+std::vector<HostsEntry> ServiceNames::HostsFor(const json::Value& pod) const {
+  std::vector<HostsEntry> hosts;
+  std::string_view ns = api::Namespace(pod);
+  const Whose other = HostNetwork(pod) ? Whose::kOwnNetwork : Whose::kHostNetwork;
+  for (const Entry& entry : entries_) {
+    if (entry.whose == other) continue;
+    HostsEntry line{entry.ip, {}};
+    if (entry.ns == ns) line.names = entry.local;
+    line.names.insert(line.names.end(), entry.full.begin(), entry.full.end());
+    hosts.push_back(std::move(line));
+  }
+  return hosts;
+}
+
+std::string_view ServiceNames::ClusterIpFor(const json::Value& pod,
+                                            const json::Value& service) const {
+  return route_ && !HostNetwork(pod) ? ClusterIp(service) : std::string_view();
+}
+
+EnvList ServiceNames::ServiceEnv(const json::Value& pod) const {
+  EnvList env;
+  for (const auto& [key, service] : services_.objects()) {
+    if (api::Namespace(*service) != api::Namespace(pod)) continue;
+    const json::Array& ports = json::GetArray(*service, {"spec", "ports"});
+    // Headless services have no variables.
+    if (ClusterIp(*service).empty() || ports.empty()) continue;
+    std::string host(ClusterIpFor(pod, *service));
+    const bool routed = !host.empty();
+    if (!routed) {
+      // Nobody listens on the cluster IP: the variables say where the name leads.
+      std::vector<std::string> addresses = AddressesOf(*service);
+      if (addresses.empty()) continue;
+      host = std::move(addresses.front());
+    }
+    const std::string name = EnvName(api::Name(*service));
+    auto number = [routed](const json::Value& port) {
+      const int64_t own = json::GetInt(port, {"port"});
+      return std::to_string(routed ? own : json::GetInt(port, {"targetPort"}, own));
+    };
+    env.emplace_back(name + "_SERVICE_HOST", host);
+    env.emplace_back(name + "_SERVICE_PORT", number(ports.front()));
+    for (const json::Value& port : ports) {
+      std::string_view port_name = json::GetString(port, {"name"});
+      if (port_name.empty()) continue;
+      env.emplace_back(StrCat(name, "_SERVICE_PORT_", EnvName(port_name)), number(port));
+    }
+    env.emplace_back(name + "_PORT", StrCat("tcp://", host, ":", number(ports.front())));
+  }
+  return env;
+}
+
+std::shared_ptr<void> ServiceNames::Subscribe(const std::string& ns,
+                                              std::function<void(uint64_t)> changed) {
+  auto subscriber = std::make_shared<Subscriber>(Subscriber{ns, std::move(changed)});
+  subscribers_[next_subscriber_++] = subscriber;
+  return subscriber;
+}
+
+}  // namespace swell::node

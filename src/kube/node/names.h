@@ -1,0 +1,90 @@
+// ServiceNames: which address every name of the cluster means, for the hosts files of pods.
+//
+// There is no DNS server. A headless Service's names lead to all its ready pods, the others' to
+// their cluster IP, where `route` says that somebody serves it (edge::ServiceProxy). Pods
+// in the host's network do not reach cluster IPs, and where pods have no networks nobody does: for
+// them a service's names lead straight to the first of its pods, at its own ports. A headless
+// service whose pods are not ready yet leads to those that run: training processes look for each
+// other before anyone calls them ready. Names come in the forms x, x.ns, x.ns.svc and
+// x.ns.svc.cluster.local; pods with hostname and subdomain get theirs as in Kubernetes.
+//
+// Changes are passed on at most every 100 ms, the first of them at once.
+// Thread-safety: core executor only.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "kube/client/informer.h"
+#include "kube/node/pod_spec.h"
+#include "kube/node/runtime.h"
+#include "kube/node/service_route.h"
+
+namespace swell::node {
+
+class ServiceNames {
+ public:
+  // `route`: who serves cluster IPs; null: nobody.
+  ServiceNames(Executor& executor,
+               std::shared_ptr<api::RestHandler> server,
+               api::UserInfo user,
+               RouteServices route = nullptr);
+  ~ServiceNames();
+
+  void Start();
+
+  // What the pod's hosts file says beyond localhost and itself.
+  std::vector<HostsEntry> HostsFor(const json::Value& pod) const;
+  // NAME_SERVICE_HOST and friends, of the services of the pod's namespace.
+  EnvList ServiceEnv(const json::Value& pod) const;
+
+  // `changed` runs when names that pods of the namespace see have changed, until the answer is
+  // dropped. The number grows with every change.
+  [[nodiscard]] std::shared_ptr<void> Subscribe(const std::string& ns,
+                                                std::function<void(uint64_t)> changed);
+
+ private:
+  enum class Whose { kEverybody, kOwnNetwork, kHostNetwork };
+  struct Entry {
+    Whose whose = Whose::kEverybody;
+    std::string ns;
+    std::string ip;
+    std::vector<std::string> local;  // forms for pods of the same namespace
+    std::vector<std::string> full;   // forms for everybody
+    bool operator==(const Entry&) const = default;
+  };
+  struct Subscriber {
+    std::string ns;
+    std::function<void(uint64_t)> changed;
+  };
+
+  void Touch();
+  void Flush();
+  void AddService(const json::Value& service, std::vector<Entry>& entries) const;
+  std::vector<Entry> Compute() const;
+  std::vector<ServiceRoute> Routes() const;
+  // The cluster IP that this pod reaches the service by; empty: none.
+  std::string_view ClusterIpFor(const json::Value& pod, const json::Value& service) const;
+  std::vector<std::string> AddressesOf(const json::Value& service) const;
+
+  Executor& executor_;
+  const RouteServices route_;
+  std::vector<ServiceRoute> routes_;
+  std::vector<Entry> entries_;
+  uint64_t generation_ = 0;
+  bool flush_posted_ = false;
+  bool cooling_ = false;
+  bool dirty_ = false;
+  TimerId timer_ = kNoTimer;
+  std::map<uint64_t, std::weak_ptr<Subscriber>> subscribers_;
+  uint64_t next_subscriber_ = 1;
+  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
+  client::Informer services_;
+  client::Informer endpoints_;
+  client::Informer pods_;
+};
+
+}  // namespace swell::node

@@ -1,0 +1,635 @@
+#include "kube/node/node_agent.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/log.h"
+#include "base/random.h"
+#include "base/strings.h"
+#include "kube/api/meta.h"
+#include "kube/api/quantity.h"
+#include "kube/api/swell_keys.h"
+
+namespace swell::node {
+namespace {
+
+constexpr std::string_view kLeaseNamespace = "kube-node-lease";
+constexpr int64_t kLeaseSeconds = 40;
+constexpr std::string_view kPodsDefault = "110";
+constexpr Duration kReadNodeAgain = std::chrono::seconds(1);
+
+Amounts AmountsOf(const std::map<std::string, std::string>& texts) {
+  json::Object object;
+  for (const auto& [name, text] : texts) object[name] = text;
+  json::Value value = std::move(object);
+  return ReadAmounts(&value);
+}
+
+json::Object QuantityObject(const std::map<std::string, std::string>& texts) {
+  json::Object object;
+  for (const auto& [name, text] : texts) object[name] = text;
+  return object;
+}
+
+std::string_view MachineArchitecture() {
+#if defined(__aarch64__)
+  return "arm64";
+#else
+  return "amd64";
+#endif
+}
+
+}  // namespace
+
+api::UserInfo NodeUser(std::string_view node) {
+  return {StrCat("system:node:", node), "", {"system:nodes", "system:authenticated"}};
+}
+
+NodeAgent::NodeAgent(AgentPlugs plugs, NodeConfig config)
+    : plugs_(std::move(plugs)),
+      config_(std::move(config)),
+      node_client_(
+          plugs_.executor, plugs_.server, NodeUser(config_.name), "swell-agent", /*urgent=*/true),
+      client_(plugs_.executor, plugs_.server, NodeUser(config_.name), "swell-agent") {
+  config_.capacity.try_emplace("pods", kPodsDefault);
+  capacity_ = AmountsOf(config_.capacity);
+  allocatable_ = capacity_;
+  for (const auto& [name, amount] : AmountsOf(config_.system_reserved)) {
+    allocatable_[name] = std::max<int64_t>(0, allocatable_[name] - amount);
+  }
+  if (config_.record_events) {
+    events_ = std::make_unique<client::EventRecorder>(
+        plugs_.executor, plugs_.clock, plugs_.server, NodeUser(config_.name), "kubelet",
+        StableHash(config_.name, plugs_.seed), config_.name);
+  }
+}
+
+NodeAgent::~NodeAgent() {
+  for (TimerId timer : {register_timer_, lease_timer_, status_timer_}) {
+    plugs_.executor.Cancel(timer);
+  }
+  for (auto& [uid, worker] : workers_) worker->Detach();
+}
+
+void NodeAgent::Start(bool own_pods) {
+  Register();
+  plugs_.runtime.List(config_.name, [this, alive = std::weak_ptr<bool>(alive_)](
+                                        Result<std::vector<FoundPod>> found) {
+    if (!alive.expired()) OnFound(std::move(found));
+  });
+  if (!own_pods) return;
+  client::InformerOptions options;
+  options.field_selector = StrCat("spec.nodeName=", config_.name);
+  informer_ = std::make_unique<client::Informer>(plugs_.executor, plugs_.server,
+                                                 NodeUser(config_.name), client::resources::kPods,
+                                                 options, StableHash(config_.name, plugs_.seed));
+  informer_->AddHandlers(
+      {[this](const json::SharedValue& pod) { OnPod(pod); },
+       [this](const json::SharedValue&, const json::SharedValue& pod) { OnPod(pod); },
+       [this](const json::SharedValue& pod) { OnPodGone(pod); }});
+  informer_->WhenSynced([this] { OnPodsSynced(); });
+  informer_->Start();
+}
+
+// ---- the node object ----
+
+json::Object NodeAgent::NodeStatus() const {
+  json::Object allocatable;
+  for (const auto& [name, text] : config_.capacity) {
+    bool reserved = config_.system_reserved.contains(name);
+    allocatable[name] = reserved ? FormatAmount(name, allocatable_.at(name)) : text;
+  }
+  std::string now = api::FormatTime(plugs_.clock.Now());
+  json::Array conditions;
+  auto add = [&](std::string_view type, std::string_view status, std::string_view reason,
+                 std::string_view message) {
+    conditions.push_back(json::Object{{"type", type},
+                                      {"status", status},
+                                      {"reason", reason},
+                                      {"message", message},
+                                      {"lastHeartbeatTime", now}});
+  };
+  add("MemoryPressure", "False", "KubeletHasSufficientMemory",
+      "kubelet has sufficient memory available");
+  add("DiskPressure", "False", "KubeletHasNoDiskPressure", "kubelet has no disk pressure");
+  add("PIDPressure", "False", "KubeletHasSufficientPID", "kubelet has sufficient PID available");
+  add("Ready", "True", "KubeletReady", "kubelet is posting ready status");
+  RuntimeInfo runtime = plugs_.runtime.Info();
+  json::Object status{
+      {"capacity", QuantityObject(config_.capacity)},
+      {"allocatable", std::move(allocatable)},
+      {"conditions", std::move(conditions)},
+      {"addresses",
+       json::Array{json::Object{{"type", "InternalIP"}, {"address", config_.internal_ip}},
+                   json::Object{{"type", "Hostname"}, {"address", config_.name}}}},
+      {"nodeInfo",
+       json::Object{{"machineID", config_.machine_id},
+                    {"systemUUID", config_.system_uuid},
+                    {"bootID", config_.boot_id},
+                    {"kernelVersion", config_.kernel_version},
+                    {"osImage", config_.os_image},
+                    {"containerRuntimeVersion", StrCat(runtime.name, "://", runtime.version)},
+                    {"kubeletVersion", config_.kubelet_version},
+                    {"kubeProxyVersion", config_.kubelet_version},
+                    {"operatingSystem", "linux"},
+                    {"architecture", MachineArchitecture()}}}};
+  if (config_.kubelet_port > 0) {
+    status["daemonEndpoints"] =
+        json::Object{{"kubeletEndpoint", json::Object{{"Port", config_.kubelet_port}}}};
+  }
+  return status;
+}
+
+json::Value NodeAgent::NodeObject() const {
+  json::Object labels{{"kubernetes.io/hostname", config_.name},
+                      {"kubernetes.io/os", "linux"},
+                      {"kubernetes.io/arch", MachineArchitecture()},
+                      {"beta.kubernetes.io/os", "linux"},
+                      {"beta.kubernetes.io/arch", MachineArchitecture()}};
+  if (config_.control_plane) {
+    labels["node-role.kubernetes.io/master"] = "";
+    labels["node-role.kubernetes.io/control-plane"] = "";
+  }
+  for (const auto& [key, value] : config_.labels) labels[key] = value;
+  json::Object annotations;
+  for (const auto& [key, value] : config_.annotations) annotations[key] = value;
+  RuntimeInfo runtime = plugs_.runtime.Info();
+  if (!runtime.limits.empty()) annotations[api::keys::kRuntimeLimits] = runtime.limits;
+  json::Object metadata{{"name", config_.name}, {"labels", std::move(labels)}};
+  if (!annotations.empty()) metadata["annotations"] = std::move(annotations);
+  json::Object spec;
+  json::Array taints;
+  for (const NodeTaint& taint : config_.taints) {
+    json::Object item{{"key", taint.key}, {"effect", taint.effect}};
+    if (!taint.value.empty()) item["value"] = taint.value;
+    taints.push_back(std::move(item));
+  }
+  if (!taints.empty()) spec["taints"] = std::move(taints);
+  return json::Object{{"apiVersion", "v1"},
+                      {"kind", "Node"},
+                      {"metadata", std::move(metadata)},
+                      {"spec", std::move(spec)},
+                      {"status", NodeStatus()}};
+}
+
+void NodeAgent::Register() {
+  node_client_.Create(
+      client::resources::kNodes, "", NodeObject(), [this](const Result<json::SharedValue>& result) {
+        if (result.ok()) return SendNodeStatus();
+        if (result.status().code() == Code::kAlreadyExists) return PatchExisting();
+        SWELL_LOG_WARNING("agent", "node not registered", {"node", config_.name},
+                          {"error", result.status().ToString()});
+        Duration delay =
+            std::chrono::milliseconds(std::min(30'000, 100 << std::min(register_failures_++, 9)));
+        register_timer_ = plugs_.executor.After(delay, [this] { Register(); });
+      });
+}
+
+// The node was here before: its labels become what the configuration says, others stay, and so do
+// its taints (somebody may have cordoned it).
+void NodeAgent::PatchExisting() {
+  json::Value node = NodeObject();
+  json::Object metadata{{"labels", json::GetObject(node, {"metadata", "labels"})}};
+  if (const json::Value* annotations = json::Find(node, {"metadata", "annotations"})) {
+    metadata["annotations"] = *annotations;
+  }
+  json::Value patch = json::Object{{"metadata", std::move(metadata)}};
+  node_client_.Patch(client::resources::kNodes, "", config_.name, client::PatchType::kMerge, patch,
+                     [this](const Result<json::SharedValue>&) { SendNodeStatus(); });
+}
+
+void NodeAgent::SendNodeStatus() {
+  json::Value patch = json::Object{{"status", NodeStatus()}};
+  // lastTransitionTime is when the agent first said so; merging by type keeps it otherwise.
+  if (!registered_) {
+    for (json::Value& condition : json::FindMutable(patch, {"status", "conditions"})->get_array()) {
+      condition.get_object()["lastTransitionTime"] = api::FormatTime(plugs_.clock.Now());
+    }
+  }
+  node_client_.Patch(
+      client::resources::kNodes, "", config_.name, client::PatchType::kStrategic, patch,
+      [this](const Result<json::SharedValue>& result) {
+        Duration delay = config_.status_interval;
+        if (result.ok()) {
+          KnowResourcesOf(**result);
+          if (!registered_) {
+            registered_ = true;
+            SWELL_LOG_INFO("agent", "node registered", {"node", config_.name});
+            RenewLease();
+          }
+          register_failures_ = 0;
+        } else if (result.status().code() == Code::kNotFound) {
+          registered_ = false;
+          return Register();  // somebody deleted it
+        } else {
+          delay =
+              std::chrono::milliseconds(std::min(30'000, 200 << std::min(register_failures_++, 8)));
+        }
+        plugs_.executor.Cancel(status_timer_);
+        status_timer_ = plugs_.executor.After(delay, [this] { SendNodeStatus(); });
+      },
+      "status");
+}
+
+void NodeAgent::RenewLease() {
+  plugs_.executor.Cancel(lease_timer_);
+  lease_timer_ = plugs_.executor.After(config_.lease_interval, [this] { RenewLease(); });
+  // A replacement costs a server half of what a patch does, and thousands of nodes renew.
+  if (lease_) {
+    json::Value lease = *lease_;
+    json::Set(lease, {"spec", "renewTime"}, api::FormatMicroTime(plugs_.clock.Now()));
+    node_client_.Update(
+        client::resources::kLeases, lease,
+        [this](Result<json::SharedValue> result) { lease_ = result.ok() ? *result : nullptr; });
+    return;
+  }
+  json::Value patch =
+      json::Object{{"spec", json::Object{{"holderIdentity", config_.name},
+                                         {"leaseDurationSeconds", kLeaseSeconds},
+                                         {"renewTime", api::FormatMicroTime(plugs_.clock.Now())}}}};
+  node_client_.Patch(client::resources::kLeases, kLeaseNamespace, config_.name,
+                     client::PatchType::kMerge, patch,
+                     [this](const Result<json::SharedValue>& result) {
+                       if (result.ok()) lease_ = *result;
+                       if (!result.ok() && result.status().code() == Code::kNotFound) CreateLease();
+                     });
+}
+
+void NodeAgent::CreateLease() {
+  json::Value lease = json::Object{
+      {"apiVersion", "coordination.k8s.io/v1"},
+      {"kind", "Lease"},
+      {"metadata", json::Object{{"name", config_.name}, {"namespace", kLeaseNamespace}}},
+      {"spec", json::Object{{"holderIdentity", config_.name},
+                            {"leaseDurationSeconds", kLeaseSeconds},
+                            {"renewTime", api::FormatMicroTime(plugs_.clock.Now())}}}};
+  node_client_.Create(client::resources::kLeases, kLeaseNamespace, lease,
+                      [this](const Result<json::SharedValue>& result) {
+                        // Tried again with the next renewal.
+                        if (!result.ok() && result.status().code() != Code::kAlreadyExists) {
+                          SWELL_LOG_WARNING("agent", "lease not created", {"node", config_.name},
+                                            {"error", result.status().ToString()});
+                        }
+                      });
+}
+
+// ---- pods ----
+
+void NodeAgent::OnFound(Result<std::vector<FoundPod>> found) {
+  if (!found.ok()) {
+    SWELL_LOG_ERROR("agent", "running pods unknown", {"node", config_.name},
+                    {"error", found.status().ToString()});
+  } else {
+    for (FoundPod& pod : *found) found_.emplace(pod.pod_uid, std::move(pod));
+  }
+  found_known_ = true;
+  TakeFirst();
+}
+
+void NodeAgent::OnPodsSynced() {
+  pods_synced_ = true;
+  TakeFirst();
+}
+
+// Both are known: what runs, and what should. Whoever runs has its devices before anybody new asks
+// for some, and what nobody wants any more keeps its own until it is gone.
+void NodeAgent::TakeFirst() {
+  if (!found_known_ || !pods_synced_) return;
+  const auto waiting = std::exchange(waiting_, {});
+  for (const auto& [uid, pod] : waiting) {
+    if (found_.contains(uid)) Take(pod);
+  }
+  for (auto& [uid, pod] : std::exchange(found_, {})) {
+    SWELL_LOG_INFO("agent", "orphan removed", {"pod", pod.ns + "/" + pod.name}, {"uid", uid});
+    ++orphans_;
+    plugs_.runtime.Remove(uid, [this, alive = std::weak_ptr<bool>(alive_)](const Status&) {
+      if (alive.expired()) return;
+      --orphans_;
+      OnResourcesFreed();
+    });
+  }
+  for (const auto& [uid, pod] : waiting) Take(pod);
+}
+
+void NodeAgent::OnPod(const json::SharedValue& pod) {
+  pods_[api::KeyOf(*pod)] = pod;
+  std::string uid(api::Uid(*pod));
+  auto it = workers_.find(uid);
+  if (it != workers_.end()) {
+    auto worker = it->second;  // its update may be its end
+    return worker->Update(pod);
+  }
+  if (!found_known_ || !pods_synced_) {
+    waiting_[uid] = pod;
+    return;
+  }
+  Take(pod);
+}
+
+void NodeAgent::Take(const json::SharedValue& pod) {
+  std::string uid(api::Uid(*pod));
+  if (workers_.contains(uid)) return;
+  std::string_view phase = json::GetString(*pod, {"status", "phase"});
+  bool over = phase == "Succeeded" || phase == "Failed";
+  auto found = found_.find(uid);
+  // A finished pod needs nobody until it is deleted; its logs are the runtime's.
+  if (over && !api::IsDeleting(*pod)) {
+    if (found != found_.end()) found_.erase(found);
+    return;
+  }
+  auto worker = std::make_shared<PodWorker>(*this, pod);
+  workers_.emplace(uid, worker);
+  order_.push_back(uid);
+  if (found != found_.end()) {
+    FoundPod what = std::move(found->second);
+    found_.erase(found);
+    worker->StartAdopted(what);
+  } else {
+    worker->Start();
+  }
+}
+
+void NodeAgent::OnPodGone(const json::SharedValue& pod) {
+  std::string key = api::KeyOf(*pod);
+  std::string uid(api::Uid(*pod));
+  auto known = pods_.find(key);
+  if (known != pods_.end() && api::Uid(*known->second) == uid) pods_.erase(known);
+  waiting_.erase(uid);
+  auto it = workers_.find(uid);
+  if (it != workers_.end()) {
+    auto worker = it->second;
+    return worker->Gone();
+  }
+  if (found_known_) plugs_.runtime.Remove(uid, [](const Status&) {});
+}
+
+json::SharedValue NodeAgent::FindPod(const std::string& key) const {
+  auto it = pods_.find(key);
+  return it == pods_.end() ? nullptr : it->second;
+}
+
+const PodWorker* NodeAgent::FindWorker(const std::string& uid) const {
+  auto it = workers_.find(uid);
+  return it == workers_.end() ? nullptr : it->second.get();
+}
+
+std::vector<json::Value> NodeAgent::Pods() const {
+  std::vector<json::Value> pods;
+  for (const auto& [key, pod] : pods_) {
+    const PodWorker* worker = FindWorker(std::string(api::Uid(*pod)));
+    pods.push_back(worker == nullptr ? *pod : worker->PodWithStatus());
+  }
+  return pods;
+}
+
+// ---- admission ----
+
+// Anybody may advertise resources in a node's status, as device plugins do with MIG slices: those
+// that this agent's configuration does not name are what the Node object says.
+void NodeAgent::KnowResourcesOf(const json::Value& node) {
+  const Amounts said = ReadAmounts(json::Find(node, {"status", "allocatable"}));
+  for (Amounts* amounts : {&capacity_, &allocatable_}) {
+    std::erase_if(*amounts, [&](const auto& one) {
+      return !config_.capacity.contains(one.first) && !said.contains(one.first);
+    });
+    for (const auto& [name, amount] : said) {
+      if (!config_.capacity.contains(name)) (*amounts)[name] = amount;
+    }
+  }
+}
+
+// Whether the Node object was read since the pod came, and with it what the scheduler saw there.
+// Where it was not, it is read, and those who wait are admitted then.
+bool NodeAgent::NodeReadFor(const std::string& uid) {
+  const auto [known, first] = node_read_for_.emplace(uid, false);
+  if (!first) return known->second;
+  node_client_.Get(client::resources::kNodes, "", config_.name,
+                   [this, uid](const Result<json::SharedValue>& result) {
+                     const auto waits = node_read_for_.find(uid);
+                     if (waits == node_read_for_.end()) return;
+                     if (result.ok()) {
+                       KnowResourcesOf(**result);
+                       waits->second = true;
+                       return RetryAdmissions();
+                     }
+                     node_read_for_.erase(waits);
+                     plugs_.executor.After(kReadNodeAgain,
+                                           [this, alive = std::weak_ptr<bool>(alive_)] {
+                                             if (!alive.expired()) RetryAdmissions();
+                                           });
+                   });
+  return false;
+}
+
+PodHost::Verdict NodeAgent::Admit(const PodWorker& pod) {
+  Amounts used, leaving;
+  int64_t count = 0, count_leaving = 0;
+  for (const std::string& uid : order_) {
+    auto it = workers_.find(uid);
+    if (it == workers_.end() || it->second.get() == &pod || !it->second->holds_resources())
+      continue;
+    bool going = it->second->terminating();
+    (going ? count_leaving : count) += 1;
+    for (const auto& [name, amount] : it->second->requests())
+      (going ? leaving : used)[name] += amount;
+  }
+  Amounts wanted = pod.requests();
+  wanted["pods"] = 1;
+  used["pods"] = count;
+  leaving["pods"] = count_leaving;
+  bool wait = false;
+  for (const auto& [name, amount] : wanted) {
+    if (amount <= 0 || name == "ephemeral-storage") continue;
+    auto room = allocatable_.find(name);
+    int64_t capacity = room == allocatable_.end() ? 0 : room->second;
+    if (used[name] + amount > capacity) {
+      if (!config_.capacity.contains(name) && !NodeReadFor(pod.uid())) {
+        return {Verdict::Kind::kWait, "", "", {}};
+      }
+      return {Verdict::Kind::kRefused,
+              StrCat("OutOf", name),
+              StrCat("Pod was rejected: Node didn't have enough resource: ", name, ", requested: ",
+                     amount, ", used: ", used[name] + leaving[name], ", capacity: ", capacity),
+              {}};
+    }
+    if (used[name] + leaving[name] + amount > capacity) wait = true;
+  }
+  if (wait) return {Verdict::Kind::kWait, "", "", {}};
+  auto gpu = wanted.find(kGpuResource);
+  const bool devices = gpu != wanted.end() && gpu->second > 0;
+  if (orphans_ > 0 && (devices || !api::Annotation(pod.pod(), api::keys::kGpuDevices).empty())) {
+    return {Verdict::Kind::kWait, "", "", {}};
+  }
+  return PickGpus(pod, gpu == wanted.end() ? 0 : gpu->second);
+}
+
+// Whoever has the device, where it or the pod has whole ones: a scheduler that was deposed may have
+// promised it a second time.
+const PodWorker* NodeAgent::WholeUserOf(int device, const PodWorker& pod, bool whole) const {
+  for (const auto& [uid, worker] : workers_) {
+    if (worker.get() == &pod || !worker->holds_resources()) continue;
+    const std::vector<int>& gpus = worker->gpus();
+    if (std::find(gpus.begin(), gpus.end(), device) == gpus.end()) continue;
+    if (whole || worker->requests().contains(kGpuResource)) return worker.get();
+  }
+  return nullptr;
+}
+
+PodHost::Verdict NodeAgent::PickGpus(const PodWorker& pod, int64_t wanted) const {
+  Verdict verdict;
+  const auto total = capacity_.find(kGpuResource);
+  const int64_t gpus = total == capacity_.end() ? 0 : total->second;
+  std::string_view assigned = api::Annotation(pod.pod(), api::keys::kGpuDevices);
+  if (!assigned.empty()) {
+    const int64_t devices = std::max(gpus, static_cast<int64_t>(config_.gpu_device_ids.size()));
+    for (std::string_view part : Split(assigned, ',')) {
+      auto index = ParseInt(Trim(part));
+      if (!index || *index < 0 || *index >= devices) {
+        return {Verdict::Kind::kRefused,
+                "UnexpectedAdmissionError",
+                StrCat("annotation ", api::keys::kGpuDevices, ": ", Quote(assigned),
+                       " names a device that this node with ", devices, " GPUs does not have"),
+                {}};
+      }
+      const int device = static_cast<int>(*index);
+      if (const PodWorker* other = WholeUserOf(device, pod, wanted > 0)) {
+        if (other->terminating()) return {Verdict::Kind::kWait, "", "", {}};
+        return {Verdict::Kind::kRefused,
+                "UnexpectedAdmissionError",
+                StrCat("annotation ", api::keys::kGpuDevices, ": ", Quote(assigned), ": device ",
+                       device, " is used by pod ", api::KeyOf(other->pod())),
+                {}};
+      }
+      verdict.gpus.push_back(device);
+    }
+    return verdict;
+  }
+  if (wanted <= 0) return verdict;
+  std::set<int> taken;
+  for (const auto& [uid, worker] : workers_) {
+    if (worker.get() == &pod || !worker->holds_resources()) continue;
+    taken.insert(worker->gpus().begin(), worker->gpus().end());
+  }
+  for (int index = 0; index < gpus; ++index) {
+    if (static_cast<int64_t>(verdict.gpus.size()) == wanted) break;
+    if (!taken.contains(index)) verdict.gpus.push_back(index);
+  }
+  if (static_cast<int64_t>(verdict.gpus.size()) < wanted) {
+    return {Verdict::Kind::kWait, "", "", {}};
+  }
+  return verdict;
+}
+
+int64_t NodeAgent::GpuMemoryMib() const {
+  auto label = config_.labels.find("nvidia.com/gpu.memory");
+  return label == config_.labels.end() ? 0 : ParseInt(label->second).value_or(0);
+}
+
+std::string NodeAgent::GpuDeviceId(int index) const {
+  size_t at = static_cast<size_t>(index);
+  return at < config_.gpu_device_ids.size() ? config_.gpu_device_ids[at] : std::to_string(index);
+}
+
+void NodeAgent::Event(const json::Value& pod,
+                      std::string_view type,
+                      std::string_view reason,
+                      std::string_view message) {
+  if (!events_) return;
+  // Objects from lists and watches may come without their own kind.
+  json::Value about = json::Object{
+      {"apiVersion", "v1"},
+      {"kind", "Pod"},
+      {"metadata",
+       json::Object{{"name", api::Name(pod)},
+                    {"namespace", api::Namespace(pod)},
+                    {"uid", api::Uid(pod)},
+                    {"resourceVersion", json::GetString(pod, {"metadata", "resourceVersion"})}}}};
+  events_->Record(about, type, reason, message);
+}
+
+void NodeAgent::OnResourcesFreed() {
+  if (retry_posted_) return;
+  retry_posted_ = true;
+  plugs_.executor.Post([this, alive = std::weak_ptr<bool>(alive_)] {
+    if (alive.expired()) return;
+    retry_posted_ = false;
+    RetryAdmissions();
+  });
+}
+
+void NodeAgent::RetryAdmissions() {
+  std::vector<std::shared_ptr<PodWorker>> workers;
+  for (const std::string& uid : order_) {
+    auto it = workers_.find(uid);
+    if (it != workers_.end()) workers.push_back(it->second);
+  }
+  for (const auto& worker : workers) worker->RetryAdmission();
+}
+
+void NodeAgent::OnWorkerDone(const std::string& uid) {
+  auto it = workers_.find(uid);
+  if (it == workers_.end()) return;
+  auto worker = it->second;
+  workers_.erase(it);
+  node_read_for_.erase(uid);
+  order_.erase(std::remove(order_.begin(), order_.end(), uid), order_.end());
+  worker->Detach();
+  // Dropped later: the worker is in the middle of saying goodbye.
+  plugs_.executor.Post([worker] {});
+}
+
+// ---- the fleet ----
+
+NodeFleet::NodeFleet(AgentPlugs plugs, std::vector<NodeConfig> nodes) : plugs_(std::move(plugs)) {
+  for (NodeConfig& config : nodes) {
+    std::string name = config.name;
+    agents_.emplace(name, std::make_unique<NodeAgent>(plugs_, std::move(config)));
+  }
+}
+
+NodeFleet::~NodeFleet() { pods_.reset(); }
+
+void NodeFleet::Start() {
+  if (agents_.empty()) return;
+  for (auto& [name, agent] : agents_) agent->Start(/*own_pods=*/false);
+  client::InformerOptions options;
+  // One node asks for its own pods alone; many share one watch of whatever is bound.
+  options.field_selector = agents_.size() == 1 ? "spec.nodeName=" + agents_.begin()->first
+                                               : std::string("spec.nodeName!=");
+  pods_ = std::make_unique<client::Informer>(plugs_.executor, plugs_.server,
+                                             NodeUser(agents_.begin()->first),
+                                             client::resources::kPods, options, plugs_.seed);
+  auto agent_of = [this](const json::SharedValue& pod) {
+    return Find(json::GetString(*pod, {"spec", "nodeName"}));
+  };
+  auto on_pod = [agent_of](const json::SharedValue& pod) {
+    if (NodeAgent* agent = agent_of(pod)) agent->OnPod(pod);
+  };
+  pods_->AddHandlers(
+      {on_pod, [on_pod](const json::SharedValue&, const json::SharedValue& pod) { on_pod(pod); },
+       [agent_of](const json::SharedValue& pod) {
+         if (NodeAgent* agent = agent_of(pod)) agent->OnPodGone(pod);
+       }});
+  pods_->WhenSynced([this] {
+    for (auto& [name, agent] : agents_) agent->OnPodsSynced();
+  });
+  pods_->Start();
+}
+
+NodeAgent* NodeFleet::Find(std::string_view node) const {
+  auto it = agents_.find(node);
+  return it == agents_.end() ? nullptr : it->second.get();
+}
+
+std::vector<NodeAgent*> NodeFleet::nodes() const {
+  std::vector<NodeAgent*> all;
+  for (const auto& [name, agent] : agents_) all.push_back(agent.get());
+  return all;
+}
+
+bool NodeFleet::registered() const {
+  return std::all_of(agents_.begin(), agents_.end(),
+                     [](const auto& entry) { return entry.second->registered(); });
+}
+
+}  // namespace swell::node

@@ -1,0 +1,148 @@
+// NodeAgent: one node of the cluster. Registers the Node, keeps its lease and status fresh, and
+// gives every pod bound to it a PodWorker. NodeFleet: any number of them in one process.
+//
+// Pods come from an informer: a lone node watches spec.nodeName=NAME; a fleet shares one watch of
+// all bound pods, so that thousands of virtual nodes cost one.
+//
+// A restarted agent asks its runtime what still runs and adopts it; what belongs to no pod of the
+// API any more is removed.
+//
+// Thread-safety: core executor only.
+// Ownership: executor, clock, runtime and names outlive the agent. Destroying an agent leaves its
+// pods running.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "kube/client/client.h"
+#include "kube/client/event_recorder.h"
+#include "kube/client/informer.h"
+#include "kube/node/names.h"
+#include "kube/node/node_config.h"
+#include "kube/node/pod_worker.h"
+#include "kube/node/runtime.h"
+
+namespace swell::node {
+
+struct AgentPlugs {
+  Executor& executor;
+  Clock& clock;
+  std::shared_ptr<api::RestHandler> server;
+  Runtime& runtime;
+  ServiceNames* names = nullptr;  // null: no hosts entries beyond the pod's own
+  uint64_t seed = 1;
+};
+
+class NodeAgent final : public PodHost {
+ public:
+  NodeAgent(AgentPlugs plugs, NodeConfig config);
+  ~NodeAgent() override;
+
+  // Registers the node, looks for running pods. With `own_pods` the agent watches its pods by
+  // itself; else its fleet feeds OnPod and OnPodGone.
+  void Start(bool own_pods = true);
+
+  void OnPod(const json::SharedValue& pod);
+  void OnPodGone(const json::SharedValue& pod);
+  // After the first list: what the runtime still has and the API does not is removed.
+  void OnPodsSynced();
+
+  const std::string& name() const { return config_.name; }
+  bool registered() const { return registered_; }
+  // Pods of this node by "namespace/name", newest first known.
+  json::SharedValue FindPod(const std::string& key) const;
+  std::vector<json::Value> Pods() const;
+  const PodWorker* FindWorker(const std::string& uid) const;
+  size_t worker_count() const { return workers_.size(); }
+
+  // PodHost.
+  Executor& executor() override { return plugs_.executor; }
+  Clock& clock() override { return plugs_.clock; }
+  client::Client& client() override { return client_; }
+  Runtime& runtime() override { return plugs_.runtime; }
+  ServiceNames* names() override { return plugs_.names; }
+  const NodeConfig& config() const override { return config_; }
+  const Amounts& allocatable() const override { return allocatable_; }
+  Verdict Admit(const PodWorker& pod) override;
+  std::string GpuDeviceId(int index) const override;
+  int64_t GpuMemoryMib() const override;
+  void Event(const json::Value& pod,
+             std::string_view type,
+             std::string_view reason,
+             std::string_view message) override;
+  void OnResourcesFreed() override;
+  void OnWorkerDone(const std::string& uid) override;
+
+ private:
+  json::Value NodeObject() const;
+  json::Object NodeStatus() const;
+  void Register();
+  void PatchExisting();
+  void SendNodeStatus();
+  void RenewLease();
+  void CreateLease();
+  void OnFound(Result<std::vector<FoundPod>> found);
+  void TakeFirst();
+  void Take(const json::SharedValue& pod);
+  void KnowResourcesOf(const json::Value& node);
+  bool NodeReadFor(const std::string& uid);
+  const PodWorker* WholeUserOf(int device, const PodWorker& pod, bool whole) const;
+  Verdict PickGpus(const PodWorker& pod, int64_t wanted) const;
+  void RetryAdmissions();
+
+  AgentPlugs plugs_;
+  NodeConfig config_;
+  Amounts capacity_;  // of the configuration, and what others advertise in the Node's status
+  Amounts allocatable_;
+  bool registered_ = false;
+  int register_failures_ = 0;
+  TimerId register_timer_ = kNoTimer;
+  json::SharedValue lease_;  // as the server has it; null: not known
+  TimerId lease_timer_ = kNoTimer;
+  TimerId status_timer_ = kNoTimer;
+  bool retry_posted_ = false;
+
+  bool found_known_ = false;
+  bool pods_synced_ = false;
+  std::map<std::string, FoundPod> found_;                      // by uid, not adopted yet
+  int orphans_ = 0;                                            // found, and being removed
+  std::map<std::string, json::SharedValue> waiting_;           // pods seen before TakeFirst
+  std::map<std::string, json::SharedValue> pods_;              // by "ns/name"
+  std::map<std::string, std::shared_ptr<PodWorker>> workers_;  // by uid
+  std::vector<std::string> order_;                             // uids in order of arrival
+  // Pods that want what the configuration does not name; whether the Node was read for them.
+  std::map<std::string, bool> node_read_for_;
+
+  std::unique_ptr<client::EventRecorder> events_;
+  std::unique_ptr<client::Informer> informer_;
+  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
+  // Last: destroyed first, so no callback finds a half-dead agent. That the node lives must not
+  // wait behind what its pods do.
+  client::Client node_client_;
+  client::Client client_;
+};
+
+class NodeFleet {
+ public:
+  NodeFleet(AgentPlugs plugs, std::vector<NodeConfig> nodes);
+  ~NodeFleet();
+
+  void Start();
+  NodeAgent* Find(std::string_view node) const;
+  std::vector<NodeAgent*> nodes() const;
+  bool registered() const;  // all of them
+
+ private:
+  AgentPlugs plugs_;
+  std::map<std::string, std::unique_ptr<NodeAgent>, std::less<>> agents_;
+  std::unique_ptr<client::Informer> pods_;
+};
+
+// The user a node agent acts as: system:node:NAME of group system:nodes.
+api::UserInfo NodeUser(std::string_view node);
+
+}  // namespace swell::node

@@ -1,0 +1,314 @@
+#include "kube/node/pod_spec.h"
+
+#include <algorithm>
+
+#include "base/strings.h"
+#include "kube/api/meta.h"
+#include "kube/api/quantity.h"
+#include "kube/api/swell_keys.h"
+
+namespace swell::node {
+namespace {
+
+int64_t AmountOf(std::string_view resource, const json::Value& value) {
+  auto quantity = api::Quantity::FromJson(value);
+  if (!quantity.ok()) return 0;
+  return resource == "cpu" ? quantity->MilliValue() : quantity->Value();
+}
+
+// Requests of a container; a limit without a request counts as one, as defaulting would have it.
+Amounts ContainerRequests(const json::Value& container) {
+  Amounts amounts = ReadAmounts(json::Find(container, {"resources", "limits"}));
+  for (const auto& [name, amount] : ReadAmounts(json::Find(container, {"resources", "requests"}))) {
+    amounts[name] = amount;
+  }
+  return amounts;
+}
+
+void Add(Amounts& to, const Amounts& more) {
+  for (const auto& [name, amount] : more) to[name] += amount;
+}
+
+void AtLeast(Amounts& to, const Amounts& floor) {
+  for (const auto& [name, amount] : floor) to[name] = std::max(to[name], amount);
+}
+
+bool IsSidecar(const json::Value& container) {
+  return json::GetString(container, {"restartPolicy"}) == "Always";
+}
+
+Status AppendEnvFrom(const EnvContext& context, const json::Value& container, EnvList& env) {
+  for (const json::Value& from : json::GetArray(container, {"envFrom"})) {
+    bool secret = json::Find(from, {"secretRef"}) != nullptr;
+    std::string_view ref = secret ? "secretRef" : "configMapRef";
+    std::string_view name = json::GetString(from, {ref, "name"});
+    auto source = secret ? context.sources.Secret(name) : context.sources.ConfigMap(name);
+    if (!source.ok()) {
+      if (json::GetBool(from, {ref, "optional"})) continue;
+      return source.status();
+    }
+    std::string_view prefix = json::GetString(from, {"prefix"});
+    for (const auto& item : json::GetObject(**source, {"data"})) {
+      if (!item.value().is_string()) continue;
+      std::string value(json::View(item.value().get_string()));
+      if (secret) value = Base64Decode(value).value_or("");
+      env.emplace_back(StrCat(prefix, std::string_view(item.key())), std::move(value));
+    }
+  }
+  return Status::Ok();
+}
+
+// The value of one key; nullopt when it is missing and that is allowed.
+Result<std::optional<std::string>> KeyRef(const EnvContext& context,
+                                          const json::Value& ref,
+                                          bool secret) {
+  std::string_view name = json::GetString(ref, {"name"});
+  std::string_view key = json::GetString(ref, {"key"});
+  bool optional = json::GetBool(ref, {"optional"});
+  auto source = secret ? context.sources.Secret(name) : context.sources.ConfigMap(name);
+  if (!source.ok()) {
+    if (optional) return std::optional<std::string>();
+    return source.status();
+  }
+  const json::Value* value = json::Find(**source, {"data", key});
+  if (value == nullptr || !value->is_string()) {
+    if (optional) return std::optional<std::string>();
+    return Status(Code::kNotFound,
+                  StrCat("couldn't find key ", key, " in ", secret ? "Secret " : "ConfigMap ",
+                         api::Namespace(context.pod), "/", name));
+  }
+  std::string text(json::View(value->get_string()));
+  if (secret) text = Base64Decode(text).value_or("");
+  return std::optional<std::string>(std::move(text));
+}
+
+Result<std::optional<std::string>> ValueFrom(const EnvContext& context,
+                                             const json::Value& container,
+                                             const json::Value& from) {
+  if (const json::Value* ref = json::Find(from, {"configMapKeyRef"})) {
+    return KeyRef(context, *ref, false);
+  }
+  if (const json::Value* ref = json::Find(from, {"secretKeyRef"})) {
+    return KeyRef(context, *ref, true);
+  }
+  if (const json::Value* ref = json::Find(from, {"fieldRef"})) {
+    SWELL_ASSIGN_OR_RETURN(std::string value,
+                           FieldRef(context, json::GetString(*ref, {"fieldPath"})));
+    return std::optional<std::string>(std::move(value));
+  }
+  if (const json::Value* ref = json::Find(from, {"resourceFieldRef"})) {
+    SWELL_ASSIGN_OR_RETURN(std::string value, ResourceFieldRef(context, *ref, &container));
+    return std::optional<std::string>(std::move(value));
+  }
+  return Status(Code::kInvalid, "env.valueFrom: names no source this agent knows");
+}
+
+std::vector<std::string> ExpandAll(const json::Array& list, const EnvList& env) {
+  std::vector<std::string> out;
+  for (const json::Value& item : list) {
+    if (item.is_string()) out.push_back(ExpandVariables(json::View(item.get_string()), env));
+  }
+  return out;
+}
+
+std::optional<int64_t> SecurityId(const json::Value& pod,
+                                  const json::Value& container,
+                                  std::string_view field) {
+  const json::Value* value = json::Find(container, {"securityContext", field});
+  if (value == nullptr) value = json::Find(pod, {"spec", "securityContext", field});
+  if (value == nullptr || !value->is_int64()) return std::nullopt;
+  return value->get_int64();
+}
+
+}  // namespace
+
+Amounts ReadAmounts(const json::Value* list) {
+  Amounts amounts;
+  if (list == nullptr || !list->is_object()) return amounts;
+  for (const auto& item : list->get_object()) {
+    std::string name(item.key());
+    amounts[name] = AmountOf(name, item.value());
+  }
+  return amounts;
+}
+
+std::string FormatAmount(std::string_view resource, int64_t amount) {
+  if (resource != "cpu") return std::to_string(amount);
+  if (amount % 1000 == 0) return std::to_string(amount / 1000);
+  return StrCat(amount, "m");
+}
+
+Amounts PodRequests(const json::Value& pod) {
+  Amounts total;
+  for (const json::Value& container : json::GetArray(pod, {"spec", "containers"})) {
+    Add(total, ContainerRequests(container));
+  }
+  Amounts sidecars, init_peak;
+  for (const json::Value& container : json::GetArray(pod, {"spec", "initContainers"})) {
+    Amounts now = ContainerRequests(container);
+    Add(now, sidecars);
+    AtLeast(init_peak, now);
+    if (IsSidecar(container)) Add(sidecars, ContainerRequests(container));
+  }
+  Add(total, sidecars);
+  AtLeast(total, init_peak);
+  Add(total, ReadAmounts(json::Find(pod, {"spec", "overhead"})));
+  return total;
+}
+
+std::string_view QosClass(const json::Value& pod) {
+  bool any = false;
+  bool guaranteed = true;
+  for (std::string_view list : {"initContainers", "containers"}) {
+    for (const json::Value& container : json::GetArray(pod, {"spec", list})) {
+      Amounts limits = ReadAmounts(json::Find(container, {"resources", "limits"}));
+      Amounts requests = ContainerRequests(container);
+      for (std::string_view name : {"cpu", "memory"}) {
+        auto limit = limits.find(name);
+        auto request = requests.find(name);
+        bool has_limit = limit != limits.end() && limit->second > 0;
+        bool has_request = request != requests.end() && request->second > 0;
+        any = any || has_limit || has_request;
+        if (!has_limit || !has_request || limit->second != request->second) guaranteed = false;
+      }
+    }
+  }
+  if (!any) return "BestEffort";
+  return guaranteed ? "Guaranteed" : "Burstable";
+}
+
+int64_t GraceSeconds(const json::Value& pod) {
+  return std::max<int64_t>(0, json::GetInt(pod, {"spec", "terminationGracePeriodSeconds"}, 30));
+}
+
+std::string CheckpointKey(const json::Value& pod) {
+  std::string group(api::Label(pod, api::keys::kPodGroup));
+  if (group.empty()) group = api::Annotation(pod, api::keys::kPodGroup);
+  auto owner = api::ControllerOf(pod);
+  if (group.empty()) group = owner ? owner->name : std::string(api::Name(pod));
+  // Pods that belong to nobody are the job themselves: their own uid would lose the checkpoint
+  // when they are created again, so the name alone stands for them.
+  // Of an operator's gang not all pods have the same controller, nor keep it when they come again.
+  std::string uid(api::Annotation(pod, api::keys::kGroupOwner));
+  if (uid.empty() && owner) uid = owner->uid;
+  const std::string suffix = uid.empty() ? "" : "-" + uid.substr(0, 8);
+  return StrCat(api::Namespace(pod), "/", group, suffix);
+}
+
+std::string ExpandVariables(std::string_view text, const EnvList& env) {
+  std::string out;
+  size_t at = 0;
+  while (at < text.size()) {
+    if (text[at] != '$' || at + 1 == text.size()) {
+      out += text[at++];
+    } else if (text[at + 1] == '$') {
+      out += '$';
+      at += 2;
+    } else if (size_t end = text[at + 1] == '(' ? text.find(')', at) : std::string_view::npos;
+               end != std::string_view::npos) {
+      std::string_view name = text.substr(at + 2, end - at - 2);
+      auto found = std::find_if(env.rbegin(), env.rend(),
+                                [&](const auto& item) { return item.first == name; });
+      out += found != env.rend() ? std::string_view(found->second) : text.substr(at, end - at + 1);
+      at = end + 1;
+    } else {
+      out += text[at++];
+    }
+  }
+  return out;
+}
+
+Result<EnvList> ContainerEnv(const EnvContext& context, const json::Value& container) {
+  EnvList env = context.service_env;
+  SWELL_RETURN_IF_ERROR(AppendEnvFrom(context, container, env));
+  for (const json::Value& item : json::GetArray(container, {"env"})) {
+    std::string name(json::GetString(item, {"name"}));
+    if (const json::Value* from = json::Find(item, {"valueFrom"})) {
+      SWELL_ASSIGN_OR_RETURN(auto value, ValueFrom(context, container, *from));
+      if (value) env.emplace_back(std::move(name), std::move(*value));
+    } else {
+      env.emplace_back(std::move(name), ExpandVariables(json::GetString(item, {"value"}), env));
+    }
+  }
+  return env;
+}
+
+namespace {
+
+// Files that the agent writes: a container that could put links among them would have the agent
+// write, and remove, what these point at.
+bool IsWrittenByAgent(const json::Value& pod, std::string_view name) {
+  const json::Array& volumes = json::GetArray(pod, {"spec", "volumes"});
+  return std::any_of(volumes.begin(), volumes.end(), [name](const json::Value& volume) {
+    return json::GetString(volume, {"name"}) == name && IsOfFiles(volume);
+  });
+}
+
+}  // namespace
+
+Result<ContainerSpec> MakeContainerSpec(const EnvContext& context,
+                                        const json::Value& container,
+                                        int attempt) {
+  const json::Value& pod = context.pod;
+  ContainerSpec spec;
+  spec.ref = {std::string(api::Uid(pod)), std::string(json::GetString(container, {"name"})),
+              attempt};
+  spec.image = json::GetString(container, {"image"});
+  spec.target = json::GetString(container, {"targetContainerName"});
+  SWELL_ASSIGN_OR_RETURN(spec.env, ContainerEnv(context, container));
+  spec.command = ExpandAll(json::GetArray(container, {"command"}), spec.env);
+  spec.args = ExpandAll(json::GetArray(container, {"args"}), spec.env);
+  spec.working_dir = json::GetString(container, {"workingDir"});
+  for (const json::Value& mount : json::GetArray(container, {"volumeMounts"})) {
+    MountSpec out{std::string(json::GetString(mount, {"name"})),
+                  std::string(json::GetString(mount, {"mountPath"})),
+                  std::string(json::GetString(mount, {"subPath"})),
+                  json::GetBool(mount, {"readOnly"})};
+    out.read_only = out.read_only || IsWrittenByAgent(pod, out.volume);
+    std::string_view expression = json::GetString(mount, {"subPathExpr"});
+    if (!expression.empty()) out.sub_path = ExpandVariables(expression, spec.env);
+    if (out.sub_path.starts_with('/') ||
+        StrCat("/", out.sub_path, "/").find("/../") != std::string::npos) {
+      return Status(Code::kInvalid, StrCat("volumeMounts[", out.volume, "].subPath: ",
+                                           Quote(out.sub_path), " leaves the volume"));
+    }
+    spec.mounts.push_back(std::move(out));
+  }
+  spec.run_as_user = SecurityId(pod, container, "runAsUser");
+  spec.run_as_group = SecurityId(pod, container, "runAsGroup");
+  spec.run_as_non_root =
+      json::GetBool(container, {"securityContext", "runAsNonRoot"},
+                    json::GetBool(pod, {"spec", "securityContext", "runAsNonRoot"}));
+  for (const json::Value& group :
+       json::GetArray(pod, {"spec", "securityContext", "supplementalGroups"})) {
+    if (group.is_int64()) spec.supplemental_groups.push_back(group.get_int64());
+  }
+  spec.read_only_root = json::GetBool(container, {"securityContext", "readOnlyRootFilesystem"});
+  spec.host_network = json::GetBool(pod, {"spec", "hostNetwork"});
+  Amounts limits = ReadAmounts(json::Find(container, {"resources", "limits"}));
+  spec.cpu_request_milli = ContainerRequests(container)["cpu"];
+  spec.cpu_limit_milli = limits["cpu"];
+  spec.memory_limit_bytes = limits["memory"];
+  spec.grace_seconds = GraceSeconds(pod);
+  spec.open_stdin = json::GetBool(container, {"stdin"});
+  spec.stdin_once = json::GetBool(container, {"stdinOnce"});
+  spec.tty = json::GetBool(container, {"tty"});
+  spec.termination_path =
+      json::GetString(container, {"terminationMessagePath"}, "/dev/termination-log");
+  return spec;
+}
+
+const json::Value* FindContainer(const json::Value& pod, std::string_view name) {
+  for (std::string_view list : {"initContainers", "containers", "ephemeralContainers"}) {
+    for (const json::Value& container : json::GetArray(pod, {"spec", list})) {
+      if (json::GetString(container, {"name"}) == name) return &container;
+    }
+  }
+  return nullptr;
+}
+
+std::string_view RestartPolicy(const json::Value& pod) {
+  return json::GetString(pod, {"spec", "restartPolicy"}, "Always");
+}
+
+}  // namespace swell::node

@@ -1,0 +1,157 @@
+#include "kube/node/probes.h"
+
+#include <algorithm>
+#include <optional>
+
+#include "base/strings.h"
+
+namespace swell::node {
+namespace {
+
+// A number, or the name of one of the container's ports.
+std::optional<uint16_t> PortOf(const json::Value& container, const json::Value* port) {
+  int64_t number = 0;
+  if (port != nullptr && port->is_int64()) {
+    number = port->get_int64();
+  } else if (port != nullptr && port->is_string()) {
+    std::string_view text = json::View(port->get_string());
+    number = ParseInt(text).value_or(0);
+    for (const json::Value& declared : json::GetArray(container, {"ports"})) {
+      if (json::GetString(declared, {"name"}) == text) {
+        number = json::GetInt(declared, {"containerPort"});
+      }
+    }
+  }
+  if (number < 1 || number > 65535) return std::nullopt;
+  return static_cast<uint16_t>(number);
+}
+
+int Threshold(const json::Value& probe, std::string_view field, int fallback) {
+  return static_cast<int>(
+      std::clamp<int64_t>(json::GetInt(probe, {field}, fallback), 1, 1'000'000));
+}
+
+Duration Seconds(const json::Value& probe,
+                 std::string_view field,
+                 int64_t fallback,
+                 int64_t least) {
+  int64_t seconds = json::GetInt(probe, {field}, fallback);
+  return std::chrono::seconds(std::clamp<int64_t>(seconds, least, 86'400));
+}
+
+}  // namespace
+
+std::string_view ProbeName(ProbeKind kind) {
+  switch (kind) {
+    case ProbeKind::kStartup:
+      return "Startup";
+    case ProbeKind::kReadiness:
+      return "Readiness";
+    case ProbeKind::kLiveness:
+      return "Liveness";
+  }
+  return "";
+}
+
+Status ProbeRunner::Check(const json::Value& container, const json::Value& probe) {
+  if (json::Find(probe, {"exec"}) != nullptr) return Status::Ok();
+  if (json::Find(probe, {"grpc"}) != nullptr) {
+    return Status(Code::kInvalid,
+                  "grpc probes are not supported by this node; use httpGet, "
+                  "tcpSocket or exec");
+  }
+  std::string_view kind = json::Find(probe, {"httpGet"}) != nullptr ? "httpGet" : "tcpSocket";
+  if (json::Find(probe, {kind}) == nullptr) {
+    return Status(Code::kInvalid, "probe: must name one of exec, httpGet, tcpSocket");
+  }
+  if (json::GetString(probe, {kind, "scheme"}) == "HTTPS") {
+    return Status(Code::kInvalid, "httpGet.scheme: HTTPS probes are not supported by this node");
+  }
+  if (!PortOf(container, json::Find(probe, {kind, "port"}))) {
+    return Status(Code::kInvalid, StrCat(kind, ".port: not a port of the container"));
+  }
+  return Status::Ok();
+}
+
+ProbeRunner::ProbeRunner(Executor& executor,
+                         Runtime& runtime,
+                         ProbeKind kind,
+                         const json::Value& container,
+                         const json::Value& probe,
+                         ContainerRef ref,
+                         Callbacks callbacks)
+    : executor_(executor),
+      runtime_(runtime),
+      kind_(kind),
+      ref_(std::move(ref)),
+      callbacks_(std::move(callbacks)),
+      initial_delay_(Seconds(probe, "initialDelaySeconds", 0, 0)),
+      period_(Seconds(probe, "periodSeconds", 10, 1)),
+      success_threshold_(Threshold(probe, "successThreshold", 1)),
+      failure_threshold_(Threshold(probe, "failureThreshold", 3)) {
+  Duration timeout = Seconds(probe, "timeoutSeconds", 1, 1);
+  if (const json::Value* exec = json::Find(probe, {"exec"})) {
+    exec_ = true;
+    exec_spec_.timeout = timeout;
+    for (const json::Value& word : json::GetArray(*exec, {"command"})) {
+      if (word.is_string()) exec_spec_.argv.emplace_back(json::View(word.get_string()));
+    }
+    return;
+  }
+  net_spec_.timeout = timeout;
+  net_spec_.http = json::Find(probe, {"httpGet"}) != nullptr;
+  std::string_view source = net_spec_.http ? "httpGet" : "tcpSocket";
+  net_spec_.host = json::GetString(probe, {source, "host"});
+  net_spec_.port = PortOf(container, json::Find(probe, {source, "port"})).value_or(0);
+  net_spec_.path = json::GetString(probe, {"httpGet", "path"}, "/");
+  if (!net_spec_.path.starts_with('/')) net_spec_.path.insert(0, "/");
+  for (const json::Value& header : json::GetArray(probe, {"httpGet", "httpHeaders"})) {
+    net_spec_.headers.emplace_back(json::GetString(header, {"name"}),
+                                   json::GetString(header, {"value"}));
+  }
+}
+
+ProbeRunner::~ProbeRunner() {
+  *alive_ = false;
+  executor_.Cancel(timer_);
+}
+
+void ProbeRunner::Start() {
+  timer_ = executor_.After(initial_delay_, [this] { Run(); });
+}
+
+void ProbeRunner::Run() {
+  // The period counts from start to start, as long as the probe itself is shorter than it.
+  timer_ = kNoTimer;
+  std::weak_ptr<bool> alive = alive_;
+  if (exec_) {
+    runtime_.Exec(ref_, exec_spec_, [this, alive](Result<ExecResult> result) {
+      if (alive.expired()) return;
+      if (!result.ok()) return OnResult(false, result.status().message());
+      if (result->timed_out) return OnResult(false, "command timed out");
+      OnResult(result->code == 0, std::string(Trim(result->output)));
+    });
+  } else {
+    runtime_.Probe(ref_.pod_uid, net_spec_, [this, alive](const ProbeResult& result) {
+      if (!alive.expired()) OnResult(result.ok, result.message);
+    });
+  }
+}
+
+void ProbeRunner::OnResult(bool ok, const std::string& message) {
+  successes_ = ok ? successes_ + 1 : 0;
+  failures_ = ok ? 0 : failures_ + 1;
+  timer_ = executor_.After(period_, [this] { Run(); });
+  int verdict = verdict_;
+  if (successes_ >= success_threshold_) verdict = 1;
+  if (failures_ >= failure_threshold_) verdict = 0;
+  bool changed = verdict != verdict_;
+  verdict_ = verdict;
+  // Either callback may end this probe: they run as copies.
+  Callbacks callbacks = callbacks_;
+  std::weak_ptr<bool> alive = alive_;
+  if (!ok) callbacks.on_failure(StrCat(ProbeName(kind_), " probe failed: ", message));
+  if (!alive.expired() && changed) callbacks.on_verdict(verdict == 1);
+}
+
+}  // namespace swell::node

@@ -1,0 +1,313 @@
+// Runtime: what runs pods for a node agent. Real processes in kube/process, nothing at all in
+// SimulatedRuntime; a container engine fits behind the same seam.
+//
+// A pod is a sandbox (its directory, network and names) and containers in it. Everything is
+// asynchronous: callbacks run on the core executor, exactly once, never from inside the call.
+// A runtime does what it is told and reports what happened; every decision (restarts, order,
+// grace periods) is the agent's.
+//
+// Pods outlive the agent: List() finds what an earlier agent left, Adopt() takes it over.
+//
+// Thread-safety: core executor only.
+// Ownership: one Runtime serves any number of node agents and outlives them. Observers are held
+// weakly: a pod whose observer is gone goes on running.
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/result.h"
+#include "kube/api/rest.h"
+
+namespace swell::node {
+
+// A line of a hosts file.
+struct HostsEntry {
+  std::string ip;
+  std::vector<std::string> names;
+  bool operator==(const HostsEntry&) const = default;
+};
+
+struct VolumeFile {
+  std::string path;  // relative, checked: no "..", not absolute
+  std::string bytes;
+  int mode = 0644;
+  bool operator==(const VolumeFile&) const = default;
+};
+
+// A volume whose content has been looked up; the runtime makes a directory (or file) of it.
+struct VolumeSpec {
+  enum class Kind {
+    kEmptyDir,  // lives and dies with the pod
+    kMemory,    // the same in memory where the runtime can
+    kHostPath,  // host_path, after the check that host_path_type asks for
+    kFiles,     // the files, replaced whole when the source changes
+    kDurable,   // a directory named by `key` under the data directory, kept after the pod
+  };
+  std::string name;
+  Kind kind = Kind::kEmptyDir;
+  std::string host_path;
+  std::string host_path_type;  // Kubernetes' words: "", Directory, DirectoryOrCreate, File, …
+  std::string key;             // kDurable: "namespace/claim"
+  std::vector<VolumeFile> files;
+  int64_t size_limit_bytes = 0;  // kMemory
+};
+
+struct MountSpec {
+  std::string volume;
+  std::string container_path;
+  std::string sub_path;
+  bool read_only = false;
+};
+
+struct SandboxSpec {
+  std::string pod_uid;
+  std::string ns;
+  std::string name;
+  std::string node;
+  std::string hostname;
+  std::string host_ip;  // the node's address: the pod's own with host_network
+  bool host_network = false;
+  std::vector<HostsEntry> hosts;  // beyond localhost and the pod's own name
+  std::vector<VolumeSpec> volumes;
+  // Names the durable checkpoint directory that all incarnations of the pod's job share.
+  std::string checkpoint_key;
+  std::optional<int64_t> fs_group;
+  std::map<std::string, std::string> annotations;
+};
+
+struct SandboxInfo {
+  std::string ip;
+};
+
+struct ContainerRef {
+  std::string pod_uid;
+  std::string name;
+  int attempt = 0;  // 0 for the first start, then one more per restart
+  auto operator<=>(const ContainerRef&) const = default;
+};
+
+struct ContainerSpec {
+  ContainerRef ref;
+  bool init = false;   // runs to its end before the main containers start
+  std::string target;  // a container of the pod whose processes it is to see; empty: its own only
+  std::string image;
+  std::vector<std::string> command;  // replaces the image's entry point when not empty
+  std::vector<std::string> args;
+  std::vector<std::pair<std::string, std::string>> env;  // later ones win
+  std::string working_dir;
+  std::vector<MountSpec> mounts;
+  std::optional<int64_t> run_as_user;
+  std::optional<int64_t> run_as_group;
+  std::vector<int64_t> supplemental_groups;
+  bool run_as_non_root = false;  // kForbidden where it would be root
+  bool read_only_root = false;
+  bool host_network = false;
+  int64_t cpu_request_milli = 0;
+  int64_t cpu_limit_milli = 0;     // 0: none
+  int64_t memory_limit_bytes = 0;  // 0: none
+  int64_t grace_seconds = 30;
+  // Standard input stays open for whoever attaches; with stdin_once, until the first one leaves.
+  bool open_stdin = false;
+  bool stdin_once = false;
+  bool tty = false;
+  std::string termination_path = "/dev/termination-log";
+};
+
+struct ContainerStarted {
+  std::string container_id;  // "process://…"
+  std::string image_id;
+  WallTime started;
+};
+
+struct ContainerExit {
+  int code = 0;  // 128 + signal when killed
+  int signal = 0;
+  bool oom_killed = false;
+  WallTime started;
+  WallTime finished;
+  std::string container_id;
+  std::string reason;               // empty: the agent says Completed, Error or OOMKilled
+  std::string termination_message;  // what the container wrote to its termination file
+  std::string log_tail;             // the last 80 lines, at most 2 KiB: FallbackToLogsOnError
+};
+
+// What an earlier agent's pod looks like now.
+struct FoundContainer {
+  std::string name;
+  int attempt = 0;
+  ContainerStarted started;
+  std::optional<ContainerExit> exit;  // empty: running
+};
+struct FoundPod {
+  std::string pod_uid;
+  std::string ns;
+  std::string name;
+  SandboxInfo sandbox;
+  std::vector<FoundContainer> containers;  // the newest attempt of each
+};
+
+// What a running container uses of its node.
+struct ContainerUsage {
+  ContainerRef ref;
+  WallTime started;
+  WallTime at;               // when it was measured
+  Duration cpu{0};           // processor time since its start
+  Duration window{0};        // the last seconds, or what has passed since its start
+  Duration window_cpu{0};    // processor time in them
+  int64_t memory_bytes = 0;  // the working set
+};
+
+class PodObserver {
+ public:
+  virtual ~PodObserver() = default;
+  // Once per started container.
+  virtual void OnContainerExit(const ContainerRef& container, const ContainerExit& exit) = 0;
+  // The training process replaced its report file.
+  virtual void OnReport(const std::string& report_json) = 0;
+};
+
+struct ExecSpec {
+  std::vector<std::string> argv;
+  Duration timeout = std::chrono::seconds(1);
+  size_t output_bytes_max = 10 << 10;
+};
+struct ExecResult {
+  int code = 0;
+  std::string output;  // standard output and error together
+  bool timed_out = false;
+};
+
+struct ProbeSpec {
+  bool http = false;  // else a TCP connection
+  std::string host;   // empty: the pod's own address
+  uint16_t port = 0;
+  std::string path = "/";
+  std::vector<std::pair<std::string, std::string>> headers;
+  Duration timeout = std::chrono::seconds(1);
+};
+struct ProbeResult {
+  bool ok = false;
+  std::string message;  // why not, as the kubelet words it
+};
+
+struct LogOptions {
+  bool follow = false;
+  bool timestamps = false;
+  int64_t tail_lines = -1;  // -1: all
+  std::optional<WallTime> since;
+  int64_t limit_bytes = -1;  // -1: none
+};
+struct LogCallbacks {
+  // An empty chunk says that the log is open, while there is nothing in it yet. False: the
+  // receiver is gone or too slow; the stream ends.
+  std::function<bool(const api::Chunk&)> on_chunk;
+  std::function<void(const Status&)> on_end;
+};
+class LogStream {
+ public:
+  virtual ~LogStream() = default;  // destroying it ends the stream without on_end
+};
+
+// Standard streams of a command that is to run, or of a container to attach to.
+struct StdioSpec {
+  std::vector<std::string> argv;  // empty: attach
+  bool input = false;
+  bool output = false;
+  bool error = false;  // without a terminal
+  bool tty = false;    // run: make a terminal; attach: the container says
+};
+struct TerminalSize {
+  uint16_t columns = 0;
+  uint16_t rows = 0;
+};
+// Destroying it hangs up: a command is killed, a container runs on.
+class StdioSession {
+ public:
+  virtual ~StdioSession() = default;
+  // Standard input and output; with a terminal also what goes to standard error.
+  virtual const api::DuplexPtr& io() = 0;
+  // Standard error, only read; null when not asked for or with a terminal.
+  virtual const api::DuplexPtr& error() = 0;
+  virtual void Resize(TerminalSize size) = 0;
+  // Runs once with the command's exit code (128 + signal when killed), or why it is not known. For
+  // an attached container, when it has ended: then its output has, too, but may not be read yet.
+  virtual void OnExit(std::function<void(Result<int>)> done) = 0;
+};
+using StdioCallback = std::function<void(Result<std::shared_ptr<StdioSession>>)>;
+
+struct RuntimeInfo {
+  std::string name;            // "process": the scheme of container ids
+  std::string version;         // "0.1.0"
+  bool resolves_names = true;  // false: hosts entries would be thrown away
+  // What this machine does not permit, in words, for the node's annotation; empty: nothing.
+  std::string limits;
+  bool has_images = true;  // false: nothing is pulled or made for a container, it only starts
+};
+
+class Runtime {
+ public:
+  virtual ~Runtime() = default;
+
+  virtual RuntimeInfo Info() const = 0;
+
+  virtual void List(const std::string& node,
+                    std::function<void(Result<std::vector<FoundPod>>)> done) = 0;
+  // Events of a found pod go to `observer` from now on. An exit that List already told of is not
+  // told again; one that happened since is.
+  virtual void Adopt(const FoundPod& pod, std::weak_ptr<PodObserver> observer) = 0;
+
+  virtual void CreateSandbox(const SandboxSpec& spec,
+                             std::weak_ptr<PodObserver> observer,
+                             std::function<void(Result<SandboxInfo>)> done) = 0;
+  // kNotFound: there is no such image. Any other error: the container cannot be started (a bad
+  // volume, no such command). Once started, its exit is reported through the pod's observer.
+  virtual void StartContainer(const ContainerSpec& spec,
+                              std::function<void(Result<ContainerStarted>)> done) = 0;
+  // To the container's main process and its process group. No effect once it has exited.
+  virtual void Signal(const ContainerRef& container, int signal) = 0;
+  // Releases what a finished pod needs no more (network, scratch space); its logs stay readable.
+  virtual void Stop(const std::string& pod_uid) = 0;
+  // Kills what still runs and removes everything of the pod but durable directories.
+  virtual void Remove(const std::string& pod_uid, std::function<void(const Status&)> done) = 0;
+
+  virtual void Exec(const ContainerRef& container,
+                    const ExecSpec& spec,
+                    std::function<void(Result<ExecResult>)> done) = 0;
+  // Runs a command in the container, or attaches to it, with live standard streams.
+  virtual void OpenStdio(const ContainerRef& container,
+                         const StdioSpec& spec,
+                         StdioCallback done) = 0;
+  // A connection to a TCP port of the pod, as from its own loopback.
+  virtual void Dial(const std::string& pod_uid,
+                    uint16_t port,
+                    std::function<void(Result<api::DuplexPtr>)> done) = 0;
+  virtual void Probe(const std::string& pod_uid,
+                     const ProbeSpec& spec,
+                     std::function<void(ProbeResult)> done) = 0;
+
+  // Of the node's running containers.
+  virtual void Usage(const std::string& node,
+                     std::function<void(std::vector<ContainerUsage>)> done) = 0;
+
+  virtual void UpdateHosts(const std::string& pod_uid, const std::vector<HostsEntry>& hosts) = 0;
+  virtual void UpdateVolume(const std::string& pod_uid, const VolumeSpec& volume) = 0;
+  // Writes the notice file of the preemption protocol, before SIGTERM.
+  virtual void WriteNotice(const std::string& pod_uid, const std::string& notice_json) = 0;
+
+  // `attempt` of the reference chooses the file; kNotFound when there is none.
+  virtual std::unique_ptr<LogStream> ReadLog(const ContainerRef& container,
+                                             const LogOptions& options,
+                                             LogCallbacks callbacks) = 0;
+};
+
+}  // namespace swell::node

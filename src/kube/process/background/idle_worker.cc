@@ -1,0 +1,86 @@
+#include "kube/process/background/idle_worker.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace swell::edge {
+namespace {
+
+constexpr Duration kQuiet = std::chrono::milliseconds(100);
+constexpr Duration kPatience = std::chrono::seconds(1);
+constexpr size_t kLaterMax = 10'000;
+
+}  // namespace
+
+IdleWorker::IdleWorker() : thread_([this] { Run(); }) {}
+
+IdleWorker::~IdleWorker() {
+  {
+    MutexLock lock(mutex_);
+    stopping_ = true;
+  }
+  changed_.NotifyAll();
+  thread_.join();
+}
+
+void IdleWorker::Post(std::function<void()> work) {
+  {
+    MutexLock lock(mutex_);
+    now_.push_back(std::move(work));
+  }
+  changed_.NotifyAll();
+}
+
+bool IdleWorker::PostIdle(std::function<void()> work) {
+  {
+    MutexLock lock(mutex_);
+    if (later_.size() >= kLaterMax) return false;
+    later_.push_back({clock_.Steady(), std::move(work)});
+  }
+  changed_.NotifyAll();
+  return true;
+}
+
+void IdleWorker::Finish() {
+  MutexLock lock(mutex_);
+  finishing_ = true;
+  changed_.NotifyAll();
+  while (busy_ || !now_.empty() || !later_.empty()) changed_.Wait(mutex_);
+  finishing_ = false;
+}
+
+Duration IdleWorker::Pause() {
+  if (finishing_) return Duration::zero();
+  SteadyTime at = std::min(later_.back().since + kQuiet, later_.front().since + kPatience);
+  return at - clock_.Steady();
+}
+
+void IdleWorker::Run() {
+  MutexLock lock(mutex_);
+  while (!stopping_) {
+    if (now_.empty() && later_.empty()) {
+      changed_.Wait(mutex_);
+      continue;
+    }
+    std::function<void()> work;
+    if (!now_.empty()) {
+      work = std::move(now_.front());
+      now_.pop_front();
+    } else if (Duration pause = Pause(); pause > Duration::zero()) {
+      changed_.WaitFor(mutex_, pause);
+      continue;
+    } else {
+      work = std::move(later_.front().work);
+      later_.pop_front();
+    }
+    busy_ = true;
+    mutex_.Unlock();
+    work();
+    work = nullptr;
+    mutex_.Lock();
+    busy_ = false;
+    changed_.NotifyAll();
+  }
+}
+
+}  // namespace swell::edge

@@ -1,0 +1,61 @@
+#include "kube/process/background/ready_dirs.h"
+
+#include <cstdio>
+#include <utility>
+
+#include "base/file.h"
+#include "base/log.h"
+#include "base/strings.h"
+
+namespace swell::edge {
+
+ReadyDirs::ReadyDirs(Options options)
+    : options_(std::move(options)),
+      spares_({.kept = options_.ready,
+               .there = [this] { return static_cast<int64_t>(ready_.size() + making_); },
+               .make_one =
+                   [this] {
+                     MakeOne();
+                     return true;
+                   },
+               .post = options_.post},
+              worker_) {}
+
+Status ReadyDirs::Take(const std::string& path) {
+  std::string spare;
+  if (!ready_.empty() && !FileExists(path)) {
+    spare = std::move(ready_.front());
+    ready_.pop_front();
+  }
+  Refill();
+  if (spare.empty()) return options_.make(path);
+  if (::rename(spare.c_str(), path.c_str()) == 0) return Status::Ok();
+  // Somebody took the spare away.
+  return options_.make(path);
+}
+
+void ReadyDirs::Finish() {
+  spares_.Stop();
+  ready_.clear();
+  worker_.Finish();
+}
+
+void ReadyDirs::MakeOne() {
+  ++making_;
+  std::string path = StrCat(options_.prefix, next_++);
+  worker_.Post([this, path = std::move(path), alive = std::weak_ptr<bool>(alive_)] {
+    const Status made = options_.make(path);
+    options_.post([this, path, made, alive] {
+      if (alive.expired()) return;
+      --making_;
+      if (made.ok()) {
+        ready_.push_back(path);
+      } else {
+        // Whoever takes one next makes it, and is told why not.
+        SWELL_LOG_WARNING("process", "no directory made ready", {"error", made.ToString()});
+      }
+    });
+  });
+}
+
+}  // namespace swell::edge

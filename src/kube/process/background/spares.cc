@@ -1,0 +1,28 @@
+#include "kube/process/background/spares.h"
+
+#include <utility>
+
+namespace swell::edge {
+
+Spares::Spares(Options options, IdleWorker& worker)
+    : options_(std::move(options)), worker_(worker) {}
+
+void Spares::Refill(size_t wanted) {
+  while (options_.there() < static_cast<int64_t>(wanted)) {
+    if (!options_.make_one()) return;
+  }
+  if (options_.there() < static_cast<int64_t>(options_.kept)) RefillInQuiet();
+}
+
+void Spares::RefillInQuiet() {
+  if (awaits_quiet_) return;
+  awaits_quiet_ = worker_.PostIdle([this, alive = std::weak_ptr<bool>(alive_)] {
+    options_.post([this, alive] {
+      if (alive.expired()) return;
+      awaits_quiet_ = false;
+      Refill(options_.kept);
+    });
+  });
+}
+
+}  // namespace swell::edge

@@ -1,0 +1,44 @@
+// Spares: when to make things ahead of need. Half of them are made at once, since a rush of pods
+// would find none; the rest when the worker is quiet, at one look under way at a time.
+//
+// Thread-safety: one thread, its owner's. Ownership: the worker outlives it, or its thread has
+// ended first. Nothing is called after its end.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+
+#include "kube/process/background/idle_worker.h"
+
+namespace swell::edge {
+
+class Spares {
+ public:
+  struct Options {
+    size_t kept = 4;
+    // How many are ready or being made, less those that somebody waits for.
+    std::function<int64_t()> there;
+    // Begins to make one; false: not now.
+    std::function<bool()> make_one;
+    std::function<void(std::function<void()>)> post;  // to the owner's thread
+  };
+  Spares(Options options, IdleWorker& worker);
+
+  // For whoever took one, or waits for one.
+  void Refill() { Refill(Half()); }
+  void RefillInQuiet();
+  // Makes no more.
+  void Stop() { options_.kept = 0; }
+
+ private:
+  size_t Half() const { return (options_.kept + 1) / 2; }
+  void Refill(size_t wanted);
+
+  Options options_;
+  IdleWorker& worker_;
+  bool awaits_quiet_ = false;
+  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
+};
+
+}  // namespace swell::edge

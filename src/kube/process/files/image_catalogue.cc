@@ -1,0 +1,405 @@
+#include "kube/process/files/image_catalogue.h"
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+
+#include "base/file.h"
+#include "base/strings.h"
+#include "json/yaml.h"
+#include "kube/process/shim/shim_spec.h"
+
+namespace swell::edge {
+namespace {
+
+// What arena's init containers and git-sync users expect of the image, on top of the host's git.
+constexpr std::string_view kGitSync = R"sh(#!/bin/sh
+# Clones GIT_SYNC_REPO to GIT_SYNC_ROOT/GIT_SYNC_DEST, once or over and over.
+set -u
+say() { echo "git-sync: $*" >&2; }
+die() { say "$*"; exit 1; }
+repo=${GIT_SYNC_REPO:-${GITSYNC_REPO:-}}
+[ -n "$repo" ] || die "GIT_SYNC_REPO is not set: which repository?"
+command -v git >/dev/null || die "git is not installed on this machine (apt install git)"
+root=${GIT_SYNC_ROOT:-${GITSYNC_ROOT:-$PWD/git}}
+name=$(basename "$repo" .git)
+dest=${GIT_SYNC_DEST:-${GITSYNC_LINK:-$name}}
+branch=${GIT_SYNC_BRANCH:-}
+rev=${GIT_SYNC_REV:-${GITSYNC_REF:-}}
+depth=${GIT_SYNC_DEPTH:-${GITSYNC_DEPTH:-}}
+once=${GIT_SYNC_ONE_TIME:-${GITSYNC_ONE_TIME:-false}}
+wait=${GIT_SYNC_WAIT:-60}
+case $dest in /*) target=$dest ;; *) target=$root/$dest ;; esac
+mkdir -p "$root" || die "cannot make $root"
+export GIT_TERMINAL_PROMPT=0 GIT_CONFIG_COUNT=1
+export GIT_CONFIG_KEY_0=safe.directory GIT_CONFIG_VALUE_0='*'
+sync_once() {
+  if [ -d "$target/.git" ]; then
+    git -C "$target" fetch --quiet --tags origin || return 1
+  else
+    set -- --quiet
+    [ -n "$branch" ] && set -- "$@" --branch "$branch"
+    [ -n "$depth" ] && [ "$depth" != 0 ] && set -- "$@" --depth "$depth"
+    git clone "$@" -- "$repo" "$target" || return 1
+  fi
+  if [ -n "$rev" ] && [ "$rev" != HEAD ]; then
+    git -C "$target" checkout --quiet "$rev" || return 1
+  elif [ -n "$branch" ]; then
+    git -C "$target" checkout --quiet -B "$branch" "origin/$branch" || return 1
+  else
+    git -C "$target" merge --quiet --ff-only '@{upstream}' || return 1
+  fi
+  say "$repo at $(git -C "$target" rev-parse --short HEAD) in $target"
+}
+case $once in true|1|yes) one=1 ;; *) one=0 ;; esac
+while :; do
+  sync_once || die "cannot sync $repo to $target (see the message above; url.*.insteadOf in the" \
+    "host's git configuration can lead it elsewhere)"
+  [ $one = 1 ] && exit 0
+  sleep "$wait"
+done
+)sh";
+
+// What the Jupyter images start. Without Jupyter the files are there to look at, at the same port.
+constexpr std::string_view kNotebook = R"sh(#!/bin/sh
+# Serves this directory as a notebook on port 8888, or as plain files where Jupyter is missing.
+port=${JUPYTER_PORT:-8888}
+for name in jupyter-lab jupyter-notebook; do
+  command -v "$name" >/dev/null || continue
+  exec "$name" --ip=0.0.0.0 --port="$port" --no-browser --allow-root "$@"
+done
+echo "Jupyter is not installed on this machine (apt install jupyter-notebook);" \
+  "serving the files of $PWD on port $port instead" >&2
+exec python3 -m http.server "$port"
+)sh";
+
+// `*` is any run of characters.
+bool Glob(std::string_view pattern, std::string_view text) {
+  size_t p = 0, t = 0, star = std::string_view::npos, resume = 0;
+  while (t < text.size()) {
+    if (p < pattern.size() && pattern[p] == '*') {
+      star = p++;
+      resume = t;
+    } else if (p < pattern.size() && pattern[p] == text[t]) {
+      ++p;
+      ++t;
+    } else if (star != std::string_view::npos) {
+      p = star + 1;
+      t = ++resume;
+    } else {
+      return false;
+    }
+  }
+  while (p < pattern.size() && pattern[p] == '*') ++p;
+  return p == pattern.size();
+}
+
+std::string_view WithoutTag(std::string_view image) {
+  image = image.substr(0, image.find('@'));
+  size_t slash = image.rfind('/');
+  size_t colon = image.rfind(':');
+  bool tag = colon != std::string_view::npos && (slash == std::string_view::npos || colon > slash);
+  return tag ? image.substr(0, colon) : image;
+}
+
+Status WriteScript(const std::string& path, std::string_view text) {
+  return ReplaceFile(path, text, 0755);
+}
+
+Status WriteLink(const std::string& path, const std::string& target) {
+  ::unlink(path.c_str());
+  if (::symlink(target.c_str(), path.c_str()) == 0) return Status::Ok();
+  return ErrnoStatus(errno, "link " + path);
+}
+
+Result<std::vector<std::string>> Strings(const json::Value& entry, std::string_view field) {
+  std::vector<std::string> out;
+  const json::Value* value = json::Find(entry, {field});
+  if (value == nullptr) return out;
+  if (!value->is_array()) return Status(Code::kInvalid, StrCat(field, ": must be a list of texts"));
+  for (const json::Value& item : value->get_array()) {
+    if (!item.is_string())
+      return Status(Code::kInvalid, StrCat(field, ": must be a list of texts"));
+    out.emplace_back(json::View(item.get_string()));
+  }
+  return out;
+}
+
+Result<ImageEntry> ReadEntry(const json::Value& value) {
+  if (!value.is_object()) return Status(Code::kInvalid, "must be a map");
+  ImageEntry entry;
+  SWELL_ASSIGN_OR_RETURN(entry.match, Strings(value, "match"));
+  if (entry.match.empty()) return Status(Code::kInvalid, "match: must name at least one image");
+  entry.base = json::GetString(value, {"base"});
+  SWELL_ASSIGN_OR_RETURN(entry.entrypoint, Strings(value, "entrypoint"));
+  SWELL_ASSIGN_OR_RETURN(entry.args, Strings(value, "args"));
+  SWELL_ASSIGN_OR_RETURN(entry.path, Strings(value, "path"));
+  for (const auto& item : json::GetObject(value, {"env"})) {
+    if (!item.value().is_string()) {
+      return Status(Code::kInvalid,
+                    StrCat("env.", std::string_view(item.key()), ": must be a text (quote it)"));
+    }
+    entry.env.emplace_back(item.key(), json::View(item.value().get_string()));
+  }
+  entry.working_dir = json::GetString(value, {"workingDir"});
+  for (const json::Value& file : json::GetArray(value, {"files"})) {
+    ImageFile out{std::string(json::GetString(file, {"host"})),
+                  std::string(json::GetString(file, {"path"})),
+                  json::GetBool(file, {"readOnly"}, true)};
+    if (!out.host.starts_with('/') || !out.path.starts_with('/')) {
+      return Status(Code::kInvalid, "files: host and path must be absolute");
+    }
+    entry.files.push_back(std::move(out));
+  }
+  entry.host_network = json::GetBool(value, {"hostNetwork"});
+  entry.host_tmp = json::GetBool(value, {"hostTmp"});
+  return entry;
+}
+
+Status ReadConfig(const std::string& file, std::vector<ImageEntry>& entries) {
+  if (!FileExists(file)) return Status::Ok();
+  auto text = ReadFile(file, 4 << 20);
+  if (!text.ok()) return text.status();
+  auto documents = json::ParseYaml(*text);
+  if (!documents.ok()) return documents.status().WithContext(file);
+  for (const json::Value& document : *documents) {
+    int index = 0;
+    for (const json::Value& item : json::GetArray(document, {"images"})) {
+      auto entry = ReadEntry(item);
+      if (!entry.ok()) return entry.status().WithContext(StrCat(file, ": images[", index, "]"));
+      entries.push_back(std::move(*entry));
+      ++index;
+    }
+  }
+  return Status::Ok();
+}
+
+// What the base has and the entry does not say itself; lists and variables are put together.
+void Inherit(const ImageEntry& base, ImageEntry& entry) {
+  if (entry.entrypoint.empty()) {
+    entry.entrypoint = base.entrypoint;
+    // Another entry point's arguments are nobody else's.
+    if (entry.args.empty()) entry.args = base.args;
+  }
+  if (entry.working_dir.empty()) entry.working_dir = base.working_dir;
+  entry.env.insert(entry.env.begin(), base.env.begin(), base.env.end());
+  entry.path.insert(entry.path.end(), base.path.begin(), base.path.end());
+  entry.files.insert(entry.files.end(), base.files.begin(), base.files.end());
+  entry.host_network = entry.host_network || base.host_network;
+  entry.host_tmp = entry.host_tmp || base.host_tmp;
+}
+
+// Where the source tree or the installation keeps the examples; empty: nowhere.
+std::string FindExamples(const std::string& sdk_dir) {
+  for (const char* sub : {"/../../examples", "/../examples"}) {
+    if (sdk_dir.empty() || !FileExists(StrCat(sdk_dir, sub, "/imagenet/main.py"))) continue;
+    std::error_code error;
+    return std::filesystem::canonical(sdk_dir + sub, error).string();
+  }
+  return "";
+}
+
+// KubeDL's images: torch elastic's launcher with the imagenet example where it was, and the Master
+// that such jobs have.
+void AddTorchElastic(const ImageEntry& python,
+                     const std::string& sdk_dir,
+                     std::vector<ImageEntry>& entries) {
+  std::string examples = FindExamples(sdk_dir);
+  if (examples.empty()) return;
+  constexpr std::string_view kData = "/usr/share/datasets/fashion-mnist";
+  ImageEntry imagenet = python;
+  imagenet.match = {"wanziyu/imagenet", "*/wanziyu/imagenet", "torchelastic/examples"};
+  imagenet.entrypoint = {"python3", "-m", "swell.launch"};
+  imagenet.args.clear();
+  imagenet.working_dir = "/workspace";
+  imagenet.files.push_back({examples, "/workspace/examples", true});
+  if (FileExists(std::string(kData))) {
+    imagenet.files.push_back({std::string(kData), "/workspace/data/tiny-imagenet-200", true});
+  }
+  imagenet.env.emplace_back("OMP_NUM_THREADS", "1");
+  ImageEntry master = imagenet;
+  master.match = {"kubedl/pytorch-dist-example", "*/kubedl/pytorch-dist-example"};
+  master.entrypoint = {"python3", "/workspace/examples/imagenet/master.py"};
+  entries.push_back(std::move(imagenet));
+  entries.push_back(std::move(master));
+}
+
+std::string ThisProgram() {
+  char path[4096];
+  const ssize_t size = ::readlink("/proc/self/exe", path, sizeof path);
+  return size > 0 ? std::string(path, static_cast<size_t>(size)) : std::string();
+}
+
+// ElasticDL's jobs run this program's job master, and its documents have their data at these paths.
+void AddElasticdl(const ImageEntry& python,
+                  const std::string& program,
+                  std::vector<ImageEntry>& entries) {
+  ImageEntry elasticdl = python;
+  elasticdl.match = {"elasticdl*", "*/elasticdl*"};
+  elasticdl.files.push_back({program, "/usr/local/bin/swell", true});
+  constexpr std::string_view kData = "/usr/share/datasets/fashion-mnist/";
+  for (std::string_view part : {"train", "t10k"}) {
+    for (std::string_view file : {"-images-idx3-ubyte.gz", "-labels-idx1-ubyte.gz"}) {
+      const std::string host = StrCat(kData, part, file);
+      if (!FileExists(host)) continue;
+      const std::string_view folder = part == "train" ? "train/" : "test/";
+      elasticdl.files.push_back({host, StrCat("/data/mnist/", folder, part, file), true});
+    }
+  }
+  entries.push_back(std::move(elasticdl));
+}
+
+std::string HostHome() {
+  const char* home = ::getenv("HOME");
+  return home == nullptr || *home == '\0' ? "/root" : home;
+}
+
+// What images have on their PATH that this machine has elsewhere, or not at all.
+Status WriteTools(const std::string& bin,
+                  const ImageCatalogue::Options& options,
+                  const std::string& program) {
+  SWELL_RETURN_IF_ERROR(MakeDirs(bin));
+  SWELL_RETURN_IF_ERROR(WriteLink(bin + "/python", options.python));
+  SWELL_RETURN_IF_ERROR(WriteLink(bin + "/python3", options.python));
+  SWELL_RETURN_IF_ERROR(WriteLink(bin + "/swell", program));
+  SWELL_RETURN_IF_ERROR(WriteScript(bin + "/swell-git-sync", kGitSync));
+  // By the names that the images have for it, too.
+  for (const char* name : {"start-notebook.sh", "start-notebook.py", "start-singleuser.sh"}) {
+    SWELL_RETURN_IF_ERROR(WriteScript(StrCat(bin, "/", name), kNotebook));
+  }
+  return Status::Ok();
+}
+
+ImageEntry GitEntry(const std::string& bin) {
+  ImageEntry git;
+  git.match = {"*/git-sync", "*/git-sync-*", "git-sync"};
+  git.entrypoint = {bin + "/swell-git-sync"};
+  git.env = {{"HOME", HostHome()}};
+  git.files = {{bin, bin, true}};
+  git.working_dir = "/tmp";
+  // A repository may be anywhere the host reaches: on the network, or in a directory of its own.
+  git.host_network = true;
+  git.host_tmp = true;
+  return git;
+}
+
+ImageEntry PythonEntry(const std::string& bin, const std::string& sdk_dir) {
+  ImageEntry python;
+  python.match = {"registry.cn-beijing.aliyuncs.com/ai-samples/pytorch-with-tensorboard",
+                  "*/pytorch-with-tensorboard*",
+                  "pytorch/*",
+                  "*/pytorch/*",
+                  "*pytorch*",
+                  "*torch*",
+                  "*horovod*",
+                  "*mpioperator*",
+                  "*openmpi*",
+                  "python",
+                  "*/python",
+                  "kubedl/*",
+                  "wanziyu/*"};
+  // As the real ones: no entry point, so that a pod's arguments alone are a command.
+  python.args = {"python3"};
+  python.path = {bin};
+  python.files = {{bin, bin, true}};
+  python.env = {{"PYTHONUNBUFFERED", "1"}};
+  if (!sdk_dir.empty()) {
+    python.env.emplace_back("PYTHONPATH", sdk_dir);
+    python.files.push_back({sdk_dir, sdk_dir, true});
+  }
+  return python;
+}
+
+ImageEntry NotebookEntry(const std::string& bin, const ImageEntry& python) {
+  ImageEntry notebook = python;
+  notebook.match = {"jupyter/*", "*/jupyter/*", "*jupyter*", "*notebook*"};
+  notebook.entrypoint = {bin + "/start-notebook.sh"};
+  notebook.args.clear();
+  return notebook;
+}
+
+ImageEntry EtcdEntry() {
+  ImageEntry etcd;
+  etcd.match = {"*/etcd", "etcd", "*/etcd-amd64"};
+  etcd.entrypoint = {"/usr/bin/etcd"};
+  // Images keep it elsewhere than Debian does, and manifests name that path.
+  etcd.files = {{"/usr/bin/etcd", "/usr/local/bin/etcd", true},
+                {"/usr/bin/etcdctl", "/usr/local/bin/etcdctl", true}};
+  return etcd;
+}
+
+ImageEntry ShellEntry() {
+  ImageEntry shell;
+  shell.match = {"busybox", "*/busybox", "alpine", "*/alpine",
+                 "debian",  "*/debian",  "ubuntu", "*/ubuntu"};
+  shell.args = {"/bin/sh"};
+  return shell;
+}
+
+}  // namespace
+
+bool ImageMatches(std::string_view pattern, std::string_view image) {
+  if (Glob(pattern, image)) return true;
+  return WithoutTag(pattern) == pattern && Glob(pattern, WithoutTag(image));
+}
+
+Result<ImageCatalogue> ImageCatalogue::Load(const Options& options) {
+  ImageCatalogue catalogue;
+  catalogue.config_file_ = options.config_dir + "/images.yaml";
+  if (!options.config_dir.empty()) {
+    SWELL_RETURN_IF_ERROR(ReadConfig(catalogue.config_file_, catalogue.entries_));
+  }
+  const size_t configured = catalogue.entries_.size();
+  const std::string bin = options.tools_dir + "/bin";
+  const std::string program = options.program.empty() ? ThisProgram() : options.program;
+  SWELL_RETURN_IF_ERROR(WriteTools(bin, options, program));
+  const ImageEntry python = PythonEntry(bin, options.sdk_dir);
+  // The first that matches counts: what is special comes before what is general.
+  catalogue.entries_.push_back(GitEntry(bin));
+  AddElasticdl(python, program, catalogue.entries_);
+  catalogue.entries_.push_back(NotebookEntry(bin, python));
+  AddTorchElastic(python, options.sdk_dir, catalogue.entries_);
+  catalogue.entries_.push_back(python);
+  catalogue.entries_.push_back(EtcdEntry());
+  catalogue.entries_.push_back(ShellEntry());
+  SWELL_RETURN_IF_ERROR(catalogue.ResolveBases(configured));
+  return catalogue;
+}
+
+Status ImageCatalogue::ResolveBases(size_t configured) {
+  for (size_t i = 0; i < configured; ++i) {
+    ImageEntry& entry = entries_[i];
+    if (entry.base.empty()) continue;
+    const ImageEntry* base = nullptr;
+    for (size_t k = configured; k < entries_.size() && base == nullptr; ++k) {
+      for (const std::string& pattern : entries_[k].match) {
+        if (ImageMatches(pattern, entry.base)) base = &entries_[k];
+      }
+    }
+    if (base == nullptr) {
+      return Status(Code::kInvalid, StrCat(config_file_, ": images[", i, "]: base: ",
+                                           Quote(entry.base), " is no built-in image"));
+    }
+    Inherit(*base, entry);
+  }
+  return Status::Ok();
+}
+
+Result<ImageEntry> ImageCatalogue::Find(const std::string& image, bool has_words) const {
+  for (const ImageEntry& entry : entries_) {
+    for (const std::string& pattern : entry.match) {
+      if (ImageMatches(pattern, image)) return entry;
+    }
+  }
+  if (has_words) return ImageEntry();
+  return Status(Code::kNotFound,
+                StrCat("image ", Quote(image),
+                       " is not in this machine's catalogue, and the container has no command; "
+                       "give it a command, or add to ",
+                       config_file_, ": images: [{match: [", Quote(WithoutTag(image)),
+                       "], args: [python3]}]"));
+}
+
+}  // namespace swell::edge

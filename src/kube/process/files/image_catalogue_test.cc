@@ -1,0 +1,119 @@
+#include "kube/process/files/image_catalogue.h"
+
+#include <sys/stat.h>
+
+#include <gtest/gtest.h>
+
+#include "base/file.h"
+#include "base/temp_dir.h"
+#include "kube/process/shim/shim_spec.h"
+
+namespace swell::edge {
+namespace {
+
+class ImageCatalogueTest : public ::testing::Test {
+ protected:
+  Result<ImageCatalogue> Load(const std::string& yaml = "") {
+    if (!yaml.empty()) {
+      EXPECT_TRUE(ReplaceFile(dir_ + "/images.yaml", yaml).ok());
+    }
+    return ImageCatalogue::Load(
+        {.config_dir = dir_, .tools_dir = dir_ + "/tools", .sdk_dir = "/opt/sdk"});
+  }
+  const TempDir temp_;
+  const std::string dir_ = temp_.path();
+};
+
+TEST_F(ImageCatalogueTest, KubedlsImagesRunTheExampleUnderTheLauncher) {
+  ASSERT_TRUE(MakeDirs(dir_ + "/examples/imagenet").ok());
+  ASSERT_TRUE(MakeDirs(dir_ + "/sdk/python").ok());
+  ASSERT_TRUE(ReplaceFile(dir_ + "/examples/imagenet/main.py", "").ok());
+  auto catalogue = ImageCatalogue::Load(
+      {.config_dir = dir_, .tools_dir = dir_ + "/tools", .sdk_dir = dir_ + "/sdk/python"});
+  ASSERT_TRUE(catalogue.ok());
+  auto imagenet = catalogue->Find("wanziyu/imagenet:1.1", false);
+  ASSERT_TRUE(imagenet.ok());
+  EXPECT_EQ(imagenet->entrypoint, (std::vector<std::string>{"python3", "-m", "swell.launch"}));
+  EXPECT_EQ(imagenet->files[2].path, "/workspace/examples");
+  auto master = catalogue->Find("kubedl/pytorch-dist-example", false);
+  ASSERT_TRUE(master.ok());
+  EXPECT_EQ(master->entrypoint.back(), "/workspace/examples/imagenet/master.py");
+}
+
+TEST_F(ImageCatalogueTest, PatternsMatchNamesWithAndWithoutTags) {
+  EXPECT_TRUE(ImageMatches("python", "python:3.11"));
+  EXPECT_TRUE(ImageMatches("python:3.11", "python:3.11"));
+  EXPECT_FALSE(ImageMatches("python:3.11", "python:3.12"));
+  EXPECT_TRUE(ImageMatches("*/etcd", "k8s.gcr.io/etcd:3.5.1-0"));
+  EXPECT_TRUE(ImageMatches("registry:5000/*", "registry:5000/team/x:1"));
+  EXPECT_TRUE(ImageMatches("a/b", "a/b@sha256:1234"));
+  EXPECT_FALSE(ImageMatches("etcd", "etcd-browser"));
+}
+
+TEST_F(ImageCatalogueTest, KnowsTheImagesOfTheWalkthroughs) {
+  auto catalogue = Load();
+  ASSERT_TRUE(catalogue.ok()) << catalogue.status().ToString();
+  auto torch = catalogue->Find(
+      "registry.cn-beijing.aliyuncs.com/ai-samples/pytorch-with-tensorboard:1.5.1-cuda10.1-"
+      "cudnn7-runtime",
+      true);
+  ASSERT_TRUE(torch.ok());
+  ASSERT_FALSE(torch->path.empty());
+  EXPECT_TRUE(FileExists(torch->path[0] + "/python"));
+  auto git = catalogue->Find("registry.cn-zhangjiakou.aliyuncs.com/acs/git-sync:v3.3.5", false);
+  ASSERT_TRUE(git.ok());
+  EXPECT_TRUE(git->host_network);
+  auto etcd = catalogue->Find("k8s.gcr.io/etcd:3.5.1-0", true);
+  ASSERT_TRUE(etcd.ok());
+  EXPECT_EQ(etcd->entrypoint[0], "/usr/bin/etcd");
+  EXPECT_EQ(catalogue->Find("wanziyu/imagenet:1.1", false)->args[0], "python3");
+  EXPECT_EQ(catalogue->Find("busybox", false)->args[0], "/bin/sh");
+  auto notebook = catalogue->Find("jupyter/tensorflow-notebook", false);
+  ASSERT_TRUE(notebook.ok());
+  EXPECT_TRUE(notebook->entrypoint[0].ends_with("/start-notebook.sh"));
+  EXPECT_TRUE(FileExists(notebook->entrypoint[0]));
+}
+
+TEST_F(ImageCatalogueTest, AnEntryStartsFromItsBase) {
+  auto catalogue = Load("images:\n- match: [trainer]\n  base: python\n  env: {SAMPLES: '9'}\n");
+  ASSERT_TRUE(catalogue.ok()) << catalogue.status().ToString();
+  auto trainer = catalogue->Find("trainer:1", false);
+  ASSERT_TRUE(trainer.ok());
+  EXPECT_TRUE(trainer->entrypoint.empty());
+  EXPECT_EQ(trainer->args, std::vector<std::string>{"python3"});
+  EXPECT_EQ(trainer->env.back(), (std::pair<std::string, std::string>("SAMPLES", "9")));
+  EXPECT_GT(trainer->env.size(), 1u);
+  auto script = Load("images:\n- match: [x]\n  base: python\n  entrypoint: [python3, /x.py]\n");
+  ASSERT_TRUE(script.ok());
+  EXPECT_TRUE(script->Find("x", false)->args.empty());
+  auto wrong = Load("images:\n- match: [x]\n  base: nothing-we-know\n");
+  ASSERT_FALSE(wrong.ok());
+  EXPECT_NE(wrong.status().message().find("images[0]: base"), std::string::npos);
+}
+
+TEST_F(ImageCatalogueTest, UnknownImagesNeedACommand) {
+  auto catalogue = Load();
+  ASSERT_TRUE(catalogue.ok());
+  EXPECT_TRUE(catalogue->Find("nobody/knows:1", true).ok());
+  auto missing = catalogue->Find("nobody/knows:1", false);
+  ASSERT_FALSE(missing.ok());
+  EXPECT_EQ(missing.status().code(), Code::kNotFound);
+  EXPECT_NE(missing.status().message().find(dir_ + "/images.yaml"), std::string::npos);
+}
+
+TEST_F(ImageCatalogueTest, TheFileComesFirstAndErrorsNameTheEntry) {
+  auto catalogue = Load(
+      "images:\n- match: [python]\n  entrypoint: [/opt/python]\n"
+      "  env: {A: \"1\"}\n  files: [{host: /srv/x, path: /x, readOnly: false}]\n");
+  ASSERT_TRUE(catalogue.ok()) << catalogue.status().ToString();
+  auto entry = catalogue->Find("python:3", false);
+  ASSERT_TRUE(entry.ok());
+  EXPECT_EQ(entry->entrypoint[0], "/opt/python");
+  EXPECT_FALSE(entry->files[0].read_only);
+  auto bad = Load("images:\n- match: [a]\n- entrypoint: [b]\n");
+  ASSERT_FALSE(bad.ok());
+  EXPECT_NE(bad.status().message().find("images[1]"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace swell::edge

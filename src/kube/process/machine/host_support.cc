@@ -1,0 +1,216 @@
+#include "kube/process/machine/host_support.h"
+
+#include <fcntl.h>
+#include <sched.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <system_error>
+
+#include "base/file.h"
+#include "base/strings.h"
+
+namespace swell::edge {
+namespace {
+
+constexpr int64_t kPeriodUs = 100'000;
+
+// Whether a child may do this; it does nothing but system calls.
+bool ChildCan(unsigned flags) {
+  pid_t child = ::fork();
+  if (child < 0) return false;
+  if (child == 0) {
+    if (::unshare(static_cast<int>(flags)) != 0) ::_exit(1);
+    if ((flags & CLONE_NEWNS) != 0 &&
+        ::mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0) {
+      ::_exit(2);
+    }
+    ::_exit(0);
+  }
+  int status = 0;
+  while (::waitpid(child, &status, 0) < 0 && errno == EINTR) {
+  }
+  return WIFEXITED(status) && WEXITSTATUS(status) == 0;
+}
+
+bool Write(const std::string& path, std::string_view text) {
+  int fd = ::open(path.c_str(), O_WRONLY | O_CLOEXEC);
+  if (fd < 0) return false;
+  ssize_t n = ::write(fd, text.data(), text.size());
+  ::close(fd);
+  return n == static_cast<ssize_t>(text.size());
+}
+
+// Mount points of control group hierarchies: (type, options, path).
+struct Hierarchy {
+  std::string type, options, path;
+};
+
+std::vector<Hierarchy> Hierarchies() {
+  std::vector<Hierarchy> found;
+  auto mounts = ReadFile("/proc/self/mounts", 4 << 20);
+  if (!mounts.ok()) return found;
+  for (std::string_view line : Split(*mounts, '\n')) {
+    std::vector<std::string_view> fields = Split(line, ' ');
+    if (fields.size() < 4 || !fields[2].starts_with("cgroup")) continue;
+    found.push_back(
+        {std::string(fields[2]), "," + std::string(fields[3]) + ",", std::string(fields[1])});
+  }
+  return found;
+}
+
+CgroupSupport TryVersion2(const std::string& root, const std::string& instance) {
+  CgroupSupport support;
+  std::string dir = StrCat(root, "/", instance);
+  // In a group that holds processes this fails; at the root and where it was delegated it works.
+  Write(root + "/cgroup.subtree_control", "+memory +cpu");
+  bool made = MakeDirs(dir).ok();
+  if (made && Write(dir + "/cgroup.subtree_control", "+memory +cpu")) {
+    support.version = 2;
+    support.memory_dir = support.cpu_dir = dir;
+    return support;
+  }
+  if (made) ::rmdir(dir.c_str());
+  support.why_not = StrCat("cgroup v2 at ", root, " is not ours to divide");
+  return support;
+}
+
+CgroupSupport DetectCgroups(const std::string& instance) {
+  CgroupSupport one;
+  std::string why_not = "no control groups are mounted";
+  for (const Hierarchy& hierarchy : Hierarchies()) {
+    if (hierarchy.type == "cgroup2") {
+      auto controllers = ReadFile(hierarchy.path + "/cgroup.controllers", 4096);
+      if (!controllers.ok() || controllers->find("memory") == std::string::npos) continue;
+      CgroupSupport two = TryVersion2(hierarchy.path, instance);
+      if (two.version == 2) return two;
+      why_not = two.why_not;
+      continue;
+    }
+    std::string dir = StrCat(hierarchy.path, "/", instance);
+    bool memory = hierarchy.options.find(",memory,") != std::string::npos;
+    bool cpu = hierarchy.options.find(",cpu,") != std::string::npos;
+    if (!memory && !cpu) continue;
+    if (!MakeDirs(dir).ok() || ::access((dir + "/cgroup.procs").c_str(), W_OK) != 0) {
+      why_not = StrCat("cgroup v1 at ", hierarchy.path, " is not writable");
+      continue;
+    }
+    one.version = 1;
+    if (memory) one.memory_dir = dir;
+    if (cpu) one.cpu_dir = dir;
+  }
+  if (one.version == 0) one.why_not = why_not;
+  return one;
+}
+
+}  // namespace
+
+std::string HostSupport::Limits() const { return Join(missing, "; "); }
+
+HostSupport DetectHostSupport(const std::string& data_dir,
+                              const std::string& instance,
+                              const HostOptions& options) {
+  HostSupport support;
+  bool root = ::geteuid() == 0;
+  unsigned basic = CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWUTS | CLONE_NEWIPC;
+  if (!options.namespaces) {
+    support.missing.push_back(
+        "namespaces are switched off: pods see the host's processes and files");
+  } else if (root && ChildCan(basic)) {
+    support.isolation = Isolation::kFull;
+  } else if (ChildCan(basic | CLONE_NEWUSER)) {
+    support.isolation = Isolation::kUser;
+  } else {
+    support.missing.push_back(
+        "namespaces are not permitted: pods see the host's files, names of services do not "
+        "resolve, volumes cannot be mounted");
+  }
+  support.network =
+      options.network && support.isolation == Isolation::kFull && ChildCan(CLONE_NEWNET);
+  if (!support.network) {
+    support.missing.push_back("pods share the host's network: their ports must differ");
+  }
+  if (options.cgroups) {
+    support.cgroups = DetectCgroups(instance);
+  } else {
+    support.cgroups.why_not = "control groups are switched off";
+  }
+  if (support.cgroups.version == 0) {
+    support.missing.push_back(
+        StrCat("memory and CPU limits are not enforced: ", support.cgroups.why_not));
+  } else if (support.cgroups.memory_dir.empty()) {
+    support.missing.push_back("memory limits are not enforced: no writable memory controller");
+  }
+  (void)data_dir;
+  return support;
+}
+
+void FillCgroups(const CgroupSupport& support,
+                 const std::string& container_id,
+                 int64_t cpu_request_milli,
+                 int64_t cpu_limit_milli,
+                 int64_t memory_limit_bytes,
+                 ShimSpec& spec) {
+  if (support.version == 0) return;
+  int64_t quota = std::max<int64_t>(1000, cpu_limit_milli * kPeriodUs / 1000);
+  std::string limit = std::to_string(memory_limit_bytes);
+  if (support.version == 2) {
+    CgroupDir dir{StrCat(support.memory_dir, "/", container_id), {}};
+    // Kubernetes' formula from CPU shares (2..262144) to weights (1..10000).
+    int64_t shares = std::clamp<int64_t>(cpu_request_milli * 1024 / 1000, 2, 262144);
+    dir.values.emplace_back("cpu.weight", std::to_string(1 + (shares - 2) * 9999 / 262142));
+    if (cpu_limit_milli > 0) dir.values.emplace_back("cpu.max", StrCat(quota, " ", kPeriodUs));
+    if (memory_limit_bytes > 0) {
+      dir.values.emplace_back("memory.max", limit);
+      dir.values.emplace_back("memory.swap.max", "0");
+    }
+    spec.oom_file = dir.path + "/memory.events";
+    spec.cgroups.push_back(std::move(dir));
+    return;
+  }
+  if (!support.cpu_dir.empty() && (cpu_request_milli > 0 || cpu_limit_milli > 0)) {
+    CgroupDir dir{StrCat(support.cpu_dir, "/", container_id), {}};
+    int64_t shares = std::max<int64_t>(2, cpu_request_milli * 1024 / 1000);
+    dir.values.emplace_back("cpu.shares", std::to_string(shares));
+    if (cpu_limit_milli > 0) {
+      dir.values.emplace_back("cpu.cfs_period_us", std::to_string(kPeriodUs));
+      dir.values.emplace_back("cpu.cfs_quota_us", std::to_string(quota));
+    }
+    spec.cgroups.push_back(std::move(dir));
+  }
+  if (!support.memory_dir.empty() && memory_limit_bytes > 0) {
+    CgroupDir dir{StrCat(support.memory_dir, "/", container_id), {}};
+    dir.values.emplace_back("memory.limit_in_bytes", limit);
+    dir.values.emplace_back("memory.memsw.limit_in_bytes", limit);
+    spec.oom_file = dir.path + "/memory.oom_control";
+    spec.cgroups.push_back(std::move(dir));
+  }
+}
+
+void CleanCgroups(const CgroupSupport& support,
+                  const std::function<bool(const std::string& pod_uid)>& known) {
+  for (const std::string& parent : {support.memory_dir, support.cpu_dir}) {
+    if (parent.empty()) continue;
+    std::error_code error;
+    for (const auto& entry : std::filesystem::directory_iterator(parent, error)) {
+      // A group's own files are dozens, so they are not even tried.
+      if (!entry.is_directory(error)) continue;
+      const std::string name = entry.path().filename();
+      if (!known(name.substr(0, name.find('.')))) ::rmdir(entry.path().c_str());
+    }
+  }
+}
+
+void RemoveCgroups(const CgroupSupport& support) {
+  for (const std::string& parent : {support.memory_dir, support.cpu_dir}) {
+    if (!parent.empty()) ::rmdir(parent.c_str());
+  }
+}
+
+}  // namespace swell::edge

@@ -1,0 +1,55 @@
+// What this machine permits: namespaces, overlay, control groups, networks. Found out once, by
+// trying, before any thread exists.
+// Thread-safety: values; Detect forks and must run before other threads hold locks.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "kube/process/shim/shim_spec.h"
+
+namespace swell::edge {
+
+struct CgroupSupport {
+  int version = 0;         // 0: none
+  std::string memory_dir;  // parents of containers' groups, which exist
+  std::string cpu_dir;
+  std::string why_not;
+};
+
+struct HostSupport {
+  Isolation isolation = Isolation::kNone;
+  bool network = false;  // namespaces and virtual links
+  CgroupSupport cgroups;
+  // "no control groups (…); host network: …"; empty when nothing is missing.
+  std::string Limits() const;
+  std::vector<std::string> missing;
+};
+
+struct HostOptions {
+  bool namespaces = true;  // false: plain processes, whatever is permitted
+  bool network = true;
+  bool cgroups = true;
+};
+
+HostSupport DetectHostSupport(const std::string& data_dir,
+                              const std::string& instance,
+                              const HostOptions& options);
+
+// Where and what to write for one container; nothing without support or limits.
+void FillCgroups(const CgroupSupport& support,
+                 const std::string& container_id,
+                 int64_t cpu_request_milli,
+                 int64_t cpu_limit_milli,
+                 int64_t memory_limit_bytes,
+                 ShimSpec& spec);
+// Removes the groups of containers whose pods are no longer known: a known pod's may be empty only
+// because its command has not joined them yet.
+void CleanCgroups(const CgroupSupport& support,
+                  const std::function<bool(const std::string& pod_uid)>& known);
+// Removes what holds them, once they are gone.
+void RemoveCgroups(const CgroupSupport& support);
+
+}  // namespace swell::edge

@@ -1,0 +1,93 @@
+// PodNetwork: network namespaces for pods, made ahead of need, joined by one bridge.
+//
+// Each pod gets a namespace with lo and eth0; eth0's other end hangs on the bridge, whose address
+// is the host's and the pods' gateway. Names of bridge and links carry the data directory's hash,
+// so several clusters live side by side and nobody else's interface is ever touched. Namespaces
+// are held by files (bind mounts), not processes: they survive a restart of swell.
+//
+// The kernel takes milliseconds to tens of milliseconds for a namespace; so a few are kept ready,
+// and handing one out costs nothing.
+//
+// Thread-safety: Start before anything else; Acquire, Release and Shutdown from one thread (the
+// runtime's I/O thread). Acquire's callback runs through `post`.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <string_view>
+
+#include "base/result.h"
+#include "kube/process/background/idle_worker.h"
+#include "kube/process/background/spares.h"
+
+namespace swell::edge {
+
+struct NetworkLease {
+  int slot = 0;  // names the namespace and its address
+  std::string ip;
+  std::string path;
+};
+
+// A resolv.conf whose name servers are these addresses at most.
+std::string OnlyNameServers(std::string_view resolv_conf, const std::set<std::string>& addresses);
+
+class PodNetwork {
+ public:
+  struct Options {
+    std::string dir;   // where the namespaces' files are
+    std::string tag;   // six characters that make names of interfaces ours
+    std::string cidr;  // "10.88.0.0/16"; empty: one that is free
+    size_t ready = 4;  // namespaces kept ready
+    std::function<void(std::function<void()>)> post;
+  };
+
+  explicit PodNetwork(Options options);
+  ~PodNetwork();
+
+  // Makes the bridge, forgets namespaces of slots that are not in use, starts the thread.
+  Status Start(const std::set<int>& slots_in_use);
+  void Acquire(std::function<void(Result<NetworkLease>)> done);
+  // The pod's processes are gone; its namespace follows.
+  void Release(int slot);
+  // Removes every namespace, link and the bridge. Blocking.
+  void Shutdown();
+
+  std::string gateway() const;
+  // The host's resolv.conf for pods. Where the host forwards nothing they reach no name server but
+  // one of its own: each unknown name would cost many seconds.
+  std::string ResolvConf(std::string_view resolv_conf) const;
+  NetworkLease LeaseOf(int slot) const;
+  std::string bridge() const { return "swell" + options_.tag; }
+
+ private:
+  Status ChooseSubnet();
+  bool MakeOne();
+  int NextSlot();
+  Status Make(int slot);
+  void Destroy(int slot);
+  void OnMade(int slot, const Status& status);
+  std::string LinkName(int slot) const;
+  std::string PathOf(int slot) const;
+
+  Options options_;
+  uint32_t base_ = 0;
+  int prefix_ = 16;
+  int bridge_index_ = 0;
+  std::set<int> taken_;  // in use, ready or being made
+  std::deque<int> ready_;
+  std::deque<std::function<void(Result<NetworkLease>)>> waiting_;
+  size_t making_ = 0;
+  int cursor_ = 1;
+  int failures_ = 0;
+
+  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
+  std::unique_ptr<IdleWorker> worker_;  // where namespaces are made and destroyed
+  std::unique_ptr<Spares> spares_;
+};
+
+}  // namespace swell::edge

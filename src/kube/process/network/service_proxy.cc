@@ -1,0 +1,359 @@
+#include "kube/process/network/service_proxy.h"
+
+#include <arpa/inet.h>
+#include <ifaddrs.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <optional>
+
+#include "base/descriptors.h"
+#include "base/file.h"
+#include "base/log.h"
+#include "base/strings.h"
+#include "kube/process/network/netlink.h"
+
+namespace swell::edge {
+namespace {
+
+constexpr int kBacklog = 256;
+// Connections of all services together, with two sockets each: what pods ask of each other leaves
+// the rest of the process half of its descriptors.
+constexpr size_t kFlowsMax = 4096;
+constexpr size_t kFlowPart = 4;
+constexpr Duration kAcceptPause = std::chrono::milliseconds(100);
+constexpr size_t kClientsMax = 4096;  // whose backend is remembered
+
+std::optional<sockaddr_in> SocketName(const std::string& ip, uint16_t port) {
+  sockaddr_in name = {};
+  name.sin_family = AF_INET;
+  name.sin_port = htons(port);
+  if (::inet_pton(AF_INET, ip.c_str(), &name.sin_addr) != 1) return std::nullopt;
+  return name;
+}
+
+int NewSocket() { return ::socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0); }
+
+void SetOption(int fd, int level, int option, int value) {
+  ::setsockopt(fd, level, option, &value, sizeof value);
+}
+
+// Its peer reads an error rather than an end.
+void Abort(int fd) {
+  if (fd < 0) return;
+  const linger at_once = {.l_onoff = 1, .l_linger = 0};
+  ::setsockopt(fd, SOL_SOCKET, SO_LINGER, &at_once, sizeof at_once);
+  ::close(fd);
+}
+
+// One connection: a client's socket, a backend's, and what is on its way between them.
+class Flow {
+ public:
+  Flow(net::Reactor& reactor,
+       int client_fd,
+       std::vector<node::ServiceBackend> backends,
+       std::function<void()> ended)
+      : reactor_(reactor), backends_(std::move(backends)), ended_(std::move(ended)) {
+    client_.fd = client_fd;
+    SetOption(client_fd, SOL_SOCKET, SO_KEEPALIVE, 1);
+    SetOption(client_fd, IPPROTO_TCP, TCP_NODELAY, 1);
+  }
+  ~Flow() {
+    client_.watch.reset();
+    backend_.watch.reset();
+    Abort(client_.fd);
+    Abort(backend_.fd);
+  }
+
+  // Tries the backends in turn. False: none of them is there.
+  bool Dial() {
+    while (!backends_.empty()) {
+      const node::ServiceBackend next = backends_.front();
+      backends_.erase(backends_.begin());
+      const auto name = SocketName(next.ip, next.port);
+      backend_.watch.reset();
+      Abort(std::exchange(backend_.fd, NewSocket()));
+      if (!name || backend_.fd < 0) continue;
+      SetOption(backend_.fd, SOL_SOCKET, SO_KEEPALIVE, 1);
+      SetOption(backend_.fd, IPPROTO_TCP, TCP_NODELAY, 1);
+      const auto* address = reinterpret_cast<const sockaddr*>(&*name);
+      if (::connect(backend_.fd, address, sizeof *name) != 0 && errno != EINPROGRESS) continue;
+      if (!WatchEnd(backend_)) continue;
+      backend_.watch->SetInterest(false, true);
+      return true;
+    }
+    return false;
+  }
+
+ private:
+  struct End {
+    int fd = -1;
+    std::unique_ptr<net::FdWatch> watch;
+    std::string unsent;     // what it has not taken yet
+    bool said_all = false;  // nothing more comes from it
+    bool told_all = false;  // and it knows that nothing more comes to it
+  };
+
+  bool WatchEnd(End& end) {
+    auto watch = reactor_.Watch(end.fd, [this](bool, bool) { OnReady(); });
+    if (!watch.ok()) return false;
+    end.watch = std::move(*watch);
+    return true;
+  }
+
+  void OnReady() {
+    if (!connected_ && !FinishDialing()) return;
+    if (!Carry(client_, backend_) || !Carry(backend_, client_)) return Finish();
+    if (client_.told_all && backend_.told_all) return Finish();
+    client_.watch->SetInterest(!client_.said_all && backend_.unsent.empty(),
+                               !client_.unsent.empty());
+    backend_.watch->SetInterest(!backend_.said_all && client_.unsent.empty(),
+                                !backend_.unsent.empty());
+  }
+
+  bool FinishDialing() {
+    int error = 0;
+    socklen_t size = sizeof error;
+    ::getsockopt(backend_.fd, SOL_SOCKET, SO_ERROR, &error, &size);
+    if (error == 0 && WatchEnd(client_)) return connected_ = true;
+    if (error == 0 || !Dial()) Finish();
+    return false;
+  }
+
+  void Finish() {
+    for (End* end : {&client_, &backend_}) {
+      end->watch.reset();
+      // Whoever has been told everything reads an ordinary end.
+      if (end->told_all) ::close(std::exchange(end->fd, -1));
+    }
+    ended_();
+  }
+
+  // False: the connection is broken.
+  bool Carry(End& from, End& to) {
+    if (!Send(to)) return false;
+    if (to.unsent.empty() && !from.said_all) {
+      const ssize_t n = ::recv(from.fd, reactor_.scratch(), net::Reactor::kScratchBytes, 0);
+      if (n < 0 && errno != EAGAIN && errno != EINTR) return false;
+      from.said_all = n == 0;
+      if (n > 0) to.unsent.assign(reactor_.scratch(), static_cast<size_t>(n));
+      if (!Send(to)) return false;
+    }
+    if (from.said_all && to.unsent.empty() && !to.told_all) {
+      to.told_all = true;
+      ::shutdown(to.fd, SHUT_WR);
+    }
+    return true;
+  }
+
+  static bool Send(End& to) {
+    if (to.unsent.empty()) return true;
+    const ssize_t n = ::send(to.fd, to.unsent.data(), to.unsent.size(), MSG_NOSIGNAL);
+    if (n < 0) return errno == EAGAIN || errno == EINTR;
+    to.unsent.erase(0, static_cast<size_t>(n));
+    return true;
+  }
+
+  net::Reactor& reactor_;
+  std::vector<node::ServiceBackend> backends_;  // that have not been tried
+  std::function<void()> ended_;
+  End client_;
+  End backend_;
+  bool connected_ = false;
+};
+
+}  // namespace
+
+// One port of a cluster IP, and the connections that came by it.
+class ServiceProxy::Listener {
+ public:
+  Listener(net::Reactor& reactor, size_t& flows_of_all, int fd)
+      : reactor_(reactor), flows_of_all_(flows_of_all), fd_(fd) {}
+  ~Listener() {
+    watch_.reset();
+    flows_of_all_ -= flows_.size();
+    ::close(fd_);
+  }
+
+  static Result<std::unique_ptr<Listener>> Open(net::Reactor& reactor,
+                                                size_t& flows_of_all,
+                                                const std::string& device,
+                                                const Key& key) {
+    const auto name = SocketName(key.first, key.second);
+    if (!name) return Status(Code::kInvalid, "no IPv4 address");
+    const int fd = NewSocket();
+    if (fd < 0) return ErrnoStatus(errno, "socket");
+    auto listener = std::make_unique<Listener>(reactor, flows_of_all, fd);
+    SetOption(fd, SOL_SOCKET, SO_REUSEADDR, 1);
+    const auto size = static_cast<socklen_t>(device.size());
+    if (!device.empty() &&
+        ::setsockopt(fd, SOL_SOCKET, SO_BINDTODEVICE, device.c_str(), size) != 0) {
+      return ErrnoStatus(errno, "bind to " + device);
+    }
+    if (::bind(fd, reinterpret_cast<const sockaddr*>(&*name), sizeof *name) != 0) {
+      return ErrnoStatus(errno, "bind");
+    }
+    if (::listen(fd, kBacklog) != 0) return ErrnoStatus(errno, "listen");
+    SWELL_ASSIGN_OR_RETURN(listener->watch_,
+                           reactor.WatchFd(fd, [it = listener.get()] { it->Accept(); }));
+    return listener;
+  }
+
+  void Set(const node::ServiceRoute& route) {
+    backends_ = route.backends;
+    affinity_ = route.affinity;
+    if (affinity_ == Duration::zero()) clients_.clear();
+  }
+
+ private:
+  struct Client {
+    node::ServiceBackend backend;
+    SteadyTime until;
+  };
+
+  void Accept() {
+    sockaddr_in peer = {};
+    socklen_t size = sizeof peer;
+    const int fd =
+        ::accept4(fd_, reinterpret_cast<sockaddr*>(&peer), &size, SOCK_NONBLOCK | SOCK_CLOEXEC);
+    if (fd < 0) return OnNoneAccepted(errno);
+    if (flows_of_all_ >= std::min(kFlowsMax, DescriptorLimit() / kFlowPart)) return Abort(fd);
+    const uint64_t id = ++flow_ids_;
+    // From inside the flow's own callback: it ends when that has returned.
+    auto ended = [this, id, alive = std::weak_ptr<bool>(alive_)] {
+      reactor_.Post([this, id, alive] {
+        if (!alive.expired()) flows_of_all_ -= flows_.erase(id);
+      });
+    };
+    auto flow = std::make_unique<Flow>(reactor_, fd, InTurn(peer.sin_addr.s_addr), ended);
+    if (!flow->Dial()) return;
+    flows_[id] = std::move(flow);
+    ++flows_of_all_;
+  }
+
+  // Out of descriptors: somebody still waits, and to ask in a loop would eat the CPU.
+  void OnNoneAccepted(int error) {
+    if (error != EMFILE && error != ENFILE && error != ENOBUFS && error != ENOMEM) return;
+    watch_->SetInterest(false, false);
+    reactor_.After(kAcceptPause, [this, alive = std::weak_ptr<bool>(alive_)] {
+      if (!alive.expired()) watch_->SetInterest(true, false);
+    });
+  }
+
+  // The backends for a connection of this client, the one that is its turn first.
+  std::vector<node::ServiceBackend> InTurn(uint32_t address) {
+    std::vector<node::ServiceBackend> turn = backends_;
+    if (turn.empty()) return turn;
+    const auto next = static_cast<std::ptrdiff_t>(turn_++ % turn.size());
+    std::rotate(turn.begin(), turn.begin() + next, turn.end());
+    if (affinity_ == Duration::zero()) return turn;
+    const SteadyTime now = reactor_.Now();
+    const auto known = clients_.find(address);
+    if (known != clients_.end() && now < known->second.until) {
+      const auto at = std::find(turn.begin(), turn.end(), known->second.backend);
+      if (at != turn.end()) std::rotate(turn.begin(), at, at + 1);
+    }
+    if (known == clients_.end() && clients_.size() >= kClientsMax) clients_.clear();
+    clients_[address] = {turn.front(), now + affinity_};
+    return turn;
+  }
+
+  net::Reactor& reactor_;
+  size_t& flows_of_all_;  // of the proxy
+  const int fd_;
+  std::unique_ptr<net::FdWatch> watch_;
+  std::vector<node::ServiceBackend> backends_;
+  size_t turn_ = 0;
+  Duration affinity_{0};
+  std::map<uint32_t, Client> clients_;  // only with affinity
+  std::map<uint64_t, std::unique_ptr<Flow>> flows_;
+  uint64_t flow_ids_ = 0;
+  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
+};
+
+ServiceProxy::ServiceProxy(net::Reactor& reactor, std::string device)
+    : reactor_(reactor), device_(std::move(device)) {
+  FindAddresses();
+}
+
+ServiceProxy::~ServiceProxy() = default;
+
+void ServiceProxy::FindAddresses() {
+  ifaddrs* list = nullptr;
+  if (device_.empty() || ::getifaddrs(&list) != 0) return;
+  for (const ifaddrs* item = list; item != nullptr; item = item->ifa_next) {
+    if (device_ != item->ifa_name || item->ifa_addr == nullptr || item->ifa_netmask == nullptr ||
+        item->ifa_addr->sa_family != AF_INET) {
+      continue;
+    }
+    // The bridge's own address has its network's mask.
+    auto in = [](const sockaddr* address) {
+      return reinterpret_cast<const sockaddr_in*>(address)->sin_addr;
+    };
+    if (in(item->ifa_netmask).s_addr != ~uint32_t{0}) continue;
+    char text[INET_ADDRSTRLEN] = {};
+    const in_addr address = in(item->ifa_addr);
+    ::inet_ntop(AF_INET, &address, text, sizeof text);
+    addresses_.insert(text);
+  }
+  ::freeifaddrs(list);
+}
+
+Status ServiceProxy::SetAddress(const std::string& ip, bool present) {
+  if (device_.empty() || addresses_.contains(ip) == present) return Status::Ok();
+  const auto name = SocketName(ip, 0);
+  if (!name) return Status(Code::kInvalid, "no IPv4 address");
+  SWELL_ASSIGN_OR_RETURN(Netlink host, Netlink::Open());
+  SWELL_ASSIGN_OR_RETURN(const int index, host.LinkIndex(device_));
+  const uint32_t address = ntohl(name->sin_addr.s_addr);
+  if (present) {
+    SWELL_RETURN_IF_ERROR(host.AddAddress(index, address, 32));
+    addresses_.insert(ip);
+    return Status::Ok();
+  }
+  addresses_.erase(ip);
+  return host.DeleteAddress(index, address, 32);
+}
+
+void ServiceProxy::Update(const std::vector<node::ServiceRoute>& routes) {
+  std::map<Key, const node::ServiceRoute*> wanted;
+  std::set<std::string> ips;
+  for (const node::ServiceRoute& route : routes) {
+    ips.insert(route.ip);
+    if (!route.backends.empty()) wanted[{route.ip, route.port}] = &route;
+  }
+  std::erase_if(listeners_, [&](const auto& one) { return !wanted.contains(one.first); });
+  for (const std::string& ip : std::set<std::string>(addresses_)) {
+    if (ips.contains(ip)) continue;
+    const Status removed = SetAddress(ip, false);
+    if (!removed.ok()) SWELL_LOG_WARNING("network", "cluster IP left", {"ip", ip});
+  }
+  // An address that leads nowhere is there too, so that connections to it are refused at once.
+  for (const std::string& ip : ips) {
+    const Status added = SetAddress(ip, true);
+    if (!added.ok()) {
+      SWELL_LOG_WARNING("network", "no cluster IP", {"ip", ip}, {"error", added.ToString()});
+    }
+  }
+  for (const auto& [key, route] : wanted) {
+    std::unique_ptr<Listener>& listener = listeners_[key];
+    if (!listener) {
+      auto opened = Listener::Open(reactor_, flows_, device_, key);
+      if (!opened.ok()) {
+        SWELL_LOG_WARNING("network", "service not served",
+                          {"address", StrCat(key.first, ":", key.second)},
+                          {"error", opened.status().ToString()});
+        listeners_.erase(key);
+        continue;
+      }
+      listener = std::move(*opened);
+    }
+    listener->Set(*route);
+  }
+}
+
+}  // namespace swell::edge

@@ -1,0 +1,49 @@
+// ServiceProxy: cluster IPs of services, for pods with networks of their own.
+//
+// The pods' bridge gets each cluster IP that leads anywhere, and a socket listens there on each
+// port of its service; what pods say to it goes to the next ready pod, at that pod's own port. The
+// sockets hear the bridge alone, so several clusters of one machine may use the same cluster IPs.
+// Pods see connections through services as coming from their gateway. TCP only.
+//
+// Thread-safety: the reactor's thread. Ownership: the reactor outlives the proxy; connections end
+// with it, or with their service's port.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/result.h"
+#include "kube/net/reactor/reactor.h"
+#include "kube/node/service_route.h"
+
+namespace swell::edge {
+
+class ServiceProxy {
+ public:
+  // `device`: the bridge. Empty: the cluster IPs are addresses of this machine already.
+  ServiceProxy(net::Reactor& reactor, std::string device);
+  ~ServiceProxy();
+
+  // All routes there are; one without backends refuses connections.
+  void Update(const std::vector<node::ServiceRoute>& routes);
+
+ private:
+  class Listener;
+  using Key = std::pair<std::string, uint16_t>;  // cluster IP and port
+
+  // Addresses that an earlier run of swell left on the bridge.
+  void FindAddresses();
+  Status SetAddress(const std::string& ip, bool present);
+
+  net::Reactor& reactor_;
+  const std::string device_;
+  std::set<std::string> addresses_;  // cluster IPs that the bridge has
+  size_t flows_ = 0;                 // connections of all listeners
+  std::map<Key, std::unique_ptr<Listener>> listeners_;
+};
+
+}  // namespace swell::edge

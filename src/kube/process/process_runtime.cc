@@ -1,0 +1,417 @@
+#include "kube/process/process_runtime.h"
+
+#include <unistd.h>
+
+#include <map>
+#include <optional>
+#include <utility>
+
+#include "base/file.h"
+#include "base/log.h"
+#include "base/random.h"
+#include "base/strings.h"
+
+namespace swell::edge {
+namespace {
+
+using node::ContainerExit;
+using node::ContainerRef;
+
+// Six characters that stand for the data directory in names of interfaces and groups.
+std::string TagOf(const std::string& data_dir) {
+  static constexpr char kDigits[] = "0123456789abcdef";
+  uint64_t hash = StableHash(data_dir);
+  std::string tag;
+  for (int i = 0; i < 6; ++i) tag += kDigits[(hash >> (4 * i)) & 15];
+  return tag;
+}
+
+Result<std::string> RealPath(const std::string& path) {
+  char* real = ::realpath(path.c_str(), nullptr);
+  if (real == nullptr) return ErrnoStatus(errno, "data directory " + path);
+  std::string out = real;
+  ::free(real);
+  return out;
+}
+
+}  // namespace
+
+// What callbacks find on the core thread, as long as the runtime is there.
+struct ProcessRuntime::Core {
+  std::map<std::string, std::weak_ptr<node::PodObserver>> observers;  // by pod uid
+};
+
+ProcessRuntime::ProcessRuntime(Executor& core)
+    : core_(core),
+      shared_(std::make_shared<Core>()),
+      reactor_(std::make_unique<net::Reactor>()),
+      host_(std::make_shared<std::unique_ptr<ProcessHost>>()) {}
+
+Result<std::unique_ptr<ProcessRuntime>> ProcessRuntime::Create(Executor& core,
+                                                               ProcessOptions options) {
+  SWELL_RETURN_IF_ERROR(MakeDirs(options.data_dir));
+  SWELL_ASSIGN_OR_RETURN(options.data_dir, RealPath(options.data_dir));
+  if (options.shim_command.empty()) {
+    return Status(Code::kInvalid, "shim_command: must name the program that is the pod shim");
+  }
+  std::unique_ptr<ProcessRuntime> runtime(new ProcessRuntime(core));
+  std::string tag = TagOf(options.data_dir);
+  HostSupport support = DetectHostSupport(options.data_dir, "swell-" + tag, options.host);
+  SWELL_ASSIGN_OR_RETURN(ImageCatalogue catalogue,
+                         ImageCatalogue::Load({.config_dir = options.config_dir,
+                                               .tools_dir = options.data_dir + "/catalogue",
+                                               .sdk_dir = options.sdk_dir}));
+  std::weak_ptr<Core> weak = runtime->shared_;
+  ProcessHost::Events events;
+  events.on_exit = [&core, weak](const ContainerRef& ref, const ContainerExit& exit) {
+    core.Post([weak, ref, exit] {
+      auto shared = weak.lock();
+      if (!shared) return;
+      auto it = shared->observers.find(ref.pod_uid);
+      if (it == shared->observers.end()) return;
+      if (auto observer = it->second.lock()) observer->OnContainerExit(ref, exit);
+    });
+  };
+  events.on_report = [&core, weak](const std::string& uid, const std::string& report) {
+    core.Post([weak, uid, report] {
+      auto shared = weak.lock();
+      if (!shared) return;
+      auto it = shared->observers.find(uid);
+      if (it == shared->observers.end()) return;
+      if (auto observer = it->second.lock()) observer->OnReport(report);
+    });
+  };
+  auto host = std::make_unique<ProcessHost>(core, *runtime->reactor_, std::move(options),
+                                            std::move(support), std::move(catalogue), tag,
+                                            std::move(events));
+  SWELL_RETURN_IF_ERROR(host->Start());
+  runtime->support_ = host->support();
+  runtime->gateway_ = host->gateway();
+  *runtime->host_ = std::move(host);
+  runtime->thread_ = std::thread([reactor = runtime->reactor_.get()] { reactor->Run(); });
+  return runtime;
+}
+
+ProcessRuntime::~ProcessRuntime() {
+  shared_.reset();
+  if (!thread_.joinable()) return;
+  reactor_->Post([reactor = reactor_.get(), host = host_] {
+    host->reset();
+    reactor->Stop();
+  });
+  thread_.join();
+}
+
+void ProcessRuntime::OnIo(std::function<void(ProcessHost&)> fn) {
+  reactor_->Post([host = host_, fn = std::move(fn)] {
+    if (*host) fn(**host);
+  });
+}
+
+node::RuntimeInfo ProcessRuntime::Info() const {
+  return {"process", "0.1.0", support_.isolation != Isolation::kNone, support_.Limits()};
+}
+
+void ProcessRuntime::Shutdown(std::function<void()> done) {
+  OnIo([core = &core_, done = std::move(done)](ProcessHost& host) {
+    host.Shutdown([core, done] { core->Post(done); });
+  });
+}
+
+void ProcessRuntime::List(const std::string& node,
+                          std::function<void(Result<std::vector<node::FoundPod>>)> done) {
+  OnIo([core = &core_, node, done = std::move(done)](ProcessHost& host) {
+    core->Post([done, found = host.List(node)] { done(found); });
+  });
+}
+
+void ProcessRuntime::Adopt(const node::FoundPod& pod, std::weak_ptr<node::PodObserver> observer) {
+  shared_->observers[pod.pod_uid] = std::move(observer);
+  OnIo([pod](ProcessHost& host) { host.Adopt(pod); });
+}
+
+void ProcessRuntime::CreateSandbox(const node::SandboxSpec& spec,
+                                   std::weak_ptr<node::PodObserver> observer,
+                                   std::function<void(Result<node::SandboxInfo>)> done) {
+  shared_->observers[spec.pod_uid] = std::move(observer);
+  OnIo([core = &core_, spec, done = std::move(done)](ProcessHost& host) {
+    host.CreateSandbox(spec, [core, done](const Result<node::SandboxInfo>& result) {
+      core->Post([done, result] { done(result); });
+    });
+  });
+}
+
+void ProcessRuntime::StartContainer(const node::ContainerSpec& spec,
+                                    std::function<void(Result<node::ContainerStarted>)> done) {
+  OnIo([core = &core_, spec, done = std::move(done)](ProcessHost& host) {
+    host.StartContainer(spec, [core, done](const Result<node::ContainerStarted>& result) {
+      core->Post([done, result] { done(result); });
+    });
+  });
+}
+
+void ProcessRuntime::Signal(const ContainerRef& container, int signal) {
+  OnIo([container, signal](ProcessHost& host) { host.Signal(container, signal); });
+}
+
+void ProcessRuntime::Stop(const std::string& pod_uid) {
+  OnIo([pod_uid](ProcessHost& host) { host.Stop(pod_uid); });
+}
+
+void ProcessRuntime::Remove(const std::string& pod_uid, std::function<void(const Status&)> done) {
+  OnIo([core = &core_, weak = std::weak_ptr<Core>(shared_), pod_uid,
+        done = std::move(done)](ProcessHost& host) {
+    host.Remove(pod_uid, [core, weak, pod_uid, done](const Status& status) {
+      core->Post([weak, pod_uid, done, status] {
+        if (auto shared = weak.lock()) shared->observers.erase(pod_uid);
+        done(status);
+      });
+    });
+  });
+}
+
+void ProcessRuntime::Exec(const ContainerRef& container,
+                          const node::ExecSpec& spec,
+                          std::function<void(Result<node::ExecResult>)> done) {
+  OnIo([core = &core_, container, spec, done = std::move(done)](ProcessHost& host) {
+    host.Exec(container, spec, [core, done](const Result<node::ExecResult>& result) {
+      core->Post([done, result] { done(result); });
+    });
+  });
+}
+
+void ProcessRuntime::Probe(const std::string& pod_uid,
+                           const node::ProbeSpec& spec,
+                           std::function<void(node::ProbeResult)> done) {
+  OnIo([core = &core_, pod_uid, spec, done = std::move(done)](ProcessHost& host) {
+    host.Probe(pod_uid, spec, [core, done](const node::ProbeResult& result) {
+      core->Post([done, result] { done(result); });
+    });
+  });
+}
+
+void ProcessRuntime::Usage(const std::string& node,
+                           std::function<void(std::vector<node::ContainerUsage>)> done) {
+  OnIo([core = &core_, node, done = std::move(done)](ProcessHost& host) {
+    core->Post([done, usage = host.Usage(node)] { done(usage); });
+  });
+}
+
+void ProcessRuntime::UpdateHosts(const std::string& pod_uid,
+                                 const std::vector<node::HostsEntry>& hosts) {
+  OnIo([pod_uid, hosts](ProcessHost& host) { host.UpdateHosts(pod_uid, hosts); });
+}
+
+node::RouteServices ProcessRuntime::Router() {
+  if (!support_.network) return nullptr;
+  return [this](std::vector<node::ServiceRoute> routes) {
+    OnIo([routes = std::move(routes)](ProcessHost& host) { host.RouteServices(routes); });
+  };
+}
+
+void ProcessRuntime::UpdateVolume(const std::string& pod_uid, const node::VolumeSpec& volume) {
+  OnIo([pod_uid, volume](ProcessHost& host) { host.UpdateVolume(pod_uid, volume); });
+}
+
+void ProcessRuntime::WriteNotice(const std::string& pod_uid, const std::string& notice_json) {
+  OnIo([pod_uid, notice_json](ProcessHost& host) { host.WriteNotice(pod_uid, notice_json); });
+}
+
+// ---- live streams ----
+
+// The core's half of a command or an attached container.
+class ProcessRuntime::Stdio final : public node::StdioSession {
+ public:
+  // Outlives the session: the exit may come before anybody asks for it.
+  struct Exit {
+    std::optional<Result<int>> code;
+    std::function<void(Result<int>)> done;
+  };
+  Stdio(ProcessHost::OpenedStdio opened,
+        std::shared_ptr<Exit> exit,
+        std::function<void(std::function<void(ProcessHost&)>)> on_io)
+      : opened_(std::move(opened)), exit_(std::move(exit)), on_io_(std::move(on_io)) {}
+  ~Stdio() override {
+    exit_->done = nullptr;
+    on_io_([job = opened_.job](ProcessHost& host) { host.HangUp(job); });
+  }
+
+  const api::DuplexPtr& io() override { return opened_.io; }
+  const api::DuplexPtr& error() override { return opened_.error; }
+  void Resize(node::TerminalSize size) override {
+    on_io_([job = opened_.job, size](ProcessHost& host) { host.Resize(*job, size); });
+  }
+  void OnExit(std::function<void(Result<int>)> done) override {
+    if (exit_->code) return done(*exit_->code);
+    exit_->done = std::move(done);
+  }
+
+ private:
+  ProcessHost::OpenedStdio opened_;
+  std::shared_ptr<Exit> exit_;
+  std::function<void(std::function<void(ProcessHost&)>)> on_io_;
+};
+
+void ProcessRuntime::OpenStdio(const ContainerRef& container,
+                               const node::StdioSpec& spec,
+                               node::StdioCallback done) {
+  auto exit = std::make_shared<Stdio::Exit>();
+  auto exited = [core = &core_, exit](const Result<int>& code) {
+    core->Post([exit, code] {
+      exit->code = code;
+      if (auto told = std::exchange(exit->done, nullptr)) told(code);
+    });
+  };
+  auto on_io = [this, alive = std::weak_ptr<Core>(shared_)](std::function<void(ProcessHost&)> fn) {
+    if (!alive.expired()) OnIo(std::move(fn));
+  };
+  auto opened = [core = &core_, exit, on_io,
+                 done = std::move(done)](Result<ProcessHost::OpenedStdio> result) {
+    core->Post([exit, on_io, done, result = std::move(result)] {
+      if (!result.ok()) return done(result.status());
+      std::shared_ptr<node::StdioSession> session = std::make_shared<Stdio>(*result, exit, on_io);
+      done(std::move(session));
+    });
+  };
+  OnIo([container, spec, opened, exited](ProcessHost& host) {
+    host.OpenStdio(container, spec, opened, exited);
+  });
+}
+
+void ProcessRuntime::Dial(const std::string& pod_uid,
+                          uint16_t port,
+                          std::function<void(Result<api::DuplexPtr>)> done) {
+  OnIo([core = &core_, pod_uid, port, done = std::move(done)](ProcessHost& host) {
+    host.Dial(pod_uid, port, [core, done](const Result<api::DuplexPtr>& result) {
+      core->Post([done, result] { done(result); });
+    });
+  });
+}
+
+// ---- logs ----
+
+// One log being read. Lives on the I/O thread; each piece waits until the core has taken the one
+// before, so a slow receiver costs one piece of memory.
+class ProcessRuntime::LogJob : public std::enable_shared_from_this<LogJob> {
+ public:
+  LogJob(net::Reactor& reactor,
+         Executor& core,
+         std::weak_ptr<Core> runtime,
+         std::weak_ptr<node::LogCallbacks> callbacks,
+         ContainerRef ref,
+         bool follow)
+      : reactor_(reactor),
+        core_(core),
+        runtime_(std::move(runtime)),
+        callbacks_(std::move(callbacks)),
+        ref_(std::move(ref)),
+        follow_(follow) {}
+
+  void Start(ProcessHost& host, const node::LogOptions& options) {
+    auto path = host.LogPath(ref_);
+    if (!path.ok()) return End(path.status());
+    // Before the first read, so that nothing written in between is missed.
+    if (follow_) {
+      size_t slash = path->rfind('/');
+      auto watch =
+          host.files()->Add(path->substr(0, slash), [weak = weak_from_this()](const std::string&) {
+            if (auto self = weak.lock()) self->Wake();
+          });
+      if (watch.ok()) watch_ = std::move(*watch);
+      running_ = host.IsRunning(ref_);
+      if (running_) {
+        host.WhenEnded(ref_, [weak = weak_from_this()] {
+          auto self = weak.lock();
+          if (!self) return;
+          self->running_ = false;
+          self->Wake();
+        });
+      }
+    }
+    auto reader = LogReader::Open(*path, options);
+    if (!reader.ok()) return End(reader.status());
+    reader_ = std::make_unique<LogReader>(std::move(*reader));
+    if (follow_) {
+      Deliver("");  // tells the receiver that the log is open
+    } else {
+      Wake();
+    }
+  }
+
+  void Cancel() {
+    cancelled_ = true;
+    watch_.reset();
+    reader_.reset();
+  }
+
+ private:
+  void Wake() {
+    if (cancelled_ || in_flight_ || !reader_) return;
+    // Asked before reading: what ended meanwhile has written everything before.
+    bool running = running_;
+    std::string piece = reader_->Read();
+    if (!piece.empty()) return Deliver(std::move(piece));
+    if (reader_->finished() || !follow_ || !running) End(Status::Ok());
+  }
+
+  void Deliver(std::string piece) {
+    in_flight_ = true;
+    core_.Post([self = shared_from_this(), chunk = api::MakeChunk(std::move(piece))] {
+      auto callbacks = self->callbacks_.lock();
+      bool wanted = callbacks && callbacks->on_chunk(chunk);
+      if (self->runtime_.expired()) return;  // and the reactor with it
+      self->reactor_.Post([self, wanted] {
+        self->in_flight_ = false;
+        if (!wanted) return self->Cancel();
+        self->Wake();
+      });
+    });
+  }
+
+  void End(const Status& status) {
+    Cancel();
+    core_.Post([weak = callbacks_, status] {
+      if (auto callbacks = weak.lock()) callbacks->on_end(status);
+    });
+  }
+
+  net::Reactor& reactor_;
+  Executor& core_;
+  std::weak_ptr<Core> runtime_;
+  std::weak_ptr<node::LogCallbacks> callbacks_;
+  ContainerRef ref_;
+  bool follow_;
+  bool running_ = false;
+  bool in_flight_ = false;
+  bool cancelled_ = false;
+  std::unique_ptr<LogReader> reader_;
+  std::shared_ptr<void> watch_;
+};
+
+class ProcessRuntime::LogHandle final : public node::LogStream {
+ public:
+  std::shared_ptr<node::LogCallbacks> callbacks;
+  std::shared_ptr<LogJob> job;
+  std::weak_ptr<Core> alive;
+  net::Reactor* reactor = nullptr;
+  ~LogHandle() override {
+    // With the runtime gone the job is gone too.
+    if (alive.expired()) return;
+    reactor->Post([job = job] { job->Cancel(); });
+  }
+};
+
+std::unique_ptr<node::LogStream> ProcessRuntime::ReadLog(const ContainerRef& container,
+                                                         const node::LogOptions& options,
+                                                         node::LogCallbacks callbacks) {
+  auto handle = std::make_unique<LogHandle>();
+  handle->callbacks = std::make_shared<node::LogCallbacks>(std::move(callbacks));
+  handle->job = std::make_shared<LogJob>(*reactor_, core_, shared_, handle->callbacks, container,
+                                         options.follow);
+  handle->alive = shared_;
+  handle->reactor = reactor_.get();
+  OnIo([job = handle->job, options](ProcessHost& host) { job->Start(host, options); });
+  return handle;
+}
+
+}  // namespace swell::edge

@@ -1,0 +1,70 @@
+#include "kube/process/shim/beneath.h"
+
+#include <fcntl.h>
+#include <linux/openat2.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <cerrno>
+
+#include "base/file.h"
+#include "base/strings.h"
+
+namespace swell::edge {
+namespace {
+
+constexpr mode_t kNewMode = 0755;
+
+int OpenIn(int dir, const std::string& relative) {
+  open_how how{};
+  how.flags = O_PATH | O_CLOEXEC;
+  how.resolve = RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS;
+  return static_cast<int>(
+      ::syscall(SYS_openat2, dir, relative.empty() ? "." : relative.c_str(), &how, sizeof how));
+}
+
+}  // namespace
+
+std::string DescriptorPath(const net::UniqueFd& file) {
+  return StrCat("/proc/self/fd/", file.get());
+}
+
+Result<net::UniqueFd> OpenBeneath(const std::string& dir, const std::string& relative) {
+  net::UniqueFd base(::open(dir.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
+  if (base.get() < 0) return ErrnoStatus(errno, "open " + dir);
+  auto failed = [&](int error) {
+    // A link out of the directory is one filesystem away, so to speak; circles of links, too.
+    if (error == EXDEV || error == ELOOP) {
+      return Status(Code::kInvalid, StrCat("subPath ", Quote(relative), " leaves the volume"));
+    }
+    return ErrnoStatus(error, StrCat("subPath ", Quote(relative)));
+  };
+  if (const int fd = OpenIn(base.get(), relative); fd >= 0) return net::UniqueFd(fd);
+  if (errno != ENOENT) return failed(errno);
+  std::string so_far;
+  for (std::string_view step : Split(relative, '/')) {
+    if (step.empty() || step == ".") continue;
+    net::UniqueFd parent(OpenIn(base.get(), so_far));
+    if (parent.get() < 0) return failed(errno);
+    // Does not follow what is there under that name already.
+    if (::mkdirat(parent.get(), std::string(step).c_str(), kNewMode) != 0 && errno != EEXIST) {
+      return failed(errno);
+    }
+    so_far += StrCat(so_far.empty() ? "" : "/", step);
+  }
+  const int fd = OpenIn(base.get(), so_far);
+  if (fd < 0) return failed(errno);
+  return net::UniqueFd(fd);
+}
+
+Result<std::string> ReadPlainFile(const std::string& dir, const std::string& name, size_t limit) {
+  const std::string path = StrCat(dir, "/", name);
+  const net::UniqueFd file(::open(path.c_str(), O_PATH | O_NOFOLLOW | O_CLOEXEC));
+  struct stat info {};
+  if (file.get() < 0 || ::fstat(file.get(), &info) != 0) return ErrnoStatus(errno, "open " + path);
+  if (!S_ISREG(info.st_mode)) return Status(Code::kInvalid, StrCat(path, ": not a plain file"));
+  return ReadFile(DescriptorPath(file), limit);
+}
+
+}  // namespace swell::edge

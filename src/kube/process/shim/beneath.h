@@ -1,0 +1,25 @@
+// Paths that must stay below a directory into which others may have put links: what a volume's
+// subPath names, what a pod reports.
+//
+// Thread-safety: pure functions over the file system. Needs Linux 5.6.
+#pragma once
+
+#include <string>
+
+#include "base/result.h"
+#include "kube/net/reactor/socket.h"
+
+namespace swell::edge {
+
+// By which others in this process reach the very file, whatever becomes of its name.
+std::string DescriptorPath(const net::UniqueFd& file);
+
+// Opens dir/relative (O_PATH), following links only as long as they stay in `dir`; what is missing
+// becomes directories. kInvalid when the path leads out of it.
+Result<net::UniqueFd> OpenBeneath(const std::string& dir, const std::string& relative);
+
+// What stands in dir/name, a directory that others can write: kInvalid for anything but a plain
+// file. A link would show them files of others, and a pipe would keep its reader waiting.
+Result<std::string> ReadPlainFile(const std::string& dir, const std::string& name, size_t limit);
+
+}  // namespace swell::edge

@@ -1,0 +1,292 @@
+#include "kube/process/shim/shim_init.h"
+
+#include <fcntl.h>
+#include <grp.h>
+#include <sched.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <csignal>
+#include <cstring>
+#include <vector>
+
+#include "base/file.h"
+#include "base/strings.h"
+#include "kube/process/shim/container_root.h"
+#include "kube/process/shim/pod_shim.h"
+#include "kube/process/shim/terminal.h"
+
+namespace swell::edge {
+namespace {
+
+// close_range's flag; older headers lack the name.
+constexpr unsigned kCloseOnExec = 1U << 2;
+
+void WriteAll(int fd, std::string_view bytes) {
+  while (!bytes.empty()) {
+    ssize_t n = ::write(fd, bytes.data(), bytes.size());
+    if (n < 0 && errno == EINTR) continue;
+    if (n <= 0) return;
+    bytes.remove_prefix(static_cast<size_t>(n));
+  }
+}
+
+[[noreturn]] void Die(int error_fd, const Status& why) {
+  WriteAll(error_fd, why.message());
+  ::_exit(127);
+}
+
+Status JoinNetwork(const std::string& path) {
+  if (path.empty()) return Status::Ok();
+  int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (fd < 0) return ErrnoStatus(errno, "open network namespace " + path);
+  Status status;
+  if (::setns(fd, CLONE_NEWNET) != 0) status = ErrnoStatus(errno, "join network " + path);
+  ::close(fd);
+  return status;
+}
+
+Status UseDevNull() {
+  int fd = ::open("/dev/null", O_RDWR | O_CLOEXEC);
+  if (fd < 0) return ErrnoStatus(errno, "open /dev/null");
+  ::dup2(fd, STDIN_FILENO);
+  ::close(fd);
+  return Status::Ok();
+}
+
+Status MakeAndUseTerminal(const ShimSpec& spec, int socket) {
+  SWELL_ASSIGN_OR_RETURN(int slave, MakeTerminal(spec.uid, socket));
+  return UseTerminal(slave);
+}
+
+// Starts before the container's root is there: entering control groups takes as long as building
+// it, for the kernel waits until all processors have noticed. `go` is written when it stands.
+[[noreturn]] void RunCommand(const ShimSpec& spec,
+                             const InitPipes& pipes,
+                             const std::vector<int>& cgroups,
+                             int go) {
+  ::setsid();
+  ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+  JoinCgroups(cgroups);
+  char byte;
+  if (::read(go, &byte, 1) != 1 || ::chdir("/") != 0) ::_exit(127);
+  Status ready = UseDevNull();
+  if (ready.ok() && pipes.terminal >= 0) ready = MakeAndUseTerminal(spec, pipes.terminal);
+  if (!ready.ok()) Die(pipes.error, ready);
+  if (pipes.terminal < 0) {
+    if (pipes.in >= 0) ::dup2(pipes.in, STDIN_FILENO);
+    ::dup2(pipes.out, STDOUT_FILENO);
+    ::dup2(pipes.err, STDERR_FILENO);
+  }
+  ::syscall(SYS_close_range, 3U, ~0U, kCloseOnExec);
+  Die(pipes.error, ExecCommand(spec, spec.argv));
+}
+
+// Everything that is left of the container, when no namespace does it for us.
+void KillDescendants(pid_t main) {
+  ::kill(-main, SIGKILL);
+  auto children = ReadFile(StrCat("/proc/self/task/", ::getpid(), "/children"), 1 << 20);
+  if (!children.ok()) return;
+  for (std::string_view text : Split(*children, ' ')) {
+    auto pid = ParseInt(Trim(text));
+    if (pid && *pid > 1) ::kill(static_cast<pid_t>(*pid), SIGKILL);
+  }
+}
+
+class Init {
+ public:
+  Init(pid_t main, int report, bool own_pids) : main_(main), report_(report), own_pids_(own_pids) {}
+
+  [[noreturn]] void Run(const sigset_t& signals) {
+    while (true) {
+      siginfo_t info;
+      int signal = ::sigwaitinfo(&signals, &info);
+      if (signal < 0) continue;
+      if (signal == SIGCHLD) {
+        Reap();
+      } else if (signal == KillAllSignal()) {
+        killing_ = true;
+        KillRest();
+        Reap();
+      } else {
+        if (signal == SIGTERM || signal == SIGINT || signal == SIGQUIT) stopping_ = true;
+        Forward(signal);
+      }
+    }
+  }
+
+ private:
+  void Forward(int signal) {
+    if (!main_done_) {
+      // Before the command leads a group of its own there is only itself.
+      if (::kill(-main_, signal) != 0) ::kill(main_, signal);
+    } else if (own_pids_) {
+      ::kill(-1, signal);
+    }
+  }
+
+  void KillRest() {
+    if (own_pids_) {
+      ::kill(-1, SIGKILL);
+    } else {
+      KillDescendants(main_);
+    }
+  }
+
+  void Reap() {
+    while (true) {
+      int status = 0;
+      pid_t pid = ::waitpid(-1, &status, WNOHANG);
+      if (pid < 0) Leave();  // nobody is left
+      if (pid == 0) break;
+      if (pid == main_) {
+        main_done_ = true;
+        WriteAll(report_, std::string_view(reinterpret_cast<const char*>(&status), sizeof status));
+        ::close(report_);
+        // In namespaces of our own the kernel ends the rest with us. Orderly stops wait for it.
+        if (!stopping_ && own_pids_) Leave();
+      }
+    }
+    if (main_done_ && (killing_ || !stopping_)) KillRest();
+  }
+
+  [[noreturn]] void Leave() { ::_exit(0); }
+
+  pid_t main_;
+  int report_;
+  bool own_pids_;
+  bool main_done_ = false;
+  bool stopping_ = false;
+  bool killing_ = false;
+};
+
+}  // namespace
+
+std::vector<int> OpenCgroups(const ShimSpec& spec) {
+  std::vector<int> files;
+  for (const CgroupDir& group : spec.cgroups) {
+    int fd = ::open((group.path + "/cgroup.procs").c_str(), O_WRONLY | O_CLOEXEC);
+    if (fd >= 0) files.push_back(fd);
+  }
+  return files;
+}
+
+void JoinCgroups(const std::vector<int>& files) {
+  for (int fd : files) {
+    WriteAll(fd, "0");
+    ::close(fd);
+  }
+}
+
+Result<std::string> FindExecutable(const std::string& command,
+                                   const std::vector<std::string>& env) {
+  auto usable = [](const std::string& path) {
+    struct stat info;
+    return ::stat(path.c_str(), &info) == 0 && S_ISREG(info.st_mode) &&
+           ::access(path.c_str(), X_OK) == 0;
+  };
+  if (command.find('/') != std::string::npos) {
+    if (usable(command)) return command;
+    bool exists = FileExists(command);
+    std::string why = exists ? "permission denied" : "no such file or directory";
+    return Status(exists ? Code::kInvalid : Code::kNotFound,
+                  StrCat("exec: ", Quote(command), ": ", why));
+  }
+  std::string_view path = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
+  for (const std::string& item : env) {
+    if (item.starts_with("PATH=")) path = std::string_view(item).substr(5);
+  }
+  for (std::string_view dir : Split(path, ':')) {
+    if (dir.empty()) continue;
+    std::string candidate = StrCat(dir, "/", command);
+    if (usable(candidate)) return candidate;
+  }
+  return Status(Code::kNotFound,
+                StrCat("exec: ", Quote(command), ": executable file not found in $PATH"));
+}
+
+int StartFailureCode(const Status& why) { return why.code() == Code::kNotFound ? 127 : 126; }
+
+Status ExecCommand(const ShimSpec& spec, const std::vector<std::string>& argv) {
+  std::string cwd = spec.cwd.empty() ? "/" : spec.cwd;
+  if (!FileExists(cwd)) SWELL_RETURN_IF_ERROR(MakeDirs(cwd));
+  if (::chdir(cwd.c_str()) != 0) return ErrnoStatus(errno, "working directory " + cwd);
+  if (!spec.groups.empty()) {
+    std::vector<gid_t> groups;
+    for (int64_t group : spec.groups) groups.push_back(static_cast<gid_t>(group));
+    // A user namespace forbids it; the ids are not mapped there anyway.
+    if (::setgroups(groups.size(), groups.data()) != 0 && spec.isolation == Isolation::kFull) {
+      return ErrnoStatus(errno, "supplemental groups");
+    }
+  }
+  if (spec.gid && ::setgid(static_cast<gid_t>(*spec.gid)) != 0) {
+    return ErrnoStatus(errno, StrCat("runAsGroup ", *spec.gid));
+  }
+  if (spec.uid && ::setuid(static_cast<uid_t>(*spec.uid)) != 0) {
+    return ErrnoStatus(errno, StrCat("runAsUser ", *spec.uid));
+  }
+  SWELL_ASSIGN_OR_RETURN(std::string program, FindExecutable(argv[0], spec.env));
+  std::vector<char*> arguments, environment;
+  for (const std::string& item : argv) arguments.push_back(const_cast<char*>(item.c_str()));
+  for (const std::string& item : spec.env) environment.push_back(const_cast<char*>(item.c_str()));
+  arguments.push_back(nullptr);
+  environment.push_back(nullptr);
+  for (int signal = 1; signal < NSIG; ++signal) ::signal(signal, SIG_DFL);
+  sigset_t none;
+  sigemptyset(&none);
+  ::sigprocmask(SIG_SETMASK, &none, nullptr);
+  ::execve(program.c_str(), arguments.data(), environment.data());
+  if (errno == ENOEXEC) {
+    // A script without #!: what execvp and every shell do.
+    arguments.insert(arguments.begin(), const_cast<char*>("/bin/sh"));
+    arguments[1] = program.data();
+    ::execve("/bin/sh", arguments.data(), environment.data());
+  }
+  return Status(Code::kInvalid, StrCat("exec: ", Quote(argv[0]), ": ", std::strerror(errno)));
+}
+
+void RunInit(const ShimSpec& spec, const std::string& dir, const InitPipes& pipes) {
+  ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+  if (pipes.go >= 0) {
+    char byte;
+    if (::read(pipes.go, &byte, 1) != 1) ::_exit(127);
+  }
+  sigset_t all;
+  sigfillset(&all);
+  ::sigprocmask(SIG_SETMASK, &all, nullptr);
+  const bool own_pids = spec.own_pids();
+  if (!own_pids) ::prctl(PR_SET_CHILD_SUBREAPER, 1);
+  Status ready = JoinNetwork(spec.netns);
+  int release[2];
+  if (ready.ok() && ::pipe2(release, O_CLOEXEC) != 0) ready = ErrnoStatus(errno, "pipe");
+  if (!ready.ok()) Die(pipes.error, ready);
+  const std::vector<int> cgroups = OpenCgroups(spec);
+  pid_t main = ::fork();
+  if (main < 0) Die(pipes.error, ErrnoStatus(errno, "fork"));
+  if (main == 0) {
+    ::close(release[1]);
+    RunCommand(spec, pipes, cgroups, release[0]);
+  }
+  for (int fd : cgroups) ::close(fd);
+  if (spec.isolation != Isolation::kNone) {
+    if (!spec.hostname.empty()) ::sethostname(spec.hostname.data(), spec.hostname.size());
+    ready = EnterContainerRoot(spec, dir);
+  }
+  if (ready.ok()) ready = UseDevNull();
+  if (!ready.ok()) Die(pipes.error, ready);
+  WriteAll(release[1], "g");
+  for (int fd :
+       {pipes.in, pipes.out, pipes.err, pipes.terminal, pipes.error, release[0], release[1]}) {
+    if (fd >= 0) ::close(fd);
+  }
+  // The shim's own streams are not the container's.
+  ::dup2(STDIN_FILENO, STDOUT_FILENO);
+  ::dup2(STDIN_FILENO, STDERR_FILENO);
+  Init(main, pipes.report, own_pids).Run(all);
+}
+
+}  // namespace swell::edge

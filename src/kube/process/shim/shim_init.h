@@ -1,0 +1,41 @@
+// The first process of a container: joins its namespaces, enters its root, starts the command and
+// stays as its init until nothing of the container is left.
+// Thread-safety: the calling process has one thread.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "kube/process/shim/shim_spec.h"
+
+namespace swell::edge {
+
+struct InitPipes {
+  int in = -1;  // the command's standard input; -1: /dev/null
+  int out = -1;
+  int err = -1;
+  int terminal = -1;  // a socket to send the terminal's master over; -1: no terminal
+  int error = -1;     // why the command could not be started, then closed
+  int report = -1;    // the command's wait status, four bytes, once it has ended
+  int go = -1;        // readable once the user namespace's ids are mapped; -1: no need
+};
+
+[[noreturn]] void RunInit(const ShimSpec& spec, const std::string& dir, const InitPipes& pipes);
+
+// The files to join the container's control groups by. They must be opened while the host's files
+// are still seen: a container's root hides them.
+std::vector<int> OpenCgroups(const ShimSpec& spec);
+// Moves the calling process into them and closes them.
+void JoinCgroups(const std::vector<int>& files);
+
+// Finds a command as execvp would, in the PATH of `env`. The error says what a user must read.
+Result<std::string> FindExecutable(const std::string& command, const std::vector<std::string>& env);
+
+// The exit code that shells and runtimes give to a command that could not be started: 127 when
+// there is no such command, else 126.
+int StartFailureCode(const Status& why);
+
+// Replaces the process. Returns only when that failed, with the reason.
+Status ExecCommand(const ShimSpec& spec, const std::vector<std::string>& argv);
+
+}  // namespace swell::edge

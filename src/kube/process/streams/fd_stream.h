@@ -1,0 +1,46 @@
+// FdStreams: pipes, terminals and sockets as api::DuplexStreams. The descriptors are read and
+// written on the I/O thread; the streams are used on the core thread. At most kDuplexHighWater
+// bytes are under way to a reader; what a writer has queued it sees.
+//
+// Thread-safety: FdStreams on the I/O thread; its streams on the core thread.
+// Ownership: `core` and `io` outlive FdStreams; streams may outlive it and are then ended. A stream
+// owns its descriptors.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "kube/api/duplex.h"
+#include "kube/net/reactor/reactor.h"
+
+namespace swell::edge {
+
+class FdIo;
+
+// One stream, and what only the I/O thread may do with it.
+struct FdStream {
+  api::DuplexPtr stream;
+  std::shared_ptr<FdIo> io;
+};
+
+class FdStreams {
+ public:
+  enum class Kind { kPipes, kTerminal, kSocket };
+
+  FdStreams(Executor& core, net::Reactor& io);
+  ~FdStreams();
+
+  // Takes over both descriptors: -1 for a direction there is not, the same twice for both in one.
+  FdStream Make(Kind kind, int read_fd, int write_fd);
+  // The writer of what is read has gone: what has been written yet is the last of it.
+  static void EndWhenEmpty(const std::shared_ptr<FdIo>& io);
+
+ private:
+  Executor& core_;
+  net::Reactor& reactor_;
+  std::vector<std::weak_ptr<FdIo>> made_;
+  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
+};
+
+}  // namespace swell::edge

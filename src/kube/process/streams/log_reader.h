@@ -1,0 +1,48 @@
+// LogReader: reads a container's log files back, piece by piece: the rotated ones first, the lines
+// as the container wrote them (or with their time), from a tail or a time on, and on while the
+// container writes.
+// Thread-safety: none; the owner's thread. Blocking reads of local files.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "kube/node/runtime.h"
+
+namespace swell::edge {
+
+class LogReader {
+ public:
+  // kNotFound when there is no such log.
+  static Result<LogReader> Open(const std::string& path, const node::LogOptions& options);
+  ~LogReader();
+  LogReader(LogReader&& other) noexcept;
+  LogReader& operator=(LogReader&&) = delete;
+
+  // The next piece of at most about 64 KiB; empty at what is the end for now.
+  std::string Read();
+  // The byte limit is reached: there will be nothing more.
+  bool finished() const { return limit_left_ == 0; }
+
+ private:
+  LogReader(std::string path, const node::LogOptions& options)
+      : path_(std::move(path)), options_(options), limit_left_(options.limit_bytes) {}
+  Status FindStart();
+  bool NextFile();
+  void Format(std::string_view line, std::string& out) const;
+
+  std::string path_;
+  node::LogOptions options_;
+  int64_t limit_left_;
+  std::vector<std::string> files_;  // still to read, oldest first; path_ itself is the last
+  int fd_ = -1;
+  bool last_ = false;  // fd_ is (or was) path_
+  std::string partial_;
+};
+
+// The last lines' text, for termination messages.
+std::string LogTail(const std::string& path, int64_t lines, size_t bytes_max);
+
+}  // namespace swell::edge

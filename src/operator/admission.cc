@@ -1,0 +1,355 @@
+#include "operator/admission.h"
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+
+#include "base/strings.h"
+#include "kube/api/meta.h"
+#include "sched_inputs/gpu_request.h"
+#include "sched_inputs/sched_convert.h"
+
+namespace swell::controllers {
+namespace {
+
+constexpr int kForbidden = 403;
+constexpr int kProjectsDeep = 64;
+// Work of a project whose priority is below this may be preempted.
+constexpr int64_t kPreemptibleBelow = 100;
+
+// "2", "0.5".
+std::string Amount(double number) {
+  const auto hundredths = std::llround(number * 100);
+  std::string text = std::to_string(hundredths / 100);
+  if (hundredths % 100 != 0)
+    text += StrCat(".", hundredths % 100 < 10 ? "0" : "", hundredths % 100);
+  if (text.find('.') != std::string::npos && text.back() == '0') text.pop_back();
+  return text;
+}
+
+std::string Pointer(std::string_view key) {
+  std::string out;
+  for (char c : key) {
+    if (c == '~') {
+      out += "~0";
+    } else if (c == '/') {
+      out += "~1";
+    } else {
+      out += c;
+    }
+  }
+  return out;
+}
+
+double GpusOf(const json::Value& pod) {
+  const json::Value* spec = json::Find(pod, {"spec"});
+  if (spec == nullptr) return 0;
+  const sched::PodInfo info = ToPodInfo(pod);
+  if (info.gpu_fraction > 0) return info.gpu_fraction * info.gpu_fraction_devices;
+  const sched::Resources wanted = PodRequests(*spec);
+  auto found = wanted.extended.find(sched::kGpuResource);
+  return found == wanted.extended.end() ? 0 : static_cast<double>(found->second);
+}
+
+// What the node is short of, in words; empty: the pod fits when the node is empty.
+std::string Short(const sched::NodeInfo& node, const sched::Resources& wanted) {
+  auto check = [](std::string_view name, int64_t wants, int64_t has) {
+    return wants > has ? std::string(name) : std::string();
+  };
+  std::string out = check("cpu", wanted.cpu_milli, node.allocatable.cpu_milli);
+  if (out.empty()) out = check("memory", wanted.memory_bytes, node.allocatable.memory_bytes);
+  for (const auto& [name, amount] : wanted.extended) {
+    auto has = node.allocatable.extended.find(name);
+    if (out.empty()) {
+      out = check(name, amount, has == node.allocatable.extended.end() ? 0 : has->second);
+    }
+  }
+  return out;
+}
+
+int64_t AmountOf(const sched::Resources& resources, const std::string& name) {
+  if (name == "cpu") return resources.cpu_milli;
+  if (name == "memory") return resources.memory_bytes;
+  auto found = resources.extended.find(name);
+  return found == resources.extended.end() ? 0 : found->second;
+}
+
+}  // namespace
+
+struct Admission::Verdict {
+  const json::Value* user = nullptr;  // who asks; may be null
+  std::string refusal;                // the first reason counts
+  std::vector<std::string> warnings;
+  json::Array patch;
+
+  void Refuse(std::string why) {
+    if (refusal.empty()) refusal = std::move(why);
+  }
+  void Put(std::string path, json::Object value) {
+    patch.push_back(
+        json::Object{{"op", "add"}, {"path", std::move(path)}, {"value", std::move(value)}});
+  }
+  void Put(std::string path, const std::string& text) {
+    patch.push_back(json::Object{{"op", "add"}, {"path", std::move(path)}, {"value", text}});
+  }
+  // Into metadata.labels or metadata.annotations.
+  void PutMeta(const json::Value& object,
+               std::string_view map,
+               std::string_view key,
+               const std::string& value) {
+    const json::Value* there = json::Find(object, {"metadata", map});
+    const std::string path = StrCat("/metadata/", map);
+    if (there == nullptr || !there->is_object()) return Put(path, json::Object{{key, value}});
+    Put(StrCat(path, "/", Pointer(key)), value);
+  }
+  void Take(std::string path) {
+    patch.push_back(json::Object{{"op", "remove"}, {"path", std::move(path)}});
+  }
+};
+
+Admission::Admission(Informers& informers, AdmissionOptions options)
+    : options_(std::move(options)),
+      projects_(informers.Of(client::resources::kProjects)),
+      nodes_(informers.Of(client::resources::kNodes)),
+      priorities_(informers.Of(client::resources::kPriorityClasses)) {}
+
+Admission::~Admission() = default;
+
+json::Value Admission::Review(const json::Value& review) const {
+  static const json::Value kNone = json::Object{};
+  const json::Value* found = json::Find(review, {"request"});
+  const json::Value& request = found ? *found : kNone;
+  const json::Value* object = json::Find(request, {"object"});
+  const std::string_view ns = json::GetString(request, {"namespace"});
+  Verdict verdict;
+  const bool fresh = json::GetString(request, {"operation"}) == "CREATE" &&
+                     json::GetString(request, {"subResource"}).empty();
+  if (fresh && object != nullptr && object->is_object()) {
+    const std::string_view group = json::GetString(request, {"resource", "group"});
+    const std::string_view resource = json::GetString(request, {"resource", "resource"});
+    verdict.user = json::Find(request, {"userInfo"});
+    if (group.empty() && resource == "pods") LookAtPod(*object, ns, verdict);
+    if (const JobKind* kind = rules_.Find(group, resource)) {
+      LookAtJob(*object, ns, *kind, verdict);
+    }
+  }
+  json::Object response{{"uid", json::GetString(request, {"uid"})},
+                        {"allowed", verdict.refusal.empty()}};
+  if (!verdict.refusal.empty()) {
+    response["status"] =
+        json::Object{{"code", kForbidden}, {"reason", "Forbidden"}, {"message", verdict.refusal}};
+  } else if (!verdict.patch.empty()) {
+    response["patchType"] = "JSONPatch";
+    response["patch"] = Base64Encode(json::Print(verdict.patch));
+  }
+  if (!verdict.warnings.empty()) {
+    json::Array warnings;
+    for (const std::string& warning : verdict.warnings) warnings.emplace_back(warning);
+    response["warnings"] = std::move(warnings);
+  }
+  return json::Object{
+      {"apiVersion", json::GetString(review, {"apiVersion"}, "admission.k8s.io/v1")},
+      {"kind", "AdmissionReview"},
+      {"response", std::move(response)}};
+}
+
+std::string Admission::ProjectOf(const json::Value& object,
+                                 std::string_view named,
+                                 std::string_view ns,
+                                 Verdict& verdict) const {
+  if (named.empty()) named = api::Label(object, keys::kProject);
+  std::set<std::string> leaves, parents;
+  std::string of_namespace;
+  for (const auto& [name, project] : projects_.objects()) {
+    parents.emplace(json::GetString(*project, {"spec", "parent"}));
+  }
+  for (const auto& [name, project] : projects_.objects()) {
+    if (parents.contains(std::string(name))) continue;
+    leaves.emplace(name);
+    if (NamespaceOfProject(*project) == ns && of_namespace.empty()) of_namespace = name;
+  }
+  if (named.empty()) return of_namespace;
+  std::string project(named);
+  if (leaves.contains(project)) {
+    if (of_namespace.empty() || of_namespace == project) return project;
+    verdict.Refuse(StrCat("project ", Quote(project), ": namespace ", Quote(ns), " is project ",
+                          of_namespace, "'s, which what runs there is charged to"));
+    return "";
+  }
+  const std::string all =
+      leaves.empty() ? "there are none"
+                     : StrCat("those with work are ", Join({leaves.begin(), leaves.end()}, ", "));
+  if (!parents.contains(project)) {
+    verdict.Refuse(StrCat("project ", Quote(project), " does not exist; ", all));
+  } else {
+    verdict.Refuse(StrCat("project ", Quote(project),
+                          " has projects below it, and work belongs to one of those; ", all));
+  }
+  return "";
+}
+
+void Admission::SetProject(const json::Value& object,
+                           const std::string& project,
+                           Verdict& verdict) const {
+  if (project.empty() || !api::Label(object, keys::kProject).empty()) return;
+  verdict.PutMeta(object, "labels", keys::kProject, project);
+}
+
+// People's work carries their name, whatever it says itself. What controllers make carries that of
+// what they make it for; masters may say for whom they act.
+void Admission::SetUser(const json::Value& object, Verdict& verdict) const {
+  if (verdict.user == nullptr) return;
+  const std::string name(json::GetString(*verdict.user, {"username"}));
+  const json::Array& groups = json::GetArray(*verdict.user, {"groups"});
+  const bool master =
+      std::find(groups.begin(), groups.end(), json::Value("system:masters")) != groups.end();
+  if (name.empty() || name.starts_with("system:") || master) return;
+  verdict.PutMeta(object, "annotations", keys::kUser, name);
+}
+
+// By what the work says it is; else the usual one; empty where there is no such class.
+std::string Admission::UsualClass(const json::Value& object) const {
+  std::string workload(api::Label(object, keys::kWorkload));
+  if (!workload.empty() && priorities_.Get(workload)) return workload;
+  return priorities_.Get(options_.priority_class) ? options_.priority_class : "";
+}
+
+void Admission::CheckClass(std::string_view name, Verdict& verdict) const {
+  if (name.empty() || priorities_.Get(name)) return;
+  verdict.Refuse(StrCat("no PriorityClass with name ", name, " was found"));
+}
+
+void Admission::CheckNodes(const json::Value& pod, Verdict& verdict) const {
+  const json::Value* spec = json::Find(pod, {"spec"});
+  if (spec == nullptr || nodes_.objects().empty()) return;
+  const sched::Resources wanted = PodRequests(*spec);
+  const json::Object& selector = json::GetObject(*spec, {"nodeSelector"});
+  bool selected = false;
+  std::string missing;
+  int64_t most = 0;
+  for (const auto& [name, node] : nodes_.objects()) {
+    const sched::NodeInfo info = ToNodeInfo(*node);
+    const bool fits = std::all_of(selector.begin(), selector.end(), [&](const auto& label) {
+      auto has = info.labels.find(std::string(label.key()));
+      return label.value().is_string() && has != info.labels.end() &&
+             has->second == json::View(label.value().get_string());
+    });
+    if (!fits) continue;
+    selected = true;
+    const std::string lacks = Short(info, wanted);
+    if (lacks.empty()) return;
+    if (missing.empty()) missing = lacks;
+    most = std::max(most, AmountOf(info.allocatable, missing));
+  }
+  std::string why;
+  if (!selected) {
+    std::string labels;
+    for (const auto& label : selector) {
+      if (!label.value().is_string()) continue;
+      labels += StrCat(labels.empty() ? "" : ", ", std::string(label.key()), "=",
+                       json::View(label.value().get_string()));
+    }
+    why = StrCat("spec.nodeSelector: no node has the labels ", labels);
+  } else {
+    const std::string unit = missing == "cpu" ? "m" : "";
+    why = StrCat("requests ", AmountOf(wanted, missing), unit, " of ", missing,
+                 "; the largest node that it may run on has ", most, unit);
+  }
+  if (options_.nodes_may_come) {
+    verdict.warnings.push_back(why);
+  } else {
+    verdict.Refuse(std::move(why));
+  }
+}
+
+void Admission::CheckLimits(const std::string& project,
+                            double gpus,
+                            std::string_view priority_class,
+                            Verdict& verdict) const {
+  if (gpus <= 0) return;
+  json::SharedValue priority = priorities_.Get(priority_class);
+  const bool stays = priority && json::GetInt(*priority, {"value"}) >= kPreemptibleBelow;
+  std::string name = project;
+  for (int depth = 0; depth < kProjectsDeep && !name.empty(); ++depth) {
+    json::SharedValue found = projects_.Get(name);
+    if (!found) return;
+    // Projects with several node pools may have as much in each: those are the scheduler's.
+    const sched::QueueInfo queue = ToQueueInfo(*found);
+    if (queue.pools.empty() && queue.gpu.limit >= 0 && gpus > queue.gpu.limit) {
+      verdict.Refuse(StrCat("needs ", Amount(gpus), " GPUs at once; the limit of project ",
+                            Quote(name), " is ", Amount(queue.gpu.limit)));
+    }
+    if (queue.pools.empty() && stays && queue.gpu.quota >= 0 && gpus > queue.gpu.quota) {
+      verdict.Refuse(StrCat("needs ", Amount(gpus), " GPUs at once; work of priority class ",
+                            Quote(priority_class),
+                            " is never preempted, and must fit the quota of "
+                            "project ",
+                            Quote(name), ", which is ", Amount(queue.gpu.quota)));
+    }
+    name = json::GetString(*found, {"spec", "parent"});
+  }
+}
+
+void Admission::LookAtPod(const json::Value& pod, std::string_view ns, Verdict& verdict) const {
+  const auto owner = api::ControllerOf(pod);
+  // Those are placed by whom they belong to, one on each node.
+  if (owner && owner->kind == "DaemonSet") return;
+  if (!json::GetString(pod, {"spec", "nodeName"}).empty()) return;
+  const std::string_view scheduler = json::GetString(pod, {"spec", "schedulerName"});
+  const bool usual = scheduler.empty() || scheduler == "default-scheduler";
+  if (!usual && scheduler != options_.scheduler_name) return;
+  const std::string project = ProjectOf(pod, {}, ns, verdict);
+  if (project.empty() && usual) return;
+  if (usual) verdict.Put("/spec/schedulerName", options_.scheduler_name);
+  SetProject(pod, project, verdict);
+  SetUser(pod, verdict);
+  std::string priority(json::GetString(pod, {"spec", "priorityClassName"}));
+  if (priority.empty() && !project.empty()) {
+    priority = UsualClass(pod);
+    if (!priority.empty()) {
+      verdict.Put("/spec/priorityClassName", priority);
+      // The server has put in those of no class at all, and refuses what does not fit the class.
+      for (std::string_view field : {"priority", "preemptionPolicy"}) {
+        if (json::Find(pod, {"spec", field}) != nullptr) verdict.Take(StrCat("/spec/", field));
+      }
+    }
+  }
+  CheckClass(priority, verdict);
+  if (const Status wrong = ValidateGpuRequest(pod); !wrong.ok()) verdict.Refuse(wrong.message());
+  CheckNodes(pod, verdict);
+  // A member of a group counts with its group.
+  if (!owner) CheckLimits(project, GpusOf(pod), priority, verdict);
+}
+
+void Admission::LookAtJob(const json::Value& job,
+                          std::string_view ns,
+                          const JobKind& kind,
+                          Verdict& verdict) const {
+  if (const Status wrong = rules_.Check(kind, job); !wrong.ok()) {
+    return verdict.Refuse(StrCat(kind.kind(), " can not run: ", wrong.message()));
+  }
+  const auto spec = kind.Parse(job);
+  const std::string project = ProjectOf(job, spec->project, ns, verdict);
+  if (spec->project.empty()) SetProject(job, project, verdict);
+  SetUser(job, verdict);
+  std::string priority = spec->priority_class;
+  if (priority.empty() && !project.empty() && !spec->tiered() && kind.kind() == "TrainingJob") {
+    priority = UsualClass(job);
+    if (!priority.empty()) verdict.Put("/spec/priorityClassName", priority);
+  }
+  CheckClass(priority, verdict);
+  double gpus = 0;
+  for (const ReplicaSpec& replica : spec->replicas) {
+    if (!spec->grouped) break;
+    json::Value pod = replica.pod_template;
+    gpus += GpusOf(pod) * static_cast<double>(replica.min_member.value_or(replica.replicas));
+  }
+  for (const ReplicaSpec& replica : spec->replicas) {
+    if (spec->grouped) CheckClass(replica.priority.priority_class, verdict);
+    CheckNodes(replica.pod_template, verdict);
+  }
+  const auto gang = spec->GangClass();
+  CheckLimits(project, gpus, gang.ok() && !gang->empty() ? *gang : priority, verdict);
+}
+
+}  // namespace swell::controllers

@@ -1,0 +1,69 @@
+// Admission: what Swell says to objects on their way into a cluster, as an admission webhook. Work
+// in a project's namespace gets scheduler, project and priority class where it names none, and the
+// name of the person who made it, whom its use is accounted to; what can never run is refused, with
+// the reason.
+//
+// Refused are: jobs that no controller of Swell's could read; projects that there are not, and
+// departments; priority classes that there are not; parts of GPUs that are none; more than the
+// project's limit, or its quota for work that is never preempted; more than the largest node has,
+// which is only a warning where nodes may come (AdmissionOptions).
+//
+// Whatever can not be understood is let through: this is here to help, the scheduler decides.
+// Thread-safety: core executor only. The informers outlive it.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "jobs/job_rules.h"
+#include "kube/controllers/context.h"
+
+namespace swell::controllers {
+
+struct AdmissionOptions {
+  std::string scheduler_name = "swell";
+  std::string priority_class = "train";  // of work that names none
+  bool nodes_may_come = false;
+};
+
+class Admission {
+ public:
+  Admission(Informers& informers, AdmissionOptions options);
+  ~Admission();
+
+  // An AdmissionReview (admission.k8s.io/v1) with its response, for one with a request.
+  json::Value Review(const json::Value& review) const;
+
+ private:
+  struct Verdict;
+
+  void LookAtPod(const json::Value& pod, std::string_view ns, Verdict& verdict) const;
+  void LookAtJob(const json::Value& job,
+                 std::string_view ns,
+                 const JobKind& kind,
+                 Verdict& verdict) const;
+  // Empty: none. Refuses one that is not there, or has projects of its own.
+  std::string ProjectOf(const json::Value& object,
+                        std::string_view named,
+                        std::string_view ns,
+                        Verdict& verdict) const;
+  void SetProject(const json::Value& object, const std::string& project, Verdict& verdict) const;
+  void SetUser(const json::Value& object, Verdict& verdict) const;
+  void CheckClass(std::string_view name, Verdict& verdict) const;
+  void CheckNodes(const json::Value& pod, Verdict& verdict) const;
+  void CheckLimits(const std::string& project,
+                   double gpus,
+                   std::string_view priority_class,
+                   Verdict& verdict) const;
+  std::string UsualClass(const json::Value& object) const;
+
+  AdmissionOptions options_;
+  client::Informer& projects_;
+  client::Informer& nodes_;
+  client::Informer& priorities_;
+  JobRules rules_;
+};
+
+}  // namespace swell::controllers

@@ -1,0 +1,198 @@
+#include "operator/admission.h"
+
+#include <gtest/gtest.h>
+
+#include "base/strings.h"
+#include "json/patch.h"
+#include "json/yaml.h"
+#include "kube/api/meta.h"
+#include "operator/testing/cluster_test_util.h"
+
+namespace swell::controllers {
+namespace {
+
+class AdmissionTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    cluster_.AddNode("node-0", 8);
+    cluster_.Create(
+        "{apiVersion: swell.dev/v1, kind: Project, metadata: {name: lab}}\n---\n"
+        "{apiVersion: swell.dev/v1, kind: Project, metadata: {name: other}}\n---\n"
+        "{apiVersion: swell.dev/v1, kind: Project, metadata: {name: team}, spec: {parent: lab, "
+        "namespace: team, resources: {gpu: {quota: 2, limit: 4}}}}");
+    Open({});
+  }
+  void Open(AdmissionOptions options) {
+    informers_ = std::make_unique<Informers>(
+        cluster_.sim, cluster_.server, api::UserInfo{"system:masters", "", {"system:masters"}}, 1);
+    admission_ = std::make_unique<Admission>(*informers_, options);
+    informers_->Start();
+    ASSERT_TRUE(cluster_.Until([&] { return informers_->synced(); }));
+  }
+  json::Value Ask(std::string_view resource, std::string_view yaml, std::string_view ns) {
+    auto object = json::ParseYaml(yaml);
+    EXPECT_TRUE(object.ok()) << object.status().ToString() << "\n" << yaml;
+    object_ = object.ok() ? object->front() : json::Value();
+    const size_t dot = resource.find('.');
+    const std::string group(dot == std::string_view::npos ? "" : resource.substr(dot + 1));
+    return admission_->Review(json::Object{
+        {"apiVersion", "admission.k8s.io/v1"},
+        {"kind", "AdmissionReview"},
+        {"request", json::Object{{"uid", "u-1"},
+                                 {"userInfo", user_},
+                                 {"operation", "CREATE"},
+                                 {"namespace", ns},
+                                 {"resource", json::Object{{"group", group},
+                                                           {"resource", resource.substr(0, dot)}}},
+                                 {"object", object_}}}});
+  }
+  // The reason why not; empty: it is let in, and object_ is what became of it.
+  std::string Refused(std::string_view resource,
+                      std::string_view yaml,
+                      std::string_view ns = "team") {
+    const json::Value review = Ask(resource, yaml, ns);
+    EXPECT_EQ(json::GetString(review, {"response", "uid"}), "u-1");
+    if (!json::GetBool(review, {"response", "allowed"})) {
+      return std::string(json::GetString(review, {"response", "status", "message"}));
+    }
+    const std::string_view patch = json::GetString(review, {"response", "patch"});
+    if (patch.empty()) return "";
+    auto parsed = json::Parse(*Base64Decode(patch));
+    auto patched = parsed.ok() ? json::ApplyJsonPatch(object_, *parsed) : parsed.status();
+    EXPECT_TRUE(patched.ok()) << patched.status().ToString();
+    if (patched.ok()) object_ = *patched;
+    return "";
+  }
+  static std::string Pod(std::string_view spec, std::string_view meta = "") {
+    return StrCat("{metadata: {name: p", meta.empty() ? "" : ", ", meta, "}, spec: {", spec,
+                  spec.empty() ? "" : ", ", "containers: [{name: main, image: i}]}}");
+  }
+  static std::string Gpus(int count) {
+    return StrCat(
+        "{metadata: {name: p}, spec: {containers: [{name: main, image: i, resources: "
+        "{limits: {nvidia.com/gpu: ",
+        count, "}}}]}}");
+  }
+
+  TestCluster cluster_;
+  std::unique_ptr<Informers> informers_;
+  std::unique_ptr<Admission> admission_;
+  json::Value object_;
+  json::Value user_ = json::Object{{"username", "system:serviceaccount:a:b"}};
+};
+
+TEST_F(AdmissionTest, PodsOfAProjectGetSchedulerProjectAndClass) {
+  EXPECT_EQ(Refused("pods", Pod("schedulerName: default-scheduler, priority: 0, preemptionPolicy: "
+                                "PreemptLowerPriority")),
+            "");
+  EXPECT_EQ(json::Print(*json::Find(object_, {"spec"})),
+            R"({"schedulerName":"swell","containers":[{"name":"main","image":"i"}],)"
+            R"("priorityClassName":"train"})");
+  EXPECT_EQ(json::Print(*json::Find(object_, {"metadata", "labels"})),
+            R"({"swell.dev/project":"team"})");
+  EXPECT_EQ(
+      Refused("pods", Pod("priorityClassName: build", "labels: {a: b, swell.dev/workload: x}")),
+      "");
+  EXPECT_EQ(json::GetString(object_, {"spec", "priorityClassName"}), "build");
+  EXPECT_EQ(json::GetString(object_, {"metadata", "labels", "a"}), "b");
+}
+
+TEST_F(AdmissionTest, PeoplesWorkCarriesTheirName) {
+  auto user_of = [&](std::string_view resource, const std::string& yaml) {
+    EXPECT_EQ(Refused(resource, yaml), "");
+    return std::string(api::Annotation(object_, keys::kUser));
+  };
+  const std::string claims = "annotations: {swell.dev/user: zoe}";
+  const std::string job =
+      "{metadata: {name: j}, spec: {pytorchReplicaSpecs: {Master: {template: {spec: {containers: "
+      "[{name: pytorch, image: i}]}}}}}}";
+  user_ = json::Object{{"username", "alice"}, {"groups", json::Array{"system:authenticated"}}};
+  EXPECT_EQ(user_of("pods", Pod("")), "alice");
+  EXPECT_EQ(user_of("pods", Pod("", claims)), "alice");
+  EXPECT_EQ(user_of("pytorchjobs.kubeflow.org", job), "alice");
+  // Controllers bring the name from the work, and masters whom they act for.
+  user_ = json::Object{{"username", "system:serviceaccount:swell-system:swell-controller"}};
+  EXPECT_EQ(user_of("pods", Pod("", claims)), "zoe");
+  user_ = json::Object{{"username", "admin"}, {"groups", json::Array{"system:masters"}}};
+  EXPECT_EQ(user_of("pods", Pod("", claims)), "zoe");
+}
+
+TEST_F(AdmissionTest, OthersStayAsTheyAre) {
+  for (const std::string& pod :
+       {Pod("schedulerName: volcano"), Pod("nodeName: node-0"),
+        Pod("",
+            "ownerReferences: [{apiVersion: apps/v1, kind: DaemonSet, name: d, uid: u, "
+            "controller: true}]")}) {
+    const json::Value review = Ask("pods", pod, "team");
+    EXPECT_EQ(json::Print(*json::Find(review, {"response"})), R"({"uid":"u-1","allowed":true})");
+  }
+  const json::Value review = Ask("pods", Pod(""), "elsewhere");
+  EXPECT_EQ(json::Print(*json::Find(review, {"response"})), R"({"uid":"u-1","allowed":true})");
+  EXPECT_EQ(Refused("configmaps", "{metadata: {name: c}}"), "");
+  EXPECT_TRUE(json::GetBool(admission_->Review(json::Value("nonsense")), {"response", "allowed"}));
+}
+
+TEST_F(AdmissionTest, WhatCanNeverRunIsRefusedWithTheReason) {
+  EXPECT_EQ(Refused("pods", Pod("", "labels: {swell.dev/project: nobody}"), "default"),
+            "project \"nobody\" does not exist; those with work are other, team");
+  EXPECT_EQ(Refused("pods", Pod("", "labels: {swell.dev/project: lab}")),
+            "project \"lab\" has projects below it, and work belongs to one of those; those with "
+            "work are other, team");
+  EXPECT_EQ(Refused("pods", Pod("", "labels: {swell.dev/project: other}")),
+            "project \"other\": namespace \"team\" is project team's, which what runs there is "
+            "charged to");
+  EXPECT_EQ(Refused("pods", Pod("priorityClassName: urgent")),
+            "no PriorityClass with name urgent was found");
+  EXPECT_EQ(
+      Refused("pods", Pod("", "annotations: {swell.dev/gpu-fraction: '1.5'}")),
+      "metadata.annotations[swell.dev/gpu-fraction]: Invalid value: \"1.5\": must be a part of "
+      "a GPU, above 0 and at most 1");
+  EXPECT_EQ(Refused("pods", Gpus(16)),
+            "requests 16 of nvidia.com/gpu; the largest node that it may run on has 8");
+  EXPECT_EQ(Refused("pods", Gpus(5)), "needs 5 GPUs at once; the limit of project \"team\" is 4");
+  EXPECT_EQ(Refused("pods", Gpus(4)), "");
+  EXPECT_EQ(Refused("pods", Pod("nodeSelector: {zone: moon}")),
+            "spec.nodeSelector: no node has the labels zone=moon");
+  EXPECT_EQ(
+      Refused("pods",
+              "{metadata: {name: p}, spec: {priorityClassName: build, containers: "
+              "[{name: main, image: i, resources: {limits: {nvidia.com/gpu: 3}}}]}}"),
+      "needs 3 GPUs at once; work of priority class \"build\" is never preempted, and must fit "
+      "the quota of project \"team\", which is 2");
+}
+
+TEST_F(AdmissionTest, WhereNodesMayComeTheLargestOneIsAWarning) {
+  Open({.nodes_may_come = true});
+  const json::Value review = Ask("pods", Gpus(16), "default");
+  EXPECT_EQ(json::Print(*json::Find(review, {"response"})), R"({"uid":"u-1","allowed":true})");
+  const json::Value ours =
+      Ask("pods",
+          "{metadata: {name: p}, spec: {schedulerName: swell, containers: [{name: main, image: i, "
+          "resources: {limits: {nvidia.com/gpu: 16}}}]}}",
+          "default");
+  EXPECT_EQ(json::Print(*json::Find(ours, {"response", "warnings"})),
+            R"(["requests 16 of nvidia.com/gpu; the largest node that it may run on has 8"])");
+}
+
+TEST_F(AdmissionTest, JobsByWhatTheirGangNeeds) {
+  auto job = [](int replicas, std::string_view more) {
+    return StrCat("{metadata: {name: j}, spec: {roles: {worker: {replicas: ", replicas, ", ", more,
+                  "template: {spec: {containers: [{name: main, image: i, resources: {limits: "
+                  "{nvidia.com/gpu: 1}}}]}}}}}}");
+  };
+  EXPECT_EQ(Refused("trainingjobs.swell.dev", job(6, "")),
+            "needs 6 GPUs at once; the limit of project \"team\" is 4");
+  EXPECT_EQ(
+      Refused("trainingjobs.swell.dev", job(6, "elastic: {minReplicas: 2, maxReplicas: 6}, ")), "");
+  EXPECT_EQ(json::GetString(object_, {"spec", "priorityClassName"}), "train");
+  EXPECT_EQ(json::GetString(object_, {"metadata", "labels", "swell.dev/project"}), "team");
+  EXPECT_EQ(
+      Refused("trainingjobs.swell.dev", job(6, "elastic: {minReplicas: 9, maxReplicas: 6}, ")),
+      "TrainingJob can not run: spec.roles.worker.elastic.minReplicas: Invalid value: 9: must "
+      "be between 0 and maxReplicas, 6");
+  EXPECT_EQ(Refused("trainingjobs.swell.dev", job(1, "priorityClassName: gold, ")),
+            "no PriorityClass with name gold was found");
+}
+
+}  // namespace
+}  // namespace swell::controllers

@@ -1,0 +1,264 @@
+#include "operator/manager.h"
+
+#include <algorithm>
+#include <list>
+#include <optional>
+
+#include "autoscaling/pod_autoscaler.h"
+#include "jobs/autoscaler.h"
+#include "jobs/elasticdl_job.h"
+#include "jobs/job_controller.h"
+#include "jobs/kubedl_job.h"
+#include "jobs/pytorch_job.h"
+#include "jobs/role_job.h"
+#include "jobs/target_autoscaler.h"
+#include "jobs/training_job.h"
+#include "kube/controllers/cluster/certificate_cleaner.h"
+#include "kube/controllers/cluster/garbage_collector.h"
+#include "kube/controllers/cluster/namespace.h"
+#include "kube/controllers/cluster/namespace_defaults.h"
+#include "kube/controllers/cluster/node_lifecycle.h"
+#include "kube/controllers/cluster/pod_janitor.h"
+#include "kube/controllers/cluster/role_aggregation.h"
+#include "kube/controllers/cluster/volume_binder.h"
+#include "kube/controllers/workloads/batch_job.h"
+#include "kube/controllers/workloads/cron_job.h"
+#include "kube/controllers/workloads/daemon_set.h"
+#include "kube/controllers/workloads/deployment.h"
+#include "kube/controllers/workloads/disruption.h"
+#include "kube/controllers/workloads/endpoint_slices.h"
+#include "kube/controllers/workloads/endpoints.h"
+#include "kube/controllers/workloads/replica_set.h"
+#include "kube/controllers/workloads/stateful_set.h"
+#include "projects/project_members.h"
+#include "projects/projects.h"
+#include "projects/usage_ledger.h"
+#include "scheduling/capacity_guard.h"
+#include "scheduling/pod_group.h"
+#include "scheduling/pod_grouper.h"
+#include "scheduling/scheduler_pod.h"
+#include "scheduling/scheduler_settings.h"
+
+namespace swell::controllers {
+namespace {
+
+constexpr char kGarbageCollector[] = "garbagecollector";
+
+template <class T, class... Arguments>
+std::shared_ptr<void> Make(Arguments&&... arguments) {
+  return std::make_shared<T>(std::forward<Arguments>(arguments)...);
+}
+
+// What kube-controller-manager does on a real cluster, under its names.
+struct ClusterPart {
+  std::string name;
+  std::shared_ptr<void> (*make)(const Context&, const ManagerOptions&);
+};
+
+const std::vector<ClusterPart>& ClusterPartTable() {
+  using Options = ManagerOptions;
+  static const std::vector<ClusterPart> table = {
+      {"endpoint", [](const Context& c, const Options&) { return Make<EndpointsController>(c); }},
+      {"endpointslice",
+       [](const Context& c, const Options&) { return Make<EndpointSliceController>(c); }},
+      {"cronjob", [](const Context& c, const Options&) { return Make<CronJobController>(c); }},
+      {"replicaset", [](const Context& c,
+                        const Options&) { return Make<ReplicaSetController>(c, ReplicaSets()); }},
+      {"replicationcontroller",
+       [](const Context& c, const Options&) {
+         return Make<ReplicaSetController>(c, ReplicationControllers());
+       }},
+      {"deployment",
+       [](const Context& c, const Options&) { return Make<DeploymentController>(c); }},
+      {"statefulset",
+       [](const Context& c, const Options&) { return Make<StatefulSetController>(c); }},
+      {"daemonset", [](const Context& c, const Options&) { return Make<DaemonSetController>(c); }},
+      {"job", [](const Context& c, const Options&) { return Make<BatchJobController>(c); }},
+      {"nodelifecycle",
+       [](const Context& c, const Options& o) {
+         return Make<NodeLifecycle>(
+             c, NodeLifecycleOptions{.grace = o.node_grace, .eviction_delay = o.eviction_delay});
+       }},
+      {"horizontalpodautoscaling",
+       [](const Context& c, const Options& o) { return Make<PodAutoscaler>(c, *o.scheme); }},
+      {"disruption",
+       [](const Context& c, const Options&) { return Make<DisruptionController>(c); }},
+      {"podgc",
+       [](const Context& c, const Options& o) { return Make<PodJanitor>(c, o.ended_pods_max); }},
+      {"serviceaccount",
+       [](const Context& c, const Options& o) {
+         return Make<NamespaceDefaults>(c, o.root_ca_pem);
+       }},
+      {"csrsigning",
+       [](const Context& c, const Options& o) {
+         return o.sign_client_certificate ? Make<CertificateSigner>(c, o.sign_client_certificate)
+                                          : nullptr;
+       }},
+      {"csrcleaner", [](const Context& c, const Options&) { return Make<CertificateCleaner>(c); }},
+      {"clusterrole-aggregation",
+       [](const Context& c, const Options&) { return Make<RoleAggregation>(c); }},
+      {"persistentvolume-binder",
+       [](const Context& c, const Options& o) { return Make<VolumeBinder>(c, o.remove_volume); }},
+      {"namespace",
+       [](const Context& c, const Options& o) { return Make<NamespaceController>(c, *o.scheme); }},
+  };
+  return table;
+}
+
+bool Enabled(const std::vector<std::string>& controllers, const std::string& name) {
+  bool all = false;
+  for (const std::string& item : controllers) {
+    if (item == name) return true;
+    if (item == "-" + name) return false;
+    all = all || item == "*";
+  }
+  return all;
+}
+
+struct ClusterParts {
+  ClusterParts(const Context& context, const ManagerOptions& options) {
+    for (const ClusterPart& part : ClusterPartTable()) {
+      if (Enabled(options.controllers, part.name)) parts.push_back(part.make(context, options));
+    }
+    if (Enabled(options.controllers, kGarbageCollector)) {
+      garbage.emplace(context, *options.scheme);
+    }
+  }
+
+  std::vector<std::shared_ptr<void>> parts;
+  std::optional<GarbageCollector> garbage;
+};
+
+}  // namespace
+
+struct Manager::Parts {
+  Parts(const Context& context, const ManagerOptions& options)
+      : guard(context),
+        scheduler(context, options.scheduler),
+        projects(context, scheduler.model(), [this] { return scheduler.past_use(); }),
+        pod_groups(context),
+        grouper(context,
+                {.scheduler_names = options.scheduler_names,
+                 .ns = options.grouping_namespace,
+                 .rules = options.grouping_rules,
+                 .release = [this](const json::Value& pod) { scheduler.LookAgain(pod); }}),
+        elasticdl_jobs(context, MakeElasticdlJobKind({.host_network = options.host_network})),
+        training_jobs(context, MakeTrainingJobKind({.host_network = options.host_network})),
+        training_scaler(context, client::resources::kTrainingJobs, TrainingScaleTarget),
+        training_targets(context, client::resources::kTrainingJobs, TrainingTargetRole) {
+    auto ours = [&](const client::Resource& jobs) {
+      return !options.others_jobs.contains(jobs.GroupResource());
+    };
+    for (auto& kind : MakeRoleJobKinds({.host_network = options.host_network})) {
+      if (ours(kind->resource())) role_jobs.emplace_back(context, std::move(kind));
+    }
+    if (ours(kKubedlPyTorchJobs)) {
+      kubedl_jobs.emplace(context, MakeKubedlJobKind({.host_network = options.host_network}));
+      kubedl_scaler.emplace(context, kKubedlPyTorchJobs, KubedlScaleTarget);
+    }
+    if (ours(client::resources::kPyTorchJobs)) {
+      pytorch_jobs.emplace(context, MakePyTorchJobKind({.host_network = options.host_network}));
+      pytorch_targets.emplace(context, client::resources::kPyTorchJobs, PyTorchTargetRole);
+    }
+    scheduler.HoldWhile([this](const json::Value& pod) { return grouper.Holds(pod); });
+    scheduler.OnCycle([this] { projects.OnCycle(); });
+    scheduler.Serve(options.scheduler_names);
+    scheduler.MarkTogether(options.mark_together);
+    scheduler.Record(options.recorder);
+    if (options.scheme != nullptr) {
+      members.emplace(context);
+      cluster.emplace(context, options);
+    }
+    registered = RegisterMetrics(context.metrics, [&informers =
+                                                       context.informers](MetricPage& page) {
+      for (const client::Resource& resource : informers.resources()) {
+        const client::Informer& informer = *informers.Find(resource);
+        page.Add(
+            {"swell_informer_objects", MetricType::kGauge, "Objects in the cache.", {"resource"}},
+            {resource.GroupResource()}, static_cast<double>(informer.objects().size()));
+        page.Add({"swell_informer_lists_total",
+                  MetricType::kCounter,
+                  "How often the cache had to be filled anew.",
+                  {"resource"}},
+                 {resource.GroupResource()}, informer.lists());
+      }
+    });
+    if (!options.own_namespace.empty()) KeepRecords(context, options);
+    if (!options.log_file.empty()) scheduler_pod.emplace(context, options.log_file);
+  }
+
+  void KeepRecords(const Context& context, const ManagerOptions& options) {
+    settings.emplace(
+        context,
+        SchedulerSettings{options.scheduler,
+                          {options.scheduler_names.begin(), options.scheduler_names.end()}},
+        options.own_namespace);
+    usage.emplace(context, scheduler.model(), options.own_namespace);
+    scheduler.Witness({.started = [this](const json::Value& pod,
+                                         Duration waited) { usage->OnStarted(pod, waited); },
+                       .preempted =
+                           [this](const json::Value& pod, const sched::Decision& eviction) {
+                             usage->OnPreempted(pod, eviction.lost_gpu_seconds);
+                           }});
+  }
+
+  CapacityGuard guard;
+  SchedulerLoop scheduler;
+  ProjectController projects;
+  std::optional<ProjectMembers> members;
+  PodGroupController pod_groups;
+  PodGrouper grouper;
+  std::optional<JobController> pytorch_jobs;
+  std::list<JobController> role_jobs;
+  std::optional<JobController> kubedl_jobs;
+  JobController elasticdl_jobs;
+  JobController training_jobs;
+  std::optional<Autoscaler> kubedl_scaler;
+  Autoscaler training_scaler;
+  std::optional<TargetAutoscaler> pytorch_targets;
+  TargetAutoscaler training_targets;
+  std::optional<SchedulerPod> scheduler_pod;
+  std::optional<SettingsTeller> settings;
+  std::optional<UsageLedger> usage;
+  std::optional<ClusterParts> cluster;
+  std::unique_ptr<Metrics::Registration> registered;
+};
+
+const std::vector<std::string>& ControllerNames() {
+  static const std::vector<std::string> names = [] {
+    std::vector<std::string> all{kGarbageCollector};
+    for (const ClusterPart& part : ClusterPartTable()) all.push_back(part.name);
+    std::sort(all.begin(), all.end());
+    return all;
+  }();
+  return names;
+}
+
+Manager::Manager(Context context, ManagerOptions options)
+    : context_(context), parts_(std::make_unique<Parts>(context_, options)) {}
+
+Manager::~Manager() = default;
+
+void Manager::Start() {
+  parts_->scheduler.Start();
+  if (parts_->settings) parts_->settings->Start();
+  if (parts_->usage) parts_->usage->Start();
+  context_.informers.Start();
+  // Last: it shares the informers that the others have asked for.
+  if (parts_->cluster && parts_->cluster->garbage) parts_->cluster->garbage->Start();
+}
+
+void Manager::Settle(std::function<void()> done) {
+  if (!parts_->usage) return done();
+  parts_->usage->Settle(std::move(done));
+}
+
+bool Manager::synced() const { return context_.informers.synced(); }
+
+const SchedulerLoop& Manager::scheduler() const { return parts_->scheduler; }
+
+Status Manager::CheckBind(const json::Value& pod, const std::string& node) {
+  return parts_->guard.CheckBind(pod, node);
+}
+
+}  // namespace swell::controllers

@@ -1,0 +1,88 @@
+// Replica: one of the processes that run a cluster's scheduler and controllers, of which one leads.
+//
+// All keep their informers warm, and stand for the lead once those know the cluster; the one that
+// holds the Lease has a Manager. It writes through a
+// gate that shuts as soon as it may not lead any more. If nobody else led meanwhile (the server was
+// away, say) the gate opens again and the Manager goes on; else it is dropped, with what it
+// believed. Before a new leader decides anything it reads all pods anew: its watch may be behind
+// what the last one did.
+//
+// Ownership: executor, clock and random outlive it. Thread-safety: core executor only.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "kube/client/leader_elector.h"
+#include "kube/client/write_gate.h"
+#include "operator/manager.h"
+
+namespace swell::controllers {
+
+struct ReplicaOptions {
+  std::optional<client::LeaderOptions> election;  // none: it leads alone, at once
+  ManagerOptions manager;
+  // Makes the recorder of a new Manager's cycles; null: they are not recorded.
+  std::function<sched::Recorder*()> recorder;
+  Metrics* metrics = nullptr;  // outlives it; may be null
+  size_t writes_under_way = client::WriteGate::kUnderWayMax;
+  // Before informers are asked for anything.
+  std::function<void(Informers&)> prepare;
+  // It leads, and knows the cluster.
+  std::function<void(const Informers&)> on_lead;
+  // Another does.
+  std::function<void(const std::string& holder)> on_follow;
+};
+
+class Replica {
+ public:
+  Replica(Executor& executor,
+          Clock& clock,
+          Random& random,
+          std::shared_ptr<api::RestHandler> server,
+          api::UserInfo user,
+          ReplicaOptions options);
+  ~Replica();
+
+  void Start();
+  // Waits for what it is writing, and gives the Lease to whoever wants it. `done` runs within
+  // seconds; after that it does nothing any more.
+  void Stop(std::function<void()> done);
+
+  // Whether it may write.
+  bool leading() const { return manager_ && !stopping_ && (!elector_ || elector_->leading()); }
+  const Manager* manager() const { return manager_.get(); }
+  // Null once it has stopped.
+  const Informers* informers() const { return informers_.get(); }
+  // Whether it knows the cluster, so that it could lead.
+  bool synced() const { return informers_ && informers_->synced(); }
+  bool stopping() const { return stopping_; }
+
+ private:
+  Context ContextOf(Informers& informers) const;
+  std::unique_ptr<Informers> MakeInformers();
+  void WarmUp();
+  void Lead(const std::string& term);
+  void Manage();
+  void Follow(const std::string& holder);
+  void Drain(SteadyTime until, std::function<void()> done);
+
+  Executor& executor_;
+  Clock& clock_;
+  Random& random_;
+  std::shared_ptr<api::RestHandler> server_;
+  api::UserInfo user_;
+  ReplicaOptions options_;
+  std::shared_ptr<client::WriteGate> gate_;
+  std::unique_ptr<Informers> informers_;
+  std::unique_ptr<Manager> manager_;
+  std::string term_;       // of the Manager; empty: it leads alone
+  bool stopping_ = false;  // it begins nothing new
+  TimerId drain_timer_ = kNoTimer;
+  std::unique_ptr<client::LeaderElector> elector_;
+  std::unique_ptr<Metrics::Registration> registered_;
+};
+
+}  // namespace swell::controllers

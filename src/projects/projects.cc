@@ -1,0 +1,268 @@
+#include "projects/projects.h"
+
+#include <algorithm>
+#include <set>
+
+#include "base/strings.h"
+#include "json/patch.h"
+#include "kube/api/meta.h"
+#include "kube/api/swell_keys.h"
+#include "sched_inputs/sched_convert.h"
+
+namespace swell::controllers {
+namespace {
+
+// A limit below the quota: "spec.resources.gpu.limit: ..."; empty: there is none.
+std::string WrongShare(const sched::QueueInfo& queue) {
+  // Of a queue, or its part of a pool: they name the three alike.
+  const auto check = [](const std::string& field, const auto& shares) -> std::string {
+    const std::pair<const char*, const sched::QueueLimits*> all[] = {
+        {"gpu", &shares.gpu}, {"cpu", &shares.cpu}, {"memory", &shares.memory}};
+    for (const auto& [name, share] : all) {
+      if (share->limit < 0 || share->quota <= share->limit) continue;
+      return StrCat("spec.", field, ".", name, ".limit: Invalid value: ", json::Print(share->limit),
+                    ": is below the quota of ", json::Print(share->quota));
+    }
+    return "";
+  };
+  std::string wrong = check("resources", queue);
+  for (size_t i = 0; i < queue.pools.size() && wrong.empty(); ++i) {
+    wrong = check(StrCat("nodePools[", i, "].resources"), queue.pools[i]);
+  }
+  return wrong;
+}
+
+constexpr Duration kDelay = std::chrono::seconds(1);
+constexpr Duration kNewDelay = std::chrono::milliseconds(100);
+constexpr Duration kPastUseEvery = std::chrono::minutes(5);
+constexpr const char* kRound = "round";
+
+// The status as it is, with `fields` put in.
+json::Value Merged(const json::Value& object, json::Object fields) {
+  json::Value status = json::GetObject(object, {"status"});
+  for (auto& [field, value] : fields) status.get_object()[field] = std::move(value);
+  return status;
+}
+
+}  // namespace
+
+ProjectController::ProjectController(Context context, const sched::Model& model, PastUse past_use)
+    : context_(context),
+      model_(model),
+      past_use_(std::move(past_use)),
+      projects_(context_.informers.Of(client::resources::kProjects)),
+      pools_(context_.informers.Of(client::resources::kNodePools)),
+      namespaces_(context_.informers.Of(client::resources::kNamespaces)),
+      queue_(
+          context_.executor,
+          context_.metrics,
+          "projects",
+          1,
+          [this](const std::string&, client::WorkQueue::Done done) { Reconcile(std::move(done)); }),
+      client_(context_.executor, context_.server, context_.user, "project-controller") {
+  auto look = [this](const json::SharedValue&) { OnCycle(); };
+  // Whoever has made one goes on in its namespace; but those below it may come right behind it.
+  auto made = [this](const json::SharedValue&) { queue_.AddAfter(kRound, kNewDelay); };
+  Follow(projects_, look, look);
+  projects_.AddHandlers({.on_add = made, .on_update = {}, .on_delete = {}});
+  Follow(pools_, look, look);
+  namespaces_.AddHandlers({.on_add = {}, .on_update = {}, .on_delete = look});
+}
+
+void ProjectController::OnCycle() {
+  if (projects_.objects().empty() && pools_.objects().empty()) return;
+  queue_.AddAfter(kRound, kDelay);
+}
+
+void ProjectController::Reconcile(client::WorkQueue::Done done) {
+  if (!context_.informers.synced()) return done(Duration(std::chrono::milliseconds(5)));
+  std::set<std::string_view> parents;
+  for (const auto& [name, project] : projects_.objects()) {
+    parents.insert(json::GetString(*project, {"spec", "parent"}));
+  }
+  std::vector<sched::Model::QueueView> queues = model_.Queues();
+  const std::vector<sched::PastUse> past = past_use_();
+  for (const auto& [name, project] : projects_.objects()) {
+    auto queue = std::find_if(queues.begin(), queues.end(),
+                              [&name = name](const auto& view) { return view.name == name; });
+    const sched::Model::QueueView* view = queue == queues.end() ? nullptr : &*queue;
+    Guard(*project, view);
+    WriteProject(*project, view, past, !parents.contains(name));
+  }
+  for (const auto& [name, pool] : pools_.objects()) WritePool(*pool);
+  done(Duration::zero());
+}
+
+void ProjectController::WriteProject(const json::Value& project,
+                                     const sched::Model::QueueView* queue,
+                                     const std::vector<sched::PastUse>& past,
+                                     bool leaf) {
+  const bool deleting = api::IsDeleting(project);
+  std::string wrong = deleting ? InUse(project, queue) : WhatIsWrong(project, leaf);
+  const char* bad = deleting ? "Terminating" : "Invalid";
+  json::Object fields{{"phase", wrong.empty() ? "Ready" : bad}};
+  if (deleting && wrong.empty()) return;
+  if (wrong != json::GetString(project, {"status", "message"})) fields["message"] = wrong;
+  if (leaf && !deleting) {
+    MakeNamespace(project);
+    fields["namespace"] = NamespaceOfProject(project);
+  }
+  if (queue != nullptr) {
+    json::Object usage;
+    for (const auto& resource : queue->resources) {
+      usage[resource.name] = json::Object{{"quota", resource.quota},
+                                          {"fairShare", resource.fair_share},
+                                          {"allocated", resource.allocated},
+                                          {"requested", resource.requested}};
+    }
+    fields["usage"] = std::move(usage);
+  }
+  // It changes with every cycle and is worth a write now and then.
+  const auto noted = api::ParseTime(json::GetString(project, {"status", "pastUse", "asOf"}));
+  json::Value used = FromPastUse(past, api::Name(project));
+  if (!used.is_null() && (!noted || context_.clock.Now() - *noted >= kPastUseEvery)) {
+    fields["pastUse"] = std::move(used);
+  }
+  json::Value status = Merged(project, std::move(fields));
+  const json::Value* known = json::Find(project, {"status"});
+  if (known != nullptr && json::Equal(*known, status)) return;
+  // A picture for people: the next round repairs what fails.
+  json::Value patch = json::Object{{"status", std::move(status)}};
+  client_.Patch(client::resources::kProjects, "", api::Name(project), client::PatchType::kMerge,
+                patch, {}, "status");
+}
+
+std::string ProjectController::InUse(const json::Value& project,
+                                     const sched::Model::QueueView* queue) const {
+  std::vector<std::string> children;
+  for (const auto& [name, other] : projects_.objects()) {
+    if (json::GetString(*other, {"spec", "parent"}) == api::Name(project)) children.push_back(name);
+  }
+  if (!children.empty()) {
+    return StrCat("it is deleted once no projects are in it: ", Join(children, ", "));
+  }
+  if (queue == nullptr) return "";
+  for (const auto& resource : queue->resources) {
+    if (resource.requested <= 0) continue;  // what it holds is part of it
+    return StrCat("it is deleted once its work is: ", json::Print(json::Value(resource.requested)),
+                  " of ", resource.name,
+                  " are held or waited for; to let it go now: ", "swell project delete --force ",
+                  api::Name(project));
+  }
+  return "";
+}
+
+void ProjectController::Guard(const json::Value& project, const sched::Model::QueueView* queue) {
+  json::Array kept;
+  bool guarded = false;
+  for (const json::Value& one : json::GetArray(project, {"metadata", "finalizers"})) {
+    const bool ours = one == json::Value(keys::kProjectInUse);
+    guarded |= ours;
+    if (!ours) kept.push_back(one);
+  }
+  if (!api::IsDeleting(project)) {
+    if (guarded) return;
+    kept.push_back(json::Value(keys::kProjectInUse));
+  } else if (!guarded || !InUse(project, queue).empty()) {
+    return;
+  }
+  SetFinalizers(project, std::move(kept));
+}
+
+void ProjectController::SetFinalizers(const json::Value& project, json::Array finalizers) {
+  json::Value patch = json::Object{
+      {"metadata",
+       json::Object{{"uid", api::Uid(project)},
+                    {"resourceVersion", json::GetString(project, {"metadata", "resourceVersion"})},
+                    {"finalizers", std::move(finalizers)}}}};
+  // A conflict is seen again by the watch that tells of it.
+  client_.Patch(client::resources::kProjects, "", api::Name(project), client::PatchType::kMerge,
+                patch, {}, {});
+}
+
+void ProjectController::WritePool(const json::Value& pool) {
+  int64_t nodes = 0;
+  int64_t gpus = 0;
+  for (const sched::Model::NodeView& node : model_.Nodes()) {
+    if (node.pool != api::Name(pool)) continue;
+    ++nodes;
+    gpus += node.gpus;
+  }
+  json::Value status = Merged(pool, {{"nodes", nodes}, {"gpus", gpus}});
+  const json::Value* known = json::Find(pool, {"status"});
+  if (known != nullptr && json::Equal(*known, status)) return;
+  json::Value patch = json::Object{{"status", std::move(status)}};
+  client_.Patch(client::resources::kNodePools, "", api::Name(pool), client::PatchType::kMerge,
+                patch, {}, "status");
+}
+
+// Why the project's place in the tree is none; empty when it is one.
+std::string ProjectController::WrongParent(const json::Value& project) const {
+  constexpr int kDepthMax = 64;
+  std::string_view parent = json::GetString(project, {"spec", "parent"});
+  for (int depth = 0; !parent.empty(); ++depth) {
+    if (parent == api::Name(project) || depth > kDepthMax) {
+      return StrCat(
+          "spec.parent: Invalid value: ", Quote(json::GetString(project, {"spec", "parent"})),
+          ": the project would be part of itself");
+    }
+    json::SharedValue above = projects_.Get(parent);
+    if (!above) {
+      return StrCat("spec.parent: Not found: ", Quote(parent), depth > 0 ? ", further up" : "");
+    }
+    parent = json::GetString(*above, {"spec", "parent"});
+  }
+  return "";
+}
+
+std::string ProjectController::WrongPool(const json::Value& project) const {
+  const json::Array& pools = json::GetArray(project, {"spec", "nodePools"});
+  for (size_t i = 0; i < pools.size(); ++i) {
+    const std::string_view name = json::GetString(pools[i], {"name"});
+    if (pools_.Get(name)) continue;
+    return StrCat("spec.nodePools[", i, "].name: Not found: ", Quote(name),
+                  ": there is no such node pool, so what is said of it here holds nowhere");
+  }
+  return "";
+}
+
+bool ProjectController::IsParent(std::string_view name) const {
+  const auto& all = projects_.objects();
+  return std::any_of(all.begin(), all.end(), [name](const auto& one) {
+    return json::GetString(*one.second, {"spec", "parent"}) == name;
+  });
+}
+
+// The first project by name has a namespace that several ask for, as its work is charged.
+std::string ProjectController::WrongNamespace(const json::Value& project) const {
+  const std::string_view ns = NamespaceOfProject(project);
+  const std::string said = StrCat("spec.namespace: Invalid value: ", Quote(ns), ": ");
+  if (const std::string wrong = api::CheckDnsLabel(ns); !wrong.empty()) return said + wrong;
+  for (const auto& [name, other] : projects_.objects()) {
+    if (name >= api::Name(project)) break;
+    if (NamespaceOfProject(*other) != ns || IsParent(name)) continue;
+    return StrCat(said, "it is project ", name, "'s, which what runs there is charged to");
+  }
+  return "";
+}
+
+std::string ProjectController::WhatIsWrong(const json::Value& project, bool leaf) const {
+  std::string wrong = WrongParent(project);
+  if (wrong.empty()) wrong = WrongPool(project);
+  if (wrong.empty()) wrong = WrongShare(ToQueueInfo(project));
+  if (wrong.empty() && leaf) wrong = WrongNamespace(project);
+  return wrong;
+}
+
+void ProjectController::MakeNamespace(const json::Value& project) {
+  std::string_view name = NamespaceOfProject(project);
+  if (namespaces_.Get(name) || !api::CheckDnsLabel(name).empty()) return;
+  json::Value ns = json::Object{
+      {"apiVersion", "v1"},
+      {"kind", "Namespace"},
+      {"metadata", json::Object{{"name", name},
+                                {"labels", json::Object{{keys::kProject, api::Name(project)}}}}}};
+  client_.Create(client::resources::kNamespaces, "", ns, {});
+}
+
+}  // namespace swell::controllers

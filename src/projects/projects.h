@@ -1,0 +1,58 @@
+// ProjectController: makes the namespaces of leaf projects, and tells in the status of projects and
+// node pools what the scheduler knows: fair shares, what is allocated and requested, nodes and
+// GPUs. A project that is deleted while it is in use goes when it no longer is. Thread-safety: core
+// executor only. The scheduler's model outlives it.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "kube/client/work_queue.h"
+#include "kube/controllers/context.h"
+#include "sched/model.h"
+#include "sched/past_use.h"
+
+namespace swell::controllers {
+
+class ProjectController {
+ public:
+  using PastUse = std::function<std::vector<sched::PastUse>()>;
+  ProjectController(Context context, const sched::Model& model, PastUse past_use);
+
+  // The model may have changed. Statuses follow within a second, all changes of it at once.
+  void OnCycle();
+
+ private:
+  void Reconcile(client::WorkQueue::Done done);
+  void WriteProject(const json::Value& project,
+                    const sched::Model::QueueView* queue,
+                    const std::vector<sched::PastUse>& past,
+                    bool leaf);
+  void WritePool(const json::Value& pool);
+  std::string WrongParent(const json::Value& project) const;
+  // The first of its node pools that is not there, in words; empty: they all are.
+  std::string WrongPool(const json::Value& project) const;
+  std::string WrongNamespace(const json::Value& project) const;
+  // Any of these; `leaf`: work hangs on it.
+  std::string WhatIsWrong(const json::Value& project, bool leaf) const;
+  bool IsParent(std::string_view name) const;
+  void MakeNamespace(const json::Value& project);
+  // Why a project that is to be deleted stays; empty when it need not.
+  std::string InUse(const json::Value& project, const sched::Model::QueueView* queue) const;
+  // Keeps it from going while it is in use, and lets it go when it no longer is.
+  void Guard(const json::Value& project, const sched::Model::QueueView* queue);
+  void SetFinalizers(const json::Value& project, json::Array finalizers);
+
+  Context context_;
+  const sched::Model& model_;
+  const PastUse past_use_;
+  client::Informer& projects_;
+  client::Informer& pools_;
+  client::Informer& namespaces_;
+  client::WorkQueue queue_;
+  client::Client client_;
+};
+
+}  // namespace swell::controllers

@@ -1,0 +1,291 @@
+#include "projects/usage_ledger.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/log.h"
+#include "base/strings.h"
+#include "kube/api/meta.h"
+#include "kube/controllers/config_map.h"
+#include "kube/controllers/pod_facts.h"
+
+namespace swell::controllers {
+namespace {
+
+constexpr int64_t kHourNs = 3'600'000'000'000;
+constexpr Duration kRetry = std::chrono::seconds(10);
+// Pods that were bound before are charged from here on, at most.
+constexpr Duration kCatchUpMax = std::chrono::hours(24);
+constexpr Duration kSettleMax = std::chrono::seconds(2);
+
+double Seconds(Duration span) { return std::chrono::duration<double>(span).count(); }
+
+WallTime BoundAt(const json::Value& pod, WallTime now) {
+  const json::Value* scheduled = api::FindCondition(pod, "PodScheduled");
+  if (scheduled == nullptr) return now;
+  const auto at = api::ParseTime(json::GetString(*scheduled, {"lastTransitionTime"}));
+  return std::min(at.value_or(now), now);
+}
+
+// When the last of its containers ended; `now` where one does not say so.
+WallTime EndedAt(const json::Value& pod, WallTime now) {
+  WallTime last;
+  for (const json::Value& status : json::GetArray(pod, {"status", "containerStatuses"})) {
+    const auto at = api::ParseTime(json::GetString(status, {"state", "terminated", "finishedAt"}));
+    if (!at) return now;
+    last = std::max(last, *at);
+  }
+  return last.unix_ns == 0 ? now : std::min(last, now);
+}
+
+// Its node found it gone, and says when it found that.
+bool NobodySawItsEnd(const json::Value& pod) {
+  for (const json::Value& status : json::GetArray(pod, {"status", "containerStatuses"})) {
+    if (json::GetString(status, {"state", "terminated", "reason"}) == "ContainerStatusUnknown") {
+      return true;
+    }
+  }
+  return false;
+}
+
+bool WasBound(const json::Value& pod) {
+  return !json::GetString(pod, {"spec", "nodeName"}).empty();
+}
+
+bool Holds(const json::Value& pod) { return WasBound(pod) && !HasEnded(pod); }
+
+}  // namespace
+
+std::string_view UserOfPod(const json::Value& pod) { return api::Annotation(pod, keys::kUser); }
+
+UsageLedger::UsageLedger(Context context, const sched::Model& model, std::string ns)
+    : context_(std::move(context)),
+      model_(model),
+      ns_(std::move(ns)),
+      pods_(context_.informers.Of(client::resources::kPods)),
+      client_(context_.executor, context_.server, context_.user, "usage-ledger") {}
+
+UsageLedger::~UsageLedger() {
+  *alive_ = false;
+  context_.executor.Cancel(timer_);
+  context_.executor.Cancel(settle_timer_);
+}
+
+void UsageLedger::Start() {
+  context_.informers.WhenSynced([this, alive = alive_] {
+    if (*alive) Load();
+  });
+}
+
+void UsageLedger::Load() {
+  client_.List(client::resources::kConfigMaps, ns_,
+               {.label_selector = StrCat(client::kUsageLabel, "=day")},
+               [this](const Result<client::ObjectList>& list) {
+                 if (list.ok()) return OnLoaded(*list);
+                 SWELL_LOG_WARNING("usage", "the record cannot be read; will retry",
+                                   {"error", list.status().ToString()});
+                 timer_ = context_.executor.After(kRetry, [this] { Load(); });
+               });
+}
+
+void UsageLedger::OnLoaded(const client::ObjectList& list) {
+  const WallTime now = context_.clock.Now();
+  const std::string oldest =
+      client::UsageConfigMapName(client::UsageDate(now - std::chrono::hours(24) * kDaysKept));
+  const std::string yesterday = client::UsageDate(now - std::chrono::hours(24));
+  // An account that begins charges nothing of what was before.
+  charged_until_ = list.items.empty() ? now : now - kCatchUpMax;
+  for (const json::SharedValue& item : list.items) {
+    if (api::Name(*item) < oldest) {
+      client_.Delete(client::resources::kConfigMaps, ns_, api::Name(*item), {}, {});
+      continue;
+    }
+    if (api::Name(*item) < client::UsageConfigMapName(yesterday)) continue;
+    auto day = client::UsageDay::FromConfigMap(*item);
+    if (!day.ok()) {
+      SWELL_LOG_WARNING("usage", "a day's record is begun anew", {"error", day.status().message()});
+      continue;
+    }
+    charged_until_ = std::clamp(day->until, charged_until_, now);
+    days_[day->date] = std::move(*day);
+  }
+  awake_since_ = now;
+  loaded_ = true;
+  for (const auto& [key, pod] : pods_.objects()) {
+    if (WasBound(*pod) && HasEnded(*pod)) ChargeEnded(HoldingOf(*pod), *pod);
+  }
+  Follow(
+      pods_, [this](const json::SharedValue& pod) { OnPod(*pod); },
+      [this](const json::SharedValue& pod) { OnGone(*pod); });
+  FlushAfter(kFlushEvery);
+}
+
+UsageLedger::Holding UsageLedger::HoldingOf(const json::Value& pod) const {
+  Holding holding;
+  holding.key = api::KeyOf(pod);
+  holding.project = model_.QueueOfPod(holding.key);
+  if (holding.project.empty()) holding.project = api::Label(pod, keys::kProject);
+  holding.user = UserOfPod(pod);
+  holding.since = std::max(BoundAt(pod, context_.clock.Now()), charged_until_);
+  if (const auto view = model_.Pod(holding.key)) {
+    holding.gpus = view->gpus;
+    holding.cpus = view->cpus;
+  }
+  return holding;
+}
+
+// A place that its pod lost while nobody looked is not charged for that time: a cluster that is
+// stopped over night ends its pods in the evening, and finds that out in the morning.
+void UsageLedger::ChargeEnded(const Holding& holding, const json::Value& pod) {
+  if (holding.since < awake_since_ && NobodySawItsEnd(pod)) return;
+  Charge(holding, EndedAt(pod, context_.clock.Now()));
+}
+
+void UsageLedger::OnPod(const json::Value& pod) {
+  if (!Holds(pod)) return OnGone(pod);
+  if (!holdings_.contains(api::Uid(pod))) holdings_.emplace(api::Uid(pod), HoldingOf(pod));
+}
+
+void UsageLedger::OnGone(const json::Value& pod) {
+  const auto found = holdings_.find(api::Uid(pod));
+  if (found == holdings_.end()) return;
+  ChargeEnded(found->second, pod);
+  holdings_.erase(found);
+  FlushSoon();
+}
+
+// Null for a day that is over and written: a clock that was set back charges nothing twice.
+client::UsageDay* UsageLedger::DayOf(WallTime time) {
+  const std::string date = client::UsageDate(time);
+  if (!days_.empty() && date < days_.begin()->first && days_.size() > 1) return nullptr;
+  client::UsageDay& day = days_[date];
+  day.date = date;
+  unwritten_.insert(date);
+  return &day;
+}
+
+void UsageLedger::Charge(const Holding& holding, WallTime until) {
+  WallTime from = holding.since;
+  // Of at most kCatchUpMax: 25 hours.
+  while (until - from > Duration::zero()) {
+    const WallTime hour_end{(from.unix_ns / kHourNs + 1) * kHourNs};
+    const WallTime to = std::min(hour_end, until);
+    if (client::UsageDay* day = DayOf(from)) {
+      client::UsageRow& row = day->Row(holding.project, holding.user, client::UsageHour(from));
+      row.gpu_s += holding.gpus * Seconds(to - from);
+      row.cpu_s += holding.cpus * Seconds(to - from);
+      const Duration asleep = std::min(to, awake_since_) - from;
+      if (asleep > Duration::zero()) {
+        day->capacity_gpu_s[static_cast<size_t>(client::UsageHour(from))] +=
+            holding.gpus * Seconds(asleep);
+      }
+    }
+    from = to;
+  }
+}
+
+void UsageLedger::ChargeAll(WallTime now) {
+  for (auto& [uid, holding] : holdings_) {
+    Charge(holding, now);
+    holding.since = std::max(holding.since, now);
+    if (const auto view = model_.Pod(holding.key)) {
+      holding.gpus = view->gpus;
+      holding.cpus = view->cpus;
+    }
+  }
+  double gpus = 0;
+  for (const sched::Model::NodeView& node : model_.Nodes()) gpus += node.gpus;
+  for (WallTime from = std::max(charged_until_, awake_since_); now - from > Duration::zero();) {
+    const WallTime to = std::min(WallTime{(from.unix_ns / kHourNs + 1) * kHourNs}, now);
+    if (client::UsageDay* day = DayOf(from)) {
+      day->capacity_gpu_s[static_cast<size_t>(client::UsageHour(from))] +=
+          gpus * Seconds(to - from);
+    }
+    from = to;
+  }
+  charged_until_ = std::max(charged_until_, now);
+  for (const std::string& date : unwritten_) days_[date].until = charged_until_;
+}
+
+client::UsageRow& UsageLedger::RowNow(const json::Value& pod) {
+  static constexpr int kAnyHour = 0;
+  const WallTime now = context_.clock.Now();
+  const Holding who = HoldingOf(pod);
+  client::UsageDay* day = DayOf(now);
+  if (day == nullptr) return days_.begin()->second.Row(who.project, who.user, kAnyHour);
+  return day->Row(who.project, who.user, client::UsageHour(now));
+}
+
+void UsageLedger::OnStarted(const json::Value& pod, Duration waited) {
+  if (!loaded_) return;
+  client::UsageRow& row = RowNow(pod);
+  ++row.started;
+  row.wait_s += Seconds(waited);
+  row.wait_max_s = std::max(row.wait_max_s, Seconds(waited));
+  FlushSoon();
+}
+
+void UsageLedger::OnPreempted(const json::Value& pod, double lost_gpu_s) {
+  if (!loaded_) return;
+  client::UsageRow& row = RowNow(pod);
+  ++row.preempted;
+  row.lost_gpu_s += lost_gpu_s;
+  FlushSoon();
+}
+
+void UsageLedger::FlushAfter(Duration wait) {
+  context_.executor.Cancel(timer_);
+  timer_ = context_.executor.After(wait, [this] { Flush(); });
+}
+
+void UsageLedger::FlushSoon() {
+  if (!std::exchange(soon_, true)) FlushAfter(kFlushSoon);
+}
+
+void UsageLedger::Flush() {
+  soon_ = false;
+  FlushAfter(kFlushEvery);
+  ChargeAll(context_.clock.Now());
+  // A writer that is slow is given the newest state next time.
+  if (!writing_) WriteNext();
+}
+
+void UsageLedger::Settle(std::function<void()> done) {
+  if (!loaded_) return done();
+  settled_ = std::move(done);
+  settle_timer_ = context_.executor.After(kSettleMax, [this] { std::exchange(settled_, {})(); });
+  Flush();
+}
+
+void UsageLedger::WriteNext() {
+  if (!unwritten_.empty()) return Write(*unwritten_.begin());
+  if (!settled_) return;
+  context_.executor.Cancel(settle_timer_);
+  std::exchange(settled_, {})();
+}
+
+// By value: the callers' date may be the one in `unwritten_`.
+void UsageLedger::Write(std::string date) {
+  writing_ = true;
+  unwritten_.erase(date);
+  PutConfigMap(
+      client_, days_[date].ToConfigMap(ns_),
+      [this, date](const Result<json::SharedValue>& done) { Written(done.status(), date); });
+}
+
+void UsageLedger::Written(const Status& status, const std::string& date) {
+  writing_ = false;
+  if (!status.ok()) {
+    unwritten_.insert(date);
+    SWELL_LOG_WARNING("usage", "a day's record is not written; will retry", {"date", date},
+                      {"error", status.ToString()});
+    return;
+  }
+  // Yesterday is done with once today is written, too.
+  while (days_.size() > 2 && !unwritten_.contains(days_.begin()->first)) {
+    days_.erase(days_.begin());
+  }
+  WriteNext();
+}
+
+}  // namespace swell::controllers

@@ -1,0 +1,90 @@
+// UsageLedger: the durable account of who held what when, by project, user and hour: what `swell
+// report` reads. A ConfigMap per day in one namespace, written once a minute; within seconds when
+// something happened that no object tells for long (a start, a preemption, an end), and at the end.
+//
+// A pod is charged from when it is bound until it has ended or is gone. The record says up to when
+// it is complete, so a ledger that begins anew (after a crash, or on another replica) goes on from
+// there with the pods that still hold their places, and with those that say when they ended. What
+// is lost with a crash is what was not written yet of pods that are gone when the next one begins.
+//
+// Ownership: model and informers outlive it. Thread-safety: core executor only.
+// Invariants: two days in memory; days older than kDaysKept are removed.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+
+#include "kube/client/usage_record.h"
+#include "kube/controllers/context.h"
+#include "sched/model.h"
+
+namespace swell::controllers {
+
+class UsageLedger {
+ public:
+  UsageLedger(Context context, const sched::Model& model, std::string ns);
+  ~UsageLedger();
+
+  // Once the informers are in sync.
+  void Start();
+  void OnStarted(const json::Value& pod, Duration waited);
+  void OnPreempted(const json::Value& pod, double lost_gpu_s);
+  // Before the end: writes what is not written. `done` runs when it is, or soon at least.
+  void Settle(std::function<void()> done);
+
+  static constexpr Duration kFlushEvery = std::chrono::minutes(1);
+  static constexpr Duration kFlushSoon = std::chrono::seconds(10);
+  static constexpr int kDaysKept = 400;
+
+ private:
+  struct Holding {
+    std::string key;  // of the pod
+    std::string project, user;
+    double gpus = 0;
+    double cpus = 0;
+    WallTime since;  // not charged yet from here on
+  };
+
+  void OnPod(const json::Value& pod);
+  void OnGone(const json::Value& pod);
+  Holding HoldingOf(const json::Value& pod) const;
+  void ChargeEnded(const Holding& holding, const json::Value& pod);
+  void Charge(const Holding& holding, WallTime until);
+  void ChargeAll(WallTime now);
+  client::UsageDay* DayOf(WallTime time);
+  client::UsageRow& RowNow(const json::Value& pod);
+
+  void Load();
+  void OnLoaded(const client::ObjectList& list);
+  void FlushAfter(Duration wait);
+  void FlushSoon();
+  void Flush();
+  void WriteNext();
+  void Write(std::string date);
+  void Written(const Status& status, const std::string& date);
+
+  Context context_;
+  const sched::Model& model_;
+  const std::string ns_;
+  client::Informer& pods_;
+  std::map<std::string, Holding, std::less<>> holdings_;  // by uid
+  std::map<std::string, client::UsageDay> days_;          // by date
+  std::set<std::string> unwritten_;                       // dates
+  WallTime charged_until_;
+  WallTime awake_since_;  // before, only what was held anyway counts as capacity
+  bool loaded_ = false;
+  bool writing_ = false;
+  bool soon_ = false;  // the next flush comes within kFlushSoon
+  TimerId timer_ = kNoTimer;
+  std::function<void()> settled_;  // told when nothing is left to write
+  TimerId settle_timer_ = kNoTimer;
+  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
+  client::Client client_;
+};
+
+// Who submitted the pod: what its annotation says.
+std::string_view UserOfPod(const json::Value& pod);
+
+}  // namespace swell::controllers

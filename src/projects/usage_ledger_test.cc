@@ -1,0 +1,257 @@
+// The account of who held what: exact to the second, whole over restarts, bounded.
+#include "projects/usage_ledger.h"
+
+#include <cmath>
+
+#include <gtest/gtest.h>
+
+#include "base/strings.h"
+#include "kube/api/meta.h"
+#include "operator/testing/cluster_test_util.h"
+
+namespace swell::controllers {
+namespace {
+
+constexpr std::string_view kProject = R"(
+apiVersion: swell.dev/v1
+kind: Project
+metadata: {name: red}
+spec: {resources: {gpu: {quota: 8}}}
+)";
+
+std::string Job(std::string_view name, int gpus) {
+  return StrCat(R"(
+apiVersion: swell.dev/v1
+kind: TrainingJob
+metadata: {name: )",
+                name, R"(, namespace: red, annotations: {swell.dev/user: alice}}
+spec:
+  project: red
+  roles:
+    worker:
+      replicas: 1
+      template: {spec: {containers: [{name: main, image: i, resources: {limits: {nvidia.com/gpu: )",
+                gpus, "}}}]}}\n");
+}
+
+class UsageLedgerTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    cluster_.AddNode("node-1", 8);
+    StartManager();
+    cluster_.Create(kProject);
+    ASSERT_TRUE(cluster_.Until(
+        [&] { return cluster_.Get(client::resources::kNamespaces, "red") != nullptr; }));
+  }
+  void StartManager() {
+    ManagerOptions options;
+    options.own_namespace = "swell-system";
+    cluster_.StartManager(options);
+  }
+  // All rows of the user in all days that are stored.
+  client::UsageRow Stored(std::string_view user) {
+    client::UsageRow sum;
+    for (const auto& object : cluster_.List(client::resources::kConfigMaps, "swell-system")) {
+      if (api::Label(*object, client::kUsageLabel).empty()) continue;
+      auto day = client::UsageDay::FromConfigMap(*object);
+      EXPECT_TRUE(day.ok()) << day.status().ToString();
+      if (!day.ok()) continue;
+      for (const auto& [key, row] : day->rows) {
+        if (std::get<1>(key) == user) sum.Add(row);
+      }
+    }
+    return sum;
+  }
+  void RunFlush() { cluster_.Run(UsageLedger::kFlushEvery + kSecond); }
+
+  TestCluster cluster_;
+};
+
+TEST_F(UsageLedgerTest, ChargesFromBindingToEnd) {
+  cluster_.Create(Job("j", 4));
+  ASSERT_TRUE(cluster_.Until([&] { return cluster_.Pods("Running") == 1; }));
+  const WallTime began = cluster_.sim.Now();
+  cluster_.Run(600 * kSecond);
+  cluster_.agents->Exit("red/j-worker-0", 0);
+  ASSERT_TRUE(cluster_.Until([&] { return cluster_.Pods("Running") == 0; }));
+  const double held = std::chrono::duration<double>(cluster_.sim.Now() - began).count();
+  RunFlush();
+  const client::UsageRow row = Stored("alice");
+  EXPECT_NEAR(row.gpu_s, 4 * held, 4 * 3);  // times of the API are whole seconds
+  EXPECT_EQ(row.started, 1);
+  const double before = row.gpu_s;
+  RunFlush();
+  EXPECT_EQ(Stored("alice").gpu_s, before);
+}
+
+TEST_F(UsageLedgerTest, WhoStartsAgainHasNotWaitedWhileItRan) {
+  cluster_.Create(Job("j", 4));
+  ASSERT_TRUE(cluster_.Until([&] { return cluster_.Pods("Running") == 1; }));
+  cluster_.Run(600 * kSecond);
+  const std::string first = cluster_.PodUid("red/j-worker-0");
+  ASSERT_TRUE(cluster_.Delete(client::resources::kPods, "red/j-worker-0").ok());
+  ASSERT_TRUE(cluster_.Until(
+      [&] { return cluster_.Pods("Running") == 1 && cluster_.PodUid("red/j-worker-0") != first; }));
+  RunFlush();
+  EXPECT_EQ(Stored("alice").started, 2);
+  EXPECT_LT(Stored("alice").wait_max_s, 60);
+}
+
+TEST_F(UsageLedgerTest, NothingIsLostOrTwiceOverARestart) {
+  cluster_.Create(Job("j", 2));
+  ASSERT_TRUE(cluster_.Until([&] { return cluster_.Pods("Running") == 1; }));
+  const WallTime began = cluster_.sim.Now();
+  for (int i = 0; i < 4; ++i) {
+    cluster_.Run(100 * kSecond);  // not at the end of a flush
+    cluster_.StopManager();
+    cluster_.Run(30 * kSecond);
+    StartManager();
+  }
+  RunFlush();
+  const double held = std::chrono::duration<double>(cluster_.sim.Now() - began).count();
+  EXPECT_NEAR(Stored("alice").gpu_s, 2 * held, 2 * (1 + 61));
+  EXPECT_GE(Stored("alice").gpu_s, 2 * (held - 62));
+  EXPECT_EQ(Stored("alice").started, 1);
+}
+
+TEST_F(UsageLedgerTest, WhatEndedWhileNobodyLookedIsChargedUpToItsEnd) {
+  cluster_.Create(Job("j", 4));
+  ASSERT_TRUE(cluster_.Until([&] { return cluster_.Pods("Running") == 1; }));
+  const WallTime began = cluster_.sim.Now();
+  cluster_.Run(UsageLedger::kFlushSoon + kSecond);
+  cluster_.StopManager();
+  cluster_.Run(300 * kSecond);
+  cluster_.agents->Exit("red/j-worker-0", 0);
+  ASSERT_TRUE(cluster_.Until([&] { return cluster_.Pods("Running") == 0; }));
+  const double held = std::chrono::duration<double>(cluster_.sim.Now() - began).count();
+  cluster_.Run(500 * kSecond);
+  for (int again = 0; again < 2; ++again) {
+    StartManager();
+    RunFlush();
+    EXPECT_NEAR(Stored("alice").gpu_s, 4 * held, 4 * 3);
+    cluster_.StopManager();
+  }
+}
+
+TEST_F(UsageLedgerTest, WhoseEndNobodySawIsNotChargedForWhenNobodyLooked) {
+  cluster_.Create(Job("j", 4));
+  ASSERT_TRUE(cluster_.Until([&] { return cluster_.Pods("Running") == 1; }));
+  cluster_.Run(UsageLedger::kFlushSoon + kSecond);
+  cluster_.StopManager();
+  const double before = Stored("alice").gpu_s;
+  EXPECT_GE(before, 4 * 8);
+  cluster_.Run(std::chrono::hours(9));
+  StartManager();
+  ASSERT_TRUE(cluster_.Until([&] { return cluster_.manager->synced(); }));
+  cluster_.Run(2 * kSecond);
+  ASSERT_TRUE(
+      cluster_
+          .Patch(client::resources::kPods, "red/j-worker-0",
+                 StrCat("status: {phase: Failed, containerStatuses: [{name: main, image: i, "
+                        "imageID: '', ready: false, restartCount: 0, state: {terminated: "
+                        "{exitCode: 137, reason: ContainerStatusUnknown, finishedAt: '",
+                        api::FormatTime(cluster_.sim.Now()), "'}}}]}"),
+                 "status")
+          .ok());
+  RunFlush();
+  EXPECT_EQ(Stored("alice").gpu_s, before);
+}
+
+TEST_F(UsageLedgerTest, WhatNothingElseTellsIsWrittenWithinSeconds) {
+  RunFlush();
+  cluster_.Create(Job("j", 4));
+  ASSERT_TRUE(cluster_.Until([&] { return cluster_.Pods("Running") == 1; }));
+  cluster_.Run(UsageLedger::kFlushSoon + kSecond);
+  EXPECT_EQ(Stored("alice").started, 1);
+  const double before = Stored("alice").gpu_s;
+  ASSERT_TRUE(cluster_.Delete(client::resources::kPods, "red/j-worker-0").ok());
+  cluster_.Run(UsageLedger::kFlushSoon + 3 * kSecond);
+  EXPECT_GT(Stored("alice").gpu_s, before);
+}
+
+TEST_F(UsageLedgerTest, WhoEndsInOrderLeavesNothingUnwritten) {
+  cluster_.Create(Job("j", 4));
+  ASSERT_TRUE(cluster_.Until([&] { return cluster_.Pods("Running") == 1; }));
+  cluster_.Run(3 * kSecond);
+  bool settled = false;
+  cluster_.manager->Settle([&settled] { settled = true; });
+  ASSERT_TRUE(cluster_.Until([&] { return settled; }, kSecond));
+  cluster_.StopManager();
+  EXPECT_EQ(Stored("alice").started, 1);
+  EXPECT_GE(Stored("alice").gpu_s, 4 * 3);
+}
+
+TEST_F(UsageLedgerTest, EveryHourHasItsOwn) {
+  cluster_.Create(Job("j", 1));
+  ASSERT_TRUE(cluster_.Until([&] { return cluster_.Pods("Running") == 1; }));
+  cluster_.Run(std::chrono::hours(26));
+  RunFlush();
+  const auto objects = cluster_.List(client::resources::kConfigMaps, "swell-system");
+  double most = 0;
+  double sum = 0;
+  double capacity = 0;
+  std::set<std::pair<std::string, int>> hours;
+  for (const auto& object : objects) {
+    if (api::Label(*object, client::kUsageLabel).empty()) continue;
+    const auto day = client::UsageDay::FromConfigMap(*object);
+    ASSERT_TRUE(day.ok());
+    for (const auto& [key, row] : day->rows) {
+      if (std::get<1>(key) != "alice") continue;
+      hours.insert({day->date, std::get<2>(key)});
+      most = std::max(most, row.gpu_s);
+      sum += row.gpu_s;
+    }
+    for (double seconds : day->capacity_gpu_s) capacity += seconds;
+  }
+  EXPECT_GE(hours.size(), 26u);
+  EXPECT_LE(most, 3600.5);
+  EXPECT_NEAR(sum, 26 * 3600, 200);
+  // From when the account began, not before.
+  EXPECT_NEAR(capacity, 8 * 26 * 3600.0, 8 * 200);
+}
+
+// Whoever was away had nothing to give but what pods held all the same.
+TEST_F(UsageLedgerTest, CapacityIsNotCountedWhileNobodySchedules) {
+  cluster_.Create(Job("j", 2));
+  ASSERT_TRUE(cluster_.Until([&] { return cluster_.Pods("Running") == 1; }));
+  RunFlush();
+  cluster_.StopManager();
+  cluster_.Run(std::chrono::hours(3));
+  StartManager();
+  RunFlush();
+  double capacity = 0;
+  for (const auto& object : cluster_.List(client::resources::kConfigMaps, "swell-system")) {
+    if (api::Label(*object, client::kUsageLabel).empty()) continue;
+    const auto day = client::UsageDay::FromConfigMap(*object);
+    ASSERT_TRUE(day.ok());
+    for (double seconds : day->capacity_gpu_s) capacity += seconds;
+  }
+  EXPECT_NEAR(capacity, 2 * 3 * 3600.0, 8 * 300);
+}
+
+TEST(UsageDay, KeepsItsBoundAndItsWords) {
+  client::UsageDay day;
+  day.date = "2026-11-21";
+  day.until = {1'795'000'000'000'000'000};
+  for (int i = 0; i < 10'000; ++i) day.Row("p", StrCat("user-", i), i % 24).gpu_s += 1.5;
+  EXPECT_LE(day.rows.size(), client::UsageDay::kRowsMax + 24);
+  const json::Value object = day.ToConfigMap("swell-system");
+  EXPECT_LT(json::Print(object).size(), size_t{1} << 20);  // what etcd takes
+  const auto back = client::UsageDay::FromConfigMap(object);
+  ASSERT_TRUE(back.ok()) << back.status().ToString();
+  double sum = 0;
+  for (const auto& [key, row] : back->rows) sum += row.gpu_s;
+  EXPECT_NEAR(sum, 10'000 * 1.5, 1);
+  for (const char* usage : {"", "[]", "{}", R"({"until":"x"})",
+                            R"({"until":"2026-11-21T00:00:00Z","rows":[{"hour":24}]})"}) {
+    json::Value broken = object;
+    json::Set(broken, {"data", "usage"}, usage);
+    const auto read = client::UsageDay::FromConfigMap(broken);
+    ASSERT_FALSE(read.ok()) << usage;
+    EXPECT_TRUE(
+        read.status().message().starts_with("configmap \"swell-usage-2026-11-21\": data.usage: "));
+  }
+}
+
+}  // namespace
+}  // namespace swell::controllers

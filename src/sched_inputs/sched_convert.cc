@@ -1,0 +1,548 @@
+#include "sched_inputs/sched_convert.h"
+
+#include <algorithm>
+
+#include "base/strings.h"
+#include "kube/api/meta.h"
+#include "kube/api/quantity.h"
+#include "kube/controllers/cluster/volume_match.h"
+#include "kube/controllers/context.h"
+#include "sched_inputs/gpu_request.h"
+
+namespace swell::controllers {
+namespace {
+
+// With projects, a class below this is preemptible unless the job says otherwise (build = 100).
+constexpr int32_t kProjectPreemptibleBelow = 100;
+constexpr int32_t kSystemCriticalFrom = 2'000'000'000;
+
+int64_t Units(const json::Value& value) {
+  auto quantity = api::Quantity::FromJson(value);
+  return quantity.ok() ? std::max<int64_t>(0, quantity->Value()) : 0;
+}
+
+int64_t Millis(const json::Value& value) {
+  auto quantity = api::Quantity::FromJson(value);
+  return quantity.ok() ? std::max<int64_t>(0, quantity->MilliValue()) : 0;
+}
+
+void SetResource(sched::Resources& out, std::string_view name, const json::Value& value) {
+  if (name == "cpu") {
+    out.cpu_milli = Millis(value);
+  } else if (name == "memory") {
+    out.memory_bytes = Units(value);
+  } else if (name == "ephemeral-storage") {
+    out.ephemeral_bytes = Units(value);
+  } else if (name == "pods") {
+    out.pods = Units(value);
+  } else if (int64_t amount = Units(value); amount > 0) {
+    out.extended[std::string(name)] = amount;
+  }
+}
+
+sched::Resources ToResources(const json::Object& list) {
+  sched::Resources out;
+  for (const auto& [name, value] : list) SetResource(out, {name.data(), name.size()}, value);
+  return out;
+}
+
+// Limits stand in for requests that are not given, name by name.
+sched::Resources ContainerRequests(const json::Value& container) {
+  const json::Object& requests = json::GetObject(container, {"resources", "requests"});
+  sched::Resources out = ToResources(requests);
+  for (const auto& [name, value] : json::GetObject(container, {"resources", "limits"})) {
+    if (!requests.contains(name)) SetResource(out, {name.data(), name.size()}, value);
+  }
+  return out;
+}
+
+void Add(sched::Resources& to, const sched::Resources& more) {
+  to.cpu_milli += more.cpu_milli;
+  to.memory_bytes += more.memory_bytes;
+  to.ephemeral_bytes += more.ephemeral_bytes;
+  for (const auto& [name, amount] : more.extended) to.extended[name] += amount;
+}
+
+void Max(sched::Resources& to, const sched::Resources& other) {
+  to.cpu_milli = std::max(to.cpu_milli, other.cpu_milli);
+  to.memory_bytes = std::max(to.memory_bytes, other.memory_bytes);
+  to.ephemeral_bytes = std::max(to.ephemeral_bytes, other.ephemeral_bytes);
+  for (const auto& [name, amount] : other.extended) {
+    int64_t& mine = to.extended[name];
+    mine = std::max(mine, amount);
+  }
+}
+
+sched::Labels ToLabels(const json::Object& object) {
+  sched::Labels labels;
+  for (const auto& [key, value] : object) {
+    if (value.is_string()) labels[std::string(key)] = json::View(value.get_string());
+  }
+  return labels;
+}
+
+std::optional<sched::TaintEffect> ToEffect(std::string_view text) {
+  if (text == "NoSchedule") return sched::TaintEffect::kNoSchedule;
+  if (text == "PreferNoSchedule") return sched::TaintEffect::kPreferNoSchedule;
+  if (text == "NoExecute") return sched::TaintEffect::kNoExecute;
+  return std::nullopt;
+}
+
+std::vector<std::string> Strings(const json::Array& array) {
+  std::vector<std::string> out;
+  for (const json::Value& item : array) {
+    if (item.is_string()) out.emplace_back(json::View(item.get_string()));
+  }
+  return out;
+}
+
+sched::SelectorOp ToOp(std::string_view op) {
+  if (op == "NotIn") return sched::SelectorOp::kNotIn;
+  if (op == "Exists") return sched::SelectorOp::kExists;
+  if (op == "DoesNotExist") return sched::SelectorOp::kDoesNotExist;
+  if (op == "Gt") return sched::SelectorOp::kGt;
+  if (op == "Lt") return sched::SelectorOp::kLt;
+  return sched::SelectorOp::kIn;
+}
+
+std::vector<sched::Requirement> ToRequirements(const json::Array& expressions) {
+  std::vector<sched::Requirement> out;
+  for (const json::Value& expression : expressions) {
+    out.push_back({std::string(json::GetString(expression, {"key"})),
+                   ToOp(json::GetString(expression, {"operator"})),
+                   Strings(json::GetArray(expression, {"values"}))});
+  }
+  return out;
+}
+
+sched::NodeSelectorTerm ToNodeTerm(const json::Value& term) {
+  return {ToRequirements(json::GetArray(term, {"matchExpressions"})),
+          ToRequirements(json::GetArray(term, {"matchFields"}))};
+}
+
+std::vector<sched::Requirement> ToPodSelector(const json::Value& holder,
+                                              std::string_view field = "labelSelector") {
+  auto out = ToRequirements(json::GetArray(holder, {field, "matchExpressions"}));
+  for (const auto& [key, value] : ToLabels(json::GetObject(holder, {field, "matchLabels"}))) {
+    out.push_back({key, sched::SelectorOp::kIn, {value}});
+  }
+  return out;
+}
+
+sched::PodAffinityTerm ToPodTerm(const json::Value& term, int32_t weight) {
+  sched::PodAffinityTerm out;
+  out.selector = ToPodSelector(term);
+  out.namespaces = Strings(json::GetArray(term, {"namespaces"}));
+  const json::Value* ns_selector = json::Find(term, {"namespaceSelector"});
+  out.all_namespaces = ns_selector != nullptr && ns_selector->is_object();
+  out.topology_key = json::GetString(term, {"topologyKey"});
+  out.weight = weight;
+  return out;
+}
+
+void ReadPodAffinity(const json::Value& affinity,
+                     std::vector<sched::PodAffinityTerm>& required,
+                     std::vector<sched::PodAffinityTerm>& preferred) {
+  for (const json::Value& term :
+       json::GetArray(affinity, {"requiredDuringSchedulingIgnoredDuringExecution"})) {
+    required.push_back(ToPodTerm(term, 0));
+  }
+  for (const json::Value& weighted :
+       json::GetArray(affinity, {"preferredDuringSchedulingIgnoredDuringExecution"})) {
+    if (const json::Value* term = json::Find(weighted, {"podAffinityTerm"})) {
+      preferred.push_back(
+          ToPodTerm(*term, static_cast<int32_t>(json::GetInt(weighted, {"weight"}, 1))));
+    }
+  }
+}
+
+void ReadAffinity(const json::Value& spec, sched::PodInfo& pod) {
+  const json::Value* affinity = json::Find(spec, {"affinity"});
+  if (affinity == nullptr) return;
+  if (const json::Value* node = json::Find(*affinity, {"nodeAffinity"})) {
+    for (const json::Value& term : json::GetArray(
+             *node, {"requiredDuringSchedulingIgnoredDuringExecution", "nodeSelectorTerms"})) {
+      pod.required_node_affinity.push_back(ToNodeTerm(term));
+    }
+    for (const json::Value& preferred :
+         json::GetArray(*node, {"preferredDuringSchedulingIgnoredDuringExecution"})) {
+      if (const json::Value* term = json::Find(preferred, {"preference"})) {
+        pod.preferred_node_affinity.push_back(
+            {static_cast<int32_t>(json::GetInt(preferred, {"weight"}, 1)), ToNodeTerm(*term)});
+      }
+    }
+  }
+  if (const json::Value* together = json::Find(*affinity, {"podAffinity"})) {
+    ReadPodAffinity(*together, pod.required_affinity, pod.preferred_affinity);
+  }
+  if (const json::Value* apart = json::Find(*affinity, {"podAntiAffinity"})) {
+    ReadPodAffinity(*apart, pod.required_anti_affinity, pod.preferred_anti_affinity);
+  }
+}
+
+void ReadConstraints(const json::Value& spec, sched::PodInfo& pod) {
+  pod.node_selector = ToLabels(json::GetObject(spec, {"nodeSelector"}));
+  for (const json::Value& toleration : json::GetArray(spec, {"tolerations"})) {
+    pod.tolerations.push_back({std::string(json::GetString(toleration, {"key"})),
+                               json::GetString(toleration, {"operator"}) == "Exists",
+                               std::string(json::GetString(toleration, {"value"})),
+                               ToEffect(json::GetString(toleration, {"effect"}))});
+  }
+  for (const json::Value& container : json::GetArray(spec, {"containers"})) {
+    for (const json::Value& port : json::GetArray(container, {"ports"})) {
+      int64_t host_port = json::GetInt(port, {"hostPort"});
+      if (host_port == 0) continue;
+      pod.host_ports.push_back({std::string(json::GetString(port, {"protocol"}, "TCP")),
+                                std::string(json::GetString(port, {"hostIP"})),
+                                static_cast<int32_t>(host_port)});
+    }
+  }
+  for (const json::Value& constraint : json::GetArray(spec, {"topologySpreadConstraints"})) {
+    pod.spread.push_back({static_cast<int32_t>(json::GetInt(constraint, {"maxSkew"}, 1)),
+                          std::string(json::GetString(constraint, {"topologyKey"})),
+                          json::GetString(constraint, {"whenUnsatisfiable"}) != "ScheduleAnyway",
+                          ToPodSelector(constraint)});
+  }
+  for (const json::Value& gate : json::GetArray(spec, {"schedulingGates"})) {
+    pod.scheduling_gates.emplace_back(json::GetString(gate, {"name"}));
+  }
+  ReadAffinity(spec, pod);
+}
+
+sched::PodPhase ToPhase(const json::Value& pod, bool bound) {
+  std::string_view phase = json::GetString(pod, {"status", "phase"});
+  if (phase == "Succeeded") return sched::PodPhase::kSucceeded;
+  if (phase == "Failed") return sched::PodPhase::kFailed;
+  if (api::IsDeleting(pod) && bound) return sched::PodPhase::kReleasing;
+  if (!bound) return sched::PodPhase::kPending;
+  return phase == "Running" ? sched::PodPhase::kRunning : sched::PodPhase::kBound;
+}
+
+void ReadSharing(const json::Value& pod, sched::PodInfo& out) {
+  out.gpu_fraction = ParseGpuFraction(api::Annotation(pod, keys::kGpuFraction)).value_or(0);
+  out.gpu_memory_mib = ParseInt(api::Annotation(pod, keys::kGpuMemory)).value_or(0);
+  out.gpu_fraction_devices =
+      static_cast<int32_t>(ParseInt(api::Annotation(pod, keys::kGpuFractionDevices)).value_or(1));
+  for (std::string_view device : Split(api::Annotation(pod, keys::kGpuDevices), ',')) {
+    if (auto index = ParseInt(device); index && *index >= 0 && *index < 1024) {
+      out.gpu_devices.push_back(static_cast<int>(*index));
+    }
+  }
+  if (auto priority = ParseInt(api::Annotation(pod, keys::kMemberPriority))) {
+    out.member_priority = static_cast<int32_t>(*priority);
+  }
+}
+
+sched::TopologyConstraint ToTopology(const json::Value& holder) {
+  return {std::string(json::GetString(holder, {"topology", "name"})),
+          std::string(json::GetString(holder, {"topology", "required"})),
+          std::string(json::GetString(holder, {"topology", "preferred"}))};
+}
+
+double Amount(const json::Value& limits, std::string_view key, double fallback) {
+  const json::Value* value = json::Find(limits, {key});
+  if (value == nullptr) return fallback;
+  if (value->is_number()) return value->to_number<double>();
+  auto quantity = api::Quantity::FromJson(*value);
+  return quantity.ok() ? static_cast<double>(quantity->MilliValue()) / 1000.0 : fallback;
+}
+
+// `holder` has `resources`: a project's spec, or one of its node pools.
+sched::QueueLimits ToLimits(const json::Value& holder,
+                            std::string_view resource,
+                            sched::QueueLimits limits) {
+  const json::Value* found = json::Find(holder, {"resources", resource});
+  if (found == nullptr) return limits;
+  limits.quota = Amount(*found, "quota", limits.quota);
+  limits.limit = Amount(*found, "limit", limits.limit);
+  limits.weight = Amount(*found, "overQuotaWeight", limits.weight);
+  return limits;
+}
+
+sched::Placement ToPlacement(const json::Value& pool, std::string_view what) {
+  return json::GetString(pool, {"spec", "placement", what}) == "Spread" ? sched::Placement::kSpread
+                                                                        : sched::Placement::kPack;
+}
+
+// In kube-scheduler's words; empty: nothing is the matter.
+std::string WhyNotUsable(const json::Value* claim,
+                         std::string_view name,
+                         const StorageView& storage) {
+  if (claim == nullptr) return StrCat("persistentvolumeclaim ", Quote(name), " not found");
+  if (api::IsDeleting(*claim)) {
+    return StrCat("persistentvolumeclaim ", Quote(name), " is being deleted");
+  }
+  const std::string_view volume = json::GetString(*claim, {"spec", "volumeName"});
+  const std::string_view phase = json::GetString(*claim, {"status", "phase"});
+  const bool bound = phase == "Bound" || phase == "Lost" ||
+                     !api::Annotation(*claim, "pv.kubernetes.io/bind-completed").empty();
+  if (!volume.empty() && bound) {
+    if (storage.volumes(volume) != nullptr) return "";
+    return "node(s) unavailable due to one or more pvc(s) bound to non-existent pv(s)";
+  }
+  const std::string class_name = ClassOf(*claim);
+  const json::Value* storage_class = class_name.empty() ? nullptr : storage.classes(class_name);
+  const bool waits = storage_class != nullptr && WaitsForConsumer(*storage_class);
+  if (!waits || !volume.empty()) return "pod has unbound immediate PersistentVolumeClaims";
+  // Nobody makes its volume; the pod goes where one is, once it is bound.
+  if (json::GetString(*storage_class, {"provisioner"}) == kNoProvisioner) {
+    return "node(s) didn't find available persistent volumes to bind";
+  }
+  return "";
+}
+
+// Where a volume that has yet to be made can be: on the node that the claim names, and where its
+// class says.
+void AddUnmadeVolume(const json::Value& claim, const StorageView& storage, sched::PodInfo& out) {
+  const json::Value* storage_class = storage.classes(ClassOf(claim));
+  if (!AwaitsNode(claim, storage_class)) return;
+  if (const std::string node(SelectedNode(claim)); !node.empty()) {
+    sched::NodeSelectorTerm there;
+    there.fields.push_back({"metadata.name", sched::SelectorOp::kIn, {node}});
+    out.volume_affinity.push_back({std::move(there)});
+  }
+  std::vector<sched::NodeSelectorTerm> terms;
+  for (const json::Value& topology : json::GetArray(*storage_class, {"allowedTopologies"})) {
+    sched::NodeSelectorTerm term;
+    for (const json::Value& one : json::GetArray(topology, {"matchLabelExpressions"})) {
+      term.expressions.push_back({std::string(json::GetString(one, {"key"})),
+                                  sched::SelectorOp::kIn,
+                                  Strings(json::GetArray(one, {"values"}))});
+    }
+    terms.push_back(std::move(term));
+  }
+  if (!terms.empty()) out.volume_affinity.push_back(std::move(terms));
+}
+
+bool MayPreempt(const json::Value& holder) {
+  return json::GetString(holder, {"preemptionPolicy"}) != "Never";
+}
+
+}  // namespace
+
+std::pair<std::string, std::string> SplitKey(std::string_view key) {
+  size_t slash = key.find('/');
+  if (slash == std::string_view::npos) return {"", std::string(key)};
+  return {std::string(key.substr(0, slash)), std::string(key.substr(slash + 1))};
+}
+
+sched::Resources PodRequests(const json::Value& pod_spec) {
+  sched::Resources sum;
+  for (const json::Value& container : json::GetArray(pod_spec, {"containers"})) {
+    Add(sum, ContainerRequests(container));
+  }
+  for (const json::Value& container : json::GetArray(pod_spec, {"initContainers"})) {
+    Max(sum, ContainerRequests(container));
+  }
+  Add(sum, ToResources(json::GetObject(pod_spec, {"overhead"})));
+  return sum;
+}
+
+sched::NodeInfo ToNodeInfo(const json::Value& node) {
+  sched::NodeInfo out;
+  out.name = api::Name(node);
+  out.labels = ToLabels(json::GetObject(node, {"metadata", "labels"}));
+  for (const json::Value& taint : json::GetArray(node, {"spec", "taints"})) {
+    if (auto effect = ToEffect(json::GetString(taint, {"effect"}))) {
+      out.taints.push_back({std::string(json::GetString(taint, {"key"})),
+                            std::string(json::GetString(taint, {"value"})), *effect});
+    }
+  }
+  out.allocatable = ToResources(json::GetObject(node, {"status", "allocatable"}));
+  out.unschedulable = json::GetBool(node, {"spec", "unschedulable"});
+  out.ready = api::ConditionIsTrue(node, "Ready");
+  out.gpu_memory_mib = ParseInt(api::Label(node, "nvidia.com/gpu.memory")).value_or(0);
+  std::string_view mig = api::Label(node, "nvidia.com/mig.strategy");
+  out.gpus_sliced = mig == "single" || mig == "mixed";
+  return out;
+}
+
+void SetPriority(sched::PodInfo& pod, int32_t priority) {
+  pod.priority = priority;
+  pod.preemptible = priority < (pod.queue.empty() ? kSystemCriticalFrom : kProjectPreemptibleBelow);
+}
+
+void AddVolumeTerms(const json::Value& pod, const StorageView& storage, sched::PodInfo& out) {
+  const bool waits = out.node.empty();
+  for (const json::Value& volume : json::GetArray(pod, {"spec", "volumes"})) {
+    std::string_view claim_name = json::GetString(volume, {"persistentVolumeClaim", "claimName"});
+    if (claim_name.empty()) continue;
+    const json::Value* claim = storage.claims(StrCat(api::Namespace(pod), "/", claim_name));
+    if (waits && out.obstacle.empty()) out.obstacle = WhyNotUsable(claim, claim_name, storage);
+    if (claim == nullptr) continue;
+    AddUnmadeVolume(*claim, storage, out);
+    const json::Value* bound = storage.volumes(json::GetString(*claim, {"spec", "volumeName"}));
+    if (bound == nullptr) continue;
+    std::vector<sched::NodeSelectorTerm> terms;
+    for (const json::Value& term :
+         json::GetArray(*bound, {"spec", "nodeAffinity", "required", "nodeSelectorTerms"})) {
+      terms.push_back(ToNodeTerm(term));
+    }
+    if (!terms.empty()) out.volume_affinity.push_back(std::move(terms));
+  }
+}
+
+sched::PodInfo ToPodInfo(const json::Value& pod, std::string_view namespace_project) {
+  static const json::Value kEmpty = json::Object{};
+  const json::Value* found = json::Find(pod, {"spec"});
+  const json::Value& spec = found ? *found : kEmpty;
+  sched::PodInfo out;
+  out.key = api::KeyOf(pod);
+  out.uid = api::Uid(pod);
+  out.labels = ToLabels(json::GetObject(pod, {"metadata", "labels"}));
+  std::string_view group = api::Label(pod, keys::kPodGroup);
+  if (!group.empty()) out.group = StrCat(api::Namespace(pod), "/", group);
+  out.comes_back = !group.empty() || api::ControllerOf(pod).has_value();
+  out.pod_set = api::Label(pod, keys::kPodSet);
+  out.queue = namespace_project.empty() ? api::Label(pod, keys::kProject) : namespace_project;
+  out.requests = PodRequests(spec);
+  ReadConstraints(spec, out);
+  SetPriority(out, static_cast<int32_t>(json::GetInt(spec, {"priority"})));
+  out.may_preempt = MayPreempt(spec);
+  out.node = json::GetString(spec, {"nodeName"});
+  out.nominated_node = json::GetString(pod, {"status", "nominatedNodeName"});
+  out.phase = ToPhase(pod, !out.node.empty());
+  out.creation = api::CreationTime(pod);
+  out.start = api::ParseTime(json::GetString(pod, {"status", "startTime"})).value_or(WallTime{});
+  out.checkpoint = api::ParseTime(api::Annotation(pod, keys::kCheckpointTime)).value_or(WallTime{});
+  out.ours = json::GetString(spec, {"schedulerName"}) == "swell";
+  int64_t most = json::GetInt(spec, {"activeDeadlineSeconds"});
+  if (most <= 0) most = ParseInt(api::Annotation(pod, keys::kMaxRunSeconds)).value_or(0);
+  out.max_runtime = std::chrono::seconds(std::clamp<int64_t>(most, 0, 1'000'000'000));
+  ReadSharing(pod, out);
+  // Without what it asks for it would run without a GPU.
+  if (out.phase == sched::PodPhase::kPending) out.obstacle = ValidateGpuRequest(pod).message();
+  return out;
+}
+
+sched::GroupInfo ToGroupInfo(const json::Value& pod_group,
+                             const FindObject& priority_classes,
+                             std::string_view namespace_project) {
+  sched::GroupInfo out;
+  out.key = api::KeyOf(pod_group);
+  out.uid = api::Uid(pod_group);
+  out.queue = namespace_project.empty() ? json::GetString(pod_group, {"spec", "project"})
+                                        : namespace_project;
+  out.priority_class = json::GetString(pod_group, {"spec", "priorityClassName"});
+  if (const json::Value* it = priority_classes(out.priority_class)) {
+    out.priority = static_cast<int32_t>(json::GetInt(*it, {"value"}));
+    out.may_preempt = MayPreempt(*it);
+  }
+  std::string_view preemptibility = json::GetString(pod_group, {"spec", "preemptibility"});
+  if (!preemptibility.empty()) {
+    out.preemptible = preemptibility == "Preemptible";
+  } else {
+    out.preemptible = out.queue.empty() ? out.priority < kSystemCriticalFrom
+                                        : out.priority < kProjectPreemptibleBelow;
+  }
+  out.creation = api::CreationTime(pod_group);
+  for (const json::Value& group : json::GetArray(pod_group, {"spec", "groups"})) {
+    out.groups.push_back({std::string(json::GetString(group, {"name"})),
+                          std::string(json::GetString(group, {"parent"})), ToTopology(group)});
+  }
+  for (const json::Value& set : json::GetArray(pod_group, {"spec", "podSets"})) {
+    out.pod_sets.push_back({std::string(json::GetString(set, {"name"})),
+                            static_cast<int32_t>(json::GetInt(set, {"minMember"}, 1)),
+                            std::string(json::GetString(set, {"parent"})), ToTopology(set)});
+  }
+  if (const json::Value* spec = json::Find(pod_group, {"spec"})) out.topology = ToTopology(*spec);
+  if (json::GetString(pod_group, {"spec", "onPreemption"}) == "Fail") {
+    out.on_preemption = sched::OnPreemption::kFail;
+  }
+  if (json::GetString(pod_group, {"spec", "preemptUnit"}) == "Pod") {
+    out.preempt_unit = sched::PreemptUnit::kPod;
+  }
+  out.min_runtime = std::chrono::seconds(json::GetInt(pod_group, {"spec", "minRuntimeSeconds"}));
+  out.stale_since =
+      api::ParseTime(json::GetString(pod_group, {"status", "staleSince"})).value_or(WallTime{});
+  out.moved_at =
+      api::ParseTime(json::GetString(pod_group, {"status", "movedAt"})).value_or(WallTime{});
+  return out;
+}
+
+std::optional<sched::BudgetInfo> ToBudgetInfo(const json::Value& budget) {
+  const json::Value* spec = json::Find(budget, {"spec"});
+  if (spec == nullptr || json::Find(*spec, {"selector"}) == nullptr) return std::nullopt;
+  return sched::BudgetInfo{
+      api::KeyOf(budget), ToPodSelector(*spec, "selector"),
+      static_cast<int32_t>(std::clamp<int64_t>(
+          json::GetInt(budget, {"status", "disruptionsAllowed"}), 0, INT32_MAX))};
+}
+
+sched::QueueInfo ToQueueInfo(const json::Value& project) {
+  sched::QueueInfo out;
+  out.name = api::Name(project);
+  out.parent = json::GetString(project, {"spec", "parent"});
+  out.priority = static_cast<int32_t>(json::GetInt(project, {"spec", "priority"}, 100));
+  static const json::Value kEmpty = json::Object{};
+  const json::Value* spec = json::Find(project, {"spec"});
+  const json::Value& holder = spec ? *spec : kEmpty;
+  // Who lists pools has of the others what it says of them: where it says nothing, nothing.
+  const bool elsewhere = json::Find(holder, {"resources"}) == nullptr &&
+                         !json::GetArray(holder, {"nodePools"}).empty();
+  const sched::QueueLimits usual =
+      elsewhere ? sched::QueueLimits{.quota = 0, .limit = 0} : sched::QueueLimits{};
+  out.gpu = ToLimits(holder, "gpu", usual);
+  out.cpu = ToLimits(holder, "cpu", usual);
+  out.memory = ToLimits(holder, "memory", usual);
+  for (const json::Value& pool : json::GetArray(project, {"spec", "nodePools"})) {
+    out.pools.push_back({std::string(json::GetString(pool, {"name"})), ToLimits(pool, "gpu", {}),
+                         ToLimits(pool, "cpu", {}), ToLimits(pool, "memory", {})});
+  }
+  out.creation = api::CreationTime(project);
+  auto seconds = [&project](std::string_view field) -> std::optional<Duration> {
+    const json::Value* value = json::Find(project, {"spec", field});
+    if (value == nullptr || !value->is_number()) return std::nullopt;
+    return std::chrono::seconds(
+        std::clamp<int64_t>(json::GetInt(project, {"spec", field}), 0, 1'000'000'000));
+  };
+  out.preempt_min_runtime = seconds("minRuntimeSeconds");
+  out.reclaim_min_runtime = seconds("reclaimMinRuntimeSeconds");
+  return out;
+}
+
+std::vector<sched::PastUse> ToPastUse(const json::Value& project) {
+  std::vector<sched::PastUse> uses;
+  const auto as_of = api::ParseTime(json::GetString(project, {"status", "pastUse", "asOf"}));
+  if (!as_of) return uses;
+  for (const json::Value& pool : json::GetArray(project, {"status", "pastUse", "pools"})) {
+    auto hours = [&pool](std::string_view field) {
+      const json::Value* value = json::Find(pool, {field});
+      return value != nullptr && value->is_number() ? value->to_number<double>() : 0;
+    };
+    uses.push_back({std::string(api::Name(project)), std::string(json::GetString(pool, {"pool"})),
+                    hours("gpuHours"), hours("cpuHours"), hours("memoryGibHours"), *as_of});
+  }
+  return uses;
+}
+
+json::Value FromPastUse(const std::vector<sched::PastUse>& uses, std::string_view project) {
+  json::Array pools;
+  WallTime as_of;
+  for (const sched::PastUse& use : uses) {
+    if (use.queue != project) continue;
+    as_of = use.as_of;
+    pools.push_back(json::Object{{"pool", use.pool},
+                                 {"gpuHours", use.gpu_hours},
+                                 {"cpuHours", use.cpu_hours},
+                                 {"memoryGibHours", use.memory_gib_hours}});
+  }
+  if (pools.empty()) return nullptr;
+  return json::Object{{"asOf", api::FormatTime(as_of)}, {"pools", std::move(pools)}};
+}
+
+sched::TopologyInfo ToTopologyInfo(const json::Value& topology) {
+  return {std::string(api::Name(topology)), Strings(json::GetArray(topology, {"spec", "levels"}))};
+}
+
+sched::PoolInfo ToPoolInfo(const json::Value& node_pool) {
+  sched::PoolInfo out;
+  out.name = api::Name(node_pool);
+  out.node_selector = ToLabels(json::GetObject(node_pool, {"spec", "nodeSelector"}));
+  out.gpu = ToPlacement(node_pool, "gpu");
+  out.cpu = ToPlacement(node_pool, "cpu");
+  out.shared_gpu = ToPlacement(node_pool, "sharedGpu");
+  return out;
+}
+
+}  // namespace swell::controllers

@@ -1,0 +1,57 @@
+// API objects as the scheduler's plain inputs.
+// Thread-safety: pure functions. What cannot be read (a bad quantity that got past validation on
+// another server) counts as zero and never fails a cycle.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "json/value.h"
+#include "kube/api/project_members.h"
+#include "sched/past_use.h"
+#include "sched/state/types.h"
+
+namespace swell::controllers {
+
+// Namespace and name of "ns/name"; without a slash it is a name.
+std::pair<std::string, std::string> SplitKey(std::string_view key);
+
+// An object by key; null when there is none.
+using FindObject = std::function<const json::Value*(std::string_view)>;
+
+sched::NodeInfo ToNodeInfo(const json::Value& node);
+// What is in a project's namespace is charged to that project, whatever it says itself: else
+// anybody could use what others are due. Elsewhere it says which.
+sched::PodInfo ToPodInfo(const json::Value& pod, std::string_view namespace_project = {});
+sched::GroupInfo ToGroupInfo(const json::Value& pod_group,
+                             const FindObject& priority_classes,
+                             std::string_view namespace_project = {});
+// With its priority come the usual rules about who is preemptible.
+void SetPriority(sched::PodInfo& pod, int32_t priority);
+// What a pod's claims lead to.
+struct StorageView {
+  FindObject claims;
+  FindObject volumes;
+  FindObject classes;
+};
+// Nodes that the pod's volumes can be used on: those their persistent volumes say. What is wrong
+// with the claims of a pod that waits, in kube-scheduler's words, is its obstacle.
+void AddVolumeTerms(const json::Value& pod, const StorageView& storage, sched::PodInfo& out);
+// A budget that covers nothing (no selector) is none.
+std::optional<sched::BudgetInfo> ToBudgetInfo(const json::Value& budget);
+using api::NamespaceOfProject;
+sched::QueueInfo ToQueueInfo(const json::Value& project);
+// What its status says it used in the past, and the other way round (field pastUse).
+std::vector<sched::PastUse> ToPastUse(const json::Value& project);
+json::Value FromPastUse(const std::vector<sched::PastUse>& uses, std::string_view project);
+sched::TopologyInfo ToTopologyInfo(const json::Value& topology);
+sched::PoolInfo ToPoolInfo(const json::Value& node_pool);
+
+// What a pod asks for: the larger of its containers' sum and any init container, plus overhead
+// (Kubernetes' rule for effective requests).
+sched::Resources PodRequests(const json::Value& pod_spec);
+
+}  // namespace swell::controllers

@@ -1,0 +1,61 @@
+// What the scheduler is told of pods.
+#include "sched_inputs/sched_convert.h"
+
+#include <gtest/gtest.h>
+
+namespace swell::controllers {
+namespace {
+
+TEST(SchedConvert, PodRequestsFollowKubernetes) {
+  auto spec = json::Parse(R"({"containers":[
+      {"resources":{"requests":{"cpu":"500m","memory":"1Gi"}}},
+      {"resources":{"limits":{"cpu":"1","nvidia.com/gpu":"2"}}}],
+    "initContainers":[{"resources":{"requests":{"cpu":"2","memory":"1Mi"}}}],
+    "overhead":{"cpu":"100m"}})");
+  ASSERT_TRUE(spec.ok());
+  sched::Resources requests = PodRequests(*spec);
+  EXPECT_EQ(requests.cpu_milli, 2100);
+  EXPECT_EQ(requests.memory_bytes, 1LL << 30);
+  EXPECT_EQ(requests.extended["nvidia.com/gpu"], 2);
+}
+
+TEST(SchedConvert, BadQuantitiesCountAsNothing) {
+  auto spec = json::Parse(
+      R"({"containers":[{"resources":{"requests":{"cpu":"lots","memory":-5,"x/y":{}}}}]})");
+  ASSERT_TRUE(spec.ok());
+  EXPECT_EQ(PodRequests(*spec), sched::Resources{});
+}
+
+TEST(SchedConvert, PhasesOfPods) {
+  auto phase = [](std::string_view text) {
+    auto pod = json::Parse(text);
+    SWELL_CHECK(pod.ok());
+    return ToPodInfo(*pod).phase;
+  };
+  EXPECT_EQ(phase(R"({"status":{"phase":"Pending"}})"), sched::PodPhase::kPending);
+  EXPECT_EQ(phase(R"({"spec":{"nodeName":"n"},"status":{"phase":"Pending"}})"),
+            sched::PodPhase::kBound);
+  EXPECT_EQ(phase(R"({"spec":{"nodeName":"n"},"status":{"phase":"Running"}})"),
+            sched::PodPhase::kRunning);
+  EXPECT_EQ(phase(R"({"metadata":{"deletionTimestamp":"2026-01-01T00:00:00Z"},
+                      "spec":{"nodeName":"n"},"status":{"phase":"Running"}})"),
+            sched::PodPhase::kReleasing);
+  EXPECT_EQ(phase(R"({"metadata":{"deletionTimestamp":"2026-01-01T00:00:00Z"},
+                      "spec":{"nodeName":"n"},"status":{"phase":"Failed"}})"),
+            sched::PodPhase::kFailed);
+}
+
+TEST(SchedConvert, WhatIsInAProjectsNamespaceIsThatProjectsWhateverItSays) {
+  const auto pod = json::Parse(R"({"metadata":{"labels":{"swell.dev/project":"said"}}})");
+  ASSERT_TRUE(pod.ok());
+  EXPECT_EQ(ToPodInfo(*pod).queue, "said");
+  EXPECT_EQ(ToPodInfo(*pod, "team").queue, "team");
+  const auto group = json::Parse(R"({"spec":{"project":"said"}})");
+  ASSERT_TRUE(group.ok());
+  const FindObject none = [](std::string_view) { return nullptr; };
+  EXPECT_EQ(ToGroupInfo(*group, none).queue, "said");
+  EXPECT_EQ(ToGroupInfo(*group, none, "team").queue, "team");
+}
+
+}  // namespace
+}  // namespace swell::controllers

@@ -1,0 +1,125 @@
+#include "scheduling/capacity_guard.h"
+
+#include <algorithm>
+
+#include "base/strings.h"
+#include "kube/api/meta.h"
+#include "kube/controllers/pod_facts.h"
+#include "sched_inputs/sched_convert.h"
+
+namespace swell::controllers {
+namespace {
+
+constexpr Duration kApprovedFor = std::chrono::seconds(10);
+
+std::map<std::string, int64_t> Flat(const sched::Resources& resources) {
+  std::map<std::string, int64_t> flat = resources.extended;
+  if (resources.cpu_milli > 0) flat["cpu"] = resources.cpu_milli;
+  if (resources.memory_bytes > 0) flat["memory"] = resources.memory_bytes;
+  if (resources.ephemeral_bytes > 0) flat["ephemeral-storage"] = resources.ephemeral_bytes;
+  return flat;
+}
+
+}  // namespace
+
+CapacityGuard::CapacityGuard(Context context)
+    : clock_(context.clock), nodes_(context.informers.Of(client::resources::kNodes)) {
+  client::Informer& pods = context.informers.Of(client::resources::kPods);
+  auto now = [this, alive = std::weak_ptr<bool>(alive_)](const json::SharedValue& pod) {
+    if (!alive.expired()) OnPod(*pod);
+  };
+  auto gone = [this, alive = std::weak_ptr<bool>(alive_)](const json::SharedValue& pod) {
+    if (!alive.expired()) Release(api::Uid(*pod));
+  };
+  Follow(pods, now, gone);
+  Follow(
+      nodes_, [](const json::SharedValue&) {},
+      [this, alive = std::weak_ptr<bool>(alive_)](const json::SharedValue& node) {
+        if (!alive.expired()) rooms_.erase(std::string(api::Name(*node)));
+      });
+}
+
+const CapacityGuard::Room* CapacityGuard::RoomOn(const std::string& node) {
+  json::SharedValue object = nodes_.Get(node);
+  if (!object) return nullptr;
+  Room& room = rooms_[node];
+  if (room.object == object) return &room;
+  const sched::Resources allocatable = ToNodeInfo(*object).allocatable;
+  room = {std::move(object), Flat(allocatable), allocatable.pods};
+  return &room;
+}
+
+void CapacityGuard::OnPod(const json::Value& pod) {
+  const std::string_view node = json::GetString(pod, {"spec", "nodeName"});
+  if (node.empty()) return;
+  if (HasEnded(pod)) return Release(api::Uid(pod));
+  // What a pod asks for stays what it was when it was bound.
+  const auto held = held_.find(api::Uid(pod));
+  if (held != held_.end() && held->second.node == node) {
+    held->second.seen = true;
+    return;
+  }
+  Hold(std::string(api::Uid(pod)),
+       {std::string(node), Flat(PodRequests(*json::Find(pod, {"spec"}))), true, {}});
+}
+
+void CapacityGuard::Hold(const std::string& uid, Held held) {
+  Release(uid);
+  Node& node = on_[held.node];
+  ++node.pods;
+  for (const auto& [name, amount] : held.requests) node.held[name] += amount;
+  held_.emplace(uid, std::move(held));
+}
+
+void CapacityGuard::Release(std::string_view uid) {
+  const auto found = held_.find(uid);
+  if (found == held_.end()) return;
+  const Held& held = found->second;
+  const auto node = on_.find(held.node);
+  for (const auto& [name, amount] : held.requests) node->second.held[name] -= amount;
+  if (--node->second.pods == 0) on_.erase(node);
+  held_.erase(found);
+}
+
+void CapacityGuard::ForgetFailed() {
+  while (!let_through_.empty() && clock_.Steady() - let_through_.front().first >= kApprovedFor) {
+    const auto& [at, uid] = let_through_.front();
+    const auto held = held_.find(uid);
+    if (held != held_.end() && !held->second.seen && held->second.at == at) Release(uid);
+    let_through_.pop_front();
+  }
+}
+
+Status CapacityGuard::CheckBind(const json::Value& pod, const std::string& node) {
+  const json::Value* spec = json::Find(pod, {"spec"});
+  const Room* room = RoomOn(node);
+  if (room == nullptr || spec == nullptr) return Status::Ok();
+  ForgetFailed();
+  const std::string uid(api::Uid(pod));
+  Release(uid);  // let through before, and not made
+  const Node none;
+  const auto found = on_.find(node);
+  const Node& on = found == on_.end() ? none : found->second;
+  if (room->pods - on.pods < 1) {
+    return Status(Code::kConflict, StrCat("node ", Quote(node), " has no room for another pod"));
+  }
+  const auto at = [](const Amounts& amounts, const std::string& name) {
+    const auto amount = amounts.find(name);
+    return amount == amounts.end() ? 0 : amount->second;
+  };
+  Amounts requests = Flat(PodRequests(*spec));
+  for (const auto& [name, amount] : requests) {
+    const int64_t free = at(room->amounts, name) - at(on.held, name);
+    if (amount <= free) continue;
+    return Status(Code::kConflict,
+                  StrCat("pod ", Quote(api::KeyOf(pod)), " asks for ", amount, " ", name,
+                         name == "cpu" ? " (milli)" : "", ", node ", Quote(node), " has ",
+                         std::max<int64_t>(0, free), " free"));
+  }
+  const SteadyTime now = clock_.Steady();
+  let_through_.emplace_back(now, uid);
+  Hold(uid, {node, std::move(requests), false, now});
+  return Status::Ok();
+}
+
+}  // namespace swell::controllers

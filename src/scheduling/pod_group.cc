@@ -1,0 +1,174 @@
+#include "scheduling/pod_group.h"
+
+#include <algorithm>
+
+#include "base/strings.h"
+#include "kube/api/meta.h"
+#include "kube/controllers/pod_facts.h"
+#include "kube/controllers/write_batch.h"
+#include "scheduling/group_marks.h"
+
+namespace swell::controllers {
+namespace {
+
+// Built-in controllers (batch/v1 Job, apps/v1 ...) know nothing of groups.
+bool HasGroupFromOwner(const json::Value& pod) {
+  auto owner = api::ControllerOf(pod);
+  return owner && owner->api_version.find('.') != std::string::npos &&
+         owner->api_version.find(".k8s.io/") == std::string::npos;
+}
+
+struct Counts {
+  int64_t total = 0, scheduled = 0, running = 0, succeeded = 0, failed = 0, preempted = 0;
+  int64_t preempted_staying = 0;  // marked, their deletion not seen yet
+  std::string preempted_by, preempted_rule, preempted_message;
+};
+
+Counts Count(const std::vector<json::SharedValue>& pods) {
+  Counts counts;
+  for (const json::SharedValue& pod : pods) {
+    ++counts.total;
+    std::string_view phase = Phase(*pod);
+    if (phase == "Running") ++counts.running;
+    if (phase == "Succeeded") ++counts.succeeded;
+    if (phase == "Failed") ++counts.failed;
+    bool placed = !json::GetString(*pod, {"spec", "nodeName"}).empty();
+    bool stays = placed && !HasEnded(*pod) && !api::IsDeleting(*pod);
+    if (stays) ++counts.scheduled;
+    if (!WasPreempted(*pod)) continue;
+    ++counts.preempted;
+    if (stays) ++counts.preempted_staying;
+    counts.preempted_by = api::Annotation(*pod, keys::kPreemptedBy);
+    counts.preempted_rule = api::Annotation(*pod, keys::kPreemptedRule);
+    counts.preempted_message = PreemptionMessage(*pod);
+  }
+  return counts;
+}
+
+std::string_view PhaseOf(const Counts& counts, int64_t min_members, std::string_view before) {
+  // An elastic group that keeps its minimum gave places away and goes on.
+  int64_t staying = counts.scheduled - counts.preempted_staying + counts.succeeded;
+  if (counts.preempted > 0 && staying < std::max<int64_t>(1, min_members)) return "Preempted";
+  if (counts.total > 0 && counts.succeeded == counts.total) return "Succeeded";
+  if (counts.failed > 0 && counts.running == 0 && counts.scheduled == 0) return "Failed";
+  if (counts.running > 0 && counts.running + counts.succeeded >= min_members) return "Running";
+  if (counts.scheduled > 0 && counts.scheduled + counts.succeeded >= min_members)
+    return "Scheduled";
+  // Its pods may be cleaned up; those that come anew are another run.
+  if (counts.total == 0 && before == "Succeeded") return before;
+  // Until it is placed again, a preempted group is that: people look for the word.
+  return before == "Preempted" ? "Preempted" : "Pending";
+}
+
+}  // namespace
+
+PodGroupController::PodGroupController(Context context)
+    : context_(context),
+      groups_(context_.informers.Of(client::resources::kPodGroups)),
+      pods_(context_.informers.Of(client::resources::kPods)),
+      queue_(context_.executor,
+             context_.metrics,
+             "podgroups",
+             64,
+             [this](const std::string& key, client::WorkQueue::Done done) {
+               Reconcile(key, std::move(done));
+             }),
+      client_(context_.executor, context_.server, context_.user, "podgroup-controller") {
+  Follow(groups_, Queued(queue_));
+  auto pod = [this](const json::SharedValue& it) { OnPod(*it); };
+  Follow(pods_, pod, pod);
+}
+
+void PodGroupController::OnPod(const json::Value& pod) {
+  std::string_view group = api::Label(pod, keys::kPodGroup);
+  if (!group.empty()) queue_.Add(StrCat(api::Namespace(pod), "/", group));
+}
+
+void PodGroupController::Reconcile(const std::string& key, client::WorkQueue::Done done) {
+  if (!context_.informers.synced()) return done(Duration(std::chrono::milliseconds(5)));
+  json::SharedValue group = groups_.Get(key);
+  std::vector<json::SharedValue> pods = pods_.ByIndex("group", key);
+  if (!group) {
+    if (pods.empty() || HasGroupFromOwner(*pods.front())) return done(Duration::zero());
+    return MakeGroup(key, *pods.front(), std::move(done));
+  }
+  if (api::IsDeleting(*group)) return done(Duration::zero());
+  if (pods.empty() && !api::Annotation(*group, keys::kMadeForPods).empty()) {
+    return DropGroup(*group, std::move(done));
+  }
+  Counts counts = Count(pods);
+  int64_t min_members = 0;
+  for (const json::Value& set : json::GetArray(*group, {"spec", "podSets"})) {
+    min_members += json::GetInt(set, {"minMember"}, 1);
+  }
+  std::string_view before = json::GetString(*group, {"status", "phase"});
+  std::string_view phase = PhaseOf(counts, min_members, before);
+  json::Object status{{"phase", phase},
+                      {"total", counts.total},
+                      {"scheduled", counts.scheduled},
+                      {"running", counts.running},
+                      {"succeeded", counts.succeeded},
+                      {"failed", counts.failed},
+                      {"minMember", min_members}};
+  if (phase == "Preempted" && before != "Preempted") {
+    status["preemptions"] = json::GetInt(*group, {"status", "preemptions"}) + 1;
+    status["lastPreemption"] = json::Object{{"time", api::FormatTime(context_.clock.Now())},
+                                            {"by", counts.preempted_by},
+                                            {"rule", counts.preempted_rule},
+                                            {"message", counts.preempted_message}};
+    status["reason"] = "Preempted";
+    status["message"] = counts.preempted_message;
+  } else if (phase == "Running" && before != "Running") {
+    status["reason"] = nullptr;
+    status["message"] = nullptr;
+  }
+  // Not before all are gone: each may be a long list.
+  const bool drops_marks =
+      json::Find(*group, {"status", "evicted"}) != nullptr && LivingMarks(*group, pods).empty();
+  if (drops_marks) status["evicted"] = nullptr;
+  bool changed = false;
+  for (const auto& [field, value] : status) {
+    const json::Value* known = json::Find(*group, {"status", std::string_view(field)});
+    changed = changed || (known ? !json::Equal(*known, value) : !value.is_null());
+  }
+  if (!changed) return done(Duration::zero());
+  json::Value patch = json::Object{{"status", std::move(status)}};
+  // The scheduler may have marked others since, whom nothing else says to be preempted.
+  if (drops_marks) {
+    const std::string_view version = json::GetString(*group, {"metadata", "resourceVersion"});
+    json::Set(patch, {"metadata", "resourceVersion"}, version);
+  }
+  client_.Patch(client::resources::kPodGroups, api::Namespace(*group), api::Name(*group),
+                client::PatchType::kMerge, patch, Ends(std::move(done)), "status");
+}
+
+void PodGroupController::DropGroup(const json::Value& group, client::WorkQueue::Done done) {
+  client_.Delete(client::resources::kPodGroups, api::Namespace(group), api::Name(group),
+                 {.precondition_uid = std::string(api::Uid(group))},
+                 Ends(std::move(done), {}, {Code::kNotFound, Code::kConflict}));
+}
+
+void PodGroupController::MakeGroup(const std::string& key,
+                                   const json::Value& first_pod,
+                                   client::WorkQueue::Done done) {
+  std::string ns(api::Namespace(first_pod));
+  std::string_view set = api::Label(first_pod, keys::kPodSet);
+  int64_t min_member = ParseInt(api::Annotation(first_pod, keys::kMinMember)).value_or(1);
+  json::Object spec{{"podSets", json::Array{json::Object{{"name", set.empty() ? "default" : set},
+                                                         {"minMember", min_member}}}}};
+  std::string_view priority_class = json::GetString(first_pod, {"spec", "priorityClassName"});
+  if (!priority_class.empty()) spec["priorityClassName"] = priority_class;
+  std::string_view project = api::Label(first_pod, keys::kProject);
+  if (!project.empty()) spec["project"] = project;
+  json::Value group = json::Object{
+      {"apiVersion", "swell.dev/v1"},
+      {"kind", "PodGroup"},
+      {"metadata", json::Object{{"name", key.substr(key.find('/') + 1)},
+                                {"namespace", ns},
+                                {"annotations", json::Object{{keys::kMadeForPods, "true"}}}}},
+      {"spec", std::move(spec)}};
+  client_.Create(client::resources::kPodGroups, ns, group,
+                 Ends(std::move(done), {}, {Code::kAlreadyExists}));
+}
+
+}  // namespace swell::controllers

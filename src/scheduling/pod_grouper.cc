@@ -1,0 +1,397 @@
+#include "scheduling/pod_grouper.h"
+
+#include <algorithm>
+
+#include "base/log.h"
+#include "base/strings.h"
+#include "kube/api/meta.h"
+#include "kube/controllers/pod_facts.h"
+#include "sched_inputs/sched_convert.h"
+
+namespace swell::controllers {
+namespace {
+
+constexpr size_t kAtOnce = 32;
+constexpr int kOwnersMax = 8;
+constexpr size_t kCachedMax = 4096;
+// Members of a gang come together: their owner is read once.
+constexpr Duration kFresh = std::chrono::seconds(2);
+// How long a group without pods stays that was preempted: its operator makes them anew, and what
+// happened to it is told of the group.
+constexpr Duration kPreemptedStays = std::chrono::minutes(10);
+constexpr std::string_view kGroupKey = "group ";  // before the key of a group in the queue
+
+bool Gone(Code code) { return code == Code::kNotFound || code == Code::kConflict; }
+
+bool IsPlaced(const json::Value& pod) {
+  return !json::GetString(pod, {"spec", "nodeName"}).empty();
+}
+
+// Zero: it is not waited for.
+Duration PreemptedStays(const json::Value& group, WallTime now) {
+  if (json::GetString(group, {"status", "phase"}) != "Preempted") return Duration::zero();
+  const auto since = api::ParseTime(json::GetString(group, {"status", "lastPreemption", "time"}));
+  return since ? std::max(Duration::zero(), kPreemptedStays - (now - *since)) : Duration::zero();
+}
+
+}  // namespace
+
+struct PodGrouper::Walk {
+  json::SharedValue pod;
+  Found found;
+  std::optional<api::OwnerReference> next;
+  int steps = 0;
+  bool fresh = false;  // what was read a moment ago is not good enough
+  std::function<void(const Result<Found>&)> done;
+};
+
+PodGrouper::PodGrouper(Context context, PodGrouperOptions options)
+    : context_(std::move(context)),
+      options_(std::move(options)),
+      pods_(context_.informers.Of(client::resources::kPods)),
+      groups_(context_.informers.Of(client::resources::kPodGroups)),
+      projects_(context_.informers.Of(client::resources::kProjects)),
+      events_(MakeRecorder(context_, "pod-grouper")),
+      queue_(context_.executor,
+             context_.metrics,
+             "pod-grouper",
+             kAtOnce,
+             [this](const std::string& key, const client::WorkQueue::Done& done) {
+               Reconcile(key, done);
+             }),
+      client_(context_.executor, context_.server, context_.user, "pod-grouper") {
+  rules_.Extend(options_.rules);
+  // Before pods are followed: of those that are known already it hears at once, and no more.
+  map_read_ = options_.ns.empty();
+  Follow(
+      pods_, [this](const json::SharedValue& pod) { OnPod(*pod); },
+      [this](const json::SharedValue& pod) { OnPodGone(*pod); });
+  groups_.AddHandlers(
+      {.on_add = {}, .on_update = {}, .on_delete = [this](const json::SharedValue& group) {
+         if (api::Annotation(*group, kGroupedBy).empty()) return;
+         queue_.Add(StrCat(kGroupKey, api::KeyOf(*group)));
+       }});
+  if (!map_read_) LookAtMap();
+}
+
+PodGrouper::~PodGrouper() { context_.executor.Cancel(timer_); }
+
+// Whether a rule may be about it: by its nearest owner, or by what it says itself.
+bool PodGrouper::Concerns(const json::Value& pod) const {
+  if (HasEnded(pod) || api::IsDeleting(pod) || !api::Label(pod, keys::kPodGroup).empty()) {
+    return false;
+  }
+  const std::string_view scheduler = json::GetString(pod, {"spec", "schedulerName"});
+  if (std::find(options_.scheduler_names.begin(), options_.scheduler_names.end(), scheduler) ==
+      options_.scheduler_names.end()) {
+    return false;
+  }
+  std::string_view named;
+  if (rules_.Named(pod, named) != nullptr) return true;
+  const auto owner = api::ControllerOf(pod);
+  // Before people's rules are read, they may be about anything.
+  return owner && (!map_read_ || rules_.Knows(owner->api_version, owner->kind));
+}
+
+bool PodGrouper::Holds(const json::Value& pod) const {
+  return !IsPlaced(pod) && Concerns(pod) && !settled_.contains(std::string(api::Uid(pod)));
+}
+
+void PodGrouper::OnPod(const json::Value& pod) {
+  if (map_read_ && Holds(pod)) queue_.Add(api::KeyOf(pod));
+}
+
+void PodGrouper::OnPodGone(const json::Value& pod) {
+  settled_.erase(std::string(api::Uid(pod)));
+  if (api::Annotation(pod, kGroupedBy).empty()) return;
+  queue_.Add(StrCat(kGroupKey, api::Namespace(pod), "/", api::Label(pod, keys::kPodGroup)));
+}
+
+// While its owner was asked for, the pod may have been bound, or gone: it is told as it is now.
+void PodGrouper::Settle(const json::Value& looked_at) {
+  const json::SharedValue pod = pods_.Get(api::KeyOf(looked_at));
+  if (!pod || api::Uid(*pod) != api::Uid(looked_at)) return;
+  settled_.insert(std::string(api::Uid(*pod)));
+  if (options_.release) options_.release(*pod);
+}
+
+void PodGrouper::Reconcile(const std::string& key, const client::WorkQueue::Done& done) {
+  if (!context_.informers.synced()) return done(Duration(std::chrono::milliseconds(5)));
+  if (key.starts_with(kGroupKey)) {
+    return ReconcileGroup(key.substr(kGroupKey.size()), done);
+  }
+  json::SharedValue pod = pods_.Get(key);
+  if (!pod || !(IsPlaced(*pod) ? Concerns(*pod) : Holds(*pod))) return done(Duration::zero());
+  FindOwner(pod, false, [this, pod, done](const Result<Found>& found) {
+    if (!found.ok()) return done(found.status());
+    if (!found->rule || !MayGroup(*found->rule, *pod)) {
+      Settle(*pod);
+      return done(Duration::zero());
+    }
+    Group(pod, *found, done);
+  });
+}
+
+bool PodGrouper::MayGroup(const GroupingRule& rule, const json::Value& pod) const {
+  if (rule.only_with_gpus) {
+    const json::Value* spec = json::Find(pod, {"spec"});
+    const sched::PodInfo info = ToPodInfo(pod);
+    const bool part = info.gpu_fraction > 0 || info.gpu_memory_mib > 0;
+    if (!part && (spec == nullptr || !PodRequests(*spec).extended.contains(sched::kGpuResource))) {
+      return false;
+    }
+  }
+  if (!rule.only_in_projects || !api::Label(pod, keys::kProject).empty()) return true;
+  const auto& projects = projects_.objects();
+  return std::any_of(projects.begin(), projects.end(), [&](const auto& named) {
+    return NamespaceOfProject(*named.second) == api::Namespace(pod);
+  });
+}
+
+void PodGrouper::FindOwner(const json::SharedValue& pod,
+                           bool fresh,
+                           std::function<void(const Result<Found>&)> done) {
+  auto walk = std::make_shared<Walk>();
+  walk->fresh = fresh;
+  walk->pod = pod;
+  walk->done = std::move(done);
+  std::string_view named;
+  if (const GroupingRule* rule = rules_.Named(*pod, named)) {
+    const client::Resource resource{rule->group, rule->version, rule->resource, true};
+    walk->found = {*rule, nullptr, resource.ApiVersion(), rule->kind};
+    return Fetch(resource, std::string(api::Namespace(*pod)), std::string(named), fresh,
+                 [this, walk](const Result<json::SharedValue>& object) {
+                   // Until it is there, who belongs to it waits.
+                   if (object.status().code() == Code::kNotFound) TellMissing(*walk);
+                   if (!object.ok()) return walk->done(object.status());
+                   walk->found.owner = *object;
+                   walk->done(walk->found);
+                 });
+  }
+  walk->next = api::ControllerOf(*pod);
+  Climb(walk);
+}
+
+// It may never come: the pod says so, in the place where the scheduler would.
+void PodGrouper::TellMissing(const Walk& walk) {
+  const json::Value& pod = *walk.pod;
+  if (IsPlaced(pod)) return;
+  const GroupingRule& rule = *walk.found.rule;
+  std::string_view name;
+  rules_.Named(pod, name);
+  const std::string message = StrCat("waits for its ", rule.kind, ".", rule.group, " ", Quote(name),
+                                     ", which is not there; it is named by the pod's ",
+                                     rule.pod_label.empty() ? "annotation " : "label ",
+                                     rule.pod_label, rule.pod_annotation);
+  const json::Value* known = api::FindCondition(pod, "PodScheduled");
+  if (known != nullptr && json::GetString(*known, {"message"}) == message) return;
+  events_.Record(pod, "Warning", "FailedScheduling", message);
+  json::Array conditions;
+  if (known != nullptr) conditions.push_back(*known);
+  // Not "Unschedulable": more nodes would not help.
+  api::SetCondition(conditions, "PodScheduled", "False", "GroupMissing", message,
+                    context_.clock.Now());
+  client_.Patch(
+      client::resources::kPods, api::Namespace(pod), api::Name(pod), client::PatchType::kStrategic,
+      json::Object{{"metadata", json::Object{{"uid", api::Uid(pod)}}},
+                   {"status", json::Object{{"conditions", std::move(conditions)}}}},
+      [](const Result<json::SharedValue>&) {}, "status");
+}
+
+void PodGrouper::Climb(const WalkPtr& walk) {
+  const auto resource = walk->next && walk->steps < kOwnersMax
+                            ? rules_.Knows(walk->next->api_version, walk->next->kind)
+                            : std::nullopt;
+  if (!resource) return walk->done(walk->found);
+  ++walk->steps;
+  Fetch(*resource, std::string(api::Namespace(*walk->pod)), walk->next->name, walk->fresh,
+        [this, walk](const Result<json::SharedValue>& object) {
+          const api::OwnerReference& next = *walk->next;
+          const bool gone = object.ok() ? api::Uid(**object) != next.uid
+                                        : object.status().code() == Code::kNotFound;
+          if (gone) return walk->done(walk->found);
+          if (!object.ok()) return walk->done(object.status());
+          if (const GroupingRule* rule = rules_.For(next.api_version, next.kind, **object)) {
+            walk->found = {*rule, *object, next.api_version, next.kind};
+          }
+          walk->next = api::ControllerOf(**object);
+          Climb(walk);
+        });
+}
+
+void PodGrouper::Fetch(const client::Resource& resource,
+                       const std::string& ns,
+                       const std::string& name,
+                       bool fresh,
+                       Fetched done) {
+  const std::string path = resource.Path(ns, name);
+  const SteadyTime now = context_.clock.Steady();
+  if (cache_.size() > kCachedMax) {
+    std::erase_if(cache_, [now](const auto& entry) {
+      return entry.second.waiting.empty() && entry.second.until <= now;
+    });
+  }
+  Cached& cached = cache_[path];
+  if (!cached.waiting.empty()) return cached.waiting.push_back(std::move(done));
+  if (!fresh && cached.object && now < cached.until) return done(cached.object);
+  cached.waiting.push_back(std::move(done));
+  client_.Get(resource, ns, name, [this, path](const Result<json::SharedValue>& object) {
+    auto entry = cache_.find(path);
+    if (entry == cache_.end()) return;
+    auto waiting = std::exchange(entry->second.waiting, {});
+    entry->second.object = object.ok() ? *object : nullptr;
+    entry->second.until = context_.clock.Steady() + kFresh;
+    if (!object.ok()) cache_.erase(entry);
+    for (const Fetched& one : waiting) one(object);
+  });
+}
+
+void PodGrouper::Group(const json::SharedValue& pod,
+                       const Found& found,
+                       const client::WorkQueue::Done& done) {
+  const std::string ns(api::Namespace(*pod));
+  const std::string group = GroupNameOf(*found.rule, *found.owner, *pod);
+  const std::string set = PodSetOf(*found.rule, *found.owner, *pod);
+  const std::string rule = found.rule->name, owner(api::Uid(*found.owner));
+  // The group first: a label whose group nobody made would make one of its own.
+  WriteGroup(ns, group, *pod, found, [=, this](const Status& written) {
+    if (!written.ok()) return done(written);
+    const json::Value patch = json::Object{
+        {"metadata",
+         json::Object{
+             {"uid", api::Uid(*pod)},
+             {"labels", json::Object{{keys::kPodGroup, group}, {keys::kPodSet, set}}},
+             {"annotations", json::Object{{kGroupedBy, rule}, {keys::kGroupOwner, owner}}}}}};
+    client_.Patch(client::resources::kPods, ns, api::Name(*pod), client::PatchType::kMerge, patch,
+                  [done](const Result<json::SharedValue>& result) {
+                    const bool fine = result.ok() || Gone(result.status().code());
+                    done(fine ? Result<Duration>(Duration::zero()) : result.status());
+                  });
+  });
+}
+
+void PodGrouper::WriteGroup(const std::string& ns,
+                            const std::string& name,
+                            const json::Value& pod,
+                            const Found& found,
+                            const std::function<void(const Status&)>& done) {
+  json::Object spec = GroupSpecOf(*found.rule, *found.owner, pod, [this](std::string_view project) {
+    return projects_.Get(project) != nullptr;
+  });
+  auto ended = [done](const Result<json::SharedValue>& result) {
+    const Code code = result.status().code();
+    done(result.ok() || code == Code::kAlreadyExists ? Status::Ok() : result.status());
+  };
+  json::SharedValue known = groups_.Get(StrCat(ns, "/", name));
+  if (known) {
+    // What people changed in it stays; what the owner says of numbers counts.
+    const json::Value* sets = json::Find(*known, {"spec", "podSets"});
+    const bool ours = !api::Annotation(*known, kGroupedBy).empty();
+    if (!ours || (sets != nullptr && json::Equal(*sets, spec["podSets"]))) {
+      return done(Status::Ok());
+    }
+    const json::Value patch = json::Object{{"spec", json::Object{{"podSets", spec["podSets"]}}}};
+    return client_.Patch(client::resources::kPodGroups, ns, name, client::PatchType::kMerge, patch,
+                         ended);
+  }
+  // A group of one pod goes with it, others with what they are about.
+  json::Value owner = found.rule->per_pod ? pod : *found.owner;
+  json::Set(owner, {"apiVersion"}, found.rule->per_pod ? "v1" : found.api_version);
+  json::Set(owner, {"kind"}, found.rule->per_pod ? "Pod" : found.kind);
+  const json::Value group = json::Object{
+      {"apiVersion", "swell.dev/v1"},
+      {"kind", "PodGroup"},
+      {"metadata",
+       json::Object{{"name", name},
+                    {"namespace", ns},
+                    {"annotations", json::Object{{kGroupedBy, found.rule->name}}},
+                    {"ownerReferences", json::Array{api::MakeOwnerReference(owner, false)}}}},
+      {"spec", std::move(spec)}};
+  if (!found.rule->per_pod) LookAtPlaced(pod);
+  client_.Create(client::resources::kPodGroups, ns, group, ended);
+}
+
+// Pods that were placed before there was a rule for them would else be missed by the others.
+void PodGrouper::LookAtPlaced(const json::Value& member) {
+  const auto owner = api::ControllerOf(member);
+  if (!owner) return;
+  for (const json::SharedValue& pod : pods_.ByIndex("owner", owner->uid)) {
+    if (IsPlaced(*pod) && Concerns(*pod)) queue_.Add(api::KeyOf(*pod));
+  }
+}
+
+// Pods have gone, or the group has.
+void PodGrouper::ReconcileGroup(const std::string& key, const client::WorkQueue::Done& done) {
+  json::SharedValue group = groups_.Get(key);
+  std::vector<json::SharedValue> pods = pods_.ByIndex("group", key);
+  std::erase_if(pods, [](const json::SharedValue& pod) {
+    return api::Annotation(*pod, kGroupedBy).empty() || api::IsDeleting(*pod);
+  });
+  const std::string ns = key.substr(0, key.find('/')), name = key.substr(key.find('/') + 1);
+  auto fine = [done](const Status& status) {
+    done(status.ok() || Gone(status.code()) ? Result<Duration>(Duration::zero()) : status);
+  };
+  if (pods.empty()) {
+    const bool ours = group && !api::Annotation(*group, kGroupedBy).empty();
+    if (!ours || !pods_.ByIndex("group", key).empty()) return done(Duration::zero());
+    const Duration stays = PreemptedStays(*group, context_.clock.Now());
+    if (stays > Duration::zero()) return done(stays);
+    return client_.Delete(
+        client::resources::kPodGroups, ns, name,
+        {.precondition_uid = std::string(api::Uid(*group))},
+        [fine](const Result<json::SharedValue>& result) { fine(result.status()); });
+  }
+  const json::SharedValue pod = pods.front();
+  FindOwner(pod, true, [=, this](const Result<Found>& found) {
+    if (!found.ok()) return fine(found.status());
+    if (!found->rule) return done(Duration::zero());
+    WriteGroup(ns, name, *pod, *found, fine);
+  });
+}
+
+void PodGrouper::LookAtMap() {
+  std::weak_ptr<bool> alive = alive_;
+  client_.Get(client::resources::kConfigMaps, options_.ns, kGroupingMap,
+              [this](const Result<json::SharedValue>& map) {
+                static const json::Value kNone = json::Object{};
+                const bool first = !std::exchange(map_read_, true);
+                // One that can not be read for now changes nothing.
+                if (map.ok()) OnMap(**map);
+                if (map.status().code() == Code::kNotFound) OnMap(kNone);
+                if (first) LookAgain();
+                timer_ = context_.executor.After(options_.look_every, [this] { LookAtMap(); });
+              });
+}
+
+void PodGrouper::OnMap(const json::Value& map) {
+  const std::string version(json::GetString(map, {"metadata", "resourceVersion"}));
+  if (version == map_version_) return;
+  map_version_ = version;
+  const std::string_view text = json::GetString(map, {"data", kGroupingKey});
+  GroupingRules::Read read;
+  if (!text.empty()) read = GroupingRules::Parse(text);
+  if (text.empty() && !version.empty()) {
+    read.faults.push_back(StrCat("data.", kGroupingKey, ": Required value"));
+  }
+  for (const std::string& fault : read.faults) {
+    SWELL_LOG_WARNING("pod-grouper", "a grouping rule is left out",
+                      {"configmap", StrCat(options_.ns, "/", kGroupingMap)}, {"because", fault});
+    events_.Record(map, "Warning", "InvalidGroupingRule", fault);
+  }
+  std::vector<GroupingRule> rules = std::move(read.rules);
+  rules.insert(rules.end(), options_.rules.begin(), options_.rules.end());
+  rules_.Extend(std::move(rules));
+  LookAgain();
+}
+
+// Of pods that wait, some may be in a group after all, or in none.
+void PodGrouper::LookAgain() {
+  for (const auto& [key, pod] : pods_.objects()) {
+    if (IsPlaced(*pod)) continue;
+    settled_.erase(std::string(api::Uid(*pod)));
+    if (options_.release) options_.release(*pod);
+    OnPod(*pod);
+  }
+}
+
+}  // namespace swell::controllers

@@ -1,0 +1,114 @@
+// PodGrouper: makes gangs of pods that other operators made, by GroupingRules. It finds a pod's
+// owners up to the topmost one that has a rule, makes the PodGroup that the rule says, owned by
+// that owner, and labels the pod, so that scheduler, `swell why` and people see it as any other.
+//
+// Until it is known whether a pod belongs to a group, the scheduler leaves it where it is (Holds).
+// What a rule reads of an owner is read again when pods of the group come and go: a job that is
+// made smaller needs fewer. A group without pods goes; one that was preempted only when its
+// operator has made none for a while.
+//
+// People's rules are in a ConfigMap, looked at from time to time: key rules.yaml of
+// `namespace`/swell-grouping. What is wrong with them is told in events of the ConfigMap and in
+// the log, by rule and field; the other rules hold.
+//
+// Thread-safety: core executor only.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "kube/client/event_recorder.h"
+#include "kube/client/work_queue.h"
+#include "kube/controllers/context.h"
+#include "scheduling/grouping_rules.h"
+
+namespace swell::controllers {
+
+inline constexpr std::string_view kGroupingMap = "swell-grouping";
+inline constexpr std::string_view kGroupingKey = "rules.yaml";
+// Of groups and pods: the rule that they were grouped by.
+inline constexpr std::string_view kGroupedBy = "swell.dev/grouped-by";
+
+struct PodGrouperOptions {
+  std::vector<std::string> scheduler_names = {"swell"};
+  std::string ns;                                  // of the ConfigMap; empty: there is none
+  std::vector<GroupingRule> rules;                 // from a file; the ConfigMap's come before them
+  Duration look_every = std::chrono::seconds(10);  // at the ConfigMap
+  // Looked at again by the scheduler: it is held no more.
+  std::function<void(const json::Value& pod)> release;
+};
+
+class PodGrouper {
+ public:
+  PodGrouper(Context context, PodGrouperOptions options);
+  ~PodGrouper();
+
+  // Whether it is not known yet what group the pod is in.
+  bool Holds(const json::Value& pod) const;
+
+ private:
+  struct Found {
+    std::optional<GroupingRule> rule;  // as it was: rules may change meanwhile
+    json::SharedValue owner;
+    std::string api_version, kind;
+  };
+  struct Walk;  // from a pod up to its owners
+  using WalkPtr = std::shared_ptr<Walk>;
+  using Fetched = std::function<void(const Result<json::SharedValue>&)>;
+
+  bool Concerns(const json::Value& pod) const;
+  void OnPod(const json::Value& pod);
+  void OnPodGone(const json::Value& pod);
+  void Reconcile(const std::string& key, const client::WorkQueue::Done& done);
+  void ReconcileGroup(const std::string& key, const client::WorkQueue::Done& done);
+  void FindOwner(const json::SharedValue& pod,
+                 bool fresh,
+                 std::function<void(const Result<Found>&)> done);
+  void TellMissing(const Walk& walk);
+  void Climb(const WalkPtr& walk);
+  void Fetch(const client::Resource& resource,
+             const std::string& ns,
+             const std::string& name,
+             bool fresh,
+             Fetched done);
+  bool MayGroup(const GroupingRule& rule, const json::Value& pod) const;
+  void Group(const json::SharedValue& pod, const Found& found, const client::WorkQueue::Done& done);
+  void WriteGroup(const std::string& ns,
+                  const std::string& name,
+                  const json::Value& pod,
+                  const Found& found,
+                  const std::function<void(const Status&)>& done);
+  void LookAtPlaced(const json::Value& member);
+  void Settle(const json::Value& looked_at);
+  void LookAtMap();
+  void OnMap(const json::Value& map);
+  void LookAgain();
+
+  Context context_;
+  PodGrouperOptions options_;
+  GroupingRules rules_;
+  client::Informer& pods_;
+  client::Informer& groups_;
+  client::Informer& projects_;
+  client::EventRecorder events_;
+  std::set<std::string> settled_;  // uids of pods that are in no group
+  struct Cached {
+    SteadyTime until;
+    json::SharedValue object;
+    std::vector<Fetched> waiting;
+  };
+  std::map<std::string, Cached> cache_;  // by the object's path
+  std::string map_version_;
+  bool map_read_ = false;  // or there is none
+  TimerId timer_ = kNoTimer;
+  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
+  client::WorkQueue queue_;
+  client::Client client_;
+};
+
+}  // namespace swell::controllers

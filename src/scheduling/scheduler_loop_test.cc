@@ -1,0 +1,83 @@
+// What a bound pod is told, and whose work it is.
+#include <algorithm>
+#include <map>
+
+#include <gtest/gtest.h>
+
+#include "kube/api/meta.h"
+#include "kube/controllers/pod_facts.h"
+#include "operator/testing/one_node_fixture.h"
+
+namespace swell::controllers {
+namespace {
+
+using client::resources::kPods;
+using SchedulerLoopTest = OneNodeTest;
+
+TEST_F(SchedulerLoopTest, BoundPodsSayWhichGpus) {
+  Pod("a", "", 2);
+  ASSERT_TRUE(UntilRunning("a"));
+  json::SharedValue pod = cluster_.Get(kPods, "default/a");
+  EXPECT_EQ(api::Annotation(*pod, keys::kGpuDevices), "0,1");
+  EXPECT_TRUE(api::ConditionIsTrue(*pod, "PodScheduled"));
+  EXPECT_EQ(cluster_.Events("Scheduled", "a"), 1);
+}
+
+// An amount of memory is a part of a GPU that depends on the node.
+TEST_F(SchedulerLoopTest, BoundPodsSayHowMuchOfAGpuTheirMemoryIs) {
+  ASSERT_TRUE(cluster_
+                  .Patch(client::resources::kNodes, "node-a",
+                         R"({"metadata":{"labels":{"nvidia.com/gpu.memory":"16384"}}})")
+                  .ok());
+  Pod("a", "", 0, "swell.dev/gpu-memory: '4096', swell.dev/gpu-fraction-devices: '2'");
+  Pod("b", "", 0, "swell.dev/gpu-fraction: '0.5'");
+  ASSERT_TRUE(UntilRunning("a"));
+  ASSERT_TRUE(UntilRunning("b"));
+  EXPECT_EQ(api::Annotation(*cluster_.Get(kPods, "default/a"), keys::kGpuShare), "0.5");
+  EXPECT_EQ(api::Annotation(*cluster_.Get(kPods, "default/b"), keys::kGpuShare), "");
+}
+
+// More than reach the server in one turn, all decided in one cycle.
+TEST(Bindings, ManyAreMadeTogether) {
+  constexpr int kPodCount = 600;
+  TestCluster cluster;
+  for (int i = 0; i < 8; ++i) cluster.AddNode(StrCat("node-", i), 0);
+  for (int i = 0; i < kPodCount; ++i) {
+    cluster.Create(StrCat("{apiVersion: v1, kind: Pod, metadata: {name: p-", i,
+                          ", namespace: default}, spec: {containers: [{name: c, image: x}]}}"));
+  }
+  cluster.StartManager();
+  ASSERT_TRUE(cluster.Until([&] {
+    const std::vector<json::SharedValue> pods = cluster.List(kPods);
+    return std::all_of(pods.begin(), pods.end(), [](const json::SharedValue& pod) {
+      return api::ConditionIsTrue(*pod, "PodScheduled");
+    });
+  }));
+  std::map<std::string, int> on;
+  for (const json::SharedValue& pod : cluster.List(kPods)) {
+    ++on[std::string(json::GetString(*pod, {"spec", "nodeName"}))];
+  }
+  EXPECT_FALSE(on.contains(""));
+  for (const auto& [node, pods] : on) EXPECT_LE(pods, 110) << node;
+}
+
+// Work in a project's namespace is charged to it: beyond its limit it waits.
+TEST_F(SchedulerLoopTest, NamespaceChoosesTheProject) {
+  cluster_.Create(
+      "apiVersion: swell.dev/v1\nkind: Project\nmetadata: {name: team}\n"
+      "spec: {namespace: default, resources: {gpu: {quota: 1, limit: 1}}}\n");
+  cluster_.Run(kSecond);
+  Pod("a", "", 1);
+  ASSERT_TRUE(UntilRunning("a"));
+  Pod("b", "", 1);
+  cluster_.Run(5 * kSecond);
+  EXPECT_EQ(cluster_.PodPhase("default/b"), "Pending");
+  EXPECT_GE(cluster_.Events("FailedScheduling", "b"), 1);
+  json::SharedValue project = cluster_.Get(client::resources::kProjects, "team");
+  EXPECT_EQ(json::GetString(*project, {"status", "namespace"}), "default");
+  EXPECT_EQ(json::Find(*project, {"status", "usage", "gpu", "allocated"})->to_number<double>(), 1);
+  EXPECT_EQ(json::Find(*project, {"status", "usage", "gpu", "requested"})->to_number<double>(), 2);
+}
+
+}  // namespace
+}  // namespace swell::controllers

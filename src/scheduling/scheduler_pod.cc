@@ -1,0 +1,87 @@
+#include "scheduling/scheduler_pod.h"
+
+#include "base/strings.h"
+#include "kube/api/meta.h"
+#include "kube/controllers/pod_facts.h"
+#include "kube/controllers/write_batch.h"
+
+namespace swell::controllers {
+namespace {
+
+constexpr std::string_view kNamespace = "runai-system";
+constexpr std::string_view kName = "swell-scheduler";
+constexpr const char* kOnly = "only";
+
+// What people did not make is no part of an export.
+json::Object Labels() { return {{"app", kName}, {"app.kubernetes.io/managed-by", "swell"}}; }
+
+json::Value MakePod(const std::string& log_file) {
+  json::Object container{{"name", "log"}, {"image", "busybox"}};
+  container["command"] = json::Array{
+      "sh", "-c", "tail -n +1 -F /var/log/swell.log | grep --line-buffered ' scheduler: '"};
+  container["volumeMounts"] = json::Array{
+      json::Object{{"name", "log"}, {"mountPath", "/var/log/swell.log"}, {"readOnly", true}}};
+  json::Object volume{{"name", "log"}};
+  volume["hostPath"] = json::Object{{"path", log_file}, {"type", "File"}};
+  json::Object spec{{"schedulerName", "swell"},
+                    {"restartPolicy", "Always"},
+                    {"terminationGracePeriodSeconds", 1},
+                    {"priorityClassName", "system-cluster-critical"},
+                    {"automountServiceAccountToken", false}};
+  spec["tolerations"] = json::Array{json::Object{{"operator", "Exists"}}};
+  spec["containers"] = json::Array{std::move(container)};
+  spec["volumes"] = json::Array{std::move(volume)};
+  return json::Object{
+      {"apiVersion", "v1"},
+      {"kind", "Pod"},
+      {"metadata", json::Object{{"name", kName}, {"namespace", kNamespace}, {"labels", Labels()}}},
+      {"spec", std::move(spec)}};
+}
+
+}  // namespace
+
+SchedulerPod::SchedulerPod(Context context, std::string log_file)
+    : context_(context),
+      log_file_(std::move(log_file)),
+      projects_(context_.informers.Of(client::resources::kProjects)),
+      pods_(context_.informers.Of(client::resources::kPods)),
+      namespaces_(context_.informers.Of(client::resources::kNamespaces)),
+      queue_(
+          context_.executor,
+          context_.metrics,
+          "scheduler-pod",
+          1,
+          [this](const std::string&, client::WorkQueue::Done done) { Reconcile(std::move(done)); }),
+      client_(context_.executor, context_.server, context_.user, "scheduler-pod") {
+  auto look = [this](const json::SharedValue&) { queue_.Add(kOnly); };
+  projects_.AddHandlers({.on_add = look, .on_update = {}, .on_delete = {}});
+  namespaces_.AddHandlers({.on_add =
+                               [this](const json::SharedValue& ns) {
+                                 if (api::Name(*ns) == kNamespace) queue_.Add(kOnly);
+                               },
+                           .on_update = {},
+                           .on_delete = {}});
+  pods_.AddHandlers(
+      {.on_add = {}, .on_update = {}, .on_delete = [this](const json::SharedValue& pod) {
+         if (api::Namespace(*pod) == kNamespace) queue_.Add(kOnly);
+       }});
+}
+
+void SchedulerPod::Reconcile(client::WorkQueue::Done done) {
+  if (!context_.informers.synced()) return done(Duration(std::chrono::milliseconds(5)));
+  if (projects_.objects().empty()) return done(Duration::zero());
+  const auto ended = Ends(done, {}, {Code::kAlreadyExists});
+  if (json::SharedValue ns = namespaces_.Get(kNamespace); !ns) {
+    json::Value object =
+        json::Object{{"apiVersion", "v1"},
+                     {"kind", "Namespace"},
+                     {"metadata", json::Object{{"name", kNamespace}, {"labels", Labels()}}}};
+    return client_.Create(client::resources::kNamespaces, "", object, ended);
+  } else if (api::IsDeleting(*ns)) {
+    return done(Duration::zero());
+  }
+  if (pods_.Get(StrCat(kNamespace, "/", kName))) return done(Duration::zero());
+  client_.Create(client::resources::kPods, kNamespace, MakePod(log_file_), ended);
+}
+
+}  // namespace swell::controllers
