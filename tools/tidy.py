@@ -69,6 +69,19 @@ REAL_WORLD = {"base", "kube/net", "kube/process", "kube/edge", "bin"}
 THREADS = re.compile(r"//.*(?:[Tt]hread|[Ee]xecutor|[Pp]ure function|[Pp]lain value)")
 NO_THREADS = re.compile(r"src/base/(?:check|result)\.h$|_(?:test_util|testing|fixture)\.h$|/test_\w+\.h$")
 
+# Words that only their author understood, and sentence forms that are read twice (docs/GLOSSARY.md has what to write
+# instead). They are looked for in comments and documents.
+PRIVATE_WORDS = [
+    (re.compile(r"\b(?:askers?|tellers?|backstage|homonyms?|intake|latecomers?|farewell|foresight)\b", re.I), "a private word"),
+    (re.compile(r"\b(?:is|are|was|were) none\b(?! of| left| the)|\bnull: (?:no|none)\b|\bthat there (?:is|are) not\b"),
+     "say that it does not exist"),
+    (re.compile(r"\b(?:[Tt]hose|[Tt]hat|him|them|[Aa]nybody|everybody) who\b|\b[Ww]hoever\b"),
+     "name the user, client or pod"),
+    (re.compile(r"(?:^|[.!?:] )(?:Who|What of|Whose|Of (?!course))\b(?![^.?]*\?)"), "begin the sentence with its subject"),
+    (re.compile(r"\b(?:goes|went|go) on(?! to\b)(?=[ ,.;:])"), "write continues"),
+    (re.compile(r"\blooks? (?:again|once more)\b"), "write retries, polls or reads again"),
+]
+
 # A source file of ours that a comment or a document names; foo.cc stands for any.
 NAMED_SOURCE = re.compile(r"(?<![\w/<.*])(?!foo\b|foo_)((?:[a-z_0-9]+/)*[a-z_0-9]+\.(?:h|cc))\b")
 
@@ -280,11 +293,28 @@ def function_name(head):
     return name
 
 
+SENTENCE = re.compile(r'"((?:[^"\\]|\\.)*[a-z] [a-z](?:[^"\\]|\\.)*)"')
+
+
+def sentences(line):
+    """What a line of C++ says to people: its comment, or the texts in its string literals."""
+    code, slashes, comment = line.partition("// ")
+    return comment.strip() if slashes and '"' not in code else " ".join(SENTENCE.findall(code))
+
+
+def prose_counts(path):
+    """Whether a file's sentences are checked: sources, documents and READMEs, but decisions as they were made."""
+    if path.startswith("docs/adr/") or path == "docs/GLOSSARY.md":
+        return False
+    return path.startswith("src/") and path.endswith(CPP) or path.endswith(".md")
+
+
 class Tidy:
     """One run over one tree."""
 
-    def __init__(self, root):
+    def __init__(self, root, prose=False):
         self.root = root
+        self.prose = prose
         self.files = list_files(root)
         self.breaches = []
         self.reach = closure(LAYERS)
@@ -340,6 +370,18 @@ class Tidy:
             for name in NAMED_SOURCE.findall(line):
                 if name not in self.sources:
                     self.breach(path, number, "name", f"there is no {name}")
+
+    def check_prose(self, path, text):
+        """Comments and documents use the field's words and plain sentences."""
+        if path.endswith(CPP):
+            lines = [sentences(line) for line in text.splitlines()]
+        else:
+            lines = [line.lstrip("-*|# ") for line in re.sub(r"`[^`\n]*`", "``", text).splitlines()]
+        for number, line in enumerate(lines, 1):
+            for pattern, advice in PRIVATE_WORDS:
+                match = pattern.search(line)
+                if match:
+                    self.breach(path, number, "prose", f"'{match.group(0).strip()}': {advice} (docs/GLOSSARY.md)")
 
     def check_width(self, path, text, columns):
         verbatim = set()  # lines inside raw strings: their width belongs to the data
@@ -456,6 +498,9 @@ class Tidy:
             self.breach(path, first_code, "header", "#pragma once comes before all other code")
         if path.startswith("src/") and not NO_THREADS.search(path) and not THREADS.search(text):
             self.breach(path, 1, "threads", "no comment says which thread may use it (docs/STYLE.md)")
+        elif self.prose and path.startswith("src/") and not NO_THREADS.search(path):
+            if not re.match(r"// \w[^\n]*(?:\n//[^\n]*)*?\n// - Threads: ", text):
+                self.breach(path, 1, "head", "one sentence, then bullets: '// - Threads: ...' (docs/STYLE.md)")
 
     # -- rules over the tree ------------------------------------------------------------------
 
@@ -534,6 +579,8 @@ class Tidy:
                 self.check_cpp(path, text)
             if path.startswith("src/") and path.endswith(CPP) or path.startswith("docs/") and "/adr/" not in path:
                 self.check_names(path, text)
+            if self.prose and prose_counts(path):
+                self.check_prose(path, text)
 
     def run(self):
         self.scan()
@@ -547,7 +594,7 @@ def main(arguments):
     here = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
     update = "--update-ratchet" in arguments
     folders = [a for a in arguments if not a.startswith("--")]
-    tidy = Tidy(folders[0] if folders else here)
+    tidy = Tidy(folders[0] if folders else here, "--prose" in arguments)
     if update:
         tidy.scan()
         tidy.update_ratchet()
