@@ -72,12 +72,14 @@ NO_THREADS = re.compile(r"src/base/(?:check|result)\.h$|_(?:test_util|testing|fi
 # Words that only their author understood, and sentence forms that are read twice (docs/GLOSSARY.md has what to write
 # instead). They are looked for in comments and documents.
 PRIVATE_WORDS = [
-    (re.compile(r"\b(?:askers?|tellers?|backstage|homonyms?|intake|latecomers?|farewell|foresight)\b", re.I), "a private word"),
+    (re.compile(r"\b(?:askers?|tellers?|backstage|homonyms?|intake|latecomers?|farewell|foresight)\b", re.I),
+     "a private word"),
     (re.compile(r"\b(?:is|are|was|were) none\b(?! of| left| the)|\bnull: (?:no|none)\b|\bthat there (?:is|are) not\b"),
      "say that it does not exist"),
     (re.compile(r"\b(?:[Tt]hose|[Tt]hat|him|them|[Aa]nybody|everybody) who\b|\b[Ww]hoever\b"),
      "name the user, client or pod"),
-    (re.compile(r"(?:^|[.!?:] )(?:Who|What of|Whose|Of (?!course))\b(?![^.?]*\?)"), "begin the sentence with its subject"),
+    (re.compile(r"(?:^|[.!?:] )(?:Who|What of|Whose|Of (?!course))\b(?![^.?]*\?)"),
+     "begin the sentence with its subject"),
     (re.compile(r"\b(?:goes|went|go) on(?! to\b)(?=[ ,.;:])"), "write continues"),
     (re.compile(r"\blooks? (?:again|once more)\b"), "write retries, polls or reads again"),
 ]
