@@ -39,7 +39,8 @@ def measure(program, names, quick):
 def plot(series, rows=12, columns=56):
     """A text plot with logarithmic axes: microseconds for one more pod over nodes."""
     values = [value for points in series.values() for value in points]
-    low, high = math.floor(math.log10(min(values))), math.ceil(math.log10(max(values)))
+    low = math.floor(math.log10(min(values)))
+    high = max(low + 1, math.ceil(math.log10(max(values))))
     grid = [[" "] * (columns + 1) for _ in range(rows + 1)]
     for mark, points in zip("*o.", series.values()):
         for nodes, value in zip(NODES, points):
@@ -95,7 +96,7 @@ def scaling(report, program, quick):
     note = ", ".join(f"{nodes // 1000}k: {value:.1f}" for nodes, value in zip(NODES, ours))
     report.add("one more pod: cost on 100,000 nodes over that on 1,000", ours[-1] / ours[0], "x", 10,
                note=f"us at {note}")
-    report.series["us for one more pod, by nodes"] = {"nodes": NODES, **series}
+    report.add_series("us for one more pod, by nodes", {"nodes": NODES, **series})
     print(plot(series))
 
 

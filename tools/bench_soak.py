@@ -257,4 +257,4 @@ def run(report, new_cluster, minutes):
             continue
         report.add(f"soak: growth of {name}", _growth(soak.samples, what), unit, 1 if unit else 0,
                    note=f"at the end {soak.samples[-1][what]:.4g}; lows of the last two quarters")
-    report.series["soak"] = soak.samples
+    report.add_series("soak", soak.samples)
