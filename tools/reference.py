@@ -97,8 +97,10 @@ def schema_types(text):
 def manifests_page():
     with open(os.path.join(ROOT, "src/kube/api/schemas/crds.txt"), encoding="utf-8") as f:
         types = schema_types(f.read())
-    out = ["# Manifests\n", "The fields of the kinds that Swell defines. `kubectl explain KIND.spec` says the same. Kinds of other projects",
-           "(PyTorchJob, TrainJob, Volcano's Job and others) have the fields of their own documentation. A field marked * is required.\n"]
+    out = ["# Manifests\n",
+           "The fields of the kinds that Swell defines. `kubectl explain KIND.spec` says the same. Kinds of other projects",
+           " (PyTorchJob, TrainJob, Volcano's Job and others) have the fields of their own documentation.",
+           "A field marked * is required.\n"]
     for name in sorted(types):
         text, fields = types[name]
         if not fields:
@@ -124,21 +126,24 @@ def metrics_page():
             meaning = "".join(re.findall(r'"((?:[^"\\]|\\.)*)"', literals))
             if " " in meaning:
                 found.setdefault(name, meaning)
-    out = ["# Metrics\n", "Exported in Prometheus' format; [operations](../operations.md) says where.\n", "| metric | meaning |", "|---|---|"]
+    out = ["# Metrics\n", "Exported in Prometheus' format; [operations](../operations.md) says where.\n"]
+    out += ["| metric | meaning |", "|---|---|"]
     out += [f"| `{name}` | {found[name]} |" for name in sorted(found)]
     return "\n".join(out) + "\n"
 
 
 def events_page():
     with open(os.path.join(ROOT, "tools/event_reasons.txt"), encoding="utf-8") as f:
-        rows = [[cell.strip() for cell in line.split("|")] for line in f if line.strip() and not line.startswith("#")]
+        lines = [line for line in f if line.strip() and not line.startswith("#")]
+    rows = [[cell.strip() for cell in line.split("|")] for line in lines]
     known = {row[0] for row in rows}
     missing = set()
     for _, text in sources():
         missing.update(r for r in re.findall(r'"(?:Normal|Warning)",\s*"([A-Z]\w+)"', text) if r not in known)
     if missing:
         sys.exit("reference: tools/event_reasons.txt lacks: " + ", ".join(sorted(missing)))
-    out = ["# Events\n", "Reasons that Swell records, what they mean and what to do. `swell events JOB` shows a job's.\n",
+    out = ["# Events\n",
+           "Reasons that Swell records, what they mean and what to do. `swell events JOB` shows a job's.\n",
            "| reason | on | meaning | what to do |", "|---|---|---|---|"]
     out += ["| `%s` | %s | %s | %s |" % tuple(row) for row in sorted(rows)]
     return "\n".join(out) + "\n"

@@ -16,6 +16,7 @@ import sys
 import time
 
 import swell
+import swell.plain
 from swell.checkpoint import Checkpoint
 from swell.files import write_atomic
 
@@ -73,16 +74,14 @@ class File:
         import torch
 
         content = io.BytesIO()
-        torch.save({"step": step, "epoch": epoch, "state": state}, content)
+        torch.save(swell.plain.flatten({"step": step, "epoch": epoch, "state": state}), content)
         os.makedirs(os.path.dirname(os.path.abspath(self.path)), exist_ok=True)
         write_atomic(self.path, content.getvalue())
         swell.report.report_checkpoint(step, swell.report.now(), epoch, metrics)
 
     def load(self):
-        import torch
-
         try:
-            content = torch.load(self.path, map_location="cpu")
+            content = swell.plain.restore(swell.plain.load(self.path))
         except FileNotFoundError:
             return None
         except Exception as error:

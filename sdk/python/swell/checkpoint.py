@@ -21,11 +21,14 @@ import sys
 from dataclasses import dataclass, field
 from typing import Any, Optional
 
-from swell import report
+from swell import plain, report
 from swell.files import TEMPORARY_PREFIX, remove_quietly, sync_folder, write_atomic
 
 _MANIFEST = re.compile(r"^step-(\d{12})\.json$")
-CODECS = ("bytes", "pickle", "torch")
+# How the bytes are to be read. "tensors": plain tensors, numbers and strings, which torch.load(weights_only=True)
+# accepts. "objects": the script's state has objects that only pickle can keep. "pickle": saved without torch. "torch":
+# written before 0.1.0.
+CODECS = ("bytes", "pickle", "tensors", "objects", "torch")
 _STATE = re.compile(r"^step-\d{12}-[0-9a-f]{12}\.state$")
 
 
@@ -165,25 +168,42 @@ class CheckpointManager:
 
 
 def encode(state):
+    """(codec, bytes) of a state."""
     if isinstance(state, (bytes, bytearray, memoryview)):
         return "bytes", bytes(state)
     # torch.save understands tensors on other devices and shared storage; without torch there are none.
     torch = sys.modules.get("torch")
     if torch is None:
         return "pickle", pickle.dumps(state, protocol=4)
+    codec = "tensors"
+    try:
+        state = plain.flatten(state)
+    except plain.NotPlain as reason:
+        codec = "objects"
+        if str(reason) not in _reported:
+            _reported.add(str(reason))
+            report.complain(f"{reason}: the checkpoint needs pickle, and programs must trust it to read it")
     buffer = io.BytesIO()
     torch.save(state, buffer)
-    return "torch", buffer.getvalue()
+    return codec, buffer.getvalue()
+
+
+_reported = set()
 
 
 def decode(codec, data):
+    """The state that `encode` was given."""
     if codec == "bytes":
         return data
     if codec == "pickle":
         return pickle.loads(data)
-    if codec == "torch":
+    if codec == "tensors":
+        return plain.restore(plain.load(io.BytesIO(data)))
+    if codec == "objects":
         import torch
 
-        # To the CPU: the device that saved it need not exist where it is resumed.
-        return torch.load(io.BytesIO(data), map_location="cpu")
+        # The script's own classes, from the script's own folder. torch 1.13 and newer know the argument.
+        return torch.load(io.BytesIO(data), map_location="cpu", weights_only=False)
+    if codec == "torch":
+        return plain.load_with_numpy(io.BytesIO(data))
     raise DamagedCheckpoint(f"codec {codec!r} is not known")

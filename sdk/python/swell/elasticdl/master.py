@@ -18,6 +18,7 @@ import sys
 import threading
 import time
 
+from swell import plain
 from swell.elasticdl import wire
 from swell.elasticdl.options import log, parse, reader_parameters
 from swell.notice import EXIT_NOTICED, Notice
@@ -257,7 +258,7 @@ class Master:
             return
         path = os.path.join(folder, "model.pt") if os.path.isdir(folder) else folder
         if os.path.exists(path):
-            weights = self.torch.load(path, map_location="cpu")
+            weights = plain.load(path)
         else:
             from swell.checkpoint import CheckpointManager
             saved = CheckpointManager(folder).load()
