@@ -99,7 +99,7 @@ def manifests_page():
         types = schema_types(f.read())
     out = ["# Manifests\n",
            "The fields of the kinds that Swell defines. `kubectl explain KIND.spec` says the same. Kinds of other projects",
-           " (PyTorchJob, TrainJob, Volcano's Job and others) have the fields of their own documentation.",
+           "(PyTorchJob, TrainJob, Volcano's Job and others) have the fields of their own documentation.",
            "A field marked * is required.\n"]
     for name in sorted(types):
         text, fields = types[name]

@@ -165,6 +165,7 @@ Status EmbeddedCluster::Impl::OpenAudit(apiserver::Options& server_options) {
 
 Status EmbeddedCluster::Impl::MakeApiServer() {
   apiserver::Options server_options;
+  if (!options.default_scheduler) server_options.default_scheduler = "default-scheduler";
   if (!options.token_auth_file.empty()) {
     SWELL_ASSIGN_OR_RETURN(std::string csv, ReadFile(options.token_auth_file, 4 << 20));
     auto tokens = apiserver::ParseTokenFile(csv);

@@ -4,7 +4,7 @@
 
 #include "base/strings.h"
 #include "kube/api/meta.h"
-#include "kube/api/quantity.h"
+#include "kube/api/objects/amounts.h"
 #include "kube/controllers/cluster/volume_match.h"
 #include "kube/controllers/context.h"
 #include "sched_inputs/gpu_request.h"
@@ -16,61 +16,24 @@ namespace {
 constexpr int32_t kProjectPreemptibleBelow = 100;
 constexpr int32_t kSystemCriticalFrom = 2'000'000'000;
 
-int64_t Units(const json::Value& value) {
-  auto quantity = api::Quantity::FromJson(value);
-  return quantity.ok() ? std::max<int64_t>(0, quantity->Value()) : 0;
-}
-
-int64_t Millis(const json::Value& value) {
-  auto quantity = api::Quantity::FromJson(value);
-  return quantity.ok() ? std::max<int64_t>(0, quantity->MilliValue()) : 0;
-}
-
-void SetResource(sched::Resources& out, std::string_view name, const json::Value& value) {
-  if (name == "cpu") {
-    out.cpu_milli = Millis(value);
-  } else if (name == "memory") {
-    out.memory_bytes = Units(value);
-  } else if (name == "ephemeral-storage") {
-    out.ephemeral_bytes = Units(value);
-  } else if (name == "pods") {
-    out.pods = Units(value);
-  } else if (int64_t amount = Units(value); amount > 0) {
-    out.extended[std::string(name)] = amount;
-  }
-}
-
-sched::Resources ToResources(const json::Object& list) {
+// Amounts below zero count as nothing.
+sched::Resources ToResources(const api::Amounts& amounts) {
   sched::Resources out;
-  for (const auto& [name, value] : list) SetResource(out, {name.data(), name.size()}, value);
-  return out;
-}
-
-// Limits stand in for requests that are not given, name by name.
-sched::Resources ContainerRequests(const json::Value& container) {
-  const json::Object& requests = json::GetObject(container, {"resources", "requests"});
-  sched::Resources out = ToResources(requests);
-  for (const auto& [name, value] : json::GetObject(container, {"resources", "limits"})) {
-    if (!requests.contains(name)) SetResource(out, {name.data(), name.size()}, value);
+  for (const auto& [name, amount] : amounts) {
+    if (amount.negative()) continue;
+    if (name == "cpu") {
+      out.cpu_milli = amount.MilliValue();
+    } else if (name == "memory") {
+      out.memory_bytes = amount.Value();
+    } else if (name == "ephemeral-storage") {
+      out.ephemeral_bytes = amount.Value();
+    } else if (name == "pods") {
+      out.pods = amount.Value();
+    } else if (!amount.zero()) {
+      out.extended[name] = amount.Value();
+    }
   }
   return out;
-}
-
-void Add(sched::Resources& to, const sched::Resources& more) {
-  to.cpu_milli += more.cpu_milli;
-  to.memory_bytes += more.memory_bytes;
-  to.ephemeral_bytes += more.ephemeral_bytes;
-  for (const auto& [name, amount] : more.extended) to.extended[name] += amount;
-}
-
-void Max(sched::Resources& to, const sched::Resources& other) {
-  to.cpu_milli = std::max(to.cpu_milli, other.cpu_milli);
-  to.memory_bytes = std::max(to.memory_bytes, other.memory_bytes);
-  to.ephemeral_bytes = std::max(to.ephemeral_bytes, other.ephemeral_bytes);
-  for (const auto& [name, amount] : other.extended) {
-    int64_t& mine = to.extended[name];
-    mine = std::max(mine, amount);
-  }
 }
 
 sched::Labels ToLabels(const json::Object& object) {
@@ -327,15 +290,7 @@ std::pair<std::string, std::string> SplitKey(std::string_view key) {
 }
 
 sched::Resources PodRequests(const json::Value& pod_spec) {
-  sched::Resources sum;
-  for (const json::Value& container : json::GetArray(pod_spec, {"containers"})) {
-    Add(sum, ContainerRequests(container));
-  }
-  for (const json::Value& container : json::GetArray(pod_spec, {"initContainers"})) {
-    Max(sum, ContainerRequests(container));
-  }
-  Add(sum, ToResources(json::GetObject(pod_spec, {"overhead"})));
-  return sum;
+  return ToResources(api::PodAmounts(pod_spec, api::AmountField::kRequests));
 }
 
 sched::NodeInfo ToNodeInfo(const json::Value& node) {
@@ -348,7 +303,7 @@ sched::NodeInfo ToNodeInfo(const json::Value& node) {
                             std::string(json::GetString(taint, {"value"})), *effect});
     }
   }
-  out.allocatable = ToResources(json::GetObject(node, {"status", "allocatable"}));
+  out.allocatable = ToResources(api::ReadAmounts(node, {"status", "allocatable"}));
   out.unschedulable = json::GetBool(node, {"spec", "unschedulable"});
   out.ready = api::ConditionIsTrue(node, "Ready");
   out.gpu_memory_mib = ParseInt(api::Label(node, "nvidia.com/gpu.memory")).value_or(0);

@@ -50,8 +50,7 @@ json::Value FromPastUse(const std::vector<sched::PastUse>& uses, std::string_vie
 sched::TopologyInfo ToTopologyInfo(const json::Value& topology);
 sched::PoolInfo ToPoolInfo(const json::Value& node_pool);
 
-// What a pod asks for: the larger of its containers' sum and any init container, plus overhead
-// (Kubernetes' rule for effective requests).
+// api::PodAmounts as the scheduler counts them.
 sched::Resources PodRequests(const json::Value& pod_spec);
 
 }  // namespace swell::controllers

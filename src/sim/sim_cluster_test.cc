@@ -58,6 +58,17 @@ void ExpectNoDeviceHasTwoOwners(const SimCluster& cluster) {
   }
 }
 
+std::string PodOf(const std::string& name, int cpus, int sidecar_cpus) {
+  const std::string sidecar =
+      sidecar_cpus == 0
+          ? ""
+          : StrCat(R"("initContainers":[{"name":"proxy","image":"x","restartPolicy":"Always",)",
+                   R"("resources":{"requests":{"cpu":)", sidecar_cpus, "}}}],");
+  return StrCat(R"({"apiVersion":"v1","kind":"Pod","metadata":{"name":")", name, R"("},"spec":{)",
+                sidecar, R"("containers":[{"name":"main","image":"x","resources":{"requests":)",
+                R"({"cpu":)", cpus, "}}}]}}");
+}
+
 SimOptions Story(uint64_t seed) {
   SimOptions options;
   options.seed = seed;
@@ -73,6 +84,23 @@ void StartStory(SimCluster& cluster, const std::string& on_preemption) {
                                minutes(1)));
   cluster.Advance(minutes(1));
   ASSERT_TRUE(cluster.Apply(Job("critical", 1, 1, "critical", 60, "Requeue")).ok());
+}
+
+// Scheduler and node agent count the same: what one binds the other never refuses.
+TEST(Placement, APodWithASidecarWaitsWhereItDoesNotFit) {
+  SimOptions options;
+  options.nodes = 1;
+  options.cpus = "4";
+  SimCluster cluster(options);
+  cluster.Boot();
+  ASSERT_TRUE(cluster.Apply(PodOf("alone", 2, 0)).ok());
+  ASSERT_TRUE(cluster.Apply(PodOf("with-sidecar", 2, 1)).ok());
+  cluster.Advance(minutes(1));
+  EXPECT_EQ(cluster.PodPhase("default", "alone"), "Running");
+  EXPECT_EQ(cluster.PodPhase("default", "with-sidecar"), "Pending");
+  ASSERT_TRUE(cluster.Delete(client::resources::kPods, "default", "alone").ok());
+  EXPECT_TRUE(cluster.RunUntil(
+      [&] { return cluster.PodPhase("default", "with-sidecar") == "Running"; }, minutes(2)));
 }
 
 TEST(Walkthrough1, AsTheDocumentHasIt) {

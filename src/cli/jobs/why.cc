@@ -567,7 +567,8 @@ class WhyAction final : public Action {
   }
 
   std::string Text() const {
-    std::string out = StrCat(job_.name, " ", StateText(), ".\n");
+    std::string out = StrCat(job_.name, " ", StateText());
+    out += out.ends_with('.') ? "\n" : ".\n";  // some kinds' messages end with a full stop
     auto add = [&out](std::string_view title, const std::string& text) {
       if (!text.empty()) out += StrCat(title, OneLine(text), "\n");
     };

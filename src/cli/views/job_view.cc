@@ -8,7 +8,7 @@
 
 #include "base/strings.h"
 #include "kube/api/meta.h"
-#include "kube/api/quantity.h"
+#include "kube/api/objects/amounts.h"
 #include "kube/api/swell_keys.h"
 
 namespace swell::cli {
@@ -285,17 +285,9 @@ int64_t MilliGpus(const json::Value& pod) {
     const std::string share(api::Annotation(pod, api::keys::kGpuShare));
     return std::llround(std::strtod(share.c_str(), nullptr) * 1000);
   }
-  int64_t total = 0;
-  for (const json::Value& container : json::GetArray(pod, {"spec", "containers"})) {
-    for (std::string_view side : {"limits", "requests"}) {
-      const json::Value* amount = json::Find(container, {"resources", side, "nvidia.com/gpu"});
-      if (!amount) continue;
-      auto quantity = api::Quantity::FromJson(*amount);
-      if (quantity.ok()) total += quantity->MilliValue();
-      break;
-    }
-  }
-  return total;
+  const api::Amounts requests = api::PodAmounts(api::Spec(pod), api::AmountField::kRequests);
+  const auto gpus = requests.find("nvidia.com/gpu");
+  return gpus == requests.end() ? 0 : gpus->second.MilliValue();
 }
 
 std::string GpuText(int64_t milli) {
@@ -321,7 +313,7 @@ static bool IsRunningSidecar(const json::Value& pod, const json::Value& status) 
   return json::GetBool(status, {"started"}) &&
          std::any_of(inits.begin(), inits.end(), [&status](const json::Value& container) {
            return json::GetString(container, {"name"}) == json::GetString(status, {"name"}) &&
-                  json::GetString(container, {"restartPolicy"}) == "Always";
+                  api::IsSidecar(container);
          });
 }
 

@@ -6,7 +6,7 @@
 #include "base/strings.h"
 #include "cli/views/job_view.h"
 #include "kube/api/meta.h"
-#include "kube/api/quantity.h"
+#include "kube/api/objects/amounts.h"
 
 namespace swell::cli {
 namespace {
@@ -91,9 +91,12 @@ Result<std::vector<NodeView>> ViewNodes(Api& api,
 }  // namespace
 
 void Amounts::AddPod(const json::Value& pod) {
-  for (const json::Value& container : json::GetArray(pod, {"spec", "containers"})) {
-    milli_cpu += QuantityAt(container, {"resources", "requests", "cpu"}).MilliValue();
-    memory += QuantityAt(container, {"resources", "requests", "memory"}).Value();
+  const api::Amounts requests = api::PodAmounts(api::Spec(pod), api::AmountField::kRequests);
+  if (const auto cpu = requests.find("cpu"); cpu != requests.end()) {
+    milli_cpu += cpu->second.MilliValue();
+  }
+  if (const auto bytes = requests.find("memory"); bytes != requests.end()) {
+    memory += bytes->second.Value();
   }
   milli_gpus += MilliGpus(pod);
 }

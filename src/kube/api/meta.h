@@ -17,8 +17,16 @@ namespace swell::api {
 // RFC 3339 in UTC: "2026-01-01T00:00:00Z", with microseconds for MicroTime.
 std::string FormatTime(WallTime time);
 std::string FormatMicroTime(WallTime time);
-std::optional<WallTime> ParseTime(std::string_view text);  // any RFC 3339 offset and fraction
+// Any RFC 3339 offset and fraction. Times beyond WallTime (the years 1677 to 2262), such as Go's
+// zero time, count as its first or last instant.
+std::optional<WallTime> ParseTime(std::string_view text);
 
+// Null when there is none.
+inline const json::Value& Spec(const json::Value& object) {
+  static const json::Value kNone;
+  const json::Value* spec = json::Find(object, {"spec"});
+  return spec != nullptr ? *spec : kNone;
+}
 inline std::string_view Name(const json::Value& object) {
   return json::GetString(object, {"metadata", "name"});
 }

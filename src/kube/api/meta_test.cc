@@ -33,9 +33,15 @@ TEST(Time, RefusesWhatIsNotATime) {
        {"", "2026-01-01", "2026-01-01T00:00:00", "2026-02-29T00:00:00Z", "2026-13-01T00:00:00Z",
         "2026-01-01T24:00:00Z", "2026-01-01T00:60:00Z", "2026-01-01T00:00:60Z",
         "2026-01-01T00:00:00.Z", "2026-01-01T00:00:00+24:00", "2026-01-01T00:00:00Zx",
-        "2026-1-1T00:00:00Z", "9999-01-01T00:00:00Z", "2026-01-01T00:00:00+0200", "now"}) {
+        "2026-1-1T00:00:00Z", "10000-01-01T00:00:00Z", "2026-01-01T00:00:00+0200", "now"}) {
     EXPECT_FALSE(ParseTime(text).has_value()) << text;
   }
+}
+
+TEST(Time, TimesBeyondTheClockAreItsEnds) {
+  EXPECT_EQ(ParseTime("0001-01-01T00:00:00Z"), WallTime{INT64_MIN});
+  EXPECT_EQ(ParseTime("9999-12-31T23:59:59Z"), WallTime{INT64_MAX});
+  EXPECT_LT(*ParseTime("1969-12-31T23:59:59.5Z"), WallTime{});
 }
 
 TEST(Time, EverySecondComesBack) {

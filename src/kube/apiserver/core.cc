@@ -27,12 +27,25 @@ std::vector<std::string> OwnFields(const api::KindInfo& kind) {
   return {};
 }
 
-std::string FieldText(const json::Value& object, std::string_view dotted) {
+// What a field selector compares with where the field is absent: zero of the field's type.
+std::string ZeroText(const api::Schema* schema, std::string_view dotted) {
+  for (std::string_view step : Split(dotted, '.')) {
+    const api::SchemaField* field = schema != nullptr ? schema->Field(step) : nullptr;
+    if (field == nullptr) return {};
+    schema = field->schema.get();
+  }
+  if (schema->type == api::SchemaType::kBoolean) return "false";
+  if (schema->type == api::SchemaType::kInteger) return "0";
+  return {};
+}
+
+std::string FieldText(const api::KindInfo& kind,
+                      const json::Value& object,
+                      std::string_view dotted) {
   const json::Value* value = &object;
   for (std::string_view step : Split(dotted, '.')) {
-    if (!value->is_object()) return {};
-    value = value->get_object().if_contains(step);
-    if (value == nullptr) return {};
+    value = value->is_object() ? value->get_object().if_contains(step) : nullptr;
+    if (value == nullptr) return ZeroText(kind.schema.get(), dotted);
   }
   if (value->is_string()) return std::string(json::View(value->get_string()));
   if (value->is_bool()) return value->get_bool() ? "true" : "false";
@@ -160,10 +173,10 @@ store::Attributes AttributesOf(const api::KindInfo& kind, const json::Value& obj
   fields.emplace_back("metadata.name", api::Name(object));
   if (kind.namespaced) fields.emplace_back("metadata.namespace", api::Namespace(object));
   for (const std::string& field : kind.selectable_fields) {
-    fields.emplace_back(field, FieldText(object, field));
+    fields.emplace_back(field, FieldText(kind, object, field));
   }
   for (const std::string& field : OwnFields(kind)) {
-    fields.emplace_back(field, FieldText(object, field));
+    fields.emplace_back(field, FieldText(kind, object, field));
   }
   std::sort(fields.begin(), fields.end());
   fields.erase(std::unique(fields.begin(), fields.end()), fields.end());

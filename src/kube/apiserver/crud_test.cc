@@ -332,6 +332,8 @@ TEST_F(CrudTest, ListsSelect) {
   EXPECT_EQ(names("fieldSelector=spec.nodeName%3Dn1"), "a");
   EXPECT_EQ(names("fieldSelector=spec.nodeName%3D"), "b");
   EXPECT_EQ(names("fieldSelector=status.phase%21%3DPending"), "");
+  EXPECT_EQ(names("fieldSelector=spec.hostNetwork%3Dfalse"), "ab");
+  EXPECT_EQ(names("fieldSelector=spec.hostNetwork%3Dtrue"), "");
   EXPECT_EQ(json::GetArray(server.Get("/api/v1/pods").body, {"items"}).size(), 2U);
 }
 

@@ -4,37 +4,19 @@
 
 #include "base/strings.h"
 #include "kube/api/meta.h"
-#include "kube/api/quantity.h"
+#include "kube/api/objects/amounts.h"
 #include "kube/api/swell_keys.h"
 
 namespace swell::node {
 namespace {
 
-int64_t AmountOf(std::string_view resource, const json::Value& value) {
-  auto quantity = api::Quantity::FromJson(value);
-  if (!quantity.ok()) return 0;
-  return resource == "cpu" ? quantity->MilliValue() : quantity->Value();
-}
-
-// Requests of a container; a limit without a request counts as one, as defaulting would have it.
-Amounts ContainerRequests(const json::Value& container) {
-  Amounts amounts = ReadAmounts(json::Find(container, {"resources", "limits"}));
-  for (const auto& [name, amount] : ReadAmounts(json::Find(container, {"resources", "requests"}))) {
-    amounts[name] = amount;
+// CPU in thousandths, everything else in whole units.
+Amounts Whole(const api::Amounts& exact) {
+  Amounts amounts;
+  for (const auto& [name, amount] : exact) {
+    amounts[name] = name == "cpu" ? amount.MilliValue() : amount.Value();
   }
   return amounts;
-}
-
-void Add(Amounts& to, const Amounts& more) {
-  for (const auto& [name, amount] : more) to[name] += amount;
-}
-
-void AtLeast(Amounts& to, const Amounts& floor) {
-  for (const auto& [name, amount] : floor) to[name] = std::max(to[name], amount);
-}
-
-bool IsSidecar(const json::Value& container) {
-  return json::GetString(container, {"restartPolicy"}) == "Always";
 }
 
 Status AppendEnvFrom(const EnvContext& context, const json::Value& container, EnvList& env) {
@@ -122,15 +104,7 @@ std::optional<int64_t> SecurityId(const json::Value& pod,
 
 }  // namespace
 
-Amounts ReadAmounts(const json::Value* list) {
-  Amounts amounts;
-  if (list == nullptr || !list->is_object()) return amounts;
-  for (const auto& item : list->get_object()) {
-    std::string name(item.key());
-    amounts[name] = AmountOf(name, item.value());
-  }
-  return amounts;
-}
+Amounts ReadAmounts(const json::Value* list) { return Whole(api::ReadAmounts(list)); }
 
 std::string FormatAmount(std::string_view resource, int64_t amount) {
   if (resource != "cpu") return std::to_string(amount);
@@ -139,21 +113,7 @@ std::string FormatAmount(std::string_view resource, int64_t amount) {
 }
 
 Amounts PodRequests(const json::Value& pod) {
-  Amounts total;
-  for (const json::Value& container : json::GetArray(pod, {"spec", "containers"})) {
-    Add(total, ContainerRequests(container));
-  }
-  Amounts sidecars, init_peak;
-  for (const json::Value& container : json::GetArray(pod, {"spec", "initContainers"})) {
-    Amounts now = ContainerRequests(container);
-    Add(now, sidecars);
-    AtLeast(init_peak, now);
-    if (IsSidecar(container)) Add(sidecars, ContainerRequests(container));
-  }
-  Add(total, sidecars);
-  AtLeast(total, init_peak);
-  Add(total, ReadAmounts(json::Find(pod, {"spec", "overhead"})));
-  return total;
+  return Whole(api::PodAmounts(api::Spec(pod), api::AmountField::kRequests));
 }
 
 std::string_view QosClass(const json::Value& pod) {
@@ -162,7 +122,7 @@ std::string_view QosClass(const json::Value& pod) {
   for (std::string_view list : {"initContainers", "containers"}) {
     for (const json::Value& container : json::GetArray(pod, {"spec", list})) {
       Amounts limits = ReadAmounts(json::Find(container, {"resources", "limits"}));
-      Amounts requests = ContainerRequests(container);
+      Amounts requests = Whole(api::ContainerAmounts(container, api::AmountField::kRequests));
       for (std::string_view name : {"cpu", "memory"}) {
         auto limit = limits.find(name);
         auto request = requests.find(name);
@@ -286,7 +246,8 @@ Result<ContainerSpec> MakeContainerSpec(const EnvContext& context,
   spec.read_only_root = json::GetBool(container, {"securityContext", "readOnlyRootFilesystem"});
   spec.host_network = json::GetBool(pod, {"spec", "hostNetwork"});
   Amounts limits = ReadAmounts(json::Find(container, {"resources", "limits"}));
-  spec.cpu_request_milli = ContainerRequests(container)["cpu"];
+  spec.cpu_request_milli =
+      Whole(api::ContainerAmounts(container, api::AmountField::kRequests))["cpu"];
   spec.cpu_limit_milli = limits["cpu"];
   spec.memory_limit_bytes = limits["memory"];
   spec.grace_seconds = GraceSeconds(pod);

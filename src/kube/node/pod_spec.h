@@ -21,8 +21,7 @@ inline constexpr std::string_view kGpuResource = "nvidia.com/gpu";
 // Amounts by resource name: CPU in thousandths, everything else in whole units.
 using Amounts = std::map<std::string, int64_t, std::less<>>;
 
-// What the scheduler counts for a pod: the sum over containers, at least each init container (with
-// the sidecars before it), plus overhead.
+// api::PodAmounts in whole numbers.
 Amounts PodRequests(const json::Value& pod);
 Amounts ReadAmounts(const json::Value* resource_list);
 std::string FormatAmount(std::string_view resource, int64_t amount);

@@ -7,6 +7,7 @@
 #include "base/random.h"
 #include "base/strings.h"
 #include "kube/api/meta.h"
+#include "kube/api/objects/amounts.h"
 #include "kube/api/swell_keys.h"
 #include "kube/node/names.h"
 
@@ -93,7 +94,7 @@ void PodWorker::InitContainers() {
       state.name = json::GetString(spec, {"name"});
       state.image = json::GetString(spec, {"image"});
       state.init = init;
-      state.sidecar = init && json::GetString(spec, {"restartPolicy"}) == "Always";
+      state.sidecar = init && api::IsSidecar(spec);
       containers_.push_back(std::move(state));
     }
   }

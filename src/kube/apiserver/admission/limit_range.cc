@@ -3,7 +3,7 @@
 
 #include "base/strings.h"
 #include "kube/api/meta.h"
-#include "kube/apiserver/admission/amounts.h"
+#include "kube/api/objects/amounts.h"
 #include "kube/apiserver/hooks.h"
 #include "kube/apiserver/request/errors.h"
 
@@ -40,14 +40,14 @@ void ApplyDefaults(const json::Value& limit,
 
 struct Bounds {
   std::string type;  // Container, Pod
-  Amounts least, most, ratio;
+  api::Amounts least, most, ratio;
 };
 
 void CheckBounds(const Bounds& bounds,
-                 const Amounts& requests,
-                 const Amounts& limits,
+                 const api::Amounts& requests,
+                 const api::Amounts& limits,
                  std::vector<std::string>& errors) {
-  auto find = [](const Amounts& amounts, const std::string& name) {
+  auto find = [](const api::Amounts& amounts, const std::string& name) {
     const auto found = amounts.find(name);
     return found == amounts.end() ? nullptr : &found->second;
   };
@@ -89,16 +89,18 @@ void CheckBounds(const Bounds& bounds,
 }
 
 void CheckPod(const json::Value& limit, const json::Value& pod, std::vector<std::string>& errors) {
-  Bounds bounds{std::string(json::GetString(limit, {"type"})), ReadAmounts(limit, {"min"}),
-                ReadAmounts(limit, {"max"}), ReadAmounts(limit, {"maxLimitRequestRatio"})};
+  Bounds bounds{std::string(json::GetString(limit, {"type"})), api::ReadAmounts(limit, {"min"}),
+                api::ReadAmounts(limit, {"max"}),
+                api::ReadAmounts(limit, {"maxLimitRequestRatio"})};
   if (bounds.type == "Pod") {
-    return CheckBounds(bounds, PodAmounts(pod, "requests"), PodAmounts(pod, "limits"), errors);
+    return CheckBounds(bounds, api::PodAmounts(api::Spec(pod), api::AmountField::kRequests),
+                       api::PodAmounts(api::Spec(pod), api::AmountField::kLimits), errors);
   }
   if (bounds.type != "Container") return;
   for (const char* list : {"containers", "initContainers"}) {
     for (const json::Value& container : json::GetArray(pod, {"spec", list})) {
-      Amounts requests = ReadAmounts(container, {"resources", "requests"});
-      const Amounts limits = ReadAmounts(container, {"resources", "limits"});
+      api::Amounts requests = api::ReadAmounts(container, {"resources", "requests"});
+      const api::Amounts limits = api::ReadAmounts(container, {"resources", "limits"});
       requests.insert(limits.begin(), limits.end());
       CheckBounds(bounds, requests, limits, errors);
     }
@@ -147,14 +149,14 @@ Status LimitPod(Admission& admission, json::Value& pod) {
 
 Status LimitClaim(Admission& admission, const json::Value& claim) {
   if (admission.core.store.Count("limitranges") == 0) return Status::Ok();
-  const Amounts requests = ReadAmounts(claim, {"spec", "resources", "requests"});
+  const api::Amounts requests = api::ReadAmounts(claim, {"spec", "resources", "requests"});
   std::vector<std::string> errors;
   SWELL_RETURN_IF_ERROR(ForEachLimit(admission, [&](const json::Value& limit) {
     if (json::GetString(limit, {"type"}) != "PersistentVolumeClaim") return;
     // A claim's request is all there is: no limit to look at.
-    const Bounds bounds{"PersistentVolumeClaim", ReadAmounts(limit, {"min"}), {}, {}};
+    const Bounds bounds{"PersistentVolumeClaim", api::ReadAmounts(limit, {"min"}), {}, {}};
     CheckBounds(bounds, requests, {}, errors);
-    for (const auto& [name, most] : ReadAmounts(limit, {"max"})) {
+    for (const auto& [name, most] : api::ReadAmounts(limit, {"max"})) {
       const auto asked = requests.find(name);
       if (asked == requests.end() || asked->second <= most) continue;
       errors.push_back(StrCat("maximum ", name, " usage per PersistentVolumeClaim is ",

@@ -4,7 +4,7 @@
 
 #include "base/strings.h"
 #include "kube/api/meta.h"
-#include "kube/apiserver/admission/amounts.h"
+#include "kube/api/objects/amounts.h"
 #include "kube/apiserver/request/errors.h"
 
 namespace swell::apiserver {
@@ -24,10 +24,10 @@ bool IsStandard(std::string_view resource) {
   return resource == "cpu" || resource == "memory" || resource == "ephemeral-storage";
 }
 
-Amounts PodUsage(const json::Value& pod) {
-  Amounts usage{{"pods", One()}, {"count/pods", One()}};
-  Amounts requests = PodAmounts(pod, "requests");
-  const Amounts limits = PodAmounts(pod, "limits");
+api::Amounts PodUsage(const json::Value& pod) {
+  api::Amounts usage{{"pods", One()}, {"count/pods", One()}};
+  api::Amounts requests = api::PodAmounts(api::Spec(pod), api::AmountField::kRequests);
+  const api::Amounts limits = api::PodAmounts(api::Spec(pod), api::AmountField::kLimits);
   requests.insert(limits.begin(), limits.end());
   for (const auto& [name, amount] : requests) {
     if (IsStandard(name)) usage[name] = amount;
@@ -39,8 +39,8 @@ Amounts PodUsage(const json::Value& pod) {
   return usage;
 }
 
-Amounts ServiceUsage(const json::Value& service) {
-  Amounts usage{{"services", One()}};
+api::Amounts ServiceUsage(const json::Value& service) {
+  api::Amounts usage{{"services", One()}};
   const std::string_view type = json::GetString(service, {"spec", "type"});
   if (type == "LoadBalancer") usage["services.loadbalancers"] = One();
   if (type == "LoadBalancer" || type == "NodePort") {
@@ -50,9 +50,9 @@ Amounts ServiceUsage(const json::Value& service) {
   return usage;
 }
 
-Amounts ClaimUsage(const json::Value& claim) {
-  Amounts usage{{"persistentvolumeclaims", One()}};
-  const Amounts requests = ReadAmounts(claim, {"spec", "resources", "requests"});
+api::Amounts ClaimUsage(const json::Value& claim) {
+  api::Amounts usage{{"persistentvolumeclaims", One()}};
+  const api::Amounts requests = api::ReadAmounts(claim, {"spec", "resources", "requests"});
   const auto storage = requests.find("storage");
   if (storage != requests.end()) usage["requests.storage"] = storage->second;
   const std::string_view storage_class = json::GetString(claim, {"spec", "storageClassName"});
@@ -65,9 +65,9 @@ Amounts ClaimUsage(const json::Value& claim) {
 }
 
 // What one object of `resource` ("pods", "jobs.batch") uses, by the names quotas have for it.
-Amounts UsageOf(const std::string& resource, const json::Value& object) {
+api::Amounts UsageOf(const std::string& resource, const json::Value& object) {
   if (resource == "pods") return PodUsage(object);
-  Amounts usage;
+  api::Amounts usage;
   if (resource == "services") usage = ServiceUsage(object);
   if (resource == "persistentvolumeclaims") usage = ClaimUsage(object);
   if (resource == "secrets" || resource == "configmaps" || resource == "replicationcontrollers" ||
@@ -79,8 +79,8 @@ Amounts UsageOf(const std::string& resource, const json::Value& object) {
 }
 
 bool IsBestEffort(const json::Value& pod) {
-  for (const char* field : {"requests", "limits"}) {
-    for (const auto& [name, amount] : PodAmounts(pod, field)) {
+  for (const auto field : {api::AmountField::kRequests, api::AmountField::kLimits}) {
+    for (const auto& [name, amount] : api::PodAmounts(api::Spec(pod), field)) {
       if (IsStandard(name) && !amount.zero()) return false;
     }
   }
@@ -126,15 +126,15 @@ bool Covers(const json::Value& quota, const std::string& resource, const json::V
 }
 
 // Of `usage`, what the quota limits.
-Amounts Limited(const Amounts& usage, const Amounts& hard) {
-  Amounts limited;
+api::Amounts Limited(const api::Amounts& usage, const api::Amounts& hard) {
+  api::Amounts limited;
   for (const auto& [name, amount] : usage) {
     if (hard.contains(name)) limited.emplace(name, amount);
   }
   return limited;
 }
 
-std::string Listed(const Amounts& amounts) {
+std::string Listed(const api::Amounts& amounts) {
   std::string text;
   for (const auto& [name, amount] : amounts) {
     text += StrCat(text.empty() ? "" : ",", name, "=", amount.ToString());
@@ -143,7 +143,7 @@ std::string Listed(const Amounts& amounts) {
 }
 
 // The amounts that a pod must name because a quota limits them.
-std::string Unspecified(const json::Value& pod, const Amounts& hard) {
+std::string Unspecified(const json::Value& pod, const api::Amounts& hard) {
   std::vector<std::string> missing;
   for (const auto& [name, amount] : hard) {
     const bool limits = name.starts_with("limits.");
@@ -165,8 +165,8 @@ std::string Unspecified(const json::Value& pod, const Amounts& hard) {
 }
 
 // Everything in the namespace that the quota counts.
-Amounts Count(Core& core, const json::Value& quota, const Amounts& hard) {
-  Amounts used;
+api::Amounts Count(Core& core, const json::Value& quota, const api::Amounts& hard) {
+  api::Amounts used;
   const std::string ns(api::Namespace(quota));
   std::set<std::string> resources;
   for (const auto& [name, amount] : hard) {
@@ -191,14 +191,17 @@ Amounts Count(Core& core, const json::Value& quota, const Amounts& hard) {
     for (const store::EntryPtr& durable : listing->entries) {
       const auto entry = core.store.Latest(durable->key);
       if (!entry || !Covers(quota, resource, *entry->Parsed())) continue;
-      Add(used, Limited(UsageOf(resource, *entry->Parsed()), hard));
+      api::Add(used, Limited(UsageOf(resource, *entry->Parsed()), hard));
     }
   }
   return used;
 }
 
-void WriteStatus(Core& core, json::Value quota, const Amounts& hard, const Amounts& used) {
-  const json::Value status = json::Object{{"hard", ToJson(hard)}, {"used", ToJson(used)}};
+void WriteStatus(Core& core,
+                 json::Value quota,
+                 const api::Amounts& hard,
+                 const api::Amounts& used) {
+  const json::Value status = json::Object{{"hard", api::ToJson(hard)}, {"used", api::ToJson(used)}};
   const json::Value* known = json::Find(quota, {"status"});
   if (known != nullptr && json::Equal(*known, status)) return;
   const auto kind = core.scheme->StorageKind("", kQuotas);
@@ -221,8 +224,8 @@ std::vector<json::Value> QuotasOf(Core& core, const std::string& ns) {
 void Recount(Core& core) {
   for (const std::string& ns : std::exchange(core.quotas->recount, {})) {
     for (json::Value& quota : QuotasOf(core, ns)) {
-      const Amounts hard = ReadAmounts(quota, {"spec", "hard"});
-      const Amounts used = Count(core, quota, hard);
+      const api::Amounts hard = api::ReadAmounts(quota, {"spec", "hard"});
+      const api::Amounts used = Count(core, quota, hard);
       WriteStatus(core, std::move(quota), hard, used);
     }
   }
@@ -245,15 +248,15 @@ Status ChargeQuota(Admission& admission, const json::Value& object) {
   Core& core = admission.core;
   if (!core.quotas->namespaces.contains(admission.ns)) return Status::Ok();
   const std::string resource = admission.kind.StoreResource();
-  const Amounts usage = UsageOf(resource, object);
+  const api::Amounts usage = UsageOf(resource, object);
   struct Charge {
     json::Value quota;
-    Amounts hard, used;
+    api::Amounts hard, used;
   };
   std::vector<Charge> charges;
   for (json::Value& quota : QuotasOf(core, admission.ns)) {
-    const Amounts hard = ReadAmounts(quota, {"spec", "hard"});
-    const Amounts requested = Limited(usage, hard);
+    const api::Amounts hard = api::ReadAmounts(quota, {"spec", "hard"});
+    const api::Amounts requested = Limited(usage, hard);
     if (!Covers(quota, resource, object)) continue;
     if (resource == "pods") {
       const std::string missing = Unspecified(object, hard);
@@ -264,8 +267,8 @@ Status ChargeQuota(Admission& admission, const json::Value& object) {
       }
     }
     if (requested.empty()) continue;
-    Amounts used = ReadAmounts(quota, {"status", "used"});
-    Amounts over_requested, over_used, over_hard;
+    api::Amounts used = api::ReadAmounts(quota, {"status", "used"});
+    api::Amounts over_requested, over_used, over_hard;
     for (const auto& [name, amount] : requested) {
       const api::Quantity before = used[name];
       used[name] += amount;

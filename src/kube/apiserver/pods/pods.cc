@@ -3,8 +3,8 @@
 
 #include "base/strings.h"
 #include "kube/api/meta.h"
+#include "kube/api/objects/amounts.h"
 #include "kube/apiserver/access/submitter.h"
-#include "kube/apiserver/admission/amounts.h"
 #include "kube/apiserver/hooks.h"
 #include "kube/apiserver/request/errors.h"
 
@@ -113,9 +113,9 @@ Status AdmitRuntimeClass(const Admission& admission, json::Value& pod) {
     if (!entry) return rejected(StrCat("RuntimeClass ", Quote(name), " not found"));
     found = entry->Parsed();
   }
-  const Amounts asked = ReadAmounts(pod, {"spec", "overhead"});
+  const api::Amounts asked = api::ReadAmounts(pod, {"spec", "overhead"});
   if (found == nullptr || json::Find(*found, {"overhead"}) == nullptr) {
-    // Amounts that cannot be are the rules' to refuse.
+    // api::Amounts that cannot be are the rules' to refuse.
     const bool sound = std::all_of(asked.begin(), asked.end(), [](const auto& amount) {
       return amount.second >= api::Quantity();
     });
@@ -123,7 +123,7 @@ Status AdmitRuntimeClass(const Admission& admission, json::Value& pod) {
       return rejected("Pod Overhead set without corresponding RuntimeClass defined Overhead");
     }
   } else {
-    if (has_overhead && asked != ReadAmounts(*found, {"overhead", "podFixed"})) {
+    if (has_overhead && asked != api::ReadAmounts(*found, {"overhead", "podFixed"})) {
       return rejected("Pod's Overhead doesn't match RuntimeClass's defined Overhead");
     }
     json::Set(pod, {"spec", "overhead"}, json::GetObject(*found, {"overhead", "podFixed"}));

@@ -1,0 +1,39 @@
+// Amounts: what a pod requests or may use, by resource name.
+//
+// The scheduler, the node agent, admission, quotas and the command line all sum a pod with
+// PodAmounts, so that they agree about it.
+// - Threads: pure functions.
+#pragma once
+
+#include <map>
+#include <string>
+#include <string_view>
+
+#include "json/value.h"
+#include "kube/api/quantity.h"
+
+namespace swell::api {
+
+using Amounts = std::map<std::string, Quantity, std::less<>>;
+
+// {cpu: "1", memory: 2Gi}; null is empty. Values that are no quantities are left out.
+Amounts ReadAmounts(const json::Value* list);
+Amounts ReadAmounts(const json::Value& object, json::Path path);
+void Add(Amounts& to, const Amounts& more);
+json::Object ToJson(const Amounts& amounts);
+
+enum class AmountField { kRequests, kLimits };
+
+// A container's requests or limits. A limit without a request counts as a request.
+Amounts ContainerAmounts(const json::Value& container, AmountField field);
+
+// What a pod needs to run, from its spec (Kubernetes' KEP 753 and KEP 2837): the sum of its
+// containers and sidecars, or what an init container needs beside the sidecars started before it
+// where that is more; amounts of the pod as a whole (spec.resources) in place of that sum; plus
+// overhead.
+Amounts PodAmounts(const json::Value& pod_spec, AmountField field);
+
+// An init container that keeps running beside the pod's containers.
+bool IsSidecar(const json::Value& init_container);
+
+}  // namespace swell::api

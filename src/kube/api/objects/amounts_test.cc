@@ -1,0 +1,68 @@
+#include "kube/api/objects/amounts.h"
+
+#include <gtest/gtest.h>
+
+#include "json/yaml.h"
+
+namespace swell::api {
+namespace {
+
+std::string Requests(std::string_view spec, AmountField field = AmountField::kRequests) {
+  auto documents = json::ParseYaml(spec);
+  EXPECT_TRUE(documents.ok() && documents->size() == 1);
+  std::string out;
+  for (const auto& [name, amount] : PodAmounts(documents->front(), field)) {
+    out += (out.empty() ? "" : " ") + name + "=" + amount.ToString();
+  }
+  return out;
+}
+
+TEST(PodAmounts, ContainersAddUp) {
+  EXPECT_EQ(Requests("containers: [{resources: {requests: {cpu: 1, memory: 1Gi}}},"
+                     " {resources: {requests: {cpu: 500m}}}, {}]"),
+            "cpu=1500m memory=1Gi");
+}
+
+TEST(PodAmounts, LimitsStandInForMissingRequests) {
+  constexpr std::string_view kSpec =
+      "containers: [{resources: {requests: {cpu: 1}, limits: {cpu: 2, nvidia.com/gpu: 1}}}]";
+  EXPECT_EQ(Requests(kSpec), "cpu=1 nvidia.com/gpu=1");
+  EXPECT_EQ(Requests(kSpec, AmountField::kLimits), "cpu=2 nvidia.com/gpu=1");
+}
+
+TEST(PodAmounts, OneInitContainerRunsAtATime) {
+  EXPECT_EQ(Requests("initContainers: [{resources: {requests: {cpu: 3}}},"
+                     " {resources: {requests: {cpu: 2, memory: 1Gi}}}]\n"
+                     "containers: [{resources: {requests: {cpu: 1}}}]"),
+            "cpu=3 memory=1Gi");
+}
+
+TEST(PodAmounts, SidecarsRunBesideTheContainers) {
+  EXPECT_EQ(Requests("initContainers: [{restartPolicy: Always, resources: {requests: {cpu: 1}}}]\n"
+                     "containers: [{resources: {requests: {cpu: 2}}}]"),
+            "cpu=3");
+}
+
+// KEP 753: an init container starts beside the sidecars before it, not beside those after it.
+TEST(PodAmounts, InitContainersStartBesideEarlierSidecars) {
+  EXPECT_EQ(Requests("initContainers:\n"
+                     "- {restartPolicy: Always, resources: {requests: {cpu: 1}}}\n"
+                     "- {resources: {requests: {cpu: 4}}}\n"
+                     "- {restartPolicy: Always, resources: {requests: {cpu: 2}}}\n"
+                     "containers: [{resources: {requests: {cpu: 1}}}]"),
+            "cpu=5");
+}
+
+TEST(PodAmounts, AmountsOfTheWholePodReplaceTheSum) {
+  EXPECT_EQ(Requests("resources: {requests: {cpu: 8}}\noverhead: {cpu: 100m}\n"
+                     "containers: [{resources: {requests: {cpu: 1, memory: 1Gi}}}]"),
+            "cpu=8100m memory=1Gi");
+}
+
+TEST(PodAmounts, NonsenseCountsAsNothing) {
+  EXPECT_EQ(Requests("containers: [{resources: {requests: {cpu: fast}}}, 7]"), "");
+  EXPECT_EQ(Requests("containers: 3"), "");
+}
+
+}  // namespace
+}  // namespace swell::api
