@@ -98,8 +98,9 @@ def manifests_page():
     with open(os.path.join(ROOT, "src/kube/api/schemas/crds.txt"), encoding="utf-8") as f:
         types = schema_types(f.read())
     out = ["# Manifests\n",
-           "The fields of the kinds that Swell defines. `kubectl explain KIND.spec` says the same. Kinds of other projects",
-           "(PyTorchJob, TrainJob, Volcano's Job and others) have the fields of their own documentation.",
+           "The fields of the kinds that Swell defines. `kubectl explain KIND.spec` says the same. Kinds of",
+           "other projects (PyTorchJob, TrainJob, Volcano's Job and others) have the fields of their own",
+           "documentation.",
            "A field marked * is required.\n"]
     for name in sorted(types):
         text, fields = types[name]

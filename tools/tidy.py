@@ -500,7 +500,7 @@ class Tidy:
             self.breach(path, first_code, "header", "#pragma once comes before all other code")
         if path.startswith("src/") and not NO_THREADS.search(path) and not THREADS.search(text):
             self.breach(path, 1, "threads", "no comment says which thread may use it (docs/STYLE.md)")
-        elif self.prose and path.startswith("src/") and not NO_THREADS.search(path):
+        elif path.startswith("src/") and not NO_THREADS.search(path):
             if not re.match(r"// \w[^\n]*(?:\n//[^\n]*)*?\n// - Threads: ", text):
                 self.breach(path, 1, "head", "one sentence, then bullets: '// - Threads: ...' (docs/STYLE.md)")
 

@@ -8,7 +8,7 @@ import unittest
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import tidy  # noqa: E402: the path has to be set first
 
-HEADER = "// What it is. Thread-safety: none.\n#pragma once\n"
+HEADER = "// What it is.\n// - Threads: one.\n#pragma once\n"
 
 
 def breaches(files):
@@ -105,24 +105,27 @@ class Headers(unittest.TestCase):
         self.assertEqual(self.header("#pragma once\n"), ["src/base/a.h:1 header", "src/base/a.h:1 threads"])
 
     def test_wants_pragma_once_before_code(self):
-        self.assertEqual(self.header("// Any thread.\n\n#include <string>\n"), ["src/base/a.h:3 header"])
+        self.assertEqual(self.header("// What it is.\n// - Threads: any.\n\n#include <string>\n"), ["src/base/a.h:4 header"])
 
     def test_names_files_that_are_there(self):
-        text = "// As base/a.h and a.cc say, not as b.h; foo_test.cc is any. Thread-safety: none.\n#pragma once\n"
+        text = "// As base/a.h and a.cc say, not as b.h; foo_test.cc is any.\n// - Threads: one.\n#pragma once\n"
         self.assertEqual(self.header(text), ["src/base/a.h:1 name"])
 
     def test_says_which_thread_may_use_it(self):
         self.assertEqual(self.header("// What it is.\n#pragma once\n"), ["src/base/a.h:1 threads"])
 
+    def test_says_so_in_one_form(self):
+        self.assertEqual(self.header("// What it is. Thread-safety: none.\n#pragma once\n"), ["src/base/a.h:1 head"])
+
     def test_heavy_headers_stay_out(self):
         for name in ("<regex>", "<iostream>", "<spdlog/spdlog.h>", "<sqlite3.h>", "<fmt/core.h>"):
             text = f"{HEADER}#include {name}\n"
-            self.assertEqual(self.header(text), ["src/base/a.h:3 heavy-header"], name)
+            self.assertEqual(self.header(text), ["src/base/a.h:4 heavy-header"], name)
 
     def test_the_json_library_comes_through_its_wrapper(self):
         text = f"{HEADER}#include <boost/json.hpp>\n"
         self.assertEqual(self.header(text, "json"), [])
-        self.assertEqual(self.header(text, "kube/api"), ["src/kube/api/a.h:3 heavy-header"])
+        self.assertEqual(self.header(text, "kube/api"), ["src/kube/api/a.h:4 heavy-header"])
         self.assertEqual(self.header(f"{HEADER}#include <boost/json/fwd.hpp>\n", "kube/api"), [])
 
     def test_nobody_includes_it(self):

@@ -1,8 +1,7 @@
 // Metrics that a job's manifest names to be scaled by, in the words of autoscaling/v2: Resource,
 // ContainerResource, Pods, Object and External, each with a target. Read from Kubeflow's
 // spec.elasticPolicy.metrics and from a TrainingJob's spec.autoscaling.metrics.
-//
-// Thread-safety: pure functions.
+// - Threads: pure functions.
 #pragma once
 
 #include <optional>

@@ -4,10 +4,10 @@
 // Resource and ContainerResource metrics are all that there are here, others are faults.
 //
 // Every 15 seconds each autoscaler looks once: its target's scale, the use of the pods that this
-// selects, then the target's scale and its own status are written where they differ. What was
-// asked for lately is kept in memory: after a restart nothing shrinks for a window.
+// selects, then the target's scale and its own status are written where they differ. What was asked
+// for lately is kept in memory: after a restart nothing shrinks for a window.
 //
-// Thread-safety: core executor only. The scheme outlives it.
+// - Threads: core executor only. The scheme outlives it.
 #pragma once
 
 #include <map>

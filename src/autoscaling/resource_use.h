@@ -1,7 +1,6 @@
 // What pods use of a resource, as the metrics API tells it, beside what they request: the numbers
 // of autoscaling's Resource and ContainerResource metrics.
-//
-// Thread-safety: pure functions.
+// - Threads: pure functions.
 #pragma once
 
 #include <string>

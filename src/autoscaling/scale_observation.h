@@ -1,7 +1,6 @@
 // ScaleObservation: looks that come once per interval, and what members say of themselves when they
 // are looked at: numbers that they push, the end of their logs.
-//
-// Thread-safety: values and pure functions.
+// - Threads: values and pure functions.
 #pragma once
 
 #include <cstdint>

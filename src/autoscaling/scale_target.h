@@ -1,7 +1,6 @@
 // ScaleTarget: which role of a job is scaled by metrics, between what bounds, and how it is looked
 // at. Read from the job of each kind that can be scaled.
-//
-// Thread-safety: pure functions.
+// - Threads: pure functions.
 #pragma once
 
 #include <optional>

@@ -1,11 +1,11 @@
 // BackgroundQueue: work for a thread of its own that nobody waits for: what a slow disk may delay.
 // The thread takes all that waits at once; with `gather` it lets items come for so long after the
 // first, so that many cost one turn.
-//
-// Ownership: destroying it works off what is waiting and ends the thread; what the work uses
-// outlives it. Thread-safety: Push from any thread; the work runs on the queue's thread.
-// Invariants: items wait in order, and in no more than bytes_max, or one of them alone; as much may
-// be worked on.
+// - Threads: push from any thread; the work runs on the queue's thread.
+// - Ownership: destroying it works off what is waiting and ends the thread; what the work uses
+//   outlives it.
+// - Invariants: items wait in order, and in no more than bytes_max, or one of them alone; as much
+//   may be worked on.
 #pragma once
 
 #include <functional>

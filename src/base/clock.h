@@ -1,4 +1,5 @@
 // Clock: the only source of time. Real in bin/, virtual in tests and simulation.
+// - Threads: WallTime and SteadyTime are plain values; a Clock may be read from any thread.
 #pragma once
 
 #include <chrono>

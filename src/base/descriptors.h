@@ -1,6 +1,5 @@
 // How many files, sockets and pipes this process may have open.
-//
-// Thread-safety: any thread.
+// - Threads: any thread.
 #pragma once
 
 #include <cstddef>

@@ -1,5 +1,5 @@
 // Durations as people write them, and as Go prints them.
-// Thread-safety: pure functions.
+// - Threads: pure functions.
 #pragma once
 
 #include <optional>

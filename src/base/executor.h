@@ -1,10 +1,11 @@
 // Executor: one thread of control that runs closures to completion, in order, and timers.
 //
 // Every component above the sockets lives on one Executor (the "core" thread in production, the
-// test's own thread in simulation) and needs no locks. Closures never block.
+// test's own thread in simulation) and needs no locks.
 //
-// Order is defined: posted closures run in the order posted; timers due at the same instant run in
-// the order they were set. So a simulation replays exactly.
+// - Threads: Post may be called from any thread, everything else on the executor's own.
+// - Invariants: closures never block. Posted closures run in the order posted, and timers due at
+//   the same instant in the order they were set, so that a simulation replays exactly.
 #pragma once
 
 #include <cstdint>

@@ -4,10 +4,10 @@
 //
 // Who comes, or comes back, begins where the others are: nobody saves up time by being away.
 //
-// Thread-safety: none; whoever owns it guards it.
-// Invariants: a client has at most `client_max` items waiting, all together at most `all_max`, but
-// for rests, of which there is at most one for each item that was popped; who has none waiting is
-// forgotten once the others have caught up.
+// - Threads: none; whoever owns it guards it.
+// - Invariants: a client has at most `client_max` items waiting, all together at most `all_max`,
+//   but for rests, of which there is at most one for each item that was popped; who has none
+//   waiting is forgotten once the others have caught up.
 #pragma once
 
 #include <algorithm>

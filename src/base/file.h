@@ -1,5 +1,5 @@
 // Files, the few operations we need, with errors that name the path.
-// Thread-safety: pure functions over the file system.
+// - Threads: pure functions over the file system.
 #pragma once
 
 #include <string>

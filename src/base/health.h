@@ -1,6 +1,6 @@
 // HealthChecks: what /healthz, /livez and /readyz say, in the words of Kubernetes' components.
-//
-// Thread-safety: the thread that made it. Ownership: what the checks read outlives them.
+// - Threads: the thread that made it.
+// - Ownership: what the checks read outlives them.
 #pragma once
 
 #include <functional>

@@ -1,8 +1,7 @@
 // HugePageAllocator: for vectors of many megabytes that are read here and there. Where the kernel
 // has huge pages to give (transparent_hugepage not `never`), such an array takes few entries of the
 // processor's tables instead of one for every 4 KiB; small arrays lie where they always do.
-//
-// Thread-safety: as the global allocator.
+// - Threads: as the global allocator.
 #pragma once
 
 #include <cstddef>

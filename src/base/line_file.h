@@ -1,7 +1,6 @@
 // LineFile: lines appended to a file of a bounded size, for its owner alone (0600). A full one
 // becomes PATH.1, that one PATH.2 and so on; the oldest goes.
-//
-// Thread-safety: none; one thread owns it.
+// - Threads: none; one thread owns it.
 #pragma once
 
 #include <cstdint>

@@ -3,8 +3,9 @@
 //   SWELL_LOG_INFO("agent", "container started", {"pod", key}, {"pid", std::to_string(pid)});
 //
 // An error is logged or returned, never both. Secrets are never logged.
-// Thread-safety: any thread. The sink is set once in main(); before that, warnings and errors go to
-// standard error.
+//
+// - Threads: any thread. The sink is set once in main(); before that, warnings and errors go to
+//   standard error.
 #pragma once
 
 #include <initializer_list>

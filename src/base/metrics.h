@@ -9,10 +9,10 @@
 //   ++requests.At({"GET", "200"});
 //   auto registered = metrics.Register([&](MetricPage& page) { page.Add(requests); });
 //
-// Thread-safety: the core thread; numbers of other threads are read from their atomics.
-// Ownership: a collector is forgotten when its registration is destroyed, before what it reads.
-// Invariants: a family has at most kSeriesMax series: what comes beyond is counted together under
-// the label values "(other)".
+// - Threads: the core thread; numbers of other threads are read from their atomics.
+// - Ownership: a collector is forgotten when its registration is destroyed, before what it reads.
+// - Invariants: a family has at most kSeriesMax series: what comes beyond is counted together under
+//   the label values "(other)".
 #pragma once
 
 #include <cstdint>

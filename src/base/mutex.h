@@ -1,4 +1,5 @@
 // Mutex and friends with clang's thread-safety annotations (libstdc++'s carry none).
+// - Threads: any.
 #pragma once
 
 #include <chrono>

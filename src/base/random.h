@@ -1,5 +1,5 @@
 // Random: seeded randomness (SplitMix64, Steele et al. 2014). Same seed, same sequence, everywhere.
-// Thread-safety: none; each owner has its own.
+// - Threads: none; each owner has its own.
 #pragma once
 
 #include <cstdint>

@@ -7,9 +7,9 @@
 // end of a segment, found by length and hash when it is read. Nothing is forced to the disk: a
 // power cut may cost the last seconds.
 //
-// Thread-safety: none; one thread owns a ring. Reading what another process writes is safe: its
-// last record may be missing. Invariants: all segments but the newest fit into bytes_max together
-// with it, or are removed.
+// - Threads: none; one thread owns a ring. Reading what another process writes is safe: its last
+//   record may be missing.
+// - Invariants: all segments but the newest fit into bytes_max together with it, or are removed.
 #pragma once
 
 #include <cstdint>

@@ -1,7 +1,8 @@
 // SimExecutor: an Executor and Clock of virtual time for tests and simulation.
 //
 // Time moves only inside RunUntilIdle/Advance, straight to the next timer; nothing sleeps.
-// Thread-safety: one thread only.
+//
+// - Threads: one thread only.
 #pragma once
 
 #include <deque>

@@ -1,11 +1,11 @@
 // Status: the outcome of an operation, as Kubernetes' API knows outcomes.
 //
-// A Status is OK or an error with a Code, a message for people and, for invalid objects, the
-// causes field by field. The codes are those of metav1.Status: one table (status.cc) maps a code
-// to its HTTP status and its reason, so an error made deep in the store reaches kubectl unchanged.
+// A Status is OK or an error with a Code, a message for people and, for invalid objects, the causes
+// field by field. The codes are those of metav1.Status: one table (status.cc) maps a code to its
+// HTTP status and its reason, so an error made deep in the store reaches kubectl unchanged.
 //
-// Thread-safety: immutable values; an OK Status is one null pointer.
-// Rule of context: a callee says what only it knows; the caller adds what only it knows.
+// - Threads: immutable values; an OK Status is one null pointer. Rule of context: a callee says
+//   what only it knows; the caller adds what only it knows.
 #pragma once
 
 #include <memory>

@@ -1,4 +1,5 @@
-// Small string helpers that the standard library lacks. Pure functions.
+// Small string helpers that the standard library lacks.
+// - Threads: pure functions.
 #pragma once
 
 #include <cstdint>

@@ -1,7 +1,7 @@
 // TempDir: a directory of a test's own that goes away with it. For tests and benchmarks only.
-//
-// Thread-safety: none. Ownership: whatever is in the directory is the TempDir's; that it cannot be
-// removed ends the test.
+// - Threads: none.
+// - Ownership: whatever is in the directory is the TempDir's; that it cannot be removed ends the
+//   test.
 #pragma once
 
 #include <unistd.h>

@@ -1,5 +1,5 @@
 // Eight bytes at a time: what would call the C library for every few bytes of a text, inline.
-// Thread-safety: pure functions.
+// - Threads: pure functions.
 #pragma once
 
 #include <bit>

@@ -1,5 +1,5 @@
 // What the commands of this program share: parsing, errors, flags that several have.
-// Thread-safety: main thread.
+// - Threads: main thread.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
 // The commands that only this program has: they run a cluster rather than talk to one.
-// Thread-safety: main thread.
+// - Threads: main thread.
 #pragma once
 
 #include <string>

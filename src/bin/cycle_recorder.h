@@ -4,8 +4,8 @@
 // that no disk ever delays a decision. When the disk is too slow or full, records are left out up
 // to the next keyframe; the log says so once.
 //
-// Ownership: outlives the scheduler it records. Thread-safety: recorder() belongs to the
-// scheduler's thread; destroying writes what is waiting.
+// - Threads: recorder() belongs to the scheduler's thread; destroying writes what is waiting.
+// - Ownership: outlives the scheduler it records.
 #pragma once
 
 #include <memory>

@@ -1,6 +1,6 @@
 // CycleTable: what one scheduling cycle decided and who waits, for people: those of one group that
 // wait for the same reason are one line.
-// Thread-safety: a value.
+// - Threads: a value.
 #pragma once
 
 #include <string>

@@ -7,7 +7,7 @@
 //   DIR/cycles/             the scheduler's last cycles
 //   DIR/images.yaml         the image catalogue's additions, if any
 //
-// Thread-safety: main thread, before the cluster runs; the paths are plain values.
+// - Threads: main thread, before the cluster runs; the paths are plain values.
 #pragma once
 
 #include <cstdint>

@@ -5,8 +5,9 @@
 //   store thread  SQLite's commits
 //   record thread the record of the scheduler's cycles
 //
-// Ownership: members are destroyed in reverse order of declaration: first what asks, last what
-// answers. Thread-safety: the thread that constructs it runs it and is the core thread.
+// - Threads: the thread that constructs it runs it and is the core thread.
+// - Ownership: members are destroyed in reverse order of declaration: first what asks, last what
+//   answers.
 #pragma once
 
 #include <functional>

@@ -1,6 +1,6 @@
 // What `swell install` puts into a cluster: CustomResourceDefinitions, priority classes, a
 // namespace, service accounts and their rights. In the order in which they can be made.
-// Thread-safety: pure functions.
+// - Threads: pure functions.
 #pragma once
 
 #include <string>

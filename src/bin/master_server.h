@@ -4,8 +4,8 @@
 // to a request that changed something goes out when the change is on the disk; everything that
 // comes meanwhile is one more write and one more fdatasync, so many workers share one.
 //
-// Thread-safety: the reactor's thread; the journal has a thread of its own that only writes.
-// Ownership: reactor and clock outlive the server.
+// - Threads: the reactor's thread; the journal has a thread of its own that only writes.
+// - Ownership: reactor and clock outlive the server.
 #pragma once
 
 #include <memory>

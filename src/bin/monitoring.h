@@ -1,5 +1,6 @@
 // Monitoring: what `swell controller` and `swell agent` tell of themselves, and where.
-// Thread-safety: the core thread. Ownership: the process outlives it.
+// - Threads: the core thread.
+// - Ownership: the process outlives it.
 #pragma once
 
 #include <memory>

@@ -1,5 +1,5 @@
-// What this machine is called, and its address that a server sees. Thread-safety: main thread; may
-// look names up.
+// What this machine is called, and its address that a server sees.
+// - Threads: main thread; may look names up.
 #pragma once
 
 #include <string>

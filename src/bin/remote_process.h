@@ -1,8 +1,7 @@
 // RemoteProcess: what `swell controller`, `agent` and `install` have in common: an event loop with
 // a connection to a cluster that runs elsewhere.
-//
-// Ownership: components made over it are destroyed before it. Thread-safety: the thread that makes
-// it runs it and is the core thread.
+// - Threads: the thread that makes it runs it and is the core thread.
+// - Ownership: components made over it are destroyed before it.
 #pragma once
 
 #include <functional>

@@ -1,5 +1,5 @@
 // The key that signs service account tokens: DIR/pki/sa.key, made at the first start.
-// Thread-safety: main thread; the key itself is immutable.
+// - Threads: main thread; the key itself is immutable.
 #pragma once
 
 #include <memory>

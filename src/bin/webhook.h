@@ -3,14 +3,14 @@
 //
 // The certificate authority is in the Secret NAMESPACE/swell-webhook-ca, made by the first replica
 // that needs it, so all of them are trusted by one caBundle. Each replica issues its own
-// certificate from it, for the Service's names and the host of the configuration's URL, and
-// issues it anew before it expires. The caBundle is put into the configuration whenever it is not
-// there.
+// certificate from it, for the Service's names and the host of the configuration's URL, and issues
+// it anew before it expires. The caBundle is put into the configuration whenever it is not there.
 //
 // The Secret is read again before each look at the configuration, and one replica renews it in time
 // (kube/edge/webhook/webhook_authority.h).
 //
-// Ownership: the process and the informers outlive it. Thread-safety: the core thread.
+// - Threads: the core thread.
+// - Ownership: the process and the informers outlive it.
 #pragma once
 
 #include <memory>

@@ -1,7 +1,6 @@
 // Api: a server asked from a command, one blocking call at a time. The event loop runs until the
 // answer is there; waiting for long says so on the terminal; Ctrl-C ends the wait.
-//
-// Thread-safety: the loop's thread.
+// - Threads: the loop's thread.
 #pragma once
 
 #include <functional>

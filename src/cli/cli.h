@@ -3,10 +3,10 @@
 //
 //   int main(int argc, char** argv) { return swell::cli::CliMain(argc, argv, {{"up", ...}}); }
 //
-// Exit status: 0 done, 1 the server or something else said no, 2 the command was used wrongly,
-// 130 interrupted.
+// Exit status: 0 done, 1 the server or something else said no, 2 the command was used wrongly, 130
+// interrupted.
 //
-// Thread-safety: one thread; commands block on the event loop they are given.
+// - Threads: one thread; commands block on the event loop they are given.
 #pragma once
 
 #include <functional>

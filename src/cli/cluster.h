@@ -1,6 +1,6 @@
 // Where the cluster is: --kubeconfig, $KUBECONFIG, the cluster running on this machine,
 // ~/.kube/config, the service account of a pod; the first that is there.
-// Thread-safety: pure functions over files and the environment.
+// - Threads: pure functions over files and the environment.
 #pragma once
 
 #include <functional>

@@ -2,7 +2,8 @@
 //
 // Help is generated from these fields, so every command teaches in the same order: one sentence,
 // usage, examples, flags by group.
-// Thread-safety: values; one thread.
+//
+// - Threads: values; one thread.
 #pragma once
 
 #include <functional>

@@ -1,5 +1,5 @@
 // The commands, one factory each. Each is complete in its own file.
-// Thread-safety: a command runs on the thread of main().
+// - Threads: a command runs on the thread of main().
 #pragma once
 
 #include "cli/command.h"

@@ -1,7 +1,6 @@
 // Console: the process's own standard input and terminal, for commands that converse. And the ports
 // it listens on for the commands that forward them.
-//
-// Thread-safety: the loop's thread. Destroying a Console restores the terminal.
+// - Threads: the loop's thread. Destroying a Console restores the terminal.
 #pragma once
 
 #include <cstdint>

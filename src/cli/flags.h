@@ -7,7 +7,8 @@
 // Accepted: --flag value, --flag=value, --flag= (empty), -f value, -fvalue, -f=value, -ab for
 // switches, --switch=false, and -- to end the flags. Flags and words may be mixed.
 //
-// Ownership: the variables outlive the Flags. Thread-safety: one thread.
+// - Threads: one thread.
+// - Ownership: the variables outlive the Flags.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
 // Flags that name several things at once: KEY=VALUE, repeated or between commas.
-// Thread-safety: values and pure functions.
+// - Threads: values and pure functions.
 #pragma once
 
 #include <string>

@@ -2,7 +2,8 @@
 // pytorchjobs.kubeflow.org, pytorchjobs.v1.kubeflow.org.
 //
 // Well-known names are answered without asking; everything else is discovered, once per command.
-// Thread-safety: one thread.
+//
+// - Threads: one thread.
 #pragma once
 
 #include <string>

@@ -1,5 +1,5 @@
 // Manifests: the objects that -f names: files, directories, - for standard input.
-// Thread-safety: one thread.
+// - Threads: one thread.
 #pragma once
 
 #include <string>

@@ -1,4 +1,5 @@
-// The real terminal and real ports. Thread-safety: the reactor's thread, which outlives them.
+// The real terminal and real ports.
+// - Threads: the reactor's thread, which outlives them.
 #pragma once
 
 #include <memory>

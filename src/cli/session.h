@@ -1,7 +1,7 @@
 // Session: one command line under way: the global flags, the server (connected when first needed),
 // and the terminal.
-//
-// Thread-safety: one thread. Ownership: the environment outlives the session.
+// - Threads: one thread.
+// - Ownership: the environment outlives the session.
 #pragma once
 
 #include <map>

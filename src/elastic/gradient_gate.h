@@ -4,7 +4,7 @@
 // effective batch stays the same while workers come and go. A gradient taken at an older version of
 // the model is refused when it is more than `version_tolerance` behind; its worker takes it anew.
 //
-// Thread-safety: none; a value.
+// - Threads: none; a value.
 #pragma once
 
 #include <cstdint>

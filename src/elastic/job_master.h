@@ -13,7 +13,8 @@
 // position in the data is then that of the model, and what was trained since then is trained again
 // by a model that has not seen it.
 //
-// Thread-safety: none; one thread. Invariants: everything a peer can make grow is bounded.
+// - Threads: none; one thread.
+// - Invariants: everything a peer can make grow is bounded.
 #pragma once
 
 #include <cstdint>

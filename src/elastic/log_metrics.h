@@ -6,8 +6,8 @@
 // Lines begin with a time, as the API prints them on request. `swell.launch: 2 nodes train` says
 // how large the group is from there on: observations of another size than asked for are left out.
 //
-// Thread-safety: immutable after Compile. Any bytes may come: what does not look like an
-// observation is none, and never an error.
+// - Threads: immutable after Compile. Any bytes may come: what does not look like an observation is
+//   none, and never an error.
 #pragma once
 
 #include <cstdint>

@@ -9,7 +9,7 @@
 // wrong before the end is an error: the file is damaged. When the file has grown past its bound it
 // is replaced, whole, by one that begins with a snapshot.
 //
-// Thread-safety: none; one thread. Append returns when the bytes are on the disk.
+// - Threads: none; one thread. Append returns when the bytes are on the disk.
 #pragma once
 
 #include <cstdint>

@@ -15,12 +15,12 @@
 // then decides nothing. Members that the scheduler took after the group had been complete are not
 // the scaler's business: it waits for them.
 //
-// Invariants: min <= replicas <= max in every decision. Input that stays the same leads to a
-// bounded number of changes: growth after Stop takes room that was not there, and both kinds of
-// trying again wait longer each time.
-// Thread-safety: pure; the caller keeps the state. State travels as JSON, so that whoever goes on
-// after a restart decides as the one before would have. Documents that are not ours read as far as
-// they make sense.
+// - Threads: pure; the caller keeps the state. State travels as JSON, so that whoever goes on after
+//   a restart decides as the one before would have. Documents that are not ours read as far as they
+//   make sense.
+// - Invariants: min <= replicas <= max in every decision. Input that stays the same leads to a
+//   bounded number of changes: growth after Stop takes room that was not there, and both kinds of
+//   trying again wait longer each time.
 #pragma once
 
 #include <cstdint>

@@ -6,8 +6,9 @@
 // number when it shrinks, the lowest when it grows. Then policies bound what a period may change;
 // no policies: nothing does. Bounds of the number itself come last.
 //
-// Invariants: min <= what Pace answers <= max. Thread-safety: pure; the caller keeps the state.
-// One that starts anew shrinks no sooner than a whole window later.
+// - Threads: pure; the caller keeps the state. One that starts anew shrinks no sooner than a whole
+//   window later.
+// - Invariants: min <= what Pace answers <= max.
 #pragma once
 
 #include <cstdint>

@@ -20,8 +20,8 @@
 // Order. Ranges of an epoch come in an order that seed and epoch fix. The next epoch begins as soon
 // as everything of this one is handed out.
 //
-// Thread-safety: none; one thread. Time is given, so that a journal of calls replays exactly.
-// Invariants: done + leased + returned + not yet handed out = records x epochs.
+// - Threads: none; one thread. Time is given, so that a journal of calls replays exactly.
+// - Invariants: done + leased + returned + not yet handed out = records x epochs.
 #pragma once
 
 #include <cstdint>

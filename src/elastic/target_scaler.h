@@ -8,8 +8,9 @@
 // is bounded per look (twice as many, or 4 more); shrinking follows the highest number that was
 // asked for within the window.
 //
-// Invariants: min <= desired <= max. Thread-safety: pure; the caller keeps the window. A scaler
-// that starts anew shrinks no sooner than a whole window later.
+// - Threads: pure; the caller keeps the window. A scaler that starts anew shrinks no sooner than a
+//   whole window later.
+// - Invariants: min <= desired <= max.
 #pragma once
 
 #include <cstdint>

@@ -9,7 +9,7 @@
 // A log that does not come within some seconds is a look without an observation; other jobs wait
 // for nothing. Jobs that do not run, or are not scaled by metrics, are left alone.
 //
-// Thread-safety: core executor only.
+// - Threads: core executor only.
 #pragma once
 
 #include <map>

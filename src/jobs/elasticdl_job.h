@@ -14,8 +14,9 @@
 //
 // Relaunching: what was preempted, deleted or killed (137, not out of memory) always comes back;
 // other failures of a worker relaunchOnWorkerFailure times (1) in all, then the others go on
-// without it, and the job fails when the last one has. Thread-safety: stateless; core executor
-// only.
+// without it, and the job fails when the last one has.
+//
+// - Threads: stateless; core executor only.
 #pragma once
 
 #include <memory>

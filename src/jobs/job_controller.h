@@ -17,7 +17,7 @@
 // Order of writes: what was seen goes into the job's status, with the version that was looked at,
 // before anything is deleted or made; so no observation is lost and no pass acts on an old picture.
 //
-// Thread-safety: core executor only.
+// - Threads: core executor only.
 #pragma once
 
 #include <map>

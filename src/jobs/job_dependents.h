@@ -1,6 +1,6 @@
 // What a job's pods need beside services (JobKind::Dependents), written before them: made where it
 // is missing, brought up to date where it is the job's, left alone where it is somebody else's.
-// Thread-safety: core executor only. `client` outlives the call.
+// - Threads: core executor only. `client` outlives the call.
 #pragma once
 
 #include <functional>

@@ -1,7 +1,6 @@
 // JobKind: what differs between kinds of training jobs. JobController does everything else, so a
 // new kind is one implementation of this interface.
-//
-// Thread-safety: stateless; core executor only.
+// - Threads: stateless; core executor only.
 #pragma once
 
 #include <optional>

@@ -1,7 +1,6 @@
 // What a job is made of: its members' pods and the PodGroups that they are in, as JobController
 // writes them, and as a plan of a job that there is not yet has them.
-//
-// Thread-safety: pure functions.
+// - Threads: pure functions.
 #pragma once
 
 #include <string>

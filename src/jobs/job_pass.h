@@ -1,5 +1,5 @@
 // One pass of JobController over one job: what it saw, and what it decided to write.
-// Thread-safety: core executor only; lives until the pass's last write is answered.
+// - Threads: core executor only; lives until the pass's last write is answered.
 #pragma once
 
 #include <algorithm>

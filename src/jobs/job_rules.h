@@ -1,7 +1,7 @@
 // JobRules: what is wrong with a job, a pod group or a pod's wish for GPUs as it is written, told
 // when it is made rather than when it is to run: what its controller or the scheduler could not
 // read, and what scaling by metrics could not.
-// Thread-safety: immutable.
+// - Threads: immutable.
 #pragma once
 
 #include <memory>

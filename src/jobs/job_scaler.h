@@ -1,10 +1,10 @@
 // JobScaler: what both autoscalers do alike. Every running job of a kind is looked at once per
 // interval; how many members it is to have, what is remembered with that, and its status are
 // written in that order. What is looked at and decided is a subclass's.
-//
-// Thread-safety: core executor only. Ownership: the context's informers outlive it.
-// Invariants: one look at a job is under way at a time; nothing is decided on a job that a write of
-// ours is newer than.
+// - Threads: core executor only.
+// - Ownership: the context's informers outlive it.
+// - Invariants: one look at a job is under way at a time; nothing is decided on a job that a write
+//   of ours is newer than.
 #pragma once
 
 #include <functional>

@@ -2,7 +2,7 @@
 // elasticPolicy it is a torch elastic job: workers meet in a rendezvous whose options come before
 // their own arguments, each has a service of its own, and the Master has no part in the training.
 // Controllers/autoscaler sets how many workers there are.
-// Thread-safety: a JobKind has no state.
+// - Threads: a JobKind has no state.
 #pragma once
 
 #include <memory>

@@ -1,7 +1,6 @@
 // What processes of a distributed job are told in order to find each other: ranks for a rigid job,
 // a rendezvous for an elastic one. Variables that the user has set stay.
-//
-// Thread-safety: pure functions.
+// - Threads: pure functions.
 #pragma once
 
 #include <cstdint>

@@ -4,7 +4,8 @@
 // /etc/mpi/kubexec.sh: `kubectl exec`, with an account that may do that in the job's own workers
 // alone. So no image needs an SSH server and no job has keys; a worker that would be one waits.
 // Names of workers resolve in all pods, for commands that read the hostfile themselves.
-// Thread-safety: pure functions.
+//
+// - Threads: pure functions.
 #pragma once
 
 #include <string>

@@ -1,6 +1,6 @@
-// PyTorchJob (kubeflow.org/v1): one Master and Workers under torch.distributed.
-// Semantics: Kubeflow's training operator v1, which people's manifests are written for.
-// Thread-safety: a JobKind has no state.
+// PyTorchJob (kubeflow.org/v1): one Master and Workers under torch.distributed. Semantics:
+// Kubeflow's training operator v1, which people's manifests are written for.
+// - Threads: a JobKind has no state.
 #pragma once
 
 #include <memory>

@@ -2,7 +2,9 @@
 // MPIJob of Kubeflow (kubeflow.org/v1), TFJob and XGBoostJob of KubeDL
 // (training.kubedl.io/v1alpha1). Every member has a headless service of its own name; what its
 // processes are told of the others is each kind's own. A gang of all members; none of them is
-// elastic. Thread-safety: stateless; core executor only.
+// elastic.
+//
+// - Threads: stateless; core executor only.
 #pragma once
 
 #include <memory>

@@ -10,7 +10,7 @@
 // Answers that do not come within some seconds are a look without them. Who sets `replicas`
 // otherwise is overruled at the next look, as by a HorizontalPodAutoscaler.
 //
-// Thread-safety: core executor only.
+// - Threads: core executor only.
 #pragma once
 
 #include <map>

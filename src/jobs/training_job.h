@@ -1,5 +1,5 @@
 // Swell's own job, TrainingJob (swell.dev/v1): any number of roles, each rigid or elastic.
-// Thread-safety: stateless; core executor only.
+// - Threads: stateless; core executor only.
 #pragma once
 
 #include <memory>

@@ -4,12 +4,12 @@
 // What kept documents have in common (the containers, volumes and tolerations of a job's pods) is
 // there once, for all of them: a part. Scratch is memory for trees that live for a moment.
 //
-// Thread-safety: any thread may read and drop a kept document. Each shares the parts of those that
-// it kept itself.
-// Ownership: a Scratch outlives the trees in it; what is moved out of one is still in it, a copy of
-// a piece, too. A kept document needs nothing but itself, and a copy of it, or of a piece, is a
-// value like any other.
-// Invariant: kept documents never change.
+// - Threads: any thread may read and drop a kept document. Each shares the parts of those that it
+//   kept itself.
+// - Ownership: a Scratch outlives the trees in it; what is moved out of one is still in it, a copy
+//   of a piece, too. A kept document needs nothing but itself, and a copy of it, or of a piece, is
+//   a value like any other.
+// - Invariants: kept documents never change.
 #pragma once
 
 #include <string_view>

@@ -1,5 +1,5 @@
 // Removing many members of an object: in one pass, where StableErase shifts all that follow each.
-// Thread-safety: pure functions.
+// - Threads: pure functions.
 #pragma once
 
 #include <functional>

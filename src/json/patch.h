@@ -1,5 +1,5 @@
 // JSON Patch (RFC 6902), JSON Merge Patch (RFC 7386), and the merge patch between two documents.
-// Thread-safety: pure functions.
+// - Threads: pure functions.
 #pragma once
 
 #include "json/value.h"

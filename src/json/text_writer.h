@@ -10,7 +10,8 @@
 //
 // Strings come out as json::Print has them. That brackets match is the writer's caller's business.
 //
-// Thread-safety: none. Ownership: the text is the writer's until taken.
+// - Threads: none.
+// - Ownership: the text is the writer's until taken.
 #pragma once
 
 #include <cstdint>

@@ -2,7 +2,8 @@
 //
 // Documents are lossless: unknown fields, their order and their numbers survive. Use StableErase;
 // Boost.JSON's own erase() reorders keys.
-// Thread-safety: as std containers; const documents may be shared between threads.
+//
+// - Threads: as std containers; const documents may be shared between threads.
 #pragma once
 
 #include <cstdint>

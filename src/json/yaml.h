@@ -1,5 +1,5 @@
 // YAML as Kubernetes uses it: YAML 1.2 core scalars with JSON's data model, several documents.
-// Thread-safety: pure functions.
+// - Threads: pure functions.
 #pragma once
 
 #include <string>

@@ -1,5 +1,5 @@
 // YAML scalars the way Kubernetes' own YAML reader resolves them (YAML 1.1 words included).
-// Thread-safety: pure functions. Private to json/.
+// - Threads: pure functions. Private to json/.
 #pragma once
 
 #include <string_view>

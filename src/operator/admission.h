@@ -9,7 +9,8 @@
 // which is only a warning where nodes may come (AdmissionOptions).
 //
 // Whatever can not be understood is let through: this is here to help, the scheduler decides.
-// Thread-safety: core executor only. The informers outlive it.
+//
+// - Threads: core executor only. The informers outlive it.
 #pragma once
 
 #include <memory>

@@ -1,7 +1,7 @@
 // Manager: every controller and the scheduler, made and started together. What `swell up`, `swell
 // controller` and the simulation run.
-//
-// Ownership: the Context's parts outlive it. Thread-safety: core executor only.
+// - Threads: core executor only.
+// - Ownership: the Context's parts outlive it.
 #pragma once
 
 #include <functional>

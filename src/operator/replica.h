@@ -1,13 +1,13 @@
 // Replica: one of the processes that run a cluster's scheduler and controllers, of which one leads.
 //
 // All keep their informers warm, and stand for the lead once those know the cluster; the one that
-// holds the Lease has a Manager. It writes through a
-// gate that shuts as soon as it may not lead any more. If nobody else led meanwhile (the server was
-// away, say) the gate opens again and the Manager goes on; else it is dropped, with what it
-// believed. Before a new leader decides anything it reads all pods anew: its watch may be behind
-// what the last one did.
+// holds the Lease has a Manager. It writes through a gate that shuts as soon as it may not lead any
+// more. If nobody else led meanwhile (the server was away, say) the gate opens again and the
+// Manager goes on; else it is dropped, with what it believed. Before a new leader decides anything
+// it reads all pods anew: its watch may be behind what the last one did.
 //
-// Ownership: executor, clock and random outlive it. Thread-safety: core executor only.
+// - Threads: core executor only.
+// - Ownership: executor, clock and random outlive it.
 #pragma once
 
 #include <functional>

@@ -6,7 +6,7 @@
 // makes, changes and removes those, and touches no others. That a project's writer may give these
 // roles is looked at where projects are written.
 //
-// Thread-safety: core executor only.
+// - Threads: core executor only.
 #pragma once
 
 #include <map>

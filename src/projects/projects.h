@@ -1,7 +1,7 @@
 // ProjectController: makes the namespaces of leaf projects, and tells in the status of projects and
 // node pools what the scheduler knows: fair shares, what is allocated and requested, nodes and
-// GPUs. A project that is deleted while it is in use goes when it no longer is. Thread-safety: core
-// executor only. The scheduler's model outlives it.
+// GPUs. A project that is deleted while it is in use goes when it no longer is.
+// - Threads: core executor only. The scheduler's model outlives it.
 #pragma once
 
 #include <functional>

@@ -7,8 +7,9 @@
 // there with the pods that still hold their places, and with those that say when they ended. What
 // is lost with a crash is what was not written yet of pods that are gone when the next one begins.
 //
-// Ownership: model and informers outlive it. Thread-safety: core executor only.
-// Invariants: two days in memory; days older than kDaysKept are removed.
+// - Threads: core executor only.
+// - Ownership: model and informers outlive it.
+// - Invariants: two days in memory; days older than kDaysKept are removed.
 #pragma once
 
 #include <functional>

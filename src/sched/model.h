@@ -15,8 +15,10 @@
 // returns the pod to what the watch said last.
 //
 // Order of arrival does not matter: pods may come before their node, group or queue.
-// Thread-safety: none. Ownership: copies what it is given. References that do not resolve are kept
-// by name and resolve when the object arrives. Upserting an equal object changes nothing.
+//
+// - Threads: none.
+// - Ownership: copies what it is given. References that do not resolve are kept by name and resolve
+//   when the object arrives. Upserting an equal object changes nothing.
 #pragma once
 
 #include <cstdint>

@@ -4,7 +4,7 @@
 // It is counted from cycle to cycle. To outlive the process it is written down now and then and
 // read again at the start; what was used between the last note and the end is forgotten.
 //
-// Thread-safety: none.
+// - Threads: none.
 #pragma once
 
 #include <string>

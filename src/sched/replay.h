@@ -5,7 +5,8 @@
 //     Result<std::optional<ReplayedCycle>> cycle = replay.Next(record);
 //   }
 //
-// Thread-safety: none. Ownership: has a model and a scheduler of its own. Records are not trusted.
+// - Threads: none.
+// - Ownership: has a model and a scheduler of its own. Records are not trusted.
 #pragma once
 
 #include <cstdint>

@@ -8,9 +8,9 @@
 // The decisions are already assumed in the model when RunCycle returns; the caller forgets those
 // that the API refused (Model::Forget) and lets the watch confirm the others.
 //
-// Thread-safety: none; one thread owns model and scheduler. Never blocks, does no I/O.
-// Invariants: same model contents and time, same result byte for byte, whatever order the model
-// learned them in. A cycle over a model in which nothing changed since the last one does nothing.
+// - Threads: none; one thread owns model and scheduler. Never blocks, does no I/O.
+// - Invariants: same model contents and time, same result byte for byte, whatever order the model
+//   learned them in. A cycle over a model in which nothing changed since the last one does nothing.
 #pragma once
 
 #include <cstdint>

@@ -1,6 +1,6 @@
 // What a pod asks of GPUs in its annotations, and what is wrong with it: a part that is none would
 // be a pod without a GPU.
-// Thread-safety: pure functions.
+// - Threads: pure functions.
 #pragma once
 
 #include <optional>

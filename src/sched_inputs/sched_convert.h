@@ -1,6 +1,6 @@
 // API objects as the scheduler's plain inputs.
-// Thread-safety: pure functions. What cannot be read (a bad quantity that got past validation on
-// another server) counts as zero and never fails a cycle.
+// - Threads: pure functions. What cannot be read (a bad quantity that got past validation on
+//   another server) counts as zero and never fails a cycle.
 #pragma once
 
 #include <functional>

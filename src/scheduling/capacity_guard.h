@@ -1,7 +1,8 @@
 // CapacityGuard: does a pod still fit a node? Asked by the embedded API server at every binding, so
 // that two schedulers, or one with an old picture, cannot fill a node twice. What it let through
 // counts at once, until the watch shows the pod bound or gone (or ten seconds pass: the write
-// failed). Thread-safety: core executor only.
+// failed).
+// - Threads: core executor only.
 #pragma once
 
 #include <deque>

@@ -5,7 +5,7 @@
 // write to their group and deleted once the watch tells of it, so that whoever hears of a pod's end
 // has heard of its mark (group_marks.h); a pod by itself is marked by a write of its own.
 //
-// Thread-safety: core executor only.
+// - Threads: core executor only.
 #pragma once
 
 #include <functional>

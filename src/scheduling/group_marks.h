@@ -6,7 +6,8 @@
 // through the pods' informer as if each had been marked itself, whoever leads by then.
 //
 // Only for pods whose controller runs here: others look at the pod alone.
-// Thread-safety: core executor only.
+//
+// - Threads: core executor only.
 #pragma once
 
 #include <functional>

@@ -6,7 +6,7 @@
 // topmost owner that has a rule counts. Or about pods that name their object in a label or an
 // annotation.
 //
-// Thread-safety: values; pure functions.
+// - Threads: values; pure functions.
 #pragma once
 
 #include <functional>

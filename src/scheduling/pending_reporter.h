@@ -3,14 +3,14 @@
 //
 // Why a job waits changes with every pod that comes or goes, and hundreds may wait. So a job is
 // told at once when it begins to wait, and after that in turn: the latest reason wins, nothing is
-// written twice, new words come soon and ever later while they keep changing, and where nothing
-// but numbers differ they are brought up to date now and then, without an event. Of those told
-// again so many writes a second go out, and never more than a few jobs' and few writes at once, so
-// that a server that is slow, or starts again, is not kept busy by this: a gang of thousands that
-// others make room for would be in its own way. What it refuses is told again later.
+// written twice, new words come soon and ever later while they keep changing, and where nothing but
+// numbers differ they are brought up to date now and then, without an event. Of those told again so
+// many writes a second go out, and never more than a few jobs' and few writes at once, so that a
+// server that is slow, or starts again, is not kept busy by this: a gang of thousands that others
+// make room for would be in its own way. What it refuses is told again later.
 //
-// Thread-safety: core executor only. Bounds: one entry for each job, and one for each pod of those
-// few being told; those that have nothing to say any more are dropped.
+// - Threads: core executor only. Bounds: one entry for each job, and one for each pod of those few
+//   being told; those that have nothing to say any more are dropped.
 #pragma once
 
 #include <deque>

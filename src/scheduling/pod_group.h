@@ -3,7 +3,8 @@
 // Pods with the label swell.dev/pod-group whose PodGroup nobody made get one, so that plain pods
 // can form a gang: its minimum is the annotation swell.dev/min-member of the first pod, default 1.
 // Such a group goes with its last pod. Swell's own job kinds make their groups themselves.
-// Thread-safety: core executor only.
+//
+// - Threads: core executor only.
 #pragma once
 
 #include "kube/client/work_queue.h"

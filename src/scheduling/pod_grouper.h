@@ -8,10 +8,10 @@
 // operator has made none for a while.
 //
 // People's rules are in a ConfigMap, looked at from time to time: key rules.yaml of
-// `namespace`/swell-grouping. What is wrong with them is told in events of the ConfigMap and in
-// the log, by rule and field; the other rules hold.
+// `namespace`/swell-grouping. What is wrong with them is told in events of the ConfigMap and in the
+// log, by rule and field; the other rules hold.
 //
-// Thread-safety: core executor only.
+// - Threads: core executor only.
 #pragma once
 
 #include <functional>

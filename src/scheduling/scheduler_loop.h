@@ -6,7 +6,7 @@
 // is marked first (evictions.h), so that the agent, the job's controller and people all know that
 // it was preempted and not broken.
 //
-// Thread-safety: core executor only.
+// - Threads: core executor only.
 #pragma once
 
 #include <deque>

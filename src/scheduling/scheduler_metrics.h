@@ -1,7 +1,7 @@
 // SchedulerMetrics: what the scheduler does and what its model says, for whoever scrapes it:
 // cycles, decisions by rule, waits, what projects hold and are due, nodes' and jobs' GPUs.
-//
-// Ownership: model, statistics and clock outlive it. Thread-safety: core executor only.
+// - Threads: core executor only.
+// - Ownership: model, statistics and clock outlive it.
 #pragma once
 
 #include <memory>

@@ -1,8 +1,7 @@
 // SchedulerSettings: what a scheduler is run with, and how others get to know it: it keeps them in
 // a ConfigMap (keys::kSchedulerSettings, one entry per setting), which is part of a cluster's
 // state, so that what `swell why` and `swell simulate` say of a cluster is what its scheduler does.
-//
-// Thread-safety: values and pure functions; SettingsTeller: core executor only.
+// - Threads: values and pure functions; SettingsTeller: core executor only.
 #pragma once
 
 #include <set>

@@ -3,7 +3,8 @@
 //
 // Between cycles the state settles: what was bound runs; what was promised room or is terminating
 // waits again, as if its pod had been made anew under the same name.
-// Thread-safety: pure functions.
+//
+// - Threads: pure functions.
 #pragma once
 
 #include "sched/cycle/cycle.h"

@@ -1,8 +1,7 @@
-// A cluster's state in a file: a v1 List of the kinds that scheduling depends on, as from
-// `kubectl get … -o json` or `swell snapshot`, and as the scheduler's inputs.
-//
-// Thread-safety: pure functions. Unknown kinds and fields are ignored; what cannot be read is
-// told, one line per problem that names object, field and value.
+// A cluster's state in a file: a v1 List of the kinds that scheduling depends on, as from `kubectl
+// get … -o json` or `swell snapshot`, and as the scheduler's inputs.
+// - Threads: pure functions. Unknown kinds and fields are ignored; what cannot be read is told, one
+//   line per problem that names object, field and value.
 #pragma once
 
 #include <map>

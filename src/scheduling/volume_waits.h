@@ -6,7 +6,7 @@
 // is for another node, and after ten minutes, the pod is to be placed anew. Volumes of our own
 // provisioner are good on every node and not waited for.
 //
-// Thread-safety: core executor only. Destroying it forgets all.
+// - Threads: core executor only. Destroying it forgets all.
 #pragma once
 
 #include <functional>

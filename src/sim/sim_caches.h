@@ -3,7 +3,8 @@
 // In calm an informer is behind for moments only: what it holds in another version than the store,
 // lacks, or holds for nothing at one look, is right at the next one.
 //
-// Ownership: the cluster outlives it. Thread-safety: one thread.
+// - Threads: one thread.
+// - Ownership: the cluster outlives it.
 #pragma once
 
 #include <set>

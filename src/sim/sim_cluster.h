@@ -10,11 +10,11 @@
 // virtual times, write the same bytes in the same order, which trace_hash() sums up.
 //
 // With `replicas` 0 all is one process, as in `swell up`: Crash() takes it away between two
-// instructions; what the disk holds and the pods that run are all that Restart() finds.
-// With more, the API server, so many `swell controller` of which one leads, and an agent for each
-// node are processes of their own on a SimNetwork, each with its own clock, and die alone.
+// instructions; what the disk holds and the pods that run are all that Restart() finds. With more,
+// the API server, so many `swell controller` of which one leads, and an agent for each node are
+// processes of their own on a SimNetwork, each with its own clock, and die alone.
 //
-// Thread-safety: one thread.
+// - Threads: one thread.
 #pragma once
 
 #include <functional>

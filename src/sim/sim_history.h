@@ -1,7 +1,9 @@
 // History: what became durable, in order, and what is wrong about it.
 //
 // It hangs on the disk, below everything that could lie: answers, watches and restarts are held to
-// what it says. Thread-safety: one thread.
+// what it says.
+//
+// - Threads: one thread.
 #pragma once
 
 #include <functional>

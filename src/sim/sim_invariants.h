@@ -1,20 +1,20 @@
-// Invariants: what must hold of a cluster at every durable change, whatever goes wrong around it.
+// Invariants: what must hold in a cluster at every durable change, whatever fails around it.
 //
-//   - no device of a node is promised to two pods, and no node carries more GPUs than it has;
-//   - no project holds more GPUs than its limit;
-//   - where another scheduler places pods on the same nodes, too, both may have taken the same room
-//     at once; but in calm, no pod of ours goes where such pods are known to leave no room;
-//   - nobody evicts what another scheduler has placed;
-//   - a pod that was bound stays on its node, one that ended stays ended, and so does a job;
-//   - in calm, no gang is half placed for longer than `kHalfPlacedMax`;
-//   - no leader asks for a binding of a pod that was bound before it took the lead, nor for another
-//     one while it cannot know whether the last will be made; and none is made that was asked for
-//     in a term that was over;
-//   - whoever writes or deletes a pod says which one, for another may come to its name;
-//   - who was evicted for somebody went in vain only if that somebody was deleted, and was bound;
-//   - in calm, who is marked for somebody that waits is soon asked to go.
+//   1. No device of a node is promised to two pods, and no node carries more GPUs than it has.
+//   2. No project holds more GPUs than its limit.
+//   3. Another scheduler may place pods on the same nodes, and both may take the same room at once.
+//      In calm, no pod of ours goes where such pods are known to leave no room.
+//   4. Nobody evicts a pod that another scheduler placed.
+//   5. A bound pod stays on its node. A pod or job that ended stays ended.
+//   6. In calm, no gang is half placed for longer than `kHalfPlacedMax`.
+//   7. A leader never asks to bind a pod that was bound before it took the lead, and never asks
+//      twice while the first answer is open. No binding of an old term is carried out.
+//   8. A write or deletion of a pod names its uid, since another pod may get the same name.
+//   9. An eviction for a pod was in vain only if that pod was deleted, and was bound.
+//   10. In calm, a pod that is marked for a waiting pod is soon told to end.
 //
-// Ownership: the history outlives it. Thread-safety: one thread.
+// - Threads: one thread.
+// - Ownership: the history outlives it.
 #pragma once
 
 #include <map>

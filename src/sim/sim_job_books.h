@@ -5,7 +5,8 @@
 //     or was asked to go;
 //   - a batch Job counts no success that was not, and when it is complete none is missing.
 //
-// Ownership: the history outlives it. Thread-safety: one thread.
+// - Threads: one thread.
+// - Ownership: the history outlives it.
 #pragma once
 
 #include <map>

@@ -1,6 +1,5 @@
 // The jobs that people submit to a simulated cluster, as JSON.
-//
-// Thread-safety: pure.
+// - Threads: pure.
 #pragma once
 
 #include <cstdint>

@@ -1,8 +1,8 @@
 // SimNeighbour: another scheduler on the same nodes, as the stock one is beside ours: it places
 // pods of its own by what it listed a moment ago, and asks nobody. Where both took the same room,
 // the node refuses one of them.
-//
-// Ownership: executor outlives it. Thread-safety: one thread.
+// - Threads: one thread.
+// - Ownership: executor outlives it.
 #pragma once
 
 #include <map>

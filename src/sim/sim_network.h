@@ -14,7 +14,8 @@
 // connection was stale, is done twice. Chunks of a stream keep their order and may be cut anywhere;
 // one that misses any is never heard again, and ends when the way is mended.
 //
-// Ownership: executor outlives it, it outlives calls and servers. Thread-safety: one thread.
+// - Threads: one thread.
+// - Ownership: executor outlives it, it outlives calls and servers.
 #pragma once
 
 #include <functional>

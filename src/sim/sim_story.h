@@ -11,7 +11,7 @@
 //   story.Play();
 //   for (const std::string& what : story.violations()) ADD_FAILURE() << what;
 //
-// Thread-safety: one thread.
+// - Threads: one thread.
 #pragma once
 
 #include <functional>

@@ -2,7 +2,10 @@
 // every event with what became durable: none may be missing, doubled, out of order or early.
 //
 // It says "expired" only to a server that has started since it last heard of one; such a server has
-// no history. Ownership: history and executor outlive it. Thread-safety: one thread.
+// no history.
+//
+// - Threads: one thread.
+// - Ownership: history and executor outlive it.
 #pragma once
 
 #include <map>

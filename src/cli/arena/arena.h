@@ -1,7 +1,8 @@
 // The drop-in front end `arena`: commands, flags and printing of Arena v0.5.0.
 //
 // What people grep for is kept to the letter: status words, columns, dashes, INFO lines.
-// Thread-safety: one thread.
+//
+// - Threads: one thread.
 #pragma once
 
 #include <optional>

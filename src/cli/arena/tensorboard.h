@@ -1,5 +1,5 @@
 // TensorBoard beside a job: a Deployment and a NodePort Service, as Arena makes them.
-// Thread-safety: as Api.
+// - Threads: as Api.
 #pragma once
 
 #include <string>

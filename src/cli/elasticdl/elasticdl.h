@@ -1,8 +1,7 @@
 // The drop-in front end `elasticdl`: ElasticDL's client, with the flags of its first walkthrough
 // and of its last version. Its jobs are ElasticDLJobs; nothing is built or pushed: the model file
 // travels in a ConfigMap, and the image is one that the nodes know.
-//
-// Thread-safety: one thread.
+// - Threads: one thread.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,5 @@
-// PriorityClasses by name. Thread-safety: as Api.
+// PriorityClasses by name.
+// - Threads: as Api.
 #pragma once
 
 #include <string>

@@ -1,6 +1,6 @@
 // PyTorchSpec: what `swell submit` and `arena submit pytorch` ask for, and the PyTorchJob
 // (kubeflow.org/v1) that says it; TFJob and XGBoostJob, of the same make, too.
-// Thread-safety: values and pure functions.
+// - Threads: values and pure functions.
 #pragma once
 
 #include <string>

@@ -1,6 +1,6 @@
-// TrainingSpec: what `runai submit` asks for, and the TrainingJob (swell.dev/v1)
-// or Job (batch/v1) that says it.
-// Thread-safety: values and pure functions.
+// TrainingSpec: what `runai submit` asks for, and the TrainingJob (swell.dev/v1) or Job (batch/v1)
+// that says it.
+// - Threads: values and pure functions.
 #pragma once
 
 #include <string>

@@ -1,7 +1,6 @@
 // What the scheduler would do with a changed cluster: the state is read once, changed here, and
 // given to the scheduler's own code (CliEnv::what_if). Nothing is written anywhere.
-//
-// Thread-safety: values; functions that ask the server block on its loop.
+// - Threads: values; functions that ask the server block on its loop.
 #pragma once
 
 #include <map>

@@ -1,5 +1,5 @@
 // Converse: a command (or a container attached to) that talks with the terminal until it ends.
-// Thread-safety: the session's thread; blocks on its loop.
+// - Threads: the session's thread; blocks on its loop.
 #pragma once
 
 #include <string>

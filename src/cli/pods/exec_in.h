@@ -1,5 +1,5 @@
-// `swell exec` as a function, for the front ends that have it under other names.
-// Thread-safety: one thread; blocks on the session's loop.
+// ExecIn: what `swell exec` does, as a function for front ends with other names for it.
+// - Threads: one thread; blocks on the session's loop.
 #pragma once
 
 #include <string>

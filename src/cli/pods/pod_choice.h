@@ -1,5 +1,5 @@
 // Which pod the words of a command mean: a pod, a job's chief, or one that something else selects.
-// Thread-safety: asks the server; blocks on its loop.
+// - Threads: asks the server; blocks on its loop.
 #pragma once
 
 #include <string>

@@ -1,5 +1,5 @@
 // Logs of pods: which container, how much, how long; several pods side by side.
-// Thread-safety: one thread.
+// - Threads: one thread.
 #pragma once
 
 #include <string>

@@ -1,9 +1,8 @@
 // Tar archives as streams: what `swell cp` sends to and gets from a pod's tar. POSIX ustar, with
 // GNU's and pax's ways to write long names.
-//
-// Thread-safety: none. Reads and writes local files, blocking.
-// Invariants: nothing is written outside of the reader's destination, whatever the archive says;
-// memory is bounded by a piece.
+// - Threads: none. Reads and writes local files, blocking.
+// - Invariants: nothing is written outside of the reader's destination, whatever the archive says;
+//   memory is bounded by a piece.
 #pragma once
 
 #include <cstdint>

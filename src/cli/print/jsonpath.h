@@ -6,7 +6,8 @@
 // Supported: fields with dots escaped (.a\.b) or quoted (['a.b']), indices (also negative), unions,
 // slices, wildcards, recursive descent (..), filters with == != < > <= >= or bare existence, range
 // and end, quoted text with \n, \t and \\. What is missing prints nothing.
-// Thread-safety: immutable after Parse.
+//
+// - Threads: immutable after Parse.
 #pragma once
 
 #include <memory>

@@ -1,5 +1,5 @@
 // Output: the forms of -o that every command shares.
-// Thread-safety: values; one thread.
+// - Threads: values; one thread.
 #pragma once
 
 #include <optional>

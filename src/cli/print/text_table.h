@@ -1,6 +1,6 @@
 // TextTable: rows of text in aligned columns, as kubectl and Arena print them. Cells may say what
 // other people wrote: of what a terminal obeys, only our own colours get through.
-// Thread-safety: a value.
+// - Threads: a value.
 #pragma once
 
 #include <string>

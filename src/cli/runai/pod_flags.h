@@ -3,7 +3,8 @@
 //
 //   flags_.DeclareContainer(flags); ... after parsing: flags_.Fill(spec), flags_.ChoosePools(...)
 //
-// Thread-safety: one thread. Ownership: outlives the Flags that it declares in.
+// - Threads: one thread.
+// - Ownership: outlives the Flags that it declares in.
 #pragma once
 
 #include <optional>

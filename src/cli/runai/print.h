@@ -1,5 +1,5 @@
 // What `runai` prints, as functions of what was read.
-// Thread-safety: pure functions but for the colours of the session's terminal.
+// - Threads: pure functions but for the colours of the session's terminal.
 #pragma once
 
 #include <string>

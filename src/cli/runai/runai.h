@@ -1,7 +1,6 @@
 // The drop-in front end `runai`: commands, flags and printing of Run:ai's command line, version 1,
 // with version 2's names beside them. Its workloads are TrainingJobs of a project's namespace.
-//
-// Thread-safety: one thread.
+// - Threads: one thread.
 #pragma once
 
 #include <string>

@@ -1,5 +1,5 @@
 // Events as people read them: when, what, about whom, how often.
-// Thread-safety: values.
+// - Threads: values.
 #pragma once
 
 #include <string>

@@ -1,6 +1,6 @@
 // JobTable: jobs of every kind as rows, once or for as long as they change.
-//
-// Thread-safety: one thread. Ownership: the session and the form outlive it.
+// - Threads: one thread.
+// - Ownership: the session and the form outlive it.
 #pragma once
 
 #include <functional>

@@ -1,6 +1,6 @@
 // JobView: a training job of any kind as people see it: its status in a word, who it competes with,
 // what it asks for, its pods, and why it waits.
-// Thread-safety: values; functions that ask the server block on its loop.
+// - Threads: values; functions that ask the server block on its loop.
 #pragma once
 
 #include <optional>

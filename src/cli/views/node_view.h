@@ -1,5 +1,5 @@
 // Nodes as people see them: what there is, what its pods have asked for. Read once per command.
-// Thread-safety: values; functions that ask the server block on its loop.
+// - Threads: values; functions that ask the server block on its loop.
 #pragma once
 
 #include <set>

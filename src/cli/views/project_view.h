@@ -1,6 +1,6 @@
 // Projects and node pools as people see them: what a project is guaranteed, has, wants and would
 // get; what of a pool is taken. Read once per command, for `swell` and for `runai`.
-// Thread-safety: values; functions that ask the server block on its loop.
+// - Threads: values; functions that ask the server block on its loop.
 #pragma once
 
 #include <array>

@@ -1,5 +1,5 @@
 // How an elastic job's size went, as a small chart of characters and a list of its changes.
-// Thread-safety: pure functions.
+// - Threads: pure functions.
 #pragma once
 
 #include <string>

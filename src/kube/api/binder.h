@@ -1,7 +1,6 @@
 // Binder: gives many pods their nodes in one go, where a server is in the same process. What a
 // scheduler decides at once then reaches the store at once.
-//
-// Thread-safety: core executor only.
+// - Threads: core executor only.
 #pragma once
 
 #include <functional>

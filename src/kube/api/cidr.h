@@ -1,5 +1,5 @@
 // Ranges of IP addresses as text has them: "10.0.0.0/8", "fd00::/8".
-// Thread-safety: values and pure functions.
+// - Threads: values and pure functions.
 #pragma once
 
 #include <array>

@@ -1,6 +1,6 @@
 // Why a document is not one of a built-in kind at all: what kube-apiserver, which decodes into
 // typed structs, says before it looks at any value. Asked only when validation has failed already.
-// Thread-safety: pure functions.
+// - Threads: pure functions.
 #pragma once
 
 #include <string>

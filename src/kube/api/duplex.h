@@ -8,9 +8,9 @@
 // Backpressure: a writer looks at queued_bytes() and stops its own source above kDuplexHighWater
 // until OnDrained; a reader that cannot take more says SetReading(false). HoldBack does both.
 //
-// Thread-safety: one executor; callbacks run on it, never from inside a call.
-// Ownership: shared. Dropping the last reference is Close(). Callbacks may hold the stream itself:
-// they are released when it has ended or is closed.
+// - Threads: one executor; callbacks run on it, never from inside a call.
+// - Ownership: shared. Dropping the last reference is Close(). Callbacks may hold the stream
+//   itself: they are released when it has ended or is closed.
 #pragma once
 
 #include <functional>

@@ -1,7 +1,6 @@
 // EditText: a few members of an object's parts (metadata.resourceVersion, spec.nodeName) set or
 // removed in the object's compact text, in one pass and without a document being built of it.
-//
-// Thread-safety: pure.
+// - Threads: pure.
 #pragma once
 
 #include <optional>

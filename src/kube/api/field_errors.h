@@ -1,5 +1,5 @@
 // Field errors in Kubernetes' words (k8s.io/apimachinery's field package), and paths.
-// Thread-safety: pure functions and values.
+// - Threads: pure functions and values.
 #pragma once
 
 #include <string>

@@ -1,6 +1,6 @@
 // What names and values must be, wherever they stand: the rules that schemas, custom definitions
 // and the built-in kinds share, with Kubernetes' wording. Each Check appends to `errors`.
-// Thread-safety: pure functions.
+// - Threads: pure functions.
 #pragma once
 
 #include <set>

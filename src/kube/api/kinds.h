@@ -1,5 +1,5 @@
 // The rows of built-in kinds, for Scheme::BuiltIn.
-// Thread-safety: pure functions.
+// - Threads: pure functions.
 #pragma once
 
 #include <vector>

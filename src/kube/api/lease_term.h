@@ -2,7 +2,9 @@
 //
 // A leader names its term in the query of every write (`leaseTerm=NS/NAME/UID/TRANSITIONS`). A
 // server that knows the parameter refuses what was asked in a term that is over, however late it
-// arrives; kube-apiserver does not look at it. Thread-safety: values.
+// arrives; kube-apiserver does not look at it.
+//
+// - Threads: values.
 #pragma once
 
 #include <cstdint>

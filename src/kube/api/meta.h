@@ -1,5 +1,5 @@
 // Object metadata: reading and writing the fields every object has, and the words of the API.
-// Thread-safety: pure functions.
+// - Threads: pure functions.
 #pragma once
 
 #include <cstdint>

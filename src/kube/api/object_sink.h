@@ -2,10 +2,11 @@
 // takes stored objects as documents, which all such receivers share, instead of as bytes that one
 // side prints and the other parses.
 //
-// A server need not offer it, and what it has not as one document of the version that was asked
-// for comes as bytes. Both ways the order of events is the same.
-// Thread-safety: as RestSink.
-// Invariant: documents are whole but for metadata.managedFields, which they lack.
+// A server need not offer it, and what it has not as one document of the version that was asked for
+// comes as bytes. Both ways the order of events is the same.
+//
+// - Threads: as RestSink.
+// - Invariants: documents are whole but for metadata.managedFields, which they lack.
 #pragma once
 
 #include <string>

@@ -1,6 +1,6 @@
 // OpenAPI documents from the very schemas that validate: v2 (JSON, and the gnostic protobuf form
 // that kubectl 1.20 requires) and v3 (index and one document per group version).
-// Thread-safety: pure functions of a scheme that nobody changes meanwhile.
+// - Threads: pure functions of a scheme that nobody changes meanwhile.
 #pragma once
 
 #include <string>

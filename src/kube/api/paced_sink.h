@@ -1,8 +1,7 @@
 // PacedSink: what a RestSink may be beside, where its receiver reads at a pace of its own: of what
 // is there at once and may be much (the state that a watch begins with, what has happened since it
 // broke off, a long list), each piece is sent when there is room for it.
-//
-// Thread-safety: as RestSink.
+// - Threads: as RestSink.
 #pragma once
 
 #include <functional>

@@ -1,7 +1,6 @@
-// Who works in a project, by its spec.members: the API server looks at what their writer gives,
-// and a controller gives it.
-//
-// Thread-safety: pure functions.
+// Who works in a project, by its spec.members: the API server looks at what their writer gives, and
+// a controller gives it.
+// - Threads: pure functions.
 #pragma once
 
 #include <string_view>

@@ -1,7 +1,7 @@
 // Kubernetes' protobuf bodies ("k8s\0" + runtime.Unknown), as kubectl 1.32 posts them for its typed
 // generators, read into JSON objects. Answers stay JSON: every client that sends protobuf accepts
 // it. Source: the published generated.proto files (field numbers).
-// Thread-safety: pure functions.
+// - Threads: pure functions.
 #pragma once
 
 #include <string_view>

@@ -1,5 +1,5 @@
 // Quantity: Kubernetes' resource amounts ("100m", "4Gi", "1e3"), exact.
-// Thread-safety: values.
+// - Threads: values.
 #pragma once
 
 #include <compare>

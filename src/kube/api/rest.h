@@ -4,8 +4,8 @@
 // so does the HTTP client (edge/), so every component speaks to either engine through the same
 // type. A node agent's kubelet endpoints are a RestHandler too.
 //
-// Thread-safety: a handler and its sinks live on one Executor. A sink is never called from inside
-// Handle() for watches' later events, but may be for immediate answers: callers must allow it.
+// - Threads: a handler and its sinks live on one Executor. A sink is never called from inside
+//   Handle() for watches' later events, but may be for immediate answers: callers must allow it.
 #pragma once
 
 #include <memory>

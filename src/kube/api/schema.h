@@ -5,7 +5,7 @@
 // Built-in schemas are written in a small text form (src/kube/api/schemas/*.txt, embedded at build
 // and parsed once at start; schema_text.h); a CRD's openAPIV3Schema becomes the same structure.
 //
-// Thread-safety: immutable once built; shared by const pointer.
+// - Threads: immutable once built; shared by const pointer.
 #pragma once
 
 #include <map>

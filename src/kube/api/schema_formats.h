@@ -1,6 +1,6 @@
 // A schema's `format`: what Kubernetes holds the texts of custom objects to. Other formats (int-or-
 // string, semver, ...) are annotations and hold nothing to anything.
-// Thread-safety: pure functions.
+// - Threads: pure functions.
 #pragma once
 
 #include <string_view>

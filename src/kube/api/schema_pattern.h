@@ -1,6 +1,6 @@
 // A schema's `pattern`, compiled once. Perl syntax, which holds RE2's; searching is bounded: a
 // pattern that backtracks without end, or a text over 64 KiB, does not match.
-// Thread-safety: immutable after construction.
+// - Threads: immutable after construction.
 #pragma once
 
 #include <memory>

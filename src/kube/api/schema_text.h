@@ -21,8 +21,10 @@
 // A default on a required field is the zero value that absence means in Kubernetes' own types.
 //
 // A malformed text is a bug of ours: it fails a check, at start.
-// Thread-safety: immutable after construction. Ownership: schemas keep what they refer to alive,
-// but for references of a type to itself, which the outermost schema keeps alive.
+//
+// - Threads: immutable after construction.
+// - Ownership: schemas keep what they refer to alive, but for references of a type to itself, which
+//   the outermost schema keeps alive.
 #pragma once
 
 #include <map>

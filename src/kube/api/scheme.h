@@ -1,7 +1,6 @@
 // Scheme: every kind the API knows, one registration each. Generic code (REST handlers, discovery,
 // OpenAPI, tables, the CLI's resource names) reads it and knows no kind by itself.
-//
-// Thread-safety: core executor; KindInfo is immutable and shared. CRDs add and replace kinds.
+// - Threads: core executor; KindInfo is immutable and shared. CRDs add and replace kinds.
 #pragma once
 
 #include <functional>

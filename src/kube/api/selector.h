@@ -1,5 +1,5 @@
 // Label and field selectors: parsing and matching.
-// Thread-safety: immutable after parsing.
+// - Threads: immutable after parsing.
 #pragma once
 
 #include <string>

@@ -1,7 +1,6 @@
-// Strategic merge patch, driven by the schema's merge keys.
-// Source: Kubernetes API conventions, "strategic merge patch" ($patch, $setElementOrder,
-// $deleteFromPrimitiveList, $retainKeys).
-// Thread-safety: pure functions.
+// Strategic merge patch, driven by the schema's merge keys. Source: Kubernetes API conventions,
+// "strategic merge patch" ($patch, $setElementOrder, $deleteFromPrimitiveList, $retainKeys).
+// - Threads: pure functions.
 #pragma once
 
 #include "json/value.h"

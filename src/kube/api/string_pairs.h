@@ -1,9 +1,9 @@
 // StringPairs: sorted pairs of strings, all in one allocation: some are kept beside every object,
 // where a vector of pairs takes three times as much.
-//
-// Thread-safety: as std containers. Ownership: what it tells of points into it.
-// Invariant: sorted by the first of each pair, which are told apart by their bytes; whoever appends
-// keeps it so.
+// - Threads: as std containers.
+// - Ownership: what it tells of points into it.
+// - Invariants: sorted by the first of each pair, which are told apart by their bytes; whoever
+//   appends keeps it so.
 #pragma once
 
 #include <cstdint>

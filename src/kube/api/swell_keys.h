@@ -1,7 +1,7 @@
 // Labels and annotations by which Swell's components talk to each other, in one place.
-//
-// Thread-safety: constants. Invariants: all are in the domain swell.dev; values are plain text that
-// people may read and write, so every reader copes with nonsense.
+// - Threads: constants.
+// - Invariants: all are in the domain swell.dev; values are plain text that people may read and
+//   write, so every reader copes with nonsense.
 #pragma once
 
 #include <string_view>

@@ -1,8 +1,7 @@
 // TurnSink: what a RestSink may be beside, where callers wait for each other: a long answer is made
 // in pieces, each when it is its caller's turn again, so that who asks for little never waits for
 // the whole of what somebody else asked for.
-//
-// Thread-safety: as RestSink.
+// - Threads: as RestSink.
 #pragma once
 
 #include <functional>

@@ -5,7 +5,7 @@
 // answer once durable. Reads answer from durable memory at once. Watches live on store watches;
 // each ends on its own when its receiver is too slow.
 //
-// Thread-safety: core executor only.
+// - Threads: core executor only.
 #pragma once
 
 #include <functional>

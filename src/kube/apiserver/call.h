@@ -1,8 +1,8 @@
 // Call: one request under way, from Handle() to its answer. Handlers share it with the callbacks
 // that finish it.
-//
-// Thread-safety: core executor only. Lifetime: shared; the caller's RestCall only holds the right
-// to cancel. After Cancel() or the answer nothing reaches the sink any more.
+// - Threads: core executor only.
+// - Ownership: shared; the caller's RestCall only holds the right to cancel. After Cancel() or the
+//   answer nothing reaches the sink any more.
 #pragma once
 
 #include <functional>

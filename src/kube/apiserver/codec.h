@@ -1,6 +1,6 @@
 // Request bodies: JSON, YAML and Kubernetes' protobuf into documents, and what strict field
 // validation says about them.
-// Thread-safety: pure functions.
+// - Threads: pure functions.
 #pragma once
 
 #include <string>

@@ -1,7 +1,7 @@
 // Core: what the API server's handlers share. Handlers are free functions over it; which request
 // goes to which is in server.cc.
-//
-// Thread-safety: core executor only. Lifetime: shared by the server and, weakly, by callbacks.
+// - Threads: core executor only.
+// - Ownership: shared by the server and, weakly, by callbacks.
 #pragma once
 
 #include <array>

@@ -1,5 +1,5 @@
 // Handlers: one function per kind of request. Each answers its call, now or once durable.
-// Thread-safety: core executor only.
+// - Threads: core executor only.
 #pragma once
 
 #include "kube/apiserver/core.h"

@@ -1,9 +1,10 @@
-// Hooks: what a resource does beyond what every resource does, in one table. A resource that is
-// not in the table is served generically.
+// Hooks: what a resource does beyond what every resource does, in one table. A resource that is not
+// in the table is served generically.
 //
 // Hooks run on the object in its storage version, after its types were checked against the schema
 // and before its own rules are validated.
-// Thread-safety: core executor only.
+//
+// - Threads: core executor only.
 #pragma once
 
 #include <string>

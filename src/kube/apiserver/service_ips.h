@@ -1,5 +1,5 @@
 // ServiceIps: which cluster IPs are taken. A bounded IPv4 range.
-// Thread-safety: core executor only.
+// - Threads: core executor only.
 #pragma once
 
 #include <cstdint>

@@ -4,7 +4,7 @@
 // server's Status; never from inside the call itself. After the Client is destroyed no callback
 // runs: an owner that keeps its Client as its last member needs no other guard.
 //
-// Thread-safety: core executor only.
+// - Threads: core executor only.
 #pragma once
 
 #include <cstdint>

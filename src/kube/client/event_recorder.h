@@ -1,7 +1,8 @@
 // EventRecorder: writes Kubernetes Events about objects. Equal events become one with a count, as
 // kubectl users expect; a flood about one object is limited (25 at once, then one in 5 minutes,
 // Kubernetes' own spam filter). Few are written at a time and so many wait at most: what they tell
-// of goes before them. Thread-safety: core executor only.
+// of goes before them.
+// - Threads: core executor only.
 #pragma once
 
 #include <cstdint>

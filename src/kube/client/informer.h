@@ -7,8 +7,8 @@
 // the differences. Objects are immutable and shared, and come without their managedFields: they are
 // half of an object, and nobody here reads them.
 //
-// Ownership: the informer keeps its own Client; destroying it stops everything.
-// Thread-safety: core executor only. Handlers run on it, never from inside Start().
+// - Threads: core executor only. Handlers run on it, never from inside Start().
+// - Ownership: the informer keeps its own Client; destroying it stops everything.
 #pragma once
 
 #include <functional>

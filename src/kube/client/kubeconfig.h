@@ -1,6 +1,6 @@
 // Kubeconfig: where the API server is and who we are there, read from kubectl's own file, or from
 // the service account that a pod is given.
-// Thread-safety: pure functions over files.
+// - Threads: pure functions over files.
 #pragma once
 
 #include <functional>

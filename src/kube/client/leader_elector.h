@@ -4,14 +4,15 @@
 // The leader renews the Lease every `retry_period`. One that could not for `renew_deadline`,
 // counted from when it began to ask, ceases to lead, which is before the others, who wait for
 // `lease_duration` since they last saw the Lease change, may take it. Nobody's clock is compared
-// with another's. Releasing names no holder, and whoever looks next may lead at once. Each write
-// is a JSON patch that holds only if the Lease's spec still is what was seen of it.
+// with another's. Releasing names no holder, and whoever looks next may lead at once. Each write is
+// a JSON patch that holds only if the Lease's spec still is what was seen of it.
 //
 // A *term* is a time during which nobody else led: whoever loses the Lease for a while and gets it
 // again in the same term knows that nothing was decided meanwhile.
 //
-// Ownership: callbacks run on the executor, never after the elector is gone. They may not destroy
-// it. Thread-safety: core executor only.
+// - Threads: core executor only.
+// - Ownership: callbacks run on the executor, never after the elector is gone. They may not destroy
+//   it.
 #pragma once
 
 #include <functional>

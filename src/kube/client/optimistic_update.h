@@ -1,8 +1,7 @@
 // Writing what follows from what was read, by whoever may wait for both: a command. The write says
 // which version was looked at, so that it is refused where somebody else wrote in between; then it
 // is looked at anew.
-//
-// Thread-safety: that of what it calls.
+// - Threads: that of what it calls.
 #pragma once
 
 #include "base/result.h"

@@ -1,8 +1,8 @@
 // UsageDay: who held what on one day (UTC), as the cluster keeps it: a ConfigMap per day, named
 // swell-usage-2026-11-21, whose `usage` is a JSON document of rows by project, user and hour.
-//
-// Thread-safety: values and pure functions. Invariants: a day has at most kRowsMax rows; what comes
-// beyond is told together under "(others)".
+// - Threads: values and pure functions.
+// - Invariants: a day has at most kRowsMax rows; what comes beyond is told together under
+//   "(others)".
 #pragma once
 
 #include <array>

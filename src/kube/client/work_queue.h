@@ -4,7 +4,8 @@
 // reconcile(key, done): done(Result) says OK (forget failures), OK with a delay (look again then),
 // or an error (retry with back-off, 10 ms doubling to 60 s; conflicts retry at once once).
 //
-// Thread-safety: core executor only. Invariants: no two queues of a process have one name.
+// - Threads: core executor only.
+// - Invariants: no two queues of a process have one name.
 #pragma once
 
 #include <deque>

@@ -7,8 +7,8 @@
 // slept, sends nothing late. A write that may not pass is answered 429, as by a server that is
 // busy: it was not made, and who asked asks again later.
 //
-// Thread-safety: core executor only. Ownership: calls and sinks may outlive it. Bounds: as many
-// wait as `waiting_max`, then 429.
+// - Threads: core executor only.
+// - Ownership: calls and sinks may outlive it. Bounds: as many wait as `waiting_max`, then 429.
 #pragma once
 
 #include <functional>

@@ -1,5 +1,5 @@
 // A ConfigMap that is one component's own: written whether it and its namespace are there or not.
-// Thread-safety: core executor only.
+// - Threads: core executor only.
 #pragma once
 
 #include "kube/client/client.h"

@@ -1,6 +1,5 @@
 // What every controller is given: time, chance, the API server, and the informers they share.
-//
-// Thread-safety: core executor only. The Context outlives every controller.
+// - Threads: core executor only. The Context outlives every controller.
 #pragma once
 
 #include <map>

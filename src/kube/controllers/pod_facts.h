@@ -1,5 +1,5 @@
 // What a pod's status means to the controllers: ended how, preempted by whom, restarted how often.
-// Thread-safety: pure functions.
+// - Threads: pure functions.
 #pragma once
 
 #include <cstdint>

@@ -1,6 +1,6 @@
 // What the controllers of workloads share: which pods are theirs, pods from templates, how ready
 // pods are, which go first, and what was asked for but has not been seen yet.
-// Thread-safety: core executor only.
+// - Threads: core executor only.
 #pragma once
 
 #include <map>

@@ -4,7 +4,8 @@
 // Outcome, Ends: a pass with one write. WriteBatch: one with several; it ends the pass when the
 // last one is answered, with the first error.
 //
-// Thread-safety: core executor only. Ownership: a batch is shared by its writes' callbacks.
+// - Threads: core executor only.
+// - Ownership: a batch is shared by its writes' callbacks.
 #pragma once
 
 #include <algorithm>

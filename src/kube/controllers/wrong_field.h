@@ -1,5 +1,5 @@
 // What is wrong with a field of a job or a pod.
-// Thread-safety: pure functions.
+// - Threads: pure functions.
 #pragma once
 
 #include <cstdint>

@@ -1,6 +1,6 @@
 // What a pod worker knows about one container: the record that the state machine reads and writes
 // and that the status is built from.
-// Thread-safety: none; owned by one PodWorker.
+// - Threads: none; owned by one PodWorker.
 #pragma once
 
 #include <memory>

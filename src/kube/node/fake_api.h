@@ -1,6 +1,6 @@
 // FakeApi: just enough of an API server for the agent's tests: objects in a map, watches, patches,
 // graceful deletion of pods. No validation, no defaults, no other kind's rules.
-// Thread-safety: the test's thread.
+// - Threads: the test's thread.
 #pragma once
 
 #include <functional>

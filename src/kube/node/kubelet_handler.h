@@ -6,7 +6,7 @@
 //                                         &previous&limitBytes
 // exec, attach and portForward need a connection of their own: edge::KubeletEndpoints has them.
 //
-// Thread-safety: core executor only. The agent outlives the handler's calls.
+// - Threads: core executor only. The agent outlives the handler's calls.
 #pragma once
 
 #include <memory>

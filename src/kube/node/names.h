@@ -1,15 +1,16 @@
 // ServiceNames: which address every name of the cluster means, for the hosts files of pods.
 //
 // There is no DNS server. A headless Service's names lead to all its ready pods, the others' to
-// their cluster IP, where `route` says that somebody serves it (edge::ServiceProxy). Pods
-// in the host's network do not reach cluster IPs, and where pods have no networks nobody does: for
-// them a service's names lead straight to the first of its pods, at its own ports. A headless
-// service whose pods are not ready yet leads to those that run: training processes look for each
-// other before anyone calls them ready. Names come in the forms x, x.ns, x.ns.svc and
+// their cluster IP, where `route` says that somebody serves it (edge::ServiceProxy). Pods in the
+// host's network do not reach cluster IPs, and where pods have no networks nobody does: for them a
+// service's names lead straight to the first of its pods, at its own ports. A headless service
+// whose pods are not ready yet leads to those that run: training processes look for each other
+// before anyone calls them ready. Names come in the forms x, x.ns, x.ns.svc and
 // x.ns.svc.cluster.local; pods with hostname and subdomain get theirs as in Kubernetes.
 //
 // Changes are passed on at most every 100 ms, the first of them at once.
-// Thread-safety: core executor only.
+//
+// - Threads: core executor only.
 #pragma once
 
 #include <functional>

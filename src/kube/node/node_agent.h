@@ -7,9 +7,9 @@
 // A restarted agent asks its runtime what still runs and adopts it; what belongs to no pod of the
 // API any more is removed.
 //
-// Thread-safety: core executor only.
-// Ownership: executor, clock, runtime and names outlive the agent. Destroying an agent leaves its
-// pods running.
+// - Threads: core executor only.
+// - Ownership: executor, clock, runtime and names outlive the agent. Destroying an agent leaves its
+//   pods running.
 #pragma once
 
 #include <map>

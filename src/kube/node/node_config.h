@@ -1,4 +1,5 @@
-// NodeConfig: what a node says about itself. A plain value.
+// NodeConfig: what a node says about itself.
+// - Threads: a plain value.
 #pragma once
 
 #include <map>

@@ -2,9 +2,10 @@
 // volumes, service account tokens), fetched in one go, so that environment and volumes can then be
 // computed by plain functions.
 //
-// A reference that cannot be fetched is kept with its error: whether it matters ("optional") is
-// for the reader to say.
-// Thread-safety: core executor only; immutable once handed out.
+// A reference that cannot be fetched is kept with its error: whether it matters ("optional") is for
+// the reader to say.
+//
+// - Threads: core executor only; immutable once handed out.
 #pragma once
 
 #include <functional>

@@ -1,5 +1,5 @@
 // From a Pod object to what a runtime is told: resources, environment, volumes, containers.
-// Thread-safety: pure functions.
+// - Threads: pure functions.
 #pragma once
 
 #include <cstdint>

@@ -8,12 +8,12 @@
 //
 // The status that the API sees is built from the record after every Sync and sent when it differs
 // from what was sent last: one patch under way at a time, the newest state always wins, failures
-// retried with back-off. A patch names the version that it was made from; where the pod has
-// changed since, the pod is read and the patch made anew.
+// retried with back-off. A patch names the version that it was made from; where the pod has changed
+// since, the pod is read and the patch made anew.
 //
-// Thread-safety: core executor only.
-// Ownership: shared by its node agent and weakly held by the runtime. The node (PodHost) outlives
-// it; after Detach() it does nothing any more.
+// - Threads: core executor only.
+// - Ownership: shared by its node agent and weakly held by the runtime. The node (PodHost) outlives
+//   it; after Detach() it does nothing any more.
 #pragma once
 
 #include <cstdint>

@@ -2,7 +2,8 @@
 //
 // Reports a change only when the threshold is reached: healthy after successThreshold successes in
 // a row, unhealthy after failureThreshold failures. It goes on until destroyed.
-// Thread-safety: core executor only.
+//
+// - Threads: core executor only.
 #pragma once
 
 #include <functional>

@@ -2,15 +2,15 @@
 // SimulatedRuntime; a container engine fits behind the same seam.
 //
 // A pod is a sandbox (its directory, network and names) and containers in it. Everything is
-// asynchronous: callbacks run on the core executor, exactly once, never from inside the call.
-// A runtime does what it is told and reports what happened; every decision (restarts, order,
-// grace periods) is the agent's.
+// asynchronous: callbacks run on the core executor, exactly once, never from inside the call. A
+// runtime does what it is told and reports what happened; every decision (restarts, order, grace
+// periods) is the agent's.
 //
 // Pods outlive the agent: List() finds what an earlier agent left, Adopt() takes it over.
 //
-// Thread-safety: core executor only.
-// Ownership: one Runtime serves any number of node agents and outlives them. Observers are held
-// weakly: a pod whose observer is gone goes on running.
+// - Threads: core executor only.
+// - Ownership: one Runtime serves any number of node agents and outlives them. Observers are held
+//   weakly: a pod whose observer is gone goes on running.
 #pragma once
 
 #include <sys/types.h>

@@ -1,5 +1,5 @@
 // ServiceRoute: where connections to one port of a service's cluster IP go.
-// Thread-safety: values. `backends` are the ready pods' addresses, at the ports they listen on.
+// - Threads: values. `backends` are the ready pods' addresses, at the ports they listen on.
 #pragma once
 
 #include <cstdint>

@@ -12,7 +12,7 @@
 // Init containers end at once with code 0. Probes and hooks succeed. A command run in a container
 // says what it is, sends its input back and ends with it; a port sends back what it gets.
 //
-// Thread-safety: core executor only.
+// - Threads: core executor only.
 #pragma once
 
 #include <map>

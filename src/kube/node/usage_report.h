@@ -3,7 +3,7 @@
 //
 // A node uses what its pods use: several nodes may be one machine.
 //
-// Thread-safety: pure functions over the agent; core executor only.
+// - Threads: pure functions over the agent; core executor only.
 #pragma once
 
 #include <string>

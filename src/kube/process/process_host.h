@@ -1,6 +1,6 @@
 // ProcessHost: ProcessRuntime's half that lives on the I/O thread: pods' directories, shims,
-// networks and logs. Every method runs on the reactor's thread and answers through callbacks on
-// it; ProcessRuntime carries both across.
+// networks and logs. Every method runs on the reactor's thread and answers through callbacks on it;
+// ProcessRuntime carries both across.
 //
 // Disk layout under the data directory:
 //   pods/UID/pod.json                    what the sandbox is; present as long as the pod is
@@ -12,7 +12,7 @@
 //   ready/                               directories of pods and containers to come
 //   removed/                             what is about to be deleted
 //
-// Thread-safety: one thread. Blocking file operations are short and local.
+// - Threads: one thread. Blocking file operations are short and local.
 #pragma once
 
 #include <deque>

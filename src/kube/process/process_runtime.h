@@ -8,7 +8,7 @@
 // Its I/O lives on a thread of its own, so that making directories and starting processes never
 // delays the core.
 //
-// Thread-safety: core executor only, as every node::Runtime. `core` outlives the runtime.
+// - Threads: core executor only, as every node::Runtime. `core` outlives the runtime.
 #pragma once
 
 #include <memory>

@@ -1,10 +1,9 @@
 // Backend: where the store's state is durable. SQLite in production, memory in tests, and memory
 // with faults in simulation.
-//
-// Thread-safety: called by the store, on its thread; `done` runs there too, whatever thread writes.
-// Ownership: the store's; destroying a backend waits for a commit under way.
-// Invariants: what `done` said OK of is there after a power cut; a batch is there whole or not at
-// all.
+// - Threads: called by the store, on its thread; `done` runs there too, whatever thread writes.
+// - Ownership: the store's; destroying a backend waits for a commit under way.
+// - Invariants: what `done` said OK of is there after a power cut; a batch is there whole or not at
+//   all.
 #pragma once
 
 #include <functional>

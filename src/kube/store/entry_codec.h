@@ -1,6 +1,6 @@
 // How entries are written to disk beside their bytes: attributes in a compact form that loads
 // without parsing JSON, and a checksum over everything.
-// Thread-safety: pure functions.
+// - Threads: pure functions.
 #pragma once
 
 #include <optional>

@@ -7,10 +7,10 @@
 // are. What a commit or a checkpoint has synced is in the files, as ever; what is lost when the
 // process dies is what nobody was promised.
 //
-// Thread-safety: as SQLite's own; each file by one thread at a time.
-// An error of a write that waited is told by the call that had it written; the rest of what waited
-// is dropped, since SQLite then takes the transaction back.
-// Files are opened for one connection alone: there is no shared memory (locking_mode=EXCLUSIVE).
+// - Threads: as SQLite's own; each file by one thread at a time. An error of a write that waited is
+//   told by the call that had it written; the rest of what waited is dropped, since SQLite then
+//   takes the transaction back. Files are opened for one connection alone: there is no shared
+//   memory (locking_mode=EXCLUSIVE).
 #pragma once
 
 namespace swell::store {

@@ -1,7 +1,9 @@
 // A backend whose disk is a value in memory, with the faults of real disks on request.
 //
-// The disk outlives the backends opened on it, so a test can crash a store and open another on
-// what was durable. Thread-safety: everything on the executor.
+// The disk outlives the backends opened on it, so a test can crash a store and open another on what
+// was durable.
+//
+// - Threads: everything on the executor.
 #pragma once
 
 #include <functional>

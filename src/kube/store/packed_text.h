@@ -2,11 +2,10 @@
 // same (the pods of a job, and what is written of their fields), so a text is kept as what it
 // repeats of a few others and the little that it alone says. What resembles nothing is kept whole,
 // and others are packed against it.
-//
-// Thread-safety: immutable; any thread may read it. Each thread packs against texts that it kept
-// itself.
-// Ownership: holds the texts that it repeats, which may be of objects long gone. It never holds
-// more than kOthersMost of them, none larger than kMost.
+// - Threads: immutable; any thread may read it. Each thread packs against texts that it kept
+//   itself.
+// - Ownership: holds the texts that it repeats, which may be of objects long gone. It never holds
+//   more than kOthersMost of them, none larger than kMost.
 #pragma once
 
 #include <array>

@@ -1,5 +1,5 @@
 // The little of SQLite that the store uses, with statuses that name the file. Private to store/.
-// Thread-safety: one thread at a time.
+// - Threads: one thread at a time.
 #pragma once
 
 #include <memory>

@@ -8,8 +8,8 @@
 //
 //   accepted (Latest sees it) ──group commit──▶ durable (Get, List, Watch see it; done(OK))
 //
-// A failed commit (disk full, I/O error) rolls back to the durable state: every write of the
-// group, and those accepted after it, end with that error.
+// A failed commit (disk full, I/O error) rolls back to the durable state: every write of the group,
+// and those accepted after it, end with that error.
 //
 // Versions: one counter for all resources; each Write takes the next, and one that was rolled back
 // is not used again. An empty store is at version 1, for 0 means "now" everywhere. The caller puts
@@ -21,7 +21,7 @@
 // version older than the ring answers kExpired, from one that is yet to come kTimeout with the
 // cause ResourceVersionTooLarge, as Kubernetes does.
 //
-// Thread-safety: all methods on the core executor. Entries are immutable and may go anywhere.
+// - Threads: all methods on the core executor. Entries are immutable and may go anywhere.
 #pragma once
 
 #include <cstdint>

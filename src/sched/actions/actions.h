@@ -1,6 +1,5 @@
 // What a cycle does, step by step; scheduler.cc has the order.
-//
-// Thread-safety: none. Each tries on the state, and keeps what it did whole or not at all.
+// - Threads: none. Each tries on the state, and keeps what it did whole or not at all.
 #pragma once
 
 #include "sched/cycle/context.h"

@@ -1,6 +1,5 @@
 // Decisions written down: the only place where a cycle makes strings of what it did.
-//
-// Thread-safety: none; the scheduler's thread. What is decided is assumed in the state at once.
+// - Threads: none; the scheduler's thread. What is decided is assumed in the state at once.
 #pragma once
 
 #include <string>

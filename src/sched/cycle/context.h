@@ -1,6 +1,5 @@
 // What the actions of one cycle share: the state, the clock, the budget, and the result so far.
-//
-// Thread-safety: none. Lives for one RunCycle.
+// - Threads: none. Lives for one RunCycle.
 #pragma once
 
 #include <map>

@@ -1,8 +1,8 @@
 // A scheduling cycle as values: what it is asked, what it answers, and what is carried from one to
 // the next (scheduler.h runs them).
-//
-// Thread-safety: plain values. Ownership: by value; what the decisions of one plan have in common
-// is shared between them and does not change.
+// - Threads: plain values.
+// - Ownership: by value; what the decisions of one plan have in common is shared between them and
+//   does not change.
 #pragma once
 
 #include <cstdint>

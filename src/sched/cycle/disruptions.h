@@ -3,7 +3,7 @@
 // A budget says how many of its pods may be stopped, as of when its controller looked last. Pods
 // that were stopped since and are not gone count against it.
 //
-// Thread-safety: none. Lives for one cycle; the budgets do not change meanwhile.
+// - Threads: none. Lives for one cycle; the budgets do not change meanwhile.
 #pragma once
 
 #include <map>

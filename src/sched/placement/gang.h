@@ -1,7 +1,6 @@
 // Gangs: which pods of a group start together, within which queues, and placing them whole.
-//
-// Thread-safety: none; pure functions over a State, which is changed through the Statement given
-// and its caches alone.
+// - Threads: none; pure functions over a State, which is changed through the Statement given and
+//   its caches alone.
 #pragma once
 
 #include <string>

@@ -4,7 +4,7 @@
 // pods are gone. Choice among fitting nodes, in order: what the pod prefers, the pool's name, nodes
 // without GPUs for pods without, then packed (least room left) or spread, then the node's name.
 //
-// Thread-safety: none; pure functions over a State. They change only caches inside it.
+// - Threads: none; pure functions over a State. They change only caches inside it.
 #pragma once
 
 #include <vector>

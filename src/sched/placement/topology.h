@@ -1,6 +1,5 @@
 // Topology: keeping the pods of a group, a subgroup or a pod set within one value of a node label.
-//
-// Thread-safety: none; pure functions over a State.
+// - Threads: none; pure functions over a State.
 #pragma once
 
 #include <functional>

@@ -6,7 +6,7 @@
 // satisfied somebody. (3) What a priority's rounds leave goes one unit each: largest remainder,
 // oldest, name; only then come lower priorities.
 //
-// Thread-safety: none needed; pure functions.
+// - Threads: none needed; pure functions.
 #pragma once
 
 #include <cstdint>

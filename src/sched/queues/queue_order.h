@@ -6,8 +6,8 @@
 // lower dominant share with the job, then without; smaller allocatable share; older; name. Inside a
 // queue: priority; promised room; at its minimum before above it; age.
 //
-// Thread-safety: none. Lives for one action; keys of a queue are taken anew when a job of it or
-// below it was popped, so the caller says Reorder() when others' usage has changed too.
+// - Threads: none. Lives for one action; keys of a queue are taken anew when a job of it or below
+//   it was popped, so the caller says Reorder() when others' usage has changed too.
 #pragma once
 
 #include <set>

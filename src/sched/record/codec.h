@@ -4,9 +4,9 @@
 // members in order. Integers are varints; strings, lists and maps begin with their length. What
 // occurs again and again (names of nodes, what pods ask) is written once and then by number.
 //
-// Thread-safety: none. An Unpacker reads views into bytes that outlive it. Bytes are not trusted:
-// whatever they are, reading ends, stays within them and makes no more than they could hold; ok()
-// says whether they made sense.
+// - Threads: none. An Unpacker reads views into bytes that outlive it. Bytes are not trusted:
+//   whatever they are, reading ends, stays within them and makes no more than they could hold; ok()
+//   says whether they made sense.
 #pragma once
 
 #include <array>

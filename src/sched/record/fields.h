@@ -1,6 +1,6 @@
 // What the scheduler is told and what it decides, described for codec.h: each struct's members in
 // order. A change here changes the format: recorder.h counts its versions.
-// Thread-safety: pure functions.
+// - Threads: pure functions.
 #pragma once
 
 #include "sched/cycle/cycle.h"

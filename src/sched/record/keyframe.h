@@ -5,7 +5,7 @@
 //            those pods that are not where the watch said last, notes of groups, past use counted
 //            until, cycles in a row that decided nothing
 //
-// Thread-safety: pure functions of a state that nobody changes meanwhile.
+// - Threads: pure functions of a state that nobody changes meanwhile.
 #pragma once
 
 #include <array>

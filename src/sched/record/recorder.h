@@ -13,8 +13,9 @@
 // A record that begins with a keyframe begins a segment: it is understood without those before it.
 // Cycles over an unchanged model do nothing and are not recorded.
 //
-// Thread-safety: none; the scheduler's thread. Ownership: the caller's; outlives what it records.
-// Invariants: memory is bounded: what is told between two cycles is handed over by the mebibyte.
+// - Threads: none; the scheduler's thread.
+// - Ownership: the caller's; outlives what it records.
+// - Invariants: memory is bounded: what is told between two cycles is handed over by the mebibyte.
 #pragma once
 
 #include <cstdint>

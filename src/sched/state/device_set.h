@@ -1,5 +1,5 @@
 // DeviceSet: the GPUs of one node that a pod holds, as bits.
-// Thread-safety: a value. Bounded: nodes have at most kDevicesMax devices; more are not used.
+// - Threads: a value. Bounded: nodes have at most kDevicesMax devices; more are not used.
 #pragma once
 
 #include <cstdint>

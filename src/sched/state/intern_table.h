@@ -1,8 +1,8 @@
 // InternTable: values by a canonical key, each kept once under a small id and counted by those who
 // hold it. A value has the members `std::string key` and `int32_t refs`.
-//
-// Thread-safety: none. Ownership: the table owns; an id is stable while a reference is held and is
-// given to another value after.
+// - Threads: none.
+// - Ownership: the table owns; an id is stable while a reference is held and is given to another
+//   value after.
 #pragma once
 
 #include <cstdint>

@@ -2,7 +2,9 @@
 //
 // Three views of every pool: by idle GPUs now, the same once terminating pods are gone, and (apart
 // for nodes with and without GPUs) by how much of the CPU is free, in 32nds. Within a bucket nodes
-// are in name order. Thread-safety: none. Ids are ranks: the index is reset whenever ranks change.
+// are in name order.
+//
+// - Threads: none. Ids are ranks: the index is reset whenever ranks change.
 #pragma once
 
 #include <vector>

@@ -1,5 +1,6 @@
 // RankBitmap: a set of small numbers, such as nodes by rank (their place in name order), walked in
-// order. Thread-safety: none. Add and Remove are O(1), Next is O(words skipped).
+// order.
+// - Threads: none. Add and Remove are O(1), Next is O(words skipped).
 #pragma once
 
 #include <cstddef>

@@ -3,7 +3,8 @@
 // Whether a node suits a shape apart from room (labels, taints, readiness) is decided once per
 // version of the node and remembered here, so a cycle compares numbers only.
 //
-// Thread-safety: none. Ownership: ShapeTable owns; ids are stable while a reference is held.
+// - Threads: none.
+// - Ownership: ShapeTable owns; ids are stable while a reference is held.
 #pragma once
 
 #include <array>

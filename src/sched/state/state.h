@@ -5,11 +5,12 @@
 // counts, queue usage, term counts, the node index — follows from them and from nothing else, so
 // undoing is doing the opposite (statement.h).
 //
-// Thread-safety: none. Ownership: Model owns. Lists of pods on a node are in no particular order:
-// what decides anything sorts them first.
-// Invariants: used = Σ of placed pods; releasing = the terminating part of it; promised = Σ of
-// promises; room now = allocatable − used; room in future = allocatable − used + releasing −
-// promised. A bind must fit both, a promise the second.
+// - Threads: none.
+// - Ownership: Model owns. Lists of pods on a node are in no particular order: what decides
+//   anything sorts them first.
+// - Invariants: used = Σ of placed pods; releasing = the terminating part of it; promised = Σ of
+//   promises; room now = allocatable − used; room in future = allocatable − used + releasing −
+//   promised. A bind must fit both, a promise the second.
 #pragma once
 
 #include <algorithm>

@@ -7,7 +7,7 @@
 //   trial.Rollback(mark);            // exactly as at the mark, epochs included
 //   trial.Commit();                  // keeps the rest; a Statement left uncommitted rolls back
 //
-// Thread-safety: none. At most one Statement with operations pending per State at a time.
+// - Threads: none. At most one Statement with operations pending per State at a time.
 #pragma once
 
 #include <vector>

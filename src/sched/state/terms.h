@@ -3,7 +3,8 @@
 // A term counts the placed pods it matches in every domain (value of its topology key), kept up to
 // date placement by placement, so asking whether a node satisfies it is O(1).
 //
-// Thread-safety: none. Ownership: TermTable owns terms and label sets; both are reference counted.
+// - Threads: none.
+// - Ownership: TermTable owns terms and label sets; both are reference counted.
 #pragma once
 
 #include <cstdint>

@@ -1,8 +1,10 @@
 // What the scheduler is told about a cluster: plain values, as the API objects say it.
 //
 // These are the only types of this layer that carry names; the Model interns them on the way in.
-// Thread-safety: plain values. Ownership: by value. Nothing here is trusted: the Model clamps
-// negative amounts and ignores references to objects that do not exist.
+//
+// - Threads: plain values.
+// - Ownership: by value. Nothing here is trusted: the Model clamps negative amounts and ignores
+//   references to objects that do not exist.
 #pragma once
 
 #include <array>

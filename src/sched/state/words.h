@@ -1,5 +1,5 @@
 // Amounts in words, for reasons that people read.
-// Thread-safety: pure functions.
+// - Threads: pure functions.
 #pragma once
 
 #include <string>

@@ -7,7 +7,7 @@
 // sibling that lost. Who goes beyond its own quota leaves others what they hold within theirs: they
 // could take it back at once, where quotas add up to more than there is.
 //
-// Thread-safety: none. Made for one search; reads the state as the search changes it.
+// - Threads: none. Made for one search; reads the state as the search changes it.
 #pragma once
 
 #include <vector>

@@ -1,8 +1,7 @@
 // What each node could give: the cheapest set of units on it that makes room for one pod of a
 // shape, kept in order of cost and renewed for the nodes that change.
-//
-// Thread-safety: none. Lives for one cycle. A listed offer may be out of date in one direction
-// only, so whoever takes the best one evaluates it again first.
+// - Threads: none. Lives for one cycle. A listed offer may be out of date in one direction only, so
+//   whoever takes the best one evaluates it again first.
 #pragma once
 
 #include <bit>

@@ -5,8 +5,8 @@
 // stopped together: one surplus member, one pod of a group whose pods are stopped singly, or a
 // whole gang. A victim that finds another place is moved: it is evicted and promised that place.
 //
-// Thread-safety: none. Works on a State through a Statement: on a plan, the evictions and promises
-// are in it, uncommitted; otherwise it is as before.
+// - Threads: none. Works on a State through a Statement: on a plan, the evictions and promises are
+//   in it, uncommitted; otherwise it is as before.
 #pragma once
 
 #include <functional>

@@ -6,11 +6,11 @@
 // Known: literals, lists and maps, `self`, `oldSelf`, selection and indices, has(), arithmetic,
 // comparisons, `in`, `&&` and `||` (which bear with an error on the side that does not matter),
 // `?:`, the macros all, exists, exists_one, map and filter, conversions, and the functions of
-// strings and lists that Kubernetes has. Durations, times, URLs, quantities and optional values
-// are not.
+// strings and lists that Kubernetes has. Durations, times, URLs, quantities and optional values are
+// not.
 //
-// Thread-safety: programs are immutable; a budget belongs to one evaluation.
-// Ownership: values may refer to the JSON documents that they came from, which outlive them.
+// - Threads: programs are immutable; a budget belongs to one evaluation.
+// - Ownership: values may refer to the JSON documents that they came from, which outlive them.
 #pragma once
 
 #include <memory>

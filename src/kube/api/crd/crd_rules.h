@@ -1,6 +1,6 @@
-// The validation rules of a custom resource's schema (x-kubernetes-validations), compiled, and
-// how an object is held against them. Kept beside the schema: only kinds that have rules pay.
-// Thread-safety: immutable once read; pure functions.
+// The validation rules of a custom resource's schema (x-kubernetes-validations), compiled, and how
+// an object is held against them. Kept beside the schema: only kinds that have rules pay.
+// - Threads: immutable once read; pure functions.
 #pragma once
 
 #include <map>

@@ -1,5 +1,5 @@
 // A CRD's openAPIV3Schema, read into a Schema, with Kubernetes' rules for structural schemas.
-// Thread-safety: pure functions.
+// - Threads: pure functions.
 #pragma once
 
 #include <string>

@@ -1,6 +1,6 @@
 // The CustomResourceDefinitions that Swell brings, made from their schemas (schemas/crds.txt).
 // Declared in scheme.h: SwellCrds. Here: how a schema becomes a CRD's openAPIV3Schema.
-// Thread-safety: pure functions.
+// - Threads: pure functions.
 #pragma once
 
 #include <vector>

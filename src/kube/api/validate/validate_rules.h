@@ -1,5 +1,5 @@
 // The pieces of ValidateObject, by area. Each appends to `errors`, with Kubernetes' wording.
-// Thread-safety: pure functions.
+// - Threads: pure functions.
 #pragma once
 
 #include <string>

@@ -1,6 +1,6 @@
 // Access: whether a request's user may do what it asks, and who asks when a client acts as somebody
 // else.
-// Thread-safety: core executor only.
+// - Threads: core executor only.
 #pragma once
 
 #include "kube/apiserver/access/authorizer.h"

@@ -4,7 +4,7 @@
 // is good; it dies with its service account and with that object. A legacy token lives in a Secret
 // of type kubernetes.io/service-account-token and is good as long as the secret holds it.
 //
-// Thread-safety: core executor only.
+// - Threads: core executor only.
 #pragma once
 
 #include <string>

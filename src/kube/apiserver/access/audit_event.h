@@ -1,7 +1,6 @@
 // The audit log's words about one request: Kubernetes' audit.k8s.io/v1 Event at the level Metadata.
-//
-// Invariants: one line per event, whatever users send; nothing that may be a secret in a query.
-// Thread-safety: pure.
+// - Threads: pure.
+// - Invariants: one line per event, whatever users send; nothing that may be a secret in a query.
 #pragma once
 
 #include <string>

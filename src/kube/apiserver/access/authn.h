@@ -1,5 +1,5 @@
 // Authentication: from a request's credentials to a user.
-// Thread-safety: core executor only.
+// - Threads: core executor only.
 #pragma once
 
 #include <string_view>

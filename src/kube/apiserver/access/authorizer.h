@@ -1,6 +1,6 @@
 // Authorizer: who may do what. RBAC is one implementation; the default lets every authenticated
 // user do anything.
-// Thread-safety: core executor only.
+// - Threads: core executor only.
 #pragma once
 
 #include <memory>

@@ -4,7 +4,7 @@
 // lookup per group of the user and the rules found there. The index follows durable writes: who is
 // told that a binding is created can use it at once.
 //
-// Thread-safety: core executor only.
+// - Threads: core executor only.
 #pragma once
 
 #include <map>

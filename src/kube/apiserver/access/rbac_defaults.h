@@ -1,5 +1,5 @@
 // The roles and bindings that every cluster starts with, as kube-apiserver makes them.
-// Thread-safety: pure functions.
+// - Threads: pure functions.
 #pragma once
 
 #include <vector>

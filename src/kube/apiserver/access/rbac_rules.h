@@ -1,5 +1,5 @@
 // PolicyRule: one rule of a role, what it allows, and which rules cover which.
-// Thread-safety: values and pure functions.
+// - Threads: values and pure functions.
 #pragma once
 
 #include <string>

@@ -5,7 +5,7 @@
 // organization. So a user who is deleted is nobody at once, whatever they still hold, and one whose
 // groups change need no new credentials.
 //
-// Thread-safety: core executor only.
+// - Threads: core executor only.
 #pragma once
 
 #include <optional>

@@ -5,8 +5,8 @@
 // there are two events, when they start and when they end; of other requests one. What Swell's own
 // components do in this process is not told: it follows from what people asked for.
 //
-// Thread-safety: core executor only. Ownership: shared by the server and the calls under way;
-// clock, random and metrics outlive it.
+// - Threads: core executor only.
+// - Ownership: shared by the server and the calls under way; clock, random and metrics outlive it.
 #pragma once
 
 #include <functional>

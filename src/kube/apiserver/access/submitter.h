@@ -6,7 +6,7 @@
 // that `swell user create --run-as` gave it, or as those of the namespace's annotation
 // swell.dev/run-as-user; nobody's pod may ask for other ones.
 //
-// Thread-safety: core executor only.
+// - Threads: core executor only.
 #pragma once
 
 #include <cstdint>

@@ -3,7 +3,8 @@
 // server's own admission and before its validation; the validating ones all at once, at the end.
 //
 // What returns Unanswered() goes on when the call comes again (kube/apiserver/webhooks/webhook.h).
-// Thread-safety: core executor only.
+//
+// - Threads: core executor only.
 #pragma once
 
 #include <functional>

@@ -4,7 +4,8 @@
 // A creation adds to status.used of every quota it falls under, in the same breath as it is
 // accepted, so two of them never share the last place. A failed or dry creation and all that ends
 // or is deleted is put right by a recount a moment later.
-// Thread-safety: core executor only.
+//
+// - Threads: core executor only.
 #pragma once
 
 #include <set>

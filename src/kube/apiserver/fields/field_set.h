@@ -2,7 +2,8 @@
 //
 // A tree whose edges are path elements in FieldsV1's spelling: f:NAME a field, k:{"name":"a"} an
 // item of a keyed list, v:VALUE a member of a set. A member is a field that is owned itself.
-// Thread-safety: values and pure functions.
+//
+// - Threads: values and pure functions.
 #pragma once
 
 #include <optional>

@@ -1,7 +1,6 @@
 // Managers: metadata.managedFields as a list that can be worked on: who wrote which fields of an
 // object, how and through which subresource.
-//
-// Thread-safety: values and pure functions.
+// - Threads: values and pure functions.
 #pragma once
 
 #include <string>

@@ -2,7 +2,8 @@
 // wants to know, so that nothing is kept and nothing is old.
 //
 // Whom a node says nothing about in time is left out, as a metrics server does.
-// Thread-safety: core executor only.
+//
+// - Threads: core executor only.
 #pragma once
 
 #include <vector>

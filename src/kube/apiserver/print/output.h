@@ -1,5 +1,5 @@
 // Output: stored entries in the form and version that a client asked for.
-// Thread-safety: core executor only.
+// - Threads: core executor only.
 #pragma once
 
 #include <vector>

@@ -1,5 +1,5 @@
 // Table: the rows and columns that kubectl prints, made by the server.
-// Thread-safety: pure functions over immutable kinds.
+// - Threads: pure functions over immutable kinds.
 #pragma once
 
 #include <vector>

@@ -1,5 +1,5 @@
 // ListOptions: limit, continue tokens and the rules of resourceVersion.
-// Thread-safety: values and pure functions.
+// - Threads: values and pure functions.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
 // Selection: which objects a list, watch or delete-collection is about.
-// Thread-safety: immutable after parsing.
+// - Threads: immutable after parsing.
 #pragma once
 
 #include "kube/api/selector.h"

@@ -1,10 +1,10 @@
-// Watcher: one watch request. It selects, forms and sends events until its time is up, its
-// receiver is too slow or gone, or the server ends.
-//
-// Thread-safety: core executor only. Ownership: Core::watchers; a call's release removes it.
-// Invariants: events arrive in version order; a bookmark's version is never ahead of an event that
-// has not been sent. What is there at once is sent at the receiver's pace; only of what happens
-// while it watches it may be too slow for.
+// Watcher: one watch request. It selects, forms and sends events until its time is up, its receiver
+// is too slow or gone, or the server ends.
+// - Threads: core executor only.
+// - Ownership: Core::watchers; a call's release removes it.
+// - Invariants: events arrive in version order; a bookmark's version is never ahead of an event
+//   that has not been sent. What is there at once is sent at the receiver's pace; only of what
+//   happens while it watches it may be too slow for.
 #pragma once
 
 #include <memory>

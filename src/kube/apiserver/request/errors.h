@@ -1,5 +1,5 @@
 // Errors as kube-apiserver words them, and Status as a JSON document.
-// Thread-safety: pure functions.
+// - Threads: pure functions.
 #pragma once
 
 #include <string>

@@ -1,5 +1,5 @@
 // What a request asks for: its path taken apart, its query parameters, the form its answer takes.
-// Thread-safety: values and pure functions.
+// - Threads: values and pure functions.
 #pragma once
 
 #include <optional>

@@ -4,7 +4,8 @@
 // other that people mean.
 //
 // What programs see is not touched: lists and watches of all objects are those of their group.
-// Thread-safety: core executor only.
+//
+// - Threads: core executor only.
 #pragma once
 
 #include <string_view>

@@ -1,4 +1,5 @@
-// Whether a write comes from a leader that still leads. Thread-safety: core executor only.
+// Whether a write comes from a leader that still leads.
+// - Threads: core executor only.
 #pragma once
 
 #include "kube/apiserver/call.h"

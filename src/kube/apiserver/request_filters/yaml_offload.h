@@ -1,5 +1,6 @@
-// Large YAML bodies, which take ten times as long to read as JSON: another thread makes JSON of
-// them (Options::aside), before their call goes to its handler.
+// ReadYamlAside: has large YAML bodies turned into JSON by another thread (Options::aside) before
+// their call goes to its handler. YAML takes ten times as long to read as JSON.
+// - Threads: core executor only.
 #pragma once
 
 #include <functional>

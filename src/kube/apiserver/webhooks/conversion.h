@@ -2,7 +2,8 @@
 // that their definition names, else by their apiVersion alone.
 //
 // What fails with Unanswered() is asked of the webhook, and known when the call comes again.
-// Thread-safety: core executor only.
+//
+// - Threads: core executor only.
 #pragma once
 
 #include <vector>

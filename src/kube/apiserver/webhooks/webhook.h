@@ -8,8 +8,9 @@
 // that changed meanwhile, the question would be another one. Answers are known by the whole text of
 // their question.
 //
-// Thread-safety: core executor only. Lifetime: Questions belong to a call; what comes later is
-// dropped. Invariants: a call asks at most kMaxQuestions; each question ends by its timeout.
+// - Threads: core executor only.
+// - Ownership: Questions belong to a call; what comes later is dropped.
+// - Invariants: a call asks at most kMaxQuestions; each question ends by its timeout.
 #pragma once
 
 #include <functional>

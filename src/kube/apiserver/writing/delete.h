@@ -1,5 +1,5 @@
 // Deletion: options, grace, finalizers, and the removal itself.
-// Thread-safety: core executor only.
+// - Threads: core executor only.
 #pragma once
 
 #include <optional>

@@ -1,6 +1,6 @@
 // The way of an object into the store, apart from the writing: metadata, defaults, hooks,
 // validation. Shared by create, update, patch and the server's own writes.
-// Thread-safety: core executor only.
+// - Threads: core executor only.
 #pragma once
 
 #include "kube/apiserver/hooks.h"

@@ -1,5 +1,5 @@
 // Writing: from a prepared object to the answer. Used by create, update, patch and subresources.
-// Thread-safety: core executor only.
+// - Threads: core executor only.
 #pragma once
 
 #include "kube/apiserver/hooks.h"

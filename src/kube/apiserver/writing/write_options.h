@@ -1,5 +1,5 @@
 // What the query of a write says about it: dryRun, fieldManager, fieldValidation, force.
-// Thread-safety: pure functions.
+// - Threads: pure functions.
 #pragma once
 
 #include <string_view>

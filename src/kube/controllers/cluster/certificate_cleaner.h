@@ -1,7 +1,7 @@
 // CertificateCleaner: removes CertificateSigningRequests that nobody looks at any more, of every
 // signer: an hour after their certificate was issued, they were denied or failed, and a day after
 // they were made where nobody has decided. Who was given a certificate keeps it.
-// Thread-safety: core executor only.
+// - Threads: core executor only.
 #pragma once
 
 #include <string>

@@ -1,7 +1,7 @@
 // CertificateSigner: gives who asked by a CertificateSigningRequest the certificate, once somebody
 // approved it. It is the signer kubernetes.io/kube-apiserver-client: certificates by which clients
 // of the API server say who they are. Requests of other signers are left to those.
-// Thread-safety: core executor only.
+// - Threads: core executor only.
 #pragma once
 
 #include <functional>

@@ -1,6 +1,6 @@
 // ClusterResources: every resource of the cluster that holds objects of its own, for the
-// controllers that must look after all kinds alike. Thread-safety: core executor only. The scheme
-// outlives the answers.
+// controllers that must look after all kinds alike.
+// - Threads: core executor only. The scheme outlives the answers.
 #pragma once
 
 #include <vector>

@@ -5,8 +5,8 @@
 // owner that the graph does not know is asked for at the API before anything is deleted in its
 // name, and every deletion names the uid it was decided for.
 //
-// Thread-safety: core executor only. Ownership: informers of resources that nobody else watches are
-// its own; the scheme outlives it.
+// - Threads: core executor only.
+// - Ownership: informers of resources that nobody else watches are its own; the scheme outlives it.
 #pragma once
 
 #include <map>

@@ -1,6 +1,6 @@
 // NamespaceController: empties namespaces that are being deleted, resource by resource, and lets
 // them go when nothing is left. What holds it up is told in the namespace's conditions.
-// Thread-safety: core executor only. The scheme outlives it.
+// - Threads: core executor only. The scheme outlives it.
 #pragma once
 
 #include <memory>

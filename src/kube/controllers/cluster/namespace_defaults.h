@@ -1,6 +1,6 @@
 // NamespaceDefaults: what every namespace holds: the service account `default`, and the ConfigMap
 // kube-root-ca.crt by which pods trust the API server. Both come back when somebody removes them.
-// Thread-safety: core executor only.
+// - Threads: core executor only.
 #pragma once
 
 #include <string>

@@ -12,7 +12,7 @@
 // A node is heard from when its lease or its Ready heartbeat changes, by this process's clock:
 // other machines' clocks do not matter, and a new controller gives every node a full grace period.
 //
-// Thread-safety: core executor only.
+// - Threads: core executor only.
 #pragma once
 
 #include <map>

@@ -1,5 +1,5 @@
 // Node conditions as taints, and how long pods may stay in spite of them.
-// Thread-safety: pure functions.
+// - Threads: pure functions.
 #pragma once
 
 #include <optional>

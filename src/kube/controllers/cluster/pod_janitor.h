@@ -1,6 +1,6 @@
 // PodJanitor: keeps ended pods that nobody owns from piling up (the oldest beyond a limit go), and
 // removes pods that are being deleted and were never placed anywhere, as no agent will.
-// Thread-safety: core executor only.
+// - Threads: core executor only.
 #pragma once
 
 #include "kube/client/work_queue.h"

@@ -1,5 +1,5 @@
 // RoleAggregation: fills ClusterRoles that are made of others by their labels.
-// Thread-safety: core executor only.
+// - Threads: core executor only.
 #pragma once
 
 #include <string>

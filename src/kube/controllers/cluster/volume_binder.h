@@ -11,7 +11,7 @@
 // What is in use is protected by finalizers that the API server adds: they go when no pod on a node
 // uses the claim, and when the volume is bound to none.
 //
-// Thread-safety: core executor only.
+// - Threads: core executor only.
 #pragma once
 
 #include <functional>

@@ -1,4 +1,5 @@
-// Which volumes fit which claims. Thread-safety: pure functions.
+// Which volumes fit which claims.
+// - Threads: pure functions.
 #pragma once
 
 #include <string>

@@ -10,7 +10,7 @@
 // One difference: a pod that the cluster took away (condition DisruptionTarget) is replaced without
 // being held against the backoff limit.
 //
-// Thread-safety: core executor only.
+// - Threads: core executor only.
 #pragma once
 
 #include <memory>

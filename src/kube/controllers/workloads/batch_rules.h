@@ -1,5 +1,5 @@
 // The pure rules of batch/v1 Jobs: completed indexes, policies of failure and success, backoff.
-// Thread-safety: pure functions.
+// - Threads: pure functions.
 #pragma once
 
 #include <cstdint>

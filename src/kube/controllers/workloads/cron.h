@@ -1,6 +1,7 @@
 // CronSchedule: five fields of cron (minute, hour, day of month, month, day of week) with lists,
 // ranges, steps and names, and the words @hourly, @daily, @weekly, @monthly, @yearly. Times are
-// UTC. Thread-safety: values.
+// UTC.
+// - Threads: values.
 #pragma once
 
 #include <array>

@@ -1,5 +1,5 @@
 // CronJobController: makes Jobs at the times of a schedule, and keeps only the last of them.
-// Thread-safety: core executor only.
+// - Threads: core executor only.
 #pragma once
 
 #include <memory>

@@ -2,7 +2,8 @@
 //
 // A pod is tied to its node by an affinity to the node's name, so the scheduler places it as any
 // other and knows its room.
-// Thread-safety: core executor only.
+//
+// - Threads: core executor only.
 #pragma once
 
 #include <map>

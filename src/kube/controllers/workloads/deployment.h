@@ -3,7 +3,8 @@
 // Every pass looks at the whole state anew and writes absolute numbers under the version it has
 // seen, so a pass that comes too early changes nothing twice: the name of a new ReplicaSet follows
 // from its template, and what has changed meanwhile is a conflict and looked at again.
-// Thread-safety: core executor only.
+//
+// - Threads: core executor only.
 #pragma once
 
 #include <memory>

@@ -1,5 +1,5 @@
 // One look at one Deployment. Private to deployment*.cc.
-// Thread-safety: core executor only.
+// - Threads: core executor only.
 #pragma once
 
 #include "kube/controllers/workloads/deployment.h"

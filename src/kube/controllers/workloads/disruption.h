@@ -1,5 +1,6 @@
 // DisruptionController: what a PodDisruptionBudget allows right now, in its status. The API
-// server's eviction and the scheduler read it. Thread-safety: core executor only.
+// server's eviction and the scheduler read it.
+// - Threads: core executor only.
 #pragma once
 
 #include <optional>

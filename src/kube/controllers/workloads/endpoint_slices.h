@@ -1,7 +1,8 @@
 // EndpointSliceController: the slices of every Endpoints object, one for each of its subsets.
 //
 // They follow the Endpoints rather than pods and services, so that both always say the same.
-// Thread-safety: core executor only.
+//
+// - Threads: core executor only.
 #pragma once
 
 #include <string>

@@ -1,5 +1,5 @@
 // EndpointsController: which pods stand behind each Service, as its Endpoints object.
-// Thread-safety: core executor only.
+// - Threads: core executor only.
 #pragma once
 
 #include "kube/client/work_queue.h"

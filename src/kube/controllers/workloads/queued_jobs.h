@@ -1,7 +1,7 @@
 // QueuedJobs: Jobs that come suspended because Kueue is to start them (their label names one of its
 // queues), where there is no Kueue. Each is let go, once, and waits for its place as all work does;
 // one that people suspend later rests.
-// Thread-safety: core executor only.
+// - Threads: core executor only.
 #pragma once
 
 #include <string>

@@ -3,7 +3,8 @@
 // Pods get their names here, before they are created: so a pass knows what it has asked for until
 // the cache shows it, and never asks twice. Creations go out in batches that double (1, 2, 4, …):
 // what a quota refuses is asked for once, not five hundred times.
-// Thread-safety: core executor only.
+//
+// - Threads: core executor only.
 #pragma once
 
 #include <memory>

@@ -1,6 +1,6 @@
 // Revisions: the pod templates that a StatefulSet or DaemonSet has had, as ControllerRevision
 // objects, for rolling from one to the next and for `kubectl rollout history|undo`.
-// Thread-safety: core executor only.
+// - Threads: core executor only.
 #pragma once
 
 #include <memory>

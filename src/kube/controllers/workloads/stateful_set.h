@@ -3,7 +3,8 @@
 // Names follow from ordinals, so no pod can be made twice; a pass looks at the pods from 0 up, does
 // the first thing that is to be done (all of them with podManagementPolicy Parallel) and comes back
 // when the cache shows it.
-// Thread-safety: core executor only.
+//
+// - Threads: core executor only.
 #pragma once
 
 #include <memory>

@@ -11,8 +11,9 @@
 // Events go over connections of their own when there are many: nothing waits behind them. Leases
 // may, too: they wait behind nothing.
 //
-// Thread-safety: the reactor's thread. Ownership: reactor and clock outlive it; calls may outlive
-// it, their sinks are then not called any more.
+// - Threads: the reactor's thread.
+// - Ownership: reactor and clock outlive it; calls may outlive it, their sinks are then not called
+//   any more.
 #pragma once
 
 #include <deque>

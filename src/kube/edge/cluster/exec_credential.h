@@ -1,9 +1,9 @@
 // ExecCredentialRun: one run of a kubeconfig's exec plugin (client.authentication.k8s.io): a
 // program that prints the credentials to use and how long they are good for.
-//
-// Thread-safety: the reactor's thread. Ownership: destroying a run kills the program; `done` then
-// never runs. It runs once, never from inside Start.
-// Invariants: output over 1 MiB or a run longer than `limit` ends the program with an error.
+// - Threads: the reactor's thread.
+// - Ownership: destroying a run kills the program; `done` then never runs. It runs once, never from
+//   inside Start.
+// - Invariants: output over 1 MiB or a run longer than `limit` ends the program with an error.
 #pragma once
 
 #include <sys/types.h>

@@ -13,11 +13,11 @@
 // Identity: a bearer token and the verified client certificate become the request's credentials;
 // RestRequest::user is never set from the network.
 //
-// Thread-safety: OnRequest on any thread. Constructor, Close and destructor on the core thread, or
-// while nobody runs the core executor.
-// Ownership: the core executor and the handler outlive the front; the front outlives its server.
-// Invariants: a call's RestCall is destroyed on the core thread, when it is answered, when its
-// client goes away, or at Close.
+// - Threads: onRequest on any thread. Constructor, Close and destructor on the core thread, or
+//   while nobody runs the core executor.
+// - Ownership: the core executor and the handler outlive the front; the front outlives its server.
+// - Invariants: a call's RestCall is destroyed on the core thread, when it is answered, when its
+//   client goes away, or at Close.
 #pragma once
 
 #include <atomic>

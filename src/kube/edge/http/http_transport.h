@@ -8,8 +8,9 @@
 // for a deadline) whose one cause has the reason kUnreachable, so that a command can tell "the
 // server says no" from "there is no server".
 //
-// Thread-safety: the reactor's thread. Ownership: the reactor outlives the transport; calls may
-// outlive it, their sinks are then not called any more.
+// - Threads: the reactor's thread.
+// - Ownership: the reactor outlives the transport; calls may outlive it, their sinks are then not
+//   called any more.
 #pragma once
 
 #include <memory>

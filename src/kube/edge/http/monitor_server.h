@@ -1,8 +1,8 @@
 // MonitorServer: a port for whoever watches over a process: GET /metrics, /healthz, /livez and
 // /readyz, in plain HTTP, for everybody who reaches it; so it listens to this machine alone unless
 // it is told otherwise.
-//
-// Thread-safety: the reactor's thread. Ownership: reactor, clock, metrics and health outlive it.
+// - Threads: the reactor's thread.
+// - Ownership: reactor, clock, metrics and health outlive it.
 #pragma once
 
 #include <memory>

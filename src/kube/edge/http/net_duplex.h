@@ -1,5 +1,6 @@
 // A socket after an HTTP upgrade as an api::DuplexStream. It has no half-close: CloseWrite closes.
-// Thread-safety: the executor's thread. Ownership: the executor outlives the stream.
+// - Threads: the executor's thread.
+// - Ownership: the executor outlives the stream.
 #pragma once
 
 #include <memory>

@@ -6,7 +6,7 @@
 //   /portForward/NAMESPACE/POD?port=…
 // A pod's uid may stand between its name and what follows, as kubelets allow.
 //
-// Thread-safety: core executor only. The agent outlives the handler.
+// - Threads: core executor only. The agent outlives the handler.
 #pragma once
 
 #include <memory>

@@ -11,9 +11,9 @@
 // (TokenReview, then SubjectAccessReview of nodes/metrics, nodes/stats or nodes/proxy). Nobody else
 // is, unless `anonymous`.
 //
-// Thread-safety: the core thread; Listen before `io` runs, or while nobody runs it.
-// Ownership: core, io, clock and the handlers outlive the server. Destroy it where Listen may be
-// called.
+// - Threads: the core thread; Listen before `io` runs, or while nobody runs it.
+// - Ownership: core, io, clock and the handlers outlive the server. Destroy it where Listen may be
+//   called.
 #pragma once
 
 #include <map>

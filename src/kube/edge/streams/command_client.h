@@ -3,8 +3,8 @@
 //
 // PortForwardClient: connections to a pod's ports, over one upgraded connection.
 //
-// Thread-safety: one executor. Callbacks run on it, not after the client is destroyed.
-// Ownership: executor and server outlive the clients.
+// - Threads: one executor. Callbacks run on it, not after the client is destroyed.
+// - Ownership: executor and server outlive the clients.
 #pragma once
 
 #include <functional>

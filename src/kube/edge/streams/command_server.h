@@ -1,8 +1,7 @@
 // CommandServer: the kubelet's half of exec and attach: a command's standard streams over SPDY
 // (remotecommand v1 to v4) or WebSocket (channel.k8s.io, v4, v5 and their base64 forms).
-//
-// Thread-safety: core executor only.
-// Ownership: a session keeps itself alive until the command or its client is gone.
+// - Threads: core executor only.
+// - Ownership: a session keeps itself alive until the command or its client is gone.
 #pragma once
 
 #include <functional>

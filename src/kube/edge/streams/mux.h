@@ -7,9 +7,9 @@
 // answers (pongs, resets) has no writer who could wait: a peer that asks for more of it than it
 // takes is not listened to until it has taken it.
 //
-// Thread-safety: one executor.
-// Ownership: shared by its streams and, while it runs, by the wire's callbacks. It ends when the
-// wire does, or at Close.
+// - Threads: one executor.
+// - Ownership: shared by its streams and, while it runs, by the wire's callbacks. It ends when the
+//   wire does, or at Close.
 #pragma once
 
 #include <functional>

@@ -5,8 +5,8 @@
 //   WebSocket SPDY/3.1+portforward.k8s.io the same inside a WebSocket
 //   WebSocket v4.channel.k8s.io           one pair per port of the query, from the beginning
 //
-// Thread-safety: core executor only.
-// Ownership: a session keeps itself alive until its client is gone.
+// - Threads: core executor only.
+// - Ownership: a session keeps itself alive until its client is gone.
 #pragma once
 
 #include <functional>

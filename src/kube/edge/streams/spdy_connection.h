@@ -1,5 +1,5 @@
 // SpdyConnection: SPDY/3.1 over a duplex stream; its streams are duplex streams with headers.
-// Thread-safety and ownership: as Mux.
+// - Threads: thread-safety and ownership: as Mux.
 #pragma once
 
 #include "kube/edge/streams/mux.h"

@@ -1,6 +1,6 @@
 // Upgrades: what a client asks a connection to become, and what a server agrees to: SPDY/3.1 with a
 // protocol of X-Stream-Protocol-Version, or WebSocket with a subprotocol.
-// Thread-safety: pure functions.
+// - Threads: pure functions.
 #pragma once
 
 #include <string>

@@ -5,7 +5,8 @@
 // digit, and base64 follows. In v5.channel.k8s.io a client's message 255 with a channel behind it
 // closes that channel.
 //
-// Thread-safety and ownership: as Mux.
+// - Threads: as Mux.
+// - Ownership: as Mux.
 #pragma once
 
 #include <string>

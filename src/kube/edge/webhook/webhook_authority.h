@@ -10,7 +10,7 @@
 // the API server does not know. Only where an authority is missing, broken or about to end is it
 // replaced at once.
 //
-// Thread-safety: plain values and pure functions, but for the keys that are drawn.
+// - Threads: plain values and pure functions, but for the keys that are drawn.
 #pragma once
 
 #include <optional>

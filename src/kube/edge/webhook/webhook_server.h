@@ -1,7 +1,7 @@
 // WebhookServer: the HTTPS port that a cluster's API server asks before it lets objects in: POST
 // /admit with an AdmissionReview, answered by a function; GET /healthz.
-//
-// Thread-safety: the reactor's thread. Ownership: reactor and clock outlive it.
+// - Threads: the reactor's thread.
+// - Ownership: reactor and clock outlive it.
 #pragma once
 
 #include <functional>

@@ -1,8 +1,7 @@
 // ByteStream: a connection after an HTTP upgrade, bytes both ways (WebSocket, SPDY, port-forward).
-//
-// Thread-safety: any thread. Callbacks run on the executor given with them, in order.
-// Ownership: destroying the last reference closes the connection after what was written is sent.
-// Executors must outlive the stream.
+// - Threads: any thread. Callbacks run on the executor given with them, in order.
+// - Ownership: destroying the last reference closes the connection after what was written is sent.
+//   Executors must outlive the stream.
 #pragma once
 
 #include <functional>

@@ -1,6 +1,5 @@
 // ByteStreamState: the half of a ByteStream that both threads share. Internal to net.
-//
-// Thread-safety: the methods under "any thread" lock; the rest run on the reactor's thread.
+// - Threads: the methods under "any thread" lock; the rest run on the reactor's thread.
 #pragma once
 
 #include <functional>

@@ -1,10 +1,9 @@
 // Channel: one connected socket, plain or TLS, with an output queue. Internal to net.
-//
-// Thread-safety: the reactor's thread only.
-// Ownership: shared, because callbacks may drop their owner's reference; `events` must stay valid
-// until Close or OnError. After either, no event comes.
-// Invariants: what is read is handed on at once and never kept here. The owner bounds the output by
-// looking at queued_bytes().
+// - Threads: the reactor's thread only.
+// - Ownership: shared, because callbacks may drop their owner's reference; `events` must stay valid
+//   until Close or OnError. After either, no event comes.
+// - Invariants: what is read is handed on at once and never kept here. The owner bounds the output
+//   by looking at queued_bytes().
 #pragma once
 
 #include <deque>

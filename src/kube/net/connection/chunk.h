@@ -1,7 +1,6 @@
 // Chunk: bytes on their way to a peer. A body is a list of them.
-//
-// Thread-safety: chunks are shared and immutable, so one serialised object can be on its way to
-// many peers, from any thread, without being copied.
+// - Threads: chunks are shared and immutable, so one serialised object can be on its way to many
+//   peers, from any thread, without being copied.
 #pragma once
 
 #include <cstdint>

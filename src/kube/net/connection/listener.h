@@ -1,7 +1,6 @@
 // TcpListener: accepts plain TCP connections and hands them out as byte streams, for forwarding.
-//
-// Thread-safety: the reactor's thread; the streams' own rules are ByteStream's.
-// Ownership: the reactor outlives the listener. Streams may outlive it and are then closed.
+// - Threads: the reactor's thread; the streams' own rules are ByteStream's.
+// - Ownership: the reactor outlives the listener. Streams may outlive it and are then closed.
 #pragma once
 
 #include <functional>

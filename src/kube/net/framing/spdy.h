@@ -5,11 +5,12 @@
 // WINDOW_UPDATE, so whoever waited for one would wait for ever. The connection's own backpressure
 // bounds both directions instead.
 //
-// Thread-safety: none; one owner.
-// Ownership: `events` and whatever `send` refers to outlive the session. Events may call any
-// method, but must not destroy the session.
-// Invariants: a frame's data is handed on as it comes, never kept. Header blocks are bounded before
-// and after decompression, open streams by kStreamsMax. After an error nothing more is taken.
+// - Threads: none; one owner.
+// - Ownership: `events` and whatever `send` refers to outlive the session. Events may call any
+//   method, but must not destroy the session.
+// - Invariants: a frame's data is handed on as it comes, never kept. Header blocks are bounded
+//   before and after decompression, open streams by kStreamsMax. After an error nothing more is
+//   taken.
 #pragma once
 
 #include <cstdint>

@@ -1,8 +1,8 @@
-// SpdyHeaderCodec: SPDY/3's header blocks: names and values with lengths, compressed by zlib with
-// a dictionary both sides know. Internal to net.
-//
-// Thread-safety: none. Invariants: all blocks of one direction share one compression state, so they
-// must be coded in the order they travel; after an error the state is lost.
+// SpdyHeaderCodec: SPDY/3's header blocks: names and values with lengths, compressed by zlib with a
+// dictionary both sides know. Internal to net.
+// - Threads: none.
+// - Invariants: all blocks of one direction share one compression state, so they must be coded in
+//   the order they travel; after an error the state is lost.
 #pragma once
 
 #include <memory>

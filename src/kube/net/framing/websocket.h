@@ -1,9 +1,8 @@
 // WebSocketCodec: RFC 6455's framing as a state machine over bytes, for either side. No I/O, no
 // extensions. The handshake's one computation is WebSocketAccept.
-//
-// Thread-safety: none; one owner.
-// Invariants: at most `message_max` bytes of an unfinished message are kept. After an error the
-// codec takes nothing more.
+// - Threads: none; one owner.
+// - Invariants: at most `message_max` bytes of an unfinished message are kept. After an error the
+//   codec takes nothing more.
 #pragma once
 
 #include <cstdint>

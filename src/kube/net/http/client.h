@@ -1,12 +1,10 @@
 // HttpClient: HTTP/1.1 to one server, with a pool of kept-alive connections, on one Reactor.
-//
-// Thread-safety: the reactor's thread only; callbacks run there, never from inside Send, Stream or
-// Upgrade. After Cancel returns, none of that request's callbacks runs.
-// Ownership: the reactor outlives the client; destroying the client cancels everything.
-// Errors: kUnavailable when the server cannot be reached or breaks off, kTimeout when the deadline
-// passes, kBadRequest for a URL or header that cannot be sent, kTooLarge for an answer over the
-// limit. An HTTP error status is a response, not an error.
-// Redirects are not followed.
+// - Threads: the reactor's thread only; callbacks run there, never from inside Send, Stream or
+//   Upgrade. After Cancel returns, none of that request's callbacks runs.
+// - Ownership: the reactor outlives the client; destroying the client cancels everything. Errors:
+//   kUnavailable when the server cannot be reached or breaks off, kTimeout when the deadline
+//   passes, kBadRequest for a URL or header that cannot be sent, kTooLarge for an answer over the
+//   limit. An HTTP error status is a response, not an error. Redirects are not followed.
 #pragma once
 
 #include <functional>

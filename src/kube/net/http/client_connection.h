@@ -1,8 +1,8 @@
 // ClientConnection and ClientImpl: one connection to the server, and the pool of them. Internal to
 // net.
-// Thread-safety: the reactor's thread only.
-// Ownership: ClientImpl owns connections; a closed one lives until the loop's next turn, because
-// its own callbacks may be running. A callback may destroy the HttpClient.
+// - Threads: the reactor's thread only.
+// - Ownership: ClientImpl owns connections; a closed one lives until the loop's next turn, because
+//   its own callbacks may be running. A callback may destroy the HttpClient.
 #pragma once
 
 #include <deque>

@@ -1,7 +1,6 @@
 // ExchangeState: what the handler's thread and the I/O thread share about one request, and the
 // Mailbox that carries news from the former to the latter. Internal to net.
-//
-// Thread-safety: as marked. A mutex per exchange; the I/O thread holds it for moments only.
+// - Threads: as marked. A mutex per exchange; the I/O thread holds it for moments only.
 #pragma once
 
 #include <functional>

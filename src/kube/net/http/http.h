@@ -1,6 +1,5 @@
 // HTTP as values: requests, responses, headers and URLs. No I/O.
-//
-// Thread-safety: plain values and pure functions.
+// - Threads: plain values and pure functions.
 #pragma once
 
 #include <cstdint>

@@ -4,7 +4,7 @@
 // (request smuggling): lines end in CRLF, no folded headers, one Content-Length or one
 // "Transfer-Encoding: chunked" but never both, no blank before a colon, no control characters.
 //
-// Thread-safety: none. The parsers keep no reference to the bytes they were given.
+// - Threads: none. The parsers keep no reference to the bytes they were given.
 #pragma once
 
 #include <cstdint>

@@ -1,6 +1,6 @@
 // RunLoad: a closed-loop HTTP load generator for benchmarks and soak tests. Every connection sends
 // its next request as soon as the last is answered.
-// Thread-safety: runs the given reactor on the calling thread until the load is over.
+// - Threads: runs the given reactor on the calling thread until the load is over.
 #pragma once
 
 #include <array>

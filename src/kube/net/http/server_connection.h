@@ -1,9 +1,8 @@
 // ServerConnection: one accepted connection: bytes to requests, answers to bytes. Internal to net.
 // ServerImpl: the listeners and the connections of one HttpServer.
-//
-// Thread-safety: the reactor's thread only.
-// Ownership: ServerImpl owns connections; a closed one lives until the loop's next turn, because
-// its own callbacks may be running.
+// - Threads: the reactor's thread only.
+// - Ownership: ServerImpl owns connections; a closed one lives until the loop's next turn, because
+//   its own callbacks may be running.
 #pragma once
 
 #include <functional>

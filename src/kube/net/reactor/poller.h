@@ -5,10 +5,10 @@
 // told to the kernel when its interest changes, and whatever is ready at once is handed out
 // together.
 //
-// Thread-safety: the reactor's thread only.
-// Ownership: a watch belongs to its FdWatch; the poller outlives it.
-// Invariants: no callback comes for a watch that has ended or for a direction nobody wants, not
-// even for what the kernel has already told.
+// - Threads: the reactor's thread only.
+// - Ownership: a watch belongs to its FdWatch; the poller outlives it.
+// - Invariants: no callback comes for a watch that has ended or for a direction nobody wants, not
+//   even for what the kernel has already told.
 #pragma once
 
 #include <cstdint>

@@ -1,6 +1,6 @@
 // Sockets: file descriptors that close themselves, listening, connecting. Internal to net.
 // Everything is non-blocking and close-on-exec; TCP sockets have TCP_NODELAY and keep-alive probes.
-// Thread-safety: pure functions over the operating system.
+// - Threads: pure functions over the operating system.
 #pragma once
 
 #include <string>

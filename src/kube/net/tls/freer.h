@@ -1,6 +1,5 @@
 // Deleters for unique_ptrs to objects of C libraries: std::unique_ptr<BIO, Freer<BIO_free>>.
-//
-// Thread-safety: as the freed objects.
+// - Threads: as the freed objects.
 #pragma once
 
 namespace swell::net {

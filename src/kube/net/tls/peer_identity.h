@@ -1,4 +1,5 @@
-// PeerIdentity: who is at the other end of a connection. Thread-safety: a plain value.
+// PeerIdentity: who is at the other end of a connection.
+// - Threads: a plain value.
 #pragma once
 
 #include <cstdint>

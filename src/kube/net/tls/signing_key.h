@@ -1,7 +1,7 @@
 // SigningKey: an EC P-256 key that signs tokens as JWT's ES256 does (SHA-256; r and s, 32 bytes
 // each, one after the other).
-//
-// Thread-safety: const methods may run anywhere at once. Ownership: a handle to one shared key.
+// - Threads: const methods may run anywhere at once.
+// - Ownership: a handle to one shared key.
 #pragma once
 
 #include <memory>

@@ -1,7 +1,8 @@
 // TLS: what a server or client needs to know, and making certificates (EC P-256, OpenSSL 3).
 //
 // TLS 1.2 and newer, sessions are resumed, HTTP/1.1 is the only protocol offered.
-// Thread-safety: pure functions; a TlsContext may be shared by connections of one reactor.
+//
+// - Threads: pure functions; a TlsContext may be shared by connections of one reactor.
 #pragma once
 
 #include <memory>

@@ -1,5 +1,6 @@
 // TlsSession: one TLS connection over a non-blocking socket. Internal to net; OpenSSL stays in
-// tls.cc. Thread-safety: none. The socket must outlive the session.
+// tls.cc.
+// - Threads: none. The socket must outlive the session.
 #pragma once
 
 #include <memory>

@@ -1,9 +1,9 @@
 // IdleWorker: a thread for work of the I/O thread that takes long. What somebody waits for is done
 // at once; what nobody waits for (taking things apart, making spares) when nothing has been asked
 // for a moment, because the kernel's locks and the disk would hold up the pods that start now.
-//
-// Thread-safety: any thread but its own. Ownership: joins its thread at the end, after the piece of
-// work under way; what waits then is dropped.
+// - Threads: any thread but its own.
+// - Ownership: joins its thread at the end, after the piece of work under way; what waits then is
+//   dropped.
 #pragma once
 
 #include <deque>

@@ -1,9 +1,8 @@
 // ReadyDirs: directories of one form, made before they are needed. What is in them costs a file
 // system more than all else at a pod's start (half a millisecond for each file, where many were
 // deleted of late); moving one to its place costs next to nothing.
-//
-// Thread-safety: one thread, of its owner; `make` also runs on a thread of this class.
-// Ownership: what is ready when it ends stays in its directory, which is the owner's to clear.
+// - Threads: one thread, of its owner; `make` also runs on a thread of this class.
+// - Ownership: what is ready when it ends stays in its directory, which is the owner's to clear.
 #pragma once
 
 #include <cstdint>

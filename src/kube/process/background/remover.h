@@ -1,8 +1,7 @@
 // Remover: takes trees off the disk when there is time, so that nobody waits for it who starts or
 // ends pods. What it is given is moved out of the way at once.
-//
-// Thread-safety: one thread, of its owner. What is not removed when it ends is in the attics it was
-// given, and those are emptied by the next one.
+// - Threads: one thread, of its owner. What is not removed when it ends is in the attics it was
+//   given, and those are emptied by the next one.
 #pragma once
 
 #include <cstdint>

@@ -1,8 +1,8 @@
 // Spares: when to make things ahead of need. Half of them are made at once, since a rush of pods
 // would find none; the rest when the worker is quiet, at one look under way at a time.
-//
-// Thread-safety: one thread, its owner's. Ownership: the worker outlives it, or its thread has
-// ended first. Nothing is called after its end.
+// - Threads: one thread, its owner's.
+// - Ownership: the worker outlives it, or its thread has ended first. Nothing is called after its
+//   end.
 #pragma once
 
 #include <cstdint>

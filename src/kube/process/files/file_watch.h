@@ -1,5 +1,5 @@
 // FileWatch: tells when files in a directory change (inotify on a reactor).
-// Thread-safety: the reactor's thread. Subscriptions end when the answer of Add is dropped.
+// - Threads: the reactor's thread. Subscriptions end when the answer of Add is dropped.
 #pragma once
 
 #include <functional>

@@ -2,8 +2,8 @@
 // environment and files of the host.
 //
 // Entries come from DIR/images.yaml, first match wins, then from built-in defaults (Python and
-// PyTorch images, git-sync, etcd, plain distributions). A pattern is an image name with `*` for
-// any characters; a pattern without a tag matches every tag.
+// PyTorch images, git-sync, etcd, plain distributions). A pattern is an image name with `*` for any
+// characters; a pattern without a tag matches every tag.
 //
 //   images:
 //   - match: ["registry.example.com/team/*", "trainer"]
@@ -19,7 +19,8 @@
 //
 // An unknown image with a command, or arguments that are one, runs it with the host's PATH; without
 // there is nothing to run, and the error says how to add the image.
-// Thread-safety: immutable after Load.
+//
+// - Threads: immutable after Load.
 #pragma once
 
 #include <string>

@@ -1,5 +1,5 @@
 // Volumes as directories of the host: what a VolumeSpec says becomes a path to bind.
-// Thread-safety: pure functions over the file system; blocking.
+// - Threads: pure functions over the file system; blocking.
 #pragma once
 
 #include <optional>

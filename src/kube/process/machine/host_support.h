@@ -1,6 +1,6 @@
 // What this machine permits: namespaces, overlay, control groups, networks. Found out once, by
 // trying, before any thread exists.
-// Thread-safety: values; Detect forks and must run before other threads hold locks.
+// - Threads: values; Detect forks and must run before other threads hold locks.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
 // The machine's GPUs, through NVIDIA's management library loaded at run time: no library, no GPUs.
-// Thread-safety: a pure function; loads, asks, unloads.
+// - Threads: a pure function; loads, asks, unloads.
 #pragma once
 
 #include <cstdint>

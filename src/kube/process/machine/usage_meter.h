@@ -6,9 +6,9 @@
 // A rate needs two moments. The meter keeps what it saw some seconds ago; until then a container is
 // measured from its start.
 //
-// Thread-safety: one thread.
-// Invariants: keeps at most kMomentsMax moments per container, and nothing of those that were not
-// among the last ones measured.
+// - Threads: one thread.
+// - Invariants: keeps at most kMomentsMax moments per container, and nothing of those that were not
+//   among the last ones measured.
 #pragma once
 
 #include <sys/types.h>

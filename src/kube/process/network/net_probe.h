@@ -1,5 +1,5 @@
 // NetProbe: one TCP or HTTP probe, without blocking.
-// Thread-safety: the reactor's thread. Destroying it gives the probe up without an answer.
+// - Threads: the reactor's thread. Destroying it gives the probe up without an answer.
 #pragma once
 
 #include <functional>

@@ -1,7 +1,8 @@
 // The few rtnetlink requests that pod networks need, as blocking calls on one socket.
 //
 // A socket belongs to the network namespace it was made in, whatever its thread joins later.
-// Thread-safety: none; each owner has its own.
+//
+// - Threads: none; each owner has its own.
 #pragma once
 
 #include <cstdint>

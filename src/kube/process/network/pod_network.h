@@ -2,14 +2,14 @@
 //
 // Each pod gets a namespace with lo and eth0; eth0's other end hangs on the bridge, whose address
 // is the host's and the pods' gateway. Names of bridge and links carry the data directory's hash,
-// so several clusters live side by side and nobody else's interface is ever touched. Namespaces
-// are held by files (bind mounts), not processes: they survive a restart of swell.
+// so several clusters live side by side and nobody else's interface is ever touched. Namespaces are
+// held by files (bind mounts), not processes: they survive a restart of swell.
 //
 // The kernel takes milliseconds to tens of milliseconds for a namespace; so a few are kept ready,
 // and handing one out costs nothing.
 //
-// Thread-safety: Start before anything else; Acquire, Release and Shutdown from one thread (the
-// runtime's I/O thread). Acquire's callback runs through `post`.
+// - Threads: start before anything else; Acquire, Release and Shutdown from one thread (the
+//   runtime's I/O thread). Acquire's callback runs through `post`.
 #pragma once
 
 #include <cstdint>

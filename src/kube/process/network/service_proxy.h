@@ -5,8 +5,9 @@
 // sockets hear the bridge alone, so several clusters of one machine may use the same cluster IPs.
 // Pods see connections through services as coming from their gateway. TCP only.
 //
-// Thread-safety: the reactor's thread. Ownership: the reactor outlives the proxy; connections end
-// with it, or with their service's port.
+// - Threads: the reactor's thread.
+// - Ownership: the reactor outlives the proxy; connections end with it, or with their service's
+//   port.
 #pragma once
 
 #include <map>

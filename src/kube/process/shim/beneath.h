@@ -1,7 +1,6 @@
 // Paths that must stay below a directory into which others may have put links: what a volume's
 // subPath names, what a pod reports.
-//
-// Thread-safety: pure functions over the file system. Needs Linux 5.6.
+// - Threads: pure functions over the file system. Needs Linux 5.6.
 #pragma once
 
 #include <string>

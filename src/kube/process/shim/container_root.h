@@ -3,7 +3,8 @@
 // the data directory hidden. Nothing that a container writes reaches the host but through volumes.
 //
 // Called in the container's first process, which has mount and process id namespaces of its own.
-// Thread-safety: the calling process has one thread.
+//
+// - Threads: the calling process has one thread.
 #pragma once
 
 #include <string>

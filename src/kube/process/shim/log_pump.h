@@ -4,7 +4,8 @@
 //
 // F ends a line, P is a piece of one longer than 16 KiB. A file that has grown past its bound is
 // renamed to NAME.1 (the older NAME.1 to NAME.2, …) and a new one begun.
-// Thread-safety: none; lives in a shim.
+//
+// - Threads: none; lives in a shim.
 #pragma once
 
 #include <cstdint>

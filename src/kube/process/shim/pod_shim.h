@@ -7,15 +7,15 @@
 // log, and leaves state.json and exit.json behind. How it starts is told on the same socket:
 // "started\n" or "error TEXT\n".
 //
-// Signals for the container go to its first process (ShimState::init_pid): SIGTERM and the like
-// are passed to the command's process group; kKillSignal kills everything of the container.
-// After a SIGTERM the container ends when the command has ended and every process it left behind
-// too, so that a shell in between does not cut its child's last checkpoint short.
+// Signals for the container go to its first process (ShimState::init_pid): SIGTERM and the like are
+// passed to the command's process group; kKillSignal kills everything of the container. After a
+// SIGTERM the container ends when the command has ended and every process it left behind too, so
+// that a shell in between does not cut its child's last checkpoint short.
 //
 // `swell pod-shim exec DIR pipes|terminal ARG…` runs a command inside a running container
 // (shim_exec.h).
 //
-// Thread-safety: a process of its own, with one thread.
+// - Threads: a process of its own, with one thread.
 #pragma once
 
 namespace swell::edge {

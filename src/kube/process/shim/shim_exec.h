@@ -7,7 +7,8 @@
 // SIGTERM kills the command and its process group. The exit status is the command's, 128 + signal
 // when it was killed, 127 when there is no such command, 126 for whatever else keeps it from
 // starting; the reason is on standard error.
-// Thread-safety: the calling process has one thread.
+//
+// - Threads: the calling process has one thread.
 #pragma once
 
 #include <string>

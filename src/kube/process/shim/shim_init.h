@@ -1,6 +1,6 @@
 // The first process of a container: joins its namespaces, enters its root, starts the command and
 // stays as its init until nothing of the container is left.
-// Thread-safety: the calling process has one thread.
+// - Threads: the calling process has one thread.
 #pragma once
 
 #include <string>

@@ -6,7 +6,8 @@
 //   exit.json   written by the shim when it has ended; its presence is the end
 //
 // Each is replaced whole, so a reader never sees half of one.
-// Thread-safety: values and pure functions.
+//
+// - Threads: values and pure functions.
 #pragma once
 
 #include <sys/types.h>

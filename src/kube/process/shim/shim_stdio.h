@@ -7,7 +7,7 @@
 //
 // A reader that does not keep up holds the container back, so that nothing is lost.
 //
-// Thread-safety: none; lives in a shim.
+// - Threads: none; lives in a shim.
 #pragma once
 
 #include <poll.h>

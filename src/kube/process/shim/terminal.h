@@ -1,5 +1,5 @@
 // Terminals, and descriptors sent from process to process.
-// Thread-safety: pure functions over descriptors.
+// - Threads: pure functions over descriptors.
 #pragma once
 
 #include <cstdint>

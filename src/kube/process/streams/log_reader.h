@@ -1,7 +1,7 @@
 // LogReader: reads a container's log files back, piece by piece: the rotated ones first, the lines
 // as the container wrote them (or with their time), from a tail or a time on, and on while the
 // container writes.
-// Thread-safety: none; the owner's thread. Blocking reads of local files.
+// - Threads: none; the owner's thread. Blocking reads of local files.
 #pragma once
 
 #include <cstdint>
