@@ -1,7 +1,7 @@
-"""Members of an elastic job as forked processes: they begin within milliseconds, so tests can come and go often.
+"""Members of an elastic job as forked processes, which start within milliseconds. Used by the tests of resizing.
 
-Used by the tests of resizing. The training is a linear map learnt from noise: small, deterministic, and sensitive to a
-lost or doubled record. What always holds: members end with their test; every wait is bounded.
+The training learns a linear map from noise: it is small, deterministic, and sensitive to a lost or repeated record.
+What always holds: members end with their test; every wait is bounded.
 """
 
 import atexit
@@ -14,7 +14,7 @@ import sys
 import time
 
 import support
-import torch  # before the first fork: importing it is what takes seconds
+import torch  # before the first fork, because the import takes seconds
 
 RECORDS = 960
 _BATCH = 24
@@ -28,14 +28,14 @@ def _data():
     return inputs, target
 
 
-def train(epochs, seed, step_seconds, in_turn, until_one_waits, gather, lose_at, kill_at, noticed):
-    """One member's whole life. `lose_at`: after which steps it gets a notice; `kill_at`: in which it dies.
+def train(epochs, seed, step_seconds, in_turn, wait_at_end, gather, lose_at, kill_at, noticed):
+    """The training of one member.
 
-    `noticed`: it dies of a notice whose time is over before the step is.
-
-    `in_turn`: of all members that have the step in `lose_at`, one is hit, and not always the same.
-    `gather`: {step: members}; after that step the head waits until as many are in the group or ready to join it.
-    `until_one_waits`: after the last step the head stays until somebody has come who can not join any more.
+    `lose_at`: the steps after which it gets a notice. `in_turn`: only one of the members gets it, and not always the
+    same one.
+    `kill_at`: the steps in which it is killed. `noticed`: it gets a notice before, too late to finish the step.
+    `gather`: {step: members}; after that step the leader waits until as many are in the group or wait to join it.
+    `wait_at_end`: after the last step the leader waits for a member that comes too late to join.
     """
     import swell
 
@@ -89,16 +89,15 @@ def train(epochs, seed, step_seconds, in_turn, until_one_waits, gather, lose_at,
                 if step in lose_at and (not in_turn or job.env.rank == step % job.env.world):
                     os.kill(os.getpid(), signal.SIGTERM)
                 if step in gather and job.env.leader:
-                    assert support.until(lambda: job.env.world + len(job._group._seat.waiting) >= gather[step])
+                    assert support.until(lambda: job.env.world + len(job._group._client.waiting) >= gather[step])
                 job.step_done(step, state, records=_BATCH)
         sampler.next_epoch()
-    if until_one_waits and job.env.leader:
+    if wait_at_end and job.env.leader:
         print("trained", flush=True)
-        assert support.until(lambda: job._group._seat.waiting), "nobody came"
+        assert support.until(lambda: job._group._client.waiting), "nobody came"
     with torch.no_grad():
         outputs = model(inputs)
         loss = ((outputs - target) ** 2).mean().item()
-        # How often the output that should be the largest is.
         accuracy = (outputs.argmax(1) == target.argmax(1)).double().mean().item()
     weights = sum(parameter.double().sum().item() for parameter in model.parameters())
     job.save(step, state)
@@ -107,16 +106,16 @@ def train(epochs, seed, step_seconds, in_turn, until_one_waits, gather, lose_at,
 
 
 class Members:
-    """An elastic job of up to `most` members, in the folder of a test."""
+    """An elastic job with up to `most` members, in the folder of a test."""
 
-    def __init__(self, test, most, least=1, epochs=2, seed=1, step_seconds=0.0, in_turn=False, until_one_waits=False,
+    def __init__(self, test, most, least=1, epochs=2, seed=1, step_seconds=0.0, in_turn=False, wait_at_end=False,
                  gather=()):
         self._test = test
         self._folder = test.path(f"job-{support.free_port()}")
         os.makedirs(self._folder)
         self._port = support.free_port()
         self._most, self._least = most, least
-        self._options = (epochs, seed, step_seconds, in_turn, until_one_waits, dict(gather))
+        self._options = (epochs, seed, step_seconds, in_turn, wait_at_end, dict(gather))
         self.steps = epochs * STEPS_PER_EPOCH
         self.processes = {}
 
@@ -128,12 +127,12 @@ class Members:
         for ordinal in ordinals:
             context = multiprocessing.get_context("fork")
             again = ordinal in self.processes
-            process = context.Process(target=self._live, args=(ordinal, again, lose_at, kill_at, noticed, environment))
+            process = context.Process(target=self._run, args=(ordinal, again, lose_at, kill_at, noticed, environment))
             process.start()
             self.processes[ordinal] = process
             self._test.addCleanup(_end, process)
 
-    def _live(self, ordinal, again, lose_at, kill_at, noticed, environment):
+    def _run(self, ordinal, again, lose_at, kill_at, noticed, environment):
         for name in [name for name in os.environ if name.startswith(("SWELL_", "PET_"))]:
             del os.environ[name]
         os.environ.update(
@@ -154,11 +153,12 @@ class Members:
         sys.stdout = os.fdopen(1, "w")
         sys.stderr = os.fdopen(2, "w")
         if again:
-            # However slow this machine is, those that train are heard before a second group begins.
+            # The group that trains must be able to connect before a second one forms, however slow this machine is.
             import swell.resize
 
-            swell.resize.Meeting = functools.partial(swell.resize.Meeting, claim=support.WAIT_SECONDS)
-        # What a process does at its end, which multiprocessing's children leave out; not what its parent would.
+            server = functools.partial(swell.resize.RendezvousServer, leader_reconnect=support.WAIT_SECONDS)
+            swell.resize.RendezvousServer = server
+        # A child of multiprocessing runs no exit functions. Run those that the training registers, not the parent's.
         atexit._clear()
         train(*self._options, lose_at, kill_at, noticed)
         atexit._run_exitfuncs()
@@ -168,7 +168,7 @@ class Members:
             os.kill(self.processes[ordinal].pid, signal.SIGTERM)
 
     def finish(self, *ordinals):
-        """Exit codes, once these have ended by themselves."""
+        """The members' exit codes. Waits until they have ended by themselves."""
         codes = []
         for ordinal in ordinals:
             self.processes[ordinal].join(support.WAIT_SECONDS)
@@ -191,12 +191,12 @@ class Members:
         return "\n".join(f"--- {i}\n" + "\n".join(_without_records(log)) for i, log in logs.items())
 
     def sizes(self, ordinal):
-        """{step: how many members did it}, of the steps that this member had part in."""
+        """{step: number of ranks} of the steps that this member trained in."""
         found = re.findall(r"^step (\d+) rank \d+ of (\d+)$", self.log(ordinal), re.M)
         return {int(step): int(size) for step, size in found}
 
     def records(self):
-        """Every record that any member has trained, as "EPOCH RECORD", with repeats."""
+        """All records that members have trained, as "EPOCH RECORD", with repeats."""
         lines = (line for i in range(self._most) for line in self.log(i).splitlines())
         return [line.split(" ", 1)[1] for line in lines if line.startswith("record ")]
 
@@ -207,7 +207,7 @@ class Members:
         self._test.assertEqual(len(set(records)), epochs * RECORDS)
 
     def end_of(self, ordinal):
-        """{"rank", "step", "loss", "weights", "accuracy"} that the member ended with."""
+        """The values that the member printed at its end: {"rank", "step", "loss", "weights", "accuracy"}."""
         words = [line for line in self.log(ordinal).splitlines() if line.startswith("ends ")][-1].split()
         numbers = {words[i]: float(words[i + 1]) for i in (7, 9, 11)}
         return {"rank": int(words[2]), "step": int(words[6]), **numbers}

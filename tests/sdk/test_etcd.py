@@ -158,7 +158,7 @@ class EtcdTest(unittest.TestCase):
         first = self.launch("first")
         self.await_text(lambda: "of 1" in text("first"))
         self.kill_etcd()
-        self.await_text(lambda: "training goes on without the rendezvous" in text("first"))
+        self.await_text(lambda: "training continues without the rendezvous" in text("first"))
         # Torch takes whoever is silent for 15 s for dead; nobody can say anything now.
         self.await_text(lambda: text("first").count("failed to send a keep-alive heartbeat") >= 4)
         self.start_etcd("anew")

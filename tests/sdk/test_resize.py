@@ -1,4 +1,4 @@
-"""Elastic jobs change size in memory: nobody restarts, no step is lost, no record is trained twice."""
+"""Elastic jobs change size in memory: no process restarts, no step is lost, no record is trained twice."""
 
 import contextlib
 import errno
@@ -16,61 +16,61 @@ import swell
 import torch
 from members import Members
 from swell import resize
-from swell.meeting import Done, Seat
+from swell.rendezvous import JobEnded, RendezvousClient
 
 
 class ElasticTest(support.FolderTest):
-    def calm(self, **options):
+    def undisturbed(self, **options):
         job = Members(self, most=1, **options)
         job.start(0)
         self.assertEqual(job.finish(0), [0])
         return job.end_of(0)
 
-    def assert_same_training(self, job, ordinal, calm):
+    def assert_same_training(self, job, ordinal, expected):
         end = job.end_of(ordinal)
-        self.assertEqual(end["step"], calm["step"])
-        self.assertAlmostEqual(end["loss"], calm["loss"], places=4)
-        self.assertAlmostEqual(end["weights"], calm["weights"], places=2)
+        self.assertEqual(end["step"], expected["step"])
+        self.assertAlmostEqual(end["loss"], expected["loss"], places=4)
+        self.assertAlmostEqual(end["weights"], expected["weights"], places=2)
 
 
 class ResizeTest(ElasticTest):
     def test_shrinks_and_grows_without_a_restart(self):
-        calm = self.calm(epochs=3)
+        expected = self.undisturbed(epochs=3)
         job = Members(self, most=4, epochs=3, gather={5: 4, 30: 4})
         job.start(0, 1)
         job.start(2, 3, lose_at=[12])
         self.assertEqual(job.finish(2, 3), [143, 143])
         job.start(2, 3)
         self.assertEqual(job.finish(0, 1, 2, 3), [0, 0, 0, 0])
-        # They leave together, and come back together or one after the other.
+        # They leave together. They may come back together or one after the other.
         sizes = job.sizes(0)
         self.assertEqual([sizes[step] for step in (6, 12, 13, 31, job.steps)], [4, 4, 2, 4, 4])
         job.assert_each_record_once()
-        self.assert_same_training(job, 0, calm)
-        # One process from the first step to the last, and every step once.
+        self.assert_same_training(job, 0, expected)
+        # One process trained from the first step to the last, each step once.
         self.assertEqual(job.log(0).count("begins "), 1)
         steps = [int(n) for n in re.findall(r"^step (\d+) ", job.log(0), re.M)]
         self.assertEqual(steps, list(range(1, job.steps + 1)))
-        # All that time no checkpoint was needed; the only one is the last.
+        # The only checkpoint is the one at the end.
         self.assertEqual(len(os.listdir(job.checkpoints)), 2)
 
     def test_the_first_member_may_leave_and_come_back(self):
-        calm = self.calm(epochs=3)
+        expected = self.undisturbed(epochs=3)
         job = Members(self, most=3, epochs=3, gather={5: 3, 30: 3})
         job.start(0, lose_at=[9])
         job.start(1, 2)
         self.assertEqual(job.finish(0), [143])
         job.start(0)
         self.assertEqual(job.finish(0, 1, 2), [0, 0, 0])
-        # Behind the others, who kept the state.
+        # Its rank comes after those of the others, which kept the state.
         self.assertIn("begins rank 2 of 3", job.log(0))
         self.assertEqual([job.sizes(1)[step] for step in (6, 9, 10, 31)], [3, 3, 2, 3])
         self.assertIn("step 10 rank 0 of 2", job.all_logs())
         job.assert_each_record_once()
-        self.assert_same_training(job, 1, calm)
+        self.assert_same_training(job, 1, expected)
 
-    def test_told_one_by_one_the_last_one_saves(self):
-        calm = self.calm(epochs=2)
+    def test_when_members_leave_one_by_one_the_last_one_saves(self):
+        expected = self.undisturbed(epochs=2)
         job = Members(self, most=3, epochs=2, gather={5: 3})
         job.start(0, lose_at=[20])
         job.start(1, lose_at=[15])
@@ -81,22 +81,22 @@ class ResizeTest(ElasticTest):
         self.assertEqual(job.finish(0, 1, 2), [0, 0, 0])
         self.assertRegex(job.log(0), r"begins rank 0 of \d at step 20")
         job.assert_each_record_once()
-        self.assert_same_training(job, 0, calm)
+        self.assert_same_training(job, 0, expected)
 
-    def test_told_all_at_once(self):
+    def test_all_members_leave_at_once(self):
         job = Members(self, most=2, epochs=2, gather={5: 2})
         job.start(0, 1, lose_at=[7])
         self.assertEqual(job.finish(0, 1), [143, 143])
         self.assertIn("checkpoint saved step=7 reason=notice", job.all_logs())
 
-    def test_begins_with_those_that_came(self):
+    def test_starts_with_the_members_that_came(self):
         job = Members(self, most=4, least=2, epochs=1)
         job.start(0, 1)
         self.assertEqual(job.finish(0, 1), [0, 0])
         self.assertIn("begins rank 0 of 2 at step 0", job.log(0))
 
-    def test_a_member_that_comes_at_the_end_is_sent_home(self):
-        job = Members(self, most=2, epochs=1, until_one_waits=True)
+    def test_a_member_that_comes_too_late_exits_with_success(self):
+        job = Members(self, most=2, epochs=1, wait_at_end=True)
         job.start(0)
         job.wait(0, "trained")
         job.start(1)
@@ -105,16 +105,16 @@ class ResizeTest(ElasticTest):
 
 
 class GroupTest(unittest.TestCase):
-    """Of the order in which things end."""
+    """The order in which wrappers and groups end."""
 
     def setUp(self):
         self.group = resize.Group.__new__(resize.Group)
         self.group.env = SimpleNamespace(world=2, rank=0)
         self.group.generation = 1
-        self.group._place = ("127.0.0.1", 1, "job", 0, 1)
-        self.group._seat = mock.Mock(waiting=[])
+        self.group._client_arguments = ("127.0.0.1", 1, "job", 0, 1)
+        self.group._client = mock.Mock(waiting=[])
         self.group._open_store = lambda: (None, "", 1)
-        self.group._tell = lambda plan, head: plan
+        self.group._broadcast = lambda plan, leader: plan
         self.calls = mock.Mock()
         for name, made in (("_form", self.calls.form), ("join", self.calls.join)):
             setattr(self.group, name, made)
@@ -128,36 +128,36 @@ class GroupTest(unittest.TestCase):
     def order(self):
         return [call[0] for call in self.calls.mock_calls]
 
-    # A wrapper that is the last to hold its group stops the process for good when it lets go.
-    def test_wrappers_let_go_before_the_group_ends(self):
+    # If a wrapper holds the last reference to its group, the process hangs when the wrapper is released.
+    def test_wrappers_are_released_before_the_group_ends(self):
         self.assertTrue(self.group.change((1,), [self.calls.wrapper], None))
         self.assertEqual(self.order(), ["wrapper.release", "destroy", "form"])
 
-    def test_also_when_peers_are_lost(self):
+    def test_wrappers_are_released_first_when_peers_are_lost_too(self):
         self.group.rejoin([self.calls.wrapper], 3, {})
         self.assertEqual(self.order(), ["wrapper.release", "destroy", "join"])
 
-    def test_a_group_behind_one_that_waits_gives_up(self):
+    def test_a_group_gives_up_when_a_waiting_member_trained_further(self):
         self.group.env = SimpleNamespace(world=1, rank=0)
         self.group._flags = torch.zeros(4, dtype=torch.uint8)
-        self.group._seat = Seat("127.0.0.1", 1, "job", 0, 1, 2)
-        self.group._seat._waiting = [{"id": "1", "ordinal": 1, "step": 19}, {"id": "2", "ordinal": 2, "step": None}]
+        self.group._client = RendezvousClient("127.0.0.1", 1, "job", 0, 1, 2)
+        self.group._client._waiting = [{"id": "1", "ordinal": 1, "step": 19}, {"id": "2", "ordinal": 2, "step": None}]
         self.assertEqual(self.group.agree(False, 18), ((), True, True, False))
         self.assertEqual(self.group.agree(False, 19), ((), True, False, False))
         self.assertEqual(self.group.agree(False, 19, save=True), ((), True, False, True))
 
 
 class LossTest(ElasticTest):
-    """A notice shorter than a step, a kill -9, a machine that burns: the same to the peers."""
+    """A member that dies in the middle of a step: by a kill -9, or by a notice that is shorter than the step."""
 
-    def test_the_others_do_the_step_again(self):
+    def test_the_others_repeat_the_step(self):
         self.lose_in_a_step(noticed=False)
 
-    def test_also_after_a_notice_that_is_shorter_than_the_step(self):
+    def test_the_others_repeat_the_step_after_a_notice_that_is_shorter_than_it(self):
         self.lose_in_a_step(noticed=True)
 
     def lose_in_a_step(self, noticed):
-        calm = self.calm(epochs=2)
+        expected = self.undisturbed(epochs=2)
         job = Members(self, most=3, epochs=2, gather={5: 3, 30: 2})
         job.start(0, 1)
         job.start(2, kill_at=[20], noticed=noticed)
@@ -165,15 +165,15 @@ class LossTest(ElasticTest):
         self.assertEqual(job.finish(0, 1), [0, 0])
         for ordinal in (0, 1):
             self.assertIn("step 19: lost a peer", job.log(ordinal))
-            # From memory: there was no checkpoint to go back to, and nobody began anew.
+            # They continued from memory: there was no checkpoint, and no process restarted.
             self.assertEqual(job.log(ordinal).count("begins "), 1)
-            # They meet at once, or one goes on alone until the other is there.
+            # They form a group at once, or one trains alone until the other joins it.
             self.assertEqual([job.sizes(ordinal)[step] for step in (19, 31)], [3, 2])
         job.assert_each_record_once()
-        self.assert_same_training(job, 0, calm)
+        self.assert_same_training(job, 0, expected)
 
-    def test_the_first_member_comes_back_into_what_the_others_remember(self):
-        calm = self.calm(epochs=3)
+    def test_the_first_member_comes_back_and_gets_the_state_of_the_others(self):
+        expected = self.undisturbed(epochs=3)
         job = Members(self, most=3, epochs=3, gather={5: 3})
         job.start(0, kill_at=[20])
         job.start(1, 2)
@@ -184,31 +184,31 @@ class LossTest(ElasticTest):
         self.assertEqual(int(first), 0)
         self.assertGreaterEqual(int(second), 19)
         job.assert_each_record_once()
-        self.assert_same_training(job, 1, calm)
+        self.assert_same_training(job, 1, expected)
 
-    def test_whoever_finds_that_all_is_done_meanwhile_goes_home(self):
+    def test_a_member_that_lost_its_peers_exits_when_the_job_has_ended(self):
         job = swell.Job(env=swell.Env())
         job._group = mock.Mock()
-        job._group.rejoin.side_effect = Done
+        job._group.rejoin.side_effect = JobEnded
         with self.assertRaises(SystemExit) as left, job.guard(lambda: {"step": 3}, None):
             raise RuntimeError("gloo: Connection closed by peer")
         self.assertEqual(left.exception.code, 0)
 
 
 class DiskTest(ElasticTest):
-    def test_a_torn_checkpoint_costs_the_steps_since_the_one_before(self):
-        calm = self.calm(epochs=2)
+    def test_a_damaged_checkpoint_costs_the_steps_since_the_one_before(self):
+        expected = self.undisturbed(epochs=2)
         job = Members(self, most=2, epochs=2, gather={5: 2, 10: 2})
         for step in (7, 30):
             job.start(0, 1, lose_at=[step])
             self.assertEqual(job.finish(0, 1), [143, 143])
-        (torn,) = glob.glob(os.path.join(job.checkpoints, "step-000000000030-*.state"))
-        os.truncate(torn, os.path.getsize(torn) // 2)
+        (damaged,) = glob.glob(os.path.join(job.checkpoints, "step-000000000030-*.state"))
+        os.truncate(damaged, os.path.getsize(damaged) // 2)
         job.start(0, 1)
         self.assertEqual(job.finish(0, 1), [0, 0])
         self.assertIn("swell: skipping checkpoint of step 30: ", job.log(0))
         self.assertRegex(job.log(0), r"begins rank 0 of \d at step 7\b")
-        self.assert_same_training(job, 0, calm)
+        self.assert_same_training(job, 0, expected)
 
     def test_a_full_disk_costs_no_training(self):
         job = swell.Job(checkpoints=swell.CheckpointManager(self.folder), env=swell.Env())
@@ -217,12 +217,12 @@ class DiskTest(ElasticTest):
         with mock.patch("swell.checkpoint.write_atomic", side_effect=OSError(errno.ENOSPC, "No space left on device")):
             with contextlib.redirect_stderr(said):
                 self.assertFalse(job.save(2, {"step": 2}))
-                # Told to leave now, it can keep what it saved before, and says no more than that.
+                # A notice now: the job keeps the earlier checkpoint and does not claim a new one.
                 with self.assertRaises(SystemExit) as left:
                     job.stop(2, {"step": 2})
         self.assertEqual(left.exception.code, swell.EXIT_NOTICED)
         self.assertIn(
-            "swell: checkpoint of step 2 not saved, training goes on: No space left on device", said.getvalue()
+            "swell: checkpoint of step 2 not saved, training continues: No space left on device", said.getvalue()
         )
         self.assertEqual(job.checkpoints.load().step, 1)
         self.assertTrue(job.save(3, {"step": 3}))

@@ -1,9 +1,10 @@
-"""Where this process stands in its job: rank, world size, where rank 0 listens.
+"""The place of this process in its job: rank, world size, address of rank 0.
 
-Used by `swell.train` and by scripts that start torch.distributed themselves. Reads the variables that the
-job controllers and torch's elastic agent set: RANK, WORLD_SIZE, LOCAL_RANK, MASTER_ADDR, MASTER_PORT; and of an elastic
-job PET_NNODES ("least:most") and PET_RDZV_ID, which torchrun reads too. SWELL_ELASTIC=0 makes any job a rigid one.
-What always holds: 0 <= rank < world; with none of the variables set, the process is rank 0 of 1.
+Used by `swell.train` and by scripts that start torch.distributed themselves. Reads the variables that job controllers
+and torch's elastic agent set: RANK, WORLD_SIZE, LOCAL_RANK, MASTER_ADDR, MASTER_PORT. Elastic jobs have PET_NNODES
+("minimum:maximum") and PET_RDZV_ID too, which torchrun also reads. SWELL_ELASTIC=0 makes any job rigid.
+
+What always holds: 0 <= rank < world. If none of the variables is set, the process is rank 0 of 1.
 """
 
 import os
@@ -17,9 +18,9 @@ class Env:
     local_rank: int = 0
     master_addr: str = "127.0.0.1"
     master_port: int = 29500
-    # Members may come and go while this process lives, and nobody but the SDK looks after that.
+    # Members may come and go while this process runs, and the SDK handles it, not torch's agent.
     elastic: bool = False
-    least: int = 1
+    least: int = 1  # members that the job needs
     job_id: str = ""
 
     @property
@@ -28,7 +29,7 @@ class Env:
 
     @property
     def leader(self):
-        """True on the one rank that writes files and talks for the job."""
+        """True on rank 0, which writes the files of the job."""
         return self.rank == 0
 
     @classmethod
@@ -39,7 +40,7 @@ class Env:
         if world < 1 or not 0 <= rank < world:
             raise ValueError(f"RANK={rank} does not fit WORLD_SIZE={world}")
         least, most = _range(environ.get("PET_NNODES", ""))
-        # Below torch's own agent ranks change by restarting; a member with several processes needs that agent.
+        # Under torch's agent a change of size restarts the processes. A member with several processes needs that agent.
         alone = not environ.get("TORCHELASTIC_RUN_ID") and environ.get("PET_NPROC_PER_NODE", "1") == "1"
         return cls(
             elastic=least < most and alone and environ.get("SWELL_ELASTIC", "1") != "0",

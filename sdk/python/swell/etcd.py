@@ -1,13 +1,14 @@
 """A rendezvous of torch's elastic agent in etcd, over its v2 API, with the standard library alone.
 
-Used by `swell.launch` for --rdzv_backend etcd and etcd-v2; torch's own back ends need the package python-etcd. The
-protocol among members is torch's dynamic rendezvous, the same that c10d has, so members that leave say so.
+Used by `swell.launch` for --rdzv_backend etcd and etcd-v2. torch's own back ends need the package python-etcd. The
+protocol between members is torch's dynamic rendezvous, as with c10d.
 
-What always holds: a state is replaced only by who has read it (compare and swap on etcd's index). An etcd that was
-away and comes back with nothing is told the state by who still knows it; however long it was away, nobody is taken for
-dead for what could not be said meanwhile. Keys are apart for
-each run: SWELL_RUN_ID (of a job under Swell its uid) is part of them, so a job that is submitted again under its old
-name does not find the closed rendezvous of the one before.
+What always holds:
+* Only a member that has read the current state can replace it (compare and swap on etcd's index).
+* If etcd loses its data, a member that knows the state writes it again.
+* An outage of etcd, however long, makes no member count as dead because it could not send heartbeats.
+* Each run has keys of its own. SWELL_RUN_ID (Swell sets it to the job's uid) is part of them, so a job that is
+  submitted again under the same name does not find the closed rendezvous of the earlier one.
 """
 
 import base64
@@ -34,7 +35,7 @@ _STATE_SECONDS = 7200
 _ANSWER_SECONDS = 10
 _CONNECT_SECONDS = 60
 _POLL_SECONDS = 0.05
-_COMPARE_FAILED = (101, 105)  # etcd: index or existence is not what was asked for
+_COMPARE_FAILED = (101, 105)  # etcd: the index differs, or the key exists already
 _NOT_FOUND = 100
 
 
@@ -62,7 +63,7 @@ class Keys:
         self._url = url
 
     def connect(self, seconds):
-        """Waits until etcd answers: in the same manifest it may start after the job."""
+        """Waits until etcd answers. It may start after the job if one manifest has both."""
         deadline = time.monotonic() + seconds
         while True:
             try:
@@ -74,11 +75,14 @@ class Keys:
             time.sleep(0.5)
 
     def get(self, key):
-        """(value, index), or None."""
+        """(value, index), or None if there is no such key."""
         return self._call("GET", key)
 
     def put(self, key, value, seconds=None, index=None, fresh=False):
-        """The new index; None when the key is not what it has to be."""
+        """Writes the key. Returns its new index, or None if the comparison failed.
+
+        `seconds`: how long the key lives. `index`: the index that the key must have. `fresh`: the key must not exist.
+        """
         form = {"value": base64.b64encode(value).decode()}
         if seconds:
             form["ttl"] = str(seconds)
@@ -106,56 +110,56 @@ class Keys:
         except (OSError, ValueError) as error:
             raise RendezvousConnectionError(f"etcd at {self._url} does not answer: {error}") from error
         except (KeyError, TypeError) as error:
-            raise RendezvousStateError(f"etcd at {self._url}: {key} is not as expected") from error
+            raise RendezvousStateError(f"etcd at {self._url}: {key} has an unexpected value") from error
 
 
 class EtcdBackend(RendezvousBackend):
-    """The state of the rendezvous: one key."""
+    """The state of the rendezvous, in one key."""
 
     def __init__(self, keys):
         self._keys = keys
         self._known = None
-        self._was_away = False
+        self._had_outage = False
 
     @property
     def name(self):
         return NAME
 
     def get_state(self):
-        found = self._reach(self._keys.get, "state")
-        if self._known is not None and (found is None or self._was_away):
-            # Whoever is faster: this member or another one that knows it, too.
+        found = self._call(self._keys.get, "state")
+        if self._known is not None and (found is None or self._had_outage):
+            # Several members may do this at the same time. The first one succeeds.
             known, index = found or (self._known, None)
             self._put(_alive_now(known), index)
-            found = self._reach(self._keys.get, "state")
-            self._was_away = False
+            found = self._call(self._keys.get, "state")
+            self._had_outage = False
         if found is not None:
             self._known = found[0]
         return found
 
     def _put(self, state, index):
-        return self._reach(self._keys.put, "state", state, _STATE_SECONDS, index, fresh=index is None)
+        return self._call(self._keys.put, "state", state, _STATE_SECONDS, index, fresh=index is None)
 
-    def _reach(self, call, *arguments, **named):
+    def _call(self, call, *arguments, **named):
         try:
             return call(*arguments, **named)
         except RendezvousConnectionError:
-            self._was_away = True
+            self._had_outage = True
             raise
 
     def set_state(self, state, token=None):
         if token is None or isinstance(token, int):
-            state = _alive_now(state) if self._was_away else state
+            state = _alive_now(state) if self._had_outage else state
             index = self._put(state, token)
             if index is not None:
-                self._known, self._was_away = state, False
+                self._known, self._had_outage = state, False
                 return state, index, True
         known = self.get_state()
         return known and (*known, False)
 
 
 class EtcdStore(Store):
-    """What members tell each other once they have met."""
+    """The store in which the members of a group exchange values."""
 
     def __init__(self, keys):
         super().__init__()
@@ -193,13 +197,13 @@ class EtcdStore(Store):
                     values.append(known[0])
                     break
                 if time.monotonic() > deadline:
-                    raise LookupError(f"no member has set {key}")
+                    raise LookupError(f"no member has set {key} within {timeout}")
                 time.sleep(_POLL_SECONDS)
         return values
 
 
 def _alive_now(state):
-    """The state as if all its members had been heard of just now: they could not say so while etcd was away."""
+    """The state with a heartbeat of now for each member: during the outage none could send one."""
     content = pickle.loads(state)
     content.last_heartbeats = dict.fromkeys(content.last_heartbeats, datetime.utcnow())
     return pickle.dumps(content)

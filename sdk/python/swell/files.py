@@ -1,7 +1,7 @@
-"""Writing files so that a reader, or a restart, sees the old content or the new and nothing in between.
+"""Atomic writes: a reader, also after a crash, sees the old content or the new one.
 
-Used by `swell.checkpoint` and `swell.report`. What always holds: after `write_atomic` returns, the content
-survives a power cut (when `durable`); if it raises, the target is untouched and no temporary file is left.
+Used by `swell.checkpoint` and `swell.report`. What always holds: after `write_atomic` returns, the content survives a
+power cut (if `durable`). If it raises, the target is unchanged and no temporary file is left.
 """
 
 import os

@@ -1,20 +1,20 @@
-"""`python3 -m swell.launch`: torchrun's command line, started in a way that works and that can be preempted.
+"""`python3 -m swell.launch`: torchrun with preemption.
 
-Used in place of `torchrun` (same options, same PET_* variables) in elastic jobs. It differs in this:
+Used instead of `torchrun` in elastic jobs: same options, same PET_* variables. The differences:
 
-* It starts with torch 1.13 on Python 3.11, where `torchrun` fails because its defaults for --redirects and
-  --tee parse to None.
-* Workers get the whole grace period (SWELL_GRACE_SECONDS) to save, not 30 seconds; further SIGTERMs meanwhile
-  do not cut it short.
-* A worker group that leaves with 143 because a peer was preempted re-forms without using up --max_restarts.
-* Peers re-form seconds after a node was told to leave, not 45 s later: that node takes itself off the list of
-  the rendezvous, and peers below their maximum wait 5 s for latecomers, not 30 (--rdzv_conf last_call_timeout=).
-* The back ends etcd and etcd-v2 need no package python-etcd; see `swell.etcd`.
-* Workers train on while the store of the rendezvous does not answer; who comes or goes meanwhile is seen afterwards.
-* It says `swell.launch: 2 nodes train` whenever a group begins, for the log's readers.
-* It exits with 143 when it was told to leave, and it looks after its workers every second instead of every 5.
+* It starts with torch 1.13 on Python 3.11. `torchrun` fails there, because its defaults for --redirects and --tee
+  parse to None.
+* Workers get the whole grace period (SWELL_GRACE_SECONDS) to save, not 30 seconds. Further SIGTERMs do not shorten it.
+* If workers exit with 143 because a peer was preempted, the group forms again without using up --max_restarts.
+* A node that must stop leaves the rendezvous at once, and other nodes wait 5 s for late nodes, not 30
+  (--rdzv_conf last_call_timeout=). So peers form a group again after seconds, not after 45 s.
+* The back ends etcd and etcd-v2 do not need the package python-etcd; see `swell.etcd`.
+* Workers continue to train while the rendezvous store does not answer. Nodes that come or go meanwhile are noticed
+  later.
+* It prints `swell.launch: 2 nodes train` when a group starts, for programs that read the log.
+* It exits with 143 after a notice, and it checks its workers every second instead of every 5.
 
-What always holds: when the launcher ends, none of its workers is alive.
+What always holds: when the launcher has ended, none of its workers is alive.
 """
 
 import os
@@ -30,7 +30,7 @@ _RENDEZVOUS_WITH_LAST_CALL = ("c10d", "etcd", "etcd-v2")
 
 
 def main(arguments=None):
-    # Until there are workers a notice ends the launcher at once, also while it waits for a rendezvous host.
+    # Before there are workers, a notice ends the launcher at once, also while it waits for a rendezvous host.
     notice = Notice(hold=False)
     os.environ.setdefault("PET_MONITOR_INTERVAL", "1")
     from torch.distributed import run
@@ -41,7 +41,7 @@ def main(arguments=None):
     options = run.parse_args(arguments)
     _stand_alone(options)
     redirects, tee = options.redirects, options.tee
-    # config_from_args would turn "0" into None on Python 3.11; the real values are set right after.
+    # config_from_args of torch 1.13 turns "0" into None on Python 3.11. The real values are set right after.
     options.redirects = options.tee = "1"
     config, command, command_arguments = run.config_from_args(options)
     config.redirects, config.tee = parse_streams(redirects), parse_streams(tee)
@@ -63,13 +63,13 @@ def main(arguments=None):
 
 
 def parse_streams(text):
-    """Std from "0".."3" or "rank:value,...": which streams of which worker go to files."""
+    """The streams of workers that go to files, from "0".."3" or "rank:value,..."."""
     from torch.distributed.elastic.multiprocessing import Std
 
     if re.fullmatch(r"[0-3]", text):
         return Std(int(text))
     if not re.fullmatch(r"\d+:[0-3](,\d+:[0-3])*", text):
-        raise SystemExit(f"swell.launch: bad stream choice {text!r}; like 3 or 0:1,1:2")
+        raise SystemExit(f"swell.launch: bad value {text!r} for --redirects or --tee; examples: 3, or 0:1,1:2")
     pairs = (part.split(":") for part in text.split(","))
     return {int(rank): Std(int(value)) for rank, value in pairs}
 
@@ -79,7 +79,7 @@ def _stand_alone(options):
         return
     import uuid
 
-    # Whichever port is free when it is taken, unlike torchrun's fixed 29400: several jobs can share one machine.
+    # A free port, where torchrun always takes 29400: several jobs can share one machine.
     options.rdzv_backend = "c10d"
     options.rdzv_endpoint = "localhost:0"
     options.rdzv_id = str(uuid.uuid4())
@@ -90,12 +90,12 @@ def _adapt_torch(notice):
     from torch.distributed.launcher import api as launcher
 
     raise_once = processes._terminate_process_handler
-    told = []
+    received = []
 
     def on_signal(signum, frame):
-        # Later signals are swallowed: raising again would break off the orderly stop of the workers.
-        if not told:
-            told.append(signum)
+        # Only the first signal raises: a second exception would interrupt the orderly stop of the workers.
+        if not received:
+            received.append(signum)
             notice.note()
             raise_once(signum, frame)
 
@@ -103,10 +103,10 @@ def _adapt_torch(notice):
     close = processes.PContext.close
     grace = _grace_seconds()
 
-    def close_patiently(self, death_sig=None, timeout=grace):
+    def close_within_grace(self, death_sig=None, timeout=grace):
         close(self, death_sig, timeout)
 
-    processes.PContext.close = close_patiently
+    processes.PContext.close = close_within_grace
     launcher.LocalElasticAgent = _agent_class(launcher.LocalElasticAgent, notice, on_signal)
 
 
@@ -120,25 +120,25 @@ def _agent_class(base, notice, on_signal):
             signal.signal(signal.SIGTERM, on_signal)
             if notice.requested:
                 on_signal(signal.SIGTERM, None)
-            # Who reads the log learns which lines are of a group of which size.
+            # Readers of the log need the size of the group that the following lines come from.
             nodes = worker_group.group_world_size
             print(f"swell.launch: {nodes} {'node trains' if nodes == 1 else 'nodes train'}", flush=True)
-            self._watch(worker_group.spec.rdzv_handler)
+            self._tolerate_outages(worker_group.spec.rdzv_handler)
             return super()._start_workers(worker_group)
 
-        def _watch(self, handler):
+        def _tolerate_outages(self, handler):
             waiting = type(handler).num_nodes_waiting
-            away = []
+            outage = []
 
             def num_nodes_waiting():
                 try:
                     number = waiting(handler)
                 except RendezvousConnectionError as error:
-                    if not away:
-                        away.append(error)
-                        print(f"swell.launch: training goes on without the rendezvous: {error}", flush=True)
+                    if not outage:
+                        outage.append(error)
+                        print(f"swell.launch: training continues without the rendezvous: {error}", flush=True)
                     return 0
-                away.clear()
+                outage.clear()
                 return number
 
             handler.num_nodes_waiting = num_nodes_waiting
@@ -153,7 +153,7 @@ def _agent_class(base, notice, on_signal):
             if result.state == WorkerState.FAILED and result.failures:
                 codes = {failure.exitcode for failure in result.failures.values()}
                 if codes == {EXIT_NOTICED}:
-                    # A preempted peer is not this job's fault: undo the retry torch is about to count.
+                    # A preempted peer is no failure of the job: undo the retry that torch is about to count.
                     self._remaining_restarts += 1
             return result
 
@@ -161,7 +161,7 @@ def _agent_class(base, notice, on_signal):
 
 
 def _leave_rendezvous(handler):
-    """Peers would otherwise wait for this node's heartbeats to be missed, a quarter of a minute."""
+    """Leaves at once. Otherwise peers wait until they have missed this node's heartbeats, 15 seconds."""
     try:
         from torch.distributed.elastic.rendezvous import dynamic_rendezvous as dynamic
 
@@ -170,7 +170,7 @@ def _leave_rendezvous(handler):
             deadline = handler._get_deadline(handler._settings.timeout.close)
             handler._op_executor.run(dynamic._RendezvousExitOp(), deadline)
     except Exception as error:
-        # Torch's internals or a rendezvous host that left first: peers then find out by themselves, later.
+        # The rendezvous host left first, or torch's internals have changed. Peers notice later by themselves.
         print(f"swell.launch: could not leave the rendezvous: {error}", file=sys.stderr, flush=True)
 
 

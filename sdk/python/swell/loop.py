@@ -1,7 +1,7 @@
-"""The loop around a training step, for scripts that would rather not write it: `Job.batches`.
+"""`Job.batches`: the loop around a training step.
 
-It restores, hands out batches, counts steps, saves, and looks for notices and changes of size between two steps. The
-body of the `for` does one step:
+It restores, hands out batches, counts steps, saves, and handles notices and changes of size between two steps. The body
+of the `for` does one step:
 
     for images, labels in job.batches(dataset, batch_size=96, epochs=3, keep={"model": model, "optimizer": optimizer}):
         optimizer.zero_grad()
@@ -9,9 +9,11 @@ body of the `for` does one step:
         loss.backward()
         optimizer.step()
 
-What always holds: a step counts when its body has run to the end, on all ranks; every record is trained once per epoch,
-whatever happens in between. The gradient is that of the mean loss over the whole job's batch, also where ranks have
-unequal shares of it: `Job.parallel` weighs them.
+What always holds:
+* A step counts if its body ran to the end on all ranks.
+* Every record is trained once per epoch, however often the job is preempted or resized.
+* The gradient is that of the mean loss over the whole job's batch, also if ranks have shares of different size:
+  `Job.parallel` weighs them.
 """
 
 from collections import deque
@@ -21,7 +23,7 @@ from swell.weight import Weight
 
 
 def batches(job, dataset, batch_size, epochs, keep, seed, checkpoint_every, loader_options):
-    """`keep`: name -> whatever has state_dict and load_state_dict."""
+    """`keep`: {name: object}; the objects have state_dict and load_state_dict, and are part of every checkpoint."""
     from torch.utils.data import DataLoader
 
     sampler = ResumableDistributedSampler(len(dataset), batch_size, seed, job=job)
@@ -39,7 +41,7 @@ def batches(job, dataset, batch_size, epochs, keep, seed, checkpoint_every, load
             thing.load_state_dict(found.state["keep"][name])
     shares = _Shares(sampler)
     loader = DataLoader(dataset, batch_sampler=shares, **loader_options)
-    ahead = loader.num_workers > 0
+    prefetches = loader.num_workers > 0
     while sampler.epoch < epochs:
         for batch in loader:
             records = sampler.step_records
@@ -50,8 +52,8 @@ def batches(job, dataset, batch_size, epochs, keep, seed, checkpoint_every, load
             if checkpoint_every and step % checkpoint_every == 0:
                 job.save(step, state, epoch=sampler.epoch)
             changed = job.step_done(step, state, epoch=sampler.epoch, records=records)
-            if changed and ahead:
-                # Shares that its processes have taken ahead were cut for another number of ranks.
+            if changed and prefetches:
+                # The loader's processes hold shares for the old number of ranks.
                 break
         if sampler.done:
             sampler.next_epoch()
@@ -60,7 +62,7 @@ def batches(job, dataset, batch_size, epochs, keep, seed, checkpoint_every, load
 
 
 class _Shares:
-    """The sampler's shares, for a loader: one without records gets any, which then weighs nothing."""
+    """The sampler's shares, for a loader. An empty share becomes record 0, with weight 0."""
 
     def __init__(self, sampler):
         self._sampler = sampler
@@ -76,5 +78,5 @@ class _Shares:
             yield share or [0]
 
     def take(self):
-        """How many records the oldest share has that is not yet taken."""
+        """The number of records in the oldest share that was not taken yet."""
         return self._sizes.popleft()

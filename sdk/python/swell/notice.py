@@ -1,4 +1,4 @@
-"""The preemption notice: someone else needs the place, this process has a grace period to save and leave.
+"""The preemption notice: this process must save and exit within its grace period.
 
 Used by `swell.train.Job`; scripts without torch use it directly. The contract with the node agent:
 
@@ -6,12 +6,14 @@ Used by `swell.train.Job`; scripts without torch use it directly. The contract w
 * Just before SIGTERM the agent creates the file named by SWELL_NOTICE_FILE:
   {"reason": "...", "by": "namespace/name", "rule": "preempt", "deadline": "RFC3339"}.
   The file does not exist when the container starts.
-* A process that leaves because of a notice exits with code 143 (EXIT_NOTICED).
+* A process that exits because of a notice exits with code 143 (EXIT_NOTICED).
 
-What always holds: `requested` never goes back to False; after `hold()` no SIGTERM, however many, ends the
-process; before `hold()` there is nothing to save, so SIGTERM ends the process at once (by signal 15, which shells
-and containers count as 143), even while native code waits for peers that will never come. A notice whose
-deadline passed before this process started was meant for an earlier one and is ignored.
+What always holds:
+* `requested` never goes back to False.
+* After `hold()` no SIGTERM, however many come, ends the process.
+* Before `hold()` there is nothing to save, so SIGTERM ends the process at once (by signal 15, which shells and
+  containers count as 143), even if native code waits for peers that never come.
+* A notice whose deadline passed before this process started was for an earlier process and is ignored.
 """
 
 import json
@@ -26,7 +28,7 @@ EXIT_NOTICED = 128 + signal.SIGTERM
 
 
 class Notice:
-    """Listens from construction on. Make it in the main thread: only that one may install signal handlers."""
+    """Create it in the main thread, because only that thread may install signal handlers."""
 
     def __init__(self, hold=True, environ=None):
         environ = os.environ if environ is None else environ
@@ -41,26 +43,26 @@ class Notice:
         if hold:
             signal.signal(signal.SIGTERM, self._on_signal)
         elif os.getpid() != 1:
-            # The kernel's own action needs no thread of ours to be free; torch waits for peers holding the GIL.
+            # The kernel's default action works even while torch waits for peers and holds the GIL.
             signal.signal(signal.SIGTERM, signal.SIG_DFL)
         else:
-            # The kernel spares PID 1 of a container; the best that is left is a thread.
-            self._watch_from_a_thread()
+            # The kernel does not apply the default action to PID 1 of a container, so a thread does it.
+            self._exit_from_a_thread()
             signal.signal(signal.SIGTERM, self._on_signal)
 
     @property
     def requested(self):
-        """True from the notice on. Costs a comparison, and one stat of the notice file when there is one."""
+        """True once there is a notice. Costs a comparison, and a stat of the notice file if it has a name."""
         if self._signalled:
             return True
-        # The signal can be lost (PID 1 without a handler yet, a shell in between); the file cannot.
+        # The signal can get lost (PID 1 without a handler yet, a shell in between). The file cannot.
         if self._path is not None and os.path.exists(self._path) and not self._stale():
             self._signalled = True
         return self._signalled
 
     @property
     def info(self):
-        """The notice file's content; {} when there is no notice or the file says nothing readable."""
+        """The notice file's content; {} if there is no notice or the file is not readable."""
         if self._info is None:
             if not self.requested:
                 return {}
@@ -69,14 +71,14 @@ class Notice:
 
     @property
     def seconds_left(self):
-        """Until the process is killed; None when nobody said."""
+        """Seconds until the process is killed; None if that is not known."""
         deadline = _timestamp(self.info.get("deadline"))
         if deadline is not None:
             return max(0.0, deadline - time.time())
         return self._grace
 
     def hold(self):
-        """From now on there is work to save: a notice is remembered instead of ending the process."""
+        """From now on a notice sets `requested` and does not end the process, because there is work to save."""
         with self._lock:
             self._held = True
         signal.signal(signal.SIGTERM, self._on_signal)
@@ -86,22 +88,22 @@ class Notice:
             self._wake_writer = None
 
     def note(self):
-        """For programs with a signal handler of their own: call it there."""
+        """Records a notice. Call it in your own signal handler if the program has one."""
         self._signalled = True
 
     def _on_signal(self, signum, frame):
-        # A handler interrupts any bytecode: it sets one flag and leaves the rest to the step boundary.
+        # A handler can interrupt any bytecode, so it only sets a flag. The rest happens between two steps.
         self.note()
 
-    def _watch_from_a_thread(self):
-        # Python runs handlers in the main thread between bytecodes, so one blocked in native code never sees
-        # them. The interpreter's wake-up descriptor is written from the real signal handler instead.
+    def _exit_from_a_thread(self):
+        # Python runs handlers in the main thread between bytecodes, so not while native code blocks that thread.
+        # The interpreter writes its wake-up descriptor in the real signal handler.
         reader, self._wake_writer = os.pipe()
         os.set_blocking(self._wake_writer, False)
         signal.set_wakeup_fd(self._wake_writer, warn_on_full_buffer=False)
-        threading.Thread(target=self._leave_at_once, args=(reader,), daemon=True).start()
+        threading.Thread(target=self._exit_on_signal, args=(reader,), daemon=True).start()
 
-    def _leave_at_once(self, reader):
+    def _exit_on_signal(self, reader):
         try:
             while True:
                 numbers = os.read(reader, 64)
@@ -109,7 +111,7 @@ class Notice:
                     return
                 with self._lock:
                     if signal.SIGTERM in numbers and not self._held:
-                        # os._exit: the main thread may never come back to run anything else.
+                        # os._exit, because the main thread may be blocked for good.
                         sys.stderr.write("swell: notice before the first step; nothing to save\n")
                         sys.stderr.flush()
                         os._exit(EXIT_NOTICED)
@@ -132,14 +134,14 @@ class Notice:
 
 
 def _timestamp(text):
-    """Seconds since the epoch of an RFC 3339 time, None when it is not one."""
+    """An RFC 3339 time as seconds since the epoch; None if `text` is not one."""
     if not isinstance(text, str):
         return None
     try:
         moment = datetime.fromisoformat(text.replace("Z", "+00:00"))
     except ValueError:
         return None
-    # A naive time would be read in the local zone; RFC 3339 always names one.
+    # RFC 3339 requires a time zone; Python would read a time without one as local time.
     return moment.timestamp() if moment.tzinfo is not None else None
 
 

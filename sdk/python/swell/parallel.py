@@ -1,8 +1,8 @@
 """A DistributedDataParallel that outlives its process group.
 
-Used by `swell.train.Job.parallel`. The network and its parameters stay the same objects for the whole run, so an
-optimizer made over them stays right; what is made anew with the group is the wrapper that adds gradients up. A wrapper
-made anew sends rank 0's parameters and buffers to everybody, which is how a joining rank gets them.
+Used by `swell.train.Job.parallel`. The network and its parameters stay the same objects for the whole run, so
+optimizers over them stay valid. Only the DDP wrapper, which sums the gradients, is made again for each process group. A
+new wrapper sends rank 0's parameters and buffers to all ranks; ranks that join get them that way.
 """
 
 import contextlib
@@ -13,20 +13,20 @@ from torch import nn
 
 class Parallel(nn.Module):
     def __init__(self, network, example, options, weight):
-        """`weight`: gives the `swell.weight.Weight` of the step being trained."""
+        """`weight`: a function that returns the `swell.weight.Weight` of the current step."""
         super().__init__()
         self.module = network
         self._example = [example]
         self._options = options
         self._weight = weight
-        # In a list: as an attribute it would be a submodule, and its parameters would be listed twice.
+        # In a list, because as an attribute it would be a submodule, and its parameters would be listed twice.
         self._wrapper = [None]
 
     def release(self):
-        """Lets go of the wrapper, and only then of its process group, which the script may have destroyed already.
+        """Releases the wrapper, and after it its process group, which the script may have destroyed already.
 
-        The group's destructor waits for threads that may need the interpreter for what they let go of; torch gives it
-        up for them when Python lets go of the group, and not when a wrapper does (seen with 1.13).
+        The order matters. The group's destructor waits for threads that may need the GIL. torch releases the GIL if
+        Python drops the last reference to the group, but not if a wrapper does (seen with torch 1.13).
         """
         wrapper, self._wrapper[0] = self._wrapper[0], None
         group = getattr(wrapper, "process_group", None)
@@ -34,15 +34,17 @@ class Parallel(nn.Module):
         del group
 
     def rebuild(self, world):
+        """Makes the wrapper for the current process group of `world` ranks."""
         self.release()
         if world > 1:
             self._wrapper[0] = nn.parallel.DistributedDataParallel(self.module, **self._options)
-            self._settle()
+            self._run_first_pass()
 
-    def _settle(self):
-        """DDP lays gradients out anew after its first pass, and the layout decides in which order ranks are summed.
+    def _run_first_pass(self):
+        """Runs DDP's first pass on the example.
 
-        That pass happens here, on nothing, so that a resumed run sums as an undisturbed one does.
+        DDP changes the layout of its gradient buckets after the first pass, and the layout decides the order of sums.
+        With the pass done here, a resumed run sums in the same order as an undisturbed one.
         """
         if self._example[0] is None:
             return
@@ -63,5 +65,5 @@ class Parallel(nn.Module):
         return self
 
     def no_sync(self):
-        """Gradients of passes in here stay with this rank, to be added up by the next pass outside."""
+        """As DDP's: passes in this context keep their gradients on this rank, and the next pass outside sums them."""
         return self._wrapper[0].no_sync() if self._wrapper[0] is not None else contextlib.nullcontext()

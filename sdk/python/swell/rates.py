@@ -1,12 +1,12 @@
-"""The learning rate when the number of ranks changes.
+"""Learning rates that follow the number of ranks.
 
-Used by `swell.train.Job.learning_rate`. With the effective batch constant (`ResumableDistributedSampler` shares one
-batch out to however many ranks there are) the right rule is "none": the optimizer sees the very same steps. Where each
-rank keeps its own batch size, the effective batch grows with the ranks, and the rate follows it: "linear" (usual for
-SGD) or "sqrt" (usual for Adam and its kin).
+Used by `swell.train.Job.learning_rate`. If the effective batch is constant (`ResumableDistributedSampler` divides one
+batch among all ranks), the right rule is "none": the optimizer sees the same steps whatever the number of ranks. If
+each rank keeps its own batch size, the effective batch grows with the ranks, and so must the rate: "linear" (usual for
+SGD) or "sqrt" (usual for Adam).
 
-What always holds: the rate is a function of the size alone, however many changes led there; a scheduler's own changes
-of the rate are kept, since rates are multiplied and never set.
+What always holds: the rate depends on the current number of ranks only, not on the changes that led to it. Changes by a
+learning rate scheduler are kept, because rates are multiplied and never set.
 """
 
 RULES = ("none", "linear", "sqrt")
@@ -14,7 +14,7 @@ RULES = ("none", "linear", "sqrt")
 
 class Rates:
     def __init__(self, optimizer, rule, world):
-        """`world`: the size that the optimizer's present rates were chosen for."""
+        """`world`: the number of ranks that the optimizer's current rates were chosen for."""
         if rule not in RULES:
             raise ValueError(f"learning rate rule {rule!r} is not one of {', '.join(RULES)}")
         self._optimizer = optimizer
@@ -31,7 +31,7 @@ class Rates:
 
 
 def scale(rule, before, after):
-    """What the rate is multiplied by when the job goes from `before` ranks to `after`."""
+    """The factor for the rate when the number of ranks changes from `before` to `after`."""
     if rule == "none":
         return 1.0
     return after / before if rule == "linear" else (after / before) ** 0.5

@@ -1,17 +1,16 @@
-"""What a training process tells the node agent, through files: no client, no credentials, no network.
+"""What a training process reports to the node agent, through files: no client, no credentials, no network.
 
 Used by `swell.checkpoint` and `swell.train`. The contract:
 
-* SWELL_REPORT_FILE names a file that is replaced at each checkpoint by
-  {"step": N, "checkpointTime": "RFC3339 UTC, microseconds", "epoch": E, "metrics": {...}};
-  the agent publishes it on the pod, and the scheduler reads how much work stopping the pod would lose.
-* In between rank 0 replaces it every two seconds with the same checkpoint and, among the metrics, how training goes:
-  "training_step", "world", "steps_per_second" and, where known, "records_per_second". A member of an elastic job that
-  waits for others to train with says so: its "world" is 0.
+* SWELL_REPORT_FILE names a file. Each checkpoint replaces it with
+  {"step": N, "checkpointTime": "RFC 3339 UTC, microseconds", "epoch": E, "metrics": {...}}.
+  The agent publishes it on the pod, and the scheduler computes from it how much work a preemption would lose.
+* Every two seconds rank 0 updates the metrics in it: "training_step", "world", "steps_per_second" and, if known,
+  "records_per_second". A member of an elastic job that waits for a group reports "world": 0.
 * SWELL_TERMINATION_LOG (default /dev/termination-log where it exists) gets {"checkpoint": {"step": N}} when the
-  process leaves because of a notice.
+  process exits because of a notice.
 
-What always holds: a report never ends a training run: what cannot be written is said on stderr and forgotten.
+What always holds: a report never ends a training run. If it cannot be written, the reason goes to stderr.
 """
 
 import json
@@ -36,7 +35,7 @@ def report_checkpoint(step, time, epoch=None, metrics=None, environ=None):
         return
     content = {"step": step, "checkpointTime": time, "epoch": epoch, "metrics": metrics or {}}
     try:
-        # Not durable on purpose: after a power cut the checkpoint itself is the truth.
+        # Not durable on purpose: after a power cut the checkpoint itself counts.
         write_atomic(path, json.dumps(content).encode(), durable=False)
     except (OSError, TypeError, ValueError) as error:
         complain(f"cannot report the checkpoint of step {step}: {error}")
@@ -57,7 +56,7 @@ def report_termination(step, environ=None):
 
 
 class Progress:
-    """How training goes, in the report file: on rank 0, fed once a step. Costs a clock reading when nothing is due."""
+    """Reports the speed of training. Used on rank 0, once a step; costs one clock reading if no report is due."""
 
     def __init__(self, environ=None, clock=time.monotonic):
         self._environ = environ

@@ -1,13 +1,17 @@
 """The process group of an elastic job: members come and go at step boundaries, the others keep their memory.
 
-Used by `swell.train.Job` where a job is elastic and torchrun does not run it. At a boundary all ranks add up who must
-leave and whether somebody waits to join; when that is nobody, one small all-reduce was the whole cost. Otherwise the
-lowest rank that stays, the head, opens a new store and tells the others over the old group; those that stay and those
-that join form the new one there, ranks in the old order and the new ones last. Joining ranks get parameters from the
-head by the wrapper made anew, and all other state as a checkpoint over the wire; no disk is involved.
+Used by `swell.train.Job` if the job is elastic and torchrun does not run it. After each step the ranks exchange in one
+small all-reduce which of them must leave and whether a member waits to join. If nobody does, that is the whole cost.
+Otherwise the lowest rank that stays becomes the leader. It opens a new store and broadcasts a plan over the old group.
+The ranks that stay and the members that join form the new group there: the old ranks in their order, then the new ones.
+New ranks get the parameters when the DDP wrapper is made, and all other state as a checkpoint over the network. No disk
+is involved.
 
-What always holds: all ranks change groups at the very same step; a rank that leaves is waited for by nobody; the head
-is the one whose state counts; without anybody to meet, a member waits and trains nothing.
+What always holds:
+* All ranks change groups after the same step.
+* No rank waits for a rank that leaves.
+* The leader's state is the one that counts.
+* A member without a group waits and trains nothing.
 """
 
 import socket
@@ -16,11 +20,11 @@ from dataclasses import replace
 from datetime import timedelta
 
 from swell import checkpoint
-from swell.meeting import Meeting, Seat
+from swell.rendezvous import RendezvousClient, RendezvousServer
 
 _STORE_TIMEOUT = timedelta(seconds=60)
 _FORMED_KEY = "swell/formed"
-_FAREWELL_SECONDS = 5.0
+_DEPARTURE_SECONDS = 5.0
 
 
 class Group:
@@ -29,43 +33,42 @@ class Group:
         self.generation = 0
         self._backend = backend
         self._timeout = timeout
-        self._meeting = None
-        if env.rank == 0:
-            self._meeting = Meeting(env.master_port, env.job_id)
         self._on_first_member = env.rank == 0
+        self._server = RendezvousServer(env.master_port, env.job_id) if self._on_first_member else None
         self._next_store = None
-        self._place = (
-            "127.0.0.1" if self._on_first_member else env.master_addr,
+        self._client_arguments = (
+            self._first_member_host(),
             env.master_port,
             env.job_id,
             env.rank,
             env.least,
         )
-        self._seat = Seat(*self._place, env.world)
+        self._client = RendezvousClient(*self._client_arguments, env.world)
         self._flags = None
         self._store = None
 
     def join(self, wrappers, step=None, state=None):
-        """Waits for the others. The state to go on with, or None where a checkpoint is to be looked for.
+        """Waits for the other members and forms a group with them.
 
-        `step` and `state`: what this member has in memory, after a loss of peers; None at the start.
+        `step` and `state`: what this member has in memory after it lost its peers; None at the start. Returns the state
+        to continue from, or None if the member's own memory or a checkpoint has it.
         """
-        role, told = self._seat.wait(step)
-        if role == "lead":
+        role, answer = self._client.join(step)
+        if role == "leader":
             self._store, host, port = self._open_store()
-            plan = {"generation": self.generation + 1, "host": host, "port": port, "world": 1 + len(told)}
+            plan = {"generation": self.generation + 1, "host": host, "port": port, "world": 1 + len(answer)}
             plan["fresh"] = step is None
             plan["first_joined"] = 1
-            self._seat.take({card["id"]: {**plan, "rank": 1 + i} for i, card in enumerate(told)})
+            self._client.admit({member["id"]: {**plan, "rank": 1 + i} for i, member in enumerate(answer)})
             self.env = replace(self.env, rank=0, world=plan["world"])
         else:
-            plan = told
+            plan = answer
             self.env = replace(self.env, rank=plan["rank"], world=plan["world"])
-            self._store = self._reach_store(plan)
+            self._store = self._connect_store(plan)
         return self._form(plan, wrappers, state)
 
     def agree(self, leaving, step, save=False):
-        """After a step: (ranks that leave, does anybody wait to join, must this group give up, is it time to save)."""
+        """What all ranks agree on after a step: (ranks that leave, member waits, group must give up, save is due)."""
         import torch
         import torch.distributed as dist
 
@@ -77,8 +80,8 @@ class Group:
         flags.zero_()
         flags[self.env.rank] = 1 if leaving else 0
         if self.env.rank == 0:
-            flags[world] = 1 if self._seat.waiting else 0
-            flags[world + 1] = 1 if self._seat.yielded or self._seat.behind(step) else 0
+            flags[world] = 1 if self._client.waiting else 0
+            flags[world + 1] = 1 if self._client.superseded or self._client.member_ahead(step) else 0
             flags[world + 2] = 1 if save else 0
         if world > 1:
             dist.all_reduce(flags, op=dist.ReduceOp.MAX)
@@ -89,43 +92,47 @@ class Group:
         return tuple(i for i in range(world) if values[i]), joining, giving_up, save
 
     def change(self, leaving, wrappers, state):
-        """Forms the next group without the ranks in `leaving` and with those that wait. False on a rank that leaves."""
+        """Forms the next group without the ranks in `leaving` and with the members that wait.
+
+        Returns False on a rank that leaves.
+        """
         staying = [rank for rank in range(self.env.world) if rank not in leaving]
-        head = staying[0]
+        leader = staying[0]
         rank = self.env.rank
         plan = None
-        if rank == head:
+        if rank == leader:
             self._next_store, host, port = self._open_store()
-            # A head that was not the head before does not know who waits; they come at a later boundary.
-            waiting = list(self._seat.waiting) if rank == 0 else []
+            # A new leader does not know yet which members wait. They join at a later boundary.
+            waiting = list(self._client.waiting) if rank == 0 else []
             plan = {"generation": self.generation + 1, "host": host, "port": port}
             plan["world"] = len(staying) + len(waiting)
             plan["fresh"] = False
             plan["first_joined"] = len(staying)
-            waiting.sort(key=lambda card: card["ordinal"])
-            plans = {card["id"]: {**plan, "rank": len(staying) + i} for i, card in enumerate(waiting)}
-            self._seat.take(plans)
-        plan = self._tell(plan, head)
+            waiting.sort(key=lambda member: member["ordinal"])
+            plans = {member["id"]: {**plan, "rank": len(staying) + i} for i, member in enumerate(waiting)}
+            self._client.admit(plans)
+        plan = self._broadcast(plan, leader)
         if rank in leaving:
-            self._farewell(plan)
+            self._wait_until_formed(plan)
             return False
         destroy_group(wrappers)
-        self._store = self._next_store if rank == head else self._reach_store(plan)
+        self._store = self._next_store if rank == leader else self._connect_store(plan)
         self.env = replace(self.env, rank=staying.index(rank), world=plan["world"])
         self._form(plan, wrappers, state)
         return True
 
     def rejoin(self, wrappers, step, state):
-        """After a loss of peers: what is left of the group meets anew. The state to go on with, None for one's own."""
-        self._seat.leave()
+        """Forms a group anew after peers were lost. Returns the state to continue from, None for this member's own."""
+        self._client.close()
         destroy_group(wrappers)
         self._store = None
-        self._seat = Seat(*self._place, self.env.world)
+        self._client = RendezvousClient(*self._client_arguments, self.env.world)
         return self.join(wrappers, step, state)
 
     def close(self, done):
-        if self._meeting is not None:
-            self._meeting.close(done)
+        """`done`: the job succeeded, so members that still wait to join are told to exit."""
+        if self._server is not None:
+            self._server.close(done)
 
     def _form(self, plan, wrappers, state):
         import torch.distributed as dist
@@ -142,13 +149,13 @@ class Group:
         )
         if rank == 0:
             self._store.set(_FORMED_KEY, "1")
-            self._seat.lead(self.generation)
+            self._client.lead(self.generation)
         for wrapper in wrappers:
             wrapper.rebuild(world)
         first = plan["first_joined"]
         if plan["fresh"] or first == world:
             return None
-        # Among the head and those that join alone: the others have it, and need no second copy for a moment.
+        # Only to the new ranks: the others have the state, and a second copy would cost memory.
         ranks = [0, *range(first, world)]
         group = dist.new_group(ranks)
         if rank in ranks:
@@ -160,13 +167,13 @@ class Group:
     def _open_store(self):
         import torch.distributed as dist
 
-        # Empty: under the name by which everybody knows the first member.
+        # "": at the first member, which each member knows by a name of its own.
         host = "" if self._on_first_member else self._own_address()
         store = dist.TCPStore("127.0.0.1", 0, None, True, _STORE_TIMEOUT, False)
         return store, host, store.port
 
     def _own_address(self):
-        # The source address of packets to the first member; no packet is sent for a datagram socket's connect.
+        # The source address of packets to the first member. Connecting a datagram socket sends none.
         with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
             try:
                 probe.connect((self.env.master_addr, self.env.master_port))
@@ -174,16 +181,16 @@ class Group:
             except OSError:
                 return socket.gethostbyname(socket.gethostname())
 
-    def _reach_store(self, plan):
+    def _connect_store(self, plan):
         import torch.distributed as dist
 
-        host = plan["host"] or self._first_member()
+        host = plan["host"] or self._first_member_host()
         return dist.TCPStore(host, plan["port"], None, False, _STORE_TIMEOUT, False)
 
-    def _first_member(self):
+    def _first_member_host(self):
         return "127.0.0.1" if self._on_first_member else self.env.master_addr
 
-    def _tell(self, plan, source):
+    def _broadcast(self, plan, source):
         if self.env.world == 1:
             return plan
         import torch.distributed as dist
@@ -192,16 +199,17 @@ class Group:
         dist.broadcast_object_list(box, src=source)
         return box[0]
 
-    def _farewell(self, plan):
-        """Stays until the others have met: until then their messages may still pass through this process."""
+    def _wait_until_formed(self, plan):
+        """Waits on a rank that leaves: until the new group is formed, gloo may route messages through this process."""
         try:
-            store = self._reach_store(plan)
-            store.wait([_FORMED_KEY], timedelta(seconds=_FAREWELL_SECONDS))
+            store = self._connect_store(plan)
+            store.wait([_FORMED_KEY], timedelta(seconds=_DEPARTURE_SECONDS))
         except Exception as error:
-            print(f"swell: the others may not have re-formed yet: {error}", file=sys.stderr, flush=True)
+            print(f"swell: the other members may not have formed their group yet: {error}", file=sys.stderr, flush=True)
 
 
 def destroy_group(wrappers):
+    """Ends the process group of this process, if there is one. The DDP wrappers in it are released first."""
     import torch.distributed as dist
 
     for wrapper in wrappers:
@@ -211,7 +219,7 @@ def destroy_group(wrappers):
 
 
 def _broadcast_state(state, sends, group):
-    """What `state()` returns on the sender, as a checkpoint would hold it."""
+    """Sends what `state()` returns, encoded as a checkpoint is. Returns it on the receiving ranks."""
     import torch
     import torch.distributed as dist
 

@@ -1,15 +1,15 @@
-"""Which records the next step trains, on every rank, such that an epoch survives preemption and resizing.
+"""`ResumableDistributedSampler`: which records each rank trains in the next step. Survives preemption and resizing.
 
-Used by training scripts as the `batch_sampler` of a torch DataLoader, or iterated directly; needs no torch.
-One step takes the next `batch_size` records of the epoch's shuffle *for the whole job*; the ranks share them out.
-So the number of steps in an epoch and the effective batch do not depend on the number of ranks.
+Used by training scripts as the `batch_sampler` of a torch DataLoader, or iterated directly; needs no torch. One step
+takes the next `batch_size` records of the shuffled epoch *for the whole job*, and each rank gets a share of them. So
+the number of steps in an epoch and the effective batch do not depend on the number of ranks.
 
 What always holds:
 * In an epoch every record is handed out exactly once over all ranks, whatever the world size was before and is
-  after a resume, as long as the state is taken at a step boundary that all ranks have reached.
-* Every rank gets the same number of batches. Where records do not divide evenly a rank's share may be smaller,
-  even empty, so weigh the sum of the losses with `scale`: the mean over ranks is then the mean over records.
-* A step counts once `commit()` is called. Whatever a prefetching loader has taken ahead is handed out again.
+  after a resume, if the state is taken between two steps.
+* Every rank gets the same number of batches. If records do not divide evenly, a rank's share may be smaller or
+  empty. Multiply the sum of the losses with `scale`: then the mean over ranks is the mean over records.
+* A step counts once `commit()` is called. Batches that a loader has prefetched are handed out again after a resume.
 """
 
 import os
@@ -21,10 +21,10 @@ class ResumableDistributedSampler:
     def __init__(
         self, length, batch_size, seed=0, rank=0, world=1, shuffle=True, job=None, batch_of=None
     ):
-        """`job`: whose rank and size count, as they change; in place of `rank` and `world`.
+        """`job`: takes rank and world size from this Job, also when they change, instead of from `rank` and `world`.
 
-        `batch_of`: "job" keeps the effective batch constant; with "rank" it is batch_size times the number of ranks,
-        and the learning rate may want to follow (`Job.learning_rate`). Without it, what the job's manifest says.
+        `batch_of`: "job" keeps the effective batch constant. With "rank" it is batch_size times the number of ranks,
+        so the learning rate may have to change too (`Job.learning_rate`). The default comes from the job's manifest.
         """
         batch_of = batch_of or os.environ.get("SWELL_BATCH_OF") or "job"
         if length < 1 or batch_size < 1 or not 0 <= rank < world or batch_of not in ("job", "rank"):
@@ -52,12 +52,12 @@ class ResumableDistributedSampler:
         return self._job.env.world if self._job is not None else self._world
 
     def __len__(self):
-        """Batches left in this epoch, at the present size."""
+        """Batches left in this epoch at the current world size."""
         return -(-(self.length - self.position) // self._step_size())
 
     @property
     def done(self):
-        """Whether every record of this epoch is trained."""
+        """True if every record of this epoch is trained."""
         return self.position == self.length
 
     def __iter__(self):
@@ -66,7 +66,7 @@ class ResumableDistributedSampler:
         world, epoch = self.world, self.epoch
         while self.epoch == epoch:
             start = self.position + sum(self._outstanding)
-            # Shares taken ahead were cut for another number of ranks: a loader that did so starts again.
+            # Prefetched shares are for the old number of ranks. The loader must start again.
             if start >= self.length or (self._outstanding and self.world != world):
                 return
             world = self.world
@@ -78,19 +78,20 @@ class ResumableDistributedSampler:
 
     @property
     def step_records(self):
-        """Records of the step being trained, on all ranks together."""
+        """Records of the current step, over all ranks."""
         return self._outstanding[0]
 
     @property
     def scale(self):
-        """Factor for this rank's summed loss in the step being trained, for ranks that average gradients."""
+        """The factor for the sum of this rank's losses in the current step, if ranks average gradients as DDP does."""
         return self.world / self._outstanding[0]
 
     def commit(self):
-        """The oldest batch handed out is trained, on all ranks."""
+        """Call it when all ranks have trained the oldest batch that was handed out."""
         self.position += self._outstanding.popleft()
 
     def next_epoch(self):
+        """Begins the next epoch. Raises RuntimeError if records of this one are left."""
         if self.position != self.length:
             raise RuntimeError(f"epoch {self.epoch} is at record {self.position} of {self.length}")
         self.epoch += 1
@@ -98,7 +99,7 @@ class ResumableDistributedSampler:
         self._outstanding.clear()
 
     def state_dict(self):
-        """The same on every rank, so one rank's copy restores them all."""
+        """The position in the data. It is the same on every rank, so one copy restores all ranks."""
         return {
             "epoch": self.epoch,
             "position": self.position,
@@ -108,7 +109,7 @@ class ResumableDistributedSampler:
         }
 
     def load_state_dict(self, state):
-        # The shuffle depends on these: with others, "position" would point into another order.
+        # The order of records depends on these, and "position" is a position in that order.
         for name in ("length", "shuffle"):
             if state[name] != getattr(self, name):
                 raise ValueError(
@@ -125,6 +126,6 @@ class ResumableDistributedSampler:
     def _order(self):
         order = list(range(self.length))
         if self.shuffle:
-            # A string seed: hashed by content, so the same on every machine and every rank.
+            # A string seed is hashed by content, so the order is the same on every machine and every rank.
             random.Random(f"{self.seed}/{self.epoch}").shuffle(order)
         return order

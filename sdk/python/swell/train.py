@@ -1,12 +1,14 @@
-"""The thin helper around a training loop: stop together, change size together, save once, leave with the agreed code.
+"""`Job`, the helper around a training loop: it restores, saves, stops and resizes on all ranks together.
 
-Used by training scripts; three lines in a plain DDP script, see README.md. All ranks make the same calls in the
-same order (`join`, `restore`, `step_done`, `should_stop`, `save`, `stop` are collective when the job has more than one
-rank).
+Used by training scripts; README.md has the three lines that a plain DDP script needs. All ranks make the same calls in
+the same order: `join`, `restore`, `step_done`, `should_stop`, `save` and `stop` are collective if the job has more than
+one rank.
 
-What always holds: all ranks stop or change size at the very same step, also when only one of them got the notice; a
-rank exits with 143 only once that step is on disk or in the memory of a rank that stays; each rank's random generators
-continue where they were when the world size is unchanged; a checkpoint that cannot be written costs no training.
+What always holds:
+* All ranks stop or change size after the same step, also if only one of them got the notice.
+* A rank exits with 143 only when that step is on disk or in the memory of a rank that stays.
+* If the world size is unchanged, the random generators of each rank continue where they were.
+* A checkpoint that cannot be written does not stop the training.
 """
 
 import atexit
@@ -21,13 +23,13 @@ from datetime import timedelta
 from swell import report
 from swell.checkpoint import Checkpoint, CheckpointManager
 from swell.env import Env
-from swell.meeting import Done
 from swell.notice import EXIT_NOTICED, Notice
+from swell.rendezvous import JobEnded
 from swell.weight import Weight
 
 _FORMAT = "swell-job-1"
-# What ranks agree on after a step; the greatest of what they say holds.
-_GO_ON, _SAVE, _STOP = 0, 1, 2
+# What a rank wants after a step. The greatest value of all ranks wins.
+_CONTINUE, _SAVE, _STOP = 0, 1, 2
 
 
 class Job:
@@ -41,16 +43,16 @@ class Job:
         checkpoint_seconds=None,
         clock=time.monotonic,
     ):
-        """Make it first thing in the script: from here on a notice that comes too early ends it at once.
+        """Create the Job first in the script. Until `restore` returns, a notice ends the process at once.
 
-        `checkpoint_seconds`: `step_done` saves when the last checkpoint is older; without it, as the job's manifest
-        says (`spec.checkpoint.intervalSeconds`), else only when ranks are told to leave.
+        `checkpoint_seconds`: `step_done` saves if the last checkpoint is older than this. The default comes from the
+        job's manifest (`spec.checkpoint.intervalSeconds`); without either, the job saves only when it must stop.
         """
         self.env = env or Env.read()
         self.checkpoints = checkpoints or CheckpointManager()
         self.notice = notice or Notice(hold=False)
         self.resizes = 0
-        self.weight = Weight()  # of the step being trained in `batches`
+        self.weight = Weight()  # of the current step of `batches`
         self.backend = backend
         self._timeout = timeout
         self._flag = None
@@ -59,25 +61,25 @@ class Job:
         self._rates = []
         self._group = None
         self._joined = False
-        self._handed_over = None
+        self._received = None
         self._progress = report.Progress()
         self._clock = clock
         self._save_seconds = _save_seconds() if checkpoint_seconds is None else checkpoint_seconds
-        self._save_tried = clock()
+        self._last_save_attempt = clock()
 
     @property
     def scale(self):
-        """What a sum of this rank's losses is multiplied by in the step being trained in `batches`.
+        """In the current step of `batches`: the factor for the sum of this rank's losses.
 
-        A script whose loss is a mean needs none: `parallel` weighs it.
+        A script whose loss is a mean does not need it: `parallel` weighs the gradients.
         """
         return self.weight.of_sum()
 
     def parallel(self, network, example=None, **options):
-        """`network` as DistributedDataParallel(network, **options), which holds for every size of the job.
+        """DistributedDataParallel(network, **options) that stays valid when the job changes size.
 
-        `example`: an input, of zeros say. With it sums come out the same to the last bit however often the job is
-        resumed; see README.md.
+        `example`: an input for the network, for instance zeros. With it a resumed run computes the same weights as an
+        undisturbed one, bit for bit; see README.md.
         """
         from swell.parallel import Parallel
 
@@ -86,10 +88,10 @@ class Job:
         return wrapper
 
     def learning_rate(self, optimizer, rule=None, world=None):
-        """Keeps the rates of `optimizer` right when the number of ranks changes; see `swell.rates`.
+        """Adapts the learning rates of `optimizer` when the number of ranks changes; see `swell.rates`.
 
-        `rule`: "none", "linear" or "sqrt"; without one, what the job's manifest says. `world`: the number of ranks that
-        the rates were chosen for; without it, as many as the job begins with.
+        `rule`: "none", "linear" or "sqrt"; the default comes from the job's manifest. `world`: the number of ranks that
+        the rates were chosen for; the default is the number at the start.
         """
         from swell.rates import Rates
 
@@ -99,7 +101,7 @@ class Job:
             self._rates[-1].follow(self.env.world)
 
     def join(self):
-        """Meets the other ranks: starts torch.distributed unless the script has. `restore` does it, too."""
+        """Forms the process group, unless the script has done so. `restore` calls it."""
         if self._joined:
             return
         if self.env.elastic and not _initialized():
@@ -108,7 +110,7 @@ class Job:
             import torch.distributed as dist
 
             dist.init_process_group(self.backend or _backend(), timeout=self._timeout)
-            _at_good_end(self._let_go)
+            _at_clean_exit(self._destroy_group)
         if self._group is None:
             for wrapper in self._wrappers:
                 wrapper.rebuild(self.env.world)
@@ -117,20 +119,20 @@ class Job:
             rates.follow(self.env.world)
 
     def restore(self):
-        """The newest checkpoint, read by rank 0 and sent to the others (they need no common disk), or None.
+        """The newest `Checkpoint`, or None if there is none.
 
-        A rank that joins a job that trains gets the state from the memory of another. Call it before the first step,
-        once the networks are made.
+        Rank 0 reads it and sends it to the others, so they need no shared disk. A rank that joins while the others
+        train gets the state from the memory of rank 0. Call it after the networks are made, before the first step.
         """
         self.join()
         self.notice.hold()
-        if self._handed_over is not None:
-            found, self._handed_over = self._handed_over, None
+        if self._received is not None:
+            found, self._received = self._received, None
             self._saved_step = None
             return found
         found = self.checkpoints.load() if self.env.leader else None
         if found is not None:
-            # A new pod has no report yet, and what stopping it would lose counts from this checkpoint.
+            # A new pod has no report yet. Work since this checkpoint is what a preemption would lose.
             report.report_checkpoint(found.step, found.time, found.epoch, found.metrics)
         found = self._broadcast(found)
         if found is None:
@@ -144,10 +146,11 @@ class Job:
         return Checkpoint(found.step, state, found.time, found.epoch, found.metrics)
 
     def step_done(self, step, state, epoch=None, metrics=None, records=None):
-        """Call it after every step, on every rank: True when ranks have come or gone since the last one.
+        """Call it after every step, on every rank. True if the number of ranks has changed since the last step.
 
-        Saves and exits with 143 when the job is told to stop; an elastic job goes on with the ranks that stay and
-        those that joined. `records`: how many were trained in this step by the whole job, for the reported speed.
+        If the job must stop, it saves and exits with 143. An elastic job continues with the ranks that stay and those
+        that join. `state`: what to save, or a function that returns it. `records`: how many records the whole job
+        trained in this step, for the reported speed.
         """
         if self.env.leader:
             self._progress.step(step, self.env.world, records)
@@ -164,7 +167,7 @@ class Job:
                 self.save(step, state, epoch=epoch, metrics=metrics)
             return False
         if giving_up:
-            # Another group of this job has trained further; what this one has done is not to be kept.
+            # Another group of this job has trained further. The work of this one is dropped.
             self._leave(step, saved=False)
         if len(leaving) == self.env.world:
             self.stop(step, state, epoch=epoch, metrics=metrics)
@@ -172,31 +175,31 @@ class Job:
 
     @contextlib.contextmanager
     def guard(self, state, load):
-        """Around one step: when a peer is lost without a word, the others meet anew and do that step again.
+        """A context for one step. If a peer dies in it, the other ranks form a new group and repeat the step.
 
-        `state()` returns what a checkpoint would hold, with its "step"; `load(state)` takes it back. Those left
-        go on from the memory of the one that came furthest. Without it, or where nobody is left, the loss ends the
-        process, which comes back and goes on from the last checkpoint.
+        `state()` returns what a checkpoint would hold, with its "step"; `load(state)` restores it. The ranks continue
+        from the memory of the rank that trained furthest. Without `guard`, or if no other rank is left, the error ends
+        the process; when it is restarted, it resumes from the last checkpoint.
         """
         try:
             yield
         except RuntimeError as error:
-            if self._group is None or not _lost_peers(error):
+            if self._group is None or not _is_lost_peer(error):
                 raise
             self._recover(error, state, load)
 
     def batches(self, dataset, batch_size, epochs, keep, seed=0, checkpoint_every=0, **loader):
-        """The whole loop around a step: `for batch in job.batches(...)`; see `swell.loop`."""
+        """The batches of all epochs: `for batch in job.batches(...)`; see `swell.loop`."""
         from swell.loop import batches
 
         return batches(self, dataset, batch_size, epochs, keep, seed, checkpoint_every, loader)
 
     def should_stop(self):
-        """At a step boundary: has any rank been told to leave? The same answer on every rank."""
+        """True on every rank if any rank got a notice. Call it between two steps."""
         return self._agree() == _STOP
 
     def _agree(self):
-        own = _STOP if self.notice.requested else _SAVE if self._save_is_due() else _GO_ON
+        own = _STOP if self.notice.requested else _SAVE if self._save_is_due() else _CONTINUE
         if not self.env.distributed:
             return own
         import torch.distributed as dist
@@ -204,7 +207,7 @@ class Job:
         if self._flag is None:
             import torch
 
-            # One byte, allocated once: the whole cost of agreeing is one small all-reduce per step.
+            # One byte, allocated once. A step costs one small all-reduce.
             device = "cuda" if dist.get_backend() == "nccl" else "cpu"
             self._flag = torch.zeros(1, dtype=torch.uint8, device=device)
         self._flag.fill_(own)
@@ -212,20 +215,20 @@ class Job:
         return int(self._flag.item())
 
     def _save_is_due(self):
-        """By the clock of rank 0: others could be a step apart."""
+        """Decided by rank 0: the clocks of other ranks could be one step apart."""
         if not self.env.leader or self._save_seconds <= 0:
             return False
-        return self._clock() - self._save_tried >= self._save_seconds
+        return self._clock() - self._last_save_attempt >= self._save_seconds
 
     def save(self, step, state, epoch=None, metrics=None):
-        """Saves on rank 0; `state` is the state or a function returning it, called on rank 0 only.
+        """Saves a checkpoint on rank 0. `state`: what to save, or a function that returns it, called on rank 0 only.
 
-        True on every rank once the checkpoint is on disk. When the disk does not take it, says so and goes on: False,
-        and the checkpoints before it are as they were.
+        Returns True on every rank once the checkpoint is on disk. If it cannot be written, the reason goes to stderr,
+        earlier checkpoints stay as they are, and the result is False.
         """
         ranks = self._gather(_random_state())
         saved = True
-        self._save_tried = self._clock()
+        self._last_save_attempt = self._clock()
         if self.env.leader:
             content = state() if callable(state) else state
             wrapped = {"format": _FORMAT, "state": content, "random": ranks}
@@ -234,14 +237,14 @@ class Job:
             except OSError as error:
                 saved = False
                 reason = error.strerror or str(error)
-                report.complain(f"checkpoint of step {step} not saved, training goes on: {reason}")
+                report.complain(f"checkpoint of step {step} not saved, training continues: {reason}")
         saved = self._broadcast(saved)
         if saved:
             self._saved_step = step
         return saved
 
     def stop(self, step, state, epoch=None, metrics=None):
-        """Saves, says so, and exits with 143 on every rank. Does not return."""
+        """Saves and exits with 143 on every rank. Does not return."""
         saved = self._saved_step == step or self.save(step, state, epoch=epoch, metrics=metrics)
         if saved and self.env.leader:
             print(f"swell: checkpoint saved step={step} reason=notice", flush=True)
@@ -255,12 +258,12 @@ class Job:
         if self._group is not None:
             self._group.close(done=False)
         if _initialized():
-            # Everything is saved. Tearing gloo down could wait for peers whose network is gone already.
+            # Everything is saved. A regular exit would shut gloo down, which can wait for peers that are gone.
             os._exit(EXIT_NOTICED)
         raise SystemExit(EXIT_NOTICED)
 
-    def _let_go(self):
-        """While the interpreter is whole: torch's threads need it, and abort the process where it is going already."""
+    def _destroy_group(self):
+        """Runs before the interpreter shuts down: torch's threads need it, and would abort the process later."""
         from swell.resize import destroy_group
 
         destroy_group(self._wrappers)
@@ -269,30 +272,30 @@ class Job:
         from swell.resize import Group
 
         self._group = Group(self.env, self.backend or _backend(), self._timeout)
-        _at_good_end(self._let_go)
-        # Before that: what runs at the end runs in the reverse of this order.
-        _at_good_end(lambda: self._group.close(done=True))
-        # Whoever looks after the job need not wait for a member that waits itself.
+        _at_clean_exit(self._destroy_group)
+        # Registered last, so it runs first: exit functions run in reverse order.
+        _at_clean_exit(lambda: self._group.close(done=True))
+        # Tells the controller that this member waits, so that it does not wait for this member.
         report.report_progress({"world": 0})
-        with _nobody_left_to_join():
+        with _exit_if_job_ended():
             received = self._group.join(self._wrappers)
         self.env = self._group.env
         report.report_progress({"world": self.env.world})
         if received is not None:
-            self._handed_over = Checkpoint(received["step"], received["state"], report.now(), received["epoch"])
+            self._received = Checkpoint(received["step"], received["state"], report.now(), received["epoch"])
 
     def _recover(self, error, state, load):
         begin = time.monotonic()
         before = self.env.world
-        # What the failed step left on its frames would keep the old wrappers, and with them their group.
+        # Locals of the failed step would keep the old wrappers alive, and with them their group.
         traceback.clear_frames(error.__traceback__)
         own = state()
         step = own["step"]
         print(f"swell: step {step}: lost a peer ({str(error).splitlines()[0]})", file=sys.stderr, flush=True)
-        with _nobody_left_to_join():
+        with _exit_if_job_ended():
             received = self._group.rejoin(self._wrappers, step, {"step": step, "epoch": None, "state": own})
         self.env = self._group.env
-        # A half-done step leaves traces, such as a batch that is out: everybody takes a whole state.
+        # Every rank loads a whole state: a half-done step leaves traces, such as a batch that was handed out.
         load(received["state"] if received is not None else own)
         self._resized(received["step"] if received is not None else step, before, begin)
 
@@ -300,12 +303,12 @@ class Job:
         begin = time.monotonic()
         before = self.env.world
 
-        def hand_over():
+        def full_state():
             content = state() if callable(state) else state
             return {"step": step, "epoch": epoch, "state": content}
 
-        if not self._group.change(leaving, self._wrappers, hand_over):
-            # What this rank has trained lives on in those that stay.
+        if not self._group.change(leaving, self._wrappers, full_state):
+            # The ranks that stay have this rank's work in memory.
             self._leave(step, saved=True)
         self.env = self._group.env
         self._resized(step, before, begin)
@@ -352,17 +355,17 @@ def _initialized():
 
 
 @contextlib.contextmanager
-def _nobody_left_to_join():
-    """When the job ends while this member waits for the others, it ends as well as they did."""
+def _exit_if_job_ended():
+    """Exits with 0 if the job succeeded while this member waited to join."""
     try:
         yield
-    except Done:
+    except JobEnded:
         print("swell: the training ended before this member could join", file=sys.stderr, flush=True)
         raise SystemExit(0) from None
 
 
-def _lost_peers(error):
-    """Whether a collective failed because of the others; a wrong shape, say, is this process's own failure."""
+def _is_lost_peer(error):
+    """True if a collective failed because a peer is gone, and not because of this process, as with a wrong shape."""
     text = str(error)
     return "gloo" in text or "NCCL" in text or "Connection closed by peer" in text
 
@@ -373,8 +376,8 @@ def _backend():
     return "nccl" if torch.cuda.is_available() else "gloo"
 
 
-def _at_good_end(action):
-    """Runs `action` when the process ends, unless an exception ends it."""
+def _at_clean_exit(action):
+    """Runs `action` when the process exits, unless an exception ends it."""
     failed = []
     report_exception = sys.excepthook
 

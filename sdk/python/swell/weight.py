@@ -1,9 +1,9 @@
-"""How much one rank's loss weighs in a step, so that ranks with unequal shares train as one would alone.
+"""How much one rank's loss weighs in a step, so that ranks with unequal shares train as one rank would alone.
 
-Used by `Job.batches` and `swell.parallel`. Ranks average their gradients. A mean loss over a share of s records of a
-batch of n, trained by w ranks, must weigh s * w / n for that average to be the mean over the batch; a sum of losses,
-1 * w / n. The mean is what scripts have, and its weight is put into the gradient where it enters the network. A script
-that multiplies a sum with `Job.scale` weighs by itself, and nothing is added.
+Used by `Job.batches` and `swell.parallel`. DDP averages the gradients of w ranks. If a rank has s of the n records of a
+batch, its mean loss must weigh s * w / n for that average to be the mean over the batch. A sum of losses must weigh
+w / n. Scripts usually have the mean. Its weight is applied to the gradient of the network's outputs. A script that
+multiplies a sum with `Job.scale` has weighed its loss itself, and nothing more is applied.
 
 What always holds: a share without records adds nothing.
 """
@@ -14,14 +14,15 @@ class Weight:
         self._empty = share == 0
         self._of_mean = share * world / records
         self._of_sum = world / records
-        self._by_hand = False
+        self._script_weighs = False
 
     def of_sum(self):
-        self._by_hand = True
+        """The weight of a sum of losses. From now on the script weighs its loss itself."""
+        self._script_weighs = True
         return self._of_sum
 
     def weigh(self, result):
-        """`result`: what a network returned; its gradients are weighed on their way back."""
+        """Applies the weight to the gradients of `result`, which a network returned."""
         if self._of_mean == 1.0 and not self._empty:
             return result
         for tensor in _tensors(result):
@@ -30,10 +31,10 @@ class Weight:
         return result
 
     def _weigh_gradient(self, gradient):
-        # Known only now: a script reads Job.scale between the network and the way back.
-        if self._by_hand and not self._empty:
+        # Decided here, because a script reads Job.scale between the forward and the backward pass.
+        if self._script_weighs and not self._empty:
             return gradient
-        # Not times zero: a mean over nothing is no number.
+        # Multiplying by zero would not do: the mean over no records is NaN.
         return gradient * self._of_mean if not self._empty else gradient.new_zeros(gradient.shape)
 
 
