@@ -55,7 +55,7 @@ class EtcdTest(unittest.TestCase):
         cls.kill_etcd()
         shutil.rmtree(cls.folder)
 
-    def test_a_state_is_replaced_only_by_who_has_read_it(self):
+    def test_only_a_member_that_read_the_state_can_replace_it(self):
         one = etcd.EtcdBackend(etcd.Keys(self.url, "cas", "1"))
         other = etcd.EtcdBackend(etcd.Keys(self.url, "cas", "1"))
         self.assertIsNone(one.get_state())
@@ -67,11 +67,11 @@ class EtcdTest(unittest.TestCase):
         self.assertEqual(one.set_state(b"third", token)[0::2], (b"second", False))
         self.assertFalse(one.set_state(b"third", "not a token")[2])
 
-    def test_runs_are_apart(self):
+    def test_each_run_has_keys_of_its_own(self):
         etcd.EtcdBackend(etcd.Keys(self.url, "resnet", "uid-1")).set_state(b"closed")
         self.assertIsNone(etcd.EtcdBackend(etcd.Keys(self.url, "resnet", "uid-2")).get_state())
 
-    def test_the_store_is_one_for_all(self):
+    def test_members_share_the_store(self):
         one, other = (etcd.EtcdStore(etcd.Keys(self.url, "store", "1")) for _ in range(2))
         self.assertFalse(one.check(["a/b"]))
         one.set("a/b", "text")
@@ -79,36 +79,45 @@ class EtcdTest(unittest.TestCase):
         self.assertEqual([one.add("n", 2), other.add("n", 3), one.add("n", -1)], [2, 5, 4])
         other.wait(["a/b", "n"])
 
-    def test_says_which_etcd_does_not_answer(self):
+    def test_the_error_names_the_etcd_that_does_not_answer(self):
         nobody = f"http://127.0.0.1:{support.free_port()}"
         with self.assertRaisesRegex(Exception, nobody):
             etcd.Keys(nobody, "x", "").connect(0)
         with self.assertRaisesRegex(Exception, nobody):
             etcd.EtcdBackend(etcd.Keys(nobody, "x", "")).get_state()
 
-    def test_a_state_that_etcd_has_lost_is_told_again(self):
-        one, other = (etcd.EtcdBackend(etcd.Keys(self.url, "lost", "1")) for _ in range(2))
-        # In a state there is more than this; what torch makes of heartbeats is that whoever has none for 15 s is dead.
-        long_ago = datetime.datetime.utcnow() - datetime.timedelta(hours=1)
+    def test_a_state_that_etcd_lost_is_written_again(self):
+        for zone in (None, datetime.timezone.utc):
+            with self.subTest(zone=zone):
+                self.lose_state(zone)
+
+    def lose_state(self, zone):
+        """`zone`: of the times that torch has in its state: UTC without a zone in torch 1.13, with it in newer ones."""
+        def now():
+            return datetime.datetime.now(datetime.timezone.utc).replace(tzinfo=zone)
+
+        one, other = (etcd.EtcdBackend(etcd.Keys(self.url, "lost", str(zone))) for _ in range(2))
+        # A part of torch's state. torch takes a member that has sent no heartbeat for 15 s for dead.
+        long_ago = now() - datetime.timedelta(hours=1)
         one.set_state(pickle.dumps(SimpleNamespace(last_heartbeats={"one": long_ago, "other": long_ago})))
         other.get_state()
         self.kill_etcd()
-        restarted = datetime.datetime.utcnow()
+        restarted = now()
         with self.assertRaisesRegex(Exception, self.url):
             one.get_state()
-        self.start_etcd("lost")
-        self.assertIsNone(etcd.EtcdBackend(etcd.Keys(self.url, "lost", "1")).get_state())
-        told = one.get_state()
-        heard = pickle.loads(told[0]).last_heartbeats
-        self.assertEqual(sorted(heard), ["one", "other"])
-        self.assertGreaterEqual(min(heard.values()), restarted)
-        self.assertEqual(other.get_state(), told)
-        # An etcd that is away and comes back as it was has the old word.
+        self.start_etcd(f"lost-{zone}")
+        self.assertIsNone(etcd.EtcdBackend(etcd.Keys(self.url, "lost", str(zone))).get_state())
+        written = one.get_state()
+        heartbeats = pickle.loads(written[0]).last_heartbeats
+        self.assertEqual(sorted(heartbeats), ["one", "other"])
+        self.assertGreaterEqual(min(heartbeats.values()), restarted)
+        self.assertEqual(other.get_state(), written)
+        # An etcd that restarts with its data has heartbeats from before the outage.
         self.kill_etcd()
         self.assertRaises(Exception, one.get_state)
-        self.start_etcd("lost")
-        again = pickle.loads(one.set_state(told[0], told[1])[0]).last_heartbeats
-        self.assertGreater(min(again.values()), max(heard.values()))
+        self.start_etcd(f"lost-{zone}")
+        renewed = pickle.loads(one.set_state(written[0], written[1])[0]).last_heartbeats
+        self.assertGreater(min(renewed.values()), max(heartbeats.values()))
 
     def launch(self, name):
         script = Path(self.folder) / "member.py"
@@ -153,20 +162,31 @@ class EtcdTest(unittest.TestCase):
         self.await_text(lambda: text("first").count("of 1") > alone)
         self.leave(first)
 
-    def test_training_goes_on_while_etcd_is_killed_and_comes_back_with_nothing(self):
+    def test_the_others_continue_when_rank_0_leaves(self):
+        members = {name: self.launch(name) for name in ("first", "second", "third")}
+        self.await_text(lambda: all("of 3" in self.text(name) for name in members))
+        (leader,) = [name for name in members if "member 0 of 3" in self.text(name)]
+        self.leave(members.pop(leader))
+        self.await_text(lambda: all("of 2" in self.text(name).rpartition("of 3")[2] for name in members))
+        for process in members.values():
+            process.send_signal(signal.SIGTERM)
+        for process in members.values():
+            self.assertEqual(process.wait(support.WAIT_SECONDS), 143)
+
+    def test_training_continues_while_etcd_is_killed_and_loses_its_data(self):
         text = self.text
         first = self.launch("first")
         self.await_text(lambda: "of 1" in text("first"))
         self.kill_etcd()
         self.await_text(lambda: "training continues without the rendezvous" in text("first"))
-        # Torch takes whoever is silent for 15 s for dead; nobody can say anything now.
+        # After 15 s without a heartbeat torch takes a member for dead. During the outage none can send one.
         self.await_text(lambda: text("first").count("failed to send a keep-alive heartbeat") >= 4)
         self.start_etcd("anew")
         self.await_text(lambda: etcd.Keys(self.url, self.id(), "").get("state") is not None)
         second = self.launch("second")
         self.await_text(lambda: "of 2" in text("first") and "of 2" in text("second"))
-        self.assertEqual(text("first").count("of 1"), 1, "it was started anew meanwhile")
-        self.assertNotIn("of 1", text("second"), "it began a group of its own")
+        self.assertEqual(text("first").count("of 1"), 1, "it was restarted")
+        self.assertNotIn("of 1", text("second"), "it formed a group of its own")
         self.leave(second)
         self.leave(first)
 

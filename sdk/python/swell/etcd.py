@@ -19,7 +19,7 @@ import time
 import urllib.error
 import urllib.parse
 import urllib.request
-from datetime import datetime, timedelta
+from datetime import datetime, timedelta, timezone
 
 from torch.distributed import Store
 from torch.distributed.elastic.rendezvous import (
@@ -205,7 +205,10 @@ class EtcdStore(Store):
 def _alive_now(state):
     """The state with a heartbeat of now for each member: during the outage none could send one."""
     content = pickle.loads(state)
-    content.last_heartbeats = dict.fromkeys(content.last_heartbeats, datetime.utcnow())
+    now = datetime.now(timezone.utc)
+    # UTC in any case, but torch 1.13 has times without a zone.
+    heartbeats = {node: now.replace(tzinfo=last.tzinfo) for node, last in content.last_heartbeats.items()}
+    content.last_heartbeats = heartbeats
     return pickle.dumps(content)
 
 

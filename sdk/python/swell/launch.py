@@ -11,6 +11,8 @@ Used instead of `torchrun` in elastic jobs: same options, same PET_* variables. 
 * The back ends etcd and etcd-v2 do not need the package python-etcd; see `swell.etcd`.
 * Workers continue to train while the rendezvous store does not answer. Nodes that come or go meanwhile are noticed
   later.
+* After a change of size all nodes use a new store. torch 2.15 lets nodes keep the store of the first rank 0, which may
+  have left.
 * It prints `swell.launch: 2 nodes train` when a group starts, for programs that read the log.
 * It exits with 143 after a notice, and it checks its workers every second instead of every 5.
 
@@ -33,6 +35,8 @@ def main(arguments=None):
     # Before there are workers, a notice ends the launcher at once, also while it waits for a rendezvous host.
     notice = Notice(hold=False)
     os.environ.setdefault("PET_MONITOR_INTERVAL", "1")
+    # Newer torch shares one store among launcher and workers. Nodes then cache the address of the node that has it.
+    os.environ.setdefault("TORCH_DISABLE_SHARE_RDZV_TCP_STORE", "1")
     from torch.distributed import run
     from torch.distributed.elastic.multiprocessing import SignalException
     from torch.distributed.elastic.multiprocessing.errors import ChildFailedError
@@ -40,11 +44,7 @@ def main(arguments=None):
 
     options = run.parse_args(arguments)
     _stand_alone(options)
-    redirects, tee = options.redirects, options.tee
-    # config_from_args of torch 1.13 turns "0" into None on Python 3.11. The real values are set right after.
-    options.redirects = options.tee = "1"
-    config, command, command_arguments = run.config_from_args(options)
-    config.redirects, config.tee = parse_streams(redirects), parse_streams(tee)
+    config, command, command_arguments = _config(run, options)
     if config.rdzv_backend in _RENDEZVOUS_WITH_LAST_CALL:
         config.rdzv_configs.setdefault("last_call_timeout", _LAST_CALL_SECONDS)
     if config.rdzv_backend in ("etcd", "etcd-v2"):
@@ -60,6 +60,17 @@ def main(arguments=None):
     except ChildFailedError as failed:
         return _failure_code(failed)
     return 0
+
+
+def _config(run, options):
+    redirects, tee = parse_streams(options.redirects), parse_streams(options.tee)
+    if not hasattr(run.LaunchConfig, "redirects"):
+        return run.config_from_args(options)
+    # config_from_args of torch 1.13 turns "0" into None on Python 3.11. So it gets another value.
+    options.redirects = options.tee = "1"
+    config, *command = run.config_from_args(options)
+    config.redirects, config.tee = redirects, tee
+    return (config, *command)
 
 
 def parse_streams(text):
@@ -103,8 +114,9 @@ def _adapt_torch(notice):
     close = processes.PContext.close
     grace = _grace_seconds()
 
-    def close_within_grace(self, death_sig=None, timeout=grace):
-        close(self, death_sig, timeout)
+    def close_within_grace(self, death_sig=None, timeout=None):
+        # Not `timeout`: newer torch passes its own default.
+        close(self, death_sig, grace)
 
     processes.PContext.close = close_within_grace
     launcher.LocalElasticAgent = _agent_class(launcher.LocalElasticAgent, notice, on_signal)
@@ -143,8 +155,8 @@ def _agent_class(base, notice, on_signal):
 
             handler.num_nodes_waiting = num_nodes_waiting
 
-        def _shutdown(self, death_sig=signal.SIGTERM):
-            super()._shutdown(death_sig)
+        def _shutdown(self, *arguments, **named):
+            super()._shutdown(*arguments, **named)
             if notice.requested:
                 _leave_rendezvous(self._worker_group.spec.rdzv_handler)
 
