@@ -1,45 +1,14 @@
 #include "cli/flags.h"
 
 #include <algorithm>
-#include <list>
 
-#include <CLI/CLI.hpp>
-
+#include "base/check.h"
 #include "base/strings.h"
 
 namespace swell::cli {
 namespace {
 
 constexpr std::string_view kMisuse = "Misuse";
-
-// CLI11 takes the word after "--flag=" as its value; here an empty value is an empty value. Short
-// flags may be written -o=json, and flags with an implied value may stand alone.
-std::vector<std::string> Normalise(const Flags& flags, const std::vector<std::string>& arguments) {
-  std::vector<std::string> out;
-  for (size_t i = 0; i < arguments.size(); ++i) {
-    const std::string& argument = arguments[i];
-    if (argument.size() < 2 || argument[0] != '-') {
-      out.push_back(argument);
-      continue;
-    }
-    size_t equals = argument.find('=');
-    const Flag* flag = flags.Find(argument.substr(0, equals));
-    if (flag && flag->TakesValue() && equals != std::string::npos) {
-      out.push_back(argument.substr(0, equals));
-      out.push_back(argument.substr(equals + 1));
-    } else if (flag && !flag->implied.empty()) {
-      out.push_back(argument);
-      out.push_back(flag->implied);
-    } else if (flag && flag->kind == Flag::Kind::kMaybe &&
-               (i + 1 == arguments.size() || arguments[i + 1].starts_with('-'))) {
-      out.push_back(argument);
-      out.emplace_back();
-    } else {
-      out.push_back(argument);
-    }
-  }
-  return out;
-}
 
 size_t EditDistance(std::string_view a, std::string_view b) {
   std::vector<size_t> row(b.size() + 1);
@@ -56,46 +25,58 @@ size_t EditDistance(std::string_view a, std::string_view b) {
   return row[b.size()];
 }
 
-// What the parsed texts become, after CLI11 is done with them.
-struct Parsed {
-  Flag* flag;
-  CLI::Option* option;
-  std::vector<std::string> texts;
-  bool on = false;
-};
+// The value of the flag in arguments[*at]: from the same word, implied, or the next word.
+Result<std::string> ReadValue(const Flag& flag,
+                              const std::optional<std::string>& attached,
+                              const std::vector<std::string>& arguments,
+                              size_t end,
+                              size_t* at) {
+  if (attached) return *attached;
+  if (!flag.implied.empty()) return flag.implied;
+  if (flag.kind == Flag::Kind::kSwitch) return std::string("true");
+  const bool more = *at + 1 < end;
+  if (flag.kind == Flag::Kind::kMaybe && (!more || arguments[*at + 1].starts_with('-'))) {
+    return std::string();
+  }
+  if (!more) return Misuse(StrCat("--", flag.Long(), ": a value is missing"));
+  return arguments[++*at];
+}
 
-Status StoreOne(Parsed& parsed) {
-  Flag& flag = *parsed.flag;
+Status Store(Flag& flag, std::string value) {
+  const bool first = !flag.seen;
   flag.seen = true;
   if (!flag.refusal.empty()) {
     return Misuse(StrCat("--", flag.Long(), " is not supported: ", flag.refusal));
   }
+  auto wrong = [&](std::string_view what) {
+    return Misuse(StrCat("--", flag.Long(), ": ", Quote(value), " is not ", what));
+  };
   switch (flag.kind) {
     case Flag::Kind::kSwitch:
-      *static_cast<bool*>(flag.to) = parsed.on != flag.turns_off;
-      return Status::Ok();
+      if (value != "true" && value != "false") return wrong("true or false");
+      *static_cast<bool*>(flag.to) = (value == "true") != flag.turns_off;
+      break;
     case Flag::Kind::kText:
-      if (!flag.choices.empty() && std::find(flag.choices.begin(), flag.choices.end(),
-                                             parsed.texts.back()) == flag.choices.end()) {
-        return Misuse(StrCat("--", flag.Long(), ": ", Quote(parsed.texts.back()), " is not one of ",
-                             Join(flag.choices, ", ")));
+      if (!flag.choices.empty() &&
+          std::find(flag.choices.begin(), flag.choices.end(), value) == flag.choices.end()) {
+        return wrong(StrCat("one of ", Join(flag.choices, ", ")));
       }
-      *static_cast<std::string*>(flag.to) = parsed.texts.back();
-      return Status::Ok();
+      *static_cast<std::string*>(flag.to) = std::move(value);
+      break;
     case Flag::Kind::kMaybe:
-      *static_cast<std::optional<std::string>*>(flag.to) = parsed.texts.back();
-      return Status::Ok();
-    case Flag::Kind::kList:
-      *static_cast<std::vector<std::string>*>(flag.to) = parsed.texts;
-      return Status::Ok();
+      *static_cast<std::optional<std::string>*>(flag.to) = std::move(value);
+      break;
+    case Flag::Kind::kList: {
+      auto& list = *static_cast<std::vector<std::string>*>(flag.to);
+      if (first) list.clear();
+      list.push_back(std::move(value));
+      break;
+    }
     case Flag::Kind::kInt: {
-      auto number = ParseInt(parsed.texts.back());
-      if (!number) {
-        return Misuse(
-            StrCat("--", flag.Long(), ": ", Quote(parsed.texts.back()), " is not a whole number"));
-      }
+      const auto number = ParseInt(value);
+      if (!number) return wrong("a whole number");
       *static_cast<int64_t*>(flag.to) = *number;
-      return Status::Ok();
+      break;
     }
   }
   return Status::Ok();
@@ -116,6 +97,8 @@ Flag& Flags::Add(
     std::string names, Flag::Kind kind, void* to, std::string value_name, std::string help) {
   Flag flag;
   flag.names = std::move(names);
+  SWELL_CHECK(Find("--" + flag.Long()) == nullptr);
+  SWELL_CHECK(flag.Short().empty() || Find("-" + flag.Short()) == nullptr);
   flag.kind = kind;
   flag.to = to;
   flag.value_name = std::move(value_name);
@@ -192,61 +175,40 @@ std::string Flags::Nearest(std::string_view unknown) const {
   return NearestWord(unknown.substr(0, unknown.find('=')), names);
 }
 
-Status Flags::Parse(std::vector<std::string> arguments, std::vector<std::string>* words) {
-  auto end = std::find(arguments.begin(), arguments.end(), "--");
+Status Flags::Parse(const std::vector<std::string>& arguments, std::vector<std::string>* words) {
   // After "--" everything is a word, whatever it looks like.
-  std::vector<std::string> after(end == arguments.end() ? end : end + 1, arguments.end());
-  arguments.erase(end, arguments.end());
-  CLI::App app;
-  app.set_help_flag();
-  app.allow_extras();
-  std::list<Parsed> parsed;
-  for (Flag& flag : flags_) {
-    Parsed& one = parsed.emplace_back(Parsed{&flag, nullptr, {}, false});
-    const std::string names =
-        StrCat(flag.names, flag.also.empty() ? "" : ",", Join(flag.also, ","));
-    if (flag.kind == Flag::Kind::kSwitch) {
-      one.option = app.add_flag(names, one.on);
-      one.option->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
-    } else {
-      // The raw results are read below: CLI11's conversions give "{}" and "[a,b]" meanings.
-      one.option = app.add_option(names, [](const CLI::results_t&) { return true; });
-      one.option->expected(1)->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
-      one.option->allow_extra_args(false);
-    }
-  }
-  CLI::Option* rest = app.add_option("words", [](const CLI::results_t&) { return true; });
-  rest->expected(0, 100'000)->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
-  rest->allow_extra_args(false);
-  std::vector<std::string> reversed = Normalise(*this, arguments);
-  std::reverse(reversed.begin(), reversed.end());
-  try {
-    app.parse(std::move(reversed));
-  } catch (const CLI::ArgumentMismatch& error) {
-    // What it says after the flag's name is for programmers.
-    const std::string_view what = error.what();
-    return Misuse(StrCat(what.substr(0, what.find(':')), ": a value is missing"));
-  } catch (const CLI::ParseError& error) {
-    return Misuse(error.what());
-  }
-  for (const std::string& extra : app.remaining()) {
-    // A dash alone is standard input's name.
-    if (extra.empty() || extra[0] != '-' || extra == "-") {
-      words->push_back(extra);
+  const auto dashes = std::find(arguments.begin(), arguments.end(), "--");
+  const auto end = static_cast<size_t>(dashes - arguments.begin());
+  for (size_t i = 0; i < end; ++i) {
+    const std::string word = arguments[i];
+    // A dash alone means standard input.
+    if (word.size() < 2 || word[0] != '-') {
+      words->push_back(word);
       continue;
     }
-    std::string near = Nearest(extra);
-    return Misuse(StrCat("unknown flag ", extra.substr(0, extra.find('=')),
-                         near.empty() ? "" : StrCat("; did you mean ", near, "?")));
+    // --name=value, or -abc: several switches, or a flag and its value.
+    const bool is_long = word[1] == '-';
+    for (size_t at = is_long ? 0 : 1; at < word.size();) {
+      size_t next = is_long ? std::min(word.find('='), word.size()) : at + 1;
+      const std::string name = is_long ? word.substr(0, next) : StrCat("-", word.substr(at, 1));
+      auto* flag = const_cast<Flag*>(Find(name));
+      if (flag == nullptr) {
+        const std::string near = Nearest(word);
+        return Misuse(StrCat("unknown flag ", word.substr(0, word.find('=')),
+                             near.empty() ? "" : StrCat("; did you mean ", near, "?")));
+      }
+      std::optional<std::string> attached;
+      if (next < word.size() && (word[next] == '=' || flag->TakesValue())) {
+        attached = word.substr(next + (word[next] == '=' ? 1 : 0));
+        next = word.size();
+      }
+      SWELL_ASSIGN_OR_RETURN(std::string value, ReadValue(*flag, attached, arguments, end, &i));
+      SWELL_RETURN_IF_ERROR(Store(*flag, std::move(value)));
+      at = next;
+    }
   }
-  words->insert(words->begin(), rest->results().begin(), rest->results().end());
   if (words_before_dashes_ != nullptr) *words_before_dashes_ = words->size();
-  words->insert(words->end(), after.begin(), after.end());
-  for (Parsed& one : parsed) {
-    if (one.option->count() == 0) continue;
-    if (one.flag->TakesValue()) one.texts = one.option->results();
-    SWELL_RETURN_IF_ERROR(StoreOne(one));
-  }
+  if (dashes != arguments.end()) words->insert(words->end(), dashes + 1, arguments.end());
   return Status::Ok();
 }
 

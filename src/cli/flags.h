@@ -72,7 +72,7 @@ class Flags {
   void CountWordsBeforeDashes(size_t* to) { words_before_dashes_ = to; }
 
   // kBadRequest, in words for the user, for anything that cannot be understood.
-  Status Parse(std::vector<std::string> arguments, std::vector<std::string>* words);
+  Status Parse(const std::vector<std::string>& arguments, std::vector<std::string>* words);
   // Whether the user gave the flag; by long name.
   bool Seen(std::string_view name) const;
 

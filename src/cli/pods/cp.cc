@@ -7,7 +7,7 @@
 #include "base/file.h"
 #include "base/strings.h"
 #include "cli/commands.h"
-#include "cli/pods/converse.h"
+#include "cli/pods/interactive.h"
 #include "cli/pods/pod_choice.h"
 #include "cli/pods/tar.h"
 #include "kube/api/meta.h"

@@ -1,7 +1,7 @@
 // swell exec and swell attach: talking with what runs in a pod.
 #include "base/strings.h"
 #include "cli/commands.h"
-#include "cli/pods/converse.h"
+#include "cli/pods/interactive.h"
 #include "cli/pods/pod_choice.h"
 #include "kube/api/meta.h"
 
@@ -31,15 +31,15 @@ std::string ContainersOf(const json::Value& pod) {
   return Join(names, ", ");
 }
 
-Result<Conversation> Prepare(Session& session,
-                             const std::string& words,
-                             const TalkFlags& flags,
-                             std::string_view what) {
+Result<InteractiveCommand> Prepare(Session& session,
+                                   const std::string& words,
+                                   const TalkFlags& flags,
+                                   std::string_view what) {
   SWELL_ASSIGN_OR_RETURN(Api * api, session.Server());
   SWELL_ASSIGN_OR_RETURN(const ChosenPod chosen, ChoosePod(*api, session.Namespace(), words));
   const json::Value& pod = *chosen.pod;
   SWELL_RETURN_IF_ERROR(CheckHasContainers(pod, what));
-  Conversation out;
+  InteractiveCommand out;
   SWELL_ASSIGN_OR_RETURN(out.command.container, ChooseContainer(pod, flags.container));
   if (flags.container.empty() && !flags.quiet &&
       json::GetArray(pod, {"spec", "containers"}).size() > 1) {
@@ -61,9 +61,10 @@ class ExecAction final : public Action {
   Result<int> Run(Session& session, std::vector<std::string> words) override {
     if (words.empty()) return Misuse("say where and what to run: swell exec POD -- COMMAND");
     if (words.size() < 2) return Misuse("you must specify at least one command for the container");
-    SWELL_ASSIGN_OR_RETURN(Conversation talk, Prepare(session, words[0], flags_, "exec into"));
-    talk.command.command.assign(words.begin() + 1, words.end());
-    SWELL_ASSIGN_OR_RETURN(const int code, Converse(session, std::move(talk)));
+    SWELL_ASSIGN_OR_RETURN(InteractiveCommand command,
+                           Prepare(session, words[0], flags_, "exec into"));
+    command.command.command.assign(words.begin() + 1, words.end());
+    SWELL_ASSIGN_OR_RETURN(const int code, RunInteractive(session, std::move(command)));
     if (code != 0 && code != 130 && !flags_.quiet) {
       session.ErrLine(StrCat("command terminated with exit code ", code));
     }
@@ -80,21 +81,23 @@ class AttachAction final : public Action {
 
   Result<int> Run(Session& session, std::vector<std::string> words) override {
     if (words.size() != 1) return Misuse("say which pod: swell attach POD");
-    SWELL_ASSIGN_OR_RETURN(Conversation talk, Prepare(session, words[0], flags_, "attach"));
+    SWELL_ASSIGN_OR_RETURN(InteractiveCommand command,
+                           Prepare(session, words[0], flags_, "attach"));
     SWELL_ASSIGN_OR_RETURN(Api * api, session.Server());
-    SWELL_ASSIGN_OR_RETURN(json::SharedValue pod,
-                           api->Get(client::resources::kPods, talk.command.ns, talk.command.pod));
+    SWELL_ASSIGN_OR_RETURN(
+        json::SharedValue pod,
+        api->Get(client::resources::kPods, command.command.ns, command.command.pod));
     for (const json::Value& container : json::GetArray(*pod, {"spec", "containers"})) {
-      if (json::GetString(container, {"name"}) != talk.command.container) continue;
+      if (json::GetString(container, {"name"}) != command.command.container) continue;
       if (!flags_.tty || json::GetBool(container, {"tty"})) continue;
-      session.ErrLine(StrCat("Unable to use a TTY - container ", talk.command.container,
+      session.ErrLine(StrCat("Unable to use a TTY - container ", command.command.container,
                              " did not allocate one"));
-      talk.command.tty = false;
+      command.command.tty = false;
     }
-    if (talk.command.input && !flags_.quiet) {
+    if (command.command.input && !flags_.quiet) {
       session.ErrLine("If you don't see a command prompt, try pressing enter.");
     }
-    return Converse(session, std::move(talk));
+    return RunInteractive(session, std::move(command));
   }
 
  private:

@@ -3,7 +3,7 @@
 
 #include "base/strings.h"
 #include "cli/commands.h"
-#include "cli/pods/converse.h"
+#include "cli/pods/interactive.h"
 #include "cli/pods/pod_choice.h"
 #include "cli/session.h"
 #include "kube/api/meta.h"

@@ -1,4 +1,5 @@
-// Converse: a command (or a container attached to) that talks with the terminal until it ends.
+// RunInteractive: a command (or a container attached to) that talks with the terminal until it
+// ends.
 // - Threads: the session's thread; blocks on its loop.
 #pragma once
 
@@ -10,13 +11,13 @@
 
 namespace swell::cli {
 
-struct Conversation {
+struct InteractiveCommand {
   edge::CommandOptions command;
   bool quiet = false;
 };
 
 // The command's exit code.
-Result<int> Converse(Session& session, Conversation conversation);
+Result<int> RunInteractive(Session& session, InteractiveCommand interactive);
 
 // "exec" of a pod that waits for a node or has ended, and the like, is refused here; the latter in
 // words that kubectl's users know.

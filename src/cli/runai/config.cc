@@ -1,106 +1,11 @@
-// runai delete, suspend, resume, logs, config, whoami, version.
-#include <algorithm>
-
+// runai config, whoami, version.
 #include "base/file.h"
 #include "base/strings.h"
-#include "cli/pods/pod_logs.h"
-#include "cli/print/output.h"
 #include "cli/runai/runai.h"
 #include "json/yaml.h"
-#include "kube/api/meta.h"
 
 namespace swell::cli::runai {
 namespace {
-
-class DeleteAction final : public Action {
- public:
-  void Declare(Flags& flags) override {
-    flags.Switch("-A,--all", &all_, "every workload of the project");
-  }
-  Result<int> Run(Session& session, std::vector<std::string> words) override {
-    if (words.empty() != all_) return Misuse("names expected: runai delete JOB..., or --all");
-    SWELL_ASSIGN_OR_RETURN(Scope scope, FindScope(session, !all_));
-    std::vector<JobView> jobs;
-    int failed = 0;
-    if (all_) {
-      SWELL_ASSIGN_OR_RETURN(jobs, ListJobs(*scope.api, scope.ns()));
-    }
-    for (const std::string& word : words) {
-      auto job = FindWorkload(session, scope, word);
-      if (!job.ok() && words.size() == 1) return job.status();
-      if (job.ok()) {
-        jobs.push_back(std::move(*job));
-      } else {
-        session.ErrLine(StrCat("runai: ", ErrorText(job.status())));
-        ++failed;
-      }
-    }
-    for (const JobView& job : jobs) {
-      auto gone = scope.api->Delete(job.kind->resource, job.ns, job.name);
-      if (!gone.ok() && gone.status().code() != Code::kNotFound) return gone.status();
-      session.OutLine(StrCat("The job '", job.name, "' has been deleted successfully"));
-    }
-    return failed > 0 ? 1 : 0;
-  }
-
- private:
-  bool all_ = false;
-};
-
-class SuspendAction final : public Action {
- public:
-  explicit SuspendAction(bool suspend) : suspend_(suspend) {}
-  void Declare(Flags&) override {}
-  Result<int> Run(Session& session, std::vector<std::string> words) override {
-    std::string_view verb = suspend_ ? "suspend" : "resume";
-    if (words.empty()) return Misuse(StrCat("names expected: runai ", verb, " JOB..."));
-    SWELL_ASSIGN_OR_RETURN(Scope scope, FindScope(session, true));
-    for (const std::string& word : words) {
-      SWELL_ASSIGN_OR_RETURN(JobView job, FindWorkload(session, scope, word));
-      SWELL_RETURN_IF_ERROR(SetSuspended(*scope.api, job, suspend_));
-      session.OutLine(StrCat("The job '", job.name, "' has been ",
-                             suspend_ ? "suspended" : "resumed", " successfully"));
-    }
-    return 0;
-  }
-
- private:
-  bool suspend_;
-};
-
-class LogsAction final : public Action {
- public:
-  void Declare(Flags& flags) override {
-    options_.Declare(flags);
-    flags.Text("--pod", &pod_, "POD", "of this pod (default: the first)");
-    flags.Switch("--all-pods", &all_, "of every pod, each line with its pod's name");
-  }
-  Result<int> Run(Session& session, std::vector<std::string> words) override {
-    SWELL_RETURN_IF_ERROR(options_.Check());
-    if (words.size() != 1) return Misuse("one name expected: runai logs JOB");
-    SWELL_ASSIGN_OR_RETURN(Scope scope, FindScope(session, true));
-    SWELL_ASSIGN_OR_RETURN(JobView job, FindWorkload(session, scope, words[0]));
-    if (!pod_.empty()) {
-      std::erase_if(job.pods,
-                    [&](const json::SharedValue& pod) { return api::Name(*pod) != pod_; });
-    } else if (!all_ && job.pods.size() > 1) {
-      job.pods.resize(1);
-    }
-    if (job.pods.empty()) {
-      return Status(Code::kNotFound,
-                    StrCat("the workload ", Quote(job.name), " has no pod",
-                           pod_.empty() ? "" : " " + Quote(pod_), job.over() ? " any more" : " yet",
-                           ": it is ", StatusWord(job), job.waits.empty() ? "" : "; ", job.waits));
-    }
-    SWELL_RETURN_IF_ERROR(PrintLogs(session, *scope.api, job.pods, options_));
-    return 0;
-  }
-
- private:
-  LogOptions options_;
-  std::string pod_;
-  bool all_ = false;
-};
 
 // The default project is the namespace of the kubeconfig's context, as kubectl has it too.
 class ConfigProjectAction final : public Action {
@@ -187,53 +92,6 @@ class VersionAction final : public Action {
 };
 
 }  // namespace
-
-Command DeleteSpec() {
-  Command command{
-      .name = "delete",
-      .aliases = {"del"},
-      .summary = "Deletes workloads and their pods.",
-      .usage = "JOB... | --all",
-      .examples = {{"One", "runai delete train1 -p team-a"}},
-      .completes = Completes::kJob,
-      .make = Makes<DeleteAction>(),
-  };
-  Command job{
-      .name = "job",
-      .aliases = {"jobs", "workload"},
-      .summary = "Deletes workloads.",
-      .usage = "JOB...",
-      .completes = Completes::kJob,
-      .make = Makes<DeleteAction>(),
-  };
-  command.children.push_back(std::move(job));
-  return command;
-}
-
-Command SuspendSpec(bool suspend) {
-  const std::string name = suspend ? "suspend" : "resume";
-  return {
-      .name = name,
-      .summary = suspend ? "Stops workloads and gives back their GPUs until they are resumed."
-                         : "Lets suspended workloads run again, from their last checkpoint.",
-      .usage = "JOB...",
-      .examples = {{"One", StrCat("runai ", name, " train1 -p team-a")}},
-      .completes = Completes::kJob,
-      .make = [suspend] { return std::make_unique<SuspendAction>(suspend); },
-  };
-}
-
-Command LogsSpec() {
-  return {
-      .name = "logs",
-      .aliases = {"log"},
-      .summary = "Prints what a workload has written.",
-      .usage = "JOB",
-      .examples = {{"Follow it", "runai logs train1 -p team-a -f"}},
-      .completes = Completes::kJob,
-      .make = Makes<LogsAction>(),
-  };
-}
 
 Command ConfigSpec() {
   Command config{

@@ -1,4 +1,4 @@
-#include "cli/pods/converse.h"
+#include "cli/pods/interactive.h"
 
 #include <optional>
 
@@ -26,10 +26,10 @@ Status CheckHasContainers(const json::Value& pod, std::string_view what) {
       StrCat("cannot ", what, " a container in a completed pod; current ", "phase is ", phase));
 }
 
-Result<int> Converse(Session& session, Conversation conversation) {
+Result<int> RunInteractive(Session& session, InteractiveCommand interactive) {
   CliEnv& env = session.env();
   SWELL_ASSIGN_OR_RETURN(Api * api, session.Server());
-  edge::CommandOptions& options = conversation.command;
+  edge::CommandOptions& options = interactive.command;
   std::unique_ptr<Console> console = env.console ? env.console() : nullptr;
   if (options.tty && (console == nullptr || !console->input_is_terminal())) {
     session.ErrLine("Unable to use a TTY - input is not a terminal or the right kind of file");

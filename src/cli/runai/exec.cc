@@ -1,12 +1,48 @@
-// runai exec, attach, bash, port-forward: the commands of `swell`, for a workload of a project.
+// runai logs, exec, attach, bash, port-forward: the commands of `swell`, for a workload of a
+// project.
 #include "base/strings.h"
 #include "cli/commands.h"
 #include "cli/pods/exec_in.h"
+#include "cli/pods/pod_logs.h"
 #include "cli/runai/runai.h"
 #include "kube/api/meta.h"
 
 namespace swell::cli::runai {
 namespace {
+
+class LogsAction final : public Action {
+ public:
+  void Declare(Flags& flags) override {
+    options_.Declare(flags);
+    flags.Text("--pod", &pod_, "POD", "of this pod (default: the first)");
+    flags.Switch("--all-pods", &all_, "of every pod, each line with its pod's name");
+  }
+  Result<int> Run(Session& session, std::vector<std::string> words) override {
+    SWELL_RETURN_IF_ERROR(options_.Check());
+    if (words.size() != 1) return Misuse("one name expected: runai logs JOB");
+    SWELL_ASSIGN_OR_RETURN(Scope scope, FindScope(session, true));
+    SWELL_ASSIGN_OR_RETURN(JobView job, FindWorkload(session, scope, words[0]));
+    if (!pod_.empty()) {
+      std::erase_if(job.pods,
+                    [&](const json::SharedValue& pod) { return api::Name(*pod) != pod_; });
+    } else if (!all_ && job.pods.size() > 1) {
+      job.pods.resize(1);
+    }
+    if (job.pods.empty()) {
+      return Status(Code::kNotFound,
+                    StrCat("the workload ", Quote(job.name), " has no pod",
+                           pod_.empty() ? "" : " " + Quote(pod_), job.over() ? " any more" : " yet",
+                           ": it is ", StatusWord(job), job.waits.empty() ? "" : "; ", job.waits));
+    }
+    SWELL_RETURN_IF_ERROR(PrintLogs(session, *scope.api, job.pods, options_));
+    return 0;
+  }
+
+ private:
+  LogOptions options_;
+  std::string pod_;
+  bool all_ = false;
+};
 
 // Finds the workload's pod and makes the session one of its namespace.
 Result<std::string> PodOf(Session& session, const std::string& name, const std::string& pod) {
@@ -22,9 +58,9 @@ Result<std::string> PodOf(Session& session, const std::string& name, const std::
 }
 
 // A command of `swell` whose first word is a pod, for a workload's.
-class TalkAction final : public Action {
+class PodAction final : public Action {
  public:
-  TalkAction(Command (*command)(), size_t words_min, std::string expected)
+  PodAction(Command (*command)(), size_t words_min, std::string expected)
       : inner_(command().make()), words_min_(words_min), expected_(std::move(expected)) {}
   void Declare(Flags& flags) override {
     inner_->Declare(flags);
@@ -85,6 +121,18 @@ class PortForwardAction final : public Action {
 
 }  // namespace
 
+Command LogsSpec() {
+  return {
+      .name = "logs",
+      .aliases = {"log"},
+      .summary = "Prints what a workload has written.",
+      .usage = "JOB",
+      .examples = {{"Follow it", "runai logs train1 -p team-a -f"}},
+      .completes = Completes::kJob,
+      .make = Makes<LogsAction>(),
+  };
+}
+
 Command ExecSpec() {
   return {
       .name = "exec",
@@ -94,7 +142,7 @@ Command ExecSpec() {
       .completes = Completes::kJob,
       .make =
           [] {
-            return std::make_unique<TalkAction>(
+            return std::make_unique<PodAction>(
                 &ExecCommandSpec, 2, "a workload and a command expected: runai exec JOB -- ls");
           },
   };
@@ -109,8 +157,8 @@ Command AttachSpec() {
       .completes = Completes::kJob,
       .make =
           [] {
-            return std::make_unique<TalkAction>(&AttachCommandSpec, 1,
-                                                "one workload expected: runai attach JOB");
+            return std::make_unique<PodAction>(&AttachCommandSpec, 1,
+                                               "one workload expected: runai attach JOB");
           },
   };
 }

@@ -1,0 +1,130 @@
+// arena logs, attach, logviewer.
+#include "base/strings.h"
+#include "cli/arena/arena.h"
+#include "cli/pods/exec_in.h"
+#include "cli/pods/pod_logs.h"
+#include "kube/api/meta.h"
+
+namespace swell::cli::arena {
+namespace {
+
+class LogsAction final : public Action {
+ public:
+  void Declare(Flags& flags) override {
+    options_.Declare(flags);
+    flags.Text("-i,--instance", &instance_, "POD", "of this instance (default: the chief)");
+    type_.Declare(flags);
+  }
+  Result<int> Run(Session& session, std::vector<std::string> words) override {
+    SWELL_RETURN_IF_ERROR(type_.Check());
+    SWELL_RETURN_IF_ERROR(options_.Check());
+    if (words.size() != 1) return Misuse("the name of one job expected: arena logs JOB");
+    SWELL_ASSIGN_OR_RETURN(Api * api, session.Server());
+    SWELL_ASSIGN_OR_RETURN(JobView job, FindArenaJob(session, *api, words[0], type_));
+    json::SharedValue pod;
+    std::vector<std::string> names;
+    for (const json::SharedValue& one : job.pods) {
+      names.emplace_back(api::Name(*one));
+      if (!pod && (instance_.empty() || api::Name(*one) == instance_)) pod = one;
+    }
+    if (!pod && instance_.empty()) {
+      return Status(Code::kNotFound,
+                    StrCat("the job ", job.name, " has no instance yet: it is ", StatusWord(job),
+                           job.waits.empty() ? "" : "; ", job.waits));
+    }
+    if (!pod) {
+      return Status(Code::kNotFound, StrCat("the job ", job.name, " has no instance ",
+                                            Quote(instance_), "; there are: ", Join(names, ", ")));
+    }
+    SWELL_RETURN_IF_ERROR(PrintLogs(session, *api, {pod}, options_));
+    return 0;
+  }
+
+ private:
+  LogOptions options_;
+  TypeFlag type_;
+  std::string instance_;
+};
+
+class AttachAction final : public Action {
+ public:
+  void Declare(Flags& flags) override {
+    flags.Text("-i,--instance", &instance_, "POD", "which instance (default: the chief)");
+    flags.Text("-c,--container", &container_, "NAME", "which container");
+    type_.Declare(flags);
+  }
+  Result<int> Run(Session& session, std::vector<std::string> words) override {
+    SWELL_RETURN_IF_ERROR(type_.Check());
+    if (words.empty()) return Misuse("the name of one job expected: arena attach JOB [COMMAND]");
+    SWELL_ASSIGN_OR_RETURN(Api * api, session.Server());
+    SWELL_ASSIGN_OR_RETURN(JobView job, FindArenaJob(session, *api, words[0], type_));
+    for (const json::SharedValue& pod : job.pods) {
+      if (!instance_.empty() && api::Name(*pod) != instance_) continue;
+      std::vector<std::string> command(words.begin() + 1, words.end());
+      if (command.empty()) command.emplace_back("/bin/bash");
+      return Exec(session, {.ns = job.ns,
+                            .pod = std::string(api::Name(*pod)),
+                            .container = container_,
+                            .command = std::move(command),
+                            .interactive = true});
+    }
+    return Status(Code::kNotFound, StrCat("the job ", job.name, " has no instance",
+                                          instance_.empty() ? " yet" : " " + Quote(instance_)));
+  }
+
+ private:
+  TypeFlag type_;
+  std::string instance_, container_;
+};
+
+class LogviewerAction final : public Action {
+ public:
+  void Declare(Flags& flags) override { type_.Declare(flags); }
+  Result<int> Run(Session& session, std::vector<std::string> words) override {
+    SWELL_RETURN_IF_ERROR(type_.Check());
+    if (words.size() != 1) return Misuse("the name of one job expected: arena logviewer JOB");
+    SWELL_ASSIGN_OR_RETURN(Api * api, session.Server());
+    SWELL_ASSIGN_OR_RETURN(JobView job, FindArenaJob(session, *api, words[0], type_));
+    return Status(Code::kNotFound, StrCat("No LogViewer URL for the job ", job.name,
+                                          "; arena logs ", job.name, " prints its log"));
+  }
+
+ private:
+  TypeFlag type_;
+};
+
+}  // namespace
+
+Command LogsSpec() {
+  return {
+      .name = "logs",
+      .aliases = {"log"},
+      .summary = "Prints the log of a training job's chief, or of one instance.",
+      .usage = "JOB",
+      .examples = {{"Follow the chief", "arena logs mnist -f"},
+                   {"The end of a worker's", "arena logs mnist -i mnist-worker-1 --tail 20"}},
+      .completes = Completes::kJob,
+      .make = Makes<LogsAction>(),
+  };
+}
+
+Command AttachSpec() {
+  return {
+      .name = "attach",
+      .summary = "Runs a command in an instance; a shell when none is given.",
+      .usage = "JOB [-- COMMAND]",
+      .examples = {{"A shell in the chief", "arena attach mnist"}},
+      .make = Makes<AttachAction>(),
+  };
+}
+
+Command LogviewerSpec() {
+  return {
+      .name = "logviewer",
+      .summary = "Shows where to read a job's log in a browser.",
+      .usage = "JOB",
+      .make = Makes<LogviewerAction>(),
+  };
+}
+
+}  // namespace swell::cli::arena

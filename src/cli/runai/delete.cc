@@ -1,0 +1,101 @@
+// runai delete, suspend, resume.
+#include "base/strings.h"
+#include "cli/runai/runai.h"
+
+namespace swell::cli::runai {
+namespace {
+
+class DeleteAction final : public Action {
+ public:
+  void Declare(Flags& flags) override {
+    flags.Switch("-A,--all", &all_, "every workload of the project");
+  }
+  Result<int> Run(Session& session, std::vector<std::string> words) override {
+    if (words.empty() != all_) return Misuse("names expected: runai delete JOB..., or --all");
+    SWELL_ASSIGN_OR_RETURN(Scope scope, FindScope(session, !all_));
+    std::vector<JobView> jobs;
+    int failed = 0;
+    if (all_) {
+      SWELL_ASSIGN_OR_RETURN(jobs, ListJobs(*scope.api, scope.ns()));
+    }
+    for (const std::string& word : words) {
+      auto job = FindWorkload(session, scope, word);
+      if (!job.ok() && words.size() == 1) return job.status();
+      if (job.ok()) {
+        jobs.push_back(std::move(*job));
+      } else {
+        session.ErrLine(StrCat("runai: ", ErrorText(job.status())));
+        ++failed;
+      }
+    }
+    for (const JobView& job : jobs) {
+      auto gone = scope.api->Delete(job.kind->resource, job.ns, job.name);
+      if (!gone.ok() && gone.status().code() != Code::kNotFound) return gone.status();
+      session.OutLine(StrCat("The job '", job.name, "' has been deleted successfully"));
+    }
+    return failed > 0 ? 1 : 0;
+  }
+
+ private:
+  bool all_ = false;
+};
+
+class SuspendAction final : public Action {
+ public:
+  explicit SuspendAction(bool suspend) : suspend_(suspend) {}
+  void Declare(Flags&) override {}
+  Result<int> Run(Session& session, std::vector<std::string> words) override {
+    std::string_view verb = suspend_ ? "suspend" : "resume";
+    if (words.empty()) return Misuse(StrCat("names expected: runai ", verb, " JOB..."));
+    SWELL_ASSIGN_OR_RETURN(Scope scope, FindScope(session, true));
+    for (const std::string& word : words) {
+      SWELL_ASSIGN_OR_RETURN(JobView job, FindWorkload(session, scope, word));
+      SWELL_RETURN_IF_ERROR(SetSuspended(*scope.api, job, suspend_));
+      session.OutLine(StrCat("The job '", job.name, "' has been ",
+                             suspend_ ? "suspended" : "resumed", " successfully"));
+    }
+    return 0;
+  }
+
+ private:
+  bool suspend_;
+};
+
+}  // namespace
+
+Command DeleteSpec() {
+  Command command{
+      .name = "delete",
+      .aliases = {"del"},
+      .summary = "Deletes workloads and their pods.",
+      .usage = "JOB... | --all",
+      .examples = {{"One", "runai delete train1 -p team-a"}},
+      .completes = Completes::kJob,
+      .make = Makes<DeleteAction>(),
+  };
+  Command job{
+      .name = "job",
+      .aliases = {"jobs", "workload"},
+      .summary = "Deletes workloads.",
+      .usage = "JOB...",
+      .completes = Completes::kJob,
+      .make = Makes<DeleteAction>(),
+  };
+  command.children.push_back(std::move(job));
+  return command;
+}
+
+Command SuspendSpec(bool suspend) {
+  const std::string name = suspend ? "suspend" : "resume";
+  return {
+      .name = name,
+      .summary = suspend ? "Stops workloads and gives back their GPUs until they are resumed."
+                         : "Lets suspended workloads run again, from their last checkpoint.",
+      .usage = "JOB...",
+      .examples = {{"One", StrCat("runai ", name, " train1 -p team-a")}},
+      .completes = Completes::kJob,
+      .make = [suspend] { return std::make_unique<SuspendAction>(suspend); },
+  };
+}
+
+}  // namespace swell::cli::runai
