@@ -5,6 +5,7 @@
 
 #include <gtest/gtest.h>
 
+#include "base/callback_scope.h"
 #include "base/file.h"
 #include "base/fuzz_test_util.h"
 #include "base/log.h"
@@ -13,6 +14,7 @@
 #include "base/result.h"
 #include "base/sim_executor.h"
 #include "base/strings.h"
+#include "base/timer.h"
 
 namespace swell {
 namespace {
@@ -80,6 +82,32 @@ TEST(File, WriteIsWholeAndReadBack) {
   EXPECT_EQ(ListDir(dir + "/a/b").value(), std::vector<std::string>{"f"});
   EXPECT_TRUE(RemoveTree(dir).ok());
   EXPECT_FALSE(FileExists(dir));
+}
+
+TEST(Timer, RunsItsNewestCallUnlessItIsDestroyed) {
+  SimExecutor executor;
+  std::string order;
+  Timer kept(executor);
+  kept.Start(seconds(1), [&] { order += 'x'; });
+  kept.Start(seconds(2), [&] { order += 'a'; });
+  {
+    Timer destroyed(executor);
+    destroyed.Start(seconds(1), [&] { order += 'x'; });
+  }
+  EXPECT_TRUE(kept.pending());
+  executor.Advance(seconds(3));
+  EXPECT_FALSE(kept.pending());
+  EXPECT_EQ(order, "a");
+}
+
+TEST(CallbackScope, StopsCallbacksOnceItIsClosed) {
+  int sum = 0;
+  CallbackScope scope;
+  std::function<void(int)> add = scope.Wrap([&](int n) { sum += n; });
+  add(1);
+  scope.Close();
+  add(2);
+  EXPECT_EQ(sum, 1);
 }
 
 TEST(Log, WhatUsersSayStaysOnItsLine) {

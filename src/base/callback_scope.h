@@ -1,0 +1,34 @@
+// CallbackScope: keeps callbacks from reaching an object that no longer exists.
+//
+// An object that hands out callbacks owns a scope and wraps them in it: once the scope is closed or
+// destroyed, they do nothing. As the last member it ends before everything that callbacks use.
+//
+// - Threads: one thread, that of the callbacks and of the owner.
+#pragma once
+
+#include <memory>
+#include <utility>
+
+namespace swell {
+
+class CallbackScope {
+ public:
+  CallbackScope() = default;
+  CallbackScope(const CallbackScope&) = delete;
+  CallbackScope& operator=(const CallbackScope&) = delete;
+
+  // `fn` returns nothing.
+  template <typename Fn>
+  [[nodiscard]] auto Wrap(Fn fn) const {
+    return [open = std::weak_ptr<const bool>(open_), fn = std::move(fn)](auto&&... args) mutable {
+      if (!open.expired()) fn(std::forward<decltype(args)>(args)...);
+    };
+  }
+
+  void Close() { open_.reset(); }
+
+ private:
+  std::shared_ptr<const bool> open_ = std::make_shared<const bool>(true);
+};
+
+}  // namespace swell
