@@ -1,6 +1,6 @@
-// What a pod worker knows about one container: the record that the state machine reads and writes
-// and that the status is built from.
-// - Threads: none; owned by one PodWorker.
+// ContainerState: what a pod worker knows about one container.
+// - Threads: core executor only.
+// - Ownership: the PodRecord's; only ContainerManager changes it.
 #pragma once
 
 #include <memory>
@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-#include "base/executor.h"
+#include "base/timer.h"
 #include "kube/node/probes.h"
 #include "kube/node/runtime.h"
 
@@ -20,14 +20,16 @@ struct ContainerState {
     kWaiting,   // not started yet, or waiting for its next start
     kStarting,  // the runtime was asked
     kRunning,
-    kExited,  // and will not start again unless the state machine says so
+    kExited,  // not started again unless its restart policy says so
   };
+
+  explicit ContainerState(Executor& executor) : start_timer(executor), kill_timer(executor) {}
 
   std::string name;
   std::string image;
   bool init = false;
   bool sidecar = false;    // an init container with restartPolicy Always
-  bool ephemeral = false;  // added to look into the pod: it runs once, and the pod not for it
+  bool ephemeral = false;  // added to a running pod for debugging; runs once
 
   Phase phase = Phase::kWaiting;
   int attempt = -1;  // of the newest start; -1 before the first
@@ -43,22 +45,20 @@ struct ContainerState {
   // Restart and image back-off: the next start is not before `not_before`.
   Duration back_off{0};
   SteadyTime not_before;
-  TimerId timer = kNoTimer;
+  Timer start_timer;
   std::vector<std::unique_ptr<ProbeRunner>> probes;
-  bool signalled = false;  // SIGTERM or its preStop hook is under way
-  bool killed_by_probe = false;
-  TimerId kill_timer = kNoTimer;
+  bool stopping = false;  // its preStop hook runs, or SIGTERM was sent
+  Timer kill_timer;
 
   bool running() const { return phase == Phase::kRunning || phase == Phase::kStarting; }
-  // What the pod is there for.
   bool main() const { return !init && !ephemeral; }
   // Its list in the pod's status.
   std::string_view StatusList() const {
     if (ephemeral) return "ephemeralContainerStatuses";
     return init ? "initContainerStatuses" : "containerStatuses";
   }
-  // Nothing of it is running and nothing was asked to.
   bool stopped() const { return !running(); }
+  bool succeeded() const { return phase == Phase::kExited && exit->code == 0; }
   int restart_count() const { return attempt < 0 ? 0 : attempt; }
 };
 

@@ -358,7 +358,7 @@ void NodeAgent::OnPodGone(const json::SharedValue& pod) {
   auto it = workers_.find(uid);
   if (it != workers_.end()) {
     auto worker = it->second;
-    return worker->Gone();
+    return worker->OnDeletedFromApi();
   }
   if (found_known_) plugs_.runtime.Remove(uid, [](const Status&) {});
 }
@@ -421,7 +421,7 @@ bool NodeAgent::NodeReadFor(const std::string& uid) {
   return false;
 }
 
-PodHost::Verdict NodeAgent::Admit(const PodWorker& pod) {
+PodHost::AdmitResult NodeAgent::Admit(const PodWorker& pod) {
   Amounts used, leaving;
   int64_t count = 0, count_leaving = 0;
   for (const std::string& uid : order_) {
@@ -444,9 +444,9 @@ PodHost::Verdict NodeAgent::Admit(const PodWorker& pod) {
     int64_t capacity = room == allocatable_.end() ? 0 : room->second;
     if (used[name] + amount > capacity) {
       if (!config_.capacity.contains(name) && !NodeReadFor(pod.uid())) {
-        return {Verdict::Kind::kWait, "", "", {}};
+        return {AdmitResult::Kind::kWait, "", "", {}};
       }
-      return {Verdict::Kind::kRefused,
+      return {AdmitResult::Kind::kRejected,
               StrCat("OutOf", name),
               StrCat("Pod was rejected: Node didn't have enough resource: ", name, ", requested: ",
                      amount, ", used: ", used[name] + leaving[name], ", capacity: ", capacity),
@@ -454,11 +454,11 @@ PodHost::Verdict NodeAgent::Admit(const PodWorker& pod) {
     }
     if (used[name] + leaving[name] + amount > capacity) wait = true;
   }
-  if (wait) return {Verdict::Kind::kWait, "", "", {}};
+  if (wait) return {AdmitResult::Kind::kWait, "", "", {}};
   auto gpu = wanted.find(kGpuResource);
   const bool devices = gpu != wanted.end() && gpu->second > 0;
   if (orphans_ > 0 && (devices || !api::Annotation(pod.pod(), api::keys::kGpuDevices).empty())) {
-    return {Verdict::Kind::kWait, "", "", {}};
+    return {AdmitResult::Kind::kWait, "", "", {}};
   }
   return PickGpus(pod, gpu == wanted.end() ? 0 : gpu->second);
 }
@@ -475,8 +475,8 @@ const PodWorker* NodeAgent::WholeUserOf(int device, const PodWorker& pod, bool w
   return nullptr;
 }
 
-PodHost::Verdict NodeAgent::PickGpus(const PodWorker& pod, int64_t wanted) const {
-  Verdict verdict;
+PodHost::AdmitResult NodeAgent::PickGpus(const PodWorker& pod, int64_t wanted) const {
+  AdmitResult verdict;
   const auto total = capacity_.find(kGpuResource);
   const int64_t gpus = total == capacity_.end() ? 0 : total->second;
   std::string_view assigned = api::Annotation(pod.pod(), api::keys::kGpuDevices);
@@ -485,7 +485,7 @@ PodHost::Verdict NodeAgent::PickGpus(const PodWorker& pod, int64_t wanted) const
     for (std::string_view part : Split(assigned, ',')) {
       auto index = ParseInt(Trim(part));
       if (!index || *index < 0 || *index >= devices) {
-        return {Verdict::Kind::kRefused,
+        return {AdmitResult::Kind::kRejected,
                 "UnexpectedAdmissionError",
                 StrCat("annotation ", api::keys::kGpuDevices, ": ", Quote(assigned),
                        " names a device that this node with ", devices, " GPUs does not have"),
@@ -493,8 +493,8 @@ PodHost::Verdict NodeAgent::PickGpus(const PodWorker& pod, int64_t wanted) const
       }
       const int device = static_cast<int>(*index);
       if (const PodWorker* other = WholeUserOf(device, pod, wanted > 0)) {
-        if (other->terminating()) return {Verdict::Kind::kWait, "", "", {}};
-        return {Verdict::Kind::kRefused,
+        if (other->terminating()) return {AdmitResult::Kind::kWait, "", "", {}};
+        return {AdmitResult::Kind::kRejected,
                 "UnexpectedAdmissionError",
                 StrCat("annotation ", api::keys::kGpuDevices, ": ", Quote(assigned), ": device ",
                        device, " is used by pod ", api::KeyOf(other->pod())),
@@ -515,7 +515,7 @@ PodHost::Verdict NodeAgent::PickGpus(const PodWorker& pod, int64_t wanted) const
     if (!taken.contains(index)) verdict.gpus.push_back(index);
   }
   if (static_cast<int64_t>(verdict.gpus.size()) < wanted) {
-    return {Verdict::Kind::kWait, "", "", {}};
+    return {AdmitResult::Kind::kWait, "", "", {}};
   }
   return verdict;
 }

@@ -67,7 +67,7 @@ class NodeAgent final : public PodHost {
   ServiceNames* names() override { return plugs_.names; }
   const NodeConfig& config() const override { return config_; }
   const Amounts& allocatable() const override { return allocatable_; }
-  Verdict Admit(const PodWorker& pod) override;
+  AdmitResult Admit(const PodWorker& pod) override;
   std::string GpuDeviceId(int index) const override;
   int64_t GpuMemoryMib() const override;
   void Event(const json::Value& pod,
@@ -91,7 +91,7 @@ class NodeAgent final : public PodHost {
   void KnowResourcesOf(const json::Value& node);
   bool NodeReadFor(const std::string& uid);
   const PodWorker* WholeUserOf(int device, const PodWorker& pod, bool whole) const;
-  Verdict PickGpus(const PodWorker& pod, int64_t wanted) const;
+  AdmitResult PickGpus(const PodWorker& pod, int64_t wanted) const;
   void RetryAdmissions();
 
   AgentPlugs plugs_;

@@ -1,0 +1,53 @@
+// PodRecord: what a pod's worker and its parts know about one pod.
+// - Threads: core executor only.
+// - Ownership: the PodWorker's, which changes it; ContainerManager changes the containers.
+#pragma once
+
+#include <deque>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/clock.h"
+#include "json/value.h"
+#include "kube/node/container_state.h"
+#include "kube/node/pod_sources.h"
+#include "kube/node/pod_spec.h"
+#include "kube/node/pod_state_machine.h"
+#include "kube/node/runtime.h"
+
+namespace swell::node {
+
+struct PodRecord {
+  explicit PodRecord(json::SharedValue pod_in);
+
+  std::string Key() const;
+  const ContainerState* Find(std::string_view container) const;
+  ContainerState* Find(std::string_view container);
+  const json::Value& SpecOf(const ContainerState& container) const;
+
+  // The restart policy asks for another start of a container that has exited.
+  bool WantsRestart(const ContainerState& container) const;
+  // Every init container has succeeded, every sidecar has started.
+  bool Initialized() const;
+  bool AllStopped() const;
+
+  json::SharedValue pod;
+  const std::string uid;
+  const Amounts requests;
+  PodStateMachine state;
+  std::vector<int> gpus;  // indices of the node's devices
+  std::shared_ptr<const PodSources> sources;
+  std::optional<SandboxInfo> sandbox;
+  std::string start_time;  // as in the status; empty before admission
+  SteadyTime kill_at;      // end of the grace period of a terminating pod
+  // The node ended the pod: its phase is Failed, with this reason.
+  std::string failed_reason;
+  std::string failed_message;
+  // Init containers first, in order, ephemeral ones last. Timers and probes refer to them.
+  std::deque<ContainerState> containers;
+};
+
+}  // namespace swell::node
