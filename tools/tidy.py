@@ -45,21 +45,13 @@ LAYERS["bin"] = list(LAYERS)
 FOLDERS = {
     "kube/api": [".", "cel", "crd", "objects", "validate"],
     "kube/apiserver": ["request", ".", "webhooks", "print", "access", "fields", "admission", "reading", "writing",
-                       "pods", "kinds", "request_filters"],
+                       "pods", "kinds", "request_filters", "server"],
     "kube/controllers": [".", "cluster", "workloads"],
     "kube/edge": ["http", "cluster", "streams", "kubelet", "webhook"],
     "kube/net": ["reactor", "tls", "connection", "http", "framing"],
     "kube/process": ["shim", "files", "background", "network", "streams", "machine"],
     "sched": ["state", "queues", "placement", "cycle", "record", "victims", "actions"],
     "cli": [".", "print", "views", "setup", "pods", "objects", "projects", "jobs", "arena", "runai", "elasticdl"],
-}
-
-# Files that join what their layer's folders hold: they may use all of them.
-JOINTS = {
-    "src/kube/apiserver/bootstrap.cc",  # writes what every cluster has
-    "src/kube/apiserver/call.cc",  # tells the log, waits for webhooks
-    "src/kube/apiserver/core.cc",  # makes the parts
-    "src/kube/apiserver/server.cc",  # leads requests to their handlers
 }
 
 # Where the real clock, real randomness and blocking are allowed: the plugs and their wiring.
@@ -409,7 +401,7 @@ class Tidy:
             self.breach(path, 1, "layer", f"src/{parts[1]} is not a layer; the table is in tools/tidy.py")
         self.check_includes(path, text, layer, is_test)
         for within in FOLDERS:
-            if path.startswith(f"src/{within}/") and not is_test and path not in JOINTS:
+            if path.startswith(f"src/{within}/") and not is_test:
                 self.check_folders(path, text, within)
         self.check_identifiers(path, code, layer, is_test)
         self.check_suppressions(path, text)

@@ -54,7 +54,10 @@ struct KindInfo {
   std::vector<std::string> subresources;  // "status", "binding", "eviction", "log", "scale", …
   std::vector<std::string> verbs;         // as discovery lists them
   std::vector<std::string> selectable_fields;  // "spec.nodeName", beyond metadata.*
-  std::string deprecation;             // what users of the version are warned of; empty: nothing
+  std::string deprecation;  // what users of the version are warned of; empty: nothing
+  // Rules of a custom kind beyond its schema (x-kubernetes-validations); empty: it has none. `old`
+  // is null for a new object.
+  std::function<std::vector<FieldError>(const json::Value& object, const json::Value* old)> rules;
   std::vector<PrinterColumn> columns;  // empty: NAME and AGE, or a built-in printer
 
   // "pods", "pytorchjobs.kubeflow.org": the same for every version of the kind.

@@ -1,9 +1,7 @@
 #include "kube/apiserver/call.h"
 
 #include "base/strings.h"
-#include "kube/apiserver/access/request_log.h"
 #include "kube/apiserver/request/errors.h"
-#include "kube/apiserver/webhooks/webhook.h"
 
 namespace swell::apiserver {
 namespace {
@@ -14,12 +12,12 @@ void Call::Respond(api::RestResponse response) { Finish(std::move(response), {})
 
 void Call::Finish(api::RestResponse response, std::string_view reason) {
   if (!sink_) return;
-  if (log) log->Answered(*this, response.status, reason);
-  TellWarnings(response);
+  if (observer) observer->Answered(*this, response.status, reason);
+  AddWarningHeaders(response);
   Close()->OnResponse(std::move(response));
 }
 
-void Call::TellWarnings(api::RestResponse& response) const {
+void Call::AddWarningHeaders(api::RestResponse& response) const {
   for (const std::string& warning : warnings) {
     response.headers.emplace_back("Warning", StrCat("299 - ", Quote(warning)));
   }
@@ -28,7 +26,7 @@ void Call::TellWarnings(api::RestResponse& response) const {
 bool Call::Begin(api::RestResponse head) {
   if (!sink_ || paced_ == nullptr) return false;
   begun_ = true;
-  TellWarnings(head);
+  AddWarningHeaders(head);
   paced_->OnLongResponse(std::move(head));
   return true;
 }
@@ -42,29 +40,29 @@ std::shared_ptr<api::RestSink> Call::Close() {
 
 void Call::RespondObjects(api::ObjectList list) {
   if (!sink_) return;
-  if (log) log->Answered(*this, 200, {});
+  if (observer) observer->Answered(*this, 200, {});
   const auto sink = Close();
   objects_->OnObjects(std::move(list));
 }
 
 void Call::Fail(const Status& status) {
-  if (questions && questions->fresh() && again) {
-    questions->WhenAnswered([weak = weak_from_this()] {
+  if (callouts && callouts->pending() && retry) {
+    callouts->WhenAnswered([weak = weak_from_this()] {
       const auto self = weak.lock();
       if (!self || self->finished()) return;
-      self->verdict.reset();
+      self->webhook_error.reset();
       // A copy: what runs may set another one.
-      const auto run = self->again;
+      const auto run = self->retry;
       run(self);
     });
     return;
   }
-  Finish(verdict ? std::move(*verdict) : ErrorResponse(status), Reason(status.code()));
+  Finish(webhook_error ? std::move(*webhook_error) : ErrorResponse(status), Reason(status.code()));
 }
 
 void Call::StartStream(int status, std::string content_type) {
   if (!sink_) return;
-  if (log) log->StreamStarted(*this, status);
+  if (observer) observer->StreamStarted(*this, status);
   sink_->OnStreamStart(status, std::move(content_type));
 }
 
@@ -81,8 +79,8 @@ bool Call::SendObject(std::string_view type, const json::SharedValue& object) {
 
 void Call::EndStream(const Status& why) {
   if (!sink_) return;
-  if (log && begun_) log->Answered(*this, 200, {});
-  if (log && !begun_) log->Ended(*this);
+  if (observer && begun_) observer->Answered(*this, 200, {});
+  if (observer && !begun_) observer->Ended(*this);
   Close()->OnStreamEnd(why);
 }
 
@@ -90,7 +88,7 @@ api::DuplexPtr Call::Upgrade(api::HeaderList headers) {
   if (!sink_) return nullptr;
   auto stream = sink_->OnUpgrade(std::move(headers));
   if (!stream) return nullptr;
-  if (log) log->StreamStarted(*this, 101);
+  if (observer) observer->StreamStarted(*this, 101);
   Cancel();
   return stream;
 }
@@ -113,7 +111,7 @@ bool Call::WhenRoom(std::function<void()> rest) {
 }
 
 void Call::Cancel() {
-  if (sink_ && log) log->Ended(*this);
+  if (sink_ && observer) observer->Ended(*this);
   sink_ = nullptr;
   Release();
 }

@@ -17,18 +17,31 @@
 #include "kube/api/rest.h"
 #include "kube/api/scheme.h"
 #include "kube/api/turn_sink.h"
+#include "kube/apiserver/request/callouts.h"
 #include "kube/apiserver/request/request.h"
 
 namespace swell::apiserver {
 
-class Questions;
-class RequestLog;
+struct Call;
+
+// Sees what becomes of every call; metrics and the audit log are made of it.
+class CallObserver {
+ public:
+  virtual ~CallObserver() = default;
+  virtual void Received(Call& call) = 0;
+  virtual void Routed(Call& call, std::string verb) = 0;
+  // The whole answer; `reason` is the Status's, empty on success.
+  virtual void Answered(Call& call, int status, std::string_view reason) = 0;
+  virtual void StreamStarted(Call& call, int status) = 0;
+  // The stream is over, or the caller went away before there was an answer.
+  virtual void Ended(Call& call) = 0;
+};
 
 struct Call : std::enable_shared_from_this<Call> {
   api::RestRequest request;
   api::UserInfo user;
-  api::UserInfo asker;  // who acts as `user`; nameless: nobody does
-  std::string verb;     // "create"; where nothing is known yet, empty
+  api::UserInfo impersonator;  // acts as `user`; no name: the call is not impersonated
+  std::string verb;            // "create"; empty before the call is routed
   RequestInfo info;
   Query query;
   OutputForm form;
@@ -38,18 +51,18 @@ struct Call : std::enable_shared_from_this<Call> {
   bool dry_run = false;
   std::string object_name;  // of what is made, where the path does not say it
 
-  // What webhooks were asked for this call; null: nothing yet.
-  std::shared_ptr<Questions> questions;
-  // Runs when they have answered: the handler once more, later what is left of it.
-  std::function<void(const std::shared_ptr<Call>&)> again;
-  // The error in a webhook's own words; Fail() gives it in place of its status.
-  std::optional<api::RestResponse> verdict;
+  // Requests that the handler has sent to other servers; null: none yet.
+  std::shared_ptr<Callouts> callouts;
+  // Runs the handler again, or what is left of it, when they have their answers.
+  std::function<void(const std::shared_ptr<Call>&)> retry;
+  // A webhook's own error; Fail() answers with it in place of the status.
+  std::optional<api::RestResponse> webhook_error;
 
-  // The log's.
-  std::shared_ptr<RequestLog> log;
+  // The observer's.
+  std::shared_ptr<CallObserver> observer;
   WallTime received;
   SteadyTime began;
-  int64_t* counted = nullptr;  // where it counts as under way
+  int64_t* counted = nullptr;  // the gauge in which it counts while it is open
   int stream_status = 0;
   std::string audit_id;
 
@@ -63,7 +76,7 @@ struct Call : std::enable_shared_from_this<Call> {
   const api::KindInfo& handled() const { return storage->custom ? *kind : *storage; }
 
   void Respond(api::RestResponse response);
-  // Answers with the error, or comes again when webhooks have answered what was asked.
+  // Answers with the error; where callouts are open, runs `retry` after their answers instead.
   void Fail(const Status& status);
 
   // The answer is long: its body goes out by Send and EndStream while it is made. False: this
@@ -100,7 +113,7 @@ struct Call : std::enable_shared_from_this<Call> {
 
  private:
   void Finish(api::RestResponse response, std::string_view reason);
-  void TellWarnings(api::RestResponse& response) const;
+  void AddWarningHeaders(api::RestResponse& response) const;
   std::shared_ptr<api::RestSink> Close();
   void Release();
 

@@ -2,21 +2,12 @@
 
 #include <algorithm>
 
+#include "base/check.h"
 #include "base/strings.h"
 #include "kube/api/meta.h"
-#include "kube/apiserver/access/rbac.h"
-#include "kube/apiserver/access/request_log.h"
-#include "kube/apiserver/admission/quota.h"
-#include "kube/apiserver/hooks.h"
-#include "kube/apiserver/reading/watch.h"
-#include "kube/apiserver/webhooks/webhook.h"
 
 namespace swell::apiserver {
 namespace {
-
-size_t SlotOf(uint64_t version, uint64_t form, size_t slots) {
-  return static_cast<size_t>((version * 31 + form) % slots);
-}
 
 // Fields that the server itself asks for without parsing the objects.
 std::vector<std::string> OwnFields(const api::KindInfo& kind) {
@@ -57,15 +48,6 @@ std::string FieldText(const api::KindInfo& kind,
 
 }  // namespace
 
-api::Chunk EventCache::Find(uint64_t version, uint64_t form) const {
-  const Slot& slot = slots_[SlotOf(version, form, kSlots)];
-  return slot.version == version && slot.form == form ? slot.bytes : nullptr;
-}
-
-void EventCache::Put(uint64_t version, uint64_t form, api::Chunk bytes) {
-  slots_[SlotOf(version, form, kSlots)] = {version, form, std::move(bytes)};
-}
-
 Core::Core(Executor& executor_in,
            Clock& clock_in,
            Random& random_in,
@@ -76,55 +58,20 @@ Core::Core(Executor& executor_in,
       random(random_in),
       store(store_in),
       options(std::move(options_in)),
-      scheme(api::Scheme::BuiltIn()),
-      log(std::make_shared<RequestLog>(clock_in, random_in, options)),
-      metrics(
-          RegisterMetrics(options.metrics, [this](MetricPage& page) { AddStoreMetrics(page); })),
-      rbac(options.rbac ? std::make_shared<Rbac>(store) : nullptr),
-      authorizer(rbac ? rbac : MakeAllowAuthenticated()),
-      service_ips(options.service_ip_base, options.service_ip_count),
-      quotas(std::make_unique<QuotaState>()),
-      webhooks(std::make_unique<Webhooks>()) {
+      scheme(api::Scheme::BuiltIn()) {
   options.health.Add("store", [this] { return store.stats().last_failure; });
 }
 
 Core::~Core() {
-  executor.Cancel(bookmark_timer);
-  executor.Cancel(expiry_timer);
-  executor.Cancel(quotas->timer);
+  // The last one first: a part may use those before it.
+  while (!parts_.empty()) parts_.pop_back();
 }
 
-void Core::AddStoreMetrics(MetricPage& page) const {
-  using enum MetricType;
-  const MetricFamily objects{
-      "apiserver_storage_objects", kGauge, "Objects in the store.", {"resource"}};
-  std::set<std::string> resources;
-  for (const auto& group : scheme->Groups()) {
-    for (const std::string& version : group.versions) {
-      for (const api::KindPtr& kind : scheme->KindsOf(group.name, version)) {
-        resources.insert(kind->StoreResource());
-      }
-    }
+CorePart& Core::Find(std::type_index type) const {
+  for (const auto& [one, part] : parts_) {
+    if (one == type) return *part;
   }
-  for (const std::string& resource : resources) {
-    const size_t count = store.Count(resource);
-    if (count > 0) page.Add(objects, {resource}, static_cast<double>(count));
-  }
-  const store::StoreStats stats = store.stats();
-  auto add = [&page](std::string_view name, MetricType type, std::string_view help, auto value) {
-    page.Add({name, type, help}, static_cast<double>(value));
-  };
-  add("swell_store_version", kGauge, "The newest durable resourceVersion.", store.Version());
-  add("swell_store_writes_total", kCounter, "Objects written or deleted, durably.", stats.writes);
-  add("swell_store_commits_total", kCounter, "Transactions that made them durable.", stats.commits);
-  add("swell_store_failed_commits_total", kCounter, "Transactions that were rolled back.",
-      stats.failed_commits);
-  add("swell_store_pending_writes", kGauge, "Writes that wait for the disk.", stats.pending);
-  add("swell_store_history_events", kGauge, "Events that watches can begin at.",
-      stats.history_events);
-  add("swell_store_history_bytes", kGauge, "Bytes of the objects in these events.",
-      stats.history_bytes);
-  add("apiserver_registered_watchers", kGauge, "Watches under way.", watchers.size());
+  SWELL_CHECK_MSG(false, "the server lacks a part");
 }
 
 Core::Target Core::FindTarget(const RequestInfo& info) {
@@ -214,16 +161,18 @@ void WriteEntry(Core& core,
                 store::EventType type,
                 const store::EntryPtr& entry,
                 WriteDone done) {
-  const auto written = HooksOf(kind).written;
-  core.store.Write(type, entry,
-                   [weak = core.weak_from_this(), type, entry, written,
-                    done = std::move(done)](const Status& status) {
-                     const auto core = weak.lock();
-                     if (!core) return;
-                     if (written != nullptr) written(*core, type, entry, status.ok());
-                     NoteForQuota(*core, type, entry, status.ok());
-                     done(status, entry);
-                   });
+  core.store.Write(
+      type, entry,
+      [weak = core.weak_from_this(), type, entry, written = core.hooks.Of(kind).written,
+       done = std::move(done)](const Status& status) {
+        const auto core = weak.lock();
+        if (!core) return;
+        if (written != nullptr) written(*core, type, entry, status.ok());
+        for (const WrittenHook hook : core->hooks.written()) {
+          hook(*core, type, entry, status.ok());
+        }
+        done(status, entry);
+      });
 }
 
 }  // namespace swell::apiserver

@@ -1,50 +1,29 @@
-// Core: what the API server's handlers share. Handlers are free functions over it; which request
-// goes to which is in server.cc.
+// Core: what the API server's handlers share. Handlers are free functions over it; server/routes.cc
+// finds the handler of a request.
 // - Threads: core executor only.
 // - Ownership: shared by the server and, weakly, by callbacks.
 #pragma once
 
 #include <array>
-#include <deque>
 #include <functional>
 #include <map>
 #include <memory>
-#include <set>
+#include <optional>
 #include <string>
+#include <typeindex>
+#include <utility>
 #include <vector>
 
 #include "kube/apiserver/api_server.h"
 #include "kube/apiserver/call.h"
-#include "kube/apiserver/service_ips.h"
-
-namespace swell::api {
-struct CrdRules;
-}
+#include "kube/apiserver/hooks.h"
 
 namespace swell::apiserver {
 
-class Authorizer;
-struct QuotaState;
-class Rbac;
-class RequestLog;
-class Watcher;
-struct Webhooks;
-
-// Event bytes that several watchers want, printed once. A fixed number of slots.
-class EventCache {
- public:
-  // `form` distinguishes versions, tables and so on; 0 is never used.
-  api::Chunk Find(uint64_t version, uint64_t form) const;
-  void Put(uint64_t version, uint64_t form, api::Chunk bytes);
-
- private:
-  struct Slot {
-    uint64_t version = 0;
-    uint64_t form = 0;
-    api::Chunk bytes;
-  };
-  static constexpr size_t kSlots = 64;
-  std::array<Slot, kSlots> slots_;
+// State of one part of the server (quotas, watches, tokens). The folder that owns it derives from
+// this and adds it to the core, which keeps it.
+struct CorePart {
+  virtual ~CorePart() = default;
 };
 
 struct Core : std::enable_shared_from_this<Core> {
@@ -61,31 +40,20 @@ struct Core : std::enable_shared_from_this<Core> {
   store::Store& store;
   Options options;
   std::unique_ptr<api::Scheme> scheme;
-  std::shared_ptr<RequestLog> log;
-  std::unique_ptr<Metrics::Registration> metrics;  // of the store and what watches it
-  std::shared_ptr<Rbac> rbac;                      // null where it is off
-  std::shared_ptr<const Authorizer> authorizer;
-  // Tokens whose signature was found right, with their claims: a bounded cache.
-  std::map<std::string, json::SharedValue, std::less<>> known_tokens;
+  std::shared_ptr<CallObserver> observer;  // set by the server before the first call
+  HookTable hooks;
 
-  // Watches by number, oldest first.
-  std::map<uint64_t, std::shared_ptr<Watcher>> watchers;
-  uint64_t next_watch = 1;
-  TimerId bookmark_timer = kNoTimer;
-  EventCache event_cache;
-
-  ServiceIps service_ips;
-  std::unique_ptr<QuotaState> quotas;
-  std::unique_ptr<Webhooks> webhooks;
-
-  // Events in the order of their last write, for expiry.
-  struct WrittenEvent {
-    store::Key key;
-    uint64_t version;
-    WallTime at;
-  };
-  std::deque<WrittenEvent> written_events;
-  TimerId expiry_timer = kNoTimer;
+  template <typename T>
+  T& Add(std::unique_ptr<T> part) {
+    T& added = *part;
+    parts_.emplace_back(typeid(T), std::move(part));
+    return added;
+  }
+  // The part of this type, which was added.
+  template <typename T>
+  T& Get() const {
+    return static_cast<T&>(Find(typeid(T)));
+  }
 
   // Documents written lately, kept parsed: what was just created is bound, patched and listed next.
   static constexpr size_t kRecentDocuments = 256;
@@ -99,16 +67,13 @@ struct Core : std::enable_shared_from_this<Core> {
   };
   std::map<std::string, Target, std::less<>> targets;
   uint64_t targets_generation = 0;
-  void AddStoreMetrics(MetricPage& page) const;
   // Both null when there is no such resource.
   Target FindTarget(const RequestInfo& info);
 
-  // The rules of custom kinds that have any, by "group/version/plural".
-  std::map<std::string, std::shared_ptr<const api::CrdRules>, std::less<>> crd_rules;
+ private:
+  CorePart& Find(std::type_index type) const;
 
-  // Discovery and OpenAPI documents, by path and form; valid for one generation of the scheme.
-  std::map<std::string, api::Chunk> documents;
-  uint64_t documents_generation = 0;
+  std::vector<std::pair<std::type_index, std::unique_ptr<CorePart>>> parts_;
 };
 
 inline bool IsText(const json::Value& value, std::string_view text) {
@@ -117,8 +82,8 @@ inline bool IsText(const json::Value& value, std::string_view text) {
 
 using WriteDone = std::function<void(const Status&, const store::EntryPtr&)>;
 
-// Stamps the object with the next version and writes it; `done` runs once durable, after the
-// resource's `written` hook. The object must be in its storage version.
+// Stamps the object with the next version and writes it; `done` runs once it is durable, after the
+// `written` hooks. The object must be in its storage version.
 void WriteObject(Core& core,
                  const api::KindInfo& kind,
                  store::EventType type,

@@ -1,5 +1,5 @@
-// Hooks: what a resource does beyond what every resource does, in one table. A resource that is not
-// in the table is served generically.
+// Hooks: what a resource does beyond what every resource does. The folder that knows the resource
+// adds its hooks to the core's table; a resource without any is served generically.
 //
 // Hooks run on the object in its storage version, after its types were checked against the schema
 // and before its own rules are validated.
@@ -7,15 +7,20 @@
 // - Threads: core executor only.
 #pragma once
 
+#include <functional>
+#include <map>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "kube/apiserver/core.h"
+#include "kube/apiserver/call.h"
+#include "kube/store/store.h"
 
 namespace swell::apiserver {
 
-// One write on its way in.
+struct Core;
+
+// One write before it is made.
 struct Admission {
   Core& core;
   Call* call;                 // null for writes that the server itself makes
@@ -32,6 +37,8 @@ struct Admission {
 
 Admission AdmissionOf(Core& core, Call& call);
 
+using WrittenHook = void (*)(Core&, store::EventType, const store::EntryPtr&, bool ok);
+
 struct ResourceHooks {
   // Completes a new object, or refuses it.
   Status (*create)(Admission&, json::Value& object) = nullptr;
@@ -40,9 +47,9 @@ struct ResourceHooks {
   // May refuse a deletion.
   Status (*remove)(Admission&, const json::Value& object) = nullptr;
   // After a write is durable (`ok`) or has failed.
-  void (*written)(Core&, store::EventType, const store::EntryPtr&, bool ok) = nullptr;
-  // Takes what an object needs of the server's own: the last step before it is written. `old` is
-  // null of a new one.
+  WrittenHook written = nullptr;
+  // Allocates what the object needs of the server's own (addresses, ports): the last step before it
+  // is written. `old` is null for a new object.
   Status (*reserve)(Admission&, json::Value& object, const json::Value* old) = nullptr;
   bool generation = false;        // metadata.generation counts spec changes
   bool keep_status = false;       // status of a create request is kept (nodes)
@@ -51,53 +58,18 @@ struct ResourceHooks {
   bool create_on_update = false;  // PUT of an absent object creates it
 };
 
-const ResourceHooks& HooksOf(const api::KindInfo& kind);
+class HookTable {
+ public:
+  // `resource` as in KindInfo::StoreResource: "pods", "jobs.batch". Once for each.
+  void Add(std::string_view resource, const ResourceHooks& hooks);
+  const ResourceHooks& Of(const api::KindInfo& kind) const;
+  // Runs after the writes of every resource, after its own hook.
+  void AddWritten(WrittenHook hook) { written_.push_back(hook); }
+  const std::vector<WrittenHook>& written() const { return written_; }
 
-// Per-resource hooks, by file.
-// Chooses the pod's service account and gives it the account's token (pod_account.cc).
-Status AdmitServiceAccount(Admission&, json::Value& pod);
-Status LimitPod(Admission&, json::Value& pod);  // limit_range.cc
-Status LimitClaim(Admission&, const json::Value& claim);
-Status CreatePod(Admission&, json::Value& object);  // pods.cc
-Status UpdatePod(Admission&, json::Value& object, const json::Value& old);
-Status CreateNode(Admission&, json::Value& object);
-Status CreateNamespace(Admission&, json::Value& object);  // strategies.cc
-Status UpdateNamespace(Admission&, json::Value& object, const json::Value& old);
-Status RemoveNamespace(Admission&, const json::Value& object);
-void NamespaceWritten(Core&, store::EventType, const store::EntryPtr&, bool ok);
-Status CreatePriorityClass(Admission&, json::Value& object);
-Status RemovePriorityClass(Admission&, const json::Value& object);
-// Completes a secret of a service account with its token (token_request.cc).
-void FillAccountSecret(Admission&, json::Value& secret);
-Status CreateRole(Admission&, json::Value& object);  // rbac_admission.cc
-Status UpdateRole(Admission&, json::Value& object, const json::Value& old);
-Status CreateRoleBinding(Admission&, json::Value& object);
-Status UpdateRoleBinding(Admission&, json::Value& object, const json::Value& old);
-Status CreateProject(Admission&, json::Value& object);
-Status UpdateProject(Admission&, json::Value& object, const json::Value& old);
-void RbacWritten(Core&, store::EventType, const store::EntryPtr&, bool ok);
-Status CreateSecret(Admission&, json::Value& object);
-Status UpdateSecret(Admission&, json::Value& object, const json::Value& old);
-Status CreateService(Admission&, json::Value& object);
-Status UpdateService(Admission&, json::Value& object, const json::Value& old);
-Status ReserveService(Admission&, json::Value& object, const json::Value* old);
-void ServiceWritten(Core&, store::EventType, const store::EntryPtr&, bool ok);
-Status CreateSigningRequest(Admission&, json::Value& object);  // signing_requests.cc
-Status UpdateSigningRequest(Admission&, json::Value& object, const json::Value& old);
-Status CreatePvc(Admission&, json::Value& object);
-Status UpdatePvc(Admission&, json::Value& object, const json::Value& old);
-Status CreateDaemonSet(Admission&, json::Value& object);
-Status UpdateDaemonSet(Admission&, json::Value& object, const json::Value& old);
-Status CreatePv(Admission&, json::Value& object);
-void WebhookConfigurationWritten(Core&, store::EventType, const store::EntryPtr&, bool ok);
-void EventWritten(Core&, store::EventType, const store::EntryPtr&, bool ok);  // events.cc
-Status CreateCrd(Admission&, json::Value& object);                            // crds.cc
-Status UpdateCrd(Admission&, json::Value& object, const json::Value& old);
-// What the object breaks of its definition's rules (x-kubernetes-validations).
-std::vector<api::FieldError> CheckCustomRules(const Core&,
-                                              const api::KindInfo& kind,
-                                              const json::Value& object,
-                                              const json::Value* old);
-void CrdWritten(Core&, store::EventType, const store::EntryPtr&, bool ok);
+ private:
+  std::map<std::string, ResourceHooks, std::less<>> hooks_;
+  std::vector<WrittenHook> written_;
+};
 
 }  // namespace swell::apiserver

@@ -341,6 +341,12 @@ Result<std::vector<CrdVersion>> KindsOfCrd(const Value& crd) {
                   "patch",  "create",           "update", "watch"};
     kind.schema =
         ReadOpenApiSchema(*json::Find(version, {"schema", "openAPIV3Schema"}), "", errors);
+    if (auto rules =
+            ReadCrdRules(*json::Find(version, {"schema", "openAPIV3Schema"}), "", errors)) {
+      kind.rules = [rules = std::move(rules)](const Value& object, const Value* old) {
+        return CheckCrdRules(*rules, object, old);
+      };
+    }
     ReadSubresources(version, kind);
     ReadColumns(version, kind);
     for (const Value& field : json::GetArray(version, {"selectableFields"})) {

@@ -72,7 +72,7 @@ AccessDecision Decide(const Core& core,
                       const api::UserInfo& user,
                       const AccessAttributes& attributes) {
   if (IsMaster(user)) return {true, ""};
-  return core.authorizer->Authorize(user, attributes);
+  return core.Get<AccessControl>().authorizer->Authorize(user, attributes);
 }
 
 Status CheckAccess(const Core& core,
@@ -116,7 +116,7 @@ Status Impersonate(const Core& core, Call& call) {
     return Status(Code::kInternal,
                   "requested groups, a uid or extra fields without impersonating a user");
   }
-  const api::UserInfo& asker = call.user;
+  const api::UserInfo& impersonator = call.user;
   AccessAttributes who;
   if (const auto account = ParseAccountUser(wanted.name)) {
     who.resource = "serviceaccounts";
@@ -126,19 +126,19 @@ Status Impersonate(const Core& core, Call& call) {
     who.resource = "users";
     who.name = wanted.name;
   }
-  SWELL_RETURN_IF_ERROR(MayImpersonate(core, asker, std::move(who)));
+  SWELL_RETURN_IF_ERROR(MayImpersonate(core, impersonator, std::move(who)));
   for (const std::string& group : wanted.groups) {
     AccessAttributes one;
     one.resource = "groups";
     one.name = group;
-    SWELL_RETURN_IF_ERROR(MayImpersonate(core, asker, std::move(one)));
+    SWELL_RETURN_IF_ERROR(MayImpersonate(core, impersonator, std::move(one)));
   }
   if (!wanted.uid.empty()) {
     AccessAttributes one;
     one.group = kAuthentication;
     one.resource = "uids";
     one.name = wanted.uid;
-    SWELL_RETURN_IF_ERROR(MayImpersonate(core, asker, std::move(one)));
+    SWELL_RETURN_IF_ERROR(MayImpersonate(core, impersonator, std::move(one)));
   }
   for (const auto& [key, values] : wanted.extra) {
     for (const std::string& value : values) {
@@ -147,12 +147,12 @@ Status Impersonate(const Core& core, Call& call) {
       one.resource = "userextras";
       one.subresource = key;
       one.name = value;
-      SWELL_RETURN_IF_ERROR(MayImpersonate(core, asker, std::move(one)));
+      SWELL_RETURN_IF_ERROR(MayImpersonate(core, impersonator, std::move(one)));
     }
   }
   api::UserInfo user = wanted;
   CompleteGroups(user);
-  call.asker = std::exchange(call.user, std::move(user));
+  call.impersonator = std::exchange(call.user, std::move(user));
   return Status::Ok();
 }
 

@@ -3,10 +3,20 @@
 // - Threads: core executor only.
 #pragma once
 
-#include "kube/apiserver/access/authorizer.h"
+#include "kube/apiserver/access/rbac.h"
 #include "kube/apiserver/core.h"
 
 namespace swell::apiserver {
+
+// Who may do what, and the tokens that were verified.
+struct AccessControl final : CorePart {
+  std::shared_ptr<Rbac> rbac;  // null: it is off
+  std::shared_ptr<const Authorizer> authorizer;
+  // The claims of tokens whose signature was verified: a bounded cache.
+  std::map<std::string, json::SharedValue, std::less<>> known_tokens;
+};
+// Adds it, with the hooks of roles, bindings and projects.
+void RegisterAccess(Core& core);
 
 // Members of system:masters may do anything; nobody else is asked about.
 bool IsMaster(const api::UserInfo& user);

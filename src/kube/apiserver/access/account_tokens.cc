@@ -33,8 +33,9 @@ std::string Signed(const Core& core, const json::Value& claims) {
 // The claims of a token that this server has signed; null when it has not.
 json::SharedValue VerifiedClaims(Core& core, std::string_view token) {
   if (!core.options.token_key || token.size() > kMaxTokenBytes) return nullptr;
-  const auto known = core.known_tokens.find(token);
-  if (known != core.known_tokens.end()) return known->second;
+  auto& known_tokens = core.Get<AccessControl>().known_tokens;
+  const auto known = known_tokens.find(token);
+  if (known != known_tokens.end()) return known->second;
   const auto parts = Split(token, '.');
   if (parts.size() != 3) return nullptr;
   const auto header = FromBase64Url(parts[0]);
@@ -52,8 +53,8 @@ json::SharedValue VerifiedClaims(Core& core, std::string_view token) {
   auto claims = json::Parse(*payload);
   if (!claims.ok()) return nullptr;
   auto shared = std::make_shared<const json::Value>(std::move(*claims));
-  if (core.known_tokens.size() >= kMaxKnownTokens) core.known_tokens.clear();
-  core.known_tokens.emplace(token, shared);
+  if (known_tokens.size() >= kMaxKnownTokens) known_tokens.clear();
+  known_tokens.emplace(token, shared);
   return shared;
 }
 

@@ -74,7 +74,7 @@ std::string_view AddressOf(std::string_view remote) {
 }  // namespace
 
 std::string AuditLine(const Call& call, const AuditMoment& moment) {
-  const bool acting = !call.asker.name.empty();
+  const bool acting = !call.impersonator.name.empty();
   json::TextWriter out(1024);
   out.Open('{');
   out.Member("kind", "Event");
@@ -84,7 +84,7 @@ std::string AuditLine(const Call& call, const AuditMoment& moment) {
   out.Member("stage", moment.stage);
   out.Member("requestURI", UriOf(call.request));
   out.Member("verb", call.verb.empty() ? ToLower(call.request.method) : call.verb);
-  AppendUser(out, "user", acting ? call.asker : call.user);
+  AppendUser(out, "user", acting ? call.impersonator : call.user);
   if (acting) AppendUser(out, "impersonatedUser", call.user);
   out.Key("sourceIPs").Open('[');
   out.Item(AddressOf(call.request.remote));

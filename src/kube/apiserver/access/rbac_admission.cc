@@ -8,7 +8,7 @@
 #include "kube/api/project_members.h"
 #include "kube/apiserver/access/access.h"
 #include "kube/apiserver/access/rbac.h"
-#include "kube/apiserver/hooks.h"
+#include "kube/apiserver/core.h"
 #include "kube/apiserver/request/errors.h"
 
 namespace swell::apiserver {
@@ -18,7 +18,7 @@ constexpr std::string_view kGroup = "rbac.authorization.k8s.io";
 
 // Whether the server trusts this writer anyway: itself, admins, and everybody where RBAC is off.
 bool Trusted(const Admission& admission) {
-  return admission.call == nullptr || admission.core.rbac == nullptr ||
+  return admission.call == nullptr || admission.core.Get<AccessControl>().rbac == nullptr ||
          IsMaster(admission.call->user);
 }
 
@@ -34,13 +34,15 @@ bool Has(const Admission& admission,
   attributes.resource = resource;
   attributes.ns = ns;
   attributes.name = name;
-  return admission.core.authorizer->Authorize(admission.call->user, attributes).allowed;
+  return admission.core.Get<AccessControl>()
+      .authorizer->Authorize(admission.call->user, attributes)
+      .allowed;
 }
 
 Status CheckHeld(const Admission& admission, const PolicyRules& wanted, const std::string& ns) {
   const api::UserInfo& user = admission.call->user;
   std::string errors;
-  const PolicyRules held = admission.core.rbac->RulesOf(user, ns, &errors);
+  const PolicyRules held = admission.core.Get<AccessControl>().rbac->RulesOf(user, ns, &errors);
   const PolicyRules missing = Uncovered(held, wanted);
   if (missing.empty()) return Status::Ok();
   std::string groups;
@@ -89,7 +91,7 @@ Status CheckRole(const Admission& admission, const json::Value& role, bool aggre
 Status CheckGiven(const Admission& admission, const RoleRef& ref, const std::string& ns) {
   const std::string plural = ref.kind == "Role" ? "roles" : "clusterroles";
   if (Has(admission, "bind", plural, ref.name, ns)) return Status::Ok();
-  const auto rules = admission.core.rbac->RulesOfRole(ref, ns);
+  const auto rules = admission.core.Get<AccessControl>().rbac->RulesOfRole(ref, ns);
   if (rules) return CheckHeld(admission, *rules, ns);
   // The rules of roleRef itself refuse other kinds later.
   if (ref.kind != "Role" && ref.kind != "ClusterRole") return Status::Ok();
@@ -127,8 +129,6 @@ Status CheckMembers(const Admission& admission,
   return Status::Ok();
 }
 
-}  // namespace
-
 Status CreateRole(Admission& admission, json::Value& object) {
   return CheckRole(admission, object, Aggregates(object));
 }
@@ -156,12 +156,36 @@ Status UpdateProject(Admission& admission, json::Value& object, const json::Valu
 }
 
 void RbacWritten(Core& core, store::EventType type, const store::EntryPtr& entry, bool ok) {
-  if (!ok || core.rbac == nullptr) return;
+  Rbac* const rbac = core.Get<AccessControl>().rbac.get();
+  if (!ok || rbac == nullptr) return;
   if (type == store::EventType::kDeleted) {
-    core.rbac->Erase(entry->key);
+    rbac->Erase(entry->key);
   } else {
-    core.rbac->Put(*entry);
+    rbac->Put(*entry);
   }
+}
+
+}  // namespace
+
+void RegisterAccess(Core& core) {
+  auto access = std::make_unique<AccessControl>();
+  if (core.options.rbac) access->rbac = std::make_shared<Rbac>(core.store);
+  access->authorizer = access->rbac ? access->rbac : MakeAllowAuthenticated();
+  core.Add(std::move(access));
+  const ResourceHooks roles{
+      .create = CreateRole, .update = UpdateRole, .written = RbacWritten, .create_on_update = true};
+  const ResourceHooks bindings{.create = CreateRoleBinding,
+                               .update = UpdateRoleBinding,
+                               .written = RbacWritten,
+                               .create_on_update = true};
+  core.hooks.Add("clusterroles.rbac.authorization.k8s.io", roles);
+  core.hooks.Add("roles.rbac.authorization.k8s.io", roles);
+  core.hooks.Add("clusterrolebindings.rbac.authorization.k8s.io", bindings);
+  core.hooks.Add("rolebindings.rbac.authorization.k8s.io", bindings);
+  core.hooks.Add("projects.swell.dev", {.create = CreateProject,
+                                        .update = UpdateProject,
+                                        .generation = true,
+                                        .needs_version = true});
 }
 
 }  // namespace swell::apiserver

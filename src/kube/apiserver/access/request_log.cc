@@ -93,7 +93,7 @@ void RequestLog::Collect(MetricPage& page) const {
            static_cast<double>(streaming_));
 }
 
-void RequestLog::Began(Call& call) {
+void RequestLog::Received(Call& call) {
   call.received = clock_.Now();
   call.began = clock_.Steady();
 }

@@ -19,17 +19,15 @@
 
 namespace swell::apiserver {
 
-class RequestLog {
+class RequestLog final : public CallObserver {
  public:
   RequestLog(const Clock& clock, Random& random, const Options& options);
 
-  void Began(Call& call);
-  void Routed(Call& call, std::string verb);
-  // The whole answer; `reason` is the Status's, empty for what went well.
-  void Answered(Call& call, int status, std::string_view reason);
-  void StreamStarted(Call& call, int status);
-  // The stream is over, or the caller went away before there was an answer.
-  void Ended(Call& call);
+  void Received(Call& call) override;
+  void Routed(Call& call, std::string verb) override;
+  void Answered(Call& call, int status, std::string_view reason) override;
+  void StreamStarted(Call& call, int status) override;
+  void Ended(Call& call) override;
 
  private:
   void Collect(MetricPage& page) const;

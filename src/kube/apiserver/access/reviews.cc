@@ -6,8 +6,8 @@
 #include "kube/api/meta.h"
 #include "kube/apiserver/access/access.h"
 #include "kube/apiserver/access/authn.h"
+#include "kube/apiserver/access/handlers.h"
 #include "kube/apiserver/codec.h"
-#include "kube/apiserver/handlers.h"
 #include "kube/apiserver/print/output.h"
 #include "kube/apiserver/request/errors.h"
 
@@ -93,7 +93,8 @@ Status CheckSubjectReview(const Call& call, const json::Value& review, const api
 
 void FillAccess(Core& core, const api::UserInfo& user, json::Value& review) {
   // The authorizer itself first: it knows the reason.
-  AccessDecision decision = core.authorizer->Authorize(user, AttributesFrom(review));
+  AccessDecision decision =
+      core.Get<AccessControl>().authorizer->Authorize(user, AttributesFrom(review));
   if (!decision.allowed) decision = Decide(core, user, AttributesFrom(review));
   json::Object status;
   status["allowed"] = decision.allowed;
@@ -102,8 +103,8 @@ void FillAccess(Core& core, const api::UserInfo& user, json::Value& review) {
 }
 
 void FillRules(Core& core, const api::UserInfo& user, json::Value& review) {
-  const AccessRules rules =
-      core.authorizer->RulesFor(user, std::string(json::GetString(review, {"spec", "namespace"})));
+  const AccessRules rules = core.Get<AccessControl>().authorizer->RulesFor(
+      user, std::string(json::GetString(review, {"spec", "namespace"})));
   json::Array resources;
   for (const ResourceRule& rule : rules.resources) {
     json::Object object;

@@ -43,7 +43,7 @@ json::Value* TemplateOf(Work work, json::Value& object) {
 
 // Null: nobody whom work is accounted to. Masters may say for whom they act.
 const api::UserInfo* PersonOf(const Admission& admission) {
-  if (admission.call == nullptr || !admission.core.rbac) return nullptr;
+  if (admission.call == nullptr || !admission.core.Get<AccessControl>().rbac) return nullptr;
   if (WorkOf(admission.kind) == Work::kNone) return nullptr;
   const api::UserInfo& user = admission.call->user;
   return user.name.starts_with("system:") || IsMaster(user) ? nullptr : &user;
@@ -185,7 +185,7 @@ void KeepSubmitter(const Admission& admission, json::Value& object, const json::
 }
 
 Status AdmitRunAs(const Admission& admission, json::Value& pod) {
-  if (!admission.core.rbac) return Status::Ok();
+  if (!admission.core.Get<AccessControl>().rbac) return Status::Ok();
   SWELL_ASSIGN_OR_RETURN(const std::optional<Given> given, GivenTo(admission, pod));
   if (!given) return Status::Ok();
   SWELL_RETURN_IF_ERROR(CheckPod(admission, *given, pod));
@@ -206,7 +206,8 @@ Status AdmitRunAs(const Admission& admission, json::Value& pod) {
 
 Status AdmitNewContainers(const Admission& admission, const json::Value& pod) {
   // One that was there before the number was given goes on as it is.
-  if (!admission.core.rbac || !json::Find(pod, {"spec", "securityContext", "runAsUser"})) {
+  if (!admission.core.Get<AccessControl>().rbac ||
+      !json::Find(pod, {"spec", "securityContext", "runAsUser"})) {
     return Status::Ok();
   }
   SWELL_ASSIGN_OR_RETURN(const std::optional<Given> given, GivenTo(admission, pod));

@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "base/result.h"
-#include "kube/apiserver/hooks.h"
+#include "kube/apiserver/core.h"
 
 namespace swell::apiserver {
 

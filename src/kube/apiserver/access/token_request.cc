@@ -2,9 +2,8 @@
 #include "base/strings.h"
 #include "kube/api/meta.h"
 #include "kube/apiserver/access/account_tokens.h"
+#include "kube/apiserver/access/handlers.h"
 #include "kube/apiserver/codec.h"
-#include "kube/apiserver/handlers.h"
-#include "kube/apiserver/hooks.h"
 #include "kube/apiserver/print/output.h"
 #include "kube/apiserver/request/errors.h"
 

@@ -7,7 +7,9 @@
 #include "base/log.h"
 #include "base/strings.h"
 #include "json/patch.h"
+#include "kube/api/cel/cel.h"
 #include "kube/api/meta.h"
+#include "kube/api/selector.h"
 #include "kube/apiserver/request/errors.h"
 #include "kube/apiserver/webhooks/conversion.h"
 #include "kube/apiserver/webhooks/webhook.h"
@@ -18,6 +20,35 @@ namespace {
 constexpr std::string_view kGroup = "admissionregistration.k8s.io";
 constexpr std::string_view kReviews = "admission.k8s.io/";
 constexpr int64_t kTimeoutS = 10;
+
+// One webhook of a (Mutating|Validating)WebhookConfiguration.
+struct AdmissionWebhook {
+  struct Rule {
+    std::vector<std::string> operations, groups, versions, resources;
+    std::string scope;
+  };
+  std::string name;
+  std::string id;  // its configuration, its place there and the version of that
+  Webhook webhook;
+  std::vector<Rule> rules;
+  api::LabelSelector namespaces;
+  api::LabelSelector objects;
+  bool ignore_failure = false;
+  bool equivalent = true;
+  bool again = false;    // reinvocationPolicy IfNeeded
+  bool dry_run = false;  // may be asked about dry runs
+  Duration timeout{0};
+  std::vector<std::string> review_versions;
+  // All must hold (matchConditions).
+  std::vector<std::shared_ptr<const api::CelProgram>> conditions;
+};
+
+// Those of the cluster, read again after their configurations have changed.
+struct AdmissionWebhooks final : CorePart {
+  bool stale = true;
+  std::vector<AdmissionWebhook> mutating;
+  std::vector<AdmissionWebhook> validating;
+};
 
 std::vector<std::string> Texts(const json::Array& list) {
   std::vector<std::string> out;
@@ -79,14 +110,18 @@ std::vector<AdmissionWebhook> ReadWebhooks(const Core& core, std::string_view pl
   return hooks;
 }
 
-Webhooks& WebhooksOf(const Core& core) {
-  Webhooks& webhooks = *core.webhooks;
+AdmissionWebhooks& WebhooksOf(const Core& core) {
+  auto& webhooks = core.Get<AdmissionWebhooks>();
   if (webhooks.stale) {
     webhooks.mutating = ReadWebhooks(core, "mutatingwebhookconfigurations");
     webhooks.validating = ReadWebhooks(core, "validatingwebhookconfigurations");
     webhooks.stale = false;
   }
   return webhooks;
+}
+
+void ConfigurationWritten(Core& core, store::EventType, const store::EntryPtr&, bool ok) {
+  if (ok) core.Get<AdmissionWebhooks>().stale = true;
 }
 
 bool Has(const std::vector<std::string>& list, std::string_view wanted) {
@@ -294,7 +329,7 @@ Status Refused(Call& call, const AdmissionWebhook& hook, const json::Value* resu
     json::Set(document, {"message"}, json::Value(text));
   }
   json::Set(document, {"code"}, json::Value(code));
-  call.verdict = JsonResponse(static_cast<int>(code), document);
+  call.webhook_error = JsonResponse(static_cast<int>(code), document);
   return Status(CodeFromReason(reason, static_cast<int>(code)), text);
 }
 
@@ -416,28 +451,27 @@ Result<Verdict> AskOne(Admission& admission,
     return failed(ForbiddenError(admission.kind, admission.name, wanted.status().message()));
   }
   if (!*wanted) return Verdict{};
-  Questions& questions = QuestionsOf(admission.core, *admission.call);
   const std::string key = StrCat("admit ", hook.id, " ", Digest(json::Print(asked)));
-  if (const Questions::Answer* answer = questions.Find(key)) {
+  if (const Callouts::Answer* answer = CalloutsOf(admission.core, *admission.call).Find(key)) {
     if (!answer->ok()) return failed(CallFailed(hook, answer->status().message()));
     auto verdict = ReadReview(*admission.call, hook, **answer, *version, mutating);
-    const bool refused = admission.call->verdict.has_value();
+    const bool refused = admission.call->webhook_error.has_value();
     return verdict.ok() || refused ? std::move(verdict) : failed(verdict.status());
   }
-  const std::string uid = questions.NewUid();
+  const std::string uid = admission.core.random.Uuid();
   json::Object numbered{{"uid", uid}};
   for (const auto& [name, value] : asked.get_object()) numbered[name] = value;
   const json::Value review = json::Object{{"kind", "AdmissionReview"},
                                           {"apiVersion", StrCat(kReviews, *version)},
                                           {"request", std::move(numbered)}};
-  questions.Ask(key, hook.webhook, review, hook.timeout, true,
-                [key, uid](Questions& known, const Questions::Answer& answer) {
-                  if (!answer.ok()) return known.Put(key, answer);
-                  json::Value kept = *answer;
-                  json::Set(kept, {"sent"}, json::Value(uid));
-                  known.Put(key, std::move(kept));
-                });
-  return Unanswered();
+  SendReview(admission.core, *admission.call, key, hook.webhook, review, hook.timeout, true,
+             [key, uid](Callouts& known, const Callouts::Answer& answer) {
+               if (!answer.ok()) return known.Put(key, answer);
+               json::Value kept = *answer;
+               json::Set(kept, {"sent"}, json::Value(uid));
+               known.Put(key, std::move(kept));
+             });
+  return WaitingForCallout();
 }
 
 Result<json::Value> RunPatch(const AdmissionWebhook& hook,
@@ -474,7 +508,7 @@ Result<json::Value> PatchObject(Admission& admission,
 }
 
 Status RunRound(Admission& admission, json::Value& object, Reviewed reviewed, Round& round) {
-  const Webhooks& webhooks = WebhooksOf(admission.core);
+  const AdmissionWebhooks& webhooks = WebhooksOf(admission.core);
   reviewed.object = &object;
   for (const AdmissionWebhook& hook : webhooks.mutating) {
     SWELL_ASSIGN_OR_RETURN(const api::KindPtr kind, ShouldAsk(hook, admission, reviewed));
@@ -497,7 +531,7 @@ Status RunRound(Admission& admission, json::Value& object, Reviewed reviewed, Ro
 }  // namespace
 
 bool HasAdmissionWebhooks(const Core& core) {
-  const Webhooks& webhooks = WebhooksOf(core);
+  const AdmissionWebhooks& webhooks = WebhooksOf(core);
   return !webhooks.mutating.empty() || !webhooks.validating.empty();
 }
 
@@ -530,24 +564,24 @@ Status AskMutating(Admission& admission,
 }
 
 Status AskValidating(Admission& admission, const Reviewed& reviewed) {
-  const Webhooks& webhooks = WebhooksOf(admission.core);
+  const AdmissionWebhooks& webhooks = WebhooksOf(admission.core);
   Status first;
   bool waiting = false;
   for (const AdmissionWebhook& hook : webhooks.validating) {
     SWELL_ASSIGN_OR_RETURN(const api::KindPtr kind, ShouldAsk(hook, admission, reviewed));
     if (!kind) continue;
     // All are asked at once; the first one's refusal is the answer.
-    auto kept = std::exchange(admission.call->verdict, std::nullopt);
+    auto kept = std::exchange(admission.call->webhook_error, std::nullopt);
     const auto verdict = AskOne(admission, hook, reviewed, *kind, false);
-    const bool unanswered = !verdict.ok() && IsUnanswered(verdict.status());
+    const bool unanswered = !verdict.ok() && IsWaitingForCallout(verdict.status());
     waiting = waiting || unanswered;
     if (verdict.ok() || unanswered || !first.ok()) {
-      admission.call->verdict = std::move(kept);
+      admission.call->webhook_error = std::move(kept);
     } else {
       first = verdict.status();
     }
   }
-  return waiting ? Unanswered() : first;
+  return waiting ? WaitingForCallout() : first;
 }
 
 Status AskAbout(Admission& admission,
@@ -563,7 +597,7 @@ Status AskAbout(Admission& admission,
 }
 
 Status AskBoth(Admission& admission, const Reviewed& reviewed) {
-  const Webhooks& webhooks = WebhooksOf(admission.core);
+  const AdmissionWebhooks& webhooks = WebhooksOf(admission.core);
   for (const AdmissionWebhook& hook : webhooks.mutating) {
     SWELL_ASSIGN_OR_RETURN(const api::KindPtr kind, ShouldAsk(hook, admission, reviewed));
     if (!kind) continue;
@@ -595,8 +629,11 @@ json::Value WriteOptionsOf(const Call& call, std::string_view kind) {
   return options;
 }
 
-void WebhookConfigurationWritten(Core& core, store::EventType, const store::EntryPtr&, bool ok) {
-  if (ok) core.webhooks->stale = true;
+void RegisterAdmissionWebhooks(Core& core) {
+  core.Add(std::make_unique<AdmissionWebhooks>());
+  const ResourceHooks hooks{.written = ConfigurationWritten, .generation = true};
+  core.hooks.Add(StrCat("mutatingwebhookconfigurations.", kGroup), hooks);
+  core.hooks.Add(StrCat("validatingwebhookconfigurations.", kGroup), hooks);
 }
 
 }  // namespace swell::apiserver

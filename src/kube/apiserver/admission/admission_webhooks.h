@@ -2,7 +2,7 @@
 // writes, and about connections to pods. The mutating ones come one after the other, behind the
 // server's own admission and before its validation; the validating ones all at once, at the end.
 //
-// What returns Unanswered() goes on when the call comes again (kube/apiserver/webhooks/webhook.h).
+// What returns WaitingForCallout() continues when the handler runs again (request/callouts.h).
 //
 // - Threads: core executor only.
 #pragma once
@@ -11,7 +11,7 @@
 #include <string>
 #include <string_view>
 
-#include "kube/apiserver/hooks.h"
+#include "kube/apiserver/core.h"
 
 namespace swell::apiserver {
 
@@ -24,6 +24,7 @@ struct Reviewed {
   json::Value options;                  // of a DELETE
 };
 
+void RegisterAdmissionWebhooks(Core& core);
 // Whether there are any.
 bool HasAdmissionWebhooks(const Core& core);
 // Whether webhooks are asked about this write where it is prepared.

@@ -1,10 +1,10 @@
-// LimitRange: what containers get that say nothing, and how much anybody may ask for.
+#include "kube/apiserver/admission/limit_range.h"
+
 #include <set>
 
 #include "base/strings.h"
 #include "kube/api/meta.h"
 #include "kube/api/objects/amounts.h"
-#include "kube/apiserver/hooks.h"
 #include "kube/apiserver/request/errors.h"
 
 namespace swell::apiserver {

@@ -1,6 +1,7 @@
 #include "kube/apiserver/admission/quota.h"
 
 #include <algorithm>
+#include <set>
 
 #include "base/strings.h"
 #include "kube/api/meta.h"
@@ -9,6 +10,16 @@
 
 namespace swell::apiserver {
 namespace {
+
+struct Quotas final : CorePart {
+  explicit Quotas(Executor& executor_in) : executor(executor_in) {}
+  ~Quotas() override { executor.Cancel(timer); }
+
+  Executor& executor;
+  std::set<std::string> namespaces;  // that have quotas
+  std::set<std::string> recount;     // those to count again
+  TimerId timer = kNoTimer;
+};
 
 constexpr char kQuotas[] = "resourcequotas";
 constexpr Duration kRecountAfter = std::chrono::milliseconds(200);
@@ -222,7 +233,7 @@ std::vector<json::Value> QuotasOf(Core& core, const std::string& ns) {
 }
 
 void Recount(Core& core) {
-  for (const std::string& ns : std::exchange(core.quotas->recount, {})) {
+  for (const std::string& ns : std::exchange(core.Get<Quotas>().recount, {})) {
     for (json::Value& quota : QuotasOf(core, ns)) {
       const api::Amounts hard = api::ReadAmounts(quota, {"spec", "hard"});
       const api::Amounts used = Count(core, quota, hard);
@@ -232,21 +243,34 @@ void Recount(Core& core) {
 }
 
 void RecountSoon(Core& core, const std::string& ns) {
-  core.quotas->recount.insert(ns);
-  if (core.quotas->timer != kNoTimer) return;
-  core.quotas->timer = core.executor.After(kRecountAfter, [weak = core.weak_from_this()] {
-    const auto alive = weak.lock();
-    if (!alive) return;
-    alive->quotas->timer = kNoTimer;
-    Recount(*alive);
+  auto& quotas = core.Get<Quotas>();
+  quotas.recount.insert(ns);
+  if (quotas.timer != kNoTimer) return;
+  quotas.timer = core.executor.After(kRecountAfter, [&core, &quotas] {
+    quotas.timer = kNoTimer;
+    Recount(core);
   });
+}
+
+void ObjectWritten(Core& core, store::EventType type, const store::EntryPtr& entry, bool ok) {
+  auto& quotas = core.Get<Quotas>();
+  const store::Key& key = entry->key;
+  if (key.resource == kQuotas) {
+    if (ok && type == store::EventType::kAdded) quotas.namespaces.insert(key.ns);
+    // A change of the limits themselves; a status alone leads to no other.
+    if (ok && type != store::EventType::kDeleted) RecountSoon(core, key.ns);
+    return;
+  }
+  if (!quotas.namespaces.contains(key.ns)) return;
+  const bool gone = type == store::EventType::kDeleted || !ok;
+  if (gone || (key.resource == "pods" && HasEnded(*entry->Parsed()))) RecountSoon(core, key.ns);
 }
 
 }  // namespace
 
 Status ChargeQuota(Admission& admission, const json::Value& object) {
   Core& core = admission.core;
-  if (!core.quotas->namespaces.contains(admission.ns)) return Status::Ok();
+  if (!core.Get<Quotas>().namespaces.contains(admission.ns)) return Status::Ok();
   const std::string resource = admission.kind.StoreResource();
   const api::Amounts usage = UsageOf(resource, object);
   struct Charge {
@@ -292,24 +316,13 @@ Status ChargeQuota(Admission& admission, const json::Value& object) {
   return Status::Ok();
 }
 
-void NoteForQuota(Core& core, store::EventType type, const store::EntryPtr& entry, bool ok) {
-  const store::Key& key = entry->key;
-  if (key.resource == kQuotas) {
-    if (ok && type == store::EventType::kAdded) core.quotas->namespaces.insert(key.ns);
-    // A change of the limits themselves; a status alone leads to no other.
-    if (ok && type != store::EventType::kDeleted) RecountSoon(core, key.ns);
-    return;
-  }
-  if (!core.quotas->namespaces.contains(key.ns)) return;
-  const bool gone = type == store::EventType::kDeleted || !ok;
-  if (gone || (key.resource == "pods" && HasEnded(*entry->Parsed()))) RecountSoon(core, key.ns);
-}
-
-void LoadQuotas(Core& core) {
+void RegisterQuotas(Core& core) {
+  auto& quotas = core.Add(std::make_unique<Quotas>(core.executor));
+  core.hooks.AddWritten(ObjectWritten);
   const auto listing = core.store.List(kQuotas, "");
   if (!listing.ok()) return;
   for (const store::EntryPtr& entry : listing->entries) {
-    core.quotas->namespaces.insert(entry->key.ns);
+    quotas.namespaces.insert(entry->key.ns);
     RecountSoon(core, entry->key.ns);
   }
 }

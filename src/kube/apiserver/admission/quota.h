@@ -8,23 +8,14 @@
 // - Threads: core executor only.
 #pragma once
 
-#include <set>
-#include <string>
-
-#include "kube/apiserver/hooks.h"
+#include "kube/apiserver/core.h"
 
 namespace swell::apiserver {
 
-struct QuotaState {
-  std::set<std::string> namespaces;  // that have quotas
-  std::set<std::string> recount;     // of these, soon
-  TimerId timer = kNoTimer;
-};
+// Adds what the server keeps about quotas, and reads those that are stored.
+void RegisterQuotas(Core& core);
 
 // `pods "x" is forbidden: exceeded quota: …`; else the object is counted.
 Status ChargeQuota(Admission& admission, const json::Value& object);
-// After every durable write, and every failed one.
-void NoteForQuota(Core& core, store::EventType type, const store::EntryPtr& entry, bool ok);
-void LoadQuotas(Core& core);
 
 }  // namespace swell::apiserver

@@ -4,7 +4,7 @@
 
 #include "base/strings.h"
 #include "kube/api/meta.h"
-#include "kube/apiserver/handlers.h"
+#include "kube/apiserver/kinds/handlers.h"
 #include "kube/apiserver/pods/usage.h"
 #include "kube/apiserver/print/output.h"
 #include "kube/apiserver/reading/selection.h"

@@ -6,10 +6,8 @@
 
 #include "base/log.h"
 #include "base/strings.h"
-#include "kube/api/crd/crd_rules.h"
 #include "kube/api/meta.h"
-#include "kube/apiserver/handlers.h"
-#include "kube/apiserver/hooks.h"
+#include "kube/apiserver/kinds/handlers.h"
 #include "kube/apiserver/request/errors.h"
 #include "kube/apiserver/webhooks/conversion.h"
 #include "kube/apiserver/writing/delete.h"
@@ -49,10 +47,6 @@ std::string PluralOf(const json::Value& crd) {
   return std::string(json::GetString(crd, {"spec", "names", "plural"}));
 }
 
-std::string RulesKey(std::string_view group, std::string_view version, std::string_view plural) {
-  return StrCat(group, "/", version, "/", plural);
-}
-
 // The names that other definitions of the group have been given.
 struct TakenNames {
   std::set<std::string> resources;  // plural, singular and short names
@@ -88,7 +82,7 @@ struct NameVerdict {
 };
 
 // A name that is taken stays what it was before, or empty.
-NameVerdict JudgeNames(const json::Value& crd, const TakenNames& taken) {
+NameVerdict CheckNames(const json::Value& crd, const TakenNames& taken) {
   NameVerdict verdict;
   verdict.accepted = json::GetObject(crd, {"spec", "names"});
   const auto refuse = [&verdict](std::string_view reason, std::string_view why) {
@@ -133,7 +127,7 @@ bool IsEstablished(const json::Value& crd) {
 // What the naming and establishing controllers of kube-apiserver write a moment later.
 void FillStatus(const Core& core, json::Value& crd) {
   const WallTime now = core.clock.Now();
-  NameVerdict verdict = JudgeNames(crd, NamesOfOthers(core, crd));
+  NameVerdict verdict = CheckNames(crd, NamesOfOthers(core, crd));
   json::Array conditions = json::GetArray(crd, {"status", "conditions"});
   const bool accepted = verdict.reason.empty();
   api::SetCondition(conditions, "NamesAccepted", accepted ? "True" : "False",
@@ -172,10 +166,6 @@ Status CheckBuiltIn(const Admission& admission, const json::Value& crd) {
 void Unregister(Core& core, const json::Value& crd) {
   core.scheme->Unregister(GroupOf(crd), PluralOf(crd));
   SetConverter(core, StrCat(PluralOf(crd), ".", GroupOf(crd)), nullptr);
-  std::erase_if(core.crd_rules, [&](const auto& entry) {
-    return entry.first.starts_with(GroupOf(crd) + "/") &&
-           entry.first.ends_with("/" + PluralOf(crd));
-  });
 }
 
 void RegisterCrd(Core& core, const json::Value& crd) {
@@ -191,14 +181,6 @@ void RegisterCrd(Core& core, const json::Value& crd) {
                json::Find(crd, {"spec", "conversion"}));
   for (api::CrdVersion& version : *kinds) {
     core.scheme->Register(std::move(version.kind), version.storage);
-  }
-  for (const json::Value& version : json::GetArray(crd, {"spec", "versions"})) {
-    std::vector<api::FieldError> ignored;  // there are none in what is stored
-    const json::Value* schema = json::Find(version, {"schema", "openAPIV3Schema"});
-    auto rules = schema ? api::ReadCrdRules(*schema, "", ignored) : nullptr;
-    if (rules == nullptr) continue;
-    core.crd_rules[RulesKey(GroupOf(crd), json::GetString(version, {"name"}), PluralOf(crd))] =
-        std::move(rules);
   }
 }
 
@@ -248,7 +230,7 @@ void Cleanup(Core& core, const store::Key& key) {
 }
 
 // The names of a definition that is gone may be what others have waited for.
-void JudgeAgain(Core& core, const json::Value& gone) {
+void RecheckNames(Core& core, const json::Value& gone) {
   const auto kind = core.scheme->StorageKind("apiextensions.k8s.io", "customresourcedefinitions");
   const auto crds = core.store.List(kCrds, "");
   if (!kind || !crds.ok()) return;
@@ -261,24 +243,11 @@ void JudgeAgain(Core& core, const json::Value& gone) {
     WriteObject(core, *kind, store::EventType::kModified, std::move(crd),
                 [](const Status& status, const store::EntryPtr& written) {
                   if (status.ok()) return;
-                  SWELL_LOG_ERROR("apiserver", "names not judged again",
+                  SWELL_LOG_ERROR("apiserver", "names not checked again",
                                   {"name", written->key.name}, {"error", status.ToString()});
                 });
   }
 }
-
-}  // namespace
-
-std::vector<api::FieldError> CheckCustomRules(const Core& core,
-                                              const api::KindInfo& kind,
-                                              const json::Value& object,
-                                              const json::Value* old) {
-  const auto rules = core.crd_rules.find(RulesKey(kind.gvk.group, kind.gvk.version, kind.plural));
-  if (rules == core.crd_rules.end()) return {};
-  return api::CheckCrdRules(*rules->second, object, old);
-}
-
-namespace {
 
 // What every definition has that is written: names, a status, and the finalizer that only the
 // server's own clean-up takes away.
@@ -294,8 +263,6 @@ Status CompleteCrd(Admission& admission, json::Value& object) {
   return Status::Ok();
 }
 
-}  // namespace
-
 Status CreateCrd(Admission& admission, json::Value& object) {
   return CompleteCrd(admission, object);
 }
@@ -309,14 +276,21 @@ void CrdWritten(Core& core, store::EventType type, const store::EntryPtr& entry,
   const auto crd = entry->Parsed();
   if (type == store::EventType::kDeleted) {
     Unregister(core, *crd);
-    JudgeAgain(core, *crd);
+    RecheckNames(core, *crd);
     return;
   }
   RegisterCrd(core, *crd);
   if (api::IsDeleting(*crd)) Cleanup(core, entry->key);
 }
 
-void RegisterStoredCrds(Core& core) {
+}  // namespace
+
+void RegisterCustomKinds(Core& core) {
+  core.hooks.Add(kCrds, {.create = CreateCrd,
+                         .update = UpdateCrd,
+                         .written = CrdWritten,
+                         .generation = true,
+                         .needs_version = true});
   const auto crds = core.store.List(kCrds, "");
   if (!crds.ok()) return;
   for (const store::EntryPtr& entry : crds->entries) {

@@ -1,10 +1,10 @@
 // Events expire: each is removed once its last write is older than Options::event_ttl.
 #include <algorithm>
+#include <deque>
 
 #include "base/log.h"
 #include "kube/api/meta.h"
-#include "kube/apiserver/handlers.h"
-#include "kube/apiserver/hooks.h"
+#include "kube/apiserver/kinds/handlers.h"
 
 namespace swell::apiserver {
 namespace {
@@ -34,20 +34,35 @@ void Remove(Core& core, const api::KindInfo& kind, const store::EntryPtr& entry)
               });
 }
 
+// Events in the order of their last write.
+struct EventExpiry final : CorePart {
+  explicit EventExpiry(Executor& executor_in) : executor(executor_in) {}
+  ~EventExpiry() override { executor.Cancel(timer); }
+
+  struct Written {
+    store::Key key;
+    uint64_t version;
+    WallTime at;
+  };
+  Executor& executor;
+  std::deque<Written> written;
+  TimerId timer = kNoTimer;
+};
+
 void Expire(Core& core);
 
 void Schedule(Core& core, Duration pause) {
-  core.expiry_timer = core.executor.After(pause, [&core] { Expire(core); });
+  core.Get<EventExpiry>().timer = core.executor.After(pause, [&core] { Expire(core); });
 }
 
 void Expire(Core& core) {
+  auto& written = core.Get<EventExpiry>().written;
   const api::KindPtr kind = core.scheme->StorageKind("", "events");
   const WallTime limit = core.clock.Now() - core.options.event_ttl;
   size_t removed = 0;
-  while (kind && !core.written_events.empty() && core.written_events.front().at <= limit &&
-         removed < kBatch) {
-    const Core::WrittenEvent event = std::move(core.written_events.front());
-    core.written_events.pop_front();
+  while (kind && !written.empty() && written.front().at <= limit && removed < kBatch) {
+    const EventExpiry::Written event = std::move(written.front());
+    written.pop_front();
     const auto entry = core.store.Latest(event.key);
     // Written again since: a later record of it is further back.
     if (!entry || entry->version != event.version) continue;
@@ -59,21 +74,23 @@ void Expire(Core& core) {
   Schedule(core, removed == kBatch ? Duration(kLeastPause) : ordinary);
 }
 
-}  // namespace
-
 void EventWritten(Core& core, store::EventType type, const store::EntryPtr& entry, bool ok) {
   if (!ok || type == store::EventType::kDeleted) return;
-  core.written_events.push_back({entry->key, entry->version, core.clock.Now()});
+  core.Get<EventExpiry>().written.push_back({entry->key, entry->version, core.clock.Now()});
 }
 
-void StartEventExpiry(Core& core) {
+}  // namespace
+
+void RegisterEvents(Core& core) {
+  core.hooks.Add("events", {.written = EventWritten, .create_on_update = true});
+  auto& written = core.Add(std::make_unique<EventExpiry>(core.executor)).written;
   if (core.options.event_ttl <= Duration{0}) return;
   const auto stored = core.store.List("events", "");
   if (stored.ok()) {
     for (const store::EntryPtr& entry : stored->entries) {
-      core.written_events.push_back({entry->key, entry->version, LastSeen(*entry->Parsed())});
+      written.push_back({entry->key, entry->version, LastSeen(*entry->Parsed())});
     }
-    std::sort(core.written_events.begin(), core.written_events.end(),
+    std::sort(written.begin(), written.end(),
               [](const auto& a, const auto& b) { return a.at < b.at; });
   }
   Schedule(core, std::clamp<Duration>(core.options.event_ttl / 10, kLeastPause, kMostPause));

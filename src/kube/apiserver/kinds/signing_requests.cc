@@ -8,7 +8,7 @@
 #include "kube/api/meta.h"
 #include "kube/apiserver/access/access.h"
 #include "kube/apiserver/access/registered_users.h"
-#include "kube/apiserver/hooks.h"
+#include "kube/apiserver/kinds/handlers.h"
 #include "kube/apiserver/request/errors.h"
 
 namespace swell::apiserver {
@@ -124,9 +124,7 @@ void FillTimes(json::Value& object, const json::Value& old, const std::string& n
   }
 }
 
-}  // namespace
-
-// Who asks is what the server knows, whatever the request says.
+// The server knows the user, whatever the request says.
 Status CreateSigningRequest(Admission& admission, json::Value& object) {
   json::Value& spec = *json::FindMutable(object, {"spec"});
   for (const char* field : {"username", "uid", "groups", "extra"}) json::Remove(spec, {field});
@@ -152,6 +150,13 @@ Status UpdateSigningRequest(Admission& admission, json::Value& object, const jso
   const bool same = now != nullptr && before != nullptr ? *now == *before : now == before;
   return admission.subresource != "status" || same ? Status::Ok()
                                                    : CheckSigner(admission, "sign", old);
+}
+
+}  // namespace
+
+void RegisterSigningRequests(Core& core) {
+  core.hooks.Add("certificatesigningrequests.certificates.k8s.io",
+                 {.create = CreateSigningRequest, .update = UpdateSigningRequest});
 }
 
 }  // namespace swell::apiserver

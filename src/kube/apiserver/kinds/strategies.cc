@@ -7,9 +7,11 @@
 #include "base/strings.h"
 #include "kube/api/meta.h"
 #include "kube/api/quantity.h"
+#include "kube/apiserver/access/handlers.h"
+#include "kube/apiserver/admission/limit_range.h"
 #include "kube/apiserver/codec.h"
-#include "kube/apiserver/handlers.h"
-#include "kube/apiserver/hooks.h"
+#include "kube/apiserver/kinds/handlers.h"
+#include "kube/apiserver/kinds/service_ips.h"
 #include "kube/apiserver/print/output.h"
 #include "kube/apiserver/request/errors.h"
 #include "kube/apiserver/writing/prepare.h"
@@ -24,8 +26,6 @@ constexpr std::string_view kNameLabel = "kubernetes.io/metadata.name";
 bool IsProtectedNamespace(std::string_view name) {
   return name == "default" || name == "kube-system" || name == "kube-public";
 }
-
-}  // namespace
 
 Status CreateNamespace(Admission& admission, json::Value& object) {
   // A name that is none is told as such, and not as a label's value, too.
@@ -70,6 +70,8 @@ void NamespaceWritten(Core& core, store::EventType type, const store::EntryPtr& 
                    });
 }
 
+}  // namespace
+
 // PUT namespaces/x/finalize: spec.finalizers alone.
 void HandleNamespaceFinalize(Core& core, const CallPtr& call) {
   auto object = DecodeObject(*call, *call->kind, core.options.body_limit_bytes);
@@ -89,6 +91,8 @@ void HandleNamespaceFinalize(Core& core, const CallPtr& call) {
   Admission admission = AdmissionOf(core, *call);
   UpdateObject(core, admission, std::move(next), old, AnswerUpdate(core, call));
 }
+
+namespace {
 
 Status CreatePriorityClass(Admission& admission, json::Value& object) {
   if (!json::GetBool(object, {"globalDefault"})) return Status::Ok();
@@ -139,8 +143,6 @@ Status CreateSecret(Admission& admission, json::Value& object) {
 Status UpdateSecret(Admission& admission, json::Value& object, const json::Value&) {
   return CreateSecret(admission, object);
 }
-
-namespace {
 
 constexpr int64_t kFirstNodePort = 30000;
 constexpr int64_t kNodePorts = 2768;
@@ -212,7 +214,7 @@ Status AllocateNodePorts(Admission& admission, json::Value& object) {
 }
 
 Status AllocateServiceIp(Admission& admission, json::Value& object) {
-  ServiceIps& ips = admission.core.service_ips;
+  ServiceIps& ips = admission.core.Get<ServiceIps>();
   std::string ip(json::GetString(object, {"spec", "clusterIP"}));
   if (ip == "None" || TypeOf(object) == "ExternalName") {
     if (ip == "None") json::Set(object, {"spec", "clusterIPs"}, json::Array{json::Value(ip)});
@@ -246,8 +248,6 @@ Status AllocateServiceIp(Admission& admission, json::Value& object) {
   return Status::Ok();
 }
 
-}  // namespace
-
 Status CreateService(Admission&, json::Value& object) {
   json::Set(object, {"status"}, json::Object{{"loadBalancer", json::Object()}});
   return Status::Ok();
@@ -258,14 +258,12 @@ Status ReserveService(Admission& admission, json::Value& object, const json::Val
       old == nullptr ? "" : json::GetString(*old, {"spec", "clusterIP"});
   if (!before.empty()) {
     const bool given_back = json::GetString(object, {"spec", "clusterIP"}).empty();
-    if (given_back && !admission.dry_run) admission.core.service_ips.Release(before);
+    if (given_back && !admission.dry_run) admission.core.Get<ServiceIps>().Release(before);
     return Status::Ok();
   }
   if (old == nullptr) SWELL_RETURN_IF_ERROR(AllocateNodePorts(admission, object));
   return AllocateServiceIp(admission, object);
 }
-
-namespace {
 
 // A port that the update leaves out keeps the node's port that it had.
 void KeepNodePorts(json::Value& object, const json::Value& old) {
@@ -321,8 +319,6 @@ void DropWhatTheNewTypeLacks(json::Value& object, const json::Value& old) {
   }
 }
 
-}  // namespace
-
 Status UpdateService(Admission& admission, json::Value& object, const json::Value& old) {
   if (admission.subresource.empty()) {
     DropWhatTheNewTypeLacks(object, old);
@@ -351,19 +347,9 @@ Status UpdateService(Admission& admission, json::Value& object, const json::Valu
 
 void ServiceWritten(Core& core, store::EventType type, const store::EntryPtr& entry, bool ok) {
   const bool gone = ok ? type == store::EventType::kDeleted : type == store::EventType::kAdded;
-  if (gone) core.service_ips.Release(json::GetString(*entry->Parsed(), {"spec", "clusterIP"}));
+  if (gone)
+    core.Get<ServiceIps>().Release(json::GetString(*entry->Parsed(), {"spec", "clusterIP"}));
 }
-
-void LoadServiceIps(Core& core) {
-  core.service_ips.Take(core.service_ips.first());
-  const auto services = core.store.List("services", "");
-  if (!services.ok()) return;
-  for (const store::EntryPtr& entry : services->entries) {
-    core.service_ips.Take(json::GetString(*entry->Parsed(), {"spec", "clusterIP"}));
-  }
-}
-
-namespace {
 
 // What is in use stays until the controller takes this away again.
 void Protect(json::Value& object, std::string_view finalizer) {
@@ -374,8 +360,6 @@ void Protect(json::Value& object, std::string_view finalizer) {
   finalizers.emplace_back(finalizer);
   json::Set(object, {"metadata", "finalizers"}, std::move(finalizers));
 }
-
-}  // namespace
 
 Status CreatePvc(Admission& admission, json::Value& object) {
   SWELL_RETURN_IF_ERROR(LimitClaim(admission, object));
@@ -410,8 +394,6 @@ Status UpdatePvc(Admission& admission, json::Value& object, const json::Value& o
       "pvc must support resize");
 }
 
-namespace {
-
 // Of how many templates it is the latest: what came before metadata.generation.
 constexpr char kTemplateGeneration[] = "deprecated.daemonset.template.generation";
 
@@ -419,8 +401,6 @@ void SetTemplateGeneration(json::Value& object, int64_t generation) {
   json::Set(object, {"metadata", "annotations", kTemplateGeneration},
             json::Value(std::to_string(generation)));
 }
-
-}  // namespace
 
 Status CreateDaemonSet(Admission&, json::Value& object) {
   SetTemplateGeneration(object, 1);
@@ -440,6 +420,52 @@ Status CreatePv(Admission&, json::Value& object) {
   json::Set(object, {"status"}, json::Object{{"phase", "Pending"}});
   Protect(object, "kubernetes.io/pv-protection");
   return Status::Ok();
+}
+
+void AddServiceIps(Core& core) {
+  auto& ips = core.Add(
+      std::make_unique<ServiceIps>(core.options.service_ip_base, core.options.service_ip_count));
+  ips.Take(ips.first());
+  const auto services = core.store.List("services", "");
+  if (!services.ok()) return;
+  for (const store::EntryPtr& entry : services->entries) {
+    ips.Take(json::GetString(*entry->Parsed(), {"spec", "clusterIP"}));
+  }
+}
+
+}  // namespace
+
+void RegisterBuiltInKinds(Core& core) {
+  AddServiceIps(core);
+  HookTable& hooks = core.hooks;
+  hooks.Add("namespaces", {.create = CreateNamespace,
+                           .update = UpdateNamespace,
+                           .remove = RemoveNamespace,
+                           .written = NamespaceWritten});
+  hooks.Add("secrets", {.create = CreateSecret, .update = UpdateSecret});
+  hooks.Add("services", {.create = CreateService,
+                         .update = UpdateService,
+                         .written = ServiceWritten,
+                         .reserve = ReserveService,
+                         .answers_deleted = true});
+  hooks.Add("priorityclasses.scheduling.k8s.io",
+            {.create = CreatePriorityClass, .remove = RemovePriorityClass, .generation = true});
+  hooks.Add("persistentvolumeclaims",
+            {.create = CreatePvc, .update = UpdatePvc, .answers_deleted = true});
+  hooks.Add("persistentvolumes", {.create = CreatePv, .answers_deleted = true});
+  hooks.Add("daemonsets.apps",
+            {.create = CreateDaemonSet, .update = UpdateDaemonSet, .generation = true});
+  hooks.Add("serviceaccounts", {.answers_deleted = true});
+  hooks.Add("poddisruptionbudgets.policy", {.generation = true, .needs_version = true});
+  hooks.Add("endpoints", {.create_on_update = true});
+  hooks.Add("leases.coordination.k8s.io", {.create_on_update = true});
+  for (const char* resource :
+       {"cronjobs.batch", "deployments.apps", "endpointslices.discovery.k8s.io",
+        "ingressclasses.networking.k8s.io", "ingresses.networking.k8s.io", "jobs.batch",
+        "networkpolicies.networking.k8s.io", "replicasets.apps", "replicationcontrollers",
+        "statefulsets.apps"}) {
+    hooks.Add(resource, {.generation = true});
+  }
 }
 
 }  // namespace swell::apiserver

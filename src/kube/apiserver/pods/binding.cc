@@ -9,7 +9,7 @@
 #include "kube/apiserver/access/request_log.h"
 #include "kube/apiserver/admission/admission_webhooks.h"
 #include "kube/apiserver/codec.h"
-#include "kube/apiserver/handlers.h"
+#include "kube/apiserver/pods/handlers.h"
 #include "kube/apiserver/print/output.h"
 #include "kube/apiserver/request/errors.h"
 #include "kube/apiserver/writing/prepare.h"
@@ -274,14 +274,14 @@ CallPtr CallFor(Core& core,
   call->request.method = "POST";
   call->request.user = user;
   call->user = user;
-  call->log = core.log;
-  core.log->Began(*call);
+  call->observer = core.observer;
+  core.observer->Received(*call);
   call->info = PodBindings();
   call->info.ns = api::Namespace(binding);
   call->info.name = api::Name(binding);
   call->kind = pods.kind;
   call->storage = pods.storage;
-  core.log->Routed(*call, "create");
+  core.observer->Routed(*call, "create");
   return call;
 }
 
@@ -308,7 +308,7 @@ std::unique_ptr<api::RestCall> BindAll(Core& core,
       continue;
     }
     if (asks) {
-      call->again = [weak = core.weak_from_this(), binding](const CallPtr& again) {
+      call->retry = [weak = core.weak_from_this(), binding](const CallPtr& again) {
         const auto alive = weak.lock();
         if (alive) Bind(*alive, again, again->info.ns, again->info.name, binding);
       };

@@ -4,9 +4,11 @@
 #include "base/strings.h"
 #include "kube/api/meta.h"
 #include "kube/apiserver/codec.h"
-#include "kube/apiserver/handlers.h"
+#include "kube/apiserver/pods/handlers.h"
 #include "kube/apiserver/print/output.h"
+#include "kube/apiserver/reading/handlers.h"
 #include "kube/apiserver/request/errors.h"
+#include "kube/apiserver/writing/handlers.h"
 #include "kube/apiserver/writing/write.h"
 
 namespace swell::apiserver {

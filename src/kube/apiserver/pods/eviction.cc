@@ -7,7 +7,7 @@
 #include "kube/api/selector.h"
 #include "kube/apiserver/admission/admission_webhooks.h"
 #include "kube/apiserver/codec.h"
-#include "kube/apiserver/handlers.h"
+#include "kube/apiserver/pods/handlers.h"
 #include "kube/apiserver/print/output.h"
 #include "kube/apiserver/request/errors.h"
 #include "kube/apiserver/writing/delete.h"

@@ -5,7 +5,7 @@
 #include "base/strings.h"
 #include "kube/api/meta.h"
 #include "kube/apiserver/admission/admission_webhooks.h"
-#include "kube/apiserver/handlers.h"
+#include "kube/apiserver/pods/handlers.h"
 #include "kube/apiserver/request/errors.h"
 
 namespace swell::apiserver {

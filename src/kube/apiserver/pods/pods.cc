@@ -5,7 +5,9 @@
 #include "kube/api/meta.h"
 #include "kube/api/objects/amounts.h"
 #include "kube/apiserver/access/submitter.h"
-#include "kube/apiserver/hooks.h"
+#include "kube/apiserver/admission/limit_range.h"
+#include "kube/apiserver/admission/service_account_admission.h"
+#include "kube/apiserver/pods/handlers.h"
 #include "kube/apiserver/request/errors.h"
 
 namespace swell::apiserver {
@@ -184,8 +186,6 @@ void SetSchedulingGatedCondition(json::Value& pod, WallTime now) {
   json::Set(pod, {"status", "conditions"}, std::move(conditions));
 }
 
-}  // namespace
-
 Status CreatePod(Admission& admission, json::Value& pod) {
   SWELL_RETURN_IF_ERROR(AdmitPriority(admission, pod));
   AddDefaultTolerations(pod);
@@ -202,8 +202,6 @@ Status CreatePod(Admission& admission, json::Value& pod) {
   SetSchedulingGatedCondition(pod, admission.core.clock.Now());
   return Status::Ok();
 }
-
-namespace {
 
 bool IsSidecar(const json::Value& pod, std::string_view name) {
   const json::Array& inits = json::GetArray(pod, {"spec", "initContainers"});
@@ -265,8 +263,6 @@ Status CheckEndedStayEnded(const Admission& admission,
   return errors.empty() ? Status::Ok() : InvalidError(admission.kind, admission.name, errors);
 }
 
-}  // namespace
-
 // Running pods cannot be rewritten: what may change is copied over the old spec, and anything that
 // still differs was not allowed to.
 Status UpdatePod(Admission& admission, json::Value& object, const json::Value& old) {
@@ -307,6 +303,13 @@ Status CreateNode(Admission&, json::Value& object) {
     json::Set(object, {"status", "allocatable"}, copy);
   }
   return Status::Ok();
+}
+
+}  // namespace
+
+void RegisterPods(Core& core) {
+  core.hooks.Add("pods", {.create = CreatePod, .update = UpdatePod, .answers_deleted = true});
+  core.hooks.Add("nodes", {.create = CreateNode, .keep_status = true});
 }
 
 }  // namespace swell::apiserver

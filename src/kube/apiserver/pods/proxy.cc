@@ -2,8 +2,9 @@
 #include "base/strings.h"
 #include "kube/api/meta.h"
 #include "kube/apiserver/admission/admission_webhooks.h"
-#include "kube/apiserver/handlers.h"
+#include "kube/apiserver/pods/handlers.h"
 #include "kube/apiserver/request/errors.h"
+#include "kube/apiserver/service_address.h"
 
 namespace swell::apiserver {
 namespace {
@@ -28,11 +29,6 @@ Result<Target> ParseTarget(const std::string& resource, std::string_view text) {
   return target;
 }
 
-std::string HostAndPort(std::string_view address, std::string_view port) {
-  const bool v6 = address.find(':') != std::string_view::npos;
-  return StrCat(v6 ? "[" : "", address, v6 ? "]" : "", port.empty() ? "" : ":", port);
-}
-
 Result<std::string> AddressOfPod(const json::Value& pod, const Target& target) {
   const std::string_view address = json::GetString(pod, {"status", "podIP"});
   if (address.empty()) return BadRequestError("address not allowed");
@@ -43,42 +39,6 @@ Result<std::string> AddressOfPod(const json::Value& pod, const Target& target) {
     if (!ports.empty()) port = std::to_string(json::GetInt(ports[0], {"containerPort"}));
   }
   return HostAndPort(address, port);
-}
-
-// The first of the service's endpoints that has the port.
-Result<std::string> AddressOfService(const Core& core,
-                                     const json::Value& service,
-                                     const Target& target,
-                                     const std::string& ns) {
-  std::string port = target.port;
-  if (const std::optional<uint64_t> number = ParseUint(port)) {
-    bool found = false;
-    for (const json::Value& one : json::GetArray(service, {"spec", "ports"})) {
-      if (json::GetInt(one, {"port"}) != static_cast<int64_t>(*number)) continue;
-      port = json::GetString(one, {"name"});
-      found = true;
-      break;
-    }
-    if (!found) {
-      return Status(Code::kUnavailable,
-                    StrCat("no service port ", *number, " found for service ", Quote(target.name)));
-    }
-  }
-  const auto endpoints = core.store.Get({"endpoints", ns, target.name});
-  if (!endpoints)
-    return Status(Code::kNotFound, StrCat("endpoints ", Quote(target.name), " not found"));
-  const auto document = endpoints->Parsed();
-  for (const json::Value& subset : json::GetArray(*document, {"subsets"})) {
-    const json::Array& addresses = json::GetArray(subset, {"addresses"});
-    if (addresses.empty()) continue;
-    for (const json::Value& one : json::GetArray(subset, {"ports"})) {
-      if (json::GetString(one, {"name"}) != port) continue;
-      return HostAndPort(json::GetString(addresses[0], {"ip"}),
-                         std::to_string(json::GetInt(one, {"port"})));
-    }
-  }
-  return Status(Code::kUnavailable,
-                StrCat("no endpoints available for service ", Quote(target.name)));
 }
 
 // What follows "proxy" in the request's path, as it came.
@@ -99,9 +59,8 @@ Result<std::shared_ptr<api::RestHandler>> Dial(Core& core, const Call& call) {
   if (!entry) return NotFoundError(*call.kind, target.name);
   const auto object = entry->Parsed();
   SWELL_ASSIGN_OR_RETURN(const std::string address,
-                         resource == "pods"
-                             ? AddressOfPod(*object, target)
-                             : AddressOfService(core, *object, target, call.info.ns));
+                         resource == "pods" ? AddressOfPod(*object, target)
+                                            : AddressOfService(core, *object, target.port));
   if (!core.options.http_dialer) {
     return Status(Code::kUnavailable, "this server reaches no pods");
   }
@@ -111,15 +70,6 @@ Result<std::shared_ptr<api::RestHandler>> Dial(Core& core, const Call& call) {
 }
 
 }  // namespace
-
-Result<std::string> ServiceAddress(const Core& core,
-                                   const std::string& ns,
-                                   const std::string& name,
-                                   int64_t port) {
-  const auto entry = core.store.Get({"services", ns, name});
-  if (!entry) return Status(Code::kNotFound, StrCat("service ", Quote(name), " not found"));
-  return AddressOfService(core, *entry->Parsed(), {"https", name, std::to_string(port)}, ns);
-}
 
 void HandleHttpProxy(Core& core, const CallPtr& call) {
   const bool pod = call->storage->plural == "pods";

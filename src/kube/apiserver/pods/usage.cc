@@ -11,17 +11,17 @@
 namespace swell::apiserver {
 namespace {
 
-constexpr Duration kPatience = std::chrono::seconds(5);
+constexpr Duration kTimeout = std::chrono::seconds(5);
 constexpr char kSummary[] = "/stats/summary";
 
 // As metrics servers write them: nanocores and kibibytes.
-json::Object Usage(const json::Value& told) {
-  return {{"cpu", StrCat(json::GetInt(told, {"cpu", "usageNanoCores"}), "n")},
-          {"memory", StrCat(json::GetInt(told, {"memory", "workingSetBytes"}) / 1024, "Ki")}};
+json::Object Usage(const json::Value& usage) {
+  return {{"cpu", StrCat(json::GetInt(usage, {"cpu", "usageNanoCores"}), "n")},
+          {"memory", StrCat(json::GetInt(usage, {"memory", "workingSetBytes"}) / 1024, "Ki")}};
 }
 
-std::string Window(const json::Value& told) {
-  const json::Value* found = json::Find(told, {"cpu", "usageWindowSeconds"});
+std::string Window(const json::Value& usage) {
+  const json::Value* found = json::Find(usage, {"cpu", "usageWindowSeconds"});
   double seconds = 0;
   if (found != nullptr && found->is_double()) seconds = found->get_double();
   if (found != nullptr && found->is_int64()) seconds = static_cast<double>(found->get_int64());
@@ -32,7 +32,7 @@ std::string Window(const json::Value& told) {
 json::Object Measured(const Core& core,
                       const api::KindInfo& kind,
                       const store::Entry& of,
-                      const json::Value& told) {
+                      const json::Value& usage) {
   json::Object metadata{{"name", of.key.name}};
   if (kind.namespaced) metadata["namespace"] = of.key.ns;
   metadata["creationTimestamp"] = api::FormatTime(core.clock.Now());
@@ -42,27 +42,34 @@ json::Object Measured(const Core& core,
   return {{"apiVersion", kind.gvk.ApiVersion()},
           {"kind", kind.gvk.kind},
           {"metadata", std::move(metadata)},
-          {"timestamp", json::GetString(told, {"cpu", "time"})},
-          {"window", Window(told)}};
+          {"timestamp", json::GetString(usage, {"cpu", "time"})},
+          {"window", Window(usage)}};
 }
 
-// What the node told; null where it did not. kUnavailable while it is asked.
-Result<const json::Value*> Told(Core& core, Call& call, const std::string& node) {
+// What the node reports; null where it cannot be reached. WaitingForCallout() until it answers.
+Result<const json::Value*> UsageFromNode(Core& core, Call& call, const std::string& node) {
   static const json::Value kNothing;
-  Questions& questions = QuestionsOf(core, call);
+  Callouts& callouts = CalloutsOf(core, call);
   const std::string key = StrCat("usage of ", node);
-  const Questions::Answer* answer = questions.Find(key);
+  const Callouts::Answer* answer = callouts.Find(key);
   if (answer != nullptr) return answer->ok() ? &**answer : &kNothing;
   auto kubelet = core.options.node_dialer
                      ? core.options.node_dialer(node)
                      : Status(Code::kUnavailable, "this server reaches no nodes");
   if (!kubelet.ok()) return &kNothing;
-  api::RestRequest request;
-  request.method = "GET";
-  request.path = kSummary;
-  request.user = {"system:apiserver", "", {"system:masters"}};
-  questions.AskNode(key, *kubelet, std::move(request), kPatience);
-  return Unanswered();
+  callouts.Send(key, [&]() -> Result<Callouts::Request> {
+    api::RestRequest request;
+    request.method = "GET";
+    request.path = kSummary;
+    request.user = {"system:apiserver", "", {"system:masters"}};
+    return Callouts::Request{
+        std::move(*kubelet), std::move(request), kTimeout,
+        Status(Code::kTimeout, "the node does not answer"), [](const api::RestResponse& response) {
+          return response.status == 200 ? json::Parse(response.BodyString())
+                                        : Status(Code::kUnavailable, "the node refused");
+        }};
+  });
+  return WaitingForCallout();
 }
 
 // Reads are of what was asked, so a name in the path is looked up alone.
@@ -103,10 +110,11 @@ Result<std::vector<json::Object>> MeasuredUsage(Core& core,
   for (const store::EntryPtr& entry : Subjects(core, call, kind.plural, selection)) {
     if (pods && FieldOf(*entry, "status.phase") != "Running") continue;
     const std::string node = pods ? FieldOf(*entry, "spec.nodeName") : entry->key.name;
-    const auto told = Told(core, call, node);
-    waits = waits || !told.ok();
+    const auto summary = UsageFromNode(core, call, node);
+    waits = waits || !summary.ok();
     if (waits) continue;
-    const json::Value* about = pods ? FindPod(**told, entry->key) : json::Find(**told, {"node"});
+    const json::Value* about =
+        pods ? FindPod(**summary, entry->key) : json::Find(**summary, {"node"});
     if (about == nullptr) continue;
     json::Object object = Measured(core, kind, *entry, *about);
     if (pods) {
@@ -121,7 +129,7 @@ Result<std::vector<json::Object>> MeasuredUsage(Core& core,
     }
     out.push_back(std::move(object));
   }
-  if (waits) return Unanswered();
+  if (waits) return WaitingForCallout();
   return out;
 }
 

@@ -13,7 +13,7 @@
 
 namespace swell::apiserver {
 
-// The objects that the call is about, by namespace and name, or Unanswered().
+// The objects that the call is about, by namespace and name, or WaitingForCallout().
 Result<std::vector<json::Object>> MeasuredUsage(Core& core, Call& call, const Selection& selection);
 
 }  // namespace swell::apiserver

@@ -109,7 +109,7 @@ void RespondObject(Core& core, Call& call, int status, json::Value object) {
       json::GetString(object, {"kind"}) == call.kind->gvk.kind) {
     if (HasConverter(core, *call.kind)) {
       // What was done is done: only the answering comes again.
-      call.again = [weak = core.weak_from_this(), status, object](const CallPtr& again) {
+      call.retry = [weak = core.weak_from_this(), status, object](const CallPtr& again) {
         if (const auto alive = weak.lock()) RespondObject(*alive, *again, status, object);
       };
     }
@@ -319,7 +319,7 @@ void RespondList(Core& core,
                  std::vector<store::EntryPtr> entries,
                  const ListMeta& meta) {
   if (HasConverter(core, *call.kind)) {
-    call.again = [weak = core.weak_from_this(), entries, meta](const CallPtr& again) {
+    call.retry = [weak = core.weak_from_this(), entries, meta](const CallPtr& again) {
       if (const auto alive = weak.lock()) RespondList(*alive, *again, entries, meta);
     };
     const Status known = ConvertAhead(core, call, entries, *call.kind);

@@ -3,9 +3,10 @@
 
 #include "base/strings.h"
 #include "kube/api/openapi.h"
+#include "kube/apiserver/access/handlers.h"
 #include "kube/apiserver/access/registered_users.h"
-#include "kube/apiserver/handlers.h"
 #include "kube/apiserver/print/output.h"
+#include "kube/apiserver/reading/handlers.h"
 #include "kube/apiserver/request/errors.h"
 
 namespace swell::apiserver {
@@ -218,15 +219,22 @@ std::string AggregatedVersion(const Call& call) {
   return {};
 }
 
+// Discovery and OpenAPI documents, by path and form; valid for one generation of the scheme.
+struct Documents final : CorePart {
+  std::map<std::string, api::Chunk> chunks;
+  uint64_t generation = 0;
+};
+
 // A document that changes only with the scheme, printed once per generation.
 api::Chunk Cached(Core& core, const std::string& key, const std::function<std::string()>& make) {
   constexpr size_t kMaxDocuments = 512;
-  if (core.documents_generation != core.scheme->generation() ||
-      core.documents.size() > kMaxDocuments) {
-    core.documents.clear();
-    core.documents_generation = core.scheme->generation();
+  auto& documents = core.Get<Documents>();
+  if (documents.generation != core.scheme->generation() ||
+      documents.chunks.size() > kMaxDocuments) {
+    documents.chunks.clear();
+    documents.generation = core.scheme->generation();
   }
-  api::Chunk& document = core.documents[key];
+  api::Chunk& document = documents.chunks[key];
   if (!document) document = api::MakeChunk(make());
   return document;
 }
@@ -383,6 +391,8 @@ bool HandleBackup(const Core& core, const CallPtr& call) {
 }
 
 }  // namespace
+
+void RegisterDiscovery(Core& core) { core.Add(std::make_unique<Documents>()); }
 
 bool HandleNonResource(Core& core, const CallPtr& call) {
   const std::string& method = call->request.method;

@@ -1,8 +1,8 @@
 #include <iterator>
 
 #include "base/strings.h"
-#include "kube/apiserver/handlers.h"
 #include "kube/apiserver/print/output.h"
+#include "kube/apiserver/reading/handlers.h"
 #include "kube/apiserver/reading/list_options.h"
 #include "kube/apiserver/reading/selection.h"
 #include "kube/apiserver/request/errors.h"

@@ -1,8 +1,8 @@
 #include "kube/apiserver/reading/watch.h"
 
 #include "base/strings.h"
-#include "kube/apiserver/handlers.h"
 #include "kube/apiserver/print/output.h"
+#include "kube/apiserver/reading/handlers.h"
 #include "kube/apiserver/reading/list_options.h"
 #include "kube/apiserver/request/errors.h"
 #include "kube/apiserver/webhooks/conversion.h"
@@ -20,6 +20,10 @@ constexpr int64_t kMostTimeoutS = 7LL * 24 * 3600;
 constexpr size_t kWaitingMost = 200'000;
 
 Status TooSlow() { return Status(Code::kTooManyRequests, "the receiver of the watch is too slow"); }
+
+size_t SlotOf(uint64_t version, uint64_t form, size_t slots) {
+  return static_cast<size_t>((version * 31 + form) % slots);
+}
 
 uint64_t FormKey(const Call& call) {
   const std::string text = StrCat(call.kind->gvk.ApiVersion(), "/", call.kind->gvk.kind, "/",
@@ -41,8 +45,18 @@ std::string EventText(std::string_view type, std::string_view object) {
 
 }  // namespace
 
+api::Chunk EventCache::Find(uint64_t version, uint64_t form) const {
+  const Slot& slot = slots_[SlotOf(version, form, kSlots)];
+  return slot.version == version && slot.form == form ? slot.bytes : nullptr;
+}
+
+void EventCache::Put(uint64_t version, uint64_t form, api::Chunk bytes) {
+  slots_[SlotOf(version, form, kSlots)] = {version, form, std::move(bytes)};
+}
+
 Watcher::Watcher(Core& core, CallPtr call, Selection selection, uint64_t id)
     : core_(core),
+      watches_(core.Get<Watches>()),
       call_(std::move(call)),
       selection_(std::move(selection)),
       id_(id),
@@ -92,10 +106,10 @@ void Watcher::SendStart() {
 }
 
 bool Watcher::Waits(const Status& status) {
-  if (!IsUnanswered(status) || !call_->questions) return false;
+  if (!IsWaitingForCallout(status) || !call_->callouts) return false;
   Wait();
-  call_->questions->WhenAnswered([weak = weak_from_this()] {
-    if (const auto self = weak.lock()) self->GoOn();
+  call_->callouts->WhenAnswered([weak = weak_from_this()] {
+    if (const auto self = weak.lock()) self->Resume();
   });
   return true;
 }
@@ -104,7 +118,7 @@ bool Watcher::Paced() {
   if (unpaced_bytes_ < kPieceBytes && call_->HasRoom()) return false;
   unpaced_bytes_ = 0;
   const bool paced = call_->WhenRoom([weak = weak_from_this()] {
-    if (const auto self = weak.lock()) self->GoOn();
+    if (const auto self = weak.lock()) self->Resume();
   });
   if (paced) Wait();
   return paced;
@@ -115,7 +129,7 @@ void Watcher::Wait() {
   watch_->Pause();
 }
 
-void Watcher::GoOn() {
+void Watcher::Resume() {
   const auto self = shared_from_this();
   if (call_->finished()) return;
   waiting_ = false;
@@ -124,7 +138,7 @@ void Watcher::GoOn() {
   if (!waiting_ && again_) Deliver(*std::exchange(again_, std::nullopt));
   if (waiting_ || call_->finished()) return;
   // Answers are about versions that have now been sent.
-  call_->questions.reset();
+  call_->callouts.reset();
   watch_->GoOn();
 }
 
@@ -198,7 +212,7 @@ Result<api::Chunk> Watcher::EventBytes(std::string_view type,
   const bool table = call_->form.as == OutputForm::As::kTable;
   const bool columns = table && !columns_sent_;
   const uint64_t form = StableHash(type, form_ + (columns ? 2 : 0) + (reversion ? 4 : 0)) | 1;
-  if (api::Chunk cached = core_.event_cache.Find(version, form)) {
+  if (api::Chunk cached = watches_.events.Find(version, form)) {
     columns_sent_ = true;
     return cached;
   }
@@ -215,7 +229,7 @@ Result<api::Chunk> Watcher::EventBytes(std::string_view type,
   }
   columns_sent_ = true;
   auto chunk = api::MakeChunk(std::move(object));
-  core_.event_cache.Put(version, form, chunk);
+  watches_.events.Put(version, form, chunk);
   return chunk;
 }
 
@@ -267,9 +281,9 @@ void Watcher::SendError(const Status& status) {
 void Watcher::End(const Status& why) {
   const auto self = shared_from_this();
   watch_.reset();
-  // Releases the call, which removes this watcher from Core::watchers.
+  // Releases the call, which removes this watcher from Watches::open.
   call_->EndStream(why);
-  core_.watchers.erase(id_);
+  watches_.open.erase(id_);
 }
 
 namespace {
@@ -311,21 +325,23 @@ Result<Watcher::Start> StartOf(Core& core, const Call& call) {
 }
 
 void ScheduleBookmarks(Core& core) {
-  if (core.bookmark_timer != kNoTimer || core.options.bookmark_interval <= Duration{0}) return;
-  core.bookmark_timer = core.executor.After(core.options.bookmark_interval, [&core] {
-    core.bookmark_timer = kNoTimer;
+  auto& watches = core.Get<Watches>();
+  if (watches.bookmark_timer != kNoTimer || core.options.bookmark_interval <= Duration{0}) return;
+  watches.bookmark_timer = core.executor.After(core.options.bookmark_interval, [&core, &watches] {
+    watches.bookmark_timer = kNoTimer;
     std::vector<std::shared_ptr<Watcher>> watchers;
-    for (const auto& [id, watcher] : core.watchers) {
+    for (const auto& [id, watcher] : watches.open) {
       if (watcher->wants_bookmarks()) watchers.push_back(watcher);
     }
     for (const auto& watcher : watchers) watcher->SendBookmark();
-    if (!core.watchers.empty()) ScheduleBookmarks(core);
+    if (!watches.open.empty()) ScheduleBookmarks(core);
   });
 }
 
 }  // namespace
 
 void HandleWatch(Core& core, const CallPtr& call) {
+  auto& watches = core.Get<Watches>();
   call->form.yaml = false;
   call->form.pretty = false;
   auto selection = Selection::Parse(*call);
@@ -338,16 +354,16 @@ void HandleWatch(Core& core, const CallPtr& call) {
     call->Fail(start.status());
     return;
   }
-  if (core.watchers.size() >= core.options.watches_max) {
+  if (watches.open.size() >= core.options.watches_max) {
     call->Fail(Status(Code::kTooManyRequests, "too many watches are open; try again later",
                       {"", "", "", "", {}, 1}));
     return;
   }
-  const uint64_t id = core.next_watch++;
+  const uint64_t id = watches.next++;
   auto watcher = std::make_shared<Watcher>(core, call, std::move(*selection), id);
-  core.watchers.emplace(id, watcher);
+  watches.open.emplace(id, watcher);
   call->OnRelease([weak = core.weak_from_this(), id] {
-    if (const auto alive = weak.lock()) alive->watchers.erase(id);
+    if (const auto alive = weak.lock()) alive->Get<Watches>().open.erase(id);
   });
   const Status begun = watcher->Begin(*start);
   if (begun.ok()) {
@@ -361,7 +377,7 @@ void HandleWatch(Core& core, const CallPtr& call) {
     return;
   }
   call->Fail(begun);
-  core.watchers.erase(id);
+  watches.open.erase(id);
 }
 
 }  // namespace swell::apiserver

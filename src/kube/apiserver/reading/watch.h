@@ -1,12 +1,14 @@
 // Watcher: one watch request. It selects, forms and sends events until its time is up, its receiver
 // is too slow or gone, or the server ends.
 // - Threads: core executor only.
-// - Ownership: Core::watchers; a call's release removes it.
+// - Ownership: Watches::open; the release of its call removes it.
 // - Invariants: events arrive in version order; a bookmark's version is never ahead of an event
 //   that has not been sent. What is there at once is sent at the receiver's pace; only of what
 //   happens while it watches it may be too slow for.
 #pragma once
 
+#include <array>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -15,6 +17,37 @@
 #include "kube/apiserver/reading/selection.h"
 
 namespace swell::apiserver {
+
+// Event bytes that several watchers want, printed once. A fixed number of slots.
+class EventCache {
+ public:
+  // `form` distinguishes versions, tables and so on; 0 is never used.
+  api::Chunk Find(uint64_t version, uint64_t form) const;
+  void Put(uint64_t version, uint64_t form, api::Chunk bytes);
+
+ private:
+  struct Slot {
+    uint64_t version = 0;
+    uint64_t form = 0;
+    api::Chunk bytes;
+  };
+  static constexpr size_t kSlots = 64;
+  std::array<Slot, kSlots> slots_;
+};
+
+class Watcher;
+
+// The watches that are open.
+struct Watches final : CorePart {
+  explicit Watches(Executor& executor_in) : executor(executor_in) {}
+  ~Watches() override { executor.Cancel(bookmark_timer); }
+
+  Executor& executor;
+  std::map<uint64_t, std::shared_ptr<Watcher>> open;  // by number, oldest first
+  uint64_t next = 1;
+  TimerId bookmark_timer = kNoTimer;
+  EventCache events;
+};
 
 class Watcher : public std::enable_shared_from_this<Watcher> {
  public:
@@ -47,7 +80,7 @@ class Watcher : public std::enable_shared_from_this<Watcher> {
   // Whether the receiver has enough to read for now; the sending goes on when it has read.
   bool Paced();
   void Wait();
-  void GoOn();
+  void Resume();
   bool Send(const api::Chunk& chunk);
   // Whether the receiver takes the document that is kept of it.
   bool SharesObject(const store::Entry& entry) const;
@@ -65,6 +98,7 @@ class Watcher : public std::enable_shared_from_this<Watcher> {
   void SendError(const Status& status);
 
   Core& core_;
+  Watches& watches_;
   CallPtr call_;
   Selection selection_;
   const uint64_t id_;

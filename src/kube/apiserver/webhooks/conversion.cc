@@ -17,8 +17,8 @@ constexpr std::string_view kGroup = "apiextensions.k8s.io/";
 
 const Converter* ConverterOf(const Core& core, const api::KindInfo& kind) {
   if (!kind.custom) return nullptr;
-  const auto found = core.webhooks->converters.find(kind.StoreResource());
-  return found == core.webhooks->converters.end() ? nullptr : &found->second;
+  const auto found = core.Get<Webhooks>().converters.find(kind.StoreResource());
+  return found == core.Get<Webhooks>().converters.end() ? nullptr : &found->second;
 }
 
 bool IsOf(const json::Value& object, const api::KindInfo& kind) {
@@ -31,7 +31,7 @@ std::string KeyOf(const json::Value& object, const api::KindInfo& to) {
 
 // Errors of conversion have no reason that Kubernetes would know.
 Status ConversionError(Call& call, const std::string& message) {
-  call.verdict = UnnamedErrorResponse(message);
+  call.webhook_error = UnnamedErrorResponse(message);
   return Status(Code::kInternal, message);
 }
 
@@ -131,7 +131,7 @@ Status Fit(const json::Value& from,
   return metadata.empty() ? Status::Ok() : invalid("metadata", metadata);
 }
 
-struct Asked {
+struct Batch {
   std::vector<std::string> keys;
   std::vector<json::Value> objects;
 };
@@ -142,39 +142,38 @@ void AskConverter(const Core& core,
                   const Converter& converter,
                   const api::KindPtr& to,
                   const std::string& about,
-                  Asked asked) {
-  Questions& questions = QuestionsOf(core, call);
+                  Batch batch) {
   const std::string version(ReviewVersion(converter));
-  const std::string uid = questions.NewUid();
-  json::Array objects(asked.objects.begin(), asked.objects.end());
+  const std::string uid = core.random.Uuid();
+  json::Array objects(batch.objects.begin(), batch.objects.end());
   json::Value review =
       json::Object{{"kind", "ConversionReview"},
                    {"apiVersion", StrCat(kGroup, version)},
                    {"request", json::Object{{"uid", uid},
                                             {"desiredAPIVersion", to->gvk.ApiVersion()},
                                             {"objects", std::move(objects)}}}};
-  const std::string key = asked.keys[0];
-  auto file = [asked = std::move(asked), to, version, uid,
-               about = StrCat("conversion webhook for ", about)](Questions& known,
-                                                                 const Questions::Answer& answer) {
+  const std::string key = batch.keys[0];
+  auto file = [batch = std::move(batch), to, version, uid,
+               about = StrCat("conversion webhook for ", about)](Callouts& known,
+                                                                 const Callouts::Answer& answer) {
     auto all = [&](const Status& why) {
-      for (const std::string& one : asked.keys) known.Put(one, why);
+      for (const std::string& one : batch.keys) known.Put(one, why);
     };
     if (!answer.ok()) return all(answer.status().WithContext(StrCat(about, " failed")));
     auto converted = ObjectsIn(*answer, version, uid);
     if (!converted.ok()) return all(converted.status().WithContext(StrCat(about, " failed")));
-    if (converted->size() != asked.objects.size()) {
+    if (converted->size() != batch.objects.size()) {
       return all(Status(Code::kInternal, StrCat(about, " returned ", converted->size(),
-                                                " objects, expected ", asked.objects.size())));
+                                                " objects, expected ", batch.objects.size())));
     }
-    for (size_t i = 0; i < asked.keys.size(); ++i) {
+    for (size_t i = 0; i < batch.keys.size(); ++i) {
       json::Value& object = (*converted)[i];
-      const Status fits = Fit(asked.objects[i], object, *to, about);
-      known.Put(asked.keys[i],
-                fits.ok() ? Questions::Answer(std::move(object)) : Questions::Answer(fits));
+      const Status fits = Fit(batch.objects[i], object, *to, about);
+      known.Put(batch.keys[i],
+                fits.ok() ? Callouts::Answer(std::move(object)) : Callouts::Answer(fits));
     }
   };
-  questions.Ask(key, converter.webhook, review, kTimeout, false, std::move(file));
+  SendReview(core, call, key, converter.webhook, review, kTimeout, false, std::move(file));
 }
 
 }  // namespace
@@ -191,7 +190,7 @@ Status ConvertObject(const Core& core, Call& call, json::Value& object, const ap
     return ConversionError(call, "no supported conversion review versions");
   }
   const std::string key = KeyOf(object, to);
-  if (const Questions::Answer* answer = QuestionsOf(core, call).Find(key)) {
+  if (const Callouts::Answer* answer = CalloutsOf(core, call).Find(key)) {
     if (!answer->ok()) return ConversionError(call, answer->status().message());
     object = **answer;
     return Status::Ok();
@@ -199,7 +198,7 @@ Status ConvertObject(const Core& core, Call& call, json::Value& object, const ap
   const std::string about = GvkText(json::GetString(object, {"apiVersion"}), to.gvk.kind);
   AskConverter(core, call, *converter, std::make_shared<const api::KindInfo>(to), about,
                {{key}, {object}});
-  return Unanswered();
+  return WaitingForCallout();
 }
 
 Status ConvertAhead(const Core& core,
@@ -208,10 +207,10 @@ Status ConvertAhead(const Core& core,
                     const api::KindInfo& to) {
   const Converter* converter = ConverterOf(core, to);
   if (converter == nullptr) return Status::Ok();
-  Questions& questions = QuestionsOf(core, call);
+  const Callouts& callouts = CalloutsOf(core, call);
   const auto kind = std::make_shared<const api::KindInfo>(to);
   bool asked = false;
-  Asked next;
+  Batch next;
   std::string about;
   auto send = [&] {
     if (next.keys.empty()) return;
@@ -222,18 +221,18 @@ Status ConvertAhead(const Core& core,
     const json::SharedValue object = entry->Parsed();
     if (IsOf(*object, to)) continue;
     std::string key = KeyOf(*object, to);
-    if (questions.Find(key) != nullptr) continue;
+    if (callouts.Find(key) != nullptr) continue;
     about = GvkText(json::GetString(*object, {"apiVersion"}), to.gvk.kind);
     next.keys.push_back(std::move(key));
     next.objects.push_back(*object);
     if (next.keys.size() == kMostOfReview) send();
   }
   send();
-  return asked ? Unanswered() : Status::Ok();
+  return asked ? WaitingForCallout() : Status::Ok();
 }
 
 void SetConverter(Core& core, const std::string& resource, const json::Value* conversion) {
-  auto& converters = core.webhooks->converters;
+  auto& converters = core.Get<Webhooks>().converters;
   if (conversion == nullptr || json::GetString(*conversion, {"strategy"}) != "Webhook") {
     if (const auto found = converters.find(resource); found != converters.end()) {
       converters.erase(found);

@@ -1,7 +1,7 @@
 // Conversion of objects between versions: of built-in kinds here, of custom ones by the webhook
 // that their definition names, else by their apiVersion alone.
 //
-// What fails with Unanswered() is asked of the webhook, and known when the call comes again.
+// What fails with WaitingForCallout() is known when the handler runs again (request/callouts.h).
 //
 // - Threads: core executor only.
 #pragma once

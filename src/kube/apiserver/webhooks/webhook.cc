@@ -6,15 +6,14 @@
 #include "base/random.h"
 #include "base/strings.h"
 #include "kube/api/meta.h"
-#include "kube/apiserver/handlers.h"
 #include "kube/apiserver/request/errors.h"
+#include "kube/apiserver/service_address.h"
 
 namespace swell::apiserver {
 namespace {
 
 constexpr size_t kMaxServers = 64;
 constexpr size_t kMaxShownBody = 1024;
-constexpr char kWaiting[] = "waiting for a webhook";
 
 // An address as Go's url.Parse takes it apart: "https://host:port", "/path?query".
 std::pair<std::string, std::string> SplitUrl(const std::string& url) {
@@ -40,9 +39,13 @@ Result<Place> PlaceOf(const Core& core, const Webhook& webhook) {
     std::tie(place.target.base_url, place.path) = SplitUrl(webhook.url);
     return place;
   }
+  const auto service = core.store.Get({"services", webhook.service_ns, webhook.service});
+  if (!service) {
+    return Status(Code::kNotFound, StrCat("service ", Quote(webhook.service), " not found"));
+  }
   SWELL_ASSIGN_OR_RETURN(
       const std::string address,
-      ServiceAddress(core, webhook.service_ns, webhook.service, webhook.service_port));
+      AddressOfService(core, *service->Parsed(), std::to_string(webhook.service_port)));
   place.target.base_url = StrCat("https://", address);
   place.target.server_name = StrCat(webhook.service, ".", webhook.service_ns, ".svc");
   place.path = webhook.service_path.empty() ? "/" : webhook.service_path;
@@ -53,7 +56,7 @@ Result<std::shared_ptr<api::RestHandler>> ServerAt(const Core& core, const HttpT
   if (!core.options.http_dialer) {
     return Status(Code::kUnavailable, "this server reaches no webhooks");
   }
-  auto& servers = core.webhooks->servers;
+  auto& servers = core.Get<Webhooks>().servers;
   const std::string key = StrCat(target.base_url, "\n", target.server_name, "\n", target.ca_pem);
   if (const auto found = servers.find(key); found != servers.end()) return found->second;
   SWELL_ASSIGN_OR_RETURN(auto server, core.options.http_dialer(target));
@@ -107,9 +110,9 @@ std::string HttpProblem(int status, const std::string& body) {
   return "the server rejected our request for an unknown reason";
 }
 
-Questions::Answer AnswerIn(const api::RestResponse& response,
-                           const std::string& url,
-                           const std::string& address) {
+Callouts::Answer AnswerIn(const api::RestResponse& response,
+                          const std::string& url,
+                          const std::string& address) {
   const std::string body = response.BodyString();
   auto parsed = json::Parse(body);
   if (parsed.ok() && json::GetString(*parsed, {"kind"}) == "Status" &&
@@ -134,20 +137,6 @@ Questions::Answer AnswerIn(const api::RestResponse& response,
   return parsed;
 }
 
-class Reply final : public api::RestSink {
- public:
-  using Done = std::function<void(const api::RestResponse&)>;
-  explicit Reply(Done done) : done_(std::move(done)) {}
-
-  void OnResponse(api::RestResponse response) override { done_(response); }
-  void OnStreamStart(int, std::string) override {}
-  bool OnChunk(const api::Chunk&) override { return false; }
-  void OnStreamEnd(const Status&) override {}
-
- private:
-  Done done_;
-};
-
 }  // namespace
 
 Webhook Webhook::FromJson(const json::Value* client_config) {
@@ -169,40 +158,27 @@ std::string Webhook::Url() const {
   return StrCat("https://", service, ".", service_ns, ".svc:", service_port, service_path);
 }
 
-Questions::~Questions() {
-  for (const auto& [number, question] : under_way_) core_.executor.Cancel(question.timer);
+Callouts& CalloutsOf(const Core& core, Call& call) {
+  if (!call.callouts) call.callouts = std::make_shared<Callouts>(core.executor);
+  return *call.callouts;
 }
 
-const Questions::Answer* Questions::Find(const std::string& key) const {
-  const auto found = answers_.find(key);
-  return found == answers_.end() ? nullptr : &found->second;
-}
+namespace {
 
-void Questions::Ask(const std::string& key,
-                    const Webhook& webhook,
-                    const json::Value& review,
-                    Duration timeout,
-                    bool tell_timeout,
-                    File file) {
-  if (!asked_.insert(key).second) return;
-  const uint64_t number = next_;
-  const Finished finish = Begin(std::move(file));
-  // Never answered from inside the handler that asks.
-  auto refuse = [this, finish](const Status& why) {
-    core_.executor.Post([finish, why] { finish(why); });
-  };
-  if (number > kMaxQuestions) return refuse(Status(Code::kInternal, "too many calls of webhooks"));
-  const int64_t seconds = std::chrono::duration_cast<std::chrono::seconds>(timeout).count();
-  const std::string query = tell_timeout ? StrCat("timeout=", seconds, "s") : "";
-  const std::string url = StrCat(webhook.Url(), query.empty() ? "" : "?", query);
-  auto place = PlaceOf(core_, webhook);
+Result<Callouts::Request> ReviewRequest(const Core& core,
+                                        const Webhook& webhook,
+                                        const json::Value& review,
+                                        Duration timeout,
+                                        const std::string& query,
+                                        const std::string& url) {
+  auto place = PlaceOf(core, webhook);
   if (!place.ok()) {
-    return refuse(place.status().code() == Code::kInternal
-                      ? place.status()
-                      : place.status().WithContext(StrCat("Post ", Quote(url))));
+    return place.status().code() == Code::kInternal
+               ? place.status()
+               : place.status().WithContext(StrCat("Post ", Quote(url)));
   }
-  auto server = ServerAt(core_, place->target);
-  if (!server.ok()) return refuse(server.status().WithContext(StrCat("Post ", Quote(url))));
+  auto server = ServerAt(core, place->target);
+  if (!server.ok()) return server.status().WithContext(StrCat("Post ", Quote(url)));
   api::RestRequest request;
   request.method = "POST";
   const size_t question = place->path.find('?');
@@ -214,90 +190,33 @@ void Questions::Ask(const std::string& key,
   request.accept = "application/json, */*";
   request.user_agent = "kube-apiserver-admission";
   request.body = json::Print(review);
-  const std::string address = SplitUrl(place->target.base_url).first;
-  const auto expired = [finish, url] {
-    finish(Status(Code::kTimeout, StrCat("Post ", Quote(url), ": context deadline exceeded")));
-  };
-  Send(number, *server, std::move(request), timeout, expired,
-       [finish, url, address = address.substr(address.find("://") + 3)](
-           const api::RestResponse& response) { finish(AnswerIn(response, url, address)); });
+  const std::string base = SplitUrl(place->target.base_url).first;
+  const std::string address = base.substr(base.find("://") + 3);
+  return Callouts::Request{
+      std::move(*server), std::move(request), timeout,
+      Status(Code::kTimeout, StrCat("Post ", Quote(url), ": context deadline exceeded")),
+      [url, address](const api::RestResponse& response) {
+        return AnswerIn(response, url, address);
+      }};
 }
 
-void Questions::AskNode(const std::string& key,
-                        std::shared_ptr<api::RestHandler> node,
-                        api::RestRequest request,
-                        Duration timeout) {
-  if (!asked_.insert(key).second) return;
-  const uint64_t number = next_;
-  const Finished finish =
-      Begin([key](Questions& questions, const Answer& answer) { questions.Put(key, answer); });
-  const auto expired = [finish] { finish(Status(Code::kTimeout, "the node does not answer")); };
-  Send(number, std::move(node), std::move(request), timeout, expired,
-       [finish](const api::RestResponse& response) {
-         finish(response.status == 200 ? json::Parse(response.BodyString())
-                                       : Status(Code::kUnavailable, "the node refused"));
-       });
-}
+}  // namespace
 
-Questions::Finished Questions::Begin(File file) {
-  const uint64_t number = next_++;
-  ++open_;
-  fresh_ = true;
-  return [weak = weak_from_this(), number, file = std::move(file)](const Answer& answer) {
-    if (const auto self = weak.lock()) self->Finish(number, file, answer);
-  };
-}
-
-void Questions::Send(uint64_t number,
-                     std::shared_ptr<api::RestHandler> server,
-                     api::RestRequest request,
-                     Duration timeout,
-                     std::function<void()> expired,
-                     std::function<void(const api::RestResponse&)> done) {
-  UnderWay& one = under_way_[number];
-  one.server = std::move(server);
-  one.timer = core_.executor.After(timeout, std::move(expired));
-  auto call = one.server->Handle(std::move(request), std::make_shared<Reply>(std::move(done)));
-  // It may have been answered at once.
-  const auto still = under_way_.find(number);
-  if (still != under_way_.end()) still->second.call = std::move(call);
-}
-
-void Questions::Finish(uint64_t number, const File& file, const Answer& answer) {
-  const auto found = under_way_.find(number);
-  if (found != under_way_.end()) {
-    core_.executor.Cancel(found->second.timer);
-    // Not from inside the call's own callback.
-    core_.executor.Post(
-        [ended = std::make_shared<UnderWay>(std::move(found->second))] { ended->call.reset(); });
-    under_way_.erase(found);
-  }
-  file(*this, answer);
-  --open_;
-  GoOn();
-}
-
-void Questions::WhenAnswered(std::function<void()> then) {
-  fresh_ = false;
-  then_ = std::move(then);
-  GoOn();
-}
-
-void Questions::GoOn() {
-  if (open_ > 0 || !then_) return;
-  // Never from inside another's callback.
-  core_.executor.Post([then = std::exchange(then_, nullptr)] { then(); });
-}
-
-Status Unanswered() { return Status(Code::kUnavailable, kWaiting); }
-
-bool IsUnanswered(const Status& status) {
-  return status.code() == Code::kUnavailable && status.message() == kWaiting;
-}
-
-Questions& QuestionsOf(const Core& core, Call& call) {
-  if (!call.questions) call.questions = std::make_shared<Questions>(core);
-  return *call.questions;
+void SendReview(const Core& core,
+                Call& call,
+                const std::string& key,
+                const Webhook& webhook,
+                const json::Value& review,
+                Duration timeout,
+                bool send_timeout,
+                Callouts::File file) {
+  const int64_t seconds = std::chrono::duration_cast<std::chrono::seconds>(timeout).count();
+  const std::string query = send_timeout ? StrCat("timeout=", seconds, "s") : "";
+  const std::string url = StrCat(webhook.Url(), query.empty() ? "" : "?", query);
+  CalloutsOf(core, call)
+      .Send(
+          key, [&] { return ReviewRequest(core, webhook, review, timeout, query, url); },
+          std::move(file));
 }
 
 std::string Digest(std::string_view text) {

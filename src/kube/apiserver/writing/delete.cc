@@ -6,10 +6,10 @@
 #include "kube/api/meta.h"
 #include "kube/apiserver/admission/admission_webhooks.h"
 #include "kube/apiserver/codec.h"
-#include "kube/apiserver/handlers.h"
 #include "kube/apiserver/print/output.h"
 #include "kube/apiserver/reading/selection.h"
 #include "kube/apiserver/request/errors.h"
+#include "kube/apiserver/writing/handlers.h"
 #include "kube/apiserver/writing/write.h"
 #include "kube/apiserver/writing/write_options.h"
 
@@ -189,7 +189,7 @@ Plan PlanDeletion(const Admission& admission, const DeleteOptions& options, json
       json::Set(object, {"metadata", "deletionGracePeriodSeconds"}, json::Value(grace));
     }
   }
-  if (HooksOf(admission.kind).generation && !deleting && !remove) {
+  if (admission.core.hooks.Of(admission.kind).generation && !deleting && !remove) {
     json::Set(object, {"metadata", "generation"},
               json::Value(json::GetInt(object, {"metadata", "generation"}) + 1));
   }
@@ -208,7 +208,7 @@ void DeleteObject(Core& core,
                   std::function<void(const Result<Deletion>&)> done) {
   json::Value object = *entry->Parsed();
   Status status = CheckPreconditions(admission, options, object);
-  const auto may_remove = HooksOf(admission.kind).remove;
+  const auto may_remove = admission.core.hooks.Of(admission.kind).remove;
   if (status.ok() && may_remove != nullptr) status = may_remove(admission, object);
   if (!status.ok()) {
     done(status);
@@ -285,7 +285,7 @@ void HandleDelete(Core& core, const CallPtr& call) {
                  if (!alive) return;
                  if (!result.ok()) {
                    call->Fail(result.status());
-                 } else if (result->gone && !HooksOf(*call->storage).answers_deleted) {
+                 } else if (result->gone && !alive->hooks.Of(*call->storage).answers_deleted) {
                    RespondDocument(*call, 200,
                                    SuccessStatus(*call->kind, result->entry->key.name,
                                                  result->entry->attributes.uid));

@@ -4,7 +4,7 @@
 
 #include <optional>
 
-#include "kube/apiserver/hooks.h"
+#include "kube/apiserver/core.h"
 
 namespace swell::apiserver {
 

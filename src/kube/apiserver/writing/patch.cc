@@ -8,9 +8,9 @@
 #include "kube/apiserver/codec.h"
 #include "kube/apiserver/fields/apply.h"
 #include "kube/apiserver/fields/field_set.h"
-#include "kube/apiserver/handlers.h"
 #include "kube/apiserver/print/output.h"
 #include "kube/apiserver/request/errors.h"
+#include "kube/apiserver/writing/handlers.h"
 #include "kube/apiserver/writing/prepare.h"
 #include "kube/apiserver/writing/write.h"
 

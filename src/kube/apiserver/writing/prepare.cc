@@ -47,8 +47,8 @@ Status CheckSchema(const Admission& admission, json::Value& object, const json::
     if (!problem.empty()) return DecodeError(kind, problem);
   }
   api::DefaultObject(admission.kind, object);
-  if (errors.empty() && kind.custom) {
-    errors = CheckCustomRules(admission.core, kind, object, old);
+  if (errors.empty() && kind.rules) {
+    errors = kind.rules(object, old);
   }
   const ObjectRules& rules = admission.core.options.object_rules;
   if (errors.empty() && rules && admission.subresource != "status") {
@@ -103,7 +103,7 @@ void StampNew(Admission& admission, json::Value& object) {
   const WallTime now =
       admission.call != nullptr ? admission.call->received : admission.core.clock.Now();
   fields["creationTimestamp"] = api::FormatTime(now);
-  if (HooksOf(admission.kind).generation) fields["generation"] = 1;
+  if (admission.core.hooks.Of(admission.kind).generation) fields["generation"] = 1;
 }
 
 }  // namespace
@@ -157,7 +157,7 @@ Status PrepareCreate(Admission& admission, json::Value& object) {
   SWELL_RETURN_IF_ERROR(ChooseName(admission, object));
   SWELL_RETURN_IF_ERROR(CheckNamespace(admission));
   StampNew(admission, object);
-  const ResourceHooks& hooks = HooksOf(kind);
+  const ResourceHooks& hooks = admission.core.hooks.Of(kind);
   if (kind.has_status && !hooks.keep_status && !kind.read_only) {
     // Kubernetes' own kinds always have one, if only an empty one.
     if (kind.custom) {
@@ -295,7 +295,7 @@ Status PrepareUpdate(Admission& admission, json::Value& object, const json::Valu
     json::Set(object, {"metadata"}, json::Object());
   }
   KeepOthersParts(admission, object, old);
-  const ResourceHooks& hooks = HooksOf(kind);
+  const ResourceHooks& hooks = admission.core.hooks.Of(kind);
   SWELL_RETURN_IF_ERROR(CheckSchema(admission, object, &old));
   if (IsTracked(admission)) TrackManager(*admission.call, object, &old);
   if (hooks.update != nullptr) SWELL_RETURN_IF_ERROR(hooks.update(admission, object, old));
@@ -338,7 +338,7 @@ void CreateInternally(Core& core,
     return;
   }
   Status prepared = PrepareCreate(admission, object);
-  const auto reserve = HooksOf(*kind).reserve;
+  const auto reserve = core.hooks.Of(*kind).reserve;
   if (prepared.ok() && reserve != nullptr) prepared = reserve(admission, object, nullptr);
   if (!prepared.ok()) {
     finish(prepared.WithContext(StrCat("creating ", plural, " ", Quote(admission.name))));

@@ -5,9 +5,9 @@
 #include "kube/api/selector.h"
 #include "kube/apiserver/admission/admission_webhooks.h"
 #include "kube/apiserver/codec.h"
-#include "kube/apiserver/handlers.h"
 #include "kube/apiserver/print/output.h"
 #include "kube/apiserver/request/errors.h"
+#include "kube/apiserver/writing/handlers.h"
 #include "kube/apiserver/writing/prepare.h"
 #include "kube/apiserver/writing/write.h"
 
@@ -147,7 +147,7 @@ void AnswerScale(Core& core, const CallPtr& call, const UpdateResult& result) {
     RespondDocument(*call, 200, MakeScale(call->handled(), result.object));
     return;
   }
-  call->again = [weak = core.weak_from_this(), result](const CallPtr& again) {
+  call->retry = [weak = core.weak_from_this(), result](const CallPtr& again) {
     if (const auto alive = weak.lock()) AnswerScale(*alive, again, result);
   };
   const auto object = HandledObject(core, *call, *result.entry);

@@ -4,9 +4,9 @@
 #include "kube/api/meta.h"
 #include "kube/apiserver/admission/quota.h"
 #include "kube/apiserver/codec.h"
-#include "kube/apiserver/handlers.h"
 #include "kube/apiserver/print/output.h"
 #include "kube/apiserver/request/errors.h"
+#include "kube/apiserver/writing/handlers.h"
 #include "kube/apiserver/writing/prepare.h"
 
 namespace swell::apiserver {
@@ -76,7 +76,7 @@ void CreateObject(Core& core, const CallPtr& call, json::Value object) {
                           const Status& settled) { call->Fail(settled.ok() ? exists : settled); });
     return;
   }
-  const auto reserve = HooksOf(admission.kind).reserve;
+  const auto reserve = admission.core.hooks.Of(admission.kind).reserve;
   Status status = ToStored(core, *call, object);
   if (status.ok() && reserve != nullptr) status = reserve(admission, object, nullptr);
   if (status.ok()) status = ChargeQuota(admission, object);
@@ -137,7 +137,7 @@ Status CheckPreconditions(const Admission& admission,
   }
   const std::string_view version = json::GetString(object, {"metadata", "resourceVersion"});
   if (version.empty() || version == "0") {
-    if (!HooksOf(admission.kind).needs_version) return Status::Ok();
+    if (!admission.core.hooks.Of(admission.kind).needs_version) return Status::Ok();
     // Said about the resource, for once, and not about the kind.
     api::KindInfo resource;
     resource.gvk = {admission.kind.gvk.group, "", admission.kind.plural};
@@ -188,7 +188,7 @@ void UpdateObject(Core& core,
   const json::SharedValue& before = *handled;
   Status status = CheckPreconditions(admission, object, *before);
   if (status.ok()) status = PrepareUpdate(admission, object, *before);
-  const auto reserve = HooksOf(admission.kind).reserve;
+  const auto reserve = admission.core.hooks.Of(admission.kind).reserve;
   if (status.ok() && reserve != nullptr) status = reserve(admission, object, before.get());
   // A new version to store it in is a change, too.
   const bool same = status.ok() && SameButVersion(object, *before) &&
@@ -245,8 +245,8 @@ void HandleUpdate(Core& core, const CallPtr& call) {
   const auto old = core.store.Latest(KeyFor(*call->storage, call->info.ns, call->info.name));
   if (!old) {
     const bool may_create = call->info.subresource.empty() &&
-                            HooksOf(*call->storage).create_on_update && api::Uid(*object).empty() &&
-                            api::ResourceVersion(*object) == 0;
+                            core.hooks.Of(*call->storage).create_on_update &&
+                            api::Uid(*object).empty() && api::ResourceVersion(*object) == 0;
     if (may_create) {
       CreateObject(core, call, std::move(*object));
     } else {

@@ -2,7 +2,7 @@
 // - Threads: core executor only.
 #pragma once
 
-#include "kube/apiserver/hooks.h"
+#include "kube/apiserver/core.h"
 
 namespace swell::apiserver {
 

@@ -1,10 +1,11 @@
-// What every cluster has from its first minute.
+#include "kube/apiserver/server/bootstrap.h"
+
 #include "base/strings.h"
 #include "kube/api/crd/crds.h"
 #include "kube/api/local_storage.h"
 #include "kube/api/meta.h"
 #include "kube/apiserver/access/rbac_defaults.h"
-#include "kube/apiserver/handlers.h"
+#include "kube/apiserver/kinds/service_ips.h"
 #include "kube/apiserver/writing/prepare.h"
 
 namespace swell::apiserver {
@@ -119,7 +120,7 @@ std::vector<Step> Steps(const Core& core) {
     steps.push_back({"apiextensions.k8s.io", "customresourcedefinitions", std::move(crd)});
   }
   AddRbac(steps);
-  AddServices(core.options, core.service_ips.first(), steps);
+  AddServices(core.options, core.Get<ServiceIps>().first(), steps);
   return steps;
 }
 

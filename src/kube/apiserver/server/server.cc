@@ -1,17 +1,24 @@
 // From a request to its handler: authenticate, route, authorize, dispatch.
-#include "base/log.h"
+#include <algorithm>
+#include <set>
+
 #include "base/strings.h"
 #include "kube/apiserver/access/access.h"
 #include "kube/apiserver/access/authn.h"
 #include "kube/apiserver/access/request_log.h"
+#include "kube/apiserver/admission/admission_webhooks.h"
 #include "kube/apiserver/admission/quota.h"
-#include "kube/apiserver/handlers.h"
-#include "kube/apiserver/hooks.h"
+#include "kube/apiserver/kinds/handlers.h"
+#include "kube/apiserver/pods/handlers.h"
+#include "kube/apiserver/reading/handlers.h"
 #include "kube/apiserver/reading/watch.h"
 #include "kube/apiserver/request/errors.h"
 #include "kube/apiserver/request_filters/ambiguous_kinds.h"
 #include "kube/apiserver/request_filters/lease_terms.h"
 #include "kube/apiserver/request_filters/yaml_offload.h"
+#include "kube/apiserver/server/bootstrap.h"
+#include "kube/apiserver/server/routes.h"
+#include "kube/apiserver/webhooks/webhook.h"
 #include "kube/apiserver/writing/prepare.h"
 #include "kube/apiserver/writing/write_options.h"
 
@@ -30,96 +37,6 @@ class CallHandle final : public api::RestCall {
 bool IsMutation(std::string_view verb) {
   return verb == "create" || verb == "update" || verb == "patch" || verb == "delete" ||
          verb == "deletecollection";
-}
-
-bool Contains(const std::vector<std::string>& list, std::string_view text) {
-  return std::find(list.begin(), list.end(), text) != list.end();
-}
-
-Result<std::string> VerbOf(const Call& call) {
-  const std::string_view method = call.request.method;
-  const bool named = !call.info.name.empty();
-  if (!call.info.is_resource) return ToLower(method);
-  if (method == "GET" || method == "HEAD") {
-    const bool watch = call.query.Bool("watch");
-    if (call.info.deprecated_watch || (watch && call.info.subresource.empty()))
-      return std::string("watch");
-    return std::string(named ? "get" : "list");
-  }
-  if (method == "POST") return std::string("create");
-  if (method == "PUT") return std::string("update");
-  if (method == "PATCH") return std::string("patch");
-  if (method == "DELETE") return std::string(named ? "delete" : "deletecollection");
-  return MethodNotAllowedError();
-}
-
-// Finds the kind that the path names.
-Status Route(Core& core, Call& call) {
-  const RequestInfo& info = call.info;
-  Core::Target target = core.FindTarget(info);
-  call.kind = std::move(target.kind);
-  call.storage = std::move(target.storage);
-  if (!call.kind || !call.kind->served) return NoSuchResourceError();
-  if (!call.kind->namespaced && !info.ns.empty()) return NoSuchResourceError();
-  if (call.kind->namespaced && info.ns.empty() && !info.name.empty() && !info.deprecated_watch) {
-    return NoSuchResourceError();
-  }
-  if (!info.rest.empty() && info.subresource != "proxy") return NoSuchResourceError();
-  return Status::Ok();
-}
-
-using Handler = void (*)(Core&, const CallPtr&);
-
-// Subresources with handlers of their own.
-Handler SubresourceHandler(const Call& call, std::string_view verb) {
-  const std::string& sub = call.info.subresource;
-  const std::string& resource = call.storage->plural;
-  const bool core_group = call.storage->gvk.group.empty();
-  if (sub == "proxy" && core_group) {
-    if (resource == "nodes") return HandleNodeProxy;
-    return resource == "pods" || resource == "services" ? HandleHttpProxy : nullptr;
-  }
-  if (sub == "scale") {
-    return verb == "get" || verb == "update" || verb == "patch" ? HandleScale : nullptr;
-  }
-  if (core_group && resource == "pods") {
-    if (sub == "binding") return verb == "create" ? HandleBinding : nullptr;
-    if (sub == "eviction") return verb == "create" ? HandleEviction : nullptr;
-    if (sub == "ephemeralcontainers") return HandleEphemeralContainers;
-    if (sub == "log") return verb == "get" ? HandlePodProxy : nullptr;
-    if (sub == "exec" || sub == "attach" || sub == "portforward") {
-      return verb == "get" || verb == "create" ? HandlePodProxy : nullptr;
-    }
-  }
-  if (core_group && resource == "namespaces" && sub == "finalize") {
-    return verb == "update" ? HandleNamespaceFinalize : nullptr;
-  }
-  if (core_group && resource == "serviceaccounts" && sub == "token") {
-    return verb == "create" ? HandleTokenRequest : nullptr;
-  }
-  if (verb == "get") return HandleGet;
-  if (verb == "update") return HandleUpdate;
-  return verb == "patch" ? HandlePatch : nullptr;
-}
-
-Handler MainHandler(const Call& call, std::string_view verb) {
-  if (call.kind->gvk.group.empty() && call.kind->plural == "bindings") {
-    return verb == "create" ? HandleBindingsResource : nullptr;
-  }
-  if (call.kind->read_only) return verb == "create" ? HandleReview : nullptr;
-  if (call.kind->computed) {
-    return verb == "get" || verb == "list" ? HandleComputed : nullptr;
-  }
-  const bool named = !call.info.name.empty();
-  if (verb == "get") return HandleGet;
-  if (verb == "list") return HandleList;
-  if (verb == "watch") return HandleWatch;
-  if (verb == "create") return named ? nullptr : HandleCreate;
-  if (verb == "update") return named ? HandleUpdate : nullptr;
-  if (verb == "patch") return named ? HandlePatch : nullptr;
-  if (verb == "delete") return HandleDelete;
-  return verb == "deletecollection" && Contains(call.kind->verbs, verb) ? HandleDeleteCollection
-                                                                        : nullptr;
 }
 
 // Below a group that nobody serves there is no API that could answer with a Status.
@@ -151,7 +68,7 @@ Status Dispatch(Core& core, const CallPtr& call) {
   SWELL_ASSIGN_OR_RETURN(call->user, Authenticate(core, call->request));
   SWELL_RETURN_IF_ERROR(Impersonate(core, *call));
   SWELL_ASSIGN_OR_RETURN(const std::string verb, VerbOf(*call));
-  core.log->Routed(*call, verb);
+  core.observer->Routed(*call, verb);
   FollowHomonym(core, verb, *call);
   if (!IsMaster(call->user)) {
     SWELL_RETURN_IF_ERROR(CheckAccess(core, call->user, AttributesOf(*call, verb)));
@@ -164,25 +81,26 @@ Status Dispatch(Core& core, const CallPtr& call) {
   }
   SWELL_RETURN_IF_ERROR(routed);
   const std::string& sub = call->info.subresource;
-  if (!sub.empty() && !Contains(call->kind->subresources, sub)) {
+  const auto& known = call->kind->subresources;
+  if (!sub.empty() && std::find(known.begin(), known.end(), sub) == known.end()) {
     return call->kind->custom ? NotFoundError(*call->kind, call->info.name) : NoSuchResourceError();
   }
-  const Handler handler = sub.empty() ? MainHandler(*call, verb) : SubresourceHandler(*call, verb);
+  const Handler handler = HandlerOf(*call, verb);
   if (handler == nullptr) return MethodNotAllowedError();
-  if (handler != HandlePodProxy && handler != HandleNodeProxy) {
+  if (!IsStreamed(handler)) {
     SWELL_ASSIGN_OR_RETURN(call->form, NegotiateForm(call->request.accept, call->query));
   }
   if (!call->kind->deprecation.empty()) call->AddWarning(call->kind->deprecation);
   const bool writes = IsMutation(verb);
   if (writes) SWELL_RETURN_IF_ERROR(ReadWriteOptions(*call, verb));
-  call->again = [weak = core.weak_from_this(), handler, writes, random = core.random,
-                 warned = call->warnings.size()](const CallPtr& again) {
+  call->retry = [weak = core.weak_from_this(), handler, writes, random = core.random,
+                 warned = call->warnings.size()](const CallPtr& call) {
     const auto alive = weak.lock();
     if (!alive) return;
-    again->warnings.resize(warned);
-    // The same names and uids as the first time, so that the questions are the same.
+    call->warnings.resize(warned);
+    // The same names and uids as the first time, so that the callouts are the same.
     const Random now = std::exchange(alive->random, random);
-    Run(*alive, again, handler, writes);
+    Run(*alive, call, handler, writes);
     alive->random = now;
   };
   auto run = [call, handler, writes](Core& alive) { Run(alive, call, handler, writes); };
@@ -190,26 +108,72 @@ Status Dispatch(Core& core, const CallPtr& call) {
   return Status::Ok();
 }
 
+void AddStoreMetrics(const Core& core, MetricPage& page) {
+  using enum MetricType;
+  const MetricFamily objects{
+      "apiserver_storage_objects", kGauge, "Objects in the core.store.", {"resource"}};
+  std::set<std::string> resources;
+  for (const auto& group : core.scheme->Groups()) {
+    for (const std::string& version : group.versions) {
+      for (const api::KindPtr& kind : core.scheme->KindsOf(group.name, version)) {
+        resources.insert(kind->StoreResource());
+      }
+    }
+  }
+  for (const std::string& resource : resources) {
+    const size_t count = core.store.Count(resource);
+    if (count > 0) page.Add(objects, {resource}, static_cast<double>(count));
+  }
+  const store::StoreStats stats = core.store.stats();
+  auto add = [&page](std::string_view name, MetricType type, std::string_view help, auto value) {
+    page.Add({name, type, help}, static_cast<double>(value));
+  };
+  add("swell_store_version", kGauge, "The newest durable resourceVersion.", core.store.Version());
+  add("swell_store_writes_total", kCounter, "Objects written or deleted, durably.", stats.writes);
+  add("swell_store_commits_total", kCounter, "Transactions that made them durable.", stats.commits);
+  add("swell_store_failed_commits_total", kCounter, "Transactions that were rolled back.",
+      stats.failed_commits);
+  add("swell_store_pending_writes", kGauge, "Writes that wait for the disk.", stats.pending);
+  add("swell_store_history_events", kGauge, "Events that watches can begin at.",
+      stats.history_events);
+  add("swell_store_history_bytes", kGauge, "Bytes of the objects in these events.",
+      stats.history_bytes);
+  add("apiserver_registered_watchers", kGauge, "Watches under way.",
+      core.Get<Watches>().open.size());
+}
+
 class Server final : public ApiServer {
  public:
   Server(Executor& executor, Clock& clock, Random& random, store::Store& store, Options options)
-      : core_(std::make_shared<Core>(executor, clock, random, store, std::move(options))) {
-    RegisterStoredCrds(*core_);
-    LoadServiceIps(*core_);
-    LoadQuotas(*core_);
-    StartEventExpiry(*core_);
+      : core_(std::make_shared<Core>(executor, clock, random, store, std::move(options))),
+        metrics_(RegisterMetrics(core_->options.metrics, [core = core_.get()](MetricPage& page) {
+          AddStoreMetrics(*core, page);
+        })) {
+    Core& core = *core_;
+    core.observer = std::make_shared<RequestLog>(clock, random, core.options);
+    core.Add(std::make_unique<Webhooks>());
+    RegisterAccess(core);
+    RegisterAdmissionWebhooks(core);
+    RegisterDiscovery(core);
+    core.Add(std::make_unique<Watches>(executor));
+    RegisterPods(core);
+    RegisterCustomKinds(core);
+    RegisterBuiltInKinds(core);
+    RegisterSigningRequests(core);
+    RegisterQuotas(core);
+    RegisterEvents(core);
   }
   ~Server() override {
-    // Ends every watch before what they live on goes away.
-    core_->watchers.clear();
+    // Ends every watch before what it uses.
+    core_->Get<Watches>().open.clear();
   }
 
   std::unique_ptr<api::RestCall> Handle(api::RestRequest request,
                                         std::shared_ptr<api::RestSink> sink) override {
     auto call = std::make_shared<Call>(std::move(sink));
     call->request = std::move(request);
-    call->log = core_->log;
-    core_->log->Began(*call);
+    call->observer = core_->observer;
+    core_->observer->Received(*call);
     const Status status = Dispatch(*core_, call);
     if (!status.ok()) call->Fail(status);
     if (call->finished()) return nullptr;
@@ -236,6 +200,7 @@ class Server final : public ApiServer {
 
  private:
   std::shared_ptr<Core> core_;
+  std::unique_ptr<Metrics::Registration> metrics_;
 };
 
 }  // namespace

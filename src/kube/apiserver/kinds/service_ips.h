@@ -8,14 +8,14 @@
 #include <string>
 #include <string_view>
 
-#include "base/result.h"
+#include "kube/apiserver/core.h"
 
 namespace swell::apiserver {
 
 std::optional<uint32_t> ParseIpv4(std::string_view text);
 std::string FormatIpv4(uint32_t address);
 
-class ServiceIps {
+class ServiceIps final : public CorePart {
  public:
   // Range [base, base+count). A bad base makes an empty range.
   ServiceIps(std::string_view base, uint32_t count);

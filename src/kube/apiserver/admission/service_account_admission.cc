@@ -1,8 +1,8 @@
-// The service account of a pod: which one, and its token as a volume in every container.
+#include "kube/apiserver/admission/service_account_admission.h"
+
 #include "base/random.h"
 #include "base/strings.h"
 #include "kube/api/meta.h"
-#include "kube/apiserver/hooks.h"
 #include "kube/apiserver/request/errors.h"
 
 namespace swell::apiserver {

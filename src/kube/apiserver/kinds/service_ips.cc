@@ -1,4 +1,4 @@
-#include "kube/apiserver/service_ips.h"
+#include "kube/apiserver/kinds/service_ips.h"
 
 #include <bit>
 

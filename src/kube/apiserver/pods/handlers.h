@@ -1,0 +1,38 @@
+// Handlers of pods' and nodes' subresources, and the hooks of both. Each answers its call, now or
+// once durable.
+// - Threads: core executor only.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "kube/api/binder.h"
+#include "kube/apiserver/core.h"
+
+namespace swell::apiserver {
+
+void RegisterPods(Core& core);
+
+void HandleBinding(Core& core, const CallPtr& call);
+void HandleBindingsResource(Core& core, const CallPtr& call);
+// See api::Binder.
+std::unique_ptr<api::RestCall> BindAll(Core& core,
+                                       const api::UserInfo& user,
+                                       std::vector<json::Value> bindings,
+                                       const api::Bound& bound);
+void HandleEviction(Core& core, const CallPtr& call);
+// The answer is the pod or, for clients before 1.22, an EphemeralContainers object.
+void HandleEphemeralContainers(Core& core, const CallPtr& call);
+void HandlePodProxy(Core& core, const CallPtr& call);  // log, exec, attach, portforward
+void HandleNodeProxy(Core& core, const CallPtr& call);
+// Pods and services as HTTP servers.
+void HandleHttpProxy(Core& core, const CallPtr& call);
+// Lets another handler answer the call, under a path of its own.
+void ForwardTo(Core& core,
+               const CallPtr& call,
+               std::shared_ptr<api::RestHandler> handler,
+               std::string path,
+               std::string query);
+
+}  // namespace swell::apiserver
