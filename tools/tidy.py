@@ -38,6 +38,7 @@ LAYERS = {
     "sim": ["kube/apiserver", "kube/node", "operator"],
     "cli": ["kube/client", "kube/edge"],
 }
+LAYERS["ops"] = [layer for layer in LAYERS if layer != "sim"]
 LAYERS["bin"] = list(LAYERS)
 
 # Layer or folder -> its folders: each may use those before it. What lies beside them is "."; where that is not in
@@ -55,7 +56,7 @@ FOLDERS = {
 }
 
 # Where the real clock, real randomness and blocking are allowed: the plugs and their wiring.
-REAL_WORLD = {"base", "kube/net", "kube/process", "kube/edge", "bin"}
+REAL_WORLD = {"base", "kube/net", "kube/process", "kube/edge", "ops", "bin"}
 
 # What a header says of threads, in its comments. With macros, plain values and what tests use it goes without saying.
 THREADS = re.compile(r"//.*(?:[Tt]hread|[Ee]xecutor|[Pp]ure function|[Pp]lain value)")

@@ -1,4 +1,4 @@
-// `swell agent`: nodes of a cluster that runs elsewhere, their pods on this machine.
+// swell agent: nodes of a Kubernetes cluster, whose pods run on this machine.
 #include <algorithm>
 #include <cstdio>
 #include <thread>
@@ -6,21 +6,21 @@
 #include "base/file.h"
 #include "base/strings.h"
 #include "bin/commands.h"
-#include "bin/data_dir.h"
-#include "bin/embedded_cluster.h"
-#include "bin/monitoring.h"
-#include "bin/node_address.h"
-#include "bin/remote_process.h"
+#include "bin/pod_runtime.h"
+#include "cli/session.h"
 #include "kube/edge/kubelet/kubelet_server.h"
 #include "kube/node/names.h"
 #include "kube/node/node_agent.h"
-#include "kube/node/simulated_runtime.h"
-#include "kube/process/process_runtime.h"
+#include "ops/data_dir.h"
+#include "ops/monitoring.h"
+#include "ops/node_address.h"
+#include "ops/plan_nodes.h"
+#include "ops/remote_process.h"
 
 namespace swell {
 namespace {
 
-// Every node has a port of its own for logs and commands; a fleet for load tests does without.
+// Every node has a port of its own for logs and commands, but not in a large fleet for load tests.
 constexpr size_t kServingNodesMax = 200;
 constexpr char kMetricsAddress[] = "127.0.0.1:10291";
 
@@ -55,11 +55,10 @@ class AgentProcess {
   Status Run();
 
  private:
-  Status MakeRuntime();
   Status MakeKubeletServer();
   void StopIo();
   void Start();
-  void TellWhenReady();
+  void PrintWhenReady();
   void StopAll();
   void Collect(MetricPage& page) const;
 
@@ -68,8 +67,7 @@ class AgentProcess {
   std::vector<node::NodeConfig> nodes_;
   std::unique_ptr<RemoteProcess> process_;
   Monitoring monitoring_;
-  std::unique_ptr<edge::ProcessRuntime> processes_;
-  std::unique_ptr<node::SimulatedRuntime> simulated_;
+  std::unique_ptr<PodRuntime> runtime_;
   std::unique_ptr<node::ServiceNames> names_;
   std::unique_ptr<node::NodeFleet> fleet_;
   net::Reactor io_;
@@ -84,7 +82,7 @@ Result<std::unique_ptr<AgentProcess>> AgentProcess::Create(const AgentFlags& fla
   agent->flags_ = flags;
   agent->dir_ = AgentDataDir(flags.data_dir);
   SWELL_ASSIGN_OR_RETURN(agent->nodes_, PlanNodes(flags.plan));
-  // A node is missed after 40 s; many renew less often, so that their heartbeats stay a small cost.
+  // A node counts as lost after 40 s. Large fleets renew less often to keep the load low.
   auto heartbeat = std::chrono::seconds(std::clamp<size_t>(agent->nodes_.size() / 100, 10, 20));
   for (node::NodeConfig& node : agent->nodes_) node.lease_interval = heartbeat;
   SWELL_ASSIGN_OR_RETURN(
@@ -95,14 +93,18 @@ Result<std::unique_ptr<AgentProcess>> AgentProcess::Create(const AgentFlags& fla
     SWELL_RETURN_IF_ERROR(PrepareDataDir(agent->dir_));
     SWELL_RETURN_IF_ERROR(LockDataDir(agent->dir_));
   }
-  // Before any thread: finding out what is permitted forks.
-  SWELL_RETURN_IF_ERROR(agent->MakeRuntime());
+  // Before any thread: it forks.
+  edge::ProcessOptions options{.data_dir = agent->dir_.path, .cluster_cidr = flags.pod_cidr};
+  if (flags.runtime == "process") options.sdk_dir = FindSdk();
+  SWELL_ASSIGN_OR_RETURN(agent->runtime_,
+                         PodRuntime::Make(flags.runtime, agent->process_->core(),
+                                          agent->process_->clock(), std::move(options)));
   SWELL_RETURN_IF_ERROR(agent->MakeKubeletServer());
   return agent;
 }
 
-// Where kube-apiserver reaches the nodes for logs, exec and the like: it shows the certificate that
-// --kubelet-client-certificate gave it, which the cluster's own authority has signed.
+// kube-apiserver reaches the nodes here for logs and exec. It shows the certificate of its flag
+// --kubelet-client-certificate, which the cluster's authority has signed.
 Status AgentProcess::MakeKubeletServer() {
   std::string ip = flags_.node_ip;
   if (ip.empty()) ip = AddressTowards(process_->access().server);
@@ -145,32 +147,11 @@ void AgentProcess::StopIo() {
   kubelets_.reset();
 }
 
-Status AgentProcess::MakeRuntime() {
-  if (flags_.runtime == "simulated") {
-    simulated_ = std::make_unique<node::SimulatedRuntime>(process_->core(), process_->clock());
-    return Status::Ok();
-  }
-  edge::ProcessOptions options;
-  options.data_dir = dir_.path;
-  options.shim_command = {"/proc/self/exe", "pod-shim"};
-  options.sdk_dir = FindSdk();
-  options.config_dir = dir_.path;
-  options.cluster_cidr = flags_.pod_cidr;
-  SWELL_ASSIGN_OR_RETURN(processes_,
-                         edge::ProcessRuntime::Create(process_->core(), std::move(options)));
-  return Status::Ok();
-}
-
 void AgentProcess::Start() {
-  node::Runtime* runtime = simulated_.get();
-  if (processes_) {
-    runtime = processes_.get();
-    names_ = std::make_unique<node::ServiceNames>(process_->core(), process_->server(),
-                                                  api::UserInfo{}, processes_->Router());
-    names_->Start();
-  }
+  names_ = runtime_->MakeNames(process_->server(), api::UserInfo{});
+  if (names_) names_->Start();
   fleet_ = std::make_unique<node::NodeFleet>(
-      node::AgentPlugs{process_->core(), process_->clock(), process_->server(), *runtime,
+      node::AgentPlugs{process_->core(), process_->clock(), process_->server(), runtime_->runtime(),
                        names_.get(), process_->random().Next()},
       nodes_);
   if (kubelets_) {
@@ -180,13 +161,13 @@ void AgentProcess::Start() {
     io_thread_ = std::thread([this] { io_.Run(); });
   }
   fleet_->Start();
-  TellWhenReady();
+  PrintWhenReady();
 }
 
-void AgentProcess::TellWhenReady() {
+void AgentProcess::PrintWhenReady() {
   if (!fleet_) return;
   if (!fleet_->registered()) {
-    process_->core().After(std::chrono::milliseconds(100), [this] { TellWhenReady(); });
+    process_->core().After(std::chrono::milliseconds(100), [this] { PrintWhenReady(); });
     return;
   }
   std::printf("Registered with %s: %zu node%s\n", process_->access().server.c_str(), nodes_.size(),
@@ -194,13 +175,13 @@ void AgentProcess::TellWhenReady() {
   std::fflush(stdout);
 }
 
-// Pods outlive their agent, as they do on any node: the next one takes them over.
+// Pods outlive their agent, as on any node. The next agent adopts them.
 void AgentProcess::StopAll() {
   if (std::exchange(stopping_, true)) return;
   StopIo();
   fleet_.reset();
-  if (!processes_ || !flags_.stop_pods) return process_->core().Stop();
-  processes_->Shutdown([this] { process_->core().Stop(); });
+  if (!flags_.stop_pods) return process_->core().Stop();
+  runtime_->Shutdown([this] { process_->core().Stop(); });
 }
 
 void AgentProcess::Collect(MetricPage& page) const {
@@ -214,14 +195,15 @@ void AgentProcess::Collect(MetricPage& page) const {
   using enum MetricType;
   page.Add({"swell_agent_nodes", kGauge, "Nodes of this agent."},
            static_cast<double>(nodes_.size()));
-  page.Add({"swell_agent_nodes_registered", kGauge, "Nodes the cluster knows."}, registered);
-  page.Add({"swell_agent_pods", kGauge, "Pods the agent looks after."}, pods);
+  page.Add({"swell_agent_nodes_registered", kGauge, "Nodes registered with the cluster."},
+           registered);
+  page.Add({"swell_agent_pods", kGauge, "Pods that the agent runs."}, pods);
 }
 
 Status AgentProcess::Run() {
   registered_ = monitoring_.metrics.Register([this](MetricPage& page) { Collect(page); });
   monitoring_.health.AddReady("registered", [this] {
-    return fleet_ && fleet_->registered() ? "" : "the cluster does not know all nodes yet";
+    return fleet_ && fleet_->registered() ? "" : "some nodes are not registered yet";
   });
   SWELL_RETURN_IF_ERROR(monitoring_.Listen(*process_, flags_.metrics_address, kMetricsAddress));
   Start();
@@ -233,52 +215,61 @@ Status RunAgent(const AgentFlags& flags) {
   return agent->Run();
 }
 
-const cli::Command kAgent{
-    .name = "agent",
-    .summary =
-        "Run nodes of a Kubernetes cluster on this machine: pods bound to them become "
-        "processes here.",
-    .examples = {
-        {"This machine, its CPUs and GPUs", "swell agent --kubeconfig ~/.kube/config"},
-        {"Virtual nodes", "swell agent --nodes 3 --gpus-per-node 4 --cpus 4 --memory 15Gi"},
-        {"Many nodes whose pods only pretend",
-         "swell agent --nodes 1000 --gpus-per-node 8 --runtime simulated"}}};
-
 void AddAgentFlags(cli::Flags& flags, AgentFlags& to) {
   AddRemoteFlags(flags, to.remote);
   flags.Text("--data-dir", &to.data_dir, "DIR",
-             "pods' directories, logs and checkpoints (default ~/.swell/agent)");
-  flags.Switch("--stop-pods", &to.stop_pods,
-               "end the pods with the agent (default: they run on, and the next agent takes over)");
+             "directory for pods, logs and checkpoints (default ~/.swell/agent)");
+  flags.Switch(
+      "--stop-pods", &to.stop_pods,
+      "stop the pods with the agent (default: they keep running, and the next agent adopts them)");
   AddMonitoringFlag(flags, to.metrics_address, kMetricsAddress);
   AddLogLevel(flags, to.log_level);
   flags.Group("Nodes");
   AddNodeFlags(flags, to.plan);
   flags.Text("--node-name", &to.plan.name, "NAME",
-             "of the node (default: this machine's); with --nodes what their names begin with");
+             "name of the node (default: host name); with --nodes, the prefix of the names");
   flags.Choice("--runtime", &to.runtime, "KIND", {"process", "simulated"},
-               "process: pods are real processes; simulated: pods only pretend (default process)");
-  flags.Text("--pod-cidr", &to.pod_cidr, "CIDR", "addresses of pods");
-  flags.Text("--node-ip", &to.node_ip, "ADDRESS",
-             "where the API server reaches the nodes (default: this machine's address towards it)");
+               "process: pods are processes of this machine; simulated: no process is started "
+               "(default process)");
+  flags.Text("--pod-cidr", &to.pod_cidr, "CIDR", "address range of pods");
+  flags.Text(
+      "--node-ip", &to.node_ip, "ADDRESS",
+      "address at which the API server reaches the nodes (default: the one that connects to it)");
   flags.Text("--client-ca-file", &to.client_ca_file, "FILE",
-             "who vouches for callers of the nodes (default: the kubeconfig's authority)");
+             "certificate authority of the nodes' clients (default: that of the kubeconfig)");
   flags.Group("");
 }
 
+class AgentAction final : public cli::Action {
+ public:
+  void Declare(cli::Flags& flags) override { AddAgentFlags(flags, flags_); }
+  Result<int> Run(cli::Session&, std::vector<std::string> words) override {
+    SWELL_RETURN_IF_ERROR(CheckWords(words));
+    SWELL_RETURN_IF_ERROR(PlanNodes(flags_.plan).status());
+    SetLogSink(MakeFileLogSink(""), LogLevelOf(flags_.log_level));
+    SWELL_RETURN_IF_ERROR(RunAgent(flags_));
+    return 0;
+  }
+
+ private:
+  AgentFlags flags_;
+};
+
 }  // namespace
 
-int AgentCommand(const std::vector<std::string>& arguments) {
-  AgentFlags flags;
-  cli::Flags declared;
-  AddAgentFlags(declared, flags);
-  if (auto exit = ParseCommandLine(kAgent, declared, arguments)) return *exit;
-  if (auto nodes = PlanNodes(flags.plan); !nodes.ok()) {
-    return Misused(kAgent, nodes.status().message());
-  }
-  SetLogSink(MakeFileLogSink(""), LogLevelOf(flags.log_level));
-  Status done = RunAgent(flags);
-  return done.ok() ? 0 : FailCommand(done);
+cli::Command AgentCommand() {
+  return {.name = "agent",
+          .group = "Kubernetes",
+          .summary = "Run nodes of a Kubernetes cluster on this machine.",
+          .examples = {{"This machine with its CPUs and GPUs",
+                        "swell agent --kubeconfig ~/.kube/config"},
+                       {"Virtual nodes",
+                        "swell agent --nodes 3 --gpus-per-node 4 --cpus 4 --memory 15Gi"},
+                       {"Many nodes, without starting processes",
+                        "swell agent --nodes 1000 --gpus-per-node 8 --runtime simulated"}},
+          .notes = "Pods that are bound to these nodes run as processes of this machine.",
+          .standalone = true,
+          .make = cli::Makes<AgentAction>()};
 }
 
 }  // namespace swell

@@ -11,8 +11,7 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "base/strings.h"
-#include "bin/audit_log.h"
-#include "bin/token_key.h"
+#include "bin/pod_runtime.h"
 #include "cli/cli.h"
 #include "jobs/job_rules.h"
 #include "kube/api/meta.h"
@@ -28,10 +27,10 @@
 #include "kube/net/reactor/reactor.h"
 #include "kube/node/names.h"
 #include "kube/node/node_agent.h"
-#include "kube/node/simulated_runtime.h"
-#include "kube/process/process_runtime.h"
 #include "kube/store/backend.h"
 #include "operator/manager.h"
+#include "ops/audit_log.h"
+#include "ops/token_key.h"
 
 namespace swell {
 namespace {
@@ -46,7 +45,7 @@ constexpr char kSwellUp[] = "swell-up";
 constexpr uint64_t kFirstPort = 12000, kPorts = 18000;
 constexpr int kPortTries = 20;
 
-// The port of the last run, so that kubeconfigs stay true over a restart; 0: there was none.
+// The port of the last run, so that kubeconfigs stay valid over a restart; 0 if there was no run.
 uint64_t LastPort(const DataDir& dir) {
   auto text = ReadFile(dir.PortFile(), 16);
   const uint64_t port = text.ok() ? ParseUint(Trim(*text)).value_or(0) : 0;
@@ -81,7 +80,6 @@ struct EmbeddedCluster::Impl {
   Status OpenAudit(apiserver::Options& server_options);
   void Collect(MetricPage& page) const;
   Status MakeApiServer();
-  Status MakeRuntime();
   Status Listen();
   Result<uint16_t> ListenAtFreePort(const net::TlsServerConfig& tls);
   void ListenToPods(uint16_t port, const net::TlsServerConfig& tls);
@@ -112,8 +110,7 @@ struct EmbeddedCluster::Impl {
   std::unique_ptr<controllers::Informers> informers;
   std::unique_ptr<CycleRecorder> recorder;
   std::unique_ptr<controllers::Manager> manager;
-  std::unique_ptr<edge::ProcessRuntime> processes;
-  std::unique_ptr<node::SimulatedRuntime> simulated;
+  std::unique_ptr<PodRuntime> runtime;
   std::unique_ptr<node::ServiceNames> names;
   std::unique_ptr<node::NodeFleet> fleet;
   std::map<std::string, std::shared_ptr<api::RestHandler>> kubelets;
@@ -130,7 +127,7 @@ Status EmbeddedCluster::Impl::OpenStore() {
   return Status::Ok();
 }
 
-// The state of one instant; written by a thread of its own, so that nobody waits for it.
+// The state of one instant. A thread of its own writes it, so the core thread does not wait.
 void EmbeddedCluster::Impl::Backup(std::function<void(Result<json::Value>)> done) {
   if (backup_thread.joinable()) {
     return done(Status(Code::kTooManyRequests, "a backup is being written already"));
@@ -177,7 +174,7 @@ Status EmbeddedCluster::Impl::MakeApiServer() {
   server_options.ca_pem = pki.ca.cert_pem;
   server_options.metrics = &metrics;
   server_options.health.AddReady("informer-sync", [this] {
-    return manager && manager->synced() ? "" : "the controllers do not know the cluster yet";
+    return manager && manager->synced() ? "" : "the controllers have not read the cluster yet";
   });
   server_options.health.AddReady("shutdown",
                                  [this] { return stopping ? "the cluster is stopping" : ""; });
@@ -229,21 +226,6 @@ Status EmbeddedCluster::Impl::MakeApiServer() {
   return Status::Ok();
 }
 
-Status EmbeddedCluster::Impl::MakeRuntime() {
-  if (options.simulated) {
-    simulated = std::make_unique<node::SimulatedRuntime>(core, clock);
-    return Status::Ok();
-  }
-  edge::ProcessOptions process;
-  process.data_dir = options.data_dir.path;
-  process.shim_command = {"/proc/self/exe", "pod-shim"};
-  process.sdk_dir = options.sdk_path;
-  process.config_dir = options.data_dir.path;
-  process.cluster_cidr = options.pod_cidr;
-  SWELL_ASSIGN_OR_RETURN(processes, edge::ProcessRuntime::Create(core, std::move(process)));
-  return Status::Ok();
-}
-
 Result<uint16_t> EmbeddedCluster::Impl::ListenAtFreePort(const net::TlsServerConfig& tls) {
   const std::string host = options.listen.substr(0, options.listen.size() - 1);
   uint64_t port = LastPort(options.data_dir);
@@ -270,12 +252,12 @@ Status EmbeddedCluster::Impl::Listen() {
   return Status::Ok();
 }
 
-// Pods with addresses of their own reach this machine by their gateway: at the port that everybody
-// else uses, and, where nothing else has it, at the one that https://kubernetes.default.svc means.
+// Pods with addresses of their own reach this machine at their gateway: at the port that all
+// clients use, and at the port of https://kubernetes.default.svc if it is free.
 void EmbeddedCluster::Impl::ListenToPods(uint16_t port, const net::TlsServerConfig& tls) {
   std::string host = HostOf(options.listen);
-  if (processes && processes->support().network) {
-    host = processes->gateway();
+  if (!runtime->gateway().empty()) {
+    host = runtime->gateway();
     for (int one : {static_cast<int>(port), kHttpsPort}) {
       auto listening = http->Listen(StrCat(host, ":", one), tls);
       if (listening.ok() || options.listen.starts_with("0.0.0.0")) continue;
@@ -303,7 +285,7 @@ Status EmbeddedCluster::Impl::WriteAccess() {
                              0600);
 }
 
-// What the sockets and the disk say, beside what the server, the controllers and the agents do.
+// Metrics of sockets and disk; server, controllers and agents add their own.
 void EmbeddedCluster::Impl::Collect(MetricPage& page) const {
   AddProcessMetrics(page, cli::Version());
   using enum MetricType;
@@ -312,21 +294,21 @@ void EmbeddedCluster::Impl::Collect(MetricPage& page) const {
   };
   const net::ServerStats& sockets = http->stats();
   add("swell_http_connections", kGauge, "Open connections.", sockets.connections_open.load());
-  add("swell_http_connections_total", kCounter, "Connections that were made.",
+  add("swell_http_connections_total", kCounter, "Accepted connections.",
       sockets.connections_accepted.load());
-  add("swell_http_connections_refused_total", kCounter, "Connections beyond the bound.",
-      sockets.connections_refused.load());
-  add("swell_http_bad_requests_total", kCounter, "Requests that are no HTTP.",
+  add("swell_http_connections_refused_total", kCounter,
+      "Connections refused because there were too many.", sockets.connections_refused.load());
+  add("swell_http_bad_requests_total", kCounter, "Requests that are not valid HTTP.",
       sockets.bad_requests.load());
-  add("swell_http_timeouts_total", kCounter, "Connections cut for their slowness.",
+  add("swell_http_timeouts_total", kCounter, "Connections closed because the client was too slow.",
       sockets.timeouts.load());
-  add("swell_http_overflows_total", kCounter, "Streams cut since nobody read them.",
-      sockets.overflows.load());
+  add("swell_http_overflows_total", kCounter,
+      "Streams closed because the client did not read them.", sockets.overflows.load());
   const edge::HttpFrontStats& requests = front->stats();
-  add("swell_http_requests_total", kCounter, "Requests that were read.", requests.requests.load());
-  add("swell_http_requests_refused_total", kCounter, "Requests answered 429 for their number.",
+  add("swell_http_requests_total", kCounter, "Requests received.", requests.requests.load());
+  add("swell_http_requests_refused_total", kCounter, "Requests answered with 429.",
       requests.refused.load());
-  add("swell_http_requests_abandoned_total", kCounter, "Requests whose clients went away.",
+  add("swell_http_requests_abandoned_total", kCounter, "Requests whose client disconnected.",
       requests.abandoned.load());
   const MetricFamily files{"swell_store_size_bytes", kGauge, "The database and its log.", {"file"}};
   for (const char* file : {"swell.db", "swell.db-wal"}) {
@@ -340,10 +322,10 @@ void EmbeddedCluster::Impl::Collect(MetricPage& page) const {
       pods += static_cast<double>(node->worker_count());
     }
   }
-  add("swell_agent_pods", kGauge, "Pods the agents look after.", pods);
+  add("swell_agent_pods", kGauge, "Pods that the node agents run.", pods);
 }
 
-// What `swell replay` reads is not worth a cluster that does not start.
+// A cluster starts even if its cycles cannot be recorded.
 void EmbeddedCluster::Impl::RecordCycles() {
   if (options.record_mib <= 0) return;
   auto opened = CycleRecorder::Open(options.data_dir.CyclesDir(),
@@ -356,8 +338,8 @@ void EmbeddedCluster::Impl::RecordCycles() {
   }
 }
 
-// Those that an earlier start had and this one has not: pods would be sent there until somebody
-// misses them.
+// Deletes the nodes of an earlier start that this one does not have. Otherwise pods would be placed
+// there until their leases expire.
 void EmbeddedCluster::Impl::ForgetOldNodes() {
   node_client = std::make_unique<client::Client>(core, server, kSystem, kSwellUp);
   node_client->List(client::resources::kNodes, "", {},
@@ -396,7 +378,7 @@ void EmbeddedCluster::Impl::StartComponents() {
                                      .not_before = clock.Now() - std::chrono::minutes(5),
                                      .validity = request.validity});
       };
-  // Manifests name schedulers that nobody else runs here.
+  // Schedulers named in manifests that do not run here.
   for (const char* other : {"volcano", "kai-scheduler", "runai-scheduler"}) {
     manager_options.scheduler_names.push_back(other);
   }
@@ -406,9 +388,9 @@ void EmbeddedCluster::Impl::StartComponents() {
   manager_options.grouping_namespace = client::kUsageNamespace;
   RecordCycles();
   if (recorder) manager_options.recorder = recorder->recorder();
-  manager_options.host_network = processes && !processes->support().network;
-  if (processes) manager_options.log_file = options.data_dir.LogFile();
-  if (processes) {
+  manager_options.host_network = runtime->host_network();
+  if (runtime->has_files()) {
+    manager_options.log_file = options.data_dir.LogFile();
     manager_options.remove_volume = [this](const std::string& handle) {
       // Its name is the agents' (kDurable): NAMESPACE/CLAIM, which are plain names.
       io.Post([path = StrCat(options.data_dir.path, "/volumes/", handle)] {
@@ -422,31 +404,25 @@ void EmbeddedCluster::Impl::StartComponents() {
       controllers::Context{core, clock, random, server, kSystem, *informers, &metrics, server},
       manager_options);
   manager->Start();
-  node::Runtime* runtime = simulated.get();
-  if (processes) runtime = processes.get();
-  if (processes) {
-    names = std::make_unique<node::ServiceNames>(core, server, kSystem, processes->Router());
-    names->Start();
-  }
+  names = runtime->MakeNames(server, kSystem);
+  if (names) names->Start();
   fleet = std::make_unique<node::NodeFleet>(
-      node::AgentPlugs{core, clock, server, *runtime, names.get(), random.Next()}, node_configs);
+      node::AgentPlugs{core, clock, server, runtime->runtime(), names.get(), random.Next()},
+      node_configs);
   for (node::NodeAgent* node : fleet->nodes()) {
     kubelets[node->name()] = edge::MakeKubeletEndpoints(*node);
   }
   fleet->Start();
 }
 
-// The end of the cluster is the end of its pods: nothing is left holding this machine.
+// Pods end with the cluster, so nothing keeps running on this machine.
 void EmbeddedCluster::Impl::StopAll() {
   if (std::exchange(stopping, true)) return;
   SWELL_LOG_INFO("cluster", "stopping");
-  // The agents first: what ends now ends because of us, and is nobody's failure.
+  // The agents first, so that the end of the pods is not reported as their failure.
   kubelets.clear();
   fleet.reset();
-  auto end = [this] {
-    if (!processes) return core.Stop();
-    processes->Shutdown([this] { core.Stop(); });
-  };
+  auto end = [this] { runtime->Shutdown([this] { core.Stop(); }); };
   if (!manager) return end();
   manager->Settle(end);
 }
@@ -467,12 +443,13 @@ Result<std::unique_ptr<EmbeddedCluster>> EmbeddedCluster::Create(const ClusterOp
   for (node::NodeConfig& node : impl->node_configs) {
     node.annotations[std::string(api::keys::kStartedBy)] = kSwellUp;
   }
-  // The runtime first: finding out what is permitted forks, and must be done before any thread.
-  SWELL_RETURN_IF_ERROR(impl->MakeRuntime());
+  // The runtime first: it forks, which must precede any thread.
+  SWELL_ASSIGN_OR_RETURN(impl->runtime, PodRuntime::Make(options.runtime, impl->core, impl->clock,
+                                                         {.data_dir = options.data_dir.path,
+                                                          .sdk_dir = options.sdk_path,
+                                                          .cluster_cidr = options.pod_cidr}));
   std::vector<std::string> hosts{HostOf(options.listen)};
-  if (impl->processes && impl->processes->support().network) {
-    hosts.push_back(impl->processes->gateway());
-  }
+  if (!impl->runtime->gateway().empty()) hosts.push_back(impl->runtime->gateway());
   SWELL_ASSIGN_OR_RETURN(impl->pki, LoadOrMakePki(options.data_dir, impl->clock, hosts));
   SWELL_RETURN_IF_ERROR(impl->OpenStore());
   SWELL_RETURN_IF_ERROR(impl->MakeApiServer());
@@ -499,7 +476,7 @@ Status EmbeddedCluster::Run(const std::function<void()>& ready) {
       cluster.io.Run();
     });
     cluster.StartComponents();
-    // The thread that starts pods is there already: their turns are ordinary.
+    // After the thread that starts pods: its turns stay ordinary.
     cluster.core.KeepTurnsShort();
     ready();
   });

@@ -6,8 +6,7 @@
 //   record thread the record of the scheduler's cycles
 //
 // - Threads: the thread that constructs it runs it and is the core thread.
-// - Ownership: members are destroyed in reverse order of declaration: first what asks, last what
-//   answers.
+// - Ownership: members are destroyed in reverse order: clients before the server that answers them.
 #pragma once
 
 #include <functional>
@@ -18,10 +17,9 @@
 
 #include "base/line_file.h"
 #include "base/result.h"
-#include "bin/command_line.h"
-#include "bin/cycle_recorder.h"
-#include "bin/data_dir.h"
-#include "kube/node/node_config.h"
+#include "ops/cycle_recorder.h"
+#include "ops/data_dir.h"
+#include "ops/plan_nodes.h"
 
 namespace swell {
 
@@ -29,7 +27,7 @@ struct ClusterOptions {
   DataDir data_dir;
   std::string listen = "127.0.0.1:0";
   NodePlan plan;
-  bool simulated = false;
+  std::string runtime = "process";  // or "simulated"
   std::string token_auth_file;
   std::string audit = "writes";  // "none", "writes", "all"
   LineFile::Limits audit_limits;
@@ -57,8 +55,5 @@ class EmbeddedCluster {
   explicit EmbeddedCluster(std::unique_ptr<Impl> impl);
   std::unique_ptr<Impl> impl_;
 };
-
-// The nodes that the plan asks for: control plane first.
-Result<std::vector<node::NodeConfig>> PlanNodes(const NodePlan& plan);
 
 }  // namespace swell

@@ -11,31 +11,18 @@
 namespace swell::cli {
 namespace {
 
-Command SwellRoot(const std::vector<ExtraCommand>& extra) {
+Command SwellRoot(const std::vector<Command>& extra) {
   Command root;
   root.name = "swell";
   root.summary =
-      "Swell shares GPUs between training jobs: it runs them where there is room, and makes room "
-      "when the owner needs it.";
+      "Swell shares GPUs between training jobs. It gives idle GPUs to jobs that can use them, and "
+      "takes them back when the project that owns them needs them.";
   root.examples = {
-      {"A cluster on this machine", "swell up --detach"},
-      {"A training job on two GPUs",
-       "swell submit mnist --image python:3.11 --gpus 2 -- python mnist.py"},
-      {"What runs, what waits, and why", "swell list"},
+      {"Start a cluster on this machine", "swell up --detach"},
+      {"Train on two GPUs", "swell submit mnist --image python:3.11 --gpus 2 -- python mnist.py"},
+      {"List jobs that run or wait, and why they wait", "swell list -o wide"},
   };
-  auto add_extra = [&](bool listed) {
-    for (const ExtraCommand& one : extra) {
-      if (one.hidden == listed) continue;
-      Command command;
-      command.name = one.name;
-      command.group = one.group;
-      command.summary = one.summary;
-      command.hidden = one.hidden;
-      command.raw = true;
-      root.children.push_back(std::move(command));
-    }
-  };
-  add_extra(true);
+  root.children = extra;
   for (Command& command : std::vector<Command>{SubmitCommandSpec(),
                                                ListCommandSpec(),
                                                LogsCommandSpec(),
@@ -71,7 +58,6 @@ Command SwellRoot(const std::vector<ExtraCommand>& extra) {
     front_end.group = "Other";
     root.children.push_back(std::move(front_end));
   }
-  add_extra(false);
   return root;
 }
 
@@ -159,30 +145,17 @@ int Report(CliEnv& env, const std::string& path, const Status& status) {
   return 1;
 }
 
-int RunRoute(const Route& route,
-             const Command& root,
-             CliEnv& env,
-             const std::vector<ExtraCommand>& extra) {
+int RunRoute(const Route& route, const Command& root, CliEnv& env) {
   const Command& command = *route.command;
   if (command.raw) {
-    for (const ExtraCommand& one : extra) {
-      if (one.name == command.name) return one.run(route.arguments);
-    }
-  }
-  if (command.raw && command.make) {
-    Session session(env, {}, root, extra);
+    Session session(env, {}, root);
     Result<int> result = command.make()->Run(session, route.arguments);
     return result.ok() ? *result : Report(env, route.path, result.status());
   }
   GlobalFlags global;
   global.command_line = route.line;
   Flags flags;
-  std::unique_ptr<Action> action;
-  if (command.make) {
-    action = command.make();
-    action->Declare(flags);
-  }
-  global.Declare(flags, FrontEndOf(root.name));
+  std::unique_ptr<Action> action = DeclareAll(command, FrontEndOf(root.name), global, flags);
   std::vector<std::string> words;
   Status parsed = flags.Parse(route.arguments, &words);
   if (global.help || (!action && route.unknown.empty() && parsed.ok())) {
@@ -191,7 +164,7 @@ int RunRoute(const Route& route,
   }
   if (!action && !route.unknown.empty()) return UnknownCommand(env, route);
   if (!parsed.ok()) return Report(env, route.path, parsed);
-  Session session(env, global, root, extra);
+  Session session(env, global, root);
   Result<int> result = action->Run(session, std::move(words));
   if (env.loop && env.loop->interrupted()) return 130;
   return result.ok() ? *result : Report(env, route.path, result.status());
@@ -199,9 +172,7 @@ int RunRoute(const Route& route,
 
 }  // namespace
 
-int RunCli(const std::vector<std::string>& argv,
-           CliEnv& env,
-           const std::vector<ExtraCommand>& extra) {
+int RunCli(const std::vector<std::string>& argv, CliEnv& env, const std::vector<Command>& extra) {
   std::string program = argv.empty() ? "swell" : argv[0];
   program = program.substr(program.rfind('/') + 1);
   std::vector<std::string> words(argv.begin() + (argv.empty() ? 0 : 1), argv.end());
@@ -226,7 +197,7 @@ int RunCli(const std::vector<std::string>& argv,
   if (root.name == "swell" && !words.empty() && words[0] == "--version") words[0] = "version";
   Route route = FindRoute(root, words);
   route.line = std::move(line);
-  return RunRoute(route, root, env, extra);
+  return RunRoute(route, root, env);
 }
 
 std::string_view Version() { return "0.1.0"; }

@@ -1,7 +1,7 @@
-// RunCli: the `swell` and `arena` commands. Everything they touch comes through CliEnv, so a whole
-// session of commands runs inside a test against an API server in the same process.
+// RunCli: the `swell`, `arena`, `runai` and `elasticdl` commands. Everything they touch comes
+// through CliEnv, so a test runs whole command lines against an API server in the same process.
 //
-//   int main(int argc, char** argv) { return swell::cli::CliMain(argc, argv, {{"up", ...}}); }
+//   int main(int argc, char** argv) { return swell::cli::CliMain(argc, argv, {UpCommand()}); }
 //
 // Exit status: 0 done, 1 the server or something else said no, 2 the command was used wrongly, 130
 // interrupted.
@@ -18,6 +18,7 @@
 #include "base/clock.h"
 #include "base/executor.h"
 #include "base/result.h"
+#include "cli/command.h"
 #include "cli/console.h"
 #include "json/value.h"
 #include "kube/api/rest.h"
@@ -84,24 +85,18 @@ struct CliEnv {
       listen;
 };
 
-// A command that the program around provides. It gets the words after its name, prints for itself,
-// and returns the exit status.
-struct ExtraCommand {
-  std::string name;
-  std::string group;    // a heading of `swell --help`: "Cluster"
-  std::string summary;  // one sentence
-  std::function<int(const std::vector<std::string>&)> run;
-  bool hidden = false;
-};
-
 // `argv` as main() has it; argv[0] ending in "arena", "runai" or "elasticdl" is that front end, as
-// is `swell arena …`.
+// is `swell arena …`. `extra`: commands of `swell` from outside of this library; they come
+// first in its help.
 int RunCli(const std::vector<std::string>& argv,
            CliEnv& env,
-           const std::vector<ExtraCommand>& extra = {});
+           const std::vector<Command>& extra = {});
 
 // The same with the process's own terminal, environment, clock and network.
-int CliMain(int argc, char** argv, std::vector<ExtraCommand> extra = {}, WhatIfEngine what_if = {});
+int CliMain(int argc,
+            char** argv,
+            const std::vector<Command>& extra = {},
+            WhatIfEngine what_if = {});
 
 // The version that `swell version` prints.
 std::string_view Version();

@@ -45,7 +45,10 @@ struct Command {
   std::string notes;  // after the flags
   Completes completes = Completes::kNothing;
   bool hidden = false;
-  bool raw = false;  // gets its words unparsed, flags and all
+  bool raw = false;  // gets its arguments unparsed, flags and all
+  // Declares its own flags for the cluster, if it uses one: of the global flags it gets --help
+  // only.
+  bool standalone = false;
   std::function<std::unique_ptr<Action>()> make;
   std::vector<Command> children;
 

@@ -91,7 +91,7 @@ Result<Connection> Connect(net::Reactor& reactor, const Clock& clock, const Clus
 
 }  // namespace
 
-int CliMain(int argc, char** argv, std::vector<ExtraCommand> extra, WhatIfEngine what_if) {
+int CliMain(int argc, char** argv, const std::vector<Command>& extra, WhatIfEngine what_if) {
   ::signal(SIGPIPE, SIG_IGN);
   ReactorLoop loop;
   RealClock clock;

@@ -33,7 +33,22 @@ void GlobalFlags::Declare(Flags& flags, FrontEnd front_end) {
   flags.Text("--kubeconfig", &cluster.kubeconfig, "FILE",
              "how to reach the cluster (default: $KUBECONFIG, else this machine's)");
   flags.Text("--context", &cluster.context, "NAME", "a context of the kubeconfig");
-  flags.Switch("-h,--help", &help, "what the command does, with examples");
+  flags.Switch("-h,--help", &help, "show this help");
+}
+
+std::unique_ptr<Action> DeclareAll(const Command& command,
+                                   FrontEnd front_end,
+                                   GlobalFlags& global,
+                                   Flags& flags) {
+  std::unique_ptr<Action> action = command.make ? command.make() : nullptr;
+  if (action) action->Declare(flags);
+  if (command.standalone) {
+    flags.Group("");
+    flags.Switch("-h,--help", &global.help, "show this help");
+  } else {
+    global.Declare(flags, front_end);
+  }
+  return action;
 }
 
 Result<Api*> Session::Server() {

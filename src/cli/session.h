@@ -40,13 +40,16 @@ struct GlobalFlags {
   void Declare(Flags& flags, FrontEnd front_end);
 };
 
+// All flags of the command: its own, then the global ones. Null if the command has only children.
+std::unique_ptr<Action> DeclareAll(const Command& command,
+                                   FrontEnd front_end,
+                                   GlobalFlags& global,
+                                   Flags& flags);
+
 class Session {
  public:
-  Session(CliEnv& env,
-          GlobalFlags global,
-          const Command& root,
-          const std::vector<ExtraCommand>& extra)
-      : env_(env), global_(std::move(global)), root_(root), extra_(extra) {}
+  Session(CliEnv& env, GlobalFlags global, const Command& root)
+      : env_(env), global_(std::move(global)), root_(root) {}
 
   // The server; an error says what was tried and how to start one.
   Result<Api*> Server();
@@ -59,7 +62,6 @@ class Session {
   CliEnv& env() { return env_; }
   const GlobalFlags& global() const { return global_; }
   const Command& root() const { return root_; }
-  const std::vector<ExtraCommand>& extra() const { return extra_; }
   WallTime Now() const { return env_.clock->Now(); }
 
   bool Out(std::string_view text) { return env_.out(text); }
@@ -73,7 +75,6 @@ class Session {
   CliEnv& env_;
   GlobalFlags global_;
   const Command& root_;
-  const std::vector<ExtraCommand>& extra_;
   std::unique_ptr<Api> api_;
   std::unique_ptr<Kinds> kinds_;
 };

@@ -120,8 +120,8 @@ class Access(ClusterTest):
                             (("delete", "nobody"), "user \"nobody\" not found"),
                             (("create", "x", "--role", "viewer", "--project", "nlp", "--duration", "5y"), '"5y"'),
                             (("create", "x", "--role", "viewer", "--project", "nlp", "-o", "/no/x"), "/no/x"),
-                            (("list", "-o", "yaml"), '--output "yaml"'),
-                            (("creat",), "create, list, delete or kubeconfig")):
+                            (("list", "-o", "yaml"), '--output: "yaml"'),
+                            (("creat",), 'unknown command "creat"')):
             self.refused(self.cluster.swell("user", *words), said)
         self.assertNotIn("\nx ", self.done(self.cluster.swell("user", "list")))
 
@@ -229,14 +229,14 @@ class Backups(ClusterTest):
         other = Cluster(self.scratch / "none", *self.flags)
         bad = self.scratch / "bad.tar"
         bad.write_bytes(b"\0" * 10240)
-        self.refused(other.swell("restore", str(bad)), "not a backup")
+        self.refused(other.swell("restore", str(bad)), "not a file written by swell backup")
         good = self.scratch / "cut.tar"
         self.done(self.cluster.swell("backup", str(good)))
         good.write_bytes(good.read_bytes()[:4096])
         self.refused(other.swell("restore", str(good)), "cut.tar")
         self.done(self.cluster.swell("backup", str(good)))
-        for part, said in (("swell.db", "half a backup: swell.db is missing"),
-                           ("pki/ca.key", "half a backup: pki/ca.key is missing"),
+        for part, said in (("swell.db", "the backup is incomplete: swell.db is missing"),
+                           ("pki/ca.key", "the backup is incomplete: pki/ca.key is missing"),
                            ("backup.json", 'format "swell.dev/backup/v9": "swell.dev/backup/v1" is what swell')):
             bad = self.scratch / "part.tar"
             with tarfile.open(good) as whole, tarfile.open(bad, "w") as out:
@@ -300,7 +300,7 @@ class Start(unittest.TestCase):
     def test_nodes_that_cannot_be_are_refused(self):
         for flags, said in ((("--nodes", "0"), "--nodes: 0 is not between 1 and"),
                             (("--nodes", "-1"), "--nodes: -1 is not between 1 and"),
-                            (("--gpus-per-node", "4"), "say --nodes N, too"),
+                            (("--gpus-per-node", "4"), "--gpus-per-node needs --nodes"),
                             (("--nodes", "1", "--gpus-per-node", "-4"), "--gpus-per-node: -4")):
             done = run(SWELL, "up", "--data-dir", "/nonexistent", *flags)
             self.assertEqual(done.returncode, 2, flags)

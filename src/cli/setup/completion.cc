@@ -103,10 +103,8 @@ class CompleteAction final : public Action {
  private:
   static void AddFlags(const Command& command, FrontEnd front_end, std::set<std::string>& out) {
     Flags flags;
-    std::unique_ptr<Action> action = command.make ? command.make() : nullptr;
-    if (action) action->Declare(flags);
     GlobalFlags global;
-    global.Declare(flags, front_end);
+    const std::unique_ptr<Action> action = DeclareAll(command, front_end, global, flags);
     for (const Flag& flag : flags.all()) {
       if (!flag.hidden && flag.Long().size() > 1) out.insert("--" + flag.Long());
     }

@@ -1,0 +1,50 @@
+// PodRuntime: the runtime that --runtime selects, with the capabilities that the wiring depends on.
+// - Threads: the core thread.
+// - Ownership: executor and clock outlive it; node agents are destroyed before it.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "base/clock.h"
+#include "base/executor.h"
+#include "kube/node/names.h"
+#include "kube/node/runtime.h"
+#include "kube/process/process_runtime.h"
+
+namespace swell {
+
+class PodRuntime {
+ public:
+  // `kind`: "process" or "simulated"; `options` are for processes. Forks to find out what is
+  // permitted, so call it before any thread is started.
+  static Result<std::unique_ptr<PodRuntime>> Make(const std::string& kind,
+                                                  Executor& core,
+                                                  Clock& clock,
+                                                  edge::ProcessOptions options);
+
+  node::Runtime& runtime() { return *runtime_; }
+  // Pods have files: logs, volumes.
+  bool has_files() const { return processes_ != nullptr; }
+  // Pods use the network of this machine, its ports included.
+  bool host_network() const { return processes_ != nullptr && gateway_.empty(); }
+  // The address of this machine in the network of the pods; empty if they have no network of their
+  // own.
+  const std::string& gateway() const { return gateway_; }
+  // Resolves names of services for pods; null if nothing runs in the pods.
+  std::unique_ptr<node::ServiceNames> MakeNames(std::shared_ptr<api::RestHandler> server,
+                                                const api::UserInfo& user);
+  // Ends all pods and removes what they left.
+  void Shutdown(std::function<void()> done);
+
+ private:
+  explicit PodRuntime(Executor& core) : core_(core) {}
+
+  Executor& core_;
+  std::unique_ptr<node::Runtime> runtime_;
+  edge::ProcessRuntime* processes_ = nullptr;  // runtime_, if it is one
+  std::string gateway_;
+};
+
+}  // namespace swell

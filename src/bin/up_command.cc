@@ -1,0 +1,220 @@
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <csignal>
+#include <cstdio>
+
+#include "base/file.h"
+#include "base/log.h"
+#include "base/strings.h"
+#include "bin/commands.h"
+#include "bin/embedded_cluster.h"
+#include "cli/session.h"
+#include "operator/manager.h"
+#include "ops/data_dir.h"
+#include "ops/flags.h"
+
+namespace swell {
+namespace {
+
+struct UpFlags {
+  ClusterOptions cluster;
+  std::string data_dir;
+  std::string log_level = "info";
+  std::vector<std::string> controllers;
+  std::vector<std::string> settings;
+  int64_t audit_mib = 100;
+  int64_t audit_backups = 10;
+  bool detach = false;
+};
+
+void AddUpFlags(cli::Flags& flags, UpFlags& to) {
+  flags.Switch("-d,--detach", &to.detach,
+               "run in the background; return when the API server is ready");
+  AddDataDir(flags, to.data_dir);
+  AddLogLevel(flags, to.log_level);
+  ClusterOptions& cluster = to.cluster;
+  flags.Group("Nodes");
+  AddNodeFlags(flags, cluster.plan);
+  flags.Choice("--runtime", &cluster.runtime, "KIND", {"process", "simulated"},
+               "process: pods are processes of this machine; simulated: no process is started "
+               "(default process)");
+  flags.Text("--pod-cidr", &cluster.pod_cidr, "CIDR", "address range of pods");
+  flags.Group("API server");
+  flags.Text(
+      "--listen", &cluster.listen, "HOST:PORT",
+      "address of the API server (default 127.0.0.1 and a free port, the same after a restart)");
+  flags.Text("--token-auth-file", &cluster.token_auth_file, "FILE",
+             "static bearer tokens, one per line: token,user,uid,\"group1,group2\"");
+  flags.Choice("--audit", &cluster.audit, "LEVEL", {"none", "writes", "all"},
+               "requests to log in DIR/audit.log: none; writes, reads of Secrets and refused "
+               "requests; all (default writes)");
+  flags.Int("--audit-log-maxsize", &to.audit_mib, "MIB",
+            "size at which the audit log is rotated to audit.log.1 (default 100)");
+  flags.Int("--audit-log-maxbackup", &to.audit_backups, "N",
+            "number of rotated audit logs to keep (default 10)");
+  flags.Group("Scheduler");
+  AddSettingsFlag(flags, to.settings);
+  AddRecordFlag(flags, cluster.record_mib);
+  flags.Group("Controllers");
+  flags.List(
+      "--controllers", &to.controllers, "LIST",
+      StrCat("built-in controllers to run, comma-separated: * (all, the default), NAME, -NAME "
+             "(not this one) or swell (none); Swell's own controllers always run. Names: ",
+             Join(controllers::ControllerNames(), ", ")));
+  flags.SwitchOff("--no-default-scheduler", &cluster.default_scheduler,
+                  "do not place pods with schedulerName default-scheduler");
+  flags.Group("");
+}
+
+void PrintReady(const DataDir& dir, const std::string& url) {
+  std::printf("The cluster answers at %s\n\n  export KUBECONFIG=%s\n", url.c_str(),
+              dir.Kubeconfig().c_str());
+  std::fflush(stdout);
+}
+
+// Runs the cluster in this process. Writes one line with the outcome to `ready_fd`, unless it is
+// -1.
+Status RunCluster(const UpFlags& flags, int ready_fd) {
+  const DataDir& dir = flags.cluster.data_dir;
+  auto report = [ready_fd](const std::string& line) {
+    if (ready_fd < 0) return;
+    [[maybe_unused]] ssize_t n = ::write(ready_fd, line.data(), line.size());
+    ::close(ready_fd);
+  };
+  auto fail = [&](const Status& status) {
+    report("error " + status.message());
+    return status;
+  };
+  if (Status locked = LockDataDir(dir); !locked.ok()) return fail(locked);
+  SetLogSink(MakeFileLogSink(dir.LogFile()), LogLevelOf(flags.log_level));
+  std::signal(SIGPIPE, SIG_IGN);
+  auto cluster = EmbeddedCluster::Create(flags.cluster);
+  if (!cluster.ok()) return fail(cluster.status());
+  Status ended = (*cluster)->Run([&] {
+    SWELL_LOG_INFO("cluster", "ready", {"url", (*cluster)->server_url()});
+    if (ready_fd < 0) {
+      PrintReady(dir, (*cluster)->server_url());
+    } else {
+      report("ready " + (*cluster)->server_url());
+    }
+  });
+  cluster->reset();
+  return ended.ok() ? ended : fail(ended);
+}
+
+// The background process, detached from this terminal. Returns its exit status.
+int Daemon(const UpFlags& flags, int ready_fd) {
+  ::setsid();
+  int null = ::open("/dev/null", O_RDWR);
+  int log = ::open(flags.cluster.data_dir.LogFile().c_str(),
+                   O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
+  if (null < 0 || log < 0) return 1;
+  ::dup2(null, STDIN_FILENO);
+  ::dup2(log, STDOUT_FILENO);
+  ::dup2(log, STDERR_FILENO);
+  return RunCluster(flags, ready_fd).ok() ? 0 : 1;
+}
+
+Status Detach(const UpFlags& flags) {
+  int fds[2];
+  if (::pipe2(fds, O_CLOEXEC) != 0) return ErrnoStatus(errno, "pipe");
+  std::fflush(nullptr);
+  pid_t child = ::fork();
+  if (child < 0) return ErrnoStatus(errno, "fork");
+  if (child == 0) {
+    ::close(fds[0]);
+    ::_exit(Daemon(flags, fds[1]));
+  }
+  ::close(fds[1]);
+  std::string line;
+  char buffer[4096];
+  ssize_t n;
+  while ((n = ::read(fds[0], buffer, sizeof buffer)) > 0 || (n < 0 && errno == EINTR)) {
+    if (n > 0) line.append(buffer, static_cast<size_t>(n));
+  }
+  if (line.starts_with("ready ")) {
+    PrintReady(flags.cluster.data_dir, line.substr(6));
+    return Status::Ok();
+  }
+  if (line.starts_with("error ")) return Status(Code::kInternal, line.substr(6));
+  return Status(Code::kInternal, StrCat("the cluster ended before it was ready; see ",
+                                        flags.cluster.data_dir.LogFile()));
+}
+
+// The first name that is not a controller's; empty if all are.
+std::string UnknownController(const std::vector<std::string>& controllers) {
+  const std::vector<std::string>& known = controllers::ControllerNames();
+  for (const std::string& item : controllers) {
+    const std::string name = item.starts_with("-") ? item.substr(1) : item;
+    if (name == "*" || name == "swell") continue;
+    if (std::find(known.begin(), known.end(), name) == known.end()) return name;
+  }
+  return {};
+}
+
+class UpAction final : public cli::Action {
+ public:
+  void Declare(cli::Flags& flags) override { AddUpFlags(flags, flags_); }
+
+  Result<int> Run(cli::Session&, std::vector<std::string> words) override {
+    SWELL_RETURN_IF_ERROR(CheckWords(words));
+    // Mistakes in the flags are reported before anything is started.
+    SWELL_RETURN_IF_ERROR(Read());
+    SWELL_RETURN_IF_ERROR(PrepareDataDir(flags_.cluster.data_dir));
+    if (auto running = FindRunning(flags_.cluster.data_dir)) {
+      return Status(Code::kConflict,
+                    StrCat("a cluster already runs in ", flags_.cluster.data_dir.path, " (process ",
+                           running->pid, "); stop it with: swell down"));
+    }
+    const Status done = flags_.detach ? Detach(flags_) : RunCluster(flags_, -1);
+    if (!done.ok()) return done;
+    return 0;
+  }
+
+ private:
+  Status Read() {
+    ClusterOptions& cluster = flags_.cluster;
+    if (!flags_.controllers.empty()) cluster.controllers.clear();
+    for (const std::string& list : flags_.controllers) {
+      for (std::string_view name : Split(list, ',')) cluster.controllers.emplace_back(name);
+    }
+    if (std::string name = UnknownController(cluster.controllers); !name.empty()) {
+      return cli::Misuse(StrCat("--controllers: ", Quote(name), " is not a known controller"));
+    }
+    SWELL_RETURN_IF_ERROR(ReadSettings(flags_.settings, cluster.scheduler));
+    if (flags_.audit_mib < 1) {
+      return cli::Misuse(StrCat("--audit-log-maxsize ", flags_.audit_mib, ": at least 1 expected"));
+    }
+    if (flags_.audit_backups < 0 || flags_.audit_backups > 1000) {
+      return cli::Misuse(
+          StrCat("--audit-log-maxbackup ", flags_.audit_backups, ": 0 to 1000 expected"));
+    }
+    cluster.audit_limits = {static_cast<uint64_t>(flags_.audit_mib) << 20,
+                            static_cast<int>(flags_.audit_backups)};
+    cluster.data_dir = ChooseDataDir(flags_.data_dir);
+    if (cluster.runtime == "process") cluster.sdk_path = FindSdk();
+    return PlanNodes(cluster.plan).status();
+  }
+
+  UpFlags flags_;
+};
+
+}  // namespace
+
+cli::Command UpCommand() {
+  return {.name = "up",
+          .group = "Cluster",
+          .summary = "Start a cluster on this machine.",
+          .examples = {{"One node: this machine with its CPUs and GPUs", "swell up"},
+                       {"Three virtual nodes and three control-plane nodes, in the background",
+                        "swell up --detach --nodes 3 --gpus-per-node 4 --control-plane-nodes 3"},
+                       {"Many nodes, without starting processes",
+                        "swell up --nodes 1000 --gpus-per-node 8 --runtime simulated"}},
+          .standalone = true,
+          .make = cli::Makes<UpAction>()};
+}
+
+}  // namespace swell

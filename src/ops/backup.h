@@ -1,0 +1,27 @@
+// Backup and restore of an embedded cluster as one file.
+//
+// The file is a tar archive: backup.json (format, version and checksums of the other parts),
+// swell.db (the store at one instant), pki/ (so that kubeconfigs and tokens stay valid), port and
+// images.yaml. Data written by pods (volumes, checkpoints) is not included.
+//
+// - Threads: main thread; blocks on files, and on the cluster if it runs.
+#pragma once
+
+#include <functional>
+#include <string>
+
+#include "base/result.h"
+#include "ops/data_dir.h"
+
+namespace swell {
+
+// Receives lines of progress for the user.
+using PrintLine = std::function<void(std::string_view)>;
+
+// Writes the cluster in `dir`, running or stopped, to `file`. kNotFound if there is no cluster.
+Status Backup(const DataDir& dir, const std::string& file, const PrintLine& print);
+// Replaces the stopped cluster in `dir`, if there is one, by the one in `file`. kConflict if a
+// cluster runs there, or is there and `force` is false. A damaged file changes nothing.
+Status Restore(const DataDir& dir, const std::string& file, bool force, const PrintLine& print);
+
+}  // namespace swell

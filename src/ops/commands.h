@@ -1,0 +1,30 @@
+// Commands for administrators: they run or maintain a cluster. `main()` adds them to those of
+// `cli`.
+// - Threads: values; a command runs on the main thread.
+#pragma once
+
+#include "cli/cli.h"
+#include "cli/command.h"
+
+namespace swell {
+
+// The embedded cluster of this machine. `swell up` itself is in bin.
+cli::Command DownCommand();
+cli::Command StatusCommand();
+cli::Command UserCommand();
+cli::Command BackupCommand();
+cli::Command RestoreCommand();
+// A Kubernetes cluster.
+cli::Command InstallCommand();
+cli::Command UninstallCommand();
+cli::Command ControllerCommand();
+// These contact no cluster.
+cli::Command JobMasterCommand();
+cli::Command SimulateCommand();
+cli::Command ReplayCommand();
+
+// The scheduler and the job controllers as `swell why` and `--dry-run=plan` use them. Objects that
+// cannot be read count as absent.
+cli::WhatIfEngine MakeWhatIfEngine();
+
+}  // namespace swell

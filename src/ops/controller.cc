@@ -1,0 +1,268 @@
+// swell controller: the scheduler and the job controllers for a Kubernetes cluster.
+#include <cstdio>
+#include <set>
+
+#include "base/file.h"
+#include "base/strings.h"
+#include "cli/session.h"
+#include "kube/api/meta.h"
+#include "kube/api/scheme.h"
+#include "operator/replica.h"
+#include "ops/commands.h"
+#include "ops/cycle_recorder.h"
+#include "ops/monitoring.h"
+#include "ops/node_address.h"
+#include "ops/remote_process.h"
+#include "ops/webhook.h"
+
+namespace swell {
+namespace {
+
+constexpr char kMetricsAddress[] = "127.0.0.1:10290";
+
+struct ControllerFlags {
+  RemoteFlags remote;
+  std::string log_level = "info";
+  bool host_network = false;
+  std::string metrics_address;
+  std::string grouping_rules;
+  std::string kubeflow = "auto";
+  WebhookOptions webhook;
+  std::string record_dir;
+  int64_t record_mib = kRecordMibUsual;
+  std::vector<std::string> settings;
+  sched::Settings scheduler;
+  bool elect = true;
+  std::string lease_duration = "4s";
+  std::string renew_deadline = "3s";
+  std::string retry_period = "500ms";
+  client::LeaderOptions election;
+};
+
+void AddElectionFlags(cli::Flags& declared, ControllerFlags& flags) {
+  declared.Group("Leader election");
+  declared.Switch("--leader-elect", &flags.elect,
+                  "elect one leader among the replicas (default true)");
+  declared.Text("--leader-elect-lease-duration", &flags.lease_duration, "DURATION",
+                "how long followers wait before they replace a silent leader (default 4s)");
+  declared.Text("--leader-elect-renew-deadline", &flags.renew_deadline, "DURATION",
+                "how long a leader continues without renewing its lease (default 3s)");
+  declared.Text("--leader-elect-retry-period", &flags.retry_period, "DURATION",
+                "time between attempts to get or renew the lease (default 500ms)");
+  declared.Text("--leader-elect-namespace", &flags.election.ns, "NAME",
+                "namespace of the lease (default: this pod's, else swell-system)");
+  declared.Text("--leader-elect-name", &flags.election.name, "NAME",
+                "name of the lease (default swell-controller)");
+}
+
+Status ReadElection(ControllerFlags& flags) {
+  client::LeaderOptions& election = flags.election;
+  SWELL_ASSIGN_OR_RETURN(election.lease_duration,
+                         cli::ParseDuration(flags.lease_duration, "--leader-elect-lease-duration"));
+  SWELL_ASSIGN_OR_RETURN(election.renew_deadline,
+                         cli::ParseDuration(flags.renew_deadline, "--leader-elect-renew-deadline"));
+  SWELL_ASSIGN_OR_RETURN(election.retry_period,
+                         cli::ParseDuration(flags.retry_period, "--leader-elect-retry-period"));
+  return election.Check();
+}
+
+Status CheckInstalled(RemoteProcess& process) {
+  SWELL_ASSIGN_OR_RETURN(std::vector<std::string> missing, MissingCrds(process));
+  if (missing.empty()) return Status::Ok();
+  return Status(Code::kNotFound, StrCat(process.access().server, " lacks these definitions: ",
+                                        Join(missing, ", "), "; run: swell install"));
+}
+
+// The namespace of the pod that this process runs in; nullopt outside of a cluster.
+std::optional<std::string> OwnNamespace() {
+  auto text = ReadFile(StrCat(client::kServiceAccountDir, "/namespace"), 1 << 10);
+  if (!text.ok() || Trim(*text).empty()) return std::nullopt;
+  return std::string(Trim(*text));
+}
+
+// Rules from a file. One wrong rule is an error: nobody would read an event about it.
+Result<std::vector<controllers::GroupingRule>> ReadGroupingRules(const std::string& path) {
+  if (path.empty()) return std::vector<controllers::GroupingRule>();
+  SWELL_ASSIGN_OR_RETURN(std::string text, ReadFile(path, 1 << 20));
+  controllers::GroupingRules::Read read = controllers::GroupingRules::Parse(text);
+  if (read.faults.empty()) return std::move(read.rules);
+  return Status(Code::kInvalid, StrCat("--grouping-rules ", path, ": ", read.faults.front()));
+}
+
+// The kinds of Kubeflow and KubeDL that their own operators run here: those whose definition Swell
+// did not install.
+Result<std::set<std::string>> FindOthersJobs(RemoteProcess& process, const std::string& choice) {
+  std::set<std::string> others;
+  if (choice == "swell") return others;
+  for (const json::Value& own : api::SwellCrds()) {
+    const std::string_view group = json::GetString(own, {"spec", "group"});
+    const std::string name(api::Name(own));
+    if (choice == "operator" && group == "kubeflow.org") others.insert(name);
+    if (choice == "operator" || (group != "kubeflow.org" && group != "training.kubedl.io"))
+      continue;
+    auto crd = process.Await([&](client::ObjectCallback done) {
+      process.client().Get(client::resources::kCrds, "", name, std::move(done));
+    });
+    if (!crd.ok()) return crd.status().WithContext(name);
+    if (api::Label(**crd, kManagedByLabel) != kManagedBy) others.insert(name);
+  }
+  return others;
+}
+
+// Prints which replica leads.
+void PrintLeader(const std::string& server, controllers::ReplicaOptions& replica) {
+  replica.on_lead = [server](const controllers::Informers& informers) {
+    auto count = [&](const client::Resource& resource) {
+      return informers.Find(resource)->objects().size();
+    };
+    std::printf("Scheduling for %s: %zu nodes, %zu pods\n", server.c_str(),
+                count(client::resources::kNodes), count(client::resources::kPods));
+    std::fflush(stdout);
+  };
+  replica.on_follow = [server](const std::string& holder) {
+    std::printf("Standing by for %s: %s leads\n", server.c_str(), holder.c_str());
+    std::fflush(stdout);
+  };
+}
+
+// The options of the replica, from the flags and the cluster.
+Result<controllers::ReplicaOptions> ReplicaFor(RemoteProcess& process,
+                                               const ControllerFlags& flags) {
+  SWELL_ASSIGN_OR_RETURN(bool policy_v1, process.Serves("policy", "v1"));
+  SWELL_ASSIGN_OR_RETURN(auto grouping_rules, ReadGroupingRules(flags.grouping_rules));
+  SWELL_ASSIGN_OR_RETURN(auto others, FindOthersJobs(process, flags.kubeflow));
+  if (!others.empty()) {
+    std::printf("Their own operators run %s; pods with schedulerName swell are placed\n",
+                Join({others.begin(), others.end()}, ", ").c_str());
+  }
+  controllers::ReplicaOptions replica{.manager = {.host_network = flags.host_network,
+                                                  .others_jobs = std::move(others),
+                                                  .grouping_rules = std::move(grouping_rules),
+                                                  .grouping_namespace = flags.election.ns,
+                                                  .scheduler = flags.scheduler,
+                                                  .own_namespace = flags.election.ns},
+                                      .prepare = [policy_v1](controllers::Informers& informers) {
+                                        if (!policy_v1) informers.UseVersion("policy", "v1beta1");
+                                      }};
+  PrintLeader(process.access().server, replica);
+  if (flags.elect) {
+    replica.election = flags.election;
+    replica.election->identity = StrCat(HostName(), "_", process.random().Uuid());
+  }
+  return replica;
+}
+
+// Each Manager begins a new record in `recorder`, which outlives the replica.
+Status RecordCycles(const ControllerFlags& flags,
+                    std::unique_ptr<CycleRecorder>& recorder,
+                    controllers::ReplicaOptions& replica) {
+  if (flags.record_dir.empty() || flags.record_mib <= 0) return Status::Ok();
+  const auto bytes = static_cast<uint64_t>(flags.record_mib) << 20;
+  SWELL_ASSIGN_OR_RETURN(recorder, CycleRecorder::Open(flags.record_dir, bytes));
+  replica.recorder = [&recorder, dir = flags.record_dir, bytes]() -> sched::Recorder* {
+    recorder.reset();
+    auto opened = CycleRecorder::Open(dir, bytes);
+    if (opened.ok()) recorder = std::move(*opened);
+    return recorder ? recorder->recorder() : nullptr;
+  };
+  return Status::Ok();
+}
+
+Status RunController(const ControllerFlags& flags) {
+  // All writes of a cycle may wait at once. Events have a connection of their own.
+  edge::ClusterTransportOptions options{
+      .waiting_max = 200'000, .event_connections = 1, .lease_connections = 2};
+  SWELL_ASSIGN_OR_RETURN(auto process, RemoteProcess::Connect(flags.remote, options));
+  SWELL_RETURN_IF_ERROR(CheckInstalled(*process));
+  if (auto version = process->ServerVersion(); version.ok() && IsSwellsOwn(*version)) {
+    std::fprintf(stderr,
+                 "swell: warning: %s is a cluster of swell up, which has a scheduler already; two "
+                 "schedulers will conflict\n",
+                 process->access().server.c_str());
+  }
+  SWELL_ASSIGN_OR_RETURN(controllers::ReplicaOptions replica, ReplicaFor(*process, flags));
+  std::unique_ptr<CycleRecorder> recorder;
+  SWELL_RETURN_IF_ERROR(RecordCycles(flags, recorder, replica));
+  Monitoring monitoring;
+  replica.metrics = &monitoring.metrics;
+  controllers::Replica one(process->core(), process->clock(), process->random(), process->server(),
+                           {}, std::move(replica));
+  monitoring.health.AddReady("informer-sync", [&one] {
+    return one.synced() ? "" : "the cluster's objects are not known yet";
+  });
+  monitoring.health.AddReady("shutdown",
+                             [&one] { return one.stopping() ? "the process is stopping" : ""; });
+  SWELL_RETURN_IF_ERROR(monitoring.Listen(*process, flags.metrics_address, kMetricsAddress));
+  std::optional<Webhook> webhook;
+  if (flags.webhook.port > 0) {
+    WebhookOptions webhook_options = flags.webhook;
+    webhook_options.ns = flags.election.ns;
+    webhook.emplace(*process, std::move(webhook_options));
+    SWELL_RETURN_IF_ERROR(webhook->Start());
+  }
+  one.Start();
+  return process->Run([&] { one.Stop([&] { process->core().Stop(); }); });
+}
+
+class ControllerAction final : public cli::Action {
+ public:
+  void Declare(cli::Flags& flags) override {
+    AddRemoteFlags(flags, flags_.remote);
+    flags.Switch("--host-network", &flags_.host_network,
+                 "give each job a port of its own, for pods that share the network of their node");
+    flags.Text("--record-dir", &flags_.record_dir, "DIR",
+               "record the last scheduling cycles there, for swell replay DIR");
+    AddMonitoringFlag(flags, flags_.metrics_address, kMetricsAddress);
+    flags.Text("--grouping-rules", &flags_.grouping_rules, "FILE",
+               "rules that group pods of other operators into gangs, in addition to those of the "
+               "ConfigMap swell-grouping (docs/scheduling.md)");
+    flags.Choice(
+        "--kubeflow-jobs", &flags_.kubeflow, "CHOICE", {"auto", "swell", "operator"},
+        "what runs jobs of Kubeflow and KubeDL: swell, operator (their own), or auto: for each "
+        "kind, the program that installed its definition (default auto)");
+    flags.Int("--webhook-port", &flags_.webhook.port, "PORT",
+              "port of the admission webhook (default 0: off; see swell install --webhook)");
+    flags.Switch("--webhook-nodes-may-come", &flags_.webhook.admission.nodes_may_come,
+                 "admit pods that fit on no node, with a warning");
+    AddSettingsFlag(flags, flags_.settings);
+    AddRecordFlag(flags, flags_.record_mib);
+    AddLogLevel(flags, flags_.log_level);
+    AddElectionFlags(flags, flags_);
+    flags_.election.ns = OwnNamespace().value_or(flags_.election.ns);
+  }
+
+  Result<int> Run(cli::Session&, std::vector<std::string> words) override {
+    SWELL_RETURN_IF_ERROR(CheckWords(words));
+    if (const Status read = ReadElection(flags_); !read.ok()) return cli::Misuse(read.message());
+    if (flags_.webhook.port < 0 || flags_.webhook.port > 65535) {
+      return cli::Misuse(StrCat("--webhook-port ", flags_.webhook.port, ": 0 to 65535 expected"));
+    }
+    SWELL_RETURN_IF_ERROR(ReadSettings(flags_.settings, flags_.scheduler));
+    SetLogSink(MakeFileLogSink(""), LogLevelOf(flags_.log_level));
+    SWELL_RETURN_IF_ERROR(RunController(flags_));
+    return 0;
+  }
+
+ private:
+  ControllerFlags flags_;
+};
+
+}  // namespace
+
+cli::Command ControllerCommand() {
+  return {
+      .name = "controller",
+      .group = "Kubernetes",
+      .summary = "Run the scheduler and the job controllers for a Kubernetes cluster.",
+      .examples = {{"For the cluster of $KUBECONFIG", "swell install && swell controller"},
+                   {"For another one",
+                    "swell controller --kubeconfig ~/.kube/config --context production"},
+                   {"One replica only, without a lease", "swell controller --leader-elect=false"},
+                   {"With metrics that other machines can read",
+                    "swell controller --metrics-address 0.0.0.0:10290"}},
+      .notes = "It places pods with schedulerName swell. The default scheduler may run beside it.",
+      .standalone = true,
+      .make = cli::Makes<ControllerAction>()};
+}
+
+}  // namespace swell

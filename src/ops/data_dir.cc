@@ -1,0 +1,147 @@
+#include "ops/data_dir.h"
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdlib>
+#include <filesystem>
+
+#include "base/file.h"
+#include "base/strings.h"
+
+namespace swell {
+namespace {
+
+constexpr Duration kRenewBefore = std::chrono::hours(24 * 30);
+
+std::string Environment(const char* name) {
+  const char* value = std::getenv(name);
+  return value ? value : "";
+}
+
+// A stored pair that is still good for a while.
+std::optional<net::CertificatePair> LoadPair(const std::string& base, const Clock& clock) {
+  auto cert = ReadFile(base + ".crt", 1 << 20);
+  auto key = ReadFile(base + ".key", 1 << 20);
+  if (!cert.ok() || !key.ok()) return std::nullopt;
+  auto info = net::DescribeCertificate(*cert);
+  if (!info.ok() || info->not_after < clock.Now() + kRenewBefore) return std::nullopt;
+  return net::CertificatePair{std::move(*cert), std::move(*key)};
+}
+
+Status StorePair(const std::string& base, const net::CertificatePair& pair) {
+  SWELL_RETURN_IF_ERROR(WriteFileAtomically(base + ".key", pair.key_pem, 0600));
+  return WriteFileAtomically(base + ".crt", pair.cert_pem, 0644);
+}
+
+Result<net::CertificatePair> IssueAndStore(const std::string& base,
+                                           const net::CertificatePair& ca,
+                                           net::CertSpec spec,
+                                           const Clock& clock) {
+  spec.not_before = clock.Now() - std::chrono::minutes(5);
+  SWELL_ASSIGN_OR_RETURN(net::CertificatePair pair, net::IssueCert(ca, spec));
+  SWELL_RETURN_IF_ERROR(StorePair(base, pair));
+  return pair;
+}
+
+bool IsAddress(const std::string& host) {
+  return host.find(':') != std::string::npos ||
+         host.find_first_not_of("0123456789.") == std::string::npos;
+}
+
+int PidIn(const DataDir& dir) {
+  auto text = ReadFile(dir.PidFile(), 64);
+  if (!text.ok()) return 0;
+  return static_cast<int>(ParseInt(Trim(*text)).value_or(0));
+}
+
+}  // namespace
+
+DataDir ChooseDataDir(const std::string& flag) {
+  std::string path = flag;
+  if (path.empty()) path = Environment("SWELL_DATA_DIR");
+  if (path.empty()) {
+    std::string home = Environment("HOME");
+    path = (home.empty() ? "/tmp" : home) + "/.swell";
+  }
+  std::string absolute = std::filesystem::absolute(path).lexically_normal().string();
+  while (absolute.size() > 1 && absolute.back() == '/') absolute.pop_back();
+  return {absolute};
+}
+
+Status PrepareDataDir(const DataDir& dir) {
+  SWELL_RETURN_IF_ERROR(MakeDirs(dir.path, 0755).WithContext("data directory"));
+  SWELL_RETURN_IF_ERROR(MakeDirs(dir.path + "/pki", 0700).WithContext("data directory"));
+  if (::access(dir.path.c_str(), W_OK) != 0) {
+    return ErrnoStatus(errno, StrCat("data directory ", dir.path));
+  }
+  return Status::Ok();
+}
+
+Result<Pki> LoadOrMakePki(const DataDir& dir,
+                          const Clock& clock,
+                          const std::vector<std::string>& extra_hosts) {
+  Pki pki;
+  std::string base = dir.path + "/pki/";
+  auto ca = LoadPair(base + "ca", clock);
+  if (!ca) {
+    SWELL_ASSIGN_OR_RETURN(pki.ca,
+                           net::GenerateCa("swell-ca", clock.Now() - std::chrono::minutes(5)));
+    SWELL_RETURN_IF_ERROR(StorePair(base + "ca", pki.ca));
+  } else {
+    pki.ca = std::move(*ca);
+  }
+  net::CertSpec server{
+      .common_name = "swell-apiserver",
+      .dns_names = {"localhost", "kubernetes", "kubernetes.default", "kubernetes.default.svc",
+                    "kubernetes.default.svc.cluster.local"},
+      .ip_addresses = {"127.0.0.1", "::1", "10.96.0.1"},
+      .server = true};
+  for (const std::string& host : extra_hosts) {
+    (IsAddress(host) ? server.ip_addresses : server.dns_names).push_back(host);
+  }
+  // The server's names may change with the flags: always issued anew, it takes a millisecond.
+  SWELL_ASSIGN_OR_RETURN(pki.server, IssueAndStore(base + "server", pki.ca, server, clock));
+  auto admin = ca ? LoadPair(base + "admin", clock) : std::nullopt;
+  if (admin) {
+    pki.admin = std::move(*admin);
+    return pki;
+  }
+  net::CertSpec spec{
+      .common_name = "swell-admin", .organizations = {"system:masters"}, .client = true};
+  SWELL_ASSIGN_OR_RETURN(pki.admin, IssueAndStore(base + "admin", pki.ca, spec, clock));
+  return pki;
+}
+
+std::optional<RunningCluster> FindRunning(const DataDir& dir) {
+  int fd = ::open(dir.PidFile().c_str(), O_RDONLY | O_CLOEXEC);
+  if (fd < 0) return std::nullopt;
+  bool free = ::flock(fd, LOCK_SH | LOCK_NB) == 0;
+  ::close(fd);
+  int pid = PidIn(dir);
+  if (free || pid <= 0) return std::nullopt;
+  return RunningCluster{pid};
+}
+
+Status LockDataDir(const DataDir& dir) {
+  // Never closed: the lock ends with the process, however it ends.
+  int fd = ::open(dir.PidFile().c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
+  if (fd < 0) return ErrnoStatus(errno, "open " + dir.PidFile());
+  if (::flock(fd, LOCK_EX | LOCK_NB) != 0) {
+    int pid = PidIn(dir);
+    ::close(fd);
+    return Status(Code::kConflict, StrCat("a cluster already runs in ", dir.path, " (process ", pid,
+                                          "); stop it with: swell down --data-dir ", dir.path));
+  }
+  std::string text = std::to_string(::getpid()) + "\n";
+  if (::ftruncate(fd, 0) != 0 ||
+      ::pwrite(fd, text.data(), text.size(), 0) != static_cast<ssize_t>(text.size())) {
+    return ErrnoStatus(errno, "write " + dir.PidFile());
+  }
+  return Status::Ok();
+}
+
+}  // namespace swell

@@ -1,0 +1,101 @@
+#include "ops/flags.h"
+
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+
+#include "base/strings.h"
+#include "cli/cluster.h"
+#include "scheduling/scheduler_settings.h"
+
+namespace swell {
+Status CheckWords(const std::vector<std::string>& words, size_t most) {
+  if (words.size() <= most) return Status::Ok();
+  return cli::Misuse(StrCat("unexpected argument ", Quote(words[most])));
+}
+
+std::string Environment(const std::string& name) {
+  const char* value = std::getenv(name.c_str());
+  return value ? value : "";
+}
+
+void AddLogLevel(cli::Flags& flags, std::string& level) {
+  flags.Choice("--log-level", &level, "LEVEL", {"debug", "info", "warning", "error"},
+               "debug, info, warning or error (default info)");
+}
+
+LogLevel LogLevelOf(const std::string& text) {
+  if (text == "debug") return LogLevel::kDebug;
+  if (text == "warning") return LogLevel::kWarning;
+  if (text == "error") return LogLevel::kError;
+  return LogLevel::kInfo;
+}
+
+void AddDataDir(cli::Flags& flags, std::string& data_dir) {
+  flags.Text("--data-dir", &data_dir, "DIR",
+             "data directory of the cluster (default $SWELL_DATA_DIR, else ~/.swell)");
+}
+
+void AddSettingsFlag(cli::Flags& flags, std::vector<std::string>& settings) {
+  flags.List("--set", &settings, "KEY=VALUE",
+             "scheduler setting, repeatable: staleGracePeriod=60s, reserveAfter=30m, "
+             "movePause=10m, pastUseShare=0.5, pastUseHalfLife=168h");
+}
+
+Status ReadSettings(const std::vector<std::string>& texts, sched::Settings& settings) {
+  for (const std::string& text : texts) {
+    const size_t equals = text.find('=');
+    if (equals == std::string::npos) {
+      return cli::Misuse(StrCat("--set ", Quote(text), ": KEY=VALUE expected"));
+    }
+    const Status set = controllers::SetSetting(std::string_view(text).substr(0, equals),
+                                               std::string_view(text).substr(equals + 1), settings);
+    if (!set.ok()) return cli::Misuse(set.message());
+  }
+  return Status::Ok();
+}
+
+void AddRecordFlag(cli::Flags& flags, int64_t& mib) {
+  flags.Int(
+      "--record-cycles", &mib, "MIB",
+      "disk space for the last scheduling cycles, which swell replay reads (default 64; 0: off)");
+}
+
+std::string FindSdk() {
+  std::error_code error;
+  std::filesystem::path self = std::filesystem::read_symlink("/proc/self/exe", error);
+  if (error) return {};
+  for (std::filesystem::path dir = self.parent_path(); dir.has_relative_path();
+       dir = dir.parent_path()) {
+    for (const char* sub : {"sdk/python", "share/swell/python"}) {
+      if (std::filesystem::exists(dir / sub / "swell" / "__init__.py", error)) {
+        return (dir / sub).string();
+      }
+    }
+  }
+  std::fprintf(stderr,
+               "swell: warning: no Python SDK found in sdk/python or share/swell/python above %s; "
+               "training scripts in pods cannot import swell and start without a checkpoint\n",
+               self.c_str());
+  return {};
+}
+
+void AddRemoteFlags(cli::Flags& flags, RemoteFlags& to) {
+  flags.Text("--kubeconfig", &to.kubeconfig, "FILE",
+             "kubeconfig file (default: $KUBECONFIG, else the pod's service account, else the "
+             "cluster of this machine, else ~/.kube/config)");
+  flags.Text("--context", &to.context, "NAME", "context of the kubeconfig");
+}
+
+Result<client::ClusterAccess> FindCluster(const RemoteFlags& flags) {
+  if (flags.kubeconfig.empty() && Environment("KUBECONFIG").empty()) {
+    auto access = client::InClusterAccess(Environment, std::string(client::kServiceAccountDir));
+    if (access) return std::move(*access);
+  }
+  SWELL_ASSIGN_OR_RETURN(
+      const std::string path,
+      cli::FindKubeconfig({.kubeconfig = flags.kubeconfig, .context = flags.context}, Environment));
+  return client::LoadKubeconfig(path, flags.context);
+}
+
+}  // namespace swell

@@ -1,0 +1,47 @@
+// Flags that several commands share, and what they mean.
+// - Threads: main thread.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/log.h"
+#include "base/result.h"
+#include "cli/command.h"
+#include "kube/client/kubeconfig.h"
+#include "sched/cycle/cycle.h"
+
+namespace swell {
+
+// An error if a command that takes no words, or at most `most`, was given more.
+Status CheckWords(const std::vector<std::string>& words, size_t most = 0);
+
+std::string Environment(const std::string& name);  // "" when not set
+
+void AddLogLevel(cli::Flags& flags, std::string& level);
+LogLevel LogLevelOf(const std::string& text);
+
+void AddDataDir(cli::Flags& flags, std::string& data_dir);
+
+// Settings of the scheduler, as `swell simulate --set` takes them.
+void AddSettingsFlag(cli::Flags& flags, std::vector<std::string>& settings);
+Status ReadSettings(const std::vector<std::string>& texts, sched::Settings& settings);
+// How much of the scheduler's last cycles is kept for `swell replay`.
+void AddRecordFlag(cli::Flags& flags, int64_t& mib);
+
+// The Python SDK beside the program: in the source tree, or installed; "" and a warning on stderr
+// when it is neither.
+std::string FindSdk();
+
+// Which cluster, for the commands that serve one that runs elsewhere.
+struct RemoteFlags {
+  std::string kubeconfig;
+  std::string context;
+};
+void AddRemoteFlags(cli::Flags& flags, RemoteFlags& to);
+// --kubeconfig, $KUBECONFIG, this pod's service account, this machine's cluster, ~/.kube/config:
+// the first that is there.
+Result<client::ClusterAccess> FindCluster(const RemoteFlags& flags);
+
+}  // namespace swell

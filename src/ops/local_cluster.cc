@@ -1,0 +1,112 @@
+// swell down, status: the embedded cluster of this machine.
+#include <poll.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <csignal>
+
+#include "base/descriptors.h"
+#include "base/file.h"
+#include "base/strings.h"
+#include "cli/session.h"
+#include "json/value.h"
+#include "kube/client/kubeconfig.h"
+#include "ops/commands.h"
+#include "ops/data_dir.h"
+#include "ops/flags.h"
+
+namespace swell {
+namespace {
+
+constexpr int kStopLimitMs = 60'000;
+constexpr int kExitNotRunning = 3;
+
+class DownAction final : public cli::Action {
+ public:
+  void Declare(cli::Flags& flags) override { AddDataDir(flags, data_dir_); }
+
+  Result<int> Run(cli::Session& session, std::vector<std::string> words) override {
+    SWELL_RETURN_IF_ERROR(CheckWords(words));
+    const DataDir dir = ChooseDataDir(data_dir_);
+    const auto running = FindRunning(dir);
+    if (!running) {
+      session.OutLine(StrCat("No cluster runs in ", dir.path));
+      return 0;
+    }
+    const int process = static_cast<int>(::syscall(SYS_pidfd_open, running->pid, 0));
+    if (process < 0) return ErrnoStatus(errno, StrCat("find process ", running->pid));
+    if (::kill(running->pid, SIGTERM) != 0) {
+      return ErrnoStatus(errno, StrCat("stop process ", running->pid));
+    }
+    pollfd wait{process, POLLIN, 0};
+    if (::poll(&wait, 1, kStopLimitMs) <= 0) {
+      return Status(Code::kTimeout, StrCat("process ", running->pid,
+                                           " did not stop within 60 s; see ", dir.LogFile()));
+    }
+    session.OutLine(StrCat("The cluster in ", dir.path, " is stopped"));
+    return 0;
+  }
+
+ private:
+  std::string data_dir_;
+};
+
+class StatusAction final : public cli::Action {
+ public:
+  void Declare(cli::Flags& flags) override {
+    AddDataDir(flags, data_dir_);
+    flags.Choice("-o,--output", &output_, "FORMAT", {"json"}, "output format: json");
+  }
+
+  Result<int> Run(cli::Session& session, std::vector<std::string> words) override {
+    SWELL_RETURN_IF_ERROR(CheckWords(words));
+    const DataDir dir = ChooseDataDir(data_dir_);
+    const auto running = FindRunning(dir);
+    std::string url;
+    if (auto access = client::LoadKubeconfig(dir.Kubeconfig()); access.ok()) url = access->server;
+    if (output_ == "json") {
+      json::Value answer = json::Object{{"running", running.has_value()},
+                                        {"dataDir", dir.path},
+                                        {"kubeconfig", dir.Kubeconfig()},
+                                        {"server", url}};
+      if (running) json::Set(answer, {"pid"}, running->pid);
+      session.OutLine(json::PrintPretty(answer));
+    } else if (running) {
+      session.Out(StrCat("Running     process ", running->pid, "\nAPI         ", url,
+                         "\nData        ", dir.path, "\nKubeconfig  ", dir.Kubeconfig(), "\n"));
+    } else {
+      session.Out(StrCat("No cluster runs in ", dir.path, "\nStart one with: swell up --detach\n"));
+    }
+    return running ? 0 : kExitNotRunning;
+  }
+
+ private:
+  std::string data_dir_;
+  std::string output_;
+};
+
+}  // namespace
+
+cli::Command DownCommand() {
+  return {.name = "down",
+          .group = "Cluster",
+          .summary = "Stop the cluster of this machine and its pods. Its data is kept.",
+          .examples = {{"The cluster in the default directory", "swell down"},
+                       {"Another one", "swell down --data-dir /srv/swell"}},
+          .standalone = true,
+          .make = cli::Makes<DownAction>()};
+}
+
+cli::Command StatusCommand() {
+  return {
+      .name = "status",
+      .group = "Cluster",
+      .summary = "Show whether a cluster runs on this machine and how to reach it.",
+      .examples = {{"As text", "swell status"}, {"As JSON, for scripts", "swell status -o json"}},
+      .notes = "The exit status is 3 if no cluster runs.",
+      .standalone = true,
+      .make = cli::Makes<StatusAction>()};
+}
+
+}  // namespace swell

@@ -1,0 +1,106 @@
+// Flags and plans of the administrators' commands, and what install creates.
+#include <gtest/gtest.h>
+
+#include "cli/flags.h"
+#include "kube/api/meta.h"
+#include "ops/cycle_table.h"
+#include "ops/flags.h"
+#include "ops/install_objects.h"
+#include "ops/plan_nodes.h"
+#include "ops/users.h"
+
+namespace swell {
+namespace {
+
+TEST(PlanNodesTest, ControlPlaneFirstThenVirtualNodes) {
+  NodePlan plan;
+  plan.nodes = 2;
+  plan.gpus_per_node = 4;
+  plan.control_plane_nodes = 1;
+  plan.system_reserved = "cpu=80m,memory=500Mi";
+  auto nodes = PlanNodes(plan);
+  ASSERT_TRUE(nodes.ok()) << nodes.status().ToString();
+  ASSERT_EQ(nodes->size(), 3U);
+  EXPECT_TRUE((*nodes)[0].control_plane);
+  EXPECT_EQ((*nodes)[1].name, "node-1");
+  EXPECT_EQ((*nodes)[2].capacity.at("nvidia.com/gpu"), "4");
+  EXPECT_EQ((*nodes)[2].system_reserved.at("cpu"), "80m");
+}
+
+TEST(PlanNodesTest, MistakesAreMisuseAndNameTheFlag) {
+  auto message = [](const std::function<void(NodePlan&)>& change) {
+    NodePlan plan;
+    plan.nodes = 1;
+    change(plan);
+    const Status status = PlanNodes(plan).status();
+    EXPECT_TRUE(cli::IsMisuse(status)) << status.ToString();
+    return status.message();
+  };
+  EXPECT_EQ(message([](NodePlan& plan) { plan.nodes = 0; }),
+            "--nodes: 0 is not between 1 and 20000");
+  EXPECT_EQ(message([](NodePlan& plan) { plan.cpus = "many"; }),
+            "--cpus: \"many\" is not an amount like 4 or 15Gi");
+  EXPECT_EQ(message([](NodePlan& plan) { plan.system_reserved = "cpu"; }),
+            "--system-reserved: \"cpu\" is not of the form cpu=80m");
+  EXPECT_NE(message([](NodePlan& plan) {
+              plan.nodes = NodePlan::kThisMachine;
+              plan.gpus_per_node = 2;
+            }).find("--gpus-per-node needs --nodes"),
+            std::string::npos);
+}
+
+TEST(OpsFlagsTest, SettingsAndWords) {
+  sched::Settings settings;
+  EXPECT_TRUE(ReadSettings({"reserveAfter=30m"}, settings).ok());
+  EXPECT_TRUE(cli::IsMisuse(ReadSettings({"reserveAfter"}, settings)));
+  EXPECT_TRUE(cli::IsMisuse(ReadSettings({"noSuchSetting=1"}, settings)));
+  EXPECT_TRUE(CheckWords({}).ok());
+  EXPECT_TRUE(CheckWords({"a"}, 1).ok());
+  EXPECT_EQ(CheckWords({"a", "b"}, 1).message(), "unexpected argument \"b\"");
+}
+
+TEST(UsersTest, NamesAndRolesAreChecked) {
+  EXPECT_TRUE(CheckUserName("alice@example.com").ok());
+  for (const char* wrong : {"", "system:admin", "-a", "a b"}) {
+    EXPECT_TRUE(cli::IsMisuse(CheckUserName(wrong))) << wrong;
+  }
+  UserFlags flags;
+  flags.role = "researcher";
+  EXPECT_NE(CheckCreate(flags).message().find("--project is required"), std::string::npos);
+  flags.projects = {"vision"};
+  EXPECT_TRUE(CheckCreate(flags).ok());
+  flags.role = "admin";
+  EXPECT_TRUE(cli::IsMisuse(CheckCreate(flags)));
+  flags.role = "king";
+  EXPECT_EQ(CheckCreate(flags).message(),
+            "--role \"king\": admin, project-admin, researcher or viewer expected");
+}
+
+TEST(InstallObjectsTest, EverythingIsMarkedAndInTheNamespace) {
+  std::vector<json::Value> objects = InstallObjects("gpu-system");
+  for (json::Value& one : ControllerObjects({.ns = "gpu-system", .image = "swell:1"})) {
+    objects.push_back(std::move(one));
+  }
+  bool deployment = false;
+  for (const json::Value& object : objects) {
+    EXPECT_EQ(api::Label(object, kManagedByLabel), kManagedBy)
+        << json::Print(object).substr(0, 200);
+    const std::string_view ns = api::Namespace(object);
+    EXPECT_TRUE(ns.empty() || ns == "gpu-system" || ns == "kube-system") << ns;
+    deployment |= json::GetString(object, {"kind"}) == "Deployment";
+  }
+  EXPECT_TRUE(deployment);
+}
+
+TEST(CycleTableTest, PodsThatWaitForTheSameReasonShareARow) {
+  CycleTable table;
+  EXPECT_EQ(table.ToString("Cycle 1"), "Cycle 1: no decisions\n");
+  table.AddDecision("bind", "ns/a", "node-1", "", "fits");
+  table.AddWaiting({"ns/b", "ns/c"}, "no room");
+  const std::string text = table.ToString("Cycle 1");
+  EXPECT_TRUE(text.starts_with("Cycle 1: 1 decision\n")) << text;
+  EXPECT_NE(text.find("ns/b and 1 more"), std::string::npos) << text;
+}
+
+}  // namespace
+}  // namespace swell

@@ -1,0 +1,32 @@
+// PlanNodes: the nodes that `swell up` and `swell agent` run.
+// - Threads: main thread; reads facts about this machine.
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "cli/flags.h"
+#include "kube/node/node_config.h"
+
+namespace swell {
+
+struct NodePlan {
+  // One node: this machine as it is.
+  static constexpr int64_t kThisMachine = std::numeric_limits<int64_t>::min();
+  int64_t nodes = kThisMachine;
+  int64_t gpus_per_node = 0;
+  std::string cpus;  // of a virtual node; empty: the machine's
+  std::string memory;
+  std::string system_reserved;  // "cpu=80m,memory=500Mi"
+  int64_t control_plane_nodes = 0;
+  std::string name;  // of the node; with several, what their names begin with
+};
+void AddNodeFlags(cli::Flags& flags, NodePlan& plan);
+
+// The planned nodes, control plane first.
+Result<std::vector<node::NodeConfig>> PlanNodes(const NodePlan& plan);
+
+}  // namespace swell
