@@ -1,5 +1,5 @@
-// What pods use of a resource, as the metrics API tells it, beside what they request: the numbers
-// of autoscaling's Resource and ContainerResource metrics.
+// ResourceUse: what pods use of a resource according to the metrics API, relative to their
+// requests. Resource and ContainerResource metrics of autoscalers are computed from it.
 // - Threads: pure functions.
 #pragma once
 
@@ -12,16 +12,16 @@
 
 namespace swell::controllers {
 
-// Where metrics.k8s.io tells of the pods of a namespace.
+// The path of metrics.k8s.io for the pods of a namespace.
 std::string PodMetricsPath(std::string_view ns);
 
 // "nothing at metrics.k8s.io: …" for an API that is not there.
 std::string MetricsFault(std::string_view api_group, const Status& status);
 
-// A quantity as a number; nothing where there is none.
+// A quantity as a number; empty if `value` is null or not a quantity.
 std::optional<double> AmountOf(const json::Value* value);
 
-// Fills in what each member uses, in the target's terms; what cannot be read is the look's fault.
+// Fills in what each member uses, in the target's unit. Unreadable numbers set `look.fault`.
 void TakeUse(const Result<json::Value>& pod_metrics,
              const MetricSpec& spec,
              const std::vector<json::SharedValue>& members,

@@ -1,5 +1,5 @@
-// ScaleObservation: looks that come once per interval, and what members say of themselves when they
-// are looked at: numbers that they push, the end of their logs.
+// ScaleObservation: when an autoscaler last observed a job, and helpers that read what its members
+// report: metrics that they push, and the tail of their logs.
 // - Threads: values and pure functions.
 #pragma once
 
@@ -15,7 +15,7 @@ namespace swell::controllers {
 
 struct ScaleObservation {
   std::string uid;       // of what is scaled
-  uint64_t version = 0;  // of it, that a write of ours answered with
+  uint64_t version = 0;  // resourceVersion after our last write
   std::optional<SteadyTime> looked;
   std::string complaint;
 };

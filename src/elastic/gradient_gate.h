@@ -1,10 +1,11 @@
-// GradientGate: which gradients make the next update of a model, whoever they come from.
+// GradientGate: which gradients make the next update of a model, from any worker.
 //
 // `grads_to_wait` counts gradients, not workers: one worker alone contributes them all, so the
 // effective batch stays the same while workers come and go. A gradient taken at an older version of
-// the model is refused when it is more than `version_tolerance` behind; its worker takes it anew.
+// the model is refused when it is more than `version_tolerance` behind; its worker computes it
+// again.
 //
-// - Threads: none; a value.
+// - Threads: not thread-safe; a plain value.
 #pragma once
 
 #include <cstdint>

@@ -308,7 +308,7 @@ Result<JobMaster::Answer> JobMaster::Facts(const json::Value& body) {
   return Answer{json::Object{{"facts", facts_}}, changed};
 }
 
-// Ranks in the order of joining, so that those who stay keep theirs as far as can be.
+// Ranks in the order of joining, so that workers that stay keep their ranks where possible.
 json::Value JobMaster::Rendezvous(std::string_view worker) const {
   std::vector<std::pair<int64_t, std::string_view>> order;
   for (const auto& [name, member] : members_) order.emplace_back(member.joined, name);

@@ -1,11 +1,11 @@
-// JobMaster: one elastic job's master: its records (ShardLedger), its updates (GradientGate), who
-// is there, and how fast. Requests in, answers out; docs/elastic.md describes each of them.
+// JobMaster: the master of one elastic job. It keeps the job's records (ShardLedger), its updates
+// (GradientGate), its members and their speed. docs/elastic.md describes each request.
 //
 //   JobMaster master(first_lease);
 //   auto answer = master.Handle("/v1/task", {{"worker", "worker-0"}}, now);
 //
-// Durability. A request that changed something says so (`Answer::changed`); whoever serves it
-// appends (now, path, body) to a journal before the answer goes out. Replaying the same requests
+// Durability. A request that changed something says so (`Answer::changed`); the server
+// appends (now, path, body) to a journal before it sends the answer. Replaying the same requests
 // into a new JobMaster gives the same state, bit for bit: time comes with each request and nothing
 // is random.
 //
@@ -13,8 +13,8 @@
 // position in the data is then that of the model, and what was trained since then is trained again
 // by a model that has not seen it.
 //
-// - Threads: none; one thread.
-// - Invariants: everything a peer can make grow is bounded.
+// - Threads: not thread-safe; one thread uses it.
+// - Invariants: everything that a peer can make grow is bounded.
 #pragma once
 
 #include <cstdint>
@@ -45,9 +45,9 @@ class JobMaster {
   // A POST. kNotFound for an unknown path, or a task that the worker does not hold; kConflict
   // before the job is known, or when it is told twice and differently.
   Result<Answer> Handle(std::string_view path, const json::Value& body, WallTime now);
-  // What /v1/expire is to be told: silent workers and tasks that hang; null: there are none.
+  // The body for /v1/expire: silent workers and tasks that hang; null if nothing has expired.
   json::Value FindExpired(WallTime now) const;
-  // After a time in which nobody could be heard.
+  // Called after a time in which the master could not receive requests.
   void ForgiveSilence(WallTime now);
 
   // GET /v1/state.

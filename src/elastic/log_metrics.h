@@ -20,10 +20,10 @@
 
 namespace swell::elastic {
 
-// Where reading goes on.
+// Where the next read continues.
 struct LogPosition {
-  int64_t seen_unix_ns = 0;  // of the last line that was read
-  int64_t nodes = 0;         // what the log said last of the group's size; 0: nothing yet
+  int64_t seen_unix_ns = 0;  // time of the last line that was read
+  int64_t nodes = 0;         // the group's size as last logged; 0: not logged yet
 };
 
 class LogMetrics {

@@ -1,6 +1,6 @@
-// Fuzzes the reading of logs: the first line is the pattern, the rest the log. Whatever comes, what
-// is read is a positive number of seconds, and reading on finds nothing twice. Of a log whose times
-// grow nothing is lost either, wherever it is cut.
+// Fuzzes the reading of logs: the first line is the pattern, the rest the log. Every
+// value that is read is a positive number of seconds, and no line is read twice. If the times in
+// the log grow, no line is lost either, wherever the log is cut.
 #include "elastic/log_metrics.h"
 
 #include <algorithm>

@@ -15,9 +15,8 @@
 // then decides nothing. Members that the scheduler took after the group had been complete are not
 // the scaler's business: it waits for them.
 //
-// - Threads: pure; the caller keeps the state. State travels as JSON, so that whoever goes on after
-//   a restart decides as the one before would have. Documents that are not ours read as far as they
-//   make sense.
+// - Threads: pure; the caller keeps the state. State is stored as JSON, so that after a restart
+//   the decisions are the same. Fields of foreign documents that make no sense are ignored.
 // - Invariants: min <= replicas <= max in every decision. Input that stays the same leads to a
 //   bounded number of changes: growth after Stop takes room that was not there, and both kinds of
 //   trying again wait longer each time.
@@ -47,13 +46,13 @@ struct ScalePolicy {
   std::string noun = "Job";  // begins the messages
 };
 
-// What is the case at a look.
+// What was observed in one interval.
 struct ScaleFacts {
   WallTime now;
   int64_t replicas = 0;  // wanted, as the job's spec says
   int64_t running = 0;
-  int64_t placed = 0;    // running or about to
-  int64_t unplaced = 0;  // for whom there has been no room for a while
+  int64_t placed = 0;    // bound to a node
+  int64_t unplaced = 0;  // pending for a whole interval because no node has room
   int64_t room = 0;      // further members that would be placed now
   std::optional<double> seconds_per_step;
 };
@@ -62,7 +61,7 @@ struct ScaleState {
   ScaleCondition condition = ScaleCondition::kNone;
   bool goes_on = false;
   int64_t current = 0;
-  int64_t last = 0;  // 0: there was none
+  int64_t last = 0;  // 0 before the first change
   WallTime start;
   std::string message;
 

@@ -1,15 +1,15 @@
 // TargetScaler: how many members keep metrics at their targets: the published algorithm of
 // Kubernetes' HorizontalPodAutoscaler, for jobs whose manifest names such metrics.
 //
-// desired = ceil(members x value / target), the most that any metric asks for; a ratio within
-// `tolerance` of 1 changes nothing. Members that a metric is not known of count as being at the
-// target where the number would shrink, and as idle where it would grow; when that turns the
-// decision round, there is none. A metric that can not be read stops shrinking, not growth. Growth
-// is bounded per look (twice as many, or 4 more); shrinking follows the highest number that was
-// asked for within the window.
+// desired = ceil(members x value / target), the maximum over all metrics. A ratio within
+// `tolerance` of 1 changes nothing. Members without a value count as being at the target when the
+// number would shrink, and as idle when it would grow; if that reverses the direction, the number
+// stays. A metric that cannot be read prevents shrinking, not growth. Growth per interval is
+// bounded (twice as many, or 4 more). Shrinking follows the highest recommendation within the
+// window.
 //
-// - Threads: pure; the caller keeps the window. A scaler that starts anew shrinks no sooner than a
-//   whole window later.
+// - Threads: pure; the caller keeps the window. After a restart nothing shrinks
+//   for a whole window.
 // - Invariants: min <= desired <= max.
 #pragma once
 
@@ -34,9 +34,9 @@ struct TargetPolicy {
 // One metric at a look.
 struct MetricLook {
   std::string name;  // for words: "cpu", "queue_length"
-  // Of each member that runs, empty: not known of it. Or one number about all of them.
+  // One value per running member, empty if unknown; or of_all, one value for all of them.
   std::vector<std::optional<double>> of_members;
-  // Members that have just begun: what they use says nothing, and they will take their part.
+  // Members that have just started: their usage is not counted, but they will take load.
   int64_t unready = 0;
   std::optional<double> of_all;
   // What the number is to be: of a member on average, or of all of them together.

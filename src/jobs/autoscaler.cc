@@ -17,7 +17,7 @@ double Middle(std::vector<double> values) {
   return values[values.size() / 2];
 }
 
-// Since when the scheduler has had no place for the pod.
+// The time since when the scheduler has found no node for the pod.
 std::optional<WallTime> UnplacedSince(const json::Value& pod) {
   const json::Value* scheduled = api::FindCondition(pod, "PodScheduled");
   if (scheduled == nullptr || json::GetString(*scheduled, {"status"}) != "False" ||
@@ -50,7 +50,7 @@ bool Takes(const sched::NodeInfo& node, const json::Value& pod_spec) {
       return false;
     }
   }
-  // Who tolerates something may tolerate this; the scheduler has the last word.
+  // A pod with any toleration may tolerate this taint; the scheduler decides.
   return !json::GetArray(pod_spec, {"tolerations"}).empty() ||
          std::none_of(node.taints.begin(), node.taints.end(), [](const sched::Taint& taint) {
            return taint.effect != sched::TaintEffect::kPreferNoSchedule;
@@ -194,7 +194,7 @@ std::optional<double> Autoscaler::FreshlyPushed(const Round& round, Known& known
 
 void Autoscaler::ReadLog(const RoundPtr& round) {
   std::string pod = StrCat(round->ns, "/", api::Name(*round->first));
-  // One that has not answered yet will not answer faster when asked again.
+  // A second request would not be answered faster than the one under way.
   if (!reading_.insert(pod).second) return Decide(round);
   api::RestRequest request;
   request.method = "GET";
@@ -255,8 +255,8 @@ void Autoscaler::Write(const RoundPtr& round, const elastic::ScaleDecision& deci
   WriteJob(round, decision.replicas, decision.why, known_.at(round->key).memory,
            [this, round](const Status& written) {
              if (written.ok()) return WriteStatus(round);
-             // Somebody was faster: what was decided counts for nothing, the next look starts from
-             // what is written.
+             // Another writer changed the job: drop the decision and start again from what it
+             // wrote.
              Forget(round->key);
              Finish(round, written);
            });

@@ -1,13 +1,13 @@
-// Autoscaler: sets how many members of an elastic job there are to be, by what its training log
-// says: elastic::Look() decides, once per interval and job.
+// Autoscaler: sets the number of members of an elastic job from its training log. elastic::Look()
+// decides, once per interval and job.
 //
-// It looks at the tail of the first member's log through the API, or at the metric that the member
-// pushed (SWELL_REPORT_FILE), and writes the role's `replicas`, status.elasticScaling, and what it
-// remembers into an annotation, in one write with the replicas. So whoever goes on after a restart
-// finds number and memory in step; a status that fell behind is mended at the next look.
+// It reads the tail of the first member's log through the API, or the metric that the member pushed
+// (SWELL_REPORT_FILE). It writes the role's `replicas` and its own memory, an annotation, in one
+// write, so both agree after a restart. Then it writes status.elasticScaling; a status that was not
+// written is corrected in the next interval.
 //
-// A log that does not come within some seconds is a look without an observation; other jobs wait
-// for nothing. Jobs that do not run, or are not scaled by metrics, are left alone.
+// If the log does not arrive within some seconds, the interval has no observation; other jobs do
+// not wait. Jobs that do not run, or are not scaled by metrics, are left alone.
 //
 // - Threads: core executor only.
 #pragma once
@@ -30,7 +30,7 @@ class Autoscaler final : public JobScaler {
   Autoscaler(Context context, client::Resource resource, ReadScaleTarget read);
 
  private:
-  // What is known of a job between looks.
+  // State of a job between two intervals.
   struct Known : ScaleObservation {
     std::string memory;  // the annotation, as written
     elastic::ScaleState state;
@@ -58,7 +58,7 @@ class Autoscaler final : public JobScaler {
   ReadScaleTarget read_;
   client::Informer& nodes_;
   std::map<std::string, Known> known_;  // by the job's key
-  std::set<std::string> reading_;       // pods whose log is under way
+  std::set<std::string> reading_;       // pods whose log is being read
 };
 
 }  // namespace swell::controllers

@@ -367,7 +367,7 @@ TEST_F(TiersTest, HalfOfTheMembersAreAFloor) {
     ASSERT_TRUE(cluster_.Delete(kTrainingJobs, StrCat("default/m", i)).ok());
   }
   ASSERT_TRUE(cluster_.Until([&] { return Pods("t") == all; })) << Pods("t");
-  // Who has the class keeps it when there are fewer and more.
+  // Members with the class keep it when the number of members changes.
   ASSERT_TRUE(cluster_.Patch(kTrainingJobs, "default/t", "spec: {replicas: 2}", "scale").ok());
   ASSERT_TRUE(cluster_.Until([&] {
     return Pods("t") == "worker-0 high Running t, worker-1 high Running t";

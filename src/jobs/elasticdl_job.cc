@@ -123,7 +123,7 @@ json::Object ElasticdlJobKind::Labels(const json::Value& job,
           {keys::kJobIndex, number}};
 }
 
-// Of 5 workers and 3 high ones: 0, 4, 1.
+// With 5 workers, 3 of them high, these are 0, 4 and 1.
 bool IsHigh(int64_t index, int64_t replicas, int64_t high) {
   const int64_t front = (high + 1) / 2, back = high / 2;
   return index < front || index >= replicas - back;

@@ -1,11 +1,10 @@
-// ElasticDLJob (elasticdl.org/v1alpha1): a master that hands out the records and keeps the model,
-// and workers that come and go.
+// ElasticDLJob (elasticdl.org/v1alpha1): a master that hands out records and keeps the model, and
+// workers that join and leave.
 //
 // Pods are named and labelled as ElasticDL's own client did: elasticdl-master-JOB,
 // elasticdl-worker-JOB-N, label elasticdl_job_name. There is no gang: each pod is placed and
-// preempted for itself, by its own priority, and a worker that was taken away is made anew and
-// waits for room. The job goes on with the workers it has, waits without any, and ends with its
-// master.
+// preempted alone, by its own priority. A worker that was preempted is created again and waits for
+// room. The job continues with the workers it has, waits if it has none, and ends with its master.
 //
 // A worker's priority class is a class, or a part of the workers as ElasticDL's fraction syntax
 // says it: "0.5" gives ceil(0.5 x replicas) of them the high class, at alternating ends of the

@@ -1,5 +1,5 @@
-// What a job is made of: its members' pods and the PodGroups that they are in, as JobController
-// writes them, and as a plan of a job that there is not yet has them.
+// JobMembers: builds the pods and PodGroups of a job, for JobController and for plans of jobs that
+// have not been created.
 // - Threads: pure functions.
 #pragma once
 

@@ -47,7 +47,7 @@ class JobRulesTest : public ::testing::Test {
     return Wrong("swell.dev", "trainingjobs",
                  StrCat("roles: {worker: {", role, ", ", kTemplate, "}}", more));
   }
-  // Of both kinds of PyTorchJob, which have this in common.
+  // Both kinds of PyTorchJob read this policy.
   std::string PyTorch(std::string_view policy) {
     const std::string spec =
         StrCat("elasticPolicy: {", policy, "}, pytorchReplicaSpecs: {Worker: {", kTemplate, "}}");

@@ -9,11 +9,10 @@ namespace swell::controllers {
 namespace {
 
 constexpr size_t kLooksAtOnce = 64;
-// A job that our own write is newer than.
+// How soon to retry when the cache is older than our own write.
 constexpr Duration kStale = std::chrono::milliseconds(50);
 
-// Adds to a merge patch that it is for this very version of the job, and what is to be remembered
-// with it.
+// Adds to a merge patch the version of the job that it applies to, and the memory.
 json::Value WithMemory(json::Value patch, const json::Value& job, std::string_view memory) {
   json::Set(patch, {"metadata"},
             json::Object{{"uid", api::Uid(job)},

@@ -1,10 +1,10 @@
-// JobScaler: what both autoscalers do alike. Every running job of a kind is looked at once per
-// interval; how many members it is to have, what is remembered with that, and its status are
-// written in that order. What is looked at and decided is a subclass's.
+// JobScaler: the loop that both job autoscalers share. Once per interval it lets the subclass
+// observe each running job and decide, then it writes the number of members with the memory, and
+// the status.
 // - Threads: core executor only.
 // - Ownership: the context's informers outlive it.
-// - Invariants: one look at a job is under way at a time; nothing is decided on a job that a write
-//   of ours is newer than.
+// - Invariants: one round per job at a time; no decision is based on a job older than our own last
+//   write.
 #pragma once
 
 #include <functional>
@@ -27,26 +27,26 @@ class JobScaler {
   JobScaler& operator=(const JobScaler&) = delete;
 
  protected:
-  struct Round : ScaledRole {  // one look at one job
+  struct Round : ScaledRole {  // one interval of one job
     std::string key, ns, name;
     json::SharedValue job;
     Duration interval{};
-    client::WorkQueue::Done done;  // empty: it has ended
+    client::WorkQueue::Done done;  // empty once the round has ended
   };
   using AnyRound = std::shared_ptr<Round>;
 
   JobScaler(Context context, client::Resource resource, std::string_view queue);
   virtual ~JobScaler() = default;
 
-  // Looks at a job that runs; ends with Finish, or calls `done` itself.
+  // Observes a running job; ends with Finish, or calls `done` itself.
   virtual void Look(const std::string& key,
                     const json::SharedValue& job,
                     client::WorkQueue::Done done) = 0;
-  // What is known of the job between looks; null: nothing.
+  // The state of the job between intervals; null if it has none.
   virtual ScaleObservation* Recall(const std::string& key) = 0;
   virtual void Forget(const std::string& key) = 0;
 
-  // Whether it is time; if not, says so to the queue.
+  // Whether the interval is over; if not, requeues the job for then.
   bool IsDue(ScaleObservation& look,
              const json::Value& job,
              Duration interval,
@@ -57,17 +57,17 @@ class JobScaler {
                     const ScaledRole& role,
                     Duration interval,
                     client::WorkQueue::Done done);
-  // Writes `replicas`, where they change, with `memory`. Then `next`: with the round's job as it is
-  // now, or why it was not written.
+  // Writes `replicas`, if set, together with `memory`, and updates the round's job. Then calls
+  // `next` with the outcome.
   void WriteJob(const AnyRound& round,
                 std::optional<int64_t> replicas,
                 const std::string& why,
                 const std::string& memory,
                 std::function<void(const Status&)> next);
-  // Of the role's scaling; ends the round.
+  // Writes the status of the role's scaling and ends the round.
   void PatchStatus(const AnyRound& round, json::Value wanted);
   void Finish(const AnyRound& round, const Status& status);
-  // Each complaint once, until there is another one.
+  // Records an event, unless the last one had the same message.
   void Complain(const json::Value& job, ScaleObservation& look, const std::string& message);
 
   Context context_;

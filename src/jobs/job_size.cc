@@ -41,7 +41,7 @@ struct News {
   std::string message;
 };
 
-// Of members without a group: of those with one, the scheduler tells.
+// For members without a group. The scheduler reports the others.
 News OfLoners(int64_t before, int64_t now, int64_t desired, std::string_view why) {
   if (before == 0) return {"Resumed", StrCat("Resumed with ", now, " of ", desired, " members")};
   const std::string numbers = StrCat(" from ", before, " to ", now, " of ", desired, " members");
@@ -49,7 +49,7 @@ News OfLoners(int64_t before, int64_t now, int64_t desired, std::string_view why
   return {"Shrunk", StrCat("Shrunk", numbers, ": ", why)};
 }
 
-// Of the group as one of its pods reported it, at its present size; 0: nobody did.
+// The throughput that a pod reported at the present group size; 0 if no pod has.
 double Throughput(const std::map<std::string, json::SharedValue>& pods, int64_t members) {
   double found = 0;
   for (const auto& [name, pod] : pods) {
@@ -103,7 +103,7 @@ double ObservedThroughput(const json::Value& memory, int64_t members) {
   return *middle > 0 ? static_cast<double>(members) / *middle : 0;
 }
 
-// Of the roles that may change size; `members`: of all that run.
+// Sums over the roles that may change size; `members` counts all running pods.
 struct Tally {
   int64_t least = 0, most = 0, desired = 0, now = 0, members = 0;
   bool by_metric = false;

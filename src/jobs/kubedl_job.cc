@@ -97,7 +97,7 @@ void KubedlJobKind::PreparePod(const json::Value& job,
   if (leads || spec.elastic) AddContainerPort(pod, kPyTorchPortName, port);
   SetEnv(pod, "PYTHONUNBUFFERED", "1");
   if (spec.elastic) {
-    // Members come and go: whoever meets counts anew, as often as needed.
+    // Members join and leave, and each new rendezvous counts as a restart.
     SetEnv(pod, "PET_MAX_RESTARTS", "100");
     // A rendezvous outlives its job; the next job of this name is to find none.
     SetEnv(pod, "SWELL_RUN_ID", api::Uid(job));

@@ -1,4 +1,4 @@
-// Who is taken away, what becomes of the job, and what people are told.
+// Which pods are preempted, what happens to their job, and which events are recorded.
 #include <gtest/gtest.h>
 
 #include "base/strings.h"

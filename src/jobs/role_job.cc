@@ -27,7 +27,7 @@ struct Member {
   std::string NameOf(const ReplicaSpec& other, int64_t number) const {
     return other.PodName(name(), number);
   }
-  // Of the first member of the first role, where all meet.
+  // The name of the first member of the first role, where all members meet.
   std::string leader() const { return NameOf(spec.replicas.front(), 0); }
   int64_t leader_port() const { return ports.front().front(); }
   bool leads() const { return &replica == &spec.replicas.front() && index == 0; }

@@ -13,7 +13,7 @@ namespace swell::controllers {
 namespace {
 
 constexpr Duration kAnswerTimeout = std::chrono::seconds(10);
-// Of so many members the logs are read at a look.
+// At most so many logs are read in one interval.
 constexpr size_t kLogsMax = 32;
 constexpr std::string_view kCustomMetrics = "custom.metrics.k8s.io";
 constexpr std::string_view kExternalMetrics = "external.metrics.k8s.io";
@@ -204,7 +204,7 @@ void TargetAutoscaler::AskLogs(const RoundPtr& round, size_t metric) {
         LogTailQuery(pod, 50, 64 << 10),
         [round, metric, m, pattern](const Result<std::string>& log) {
           if (!log.ok()) return;
-          // Of whatever group size the lines are.
+          // The first read finds the group size, the second the values for that size.
           elastic::LogPosition position;
           pattern->Read(*log, 0, position);
           const int64_t nodes = position.nodes;
@@ -288,7 +288,7 @@ void TargetAutoscaler::Write(const RoundPtr& round, const elastic::TargetDecisio
            });
 }
 
-// Numbers move all the time; the status says what the last change was for.
+// The metrics vary all the time, so the message keeps the reason of the last change.
 void TargetAutoscaler::WriteStatus(const RoundPtr& round, const elastic::TargetDecision& decision) {
   const json::Value* shown = json::Find(*round->job, {"status", "elasticScaling", round->role});
   const bool changed = decision.desired != round->replicas;

@@ -1,14 +1,14 @@
-// TargetAutoscaler: keeps metrics that a job names at their targets by the number of a role's
-// members: elastic::LookAtTargets() decides, once per interval and job.
+// TargetAutoscaler: keeps the metrics that a job names at their targets by changing the number of
+// members of a role. elastic::LookAtTargets() decides, once per interval and job.
 //
-// What members use comes from the metrics API (metrics.k8s.io). A metric of pods is a number that
-// members push by that name (SWELL_REPORT_FILE), else the last one that a pattern finds in their
-// logs where the job has one, else what custom.metrics.k8s.io says, as it does of other objects.
-// External metrics come from external.metrics.k8s.io. What can not be read is told in an event, and
-// stops shrinking.
+// Resource usage comes from metrics.k8s.io. A pod metric is the number that members push by that
+// name (SWELL_REPORT_FILE). Without one it is the last match of the job's pattern in their logs,
+// and without a pattern the value from custom.metrics.k8s.io. Object metrics come from
+// custom.metrics.k8s.io, external metrics from external.metrics.k8s.io. A metric that cannot be
+// read is reported in an event and prevents shrinking.
 //
-// Answers that do not come within some seconds are a look without them. Who sets `replicas`
-// otherwise is overruled at the next look, as by a HorizontalPodAutoscaler.
+// Answers that do not arrive within some seconds are left out. Other changes of `replicas` are
+// overwritten in the next interval, as a HorizontalPodAutoscaler does.
 //
 // - Threads: core executor only.
 #pragma once

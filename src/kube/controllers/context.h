@@ -67,7 +67,7 @@ struct Context {
   std::shared_ptr<api::Binder> binder = nullptr;  // null: each binding is a request of its own
 };
 
-// Who tells people what `component` does.
+// The event recorder of `component`.
 client::EventRecorder MakeRecorder(Context& context, std::string component);
 
 using ObjectHandler = std::function<void(const json::SharedValue&)>;

@@ -27,10 +27,10 @@ std::optional<WallTime> PreemptionTime(const json::Value& pod);
 bool WasDisrupted(const json::Value& pod);
 // It failed through no fault of its own: evicted, its node lost or full at the last moment.
 bool FailedByCluster(const json::Value& pod);
-// Of the first container that failed; nullopt when none has.
+// The exit code of the first container that failed; nullopt if none has.
 std::optional<int64_t> ExitCode(const json::Value& pod);
-// Of how many members the group is that it trains in, as it reports itself: 0 while it waits to
-// join; -1 when it has not said.
+// The size of the training group that the pod reports: 0 while it waits to join, -1 if it has not
+// reported any.
 int64_t ReportedWorld(const json::Value& pod);
 int64_t RestartCount(const json::Value& pod);
 

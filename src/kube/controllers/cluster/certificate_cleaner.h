@@ -1,6 +1,6 @@
-// CertificateCleaner: removes CertificateSigningRequests that nobody looks at any more, of every
-// signer: an hour after their certificate was issued, they were denied or failed, and a day after
-// they were made where nobody has decided. Who was given a certificate keeps it.
+// CertificateCleaner: removes old CertificateSigningRequests of every signer: one hour after they
+// were issued, denied or failed, and one day after creation if they were never approved or denied.
+// Issued certificates stay valid.
 // - Threads: core executor only.
 #pragma once
 

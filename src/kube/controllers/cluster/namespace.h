@@ -23,7 +23,7 @@ class NamespaceController {
   void Reconcile(const std::string& name, Done done);
   void SweepNext(const std::shared_ptr<Sweep>& sweep);
   void DeleteAll(const std::shared_ptr<Sweep>& sweep, const client::Resource& resource);
-  // Lists what deletion left, and goes on.
+  // Counts what deletion has left, then continues with the next resource.
   void CountRest(const std::shared_ptr<Sweep>& sweep, const client::Resource& resource);
   void Finish(const std::shared_ptr<Sweep>& sweep);
   bool SetConditions(const Sweep& sweep, json::Array& conditions) const;

@@ -10,7 +10,7 @@
 
 namespace swell::controllers {
 
-// The Ready condition's status; "" when there is none.
+// The Ready condition's status; "" if the node has no such condition.
 std::string_view ReadyStatus(const json::Value& node);
 json::Value Taints(const json::Value& node);  // spec.taints, never null
 // The node's taints with those that follow from its condition put right: not-ready, unreachable,

@@ -9,7 +9,7 @@
 
 namespace swell::controllers {
 
-// Of claims and volumes alike; "" when none is named.
+// The storage class of a claim or a volume; "" if it names none.
 std::string ClassOf(const json::Value& claim_or_volume);
 // Whether volumes of the class are brought to claims only when a pod asks for them.
 bool WaitsForConsumer(const json::Value& storage_class);

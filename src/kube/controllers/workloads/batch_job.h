@@ -4,8 +4,8 @@
 //
 // Every pod carries the finalizer batch.kubernetes.io/job-tracking until its end is counted. An end
 // is first written into status.uncountedTerminatedPods, then the finalizer goes, then it moves to
-// the counters: so each pod counts once, whoever deletes it and whenever this process stops. Pods
-// have names made from the job's uid and a number, so that making one twice is refused.
+// the counters: so each pod counts once, even if it is deleted or this process stops in between.
+// Pods have names made from the job's uid and a number, so that making one twice is refused.
 //
 // One difference: a pod that the cluster took away (condition DisruptionTarget) is replaced without
 // being held against the backoff limit.

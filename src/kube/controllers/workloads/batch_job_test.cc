@@ -85,7 +85,7 @@ class BatchJobTest : public ::testing::Test {
   int64_t Status(std::string_view field) {
     return cluster_.Int(kJobs, "default/job", {"status", field});
   }
-  // Of the job's pods in that phase, in the order of their names.
+  // The job's pods in that phase, in the order of their names.
   std::vector<std::string> Keys(std::string_view phase) {
     std::vector<std::string> out;
     for (const json::SharedValue& pod : cluster_.List(kPods)) {

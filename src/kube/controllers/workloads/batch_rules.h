@@ -18,7 +18,7 @@ inline constexpr int64_t kCompletionsMax = 100'000;
 // "0,2-4" and back; numbers out of [0, completions) are left out.
 std::set<int64_t> ParseIndexes(std::string_view text, int64_t completions);
 std::string FormatIndexes(const std::set<int64_t>& indexes);
-// Of a pod's annotation (or label) batch.kubernetes.io/job-completion-index; -1 when it has none.
+// The pod's annotation (or label) batch.kubernetes.io/job-completion-index; -1 without one.
 int64_t CompletionIndex(const json::Value& pod);
 
 enum class FailureAction { kCount, kIgnore, kFailIndex, kFailJob };

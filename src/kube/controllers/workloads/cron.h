@@ -19,7 +19,7 @@ class CronSchedule {
   // kBadRequest says which field is wrong.
   static Result<CronSchedule> Parse(std::string_view text);
 
-  // The first time after `time`; nullopt when there is none within eight years (30 February).
+  // The first time after `time`; nullopt if no time matches within eight years (30 February).
   std::optional<WallTime> Next(WallTime time) const;
 
  private:

@@ -10,7 +10,7 @@ namespace {
 
 constexpr std::string_view kComponent = "cronjob-controller";
 constexpr std::string_view kScheduledAt = "batch.kubernetes.io/cronjob-scheduled-timestamp";
-// Of runs that were missed while nobody looked.
+// More missed runs than this are not started.
 constexpr int kMissedMax = 100;
 constexpr int64_t kMinuteNs = 60'000'000'000;
 

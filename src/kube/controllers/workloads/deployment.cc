@@ -34,7 +34,7 @@ int64_t MaxRevision(const Sets& sets) {
   return most;
 }
 
-// What of a Deployment's annotations its ReplicaSets carry, too.
+// The Deployment's annotations that its ReplicaSets inherit.
 json::Object Inherited(const json::Value& deployment) {
   json::Object inherited;
   for (const auto& [key, value] : json::GetObject(deployment, {"metadata", "annotations"})) {

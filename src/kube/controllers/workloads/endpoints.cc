@@ -152,7 +152,7 @@ void EndpointsController::Reconcile(const std::string& key, client::WorkQueue::D
                    ended);
     return;
   }
-  // Without a selector the Endpoints belong to whoever made the service.
+  // Without a selector the Endpoints belong to the user.
   if (json::GetObject(*service, {"spec", "selector"}).empty()) return done(Duration::zero());
   json::Value subsets = Wanted(*service);
   if (known) {
