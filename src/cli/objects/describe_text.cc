@@ -2,10 +2,10 @@
 
 #include "base/strings.h"
 #include "cli/objects/describe.h"
-#include "cli/print/jsonpath.h"
 #include "cli/print/output.h"
 #include "cli/print/text_table.h"
 #include "cli/views/size_chart.h"
+#include "json/json_path.h"
 #include "kube/api/meta.h"
 #include "kube/api/swell_keys.h"
 
@@ -51,7 +51,7 @@ std::string MapText(const json::Object& object) {
   std::vector<std::string> lines;
   for (const auto& member : object) {
     if (std::ranges::find(kForPrograms, KeyText(member)) != std::end(kForPrograms)) continue;
-    lines.push_back(StrCat(KeyText(member), "=", OneLine(PlainText(member.value()))));
+    lines.push_back(StrCat(KeyText(member), "=", OneLine(json::PlainText(member.value()))));
   }
   std::sort(lines.begin(), lines.end());
   return Join(lines, "\n");
@@ -230,13 +230,14 @@ std::string Tree(const json::Value& value, int depth) {
     }
     return out;
   }
-  return StrCat(" ", value.is_string() ? WrapText(PlainText(value)) : PlainText(value), "\n");
+  return StrCat(" ", value.is_string() ? WrapText(json::PlainText(value)) : json::PlainText(value),
+                "\n");
 }
 
 std::string AmountsText(const json::Object& amounts) {
   std::vector<std::string> parts;
   for (const auto& member : amounts) {
-    parts.push_back(StrCat(KeyText(member), " ", PlainText(member.value())));
+    parts.push_back(StrCat(KeyText(member), " ", json::PlainText(member.value())));
   }
   return Join(parts, ", ");
 }
@@ -266,7 +267,7 @@ std::string ContainerText(const json::Value& container, const json::Value& pod, 
   std::vector<std::string> command;
   for (std::string_view list : {"command", "args"}) {
     for (const json::Value& word : json::GetArray(container, {list})) {
-      command.push_back(OneLine(PlainText(word)));
+      command.push_back(OneLine(json::PlainText(word)));
     }
   }
   fields.Add("Command", Join(command, " "));
@@ -284,7 +285,7 @@ std::string ContainerText(const json::Value& container, const json::Value& pod, 
   for (const json::Value& entry : json::GetArray(container, {"env"})) {
     const json::Value* value = json::Find(entry, {"value"});
     env.push_back(StrCat(json::GetString(entry, {"name"}), "=",
-                         value ? OneLine(PlainText(*value)) : "(from elsewhere)"));
+                         value ? OneLine(json::PlainText(*value)) : "(from elsewhere)"));
   }
   fields.Add("Environment", Join(env, "\n"));
   std::vector<std::string> mounts;
@@ -438,8 +439,8 @@ std::string DescribeAny(Session& session,
       // The lengths tell enough; values belong in no terminal's history.
       out += StrCat("\n", key, ":\n");
       for (const auto& item : member.value().get_object()) {
-        out +=
-            StrCat("  ", KeyText(item), ": ", PlainText(item.value()).size() * 3 / 4, " bytes\n");
+        out += StrCat("  ", KeyText(item), ": ", json::PlainText(item.value()).size() * 3 / 4,
+                      " bytes\n");
       }
       continue;
     }

@@ -48,7 +48,7 @@ class GetAction final : public Action {
     form_.headers = !no_headers_;
     if (words.empty()) return Jobs(session);
     if (!sort_by_.empty()) {
-      SWELL_ASSIGN_OR_RETURN(sort_path_, JsonPath::Parse(sort_by_));
+      SWELL_ASSIGN_OR_RETURN(sort_path_, ParseJsonPath(sort_by_));
     }
     SWELL_ASSIGN_OR_RETURN(api_, session.Server());
     session_ = &session;
@@ -163,7 +163,7 @@ class GetAction final : public Action {
     if (a[0]->is_number() && b[0]->is_number()) {
       return a[0]->to_number<double>() < b[0]->to_number<double>();
     }
-    return PlainText(*a[0]) < PlainText(*b[0]);
+    return json::PlainText(*a[0]) < json::PlainText(*b[0]);
   }
 
   // A table of one target, rows sorted; nullptr when an absent name is to be ignored.
@@ -304,7 +304,7 @@ class GetAction final : public Action {
       }
       for (size_t i : shown) {
         std::string cell =
-            i < cells.size() && !cells[i].is_null() ? OneLine(PlainText(cells[i])) : "<none>";
+            i < cells.size() && !cells[i].is_null() ? OneLine(json::PlainText(cells[i])) : "<none>";
         if (i == name_column && !prefix.empty()) cell = StrCat(prefix, "/", cell);
         const std::string title = ToUpper(json::GetString(columns[i], {"name"}));
         if (title == "STATUS" || title == "STATE" || title == "PHASE") {
@@ -322,7 +322,7 @@ class GetAction final : public Action {
     std::vector<std::string> labels;
     for (const auto& label : json::GetObject(row, {"object", "metadata", "labels"})) {
       labels.push_back(StrCat(std::string_view(label.key().data(), label.key().size()), "=",
-                              PlainText(label.value())));
+                              json::PlainText(label.value())));
     }
     std::sort(labels.begin(), labels.end());
     return labels.empty() ? "<none>" : Join(labels, ",");
@@ -423,7 +423,7 @@ class GetAction final : public Action {
   bool show_labels_ = false, no_headers_ = false;
   std::string selector_, fields_, output_, sort_by_;
   OutputForm form_;
-  std::optional<JsonPath> sort_path_;
+  std::optional<json::JsonPath> sort_path_;
   Session* session_ = nullptr;
   Api* api_ = nullptr;
   std::string ns_;

@@ -1,9 +1,9 @@
 // swell wait: until an object is in a given state.
 #include "base/strings.h"
 #include "cli/commands.h"
-#include "cli/print/jsonpath.h"
 #include "cli/print/output.h"
 #include "cli/views/job_view.h"
+#include "json/json_path.h"
 #include "kube/api/meta.h"
 
 namespace swell::cli {
@@ -14,7 +14,7 @@ struct Wish {
   enum class Kind { kDelete, kCondition, kPath };
   Kind kind = Kind::kDelete;
   std::string condition, value;
-  std::optional<JsonPath> path;
+  std::optional<json::JsonPath> path;
 
   bool Holds(const json::Value& object) const {
     if (kind == Kind::kCondition) {
@@ -22,7 +22,7 @@ struct Wish {
       return found && ToLower(json::GetString(*found, {"status"})) == ToLower(value);
     }
     for (const json::Value* found : path->Find(object)) {
-      if (value.empty() || PlainText(*found) == value) return true;
+      if (value.empty() || json::PlainText(*found) == value) return true;
     }
     return false;
   }
@@ -56,7 +56,7 @@ Result<Wish> ParseWish(const std::string& text) {
                          ": condition=NAME[=VALUE], phase=WORD, delete or "
                          "jsonpath={PATH}[=VALUE] expected"));
   }
-  SWELL_ASSIGN_OR_RETURN(wish.path, JsonPath::Parse(path));
+  SWELL_ASSIGN_OR_RETURN(wish.path, ParseJsonPath(path));
   return wish;
 }
 

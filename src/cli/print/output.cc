@@ -50,7 +50,7 @@ Status ParseColumns(const std::string& text, OutputForm& form) {
   }
   if (columns.empty()) return Misuse("--output custom-columns: TITLE:PATH expected");
   for (auto& [title, path] : columns) {
-    SWELL_ASSIGN_OR_RETURN(JsonPath parsed, JsonPath::Parse(path));
+    SWELL_ASSIGN_OR_RETURN(json::JsonPath parsed, ParseJsonPath(path));
     form.columns.emplace_back(std::move(title), std::move(parsed));
   }
   form.kind = OutputForm::Kind::kColumns;
@@ -66,7 +66,7 @@ std::string PrintColumns(const OutputForm& form, const json::Value& object) {
     for (const auto& column : form.columns) {
       std::vector<std::string> texts;
       for (const json::Value* found : column.second.Find(one)) {
-        if (!found->is_null()) texts.push_back(OneLine(PlainText(*found)));
+        if (!found->is_null()) texts.push_back(OneLine(json::PlainText(*found)));
       }
       row.push_back(texts.empty() ? "<none>" : Join(texts, ","));
     }
@@ -95,6 +95,12 @@ json::Value WithoutManagedFields(json::Value object) {
 
 }  // namespace
 
+Result<json::JsonPath> ParseJsonPath(std::string_view text) {
+  auto path = json::JsonPath::Parse(text);
+  if (!path.ok()) return Misuse(path.status().message());
+  return path;
+}
+
 Result<OutputForm> ParseOutputForm(const std::string& text) {
   OutputForm form;
   SWELL_ASSIGN_OR_RETURN(auto path, ValueOf("jsonpath", text));
@@ -110,7 +116,7 @@ Result<OutputForm> ParseOutputForm(const std::string& text) {
     form.kind = OutputForm::Kind::kName;
   } else if (path) {
     form.kind = OutputForm::Kind::kJsonPath;
-    SWELL_ASSIGN_OR_RETURN(form.path, JsonPath::Parse(*path));
+    SWELL_ASSIGN_OR_RETURN(form.path, ParseJsonPath(*path));
   } else if (columns) {
     SWELL_RETURN_IF_ERROR(ParseColumns(*columns, form));
   } else {

@@ -7,16 +7,16 @@
 #include <utility>
 #include <vector>
 
-#include "cli/print/jsonpath.h"
 #include "cli/session.h"
+#include "json/json_path.h"
 
 namespace swell::cli {
 
 struct OutputForm {
   enum class Kind { kTable, kWide, kJson, kYaml, kName, kJsonPath, kColumns };
   Kind kind = Kind::kTable;
-  std::optional<JsonPath> path;
-  std::vector<std::pair<std::string, JsonPath>> columns;  // title and what stands below it
+  std::optional<json::JsonPath> path;
+  std::vector<std::pair<std::string, json::JsonPath>> columns;  // title and what stands below it
   bool headers = true;
   bool managed_fields = false;  // who wrote what; JSON and YAML leave it out, as kubectl does
 
@@ -25,6 +25,9 @@ struct OutputForm {
 
 // "", wide, json, yaml, name, jsonpath=TEMPLATE, custom-columns=TITLE:PATH,…; -file=FILE of both.
 Result<OutputForm> ParseOutputForm(const std::string& text);
+
+// A path or template that the user typed; what is wrong with it is a Misuse.
+Result<json::JsonPath> ParseJsonPath(std::string_view text);
 
 // One object, or a List of several, in a form that is not a table.
 std::string FormatObject(const OutputForm& form,

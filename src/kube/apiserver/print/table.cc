@@ -1,6 +1,7 @@
 #include "kube/apiserver/print/table.h"
 
 #include "base/strings.h"
+#include "json/json_path.h"
 #include "kube/api/meta.h"
 #include "kube/api/selector.h"
 #include "kube/apiserver/print/output.h"
@@ -108,6 +109,14 @@ std::string SelectorCell(const json::Value* selector) {
   if (!parsed.ok() || selector == nullptr) return "<none>";
   std::string text = parsed->ToString();
   return text.empty() ? "<none>" : text;
+}
+
+json::Value PathValue(const json::Value& object, std::string_view json_path) {
+  constexpr size_t kMaxVisits = 100'000;
+  const auto path = json::JsonPath::Parse(json_path);
+  if (!path.ok()) return json::Value();
+  const auto found = path->Find(object, kMaxVisits);
+  return found.empty() ? json::Value() : *found.front();
 }
 
 const TablePrinter* BuiltInPrinter(const api::KindInfo& kind) {

@@ -1,4 +1,4 @@
-// JsonPath: kubectl's -o jsonpath templates.
+// JsonPath: kubectl's -o jsonpath templates, and the paths of printer columns.
 //
 //   {.metadata.name}  {.items[*].status.phase}  {.items[?(@.spec.nodeName=="a")].metadata.name}
 //   {range .items[*]}{.metadata.name}{"\t"}{.status.phase}{"\n"}{end}
@@ -10,7 +10,8 @@
 // - Threads: immutable after Parse.
 #pragma once
 
-#include <memory>
+#include <cstddef>
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -18,19 +19,20 @@
 #include "base/result.h"
 #include "json/value.h"
 
-namespace swell::cli {
+namespace swell::json {
 
 class JsonPath {
  public:
-  // Braces may be left out around a single expression.
+  // Braces may be left out around a single expression. kBadRequest says where the text is wrong.
   static Result<JsonPath> Parse(std::string_view text);
   ~JsonPath();
   JsonPath(JsonPath&&) noexcept;
   JsonPath& operator=(JsonPath&&) noexcept;
 
-  std::string Print(const json::Value& root) const;
-  // What the first expression finds; for sorting and waiting.
-  std::vector<const json::Value*> Find(const json::Value& root) const;
+  std::string Print(const Value& root) const;
+  // What the first expression finds; for sorting and waiting. At most `visits` values are looked
+  // at: a path of few characters can visit each value many times.
+  std::vector<const Value*> Find(const Value& root, size_t visits = SIZE_MAX) const;
 
   struct Step;
   struct Node;
@@ -41,6 +43,6 @@ class JsonPath {
 };
 
 // As jsonpath prints one value: strings bare, everything else as JSON.
-std::string PlainText(const json::Value& value);
+std::string PlainText(const Value& value);
 
-}  // namespace swell::cli
+}  // namespace swell::json

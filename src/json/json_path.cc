@@ -1,15 +1,14 @@
-#include "cli/print/jsonpath.h"
+#include "json/json_path.h"
 
 #include <algorithm>
 #include <optional>
 #include <utility>
 
 #include "base/strings.h"
-#include "cli/flags.h"
 
-namespace swell::cli {
+namespace swell::json {
 
-using Values = std::vector<const json::Value*>;
+using Values = std::vector<const Value*>;
 
 struct JsonPath::Step {
   enum class Kind { kField, kWildcard, kRecursive, kIndices, kSlice, kFilter };
@@ -20,7 +19,7 @@ struct JsonPath::Step {
   // Filter: @left OP right, where right is a literal or another path of the element.
   std::vector<Step> left;
   std::string op;  // empty: left exists
-  json::Value literal;
+  Value literal;
   std::vector<Step> right;
   bool right_is_path = false;
 };
@@ -54,7 +53,8 @@ class Parser {
 
  private:
   Status Wrong(std::string_view why) const {
-    return Misuse(StrCat("jsonpath ", Quote(text_), ", at character ", at_ + 1, ": ", why));
+    return Status(Code::kBadRequest,
+                  StrCat("jsonpath ", Quote(text_), ", at character ", at_ + 1, ": ", why));
   }
   bool End() const { return at_ >= text_.size(); }
   char Peek() const { return End() ? '\0' : text_[at_]; }
@@ -245,7 +245,7 @@ class Parser {
   Status Operand(Step& step, int depth) {
     if (Peek() == '"' || Peek() == '\'') {
       SWELL_ASSIGN_OR_RETURN(std::string text, Quoted());
-      step.literal = json::Value(boost::json::string_view(text.data(), text.size()));
+      step.literal = Value(boost::json::string_view(text.data(), text.size()));
     } else if (Peek() == '@' || Peek() == '$' || Peek() == '.') {
       step.right_is_path = true;
       bool ignored = false;
@@ -253,7 +253,7 @@ class Parser {
     } else {
       size_t begin = at_;
       while (!End() && Peek() != ')' && Peek() != ' ') ++at_;
-      auto parsed = json::Parse(text_.substr(begin, at_ - begin));
+      auto parsed = Parse(text_.substr(begin, at_ - begin));
       if (!parsed.ok()) return Wrong("a quoted text, a number, true or false expected");
       step.literal = std::move(*parsed);
     }
@@ -264,33 +264,24 @@ class Parser {
   size_t at_ = 0;
 };
 
-void Children(const json::Value& value, Values& out) {
+void Children(const Value& value, Values& out) {
   if (value.is_array()) {
-    for (const json::Value& item : value.get_array()) out.push_back(&item);
+    for (const Value& item : value.get_array()) out.push_back(&item);
   } else if (value.is_object()) {
     for (const auto& member : value.get_object()) out.push_back(&member.value());
   }
 }
 
-void Descendants(const json::Value& value, Values& out) {
-  out.push_back(&value);
-  Values children;
-  Children(value, children);
-  for (const json::Value* child : children) Descendants(*child, out);
-}
-
-Values Walk(const json::Value& root, const std::vector<Step>& steps);
-
-bool Compare(const json::Value& a, const std::string& op, const json::Value& b) {
-  if (op == "==") return json::Equal(a, b);
-  if (op == "!=") return !json::Equal(a, b);
+bool Compare(const Value& a, const std::string& op, const Value& b) {
+  if (op == "==") return Equal(a, b);
+  if (op == "!=") return !Equal(a, b);
   int order = 0;
   if (a.is_number() && b.is_number()) {
     double x = a.to_number<double>();
     double y = b.to_number<double>();
     order = x < y ? -1 : x > y;
   } else if (a.is_string() && b.is_string()) {
-    order = json::View(a.get_string()).compare(json::View(b.get_string()));
+    order = View(a.get_string()).compare(View(b.get_string()));
   } else {
     return false;
   }
@@ -299,74 +290,96 @@ bool Compare(const json::Value& a, const std::string& op, const json::Value& b) 
   return op == "<=" ? order <= 0 : order >= 0;
 }
 
-bool Passes(const json::Value& element, const Step& filter) {
-  Values left = Walk(element, filter.left);
-  if (left.empty()) return false;
-  if (filter.op.empty()) return true;
-  if (!filter.right_is_path) return Compare(*left[0], filter.op, filter.literal);
-  Values right = Walk(element, filter.right);
-  return !right.empty() && Compare(*left[0], filter.op, *right[0]);
-}
+// Follows steps through a document; looks at `visits` values at most.
+class Walker {
+ public:
+  explicit Walker(size_t visits) : visits_(visits) {}
 
-void TakeStep(const json::Value& value, const Step& step, Values& out) {
-  switch (step.kind) {
-    case Step::Kind::kField:
-      if (const json::Value* found = json::Find(value, {step.field})) out.push_back(found);
-      return;
-    case Step::Kind::kWildcard:
-      return Children(value, out);
-    case Step::Kind::kRecursive:
-      return Descendants(value, out);
-    case Step::Kind::kFilter: {
-      Values children;
-      Children(value, children);
-      for (const json::Value* child : children) {
-        if (Passes(*child, step)) out.push_back(child);
+  Values Walk(const Value& root, const std::vector<Step>& steps) {
+    Values now{&root};
+    for (const Step& step : steps) {
+      Values next;
+      for (const Value* value : now) {
+        if (visits_ == 0) break;
+        --visits_;
+        TakeStep(*value, step, next);
+      }
+      now = std::move(next);
+    }
+    return now;
+  }
+
+ private:
+  void Descendants(const Value& value, Values& out) {
+    if (visits_ == 0) return;
+    --visits_;
+    out.push_back(&value);
+    Values children;
+    Children(value, children);
+    for (const Value* child : children) Descendants(*child, out);
+  }
+
+  bool Passes(const Value& element, const Step& filter) {
+    Values left = Walk(element, filter.left);
+    if (left.empty()) return false;
+    if (filter.op.empty()) return true;
+    if (!filter.right_is_path) return Compare(*left[0], filter.op, filter.literal);
+    Values right = Walk(element, filter.right);
+    return !right.empty() && Compare(*left[0], filter.op, *right[0]);
+  }
+
+  void TakeStep(const Value& value, const Step& step, Values& out) {
+    switch (step.kind) {
+      case Step::Kind::kField:
+        if (const Value* found = Find(value, {step.field})) out.push_back(found);
+        return;
+      case Step::Kind::kWildcard:
+        return Children(value, out);
+      case Step::Kind::kRecursive:
+        return Descendants(value, out);
+      case Step::Kind::kFilter: {
+        Values children;
+        Children(value, children);
+        for (const Value* child : children) {
+          if (Passes(*child, step)) out.push_back(child);
+        }
+        return;
+      }
+      case Step::Kind::kIndices:
+      case Step::Kind::kSlice:
+        break;
+    }
+    if (!value.is_array()) return;
+    const Array& array = value.get_array();
+    auto size = static_cast<int64_t>(array.size());
+    auto place = [size](int64_t index) { return index < 0 ? index + size : index; };
+    if (step.kind == Step::Kind::kIndices) {
+      for (int64_t index : step.indices) {
+        int64_t at = place(index);
+        if (at >= 0 && at < size) out.push_back(&array[static_cast<size_t>(at)]);
       }
       return;
     }
-    case Step::Kind::kIndices:
-    case Step::Kind::kSlice:
-      break;
+    int64_t from = std::clamp<int64_t>(place(step.from.value_or(0)), 0, size);
+    int64_t to = std::clamp<int64_t>(step.to ? place(*step.to) : size, 0, size);
+    for (int64_t i = from; i < to; ++i) out.push_back(&array[static_cast<size_t>(i)]);
   }
-  if (!value.is_array()) return;
-  const json::Array& array = value.get_array();
-  auto size = static_cast<int64_t>(array.size());
-  auto place = [size](int64_t index) { return index < 0 ? index + size : index; };
-  if (step.kind == Step::Kind::kIndices) {
-    for (int64_t index : step.indices) {
-      int64_t at = place(index);
-      if (at >= 0 && at < size) out.push_back(&array[static_cast<size_t>(at)]);
-    }
-    return;
-  }
-  int64_t from = std::clamp<int64_t>(place(step.from.value_or(0)), 0, size);
-  int64_t to = std::clamp<int64_t>(step.to ? place(*step.to) : size, 0, size);
-  for (int64_t i = from; i < to; ++i) out.push_back(&array[static_cast<size_t>(i)]);
-}
 
-Values Walk(const json::Value& root, const std::vector<Step>& steps) {
-  Values now{&root};
-  for (const Step& step : steps) {
-    Values next;
-    for (const json::Value* value : now) TakeStep(*value, step, next);
-    now = std::move(next);
-  }
-  return now;
-}
+  size_t visits_;
+};
 
 void PrintNodes(const std::vector<Node>& nodes,
-                const json::Value& root,
-                const json::Value& current,
+                const Value& root,
+                const Value& current,
                 std::string& out) {
   for (const Node& node : nodes) {
     if (node.kind == Node::Kind::kText) {
       out += node.text;
       continue;
     }
-    Values found = Walk(node.from_root ? root : current, node.steps);
+    Values found = Walker(SIZE_MAX).Walk(node.from_root ? root : current, node.steps);
     if (node.kind == Node::Kind::kRange) {
-      for (const json::Value* value : found) PrintNodes(node.body, root, *value, out);
+      for (const Value* value : found) PrintNodes(node.body, root, *value, out);
       continue;
     }
     for (size_t i = 0; i < found.size(); ++i) {
@@ -392,22 +405,22 @@ Result<JsonPath> JsonPath::Parse(std::string_view text) {
   return path;
 }
 
-std::string JsonPath::Print(const json::Value& root) const {
+std::string JsonPath::Print(const Value& root) const {
   std::string out;
   PrintNodes(nodes_, root, root, out);
   return out;
 }
 
-std::vector<const json::Value*> JsonPath::Find(const json::Value& root) const {
+std::vector<const Value*> JsonPath::Find(const Value& root, size_t visits) const {
   for (const Node& node : nodes_) {
-    if (node.kind == Node::Kind::kExpression) return Walk(root, node.steps);
+    if (node.kind == Node::Kind::kExpression) return Walker(visits).Walk(root, node.steps);
   }
   return {};
 }
 
-std::string PlainText(const json::Value& value) {
-  if (value.is_string()) return std::string(json::View(value.get_string()));
+std::string PlainText(const Value& value) {
+  if (value.is_string()) return std::string(View(value.get_string()));
   return json::Print(value);
 }
 
-}  // namespace swell::cli
+}  // namespace swell::json
