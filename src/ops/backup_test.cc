@@ -72,7 +72,9 @@ TEST_F(BackupTest, ADamagedFileChangesNothing) {
       << loaded.ToString();
   EXPECT_FALSE(FileExists(fresh_.Database()));
   ASSERT_TRUE(WriteFileAtomically(file_, good.substr(0, 700)).ok());
-  EXPECT_NE(Load(fresh_).message().find("cut off"), std::string::npos);
+  // Elsewhere: the first attempt holds the lock until this process ends.
+  const DataDir other{temp_.File("other")};
+  EXPECT_NE(Restore(other, file_, false, print_).message().find("cut off"), std::string::npos);
 }
 
 TEST_F(BackupTest, WithoutAClusterThereIsNothingToSave) {

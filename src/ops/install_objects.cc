@@ -74,7 +74,7 @@ Value ControllerRole() {
        {"policy", "poddisruptionbudgets", "get,list,watch"},
        {"storage.k8s.io", "storageclasses", "get,list,watch"},
        {"apiextensions.k8s.io", "customresourcedefinitions", "get,list,watch"},
-       // Whose pods belong together, and by what jobs are scaled.
+       // Owners of pods, for grouping and scaling.
        {"batch", "jobs", "get"},
        {"apps", "replicasets,deployments,statefulsets", "get"},
        {"ray.io,jobset.x-k8s.io,leaderworkerset.x-k8s.io,scheduling.volcano.sh,scheduling.x-k8s.io",

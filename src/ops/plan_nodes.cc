@@ -73,7 +73,7 @@ std::string MachineCpus() {
   return std::to_string(cpus == 0 ? 1 : cpus);
 }
 
-// The first line of a small file; empty where there is none.
+// The first line of a small file; empty if it does not exist.
 std::string FirstLine(const std::string& path) {
   const auto text = ReadFile(path, 4096);
   return text.ok() ? text->substr(0, text->find('\n')) : "";

@@ -54,7 +54,7 @@ json::Value Webhook::SecretOf(const edge::WebhookAuthority& authority,
   return secret;
 }
 
-// Of several replicas that begin together one makes it, and the others read that.
+// If several replicas start together, one creates the Secret and the others read it.
 Status Webhook::FindAuthority() {
   Status last = Status::Ok();
   for (int i = 0; i < kTriesMax; ++i) {
@@ -118,7 +118,7 @@ void Webhook::Look() {
               });
 }
 
-// It is whatever the Secret says; when its time comes whoever notices writes the next one there.
+// The Secret decides. The first replica that finds it due for renewal writes the next one.
 void Webhook::OnAuthority(const Result<json::SharedValue>& secret) {
   if (!secret.ok()) return;  // as before
   const json::Value* data = json::Find(**secret, {"data"});

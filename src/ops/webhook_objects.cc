@@ -37,7 +37,7 @@ Value Hook(const WebhookInstall& install) {
       {"name", "admission.swell.dev"},
       {"admissionReviewVersions", Array{"v1"}},
       {"clientConfig", std::move(client)},
-      // Work goes on without it.
+      // Requests are served without it.
       {"failurePolicy", "Ignore"},
       {"matchPolicy", "Equivalent"},
       {"namespaceSelector", Object{{"matchExpressions", Array{outside}}}},

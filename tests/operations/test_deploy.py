@@ -13,6 +13,7 @@ from chart import render
 from support import LIMIT_S, ROOT, SWELL, ClusterTest, run
 
 DEPLOY = ROOT / "deploy"
+FILES = DEPLOY / "helm" / "swell" / "files"
 # What PromQL calls its own.
 WORDS = {"sum", "by", "rate", "increase", "histogram_quantile", "scalar", "topk", "and", "on", "le", "absent"}
 
@@ -40,11 +41,11 @@ def metrics_in(expression):
 
 
 def expressions():
-    rules = yaml.safe_load((DEPLOY / "monitoring" / "rules.yaml").read_text())
+    rules = yaml.safe_load((FILES / "rules.yaml").read_text())
     for group in rules["groups"]:
         for rule in group["rules"]:
             yield rule.get("alert") or rule["record"], rule["expr"]
-    for path in sorted((DEPLOY / "monitoring" / "dashboards").glob("*.json")):
+    for path in sorted((FILES / "dashboards").glob("*.json")):
         for panel in json.loads(path.read_text())["panels"]:
             for target in panel["targets"]:
                 yield f"{path.name}: {panel['title']}", target["expr"]
@@ -103,7 +104,7 @@ class Generated(unittest.TestCase):
             labels = next(d for d in found if d["kind"] == kind)["metadata"]["labels"]
             self.assertEqual((labels["release"], labels["app.kubernetes.io/name"]), ("stack", "swell"))
         rule = next(d for d in found if d["kind"] == "PrometheusRule")
-        self.assertEqual(rule["spec"], yaml.safe_load((DEPLOY / "monitoring" / "rules.yaml").read_text()))
+        self.assertEqual(rule["spec"], yaml.safe_load((FILES / "rules.yaml").read_text()))
         boards = next(d for d in found if d["kind"] == "ConfigMap")["data"]
         self.assertEqual(sorted(boards), ["api.json", "scheduler.json", "sharing.json"])
 
@@ -134,7 +135,7 @@ class Generated(unittest.TestCase):
                 self.assertFalse({"secrets", "roles", "rolebindings", "clusterroles"} & set(rule["resources"]), rule)
 
     def test_alerts_say_what_to_do(self):
-        rules = yaml.safe_load((DEPLOY / "monitoring" / "rules.yaml").read_text())
+        rules = yaml.safe_load((FILES / "rules.yaml").read_text())
         alerts = [rule for group in rules["groups"] for rule in group["rules"] if "alert" in rule]
         self.assertGreaterEqual(len(alerts), 10)
         for rule in alerts:
@@ -190,7 +191,7 @@ class Live(ClusterTest):
         return own, other
 
     def test_every_metric_that_is_asked_for_exists(self):
-        rules = yaml.safe_load((DEPLOY / "monitoring" / "rules.yaml").read_text())
+        rules = yaml.safe_load((FILES / "rules.yaml").read_text())
         names = {rule["record"] for group in rules["groups"] for rule in group["rules"] if "record" in rule}
         asked = {where: metrics_in(expression) for where, expression in expressions()}
 
