@@ -17,7 +17,8 @@ FrontEnd FrontEndOf(std::string_view root_command) {
 void GlobalFlags::Declare(Flags& flags, FrontEnd front_end) {
   flags.Group("Global flags");
   if (front_end == FrontEnd::kRunai) {
-    flags.Text("-p,--project", &project, "PROJECT", "whose work (default: runai config project)");
+    flags.Text("-p,--project", &project, "PROJECT",
+               "project (default: the one set by runai config project)");
     flags.Text("--loglevel", &log_level, "LEVEL", "accepted for compatibility; does nothing")
         .hidden = true;
   }
@@ -27,12 +28,12 @@ void GlobalFlags::Declare(Flags& flags, FrontEnd front_end) {
     flags.Switch("--trace", &trace, "accepted for compatibility; does nothing");
     flags.Text("--arena-namespace", &arena_namespace, "NAMESPACE",
                "accepted for compatibility; nothing is installed there");
-    flags.Text("--config", &cluster.kubeconfig, "FILE", "the kubeconfig file");
+    flags.Text("--config", &cluster.kubeconfig, "FILE", "kubeconfig file");
   }
-  flags.Text("-n,--namespace", &ns, "NAMESPACE", "where to look (default: the kubeconfig's)");
+  flags.Text("-n,--namespace", &ns, "NAMESPACE", "namespace (default: that of the kubeconfig)");
   flags.Text("--kubeconfig", &cluster.kubeconfig, "FILE",
-             "how to reach the cluster (default: $KUBECONFIG, else this machine's)");
-  flags.Text("--context", &cluster.context, "NAME", "a context of the kubeconfig");
+             "kubeconfig file (default: $KUBECONFIG, else the cluster of this machine)");
+  flags.Text("--context", &cluster.context, "NAME", "context of the kubeconfig");
   flags.Switch("-h,--help", &help, "show this help");
 }
 

@@ -65,7 +65,7 @@ class PruneAction final : public Action {
  public:
   void Declare(Flags& flags) override {
     flags.Text("-s,--since", &since_, "DURATION", "jobs older than this: 24h");
-    flags.Switch("-A,--all-namespaces", &all_, "in every namespace").also = {"--allNamespaces"};
+    flags.Switch("-A,--all-namespaces", &all_, "all namespaces").also = {"--allNamespaces"};
   }
   Result<int> Run(Session& session, std::vector<std::string> words) override {
     if (!words.empty()) return Misuse(StrCat("unexpected ", Quote(words[0])));
@@ -95,7 +95,7 @@ Command DeleteSpec() {
   return {
       .name = "delete",
       .aliases = {"del"},
-      .summary = "Deletes training jobs and their instances.",
+      .summary = "Delete training jobs and their instances.",
       .usage = "JOB...",
       .examples = {{"Two jobs", "arena delete mnist bert"}},
       .completes = Completes::kJob,
@@ -106,8 +106,8 @@ Command DeleteSpec() {
 Command PruneSpec() {
   return {
       .name = "prune",
-      .summary = "Deletes every job that is not running and older than a given time.",
-      .examples = {{"What is older than a day", "arena prune --since 24h"}},
+      .summary = "Delete jobs that are older than a given time and not running.",
+      .examples = {{"Jobs older than a day", "arena prune --since 24h"}},
       .notes = "Jobs that are still PENDING are deleted too.",
       .make = Makes<PruneAction>(),
   };

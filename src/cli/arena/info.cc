@@ -10,7 +10,7 @@ namespace {
 class DataListAction final : public Action {
  public:
   void Declare(Flags& flags) override {
-    flags.Switch("-A,--all-namespaces", &all_, "in every namespace").also = {"--allNamespaces"};
+    flags.Switch("-A,--all-namespaces", &all_, "all namespaces").also = {"--allNamespaces"};
   }
   Result<int> Run(Session& session, std::vector<std::string> words) override {
     if (!words.empty()) return Misuse(StrCat("unexpected ", Quote(words[0])));
@@ -56,7 +56,9 @@ class WhoamiAction final : public Action {
 
 class VersionAction final : public Action {
  public:
-  void Declare(Flags& flags) override { flags.Switch("--short", &short_, "the version alone"); }
+  void Declare(Flags& flags) override {
+    flags.Switch("--short", &short_, "print the version only");
+  }
   Result<int> Run(Session& session, std::vector<std::string>) override {
     session.OutLine(StrCat("arena: v0.5.0+swell-", Version()));
     if (!short_) session.OutLine("  Commands of Arena v0.5.0, provided by Swell");
@@ -72,12 +74,12 @@ class VersionAction final : public Action {
 Command DataSpec() {
   Command data{
       .name = "data",
-      .summary = "Shows where training data can be kept.",
+      .summary = "Show volume claims for training data.",
   };
   Command list{
       .name = "list",
       .aliases = {"ls"},
-      .summary = "Lists the volume claims that are bound.",
+      .summary = "List bound volume claims.",
       .examples = {{"For --data CLAIM:PATH", "arena data list"}},
       .make = Makes<DataListAction>(),
   };
@@ -88,7 +90,7 @@ Command DataSpec() {
 Command WhoamiSpec() {
   return {
       .name = "whoami",
-      .summary = "Says who you are to the cluster.",
+      .summary = "Show the current user.",
       .make = Makes<WhoamiAction>(),
   };
 }
@@ -96,7 +98,7 @@ Command WhoamiSpec() {
 Command VersionSpec() {
   return {
       .name = "version",
-      .summary = "Prints the version.",
+      .summary = "Print the version.",
       .make = Makes<VersionAction>(),
   };
 }

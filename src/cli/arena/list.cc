@@ -21,9 +21,9 @@ class GetAction final : public Action {
  public:
   void Declare(Flags& flags) override {
     type_.Declare(flags);
-    flags.Switch("-e,--events", &events_, "with the events of its instances");
-    flags.Switch("-g,--gpus", &gpus_, "with the GPUs of its instances");
-    flags.Text("-o,--output", &output_, "json|yaml|wide", "in another form");
+    flags.Switch("-e,--events", &events_, "show the events of its instances");
+    flags.Switch("-g,--gpus", &gpus_, "show the GPUs of its instances");
+    flags.Text("-o,--output", &output_, "json|yaml|wide", "output format");
   }
   Result<int> Run(Session& session, std::vector<std::string> words) override {
     SWELL_RETURN_IF_ERROR(type_.Check());
@@ -93,8 +93,8 @@ class ListAction final : public Action {
  public:
   void Declare(Flags& flags) override {
     type_.Declare(flags);
-    flags.Switch("-A,--all-namespaces", &all_, "in every namespace").also = {"--allNamespaces"};
-    flags.Text("-o,--output", &output_, "json|yaml|wide", "in another form");
+    flags.Switch("-A,--all-namespaces", &all_, "all namespaces").also = {"--allNamespaces"};
+    flags.Text("-o,--output", &output_, "json|yaml|wide", "output format");
   }
   Result<int> Run(Session& session, std::vector<std::string> words) override {
     SWELL_RETURN_IF_ERROR(type_.Check());
@@ -134,11 +134,11 @@ class ListAction final : public Action {
 Command GetSpec() {
   return {
       .name = "get",
-      .summary = "Shows a training job and its instances.",
+      .summary = "Show a training job and its instances.",
       .usage = "JOB",
       .examples = {{"A job", "arena get mnist"},
-                   {"With what happened to its instances", "arena get mnist -e"},
-                   {"For a program", "arena get mnist -o json"}},
+                   {"With the events of its instances", "arena get mnist -e"},
+                   {"As JSON", "arena get mnist -o json"}},
       .completes = Completes::kJob,
       .make = Makes<GetAction>(),
   };
@@ -148,8 +148,8 @@ Command ListSpec() {
   return {
       .name = "list",
       .aliases = {"ls"},
-      .summary = "Lists the training jobs.",
-      .examples = {{"Of this namespace", "arena list"}, {"Of all", "arena list -A"}},
+      .summary = "List training jobs.",
+      .examples = {{"This namespace", "arena list"}, {"All namespaces", "arena list -A"}},
       .make = Makes<ListAction>(),
   };
 }

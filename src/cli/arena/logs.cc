@@ -12,7 +12,7 @@ class LogsAction final : public Action {
  public:
   void Declare(Flags& flags) override {
     options_.Declare(flags);
-    flags.Text("-i,--instance", &instance_, "POD", "of this instance (default: the chief)");
+    flags.Text("-i,--instance", &instance_, "POD", "instance (default: the chief)");
     type_.Declare(flags);
   }
   Result<int> Run(Session& session, std::vector<std::string> words) override {
@@ -49,8 +49,8 @@ class LogsAction final : public Action {
 class AttachAction final : public Action {
  public:
   void Declare(Flags& flags) override {
-    flags.Text("-i,--instance", &instance_, "POD", "which instance (default: the chief)");
-    flags.Text("-c,--container", &container_, "NAME", "which container");
+    flags.Text("-i,--instance", &instance_, "POD", "instance (default: the chief)");
+    flags.Text("-c,--container", &container_, "NAME", "container");
     type_.Declare(flags);
   }
   Result<int> Run(Session& session, std::vector<std::string> words) override {
@@ -99,10 +99,10 @@ Command LogsSpec() {
   return {
       .name = "logs",
       .aliases = {"log"},
-      .summary = "Prints the log of a training job's chief, or of one instance.",
+      .summary = "Print the log of a training job's chief or another instance.",
       .usage = "JOB",
       .examples = {{"Follow the chief", "arena logs mnist -f"},
-                   {"The end of a worker's", "arena logs mnist -i mnist-worker-1 --tail 20"}},
+                   {"The last lines of a worker", "arena logs mnist -i mnist-worker-1 --tail 20"}},
       .completes = Completes::kJob,
       .make = Makes<LogsAction>(),
   };
@@ -111,7 +111,7 @@ Command LogsSpec() {
 Command AttachSpec() {
   return {
       .name = "attach",
-      .summary = "Runs a command in an instance; a shell when none is given.",
+      .summary = "Run a command, or a shell, in an instance.",
       .usage = "JOB [-- COMMAND]",
       .examples = {{"A shell in the chief", "arena attach mnist"}},
       .make = Makes<AttachAction>(),
@@ -121,7 +121,7 @@ Command AttachSpec() {
 Command LogviewerSpec() {
   return {
       .name = "logviewer",
-      .summary = "Shows where to read a job's log in a browser.",
+      .summary = "Show the URL of a job's log viewer.",
       .usage = "JOB",
       .make = Makes<LogviewerAction>(),
   };

@@ -41,8 +41,8 @@ Command ArenaRoot() {
       .examples = {{"Submit a job",
                     "arena submit pytorch --name=mnist --gpus=1 --image=pytorch:2 "
                     "\"python mnist.py\""},
-                   {"See how it does", "arena get mnist"},
-                   {"Who has the GPUs", "arena top node"}},
+                   {"Show its status", "arena get mnist"},
+                   {"GPU use of the nodes", "arena top node"}},
       .children = {arena::SubmitSpec(), arena::GetSpec(), arena::ListSpec(), arena::LogsSpec(),
                    arena::DeleteSpec(), arena::PruneSpec(), arena::TopSpec(), arena::AttachSpec(),
                    arena::LogviewerSpec(), arena::DataSpec(), arena::WhoamiSpec(),

@@ -68,68 +68,71 @@ class SubmitAction : public Action {
 
  private:
   void DeclareJob(Flags& flags) {
-    flags.Group("The job");
-    flags.Text("--name", &spec_.name, "NAME", "its name");
-    flags.Text("--image", &spec_.image, "IMAGE", "what each instance runs in");
+    flags.Group("Job");
+    flags.Text("--name", &spec_.name, "NAME", "name of the job");
+    flags.Text("--image", &spec_.image, "IMAGE", "image of each instance");
     DeclareInstances(flags);
-    flags.List("--device", &devices_, "NAME=N", "other devices of each instance");
+    flags.List("--device", &devices_, "NAME=N", "other devices per instance, repeatable");
     flags.Text("--share-memory", &spec_.share_memory, "AMOUNT", "size of /dev/shm (default 2Gi)");
-    flags.Text("--shell", &shell_, "SHELL", "what reads the command (default sh)");
-    flags.Text("--working-dir", &spec_.working_dir, "PATH", "where it starts (default /root)")
+    flags.Text("--shell", &shell_, "SHELL", "shell that runs the command (default sh)");
+    flags.Text("--working-dir", &spec_.working_dir, "PATH", "working directory (default /root)")
         .also = {"--workingDir"};
-    flags.List("-e,--env", &env_, "KEY=VALUE", "environment, repeatable");
-    flags.List("-a,--annotation", &annotations_, "KEY=VALUE", "annotations, repeatable");
-    flags.List("-l,--label", &labels_, "KEY=VALUE", "labels, repeatable");
+    flags.List("-e,--env", &env_, "KEY=VALUE", "environment variable, repeatable");
+    flags.List("-a,--annotation", &annotations_, "KEY=VALUE", "annotation, repeatable");
+    flags.List("-l,--label", &labels_, "KEY=VALUE", "label, repeatable");
   }
   void DeclarePlacement(Flags& flags) {
-    flags.Group("Where and before whom");
-    flags.Text("-p,--priority", &spec_.priority, "CLASS", "a PriorityClass that exists");
+    flags.Group("Scheduling");
+    flags.Text("-p,--priority", &spec_.priority, "CLASS", "priority class, which must exist");
     flags.Text("--on-preemption", &on_preemption_, "fail|requeue",
-               "when its place is taken: end as FAILED (default), or come back by itself");
-    flags.Maybe("--queue", &queue_, "NAME",
-                "the project whose quota it uses; alone, as Arena has it: jobs always queue");
-    flags.Switch("--gang", &spec_.gang_labels, "all instances or none; Swell always does that");
-    flags.Text("--scheduler", &spec_.scheduler, "NAME", "another scheduler");
-    flags.List("--selector", &selectors_, "KEY=VALUE", "only on nodes with this label");
+               "after preemption: fail (default), or wait and resume");
+    flags.Maybe(
+        "--queue", &queue_, "NAME",
+        "project whose quota it uses; without NAME it has no effect, because jobs always queue");
+    flags.Switch("--gang", &spec_.gang_labels, "start all instances together; always on");
+    flags.Text("--scheduler", &spec_.scheduler, "NAME", "name of another scheduler");
+    flags.List("--selector", &selectors_, "KEY=VALUE", "only nodes with this label");
     flags.List("--toleration", &spec_.tolerations, "TAINT",
                "all, KEY or KEY=VALUE:EFFECT,OPERATOR");
-    flags.Switch("--rdma", &spec_.rdma, "with an RDMA device");
-    flags.Switch("--hostNetwork", &spec_.host_network, "in the host's network");
-    flags.Switch("--hostIPC", &spec_.host_ipc, "with the host's IPC");
-    flags.Switch("--hostPID", &spec_.host_pid, "with the host's processes");
+    flags.Switch("--rdma", &spec_.rdma, "request an RDMA device");
+    flags.Switch("--hostNetwork", &spec_.host_network, "use the network of the node");
+    flags.Switch("--hostIPC", &spec_.host_ipc, "use the IPC namespace of the node");
+    flags.Switch("--hostPID", &spec_.host_pid, "use the PID namespace of the node");
   }
   void DeclareFiles(Flags& flags) {
     flags.Group("Code and data");
     flags.Text("--sync-mode", &spec_.sync_mode, "git|rsync", "fetch code into WORKING_DIR/code")
         .also = {"--syncMode"};
-    flags.Text("--sync-source", &spec_.sync_source, "URL", "where the code is").also = {
+    flags.Text("--sync-source", &spec_.sync_source, "URL", "source of the code").also = {
         "--syncSource"};
-    flags.Text("--sync-image", &spec_.sync_image, "IMAGE", "what fetches it").also = {
+    flags.Text("--sync-image", &spec_.sync_image, "IMAGE", "image that fetches the code").also = {
         "--syncImage"};
-    flags.List("-d,--data", &spec_.volumes, "CLAIM:PATH", "a volume claim, repeatable");
-    flags.List("--data-dir", &spec_.host_paths, "PATH", "a directory of the host, repeatable")
+    flags.List("-d,--data", &spec_.volumes, "CLAIM:PATH", "volume claim, repeatable");
+    flags.List("--data-dir", &spec_.host_paths, "PATH", "directory of the node, repeatable")
         .also = {"--dataDir"};
-    flags.List("--config-file", &config_files_, "FILE:PATH", "a local file into the container");
-    flags.List("--image-pull-secret", &spec_.image_pull_secrets, "NAME", "for the registry")
+    flags.List("--config-file", &config_files_, "FILE:PATH",
+               "copy a local file into the container");
+    flags
+        .List("--image-pull-secret", &spec_.image_pull_secrets, "NAME",
+              "pull secret of the registry")
         .also = {"--image-pull-secrets", "--imagePullSecrets"};
     flags.Text("--image-pull-policy", &spec_.image_pull_policy, "POLICY",
                "Always (default), IfNotPresent or Never");
   }
   void DeclareRest(Flags& flags) {
-    flags.Group("Watching it");
-    flags.Switch("--tensorboard", &tensorboard_.wanted, "with a TensorBoard");
-    flags.Text("--tensorboard-image", &tensorboard_.image, "IMAGE", "what TensorBoard runs in")
-        .also = {"--tensorboardImage"};
-    flags.Text("--logdir", &tensorboard_.log_dir, "PATH",
-               "where it reads (default /training_logs)");
-    flags.Group("Its end");
-    flags.Int("--retry", &spec_.retry, "N", "restarts before it has failed");
+    flags.Group("TensorBoard");
+    flags.Switch("--tensorboard", &tensorboard_.wanted, "run a TensorBoard");
+    flags.Text("--tensorboard-image", &tensorboard_.image, "IMAGE", "image of TensorBoard").also = {
+        "--tensorboardImage"};
+    flags.Text("--logdir", &tensorboard_.log_dir, "PATH", "log directory (default /training_logs)");
+    flags.Group("Completion");
+    flags.Int("--retry", &spec_.retry, "N", "number of restarts before the job fails");
     flags
         .Text("--clean-task-policy", &spec_.clean_pod_policy, "None|Running|All",
               StrCat("which instances go when it is over (default ", spec_.clean_pod_policy, ")"))
         .also = {"--cleanTaskPolicy"};
-    flags.Text("--running-timeout", &running_timeout_, "DURATION", "it has failed after: 2h");
-    flags.Text("--ttl-after-finished", &ttl_, "DURATION", "it is deleted so long after its end");
+    flags.Text("--running-timeout", &running_timeout_, "DURATION", "maximum running time: 2h");
+    flags.Text("--ttl-after-finished", &ttl_, "DURATION", "delete the job this long after its end");
     for (const char* name : {"--model-name", "--model-source"}) {
       flags.Refuse(name, "there is no model registry here to record the result in");
     }
@@ -288,12 +291,12 @@ class SubmitPyTorchAction final : public SubmitAction {
 
  private:
   void DeclareInstances(Flags& flags) override {
-    flags.Int("--gpus", &spec_.gpus, "N", "GPUs of each instance");
-    flags.Int("--workers", &spec_.workers, "N", "instances, the master among them (default 1)");
-    flags.Text("--cpu", &spec_.cpu, "AMOUNT", "CPU of each instance");
-    flags.Text("--memory", &spec_.memory, "AMOUNT", "memory of each instance");
+    flags.Int("--gpus", &spec_.gpus, "N", "GPUs per instance");
+    flags.Int("--workers", &spec_.workers, "N", "number of instances, master included (default 1)");
+    flags.Text("--cpu", &spec_.cpu, "AMOUNT", "CPU per instance");
+    flags.Text("--memory", &spec_.memory, "AMOUNT", "memory per instance");
     flags.Text("--nproc-per-node", &spec_.nproc_per_node, "N",
-               "processes of each instance: a number, auto, cpu or gpu");
+               "processes per instance: a number, auto, cpu or gpu");
   }
   int64_t TotalGpus() const override { return spec_.workers * spec_.gpus; }
   Result<json::Value> MakeJob() override { return MakePyTorchJob(spec_); }
@@ -309,15 +312,14 @@ struct TensorFlowRole {
   void Declare(Flags& flags) {
     flags.Group(StrCat("Each ", role));
     WithOldName(flags.Text(Name("cpu"), &cpu, "AMOUNT", "its CPU"));
-    WithOldName(flags.Text(Name("cpu-limit"), &cpu_limit, "AMOUNT", "no more CPU than this"));
+    WithOldName(flags.Text(Name("cpu-limit"), &cpu_limit, "AMOUNT", "CPU limit"));
     WithOldName(flags.Text(Name("memory"), &memory, "AMOUNT", "its memory"));
-    WithOldName(
-        flags.Text(Name("memory-limit"), &memory_limit, "AMOUNT", "no more memory than this"));
+    WithOldName(flags.Text(Name("memory-limit"), &memory_limit, "AMOUNT", "memory limit"));
     WithOldName(
         flags.Text(Name("image"), &image, "IMAGE", "what it runs in, where not in --image"));
     WithOldName(flags.Int(Name("port"), &port, "PORT", "where it listens (default 2222)"));
     WithOldName(
-        flags.List(Name("selector"), &selectors, "KEY=VALUE", "only on nodes with this label"));
+        flags.List(Name("selector"), &selectors, "KEY=VALUE", "only nodes with this label"));
   }
   std::string Name(std::string_view what) const { return StrCat("--", prefix, "-", what); }
   // Older versions of Arena wrote --workerImage.
@@ -370,7 +372,7 @@ class SubmitTensorFlowAction final : public SubmitAction {
     flags.Text("--success-policy", &success_policy_, "POLICY",
                "AllWorkers: the job is over when all of them are, not with the first");
     for (TensorFlowRole& role : roles_) role.Declare(flags);
-    flags.Group("The job");
+    flags.Group("Job");
     flags
         .Text("--role-sequence", &role_sequence_, "ROLES",
               "accepted for compatibility; a job's instances start together")
@@ -490,18 +492,18 @@ const std::vector<OtherTrainer>& OtherTrainers() {
 Command SubmitSpec() {
   Command submit{
       .name = "submit",
-      .summary = "Submits a training job.",
+      .summary = "Submit a training job.",
   };
   Command pytorch{
       .name = "pytorchjob",
       .aliases = {"pytorch"},
-      .summary = "Submits a PyTorch training job.",
+      .summary = "Submit a PyTorch training job.",
       .usage = "\"COMMAND\"",
       .examples =
           {{"Three instances with four GPUs each",
             "arena submit pytorch --name=mnist --gpus=4 --workers=3 --image=pytorch:2 "
             "--sync-mode=git --sync-source=https://host/mnist.git \"python code/mnist/mnist.py\""},
-           {"One that comes back by itself when it is preempted",
+           {"A job that resumes after preemption",
             "arena submit pytorch --name=mnist --image=pytorch:2 --priority=low "
             "--on-preemption=requeue \"python mnist.py\""}},
       .make = Makes<SubmitPyTorchAction>(),
@@ -510,7 +512,7 @@ Command SubmitSpec() {
   submit.children.push_back({
       .name = "tfjob",
       .aliases = {"tf"},
-      .summary = "Submits a TensorFlow training job.",
+      .summary = "Submit a TensorFlow training job.",
       .usage = "\"COMMAND\"",
       .examples = {{"Two workers with a GPU each, and a parameter server",
                     "arena submit tf --name=mnist --workers=2 --gpus=1 --ps=1 "
@@ -520,7 +522,7 @@ Command SubmitSpec() {
   submit.children.push_back({
       .name = "mpijob",
       .aliases = {"mpi"},
-      .summary = "Submits an MPI job: a launcher, and workers that it starts processes in.",
+      .summary = "Submit an MPI job: a launcher, and workers in which it starts processes.",
       .usage = "\"COMMAND\"",
       .examples = {{"Two workers with a GPU each, and a launcher",
                     "arena submit mpi --name=mnist --workers=2 --gpus=1 --image=horovod/horovod "

@@ -67,8 +67,8 @@ struct Sums {
 class TopNodeAction final : public Action {
  public:
   void Declare(Flags& flags) override {
-    flags.Switch("-d,--details", &details_, "with the pods that hold GPUs");
-    flags.Text("-o,--output", &output_, "json|yaml|wide", "in another form");
+    flags.Switch("-d,--details", &details_, "show the pods that use GPUs");
+    flags.Text("-o,--output", &output_, "json|yaml|wide", "output format");
     flags.Switch("-r,--refresh", &refresh_, "accepted for compatibility; prints once");
     flags.Text("-m,--gpu-mode", &ignored_, "MODE", "accepted for compatibility");
     flags.Switch("--metric", &metric_, "accepted for compatibility");
@@ -162,11 +162,11 @@ class TopNodeAction final : public Action {
 class TopJobAction final : public Action {
  public:
   void Declare(Flags& flags) override {
-    flags.Switch("-A,--all-namespaces", &all_, "in every namespace").also = {"--allNamespaces"};
+    flags.Switch("-A,--all-namespaces", &all_, "all namespaces").also = {"--allNamespaces"};
     flags.Text("-i,--instance", &instance_, "POD", "one instance");
     flags.Switch("-r,--refresh", &refresh_, "accepted for compatibility; prints once");
     type_.Declare(flags);
-    flags.Text("-o,--output", &output_, "json|yaml|wide", "in another form");
+    flags.Text("-o,--output", &output_, "json|yaml|wide", "output format");
   }
   Result<int> Run(Session& session, std::vector<std::string> words) override {
     SWELL_RETURN_IF_ERROR(type_.Check());
@@ -223,22 +223,22 @@ class TopJobAction final : public Action {
 Command TopSpec() {
   Command top{
       .name = "top",
-      .summary = "Shows who has the GPUs.",
+      .summary = "Show the use of GPUs.",
   };
   Command node{
       .name = "node",
       .aliases = {"nodes"},
-      .summary = "Shows the GPUs of each node: how many there are, how many are taken.",
+      .summary = "Show total and allocated GPUs of each node.",
       .usage = "[NODE...]",
       .examples = {{"All nodes", "arena top node"},
-                   {"With the pods that hold them", "arena top node -d"}},
+                   {"With the pods that use them", "arena top node -d"}},
       .completes = Completes::kNode,
       .make = Makes<TopNodeAction>(),
   };
   Command job{
       .name = "job",
       .aliases = {"jobs"},
-      .summary = "Shows the GPUs of each job.",
+      .summary = "Show requested and allocated GPUs of each job.",
       .usage = "[JOB]",
       .examples = {{"All jobs", "arena top job"}},
       .completes = Completes::kJob,

@@ -8,12 +8,12 @@ namespace swell::cli {
 Command ElasticdlRoot() {
   Command root{
       .name = "elasticdl",
-      .summary = "ElasticDL's client, provided by Swell: training that shrinks instead of dying.",
+      .summary = "ElasticDL's client for elastic training, provided by Swell.",
       .examples =
-          {{"Train with workers that may come and go",
+          {{"Train with a varying number of workers",
             "elasticdl train --job_name=mnist --image_name=elasticdl:dev --model_file=mnist.py "
             "--training_data=/data/mnist/train --num_workers=2"},
-           {"See its pods", "kubectl get pods -l elasticdl_job_name=mnist"}},
+           {"List its pods", "kubectl get pods -l elasticdl_job_name=mnist"}},
       .children = {elasticdl::SubmitSpec(elasticdl::Mode::kTrain),
                    elasticdl::SubmitSpec(elasticdl::Mode::kEvaluate),
                    elasticdl::SubmitSpec(elasticdl::Mode::kPredict), elasticdl::ZooSpec(),

@@ -71,23 +71,24 @@ class SubmitAction final : public Action {
 
  private:
   void DeclareJob(Flags& flags) {
-    flags.Group("The job");
-    flags.Text("--job_name", &flags_.name, "NAME", "its name");
-    flags.Text("--image_name", &flags_.image, "IMAGE", "what its pods run in");
-    flags.Text("--image_base", &flags_.image, "IMAGE", "the same, as the first version says it");
-    flags.Text("--worker_image", &flags_.worker_image, "IMAGE", "another one for the workers");
-    flags.Int("--num_workers", &flags_.workers, "N", "workers, as many as there is room for (2)");
-    flags.Int("--num_worker", &flags_.workers_seed, "N", "the same, as the first version says it");
-    flags.Choice("--distribution_strategy", &flags_.strategy, "NAME",
-                 {"Local", "ParameterServerStrategy", "AllreduceStrategy"},
-                 "Local, ParameterServerStrategy or AllreduceStrategy: in all of them the master "
-                 "keeps the model");
+    flags.Group("Job");
+    flags.Text("--job_name", &flags_.name, "NAME", "name of the job");
+    flags.Text("--image_name", &flags_.image, "IMAGE", "image of the pods");
+    flags.Text("--image_base", &flags_.image, "IMAGE", "same as above, in the first version");
+    flags.Text("--worker_image", &flags_.worker_image, "IMAGE",
+               "image of the workers, if it differs");
+    flags.Int("--num_workers", &flags_.workers, "N",
+              "number of workers; fewer if there is no room (2)");
+    flags.Int("--num_worker", &flags_.workers_seed, "N", "same as above, in the first version");
+    flags.Choice(
+        "--distribution_strategy", &flags_.strategy, "NAME",
+        {"Local", "ParameterServerStrategy", "AllreduceStrategy"},
+        "Local, ParameterServerStrategy or AllreduceStrategy; the master keeps the model in each");
     flags.Int("--relaunch_on_worker_failure", &flags_.relaunches, "N",
-              "failed workers that are replaced (1); preempted ones always are");
-    flags.Text("--job_command", &flags_.job_command, "LINE", "what the workers run instead");
+              "number of failed workers to replace (1); preempted workers are always replaced");
+    flags.Text("--job_command", &flags_.job_command, "LINE", "command line of the workers");
     flags.Maybe("--yaml", &yaml_, "FILE",
-                "write the manifests there (alone: print them); submit "
-                "nothing");
+                "write the manifests to this file (without FILE: print them) and submit nothing");
   }
   void Pass(Flags& flags, std::string name, std::string value, std::string help) {
     passed_.push_back({name, {}, {}});
@@ -98,101 +99,101 @@ class SubmitAction final : public Action {
     passed_.back().least = least;
   }
   void DeclareModel(Flags& flags) {
-    flags.Group("The model");
+    flags.Group("Model");
     flags.Text("--model_file", &flags_.model_file, "FILE",
-               "a Python file with model, loss, optimizer, feed and eval_metrics_fn");
+               "Python file with model, loss, optimizer, feed and eval_metrics_fn");
     flags.Text("--model_zoo", &flags_.model_zoo, "DIR",
-               "a folder of such files, here or in the "
-               "image");
+               "directory of model files, here or in the image");
     flags.Text("--model_def", &flags_.model_def, "MODULE.NAME",
-               "the model in it: mnist.mnist_model.custom_model");
+               "model in that directory: mnist.mnist_model.custom_model");
     Pass(flags, "model_params", "A=1;B=2", "arguments of the model");
     for (const char* name : {"loss", "optimizer", "feed", "eval_metrics_fn", "callbacks",
                              "custom_data_reader", "prediction_outputs_processor"}) {
-      Pass(flags, name, "NAME", "another name for it in the model file");
+      Pass(flags, name, "NAME", "its name in the model file");
     }
   }
   void DeclareData(Flags& flags) {
-    flags.Group("The data");
-    flags.Text("--training_data", &training_data_, "PATH", "what is trained on");
-    flags.Text("--train_data_dir", &training_data_, "PATH", "the same, in the first version");
-    flags.Text("--validation_data", &validation_data_, "PATH", "what is checked against");
-    flags.Text("--prediction_data", &prediction_data_, "PATH", "what is predicted");
+    flags.Group("Data");
+    flags.Text("--training_data", &training_data_, "PATH", "training data");
+    flags.Text("--train_data_dir", &training_data_, "PATH", "same as above, in the first version");
+    flags.Text("--validation_data", &validation_data_, "PATH", "validation data");
+    flags.Text("--prediction_data", &prediction_data_, "PATH", "data to predict on");
     Pass(flags, "data_reader_params", "A=1;B=2", "arguments of the data reader");
     passed_.push_back({"codec_type", {}, {}});
     flags.Choice("--codec_type", &passed_.back().value, "NAME", {"bytes", "tf_example", "csv"},
-                 "bytes, tf_example or csv: how the model file gets records");
-    flags.Int("--minibatch_size", &minibatch_, "N", "records to a gradient (64)");
+                 "format of records for the model file: bytes, tf_example or csv");
+    flags.Int("--minibatch_size", &minibatch_, "N", "records per gradient (64)");
     flags.Int("--num_minibatches_per_task", &minibatches_per_task_, "N",
-              "minibatches that a worker is handed at once (8)");
+              "minibatches per task (8)");
     flags.Int("--record_per_task", &records_per_task_, "N",
-              "the same in records, in the first version");
-    Pass(flags, "checkpoint_dir_for_init", "DIR", "begin with the weights of a checkpoint");
+              "records per task, in the first version");
+    Pass(flags, "checkpoint_dir_for_init", "DIR", "checkpoint to start from");
   }
   void DeclareTraining(Flags& flags) {
     flags.Group("Training");
-    flags.Int("--num_epochs", &epochs_, "N", "how often every record is trained (1)");
-    flags.Int("--num_epoch", &epochs_, "N", "the same, in the first version");
-    PassNumber(flags, "grads_to_wait", 1,
-               "gradients to an update, whichever workers they come from");
-    PassNumber(flags, "sync_version_tolerance", 0, "how many versions old a gradient may be (0)");
-    flags.Maybe("--use_async", &use_async_, "BOOL", "each gradient is an update");
+    flags.Int("--num_epochs", &epochs_, "N", "number of epochs (1)");
+    flags.Int("--num_epoch", &epochs_, "N", "same as above, in the first version");
+    PassNumber(flags, "grads_to_wait", 1, "gradients per update");
+    PassNumber(flags, "sync_version_tolerance", 0,
+               "maximum age of a gradient in model versions (0)");
+    flags.Maybe("--use_async", &use_async_, "BOOL", "update the model with each gradient");
     flags.Maybe("--lr_staleness_modulation", &modulate_, "BOOL",
-                "old gradients weigh less, by their age");
-    PassNumber(flags, "evaluation_steps", 0, "evaluate after so many updates");
-    PassNumber(flags, "log_loss_steps", 0, "log the loss after so many updates (100)");
-    PassNumber(flags, "max_step", 0, "end after so many updates");
+                "reduce the weight of old gradients");
+    PassNumber(flags, "evaluation_steps", 0, "updates between evaluations");
+    PassNumber(flags, "log_loss_steps", 0, "updates between log lines of the loss (100)");
+    PassNumber(flags, "max_step", 0, "maximum number of updates");
     PassNumber(flags, "get_model_steps", 0, "accepted; workers get the model with each answer");
-    PassNumber(flags, "checkpoint_steps", 0, "save after so many updates (every 20 s)");
-    Pass(flags, "checkpoint_dir", "DIR", "where (the job's own folder)");
-    PassNumber(flags, "keep_checkpoint_max", 0, "how many checkpoints are kept (3)");
+    PassNumber(flags, "checkpoint_steps", 0, "updates between checkpoints (default: every 20 s)");
+    Pass(flags, "checkpoint_dir", "DIR", "directory of checkpoints (default: one of the job)");
+    PassNumber(flags, "keep_checkpoint_max", 0, "number of checkpoints to keep (3)");
     flags.Maybe("--task_fault_tolerance", &fault_tolerance_, "BOOL",
-                "a worker goes on when a range fails (true)");
-    PassNumber(flags, "seed", 0, "of the order and the first weights (1)");
+                "a worker continues if a task fails (true)");
+    PassNumber(flags, "seed", 0, "random seed of order and initial weights (1)");
   }
   static void DeclareRole(Flags& flags, const std::string& name, JobFlags::Role& role) {
     flags.Text("--" + name + "_resource_request", &role.request, "LIST",
                "what each " + name + " needs: cpu=1,memory=4096Mi,gpu=1");
-    flags.Text("--" + name + "_resource_limit", &role.limit, "LIST", "and what it may use at most");
+    flags.Text("--" + name + "_resource_limit", &role.limit, "LIST", "resource limits");
     flags.Text(
         "--" + name + "_pod_priority", &role.priority, "CLASS",
-        "its PriorityClass" +
-            std::string(name == "worker" ? "; high, low, 0.5: so many of them high; or CLASS=0.5"
-                                         : ""));
+        "priority class" + std::string(name == "worker"
+                                           ? "; high, low, 0.5: so many of them high; or CLASS=0.5"
+                                           : ""));
   }
   static void DeclareSeedAmounts(Flags& flags, const std::string& name, JobFlags::Role& role) {
     flags.Text("--" + name + "_cpu_request", &role.cpu_request, "AMOUNT", "CPU: 1000m");
-    flags.Text("--" + name + "_cpu_limit", &role.cpu_limit, "AMOUNT", "no more CPU than this");
+    flags.Text("--" + name + "_cpu_limit", &role.cpu_limit, "AMOUNT", "CPU limit");
     flags.Text("--" + name + "_memory_request", &role.memory_request, "AMOUNT", "memory: 4096Mi");
-    flags.Text("--" + name + "_memory_limit", &role.memory_limit, "AMOUNT",
-               "no more memory than this");
+    flags.Text("--" + name + "_memory_limit", &role.memory_limit, "AMOUNT", "memory limit");
   }
   void DeclarePods(Flags& flags) {
-    flags.Group("The pods");
+    flags.Group("Pods");
     DeclareRole(flags, "master", flags_.master);
     DeclareSeedAmounts(flags, "master", flags_.master);
     DeclareRole(flags, "worker", flags_.worker);
     DeclareSeedAmounts(flags, "worker", flags_.worker);
     flags.Text("--volume", &flags_.volume, "LIST",
-               "claim_name=C,mount_path=/P or host_path=/H,mount_path=/P; several by semicolons");
-    flags.Text("--volume_name", &flags_.volume_name, "CLAIM", "the same, in the first version");
-    flags.Text("--mount_path", &flags_.mount_path, "PATH", "where --volume_name is mounted");
+               "claim_name=C,mount_path=/P or host_path=/H,mount_path=/P; separated by semicolons");
+    flags.Text("--volume_name", &flags_.volume_name, "CLAIM",
+               "same as above, in the first version");
+    flags.Text("--mount_path", &flags_.mount_path, "PATH", "mount path of --volume_name");
     flags.Text("--envs", &flags_.envs, "A=1,B=2", "environment");
     flags.Text("--populate_env_names", &flags_.populate_env_names, "A,B",
-               "variables that are passed on from here");
+               "variables to copy from this environment");
     flags.Choice("--image_pull_policy", &flags_.image_pull_policy, "POLICY",
-                 {"Always", "IfNotPresent", "Never"}, "when images are fetched");
+                 {"Always", "IfNotPresent", "Never"}, "image pull policy");
     flags.Choice("--restart_policy", &flags_.restart_policy, "POLICY",
-                 {"Never", "OnFailure", "Always"}, "of the pods (Never)");
+                 {"Never", "OnFailure", "Always"}, "restart policy of the pods (Never)");
     flags.Text("--cluster_spec_json", &flags_.cluster_spec_json, "JSON",
                R"({"pod_spec": {"labels": …, "annotations": …, "tolerations": …}})");
-    flags.Text("--cluster_spec", &flags_.cluster_spec, "FILE", "refused: say it as JSON");
+    flags.Text("--cluster_spec", &flags_.cluster_spec, "FILE",
+               "not supported; use --cluster_spec_json");
     flags.Text("--aux_params", &flags_.aux_params, "LIST", "disable_relaunch=true");
-    Pass(flags, "output", "DIR", "where the trained model, or the predictions, go");
+    Pass(flags, "output", "DIR", "directory of the trained model or the predictions");
   }
   // What the original needed and this does not: parameter servers, image registries, its own parts.
   void DeclareAccepted(Flags& flags) {
-    flags.Group("Accepted; of no effect here");
+    flags.Group("Accepted without effect");
     DeclareRole(flags, "ps", flags_.ps_role);
     flags.Int("--num_ps_pods", &flags_.ps, "N", "the master keeps the parameters");
     struct Accepted {
@@ -387,22 +388,22 @@ Command SubmitSpec(Mode mode) {
   command.make = [mode] { return std::make_unique<SubmitAction>(mode); };
   if (mode == Mode::kTrain) {
     command.name = "train";
-    command.summary = "Submit a training job: a master, and workers that come and go.";
+    command.summary = "Submit an elastic training job.";
     command.examples = {
         {"Train with two workers that may be preempted",
          "elasticdl train --job_name=mnist --image_name=elasticdl:dev --model_file=mnist.py "
          "--training_data=/data/mnist/train --num_workers=2 --worker_pod_priority=low-priority"},
-        {"Keep half of them whatever happens", "elasticdl train … --worker_pod_priority=0.5"}};
+        {"Half of the workers at high priority", "elasticdl train … --worker_pod_priority=0.5"}};
   } else if (mode == Mode::kEvaluate) {
     command.name = "evaluate";
-    command.summary = "Submit a job that measures a trained model.";
+    command.summary = "Submit a job that evaluates a trained model.";
     command.examples = {{"Evaluate a checkpoint",
                          "elasticdl evaluate --job_name=check --image_name=elasticdl:dev "
                          "--model_file=mnist.py --validation_data=/data/mnist/test "
                          "--checkpoint_dir_for_init=/models/mnist"}};
   } else {
     command.name = "predict";
-    command.summary = "Submit a job that lets a trained model predict.";
+    command.summary = "Submit a job that predicts with a trained model.";
     command.examples = {{"Predict into a folder",
                          "elasticdl predict --job_name=guess --image_name=elasticdl:dev "
                          "--model_file=mnist.py --prediction_data=/data/mnist/test "

@@ -39,8 +39,8 @@ def eval_metrics_fn():
 class InitAction final : public Action {
  public:
   void Declare(Flags& flags) override {
-    flags.Text("--model_zoo", &folder_, "DIR", "where (default: here)");
-    flags.Text("--base_image", &image_, "IMAGE", "what the jobs will run in");
+    flags.Text("--model_zoo", &folder_, "DIR", "directory (default: the current one)");
+    flags.Text("--base_image", &image_, "IMAGE", "image of the jobs");
     flags.Text("--extra_pypi_index", &ignored_, "URL", "accepted for compatibility").hidden = true;
     flags.Text("--cluster_spec", &ignored_, "FILE", "accepted for compatibility").hidden = true;
   }
@@ -66,7 +66,7 @@ class InitAction final : public Action {
 class BuildAction final : public Action {
  public:
   void Declare(Flags& flags) override {
-    flags.Text("--image", &image_, "IMAGE", "the name that the original would give it");
+    flags.Text("--image", &image_, "IMAGE", "name of the image, in the original");
     for (const char* name : {"--docker_base_url", "--docker_tlscert", "--docker_tlskey"}) {
       flags.Text(name, &ignored_, "TEXT", "accepted for compatibility").hidden = true;
     }
@@ -110,25 +110,25 @@ class PushAction final : public Action {
 Command ZooSpec() {
   Command init{
       .name = "init",
-      .summary = "Write a model file to begin with.",
+      .summary = "Write an example model file.",
       .usage = "[DIR]",
       .make = Makes<InitAction>(),
   };
   Command build{
       .name = "build",
-      .summary = "Say what of a zoo a job would take along.",
+      .summary = "List the model files that a job would include.",
       .usage = "[DIR]",
       .make = Makes<BuildAction>(),
   };
   Command push{
       .name = "push",
-      .summary = "Nothing: jobs take their models along.",
+      .summary = "Accepted without effect: jobs include their model files.",
       .usage = "[IMAGE]",
       .make = Makes<PushAction>(),
   };
   return {
       .name = "zoo",
-      .summary = "Folders of model files: init, build, push.",
+      .summary = "Manage folders of model files.",
       .children = {std::move(init), std::move(build), std::move(push)},
   };
 }

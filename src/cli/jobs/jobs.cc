@@ -26,11 +26,13 @@ std::string OrDash(const std::string& text) { return text.empty() ? "-" : text; 
 class ListAction final : public Action {
  public:
   void Declare(Flags& flags) override {
-    flags.Switch("-A,--all-namespaces", &all_namespaces_, "in every namespace");
-    flags.Switch("-w,--watch", &watch_, "print, then go on printing what changes");
-    flags.Text("--status", &status_, "WORD", "only these: pending, running, failed, …");
-    flags.Text("-o,--output", &output_, "FORMAT", "json, yaml, wide, name or jsonpath=TEMPLATE");
-    flags.Switch("--no-headers", &no_headers_, "without the first line");
+    flags.Switch("-A,--all-namespaces", &all_namespaces_, "all namespaces");
+    flags.Switch("-w,--watch", &watch_, "print changes as they happen");
+    flags.Text("--status", &status_, "WORD",
+               "only jobs with this status: pending, running, failed, …");
+    flags.Text("-o,--output", &output_, "FORMAT",
+               "output format: json, yaml, wide, name or jsonpath=TEMPLATE");
+    flags.Switch("--no-headers", &no_headers_, "omit the header");
   }
   Result<int> Run(Session& session, std::vector<std::string> words) override {
     if (!words.empty()) return Misuse(StrCat("unexpected ", Quote(words[0])));
@@ -131,11 +133,12 @@ Command ListCommandSpec() {
       .name = "list",
       .aliases = {"ls", "jobs"},
       .group = "Jobs",
-      .summary = "Lists the jobs of every kind: status, priority, GPUs, pods, age.",
-      .examples = {{"The jobs of this namespace", "swell list"},
-                   {"What waits anywhere, and why", "swell list -A --status pending -o wide"},
-                   {"What happens to them", "swell list -w"},
-                   {"Names alone, for scripts", "swell list -o name"}},
+      .summary = "List jobs with status, priority, GPUs, pods and age.",
+      .examples = {{"Jobs of this namespace", "swell list"},
+                   {"Pending jobs of all namespaces, with reasons",
+                    "swell list -A --status pending -o wide"},
+                   {"Watch the jobs", "swell list -w"},
+                   {"Names only, for scripts", "swell list -o name"}},
       .make = Makes<ListAction>(),
   };
 }
@@ -144,9 +147,9 @@ Command SuspendCommandSpec() {
   return {
       .name = "suspend",
       .group = "Jobs",
-      .summary = "Stops a job's pods and gives back its GPUs until it is resumed.",
+      .summary = "Suspend jobs: stop their pods and release their GPUs.",
       .usage = "JOB...",
-      .examples = {{"Make room for now", "swell suspend mnist"}},
+      .examples = {{"Release the GPUs of a job for now", "swell suspend mnist"}},
       .completes = Completes::kJob,
       .make = [] { return std::make_unique<SuspendAction>(true); },
   };
@@ -156,9 +159,9 @@ Command ResumeCommandSpec() {
   return {
       .name = "resume",
       .group = "Jobs",
-      .summary = "Lets a suspended job run again, from its last checkpoint.",
+      .summary = "Resume suspended jobs from their last checkpoint.",
       .usage = "JOB...",
-      .examples = {{"Go on", "swell resume mnist"}},
+      .examples = {{"Continue a job", "swell resume mnist"}},
       .completes = Completes::kJob,
       .make = [] { return std::make_unique<SuspendAction>(false); },
   };

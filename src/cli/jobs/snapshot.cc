@@ -10,7 +10,7 @@ namespace {
 class SnapshotAction final : public Action {
  public:
   void Declare(Flags& flags) override {
-    flags.Text("-o,--output", &output_, "json|yaml", "its form (default json)");
+    flags.Text("-o,--output", &output_, "json|yaml", "output format (default json)");
   }
   Result<int> Run(Session& session, std::vector<std::string> words) override {
     if (!words.empty()) return Misuse(StrCat("unexpected ", Quote(words[0])));
@@ -37,10 +37,9 @@ Command SnapshotCommandSpec() {
       .name = "snapshot",
       .group = "Scheduling",
   };
-  command.summary =
-      "Writes the state that the scheduler decides on: nodes, pods, groups, projects.";
-  command.examples = {
-      {"What would happen now?", "swell snapshot > state.json && swell simulate state.json"}};
+  command.summary = "Print the state that the scheduler uses: nodes, pods, pod groups, projects.";
+  command.examples = {{"Simulate the next scheduling cycle",
+                       "swell snapshot > state.json && swell simulate state.json"}};
   command.make = Makes<SnapshotAction>();
   return command;
 }

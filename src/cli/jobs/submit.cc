@@ -17,43 +17,45 @@ class SubmitAction final : public Action {
  public:
   void Declare(Flags& flags) override {
     flags.CountWordsBeforeDashes(&words_before_dashes_);
-    flags.Group("The job");
-    flags.Text("--name", &spec_.name, "NAME", "its name (or the first word)");
-    flags.Text("-i,--image", &spec_.image, "IMAGE", "what each instance runs in");
-    flags.Text("--working-dir", &spec_.working_dir, "PATH", "where the command starts");
-    flags.List("-e,--env", &env_, "KEY=VALUE", "environment, repeatable");
+    flags.Group("Job");
+    flags.Text("--name", &spec_.name, "NAME", "name of the job (or the first argument)");
+    flags.Text("-i,--image", &spec_.image, "IMAGE", "image of each instance");
+    flags.Text("--working-dir", &spec_.working_dir, "PATH", "working directory of the command");
+    flags.List("-e,--env", &env_, "KEY=VALUE", "environment variable, repeatable");
     flags.List("-v,--volume", &volumes_, "SOURCE:PATH",
-               "a claim (data:/data) or a host directory (/srv/data:/data), repeatable");
+               "volume claim (data:/data) or host directory (/srv/data:/data), repeatable");
     flags.Text("--sync-mode", &spec_.sync_mode, "git|rsync", "fetch code into WORKING_DIR/code");
-    flags.Text("--sync-source", &spec_.sync_source, "URL", "where the code is");
-    flags.Text("--sync-image", &spec_.sync_image, "IMAGE", "what fetches it");
-    flags.List("-l,--label", &labels_, "KEY=VALUE", "labels of the job and its pods");
-    flags.List("-a,--annotation", &annotations_, "KEY=VALUE", "annotations, likewise");
-    flags.Group("How much");
-    flags.Int("-g,--gpus", &spec_.gpus, "N", "GPUs of each instance");
-    flags.Int("-w,--workers", &spec_.workers, "N", "instances, the master among them (default 1)");
-    flags.Text("--cpu", &spec_.cpu, "AMOUNT", "CPU of each instance: 2, 500m");
-    flags.Text("--memory", &spec_.memory, "AMOUNT", "memory of each instance: 8Gi");
+    flags.Text("--sync-source", &spec_.sync_source, "URL", "source of the code");
+    flags.Text("--sync-image", &spec_.sync_image, "IMAGE", "image that fetches the code");
+    flags.List("-l,--label", &labels_, "KEY=VALUE", "label of the job and its pods, repeatable");
+    flags.List("-a,--annotation", &annotations_, "KEY=VALUE",
+               "annotation of the job and its pods, repeatable");
+    flags.Group("Resources");
+    flags.Int("-g,--gpus", &spec_.gpus, "N", "GPUs per instance");
+    flags.Int("-w,--workers", &spec_.workers, "N",
+              "number of instances, master included (default 1)");
+    flags.Text("--cpu", &spec_.cpu, "AMOUNT", "CPU per instance: 2, 500m");
+    flags.Text("--memory", &spec_.memory, "AMOUNT", "memory per instance: 8Gi");
     flags.Text("--nproc-per-node", &spec_.nproc_per_node, "N",
-               "processes of each instance, for torchrun: a number, auto, cpu or gpu");
+               "processes per instance for torchrun: a number, auto, cpu or gpu");
     flags.Text("--share-memory", &spec_.share_memory, "AMOUNT", "size of /dev/shm");
-    flags.Group("Who goes first");
-    flags.Text("-p,--priority", &spec_.priority, "CLASS", "a PriorityClass");
-    flags.Text("--project", &spec_.project, "NAME", "whose quota it uses");
+    flags.Group("Scheduling");
+    flags.Text("-p,--priority", &spec_.priority, "CLASS", "priority class");
+    flags.Text("--project", &spec_.project, "NAME", "project whose quota it uses");
     flags.Text("--on-preemption", &on_preemption_, "requeue|fail",
-               "when its place is taken: come back by itself (default), or end as failed");
-    flags.List("--selector", &selectors_, "KEY=VALUE", "only on nodes with this label");
+               "after preemption: wait and resume (default), or fail");
+    flags.List("--selector", &selectors_, "KEY=VALUE", "only nodes with this label");
     flags.List("--toleration", &spec_.tolerations, "TAINT", "all, KEY or KEY=VALUE:EFFECT");
-    flags.Group("Then");
-    flags.Switch("--force", &force_, "replace a job of that name: it is stopped and deleted first");
-    flags.Switch("--wait", &wait_, "return when it is over; its outcome is the exit status");
-    flags.Switch("-f,--logs", &logs_, "follow the master's log");
+    flags.Group("Completion");
+    flags.Switch("--force", &force_, "delete an existing job of that name first");
+    flags.Switch("--wait", &wait_, "wait until the job ends; the exit status is its result");
+    flags.Switch("-f,--logs", &logs_, "follow the log of the master");
     flags
-        .Text(
-            "--dry-run", &dry_run_, "none|client|server|plan",
-            "print the job, do not run it; plan says where it would go and whom it would displace")
+        .Text("--dry-run", &dry_run_, "none|client|server|plan",
+              "print the job instead of creating it; plan shows where it would run and what it "
+              "would preempt")
         .implied = "client";
-    flags.Text("-o,--output", &output_, "FORMAT", "yaml, json or name");
+    flags.Text("-o,--output", &output_, "FORMAT", "output format: yaml, json or name");
   }
 
   Result<int> Run(Session& session, std::vector<std::string> words) override {
@@ -237,24 +239,25 @@ Command SubmitCommandSpec() {
   command.name = "submit";
   command.aliases = {"run"};
   command.group = "Jobs";
-  command.summary = "Submits a PyTorch training job.";
+  command.summary = "Submit a PyTorch training job.";
   command.usage = "NAME --image IMAGE [flags] -- COMMAND [ARGUMENT...]";
   command.examples = {
       {"One GPU, and follow its log",
        "swell submit mnist --image python:3.11 --gpus 1 --logs -- python mnist.py --epochs 3"},
-      {"Three instances with four GPUs each, at a priority",
+      {"Three instances with four GPUs each, at high priority",
        "swell submit bert --image pytorch:2 --workers 3 --gpus 4 --priority high -- torchrun "
        "train.py"},
       {"Code from git, data from a claim",
        "swell submit net --image pytorch:2 --sync-mode git --sync-source https://host/net.git "
        "--working-dir /root -v data:/data -- python code/net/train.py"},
-      {"Where would it go, and who would have to give way?",
+      {"Show where it would run and which pods it would preempt",
        "swell submit mnist --image python:3.11 --gpus 4 --dry-run=plan -- python mnist.py"},
-      {"Only show the manifest",
+      {"Print the manifest only",
        "swell submit mnist --image python:3.11 --dry-run -- python mnist.py"}};
   command.notes =
-      "A preempted job gives its place back, waits, and comes back by itself; a program that uses "
-      "the swell Python package goes on from its checkpoint. --on-preemption fail ends it instead.";
+      "A preempted job waits and starts again by itself. A program that uses the swell Python "
+      "package continues from its last checkpoint. With --on-preemption fail the job fails "
+      "instead.";
   command.make = Makes<SubmitAction>();
   return command;
 }

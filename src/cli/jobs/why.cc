@@ -103,8 +103,8 @@ Result<JobView> FindWaiting(Api& api, std::string_view ns, std::string_view name
 class WhyAction final : public Action {
  public:
   void Declare(Flags& flags) override {
-    flags.Switch("-A,--all-namespaces", &all_, "in whatever namespace the job is");
-    flags.Text("-o,--output", &output_, "json|yaml", "for programs");
+    flags.Switch("-A,--all-namespaces", &all_, "find the job in any namespace");
+    flags.Text("-o,--output", &output_, "json|yaml", "output format: json or yaml");
   }
 
   Result<int> Run(Session& session, std::vector<std::string> words) override {
@@ -698,15 +698,15 @@ Command WhyCommandSpec() {
   Command command{
       .name = "why",
       .group = "Jobs",
-      .summary = "Tells why a job waits or was stopped, in numbers, and what would start it.",
+      .summary = "Explain why a job waits or was stopped, and what would start it.",
       .usage = "JOB",
-      .examples = {{"Why does it not start?", "swell why mnist"},
-                   {"A pod, or a pod group, that no job has made", "swell why pod/mnist"},
-                   {"For a program", "swell why mnist -o json"}},
+      .examples = {{"Why a job does not start", "swell why mnist"},
+                   {"A pod or a pod group without a job", "swell why pod/mnist"},
+                   {"As JSON", "swell why mnist -o json"}},
   };
   command.notes =
-      "What would start it is found by asking the scheduler's own code about changed clusters; "
-      "nothing is changed.";
+      "To find what would start the job, the scheduler's own code runs on changed copies of the "
+      "cluster's state. Nothing in the cluster is changed.";
   command.completes = Completes::kJob;
   command.make = Makes<WhyAction>();
   return command;

@@ -36,17 +36,18 @@ Status WithoutPatch(const Status& status) {
 class ManifestAction : public Action {
  public:
   void Declare(Flags& flags) override {
-    flags.Group("What");
+    flags.Group("Objects");
     flags.List("-f,--filename", &files_, "PATH", "a file, a directory, or - for standard input");
-    flags.Switch("-R,--recursive", &recursive_, "also the directories in a directory");
-    flags.Group("How");
-    flags.Text("--dry-run", &dry_run_text_, "none|client|server", "say what would happen").implied =
-        "client";
+    flags.Switch("-R,--recursive", &recursive_, "include subdirectories");
+    flags.Group("Options");
+    flags.Text("--dry-run", &dry_run_text_, "none|client|server", "show what would change")
+        .implied = "client";
     flags
         .Text("--validate", &validate_, "strict|warn|ignore",
-              "what to do about unknown fields (default strict)")
+              "how to treat unknown fields (default strict)")
         .implied = "strict";
-    flags.Text("-o,--output", &output_, "FORMAT", "name, json, yaml or jsonpath=TEMPLATE");
+    flags.Text("-o,--output", &output_, "FORMAT",
+               "output format: name, json, yaml or jsonpath=TEMPLATE");
   }
 
   Result<int> Run(Session& session, std::vector<std::string> words) override {
@@ -191,24 +192,25 @@ class ApplyAction final : public ManifestAction {
 class DeleteAction final : public Action {
  public:
   void Declare(Flags& flags) override {
-    flags.Group("What");
-    flags.List("-f,--filename", &files_, "PATH", "what these manifests name");
-    flags.Switch("-R,--recursive", &recursive_, "also the directories in a directory");
-    flags.Text("-l,--selector", &selector_, "LABELS", "what has these labels");
-    flags.Text("--field-selector", &fields_, "FIELDS", "what has these fields");
-    flags.Switch("--all", &all_, "all of the kind in this namespace");
-    flags.Switch("--ignore-not-found", &ignore_not_found_, "a missing object is not an error");
-    flags.Group("How");
-    flags.Switch("--wait", &wait_, "return once they are gone (default; --wait=false does not)");
-    flags.Int("--grace-period", &grace_, "SECONDS", "time to stop in (default: the pod's own)");
-    flags.Switch("--now", &now_, "with a grace period of one second");
-    flags.Switch("--force", &force_, "at once, without a grace period");
+    flags.Group("Objects");
+    flags.List("-f,--filename", &files_, "PATH", "the objects of these manifests");
+    flags.Switch("-R,--recursive", &recursive_, "include subdirectories");
+    flags.Text("-l,--selector", &selector_, "LABELS", "objects with these labels");
+    flags.Text("--field-selector", &fields_, "FIELDS", "objects with these fields");
+    flags.Switch("--all", &all_, "all objects of the kind in this namespace");
+    flags.Switch("--ignore-not-found", &ignore_not_found_,
+                 "do not fail if an object does not exist");
+    flags.Group("Options");
+    flags.Switch("--wait", &wait_, "wait until the objects are gone (default true)");
+    flags.Int("--grace-period", &grace_, "SECONDS", "grace period (default: that of the pod)");
+    flags.Switch("--now", &now_, "grace period of one second");
+    flags.Switch("--force", &force_, "delete immediately, without a grace period");
     flags.Text("--cascade", &cascade_, "background|foreground|orphan",
-               "what becomes of dependents");
+               "how dependents are deleted");
     flags.Text("--timeout", &timeout_, "DURATION", "how long to wait");
-    flags.Text("--dry-run", &dry_run_text_, "none|client|server", "say what would happen").implied =
-        "client";
-    flags.Text("-o,--output", &output_, "name", "print names alone");
+    flags.Text("--dry-run", &dry_run_text_, "none|client|server", "show what would change")
+        .implied = "client";
+    flags.Text("-o,--output", &output_, "name", "print names only");
   }
 
   Result<int> Run(Session& session, std::vector<std::string> words) override {
@@ -365,10 +367,10 @@ Command ApplyCommandSpec() {
   return {
       .name = "apply",
       .group = "Change",
-      .summary = "Makes the cluster's objects what the manifests say.",
+      .summary = "Create or update objects from manifests.",
       .usage = "-f PATH...",
-      .examples = {{"Create or change what a file describes", "swell apply -f job.yaml"},
-                   {"Check a whole directory without changing anything",
+      .examples = {{"Create or update the objects of a file", "swell apply -f job.yaml"},
+                   {"Check a directory without changing anything",
                     "swell apply -f manifests/ --dry-run=server"},
                    {"From another program", "render | swell apply -f -"}},
       .make = Makes<ApplyAction>(),
@@ -379,11 +381,10 @@ Command CreateCommandSpec() {
   return {
       .name = "create",
       .group = "Change",
-      .summary = "Creates objects from manifests; those that exist already are errors.",
+      .summary = "Create objects from manifests. It is an error if an object exists.",
       .usage = "-f PATH...",
-      .examples = {{"Create two priority classes from one file",
-                    "swell create -f priorityClass.yaml"},
-                   {"Print the object as the server made it", "swell create -f job.yaml -o yaml"}},
+      .examples = {{"Create the objects of a file", "swell create -f priorityClass.yaml"},
+                   {"Print the created object", "swell create -f job.yaml -o yaml"}},
       .make = Makes<CreateAction>(),
   };
 }
@@ -392,12 +393,11 @@ Command DeleteCommandSpec() {
   return {
       .name = "delete",
       .group = "Change",
-      .summary = "Deletes jobs, or objects of any kind.",
+      .summary = "Delete jobs or objects of any kind.",
       .usage = "JOB... | KIND NAME... | KIND/NAME... | -f PATH",
-      .examples = {{"A job and everything it made", "swell delete mnist"},
-                   {"A pod, without waiting for it to stop",
-                    "swell delete pod mnist-worker-1 --now"},
-                   {"What a file describes", "swell delete -f job.yaml"},
+      .examples = {{"A job and its pods", "swell delete mnist"},
+                   {"A pod, within a second", "swell delete pod mnist-worker-1 --now"},
+                   {"The objects of a file", "swell delete -f job.yaml"},
                    {"All failed pods", "swell delete pods --field-selector status.phase=Failed"}},
       .completes = Completes::kJob,
       .make = Makes<DeleteAction>(),

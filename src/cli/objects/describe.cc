@@ -11,7 +11,7 @@ namespace {
 class DescribeAction final : public Action {
  public:
   void Declare(Flags& flags) override {
-    flags.Text("-l,--selector", &selector_, "LABELS", "all of the kind with these labels");
+    flags.Text("-l,--selector", &selector_, "LABELS", "objects of the kind with these labels");
   }
 
   Result<int> Run(Session& session, std::vector<std::string> words) override {
@@ -109,11 +109,9 @@ Command DescribeCommandSpec() {
       .aliases = {"desc"},
       .group = "Look",
   };
-  command.summary =
-      "Tells everything about a job or another object, with why it waits and what "
-      "happened to it.";
+  command.summary = "Describe a job or another object in detail, with its events.";
   command.usage = "JOB | KIND NAME... | KIND/NAME...";
-  command.examples = {{"A job: its pods, why it waits, who preempted it", "swell describe mnist"},
+  command.examples = {{"A job: pods, reason for waiting, preemptions", "swell describe mnist"},
                       {"A pod", "swell describe pod mnist-worker-0"},
                       {"A node and what runs on it", "swell describe node node-1"}};
   command.completes = Completes::kKindThenName;

@@ -12,10 +12,11 @@ namespace {
 class EventsAction final : public Action {
  public:
   void Declare(Flags& flags) override {
-    flags.Text("--for", &for_, "[KIND/]NAME", "about one object; a job's pods are included");
-    flags.Text("--types", &types_, "TYPES", "Normal, Warning or both, with commas");
-    flags.Switch("-A,--all-namespaces", &all_namespaces_, "of every namespace");
-    flags.Switch("-w,--watch", &watch_, "go on as events happen");
+    flags.Text("--for", &for_, "[KIND/]NAME",
+               "events of one object; those of a job include its pods");
+    flags.Text("--types", &types_, "TYPES", "Normal, Warning or both, comma-separated");
+    flags.Switch("-A,--all-namespaces", &all_namespaces_, "all namespaces");
+    flags.Switch("-w,--watch", &watch_, "print new events as they happen");
   }
 
   Result<int> Run(Session& session, std::vector<std::string> words) override {
@@ -128,10 +129,10 @@ Command EventsCommandSpec() {
   return {
       .name = "events",
       .group = "Look",
-      .summary = "Shows what happened, oldest first: placed, preempted, resumed, failed.",
+      .summary = "Show events, oldest first.",
       .usage = "[[KIND/]NAME]",
-      .examples = {{"The story of one job and its pods", "swell events mnist"},
-                   {"Warnings anywhere, as they come", "swell events -A --types Warning -w"}},
+      .examples = {{"Events of one job and its pods", "swell events mnist"},
+                   {"Watch warnings in all namespaces", "swell events -A --types Warning -w"}},
       .completes = Completes::kJob,
       .make = Makes<EventsAction>(),
   };

@@ -23,22 +23,24 @@ struct Target {
 class GetAction final : public Action {
  public:
   void Declare(Flags& flags) override {
-    flags.Group("Which");
-    flags.Switch("-A,--all-namespaces", &all_namespaces_, "in every namespace");
-    flags.Text("-l,--selector", &selector_, "LABELS", "only with these labels: a=b,c!=d,e");
+    flags.Group("Selection");
+    flags.Switch("-A,--all-namespaces", &all_namespaces_, "all namespaces");
+    flags.Text("-l,--selector", &selector_, "LABELS", "only objects with these labels: a=b,c!=d,e");
     flags.Text("--field-selector", &fields_, "FIELDS",
-               "only with these fields: status.phase=Failed");
-    flags.Switch("--ignore-not-found", &ignore_not_found_, "a missing object is not an error");
-    flags.Group("How");
-    flags.Text("-o,--output", &output_, "FORMAT",
-               "json, yaml, wide, name, jsonpath=TEMPLATE or custom-columns=TITLE:PATH,…");
+               "only objects with these fields: status.phase=Failed");
+    flags.Switch("--ignore-not-found", &ignore_not_found_,
+                 "do not fail if an object does not exist");
+    flags.Group("Output");
+    flags.Text(
+        "-o,--output", &output_, "FORMAT",
+        "output format: json, yaml, wide, name, jsonpath=TEMPLATE or custom-columns=TITLE:PATH,…");
     flags.Switch("--show-managed-fields", &form_.managed_fields,
-                 "JSON and YAML with who wrote what");
-    flags.Text("--sort-by", &sort_by_, "PATH", "sort by a field: .metadata.creationTimestamp");
-    flags.Switch("-w,--watch", &watch_, "print, then go on printing what changes");
-    flags.Switch("--watch-only", &watch_only_, "print only what changes");
-    flags.Switch("--show-labels", &show_labels_, "with a column of labels");
-    flags.Switch("--no-headers", &no_headers_, "without the first line");
+                 "keep managedFields in JSON and YAML");
+    flags.Text("--sort-by", &sort_by_, "PATH", "field to sort by: .metadata.creationTimestamp");
+    flags.Switch("-w,--watch", &watch_, "print changes as they happen");
+    flags.Switch("--watch-only", &watch_only_, "print only changes");
+    flags.Switch("--show-labels", &show_labels_, "add a column with the labels");
+    flags.Switch("--no-headers", &no_headers_, "omit the header");
   }
 
   Result<int> Run(Session& session, std::vector<std::string> words) override {
@@ -438,15 +440,16 @@ Command GetCommandSpec() {
   return {
       .name = "get",
       .group = "Look",
-      .summary = "Shows resources of any kind, one line each or as JSON or YAML.",
+      .summary = "List objects of any kind as a table, JSON or YAML.",
       .usage = "[KIND[,KIND...] [NAME...] | KIND/NAME...]",
       .examples =
           {
-              {"How large the jobs are and may be, as that changes", "swell get -w"},
-              {"The pods of this namespace, with their nodes", "swell get pods -o wide"},
+              {"Watch the sizes of the jobs", "swell get -w"},
+              {"Pods of this namespace with their nodes", "swell get pods -o wide"},
               {"One job as YAML", "swell get pytorchjob mnist -o yaml"},
-              {"Failed pods anywhere", "swell get pods -A --field-selector status.phase=Failed"},
-              {"Just the node names",
+              {"Failed pods of all namespaces",
+               "swell get pods -A --field-selector status.phase=Failed"},
+              {"Names of the nodes",
                "swell get nodes -o jsonpath='{range .items[*]}{.metadata.name}{\"\\n\"}{end}'"},
           },
       .completes = Completes::kKindThenName,

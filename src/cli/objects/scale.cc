@@ -47,10 +47,10 @@ Result<RoleBounds> Choose(const JobView& job,
 class ScaleAction final : public Action {
  public:
   void Declare(Flags& flags) override {
-    flags.Int("--replicas", &replicas_, "N", "how many there shall be");
-    flags.Text("--role", &role_, "ROLE", "of which role; needed when several can change");
-    flags.Int("--current-replicas", &current_, "N", "only if there are so many now");
-    flags.Switch("--dry-run", &dry_run_, "say what would happen, and change nothing");
+    flags.Int("--replicas", &replicas_, "N", "number of replicas");
+    flags.Text("--role", &role_, "ROLE", "role to scale; needed if several roles are elastic");
+    flags.Int("--current-replicas", &current_, "N", "only if the current number is this");
+    flags.Switch("--dry-run", &dry_run_, "show what would change");
   }
 
   Result<int> Run(Session& session, std::vector<std::string> words) override {
@@ -142,9 +142,9 @@ Command ScaleCommandSpec() {
   return {
       .name = "scale",
       .group = "Jobs",
-      .summary = "Changes how many replicas a running job has, between its minimum and maximum.",
+      .summary = "Change the number of replicas of an elastic job.",
       .usage = "JOB... --replicas N",
-      .examples = {{"Give half of it back", "swell scale mnist --replicas 2"},
+      .examples = {{"Shrink a job to two replicas", "swell scale mnist --replicas 2"},
                    {"One role of several", "swell scale mnist --role worker --replicas 8"}},
       .completes = Completes::kJob,
       .make = Makes<ScaleAction>(),

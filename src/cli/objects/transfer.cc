@@ -213,9 +213,10 @@ std::string_view StableVersion(std::string_view version) {
 class ExportAction final : public Action {
  public:
   void Declare(Flags& flags) override {
-    flags.Text("-o,--output", &file_, "FILE", "where to (default: standard output)");
-    flags.Switch("--secrets", &secrets_, "also Secrets, as they are");
-    flags.Switch("--ended", &ended_, "also jobs and pods that have ended, which would run anew");
+    flags.Text("-o,--output", &file_, "FILE", "output file (default: standard output)");
+    flags.Switch("--secrets", &secrets_, "include Secrets, in plain text");
+    flags.Switch("--ended", &ended_,
+                 "include jobs and pods that have ended, which would run again");
   }
 
   Result<int> Run(Session& session, std::vector<std::string> words) override {
@@ -328,9 +329,8 @@ class ImportAction final : public Action {
  public:
   void Declare(Flags& flags) override {
     flags.List("-f,--filename", &files_, "PATH", "a file, a directory, or - for standard input");
-    flags.Switch("--dry-run", &options_.dry_run, "let the server say what it would do");
-    flags.Switch("--overwrite", &overwrite_,
-                 "what is there already becomes as the file says (default: it stays)");
+    flags.Switch("--dry-run", &options_.dry_run, "show what would change");
+    flags.Switch("--overwrite", &overwrite_, "update existing objects (default: keep them)");
   }
 
   Result<int> Run(Session& session, std::vector<std::string> words) override {
@@ -426,15 +426,14 @@ Command ExportCommandSpec() {
   Command command;
   command.name = "export";
   command.group = "Cluster";
-  command.summary =
-      "Writes what people made in a cluster as manifests, in an order that import can follow.";
+  command.summary = "Write the objects that users created as manifests for swell import.";
   command.examples = {
-      {"From this machine's cluster to Kubernetes",
+      {"Move from the cluster of this machine to Kubernetes",
        "swell export -o all.yaml && swell import all.yaml --kubeconfig ~/.kube/config"},
-      {"One namespace, Secrets too", "swell export -n vision --secrets -o vision.yaml"}};
+      {"One namespace, Secrets included", "swell export -n vision --secrets -o vision.yaml"}};
   command.notes =
-      "Without status, uids, owners, what controllers make by themselves, users of the embedded "
-      "cluster and their roles. Volumes' contents are not part of it.";
+      "Not included: status, uids, owners, objects made by controllers, users of the embedded "
+      "cluster and their roles, and data in volumes.";
   command.make = Makes<ExportAction>();
   return command;
 }
@@ -443,12 +442,13 @@ Command ImportCommandSpec() {
   Command command;
   command.name = "import";
   command.group = "Cluster";
-  command.summary = "Makes the objects of a file that export has written; what is there stays.";
+  command.summary =
+      "Create the objects of a file written by swell export. Existing objects are kept.";
   command.usage = "FILE...";
-  command.examples = {{"Look first", "swell import all.yaml --dry-run"},
-                      {"Then do it", "swell import all.yaml"},
-                      {"From one cluster to another, in one go",
-                       "swell export | swell import - --kubeconfig ~/.kube/config"}};
+  command.examples = {
+      {"Show what would be created", "swell import all.yaml --dry-run"},
+      {"Create the objects", "swell import all.yaml"},
+      {"From one cluster to another", "swell export | swell import - --kubeconfig ~/.kube/config"}};
   command.make = Makes<ImportAction>();
   return command;
 }

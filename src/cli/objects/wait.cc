@@ -65,9 +65,9 @@ class WaitAction final : public Action {
   void Declare(Flags& flags) override {
     flags.Text("--for", &for_, "WHAT",
                "condition=NAME[=VALUE], phase=WORD, delete, jsonpath={PATH}=VALUE");
-    flags.Text("--timeout", &timeout_, "DURATION", "give up after (default 30s)");
-    flags.Text("-l,--selector", &selector_, "LABELS", "all of the kind with these labels");
-    flags.Switch("--all", &all_, "all of the kind in this namespace");
+    flags.Text("--timeout", &timeout_, "DURATION", "how long to wait (default 30s)");
+    flags.Text("-l,--selector", &selector_, "LABELS", "objects of the kind with these labels");
+    flags.Switch("--all", &all_, "all objects of the kind in this namespace");
   }
   Result<int> Run(Session& session, std::vector<std::string> words) override {
     if (for_.empty()) return Misuse("--for says what to wait for: --for=condition=Running");
@@ -156,12 +156,12 @@ Command WaitCommandSpec() {
   return {
       .name = "wait",
       .group = "Jobs",
-      .summary = "Waits until an object is in a given state.",
+      .summary = "Wait until an object has a given state.",
       .usage = "KIND/NAME... | KIND NAME... --for=WHAT",
-      .examples = {{"Until a job has finished well",
+      .examples = {{"Until a job has succeeded",
                     "swell wait pytorchjob/mnist --for=condition=Succeeded --timeout=2h"},
                    {"Until a pod runs", "swell wait pod/mnist-master-0 --for=phase=Running"},
-                   {"Until it is gone", "swell wait pytorchjob/mnist --for=delete"}},
+                   {"Until it is deleted", "swell wait pytorchjob/mnist --for=delete"}},
       .completes = Completes::kKindThenName,
       .make = Makes<WaitAction>(),
   };

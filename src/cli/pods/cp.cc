@@ -67,7 +67,7 @@ bool IsDirectory(const std::string& path) {
 class CpAction final : public Action {
  public:
   void Declare(Flags& flags) override {
-    flags.Text("-c,--container", &container_, "NAME", "which container (default: the first)");
+    flags.Text("-c,--container", &container_, "NAME", "container (default: the first)");
   }
 
   Result<int> Run(Session& session, std::vector<std::string> words) override {
@@ -193,10 +193,10 @@ Command CpCommandSpec() {
   return {
       .name = "cp",
       .group = "Pods",
-      .summary = "Copies files and directories to and from a pod.",
+      .summary = "Copy files and directories to and from a pod.",
       .usage = "SRC DEST",
-      .examples = {{"A data set into a pod", "swell cp ./data mnist-master-0:/data"},
-                   {"Checkpoints out of one", "swell cp team-a/mnist:/ckpt ./ckpt"}},
+      .examples = {{"Copy a data set into a pod", "swell cp ./data mnist-master-0:/data"},
+                   {"Copy checkpoints out of a pod", "swell cp team-a/mnist:/ckpt ./ckpt"}},
       .notes = "The container must have tar. A pod's path is POD:PATH or NAMESPACE/POD:PATH.",
       .make = Makes<CpAction>(),
   };

@@ -16,10 +16,10 @@ struct TalkFlags {
   bool quiet = false;
 
   void Declare(Flags& flags) {
-    flags.Text("-c,--container", &container, "NAME", "which container (default: the first)");
-    flags.Switch("-i,--stdin", &input, "pass standard input on");
-    flags.Switch("-t,--tty", &tty, "standard input is a terminal");
-    flags.Switch("-q,--quiet", &quiet, "print nothing of our own");
+    flags.Text("-c,--container", &container, "NAME", "container (default: the first)");
+    flags.Switch("-i,--stdin", &input, "pass standard input to the container");
+    flags.Switch("-t,--tty", &tty, "use a terminal");
+    flags.Switch("-q,--quiet", &quiet, "print no messages");
   }
 };
 
@@ -110,7 +110,7 @@ Command ExecCommandSpec() {
   return {
       .name = "exec",
       .group = "Pods",
-      .summary = "Runs a command in a pod's container, or in a job's master.",
+      .summary = "Run a command in a container of a pod, or of a job's master.",
       .usage = "POD | JOB -- COMMAND [ARGS...]",
       .examples = {{"A shell", "swell exec -it mnist-master-0 -- bash"},
                    {"The GPUs of a job's master", "swell exec mnist -- nvidia-smi"},
@@ -125,10 +125,10 @@ Command AttachCommandSpec() {
   return {
       .name = "attach",
       .group = "Pods",
-      .summary = "Joins what already runs in a pod's container: its output, and its input.",
+      .summary = "Attach to the running process of a container.",
       .usage = "POD | JOB",
-      .examples = {{"Watch a job's master print", "swell attach mnist"},
-                   {"Talk to a shell that waits", "swell attach -it shell"}},
+      .examples = {{"Watch the output of a job's master", "swell attach mnist"},
+                   {"Attach to an interactive shell", "swell attach -it shell"}},
       .completes = Completes::kJob,
       .make = Makes<AttachAction>(),
   };

@@ -12,9 +12,10 @@ class LogsAction final : public Action {
  public:
   void Declare(Flags& flags) override {
     options_.Declare(flags);
-    flags.Switch("-p,--previous", &options_.previous, "of the container before its last restart");
-    flags.Switch("--all", &all_, "of every pod of the job, each line with its pod's name");
-    flags.Text("-l,--selector", &selector_, "LABELS", "of the pods with these labels");
+    flags.Switch("-p,--previous", &options_.previous,
+                 "log of the container before its last restart");
+    flags.Switch("--all", &all_, "all pods of the job; each line begins with the pod's name");
+    flags.Text("-l,--selector", &selector_, "LABELS", "pods with these labels");
   }
 
   Result<int> Run(Session& session, std::vector<std::string> words) override {
@@ -82,12 +83,11 @@ Command LogsCommandSpec() {
       .name = "logs",
       .aliases = {"log"},
       .group = "Jobs",
-      .summary = "Prints what a job or a pod has written.",
+      .summary = "Print the logs of a job or a pod.",
       .usage = "JOB | POD [CONTAINER]",
-      .examples = {{"Follow a job's master", "swell logs mnist -f"},
-                   {"All of a job's pods, the last 20 lines of each",
-                    "swell logs mnist --all --tail 20"},
-                   {"A container that was restarted", "swell logs mnist-worker-1 --previous"}},
+      .examples = {{"Follow the log of a job's master", "swell logs mnist -f"},
+                   {"The last 20 lines of each pod of a job", "swell logs mnist --all --tail 20"},
+                   {"A container before its last restart", "swell logs mnist-worker-1 --previous"}},
       .completes = Completes::kJob,
       .make = Makes<LogsAction>(),
   };

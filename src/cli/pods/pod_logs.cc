@@ -46,12 +46,13 @@ bool HasStarted(const json::Value& pod) {
 }  // namespace
 
 void LogOptions::Declare(Flags& flags) {
-  flags.Switch("-f,--follow", &follow, "go on as the log grows");
-  flags.Text("--since", &since, "DURATION", "only what is newer: 10m");
-  flags.Text("--since-time", &since_time, "TIME", "only what is newer than 2026-01-01T12:00:00Z");
-  flags.Int("-t,--tail", &tail, "LINES", "only the last lines");
-  flags.Switch("--timestamps", &timestamps, "with the time of each line");
-  flags.Text("-c,--container", &container, "NAME", "which container (default: the first)");
+  flags.Switch("-f,--follow", &follow, "follow the log");
+  flags.Text("--since", &since, "DURATION", "only lines newer than this: 10m");
+  flags.Text("--since-time", &since_time, "TIME",
+             "only lines after this time: 2026-01-01T12:00:00Z");
+  flags.Int("-t,--tail", &tail, "LINES", "only the last LINES lines");
+  flags.Switch("--timestamps", &timestamps, "prefix each line with its time");
+  flags.Text("-c,--container", &container, "NAME", "container (default: the first)");
 }
 
 Status LogOptions::Check() const {

@@ -86,7 +86,7 @@ Result<PortPair> ParsePair(const ChosenPod& chosen, std::string_view text) {
 class PortForwardAction final : public Action {
  public:
   void Declare(Flags& flags) override {
-    flags.List("--address", &addresses_, "ADDRESS", "where to listen (default: localhost)");
+    flags.List("--address", &addresses_, "ADDRESS", "address to listen on (default: localhost)");
   }
 
   Result<int> Run(Session& session, std::vector<std::string> words) override {
@@ -192,11 +192,11 @@ Command PortForwardCommandSpec() {
   return {
       .name = "port-forward",
       .group = "Pods",
-      .summary = "Leads ports of this machine to a pod's, until stopped.",
+      .summary = "Forward local ports to a pod or a service.",
       .usage = "POD | svc/NAME [LOCAL:]REMOTE...",
-      .examples = {{"TensorBoard of a job's master", "swell port-forward mnist 6006"},
-                   {"A service, at another port", "swell port-forward svc/web 8080:80"},
-                   {"At any free port", "swell port-forward pod/web :80"}},
+      .examples = {{"TensorBoard in a job's master", "swell port-forward mnist 6006"},
+                   {"A service at another local port", "swell port-forward svc/web 8080:80"},
+                   {"Any free local port", "swell port-forward pod/web :80"}},
       .completes = Completes::kJob,
       .make = Makes<PortForwardAction>(),
   };

@@ -15,14 +15,15 @@ class PoolCreate final : public Action {
  public:
   explicit PoolCreate(bool edit) : edit_(edit) {}
   void Declare(Flags& flags) override {
-    flags.Group("Which nodes");
-    flags.Switch("--all-nodes", &all_, "every node");
-    flags.List("-l,--selector", &selectors_, "KEY=VALUE", "those with these labels");
-    flags.Group("How they are filled");
-    flags.Text("--placement", &placement_, "pack|spread", "of pods with GPUs (default pack)");
-    flags.Text("--cpu-placement", &cpu_placement_, "pack|spread", "of pods without GPUs");
-    flags.Text("--gpu-type", &gpu_type_, "TEXT", "the kind of GPU, for people");
-    flags.Text("-o,--output", &output_, "FORMAT", "yaml, json or name");
+    flags.Group("Nodes");
+    flags.Switch("--all-nodes", &all_, "all nodes");
+    flags.List("-l,--selector", &selectors_, "KEY=VALUE", "nodes with these labels");
+    flags.Group("Placement");
+    flags.Text("--placement", &placement_, "pack|spread",
+               "placement of pods with GPUs (default pack)");
+    flags.Text("--cpu-placement", &cpu_placement_, "pack|spread", "placement of pods without GPUs");
+    flags.Text("--gpu-type", &gpu_type_, "TEXT", "GPU model, for display");
+    flags.Text("-o,--output", &output_, "FORMAT", "output format: yaml, json or name");
   }
   Result<int> Run(Session& session, std::vector<std::string> words) override {
     SWELL_ASSIGN_OR_RETURN(OutputForm form, ParseOutputForm(output_));
@@ -110,7 +111,8 @@ class PoolCreate final : public Action {
 class PoolList final : public Action {
  public:
   void Declare(Flags& flags) override {
-    flags.Text("-o,--output", &output_, "FORMAT", "json, yaml, name or jsonpath=TEMPLATE");
+    flags.Text("-o,--output", &output_, "FORMAT",
+               "output format: json, yaml, name or jsonpath=TEMPLATE");
   }
   Result<int> Run(Session& session, std::vector<std::string> words) override {
     if (!words.empty()) return Misuse(StrCat("unexpected ", Quote(words[0])));
@@ -145,7 +147,7 @@ class PoolList final : public Action {
 class PoolDelete final : public Action {
  public:
   void Declare(Flags& flags) override {
-    flags.Switch("--force", &force_, "even when projects have quotas in it");
+    flags.Switch("--force", &force_, "even if projects have quotas in it");
   }
   Result<int> Run(Session& session, std::vector<std::string> words) override {
     if (words.empty()) return Misuse("names expected: swell nodepool delete NAME...");
@@ -181,29 +183,29 @@ Command NodePoolCommandSpec(const std::string& program) {
       .name = "nodepool",
       .aliases = {"nodepools", "node-pool", "node-pools"},
       .group = "Share",
-      .summary = "Node pools: nodes that are shared by the same quotas and filled alike.",
+      .summary = "Manage node pools.",
   };
   command.children = {
       {.name = "create",
-       .summary = "Creates a node pool.",
+       .summary = "Create a node pool.",
        .usage = "NAME --all-nodes | --selector KEY=VALUE",
-       .examples = {{"Of every node", program + " nodepool create single-node-pool --all-nodes"},
-                    {"Of the nodes with a label",
+       .examples = {{"All nodes", program + " nodepool create single-node-pool --all-nodes"},
+                    {"Nodes with a label",
                      program +
                          " nodepool create a100 --selector gpu-type=a100 --placement spread"}},
        .make = [] { return std::make_unique<PoolCreate>(false); }},
       {.name = "list",
        .aliases = {"ls", "get"},
-       .summary = "Lists the node pools: their nodes, and what is taken of them.",
-       .examples = {{"All of them", program + " nodepool list"}},
+       .summary = "List node pools with their nodes and use.",
+       .examples = {{"All", program + " nodepool list"}},
        .make = Makes<PoolList>()},
       {.name = "edit",
-       .summary = "Changes which nodes are in a pool, or how they are filled.",
+       .summary = "Change the nodes or the placement of a node pool.",
        .usage = "NAME",
        .examples = {{"Spread instead of pack", program + " nodepool edit a100 --placement spread"}},
        .make = [] { return std::make_unique<PoolCreate>(true); }},
       {.name = "delete",
-       .summary = "Deletes node pools in which no project has a quota.",
+       .summary = "Delete node pools without quotas.",
        .usage = "NAME...",
        .examples = {{"One", program + " nodepool delete a100"}},
        .make = Makes<PoolDelete>()}};

@@ -50,16 +50,16 @@ struct ShareFlags {
   };
 
   void Declare(Flags& flags) {
-    flags.Group("Its part");
-    flags.Text("--gpu-quota", &all[0].text, "N", "GPUs it is guaranteed; unlimited or 4 or 0.5");
-    flags.Text("--gpu-limit", &all[1].text, "N", "GPUs it never exceeds (default unlimited)");
+    flags.Group("Quotas");
+    flags.Text("--gpu-quota", &all[0].text, "N", "GPU quota: 4, 0.5 or unlimited");
+    flags.Text("--gpu-limit", &all[1].text, "N", "GPU limit (default unlimited)");
     flags.Text("--limit", &all[1].text, "N", "the same").hidden = true;
     flags.Text("--over-quota-weight", &all[2].text, "N",
-               "its weight at sharing idle GPUs, beside its siblings' (default 1)");
-    flags.Text("--cpu-quota", &all[3].text, "N", "CPUs it is guaranteed: 16, 500m");
-    flags.Text("--cpu-limit", &all[4].text, "N", "CPUs it never exceeds");
-    flags.Text("--memory-quota", &all[5].text, "AMOUNT", "memory it is guaranteed: 64Gi");
-    flags.Text("--memory-limit", &all[6].text, "AMOUNT", "memory it never exceeds");
+               "weight for idle GPUs, relative to its siblings (default 1)");
+    flags.Text("--cpu-quota", &all[3].text, "N", "CPU quota: 16, 500m");
+    flags.Text("--cpu-limit", &all[4].text, "N", "CPU limit");
+    flags.Text("--memory-quota", &all[5].text, "AMOUNT", "memory quota: 64Gi");
+    flags.Text("--memory-limit", &all[6].text, "AMOUNT", "memory limit");
   }
 
   bool any() const {
@@ -126,11 +126,11 @@ struct MemberFlags {
   std::vector<std::string> add, remove;
 
   void Declare(Flags& flags) {
-    flags.Group("Who works in it");
+    flags.Group("Members");
     flags.List("--member", &add, "NAME=ROLE",
-               "a user, group:NAME or serviceaccount:NAMESPACE/NAME, who is project-admin, "
-               "researcher or viewer there; repeatable");
-    flags.List("--remove-member", &remove, "NAME", "who is none any more; repeatable");
+               "add USER, group:NAME or serviceaccount:NAMESPACE/NAME with the role project-admin, "
+               "researcher or viewer; repeatable");
+    flags.List("--remove-member", &remove, "NAME", "remove a member, repeatable");
   }
 
   Status SetIn(const json::Value* known, json::Value& spec) const {
@@ -173,24 +173,24 @@ struct MemberFlags {
 class ProjectWrite : public Action {
  public:
   void Declare(Flags& flags) override {
-    flags.Group("The project");
-    flags.Text("--description", &description_, "TEXT", "what it is for");
-    flags.Text("--parent", &parent_, "PROJECT", "the department it belongs to");
+    flags.Group("Project");
+    flags.Text("--description", &description_, "TEXT", "description");
+    flags.Text("--parent", &parent_, "PROJECT", "parent project (department)");
     flags.Text("--priority", &priority_, "N",
                "projects of higher priority share idle capacity first (default 100)");
     flags.Text("--work-namespace", &work_ns_, "NAMESPACE",
-               "where its work lives (default: the project's name)");
+               "namespace of the project (default: its name)");
     flags.Text("--min-runtime", &min_runtime_, "DURATION",
-               "how long its work runs before more urgent work of its own may stop it");
+               "how long a pod runs before higher-priority pods of the project may preempt it");
     flags.Text("--reclaim-min-runtime", &reclaim_min_runtime_, "DURATION",
-               "how long its work runs before other projects may reclaim the place");
+               "how long a pod runs before other projects may reclaim its resources");
     shares_.Declare(flags);
-    flags.Text("--node-pool", &pool_, "POOL", "the pool that these are of (default: all nodes)");
+    flags.Text("--node-pool", &pool_, "POOL", "node pool of these quotas (default: all nodes)");
     members_.Declare(flags);
-    flags.Group("How");
-    flags.Text("--dry-run", &dry_run_, "none|client|server", "say what would happen").implied =
+    flags.Group("Output");
+    flags.Text("--dry-run", &dry_run_, "none|client|server", "show what would change").implied =
         "client";
-    flags.Text("-o,--output", &output_, "FORMAT", "yaml, json or name");
+    flags.Text("-o,--output", &output_, "FORMAT", "output format: yaml, json or name");
   }
 
  protected:
@@ -431,8 +431,8 @@ Result<std::vector<std::string>> WorkOf(Api& api, const std::string& ns) {
 class ProjectDelete final : public Action {
  public:
   void Declare(Flags& flags) override {
-    flags.Switch("--force", &force_, "even when work of it runs or waits, which then has no quota");
-    flags.Switch("--ignore-not-found", &ignore_, "a missing project is not an error");
+    flags.Switch("--force", &force_, "even if it has jobs, which then have no quota");
+    flags.Switch("--ignore-not-found", &ignore_, "do not fail if a project does not exist");
   }
   Result<int> Run(Session& session, std::vector<std::string> words) override {
     if (words.empty()) return Misuse("names expected: swell project delete NAME...");
@@ -500,8 +500,9 @@ class ProjectDelete final : public Action {
 class ProjectList final : public Action {
  public:
   void Declare(Flags& flags) override {
-    flags.Text("-o,--output", &output_, "FORMAT", "json, yaml, wide, name or jsonpath=TEMPLATE");
-    flags.Switch("--no-headers", &no_headers_, "without the first line");
+    flags.Text("-o,--output", &output_, "FORMAT",
+               "output format: json, yaml, wide, name or jsonpath=TEMPLATE");
+    flags.Switch("--no-headers", &no_headers_, "omit the header");
   }
   Result<int> Run(Session& session, std::vector<std::string> words) override {
     SWELL_ASSIGN_OR_RETURN(OutputForm form, ParseOutputForm(output_));
@@ -564,28 +565,27 @@ Command ProjectCommandSpec(const std::string& program) {
       .name = "project",
       .aliases = {"projects"},
       .group = "Share",
-      .summary = "Projects: who is guaranteed how many GPUs, and shares the rest how.",
+      .summary = "Manage projects and their quotas.",
   };
-  Command list =
-      Child("list", "Lists the projects: what they hold, are guaranteed, and would get.",
-            "[NAME...]", {{"All of them", program + " project list"}}, Makes<ProjectList>());
+  Command list = Child("list", "List projects with use, quota and fair share.", "[NAME...]",
+                       {{"All", program + " project list"}}, Makes<ProjectList>());
   list.aliases = {"ls", "get"};
   command.children = {
-      Child("create", "Creates a project, with a namespace for its work.", "NAME",
-            {{"Four GPUs of a pool",
+      Child("create", "Create a project and its namespace.", "NAME",
+            {{"A project with a quota of four GPUs of a pool",
               program + " project create project-a --node-pool single-node-pool --gpu-quota 4"},
-             {"A department and a team in it",
+             {"A department and a project in it",
               program + " project create research --gpu-quota 16 && " + program +
                   " project create vision --parent research --gpu-quota 8 --over-quota-weight 2"}},
             Makes<ProjectCreate>()),
       std::move(list),
-      Child("edit", "Changes a project's quotas, limits or place in the tree.", "NAME",
-            {{"More GPUs", program + " project edit project-a --gpu-quota 8"},
-             {"No limit any more", program + " project edit project-a --gpu-limit unlimited"},
-             {"Who works in it", program + " project edit project-a --member alice=researcher "
-                                           "--member group:ml=viewer --remove-member bob"}},
+      Child("edit", "Change the quotas, limits or parent of a project.", "NAME",
+            {{"Raise the GPU quota", program + " project edit project-a --gpu-quota 8"},
+             {"Remove the GPU limit", program + " project edit project-a --gpu-limit unlimited"},
+             {"Members", program + " project edit project-a --member alice=researcher "
+                                   "--member group:ml=viewer --remove-member bob"}},
             Makes<ProjectEdit>()),
-      Child("delete", "Deletes projects that have no work and no projects in them.", "NAME...",
+      Child("delete", "Delete projects that have no jobs and no child projects.", "NAME...",
             {{"One", program + " project delete project-a"}}, Makes<ProjectDelete>())};
   return command;
 }

@@ -71,16 +71,17 @@ class ReportAction final : public Action {
  public:
   void Declare(Flags& flags) override {
     flags.Text("--since", &since_, "WHEN",
-               "a day, a time or how long ago, in whole hours of UTC (default 7d)");
-    flags.Text("--until", &until_, "WHEN", "likewise (default now)");
-    flags.Text("--by", &by_, "COLUMNS",
-               "of project, user, day and hour, with commas between (default project,user)");
-    flags.List("--project", &projects_, "NAME", "only this one; repeatable");
-    flags.List("--user", &users_, "NAME", "only this one; repeatable");
+               "start: a day, a time or an age, in whole hours of UTC (default 7d)");
+    flags.Text("--until", &until_, "WHEN", "end, in the same forms (default now)");
+    flags.Text(
+        "--by", &by_, "COLUMNS",
+        "columns to group by, comma-separated: project, user, day, hour (default project,user)");
+    flags.List("--project", &projects_, "NAME", "only this one, repeatable");
+    flags.List("--user", &users_, "NAME", "only this one, repeatable");
     flags.Choice("-o,--output", &output_, "FORMAT", {"table", "csv", "json"},
-                 "table, csv or json (default table)");
+                 "output format: table, csv or json (default table)");
     flags.Text("--usage-namespace", &ns_, "NAME",
-               "where the account is kept (default swell-system)");
+               "namespace of the usage records (default swell-system)");
   }
 
   Result<int> Run(Session& session, std::vector<std::string> words) override {
@@ -304,18 +305,16 @@ Command ReportCommandSpec() {
   Command command;
   command.name = "report";
   command.group = "Share";
-  command.summary =
-      "Says who held how many GPUs for how long, waited, and was preempted: by project, user, day.";
+  command.summary = "Report GPU use, waiting times and preemptions by project, user and time.";
   command.examples = {
       {"The last seven days, by project and user", "swell report"},
-      {"One month, by project, for a spreadsheet",
+      {"One month by project, as CSV",
        "swell report --since 2026-10-01 --until 2026-11-01 --by project -o csv"},
-      {"What vision did yesterday, hour by hour",
+      {"One project on one day, by hour",
        "swell report --project vision --since 2026-11-20 --until 2026-11-21 --by hour"}};
   command.notes =
-      "The account is kept in the cluster, a ConfigMap per day for 400 days. Its newest minute may "
-      "be missing. UTILISATION is the share of all GPUs, of the line's day or hour where it has "
-      "one.";
+      "Usage is recorded in the cluster, in one ConfigMap per day, for 400 days. The last minute "
+      "may be missing. UTILISATION is the share of all GPUs in the period of the row.";
   command.make = Makes<ReportAction>();
   return command;
 }

@@ -74,7 +74,7 @@ class TopNodeAction final : public Action {
 class TopJobAction final : public Action {
  public:
   void Declare(Flags& flags) override {
-    flags.Switch("-A,--all-namespaces", &all_, "in every namespace");
+    flags.Switch("-A,--all-namespaces", &all_, "all namespaces");
   }
   Result<int> Run(Session& session, std::vector<std::string> words) override {
     SWELL_ASSIGN_OR_RETURN(Api * api, session.Server());
@@ -144,12 +144,12 @@ Command TopCommandSpec() {
   Command top{
       .name = "top",
       .group = "Look",
-      .summary = "Shows who has the GPUs, the CPUs and the memory.",
+      .summary = "Show the use of GPUs, CPUs and memory.",
   };
   Command node{
       .name = "node",
       .aliases = {"nodes"},
-      .summary = "Shows how much of each node is taken, by what its pods request.",
+      .summary = "Show how much of each node the pods request.",
       .usage = "[NODE...]",
       .examples = {{"All nodes", "swell top node"}},
       .completes = Completes::kNode,
@@ -158,18 +158,18 @@ Command TopCommandSpec() {
   Command job{
       .name = "job",
       .aliases = {"jobs"},
-      .summary = "Shows what each job holds of what it asks for.",
+      .summary = "Show what each job requests and holds.",
       .usage = "[JOB...]",
-      .examples = {{"Everybody's jobs", "swell top job -A"}},
+      .examples = {{"Jobs of all namespaces", "swell top job -A"}},
       .completes = Completes::kJob,
       .make = Makes<TopJobAction>(),
   };
   Command project{
       .name = "project",
       .aliases = {"projects"},
-      .summary = "Shows what each project holds, is guaranteed, and would get.",
+      .summary = "Show what each project holds, its quota and its fair share.",
       .usage = "[PROJECT...]",
-      .examples = {{"Who is over quota", "swell top project"}},
+      .examples = {{"Projects with their use and quota", "swell top project"}},
       .make = Makes<TopProjectAction>(),
   };
   top.children = {std::move(node), std::move(job), std::move(project)};

@@ -54,7 +54,7 @@ class ClusterInfoAction final : public Action {
 class GetResourcesAction final : public Action {
  public:
   void Declare(Flags& flags) override {
-    flags.Text("-o,--output", &output_, "FORMAT", "json or yaml");
+    flags.Text("-o,--output", &output_, "FORMAT", "output format: json or yaml");
   }
   Result<int> Run(Session& session, std::vector<std::string> words) override {
     if (!words.empty()) return Misuse(StrCat("unexpected ", Quote(words[0])));
@@ -96,7 +96,7 @@ class GetResourcesAction final : public Action {
 class GetPoolsAction final : public Action {
  public:
   void Declare(Flags& flags) override {
-    flags.Text("-o,--output", &output_, "FORMAT", "json or yaml");
+    flags.Text("-o,--output", &output_, "FORMAT", "output format: json or yaml");
   }
   Result<int> Run(Session& session, std::vector<std::string> words) override {
     if (!words.empty()) return Misuse(StrCat("unexpected ", Quote(words[0])));
@@ -139,7 +139,7 @@ class GetPoolsAction final : public Action {
 class TopNodeAction final : public Action {
  public:
   void Declare(Flags& flags) override {
-    flags.Switch("-d,--details", &details_, "with the pods that hold GPUs");
+    flags.Switch("-d,--details", &details_, "show the pods that use GPUs");
   }
   Result<int> Run(Session& session, std::vector<std::string> words) override {
     SWELL_ASSIGN_OR_RETURN(Api * api, session.Server());
@@ -165,9 +165,7 @@ class TopNodeAction final : public Action {
 
 class TopJobAction final : public Action {
  public:
-  void Declare(Flags& flags) override {
-    flags.Switch("-A,--all-projects", &all_, "of every project");
-  }
+  void Declare(Flags& flags) override { flags.Switch("-A,--all-projects", &all_, "all projects"); }
   Result<int> Run(Session& session, std::vector<std::string> words) override {
     SWELL_ASSIGN_OR_RETURN(Scope scope, FindScope(session, true));
     SWELL_ASSIGN_OR_RETURN(std::vector<JobView> jobs, ListJobs(*scope.api, all_ ? "" : scope.ns()));
@@ -202,8 +200,8 @@ class TopJobAction final : public Action {
 Command ClusterInfoSpec() {
   return {
       .name = "cluster-info",
-      .summary = "Shows the nodes, their GPUs, and how the projects share them.",
-      .examples = {{"Who has what", "runai cluster-info"}},
+      .summary = "Show nodes, GPUs and the shares of the projects.",
+      .examples = {{"Nodes and projects", "runai cluster-info"}},
       .make = Makes<ClusterInfoAction>(),
   };
 }
@@ -211,12 +209,12 @@ Command ClusterInfoSpec() {
 Command GetSpec() {
   Command get{
       .name = "get",
-      .summary = "Shows quotas and node pools.",
+      .summary = "Show quotas and node pools.",
   };
   Command resources{
       .name = "resources",
-      .summary = "Shows what a project holds of its quota.",
-      .examples = {{"Of one project", "runai get resources --project team-a"}},
+      .summary = "Show use and quota of a project.",
+      .examples = {{"One project", "runai get resources --project team-a"}},
       .make = Makes<GetResourcesAction>(),
   };
   get.children = {std::move(resources), PoolsSpec()};
@@ -231,7 +229,7 @@ Command PoolsSpec() {
   return {
       .name = "node-pools",
       .aliases = {"nodepools", "node-pool", "nodepool"},
-      .summary = "Shows the node pools and the quotas in them.",
+      .summary = "Show node pools and the quotas in them.",
       .make = Makes<GetPoolsAction>(),
   };
 }
@@ -239,12 +237,12 @@ Command PoolsSpec() {
 Command TopSpec() {
   Command top{
       .name = "top",
-      .summary = "Shows who has the GPUs.",
+      .summary = "Show the use of GPUs.",
   };
   Command node{
       .name = "node",
       .aliases = {"nodes"},
-      .summary = "Shows the GPUs, CPUs and memory of each node.",
+      .summary = "Show GPUs, CPUs and memory of each node.",
       .usage = "[NODE...]",
       .completes = Completes::kNode,
       .make = Makes<TopNodeAction>(),
@@ -252,7 +250,7 @@ Command TopSpec() {
   Command job{
       .name = "job",
       .aliases = {"jobs"},
-      .summary = "Shows what each workload holds.",
+      .summary = "Show the resources of each workload.",
       .usage = "[JOB...]",
       .completes = Completes::kJob,
       .make = Makes<TopJobAction>(),

@@ -80,7 +80,9 @@ class WhoamiAction final : public Action {
 
 class VersionAction final : public Action {
  public:
-  void Declare(Flags& flags) override { flags.Switch("--short", &short_, "the version alone"); }
+  void Declare(Flags& flags) override {
+    flags.Switch("--short", &short_, "print the version only");
+  }
   Result<int> Run(Session& session, std::vector<std::string>) override {
     session.OutLine(StrCat("Version: ", Version()));
     if (!short_) session.OutLine("  Commands of Run:ai, provided by Swell");
@@ -96,18 +98,18 @@ class VersionAction final : public Action {
 Command ConfigSpec() {
   Command config{
       .name = "config",
-      .summary = "Sets which project the commands are about.",
+      .summary = "Set the default project.",
   };
   Command project{
       .name = "project",
-      .summary = "Sets the default project, which kubectl then uses too.",
+      .summary = "Set the default project, also for kubectl.",
       .usage = "NAME",
-      .examples = {{"From now on", "runai config project team-a"}},
+      .examples = {{"Set it for the following commands", "runai config project team-a"}},
       .make = Makes<ConfigProjectAction>(),
   };
   Command view{
       .name = "view",
-      .summary = "Prints the project, the cluster and the kubeconfig in use.",
+      .summary = "Print the project, cluster and kubeconfig in use.",
       .make = Makes<ConfigViewAction>(),
   };
   config.children = {std::move(project), std::move(view)};
@@ -117,9 +119,9 @@ Command ConfigSpec() {
 Command SetProjectSpec() {
   return {
       .name = "set",
-      .summary = "Sets the default project, which kubectl then uses too.",
+      .summary = "Set the default project, also for kubectl.",
       .usage = "NAME",
-      .examples = {{"From now on", "runai project set team-a"}},
+      .examples = {{"Set it for the following commands", "runai project set team-a"}},
       .make = Makes<ConfigProjectAction>(),
   };
 }
@@ -127,7 +129,7 @@ Command SetProjectSpec() {
 Command WhoamiSpec() {
   return {
       .name = "whoami",
-      .summary = "Says who you are to the cluster.",
+      .summary = "Show the current user.",
       .make = Makes<WhoamiAction>(),
   };
 }
@@ -135,7 +137,7 @@ Command WhoamiSpec() {
 Command VersionSpec() {
   return {
       .name = "version",
-      .summary = "Prints the version.",
+      .summary = "Print the version.",
       .make = Makes<VersionAction>(),
   };
 }

@@ -8,7 +8,7 @@ namespace {
 class DeleteAction final : public Action {
  public:
   void Declare(Flags& flags) override {
-    flags.Switch("-A,--all", &all_, "every workload of the project");
+    flags.Switch("-A,--all", &all_, "all workloads of the project");
   }
   Result<int> Run(Session& session, std::vector<std::string> words) override {
     if (words.empty() != all_) return Misuse("names expected: runai delete JOB..., or --all");
@@ -67,7 +67,7 @@ Command DeleteSpec() {
   Command command{
       .name = "delete",
       .aliases = {"del"},
-      .summary = "Deletes workloads and their pods.",
+      .summary = "Delete workloads and their pods.",
       .usage = "JOB... | --all",
       .examples = {{"One", "runai delete train1 -p team-a"}},
       .completes = Completes::kJob,
@@ -76,7 +76,7 @@ Command DeleteSpec() {
   Command job{
       .name = "job",
       .aliases = {"jobs", "workload"},
-      .summary = "Deletes workloads.",
+      .summary = "Delete workloads.",
       .usage = "JOB...",
       .completes = Completes::kJob,
       .make = Makes<DeleteAction>(),
@@ -89,8 +89,8 @@ Command SuspendSpec(bool suspend) {
   const std::string name = suspend ? "suspend" : "resume";
   return {
       .name = name,
-      .summary = suspend ? "Stops workloads and gives back their GPUs until they are resumed."
-                         : "Lets suspended workloads run again, from their last checkpoint.",
+      .summary = suspend ? "Suspend workloads: stop their pods and release their GPUs."
+                         : "Resume suspended workloads from their last checkpoint.",
       .usage = "JOB...",
       .examples = {{"One", StrCat("runai ", name, " train1 -p team-a")}},
       .completes = Completes::kJob,

@@ -14,8 +14,8 @@ class LogsAction final : public Action {
  public:
   void Declare(Flags& flags) override {
     options_.Declare(flags);
-    flags.Text("--pod", &pod_, "POD", "of this pod (default: the first)");
-    flags.Switch("--all-pods", &all_, "of every pod, each line with its pod's name");
+    flags.Text("--pod", &pod_, "POD", "pod (default: the first)");
+    flags.Switch("--all-pods", &all_, "all pods; each line begins with the pod's name");
   }
   Result<int> Run(Session& session, std::vector<std::string> words) override {
     SWELL_RETURN_IF_ERROR(options_.Check());
@@ -64,7 +64,7 @@ class PodAction final : public Action {
       : inner_(command().make()), words_min_(words_min), expected_(std::move(expected)) {}
   void Declare(Flags& flags) override {
     inner_->Declare(flags);
-    flags.Text("--pod", &pod_, "POD", "in this pod (default: the first)");
+    flags.Text("--pod", &pod_, "POD", "pod (default: the first)");
   }
   Result<int> Run(Session& session, std::vector<std::string> words) override {
     if (words.size() < words_min_) return Misuse(expected_);
@@ -81,7 +81,7 @@ class PodAction final : public Action {
 class BashAction final : public Action {
  public:
   void Declare(Flags& flags) override {
-    flags.Text("--pod", &pod_, "POD", "in this pod (default: the first)");
+    flags.Text("--pod", &pod_, "POD", "pod (default: the first)");
   }
   Result<int> Run(Session& session, std::vector<std::string> words) override {
     if (words.size() != 1) return Misuse("one workload expected: runai bash JOB");
@@ -101,8 +101,8 @@ class PortForwardAction final : public Action {
   void Declare(Flags& flags) override {
     inner_ = PortForwardCommandSpec().make();
     inner_->Declare(flags);
-    flags.List("--port", &ports_, "LOCAL:REMOTE", "a port to forward, repeatable");
-    flags.Text("--pod", &pod_, "POD", "of this pod (default: the first)");
+    flags.List("--port", &ports_, "LOCAL:REMOTE", "port to forward, repeatable");
+    flags.Text("--pod", &pod_, "POD", "pod (default: the first)");
   }
   Result<int> Run(Session& session, std::vector<std::string> words) override {
     words.insert(words.end(), ports_.begin(), ports_.end());
@@ -125,7 +125,7 @@ Command LogsSpec() {
   return {
       .name = "logs",
       .aliases = {"log"},
-      .summary = "Prints what a workload has written.",
+      .summary = "Print the logs of a workload.",
       .usage = "JOB",
       .examples = {{"Follow it", "runai logs train1 -p team-a -f"}},
       .completes = Completes::kJob,
@@ -136,9 +136,9 @@ Command LogsSpec() {
 Command ExecSpec() {
   return {
       .name = "exec",
-      .summary = "Runs a command in a workload.",
+      .summary = "Run a command in a workload.",
       .usage = "JOB -- COMMAND [ARGUMENT...]",
-      .examples = {{"Look at its GPUs", "runai exec train1 -p team-a -- nvidia-smi"}},
+      .examples = {{"Show its GPUs", "runai exec train1 -p team-a -- nvidia-smi"}},
       .completes = Completes::kJob,
       .make =
           [] {
@@ -151,9 +151,9 @@ Command ExecSpec() {
 Command AttachSpec() {
   return {
       .name = "attach",
-      .summary = "Joins what runs in a workload: its output, and its input.",
+      .summary = "Attach to the running process of a workload.",
       .usage = "JOB",
-      .examples = {{"Watch it", "runai attach train1 -p team-a"}},
+      .examples = {{"Watch its output", "runai attach train1 -p team-a"}},
       .completes = Completes::kJob,
       .make =
           [] {
@@ -166,9 +166,9 @@ Command AttachSpec() {
 Command BashSpec() {
   return {
       .name = "bash",
-      .summary = "Opens a shell in a workload.",
+      .summary = "Open a shell in a workload.",
       .usage = "JOB",
-      .examples = {{"Have a look around", "runai bash train1 -p team-a"}},
+      .examples = {{"A shell in the first pod", "runai bash train1 -p team-a"}},
       .completes = Completes::kJob,
       .make = Makes<BashAction>(),
   };
@@ -177,9 +177,9 @@ Command BashSpec() {
 Command PortForwardSpec() {
   return {
       .name = "port-forward",
-      .summary = "Makes ports of a workload ports of this machine.",
+      .summary = "Forward local ports to a workload.",
       .usage = "JOB --port LOCAL:REMOTE",
-      .examples = {{"A notebook, at localhost:8888",
+      .examples = {{"A notebook at localhost:8888",
                     "runai port-forward notebook -p team-a --port 8888:8888"}},
       .completes = Completes::kJob,
       .make = Makes<PortForwardAction>(),

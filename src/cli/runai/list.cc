@@ -20,10 +20,10 @@ constexpr size_t kEventsShown = 10;
 class FormFlags {
  public:
   void Declare(Flags& flags) {
-    flags.Text("-o,--output", &output_, "FORMAT", "table, json, yaml or name");
-    flags.Switch("--json", &json_, "as -o json");
-    flags.Switch("--yaml", &yaml_, "as -o yaml");
-    flags.Switch("--table", &table_, "as a table (default)").hidden = true;
+    flags.Text("-o,--output", &output_, "FORMAT", "output format: table, json, yaml or name");
+    flags.Switch("--json", &json_, "same as -o json");
+    flags.Switch("--yaml", &yaml_, "same as -o yaml");
+    flags.Switch("--table", &table_, "print a table (default)").hidden = true;
   }
   Result<OutputForm> Form() const {
     if (int(json_) + int(yaml_) + int(table_) + int(!output_.empty()) > 1) {
@@ -53,12 +53,13 @@ class ListJobsAction final : public Action {
  public:
   explicit ListJobsAction(std::string workload = {}) : workload_(std::move(workload)) {}
   void Declare(Flags& flags) override {
-    flags.Switch("-A,--all-projects", &all_, "of every project").also = {"--all"};
-    flags.Text("--state", &state_, "STATUS", "only those in this state: Running, Pending, ...");
-    flags.Int("--limit", &limit_, "N", "at most so many");
-    flags.Int("--offset", &offset_, "N", "without the first so many");
+    flags.Switch("-A,--all-projects", &all_, "all projects").also = {"--all"};
+    flags.Text("--state", &state_, "STATUS",
+               "only workloads with this status: Running, Pending, ...");
+    flags.Int("--limit", &limit_, "N", "show at most N");
+    flags.Int("--offset", &offset_, "N", "skip the first N");
     form_.Declare(flags);
-    flags.Switch("--no-headers", &no_headers_, "without the first lines");
+    flags.Switch("--no-headers", &no_headers_, "omit the header");
   }
   Result<int> Run(Session& session, std::vector<std::string> words) override {
     if (!words.empty()) {
@@ -178,10 +179,10 @@ class ListNodesAction final : public Action {
 class DescribeJobAction final : public Action {
  public:
   void Declare(Flags& flags) override {
-    flags.Switch("--show-events", &all_events_, "with every event, not only the last ones");
-    flags.Switch("--events", &all_events_, "the same, as version 2 calls it");
-    flags.Int("--event-limit", &limit_, "N", "with so many of the last events (-1: all)");
-    flags.Text("-o,--output", &output_, "FORMAT", "table, json, yaml or wide");
+    flags.Switch("--show-events", &all_events_, "show all events");
+    flags.Switch("--events", &all_events_, "same as --show-events");
+    flags.Int("--event-limit", &limit_, "N", "number of events to show (-1: all)");
+    flags.Text("-o,--output", &output_, "FORMAT", "output format: table, json, yaml or wide");
     // Parts that version 2 names are shown anyway.
     for (const char* part : {"--general", "--compute", "--pods", "--networks", "--containers"}) {
       flags.Switch(part, &shown_, "shown anyway").hidden = true;
@@ -226,7 +227,7 @@ class DescribeJobAction final : public Action {
 class DescribeProjectAction final : public Action {
  public:
   void Declare(Flags& flags) override {
-    flags.Text("-o,--output", &output_, "FORMAT", "json or yaml");
+    flags.Text("-o,--output", &output_, "FORMAT", "output format: json or yaml");
   }
   Result<int> Run(Session& session, std::vector<std::string> words) override {
     SWELL_ASSIGN_OR_RETURN(OutputForm form, ParseOutputForm(output_));
@@ -278,7 +279,7 @@ Command ListNodesSpec() {
   return {
       .name = "nodes",
       .aliases = {"node"},
-      .summary = "Lists the nodes and their GPUs.",
+      .summary = "List nodes and their GPUs.",
       .usage = "[NODE...]",
       .completes = Completes::kNode,
       .make = Makes<ListNodesAction>(),
@@ -288,7 +289,7 @@ Command ListNodesSpec() {
 Command ListProjectsSpec(std::string name) {
   return {
       .name = std::move(name),
-      .summary = "Lists the projects: what they deserve, have and would get.",
+      .summary = "List projects with quota, use and fair share.",
       .make = [] { return std::make_unique<ListProjectsAction>(false); },
   };
 }
@@ -297,9 +298,9 @@ Command ListSpec(const std::string& workload) {
   Command command{
       .name = "list",
       .aliases = {"ls"},
-      .summary = "Lists a project's workloads; projects and nodes, too.",
-      .examples = {{"Of the current project", "runai list"},
-                   {"Of all projects", "runai list --all-projects"},
+      .summary = "List workloads, projects or nodes.",
+      .examples = {{"The current project", "runai list"},
+                   {"All projects", "runai list --all-projects"},
                    {"Projects and their quotas", "runai list projects"}},
       .make = [workload] { return std::make_unique<ListJobsAction>(workload); },
   };
@@ -307,14 +308,14 @@ Command ListSpec(const std::string& workload) {
     const std::string noun = workload == "train"         ? "training"
                              : workload == "interactive" ? "workspace"
                                                          : workload;
-    command.summary = StrCat("Lists a project's work of this class.");
-    command.examples = {{"Of all projects", StrCat("runai ", noun, " list -A")}};
+    command.summary = StrCat("List workloads of this class.");
+    command.examples = {{"All projects", StrCat("runai ", noun, " list -A")}};
     return command;
   }
   Command jobs{
       .name = "jobs",
       .aliases = {"job", "workloads"},
-      .summary = "Lists a project's workloads.",
+      .summary = "List workloads of a project.",
       .make = Makes<ListJobsAction>(),
   };
   Command projects = ListProjectsSpec("projects");
@@ -322,7 +323,7 @@ Command ListSpec(const std::string& workload) {
   Command departments{
       .name = "departments",
       .aliases = {"department"},
-      .summary = "Lists the departments: projects that have projects in them.",
+      .summary = "List departments.",
       .make = [] { return std::make_unique<ListProjectsAction>(true); },
   };
   command.children = {std::move(jobs), std::move(projects), std::move(departments), ListNodesSpec(),
@@ -334,12 +335,11 @@ Command DescribeSpec() {
   Command command{
       .name = "describe",
       .aliases = {"desc"},
-      .summary = "Tells everything about a workload, a project or a node.",
+      .summary = "Describe a workload, a project or a node in detail.",
       .usage = "JOB | job JOB | project NAME | node NAME",
-      .examples = {{"A workload: its quota, its pods, why it waits",
+      .examples = {{"A workload: quota, pods, reason for waiting",
                     "runai describe train1 -p team-a"},
-                   {"With everything that happened to it",
-                    "runai describe train1 -p team-a --show-events"},
+                   {"With all its events", "runai describe train1 -p team-a --show-events"},
                    {"A project's quotas", "runai describe project team-a"}},
       .completes = Completes::kJob,
       .make = Makes<DescribeJobAction>(),
@@ -347,20 +347,20 @@ Command DescribeSpec() {
   Command job{
       .name = "job",
       .aliases = {"jobs", "workload"},
-      .summary = "Tells everything about a workload.",
+      .summary = "Describe a workload in detail.",
       .usage = "JOB...",
       .completes = Completes::kJob,
       .make = Makes<DescribeJobAction>(),
   };
   Command project{
       .name = "project",
-      .summary = "Tells a project's quotas, and what it has of them.",
+      .summary = "Show quotas and use of a project.",
       .usage = "NAME",
       .make = Makes<DescribeProjectAction>(),
   };
   Command node{
       .name = "node",
-      .summary = "Tells everything about nodes.",
+      .summary = "Describe nodes in detail.",
       .usage = "[NAME...]",
       .completes = Completes::kNode,
       .make = Makes<DescribeNodeAction>(),

@@ -142,79 +142,80 @@ Status AddMounts(const VolumeFlag& flag, const std::vector<std::string>& texts, 
 }  // namespace
 
 void PodFlags::DeclareContainer(Flags& flags, PyTorchSpec& pod) {
-  flags.Text("-i,--image", &pod.image, "IMAGE", "what it runs in");
+  flags.Text("-i,--image", &pod.image, "IMAGE", "image");
   flags.Maybe(version_ == 2 ? "-c,--command" : "--command", &command_, "COMMAND",
-              "a line for the shell; alone: the words after -- replace the image's entry point");
-  flags.List("--args", &args_, "ARGUMENT", "arguments of the command, repeatable");
-  flags.List("-e,--environment", &env_, "KEY=VALUE", "environment, repeatable").also = {
+              "shell command line; without a value, the arguments after -- replace the entry point "
+              "of the image");
+  flags.List("--args", &args_, "ARGUMENT", "argument of the command, repeatable");
+  flags.List("-e,--environment", &env_, "KEY=VALUE", "environment variable, repeatable").also = {
       "--env", "--environment-variable"};
-  flags.Text("--working-dir", &pod.working_dir, "PATH", "where it starts");
-  flags.List("-v,--volume", &volumes_, "HOST:PATH", "a directory of the host, repeatable");
+  flags.Text("--working-dir", &pod.working_dir, "PATH", "working directory");
+  flags.List("-v,--volume", &volumes_, "HOST:PATH", "directory of the node, repeatable");
   flags.List("--pvc", &claims_, "CLAIM:PATH",
-             "a volume claim; CLASS:SIZE:PATH makes one, repeatable");
+             "volume claim; CLASS:SIZE:PATH creates one, repeatable");
   flags.List("--existing-pvc", &existing_claims_, "claimname=CLAIM,path=PATH[,ro]",
-             "the same, as version 2 says it");
+             "the same, in the form of version 2");
   flags.List("--new-pvc", &new_claims_, "claimname=CLAIM,size=SIZE,path=PATH",
-             "a claim that is made, and goes with the workload; storageclass=CLASS, "
+             "create a claim that is deleted with the workload; more fields: storageclass=CLASS, "
              "accessmode-rwo|rom|rwm, ro");
   flags.List("--host-path", &host_paths_, "path=PATH,mount=PATH[,readwrite]",
-             "a directory of the host, only to be read unless it says so");
-  flags.List("--configmap-map-volume", &config_maps_, "name=NAME,path=PATH", "files of a ConfigMap")
+             "directory of the node, read-only without readwrite");
+  flags.List("--configmap-map-volume", &config_maps_, "name=NAME,path=PATH", "mount a ConfigMap")
       .also = {"--configmap-volume"};
-  flags.List("--secret-volume", &secrets_, "name=NAME,path=PATH", "files of a Secret");
+  flags.List("--secret-volume", &secrets_, "name=NAME,path=PATH", "mount a Secret");
   flags.List("--nfs", &nfs_, "server=HOST,path=PATH,mountpath=PATH[,readwrite]",
-             "a directory of an NFS server");
+             "mount a directory of an NFS server");
   flags.Text("--git-sync", &git_sync_, "source=URL[,branch=B][,rev=R]",
              "fetch code into WORKING_DIR/code");
-  flags.List("--label", &labels_, "KEY=VALUE", "labels, repeatable");
-  flags.List("--annotation", &annotations_, "KEY=VALUE", "annotations, repeatable");
+  flags.List("--label", &labels_, "KEY=VALUE", "label, repeatable");
+  flags.List("--annotation", &annotations_, "KEY=VALUE", "annotation, repeatable");
   flags.Text("--image-pull-policy", &pod.image_pull_policy, "POLICY",
              "Always, IfNotPresent or Never");
-  flags.Switch("--always-pull-image", &always_pull_, "the same as --image-pull-policy Always");
-  flags.List("--image-pull-secret", &pod.image_pull_secrets, "NAME", "for the registry");
-  flags.Switch("--local-image", &local_image_, "the image is on the node already");
-  flags.Switch("--stdin", &pod.keep_stdin, "keep its input open");
-  flags.Switch("-t,--tty", &pod.tty, "with a terminal");
-  flags.Int("--run-as-user", &pod.run_as_user, "UID", "as this user").also = {"--run-as-uid"};
-  flags.Int("--run-as-gid", &pod.run_as_group, "GID", "as this group");
-  flags.List("--supplemental-groups", &groups_, "GID,...", "and with these groups");
+  flags.Switch("--always-pull-image", &always_pull_, "same as --image-pull-policy Always");
+  flags.List("--image-pull-secret", &pod.image_pull_secrets, "NAME", "pull secret of the registry");
+  flags.Switch("--local-image", &local_image_, "do not pull an image that the node has");
+  flags.Switch("--stdin", &pod.keep_stdin, "keep standard input open");
+  flags.Switch("-t,--tty", &pod.tty, "allocate a terminal");
+  flags.Int("--run-as-user", &pod.run_as_user, "UID", "user ID of the processes").also = {
+      "--run-as-uid"};
+  flags.Int("--run-as-gid", &pod.run_as_group, "GID", "group ID of the processes");
+  flags.List("--supplemental-groups", &groups_, "GID,...", "supplemental group IDs");
   flags.Switch("--prevent-privilege-escalation", &pod.no_new_privileges,
-               "it may not gain further rights");
+               "do not allow privilege escalation");
   flags.Switch("--run-as-current-user", &ignored_, "accepted for compatibility").hidden = true;
 }
 
 void PodFlags::DeclareAmounts(Flags& flags, PyTorchSpec& pod) {
-  flags.Text("-g,--gpu", &gpus_, "N", "GPUs of each instance; or a part of one: 0.5").also = {
+  flags.Text("-g,--gpu", &gpus_, "N", "GPUs per instance, or a fraction of one: 0.5").also = {
       "--gpu-devices-request"};
   flags.Text("--gpu-portion-request", &gpu_portion_, "PART",
-             "instead a part of each of those GPUs (of one, if --gpu does not say): 0.5");
-  flags.Text("--gpu-memory", &gpu_memory_, "AMOUNT", "instead: so much of a GPU's memory").also = {
+             "fraction of each of those GPUs (of one GPU without --gpu): 0.5");
+  flags.Text("--gpu-memory", &gpu_memory_, "AMOUNT", "GPU memory instead of whole GPUs").also = {
       "--gpu-memory-request"};
   flags
       .Choice("--gpu-request-type", &gpu_request_type_, "TYPE", {"portion", "memory"},
-              "which of the two is meant")
+              "portion or memory")
       .hidden = true;
   flags.Text(version_ == 2 ? "--cpu" : "-c,--cpu", &pod.cpu, "AMOUNT", "CPU: 2, 500m").also = {
       "--cpu-core-request"};
   flags.Text("-m,--memory", &pod.memory, "AMOUNT", "memory: 8Gi").also = {"--cpu-memory-request"};
-  flags.Text("--cpu-limit", &pod.cpu_limit, "AMOUNT", "no more CPU than this").also = {
-      "--cpu-core-limit"};
-  flags.Text("--memory-limit", &pod.memory_limit, "AMOUNT", "no more memory than this").also = {
+  flags.Text("--cpu-limit", &pod.cpu_limit, "AMOUNT", "CPU limit").also = {"--cpu-core-limit"};
+  flags.Text("--memory-limit", &pod.memory_limit, "AMOUNT", "memory limit").also = {
       "--cpu-memory-limit"};
-  flags.List("--extended-resource", &devices_, "NAME=N", "other resources, repeatable");
-  flags.Switch("--large-shm", &large_shm_, "with a large /dev/shm");
+  flags.List("--extended-resource", &devices_, "NAME=N", "other resource, repeatable");
+  flags.Switch("--large-shm", &large_shm_, "large /dev/shm");
 }
 
 void PodFlags::DeclarePlace(Flags& flags, PyTorchSpec& pod) {
-  flags.Text("--node-type", &node_type_, "TEXT", "on nodes with the label run.ai/type=TEXT");
-  flags.List("--node-pools", &node_pools_, "POOL", "on the nodes of this pool, repeatable");
-  flags.List("--selector", &selectors_, "KEY=VALUE", "on nodes with this label");
+  flags.Text("--node-type", &node_type_, "TEXT", "only nodes with the label run.ai/type=TEXT");
+  flags.List("--node-pools", &node_pools_, "POOL", "only nodes of this pool, repeatable");
+  flags.List("--selector", &selectors_, "KEY=VALUE", "only nodes with this label");
   flags.List("--toleration", &pod.tolerations, "TAINT",
              "all, KEY, KEY=VALUE:EFFECT, or key=KEY,operator=Equal|Exists,value=...");
-  flags.Switch("--host-network", &pod.host_network, "in the host's network");
-  flags.Switch("--host-ipc", &pod.host_ipc, "with the host's IPC");
+  flags.Switch("--host-network", &pod.host_network, "use the network of the node");
+  flags.Switch("--host-ipc", &pod.host_ipc, "use the IPC namespace of the node");
   flags.Text("--termination-grace-period", &grace_, "DURATION",
-             "how long it has to end when it is told to (default 30s)");
+             "time between SIGTERM and SIGKILL (default 30s)");
   // Nobody waits here: a submission is made when the command returns.
   for (const char* name : {"--wait-for-submit", "--pod-running-timeout"}) {
     flags.Text(name, &ignored_text_, "DURATION", "accepted for compatibility").hidden = true;

@@ -20,7 +20,7 @@ Command Workload(const std::string& name, const std::string& workload, std::stri
 }
 
 Command Training() {
-  Command training = Workload("training", "train", "Training: submit, list, describe, delete.");
+  Command training = Workload("training", "train", "Manage training workloads.");
   Command standard = training;
   standard.name = "standard";
   standard.children.push_back(runai::SubmitSpec("train"));
@@ -50,7 +50,7 @@ Command Nodes() {
   Command list = runai::ListNodesSpec();
   list.name = "list";
   list.aliases = {};
-  return {.name = "node", .summary = "Nodes: list.", .hidden = true, .children = {std::move(list)}};
+  return {.name = "node", .summary = "Show nodes.", .hidden = true, .children = {std::move(list)}};
 }
 
 // What Run:ai's own service does, which there is none of.
@@ -108,8 +108,8 @@ Command RunaiRoot() {
       .examples = {{"Train on eight GPUs",
                     "runai submit train1 -p team-a -i pytorch/pytorch:latest -g 8 --command "
                     "\"python a.py\""},
-                   {"See how it does", "runai describe train1 -p team-a"},
-                   {"Who has the GPUs", "runai cluster-info"}},
+                   {"Show its status", "runai describe train1 -p team-a"},
+                   {"GPU use of the nodes", "runai cluster-info"}},
       .children = {runai::SubmitSpec(),
                    runai::SubmitDistSpec(),
                    runai::ListSpec(),
@@ -133,9 +133,11 @@ Command RunaiRoot() {
                    CompletionCommandSpec("runai"),
                    CompleteCommandSpec(),
                    Training(),
-                   Submitted(Workload("workspace", "interactive", "Workspaces."), "interactive"),
-                   Submitted(Workload("inference", "inference", "Inference."), "inference"),
-                   Workload("workload", "", "Workloads of every class."),
+                   Submitted(Workload("workspace", "interactive", "Manage workspaces."),
+                             "interactive"),
+                   Submitted(Workload("inference", "inference", "Manage inference workloads."),
+                             "inference"),
+                   Workload("workload", "", "Manage workloads of every class."),
                    Nodes()},
   };
   // Version 2 has these beside `training` as well.

@@ -76,72 +76,75 @@ class SubmitAction final : public Action {
 
  private:
   void DeclareWork(Flags& flags) {
-    flags.Group("The workload");
-    flags.Text("--name", &spec_.pod.name, "NAME", "its name (or the first word)");
-    flags.Text("--job-name-prefix", &spec_.pod.name_prefix, "TEXT", "a name that begins like this")
+    flags.Group("Workload");
+    flags.Text("--name", &spec_.pod.name, "NAME", "name of the job (or the first argument)");
+    flags
+        .Text("--job-name-prefix", &spec_.pod.name_prefix, "TEXT",
+              "generate a name with this prefix")
         .also = {"--name-prefix", "--prefix-name"};
     pod_flags_.DeclareContainer(flags, spec_.pod);
   }
   void DeclareClass(Flags& flags) {
-    flags.Group("Its class");
+    flags.Group("Workload class");
     if (workload_.empty()) {
-      flags.Switch("--interactive", &interactive_, "a workspace (priority 75, preemptible)");
-      flags.Switch("--build", &build_, "a workspace that is not preempted (priority 100)");
-      flags.Switch("--inference", &inference_, "a server (priority 125, not preempted)");
+      flags.Switch("--interactive", &interactive_, "workspace (priority 75, preemptible)");
+      flags.Switch("--build", &build_, "workspace that is not preempted (priority 100)");
+      flags.Switch("--inference", &inference_, "inference server (priority 125, not preempted)");
     }
-    flags.Switch("--jupyter", &jupyter_, "a Jupyter workspace, with image and port");
-    flags.Text("--priority", &spec_.pod.priority, "CLASS", "another PriorityClass");
-    flags.Switch("--preemptible", &preemptible_,
-                 "others may take its place back; it may go over quota");
+    flags.Switch("--jupyter", &jupyter_, "Jupyter workspace, with image and port");
+    flags.Text("--priority", &spec_.pod.priority, "CLASS", "priority class");
+    flags.Switch("--preemptible", &preemptible_, "may exceed the quota, and may be preempted");
     flags.Text("--preemptibility", &preemptibility_, "WORD", "preemptible or non-preemptible");
     flags.Text("--on-preemption", &on_preemption_, "requeue|fail",
-               "when its place is taken: come back by itself (default), or end as failed");
+               "after preemption: wait and resume (default), or fail");
   }
   void DeclareAmounts(Flags& flags) {
-    flags.Group("How much");
-    flags.Int("--workers", &workers_, "N", "instances that run together (default 1)");
+    flags.Group("Resources");
+    flags.Int("--workers", &workers_, "N", "number of instances that run together (default 1)");
     flags
         .Int("--completions", &spec_.completions, "N",
-             "instead: so many runs of their own, as of a search for parameters")
+             "number of independent runs, for example of a parameter search")
         .also = {"--runs"};
-    flags.Int("--parallelism", &spec_.parallelism, "N", "so many of these at once");
+    flags.Int("--parallelism", &spec_.parallelism, "N", "number of these runs at a time");
     flags.Switch("--elastic", &elastic_,
-                 "may run on fewer GPUs: --gpu N becomes N instances with one each");
-    flags.Int("--min-workers", &workers_min_, "N", "with no fewer instances than this; elastic");
+                 "may run on fewer GPUs: --gpu N means N instances with one GPU each");
+    flags.Int("--min-workers", &workers_min_, "N",
+              "minimum number of instances of elastic training");
     pod_flags_.DeclareAmounts(flags, spec_.pod);
-    flags.Group("Where");
+    flags.Group("Placement");
     pod_flags_.DeclarePlace(flags, spec_.pod);
     flags.Text("--required-pod-topology-key", &spec_.topology_required, "LABEL",
-               "all instances on nodes that share a value of this label");
+               "all instances on nodes with the same value of this label");
     flags.Text("--preferred-pod-topology-key", &spec_.topology_preferred, "LABEL",
-               "the same, where possible");
+               "the same, if possible");
   }
   void DeclareReach(Flags& flags) {
-    flags.Group("Reaching it");
+    flags.Group("Networking");
     flags.List("--port", &ports_text_, "OUTSIDE:INSIDE",
-               "a port it listens on, repeatable; or container=N,external=N,service-type=TYPE");
+               "port to expose, repeatable; or container=N,external=N,service-type=TYPE");
     flags.List("--external-url", &external_urls_, "container=PORT",
-               "the same; runai list shows where it is reached");
+               "the same; runai list shows the address");
     flags.Text("-s,--service-type", &service_type_, "TYPE",
                "portforward, clusterip, nodeport or loadbalancer");
   }
   void DeclareEnd(Flags& flags) {
-    flags.Group("Then");
+    flags.Group("Completion");
     flags
         .Int("--backoff-limit", &spec_.backoff_limit, "N",
-             "restarts before it has failed (training: 6)")
+             "number of restarts before it fails (training: 6)")
         .also = {"--backoffLimit"};
     flags
         .Text("--auto-deletion-time-after-completion", &ttl_, "DURATION",
-              "it is deleted so long after its end")
+              "delete the job this long after its end")
         .also = {"--ttl-after-finish"};
-    flags.Text("--max-run-time", &max_run_time_, "DURATION", "it has failed after: 2h");
+    flags.Text("--max-run-time", &max_run_time_, "DURATION", "maximum running time: 2h");
     flags.Switch("--wait", &ignored_, "accepted for compatibility").hidden = true;
     flags
         .Text("--dry-run", &dry_run_, "none|client|server|plan",
-              "print it, do not run it; plan says where it would go and whom it would displace")
+              "print the workload instead of creating it; plan shows where it would run and what "
+              "it would preempt")
         .implied = "client";
-    flags.Text("-o,--output", &output_, "FORMAT", "yaml, json or name");
+    flags.Text("-o,--output", &output_, "FORMAT", "output format: yaml, json or name");
   }
 
   Status Fill(Session& session, std::vector<std::string> words) {
@@ -342,14 +345,14 @@ class SubmitAction final : public Action {
 Command SubmitSpec(const std::string& workload) {
   Command command{
       .name = "submit",
-      .summary = workload.empty() ? "Submits a workload to a project."
+      .summary = workload.empty() ? "Submit a workload to a project."
                                   : StrCat("Submits ", workload, " work to a project."),
       .usage = "NAME --image IMAGE [flags] [-- ARGUMENT...]",
       .examples =
           {{"Training on eight GPUs",
             "runai submit train1 -p team-a -i pytorch/pytorch:latest -g 8 --command \"python "
             "a.py\""},
-           {"Training that may run on fewer of them",
+           {"Elastic training on four to eight GPUs",
             "runai submit train2 -p team-a -i pytorch/pytorch:latest -g 8 --elastic --min-workers "
             "4 "
             "--command \"python -m swell.launch a.py\""},
@@ -358,8 +361,8 @@ Command SubmitSpec(const std::string& workload) {
             "8888:8888"}},
   };
   command.notes =
-      "Training may use GPUs that other projects leave idle. When they want them back it gives "
-      "back what it can spare, or stops, waits, and comes back by itself.";
+      "Training may use idle GPUs of other projects. When those need them, elastic training "
+      "shrinks; other training is preempted, waits and resumes by itself.";
   command.make = [workload] { return std::make_unique<SubmitAction>(workload); };
   return command;
 }

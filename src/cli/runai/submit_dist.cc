@@ -64,13 +64,13 @@ const Framework* FindFramework(std::string_view word) {
 class LeaderFlags {
  public:
   void Declare(Flags& flags) {
-    flags.Group("The leader, where it differs");
-    flags.Text("--master-command", &command_, "COMMAND", "a line for the shell");
-    flags.Text("--master-args", &args_, "ARGUMENTS", "with blanks between");
-    flags.List("--master-environment", &env_, "KEY=VALUE", "environment, repeatable");
-    flags.Int("--master-gpu-devices-request", &gpus_, "N", "its GPUs");
-    flags.List("--master-extended-resource", &devices_, "NAME=N", "other resources, repeatable");
-    flags.Switch("--master-no-pvcs", &no_claims_, "without the volume claims");
+    flags.Group("Master, if it differs");
+    flags.Text("--master-command", &command_, "COMMAND", "shell command line");
+    flags.Text("--master-args", &args_, "ARGUMENTS", "arguments, separated by blanks");
+    flags.List("--master-environment", &env_, "KEY=VALUE", "environment variable, repeatable");
+    flags.Int("--master-gpu-devices-request", &gpus_, "N", "GPUs of the master");
+    flags.List("--master-extended-resource", &devices_, "NAME=N", "other resource, repeatable");
+    flags.Switch("--master-no-pvcs", &no_claims_, "without volume claims");
   }
   Result<PyTorchSpec> Of(const PyTorchSpec& worker) const {
     PyTorchSpec leader = worker;
@@ -115,39 +115,41 @@ class SubmitDistAction final : public Action {
 
   void Declare(Flags& flags) override {
     flags.CountWordsBeforeDashes(&words_before_dashes_);
-    flags.Group("The workload");
-    flags.Text("--name", &spec_.name, "NAME", "its name (or the first word)");
-    flags.Text("--name-prefix", &spec_.name_prefix, "TEXT", "a name that begins like this").also = {
-        "--job-name-prefix", "--prefix-name"};
+    flags.Group("Workload");
+    flags.Text("--name", &spec_.name, "NAME", "name of the job (or the first argument)");
+    flags.Text("--name-prefix", &spec_.name_prefix, "TEXT", "generate a name with this prefix")
+        .also = {"--job-name-prefix", "--prefix-name"};
     if (framework_ == nullptr) {
       flags.Text("-f,--framework", &word_, "FRAMEWORK", "PyTorch, TF, XGBoost, MPI or JAX");
     }
     pod_flags_.DeclareContainer(flags, spec_);
-    flags.Group("How much");
-    flags.Int("--workers", &workers_, "N", "workers beside the leader (default 1)");
-    flags.Switch("--no-master", &no_leader_, "the first worker leads instead");
+    flags.Group("Resources");
+    flags.Int("--workers", &workers_, "N",
+              "number of workers in addition to the master (default 1)");
+    flags.Switch("--no-master", &no_leader_, "no master: the first worker takes its role");
     pod_flags_.DeclareAmounts(flags, spec_);
     flags.Text("--nproc-per-node", &spec_.nproc_per_node, "N",
-               "processes of each instance: a number, auto, cpu or gpu");
-    flags.Int("--min-workers", &min_, "N", "elastic: no fewer workers than this").also = {
+               "processes per instance: a number, auto, cpu or gpu");
+    flags.Int("--min-workers", &min_, "N", "minimum number of workers of elastic training").also = {
         "--min-replicas"};
-    flags.Int("--max-replicas", &max_, "N", "elastic: no more workers than this");
-    flags.Int("--slots-per-worker", &slots_, "N", "processes of each MPI worker (default 1)");
+    flags.Int("--max-replicas", &max_, "N", "maximum number of workers of elastic training");
+    flags.Int("--slots-per-worker", &slots_, "N", "processes per MPI worker (default 1)");
     leader_.Declare(flags);
-    flags.Group("Where");
+    flags.Group("Placement");
     pod_flags_.DeclarePlace(flags, spec_);
-    flags.Group("Then");
-    flags.Text("--priority", &spec_.priority, "CLASS", "another PriorityClass (default train)");
-    flags.Int("--backoff-limit", &spec_.retry, "N", "restarts before it has failed").also = {
-        "--backoffLimit"};
+    flags.Group("Completion");
+    flags.Text("--priority", &spec_.priority, "CLASS", "priority class (default train)");
+    flags.Int("--backoff-limit", &spec_.retry, "N", "number of restarts before the job fails")
+        .also = {"--backoffLimit"};
     flags
         .Text("--auto-deletion-time-after-completion", &ttl_, "DURATION",
-              "it is deleted so long after its end")
+              "delete the job this long after its end")
         .also = {"--ttl-after-finish"};
     flags.Choice("--clean-pod-policy", &spec_.clean_pod_policy, "POLICY",
                  {"None", "Running", "All"},
-                 "which pods go when it is over (default None, of MPI Running)");
-    flags.Text("--dry-run", &dry_run_, "none|client", "print it, do not run it").implied = "client";
+                 "which pods are deleted when it ends (default None; MPI: Running)");
+    flags.Text("--dry-run", &dry_run_, "none|client", "print the job instead of creating it")
+        .implied = "client";
     PodFlags::RefuseOthers(flags);
     for (const char* key : {"--required-pod-topology-key", "--preferred-pod-topology-key"}) {
       flags.Refuse(key, "runai submit --workers N can say it");
@@ -265,7 +267,7 @@ Command Submission(std::string name, const Framework* framework, int version) {
       .name = std::move(name),
       .summary = StrCat("Submits ", word, " training: a leader and workers."),
       .usage = "NAME --image IMAGE [flags] [-- COMMAND...]",
-      .examples = {{"A leader and three workers with two GPUs each",
+      .examples = {{"A master and three workers with two GPUs each",
                     StrCat(version == 2 ? StrCat("runai training ", word, " submit")
                                         : StrCat("runai submit-dist ", word),
                            " dist1 -p team-a -i IMAGE --workers 3 -g 2 --command -- python a.py")}},
@@ -279,7 +281,7 @@ Command Submission(std::string name, const Framework* framework, int version) {
 Command SubmitDistSpec() {
   Command command{
       .name = "submit-dist",
-      .summary = "Submits training in several pods.",
+      .summary = "Submit distributed training.",
   };
   for (const Framework& framework : kFrameworks) {
     Command one = Submission(std::string(framework.word), &framework, 1);

@@ -168,10 +168,10 @@ Command CompletionCommandSpec(const std::string& program) {
   return {
       .name = "completion",
       .group = "Other",
-      .summary = "Prints the script that completes commands, jobs and kinds in your shell.",
+      .summary = "Print a shell completion script.",
       .usage = "bash | zsh | fish",
-      .examples = {{"In this bash", StrCat("source <(", program, " completion bash)")},
-                   {"In every fish",
+      .examples = {{"For this bash session", StrCat("source <(", program, " completion bash)")},
+                   {"For all fish sessions",
                     StrCat(program, " completion fish > ~/.config/fish/completions/", program,
                            ".fish")}},
       .make = [program] { return std::make_unique<CompletionAction>(program); },

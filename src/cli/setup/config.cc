@@ -9,7 +9,7 @@ namespace {
 class ConfigViewAction final : public Action {
  public:
   void Declare(Flags& flags) override {
-    flags.Text("-o,--output", &output_, "json|yaml", "in another form");
+    flags.Text("-o,--output", &output_, "json|yaml", "output format");
   }
   Result<int> Run(Session& session, std::vector<std::string>) override {
     SWELL_ASSIGN_OR_RETURN(Api * api, session.Server());
@@ -41,12 +41,12 @@ Command ConfigCommandSpec() {
   Command config{
       .name = "config",
       .group = "Other",
-      .summary = "Says which cluster the commands talk to.",
+      .summary = "Show which cluster the commands use.",
   };
   Command view{
       .name = "view",
-      .summary = "Prints the kubeconfig in use, the server and the namespace.",
-      .examples = {{"Which cluster is this?", "swell config view"}},
+      .summary = "Print the kubeconfig, server and namespace in use.",
+      .examples = {{"The cluster in use", "swell config view"}},
       .make = Makes<ConfigViewAction>(),
   };
   config.children.push_back(std::move(view));

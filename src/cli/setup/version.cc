@@ -9,8 +9,8 @@ namespace {
 class VersionAction final : public Action {
  public:
   void Declare(Flags& flags) override {
-    flags.Switch("--client", &client_only_, "of this program alone");
-    flags.Text("-o,--output", &output_, "json|yaml", "in another form");
+    flags.Switch("--client", &client_only_, "version of this program only");
+    flags.Text("-o,--output", &output_, "json|yaml", "output format");
   }
   Result<int> Run(Session& session, std::vector<std::string>) override {
     json::Value all = json::Object{{"client", json::Object{{"version", Version()}}}};
@@ -50,9 +50,9 @@ Command VersionCommandSpec() {
   return {
       .name = "version",
       .group = "Other",
-      .summary = "Prints the version of this program and of the cluster.",
-      .examples = {{"Both", "swell version"},
-                   {"Without asking a cluster", "swell version --client"}},
+      .summary = "Print the versions of this program and of the cluster.",
+      .examples = {{"Both versions", "swell version"},
+                   {"Of this program only", "swell version --client"}},
       .make = Makes<VersionAction>(),
   };
 }
