@@ -250,13 +250,12 @@ void PodAutoscaler::Reconcile(const std::string& key, client::WorkQueue::Done do
   request.method = "GET";
   request.path = resource->Path(round->ns, json::GetString(ref, {"name"}), "scale");
   request.accept = "application/json";
-  std::weak_ptr<bool> alive = alive_;
-  client_.Call(std::move(request), [this, alive, round](const Result<api::RestResponse>& answer) {
-    if (alive.expired()) return;
-    auto scale = answer.ok() ? json::Parse(answer->BodyString()) : answer.status();
-    if (!scale.ok()) return OnScale(round, scale.status());
-    OnScale(round, std::make_shared<const json::Value>(std::move(*scale)));
-  });
+  client_.Call(std::move(request),
+               scope_.Wrap([this, round](const Result<api::RestResponse>& answer) {
+                 auto scale = answer.ok() ? json::Parse(answer->BodyString()) : answer.status();
+                 if (!scale.ok()) return OnScale(round, scale.status());
+                 OnScale(round, std::make_shared<const json::Value>(std::move(*scale)));
+               }));
 }
 
 void PodAutoscaler::OnScale(const RoundPtr& round, const Result<json::SharedValue>& scale) {
@@ -304,20 +303,18 @@ void PodAutoscaler::AskUse(const RoundPtr& round) {
   request.path = PodMetricsPath(round->ns);
   request.query = StrCat("labelSelector=", api::EscapeQuery(round->selector.ToString()));
   request.accept = "application/json";
-  auto heard = [this, round, alive = std::weak_ptr<bool>(alive_),
-                told = std::make_shared<bool>(false)](const Result<json::Value>& use) {
-    if (alive.expired() || std::exchange(*told, true)) return;
-    OnUse(round, use);
-  };
+  const std::function<void(const Result<json::Value>&)> on_use = scope_.Wrap(
+      [this, round, called = std::make_shared<bool>(false)](const Result<json::Value>& use) {
+        if (!std::exchange(*called, true)) OnUse(round, use);
+      });
   const TimerId timer = context_.executor.After(
-      kUseTimeout, [heard] { heard(Status(Code::kTimeout, "there was no answer in time")); });
-  client_.Call(std::move(request), [this, heard, timer, alive = std::weak_ptr<bool>(alive_)](
-                                       const Result<api::RestResponse>& answer) {
-    if (alive.expired()) return;
-    context_.executor.Cancel(timer);
-    heard(answer.ok() ? json::Parse(answer->BodyString(), kAnswerLimits)
-                      : Result<json::Value>(answer.status()));
-  });
+      kUseTimeout, [on_use] { on_use(Status(Code::kTimeout, "there was no answer in time")); });
+  client_.Call(std::move(request),
+               scope_.Wrap([this, on_use, timer](const Result<api::RestResponse>& answer) {
+                 context_.executor.Cancel(timer);
+                 on_use(answer.ok() ? json::Parse(answer->BodyString(), kAnswerLimits)
+                                    : Result<json::Value>(answer.status()));
+               }));
 }
 
 void PodAutoscaler::FindPods(Round& round) const {
@@ -405,9 +402,7 @@ void PodAutoscaler::Rescale(const RoundPtr& round, int64_t replicas, const std::
   json::Set(scale, {"spec", "replicas"}, replicas);
   client_.Update(
       round->resource, scale,
-      [this, round, before, replicas, why,
-       alive = std::weak_ptr<bool>(alive_)](const Result<json::SharedValue>& written) {
-        if (alive.expired()) return;
+      scope_.Wrap([this, round, before, replicas, why](const Result<json::SharedValue>& written) {
         const std::string what = StrCat("New size: ", replicas, "; reason: ", why);
         if (!written.ok()) {
           events_.Record(*round->autoscaler, "Warning", "FailedRescale",
@@ -427,7 +422,7 @@ void PodAutoscaler::Rescale(const RoundPtr& round, int64_t replicas, const std::
         json::Set(round->status, {"desiredReplicas"}, replicas);
         json::Set(round->status, {"lastScaleTime"}, api::FormatTime(now));
         WriteStatus(round);
-      },
+      }),
       "scale");
 }
 

@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "autoscaling/scale_observation.h"
+#include "base/callback_scope.h"
 #include "elastic/replica_pace.h"
 #include "kube/api/scheme.h"
 #include "kube/client/event_recorder.h"
@@ -61,9 +62,9 @@ class PodAutoscaler {
   client::Informer& pods_;
   client::EventRecorder events_;
   std::map<std::string, Known> known_;  // by the autoscaler's key
-  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
   client::WorkQueue queue_;
   client::Client client_;
+  CallbackScope scope_;
 };
 
 }  // namespace swell::controllers

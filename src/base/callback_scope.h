@@ -3,7 +3,9 @@
 // An object that hands out callbacks owns a scope and wraps them in it: once the scope is closed or
 // destroyed, they do nothing. As the last member it ends before everything that callbacks use.
 //
-// - Threads: one thread, that of the callbacks and of the owner.
+// - Threads: one thread, that of the callbacks and of the owner. Others may carry a wrapped
+// callback
+//   and let it go, but not call it.
 #pragma once
 
 #include <memory>
@@ -24,6 +26,18 @@ class CallbackScope {
       if (!open.expired()) fn(std::forward<decltype(args)>(args)...);
     };
   }
+
+  // Says, after a call that may have destroyed the owner, whether it did.
+  class Guard {
+   public:
+    bool closed() const { return open_.expired(); }
+
+   private:
+    friend class CallbackScope;
+    explicit Guard(std::weak_ptr<const bool> open) : open_(std::move(open)) {}
+    std::weak_ptr<const bool> open_;
+  };
+  Guard guard() const { return Guard(open_); }
 
   void Close() { open_.reset(); }
 

@@ -11,6 +11,7 @@
 #include <string>
 #include <utility>
 
+#include "base/callback_scope.h"
 #include "base/file.h"
 #include "kube/edge/http/net_duplex.h"
 #include "kube/net/connection/listener.h"
@@ -83,11 +84,10 @@ class RealConsole final : public Console {
  private:
   void ReadLater() {
     if (std::exchange(posted_, true)) return;
-    reactor_.Post([this, alive = std::weak_ptr(alive_)] {
-      if (alive.expired()) return;
+    reactor_.Post(scope_.Wrap([this] {
       posted_ = false;
       if (reading_) ReadSome();
-    });
+    }));
   }
 
   void ReadSome() {
@@ -116,7 +116,7 @@ class RealConsole final : public Console {
   bool reading_ = false;
   bool posted_ = false;
   bool ended_ = false;
-  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
+  CallbackScope scope_;
 };
 
 class RealListener final : public PortListener {

@@ -201,10 +201,8 @@ void Autoscaler::ReadLog(const RoundPtr& round) {
   request.path = client::resources::kPods.Path(round->ns, api::Name(*round->first), "log");
   request.query = LogTailQuery(*round->first, 200, 256 << 10);
   request.accept = "*/*";
-  std::weak_ptr<bool> alive = alive_;
-  TimerId timer = context_.executor.After(kLogTimeout, [this, alive, round] {
-    if (!alive.expired()) OnLog(round, "");
-  });
+  TimerId timer =
+      context_.executor.After(kLogTimeout, scope_.Wrap([this, round] { OnLog(round, ""); }));
   client_.Call(std::move(request),
                [this, round, pod, timer](const Result<api::RestResponse>& answer) {
                  context_.executor.Cancel(timer);

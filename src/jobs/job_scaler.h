@@ -15,6 +15,7 @@
 
 #include "autoscaling/scale_observation.h"
 #include "autoscaling/scale_target.h"
+#include "base/callback_scope.h"
 #include "kube/client/event_recorder.h"
 #include "kube/client/work_queue.h"
 #include "kube/controllers/context.h"
@@ -73,7 +74,7 @@ class JobScaler {
   Context context_;
   client::Informer& pods_;
   client::EventRecorder events_;
-  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
+  CallbackScope scope_;
 
  private:
   void Reconcile(const std::string& key, client::WorkQueue::Done done);

@@ -135,10 +135,9 @@ void TargetAutoscaler::Get(const RoundPtr& round,
     std::exchange(*once, nullptr)(answer);
     if (--round->pending == 0) Decide(round);
   };
-  std::weak_ptr<bool> alive = alive_;
-  TimerId timer = context_.executor.After(kAnswerTimeout, [alive, end] {
-    if (!alive.expired()) end(Status(Code::kTimeout, "there was no answer in time"));
-  });
+  TimerId timer = context_.executor.After(kAnswerTimeout, scope_.Wrap([end] {
+    end(Status(Code::kTimeout, "there was no answer in time"));
+  }));
   api::RestRequest request;
   request.method = "GET";
   request.path = std::move(path);

@@ -48,7 +48,7 @@ Replica::Replica(Executor& executor,
 
 Replica::~Replica() {
   stopping_ = true;  // what its end lets through the gate is not written
-  executor_.Cancel(drain_timer_);
+  drain_timer_.Cancel();
 }
 
 Context Replica::ContextOf(Informers& informers) const {
@@ -131,7 +131,7 @@ void Replica::Drain(SteadyTime until, std::function<void()> done) {
     gate_->Cut();
     return done();
   }
-  drain_timer_ = executor_.After(kDrainLook, [this, until, done = std::move(done)]() mutable {
+  drain_timer_.Start(kDrainLook, [this, until, done = std::move(done)]() mutable {
     Drain(until, std::move(done));
   });
 }

@@ -15,6 +15,7 @@
 #include <optional>
 #include <string>
 
+#include "base/timer.h"
 #include "kube/client/leader_elector.h"
 #include "kube/client/write_gate.h"
 #include "operator/manager.h"
@@ -80,7 +81,7 @@ class Replica {
   std::unique_ptr<Manager> manager_;
   std::string term_;       // of the Manager; empty: it leads alone
   bool stopping_ = false;  // it begins nothing new
-  TimerId drain_timer_ = kNoTimer;
+  Timer drain_timer_{executor_};
   std::unique_ptr<client::LeaderElector> elector_;
   std::unique_ptr<Metrics::Registration> registered_;
 };

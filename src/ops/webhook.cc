@@ -35,9 +35,8 @@ Webhook::Webhook(RemoteProcess& process, WebhookOptions options)
       options_(std::move(options)),
       informers_(process_.core(), process_.server(), {}, process_.random().Next()),
       admission_(std::make_unique<controllers::Admission>(informers_, options_.admission)),
+      timer_(process_.core()),
       client_(process_.core(), process_.server(), {}, "swell-webhook") {}
-
-Webhook::~Webhook() { process_.core().Cancel(timer_); }
 
 json::Value Webhook::SecretOf(const edge::WebhookAuthority& authority,
                               const json::Value* known) const {
@@ -157,7 +156,7 @@ void Webhook::LookAtConfiguration() {
       Status renewed = Listen();
       if (!renewed.ok()) SWELL_LOG_WARNING("webhook", renewed.message());
     }
-    timer_ = process_.core().After(kLookEvery, [this] { Look(); });
+    timer_.Start(kLookEvery, [this] { Look(); });
   });
 }
 

@@ -17,6 +17,7 @@
 #include <string>
 #include <vector>
 
+#include "base/timer.h"
 #include "kube/edge/webhook/webhook_authority.h"
 #include "kube/edge/webhook/webhook_server.h"
 #include "operator/admission.h"
@@ -34,7 +35,6 @@ struct WebhookOptions {
 class Webhook {
  public:
   Webhook(RemoteProcess& process, WebhookOptions options);
-  ~Webhook();
 
   // Returns once it answers. What changes later is followed while the process runs.
   Status Start();
@@ -56,7 +56,7 @@ class Webhook {
   std::vector<std::string> hosts_;  // that the certificate is for, besides the Service's names
   WallTime renew_at_;
   std::unique_ptr<edge::WebhookServer> server_;
-  TimerId timer_ = kNoTimer;
+  Timer timer_;
   bool told_ = false;  // that there is no configuration
   client::Client client_;
 };

@@ -65,16 +65,8 @@ UsageLedger::UsageLedger(Context context, const sched::Model& model, std::string
       pods_(context_.informers.Of(client::resources::kPods)),
       client_(context_.executor, context_.server, context_.user, "usage-ledger") {}
 
-UsageLedger::~UsageLedger() {
-  *alive_ = false;
-  context_.executor.Cancel(timer_);
-  context_.executor.Cancel(settle_timer_);
-}
-
 void UsageLedger::Start() {
-  context_.informers.WhenSynced([this, alive = alive_] {
-    if (*alive) Load();
-  });
+  context_.informers.WhenSynced(scope_.Wrap([this] { Load(); }));
 }
 
 void UsageLedger::Load() {
@@ -84,7 +76,7 @@ void UsageLedger::Load() {
                  if (list.ok()) return OnLoaded(*list);
                  SWELL_LOG_WARNING("usage", "the record cannot be read; will retry",
                                    {"error", list.status().ToString()});
-                 timer_ = context_.executor.After(kRetry, [this] { Load(); });
+                 timer_.Start(kRetry, [this] { Load(); });
                });
 }
 
@@ -234,8 +226,7 @@ void UsageLedger::OnPreempted(const json::Value& pod, double lost_gpu_s) {
 }
 
 void UsageLedger::FlushAfter(Duration wait) {
-  context_.executor.Cancel(timer_);
-  timer_ = context_.executor.After(wait, [this] { Flush(); });
+  timer_.Start(wait, [this] { Flush(); });
 }
 
 void UsageLedger::FlushSoon() {
@@ -253,14 +244,14 @@ void UsageLedger::Flush() {
 void UsageLedger::Settle(std::function<void()> done) {
   if (!loaded_) return done();
   settled_ = std::move(done);
-  settle_timer_ = context_.executor.After(kSettleMax, [this] { std::exchange(settled_, {})(); });
+  settle_timer_.Start(kSettleMax, [this] { std::exchange(settled_, {})(); });
   Flush();
 }
 
 void UsageLedger::WriteNext() {
   if (!unwritten_.empty()) return Write(*unwritten_.begin());
   if (!settled_) return;
-  context_.executor.Cancel(settle_timer_);
+  settle_timer_.Cancel();
   std::exchange(settled_, {})();
 }
 

@@ -17,6 +17,8 @@
 #include <memory>
 #include <string>
 
+#include "base/callback_scope.h"
+#include "base/timer.h"
 #include "kube/client/usage_record.h"
 #include "kube/controllers/context.h"
 #include "sched/model.h"
@@ -26,7 +28,6 @@ namespace swell::controllers {
 class UsageLedger {
  public:
   UsageLedger(Context context, const sched::Model& model, std::string ns);
-  ~UsageLedger();
 
   // Once the informers are in sync.
   void Start();
@@ -78,11 +79,11 @@ class UsageLedger {
   bool loaded_ = false;
   bool writing_ = false;
   bool soon_ = false;  // the next flush comes within kFlushSoon
-  TimerId timer_ = kNoTimer;
+  Timer timer_{context_.executor};
   std::function<void()> settled_;  // told when nothing is left to write
-  TimerId settle_timer_ = kNoTimer;
-  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
+  Timer settle_timer_{context_.executor};
   client::Client client_;
+  CallbackScope scope_;
 };
 
 // Who submitted the pod: what its annotation says.

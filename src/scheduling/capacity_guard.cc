@@ -25,18 +25,13 @@ std::map<std::string, int64_t> Flat(const sched::Resources& resources) {
 CapacityGuard::CapacityGuard(Context context)
     : clock_(context.clock), nodes_(context.informers.Of(client::resources::kNodes)) {
   client::Informer& pods = context.informers.Of(client::resources::kPods);
-  auto now = [this, alive = std::weak_ptr<bool>(alive_)](const json::SharedValue& pod) {
-    if (!alive.expired()) OnPod(*pod);
-  };
-  auto gone = [this, alive = std::weak_ptr<bool>(alive_)](const json::SharedValue& pod) {
-    if (!alive.expired()) Release(api::Uid(*pod));
-  };
+  auto now = scope_.Wrap([this](const json::SharedValue& pod) { OnPod(*pod); });
+  auto gone = scope_.Wrap([this](const json::SharedValue& pod) { Release(api::Uid(*pod)); });
   Follow(pods, now, gone);
   Follow(
-      nodes_, [](const json::SharedValue&) {},
-      [this, alive = std::weak_ptr<bool>(alive_)](const json::SharedValue& node) {
-        if (!alive.expired()) rooms_.erase(std::string(api::Name(*node)));
-      });
+      nodes_, [](const json::SharedValue&) {}, scope_.Wrap([this](const json::SharedValue& node) {
+        rooms_.erase(std::string(api::Name(*node)));
+      }));
 }
 
 const CapacityGuard::Room* CapacityGuard::RoomOn(const std::string& node) {

@@ -13,6 +13,7 @@
 #include <unordered_map>
 #include <utility>
 
+#include "base/callback_scope.h"
 #include "base/strings.h"
 #include "kube/controllers/context.h"
 
@@ -60,7 +61,7 @@ class CapacityGuard {
   ByName<Room> rooms_;
   std::deque<std::pair<SteadyTime, std::string>> let_through_;  // uids, oldest first
   client::Informer& nodes_;
-  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
+  CallbackScope scope_;
 };
 
 }  // namespace swell::controllers

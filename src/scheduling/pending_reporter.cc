@@ -40,8 +40,6 @@ PendingReporter::PendingReporter(const Context& context,
       options_(options),
       client_(context.executor, context.server, context.user, "swell-scheduler") {}
 
-PendingReporter::~PendingReporter() { context_.executor.Cancel(timer_); }
-
 void PendingReporter::Tell(const sched::Waiting& waiting) {
   if (waiting.group.empty() && waiting.pods.empty()) return;
   if (jobs_.size() > 2 * std::max(swept_, kSweptMin)) Sweep();
@@ -91,8 +89,7 @@ void PendingReporter::TellAgainAt(const std::string& key,
 }
 
 void PendingReporter::Pump() {
-  context_.executor.Cancel(timer_);
-  timer_ = kNoTimer;
+  timer_.Cancel();
   const SteadyTime now = context_.clock.Steady();
   while (writing_ < options_.jobs_at_once && !unaware_.empty()) {
     const std::string key = std::move(unaware_.extract(unaware_.begin()).value());
@@ -101,7 +98,7 @@ void PendingReporter::Pump() {
   while (writing_ < options_.jobs_at_once && !again_.empty()) {
     const SteadyTime due = std::max(again_.begin()->first, again_from_);
     if (due > now) {
-      timer_ = context_.executor.After(due - now, [this] { Pump(); });
+      timer_.Start(due - now, [this] { Pump(); });
       return;
     }
     const std::string key = again_.begin()->second;

@@ -21,6 +21,7 @@
 #include <string>
 #include <vector>
 
+#include "base/timer.h"
 #include "kube/client/event_recorder.h"
 #include "kube/controllers/context.h"
 #include "sched/cycle/cycle.h"
@@ -44,7 +45,6 @@ class PendingReporter {
                   client::EventRecorder& events,
                   FindWaiting find,
                   PendingReporterOptions options = {});
-  ~PendingReporter();
 
   void Tell(const sched::Waiting& waiting);
   // The node where a waiting pod's room is being made: a hint for people, which goes out with what
@@ -96,7 +96,7 @@ class PendingReporter {
   SteadyTime again_from_;  // nobody is told again before
   int writing_ = 0;        // jobs with writes under way
   size_t swept_ = 0;       // jobs that the last sweep left
-  TimerId timer_ = kNoTimer;
+  Timer timer_{context_.executor};
   client::Client client_;
 };
 

@@ -74,8 +74,6 @@ PodGrouper::PodGrouper(Context context, PodGrouperOptions options)
   if (!map_read_) LookAtMap();
 }
 
-PodGrouper::~PodGrouper() { context_.executor.Cancel(timer_); }
-
 // Whether a rule may be about it: by its nearest owner, or by what it says itself.
 bool PodGrouper::Concerns(const json::Value& pod) const {
   if (HasEnded(pod) || api::IsDeleting(pod) || !api::Label(pod, keys::kPodGroup).empty()) {
@@ -350,7 +348,6 @@ void PodGrouper::ReconcileGroup(const std::string& key, const client::WorkQueue:
 }
 
 void PodGrouper::LookAtMap() {
-  std::weak_ptr<bool> alive = alive_;
   client_.Get(client::resources::kConfigMaps, options_.ns, kGroupingMap,
               [this](const Result<json::SharedValue>& map) {
                 static const json::Value kNone = json::Object{};
@@ -359,7 +356,7 @@ void PodGrouper::LookAtMap() {
                 if (map.ok()) OnMap(**map);
                 if (map.status().code() == Code::kNotFound) OnMap(kNone);
                 if (first) LookAgain();
-                timer_ = context_.executor.After(options_.look_every, [this] { LookAtMap(); });
+                timer_.Start(options_.look_every, [this] { LookAtMap(); });
               });
 }
 

@@ -22,6 +22,8 @@
 #include <string>
 #include <vector>
 
+#include "base/callback_scope.h"
+#include "base/timer.h"
 #include "kube/client/event_recorder.h"
 #include "kube/client/work_queue.h"
 #include "kube/controllers/context.h"
@@ -46,7 +48,6 @@ struct PodGrouperOptions {
 class PodGrouper {
  public:
   PodGrouper(Context context, PodGrouperOptions options);
-  ~PodGrouper();
 
   // Whether it is not known yet what group the pod is in.
   bool Holds(const json::Value& pod) const;
@@ -105,10 +106,10 @@ class PodGrouper {
   std::map<std::string, Cached> cache_;  // by the object's path
   std::string map_version_;
   bool map_read_ = false;  // or there is none
-  TimerId timer_ = kNoTimer;
-  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
+  Timer timer_{context_.executor};
   client::WorkQueue queue_;
   client::Client client_;
+  CallbackScope scope_;
 };
 
 }  // namespace swell::controllers

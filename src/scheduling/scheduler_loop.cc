@@ -108,31 +108,23 @@ SchedulerLoop::SchedulerLoop(Context context, sched::Settings settings)
   WatchVolumes();
 }
 
-SchedulerLoop::~SchedulerLoop() {
-  *alive_ = false;
-  context_.executor.Cancel(wake_timer_);
-  context_.executor.Cancel(retry_timer_);
-}
-
 void SchedulerLoop::Start() {
-  context_.informers.WhenSynced([this, alive = alive_] {
-    if (!*alive) return;
+  context_.informers.WhenSynced(scope_.Wrap([this] {
     started_ = true;
     RecallPastUse();
     LookAtPlacedVolumes();
     Wake();
-  });
+  }));
 }
 
 // Changes of one instant share a cycle: it runs after everything already posted.
 void SchedulerLoop::Wake() {
   if (!started_ || cycle_posted_) return;
   cycle_posted_ = true;
-  context_.executor.Post([this, alive = alive_] {
-    if (!*alive) return;
+  context_.executor.Post(scope_.Wrap([this] {
     cycle_posted_ = false;
     Cycle();
-  });
+  }));
 }
 
 void SchedulerLoop::Cycle() {
@@ -142,8 +134,7 @@ void SchedulerLoop::Cycle() {
   Carry(result);
   metrics_.OnCycle(context_.clock.Steady() - began);
   if (on_cycle_) on_cycle_();
-  context_.executor.Cancel(wake_timer_);
-  wake_timer_ = kNoTimer;
+  wake_timer_.Cancel();
   if (result.more && refused_in_a_row_ > 0) {
     // What is refused at once, as to one who does not lead, would be decided and refused for ever.
     RetryLater();
@@ -151,7 +142,7 @@ void SchedulerLoop::Cycle() {
     Wake();
   } else if (result.wake_at) {
     Duration delay = std::max<Duration>(*result.wake_at - now, std::chrono::milliseconds(10));
-    wake_timer_ = context_.executor.After(delay, [this] { Wake(); });
+    wake_timer_.Start(delay, [this] { Wake(); });
   }
 }
 
@@ -352,18 +343,15 @@ void SchedulerLoop::SendBindings() {
         fine ? Status::Ok() : client::StatusFromResponse(response.status, response.BodyString()));
     // Once for all that are answered in this turn, after what the watch says of them.
     if (batch->answers.size() > 1) return;
-    context_.executor.Post([this, number, alive = alive_] {
-      if (*alive) HearOfBindings(number);
-    });
+    context_.executor.Post(scope_.Wrap([this, number] { HearOfBindings(number); }));
   };
   batch->call = context_.binder->Bind(context_.user, std::move(bindings), bound);
   if (to_bind_.empty()) return;
   bindings_posted_ = true;
-  context_.executor.Post([this, alive = alive_] {
-    if (!*alive) return;
+  context_.executor.Post(scope_.Wrap([this] {
     bindings_posted_ = false;
     SendBindings();
-  });
+  }));
 }
 
 void SchedulerLoop::HearOfBindings(uint64_t number) {
@@ -449,9 +437,8 @@ void SchedulerLoop::OnEvictionFailed(const sched::Decision& eviction, const Stat
   bool behind = pod && api::Uid(*pod) == eviction.pod_uid &&
                 json::GetString(*pod, {"spec", "nodeName"}).empty();
   if (!behind) return OnRefused(eviction, why);
-  context_.executor.After(kWatchLag, [this, alive = alive_, eviction, why] {
-    if (*alive) OnEvictionFailed(eviction, why);
-  });
+  context_.executor.After(kWatchLag,
+                          scope_.Wrap([this, eviction, why] { OnEvictionFailed(eviction, why); }));
 }
 
 json::SharedValue SchedulerLoop::FindWaiting(const std::string& key) const {
@@ -477,9 +464,9 @@ void SchedulerLoop::TellTime(const std::string& key, std::string_view field, Wal
 void SchedulerLoop::Confirm(const sched::Decision& binding, const Status& why, SteadyTime until) {
   auto [ns, name] = SplitKey(binding.pod);
   auto later = [this, binding, why, until] {
-    context_.executor.After(std::chrono::seconds(1), [this, alive = alive_, binding, why, until] {
-      if (*alive) Confirm(binding, why, until);
-    });
+    context_.executor.After(std::chrono::seconds(1), scope_.Wrap([this, binding, why, until] {
+      Confirm(binding, why, until);
+    }));
   };
   client_.Get(client::resources::kPods, ns, name,
               [this, binding, why, until, later](const Result<json::SharedValue>& pod) {
@@ -514,9 +501,7 @@ void SchedulerLoop::OnRefused(const sched::Decision& decision, const Status& why
 // Decides again, ever later while decisions are refused: 20 ms doubling to 5 s.
 void SchedulerLoop::RetryLater() {
   const int shift = std::clamp(refused_in_a_row_ - 1, 0, 8);
-  context_.executor.Cancel(retry_timer_);
-  retry_timer_ =
-      context_.executor.After(std::chrono::milliseconds(20LL << shift), [this] { Wake(); });
+  retry_timer_.Start(std::chrono::milliseconds(20LL << shift), [this] { Wake(); });
 }
 
 }  // namespace swell::controllers

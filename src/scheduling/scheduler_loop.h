@@ -20,7 +20,9 @@
 #include <utility>
 #include <vector>
 
+#include "base/callback_scope.h"
 #include "base/strings.h"
+#include "base/timer.h"
 #include "kube/client/event_recorder.h"
 #include "kube/controllers/context.h"
 #include "sched/past_use.h"
@@ -42,7 +44,6 @@ struct SchedulerWitness {
 class SchedulerLoop {
  public:
   SchedulerLoop(Context context, sched::Settings settings = {});
-  ~SchedulerLoop();
 
   // Pods that name one of these schedulers are placed here. Before Start.
   void Serve(const std::vector<std::string>& names) { names_ = {names.begin(), names.end()}; }
@@ -166,10 +167,10 @@ class SchedulerLoop {
   bool started_ = false;
   bool cycle_posted_ = false;
   int refused_in_a_row_ = 0;
-  TimerId wake_timer_ = kNoTimer;
-  TimerId retry_timer_ = kNoTimer;
-  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
+  Timer wake_timer_{context_.executor};
+  Timer retry_timer_{context_.executor};
   client::Client client_;
+  CallbackScope scope_;
 };
 
 }  // namespace swell::controllers

@@ -18,9 +18,7 @@ VolumeWaits::VolumeWaits(Context context)
       claims_(context_.informers.Of(client::resources::kPersistentVolumeClaims)),
       classes_(context_.informers.Of(client::resources::kStorageClasses)),
       client_(context_.executor, context_.server, context_.user, "swell-scheduler") {
-  auto look = [this, alive = std::weak_ptr<bool>(alive_)](const json::SharedValue& claim) {
-    if (!alive.expired()) OnClaim(api::KeyOf(*claim));
-  };
+  auto look = scope_.Wrap([this](const json::SharedValue& claim) { OnClaim(api::KeyOf(*claim)); });
   Follow(claims_, look, look);
 }
 
@@ -48,9 +46,7 @@ bool VolumeWaits::Begin(const json::Value& pod, const std::string& node, Done do
   const std::string first = wait.claims.front().key;
   waits_.insert_or_assign(key, std::move(wait));
   for (const json::SharedValue& claim : unnamed) Name(key, *claim, node);
-  context_.executor.Post([this, first, alive = std::weak_ptr<bool>(alive_)] {
-    if (!alive.expired()) OnClaim(first);
-  });
+  context_.executor.Post(scope_.Wrap([this, first] { OnClaim(first); }));
   return true;
 }
 

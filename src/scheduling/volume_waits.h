@@ -16,6 +16,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/callback_scope.h"
 #include "kube/controllers/context.h"
 
 namespace swell::controllers {
@@ -56,8 +57,8 @@ class VolumeWaits {
   client::Informer& claims_;
   client::Informer& classes_;
   std::map<std::string, Wait, std::less<>> waits_;  // by pod
-  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
   client::Client client_;
+  CallbackScope scope_;
 };
 
 }  // namespace swell::controllers

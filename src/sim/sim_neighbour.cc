@@ -32,8 +32,6 @@ SimNeighbour::SimNeighbour(Executor& executor,
       random_(seed),
       client_(executor, std::move(server), Itself(), std::string(kName)) {}
 
-SimNeighbour::~SimNeighbour() { executor_.Cancel(timer_); }
-
 void SimNeighbour::Submit(const std::string& name, int gpus, uint64_t run_s) {
   const json::Value pod = json::Object{
       {"apiVersion", "v1"},
@@ -55,15 +53,14 @@ void SimNeighbour::Submit(const std::string& name, int gpus, uint64_t run_s) {
   client_.Create(client::resources::kPods, "default", pod,
                  [this, name, gpus, run_s](const Result<json::SharedValue>& made) {
                    if (made.ok() || made.status().code() == Code::kAlreadyExists) return;
-                   executor_.After(kAskAgain,
-                                   [this, name, gpus, run_s, alive = std::weak_ptr(alive_)] {
-                                     if (!alive.expired()) Submit(name, gpus, run_s);
-                                   });
+                   executor_.After(kAskAgain, scope_.Wrap([this, name, gpus, run_s] {
+                     Submit(name, gpus, run_s);
+                   }));
                  });
 }
 
 void SimNeighbour::LookLater() {
-  timer_ = executor_.After(milliseconds(random_.Below(kLookMaxMs)), [this] {
+  timer_.Start(milliseconds(random_.Below(kLookMaxMs)), [this] {
     client_.List(client::resources::kPods, "", {}, [this](const Result<client::ObjectList>& pods) {
       if (pods.ok()) OnPods(*pods);
       LookLater();
@@ -90,9 +87,7 @@ void SimNeighbour::OnPods(const client::ObjectList& pods) {
       free -= gpus;
       under_way_.insert(name);
       executor_.After(milliseconds(random_.Below(kThinkMaxMs)),
-                      [this, name = name, node = node, alive = std::weak_ptr(alive_)] {
-                        if (!alive.expired()) Bind(name, node);
-                      });
+                      scope_.Wrap([this, name = name, node = node] { Bind(name, node); }));
       break;
     }
   }

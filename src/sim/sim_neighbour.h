@@ -10,7 +10,9 @@
 #include <set>
 #include <string>
 
+#include "base/callback_scope.h"
 #include "base/random.h"
+#include "base/timer.h"
 #include "kube/client/client.h"
 
 namespace swell::sim {
@@ -25,7 +27,6 @@ class SimNeighbour {
                std::shared_ptr<api::RestHandler> server,
                std::map<std::string, int> gpus_of_nodes,
                uint64_t seed);
-  ~SimNeighbour();
 
   void Start() { LookLater(); }
   // Somebody wants a pod; asked for until it is there.
@@ -42,9 +43,9 @@ class SimNeighbour {
   Random random_;
   std::set<std::string> under_way_;  // pods of which it has not heard whether they are bound
   size_t bindings_ = 0;
-  TimerId timer_ = kNoTimer;
-  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
-  client::Client client_;  // last: destroyed first
+  Timer timer_{executor_};
+  client::Client client_;
+  CallbackScope scope_;
 };
 
 }  // namespace swell::sim

@@ -77,7 +77,7 @@ SimStory::SimStory(uint64_t seed)
 
 SimStory::~SimStory() {
   cluster_.network().on_ask = nullptr;
-  cluster_.executor().Cancel(look_timer_);
+  look_timer_.Cancel();
 }
 
 void SimStory::Play() {
@@ -646,7 +646,7 @@ void SimStory::Look() {
   LookAtDevices();
   invariants_.Look();
   if (invariants_.CalmFor() > Invariants::kHalfPlacedMax) caches_.Look();
-  look_timer_ = cluster_.executor().After(kLookEvery, [this] { Look(); });
+  look_timer_.Start(kLookEvery, [this] { Look(); });
 }
 
 // What really runs, whatever the API says.

@@ -22,6 +22,7 @@
 #include <string>
 #include <vector>
 
+#include "base/timer.h"
 #include "sim/sim_caches.h"
 #include "sim/sim_cluster.h"
 #include "sim/sim_invariants.h"
@@ -129,7 +130,7 @@ class SimStory {
   uint64_t meddled_ = 0;
   uint64_t deleted_ = 0;                             // pods, by somebody
   std::map<std::string, std::string> meddled_with_;  // "resource ns/name" → as it says
-  TimerId look_timer_ = kNoTimer;
+  Timer look_timer_{cluster_.executor()};
 };
 
 }  // namespace swell::sim

@@ -39,8 +39,6 @@ SimWatcher::SimWatcher(SimExecutor& executor,
       random_(seed),
       client_(executor, std::move(server), std::move(user), "sim-watcher") {}
 
-SimWatcher::~SimWatcher() { executor_.Cancel(retry_); }
-
 void SimWatcher::Start() { List(); }
 
 void SimWatcher::List() {
@@ -157,9 +155,9 @@ void SimWatcher::Expired(const std::string& how) {
 }
 
 void SimWatcher::Retry() {
-  executor_.Cancel(retry_);
+  retry_.Cancel();
   const Duration wait = std::chrono::milliseconds(1 + random_.Below(2000));
-  retry_ = executor_.After(wait, [this] {
+  retry_.Start(wait, [this] {
     stream_.reset();
     if (listed_) {
       Watch();

@@ -13,6 +13,7 @@
 #include <string>
 
 #include "base/random.h"
+#include "base/timer.h"
 #include "kube/client/client.h"
 #include "sim/sim_history.h"
 
@@ -26,7 +27,6 @@ class SimWatcher {
              client::Resource resource,
              History& history,
              uint64_t seed);
-  ~SimWatcher();
 
   void Start();
   // The API server was started anew: places in its history may be gone.
@@ -56,7 +56,7 @@ class SimWatcher {
   size_t next_ = 0;       // the next event's place in the history
   size_t events_ = 0;
   std::string partial_;
-  TimerId retry_ = kNoTimer;
+  Timer retry_{executor_};
   std::unique_ptr<client::Stream> stream_;
   client::Client client_;  // last: destroyed first
 };

@@ -36,10 +36,6 @@ Informer::Informer(Executor& executor,
       random_(seed),
       client_(executor, std::move(server), std::move(user), "swell-informer") {}
 
-Informer::~Informer() {
-  for (TimerId timer : {retry_timer_, calm_timer_, silent_timer_}) executor_.Cancel(timer);
-}
-
 void Informer::AddIndex(const std::string& name, IndexFunction function) {
   indexes_[name].function = std::move(function);
 }
@@ -64,7 +60,7 @@ void Informer::WhenSynced(std::function<void()> done) {
 void Informer::Refresh(std::function<void()> done) {
   when_synced_.push_back(std::move(done));
   watching_ = false;
-  for (TimerId timer : {retry_timer_, calm_timer_, silent_timer_}) executor_.Cancel(timer);
+  for (Timer* timer : {&retry_timer_, &calm_timer_, &silent_timer_}) timer->Cancel();
   watch_.reset();
   ListPage("");
 }
@@ -141,8 +137,8 @@ void Informer::StartWatch() {
   add("fieldSelector", options_.field_selector);
   api::RestRequest request{
       .method = "GET", .path = resource_.Path(options_.ns), .query = std::move(query)};
-  calm_timer_ = executor_.After(kCalmAfter, [this] { failures_ = 0; });
-  silent_timer_ = executor_.After(timeout + kSilenceAllowed, [this] {
+  calm_timer_.Start(kCalmAfter, [this] { failures_ = 0; });
+  silent_timer_.Start(timeout + kSilenceAllowed, [this] {
     EndWatch(Status(Code::kTimeout, "the watch did not end when it should have"));
   });
   watch_ = client_.Open(std::move(request),
@@ -210,8 +206,8 @@ void Informer::OnWatchObject(std::string_view type, const json::SharedValue& obj
 void Informer::EndWatch(const Status& why) {
   if (!watching_) return;
   watching_ = false;
-  executor_.Cancel(calm_timer_);
-  executor_.Cancel(silent_timer_);
+  calm_timer_.Cancel();
+  silent_timer_.Cancel();
   bool relist = !IsPassing(why.code());
   if (why.code() == Code::kInternal) relist = failures_ >= kInternalErrorsMax;
   if (relist) {
@@ -229,8 +225,7 @@ void Informer::Retry(bool relist, int retry_after_s) {
   Duration delay =
       base / 2 + Duration(random_.Below(static_cast<uint64_t>((base - base / 2).count())));
   delay += std::chrono::seconds(std::clamp(retry_after_s, 0, 60));
-  executor_.Cancel(retry_timer_);
-  retry_timer_ = executor_.After(delay, [this, relist] {
+  retry_timer_.Start(delay, [this, relist] {
     watch_.reset();
     if (relist) {
       ListPage("");

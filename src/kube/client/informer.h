@@ -20,6 +20,7 @@
 #include <vector>
 
 #include "base/random.h"
+#include "base/timer.h"
 #include "kube/client/client.h"
 
 namespace swell::client {
@@ -51,7 +52,6 @@ class Informer {
            Resource resource,
            InformerOptions options = {},
            uint64_t seed = 1);
-  ~Informer();
 
   // Before Start.
   void AddIndex(const std::string& name, IndexFunction function);
@@ -122,9 +122,9 @@ class Informer {
   int lists_ = 0;
   uint64_t listing_number_ = 0;  // answers to earlier ones are not heard
   int failures_ = 0;
-  TimerId retry_timer_ = kNoTimer;
-  TimerId calm_timer_ = kNoTimer;    // the watch has held: what failed before is forgotten
-  TimerId silent_timer_ = kNoTimer;  // the watch should have ended by itself
+  Timer retry_timer_{executor_};
+  Timer calm_timer_{executor_};    // the watch has held: what failed before is forgotten
+  Timer silent_timer_{executor_};  // the watch should have ended by itself
   std::vector<std::function<void()>> when_synced_;
   std::unique_ptr<Stream> watch_;
   Client client_;  // last: destroyed first, so no callback finds a half-dead informer

@@ -74,11 +74,6 @@ LeaderElector::LeaderElector(Executor& executor,
   NewClient();
 }
 
-LeaderElector::~LeaderElector() {
-  executor_.Cancel(tick_timer_);
-  executor_.Cancel(deadline_timer_);
-}
-
 void LeaderElector::NewClient() {
   client_ = std::make_unique<Client>(executor_, server_, user_, "swell-leader-election");
 }
@@ -88,12 +83,10 @@ void LeaderElector::Start() { Tick(); }
 // A server that is slow may take as long as the deadline allows; one that never answers is asked
 // anew.
 void LeaderElector::Tick() {
-  tick_timer_ = kNoTimer;
   const SteadyTime now = clock_.Steady();
   if (asking_ && now - *asking_ >= options_.renew_deadline * (leading_ ? 1 : 2)) GiveUp();
   if (!asking_) Ask();
-  executor_.Cancel(tick_timer_);
-  tick_timer_ = executor_.After(NextLook(), [this] { Tick(); });
+  tick_timer_.Start(NextLook(), [this] { Tick(); });
 }
 
 Duration LeaderElector::NextLook() {
@@ -225,10 +218,9 @@ void LeaderElector::Observe(json::SharedValue lease) {
 }
 
 void LeaderElector::Lead() {
-  executor_.Cancel(deadline_timer_);
+  deadline_timer_.Cancel();
   const Duration left = renewed_ + options_.renew_deadline - clock_.Steady();
-  deadline_timer_ = executor_.After(std::max(left, Duration::zero()), [this] {
-    deadline_timer_ = kNoTimer;
+  deadline_timer_.Start(std::max(left, Duration::zero()), [this] {
     Lose(Status(Code::kTimeout, "the lease could not be renewed in time"));
   });
   if (leading_) return;
@@ -241,8 +233,7 @@ void LeaderElector::Lead() {
 void LeaderElector::Lose(const Status& why) {
   if (!leading_) return;
   leading_ = false;
-  executor_.Cancel(deadline_timer_);
-  deadline_timer_ = kNoTimer;
+  deadline_timer_.Cancel();
   SWELL_LOG_WARNING("leader", "leading no more", {"lease", StrCat(options_.ns, "/", options_.name)},
                     {"why", why.ToString()});
 }
@@ -265,11 +256,9 @@ void LeaderElector::Release(std::function<void()> done) {
   releasing_ = true;
   released_ = std::move(done);
   leading_ = false;
-  executor_.Cancel(tick_timer_);
-  executor_.Cancel(deadline_timer_);
-  deadline_timer_ = kNoTimer;
-  tick_timer_ = executor_.After(kReleaseWait, [this] {
-    tick_timer_ = kNoTimer;
+  tick_timer_.Cancel();
+  deadline_timer_.Cancel();
+  tick_timer_.Start(kReleaseWait, [this] {
     if (auto released = std::exchange(released_, {})) released();
   });
   if (!asking_) EndRelease();
@@ -278,8 +267,7 @@ void LeaderElector::Release(std::function<void()> done) {
 // Once what was under way is answered, so that it does not come after.
 void LeaderElector::EndRelease() {
   auto end = [this] {
-    executor_.Cancel(tick_timer_);
-    tick_timer_ = kNoTimer;
+    tick_timer_.Cancel();
     if (auto released = std::exchange(released_, {})) released();
   };
   if (!lease_ || HolderOf(*lease_) != options_.identity) return end();

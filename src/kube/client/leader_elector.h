@@ -22,6 +22,7 @@
 
 #include "base/clock.h"
 #include "base/random.h"
+#include "base/timer.h"
 #include "kube/client/client.h"
 
 namespace swell::client {
@@ -56,7 +57,6 @@ class LeaderElector {
                 uint64_t seed,
                 LeaderOptions options,
                 LeaderCallbacks callbacks);
-  ~LeaderElector();
 
   void Start();
   // Leads no more, tells the others so, and does not try again. `done` runs when the server knows,
@@ -106,8 +106,8 @@ class LeaderElector {
   int tries_ = 0;      // to write it, since it was asked for
   bool releasing_ = false;
   std::function<void()> released_;
-  TimerId tick_timer_ = kNoTimer;
-  TimerId deadline_timer_ = kNoTimer;
+  Timer tick_timer_{executor_};
+  Timer deadline_timer_{executor_};
   std::unique_ptr<Client> client_;  // a new one forgets what the old one asked
 };
 

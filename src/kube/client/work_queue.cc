@@ -18,7 +18,6 @@ WorkQueue::WorkQueue(Executor& executor,
       metrics_(RegisterMetrics(metrics, [this](MetricPage& page) { Collect(page); })) {}
 
 WorkQueue::~WorkQueue() {
-  *alive_ = false;
   for (const auto& [key, timer] : delayed_) executor_.Cancel(timer.first);
 }
 
@@ -51,8 +50,7 @@ void WorkQueue::AddAfter(const std::string& key, Duration delay) {
 void WorkQueue::Pump() {
   if (pump_posted_) return;
   pump_posted_ = true;
-  executor_.Post([this, alive = alive_] {
-    if (!*alive) return;
+  executor_.Post(scope_.Wrap([this] {
     pump_posted_ = false;
     while (!queue_.empty() && running_.size() < parallel_max_) {
       std::string key = std::move(queue_.front());
@@ -60,14 +58,13 @@ void WorkQueue::Pump() {
       queued_.erase(key);
       Run(key);
     }
-  });
+  }));
 }
 
 void WorkQueue::Run(const std::string& key) {
   running_.insert(key);
-  reconcile_(key, [this, alive = alive_, key](const Result<Duration>& result) {
-    if (*alive) Finish(key, result);
-  });
+  reconcile_(key,
+             scope_.Wrap([this, key](const Result<Duration>& result) { Finish(key, result); }));
 }
 
 void WorkQueue::Finish(const std::string& key, const Result<Duration>& result) {

@@ -15,6 +15,7 @@
 #include <set>
 #include <string>
 
+#include "base/callback_scope.h"
 #include "base/executor.h"
 #include "base/metrics.h"
 #include "base/result.h"
@@ -59,7 +60,7 @@ class WorkQueue {
   uint64_t adds_ = 0;
   uint64_t retries_ = 0;
   std::unique_ptr<Metrics::Registration> metrics_;
-  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
+  CallbackScope scope_;
 };
 
 }  // namespace swell::client

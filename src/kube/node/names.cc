@@ -96,8 +96,6 @@ ServiceNames::ServiceNames(Executor& executor,
                      touch});
 }
 
-ServiceNames::~ServiceNames() { executor_.Cancel(timer_); }
-
 void ServiceNames::Start() {
   services_.Start();
   endpoints_.Start();
@@ -108,18 +106,17 @@ void ServiceNames::Touch() {
   dirty_ = true;
   if (cooling_ || flush_posted_) return;
   flush_posted_ = true;
-  executor_.Post([this, alive = std::weak_ptr<bool>(alive_)] {
-    if (alive.expired()) return;
+  executor_.Post(scope_.Wrap([this] {
     flush_posted_ = false;
     Flush();
-  });
+  }));
 }
 
 void ServiceNames::Flush() {
   if (!dirty_) return;
   dirty_ = false;
   cooling_ = true;
-  timer_ = executor_.After(kFlushInterval, [this] {
+  timer_.Start(kFlushInterval, [this] {
     cooling_ = false;
     Flush();
   });

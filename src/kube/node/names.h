@@ -19,6 +19,8 @@
 #include <string>
 #include <vector>
 
+#include "base/callback_scope.h"
+#include "base/timer.h"
 #include "kube/client/informer.h"
 #include "kube/node/pod_spec.h"
 #include "kube/node/runtime.h"
@@ -33,7 +35,6 @@ class ServiceNames {
                std::shared_ptr<api::RestHandler> server,
                api::UserInfo user,
                RouteServices route = nullptr);
-  ~ServiceNames();
 
   void Start();
 
@@ -79,13 +80,13 @@ class ServiceNames {
   bool flush_posted_ = false;
   bool cooling_ = false;
   bool dirty_ = false;
-  TimerId timer_ = kNoTimer;
+  Timer timer_{executor_};
   std::map<uint64_t, std::weak_ptr<Subscriber>> subscribers_;
   uint64_t next_subscriber_ = 1;
-  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
   client::Informer services_;
   client::Informer endpoints_;
   client::Informer pods_;
+  CallbackScope scope_;
 };
 
 }  // namespace swell::node

@@ -65,18 +65,14 @@ NodeAgent::NodeAgent(AgentPlugs plugs, NodeConfig config)
 }
 
 NodeAgent::~NodeAgent() {
-  for (TimerId timer : {register_timer_, lease_timer_, status_timer_}) {
-    plugs_.executor.Cancel(timer);
-  }
   for (auto& [uid, worker] : workers_) worker->Detach();
 }
 
 void NodeAgent::Start(bool own_pods) {
   Register();
-  plugs_.runtime.List(config_.name, [this, alive = std::weak_ptr<bool>(alive_)](
-                                        Result<std::vector<FoundPod>> found) {
-    if (!alive.expired()) OnFound(std::move(found));
-  });
+  plugs_.runtime.List(config_.name, scope_.Wrap([this](Result<std::vector<FoundPod>> found) {
+    OnFound(std::move(found));
+  }));
   if (!own_pods) return;
   client::InformerOptions options;
   options.field_selector = StrCat("spec.nodeName=", config_.name);
@@ -181,7 +177,7 @@ void NodeAgent::Register() {
                           {"error", result.status().ToString()});
         Duration delay =
             std::chrono::milliseconds(std::min(30'000, 100 << std::min(register_failures_++, 9)));
-        register_timer_ = plugs_.executor.After(delay, [this] { Register(); });
+        register_timer_.Start(delay, [this] { Register(); });
       });
 }
 
@@ -225,15 +221,13 @@ void NodeAgent::SendNodeStatus() {
           delay =
               std::chrono::milliseconds(std::min(30'000, 200 << std::min(register_failures_++, 8)));
         }
-        plugs_.executor.Cancel(status_timer_);
-        status_timer_ = plugs_.executor.After(delay, [this] { SendNodeStatus(); });
+        status_timer_.Start(delay, [this] { SendNodeStatus(); });
       },
       "status");
 }
 
 void NodeAgent::RenewLease() {
-  plugs_.executor.Cancel(lease_timer_);
-  lease_timer_ = plugs_.executor.After(config_.lease_interval, [this] { RenewLease(); });
+  lease_timer_.Start(config_.lease_interval, [this] { RenewLease(); });
   // A replacement costs a server half of what a patch does, and thousands of nodes renew.
   if (lease_) {
     json::Value lease = *lease_;
@@ -302,11 +296,10 @@ void NodeAgent::TakeFirst() {
   for (auto& [uid, pod] : std::exchange(found_, {})) {
     SWELL_LOG_INFO("agent", "orphan removed", {"pod", pod.ns + "/" + pod.name}, {"uid", uid});
     ++orphans_;
-    plugs_.runtime.Remove(uid, [this, alive = std::weak_ptr<bool>(alive_)](const Status&) {
-      if (alive.expired()) return;
+    plugs_.runtime.Remove(uid, scope_.Wrap([this](const Status&) {
       --orphans_;
       OnResourcesFreed();
-    });
+    }));
   }
   for (const auto& [uid, pod] : waiting) Take(pod);
 }
@@ -414,9 +407,7 @@ bool NodeAgent::NodeReadFor(const std::string& uid) {
                      }
                      node_read_for_.erase(waits);
                      plugs_.executor.After(kReadNodeAgain,
-                                           [this, alive = std::weak_ptr<bool>(alive_)] {
-                                             if (!alive.expired()) RetryAdmissions();
-                                           });
+                                           scope_.Wrap([this] { RetryAdmissions(); }));
                    });
   return false;
 }
@@ -550,11 +541,10 @@ void NodeAgent::Event(const json::Value& pod,
 void NodeAgent::OnResourcesFreed() {
   if (retry_posted_) return;
   retry_posted_ = true;
-  plugs_.executor.Post([this, alive = std::weak_ptr<bool>(alive_)] {
-    if (alive.expired()) return;
+  plugs_.executor.Post(scope_.Wrap([this] {
     retry_posted_ = false;
     RetryAdmissions();
-  });
+  }));
 }
 
 void NodeAgent::RetryAdmissions() {

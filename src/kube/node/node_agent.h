@@ -18,6 +18,8 @@
 #include <string>
 #include <vector>
 
+#include "base/callback_scope.h"
+#include "base/timer.h"
 #include "kube/client/client.h"
 #include "kube/client/event_recorder.h"
 #include "kube/client/informer.h"
@@ -100,10 +102,10 @@ class NodeAgent final : public PodHost {
   Amounts allocatable_;
   bool registered_ = false;
   int register_failures_ = 0;
-  TimerId register_timer_ = kNoTimer;
+  Timer register_timer_{plugs_.executor};
   json::SharedValue lease_;  // as the server has it; null: not known
-  TimerId lease_timer_ = kNoTimer;
-  TimerId status_timer_ = kNoTimer;
+  Timer lease_timer_{plugs_.executor};
+  Timer status_timer_{plugs_.executor};
   bool retry_posted_ = false;
 
   bool found_known_ = false;
@@ -119,11 +121,10 @@ class NodeAgent final : public PodHost {
 
   std::unique_ptr<client::EventRecorder> events_;
   std::unique_ptr<client::Informer> informer_;
-  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
-  // Last: destroyed first, so no callback finds a half-dead agent. That the node lives must not
-  // wait behind what its pods do.
+  // Two, so that the node's heartbeats do not wait behind its pods' writes.
   client::Client node_client_;
   client::Client client_;
+  CallbackScope scope_;
 };
 
 class NodeFleet {

@@ -111,37 +111,29 @@ ProbeRunner::ProbeRunner(Executor& executor,
   }
 }
 
-ProbeRunner::~ProbeRunner() {
-  *alive_ = false;
-  executor_.Cancel(timer_);
-}
-
 void ProbeRunner::Start() {
-  timer_ = executor_.After(initial_delay_, [this] { Run(); });
+  timer_.Start(initial_delay_, [this] { Run(); });
 }
 
 void ProbeRunner::Run() {
   // The period counts from start to start, as long as the probe itself is shorter than it.
-  timer_ = kNoTimer;
-  std::weak_ptr<bool> alive = alive_;
   if (exec_) {
-    runtime_.Exec(ref_, exec_spec_, [this, alive](Result<ExecResult> result) {
-      if (alive.expired()) return;
+    runtime_.Exec(ref_, exec_spec_, scope_.Wrap([this](Result<ExecResult> result) {
       if (!result.ok()) return OnResult(false, result.status().message());
       if (result->timed_out) return OnResult(false, "command timed out");
       OnResult(result->code == 0, std::string(Trim(result->output)));
-    });
+    }));
   } else {
-    runtime_.Probe(ref_.pod_uid, net_spec_, [this, alive](const ProbeResult& result) {
-      if (!alive.expired()) OnResult(result.ok, result.message);
-    });
+    runtime_.Probe(ref_.pod_uid, net_spec_, scope_.Wrap([this](const ProbeResult& result) {
+      OnResult(result.ok, result.message);
+    }));
   }
 }
 
 void ProbeRunner::OnResult(bool ok, const std::string& message) {
   successes_ = ok ? successes_ + 1 : 0;
   failures_ = ok ? 0 : failures_ + 1;
-  timer_ = executor_.After(period_, [this] { Run(); });
+  timer_.Start(period_, [this] { Run(); });
   int verdict = verdict_;
   if (successes_ >= success_threshold_) verdict = 1;
   if (failures_ >= failure_threshold_) verdict = 0;
@@ -149,9 +141,9 @@ void ProbeRunner::OnResult(bool ok, const std::string& message) {
   verdict_ = verdict;
   // Either callback may end this probe: they run as copies.
   Callbacks callbacks = callbacks_;
-  std::weak_ptr<bool> alive = alive_;
+  const CallbackScope::Guard guard = scope_.guard();
   if (!ok) callbacks.on_failure(StrCat(ProbeName(kind_), " probe failed: ", message));
-  if (!alive.expired() && changed) callbacks.on_verdict(verdict == 1);
+  if (!guard.closed() && changed) callbacks.on_verdict(verdict == 1);
 }
 
 }  // namespace swell::node

@@ -10,7 +10,9 @@
 #include <memory>
 #include <string>
 
+#include "base/callback_scope.h"
 #include "base/executor.h"
+#include "base/timer.h"
 #include "json/value.h"
 #include "kube/node/runtime.h"
 
@@ -36,7 +38,6 @@ class ProbeRunner {
               const json::Value& probe,
               ContainerRef ref,
               Callbacks callbacks);
-  ~ProbeRunner();
 
   void Start();
   ProbeKind kind() const { return kind_; }
@@ -60,8 +61,8 @@ class ProbeRunner {
   int success_threshold_, failure_threshold_;
   int successes_ = 0, failures_ = 0;
   int verdict_ = -1;
-  TimerId timer_ = kNoTimer;
-  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
+  Timer timer_{executor_};
+  CallbackScope scope_;
 };
 
 }  // namespace swell::node

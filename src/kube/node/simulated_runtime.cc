@@ -123,9 +123,7 @@ SimulatedRuntime::~SimulatedRuntime() {
 }
 
 void SimulatedRuntime::Later(Duration delay, std::function<void()> fn) {
-  executor_.After(delay, [alive = std::weak_ptr<bool>(alive_), fn = std::move(fn)] {
-    if (!alive.expired()) fn();
-  });
+  executor_.After(delay, scope_.Wrap(std::move(fn)));
 }
 
 RuntimeInfo SimulatedRuntime::Info() const {

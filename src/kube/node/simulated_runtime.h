@@ -20,6 +20,7 @@
 #include <string>
 #include <vector>
 
+#include "base/callback_scope.h"
 #include "base/executor.h"
 #include "kube/node/runtime.h"
 
@@ -110,7 +111,7 @@ class SimulatedRuntime final : public Runtime {
   Options options_;
   std::map<std::string, Pod> pods_;
   uint32_t next_ip_ = 1;
-  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
+  CallbackScope scope_;
 };
 
 }  // namespace swell::node

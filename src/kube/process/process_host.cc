@@ -85,7 +85,7 @@ ProcessHost::ProcessHost(Executor& core,
       streams_(core, reactor) {}
 
 ProcessHost::~ProcessHost() {
-  alive_.reset();
+  scope_.Close();
   // Watches end before what they watch, and both before the reactor.
   probes_.clear();
   execs_.clear();
@@ -146,11 +146,10 @@ std::map<ContainerRef, node::ContainerUsage> ProcessHost::Measure() {
 
 // So that there is a moment to compare with whenever somebody asks.
 void ProcessHost::MeasureLater() {
-  reactor_.After(UsageMeter::kWindow, [this, alive = std::weak_ptr<bool>(alive_)] {
-    if (alive.expired()) return;
+  reactor_.After(UsageMeter::kWindow, scope_.Wrap([this] {
     Measure();
     MeasureLater();
-  });
+  }));
 }
 
 std::vector<node::ContainerUsage> ProcessHost::Usage(const std::string& node) {
@@ -204,12 +203,11 @@ Status ProcessHost::Start() {
   }
   CleanCgroups();
   // Not while the cluster itself starts.
-  reactor_.After(std::chrono::seconds(1), [this, alive = std::weak_ptr<bool>(alive_)] {
-    if (alive.expired()) return;
+  reactor_.After(std::chrono::seconds(1), scope_.Wrap([this] {
     ReadyShims();
     pod_dirs_->Refill();
     container_dirs_->Refill();
-  });
+  }));
   MeasureLater();
   return Status::Ok();
 }

@@ -24,6 +24,7 @@
 #include <string>
 #include <vector>
 
+#include "base/callback_scope.h"
 #include "kube/net/reactor/reactor.h"
 #include "kube/node/runtime.h"
 #include "kube/process/background/ready_dirs.h"
@@ -261,7 +262,7 @@ class ProcessHost {
   UsageMeter meter_;
   Remover remover_;
   std::unique_ptr<ReadyDirs> pod_dirs_, container_dirs_;
-  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
+  CallbackScope scope_;
 };
 
 }  // namespace swell::edge

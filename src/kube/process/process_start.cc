@@ -422,9 +422,7 @@ void ProcessHost::OnLaunched(const std::shared_ptr<Launch>& launch, const Status
   launches_.erase(launch);
   if (!std::exchange(readying_, true)) {
     // After this container's start has been told.
-    reactor_.Post([this, alive = std::weak_ptr<bool>(alive_)] {
-      if (!alive.expired()) ReadyShims();
-    });
+    reactor_.Post(scope_.Wrap([this] { ReadyShims(); }));
   }
   const ContainerRef& ref = launch->ref;
   auto it = pods_.find(ref.pod_uid);
@@ -538,9 +536,7 @@ void ProcessHost::OnShimGone(const ContainerRef& ref) {
   bool running = std::any_of(it->second->containers.begin(), it->second->containers.end(),
                              [](const auto& entry) { return entry.second->running; });
   if (running) return;
-  reactor_.Post([this, alive = std::weak_ptr<bool>(alive_), uid = ref.pod_uid] {
-    if (!alive.expired()) RemoveNow(uid);
-  });
+  reactor_.Post(scope_.Wrap([this, uid = ref.pod_uid] { RemoveNow(uid); }));
 }
 
 // ---- commands and probes ----

@@ -4,6 +4,7 @@
 #include <deque>
 #include <map>
 
+#include "base/callback_scope.h"
 #include "base/log.h"
 #include "base/strings.h"
 #include "json/document.h"
@@ -78,25 +79,25 @@ class WatchHandle final : public Watch {
  public:
   // `replay` is called while the store lives.
   WatchHandle(std::shared_ptr<Watcher> watcher,
-              std::weak_ptr<char> store,
+              CallbackScope::Guard store,
               std::function<void()> replay)
       : watcher_(std::move(watcher)), store_(std::move(store)), replay_(std::move(replay)) {}
   ~WatchHandle() override {
     watcher_->ended = true;
     watcher_->backlog.clear();
-    if (!store_.expired()) RemoveEnded(*watcher_->resource);
+    if (!store_.closed()) RemoveEnded(*watcher_->resource);
   }
 
   void Pause() override { watcher_->paused = true; }
   void GoOn() override {
     watcher_->paused = false;
-    if (!store_.expired()) replay_();
+    if (!store_.closed()) replay_();
   }
   size_t waiting() const override { return watcher_->backlog.size(); }
 
  private:
   std::shared_ptr<Watcher> watcher_;
-  std::weak_ptr<char> store_;
+  CallbackScope::Guard store_;
   const std::function<void()> replay_;
 };
 
@@ -201,11 +202,7 @@ class StoreImpl final : public Store {
   }
 
   // Runs fn on the executor unless the store is gone by then.
-  void PostIfAlive(std::function<void()> fn) {
-    executor_.Post([alive = std::weak_ptr<char>(alive_), fn = std::move(fn)] {
-      if (!alive.expired()) fn();
-    });
-  }
+  void PostIfAlive(std::function<void()> fn) { executor_.Post(scope_.Wrap(std::move(fn))); }
 
   void Flush();
   bool Gather(size_t answered);
@@ -243,7 +240,7 @@ class StoreImpl final : public Store {
   uint64_t aged_ = 0;    // what was there when the timer was set
   bool ageing_ = false;  // it is set: as long as there is history
   StoreStats stats_;     // what is counted
-  std::shared_ptr<char> alive_ = std::make_shared<char>();
+  CallbackScope scope_;
 };
 
 void StoreImpl::Write(EventType type, EntryPtr entry, std::function<void(const Status&)> done) {
@@ -283,10 +280,10 @@ void StoreImpl::Settle(std::function<void(const Status&)> done) {
     PostIfAlive([done = std::move(done)] { done(Status::Ok()); });
     return;
   }
-  last->done = [first = std::move(last->done), alive = std::weak_ptr<char>(alive_),
-                done = std::move(done)](const Status& status) {
+  last->done = [first = std::move(last->done),
+                then = scope_.Wrap(std::move(done))](const Status& status) mutable {
     if (first) first(status);
-    if (!alive.expired()) done(status);
+    then(status);
   };
 }
 
@@ -304,9 +301,7 @@ void StoreImpl::Flush() {
     accepted_.pop_front();
   }
   backend_->Commit(std::move(batch),
-                   [this, alive = std::weak_ptr<char>(alive_)](const Status& status) {
-                     if (!alive.expired()) OnCommitted(status);
-                   });
+                   scope_.Wrap([this](const Status& status) { OnCommitted(status); }));
 }
 
 // Who is answered often has the next write ready at once. If the disk began without them, they
@@ -319,9 +314,7 @@ bool StoreImpl::Gather(size_t answered) {
     return false;
   }
   gathered_at_ = std::min(accepted_.size() + answered, kGatherTo);
-  gathering_ = executor_.After(wait, [this, alive = std::weak_ptr<char>(alive_)] {
-    if (!alive.expired()) Flush();
-  });
+  gathering_ = executor_.After(wait, scope_.Wrap([this] { Flush(); }));
   return true;
 }
 
@@ -354,15 +347,15 @@ void StoreImpl::Tell() {
 
 // In the order of their versions. False: the store is gone.
 bool StoreImpl::TellSome(size_t most) {
-  std::weak_ptr<char> alive = alive_;
+  const CallbackScope::Guard guard = scope_.guard();
   for (; most > 0 && !untold_.empty(); --most) {
     const Pending write = std::move(untold_.front());
     untold_.pop_front();
     const EventPtr event = Apply(write);
     Dispatch(*write.resource, event);
-    if (alive.expired()) return false;
+    if (guard.closed()) return false;
     if (write.done) write.done(Status::Ok());
-    if (alive.expired()) return false;
+    if (guard.closed()) return false;
   }
   return true;
 }
@@ -378,10 +371,10 @@ void StoreImpl::RollBack(const Status& status) {
     slot.latest = slot.durable;
     if (--slot.pending == 0 && slot.durable == nullptr) write.resource->slots.erase(write.slot);
   }
-  std::weak_ptr<char> alive = alive_;
+  const CallbackScope::Guard guard = scope_.guard();
   for (Pending& write : failed) {
     if (write.done) write.done(status);
-    if (alive.expired()) return;
+    if (guard.closed()) return;
   }
 }
 
@@ -425,13 +418,11 @@ void StoreImpl::ForgetAged() {
   aged_ = durable_version_;
   ageing_ = !history_order_.empty();
   if (!ageing_) return;
-  executor_.After(options_.history_age, [this, alive = std::weak_ptr<char>(alive_)] {
-    if (!alive.expired()) ForgetAged();
-  });
+  executor_.After(options_.history_age, scope_.Wrap([this] { ForgetAged(); }));
 }
 
 void StoreImpl::Dispatch(Resource& resource, const EventPtr& event) {
-  std::weak_ptr<char> alive = alive_;
+  const CallbackScope::Guard guard = scope_.guard();
   ++resource.dispatching;
   // By index: a callback may add watches (which have seen this event) and end others.
   for (size_t i = 0; i < resource.watchers.size(); ++i) {
@@ -444,7 +435,7 @@ void StoreImpl::Dispatch(Resource& resource, const EventPtr& event) {
       continue;
     }
     watcher->on_event(*event);
-    if (alive.expired()) return;
+    if (guard.closed()) return;
   }
   --resource.dispatching;
   RemoveEnded(resource);
@@ -470,8 +461,8 @@ Result<std::unique_ptr<Watch>> StoreImpl::WatchFrom(const std::string& resource_
   }
   resource.watchers.push_back(watcher);
   ReplayLater(watcher);
-  return std::unique_ptr<Watch>(
-      std::make_unique<WatchHandle>(watcher, alive_, [this, watcher] { ReplayLater(watcher); }));
+  return std::unique_ptr<Watch>(std::make_unique<WatchHandle>(
+      watcher, scope_.guard(), [this, watcher] { ReplayLater(watcher); }));
 }
 
 void StoreImpl::ReplayLater(const std::shared_ptr<Watcher>& watcher) {
@@ -484,12 +475,12 @@ void StoreImpl::ReplayLater(const std::shared_ptr<Watcher>& watcher) {
 }
 
 void StoreImpl::Replay(const std::shared_ptr<Watcher>& watcher) {
-  std::weak_ptr<char> alive = alive_;
+  const CallbackScope::Guard guard = scope_.guard();
   for (size_t i = 0; i < kReplaySlice && !watcher->paused && !watcher->backlog.empty(); ++i) {
     // Taken off only after it was delivered: live events queue behind as long as there is one.
     EventPtr event = watcher->backlog.front();
     watcher->on_event(*event);
-    if (alive.expired()) return;
+    if (guard.closed()) return;
     if (!watcher->ended) watcher->backlog.pop_front();
   }
   ReplayLater(watcher);

@@ -62,8 +62,6 @@ Watcher::Watcher(Core& core, CallPtr call, Selection selection, uint64_t id)
       id_(id),
       form_(FormKey(*call_)) {}
 
-Watcher::~Watcher() { core_.executor.Cancel(timeout_); }
-
 Status Watcher::Begin(const Start& start) {
   bookmarks_ = start.bookmarks;
   const std::string resource = call_->storage->StoreResource();
@@ -81,7 +79,7 @@ Status Watcher::Begin(const Start& start) {
                                     [this](const store::Event& event) { OnEvent(event); }));
   sent_version_ = since;
   call_->StartStream(200, "application/json");
-  timeout_ = core_.executor.After(start.timeout, [this] { End(Status::Ok()); });
+  timeout_.Start(start.timeout, [this] { End(Status::Ok()); });
   if (start.initial) start_ = std::move(listing);
   if (start.initial_end) start_end_ = since;
   SendStart();

@@ -13,6 +13,7 @@
 #include <optional>
 #include <string>
 
+#include "base/timer.h"
 #include "kube/apiserver/core.h"
 #include "kube/apiserver/reading/selection.h"
 
@@ -52,7 +53,6 @@ struct Watches final : CorePart {
 class Watcher : public std::enable_shared_from_this<Watcher> {
  public:
   Watcher(Core& core, CallPtr call, Selection selection, uint64_t id);
-  ~Watcher();
 
   struct Start {
     uint64_t version = 0;      // events after it
@@ -114,7 +114,7 @@ class Watcher : public std::enable_shared_from_this<Watcher> {
   size_t start_at_ = 0;                // so many of it are sent
   std::optional<uint64_t> start_end_;  // the bookmark after it
   std::optional<store::Event> again_;  // what is converted
-  TimerId timeout_ = kNoTimer;
+  Timer timeout_{core_.executor};
 };
 
 }  // namespace swell::apiserver

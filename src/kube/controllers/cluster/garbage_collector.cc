@@ -40,21 +40,16 @@ GarbageCollector::GarbageCollector(Context context, const api::Scheme& scheme)
              [this](const std::string& uid, Done done) { Reconcile(uid, std::move(done)); }),
       client_(context_.executor, context_.server, context_.user, std::string(kComponent)) {
   // Later, not at once: Start adds handlers to informers, this one too.
-  auto start = [this, alive = alive_] {
-    context_.executor.Post([this, alive] {
-      if (*alive && started_) Start();
-    });
+  auto start = [this] {
+    context_.executor.Post(scope_.Wrap([this] {
+      if (started_) Start();
+    }));
   };
   context_.informers.Of(client::resources::kCrds)
       .AddHandlers(
           {.on_add = [start](const json::SharedValue&) { start(); },
            .on_update = [start](const json::SharedValue&, const json::SharedValue&) { start(); },
            .on_delete = {}});
-}
-
-GarbageCollector::~GarbageCollector() {
-  *alive_ = false;
-  context_.executor.Cancel(sync_timer_);
 }
 
 void GarbageCollector::Start() {
@@ -152,15 +147,14 @@ void GarbageCollector::AddDependents(const std::string& uid) {
 // One look for all that wait, which may be every object there is while a server is away.
 void GarbageCollector::ReconcileLater(const std::string& uid) {
   later_.insert(uid);
-  if (sync_timer_ == kNoTimer) LookWhetherSynced();
+  if (!sync_timer_.pending()) LookWhetherSynced();
 }
 
 void GarbageCollector::LookWhetherSynced() {
-  sync_timer_ = kNoTimer;
   if (synced()) {
     for (const std::string& uid : std::exchange(later_, {})) queue_.Add(uid);
   } else {
-    sync_timer_ = context_.executor.After(kLookWhetherSynced, [this] { LookWhetherSynced(); });
+    sync_timer_.Start(kLookWhetherSynced, [this] { LookWhetherSynced(); });
   }
 }
 

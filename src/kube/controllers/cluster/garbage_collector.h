@@ -16,6 +16,8 @@
 #include <unordered_map>
 #include <vector>
 
+#include "base/callback_scope.h"
+#include "base/timer.h"
 #include "kube/api/meta.h"
 #include "kube/api/scheme.h"
 #include "kube/client/work_queue.h"
@@ -26,7 +28,6 @@ namespace swell::controllers {
 class GarbageCollector {
  public:
   GarbageCollector(Context context, const api::Scheme& scheme);
-  ~GarbageCollector();
 
   // Watches what is not watched yet; again whenever a CRD comes.
   void Start();
@@ -73,11 +74,11 @@ class GarbageCollector {
   std::unordered_map<std::string, Node> nodes_;              // by uid; never iterated
   std::map<std::string, std::set<std::string>> dependents_;  // owner's uid → uids
   std::set<std::string> later_;                              // uids
-  TimerId sync_timer_ = kNoTimer;
+  Timer sync_timer_{context_.executor};
   bool started_ = false;
-  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
   client::WorkQueue queue_;
   client::Client client_;
+  CallbackScope scope_;
 };
 
 }  // namespace swell::controllers

@@ -71,7 +71,7 @@ class ClusterTransport::WatchfulSink final : public api::RestSink {
  public:
   WatchfulSink(ClusterTransport& owner, bool doubts, std::shared_ptr<api::RestSink> sink)
       : owner_(owner),
-        alive_(owner.alive_),
+        guard_(owner.scope_.guard()),
         generation_(owner.generation_),
         doubts_(doubts),
         sink_(std::move(sink)) {}
@@ -96,11 +96,11 @@ class ClusterTransport::WatchfulSink final : public api::RestSink {
 
  private:
   void Look(int status) {
-    if (status == 401 && *alive_) owner_.OnUnauthorized(generation_);
+    if (status == 401 && !guard_.closed()) owner_.OnUnauthorized(generation_);
   }
 
   ClusterTransport& owner_;
-  std::shared_ptr<bool> alive_;
+  CallbackScope::Guard guard_;
   uint64_t generation_;
   bool doubts_;  // a 404 about no object means that the server has just started
   std::shared_ptr<api::RestSink> sink_;
@@ -126,7 +126,7 @@ ClusterTransport::ClusterTransport(net::Reactor& reactor,
       options_(options),
       token_read_(clock.Steady()) {}
 
-ClusterTransport::~ClusterTransport() { *alive_ = false; }
+ClusterTransport::~ClusterTransport() { scope_.Close(); }
 
 Status ClusterTransport::MakeLanes() {
   HttpTransportConfig config = TransportConfig(access_);

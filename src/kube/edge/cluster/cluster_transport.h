@@ -21,6 +21,7 @@
 #include <string>
 #include <vector>
 
+#include "base/callback_scope.h"
 #include "base/clock.h"
 #include "kube/edge/cluster/exec_credential.h"
 #include "kube/edge/http/http_transport.h"
@@ -86,7 +87,7 @@ class ClusterTransport final : public api::RestHandler {
   Status plugin_error_;
   std::deque<std::shared_ptr<Waiting>> waiting_;
   std::unique_ptr<ExecCredentialRun> run_;
-  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
+  CallbackScope scope_;
 };
 
 }  // namespace swell::edge

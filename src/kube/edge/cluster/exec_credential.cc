@@ -103,12 +103,10 @@ std::unique_ptr<ExecCredentialRun> ExecCredentialRun::Start(net::Reactor& reacto
   std::unique_ptr<ExecCredentialRun> run(
       new ExecCredentialRun(reactor, *access.exec, std::move(done)));
   if (Status spawned = run->Spawn(access); !spawned.ok()) {
-    reactor.Post([self = run.get(), alive = run->alive_, spawned] {
-      if (*alive) self->Finish(spawned);
-    });
+    reactor.Post(run->scope_.Wrap([self = run.get(), spawned] { self->Finish(spawned); }));
     return run;
   }
-  run->timer_ = reactor.After(limit, [self = run.get()] {
+  run->timer_.Start(limit, [self = run.get()] {
     self->Finish(Status(Code::kTimeout, "it did not end in time"));
   });
   return run;
@@ -118,8 +116,8 @@ ExecCredentialRun::ExecCredentialRun(net::Reactor& reactor, client::ExecPlugin p
     : reactor_(reactor), plugin_(std::move(plugin)), done_(std::move(done)) {}
 
 ExecCredentialRun::~ExecCredentialRun() {
-  *alive_ = false;
-  reactor_.Cancel(timer_);
+  scope_.Close();
+  timer_.Cancel();
   out_watch_.reset();
   exit_watch_.reset();
   if (pid_ > 0) {
@@ -173,9 +171,9 @@ void ExecCredentialRun::Read() {
 }
 
 void ExecCredentialRun::OnExit() {
-  auto alive = alive_;
+  const CallbackScope::Guard guard = scope_.guard();
   Read();
-  if (!*alive || !done_) return;
+  if (guard.closed() || !done_) return;
   int status = 0;
   ::waitpid(std::exchange(pid_, -1), &status, 0);
   if (WIFEXITED(status) && WEXITSTATUS(status) == 0) {
@@ -190,7 +188,7 @@ void ExecCredentialRun::Finish(Result<ExecCredential> result) {
   if (!done_) return;
   exit_watch_.reset();
   out_watch_.reset();
-  reactor_.Cancel(std::exchange(timer_, kNoTimer));
+  timer_.Cancel();
   Done done = std::exchange(done_, nullptr);
   if (result.ok()) return done(std::move(result));
   std::string message = StrCat("exec plugin ", plugin_.command, ": ", result.status().message());

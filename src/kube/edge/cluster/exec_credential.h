@@ -13,7 +13,9 @@
 #include <optional>
 #include <string>
 
+#include "base/callback_scope.h"
 #include "base/clock.h"
+#include "base/timer.h"
 #include "kube/client/kubeconfig.h"
 #include "kube/net/reactor/reactor.h"
 
@@ -55,10 +57,10 @@ class ExecCredentialRun {
   pid_t pid_ = -1;
   int out_ = -1;
   int pidfd_ = -1;
-  TimerId timer_ = kNoTimer;
+  Timer timer_{reactor_};
   std::unique_ptr<net::FdWatch> out_watch_;
   std::unique_ptr<net::FdWatch> exit_watch_;
-  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
+  CallbackScope scope_;
 };
 
 }  // namespace swell::edge

@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "base/callback_scope.h"
 #include "base/strings.h"
 #include "json/value.h"
 #include "kube/client/client.h"
@@ -97,15 +98,13 @@ class SpdyCommand final : public CommandClient {
   ~SpdyCommand() override {
     if (sink_) sink_->Forget();
     call_.reset();
-    alive_.reset();
+    scope_.Close();
     if (spdy_) spdy_->Close();
   }
 
   void Start(api::RestHandler& server, const api::UserInfo& user) {
     sink_ = std::make_shared<Upgrading>(
-        executor_, [this, alive = std::weak_ptr(alive_)](Result<api::DuplexPtr> wire) {
-          if (!alive.expired()) OnWire(std::move(wire));
-        });
+        executor_, scope_.Wrap([this](Result<api::DuplexPtr> wire) { OnWire(std::move(wire)); }));
     call_ = server.Handle(UpgradeRequest(user, options_.ns, options_.pod,
                                          options_.command.empty() ? "attach" : "exec",
                                          CommandQuery(options_), {"v4.channel.k8s.io"}),
@@ -143,25 +142,20 @@ class SpdyCommand final : public CommandClient {
     if (!wire.ok()) return Exit(wire.status());
     spdy_ = std::make_shared<SpdyConnection>(SpdyConnection::Role::kClient, executor_,
                                              std::move(*wire));
-    auto alive = std::weak_ptr(alive_);
-    spdy_->Begin([this, alive](const Status& why) {
-      if (!alive.expired()) Exit(status_text_.empty() ? Result<int>(why) : ExitOf(status_text_));
-    });
+    spdy_->Begin(scope_.Wrap([this](const Status& why) {
+      Exit(status_text_.empty() ? Result<int>(why) : ExitOf(status_text_));
+    }));
     status_ = Open("error");
     if (options_.input) input_ = Open("stdin");
     if (options_.output) Read(output_ = Open("stdout"), false);
     if (options_.error && !options_.tty) Read(error_ = Open("stderr"), true);
     if (options_.tty) resize_ = Open("resize");
-    status_->Start({.on_data =
-                        [this, alive](const api::Chunk& bytes) {
-                          if (!alive.expired() && status_text_.size() < kErrorBytesMax) {
-                            status_text_ += *bytes;
-                          }
-                        },
-                    .on_end =
-                        [this, alive](const Status&) {
-                          if (!alive.expired()) EndOne();
-                        }});
+    status_->Start({.on_data = scope_.Wrap([this](const api::Chunk& bytes) {
+                      if (status_text_.size() < kErrorBytesMax) {
+                        status_text_ += *bytes;
+                      }
+                    }),
+                    .on_end = scope_.Wrap([this](const Status&) { EndOne(); })});
     ++open_;
     if (resize_ && !size_.empty()) resize_->Write(api::MakeChunk(size_));
     for (api::Chunk& chunk : std::exchange(early_, {})) {
@@ -177,15 +171,9 @@ class SpdyCommand final : public CommandClient {
   }
   void Read(const api::DuplexPtr& stream, bool error) {
     ++open_;
-    auto alive = std::weak_ptr(alive_);
-    stream->Start({.on_data =
-                       [this, alive, error](const api::Chunk& bytes) {
-                         if (!alive.expired()) events_.on_output(error, bytes);
-                       },
-                   .on_end =
-                       [this, alive](const Status&) {
-                         if (!alive.expired()) EndOne();
-                       }});
+    stream->Start({.on_data = scope_.Wrap(
+                       [this, error](const api::Chunk& bytes) { events_.on_output(error, bytes); }),
+                   .on_end = scope_.Wrap([this](const Status&) { EndOne(); })});
   }
   // The status may come before the last of the output.
   void EndOne() {
@@ -211,7 +199,7 @@ class SpdyCommand final : public CommandClient {
   std::string size_;
   std::string status_text_;
   bool over_ = false;
-  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
+  CallbackScope scope_;
 };
 
 class SpdyPortForward final : public PortForwardClient {
@@ -221,7 +209,7 @@ class SpdyPortForward final : public PortForwardClient {
   ~SpdyPortForward() override {
     if (sink_) sink_->Forget();
     call_.reset();
-    alive_.reset();
+    scope_.Close();
     if (spdy_) spdy_->Close();
   }
 
@@ -230,9 +218,7 @@ class SpdyPortForward final : public PortForwardClient {
              const std::string& ns,
              const std::string& pod) {
     sink_ = std::make_shared<Upgrading>(
-        executor_, [this, alive = std::weak_ptr(alive_)](Result<api::DuplexPtr> wire) {
-          if (!alive.expired()) OnWire(std::move(wire));
-        });
+        executor_, scope_.Wrap([this](Result<api::DuplexPtr> wire) { OnWire(std::move(wire)); }));
     call_ = server.Handle(UpgradeRequest(user, ns, pod, "portforward", "", {"portforward.k8s.io"}),
                           sink_);
   }
@@ -255,10 +241,9 @@ class SpdyPortForward final : public PortForwardClient {
                       [text](const api::Chunk& bytes) {
                         if (text->size() < kErrorBytesMax) *text += *bytes;
                       },
-                  .on_end =
-                      [this, alive = std::weak_ptr(alive_), text, port, error](const Status&) {
-                        if (!alive.expired() && !text->empty()) events_.on_error(port, *text);
-                      }});
+                  .on_end = scope_.Wrap([this, text, port, error](const Status&) {
+                    if (!text->empty()) events_.on_error(port, *text);
+                  })});
     api::Splice(connection, data);
   }
 
@@ -267,9 +252,7 @@ class SpdyPortForward final : public PortForwardClient {
     if (!wire.ok()) return events_.on_end(wire.status());
     spdy_ = std::make_shared<SpdyConnection>(SpdyConnection::Role::kClient, executor_,
                                              std::move(*wire));
-    spdy_->Begin([this, alive = std::weak_ptr(alive_)](const Status& why) {
-      if (!alive.expired()) events_.on_end(why);
-    });
+    spdy_->Begin(scope_.Wrap([this](const Status& why) { events_.on_end(why); }));
     events_.on_open();
   }
 
@@ -279,7 +262,7 @@ class SpdyPortForward final : public PortForwardClient {
   std::unique_ptr<api::RestCall> call_;
   std::shared_ptr<SpdyConnection> spdy_;
   uint64_t next_request_ = 0;
-  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
+  CallbackScope scope_;
 };
 
 }  // namespace

@@ -17,10 +17,8 @@ ClientConnection::ClientConnection(ClientImpl& client, bool pooled)
 void ClientConnection::Start(std::shared_ptr<ClientJob> job) {
   job->connection = this;
   job_ = std::move(job);
-  connect_timer_ = client_.reactor.After(client_.config.connect_timeout, [this] {
-    connect_timer_ = kNoTimer;
-    Break(Status(Code::kTimeout, "connect: took too long"));
-  });
+  connect_timer_.Start(client_.config.connect_timeout,
+                       [this] { Break(Status(Code::kTimeout, "connect: took too long")); });
   const Url& url = client_.url;
   auto literal = url.scheme == "unix" ? UnixAddress(url.host) : LiteralAddress(url.host, url.port);
   if (literal.ok()) {
@@ -60,7 +58,7 @@ void ClientConnection::TryNextAddress(const Status& last) {
 
 void ClientConnection::OnOpen() {
   open_ = true;
-  client_.reactor.Cancel(std::exchange(connect_timer_, kNoTimer));
+  connect_timer_.Cancel();
   channel_->SetReading(true);
   Write();
 }
@@ -227,7 +225,7 @@ void ClientConnection::Break(const Status& why) {
 void ClientConnection::Close() {
   if (std::exchange(closed_, true)) return;
   auto self = shared_from_this();
-  client_.reactor.Cancel(std::exchange(connect_timer_, kNoTimer));
+  connect_timer_.Cancel();
   if (channel_ != nullptr) channel_->Close();
   job_ = nullptr;
   if (auto stream = std::move(upgraded_)) {

@@ -11,6 +11,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "base/timer.h"
 #include "kube/net/connection/byte_stream_state.h"
 #include "kube/net/connection/channel.h"
 #include "kube/net/http/client.h"
@@ -124,7 +125,7 @@ class ClientConnection final : public Channel::Events,
   std::shared_ptr<Channel> channel_;
   std::vector<SocketAddress> addresses_;
   size_t next_address_ = 0;
-  TimerId connect_timer_ = kNoTimer;
+  Timer connect_timer_{client_.reactor};
   bool open_ = false;
   bool closed_ = false;
   ResponseParser parser_;

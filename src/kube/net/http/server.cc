@@ -46,15 +46,12 @@ ServerImpl::ServerImpl(Reactor& reactor, const Clock& clock, Handler& handler, S
       handler_(handler),
       turns_(this->config.max_connections, this->config.max_connections),
       handshakes_(this->config.max_connections, this->config.max_connections),
-      tick_period_(TickPeriod(config)),
-      self_(std::make_shared<ServerImpl*>(this)) {}
+      tick_period_(TickPeriod(config)) {}
 
 ServerImpl::~ServerImpl() {
-  *self_ = nullptr;
+  scope_.Close();
   mailbox->Close();
   CloseListeners();
-  reactor.Cancel(tick_);
-  reactor.Cancel(drain_timer_);
   drained_ = nullptr;
   while (!connections_.empty()) {
     connections_.back()->Close(Status(Code::kUnavailable, "the server has stopped"));
@@ -116,12 +113,11 @@ bool ServerImpl::HasRoomFor(const std::string& address) const {
 // Out of descriptors: the listener stays readable, and asking in a loop would eat the CPU.
 void ServerImpl::PauseAccepting(Port* port) {
   port->watch->SetInterest(false, false);
-  reactor.After(kAcceptPause, [self = self_, port] {
-    if (*self == nullptr) return;
-    for (auto& candidate : (*self)->ports_) {
+  reactor.After(kAcceptPause, scope_.Wrap([this, port] {
+    for (auto& candidate : ports_) {
       if (candidate.get() == port) port->watch->SetInterest(true, false);
     }
-  });
+  }));
 }
 
 void ServerImpl::Refuse(const Port& port, const Accepted& accepted) {
@@ -199,9 +195,7 @@ void ServerImpl::TakeTurn(const std::shared_ptr<ServerConnection>& connection) {
 
 void ServerImpl::ArmTurns() {
   if (std::exchange(turns_armed_, true)) return;
-  reactor.Post([self = self_] {
-    if (*self != nullptr) (*self)->ServeTurns();
-  });
+  reactor.Post(scope_.Wrap([this] { ServeTurns(); }));
 }
 
 void ServerImpl::ServeTurns() {
@@ -232,16 +226,15 @@ void ServerImpl::ShakeNext() {
 void ServerImpl::ShakeAside(const std::string& client, std::function<void()> step) {
   shaking_ = client;
   shaking_since_ = reactor.Now();
+  auto stepped = scope_.Wrap([this] {
+    handshakes_.Charge(shaking_, reactor.Now() - shaking_since_);
+    shaking_.clear();
+    ShakeNext();
+  });
   aside_->Push(
-      [this, step = std::move(step)] {
+      [this, step = std::move(step), stepped] {
         step();
-        reactor.Post([self = self_] {
-          if (*self == nullptr) return;
-          ServerImpl& server = **self;
-          server.handshakes_.Charge(server.shaking_, server.reactor.Now() - server.shaking_since_);
-          server.shaking_.clear();
-          server.ShakeNext();
-        });
+        reactor.Post(stepped);
       },
       1);
 }
@@ -256,12 +249,10 @@ const std::string& ServerImpl::Date() {
 }
 
 void ServerImpl::ArmTick() {
-  if (tick_ != kNoTimer) return;
-  tick_ = reactor.After(tick_period_, [this] { Tick(); });
+  if (!tick_.pending()) tick_.Start(tick_period_, [this] { Tick(); });
 }
 
 void ServerImpl::Tick() {
-  tick_ = kNoTimer;
   SteadyTime now = reactor.Now();
   // Backwards: a connection that closes swaps the last one, already checked, into its place.
   for (size_t i = connections_.size(); i-- > 0;) {
@@ -285,8 +276,7 @@ void ServerImpl::Shutdown(Duration grace, std::function<void()> done) {
   for (size_t i = connections_.size(); i-- > 0;) {
     if (i < connections_.size()) connections_[i]->Drain();
   }
-  drain_timer_ = reactor.After(grace, [this] {
-    drain_timer_ = kNoTimer;
+  drain_timer_.Start(grace, [this] {
     while (!connections_.empty()) {
       connections_.back()->Close(Status(Code::kUnavailable, "the server is stopping"));
     }
@@ -296,7 +286,7 @@ void ServerImpl::Shutdown(Duration grace, std::function<void()> done) {
 
 void ServerImpl::MaybeDrained() {
   if (!draining_ || !connections_.empty() || !drained_) return;
-  reactor.Cancel(drain_timer_);
+  drain_timer_.Cancel();
   reactor.Post(std::exchange(drained_, nullptr));
 }
 

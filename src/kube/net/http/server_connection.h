@@ -12,7 +12,9 @@
 #include <vector>
 
 #include "base/background_queue.h"
+#include "base/callback_scope.h"
 #include "base/fair_queue.h"
+#include "base/timer.h"
 #include "kube/net/connection/channel.h"
 #include "kube/net/http/exchange_state.h"
 #include "kube/net/http/http1_codec.h"
@@ -86,14 +88,13 @@ class ServerImpl {
   SteadyTime turn_began_;
   int at_once_ = 0;  // connections served in it without waiting
   Duration tick_period_;
-  TimerId tick_ = kNoTimer;
-  TimerId drain_timer_ = kNoTimer;
+  Timer tick_{reactor};
+  Timer drain_timer_{reactor};
   bool draining_ = false;
   std::function<void()> drained_;
   int64_t date_s_ = -1;
   std::string date_;
-  // Timers and posts ask through this whether the server still lives.
-  std::shared_ptr<ServerImpl*> self_;
+  CallbackScope scope_;
 };
 
 class ServerConnection final : public Channel::Events,

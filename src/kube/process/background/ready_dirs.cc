@@ -43,18 +43,17 @@ void ReadyDirs::Finish() {
 void ReadyDirs::MakeOne() {
   ++making_;
   std::string path = StrCat(options_.prefix, next_++);
-  worker_.Post([this, path = std::move(path), alive = std::weak_ptr<bool>(alive_)] {
-    const Status made = options_.make(path);
-    options_.post([this, path, made, alive] {
-      if (alive.expired()) return;
-      --making_;
-      if (made.ok()) {
-        ready_.push_back(path);
-      } else {
-        // Whoever takes one next makes it, and is told why not.
-        SWELL_LOG_WARNING("process", "no directory made ready", {"error", made.ToString()});
-      }
-    });
+  auto on_made = scope_.Wrap([this, path](const Status& made) {
+    --making_;
+    if (made.ok()) {
+      ready_.push_back(path);
+    } else {
+      // The next Take makes it, and returns the error.
+      SWELL_LOG_WARNING("process", "no directory made ready", {"error", made.ToString()});
+    }
+  });
+  worker_.Post([this, path = std::move(path), on_made] {
+    options_.post([on_made, made = options_.make(path)]() mutable { on_made(made); });
   });
 }
 

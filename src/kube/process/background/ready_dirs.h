@@ -11,6 +11,7 @@
 #include <memory>
 #include <string>
 
+#include "base/callback_scope.h"
 #include "base/result.h"
 #include "kube/process/background/idle_worker.h"
 #include "kube/process/background/spares.h"
@@ -42,9 +43,9 @@ class ReadyDirs {
   std::deque<std::string> ready_;
   size_t making_ = 0;
   uint64_t next_ = 0;
-  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
   Spares spares_;
-  IdleWorker worker_;  // last: its thread ends first
+  IdleWorker worker_;  // its thread ends before what it uses
+  CallbackScope scope_;
 };
 
 }  // namespace swell::edge

@@ -16,13 +16,11 @@ void Spares::Refill(size_t wanted) {
 
 void Spares::RefillInQuiet() {
   if (awaits_quiet_) return;
-  awaits_quiet_ = worker_.PostIdle([this, alive = std::weak_ptr<bool>(alive_)] {
-    options_.post([this, alive] {
-      if (alive.expired()) return;
-      awaits_quiet_ = false;
-      Refill(options_.kept);
-    });
+  auto refill = scope_.Wrap([this] {
+    awaits_quiet_ = false;
+    Refill(options_.kept);
   });
+  awaits_quiet_ = worker_.PostIdle([this, refill] { options_.post(refill); });
 }
 
 }  // namespace swell::edge

@@ -9,6 +9,7 @@
 #include <functional>
 #include <memory>
 
+#include "base/callback_scope.h"
 #include "kube/process/background/idle_worker.h"
 
 namespace swell::edge {
@@ -38,7 +39,7 @@ class Spares {
   Options options_;
   IdleWorker& worker_;
   bool awaits_quiet_ = false;
-  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
+  CallbackScope scope_;
 };
 
 }  // namespace swell::edge

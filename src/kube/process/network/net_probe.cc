@@ -38,14 +38,13 @@ void NetProbe::Begin() {
   if (!watch.ok()) return Finish(false, watch.status().message());
   watch_ = std::move(*watch);
   watch_->SetInterest(false, true);
-  timer_ = reactor_.After(spec_.timeout, [this] {
-    timer_ = kNoTimer;
+  timer_.Start(spec_.timeout, [this] {
     Finish(false, StrCat("dial tcp ", address_, ":", spec_.port, ": i/o timeout"));
   });
 }
 
 NetProbe::~NetProbe() {
-  reactor_.Cancel(timer_);
+  timer_.Cancel();
   watch_.reset();
   if (fd_ >= 0) ::close(fd_);
 }
@@ -53,10 +52,10 @@ NetProbe::~NetProbe() {
 void NetProbe::Finish(bool ok, std::string message) {
   if (!done_) return;
   if (watch_) watch_->SetInterest(false, false);
-  reactor_.Post([alive = std::weak_ptr<bool>(alive_), done = std::exchange(done_, nullptr), ok,
-                 message = std::move(message)] {
-    if (!alive.expired()) done({ok, message});
-  });
+  reactor_.Post(
+      scope_.Wrap([done = std::exchange(done_, nullptr), ok, message = std::move(message)] {
+        done({ok, message});
+      }));
 }
 
 void NetProbe::OnReady(bool readable, bool) {

@@ -6,6 +6,8 @@
 #include <memory>
 #include <string>
 
+#include "base/callback_scope.h"
+#include "base/timer.h"
 #include "kube/net/reactor/reactor.h"
 #include "kube/node/runtime.h"
 
@@ -34,9 +36,9 @@ class NetProbe {
   int fd_ = -1;
   bool connected_ = false;
   std::string answer_;
-  TimerId timer_ = kNoTimer;
+  Timer timer_{reactor_};
   std::unique_ptr<net::FdWatch> watch_;
-  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
+  CallbackScope scope_;
 };
 
 }  // namespace swell::edge

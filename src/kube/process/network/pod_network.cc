@@ -72,7 +72,7 @@ std::string OnlyNameServers(std::string_view resolv_conf, const std::set<std::st
 PodNetwork::PodNetwork(Options options) : options_(std::move(options)) {}
 
 PodNetwork::~PodNetwork() {
-  alive_.reset();
+  scope_.Close();
   worker_.reset();
   // Ready ones are remade by the next start, under their own names.
 }
@@ -196,11 +196,9 @@ bool PodNetwork::MakeOne() {
   if (slot == 0) return false;
   taken_.insert(slot);
   ++making_;
-  worker_->Post([this, slot, alive = std::weak_ptr<bool>(alive_)] {
-    Status status = Make(slot);
-    options_.post([this, alive, slot, status] {
-      if (!alive.expired()) OnMade(slot, status);
-    });
+  auto on_made = scope_.Wrap([this, slot](const Status& status) { OnMade(slot, status); });
+  worker_->Post([this, slot, on_made] {
+    options_.post([on_made, status = Make(slot)]() mutable { on_made(status); });
   });
   return true;
 }
@@ -224,11 +222,10 @@ void PodNetwork::Acquire(std::function<void(Result<NetworkLease>)> done) {
 }
 
 void PodNetwork::Release(int slot) {
-  auto destroy = [this, slot, alive = std::weak_ptr<bool>(alive_)] {
+  auto on_destroyed = scope_.Wrap([this, slot] { taken_.erase(slot); });
+  auto destroy = [this, slot, on_destroyed] {
     Destroy(slot);
-    options_.post([this, alive, slot] {
-      if (!alive.expired()) taken_.erase(slot);
-    });
+    options_.post(on_destroyed);
   };
   if (!worker_->PostIdle(destroy)) worker_->Post(destroy);
 }

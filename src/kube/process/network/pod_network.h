@@ -21,6 +21,7 @@
 #include <string>
 #include <string_view>
 
+#include "base/callback_scope.h"
 #include "base/result.h"
 #include "kube/process/background/idle_worker.h"
 #include "kube/process/background/spares.h"
@@ -85,9 +86,9 @@ class PodNetwork {
   int cursor_ = 1;
   int failures_ = 0;
 
-  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
   std::unique_ptr<IdleWorker> worker_;  // where namespaces are made and destroyed
   std::unique_ptr<Spares> spares_;
+  CallbackScope scope_;
 };
 
 }  // namespace swell::edge

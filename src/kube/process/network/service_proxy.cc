@@ -11,6 +11,7 @@
 #include <cerrno>
 #include <optional>
 
+#include "base/callback_scope.h"
 #include "base/descriptors.h"
 #include "base/file.h"
 #include "base/log.h"
@@ -224,10 +225,8 @@ class ServiceProxy::Listener {
     if (flows_of_all_ >= std::min(kFlowsMax, DescriptorLimit() / kFlowPart)) return Abort(fd);
     const uint64_t id = ++flow_ids_;
     // From inside the flow's own callback: it ends when that has returned.
-    auto ended = [this, id, alive = std::weak_ptr<bool>(alive_)] {
-      reactor_.Post([this, id, alive] {
-        if (!alive.expired()) flows_of_all_ -= flows_.erase(id);
-      });
+    auto ended = [this, id] {
+      reactor_.Post(scope_.Wrap([this, id] { flows_of_all_ -= flows_.erase(id); }));
     };
     auto flow = std::make_unique<Flow>(reactor_, fd, InTurn(peer.sin_addr.s_addr), ended);
     if (!flow->Dial()) return;
@@ -239,9 +238,7 @@ class ServiceProxy::Listener {
   void OnNoneAccepted(int error) {
     if (error != EMFILE && error != ENFILE && error != ENOBUFS && error != ENOMEM) return;
     watch_->SetInterest(false, false);
-    reactor_.After(kAcceptPause, [this, alive = std::weak_ptr<bool>(alive_)] {
-      if (!alive.expired()) watch_->SetInterest(true, false);
-    });
+    reactor_.After(kAcceptPause, scope_.Wrap([this] { watch_->SetInterest(true, false); }));
   }
 
   // The backends for a connection of this client, the one that is its turn first.
@@ -272,7 +269,7 @@ class ServiceProxy::Listener {
   std::map<uint32_t, Client> clients_;  // only with affinity
   std::map<uint64_t, std::unique_ptr<Flow>> flows_;
   uint64_t flow_ids_ = 0;
-  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
+  CallbackScope scope_;
 };
 
 ServiceProxy::ServiceProxy(net::Reactor& reactor, std::string device)

@@ -219,8 +219,8 @@ class FdIo : public std::enable_shared_from_this<FdIo> {
 // The core thread's half.
 class CoreSide final : public api::DuplexStream, public std::enable_shared_from_this<CoreSide> {
  public:
-  CoreSide(std::shared_ptr<FdIo> io, net::Reactor& reactor, std::weak_ptr<bool> alive)
-      : io_(std::move(io)), reactor_(reactor), alive_(std::move(alive)) {}
+  CoreSide(std::shared_ptr<FdIo> io, net::Reactor& reactor, CallbackScope::Guard streams)
+      : io_(std::move(io)), reactor_(reactor), streams_(std::move(streams)) {}
   ~CoreSide() override { CloseNow(); }
 
   void Start(Callbacks callbacks) override {
@@ -232,7 +232,7 @@ class CoreSide final : public api::DuplexStream, public std::enable_shared_from_
     OnIo([on](FdIo& io) { io.SetReading(on); });
   }
   bool Write(api::Chunk bytes) override {
-    if (closed_ || write_closed_ || alive_.expired()) return false;
+    if (closed_ || write_closed_ || streams_.closed()) return false;
     queued_ += bytes->size();
     OnIo([bytes = std::move(bytes)](FdIo& io) { io.Enqueue(bytes); });
     return true;
@@ -268,7 +268,7 @@ class CoreSide final : public api::DuplexStream, public std::enable_shared_from_
  private:
   template <class F>
   void OnIo(F fn) {
-    if (alive_.expired()) return;
+    if (streams_.closed()) return;
     reactor_.Post([io = io_, fn = std::move(fn)] { fn(*io); });
   }
   void CloseNow() {
@@ -280,7 +280,7 @@ class CoreSide final : public api::DuplexStream, public std::enable_shared_from_
 
   std::shared_ptr<FdIo> io_;
   net::Reactor& reactor_;
-  std::weak_ptr<bool> alive_;
+  CallbackScope::Guard streams_;
   Callbacks callbacks_;
   std::vector<std::function<void()>> drained_;
   size_t queued_ = 0;
@@ -325,7 +325,7 @@ FdStream FdStreams::Make(Kind kind, int read_fd, int write_fd) {
   std::erase_if(made_, [](const auto& weak) { return weak.expired(); });
   auto io = std::make_shared<FdIo>(core_, reactor_, kind, read_fd, write_fd);
   made_.push_back(io);
-  auto side = std::make_shared<CoreSide>(io, reactor_, alive_);
+  auto side = std::make_shared<CoreSide>(io, reactor_, scope_.guard());
   io->Attach(side);
   return {std::move(side), std::move(io)};
 }

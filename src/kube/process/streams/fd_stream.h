@@ -10,6 +10,7 @@
 #include <memory>
 #include <vector>
 
+#include "base/callback_scope.h"
 #include "kube/api/duplex.h"
 #include "kube/net/reactor/reactor.h"
 
@@ -39,7 +40,7 @@ class FdStreams {
   Executor& core_;
   net::Reactor& reactor_;
   std::vector<std::weak_ptr<FdIo>> made_;
-  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
+  CallbackScope scope_;
 };
 
 }  // namespace swell::edge
