@@ -105,7 +105,8 @@ class Headers(unittest.TestCase):
         self.assertEqual(self.header("#pragma once\n"), ["src/base/a.h:1 header", "src/base/a.h:1 threads"])
 
     def test_wants_pragma_once_before_code(self):
-        self.assertEqual(self.header("// What it is.\n// - Threads: any.\n\n#include <string>\n"), ["src/base/a.h:4 header"])
+        text = "// What it is.\n// - Threads: any.\n\n#include <string>\n"
+        self.assertEqual(self.header(text), ["src/base/a.h:4 header"])
 
     def test_names_files_that_are_there(self):
         text = "// As base/a.h and a.cc say, not as b.h; foo_test.cc is any.\n// - Threads: one.\n#pragma once\n"
