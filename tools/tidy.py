@@ -44,7 +44,7 @@ LAYERS["bin"] = list(LAYERS)
 # Layer or folder -> its folders: each may use those before it. What lies beside them is "."; where that is not in
 # the list it may use all of them.
 FOLDERS = {
-    "kube/api": [".", "cel", "crd", "objects", "validate"],
+    "kube/api": ["rest", "meta", "schema", "patch", "openapi", "cel", "crd", "objects", "validate"],
     "kube/apiserver": ["request", ".", "webhooks", "print", "access", "fields", "admission", "reading", "writing",
                        "pods", "kinds", "request_filters", "server"],
     "kube/controllers": [".", "cluster", "workloads"],

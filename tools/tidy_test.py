@@ -72,7 +72,7 @@ class Layers(unittest.TestCase):
     def test_tests_may_use_what_cmake_gives_them(self):
         tree = {
             "src/json/CMakeLists.txt": "add_component(NAME json TESTS a_test.cc TEST_DEPS api)",
-            "src/json/a_test.cc": '#include "kube/api/meta.h"\n#include "kube/store/store.h"\n',
+            "src/json/a_test.cc": '#include "kube/api/meta/meta.h"\n#include "kube/store/store.h"\n',
         }
         self.assertEqual(breaches(tree), ["src/json/a_test.cc:2 layer"])
 

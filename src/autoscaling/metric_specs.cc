@@ -4,9 +4,9 @@
 
 #include "autoscaling/scale_target.h"
 #include "base/strings.h"
-#include "kube/api/meta.h"
-#include "kube/api/quantity.h"
-#include "kube/api/selector.h"
+#include "kube/api/meta/meta.h"
+#include "kube/api/meta/quantity.h"
+#include "kube/api/meta/selector.h"
 #include "kube/controllers/wrong_field.h"
 
 namespace swell::controllers {

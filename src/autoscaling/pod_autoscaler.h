@@ -18,7 +18,7 @@
 #include "autoscaling/scale_observation.h"
 #include "base/callback_scope.h"
 #include "elastic/replica_pace.h"
-#include "kube/api/scheme.h"
+#include "kube/api/schema/scheme.h"
 #include "kube/client/event_recorder.h"
 #include "kube/client/work_queue.h"
 #include "kube/controllers/context.h"

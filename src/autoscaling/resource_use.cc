@@ -4,8 +4,8 @@
 #include <unordered_map>
 
 #include "base/strings.h"
-#include "kube/api/meta.h"
-#include "kube/api/quantity.h"
+#include "kube/api/meta/meta.h"
+#include "kube/api/meta/quantity.h"
 
 namespace swell::controllers {
 namespace {

@@ -1,9 +1,9 @@
 #include "autoscaling/scale_observation.h"
 
 #include "base/strings.h"
-#include "kube/api/meta.h"
-#include "kube/api/rest.h"
-#include "kube/api/swell_keys.h"
+#include "kube/api/meta/meta.h"
+#include "kube/api/meta/swell_keys.h"
+#include "kube/api/rest/rest.h"
 
 namespace swell::controllers {
 

@@ -5,7 +5,7 @@
 #include "autoscaling/metric_specs.h"
 #include "base/duration.h"
 #include "base/strings.h"
-#include "kube/api/meta.h"
+#include "kube/api/meta/meta.h"
 #include "kube/controllers/wrong_field.h"
 
 namespace swell::controllers {

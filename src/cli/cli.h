@@ -21,7 +21,7 @@
 #include "cli/command.h"
 #include "cli/console.h"
 #include "json/value.h"
-#include "kube/api/rest.h"
+#include "kube/api/rest/rest.h"
 #include "kube/client/client.h"
 
 namespace swell::cli {

@@ -11,7 +11,7 @@
 
 #include "base/strings.h"
 #include "cli/cli.h"
-#include "kube/api/meta.h"
+#include "kube/api/meta/meta.h"
 #include "kube/apiserver/test_server.h"
 
 namespace swell::cli {

@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <functional>
 
-#include "kube/api/duplex.h"
+#include "kube/api/rest/duplex.h"
 
 namespace swell::cli {
 

@@ -14,8 +14,8 @@
 #include "cli/views/job_view.h"
 #include "json/json_path.h"
 #include "json/value.h"
-#include "kube/api/scheme.h"
-#include "kube/api/strategic.h"
+#include "kube/api/patch/strategic.h"
+#include "kube/api/schema/scheme.h"
 
 namespace swell::cli {
 namespace {

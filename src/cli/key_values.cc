@@ -4,7 +4,7 @@
 
 #include "base/strings.h"
 #include "cli/flags.h"
-#include "kube/api/meta.h"
+#include "kube/api/meta/meta.h"
 
 namespace swell::cli {
 

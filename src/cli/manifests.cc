@@ -5,7 +5,7 @@
 #include "base/file.h"
 #include "base/strings.h"
 #include "json/yaml.h"
-#include "kube/api/meta.h"
+#include "kube/api/meta/meta.h"
 
 namespace swell::cli {
 namespace {

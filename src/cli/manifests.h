@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "cli/session.h"
-#include "kube/api/schema.h"
+#include "kube/api/schema/schema.h"
 
 namespace swell::cli {
 

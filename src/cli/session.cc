@@ -4,7 +4,7 @@
 
 #include "base/duration.h"
 #include "base/strings.h"
-#include "kube/api/meta.h"
+#include "kube/api/meta/meta.h"
 #include "kube/edge/http/http_transport.h"
 
 namespace swell::cli {

@@ -4,7 +4,7 @@
 
 #include "base/strings.h"
 #include "jobs/job_pass.h"
-#include "kube/api/meta.h"
+#include "kube/api/meta/meta.h"
 #include "kube/controllers/pod_facts.h"
 
 namespace swell::controllers {

@@ -28,7 +28,7 @@
 
 #include "jobs/job_kind.h"
 #include "jobs/job_members.h"
-#include "kube/api/meta.h"
+#include "kube/api/meta/meta.h"
 #include "kube/client/event_recorder.h"
 #include "kube/client/work_queue.h"
 #include "kube/controllers/context.h"

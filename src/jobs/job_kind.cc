@@ -5,7 +5,7 @@
 #include <cstdlib>
 
 #include "base/strings.h"
-#include "kube/api/meta.h"
+#include "kube/api/meta/meta.h"
 #include "kube/controllers/context.h"
 #include "kube/controllers/pod_facts.h"
 #include "sched_inputs/gpu_request.h"

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "jobs/job_controller.h"
-#include "kube/api/meta.h"
+#include "kube/api/meta/meta.h"
 #include "kube/controllers/pod_facts.h"
 
 namespace swell::controllers {

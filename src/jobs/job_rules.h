@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "jobs/job_kind.h"
-#include "kube/api/scheme.h"
+#include "kube/api/schema/scheme.h"
 
 namespace swell::controllers {
 

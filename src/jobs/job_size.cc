@@ -8,7 +8,7 @@
 #include "elastic/metric_scaler.h"
 #include "jobs/job_controller.h"
 #include "jobs/job_pass.h"
-#include "kube/api/meta.h"
+#include "kube/api/meta/meta.h"
 #include "kube/controllers/pod_facts.h"
 
 namespace swell::controllers {

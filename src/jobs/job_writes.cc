@@ -6,7 +6,7 @@
 #include "jobs/job_dependents.h"
 #include "jobs/job_pass.h"
 #include "json/patch.h"
-#include "kube/api/meta.h"
+#include "kube/api/meta/meta.h"
 
 namespace swell::controllers {
 namespace {

@@ -2,7 +2,7 @@
 
 #include "base/strings.h"
 #include "jobs/launch_env.h"
-#include "kube/api/meta.h"
+#include "kube/api/meta/meta.h"
 #include "kube/controllers/pod_env.h"
 
 namespace swell::controllers {

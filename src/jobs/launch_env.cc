@@ -3,7 +3,7 @@
 #include "base/random.h"
 #include "base/strings.h"
 #include "jobs/job_kind.h"
-#include "kube/api/meta.h"
+#include "kube/api/meta/meta.h"
 #include "kube/controllers/pod_env.h"
 
 namespace swell::controllers {

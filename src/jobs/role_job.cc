@@ -5,7 +5,7 @@
 #include "base/strings.h"
 #include "jobs/launch_env.h"
 #include "jobs/mpi_job.h"
-#include "kube/api/meta.h"
+#include "kube/api/meta/meta.h"
 #include "kube/controllers/pod_env.h"
 
 namespace swell::controllers {

@@ -6,7 +6,7 @@
 #include "autoscaling/resource_use.h"
 #include "autoscaling/scale_target.h"
 #include "base/strings.h"
-#include "kube/api/meta.h"
+#include "kube/api/meta/meta.h"
 #include "kube/controllers/pod_facts.h"
 
 namespace swell::controllers {

@@ -6,7 +6,7 @@
 
 #include "base/strings.h"
 #include "json/yaml.h"
-#include "kube/api/meta.h"
+#include "kube/api/meta/meta.h"
 #include "operator/testing/cluster_test_util.h"
 
 namespace swell::controllers {

@@ -9,7 +9,6 @@
 #include <boost/json/basic_parser_impl.hpp>
 
 #include "base/strings.h"
-#include "json/document.h"
 #include "json/erase.h"
 #include "json/text_writer.h"
 #include "json/value.h"
@@ -246,12 +245,10 @@ Status DuplicateKeyError(std::string_view text, const ParseLimits& limits) {
                                           Quote(found.duplicate)));
 }
 
-Result<Value> ParseChecked(std::string_view text,
-                           const ParseLimits& limits,
-                           const bj::storage_ptr& storage) {
+Result<Value> ParseChecked(std::string_view text, const ParseLimits& limits) {
   bj::basic_parser<TreeHandler> parser(Options(limits));
   TreeHandler& handler = parser.handler();
-  handler.stack.reset(storage);
+  handler.stack.reset();
   handler.values_left = limits.values;
   bj::error_code error;
   size_t used = parser.write_some(false, text.data(), text.size(), error);
@@ -266,15 +263,13 @@ Result<Value> ParseChecked(std::string_view text,
   return value;
 }
 
-Result<Value> ParseBounded(std::string_view text,
-                           const ParseLimits& limits,
-                           const bj::storage_ptr& storage) {
+Result<Value> ParseBounded(std::string_view text, const ParseLimits& limits) {
   if (text.size() > limits.bytes) {
     return Status(Code::kTooLarge, StrCat("JSON: ", text.size(), " bytes are more than the ",
                                           limits.bytes, " allowed"));
   }
   try {
-    return ParseChecked(text, limits, storage);
+    return ParseChecked(text, limits);
   } catch (const std::exception& e) {
     return Status(Code::kBadRequest, StrCat("JSON: ", e.what()));
   }
@@ -486,11 +481,7 @@ bool EqualNumbers(const Value& a, const Value& b) {
 }  // namespace
 
 Result<Value> Parse(std::string_view text, const ParseLimits& limits) {
-  return ParseBounded(text, limits, {});
-}
-
-Result<Value> Parse(std::string_view text, const ParseLimits& limits, Scratch& scratch) {
-  return ParseBounded(text, limits, scratch.storage());
+  return ParseBounded(text, limits);
 }
 
 std::string Print(const Value& value) {

@@ -1,7 +1,6 @@
 // How fast documents of the size of a pod are parsed and printed.
 #include <benchmark/benchmark.h>
 
-#include "json/document.h"
 #include "json/value.h"
 
 namespace swell::json {
@@ -46,21 +45,6 @@ void BM_Parse(benchmark::State& state) {
   state.SetBytesProcessed(static_cast<int64_t>(bytes));
 }
 BENCHMARK(BM_Parse);
-
-// As an informer takes it from a watch.
-void BM_ParseAndKeep(benchmark::State& state) {
-  std::string text = PodText();
-  size_t bytes = 0;
-  SharedValue kept;
-  for ([[maybe_unused]] auto _ : state) {
-    Scratch scratch;
-    kept = Keep(*Parse(text, {}, scratch));
-    bytes += text.size();
-    benchmark::DoNotOptimize(kept);
-  }
-  state.SetBytesProcessed(static_cast<int64_t>(bytes));
-}
-BENCHMARK(BM_ParseAndKeep);
 
 }  // namespace
 }  // namespace swell::json

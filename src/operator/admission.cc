@@ -5,7 +5,7 @@
 #include <set>
 
 #include "base/strings.h"
-#include "kube/api/meta.h"
+#include "kube/api/meta/meta.h"
 #include "sched_inputs/gpu_request.h"
 #include "sched_inputs/sched_convert.h"
 

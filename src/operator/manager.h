@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "kube/api/scheme.h"
+#include "kube/api/schema/scheme.h"
 #include "kube/controllers/cluster/certificate_signer.h"
 #include "kube/controllers/context.h"
 #include "scheduling/grouping_rules.h"

@@ -11,7 +11,7 @@
 #include "base/strings.h"
 #include "cli/cli.h"
 #include "cli/pods/tar.h"
-#include "kube/api/meta.h"
+#include "kube/api/meta/meta.h"
 #include "kube/store/backend.h"
 #include "ops/remote_process.h"
 

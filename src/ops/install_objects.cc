@@ -4,7 +4,7 @@
 #include "base/strings.h"
 #include "json/yaml.h"
 #include "kube/api/crd/crds.h"
-#include "kube/api/scheme.h"
+#include "kube/api/schema/scheme.h"
 
 namespace swell {
 namespace {

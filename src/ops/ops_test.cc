@@ -2,7 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "cli/flags.h"
-#include "kube/api/meta.h"
+#include "kube/api/meta/meta.h"
 #include "ops/cycle_table.h"
 #include "ops/flags.h"
 #include "ops/install_objects.h"

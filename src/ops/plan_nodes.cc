@@ -8,8 +8,8 @@
 
 #include "base/file.h"
 #include "base/strings.h"
-#include "kube/api/meta.h"
-#include "kube/api/quantity.h"
+#include "kube/api/meta/meta.h"
+#include "kube/api/meta/quantity.h"
 #include "kube/process/machine/nvml.h"
 #include "ops/node_address.h"
 

@@ -3,8 +3,8 @@
 #include <csignal>
 
 #include "base/strings.h"
-#include "kube/api/meta.h"
-#include "kube/api/scheme.h"
+#include "kube/api/meta/meta.h"
+#include "kube/api/schema/scheme.h"
 
 namespace swell {
 

@@ -9,7 +9,7 @@
 #include "cli/print/text_table.h"
 #include "cli/session.h"
 #include "json/value.h"
-#include "kube/api/meta.h"
+#include "kube/api/meta/meta.h"
 #include "ops/commands.h"
 #include "ops/cycle_table.h"
 #include "ops/data_dir.h"

@@ -6,7 +6,7 @@
 #include "cli/session.h"
 #include "jobs/job_members.h"
 #include "jobs/job_rules.h"
-#include "kube/api/meta.h"
+#include "kube/api/meta/meta.h"
 #include "ops/commands.h"
 #include "ops/cycle_table.h"
 #include "ops/flags.h"

@@ -3,8 +3,8 @@
 #include <vector>
 
 #include "base/strings.h"
-#include "kube/api/meta.h"
-#include "kube/api/project_members.h"
+#include "kube/api/meta/meta.h"
+#include "kube/api/meta/project_members.h"
 #include "kube/controllers/workload.h"
 #include "kube/controllers/write_batch.h"
 #include "scheduling/state_file.h"

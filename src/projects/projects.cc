@@ -5,8 +5,8 @@
 
 #include "base/strings.h"
 #include "json/patch.h"
-#include "kube/api/meta.h"
-#include "kube/api/swell_keys.h"
+#include "kube/api/meta/meta.h"
+#include "kube/api/meta/swell_keys.h"
 #include "sched_inputs/sched_convert.h"
 
 namespace swell::controllers {

@@ -5,7 +5,7 @@
 
 #include "base/log.h"
 #include "base/strings.h"
-#include "kube/api/meta.h"
+#include "kube/api/meta/meta.h"
 #include "kube/controllers/config_map.h"
 #include "kube/controllers/pod_facts.h"
 

@@ -4,9 +4,9 @@
 #include <string>
 
 #include "base/strings.h"
-#include "kube/api/meta.h"
-#include "kube/api/quantity.h"
-#include "kube/api/swell_keys.h"
+#include "kube/api/meta/meta.h"
+#include "kube/api/meta/quantity.h"
+#include "kube/api/meta/swell_keys.h"
 #include "kube/controllers/wrong_field.h"
 
 namespace swell::controllers {

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "base/strings.h"
-#include "kube/api/meta.h"
+#include "kube/api/meta/meta.h"
 #include "kube/api/objects/amounts.h"
 #include "kube/controllers/cluster/volume_match.h"
 #include "kube/controllers/context.h"

@@ -4,8 +4,7 @@
 #include <set>
 #include <utility>
 
-#include "json/document.h"
-#include "kube/api/meta.h"
+#include "kube/api/meta/meta.h"
 #include "kube/controllers/pod_facts.h"
 
 namespace swell::controllers {
@@ -106,7 +105,7 @@ json::SharedValue GroupMarks::Amended(const json::SharedValue& pod) const {
   }
   conditions.push_back(Condition(mark));
   json::Set(amended, {"status", "conditions"}, std::move(conditions));
-  return json::Keep(amended);
+  return std::make_shared<const json::Value>(std::move(amended));
 }
 
 json::Value GroupMarks::GroupPatch(const json::Value& group,

@@ -7,7 +7,7 @@
 
 #include <gtest/gtest.h>
 
-#include "kube/api/meta.h"
+#include "kube/api/meta/meta.h"
 #include "kube/controllers/pod_facts.h"
 #include "operator/testing/arena_fixture.h"
 

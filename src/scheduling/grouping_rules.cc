@@ -6,7 +6,7 @@
 #include "base/check.h"
 #include "base/strings.h"
 #include "json/yaml.h"
-#include "kube/api/meta.h"
+#include "kube/api/meta/meta.h"
 #include "kube/controllers/context.h"
 
 namespace swell::controllers {

@@ -7,7 +7,7 @@
 
 #include "base/sim_executor.h"
 #include "base/strings.h"
-#include "kube/api/meta.h"
+#include "kube/api/meta/meta.h"
 
 namespace swell::controllers {
 namespace {

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "base/strings.h"
-#include "kube/api/meta.h"
+#include "kube/api/meta/meta.h"
 #include "kube/controllers/pod_facts.h"
 #include "kube/controllers/write_batch.h"
 #include "scheduling/group_marks.h"

@@ -1,7 +1,7 @@
 #include "scheduling/scheduler_pod.h"
 
 #include "base/strings.h"
-#include "kube/api/meta.h"
+#include "kube/api/meta/meta.h"
 #include "kube/controllers/pod_facts.h"
 #include "kube/controllers/write_batch.h"
 

@@ -4,7 +4,7 @@
 
 #include "base/duration.h"
 #include "base/strings.h"
-#include "kube/api/meta.h"
+#include "kube/api/meta/meta.h"
 #include "kube/controllers/config_map.h"
 
 namespace swell::controllers {

@@ -8,7 +8,7 @@
 #include "jobs/job_members.h"
 #include "jobs/training_job.h"
 #include "json/yaml.h"
-#include "kube/api/meta.h"
+#include "kube/api/meta/meta.h"
 #include "operator/testing/cluster_test_util.h"
 #include "scheduling/simulate.h"
 

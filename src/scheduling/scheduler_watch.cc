@@ -3,8 +3,8 @@
 #include <set>
 
 #include "base/strings.h"
-#include "kube/api/meta.h"
-#include "kube/api/selector.h"
+#include "kube/api/meta/meta.h"
+#include "kube/api/meta/selector.h"
 #include "sched_inputs/sched_convert.h"
 #include "scheduling/scheduler_loop.h"
 

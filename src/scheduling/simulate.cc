@@ -4,7 +4,7 @@
 #include <map>
 
 #include "base/strings.h"
-#include "kube/api/meta.h"
+#include "kube/api/meta/meta.h"
 #include "sched/cycle/disruptions.h"
 #include "sched/scheduler.h"
 

@@ -4,8 +4,8 @@
 
 #include "base/check.h"
 #include "base/strings.h"
-#include "kube/api/meta.h"
-#include "kube/api/scheme.h"
+#include "kube/api/meta/meta.h"
+#include "kube/api/schema/scheme.h"
 
 namespace swell::sim {
 namespace {

@@ -6,7 +6,7 @@
 
 #include "base/strings.h"
 #include "base/test_seeds.h"
-#include "kube/api/meta.h"
+#include "kube/api/meta/meta.h"
 
 namespace swell::sim {
 namespace {

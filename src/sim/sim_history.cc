@@ -4,7 +4,7 @@
 
 #include "base/random.h"
 #include "base/strings.h"
-#include "kube/api/meta.h"
+#include "kube/api/meta/meta.h"
 
 namespace swell::sim {
 namespace {
@@ -19,7 +19,7 @@ void History::Add(const std::vector<store::Change>& batch) {
     hash_ = StableHash(StrCat(static_cast<int>(change.type), "|", entry.version, "|",
                               entry.key.resource, "|", entry.key.ns, "|", entry.key.name, "|"),
                        hash_);
-    hash_ = StableHash(*entry.text.Whole(), hash_);
+    hash_ = StableHash(*entry.text, hash_);
     if (entry.version <= version_) {
       Violation(StrCat("version ", entry.version, " is durable after ", version_));
     }

@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "base/sim_executor.h"
-#include "kube/api/rest.h"
+#include "kube/api/rest/rest.h"
 #include "kube/store/backend.h"
 
 namespace swell::sim {

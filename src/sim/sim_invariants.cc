@@ -4,9 +4,9 @@
 #include <utility>
 
 #include "base/strings.h"
-#include "kube/api/lease_term.h"
-#include "kube/api/meta.h"
-#include "kube/api/swell_keys.h"
+#include "kube/api/meta/lease_term.h"
+#include "kube/api/meta/meta.h"
+#include "kube/api/meta/swell_keys.h"
 #include "kube/controllers/pod_facts.h"
 #include "sim/sim_neighbour.h"
 

@@ -24,7 +24,7 @@
 #include <utility>
 #include <vector>
 
-#include "kube/api/lease_term.h"
+#include "kube/api/meta/lease_term.h"
 #include "sim/sim_history.h"
 
 namespace swell::sim {

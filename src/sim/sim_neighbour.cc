@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "base/strings.h"
-#include "kube/api/meta.h"
+#include "kube/api/meta/meta.h"
 #include "kube/controllers/pod_facts.h"
 #include "sim/sim_invariants.h"
 

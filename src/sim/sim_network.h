@@ -26,7 +26,7 @@
 
 #include "base/random.h"
 #include "base/sim_executor.h"
-#include "kube/api/rest.h"
+#include "kube/api/rest/rest.h"
 
 namespace swell::sim {
 

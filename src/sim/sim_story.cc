@@ -4,8 +4,8 @@
 #include <utility>
 
 #include "base/strings.h"
-#include "kube/api/meta.h"
-#include "kube/api/swell_keys.h"
+#include "kube/api/meta/meta.h"
+#include "kube/api/meta/swell_keys.h"
 #include "kube/controllers/pod_facts.h"
 #include "sim/sim_jobs.h"
 

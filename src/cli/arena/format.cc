@@ -3,7 +3,7 @@
 #include "base/strings.h"
 #include "cli/arena/arena.h"
 #include "json/yaml.h"
-#include "kube/api/meta.h"
+#include "kube/api/meta/meta.h"
 
 namespace swell::cli::arena {
 namespace {

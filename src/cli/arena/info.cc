@@ -2,7 +2,7 @@
 #include "base/strings.h"
 #include "cli/arena/arena.h"
 #include "cli/print/text_table.h"
-#include "kube/api/meta.h"
+#include "kube/api/meta/meta.h"
 
 namespace swell::cli::arena {
 namespace {

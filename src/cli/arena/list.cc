@@ -5,8 +5,8 @@
 #include "cli/arena/arena.h"
 #include "cli/print/text_table.h"
 #include "cli/views/events_view.h"
-#include "kube/api/meta.h"
-#include "kube/api/swell_keys.h"
+#include "kube/api/meta/meta.h"
+#include "kube/api/meta/swell_keys.h"
 
 namespace swell::cli::arena {
 namespace {

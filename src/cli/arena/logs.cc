@@ -3,7 +3,7 @@
 #include "cli/arena/arena.h"
 #include "cli/pods/exec_in.h"
 #include "cli/pods/pod_logs.h"
-#include "kube/api/meta.h"
+#include "kube/api/meta/meta.h"
 
 namespace swell::cli::arena {
 namespace {

@@ -10,7 +10,7 @@
 #include "cli/jobs/priorities.h"
 #include "cli/jobs/pytorch_spec.h"
 #include "json/yaml.h"
-#include "kube/api/meta.h"
+#include "kube/api/meta/meta.h"
 #include "kube/net/tls/tls.h"
 
 namespace swell::cli::arena {

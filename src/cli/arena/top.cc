@@ -5,7 +5,7 @@
 #include "cli/arena/arena.h"
 #include "cli/print/text_table.h"
 #include "cli/views/node_view.h"
-#include "kube/api/meta.h"
+#include "kube/api/meta/meta.h"
 
 namespace swell::cli::arena {
 namespace {

@@ -6,8 +6,8 @@
 #include "base/strings.h"
 #include "cli/elasticdl/elasticdl.h"
 #include "cli/flags.h"
-#include "kube/api/meta.h"
-#include "kube/api/quantity.h"
+#include "kube/api/meta/meta.h"
+#include "kube/api/meta/quantity.h"
 
 namespace swell::cli::elasticdl {
 namespace {

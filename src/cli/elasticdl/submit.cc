@@ -10,7 +10,7 @@
 #include "cli/elasticdl/elasticdl.h"
 #include "cli/jobs/priorities.h"
 #include "json/yaml.h"
-#include "kube/api/meta.h"
+#include "kube/api/meta/meta.h"
 
 namespace swell::cli::elasticdl {
 namespace {

@@ -7,7 +7,7 @@
 #include "cli/print/text_table.h"
 #include "cli/views/job_table.h"
 #include "cli/views/job_view.h"
-#include "kube/api/meta.h"
+#include "kube/api/meta/meta.h"
 
 namespace swell::cli {
 namespace {

@@ -8,7 +8,7 @@
 #include "cli/print/output.h"
 #include "cli/views/job_view.h"
 #include "cli/views/project_view.h"
-#include "kube/api/meta.h"
+#include "kube/api/meta/meta.h"
 
 namespace swell::cli {
 namespace {

@@ -4,8 +4,8 @@
 
 #include "base/strings.h"
 #include "cli/flags.h"
-#include "kube/api/meta.h"
-#include "kube/api/swell_keys.h"
+#include "kube/api/meta/meta.h"
+#include "kube/api/meta/swell_keys.h"
 
 namespace swell::cli {
 namespace {

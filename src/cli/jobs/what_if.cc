@@ -4,8 +4,8 @@
 #include <set>
 
 #include "base/strings.h"
-#include "kube/api/meta.h"
-#include "kube/api/swell_keys.h"
+#include "kube/api/meta/meta.h"
+#include "kube/api/meta/swell_keys.h"
 #include "kube/client/usage_record.h"
 
 namespace swell::cli {

@@ -12,8 +12,8 @@
 #include "cli/views/events_view.h"
 #include "cli/views/node_view.h"
 #include "cli/views/project_view.h"
-#include "kube/api/meta.h"
-#include "kube/api/swell_keys.h"
+#include "kube/api/meta/meta.h"
+#include "kube/api/meta/swell_keys.h"
 
 namespace swell::cli {
 namespace {

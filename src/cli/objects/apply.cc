@@ -4,8 +4,8 @@
 #include "cli/manifests.h"
 #include "cli/print/output.h"
 #include "cli/views/job_view.h"
-#include "kube/api/meta.h"
-#include "kube/api/scheme.h"
+#include "kube/api/meta/meta.h"
+#include "kube/api/schema/scheme.h"
 
 namespace swell::cli {
 namespace {

@@ -6,8 +6,8 @@
 #include "cli/print/text_table.h"
 #include "cli/views/size_chart.h"
 #include "json/json_path.h"
-#include "kube/api/meta.h"
-#include "kube/api/swell_keys.h"
+#include "kube/api/meta/meta.h"
+#include "kube/api/meta/swell_keys.h"
 
 namespace swell::cli {
 namespace {

@@ -6,7 +6,7 @@
 #include "cli/print/output.h"
 #include "cli/print/text_table.h"
 #include "cli/views/job_table.h"
-#include "kube/api/meta.h"
+#include "kube/api/meta/meta.h"
 
 namespace swell::cli {
 namespace {

@@ -6,7 +6,7 @@
 #include "cli/commands.h"
 #include "cli/session.h"
 #include "cli/views/job_view.h"
-#include "kube/api/meta.h"
+#include "kube/api/meta/meta.h"
 #include "kube/client/optimistic_update.h"
 
 namespace swell::cli {

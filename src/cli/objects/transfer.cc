@@ -10,9 +10,9 @@
 #include "cli/manifests.h"
 #include "json/yaml.h"
 #include "kube/api/crd/crds.h"
-#include "kube/api/meta.h"
-#include "kube/api/scheme.h"
-#include "kube/api/swell_keys.h"
+#include "kube/api/meta/meta.h"
+#include "kube/api/meta/swell_keys.h"
+#include "kube/api/schema/scheme.h"
 
 namespace swell::cli {
 namespace {

@@ -4,7 +4,7 @@
 #include "cli/print/output.h"
 #include "cli/views/job_view.h"
 #include "json/json_path.h"
-#include "kube/api/meta.h"
+#include "kube/api/meta/meta.h"
 
 namespace swell::cli {
 namespace {

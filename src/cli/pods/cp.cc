@@ -10,7 +10,7 @@
 #include "cli/pods/interactive.h"
 #include "cli/pods/pod_choice.h"
 #include "cli/pods/tar.h"
-#include "kube/api/meta.h"
+#include "kube/api/meta/meta.h"
 
 namespace swell::cli {
 namespace {

@@ -3,7 +3,7 @@
 #include "cli/commands.h"
 #include "cli/pods/interactive.h"
 #include "cli/pods/pod_choice.h"
-#include "kube/api/meta.h"
+#include "kube/api/meta/meta.h"
 
 namespace swell::cli {
 namespace {

@@ -3,7 +3,7 @@
 #include "cli/commands.h"
 #include "cli/pods/pod_logs.h"
 #include "cli/views/job_view.h"
-#include "kube/api/meta.h"
+#include "kube/api/meta/meta.h"
 
 namespace swell::cli {
 namespace {

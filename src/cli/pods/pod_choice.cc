@@ -2,7 +2,7 @@
 
 #include "base/strings.h"
 #include "cli/views/job_view.h"
-#include "kube/api/meta.h"
+#include "kube/api/meta/meta.h"
 
 namespace swell::cli {
 namespace {

@@ -6,7 +6,7 @@
 #include "cli/pods/interactive.h"
 #include "cli/pods/pod_choice.h"
 #include "cli/session.h"
-#include "kube/api/meta.h"
+#include "kube/api/meta/meta.h"
 #include "kube/edge/streams/command_client.h"
 
 namespace swell::cli {

@@ -6,7 +6,7 @@
 #include "cli/key_values.h"
 #include "cli/print/output.h"
 #include "cli/views/project_view.h"
-#include "kube/api/meta.h"
+#include "kube/api/meta/meta.h"
 
 namespace swell::cli {
 namespace {

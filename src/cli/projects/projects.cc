@@ -9,9 +9,9 @@
 #include "cli/print/text_table.h"
 #include "cli/views/job_view.h"
 #include "cli/views/project_view.h"
-#include "kube/api/meta.h"
-#include "kube/api/quantity.h"
-#include "kube/api/swell_keys.h"
+#include "kube/api/meta/meta.h"
+#include "kube/api/meta/quantity.h"
+#include "kube/api/meta/swell_keys.h"
 #include "kube/client/optimistic_update.h"
 
 namespace swell::cli {

@@ -11,7 +11,7 @@
 #include "cli/commands.h"
 #include "cli/print/text_table.h"
 #include "cli/session.h"
-#include "kube/api/meta.h"
+#include "kube/api/meta/meta.h"
 #include "kube/client/usage_record.h"
 
 namespace swell::cli {

@@ -5,7 +5,7 @@
 #include "cli/pods/exec_in.h"
 #include "cli/pods/pod_logs.h"
 #include "cli/runai/runai.h"
-#include "kube/api/meta.h"
+#include "kube/api/meta/meta.h"
 
 namespace swell::cli::runai {
 namespace {

@@ -9,7 +9,7 @@
 #include "cli/runai/runai.h"
 #include "cli/views/events_view.h"
 #include "cli/views/node_view.h"
-#include "kube/api/meta.h"
+#include "kube/api/meta/meta.h"
 
 namespace swell::cli::runai {
 namespace {

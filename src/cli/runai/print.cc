@@ -5,8 +5,8 @@
 #include "base/strings.h"
 #include "cli/print/output.h"
 #include "cli/print/text_table.h"
-#include "kube/api/meta.h"
-#include "kube/api/swell_keys.h"
+#include "kube/api/meta/meta.h"
+#include "kube/api/meta/swell_keys.h"
 
 namespace swell::cli::runai {
 namespace {

@@ -3,7 +3,7 @@
 
 #include "base/strings.h"
 #include "cli/runai/runai.h"
-#include "kube/api/meta.h"
+#include "kube/api/meta/meta.h"
 
 namespace swell::cli::runai {
 namespace {

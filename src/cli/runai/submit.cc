@@ -12,9 +12,9 @@
 #include "cli/print/output.h"
 #include "cli/runai/pod_flags.h"
 #include "cli/runai/runai.h"
-#include "kube/api/meta.h"
-#include "kube/api/quantity.h"
-#include "kube/api/swell_keys.h"
+#include "kube/api/meta/meta.h"
+#include "kube/api/meta/quantity.h"
+#include "kube/api/meta/swell_keys.h"
 
 namespace swell::cli::runai {
 namespace {

@@ -10,8 +10,8 @@
 #include "cli/print/output.h"
 #include "cli/runai/pod_flags.h"
 #include "cli/runai/runai.h"
-#include "kube/api/meta.h"
-#include "kube/api/swell_keys.h"
+#include "kube/api/meta/meta.h"
+#include "kube/api/meta/swell_keys.h"
 
 namespace swell::cli::runai {
 namespace {

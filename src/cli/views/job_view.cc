@@ -7,9 +7,9 @@
 #include <set>
 
 #include "base/strings.h"
-#include "kube/api/meta.h"
+#include "kube/api/meta/meta.h"
+#include "kube/api/meta/swell_keys.h"
 #include "kube/api/objects/amounts.h"
-#include "kube/api/swell_keys.h"
 
 namespace swell::cli {
 namespace {

@@ -5,7 +5,7 @@
 
 #include "base/strings.h"
 #include "cli/views/job_view.h"
-#include "kube/api/meta.h"
+#include "kube/api/meta/meta.h"
 #include "kube/api/objects/amounts.h"
 
 namespace swell::cli {

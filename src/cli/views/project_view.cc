@@ -8,8 +8,8 @@
 #include "cli/flags.h"
 #include "cli/print/text_table.h"
 #include "cli/views/job_view.h"
-#include "kube/api/meta.h"
-#include "kube/api/quantity.h"
+#include "kube/api/meta/meta.h"
+#include "kube/api/meta/quantity.h"
 
 namespace swell::cli {
 namespace {

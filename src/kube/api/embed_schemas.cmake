@@ -1,5 +1,5 @@
 # Writes OUTPUT, a C++ file with the texts of INPUTS (a list) as one array of raw strings.
-set(out "// Generated from src/api/schemas/*.txt.\n#include \"kube/api/schema_text.h\"\n\n")
+set(out "// Generated from src/api/schemas/*.txt.\n#include \"kube/api/schema/schema_text.h\"\n\n")
 string(APPEND out "namespace swell::api {\n\nstd::vector<std::string_view> EmbeddedSchemas() {\n")
 string(APPEND out "  return {\n")
 foreach(file ${INPUTS})

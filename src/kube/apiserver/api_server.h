@@ -19,9 +19,9 @@
 #include "base/metrics.h"
 #include "base/random.h"
 #include "json/value.h"
-#include "kube/api/binder.h"
-#include "kube/api/rest.h"
-#include "kube/api/scheme.h"
+#include "kube/api/rest/binder.h"
+#include "kube/api/rest/rest.h"
+#include "kube/api/schema/scheme.h"
 #include "kube/store/store.h"
 
 namespace swell::apiserver {

@@ -4,7 +4,7 @@
 
 #include "base/strings.h"
 #include "json/yaml.h"
-#include "kube/api/turn_sink.h"
+#include "kube/api/rest/turn_sink.h"
 #include "kube/apiserver/print/table.h"
 #include "kube/apiserver/request/request.h"
 #include "kube/apiserver/test_server.h"

@@ -12,11 +12,11 @@
 #include <vector>
 
 #include "base/clock.h"
-#include "kube/api/object_sink.h"
-#include "kube/api/paced_sink.h"
-#include "kube/api/rest.h"
-#include "kube/api/scheme.h"
-#include "kube/api/turn_sink.h"
+#include "kube/api/rest/object_sink.h"
+#include "kube/api/rest/paced_sink.h"
+#include "kube/api/rest/rest.h"
+#include "kube/api/schema/scheme.h"
+#include "kube/api/rest/turn_sink.h"
 #include "kube/apiserver/request/callouts.h"
 #include "kube/apiserver/request/request.h"
 

@@ -5,10 +5,10 @@
 #include "base/strings.h"
 #include "json/erase.h"
 #include "json/yaml.h"
-#include "kube/api/decode_problem.h"
-#include "kube/api/meta.h"
-#include "kube/api/protobuf.h"
-#include "kube/api/quantity.h"
+#include "kube/api/meta/meta.h"
+#include "kube/api/meta/quantity.h"
+#include "kube/api/openapi/protobuf.h"
+#include "kube/api/schema/decode_problem.h"
 #include "kube/apiserver/request/errors.h"
 
 namespace swell::apiserver {

@@ -1,7 +1,7 @@
 #include "kube/apiserver/service_address.h"
 
 #include "base/strings.h"
-#include "kube/api/meta.h"
+#include "kube/api/meta/meta.h"
 
 namespace swell::apiserver {
 

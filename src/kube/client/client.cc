@@ -3,7 +3,6 @@
 #include <utility>
 
 #include "base/strings.h"
-#include "json/document.h"
 
 namespace swell::client {
 namespace {
@@ -37,9 +36,8 @@ Result<json::SharedValue> ParseObject(const api::RestResponse& response) {
 }
 
 Result<ObjectList> ParseList(const api::RestResponse& response, bool managed_fields) {
-  json::Scratch scratch;
   SWELL_ASSIGN_OR_RETURN(json::Value parsed,
-                         json::Parse(response.BodyString(), {.bytes = 1 << 30}, scratch));
+                         json::Parse(response.BodyString(), {.bytes = 1 << 30}));
   ObjectList list;
   list.resource_version = json::GetString(parsed, {"metadata", "resourceVersion"});
   list.continue_token = json::GetString(parsed, {"metadata", "continue"});
@@ -55,7 +53,7 @@ Result<ObjectList> ParseList(const api::RestResponse& response, bool managed_fie
       item.get_object()["apiVersion"] = version;
     }
     if (!managed_fields) json::Remove(item, {"metadata", "managedFields"});
-    list.items.push_back(json::Keep(item));
+    list.items.push_back(std::make_shared<const json::Value>(std::move(item)));
   }
   return list;
 }

@@ -17,8 +17,8 @@
 #include "base/executor.h"
 #include "base/result.h"
 #include "json/value.h"
-#include "kube/api/object_sink.h"
-#include "kube/api/rest.h"
+#include "kube/api/rest/object_sink.h"
+#include "kube/api/rest/rest.h"
 
 namespace swell::client {
 

@@ -4,7 +4,7 @@
 
 #include "base/log.h"
 #include "base/strings.h"
-#include "kube/api/meta.h"
+#include "kube/api/meta/meta.h"
 
 namespace swell::client {
 namespace {

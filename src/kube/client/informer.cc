@@ -4,8 +4,7 @@
 
 #include "base/log.h"
 #include "base/strings.h"
-#include "json/document.h"
-#include "kube/api/meta.h"
+#include "kube/api/meta/meta.h"
 
 namespace swell::client {
 namespace {
@@ -175,8 +174,7 @@ void Informer::OnWatchChunk(const api::Chunk& chunk) {
 
 void Informer::OnWatchLine(std::string_view line) {
   if (Trim(line).empty()) return;
-  json::Scratch scratch;
-  auto event = json::Parse(line, {}, scratch);
+  auto event = json::Parse(line);
   json::Value* object = event.ok() ? json::FindMutable(*event, {"object"}) : nullptr;
   if (object == nullptr) {
     return EndWatch(Status(Code::kBadRequest, StrCat("unreadable event: ", line.substr(0, 200))));
@@ -189,7 +187,7 @@ void Informer::OnWatchLine(std::string_view line) {
     return EndWatch(why);
   }
   json::Remove(*object, {"metadata", "managedFields"});
-  OnWatchObject(type, json::Keep(*object));
+  OnWatchObject(type, std::make_shared<const json::Value>(std::move(*object)));
 }
 
 void Informer::OnWatchObject(std::string_view type, const json::SharedValue& object) {

@@ -9,8 +9,8 @@
 
 #include "base/sim_executor.h"
 #include "base/strings.h"
-#include "kube/api/meta.h"
-#include "kube/api/object_sink.h"
+#include "kube/api/meta/meta.h"
+#include "kube/api/rest/object_sink.h"
 
 namespace swell::client {
 namespace {

@@ -4,8 +4,8 @@
 
 #include "base/log.h"
 #include "base/strings.h"
-#include "kube/api/lease_term.h"
-#include "kube/api/meta.h"
+#include "kube/api/meta/lease_term.h"
+#include "kube/api/meta/meta.h"
 
 namespace swell::client {
 namespace {

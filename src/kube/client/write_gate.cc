@@ -6,7 +6,7 @@
 
 #include "base/strings.h"
 #include "json/value.h"
-#include "kube/api/lease_term.h"
+#include "kube/api/meta/lease_term.h"
 
 namespace swell::client {
 namespace {

@@ -1,6 +1,7 @@
 // WriteGate: a RestHandler before another, through which writes pass only while they may: for a
 // replica that must not write when it does not lead. What passes says in which term it was asked
-// (kube/api/lease_term.h), so that a server can refuse it when it arrives after the term's end.
+// (kube/api/meta/lease_term.h), so that a server can refuse it when it arrives after the term's
+// end.
 //
 // Reads, watches and Events always pass. Of other writes few are under way at a time; those that
 // wait are asked again whether they may when their turn comes, so that one who was held up, or
@@ -16,7 +17,7 @@
 #include <optional>
 #include <string>
 
-#include "kube/api/rest.h"
+#include "kube/api/rest/rest.h"
 
 namespace swell::client {
 

@@ -1,6 +1,6 @@
 #include "kube/controllers/config_map.h"
 
-#include "kube/api/meta.h"
+#include "kube/api/meta/meta.h"
 
 namespace swell::controllers {
 namespace {

@@ -1,7 +1,7 @@
 #include "kube/controllers/context.h"
 
 #include "base/strings.h"
-#include "kube/api/meta.h"
+#include "kube/api/meta/meta.h"
 
 namespace swell::controllers {
 namespace {

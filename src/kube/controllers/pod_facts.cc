@@ -4,7 +4,7 @@
 #include <array>
 
 #include "base/strings.h"
-#include "kube/api/meta.h"
+#include "kube/api/meta/meta.h"
 #include "kube/controllers/context.h"
 
 namespace swell::controllers {

@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "base/strings.h"
-#include "kube/api/meta.h"
-#include "kube/api/selector.h"
+#include "kube/api/meta/meta.h"
+#include "kube/api/meta/selector.h"
 #include "kube/controllers/pod_facts.h"
 
 namespace swell::controllers {

@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "kube/api/rest.h"
+#include "kube/api/rest/rest.h"
 #include "kube/net/net_testing.h"
 #include "kube/net/reactor/reactor.h"
 

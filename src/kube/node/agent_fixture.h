@@ -12,7 +12,7 @@
 
 #include "base/sim_executor.h"
 #include "base/strings.h"
-#include "kube/api/meta.h"
+#include "kube/api/meta/meta.h"
 #include "kube/node/fake_api.h"
 #include "kube/node/node_agent.h"
 #include "kube/node/simulated_runtime.h"

@@ -6,7 +6,7 @@
 
 #include "base/log.h"
 #include "base/strings.h"
-#include "kube/api/meta.h"
+#include "kube/api/meta/meta.h"
 #include "kube/api/objects/amounts.h"
 #include "kube/node/gpu_env.h"
 #include "kube/node/names.h"

@@ -5,8 +5,8 @@
 
 #include "base/strings.h"
 #include "json/patch.h"
-#include "kube/api/meta.h"
-#include "kube/api/strategic.h"
+#include "kube/api/meta/meta.h"
+#include "kube/api/patch/strategic.h"
 
 namespace swell::node {
 namespace {

@@ -11,8 +11,8 @@
 
 #include "base/clock.h"
 #include "json/value.h"
-#include "kube/api/rest.h"
-#include "kube/api/scheme.h"
+#include "kube/api/rest/rest.h"
+#include "kube/api/schema/scheme.h"
 
 namespace swell::node {
 

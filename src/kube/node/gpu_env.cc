@@ -5,8 +5,8 @@
 #include <cstdlib>
 
 #include "base/strings.h"
-#include "kube/api/meta.h"
-#include "kube/api/swell_keys.h"
+#include "kube/api/meta/meta.h"
+#include "kube/api/meta/swell_keys.h"
 
 namespace swell::node {
 namespace {

@@ -14,7 +14,7 @@
 #include <string>
 #include <vector>
 
-#include "kube/api/rest.h"
+#include "kube/api/rest/rest.h"
 #include "kube/node/node_agent.h"
 
 namespace swell::node {

@@ -6,9 +6,9 @@
 #include "base/log.h"
 #include "base/random.h"
 #include "base/strings.h"
-#include "kube/api/meta.h"
-#include "kube/api/quantity.h"
-#include "kube/api/swell_keys.h"
+#include "kube/api/meta/meta.h"
+#include "kube/api/meta/quantity.h"
+#include "kube/api/meta/swell_keys.h"
 
 namespace swell::node {
 namespace {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "kube/api/meta.h"
+#include "kube/api/meta/meta.h"
 
 namespace swell::node {
 

@@ -6,8 +6,7 @@
 #include <vector>
 
 #include "base/strings.h"
-#include "json/document.h"
-#include "kube/api/meta.h"
+#include "kube/api/meta/meta.h"
 
 namespace swell::node {
 namespace {
@@ -119,8 +118,6 @@ struct Fetch : std::enable_shared_from_this<Fetch> {
 void PodSources::Put(std::string_view kind,
                      std::string_view name,
                      Result<json::SharedValue> value) {
-  // For as long as the pod, and mostly the same for all pods of a namespace.
-  if (value.ok()) value = json::Keep(**value);
   found_.insert_or_assign(StrCat(kind, "/", name), std::move(value));
 }
 

@@ -3,9 +3,9 @@
 #include <optional>
 
 #include "base/strings.h"
-#include "kube/api/local_storage.h"
-#include "kube/api/meta.h"
-#include "kube/api/quantity.h"
+#include "kube/api/meta/local_storage.h"
+#include "kube/api/meta/meta.h"
+#include "kube/api/meta/quantity.h"
 #include "kube/node/pod_spec.h"
 
 namespace swell::node {

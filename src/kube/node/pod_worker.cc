@@ -6,8 +6,8 @@
 #include "base/log.h"
 #include "base/random.h"
 #include "base/strings.h"
-#include "kube/api/meta.h"
-#include "kube/api/swell_keys.h"
+#include "kube/api/meta/meta.h"
+#include "kube/api/meta/swell_keys.h"
 #include "kube/node/names.h"
 
 namespace swell::node {

@@ -26,7 +26,7 @@
 
 #include "base/clock.h"
 #include "base/result.h"
-#include "kube/api/rest.h"
+#include "kube/api/rest/rest.h"
 
 namespace swell::node {
 

@@ -6,8 +6,8 @@
 #include <utility>
 
 #include "base/strings.h"
-#include "kube/api/meta.h"
-#include "kube/api/quantity.h"
+#include "kube/api/meta/meta.h"
+#include "kube/api/meta/quantity.h"
 
 namespace swell::node {
 namespace {

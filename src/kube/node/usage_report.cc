@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "base/strings.h"
-#include "kube/api/meta.h"
+#include "kube/api/meta/meta.h"
 
 namespace swell::node {
 namespace {

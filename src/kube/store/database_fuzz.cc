@@ -86,7 +86,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     const auto written = original.entries.find(entry->key);
     SWELL_CHECK(written != original.entries.end());
     SWELL_CHECK(entry->version == written->second->version);
-    SWELL_CHECK(*entry->text.Whole() == *written->second->text.Whole());
+    SWELL_CHECK(*entry->text == *written->second->text);
     SWELL_CHECK(entry->attributes.labels == written->second->attributes.labels);
   }
   return 0;

@@ -444,18 +444,17 @@ Status SqliteBackend::WriteChange(const Change& change) {
   }
   std::string attributes = EncodeAttributes(entry.attributes);
   int64_t version = static_cast<int64_t>(entry.version);
-  const api::Chunk text = entry.text.Whole();
   int64_t checksum =
-      static_cast<int64_t>(EntryChecksum(entry.key, entry.version, attributes, *text));
+      static_cast<int64_t>(EntryChecksum(entry.key, entry.version, attributes, *entry.text));
   if (id != 0) {
-    update_.Bind(version).BindBlob(attributes).BindBlob(*text).Bind(checksum).Bind(id);
+    update_.Bind(version).BindBlob(attributes).BindBlob(*entry.text).Bind(checksum).Bind(id);
     return update_.Run() == 0 ? Status::Ok() : db_->Error("update");
   }
   id = next_id_++;
   undo_.emplace_back(id_key, 0);
   ids_.emplace(std::move(id_key), id);
   insert_.Bind(id).Bind(entry.key.resource).Bind(entry.key.ns).Bind(entry.key.name);
-  insert_.Bind(version).BindBlob(attributes).BindBlob(*text).Bind(checksum);
+  insert_.Bind(version).BindBlob(attributes).BindBlob(*entry.text).Bind(checksum);
   return insert_.Run() == 0 ? Status::Ok() : db_->Error("insert");
 }
 

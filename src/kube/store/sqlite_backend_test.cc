@@ -327,7 +327,7 @@ TEST_F(SqliteBackendTest, ASnapshotBecomesADatabaseOfItsOwn) {
   ASSERT_TRUE(Wait(*store, gone, "x").ok());
   ASSERT_TRUE(WaitDelete(*store, gone).ok());
   const Store::Snapshot snapshot = store->TakeSnapshot();
-  const std::string bytes = *store->Get(kept)->text.Whole();
+  const std::string bytes = *store->Get(kept)->text;
   ASSERT_TRUE(Wait(*store, kept, "new").ok());
   ASSERT_TRUE(WriteDatabase(copy, snapshot).ok());
   EXPECT_EQ(WriteDatabase(copy, snapshot).code(), Code::kAlreadyExists);
@@ -336,7 +336,7 @@ TEST_F(SqliteBackendTest, ASnapshotBecomesADatabaseOfItsOwn) {
   ASSERT_TRUE(read.ok()) << read.status().ToString();
   EXPECT_EQ(read->version, snapshot.version);
   ASSERT_EQ(read->entries.size(), 1u);
-  EXPECT_EQ(*read->entries[0]->text.Whole(), bytes);
+  EXPECT_EQ(*read->entries[0]->text, bytes);
   auto second = Open(copy);
   EXPECT_EQ(second->Version(), snapshot.version);
   EXPECT_EQ(second->Get(gone), nullptr);

@@ -8,7 +8,6 @@
 #include <sqlite3.h>
 
 #include "base/strings.h"
-#include "kube/store/gathering_vfs.h"
 
 namespace swell::store {
 namespace {
@@ -114,8 +113,7 @@ Result<std::unique_ptr<SqliteDb>> SqliteDb::Open(const std::string& path, Mode m
   sqlite3* raw = nullptr;
   // Without a log to replay, reading as immutable creates no files beside the database.
   std::string uri = Uri(path, mode == Mode::kReadOnly && !HasLog(path));
-  const char* vfs = mode == Mode::kReadWrite ? GatheringVfs() : nullptr;
-  int result = sqlite3_open_v2(uri.c_str(), &raw, flags, vfs);
+  int result = sqlite3_open_v2(uri.c_str(), &raw, flags, nullptr);
   if (raw == nullptr) return Status(Code::kInternal, StrCat(path, ": out of memory"));
   std::unique_ptr<SqliteDb> db(new SqliteDb(raw, path));
   if (result != SQLITE_OK) return db->Error("open");

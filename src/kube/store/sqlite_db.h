@@ -41,8 +41,6 @@ class SqliteStatement {
 
 class SqliteDb {
  public:
-  // kReadWrite gathers writes (gathering_vfs.h) and takes a log only where nobody else has the file
-  // open: set locking_mode=EXCLUSIVE first.
   enum class Mode { kReadOnly, kReadWrite, kCreate };
   static Result<std::unique_ptr<SqliteDb>> Open(const std::string& path, Mode mode);
   ~SqliteDb();

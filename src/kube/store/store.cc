@@ -7,8 +7,7 @@
 #include "base/callback_scope.h"
 #include "base/log.h"
 #include "base/strings.h"
-#include "json/document.h"
-#include "kube/api/edit_text.h"
+#include "kube/api/patch/edit_text.h"
 #include "kube/store/backend.h"
 
 namespace swell::store {
@@ -295,7 +294,7 @@ void StoreImpl::Flush() {
   size_t bytes = 0;
   while (!accepted_.empty() && batch.size() < kBatchWrites && bytes < kBatchBytes) {
     Pending& write = accepted_.front();
-    bytes += write.entry->text.size();
+    bytes += write.entry->text->size();
     batch.push_back({write.type, write.entry});
     in_flight_.push_back(std::move(write));
     accepted_.pop_front();
@@ -395,7 +394,7 @@ EventPtr StoreImpl::Apply(const Pending& write) {
 void StoreImpl::Remember(Resource& resource, const EventPtr& event) {
   resource.history.push_back(event);
   history_order_.push_back(&resource);
-  history_bytes_ += event->entry->text.size();
+  history_bytes_ += event->entry->text->size();
   while (!history_order_.empty() && (history_order_.size() > options_.history_events ||
                                      history_bytes_ > options_.history_bytes)) {
     ForgetOldest();
@@ -406,7 +405,7 @@ void StoreImpl::Remember(Resource& resource, const EventPtr& event) {
 void StoreImpl::ForgetOldest() {
   std::deque<EventPtr>& history = history_order_.front()->history;
   oldest_ = history.front()->version;
-  history_bytes_ -= history.front()->entry->text.size();
+  history_bytes_ -= history.front()->entry->text->size();
   history.pop_front();
   history_order_.pop_front();
 }
@@ -572,22 +571,20 @@ Result<Listing> StoreImpl::List(const std::string& resource_name,
 
 json::SharedValue Entry::Parsed() const {
   json::SharedValue value = parsed_.lock();
-  if (value == nullptr) parsed_ = value = Parse(*text.Whole());
+  if (value == nullptr) parsed_ = value = Parse(*text);
   return value;
 }
 
 json::SharedValue Entry::Content() const {
   json::SharedValue value = content_.lock();
   if (value != nullptr) return value;
-  const api::Chunk whole = text.Whole();
-  const auto without_writers = api::EditText(*whole, {{"metadata", "managedFields", ""}});
-  content_ = value = Parse(without_writers ? *without_writers : *whole);
+  const auto without_writers = api::EditText(*text, {{"metadata", "managedFields", ""}});
+  content_ = value = Parse(without_writers ? *without_writers : *text);
   return value;
 }
 
 json::SharedValue Entry::Parse(std::string_view text) const {
-  json::Scratch scratch;
-  auto parsed = json::Parse(text, {.depth = 256, .bytes = SIZE_MAX}, scratch);
+  auto parsed = json::Parse(text, {.depth = 256, .bytes = SIZE_MAX});
   if (!parsed.ok()) {
     // Only a damaged database leads here: the object is shown empty rather than taking everything
     // else down with it.
@@ -595,7 +592,7 @@ json::SharedValue Entry::Parse(std::string_view text) const {
                     {"name", StrCat(key.ns, "/", key.name)}, {"error", parsed.status().message()});
     parsed = json::Value(json::Object());
   }
-  return json::Keep(*parsed);
+  return std::make_shared<const json::Value>(std::move(*parsed));
 }
 
 Result<std::unique_ptr<Store>> Store::Open(Executor& executor,

@@ -34,9 +34,8 @@
 #include "base/executor.h"
 #include "base/result.h"
 #include "json/value.h"
-#include "kube/api/rest.h"
-#include "kube/api/string_pairs.h"
-#include "kube/store/packed_text.h"
+#include "kube/api/meta/string_pairs.h"
+#include "kube/api/rest/rest.h"
 
 namespace swell::store {
 
@@ -63,12 +62,12 @@ class Entry {
   Entry(Key key, uint64_t version, std::string text, Attributes attributes)
       : key(std::move(key)),
         version(version),
-        text(std::move(text)),
+        text(api::MakeChunk(std::move(text))),
         attributes(std::move(attributes)) {}
 
   const Key key;
   const uint64_t version;
-  const PackedText text;  // the object as compact JSON, resourceVersion included
+  const api::Chunk text;  // the object as compact JSON, resourceVersion included
   const Attributes attributes;
 
   // The parsed document; parsed at most once while anybody holds it. Core thread only.

@@ -4,7 +4,7 @@
 
 #include "base/strings.h"
 #include "json/yaml.h"
-#include "kube/api/meta.h"
+#include "kube/api/meta/meta.h"
 #include "kube/controllers/pod_facts.h"
 #include "kube/store/backend.h"
 #include "sched_inputs/sched_convert.h"

@@ -6,7 +6,7 @@
 
 #include "base/strings.h"
 #include "kube/api/cel/cel.h"
-#include "kube/api/schema_pattern.h"
+#include "kube/api/schema/schema_pattern.h"
 
 namespace swell::api {
 namespace {

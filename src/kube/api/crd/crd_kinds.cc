@@ -5,10 +5,10 @@
 #include "base/strings.h"
 #include "kube/api/crd/crd_rules.h"
 #include "kube/api/crd/crd_schema.h"
-#include "kube/api/field_errors.h"
-#include "kube/api/field_rules.h"
-#include "kube/api/meta.h"
-#include "kube/api/scheme.h"
+#include "kube/api/meta/meta.h"
+#include "kube/api/schema/field_errors.h"
+#include "kube/api/schema/field_rules.h"
+#include "kube/api/schema/scheme.h"
 
 namespace swell::api {
 namespace {

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "base/strings.h"
-#include "kube/api/field_rules.h"
+#include "kube/api/schema/field_rules.h"
 
 namespace swell::api {
 namespace {

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "kube/api/cel/cel.h"
-#include "kube/api/field_errors.h"
+#include "kube/api/schema/field_errors.h"
 
 namespace swell::api {
 

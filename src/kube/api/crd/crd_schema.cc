@@ -4,10 +4,10 @@
 #include <set>
 
 #include "base/strings.h"
-#include "kube/api/field_errors.h"
-#include "kube/api/field_rules.h"
-#include "kube/api/schema_pattern.h"
-#include "kube/api/schema_text.h"
+#include "kube/api/schema/field_errors.h"
+#include "kube/api/schema/field_rules.h"
+#include "kube/api/schema/schema_pattern.h"
+#include "kube/api/schema/schema_text.h"
 
 namespace swell::api {
 namespace {

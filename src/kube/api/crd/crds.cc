@@ -4,8 +4,8 @@
 
 #include "base/check.h"
 #include "base/strings.h"
-#include "kube/api/schema_text.h"
-#include "kube/api/scheme.h"
+#include "kube/api/schema/schema_text.h"
+#include "kube/api/schema/scheme.h"
 
 namespace swell::api {
 namespace {

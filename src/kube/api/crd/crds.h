@@ -5,7 +5,7 @@
 
 #include <vector>
 
-#include "kube/api/schema.h"
+#include "kube/api/schema/schema.h"
 
 namespace swell::api {
 

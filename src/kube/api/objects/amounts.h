@@ -10,7 +10,7 @@
 #include <string_view>
 
 #include "json/value.h"
-#include "kube/api/quantity.h"
+#include "kube/api/meta/quantity.h"
 
 namespace swell::api {
 

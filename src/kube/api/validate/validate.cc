@@ -5,7 +5,7 @@
 
 #include "base/strings.h"
 #include "kube/api/crd/crd_schema.h"
-#include "kube/api/meta.h"
+#include "kube/api/meta/meta.h"
 #include "kube/api/validate/validate_rules.h"
 
 namespace swell::api {

@@ -3,7 +3,7 @@
 #include <set>
 
 #include "base/strings.h"
-#include "kube/api/meta.h"
+#include "kube/api/meta/meta.h"
 #include "kube/api/validate/validate_rules.h"
 
 namespace swell::api {

@@ -2,8 +2,8 @@
 #include <algorithm>
 
 #include "base/strings.h"
-#include "kube/api/meta.h"
-#include "kube/api/quantity.h"
+#include "kube/api/meta/meta.h"
+#include "kube/api/meta/quantity.h"
 #include "kube/api/validate/validate_rules.h"
 
 namespace swell::api {

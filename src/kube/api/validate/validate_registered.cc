@@ -4,8 +4,8 @@
 
 #include "base/strings.h"
 #include "kube/api/cel/cel.h"
-#include "kube/api/cidr.h"
-#include "kube/api/meta.h"
+#include "kube/api/meta/cidr.h"
+#include "kube/api/meta/meta.h"
 #include "kube/api/validate/validate_rules.h"
 
 namespace swell::api {

@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "kube/api/field_rules.h"
-#include "kube/api/scheme.h"
+#include "kube/api/schema/field_rules.h"
+#include "kube/api/schema/scheme.h"
 
 namespace swell::api {
 

@@ -3,7 +3,7 @@
 #include "base/strings.h"
 #include "json/json_test_util.h"
 #include "json/patch.h"
-#include "kube/api/scheme.h"
+#include "kube/api/schema/scheme.h"
 
 namespace swell::api {
 namespace {

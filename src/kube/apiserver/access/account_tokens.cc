@@ -1,7 +1,7 @@
 #include "kube/apiserver/access/account_tokens.h"
 
 #include "base/strings.h"
-#include "kube/api/meta.h"
+#include "kube/api/meta/meta.h"
 #include "kube/apiserver/access/access.h"
 #include "kube/apiserver/access/registered_users.h"
 

@@ -2,7 +2,7 @@
 
 #include "base/strings.h"
 #include "json/text_writer.h"
-#include "kube/api/meta.h"
+#include "kube/api/meta/meta.h"
 
 namespace swell::apiserver {
 namespace {

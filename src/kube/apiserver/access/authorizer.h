@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "kube/api/rest.h"
+#include "kube/api/rest/rest.h"
 
 namespace swell::apiserver {
 

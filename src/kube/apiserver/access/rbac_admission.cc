@@ -4,8 +4,8 @@
 #include <set>
 
 #include "base/strings.h"
-#include "kube/api/meta.h"
-#include "kube/api/project_members.h"
+#include "kube/api/meta/meta.h"
+#include "kube/api/meta/project_members.h"
 #include "kube/apiserver/access/access.h"
 #include "kube/apiserver/access/rbac.h"
 #include "kube/apiserver/core.h"

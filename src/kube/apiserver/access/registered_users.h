@@ -12,7 +12,7 @@
 #include <string>
 #include <string_view>
 
-#include "kube/api/swell_keys.h"
+#include "kube/api/meta/swell_keys.h"
 #include "kube/apiserver/call.h"
 #include "kube/apiserver/core.h"
 

@@ -2,8 +2,8 @@
 #include <algorithm>
 
 #include "base/strings.h"
-#include "kube/api/field_errors.h"
-#include "kube/api/meta.h"
+#include "kube/api/meta/meta.h"
+#include "kube/api/schema/field_errors.h"
 #include "kube/apiserver/access/access.h"
 #include "kube/apiserver/access/authn.h"
 #include "kube/apiserver/access/handlers.h"

@@ -4,8 +4,8 @@
 #include <optional>
 
 #include "base/strings.h"
-#include "kube/api/meta.h"
-#include "kube/api/swell_keys.h"
+#include "kube/api/meta/meta.h"
+#include "kube/api/meta/swell_keys.h"
 #include "kube/apiserver/access/access.h"
 #include "kube/apiserver/access/registered_users.h"
 #include "kube/apiserver/request/errors.h"

@@ -1,6 +1,6 @@
 // Tokens for service accounts: POST serviceaccounts/x/token, and secrets that hold one.
 #include "base/strings.h"
-#include "kube/api/meta.h"
+#include "kube/api/meta/meta.h"
 #include "kube/apiserver/access/account_tokens.h"
 #include "kube/apiserver/access/handlers.h"
 #include "kube/apiserver/codec.h"

@@ -2,7 +2,7 @@
 
 #include "base/random.h"
 #include "base/strings.h"
-#include "kube/api/meta.h"
+#include "kube/api/meta/meta.h"
 #include "kube/apiserver/request/errors.h"
 
 namespace swell::apiserver {

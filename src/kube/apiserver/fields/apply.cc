@@ -3,7 +3,7 @@
 #include <map>
 
 #include "base/strings.h"
-#include "kube/api/meta.h"
+#include "kube/api/meta/meta.h"
 #include "kube/apiserver/fields/managed_fields.h"
 #include "kube/apiserver/request/errors.h"
 

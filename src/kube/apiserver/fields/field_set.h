@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "json/value.h"
-#include "kube/api/schema.h"
+#include "kube/api/schema/schema.h"
 
 namespace swell::apiserver {
 

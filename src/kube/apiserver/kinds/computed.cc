@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "base/strings.h"
-#include "kube/api/meta.h"
+#include "kube/api/meta/meta.h"
 #include "kube/apiserver/kinds/handlers.h"
 #include "kube/apiserver/pods/usage.h"
 #include "kube/apiserver/print/output.h"

@@ -3,7 +3,7 @@
 #include <deque>
 
 #include "base/log.h"
-#include "kube/api/meta.h"
+#include "kube/api/meta/meta.h"
 #include "kube/apiserver/kinds/handlers.h"
 
 namespace swell::apiserver {

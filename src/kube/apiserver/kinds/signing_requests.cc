@@ -4,8 +4,8 @@
 #include <set>
 
 #include "base/strings.h"
-#include "kube/api/field_errors.h"
-#include "kube/api/meta.h"
+#include "kube/api/meta/meta.h"
+#include "kube/api/schema/field_errors.h"
 #include "kube/apiserver/access/access.h"
 #include "kube/apiserver/access/registered_users.h"
 #include "kube/apiserver/kinds/handlers.h"

@@ -5,8 +5,8 @@
 
 #include "base/log.h"
 #include "base/strings.h"
-#include "kube/api/meta.h"
-#include "kube/api/quantity.h"
+#include "kube/api/meta/meta.h"
+#include "kube/api/meta/quantity.h"
 #include "kube/apiserver/access/handlers.h"
 #include "kube/apiserver/admission/limit_range.h"
 #include "kube/apiserver/codec.h"

@@ -3,8 +3,8 @@
 #include <vector>
 
 #include "base/strings.h"
-#include "kube/api/edit_text.h"
-#include "kube/api/meta.h"
+#include "kube/api/meta/meta.h"
+#include "kube/api/patch/edit_text.h"
 #include "kube/apiserver/access/access.h"
 #include "kube/apiserver/access/request_log.h"
 #include "kube/apiserver/admission/admission_webhooks.h"
@@ -114,7 +114,7 @@ AssignedPod Assign(Core& core,
   }
   api::SetCondition(conditions->get_array(), "PodScheduled", "True", "", "", core.clock.Now());
   edits.push_back({"status", "conditions", json::Print(*conditions)});
-  auto text = api::EditText(*entry.text.Whole(), edits);
+  auto text = api::EditText(*entry.text, edits);
   if (!text) return {};
   AssignedPod next{std::make_shared<const store::Entry>(entry.key, version, std::move(*text),
                                                         std::move(attributes)),

@@ -2,7 +2,7 @@
 // into it. It takes and gives the pod; before Kubernetes 1.22 it was a kind of its own,
 // EphemeralContainers, which kubectl of that time still asks for.
 #include "base/strings.h"
-#include "kube/api/meta.h"
+#include "kube/api/meta/meta.h"
 #include "kube/apiserver/codec.h"
 #include "kube/apiserver/pods/handlers.h"
 #include "kube/apiserver/print/output.h"

@@ -3,8 +3,8 @@
 #include <utility>
 
 #include "base/strings.h"
-#include "kube/api/meta.h"
-#include "kube/api/selector.h"
+#include "kube/api/meta/meta.h"
+#include "kube/api/meta/selector.h"
 #include "kube/apiserver/admission/admission_webhooks.h"
 #include "kube/apiserver/codec.h"
 #include "kube/apiserver/pods/handlers.h"

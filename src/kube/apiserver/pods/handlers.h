@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "kube/api/binder.h"
+#include "kube/api/rest/binder.h"
 #include "kube/apiserver/core.h"
 
 namespace swell::apiserver {

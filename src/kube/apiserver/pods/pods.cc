@@ -2,7 +2,7 @@
 #include <algorithm>
 
 #include "base/strings.h"
-#include "kube/api/meta.h"
+#include "kube/api/meta/meta.h"
 #include "kube/api/objects/amounts.h"
 #include "kube/apiserver/access/submitter.h"
 #include "kube/apiserver/admission/limit_range.h"

@@ -1,6 +1,6 @@
 // The proxy subresource of pods and services: HTTP through the API server.
 #include "base/strings.h"
-#include "kube/api/meta.h"
+#include "kube/api/meta/meta.h"
 #include "kube/apiserver/admission/admission_webhooks.h"
 #include "kube/apiserver/pods/handlers.h"
 #include "kube/apiserver/request/errors.h"

@@ -5,7 +5,7 @@
 
 #include "base/duration.h"
 #include "base/strings.h"
-#include "kube/api/meta.h"
+#include "kube/api/meta/meta.h"
 #include "kube/apiserver/webhooks/webhook.h"
 
 namespace swell::apiserver {

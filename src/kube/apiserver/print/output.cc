@@ -29,7 +29,7 @@ bool StoredAsIs(const Call& call, const store::Entry& entry) {
 
 bool StoredIn(const api::KindInfo& kind, const store::Entry& entry) {
   const std::string start = StrCat("{\"apiVersion\":\"", kind.gvk.ApiVersion(), "\"");
-  if (entry.text.StartsWith(start)) return true;
+  if (entry.text->starts_with(start)) return true;
   return json::GetString(*entry.Parsed(), {"apiVersion"}) == kind.gvk.ApiVersion();
 }
 
@@ -47,7 +47,7 @@ Result<json::SharedValue> SharedObjectOf(const Core& core, Call& call, const sto
 }
 
 Result<api::Chunk> BytesOf(const Core& core, Call& call, const store::Entry& entry) {
-  if (StoredAsIs(call, entry)) return entry.text.Whole();
+  if (StoredAsIs(call, entry)) return entry.text;
   SWELL_ASSIGN_OR_RETURN(const json::Value object, ObjectOf(core, call, entry));
   return api::MakeChunk(json::Print(object));
 }
@@ -97,7 +97,7 @@ void RespondEntry(Core& core, Call& call, int status, const store::Entry& entry)
   if (call.form.raw() && StoredAsIs(call, entry)) {
     api::RestResponse response;
     response.status = status;
-    response.body.push_back(entry.text.Whole());
+    response.body.push_back(entry.text);
     call.Respond(std::move(response));
     return;
   }
@@ -258,16 +258,12 @@ class ListMaker : public std::enable_shared_from_this<ListMaker> {
     std::string text;
     for (size_t bytes = 0; next_ < end && bytes < bytes_most; ++next_) {
       const store::Entry& entry = *entries_[next_];
-      bytes += entry.text.size();
-      if (call_->form.raw() && !(as_is_ && entry.text.packed())) {
+      bytes += entry.text->size();
+      if (call_->form.raw()) {
         Put(std::exchange(text, {}));
         if (next_ > 0) Add(Comma());
         SWELL_ASSIGN_OR_RETURN(api::Chunk bytes, BytesOf(core, *call_, entry));
         Add(std::move(bytes));
-        continue;
-      }
-      if (call_->form.raw()) {
-        PutTogether(entry.text, text);
         continue;
       }
       if (next_ > 0) text += frame_.separator;
@@ -276,13 +272,6 @@ class ListMaker : public std::enable_shared_from_this<ListMaker> {
     }
     Put(std::move(text));
     return Status::Ok();
-  }
-
-  void PutTogether(const store::PackedText& stored, std::string& text) {
-    if (text.size() + stored.size() >= kPieceBytes) Put(std::exchange(text, {}));
-    if (text.empty()) text.reserve(std::max(kPieceBytes, stored.size() + 1));
-    if (next_ > 0) text += frame_.separator;
-    stored.AppendTo(text);
   }
 
   void Put(std::string text) {

@@ -1,7 +1,7 @@
 // Table cells of networking, storage classes' kin, extension points and the control plane itself.
 #include "base/strings.h"
-#include "kube/api/meta.h"
-#include "kube/api/quantity.h"
+#include "kube/api/meta/meta.h"
+#include "kube/api/meta/quantity.h"
 #include "kube/apiserver/print/table.h"
 
 namespace swell::apiserver {

@@ -1,6 +1,6 @@
 // Table cells of services, configuration, storage, policy and the rest.
 #include "base/strings.h"
-#include "kube/api/meta.h"
+#include "kube/api/meta/meta.h"
 #include "kube/apiserver/print/table.h"
 
 namespace swell::apiserver {

@@ -2,7 +2,7 @@
 #include <algorithm>
 
 #include "base/strings.h"
-#include "kube/api/meta.h"
+#include "kube/api/meta/meta.h"
 #include "kube/apiserver/print/table.h"
 
 namespace swell::apiserver {

@@ -1,6 +1,6 @@
 // Table cells of what runs pods: jobs, deployments and their kin.
 #include "base/strings.h"
-#include "kube/api/meta.h"
+#include "kube/api/meta/meta.h"
 #include "kube/apiserver/print/table.h"
 
 namespace swell::apiserver {

@@ -2,8 +2,8 @@
 
 #include "base/strings.h"
 #include "json/json_path.h"
-#include "kube/api/meta.h"
-#include "kube/api/selector.h"
+#include "kube/api/meta/meta.h"
+#include "kube/api/meta/selector.h"
 #include "kube/apiserver/print/output.h"
 
 namespace swell::apiserver {

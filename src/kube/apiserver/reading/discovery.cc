@@ -2,7 +2,7 @@
 #include <algorithm>
 
 #include "base/strings.h"
-#include "kube/api/openapi.h"
+#include "kube/api/openapi/openapi.h"
 #include "kube/apiserver/access/handlers.h"
 #include "kube/apiserver/access/registered_users.h"
 #include "kube/apiserver/print/output.h"

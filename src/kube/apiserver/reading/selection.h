@@ -2,7 +2,7 @@
 // - Threads: immutable after parsing.
 #pragma once
 
-#include "kube/api/selector.h"
+#include "kube/api/meta/selector.h"
 #include "kube/apiserver/core.h"
 
 namespace swell::apiserver {

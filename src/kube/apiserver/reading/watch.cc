@@ -216,7 +216,7 @@ Result<api::Chunk> Watcher::EventBytes(std::string_view type,
   }
   std::string object;
   if (!reversion && call_->form.raw() && StoredAsIs(*call_, entry)) {
-    object = EventText(type, *entry.text.Whole());
+    object = EventText(type, *entry.text);
   } else {
     SWELL_ASSIGN_OR_RETURN(json::Value value, ObjectOf(core_, *call_, entry));
     if (reversion) {

@@ -7,8 +7,8 @@
 #include <gtest/gtest.h>
 
 #include "base/strings.h"
-#include "kube/api/object_sink.h"
-#include "kube/api/paced_sink.h"
+#include "kube/api/rest/object_sink.h"
+#include "kube/api/rest/paced_sink.h"
 #include "kube/apiserver/test_server.h"
 
 namespace swell::apiserver {

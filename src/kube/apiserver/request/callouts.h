@@ -20,7 +20,7 @@
 #include "base/clock.h"
 #include "base/executor.h"
 #include "json/value.h"
-#include "kube/api/rest.h"
+#include "kube/api/rest/rest.h"
 
 namespace swell::apiserver {
 

@@ -8,9 +8,9 @@
 
 #include "base/status.h"
 #include "json/value.h"
-#include "kube/api/rest.h"
-#include "kube/api/schema.h"
-#include "kube/api/scheme.h"
+#include "kube/api/rest/rest.h"
+#include "kube/api/schema/schema.h"
+#include "kube/api/schema/scheme.h"
 
 namespace swell::apiserver {
 

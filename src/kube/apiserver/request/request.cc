@@ -4,7 +4,7 @@
 #include <span>
 
 #include "base/strings.h"
-#include "kube/api/rest.h"
+#include "kube/api/rest/rest.h"
 
 namespace swell::apiserver {
 namespace {

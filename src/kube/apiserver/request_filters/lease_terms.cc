@@ -1,7 +1,7 @@
 #include "kube/apiserver/request_filters/lease_terms.h"
 
 #include "base/strings.h"
-#include "kube/api/lease_term.h"
+#include "kube/api/meta/lease_term.h"
 #include "kube/apiserver/request/errors.h"
 
 namespace swell::apiserver {

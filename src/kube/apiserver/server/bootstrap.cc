@@ -2,8 +2,8 @@
 
 #include "base/strings.h"
 #include "kube/api/crd/crds.h"
-#include "kube/api/local_storage.h"
-#include "kube/api/meta.h"
+#include "kube/api/meta/local_storage.h"
+#include "kube/api/meta/meta.h"
 #include "kube/apiserver/access/rbac_defaults.h"
 #include "kube/apiserver/kinds/service_ips.h"
 #include "kube/apiserver/writing/prepare.h"

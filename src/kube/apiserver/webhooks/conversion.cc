@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "base/strings.h"
-#include "kube/api/meta.h"
+#include "kube/api/meta/meta.h"
 #include "kube/apiserver/request/errors.h"
 #include "kube/apiserver/webhooks/webhook.h"
 

@@ -2,9 +2,9 @@
 
 #include "base/strings.h"
 #include "json/yaml.h"
-#include "kube/api/decode_problem.h"
-#include "kube/api/meta.h"
-#include "kube/api/strategic.h"
+#include "kube/api/meta/meta.h"
+#include "kube/api/patch/strategic.h"
+#include "kube/api/schema/decode_problem.h"
 #include "kube/apiserver/codec.h"
 #include "kube/apiserver/fields/apply.h"
 #include "kube/apiserver/fields/field_set.h"

@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "base/strings.h"
-#include "kube/api/decode_problem.h"
-#include "kube/api/meta.h"
+#include "kube/api/meta/meta.h"
+#include "kube/api/schema/decode_problem.h"
 #include "kube/apiserver/access/submitter.h"
 #include "kube/apiserver/admission/admission_webhooks.h"
 #include "kube/apiserver/codec.h"

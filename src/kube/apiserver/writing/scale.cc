@@ -1,8 +1,8 @@
 // The scale subresource: autoscaling/v1 Scale over a field of any kind.
 #include "base/strings.h"
 #include "json/patch.h"
-#include "kube/api/meta.h"
-#include "kube/api/selector.h"
+#include "kube/api/meta/meta.h"
+#include "kube/api/meta/selector.h"
 #include "kube/apiserver/admission/admission_webhooks.h"
 #include "kube/apiserver/codec.h"
 #include "kube/apiserver/print/output.h"

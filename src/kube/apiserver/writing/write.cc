@@ -1,7 +1,7 @@
 #include "kube/apiserver/writing/write.h"
 
 #include "base/strings.h"
-#include "kube/api/meta.h"
+#include "kube/api/meta/meta.h"
 #include "kube/apiserver/admission/quota.h"
 #include "kube/apiserver/codec.h"
 #include "kube/apiserver/print/output.h"

@@ -1,7 +1,7 @@
 #include "kube/apiserver/writing/write_options.h"
 
 #include "base/strings.h"
-#include "kube/api/field_errors.h"
+#include "kube/api/schema/field_errors.h"
 #include "kube/apiserver/request/errors.h"
 
 namespace swell::apiserver {

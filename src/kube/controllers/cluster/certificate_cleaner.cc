@@ -4,7 +4,7 @@
 #include <optional>
 #include <utility>
 
-#include "kube/api/meta.h"
+#include "kube/api/meta/meta.h"
 #include "kube/controllers/workload.h"
 #include "kube/controllers/write_batch.h"
 

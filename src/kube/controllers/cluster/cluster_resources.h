@@ -5,7 +5,7 @@
 
 #include <vector>
 
-#include "kube/api/scheme.h"
+#include "kube/api/schema/scheme.h"
 #include "kube/client/client.h"
 
 namespace swell::controllers {

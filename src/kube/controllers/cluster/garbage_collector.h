@@ -18,8 +18,8 @@
 
 #include "base/callback_scope.h"
 #include "base/timer.h"
-#include "kube/api/meta.h"
-#include "kube/api/scheme.h"
+#include "kube/api/meta/meta.h"
+#include "kube/api/schema/scheme.h"
 #include "kube/client/work_queue.h"
 #include "kube/controllers/context.h"
 

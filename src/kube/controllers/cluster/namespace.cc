@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "base/strings.h"
-#include "kube/api/meta.h"
+#include "kube/api/meta/meta.h"
 #include "kube/controllers/cluster/cluster_resources.h"
 
 namespace swell::controllers {

@@ -6,7 +6,7 @@
 #include <memory>
 #include <string>
 
-#include "kube/api/scheme.h"
+#include "kube/api/schema/scheme.h"
 #include "kube/client/work_queue.h"
 #include "kube/controllers/context.h"
 

@@ -1,7 +1,7 @@
 #include "kube/controllers/cluster/namespace_defaults.h"
 
 #include "base/strings.h"
-#include "kube/api/meta.h"
+#include "kube/api/meta/meta.h"
 #include "kube/controllers/workload.h"
 #include "kube/controllers/write_batch.h"
 

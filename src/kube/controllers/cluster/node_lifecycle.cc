@@ -4,7 +4,7 @@
 #include <array>
 
 #include "base/strings.h"
-#include "kube/api/meta.h"
+#include "kube/api/meta/meta.h"
 #include "kube/controllers/cluster/node_taints.h"
 #include "kube/controllers/pod_facts.h"
 #include "kube/controllers/write_batch.h"

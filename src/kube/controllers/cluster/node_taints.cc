@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "kube/api/meta.h"
+#include "kube/api/meta/meta.h"
 
 namespace swell::controllers {
 namespace {

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "kube/api/meta.h"
-#include "kube/api/selector.h"
+#include "kube/api/meta/meta.h"
+#include "kube/api/meta/selector.h"
 #include "kube/controllers/workload.h"
 #include "kube/controllers/write_batch.h"
 

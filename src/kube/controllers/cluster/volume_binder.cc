@@ -3,9 +3,9 @@
 #include <algorithm>
 
 #include "base/strings.h"
-#include "kube/api/local_storage.h"
-#include "kube/api/meta.h"
-#include "kube/api/selector.h"
+#include "kube/api/meta/local_storage.h"
+#include "kube/api/meta/meta.h"
+#include "kube/api/meta/selector.h"
 #include "kube/controllers/cluster/volume_match.h"
 #include "kube/controllers/workload.h"
 #include "kube/controllers/write_batch.h"

@@ -2,10 +2,10 @@
 
 #include <algorithm>
 
-#include "kube/api/local_storage.h"
-#include "kube/api/meta.h"
-#include "kube/api/quantity.h"
-#include "kube/api/selector.h"
+#include "kube/api/meta/local_storage.h"
+#include "kube/api/meta/meta.h"
+#include "kube/api/meta/quantity.h"
+#include "kube/api/meta/selector.h"
 
 namespace swell::controllers {
 namespace {

@@ -8,7 +8,7 @@
 
 #include "base/strings.h"
 #include "json/patch.h"
-#include "kube/api/meta.h"
+#include "kube/api/meta/meta.h"
 #include "kube/controllers/pod_env.h"
 #include "kube/controllers/pod_facts.h"
 #include "kube/controllers/workloads/batch_rules.h"

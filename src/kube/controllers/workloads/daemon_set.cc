@@ -4,8 +4,8 @@
 #include <set>
 
 #include "base/strings.h"
-#include "kube/api/meta.h"
-#include "kube/api/selector.h"
+#include "kube/api/meta/meta.h"
+#include "kube/api/meta/selector.h"
 #include "kube/controllers/pod_facts.h"
 
 namespace swell::controllers {

@@ -1,7 +1,7 @@
 #include "kube/controllers/workloads/queued_jobs.h"
 
 #include "base/strings.h"
-#include "kube/api/meta.h"
+#include "kube/api/meta/meta.h"
 #include "kube/controllers/write_batch.h"
 
 namespace swell::controllers {

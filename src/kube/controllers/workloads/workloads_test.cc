@@ -2,7 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "base/strings.h"
-#include "kube/api/meta.h"
+#include "kube/api/meta/meta.h"
 #include "kube/controllers/pod_facts.h"
 #include "operator/testing/cluster_test_util.h"
 

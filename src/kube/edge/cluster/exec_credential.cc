@@ -14,7 +14,7 @@
 #include "base/file.h"
 #include "base/strings.h"
 #include "json/value.h"
-#include "kube/api/meta.h"
+#include "kube/api/meta/meta.h"
 
 namespace swell::edge {
 namespace {

@@ -10,8 +10,8 @@
 #include "base/fair_queue.h"
 #include "base/mutex.h"
 #include "base/strings.h"
-#include "kube/api/paced_sink.h"
-#include "kube/api/turn_sink.h"
+#include "kube/api/rest/paced_sink.h"
+#include "kube/api/rest/turn_sink.h"
 #include "kube/edge/http/net_duplex.h"
 
 namespace swell::edge {

@@ -8,7 +8,7 @@
 // batches; answers go back from the core thread. A connection has one request under way at a time
 // (HttpServer's rule), so one client cannot crowd out the others by pipelining; and who has had
 // least of the core thread's time is next (base/fair_queue.h), so neither by many connections; nor
-// by long answers, which come in pieces, each of them a turn (kube/api/turn_sink.h).
+// by long answers, which come in pieces, each of them a turn (kube/api/rest/turn_sink.h).
 //
 // Identity: a bearer token and the verified client certificate become the request's credentials;
 // RestRequest::user is never set from the network.
@@ -26,7 +26,7 @@
 
 #include "base/clock.h"
 #include "base/executor.h"
-#include "kube/api/rest.h"
+#include "kube/api/rest/rest.h"
 #include "kube/net/http/server.h"
 
 namespace swell::edge {

@@ -17,7 +17,7 @@
 #include <string>
 
 #include "base/result.h"
-#include "kube/api/rest.h"
+#include "kube/api/rest/rest.h"
 #include "kube/client/kubeconfig.h"
 #include "kube/net/http/client.h"
 #include "kube/net/reactor/reactor.h"

@@ -5,7 +5,7 @@
 
 #include <memory>
 
-#include "kube/api/duplex.h"
+#include "kube/api/rest/duplex.h"
 #include "kube/net/connection/byte_stream.h"
 
 namespace swell::edge {

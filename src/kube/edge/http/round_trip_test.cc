@@ -9,7 +9,7 @@
 
 #include "base/strings.h"
 #include "json/value.h"
-#include "kube/api/turn_sink.h"
+#include "kube/api/rest/turn_sink.h"
 #include "kube/client/client.h"
 #include "kube/edge/http/http_front.h"
 #include "kube/edge/http/http_transport.h"

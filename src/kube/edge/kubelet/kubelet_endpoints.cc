@@ -1,7 +1,7 @@
 #include "kube/edge/kubelet/kubelet_endpoints.h"
 
 #include "base/strings.h"
-#include "kube/api/meta.h"
+#include "kube/api/meta/meta.h"
 #include "kube/edge/kubelet/kubelet_server.h"
 #include "kube/edge/streams/command_server.h"
 #include "kube/edge/streams/port_forward_server.h"

@@ -15,7 +15,7 @@
 #include <utility>
 #include <vector>
 
-#include "kube/api/rest.h"
+#include "kube/api/rest/rest.h"
 #include "kube/node/kubelet_handler.h"
 
 namespace swell::edge {

@@ -22,7 +22,7 @@
 
 #include "base/clock.h"
 #include "base/executor.h"
-#include "kube/api/rest.h"
+#include "kube/api/rest/rest.h"
 #include "kube/net/tls/tls.h"
 #include "kube/node/node_agent.h"
 

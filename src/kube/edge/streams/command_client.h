@@ -13,7 +13,7 @@
 
 #include "base/executor.h"
 #include "base/result.h"
-#include "kube/api/rest.h"
+#include "kube/api/rest/rest.h"
 
 namespace swell::edge {
 

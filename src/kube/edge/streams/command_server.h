@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "base/executor.h"
-#include "kube/api/rest.h"
+#include "kube/api/rest/rest.h"
 #include "kube/edge/streams/upgrade.h"
 #include "kube/node/runtime.h"
 

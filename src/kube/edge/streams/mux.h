@@ -18,7 +18,7 @@
 #include <string>
 #include <string_view>
 
-#include "kube/api/duplex.h"
+#include "kube/api/rest/duplex.h"
 
 namespace swell::edge {
 

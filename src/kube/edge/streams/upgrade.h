@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "kube/api/rest.h"
+#include "kube/api/rest/rest.h"
 
 namespace swell::edge {
 

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "base/callback_scope.h"
-#include "kube/api/duplex.h"
+#include "kube/api/rest/duplex.h"
 #include "kube/net/reactor/reactor.h"
 
 namespace swell::edge {

@@ -10,7 +10,7 @@
 
 #include "base/file.h"
 #include "base/strings.h"
-#include "kube/api/meta.h"
+#include "kube/api/meta/meta.h"
 
 namespace swell::edge {
 namespace {
