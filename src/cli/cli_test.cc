@@ -335,12 +335,12 @@ TEST_F(CliTest, ArenaSaysWhatItDoesNotDo) {
 }
 
 TEST_F(CliTest, KindsOfOtherSystemsAreRefusedWithWhatToUseInstead) {
-  stdin_ = "{apiVersion: batch.volcano.sh/v1alpha1, kind: Job, metadata: {name: j}}";
+  stdin_ = "{apiVersion: scheduling.volcano.sh/v1beta1, kind: Queue, metadata: {name: j}}";
   EXPECT_EQ(Run({"swell", "apply", "-f", "-"}), 1);
   EXPECT_EQ(err_,
-            "swell: standard input: the server does not know kind \"Job\" in apiVersion "
-            "\"batch.volcano.sh/v1alpha1\"; a PyTorchJob, TFJob or MPIJob (kubeflow.org) or a "
-            "TrainingJob (swell.dev/v1) starts its pods all or none\n");
+            "swell: standard input: the server does not know kind \"Queue\" in apiVersion "
+            "\"scheduling.volcano.sh/v1beta1\"; a queue with a quota is a Project here: swell "
+            "project create NAME --gpu-quota N\n");
   stdin_ = "{apiVersion: kueue.x-k8s.io/v1beta1, kind: ClusterQueue, metadata: {name: q}}";
   EXPECT_EQ(Run({"swell", "create", "-f", "-"}), 1);
   EXPECT_NE(err_.find("\"; a queue with a quota is a Project here"), std::string::npos) << err_;

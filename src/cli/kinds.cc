@@ -36,7 +36,6 @@ constexpr std::string_view kOperatorInstead =
     "where its own operator and definitions are installed, its pods are placed as gangs";
 
 constexpr ForeignKind kForeignKinds[] = {
-    {"batch.volcano.sh", "Job", kJobInstead},
     {"scheduling.volcano.sh", "Queue", kProjectInstead},
     {"scheduling.volcano.sh", "PodGroup", kPodGroupInstead},
     {"scheduling.x-k8s.io", "PodGroup", kPodGroupInstead},
@@ -52,7 +51,6 @@ constexpr ForeignKind kForeignKinds[] = {
      "elasticdl train makes an ElasticDLJob of elasticdl.org"},
     {"training.kubedl.io", "", kJobInstead},
     {"kubeflow.org", "MXJob", kJobInstead},
-    {"trainer.kubeflow.org", "TrainJob", kJobInstead},
     {"ray.io", "", kOperatorInstead},
     {"jobset.x-k8s.io", "", kOperatorInstead},
     {"leaderworkerset.x-k8s.io", "", kOperatorInstead},

@@ -3,6 +3,7 @@
 #include <array>
 
 #include "base/strings.h"
+#include "jobs/job_kinds.h"
 #include "jobs/launch_env.h"
 #include "kube/api/meta/meta.h"
 #include "kube/controllers/context.h"
@@ -22,7 +23,7 @@ constexpr int64_t kKilled = 137;
 
 class ElasticdlJobKind final : public JobKind {
  public:
-  explicit ElasticdlJobKind(ElasticdlOptions options) : options_(options) {}
+  explicit ElasticdlJobKind(JobKindOptions options) : options_(options) {}
 
   client::Resource resource() const override {
     return {"elasticdl.org", "v1alpha1", "elasticdljobs", true};
@@ -44,17 +45,17 @@ class ElasticdlJobKind final : public JobKind {
   bool Running(const JobSpec&, const std::vector<ReplicaCount>& counts) const override {
     return counts.front().running > 0;
   }
-  OnFailure Judge(const ReplicaSpec& replica,
-                  const ReplicaCount& count,
-                  const json::Value& pod,
-                  int64_t restarts) const override;
+  OnFailure ClassifyFailure(const ReplicaSpec& replica,
+                            const ReplicaCount& count,
+                            const json::Value& pod,
+                            int64_t restarts) const override;
 
  private:
   int64_t Port(const json::Value& job) const {
     return LaunchPort(job, options_.host_network ? 0 : kMasterPort, options_.host_network);
   }
 
-  ElasticdlOptions options_;
+  JobKindOptions options_;
 };
 
 // A class, CLASS=PART, or a part alone: that of the class high. A class may be called 42.
@@ -184,21 +185,25 @@ bool OutOfMemory(const json::Value& pod) {
   return false;
 }
 
-JobKind::OnFailure ElasticdlJobKind::Judge(const ReplicaSpec& replica,
-                                           const ReplicaCount& count,
-                                           const json::Value& pod,
-                                           int64_t restarts) const {
+OnFailure ElasticdlJobKind::ClassifyFailure(const ReplicaSpec& replica,
+                                            const ReplicaCount& count,
+                                            const json::Value& pod,
+                                            int64_t restarts) const {
   if (ExitCode(pod) == kKilled && !OutOfMemory(pod)) return OnFailure::kReplaceFree;
   if (FailedByCluster(pod) || WasDisrupted(pod) || api::IsDeleting(pod)) return OnFailure::kAsUsual;
   if (replica.type == kMaster) return OnFailure::kAsUsual;
   if (restarts < replica.relaunches) return OnFailure::kReplace;
-  return count.failed < replica.replicas ? OnFailure::kGoOn : OnFailure::kAsUsual;
+  return count.failed < replica.replicas ? OnFailure::kIgnore : OnFailure::kAsUsual;
 }
 
 }  // namespace
 
-std::unique_ptr<JobKind> MakeElasticdlJobKind(ElasticdlOptions options) {
+std::unique_ptr<JobKind> MakeElasticdlJobKind(JobKindOptions options) {
   return std::make_unique<ElasticdlJobKind>(options);
+}
+
+void AddElasticdlJobs(const JobKindOptions& options, JobKindList& kinds) {
+  kinds.push_back({MakeElasticdlJobKind(options), nullptr, nullptr});
 }
 
 }  // namespace swell::controllers

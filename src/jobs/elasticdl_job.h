@@ -24,10 +24,6 @@
 
 namespace swell::controllers {
 
-struct ElasticdlOptions {
-  bool host_network = false;  // pods share the machine's ports: each job gets its own
-};
-
-std::unique_ptr<JobKind> MakeElasticdlJobKind(ElasticdlOptions options);
+std::unique_ptr<JobKind> MakeElasticdlJobKind(JobKindOptions options);
 
 }  // namespace swell::controllers

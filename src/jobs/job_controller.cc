@@ -17,6 +17,8 @@ constexpr Duration kMarkedMax = std::chrono::seconds(10);
 // After this a pod that was made and never heard of is made again: it may have come and gone while
 // nobody listened.
 constexpr Duration kWatchLag = std::chrono::seconds(30);
+// How often a job looks for an object that it refers to and that does not exist yet.
+constexpr Duration kReadReferenceAgain = std::chrono::seconds(5);
 
 }  // namespace
 
@@ -109,6 +111,8 @@ void JobController::Observe(Pass& pass) {
     auto gang_class = pass.spec.GangClass();
     pass.gang_class = gang_class.ok() ? *gang_class : pass.spec.priority_class;
     pass.valid = true;
+  } else if (spec.status().code() == Code::kNotFound) {
+    pass.waits_for = spec.status().message();
   } else {
     pass.invalid_because = spec.status().message();
   }
@@ -134,6 +138,10 @@ void JobController::Decide(Pass& pass) {
   if (is_new) {
     SetCondition(pass, "Created", true, kind_->Reason("Created"),
                  StrCat(kind_->kind(), " ", pass.name, " is created."));
+  }
+  if (!pass.waits_for.empty()) {
+    if (is_new) pass.Tell("Warning", "ReferenceNotFound", pass.waits_for);
+    return pass.RequeueAfter(kReadReferenceAgain);
   }
   if (!pass.valid) {
     return Finish(pass, "Failed", "InvalidSpec",
@@ -356,6 +364,7 @@ bool JobController::ExceedsBackoff(const Pass& pass, int64_t in_place_restarts) 
 bool JobController::DecideFailures(Pass& pass) {
   int64_t in_place_restarts = 0;
   bool restarting = false;
+  bool restart_all = false;
   for (size_t i = 0; i < pass.spec.replicas.size(); ++i) {
     const ReplicaSpec& replica = pass.spec.replicas[i];
     for (int64_t k = 0; k < replica.replicas; ++k) {
@@ -369,11 +378,12 @@ bool JobController::DecideFailures(Pass& pass) {
         if (!api::IsDeleting(pod)) pass.delete_pods.push_back(it->second);
         continue;
       }
-      const JobKind::OnFailure verdict = kind_->Judge(replica, pass.counts[i], pod, pass.restarts);
-      if (verdict == JobKind::OnFailure::kGoOn) continue;
+      const OnFailure verdict = kind_->ClassifyFailure(replica, pass.counts[i], pod, pass.restarts);
+      if (verdict == OnFailure::kIgnore) continue;
       int64_t code = ExitCode(pod).value_or(1);
-      bool retryable = verdict != JobKind::OnFailure::kAsUsual || FailedByCluster(pod) ||
-                       WasDisrupted(pod) || api::IsDeleting(pod) ||
+      restart_all = restart_all || verdict == OnFailure::kRestartJob;
+      bool retryable = (verdict != OnFailure::kAsUsual && verdict != OnFailure::kFailJob) ||
+                       FailedByCluster(pod) || WasDisrupted(pod) || api::IsDeleting(pod) ||
                        (replica.restart_policy == RestartPolicy::kExitCode && code >= 128);
       if (!retryable) {
         Finish(pass, "Failed", kind_->Reason("Failed"),
@@ -385,8 +395,8 @@ bool JobController::DecideFailures(Pass& pass) {
       if (api::IsDeleting(pod)) continue;
       pass.delete_pods.push_back(it->second);
       // Only failures of its own are held against the job, and each once.
-      if (verdict == JobKind::OnFailure::kReplaceFree || FailedByCluster(pod) ||
-          WasDisrupted(pod) || counted_.contains(std::string(api::Uid(pod)))) {
+      if (verdict == OnFailure::kReplaceFree || FailedByCluster(pod) || WasDisrupted(pod) ||
+          counted_.contains(std::string(api::Uid(pod)))) {
         continue;
       }
       pass.count_restart_of.emplace_back(api::Uid(pod));
@@ -401,6 +411,11 @@ bool JobController::DecideFailures(Pass& pass) {
                   " has failed because it has reached the specified ", "backoff limit"));
     return true;
   }
+  if (kind_->Failed(pass.spec, pass.counts)) {
+    Finish(pass, "Failed", kind_->Reason("Failed"),
+           StrCat(kind_->kind(), " ", pass.name, " is failed because too few members succeeded."));
+    return true;
+  }
   if (restarting && !pass.IsTrue("Restarting")) {
     std::string message = StrCat(kind_->kind(), " ", pass.name, " is restarting.");
     SetCondition(pass, "Restarting", true, kind_->Reason("Restarting"), message);
@@ -409,7 +424,10 @@ bool JobController::DecideFailures(Pass& pass) {
     }
     pass.Tell("Warning", kind_->Reason("Restarting"), message);
   }
-  return false;
+  if (!restart_all) return false;
+  pass.delete_pods.clear();
+  StopPods(pass, true);
+  return true;
 }
 
 bool JobController::StoppedBySuspension(const Pass& pass) const {
@@ -571,6 +589,7 @@ void JobController::FillCounts(Pass& pass) {
   json::Set(pass.status, {"replicaStatuses"}, std::move(statuses));
   if (pass.restarts > 0) json::Set(pass.status, {"restarts"}, pass.restarts);
   if (pass.spec.elastic) FillSize(pass);
+  kind_->FillStatus(*pass.job, pass.spec, pass.counts, pass.now, pass.status);
 }
 
 }  // namespace swell::controllers

@@ -30,6 +30,12 @@ bool Says(const json::Value& spec, std::string_view path) {
 
 }  // namespace
 
+void JobKind::FillStatus(const json::Value&,
+                         const JobSpec&,
+                         const std::vector<ReplicaCount>&,
+                         WallTime,
+                         json::Value&) const {}
+
 int64_t JobSpec::TotalReplicas() const {
   int64_t total = 0;
   for (const ReplicaSpec& replica : replicas) total += replica.replicas;
@@ -123,10 +129,10 @@ Result<PriorityShare> ReadPriorityShare(std::string_view field, std::string_view
   return share;
 }
 
-JobKind::OnFailure JobKind::Judge(const ReplicaSpec&,
-                                  const ReplicaCount&,
-                                  const json::Value&,
-                                  int64_t) const {
+OnFailure JobKind::ClassifyFailure(const ReplicaSpec&,
+                                   const ReplicaCount&,
+                                   const json::Value&,
+                                   int64_t) const {
   return OnFailure::kAsUsual;
 }
 

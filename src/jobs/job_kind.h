@@ -3,6 +3,7 @@
 // - Threads: stateless; core executor only.
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -14,9 +15,34 @@
 
 namespace swell::controllers {
 
+// What kinds of jobs are told about the cluster they run in.
+struct JobKindOptions {
+  // Pods share the machine's ports: each job, or each member, then has ports of its own.
+  bool host_network = false;
+  // An object that a job refers to, such as a training runtime; null if it does not exist. Empty
+  // where nobody can look it up: then only the job itself is read.
+  std::function<json::SharedValue(const client::Resource&, std::string_view key)> find;
+};
+
 enum class RestartPolicy { kNever, kOnFailure, kAlways, kExitCode };
 enum class CleanPodPolicy { kNone, kRunning, kAll };
 enum class OnPreemption { kRequeue, kFail };
+
+// What follows when a pod fails by itself.
+enum class OnFailure {
+  kAsUsual,      // by its role's restart policy
+  kReplace,      // it is made again, which counts as a restart of the job
+  kReplaceFree,  // it is made again
+  kIgnore,       // it stays as it is, and the others continue
+  kRestartJob,   // all pods are made again, which counts as one restart of the job
+  kFailJob,
+};
+
+// Volcano's policies: what follows when a pod of a task fails. The first that matches counts.
+struct FailurePolicy {
+  std::optional<int64_t> exit_code;  // empty: any
+  OnFailure action = OnFailure::kIgnore;
+};
 
 // A priority class, or a part of a role's members that has it: "high", "high=0.5".
 struct PriorityShare {
@@ -37,7 +63,9 @@ struct ReplicaSpec {
   // What its pods are called, "-index" following if there can be several; empty: ReplicaName.
   std::string pod_name;
   bool numbered = true;
-  int64_t relaunches = 0;  // failures of members that a kind with its own Judge forgives
+  int64_t relaunches = 0;  // failures of members that a kind's ClassifyFailure forgives
+  std::vector<FailurePolicy> on_failure;
+  bool completes_job = false;  // the job has succeeded when all members of this role have
   // Who of them has a priority class of its own; empty: they have the job's.
   PriorityShare priority;
 
@@ -63,6 +91,7 @@ struct JobSpec {
   std::optional<int64_t> min_available;
   // Members beyond min_available may come and go while the others train on.
   bool elastic = false;
+  std::optional<int64_t> min_success;  // members that must succeed; empty: by the kind's rule
   // Of a kind whose first worker's end can be the job's: all of them must have succeeded.
   bool all_must_succeed = true;
   // Without a group each pod is placed and preempted for itself, by its own priority.
@@ -105,6 +134,8 @@ class JobKind {
 
   virtual client::Resource resource() const = 0;
   virtual std::string kind() const = 0;  // "PyTorchJob"
+  // Other resources that its jobs refer to (JobKindOptions::find).
+  virtual std::vector<client::Resource> References() const { return {}; }
   // The reason of a condition or an event: "PyTorchJobRunning".
   virtual std::string Reason(std::string_view what) const;
   // Whether the status has only what the kind's users know: no Created once it runs, no selectors.
@@ -129,13 +160,18 @@ class JobKind {
   virtual std::vector<json::Value> Dependents(const json::Value& job, const JobSpec& spec) const;
   // Whether the counts (one per spec.replicas, same order) mean success.
   virtual bool Succeeded(const JobSpec& spec, const std::vector<ReplicaCount>& counts) const = 0;
-  // What a pod that failed by itself means. kReplaceFree is not held against the job; kGoOn leaves
-  // the pod as it is.
-  enum class OnFailure { kAsUsual, kReplace, kReplaceFree, kGoOn };
-  virtual OnFailure Judge(const ReplicaSpec& replica,
-                          const ReplicaCount& count,
-                          const json::Value& pod,
-                          int64_t restarts) const;
+  virtual OnFailure ClassifyFailure(const ReplicaSpec& replica,
+                                    const ReplicaCount& count,
+                                    const json::Value& pod,
+                                    int64_t restarts) const;
+  // Whether they mean that the job has failed, though no single failure did.
+  virtual bool Failed(const JobSpec&, const std::vector<ReplicaCount>&) const { return false; }
+  // Adds the kind's own fields to a status that has conditions and replicaStatuses.
+  virtual void FillStatus(const json::Value& job,
+                          const JobSpec& spec,
+                          const std::vector<ReplicaCount>& counts,
+                          WallTime now,
+                          json::Value& status) const;
   // Whether they mean that the job is running.
   virtual bool Running(const JobSpec& spec, const std::vector<ReplicaCount>& counts) const = 0;
 };

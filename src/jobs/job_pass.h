@@ -24,6 +24,7 @@ struct JobController::Pass {
   std::string gang_class;  // of spec
   bool valid = false;
   std::string invalid_because;
+  std::string waits_for;                          // an object that it refers to does not exist yet
   std::map<std::string, json::SharedValue> pods;  // by name
   std::vector<ReplicaCount> counts;               // like spec.replicas
 

@@ -2,24 +2,11 @@
 
 #include <map>
 
-#include "autoscaling/metric_specs.h"
-#include "autoscaling/scale_target.h"
 #include "base/strings.h"
 #include "elastic/log_metrics.h"
-#include "jobs/elasticdl_job.h"
-#include "jobs/kubedl_job.h"
-#include "jobs/pytorch_job.h"
-#include "jobs/role_job.h"
-#include "jobs/training_job.h"
 #include "sched_inputs/gpu_request.h"
 
 namespace swell::controllers {
-
-struct JobRules::Row {
-  std::unique_ptr<JobKind> kind;
-  ReadScaleTarget scale = nullptr;  // by what pays
-  ReadTargetRole target = nullptr;  // to a target
-};
 
 namespace {
 
@@ -74,18 +61,10 @@ Status CheckPodGroup(const json::Value& group) {
 
 }  // namespace
 
-JobRules::JobRules() {
-  rows_.push_back({MakeTrainingJobKind({}), TrainingScaleTarget, TrainingTargetRole});
-  rows_.push_back({MakePyTorchJobKind({}), nullptr, PyTorchTargetRole});
-  rows_.push_back({MakeKubedlJobKind({}), KubedlScaleTarget, nullptr});
-  rows_.push_back({MakeElasticdlJobKind({}), nullptr, nullptr});
-  for (auto& kind : MakeRoleJobKinds({})) rows_.push_back({std::move(kind), nullptr, nullptr});
-}
-
-JobRules::~JobRules() = default;
+JobRules::JobRules() : kinds_(MakeJobKinds({})) {}
 
 const JobKind* JobRules::Find(std::string_view group, std::string_view plural) const {
-  for (const Row& row : rows_) {
+  for (const JobKindEntry& row : kinds_) {
     const client::Resource own = row.kind->resource();
     if (own.group == group && own.plural == plural) return row.kind.get();
   }
@@ -100,7 +79,7 @@ Status JobRules::Check(const JobKind& kind, const json::Value& job) const {
                       "Forbidden: jobs run once; a CronJob of Kubernetes can create one at its "
                       "times, with kubectl in a pod");
   }
-  for (const Row& row : rows_) {
+  for (const JobKindEntry& row : kinds_) {
     if (row.kind.get() != &kind) continue;
     SWELL_RETURN_IF_ERROR(CheckScaling(row.scale, job));
     SWELL_RETURN_IF_ERROR(CheckScaling(row.target, job));

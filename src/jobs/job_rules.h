@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "jobs/job_kind.h"
+#include "jobs/job_kinds.h"
 #include "kube/api/schema/scheme.h"
 
 namespace swell::controllers {
@@ -16,7 +16,6 @@ namespace swell::controllers {
 class JobRules {
  public:
   JobRules();
-  ~JobRules();
 
   // Null for what is no job of Swell's.
   const JobKind* Find(std::string_view group, std::string_view plural) const;
@@ -30,8 +29,7 @@ class JobRules {
  private:
   Status CheckObject(const api::KindInfo& kind, const json::Value& object) const;
 
-  struct Row;
-  std::vector<Row> rows_;
+  const JobKindList kinds_;
 };
 
 }  // namespace swell::controllers

@@ -1,6 +1,7 @@
 #include "jobs/kubedl_job.h"
 
 #include "base/strings.h"
+#include "jobs/job_kinds.h"
 #include "jobs/launch_env.h"
 #include "kube/api/meta/meta.h"
 #include "kube/controllers/pod_env.h"
@@ -13,7 +14,7 @@ constexpr std::string_view kWorker = "Worker";
 
 class KubedlJobKind final : public JobKind {
  public:
-  explicit KubedlJobKind(PyTorchOptions options) : options_(options) {}
+  explicit KubedlJobKind(JobKindOptions options) : options_(options) {}
 
   client::Resource resource() const override { return kKubedlPyTorchJobs; }
   std::string kind() const override { return "PyTorchJob"; }
@@ -33,7 +34,7 @@ class KubedlJobKind final : public JobKind {
   bool Running(const JobSpec& spec, const std::vector<ReplicaCount>& counts) const override;
 
  private:
-  PyTorchOptions options_;
+  JobKindOptions options_;
 };
 
 Result<JobSpec> KubedlJobKind::Parse(const json::Value& job) const {
@@ -139,8 +140,12 @@ bool KubedlJobKind::Running(const JobSpec& spec, const std::vector<ReplicaCount>
 
 }  // namespace
 
-std::unique_ptr<JobKind> MakeKubedlJobKind(PyTorchOptions options) {
+std::unique_ptr<JobKind> MakeKubedlJobKind(JobKindOptions options) {
   return std::make_unique<KubedlJobKind>(options);
+}
+
+void AddKubedlJobs(const JobKindOptions& options, JobKindList& kinds) {
+  kinds.push_back({MakeKubedlJobKind(options), KubedlScaleTarget, nullptr});
 }
 
 }  // namespace swell::controllers

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/strings.h"
+#include "jobs/job_kinds.h"
 #include "jobs/launch_env.h"
 #include "kube/api/meta/meta.h"
 #include "kube/controllers/pod_env.h"
@@ -15,7 +16,7 @@ constexpr std::string_view kWorker = "Worker";
 
 class PyTorchJobKind final : public JobKind {
  public:
-  explicit PyTorchJobKind(PyTorchOptions options) : options_(options) {}
+  explicit PyTorchJobKind(JobKindOptions options) : options_(options) {}
 
   client::Resource resource() const override { return client::resources::kPyTorchJobs; }
   std::string kind() const override { return "PyTorchJob"; }
@@ -33,7 +34,7 @@ class PyTorchJobKind final : public JobKind {
   bool Running(const JobSpec& spec, const std::vector<ReplicaCount>& counts) const override;
 
  private:
-  PyTorchOptions options_;
+  JobKindOptions options_;
 };
 
 Result<JobSpec> PyTorchJobKind::Parse(const json::Value& job) const {
@@ -221,13 +222,17 @@ Status ReadElasticPolicy(const json::Value& body, JobSpec& spec) {
   return Status::Ok();
 }
 
-int64_t PyTorchPort(const json::Value& job, const JobSpec& spec, const PyTorchOptions& options) {
+int64_t PyTorchPort(const json::Value& job, const JobSpec& spec, const JobKindOptions& options) {
   const int64_t given = NamedPort(spec.replicas.front().pod_template, kPyTorchPortName);
   return LaunchPort(job, given, options.host_network);
 }
 
-std::unique_ptr<JobKind> MakePyTorchJobKind(PyTorchOptions options) {
+std::unique_ptr<JobKind> MakePyTorchJobKind(JobKindOptions options) {
   return std::make_unique<PyTorchJobKind>(options);
+}
+
+void AddPytorchJobs(const JobKindOptions& options, JobKindList& kinds) {
+  kinds.push_back({MakePyTorchJobKind(options), nullptr, PyTorchTargetRole});
 }
 
 }  // namespace swell::controllers

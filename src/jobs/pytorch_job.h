@@ -9,19 +9,13 @@
 
 namespace swell::controllers {
 
-struct PyTorchOptions {
-  // Pods without network namespaces share the host's ports: each job then gets a port of its own
-  // between 20000 and 29999 instead of 23456.
-  bool host_network = false;
-};
-
-std::unique_ptr<JobKind> MakePyTorchJobKind(PyTorchOptions options);
+std::unique_ptr<JobKind> MakePyTorchJobKind(JobKindOptions options);
 
 // What kinds of PyTorch jobs have in common, read from their spec: Master and Worker, how far
 // spec.elasticPolicy lets the workers shrink and grow, and the port that their leader listens at.
 Status ReadPyTorchRoles(const json::Value& body, JobSpec& spec);
 Status ReadElasticPolicy(const json::Value& body, JobSpec& spec);
 inline constexpr std::string_view kPyTorchPortName = "pytorchjob-port";
-int64_t PyTorchPort(const json::Value& job, const JobSpec& spec, const PyTorchOptions& options);
+int64_t PyTorchPort(const json::Value& job, const JobSpec& spec, const JobKindOptions& options);
 
 }  // namespace swell::controllers

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/strings.h"
+#include "jobs/job_kinds.h"
 #include "jobs/launch_env.h"
 #include "jobs/mpi_job.h"
 #include "kube/api/meta/meta.h"
@@ -115,7 +116,7 @@ class RoleJobKind final : public JobKind {
               client::Resource resource,
               RestartPolicy restart_policy,
               CleanPodPolicy clean_pod_policy,
-              RoleJobOptions options)
+              JobKindOptions options)
       : family_(family),
         resource_(std::move(resource)),
         restart_policy_(restart_policy),
@@ -153,7 +154,7 @@ class RoleJobKind final : public JobKind {
   client::Resource resource_;
   RestartPolicy restart_policy_;
   CleanPodPolicy clean_pod_policy_;
-  RoleJobOptions options_;
+  JobKindOptions options_;
 };
 
 bool IsChief(const ReplicaSpec& replica) {
@@ -365,7 +366,7 @@ void PrepareMpiMember(const Member& member, json::Value& pod) {
 
 }  // namespace
 
-std::vector<std::unique_ptr<JobKind>> MakeRoleJobKinds(RoleJobOptions options) {
+std::vector<std::unique_ptr<JobKind>> MakeRoleJobKinds(JobKindOptions options) {
   std::vector<std::unique_ptr<JobKind>> kinds;
   auto add = [&](const Family& family, std::string_view group, std::string_view version,
                  RestartPolicy restart, CleanPodPolicy clean) {
@@ -385,6 +386,10 @@ std::vector<std::unique_ptr<JobKind>> MakeRoleJobKinds(RoleJobOptions options) {
   add(kTensorflow, kKubedl, "v1alpha1", RestartPolicy::kExitCode, CleanPodPolicy::kRunning);
   add(kXgboost, kKubedl, "v1alpha1", RestartPolicy::kNever, CleanPodPolicy::kNone);
   return kinds;
+}
+
+void AddRoleJobs(const JobKindOptions& options, JobKindList& kinds) {
+  for (auto& kind : MakeRoleJobKinds(options)) kinds.push_back({std::move(kind), nullptr, nullptr});
 }
 
 }  // namespace swell::controllers

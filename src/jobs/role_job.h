@@ -14,11 +14,6 @@
 
 namespace swell::controllers {
 
-struct RoleJobOptions {
-  // Pods without network namespaces share the host's ports: each member then has one of its own.
-  bool host_network = false;
-};
-
-std::vector<std::unique_ptr<JobKind>> MakeRoleJobKinds(RoleJobOptions options);
+std::vector<std::unique_ptr<JobKind>> MakeRoleJobKinds(JobKindOptions options);
 
 }  // namespace swell::controllers

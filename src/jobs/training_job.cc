@@ -4,6 +4,7 @@
 #include <array>
 
 #include "base/strings.h"
+#include "jobs/job_kinds.h"
 #include "jobs/launch_env.h"
 #include "kube/api/meta/meta.h"
 #include "kube/controllers/context.h"
@@ -23,7 +24,7 @@ bool IsChief(std::string_view role) {
 
 class TrainingJobKind final : public JobKind {
  public:
-  explicit TrainingJobKind(TrainingJobOptions options) : options_(options) {}
+  explicit TrainingJobKind(JobKindOptions options) : options_(options) {}
 
   client::Resource resource() const override { return client::resources::kTrainingJobs; }
   std::string kind() const override { return "TrainingJob"; }
@@ -42,7 +43,7 @@ class TrainingJobKind final : public JobKind {
   bool Running(const JobSpec& spec, const std::vector<ReplicaCount>& counts) const override;
 
  private:
-  TrainingJobOptions options_;
+  JobKindOptions options_;
 };
 
 // How many of the role must run together: all of them, unless it may shrink.
@@ -241,8 +242,12 @@ bool TrainingJobKind::Running(const JobSpec& spec, const std::vector<ReplicaCoun
 
 }  // namespace
 
-std::unique_ptr<JobKind> MakeTrainingJobKind(TrainingJobOptions options) {
+std::unique_ptr<JobKind> MakeTrainingJobKind(JobKindOptions options) {
   return std::make_unique<TrainingJobKind>(options);
+}
+
+void AddTrainingJobs(const JobKindOptions& options, JobKindList& kinds) {
+  kinds.push_back({MakeTrainingJobKind(options), TrainingScaleTarget, TrainingTargetRole});
 }
 
 }  // namespace swell::controllers

@@ -8,12 +8,8 @@
 
 namespace swell::controllers {
 
-struct TrainingJobOptions {
-  bool host_network = false;  // pods share the machine's ports: each job gets its own
-};
-
 // Which of a job's roles counts: master, chief, leader or launcher if there is one, else the first
 // by name. Its first pod is where the others meet, and its end is the job's.
-std::unique_ptr<JobKind> MakeTrainingJobKind(TrainingJobOptions options);
+std::unique_ptr<JobKind> MakeTrainingJobKind(JobKindOptions options);
 
 }  // namespace swell::controllers

@@ -6,13 +6,9 @@
 
 #include "autoscaling/pod_autoscaler.h"
 #include "jobs/autoscaler.h"
-#include "jobs/elasticdl_job.h"
 #include "jobs/job_controller.h"
-#include "jobs/kubedl_job.h"
-#include "jobs/pytorch_job.h"
-#include "jobs/role_job.h"
+#include "jobs/job_kinds.h"
 #include "jobs/target_autoscaler.h"
-#include "jobs/training_job.h"
 #include "kube/controllers/cluster/certificate_cleaner.h"
 #include "kube/controllers/cluster/garbage_collector.h"
 #include "kube/controllers/cluster/namespace.h"
@@ -141,24 +137,20 @@ struct Manager::Parts {
                 {.scheduler_names = options.scheduler_names,
                  .ns = options.grouping_namespace,
                  .rules = options.grouping_rules,
-                 .release = [this](const json::Value& pod) { scheduler.LookAgain(pod); }}),
-        elasticdl_jobs(context, MakeElasticdlJobKind({.host_network = options.host_network})),
-        training_jobs(context, MakeTrainingJobKind({.host_network = options.host_network})),
-        training_scaler(context, client::resources::kTrainingJobs, TrainingScaleTarget),
-        training_targets(context, client::resources::kTrainingJobs, TrainingTargetRole) {
-    auto ours = [&](const client::Resource& jobs) {
-      return !options.others_jobs.contains(jobs.GroupResource());
-    };
-    for (auto& kind : MakeRoleJobKinds({.host_network = options.host_network})) {
-      if (ours(kind->resource())) role_jobs.emplace_back(context, std::move(kind));
-    }
-    if (ours(kKubedlPyTorchJobs)) {
-      kubedl_jobs.emplace(context, MakeKubedlJobKind({.host_network = options.host_network}));
-      kubedl_scaler.emplace(context, kKubedlPyTorchJobs, KubedlScaleTarget);
-    }
-    if (ours(client::resources::kPyTorchJobs)) {
-      pytorch_jobs.emplace(context, MakePyTorchJobKind({.host_network = options.host_network}));
-      pytorch_targets.emplace(context, client::resources::kPyTorchJobs, PyTorchTargetRole);
+                 .release = [this](const json::Value& pod) { scheduler.LookAgain(pod); }}) {
+    const JobKindOptions of_cluster{
+        .host_network = options.host_network,
+        .find = [&informers = context.informers](const client::Resource& resource,
+                                                 std::string_view key) {
+          return informers.Of(resource).Get(key);
+        }};
+    for (JobKindEntry& entry : MakeJobKinds(of_cluster)) {
+      const client::Resource resource = entry.kind->resource();
+      if (options.others_jobs.contains(resource.GroupResource())) continue;
+      for (const client::Resource& used : entry.kind->References()) context.informers.Of(used);
+      jobs.emplace_back(context, std::move(entry.kind));
+      if (entry.scale != nullptr) scalers.emplace_back(context, resource, entry.scale);
+      if (entry.target != nullptr) target_scalers.emplace_back(context, resource, entry.target);
     }
     scheduler.HoldWhile([this](const json::Value& pod) { return grouper.Holds(pod); });
     scheduler.OnCycle([this] { projects.OnCycle(); });
@@ -208,15 +200,9 @@ struct Manager::Parts {
   std::optional<ProjectMembers> members;
   PodGroupController pod_groups;
   PodGrouper grouper;
-  std::optional<JobController> pytorch_jobs;
-  std::list<JobController> role_jobs;
-  std::optional<JobController> kubedl_jobs;
-  JobController elasticdl_jobs;
-  JobController training_jobs;
-  std::optional<Autoscaler> kubedl_scaler;
-  Autoscaler training_scaler;
-  std::optional<TargetAutoscaler> pytorch_targets;
-  TargetAutoscaler training_targets;
+  std::list<JobController> jobs;
+  std::list<Autoscaler> scalers;
+  std::list<TargetAutoscaler> target_scalers;
   std::optional<SchedulerPod> scheduler_pod;
   std::optional<SettingsTeller> settings;
   std::optional<UsageLedger> usage;

@@ -5,6 +5,7 @@
 #include "base/file.h"
 #include "base/strings.h"
 #include "cli/session.h"
+#include "kube/api/crd/definitions.h"
 #include "kube/api/meta/meta.h"
 #include "kube/api/schema/scheme.h"
 #include "operator/replica.h"
@@ -94,12 +95,11 @@ Result<std::vector<controllers::GroupingRule>> ReadGroupingRules(const std::stri
 Result<std::set<std::string>> FindOthersJobs(RemoteProcess& process, const std::string& choice) {
   std::set<std::string> others;
   if (choice == "swell") return others;
-  for (const json::Value& own : api::SwellCrds()) {
-    const std::string_view group = json::GetString(own, {"spec", "group"});
-    const std::string name(api::Name(own));
-    if (choice == "operator" && group == "kubeflow.org") others.insert(name);
-    if (choice == "operator" || (group != "kubeflow.org" && group != "training.kubedl.io"))
-      continue;
+  for (const api::Definition& own : api::JobDefinitions()) {
+    const std::string name = own.GroupResource();
+    if (choice == "operator" && own.group.ends_with("kubeflow.org")) others.insert(name);
+    const bool ours = own.group == "swell.dev" || own.group == "elasticdl.org";
+    if (choice == "operator" || ours) continue;
     auto crd = process.Await([&](client::ObjectCallback done) {
       process.client().Get(client::resources::kCrds, "", name, std::move(done));
     });

@@ -4,6 +4,7 @@
 #include "base/strings.h"
 #include "json/yaml.h"
 #include "kube/api/crd/crds.h"
+#include "kube/api/crd/definitions.h"
 #include "kube/api/schema/scheme.h"
 
 namespace swell {
@@ -25,7 +26,7 @@ Array Words(std::string_view words) {
 
 // Words with commas between them; the core group is "".
 struct Rule {
-  std::string_view groups;
+  std::string groups;
   std::string_view resources;
   std::string_view verbs;
 };
@@ -80,7 +81,7 @@ Value ControllerRole() {
        {"ray.io,jobset.x-k8s.io,leaderworkerset.x-k8s.io,scheduling.volcano.sh,scheduling.x-k8s.io",
         "*", "get"},
        {"metrics.k8s.io,custom.metrics.k8s.io,external.metrics.k8s.io", "*", "get,list"},
-       {"swell.dev,kubeflow.org,training.kubedl.io,elasticdl.org", "*", "*"}});
+       {StrCat("swell.dev,", api::JobGroups()), "*", "*"}});
 }
 
 Value AgentRole() {
@@ -216,13 +217,12 @@ void AddPeoplesRoles(std::vector<Value>& out) {
   constexpr std::string_view kAggregate = "rbac.authorization.k8s.io/aggregate-to-";
   auto key = [&](std::string_view role) { return std::string(kAggregate).append(role); };
   out.push_back(ClusterRole("swell-edit",
-                            {{"kubeflow.org,training.kubedl.io,elasticdl.org", "*", "*"},
+                            {{api::JobGroups(), "*", "*"},
                              {"swell.dev", "trainingjobs,trainingjobs/scale,podgroups", "*"}},
                             Object{{key("edit"), "true"}, {key("admin"), "true"}}));
-  out.push_back(ClusterRole(
-      "swell-view",
-      {{"swell.dev,kubeflow.org,training.kubedl.io,elasticdl.org", "*", "get,list,watch"}},
-      Object{{key("view"), "true"}}));
+  out.push_back(ClusterRole("swell-view",
+                            {{StrCat("swell.dev,", api::JobGroups()), "*", "get,list,watch"}},
+                            Object{{key("view"), "true"}}));
 }
 
 }  // namespace

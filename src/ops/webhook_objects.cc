@@ -1,5 +1,6 @@
 // What makes an API server ask the webhook of `swell controller`, and what that may do for it.
 #include "base/strings.h"
+#include "kube/api/crd/definitions.h"
 #include "ops/install_objects.h"
 
 namespace swell {
@@ -22,6 +23,20 @@ Value Rule(std::string_view group, std::string_view version, Array resources) {
                 {"scope", "Namespaced"}};
 }
 
+// Pods and the kinds of jobs, in the order of their definitions.
+Array WorkRules() {
+  Array rules{Rule("", "v1", {"pods"})};
+  for (const api::Definition& one : api::JobDefinitions()) {
+    Value& last = rules.back();
+    if (json::GetArray(last, {"apiGroups"}) == Array{one.group}) {
+      json::FindMutable(last, {"resources"})->get_array().emplace_back(one.plural);
+    } else {
+      rules.push_back(Rule(one.group, one.version, {one.plural}));
+    }
+  }
+  return rules;
+}
+
 Value Hook(const WebhookInstall& install) {
   Object client;
   if (install.url.empty()) {
@@ -33,23 +48,17 @@ Value Hook(const WebhookInstall& install) {
   const Value outside = Object{{"key", kNamespaceName},
                                {"operator", "NotIn"},
                                {"values", Array{"kube-system", "kube-node-lease", install.ns}}};
-  return Object{
-      {"name", "admission.swell.dev"},
-      {"admissionReviewVersions", Array{"v1"}},
-      {"clientConfig", std::move(client)},
-      // Requests are served without it.
-      {"failurePolicy", "Ignore"},
-      {"matchPolicy", "Equivalent"},
-      {"namespaceSelector", Object{{"matchExpressions", Array{outside}}}},
-      {"reinvocationPolicy", "IfNeeded"},
-      {"rules",
-       Array{Rule("", "v1", {"pods"}), Rule("swell.dev", "v1", {"trainingjobs"}),
-             Rule("kubeflow.org", "v1",
-                  {"pytorchjobs", "tfjobs", "xgboostjobs", "paddlejobs", "jaxjobs", "mpijobs"}),
-             Rule("training.kubedl.io", "v1alpha1", {"pytorchjobs", "tfjobs", "xgboostjobs"}),
-             Rule("elasticdl.org", "v1alpha1", {"elasticdljobs"})}},
-      {"sideEffects", "None"},
-      {"timeoutSeconds", 5}};
+  return Object{{"name", "admission.swell.dev"},
+                {"admissionReviewVersions", Array{"v1"}},
+                {"clientConfig", std::move(client)},
+                // Work continues without it.
+                {"failurePolicy", "Ignore"},
+                {"matchPolicy", "Equivalent"},
+                {"namespaceSelector", Object{{"matchExpressions", Array{outside}}}},
+                {"reinvocationPolicy", "IfNeeded"},
+                {"rules", WorkRules()},
+                {"sideEffects", "None"},
+                {"timeoutSeconds", 5}};
 }
 
 void AddRights(std::string_view kind, Object metadata, Array rules, std::vector<Value>& out) {

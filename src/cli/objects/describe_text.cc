@@ -186,13 +186,12 @@ std::string SizeText(const JobView& job, WallTime now) {
 
 std::string RolesText(const JobView& job) {
   std::vector<std::string> lines;
-  for (const auto& role : json::GetObject(*job.object, {"spec", job.kind->replica_specs})) {
-    int64_t wanted = json::GetInt(role.value(), {"replicas"}, 1);
+  for (const RoleEntry& role : RolesOf(*job.object, *job.kind)) {
+    int64_t wanted = json::GetInt(*role.spec, {"replicas"}, 1);
     int64_t gpus = 0;
-    if (const json::Value* pod = json::Find(role.value(), {"template"})) gpus = MilliGpus(*pod);
-    const json::Value* counts =
-        json::Find(*job.object, {"status", "replicaStatuses", KeyText(role)});
-    std::string line = StrCat(KeyText(role), ": ", wanted, ", ", GpusText(gpus), " each");
+    if (const json::Value* pod = json::Find(*role.spec, {"template"})) gpus = MilliGpus(*pod);
+    const json::Value* counts = json::Find(*job.object, {"status", "replicaStatuses", role.name});
+    std::string line = StrCat(role.name, ": ", wanted, ", ", GpusText(gpus), " each");
     if (counts) {
       for (std::string_view word : {"active", "succeeded", "failed"}) {
         int64_t n = json::GetInt(*counts, {word});

@@ -96,7 +96,7 @@ class ScaleAction final : public Action {
       return Status(Code::kConflict, StrCat("job ", Quote(job.name), " is over: ", job.status));
     }
     const std::vector<RoleBounds> roles = BoundsOf(*job.object, *job.kind);
-    if (job.kind->replica_specs.empty() || roles.empty()) {
+    if (job.kind->roles.empty() || roles.empty()) {
       return Misuse(StrCat(job.ResourceName(), " has no roles that could be scaled"));
     }
     SWELL_ASSIGN_OR_RETURN(RoleBounds role, Choose(job, roles, role_));
@@ -125,7 +125,7 @@ class ScaleAction final : public Action {
   Result<json::SharedValue> Write(Api& api, const JobView& job, const RoleBounds& role) const {
     json::Value patch = json::Object{};
     client::SayVersionSeen(patch, *job.object);
-    json::Set(patch, {"spec", job.kind->replica_specs, role.role, "replicas"}, replicas_);
+    json::Set(patch, {"spec", job.kind->roles, role.role, "replicas"}, replicas_);
     return api.Patch(job.kind->resource, job.ns, job.name, client::PatchType::kMerge, patch,
                      {.dry_run = dry_run_});
   }

@@ -68,17 +68,6 @@ constexpr std::string_view kOrder[] = {"customresourcedefinitions.apiextensions.
                                        "daemonsets.apps",
                                        "cronjobs.batch",
                                        "jobs.batch",
-                                       "trainingjobs.swell.dev",
-                                       "pytorchjobs.kubeflow.org",
-                                       "pytorchjobs.training.kubedl.io",
-                                       "tfjobs.kubeflow.org",
-                                       "tfjobs.training.kubedl.io",
-                                       "xgboostjobs.kubeflow.org",
-                                       "xgboostjobs.training.kubedl.io",
-                                       "paddlejobs.kubeflow.org",
-                                       "jaxjobs.kubeflow.org",
-                                       "mpijobs.kubeflow.org",
-                                       "elasticdljobs.elasticdl.org",
                                        "pods"};
 
 size_t RankOf(const std::string& resource) {

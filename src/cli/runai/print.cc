@@ -28,8 +28,8 @@ std::string NodeText(const JobView& job) {
 }
 
 const json::Value* FirstPodSpec(const JobView& job) {
-  for (const auto& role : json::GetObject(*job.object, {"spec", job.kind->replica_specs})) {
-    if (const json::Value* pod = json::Find(role.value(), {"template"})) return pod;
+  for (const RoleEntry& role : RolesOf(*job.object, *job.kind)) {
+    if (const json::Value* pod = json::Find(*role.spec, {"template"})) return pod;
   }
   return json::Find(*job.object, {"spec", "template"});
 }

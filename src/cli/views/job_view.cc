@@ -7,6 +7,7 @@
 #include <set>
 
 #include "base/strings.h"
+#include "kube/api/crd/definitions.h"
 #include "kube/api/meta/meta.h"
 #include "kube/api/meta/swell_keys.h"
 #include "kube/api/objects/amounts.h"
@@ -46,15 +47,15 @@ struct Template {
 
 std::vector<Template> TemplatesOf(const json::Value& job, const JobKindInfo& kind) {
   std::vector<Template> templates;
-  if (kind.replica_specs.empty()) {
+  if (kind.roles.empty()) {
     if (const json::Value* pod = json::Find(job, {"spec", "template"})) {
       templates.push_back({pod, json::GetInt(job, {"spec", "parallelism"}, 1)});
     }
     return templates;
   }
-  for (const auto& role : json::GetObject(job, {"spec", kind.replica_specs})) {
-    if (const json::Value* pod = json::Find(role.value(), {"template"})) {
-      templates.push_back({pod, json::GetInt(role.value(), {"replicas"}, 1)});
+  for (const RoleEntry& role : RolesOf(job, kind)) {
+    if (const json::Value* pod = json::Find(*role.spec, {"template"})) {
+      templates.push_back({pod, json::GetInt(*role.spec, {"replicas"}, 1)});
     }
   }
   return templates;
@@ -165,25 +166,30 @@ bool IsInstance(std::string_view rest) {
 }  // namespace
 
 const std::vector<JobKindInfo>& JobKinds() {
-  static const std::vector<JobKindInfo>* kinds = new std::vector<JobKindInfo>{
-      {client::resources::kPyTorchJobs, "PyTorchJob", "pytorchReplicaSpecs"},
-      {client::resources::kTrainingJobs, "TrainingJob", "roles"},
-      {{"kubeflow.org", "v1", "tfjobs", true}, "TFJob", "tfReplicaSpecs"},
-      {{"kubeflow.org", "v1", "xgboostjobs", true}, "XGBoostJob", "xgbReplicaSpecs"},
-      {{"kubeflow.org", "v1", "paddlejobs", true}, "PaddleJob", "paddleReplicaSpecs"},
-      {{"kubeflow.org", "v1", "jaxjobs", true}, "JAXJob", "jaxReplicaSpecs"},
-      {{"kubeflow.org", "v1", "mpijobs", true}, "MPIJob", "mpiReplicaSpecs"},
-      {{"training.kubedl.io", "v1alpha1", "pytorchjobs", true},
-       "PyTorchJob",
-       "pytorchReplicaSpecs"},
-      {{"training.kubedl.io", "v1alpha1", "tfjobs", true}, "TFJob", "tfReplicaSpecs"},
-      {{"training.kubedl.io", "v1alpha1", "xgboostjobs", true}, "XGBoostJob", "xgbReplicaSpecs"},
-      {{"elasticdl.org", "v1alpha1", "elasticdljobs", true},
-       "ElasticDLJob",
-       "elasticdlReplicaSpecs"},
-      {client::resources::kJobs, "Job", ""},
-  };
-  return *kinds;
+  static const std::vector<JobKindInfo> kinds = [] {
+    std::vector<JobKindInfo> all;
+    for (const api::Definition& one : api::JobDefinitions()) {
+      all.push_back({{one.group, one.version, one.plural, true},
+                     one.kind,
+                     one.roles == "-" ? "" : one.roles,
+                     one.suspend});
+    }
+    all.push_back({client::resources::kJobs, "Job", "", "suspend"});
+    return all;
+  }();
+  return kinds;
+}
+
+std::vector<RoleEntry> RolesOf(const json::Value& job, const JobKindInfo& kind) {
+  std::vector<RoleEntry> roles;
+  if (kind.roles.empty()) return roles;
+  for (const auto& role : json::GetObject(job, {"spec", kind.roles})) {
+    roles.push_back({std::string(role.key().data(), role.key().size()), &role.value()});
+  }
+  for (const json::Value& role : json::GetArray(job, {"spec", kind.roles})) {
+    roles.push_back({std::string(json::GetString(role, {"name"})), &role});
+  }
+  return roles;
 }
 
 const json::Value* SizeOf(const json::Value& job) {
@@ -214,18 +220,20 @@ int64_t JobView::HeldMilliGpus() const {
 
 std::vector<RoleBounds> BoundsOf(const json::Value& job, const JobKindInfo& kind) {
   std::vector<RoleBounds> all;
-  if (kind.replica_specs.empty()) {
-    int64_t n = json::GetInt(job, {"spec", "parallelism"}, 1);
+  if (kind.roles.empty()) {
+    // A TrainJob says how many nodes it has, a Job how many pods run at once.
+    int64_t n = json::GetInt(job, {"spec", "parallelism"},
+                             json::GetInt(job, {"spec", "trainer", "numNodes"}, 1));
     all.push_back({.role = "", .replicas = n, .least = n, .most = n});
     return all;
   }
-  for (const auto& role : json::GetObject(job, {"spec", kind.replica_specs})) {
+  for (const RoleEntry& role : RolesOf(job, kind)) {
     RoleBounds one;
-    one.role.assign(role.key().data(), role.key().size());
-    one.replicas = json::GetInt(role.value(), {"replicas"}, 1);
+    one.role = role.name;
+    one.replicas = json::GetInt(*role.spec, {"replicas"}, 1);
     one.least = one.most = one.replicas;
-    const json::Value* bounds = json::Find(role.value(), {"elastic"});
-    std::string field = StrCat("spec.", kind.replica_specs, ".", one.role, ".elastic");
+    const json::Value* bounds = json::Find(*role.spec, {"elastic"});
+    std::string field = StrCat("spec.", kind.roles, ".", one.role, ".elastic");
     if (bounds == nullptr && one.role == "Worker") {
       bounds = json::Find(job, {"spec", "elasticPolicy"});
       field = "spec.elasticPolicy";
@@ -235,7 +243,7 @@ std::vector<RoleBounds> BoundsOf(const json::Value& job, const JobKindInfo& kind
       one.most = std::max(one.least, json::GetInt(*bounds, {"maxReplicas"}, one.replicas));
       one.least_field = field + ".minReplicas";
       one.most_field = field + ".maxReplicas";
-      if (role.value().as_object().contains("elastic")) {
+      if (json::Find(*role.spec, {"elastic"}) != nullptr) {
         one.replicas = std::clamp(one.replicas, one.least, one.most);
       }
     }
@@ -248,13 +256,10 @@ Status SetSuspended(Api& api, const JobView& job, bool suspend) {
   if (job.over()) {
     return Status(Code::kConflict, StrCat("job ", Quote(job.name), " is over: ", job.status));
   }
-  json::Value patch = json::Object{};
-  bool in_run_policy = job.kind->resource.group == "kubeflow.org";
-  if (in_run_policy) {
-    json::Set(patch, {"spec", "runPolicy", "suspend"}, suspend);
-  } else {
-    json::Set(patch, {"spec", "suspend"}, suspend);
-  }
+  json::Value patch = suspend;
+  std::vector<std::string_view> path = Split(job.kind->suspend, '.');
+  for (size_t i = path.size(); i-- > 0;) patch = json::Object{{path[i], std::move(patch)}};
+  patch = json::Object{{"spec", std::move(patch)}};
   return api.Patch(job.kind->resource, job.ns, job.name, client::PatchType::kMerge, patch).status();
 }
 

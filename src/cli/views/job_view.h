@@ -17,9 +17,17 @@ namespace swell::cli {
 struct JobKindInfo {
   Resource resource;
   std::string kind;
-  std::string replica_specs;  // field of spec with one entry per role; empty: a single template
+  // Field of spec with one entry per role, a map or a list of named ones; empty: one template.
+  std::string roles;
+  std::string suspend;  // path below spec
 };
 const std::vector<JobKindInfo>& JobKinds();
+
+struct RoleEntry {
+  std::string name;
+  const json::Value* spec;  // in the job
+};
+std::vector<RoleEntry> RolesOf(const json::Value& job, const JobKindInfo& kind);
 
 struct JobView {
   json::SharedValue object;

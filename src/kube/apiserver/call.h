@@ -15,8 +15,8 @@
 #include "kube/api/rest/object_sink.h"
 #include "kube/api/rest/paced_sink.h"
 #include "kube/api/rest/rest.h"
-#include "kube/api/schema/scheme.h"
 #include "kube/api/rest/turn_sink.h"
+#include "kube/api/schema/scheme.h"
 #include "kube/apiserver/request/callouts.h"
 #include "kube/apiserver/request/request.h"
 

@@ -4,6 +4,7 @@
 
 #include "base/check.h"
 #include "base/strings.h"
+#include "kube/api/crd/definitions.h"
 #include "kube/api/schema/schema_text.h"
 #include "kube/api/schema/scheme.h"
 
@@ -77,84 +78,6 @@ void WriteRules(const Schema& schema, Object& out) {
   }
 }
 
-struct CrdRow {
-  std::string_view package;
-  std::string_view group;
-  std::string_view version;
-  std::string_view kind;
-  std::string_view plural;
-  std::string_view short_names;
-  std::string_view categories;
-  bool namespaced;
-  bool status;
-  std::string_view scale;             // spec path, status path, selector path
-  std::string_view columns;           // NAME|type|path[|priority], separated by ;
-  std::string_view also_served = {};  // a further version of the same fields
-};
-
-constexpr std::string_view kJobColumns =
-    "State|string|.status.conditions[-1:].type;Age|date|.metadata.creationTimestamp";
-constexpr std::string_view kKubedlColumns =
-    "State|string|.status.conditions[-1:].type;Age|date|.metadata.creationTimestamp;"
-    "Finished-TTL|integer|.spec.ttlSecondsAfterFinished|1";
-constexpr std::string_view kWorkerScale =
-    ".spec.pytorchReplicaSpecs.Worker.replicas .status.replicaStatuses.Worker.active "
-    ".status.replicaStatuses.Worker.selector";
-
-constexpr CrdRow kRows[] = {
-    {"dev.swell.v1", "swell.dev", "v1", "PodGroup", "podgroups", "pg", "swell", true, true, "",
-     "Phase|string|.status.phase;Scheduled|integer|.status.scheduled;"
-     "Min|integer|.status.minMember;Priority|string|.spec.priorityClassName;"
-     "Reason|string|.status.message|1;Age|date|.metadata.creationTimestamp"},
-    {"dev.swell.v1", "swell.dev", "v1", "Project", "projects", "proj", "swell", false, true, "",
-     "Parent|string|.spec.parent;GPU-Quota|number|.status.usage.gpu.quota;"
-     "GPU-Allocated|number|.status.usage.gpu.allocated;"
-     "GPU-Requested|number|.status.usage.gpu.requested;"
-     "GPU-Fair-Share|number|.status.usage.gpu.fairShare;"
-     "CPU-Quota|number|.status.usage.cpu.quota|1;"
-     "CPU-Allocated|number|.status.usage.cpu.allocated|1;"
-     "Namespace|string|.status.namespace|1;Age|date|.metadata.creationTimestamp"},
-    {"dev.swell.v1", "swell.dev", "v1", "NodePool", "nodepools", "npool", "swell", false, true, "",
-     "Nodes|integer|.status.nodes;GPUs|integer|.status.gpus;"
-     "Placement|string|.spec.placement.gpu;Age|date|.metadata.creationTimestamp"},
-    {"dev.swell.v1", "swell.dev", "v1", "Topology", "topologies", "topo", "swell", false, false, "",
-     "Levels|string|.spec.levels;Age|date|.metadata.creationTimestamp"},
-    {"dev.swell.v1", "swell.dev", "v1", "TrainingJob", "trainingjobs", "tj", "swell,all", true,
-     true,
-     ".spec.roles.worker.replicas .status.replicaStatuses.worker.active "
-     ".status.replicaStatuses.worker.selector",
-     "Phase|string|.status.phase;Workers|integer|.status.replicaStatuses.worker.active;"
-     "Min|integer|.status.elastic.minReplicas;Now|integer|.status.elastic.replicas;"
-     "Desired|integer|.status.elastic.desiredReplicas;Max|integer|.status.elastic.maxReplicas;"
-     "Why|string|.status.elastic.message|1;"
-     "Project|string|.spec.project|1;Age|date|.metadata.creationTimestamp"},
-    {"org.kubeflow.v1", "kubeflow.org", "v1", "PyTorchJob", "pytorchjobs", "", "all", true, true,
-     kWorkerScale, kJobColumns},
-    {"org.kubeflow.v1", "kubeflow.org", "v1", "TFJob", "tfjobs", "", "all", true, true, "",
-     kJobColumns},
-    {"org.kubeflow.v1", "kubeflow.org", "v1", "XGBoostJob", "xgboostjobs", "", "all", true, true,
-     "", kJobColumns},
-    {"org.kubeflow.v1", "kubeflow.org", "v1", "PaddleJob", "paddlejobs", "", "all", true, true, "",
-     kJobColumns},
-    {"org.kubeflow.v1", "kubeflow.org", "v1", "JAXJob", "jaxjobs", "", "all", true, true, "",
-     kJobColumns},
-    {"org.kubeflow.v1", "kubeflow.org", "v1", "MPIJob", "mpijobs", "", "all", true, true,
-     ".spec.mpiReplicaSpecs.Worker.replicas .status.replicaStatuses.Worker.active "
-     ".status.replicaStatuses.Worker.selector",
-     kJobColumns, "v2beta1"},
-    {"io.kubedl.training.v1alpha1", "training.kubedl.io", "v1alpha1", "PyTorchJob", "pytorchjobs",
-     "", "all", true, true, kWorkerScale, kKubedlColumns},
-    {"io.kubedl.training.v1alpha1", "training.kubedl.io", "v1alpha1", "TFJob", "tfjobs", "", "all",
-     true, true, "", kKubedlColumns},
-    {"io.kubedl.training.v1alpha1", "training.kubedl.io", "v1alpha1", "XGBoostJob", "xgboostjobs",
-     "", "all", true, true, "", kKubedlColumns},
-    {"org.elasticdl.v1alpha1", "elasticdl.org", "v1alpha1", "ElasticDLJob", "elasticdljobs", "edl",
-     "all", true, true,
-     ".spec.elasticdlReplicaSpecs.Worker.replicas .status.replicaStatuses.Worker.active "
-     ".status.replicaStatuses.Worker.selector",
-     kJobColumns},
-};
-
 Value Words(std::string_view text) {
   Array out;
   for (std::string_view word : Split(text, ',')) out.emplace_back(std::string(word));
@@ -175,9 +98,9 @@ Value Columns(std::string_view text) {
   return out;
 }
 
-Value Version(const CrdRow& row, const Schema& schema) {
+Value Version(const Definition& row, const Schema& schema) {
   Value version = Object();
-  json::Set(version, {"name"}, Value(std::string(row.version)));
+  json::Set(version, {"name"}, Value(row.version));
   json::Set(version, {"served"}, Value(true));
   json::Set(version, {"storage"}, Value(true));
   json::Set(version, {"schema", "openAPIV3Schema"}, StructuralSchemaJson(schema));
@@ -185,8 +108,8 @@ Value Version(const CrdRow& row, const Schema& schema) {
   json::Set(properties, {"apiVersion"}, Object({{"type", "string"}}));
   json::Set(properties, {"kind"}, Object({{"type", "string"}}));
   json::Set(properties, {"metadata"}, Object({{"type", "object"}}));
-  if (row.status) json::Set(version, {"subresources", "status"}, Object());
-  if (std::vector<std::string_view> paths = Split(row.scale, ' '); paths.size() == 3) {
+  if (row.has_status) json::Set(version, {"subresources", "status"}, Object());
+  if (std::vector<std::string_view> paths = Split(row.scale, ','); paths.size() == 3) {
     json::Set(version, {"subresources", "scale", "specReplicasPath"}, Value(std::string(paths[0])));
     json::Set(version, {"subresources", "scale", "statusReplicasPath"},
               Value(std::string(paths[1])));
@@ -197,16 +120,16 @@ Value Version(const CrdRow& row, const Schema& schema) {
   return version;
 }
 
-Value MakeCrd(const CrdRow& row, const Schema& schema) {
+Value MakeCrd(const Definition& row, const Schema& schema) {
   Value crd = Object();
   json::Set(crd, {"apiVersion"}, Value("apiextensions.k8s.io/v1"));
   json::Set(crd, {"kind"}, Value("CustomResourceDefinition"));
   json::Set(crd, {"metadata", "name"}, Value(StrCat(row.plural, ".", row.group)));
-  json::Set(crd, {"spec", "group"}, Value(std::string(row.group)));
+  json::Set(crd, {"spec", "group"}, Value(row.group));
   Value names = Object();
-  json::Set(names, {"kind"}, Value(std::string(row.kind)));
+  json::Set(names, {"kind"}, Value(row.kind));
   json::Set(names, {"listKind"}, Value(StrCat(row.kind, "List")));
-  json::Set(names, {"plural"}, Value(std::string(row.plural)));
+  json::Set(names, {"plural"}, Value(row.plural));
   json::Set(names, {"singular"}, Value(ToLower(row.kind)));
   if (!row.short_names.empty()) json::Set(names, {"shortNames"}, Words(row.short_names));
   json::Set(names, {"categories"}, Words(row.categories));
@@ -215,7 +138,7 @@ Value MakeCrd(const CrdRow& row, const Schema& schema) {
   Array versions{Version(row, schema)};
   if (!row.also_served.empty()) {
     Value also = versions.front();
-    json::Set(also, {"name"}, Value(std::string(row.also_served)));
+    json::Set(also, {"name"}, Value(row.also_served));
     json::Set(also, {"storage"}, Value(false));
     versions.push_back(std::move(also));
   }
@@ -269,7 +192,7 @@ std::vector<Value> SwellPriorityClasses() {
 std::vector<Value> SwellCrds() {
   SchemaLibrary library(EmbeddedSchemas());
   std::vector<Value> out;
-  for (const CrdRow& row : kRows) {
+  for (const Definition& row : Definitions()) {
     SchemaPtr schema = library.Find(StrCat(row.package, ".", row.kind));
     SWELL_CHECK_MSG(schema != nullptr, row.kind);
     out.push_back(MakeCrd(row, *schema));

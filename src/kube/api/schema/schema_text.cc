@@ -80,6 +80,7 @@ void SchemaLibrary::AddText(std::string_view text) {
       package = Trim(rest);
       continue;
     }
+    if (word == "definition") continue;  // read by kube/api/crd/definitions.h
     std::string_view head = rest;
     CutDescription(head);
     std::string full = StrCat(package, ".", NextWord(head));
