@@ -19,10 +19,10 @@ class CallbackScope {
   CallbackScope(const CallbackScope&) = delete;
   CallbackScope& operator=(const CallbackScope&) = delete;
 
-  // `fn` returns nothing.
+  // `fn` returns nothing, and is called as const.
   template <typename Fn>
   [[nodiscard]] auto Wrap(Fn fn) const {
-    return [open = std::weak_ptr<const bool>(open_), fn = std::move(fn)](auto&&... args) mutable {
+    return [open = std::weak_ptr<const bool>(open_), fn = std::move(fn)](auto&&... args) {
       if (!open.expired()) fn(std::forward<decltype(args)>(args)...);
     };
   }

@@ -137,7 +137,7 @@ struct Manager::Parts {
                 {.scheduler_names = options.scheduler_names,
                  .ns = options.grouping_namespace,
                  .rules = options.grouping_rules,
-                 .release = [this](const json::Value& pod) { scheduler.LookAgain(pod); }}) {
+                 .release = [this](const json::Value& pod) { scheduler.RefreshPod(pod); }}) {
     const JobKindOptions of_cluster{
         .host_network = options.host_network,
         .find = [&informers = context.informers](const client::Resource& resource,
@@ -186,7 +186,7 @@ struct Manager::Parts {
                           {options.scheduler_names.begin(), options.scheduler_names.end()}},
         options.own_namespace);
     usage.emplace(context, scheduler.model(), options.own_namespace);
-    scheduler.Witness({.started = [this](const json::Value& pod,
+    scheduler.Observe({.started = [this](const json::Value& pod,
                                          Duration waited) { usage->OnStarted(pod, waited); },
                        .preempted =
                            [this](const json::Value& pod, const sched::Decision& eviction) {

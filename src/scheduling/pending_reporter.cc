@@ -15,8 +15,8 @@ constexpr std::string_view kLeastChange = " Would start with: ";
 constexpr Duration kRefusedPause = std::chrono::seconds(5);
 constexpr size_t kSweptMin = 256;
 
-// What stays the same while nodes fill and empty. Numbers go, and the s of plurals with them.
-std::string WordsOf(std::string_view message) {
+// What stays the same while nodes fill and empty: no numbers, and no plural s.
+std::string WithoutNumbers(std::string_view message) {
   std::string words(message.substr(0, message.find(kLeastChange)));
   std::erase_if(words, [](char c) { return (c >= '0' && c <= '9') || c == 's'; });
   return words;
@@ -40,9 +40,9 @@ PendingReporter::PendingReporter(const Context& context,
       options_(options),
       client_(context.executor, context.server, context.user, "swell-scheduler") {}
 
-void PendingReporter::Tell(const sched::Waiting& waiting) {
+void PendingReporter::Report(const sched::Waiting& waiting) {
   if (waiting.group.empty() && waiting.pods.empty()) return;
-  if (jobs_.size() > 2 * std::max(swept_, kSweptMin)) Sweep();
+  if (jobs_.size() > 2 * std::max(kept_by_sweep_, kSweptMin)) Sweep();
   const std::string& key = waiting.group.empty() ? waiting.pods.front() : waiting.group;
   const SteadyTime now = context_.clock.Steady();
   auto [it, added] = jobs_.try_emplace(key);
@@ -51,70 +51,69 @@ void PendingReporter::Tell(const sched::Waiting& waiting) {
   job.pods = waiting.pods;
   job.message = waiting.reason;
   if (!waiting.least_change.empty()) job.message += StrCat(kLeastChange, waiting.least_change);
-  // Told by whoever scheduled before, or so long ago that it was forgotten.
+  // An earlier scheduler may have reported it, or this one, and it was forgotten since.
   if (added && !job.pods.empty()) {
-    if (json::SharedValue pod = find_(job.pods.front())) job.told = MessageOf(*pod);
-    job.told_at = now;
+    if (json::SharedValue pod = find_(job.pods.front())) job.reported = MessageOf(*pod);
+    job.reported_at = now;
   }
-  if (now - job.told_at > 2 * options_.numbers_pause) job.changes = 0;
-  if (Unaware(job)) {
-    TellAgainAt(key, job, std::nullopt);
-    unaware_.insert(key);
-  } else if (job.message == job.told) {
-    TellAgainAt(key, job, std::nullopt);
+  if (now - job.reported_at > 2 * options_.numbers_pause) job.changes = 0;
+  if (HasUnreportedPod(job)) {
+    ReportAgainAt(key, job, std::nullopt);
+    unreported_.insert(key);
+  } else if (job.message == job.reported) {
+    ReportAgainAt(key, job, std::nullopt);
   } else {
-    const bool new_words = WordsOf(job.message) != WordsOf(job.told);
+    const bool new_reason = WithoutNumbers(job.message) != WithoutNumbers(job.reported);
     const Duration pause = std::min<Duration>(
-        options_.numbers_pause, options_.words_pause * (1LL << std::min(job.changes, 8)));
-    TellAgainAt(key, job, job.told_at + (new_words ? pause : options_.numbers_pause));
+        options_.numbers_pause, options_.reason_pause * (1LL << std::min(job.changes, 8)));
+    ReportAgainAt(key, job, job.reported_at + (new_reason ? pause : options_.numbers_pause));
   }
   Pump();
 }
 
-// Whether one of its pods was never told anything.
-bool PendingReporter::Unaware(const Job& job) const {
-  if (job.pods.empty()) return job.told.empty();
+bool PendingReporter::HasUnreportedPod(const Job& job) const {
+  if (job.pods.empty()) return job.reported.empty();
   return std::any_of(job.pods.begin(), job.pods.end(), [this](const std::string& key) {
     json::SharedValue pod = find_(key);
     return pod && MessageOf(*pod).empty();
   });
 }
 
-void PendingReporter::TellAgainAt(const std::string& key,
-                                  Job& job,
-                                  std::optional<SteadyTime> when) {
-  if (job.again_at) again_.erase({*job.again_at, key});
-  job.again_at = when;
-  if (when) again_.insert({*when, key});
+void PendingReporter::ReportAgainAt(const std::string& key,
+                                    Job& job,
+                                    std::optional<SteadyTime> when) {
+  if (job.repeat_at) repeats_.erase({*job.repeat_at, key});
+  job.repeat_at = when;
+  if (when) repeats_.insert({*when, key});
 }
 
 void PendingReporter::Pump() {
   timer_.Cancel();
   const SteadyTime now = context_.clock.Steady();
-  while (writing_ < options_.jobs_at_once && !unaware_.empty()) {
-    const std::string key = std::move(unaware_.extract(unaware_.begin()).value());
+  while (writing_ < options_.jobs_at_once && !unreported_.empty()) {
+    const std::string key = std::move(unreported_.extract(unreported_.begin()).value());
     if (auto it = jobs_.find(key); it != jobs_.end()) Write(key, it->second);
   }
-  while (writing_ < options_.jobs_at_once && !again_.empty()) {
-    const SteadyTime due = std::max(again_.begin()->first, again_from_);
+  while (writing_ < options_.jobs_at_once && !repeats_.empty()) {
+    const SteadyTime due = std::max(repeats_.begin()->first, next_repeat_);
     if (due > now) {
       timer_.Start(due - now, [this] { Pump(); });
       return;
     }
-    const std::string key = again_.begin()->second;
+    const std::string key = repeats_.begin()->second;
     Job& job = jobs_.at(key);
     const auto writes = static_cast<double>(job.pods.size() + 1);
-    again_from_ =
-        now + Duration(std::llround(1e9 * writes / std::max(options_.again_per_second, 1e-3)));
+    next_repeat_ =
+        now + Duration(std::llround(1e9 * writes / std::max(options_.repeats_per_second, 1e-3)));
     Write(key, job);
   }
 }
 
-// Who has begun to start meanwhile does not wait any more, and nothing is said of it.
+// Pods that began to start meanwhile do not wait any more: nothing is reported of them.
 void PendingReporter::Write(const std::string& key, Job& job) {
-  TellAgainAt(key, job, std::nullopt);
+  ReportAgainAt(key, job, std::nullopt);
   if (job.writing > 0) {
-    TellAgainAt(key, job, context_.clock.Steady() + options_.words_pause);
+    ReportAgainAt(key, job, context_.clock.Steady() + options_.reason_pause);
     return;
   }
   std::vector<json::SharedValue> waiting;
@@ -125,36 +124,36 @@ void PendingReporter::Write(const std::string& key, Job& job) {
     jobs_.erase(key);
     return;
   }
-  const bool new_words = WordsOf(job.message) != WordsOf(job.told);
-  job.changes += new_words;
-  job.told = job.message;
-  job.told_at = context_.clock.Steady();
+  const bool new_reason = WithoutNumbers(job.message) != WithoutNumbers(job.reported);
+  job.changes += new_reason;
+  job.reported = job.message;
+  job.reported_at = context_.clock.Steady();
   job.writing = 1;
   ++writing_;
   for (const json::SharedValue& pod : waiting) {
     if (MessageOf(*pod) == job.message) continue;
     ++job.writing;
-    to_write_.push_back({key, api::KeyOf(*pod), new_words});
+    to_write_.push_back({key, api::KeyOf(*pod), new_reason});
   }
-  if (!job.group.empty()) WriteGroup(key, new_words, job);
+  if (!job.group.empty()) WriteGroup(key, new_reason, job);
   WritePods();
   OnWritten(key, Status::Ok());  // there may have been nothing to write
 }
 
-// What a pod is told is the latest when its turn comes.
+// Each pod gets the reason that is the latest when its turn comes.
 void PendingReporter::WritePods() {
   while (!to_write_.empty() && (client_.in_order() || pods_writing_ < options_.pods_at_once)) {
     const PodOfJob next = std::move(to_write_.front());
     to_write_.pop_front();
     const json::SharedValue pod = find_(next.pod);
-    const auto hint = hints_.extract(next.pod);
+    const auto nomination = nominations_.extract(next.pod);
     json::Object status;
     if (pod && !next.job.empty() && MessageOf(*pod) != jobs_.at(next.job).message) {
       const std::string& message = jobs_.at(next.job).message;
       status["conditions"] = Conditions(*pod, message);
-      if (next.new_words) events_.Record(*pod, "Warning", "FailedScheduling", message);
+      if (next.new_reason) events_.Record(*pod, "Warning", "FailedScheduling", message);
     }
-    if (pod && hint) status["nominatedNodeName"] = hint.mapped();
+    if (pod && nomination) status["nominatedNodeName"] = nomination.mapped();
     if (!status.empty()) {
       WritePod(*pod, std::move(status), next.job);
     } else if (!next.job.empty()) {
@@ -181,7 +180,7 @@ void PendingReporter::WritePod(const json::Value& pod, json::Value status, const
 
 json::Value PendingReporter::Conditions(const json::Value& pod, const std::string& message) const {
   json::Array conditions;
-  // It waits since it was told first, whatever it is told since.
+  // The transition time stays that of the first report.
   if (const json::Value* known = api::FindCondition(pod, "PodScheduled")) {
     conditions.push_back(*known);
   }
@@ -190,24 +189,24 @@ json::Value PendingReporter::Conditions(const json::Value& pod, const std::strin
   return conditions;
 }
 
-void PendingReporter::Hint(const std::string& pod, const std::string& node) {
+void PendingReporter::Nominate(const std::string& pod, const std::string& node) {
   if (node.empty()) {
-    hints_.erase(pod);
-  } else if (hints_.insert_or_assign(pod, node).second) {
-    hinted_.push_back(pod);
+    nominations_.erase(pod);
+  } else if (nominations_.insert_or_assign(pod, node).second) {
+    new_nominations_.push_back(pod);
   }
 }
 
-void PendingReporter::TellHints() {
-  for (std::string& pod : std::exchange(hinted_, {}))
+void PendingReporter::WriteNominations() {
+  for (std::string& pod : std::exchange(new_nominations_, {}))
     to_write_.push_back({"", std::move(pod), false});
   WritePods();
 }
 
-void PendingReporter::WriteGroup(const std::string& key, bool new_words, Job& job) {
+void PendingReporter::WriteGroup(const std::string& key, bool new_reason, Job& job) {
   json::SharedValue group = groups_.Get(job.group);
   if (!group || json::GetString(*group, {"status", "message"}) == job.message) return;
-  if (new_words) {
+  if (new_reason) {
     SWELL_LOG_INFO("scheduler", "waiting", {"group", job.group}, {"because", job.message});
   }
   json::Value patch =
@@ -232,22 +231,22 @@ void PendingReporter::OnWritten(const std::string& key, const Status& status) {
   --writing_;
   const Status refused = std::exchange(job.refused, Status::Ok());
   if (refused.ok()) return;
-  SWELL_LOG_WARNING("scheduler", "why it waits was not told", {"job", key},
+  SWELL_LOG_WARNING("scheduler", "cannot report why a job waits", {"job", key},
                     {"error", refused.ToString()});
-  job.told.clear();
+  job.reported.clear();
   const SteadyTime later = context_.clock.Steady() + kRefusedPause;
-  TellAgainAt(key, job, job.again_at ? std::min(*job.again_at, later) : later);
+  ReportAgainAt(key, job, job.repeat_at ? std::min(*job.repeat_at, later) : later);
 }
 
-// What is forgotten is read from its pods when it is told something next.
+// The next report of a forgotten job reads from its pods what was reported last.
 void PendingReporter::Sweep() {
   const SteadyTime now = context_.clock.Steady();
   std::erase_if(jobs_, [&](const auto& entry) {
     const Job& job = entry.second;
-    return !job.again_at && job.writing == 0 && !unaware_.contains(entry.first) &&
-           now - job.told_at > 2 * options_.numbers_pause;
+    return !job.repeat_at && job.writing == 0 && !unreported_.contains(entry.first) &&
+           now - job.reported_at > 2 * options_.numbers_pause;
   });
-  swept_ = jobs_.size();
+  kept_by_sweep_ = jobs_.size();
 }
 
 }  // namespace swell::controllers

@@ -1,4 +1,4 @@
-// Why jobs wait, told often enough and no oftener.
+// PendingReporter reports why jobs wait, often enough and no more often.
 #include "scheduling/pending_reporter.h"
 
 #include <utility>
@@ -56,7 +56,7 @@ class Listener final : public api::RestHandler {
         {"metadata",
          json::Object{{"name", name}, {"namespace", "default"}, {"uid", "uid-" + name}}}});
   }
-  std::string Told(const std::string& name) const {
+  std::string Reported(const std::string& name) const {
     const json::Value* told = api::FindCondition(*pods.at("default/" + name), "PodScheduled");
     return told ? std::string(json::GetString(*told, {"message"})) : "";
   }
@@ -82,16 +82,16 @@ class Listener final : public api::RestHandler {
 
 class PendingReporterTest : public testing::Test {
  protected:
-  void MakeTeller() {
-    teller = std::make_unique<PendingReporter>(
+  void MakeReporter() {
+    reporter = std::make_unique<PendingReporter>(
         Context{sim, sim, random, server, {}, informers}, events, [this](const std::string& pod) {
           auto it = server->pods.find(pod);
           return it == server->pods.end() ? nullptr : it->second;
         });
   }
-  void SetUp() override { MakeTeller(); }
-  void Tell(const std::string& pod, const std::string& reason, const std::string& least = {}) {
-    teller->Tell(
+  void SetUp() override { MakeReporter(); }
+  void Report(const std::string& pod, const std::string& reason, const std::string& least = {}) {
+    reporter->Report(
         {.group = "", .pods = {"default/" + pod}, .reason = reason, .least_change = least});
   }
 
@@ -100,59 +100,59 @@ class PendingReporterTest : public testing::Test {
   std::shared_ptr<Listener> server = std::make_shared<Listener>();
   Informers informers{sim, server, {}, 1};
   client::EventRecorder events{sim, sim, server, {}, "swell-scheduler", 1};
-  std::unique_ptr<PendingReporter> teller;
+  std::unique_ptr<PendingReporter> reporter;
 };
 
 TEST_F(PendingReporterTest, FirstAtOnceThenTheLatestReasonOnly) {
   server->AddPod("a");
-  Tell("a", "no node");
+  Report("a", "no node");
   sim.Advance(kTick);
-  EXPECT_EQ(server->Told("a"), "no node");
-  Tell("a", "no room");
+  EXPECT_EQ(server->Reported("a"), "no node");
+  Report("a", "no room");
   sim.Advance(kTick);
-  Tell("a", "no quota", "more quota");
+  Report("a", "no quota", "more quota");
   sim.Advance(seconds(1));
   EXPECT_EQ(server->writes, 1);
   sim.Advance(seconds(10));
   EXPECT_EQ(server->writes, 2);
   EXPECT_EQ(server->events, 2);
-  EXPECT_EQ(server->Told("a"), "no quota Would start with: more quota");
+  EXPECT_EQ(server->Reported("a"), "no quota Would start with: more quota");
 }
 
 TEST_F(PendingReporterTest, NumbersThatFlickerAreNoNews) {
   server->AddPod("a");
   for (int i = 0; i < 600; ++i) {
-    Tell("a", StrCat("Needs 2 GPUs; ", i % 3, " free."), StrCat("1 more GPU on node-", i % 7));
+    Report("a", StrCat("Needs 2 GPUs; ", i % 3, " free."), StrCat("1 more GPU on node-", i % 7));
     sim.Advance(kTick);
   }
   EXPECT_GE(server->writes, 2);
   EXPECT_LE(server->writes, 3);
   EXPECT_EQ(server->events, 1);
   // In the end they are what they are.
-  Tell("a", "Needs 2 GPUs; 1 free.");
+  Report("a", "Needs 2 GPUs; 1 free.");
   sim.Advance(seconds(60));
-  EXPECT_EQ(server->Told("a"), "Needs 2 GPUs; 1 free.");
+  EXPECT_EQ(server->Reported("a"), "Needs 2 GPUs; 1 free.");
 }
 
-TEST_F(PendingReporterTest, WhatWasToldIsNotWrittenAgain) {
+TEST_F(PendingReporterTest, WritesNothingTwice) {
   server->AddPod("a");
-  Tell("a", "no room");
+  Report("a", "no room");
   sim.Advance(seconds(1));
-  Tell("a", "no quota");
-  Tell("a", "no room");
+  Report("a", "no quota");
+  Report("a", "no room");
   sim.Advance(seconds(60));
-  MakeTeller();  // another scheduler takes over
-  Tell("a", "no room");
+  MakeReporter();  // another scheduler takes over
+  Report("a", "no room");
   sim.Advance(seconds(60));
   EXPECT_EQ(server->writes, 1);
   EXPECT_EQ(server->events, 1);
 }
 
-TEST_F(PendingReporterTest, HundredsAreToldInTurn) {
+TEST_F(PendingReporterTest, ReportsHundredsOfJobsInTurn) {
   constexpr int kJobs = 300;
   for (int i = 0; i < kJobs; ++i) server->AddPod(StrCat("p", i));
   auto tell_all = [&](const std::string& reason) {
-    for (int i = 0; i < kJobs; ++i) Tell(StrCat("p", i), reason);
+    for (int i = 0; i < kJobs; ++i) Report(StrCat("p", i), reason);
   };
   tell_all("no node");
   sim.Advance(seconds(1));
@@ -166,78 +166,79 @@ TEST_F(PendingReporterTest, HundredsAreToldInTurn) {
   EXPECT_GE(server->writes, kJobs + 20 * 5);
   tell_all("no luck");
   sim.Advance(seconds(120));
-  for (int i = 0; i < kJobs; ++i) EXPECT_EQ(server->Told(StrCat("p", i)), "no luck") << i;
+  for (int i = 0; i < kJobs; ++i) EXPECT_EQ(server->Reported(StrCat("p", i)), "no luck") << i;
 }
 
 TEST_F(PendingReporterTest, ASlowServerIsAskedFewThingsAtOnce) {
   server->deaf = true;
   for (int i = 0; i < 100; ++i) {
     server->AddPod(StrCat("p", i));
-    Tell(StrCat("p", i), "no room");
+    Report(StrCat("p", i), "no room");
   }
   sim.Advance(seconds(60));
   EXPECT_EQ(server->writes, PendingReporterOptions().pods_at_once);
 }
 
-TEST_F(PendingReporterTest, OfALargeGangFewPodsAreToldAtOnceAndWhatIsTrueThen) {
+TEST_F(PendingReporterTest, WritesFewPodsOfALargeGangAtATimeWithTheLatestReason) {
   std::vector<std::string> pods;
   for (int i = 0; i < 100; ++i) {
     server->AddPod(StrCat("p", i));
     pods.push_back(StrCat("default/p", i));
   }
   server->deaf = true;
-  teller->Tell(
+  reporter->Report(
       {.group = "default/gang", .pods = pods, .reason = "not all are here", .least_change = {}});
   sim.Advance(kTick);
   EXPECT_EQ(server->writes, 4);
-  teller->Tell({.group = "default/gang", .pods = pods, .reason = "no room", .least_change = {}});
+  reporter->Report(
+      {.group = "default/gang", .pods = pods, .reason = "no room", .least_change = {}});
   server->deaf = false;
   server->AnswerHeld();
   sim.Advance(seconds(1));
   EXPECT_EQ(server->writes, 100);
-  EXPECT_EQ(server->Told("p99"), "no room");
+  EXPECT_EQ(server->Reported("p99"), "no room");
   sim.Advance(seconds(30));
-  EXPECT_EQ(server->writes, 104) << "the first were told what was true before";
-  EXPECT_EQ(server->Told("p0"), "no room");
+  EXPECT_EQ(server->writes, 104) << "the first pods got the earlier reason";
+  EXPECT_EQ(server->Reported("p0"), "no room");
 }
 
-TEST_F(PendingReporterTest, AHintGoesWithWhatThePodIsToldOrAlone) {
+TEST_F(PendingReporterTest, WritesANominationWithThePodsReportOrAlone) {
   for (const char* pod : {"a", "b", "c"}) server->AddPod(pod);
-  Tell("b", "no room");
+  Report("b", "no room");
   sim.Advance(kTick);
   EXPECT_EQ(server->writes, 1);
-  for (const char* pod : {"default/a", "default/b", "default/c"}) teller->Hint(pod, "node-1");
-  teller->Hint("default/c", "");
-  Tell("a", "no room");
-  Tell("c", "no room");
-  teller->TellHints();
-  teller->TellHints();
+  for (const char* pod : {"default/a", "default/b", "default/c"}) reporter->Nominate(pod, "node-1");
+  reporter->Nominate("default/c", "");
+  Report("a", "no room");
+  Report("c", "no room");
+  reporter->WriteNominations();
+  reporter->WriteNominations();
   sim.Advance(kTick);
-  EXPECT_EQ(server->writes, 4) << "a with its hint, c without, b's alone";
+  EXPECT_EQ(server->writes, 4) << "a with its nomination, c without, b's alone";
   EXPECT_EQ(server->Nominated("a"), "node-1");
   EXPECT_EQ(server->Nominated("b"), "node-1");
   EXPECT_EQ(server->Nominated("c"), "");
-  EXPECT_EQ(server->Told("b"), "no room");
+  EXPECT_EQ(server->Reported("b"), "no room");
 }
 
-TEST_F(PendingReporterTest, WhatWasRefusedIsToldLater) {
+TEST_F(PendingReporterTest, RepeatsARefusedReport) {
   server->AddPod("a");
   server->refusing = true;
-  Tell("a", "no room");
+  Report("a", "no room");
   sim.Advance(seconds(1));
   EXPECT_EQ(server->writes, 1);
-  EXPECT_EQ(server->Told("a"), "");
+  EXPECT_EQ(server->Reported("a"), "");
   server->refusing = false;
   sim.Advance(seconds(20));
-  EXPECT_EQ(server->Told("a"), "no room");
+  EXPECT_EQ(server->Reported("a"), "no room");
   EXPECT_EQ(server->writes, 2);
 }
 
-TEST_F(PendingReporterTest, WhoStartedIsToldNothing) {
+TEST_F(PendingReporterTest, ReportsNothingOfPodsThatStarted) {
   server->AddPod("a");
-  Tell("a", "no room");
+  Report("a", "no room");
   sim.Advance(seconds(1));
-  Tell("a", "no quota");
+  Report("a", "no quota");
   server->pods.clear();
   sim.Advance(seconds(60));
   EXPECT_EQ(server->writes, 1);

@@ -280,7 +280,7 @@ void StoreImpl::Settle(std::function<void(const Status&)> done) {
     return;
   }
   last->done = [first = std::move(last->done),
-                then = scope_.Wrap(std::move(done))](const Status& status) mutable {
+                then = scope_.Wrap(std::move(done))](const Status& status) {
     if (first) first(status);
     then(status);
   };

@@ -53,7 +53,7 @@ void ReadyDirs::MakeOne() {
     }
   });
   worker_.Post([this, path = std::move(path), on_made] {
-    options_.post([on_made, made = options_.make(path)]() mutable { on_made(made); });
+    options_.post([on_made, made = options_.make(path)] { on_made(made); });
   });
 }
 

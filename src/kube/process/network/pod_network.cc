@@ -198,7 +198,7 @@ bool PodNetwork::MakeOne() {
   ++making_;
   auto on_made = scope_.Wrap([this, slot](const Status& status) { OnMade(slot, status); });
   worker_->Post([this, slot, on_made] {
-    options_.post([on_made, status = Make(slot)]() mutable { on_made(status); });
+    options_.post([on_made, status = Make(slot)] { on_made(status); });
   });
   return true;
 }

@@ -1,0 +1,205 @@
+#include "scheduling/model_feeder.h"
+
+#include <optional>
+#include <utility>
+
+#include "base/strings.h"
+#include "kube/api/meta.h"
+#include "kube/api/selector.h"
+#include "sched_inputs/sched_convert.h"
+
+namespace swell::controllers {
+namespace {
+
+const client::Resource kTopologies{"swell.dev", "v1", "topologies", false};
+
+}  // namespace
+
+ModelFeeder::ModelFeeder(const Context& context, sched::Model& model, Hooks hooks)
+    : clock_(context.clock),
+      model_(model),
+      hooks_(std::move(hooks)),
+      pods_(context.informers.Of(client::resources::kPods)),
+      nodes_(context.informers.Of(client::resources::kNodes)),
+      groups_(context.informers.Of(client::resources::kPodGroups)),
+      priorities_(context.informers.Of(client::resources::kPriorityClasses)),
+      projects_(context.informers.Of(client::resources::kProjects)),
+      pools_(context.informers.Of(client::resources::kNodePools)),
+      topologies_(context.informers.Of(kTopologies)),
+      budgets_(context.informers.Of(client::resources::kPodDisruptionBudgets)),
+      claims_(context.informers.Of(client::resources::kPersistentVolumeClaims)),
+      volumes_(context.informers.Of(client::resources::kPersistentVolumes)),
+      classes_(context.informers.Of(client::resources::kStorageClasses)) {}
+
+void ModelFeeder::Watch() {
+  WatchNodes();
+  WatchQueues();
+  WatchGroups();
+  WatchPods();
+  WatchVolumes();
+}
+
+template <typename Upsert, typename Remove>
+void ModelFeeder::Feed(client::Informer& informer, Upsert upsert, Remove remove) {
+  const auto then_changed = [this](auto apply) {
+    return [this, apply](const json::SharedValue& object) {
+      apply(*object);
+      hooks_.changed();
+    };
+  };
+  Follow(informer, then_changed(upsert), then_changed(remove));
+}
+
+void ModelFeeder::WatchNodes() {
+  nodes_.AddHandlers({.on_add =
+                          [this](const json::SharedValue& node) {
+                            model_.UpsertNode(ToNodeInfo(*node));
+                            hooks_.changed();
+                          },
+                      .on_update =
+                          [this](const json::SharedValue&, const json::SharedValue& node) {
+                            uint64_t before = model_.version();
+                            model_.UpsertNode(ToNodeInfo(*node));
+                            if (model_.version() != before) hooks_.changed();
+                          },
+                      .on_delete =
+                          [this](const json::SharedValue& node) {
+                            model_.RemoveNode(api::Name(*node));
+                            hooks_.changed();
+                          }});
+}
+
+void ModelFeeder::WatchGroups() {
+  Follow(
+      groups_, [this](const json::SharedValue& group) { OnGroup(*group); },
+      [this](const json::SharedValue& group) {
+        model_.RemoveGroup(api::KeyOf(*group));
+        hooks_.changed();
+      });
+  auto remove = [this](const json::Value& budget) { model_.RemoveBudget(api::KeyOf(budget)); };
+  Feed(
+      budgets_,
+      [this, remove](const json::Value& budget) {
+        const std::optional<sched::BudgetInfo> info = ToBudgetInfo(budget);
+        if (!info) return remove(budget);
+        model_.UpsertBudget(*info);
+      },
+      remove);
+  auto priority = [this](const json::SharedValue& it) { RefreshGroups(api::Name(*it)); };
+  Follow(priorities_, priority, priority);
+}
+
+void ModelFeeder::WatchPods() {
+  Follow(
+      pods_, [this](const json::SharedValue& pod) { OnPod(*pod); },
+      [this](const json::SharedValue& pod) {
+        const std::string key = api::KeyOf(*pod);
+        if (hooks_.deleted(key)) return;
+        model_.RemovePod(key);
+        hooks_.changed();
+      });
+}
+
+void ModelFeeder::RefreshPlacedVolumes() {
+  for (const auto& [key, pod] : pods_.objects()) {
+    const bool placed = !json::GetString(*pod, {"spec", "nodeName"}).empty();
+    if (placed && !json::GetArray(*pod, {"spec", "volumes"}).empty()) OnPod(*pod);
+  }
+}
+
+// When a claim is bound or a volume's nodes change, waiting pods may start, or need other nodes.
+void ModelFeeder::WatchVolumes() {
+  auto again = [this](const json::SharedValue&) {
+    for (const auto& [key, pod] : pods_.objects()) {
+      const bool waits = json::GetString(*pod, {"spec", "nodeName"}).empty();
+      if (waits && !json::GetArray(*pod, {"spec", "volumes"}).empty()) OnPod(*pod);
+    }
+  };
+  for (client::Informer* informer : {&claims_, &volumes_, &classes_}) {
+    Follow(*informer, again, again);
+  }
+}
+
+void ModelFeeder::OnPod(const json::Value& pod) {
+  const std::string* binding = hooks_.open_binding(api::KeyOf(pod));
+  if (binding != nullptr && *binding != api::Uid(pod)) return;
+  uint64_t before = model_.version();
+  sched::PodInfo info = ToPodInfo(pod, ProjectOfNamespace(api::Namespace(pod)));
+  info.ours = names_.contains(json::GetString(pod, {"spec", "schedulerName"}));
+  auto find = [](const client::Informer& informer) {
+    return [&informer](std::string_view key) { return informer.Get(key).get(); };
+  };
+  AddVolumeTerms(pod, {find(claims_), find(volumes_), find(classes_)}, info);
+  if (info.node.empty() && held_ && held_(pod)) {
+    info.scheduling_gates.emplace_back("swell.dev/grouping");
+  }
+  model_.UpsertPod(info);
+  if (model_.version() != before) hooks_.changed();
+}
+
+void ModelFeeder::OnGroup(const json::Value& pod_group) {
+  uint64_t before = model_.version();
+  sched::GroupInfo group = ToGroupInfo(
+      pod_group, [this](std::string_view name) { return priorities_.Get(name).get(); },
+      ProjectOfNamespace(api::Namespace(pod_group)));
+  model_.UpsertGroup(group);
+  if (model_.version() != before) hooks_.changed();
+}
+
+void ModelFeeder::RefreshGroups(std::string_view priority_class) {
+  for (const auto& [key, group] : groups_.objects()) {
+    if (json::GetString(*group, {"spec", "priorityClassName"}) == priority_class) OnGroup(*group);
+  }
+}
+
+void ModelFeeder::WatchQueues() {
+  Feed(
+      projects_,
+      [this](const json::Value& project) {
+        model_.UpsertQueue(ToQueueInfo(project));
+        RefreshProjects();
+      },
+      [this](const json::Value& project) {
+        model_.RemoveQueue(api::Name(project));
+        RefreshProjects();
+      });
+  Feed(
+      pools_, [this](const json::Value& pool) { model_.UpsertPool(ToPoolInfo(pool)); },
+      [this](const json::Value& pool) { model_.RemovePool(api::Name(pool)); });
+  Feed(
+      topologies_,
+      [this](const json::Value& topology) { model_.UpsertTopology(ToTopologyInfo(topology)); },
+      [this](const json::Value& topology) { model_.RemoveTopology(api::Name(topology)); });
+}
+
+void ModelFeeder::RecallPastUse(const sched::Settings& settings) {
+  std::vector<sched::PastUse> notes;
+  for (const auto& [name, project] : projects_.objects()) {
+    std::vector<sched::PastUse> own = ToPastUse(*project);
+    notes.insert(notes.end(), own.begin(), own.end());
+  }
+  if (!notes.empty()) sched::AddPastUses(model_, settings, notes, clock_.Now());
+}
+
+// Only leaf projects have namespaces and workloads; departments do not.
+void ModelFeeder::RefreshProjects() {
+  std::set<std::string_view> parents;
+  for (const auto& [name, project] : projects_.objects()) {
+    parents.insert(json::GetString(*project, {"spec", "parent"}));
+  }
+  std::map<std::string, std::string, std::less<>> found;
+  for (const auto& [name, project] : projects_.objects()) {
+    if (!parents.contains(name)) found.try_emplace(std::string(NamespaceOfProject(*project)), name);
+  }
+  if (found == project_of_) return;
+  project_of_ = std::move(found);
+  for (const auto& [key, group] : groups_.objects()) OnGroup(*group);
+  for (const auto& [key, pod] : pods_.objects()) OnPod(*pod);
+}
+
+std::string_view ModelFeeder::ProjectOfNamespace(std::string_view ns) const {
+  auto it = project_of_.find(ns);
+  return it == project_of_.end() ? std::string_view() : std::string_view(it->second);
+}
+
+}  // namespace swell::controllers

@@ -1,0 +1,79 @@
+// ModelFeeder: keeps the scheduling model in step with the API's objects.
+//
+// It watches pods, nodes, PodGroups, projects and all else that decides where a pod may go, and
+// turns each into what the model knows of it.
+//
+// - Threads: core executor only.
+// - Ownership: the model outlives it.
+// - Invariants: a pod whose binding is open stays in the model until its outcome is known, even if
+//   it was deleted, and no later pod of the same name takes its place before that.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "kube/controllers/context.h"
+#include "sched/model.h"
+#include "sched/scheduler.h"
+
+namespace swell::controllers {
+
+class ModelFeeder {
+ public:
+  struct Hooks {
+    std::function<void()> changed;  // the model: it is time for a cycle
+    // The uid of the pod of that key whose binding is open; null if there is none.
+    std::function<const std::string*(const std::string& key)> open_binding;
+    // The pod was deleted. True: the hook takes it out of the model itself, once it may.
+    std::function<bool(const std::string& key)> deleted;
+  };
+  ModelFeeder(const Context& context, sched::Model& model, Hooks hooks);
+
+  // Pods that name one of these schedulers are placed here. Before Watch.
+  void Serve(const std::vector<std::string>& names) { names_ = {names.begin(), names.end()}; }
+  // Pods for which it returns true wait, as if they had a scheduling gate. Before Watch.
+  void HoldWhile(std::function<bool(const json::Value& pod)> held) { held_ = std::move(held); }
+  void Watch();
+  // Pods that are on nodes may have been read before their volume claims. Once all is in sync.
+  void RefreshPlacedVolumes();
+  // What the projects had used in the past, as the last scheduler noted it in their statuses.
+  void RecallPastUse(const sched::Settings& settings);
+  void OnPod(const json::Value& pod);
+
+ private:
+  void WatchPods();
+  void WatchVolumes();
+  void WatchNodes();
+  void WatchQueues();
+  void WatchGroups();
+  void OnGroup(const json::Value& pod_group);
+  void RefreshGroups(std::string_view priority_class);
+  void RefreshProjects();
+  std::string_view ProjectOfNamespace(std::string_view ns) const;
+  template <typename Upsert, typename Remove>
+  void Feed(client::Informer& informer, Upsert upsert, Remove remove);
+
+  const Clock& clock_;
+  sched::Model& model_;
+  const Hooks hooks_;
+  client::Informer& pods_;
+  client::Informer& nodes_;
+  client::Informer& groups_;
+  client::Informer& priorities_;
+  client::Informer& projects_;
+  client::Informer& pools_;
+  client::Informer& topologies_;
+  client::Informer& budgets_;
+  client::Informer& claims_;
+  client::Informer& volumes_;
+  client::Informer& classes_;
+  std::map<std::string, std::string, std::less<>> project_of_;  // namespace → leaf project
+  std::set<std::string, std::less<>> names_{"swell"};
+  std::function<bool(const json::Value& pod)> held_;
+};
+
+}  // namespace swell::controllers

@@ -1,0 +1,149 @@
+#include "scheduling/scheduling_events.h"
+
+#include <algorithm>
+#include <map>
+#include <utility>
+
+#include "base/log.h"
+#include "base/strings.h"
+#include "kube/api/meta.h"
+#include "kube/controllers/pod_facts.h"
+#include "sched_inputs/sched_convert.h"
+#include "scheduling/evictions.h"
+
+namespace swell::controllers {
+namespace {
+
+std::string_view EvictionReason(std::string_view rule, bool shrinks) {
+  if (shrinks) return "Shrunk";
+  return rule == "reclaim" ? "Reclaimed" : "Preempted";
+}
+
+bool IsPlaced(const json::Value& pod) {
+  return !json::GetString(pod, {"spec", "nodeName"}).empty();
+}
+
+}  // namespace
+
+SchedulingEvents::SchedulingEvents(Context context,
+                                   const sched::Model& model,
+                                   SchedulerMetrics& metrics)
+    : clock_(context.clock),
+      model_(model),
+      metrics_(metrics),
+      pods_(context.informers.Of(client::resources::kPods)),
+      groups_(context.informers.Of(client::resources::kPodGroups)),
+      events_(MakeRecorder(context, "swell-scheduler")) {}
+
+void SchedulingEvents::OnBound(const sched::Decision& decision, const json::Value& pod) {
+  events_.Record(pod, "Normal", "Scheduled",
+                 StrCat("Successfully assigned ", decision.pod, " to ", decision.node));
+}
+
+void SchedulingEvents::OnEviction(const sched::Decision& decision, bool shrinks) {
+  metrics_.OnEviction(decision);
+  const json::SharedValue pod = pods_.Get(decision.pod);
+  if (!pod) return;
+  if (observer_.preempted) observer_.preempted(*pod, decision);
+  events_.Record(*pod, "Normal", EvictionReason(decision.rule, shrinks), decision.Reason());
+}
+
+void SchedulingEvents::OnCycle(const sched::CycleResult& result, const PodsOfBinds& pods) {
+  ReportStarts(result, pods);
+  ReportSizes(result, pods);
+}
+
+bool SchedulingEvents::KeepsMinimum(const std::string& group,
+                                    const std::set<std::string_view>& evicted) const {
+  json::SharedValue object = group.empty() ? nullptr : groups_.Get(group);
+  if (!object) return false;
+  std::map<std::string, int64_t, std::less<>> staying;
+  for (const json::SharedValue& pod : pods_.ByIndex("group", group)) {
+    if (!IsPlaced(*pod) || HasEnded(*pod) || api::IsDeleting(*pod) || WasPreempted(*pod)) continue;
+    if (!evicted.contains(api::KeyOf(*pod))) {
+      ++staying[std::string(api::Label(*pod, keys::kPodSet))];
+    }
+  }
+  int64_t all = 0;
+  for (const json::Value& set : json::GetArray(*object, {"spec", "podSets"})) {
+    auto found = staying.find(json::GetString(set, {"name"}));
+    int64_t here = found == staying.end() ? 0 : found->second;
+    if (here < json::GetInt(set, {"minMember"}, 1)) return false;
+    all += here;
+  }
+  return all > 0;
+}
+
+// A group starts when none of its pods had a place before. It has waited since these pods were
+// created: after a preemption or a failure they are new ones.
+void SchedulingEvents::ReportStarts(const sched::CycleResult& result, const PodsOfBinds& pods) {
+  std::set<std::string_view> reported;
+  for (size_t i = 0; i < pods.size(); ++i) {
+    const sched::Decision& decision = result.decisions[i];
+    const json::SharedValue& pod = pods[i];
+    if (!pod || (!decision.group.empty() && !reported.insert(decision.group).second)) continue;
+    json::SharedValue group = decision.group.empty() ? nullptr : groups_.Get(decision.group);
+    if (group && json::GetInt(*group, {"status", "scheduled"}) > 0) continue;
+    const Duration waited =
+        std::max<Duration>(clock_.Now() - api::CreationTime(*pod), Duration::zero());
+    metrics_.OnStart(model_.QueueOfPod(decision.pod), waited);
+    if (observer_.started) observer_.started(*pod, waited);
+  }
+}
+
+void SchedulingEvents::ReportSizes(const sched::CycleResult& result, const PodsOfBinds& pods) {
+  std::map<std::string_view, Resize> resizes;
+  std::set<std::string_view> evicted;
+  for (size_t i = 0; i < pods.size(); ++i) {
+    const sched::Decision& decision = result.decisions[i];
+    Resize& resize = resizes[decision.group.empty() ? decision.pod : decision.group];
+    if (decision.type == sched::Decision::Type::kEvict) {
+      evicted.insert(decision.pod);
+      ++resize.evicted;
+      resize.by = Beneficiary(decision);
+      resize.because = decision.Reason();
+    } else if (decision.type == sched::Decision::Type::kBind) {
+      ++resize.grown;
+      resize.rule = decision.rule;
+      resize.waited =
+          resize.waited || (pods[i] && api::FindCondition(*pods[i], "PodScheduled") != nullptr);
+    }
+  }
+  for (const auto& [key, resize] : resizes) ReportSize(std::string(key), resize, evicted);
+}
+
+// One event for a group that shrinks or grows, however many members it loses or gets.
+void SchedulingEvents::ReportSize(const std::string& key,
+                                  const Resize& resize,
+                                  const std::set<std::string_view>& evicted) {
+  if (resize.evicted > 0) {
+    SWELL_LOG_INFO("scheduler", "evicting", {"group", key},
+                   {"pods", std::to_string(resize.evicted)}, {"for", resize.by},
+                   {"because", resize.because});
+  }
+  if (resize.grown > 0) {
+    SWELL_LOG_INFO("scheduler", "placing", {"group", key}, {"pods", std::to_string(resize.grown)},
+                   {"rule", resize.rule});
+  }
+  json::SharedValue group = key.empty() ? nullptr : groups_.Get(key);
+  // A group that starts does not grow.
+  if (!group || json::GetInt(*group, {"status", "scheduled"}) == 0) return;
+  int64_t before = 0, total = 0;
+  for (const json::SharedValue& pod : pods_.ByIndex("group", key)) {
+    if (HasEnded(*pod)) continue;
+    ++total;
+    before += IsPlaced(*pod) && !api::IsDeleting(*pod) && !WasPreempted(*pod);
+  }
+  if (resize.evicted > 0 && KeepsMinimum(key, evicted)) {
+    events_.Record(*group, "Normal", "Shrunk",
+                   StrCat("Preempted ", resize.evicted, " of ", before, " members for ", resize.by,
+                          "; ", before - resize.evicted, " go on"));
+  }
+  if (resize.waited && KeepsMinimum(key, {})) {
+    events_.Record(
+        *group, "Normal", "Grown",
+        StrCat("Grew from ", before, " to ", before + resize.grown, " of ", total, " members"));
+  }
+}
+
+}  // namespace swell::controllers
