@@ -33,7 +33,7 @@ Duration NextBackOff(Duration last) {
   return last == Duration(0) ? kBackOffFirst : std::min(last * 2, kBackOffMax);
 }
 
-// The container's status in the API; nullptr when there is none.
+// The container's status in the API, or nullptr.
 const json::Value* StatusOf(const json::Value& pod, const ContainerState& container) {
   for (const json::Value& status : json::GetArray(pod, {"status", container.StatusList()})) {
     if (json::GetString(status, {"name"}) == container.name) return &status;

@@ -38,7 +38,7 @@ class ContainerManager {
   void Stop(ContainerState& container, Duration grace, std::string_view event = "");
   // Stops all containers but sidecars, and cancels starts that wait.
   void StopAll(Duration grace);
-  // Of a pod that ends: stops ephemeral containers, then sidecars in reverse order.
+  // Stops what is left of a pod that ends: ephemeral containers, then sidecars in reverse order.
   void StopRest();
   void KillAll();
   void OnExit(const ContainerRef& ref, const ContainerExit& exit);

@@ -25,7 +25,7 @@ class FakeApi final : public api::RestHandler {
 
   // Collections are URL paths: "/api/v1/namespaces/default/pods", "/api/v1/nodes".
   void Put(const std::string& collection, json::Value object);
-  json::Value Get(const std::string& collection, const std::string& name) const;  // null: none
+  json::Value Get(const std::string& collection, const std::string& name) const;  // may be null
   bool Has(const std::string& collection, const std::string& name) const;
   std::vector<std::string> Names(const std::string& collection) const;
   // As DELETE does: pods on a node get a deletion timestamp, everything else goes at once.

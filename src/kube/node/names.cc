@@ -29,7 +29,7 @@ bool Ended(const json::Value& pod) {
   return phase == "Succeeded" || phase == "Failed" || api::IsDeleting(pod);
 }
 
-// What of a pod the names depend on.
+// Names depend on nothing else of a pod.
 bool SameForNames(const json::Value& a, const json::Value& b) {
   return json::GetString(a, {"status", "podIP"}) == json::GetString(b, {"status", "podIP"}) &&
          Ended(a) == Ended(b) &&
@@ -40,13 +40,13 @@ bool SameForNames(const json::Value& a, const json::Value& b) {
 
 bool HostNetwork(const json::Value& pod) { return json::GetBool(pod, {"spec", "hostNetwork"}); }
 
-// Empty for headless services and those that are only names.
+// Empty for headless and ExternalName services.
 std::string_view ClusterIp(const json::Value& service) {
   const std::string_view ip = json::GetString(service, {"spec", "clusterIP"});
   return ip == "None" ? std::string_view() : ip;
 }
 
-// Who is ready behind a service's port: Endpoints know each pod's own number for it.
+// The ready backends of a service's port: Endpoints have each pod's own number for it.
 std::vector<ServiceBackend> Backends(const json::Value& endpoints, std::string_view port_name) {
   std::vector<ServiceBackend> backends;
   for (const json::Value& subset : json::GetArray(endpoints, {"subsets"})) {
@@ -75,6 +75,7 @@ ServiceNames::ServiceNames(Executor& executor,
                            RouteServices route)
     : executor_(executor),
       route_(std::move(route)),
+      flush_timer_(executor),
       services_(executor, server, user, client::resources::kServices, {}, 11),
       endpoints_(executor, server, user, client::resources::kEndpoints, {}, 12),
       pods_(executor,
@@ -85,15 +86,15 @@ ServiceNames::ServiceNames(Executor& executor,
             13) {
   pods_.AddIndex("namespace",
                  [](const json::Value& pod) { return std::string(api::Namespace(pod)); });
-  auto touch = [this](const json::SharedValue&) { Touch(); };
-  auto touch_update = [this](const json::SharedValue&, const json::SharedValue&) { Touch(); };
-  services_.AddHandlers({touch, touch_update, touch});
-  endpoints_.AddHandlers({touch, touch_update, touch});
-  pods_.AddHandlers({touch,
+  auto on_object = [this](const json::SharedValue&) { OnChange(); };
+  auto on_update = [this](const json::SharedValue&, const json::SharedValue&) { OnChange(); };
+  services_.AddHandlers({on_object, on_update, on_object});
+  endpoints_.AddHandlers({on_object, on_update, on_object});
+  pods_.AddHandlers({on_object,
                      [this](const json::SharedValue& old_pod, const json::SharedValue& pod) {
-                       if (!SameForNames(*old_pod, *pod)) Touch();
+                       if (!SameForNames(*old_pod, *pod)) OnChange();
                      },
-                     touch});
+                     on_object});
 }
 
 void ServiceNames::Start() {
@@ -102,9 +103,9 @@ void ServiceNames::Start() {
   pods_.Start();
 }
 
-void ServiceNames::Touch() {
+void ServiceNames::OnChange() {
   dirty_ = true;
-  if (cooling_ || flush_posted_) return;
+  if (flush_timer_.pending() || flush_posted_) return;
   flush_posted_ = true;
   executor_.Post(scope_.Wrap([this] {
     flush_posted_ = false;
@@ -115,13 +116,9 @@ void ServiceNames::Touch() {
 void ServiceNames::Flush() {
   if (!dirty_) return;
   dirty_ = false;
-  cooling_ = true;
-  timer_.Start(kFlushInterval, [this] {
-    cooling_ = false;
-    Flush();
-  });
+  flush_timer_.Start(kFlushInterval, [this] { Flush(); });
   if (route_) {
-    // Before anybody hears the names.
+    // Addresses must lead somewhere before pods see them.
     std::vector<ServiceRoute> routes = Routes();
     if (routes != routes_) route_(routes);
     routes_ = std::move(routes);
@@ -138,7 +135,7 @@ void ServiceNames::Flush() {
   if (changed.empty()) return;
   entries_ = std::move(now);
   ++generation_;
-  // Everybody sees every namespace's full names.
+  // All pods see the full names of every namespace.
   std::vector<std::shared_ptr<Subscriber>> live;
   for (auto it = subscribers_.begin(); it != subscribers_.end();) {
     if (auto subscriber = it->second.lock()) {
@@ -175,8 +172,8 @@ std::vector<std::string> ServiceNames::AddressesOf(const json::Value& service) c
 void ServiceNames::AddService(const json::Value& service, std::vector<Entry>& entries) const {
   const std::string name(api::Name(service));
   const std::string ns(api::Namespace(service));
-  auto add = [&](Whose whose, std::string ip) {
-    entries.push_back({whose,
+  auto add = [&](Audience audience, std::string ip) {
+    entries.push_back({audience,
                        ns,
                        std::move(ip),
                        {name},
@@ -186,10 +183,10 @@ void ServiceNames::AddService(const json::Value& service, std::vector<Entry>& en
   std::vector<std::string> addresses = AddressesOf(service);
   const std::string_view cluster_ip = ClusterIp(service);
   const bool routed = route_ && !cluster_ip.empty();
-  if (routed) add(Whose::kOwnNetwork, std::string(cluster_ip));
+  if (routed) add(Audience::kPodNetwork, std::string(cluster_ip));
   if (!cluster_ip.empty() && addresses.size() > 1) addresses.resize(1);
   for (std::string& ip : addresses) {
-    add(routed ? Whose::kHostNetwork : Whose::kEverybody, std::move(ip));
+    add(routed ? Audience::kHostNetwork : Audience::kAllPods, std::move(ip));
   }
 }
 
@@ -203,7 +200,7 @@ std::vector<ServiceNames::Entry> ServiceNames::Compute() const {
     std::string ns(api::Namespace(*pod));
     std::string name =
         StrCat(json::GetString(*pod, {"spec", "hostname"}, api::Name(*pod)), ".", subdomain);
-    entries.push_back({Whose::kEverybody,
+    entries.push_back({Audience::kAllPods,
                        ns,
                        std::string(ip),
                        {name},
@@ -237,9 +234,9 @@ std::vector<ServiceRoute> ServiceNames::Routes() const {
 std::vector<HostsEntry> ServiceNames::HostsFor(const json::Value& pod) const {
   std::vector<HostsEntry> hosts;
   std::string_view ns = api::Namespace(pod);
-  const Whose other = HostNetwork(pod) ? Whose::kOwnNetwork : Whose::kHostNetwork;
+  const Audience other = HostNetwork(pod) ? Audience::kPodNetwork : Audience::kHostNetwork;
   for (const Entry& entry : entries_) {
-    if (entry.whose == other) continue;
+    if (entry.audience == other) continue;
     HostsEntry line{entry.ip, {}};
     if (entry.ns == ns) line.names = entry.local;
     line.names.insert(line.names.end(), entry.full.begin(), entry.full.end());
@@ -263,7 +260,7 @@ EnvList ServiceNames::ServiceEnv(const json::Value& pod) const {
     std::string host(ClusterIpFor(pod, *service));
     const bool routed = !host.empty();
     if (!routed) {
-      // Nobody listens on the cluster IP: the variables say where the name leads.
+      // The cluster IP does not work for this pod: the variables have the address of the name.
       std::vector<std::string> addresses = AddressesOf(*service);
       if (addresses.empty()) continue;
       host = std::move(addresses.front());

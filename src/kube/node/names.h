@@ -30,7 +30,7 @@ namespace swell::node {
 
 class ServiceNames {
  public:
-  // `route`: who serves cluster IPs; null: nobody.
+  // `route` is told where cluster IPs lead; null if the runtime does not serve them.
   ServiceNames(Executor& executor,
                std::shared_ptr<api::RestHandler> server,
                api::UserInfo user,
@@ -38,24 +38,24 @@ class ServiceNames {
 
   void Start();
 
-  // What the pod's hosts file says beyond localhost and itself.
+  // The lines of the pod's hosts file beyond localhost and itself.
   std::vector<HostsEntry> HostsFor(const json::Value& pod) const;
-  // NAME_SERVICE_HOST and friends, of the services of the pod's namespace.
+  // NAME_SERVICE_HOST and the like for the services of the pod's namespace.
   EnvList ServiceEnv(const json::Value& pod) const;
 
-  // `changed` runs when names that pods of the namespace see have changed, until the answer is
-  // dropped. The number grows with every change.
+  // `changed` runs when names that pods of the namespace see have changed, until the returned
+  // handle is destroyed. The number grows with every change.
   [[nodiscard]] std::shared_ptr<void> Subscribe(const std::string& ns,
                                                 std::function<void(uint64_t)> changed);
 
  private:
-  enum class Whose { kEverybody, kOwnNetwork, kHostNetwork };
+  enum class Audience { kAllPods, kPodNetwork, kHostNetwork };
   struct Entry {
-    Whose whose = Whose::kEverybody;
+    Audience audience = Audience::kAllPods;
     std::string ns;
     std::string ip;
     std::vector<std::string> local;  // forms for pods of the same namespace
-    std::vector<std::string> full;   // forms for everybody
+    std::vector<std::string> full;   // forms for pods of all namespaces
     bool operator==(const Entry&) const = default;
   };
   struct Subscriber {
@@ -63,12 +63,12 @@ class ServiceNames {
     std::function<void(uint64_t)> changed;
   };
 
-  void Touch();
+  void OnChange();
   void Flush();
   void AddService(const json::Value& service, std::vector<Entry>& entries) const;
   std::vector<Entry> Compute() const;
   std::vector<ServiceRoute> Routes() const;
-  // The cluster IP that this pod reaches the service by; empty: none.
+  // The cluster IP at which this pod reaches the service; empty if it does not.
   std::string_view ClusterIpFor(const json::Value& pod, const json::Value& service) const;
   std::vector<std::string> AddressesOf(const json::Value& service) const;
 
@@ -78,15 +78,14 @@ class ServiceNames {
   std::vector<Entry> entries_;
   uint64_t generation_ = 0;
   bool flush_posted_ = false;
-  bool cooling_ = false;
   bool dirty_ = false;
-  Timer timer_{executor_};
+  Timer flush_timer_;  // pending: too soon for another flush
   std::map<uint64_t, std::weak_ptr<Subscriber>> subscribers_;
   uint64_t next_subscriber_ = 1;
+  CallbackScope scope_;
   client::Informer services_;
   client::Informer endpoints_;
   client::Informer pods_;
-  CallbackScope scope_;
 };
 
 }  // namespace swell::node

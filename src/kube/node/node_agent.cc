@@ -16,7 +16,7 @@ namespace {
 constexpr std::string_view kLeaseNamespace = "kube-node-lease";
 constexpr int64_t kLeaseSeconds = 40;
 constexpr std::string_view kPodsDefault = "110";
-constexpr Duration kReadNodeAgain = std::chrono::seconds(1);
+constexpr Duration kReadNodeRetry = std::chrono::seconds(1);
 
 Amounts AmountsOf(const std::map<std::string, std::string>& texts) {
   json::Object object;
@@ -48,6 +48,9 @@ api::UserInfo NodeUser(std::string_view node) {
 NodeAgent::NodeAgent(AgentPlugs plugs, NodeConfig config)
     : plugs_(std::move(plugs)),
       config_(std::move(config)),
+      register_timer_(plugs_.executor),
+      lease_timer_(plugs_.executor),
+      status_timer_(plugs_.executor),
       node_client_(
           plugs_.executor, plugs_.server, NodeUser(config_.name), "swell-agent", /*urgent=*/true),
       client_(plugs_.executor, plugs_.server, NodeUser(config_.name), "swell-agent") {
@@ -71,7 +74,7 @@ NodeAgent::~NodeAgent() {
 void NodeAgent::Start(bool own_pods) {
   Register();
   plugs_.runtime.List(config_.name, scope_.Wrap([this](Result<std::vector<FoundPod>> found) {
-    OnFound(std::move(found));
+    OnPodsFound(std::move(found));
   }));
   if (!own_pods) return;
   client::InformerOptions options;
@@ -82,7 +85,7 @@ void NodeAgent::Start(bool own_pods) {
   informer_->AddHandlers(
       {[this](const json::SharedValue& pod) { OnPod(pod); },
        [this](const json::SharedValue&, const json::SharedValue& pod) { OnPod(pod); },
-       [this](const json::SharedValue& pod) { OnPodGone(pod); }});
+       [this](const json::SharedValue& pod) { OnPodDeleted(pod); }});
   informer_->WhenSynced([this] { OnPodsSynced(); });
   informer_->Start();
 }
@@ -181,8 +184,8 @@ void NodeAgent::Register() {
       });
 }
 
-// The node was here before: its labels become what the configuration says, others stay, and so do
-// its taints (somebody may have cordoned it).
+// The Node exists already: it gets the labels of the configuration, and keeps other labels and its
+// taints (somebody may have cordoned it).
 void NodeAgent::PatchExisting() {
   json::Value node = NodeObject();
   json::Object metadata{{"labels", json::GetObject(node, {"metadata", "labels"})}};
@@ -207,7 +210,7 @@ void NodeAgent::SendNodeStatus() {
       [this](const Result<json::SharedValue>& result) {
         Duration delay = config_.status_interval;
         if (result.ok()) {
-          KnowResourcesOf(**result);
+          UpdateExtendedResources(**result);
           if (!registered_) {
             registered_ = true;
             SWELL_LOG_INFO("agent", "node registered", {"node", config_.name});
@@ -269,29 +272,30 @@ void NodeAgent::CreateLease() {
 
 // ---- pods ----
 
-void NodeAgent::OnFound(Result<std::vector<FoundPod>> found) {
+void NodeAgent::OnPodsFound(Result<std::vector<FoundPod>> found) {
   if (!found.ok()) {
-    SWELL_LOG_ERROR("agent", "running pods unknown", {"node", config_.name},
+    SWELL_LOG_ERROR("agent", "running pods not listed", {"node", config_.name},
                     {"error", found.status().ToString()});
   } else {
     for (FoundPod& pod : *found) found_.emplace(pod.pod_uid, std::move(pod));
   }
-  found_known_ = true;
-  TakeFirst();
+  pods_found_ = true;
+  StartWorkers();
 }
 
 void NodeAgent::OnPodsSynced() {
   pods_synced_ = true;
-  TakeFirst();
+  StartWorkers();
 }
 
-// Both are known: what runs, and what should. Whoever runs has its devices before anybody new asks
-// for some, and what nobody wants any more keeps its own until it is gone.
-void NodeAgent::TakeFirst() {
-  if (!found_known_ || !pods_synced_) return;
-  const auto waiting = std::exchange(waiting_, {});
+// Once both the pods that run and the pods that should run are known. Running pods are adopted
+// first: they have their devices before new pods are admitted. Orphans keep theirs until they are
+// removed.
+void NodeAgent::StartWorkers() {
+  if (!pods_found_ || !pods_synced_) return;
+  const auto waiting = std::exchange(unstarted_, {});
   for (const auto& [uid, pod] : waiting) {
-    if (found_.contains(uid)) Take(pod);
+    if (found_.contains(uid)) StartWorker(pod);
   }
   for (auto& [uid, pod] : std::exchange(found_, {})) {
     SWELL_LOG_INFO("agent", "orphan removed", {"pod", pod.ns + "/" + pod.name}, {"uid", uid});
@@ -301,7 +305,7 @@ void NodeAgent::TakeFirst() {
       OnResourcesFreed();
     }));
   }
-  for (const auto& [uid, pod] : waiting) Take(pod);
+  for (const auto& [uid, pod] : waiting) StartWorker(pod);
 }
 
 void NodeAgent::OnPod(const json::SharedValue& pod) {
@@ -312,20 +316,20 @@ void NodeAgent::OnPod(const json::SharedValue& pod) {
     auto worker = it->second;  // its update may be its end
     return worker->Update(pod);
   }
-  if (!found_known_ || !pods_synced_) {
-    waiting_[uid] = pod;
+  if (!pods_found_ || !pods_synced_) {
+    unstarted_[uid] = pod;
     return;
   }
-  Take(pod);
+  StartWorker(pod);
 }
 
-void NodeAgent::Take(const json::SharedValue& pod) {
+void NodeAgent::StartWorker(const json::SharedValue& pod) {
   std::string uid(api::Uid(*pod));
   if (workers_.contains(uid)) return;
   std::string_view phase = json::GetString(*pod, {"status", "phase"});
   bool over = phase == "Succeeded" || phase == "Failed";
   auto found = found_.find(uid);
-  // A finished pod needs nobody until it is deleted; its logs are the runtime's.
+  // A finished pod needs no worker until it is deleted; the runtime has its logs.
   if (over && !api::IsDeleting(*pod)) {
     if (found != found_.end()) found_.erase(found);
     return;
@@ -342,18 +346,18 @@ void NodeAgent::Take(const json::SharedValue& pod) {
   }
 }
 
-void NodeAgent::OnPodGone(const json::SharedValue& pod) {
+void NodeAgent::OnPodDeleted(const json::SharedValue& pod) {
   std::string key = api::KeyOf(*pod);
   std::string uid(api::Uid(*pod));
   auto known = pods_.find(key);
   if (known != pods_.end() && api::Uid(*known->second) == uid) pods_.erase(known);
-  waiting_.erase(uid);
+  unstarted_.erase(uid);
   auto it = workers_.find(uid);
   if (it != workers_.end()) {
     auto worker = it->second;
     return worker->OnDeletedFromApi();
   }
-  if (found_known_) plugs_.runtime.Remove(uid, [](const Status&) {});
+  if (pods_found_) plugs_.runtime.Remove(uid, [](const Status&) {});
 }
 
 json::SharedValue NodeAgent::FindPod(const std::string& key) const {
@@ -377,9 +381,9 @@ std::vector<json::Value> NodeAgent::Pods() const {
 
 // ---- admission ----
 
-// Anybody may advertise resources in a node's status, as device plugins do with MIG slices: those
-// that this agent's configuration does not name are what the Node object says.
-void NodeAgent::KnowResourcesOf(const json::Value& node) {
+// Others may advertise extended resources in the Node's status, as device plugins do with MIG
+// slices. The agent takes over those that its configuration does not name.
+void NodeAgent::UpdateExtendedResources(const json::Value& node) {
   const Amounts said = ReadAmounts(json::Find(node, {"status", "allocatable"}));
   for (Amounts* amounts : {&capacity_, &allocatable_}) {
     std::erase_if(*amounts, [&](const auto& one) {
@@ -391,22 +395,22 @@ void NodeAgent::KnowResourcesOf(const json::Value& node) {
   }
 }
 
-// Whether the Node object was read since the pod came, and with it what the scheduler saw there.
-// Where it was not, it is read, and those who wait are admitted then.
-bool NodeAgent::NodeReadFor(const std::string& uid) {
-  const auto [known, first] = node_read_for_.emplace(uid, false);
+// Whether the Node was read since the pod arrived, so that the agent knows the resources that the
+// scheduler saw. If not, it is read, and admission is retried then.
+bool NodeAgent::NodeReadSince(const std::string& uid) {
+  const auto [known, first] = node_read_since_.emplace(uid, false);
   if (!first) return known->second;
   node_client_.Get(client::resources::kNodes, "", config_.name,
                    [this, uid](const Result<json::SharedValue>& result) {
-                     const auto waits = node_read_for_.find(uid);
-                     if (waits == node_read_for_.end()) return;
+                     const auto waits = node_read_since_.find(uid);
+                     if (waits == node_read_since_.end()) return;
                      if (result.ok()) {
-                       KnowResourcesOf(**result);
+                       UpdateExtendedResources(**result);
                        waits->second = true;
                        return RetryAdmissions();
                      }
-                     node_read_for_.erase(waits);
-                     plugs_.executor.After(kReadNodeAgain,
+                     node_read_since_.erase(waits);
+                     plugs_.executor.After(kReadNodeRetry,
                                            scope_.Wrap([this] { RetryAdmissions(); }));
                    });
   return false;
@@ -419,10 +423,10 @@ PodHost::AdmitResult NodeAgent::Admit(const PodWorker& pod) {
     auto it = workers_.find(uid);
     if (it == workers_.end() || it->second.get() == &pod || !it->second->holds_resources())
       continue;
-    bool going = it->second->terminating();
-    (going ? count_leaving : count) += 1;
+    const bool terminating = it->second->terminating();
+    (terminating ? count_leaving : count) += 1;
     for (const auto& [name, amount] : it->second->requests())
-      (going ? leaving : used)[name] += amount;
+      (terminating ? leaving : used)[name] += amount;
   }
   Amounts wanted = pod.requests();
   wanted["pods"] = 1;
@@ -434,7 +438,7 @@ PodHost::AdmitResult NodeAgent::Admit(const PodWorker& pod) {
     auto room = allocatable_.find(name);
     int64_t capacity = room == allocatable_.end() ? 0 : room->second;
     if (used[name] + amount > capacity) {
-      if (!config_.capacity.contains(name) && !NodeReadFor(pod.uid())) {
+      if (!config_.capacity.contains(name) && !NodeReadSince(pod.uid())) {
         return {AdmitResult::Kind::kWait, "", "", {}};
       }
       return {AdmitResult::Kind::kRejected,
@@ -454,9 +458,9 @@ PodHost::AdmitResult NodeAgent::Admit(const PodWorker& pod) {
   return PickGpus(pod, gpu == wanted.end() ? 0 : gpu->second);
 }
 
-// Whoever has the device, where it or the pod has whole ones: a scheduler that was deposed may have
-// promised it a second time.
-const PodWorker* NodeAgent::WholeUserOf(int device, const PodWorker& pod, bool whole) const {
+// The pod that uses the device, if it or the new pod requests whole devices: a scheduler that is
+// no longer the leader may have assigned it a second time.
+const PodWorker* NodeAgent::FindGpuConflict(int device, const PodWorker& pod, bool whole) const {
   for (const auto& [uid, worker] : workers_) {
     if (worker.get() == &pod || !worker->holds_resources()) continue;
     const std::vector<int>& gpus = worker->gpus();
@@ -483,7 +487,7 @@ PodHost::AdmitResult NodeAgent::PickGpus(const PodWorker& pod, int64_t wanted) c
                 {}};
       }
       const int device = static_cast<int>(*index);
-      if (const PodWorker* other = WholeUserOf(device, pod, wanted > 0)) {
+      if (const PodWorker* other = FindGpuConflict(device, pod, wanted > 0)) {
         if (other->terminating()) return {AdmitResult::Kind::kWait, "", "", {}};
         return {AdmitResult::Kind::kRejected,
                 "UnexpectedAdmissionError",
@@ -561,10 +565,10 @@ void NodeAgent::OnWorkerDone(const std::string& uid) {
   if (it == workers_.end()) return;
   auto worker = it->second;
   workers_.erase(it);
-  node_read_for_.erase(uid);
+  node_read_since_.erase(uid);
   order_.erase(std::remove(order_.begin(), order_.end(), uid), order_.end());
   worker->Detach();
-  // Dropped later: the worker is in the middle of saying goodbye.
+  // Destroyed later: a method of the worker is running.
   plugs_.executor.Post([worker] {});
 }
 
@@ -583,7 +587,7 @@ void NodeFleet::Start() {
   if (agents_.empty()) return;
   for (auto& [name, agent] : agents_) agent->Start(/*own_pods=*/false);
   client::InformerOptions options;
-  // One node asks for its own pods alone; many share one watch of whatever is bound.
+  // One node watches its own pods only; many share one watch of all bound pods.
   options.field_selector = agents_.size() == 1 ? "spec.nodeName=" + agents_.begin()->first
                                                : std::string("spec.nodeName!=");
   pods_ = std::make_unique<client::Informer>(plugs_.executor, plugs_.server,
@@ -598,7 +602,7 @@ void NodeFleet::Start() {
   pods_->AddHandlers(
       {on_pod, [on_pod](const json::SharedValue&, const json::SharedValue& pod) { on_pod(pod); },
        [agent_of](const json::SharedValue& pod) {
-         if (NodeAgent* agent = agent_of(pod)) agent->OnPodGone(pod);
+         if (NodeAgent* agent = agent_of(pod)) agent->OnPodDeleted(pod);
        }});
   pods_->WhenSynced([this] {
     for (auto& [name, agent] : agents_) agent->OnPodsSynced();

@@ -35,7 +35,7 @@ struct AgentPlugs {
   Clock& clock;
   std::shared_ptr<api::RestHandler> server;
   Runtime& runtime;
-  ServiceNames* names = nullptr;  // null: no hosts entries beyond the pod's own
+  ServiceNames* names = nullptr;  // may be null: hosts files have only the pods' own entries
   uint64_t seed = 1;
 };
 
@@ -44,18 +44,18 @@ class NodeAgent final : public PodHost {
   NodeAgent(AgentPlugs plugs, NodeConfig config);
   ~NodeAgent() override;
 
-  // Registers the node, looks for running pods. With `own_pods` the agent watches its pods by
-  // itself; else its fleet feeds OnPod and OnPodGone.
+  // Registers the node and finds the pods that run. With `own_pods` the agent watches its pods;
+  // without, its fleet calls OnPod and OnPodDeleted.
   void Start(bool own_pods = true);
 
   void OnPod(const json::SharedValue& pod);
-  void OnPodGone(const json::SharedValue& pod);
-  // After the first list: what the runtime still has and the API does not is removed.
+  void OnPodDeleted(const json::SharedValue& pod);
+  // Every pod has been reported once: pods that only the runtime knows are removed.
   void OnPodsSynced();
 
   const std::string& name() const { return config_.name; }
   bool registered() const { return registered_; }
-  // Pods of this node by "namespace/name", newest first known.
+  // By "namespace/name"; null if this node has no such pod.
   json::SharedValue FindPod(const std::string& key) const;
   std::vector<json::Value> Pods() const;
   const PodWorker* FindWorker(const std::string& uid) const;
@@ -87,44 +87,43 @@ class NodeAgent final : public PodHost {
   void SendNodeStatus();
   void RenewLease();
   void CreateLease();
-  void OnFound(Result<std::vector<FoundPod>> found);
-  void TakeFirst();
-  void Take(const json::SharedValue& pod);
-  void KnowResourcesOf(const json::Value& node);
-  bool NodeReadFor(const std::string& uid);
-  const PodWorker* WholeUserOf(int device, const PodWorker& pod, bool whole) const;
+  void OnPodsFound(Result<std::vector<FoundPod>> found);
+  void StartWorkers();
+  void StartWorker(const json::SharedValue& pod);
+  void UpdateExtendedResources(const json::Value& node);
+  bool NodeReadSince(const std::string& uid);
+  const PodWorker* FindGpuConflict(int device, const PodWorker& pod, bool whole) const;
   AdmitResult PickGpus(const PodWorker& pod, int64_t wanted) const;
   void RetryAdmissions();
 
   AgentPlugs plugs_;
   NodeConfig config_;
-  Amounts capacity_;  // of the configuration, and what others advertise in the Node's status
+  Amounts capacity_;  // of the configuration, and extended resources of the Node's status
   Amounts allocatable_;
   bool registered_ = false;
   int register_failures_ = 0;
-  Timer register_timer_{plugs_.executor};
-  json::SharedValue lease_;  // as the server has it; null: not known
-  Timer lease_timer_{plugs_.executor};
-  Timer status_timer_{plugs_.executor};
+  json::SharedValue lease_;  // as the server has it; null if not known
+  Timer register_timer_, lease_timer_, status_timer_;
   bool retry_posted_ = false;
 
-  bool found_known_ = false;
+  bool pods_found_ = false;
   bool pods_synced_ = false;
   std::map<std::string, FoundPod> found_;                      // by uid, not adopted yet
   int orphans_ = 0;                                            // found, and being removed
-  std::map<std::string, json::SharedValue> waiting_;           // pods seen before TakeFirst
+  std::map<std::string, json::SharedValue> unstarted_;         // by uid, before StartWorkers
   std::map<std::string, json::SharedValue> pods_;              // by "ns/name"
   std::map<std::string, std::shared_ptr<PodWorker>> workers_;  // by uid
   std::vector<std::string> order_;                             // uids in order of arrival
-  // Pods that want what the configuration does not name; whether the Node was read for them.
-  std::map<std::string, bool> node_read_for_;
+  // Pods that request resources that the configuration does not name: was the Node read since?
+  std::map<std::string, bool> node_read_since_;
 
   std::unique_ptr<client::EventRecorder> events_;
   std::unique_ptr<client::Informer> informer_;
-  // Two, so that the node's heartbeats do not wait behind its pods' writes.
+  CallbackScope scope_;
+  // Destroyed first, so that no callback reaches a half destroyed agent. The node's heartbeat has a
+  // client of its own: it must not wait for the writes of pods.
   client::Client node_client_;
   client::Client client_;
-  CallbackScope scope_;
 };
 
 class NodeFleet {

@@ -146,9 +146,9 @@ std::string CheckpointKey(const json::Value& pod) {
   if (group.empty()) group = api::Annotation(pod, api::keys::kPodGroup);
   auto owner = api::ControllerOf(pod);
   if (group.empty()) group = owner ? owner->name : std::string(api::Name(pod));
-  // Pods that belong to nobody are the job themselves: their own uid would lose the checkpoint
-  // when they are created again, so the name alone stands for them.
-  // Of an operator's gang not all pods have the same controller, nor keep it when they come again.
+  // A pod without an owner is the job itself: its uid would lose the checkpoint when the pod is
+  // created again, so its name alone is the key. The pods of an operator's gang may have different
+  // controllers, and get others when they are created again: the group's owner is the key.
   std::string uid(api::Annotation(pod, api::keys::kGroupOwner));
   if (uid.empty() && owner) uid = owner->uid;
   const std::string suffix = uid.empty() ? "" : "-" + uid.substr(0, 8);

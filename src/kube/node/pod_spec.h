@@ -65,7 +65,7 @@ Result<std::string> ResourceFieldRef(const EnvContext& context,
                                      const json::Value& ref,
                                      const json::Value* container);
 
-// A container of any list by name; nullptr when there is none.
+// A container of any list by name, or nullptr.
 const json::Value* FindContainer(const json::Value& pod, std::string_view name);
 std::string_view RestartPolicy(const json::Value& pod);  // Always when absent
 

@@ -1,4 +1,4 @@
-// What a pod's worker says to the API, and what comes of it on a bad way there.
+// The status that a pod's worker reports, and what a slow or faulty API makes of it.
 #include <algorithm>
 
 #include "kube/node/agent_fixture.h"
@@ -9,8 +9,8 @@ namespace {
 using std::chrono::minutes;
 using std::chrono::seconds;
 
-// Who has given a request up.
-struct Nobody final : api::RestSink {
+// The sink of a client that has given its request up.
+struct NullSink final : api::RestSink {
   void OnResponse(api::RestResponse) override {}
   void OnStreamStart(int, std::string) override {}
   bool OnChunk(const api::Chunk&) override { return false; }
@@ -86,7 +86,7 @@ TEST_F(AgentTest, AStatusThatArrivesLateTakesNothingBack) {
   ASSERT_FALSE(late.empty());
   api_->fail = nullptr;
   for (const api::RestRequest& request : late) {
-    api_->Handle(request, std::make_shared<Nobody>());
+    api_->Handle(request, std::make_shared<NullSink>());
   }
   EXPECT_EQ(Phase("a"), "Failed");
   EXPECT_EQ(State("a"), "terminated");

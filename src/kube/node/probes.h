@@ -1,7 +1,7 @@
 // ProbeRunner: runs one probe of one container, period after period, and counts what it says.
 //
 // Reports a change only when the threshold is reached: healthy after successThreshold successes in
-// a row, unhealthy after failureThreshold failures. It goes on until destroyed.
+// a row, unhealthy after failureThreshold failures. It runs until it is destroyed.
 //
 // - Threads: core executor only.
 #pragma once

@@ -1,16 +1,15 @@
-// Runtime: what runs pods for a node agent. Real processes in kube/process, nothing at all in
-// SimulatedRuntime; a container engine fits behind the same seam.
+// Runtime: runs pods for a node agent. kube/process runs real processes, SimulatedRuntime runs
+// nothing; a container engine would implement the same interface.
 //
-// A pod is a sandbox (its directory, network and names) and containers in it. Everything is
+// A pod is a sandbox (its directory, network and names) with containers in it. Everything is
 // asynchronous: callbacks run on the core executor, exactly once, never from inside the call. A
-// runtime does what it is told and reports what happened; every decision (restarts, order, grace
-// periods) is the agent's.
+// runtime only executes and reports; the agent decides about restarts, order and grace periods.
 //
 // Pods outlive the agent: List() finds what an earlier agent left, Adopt() takes it over.
 //
 // - Threads: core executor only.
 // - Ownership: one Runtime serves any number of node agents and outlives them. Observers are held
-//   weakly: a pod whose observer is gone goes on running.
+//   weakly: a pod whose observer is gone continues to run.
 #pragma once
 
 #include <sys/types.h>
@@ -44,7 +43,7 @@ struct VolumeFile {
   bool operator==(const VolumeFile&) const = default;
 };
 
-// A volume whose content has been looked up; the runtime makes a directory (or file) of it.
+// A volume with its content; the runtime makes a directory (or file) of it.
 struct VolumeSpec {
   enum class Kind {
     kEmptyDir,  // lives and dies with the pod
@@ -56,7 +55,7 @@ struct VolumeSpec {
   std::string name;
   Kind kind = Kind::kEmptyDir;
   std::string host_path;
-  std::string host_path_type;  // Kubernetes' words: "", Directory, DirectoryOrCreate, File, …
+  std::string host_path_type;  // as in Kubernetes: "", Directory, DirectoryOrCreate, File, …
   std::string key;             // kDurable: "namespace/claim"
   std::vector<VolumeFile> files;
   int64_t size_limit_bytes = 0;  // kMemory
@@ -116,7 +115,7 @@ struct ContainerSpec {
   int64_t cpu_limit_milli = 0;     // 0: none
   int64_t memory_limit_bytes = 0;  // 0: none
   int64_t grace_seconds = 30;
-  // Standard input stays open for whoever attaches; with stdin_once, until the first one leaves.
+  // Standard input stays open for clients that attach; with stdin_once, until the first one leaves.
   bool open_stdin = false;
   bool stdin_once = false;
   bool tty = false;
@@ -230,7 +229,7 @@ struct TerminalSize {
   uint16_t columns = 0;
   uint16_t rows = 0;
 };
-// Destroying it hangs up: a command is killed, a container runs on.
+// Destroying it hangs up: a command is killed, an attached container continues.
 class StdioSession {
  public:
   virtual ~StdioSession() = default;
@@ -249,9 +248,9 @@ struct RuntimeInfo {
   std::string name;            // "process": the scheme of container ids
   std::string version;         // "0.1.0"
   bool resolves_names = true;  // false: hosts entries would be thrown away
-  // What this machine does not permit, in words, for the node's annotation; empty: nothing.
+  // Text for the node's annotation about what this machine does not permit; may be empty.
   std::string limits;
-  bool has_images = true;  // false: nothing is pulled or made for a container, it only starts
+  bool has_images = true;  // false: containers have no events but Started
 };
 
 class Runtime {
@@ -262,8 +261,8 @@ class Runtime {
 
   virtual void List(const std::string& node,
                     std::function<void(Result<std::vector<FoundPod>>)> done) = 0;
-  // Events of a found pod go to `observer` from now on. An exit that List already told of is not
-  // told again; one that happened since is.
+  // Events of a found pod go to `observer` from now on. An exit that List reported is not
+  // reported again; one that happened since is.
   virtual void Adopt(const FoundPod& pod, std::weak_ptr<PodObserver> observer) = 0;
 
   virtual void CreateSandbox(const SandboxSpec& spec,
@@ -295,7 +294,7 @@ class Runtime {
                      const ProbeSpec& spec,
                      std::function<void(ProbeResult)> done) = 0;
 
-  // Of the node's running containers.
+  // Measures the node's running containers.
   virtual void Usage(const std::string& node,
                      std::function<void(std::vector<ContainerUsage>)> done) = 0;
 
@@ -304,7 +303,7 @@ class Runtime {
   // Writes the notice file of the preemption protocol, before SIGTERM.
   virtual void WriteNotice(const std::string& pod_uid, const std::string& notice_json) = 0;
 
-  // `attempt` of the reference chooses the file; kNotFound when there is none.
+  // `attempt` of the reference chooses the file; kNotFound without one.
   virtual std::unique_ptr<LogStream> ReadLog(const ContainerRef& container,
                                              const LogOptions& options,
                                              LogCallbacks callbacks) = 0;

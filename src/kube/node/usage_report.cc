@@ -48,7 +48,7 @@ struct Sum {
   }
 };
 
-void Tell(const Sum& sum, json::Object& to) {
+void AddUsage(const Sum& sum, json::Object& to) {
   const std::string time = api::FormatTime(sum.at);
   to["cpu"] = json::Object{{"time", time},
                            {"usageNanoCores", static_cast<int64_t>(sum.nano_cores)},
@@ -63,10 +63,10 @@ std::string Decimal(double number) {
   return text;
 }
 
-// One metric's text: samples in the order in which they come.
-class Family {
+// The text of one metric; samples are in the order of Add.
+class MetricFamily {
  public:
-  Family(std::string_view name, std::string_view type, std::string_view help)
+  MetricFamily(std::string_view name, std::string_view type, std::string_view help)
       : name_(name),
         text_(StrCat("# HELP ", name, " [STABLE] ", help, "\n# TYPE ", name, " ", type, "\n")) {}
   void Add(std::string_view labels, double value, WallTime at) {
@@ -98,42 +98,42 @@ json::Value StatsSummary(const NodeAgent& agent,
       sum.Add(*container);
       all.Add(*container);
       started = std::min(started, container->started);
-      json::Object told{{"name", container->ref.name},
-                        {"startTime", api::FormatTime(container->started)}};
-      Tell(one, told);
-      containers.emplace_back(std::move(told));
+      json::Object entry{{"name", container->ref.name},
+                         {"startTime", api::FormatTime(container->started)}};
+      AddUsage(one, entry);
+      containers.emplace_back(std::move(entry));
     }
-    json::Object told{
+    json::Object entry{
         {"podRef",
          json::Object{{"name", key.second}, {"namespace", key.first}, {"uid", pod.worker->uid()}}},
         {"startTime", api::FormatTime(started)},
         {"containers", std::move(containers)}};
-    Tell(sum, told);
-    pods.emplace_back(std::move(told));
+    AddUsage(sum, entry);
+    pods.emplace_back(std::move(entry));
   }
   if (usage.empty()) all.at = now;
   json::Object node{{"nodeName", agent.name()}};
-  Tell(all, node);
+  AddUsage(all, node);
   return json::Object{{"node", std::move(node)}, {"pods", std::move(pods)}};
 }
 
 std::string ResourceMetrics(const NodeAgent& agent,
                             const std::vector<ContainerUsage>& usage,
                             WallTime now) {
-  Family cpu("container_cpu_usage_seconds_total", "counter",
-             "Cumulative cpu time consumed by the container in core-seconds");
-  Family memory("container_memory_working_set_bytes", "gauge",
-                "Current working set of the container in bytes");
-  Family start("container_start_time_seconds", "gauge",
-               "Start time of the container since unix epoch in seconds");
-  Family node_cpu("node_cpu_usage_seconds_total", "counter",
-                  "Cumulative cpu time consumed by the node in core-seconds");
-  Family node_memory("node_memory_working_set_bytes", "gauge",
-                     "Current working set of the node in bytes");
-  Family pod_cpu("pod_cpu_usage_seconds_total", "counter",
-                 "Cumulative cpu time consumed by the pod in core-seconds");
-  Family pod_memory("pod_memory_working_set_bytes", "gauge",
-                    "Current working set of the pod in bytes");
+  MetricFamily cpu("container_cpu_usage_seconds_total", "counter",
+                   "Cumulative cpu time consumed by the container in core-seconds");
+  MetricFamily memory("container_memory_working_set_bytes", "gauge",
+                      "Current working set of the container in bytes");
+  MetricFamily start("container_start_time_seconds", "gauge",
+                     "Start time of the container since unix epoch in seconds");
+  MetricFamily node_cpu("node_cpu_usage_seconds_total", "counter",
+                        "Cumulative cpu time consumed by the node in core-seconds");
+  MetricFamily node_memory("node_memory_working_set_bytes", "gauge",
+                           "Current working set of the node in bytes");
+  MetricFamily pod_cpu("pod_cpu_usage_seconds_total", "counter",
+                       "Cumulative cpu time consumed by the pod in core-seconds");
+  MetricFamily pod_memory("pod_memory_working_set_bytes", "gauge",
+                          "Current working set of the pod in bytes");
   Sum all;
   for (const auto& [key, pod] : ByPod(agent, usage)) {
     Sum sum;
@@ -154,7 +154,7 @@ std::string ResourceMetrics(const NodeAgent& agent,
   node_cpu.Add("", Seconds(all.cpu), all.at);
   node_memory.Add("", static_cast<double>(all.memory_bytes), all.at);
   std::string text;
-  for (const Family* family :
+  for (const MetricFamily* family :
        {&cpu, &memory, &start, &node_cpu, &node_memory, &pod_cpu, &pod_memory}) {
     text += family->text();
   }

@@ -1,7 +1,6 @@
-// What a node's pods use, in the forms that kubelets have for it: the summary for people and the
-// API server, and the metrics that a metrics server scrapes.
+// StatsSummary, ResourceMetrics: what a node's pods use, as kubelets report it.
 //
-// A node uses what its pods use: several nodes may be one machine.
+// A node's usage is the sum of its pods': several nodes may be one machine.
 //
 // - Threads: pure functions over the agent; core executor only.
 #pragma once
@@ -15,8 +14,8 @@
 
 namespace swell::node {
 
-// Kubelet's /stats/summary. Processor use is over the seconds of `usageWindowSeconds`, which
-// kubelets do not tell.
+// Kubelet's /stats/summary. Processor use is over the seconds of `usageWindowSeconds`, a
+// field that kubelets do not have.
 json::Value StatsSummary(const NodeAgent& agent,
                          const std::vector<ContainerUsage>& usage,
                          WallTime now);

@@ -1,12 +1,13 @@
 #include "kube/process/process_host.h"
 
-#include <fcntl.h>
-#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <csignal>
+#include <set>
 #include <utility>
 
 #include "base/file.h"
@@ -15,59 +16,21 @@
 #include "base/strings.h"
 #include "kube/process/files/volumes.h"
 #include "kube/process/shim/beneath.h"
+#include "kube/process/shim/pod_shim.h"
+#include "kube/process/shim_spec_builder.h"
 
 namespace swell::edge {
 namespace {
 
 using node::ContainerRef;
+using node::ContainerStarted;
 using node::SandboxInfo;
 
 constexpr size_t kReportBytesMax = 64 << 10;
-
-// Written in place: containers have this very file mounted.
-Status RewriteFile(const std::string& path, std::string_view bytes) {
-  int fd = ::open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0644);
-  if (fd < 0) return ErrnoStatus(errno, "open " + path);
-  ssize_t n = ::pwrite(fd, bytes.data(), bytes.size(), 0);
-  int error = n == static_cast<ssize_t>(bytes.size()) ? 0 : (n < 0 ? errno : ENOSPC);
-  if (error == 0 && ::ftruncate(fd, n) != 0) error = errno;
-  ::close(fd);
-  return error == 0 ? Status::Ok() : ErrnoStatus(error, "write " + path);
-}
-
-// What every pod's directory has.
-Status FurnishPodDir(const std::string& dir) {
-  SWELL_RETURN_IF_ERROR(MakeDirs(dir, 0711));
-  for (const char* part :
-       {"/etc", "/run", "/run/notice", "/run/report", "/volumes", "/containers", "/logs"}) {
-    SWELL_RETURN_IF_ERROR(MakeDirs(dir + part));
-  }
-  ::chmod((dir + "/run/report").c_str(), 01777);
-  for (const char* file : {"/etc/hostname", "/etc/hosts", "/etc/resolv.conf"}) {
-    SWELL_RETURN_IF_ERROR(RewriteFile(dir + file, ""));
-  }
-  return PrepareReplace(dir + "/pod.json", 0600);
-}
-
-// What every attempt's directory has.
-Status FurnishContainerDir(const std::string& dir, Isolation isolation) {
-  std::vector<std::string> parts{""};
-  if (isolation != Isolation::kNone) parts.insert(parts.end(), {"/root", "/tmp"});
-  if (isolation == Isolation::kFull) parts.insert(parts.end(), {"/upper", "/workdir"});
-  for (const std::string& part : parts) SWELL_RETURN_IF_ERROR(MakeDirs(dir + part));
-  for (const char* file : {"/spec.json", "/state.json", "/exit.json"}) {
-    SWELL_RETURN_IF_ERROR(PrepareReplace(dir + file, 0600));
-  }
-  return ReplaceFile(dir + "/termination-log", "", 0666);
-}
+// Nothing is made ahead of need while the cluster itself starts.
+constexpr Duration kRefillDelay = std::chrono::seconds(1);
 
 }  // namespace
-
-ProcessHost::Container::~Container() {
-  shim_watch.reset();
-  if (shim_fd >= 0) ::close(shim_fd);
-  if (init_fd >= 0) ::close(init_fd);
-}
 
 ProcessHost::ProcessHost(Executor& core,
                          net::Reactor& reactor,
@@ -82,238 +45,76 @@ ProcessHost::ProcessHost(Executor& core,
       catalogue_(std::move(catalogue)),
       tag_(std::move(tag)),
       events_(std::move(events)),
-      streams_(core, reactor) {}
+      store_({.data_dir = options_.data_dir,
+              .tag = tag_,
+              .isolation = support_.isolation,
+              .ready_dirs = options_.ready_dirs,
+              .post = [&reactor](std::function<void()> fn) { reactor.Post(std::move(fn)); }}),
+      launcher_(reactor, options_.shim_command, options_.ready_shims),
+      streams_(core, reactor),
+      execs_(reactor, launcher_, streams_),
+      dialer_(reactor, streams_) {}
 
-ProcessHost::~ProcessHost() {
-  scope_.Close();
-  // Watches end before what they watch, and both before the reactor.
-  probes_.clear();
-  execs_.clear();
-  dials_.clear();
-  for (const auto& job : stdio_jobs_) HangUp(job);
-  stdio_jobs_.clear();
-  launches_.clear();
-  EndReadyShims();
-  pods_.clear();
-  services_.reset();
-  network_.reset();
-  files_.reset();
-}
-
-std::string ProcessHost::PodDir(const std::string& uid) const {
-  return StrCat(options_.data_dir, "/pods/", uid);
-}
-
-std::string ProcessHost::MemoryDir(const std::string& uid) const {
-  return StrCat("/dev/shm/swell-", tag_, "/", uid);
-}
-
-std::string ProcessHost::GroupName(const ContainerRef& ref) {
-  return StrCat(ref.pod_uid, ".", ref.name, ".", ref.attempt);
-}
-
-void ProcessHost::CleanCgroups() {
-  edge::CleanCgroups(support_.cgroups,
-                     [this](const std::string& pod_uid) { return pods_.contains(pod_uid); });
-}
-
-std::string ProcessHost::Attic() const { return options_.data_dir + "/removed"; }
-
-std::string ProcessHost::ReadyDir() const { return options_.data_dir + "/ready"; }
-
-std::string ProcessHost::MemoryAttic() const { return MemoryDir("removed"); }
-
-// ---- what containers use ----
-
-std::map<ContainerRef, node::ContainerUsage> ProcessHost::Measure() {
-  const CgroupSupport& groups = support_.cgroups;
-  std::vector<UsageMeter::Subject> subjects;
-  for (const auto& [uid, pod] : pods_) {
-    for (const auto& [name, container] : pod->containers) {
-      if (!container->running) continue;
-      subjects.push_back(
-          {container->ref, container->state.init_pid,
-           groups.version == 2 ? StrCat(groups.memory_dir, "/", GroupName(container->ref)) : "",
-           container->started.started});
-    }
-  }
-  std::map<ContainerRef, node::ContainerUsage> out;
-  for (node::ContainerUsage& usage : meter_.Measure(subjects, clock_.Now(), clock_.Steady())) {
-    out.emplace(usage.ref, usage);
-  }
-  return out;
-}
-
-// So that there is a moment to compare with whenever somebody asks.
-void ProcessHost::MeasureLater() {
-  reactor_.After(UsageMeter::kWindow, scope_.Wrap([this] {
-    Measure();
-    MeasureLater();
-  }));
-}
-
-std::vector<node::ContainerUsage> ProcessHost::Usage(const std::string& node) {
-  std::vector<node::ContainerUsage> out;
-  for (const auto& [ref, usage] : Measure()) {
-    const auto pod = pods_.find(ref.pod_uid);
-    if (pod != pods_.end() && pod->second->spec.node == node) out.push_back(usage);
-  }
-  return out;
-}
+// Watches end before their descriptors, and both before the reactor: see the order of the members.
+ProcessHost::~ProcessHost() = default;
 
 // ---- what earlier runs left ----
 
 Status ProcessHost::Start() {
-  for (const char* part : {"/pods", "/volumes"}) {
-    SWELL_RETURN_IF_ERROR(MakeDirs(options_.data_dir + part, 0711));
-  }
-  remover_.Empty(Attic());
-  remover_.Empty(MemoryAttic());
-  MakeReadyDirs();
+  SWELL_RETURN_IF_ERROR(store_.Start());
   SWELL_ASSIGN_OR_RETURN(files_, FileWatch::Create(reactor_));
-  SWELL_ASSIGN_OR_RETURN(std::vector<std::string> uids, ListDir(options_.data_dir + "/pods"));
-  for (const std::string& uid : uids) {
-    Status loaded = LoadPod(uid);
-    if (loaded.ok()) continue;
-    SWELL_LOG_WARNING("process", "unreadable pod removed", {"uid", uid},
-                      {"error", loaded.ToString()});
-    Status removed = RemoveScratch(PodDir(uid));
-    (void)removed;
+  for (const auto& [uid, pod] : store_.pods()) {
+    RestoreContainers(*pod);
+    WatchReports(*pod);
   }
   if (support_.network) {
-    std::set<int> slots;
-    for (const auto& [uid, pod] : pods_) {
-      if (pod->slot > 0) slots.insert(pod->slot);
-    }
-    network_ = std::make_unique<PodNetwork>(PodNetwork::Options{
-        .dir = options_.data_dir + "/run/netns",
-        .tag = tag_,
-        .cidr = options_.cluster_cidr,
-        .ready = options_.ready_networks,
-        .post = [this](std::function<void()> fn) { reactor_.Post(std::move(fn)); }});
-    Status started = network_->Start(slots);
+    Status started = StartNetwork();
     if (!started.ok()) {
       network_.reset();
       support_.network = false;
       support_.missing.push_back(
           StrCat("pods share the host's network, their ports must differ: ", started.message()));
-    } else {
-      services_ = std::make_unique<ServiceProxy>(reactor_, network_->bridge());
     }
   }
   CleanCgroups();
-  // Not while the cluster itself starts.
-  reactor_.After(std::chrono::seconds(1), scope_.Wrap([this] {
-    ReadyShims();
-    pod_dirs_->Refill();
-    container_dirs_->Refill();
+  reactor_.After(kRefillDelay, scope_.Wrap([this] {
+    launcher_.Refill();
+    store_.Refill();
   }));
   MeasureLater();
   return Status::Ok();
 }
 
-void ProcessHost::MakeReadyDirs() {
-  // An earlier run's: another version may have made them.
-  Status cleared = remover_.Discard(ReadyDir(), Attic());
-  (void)cleared;
-  auto make = [this](const char* name, std::function<Status(const std::string&)> furnish) {
-    return std::make_unique<ReadyDirs>(ReadyDirs::Options{
-        .prefix = StrCat(ReadyDir(), "/", name),
-        .ready = options_.ready_dirs,
-        .make = std::move(furnish),
-        .post = [this](std::function<void()> fn) { reactor_.Post(std::move(fn)); }});
-  };
-  pod_dirs_ = make("pod-", FurnishPodDir);
-  container_dirs_ = make("container-", [isolation = support_.isolation](const std::string& dir) {
-    return FurnishContainerDir(dir, isolation);
-  });
+void ProcessHost::RestoreContainers(ProcessPod& pod) {
+  for (const auto& [name, container] : pod.containers) {
+    const ShimState& state = container->state;
+    const bool alive = state.shim_start != 0 &&
+                       ProcessStartTime(state.shim_pid) == state.shim_start &&
+                       !FileExists(container->dir + "/exit.json");
+    container->running = alive && Watch(*container).ok();
+    if (!container->running) container->exit = ReadExit(*container, clock_.Now());
+  }
 }
 
-Status ProcessHost::LoadPod(const std::string& uid) {
-  SWELL_ASSIGN_OR_RETURN(std::string text, ReadFile(PodDir(uid) + "/pod.json", 4 << 20));
-  SWELL_ASSIGN_OR_RETURN(json::Value value, json::Parse(text));
-  auto pod = std::make_unique<Pod>();
-  pod->dir = PodDir(uid);
-  pod->spec.pod_uid = uid;
-  auto read = [&value](std::string_view key) { return std::string(json::GetString(value, {key})); };
-  pod->spec.ns = read("namespace");
-  pod->spec.name = read("name");
-  pod->spec.node = read("node");
-  pod->spec.hostname = read("hostname");
-  pod->spec.host_ip = read("hostIP");
-  pod->spec.host_network = json::GetBool(value, {"hostNetwork"});
-  pod->spec.checkpoint_key = read("checkpointKey");
-  if (const json::Value* group = json::Find(value, {"fsGroup"}); group && group->is_int64()) {
-    pod->spec.fs_group = group->get_int64();
+Status ProcessHost::StartNetwork() {
+  std::set<int> slots;
+  for (const auto& [uid, pod] : store_.pods()) {
+    if (pod->slot > 0) slots.insert(pod->slot);
   }
-  pod->info.ip = read("podIP");
-  pod->slot = static_cast<int>(json::GetInt(value, {"slot"}));
-  pod->stopped = json::GetBool(value, {"stopped"});
-  for (const auto& item : json::GetObject(value, {"volumes"})) {
-    if (item.value().is_string()) {
-      pod->volumes.emplace(item.key(), json::View(item.value().get_string()));
-    }
-  }
-  auto names = ListDir(pod->dir + "/containers");
-  if (names.ok()) {
-    for (const std::string& name : *names) LoadContainer(*pod, name);
-  }
-  WatchReports(*pod);
-  pods_.emplace(uid, std::move(pod));
+  network_ = std::make_unique<PodNetwork>(PodNetwork::Options{
+      .dir = options_.data_dir + "/run/netns",
+      .tag = tag_,
+      .cidr = options_.cluster_cidr,
+      .ready = options_.ready_networks,
+      .post = [this](std::function<void()> fn) { reactor_.Post(std::move(fn)); }});
+  SWELL_RETURN_IF_ERROR(network_->Start(slots));
+  services_ = std::make_unique<ServiceProxy>(reactor_, network_->bridge());
   return Status::Ok();
 }
 
-// The newest attempt that was started.
-void ProcessHost::LoadContainer(Pod& pod, const std::string& name) {
-  std::string base = StrCat(pod.dir, "/containers/", name);
-  auto attempts = ListDir(base);
-  if (!attempts.ok()) return;
-  int64_t newest = -1;
-  for (const std::string& text : *attempts) newest = std::max(newest, ParseInt(text).value_or(-1));
-  if (newest < 0) return;
-  auto container = std::make_unique<Container>();
-  container->ref = {pod.spec.pod_uid, name, static_cast<int>(newest)};
-  container->dir = StrCat(base, "/", newest);
-  container->log_path = StrCat(pod.dir, "/logs/", name, "/", newest, ".log");
-  auto text = ReadFile(container->dir + "/state.json", 65536);
-  if (!text.ok()) return;
-  auto value = json::Parse(*text);
-  if (!value.ok()) return;
-  auto state = ShimState::FromJson(*value);
-  if (!state.ok()) return;
-  container->state = *state;
-  container->started = {
-      StrCat("process://", pod.spec.pod_uid, "-", name, "-", newest), "", {state->started_ns}};
-  bool lives = state->shim_start != 0 && ProcessStartTime(state->shim_pid) == state->shim_start;
-  if (lives && !FileExists(container->dir + "/exit.json") && WatchContainer(*container).ok()) {
-    container->running = true;
-  } else {
-    container->exit = ReadExit(*container);
-  }
-  pod.containers.emplace(name, std::move(container));
-}
-
-Status ProcessHost::SavePod(const Pod& pod) const {
-  json::Object volumes;
-  for (const auto& [name, path] : pod.volumes) volumes[name] = path;
-  json::Object value{{"namespace", pod.spec.ns},
-                     {"name", pod.spec.name},
-                     {"node", pod.spec.node},
-                     {"hostname", pod.spec.hostname},
-                     {"hostIP", pod.spec.host_ip},
-                     {"hostNetwork", pod.spec.host_network},
-                     {"checkpointKey", pod.spec.checkpoint_key},
-                     {"podIP", pod.info.ip},
-                     {"slot", pod.slot},
-                     {"stopped", pod.stopped},
-                     {"volumes", std::move(volumes)}};
-  if (pod.spec.fs_group) value["fsGroup"] = *pod.spec.fs_group;
-  return ReplaceFile(pod.dir + "/pod.json", json::Print(json::Value(std::move(value))), 0600);
-}
-
-ProcessHost::Pods ProcessHost::List(const std::string& node) const {
-  Pods found;
-  for (const auto& [uid, pod] : pods_) {
+std::vector<node::FoundPod> ProcessHost::List(const std::string& node) const {
+  std::vector<node::FoundPod> found;
+  for (const auto& [uid, pod] : store_.pods()) {
     if (pod->spec.node != node) continue;
     node::FoundPod out{uid, pod->spec.ns, pod->spec.name, pod->info, {}};
     for (const auto& [name, container] : pod->containers) {
@@ -326,21 +127,59 @@ ProcessHost::Pods ProcessHost::List(const std::string& node) const {
 
 void ProcessHost::Adopt(const node::FoundPod& found) {
   for (const node::FoundContainer& known : found.containers) {
-    Container* container = Find({found.pod_uid, known.name, known.attempt});
+    ProcessContainer* container = store_.Find({found.pod_uid, known.name, known.attempt});
     if (container == nullptr || !container->exit || known.exit) continue;
     events_.on_exit(container->ref, *container->exit);
   }
 }
 
+// ---- usage ----
+
+std::map<ContainerRef, node::ContainerUsage> ProcessHost::Measure() {
+  const CgroupSupport& groups = support_.cgroups;
+  std::vector<UsageMeter::Subject> subjects;
+  for (const auto& [uid, pod] : store_.pods()) {
+    for (const auto& [name, container] : pod->containers) {
+      if (!container->running) continue;
+      subjects.push_back(
+          {container->ref, container->state.init_pid,
+           groups.version == 2 ? StrCat(groups.memory_dir, "/", CgroupNameOf(container->ref)) : "",
+           container->started.started});
+    }
+  }
+  std::map<ContainerRef, node::ContainerUsage> out;
+  for (node::ContainerUsage& usage : meter_.Measure(subjects, clock_.Now(), clock_.Steady())) {
+    out.emplace(usage.ref, usage);
+  }
+  return out;
+}
+
+// Processor use is measured against an earlier moment: there must always be one.
+void ProcessHost::MeasureLater() {
+  reactor_.After(UsageMeter::kWindow, scope_.Wrap([this] {
+    Measure();
+    MeasureLater();
+  }));
+}
+
+std::vector<node::ContainerUsage> ProcessHost::Usage(const std::string& node) {
+  std::vector<node::ContainerUsage> out;
+  for (const auto& [ref, usage] : Measure()) {
+    const ProcessPod* pod = store_.Find(ref.pod_uid);
+    if (pod != nullptr && pod->spec.node == node) out.push_back(usage);
+  }
+  return out;
+}
+
 // ---- sandboxes ----
 
 std::string ProcessHost::LoopbackAddress(const std::string& uid) const {
-  // Distinct with the odds of 16 million; a clash is tried again with another hash.
+  // A hash of 24 bits; one that is taken is hashed again.
   uint64_t hash = StableHash(uid, StableHash(tag_));
   for (int i = 0; i < 64; ++i) {
     std::string ip =
         StrCat("127.", 1 + hash % 250, ".", (hash >> 8) % 256, ".", 1 + (hash >> 16) % 254);
-    bool taken = std::any_of(pods_.begin(), pods_.end(),
+    bool taken = std::any_of(store_.pods().begin(), store_.pods().end(),
                              [&](const auto& entry) { return entry.second->info.ip == ip; });
     if (!taken) return ip;
     hash = StableHash(ip, hash);
@@ -350,87 +189,39 @@ std::string ProcessHost::LoopbackAddress(const std::string& uid) const {
 
 void ProcessHost::CreateSandbox(const node::SandboxSpec& spec,
                                 std::function<void(Result<SandboxInfo>)> done) {
-  for (const std::string* name : {&spec.pod_uid, &spec.ns, &spec.name}) {
-    if (!IsPlainName(*name)) {
-      return done(Status(Code::kInvalid, StrCat("pod: ", Quote(*name), " is not a usable name")));
-    }
+  const bool own_network = network_ != nullptr && !spec.host_network;
+  auto read = ReadFile("/etc/resolv.conf", 65536);
+  std::string resolv_conf = read.ok() ? std::move(*read) : "";
+  if (own_network) resolv_conf = network_->ResolvConf(resolv_conf);
+  auto created = store_.Create(spec, resolv_conf);
+  if (!created.ok()) return done(created.status());
+  if (!own_network) {
+    (*created)->info.ip = spec.host_network ? spec.host_ip : LoopbackAddress(spec.pod_uid);
+    return FinishSandbox(**created, done);
   }
-  auto pod = std::make_unique<Pod>();
-  pod->spec = spec;
-  pod->dir = PodDir(spec.pod_uid);
-  bool own_network = network_ != nullptr && !spec.host_network;
-  if (spec.host_network) pod->info.ip = spec.host_ip;
-  if (!own_network && !spec.host_network) pod->info.ip = LoopbackAddress(spec.pod_uid);
-  Status made = MakePodFiles(*pod);
-  if (!made.ok()) {
-    Status removed = RemoveScratch(pod->dir);
-    (void)removed;
-    return done(made);
-  }
-  std::string uid = spec.pod_uid;
-  pods_[uid] = std::move(pod);
-  if (!own_network) return FinishSandbox(uid, done);
-  network_->Acquire([this, uid, done = std::move(done)](Result<NetworkLease> lease) {
-    auto it = pods_.find(uid);
-    if (it == pods_.end()) {
+  network_->Acquire([this, uid = spec.pod_uid, done = std::move(done)](Result<NetworkLease> lease) {
+    ProcessPod* pod = store_.Find(uid);
+    if (pod == nullptr) {
       if (lease.ok()) network_->Release(lease->slot);
       return done(Status(Code::kInternal, "the pod was removed"));
     }
     if (!lease.ok()) return done(lease.status());
-    it->second->slot = lease->slot;
-    it->second->info.ip = lease->ip;
-    FinishSandbox(uid, done);
+    pod->slot = lease->slot;
+    pod->info.ip = lease->ip;
+    FinishSandbox(*pod, done);
   });
 }
 
-Status ProcessHost::MakePodFiles(Pod& pod) {
-  SWELL_RETURN_IF_ERROR(pod_dirs_->Take(pod.dir));
-  for (const node::VolumeSpec& volume : pod.spec.volumes) {
-    SWELL_ASSIGN_OR_RETURN(std::string path,
-                           MakeVolume(volume, pod.dir, options_.data_dir, pod.spec.fs_group));
-    if (volume.kind == node::VolumeSpec::Kind::kMemory) {
-      // Shared by the pod's containers, so it cannot be a mount of one of them.
-      path = StrCat(MemoryDir(pod.spec.pod_uid), "/", volume.name);
-      if (!MakeDirs(path).ok()) {
-        path = StrCat(pod.dir, "/volumes/", volume.name);
-        SWELL_RETURN_IF_ERROR(MakeDirs(path));
-      }
-      ::chmod(path.c_str(), 01777);
-    }
-    pod.volumes[volume.name] = path;
-  }
-  SWELL_RETURN_IF_ERROR(RewriteFile(pod.dir + "/etc/hostname", pod.spec.hostname + "\n"));
-  auto resolv = ReadFile("/etc/resolv.conf", 65536);
-  std::string text = resolv.ok() ? *resolv : "";
-  if (network_ && !pod.spec.host_network) text = network_->ResolvConf(text);
-  return RewriteFile(pod.dir + "/etc/resolv.conf", text);
-}
-
-void ProcessHost::FinishSandbox(const std::string& uid,
+void ProcessHost::FinishSandbox(ProcessPod& pod,
                                 const std::function<void(Result<SandboxInfo>)>& done) {
-  Pod& pod = *pods_.at(uid);
-  Status status = WriteHosts(pod);
-  if (status.ok()) status = SavePod(pod);
+  Status status = store_.WriteHosts(pod);
+  if (status.ok()) status = store_.Save(pod);
   if (!status.ok()) return done(status);
   WatchReports(pod);
   done(pod.info);
 }
 
-Status ProcessHost::WriteHosts(const Pod& pod) const {
-  std::string text =
-      "# Written by swell: names of the cluster's services, replaced when they change.\n"
-      "127.0.0.1\tlocalhost\n::1\tlocalhost ip6-localhost ip6-loopback\n";
-  text += StrCat(pod.info.ip, "\t", pod.spec.hostname);
-  if (pod.spec.name != pod.spec.hostname) text += StrCat(" ", pod.spec.name);
-  text += '\n';
-  for (const node::HostsEntry& entry : pod.spec.hosts) {
-    if (entry.ip.empty() || entry.names.empty()) continue;
-    text += StrCat(entry.ip, "\t", Join(entry.names, " "), "\n");
-  }
-  return RewriteFile(pod.dir + "/etc/hosts", text);
-}
-
-void ProcessHost::WatchReports(Pod& pod) {
+void ProcessHost::WatchReports(ProcessPod& pod) {
   if (pod.stopped) return;
   std::string dir = pod.dir + "/run/report";
   auto watch = files_->Add(dir, [this, dir, uid = pod.spec.pod_uid](const std::string& file) {
@@ -441,11 +232,19 @@ void ProcessHost::WatchReports(Pod& pod) {
   if (watch.ok()) pod.report_watch = std::move(*watch);
 }
 
+std::string ProcessHost::NetnsOf(const ProcessPod& pod) const {
+  return pod.slot > 0 ? network_->LeaseOf(pod.slot).path : "";
+}
+
+void ProcessHost::ReleaseNetwork(ProcessPod& pod) {
+  if (pod.slot > 0) network_->Release(std::exchange(pod.slot, 0));
+}
+
 void ProcessHost::UpdateHosts(const std::string& uid, const std::vector<node::HostsEntry>& hosts) {
-  auto it = pods_.find(uid);
-  if (it == pods_.end() || it->second->spec.hosts == hosts) return;
-  it->second->spec.hosts = hosts;
-  Status written = WriteHosts(*it->second);
+  ProcessPod* pod = store_.Find(uid);
+  if (pod == nullptr || pod->spec.hosts == hosts) return;
+  pod->spec.hosts = hosts;
+  Status written = store_.WriteHosts(*pod);
   if (!written.ok()) {
     SWELL_LOG_WARNING("process", "hosts file not written", {"uid", uid},
                       {"error", written.ToString()});
@@ -457,9 +256,9 @@ void ProcessHost::RouteServices(const std::vector<node::ServiceRoute>& routes) {
 }
 
 void ProcessHost::UpdateVolume(const std::string& uid, const node::VolumeSpec& volume) {
-  auto it = pods_.find(uid);
-  if (it == pods_.end()) return;
-  Status written = UpdateFiles(volume, it->second->dir, it->second->spec.fs_group);
+  const ProcessPod* pod = store_.Find(uid);
+  if (pod == nullptr) return;
+  Status written = UpdateFiles(volume, pod->dir, pod->spec.fs_group);
   if (!written.ok()) {
     SWELL_LOG_WARNING("process", "volume not updated", {"uid", uid}, {"volume", volume.name},
                       {"error", written.ToString()});
@@ -467,123 +266,232 @@ void ProcessHost::UpdateVolume(const std::string& uid, const node::VolumeSpec& v
 }
 
 void ProcessHost::WriteNotice(const std::string& uid, const std::string& json) {
-  auto it = pods_.find(uid);
-  if (it == pods_.end()) return;
-  Status written = ReplaceFile(it->second->dir + "/run/notice/notice.json", json);
+  const ProcessPod* pod = store_.Find(uid);
+  if (pod == nullptr) return;
+  Status written = ReplaceFile(pod->dir + "/run/notice/notice.json", json);
   if (!written.ok()) {
     SWELL_LOG_WARNING("process", "notice not written", {"uid", uid}, {"error", written.ToString()});
   }
 }
 
+// ---- containers ----
+
+void ProcessHost::StartContainer(const node::ContainerSpec& spec,
+                                 std::function<void(Result<ContainerStarted>)> done) {
+  const ContainerRef& ref = spec.ref;
+  const ProcessPod* pod = store_.Find(ref.pod_uid);
+  if (pod == nullptr) return done(Status(Code::kInternal, "the pod has no sandbox"));
+  if (!IsPlainName(ref.name)) {
+    return done(Status(Code::kInvalid, StrCat("container ", Quote(ref.name), ": bad name")));
+  }
+  const ShimDefaults defaults{support_, catalogue_, store_, options_.log_bytes_max,
+                              options_.log_files_max};
+  Status launched = [&]() -> Status {
+    SWELL_RETURN_IF_ERROR(store_.CreateContainerDir(*pod, ref));
+    SWELL_ASSIGN_OR_RETURN(ShimSpec shim, MakeShimSpec(defaults, *pod, spec, NetnsOf(*pod)));
+    const std::string dir = pod->ContainerDir(ref);
+    SWELL_RETURN_IF_ERROR(ReplaceFile(dir + "/spec.json", json::Print(shim.ToJson()), 0600));
+    return launcher_.Launch(ref.pod_uid, dir, [this, ref, done](const Result<pid_t>& pid) {
+      OnLaunched(ref, pid, done);
+    });
+  }();
+  if (!launched.ok()) done(launched);
+}
+
+void ProcessHost::OnLaunched(const ContainerRef& ref,
+                             const Result<pid_t>& pid,
+                             const std::function<void(Result<ContainerStarted>)>& done) {
+  ProcessPod* pod = store_.Find(ref.pod_uid);
+  if (!pid.ok()) {
+    done(pid.status());
+    if (pod != nullptr && pod->on_removed) RemoveNow(ref.pod_uid);
+    return;
+  }
+  auto container =
+      pod != nullptr ? Track(*pod, ref) : Status(Code::kInternal, "the pod was removed");
+  if (!container.ok()) {
+    KillAndReap(*pid);
+    return done(container.status());
+  }
+  const ContainerStarted started = (*container)->started;
+  pod->containers[ref.name] = std::move(*container);
+  done(started);
+  if (pod->on_removed) Signal(ref, SIGKILL);
+}
+
+Result<std::unique_ptr<ProcessContainer>> ProcessHost::Track(const ProcessPod& pod,
+                                                             const ContainerRef& ref) {
+  auto container = std::make_unique<ProcessContainer>();
+  container->ref = ref;
+  container->dir = pod.ContainerDir(ref);
+  container->log_path = pod.LogPath(ref);
+  SWELL_ASSIGN_OR_RETURN(container->state, ReadShimState(container->dir));
+  SWELL_RETURN_IF_ERROR(Watch(*container));
+  container->running = true;
+  container->started = {ContainerIdOf(ref), "", {container->state.started_ns}};
+  return container;
+}
+
+Status ProcessHost::Watch(ProcessContainer& container) {
+  container.shim_fd = OpenPidFd(container.state.shim_pid);
+  if (!container.shim_fd.valid()) return ErrnoStatus(errno, "watch the pod shim");
+  // Fails where the container has ended already: then the shim ends too, which is watched.
+  container.init_fd = OpenPidFd(container.state.init_pid);
+  if (ProcessStartTime(container.state.init_pid) != container.state.init_start) {
+    container.init_fd.Reset();
+  }
+  SWELL_ASSIGN_OR_RETURN(
+      container.shim_watch,
+      reactor_.WatchFd(container.shim_fd.get(), [this, ref = container.ref] { OnShimExit(ref); }));
+  return Status::Ok();
+}
+
+void ProcessHost::OnShimExit(const ContainerRef& ref) {
+  ProcessContainer* container = store_.Find(ref);
+  if (container == nullptr || !container->running) return;
+  siginfo_t info;
+  // Fails where an earlier run of swell started the shim: it is not a child of this process.
+  ::waitid(P_PIDFD, static_cast<id_t>(container->shim_fd.get()), &info, WEXITED | WNOHANG);
+  container->running = false;
+  container->exit = ReadExit(*container, clock_.Now());
+  events_.on_exit(ref, *container->exit);
+  std::vector<std::function<void()>> callbacks = std::move(container->when_ended);
+  container->shim_watch.reset();  // the watch's own callback is running; it allows this
+  for (auto& fn : callbacks) fn();
+  const ProcessPod* pod = store_.Find(ref.pod_uid);
+  if (pod == nullptr || !pod->on_removed || pod->running()) return;
+  reactor_.Post(scope_.Wrap([this, uid = ref.pod_uid] { RemoveNow(uid); }));
+}
+
+void ProcessHost::Signal(const ContainerRef& ref, int signal) {
+  const ProcessContainer* container = store_.Find(ref);
+  if (container == nullptr || !container->running || !container->init_fd.valid()) return;
+  // The first process of a namespace takes all others along.
+  if (signal == SIGKILL && !container->state.own_pids) signal = KillAllSignal();
+  ::syscall(SYS_pidfd_send_signal, container->init_fd.get(), signal, nullptr, 0);
+}
+
+bool ProcessHost::IsRunning(const ContainerRef& ref) const {
+  const ProcessContainer* container = store_.Find(ref);
+  return container != nullptr && container->running;
+}
+
+void ProcessHost::WhenEnded(const ContainerRef& ref, std::function<void()> fn) {
+  if (!IsRunning(ref)) return reactor_.Post(std::move(fn));
+  store_.Find(ref)->when_ended.push_back(std::move(fn));
+}
+
+Result<ProcessContainer*> ProcessHost::FindRunning(const ContainerRef& ref) const {
+  if (!IsRunning(ref)) {
+    return Status(Code::kInternal, StrCat("container ", Quote(ref.name), " is not running"));
+  }
+  return store_.Find(ref);
+}
+
+// ---- commands, connections and probes ----
+
+void ProcessHost::Exec(const ContainerRef& ref,
+                       const node::ExecSpec& spec,
+                       std::function<void(Result<node::ExecResult>)> done) {
+  auto container = FindRunning(ref);
+  if (!container.ok()) return done(container.status());
+  execs_.Run(**container, spec, std::move(done));
+}
+
+void ProcessHost::OpenStdio(const ContainerRef& ref,
+                            const node::StdioSpec& spec,
+                            std::function<void(Result<ExecSessions::Opened>)> done,
+                            std::function<void(Result<int>)> exited) {
+  auto container = FindRunning(ref);
+  if (!container.ok()) return done(container.status());
+  execs_.Open(**container, spec, std::move(done), std::move(exited));
+}
+
+void ProcessHost::Dial(const std::string& uid, uint16_t port, PodDialer::Done done) {
+  const ProcessPod* pod = store_.Find(uid);
+  if (pod == nullptr) return done(Status(Code::kNotFound, "the pod has no sandbox"));
+  // A server may listen on the loopback alone, or on the pod's address alone.
+  std::vector<std::string> hosts{"127.0.0.1", "::1"};
+  if (!pod->info.ip.empty()) hosts.push_back(pod->info.ip);
+  dialer_.Dial(NetnsOf(*pod), std::move(hosts), port, std::move(done));
+}
+
+void ProcessHost::Probe(const std::string& uid,
+                        const node::ProbeSpec& spec,
+                        std::function<void(node::ProbeResult)> done) {
+  const ProcessPod* pod = store_.Find(uid);
+  std::string address = spec.host;
+  if (address.empty() && pod != nullptr) address = pod->info.ip;
+  if (address == "localhost") address = "127.0.0.1";
+  uint64_t id = next_probe_++;
+  probes_[id] = std::make_unique<NetProbe>(
+      reactor_, address, spec, [this, id, done = std::move(done)](node::ProbeResult result) {
+        auto probe = probes_.extract(id);
+        done(std::move(result));
+      });
+}
+
 // ---- the end ----
 
 void ProcessHost::Stop(const std::string& uid) {
-  auto it = pods_.find(uid);
-  if (it == pods_.end() || it->second->stopped) return;
-  Pod& pod = *it->second;
-  bool running = std::any_of(pod.containers.begin(), pod.containers.end(),
-                             [](const auto& entry) { return entry.second->running; });
-  if (running) return;
-  pod.stopped = true;
-  pod.report_watch.reset();
-  if (pod.slot > 0) network_->Release(std::exchange(pod.slot, 0));
-  for (const auto& [name, container] : pod.containers) DiscardScratch(container->dir);
-  Status memory = remover_.Discard(MemoryDir(uid), MemoryAttic());
-  Status saved = SavePod(pod);
-  (void)memory;
+  ProcessPod* pod = store_.Find(uid);
+  if (pod == nullptr || pod->stopped || pod->running()) return;
+  pod->stopped = true;
+  pod->report_watch.reset();
+  ReleaseNetwork(*pod);
+  store_.DiscardScratch(*pod);
+  Status saved = store_.Save(*pod);
   if (!saved.ok()) SWELL_LOG_WARNING("process", "pod not saved", {"error", saved.ToString()});
 }
 
-void ProcessHost::DiscardScratch(const std::string& container_dir) {
-  for (const char* part : {"/upper", "/workdir", "/tmp", "/scratch"}) {
-    Status removed = remover_.Discard(container_dir + part, Attic());
-    (void)removed;
-  }
-}
-
 void ProcessHost::Remove(const std::string& uid, std::function<void(const Status&)> done) {
-  auto it = pods_.find(uid);
-  if (it == pods_.end()) return done(Status::Ok());
-  Pod& pod = *it->second;
-  auto earlier = std::move(pod.removing);
-  pod.removing = [earlier = std::move(earlier), done = std::move(done)](const Status& status) {
+  ProcessPod* pod = store_.Find(uid);
+  if (pod == nullptr) return done(Status::Ok());
+  pod->on_removed = [earlier = std::move(pod->on_removed),
+                     done = std::move(done)](const Status& status) {
     if (earlier) earlier(status);
     done(status);
   };
-  bool running = false;
-  for (const auto& [name, container] : pod.containers) {
-    if (!container->running) continue;
-    running = true;
-    Signal(container->ref, SIGKILL);
-  }
-  bool launching = std::any_of(launches_.begin(), launches_.end(),
-                               [&](const auto& launch) { return launch->ref.pod_uid == uid; });
-  if (!running && !launching) RemoveNow(uid);
+  for (const auto& [name, container] : pod->containers) Signal(container->ref, SIGKILL);
+  if (!pod->running() && !launcher_.IsLaunching(uid)) RemoveNow(uid);
 }
 
 void ProcessHost::RemoveNow(const std::string& uid) {
   Stop(uid);
-  auto node = pods_.extract(uid);
+  auto node = store_.pods().extract(uid);
   if (node.empty()) return;
-  auto pod = std::move(node.mapped());
-  if (pod->slot > 0) network_->Release(pod->slot);
-  Status removed = remover_.Discard(pod->dir, Attic());
+  const std::unique_ptr<ProcessPod> pod = std::move(node.mapped());
+  ReleaseNetwork(*pod);
+  Status removed = store_.DiscardDir(*pod);
   CleanCgroups();
-  if (pod->removing) pod->removing(removed);
+  if (pod->on_removed) pod->on_removed(removed);
+}
+
+void ProcessHost::CleanCgroups() {
+  edge::CleanCgroups(support_.cgroups,
+                     [this](const std::string& uid) { return store_.pods().contains(uid); });
 }
 
 void ProcessHost::Shutdown(std::function<void()> done) {
   std::vector<std::string> uids;
-  for (const auto& [uid, pod] : pods_) uids.push_back(uid);
+  for (const auto& [uid, pod] : store_.pods()) uids.push_back(uid);
   auto left = std::make_shared<size_t>(uids.size() + 1);
   auto step = [this, left, done = std::move(done)](const Status&) {
     if (--*left > 0) return;
-    services_.reset();
-    if (network_) network_->Shutdown();
-    network_.reset();
-    CleanCgroups();
-    RemoveCgroups(support_.cgroups);
-    pod_dirs_->Finish();
-    container_dirs_->Finish();
-    Status cleared = RemoveTree(ReadyDir());
-    (void)cleared;
-    remover_.Finish();
-    ::rmdir(Attic().c_str());
-    ::rmdir(MemoryAttic().c_str());
-    ::rmdir(StrCat("/dev/shm/swell-", tag_).c_str());
+    FinishShutdown();
     done();
   };
   for (const std::string& uid : uids) Remove(uid, step);
   step(Status::Ok());
 }
 
-Result<std::string> ProcessHost::LogPath(const ContainerRef& ref) const {
-  if (!IsPlainName(ref.pod_uid) || !IsPlainName(ref.name)) {
-    return Status(Code::kInvalid, "container: not a usable name");
-  }
-  return StrCat(PodDir(ref.pod_uid), "/logs/", ref.name, "/", ref.attempt, ".log");
-}
-
-bool ProcessHost::IsRunning(const ContainerRef& ref) const {
-  Container* container = Find(ref);
-  return container != nullptr && container->running;
-}
-
-void ProcessHost::WhenEnded(const ContainerRef& ref, std::function<void()> fn) {
-  Container* container = Find(ref);
-  if (container == nullptr || !container->running) {
-    reactor_.Post(std::move(fn));
-    return;
-  }
-  container->when_ended.push_back(std::move(fn));
-}
-
-ProcessHost::Container* ProcessHost::Find(const ContainerRef& ref) const {
-  auto pod = pods_.find(ref.pod_uid);
-  if (pod == pods_.end()) return nullptr;
-  auto it = pod->second->containers.find(ref.name);
-  if (it == pod->second->containers.end() || it->second->ref.attempt != ref.attempt) return nullptr;
-  return it->second.get();
+void ProcessHost::FinishShutdown() {
+  services_.reset();
+  if (network_) network_->Shutdown();
+  network_.reset();
+  CleanCgroups();
+  RemoveCgroups(support_.cgroups);
+  store_.Finish();
 }
 
 }  // namespace swell::edge

@@ -10,6 +10,7 @@
 #include "base/log.h"
 #include "base/random.h"
 #include "base/strings.h"
+#include "kube/process/streams/log_reader.h"
 
 namespace swell::edge {
 namespace {
@@ -227,19 +228,20 @@ class ProcessRuntime::Stdio final : public node::StdioSession {
     std::optional<Result<int>> code;
     std::function<void(Result<int>)> done;
   };
-  Stdio(ProcessHost::OpenedStdio opened,
+  Stdio(ExecSessions::Opened opened,
         std::shared_ptr<Exit> exit,
         std::function<void(std::function<void(ProcessHost&)>)> on_io)
       : opened_(std::move(opened)), exit_(std::move(exit)), on_io_(std::move(on_io)) {}
   ~Stdio() override {
     exit_->done = nullptr;
-    on_io_([job = opened_.job](ProcessHost& host) { host.HangUp(job); });
+    on_io_([session = opened_.session](ProcessHost&) { ExecSessions::HangUp(*session); });
   }
 
   const api::DuplexPtr& io() override { return opened_.io; }
   const api::DuplexPtr& error() override { return opened_.error; }
   void Resize(node::TerminalSize size) override {
-    on_io_([job = opened_.job, size](ProcessHost& host) { host.Resize(*job, size); });
+    on_io_(
+        [session = opened_.session, size](ProcessHost&) { ExecSessions::Resize(*session, size); });
   }
   void OnExit(std::function<void(Result<int>)> done) override {
     if (exit_->code) return done(*exit_->code);
@@ -247,7 +249,7 @@ class ProcessRuntime::Stdio final : public node::StdioSession {
   }
 
  private:
-  ProcessHost::OpenedStdio opened_;
+  ExecSessions::Opened opened_;
   std::shared_ptr<Exit> exit_;
   std::function<void(std::function<void(ProcessHost&)>)> on_io_;
 };
@@ -266,7 +268,7 @@ void ProcessRuntime::OpenStdio(const ContainerRef& container,
     if (!alive.expired()) OnIo(std::move(fn));
   };
   auto opened = [core = &core_, exit, on_io,
-                 done = std::move(done)](Result<ProcessHost::OpenedStdio> result) {
+                 done = std::move(done)](Result<ExecSessions::Opened> result) {
     core->Post([exit, on_io, done, result = std::move(result)] {
       if (!result.ok()) return done(result.status());
       std::shared_ptr<node::StdioSession> session = std::make_shared<Stdio>(*result, exit, on_io);

@@ -60,7 +60,7 @@ class ProcessRuntime final : public node::Runtime {
   void Usage(const std::string& node,
              std::function<void(std::vector<node::ContainerUsage>)> done) override;
   void UpdateHosts(const std::string& pod_uid, const std::vector<node::HostsEntry>& hosts) override;
-  // Who makes pods reach services at cluster IPs; null where pods have no networks of their own.
+  // Routes cluster IPs of services; null where pods have no networks of their own.
   node::RouteServices Router();
   void UpdateVolume(const std::string& pod_uid, const node::VolumeSpec& volume) override;
   void WriteNotice(const std::string& pod_uid, const std::string& notice_json) override;

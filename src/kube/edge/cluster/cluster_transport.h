@@ -8,8 +8,8 @@
 // An API server that has just started does not serve custom resources yet and answers 404 for all
 // of them. For a controller that would mean "this object is gone", so such an answer becomes 503.
 //
-// Events go over connections of their own when there are many: nothing waits behind them. Leases
-// may, too: they wait behind nothing.
+// Events and Leases may have connections of their own: nothing waits behind many Events, and Leases
+// wait behind nothing.
 //
 // - Threads: the reactor's thread.
 // - Ownership: reactor and clock outlive it; calls may outlive it, their sinks are then not called
@@ -33,7 +33,7 @@ struct ClusterTransportOptions {
   size_t waiting_max = 10'000;   // requests waiting for a connection or for credentials
   size_t event_connections = 0;  // for Events alone; 0: they share the others
   size_t lease_connections = 0;  // for Leases alone; 0: they share the others
-  bool trust_not_found = false;  // whoever asks wants every 404 as it is: commands do
+  bool trust_not_found = false;  // pass every 404 on, as commands want it
 };
 
 class ClusterTransport final : public api::RestHandler {

@@ -200,7 +200,7 @@ TEST_F(ClusterTransportTest, AKindThatIsNotServedYetIsNoMissingObject) {
   EXPECT_EQ(Ask(job).code(), Code::kNotFound);
   handler.missing = "404 page not found\n";
   Open({.trust_not_found = true});
-  EXPECT_EQ(Ask(job).code(), Code::kNotFound) << "whoever types a command is told what is";
+  EXPECT_EQ(Ask(job).code(), Code::kNotFound) << "a command reports the answer as it is";
 }
 
 TEST(ExecCredential, SaysWhatIsWrongWithAPluginsOutput) {

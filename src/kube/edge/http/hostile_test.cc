@@ -138,7 +138,7 @@ TEST_F(HostileTest, AThousandWatchersThatNeverRead) {
   }
   ASSERT_TRUE(Until([&] { return front_->stats().in_flight.load() >= watchers; }));
   const size_t before = ResidentBytes();
-  // More than sockets and buffers take: whoever does not read is cut off, and the others go on.
+  // More than sockets and buffers take: clients that do not read are cut off, the others continue.
   for (int i = 0; i < 8; ++i) {
     EXPECT_EQ(Ask("POST", kMaps, BigMap(i, 32 << 10)), "HTTP/1.1 201 Created");
     EXPECT_EQ(Ask("GET", "/version"), "HTTP/1.1 200 OK");
@@ -168,7 +168,7 @@ TEST_F(HostileTest, WatchersThatFallBehindAreCutOff) {
   EXPECT_GE(http_->stats().overflows.load(), 1u);
 }
 
-// Who reads gets all of it, however little of it a buffer holds.
+// A client that reads gets all of it, however little of it a buffer holds.
 TEST_F(HostileTest, WatchesMayBeginWithMoreThanABufferHolds) {
   net::ServerConfig config;
   config.stream_buffer_bytes = 128 << 10;
@@ -207,7 +207,7 @@ TEST_F(HostileTest, ListsThatNobodyReadsHoldLittle) {
     peer.StopReading();
   }
   ASSERT_TRUE(Until([&] { return front_->stats().in_flight.load() == kClients; }));
-  // Who comes behind them and reads gets all of it.
+  // A later client that reads gets all of it.
   RawPeer reader(reactor_, port_);
   reader.Send(Request("GET", kMaps));
   EXPECT_TRUE(Until([&] { return reader.received.ends_with("\r\n0\r\n\r\n"); }));

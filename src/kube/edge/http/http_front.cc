@@ -306,7 +306,7 @@ void HttpFront::State::EnqueueRest(std::shared_ptr<Sink> sink, std::function<voi
   if (wake) Wake();
 }
 
-// One after the other, so that who comes meanwhile need not wait for the batch.
+// Runs one request after the other, so that new requests need not wait for the whole batch.
 void HttpFront::State::RunBatch() {
   std::string charged;
   Duration cost{0};

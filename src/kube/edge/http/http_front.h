@@ -4,16 +4,16 @@
 //   HttpServer server(io_reactor, clock, front, {});
 //   server.Listen("127.0.0.1:6443", tls);
 //
-// Requests arrive on the server's I/O thread, are queued (bounded), and run on the core executor in
-// batches; answers go back from the core thread. A connection has one request under way at a time
-// (HttpServer's rule), so one client cannot crowd out the others by pipelining; and who has had
-// least of the core thread's time is next (base/fair_queue.h), so neither by many connections; nor
-// by long answers, which come in pieces, each of them a turn (kube/api/rest/turn_sink.h).
+// Requests arrive on the server's I/O thread, wait in a bounded queue, and run on the core executor
+// in batches; answers go back from the core thread. No client can crowd out the others: a
+// connection has one request under way at a time, the client that had the least of the core
+// thread's time is next (base/fair_queue.h), and long answers are made in pieces, each of them a
+// turn (kube/api/turn_sink.h).
 //
 // Identity: a bearer token and the verified client certificate become the request's credentials;
 // RestRequest::user is never set from the network.
 //
-// - Threads: onRequest on any thread. Constructor, Close and destructor on the core thread, or
+// - Threads: OnRequest on any thread. Constructor, Close and destructor on the core thread, or
 //   while nobody runs the core executor.
 // - Ownership: the core executor and the handler outlive the front; the front outlives its server.
 // - Invariants: a call's RestCall is destroyed on the core thread, when it is answered, when its
@@ -34,7 +34,7 @@ namespace swell::edge {
 struct HttpFrontConfig {
   size_t in_flight_max = 20'000;  // requests and open streams together; more get 429
   size_t queued_max = 4096;       // requests waiting for the core thread; more get 429
-  // Of these two nobody has more than one part in so many.
+  // One client gets at most 1/client_part of either.
   size_t client_part = 2;
   // Turns of requests, and their time, before other work of the core gets its own.
   size_t batch_max = 64;

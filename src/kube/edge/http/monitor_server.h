@@ -1,6 +1,6 @@
-// MonitorServer: a port for whoever watches over a process: GET /metrics, /healthz, /livez and
-// /readyz, in plain HTTP, for everybody who reaches it; so it listens to this machine alone unless
-// it is told otherwise.
+// MonitorServer: a port for monitoring a process: GET /metrics, /healthz, /livez and /readyz.
+//
+// It is plain HTTP without authentication, so by default it listens on the loopback address.
 // - Threads: the reactor's thread.
 // - Ownership: reactor, clock, metrics and health outlive it.
 #pragma once

@@ -17,7 +17,7 @@ TEST(MonitorServer, AnswersWhoWatchesOver) {
   std::string wrong = "not yet";
   health.AddReady("informer-sync", [&wrong] { return wrong; });
   auto registered = metrics.Register([](MetricPage& page) {
-    page.Add({"answer", MetricType::kGauge, "Of all."}, 42);
+    page.Add({"answer", MetricType::kGauge, "The answer."}, 42);
   });
   MonitorServer server(reactor, clock, metrics, health);
   auto port = server.Listen("127.0.0.1:0");
@@ -38,7 +38,8 @@ TEST(MonitorServer, AnswersWhoWatchesOver) {
   const net::HttpResponse page = ask("GET", "/metrics");
   EXPECT_EQ(page.status, 200);
   EXPECT_EQ(*net::FindHeader(page.headers, "Content-Type"), kMetricsContentType);
-  EXPECT_EQ(net::BodyText(page.body), "# HELP answer Of all.\n# TYPE answer gauge\nanswer 42\n");
+  EXPECT_EQ(net::BodyText(page.body),
+            "# HELP answer The answer.\n# TYPE answer gauge\nanswer 42\n");
   EXPECT_EQ(net::BodyText(ask("GET", "/healthz").body), "ok");
   EXPECT_EQ(ask("GET", "/readyz").status, 500);
   wrong.clear();

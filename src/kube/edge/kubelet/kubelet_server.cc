@@ -30,7 +30,7 @@ std::string_view SubresourceOf(std::string_view path) {
   return "proxy";
 }
 
-// What of a node's endpoints the caller must be allowed to use.
+// The access to a node's endpoints that the caller must have.
 json::Value AccessReview(const json::Value& user,
                          const std::string& node,
                          const std::string& verb,

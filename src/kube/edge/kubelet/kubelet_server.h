@@ -8,8 +8,8 @@
 // One port per node, as kubelets have; /containerLogs, /exec, /attach, /portForward, /pods and
 // /healthz answer on each. A caller with a client certificate of tls.client_ca_pem is let in, as
 // the API server is with --kubelet-client-certificate. Bearer tokens are checked by `api`
-// (TokenReview, then SubjectAccessReview of nodes/metrics, nodes/stats or nodes/proxy). Nobody else
-// is, unless `anonymous`.
+// (TokenReview, then SubjectAccessReview of nodes/metrics, nodes/stats or nodes/proxy). Other
+// callers are refused, unless `anonymous`.
 //
 // - Threads: the core thread; Listen before `io` runs, or while nobody runs it.
 // - Ownership: core, io, clock and the handlers outlive the server. Destroy it where Listen may be
@@ -45,7 +45,7 @@ class KubeletServer {
 
   // Binds the node's endpoint ("10.0.0.5:0") and returns its port.
   Result<uint16_t> Listen(const std::string& node, const std::string& address);
-  // Who answers for the node from now on; until then it is 503.
+  // Answers for the node from now on; before, its port answers 503.
   void Serve(const std::string& node, std::shared_ptr<api::RestHandler> endpoints);
 
  private:

@@ -113,7 +113,7 @@ class KubeletTest : public ::testing::Test {
     ASSERT_TRUE(Until([&] { return there; }));
   }
 
-  // What the command said, and its exit code or why there is none.
+  // The command's output, and its exit code or the error.
   std::string Run(const std::string& pod,
                   const std::string& container,
                   std::vector<std::string> argv,

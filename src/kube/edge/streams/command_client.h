@@ -1,4 +1,4 @@
-// CommandClient: exec and attach from the asking side, over SPDY/3.1 (remotecommand v4), which
+// CommandClient: the client's half of exec and attach, over SPDY/3.1 (remotecommand v4), which
 // every API server speaks, old and new.
 //
 // PortForwardClient: connections to a pod's ports, over one upgraded connection.
@@ -30,7 +30,7 @@ struct CommandEvents {
   // The streams are there; input may be written before.
   std::function<void()> on_open;
   std::function<void(bool error, const api::Chunk& bytes)> on_output;
-  // Last, once: the exit code, or why there is none.
+  // Last, once: the exit code or the error.
   std::function<void(Result<int>)> on_exit;
 };
 
@@ -58,7 +58,7 @@ class PortForwardClient {
 };
 struct PortForwardEvents {
   std::function<void()> on_open;
-  // One connection failed; the others go on.
+  // One connection failed; the others continue.
   std::function<void(uint16_t port, const std::string& why)> on_error;
   // Last, once: no more can be forwarded.
   std::function<void(const Status&)> on_end;

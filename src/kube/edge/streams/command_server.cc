@@ -175,8 +175,8 @@ class CommandServer : public std::enable_shared_from_this<CommandServer> {
                       }});
   }
 
-  // JSON documents one behind the other: {"Width":80,"Height":24}. Of those that came together the
-  // last one counts: a message may be megabytes of them.
+  // JSON documents one behind the other: {"Width":80,"Height":24}. Only the last one that arrived
+  // is applied: a message may be megabytes of them.
   void TakeResize(std::string_view bytes) {
     bytes.remove_prefix(bytes.size() - std::min(bytes.size(), kResizeBytesMax));
     resize_text_ += bytes;

@@ -55,7 +55,7 @@ class Mux::Stream final : public api::DuplexStream, public std::enable_shared_fr
     Forget();
   }
 
-  // Of the mux: what came from the wire.
+  // Called by the mux with bytes from the wire.
   void Take(std::string_view bytes) {
     if (closed_ || end_) return;
     mux_->AddBuffered(bytes.size());

@@ -1,11 +1,11 @@
-// Mux: several byte streams carried by one upgraded connection. What they look like on the wire is
-// a subclass's: SpdyConnection, WebSocketChannels.
+// Mux: several byte streams carried by one upgraded connection. The subclasses SpdyConnection and
+// WebSocketChannels define the wire format.
 //
 // Backpressure: nothing is read from the wire while more than kDuplexHighWater bytes wait for the
-// readers of streams; writers see what the wire has queued. So one stream that nobody reads holds
-// up the others, as it does with Kubernetes' own servers and clients. What the protocol itself
-// answers (pongs, resets) has no writer who could wait: a peer that asks for more of it than it
-// takes is not listened to until it has taken it.
+// readers of streams; writers see what the wire has queued. So a stream that is not read holds up
+// the others, as it does with Kubernetes' own servers and clients. Answers of the protocol itself
+// (pongs, resets) have no writer that could wait: while a peer does not take them, nothing is read
+// from it.
 //
 // - Threads: one executor.
 // - Ownership: shared by its streams and, while it runs, by the wire's callbacks. It ends when the

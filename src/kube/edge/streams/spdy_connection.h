@@ -1,5 +1,6 @@
 // SpdyConnection: SPDY/3.1 over a duplex stream; its streams are duplex streams with headers.
-// - Threads: thread-safety and ownership: as Mux.
+// - Threads: as Mux.
+// - Ownership: as Mux.
 #pragma once
 
 #include "kube/edge/streams/mux.h"

@@ -52,7 +52,7 @@ WebSocketWire::WebSocketWire(Codec::Role role, std::function<void(api::Chunk)> s
 Status WebSocketWire::Take(std::string_view bytes, std::vector<std::string>* messages) {
   std::vector<Codec::Message> got;
   const Status fed = codec_.Feed(bytes, &got);
-  // Of pings that came together the last one is answered.
+  // Only the last of the pings that arrived together is answered.
   const Codec::Message* ping = nullptr;
   for (Codec::Message& message : got) {
     if (closed_) break;

@@ -1,16 +1,16 @@
-// WebhookAuthority: whom a cluster trusts an admission webhook by, as the data of a Secret that all
-// replicas share, and how one authority follows another before its time is over.
+// WebhookAuthority: the certificate authority of an admission webhook, as the data of a Secret that
+// all replicas share, and its rotation.
 //
 //   tls.crt, tls.key     the authority that issues the replicas' certificates
-//   next.crt, next.key   the one that follows it: trusted already, but issues nothing yet
-//   previous.crt         the one that it followed: trusted as long as it is good
+//   next.crt, next.key   its successor: trusted already, but issues nothing yet
+//   previous.crt         its predecessor: trusted until it expires
 //
-// A successor is made two months before the end and takes over two days later, when every replica
-// has long put it into the caBundle; so at no time is anybody's certificate of an authority that
-// the API server does not know. Only where an authority is missing, broken or about to end is it
-// replaced at once.
+// A successor is made two months before the authority expires and takes over two days later, when
+// every replica has put it into the caBundle. So the API server always knows the authority of every
+// replica's certificate. An authority that is missing, broken or about to expire is replaced at
+// once.
 //
-// - Threads: plain values and pure functions, but for the keys that are drawn.
+// - Threads: plain values and pure functions, except that keys are random.
 #pragma once
 
 #include <optional>

@@ -53,7 +53,7 @@ TEST(WebhookAuthority, AnotherFollowsBeforeItEndsAndIsTrustedFirst) {
   for (int day = 0; day <= 3650 + 400; ++day) {
     const WallTime when = kStart + day * kDay;
     const WebhookAuthority then = After(now, when);
-    // Whoever issues is one that everybody trusted already the day before.
+    // The issuer was trusted by everybody the day before.
     EXPECT_TRUE(Trusts(bundle, then.current)) << "day " << day;
     auto info = net::DescribeCertificate(then.current.cert_pem);
     ASSERT_TRUE(info.ok());

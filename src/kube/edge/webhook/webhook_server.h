@@ -1,4 +1,4 @@
-// WebhookServer: the HTTPS port that a cluster's API server asks before it lets objects in: POST
+// WebhookServer: the HTTPS port of an admission webhook, called by a cluster's API server: POST
 // /admit with an AdmissionReview, answered by a function; GET /healthz.
 // - Threads: the reactor's thread.
 // - Ownership: reactor and clock outlive it.

@@ -2,8 +2,8 @@
 // - Threads: the reactor's thread only.
 // - Ownership: shared, because callbacks may drop their owner's reference; `events` must stay valid
 //   until Close or OnError. After either, no event comes.
-// - Invariants: what is read is handed on at once and never kept here. The owner bounds the output
-//   by looking at queued_bytes().
+// - Invariants: bytes that are read are handed on at once and never kept here. The owner bounds the
+//   output by queued_bytes().
 #pragma once
 
 #include <deque>
@@ -68,7 +68,7 @@ class Channel : public std::enable_shared_from_this<Channel> {
   // Gives the kernel what it takes now; the rest follows by itself. May report OnError, never
   // OnProgress.
   void Flush();
-  // Says goodbye after the queue is empty; reading goes on.
+  // Shuts writing down once the queue is empty; reading continues.
   void ShutdownWrite();
   void Close();
 

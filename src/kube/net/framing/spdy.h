@@ -1,9 +1,9 @@
 // SpdySession: SPDY/3.1's framing and streams as a state machine over bytes, for either side, as
 // Kubernetes' exec, attach and port-forward speak it inside an upgraded connection. No I/O.
 //
-// Flow control is not done per stream: Kubernetes' clients and servers neither send nor heed
-// WINDOW_UPDATE, so whoever waited for one would wait for ever. The connection's own backpressure
-// bounds both directions instead.
+// There is no flow control per stream: Kubernetes' clients and servers neither send nor heed
+// WINDOW_UPDATE, so a sender that waited for one would wait for ever. The backpressure of the
+// connection bounds both directions instead.
 //
 // - Threads: none; one owner.
 // - Ownership: `events` and whatever `send` refers to outlive the session. Events may call any
@@ -103,7 +103,7 @@ class SpdySession {
   uint32_t last_peer_id_ = 0;
 
   std::string input_;  // of a head or a control frame not complete yet
-  // Of the data frame under way.
+  // The data frame that is being received.
   uint32_t data_id_ = 0;
   uint32_t data_left_ = 0;
   bool data_fin_ = false;

@@ -67,7 +67,7 @@ std::string Hear(SpdySession::Role role, std::string_view bytes, uint64_t seed) 
   return swell::StrCat(listener.log, listener.data, "\n", status.ToString());
 }
 
-// As zlib stores what it does not compress; the stream goes on behind it.
+// A block that zlib stores without compression; the stream continues behind it.
 std::string Stored(std::string_view plain) {
   const auto size = static_cast<uint16_t>(plain.size());
   const auto rest = static_cast<uint16_t>(~size);

@@ -375,7 +375,7 @@ TEST_F(ClientTest, StreamsAWatch) {
       });
   ASSERT_TRUE(Run([&] { return got == "one\n"; }));
   EXPECT_EQ(status, 200);
-  // When the time is over of one that was asked for later, a stream that has begun goes on.
+  // The deadline of a later request does not end a stream that has begun.
   Status late;
   client->Stream(
       Request("GET", "/late"), [](int, const Headers&) {}, [](std::string_view) {},

@@ -28,9 +28,8 @@ struct HttpRequest {
   Headers headers;
   std::string body;
   PeerIdentity peer;
-  // Whose it is where many share a server: a certificate, a token, an address. Known before it is
-  // checked, but nobody can take another's part by it: what proves who they are is refused if
-  // false.
+  // Names the client for fair sharing: a certificate, a token or an address. It is known before
+  // authentication. No client can use up another's share by it: a false credential is refused.
   std::string client;
   bool urgent = false;  // a client sends it before others that wait for a connection
 };

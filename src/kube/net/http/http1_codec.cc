@@ -34,7 +34,7 @@ std::string_view TrimBlanks(std::string_view text) {
 }
 
 // The length of a head including its empty line, 0 while that is missing. `scanned` remembers
-// where to go on, so that a head that trickles in is searched once.
+// where to continue, so that a head that trickles in is searched once.
 size_t FindHeadEnd(std::string_view in, size_t* scanned) {
   size_t from = *scanned > 3 ? *scanned - 3 : 0;
   size_t at = in.find("\r\n\r\n", from);

@@ -20,7 +20,7 @@ class Reactor;
 class LatencyHistogram {
  public:
   void Add(Duration latency);
-  // The duration that a share `q` (0..1) of all samples did not exceed. Zero when there are none.
+  // The duration that a share `q` (0..1) of all samples did not exceed. Zero without samples.
   Duration Quantile(double q) const;
   Duration Max() const { return Duration(max_ns_); }
   uint64_t count() const { return count_; }

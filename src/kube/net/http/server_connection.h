@@ -118,7 +118,7 @@ class ServerConnection final : public Channel::Events,
   bool TakesTurn(bool readable, bool writable) override;
   bool Waits() const override { return waits; }
 
-  // Whose it is, as far as is known.
+  // Names the client, as far as is known.
   const std::string& client() const { return client_; }
   bool shakes_hands() const { return phase_ == Phase::kHandshake; }
   // Does what is to be done.

@@ -147,7 +147,7 @@ TEST_F(ServerTest, RefusesALargeChunkedBodyAtTheLimit) {
   peer.Send(chunk);
   peer.Send(chunk);
   peer.Expect("HTTP/1.1 413");
-  // The client sees the answer although it goes on sending.
+  // The client sees the answer although it continues to send.
   for (int i = 0; i < 100; ++i) peer.Send(chunk);
   peer.ExpectEof();
   EXPECT_EQ(handled, 0);
@@ -250,7 +250,7 @@ TEST_F(ServerTest, APeerThatPipelinesWithoutReadingDoesNotPileUpAnswers) {
   reactor.RunFor(milliseconds(20));
   EXPECT_LT(handled, 30) << "each answer is 1 MiB";
   peer.SetReading(true);
-  EXPECT_TRUE(Run([&] { return handled > 100; })) << "it goes on when the peer reads";
+  EXPECT_TRUE(Run([&] { return handled > 100; })) << "it continues when the peer reads";
 }
 
 TEST_F(ServerTest, TurnsAwayConnectionsOverTheLimit) {
@@ -441,7 +441,7 @@ TEST_F(ServerTest, WhoAsksLittleIsServedBeforeTheRestOfAFlood) {
   std::vector<std::unique_ptr<RawPeer>> flood;
   for (size_t i = 0; i < kFlood; ++i) flood.push_back(std::make_unique<RawPeer>(reactor, port));
   RawPeer other(reactor, port);
-  // Who asks is known from the first request on.
+  // The client is known from the first request on.
   for (auto& peer : flood) {
     peer->Send(Get("/hello", "Authorization: Bearer flood\r\n"));
     peer->Expect("GET /hello []\n");

@@ -44,7 +44,8 @@ Result<std::shared_ptr<Poller::Watch>> Poller::Add(int fd, Ready ready) {
 bool Poller::SetInterest(Watch& watch, bool read, bool write) {
   const uint32_t events = (read ? EPOLLIN : 0U) | (write ? EPOLLOUT : 0U);
   if (events == watch.events) return true;
-  // Without interest it must not be known at all: errors and hang-ups are told to whoever is.
+  // Without interest the descriptor must be removed: the kernel reports errors and hang-ups of
+  // every descriptor that it knows.
   const int change = events == 0         ? EPOLL_CTL_DEL
                      : watch.events == 0 ? EPOLL_CTL_ADD
                                          : EPOLL_CTL_MOD;

@@ -1,14 +1,13 @@
-// Poller: many descriptors behind one of epoll's, for an event loop that watches this one. Internal
+// Poller: watches many descriptors with one epoll descriptor, which an event loop watches. Internal
 // to net.
 //
-// Asio arms a descriptor anew for each wait, with a system call each time; a descriptor here is
-// told to the kernel when its interest changes, and whatever is ready at once is handed out
-// together.
+// Asio arms a descriptor with a system call for each wait. Here the kernel is called only when the
+// interest in a descriptor changes, and all descriptors that are ready are handed out together.
 //
 // - Threads: the reactor's thread only.
 // - Ownership: a watch belongs to its FdWatch; the poller outlives it.
-// - Invariants: no callback comes for a watch that has ended or for a direction nobody wants, not
-//   even for what the kernel has already told.
+// - Invariants: no callback comes for a watch that has ended or for a direction without interest,
+//   even if the kernel has reported it already.
 #pragma once
 
 #include <cstdint>
@@ -37,7 +36,7 @@ class Poller {
   // Readable while anything is to be handed out.
   int fd() const { return epoll_.get(); }
 
-  // No interest at first. Makes the descriptor non-blocking; fails for what is none.
+  // Watches nothing at first. Makes the descriptor non-blocking; fails if it is not a descriptor.
   Result<std::shared_ptr<Watch>> Add(int fd, Ready ready);
   // False when the descriptor cannot be watched, as a regular file cannot.
   bool SetInterest(Watch& watch, bool read, bool write);

@@ -3,7 +3,7 @@
 // One thread runs it and is "its thread": the I/O thread, the core thread, or a command's main
 // thread inside RunUntil. Closures, timers and readiness callbacks run there, one at a time.
 //
-// - Threads: post and Stop from any thread; everything else on the reactor's thread, or on any one
+// - Threads: Post and Stop from any thread; everything else on the reactor's thread, or on any one
 //   thread while nobody runs the reactor.
 // - Ownership: watches belong to the caller and end when destroyed, even from inside their own
 //   callback; they must not outlive the reactor. A watch never owns its file descriptor.

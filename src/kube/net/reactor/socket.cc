@@ -103,10 +103,6 @@ Result<Listener> ListenOnUnix(const std::string& path) {
 
 }  // namespace
 
-UniqueFd::~UniqueFd() {
-  if (fd_ >= 0) close(fd_);
-}
-
 Result<Listener> ListenOn(const std::string& address) {
   if (address.substr(0, 5) == "unix:") {
     std::string path = address.substr(5);

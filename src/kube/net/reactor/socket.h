@@ -1,33 +1,14 @@
-// Sockets: file descriptors that close themselves, listening, connecting. Internal to net.
+// Sockets: listening, accepting and connecting. Internal to net.
 // Everything is non-blocking and close-on-exec; TCP sockets have TCP_NODELAY and keep-alive probes.
 // - Threads: pure functions over the operating system.
 #pragma once
 
 #include <string>
-#include <utility>
 
-#include "base/result.h"
+#include "base/unique_fd.h"
 #include "kube/net/reactor/reactor.h"
 
 namespace swell::net {
-
-class UniqueFd {
- public:
-  UniqueFd() = default;
-  explicit UniqueFd(int fd) : fd_(fd) {}
-  UniqueFd(UniqueFd&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
-  UniqueFd& operator=(UniqueFd&& other) noexcept {
-    std::swap(fd_, other.fd_);
-    return *this;
-  }
-  ~UniqueFd();
-
-  int get() const { return fd_; }
-  bool valid() const { return fd_ >= 0; }
-
- private:
-  int fd_ = -1;
-};
 
 struct Listener {
   UniqueFd fd;
@@ -47,7 +28,7 @@ Result<Accepted> AcceptFrom(const Listener& listener);
 // Begins to connect; the socket becomes writable when that is decided.
 Result<UniqueFd> ConnectTo(const SocketAddress& address);
 Result<SocketAddress> UnixAddress(const std::string& path);
-// A literal IP address, without any look-up. kNotFound when `host` is none.
+// A literal IP address, without any look-up. kNotFound when `host` is not an address.
 Result<SocketAddress> LiteralAddress(const std::string& host, uint16_t port);
 // The outcome of a connect that has been decided.
 Status ConnectOutcome(int fd);

@@ -1,4 +1,4 @@
-// PeerIdentity: who is at the other end of a connection.
+// PeerIdentity: the identity of the other end of a connection.
 // - Threads: a plain value.
 #pragma once
 

@@ -290,7 +290,7 @@ TEST_F(TlsTest, RefusesBadMaterialWithReasons) {
   EXPECT_FALSE(IssueCert({ca.cert_pem, jane.key_pem}, spec).ok()) << "the key is not the CA's";
 }
 
-// Of jane in the group team.
+// A request of user jane in the group team.
 constexpr char kRequest[] = R"(-----BEGIN CERTIFICATE REQUEST-----
 MIHZMIGAAgEAMB4xDTALBgNVBAoMBHRlYW0xDTALBgNVBAMMBGphbmUwWTATBgcq
 hkjOPQIBBggqhkjOPQMBBwNCAARBRo7dHjetYIMvZbD3q/RuvJSBg0bJwYdxj11D

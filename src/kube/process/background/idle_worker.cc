@@ -7,8 +7,8 @@ namespace swell::edge {
 namespace {
 
 constexpr Duration kQuiet = std::chrono::milliseconds(100);
-constexpr Duration kPatience = std::chrono::seconds(1);
-constexpr size_t kLaterMax = 10'000;
+constexpr Duration kIdleWaitMax = std::chrono::seconds(1);
+constexpr size_t kIdleMax = 10'000;
 
 }  // namespace
 
@@ -26,7 +26,7 @@ IdleWorker::~IdleWorker() {
 void IdleWorker::Post(std::function<void()> work) {
   {
     MutexLock lock(mutex_);
-    now_.push_back(std::move(work));
+    posted_.push_back(std::move(work));
   }
   changed_.NotifyAll();
 }
@@ -34,8 +34,8 @@ void IdleWorker::Post(std::function<void()> work) {
 bool IdleWorker::PostIdle(std::function<void()> work) {
   {
     MutexLock lock(mutex_);
-    if (later_.size() >= kLaterMax) return false;
-    later_.push_back({clock_.Steady(), std::move(work)});
+    if (idle_.size() >= kIdleMax) return false;
+    idle_.push_back({clock_.Steady(), std::move(work)});
   }
   changed_.NotifyAll();
   return true;
@@ -45,33 +45,33 @@ void IdleWorker::Finish() {
   MutexLock lock(mutex_);
   finishing_ = true;
   changed_.NotifyAll();
-  while (busy_ || !now_.empty() || !later_.empty()) changed_.Wait(mutex_);
+  while (busy_ || !posted_.empty() || !idle_.empty()) changed_.Wait(mutex_);
   finishing_ = false;
 }
 
 Duration IdleWorker::Pause() {
   if (finishing_) return Duration::zero();
-  SteadyTime at = std::min(later_.back().since + kQuiet, later_.front().since + kPatience);
+  SteadyTime at = std::min(idle_.back().since + kQuiet, idle_.front().since + kIdleWaitMax);
   return at - clock_.Steady();
 }
 
 void IdleWorker::Run() {
   MutexLock lock(mutex_);
   while (!stopping_) {
-    if (now_.empty() && later_.empty()) {
+    if (posted_.empty() && idle_.empty()) {
       changed_.Wait(mutex_);
       continue;
     }
     std::function<void()> work;
-    if (!now_.empty()) {
-      work = std::move(now_.front());
-      now_.pop_front();
+    if (!posted_.empty()) {
+      work = std::move(posted_.front());
+      posted_.pop_front();
     } else if (Duration pause = Pause(); pause > Duration::zero()) {
       changed_.WaitFor(mutex_, pause);
       continue;
     } else {
-      work = std::move(later_.front().work);
-      later_.pop_front();
+      work = std::move(idle_.front().work);
+      idle_.pop_front();
     }
     busy_ = true;
     mutex_.Unlock();

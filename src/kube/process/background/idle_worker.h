@@ -1,9 +1,10 @@
-// IdleWorker: a thread for work of the I/O thread that takes long. What somebody waits for is done
-// at once; what nobody waits for (taking things apart, making spares) when nothing has been asked
-// for a moment, because the kernel's locks and the disk would hold up the pods that start now.
+// IdleWorker: a thread for long work of the I/O thread.
+//
+// Posted work is done at once. Idle work (removing trees, making spares) waits until nothing was
+// posted for a moment: it contends with starting pods for the kernel's locks and the disk.
+//
 // - Threads: any thread but its own.
-// - Ownership: joins its thread at the end, after the piece of work under way; what waits then is
-//   dropped.
+// - Ownership: the destructor waits for the piece of work under way; work that waits is dropped.
 #pragma once
 
 #include <deque>
@@ -23,26 +24,26 @@ class IdleWorker {
   IdleWorker& operator=(const IdleWorker&) = delete;
 
   void Post(std::function<void()> work);
-  // Within a second or two even when more keeps coming. False, and not taken, when too much waits.
+  // Starts within a second or two even if more is posted. False: too much waits, it is not taken.
   bool PostIdle(std::function<void()> work);
   // Waits until everything is done.
   void Finish();
 
  private:
-  struct Late {
+  struct Idle {
     SteadyTime since;
     std::function<void()> work;
   };
 
   void Run();
-  // How long nothing is to be done yet.
+  // The time until the first idle work may start.
   Duration Pause() SWELL_REQUIRES(mutex_);
 
   RealClock clock_;
   Mutex mutex_;
   CondVar changed_;
-  std::deque<std::function<void()>> now_ SWELL_GUARDED_BY(mutex_);
-  std::deque<Late> later_ SWELL_GUARDED_BY(mutex_);
+  std::deque<std::function<void()>> posted_ SWELL_GUARDED_BY(mutex_);
+  std::deque<Idle> idle_ SWELL_GUARDED_BY(mutex_);
   bool busy_ SWELL_GUARDED_BY(mutex_) = false;
   bool finishing_ SWELL_GUARDED_BY(mutex_) = false;
   bool stopping_ SWELL_GUARDED_BY(mutex_) = false;

@@ -1,8 +1,10 @@
-// ReadyDirs: directories of one form, made before they are needed. What is in them costs a file
-// system more than all else at a pod's start (half a millisecond for each file, where many were
-// deleted of late); moving one to its place costs next to nothing.
-// - Threads: one thread, of its owner; `make` also runs on a thread of this class.
-// - Ownership: what is ready when it ends stays in its directory, which is the owner's to clear.
+// ReadyDirs: directories with the same content, made before they are needed.
+//
+// Making their files costs more than everything else at a pod's start (half a millisecond for each
+// file after many were deleted); moving a directory into place costs next to nothing.
+//
+// - Threads: the owner's; `make` also runs on a thread of this class.
+// - Ownership: ready directories that are left at the end are the owner's to remove.
 #pragma once
 
 #include <cstdint>
@@ -23,17 +25,17 @@ class ReadyDirs {
   struct Options {
     std::string prefix;  // of the ready ones' paths, on the file system of those that are taken
     size_t ready = 4;
-    // Makes a directory of the form, and what is missing of one that is there.
+    // Makes such a directory, or what is missing in one that exists.
     std::function<Status(const std::string& path)> make;
     std::function<void(std::function<void()>)> post;  // to the owner's thread
   };
   explicit ReadyDirs(Options options);
 
-  // Begins to make what is missing.
+  // Begins to make the directories that are missing.
   void Refill() { spares_.Refill(); }
-  // A directory of the form is at `path` after this; its parent must be there.
+  // Puts such a directory at `path`; its parent must exist.
   Status Take(const std::string& path);
-  // Makes no more ahead of need, and is writing nothing after this.
+  // Makes no more directories ahead of need; nothing is being written after this.
   void Finish();
 
  private:

@@ -22,22 +22,22 @@ void Remove(const std::string& path) {
 
 }  // namespace
 
-Status Remover::Discard(const std::string& path, const std::string& attic) {
-  // The process id: an attic may still hold what an earlier run left.
-  const std::string moved = StrCat(attic, "/", ::getpid(), "-", next_++);
+Status Remover::Discard(const std::string& path, const std::string& trash) {
+  // The process id: a trash directory may still hold what an earlier run left.
+  const std::string moved = StrCat(trash, "/", ::getpid(), "-", next_++);
   auto move = [&] { return ::rename(path.c_str(), moved.c_str()) == 0 ? 0 : errno; };
   int error = move();
   if (error != 0 && !FileExists(path)) return Status::Ok();
-  if (error == ENOENT && MakeDirs(attic, 0700).ok()) error = move();
+  if (error == ENOENT && MakeDirs(trash, 0700).ok()) error = move();
   if (error != 0) return RemoveScratch(path);
   return worker_.PostIdle([moved] { Remove(moved); }) ? Status::Ok() : RemoveScratch(moved);
 }
 
-void Remover::Empty(const std::string& attic) {
-  auto left = ListDir(attic);
+void Remover::Empty(const std::string& trash) {
+  auto left = ListDir(trash);
   if (!left.ok()) return;  // never made
   for (const std::string& name : *left) {
-    const std::string path = StrCat(attic, "/", name);
+    const std::string path = StrCat(trash, "/", name);
     if (!worker_.PostIdle([path] { Remove(path); })) Remove(path);
   }
 }

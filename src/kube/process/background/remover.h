@@ -1,7 +1,7 @@
-// Remover: takes trees off the disk when there is time, so that nobody waits for it who starts or
-// ends pods. What it is given is moved out of the way at once.
-// - Threads: one thread, of its owner. What is not removed when it ends is in the attics it was
-//   given, and those are emptied by the next one.
+// Remover: removes directory trees in the background, so that pods need not wait for it. A tree is
+// moved to a trash directory at once.
+// - Threads: the owner's.
+// - Ownership: trees that are left at the end stay in the trash; the next run calls Empty for them.
 #pragma once
 
 #include <cstdint>
@@ -14,16 +14,16 @@ namespace swell::edge {
 
 class Remover {
  public:
-  // After this `path` is free. It is moved to `attic`, a directory of the same file system; where
-  // that cannot be, or too much waits already, it is removed now. No error if it is not there.
-  Status Discard(const std::string& path, const std::string& attic);
-  // What an earlier run left there; before the first Discard.
-  void Empty(const std::string& attic);
+  // Frees `path`: moves it to `trash`, a directory of the same file system. If that fails, or too
+  // many trees wait, it is removed now. It need not exist.
+  Status Discard(const std::string& path, const std::string& trash);
+  // Removes what an earlier run left there; to be called before the first Discard.
+  void Empty(const std::string& trash);
   // Waits until everything is removed.
   void Finish() { worker_.Finish(); }
 
  private:
-  uint64_t next_ = 0;  // name in an attic
+  uint64_t next_ = 0;  // name in a trash directory
   IdleWorker worker_;
 };
 

@@ -24,7 +24,7 @@ class RemoverTest : public testing::Test {
   }
 
   const std::string dir_ = StrCat(testing::TempDir(), "remover-", ::getpid());
-  const std::string attic_ = dir_ + "/removed";
+  const std::string trash_ = dir_ + "/removed";
 };
 
 TEST_F(RemoverTest, ThePathIsFreeAtOnceAndTheTreeGoes) {
@@ -33,20 +33,20 @@ TEST_F(RemoverTest, ThePathIsFreeAtOnceAndTheTreeGoes) {
     MakeTree(dir_ + "/pod");
     // As an overlay's work directory: nobody may look into it.
     ::chmod((dir_ + "/pod/a/b").c_str(), 0);
-    ASSERT_TRUE(remover.Discard(dir_ + "/pod", attic_).ok());
+    ASSERT_TRUE(remover.Discard(dir_ + "/pod", trash_).ok());
     ASSERT_FALSE(FileExists(dir_ + "/pod"));
   }
   remover.Finish();
-  EXPECT_EQ(ListDir(attic_).value(), std::vector<std::string>{});
+  EXPECT_EQ(ListDir(trash_).value(), std::vector<std::string>{});
 }
 
 TEST_F(RemoverTest, WhatIsNotThereIsNoError) {
   Remover remover;
-  EXPECT_TRUE(remover.Discard(dir_ + "/nothing", attic_).ok());
-  EXPECT_FALSE(FileExists(attic_));
+  EXPECT_TRUE(remover.Discard(dir_ + "/nothing", trash_).ok());
+  EXPECT_FALSE(FileExists(trash_));
 }
 
-TEST_F(RemoverTest, WithoutAnAtticTheTreeIsRemovedAtOnce) {
+TEST_F(RemoverTest, WithoutAnTrashTheTreeIsRemovedAtOnce) {
   Remover remover;
   MakeTree(dir_ + "/pod");
   ASSERT_TRUE(WriteFileAtomically(dir_ + "/file", "").ok());
@@ -55,13 +55,13 @@ TEST_F(RemoverTest, WithoutAnAtticTheTreeIsRemovedAtOnce) {
 }
 
 TEST_F(RemoverTest, WhatAnEarlierRunLeftGoesToo) {
-  MakeTree(attic_ + "/1-0");
-  MakeTree(attic_ + "/1-1");
+  MakeTree(trash_ + "/1-0");
+  MakeTree(trash_ + "/1-1");
   Remover remover;
-  remover.Empty(attic_);
+  remover.Empty(trash_);
   remover.Empty(dir_ + "/nothing");
   remover.Finish();
-  EXPECT_EQ(ListDir(attic_).value(), std::vector<std::string>{});
+  EXPECT_EQ(ListDir(trash_).value(), std::vector<std::string>{});
 }
 
 }  // namespace

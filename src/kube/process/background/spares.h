@@ -1,8 +1,8 @@
-// Spares: when to make things ahead of need. Half of them are made at once, since a rush of pods
-// would find none; the rest when the worker is quiet, at one look under way at a time.
-// - Threads: one thread, its owner's.
-// - Ownership: the worker outlives it, or its thread has ended first. Nothing is called after its
-//   end.
+// Spares: decides when to make things ahead of need. Up to half of them are made at once, for a
+// rush of pods; the rest when the worker is idle.
+// - Threads: the owner's.
+// - Ownership: the worker outlives it, or its thread has ended first. Nothing is called after it is
+//   destroyed.
 #pragma once
 
 #include <cstdint>
@@ -26,7 +26,7 @@ class Spares {
   };
   Spares(Options options, IdleWorker& worker);
 
-  // For whoever took one, or waits for one.
+  // To be called when one was taken, or is waited for.
   void Refill() { Refill(Half()); }
   void RefillInQuiet();
   // Makes no more.

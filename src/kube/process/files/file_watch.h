@@ -1,5 +1,6 @@
-// FileWatch: tells when files in a directory change (inotify on a reactor).
-// - Threads: the reactor's thread. Subscriptions end when the answer of Add is dropped.
+// FileWatch: reports changes of files in a directory (inotify on a reactor).
+// - Threads: the reactor's thread.
+// - Ownership: a subscription ends when the handle that Add returned is destroyed.
 #pragma once
 
 #include <functional>

@@ -98,7 +98,7 @@ Status WriteFiles(const VolumeSpec& volume, const std::string& dir, std::optiona
       if (!name.starts_with("..") && !tops.contains(name)) ::unlink(StrCat(dir, "/", name).c_str());
     }
   }
-  // Where a link leads is for whoever can write here to say: only what is made here is removed.
+  // A pod may have changed the link: only a directory that was made here is removed.
   const bool own = old_name.starts_with(kDataPrefix) && old_name.find('/') == std::string::npos;
   if (own && old_name != data) return RemoveTree(dir + "/" + old_name);
   return Status::Ok();

@@ -1,4 +1,5 @@
-// The machine's GPUs, through NVIDIA's management library loaded at run time: no library, no GPUs.
+// Nvml: the machine's GPUs, from NVIDIA's management library, loaded at run time. Without the
+// library there are no GPUs.
 // - Threads: a pure function; loads, asks, unloads.
 #pragma once
 

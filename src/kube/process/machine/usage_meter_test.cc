@@ -72,7 +72,7 @@ TEST_F(UsageMeterTest, ARateIsOfTheLastSeconds) {
     EXPECT_EQ(usage[0].window_cpu, busy * 50 * tick_ + (second == 10 ? tick_ : Duration(0)))
         << second;
   }
-  // Whoever asks often gets rates over seconds, too, not over moments.
+  // Frequent requests get rates over seconds, too, not over moments.
   for (int ms = 100; ms <= 3000; ms += 100) {
     const auto usage = Measure(subject, seconds(60) + milliseconds(ms));
     ASSERT_EQ(usage.size(), 1u);

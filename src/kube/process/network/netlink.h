@@ -19,13 +19,13 @@ class Netlink {
   Netlink(Netlink&& other) noexcept;
   Netlink& operator=(Netlink&&) = delete;
 
-  // Interface index; kNotFound when there is none.
+  // Interface index, or kNotFound.
   Result<int> LinkIndex(const std::string& name);
   Status AddBridge(const std::string& name);
   // A pair: `name` here, attached to `bridge_index` and up; `peer` in the namespace.
   Status AddVeth(const std::string& name, int bridge_index, const std::string& peer, int netns_fd);
-  // A bridge takes the lowest hardware address of its ports, so that it changes as they come and go
-  // and whoever remembers the old one speaks to nobody; not any more after this.
+  // Fixes a bridge's hardware address. Otherwise it is the lowest one of its ports, and changes
+  // with them: pods that remember the old one would reach nothing.
   static Status KeepHardwareAddress(const std::string& name);
   Status SetUp(int index);
   // IPv4 in host byte order.

@@ -189,7 +189,7 @@ int PodNetwork::NextSlot() {
   return 0;
 }
 
-// False: no address is free, or it has failed too often to go on before somebody asks.
+// False: no address is free, or it failed too often to try again before one is requested.
 bool PodNetwork::MakeOne() {
   if (failures_ >= kFailuresMax) return false;
   const int slot = NextSlot();

@@ -8,7 +8,7 @@
 // The kernel takes milliseconds to tens of milliseconds for a namespace; so a few are kept ready,
 // and handing one out costs nothing.
 //
-// - Threads: start before anything else; Acquire, Release and Shutdown from one thread (the
+// - Threads: Start before anything else; Acquire, Release and Shutdown from one thread (the
 //   runtime's I/O thread). Acquire's callback runs through `post`.
 #pragma once
 

@@ -128,7 +128,7 @@ class Flow {
   void Finish() {
     for (End* end : {&client_, &backend_}) {
       end->watch.reset();
-      // Whoever has been told everything reads an ordinary end.
+      // An end that has got everything reads an ordinary end of the stream.
       if (end->told_all) ::close(std::exchange(end->fd, -1));
     }
     ended_();

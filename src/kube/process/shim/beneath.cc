@@ -26,12 +26,10 @@ int OpenIn(int dir, const std::string& relative) {
 
 }  // namespace
 
-std::string DescriptorPath(const net::UniqueFd& file) {
-  return StrCat("/proc/self/fd/", file.get());
-}
+std::string DescriptorPath(const UniqueFd& file) { return StrCat("/proc/self/fd/", file.get()); }
 
-Result<net::UniqueFd> OpenBeneath(const std::string& dir, const std::string& relative) {
-  net::UniqueFd base(::open(dir.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
+Result<UniqueFd> OpenBeneath(const std::string& dir, const std::string& relative) {
+  UniqueFd base(::open(dir.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
   if (base.get() < 0) return ErrnoStatus(errno, "open " + dir);
   auto failed = [&](int error) {
     // A link out of the directory is one filesystem away, so to speak; circles of links, too.
@@ -40,12 +38,12 @@ Result<net::UniqueFd> OpenBeneath(const std::string& dir, const std::string& rel
     }
     return ErrnoStatus(error, StrCat("subPath ", Quote(relative)));
   };
-  if (const int fd = OpenIn(base.get(), relative); fd >= 0) return net::UniqueFd(fd);
+  if (const int fd = OpenIn(base.get(), relative); fd >= 0) return UniqueFd(fd);
   if (errno != ENOENT) return failed(errno);
   std::string so_far;
   for (std::string_view step : Split(relative, '/')) {
     if (step.empty() || step == ".") continue;
-    net::UniqueFd parent(OpenIn(base.get(), so_far));
+    UniqueFd parent(OpenIn(base.get(), so_far));
     if (parent.get() < 0) return failed(errno);
     // Does not follow what is there under that name already.
     if (::mkdirat(parent.get(), std::string(step).c_str(), kNewMode) != 0 && errno != EEXIST) {
@@ -55,12 +53,12 @@ Result<net::UniqueFd> OpenBeneath(const std::string& dir, const std::string& rel
   }
   const int fd = OpenIn(base.get(), so_far);
   if (fd < 0) return failed(errno);
-  return net::UniqueFd(fd);
+  return UniqueFd(fd);
 }
 
 Result<std::string> ReadPlainFile(const std::string& dir, const std::string& name, size_t limit) {
   const std::string path = StrCat(dir, "/", name);
-  const net::UniqueFd file(::open(path.c_str(), O_PATH | O_NOFOLLOW | O_CLOEXEC));
+  const UniqueFd file(::open(path.c_str(), O_PATH | O_NOFOLLOW | O_CLOEXEC));
   struct stat info {};
   if (file.get() < 0 || ::fstat(file.get(), &info) != 0) return ErrnoStatus(errno, "open " + path);
   if (!S_ISREG(info.st_mode)) return Status(Code::kInvalid, StrCat(path, ": not a plain file"));

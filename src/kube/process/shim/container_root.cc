@@ -232,9 +232,9 @@ Status MountSystem(const ShimSpec& spec, const std::string& dir) {
   return Status::Ok();
 }
 
-// The directory becomes one of our own in memory, with what the host has in it bound to its place:
+// Mounts a tmpfs over the directory and binds the entries that the host has there into it:
 // then something can be added to it.
-Status Refurnish(const std::string& dir) {
+Status CoverWithTmpfs(const std::string& dir) {
   std::string from = StrCat(kOldRoot, dir);
   SWELL_ASSIGN_OR_RETURN(std::vector<std::string> names, ListDir(from));
   if (names.size() > kEntriesMax) {
@@ -304,20 +304,20 @@ Status MakeTarget(const std::string& target, bool directory) {
   if (made.ok()) return made;
   std::string parent = ExistingParent(target);
   if (parent.empty() || !FileExists(StrCat(kOldRoot, parent))) return made;
-  Status furnished = Refurnish(parent);
-  return furnished.ok() ? MakeTargetOnce(target, directory) : furnished;
+  Status covered = CoverWithTmpfs(parent);
+  return covered.ok() ? MakeTargetOnce(target, directory) : covered;
 }
 
 // The very file that is mounted, whatever is done to its name meanwhile.
-Result<net::UniqueFd> OpenSource(const ShimMount& mount) {
+Result<UniqueFd> OpenSource(const ShimMount& mount) {
   const std::string source = StrCat(kOldRoot, mount.source);
   if (!mount.sub_path.empty()) return OpenBeneath(source, mount.sub_path);
-  net::UniqueFd opened(::open(source.c_str(), O_PATH | O_CLOEXEC));
+  UniqueFd opened(::open(source.c_str(), O_PATH | O_CLOEXEC));
   if (opened.get() < 0) return ErrnoStatus(errno, "volume " + mount.source);
   return opened;
 }
 
-bool IsDirectory(const net::UniqueFd& file) {
+bool IsDirectory(const UniqueFd& file) {
   struct stat info;
   return ::fstat(file.get(), &info) == 0 && S_ISDIR(info.st_mode);
 }
@@ -353,7 +353,7 @@ Status MountOne(const ShimMount& mount) {
     if (mount.size_bytes > 0) options += StrCat(",size=", mount.size_bytes);
     return Mount("tmpfs", mount.target, "tmpfs", MS_NOSUID | MS_NODEV, options);
   }
-  SWELL_ASSIGN_OR_RETURN(const net::UniqueFd source, OpenSource(mount));
+  SWELL_ASSIGN_OR_RETURN(const UniqueFd source, OpenSource(mount));
   SWELL_RETURN_IF_ERROR(CheckTarget(mount.target));
   SWELL_RETURN_IF_ERROR(MakeTarget(mount.target, IsDirectory(source)));
   SWELL_RETURN_IF_ERROR(Mount(DescriptorPath(source), mount.target, nullptr, MS_BIND | MS_REC));

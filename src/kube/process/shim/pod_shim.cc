@@ -22,6 +22,7 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/strings.h"
+#include "base/unique_fd.h"
 #include "kube/process/shim/log_pump.h"
 #include "kube/process/shim/shim_exec.h"
 #include "kube/process/shim/shim_init.h"
@@ -35,7 +36,7 @@ namespace {
 constexpr int kStatusFd = 3;
 constexpr unsigned kNamespaces = CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWUTS | CLONE_NEWIPC;
 
-void Tell(std::string_view text) {
+void WriteStatus(std::string_view text) {
   while (!text.empty()) {
     ssize_t n = ::write(kStatusFd, text.data(), text.size());
     if (n < 0 && errno == EINTR) continue;
@@ -58,18 +59,16 @@ std::string AwaitDir() {
   return {};
 }
 
-int Refuse(const Status& why) {
-  Tell(StrCat("error ", why.message(), "\n"));
+int Fail(const Status& why) {
+  WriteStatus(StrCat("error ", why.message(), "\n"));
   return 1;
 }
 
 Status WriteText(const std::string& path, std::string_view text) {
-  int fd = ::open(path.c_str(), O_WRONLY | O_CLOEXEC);
-  if (fd < 0) return ErrnoStatus(errno, "open " + path);
-  ssize_t n = ::write(fd, text.data(), text.size());
-  int error = n < 0 ? errno : 0;
-  ::close(fd);
-  return error == 0 ? Status::Ok() : ErrnoStatus(error, "write " + path);
+  const UniqueFd fd(::open(path.c_str(), O_WRONLY | O_CLOEXEC));
+  if (!fd.valid()) return ErrnoStatus(errno, "open " + path);
+  const ssize_t n = ::write(fd.get(), text.data(), text.size());
+  return n >= 0 ? Status::Ok() : ErrnoStatus(errno, "write " + path);
 }
 
 // fork with namespaces. The process has one thread, so the child may use everything.
@@ -84,17 +83,14 @@ Status MapIds(pid_t child, uid_t uid, gid_t gid) {
   return WriteText(proc + "/gid_map", StrCat("0 ", gid, " 1"));
 }
 
-// Children are born into the process namespace of that process from now on.
-Status EnterProcesses(const ProcessId& of) {
-  const int fd = ::open(StrCat("/proc/", of.pid, "/ns/pid").c_str(), O_RDONLY | O_CLOEXEC);
-  if (fd < 0 || ProcessStartTime(of.pid) != of.start) {
-    if (fd >= 0) ::close(fd);
+// Children started from now on are in the process namespace of that process.
+Status EnterPidNamespace(const ProcessId& of) {
+  const UniqueFd fd(::open(StrCat("/proc/", of.pid, "/ns/pid").c_str(), O_RDONLY | O_CLOEXEC));
+  if (!fd.valid() || ProcessStartTime(of.pid) != of.start) {
     return Status(Code::kInvalid, "the target container has ended");
   }
-  Status entered;
-  if (::setns(fd, CLONE_NEWPID) != 0) entered = ErrnoStatus(errno, "enter its process namespace");
-  ::close(fd);
-  return entered;
+  if (::setns(fd.get(), CLONE_NEWPID) == 0) return Status::Ok();
+  return ErrnoStatus(errno, "enter its process namespace");
 }
 
 class Shim {
@@ -111,12 +107,12 @@ class Shim {
     sigset_t child;
     sigemptyset(&child);
     sigaddset(&child, SIGCHLD);
-    signal_fd_ = ::signalfd(-1, &child, SFD_CLOEXEC | SFD_NONBLOCK);
+    signal_fd_ = UniqueFd(::signalfd(-1, &child, SFD_CLOEXEC | SFD_NONBLOCK));
     MakeCgroups();
     Status started = StartInit();
     if (!started.ok()) {
       RemoveCgroups();
-      return Refuse(started);
+      return Fail(started);
     }
     state_.shim_pid = ::getpid();
     state_.shim_start = ProcessStartTime(::getpid());
@@ -127,9 +123,9 @@ class Shim {
     Status written = ReplaceFile(dir_ + "/state.json", json::Print(state_.ToJson()), 0600);
     if (!written.ok()) {
       ::kill(init_, SIGKILL);
-      return Refuse(written);
+      return Fail(written);
     }
-    Tell("started\n");
+    WriteStatus("started\n");
     ::close(kStatusFd);
     Pump();
     Finish();
@@ -152,87 +148,100 @@ class Shim {
     for (const CgroupDir& group : spec_.cgroups) ::rmdir(group.path.c_str());
   }
 
-  Status StartInit() {
-    int out[2] = {-1, -1}, err[2] = {-1, -1}, error[2] = {-1, -1}, report[2] = {-1, -1};
-    int in[2] = {-1, -1}, go[2] = {-1, -1}, terminal[2] = {-1, -1};
-    for (int* pair : {out, err, error, report}) {
-      if (::pipe2(pair, O_CLOEXEC) != 0) return ErrnoStatus(errno, "pipe");
+  // What the shim and the container's first process share.
+  struct Channels {
+    PipeEnds in, out, err, error, report, mapped;
+    std::pair<UniqueFd, UniqueFd> terminal;  // the shim's end, the first process's
+  };
+
+  Result<Channels> MakeChannels() const {
+    Channels made;
+    for (PipeEnds* pipe : {&made.out, &made.err, &made.error, &made.report}) {
+      SWELL_ASSIGN_OR_RETURN(*pipe, MakePipe());
     }
-    if (spec_.tty && ::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, terminal) != 0) {
-      return ErrnoStatus(errno, "socketpair");
-    }
-    if (spec_.open_stdin && !spec_.tty && ::pipe2(in, O_CLOEXEC) != 0) {
-      return ErrnoStatus(errno, "pipe");
-    }
-    unsigned flags = 0;
-    if (spec_.isolation != Isolation::kNone) flags = kNamespaces;
-    if (spec_.beside) {
-      SWELL_RETURN_IF_ERROR(EnterProcesses(*spec_.beside));
-      flags &= ~static_cast<unsigned>(CLONE_NEWPID);
+    if (spec_.tty) {
+      SWELL_ASSIGN_OR_RETURN(made.terminal, MakeSocketPair());
+    } else if (spec_.open_stdin) {
+      SWELL_ASSIGN_OR_RETURN(made.in, MakePipe());
     }
     if (spec_.isolation == Isolation::kUser) {
-      flags |= CLONE_NEWUSER;
-      if (::pipe2(go, O_CLOEXEC) != 0) return ErrnoStatus(errno, "pipe");
+      SWELL_ASSIGN_OR_RETURN(made.mapped, MakePipe());
     }
-    uid_t uid = ::geteuid();
-    gid_t gid = ::getegid();
+    return made;
+  }
+
+  Result<unsigned> NamespaceFlags() const {
+    unsigned flags = spec_.isolation == Isolation::kNone ? 0 : kNamespaces;
+    if (spec_.beside) {
+      SWELL_RETURN_IF_ERROR(EnterPidNamespace(*spec_.beside));
+      flags &= ~static_cast<unsigned>(CLONE_NEWPID);
+    }
+    if (spec_.isolation == Isolation::kUser) flags |= CLONE_NEWUSER;
+    return flags;
+  }
+
+  Status StartInit() {
+    SWELL_ASSIGN_OR_RETURN(Channels channels, MakeChannels());
+    SWELL_ASSIGN_OR_RETURN(const unsigned flags, NamespaceFlags());
+    auto& [in, out, err, error, report, mapped, terminal] = channels;
+    const uid_t uid = ::geteuid();
+    const gid_t gid = ::getegid();
     init_ = Clone(flags);
     if (init_ < 0) return ErrnoStatus(errno, "start the container's first process");
     if (init_ == 0) {
       ::close(kStatusFd);
-      for (int fd : {in[1], out[0], err[0], terminal[0], error[0], report[0], go[1], signal_fd_}) {
-        if (fd >= 0) ::close(fd);
+      for (UniqueFd* fd : {&in.write, &out.read, &err.read, &terminal.first, &error.read,
+                           &report.read, &mapped.write, &signal_fd_}) {
+        fd->Reset();
       }
-      RunInit(spec_, dir_, {in[0], out[1], err[1], terminal[1], error[1], report[1], go[0]});
+      RunInit(spec_, dir_,
+              {in.read.get(), out.write.get(), err.write.get(), terminal.second.get(),
+               error.write.get(), report.write.get(), mapped.read.get()});
     }
-    for (int fd : {in[0], out[1], err[1], terminal[1], error[1], report[1], go[0]}) {
-      if (fd >= 0) ::close(fd);
+    for (UniqueFd* fd : {&in.read, &out.write, &err.write, &terminal.second, &error.write,
+                         &report.write, &mapped.read}) {
+      fd->Reset();
     }
-    if (go[1] >= 0) {
-      Status mapped = MapIds(init_, uid, gid);
-      if (!mapped.ok()) {
+    if (mapped.write.valid()) {
+      Status status = MapIds(init_, uid, gid);
+      if (status.ok() && ::write(mapped.write.get(), "g", 1) != 1) {
+        status = ErrnoStatus(errno, "release the first process");
+      }
+      if (!status.ok()) {
         ::kill(init_, SIGKILL);
-        return mapped;
+        return status;
       }
-      if (::write(go[1], "g", 1) != 1) return ErrnoStatus(errno, "release the first process");
-      ::close(go[1]);
     }
-    streams_[0] = {out[0], "stdout", 'O'};
-    streams_[1] = {err[0], "stderr", 'E'};
-    report_ = report[0];
-    int input = in[1];
-    if (spec_.tty) input = TakeTerminal(terminal[0]);
+    report_ = std::move(report.read);
+    if (spec_.tty) {
+      // Without a terminal the error pipe says why.
+      if (auto master = ReceiveFd(terminal.first.get()); master.ok()) {
+        in.write = UniqueFd(::fcntl(master->get(), F_DUPFD_CLOEXEC, 0));
+        streams_[0].fd = std::move(*master);  // all output comes from the terminal
+      }
+    } else {
+      streams_[0].fd = std::move(out.read);
+      streams_[1].fd = std::move(err.read);
+    }
     for (const Stream& stream : streams_) {
-      if (stream.fd >= 0) ::fcntl(stream.fd, F_SETFL, O_NONBLOCK);
+      if (stream.fd.valid()) ::fcntl(stream.fd.get(), F_SETFL, O_NONBLOCK);
     }
-    SWELL_RETURN_IF_ERROR(AwaitCommand(error[0]));
+    SWELL_RETURN_IF_ERROR(AwaitCommand(error.read));
     stdio_ = std::make_unique<ShimStdio>(
-        dir_, ShimStdio::Options{spec_.open_stdin || spec_.tty ? input : -1, spec_.tty,
-                                 spec_.stdin_once});
+        dir_, ShimStdio::Options{std::move(in.write), spec_.tty, spec_.stdin_once});
     return Status::Ok();
   }
 
-  // One stream for everything: the terminal's master. Without one the error pipe says why.
-  int TakeTerminal(int socket) {
-    auto master = ReceiveFd(socket);
-    ::close(socket);
-    if (!master.ok()) return -1;
-    for (Stream& stream : streams_) ::close(std::exchange(stream.fd, -1));
-    streams_[0].fd = *master;
-    return *master;
-  }
-
-  // The error pipe closes without a word when the command has been executed.
-  Status AwaitCommand(int error) {
+  // The error pipe is closed empty when the command has been executed.
+  Status AwaitCommand(const UniqueFd& error) {
     std::string text;
     char buffer[4096];
     while (text.size() < 65536) {
-      ssize_t n = ::read(error, buffer, sizeof buffer);
+      ssize_t n = ::read(error.get(), buffer, sizeof buffer);
       if (n < 0 && errno == EINTR) continue;
       if (n <= 0) break;
       text.append(buffer, static_cast<size_t>(n));
     }
-    ::close(error);
     if (text.empty()) return Status::Ok();
     ::kill(init_, SIGKILL);
     ::waitpid(init_, nullptr, 0);
@@ -241,9 +250,9 @@ class Shim {
 
   void Pump() {
     while (true) {
-      std::vector<pollfd> fds{{signal_fd_, POLLIN, 0}};
+      std::vector<pollfd> fds{{signal_fd_.get(), POLLIN, 0}};
       for (const Stream& stream : streams_) {
-        fds.push_back({stdio_->Congested(stream.letter) ? -1 : stream.fd, POLLIN, 0});
+        fds.push_back({stdio_->Congested(stream.letter) ? -1 : stream.fd.get(), POLLIN, 0});
       }
       stdio_->AddTo(fds);
       if (::poll(fds.data(), fds.size(), -1) < 0) {
@@ -266,9 +275,9 @@ class Shim {
   }
 
   struct Stream {
-    int fd = -1;
-    const char* name = "";
-    char letter = 0;  // ShimStdio's
+    UniqueFd fd;
+    const char* name;
+    char letter;  // ShimStdio's
   };
 
   // What an ended container has left in its pipes; readers who attached must keep up.
@@ -284,9 +293,9 @@ class Shim {
   void Drain(Stream& stream) {
     char buffer[65536];
     // Bounded, so that a loud stream does not keep the other one waiting.
-    for (int round = 0; stream.fd >= 0 && round < 16; ++round) {
+    for (int round = 0; stream.fd.valid() && round < 16; ++round) {
       if (stdio_->Congested(stream.letter)) return;
-      ssize_t n = ::read(stream.fd, buffer, sizeof buffer);
+      ssize_t n = ::read(stream.fd.get(), buffer, sizeof buffer);
       if (n > 0) {
         const std::string_view bytes(buffer, static_cast<size_t>(n));
         log_.Feed(stream.name, bytes, clock_.Now());
@@ -294,8 +303,7 @@ class Shim {
         if (n < static_cast<ssize_t>(sizeof buffer) && !spec_.tty) return;
         log_.Flush();
       } else if (n == 0 || (errno != EAGAIN && errno != EINTR)) {
-        ::close(stream.fd);
-        stream.fd = -1;
+        stream.fd.Reset();
       } else {
         return;
       }
@@ -304,7 +312,7 @@ class Shim {
 
   bool InitEnded() {
     struct signalfd_siginfo info;
-    while (::read(signal_fd_, &info, sizeof info) > 0) {
+    while (::read(signal_fd_.get(), &info, sizeof info) > 0) {
     }
     int status = 0;
     return ::waitpid(init_, &status, WNOHANG) != 0;
@@ -322,7 +330,7 @@ class Shim {
 
   void Finish() {
     int status = SIGKILL;  // no report: the first process was killed, and all with it
-    ssize_t n = ::read(report_, &status, sizeof status);
+    ssize_t n = ::read(report_.get(), &status, sizeof status);
     if (n != static_cast<ssize_t>(sizeof status)) status = SIGKILL;
     ShimExit exit;
     exit.started_ns = state_.started_ns;
@@ -335,7 +343,7 @@ class Shim {
     }
     exit.oom = exit.code != 0 && OomKilled();
     Status written = ReplaceFile(dir_ + "/exit.json", json::Print(exit.ToJson()), 0600);
-    (void)written;  // nobody is left to tell; the runtime takes a missing file for a kill
+    (void)written;  // the runtime takes a missing file for a kill
     RemoveCgroups();
   }
 
@@ -345,9 +353,8 @@ class Shim {
   LogPump log_;
   ShimState state_;
   pid_t init_ = -1;
-  int signal_fd_ = -1;
-  int report_ = -1;
-  Stream streams_[2];
+  UniqueFd signal_fd_, report_;
+  Stream streams_[2] = {{{}, "stdout", 'O'}, {{}, "stderr", 'E'}};
   std::unique_ptr<ShimStdio> stdio_;
 };
 
@@ -361,16 +368,16 @@ int PodShimMain(int argc, char** argv) {
                         std::vector<std::string>(argv + 4, argv + argc));
   }
   if (argc != 1) {
-    Tell("error usage: pod-shim\n");
+    WriteStatus("error usage: pod-shim\n");
     return 2;
   }
   ::setsid();
   ::umask(022);
   ::syscall(SYS_close_range, kStatusFd + 1U, ~0U, 0U);
   std::string dir = AwaitDir();
-  if (dir.empty()) return 0;  // whoever kept us ready is gone
+  if (dir.empty()) return 0;  // the process that started this shim has ended
   auto spec = ReadShimSpec(dir);
-  if (!spec.ok()) return Refuse(spec.status());
+  if (!spec.ok()) return Fail(spec.status());
   const bool beside = spec->beside.has_value();
   const int code = Shim(std::move(*spec), dir).Run();
   // Not exit(): a leak checker looks at us from a process that it starts then, which would be born

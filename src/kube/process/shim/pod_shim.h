@@ -1,14 +1,14 @@
 // The pod shim: the process between swell and one container. It is this program started again as
-// `swell pod-shim`, and outlives the swell that started it. It waits for a line on file descriptor
-// 3, a socket: the container's directory. Until it has come it ends with whoever started it.
+// `swell pod-shim`, and outlives the swell that started it. It reads the container's directory as a
+// line from file descriptor 3, a socket, and ends if the socket is closed before.
 //
 // It builds the container's namespaces, control groups and root, starts a first process in them
 // (which starts the command, passes signals on and reaps), writes what the command prints to the
-// log, and leaves state.json and exit.json behind. How it starts is told on the same socket:
-// "started\n" or "error TEXT\n".
+// log, and leaves state.json and exit.json behind. It answers on the same socket: "started\n" or
+// "error TEXT\n".
 //
 // Signals for the container go to its first process (ShimState::init_pid): SIGTERM and the like are
-// passed to the command's process group; kKillSignal kills everything of the container. After a
+// passed to the command's process group; KillAllSignal() kills everything of the container. After a
 // SIGTERM the container ends when the command has ended and every process it left behind too, so
 // that a shell in between does not cut its child's last checkpoint short.
 //

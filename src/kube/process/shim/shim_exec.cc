@@ -37,17 +37,16 @@ Status JoinContainer(const ShimSpec& spec, pid_t init) {
   kinds.emplace_back("ipc", CLONE_NEWIPC);
   kinds.emplace_back("pid", CLONE_NEWPID);
   kinds.emplace_back("mnt", CLONE_NEWNS);
-  std::vector<int> fds;
+  std::vector<UniqueFd> fds;
   for (const auto& [name, kind] : kinds) {
-    int fd = ::open(StrCat("/proc/", init, "/ns/", name).c_str(), O_RDONLY | O_CLOEXEC);
-    if (fd < 0) return ErrnoStatus(errno, StrCat("open namespace ", name));
-    fds.push_back(fd);
+    UniqueFd fd(::open(StrCat("/proc/", init, "/ns/", name).c_str(), O_RDONLY | O_CLOEXEC));
+    if (!fd.valid()) return ErrnoStatus(errno, StrCat("open namespace ", name));
+    fds.push_back(std::move(fd));
   }
   for (size_t i = 0; i < kinds.size(); ++i) {
-    if (::setns(fds[i], kinds[i].second) != 0) {
+    if (::setns(fds[i].get(), kinds[i].second) != 0) {
       return ErrnoStatus(errno, StrCat("join namespace ", kinds[i].first));
     }
-    ::close(fds[i]);
   }
   return Status::Ok();
 }
@@ -62,17 +61,17 @@ void AddTerm(ShimSpec& spec) {
 
 [[noreturn]] void RunChild(const ShimSpec& spec,
                            const std::vector<std::string>& argv,
-                           const std::vector<int>& cgroups,
-                           int slave) {
+                           const std::vector<UniqueFd>& cgroups,
+                           const UniqueFd& slave) {
   ::setsid();
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   JoinCgroups(cgroups);
-  Status ready = slave < 0 ? Status::Ok() : UseTerminal(slave);
+  Status ready = slave.valid() ? UseTerminal(slave.get()) : Status::Ok();
   if (ready.ok()) ready = ExecCommand(spec, argv);
   ::_exit(Fail(ready));
 }
 
-// Its child has ended, or it is told to end it.
+// Waits for the child; SIGTERM kills it.
 int Await(pid_t child, const sigset_t& signals) {
   int status = 0;
   while (::waitpid(child, &status, WNOHANG) == 0) {
@@ -96,22 +95,22 @@ int ShimExecMain(const std::string& dir, bool terminal, const std::vector<std::s
   if (!spec.ok()) return Fail(spec.status());
   auto state = ReadShimState(dir);
   if (!state.ok()) return Fail(state.status());
-  const std::vector<int> cgroups = OpenCgroups(*spec);
+  const std::vector<UniqueFd> cgroups = OpenCgroups(*spec);
   Status joined = JoinContainer(*spec, state->init_pid);
   if (!joined.ok()) return Fail(joined);
-  int slave = -1;
+  UniqueFd slave;
   if (terminal) {
     AddTerm(*spec);
     auto made = MakeTerminal(spec->uid, kTerminalSocket);
     if (!made.ok()) return Fail(made.status());
-    slave = *made;
+    slave = std::move(*made);
     ::close(kTerminalSocket);
   }
   const pid_t child = ::fork();
   if (child < 0) return Fail(ErrnoStatus(errno, "fork"));
   if (child == 0) RunChild(*spec, argv, cgroups, slave);
-  // Whoever reads must see the end when the command is gone, not when we are.
-  if (slave >= 0) ::close(slave);
+  // Readers must see the end when the command is gone, not when this process is.
+  slave.Reset();
   for (int fd : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) ::close(fd);
   // Not exit(): what a sanitizer does then cannot work in another process namespace, and hangs.
   ::_exit(Await(child, signals));

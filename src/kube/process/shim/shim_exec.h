@@ -5,8 +5,8 @@
 // container's; the master is sent over the socket at descriptor 3 before anything else happens.
 //
 // SIGTERM kills the command and its process group. The exit status is the command's, 128 + signal
-// when it was killed, 127 when there is no such command, 126 for whatever else keeps it from
-// starting; the reason is on standard error.
+// when it was killed, 127 when there is no such command, 126 when it cannot be started for
+// another reason; the reason is on standard error.
 //
 // - Threads: the calling process has one thread.
 #pragma once

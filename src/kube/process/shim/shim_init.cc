@@ -42,32 +42,29 @@ void WriteAll(int fd, std::string_view bytes) {
 
 Status JoinNetwork(const std::string& path) {
   if (path.empty()) return Status::Ok();
-  int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  if (fd < 0) return ErrnoStatus(errno, "open network namespace " + path);
-  Status status;
-  if (::setns(fd, CLONE_NEWNET) != 0) status = ErrnoStatus(errno, "join network " + path);
-  ::close(fd);
-  return status;
+  const UniqueFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (!fd.valid()) return ErrnoStatus(errno, "open network namespace " + path);
+  if (::setns(fd.get(), CLONE_NEWNET) == 0) return Status::Ok();
+  return ErrnoStatus(errno, "join network " + path);
 }
 
 Status UseDevNull() {
-  int fd = ::open("/dev/null", O_RDWR | O_CLOEXEC);
-  if (fd < 0) return ErrnoStatus(errno, "open /dev/null");
-  ::dup2(fd, STDIN_FILENO);
-  ::close(fd);
+  const UniqueFd fd(::open("/dev/null", O_RDWR | O_CLOEXEC));
+  if (!fd.valid()) return ErrnoStatus(errno, "open /dev/null");
+  ::dup2(fd.get(), STDIN_FILENO);
   return Status::Ok();
 }
 
 Status MakeAndUseTerminal(const ShimSpec& spec, int socket) {
-  SWELL_ASSIGN_OR_RETURN(int slave, MakeTerminal(spec.uid, socket));
-  return UseTerminal(slave);
+  SWELL_ASSIGN_OR_RETURN(const UniqueFd slave, MakeTerminal(spec.uid, socket));
+  return UseTerminal(slave.get());
 }
 
 // Starts before the container's root is there: entering control groups takes as long as building
 // it, for the kernel waits until all processors have noticed. `go` is written when it stands.
 [[noreturn]] void RunCommand(const ShimSpec& spec,
                              const InitPipes& pipes,
-                             const std::vector<int>& cgroups,
+                             const std::vector<UniqueFd>& cgroups,
                              int go) {
   ::setsid();
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -166,20 +163,17 @@ class Init {
 
 }  // namespace
 
-std::vector<int> OpenCgroups(const ShimSpec& spec) {
-  std::vector<int> files;
+std::vector<UniqueFd> OpenCgroups(const ShimSpec& spec) {
+  std::vector<UniqueFd> files;
   for (const CgroupDir& group : spec.cgroups) {
-    int fd = ::open((group.path + "/cgroup.procs").c_str(), O_WRONLY | O_CLOEXEC);
-    if (fd >= 0) files.push_back(fd);
+    UniqueFd fd(::open((group.path + "/cgroup.procs").c_str(), O_WRONLY | O_CLOEXEC));
+    if (fd.valid()) files.push_back(std::move(fd));
   }
   return files;
 }
 
-void JoinCgroups(const std::vector<int>& files) {
-  for (int fd : files) {
-    WriteAll(fd, "0");
-    ::close(fd);
-  }
+void JoinCgroups(const std::vector<UniqueFd>& files) {
+  for (const UniqueFd& fd : files) WriteAll(fd.get(), "0");
 }
 
 Result<std::string> FindExecutable(const std::string& command,
@@ -251,9 +245,9 @@ Status ExecCommand(const ShimSpec& spec, const std::vector<std::string>& argv) {
 
 void RunInit(const ShimSpec& spec, const std::string& dir, const InitPipes& pipes) {
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-  if (pipes.go >= 0) {
+  if (pipes.mapped >= 0) {
     char byte;
-    if (::read(pipes.go, &byte, 1) != 1) ::_exit(127);
+    if (::read(pipes.mapped, &byte, 1) != 1) ::_exit(127);
   }
   sigset_t all;
   sigfillset(&all);
@@ -261,26 +255,27 @@ void RunInit(const ShimSpec& spec, const std::string& dir, const InitPipes& pipe
   const bool own_pids = spec.own_pids();
   if (!own_pids) ::prctl(PR_SET_CHILD_SUBREAPER, 1);
   Status ready = JoinNetwork(spec.netns);
-  int release[2];
-  if (ready.ok() && ::pipe2(release, O_CLOEXEC) != 0) ready = ErrnoStatus(errno, "pipe");
   if (!ready.ok()) Die(pipes.error, ready);
-  const std::vector<int> cgroups = OpenCgroups(spec);
+  auto release = MakePipe();
+  if (!release.ok()) Die(pipes.error, release.status());
+  std::vector<UniqueFd> cgroups = OpenCgroups(spec);
   pid_t main = ::fork();
   if (main < 0) Die(pipes.error, ErrnoStatus(errno, "fork"));
   if (main == 0) {
-    ::close(release[1]);
-    RunCommand(spec, pipes, cgroups, release[0]);
+    release->write.Reset();
+    RunCommand(spec, pipes, cgroups, release->read.get());
   }
-  for (int fd : cgroups) ::close(fd);
+  cgroups.clear();
   if (spec.isolation != Isolation::kNone) {
     if (!spec.hostname.empty()) ::sethostname(spec.hostname.data(), spec.hostname.size());
     ready = EnterContainerRoot(spec, dir);
   }
   if (ready.ok()) ready = UseDevNull();
   if (!ready.ok()) Die(pipes.error, ready);
-  WriteAll(release[1], "g");
-  for (int fd :
-       {pipes.in, pipes.out, pipes.err, pipes.terminal, pipes.error, release[0], release[1]}) {
+  WriteAll(release->write.get(), "g");
+  release->read.Reset();
+  release->write.Reset();
+  for (int fd : {pipes.in, pipes.out, pipes.err, pipes.terminal, pipes.error}) {
     if (fd >= 0) ::close(fd);
   }
   // The shim's own streams are not the container's.

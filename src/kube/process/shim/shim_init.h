@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "base/unique_fd.h"
 #include "kube/process/shim/shim_spec.h"
 
 namespace swell::edge {
@@ -17,16 +18,16 @@ struct InitPipes {
   int terminal = -1;  // a socket to send the terminal's master over; -1: no terminal
   int error = -1;     // why the command could not be started, then closed
   int report = -1;    // the command's wait status, four bytes, once it has ended
-  int go = -1;        // readable once the user namespace's ids are mapped; -1: no need
+  int mapped = -1;    // readable once the user namespace's ids are mapped; -1: no need
 };
 
 [[noreturn]] void RunInit(const ShimSpec& spec, const std::string& dir, const InitPipes& pipes);
 
 // The files to join the container's control groups by. They must be opened while the host's files
 // are still seen: a container's root hides them.
-std::vector<int> OpenCgroups(const ShimSpec& spec);
-// Moves the calling process into them and closes them.
-void JoinCgroups(const std::vector<int>& files);
+std::vector<UniqueFd> OpenCgroups(const ShimSpec& spec);
+// Moves the calling process into them.
+void JoinCgroups(const std::vector<UniqueFd>& files);
 
 // Finds a command as execvp would, in the PATH of `env`. The error says what a user must read.
 Result<std::string> FindExecutable(const std::string& command, const std::vector<std::string>& env);

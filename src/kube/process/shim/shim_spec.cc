@@ -205,7 +205,7 @@ uint64_t ProcessStartTime(pid_t pid) {
   if (end == std::string::npos) return 0;
   std::vector<std::string_view> fields = Split(std::string_view(*stat).substr(end + 2), ' ');
   if (fields.size() < 20) return 0;
-  // A zombie has ended, whoever has not noticed yet.
+  // A zombie has ended, even if it was not collected yet.
   if (fields[0] == "Z" || fields[0] == "X") return 0;
   return ParseUint(fields[19]).value_or(0);
 }

@@ -1,5 +1,5 @@
-// What a runtime tells a pod shim, and what the shim leaves behind: three JSON files in the
-// container's directory.
+// ShimSpec, ShimState, ShimExit: what a runtime and a pod shim tell each other, as three JSON files
+// in the container's directory.
 //
 //   spec.json   written by the runtime before the shim starts
 //   state.json  written by the shim once the command runs: process ids with their start times
@@ -75,8 +75,8 @@ struct ShimSpec {
   std::string log_path;
   int64_t log_bytes_max = 10 << 20;
   int log_files_max = 5;
-  bool open_stdin = false;  // for whoever attaches
-  bool stdin_once = false;  // until the first who attached leaves
+  bool open_stdin = false;  // for clients that attach
+  bool stdin_once = false;  // until the first of them leaves
   bool tty = false;
 
   json::Value ToJson() const;

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <utility>
 
 #include "kube/process/shim/terminal.h"
 
@@ -21,32 +22,26 @@ bool WouldBlock() { return errno == EAGAIN || errno == EINTR; }
 
 }  // namespace
 
-ShimStdio::ShimStdio(const std::string& dir, Options options) : options_(options) {
-  if (options_.input >= 0) {
-    ::fcntl(options_.input, F_SETFL, ::fcntl(options_.input, F_GETFL) | O_NONBLOCK);
-  }
+ShimStdio::ShimStdio(const std::string& dir, Options options) : options_(std::move(options)) {
+  const int input = options_.input.get();
+  if (input >= 0) ::fcntl(input, F_SETFL, ::fcntl(input, F_GETFL) | O_NONBLOCK);
   auto listener = ListenAt(dir, kStdioSocket);
-  if (!listener.ok()) return;  // the container runs; only nobody can attach to it
-  listener_ = *listener;
-  ::fcntl(listener_, F_SETFL, O_NONBLOCK);
-}
-
-ShimStdio::~ShimStdio() {
-  if (listener_ >= 0) ::close(listener_);
-  for (Connection& connection : connections_) ::close(connection.fd);
+  if (!listener.ok()) return;  // the container runs, but nobody can attach to it
+  listener_ = std::move(*listener);
+  ::fcntl(listener_.get(), F_SETFL, O_NONBLOCK);
 }
 
 void ShimStdio::AddTo(std::vector<pollfd>& fds) {
-  connections_.remove_if([](const Connection& connection) { return connection.fd < 0; });
+  connections_.remove_if([](const Connection& connection) { return !connection.fd.valid(); });
   polled_.clear();
-  fds.push_back({listener_, POLLIN, 0});
+  fds.push_back({listener_.get(), POLLIN, 0});
   polled_input_ = !input_.empty();
-  fds.push_back({polled_input_ ? options_.input : -1, POLLOUT, 0});
+  fds.push_back({polled_input_ ? options_.input.get() : -1, POLLOUT, 0});
   for (Connection& connection : connections_) {
     int events = POLLIN;
     if (connection.role == 'I' && input_.size() >= kInputMax) events = 0;
     if (!connection.pending.empty()) events |= POLLOUT;
-    fds.push_back({connection.fd, static_cast<short>(events), 0});
+    fds.push_back({connection.fd.get(), static_cast<short>(events), 0});
     polled_.push_back(&connection);
   }
 }
@@ -57,46 +52,43 @@ void ShimStdio::OnPolled(const pollfd* fds) {
     Connection& connection = *polled_[i];
     const short got = fds[i + 2].revents;
     if ((got & POLLOUT) != 0) OnWritable(connection);
-    if ((got & (POLLIN | POLLHUP | POLLERR)) != 0 && connection.fd >= 0) OnReadable(connection);
+    if ((got & (POLLIN | POLLHUP | POLLERR)) != 0 && connection.fd.valid()) OnReadable(connection);
   }
   if (fds[0].revents != 0) Accept();
 }
 
 void ShimStdio::Accept() {
-  int fd;
-  while ((fd = ::accept4(listener_, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK)) >= 0) {
-    if (connections_.size() >= kConnectionsMax) {
-      ::close(fd);
-    } else {
-      connections_.push_back({fd, 0, {}});
-    }
+  while (true) {
+    UniqueFd fd(::accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+    if (!fd.valid()) return;
+    if (connections_.size() < kConnectionsMax) connections_.push_back({std::move(fd), 0, {}});
   }
 }
 
 void ShimStdio::OnReadable(Connection& connection) {
   if (connection.role == 0) {
-    if (::read(connection.fd, &connection.role, 1) != 1 && !WouldBlock()) Drop(connection);
+    if (::read(connection.fd.get(), &connection.role, 1) != 1 && !WouldBlock()) Drop(connection);
     return;
   }
   if (connection.role == 'I') return TakeInput(connection);
   char buffer[64];
-  const ssize_t n = ::read(connection.fd, buffer, sizeof buffer);
+  const ssize_t n = ::read(connection.fd.get(), buffer, sizeof buffer);
   if (n == 0 || (n < 0 && !WouldBlock())) return Drop(connection);
   if (n < 0 || connection.role != 'R') return;
   // A record that is cut in two is told again by the next one.
   if (n < static_cast<ssize_t>(kResizeBytes) || !options_.terminal) return;
   const auto* last = reinterpret_cast<const unsigned char*>(buffer) +
                      (static_cast<size_t>(n) / kResizeBytes - 1) * kResizeBytes;
-  ResizeTerminal(options_.input, static_cast<uint16_t>(last[0] | last[1] << 8),
+  ResizeTerminal(options_.input.get(), static_cast<uint16_t>(last[0] | last[1] << 8),
                  static_cast<uint16_t>(last[2] | last[3] << 8));
 }
 
 void ShimStdio::TakeInput(Connection& connection) {
   char buffer[16384];
-  const ssize_t n = ::read(connection.fd, buffer, sizeof buffer);
+  const ssize_t n = ::read(connection.fd.get(), buffer, sizeof buffer);
   if (n < 0 && WouldBlock()) return;
   if (n > 0) {
-    if (options_.input < 0 || input_ended_) return;
+    if (!options_.input.valid() || input_ended_) return;
     input_.append(buffer, static_cast<size_t>(n));
     return FlushInput();
   }
@@ -107,8 +99,8 @@ void ShimStdio::TakeInput(Connection& connection) {
 }
 
 void ShimStdio::FlushInput() {
-  while (!input_.empty() && options_.input >= 0) {
-    const ssize_t n = ::write(options_.input, input_.data(), input_.size());
+  while (!input_.empty() && options_.input.valid()) {
+    const ssize_t n = ::write(options_.input.get(), input_.data(), input_.size());
     if (n < 0 && errno == EINTR) continue;
     if (n < 0 && errno == EAGAIN) return;
     if (n < 0) {
@@ -122,15 +114,13 @@ void ShimStdio::FlushInput() {
 
 void ShimStdio::CloseInput() {
   input_ended_ = true;
-  // A terminal's master is the container's output, too; its owner closes it.
-  if (options_.terminal || options_.input < 0) return;
-  ::close(options_.input);
-  options_.input = -1;
+  // A terminal's master is needed to resize it.
+  if (!options_.terminal) options_.input.Reset();
 }
 
 void ShimStdio::Feed(char stream, std::string_view bytes) {
   for (Connection& connection : connections_) {
-    if (connection.role != stream || connection.fd < 0) continue;
+    if (connection.role != stream || !connection.fd.valid()) continue;
     connection.pending += bytes;
     OnWritable(connection);
   }
@@ -138,8 +128,8 @@ void ShimStdio::Feed(char stream, std::string_view bytes) {
 
 void ShimStdio::OnWritable(Connection& connection) {
   while (!connection.pending.empty()) {
-    const ssize_t n =
-        ::send(connection.fd, connection.pending.data(), connection.pending.size(), MSG_NOSIGNAL);
+    const ssize_t n = ::send(connection.fd.get(), connection.pending.data(),
+                             connection.pending.size(), MSG_NOSIGNAL);
     if (n < 0 && errno == EINTR) continue;
     if (n < 0 && errno == EAGAIN) return;
     if (n < 0) return Drop(connection);
@@ -149,7 +139,7 @@ void ShimStdio::OnWritable(Connection& connection) {
 
 bool ShimStdio::Congested(char stream) const {
   return std::any_of(connections_.begin(), connections_.end(), [stream](const auto& connection) {
-    return connection.role == stream && connection.fd >= 0 && !connection.pending.empty();
+    return connection.role == stream && connection.fd.valid() && !connection.pending.empty();
   });
 }
 
@@ -163,8 +153,7 @@ void ShimStdio::Finish() {
 }
 
 void ShimStdio::Drop(Connection& connection) {
-  ::close(connection.fd);
-  connection.fd = -1;
+  connection.fd.Reset();
   connection.pending.clear();
 }
 

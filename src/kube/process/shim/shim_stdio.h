@@ -1,5 +1,5 @@
-// ShimStdio: a container's standard streams for whoever attaches. The shim listens at
-// DIR/stdio.sock; each connection says by its first byte what it is, and is a plain stream behind:
+// ShimStdio: serves a container's standard streams to the clients that attach. The shim listens at
+// DIR/stdio.sock. The first byte of a connection says what it is, the rest is a plain stream:
 //
 //   O, E  gets what the container prints from now on to its standard output, its standard error
 //   I     is the container's standard input
@@ -17,7 +17,7 @@
 #include <string_view>
 #include <vector>
 
-#include "base/status.h"
+#include "base/unique_fd.h"
 
 namespace swell::edge {
 
@@ -26,12 +26,11 @@ inline constexpr const char* kStdioSocket = "stdio.sock";
 class ShimStdio {
  public:
   struct Options {
-    int input = -1;         // where input goes; -1: nowhere
+    UniqueFd input;         // the container's standard input; invalid: discarded
     bool terminal = false;  // `input` is a terminal's master
     bool once = false;      // the first connection that ends closes the input
   };
   ShimStdio(const std::string& dir, Options options);
-  ~ShimStdio();
 
   void AddTo(std::vector<pollfd>& fds);
   // The descriptors that AddTo added, polled.
@@ -46,7 +45,7 @@ class ShimStdio {
 
  private:
   struct Connection {
-    int fd = -1;
+    UniqueFd fd;
     char role = 0;  // until it has said
     std::string pending;
   };
@@ -60,7 +59,7 @@ class ShimStdio {
   void Drop(Connection& connection);
 
   Options options_;
-  int listener_ = -1;
+  UniqueFd listener_;
   std::list<Connection> connections_;
   std::vector<Connection*> polled_;  // in AddTo's order
   bool polled_input_ = false;

@@ -31,40 +31,31 @@ Result<sockaddr_un> AddressIn(int dir_fd, const std::string& name) {
 }
 
 template <class Use>
-Result<int> WithSocketAt(const std::string& dir, const std::string& name, Use use) {
-  const int dir_fd = ::open(dir.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC);
-  if (dir_fd < 0) return ErrnoStatus(errno, "open " + dir);
-  auto address = AddressIn(dir_fd, name);
-  const int fd = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  Status status = address.status();
-  if (status.ok() && fd < 0) status = ErrnoStatus(errno, "socket");
-  if (status.ok()) status = use(fd, dir_fd, *address);
-  ::close(dir_fd);
-  if (status.ok()) return fd;
-  if (fd >= 0) ::close(fd);
-  return status;
+Result<UniqueFd> WithSocketAt(const std::string& dir, const std::string& name, Use use) {
+  const UniqueFd dir_fd(::open(dir.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
+  if (!dir_fd.valid()) return ErrnoStatus(errno, "open " + dir);
+  SWELL_ASSIGN_OR_RETURN(const sockaddr_un address, AddressIn(dir_fd.get(), name));
+  UniqueFd fd(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  if (!fd.valid()) return ErrnoStatus(errno, "socket");
+  SWELL_RETURN_IF_ERROR(use(fd.get(), dir_fd.get(), address));
+  return fd;
 }
 
 struct Terminal {
-  int master = -1;
-  int slave = -1;
+  UniqueFd master, slave;
 };
 
 Result<Terminal> OpenTerminal() {
   Terminal out;
-  out.master = ::open("/dev/ptmx", O_RDWR | O_NOCTTY | O_CLOEXEC);
-  if (out.master < 0) return ErrnoStatus(errno, "open /dev/ptmx");
+  out.master = UniqueFd(::open("/dev/ptmx", O_RDWR | O_NOCTTY | O_CLOEXEC));
+  if (!out.master.valid()) return ErrnoStatus(errno, "open /dev/ptmx");
   int unlock = 0;
-  Status status;
-  if (::ioctl(out.master, TIOCSPTLCK, &unlock) != 0) {
-    status = ErrnoStatus(errno, "unlock the terminal");
-  } else {
-    out.slave = ::ioctl(out.master, TIOCGPTPEER, O_RDWR | O_NOCTTY | O_CLOEXEC);
-    if (out.slave < 0) status = ErrnoStatus(errno, "open the terminal");
+  if (::ioctl(out.master.get(), TIOCSPTLCK, &unlock) != 0) {
+    return ErrnoStatus(errno, "unlock the terminal");
   }
-  if (status.ok()) return out;
-  ::close(out.master);
-  return status;
+  out.slave = UniqueFd(::ioctl(out.master.get(), TIOCGPTPEER, O_RDWR | O_NOCTTY | O_CLOEXEC));
+  if (!out.slave.valid()) return ErrnoStatus(errno, "open the terminal");
+  return out;
 }
 
 Status SendFd(int socket, int fd) {
@@ -88,17 +79,15 @@ Status SendFd(int socket, int fd) {
 
 }  // namespace
 
-Result<int> MakeTerminal(std::optional<int64_t> owner, int socket) {
-  SWELL_ASSIGN_OR_RETURN(const Terminal terminal, OpenTerminal());
+Result<UniqueFd> MakeTerminal(std::optional<int64_t> owner, int socket) {
+  SWELL_ASSIGN_OR_RETURN(Terminal terminal, OpenTerminal());
   if (owner) {
-    int ignored = ::fchown(terminal.slave, static_cast<uid_t>(*owner), static_cast<gid_t>(-1));
+    int ignored =
+        ::fchown(terminal.slave.get(), static_cast<uid_t>(*owner), static_cast<gid_t>(-1));
     (void)ignored;  // programs run all the same; only `mesg` and the like mind
   }
-  Status sent = SendFd(socket, terminal.master);
-  ::close(terminal.master);
-  if (sent.ok()) return terminal.slave;
-  ::close(terminal.slave);
-  return sent;
+  SWELL_RETURN_IF_ERROR(SendFd(socket, terminal.master.get()));
+  return std::move(terminal.slave);
 }
 
 Status UseTerminal(int slave) {
@@ -116,7 +105,7 @@ void ResizeTerminal(int fd, uint16_t columns, uint16_t rows) {
   ::ioctl(fd, TIOCSWINSZ, &size);
 }
 
-Result<int> ReceiveFd(int socket) {
+Result<UniqueFd> ReceiveFd(int socket) {
   char byte;
   iovec part{&byte, 1};
   alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int))] = {};
@@ -135,10 +124,10 @@ Result<int> ReceiveFd(int socket) {
   }
   int fd = -1;
   std::memcpy(&fd, CMSG_DATA(head), sizeof fd);
-  return fd;
+  return UniqueFd(fd);
 }
 
-Result<int> ListenAt(const std::string& dir, const std::string& name) {
+Result<UniqueFd> ListenAt(const std::string& dir, const std::string& name) {
   return WithSocketAt(dir, name, [&](int fd, int dir_fd, const sockaddr_un& address) {
     ::unlinkat(dir_fd, name.c_str(), 0);
     const auto* generic = reinterpret_cast<const sockaddr*>(&address);
@@ -148,7 +137,7 @@ Result<int> ListenAt(const std::string& dir, const std::string& name) {
   });
 }
 
-Result<int> ConnectTo(const std::string& dir, const std::string& name) {
+Result<UniqueFd> ConnectTo(const std::string& dir, const std::string& name) {
   return WithSocketAt(dir, name, [&](int fd, int, const sockaddr_un& address) {
     const auto* generic = reinterpret_cast<const sockaddr*>(&address);
     if (::connect(fd, generic, sizeof address) == 0) return Status::Ok();

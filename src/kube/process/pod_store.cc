@@ -1,0 +1,366 @@
+#include "kube/process/pod_store.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <csignal>
+#include <utility>
+
+#include "base/file.h"
+#include "base/log.h"
+#include "base/strings.h"
+#include "kube/process/files/volumes.h"
+#include "kube/process/shim/beneath.h"
+#include "kube/process/streams/log_reader.h"
+
+namespace swell::edge {
+namespace {
+
+using node::ContainerExit;
+using node::ContainerRef;
+
+constexpr int kExitUnknown = 137;
+constexpr size_t kTerminationBytes = 4096;
+constexpr size_t kLogTailBytes = 2048;
+constexpr int64_t kLogTailLines = 80;
+constexpr size_t kStateBytesMax = 64 << 10;
+
+// Written in place: containers have this very file mounted.
+Status RewriteFile(const std::string& path, std::string_view bytes) {
+  const UniqueFd fd(::open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0644));
+  if (!fd.valid()) return ErrnoStatus(errno, "open " + path);
+  const ssize_t n = ::pwrite(fd.get(), bytes.data(), bytes.size(), 0);
+  if (n >= 0 && n != static_cast<ssize_t>(bytes.size())) errno = ENOSPC;
+  if (n == static_cast<ssize_t>(bytes.size()) && ::ftruncate(fd.get(), n) == 0) {
+    return Status::Ok();
+  }
+  return ErrnoStatus(errno, "write " + path);
+}
+
+Status InitPodDir(const std::string& dir) {
+  SWELL_RETURN_IF_ERROR(MakeDirs(dir, 0711));
+  for (const char* part :
+       {"/etc", "/run", "/run/notice", "/run/report", "/volumes", "/containers", "/logs"}) {
+    SWELL_RETURN_IF_ERROR(MakeDirs(dir + part));
+  }
+  ::chmod((dir + "/run/report").c_str(), 01777);
+  for (const char* file : {"/etc/hostname", "/etc/hosts", "/etc/resolv.conf"}) {
+    SWELL_RETURN_IF_ERROR(RewriteFile(dir + file, ""));
+  }
+  return PrepareReplace(dir + "/pod.json", 0600);
+}
+
+Status InitContainerDir(const std::string& dir, Isolation isolation) {
+  std::vector<std::string> parts{""};
+  if (isolation != Isolation::kNone) parts.insert(parts.end(), {"/root", "/tmp"});
+  if (isolation == Isolation::kFull) parts.insert(parts.end(), {"/upper", "/workdir"});
+  for (const std::string& part : parts) SWELL_RETURN_IF_ERROR(MakeDirs(dir + part));
+  for (const char* file : {"/spec.json", "/state.json", "/exit.json"}) {
+    SWELL_RETURN_IF_ERROR(PrepareReplace(dir + file, 0600));
+  }
+  return ReplaceFile(dir + "/termination-log", "", 0666);
+}
+
+ReadyDirs::Options ReadyDirsOf(const PodStore::Options& options,
+                               const char* name,
+                               std::function<Status(const std::string&)> make) {
+  return {.prefix = StrCat(options.data_dir, "/ready/", name),
+          .ready = options.ready_dirs,
+          .make = std::move(make),
+          .post = options.post};
+}
+
+std::string ReadStart(const std::string& path, size_t bytes) {
+  std::string text(bytes, '\0');
+  const UniqueFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  const ssize_t n = fd.valid() ? ::read(fd.get(), text.data(), text.size()) : 0;
+  text.resize(n > 0 ? static_cast<size_t>(n) : 0);
+  return text;
+}
+
+}  // namespace
+
+bool ProcessPod::running() const {
+  return std::any_of(containers.begin(), containers.end(),
+                     [](const auto& entry) { return entry.second->running; });
+}
+
+std::string ProcessPod::ContainerDir(const ContainerRef& ref) const {
+  return StrCat(dir, "/containers/", ref.name, "/", ref.attempt);
+}
+
+std::string ProcessPod::LogPath(const ContainerRef& ref) const {
+  return StrCat(dir, "/logs/", ref.name, "/", ref.attempt, ".log");
+}
+
+std::string ContainerIdOf(const ContainerRef& ref) {
+  return StrCat("process://", ref.pod_uid, "-", ref.name, "-", ref.attempt);
+}
+
+std::string CgroupNameOf(const ContainerRef& ref) {
+  return StrCat(ref.pod_uid, ".", ref.name, ".", ref.attempt);
+}
+
+ContainerExit ReadExit(const ProcessContainer& container, WallTime now) {
+  ContainerExit exit;
+  exit.started = container.started.started;
+  exit.container_id = container.started.container_id;
+  auto text = ReadFile(container.dir + "/exit.json", kStateBytesMax);
+  auto value = text.ok() ? json::Parse(*text) : Result<json::Value>(text.status());
+  auto known = value.ok() ? ShimExit::FromJson(*value) : Result<ShimExit>(value.status());
+  if (known.ok()) {
+    exit.code = known->code;
+    exit.signal = known->signal;
+    exit.oom_killed = known->oom;
+    exit.started = {known->started_ns};
+    exit.finished = {known->finished_ns};
+  } else {
+    // The shim was killed, or the machine went down: the container went with it.
+    exit.code = kExitUnknown;
+    exit.signal = SIGKILL;
+    exit.reason = "ContainerStatusUnknown";
+    exit.finished = now;
+  }
+  exit.termination_message = ReadStart(container.dir + "/termination-log", kTerminationBytes);
+  if (exit.code != 0) exit.log_tail = LogTail(container.log_path, kLogTailLines, kLogTailBytes);
+  return exit;
+}
+
+PodStore::PodStore(Options options)
+    : options_(std::move(options)),
+      pod_dirs_(ReadyDirsOf(options_, "pod-", InitPodDir)),
+      container_dirs_(ReadyDirsOf(
+          options_, "container-", [isolation = options_.isolation](const std::string& dir) {
+            return InitContainerDir(dir, isolation);
+          })) {}
+
+std::string PodStore::PodDir(const std::string& uid) const {
+  return StrCat(options_.data_dir, "/pods/", uid);
+}
+
+std::string PodStore::MemoryDir(const std::string& uid) const {
+  return StrCat("/dev/shm/swell-", options_.tag, "/", uid);
+}
+
+std::string PodStore::ReadyDir() const { return options_.data_dir + "/ready"; }
+
+std::string PodStore::TrashDir() const { return options_.data_dir + "/removed"; }
+
+std::string PodStore::MemoryTrashDir() const { return MemoryDir("removed"); }
+
+Result<std::string> PodStore::LogPath(const ContainerRef& ref) const {
+  if (!IsPlainName(ref.pod_uid) || !IsPlainName(ref.name)) {
+    return Status(Code::kInvalid, "container: not a usable name");
+  }
+  return StrCat(PodDir(ref.pod_uid), "/logs/", ref.name, "/", ref.attempt, ".log");
+}
+
+ProcessPod* PodStore::Find(const std::string& uid) const {
+  auto it = pods_.find(uid);
+  return it == pods_.end() ? nullptr : it->second.get();
+}
+
+ProcessContainer* PodStore::Find(const ContainerRef& ref) const {
+  ProcessPod* pod = Find(ref.pod_uid);
+  if (pod == nullptr) return nullptr;
+  auto it = pod->containers.find(ref.name);
+  if (it == pod->containers.end() || it->second->ref.attempt != ref.attempt) return nullptr;
+  return it->second.get();
+}
+
+// ---- what earlier runs left ----
+
+Status PodStore::Start() {
+  for (const char* part : {"/pods", "/volumes"}) {
+    SWELL_RETURN_IF_ERROR(MakeDirs(options_.data_dir + part, 0711));
+  }
+  remover_.Empty(TrashDir());
+  remover_.Empty(MemoryTrashDir());
+  // Another version may have made the ready directories.
+  Status cleared = remover_.Discard(ReadyDir(), TrashDir());
+  (void)cleared;
+  SWELL_ASSIGN_OR_RETURN(std::vector<std::string> uids, ListDir(options_.data_dir + "/pods"));
+  for (const std::string& uid : uids) {
+    Status loaded = Load(uid);
+    if (loaded.ok()) continue;
+    SWELL_LOG_WARNING("process", "unreadable pod removed", {"uid", uid},
+                      {"error", loaded.ToString()});
+    Status removed = RemoveScratch(PodDir(uid));
+    (void)removed;
+  }
+  return Status::Ok();
+}
+
+Status PodStore::Load(const std::string& uid) {
+  SWELL_ASSIGN_OR_RETURN(std::string text, ReadFile(PodDir(uid) + "/pod.json", 4 << 20));
+  SWELL_ASSIGN_OR_RETURN(json::Value value, json::Parse(text));
+  auto pod = std::make_unique<ProcessPod>();
+  pod->dir = PodDir(uid);
+  pod->spec.pod_uid = uid;
+  auto read = [&value](std::string_view key) { return std::string(json::GetString(value, {key})); };
+  pod->spec.ns = read("namespace");
+  pod->spec.name = read("name");
+  pod->spec.node = read("node");
+  pod->spec.hostname = read("hostname");
+  pod->spec.host_ip = read("hostIP");
+  pod->spec.host_network = json::GetBool(value, {"hostNetwork"});
+  pod->spec.checkpoint_key = read("checkpointKey");
+  if (const json::Value* group = json::Find(value, {"fsGroup"}); group && group->is_int64()) {
+    pod->spec.fs_group = group->get_int64();
+  }
+  pod->info.ip = read("podIP");
+  pod->slot = static_cast<int>(json::GetInt(value, {"slot"}));
+  pod->stopped = json::GetBool(value, {"stopped"});
+  for (const auto& item : json::GetObject(value, {"volumes"})) {
+    if (item.value().is_string()) {
+      pod->volumes.emplace(item.key(), json::View(item.value().get_string()));
+    }
+  }
+  auto names = ListDir(pod->dir + "/containers");
+  if (names.ok()) {
+    for (const std::string& name : *names) LoadContainer(*pod, name);
+  }
+  pods_.emplace(uid, std::move(pod));
+  return Status::Ok();
+}
+
+void PodStore::LoadContainer(ProcessPod& pod, const std::string& name) {
+  auto attempts = ListDir(StrCat(pod.dir, "/containers/", name));
+  if (!attempts.ok()) return;
+  int64_t newest = -1;
+  for (const std::string& text : *attempts) newest = std::max(newest, ParseInt(text).value_or(-1));
+  if (newest < 0) return;
+  auto container = std::make_unique<ProcessContainer>();
+  container->ref = {pod.spec.pod_uid, name, static_cast<int>(newest)};
+  container->dir = pod.ContainerDir(container->ref);
+  container->log_path = pod.LogPath(container->ref);
+  auto state = ReadShimState(container->dir);
+  if (!state.ok()) return;
+  container->state = *state;
+  container->started = {ContainerIdOf(container->ref), "", {state->started_ns}};
+  pod.containers.emplace(name, std::move(container));
+}
+
+// ---- pods ----
+
+Result<ProcessPod*> PodStore::Create(const node::SandboxSpec& spec,
+                                     const std::string& resolv_conf) {
+  for (const std::string* name : {&spec.pod_uid, &spec.ns, &spec.name}) {
+    if (!IsPlainName(*name)) {
+      return Status(Code::kInvalid, StrCat("pod: ", Quote(*name), " is not a usable name"));
+    }
+  }
+  auto pod = std::make_unique<ProcessPod>();
+  pod->spec = spec;
+  pod->dir = PodDir(spec.pod_uid);
+  Status made = MakeFiles(*pod, resolv_conf);
+  if (!made.ok()) {
+    Status removed = RemoveScratch(pod->dir);
+    (void)removed;
+    return made;
+  }
+  auto& added = pods_[spec.pod_uid];
+  added = std::move(pod);
+  return added.get();
+}
+
+Status PodStore::MakeFiles(ProcessPod& pod, const std::string& resolv_conf) {
+  SWELL_RETURN_IF_ERROR(pod_dirs_.Take(pod.dir));
+  for (const node::VolumeSpec& volume : pod.spec.volumes) {
+    SWELL_ASSIGN_OR_RETURN(std::string path,
+                           MakeVolume(volume, pod.dir, options_.data_dir, pod.spec.fs_group));
+    if (volume.kind == node::VolumeSpec::Kind::kMemory) {
+      // Shared by the pod's containers, so it cannot be a mount of one of them.
+      path = StrCat(MemoryDir(pod.spec.pod_uid), "/", volume.name);
+      if (!MakeDirs(path).ok()) {
+        path = StrCat(pod.dir, "/volumes/", volume.name);
+        SWELL_RETURN_IF_ERROR(MakeDirs(path));
+      }
+      ::chmod(path.c_str(), 01777);
+    }
+    pod.volumes[volume.name] = path;
+  }
+  SWELL_RETURN_IF_ERROR(RewriteFile(pod.dir + "/etc/hostname", pod.spec.hostname + "\n"));
+  return RewriteFile(pod.dir + "/etc/resolv.conf", resolv_conf);
+}
+
+Status PodStore::WriteHosts(const ProcessPod& pod) const {
+  std::string text =
+      "# Written by swell: names of the cluster's services, replaced when they change.\n"
+      "127.0.0.1\tlocalhost\n::1\tlocalhost ip6-localhost ip6-loopback\n";
+  text += StrCat(pod.info.ip, "\t", pod.spec.hostname);
+  if (pod.spec.name != pod.spec.hostname) text += StrCat(" ", pod.spec.name);
+  text += '\n';
+  for (const node::HostsEntry& entry : pod.spec.hosts) {
+    if (entry.ip.empty() || entry.names.empty()) continue;
+    text += StrCat(entry.ip, "\t", Join(entry.names, " "), "\n");
+  }
+  return RewriteFile(pod.dir + "/etc/hosts", text);
+}
+
+Status PodStore::Save(const ProcessPod& pod) const {
+  json::Object volumes;
+  for (const auto& [name, path] : pod.volumes) volumes[name] = path;
+  json::Object value{{"namespace", pod.spec.ns},
+                     {"name", pod.spec.name},
+                     {"node", pod.spec.node},
+                     {"hostname", pod.spec.hostname},
+                     {"hostIP", pod.spec.host_ip},
+                     {"hostNetwork", pod.spec.host_network},
+                     {"checkpointKey", pod.spec.checkpoint_key},
+                     {"podIP", pod.info.ip},
+                     {"slot", pod.slot},
+                     {"stopped", pod.stopped},
+                     {"volumes", std::move(volumes)}};
+  if (pod.spec.fs_group) value["fsGroup"] = *pod.spec.fs_group;
+  return ReplaceFile(pod.dir + "/pod.json", json::Print(json::Value(std::move(value))), 0600);
+}
+
+Status PodStore::CreateContainerDir(const ProcessPod& pod, const ContainerRef& ref) {
+  SWELL_RETURN_IF_ERROR(MakeDirs(StrCat(pod.dir, "/containers/", ref.name)));
+  SWELL_RETURN_IF_ERROR(container_dirs_.Take(pod.ContainerDir(ref)));
+  SWELL_RETURN_IF_ERROR(MakeDirs(StrCat(pod.dir, "/logs/", ref.name)));
+  if (ref.attempt > 0) {
+    DiscardScratch(pod.ContainerDir({ref.pod_uid, ref.name, ref.attempt - 1}));  // its log stays
+  }
+  ::unlink((pod.dir + "/run/notice/notice.json").c_str());
+  return Status::Ok();
+}
+
+// ---- the end ----
+
+void PodStore::DiscardScratch(const std::string& container_dir) {
+  for (const char* part : {"/upper", "/workdir", "/tmp", "/scratch"}) {
+    Status removed = remover_.Discard(container_dir + part, TrashDir());
+    (void)removed;
+  }
+}
+
+void PodStore::DiscardScratch(const ProcessPod& pod) {
+  for (const auto& [name, container] : pod.containers) DiscardScratch(container->dir);
+  Status memory = remover_.Discard(MemoryDir(pod.spec.pod_uid), MemoryTrashDir());
+  (void)memory;
+}
+
+Status PodStore::DiscardDir(const ProcessPod& pod) { return remover_.Discard(pod.dir, TrashDir()); }
+
+void PodStore::Refill() {
+  pod_dirs_.Refill();
+  container_dirs_.Refill();
+}
+
+void PodStore::Finish() {
+  pod_dirs_.Finish();
+  container_dirs_.Finish();
+  Status cleared = RemoveTree(ReadyDir());
+  (void)cleared;
+  remover_.Finish();
+  ::rmdir(TrashDir().c_str());
+  ::rmdir(MemoryTrashDir().c_str());
+  ::rmdir(StrCat("/dev/shm/swell-", options_.tag).c_str());
+}
+
+}  // namespace swell::edge

@@ -1,0 +1,127 @@
+// PodStore: the directories of pods and containers, and what is known of each.
+//
+// Below the data directory:
+//   pods/UID/pod.json                    the sandbox; present as long as the pod is
+//   pods/UID/etc/{hosts,hostname,resolv.conf}, pods/UID/run/{notice,report}, pods/UID/volumes/NAME
+//   pods/UID/containers/NAME/ATTEMPT/    spec.json, state.json, exit.json, upper layer, tmp
+//   pods/UID/logs/NAME/ATTEMPT.log
+//   checkpoints/NAMESPACE/GROUP          shared by all incarnations of a job's pods, kept
+//   volumes/KEY                          of claims without a volume of their own, kept
+//   ready/                               directories for pods and containers to come
+//   removed/                             trash: what is about to be deleted
+//
+// - Threads: the I/O thread. Blocking file operations are short and local.
+// - Ownership: the reactor whose watches are in the records outlives the store.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/unique_fd.h"
+#include "kube/net/reactor/reactor.h"
+#include "kube/node/runtime.h"
+#include "kube/process/background/ready_dirs.h"
+#include "kube/process/background/remover.h"
+#include "kube/process/shim/shim_spec.h"
+
+namespace swell::edge {
+
+// The newest attempt of a container that was started.
+struct ProcessContainer {
+  node::ContainerRef ref;
+  std::string dir;
+  std::string log_path;
+  ShimState state;
+  node::ContainerStarted started;
+  std::optional<node::ContainerExit> exit;
+  bool running = false;
+  UniqueFd shim_fd, init_fd;                 // pidfds
+  std::unique_ptr<net::FdWatch> shim_watch;  // before shim_fd in its end
+  std::vector<std::function<void()>> when_ended;
+};
+
+struct ProcessPod {
+  node::SandboxSpec spec;
+  node::SandboxInfo info;
+  int slot = 0;  // of the network; 0: none
+  std::string dir;
+  std::map<std::string, std::string> volumes;  // name → path on the host
+  std::map<std::string, std::unique_ptr<ProcessContainer>> containers;
+  std::shared_ptr<void> report_watch;
+  bool stopped = false;
+  std::function<void(const Status&)> on_removed;
+
+  bool running() const;
+  std::string ContainerDir(const node::ContainerRef& ref) const;
+  std::string LogPath(const node::ContainerRef& ref) const;
+};
+
+class PodStore {
+ public:
+  struct Options {
+    std::string data_dir;
+    std::string tag;  // tells memory directories of several data directories apart
+    Isolation isolation = Isolation::kNone;
+    size_t ready_dirs = 4;
+    std::function<void(std::function<void()>)> post;  // to the I/O thread
+  };
+  using Pods = std::map<std::string, std::unique_ptr<ProcessPod>>;  // by uid
+
+  explicit PodStore(Options options);
+
+  // Empties the trash and loads the pods that earlier runs left. Containers are loaded with their
+  // state, but neither as running nor as exited.
+  Status Start();
+  // Makes directories for pods and containers to come.
+  void Refill();
+  // Removes everything that is of no pod.
+  void Finish();
+
+  Pods& pods() { return pods_; }
+  const Pods& pods() const { return pods_; }
+  ProcessPod* Find(const std::string& uid) const;
+  ProcessContainer* Find(const node::ContainerRef& ref) const;
+
+  // Makes the pod's directory and volumes, and adds it. `resolv_conf` is the file's text.
+  Result<ProcessPod*> Create(const node::SandboxSpec& spec, const std::string& resolv_conf);
+  Status WriteHosts(const ProcessPod& pod) const;
+  Status Save(const ProcessPod& pod) const;
+  // Makes the directory of an attempt, and frees the scratch space of the attempt before.
+  Status CreateContainerDir(const ProcessPod& pod, const node::ContainerRef& ref);
+  // Frees the scratch space of all containers. Failures are tried again when the pod is removed.
+  void DiscardScratch(const ProcessPod& pod);
+  Status DiscardDir(const ProcessPod& pod);
+
+  const std::string& data_dir() const { return options_.data_dir; }
+  // In memory, for volumes and /dev/shm.
+  std::string MemoryDir(const std::string& uid) const;
+  Result<std::string> LogPath(const node::ContainerRef& ref) const;
+
+ private:
+  Status Load(const std::string& uid);
+  void LoadContainer(ProcessPod& pod, const std::string& name);
+  Status MakeFiles(ProcessPod& pod, const std::string& resolv_conf);
+  void DiscardScratch(const std::string& container_dir);
+  std::string PodDir(const std::string& uid) const;
+  std::string ReadyDir() const;
+  std::string TrashDir() const;
+  std::string MemoryTrashDir() const;
+
+  Options options_;
+  Remover remover_;
+  ReadyDirs pod_dirs_, container_dirs_;
+  Pods pods_;
+};
+
+// "process://UID-NAME-ATTEMPT".
+std::string ContainerIdOf(const node::ContainerRef& ref);
+// The name of the container's control group.
+std::string CgroupNameOf(const node::ContainerRef& ref);
+// How the container ended, from the files that its shim left.
+node::ContainerExit ReadExit(const ProcessContainer& container, WallTime now);
+
+}  // namespace swell::edge

@@ -1,0 +1,237 @@
+#include "kube/process/shim_spec_builder.h"
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "base/file.h"
+#include "base/strings.h"
+#include "kube/process/shim/beneath.h"
+
+namespace swell::edge {
+namespace {
+
+using node::ContainerSpec;
+
+constexpr std::string_view kDefaultPath =
+    "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
+constexpr std::string_view kOwnDir = "/run/swell";
+
+void SetEnv(std::vector<std::pair<std::string, std::string>>& env,
+            const std::string& name,
+            const std::string& value) {
+  for (auto& item : env) {
+    if (item.first == name) {
+      item.second = value;
+      return;
+    }
+  }
+  env.emplace_back(name, value);
+}
+
+std::string_view GetEnv(const std::vector<std::pair<std::string, std::string>>& env,
+                        std::string_view name) {
+  for (const auto& item : env) {
+    if (item.first == name) return item.second;
+  }
+  return {};
+}
+
+std::vector<std::string> MakeEnv(const ShimDefaults& defaults,
+                                 const ProcessPod& pod,
+                                 const ContainerSpec& spec,
+                                 const ImageEntry& image) {
+  std::vector<std::pair<std::string, std::string>> env;
+  std::string path = Join(image.path, ":");
+  if (!path.empty()) path += ":";
+  SetEnv(env, "PATH", path + std::string(kDefaultPath));
+  SetEnv(env, "HOME", "/root");
+  SetEnv(env, "HOSTNAME", pod.spec.hostname);
+  if (spec.tty) SetEnv(env, "TERM", "xterm");
+  for (const auto& [name, value] : image.env) SetEnv(env, name, value);
+  std::string sdk(GetEnv(env, "PYTHONPATH"));
+  for (const auto& [name, value] : spec.env) {
+    bool both = name == "PYTHONPATH" && !sdk.empty() && !value.empty();
+    SetEnv(env, name, both ? StrCat(value, ":", sdk) : value);
+  }
+  bool mounted = defaults.support.isolation != Isolation::kNone;
+  std::string own = mounted ? std::string(kOwnDir) : pod.dir + "/run";
+  SetEnv(env, "SWELL_NOTICE_FILE", own + "/notice/notice.json");
+  SetEnv(env, "SWELL_REPORT_FILE", own + "/report/report.json");
+  if (GetEnv(env, "SWELL_CHECKPOINT_DIR").empty()) {
+    SetEnv(env, "SWELL_CHECKPOINT_DIR",
+           mounted ? StrCat(kOwnDir, "/checkpoints")
+                   : StrCat(defaults.store.data_dir(), "/checkpoints/", pod.spec.checkpoint_key));
+  }
+  SetEnv(env, "SWELL_TERMINATION_LOG",
+         mounted ? spec.termination_path : pod.ContainerDir(spec.ref) + "/termination-log");
+  std::vector<std::string> out;
+  out.reserve(env.size());
+  for (const auto& [name, value] : env) out.push_back(StrCat(name, "=", value));
+  return out;
+}
+
+// The directory that all incarnations of the pod's job share.
+Result<std::string> MakeCheckpointDir(const ShimDefaults& defaults,
+                                      const ProcessPod& pod,
+                                      bool other_user) {
+  std::string path = defaults.store.data_dir() + "/checkpoints";
+  for (std::string_view step : Split(pod.spec.checkpoint_key, '/')) {
+    if (!IsPlainName(step)) {
+      return Status(Code::kInvalid,
+                    StrCat("checkpoint key ", Quote(pod.spec.checkpoint_key), " is not usable"));
+    }
+    // Other users of the machine cannot list the jobs; who reads a job's files is for its pods.
+    SWELL_RETURN_IF_ERROR(MakeDirs(path, 0711));
+    path += StrCat("/", step);
+  }
+  SWELL_RETURN_IF_ERROR(MakeDirs(path));
+  if (other_user) ::chmod(path.c_str(), 0777);
+  return path;
+}
+
+Status AddMounts(const ShimDefaults& defaults,
+                 const ProcessPod& pod,
+                 const ContainerSpec& spec,
+                 const ImageEntry& image,
+                 ShimSpec& out) {
+  auto bind = [&out](std::string source, std::string target, bool read_only) {
+    out.mounts.push_back(
+        {ShimMount::Kind::kBind, std::move(source), std::move(target), read_only, 0});
+  };
+  SWELL_ASSIGN_OR_RETURN(const std::string checkpoints,
+                         MakeCheckpointDir(defaults, pod, spec.run_as_user.has_value()));
+  if (defaults.support.isolation == Isolation::kNone) {
+    for (const node::MountSpec& mount : spec.mounts) {
+      // Every pod gets credentials: they are no reason to reject it.
+      if (mount.container_path.starts_with("/var/run/secrets/")) continue;
+      return Status(Code::kInvalid, StrCat("volume ", Quote(mount.volume), " cannot be mounted at ",
+                                           mount.container_path, ": ", defaults.support.Limits()));
+    }
+    return Status::Ok();
+  }
+  for (const char* file : {"hosts", "hostname", "resolv.conf"}) {
+    bind(StrCat(pod.dir, "/etc/", file), StrCat("/etc/", file), false);
+  }
+  std::string shm = defaults.store.MemoryDir(pod.spec.pod_uid) + "/.shm";
+  if (MakeDirs(shm).ok()) {
+    ::chmod(shm.c_str(), 01777);
+    bind(shm, "/dev/shm", false);
+  }
+  bind(pod.dir + "/run/notice", StrCat(kOwnDir, "/notice"), true);
+  bind(pod.dir + "/run/report", StrCat(kOwnDir, "/report"), false);
+  bind(checkpoints, StrCat(kOwnDir, "/checkpoints"), false);
+  bind(pod.ContainerDir(spec.ref) + "/termination-log", spec.termination_path, false);
+  for (const ImageFile& file : image.files) {
+    // A file that a built-in entry names may not be installed; it is missed when it is used.
+    if (FileExists(file.host)) bind(file.host, file.path, file.read_only);
+  }
+  std::vector<node::MountSpec> mounts = spec.mounts;
+  // Outer paths first, so that a volume inside another is not covered by it.
+  std::stable_sort(mounts.begin(), mounts.end(), [](const auto& a, const auto& b) {
+    return std::count(a.container_path.begin(), a.container_path.end(), '/') <
+           std::count(b.container_path.begin(), b.container_path.end(), '/');
+  });
+  for (const node::MountSpec& mount : mounts) {
+    auto volume = pod.volumes.find(mount.volume);
+    if (volume == pod.volumes.end()) {
+      return Status(Code::kInvalid,
+                    StrCat("volumeMounts: the pod has no volume ", Quote(mount.volume)));
+    }
+    std::string target = mount.container_path;
+    if (!target.starts_with('/')) target.insert(0, "/");
+    bind(volume->second, std::move(target), mount.read_only);
+    out.mounts.back().sub_path = mount.sub_path;
+  }
+  return Status::Ok();
+}
+
+// Without root only the own user is mapped: no process can run as another one.
+Status CheckOwnUser(const ContainerSpec& spec) {
+  auto check = [](std::string_view field, std::optional<int64_t> wanted, int64_t own) {
+    if (!wanted || *wanted == 0 || *wanted == own) return Status::Ok();
+    return Status(Code::kInvalid, StrCat("securityContext.", field, ": ", *wanted,
+                                         ": this node was not started by root: its pods run as ",
+                                         own, ", and nobody else"));
+  };
+  SWELL_RETURN_IF_ERROR(check("runAsUser", spec.run_as_user, static_cast<int64_t>(::geteuid())));
+  return check("runAsGroup", spec.run_as_group, static_cast<int64_t>(::getegid()));
+}
+
+Status SetUser(const ProcessPod& pod, const ContainerSpec& spec, ShimSpec& out) {
+  out.uid = spec.run_as_user;
+  out.gid = spec.run_as_group ? spec.run_as_group : spec.run_as_user;
+  out.groups = spec.supplemental_groups;
+  if (pod.spec.fs_group) out.groups.push_back(*pod.spec.fs_group);
+  const bool any_user =
+      out.isolation == Isolation::kFull || (out.isolation == Isolation::kNone && ::geteuid() == 0);
+  if (!any_user) {
+    SWELL_RETURN_IF_ERROR(CheckOwnUser(spec));
+    out.uid.reset();
+    out.gid.reset();
+    out.groups.clear();
+  }
+  if (spec.run_as_non_root && out.uid.value_or(static_cast<int64_t>(::geteuid())) == 0) {
+    return Status(Code::kForbidden,
+                  StrCat(spec.run_as_user ? "container's runAsUser breaks non-root policy"
+                                          : "container has runAsNonRoot and image will run as root",
+                         " (pod: ",
+                         Quote(StrCat(pod.spec.name, "_", pod.spec.ns, "(", pod.spec.pod_uid, ")")),
+                         ", container: ", spec.ref.name, ")"));
+  }
+  return Status::Ok();
+}
+
+}  // namespace
+
+Result<ShimSpec> MakeShimSpec(const ShimDefaults& defaults,
+                              const ProcessPod& pod,
+                              const ContainerSpec& spec,
+                              const std::string& netns) {
+  const Isolation isolation = defaults.support.isolation;
+  SWELL_ASSIGN_OR_RETURN(
+      ImageEntry image,
+      defaults.catalogue.Find(spec.image, !spec.command.empty() || !spec.args.empty()));
+  ShimSpec out;
+  out.argv = spec.command.empty() ? image.entrypoint : spec.command;
+  const std::vector<std::string>& args =
+      spec.args.empty() && spec.command.empty() ? image.args : spec.args;
+  out.argv.insert(out.argv.end(), args.begin(), args.end());
+  if (out.argv.empty()) {
+    return Status(Code::kInvalid, StrCat("image ", Quote(spec.image),
+                                         ": the container has no command, and neither has the "
+                                         "catalogue's entry"));
+  }
+  out.env = MakeEnv(defaults, pod, spec, image);
+  out.cwd = spec.working_dir.empty() ? image.working_dir : spec.working_dir;
+  out.isolation = isolation;
+  SWELL_RETURN_IF_ERROR(SetUser(pod, spec, out));
+  if (!spec.target.empty() && isolation == Isolation::kFull) {
+    const auto target = pod.containers.find(spec.target);
+    if (target == pod.containers.end() || !target->second->running) {
+      return Status(Code::kInvalid,
+                    StrCat("the target container ", Quote(spec.target), " does not run"));
+    }
+    out.beside = {target->second->state.init_pid, target->second->state.init_start};
+  }
+  out.hostname = pod.spec.hostname;
+  if (!image.host_network) out.netns = netns;
+  out.mask_dir = defaults.store.data_dir();
+  out.host_tmp = image.host_tmp;
+  out.read_only_root = spec.read_only_root;
+  SWELL_RETURN_IF_ERROR(AddMounts(defaults, pod, spec, image, out));
+  FillCgroups(defaults.support.cgroups, CgroupNameOf(spec.ref), spec.cpu_request_milli,
+              spec.cpu_limit_milli, spec.memory_limit_bytes, out);
+  out.log_path = pod.LogPath(spec.ref);
+  out.log_bytes_max = defaults.log_bytes_max;
+  out.log_files_max = defaults.log_files_max;
+  out.open_stdin = spec.open_stdin;
+  out.stdin_once = spec.stdin_once;
+  out.tty = spec.tty;
+  return out;
+}
+
+}  // namespace swell::edge

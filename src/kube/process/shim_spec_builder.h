@@ -1,0 +1,31 @@
+// MakeShimSpec: from a container's spec to what its pod shim is told.
+// - Threads: the I/O thread; makes the directories that are to be mounted.
+#pragma once
+
+#include <string>
+
+#include "kube/node/runtime.h"
+#include "kube/process/files/image_catalogue.h"
+#include "kube/process/machine/host_support.h"
+#include "kube/process/pod_store.h"
+#include "kube/process/shim/shim_spec.h"
+
+namespace swell::edge {
+
+// What is the same for all containers of a machine.
+struct ShimDefaults {
+  const HostSupport& support;
+  const ImageCatalogue& catalogue;
+  const PodStore& store;
+  int64_t log_bytes_max = 10 << 20;
+  int log_files_max = 5;
+};
+
+// `netns` is the path of the pod's network namespace; empty: the host's network. kNotFound: no such
+// image. kForbidden: the container would run as root and must not.
+Result<ShimSpec> MakeShimSpec(const ShimDefaults& defaults,
+                              const ProcessPod& pod,
+                              const node::ContainerSpec& spec,
+                              const std::string& netns);
+
+}  // namespace swell::edge
