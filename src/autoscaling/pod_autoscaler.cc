@@ -94,7 +94,7 @@ std::string QuantityText(double amount, bool processors) {
   return api::Quantity::Parse(StrCat(std::llround(amount * 1000), "m"))->ToString();
 }
 
-// Of the members that it is known of; nothing where there is none.
+// The average over the members with a known value; empty if no member has one.
 std::optional<double> Average(const MetricLook& look) {
   double sum = 0;
   double known = 0;
@@ -370,11 +370,11 @@ void PodAutoscaler::OnUse(const RoundPtr& round, const Result<json::Value>& use)
   const std::string name = NameOf(round->metrics[*wish.metric]);
   SetCondition(*round, "ScalingActive", true, "ValidMetricFound",
                "a number of replicas follows from " + name);
-  Settle(round, wish.replicas,
-         wish.replicas > replicas ? name + " above target" : "All metrics below target");
+  ApplyBehavior(round, wish.replicas,
+                wish.replicas > replicas ? name + " above target" : "All metrics below target");
 }
 
-void PodAutoscaler::Settle(const RoundPtr& round, int64_t wish, const std::string& why) {
+void PodAutoscaler::ApplyBehavior(const RoundPtr& round, int64_t wish, const std::string& why) {
   const auto known = known_.find(round->key);
   if (known == known_.end()) return round->done(Duration::zero());  // deleted meanwhile
   const int64_t replicas = round->replicas();

@@ -1,11 +1,13 @@
 // PodAutoscaler: HorizontalPodAutoscalers. The algorithm is the published one (kubernetes.io,
-// "Horizontal Pod Autoscaling"): elastic::WishOfTargets says what the metrics ask for,
-// elastic::Follow how fast that is done (spec.behavior). What pods use comes from metrics.k8s.io;
-// Resource and ContainerResource metrics are all that there are here, others are faults.
+// "Horizontal Pod Autoscaling"): elastic::WishOfTargets computes the number of replicas that the
+// metrics call for, elastic::Follow limits how fast it changes (spec.behavior). Usage comes from
+// metrics.k8s.io. Only Resource and ContainerResource metrics are supported; others are reported as
+// faults.
 //
-// Every 15 seconds each autoscaler looks once: its target's scale, the use of the pods that this
-// selects, then the target's scale and its own status are written where they differ. What was asked
-// for lately is kept in memory: after a restart nothing shrinks for a window.
+// Every 15 seconds each autoscaler reads its target's scale and the usage of the pods that the
+// scale selects. Then it writes the scale and its own status where they differ. Recent
+// recommendations are kept in memory, so nothing shrinks for one stabilization window after a
+// restart.
 //
 // - Threads: core executor only. The scheme outlives it.
 #pragma once
@@ -41,8 +43,8 @@ class PodAutoscaler {
   void AskUse(const RoundPtr& round);
   void OnUse(const RoundPtr& round, const Result<json::Value>& use);
   void FindPods(Round& round) const;
-  // As fast as its behavior allows.
-  void Settle(const RoundPtr& round, int64_t wish, const std::string& why);
+  // Changes the number of replicas as fast as spec.behavior allows.
+  void ApplyBehavior(const RoundPtr& round, int64_t wish, const std::string& why);
   void Rescale(const RoundPtr& round, int64_t replicas, const std::string& why);
   // A condition that says no, told in an event too; the look is over.
   void Fail(const RoundPtr& round,

@@ -85,7 +85,7 @@ ScaleDecision Grow(const ScalePolicy& policy, int64_t target, ScaleState& state,
   return {target, std::move(why)};
 }
 
-void Settle(const ScalePolicy& policy, ScaleCondition condition, ScaleState& state) {
+void EndScaling(const ScalePolicy& policy, ScaleCondition condition, ScaleState& state) {
   state.condition = condition;
   state.goes_on = false;
   state.room_then = -1;
@@ -116,7 +116,7 @@ ScaleDecision Return(const ScalePolicy& policy, const ScaleFacts& facts, ScaleSt
   Move(state, target);
   // These ran before; if some of them are gone, somebody else took them.
   state.complete = true;
-  Settle(policy, ScaleCondition::kStop, state);
+  EndScaling(policy, ScaleCondition::kStop, state);
   state.room_then = facts.room;
   state.fits = facts.placed;
   state.not_before = facts.now + Patience(policy, state.returns);
@@ -138,13 +138,13 @@ ScaleDecision Judge(const ScalePolicy& policy, const ScaleFacts& facts, ScaleSta
       state.complete = true;
       state.series.clear();
       state.reference = then;
-      Settle(policy, ScaleCondition::kReachMaxMetric, state);
+      EndScaling(policy, ScaleCondition::kReachMaxMetric, state);
       state.not_before = facts.now + Patience(policy, state.tries) * policy.observations;
       return {target, std::move(why)};
     }
   }
   if (state.current >= policy.replicas_max) {
-    Settle(policy, ScaleCondition::kReachMaxReplicas, state);
+    EndScaling(policy, ScaleCondition::kReachMaxReplicas, state);
     return {};
   }
   return Grow(policy, Next(policy, state.current), state, StepTimes(state, state.current));
@@ -223,7 +223,7 @@ std::optional<ScaleDecision> FollowOthers(const ScalePolicy& policy,
   int64_t target = std::clamp(facts.replicas, policy.replicas_min, policy.replicas_max);
   if (facts.replicas != state.current) {
     Move(state, facts.replicas);
-    Settle(policy, ScaleCondition::kStop, state);
+    EndScaling(policy, ScaleCondition::kStop, state);
     state.held = true;
     state.message = StrCat("Replicas were set to ", target, ", scaling by metrics rests");
   }

@@ -10,12 +10,13 @@
 namespace swell::controllers {
 namespace {
 
-// How long members of an elastic job may run on when its first one has finished.
-constexpr Duration kFarewell = std::chrono::seconds(60);
-// What is marked is being deleted by the scheduler; if it is still there after this, it has died.
+// How long members of an elastic job may keep running after its first member has finished.
+constexpr Duration kElasticDrainTimeout = std::chrono::seconds(60);
+// The scheduler deletes the pods that it marks. If one is still there after this, the scheduler has
+// died.
 constexpr Duration kMarkedMax = std::chrono::seconds(10);
-// After this a pod that was made and never heard of is made again: it may have come and gone while
-// nobody listened.
+// After this a pod that was created but never seen is created again: it may have been deleted while
+// the watch was broken.
 constexpr Duration kWatchLag = std::chrono::seconds(30);
 // How often a job looks for an object that it refers to and that does not exist yet.
 constexpr Duration kReadReferenceAgain = std::chrono::seconds(5);
@@ -44,7 +45,7 @@ JobController::JobController(Context context, std::unique_ptr<JobKind> kind)
               ToLower(kind_->kind()) + "-controller") {
   Follow(jobs_, Queued(queue_), [this](const json::SharedValue& job) {
     vanished_.erase(std::string(api::Uid(*job)));
-    made_.erase(std::string(api::Uid(*job)));
+    expected_.Forget(std::string(api::Uid(*job)));
   });
   Follow(
       pods_, [this](const json::SharedValue& pod) { OnPod(*pod); },
@@ -60,11 +61,7 @@ bool JobController::Owns(const api::OwnerReference& owner) const {
 void JobController::OnPod(const json::Value& pod) {
   auto owner = api::ControllerOf(pod);
   if (!owner || !Owns(*owner)) return;
-  auto made = made_.find(owner->uid);
-  if (made != made_.end() && made->second.erase(std::string(api::Name(pod))) > 0 &&
-      made->second.empty()) {
-    made_.erase(made);
-  }
+  expected_.Seen(StrCat(owner->uid, "/", api::Name(pod)));
   queue_.Add(StrCat(api::Namespace(pod), "/", owner->name));
 }
 
@@ -219,7 +216,7 @@ void JobController::DecideFinished(Pass& pass) {
     if (policy == CleanPodPolicy::kAll || (policy == CleanPodPolicy::kRunning && !ended)) {
       pass.delete_pods.push_back(pod);
     } else if (!ended && (failed || json::GetString(*pod, {"spec", "nodeName"}).empty())) {
-      // Of a dead job nothing holds GPUs for good: what was never placed goes, what runs stops.
+      // A failed job must not hold GPUs: pods without a node are deleted, running ones are stopped.
       if (json::GetString(*pod, {"spec", "nodeName"}).empty()) {
         pass.delete_pods.push_back(pod);
       } else if (api::Annotation(*pod, keys::kStopRequested).empty()) {
@@ -297,7 +294,7 @@ bool JobController::DecideDisrupted(Pass& pass) {
       failed_old = failed_old || (since.unix_ns != 0 && api::CreationTime(*pod) <= since);
     } else if (!api::IsDeleting(*pod)) {
       lost_node = lost_node || OnLostNode(*pod);
-      // Of the gang: members that are a group of their own can not train without it.
+      // Only the gang counts: members in groups of their own cannot train without it.
       const bool of_gang = !pass.spec.tiered() || api::Label(*pod, keys::kPodGroup) == pass.name;
       if (of_gang && !json::GetString(*pod, {"spec", "nodeName"}).empty()) ++staying;
     }
@@ -477,7 +474,7 @@ bool JobController::EndsElastically(const Pass& pass) {
 
 // Members that have nobody left to train with: they were not placed, wait to join, or run on long
 // after the first member, where all others meet, has finished.
-void JobController::StopLatecomers(Pass& pass) {
+void JobController::StopStragglers(Pass& pass) {
   auto leader = pass.pods.find(pass.spec.replicas.front().PodName(pass.name, 0));
   std::optional<WallTime> finished;
   if (leader != pass.pods.end() && Phase(*leader->second) == "Succeeded") {
@@ -490,7 +487,7 @@ void JobController::StopLatecomers(Pass& pass) {
     if (HasEnded(*pod) || api::IsDeleting(*pod)) continue;
     bool late = Phase(*pod) == "Pending" || ReportedWorld(*pod) == 0;
     if (!late && finished) {
-      Duration left = *finished + kFarewell - pass.now;
+      Duration left = *finished + kElasticDrainTimeout - pass.now;
       late = left.count() <= 0;
       if (!late) pass.RequeueAfter(left);
     }
@@ -498,14 +495,13 @@ void JobController::StopLatecomers(Pass& pass) {
   }
 }
 
-bool JobController::IsMade(Pass& pass, const std::string& pod) {
-  auto job = made_.find(api::Uid(*pass.job));
-  if (job == made_.end()) return false;
-  auto made = job->second.find(pod);
-  if (made == job->second.end()) return false;
-  const Duration left = made->second + kWatchLag - context_.clock.Steady();
+bool JobController::IsExpected(Pass& pass, const std::string& pod) {
+  const std::string token = StrCat(api::Uid(*pass.job), "/", pod);
+  const auto added = expected_.AddedAt(token);
+  if (!added) return false;
+  const Duration left = *added + kWatchLag - context_.clock.Steady();
   if (left <= Duration::zero()) {
-    job->second.erase(made);
+    expected_.Seen(token);
     return false;
   }
   pass.RequeueAfter(left);
@@ -517,7 +513,7 @@ JobParts JobController::PartsOf(const Pass& pass) const {
 }
 
 void JobController::WantPods(Pass& pass) {
-  if (EndsElastically(pass)) return StopLatecomers(pass);
+  if (EndsElastically(pass)) return StopStragglers(pass);
   // After a stop the new pods wait until the last old one is gone, so that they start even.
   bool old_ones = !pass.spec.elastic && !pass.IsTrue("Running") &&
                   std::any_of(pass.pods.begin(), pass.pods.end(),
@@ -527,7 +523,7 @@ void JobController::WantPods(Pass& pass) {
   for (const ReplicaSpec& replica : pass.spec.replicas) {
     for (int64_t k = 0; k < replica.replicas; ++k) {
       const std::string pod = replica.PodName(pass.name, k);
-      if (pass.pods.contains(pod) || IsMade(pass, pod)) continue;
+      if (pass.pods.contains(pod) || IsExpected(pass, pod)) continue;
       // Before its gang has its place, a member of another class would hold one to no use.
       if (!all && pass.GroupOf(replica, k) != pass.name) continue;
       pass.create_pods.push_back(MakeMember(PartsOf(pass), replica, k));

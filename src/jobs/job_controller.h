@@ -1,21 +1,21 @@
-// JobController: runs jobs of one kind: one PodGroup, services and pods per job, restarts,
-// clean-up, deadlines, suspension, preemption, and a status that tells *preempted* from *failed*.
+// JobController: runs jobs of one kind. It creates the PodGroup, services and pods of each job, and
+// handles restarts, clean-up, deadlines, suspension and preemption. Its status distinguishes
+// *preempted* from *failed*.
 //
-// Level-triggered: each pass looks at the job and its pods as they are, works out the next status
-// and the writes that lead there, and does them. A pass that finds nothing to do writes nothing, so
-// a restarted controller goes on where the last one stopped.
+// Level-triggered: each pass reads the job and its pods, computes the next status and the writes
+// that lead to it, and makes them. If nothing has to change, nothing is written. So a restarted
+// controller continues where the last one stopped.
 //
 // Preemption. A pod with condition DisruptionTarget (or annotation swell.dev/preempted-by) was
-// taken away, it did not fail. Requeue: the rest of the gang is stopped with grace, and when the
-// last pod is gone all are made anew and wait; failures of peers in that time do not count. Fail:
-// the job fails with reason Preempted; survivors are told to stop (annotation
-// swell.dev/stop-requested and a deadline of one second), so that nothing of a dead job holds GPUs,
-// and stay listed. An elastic job that keeps its minimum trains on without the member. Other
-// disruptions (a node lost or drained) restart the gang as Requeue does, under the condition
-// Restarting.
+// evicted; it did not fail. With Requeue the rest of the gang is stopped gracefully. When the last
+// pod is gone, all are created again and wait; failures of peers in that time do not count. With
+// Fail the job fails with reason Preempted. Its remaining pods are stopped (annotation
+// swell.dev/stop-requested and a deadline of one second), so that they hold no GPUs, and stay
+// listed. An elastic job that keeps its minimum continues without the member. Other disruptions (a
+// node lost or drained) restart the gang as Requeue does, under the condition Restarting.
 //
-// Order of writes: what was seen goes into the job's status, with the version that was looked at,
-// before anything is deleted or made; so no observation is lost and no pass acts on an old picture.
+// Order of writes: the status is written first, against the version that the pass has read; then
+// objects are deleted and created. So no observation is lost and no pass acts on stale data.
 //
 // - Threads: core executor only.
 #pragma once
@@ -32,6 +32,8 @@
 #include "kube/client/event_recorder.h"
 #include "kube/client/work_queue.h"
 #include "kube/controllers/context.h"
+#include "kube/controllers/workload.h"
+#include "kube/controllers/write_batch.h"
 
 namespace swell::controllers {
 
@@ -40,8 +42,8 @@ class JobController {
   JobController(Context context, std::unique_ptr<JobKind> kind);
 
  private:
-  struct Pass;    // one look at one job
-  struct Writes;  // the pass's writes under way
+  struct Pass;  // one reconcile pass over one job
+  using WritesPtr = std::shared_ptr<WriteBatch>;
 
   void Reconcile(const std::string& key, client::WorkQueue::Done done);
   bool Owns(const api::OwnerReference& owner) const;
@@ -62,7 +64,7 @@ class JobController {
   void DecideRunning(Pass& pass);
   static bool EndsElastically(const Pass& pass);
   void WantPods(Pass& pass);
-  static void StopLatecomers(Pass& pass);
+  static void StopStragglers(Pass& pass);
   void StopPods(Pass& pass, bool also_finished);
   void Finish(Pass& pass, std::string_view type, std::string_view reason, std::string message);
   void SetCondition(Pass& pass,
@@ -84,17 +86,17 @@ class JobController {
   void Write(const std::shared_ptr<Pass>& pass, client::WorkQueue::Done done);
   void WriteStatus(const std::shared_ptr<Pass>& pass,
                    const json::Value& job,
-                   const std::shared_ptr<Writes>& writes,
+                   const WritesPtr& writes,
                    const std::function<void()>& then);
-  void WriteRest(const std::shared_ptr<Pass>& pass, const std::shared_ptr<Writes>& writes);
-  void WriteServices(const std::shared_ptr<Pass>& pass, const std::shared_ptr<Writes>& writes);
-  void WriteMembers(const std::shared_ptr<Pass>& pass, const std::shared_ptr<Writes>& writes);
-  void WriteGroups(const std::shared_ptr<Pass>& pass, const std::shared_ptr<Writes>& writes);
+  void WriteRest(const std::shared_ptr<Pass>& pass, const WritesPtr& writes);
+  void WriteServices(const std::shared_ptr<Pass>& pass, const WritesPtr& writes);
+  void WriteMembers(const std::shared_ptr<Pass>& pass, const WritesPtr& writes);
+  void WriteGroups(const std::shared_ptr<Pass>& pass, const WritesPtr& writes);
   void WriteGroupAndPods(const std::shared_ptr<Pass>& pass,
-                         const std::shared_ptr<Writes>& writes,
+                         const WritesPtr& writes,
                          const std::string& name);
   void CreatePods(const std::shared_ptr<Pass>& pass,
-                  const std::shared_ptr<Writes>& writes,
+                  const WritesPtr& writes,
                   const std::string& group);
 
   // A preempted pod that was gone before a pass saw it, by its job's uid.
@@ -103,8 +105,8 @@ class JobController {
     WallTime created;
   };
 
-  // Whether a pod was made that the watch has not told of yet.
-  bool IsMade(Pass& pass, const std::string& pod);
+  // Whether a pod was created that the watch has not shown yet.
+  bool IsExpected(Pass& pass, const std::string& pod);
 
   Context context_;
   std::unique_ptr<JobKind> kind_;
@@ -115,9 +117,9 @@ class JobController {
   client::Informer& nodes_;
   client::EventRecorder events_;
   std::map<std::string, Vanished> vanished_;
-  // By the job's uid the names of pods made, and when, until the watch tells of them: it lags where
-  // the API server has much to do, and each of them would be asked for once more meanwhile.
-  std::map<std::string, std::map<std::string, SteadyTime, std::less<>>, std::less<>> made_;
+  // Pods created, "JOB_UID/NAME", until the watch shows them. The watch lags when the API server is
+  // busy; without this each of them would be created once more.
+  Expectations expected_;
   std::set<std::string> counted_;  // uids of failed pods whose restart is in the job's count
   client::WorkQueue queue_;
   client::Client client_;

@@ -1,4 +1,4 @@
-// One pass of JobController over one job: what it saw, and what it decided to write.
+// JobController::Pass: what one reconcile pass over a job observed, and the writes it decided on.
 // - Threads: core executor only; lives until the pass's last write is answered.
 #pragma once
 
@@ -39,11 +39,11 @@ struct JobController::Pass {
   std::vector<json::Value> create_pods;
   std::vector<json::SharedValue> delete_pods;
   std::vector<json::SharedValue> stop_pods;  // asked to stop, kept listed
-  struct Telling {
+  struct Event {
     std::string type, reason, message;
   };
-  std::vector<Telling> tell;
-  Duration look_again{0};
+  std::vector<Event> events;
+  Duration requeue_after{0};
 
   const json::Value* Condition(std::string_view type) const {
     for (const json::Value& one : json::GetArray(status, {"conditions"})) {
@@ -78,35 +78,16 @@ struct JobController::Pass {
     }
     return true;
   }
-  // Nothing is taken away or told: what is written does not follow from the status.
+  // Nothing is deleted and no event is recorded, so the writes need not wait for the status.
   bool OnlyAdds() const {
     return count_restart_of.empty() && !vanished_seen && !delete_job && delete_pods.empty() &&
-           stop_pods.empty() && tell.empty();
+           stop_pods.empty() && events.empty();
   }
   void Tell(std::string_view type, std::string_view reason, std::string message) {
-    tell.push_back({std::string(type), std::string(reason), std::move(message)});
+    events.push_back({std::string(type), std::string(reason), std::move(message)});
   }
   void RequeueAfter(Duration delay) {
-    if (look_again.count() == 0 || delay < look_again) look_again = delay;
-  }
-};
-
-// Counts the writes of a pass; the last answer ends it.
-struct JobController::Writes {
-  client::WorkQueue::Done done;
-  Duration look_again{0};
-  int pending = 1;  // the pass itself holds one
-  Status first_error;
-
-  void Begin() { ++pending; }
-  void End(const Status& status) {
-    if (!status.ok() && first_error.ok()) first_error = status;
-    if (--pending > 0) return;
-    if (first_error.ok()) {
-      done(look_again);
-    } else {
-      done(first_error);
-    }
+    if (requeue_after.count() == 0 || delay < requeue_after) requeue_after = delay;
   }
 };
 

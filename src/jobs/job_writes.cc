@@ -1,4 +1,4 @@
-// JobController's second half: a pass's writes.
+// JobController: the writes of a pass.
 #include <algorithm>
 
 #include "base/strings.h"
@@ -10,9 +10,6 @@
 
 namespace swell::controllers {
 namespace {
-
-// Somebody else was there first, or it is gone already: the next pass sees how things are.
-bool Harmless(Code code) { return code == Code::kAlreadyExists || code == Code::kNotFound; }
 
 // Whether every field of `wanted` is in `known` with the same value; the server may add more.
 bool ContainsAll(const json::Value& known, const json::Value& wanted) {
@@ -26,34 +23,36 @@ bool ContainsAll(const json::Value& known, const json::Value& wanted) {
 
 }  // namespace
 
-// Counts and conditions first, then what they are the reason for. What is only added needs none.
+// The status is written before the writes that follow from it. Writes that only add objects need
+// not wait for it.
 void JobController::Write(const std::shared_ptr<Pass>& pass, client::WorkQueue::Done done) {
-  auto writes = std::make_shared<Writes>();
-  writes->done = std::move(done);
-  writes->look_again = pass->look_again;
-  if (pass->OnlyAdds()) {
-    writes->Begin();
-    WriteRest(pass, writes);
-    return WriteStatus(pass, *pass->job, writes, [writes] { writes->End(Status::Ok()); });
-  }
+  auto writes = MakeBatch(std::move(done));
+  writes->RequeueAfter(pass->requeue_after);
   auto rest = [this, pass, writes] { WriteRest(pass, writes); };
-  if (pass->count_restart_of.empty()) return WriteStatus(pass, *pass->job, writes, rest);
-  json::Value patch = json::Object{
-      {"metadata",
-       json::Object{
-           {"resourceVersion", json::GetString(*pass->job, {"metadata", "resourceVersion"})},
-           {"annotations", json::Object{{keys::kRestarts, std::to_string(pass->restarts)}}}}}};
-  client_.Patch(kind_->resource(), pass->ns, pass->name, client::PatchType::kMerge, patch,
-                [this, pass, writes, rest](const Result<json::SharedValue>& job) {
-                  if (!job.ok()) return writes->End(job.status());
-                  counted_.insert(pass->count_restart_of.begin(), pass->count_restart_of.end());
-                  WriteStatus(pass, **job, writes, rest);
-                });
+  if (pass->OnlyAdds()) {
+    WriteRest(pass, writes);
+    WriteStatus(pass, *pass->job, writes, [] {});
+  } else if (pass->count_restart_of.empty()) {
+    WriteStatus(pass, *pass->job, writes, rest);
+  } else {
+    json::Value patch = json::Object{
+        {"metadata",
+         json::Object{
+             {"resourceVersion", json::GetString(*pass->job, {"metadata", "resourceVersion"})},
+             {"annotations", json::Object{{keys::kRestarts, std::to_string(pass->restarts)}}}}}};
+    client_.Patch(kind_->resource(), pass->ns, pass->name, client::PatchType::kMerge, patch,
+                  writes->Track([this, pass, writes, rest](const Result<json::SharedValue>& job) {
+                    if (!job.ok()) return;
+                    counted_.insert(pass->count_restart_of.begin(), pass->count_restart_of.end());
+                    WriteStatus(pass, **job, writes, rest);
+                  }));
+  }
+  writes->Close();
 }
 
 void JobController::WriteStatus(const std::shared_ptr<Pass>& pass,
                                 const json::Value& job,
-                                const std::shared_ptr<Writes>& writes,
+                                const WritesPtr& writes,
                                 const std::function<void()>& then) {
   const json::Value* before = json::Find(job, {"status"});
   json::Value patch =
@@ -63,32 +62,23 @@ void JobController::WriteStatus(const std::shared_ptr<Pass>& pass,
       {"metadata",
        json::Object{{"resourceVersion", json::GetString(job, {"metadata", "resourceVersion"})}}},
       {"status", std::move(patch)}};
-  client_.Patch(
-      kind_->resource(), pass->ns, pass->name, client::PatchType::kMerge, document,
-      [writes, then](const Result<json::SharedValue>& result) {
-        if (result.ok()) return then();
-        bool gone = result.status().code() == Code::kNotFound;
-        writes->End(gone ? Status::Ok() : result.status());
-      },
-      "status");
+  client_.Patch(kind_->resource(), pass->ns, pass->name, client::PatchType::kMerge, document,
+                writes->Track([then](const Result<json::SharedValue>& result) {
+                  if (result.ok()) then();
+                }),
+                "status");
 }
 
-void JobController::WriteRest(const std::shared_ptr<Pass>& pass,
-                              const std::shared_ptr<Writes>& writes) {
+void JobController::WriteRest(const std::shared_ptr<Pass>& pass, const WritesPtr& writes) {
   if (pass->vanished_seen) vanished_.erase(std::string(api::Uid(*pass->job)));
-  for (const Pass::Telling& telling : pass->tell) {
-    events_.Record(*pass->job, telling.type, telling.reason, telling.message);
+  for (const Pass::Event& event : pass->events) {
+    events_.Record(*pass->job, event.type, event.reason, event.message);
   }
-  auto ended = [writes](const Result<json::SharedValue>& result) {
-    writes->End(result.ok() || Harmless(result.status().code()) ? Status::Ok() : result.status());
-  };
   for (const json::SharedValue& pod : pass->delete_pods) {
-    writes->Begin();
     client_.Delete(client::resources::kPods, pass->ns, api::Name(*pod),
-                   {.precondition_uid = std::string(api::Uid(*pod))}, ended);
+                   {.precondition_uid = std::string(api::Uid(*pod))}, writes->Track());
   }
   for (const json::SharedValue& pod : pass->stop_pods) {
-    writes->Begin();
     // Swell's agent reads the annotation; any kubelet stops a pod whose deadline is over. Both end
     // it with phase Failed and leave it listed.
     json::Value patch = json::Object{
@@ -97,46 +87,39 @@ void JobController::WriteRest(const std::shared_ptr<Pass>& pass,
                       {"annotations", json::Object{{keys::kStopRequested, "the job has failed"}}}}},
         {"spec", json::Object{{"activeDeadlineSeconds", 1}}}};
     client_.Patch(client::resources::kPods, pass->ns, api::Name(*pod), client::PatchType::kMerge,
-                  patch, ended);
+                  patch, writes->Track());
   }
   if (pass->delete_job) {
-    writes->Begin();
     client_.Delete(
         kind_->resource(), pass->ns, pass->name,
         {.propagation = "Background", .precondition_uid = std::string(api::Uid(*pass->job))},
-        ended);
+        writes->Track());
   }
   if (pass->want_group) {
     WriteServices(pass, writes);
     WriteMembers(pass, writes);
   }
-  writes->End(Status::Ok());
 }
 
 // Pods come after what they need; what that is follows from how many there are.
-void JobController::WriteMembers(const std::shared_ptr<Pass>& pass,
-                                 const std::shared_ptr<Writes>& writes) {
+void JobController::WriteMembers(const std::shared_ptr<Pass>& pass, const WritesPtr& writes) {
   std::vector<json::Value> dependents;
   if (!pass->create_pods.empty()) dependents = kind_->Dependents(*pass->job, pass->spec);
   if (dependents.empty()) return WriteGroups(pass, writes);
-  writes->Begin();
   PutDependents(client_, *pass->job, std::move(dependents),
-                [this, pass, writes](const Status& put) {
-                  if (put.ok()) WriteGroups(pass, writes);
-                  if (!put.ok()) {
+                [this, pass, writes, ended = writes->Track()](const Status& put) {
+                  if (put.ok()) {
+                    WriteGroups(pass, writes);
+                  } else {
                     events_.Record(*pass->job, "Warning", "FailedCreate",
                                    StrCat("Error creating: ", put.message()));
+                    writes->Fail(put);
                   }
-                  writes->End(put);
+                  ended(json::SharedValue());
                 });
 }
 
-void JobController::WriteServices(const std::shared_ptr<Pass>& pass,
-                                  const std::shared_ptr<Writes>& writes) {
-  auto ended = [writes](const Result<json::SharedValue>& result) {
-    bool fine = result.ok() || Harmless(result.status().code());
-    writes->End(fine ? Status::Ok() : result.status());
-  };
+void JobController::WriteServices(const std::shared_ptr<Pass>& pass, const WritesPtr& writes) {
   std::set<std::string> wanted;
   for (json::Value& service : kind_->Services(*pass->job, pass->spec)) {
     std::string name(api::Name(service));
@@ -144,42 +127,38 @@ void JobController::WriteServices(const std::shared_ptr<Pass>& pass,
     if (services_.Get(StrCat(pass->ns, "/", name))) continue;
     json::Set(service, {"metadata", "ownerReferences"},
               json::Array{api::MakeOwnerReference(*pass->job)});
-    writes->Begin();
-    client_.Create(client::resources::kServices, pass->ns, service, ended);
+    client_.Create(client::resources::kServices, pass->ns, service, writes->Track());
   }
-  // Of members that there are no more.
+  // Members that no longer exist leave their services behind.
   for (const json::SharedValue& service : services_.ByIndex("owner", api::Uid(*pass->job))) {
     if (wanted.contains(std::string(api::Name(*service))) || api::IsDeleting(*service)) continue;
-    writes->Begin();
     client_.Delete(client::resources::kServices, pass->ns, api::Name(*service),
-                   {.precondition_uid = std::string(api::Uid(*service))}, ended);
+                   {.precondition_uid = std::string(api::Uid(*service))}, writes->Track());
   }
 }
 
 void JobController::CreatePods(const std::shared_ptr<Pass>& pass,
-                               const std::shared_ptr<Writes>& writes,
+                               const WritesPtr& writes,
                                const std::string& group) {
   for (const json::Value& pod : pass->create_pods) {
     if (pass->spec.grouped && api::Label(pod, keys::kPodGroup) != group) continue;
-    writes->Begin();
     client_.Create(client::resources::kPods, pass->ns, pod,
-                   [this, pass, writes](const Result<json::SharedValue>& result) {
+                   writes->Track([this, pass](const Result<json::SharedValue>& result) {
                      if (result.ok() && !pods_.Get(api::KeyOf(**result))) {
-                       made_[std::string(api::Uid(*pass->job))].insert_or_assign(
-                           std::string(api::Name(**result)), context_.clock.Steady());
+                       const std::string uid(api::Uid(*pass->job));
+                       expected_.Add(uid, StrCat(uid, "/", api::Name(**result)),
+                                     context_.clock.Steady());
                      }
-                     bool fine = result.ok() || Harmless(result.status().code());
-                     if (!fine) {
-                       events_.Record(*pass->job, "Warning", "FailedCreatePod",
-                                      StrCat("Error creating: ", result.status().message()));
-                     }
-                     writes->End(fine ? Status::Ok() : result.status());
-                   });
+                     const Code code = result.ok() ? Code::kOk : result.status().code();
+                     if (result.ok() || code == Code::kAlreadyExists || code == Code::kNotFound)
+                       return;
+                     events_.Record(*pass->job, "Warning", "FailedCreatePod",
+                                    StrCat("Error creating: ", result.status().message()));
+                   }));
   }
 }
 
-void JobController::WriteGroups(const std::shared_ptr<Pass>& pass,
-                                const std::shared_ptr<Writes>& writes) {
+void JobController::WriteGroups(const std::shared_ptr<Pass>& pass, const WritesPtr& writes) {
   if (!pass->spec.grouped) return CreatePods(pass, writes, "");
   std::set<std::string> groups{pass->name};
   if (pass->spec.tiered()) {
@@ -193,7 +172,7 @@ void JobController::WriteGroups(const std::shared_ptr<Pass>& pass,
 // A pod whose group is not there yet waits for it. A group that changes comes first: it says how
 // many of the new pods have to start together.
 void JobController::WriteGroupAndPods(const std::shared_ptr<Pass>& pass,
-                                      const std::shared_ptr<Writes>& writes,
+                                      const WritesPtr& writes,
                                       const std::string& name) {
   json::Value wanted = MakePodGroup(PartsOf(*pass), name);
   json::SharedValue known = groups_.Get(StrCat(pass->ns, "/", name));
@@ -201,21 +180,21 @@ void JobController::WriteGroupAndPods(const std::shared_ptr<Pass>& pass,
   if (known_spec && ContainsAll(*known_spec, *json::Find(wanted, {"spec"}))) {
     return CreatePods(pass, writes, name);
   }
-  writes->Begin();
   if (!known) {
     client_.Create(client::resources::kPodGroups, pass->ns, wanted,
-                   [writes](const Result<json::SharedValue>& result) {
-                     bool there = result.status().code() == Code::kAlreadyExists;
-                     writes->End(there ? Status::Ok() : result.status());
-                   });
+                   writes->Track([writes](const Result<json::SharedValue>& result) {
+                     const bool exists = result.status().code() == Code::kAlreadyExists;
+                     if (!exists) writes->Fail(result.status());
+                   }));
     return CreatePods(pass, writes, name);
   }
   json::Value patch = json::Object{{"spec", *json::Find(wanted, {"spec"})}};
+  // A group that was deleted meanwhile is an error here: the next pass creates it again.
   client_.Patch(client::resources::kPodGroups, pass->ns, name, client::PatchType::kMerge, patch,
-                [this, pass, writes, name](const Result<json::SharedValue>& result) {
+                writes->Track([this, pass, writes, name](const Result<json::SharedValue>& result) {
+                  writes->Fail(result.status());
                   if (result.ok()) CreatePods(pass, writes, name);
-                  writes->End(result.status());
-                });
+                }));
 }
 
 }  // namespace swell::controllers

@@ -18,7 +18,7 @@ WallTime ReadySince(const json::Value& pod) {
   return api::ParseTime(json::GetString(*ready, {"lastTransitionTime"})).value_or(WallTime{});
 }
 
-// Of a pod's life, by which it is chosen; smaller goes first.
+// The order in which surplus pods are removed: smaller first.
 struct Rank {
   int assigned = 0;
   int phase = 0;
@@ -196,29 +196,34 @@ void Claims::Release(const json::Value& owner, const json::Value& object) {
                 [this, token](const Result<json::SharedValue>&) { adopting_.erase(token); });
 }
 
-void Expectations::Add(const std::string& owner, const std::string& token) {
-  owners_[token] = owner;
+void Expectations::Add(const std::string& owner, const std::string& token, SteadyTime now) {
+  expected_[token] = {owner, now};
   pending_[owner].insert(token);
 }
 
 void Expectations::Seen(const std::string& token) {
-  const auto found = owners_.find(token);
-  if (found == owners_.end()) return;
-  const auto pending = pending_.find(found->second);
+  const auto found = expected_.find(token);
+  if (found == expected_.end()) return;
+  const auto pending = pending_.find(found->second.owner);
   if (pending != pending_.end()) {
     pending->second.erase(token);
     if (pending->second.empty()) pending_.erase(pending);
   }
-  owners_.erase(found);
+  expected_.erase(found);
 }
 
 void Expectations::Forget(const std::string& owner) {
   const auto pending = pending_.find(owner);
   if (pending == pending_.end()) return;
-  for (const std::string& token : pending->second) owners_.erase(token);
+  for (const std::string& token : pending->second) expected_.erase(token);
   pending_.erase(pending);
 }
 
 bool Expectations::AnyFor(const std::string& owner) const { return pending_.contains(owner); }
+
+std::optional<SteadyTime> Expectations::AddedAt(const std::string& token) const {
+  const auto found = expected_.find(token);
+  return found == expected_.end() ? std::nullopt : std::optional(found->second.added);
+}
 
 }  // namespace swell::controllers

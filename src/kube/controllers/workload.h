@@ -1,9 +1,10 @@
-// What the controllers of workloads share: which pods are theirs, pods from templates, how ready
-// pods are, which go first, and what was asked for but has not been seen yet.
+// Workload: what workload controllers share: ownership of pods, pods from templates, readiness, the
+// order of removal, and writes that the cache does not show yet.
 // - Threads: core executor only.
 #pragma once
 
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <string_view>
@@ -17,7 +18,7 @@ namespace swell::controllers {
 
 inline constexpr Duration kNotSynced = std::chrono::milliseconds(5);
 
-bool IsActive(const json::Value& pod);  // neither over nor going
+bool IsActive(const json::Value& pod);  // neither ended nor being deleted
 bool IsReady(const json::Value& pod);
 // Ready for at least `least`; `wait` is lowered to when that will be.
 bool IsAvailable(const json::Value& pod, Duration least, WallTime now, Duration& wait);
@@ -28,7 +29,7 @@ int64_t ScaledValue(const json::Value* value, int64_t total, bool round_up, int6
 
 // A pod of the object's spec.template, owned by it, named `name`.
 json::Value PodOf(const json::Value& owner, std::string_view name);
-// The lower, the sooner it goes when there are too many. Those of `crowded` nodes before others.
+// Surplus pods in the order in which they are removed.
 std::vector<json::SharedValue> InOrderOfRemoval(std::vector<json::SharedValue> pods, WallTime now);
 
 // A condition of a status under construction.
@@ -61,17 +62,23 @@ class Claims {
   std::set<std::string> adopting_;  // "owner uid/object uid", until the next look
 };
 
-// Creations and deletions that the cache does not show yet. An owner with any of them is left
-// alone: a second look at the old state would do the same things twice.
+// Creations and deletions that the cache does not show yet. A pass that ignores them would do the
+// same things twice.
 class Expectations {
  public:
-  void Add(const std::string& owner, const std::string& token);
+  void Add(const std::string& owner, const std::string& token, SteadyTime now = {});
   void Seen(const std::string& token);
   void Forget(const std::string& owner);
   bool AnyFor(const std::string& owner) const;
+  // When the token was added; empty if it is not expected.
+  std::optional<SteadyTime> AddedAt(const std::string& token) const;
 
  private:
-  std::map<std::string, std::string> owners_;             // token → owner
+  struct Expected {
+    std::string owner;
+    SteadyTime added;
+  };
+  std::map<std::string, Expected> expected_;              // by token
   std::map<std::string, std::set<std::string>> pending_;  // owner → tokens
 };
 

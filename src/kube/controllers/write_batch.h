@@ -1,8 +1,7 @@
-// How a reconcile pass ends with its writes: with when to look again, or with an error. An object
-// that is gone already, or there already, is mostly none: the watch tells what is to be done next.
+// WriteBatch: ends a reconcile pass when the last of its writes is answered: with the first error,
+// or with the time after which to requeue. Outcome and Ends do that for a pass with one write.
 //
-// Outcome, Ends: a pass with one write. WriteBatch: one with several; it ends the pass when the
-// last one is answered, with the first error.
+// An object that is already gone, or already exists, is no error: the watch requeues its owner.
 //
 // - Threads: core executor only.
 // - Ownership: a batch is shared by its writes' callbacks.
@@ -20,18 +19,18 @@
 namespace swell::controllers {
 
 inline Result<Duration> Outcome(const Status& status,
-                                Duration look_again = {},
+                                Duration requeue_after = {},
                                 const std::vector<Code>& fine = {Code::kNotFound}) {
   const bool ends = status.ok() || std::find(fine.begin(), fine.end(), status.code()) != fine.end();
-  return ends ? Result<Duration>(look_again) : Result<Duration>(status);
+  return ends ? Result<Duration>(requeue_after) : Result<Duration>(status);
 }
-// The callback for that write.
+// The callback of a pass with one write.
 inline client::ObjectCallback Ends(client::WorkQueue::Done done,
-                                   Duration look_again = {},
+                                   Duration requeue_after = {},
                                    std::vector<Code> fine = {Code::kNotFound}) {
-  return [done = std::move(done), look_again,
+  return [done = std::move(done), requeue_after,
           fine = std::move(fine)](const Result<json::SharedValue>& result) {
-    done(Outcome(result.status(), look_again, fine));
+    done(Outcome(result.status(), requeue_after, fine));
   };
 }
 
@@ -49,8 +48,9 @@ class WriteBatch : public std::enable_shared_from_this<WriteBatch> {
     };
   }
   void RequeueAfter(Duration delay) {
-    if (look_again_.count() == 0 || delay < look_again_) look_again_ = delay;
+    if (requeue_after_.count() == 0 || delay < requeue_after_) requeue_after_ = delay;
   }
+  // The pass ends with the first error that is set. Ok has no effect.
   void Fail(const Status& status) {
     if (first_error_.ok()) first_error_ = status;
   }
@@ -61,12 +61,12 @@ class WriteBatch : public std::enable_shared_from_this<WriteBatch> {
   void End(const Status& status) {
     const auto outcome = Outcome(status, {}, {Code::kNotFound, Code::kAlreadyExists});
     if (!outcome.ok()) Fail(status);
-    if (--pending_ == 0) done_(Outcome(first_error_, look_again_, {}));
+    if (--pending_ == 0) done_(Outcome(first_error_, requeue_after_, {}));
   }
 
   client::WorkQueue::Done done_;
-  Duration look_again_{0};
-  int pending_ = 1;  // one for whoever starts the writes
+  Duration requeue_after_{0};
+  int pending_ = 1;  // one until Close()
   Status first_error_;
 };
 

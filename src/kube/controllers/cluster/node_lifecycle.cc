@@ -106,7 +106,7 @@ void NodeLifecycle::ReconcileNode(const std::string& name, Done done) {
   if (fresh) it->second.at = context_.clock.Steady();
   Duration silence = context_.clock.Steady() - it->second.at;
   bool lost = silence >= options_.grace;
-  Duration look_again = lost ? Duration::zero() : options_.grace - silence;
+  Duration requeue_after = lost ? Duration::zero() : options_.grace - silence;
   WallTime now = context_.clock.Now();
   json::Array conditions = json::GetArray(*node, {"status", "conditions"});
   bool conditions_changed = false;
@@ -122,13 +122,13 @@ void NodeLifecycle::ReconcileNode(const std::string& name, Done done) {
   std::string_view ready = lost ? "Unknown" : ReadyStatus(*node);
   json::Array taints = WantedTaints(*node, ready, now);
   bool taints_changed = !json::Equal(json::Value(taints), Taints(*node));
-  if (!conditions_changed && !taints_changed) return done(look_again);
+  if (!conditions_changed && !taints_changed) return done(requeue_after);
   if (conditions_changed) {
     events_.Record(*node, "Normal", "NodeNotReady",
                    StrCat("Node ", name, " status is now: NodeNotReady"));
   }
   PatchNode(*node, conditions_changed ? json::Value(std::move(conditions)) : json::Value(),
-            taints_changed ? json::Value(std::move(taints)) : json::Value(), look_again,
+            taints_changed ? json::Value(std::move(taints)) : json::Value(), requeue_after,
             std::move(done));
 }
 
@@ -137,16 +137,16 @@ void NodeLifecycle::ReconcileNode(const std::string& name, Done done) {
 void NodeLifecycle::PatchNode(const json::Value& node,
                               json::Value conditions,
                               json::Value taints,
-                              Duration look_again,
+                              Duration requeue_after,
                               Done done) {
   std::string name(api::Name(node));
-  auto write_taints = [this, name, taints = std::move(taints), look_again,
+  auto write_taints = [this, name, taints = std::move(taints), requeue_after,
                        done](std::string_view version) {
-    if (taints.is_null()) return done(look_again);
+    if (taints.is_null()) return done(requeue_after);
     json::Value patch = json::Object{{"metadata", json::Object{{"resourceVersion", version}}},
                                      {"spec", json::Object{{"taints", taints}}}};
     client_.Patch(client::resources::kNodes, "", name, client::PatchType::kMerge, patch,
-                  Ends(done, look_again));
+                  Ends(done, requeue_after));
   };
   std::string_view version = json::GetString(node, {"metadata", "resourceVersion"});
   if (conditions.is_null()) return write_taints(version);
@@ -197,7 +197,7 @@ void NodeLifecycle::ReconcilePod(const std::string& key, Done done) {
   done(*allowed - now);
 }
 
-void NodeLifecycle::MarkNotReady(const json::SharedValue& pod, Duration look_again, Done done) {
+void NodeLifecycle::MarkNotReady(const json::SharedValue& pod, Duration requeue_after, Done done) {
   json::Value patch = json::Object{
       {"metadata", json::Object{{"uid", api::Uid(*pod)}}},
       {"status", json::Object{{"conditions", json::Array{json::Object{
@@ -209,10 +209,12 @@ void NodeLifecycle::MarkNotReady(const json::SharedValue& pod, Duration look_aga
                                                   api::FormatTime(context_.clock.Now())}}}}}}};
   events_.Record(*pod, "Warning", "NodeNotReady", "Node is not ready");
   client_.Patch(client::resources::kPods, api::Namespace(*pod), api::Name(*pod),
-                client::PatchType::kStrategic, patch, Ends(std::move(done), look_again), "status");
+                client::PatchType::kStrategic, patch, Ends(std::move(done), requeue_after),
+                "status");
 }
 
-// The mark first: it tells the job's controller that the pod did not fail by itself.
+// The condition is written first. It shows the job's controller that the pod did not fail by
+// itself.
 void NodeLifecycle::EvictPod(const json::SharedValue& pod, Done done) {
   std::string_view node = json::GetString(*pod, {"spec", "nodeName"});
   std::string message = StrCat("Taint manager: deleting due to NoExecute taint of node ", node);
@@ -243,7 +245,7 @@ void NodeLifecycle::RemovePod(const json::SharedValue& pod, std::string_view why
   client_.Delete(client::resources::kPods, api::Namespace(*pod), api::Name(*pod),
                  {.grace_seconds = 0, .precondition_uid = std::string(api::Uid(*pod))},
                  [done](const Result<json::SharedValue>& result) {
-                   // Finalizers may hold it: look again, as nobody else will.
+                   // Finalizers may hold it, and no event would requeue it.
                    done(Outcome(result.status(), result.ok() ? Duration(std::chrono::seconds(30))
                                                              : Duration::zero()));
                  });

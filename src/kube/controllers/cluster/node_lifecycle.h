@@ -1,13 +1,13 @@
-// NodeLifecycle: notices nodes that fell silent, marks and taints them, takes their pods away, and
-// removes what a dead node can no longer remove itself.
+// NodeLifecycle: detects silent nodes, taints them, evicts their pods, and removes what a dead node
+// can no longer remove itself.
 //
-//   silent for `grace`     Ready (and the pressure conditions) become Unknown; its pods not ready
-//   Ready False / Unknown  taints node.kubernetes.io/not-ready / unreachable, NoSchedule +
-//   NoExecute spec.unschedulable     taint node.kubernetes.io/unschedulable, NoSchedule NoExecute
-//   taints       pods that do not tolerate them (any longer) are deleted, with an event deleting,
-//   node lost    the pod object is removed once its grace period is over, so that its
-//                          job can go on; the node's agent stops what it still runs if it returns
-//   node object gone       its pods are removed
+//   silent for `grace`      Ready and the pressure conditions become Unknown; its pods become
+//   unready Ready False or Unknown  taints not-ready or unreachable, with effects NoSchedule and
+//   NoExecute spec.unschedulable      taint unschedulable, with effect NoSchedule NoExecute taints
+//   pods that do not tolerate them (any longer) are deleted, with an event deleting, node lost the
+//   pod object is removed after its grace period, so that its job can
+//                           continue; the agent stops the pod's processes if the node returns
+//   node object gone        its pods are removed
 //
 // A node is heard from when its lease or its Ready heartbeat changes, by this process's clock:
 // other machines' clocks do not matter, and a new controller gives every node a full grace period.
@@ -48,12 +48,12 @@ class NodeLifecycle {
   void PatchNode(const json::Value& node,
                  json::Value conditions,
                  json::Value taints,
-                 Duration look_again,
+                 Duration requeue_after,
                  Done done);
   void ReconcilePod(const std::string& key, Done done);
   void EvictPod(const json::SharedValue& pod, Done done);
   void RemovePod(const json::SharedValue& pod, std::string_view why, Done done);
-  void MarkNotReady(const json::SharedValue& pod, Duration look_again, Done done);
+  void MarkNotReady(const json::SharedValue& pod, Duration requeue_after, Done done);
   void TouchPodsOf(const std::string& node);
 
   Context context_;

@@ -104,11 +104,11 @@ struct BatchJobController::Pass {
   std::vector<json::SharedValue> stop;
   std::vector<json::Value> create;
   bool delete_job = false;
-  struct Telling {
+  struct Event {
     std::string type, reason, message;
   };
-  std::vector<Telling> tell;
-  Duration look_again{0};
+  std::vector<Event> events;
+  Duration requeue_after{0};
 
   int64_t Succeeded() const {
     return indexed ? static_cast<int64_t>(completed.size())
@@ -118,7 +118,7 @@ struct BatchJobController::Pass {
   bool Over() const { return IsTrue(status, "Complete") || IsTrue(status, "Failed"); }
   bool Settled() const { return uncounted_succeeded.empty() && uncounted_failed.empty(); }
   void RequeueAfter(Duration delay) {
-    if (look_again.count() == 0 || delay < look_again) look_again = delay;
+    if (requeue_after.count() == 0 || delay < requeue_after) requeue_after = delay;
   }
   void Set(std::string_view type, bool value, std::string_view reason, std::string_view message) {
     json::Array conditions = json::GetArray(status, {"conditions"});
@@ -321,7 +321,7 @@ void BatchJobController::Decide(Pass& pass) {
   if (pass.suspend && pass.fail_job_because.empty()) return DecideSuspended(pass);
   if (IsTrue(pass.status, "Suspended")) {
     pass.Set("Suspended", false, "JobResumed", "Job resumed");
-    pass.tell.push_back({"Normal", "Resumed", "Job resumed"});
+    pass.events.push_back({"Normal", "Resumed", "Job resumed"});
     json::Remove(pass.status, {"startTime"});
   }
   if (!json::Find(pass.status, {"startTime"})) {
@@ -395,9 +395,9 @@ void BatchJobController::Finish(Pass& pass,
     // What still runs fails with its job.
     pass.failed += static_cast<int64_t>(pass.live.size());
   }
-  pass.tell.push_back({succeeded ? "Normal" : "Warning",
-                       succeeded ? "Completed" : std::string(reason),
-                       succeeded ? "Job completed" : std::string(message)});
+  pass.events.push_back({succeeded ? "Normal" : "Warning",
+                         succeeded ? "Completed" : std::string(reason),
+                         succeeded ? "Job completed" : std::string(message)});
   DecideFinished(pass);
 }
 
@@ -423,7 +423,7 @@ void BatchJobController::DecideSuspended(Pass& pass) {
   pass.stop = pass.live;
   if (!IsTrue(pass.status, "Suspended")) {
     pass.Set("Suspended", true, "JobSuspended", "Job suspended");
-    pass.tell.push_back({"Normal", "Suspended", "Job suspended"});
+    pass.events.push_back({"Normal", "Suspended", "Job suspended"});
   }
   json::Remove(pass.status, {"startTime"});
 }
@@ -597,9 +597,9 @@ void BatchJobController::Release(const json::Value& pod, client::ObjectCallback 
 
 void BatchJobController::WriteRest(const std::shared_ptr<Pass>& pass, Done done) {
   const auto writes = MakeBatch(std::move(done));
-  writes->RequeueAfter(pass->look_again);
-  for (const Pass::Telling& telling : pass->tell) {
-    events_.Record(*pass->job, telling.type, telling.reason, telling.message);
+  writes->RequeueAfter(pass->requeue_after);
+  for (const Pass::Event& event : pass->events) {
+    events_.Record(*pass->job, event.type, event.reason, event.message);
   }
   for (const json::SharedValue& pod : pass->release) Release(*pod, writes->Track());
   for (const json::SharedValue& pod : pass->stop) {

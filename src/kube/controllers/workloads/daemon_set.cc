@@ -89,7 +89,7 @@ bool WantsNode(const json::Value& pod_spec, const json::Value& node) {
 
 enum class Fit { kNo, kStays, kRuns };
 
-// Whether a pod of this spec runs on the node; kStays: one that is there may go on.
+// Whether a pod of this spec runs on the node; kStays: a running one may continue.
 Fit FitOf(const json::Value& pod_spec, const json::Array& tolerations, const json::Value& node) {
   if (!WantsNode(pod_spec, node)) return Fit::kNo;
   Fit fit = Fit::kRuns;
@@ -149,7 +149,7 @@ struct DaemonSetController::Pass {
   std::map<std::string, std::vector<json::SharedValue>> pods;  // by node, the oldest first
   std::set<std::string> runs, stays;                           // nodes
   Revision update;
-  Duration least{0}, look_again{0};
+  Duration least{0}, requeue_after{0};
   std::set<std::string> going;  // uids of pods deleted in this pass
 
   bool IsUpdated(const json::Value& pod) const {
@@ -219,7 +219,7 @@ void DaemonSetController::Reconcile(const std::string& key, Done done) {
   Manage(pass);
   if (json::GetString(*set, {"spec", "updateStrategy", "type"}) != "OnDelete") RollOver(pass);
   WriteStatus(pass);
-  if (pass.look_again.count() > 0) pass.writes->RequeueAfter(pass.look_again);
+  if (pass.requeue_after.count() > 0) pass.writes->RequeueAfter(pass.requeue_after);
   pass.writes->Close();
 }
 
@@ -275,7 +275,7 @@ void DaemonSetController::RollOver(Pass& pass) {
     const bool here = pods != pass.pods.end() && !api::IsDeleting(*pods->second.front()) &&
                       !pass.going.contains(std::string(api::Uid(*pods->second.front())));
     const bool available =
-        here && IsAvailable(*pods->second.front(), pass.least, pass.now, pass.look_again);
+        here && IsAvailable(*pods->second.front(), pass.least, pass.now, pass.requeue_after);
     if (!available) --room;
     if (!here || pass.IsUpdated(*pods->second.front())) continue;
     if (available) {
@@ -348,7 +348,7 @@ void DaemonSetController::WriteStatus(Pass& pass) {
     ++current;
     if (api::IsDeleting(pod)) continue;
     ready += IsReady(pod) ? 1 : 0;
-    available += IsAvailable(pod, pass.least, pass.now, pass.look_again) ? 1 : 0;
+    available += IsAvailable(pod, pass.least, pass.now, pass.requeue_after) ? 1 : 0;
     updated += pass.IsUpdated(pod) ? 1 : 0;
   }
   const auto desired = static_cast<int64_t>(pass.runs.size());

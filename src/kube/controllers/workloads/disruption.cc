@@ -39,7 +39,7 @@ struct Sums {
   std::map<std::string, const json::Value*> one_of;  // a pod of each controller, by its uid
   std::map<std::string, int64_t> of_owner;           // pods of each controller
   json::Object disrupted;  // evictions under way whose pods still look healthy
-  Duration look_again{0};
+  Duration requeue_after{0};
 };
 
 // Pods of "ns/…" in the informer's order.
@@ -154,7 +154,7 @@ void DisruptionController::Reconcile(const std::string& key, const client::WorkQ
       if (time && *time + kDisruptedFor > now) {
         sums.disrupted[api::Name(pod)] = *since;
         Duration left = *time + kDisruptedFor - now;
-        if (sums.look_again.count() == 0 || left < sums.look_again) sums.look_again = left;
+        if (sums.requeue_after.count() == 0 || left < sums.requeue_after) sums.requeue_after = left;
         return;
       }
     }
@@ -190,7 +190,7 @@ void DisruptionController::Reconcile(const std::string& key, const client::WorkQ
   json::Value next = known && known->is_object() ? *known : kNone;
   for (const auto& [field, value] : status.get_object()) next.get_object()[field] = value;
   if (sums.disrupted.empty() && disrupted.empty()) json::Remove(next, {"disruptedPods"});
-  if (known != nullptr && json::Equal(*known, next)) return done(sums.look_again);
+  if (known != nullptr && json::Equal(*known, next)) return done(sums.requeue_after);
   const bool looked_at = json::GetInt(*budget, {"status", "observedGeneration"}) ==
                          json::GetInt(*budget, {"metadata", "generation"});
   if (sums.pods == 0 && (!looked_at || json::GetInt(*budget, {"status", "expectedPods"}) > 0)) {
@@ -200,7 +200,7 @@ void DisruptionController::Reconcile(const std::string& key, const client::WorkQ
   json::Set(updated, {"status"}, std::move(next));
   // A whole status with the version looked at: an eviction may be writing to it right now.
   client_.Update(client::resources::kPodDisruptionBudgets, updated,
-                 Ends(std::move(done), sums.look_again), "status");
+                 Ends(std::move(done), sums.requeue_after), "status");
 }
 
 }  // namespace swell::controllers

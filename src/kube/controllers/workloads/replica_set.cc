@@ -57,7 +57,7 @@ struct ReplicaSetController::Pass {
   int64_t wanted = 0;
   int64_t to_create = 0;
   std::string failure_reason, failure;  // of creating or deleting pods
-  Duration look_again{0};
+  Duration requeue_after{0};
 };
 
 ReplicaSetController::ReplicaSetController(Context context, ReplicaKind kind)
@@ -199,7 +199,7 @@ void ReplicaSetController::WriteStatus(Pass& pass) {
   int64_t labeled = 0;
   for (const json::SharedValue& pod : pass.pods) {
     ready += IsReady(*pod) ? 1 : 0;
-    available += IsAvailable(*pod, least, pass.now, pass.look_again) ? 1 : 0;
+    available += IsAvailable(*pod, least, pass.now, pass.requeue_after) ? 1 : 0;
     labeled += HasLabels(*pod, labels) ? 1 : 0;
   }
   const json::Value* known = json::Find(set, {"status"});
@@ -221,7 +221,7 @@ void ReplicaSetController::WriteStatus(Pass& pass) {
   } else {
     RemoveStatusCondition(status, "ReplicaFailure");
   }
-  if (pass.look_again.count() > 0) pass.writes->RequeueAfter(pass.look_again);
+  if (pass.requeue_after.count() > 0) pass.writes->RequeueAfter(pass.requeue_after);
   if (known == nullptr || !json::Equal(*known, status)) {
     json::Value updated = set;
     json::Set(updated, {"status"}, std::move(status));

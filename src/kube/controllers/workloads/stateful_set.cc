@@ -49,13 +49,13 @@ struct StatefulSetController::Pass {
   bool parallel = false, on_delete = false;
   bool delete_deleted = false, delete_scaled = false;  // claims, when the set is
   Duration least{0};                                   // how long ready until available
-  Duration look_again{0};
+  Duration requeue_after{0};
   std::map<int64_t, json::SharedValue> pods;  // those within the range
   std::map<int64_t, json::SharedValue> over;  // and those beyond it
   Revision current, update;
 
   bool Healthy(const json::Value& pod) {
-    return !api::IsDeleting(pod) && IsAvailable(pod, least, now, look_again);
+    return !api::IsDeleting(pod) && IsAvailable(pod, least, now, requeue_after);
   }
   bool IsUpdated(const json::Value& pod) const {
     return api::Label(pod, kRevisionLabel) == update.hash;
@@ -95,7 +95,7 @@ void StatefulSetController::Reconcile(const std::string& key, Done done) {
   for (const auto& [ordinal, pod] : pass.over) OwnClaims(pass, *pod, ordinal, true);
   if (Fill(pass) && Shrink(pass)) RollOver(pass);
   WriteStatus(pass);
-  if (pass.look_again.count() > 0) pass.writes->RequeueAfter(pass.look_again);
+  if (pass.requeue_after.count() > 0) pass.writes->RequeueAfter(pass.requeue_after);
   pass.writes->Close();
 }
 
@@ -175,7 +175,7 @@ void StatefulSetController::CreatePod(Pass& pass, int64_t ordinal) {
   const std::vector<json::SharedValue> claims = ClaimsOf(pass, ordinal);
   if (std::any_of(claims.begin(), claims.end(), IsGoing)) {
     // With the pod before this one.
-    pass.look_again = kClaimsGone;
+    pass.requeue_after = kClaimsGone;
     return;
   }
   const bool rolling = pass.current.name != pass.update.name;
@@ -312,7 +312,7 @@ void StatefulSetController::WriteStatus(Pass& pass) {
       ++replicas;
       if (api::IsDeleting(*pod)) continue;
       ready += IsReady(*pod) ? 1 : 0;
-      available += IsAvailable(*pod, pass.least, pass.now, pass.look_again) ? 1 : 0;
+      available += IsAvailable(*pod, pass.least, pass.now, pass.requeue_after) ? 1 : 0;
       updated += pass.IsUpdated(*pod) ? 1 : 0;
       current += api::Label(*pod, kRevisionLabel) == pass.current.hash ? 1 : 0;
     }
