@@ -119,7 +119,7 @@ Result<Value> ResolveYamlScalar(std::string_view text) {
       if (auto integer = ParseInteger(digits)) return std::move(*integer);
     }
     if (auto d = ParseFloat(digits)) {
-      // "1e3" and "3.0" are whole numbers to whoever reads the JSON that Kubernetes makes of them.
+      // Kubernetes turns these into JSON, in which "1e3" and "3.0" are whole numbers.
       if (*d == std::trunc(*d) && std::fabs(*d) < 0x1p53) return Value(static_cast<int64_t>(*d));
       return Value(*d);
     }

@@ -92,7 +92,7 @@ struct Options {
   // Null: there are no service account tokens, and pods get none.
   std::shared_ptr<const TokenKey> token_key;
   std::string ca_pem;  // what clients in pods trust this server by; goes into legacy token secrets
-  // Roles and bindings decide; else whoever is authenticated may do anything.
+  // Roles and bindings decide; else every authenticated user may do anything.
   bool rbac = false;
   std::string default_scheduler = "swell";  // of pods that name none
   // Cluster IPs of services: `service_ip_count` addresses from this one on.
@@ -106,20 +106,20 @@ struct Options {
   Metrics* metrics = nullptr;
   // What /healthz, /livez and /readyz ask beside the server's own store.
   HealthChecks health;
-  // Has work that takes long done by another thread; false: so many bytes have no room there.
-  // Empty: it is done at once.
+  // Runs work that takes long on another thread; false: its queue has no room for so many bytes.
+  // Empty: the work is done at once.
   std::function<bool(std::function<void()> work, size_t bytes)> aside;
   // Answers POST /swell/v1/backup: writes the whole store into a file beside the database and says
   // which. Empty: 404.
   std::function<void(std::function<void(Result<json::Value>)>)> backup;
-  // Issues client certificates for users (common name, organization); empty: there are none.
+  // Issues client certificates for users (common name, organization); empty: it cannot.
   std::function<Result<CertificateAndKey>(
       const std::string& name, const std::string& organization, Duration validity)>
       issue_certificate;
   // The organizations that a certificate signing request (PEM) names; empty: nobody looks at them.
   std::function<Result<std::vector<std::string>>(const std::string& request_pem)>
       requested_organizations;
-  // Takes the lines of the audit log (audit.k8s.io/v1 events as JSON); empty: there is none.
+  // Takes the lines of the audit log (audit.k8s.io/v1 events as JSON); empty: no audit log.
   std::function<void(std::string)> audit;
   AuditLevel audit_level = AuditLevel::kWrites;
 };

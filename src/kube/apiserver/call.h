@@ -51,7 +51,7 @@ struct Call : std::enable_shared_from_this<Call> {
   bool dry_run = false;
   std::string object_name;  // of what is made, where the path does not say it
 
-  // Requests that the handler has sent to other servers; null: none yet.
+  // Requests that the handler has sent to other servers; null before the first.
   std::shared_ptr<Callouts> callouts;
   // Runs the handler again, or what is left of it, when they have their answers.
   std::function<void(const std::shared_ptr<Call>&)> retry;

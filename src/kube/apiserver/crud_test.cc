@@ -50,7 +50,7 @@ TEST_F(CrudTest, NothingIsWrittenForALeaderWhoseTermIsOver) {
       server.Merge(leases + "/l", R"({"spec":{"renewTime":"2026-01-01T00:00:01.000000Z"}})").status,
       200);
   EXPECT_EQ(server.Post(kPods + term(0), PodJson("b")).status, 201);
-  // Of two writes that are handed over at once, the first counts for the second.
+  // The second of two writes that are handed over at once sees the first.
   std::vector<std::shared_ptr<TestSink>> sinks;
   std::vector<std::unique_ptr<api::RestCall>> calls;
   for (const api::RestRequest& request :
@@ -76,7 +76,7 @@ TEST_F(CrudTest, NothingIsWrittenForALeaderWhoseTermIsOver) {
   EXPECT_EQ(server.Post(StrCat(kPods, "?leaseTerm=l"), PodJson("d")).status, 400);
 }
 
-// Whoever is told that it exists takes it for made, and asks no more.
+// A client that hears AlreadyExists takes the object for created, and does not retry.
 TEST_F(CrudTest, WhatIsNotDurableIsNotSaidToExist) {
   const auto disk = std::make_shared<store::MemoryDisk>();
   server.server.reset();

@@ -162,7 +162,7 @@ class Client::Sink : public api::RestSink {
   size_t size_ = 0;
 };
 
-// Of a list whose documents may be shared.
+// Receives a list whose documents may be shared.
 class Client::ListSink final : public Sink, public api::ObjectSink {
  public:
   ListSink(Executor& executor, std::shared_ptr<State> state, uint64_t id, ListCallback done)

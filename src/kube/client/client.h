@@ -153,7 +153,7 @@ class Client {
              const json::Value& patch,
              ObjectCallback done,
              std::string_view subresource = {});
-  // Of what is deleted gradually, some servers answer the metadata alone.
+  // Where deletion is gradual, some servers answer with the metadata alone.
   void Delete(const Resource& resource,
               std::string_view ns,
               std::string_view name,

@@ -59,8 +59,8 @@ bool EventRecorder::Spend(uint64_t object_key) {
   return true;
 }
 
-// Who lists an object's events gets them by name: so they come in the order in which they happened,
-// also those of one second.
+// A list of events is sorted by name: names grow with time, so that it is in the order in which the
+// events happened, even within one second.
 std::string EventRecorder::NextSuffix() {
   last_tick_ = std::max(last_tick_ + 1, static_cast<uint64_t>(clock_.Now().unix_ns) >> kTickBits);
   std::string tick(kTickDigits, '0');

@@ -67,8 +67,8 @@ class Informer {
   // Runs `done` once the first list is in the cache (at once when it is).
   void WhenSynced(std::function<void()> done);
 
-  // Lists once more, from now on, and runs `done` when all that the server had by then is in the
-  // cache: for whoever must not act on what a slow watch has not told yet. After Start.
+  // Lists again and runs `done` when everything that the server has now is in the cache: for a
+  // controller that must not act on a stale cache. After Start.
   void Refresh(std::function<void()> done);
 
   // Key is "ns/name" or "name". nullptr when unknown.

@@ -19,7 +19,7 @@ std::string_view HolderOf(const json::Value& lease) {
   return json::GetString(lease, {"spec", "holderIdentity"});
 }
 
-// What a holder writes; whoever renews changes it.
+// What a holder writes; each renewal changes it.
 std::string RecordOf(const json::Value& lease) {
   const json::Value* spec = json::Find(lease, {"spec"});
   return spec ? json::Print(*spec) : std::string();
@@ -104,7 +104,7 @@ void LeaderElector::GiveUp() {
   asking_.reset();
 }
 
-// Whose Lease it is knows it as it wrote it.
+// The holder knows the Lease as it wrote it.
 void LeaderElector::Ask() {
   asking_ = clock_.Steady();
   tries_ = 0;

@@ -4,11 +4,11 @@
 // The leader renews the Lease every `retry_period`. One that could not for `renew_deadline`,
 // counted from when it began to ask, ceases to lead, which is before the others, who wait for
 // `lease_duration` since they last saw the Lease change, may take it. Nobody's clock is compared
-// with another's. Releasing names no holder, and whoever looks next may lead at once. Each write is
-// a JSON patch that holds only if the Lease's spec still is what was seen of it.
+// with another's. Releasing removes the holder, and the next replica that reads the Lease may lead
+// at once. Each write is a JSON patch that holds only if the Lease's spec is as it was read.
 //
-// A *term* is a time during which nobody else led: whoever loses the Lease for a while and gets it
-// again in the same term knows that nothing was decided meanwhile.
+// A *term* is a time during which nobody else led: a replica that loses the Lease for a while
+// and gets it again in the same term knows that nothing was decided in the meantime.
 //
 // - Threads: core executor only.
 // - Ownership: callbacks run on the executor, never after the elector is gone. They may not destroy
@@ -44,7 +44,7 @@ struct LeaderOptions {
 struct LeaderCallbacks {
   // From now on, until leading() says otherwise. `term` is an api::LeaseTerm.
   std::function<void(const std::string& term)> on_lead;
-  // Who leads has changed; empty: nobody.
+  // The leader has changed; empty: there is no leader.
   std::function<void(const std::string& holder)> on_holder;
 };
 

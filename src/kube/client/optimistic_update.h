@@ -1,7 +1,6 @@
-// Writing what follows from what was read, by whoever may wait for both: a command. The write says
-// which version was looked at, so that it is refused where somebody else wrote in between; then it
-// is looked at anew.
-// - Threads: that of what it calls.
+// UpdateWithRetry: reads an object, writes what follows from it, and reads again if another client
+// wrote in between. For commands, which may wait for both.
+// - Threads: those of the functions that it calls.
 #pragma once
 
 #include "base/result.h"
@@ -9,16 +8,16 @@
 
 namespace swell::client {
 
-// Of objects that somebody writes all the time: a job that trains tells how far it is.
+// Some objects are written all the time: a training job reports its progress.
 inline constexpr int kLooksMax = 10;
 
-// The write is of the version that was seen, and refused where there is another by then.
+// The server refuses the write if the object has another version by then.
 inline void SayVersionSeen(json::Value& write, const json::Value& seen) {
   json::Set(write, {"metadata", "resourceVersion"},
             json::GetString(seen, {"metadata", "resourceVersion"}));
 }
 
-// What `write` answers to what `look` has seen; the last one's kConflict when others go on writing.
+// The answer of `write` to what `look` returned; kConflict if other clients wrote each time.
 template <typename Look, typename Write>
 auto UpdateWithRetry(Look look, Write write) -> decltype(write(*look())) {
   for (int looks = 1;; ++looks) {

@@ -56,7 +56,7 @@ UsageRow& UsageDay::Row(std::string_view project, std::string_view user, int hou
   const Key key(project, user, hour);
   const auto found = rows.find(key);
   if (found != rows.end()) return found->second;
-  // Who comes late is told together; 24 rows of that are always free.
+  // Users beyond the bound share rows; 24 of these are always free.
   if (rows.size() >= kRowsMax) {
     return rows[Key(kUsageOthers, kUsageOthers, hour)];
   }
@@ -98,7 +98,8 @@ Result<UsageDay> UsageDay::FromConfigMap(const json::Value& object) {
   }
   for (const json::Value& one : json::GetArray(*usage, {"rows"})) {
     const int64_t hour = json::GetInt(one, {"hour"}, -1);
-    if (hour < 0 || hour > 23) return wrong(StrCat("hour ", hour, " of a row is none"));
+    if (hour < 0 || hour > 23)
+      return wrong(StrCat("hour ", hour, " of a row is not between 0 and 23"));
     UsageRow row;
     row.gpu_s = Number(one, "gpuSeconds");
     row.cpu_s = Number(one, "cpuSeconds");

@@ -1,8 +1,8 @@
 // WorkQueue: which objects need reconciling. A key is worked on once at a time; what happens to it
 // meanwhile makes it run again; failures come back later with exponential back-off.
 //
-// reconcile(key, done): done(Result) says OK (forget failures), OK with a delay (look again then),
-// or an error (retry with back-off, 10 ms doubling to 60 s; conflicts retry at once once).
+// reconcile(key, done): done(Result) says OK (forget failures), OK with a delay (reconcile again
+// then), or an error (retry with back-off, 10 ms doubling to 60 s; conflicts retry at once once).
 //
 // - Threads: core executor only.
 // - Invariants: no two queues of a process have one name.

@@ -3,9 +3,9 @@
 // (kube/api/meta/lease_term.h), so that a server can refuse it when it arrives after the term's
 // end.
 //
-// Reads, watches and Events always pass. Of other writes few are under way at a time; those that
-// wait are asked again whether they may when their turn comes, so that one who was held up, or
-// slept, sends nothing late. A write that may not pass is answered 429, as by a server that is
+// Reads, watches and Events always pass. Few other writes are open at a time; one that waits is
+// checked again when its turn comes, so that a process that was held up, or slept, sends nothing
+// late. A write that may not pass is answered 429, as by a server that is
 // busy: it was not made, and who asked asks again later.
 //
 // - Threads: core executor only.

@@ -409,7 +409,7 @@ Status SqliteBackend::WriteBatch(const std::vector<Change>& batch) {
 
 Status SqliteBackend::WriteChanges(const std::vector<Change>& batch) {
   if (begin_.Run() != 0) return db_->Error("begin");
-  // Of several changes to one object only the last needs to reach the disk.
+  // Where one object changed several times, only the last change needs to reach the disk.
   std::unordered_map<const Change*, bool> superseded;
   if (batch.size() > 1) {
     std::unordered_map<std::string, const Change*> last;

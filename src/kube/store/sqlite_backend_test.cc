@@ -316,7 +316,7 @@ TEST_F(SqliteBackendTest, BehavesAsTheModelInMemory) {
   }
 }
 
-// What is taken while writes go on is of one instant, and opens like any other database.
+// A snapshot that is taken during writes is of one instant, and opens like any other database.
 TEST_F(SqliteBackendTest, ASnapshotBecomesADatabaseOfItsOwn) {
   const std::string path = dir_.File("store.db");
   const std::string copy = dir_.File("copy.db");

@@ -19,7 +19,7 @@ constexpr size_t kBatchWrites = 4096;
 constexpr size_t kBatchBytes = 16 << 20;
 // A watch that starts far back is served in slices, so that others get their turn.
 constexpr size_t kReplaySlice = 1000;
-// So is what a group has written: whoever asks meanwhile need not wait until all are answered.
+// So are the answers to a group of writes: other requests are served in between.
 constexpr size_t kTellSlice = 8;
 // The next group is gathered where so many were answered and so few wait, for a part of what the
 // disk takes; see StoreImpl::Gather.
@@ -130,7 +130,7 @@ class StoreImpl final : public Store {
       ++resource.count;
       slot.durable = slot.latest = std::move(entry);
     }
-    // Never 0: to whoever lists and then watches, 0 would mean "from now on" and skip events.
+    // Never 0: in a watch after a list, 0 would mean "from now on" and skip events.
     durable_version_ = oldest_ = std::max<uint64_t>(loaded.version, 1);
     next_version_ = durable_version_ + 1;
     return Status::Ok();
@@ -303,10 +303,9 @@ void StoreImpl::Flush() {
                    scope_.Wrap([this](const Status& status) { OnCommitted(status); }));
 }
 
-// Who is answered often has the next write ready at once. If the disk began without them, they
-// would wait for that commit and then for their own: with a dozen writers each group would hold
-// half of them. So some of the time that a commit takes is waited, at most until all of them are
-// there.
+// A client whose write was answered often has the next one ready. If the disk began without it, it
+// would wait for that commit and then for its own: with a dozen writers each group would hold half
+// of them. So this waits for a part of a commit's time, at most until all of them are there.
 bool StoreImpl::Gather(size_t answered) {
   const Duration wait = std::min(backend_->CommitTime() / kGatherPart, kGatherMost);
   if (answered < kGatherFrom || accepted_.size() >= kGatherTo || wait <= Duration::zero()) {

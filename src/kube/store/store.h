@@ -144,7 +144,7 @@ class Store {
                                              const Options& options = {});
   virtual ~Store() = default;
 
-  // Newest accepted state, durable or not; nullptr when there is none.
+  // Newest accepted state, durable or not; nullptr if the object does not exist.
   virtual EntryPtr Latest(const Key& key) const = 0;
   // Durable state.
   virtual EntryPtr Get(const Key& key) const = 0;
@@ -173,8 +173,8 @@ class Store {
   // store that is destroyed forgets the writes that are under way, as a crash would.
   virtual void Write(EventType type, EntryPtr entry, std::function<void(const Status&)> done) = 0;
 
-  // Runs `done` on the executor once all that is accepted now is durable, or has failed: then an
-  // answer that rests on Latest() is no news to those who read.
+  // Runs `done` on the executor once every write that is accepted now is durable, or has failed.
+  // After that, everything that Latest() shows now is visible to readers, or was rolled back.
   virtual void Settle(std::function<void(const Status&)> done) = 0;
 
   // Events of a resource (all namespaces when ns is empty) after `since`, in order, first from the

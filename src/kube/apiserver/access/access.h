@@ -8,7 +8,7 @@
 
 namespace swell::apiserver {
 
-// Who may do what, and the tokens that were verified.
+// The authorizer, and the tokens that were verified.
 struct AccessControl final : CorePart {
   std::shared_ptr<Rbac> rbac;  // null: it is off
   std::shared_ptr<const Authorizer> authorizer;

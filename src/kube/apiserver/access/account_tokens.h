@@ -15,7 +15,7 @@
 
 namespace swell::apiserver {
 
-// Of tokens that name no audience, and of this server itself.
+// The audience of tokens that name none, and of this server itself.
 inline constexpr std::string_view kTokenIssuer = "https://kubernetes.default.svc.cluster.local";
 
 struct TokenUser {
@@ -39,7 +39,7 @@ std::string MakeLegacyToken(const Core& core,
 // A JSON Web Token with these claims.
 std::string SignToken(const TokenKey& key, const json::Value& claims);
 
-// The public key, for those who check tokens themselves.
+// The public key, with which others can verify tokens.
 json::Value TokenKeySet(const Core& core);
 
 std::string Base64Url(std::string_view bytes);

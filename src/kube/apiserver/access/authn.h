@@ -11,7 +11,7 @@ namespace swell::apiserver {
 
 // kUnauthorized when the credentials are missing or unknown.
 Result<api::UserInfo> Authenticate(Core& core, const api::RestRequest& request);
-// A bearer token's user and whom it is meant for; an error says why there is none.
+// A bearer token's user and audiences; an error says why the token is not accepted.
 Result<TokenUser> UserOfToken(Core& core, std::string_view token);
 
 }  // namespace swell::apiserver

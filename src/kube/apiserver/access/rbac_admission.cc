@@ -87,7 +87,7 @@ Status CheckRole(const Admission& admission, const json::Value& role, bool aggre
                         "must have cluster-admin privileges to use the aggregationRule");
 }
 
-// Who gives that role in `ns` has what it says there, or may give it all the same.
+// The user who grants the role in `ns` must have its rights there, or the right to bind it.
 Status CheckGiven(const Admission& admission, const RoleRef& ref, const std::string& ns) {
   const std::string plural = ref.kind == "Role" ? "roles" : "clusterroles";
   if (Has(admission, "bind", plural, ref.name, ns)) return Status::Ok();
@@ -107,7 +107,8 @@ Status CheckBinding(const Admission& admission, const json::Value& binding) {
                     admission.ns);
 }
 
-// A controller binds members' roles in the project's namespace: whoever names them gives these.
+// A controller binds members' roles in the project's namespace, so the user who names a member
+// grants the role.
 Status CheckMembers(const Admission& admission,
                     const json::Value& project,
                     const json::Value* old) {

@@ -19,7 +19,7 @@ using PolicyRules = std::vector<PolicyRule>;
 PolicyRules ReadRules(const json::Value& role);
 bool Allows(const PolicyRule& rule, const AccessAttributes& attributes);
 
-// What of `wanted` nothing in `held` gives: one verb of one resource or path each.
+// The part of `wanted` that `held` does not grant: one verb of one resource or path each.
 PolicyRules Uncovered(const PolicyRules& held, const PolicyRules& wanted);
 // `{APIGroups:[""], Resources:["pods"], Verbs:["get" "list"]}`, sorted lines, one per resource.
 std::string Describe(const PolicyRules& uncovered);

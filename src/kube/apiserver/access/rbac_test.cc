@@ -1,4 +1,4 @@
-// Who may do what: roles and bindings, escalation, impersonation, tokens.
+// Access control: roles and bindings, escalation, impersonation, tokens.
 #include <gtest/gtest.h>
 
 #include "base/strings.h"

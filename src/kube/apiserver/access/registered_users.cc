@@ -108,7 +108,7 @@ bool HandleUserCredentials(Core& core, const CallPtr& call) {
   const UserReference reference{path[3], std::string(json::GetString(*wanted, {"uid"}))};
   Result<json::Value> made = MakeCredentials(core, reference, *wanted);
   if (!made.ok()) {
-    // Whoever asks is known; it is the user that is not.
+    // The caller is authenticated; the user in the path is unknown.
     const Status& why = made.status();
     call->Fail(why.code() == Code::kUnauthorized ? Status(Code::kNotFound, why.message()) : why);
   } else {

@@ -21,9 +21,9 @@ namespace swell::apiserver {
 inline constexpr std::string_view kUserSecretType = "swell.dev/user";
 inline constexpr std::string_view kUserNamespace = "kube-system";
 inline constexpr std::string_view kUserLabel = api::keys::kUserSecret;
-// Of everybody who is made known so.
+// The group of all registered users.
 inline constexpr std::string_view kUsersGroup = "swell:users";
-// Of the claims of their tokens.
+// The claim of their tokens that names them.
 inline constexpr std::string_view kUserClaim = "swell.dev/user";
 
 struct UserReference {
@@ -42,8 +42,8 @@ Result<api::UserInfo> FindRegisteredUser(const Core& core, const UserReference& 
 // say themselves.
 std::string RunAsOfUser(const Core& core, std::string_view name);
 
-// POST /swell/v1/users/SECRET/credentials, for whoever may do that: a token, or a certificate with
-// its key. False: the request is another.
+// POST /swell/v1/users/SECRET/credentials: a token, or a certificate with its key. False: it is
+// another request.
 bool HandleUserCredentials(Core& core, const CallPtr& call);
 
 }  // namespace swell::apiserver

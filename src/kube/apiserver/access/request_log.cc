@@ -17,7 +17,7 @@ bool IsWrite(std::string_view verb) {
   return verb != "get" && verb != "list" && verb != "watch" && verb != "head" && verb != "options";
 }
 
-// As Kubernetes' metrics call verbs; whoever invents methods makes no series.
+// The verb's name in Kubernetes' metrics. An unknown method adds no series.
 std::string_view MetricVerb(const Call& call) {
   constexpr std::pair<std::string_view, std::string_view> kVerbs[] = {
       {"get", "GET"},       {"list", "LIST"},      {"watch", "WATCH"},
@@ -42,7 +42,7 @@ std::string_view ScopeOf(const Call& call) {
   return call.info.ns.empty() ? "cluster" : "namespace";
 }
 
-// Of a path that is no resource: which of those that there are.
+// The label of a path that is not a resource; a fixed set, so that series are bounded.
 std::string PathLabel(const Call& call) {
   if (call.info.is_resource || call.info.segments.empty()) return "";
   for (const char* known :
@@ -127,11 +127,11 @@ void RequestLog::Count(const Call& call, int status) {
 }
 
 bool RequestLog::Audited(const Call& call, int status) const {
-  // Who comes from this process is Swell itself.
+  // A caller in this process is Swell itself.
   if (level_ == AuditLevel::kNone || !call.request.user.name.empty()) return false;
   if (level_ == AuditLevel::kAll) return true;
   if (status == 401 || status == 403) return true;
-  // Who only asks what they may do changes nothing.
+  // An access review changes nothing.
   if (call.kind && call.kind->read_only) return false;
   // Users' credentials and backups are no resources.
   if (!call.info.is_resource) return call.verb == "post";

@@ -1,9 +1,9 @@
 // RequestLog: what becomes of every request: counted for metrics, and told to the audit log.
 //
 // The audit log has Kubernetes' events (audit.k8s.io/v1) at the level Metadata: who asked for what,
-// from where, when, and what the answer was; never what the request or the answer held. Of streams
-// there are two events, when they start and when they end; of other requests one. What Swell's own
-// components do in this process is not told: it follows from what people asked for.
+// from where, when, and what the answer was; never the bodies. A stream has two events, when it
+// starts and when it ends; another request has one. Requests of Swell's own components in this
+// process are left out: they follow from what people asked for.
 //
 // - Threads: core executor only.
 // - Ownership: shared by the server and the calls under way; clock, random and metrics outlive it.

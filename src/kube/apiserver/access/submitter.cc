@@ -68,7 +68,7 @@ struct Given {
   RunAs numbers;
 };
 
-// Who wrote the number knows how; one that cannot be read lets nothing run.
+// An administrator writes the number; one that cannot be read lets nothing run.
 Result<std::optional<Given>> GivenTo(const Admission& admission, const json::Value& pod) {
   const std::string user(api::Annotation(pod, api::keys::kUser));
   std::string text = user.empty() ? "" : RunAsOfUser(admission.core, user);
@@ -205,7 +205,7 @@ Status AdmitRunAs(const Admission& admission, json::Value& pod) {
 }
 
 Status AdmitNewContainers(const Admission& admission, const json::Value& pod) {
-  // One that was there before the number was given goes on as it is.
+  // A container that was there before the number was given stays as it is.
   if (!admission.core.Get<AccessControl>().rbac ||
       !json::Find(pod, {"spec", "securityContext", "runAsUser"})) {
     return Status::Ok();

@@ -1,4 +1,4 @@
-// Whose work an object is, and as whom it runs on nodes.
+// Submitter: the user who submitted an object, and the uid with which it runs on nodes.
 //
 // Jobs, pods and workloads that people bring carry their name (annotation swell.dev/user), set here
 // and nowhere else: in the object, and in the template of pods that a built-in controller makes of
@@ -19,7 +19,7 @@
 
 namespace swell::apiserver {
 
-// Of namespaces, from people to this server alone.
+// An annotation of namespaces, for this server alone.
 inline constexpr std::string_view kRunAsUser = "swell.dev/run-as-user";
 
 // "UID[:GID[,GID...]]": the first group is the main one; none: the one of the user's number.

@@ -1,4 +1,4 @@
-// Whose work it is, and as whom it runs: what people's pods, jobs and workloads carry and may ask.
+// The submitter of pods, jobs and workloads, and the uid with which they run.
 #include "kube/apiserver/access/submitter.h"
 
 #include <gtest/gtest.h>

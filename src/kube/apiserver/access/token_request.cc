@@ -120,7 +120,7 @@ void HandleTokenRequest(Core& core, const CallPtr& call) {
   RespondDocument(*call, 201, AnswerOf(core, *request, *claims));
 }
 
-// GET /.well-known/openid-configuration and /openid/v1/jwks, for those who check tokens themselves.
+// GET /.well-known/openid-configuration and /openid/v1/jwks, with which others can verify tokens.
 bool HandleIssuerDiscovery(Core& core, Call& call) {
   const std::string& path = call.request.path;
   if (path == "/openid/v1/jwks") {

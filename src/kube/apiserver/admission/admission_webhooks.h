@@ -1,6 +1,6 @@
-// Admission webhooks: whoever a (Mutating|Validating)WebhookConfiguration names is asked about
-// writes, and about connections to pods. The mutating ones come one after the other, behind the
-// server's own admission and before its validation; the validating ones all at once, at the end.
+// Admission webhooks: the servers in (Mutating|Validating)WebhookConfigurations review writes and
+// connections to pods. Mutating webhooks are called one after the other, between the server's own
+// admission and its validation; validating webhooks all at once, at the end.
 //
 // What returns WaitingForCallout() continues when the handler runs again (request/callouts.h).
 //

@@ -55,7 +55,7 @@ TEST_F(ApplyTest, EveryWriterIsAManager) {
   EXPECT_EQ(Managers(patched), (Texts{R"(kubectl-create Update {"f:data":{},)"
                                       R"("f:metadata":{"f:labels":{".":{},"f:x":{}}}})",
                                       R"(other Update {"f:data":{"f:k":{}}})"}));
-  // Whoever changes nothing manages nothing, and the entries keep their times.
+  // A writer that changes nothing manages nothing, and the entries keep their times.
   server.executor.Advance(std::chrono::seconds(90));
   const Answer same = server.Merge(StrCat(kMaps, "/a?fieldManager=third"), R"({"data":{"k":"z"}})");
   EXPECT_EQ(same.text, patched.text);

@@ -51,7 +51,7 @@ struct Part {
 };
 // The parts of a value that has some, sorted by element; of equal keys the first.
 std::vector<Part> PartsOf(const json::Value& value, const api::Schema* schema);
-// The first element of a list that an earlier one is, too; empty: there is none.
+// The first duplicate among the elements of a list; empty: all differ.
 std::string ElementThereTwice(const json::Value& value, const api::Schema* schema);
 
 // The fields that a document sets, as an apply owns them.

@@ -33,8 +33,8 @@ class Managers {
 
   bool empty() const { return list_.empty(); }
   std::vector<Manager>& list() { return list_; }
-  // The entry of that name, operation and subresource, made when there is none. References from
-  // before are void then.
+  // The entry of that name, operation and subresource, which is added if it is missing; that
+  // invalidates earlier references.
   Manager& Entry(std::string_view name,
                  std::string_view operation,
                  std::string_view api_version,

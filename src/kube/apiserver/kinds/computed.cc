@@ -80,7 +80,7 @@ json::Object ApiService(const Core& core,
   return object;
 }
 
-// Of every group but the one that they are of themselves, as kube-apiserver has it.
+// One for each group except apiregistration.k8s.io, as in kube-apiserver.
 std::vector<json::Object> ApiServices(const Core& core, const api::KindInfo& kind) {
   constexpr int64_t kFirstGroup = 18'000;
   constexpr int64_t kGroupStep = 50;

@@ -77,7 +77,7 @@ TakenNames NamesOfOthers(const Core& core, const json::Value& crd) {
 
 struct NameVerdict {
   json::Object accepted;
-  std::string reason;  // of the last conflict; empty: there is none
+  std::string reason;  // of the last conflict; empty: no conflict
   std::string message;
 };
 

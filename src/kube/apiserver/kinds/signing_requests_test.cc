@@ -1,4 +1,4 @@
-// Who may approve and sign requests for certificates, and what nobody may ask for.
+// Certificate signing requests: the rights to approve and sign, and subjects that are refused.
 #include <gtest/gtest.h>
 
 #include "base/strings.h"

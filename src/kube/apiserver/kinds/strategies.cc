@@ -28,7 +28,7 @@ bool IsProtectedNamespace(std::string_view name) {
 }
 
 Status CreateNamespace(Admission& admission, json::Value& object) {
-  // A name that is none is told as such, and not as a label's value, too.
+  // An invalid name is reported once, as the name and not as a label's value as well.
   if (api::CheckDnsLabel(admission.name).empty()) {
     json::Set(object, {"metadata", "labels", kNameLabel}, json::Value(admission.name));
   }
@@ -394,7 +394,7 @@ Status UpdatePvc(Admission& admission, json::Value& object, const json::Value& o
       "pvc must support resize");
 }
 
-// Of how many templates it is the latest: what came before metadata.generation.
+// Counts changes of the template; clients used it before metadata.generation.
 constexpr char kTemplateGeneration[] = "deprecated.daemonset.template.generation";
 
 void SetTemplateGeneration(json::Value& object, int64_t generation) {

@@ -82,8 +82,8 @@ struct AssignedPod {
   json::SharedValue content;  // the entry's, for as long as this is held
 };
 
-// The pod with its node, as the store's next version. Who watches will ask for its document: that
-// of the last version, with what is new, costs less than to parse the text again.
+// The pod with its node, as the store's next version. Watchers need its document: to change a copy
+// of the last version's costs less than to parse the text again.
 AssignedPod Assign(Core& core,
                    const store::Entry& entry,
                    const json::Value& pod,

@@ -54,7 +54,7 @@ bool IgnoresBudgets(const json::Value& pod) {
   return phase == "Succeeded" || phase == "Failed" || phase == "Pending" || api::IsDeleting(pod);
 }
 
-// Takes one disruption from the budget, or says why there is none.
+// Takes one disruption from the budget, or says why none is left.
 Status TakeDisruption(Core& core,
                       const store::EntryPtr& entry,
                       std::string_view pod_name,

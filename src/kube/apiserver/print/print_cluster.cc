@@ -207,7 +207,7 @@ void PrintApiService(const json::Value& object, const CellContext& context, json
   cells.emplace_back(AgeCell(object, context.now));
 }
 
-// Of a pod, all containers together.
+// The sum over all containers of a pod.
 void PrintMeasured(const json::Value& object, const CellContext&, json::Array& cells) {
   cells.emplace_back(api::Name(object));
   for (const char* resource : {"cpu", "memory"}) {

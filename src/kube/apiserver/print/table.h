@@ -48,7 +48,7 @@ api::PrinterColumn Column(std::string name,
                           std::string format = {},
                           std::string description = {});
 
-// One value by a CRD column's JSON path; null when there is none.
+// The value at a CRD column's JSONPath; null if nothing is there.
 json::Value PathValue(const json::Value& object, std::string_view json_path);
 
 }  // namespace swell::apiserver

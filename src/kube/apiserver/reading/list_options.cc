@@ -47,7 +47,7 @@ std::string EncodeToken(std::string_view bytes) {
   return text;
 }
 
-// {"v":"meta.k8s.io/v1","rv":42,"start":"ns/name"}; rv -1 goes on at the newest state.
+// {"v":"meta.k8s.io/v1","rv":42,"start":"ns/name"}; rv -1 continues at the newest state.
 Status ReadToken(std::string_view token, ListOptions& options) {
   if (token.size() > kMaxTokenBytes) return BadToken("it is too long");
   const auto bad = FirstBadByte(token);

@@ -30,7 +30,7 @@ Status TooNewVersionError(uint64_t asked, uint64_t current);
 Status ExpiredListError(uint64_t version, const Status& why);
 // As Kubernetes words it; its answer carries InconsistentToken in metadata.continue.
 Status ExpiredContinueError();
-// A token that goes on behind the same object, at the newest state.
+// A token that continues behind the same object, at the newest state.
 std::string InconsistentToken(const ListOptions& options);
 
 }  // namespace swell::apiserver

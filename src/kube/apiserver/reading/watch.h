@@ -75,9 +75,9 @@ class Watcher : public std::enable_shared_from_this<Watcher> {
   // The state at the start, and what it must be followed by.
   void SendStart();
   bool SendInitial();
-  // Whether a webhook must convert something before the sending can go on, which it then does.
+  // Whether a webhook must convert something first; sending resumes when it has.
   bool Waits(const Status& status);
-  // Whether the receiver has enough to read for now; the sending goes on when it has read.
+  // Whether the receiver has enough to read for now; sending resumes when it has read.
   bool Paced();
   void Wait();
   void Resume();

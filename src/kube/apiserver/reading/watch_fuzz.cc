@@ -1,7 +1,7 @@
 // Fuzzes what keeps clients in step: each two bytes of the input are a write, a watch that begins,
 // one that breaks off and is resumed, a page of a list, a continue token that somebody changed. The
-// history is short, so versions expire. Whoever follows a selection must have its state at the end,
-// having been told of each change once; and the pages of a list are those of one version.
+// history is short, so versions expire. A client that follows a selection must have its state at
+// the end, having received each change once; and the pages of a list are those of one version.
 #include <cstddef>
 #include <cstdint>
 #include <map>

@@ -240,7 +240,7 @@ TEST_F(WatchTest, WhatIsThereAtOnceIsSentAtTheReceiversPace) {
        {std::string("?watch=1&resourceVersion=0&allowWatchBookmarks=1"),
         StrCat("?watch=1&allowWatchBookmarks=1&resourceVersion=", before),
         std::string("?watch=1&sendInitialEvents=1&resourceVersionMatch=NotOlderThan")}) {
-    // Of small buffers, each object takes all of the room.
+    // With a small buffer, each object takes all of the room.
     for (const size_t limit : {size_t{64} << 10, size_t{512} << 10}) {
       auto sink = std::make_shared<PacedTestSink>(limit);
       const auto call = server.server->Handle(server.Request("GET", StrCat(maps, query)), sink);

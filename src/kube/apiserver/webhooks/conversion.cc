@@ -86,7 +86,7 @@ std::string Difference(const json::Value& from, const json::Value& to) {
   return {};
 }
 
-// Of the metadata, a webhook converts labels and annotations.
+// A webhook may convert labels and annotations, nothing else of the metadata.
 std::string TakeMetadata(const json::Value& from, json::Value& to) {
   const json::Value* given = json::Find(to, {"metadata"});
   if (given == nullptr) return "missing metadata in converted object";

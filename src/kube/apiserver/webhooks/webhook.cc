@@ -117,7 +117,7 @@ Callouts::Answer AnswerIn(const api::RestResponse& response,
   auto parsed = json::Parse(body);
   if (parsed.ok() && json::GetString(*parsed, {"kind"}) == "Status" &&
       !json::GetArray(*parsed, {"details", "causes"}).empty() && response.status >= 503) {
-    // Of our own client: nobody answered.
+    // Our own HTTP client made this answer: the server did not.
     return Status(Code::kUnavailable,
                   StrCat("Post ", Quote(url), ": ",
                          DialProblem(std::string(json::GetString(*parsed, {"message"})), address)));

@@ -194,8 +194,8 @@ void CopyOrRemove(json::Value& to, const json::Value& from, json::Path path) {
   if (!same) json::Set(to, path, *value);
 }
 
-// What a writer may not change: identity and the marks of creation and deletion. Who sets the marks
-// of a deletion hears that it cannot be (kube/api/validate).
+// Restores what a writer may not change: identity and the marks of creation. Marks of deletion are
+// left for the validation to refuse (kube/api/validate).
 void KeepIdentity(json::Value& object, const json::Value& old) {
   for (const char* field :
        {"name", "namespace", "uid", "creationTimestamp", "generation", "selfLink"}) {

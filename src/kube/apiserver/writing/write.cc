@@ -71,7 +71,7 @@ void CreateObject(Core& core, const CallPtr& call, json::Value object) {
   }
   call->object_name = admission.name;
   if (const auto there = core.store.Latest(KeyFor(*call->storage, admission.ns, admission.name))) {
-    // Whoever hears it takes it for made.
+    // The client will take the object for created, so it must be durable.
     core.store.Settle([call, exists = Exists(*call, admission.name, *there)](
                           const Status& settled) { call->Fail(settled.ok() ? exists : settled); });
     return;
