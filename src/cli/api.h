@@ -15,7 +15,7 @@ namespace swell::cli {
 
 using Resource = client::Resource;
 
-// Of writes; empty fields are left out.
+// Options of a write; empty fields are not sent.
 struct WriteOptions {
   bool dry_run = false;  // on the server
   std::string field_manager = "swell";

@@ -78,7 +78,7 @@ struct CliEnv {
   EventLoop* loop = nullptr;
   std::function<Result<Connection>(const ClusterFlags&)> connect;
   WhatIfEngine what_if;
-  // Standard input as it comes, and ports of this machine; empty: there are none.
+  // The terminal, and ports of this machine. Empty if there are no such things.
   std::function<std::unique_ptr<Console>()> console;
   std::function<Result<std::unique_ptr<PortListener>>(const std::string& address,
                                                       std::function<void(api::DuplexPtr)> accepted)>

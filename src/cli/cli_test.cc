@@ -357,9 +357,9 @@ TEST_F(CliTest, WhatReachesIntoAPodThatWaitsSaysHowToLearnWhy) {
       "i}]}}");
   const std::string why = "swell why p -n default says what for\n";
   EXPECT_EQ(Run({"swell", "exec", "p", "--", "ls"}), 1);
-  EXPECT_EQ(err_, "swell: pod p runs nothing yet, for it waits for a node; " + why);
+  EXPECT_EQ(err_, "swell: pod p does not run yet: it waits for a node; " + why);
   EXPECT_EQ(Run({"swell", "attach", "p"}), 1);
-  EXPECT_EQ(err_, "swell: pod p runs nothing yet, for it waits for a node; " + why);
+  EXPECT_EQ(err_, "swell: pod p does not run yet: it waits for a node; " + why);
   EXPECT_EQ(Run({"swell", "logs", "p"}), 0);
   EXPECT_EQ(err_, "p has not started: it waits for a node; " + why);
 }
@@ -432,8 +432,8 @@ TEST(Kubeconfigs, OneThatIsNotThereLeadsToNoOtherCluster) {
   EXPECT_EQ(*FindKubeconfig({}, env), users);
   listed = "/none/at/all";
   EXPECT_EQ(FindKubeconfig({}, env).status().message(),
-            "no cluster to talk to\n  $KUBECONFIG: /none/at/all does not exist\n"
-            "Unset KUBECONFIG to talk to this machine's cluster");
+            "no cluster found\n  $KUBECONFIG: /none/at/all does not exist\n"
+            "Unset KUBECONFIG to use the cluster of this machine");
   listed = "/none/at/all:" + users;
   EXPECT_EQ(*FindKubeconfig({}, env), listed);
 }
@@ -449,13 +449,14 @@ TEST_F(CliTest, JobsOfOtherOperatorsArePointedTo) {
             "operator's: swell why mpijob.mnist\n");
   EXPECT_EQ(Run({"swell", "list"}), 0);
   EXPECT_EQ(err_,
-            "No jobs in namespace default\nOf other operators there is 1: swell get podgroups\n");
+            "No jobs in namespace default\n1 more job belongs to other operators (swell get "
+            "podgroups)\n");
   Create(
       "{apiVersion: batch/v1, kind: Job, metadata: {name: own}, spec: {template: {spec: "
       "{restartPolicy: Never, containers: [{name: c, image: i}]}}}}");
   EXPECT_EQ(Run({"swell", "list"}), 0);
   EXPECT_NE(out_.find("own "), std::string::npos) << out_;
-  EXPECT_EQ(err_, "Of other operators there is 1: swell get podgroups\n");
+  EXPECT_EQ(err_, "1 more job belongs to other operators (swell get podgroups)\n");
 }
 
 TEST_F(CliTest, SubmitPassesTheCommandOnUntouched) {
@@ -471,7 +472,7 @@ TEST_F(CliTest, SubmitPassesTheCommandOnUntouched) {
   ASSERT_EQ(Run({"swell", "suspend", "net"}), 0) << err_;
   EXPECT_EQ(out_, "pytorchjob.kubeflow.org/net suspended\n");
   ASSERT_EQ(Run({"swell", "describe", "net"}), 0) << err_;
-  EXPECT_NE(out_.find("When preempted:   comes back by itself"), std::string::npos) << out_;
+  EXPECT_NE(out_.find("When preempted:   resumes by itself"), std::string::npos) << out_;
   ASSERT_EQ(Run({"swell", "delete", "net"}), 0) << err_;
   EXPECT_EQ(out_, "pytorchjob.kubeflow.org \"net\" deleted\n");
   EXPECT_EQ(Run({"swell", "wait", "pytorchjob/net", "--for=delete"}), 0) << err_;
@@ -514,7 +515,7 @@ TEST_F(CliTest, UnknownWordsAreMisuse) {
 
 TEST_F(CliTest, EveryCommandHelpsWithoutACluster) {
   env_.connect = [](const ClusterFlags&) {
-    return Result<Connection>(swell::Status(Code::kNotFound, "no cluster to talk to"));
+    return Result<Connection>(swell::Status(Code::kNotFound, "no cluster found"));
   };
   for (const char* command : {"get", "list", "describe", "logs", "events", "submit", "apply",
                               "create", "delete", "suspend", "resume", "wait"}) {
@@ -523,7 +524,7 @@ TEST_F(CliTest, EveryCommandHelpsWithoutACluster) {
     EXPECT_NE(out_.find(StrCat("  swell ", command)), std::string::npos) << command;
   }
   EXPECT_EQ(Run({"swell", "list"}), 1);
-  EXPECT_EQ(err_, "swell: no cluster to talk to\n");
+  EXPECT_EQ(err_, "swell: no cluster found\n");
 }
 
 TEST_F(CliTest, NoReaderIsNoError) {

@@ -35,10 +35,10 @@ Result<std::string> FindKubeconfig(const ClusterFlags& flags,
     if (FileExists(std::string(path))) return listed;
     tried.push_back(StrCat("$KUBECONFIG: ", path, " does not exist"));
   }
-  // Whoever names a cluster means no other one.
+  // A cluster that was named is never replaced by another one.
   if (!tried.empty()) {
-    return Status(Code::kNotFound, StrCat("no cluster to talk to\n  ", Join(tried, "\n  "),
-                                          "\nUnset KUBECONFIG to talk to this machine's cluster"));
+    return Status(Code::kNotFound, StrCat("no cluster found\n  ", Join(tried, "\n  "),
+                                          "\nUnset KUBECONFIG to use the cluster of this machine"));
   }
   std::string home = getenv("HOME");
   std::string data_dir = getenv("SWELL_DATA_DIR");
@@ -48,10 +48,10 @@ Result<std::string> FindKubeconfig(const ClusterFlags& flags,
   if (FileExists(embedded) && (Runs(data_dir) || !FileExists(users))) {
     return embedded;
   }
-  tried.push_back(StrCat("this machine's cluster: none is running in ", data_dir));
+  tried.push_back(StrCat("no cluster of this machine runs in ", data_dir));
   if (FileExists(users)) return users;
   tried.push_back(StrCat(users, " does not exist"));
-  return Status(Code::kNotFound, StrCat("no cluster to talk to\n  ", Join(tried, "\n  "),
+  return Status(Code::kNotFound, StrCat("no cluster found\n  ", Join(tried, "\n  "),
                                         "\nStart one on this machine with: swell up --detach"));
 }
 

@@ -35,7 +35,7 @@ class Kinds {
   // kNotFound with a suggestion when the server has no such resource.
   Result<Kind> Find(std::string_view word);
   Result<Kind> FindGvk(std::string_view api_version, std::string_view kind);
-  // "all" and other categories; empty when it is none.
+  // "all" and other categories; empty if it is not a category.
   std::vector<Kind> InCategory(std::string_view category);
   // Everything, discovered.
   Result<std::vector<Kind>> All();
@@ -53,7 +53,7 @@ class Kinds {
 // Names and short names of the kinds everybody has, for completion without a server.
 const std::vector<Kind>& WellKnownKinds();
 
-// Of a word that is not a job's name either, what Kinds::Find said of it.
+// The error for a word that names neither a job nor a kind, from that of Kinds::Find.
 Status NeitherJobNorKind(const Status& no_kind, std::string_view word, std::string_view ns);
 
 }  // namespace swell::cli

@@ -67,7 +67,7 @@ Result<Kinds*> Session::ServerKinds() {
 
 std::string Session::Namespace() {
   if (!global_.ns.empty()) return global_.ns;
-  // The kubeconfig knows; whoever needs the server, too, is told when there is none.
+  // The kubeconfig has it. Without a server, the next request reports the error.
   static_cast<void>(Server().ok());
   return api_ && !api_->connection().ns.empty() ? api_->connection().ns : "default";
 }

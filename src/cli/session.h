@@ -79,7 +79,7 @@ class Session {
   std::unique_ptr<Kinds> kinds_;
 };
 
-// Who the user is to the cluster; $USER where the server cannot say.
+// The name of the user in the cluster; $USER if the server does not tell.
 Result<std::string> UserName(Session& session, Api& api);
 
 // An error as people read it: one line, then one line per cause.

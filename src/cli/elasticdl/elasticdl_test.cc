@@ -126,8 +126,9 @@ TEST_F(ElasticdlTest, NamesAPriorityClassThatThereIsNot) {
   for (const std::string flag : {"--master_pod_priority", "--worker_pod_priority"}) {
     err_.clear();
     EXPECT_NE(Train({"--training_data=/d", flag + "=urgnt"}), 0);
-    EXPECT_NE(err_.find(flag + " \"urgnt\": there is no such PriorityClass; did you mean urgent?"),
-              std::string::npos)
+    EXPECT_NE(
+        err_.find(flag + " \"urgnt\": this PriorityClass does not exist; did you mean urgent?"),
+        std::string::npos)
         << err_;
   }
 }

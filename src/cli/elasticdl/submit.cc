@@ -154,11 +154,11 @@ class SubmitAction final : public Action {
     flags.Text("--" + name + "_resource_request", &role.request, "LIST",
                "what each " + name + " needs: cpu=1,memory=4096Mi,gpu=1");
     flags.Text("--" + name + "_resource_limit", &role.limit, "LIST", "resource limits");
-    flags.Text(
-        "--" + name + "_pod_priority", &role.priority, "CLASS",
-        "priority class" + std::string(name == "worker"
-                                           ? "; high, low, 0.5: so many of them high; or CLASS=0.5"
-                                           : ""));
+    flags.Text("--" + name + "_pod_priority", &role.priority, "CLASS",
+               "priority class" +
+                   std::string(name == "worker"
+                                   ? "; high, low, or 0.5: this part of them high; or CLASS=0.5"
+                                   : ""));
   }
   static void DeclareSeedAmounts(Flags& flags, const std::string& name, JobFlags::Role& role) {
     flags.Text("--" + name + "_cpu_request", &role.cpu_request, "AMOUNT", "CPU: 1000m");
@@ -206,10 +206,10 @@ class SubmitAction final : public Action {
         {"--docker_base_url", "no image is built or pushed"},
         {"--docker_tlscert", "no image is built or pushed"},
         {"--docker_tlskey", "no image is built or pushed"},
-        {"--log_level", "kubectl logs has everything"},
-        {"--log_file_path", "kubectl logs has everything"},
+        {"--log_level", "kubectl logs prints all logs"},
+        {"--log_file_path", "kubectl logs prints all logs"},
         {"--tensorboard_log_dir", "no TensorBoard is started"},
-        {"--relaunch_timeout_worker", "a worker waits for room as long as it takes"},
+        {"--relaunch_timeout_worker", "workers wait for resources without a limit"},
         {"--evaluation_start_delay_secs", "--evaluation_steps says when"},
         {"--evaluation_throttle_secs", "--evaluation_steps says when"},
     };
@@ -217,7 +217,7 @@ class SubmitAction final : public Action {
     static constexpr Accepted kSwitches[] = {
         {"--need_elasticdl_job_service", "the master is always reached by name"},
         {"--need_task_manager", "the master always hands out records"},
-        {"--need_pod_manager", "workers always come and go"},
+        {"--need_pod_manager", "workers are always elastic"},
         {"--need_tf_config", "model files are PyTorch's"},
         {"--force_use_kube_config_file", "the kubeconfig is always used"},
     };

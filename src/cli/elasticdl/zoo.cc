@@ -50,7 +50,7 @@ class InitAction final : public Action {
     if (FileExists(path)) return Status(Code::kAlreadyExists, StrCat(path, " is there already"));
     SWELL_RETURN_IF_ERROR(MakeDirs(folder_));
     SWELL_RETURN_IF_ERROR(WriteFileAtomically(path, kModel));
-    session.OutLine(StrCat("A model to begin with is in ", path,
+    session.OutLine(StrCat("An example model is in ", path,
                            ". Train it with:\n  elasticdl train --job_name=NAME "
                            "--image_name=",
                            image_, " --model_zoo=", folder_,

@@ -88,7 +88,7 @@ class SuspendAction final : public Action {
   void Declare(Flags&) override {}
   Result<int> Run(Session& session, std::vector<std::string> words) override {
     if (words.empty()) {
-      return Misuse(StrCat("say which job: swell ", suspend_ ? "suspend" : "resume", " JOB"));
+      return Misuse(StrCat("no job named: swell ", suspend_ ? "suspend" : "resume", " JOB"));
     }
     SWELL_ASSIGN_OR_RETURN(Api * api, session.Server());
     for (const std::string& word : words) {
@@ -110,7 +110,7 @@ JobTable JobSizes(Session& session, const OutputForm& form, bool all_namespaces)
   table.ns = all_namespaces ? "" : session.Namespace();
   table.header = {"NAME", "KIND", "STATUS", "MIN", "NOW", "DESIRED", "MAX", "AGE", "WHY"};
   table.row = [&session](const JobView& job) {
-    // Of an elastic job, its members that come and go: as `describe` and kubectl have it.
+    // The elastic members only, as `describe` and kubectl show it.
     const json::Value* size = SizeOf(*job.object);
     auto number = [size](std::string_view field, int64_t otherwise) {
       return std::to_string(size ? json::GetInt(*size, {field}) : otherwise);

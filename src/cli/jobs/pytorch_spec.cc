@@ -383,7 +383,7 @@ Status CheckJob(const PyTorchSpec& spec) {
   }
   if (spec.image.empty()) return Misuse("--image is not set");
   if (spec.workers < 1) {
-    return Misuse(StrCat("--workers ", spec.workers, ": at least 1, the master counts"));
+    return Misuse(StrCat("--workers ", spec.workers, ": at least 1 expected (the master counts)"));
   }
   return Status::Ok();
 }

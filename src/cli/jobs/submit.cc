@@ -135,7 +135,7 @@ class SubmitAction final : public Action {
     return Status::Ok();
   }
 
-  // A job of a project that there is not would run, and be charged to nobody.
+  // A job whose project does not exist would run without being charged to any project.
   Status CheckProject(Api& api) const {
     if (spec_.project.empty()) return Status::Ok();
     SWELL_ASSIGN_OR_RETURN(const ProjectTree tree, ReadProjects(api));
@@ -154,7 +154,7 @@ class SubmitAction final : public Action {
       SWELL_ASSIGN_OR_RETURN(bool left, IsLeft(api, api::Uid(**old)));
       if (!left) return Status::Ok();
       if (!api.Pause(std::chrono::milliseconds(50))) {
-        return Status(Code::kUnavailable, "stopped while waiting for the old job to end");
+        return Status(Code::kUnavailable, "interrupted while waiting for the old job to end");
       }
     }
   }
@@ -229,7 +229,7 @@ Status CheckPriorityClass(Api& api, const std::string& name, std::string_view fl
   for (const json::SharedValue& one : classes) names.emplace_back(api::Name(*one));
   std::string near = NearestWord(name, names);
   return Status(Code::kNotFound,
-                StrCat(flag, " ", Quote(name), ": there is no such PriorityClass",
+                StrCat(flag, " ", Quote(name), ": this PriorityClass does not exist",
                        near.empty() ? "" : StrCat("; did you mean ", near, "?"),
                        "\n  There are: ", names.empty() ? "none" : Join(names, ", ")));
 }

@@ -23,7 +23,7 @@ Status Check(const TrainingSpec& spec) {
     return Misuse("--completions and --parallelism must be at least 1");
   }
   if (spec.Repeats() && !(spec.topology_required.empty() && spec.topology_preferred.empty())) {
-    return Misuse("runs of their own (--completions, --parallelism) need not be close together");
+    return Misuse("independent runs (--completions, --parallelism) cannot require a topology");
   }
   if (spec.workers_min > pod.workers) {
     return Misuse(

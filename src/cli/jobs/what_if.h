@@ -19,7 +19,7 @@ Result<json::Array> ReadState(Api& api);
 // The pod's group, "namespace/name"; of a pod without one "/namespace/name".
 std::string GroupOfPod(const json::Value& pod);
 
-// Of a state that was changed in memory.
+// A view of a state in memory.
 StateView StateViewOf(const json::Array& state);
 
 // What becomes of one pod group.
@@ -66,7 +66,7 @@ class WhatIf {
   json::Array state_;
 };
 
-// Of the group in the state: pods that must run together, over all sets.
+// The number of pods of the group that must run together, over all pod sets.
 int64_t LeastMembers(const json::Array& state, const std::string& group);
 
 // Where a job that does not exist would go, when, and whom it would displace; prints it. The server

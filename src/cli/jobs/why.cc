@@ -23,7 +23,7 @@ constexpr size_t kJobsTried = 48, kJobsTriedLeast = 12;
 constexpr size_t kObjectsTried = 200'000;
 constexpr size_t kTogetherMax = 12;
 constexpr size_t kNodesShown = 20;
-// How far ahead is looked for what time alone brings: minimum run times that are over.
+// How far ahead to search for a time when minimum run times are over.
 constexpr std::chrono::seconds kLookAhead = std::chrono::hours(24);
 
 const JobKindInfo& PodKind() {
@@ -116,9 +116,9 @@ class WhyAction final : public Action {
     SWELL_ASSIGN_OR_RETURN(api_, session.Server());
     SWELL_ASSIGN_OR_RETURN(job_, FindWaiting(*api_, all_ ? "" : session.Namespace(), words[0]));
     SWELL_ASSIGN_OR_RETURN(tree_, ReadProjects(*api_));
-    const Status looked = Look();
-    hidden_ = looked.code() == Code::kForbidden;
-    if (!hidden_) SWELL_RETURN_IF_ERROR(looked);
+    const Status read = ReadCluster();
+    hidden_ = read.code() == Code::kForbidden;
+    if (!hidden_) SWELL_RETURN_IF_ERROR(read);
     if (Podless()) SWELL_RETURN_IF_ERROR(ReadTrouble());
     if (form.table()) {
       session.Out(Text());
@@ -137,26 +137,26 @@ class WhyAction final : public Action {
   bool IsPod() const { return job_.kind == &PodKind(); }
   std::string_view PodNode() const { return json::GetString(*job_.object, {"spec", "nodeName"}); }
 
-  // Whom a pod is left to; empty: to Swell.
+  // The other scheduler that is responsible for a pod; empty if it is Swell.
   std::string_view OtherScheduler() const {
     const std::string_view name =
         IsPod() ? json::GetString(*job_.object, {"spec", "schedulerName"}) : "";
     return name == "swell" || name == "default-scheduler" ? "" : name;
   }
 
-  // Whether it is Swell's scheduler that it waits for.
-  bool AsksScheduler() const {
+  // True if it waits for Swell's scheduler.
+  bool WaitsForScheduler() const {
     return Waits() && OtherScheduler().empty() &&
            (!IsPod() || (PodNode().empty() && !LacksGroup()));
   }
 
-  // The scheduler does not look at a pod before its group is there.
+  // The scheduler ignores a pod until its group exists.
   bool LacksGroup() const {
     const json::Value* placed = api::FindCondition(*job_.object, "PodScheduled");
     return placed != nullptr && json::GetString(*placed, {"reason"}) == "GroupMissing";
   }
 
-  // The first that has no place; null: none.
+  // The first pod without a node; null if there is no such pod.
   const json::Value* WaitingPod() const {
     for (const json::SharedValue& pod : job_.pods) {
       if (json::GetString(*pod, {"spec", "nodeName"}).empty() && !PodHasEnded(*pod)) return &*pod;
@@ -164,19 +164,19 @@ class WhyAction final : public Action {
     return nullptr;
   }
 
-  // As the scheduler knows it. Of a Job of Kubernetes, which has no group, it is a pod.
+  // The name that the scheduler uses. A batch Job has no group; then it is that of a pod.
   std::string Group() const {
     const json::Value* pod = WaitingPod();
     return pod != nullptr ? GroupOfPod(*pod) : StrCat(job_.ns, "/", job_.name);
   }
 
-  // Not everybody may see what others hold; then what the cluster says of the job must do.
-  Status Look() {
+  // Users who cannot read the whole cluster get the reasons recorded on the job only.
+  Status ReadCluster() {
     SWELL_ASSIGN_OR_RETURN(nodes_, ReadNodes(*api_));
-    return AsksScheduler() ? Ask() : Status::Ok();
+    return WaitsForScheduler() ? TryChanges() : Status::Ok();
   }
 
-  // Of a job without pods: what went wrong last.
+  // The last warning about a job without pods.
   Status ReadTrouble() {
     SWELL_ASSIGN_OR_RETURN(auto events, ListEvents(*api_, job_.ns, job_.name, job_.kind->kind));
     for (const EventView& event : events) {
@@ -185,13 +185,13 @@ class WhyAction final : public Action {
     return Status::Ok();
   }
 
-  // What the scheduler would do now, and what with less in its way.
-  Status Ask() {
+  // What the scheduler would do now, and with changes to the cluster.
+  Status TryChanges() {
     SWELL_ASSIGN_OR_RETURN(json::Array state, ReadState(*api_));
     SWELL_ASSIGN_OR_RETURN(WhatIf what_if, WhatIf::Make(*session_, std::move(state)));
     std::string group = Group();
     int64_t placed = job_.group ? json::GetInt(*job_.group, {"status", "scheduled"}) : 0;
-    // Of an elastic job that runs, one member more counts.
+    // A running elastic job needs one more member.
     int64_t need = std::max<int64_t>(1, LeastMembers(what_if.state(), group) - placed);
     now_ = what_if.Run(group);
     if (now_.starts(need)) return Status::Ok();
@@ -202,7 +202,7 @@ class WhyAction final : public Action {
     return Status::Ok();
   }
 
-  // Time alone: when those it may displace have run for as long as they may.
+  // Time alone: victims become preemptible when their minimum run time is over.
   void TryTime(const WhatIf& what_if, const std::string& group, int64_t need) {
     auto after = [&](std::chrono::seconds later) {
       return what_if.Run(group, what_if.Without({}), later);
@@ -231,7 +231,7 @@ class WhyAction final : public Action {
       names.insert(holder != holders.end() ? holder->name : one);
     }
     changes_.push_back(StrCat(api::HumanDuration(enough), " more",
-                              names.empty() ? "" : ", when it may stop ",
+                              names.empty() ? "" : ", when it may preempt ",
                               Join({names.begin(), names.end()}, ", ")));
   }
 
@@ -280,7 +280,7 @@ class WhyAction final : public Action {
   // The smallest holder whose end is enough; else the fewest of the largest together.
   void TryEnds(const WhatIf& what_if, const std::string& group, int64_t need) {
     std::vector<Holder> holders = Holders();
-    // Each costs as much as there is; who asks waits.
+    // Each attempt costs a cycle, and the user waits.
     const size_t most =
         std::clamp(kObjectsTried / (what_if.state().size() + 1), kJobsTriedLeast, kJobsTried);
     size_t tried = 0;
@@ -441,10 +441,10 @@ class WhyAction final : public Action {
   }
 
   std::string Reason() const {
-    // What was told of it may be Swell's: some names of other schedulers are its own, too.
+    // A reported reason may come from Swell, which also serves some names of other schedulers.
     if (!OtherScheduler().empty() && job_.waits.empty()) {
-      return StrCat("it is left to the scheduler ", Quote(OtherScheduler()),
-                    " (spec.schedulerName), not to swell");
+      return StrCat("another scheduler is responsible for it: ", Quote(OtherScheduler()),
+                    " (spec.schedulerName)");
     }
     if (IsPod() && !PodNode().empty()) return NodeTrouble();
     std::vector<std::string> gates;
@@ -452,30 +452,29 @@ class WhyAction final : public Action {
       gates.emplace_back(json::GetString(gate, {"name"}));
     }
     if (!gates.empty()) {
-      return StrCat("it is held by scheduling gates until who set them takes them away: ",
-                    Join(gates, ", "));
+      return StrCat("it has scheduling gates, which must be removed first: ", Join(gates, ", "));
     }
     if (!now_.reason.empty()) return now_.reason;
     return Podless() ? trouble_ : job_.waits;
   }
 
-  // What keeps the node from starting a pod that it has; empty: nothing that is known.
+  // Why the node does not start its pod; empty if unknown.
   std::string NodeTrouble() const {
     if (hidden_) return "";
     for (const NodeView& node : nodes_) {
       if (node.name != PodNode()) continue;
       return node.ready ? "" : StrCat("the node ", node.name, " is not ready");
     }
-    return StrCat("there is no node ", PodNode());
+    return StrCat("the node does not exist: ", PodNode());
   }
 
-  // A minimum that the job cannot have.
+  // Reports a minimum that the job cannot reach.
   std::string MinimumText() const {
     const int64_t least =
         json::GetInt(*job_.object, {"spec", "runPolicy", "schedulingPolicy", "minAvailable"});
     if (job_.over() || least <= job_.replicas) return "";
     return StrCat("minAvailable is ", least, ", but the job has ", job_.replicas,
-                  " members: it starts when all of them can");
+                  " members; all of them start together");
   }
 
   std::string StoppedText() const {
@@ -494,12 +493,12 @@ class WhyAction final : public Action {
     const Share& gpu = project->gpu();
     return StrCat(project->name, " holds ", HeldText(gpu, ShareOf::kGpu), " GPUs",
                   gpu.fair_share ? ", fair share " + ShareText(*gpu.fair_share, ShareOf::kGpu) : "",
-                  ", asks for ", ShareText(gpu.requested, ShareOf::kGpu), PastUseText(*project));
+                  ", requested ", ShareText(gpu.requested, ShareOf::kGpu), PastUseText(*project));
   }
 
-  // What it has used counts against it where shares are fair over time.
+  // Past use lowers the share of a project if shares are fair over time.
   std::string PastUseText(const ProjectView& project) const {
-    double all = 0;  // of those it shares with
+    double all = 0;  // of its siblings
     for (const ProjectView& other : tree_.projects) {
       if (other.parent == project.parent) all += other.past_gpu_hours.value_or(0);
     }
@@ -508,7 +507,7 @@ class WhyAction final : public Action {
                   ", of ", HoursText(all), " at its level");
   }
 
-  // Those with most free GPUs first, where there are many.
+  // Nodes with the most free GPUs first, if there are many.
   std::string NodesText() const {
     std::vector<const NodeView*> nodes;
     for (const NodeView& node : nodes_) {
@@ -529,7 +528,7 @@ class WhyAction final : public Action {
     if (nodes.empty()) return "";
     std::string text = table.ToString("  ");
     if (nodes.size() <= kNodesShown) return text;
-    return StrCat(text, "  and ", nodes.size() - kNodesShown, " more with no more than ",
+    return StrCat(text, "  and ", nodes.size() - kNodesShown, " more nodes with at most ",
                   GpuText(FreeOf(*nodes[kNodesShown])), " free\n");
   }
 
@@ -537,7 +536,7 @@ class WhyAction final : public Action {
     return node.total.milli_gpus - node.used.milli_gpus;
   }
 
-  // Why the room on it may be none: ", not ready", ", cordoned", ", tainted dedicated=x".
+  // Why pods may not be placed there: ", not ready", ", cordoned", ", tainted dedicated=x".
   static std::string KeptFreeText(const NodeView& node) {
     std::string text = node.ready ? "" : ", not ready";
     if (node.unschedulable) text += ", cordoned";
@@ -576,10 +575,11 @@ class WhyAction final : public Action {
     add("Minimum:  ", MinimumText());
     add("Stopped:  ", StoppedText());
     add("Quota:    ", QuotaText());
-    if (!AsksScheduler()) return out;
+    if (!WaitsForScheduler()) return out;
     if (hidden_) {
-      return out + "Who holds the nodes, and what would start it, is told to those who may look " +
-             "at the whole cluster.\n";
+      return out +
+             "Only users who can read the whole cluster see what uses the nodes and what would " +
+             "start the job.\n";
     }
     if (std::string nodes = NodesText(); !nodes.empty()) out += StrCat("Nodes:\n", nodes);
     if (!now_.places.empty()) return out + PlacedText();
@@ -593,9 +593,9 @@ class WhyAction final : public Action {
   std::string PlacedText() const {
     if (!now_.promised()) return "The scheduler is about to place it.\n";
     if (now_.victims.empty()) {  // they give way to others of its project just as well
-      return "It has been promised room, which is free when those who give way have stopped.\n";
+      return "It will start when the pods that it preempts have stopped.\n";
     }
-    std::string out = "It has been promised room, which is free when these have stopped:\n";
+    std::string out = "It will start when these pods have stopped:\n";
     for (const Outcome::Victim& victim : now_.victims) {
       out += StrCat("  ", victim.pod, " on ", victim.node, "\n");
     }
@@ -659,18 +659,18 @@ std::string PlanText(const Outcome& outcome, int64_t least, std::string_view job
     table.Add({place.pod, place.node, place.gpus.empty() ? "-" : place.gpus});
   }
   out = outcome.promised()
-            ? StrCat(job, " would start as soon as those it displaces have stopped:\n")
+            ? StrCat(job, " would start when the pods that it preempts have stopped:\n")
             : StrCat(job, " would start now:\n");
   out += table.ToString("  ");
   if (!outcome.waiting.empty()) {
     out += StrCat(outcome.waiting.size(), " more pods would wait: ", OneLine(outcome.reason), "\n");
   }
-  if (outcome.victims.empty()) return out + "Nobody would have to give way.\n";
+  if (outcome.victims.empty()) return out + "It would not preempt any pod.\n";
   TextTable victims({"STOPPED", "NODE", "RULE", "BECAUSE"}, 2);
   for (const Outcome::Victim& victim : outcome.victims) {
     victims.Add({victim.pod, victim.node, victim.rule, OneLine(victim.reason)});
   }
-  return StrCat(out, "It would displace:\n", victims.ToString("  "));
+  return StrCat(out, "It would preempt:\n", victims.ToString("  "));
 }
 
 Status PrintPlan(Session& session, Api& api, const json::Value& job) {

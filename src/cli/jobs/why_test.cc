@@ -16,10 +16,9 @@ class WhyTest : public CliTest {
 TEST_F(WhyTest, APodOfAnotherSchedulerIsToldAsSuch) {
   GpuPod("p", "schedulerName: nobody, ");
   ASSERT_EQ(Run({"swell", "why", "p"}), 0) << err_;
-  EXPECT_EQ(
-      out_,
-      "p waits for 2 GPUs, submitted 0s ago.\n"
-      "Why:      it is left to the scheduler \"nobody\" (spec.schedulerName), not to swell\n");
+  EXPECT_EQ(out_,
+            "p waits for 2 GPUs, submitted 0s ago.\n"
+            "Why:      another scheduler is responsible for it: \"nobody\" (spec.schedulerName)\n");
 }
 
 TEST_F(WhyTest, APodWhoseGroupIsNotThereIsNotSaidToBePlacedSoon) {
@@ -41,14 +40,14 @@ TEST_F(WhyTest, TheGatesOfAPodAreNamed) {
   ASSERT_EQ(Run({"swell", "why", "p"}), 0) << err_;
   EXPECT_EQ(out_,
             "p waits for 2 GPUs, submitted 0s ago.\n"
-            "Why:      it is held by scheduling gates until who set them takes them away: "
+            "Why:      it has scheduling gates, which must be removed first: "
             "example.com/quota\n");
 }
 
 TEST_F(WhyTest, APodThatHasANodeIsTheNodesConcern) {
   GpuPod("p", "schedulerName: swell, nodeName: node-9, ");
   ASSERT_EQ(Run({"swell", "why", "p"}), 0) << err_;
-  EXPECT_EQ(out_, "p starts on node-9: 2 GPUs.\nWhy:      there is no node node-9\n");
+  EXPECT_EQ(out_, "p starts on node-9: 2 GPUs.\nWhy:      the node does not exist: node-9\n");
   Status("/api/v1/namespaces/default/pods/p", R"({"status":{"phase":"Running"}})");
   ASSERT_EQ(Run({"swell", "why", "p"}), 0) << err_;
   EXPECT_EQ(out_, "p runs on node-9: 2 GPUs.\n");
@@ -130,7 +129,7 @@ TEST_F(WhyTest, AJobOfAnotherNamespaceIsPointedTo) {
   ASSERT_EQ(Run({"swell", "submit", "j", "-n", "team", "-i", "img", "--", "true"}), 0) << err_;
   EXPECT_EQ(Run({"swell", "why", "j"}), 1);
   EXPECT_EQ(err_,
-            "swell: job \"j\" not found in namespace \"default\"; there is one in team (-n)\n");
+            "swell: job \"j\" not found in namespace \"default\"; it exists in team (use -n)\n");
   EXPECT_EQ(Run({"swell", "why", "k"}), 1);
   EXPECT_EQ(err_,
             "swell: job \"k\" not found in namespace \"default\"; swell list shows the jobs there "
@@ -143,8 +142,8 @@ TEST_F(WhyTest, AMinimumThatTheJobCannotHaveIsTold) {
       "{schedulingPolicy: {minAvailable: 5}}, pytorchReplicaSpecs: {Worker: {replicas: 2, "
       "template: {spec: {containers: [{name: pytorch, image: i}]}}}}}}");
   ASSERT_EQ(Run({"swell", "why", "j"}), 0) << err_;
-  EXPECT_NE(out_.find("Minimum:  minAvailable is 5, but the job has 2 members: it starts when all "
-                      "of them can\n"),
+  EXPECT_NE(out_.find("Minimum:  minAvailable is 5, but the job has 2 members: all of "
+                      "them start together\n"),
             std::string::npos)
       << out_;
 }
@@ -185,7 +184,7 @@ TEST_F(WhyTest, WhatTimeAloneBringsIsTold) {
   ASSERT_TRUE(told.ok()) << out_;
   const json::Array& changes = json::GetArray(*told, {"wouldStartWith"});
   ASSERT_EQ(changes.size(), 1u) << out_;
-  EXPECT_EQ(json::Print(changes[0]), "\"5m more, when it may stop default/g\"");
+  EXPECT_EQ(json::Print(changes[0]), "\"5m more, when it may preempt default/g\"");
 }
 
 }  // namespace

@@ -54,7 +54,7 @@ class ManifestAction : public Action {
     if (!words.empty()) {
       return Misuse(StrCat("unexpected ", Quote(words[0]), "; manifests are given with -f"));
     }
-    if (files_.empty()) return Misuse("say which manifests: -f job.yaml, -f manifests/ or -f -");
+    if (files_.empty()) return Misuse("no manifests named; use -f job.yaml, -f manifests/ or -f -");
     SWELL_ASSIGN_OR_RETURN(form_, ParseOutputForm(output_));
     SWELL_ASSIGN_OR_RETURN(dry_run_, ParseDryRun(dry_run_text_));
     SWELL_RETURN_IF_ERROR(ParseValidate());
@@ -277,7 +277,8 @@ class DeleteAction final : public Action {
       return doomed;
     }
     if (words.empty()) {
-      return Misuse("say what to delete: swell delete JOB, swell delete pod NAME, or -f job.yaml");
+      return Misuse(
+          "nothing to delete; use swell delete JOB, swell delete pod NAME, or -f job.yaml");
     }
     SWELL_ASSIGN_OR_RETURN(Kinds * kinds, session.ServerKinds());
     bool by_selector = all_ || !selector_.empty() || !fields_.empty();

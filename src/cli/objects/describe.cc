@@ -16,7 +16,7 @@ class DescribeAction final : public Action {
 
   Result<int> Run(Session& session, std::vector<std::string> words) override {
     if (words.empty()) {
-      return Misuse("say what to describe: swell describe JOB, or swell describe KIND NAME");
+      return Misuse("nothing to describe; use swell describe JOB or swell describe KIND NAME");
     }
     SWELL_ASSIGN_OR_RETURN(Api * api, session.Server());
     SWELL_ASSIGN_OR_RETURN(Kinds * kinds, session.ServerKinds());

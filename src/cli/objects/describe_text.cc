@@ -63,7 +63,7 @@ std::string WhenText(std::optional<WallTime> time, WallTime now) {
                 api::HumanDuration(std::max(now - *time, Duration(0))), " ago)");
 }
 
-// Long messages go on below themselves.
+// Wraps long messages.
 std::string WrapText(std::string_view text) {
   std::string out;
   size_t column = 0;
@@ -318,7 +318,7 @@ std::string DescribeJob(Session& session,
   fields.Add("Project", job.project);
   fields.Add("When preempted", job.on_preemption == "Fail" || job.on_preemption == "fail"
                                    ? "ends as Failed"
-                                   : "comes back by itself");
+                                   : "resumes by itself");
   fields.Add("Replicas", RolesText(job));
   fields.Add("GPUs", GpuText(job.milli_gpus));
   AddMeta(fields, *job.object, now, true);

@@ -92,7 +92,7 @@ class EventsAction final : public Action {
         std::string_view type = json::GetString(*change, {"type"});
         if (!object || type == "DELETED") return true;
         if (type == "ERROR") {
-          version.clear();  // too old: go on from now
+          version.clear();  // too old: continue from now
           return false;
         }
         version = json::GetString(*object, {"metadata", "resourceVersion"});

@@ -63,7 +63,8 @@ class GetAction final : public Action {
  private:
   Result<int> Jobs(Session& session) {
     if (!selector_.empty() || !fields_.empty() || !sort_by_.empty()) {
-      return Misuse("say what to get: swell get pods, swell get pytorchjob NAME, swell get all");
+      return Misuse(
+          "nothing to get; use swell get pods, swell get pytorchjob NAME or swell get all");
     }
     JobTable table = JobSizes(session, form_, all_namespaces_);
     table.headers = !no_headers_;

@@ -286,8 +286,7 @@ class ExportAction final : public Action {
     const std::string resource = kind.GroupResource();
     const bool systems = IsSystemNamespace(api::Namespace(object)) && !IsPeoples(resource, object);
     if (systems || IsUsual(resource, object) || FollowsFromOthers(object)) return;
-    // Without the user, whose credentials are the cluster's own, whoever has the name there next
-    // would have the role.
+    // Credentials are not exported, so another user with this name would get the role.
     if (!api::Label(object, api::keys::kUserSecret).empty()) {
       if (users_told_++ == 0) left_.emplace_back("users and their roles");
       return;
@@ -325,7 +324,7 @@ class ImportAction final : public Action {
   Result<int> Run(Session& session, std::vector<std::string> words) override {
     files_.insert(files_.end(), words.begin(), words.end());
     if (files_.empty())
-      return Misuse("say which file: swell import all.yaml, or -f - for standard input");
+      return Misuse("a file expected: swell import all.yaml, or -f - for standard input");
     SWELL_ASSIGN_OR_RETURN(std::vector<Manifest> manifests, ReadManifests(session, files_, false));
     SWELL_ASSIGN_OR_RETURN(Api * api, session.Server());
     kinds_ = std::make_unique<Kinds>(*api);
@@ -393,7 +392,7 @@ class ImportAction final : public Action {
     }
     if (made.status().code() != Code::kAlreadyExists) return made.status().WithContext(words);
     if (!overwrite_) {
-      session.OutLine(StrCat(words, " kept: it is there already"));
+      session.OutLine(StrCat(words, " kept: it already exists"));
       return Status::Ok();
     }
     auto patched = api.Patch(kind.resource, ns, name, client::PatchType::kMerge, object, options_);

@@ -116,7 +116,7 @@ TEST_F(TransferTest, KeepsWhatIsThereUnlessTold) {
       "data: {x: 'no'}}";
   const std::string changed = stdin_;
   ASSERT_EQ(Run({"swell", "import", "-f", "-"}), 0) << err_;
-  EXPECT_EQ(out_, "configmap/settings kept: it is there already\n");
+  EXPECT_EQ(out_, "configmap/settings kept: it already exists\n");
   stdin_ = changed;
   ASSERT_EQ(Run({"swell", "import", "-f", "-", "--overwrite"}), 0) << err_;
   EXPECT_EQ(out_, "configmap/settings configured\n");

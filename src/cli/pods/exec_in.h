@@ -12,7 +12,7 @@ namespace swell::cli {
 struct ExecIn {
   std::string ns, pod, container;  // container empty: the first
   std::vector<std::string> command;
-  bool interactive = false;  // standard input goes on; a terminal stays one
+  bool interactive = false;  // passes standard input, with a terminal if there is one
 };
 // The command's own exit status.
 Result<int> Exec(Session& session, const ExecIn& what);

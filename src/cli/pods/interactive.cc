@@ -16,9 +16,8 @@ constexpr Duration kForEver = std::chrono::hours(24 * 365);
 Status CheckHasContainers(const json::Value& pod, std::string_view what) {
   const std::string_view phase = json::GetString(pod, {"status", "phase"});
   if (json::GetString(pod, {"spec", "nodeName"}).empty()) {
-    return Status(Code::kConflict,
-                  StrCat("pod ", api::Name(pod), " runs nothing yet, for it waits for a node; ",
-                         AskWhy(pod)));
+    return Status(Code::kConflict, StrCat("pod ", api::Name(pod),
+                                          " does not run yet: it waits for a node; ", AskWhy(pod)));
   }
   if (phase != "Succeeded" && phase != "Failed") return Status::Ok();
   return Status(

@@ -21,7 +21,8 @@ class LogsAction final : public Action {
   Result<int> Run(Session& session, std::vector<std::string> words) override {
     SWELL_RETURN_IF_ERROR(options_.Check());
     if (words.empty() == selector_.empty()) {
-      return Misuse("say whose log: swell logs JOB, swell logs POD or swell logs -l LABELS");
+      return Misuse(
+          "a job or pod expected: swell logs JOB, swell logs POD or swell logs -l LABELS");
     }
     if (words.size() == 2 && options_.container.empty()) {
       options_.container = words[1];

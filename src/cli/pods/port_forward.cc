@@ -96,7 +96,7 @@ class PortForwardAction final : public Action {
           "swell port-forward POD [LOCAL:]REMOTE");
     }
     CliEnv& env = session.env();
-    if (!env.listen) return Status(Code::kUnavailable, "no ports can be opened here");
+    if (!env.listen) return Status(Code::kUnavailable, "ports cannot be opened here");
     SWELL_ASSIGN_OR_RETURN(Api * api, session.Server());
     SWELL_ASSIGN_OR_RETURN(const ChosenPod chosen, ChoosePod(*api, session.Namespace(), words[0]));
     SWELL_RETURN_IF_ERROR(CheckHasContainers(*chosen.pod, "forward ports to"));

@@ -259,7 +259,7 @@ Result<std::string> TarReader::Target(const std::string& name) {
   while (clean.size() > 1 && clean.ends_with('/')) clean.pop_back();
   while (clean.starts_with('/')) clean.erase(0, 1);
   if (Leaves(clean)) {
-    warn_(StrCat("skipping ", Quote(name), ": it leads out of the archive"));
+    warn_(StrCat("skipping ", Quote(name), ": it is outside of the archive"));
     return std::string();
   }
   std::string rest;
@@ -299,7 +299,7 @@ Status TarReader::Open(char type, const std::string& name, const std::string& li
     const std::string meant = Clean(link.starts_with('/') ? link : base + link);
     const std::string inside = Clean(destination_) + "/";
     if (!meant.starts_with(inside) && meant + "/" != inside) {
-      warn_(StrCat("skipping ", Quote(name), ": the link leads to ", Quote(link)));
+      warn_(StrCat("skipping ", Quote(name), ": the link points outside: ", Quote(link)));
       return Status::Ok();
     }
     ::unlink(target.c_str());

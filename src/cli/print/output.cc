@@ -120,9 +120,9 @@ Result<OutputForm> ParseOutputForm(const std::string& text) {
   } else if (columns) {
     SWELL_RETURN_IF_ERROR(ParseColumns(*columns, form));
   } else {
-    return Misuse(StrCat("--output ", Quote(text),
-                         " is not known; there are json, yaml, wide, name, jsonpath=TEMPLATE and "
-                         "custom-columns=TITLE:PATH,…"));
+    return Misuse(StrCat(
+        "--output ", Quote(text),
+        ": json, yaml, wide, name, jsonpath=TEMPLATE or custom-columns=TITLE:PATH,… expected"));
   }
   return form;
 }

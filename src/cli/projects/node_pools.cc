@@ -40,7 +40,7 @@ class PoolCreate final : public Action {
     WriteOptions options{.field_validation = "Strict"};
     if (edit_) {
       if (spec.get_object().empty()) {
-        return Misuse("say what to change: --selector, --all-nodes, --placement, …");
+        return Misuse("nothing to change; use --selector, --all-nodes, --placement, …");
       }
       json::Value patch = json::Object{{"spec", std::move(spec)}};
       made = api->Patch(client::resources::kNodePools, "", words[0], client::PatchType::kMerge,
@@ -81,7 +81,7 @@ class PoolCreate final : public Action {
       return Misuse("--all-nodes and --selector exclude each other");
     }
     if (!edit_ && !all_ && selectors_.empty()) {
-      return Misuse("say which nodes: --all-nodes, or --selector KEY=VALUE");
+      return Misuse("no nodes selected; use --all-nodes or --selector KEY=VALUE");
     }
     json::Value spec = json::Object{};
     json::Object labels;
@@ -133,7 +133,8 @@ class PoolList final : public Action {
       return 0;
     }
     if (pools.empty()) {
-      session.ErrLine("No node pools: all nodes are in one. swell nodepool create makes another");
+      session.ErrLine(
+          "No node pools: all nodes share the quotas. Create one with: swell nodepool create NAME");
       return 0;
     }
     session.Out(PoolTable(pools, session.Now()));

@@ -83,7 +83,7 @@ struct ShareFlags {
       double most = limit->to_number<double>(), least = quota->to_number<double>();
       if (most >= 0 && (least < 0 || most < least)) {
         return Misuse(StrCat("--", resource, "-limit is below --", resource,
-                             "-quota: a project would never get what it is guaranteed"));
+                             "-quota: the limit must not be below the quota"));
       }
     }
     return out;
@@ -139,7 +139,7 @@ struct MemberFlags {
     for (const std::string& text : remove) {
       SWELL_ASSIGN_OR_RETURN(const json::Value member, ParseMember(text, "--remove-member"));
       if (!Take(members, member)) {
-        return Misuse(StrCat("--remove-member ", Quote(text), ": no member of the project"));
+        return Misuse(StrCat("--remove-member ", Quote(text), ": not a member of the project"));
       }
     }
     for (const std::string& text : add) {
@@ -169,7 +169,7 @@ struct MemberFlags {
   }
 };
 
-// Of create and edit.
+// What create and edit share.
 class ProjectWrite : public Action {
  public:
   void Declare(Flags& flags) override {
@@ -216,7 +216,7 @@ class ProjectWrite : public Action {
       const ProjectView* owner = tree.OfNamespace(work_ns_);
       if (owner != nullptr && owner->name != name) {
         return Misuse(StrCat("--work-namespace ", Quote(work_ns_), ": it is project ", owner->name,
-                             "'s, which what runs there is charged to"));
+                             "'s namespace already"));
       }
       json::Set(spec, {"namespace"}, work_ns_);
     }
@@ -262,7 +262,7 @@ class ProjectWrite : public Action {
     for (int depth = 0; at != nullptr && depth < 64; ++depth) {
       if (at->name == name) {
         return Misuse(StrCat("--parent ", Quote(parent_), ": ", name,
-                             " is above it; a project cannot be part of itself"));
+                             " is below it; a project cannot be its own ancestor"));
       }
       at = at->parent.empty() ? nullptr : tree.Find(at->parent);
     }
@@ -304,10 +304,11 @@ class ProjectWrite : public Action {
     auto found = api.Get(client::resources::kNodePools, "", pool_name);
     if (!found.ok()) {
       if (found.status().code() != Code::kNotFound) return found.status();
-      return Status(Code::kNotFound, StrCat("--node-pool ", Quote(pool_name),
-                                            ": there is no such node pool; create it with: swell "
-                                            "nodepool create ",
-                                            pool_name, " --all-nodes"));
+      return Status(
+          Code::kNotFound,
+          StrCat("--node-pool ", Quote(pool_name),
+                 ": this node pool does not exist; create it with: swell nodepool create ",
+                 pool_name, " --all-nodes"));
     }
     // The other pools of the project stay as they are.
     json::Array pools;
@@ -361,10 +362,11 @@ class ProjectCreate final : public ProjectWrite {
     auto made = api->Create(client::resources::kProjects, "", project, Options());
     if (!made.ok()) return made.status();
     Say(session, form, **made, "created");
-    // The next command goes on in its namespace.
+    // The next command may use its namespace.
     const std::string ns(json::GetString(**made, {"spec", "namespace"}, words[0]));
     if (!Options().dry_run && !AwaitNamespace(*api, ns)) {
-      session.ErrLine(StrCat("Its namespace ", ns, " is not there yet: a controller makes it."));
+      session.ErrLine(
+          StrCat("Its namespace ", ns, " does not exist yet; a controller creates it."));
     }
     return 0;
   }
@@ -449,8 +451,8 @@ class ProjectDelete final : public Action {
       SWELL_RETURN_IF_ERROR(LiftGuard(*api, **gone));
       session.OutLine(StrCat("project.swell.dev ", Quote(name), " deleted"));
       if (!view->department) {
-        session.ErrLine(StrCat("Its namespace stays; kubectl delete namespace ", view->ns,
-                               " removes it with everything in it."));
+        session.ErrLine(StrCat("Its namespace is kept; kubectl delete namespace ", view->ns,
+                               " deletes it with everything in it."));
       }
     }
     return 0;
@@ -530,7 +532,7 @@ class ProjectList final : public Action {
       return 0;
     }
     if (shown.empty()) {
-      session.ErrLine("No projects; swell project create NAME --gpu-quota N makes one");
+      session.ErrLine("No projects. Create one with: swell project create NAME --gpu-quota N");
       return 0;
     }
     session.Out(

@@ -92,7 +92,7 @@ class ReportAction final : public Action {
     SWELL_ASSIGN_OR_RETURN(Api * api, session.Server());
     auto found = api->List(client::resources::kConfigMaps, ns_,
                            {.label_selector = StrCat(client::kUsageLabel, "=day")});
-    if (!found.ok()) return found.status().WithContext("the account of past use");
+    if (!found.ok()) return found.status().WithContext("usage records");
     for (const json::SharedValue& object : *found) {
       auto day = client::UsageDay::FromConfigMap(*object);
       if (!day.ok()) {
@@ -103,8 +103,8 @@ class ReportAction final : public Action {
     }
     ShareOut(report);
     if (found->empty()) {
-      session.ErrLine(StrCat("swell: warning: there is no account in the namespace ", ns_,
-                             "; a cluster's scheduler begins one in its first minute"));
+      session.ErrLine(StrCat("swell: warning: there are no usage records in the namespace ", ns_,
+                             "; the scheduler writes the first one within a minute"));
     }
     if (output_ == "csv") {
       PrintCsv(session, report);
@@ -121,7 +121,7 @@ class ReportAction final : public Action {
     for (std::string_view column : Split(by_, ',')) {
       if (column != "project" && column != "user" && column != "day" && column != "hour") {
         return Misuse(StrCat("--by ", Quote(by_), ": ", Quote(column),
-                             " is none of project, user, day and hour"));
+                             ": project, user, day or hour expected"));
       }
       if (std::find(columns_.begin(), columns_.end(), column) != columns_.end()) {
         return Misuse(StrCat("--by ", Quote(by_), ": ", column, " is there twice"));
@@ -206,7 +206,7 @@ class ReportAction final : public Action {
 
   void PrintTable(Session& session, const Report& report) const {
     if (report.lines.empty()) {
-      session.ErrLine(StrCat("Nothing was held between ", api::FormatTime(report.since), " and ",
+      session.ErrLine(StrCat("No GPUs were used between ", api::FormatTime(report.since), " and ",
                              api::FormatTime(report.until)));
       return;
     }
@@ -244,7 +244,7 @@ class ReportAction final : public Action {
     session.Out(table.ToString());
     session.OutLine(StrCat("\n", api::FormatTime(report.since), " to ",
                            api::FormatTime(report.until), ": ", hours(report.total.row.gpu_s),
-                           " of ", hours(report.total.capacity_gpu_s), " GPU-hours were held"));
+                           " of ", hours(report.total.capacity_gpu_s), " GPU-hours were used"));
   }
 
   void PrintCsv(Session& session, const Report& report) const {

@@ -49,9 +49,7 @@ class TopNodeAction final : public Action {
     SWELL_ASSIGN_OR_RETURN(ProjectTree tree, ReadProjects(api));
     std::set<std::string> namespaces{session.Namespace()};
     for (const ProjectView& project : tree.projects) namespaces.insert(project.ns);
-    session.ErrLine(
-        "What others hold is told to those who may look at the whole cluster; counted are pods of "
-        "the namespaces that you may look into.");
+    session.ErrLine("Only pods in namespaces that you can read are counted.");
     return ReadNodesWithPodsOf(api, names, namespaces);
   }
   static std::vector<std::string> Row(Session& session,
@@ -130,7 +128,7 @@ class TopProjectAction final : public Action {
     }
     if (words.empty()) shown = tree.projects;
     if (shown.empty()) {
-      session.ErrLine("No projects; everything shares one queue");
+      session.ErrLine("No projects. All jobs share the cluster.");
       return 0;
     }
     session.Out(ProjectTable(session, tree, shown, {.wide = true}));

@@ -67,7 +67,7 @@ class GetResourcesAction final : public Action {
       }
     }
     if (shown.empty()) {
-      session.ErrLine("No projects; runai project create NAME --gpu-quota N makes one");
+      session.ErrLine("No projects. Create one with: runai project create NAME --gpu-quota N");
       return 0;
     }
     if (!form.table()) {
@@ -110,7 +110,7 @@ class GetPoolsAction final : public Action {
       return 0;
     }
     if (pools.empty()) {
-      session.ErrLine("No node pools: all nodes are in one");
+      session.ErrLine("No node pools: all nodes share the quotas");
       return 0;
     }
     session.Out(PoolTable(pools, session.Now()));

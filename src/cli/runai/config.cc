@@ -25,7 +25,7 @@ class ConfigProjectAction final : public Action {
     const std::string& path = api->connection().kubeconfig;
     if (path.empty()) {
       return Status(Code::kNotAcceptable,
-                    "there is no kubeconfig to remember it in; say -p PROJECT instead");
+                    "there is no kubeconfig to store it in; use -p PROJECT instead");
     }
     SWELL_RETURN_IF_ERROR(SetNamespace(path, api->connection().context, project.ns));
     session.OutLine(StrCat("Project ", project.name, " has been set as default project"));

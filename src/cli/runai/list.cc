@@ -190,9 +190,11 @@ class DescribeJobAction final : public Action {
   }
   Result<int> Run(Session& session, std::vector<std::string> words) override {
     if (words.empty()) {
-      return Misuse("say what: runai describe JOB, runai describe project NAME, or node NAME");
+      return Misuse(
+          "a name expected: runai describe JOB, runai describe project NAME or runai describe node "
+          "NAME");
     }
-    if (!shown_) return Misuse("runai describe leaves out no part");
+    if (!shown_) return Misuse("runai describe always shows all parts");
     SWELL_ASSIGN_OR_RETURN(OutputForm form, ParseOutputForm(output_ == "table" ? "" : output_));
     SWELL_ASSIGN_OR_RETURN(Scope scope, FindScope(session, true));
     for (size_t i = 0; i < words.size(); ++i) {

@@ -228,19 +228,20 @@ void PodFlags::RefuseOthers(Flags& flags) {
     const char* why;
   };
   static constexpr Other kOthers[] = {
-      {"--template", "nothing keeps templates here; --dry-run -o yaml prints one to apply again"},
-      {"--attach", "runai attach, runai exec or runai bash, once it runs"},
-      {"--mig-profile", "--extended-resource nvidia.com/mig-1g.5gb=1 asks for a part of a GPU"},
-      {"--gpu-portion-limit", "a workload has the part of a GPU that it requests"},
-      {"--gpu-memory-limit", "a workload has the part of a GPU that it requests"},
-      {"--create-home-dir", "-v or --pvc mounts a directory that stays"},
-      {"--nfs-server", "--nfs server=HOST,path=PATH,mountpath=PATH mounts from one"},
-      {"--s3", "--pvc or --git-sync brings data"},
-      {"--allow-privilege-escalation", "workloads get no more rights than they begin with"},
-      {"--capability", "workloads get no more rights than they begin with"},
-      {"--seccomp-profile", "what a process may ask of the kernel is the node's to say"},
-      {"--custom-url", "--port with --service-type nodeport, or runai port-forward"},
-      {"--user-group-source", "--run-as-user UID says it"},
+      {"--template",
+       "there are no stored templates; --dry-run -o yaml prints a manifest to apply again"},
+      {"--attach", "use runai attach, runai exec or runai bash when it runs"},
+      {"--mig-profile", "use --extended-resource nvidia.com/mig-1g.5gb=1"},
+      {"--gpu-portion-limit", "the limit is always the request"},
+      {"--gpu-memory-limit", "the limit is always the request"},
+      {"--create-home-dir", "use -v or --pvc for a directory that is kept"},
+      {"--nfs-server", "use --nfs server=HOST,path=PATH,mountpath=PATH"},
+      {"--s3", "use --pvc or --git-sync"},
+      {"--allow-privilege-escalation", "workloads cannot gain privileges"},
+      {"--capability", "workloads cannot gain privileges"},
+      {"--seccomp-profile", "the node decides which system calls are allowed"},
+      {"--custom-url", "use --port with --service-type nodeport, or runai port-forward"},
+      {"--user-group-source", "use --run-as-user UID"},
   };
   for (const Other& other : kOthers) flags.Refuse(other.names, other.why);
 }
@@ -374,7 +375,8 @@ Status PodFlags::ReadClaim(const std::string& text, PyTorchSpec& pod) {
     return Misuse(StrCat("--pvc ", Quote(text), ": CLAIM:PATH or CLASS:SIZE:PATH expected"));
   }
   if (makes && pod.name.empty()) {
-    return Misuse(StrCat("--pvc ", Quote(text), ": the workload needs a name, its claim has it"));
+    return Misuse(StrCat("--pvc ", Quote(text),
+                         ": the workload needs a name, from which the claim's name is made"));
   }
   if (!makes) {
     pod.volumes.push_back(StrCat(parts[0], ":", parts[1], end));

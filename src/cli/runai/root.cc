@@ -53,11 +53,11 @@ Command Nodes() {
   return {.name = "node", .summary = "Show nodes.", .hidden = true, .children = {std::move(list)}};
 }
 
-// What Run:ai's own service does, which there is none of.
+// Commands for Run:ai's own service, which does not exist here.
 struct Absent {
   const char* name;
   const char* instead;
-  // Scripts that do it first or last go on: what they want of it is so anyway.
+  // Not an error, so that scripts that call it continue.
   bool done = false;
 };
 
@@ -78,15 +78,15 @@ class Missing final : public Action {
 
 void AddMissing(Command& root) {
   static constexpr Absent kMissing[] = {
-      {"login", "the kubeconfig says who you are; swell user create makes people", true},
-      {"logout", "the kubeconfig says who you are; unset KUBECONFIG to be nobody", true},
-      {"cluster", "the kubeconfig says which cluster; runai cluster-info shows it"},
-      {"kubeconfig", "the one that $KUBECONFIG names is used as it is", true},
-      {"pvc", "kubectl get pvc -n NAMESPACE shows the project's claims"},
-      {"report", "swell report tells what was used, Prometheus the rest"},
-      {"update", "runai is a part of swell and comes with it", true},
-      {"upgrade", "runai is a part of swell and comes with it", true},
-      {"template", "runai submit --dry-run -o yaml prints a manifest to keep and apply"},
+      {"login", "the kubeconfig identifies you; swell user create adds users", true},
+      {"logout", "the kubeconfig identifies you; unset KUBECONFIG to log out", true},
+      {"cluster", "the kubeconfig selects the cluster; runai cluster-info shows it"},
+      {"kubeconfig", "the file named by $KUBECONFIG is used", true},
+      {"pvc", "use kubectl get pvc -n NAMESPACE"},
+      {"report", "use swell report, and Prometheus for metrics"},
+      {"update", "runai is a part of swell and is updated with it", true},
+      {"upgrade", "runai is a part of swell and is updated with it", true},
+      {"template", "runai submit --dry-run -o yaml prints a manifest to apply again"},
   };
   for (const Absent& one : kMissing) {
     Command missing;

@@ -204,11 +204,12 @@ TEST_F(RunaiTest, WhatCannotBeHadSaysWhyAndWhatElse) {
   EXPECT_EQ(Submit({"--cpu", "abc"}), 2);
   EXPECT_NE(err_.find("--cpu \"abc\" is not an amount"), std::string::npos) << err_;
   EXPECT_EQ(Submit({"--template", "t"}), 2);
-  EXPECT_NE(err_.find("--template is not supported: nothing keeps templates"), std::string::npos);
+  EXPECT_NE(err_.find("--template is not supported: there are no stored templates"),
+            std::string::npos);
   EXPECT_EQ(Run({"runai", "submit-dist", "mpi", "--name", "x", "-i", "img", "-p", "project-a"}), 2);
   EXPECT_NE(err_.find("a command is missing: what the launcher runs"), std::string::npos) << err_;
   EXPECT_EQ(Run({"runai", "login", "user", "-u", "eve", "-p", "x"}), 0) << "scripts go on";
-  EXPECT_NE(err_.find("login is not needed: the kubeconfig says who you are"), std::string::npos);
+  EXPECT_NE(err_.find("login is not needed: the kubeconfig identifies you"), std::string::npos);
   EXPECT_EQ(Run({"runai", "list", "templates"}), 2);
   EXPECT_NE(err_.find("there are no \"templates\" to list"), std::string::npos) << err_;
 }
@@ -476,7 +477,7 @@ TEST_F(RunaiTest, ProjectMistakesNameObjectFieldAndValue) {
   EXPECT_EQ(Run({"swell", "project", "create", "x", "--gpu-quota", "4", "--gpu-limit", "2"}), 2);
   EXPECT_EQ(Run({"swell", "project", "create", "Not_A_Name"}), 2);
   EXPECT_EQ(Run({"swell", "project", "create", "x", "--node-pool", "nowhere"}), 1);
-  EXPECT_NE(err_.find("--node-pool \"nowhere\": there is no such node pool"), std::string::npos);
+  EXPECT_NE(err_.find("--node-pool \"nowhere\": this node pool does not exist"), std::string::npos);
   EXPECT_EQ(Run({"swell", "project", "edit", "project-a"}), 2);
   EXPECT_EQ(Run({"swell", "project", "edit", "project-a", "--parent", "project-a"}), 2);
   EXPECT_EQ(Run({"swell", "nodepool", "create", "p"}), 2);
@@ -659,8 +660,8 @@ TEST_F(RunaiTest, ListAndDescribeHaveTheDocumentsShape) {
   EXPECT_NE(out_.find("Priority: train (50), preemptible\n"), std::string::npos);
   EXPECT_EQ(Run({"runai", "describe", "nope"}), 1);
   EXPECT_EQ(err_,
-            "runai: the workload \"nope\" does not exist in any project; runai list -A shows what "
-            "there is\n");
+            "runai: the workload \"nope\" does not exist in any project; runai list -A lists the "
+            "workloads\n");
 }
 
 TEST_F(RunaiTest, QuotasInCommands) {

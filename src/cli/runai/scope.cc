@@ -65,9 +65,9 @@ Result<Scope> FindScope(Session& session, bool all_if_unset) {
     }
     if (found == nullptr) {
       std::vector<std::string> names = LeafNames(scope.tree);
-      return Misuse(StrCat("no project is set; say -p PROJECT, or: runai config project PROJECT\n",
-                           names.empty() ? "  There are none yet: runai project create NAME "
-                                           "--gpu-quota N makes one"
+      return Misuse(StrCat("no project is set; use -p PROJECT, or: runai config project PROJECT\n",
+                           names.empty() ? "  There are no projects yet. Create one with: runai "
+                                           "project create NAME --gpu-quota N"
                                          : "  There are: " + Join(names, ", ")));
     }
     scope.project = *found;
@@ -75,8 +75,7 @@ Result<Scope> FindScope(Session& session, bool all_if_unset) {
   }
   SWELL_ASSIGN_OR_RETURN(scope.project, FindProject(scope.tree, name));
   if (scope.project.department) {
-    return Misuse(StrCat("--project ", Quote(name),
-                         " is a department; work belongs to one of the projects in it: ",
+    return Misuse(StrCat("--project ", Quote(name), " is a department; use one of its projects: ",
                          Join(LeafNames(scope.tree), ", ")));
   }
   return scope;
@@ -90,7 +89,7 @@ Result<JobView> FindWorkload(Session&, Scope& scope, const std::string& name) {
                        scope.all ? std::string(" in any project")
                                  : StrCat(" in project ", Quote(scope.project.name)),
                        "; runai list", scope.all ? " -A" : " -p " + scope.project.name,
-                       " shows what there is"));
+                       " lists the workloads"));
 }
 
 std::string ProjectOf(const Scope& scope, const JobView& job) {

@@ -219,8 +219,8 @@ class SubmitAction final : public Action {
     spec_.pod.workers = std::max<int64_t>(1, workers_);
     if (spec_.Repeats() && (elastic_ || workers_ > 1 || workers_min_ > 0)) {
       return Misuse(
-          "--completions and --parallelism are for runs of their own, --workers for one "
-          "of several instances");
+          "--completions and --parallelism are for independent runs, --workers is for instances "
+          "that run together");
     }
     if (elastic_ && workers_ == 0 && spec_.pod.gpus > 1) {
       spec_.pod.workers = spec_.pod.gpus;
@@ -267,7 +267,8 @@ class SubmitAction final : public Action {
       AddPort(port);
     }
     for (const std::string& text : external_urls_) {
-      // Who else may come in is no promise to make lightly: it would be open to all.
+      // Access control is not supported, so flags for it are refused: the port would be open to
+      // all.
       SWELL_ASSIGN_OR_RETURN(KeyValues fields, ParseFields(text, "--external-url", {"container"}));
       SWELL_ASSIGN_OR_RETURN(PortPair port, ParsePort(std::string(FieldOf(fields, "container"))));
       AddPort(port);
@@ -346,7 +347,7 @@ Command SubmitSpec(const std::string& workload) {
   Command command{
       .name = "submit",
       .summary = workload.empty() ? "Submit a workload to a project."
-                                  : StrCat("Submits ", workload, " work to a project."),
+                                  : StrCat("Submit ", workload, " work to a project."),
       .usage = "NAME --image IMAGE [flags] [-- ARGUMENT...]",
       .examples =
           {{"Training on eight GPUs",

@@ -152,7 +152,7 @@ class SubmitDistAction final : public Action {
         .implied = "client";
     PodFlags::RefuseOthers(flags);
     for (const char* key : {"--required-pod-topology-key", "--preferred-pod-topology-key"}) {
-      flags.Refuse(key, "runai submit --workers N can say it");
+      flags.Refuse(key, "use runai submit --workers N");
     }
   }
 
@@ -265,7 +265,7 @@ Command Submission(std::string name, const Framework* framework, int version) {
   const std::string word(framework != nullptr ? framework->word : "distributed");
   return {
       .name = std::move(name),
-      .summary = StrCat("Submits ", word, " training: a leader and workers."),
+      .summary = StrCat("Submit ", word, " training with a master and workers."),
       .usage = "NAME --image IMAGE [flags] [-- COMMAND...]",
       .examples = {{"A master and three workers with two GPUs each",
                     StrCat(version == 2 ? StrCat("runai training ", word, " submit")

@@ -52,7 +52,7 @@ Command VersionCommandSpec() {
       .group = "Other",
       .summary = "Print the versions of this program and of the cluster.",
       .examples = {{"Both versions", "swell version"},
-                   {"Of this program only", "swell version --client"}},
+                   {"This program only", "swell version --client"}},
       .make = Makes<VersionAction>(),
   };
 }

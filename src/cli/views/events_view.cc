@@ -25,7 +25,7 @@ EventView ViewEvent(const json::Value& event) {
   if (view.last.unix_ns == 0) view.last = api::CreationTime(event);
   view.version = api::ResourceVersion(event);
   view.type = json::GetString(event, {"type"});
-  // Whoever may write events may write anything into them, terminals' commands too.
+  // Events may contain anything, escape sequences for terminals included.
   view.reason = OneLine(json::GetString(event, {"reason"}));
   view.object_kind = OneLine(json::GetString(event, {"involvedObject", "kind"}));
   view.object = OneLine(json::GetString(event, {"involvedObject", "name"}));

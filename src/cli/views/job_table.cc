@@ -27,7 +27,7 @@ Result<std::vector<JobView>> JobTable::Jobs(Api& api) const {
     std::erase_if(jobs, [&](const JobView& job) { return ToLower(job.status) != ToLower(status); });
   }
   if (projects && !jobs.empty()) {
-    // Who may not read projects has their jobs all the same.
+    // Users who cannot read projects still see their jobs.
     auto tree = ReadProjects(api);
     for (JobView& job : jobs) {
       if (!tree.ok() || !job.project.empty()) continue;
@@ -57,8 +57,8 @@ Result<int> JobTable::Show() const {
   for (size_t i = headers ? 0 : 1; i < lines.size(); ++i) session.OutLine(lines[i]);
   const size_t others = ListOthersJobs(*api, ns).size();
   if (others > 0) {
-    session.ErrLine(StrCat("Of other operators there ", others == 1 ? "is " : "are ", others,
-                           ": swell get podgroups", ns.empty() ? " -A" : ""));
+    session.ErrLine(StrCat(others, others == 1 ? " more job belongs" : " more jobs belong",
+                           " to other operators (swell get podgroups", ns.empty() ? " -A)" : ")"));
   }
   return 0;
 }

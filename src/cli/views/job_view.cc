@@ -89,7 +89,7 @@ JobView ViewOf(json::SharedValue object, const JobKindInfo& kind) {
   if (view.on_preemption.empty()) view.on_preemption = "Requeue";
   for (const RoleBounds& bounds : BoundsOf(job, kind)) {
     view.replicas += bounds.replicas;
-    // ElasticDL's master waits without any worker, and goes on with the next one.
+    // ElasticDL's master can wait without workers and continue with the next one.
     const bool needs_none = kind.kind == "ElasticDLJob" && bounds.role == "Worker";
     view.least += needs_none ? 0 : bounds.least;
     view.most += bounds.most;
@@ -401,7 +401,7 @@ Result<std::vector<json::SharedValue>> Items(Result<api::RestResponse>& answer) 
 }
 
 // The smallest GPU's memory in MiB: by it projects are charged for what has no node yet. 0: not
-// known, or not told to whoever asks.
+// unknown or the user cannot read nodes.
 int64_t SmallestGpuMib(Api& api) {
   int64_t smallest = 0;
   auto nodes = api.List(client::resources::kNodes, "");
@@ -484,7 +484,7 @@ Result<std::vector<JobView>> Collect(Api& api, std::string_view ns, std::string_
   return views;
 }
 
-// Of jobs of that name other than in `ns`, as far as the asker may look.
+// Namespaces that have a job of that name, as far as the user can read them.
 std::string NamespacesWith(Api& api, std::string_view ns, std::string_view name) {
   if (ns.empty()) return "";
   auto jobs = Collect(api, "", name);
@@ -511,7 +511,7 @@ std::vector<OthersJob> ListOthersJobs(Api& api, std::string_view ns) {
   auto groups = api.List(client::resources::kPodGroups, ns);
   if (!groups.ok()) return jobs;
   for (const json::SharedValue& group : *groups) {
-    // Who made the group for them is not its controller, and a pod's own group no job.
+    // The owner of such a group is not its controller. The group of a single pod is not a job.
     const std::vector<api::OwnerReference> owners = api::Owners(*group);
     if (owners.empty() || owners[0].kind == "Pod") continue;
     const api::OwnerReference& owner = owners[0];
@@ -558,8 +558,8 @@ Result<JobView> FindJob(Api& api, std::string_view ns, std::string_view name) {
     const std::string elsewhere = NamespacesWith(api, ns, name);
     return Status(Code::kNotFound,
                   StrCat("job ", Quote(name), " not found in namespace ", Quote(ns), "; ",
-                         elsewhere.empty() ? "swell list shows the jobs there are"
-                                           : StrCat("there is one in ", elsewhere, " (-n)")));
+                         elsewhere.empty() ? "swell list shows the jobs"
+                                           : StrCat("it exists in ", elsewhere, " (use -n)")));
   }
   if (found.size() > 1) {
     std::vector<std::string> names;

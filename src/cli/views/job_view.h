@@ -88,14 +88,14 @@ Status SetSuspended(Api& api, const JobView& job, bool suspend);
 // Whether an event is about the job, its group or one of its pods, of which some may be gone.
 bool ConcernsJob(const JobView& job, std::string_view kind, std::string_view name);
 
-// GPUs that one pod asks for, in thousandths; fractions count. Of one that asks for GPU memory,
+// GPUs that one pod asks for, in thousandths; fractions count. For a request of GPU memory,
 // what it was given, and nothing before it is bound.
 int64_t MilliGpus(const json::Value& pod_metadata_and_spec);
 std::string GpuText(int64_t milli_gpus);   // "4", "0.5"
 std::string GpusText(int64_t milli_gpus);  // "4 GPUs", "1 GPU"
 // What kubectl shows as a pod's status: Running, Completed, CrashLoopBackOff, Terminating, …
 std::string PodStatusWord(const json::Value& pod);
-// Of a pod that waits, how to learn what for.
+// How to find out why a pod waits.
 std::string AskWhy(const json::Value& pod);
 std::string PodReady(const json::Value& pod);  // "1/1"
 int64_t PodRestarts(const json::Value& pod);

@@ -78,7 +78,7 @@ Result<std::vector<NodeView>> ViewNodes(Api& api,
   }
   for (const std::string& name : names) {
     if (by_name.contains(name)) continue;
-    return Status(Code::kNotFound, StrCat("there is no node ", Quote(name)));
+    return Status(Code::kNotFound, StrCat("the node does not exist: ", Quote(name)));
   }
   std::vector<NodeView> views;
   for (auto& [name, view] : by_name) {

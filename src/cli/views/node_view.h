@@ -41,7 +41,7 @@ struct NodeView {
 Result<std::vector<NodeView>> ReadNodes(Api& api);
 // Those of these names, all for none; kNotFound names what is missing.
 Result<std::vector<NodeView>> ReadNodes(Api& api, const std::vector<std::string>& names);
-// Likewise, with the pods of these namespaces only, as far as whoever asks may look into them.
+// Likewise, with the pods of these namespaces only, as far as the user can read them.
 Result<std::vector<NodeView>> ReadNodesWithPodsOf(Api& api,
                                                   const std::vector<std::string>& names,
                                                   const std::set<std::string>& namespaces);

@@ -178,10 +178,11 @@ Result<ProjectView> FindProject(const ProjectTree& tree, const std::string& name
   std::vector<std::string> names;
   for (const ProjectView& project : tree.projects) names.push_back(project.name);
   if (names.empty()) {
-    return Status(Code::kNotFound, StrCat("project ", Quote(name),
-                                          " not found; there are none yet. Create it with: swell "
-                                          "project create ",
-                                          name, " --gpu-quota N"));
+    return Status(Code::kNotFound,
+                  StrCat("project ", Quote(name),
+                         " not found; there are no projects yet. Create it with: swell "
+                         "project create ",
+                         name, " --gpu-quota N"));
   }
   std::string near = NearestWord(name, names);
   return Status(Code::kNotFound, StrCat("project ", Quote(name), " not found",
@@ -239,7 +240,7 @@ bool AwaitNamespace(Api& api, const std::string& ns) {
   constexpr int kLooks = 300;
   for (int looks = 0; looks < kLooks; ++looks) {
     auto there = api.Get(client::resources::kNamespaces, "", ns);
-    // Who may not look goes on, and is told by what comes next.
+    // A user who cannot read it continues; the next request reports the error.
     if (there.ok() || there.status().code() != Code::kNotFound) return true;
     if (!api.Pause(std::chrono::milliseconds(100))) return false;
   }
