@@ -96,11 +96,10 @@ class ListAction final : public UserAction {
     session.OutLine(json::PrintPretty(json::Value(std::move(list))));
   }
   static void PrintTable(cli::Session& session, const std::vector<User>& users, WallTime now) {
-    auto or_dash = [](const std::string& text) { return text.empty() ? "-" : text; };
     cli::TextTable table({"NAME", "ROLE", "PROJECTS", "GROUPS", "RUN-AS", "AGE"});
     for (const User& user : users) {
-      table.Add({user.name, user.role, or_dash(user.projects), or_dash(user.groups),
-                 or_dash(user.run_as), cli::AgeOf(user.created, now)});
+      table.Add({user.name, user.role, cli::OrDash(user.projects), cli::OrDash(user.groups),
+                 cli::OrDash(user.run_as), cli::AgeOf(user.created, now)});
     }
     session.Out(table.ToString());
   }

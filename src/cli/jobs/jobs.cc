@@ -21,8 +21,6 @@ std::string Age(const JobView& job, WallTime now) {
   return job.created ? api::HumanDuration(std::max(now - *job.created, Duration(0))) : "-";
 }
 
-std::string OrDash(const std::string& text) { return text.empty() ? "-" : text; }
-
 class ListAction final : public Action {
  public:
   void Declare(Flags& flags) override {

@@ -97,4 +97,6 @@ std::string TextTable::TakeText() {
   return text;
 }
 
+std::string OrDash(std::string text) { return text.empty() ? "-" : text; }
+
 }  // namespace swell::cli

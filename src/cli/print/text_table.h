@@ -1,5 +1,5 @@
-// TextTable: rows of text in aligned columns, as kubectl and Arena print them. Cells may say what
-// other people wrote: of what a terminal obeys, only our own colours get through.
+// TextTable: rows of text in aligned columns, as kubectl and Arena print them. Cells may contain
+// untrusted text: escape sequences other than our own colours are removed.
 // - Threads: a value.
 #pragma once
 
@@ -18,7 +18,7 @@ class TextTable {
   size_t size() const { return rows_.size(); }
   // Lines, each ended by a newline; nothing follows the last cell of a row.
   std::string ToString(std::string_view indent = {}) const;
-  // Likewise, and forgets the rows: those that come after them are as wide at least.
+  // The same, then forgets the rows. Later rows keep at least these widths.
   std::string TakeText();
 
  private:
@@ -31,5 +31,7 @@ class TextTable {
 size_t DisplayWidth(std::string_view text);
 // Control characters made visible, so that hostile names and messages stay on their line.
 std::string OneLine(std::string_view text);
+// "-" for an empty text.
+std::string OrDash(std::string text);
 
 }  // namespace swell::cli

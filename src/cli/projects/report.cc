@@ -30,8 +30,6 @@ std::string Span(double seconds) {
   return api::HumanDuration(std::chrono::seconds(static_cast<int64_t>(seconds)));
 }
 
-std::string OrDash(const std::string& text) { return text.empty() ? "-" : text; }
-
 // A field of a CSV file; one that a spreadsheet would take for a formula is text all the same.
 std::string Csv(const std::string& text) {
   std::string out = text.find_first_of("=+-@") == 0 && text.size() > 1 ? "'" + text : text;

@@ -11,8 +11,6 @@
 namespace swell::cli::runai {
 namespace {
 
-std::string OrDash(std::string text) { return text.empty() ? "-" : std::move(text); }
-
 // "node-1", or the first of several with how many more.
 std::string NodeText(const JobView& job) {
   std::vector<std::string> nodes;
