@@ -1,9 +1,9 @@
-"""The training that bench_elastic measures: a tiny network, and a step that takes as long as it is told.
+"""The training that bench_elastic measures: a tiny network whose steps take a given time.
 
-Run as a member of an elastic job, by itself or under swell.launch: elastic_steps.py OUT STEPS SECONDS [--shared].
-Rank 0 appends "TIME STEP WORLD" to OUT for every step. SECONDS is what a step's own computing is made to take, asleep,
-so that a machine with few cores stands for one with as many as there are members; with --shared the members share it.
-Instead of SECONDS the name of a file may be given: what stands in it then holds for each step that begins.
+A member of an elastic job runs it, directly or with swell.launch: elastic_steps.py OUT STEPS SECONDS [--shared].
+Rank 0 appends "TIME STEP WORLD" to OUT after every step. A step sleeps for SECONDS in place of computing, so that a
+machine with few cores can run many members; with --shared, SECONDS is divided by the number of members. SECONDS may be
+the name of a file, which is read for each step.
 """
 
 import sys

@@ -1,8 +1,8 @@
-"""The same training, elastic: ranks come and go between two steps, and the training does not notice."""
+"""The same training, elastic: ranks come and go between two steps."""
 
 import swell
 
-job = swell.Job(backend="gloo")  # before torch: a notice that comes while it loads ends the process at once
+job = swell.Job(backend="gloo")  # before torch, so that a notice ends the process while torch loads
 
 import torch
 from torch import nn

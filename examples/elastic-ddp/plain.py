@@ -1,4 +1,4 @@
-"""Plain DistributedDataParallel training, as torch's tutorials have it: `torchrun --nproc_per_node 2 plain.py`."""
+"""Plain DistributedDataParallel training, as in torch's tutorials: `torchrun --nproc_per_node 2 plain.py`."""
 
 import torch
 import torch.distributed as dist

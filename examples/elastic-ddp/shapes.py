@@ -23,7 +23,7 @@ class Shapes(Dataset):
 
 
 def accuracy(model):
-    """On records that nobody trains on; each rank measures the same, and needs no other."""
+    """The accuracy on held-out records. Each rank computes the same value by itself."""
     test = Shapes(1000, seed=8)
     with torch.no_grad():
         network = getattr(model, "module", model)

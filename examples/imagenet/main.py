@@ -1,12 +1,13 @@
-"""Trains an image classifier under torch's elastic launcher: workers may come and go, the training goes on.
+"""Trains an image classifier under torch's elastic launcher: workers may come and go while it trains.
 
-Takes the command line of torch elastic's imagenet example, which KubeDL's walkthrough runs, and logs as it does:
+It has the options and the log format of torch elastic's imagenet example, which KubeDL's walkthrough runs:
 
     main.py --arch=resnet50 --epochs=20 --batch-size=64 --print-freq=50 --workers=0 DATA --checkpoint-file=FILE
 
-The data are Fashion-MNIST and the networks small ones of the same family; README.md says why. What always holds: when
-workers come or go, all leave at the same step with that step in the checkpoint, and each record of an epoch is trained
-once, whatever the number of workers is.
+The data are Fashion-MNIST, and the networks are small ones of the same family; README.md explains it.
+
+What always holds: when workers come or go, all stop after the same step, which is in the checkpoint. Each record of an
+epoch is trained once, whatever the number of workers.
 """
 
 import argparse
@@ -40,21 +41,21 @@ def parse_arguments():
         "--data-seconds",
         type=float,
         default=float(os.environ.get("IMAGENET_DATA_SECONDS") or 0),
-        help="how long a batch takes to arrive at least, as from slow storage",
+        help="the least time that reading a batch takes, to simulate slow storage",
     )
     parser.add_argument(
         "--data-workers",
         type=int,
         default=0,
-        help="how many workers the storage bears: each further one makes all of them wait as long again; 0: any number",
+        help="workers that the storage serves at full speed; each further one adds --data-seconds for all; 0: no limit",
     )
     options = parser.parse_args()
-    # For trying a manifest as it stands at another pace.
+    # Overrides the option without a change of the manifest.
     options.print_freq = max(1, int(os.environ.get("IMAGENET_PRINT_FREQ") or options.print_freq))
     return options
 
 
-# Blocks of each stage and channels of the first: as deep and wide, one after the other, as CPUs bear.
+# Blocks of each stage, and channels of the first one. Small enough for CPUs.
 ARCHITECTURES = {
     "resnet18": ((1, 1), 12),
     "resnet34": ((2, 2), 12),
@@ -65,7 +66,7 @@ ARCHITECTURES = {
 
 
 class File:
-    """The job's checkpoint: one file, replaced whole."""
+    """The job's checkpoint in one file, which is replaced atomically."""
 
     def __init__(self, path):
         self.path = path
@@ -85,14 +86,14 @@ class File:
         except FileNotFoundError:
             return None
         except Exception as error:
-            # Half a file of somebody else's making: a new start is better than none.
+            # The file may be incomplete or not ours. Starting from the beginning is better than failing.
             print(f"=> cannot read {self.path}: {error}", file=sys.stderr, flush=True)
             return None
         return Checkpoint(content["step"], content["state"], swell.report.now(), content["epoch"], None)
 
 
 OPTIONS = parse_arguments()
-# Before torch: importing it takes seconds, and a notice in that time should end the process at once.
+# Before torch, whose import takes seconds: a notice in that time should end the process at once.
 JOB = swell.Job(checkpoints=File(OPTIONS.checkpoint_file))
 
 import torch  # noqa: E402
@@ -103,7 +104,7 @@ from torch.nn import functional  # noqa: E402
 sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "mnist-pytorch"))
 from fashion import count_right, read_images  # noqa: E402
 
-# Each pod's log tells of the training: a reader need not know where rank 0 is.
+# Every pod logs the training, so a reader need not know where rank 0 is.
 LOGS = JOB.env.local_rank == 0
 
 
@@ -162,7 +163,7 @@ class Training:
         self.optimizer = torch.optim.SGD(
             self.network.parameters(), OPTIONS.lr, OPTIONS.momentum, weight_decay=OPTIONS.weight_decay
         )
-        # Each worker takes batch-size records a step: with more of them an epoch has fewer steps.
+        # Each worker takes batch-size records per step. With more workers an epoch has fewer steps.
         self.batch_size = OPTIONS.batch_size * JOB.env.world
         self.sampler = swell.ResumableDistributedSampler(
             len(self.train_set), self.batch_size, 1, JOB.env.rank, JOB.env.world
@@ -185,7 +186,7 @@ class Training:
         if saved is None:
             return say(f"=> no checkpoint at {OPTIONS.checkpoint_file}, starting from the beginning")
         if saved.state["arch"] != OPTIONS.arch:
-            raise SystemExit(f"{OPTIONS.checkpoint_file} is of {saved.state['arch']}, not of {OPTIONS.arch}")
+            raise SystemExit(f"{OPTIONS.checkpoint_file} is a checkpoint of {saved.state['arch']}, not of {OPTIONS.arch}")
         self.step = saved.state["step"]
         self.network.load_state_dict(saved.state["model"])
         self.optimizer.load_state_dict(saved.state["optimizer"])
@@ -203,7 +204,7 @@ class Training:
         meters = [Meter("Time", "6.3f"), Meter("Data", "6.3f"), Meter("Loss", ".4e"),
                   Meter("Acc@1", "6.2f"), Meter("Acc@5", "6.2f")]
         self.model.train()
-        self.leave_if_told()
+        self.stop_if_noticed()
         steps = -(-len(self.train_set) // self.batch_size)
         end = time.monotonic()
         for indices in self.sampler:
@@ -219,7 +220,7 @@ class Training:
             if number % OPTIONS.print_freq == 0 and LOGS:
                 epoch = f"Epoch: [{self.sampler.epoch}][{number:{len(str(steps))}d}/{steps}]"
                 print("\t".join([epoch, *map(str, meters)]), flush=True)
-            self.leave_if_told()
+            self.stop_if_noticed()
 
     def train_step(self, images, labels, meters):
         self.optimizer.zero_grad()
@@ -243,7 +244,7 @@ class Training:
             dist.all_reduce(right)
         say(f" * Acc@1 {right.item() * 100 / len(self.test_set):.3f}")
 
-    def leave_if_told(self):
+    def stop_if_noticed(self):
         if JOB.should_stop():
             JOB.stop(self.step, self.state, epoch=self.sampler.epoch)
 
@@ -263,7 +264,7 @@ def main():
     training.resume()
     training.run()
     if JOB.env.distributed:
-        # All is saved. Tearing gloo down can wait for ever for peers that have left already.
+        # Everything is saved. A regular exit would shut gloo down, which can wait for ever for peers that left.
         sys.stdout.flush()
         os._exit(0)
 

@@ -1,7 +1,7 @@
-"""The Master of a KubeDL PyTorchJob: what stands in for the image kubedl/pytorch-dist-example.
+"""The Master of a KubeDL PyTorchJob. It runs as the image kubedl/pytorch-dist-example.
 
-In an elastic job workers meet in a rendezvous and elect who leads; the Master has no part in the training. It is there
-because the job's API has it, and waits until it is told to stop. In a rigid job it trains with the workers, as rank 0.
+In an elastic job the workers form a group in a rendezvous, and the Master takes no part in the training. It exists
+because the job's API requires it, and waits for SIGTERM. In a rigid job it trains with the workers, as rank 0.
 What always holds: it ends at SIGTERM at once.
 """
 
@@ -14,9 +14,9 @@ def main():
     if not any(argument.startswith("--rdzv") for argument in sys.argv[1:]):
         script = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "mnist-pytorch", "mnist.py")
         os.execv(sys.executable, [sys.executable, script, *sys.argv[1:]])
-    # Blocked and waited for: no moment between a check and the wait in which the signal is lost.
+    # Blocked until sigwait, so that no signal is lost before the wait begins.
     signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGTERM, signal.SIGINT])
-    print("The workers of this job lead themselves; waiting until it is over.", flush=True)
+    print("The workers of this job train without the Master; waiting for the end of the job.", flush=True)
     signal.sigwait([signal.SIGTERM, signal.SIGINT])
     return 0
 

@@ -1,7 +1,7 @@
-"""Fashion-MNIST straight from its gzipped idx files, as Debian's dataset-fashion-mnist ships them.
+"""Reads Fashion-MNIST from its gzipped idx files, as in Debian's dataset-fashion-mnist.
 
 Used by mnist.py and by examples/imagenet. What always holds: the first N records are read without unpacking the rest,
-and a file that is not what it should be is an error, never a shorter data set.
+and a damaged file is an error.
 """
 
 import gzip
@@ -15,7 +15,7 @@ _PIXELS = 28 * 28
 
 
 class Images:
-    """Images as bytes with their labels; a batch becomes floats only when it is taken."""
+    """Images with their labels. Pixels are bytes and become floats batch by batch."""
 
     def __init__(self, pixels, labels):
         self._pixels = pixels
@@ -32,7 +32,7 @@ class Images:
 
 
 def count_right(network, images, rank, world):
-    """How many of this rank's share of the images the network names right; a tensor, for the ranks to add up."""
+    """How many of this rank's share of the images are classified correctly, as a tensor that ranks can sum."""
     right = torch.zeros(1)
     share = list(range(rank, len(images), world))
     with torch.no_grad():
@@ -43,7 +43,7 @@ def count_right(network, images, rank, world):
 
 
 def read_images(folder, part, limit):
-    """`part` is "train" or "t10k"; the first `limit` records, all of them when there are fewer."""
+    """The first `limit` records, or all of them if there are fewer. `part` is "train" or "t10k"."""
     pixels = _read_idx(os.path.join(folder, f"{part}-images-idx3-ubyte.gz"), 16, _PIXELS, limit)
     labels = _read_idx(os.path.join(folder, f"{part}-labels-idx1-ubyte.gz"), 8, 1, limit)
     if len(pixels) // _PIXELS != len(labels):
@@ -61,7 +61,7 @@ def _read_idx(path, header_bytes, record_bytes, limit):
             raise ValueError(f"{path} is not an idx file of bytes")
         count = struct.unpack(">I", header[4:8])[0]
         wanted = min(limit, count) * record_bytes
-        # bytearray: torch wants writable memory.
+        # A bytearray, because torch needs writable memory.
         data = bytearray(file.read(wanted))
     if len(data) != wanted:
         raise ValueError(f"{path} is truncated")

@@ -1,9 +1,11 @@
-"""Trains a small network on Fashion-MNIST; alone or with torch.distributed, preemptible when Swell is there.
+"""Trains a small network on Fashion-MNIST, in one process or several. With the Swell SDK it can be preempted.
 
-Started by PyTorchJobs as `python mnist.py --backend gloo --epochs 200`, with RANK, WORLD_SIZE, MASTER_ADDR and
-MASTER_PORT in the environment when there are several ranks. What always holds: the same seed and world size give
-the same weights, bit for bit, however often the run was preempted in between; each step of the run is done
-exactly once, which `<checkpoint folder>/steps-rank0.log` proves ("step N" for every step, in the order done).
+PyTorchJobs start it as `python mnist.py --backend gloo --epochs 200`. If there are several ranks, RANK, WORLD_SIZE,
+MASTER_ADDR and MASTER_PORT are in the environment.
+
+What always holds:
+* The same seed and world size give the same weights, bit for bit, however often the run was preempted.
+* Each step is done exactly once. `<checkpoint folder>/steps-rank0.log` shows it: a line "step N" for every step.
 """
 
 import argparse
@@ -16,7 +18,7 @@ try:
 except ImportError:
     import plain as sdk
 
-# Before torch: importing it takes seconds, and a notice in that time should end the process at once.
+# Before torch, whose import takes seconds: a notice in that time should end the process at once.
 JOB = sdk.Job()
 
 import torch  # noqa: E402
@@ -42,13 +44,13 @@ def parse_arguments():
         "--step-seconds",
         type=float,
         default=float(os.environ.get("SWELL_MNIST_STEP_SECONDS") or 0),
-        help="a step takes at least so long: for demonstrations that last as long on a fast machine",
+        help="a step takes at least this long; for demonstrations, so that they last as long on any machine",
     )
     parser.add_argument("--lr", type=float, default=0.05)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--backend", default="gloo")
     parser.add_argument("--log-interval", type=int, default=20, help="steps between log lines")
-    parser.add_argument("--checkpoint-every", type=int, default=500, help="steps; 0: only when told to leave")
+    parser.add_argument("--checkpoint-every", type=int, default=500, help="steps; 0: only on a notice")
     parser.add_argument("--target-accuracy", type=float, help="stop after the epoch that reaches it")
     parser.add_argument("--data-dir", default=os.environ.get("FASHION_MNIST_DIR") or DEFAULT_DIR)
     return parser.parse_args()
@@ -67,7 +69,7 @@ def build_network():
 
 
 class Training:
-    """Everything a checkpoint holds, and the loop that moves it forward."""
+    """The state that a checkpoint has, and the training loop."""
 
     def __init__(self, options):
         self.options = options
@@ -122,7 +124,7 @@ class Training:
                 with JOB.guard(self.state, self.load):
                     self.train_step(batch)
                     self.save_if_due()
-                    # Last of all: a rank that joins here begins with the next step.
+                    # The last call of a step: a rank that joins here begins with the next one.
                     JOB.step_done(
                         self.step, self.state, epoch=self.sampler.epoch, records=self.options.batch_size
                     )
@@ -133,7 +135,7 @@ class Training:
         begin = time.monotonic()
         images, labels = self.train_set.batch(batch)
         self.optimizer.zero_grad()
-        # The sum, scaled: ranks may have a different number of records, and all records weigh the same.
+        # A scaled sum, because ranks may have different numbers of records and all records must weigh the same.
         loss = functional.cross_entropy(self.model(images), labels, reduction="sum") * self.sampler.scale
         loss.backward()
         self.optimizer.step()
@@ -168,7 +170,7 @@ class Training:
 
     def measure_accuracy(self):
         self.model.eval()
-        # Through the bare network: DDP would synchronise buffers for nothing.
+        # Without DDP, which would synchronise buffers for nothing.
         right = count_right(self.network, self.test_set, JOB.env.rank, JOB.env.world)
         if JOB.env.distributed:
             dist.all_reduce(right)
@@ -194,7 +196,7 @@ def log(text):
 
 def main():
     options = parse_arguments()
-    # One thread per rank: ranks share the machine's cores, and sums come out the same everywhere.
+    # One thread per rank: ranks share the machine's cores, and sums are the same on every machine.
     torch.set_num_threads(1)
     JOB.backend = options.backend
     training = Training(options)

@@ -1,6 +1,6 @@
-"""Stand-ins for the Swell SDK where it is not installed: the same calls, no notices, no checkpoints.
+"""Replaces the Swell SDK where it is not installed: the same calls, without notices and checkpoints.
 
-Used by mnist.py, so that the very script that Swell preempts also runs anywhere else.
+Used by mnist.py, so that the same script runs with and without Swell.
 """
 
 import atexit
@@ -31,7 +31,7 @@ class Job:
         from torch.nn.parallel import DistributedDataParallel
 
         dist.init_process_group(self.backend)
-        # While the interpreter is whole: torch's threads need it, and abort the process where it is going already.
+        # Before the interpreter shuts down: torch's threads need it, and would abort the process later.
         atexit.register(dist.destroy_process_group)
         return DistributedDataParallel(network)
 

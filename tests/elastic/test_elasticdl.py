@@ -94,7 +94,7 @@ class Job:
         return process
 
     def hold(self, minibatches):
-        """No worker begins more minibatches than this, until there is another word."""
+        """Each worker waits after so many minibatches, until `hold` or `release` is called again."""
         new = self.held.with_suffix(".new")
         new.write_text(str(minibatches))
         new.rename(self.held)
@@ -109,7 +109,7 @@ class Job:
         return Path(self.logs[process.pid]).read_text()
 
     def state(self):
-        master = wire.JobMaster(f"127.0.0.1:{self.port}", patience=0.0)
+        master = wire.JobMaster(f"127.0.0.1:{self.port}", retry_seconds=0.0)
         try:
             return master.get("/v1/state")
         except (OSError, wire.Refused):
@@ -120,7 +120,7 @@ class Job:
     def wait(self, what, condition):
         if not until(condition):
             logs = "\n".join(f"--- {path}\n{Path(path).read_text()[-2000:]}" for path in self.logs.values())
-            raise AssertionError(f"waited {LIMIT_S} s in vain for: {what}\n{self.state()}\n{logs}")
+            raise AssertionError(f"waited {LIMIT_S} s for {what}, which did not come\n{self.state()}\n{logs}")
 
     def wait_done(self, records):
         self.wait(f"{records} records", lambda: self.state().get("done", 0) >= records)
@@ -130,7 +130,7 @@ class Job:
         assert process.returncode == code, f"exit status {process.returncode}\n{self.log(process)}"
 
     def counts(self):
-        """How often each record is in the model."""
+        """How often each record was added to the model."""
         import torch
         weights = torch.load(self.folder / "out" / "model.pt")["weights"]
         return sorted({round(-float(value), 4) for value in weights})
@@ -191,7 +191,7 @@ class ElasticdlTest(unittest.TestCase):
         # The other one may have been silent for as long, on a machine with much to do.
         self.assertRegex(job.log(master), r"0 workers preempted, [1-9]\d* lost")
 
-    def test_without_any_worker_the_job_waits_and_goes_on_later(self):
+    def test_without_any_worker_the_job_waits_and_continues_later(self):
         job = self.job(records=1000)
         job.hold(20)
         master = job.start("master", "master")
@@ -210,7 +210,7 @@ class ElasticdlTest(unittest.TestCase):
         job.wait_end(again)
         self.assertEqual(job.counts(), [1.0])
 
-    def test_the_job_master_dies_and_its_journal_has_every_word(self):
+    def test_the_job_master_dies_and_its_journal_has_everything(self):
         job = self.job(records=1200, grads=2)
         job.hold(0)
         master, worker = job.start("master", "master"), job.start("worker", "w0")
@@ -224,9 +224,9 @@ class ElasticdlTest(unittest.TestCase):
         job.wait_end(master)
         job.wait_end(worker)
         self.assertEqual(job.counts(), [0.5])
-        self.assertEqual(job.log(master).count("it is started again where it was"), 2)
+        self.assertEqual(job.log(master).count("it is restarted from its journal"), 2)
 
-    def test_the_whole_master_dies_and_goes_on_from_its_checkpoint(self):
+    def test_the_whole_master_dies_and_resumes_from_its_checkpoint(self):
         job = self.job(records=1500, more=["--checkpoint_steps=40"])
         job.hold(100)
         master, worker = job.start("master", "master"), job.start("worker", "w0")
@@ -237,11 +237,11 @@ class ElasticdlTest(unittest.TestCase):
         job.release()
         job.wait_end(again)
         job.wait_end(worker)
-        self.assertIn("goes on from the checkpoint of version", job.log(again))
+        self.assertIn("resumes from the checkpoint of version", job.log(again))
         # In the model that is left, each record is once: what came after the checkpoint died with the old one.
         self.assertEqual(job.counts(), [1.0])
 
-    def test_a_master_that_is_preempted_saves_the_sum_under_way(self):
+    def test_a_master_that_is_preempted_saves_the_incomplete_sum(self):
         job = self.job(records=1200, grads=4)
         job.hold(62)  # two of the four gradients of an update are there
         master, worker = job.start("master", "master"), job.start("worker", "w0")
@@ -254,7 +254,7 @@ class ElasticdlTest(unittest.TestCase):
         job.wait_end(worker)
         self.assertEqual(job.counts(), [0.25])
 
-    def test_a_range_that_always_fails_ends_the_job_with_words(self):
+    def test_a_range_that_always_fails_ends_the_job_with_a_reason(self):
         job = self.job(records=200)
         text = (job.folder / "data.txt").read_text().replace("\n77\n", "\nseventy-seven\n")
         (job.folder / "data.txt").write_text(text)
@@ -284,9 +284,9 @@ class ElasticdlTest(unittest.TestCase):
 
 
 class OrderTest(unittest.TestCase):
-    """What must not come between."""
+    """Operations that must not interleave."""
 
-    def test_what_is_learned_while_a_checkpoint_is_written_is_not_in_it(self):
+    def test_a_checkpoint_does_not_change_while_training_continues(self):
         import torch
         from swell.elasticdl import master, model
 
@@ -310,13 +310,13 @@ class OrderTest(unittest.TestCase):
         self.assertEqual(repr({name: state[name] for name in ("model", "optimizer", "sum")}), before)
         self.assertNotEqual(repr(kept.state()["model"]), repr(state["model"]))
 
-    def test_who_leaves_is_not_heard_of_again(self):
+    def test_no_heartbeat_arrives_after_a_worker_has_left(self):
         from swell.elasticdl import worker
 
         calls, under_way = [], threading.Event()
         leaving = worker.Worker.__new__(worker.Worker)
         leaving.name, leaving.step, leaving.ended = "w0", 7, threading.Event()
-        leaving.beating = threading.Thread(target=leaving.beat, daemon=True)
+        leaving.heartbeat_thread = threading.Thread(target=leaving.send_heartbeats, daemon=True)
 
         def post(path, **_):
             if path == "/v1/heartbeat":
@@ -330,7 +330,7 @@ class OrderTest(unittest.TestCase):
         with mock.patch.object(worker.wire, "JobMaster", lambda address: leaving.master), \
                 mock.patch.object(worker, "HEARTBEAT_S", 0), mock.patch.object(worker, "LEAVING_S", LIMIT_S), \
                 mock.patch.dict(os.environ, MASTER_ADDR="127.0.0.1:1"):
-            leaving.beating.start()
+            leaving.heartbeat_thread.start()
             under_way.wait(LIMIT_S)
             leaving.leave(143)
         self.assertEqual(calls, ["/v1/heartbeat", "/v1/leave"])

@@ -1,7 +1,7 @@
 """Runs a training script that gets SIGTERM right after a given step of its own: `noticed.py STEP SCRIPT ARGS...`.
 
-Used by the end-to-end tests, so that a preemption hits an exact step. A real signal goes through the real handler;
-only its moment is arranged. With several ranks, NOTICED_RANK says which one is hit.
+Used by the end-to-end tests, so that a preemption comes at an exact step. The signal and its handler are real. With
+several ranks, NOTICED_RANK names the one that gets the signal.
 """
 
 import os
@@ -22,7 +22,7 @@ def main():
         commits.append(None)
         if len(commits) == step and self.rank == int(os.environ.get("NOTICED_RANK", "0")):
             os.kill(os.getpid(), signal.SIGTERM)
-            # A hurried operator signals twice; the save must survive it.
+            # A second signal must not interrupt the save.
             os.kill(os.getpid(), signal.SIGTERM)
 
     swell.ResumableDistributedSampler.commit = commit_and_signal

@@ -1,6 +1,4 @@
-"""What the SDK's tests share: where things are, and bounded ways to run processes.
-
-Used by every test here. What always holds: no process outlives its test, no wait is unbounded.
+"""Paths and processes, for all tests of the SDK. What always holds: no process outlives its test, no wait is unbounded.
 """
 
 import os
@@ -33,7 +31,7 @@ class FolderTest(unittest.TestCase):
 
 
 def clean_environment(**extra):
-    """The caller's environment without anything that would make the child part of some job."""
+    """The caller's environment without the variables of a job."""
     dropped = ("SWELL_", "MASTER_", "RANK", "WORLD_SIZE", "LOCAL_RANK", "PET_", "PYTHONPATH")
     environ = {k: v for k, v in os.environ.items() if not k.startswith(dropped)}
     environ["PYTHONPATH"] = SDK
@@ -61,6 +59,6 @@ def start(test, arguments, **extra):
 
 
 def finish(process):
-    """(exit code, output) once it has ended by itself."""
+    """(exit code, output). Waits until the process has ended by itself."""
     output, _ = process.communicate(timeout=WAIT_SECONDS)
     return process.returncode, output

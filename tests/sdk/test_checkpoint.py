@@ -1,4 +1,4 @@
-"""Checkpoints: whole or not at all, with every way of tearing one tried at every byte."""
+"""Checkpoints are whole or do not count. Damage is tried at every byte."""
 
 import json
 import os
@@ -13,7 +13,7 @@ from swell.checkpoint import CheckpointManager, DamagedCheckpoint
 class CheckpointTest(support.FolderTest):
     def setUp(self):
         super().setUp()
-        # Damage is announced on stderr; here it is expected.
+        # Messages about damage go to stderr. Here they are expected.
         silence = mock.patch("sys.stderr")
         silence.start()
         self.addCleanup(silence.stop)
@@ -74,7 +74,7 @@ class CheckpointTest(support.FolderTest):
                 file.write(data)
             self.assertEqual(self.manager.latest(), 1)
 
-    def test_every_torn_manifest_is_detected(self):
+    def test_every_truncated_manifest_is_detected(self):
         self.manager.save(1, b"first")
         self.manager.save(2, b"second")
         path = os.path.join(self.manager.dir, "step-000000000002.json")
@@ -103,7 +103,7 @@ class CheckpointTest(support.FolderTest):
         os.truncate(self.state_file(3), 1)
         self.assertEqual(self.manager.load().state, b"first")
 
-    def test_a_crash_at_any_call_leaves_the_one_before(self):
+    def test_a_crash_at_any_call_leaves_the_earlier_checkpoint(self):
         for name in ("os.fsync", "os.replace", "os.chmod"):
             for nth in range(1, 5):
                 self.crash_in_save(name, nth)
@@ -131,7 +131,7 @@ class CheckpointTest(support.FolderTest):
         manager.save(3, b"third")
         self.assertEqual(manager.load().state, b"third")
 
-    def test_going_back_forgets_what_came_later(self):
+    def test_saving_an_earlier_step_removes_later_ones(self):
         self.manager.save(10, b"ten")
         self.manager.save(20, b"twenty")
         self.manager.save(11, b"eleven")

@@ -1,4 +1,4 @@
-"""examples/elastic-ddp: the plain script and the elastic one train alike, and few lines lie between them."""
+"""examples/elastic-ddp: the plain script and the elastic one learn the same, and differ in few lines."""
 
 import difflib
 import os
@@ -40,7 +40,7 @@ class ExampleTest(support.FolderTest):
 
     def test_both_learn(self):
         plain = self.run_ranks("plain.py", 2)
-        # Neither begins without the other, however long that takes to load torch.
+        # With a minimum of 2, neither starts without the other.
         elastic = self.run_ranks("elastic.py", 2, PET_NNODES="2:3", PET_RDZV_ID="x")
         self.assertEqual(elastic[0], elastic[1])
         self.assertGreater(min(plain), 0.9)
@@ -57,13 +57,13 @@ class ExampleTest(support.FolderTest):
         texts = []
         for name in ("plain.py", "elastic.py"):
             with open(os.path.join(_EXAMPLE, name), encoding="utf-8") as file:
-                # Stripped: without the loop over epochs the step stands further left.
+                # Stripped, because the elastic script has no loop over epochs and less indentation.
                 texts.append([line.strip() for line in file.read().split('"""', 2)[2].splitlines()])
         changes = list(difflib.unified_diff(*texts, n=0, lineterm=""))[2:]
         new = [line for line in changes if line.startswith("+") and line[1:]]
         # An import and three lines: Job, parallel, batches.
         self.assertEqual(len(new), 4, "\n".join(new))
-        self.assertLess(len(texts[1]), len(texts[0]), "it is the shorter script")
+        self.assertLess(len(texts[1]), len(texts[0]), "the elastic script must be the shorter one")
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""The training of KubeDL's walkthrough: its log is the document's to the last space, and it resumes where it was."""
+"""The training of KubeDL's walkthrough: its log has the format of KubeDL's document, and it resumes."""
 
 import os
 import re
@@ -28,7 +28,7 @@ class ImagenetTest(support.FolderTest):
         self.assertEqual(done.returncode, 0, done.stderr)
         return done.stdout.splitlines()
 
-    def test_logs_as_the_document_does_and_resumes(self):
+    def test_the_log_has_the_format_of_the_document_and_training_resumes(self):
         lines = self.train("--epochs=1")
         epochs = [line for line in lines if line.startswith("Epoch")]
         self.assertEqual([line.split("\t")[0] for line in epochs],
@@ -46,7 +46,7 @@ class ImagenetTest(support.FolderTest):
         self.assertIn("=> using resnet50 for Fashion-MNIST, worker 0 of 2", lines)
         self.assertTrue(os.path.exists(self.path("data", "checkpoint.pth.tar")))
 
-    def test_half_a_checkpoint_is_none(self):
+    def test_an_incomplete_checkpoint_is_ignored(self):
         os.mkdir(self.path("data"))
         with open(self.path("data", "checkpoint.pth.tar"), "wb") as file:
             file.write(b"half")

@@ -1,4 +1,4 @@
-"""The launcher: what torchrun does, plus orderly preemption. Workers here need no torch, so they start fast."""
+"""The launcher does what torchrun does, and handles preemption. Workers here do not load torch, so they start fast."""
 
 import signal
 import socket
@@ -10,13 +10,13 @@ import support
 _HELLO = """
 import os
 import sys
-# In one write: the other worker's line must not come between.
+# In one write, so that the lines of two workers do not mix.
 sys.stdout.write("hello {RANK} {WORLD_SIZE}\\n".format(**os.environ))
 sys.stdout.flush()
 raise SystemExit(int(os.environ.get("CODE", "0")))
 """
 
-# The handler alone would not end a wait that begins after the signal came: what wakes it has to be kept.
+# The wake-up descriptor also ends a wait that begins after the signal. A handler alone would not.
 _WAITING = """
 import os, signal, swell
 notice = swell.Notice()
@@ -40,7 +40,7 @@ else:
     raise SystemExit(143)
 """
 
-# As Job.should_stop makes training do: when one of two is told to leave, both stop; the one left goes on alone.
+# As with Job.should_stop: when one of two gets a notice, both stop, and the other one continues alone.
 _PEERS = """
 import os, sys, time, swell
 notice = swell.Notice()
@@ -81,7 +81,7 @@ class LaunchTest(support.FolderTest):
         code, output = support.finish(self.launch(_HELLO, CODE=3))
         self.assertEqual(code, 1, output)
 
-    def test_signals_reach_the_worker_and_its_save_is_awaited(self):
+    def test_signals_reach_the_worker_and_the_launcher_waits_for_its_save(self):
         process = self.launch(_WAITING)
         self.assertTrue(_read_until(process, "ready"))
         process.send_signal(signal.SIGTERM)
@@ -97,12 +97,12 @@ class LaunchTest(support.FolderTest):
         self.assertEqual(code, 0, output)
         self.assertIn("back again", output)
 
-    def test_the_peer_left_behind_goes_on(self):
+    def test_the_peer_that_stays_continues(self):
         port = support.free_port()
         options = ("--nnodes", "1:2", "--rdzv_backend", "c10d", "--rdzv_id", "test")
         options += ("--rdzv_endpoint", f"localhost:{port}", "--rdzv_conf", "last_call_timeout=1")
         host = self.launch(_PEERS, self.path("leave"), options=options)
-        # The first to listen hosts the rendezvous, and must be the one that stays.
+        # The first launcher hosts the rendezvous, so it must be the one that stays.
         _wait_for_listener(port)
         guest = self.launch(_PEERS, self.path("leave"), options=options)
         self.assertTrue(_read_until(guest, "together"))
@@ -110,7 +110,7 @@ class LaunchTest(support.FolderTest):
         guest.send_signal(signal.SIGTERM)
         code, output = support.finish(guest)
         self.assertEqual(code, 143, output)
-        # What spares the host the wait for missed heartbeats; measured time would depend on the machine's load.
+        # It left the rendezvous, so the host need not miss its heartbeats. (A measured time would depend on the load.)
         self.assertNotIn("could not leave the rendezvous", output)
         code, output = support.finish(host)
         self.assertEqual(code, 0, output)

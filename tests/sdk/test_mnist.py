@@ -1,4 +1,4 @@
-"""End to end: the example, preempted at an exact step and resumed, ends where the undisturbed run ends."""
+"""The example, preempted at an exact step and resumed, ends with the weights of an undisturbed run."""
 
 import json
 import os
@@ -60,20 +60,20 @@ class MnistTest(support.FolderTest):
             return json.load(file)
 
     def check_preempted_equals_undisturbed(self, world, noticed_rank, resized_to=None):
-        calm = self.run_job(0, "calm", world)
-        first = self.run_job(143, "hit", world, notice_at=13, noticed_rank=noticed_rank)
+        undisturbed = self.run_job(0, "undisturbed", world)
+        first = self.run_job(143, "preempted", world, notice_at=13, noticed_rank=noticed_rank)
         self.assertIn("checkpoint saved step=13 reason=notice", first)
-        self.assertEqual(len(self.steps("hit")), 13)
-        self.assertEqual(self.load_json("hit-report-0")["step"], 13)
+        self.assertEqual(len(self.steps("preempted")), 13)
+        self.assertEqual(self.load_json("preempted-report-0")["step"], 13)
         for rank in range(world):
-            self.assertEqual(self.load_json(f"hit-message-{rank}"), {"checkpoint": {"step": 13}})
-        shutil.copytree(self.path("hit"), self.path("resized"))
-        second = self.run_job(0, "hit", world)
+            self.assertEqual(self.load_json(f"preempted-message-{rank}"), {"checkpoint": {"step": 13}})
+        shutil.copytree(self.path("preempted"), self.path("resized"))
+        second = self.run_job(0, "preempted", world)
         self.assertIn("resumed from step=13", second)
-        self.assert_each_step_once("calm")
-        self.assert_each_step_once("hit")
-        self.assertEqual(_accuracy(calm), _accuracy(second))
-        self.assertEqual(self.weights("calm"), self.weights("hit"))
+        self.assert_each_step_once("undisturbed")
+        self.assert_each_step_once("preempted")
+        self.assertEqual(_accuracy(undisturbed), _accuracy(second))
+        self.assertEqual(self.weights("undisturbed"), self.weights("preempted"))
         if resized_to:
             self.assertIn("resumed from step=13", self.run_job(0, "resized", resized_to))
             self.assert_each_step_once("resized")
@@ -81,7 +81,7 @@ class MnistTest(support.FolderTest):
     def test_one_process(self):
         self.check_preempted_equals_undisturbed(world=1, noticed_rank=0)
 
-    def test_two_processes_when_only_the_second_is_told(self):
+    def test_two_processes_when_only_the_second_gets_the_notice(self):
         self.check_preempted_equals_undisturbed(world=2, noticed_rank=1, resized_to=1)
 
     def test_a_signal_from_outside(self):

@@ -20,8 +20,8 @@ print("saved", notice.info.get("by"), flush=True)
 raise SystemExit(swell.EXIT_NOTICED)
 """
 
-# Locking a mutex twice stands for native code that never returns to the interpreter: no signal ends that wait.
-# PyDLL keeps the interpreter's lock meanwhile, as torch does while it waits for peers.
+# Locking a mutex twice stands for native code that never returns: no signal ends the wait. PyDLL keeps the GIL
+# meanwhile, as torch does while it waits for peers.
 _BLOCKED = """
 import ctypes, swell
 notice = swell.Notice(hold=False)
@@ -82,11 +82,11 @@ class NoticeFileTest(support.FolderTest):
         os.remove(self.path("notice"))
         self.assertTrue(notice.requested, "a notice is never taken back")
 
-    def test_a_file_from_before_this_process_with_time_left_counts(self):
+    def test_a_file_that_is_older_than_the_process_counts_before_its_deadline(self):
         self.write(_rfc3339(time.time() + 30))
         self.assertTrue(self.make().requested)
 
-    def test_a_file_meant_for_an_earlier_process_does_not_count(self):
+    def test_a_file_whose_deadline_passed_before_the_process_started_does_not_count(self):
         self.write(_rfc3339(time.time() - 30))
         self.assertFalse(self.make().requested)
 

@@ -1,5 +1,5 @@
-"""However often a job is preempted, it learns the same: loss and accuracy with 0, 1, 5 and 20 preemptions beside the
-noise of seeds.
+"""Preemptions do not change what a job learns: loss and accuracy after 0, 1, 5 and 20 preemptions, and the noise
+between seeds for comparison.
 """
 
 import random
@@ -13,7 +13,7 @@ from members import RECORDS, Members
 
 _EPOCHS = 5
 _SEEDS = (1, 2, 3, 4, 5)
-# What two sums in another order may differ by, in this training: in loss, and in records near a tie.
+# The most that sums in another order change in this training: the loss, and the accuracy by records near a tie.
 _ROUNDING = 1e-4
 _TIES = 5 / RECORDS
 
@@ -26,7 +26,7 @@ class PreemptionsTest(support.FolderTest):
         return job.end_of(0)
 
     def preempted(self, times, seed):
-        """Of two members, one is told to leave at random steps and comes back; when it is alone, the job stops."""
+        """At random steps one of the two members gets a notice and comes back. If it is alone, the whole job stops."""
         job = Members(self, most=2, epochs=_EPOCHS, seed=seed, step_seconds=0.01, in_turn=True)
         chance = random.Random(f"{seed}/{times}")
         steps = sorted(chance.sample(range(1, job.steps - 1), times))
@@ -46,7 +46,7 @@ class PreemptionsTest(support.FolderTest):
                     continue
                 alive.discard(ordinal)
                 if process.exitcode == 0 and alive and "ends rank 0 of 1" in job.log(ordinal):
-                    # It came back when all was done, and has nobody to join; the job's controller stops it, too.
+                    # The other member came back after the training ended and has no group to join. A controller stops it, too.
                     job.notice(*alive)
         job.assert_each_record_once()
         ends = [job.end_of(ordinal) for ordinal in (0, 1) if "ends rank" in job.log(ordinal)]

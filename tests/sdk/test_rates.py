@@ -1,4 +1,4 @@
-"""Learning rates follow the number of ranks by rule; samplers share batches out to however many there are."""
+"""Learning rates follow the number of ranks by rule, and samplers divide batches among the current ranks."""
 
 import dataclasses
 import unittest
@@ -28,12 +28,12 @@ class RatesTest(unittest.TestCase):
         self.assertAlmostEqual(self.follow("sqrt", 1)[0]["lr"], 0.2)
         self.assertAlmostEqual(self.follow("linear", 8)[1]["initial_lr"], 0.08)
 
-    def test_the_way_does_not_matter(self):
+    def test_only_the_current_number_of_ranks_matters(self):
         for rule in ("linear", "sqrt"):
             direct, detour = self.follow(rule, 3), self.follow(rule, 1, 8, 2, 3)
             self.assertAlmostEqual(direct[0]["lr"], detour[0]["lr"])
 
-    def test_a_schedule_in_between_is_kept(self):
+    def test_changes_by_a_scheduler_are_kept(self):
         optimizer = Optimizer(0.4)
         rates = Rates(optimizer, "linear", 4)
         rates.follow(2)
@@ -45,7 +45,7 @@ class RatesTest(unittest.TestCase):
         with self.assertRaisesRegex(ValueError, "'cubic' is not one of none, linear, sqrt"):
             Rates(Optimizer(1), "cubic", 1)
 
-    def test_the_manifest_says_the_rule(self):
+    def test_the_rule_comes_from_the_manifest(self):
         optimizer = Optimizer(0.4)
         with mock.patch.dict("os.environ", {"SWELL_LEARNING_RATE": "sqrt"}):
             job = swell.Job(env=swell.Env(world=1))
@@ -55,7 +55,7 @@ class RatesTest(unittest.TestCase):
 
 
 class Resized:
-    """Stands for a Job whose size a test changes."""
+    """A Job whose size the test changes."""
 
     def __init__(self, world, rank=0):
         self.env = swell.Env(rank=rank, world=world)
@@ -65,7 +65,7 @@ class Resized:
 
 
 class SharesTest(unittest.TestCase):
-    def test_a_change_between_two_steps(self):
+    def test_a_change_of_size_between_two_steps(self):
         job = Resized(world=4, rank=1)
         sampler = swell.ResumableDistributedSampler(24, 8, shuffle=False, job=job)
         batches = iter(sampler)
@@ -82,7 +82,7 @@ class SharesTest(unittest.TestCase):
         self.assertIsNone(next(batches, None))
         self.assertTrue(sampler.done)
 
-    def test_what_was_taken_ahead_ends_the_iteration(self):
+    def test_a_change_of_size_ends_the_iteration_if_batches_were_prefetched(self):
         job = Resized(world=2)
         sampler = swell.ResumableDistributedSampler(24, 8, shuffle=False, job=job)
         batches = iter(sampler)
@@ -103,9 +103,9 @@ class SharesTest(unittest.TestCase):
         self.assertEqual(next(batches), list(range(16, 24)))
         self.assertEqual(len(sampler), 3)
         with mock.patch.dict("os.environ", {"SWELL_BATCH_OF": "rank"}):
-            said = swell.ResumableDistributedSampler(100, 8, shuffle=False, job=job)
-        next(iter(said))
-        self.assertEqual(said.step_records, 32)
+            sampler = swell.ResumableDistributedSampler(100, 8, shuffle=False, job=job)
+        next(iter(sampler))
+        self.assertEqual(sampler.step_records, 32)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""The sampler: exactly once, whatever the world size becomes. Random cases; a failure names its seed."""
+"""The sampler hands out every record once, whatever the world size becomes. Random cases; a failure prints its seed."""
 
 import os
 import random
@@ -63,7 +63,7 @@ class SamplerTest(unittest.TestCase):
         self.assertEqual(steps(1), steps(4))
         self.assertEqual(len(steps(1)), 11)
 
-    def test_an_uncommitted_batch_comes_again(self):
+    def test_a_batch_without_commit_is_handed_out_again(self):
         sampler = ResumableDistributedSampler(10, 4)
         lost = next(iter(sampler))
         other = ResumableDistributedSampler(10, 4)
@@ -79,7 +79,7 @@ class SamplerTest(unittest.TestCase):
 
 
 def _prefetching(sampler, ahead):
-    """As a DataLoader with workers does: takes `ahead` batches more than it has handed on."""
+    """Prefetches `ahead` batches, as a DataLoader with workers does."""
     taken = []
     for batch in sampler:
         taken.append(batch)

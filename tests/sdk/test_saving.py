@@ -1,4 +1,4 @@
-"""When `Job.step_done` saves by itself: as often as the manifest says, by rank 0's clock, at step boundaries."""
+"""When `Job.step_done` saves: as often as the manifest says, by rank 0's clock, between two steps."""
 
 import os
 import unittest
@@ -25,12 +25,12 @@ class SavingTest(support.FolderTest):
             self.now += seconds
             self.assertFalse(job.step_done(step, {"step": step}))
 
-    def test_only_when_told_to_stop_unless_somebody_says_otherwise(self):
+    def test_by_default_it_saves_only_when_the_job_must_stop(self):
         job = self.job()
         self.steps(job, 1, 50, 1000.0)
         self.assertIsNone(job.checkpoints.latest())
 
-    def test_as_often_as_the_manifest_says(self):
+    def test_it_saves_as_often_as_the_manifest_says(self):
         with mock.patch.dict(os.environ, SWELL_CHECKPOINT_SECONDS="60"):
             job = self.job()
         self.steps(job, 1, 5, 10.0)
@@ -40,7 +40,7 @@ class SavingTest(support.FolderTest):
         self.steps(job, 12, 12, 10.0)
         self.assertEqual(job.checkpoints.latest(), 12)
 
-    def test_what_the_script_saves_counts(self):
+    def test_a_save_by_the_script_counts(self):
         job = self.job(checkpoint_seconds=60)
         self.steps(job, 1, 5, 10.0)
         job.save(5, {"step": 5})
@@ -49,7 +49,7 @@ class SavingTest(support.FolderTest):
         self.steps(job, 11, 11, 10.0)
         self.assertEqual(job.checkpoints.latest(), 11)
 
-    def test_a_disk_that_is_full_is_asked_again_an_interval_later(self):
+    def test_after_a_failed_save_it_retries_an_interval_later(self):
         job = self.job(checkpoint_seconds=60)
         with mock.patch.object(job.checkpoints, "save", side_effect=OSError(28, "No space left")) as save:
             self.steps(job, 1, 11, 10.0)
@@ -57,7 +57,7 @@ class SavingTest(support.FolderTest):
             self.steps(job, 12, 12, 10.0)
             self.assertEqual(save.call_count, 2)
 
-    def test_a_number_that_is_none_is_as_good_as_nothing(self):
+    def test_an_interval_that_is_not_a_number_is_ignored(self):
         with mock.patch.dict(os.environ, SWELL_CHECKPOINT_SECONDS="soon"):
             job = self.job()
         self.steps(job, 1, 5, 1000.0)

@@ -1,4 +1,4 @@
-"""swell.weight: ranks with unequal shares train as one rank with the whole batch would."""
+"""Ranks with unequal shares train as one rank with the whole batch would."""
 
 import unittest
 
@@ -23,7 +23,7 @@ def _gradient(weight, records, loss):
 
 class WeightTest(support.FolderTest):
     def of_ranks(self, cuts, loss):
-        """The mean over ranks, as they average; a share without records gets one that is not its own."""
+        """The mean of the ranks' gradients. A share without records gets a foreign record, as in `batches`."""
         weights = [Weight(high - low, len(_RECORDS), len(cuts)) for low, high in cuts]
         shares = [_RECORDS[low:high] if high > low else _RECORDS[:1] for low, high in cuts]
         gradients = [_gradient(weight, share, lambda out, weight=weight: loss(out, weight))
@@ -34,18 +34,18 @@ class WeightTest(support.FolderTest):
         alone = _gradient(Weight(), _RECORDS, lambda out: out.square().sum() / 5)
         losses = {
             "a mean": lambda out, weight: out.square().sum(1).mean(),
-            "a sum, weighed by hand": lambda out, weight: out.square().sum() * weight.of_sum(),
+            "a sum, weighed by the script": lambda out, weight: out.square().sum() * weight.of_sum(),
         }
         for cuts in ([(0, 5)], [(0, 2), (2, 5)], [(0, 1), (1, 2), (2, 5)], [(0, 0), (0, 4), (4, 5)]):
             for name, loss in losses.items():
                 with self.subTest(name, cuts=cuts):
                     torch.testing.assert_close(self.of_ranks(cuts, loss), alone)
 
-    def test_an_empty_share_adds_nothing_though_its_loss_is_no_number(self):
+    def test_an_empty_share_adds_nothing_although_its_loss_is_nan(self):
         gradient = _gradient(Weight(0, 5, 2), _RECORDS[:1], lambda out: out[:0].mean())
         self.assertTrue(torch.equal(gradient, torch.zeros(2, 3)))
 
-    def test_results_may_be_nested(self):
+    def test_outputs_may_be_nested(self):
         class Pair(torch.nn.Module):
             def forward(self, records):
                 return {"a": (records * 1, [records * 2])}
@@ -55,7 +55,7 @@ class WeightTest(support.FolderTest):
         (out["a"][0].sum() + out["a"][1][0].sum()).backward()
         self.assertEqual(records.grad.tolist(), [1.5, 1.5])
 
-    def test_every_rank_gets_as_many_batches_and_records_count_once(self):
+    def test_every_rank_gets_the_same_number_of_batches_and_each_record_counts_once(self):
         sizes = []
         for rank in range(3):
             sampler = ResumableDistributedSampler(8, 6, rank=rank, world=3)

@@ -14,8 +14,10 @@ What always holds:
 * Every record is trained once per epoch, however often the job is preempted or resized.
 * The gradient is that of the mean loss over the whole job's batch, also if ranks have shares of different size:
   `Job.parallel` weighs them.
+* A resumed run draws the same random numbers as an undisturbed one, unless the loader has worker processes.
 """
 
+import random
 from collections import deque
 
 from swell.sampler import ResumableDistributedSampler
@@ -24,6 +26,7 @@ from swell.weight import Weight
 
 def batches(job, dataset, batch_size, epochs, keep, seed, checkpoint_every, loader_options):
     """`keep`: {name: object}; the objects have state_dict and load_state_dict, and are part of every checkpoint."""
+    import torch
     from torch.utils.data import DataLoader
 
     sampler = ResumableDistributedSampler(len(dataset), batch_size, seed, job=job)
@@ -40,9 +43,14 @@ def batches(job, dataset, batch_size, epochs, keep, seed, checkpoint_every, load
         for name, thing in keep.items():
             thing.load_state_dict(found.state["keep"][name])
     shares = _Shares(sampler)
-    loader = DataLoader(dataset, batch_sampler=shares, **loader_options)
+    # A loader draws a seed for its workers whenever it starts. From a generator of its own: a draw from the script's
+    # would make a resumed run, which starts a loader within an epoch, differ from an undisturbed one.
+    generator = torch.Generator()
+    loader = DataLoader(dataset, batch_sampler=shares, **{"generator": generator, **loader_options})
     prefetches = loader.num_workers > 0
     while sampler.epoch < epochs:
+        place = f"{sampler.seed}/{sampler.epoch}/{sampler.position}/{job.env.rank}"
+        generator.manual_seed(random.Random(place).getrandbits(63))
         for batch in loader:
             records = sampler.step_records
             job.weight = Weight(shares.take(), records, job.env.world)

@@ -1,10 +1,13 @@
 """The master of an ElasticDLJob: keeps the model, sums gradients, and runs the job master beside it.
 
-Started in pods as `python3 -m swell.elasticdl.master`. `swell job-master`, its child, hands out records and decides
-which gradients count; this process does the arithmetic. What always holds: a gradient is in the sum exactly when
-the job master has counted its records, and a checkpoint holds both sides of one moment, the sum under way included.
-So a master that comes back from a checkpoint trains each record once, and the child alone may die at any time: its
-journal has every word.
+Pods start it as `python3 -m swell.elasticdl.master`. Its child process `swell job-master` hands out records and decides
+which gradients count; this process does the arithmetic.
+
+What always holds:
+* A gradient is in the sum exactly if the job master has counted its records.
+* A checkpoint has the model, the incomplete sum of gradients and the position in the data of the same moment. So a
+  master that resumes from a checkpoint trains each record once.
+* The child may die at any time, because its journal has everything.
 """
 
 import copy
@@ -24,18 +27,18 @@ from swell.elasticdl.options import log, parse, reader_parameters
 from swell.notice import EXIT_NOTICED, Notice
 from swell.report import report_progress
 
-# Without --checkpoint_steps: so many seconds between checkpoints.
+# Seconds between checkpoints, unless --checkpoint_steps is set.
 CHECKPOINT_SECONDS = 20.0
 LAST_WORKERS_S = 15.0
 
 
-class Child:
-    """`swell job-master`, started again whenever it dies."""
+class JobMasterProcess:
+    """The child process `swell job-master`. It is restarted when it dies."""
 
     def __init__(self, port, folder):
         program = os.environ.get("SWELL_PROGRAM") or shutil.which("swell")
         if not program:
-            raise SystemExit("swell is not on PATH: the image has no job master")
+            raise SystemExit("the program swell is not on PATH: the image must have it, for the job master")
         self._command = [program, "job-master", "--listen", f":{port}",
                          "--journal", os.path.join(folder, "job-master.journal")]
         self.process = None
@@ -44,7 +47,7 @@ class Child:
 
     def start(self):
         libc = ctypes.CDLL(None, use_errno=True)
-        # PR_SET_PDEATHSIG: no job master outlives its model.
+        # PR_SET_PDEATHSIG: the child ends with this process.
         self.process = subprocess.Popen(self._command, preexec_fn=lambda: libc.prctl(1, signal.SIGKILL))
 
     def watch(self):
@@ -52,7 +55,7 @@ class Child:
             code = self.process.wait()
             if self._ending:
                 return
-            log(f"master: the job master ended with {code}; it is started again where it was")
+            log(f"master: the job master ended with {code}; it is restarted from its journal")
             time.sleep(0.2)
             self.start()
 
@@ -62,7 +65,7 @@ class Child:
 
 
 class Model:
-    """The parameters, the optimizer and the sum of gradients. One lock: everything here is one moment."""
+    """The parameters, the optimizer and the sum of gradients. One lock protects them all."""
 
     def __init__(self, options, torch, tools, file, master):
         self.options, self.torch, self.tools, self.file, self.master = options, torch, tools, file, master
@@ -74,22 +77,22 @@ class Model:
         self.sum = torch.zeros(self.flat.weights)
         self.summed = 0
         self.sequence = 0
-        # Whose model this is: versions of an earlier life of this master are not these.
-        self.era = f"{time.time_ns():x}"
+        # Names this run of the master. A model version means something only together with it.
+        self.run_id = f"{time.time_ns():x}"
         self.bytes = bytes(tools.bytes_of(self.flat.values()))
         self.losses, self.recent = [], []
         self.finished = threading.Event()
         self.failure = ""
         self.updated = threading.Event()
-        self.sums, self.counted = {}, 0
+        self.evaluation_sums, self.evaluated_records = {}, 0
 
     def state(self):
-        """Called under the lock; copies, for training goes on while they are written."""
+        """A copy of all that a checkpoint has, because training continues while it is written. Needs the lock."""
         learned = {"model": self.file.net.state_dict(), "optimizer": self.optimizer.state_dict(), "sum": self.sum}
         return {"version": self.version, "summed": self.summed, "position": self.master.get("/v1/snapshot"),
                 **copy.deepcopy(learned)}
 
-    def take_state(self, state):
+    def load_state(self, state):
         self.file.net.load_state_dict(state["model"])
         self.optimizer.load_state_dict(state["optimizer"])
         self.version, self.sum, self.summed = state["version"], state["sum"], state["summed"]
@@ -97,25 +100,25 @@ class Model:
 
     def answer(self, head, payload):
         with self.lock:
-            return {"pull": self.pull, "push": self.push, "measured": self.measured}[head["op"]](head, payload)
+            return {"pull": self.pull, "push": self.push, "evaluated": self.evaluated}[head["op"]](head, payload)
 
     def pull(self, head, payload):
-        return {"version": self.version, "era": self.era}, self.bytes
+        return {"version": self.version, "run_id": self.run_id}, self.bytes
 
     def push(self, head, payload):
         gradient = self.tools.vector_of(payload)
         if len(gradient) < self.flat.weights:
             raise ValueError(f"{len(gradient)} numbers; the model has {self.flat.weights} parameters")
-        version = head["version"] if head["era"] == self.era else -1
+        version = head["version"] if head["run_id"] == self.run_id else -1
         if self.finished.is_set():
-            return dict(self.news(head), accepted=False, lost="the job has ended"), self.bytes
+            return dict(self.current_version(), accepted=False, lost="the job has ended"), self.bytes
         self.sequence += 1
         try:
-            # A version of another life is older than any tolerance.
+            # A version of an earlier run is older than any tolerance.
             verdict = self.master.post("/v1/gradient", worker=head["worker"], task=head["task"], done=head["done"],
                                        version=version if version >= 0 else 1 << 60, sequence=self.sequence)
         except wire.Refused as refused:
-            return dict(self.news(head), accepted=False, lost=str(refused)), self.bytes
+            return dict(self.current_version(), accepted=False, lost=str(refused)), self.bytes
         if verdict["accepted"]:
             self.add(gradient, head, self.version - version)
             if verdict["apply"]:
@@ -124,11 +127,11 @@ class Model:
             self.failure = verdict["failure"]
         if verdict.get("finished"):
             self.finished.set()
-        known = head["era"] == self.era and head["version"] == self.version
-        return dict(self.news(head), accepted=verdict["accepted"]), b"" if known else self.bytes
+        known = head["run_id"] == self.run_id and head["version"] == self.version
+        return dict(self.current_version(), accepted=verdict["accepted"]), b"" if known else self.bytes
 
-    def news(self, head):
-        return {"version": self.version, "era": self.era}
+    def current_version(self):
+        return {"version": self.version, "run_id": self.run_id}
 
     def add(self, gradient, head, staleness):
         gradients = gradient[:self.flat.weights]
@@ -136,12 +139,12 @@ class Model:
             gradients = gradients / (staleness + 1)
         self.sum += gradients
         self.summed += 1
-        self.flat.take_buffers(gradient[self.flat.weights:])
+        self.flat.load_buffers(gradient[self.flat.weights:])
         self.recent.append(head["loss"])
 
     def update(self, count):
         assert count == self.summed, (count, self.summed)
-        self.flat.take_gradients(self.sum / self.summed)
+        self.flat.load_gradients(self.sum / self.summed)
         self.optimizer.step()
         self.sum.zero_()
         self.summed = 0
@@ -157,21 +160,21 @@ class Model:
         if self.options.max_step and self.version >= self.options.max_step:
             self.finished.set()
 
-    def measured(self, head, payload):
+    def evaluated(self, head, payload):
         try:
             answer = self.master.post("/v1/progress", worker=head["worker"], task=head["task"], done=head["done"])
         except wire.Refused as refused:
             return {"lost": str(refused)}, b""
         for name, value in head["sums"].items():
-            self.sums[name] = self.sums.get(name, 0.0) + value
-        self.counted += head["count"]
+            self.evaluation_sums[name] = self.evaluation_sums.get(name, 0.0) + value
+        self.evaluated_records += head["count"]
         if answer.get("finished"):
             self.finished.set()
         return {}, b""
 
 
 class Server:
-    """A thread for each worker; the model's lock orders them."""
+    """Answers workers, each in a thread of its own. The model's lock orders them."""
 
     def __init__(self, model):
         self._model = model
@@ -204,11 +207,12 @@ class Master:
         self.port = int(os.environ.get("ELASTICDL_PORT") or 50001)
         self.folder = options.checkpoint_dir or os.environ.get("SWELL_CHECKPOINT_DIR") or os.path.abspath("checkpoints")
         os.makedirs(self.folder, exist_ok=True)
-        self.child = Child(self.port, self.folder)
+        self.job_master_process = JobMasterProcess(self.port, self.folder)
         self.master = wire.JobMaster(f"127.0.0.1:{self.port}")
         self.last_saved = time.monotonic()
         self.saved_version = -1
-        self.logged = 0
+        self.logged_version = 0
+        self.evaluated_version = 0
 
     def load(self):
         import torch
@@ -231,7 +235,7 @@ class Master:
     def begin_job(self):
         options = self.options
         training = options.mode == "train"
-        # Asynchronous: each gradient is an update, however old it is.
+        # In asynchronous training each gradient is an update of its own, however old it is.
         self.master.post("/v1/job", records=self.records, recordsPerTask=options.records_per_task,
                          epochs=options.num_epochs if training else 1, shuffle=options.shuffle and training,
                          seed=options.seed, gradsToWait=1 if options.use_async else options.grads_to_wait,
@@ -240,10 +244,10 @@ class Master:
                          hangFloorMs=options.task_timeout_s * 1000, workerTimeoutMs=options.worker_timeout_s * 1000)
         saved = self.checkpoints.load() if training else None
         if saved is not None:
-            self.model.take_state(saved.state)
+            self.model.load_state(saved.state)
             self.master.post("/v1/restore", snapshot=saved.state["position"])
             self.saved_version = self.model.version
-            log(f"master: goes on from the checkpoint of version {self.model.version}")
+            log(f"master: resumes from the checkpoint of version {self.model.version}")
         elif training:
             self.master.post("/v1/restore", snapshot=None)
             self.start_from(self.options.checkpoint_dir_for_init)
@@ -253,7 +257,7 @@ class Master:
             self.model.finished.set()
 
     def start_from(self, folder):
-        """Weights of an earlier job: a checkpoint folder, or a file that --output wrote."""
+        """Loads weights of an earlier job, from a checkpoint folder or from a file that --output wrote."""
         if not folder:
             return
         path = os.path.join(folder, "model.pt") if os.path.isdir(folder) else folder
@@ -267,17 +271,17 @@ class Master:
             weights = saved.state["model"]
         self.file.net.load_state_dict(weights)
         self.model.bytes = bytes(self.tools.bytes_of(self.model.flat.values()))
-        log(f"master: begins with the weights of {folder}")
+        log(f"master: starts with the weights of {folder}")
 
     def run(self):
         server = Server(self.model)
         threading.Thread(target=server.run, daemon=True).start()
-        threading.Thread(target=self.child.watch, daemon=True).start()
+        threading.Thread(target=self.job_master_process.watch, daemon=True).start()
         host = os.environ.get("MASTER_ADDR", "").rpartition(":")[0] or "127.0.0.1"
         self.master.post("/v1/facts", facts={"model": f"{host}:{server.port}"})
-        log(f"master: {self.records} records, {self.options.num_epochs} epoch(s), {self.options.records_per_task} to a "
-            f"task, minibatches of {self.options.minibatch_size}, {self.options.grads_to_wait} gradients to an update")
-        looked = time.monotonic()
+        log(f"master: {self.records} records, {self.options.num_epochs} epoch(s), {self.options.records_per_task} per "
+            f"task, minibatches of {self.options.minibatch_size}, {self.options.grads_to_wait} gradients per update")
+        last_check = time.monotonic()
         while not self.model.finished.is_set():
             if self.notice.requested:
                 self.save("leaving")
@@ -285,19 +289,19 @@ class Master:
             if self.model.updated.wait(0.2):
                 self.model.updated.clear()
                 self.after_update()
-            if time.monotonic() - looked > 1.0:
-                looked = time.monotonic()
-                if self.over():
+            if time.monotonic() - last_check > 1.0:
+                last_check = time.monotonic()
+                if self.job_ended():
                     break
         if self.model.failure:
             log(f"master: the job has failed: {self.model.failure}")
-            self.let_workers_go()
-            self.child.stop()
+            self.wait_for_workers()
+            self.job_master_process.stop()
             return 1
         return self.end()
 
-    def over(self):
-        """What no gradient tells: predictions are all done, or a range has failed for good."""
+    def job_ended(self):
+        """True if all predictions are done or a range has failed for good. No gradient shows either."""
         state = self.master.get("/v1/state")
         self.model.failure = self.model.failure or state["failure"]
         if state["phase"] == "Finished":
@@ -306,25 +310,23 @@ class Master:
 
     def after_update(self):
         version = self.model.version
-        if self.options.log_loss_steps and version - self.logged >= self.options.log_loss_steps:
-            self.tell(version)
+        if self.options.log_loss_steps and version - self.logged_version >= self.options.log_loss_steps:
+            self.log_progress(version)
         due = time.monotonic() - self.last_saved > CHECKPOINT_SECONDS
         if self.options.checkpoint_steps:
             due = version - max(self.saved_version, 0) >= self.options.checkpoint_steps
         if due:
             self.save("periodic")
         every = self.options.evaluation_steps
-        if every and self.options.validation_data and version // every > self.evaluated // every:
+        if every and self.options.validation_data and version // every > self.evaluated_version // every:
             self.evaluate()
 
-    evaluated = 0
-
-    def tell(self, version):
+    def log_progress(self, version):
         state = self.master.get("/v1/state")
         with self.model.lock:
-            recent = self.model.losses[self.logged - version:] or [float("nan")]
+            recent = self.model.losses[self.logged_version - version:] or [float("nan")]
             self.model.losses.clear()
-        self.logged = version
+        self.logged_version = version
         total = state["done"] + state["left"]
         log(f"master: version {version} loss {sum(recent) / len(recent):.4f} records {state['done']} of {total} "
             f"workers {len(state['workers'])} records/s {state['recordsPerSecond']:.0f}")
@@ -337,19 +339,19 @@ class Master:
         try:
             self.checkpoints.save(state["version"], state)
         except OSError as error:
-            log(f"master: the checkpoint could not be saved, training goes on: {error}")
+            log(f"master: the checkpoint could not be saved, training continues: {error}")
             self.last_saved = time.monotonic()
             return
         self.last_saved, self.saved_version = time.monotonic(), state["version"]
         log(f"master: checkpoint saved version={state['version']} reason={reason}")
 
     def evaluate(self):
-        """On the master, between updates: the validation data is small."""
+        """Evaluates on the master, between two updates. The validation data should be small."""
         from swell.elasticdl.worker import measure
         data = self.open_records(self.options.validation_data, self.file.custom_reader, reader_parameters(self.options))
         sums, count = {}, 0
         with self.model.lock, self.torch.no_grad():
-            self.evaluated = version = self.model.version
+            self.evaluated_version = version = self.model.version
             self.file.net.eval()
             for start in range(0, len(data), 500):
                 end = min(len(data), start + 500)
@@ -360,9 +362,9 @@ class Master:
                 for name, value in found.items():
                     sums[name] = sums.get(name, 0.0) + value * size
             self.file.net.train()
-        self.tell_metrics(f"version {version}", sums, count)
+        self.log_metrics(f"version {version}", sums, count)
 
-    def tell_metrics(self, what, sums, count):
+    def log_metrics(self, what, sums, count):
         words = " ".join(f"{name}={value / max(1, count):.4f}" for name, value in sums.items())
         log(f"master: evaluation of {what}: {words} ({count} records)")
 
@@ -370,13 +372,13 @@ class Master:
         if self.options.max_step:
             self.master.post("/v1/end")
         if self.options.mode == "train":
-            if self.model.version > self.logged:
-                self.tell(self.model.version)
+            if self.model.version > self.logged_version:
+                self.log_progress(self.model.version)
             self.save("final")
             if self.options.validation_data:
                 self.evaluate()
         elif self.options.mode == "evaluate":
-            self.tell_metrics("the model", self.model.sums, self.model.counted)
+            self.log_metrics("the model", self.model.evaluation_sums, self.model.evaluated_records)
         if self.options.output and self.options.mode == "train":
             os.makedirs(self.options.output, exist_ok=True)
             path = os.path.join(self.options.output, "model.pt")
@@ -386,17 +388,17 @@ class Master:
         for callback in self.file.callbacks:
             if hasattr(callback, "on_train_end"):
                 callback.on_train_end()
-        self.let_workers_go()
+        self.wait_for_workers()
         state = self.master.get("/v1/state")
-        word = {"train": "trained", "evaluate": "evaluated", "predict": "predicted"}[self.options.mode]
-        log(f"master: done: {state['done']} records {word} once each, {state['repeatedMax']} perhaps twice, "
+        done = {"train": "trained", "evaluate": "evaluated", "predict": "predicted"}[self.options.mode]
+        log(f"master: done: {state['done']} records {done} once each, {state['repeatedMax']} perhaps twice, "
             f"{state['version']} updates, {state['staleGradients']} stale gradients, "
             f"{state['preempted']} workers preempted, {state['lost']} lost")
-        self.child.stop()
+        self.job_master_process.stop()
         return 0
 
-    def let_workers_go(self):
-        """They ask once more, hear that it is over, and leave."""
+    def wait_for_workers(self):
+        """Waits until all workers have asked for more work, got the answer that there is none, and left."""
         give_up = time.monotonic() + LAST_WORKERS_S
         while time.monotonic() < give_up:
             if not self.master.get("/v1/state")["workers"]:

@@ -1,15 +1,15 @@
 """A model file: ElasticDL's contract, on PyTorch.
 
     model, or custom_model(**model_params)   a torch.nn.Module
-    loss(outputs, labels)                    or loss(labels, predictions), as later versions have it
-    optimizer(parameters)                    or optimizer(): then a function of the parameters
-    feed(records, mode, metadata)            → (features, labels); earlier: input_fn(records), dataset_fn
-    eval_metrics_fn()                        → {name: function(labels, outputs)}; optional
+    loss(outputs, labels)                    or loss(labels, predictions), as in later versions of ElasticDL
+    optimizer(parameters)                    or optimizer(), which returns a function of the parameters
+    feed(records, mode, metadata)            returns (features, labels); earlier names: input_fn, dataset_fn
+    eval_metrics_fn()                        returns {name: function(labels, outputs)}; optional
     callbacks()                              objects with on_train_end(), on_update(version, loss); optional
     PredictionOutputsProcessor, custom_data_reader   optional
 
-Used by master.py, worker.py. What always holds: parameters are one flat list in the module's own order, so that
-master and workers, who load the same file, mean the same numbers.
+Used by master.py and worker.py, which load the same file. What always holds: the parameters are one flat vector in the
+module's order, so master and workers agree which number is which.
 """
 
 import importlib.util
@@ -25,7 +25,7 @@ TRAINING, EVALUATION, PREDICTION = "training", "evaluation", "prediction"
 class ModelFile:
     def __init__(self, options):
         path, wanted = _locate(options)
-        # A model file may import what lies beside it.
+        # A model file may import modules from its own folder.
         for folder in (os.path.dirname(path), options.model_zoo):
             if folder and folder not in sys.path:
                 sys.path.insert(0, folder)
@@ -90,7 +90,7 @@ class ModelFile:
 
 
 class Flat:
-    """A module's parameters and floating buffers as one vector, in place where that is possible."""
+    """A module's parameters and floating-point buffers as one vector."""
 
     def __init__(self, net):
         self.parameters = [p for p in net.parameters() if p.requires_grad]
@@ -101,17 +101,17 @@ class Flat:
         return torch.cat([t.detach().reshape(-1).float() for t in (*self.parameters, *self.buffers)])
 
     def gradients(self):
-        """Followed by the buffers, which the forward pass may have moved."""
+        """The gradients, followed by the buffers, which the forward pass may have changed."""
         parts = [torch.zeros(p.numel()) if p.grad is None else p.grad.reshape(-1).float() for p in self.parameters]
         return torch.cat(parts + [b.reshape(-1).float() for b in self.buffers])
 
-    def take_values(self, vector):
+    def load_values(self, vector):
         _copy_into((*self.parameters, *self.buffers), vector)
 
-    def take_buffers(self, vector):
+    def load_buffers(self, vector):
         _copy_into(self.buffers, vector)
 
-    def take_gradients(self, vector):
+    def load_gradients(self, vector):
         for parameter in self.parameters:
             if parameter.grad is None:
                 parameter.grad = torch.zeros_like(parameter)
@@ -135,7 +135,7 @@ def bytes_of(vector):
 
 
 def _locate(options):
-    """The file, and the name in it that --model_def asks for: "mnist.mnist_model.custom_model"."""
+    """(path, name) of the model. --model_def has both: "mnist.mnist_model.custom_model"."""
     if options.model_def:
         *module, name = options.model_def.split(".")
         for parts in (module, [*module, name]):
@@ -149,7 +149,7 @@ def _locate(options):
 
 
 def _parameters(text):
-    """"hidden=64;rate=0.5" as keyword arguments."""
+    """The keyword arguments in "hidden=64;rate=0.5"."""
     parameters = {}
     for pair in filter(None, (part.strip() for part in (text or "").split(";"))):
         name, _, value = pair.partition("=")

@@ -1,6 +1,6 @@
-"""The options that the pods of an ElasticDLJob are started with: the flags of `elasticdl`, as it passed them on.
+"""The options of the pods of an ElasticDLJob, which `elasticdl` passes on from its own flags.
 
-Used by master.py and worker.py. What always holds: master and workers of a job read the same options.
+Used by master.py and worker.py. What always holds: the master and the workers of a job have the same options.
 """
 
 import argparse
@@ -46,10 +46,10 @@ def parse(arguments=None):
     text("--task_fault_tolerance", type=_truth, default=True)
     text("--learning_rate", type=float, default=None)
     text("--step_seconds", type=float, default=float(os.environ.get("SWELL_ELASTICDL_STEP_SECONDS") or 0),
-         help="a minibatch takes at least so long: for demonstrations that last as long on a fast machine")
+         help="a minibatch takes at least this long; for demonstrations, so that they last as long on any machine")
     text("--hold_file", default=os.environ.get("SWELL_ELASTICDL_HOLD_FILE", ""),
-         help="a file with a number: as long as it is there, each worker waits after so many minibatches: for "
-         "demonstrations that must not end before something has happened")
+         help="a file with a number N: while it exists, each worker waits after N minibatches; for demonstrations that "
+         "must not end before something has happened")
     text("--checkpoint_dir", default="")
     text("--checkpoint_dir_for_init", default="")
     text("--output", default="")

@@ -1,14 +1,13 @@
-"""Records: what --train_data_dir and its like name, read by position.
+"""The records at --train_data_dir and the like, read by position.
 
-Used by master.py (how many are there?) and worker.py (these, please). Known by what is in the folder or file:
+Used by master.py, which needs their number, and worker.py, which reads ranges. The files decide the format:
 
-    *-images-idx3-ubyte[.gz]   images with their labels beside them; a record is the label's byte and the pixels
-    *.csv                      a record is one line; a first line of names is skipped
+    *-images-idx3-ubyte[.gz]   images, with the file of their labels; a record is the label's byte and the pixels
+    *.csv                      a record is one line; a first line of column names is skipped
     *.tfrecord, *.recordio     TFRecord framing; a record is its bytes
 
-A model file's custom_data_reader (ElasticDL's AbstractDataReader: create_shards, read_records) comes before all of
-these. What always holds: record i is the same bytes for every worker; a damaged file is an error, never fewer
-records.
+A model file's custom_data_reader (ElasticDL's AbstractDataReader: create_shards, read_records) takes precedence. What
+always holds: record i has the same bytes in every worker; a damaged file is an error.
 """
 
 import bisect
@@ -19,7 +18,7 @@ from types import SimpleNamespace
 
 
 class Idx:
-    """Images and labels in idx files, as the MNIST family has them."""
+    """Images and labels in idx files, the format of the MNIST family."""
 
     def __init__(self, folder, part, limit=None):
         images = _open_idx(folder, f"{part}-images-idx3-ubyte")
@@ -41,19 +40,19 @@ class Idx:
         for index in range(start, end):
             at = index * self.record_bytes
             label, pixels = self._labels[index:index + 1], self._pixels[at:at + self.record_bytes]
-            # tf_example is ElasticDL's other codec: features by name.
+            # ElasticDL's codec tf_example has features by name.
             yield {"image": pixels, "label": label[0]} if codec == "tf_example" else label + pixels
 
 
 class Lines:
-    """Text, a record to a line."""
+    """Text with one record per line."""
 
     def __init__(self, paths, limit=None, header=None):
         self._lines = []
         for path in paths:
             with _open(path) as file:
                 lines = [line.rstrip(b"\r\n") for line in file if line.strip()]
-            named = _looks_named(lines[0]) if lines and header is None else header
+            named = _is_header(lines[0]) if lines and header is None else header
             self._lines += lines[1:] if named else lines
         self._lines = self._lines[:limit]
 
@@ -66,7 +65,7 @@ class Lines:
 
 
 class TfRecords:
-    """Length, checksum, bytes, checksum; the checksums are not looked at."""
+    """TFRecord files: length, checksum, bytes, checksum. The checksums are ignored."""
 
     def __init__(self, paths, limit=None):
         self._records = []
@@ -87,7 +86,7 @@ class TfRecords:
 
 
 class Custom:
-    """A model file's own reader: shards by name, each with a start and a count, one after the other."""
+    """A model file's own reader. Its shards, sorted by name, follow each other."""
 
     def __init__(self, reader):
         self._reader = reader
@@ -106,19 +105,19 @@ class Custom:
             which = bisect.bisect_right(self._ends, start)
             name, first, count = self._shards[which]
             begins = self._ends[which] - count
-            upto = min(end, self._ends[which])
-            shard = SimpleNamespace(name=name, start=first + start - begins, end=first + upto - begins)
+            stop = min(end, self._ends[which])
+            shard = SimpleNamespace(name=name, start=first + start - begins, end=first + stop - begins)
             yield from self._reader.read_records(
                 SimpleNamespace(shard=shard, shard_name=name, start=shard.start, end=shard.end))
-            start = upto
+            start = stop
 
 
 def open_records(path, custom=None, parameters=None, limit=None):
-    """`parameters` are --data_reader_params; `limit` takes the first records only."""
+    """The records at `path`. `parameters` are --data_reader_params; `limit` is the most records to read."""
     if custom is not None:
         return Custom(custom(data_origin=path, **(parameters or {})))
     if not os.path.exists(path):
-        raise ValueError(f"there is no data at {path}")
+        raise ValueError(f"{path} does not exist")
     folder = path if os.path.isdir(path) else os.path.dirname(path)
     names = sorted(os.listdir(path)) if os.path.isdir(path) else [os.path.basename(path)]
     parts = sorted({name.split("-images-idx3-ubyte")[0] for name in names if "-images-idx3-ubyte" in name})
@@ -130,7 +129,7 @@ def open_records(path, custom=None, parameters=None, limit=None):
         chosen = [os.path.join(folder, name) for name in names if name.endswith(endings)]
         if chosen:
             return kind(chosen, limit)
-    raise ValueError(f"{path} has no records that are known here: idx images, *.csv, *.txt, *.tfrecord, *.recordio")
+    raise ValueError(f"{path} has no file in a known format: idx images, *.csv, *.txt, *.tfrecord, *.recordio")
 
 
 def _open(path):
@@ -151,7 +150,7 @@ def _read(file, count):
     return data
 
 
-def _looks_named(line):
+def _is_header(line):
     def is_number(text):
         try:
             float(text)

@@ -1,8 +1,7 @@
-"""Talking to the job master (HTTP and JSON), and between workers and the model's keeper (frames).
+"""The protocols of ElasticDL's jobs: HTTP and JSON to the job master, frames between workers and the master.
 
 Used by master.py and worker.py. A frame is two big-endian 32-bit lengths, a JSON head and raw bytes. What always
-holds: a caller gets an answer or OSError, never half of one; nobody can make the other side read more than
-FRAME_MAX bytes.
+holds: a caller gets a whole answer or an OSError; no peer can make the other side read more than FRAME_MAX bytes.
 """
 
 import json
@@ -25,24 +24,24 @@ class Refused(Exception):
 
 
 class JobMaster:
-    """The job master's protocol over one kept-alive connection; one call at a time, from any thread."""
+    """A client of the job master over one connection. Thread-safe; one call runs at a time."""
 
-    def __init__(self, address, patience=600.0):
+    def __init__(self, address, retry_seconds=600.0):
         host, _, port = address.rpartition(":")
         self.address = (host, int(port))
-        self.patience = patience
+        self.retry_seconds = retry_seconds
         self._lock = threading.Lock()
         self._socket = self._reader = None
 
     def post(self, path, **document):
-        return self._ask("POST", path, json.dumps(document, separators=(",", ":")).encode())
+        return self._request("POST", path, json.dumps(document, separators=(",", ":")).encode())
 
     def get(self, path):
-        return self._ask("GET", path, b"")
+        return self._request("GET", path, b"")
 
-    def _ask(self, method, path, body):
-        """Again and again while the master is away: it comes back where it was. Every request may be repeated."""
-        give_up = time.monotonic() + self.patience
+    def _request(self, method, path, body):
+        """Retries while the master does not answer. Every request may be repeated."""
+        give_up = time.monotonic() + self.retry_seconds
         pause = 0.05
         with self._lock:
             while True:
@@ -51,7 +50,7 @@ class JobMaster:
                 except (OSError, ValueError) as error:
                     self.close()
                     if time.monotonic() > give_up:
-                        raise OSError(f"the job master at {self.address[0]}:{self.address[1]} is away: {error}")
+                        raise OSError(f"the job master at {self.address[0]}:{self.address[1]} does not answer: {error}")
                 time.sleep(pause)
                 pause = min(1.0, pause * 1.5)
 
@@ -76,7 +75,7 @@ class JobMaster:
                 length = int(value)
         text = self._reader.read(min(length, FRAME_MAX))
         if len(text) != length:
-            raise OSError("the answer was cut short")
+            raise OSError("the answer is incomplete")
         answer = json.loads(text) if text else {}
         code = int(status[1])
         if code == 503:
@@ -100,7 +99,7 @@ def send_frame(connection, head, payload=b""):
 
 
 def receive_frame(connection):
-    """(head, bytes); EOFError when the peer has gone."""
+    """(head, bytes). Raises EOFError if the peer has closed the connection."""
     head_bytes, payload_bytes = _LENGTHS.unpack(_exactly(connection, _LENGTHS.size))
     if head_bytes > _HEAD_MAX or payload_bytes > FRAME_MAX:
         raise OSError(f"a frame of {head_bytes} + {payload_bytes} bytes is too large")
@@ -109,12 +108,12 @@ def receive_frame(connection):
 
 
 def _exactly(connection, count):
-    # bytearray: torch wants writable memory.
+    # A bytearray, because torch needs writable memory.
     data = bytearray(count)
     view = memoryview(data)
     while view:
         got = connection.recv_into(view)
         if got == 0:
-            raise EOFError("the peer has gone")
+            raise EOFError("the peer closed the connection")
         view = view[got:]
     return data

@@ -1,8 +1,8 @@
-"""A worker of an ElasticDLJob: takes a range of records, one minibatch at a time, and hands in gradients.
+"""A worker of an ElasticDLJob: it takes ranges of records and sends the gradient of each minibatch to the master.
 
-Started in pods as `python3 -m swell.elasticdl.worker`. On notice it finishes the minibatch it is in, says that it
-leaves, and exits with 143; what it had not done goes to others. What always holds: it keeps nothing that anybody
-would miss.
+Pods start it as `python3 -m swell.elasticdl.worker`. On notice it finishes the current minibatch, tells the master that
+it leaves, and exits with 143. Other workers get the rest of its range. What always holds: if a worker dies, no record
+and no gradient that counts is lost.
 """
 
 import json
@@ -29,18 +29,19 @@ class Stop(Exception):
         self.code = code
 
 
-class Lost(Exception):
-    """The range is not ours any more."""
+class RangeLost(Exception):
+    """The range belongs to another worker now."""
 
 
-class Keeper:
-    """The connection to the model's keeper. Its address comes from the job master, again after each restart."""
+class ModelClient:
+    """The connection to the process that keeps the model. The job master has its address, which a restart changes."""
 
     def __init__(self, master, name, notice):
         self._master, self._name, self._notice = master, name, notice
         self._connection = None
 
-    def ask(self, head, payload=b""):
+    def request(self, head, payload=b""):
+        """(answer, bytes). Repeats the request until there is an answer."""
         pause = 0.05
         while True:
             try:
@@ -50,10 +51,10 @@ class Keeper:
                 answer, data = wire.receive_frame(self._connection)
                 break
             except (OSError, EOFError):
-                # The master died with or without having counted this: its position is that of its model.
+                # If the master died, its model and its position agree, whether it counted this request or not.
                 self.close()
                 if self._notice.requested:
-                    raise Stop(EXIT_NOTICED, "the master is away and the place is needed")
+                    raise Stop(EXIT_NOTICED, "preempted while the master does not answer")
                 time.sleep(pause)
                 pause = min(1.0, pause * 1.5)
         if answer.get("error"):
@@ -63,7 +64,7 @@ class Keeper:
     def _connect(self):
         facts = self._master.post("/v1/heartbeat", worker=self._name)["facts"]
         if "model" not in facts:
-            raise OSError("the master has not said where the model is")
+            raise OSError("the master has not published the address of the model yet")
         host, _, port = facts["model"].rpartition(":")
         self._connection = socket.create_connection((host, int(port)), timeout=60)
         self._connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
@@ -79,14 +80,14 @@ class Worker:
         self.options, self.name, self.notice = options, name, notice
         address = os.environ["MASTER_ADDR"]
         self.master = wire.JobMaster(address)
-        self.keeper = Keeper(self.master, name, notice)
-        self.version = self.era = None
+        self.model = ModelClient(self.master, name, notice)
+        self.version = self.run_id = None
         self.step = 0
         self.ended = threading.Event()
-        self.beating = threading.Thread(target=self.beat, daemon=True)
+        self.heartbeat_thread = threading.Thread(target=self.send_heartbeats, daemon=True)
 
     def load(self):
-        # After the notice handler: importing torch takes seconds, and a notice in that time ends the process at once.
+        # Importing torch takes seconds, so it happens after the notice handler is installed.
         import torch
 
         from swell.elasticdl import model, records
@@ -98,8 +99,8 @@ class Worker:
                                             self.options.records_limit or None)
         log(f"{self.name}: {len(self.records)} records at {self.options.data}, {self.flat.weights} parameters")
 
-    def beat(self):
-        """A connection of its own: the master hears of us even while a gradient is under way."""
+    def send_heartbeats(self):
+        """Sends heartbeats over a connection of its own, so that no gradient delays them."""
         master = wire.JobMaster(os.environ["MASTER_ADDR"])
         while not self.ended.wait(HEARTBEAT_S):
             try:
@@ -109,7 +110,7 @@ class Worker:
 
     def run(self):
         self.wait_for_job()
-        self.beating.start()
+        self.heartbeat_thread.start()
         self.pull()
         work = {"train": self.train, "evaluate": self.evaluate, "predict": self.predict}[self.options.mode]
         while True:
@@ -117,11 +118,11 @@ class Worker:
             begun = time.monotonic()
             try:
                 work(task)
-            except Lost as lost:
-                log(f"{self.name}: records {task['start']}-{task['end']} are somebody else's now: {lost}")
+            except RangeLost as lost:
+                log(f"{self.name}: records {task['start']}-{task['end']} belong to another worker now: {lost}")
             except (Stop, KeyboardInterrupt):
                 raise
-            except Exception as error:  # of the model file: somebody else tries, a few times
+            except Exception as error:  # from the model file; the range is tried a few more times, by any worker
                 log(f"{self.name}: records {task['start']}-{task['end']} failed: {type(error).__name__}: {error}")
                 self.master.post("/v1/failed", worker=self.name, task=task["id"],
                                  error=f"{type(error).__name__}: {error}")
@@ -144,9 +145,10 @@ class Worker:
 
     def leave_on_notice(self):
         if self.notice.requested:
-            raise Stop(EXIT_NOTICED, "the place is needed")
+            raise Stop(EXIT_NOTICED, "preempted")
 
     def held(self):
+        """True if --hold_file allows no more minibatches."""
         if not self.options.hold_file:
             return False
         try:
@@ -168,16 +170,17 @@ class Worker:
             time.sleep(answer["waitMs"] / 1000)
 
     def pull(self):
-        answer, data = self.keeper.ask({"op": "pull"})
+        answer, data = self.model.request({"op": "pull"})
         self.adopt(answer, data)
 
     def adopt(self, answer, data):
-        self.version, self.era = answer["version"], answer["era"]
+        """Takes over the model of an answer. An answer without data means that this worker has that version."""
+        self.version, self.run_id = answer["version"], answer["run_id"]
         if len(data):
-            self.flat.take_values(self.tools.vector_of(data))
+            self.flat.load_values(self.tools.vector_of(data))
 
     def batches(self, task):
-        """(records done after it, features, labels) for each minibatch of the range."""
+        """For each minibatch of the range: (records of the range done with it, features, labels)."""
         mode = {"train": "training", "evaluate": "evaluation", "predict": "prediction"}[self.options.mode]
         for start in range(task["start"], task["end"], self.options.minibatch_size):
             end = min(task["end"], start + self.options.minibatch_size)
@@ -197,16 +200,16 @@ class Worker:
                 self.file.net.zero_grad(set_to_none=True)
                 loss = self.file.loss(self.file.net(features), labels)
                 loss.backward()
-                head = {"op": "push", "task": task["id"], "done": done, "version": self.version, "era": self.era,
+                head = {"op": "push", "task": task["id"], "done": done, "version": self.version, "run_id": self.run_id,
                         "loss": loss.item(), "size": len(labels) if labels is not None else 0}
-                answer, data = self.keeper.ask(head, self.tools.bytes_of(self.flat.gradients()))
+                answer, data = self.model.request(head, self.tools.bytes_of(self.flat.gradients()))
                 self.adopt(answer, data)
                 if answer.get("lost"):
-                    raise Lost(answer["lost"])
+                    raise RangeLost(answer["lost"])
                 if answer["accepted"]:
                     break
             else:
-                raise RuntimeError(f"{RETRIES_MAX} gradients in a row were of an older model")
+                raise RuntimeError(f"{RETRIES_MAX} gradients in a row were refused because the model had changed")
             self.step += 1
             time.sleep(max(0.0, begin + self.options.step_seconds - time.monotonic()))
 
@@ -220,10 +223,10 @@ class Worker:
                 count += size
                 for name, value in found.items():
                     sums[name] = sums.get(name, 0.0) + value * size
-        answer, _ = self.keeper.ask({"op": "measured", "task": task["id"], "done": task["end"] - task["start"],
+        answer, _ = self.model.request({"op": "evaluated", "task": task["id"], "done": task["end"] - task["start"],
                                      "sums": sums, "count": count})
         if answer.get("lost"):
-            raise Lost(answer["lost"])
+            raise RangeLost(answer["lost"])
 
     def predict(self, task):
         self.file.net.eval()
@@ -241,19 +244,19 @@ class Worker:
 
     def leave(self, code):
         self.ended.set()
-        if self.beating.is_alive():
-            # A word that is still under way would make us known again.
-            self.beating.join(LEAVING_S)
-        self.master.patience = LEAVING_S
+        if self.heartbeat_thread.is_alive():
+            # A heartbeat that arrives later would register this worker again.
+            self.heartbeat_thread.join(LEAVING_S)
+        self.master.retry_seconds = LEAVING_S
         try:
             self.master.post("/v1/leave", worker=self.name, notice=True,
                              reason="preempted" if code == EXIT_NOTICED else "done")
         except (OSError, wire.Refused) as error:
-            log(f"{self.name}: the master does not hear that this worker leaves: {error}")
+            log(f"{self.name}: could not tell the master that this worker leaves: {error}")
 
 
 def measure(file, features, labels):
-    """(records, {name: mean})"""
+    """(number of records, {name: mean}) of the loss and the model file's metrics."""
     outputs = file.net(features)
     found = {"loss": float(file.loss(outputs, labels))}
     for name, metric in file.metrics.items():
@@ -263,7 +266,7 @@ def measure(file, features, labels):
 
 
 def write_rows(folder, task, rows):
-    """Named by its records: a range that is done again writes the same file again."""
+    """The file is named by its range, so a range that is done twice replaces it."""
     os.makedirs(folder, exist_ok=True)
     path = os.path.join(folder, f"predictions-{task['start']:012d}-{task['end']:012d}.jsonl")
     with open(path + ".part", "w", encoding="utf-8") as file:

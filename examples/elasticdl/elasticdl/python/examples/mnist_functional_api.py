@@ -1,7 +1,7 @@
-"""An image classifier for the MNIST family: a model file with ElasticDL's contract, on PyTorch.
+"""An image classifier for the MNIST family: a model file for ElasticDL on PyTorch.
 
-Used with `--model_file`; the same names as a later `--model_def=mnist_functional_api.custom_model` expects. A
-record is the label's byte and 28 x 28 pixels.
+Used with `--model_file` or `--model_def=mnist_functional_api.custom_model`. A record is the label's byte and 28 x 28
+pixels.
 """
 
 import torch

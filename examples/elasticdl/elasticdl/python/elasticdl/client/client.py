@@ -1,4 +1,4 @@
-"""ElasticDL's client as its first documents call it: a thin door to `elasticdl train`.
+"""ElasticDL's client under the path of its first documents. It runs `elasticdl train`.
 
 `python elasticdl/python/elasticdl/client/client.py --job_name=… --model_file=… …` takes the same flags.
 """
