@@ -186,7 +186,7 @@ class Training:
         if saved is None:
             return say(f"=> no checkpoint at {OPTIONS.checkpoint_file}, starting from the beginning")
         if saved.state["arch"] != OPTIONS.arch:
-            raise SystemExit(f"{OPTIONS.checkpoint_file} is a checkpoint of {saved.state['arch']}, not of {OPTIONS.arch}")
+            raise SystemExit(f"{OPTIONS.checkpoint_file} is of {saved.state['arch']}, not of {OPTIONS.arch}")
         self.step = saved.state["step"]
         self.network.load_state_dict(saved.state["model"])
         self.optimizer.load_state_dict(saved.state["optimizer"])
@@ -264,7 +264,7 @@ def main():
     training.resume()
     training.run()
     if JOB.env.distributed:
-        # Everything is saved. A regular exit would shut gloo down, which can wait for ever for peers that left.
+        # Everything is saved. A regular exit shuts gloo down, which can wait for peers that have left.
         sys.stdout.flush()
         os._exit(0)
 

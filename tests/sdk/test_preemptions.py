@@ -19,7 +19,7 @@ _TIES = 5 / RECORDS
 
 
 class PreemptionsTest(support.FolderTest):
-    def calm(self, seed):
+    def undisturbed(self, seed):
         job = Members(self, most=2, epochs=_EPOCHS, seed=seed)
         job.start(0, 1)
         self.assertEqual(job.finish(0, 1), [0, 0])
@@ -46,7 +46,7 @@ class PreemptionsTest(support.FolderTest):
                     continue
                 alive.discard(ordinal)
                 if process.exitcode == 0 and alive and "ends rank 0 of 1" in job.log(ordinal):
-                    # The other member came back after the training ended and has no group to join. A controller stops it, too.
+                    # The other member came back too late and has no group to join. A controller would stop it, too.
                     job.notice(*alive)
         job.assert_each_record_once()
         ends = [job.end_of(ordinal) for ordinal in (0, 1) if "ends rank" in job.log(ordinal)]
@@ -54,17 +54,17 @@ class PreemptionsTest(support.FolderTest):
         return ends[0], left
 
     def test_loss_and_accuracy_agree(self):
-        calm = {seed: self.calm(seed) for seed in _SEEDS}
-        noise = {name: statistics.stdev(end[name] for end in calm.values()) for name in ("loss", "accuracy")}
+        undisturbed = {seed: self.undisturbed(seed) for seed in _SEEDS}
+        noise = {name: statistics.stdev(end[name] for end in undisturbed.values()) for name in ("loss", "accuracy")}
         bounds = {"loss": max(_ROUNDING, noise["loss"] / 10), "accuracy": max(_TIES, noise["accuracy"])}
         row = "{:24} {:>10} {:>12} {:>10} {:>12}".format
         print(row("preemptions", "loss", "difference", "accuracy", "difference"), file=sys.stderr)
-        for seed, end in calm.items():
+        for seed, end in undisturbed.items():
             print(row(f"0, seed {seed}", f"{end['loss']:.6f}", "", f"{end['accuracy']:.4f}", ""), file=sys.stderr)
         print(row("noise of seeds", f"{noise['loss']:.6f}", "", f"{noise['accuracy']:.4f}", ""), file=sys.stderr)
         for times in (0, 1, 5, 20):
             end, left = self.preempted(times, seed=1)
-            off = {name: end[name] - calm[1][name] for name in bounds}
+            off = {name: end[name] - undisturbed[1][name] for name in bounds}
             print(row(f"{times}, seed 1 ({left} left)", f"{end['loss']:.6f}", f"{off['loss']:+.7f}",
                       f"{end['accuracy']:.4f}", f"{off['accuracy']:+.4f}"), file=sys.stderr)
             for name, bound in bounds.items():

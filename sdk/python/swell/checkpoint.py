@@ -1,14 +1,16 @@
-"""Checkpoints on disk: each is whole or does not count, and the one before is still there.
+"""Checkpoints on disk. A damaged or incomplete one does not count, and the one before it is used.
 
 Used by `swell.train.Job` on rank 0, and directly by scripts and tests that read checkpoints. A checkpoint is two
 files in the manager's folder:
 
-    step-000000000123-<first 12 of sha256>.state    the bytes
-    step-000000000123.json                          the manifest: names them, their size and sha256
+    step-000000000123-<first 12 of sha256>.state    the bytes of the state
+    step-000000000123.json                          the manifest, with the name, size and sha256 of that file
 
-What always holds: the manifest is written last and replaced atomically, so it only ever names bytes that were
-already on disk; bytes that no longer match it (torn, truncated, flipped) are detected and the checkpoint before
-is used; a failed save leaves every earlier checkpoint as it was. One process at a time writes to a folder.
+What always holds:
+* The manifest is written last and replaced atomically, so it never names bytes that are not on disk.
+* Bytes that do not match their manifest are detected.
+* A save that fails leaves every earlier checkpoint as it was.
+* One process at a time writes to a folder.
 """
 
 import hashlib
@@ -25,9 +27,9 @@ from swell import plain, report
 from swell.files import TEMPORARY_PREFIX, remove_quietly, sync_folder, write_atomic
 
 _MANIFEST = re.compile(r"^step-(\d{12})\.json$")
-# How the bytes are to be read. "tensors": plain tensors, numbers and strings, which torch.load(weights_only=True)
-# accepts. "objects": the script's state has objects that only pickle can keep. "pickle": saved without torch. "torch":
-# written before 0.1.0.
+# How to read the bytes. "tensors": tensors, numbers and strings, which torch.load(weights_only=True) accepts.
+# "objects": the state has objects that only pickle can store. "pickle": saved without torch. "torch": written by a
+# version before 0.1.0.
 CODECS = ("bytes", "pickle", "tensors", "objects", "torch")
 _STATE = re.compile(r"^step-\d{12}-[0-9a-f]{12}\.state$")
 
@@ -52,11 +54,11 @@ class CheckpointManager:
         self.keep = max(1, keep)
 
     def save(self, step, state, epoch=None, metrics=None):
-        """Returns once the checkpoint would survive a power cut, and is reported to the node agent."""
+        """Saves a checkpoint and reports it to the node agent. When it returns, the checkpoint survives a power cut."""
         os.makedirs(self.dir, exist_ok=True)
         codec, data = encode(state)
         digest = hashlib.sha256(data).hexdigest()
-        # The digest in the name: saving a step again never touches the bytes its present manifest names.
+        # The digest is in the name, so that saving a step again does not touch the bytes that its manifest names now.
         name = f"step-{step:012d}-{digest[:12]}.state"
         manifest = {
             "version": 1,
@@ -75,7 +77,7 @@ class CheckpointManager:
         report.report_checkpoint(step, manifest["time"], epoch, metrics, self._environ)
 
     def steps(self):
-        """Steps that have a manifest, newest first; whether their bytes are whole is found out by loading."""
+        """The steps that have a manifest, newest first. Their bytes may be damaged; `load` finds out."""
         try:
             names = os.listdir(self.dir)
         except FileNotFoundError:
@@ -83,12 +85,15 @@ class CheckpointManager:
         return sorted((int(m.group(1)) for m in map(_MANIFEST.match, names) if m), reverse=True)
 
     def latest(self):
-        """The step that `load()` would return, None when there is none."""
+        """The step that `load()` would return; None if there is no checkpoint."""
         found = self._newest_whole()
         return found[0]["step"] if found else None
 
     def load(self, step=None):
-        """The newest whole checkpoint, or the one of `step`; None when there is none."""
+        """The newest undamaged checkpoint, or that of `step`; None if there is none.
+
+        Raises DamagedCheckpoint if that of `step` is damaged.
+        """
         if step is not None:
             found = self._read(step) if step in self.steps() else None
         else:
@@ -135,19 +140,19 @@ class CheckpointManager:
         if not isinstance(manifest, dict) or not wanted <= manifest.keys() or manifest["step"] != step:
             raise DamagedCheckpoint("its manifest is incomplete")
         if not _STATE.match(str(manifest["file"])):
-            raise DamagedCheckpoint("its manifest names a strange file")
+            raise DamagedCheckpoint("its manifest names a file that is not a checkpoint")
         return manifest
 
     def _prune(self, saved):
         kept, files = 0, set()
         for step in self.steps():
             if step > saved:
-                # The run went back to an earlier checkpoint; a resume must not jump to what it left behind.
+                # The run went back to an earlier checkpoint. It must not resume from a later one.
                 remove_quietly(self._manifest_path(step))
                 continue
             try:
                 manifest = self._read_manifest(step)
-                # The size is a cheap look: a torn newest must not push out the whole one before it.
+                # A cheap check, so that a damaged new checkpoint does not displace an undamaged older one.
                 size = os.path.getsize(os.path.join(self.dir, manifest["file"]))
                 whole = size == manifest["size"]
             except (DamagedCheckpoint, OSError):
@@ -157,7 +162,7 @@ class CheckpointManager:
                 files.add(manifest["file"])
             else:
                 remove_quietly(self._manifest_path(step))
-        # Manifests go before bytes: a crash in between leaves unnamed bytes, never a manifest without.
+        # Manifests are removed first: a crash in between leaves bytes without a manifest, never the opposite.
         sync_folder(self.dir)
         for name in os.listdir(self.dir):
             if name.startswith(TEMPORARY_PREFIX) or (_STATE.match(name) and name not in files):

@@ -98,49 +98,49 @@ class Model:
         self.version, self.sum, self.summed = state["version"], state["sum"], state["summed"]
         self.bytes = bytes(self.tools.bytes_of(self.flat.values()))
 
-    def answer(self, head, payload):
+    def answer(self, header, payload):
         with self.lock:
-            return {"pull": self.pull, "push": self.push, "evaluated": self.evaluated}[head["op"]](head, payload)
+            return {"pull": self.pull, "push": self.push, "evaluated": self.evaluated}[header["op"]](header, payload)
 
-    def pull(self, head, payload):
+    def pull(self, header, payload):
         return {"version": self.version, "run_id": self.run_id}, self.bytes
 
-    def push(self, head, payload):
+    def push(self, header, payload):
         gradient = self.tools.vector_of(payload)
         if len(gradient) < self.flat.weights:
             raise ValueError(f"{len(gradient)} numbers; the model has {self.flat.weights} parameters")
-        version = head["version"] if head["run_id"] == self.run_id else -1
+        version = header["version"] if header["run_id"] == self.run_id else -1
         if self.finished.is_set():
             return dict(self.current_version(), accepted=False, lost="the job has ended"), self.bytes
         self.sequence += 1
         try:
             # A version of an earlier run is older than any tolerance.
-            verdict = self.master.post("/v1/gradient", worker=head["worker"], task=head["task"], done=head["done"],
-                                       version=version if version >= 0 else 1 << 60, sequence=self.sequence)
+            verdict = self.master.post("/v1/gradient", worker=header["worker"], task=header["task"],
+                                       done=header["done"], version=version if version >= 0 else 1 << 60, sequence=self.sequence)
         except wire.Refused as refused:
             return dict(self.current_version(), accepted=False, lost=str(refused)), self.bytes
         if verdict["accepted"]:
-            self.add(gradient, head, self.version - version)
+            self.add(gradient, header, self.version - version)
             if verdict["apply"]:
                 self.update(verdict["gradients"])
         if verdict.get("failure"):
             self.failure = verdict["failure"]
         if verdict.get("finished"):
             self.finished.set()
-        known = head["run_id"] == self.run_id and head["version"] == self.version
+        known = header["run_id"] == self.run_id and header["version"] == self.version
         return dict(self.current_version(), accepted=verdict["accepted"]), b"" if known else self.bytes
 
     def current_version(self):
         return {"version": self.version, "run_id": self.run_id}
 
-    def add(self, gradient, head, staleness):
+    def add(self, gradient, header, staleness):
         gradients = gradient[:self.flat.weights]
         if self.options.lr_staleness_modulation and staleness > 0:
             gradients = gradients / (staleness + 1)
         self.sum += gradients
         self.summed += 1
         self.flat.load_buffers(gradient[self.flat.weights:])
-        self.recent.append(head["loss"])
+        self.recent.append(header["loss"])
 
     def update(self, count):
         assert count == self.summed, (count, self.summed)
@@ -160,14 +160,14 @@ class Model:
         if self.options.max_step and self.version >= self.options.max_step:
             self.finished.set()
 
-    def evaluated(self, head, payload):
+    def evaluated(self, header, payload):
         try:
-            answer = self.master.post("/v1/progress", worker=head["worker"], task=head["task"], done=head["done"])
+            answer = self.master.post("/v1/progress", worker=header["worker"], task=header["task"], done=header["done"])
         except wire.Refused as refused:
             return {"lost": str(refused)}, b""
-        for name, value in head["sums"].items():
+        for name, value in header["sums"].items():
             self.evaluation_sums[name] = self.evaluation_sums.get(name, 0.0) + value
-        self.evaluated_records += head["count"]
+        self.evaluated_records += header["count"]
         if answer.get("finished"):
             self.finished.set()
         return {}, b""
@@ -191,9 +191,9 @@ class Server:
         with connection:
             try:
                 while True:
-                    head, payload = wire.receive_frame(connection)
+                    header, payload = wire.receive_frame(connection)
                     try:
-                        answer, data = self._model.answer(head, payload)
+                        answer, data = self._model.answer(header, payload)
                     except (KeyError, ValueError, TypeError) as error:
                         answer, data = {"error": f"{type(error).__name__}: {error}"}, b""
                     wire.send_frame(connection, answer, data)

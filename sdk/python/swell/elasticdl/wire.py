@@ -1,6 +1,6 @@
 """The protocols of ElasticDL's jobs: HTTP and JSON to the job master, frames between workers and the master.
 
-Used by master.py and worker.py. A frame is two big-endian 32-bit lengths, a JSON head and raw bytes. What always
+Used by master.py and worker.py. A frame is two big-endian 32-bit lengths, a JSON header and raw bytes. What always
 holds: a caller gets a whole answer or an OSError; no peer can make the other side read more than FRAME_MAX bytes.
 """
 
@@ -11,7 +11,7 @@ import threading
 import time
 
 FRAME_MAX = 1 << 30
-_HEAD_MAX = 1 << 20
+_HEADER_MAX = 1 << 20
 _LENGTHS = struct.Struct(">II")
 
 
@@ -62,12 +62,12 @@ class JobMaster:
         self._socket.sendall(
             b"%s %s HTTP/1.1\r\nHost: job-master\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n"
             % (method.encode(), path.encode(), len(body)) + body)
-        status = self._reader.readline(_HEAD_MAX).split()
+        status = self._reader.readline(_HEADER_MAX).split()
         if len(status) < 2:
             raise OSError("the connection was closed")
         length = 0
         while True:
-            line = self._reader.readline(_HEAD_MAX)
+            line = self._reader.readline(_HEADER_MAX)
             if line in (b"\r\n", b""):
                 break
             name, _, value = line.partition(b":")
@@ -91,20 +91,20 @@ class JobMaster:
         self._socket = self._reader = None
 
 
-def send_frame(connection, head, payload=b""):
-    text = json.dumps(head, separators=(",", ":")).encode()
+def send_frame(connection, header, payload=b""):
+    text = json.dumps(header, separators=(",", ":")).encode()
     connection.sendall(_LENGTHS.pack(len(text), len(payload)) + text)
     if payload:
         connection.sendall(payload)
 
 
 def receive_frame(connection):
-    """(head, bytes). Raises EOFError if the peer has closed the connection."""
-    head_bytes, payload_bytes = _LENGTHS.unpack(_exactly(connection, _LENGTHS.size))
-    if head_bytes > _HEAD_MAX or payload_bytes > FRAME_MAX:
-        raise OSError(f"a frame of {head_bytes} + {payload_bytes} bytes is too large")
-    head = json.loads(bytes(_exactly(connection, head_bytes)))
-    return head, _exactly(connection, payload_bytes) if payload_bytes else b""
+    """(header, bytes). Raises EOFError if the peer has closed the connection."""
+    header_bytes, payload_bytes = _LENGTHS.unpack(_exactly(connection, _LENGTHS.size))
+    if header_bytes > _HEADER_MAX or payload_bytes > FRAME_MAX:
+        raise OSError(f"a frame of {header_bytes} + {payload_bytes} bytes is too large")
+    header = json.loads(bytes(_exactly(connection, header_bytes)))
+    return header, _exactly(connection, payload_bytes) if payload_bytes else b""
 
 
 def _exactly(connection, count):

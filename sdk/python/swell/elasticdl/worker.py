@@ -40,14 +40,14 @@ class ModelClient:
         self._master, self._name, self._notice = master, name, notice
         self._connection = None
 
-    def request(self, head, payload=b""):
+    def request(self, header, payload=b""):
         """(answer, bytes). Repeats the request until there is an answer."""
         pause = 0.05
         while True:
             try:
                 if self._connection is None:
                     self._connect()
-                wire.send_frame(self._connection, dict(head, worker=self._name), payload)
+                wire.send_frame(self._connection, dict(header, worker=self._name), payload)
                 answer, data = wire.receive_frame(self._connection)
                 break
             except (OSError, EOFError):
@@ -200,9 +200,9 @@ class Worker:
                 self.file.net.zero_grad(set_to_none=True)
                 loss = self.file.loss(self.file.net(features), labels)
                 loss.backward()
-                head = {"op": "push", "task": task["id"], "done": done, "version": self.version, "run_id": self.run_id,
-                        "loss": loss.item(), "size": len(labels) if labels is not None else 0}
-                answer, data = self.model.request(head, self.tools.bytes_of(self.flat.gradients()))
+                header = {"op": "push", "task": task["id"], "done": done, "version": self.version,
+                          "run_id": self.run_id, "loss": loss.item(), "size": len(labels) if labels is not None else 0}
+                answer, data = self.model.request(header, self.tools.bytes_of(self.flat.gradients()))
                 self.adopt(answer, data)
                 if answer.get("lost"):
                     raise RangeLost(answer["lost"])
