@@ -22,7 +22,7 @@ void LiftPromises(Context& context) {
   State& state = context.state;
   const std::vector<PodId> promised = state.promised.Members();
   for (size_t i = 0; i < promised.size(); ++i) {
-    state.FetchAhead(promised, i);
+    state.PrefetchAt(promised, i);
     const PodId id = promised[i];
     const PodState& pod = state.pods[id];
     if (pod.phase != PodPhase::kPending) continue;
@@ -95,7 +95,7 @@ void RunActions(Context& context, const CycleOptions& options) {
   constexpr std::pair<Action, Step> kSteps[] = {
       {Action::kAllocate, Allocate},       {Action::kShrink, Shrink},
       {Action::kConsolidate, Consolidate}, {Action::kReclaim, Reclaim},
-      {Action::kPreempt, Preempt},         {Action::kConsolidate, ConsolidatePutOff},
+      {Action::kPreempt, Preempt},         {Action::kConsolidate, ConsolidateDeferred},
       {Action::kStaleGangs, StaleGangs},   {Action::kGrow, Grow},
   };
   for (const auto& [action, step] : kSteps) {

@@ -49,7 +49,7 @@ class Scheduler {
   std::optional<WallTime> wake_at_;
   // Searches that failed at this version of the model, and what they said. They are not repeated
   // before something changes, so an unfinished cycle gets further each time it is resumed.
-  std::map<std::vector<int32_t>, std::string> failed_searches_;
+  std::map<SearchKey, std::string> failed_searches_;
   uint64_t failed_version_ = 0;
 };
 

@@ -15,7 +15,7 @@ void Consolidate(Context& context);
 void Reclaim(Context& context);
 void Preempt(Context& context);
 // Serves those that Consolidate put off.
-void ConsolidatePutOff(Context& context);
+void ConsolidateDeferred(Context& context);
 void StaleGangs(Context& context);
 void Grow(Context& context);
 

@@ -12,15 +12,14 @@
 namespace swell::sched {
 namespace {
 
-std::vector<int32_t> Signature(
+PlacementKey KeyOf(
     const State& state, GroupId group, const std::vector<PodId>& pods, Tense tense, int pool) {
-  std::vector<int32_t> key;
-  key.reserve(pods.size() + 3);
-  key.push_back(static_cast<int32_t>(tense));
-  key.push_back(pool);
   // Topology makes groups unlike each other; they share nothing.
-  key.push_back(HasTopology(state.groups[group]) ? group : kNone);
-  for (PodId pod : pods) key.push_back(state.pods[pod].shape);
+  PlacementKey key{.tense = static_cast<int32_t>(tense),
+                   .pool = pool,
+                   .group = HasTopology(state.groups[group]) ? group : kNone};
+  key.shapes.reserve(pods.size());
+  for (PodId pod : pods) key.shapes.push_back(state.pods[pod].shape);
   return key;
 }
 
@@ -57,10 +56,10 @@ bool TryPlace(Context& context,
     ++context.stats.groups_skipped;
     return false;
   }
-  std::vector<int32_t> key;
+  std::optional<PlacementKey> key;
   if (memo && (pods.size() > 1 || !whole_cluster)) {
-    key = Signature(state, group, pods, attempt.tense, attempt.pool);
-    auto known = context.failed.find(key);
+    key = KeyOf(state, group, pods, attempt.tense, attempt.pool);
+    auto known = context.failed.find(*key);
     if (known != context.failed.end() && known->second == state.room_epoch) {
       ++context.stats.groups_skipped;
       return false;
@@ -82,8 +81,8 @@ bool TryPlace(Context& context,
   const bool alone = pods.size() == 1 && !HasTopology(state.groups[group]) && whole_cluster;
   if (alone) {
     FullEpoch(state, pods[0], attempt.tense) = state.room_epoch;
-  } else if (!key.empty()) {
-    context.failed[key] = state.room_epoch;
+  } else if (key) {
+    context.failed[*key] = state.room_epoch;
   }
   return false;
 }

@@ -78,7 +78,7 @@ std::string RuleText(const Context& context,
   }
 }
 
-// As State::FetchAhead, for the names of those who are told of.
+// As State::PrefetchAt, for the names of those who are told of.
 void FetchWordsAhead(const State& state, const std::vector<PodId>& victims, size_t i) {
   constexpr size_t kToGroups = 8;
   constexpr size_t kToWords = 4;
@@ -225,7 +225,7 @@ void DecideEvictions(Context& context,
   std::stable_sort(words.comes_to.begin(), words.comes_to.end(),
                    [](const auto& a, const auto& b) { return a.first < b.first; });
   for (size_t i = 0; i < victims.size(); ++i) {
-    state.FetchAhead(victims, i);
+    state.PrefetchAt(victims, i);
     FetchWordsAhead(state, victims, i);
     const PodId id = victims[i];
     PodState& pod = state.pods[id];

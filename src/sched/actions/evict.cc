@@ -22,26 +22,22 @@
 namespace swell::sched {
 namespace {
 
-// What two jobs must share for a failed search to speak for both.
-std::vector<int32_t> SearchSignature(const State& state,
-                                     const std::vector<int32_t>& asker,
-                                     const WaitingJob& job) {
-  std::vector<int32_t> key = asker;
+SearchKey KeyOf(const State& state, const SearcherKey& searcher, const WaitingJob& job) {
   const GroupState& group = state.groups[job.group];
-  key.push_back(group.preemptible);
-  key.push_back(HasTopology(group) || job.surplus ? job.group : kNone);
+  SearchKey key{.searcher = searcher,
+                .preemptible = group.preemptible,
+                .group = HasTopology(group) || job.surplus ? job.group : kNone};
   for (PodId pod : job.pods) {
-    key.push_back(state.pods[pod].shape);
+    key.shapes.push_back(state.pods[pod].shape);
     // Others' inter-pod terms tell pods of one shape apart by their labels.
-    if (!state.terms.empty()) key.push_back(state.pods[pod].labels);
+    if (!state.terms.empty()) key.labels.push_back(state.pods[pod].labels);
   }
   return key;
 }
 
-struct Hunt {
-  Action rule = Action::kPreempt;
-  bool contested = false;      // the place that is found may be another's yet: see Consolidate
-  std::vector<int32_t> asker;  // rule, pool, and what tells askers apart
+struct VictimSearchRequest {
+  SearcherKey searcher;
+  bool contested = false;  // the place that is found may be another's yet: see Consolidate
   VictimPolicy policy;
 };
 
@@ -75,50 +71,54 @@ bool EnoughInPieces(Context& context, const WaitingJob& job, int pool) {
   return std::equal(asked.begin(), asked.end(), free.begin(), std::less_equal<>());
 }
 
-enum class Found { kStarted, kPutOff, kNothing, kOutOfBudget };
+enum class SearchOutcome { kStarted, kDeferred, kNothing, kOutOfBudget };
 
-Found Try(Context& context, const WaitingJob& job, const Hunt& hunt, bool told) {
+SearchOutcome TryEvictFor(Context& context,
+                          const WaitingJob& job,
+                          const VictimSearchRequest& request,
+                          bool told) {
   State& state = context.state;
-  const std::vector<int32_t> key = SearchSignature(state, hunt.asker, job);
+  const SearchKey key = KeyOf(state, request.searcher, job);
   auto failed = context.failed_searches.find(key);
   if (failed != context.failed_searches.end()) {
     ++context.stats.groups_skipped;
     if (told) context.search_said[job.group] = failed->second;
-    return Found::kNothing;
+    return SearchOutcome::kNothing;
   }
-  if (hunt.policy.must_move && !EnoughInPieces(context, job, hunt.policy.pool)) {
+  if (request.policy.must_move && !EnoughInPieces(context, job, request.policy.pool)) {
     context.failed_searches[key] = "";
-    return Found::kNothing;
+    return SearchOutcome::kNothing;
   }
   if (context.budget <= 0) {
     context.result.more = true;
-    return Found::kOutOfBudget;
+    return SearchOutcome::kOutOfBudget;
   }
   const bool whole_budget = context.budget == context.settings.search_budget;
   Statement trial(state);
-  const VictimPlan plan = FindVictims(context, trial, job.group, job.pods, hunt.asker, hunt.policy);
+  const VictimPlan plan =
+      FindVictims(context, trial, job.group, job.pods, request.searcher, request.policy);
   if (plan.outcome != VictimPlan::Outcome::kPlan) {
     const bool spent = plan.outcome == VictimPlan::Outcome::kBudgetSpent;
     if (spent) context.result.more = true;
     // Cut short after others had their part of the budget, it deserves a try with all of it.
     if (!spent || whole_budget) context.failed_searches[key] = plan.because;
     if (told) context.search_said[job.group] = plan.because;
-    return Found::kNothing;
+    return SearchOutcome::kNothing;
   }
-  if (hunt.contested) return Found::kPutOff;
+  if (request.contested) return SearchOutcome::kDeferred;
   trial.Commit();
   EvictionCause cause;
-  cause.rule = hunt.rule;
+  cause.rule = request.searcher.action;
   cause.beneficiary = job.group;
   cause.beneficiaries = job.pods;
   DecideEvictions(context, plan.victims, cause);
-  DecideNominations(context, job.pods, hunt.rule);
+  DecideNominations(context, job.pods, request.searcher.action);
   std::vector<PodId> moved;
   for (PodId pod : plan.victims) {
     if (state.pods[pod].promise != kNone) moved.push_back(pod);
   }
-  DecideNominations(context, moved, hunt.rule);
-  if (hunt.policy.must_move) {
+  DecideNominations(context, moved, request.searcher.action);
+  if (request.policy.must_move) {
     std::set<GroupId> groups{job.group};
     for (PodId pod : moved) groups.insert(state.pods[pod].group);
     for (GroupId group : groups) {
@@ -128,7 +128,7 @@ Found Try(Context& context, const WaitingJob& job, const Hunt& hunt, bool told) 
   }
   context.failed_searches.clear();  // what was freed beside the place may help others
   context.search_said.erase(job.group);
-  return Found::kStarted;
+  return SearchOutcome::kStarted;
 }
 
 // The jobs that wait, each with what it lacks: its minimum, else one more member.
@@ -173,9 +173,9 @@ void ForWaiters(Context& context, const std::function<bool(GroupId)>& may, Fn&& 
   Waiters waiters(context, may);
   while (!waiters.Empty()) {
     const WaitingJob job = waiters.Pop();
-    const Found found = attempt(job);
-    if (found == Found::kOutOfBudget) return;
-    if (found == Found::kStarted) waiters.Again(job.group);
+    const SearchOutcome found = attempt(job);
+    if (found == SearchOutcome::kOutOfBudget) return;
+    if (found == SearchOutcome::kStarted) waiters.Again(job.group);
   }
 }
 
@@ -205,92 +205,92 @@ std::vector<QueueId> AllQueues(const State& state, QueueId but) {
   return queues;
 }
 
-Found PreemptFor(Context& context, const WaitingJob& job, Action rule) {
+SearchOutcome PreemptFor(Context& context, const WaitingJob& job, Action rule) {
   State& state = context.state;
   const GroupState& group = state.groups[job.group];
   // Growing beyond a minimum is no reason to take from others of the same queue.
-  if (job.surplus || !AnyBelow(state, group)) return Found::kNothing;
+  if (job.surplus || !AnyBelow(state, group)) return SearchOutcome::kNothing;
   for (int pool : state.PoolsFor(job.group)) {
     if (!FitsQuotas(state, group, job.pods, pool)) continue;
-    Hunt hunt{rule,
-              false,
-              {static_cast<int32_t>(rule), static_cast<int32_t>(Action::kPreempt), pool,
-               group.queue, group.priority},
-              {}};
-    hunt.policy.rule = rule;
-    hunt.policy.pool = pool;
-    hunt.policy.from = {group.queue};
-    hunt.policy.surplus_only = rule == Action::kShrink;
-    hunt.policy.eligible = [queue = group.queue, priority = group.priority](const GroupState& it) {
+    VictimSearchRequest request{.searcher = {.action = rule,
+                                             .rule = Action::kPreempt,
+                                             .pool = pool,
+                                             .queue = group.queue,
+                                             .priority = group.priority}};
+    request.policy.rule = rule;
+    request.policy.pool = pool;
+    request.policy.from = {group.queue};
+    request.policy.surplus_only = rule == Action::kShrink;
+    request.policy.eligible = [queue = group.queue,
+                               priority = group.priority](const GroupState& it) {
       return it.queue == queue && it.preemptible && it.priority < priority;
     };
-    hunt.policy.min_runtime = [&state](const GroupState& it) {
+    request.policy.min_runtime = [&state](const GroupState& it) {
       return MinRuntime(state, it.queue, &QueueInfo::preempt_min_runtime);
     };
-    const Found found = Try(context, job, hunt, rule == Action::kPreempt);
-    if (found != Found::kNothing) return found;
+    const SearchOutcome found = TryEvictFor(context, job, request, rule == Action::kPreempt);
+    if (found != SearchOutcome::kNothing) return found;
   }
-  return Found::kNothing;
+  return SearchOutcome::kNothing;
 }
 
-Found ReclaimFor(Context& context, const WaitingJob& job, Action rule) {
+SearchOutcome ReclaimFor(Context& context, const WaitingJob& job, Action rule) {
   State& state = context.state;
-  if (state.known_queues < 2) return Found::kNothing;
+  if (state.known_queues < 2) return SearchOutcome::kNothing;
   const GroupState& group = state.groups[job.group];
   const int pool = state.PoolOf(job.group);
-  if (!FitsQuotas(state, group, job.pods, pool)) return Found::kNothing;
+  if (!FitsQuotas(state, group, job.pods, pool)) return SearchOutcome::kNothing;
   const ReclaimRules rules(context, group.queue, pool, job.need);
-  if (!rules.MayReclaim()) return Found::kNothing;
-  Hunt hunt{rule,
-            false,
-            {static_cast<int32_t>(rule), static_cast<int32_t>(Action::kReclaim), pool, group.queue},
-            {}};
-  hunt.policy.rule = rule;
-  hunt.policy.pool = state.live_pools.size() == 1 ? kNone : pool;
-  hunt.policy.surplus_only = rule == Action::kShrink;
-  hunt.policy.from = AllQueues(state, group.queue);
-  hunt.policy.eligible = [](const GroupState& it) { return it.preemptible; };
-  hunt.policy.min_runtime = [&](const GroupState& it) {
+  if (!rules.MayReclaim()) return SearchOutcome::kNothing;
+  VictimSearchRequest request{
+      .searcher = {.action = rule, .rule = Action::kReclaim, .pool = pool, .queue = group.queue}};
+  request.policy.rule = rule;
+  request.policy.pool = state.live_pools.size() == 1 ? kNone : pool;
+  request.policy.surplus_only = rule == Action::kShrink;
+  request.policy.from = AllQueues(state, group.queue);
+  request.policy.eligible = [](const GroupState& it) { return it.preemptible; };
+  request.policy.min_runtime = [&](const GroupState& it) {
     return MinRuntime(state, rules.BelowCommon(it.queue), &QueueInfo::reclaim_min_runtime);
   };
   // Nobody loses who only moves: fairness does not come into it.
   if (rule == Action::kReclaim && rules.MayMoveOthers()) {
-    Hunt moving = hunt;
-    moving.asker.push_back(1);
+    VictimSearchRequest moving = request;
+    moving.searcher.moves_only = true;
     moving.policy.must_move = true;
-    const Found found = Try(context, job, moving, false);
-    if (found != Found::kNothing) return found;
+    const SearchOutcome found = TryEvictFor(context, job, moving, false);
+    if (found != SearchOutcome::kNothing) return found;
   }
-  hunt.policy.from = rules.MayLose();
-  hunt.policy.allows = [&rules](QueueId victim, const Losses& losses, const QueueAmounts& more) {
+  request.policy.from = rules.MayLose();
+  request.policy.allows = [&rules](QueueId victim, const Losses& losses, const QueueAmounts& more) {
     return rules.Allows(victim, losses, more);
   };
-  hunt.policy.spares = [&rules](QueueId victim, const QueueAmounts& charge) {
+  request.policy.protects = [&rules](QueueId victim, const QueueAmounts& charge) {
     return rules.WithinItsQuota(victim, charge);
   };
-  return Try(context, job, hunt, rule == Action::kReclaim);
+  return TryEvictFor(context, job, request, rule == Action::kReclaim);
 }
 
-Found ConsolidateFor(Context& context, const WaitingJob& job, bool contested) {
+SearchOutcome ConsolidateFor(Context& context, const WaitingJob& job, bool contested) {
   State& state = context.state;
   const GroupState& group = state.groups[job.group];
-  if (!group.preemptible) return Found::kNothing;
+  if (!group.preemptible) return SearchOutcome::kNothing;
   for (int pool : state.PoolsFor(job.group)) {
     if (!FitsQueues(state, group, job.pods, pool, Tense::kFuture)) continue;
-    Hunt hunt{
-        Action::kConsolidate, contested, {static_cast<int32_t>(Action::kConsolidate), pool}, {}};
-    hunt.policy.rule = Action::kConsolidate;
-    hunt.policy.pool = pool;
-    hunt.policy.from = AllQueues(state, kNone);
-    hunt.policy.must_move = true;
-    hunt.policy.eligible = [](const GroupState& it) { return it.preemptible; };
-    hunt.policy.min_runtime = [&state](const GroupState& it) {
+    VictimSearchRequest request{
+        .searcher = {.action = Action::kConsolidate, .rule = Action::kConsolidate, .pool = pool},
+        .contested = contested};
+    request.policy.rule = Action::kConsolidate;
+    request.policy.pool = pool;
+    request.policy.from = AllQueues(state, kNone);
+    request.policy.must_move = true;
+    request.policy.eligible = [](const GroupState& it) { return it.preemptible; };
+    request.policy.min_runtime = [&state](const GroupState& it) {
       return MinRuntime(state, it.queue, &QueueInfo::preempt_min_runtime);
     };
-    const Found found = Try(context, job, hunt, false);
-    if (found != Found::kNothing) return found;
+    const SearchOutcome found = TryEvictFor(context, job, request, false);
+    if (found != SearchOutcome::kNothing) return found;
   }
-  return Found::kNothing;
+  return SearchOutcome::kNothing;
 }
 
 // Whether it may be served by stopping others, as far as can be told without a search.
@@ -307,8 +307,8 @@ void Shrink(Context& context) {
     return state.known_queues > 1 || AnyBelow(state, state.groups[id]);
   };
   ForWaiters(context, may, [&](const WaitingJob& job) {
-    const Found found = ReclaimFor(context, job, Action::kShrink);
-    return found != Found::kNothing ? found : PreemptFor(context, job, Action::kShrink);
+    const SearchOutcome found = ReclaimFor(context, job, Action::kShrink);
+    return found != SearchOutcome::kNothing ? found : PreemptFor(context, job, Action::kShrink);
   });
 }
 
@@ -323,24 +323,24 @@ void Consolidate(Context& context) {
     return group.preemptible || state.known_queues > 1 || AnyBelow(state, group);
   };
   ForWaiters(context, may, [&](const WaitingJob& job) {
-    const Found found = ConsolidateFor(context, job, contested);
-    if (found == Found::kPutOff) context.put_off.insert(job.group);
-    if (found == Found::kNothing) contested = contested || MayStopOthers(state, job);
+    const SearchOutcome found = ConsolidateFor(context, job, contested);
+    if (found == SearchOutcome::kDeferred) context.deferred.insert(job.group);
+    if (found == SearchOutcome::kNothing) contested = contested || MayStopOthers(state, job);
     return found;
   });
 }
 
-void ConsolidatePutOff(Context& context) {
-  if (context.put_off.empty()) return;
+void ConsolidateDeferred(Context& context) {
+  if (context.deferred.empty()) return;
   ForWaiters(
-      context, [&](GroupId id) { return context.put_off.contains(id); },
+      context, [&](GroupId id) { return context.deferred.contains(id); },
       [&](const WaitingJob& job) {
-        const Found found = ConsolidateFor(context, job, false);
+        const SearchOutcome found = ConsolidateFor(context, job, false);
         // Its room is another's now: whom it may stop the next cycle asks.
-        if (found == Found::kNothing && context.put_off.contains(job.group)) {
+        if (found == SearchOutcome::kNothing && context.deferred.contains(job.group)) {
           context.result.more = true;
         }
-        context.put_off.erase(job.group);
+        context.deferred.erase(job.group);
         return found;
       });
 }
@@ -348,13 +348,13 @@ void ConsolidatePutOff(Context& context) {
 void Reclaim(Context& context) {
   if (context.state.known_queues < 2) return;
   ForWaiters(
-      context, [&](GroupId id) { return !context.put_off.contains(id); },
+      context, [&](GroupId id) { return !context.deferred.contains(id); },
       [&](const WaitingJob& job) { return ReclaimFor(context, job, Action::kReclaim); });
 }
 
 void Preempt(Context& context) {
   auto may = [&](GroupId id) {
-    return AnyBelow(context.state, context.state.groups[id]) && !context.put_off.contains(id);
+    return AnyBelow(context.state, context.state.groups[id]) && !context.deferred.contains(id);
   };
   ForWaiters(context, may,
              [&](const WaitingJob& job) { return PreemptFor(context, job, Action::kPreempt); });

@@ -11,12 +11,13 @@
 
 #include "sched/cycle/cycle.h"
 #include "sched/cycle/disruptions.h"
+#include "sched/cycle/search_key.h"
 #include "sched/queues/fair_share.h"
 #include "sched/state/state.h"
 
 namespace swell::sched {
 
-class VictimFinder;
+class VictimIndex;
 
 // What is free on all nodes of a pool together.
 struct FreeRoom {
@@ -54,9 +55,8 @@ struct Context {
   int32_t binds = 0;
 
   // Victim searches not to repeat, by what was asked (Scheduler::failed_searches_).
-  std::map<std::vector<int32_t>, std::string>& failed_searches;
-  // Victim searches that share what they know of the nodes, by rule and who asks.
-  std::map<std::vector<int32_t>, std::shared_ptr<VictimFinder>> finders;
+  std::map<SearchKey, std::string>& failed_searches;
+  std::map<SearcherKey, std::shared_ptr<VictimIndex>> victim_indexes;
 
   DisruptionLedger disruptions{state};
 
@@ -70,9 +70,9 @@ struct Context {
   std::vector<GroupId> order;
   BoundPods bound;  // in this cycle
   std::vector<size_t> taken_back;
-  std::set<GroupId> put_off;  // could start if others moved; see Consolidate
-  // What failed at which room epoch, by what was asked: (queue, tense, shapes...).
-  std::map<std::vector<int32_t>, uint64_t> failed;
+  std::set<GroupId> deferred;  // could start if others moved; see Consolidate
+  // At which room epoch an attempt failed.
+  std::map<PlacementKey, uint64_t> failed;
   std::vector<std::shared_ptr<const std::string>> ask_words;  // by ShapeId; see actions/decide.cc
   // Why the last victim search for a group found nothing; for the group's waiting reason.
   std::map<GroupId, std::string> search_said;

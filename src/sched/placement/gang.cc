@@ -163,7 +163,7 @@ bool PlaceAll(Statement& trial,
   }
   const Statement::Mark mark = trial.Checkpoint();
   for (size_t i = 0; i < pods.size(); ++i) {
-    state.FetchAhead(pods, i);
+    state.PrefetchAt(pods, i);
     const PodId pod = pods[i];
     if (PlaceOne(trial, state, pod, tense, within)) continue;
     trial.Rollback(mark);

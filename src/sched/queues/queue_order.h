@@ -10,8 +10,8 @@
 //   it was popped, so the caller says Reorder() when others' usage has changed too.
 #pragma once
 
+#include <compare>
 #include <set>
-#include <tuple>
 #include <vector>
 
 #include "sched/queues/fair_share.h"
@@ -40,16 +40,36 @@ class QueueOrder {
   void Reorder();
 
  private:
-  // Not promised where that comes first, priority, not promised, surplus, above the minimum, place
-  // in job order, turn.
-  using JobKey = std::tuple<bool, int32_t, bool, bool, bool, int32_t, int32_t>;
+  // The order of jobs in a queue; the least goes first.
+  struct JobKey {
+    bool behind_promised = false;  // where promised jobs go before all others
+    int32_t negative_priority = 0;
+    bool not_promised = false;
+    bool surplus = false;
+    bool above_minimum = false;
+    int32_t place = 0;  // in job order: age, then uid
+    int32_t turn = 0;
+    auto operator<=>(const JobKey&) const = default;
+  };
   struct HeldJob {
     JobKey key;
     WaitingJob job;
     bool operator<(const HeldJob& other) const { return key < other.key; }
   };
-  using QueueKey =
-      std::tuple<bool, bool, bool, bool, int32_t, bool, double, double, int64_t, int32_t>;
+  // The order of queues under one parent, each by its next job; the least goes first.
+  struct QueueKey {
+    bool nothing_promised = false;   // Among queues with promised jobs, one whose head is the
+    bool head_not_promised = false;  // promised job goes first.
+    bool over_fair_share = false;
+    bool beyond_quota = false;  // with the job
+    int32_t negative_priority = 0;
+    bool uses_undue = false;    // of a resource of which its fair share is 0
+    double share_with_job = 0;  // the dominant share
+    double share_without = 0;
+    int64_t allocatable_gpus = 0;
+    int32_t rank = 0;  // age, then name
+    auto operator<=>(const QueueKey&) const = default;
+  };
   struct Lane {
     std::set<HeldJob> jobs;                         // of the queue itself
     std::set<std::pair<QueueKey, QueueId>> served;  // children with jobs

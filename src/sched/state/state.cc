@@ -150,7 +150,7 @@ void NodeState::Prefetch() const {
   }
 }
 
-void State::FetchAhead(const std::vector<PodId>& list, size_t i) const {
+void State::PrefetchAt(const std::vector<PodId>& list, size_t i) const {
   // Each step needs what the one before it fetched.
   constexpr size_t kToPods = 12;
   constexpr size_t kToNodes = 8;

@@ -318,7 +318,7 @@ struct State {
 
   // To be called for each i while pods of a long list are gone through, which lie anywhere in
   // memory: has what a look at those soon to come will read on its way by then.
-  void FetchAhead(const std::vector<PodId>& list, size_t i) const;
+  void PrefetchAt(const std::vector<PodId>& list, size_t i) const;
 
   // --- upkeep (model.cc) --------------------------------------------------------------------
   // Ranks, pools and index after nodes or pools changed; no-op otherwise.

@@ -29,7 +29,7 @@ void Statement::Evict(PodId pod) {
   state_.SetPlace(pod, PodPhase::kReleasing, placed.node, devices);
 }
 
-void Statement::Spare(PodId pod, PodPhase phase) {
+void Statement::Unevict(PodId pod, PodPhase phase) {
   SWELL_CHECK(state_.pods[pod].phase == PodPhase::kReleasing);
   Save(pod);
   const PodState& placed = state_.pods[pod];

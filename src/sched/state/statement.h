@@ -32,7 +32,7 @@ class Statement {
   void Promise(PodId pod, NodeId node, const DeviceSet& devices);
   void Evict(PodId pod);
   // Takes back an eviction of this statement, leaving what came after it.
-  void Spare(PodId pod, PodPhase phase);
+  void Unevict(PodId pod, PodPhase phase);
   void DropPromise(PodId pod);
 
   Mark Checkpoint() const { return {log_.size(), state_.room_epoch}; }

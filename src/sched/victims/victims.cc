@@ -6,7 +6,7 @@
 #include "sched/placement/gang.h"
 #include "sched/placement/topology.h"
 #include "sched/queues/queue_order.h"
-#include "sched/victims/victim_offers.h"
+#include "sched/victims/victim_index.h"
 
 namespace swell::sched {
 namespace {
@@ -16,7 +16,7 @@ constexpr size_t kMovedUnitsMax = 16;
 // Plans larger than this are not polished unit by unit beyond what costs nothing.
 constexpr size_t kPolishedUnitsMax = 64;
 // Where so few could be stopped, every combination is tried.
-constexpr size_t kExactPicksMax = 11;
+constexpr size_t kExactUnitsMax = 11;
 constexpr size_t kExactPodsMax = 256;
 
 // What was taken, as a unit that may be spared again.
@@ -34,14 +34,14 @@ class Search {
          Statement& trial,
          GroupId group,
          const std::vector<PodId>& pods,
-         VictimFinder& finder,
+         VictimIndex& finder,
          const VictimPolicy& policy)
       : context_(context),
         state_(context.state),
         trial_(trial),
         group_(group),
         pods_(pods),
-        finder_(finder),
+        index_(finder),
         policy_(policy),
         filter_(context.state.FilterOf(policy.pool)) {}
 
@@ -49,11 +49,11 @@ class Search {
 
  private:
   void CatchUp();
-  void Take(const Pick& pick);
-  void Swallow(Taken& whole);
-  void TakeAll(const std::vector<Pick>& picks);
+  void Take(const VictimUnit& pick);
+  void MergeIntoGang(Taken& whole);
+  void TakeAll(const std::vector<VictimUnit>& units);
   // Units whose evictions were rolled back are no longer taken.
-  void Untake();
+  void DropRolledBack();
   Spot Look(PodId pod, const NodeFilter* filter);
   bool Place(PodId pod, const NodeFilter* filter);
   bool MakeRoom(PodId pod, const NodeFilter* filter);
@@ -69,10 +69,9 @@ class Search {
   void SpareUnneeded();
   bool Justified();
   void MoveVictims();
-  std::vector<Pick> AllPicks();
-  void AddExactPicks(GroupId group, std::vector<Pick>& picks);
-  bool GivesUpFirst(const Pick& a, const Pick& b) const;
-  bool TryExact(const std::vector<Pick>& picks, uint32_t chosen);
+  std::vector<VictimUnit> AllPicks();
+  void AddExactUnits(GroupId group, std::vector<VictimUnit>& units);
+  bool TryExact(const std::vector<VictimUnit>& units, uint32_t chosen);
   std::optional<bool> PlaceExactly();
   VictimPlan Plan() const;
   VictimPlan Fail(const Statement::Mark& mark);
@@ -82,7 +81,7 @@ class Search {
   Statement& trial_;
   const GroupId group_;
   const std::vector<PodId>& pods_;
-  VictimFinder& finder_;
+  VictimIndex& index_;
   const VictimPolicy& policy_;
   const NodeFilter* filter_;
   std::vector<Taken> taken_;
@@ -92,13 +91,13 @@ class Search {
 };
 
 void Search::CatchUp() {
-  finder_.CatchUp();
+  index_.CatchUp();
   for (auto& [shape, ranks] : fresh_) {
-    ranks.insert(finder_.changed().begin(), finder_.changed().end());
+    ranks.insert(index_.changed().begin(), index_.changed().end());
   }
 }
 
-void Search::Untake() {
+void Search::DropRolledBack() {
   if (trial_.size() >= log_size_) return;
   for (Taken& taken : taken_) {
     std::erase_if(taken.pods, [this](const auto& pod) {
@@ -106,14 +105,14 @@ void Search::Untake() {
     });
   }
   std::erase_if(taken_, [](const Taken& taken) { return taken.pods.empty(); });
-  finder_.ForgetTaken();
-  for (const Taken& taken : taken_) finder_.CountTaken(taken.group, taken.pods);
+  index_.ForgetTaken();
+  for (const Taken& taken : taken_) index_.CountTaken(taken.group, taken.pods);
   fresh_.clear();
   log_size_ = trial_.size();
   CatchUp();
 }
 
-void Search::Take(const Pick& pick) {
+void Search::Take(const VictimUnit& pick) {
   Taken taken;
   taken.group = pick.group;
   taken.whole = pick.pod == kNone;
@@ -128,16 +127,16 @@ void Search::Take(const Pick& pick) {
   }
   if (taken.pods.empty()) return;
   for (const auto& [pod, phase] : taken.pods) trial_.Evict(pod);
-  finder_.CountTaken(taken.group, taken.pods);
-  if (taken.whole) Swallow(taken);
+  index_.CountTaken(taken.group, taken.pods);
+  if (taken.whole) MergeIntoGang(taken);
   taken_.push_back(std::move(taken));
   log_size_ = trial_.size();
 }
 
 // What was taken of a group before is part of stopping it whole: to spare it would leave the gang
 // half alive.
-void Search::Swallow(Taken& whole) {
-  if (finder_.TakenOf(whole.group) == static_cast<int>(whole.pods.size())) return;
+void Search::MergeIntoGang(Taken& whole) {
+  if (index_.TakenOf(whole.group) == static_cast<int>(whole.pods.size())) return;
   std::erase_if(taken_, [&whole](const Taken& taken) {
     if (taken.group != whole.group) return false;
     whole.pods.insert(whole.pods.end(), taken.pods.begin(), taken.pods.end());
@@ -146,23 +145,23 @@ void Search::Swallow(Taken& whole) {
   });
 }
 
-void Search::TakeAll(const std::vector<Pick>& picks) {
-  for (const Pick& pick : picks) {
+void Search::TakeAll(const std::vector<VictimUnit>& units) {
+  for (const VictimUnit& pick : units) {
     __builtin_prefetch(state_.groups[pick.group].members.data());
     __builtin_prefetch(state_.groups[pick.group].sets.data());
   }
-  for (const Pick& pick : picks) {
+  for (const VictimUnit& pick : units) {
     for (PodId pod : state_.groups[pick.group].members) {
       __builtin_prefetch(&state_.pods[pod].phase);
       __builtin_prefetch(&state_.pods[pod].charge);
     }
   }
-  for (const Pick& pick : picks) {
+  for (const VictimUnit& pick : units) {
     // Its gang goes whole.
-    const bool included =
-        pick.pod != kNone && std::any_of(picks.begin(), picks.end(), [&pick](const Pick& other) {
-          return other.group == pick.group && other.pod == kNone;
-        });
+    const bool included = pick.pod != kNone &&
+                          std::any_of(units.begin(), units.end(), [&pick](const VictimUnit& other) {
+                            return other.group == pick.group && other.pod == kNone;
+                          });
     if (!included) Take(pick);
   }
   CatchUp();
@@ -220,12 +219,12 @@ bool Search::MoveTaken() {
 
 // Evicts on the cheapest node that then fits the pod, and promises it.
 bool Search::MakeRoom(PodId pod, const NodeFilter* filter) {
-  Offer offer;
+  NodeEvictionPlan offer;
   while (context_.budget > 0) {
-    const NodeId node = finder_.Best(pod, filter, offer);
+    const NodeId node = index_.Best(pod, filter, offer);
     if (node == kNone) return false;
     const Statement::Mark mark = trial_.Checkpoint();
-    TakeAll(offer.picks);
+    TakeAll(offer.units);
     if (Fits(state_, pod, node, Tense::kFuture)) {
       trial_.Promise(
           pod, node,
@@ -238,14 +237,14 @@ bool Search::MakeRoom(PodId pod, const NodeFilter* filter) {
     }
     // Something other than room is in the way (another pod's anti-affinity, say).
     trial_.Rollback(mark);
-    Untake();
-    finder_.Bar(pod, node);
+    DropRolledBack();
+    index_.Exclude(pod, node);
   }
   return false;
 }
 
 bool Search::Place(PodId pod, const NodeFilter* filter) {
-  Untake();
+  DropRolledBack();
   const Spot spot = Look(pod, filter);
   if (!spot) return MakeRoom(pod, filter);
   trial_.Promise(pod, spot.node, spot.devices);
@@ -259,8 +258,8 @@ bool Search::MakeQueueRoom() {
   const GroupState& group = state_.groups[group_];
   if (FitsQueues(state_, group, pods_, policy_.pool, Tense::kFuture)) return true;
   if (policy_.must_move) return false;  // what is moved still counts
-  std::vector<Pick> picks = AllPicks();
-  for (Pick& pick : picks) {
+  std::vector<VictimUnit> units = AllPicks();
+  for (VictimUnit& pick : units) {
     pick.value = 1e-6;
     for (PodId pod : state_.groups[pick.group].members) {
       if ((pick.pod != kNone && pick.pod != pod) || !state_.pods[pod].Holds()) continue;
@@ -269,13 +268,13 @@ bool Search::MakeQueueRoom() {
                     static_cast<double>(charge[kQueueCpu]) / 100'000;
     }
   }
-  std::sort(picks.begin(), picks.end(),
-            [this](const Pick& a, const Pick& b) { return finder_.Before(a, b, true); });
-  for (Pick& pick : picks) {
+  std::sort(units.begin(), units.end(),
+            [this](const VictimUnit& a, const VictimUnit& b) { return index_.Before(a, b, true); });
+  for (VictimUnit& pick : units) {
     if (pick.pod != kNone && !state_.pods[pick.pod].Holds()) continue;
-    pick.charge = finder_.ChargeOf(pick);
+    pick.charge = index_.ChargeOf(pick);
     Losses losses;
-    if (!finder_.Allowed(pick, losses)) continue;
+    if (!index_.Allowed(pick, losses)) continue;
     TakeAll({pick});
     if (FitsQueues(state_, group, pods_, policy_.pool, Tense::kFuture)) return true;
   }
@@ -290,7 +289,7 @@ bool Search::PlacePods() {
       return Place(pod, filter);
     };
     const bool placed = PlaceInTopology(trial_, state_, group_, pods_, place, filter_);
-    Untake();
+    DropRolledBack();
     return placed;
   }
   return std::all_of(pods_.begin(), pods_.end(), [this](PodId pod) { return Place(pod, filter_); });
@@ -323,7 +322,7 @@ bool Search::RoomHolds(const Taken& unit) const {
 bool Search::StartsWithout(const Taken& unit) {
   for (const auto& [pod, phase] : unit.pods) {
     if (state_.pods[pod].promise != kNone) trial_.DropPromise(pod);
-    trial_.Spare(pod, phase);
+    trial_.Unevict(pod, phase);
   }
   if (!WithinLimits(state_, state_.groups[group_], policy_.pool)) return false;
   if (state_.terms.empty() && RoomHolds(unit)) return true;
@@ -368,7 +367,7 @@ bool Search::NeededWhereItIs(const Taken& unit) const {
   });
 }
 
-// As State::FetchAhead, for what was taken.
+// As State::PrefetchAt, for what was taken.
 void Search::FetchTaken(size_t i) const {
   if (i + 16 < taken_.size()) __builtin_prefetch(taken_[i + 16].pods.data());
   if (i + 8 >= taken_.size()) return;
@@ -412,7 +411,7 @@ bool Search::Moved(const Taken& unit) const {
 
 // Whether nobody loses what the rule, looking at what is left, would have spared.
 bool Search::Justified() {
-  if (!policy_.spares) return true;
+  if (!policy_.protects) return true;
   size_t next = 0;
   return std::all_of(taken_.begin(), taken_.end(), [&](const Taken& unit) {
     FetchTaken(next++);
@@ -421,7 +420,7 @@ bool Search::Justified() {
       const QueueAmounts its = state_.ChargeOf(state_.ShapeOf(pod), state_.pods[pod].node);
       for (int r = 0; r < kQueueResources; ++r) charge[r] += its[r];
     }
-    if (!policy_.spares(state_.groups[unit.group].queue, charge)) return true;
+    if (!policy_.protects(state_.groups[unit.group].queue, charge)) return true;
     return taken_.size() <= kMovedUnitsMax && Move(unit);
   });
 }
@@ -442,64 +441,65 @@ void Search::MoveVictims() {
   }
 }
 
-std::vector<Pick> Search::AllPicks() {
-  std::vector<Pick> picks;
+std::vector<VictimUnit> Search::AllPicks() {
+  std::vector<VictimUnit> units;
   for (size_t id = 0; id < state_.groups.size(); ++id) {
     const GroupId victim = static_cast<GroupId>(id);
-    if (state_.groups[id].live && finder_.Eligible(victim)) finder_.PicksOf(victim, picks);
+    if (state_.groups[id].live && index_.Eligible(victim)) index_.PicksOf(victim, units);
   }
-  if (policy_.pool == kNone) return picks;
-  std::erase_if(picks, [this](const Pick& pick) {
+  if (policy_.pool == kNone) return units;
+  std::erase_if(units, [this](const VictimUnit& pick) {
     const std::vector<PodId>& members = state_.groups[pick.group].members;
     return std::none_of(members.begin(), members.end(), [this](PodId pod) {
       return state_.pods[pod].Holds() && state_.nodes[state_.pods[pod].node].pool == policy_.pool;
     });
   });
-  return picks;
+  return units;
 }
 
 // What a group may give up, any member standing for the surplus.
-void Search::AddExactPicks(GroupId id, std::vector<Pick>& picks) {
+void Search::AddExactUnits(GroupId id, std::vector<VictimUnit>& units) {
   const GroupState& group = state_.groups[id];
-  Pick whole{id, kNone, false, 0, 0, 0, 0, 0};
+  VictimUnit whole{id, kNone, false, 0, 0, 0, 0, 0};
   for (PodId pod : group.members) {
     if (!state_.pods[pod].Holds()) continue;
-    const int64_t safe = finder_.SafeSince(pod);
-    const int64_t cost = finder_.CostOf(pod);
+    const int64_t safe = index_.LastSaved(pod);
+    const int64_t cost = index_.CostOf(pod);
     whole.cost += cost;
-    whole.safe_ns = std::max(whole.safe_ns, safe);
+    whole.last_saved_ns = std::max(whole.last_saved_ns, safe);
     if (group.sets[state_.pods[pod].set].Surplus() > 0) {
-      picks.push_back({id, pod, true, cost, safe, 1, 0, 0});
-    } else if (group.unit == PreemptUnit::kPod && finder_.MayStop(id)) {
-      picks.push_back({id, pod, false, cost, safe, 1, 0, 0});
+      units.push_back({id, pod, true, cost, safe, 1, 0, 0});
+    } else if (group.unit == PreemptUnit::kPod && index_.MayStop(id)) {
+      units.push_back({id, pod, false, cost, safe, 1, 0, 0});
     }
   }
   whole.value = 1;
-  if (group.unit == PreemptUnit::kGang && finder_.MayStop(id)) picks.push_back(whole);
-  for (Pick& pick : picks) {
+  if (group.unit == PreemptUnit::kGang && index_.MayStop(id)) units.push_back(whole);
+  for (VictimUnit& pick : units) {
     if (pick.group != id) continue;
-    pick.charge = finder_.ChargeOf(pick);
-    pick.safe_ns = whole.safe_ns;  // groups come in one order, and members in theirs within
+    pick.charge = index_.ChargeOf(pick);
+    pick.last_saved_ns =
+        whole.last_saved_ns;  // groups come in one order, and members in theirs within
   }
 }
 
-// Takes the chosen picks and starts the pods, or leaves the trial as it was.
-bool Search::TryExact(const std::vector<Pick>& picks, uint32_t chosen) {
+// Takes the chosen units and starts the pods, or leaves the trial as it was.
+bool Search::TryExact(const std::vector<VictimUnit>& units, uint32_t chosen) {
   const Statement::Mark mark = trial_.Checkpoint();
-  std::vector<const Pick*> order;
-  for (size_t i = 0; i < picks.size(); ++i) {
-    if ((chosen >> i) & 1u) order.push_back(&picks[i]);
+  std::vector<const VictimUnit*> order;
+  for (size_t i = 0; i < units.size(); ++i) {
+    if ((chosen >> i) & 1u) order.push_back(&units[i]);
   }
   // The largest last: what a queue may lose is judged by what it has before.
   std::stable_sort(order.begin(), order.end(),
-                   [](const Pick* a, const Pick* b) { return a->cost < b->cost; });
+                   [](const VictimUnit* a, const VictimUnit* b) { return a->cost < b->cost; });
   bool works = true;
-  for (const Pick* pick : order) {
+  for (const VictimUnit* pick : order) {
     Losses losses;
     const bool holds = pick->pod == kNone || state_.pods[pick->pod].Holds();
     const bool left =
         !pick->surplus || state_.groups[pick->group].sets[state_.pods[pick->pod].set].Surplus() > 0;
-    works = holds && left && finder_.Allowed(*pick, losses);
+    works = holds && left && index_.Allowed(*pick, losses);
     if (!works) break;
     Take(*pick);
   }
@@ -510,60 +510,53 @@ bool Search::TryExact(const std::vector<Pick>& picks, uint32_t chosen) {
   if (works) return true;
   trial_.Rollback(mark);
   taken_.clear();
-  finder_.ForgetTaken();
+  index_.ForgetTaken();
   return false;
 }
 
 // Tries combinations from the cheapest on, where there are few enough; nullopt where there are not.
 std::optional<bool> Search::PlaceExactly() {
   if (state_.pod_ids.size() > kExactPodsMax) return std::nullopt;
-  std::vector<Pick> picks;
+  std::vector<VictimUnit> units;
   for (size_t id = 0; id < state_.groups.size(); ++id) {
     const GroupId victim = static_cast<GroupId>(id);
-    if (!state_.groups[id].live || !finder_.Eligible(victim)) continue;
-    AddExactPicks(victim, picks);
+    if (!state_.groups[id].live || !index_.Eligible(victim)) continue;
+    AddExactUnits(victim, units);
   }
-  if (picks.size() > kExactPicksMax) return std::nullopt;
-  std::sort(picks.begin(), picks.end(), [this](const Pick& a, const Pick& b) {
-    return std::tuple(state_.groups[a.group].priority, finder_.OverRank(a.group)) <
-               std::tuple(state_.groups[b.group].priority, finder_.OverRank(b.group)) ||
-           (state_.groups[a.group].priority == state_.groups[b.group].priority &&
-            finder_.OverRank(a.group) == finder_.OverRank(b.group) && GivesUpFirst(a, b));
+  if (units.size() > kExactUnitsMax) return std::nullopt;
+  std::sort(units.begin(), units.end(), [this](const VictimUnit& a, const VictimUnit& b) {
+    const auto order = [this](GroupId group) {
+      return VictimOrder{.priority = state_.groups[group].priority,
+                         .over_rank = index_.OverRank(group)};
+    };
+    const VictimOrder left = order(a.group);
+    const VictimOrder right = order(b.group);
+    return left != right ? left < right : index_.GivesUpFirst(a, b);
   });
-  using Rank = std::tuple<bool, int64_t, int32_t, uint32_t>;
-  std::vector<Rank> subsets;
+  std::vector<VictimOrder> subsets;
   // None first: others may have left room for it in this very cycle.
-  for (uint32_t chosen = 0; chosen < (1u << picks.size()); ++chosen) {
-    Rank rank{false, 0, INT32_MIN, chosen};
-    auto& [stops, cost, priority, bits] = rank;
+  for (uint32_t chosen = 0; chosen < (1u << units.size()); ++chosen) {
+    VictimOrder order{.priority = INT32_MIN, .number = static_cast<int32_t>(chosen)};
+    int64_t cost = 0;
     std::set<GroupId> whole;
     bool doubled = false;
-    for (size_t i = 0; i < picks.size(); ++i) {
+    for (size_t i = 0; i < units.size(); ++i) {
       if (((chosen >> i) & 1u) == 0) continue;
-      stops |= !picks[i].surplus;
-      cost += picks[i].cost;
-      priority = std::max(priority, state_.groups[picks[i].group].priority);
-      if (picks[i].pod == kNone) whole.insert(picks[i].group);
+      order.stops_gang |= !units[i].surplus;
+      cost += units[i].cost;
+      order.priority = std::max(order.priority, state_.groups[units[i].group].priority);
+      if (units[i].pod == kNone) whole.insert(units[i].group);
     }
-    for (size_t i = 0; i < picks.size(); ++i) {
-      doubled |= ((chosen >> i) & 1u) && picks[i].pod != kNone && whole.contains(picks[i].group);
+    for (size_t i = 0; i < units.size(); ++i) {
+      doubled |= ((chosen >> i) & 1u) && units[i].pod != kNone && whole.contains(units[i].group);
     }
-    cost = Felt(cost);
-    if (!doubled) subsets.push_back(rank);
+    order.cost = static_cast<double>(QuantizedCost(cost));
+    if (!doubled) subsets.push_back(order);
   }
   std::sort(subsets.begin(), subsets.end());
-  return std::any_of(subsets.begin(), subsets.end(), [&](const Rank& rank) {
-    return context_.budget > 0 && TryExact(picks, std::get<3>(rank));
+  return std::any_of(subsets.begin(), subsets.end(), [&](const VictimOrder& order) {
+    return context_.budget > 0 && TryExact(units, static_cast<uint32_t>(order.number));
   });
-}
-
-bool Search::GivesUpFirst(const Pick& a, const Pick& b) const {
-  if (a.group != b.group) {
-    if (a.safe_ns != b.safe_ns) return a.safe_ns > b.safe_ns;
-    return state_.JobBefore(b.group, a.group);
-  }
-  if (a.pod == kNone || b.pod == kNone) return b.pod == kNone && a.pod != kNone;
-  return state_.MemberBefore(b.pod, a.pod);
 }
 
 VictimPlan Search::Plan() const {
@@ -587,9 +580,9 @@ VictimPlan Search::Fail(const Statement::Mark& mark) {
     ++context_.stats.searches_out_of_budget;
   } else if (policy_.from.empty()) {
     plan.because = "no other project holds more than it is due";
-  } else if (!finder_.any_eligible()) {
+  } else if (!index_.any_eligible()) {
     plan.because = "there is nothing of lower priority to stop";
-  } else if (finder_.guarded()) {
+  } else if (index_.guarded()) {
     plan.because =
         "what could be stopped for it is protected by a minimum run time or a disruption budget";
   } else {
@@ -616,11 +609,11 @@ VictimPlan FindVictims(Context& context,
                        Statement& trial,
                        GroupId group,
                        const std::vector<PodId>& pods,
-                       const std::vector<int32_t>& asker,
+                       const SearcherKey& searcher,
                        const VictimPolicy& policy) {
   ++context.stats.searches;
-  std::shared_ptr<VictimFinder>& finder = context.finders[asker];
-  if (!finder) finder = std::make_shared<VictimFinder>(context);
+  std::shared_ptr<VictimIndex>& finder = context.victim_indexes[searcher];
+  if (!finder) finder = std::make_shared<VictimIndex>(context);
   finder->Begin(group, policy);
   context.state.served = group;
   VictimPlan plan = Search(context, trial, group, pods, *finder, policy).Run();

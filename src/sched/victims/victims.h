@@ -41,9 +41,9 @@ struct VictimPolicy {
   std::function<Duration(const GroupState&)> min_runtime;
   // Whether work of a queue may go, given what goes with it; null: yes. More losses never help.
   std::function<bool(QueueId, const Losses&, const QueueAmounts& more)> allows;
-  // Whether a victim of so much should have been left to its queue, as the plan leaves it, unless
-  // it moves; null: no.
-  std::function<bool(QueueId, const QueueAmounts& charge)> spares;
+  // True if the victim fits within its queue's quota under this plan: it must then move to another
+  // node and may not be stopped. May be null.
+  std::function<bool(QueueId, const QueueAmounts& charge)> protects;
 };
 
 struct VictimPlan {
@@ -53,12 +53,12 @@ struct VictimPlan {
   std::string because;         // for people, when there is no plan
 };
 
-// Keeps what it learned about the nodes between searches of one rule and one kind of asker.
+// Keeps what it learned about the nodes between searches of one searcher.
 VictimPlan FindVictims(Context& context,
                        Statement& trial,
                        GroupId group,
                        const std::vector<PodId>& pods,
-                       const std::vector<int32_t>& asker,
+                       const SearcherKey& searcher,
                        const VictimPolicy& policy);
 
 }  // namespace swell::sched

@@ -7,22 +7,22 @@
 #include <bit>
 #include <map>
 #include <set>
-#include <tuple>
 #include <vector>
 
+#include "sched/victims/victim_order.h"
 #include "sched/victims/victims.h"
 
 namespace swell::sched {
 
 // Something that may be stopped: one pod, or a whole group (pod == kNone).
-struct Pick {
+struct VictimUnit {
   GroupId group = kNone;
   PodId pod = kNone;
   bool surplus = false;
-  int64_t cost = 0;     // milli GPU-seconds
-  int64_t safe_ns = 0;  // since when it has work to lose; youngest first among equals
-  double value = 0;     // how much of what is missing it frees here
-  int first = 0;        // its pods on the node: a range of the candidates
+  int64_t cost = 0;           // milli GPU-seconds
+  int64_t last_saved_ns = 0;  // since when it has work to lose; youngest first among equals
+  double value = 0;           // how much of what is missing it frees here
+  int first = 0;              // its pods on the node: a range of the candidates
   int count = 0;
   uint32_t change = 0;    // of the group when this was found
   QueueAmounts charge{};  // what its queue would be charged less
@@ -31,22 +31,22 @@ struct Pick {
 // Losses below this count as none, in milli GPU-seconds: coming back takes as much. Others that
 // differ by less than a thirtieth count as the same: members that started together have lost alike.
 inline constexpr int64_t kLossFloor = 1'200'000;
-inline int64_t Felt(int64_t cost) {
+inline int64_t QuantizedCost(int64_t cost) {
   if (cost < kLossFloor) return 0;
   const int shift = std::bit_width(static_cast<uint64_t>(cost)) - 6;
   return cost >> shift << shift;
 }
 
 // What making room on one node would take.
-struct Offer {
+struct NodeEvictionPlan {
   bool possible = false;
   bool stops = false;  // takes more than surplus
   int64_t cost = 0;
   int32_t priority = INT32_MIN;  // highest among victims
   int32_t over_rank = -1;        // least over its share among victims' queues
-  int64_t safe_ns = 0;           // oldest among victims
+  int64_t last_saved_ns = 0;     // oldest among victims
   int64_t member = INT64_MIN;    // highest member priority among surplus: who is given up last
-  std::vector<Pick> picks;
+  std::vector<VictimUnit> units;
 };
 
 // Room on one node as it would be with some pods gone.
@@ -73,20 +73,20 @@ class Scratch {
 // Pods that were taken, and what they were before.
 using TakenPods = std::vector<std::pair<PodId, PodPhase>>;
 
-class VictimFinder {
+class VictimIndex {
  public:
-  explicit VictimFinder(Context& context);
+  explicit VictimIndex(Context& context);
 
   // Begins a search: for whom, under which rule. Catches up with what changed since the last one.
   void Begin(GroupId group, const VictimPolicy& policy);
   // The best node for the pod within the filter, as it is now; kNone: none.
-  NodeId Best(PodId pod, const NodeFilter* filter, Offer& offer);
+  NodeId Best(PodId pod, const NodeFilter* filter, NodeEvictionPlan& offer);
   // Room was made there and the pod still did not fit: not in this search again.
-  void Bar(PodId pod, NodeId node);
+  void Exclude(PodId pod, NodeId node);
   // Nodes changed: renews their offers.
   void CatchUp();
   // Everything of the group that may be given up, wherever it runs.
-  void PicksOf(GroupId group, std::vector<Pick>& picks);
+  void PicksOf(GroupId group, std::vector<VictimUnit>& units);
   bool Eligible(GroupId group);
   bool MayStop(GroupId group);
   // Whether it runs, comes back, and has not been moved lately.
@@ -95,18 +95,19 @@ class VictimFinder {
   int TakenOf(GroupId group) const { return taken_of_[group]; }
   void ForgetTaken();
   int64_t CostOf(PodId pod) const;
-  int64_t SafeSince(PodId pod) const;
-  // Pick::charge, as things are now.
-  QueueAmounts ChargeOf(const Pick& pick);
+  int64_t LastSaved(PodId pod) const;
+  // VictimUnit::charge, as things are now.
+  QueueAmounts ChargeOf(const VictimUnit& pick);
   QueueAmounts SurplusCharge(GroupId group) const;
   // Whether the rule and the disruption budgets let it go beside what goes already; notes the loss
   // then.
-  bool Allowed(const Pick& pick, Losses& losses);
+  bool Allowed(const VictimUnit& pick, Losses& losses);
   // 0: the group's queue is most over its share.
   int32_t OverRank(GroupId group) const { return over_rank_[state_.groups[group].queue]; }
-  // Surplus first, then least work lost for what it frees, lowest priority, most over, youngest.
-  // By losses as they are, or only as far as they are felt.
-  bool Before(const Pick& a, const Pick& b, bool felt) const;
+  // By VictimOrder. Losses count as they are, or quantized.
+  bool Before(const VictimUnit& a, const VictimUnit& b, bool quantized) const;
+  // Among units that are equal otherwise: the youngest first, and in one group the last member.
+  bool GivesUpFirst(const VictimUnit& a, const VictimUnit& b) const;
   // Ranks whose nodes changed since the call before.
   const std::vector<int>& changed() const { return changed_; }
 
@@ -114,19 +115,17 @@ class VictimFinder {
   bool guarded() const { return guarded_; }
 
  private:
-  using OfferKey = std::tuple<bool, int64_t, int32_t, int32_t, int64_t, int64_t, int>;
-  static constexpr size_t kRankOfKey = 6;
   struct Table {
     PodId example = kNone;
-    std::vector<OfferKey> key_of;  // by rank; valid where listed
-    std::vector<Offer> offers;     // the same
+    std::vector<VictimOrder> key_of;       // by rank; valid where listed
+    std::vector<NodeEvictionPlan> offers;  // the same
     std::vector<uint8_t> listed;
-    std::set<OfferKey> order;
+    std::set<VictimOrder> order;
   };
   struct GroupFacts {
     uint32_t change = 0;  // of the group when they were taken; 0: never
     int64_t cost = 0;
-    int64_t safe_ns = 0;  // the last of its members to begin
+    int64_t last_saved_ns = 0;  // the last of its members to begin
     QueueAmounts charge{};
     int8_t may_stop = -1;
   };
@@ -137,18 +136,18 @@ class VictimFinder {
 
   // Null: the budget ended before every node was looked at.
   Table* TableFor(PodId pod);
-  OfferKey KeyOf(const Offer& offer, int rank) const;
+  VictimOrder OrderOf(const NodeEvictionPlan& offer, int rank) const;
   void Relist(Table& table, NodeId node);
-  Offer Evaluate(PodId pod, NodeId node);
+  NodeEvictionPlan Evaluate(PodId pod, NodeId node);
   // Whether it is what Evaluate would answer, the node being as it was.
-  bool StillHolds(const Offer& offer);
-  bool WithinBudgets(const Pick& pick, Losses& losses);
-  bool LaterSpeaksFor(const std::vector<Pick>& picks, size_t i) const;
-  bool AllAllowed(const std::vector<Pick>& picks);
-  bool AddSinglePicks(GroupId group, int first, int count, std::vector<Pick>& picks);
-  void AddPicks(GroupId group, int first, int count, std::vector<Pick>& picks);
+  bool StillHolds(const NodeEvictionPlan& offer);
+  bool WithinBudgets(const VictimUnit& pick, Losses& losses);
+  bool LaterSpeaksFor(const std::vector<VictimUnit>& units, size_t i) const;
+  bool AllAllowed(const std::vector<VictimUnit>& units);
+  bool AddSingleUnits(GroupId group, int first, int count, std::vector<VictimUnit>& units);
+  void AddUnits(GroupId group, int first, int count, std::vector<VictimUnit>& units);
   bool AllNeeded();
-  bool Choose(double missing, bool felt);
+  bool Choose(double missing, bool quantized);
   void ChooseOne(double missing);
   std::pair<bool, int64_t> ChosenCost() const;
   void Minimize();
@@ -163,7 +162,7 @@ class VictimFinder {
   const VictimPolicy* policy_ = nullptr;
   void Expect(const std::vector<QueueId>& from);
   std::vector<int> RanksWithCandidates();
-  void FetchAhead(const std::vector<int>& ranks, size_t i) const;
+  void PrefetchAt(const std::vector<int>& ranks, size_t i) const;
 
   std::vector<uint8_t> from_;     // by QueueId: its work may go
   std::vector<int8_t> eligible_;  // by GroupId; -1: not asked yet
@@ -175,7 +174,7 @@ class VictimFinder {
   std::vector<GroupId> taken_from_;
   std::vector<int64_t> spent_;  // by budget: pods this search took
   std::map<ShapeId, Table> tables_;
-  std::set<std::pair<ShapeId, NodeId>> barred_;
+  std::set<std::pair<ShapeId, NodeId>> excluded_;
   size_t seen_touched_ = 0;
   std::vector<int> changed_;
   std::vector<uint8_t> marked_;  // by rank, while catching up
@@ -183,8 +182,8 @@ class VictimFinder {
   // Of the node being evaluated.
   Scratch scratch_;
   std::vector<Candidate> candidates_;
-  std::vector<uint8_t> going_;  // by candidate: how many chosen picks have it
-  std::vector<Pick> picks_;
+  std::vector<uint8_t> going_;  // by candidate: how many chosen units have it
+  std::vector<VictimUnit> units_;
   std::vector<uint8_t> chosen_;
 };
 

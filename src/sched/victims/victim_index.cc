@@ -1,4 +1,4 @@
-#include "sched/victims/victim_offers.h"
+#include "sched/victims/victim_index.h"
 
 #include "sched/queues/queue_order.h"
 
@@ -102,7 +102,7 @@ double Scratch::Missing() const {
   return missing;
 }
 
-VictimFinder::VictimFinder(Context& context)
+VictimIndex::VictimIndex(Context& context)
     : context_(context),
       state_(context.state),
       from_(context.state.queues.size()),
@@ -125,15 +125,15 @@ VictimFinder::VictimFinder(Context& context)
   }
 }
 
-void VictimFinder::Begin(GroupId group, const VictimPolicy& policy) {
+void VictimIndex::Begin(GroupId group, const VictimPolicy& policy) {
   group_ = group;
   policy_ = &policy;
   guarded_ = false;
   ForgetTaken();
   Expect(policy.from);
-  if (!barred_.empty()) {
+  if (!excluded_.empty()) {
     std::set<std::pair<ShapeId, NodeId>> again;
-    again.swap(barred_);
+    again.swap(excluded_);
     for (const auto& [shape, node] : again) {
       auto table = tables_.find(shape);
       if (table != tables_.end()) Relist(table->second, node);
@@ -143,7 +143,7 @@ void VictimFinder::Begin(GroupId group, const VictimPolicy& policy) {
 }
 
 // What was learned of the nodes holds while no queue is added to those that may lose.
-void VictimFinder::Expect(const std::vector<QueueId>& from) {
+void VictimIndex::Expect(const std::vector<QueueId>& from) {
   const bool more =
       std::any_of(from.begin(), from.end(), [this](QueueId id) { return !from_[id]; });
   if (!more) return;
@@ -152,7 +152,7 @@ void VictimFinder::Expect(const std::vector<QueueId>& from) {
   for (QueueId id : from) from_[id] = 1;
 }
 
-void VictimFinder::CatchUp() {
+void VictimIndex::CatchUp() {
   changed_.clear();
   marked_.resize(state_.index.by_rank.size());
   for (; seen_touched_ < state_.touched.size(); ++seen_touched_) {
@@ -167,7 +167,7 @@ void VictimFinder::CatchUp() {
   }
 }
 
-bool VictimFinder::Eligible(GroupId id) {
+bool VictimIndex::Eligible(GroupId id) {
   if (id == kNone || id == group_) return false;
   // Whoever starts in this cycle is not moved in the same breath.
   if (policy_->must_move && context_.bound.HasGroup(id)) return false;
@@ -180,7 +180,7 @@ bool VictimFinder::Eligible(GroupId id) {
   return known > 0;
 }
 
-bool VictimFinder::MayMove(GroupId id) {
+bool VictimIndex::MayMove(GroupId id) {
   const GroupState& group = state_.groups[id];
   // To move what nobody makes anew would be to end it.
   const bool ends = std::any_of(group.members.begin(), group.members.end(),
@@ -199,7 +199,7 @@ bool VictimFinder::MayMove(GroupId id) {
   return false;
 }
 
-VictimFinder::GroupFacts& VictimFinder::FactsOf(GroupId id) {
+VictimIndex::GroupFacts& VictimIndex::FactsOf(GroupId id) {
   GroupFacts& facts = facts_[id];
   const uint32_t change = state_.groups[id].change;
   if (facts.change == change) return facts;
@@ -209,15 +209,15 @@ VictimFinder::GroupFacts& VictimFinder::FactsOf(GroupId id) {
     const PodState& pod = state_.pods[id_of_pod];
     if (!pod.Holds()) continue;
     facts.cost += CostOf(id_of_pod);
-    facts.safe_ns = std::max(facts.safe_ns, SafeSince(id_of_pod));
+    facts.last_saved_ns = std::max(facts.last_saved_ns, LastSaved(id_of_pod));
     for (int r = 0; r < kQueueResources; ++r) facts.charge[r] += pod.charge[r];
   }
   return facts;
 }
 
-int64_t VictimFinder::CostOfGroup(GroupId id) { return FactsOf(id).cost; }
+int64_t VictimIndex::CostOfGroup(GroupId id) { return FactsOf(id).cost; }
 
-bool VictimFinder::MayStop(GroupId id) {
+bool VictimIndex::MayStop(GroupId id) {
   if (policy_->surplus_only) return false;
   const GroupState& group = state_.groups[id];
   GroupFacts& facts = FactsOf(id);
@@ -242,7 +242,7 @@ bool VictimFinder::MayStop(GroupId id) {
   return facts.may_stop > 0;
 }
 
-int64_t VictimFinder::CostOf(PodId id) const {
+int64_t VictimIndex::CostOf(PodId id) const {
   const PodState& pod = state_.pods[id];
   const Shape& shape = state_.shapes[pod.shape];
   double weight = static_cast<double>(pod.charge[kQueueGpu]) / kPpm;
@@ -256,24 +256,28 @@ int64_t VictimFinder::CostOf(PodId id) const {
   return static_cast<int64_t>((weight * seconds + pod.restart_cost_gpu_s) * 1000);
 }
 
-int64_t VictimFinder::SafeSince(PodId id) const {
+int64_t VictimIndex::LastSaved(PodId id) const {
   const PodState& pod = state_.pods[id];
   if (pod.start.unix_ns == 0) return context_.now.unix_ns;  // it has yet to begin
   return std::max(pod.start, pod.checkpoint).unix_ns;
 }
 
-bool VictimFinder::Before(const Pick& a, const Pick& b, bool felt) const {
-  if (a.surplus != b.surplus) return a.surplus;
-  const double left = static_cast<double>(felt ? Felt(a.cost) : a.cost) / a.value;
-  const double right = static_cast<double>(felt ? Felt(b.cost) : b.cost) / b.value;
-  if (left != right) return left < right;
-  const GroupState& group_a = state_.groups[a.group];
-  const GroupState& group_b = state_.groups[b.group];
-  if (group_a.priority != group_b.priority) return group_a.priority < group_b.priority;
-  const int32_t over_a = over_rank_[group_a.queue];
-  const int32_t over_b = over_rank_[group_b.queue];
-  if (over_a != over_b) return over_a < over_b;
-  if (a.safe_ns != b.safe_ns) return a.safe_ns > b.safe_ns;
+bool VictimIndex::Before(const VictimUnit& a, const VictimUnit& b, bool quantized) const {
+  const auto order = [&](const VictimUnit& unit) {
+    const GroupState& group = state_.groups[unit.group];
+    const int64_t cost = quantized ? QuantizedCost(unit.cost) : unit.cost;
+    return VictimOrder{.stops_gang = !unit.surplus,
+                       .cost = static_cast<double>(cost) / unit.value,
+                       .priority = group.priority,
+                       .over_rank = over_rank_[group.queue]};
+  };
+  const VictimOrder left = order(a);
+  const VictimOrder right = order(b);
+  return left != right ? left < right : GivesUpFirst(a, b);
+}
+
+bool VictimIndex::GivesUpFirst(const VictimUnit& a, const VictimUnit& b) const {
+  if (a.last_saved_ns != b.last_saved_ns) return a.last_saved_ns > b.last_saved_ns;
   if (a.group != b.group) return state_.JobBefore(b.group, a.group);
   if (a.pod == kNone || b.pod == kNone) return b.pod == kNone && a.pod != kNone;
   return state_.MemberBefore(b.pod, a.pod);
@@ -281,76 +285,76 @@ bool VictimFinder::Before(const Pick& a, const Pick& b, bool felt) const {
 
 // What of one group can be given up: surplus members in give-up order, then the rest. Answers
 // whether there is a rest that goes with its gang.
-bool VictimFinder::AddSinglePicks(GroupId id, int first, int count, std::vector<Pick>& picks) {
+bool VictimIndex::AddSingleUnits(GroupId id, int first, int count, std::vector<VictimUnit>& units) {
   const GroupState& group = state_.groups[id];
   std::sort(
       candidates_.begin() + first, candidates_.begin() + first + count,
       [this](const Candidate& a, const Candidate& b) { return state_.MemberBefore(b.pod, a.pod); });
-  const size_t before = picks.size();
+  const size_t before = units.size();
   bool whole = false;
   for (int i = first; i < first + count; ++i) {
     const PodId pod = candidates_[i].pod;
     const int32_t set = state_.pods[pod].set;
     int used = 0;
-    for (size_t p = before; p < picks.size(); ++p) {
-      used += picks[p].surplus && state_.pods[picks[p].pod].set == set;
+    for (size_t p = before; p < units.size(); ++p) {
+      used += units[p].surplus && state_.pods[units[p].pod].set == set;
     }
     if (used < group.sets[set].Surplus()) {
       // Of one group the last members go first, whichever began last.
-      picks.push_back({id, pod, true, CostOf(pod), FactsOf(id).safe_ns, 0, i, 1});
+      units.push_back({id, pod, true, CostOf(pod), FactsOf(id).last_saved_ns, 0, i, 1});
       continue;
     }
     if (!MayStop(id)) continue;
     if (group.unit == PreemptUnit::kPod) {
-      picks.push_back({id, pod, false, CostOf(pod), SafeSince(pod), 0, i, 1});
+      units.push_back({id, pod, false, CostOf(pod), LastSaved(pod), 0, i, 1});
     } else {
       whole = true;
     }
   }
-  for (size_t p = before; p < picks.size(); ++p) picks[p].charge = ChargeOf(picks[p]);
+  for (size_t p = before; p < units.size(); ++p) units[p].charge = ChargeOf(units[p]);
   return whole;
 }
 
-void VictimFinder::AddPicks(GroupId id, int first, int count, std::vector<Pick>& picks) {
+void VictimIndex::AddUnits(GroupId id, int first, int count, std::vector<VictimUnit>& units) {
   const GroupState& group = state_.groups[id];
   const bool singly = group.has_surplus || group.unit == PreemptUnit::kPod;
-  const bool whole = singly ? AddSinglePicks(id, first, count, picks) : MayStop(id);
+  const bool whole = singly ? AddSingleUnits(id, first, count, units) : MayStop(id);
   if (!whole) return;
-  Pick pick{id, kNone, false, CostOfGroup(id), 0, 0, first, count};
+  VictimUnit pick{id, kNone, false, CostOfGroup(id), 0, 0, first, count};
   pick.charge = ChargeOf(pick);
   for (int i = first; i < first + count; ++i) {
-    pick.safe_ns = std::max(pick.safe_ns, SafeSince(candidates_[i].pod));
+    pick.last_saved_ns = std::max(pick.last_saved_ns, LastSaved(candidates_[i].pod));
   }
-  picks.push_back(pick);
+  units.push_back(pick);
 }
 
-void VictimFinder::PicksOf(GroupId group, std::vector<Pick>& picks) {
+void VictimIndex::PicksOf(GroupId group, std::vector<VictimUnit>& units) {
   candidates_.clear();
   for (PodId pod : state_.groups[group].members) {
     if (state_.pods[pod].Holds()) candidates_.push_back({group, pod});
   }
-  if (!candidates_.empty()) AddPicks(group, 0, static_cast<int>(candidates_.size()), picks);
+  if (!candidates_.empty()) AddUnits(group, 0, static_cast<int>(candidates_.size()), units);
 }
 
-void VictimFinder::Add(size_t i) {
+void VictimIndex::Add(size_t i) {
   chosen_[i] = 1;
-  for (int c = picks_[i].first; c < picks_[i].first + picks_[i].count; ++c) {
+  for (int c = units_[i].first; c < units_[i].first + units_[i].count; ++c) {
     if (going_[c]++ == 0) scratch_.Move(state_.pods[candidates_[c].pod], +1);
   }
 }
 
-void VictimFinder::Drop(size_t i) {
+void VictimIndex::Drop(size_t i) {
   chosen_[i] = 0;
-  for (int c = picks_[i].first; c < picks_[i].first + picks_[i].count; ++c) {
+  for (int c = units_[i].first; c < units_[i].first + units_[i].count; ++c) {
     if (--going_[c] == 0) scratch_.Move(state_.pods[candidates_[c].pod], -1);
   }
 }
 
-QueueAmounts VictimFinder::ChargeOf(const Pick& pick) {
+QueueAmounts VictimIndex::ChargeOf(const VictimUnit& pick) {
   return pick.pod != kNone ? state_.pods[pick.pod].charge : FactsOf(pick.group).charge;
 }
 
-void VictimFinder::CountTaken(GroupId group, const TakenPods& pods) {
+void VictimIndex::CountTaken(GroupId group, const TakenPods& pods) {
   taken_of_[group] += static_cast<int32_t>(pods.size());
   taken_from_.push_back(group);
   if (context_.disruptions.empty()) return;
@@ -359,13 +363,13 @@ void VictimFinder::CountTaken(GroupId group, const TakenPods& pods) {
   }
 }
 
-void VictimFinder::ForgetTaken() {
+void VictimIndex::ForgetTaken() {
   for (GroupId group : taken_from_) taken_of_[group] = 0;
   taken_from_.clear();
   spent_.assign(spent_.size(), 0);
 }
 
-bool VictimFinder::WithinBudgets(const Pick& pick, Losses& losses) {
+bool VictimIndex::WithinBudgets(const VictimUnit& pick, Losses& losses) {
   DisruptionLedger& ledger = context_.disruptions;
   if (ledger.empty()) return true;
   std::vector<std::pair<size_t, int64_t>> counts = losses.budgets;
@@ -392,7 +396,7 @@ bool VictimFinder::WithinBudgets(const Pick& pick, Losses& losses) {
   return within;
 }
 
-bool VictimFinder::Allowed(const Pick& pick, Losses& losses) {
+bool VictimIndex::Allowed(const VictimUnit& pick, Losses& losses) {
   if (!WithinBudgets(pick, losses)) return false;
   if (!policy_->allows) return true;
   const QueueId queue = state_.groups[pick.group].queue;
@@ -413,7 +417,7 @@ bool VictimFinder::Allowed(const Pick& pick, Losses& losses) {
   return true;
 }
 
-QueueAmounts VictimFinder::SurplusCharge(GroupId id) const {
+QueueAmounts VictimIndex::SurplusCharge(GroupId id) const {
   const GroupState& group = state_.groups[id];
   QueueAmounts sum{};
   std::vector<int32_t> left;
@@ -428,13 +432,13 @@ QueueAmounts VictimFinder::SurplusCharge(GroupId id) const {
 }
 
 // Leaves out what turned out not to be needed, costliest first.
-void VictimFinder::Minimize() {
+void VictimIndex::Minimize() {
   std::vector<size_t> order;
   for (size_t i = 0; i < chosen_.size(); ++i) {
     if (chosen_[i]) order.push_back(i);
   }
   if (order.size() < 2) return;
-  const auto rank = [this](size_t i) { return std::tuple(!picks_[i].surplus, picks_[i].cost, i); };
+  const auto rank = [this](size_t i) { return std::tuple(!units_[i].surplus, units_[i].cost, i); };
   std::sort(order.begin(), order.end(), [&](size_t a, size_t b) { return rank(a) > rank(b); });
   size_t left = order.size();
   for (size_t i : order) {
@@ -447,28 +451,28 @@ void VictimFinder::Minimize() {
   }
 }
 
-std::pair<bool, int64_t> VictimFinder::ChosenCost() const {
+std::pair<bool, int64_t> VictimIndex::ChosenCost() const {
   std::pair<bool, int64_t> cost{false, 0};
-  for (size_t i = 0; i < picks_.size(); ++i) {
+  for (size_t i = 0; i < units_.size(); ++i) {
     if (!chosen_[i]) continue;
-    cost.first |= !picks_[i].surplus;
-    cost.second += picks_[i].cost;
+    cost.first |= !units_[i].surplus;
+    cost.second += units_[i].cost;
   }
   return cost;
 }
 
 // Greedily, by loss for what is freed.
-bool VictimFinder::Choose(double missing, bool felt) {
-  std::sort(picks_.begin(), picks_.end(),
-            [&](const Pick& a, const Pick& b) { return Before(a, b, felt); });
+bool VictimIndex::Choose(double missing, bool quantized) {
+  std::sort(units_.begin(), units_.end(),
+            [&](const VictimUnit& a, const VictimUnit& b) { return Before(a, b, quantized); });
   for (size_t c = 0; c < candidates_.size(); ++c) {
     if (going_[c] > 0) scratch_.Move(state_.pods[candidates_[c].pod], -1);
   }
   going_.assign(candidates_.size(), 0);
-  chosen_.assign(picks_.size(), 0);
+  chosen_.assign(units_.size(), 0);
   Losses losses;
-  for (size_t i = 0; i < picks_.size() && (missing <= 0 || scratch_.Missing() > 0); ++i) {
-    if (Allowed(picks_[i], losses)) Add(i);
+  for (size_t i = 0; i < units_.size() && (missing <= 0 || scratch_.Missing() > 0); ++i) {
+    if (Allowed(units_[i], losses)) Add(i);
   }
   if (scratch_.Missing() > 0) return false;
   if (missing > 0) Minimize();
@@ -477,12 +481,12 @@ bool VictimFinder::Choose(double missing, bool felt) {
 
 // Chooses all, and answers whether the node lacks room as soon as any one of them stays: there is
 // nothing to choose among then.
-bool VictimFinder::AllNeeded() {
-  for (size_t i = 0; i < picks_.size(); ++i) Add(i);
+bool VictimIndex::AllNeeded() {
+  for (size_t i = 0; i < units_.size(); ++i) Add(i);
   bool all = true;
-  for (size_t i = 0; i < picks_.size() && all; ++i) {
+  for (size_t i = 0; i < units_.size() && all; ++i) {
     CoreAmounts its{};  // that nobody else frees
-    for (int c = picks_[i].first; c < picks_[i].first + picks_[i].count; ++c) {
+    for (int c = units_[i].first; c < units_[i].first + units_[i].count; ++c) {
       if (going_[c] != 1) continue;
       const Shape& shape = state_.ShapeOf(candidates_[c].pod);
       for (int r = 0; r < kCoreCount; ++r) its[r] += shape.core[r];
@@ -497,61 +501,61 @@ bool VictimFinder::AllNeeded() {
 
 // Whether a later pick differs for the rule in nothing but what goes before it, which is more: if
 // it may go, this one may.
-bool VictimFinder::LaterSpeaksFor(const std::vector<Pick>& picks, size_t i) const {
+bool VictimIndex::LaterSpeaksFor(const std::vector<VictimUnit>& units, size_t i) const {
   if (!policy_->allows || !context_.disruptions.empty()) return false;
-  const auto plain = [this](const Pick& pick) {
+  const auto plain = [this](const VictimUnit& pick) {
     return pick.pod != kNone || !state_.groups[pick.group].has_surplus;
   };
-  const auto alike = [&](const Pick& later) {
-    if (!plain(later) || state_.groups[later.group].queue != state_.groups[picks[i].group].queue) {
+  const auto alike = [&](const VictimUnit& later) {
+    if (!plain(later) || state_.groups[later.group].queue != state_.groups[units[i].group].queue) {
       return false;
     }
     for (int r = 0; r < kQueueResources; ++r) {
-      if ((later.charge[r] > 0) != (picks[i].charge[r] > 0)) return false;
+      if ((later.charge[r] > 0) != (units[i].charge[r] > 0)) return false;
     }
     return true;
   };
-  return plain(picks[i]) &&
-         std::any_of(picks.begin() + static_cast<std::ptrdiff_t>(i) + 1, picks.end(), alike);
+  return plain(units[i]) &&
+         std::any_of(units.begin() + static_cast<std::ptrdiff_t>(i) + 1, units.end(), alike);
 }
 
-bool VictimFinder::AllAllowed(const std::vector<Pick>& picks) {
+bool VictimIndex::AllAllowed(const std::vector<VictimUnit>& units) {
   Losses losses;
-  for (size_t i = 0; i < picks.size(); ++i) {
-    if (LaterSpeaksFor(picks, i)) {
-      AddLoss(losses, state_.groups[picks[i].group].queue, picks[i].charge);
-    } else if (!Allowed(picks[i], losses)) {
+  for (size_t i = 0; i < units.size(); ++i) {
+    if (LaterSpeaksFor(units, i)) {
+      AddLoss(losses, state_.groups[units[i].group].queue, units[i].charge);
+    } else if (!Allowed(units[i], losses)) {
       return false;
     }
   }
   return true;
 }
 
-bool VictimFinder::StillHolds(const Offer& offer) {
+bool VictimIndex::StillHolds(const NodeEvictionPlan& offer) {
   context_.budget -= 1;
-  for (const Pick& pick : offer.picks) {
+  for (const VictimUnit& pick : offer.units) {
     __builtin_prefetch(&state_.groups[pick.group]);
     __builtin_prefetch(&state_.groups[pick.group].change);
   }
   // More losses never help: what was not allowed before is not now.
-  return std::all_of(offer.picks.begin(), offer.picks.end(),
-                     [this](const Pick& pick) {
+  return std::all_of(offer.units.begin(), offer.units.end(),
+                     [this](const VictimUnit& pick) {
                        return Eligible(pick.group) &&
                               state_.groups[pick.group].change == pick.change;
                      }) &&
-         AllAllowed(offer.picks);
+         AllAllowed(offer.units);
 }
 
 // The one pick that is enough and costs less than those chosen.
-void VictimFinder::ChooseOne(double missing) {
+void VictimIndex::ChooseOne(double missing) {
   std::pair<bool, int64_t> cost = ChosenCost();
-  for (size_t i = 0; i < picks_.size(); ++i) {
-    const Pick& pick = picks_[i];
+  for (size_t i = 0; i < units_.size(); ++i) {
+    const VictimUnit& pick = units_[i];
     const bool enough = pick.value >= missing - 1e-9;
     if (!enough || std::pair(!pick.surplus, pick.cost) >= cost) continue;
     Losses losses;
     if (!Allowed(pick, losses)) continue;
-    for (size_t j = 0; j < picks_.size(); ++j) {
+    for (size_t j = 0; j < units_.size(); ++j) {
       if (chosen_[j]) Drop(j);
     }
     Add(i);
@@ -559,14 +563,14 @@ void VictimFinder::ChooseOne(double missing) {
   }
 }
 
-Offer VictimFinder::Evaluate(PodId pod, NodeId node_id) {
-  Offer offer;
+NodeEvictionPlan VictimIndex::Evaluate(PodId pod, NodeId node_id) {
+  NodeEvictionPlan offer;
   const NodeState& node = state_.nodes[node_id];
   context_.budget -= 1 + static_cast<int64_t>(node.pods.size()) / 8;
   if (policy_->pool != kNone && node.pool != policy_->pool) return offer;
   const ShapeId shape_id = state_.pods[pod].shape;
   if (state_.VerdictOf(shape_id, node_id).unfit != Unfit::kNone) return offer;
-  if (!barred_.empty() && barred_.contains({shape_id, node_id})) return offer;
+  if (!excluded_.empty() && excluded_.contains({shape_id, node_id})) return offer;
   const Shape& shape = state_.shapes[shape_id];
   for (int r = 0; r < kCoreCount; ++r) {
     if (shape.core[r] > node.allocatable[r]) return offer;
@@ -580,17 +584,17 @@ Offer VictimFinder::Evaluate(PodId pod, NodeId node_id) {
   std::sort(candidates_.begin(), candidates_.end(), [](const Candidate& a, const Candidate& b) {
     return std::pair(a.group, a.pod) < std::pair(b.group, b.pod);
   });
-  picks_.clear();
+  units_.clear();
   for (size_t i = 0; i < candidates_.size();) {
     size_t j = i + 1;
     while (j < candidates_.size() && candidates_[j].group == candidates_[i].group) ++j;
-    AddPicks(candidates_[i].group, static_cast<int>(i), static_cast<int>(j - i), picks_);
+    AddUnits(candidates_[i].group, static_cast<int>(i), static_cast<int>(j - i), units_);
     i = j;
   }
-  if (picks_.empty()) return offer;
+  if (units_.empty()) return offer;
   scratch_.Reset(state_, node, shape);
   const double missing = scratch_.Missing();
-  for (Pick& pick : picks_) {
+  for (VictimUnit& pick : units_) {
     for (int c = pick.first; c < pick.first + pick.count; ++c) {
       scratch_.Move(state_.pods[candidates_[c].pod], +1);
     }
@@ -602,11 +606,11 @@ Offer VictimFinder::Evaluate(PodId pod, NodeId node_id) {
     }
   }
   going_.assign(candidates_.size(), 0);
-  chosen_.assign(picks_.size(), 0);
+  chosen_.assign(units_.size(), 0);
   if (missing > 0 && AllNeeded()) {
-    std::sort(picks_.begin(), picks_.end(),
-              [&](const Pick& a, const Pick& b) { return Before(a, b, true); });
-    if (scratch_.Missing() > 0 || !AllAllowed(picks_)) return offer;
+    std::sort(units_.begin(), units_.end(),
+              [&](const VictimUnit& a, const VictimUnit& b) { return Before(a, b, true); });
+    if (scratch_.Missing() > 0 || !AllAllowed(units_)) return offer;
   } else {
     if (!Choose(missing, true)) return offer;
     if (missing > 0 && ChosenCost().second >= kLossFloor) {
@@ -615,44 +619,48 @@ Offer VictimFinder::Evaluate(PodId pod, NodeId node_id) {
     }
   }
   offer.possible = true;
-  offer.safe_ns = INT64_MAX;
-  for (size_t i = 0; i < picks_.size(); ++i) {
+  offer.last_saved_ns = INT64_MAX;
+  for (size_t i = 0; i < units_.size(); ++i) {
     if (!chosen_[i]) continue;
-    const GroupState& group = state_.groups[picks_[i].group];
-    offer.stops |= !picks_[i].surplus;
-    offer.cost += picks_[i].cost;
+    const GroupState& group = state_.groups[units_[i].group];
+    offer.stops |= !units_[i].surplus;
+    offer.cost += units_[i].cost;
     offer.priority = std::max(offer.priority, group.priority);
     offer.over_rank = std::max(offer.over_rank, over_rank_[group.queue]);
-    offer.safe_ns = std::min(offer.safe_ns, picks_[i].safe_ns);
-    if (picks_[i].surplus) {
-      offer.member = std::max(offer.member, state_.pods[picks_[i].pod].member_priority);
+    offer.last_saved_ns = std::min(offer.last_saved_ns, units_[i].last_saved_ns);
+    if (units_[i].surplus) {
+      offer.member = std::max(offer.member, state_.pods[units_[i].pod].member_priority);
     }
-    offer.picks.push_back(picks_[i]);
-    offer.picks.back().change = group.change;
+    offer.units.push_back(units_[i]);
+    offer.units.back().change = group.change;
   }
   return offer;
 }
 
-VictimFinder::OfferKey VictimFinder::KeyOf(const Offer& offer, int rank) const {
-  return {
-      offer.stops, Felt(offer.cost), offer.priority, offer.over_rank, -offer.safe_ns, offer.member,
-      rank};
+VictimOrder VictimIndex::OrderOf(const NodeEvictionPlan& offer, int rank) const {
+  return {.stops_gang = offer.stops,
+          .cost = static_cast<double>(QuantizedCost(offer.cost)),
+          .priority = offer.priority,
+          .over_rank = offer.over_rank,
+          .age_ns = -offer.last_saved_ns,
+          .member_priority = offer.member,
+          .number = rank};
 }
 
-void VictimFinder::Relist(Table& table, NodeId node) {
+void VictimIndex::Relist(Table& table, NodeId node) {
   const int rank = state_.nodes[node].rank;
   if (rank == kNone) return;
   if (table.listed[rank]) table.order.erase(table.key_of[rank]);
   table.listed[rank] = 0;
-  Offer& offer = table.offers[rank];
+  NodeEvictionPlan& offer = table.offers[rank];
   offer = Evaluate(table.example, node);
   if (!offer.possible) return;
-  table.key_of[rank] = KeyOf(offer, rank);
+  table.key_of[rank] = OrderOf(offer, rank);
   table.listed[rank] = 1;
   table.order.insert(table.key_of[rank]);
 }
 
-VictimFinder::Table* VictimFinder::TableFor(PodId pod) {
+VictimIndex::Table* VictimIndex::TableFor(PodId pod) {
   auto [it, added] = tables_.try_emplace(state_.pods[pod].shape);
   Table& table = it->second;
   if (!added) return &table;
@@ -662,7 +670,7 @@ VictimFinder::Table* VictimFinder::TableFor(PodId pod) {
   table.listed.resize(state_.index.by_rank.size());
   const std::vector<int> ranks = RanksWithCandidates();
   for (size_t i = 0; i < ranks.size(); ++i) {
-    FetchAhead(ranks, i);
+    PrefetchAt(ranks, i);
     const int rank = ranks[i];
     if (context_.budget <= 0) {  // half a table would mislead the next search
       tables_.erase(it);
@@ -673,8 +681,8 @@ VictimFinder::Table* VictimFinder::TableFor(PodId pod) {
   return &table;
 }
 
-// As State::FetchAhead, for nodes whose pods are gone through.
-void VictimFinder::FetchAhead(const std::vector<int>& ranks, size_t i) const {
+// As State::PrefetchAt, for nodes whose pods are gone through.
+void VictimIndex::PrefetchAt(const std::vector<int>& ranks, size_t i) const {
   const auto node = [&](size_t ahead) -> const NodeState* {
     return i + ahead < ranks.size() ? &state_.nodes[state_.index.by_rank[ranks[i + ahead]]]
                                     : nullptr;
@@ -698,7 +706,7 @@ void VictimFinder::FetchAhead(const std::vector<int>& ranks, size_t i) const {
 }
 
 // Where anything may run that may be stopped, in order: the other nodes have nothing to offer.
-std::vector<int> VictimFinder::RanksWithCandidates() {
+std::vector<int> VictimIndex::RanksWithCandidates() {
   std::vector<uint8_t> has(state_.index.by_rank.size());
   size_t holders = 0;
   for (size_t queue = 0; queue < from_.size(); ++queue) {
@@ -719,7 +727,7 @@ std::vector<int> VictimFinder::RanksWithCandidates() {
     }
   }
   for (size_t i = 0; i < held.size(); ++i) {
-    state_.FetchAhead(held, i);
+    state_.PrefetchAt(held, i);
     const PodState& pod = state_.pods[held[i]];
     if (pod.Holds() && state_.nodes[pod.node].rank != kNone) has[state_.nodes[pod.node].rank] = 1;
   }
@@ -730,12 +738,12 @@ std::vector<int> VictimFinder::RanksWithCandidates() {
   return ranks;
 }
 
-NodeId VictimFinder::Best(PodId pod, const NodeFilter* filter, Offer& offer) {
+NodeId VictimIndex::Best(PodId pod, const NodeFilter* filter, NodeEvictionPlan& offer) {
   Table* table = TableFor(pod);
   if (table == nullptr) return kNone;
   for (auto it = table->order.begin(); it != table->order.end() && context_.budget > 0;) {
-    const OfferKey key = *it;
-    const int rank = std::get<kRankOfKey>(key);
+    const VictimOrder key = *it;
+    const int rank = key.number;
     const NodeId node = state_.index.by_rank[rank];
     if (filter != nullptr && !(*filter)[node]) {
       ++it;
@@ -755,9 +763,9 @@ NodeId VictimFinder::Best(PodId pod, const NodeFilter* filter, Offer& offer) {
   return kNone;
 }
 
-void VictimFinder::Bar(PodId pod, NodeId node) {
+void VictimIndex::Exclude(PodId pod, NodeId node) {
   const ShapeId shape = state_.pods[pod].shape;
-  barred_.insert({shape, node});
+  excluded_.insert({shape, node});
   auto table = tables_.find(shape);
   if (table != tables_.end()) Relist(table->second, node);
 }
