@@ -4,7 +4,7 @@
 #include <set>
 
 #include "base/log.h"
-#include "kube/api/meta.h"
+#include "kube/api/meta/meta.h"
 #include "sched_inputs/sched_convert.h"
 
 namespace swell::controllers {

@@ -4,8 +4,8 @@
 #include <utility>
 
 #include "base/strings.h"
-#include "kube/api/meta.h"
-#include "kube/api/selector.h"
+#include "kube/api/meta/meta.h"
+#include "kube/api/meta/selector.h"
 #include "sched_inputs/sched_convert.h"
 
 namespace swell::controllers {

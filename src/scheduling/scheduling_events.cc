@@ -6,7 +6,7 @@
 
 #include "base/log.h"
 #include "base/strings.h"
-#include "kube/api/meta.h"
+#include "kube/api/meta/meta.h"
 #include "kube/controllers/pod_facts.h"
 #include "sched_inputs/sched_convert.h"
 #include "scheduling/evictions.h"
