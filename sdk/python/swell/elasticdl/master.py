@@ -116,7 +116,8 @@ class Model:
         try:
             # A version of an earlier run is older than any tolerance.
             verdict = self.master.post("/v1/gradient", worker=header["worker"], task=header["task"],
-                                       done=header["done"], version=version if version >= 0 else 1 << 60, sequence=self.sequence)
+                                       done=header["done"],
+                                       version=version if version >= 0 else 1 << 60, sequence=self.sequence)
         except wire.Refused as refused:
             return dict(self.current_version(), accepted=False, lost=str(refused)), self.bytes
         if verdict["accepted"]:
