@@ -20,6 +20,7 @@
 #include <vector>
 
 #include "sched/cycle/cycle.h"
+#include "sched/cycle/search_key.h"
 #include "sched/model.h"
 
 namespace swell::sched {
