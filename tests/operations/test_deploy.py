@@ -118,8 +118,9 @@ class Generated(unittest.TestCase):
     def test_every_api_version_is_in_the_table(self):
         text = (ROOT / "docs" / "operations.md").read_text()
         used = set()
-        for path in (DEPLOY / "kubernetes").glob("*.yaml"):
-            used |= {d["apiVersion"] for d in objects(path.read_text())}
+        texts = [path.read_text() for path in (DEPLOY / "kubernetes").glob("*.yaml")]
+        for text in [*texts, run(SWELL, "install", "--print").stdout]:
+            used |= {d["apiVersion"] for d in objects(text)}
         missing = sorted(version for version in used if f"`{version}`" not in text)
         self.assertEqual(missing, [])
 
@@ -230,9 +231,10 @@ class Live(ClusterTest):
 
     def test_manifests_are_taken_by_the_api_server(self):
         self.cluster.kubectl("create", "namespace", "swell-system")  # or it is there
-        for name in ("install", "controller"):
+        for text in (self.done(run(SWELL, "install", "--print")),
+                     (DEPLOY / "kubernetes" / "controller.yaml").read_text()):
             self.done(self.cluster.kubectl("apply", "--server-side", "--force-conflicts", "--dry-run=server", "-f",
-                                           str(DEPLOY / "kubernetes" / f"{name}.yaml")))
+                                           "-", input=text))
 
 
 if __name__ == "__main__":

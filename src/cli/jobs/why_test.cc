@@ -132,8 +132,7 @@ TEST_F(WhyTest, AJobOfAnotherNamespaceIsPointedTo) {
             "swell: job \"j\" not found in namespace \"default\"; it exists in team (use -n)\n");
   EXPECT_EQ(Run({"swell", "why", "k"}), 1);
   EXPECT_EQ(err_,
-            "swell: job \"k\" not found in namespace \"default\"; swell list shows the jobs there "
-            "are\n");
+            "swell: job \"k\" not found in namespace \"default\"; swell list shows the jobs\n");
 }
 
 TEST_F(WhyTest, AMinimumThatTheJobCannotHaveIsTold) {
@@ -142,7 +141,7 @@ TEST_F(WhyTest, AMinimumThatTheJobCannotHaveIsTold) {
       "{schedulingPolicy: {minAvailable: 5}}, pytorchReplicaSpecs: {Worker: {replicas: 2, "
       "template: {spec: {containers: [{name: pytorch, image: i}]}}}}}}");
   ASSERT_EQ(Run({"swell", "why", "j"}), 0) << err_;
-  EXPECT_NE(out_.find("Minimum:  minAvailable is 5, but the job has 2 members: all of "
+  EXPECT_NE(out_.find("Minimum:  minAvailable is 5, but the job has 2 members; all of "
                       "them start together\n"),
             std::string::npos)
       << out_;
