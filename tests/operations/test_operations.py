@@ -130,7 +130,7 @@ class Access(ClusterTest):
         self.done(self.cluster.swell("submit", "wide", "--gpus", "64", "--image", "x", "--", "true", kubeconfig=mine))
         self.until(lambda: "Insufficient nvidia.com/gpu" in
                    self.done(self.cluster.swell("why", "wide", kubeconfig=mine)))
-        self.assertIn("told to those who may look", self.done(self.cluster.swell("why", "wide", kubeconfig=mine)))
+        self.assertIn("Only users who can read the whole cluster", self.done(self.cluster.swell("why", "wide", kubeconfig=mine)))
         top = self.cluster.swell("top", "node", kubeconfig=mine)
         self.assertIn("node-1", self.done(top))
         self.assertIn("counted are pods of the namespaces that you may look into", top.stderr)

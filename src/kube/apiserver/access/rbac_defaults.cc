@@ -4,6 +4,7 @@
 #include <string_view>
 
 #include "base/strings.h"
+#include "kube/api/crd/definitions.h"
 
 namespace swell::apiserver {
 namespace {
@@ -17,7 +18,7 @@ struct RoleRow {
   std::string_view name;
   std::string_view label;       // "admin": aggregated into that role
   std::string_view aggregates;  // "admin": made of the roles labelled so
-  std::vector<std::string_view> rules;
+  std::vector<std::string> rules;
 };
 
 constexpr std::string_view kRead = "get,list,watch";
@@ -70,7 +71,7 @@ const std::vector<RoleRow>& UserRoles() {
         "WRITE|policy|poddisruptionbudgets", "WRITE|networking.k8s.io|ingresses,networkpolicies",
         "READ,WRITE|coordination.k8s.io|leases",
         "WRITE|swell.dev|podgroups,trainingjobs,trainingjobs/scale",
-        "WRITE|elasticdl.org,kubeflow.org,training.kubedl.io|*"}},
+        StrCat("WRITE|", api::JobGroups(), "|*")}},
       {"system:aggregate-to-view",
        "view",
        "",
@@ -88,7 +89,7 @@ const std::vector<RoleRow>& UserRoles() {
         "READ|policy|poddisruptionbudgets,poddisruptionbudgets/status",
         "READ|networking.k8s.io|ingresses,ingresses/status,networkpolicies",
         "READ|swell.dev|podgroups,trainingjobs,trainingjobs/scale",
-        "READ|elasticdl.org,kubeflow.org,training.kubedl.io|*"}},
+        StrCat("READ|", api::JobGroups(), "|*")}},
       {"system:aggregated-metrics-reader", "view", "", {"READ|metrics.k8s.io|nodes,pods"}},
       // What `swell user create --role` binds in projects: Kubernetes' own three under the names
       // that people have here, and what everybody sees of the cluster.

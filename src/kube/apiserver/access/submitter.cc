@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "base/strings.h"
+#include "kube/api/crd/definitions.h"
 #include "kube/api/meta/meta.h"
 #include "kube/api/meta/swell_keys.h"
 #include "kube/apiserver/access/access.h"
@@ -24,8 +25,10 @@ Work WorkOf(const api::KindInfo& kind) {
   if (group.empty() && name == "ReplicationController") return Work::kTemplate;
   if (group == "apps" && kind.plural != "controllerrevisions") return Work::kTemplate;
   if (group == "batch") return name == "CronJob" ? Work::kCronTemplate : Work::kTemplate;
-  const bool job = (group == "swell.dev" && name == "TrainingJob") || group == "kubeflow.org" ||
-                   group == "training.kubedl.io" || group == "elasticdl.org";
+  static const std::vector<api::Definition> jobs = api::JobDefinitions();
+  const bool job = std::any_of(jobs.begin(), jobs.end(), [&](const api::Definition& one) {
+    return one.group == group && one.kind == name;
+  });
   return job ? Work::kJob : Work::kNone;
 }
 
