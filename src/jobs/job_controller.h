@@ -92,6 +92,7 @@ class JobController {
   void WriteServices(const std::shared_ptr<Pass>& pass, const WritesPtr& writes);
   void WriteMembers(const std::shared_ptr<Pass>& pass, const WritesPtr& writes);
   void WriteGroups(const std::shared_ptr<Pass>& pass, const WritesPtr& writes);
+  bool IsOfAnotherJob(const Pass& pass, const json::Value& group);
   void WriteGroupAndPods(const std::shared_ptr<Pass>& pass,
                          const WritesPtr& writes,
                          const std::string& name);

@@ -38,9 +38,9 @@ void Update(const PuttingPtr& putting, size_t index) {
     if (!there.ok()) return putting->done(there.status());
     const auto owner = api::ControllerOf(**there);
     if (!owner || owner->uid != putting->owner) {
-      return putting->done(Status(
-          Code::kAlreadyExists,
-          StrCat(resource.GroupResource(), " ", Quote(name), " is there and not the job's")));
+      return putting->done(
+          Status(Code::kAlreadyExists, StrCat(resource.GroupResource(), " ", Quote(name),
+                                              " exists and belongs to another object")));
     }
     putting->client.Patch(resource, putting->ns, name, client::PatchType::kApply,
                           putting->objects[index], [=](const Written& written) {

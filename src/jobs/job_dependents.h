@@ -11,7 +11,7 @@
 
 namespace swell::controllers {
 
-// `job` owns them from then on. kAlreadyExists names the one that is not the job's.
+// `job` owns them from then on. kAlreadyExists names an object that belongs to another one.
 void PutDependents(client::Client& client,
                    const json::Value& job,
                    std::vector<json::Value> dependents,

@@ -169,6 +169,20 @@ void JobController::WriteGroups(const std::shared_ptr<Pass>& pass, const WritesP
   for (const std::string& group : groups) WriteGroupAndPods(pass, writes, group);
 }
 
+// Jobs of two kinds may have one name, but not one PodGroup: the later job waits for it.
+bool JobController::IsOfAnotherJob(const Pass& pass, const json::Value& group) {
+  const std::optional<api::OwnerReference> owner = api::ControllerOf(group);
+  if (!owner || owner->uid == api::Uid(*pass.job)) return false;
+  // The group of a deleted job of this name and kind is about to go.
+  if (!Owns(*owner)) {
+    events_.Record(
+        *pass.job, "Warning", "FailedCreate",
+        StrCat("PodGroup ", api::Name(group), " belongs to ", owner->kind, " ", owner->name, " (",
+               owner->api_version, "). Delete that job, or give this one another name."));
+  }
+  return true;
+}
+
 // A pod whose group is not there yet waits for it. A group that changes comes first: it says how
 // many of the new pods have to start together.
 void JobController::WriteGroupAndPods(const std::shared_ptr<Pass>& pass,
@@ -176,6 +190,9 @@ void JobController::WriteGroupAndPods(const std::shared_ptr<Pass>& pass,
                                       const std::string& name) {
   json::Value wanted = MakePodGroup(PartsOf(*pass), name);
   json::SharedValue known = groups_.Get(StrCat(pass->ns, "/", name));
+  if (known && IsOfAnotherJob(*pass, *known)) {
+    return writes->Fail(Status(Code::kAlreadyExists, StrCat("PodGroup ", name, " is in use")));
+  }
   const json::Value* known_spec = known ? json::Find(*known, {"spec"}) : nullptr;
   if (known_spec && ContainsAll(*known_spec, *json::Find(wanted, {"spec"}))) {
     return CreatePods(pass, writes, name);

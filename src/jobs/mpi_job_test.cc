@@ -127,7 +127,7 @@ TEST_F(MpiJobTest, WhatIsSomebodyElsesIsNotTakenOver) {
   Submit(1);
   ASSERT_TRUE(cluster_.Until([&] { return cluster_.Events("FailedCreate") > 0; }));
   EXPECT_EQ(cluster_.EventMessage("FailedCreate"),
-            "Error creating: configmaps \"pi-config\" is there and not the job's");
+            "Error creating: configmaps \"pi-config\" exists and belongs to another object");
   EXPECT_EQ(cluster_.Pods(""), 0);
   EXPECT_EQ(Hostfile(), "mine");
 }

@@ -88,6 +88,20 @@ TEST_F(VolcanoJobTest, ThePluginPytorchSetsRanks) {
   EXPECT_EQ(Env("job-m-0", "WORLD_SIZE"), "3");
 }
 
+TEST_F(VolcanoJobTest, AJobOfAnotherKindKeepsItsPodGroup) {
+  cluster_.Create(
+      "{apiVersion: kubeflow.org/v1, kind: PyTorchJob, metadata: {name: job, namespace: default}, "
+      "spec: {pytorchReplicaSpecs: {Worker: {replicas: 2, template: {spec: {containers: "
+      "[{name: pytorch, image: i, command: [x]}]}}}}}}");
+  ASSERT_TRUE(Run(2));
+  Submit("", {Task("t", 1)});
+  ASSERT_TRUE(cluster_.Until([&] { return cluster_.Events("FailedCreate") > 0; }));
+  EXPECT_EQ(cluster_.Pods("Running"), 2);
+  EXPECT_TRUE(cluster_.Delete(client::resources::kPyTorchJobs, "default/job").ok());
+  EXPECT_TRUE(Run(1));
+  EXPECT_TRUE(IsPhase("Running"));
+}
+
 TEST_F(VolcanoJobTest, CompletesWhenEnoughMembersSucceeded) {
   Submit("minAvailable: 1, ", {Task("w", 2)});
   ASSERT_TRUE(Run(2));
