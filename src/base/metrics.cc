@@ -218,7 +218,11 @@ std::unique_ptr<Metrics::Registration> RegisterMetrics(Metrics* metrics,
 
 void AddProcessMetrics(MetricPage& page, std::string_view version) {
   using enum MetricType;
-  page.Add({"swell_build_info", kGauge, "Which build runs; always 1.", {"version"}}, {version}, 1);
+  page.Add({"swell_build_info",
+            kGauge,
+            "The version of this build. The value is always 1.",
+            {"version"}},
+           {version}, 1);
   rusage usage{};
   if (::getrusage(RUSAGE_SELF, &usage) == 0) {
     auto seconds = [](const timeval& time) {
@@ -231,7 +235,7 @@ void AddProcessMetrics(MetricPage& page, std::string_view version) {
     page.Add({"process_open_fds", kGauge, "Open file descriptors."},
              static_cast<double>(names->size()) - 1);  // one reads the list
   }
-  page.Add({"process_max_fds", kGauge, "How many file descriptors may be open."},
+  page.Add({"process_max_fds", kGauge, "Maximum number of open file descriptors."},
            static_cast<double>(DescriptorLimit()));
   auto stat = ReadFile("/proc/self/stat");
   if (!stat.ok()) return;

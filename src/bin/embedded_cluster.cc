@@ -310,7 +310,8 @@ void EmbeddedCluster::Impl::Collect(MetricPage& page) const {
       requests.refused.load());
   add("swell_http_requests_abandoned_total", kCounter, "Requests whose client disconnected.",
       requests.abandoned.load());
-  const MetricFamily files{"swell_store_size_bytes", kGauge, "The database and its log.", {"file"}};
+  const MetricFamily files{
+      "swell_store_size_bytes", kGauge, "Size of the database and its log in bytes.", {"file"}};
   for (const char* file : {"swell.db", "swell.db-wal"}) {
     struct stat facts {};
     if (::stat(StrCat(options.data_dir.path, "/", file).c_str(), &facts) != 0) continue;

@@ -170,7 +170,7 @@ struct Manager::Parts {
             {resource.GroupResource()}, static_cast<double>(informer.objects().size()));
         page.Add({"swell_informer_lists_total",
                   MetricType::kCounter,
-                  "How often the cache had to be filled anew.",
+                  "How often the cache was filled by a list.",
                   {"resource"}},
                  {resource.GroupResource()}, informer.lists());
       }

@@ -32,11 +32,11 @@ Replica::Replica(Executor& executor,
   registered_ = RegisterMetrics(options_.metrics, [this](MetricPage& page) {
     page.Add({"leader_election_master_status",
               MetricType::kGauge,
-              "Whether this process leads: 1, or stands by: 0.",
+              "1 if this process is the leader, 0 if it stands by.",
               {"name"}},
              {options_.election ? options_.election->name : "swell-controller"}, leading());
     page.Add({"swell_controller_writes_under_way", MetricType::kGauge,
-              "Writes that the API server has not answered."},
+              "Writes that the API server has not answered yet."},
              static_cast<double>(gate_->under_way()));
   });
   if (!options_.election) return;

@@ -26,7 +26,7 @@ AuditLog::AuditLog(std::unique_ptr<LineFile> file, Metrics* metrics)
                       "Events written to the audit log."},
                      static_cast<double>(written_.load()));
             page.Add({"apiserver_audit_dropped_total", MetricType::kCounter,
-                      "Events that the audit log lacks, since the disk was full or too slow."},
+                      "Audit events dropped because the disk was full or too slow."},
                      static_cast<double>(dropped_.load()));
           })),
       queue_(kWaitingBytesMax, kGather, [this](const std::vector<std::string>& lines) {

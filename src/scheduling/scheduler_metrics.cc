@@ -33,21 +33,21 @@ SchedulerMetrics::SchedulerMetrics(Metrics* metrics,
       scheduler_(scheduler),
       stats_(stats),
       cycles_({"swell_scheduler_cycle_duration_seconds", kHistogram,
-               "How long scheduling cycles took, with handing their decisions out."},
+               "Duration of scheduling cycles in seconds, including the start of their writes."},
               LatencyBounds()),
       evictions_({"swell_scheduler_preempted_pods_total",
                   kCounter,
-                  "Pods that had to give their places away, by the rule and their project.",
+                  "Preempted pods by action and project.",
                   {"rule", "project"}},
                  0),
       lost_({"swell_scheduler_preempted_gpu_seconds_total",
              kCounter,
-             "Work since their last checkpoints that preempted pods lost, in GPU seconds.",
+             "GPU seconds of work since their last checkpoints that preempted pods lost.",
              {"rule", "project"}},
             0),
       waits_({"swell_scheduler_wait_seconds",
               kHistogram,
-              "How long work waited for its places, since its pods came.",
+              "Seconds from the creation of a group's pods to their binding.",
               {"project"}},
              WaitBounds()),
       registered_(RegisterMetrics(metrics, [this](MetricPage& page) {
@@ -98,23 +98,24 @@ void SchedulerMetrics::CollectCycles(MetricPage& page) const {
     page.Add({name, kCounter, help}, static_cast<double>(value));
   };
   count("swell_scheduler_cycles_total", "Scheduling cycles.", cycles.cycles);
-  count("swell_scheduler_empty_cycles_total", "Cycles before which nothing had changed.",
+  count("swell_scheduler_empty_cycles_total", "Cycles that had nothing to do.",
         cycles.empty_cycles);
-  count("swell_scheduler_groups_tried_total", "Groups of pods for which room was looked for.",
+  count("swell_scheduler_groups_tried_total", "Groups that the scheduler tried to place.",
         cycles.groups_tried);
   count("swell_scheduler_groups_skipped_total",
-        "Groups that are no easier to place than one that had failed.", cycles.groups_skipped);
-  count("swell_scheduler_victim_searches_total", "Searches for work that must give way.",
-        cycles.searches);
+        "Groups skipped because an easier one had failed in the same cycle.",
+        cycles.groups_skipped);
+  count("swell_scheduler_victim_searches_total", "Searches for victims.", cycles.searches);
   count("swell_scheduler_victim_searches_unfinished_total",
-        "Searches that were put off to the next cycle.", cycles.searches_out_of_budget);
-  count("swell_scheduler_binds_total", "Pods that were given a node.", stats_.binds);
-  count("swell_scheduler_evictions_total", "Pods that were deleted to make room.",
+        "Searches for victims that were deferred to the next cycle.",
+        cycles.searches_out_of_budget);
+  count("swell_scheduler_binds_total", "Pods bound to a node.", stats_.binds);
+  count("swell_scheduler_evictions_total", "Pods deleted to make room for others.",
         stats_.evictions);
   count("swell_scheduler_refused_total", "Decisions that the API server refused.", stats_.refused);
-  page.Add({"swell_scheduler_nodes", kGauge, "Nodes the scheduler knows."},
+  page.Add({"swell_scheduler_nodes", kGauge, "Nodes that the scheduler knows."},
            static_cast<double>(model_.node_count()));
-  page.Add({"swell_scheduler_pods", kGauge, "Pods the scheduler knows."},
+  page.Add({"swell_scheduler_pods", kGauge, "Pods that the scheduler knows."},
            static_cast<double>(model_.pod_count()));
 }
 
@@ -126,14 +127,17 @@ void SchedulerMetrics::CollectProjects(MetricPage& page) const {
   using Resource = sched::Model::QueueView::Resource;
   const std::vector<std::string_view> labels{"project", "pool", "resource"};
   const Amount amounts[] = {
-      {{"swell_project_allocated", kGauge, "Held, in GPUs, cores and bytes.", labels},
+      {{"swell_project_allocated", kGauge,
+        "Resources that the project holds, in GPUs, cores and bytes.", labels},
        &Resource::allocated},
-      {{"swell_project_requested", kGauge, "Held or waited for.", labels}, &Resource::requested},
-      {{"swell_project_fair_share", kGauge, "What the project would get now.", labels},
+      {{"swell_project_requested", kGauge, "Resources that the project holds or waits for.",
+        labels},
+       &Resource::requested},
+      {{"swell_project_fair_share", kGauge, "The project's fair share now.", labels},
        &Resource::fair_share},
-      {{"swell_project_quota", kGauge, "Guaranteed; absent: all there is.", labels},
+      {{"swell_project_quota", kGauge, "The project's quota. Absent if it is unlimited.", labels},
        &Resource::quota},
-      {{"swell_project_limit", kGauge, "At most; absent: all there is.", labels},
+      {{"swell_project_limit", kGauge, "The project's limit. Absent if it has none.", labels},
        &Resource::limit}};
   for (const sched::Model::QueueView& queue : model_.Queues()) {
     for (const auto& pool : queue.pools) {
@@ -151,9 +155,9 @@ void SchedulerMetrics::CollectProjects(MetricPage& page) const {
 void SchedulerMetrics::CollectNodes(MetricPage& page) const {
   const std::vector<std::string_view> labels{"node", "pool"};
   const MetricFamily all{"swell_node_gpus", kGauge, "GPUs of the node.", labels};
-  const MetricFamily idle{"swell_node_gpus_idle", kGauge, "GPUs nobody holds.", labels};
+  const MetricFamily idle{"swell_node_gpus_idle", kGauge, "GPUs that no pod holds.", labels};
   const MetricFamily leaving{"swell_node_gpus_releasing", kGauge,
-                             "GPUs that only pods hold that are ending.", labels};
+                             "GPUs held by terminating pods only.", labels};
   sched::Model::NodeView rest;
   size_t told = 0;
   auto add = [&](std::string_view name, const sched::Model::NodeView& node) {
@@ -191,11 +195,13 @@ void SchedulerMetrics::CollectJobs(MetricPage& page) const {
       sum.longest = std::max(sum.longest, Seconds(clock_.Now() - group.creation));
     }
   }
-  const MetricFamily jobs{
-      "swell_project_jobs", kGauge, "Groups of pods, by what they do.", {"project", "state"}};
+  const MetricFamily jobs{"swell_project_jobs",
+                          kGauge,
+                          "PodGroups of the project by state: running and waiting.",
+                          {"project", "state"}};
   const MetricFamily longest{"swell_project_longest_wait_seconds",
                              kGauge,
-                             "Age of the oldest group that has no place.",
+                             "Age in seconds of the oldest group that waits.",
                              {"project"}};
   for (const auto& [project, sum] : sums) {
     page.Add(jobs, {project, "running"}, sum.running);
@@ -203,10 +209,10 @@ void SchedulerMetrics::CollectJobs(MetricPage& page) const {
     page.Add(longest, {project}, sum.longest);
   }
   const std::vector<std::string_view> labels{"namespace", "job", "project"};
-  const MetricFamily gpus{"swell_job_gpus", kGauge, "GPUs the job holds.", labels};
+  const MetricFamily gpus{"swell_job_gpus", kGauge, "GPUs that the job holds.", labels};
   const MetricFamily members{"swell_job_members",
                              kGauge,
-                             "Members of the job: its minimum, those placed, those waiting.",
+                             "Pods of the job by state: minimum, placed and waiting.",
                              {"namespace", "job", "project", "state"}};
   // The largest, and of those alike the same ones at every scrape.
   std::erase_if(groups, [](const Group& group) { return group.members == 0; });

@@ -95,10 +95,10 @@ void WorkQueue::Collect(MetricPage& page) const {
   auto add = [&](std::string_view name, MetricType type, std::string_view help, auto value) {
     page.Add({name, type, help, {"name"}}, {name_}, static_cast<double>(value));
   };
-  add("workqueue_depth", kGauge, "Objects that wait to be reconciled.", queue_.size());
-  add("workqueue_delayed", kGauge, "Objects that will be looked at again later.", delayed_.size());
-  add("workqueue_running", kGauge, "Objects that are reconciled now.", running_.size());
-  add("workqueue_adds_total", kCounter, "Objects put into the queue.", adds_);
+  add("workqueue_depth", kGauge, "Objects that wait in the queue.", queue_.size());
+  add("workqueue_delayed", kGauge, "Objects that are queued for a later time.", delayed_.size());
+  add("workqueue_running", kGauge, "Objects being reconciled now.", running_.size());
+  add("workqueue_adds_total", kCounter, "Objects added to the queue.", adds_);
   add("workqueue_retries_total", kCounter, "Reconciliations that failed.", retries_);
 }
 

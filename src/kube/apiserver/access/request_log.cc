@@ -63,17 +63,17 @@ RequestLog::RequestLog(const Clock& clock, Random& random, const Options& option
       level_(options.audit ? options.audit_level : AuditLevel::kNone),
       requests_({"apiserver_request_total",
                  MetricType::kCounter,
-                 "Requests, by what they were about and how they were answered.",
+                 "Requests by verb, resource and response code.",
                  {"verb", "group", "version", "resource", "subresource", "scope", "code"}},
                 0),
       durations_({"apiserver_request_duration_seconds",
                   MetricType::kHistogram,
-                  "How long requests took that are no streams.",
+                  "Duration of requests in seconds, without streams.",
                   {"verb", "group", "version", "resource", "subresource", "scope"}},
                  LatencyBounds()),
       sizes_({"apiserver_request_body_size_bytes",
               MetricType::kHistogram,
-              "Bodies of requests.",
+              "Size of request bodies in bytes.",
               {"verb", "resource"}},
              SizeBounds()),
       registered_(RegisterMetrics(options.metrics, [this](MetricPage& page) { Collect(page); })) {}
@@ -84,12 +84,12 @@ void RequestLog::Collect(MetricPage& page) const {
   page.Add(sizes_);
   const MetricFamily inflight{"apiserver_current_inflight_requests",
                               MetricType::kGauge,
-                              "Requests under way that are no streams.",
+                              "Requests being served now, without streams.",
                               {"request_kind"}};
   page.Add(inflight, {"readOnly"}, static_cast<double>(reading_));
   page.Add(inflight, {"mutating"}, static_cast<double>(writing_));
   page.Add({"apiserver_current_streams", MetricType::kGauge,
-            "Watches, logs, commands and forwarded ports under way."},
+            "Open streams: watches, logs, exec sessions and forwarded ports."},
            static_cast<double>(streaming_));
 }
 

@@ -111,7 +111,7 @@ Status Dispatch(Core& core, const CallPtr& call) {
 void AddStoreMetrics(const Core& core, MetricPage& page) {
   using enum MetricType;
   const MetricFamily objects{
-      "apiserver_storage_objects", kGauge, "Objects in the core.store.", {"resource"}};
+      "apiserver_storage_objects", kGauge, "Objects in the store.", {"resource"}};
   std::set<std::string> resources;
   for (const auto& group : core.scheme->Groups()) {
     for (const std::string& version : group.versions) {
@@ -129,17 +129,17 @@ void AddStoreMetrics(const Core& core, MetricPage& page) {
     page.Add({name, type, help}, static_cast<double>(value));
   };
   add("swell_store_version", kGauge, "The newest durable resourceVersion.", core.store.Version());
-  add("swell_store_writes_total", kCounter, "Objects written or deleted, durably.", stats.writes);
-  add("swell_store_commits_total", kCounter, "Transactions that made them durable.", stats.commits);
+  add("swell_store_writes_total", kCounter, "Durable writes and deletions of objects.",
+      stats.writes);
+  add("swell_store_commits_total", kCounter, "Committed transactions.", stats.commits);
   add("swell_store_failed_commits_total", kCounter, "Transactions that were rolled back.",
       stats.failed_commits);
   add("swell_store_pending_writes", kGauge, "Writes that wait for the disk.", stats.pending);
-  add("swell_store_history_events", kGauge, "Events that watches can begin at.",
+  add("swell_store_history_events", kGauge, "Events in the history, at which watches can start.",
       stats.history_events);
-  add("swell_store_history_bytes", kGauge, "Bytes of the objects in these events.",
+  add("swell_store_history_bytes", kGauge, "Bytes of the objects in the history.",
       stats.history_bytes);
-  add("apiserver_registered_watchers", kGauge, "Watches under way.",
-      core.Get<Watches>().open.size());
+  add("apiserver_registered_watchers", kGauge, "Open watches.", core.Get<Watches>().open.size());
 }
 
 class Server final : public ApiServer {
