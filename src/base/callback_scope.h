@@ -3,9 +3,8 @@
 // An object that hands out callbacks owns a scope and wraps them in it: once the scope is closed or
 // destroyed, they do nothing. As the last member it ends before everything that callbacks use.
 //
-// - Threads: one thread, that of the callbacks and of the owner. Others may carry a wrapped
-// callback
-//   and let it go, but not call it.
+// - Threads: one thread, that of the callbacks and of the owner. Other threads may hold a wrapped
+//   callback, but not call it.
 #pragma once
 
 #include <memory>

@@ -1,13 +1,13 @@
-// FairQueue: what waits, by whose it is: whoever has had least of the server's time so far is next,
-// so that one who asks for much waits for themselves. Within one client its programs take turns,
-// and what one program asks for goes in order.
+// FairQueue: a work queue that is fair between clients: the client with the least served time goes
+// next. The programs of one client take turns, and the items of one program keep their order.
 //
-// Who comes, or comes back, begins where the others are: nobody saves up time by being away.
+// A client that comes or returns begins with the served time of the others: an idle client saves up
+// nothing.
 //
-// - Threads: none; whoever owns it guards it.
-// - Invariants: a client has at most `client_max` items waiting, all together at most `all_max`,
-//   but for rests, of which there is at most one for each item that was popped; who has none
-//   waiting is forgotten once the others have caught up.
+// - Threads: none; its owner guards it.
+// - Invariants: a client has at most `client_max` items waiting, all clients together at most
+//   `all_max`. Rests do not count; there is at most one for each popped item. A client without
+//   items is forgotten once the others have caught up.
 #pragma once
 
 #include <algorithm>
@@ -38,8 +38,7 @@ class FairQueue {
     return true;
   }
 
-  // What is left of an item that was popped: before all else of its program, which goes on in
-  // order. There is room for it, since it had some.
+  // Puts the rest of a popped item in front of its program's items. There is always room for it.
   void PushRest(const std::string& client, const std::string& program, Item item) {
     Client& one = clients_[client];
     ItemsOf(one, program).push_front(std::move(item));
@@ -65,7 +64,7 @@ class FairQueue {
     return next;
   }
 
-  // What the client's item has cost. Of one that costs nothing there could be any number.
+  // The cost of the client's item; zero would let it serve any number of them.
   void Charge(const std::string& client, Duration cost) {
     const auto found = clients_.find(client);
     if (found == clients_.end()) return;
@@ -106,7 +105,7 @@ class FairQueue {
     order_.emplace(one.used, name);
   }
 
-  // Who would begin where the others are is as good as new.
+  // Forgets clients that would begin with the served time of the others.
   void Forget() {
     std::erase_if(clients_, [this](const auto& it) {
       return it.second.waiting == 0 && it.second.used <= now_;

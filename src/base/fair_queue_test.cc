@@ -78,7 +78,7 @@ TEST(FairQueue, ProgramsOfOneClientTakeTurns) {
   queue.Push("alice", "kubectl", "k");
   std::string order = Serve(queue, [](const std::string&) { return kMs; });
   EXPECT_LT(order.find('k'), 2u);
-  // Whoever invents programs gets no more of them than there are.
+  // A client that invents programs is not served more for it.
   for (int i = 0; i < 100; ++i) queue.Push("alice", std::to_string(i), "x");
   EXPECT_EQ(Serve(queue, [](const std::string&) { return kMs; }).size(), 100u);
 }

@@ -59,8 +59,8 @@ Status LineFile::Append(std::string_view lines) {
     if (n < 0 && errno == EINTR) continue;
     if (n < 0) {
       Status failed = ErrnoStatus(errno, "write " + path_);
-      // Half a line would be the end for whoever reads them one by one. Where that fails, too, it
-      // is ended when the file is opened again.
+      // Half a line would end the reading of the file. If that fails too, the line is ended when
+      // the file is opened again.
       if (::ftruncate(fd_, static_cast<off_t>(whole)) == 0) bytes_ = whole;
       Close();
       return failed;

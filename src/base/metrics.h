@@ -1,8 +1,8 @@
 // Metrics: what the process counts and measures, as Prometheus scrapes it.
 //
-// Whoever has numbers registers a collector, which is asked at every scrape: what is kept anyway
-// (lengths of queues, shares, sizes) costs nothing between two scrapes. Counters and histograms
-// that must be kept live with whoever counts, as CounterVec and HistogramVec do.
+// A component registers a collector, which is called at every scrape: numbers that exist anyway
+// (lengths of queues, shares, sizes) cost nothing between two scrapes. Counters and histograms
+// belong to the component that counts, as CounterVec and HistogramVec do.
 //
 //   CounterVec requests({"apiserver_requests_total", MetricType::kCounter, "Requests.",
 //                        {"verb", "code"}});
@@ -107,7 +107,7 @@ class HistogramVec : public SeriesMap<Histogram> {
       : SeriesMap(std::move(family), Histogram(bounds)) {}
 };
 
-// One answer to a scrape. Families come out sorted by name, each in one piece whoever added to it.
+// One answer to a scrape. Families are sorted by name, and each is in one piece.
 class MetricPage {
  public:
   void Add(const MetricFamily& family, double value) { Add(family, {}, value); }
@@ -154,7 +154,7 @@ class Metrics {
   std::shared_ptr<Collectors> collectors_;
 };
 
-// For parts that run with or without anybody who counts: null where `metrics` is.
+// For components that also run without metrics: null if `metrics` is null.
 std::unique_ptr<Metrics::Registration> RegisterMetrics(Metrics* metrics,
                                                        Metrics::Collector collector);
 

@@ -1,4 +1,4 @@
-// RecordRing: the last records of something that goes on for ever, in files of a bounded size.
+// RecordRing: the last records of an endless series, in files of a bounded size.
 //
 //   DIR/000000000017   one segment: records that are understood from its beginning on
 //   record             u32 length, u64 hash of the bytes, the bytes; little-endian
@@ -32,7 +32,7 @@ class RecordRing {
 
   // Ends the segment and begins another; the oldest ones make room for it.
   Status Begin();
-  // After an error the segment takes no more; Begin goes on.
+  // After an error the segment takes no more records until Begin.
   Status Append(std::string_view record);
 
   struct Segment {

@@ -1,4 +1,4 @@
-// Result<T>: a T or the Status that says why there is none. Mirrors std::expected's reading half,
+// Result<T>: a T or the Status that says why it is missing. Mirrors std::expected's reading half,
 // which GCC 12 has only in C++23 mode.
 #pragma once
 

@@ -1,6 +1,6 @@
 // Threads that others wait for, and that have little to do each time they wake: they ask the kernel
-// for short turns on a processor, and it lets them on one at once instead of letting whoever has it
-// finish a longer turn. Their share of the processor stays what it is.
+// for short turns on a processor, and it lets them on one at once instead of letting another
+// thread finish a longer turn. Their share of the processor stays what it is.
 // - Threads: any thread, for itself.
 #pragma once
 

@@ -29,7 +29,7 @@ inline size_t CommonStart(const char* a, const char* b, size_t most) {
   return i;
 }
 
-// The first `byte` of the text from `from` on; npos: there is none.
+// The first `byte` of the text from `from` on, or npos.
 inline size_t FindByte(std::string_view text, char byte, size_t from) {
   constexpr uint64_t kOnes = 0x0101010101010101ULL;
   constexpr uint64_t kHighs = 0x8080808080808080ULL;

@@ -177,7 +177,7 @@ std::string Admission::ProjectOf(const json::Value& object,
     return "";
   }
   const std::string all =
-      leaves.empty() ? "there are none"
+      leaves.empty() ? "there are no projects"
                      : StrCat("those with work are ", Join({leaves.begin(), leaves.end()}, ", "));
   if (!parents.contains(project)) {
     verdict.Refuse(StrCat("project ", Quote(project), " does not exist; ", all));

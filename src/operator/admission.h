@@ -3,14 +3,15 @@
 // name of the person who made it, whom its use is accounted to; what can never run is refused, with
 // the reason.
 //
-// Refused are: jobs that no controller of Swell's could read; projects that there are not, and
-// departments; priority classes that there are not; parts of GPUs that are none; more than the
-// project's limit, or its quota for work that is never preempted; more than the largest node has,
-// which is only a warning where nodes may come (AdmissionOptions).
+// Refused are: jobs that Swell's controllers could not read; unknown projects and priority classes;
+// departments; invalid GPU fractions; more than the project's limit, or more than its quota for
+// work that is never preempted; more than the largest node has, which is only a warning where nodes
+// may be added (AdmissionOptions).
 //
-// Whatever can not be understood is let through: this is here to help, the scheduler decides.
+// Objects that it does not understand pass: it is here to help, the scheduler decides.
 //
-// - Threads: core executor only. The informers outlive it.
+// - Threads: core executor only.
+// - Ownership: the informers outlive it.
 #pragma once
 
 #include <memory>

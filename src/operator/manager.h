@@ -37,7 +37,7 @@ struct ManagerOptions {
   // (empty: of nobody); see PodGrouper.
   std::vector<GroupingRule> grouping_rules;
   std::string grouping_namespace;
-  // The file that has the scheduler's log, for the pod that shows it; empty: there is none.
+  // The file that has the scheduler's log, for the pod that shows it. May be empty.
   std::string log_file;
   // Removes what a provisioned volume of that handle holds; empty: nothing is held.
   std::function<void(const std::string&)> remove_volume;

@@ -73,7 +73,7 @@ void Replica::WarmUp() {
 void Replica::Start() {
   WarmUp();
   if (!elector_) return Manage();
-  // Who cannot get to know the cluster, with fewer rights than it needs, leaves the lead to others.
+  // A replica that lacks the rights to read the cluster leaves the lead to others.
   informers_->WhenSynced([this] {
     if (!stopping_) elector_->Start();
   });

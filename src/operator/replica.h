@@ -2,8 +2,8 @@
 //
 // All keep their informers warm, and stand for the lead once those know the cluster; the one that
 // holds the Lease has a Manager. It writes through a gate that shuts as soon as it may not lead any
-// more. If nobody else led meanwhile (the server was away, say) the gate opens again and the
-// Manager goes on; else it is dropped, with what it believed. Before a new leader decides anything
+// more. If no other replica led meanwhile (the server was away, say) the gate opens again and the
+// Manager continues; else it is destroyed, with what it knew. Before a new leader decides anything
 // it reads all pods anew: its watch may be behind what the last one did.
 //
 // - Threads: core executor only.
@@ -48,7 +48,7 @@ class Replica {
   ~Replica();
 
   void Start();
-  // Waits for what it is writing, and gives the Lease to whoever wants it. `done` runs within
+  // Waits for what it is writing, and releases the Lease. `done` runs within
   // seconds; after that it does nothing any more.
   void Stop(std::function<void()> done);
 

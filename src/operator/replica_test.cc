@@ -1,5 +1,5 @@
-// Two replicas over one API server: one leads, and nothing is decided twice, whoever dies or is cut
-// off when.
+// Two replicas over one API server: one leads, and nothing is decided twice, whichever dies or is
+// cut off at any time.
 #include "operator/replica.h"
 
 #include <gtest/gtest.h>
@@ -301,7 +301,7 @@ TEST_F(ReplicaTest, WhoIsCutOffStopsBeforeTheOtherLeads) {
   ExpectNothingBoundTwice();
 }
 
-// The server was away, and nobody else led meanwhile: the same Manager goes on.
+// The server was away, and nobody else led meanwhile: the same Manager continues.
 TEST_F(ReplicaTest, ALeaderOutlivesAnAbsentServer) {
   Start(a_, "a");
   ASSERT_TRUE(cluster_.Until([&] { return a_.led == 1; }));

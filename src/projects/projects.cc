@@ -12,9 +12,9 @@
 namespace swell::controllers {
 namespace {
 
-// A limit below the quota: "spec.resources.gpu.limit: ..."; empty: there is none.
+// A limit below the quota: "spec.resources.gpu.limit: ...". Empty if all are right.
 std::string WrongShare(const sched::QueueInfo& queue) {
-  // Of a queue, or its part of a pool: they name the three alike.
+  // A queue and its part of a pool name the three alike.
   const auto check = [](const std::string& field, const auto& shares) -> std::string {
     const std::pair<const char*, const sched::QueueLimits*> all[] = {
         {"gpu", &shares.gpu}, {"cpu", &shares.cpu}, {"memory", &shares.memory}};
@@ -61,7 +61,7 @@ ProjectController::ProjectController(Context context, const sched::Model& model,
           [this](const std::string&, client::WorkQueue::Done done) { Reconcile(std::move(done)); }),
       client_(context_.executor, context_.server, context_.user, "project-controller") {
   auto look = [this](const json::SharedValue&) { OnCycle(); };
-  // Whoever has made one goes on in its namespace; but those below it may come right behind it.
+  // Users continue in the new project's namespace; but its children may follow right behind it.
   auto made = [this](const json::SharedValue&) { queue_.AddAfter(kRound, kNewDelay); };
   Follow(projects_, look, look);
   projects_.AddHandlers({.on_add = made, .on_update = {}, .on_delete = {}});
@@ -196,7 +196,7 @@ void ProjectController::WritePool(const json::Value& pool) {
                 patch, {}, "status");
 }
 
-// Why the project's place in the tree is none; empty when it is one.
+// What is wrong with the project's parent; empty if nothing is.
 std::string ProjectController::WrongParent(const json::Value& project) const {
   constexpr int kDepthMax = 64;
   std::string_view parent = json::GetString(project, {"spec", "parent"});

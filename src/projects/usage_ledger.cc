@@ -158,7 +158,7 @@ client::UsageDay* UsageLedger::DayOf(WallTime time) {
 
 void UsageLedger::Charge(const Holding& holding, WallTime until) {
   WallTime from = holding.since;
-  // Of at most kCatchUpMax: 25 hours.
+  // At most 25 hours (kCatchUpMax).
   while (until - from > Duration::zero()) {
     const WallTime hour_end{(from.unix_ns / kHourNs + 1) * kHourNs};
     const WallTime to = std::min(hour_end, until);

@@ -1,11 +1,11 @@
-// UsageLedger: the durable account of who held what when, by project, user and hour: what `swell
-// report` reads. A ConfigMap per day in one namespace, written once a minute; within seconds when
-// something happened that no object tells for long (a start, a preemption, an end), and at the end.
+// UsageLedger: the durable account of GPU hours by project, user and hour, for `swell report`. It
+// writes a ConfigMap per day in one namespace: once a minute, at its end, and within seconds after
+// a start, a preemption or an end, which no object shows for long.
 //
-// A pod is charged from when it is bound until it has ended or is gone. The record says up to when
-// it is complete, so a ledger that begins anew (after a crash, or on another replica) goes on from
-// there with the pods that still hold their places, and with those that say when they ended. What
-// is lost with a crash is what was not written yet of pods that are gone when the next one begins.
+// A pod is charged from its binding until it has ended or is deleted. The record says up to when it
+// is complete, so a new ledger (after a crash, or on another replica) continues from there with the
+// pods that still hold their places and those that say when they ended. A crash loses what was not
+// written yet of pods that are deleted before the next ledger begins.
 //
 // - Threads: core executor only.
 // - Ownership: model and informers outlive it.
@@ -86,7 +86,7 @@ class UsageLedger {
   CallbackScope scope_;
 };
 
-// Who submitted the pod: what its annotation says.
+// The user that submitted the pod, from its annotation.
 std::string_view UserOfPod(const json::Value& pod);
 
 }  // namespace swell::controllers

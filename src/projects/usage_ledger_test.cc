@@ -210,7 +210,7 @@ TEST_F(UsageLedgerTest, EveryHourHasItsOwn) {
   EXPECT_NEAR(capacity, 8 * 26 * 3600.0, 8 * 200);
 }
 
-// Whoever was away had nothing to give but what pods held all the same.
+// While no scheduler ran, the capacity was only what pods held.
 TEST_F(UsageLedgerTest, CapacityIsNotCountedWhileNobodySchedules) {
   cluster_.Create(Job("j", 2));
   ASSERT_TRUE(cluster_.Until([&] { return cluster_.Pods("Running") == 1; }));

@@ -57,7 +57,7 @@ class DecisionExecutor {
   // Writes since when groups are stale, and that they were moved.
   void WriteGroupTimes(const sched::CycleResult& result);
 
-  // The uid of the pod of that key whose binding is open; null if there is none.
+  // The uid of the pod of that key whose binding is open; else null.
   const std::string* OpenBindingUid(const std::string& key) const;
   // The pod was deleted. True: its binding is open, and the executor removes it from the model.
   bool OnPodDeleted(const std::string& key);

@@ -1,9 +1,9 @@
-// Evictions: carries out that pods are to make room: marks them, then deletes them.
+// Evictions: marks pods as preempted, then deletes them.
 //
-// The mark comes first: a pod that is gone without one looks like somebody's deletion. Where writes
-// keep their order both are sent at once. On other servers the members of a gang are marked by one
-// write to their group and deleted once the watch tells of it, so that whoever hears of a pod's end
-// has heard of its mark (group_marks.h); a pod by itself is marked by a write of its own.
+// The mark comes first: a pod that disappears without one looks as if a user had deleted it. If the
+// server keeps the order of writes, both are sent at once. Else one write to the group marks the
+// members of a gang, and they are deleted once the watch shows it: then every reader sees the mark
+// before a pod's end (group_marks.h). A pod without a group is marked by a write of its own.
 //
 // - Threads: core executor only.
 #pragma once
@@ -28,9 +28,9 @@ class Evictions {
   };
   Evictions(Context context, client::Client& client, Outcomes outcomes);
 
-  // So many of one gang are marked together.
+  // When at least that many members of a gang are evicted, one write marks them all.
   void MarkTogether(size_t least) { together_min_ = least; }
-  // Of one cycle.
+  // The evictions of one cycle.
   void Take(const std::vector<sched::Decision>& decisions);
 
  private:
@@ -52,7 +52,7 @@ class Evictions {
   GroupMarks marks_;  // tells of what it finds at once
 };
 
-// Who needs the place, as people name it: the job's pod, else the group.
+// The pod that needs the place; its group if the decision names no pod.
 std::string Beneficiary(const sched::Decision& decision);
 
 }  // namespace swell::controllers

@@ -1,11 +1,11 @@
-// GroupMarks: pods that the scheduler takes away, marked together in the status of their group.
+// GroupMarks: marks the evicted pods of a group together, in the group's status.
 //
-// A pod that is to be stopped is marked first (pod_facts.h), so that nobody takes its end for a
-// failure. On a real API server that is one more write beside each deletion. The members of one
-// gang have one in all: PodGroup.status.evicted names them, and everybody in this process sees them
-// through the pods' informer as if each had been marked itself, whoever leads by then.
+// A pod is marked before it is stopped (pod_facts.h), so that its end does not count as a failure.
+// On a real API server that is one more write beside each deletion. For the members of a gang it is
+// one write in all: PodGroup.status.evicted names them, and the pods' informer shows them as if
+// each had been marked itself, in every replica.
 //
-// Only for pods whose controller runs here: others look at the pod alone.
+// Only for pods whose controller runs here: other controllers read the pod alone.
 //
 // - Threads: core executor only.
 #pragma once

@@ -407,7 +407,7 @@ bool Fits(const SetOf& set, const json::Value& pod) {
   });
 }
 
-// Of one group: where there is one per label, it has the set of its pods alone.
+// The sets of one group. Where each label value has a group, it has the set of its pods alone.
 std::vector<SetOf> SetsOfGroup(const GroupingRule& rule,
                                const json::Value& owner,
                                const json::Value& pod) {

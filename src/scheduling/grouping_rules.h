@@ -67,7 +67,7 @@ class GroupingRules {
   const std::vector<GroupingRule>& rules() const { return rules_; }
   // The resource of owners of the kind, where a rule knows it.
   std::optional<client::Resource> Knows(std::string_view api_version, std::string_view kind) const;
-  // The first rule for pods below that object; null: none.
+  // The first rule for pods below that object, or null.
   const GroupingRule* For(std::string_view api_version,
                           std::string_view kind,
                           const json::Value& owner) const;

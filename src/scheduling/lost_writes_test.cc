@@ -89,7 +89,7 @@ TEST_F(LostWriteTest, ABindingThatIsMadeLateKeepsItsPlace) {
   ASSERT_TRUE(cluster_.Until([&] { return writes_->waiting.size() == 3; }));
   SubmitCritical();
   cluster_.Run(20 * kSecond);
-  // Who is about to be bound is not taken away before it is known whether it was.
+  // A pod whose binding is open is not evicted before its outcome is known.
   EXPECT_EQ(cluster_.Pods(""), 4);
   writes_->MakeThem();
   for (int look = 0; look < 200; ++look) {

@@ -26,7 +26,7 @@ class ModelFeeder {
  public:
   struct Hooks {
     std::function<void()> changed;  // the model: it is time for a cycle
-    // The uid of the pod of that key whose binding is open; null if there is none.
+    // The uid of the pod of that key whose binding is open; else null.
     std::function<const std::string*(const std::string& key)> open_binding;
     // The pod was deleted. True: the hook takes it out of the model itself, once it may.
     std::function<bool(const std::string& key)> deleted;

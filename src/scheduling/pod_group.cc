@@ -46,7 +46,7 @@ Counts Count(const std::vector<json::SharedValue>& pods) {
 }
 
 std::string_view PhaseOf(const Counts& counts, int64_t min_members, std::string_view before) {
-  // An elastic group that keeps its minimum gave places away and goes on.
+  // An elastic group that keeps its minimum gave places away and continues.
   int64_t staying = counts.scheduled - counts.preempted_staying + counts.succeeded;
   if (counts.preempted > 0 && staying < std::max<int64_t>(1, min_members)) return "Preempted";
   if (counts.total > 0 && counts.succeeded == counts.total) return "Succeeded";

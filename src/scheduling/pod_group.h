@@ -1,4 +1,4 @@
-// PodGroupController: what a PodGroup's status says of its pods: phase, counts, preemptions.
+// PodGroupController: keeps the status of PodGroups: phase, counts, preemptions.
 //
 // Pods with the label swell.dev/pod-group whose PodGroup nobody made get one, so that plain pods
 // can form a gang: its minimum is the annotation swell.dev/min-member of the first pod, default 1.

@@ -381,7 +381,7 @@ void PodGrouper::OnMap(const json::Value& map) {
   LookAgain();
 }
 
-// Of pods that wait, some may be in a group after all, or in none.
+// With other rules a waiting pod may belong to another group, or to no group.
 void PodGrouper::LookAgain() {
   for (const auto& [key, pod] : pods_.objects()) {
     if (IsPlaced(*pod)) continue;

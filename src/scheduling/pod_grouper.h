@@ -33,12 +33,12 @@ namespace swell::controllers {
 
 inline constexpr std::string_view kGroupingMap = "swell-grouping";
 inline constexpr std::string_view kGroupingKey = "rules.yaml";
-// Of groups and pods: the rule that they were grouped by.
+// The rule that a group or pod was grouped by.
 inline constexpr std::string_view kGroupedBy = "swell.dev/grouped-by";
 
 struct PodGrouperOptions {
   std::vector<std::string> scheduler_names = {"swell"};
-  std::string ns;                                  // of the ConfigMap; empty: there is none
+  std::string ns;                                  // of the ConfigMap; empty: it is not read
   std::vector<GroupingRule> rules;                 // from a file; the ConfigMap's come before them
   Duration look_every = std::chrono::seconds(10);  // at the ConfigMap
   // Looked at again by the scheduler: it is held no more.
@@ -105,7 +105,7 @@ class PodGrouper {
   };
   std::map<std::string, Cached> cache_;  // by the object's path
   std::string map_version_;
-  bool map_read_ = false;  // or there is none
+  bool map_read_ = false;  // or it is missing
   Timer timer_{context_.executor};
   client::WorkQueue queue_;
   client::Client client_;

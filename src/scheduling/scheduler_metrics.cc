@@ -12,7 +12,7 @@ using enum MetricType;
 // Series of one family that come from the cluster's objects.
 constexpr size_t kNodesMax = 5000;
 constexpr size_t kJobsMax = 1000;
-// Of those that begin at zero; projects that really give places away find room after them.
+// Series that begin at zero. Projects that really give places away find room after them.
 constexpr size_t kBegunMax = CounterVec::kSeriesMax / 2;
 constexpr std::string_view kEvictionRules[] = {"shrink", "consolidate", "reclaim", "preempt",
                                                "stale-gangs"};

@@ -1,5 +1,5 @@
-// SchedulerMetrics: what the scheduler does and what its model says, for whoever scrapes it:
-// cycles, decisions by rule, waits, what projects hold and are due, nodes' and jobs' GPUs.
+// SchedulerMetrics: the scheduler's Prometheus metrics: cycles, decisions by rule, waiting times,
+// shares of projects, GPUs of nodes and jobs.
 // - Threads: core executor only.
 // - Ownership: model, statistics and clock outlive it.
 #pragma once

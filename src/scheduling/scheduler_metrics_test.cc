@@ -79,7 +79,7 @@ TEST_F(SchedulerMetricsTest, FollowsAReclaimFromBeginningToEnd) {
   EXPECT_EQ(Metric(R"(swell_project_jobs{project="red",state="running"})"), "1");
   EXPECT_EQ(Metric(R"(swell_scheduler_wait_seconds_count{project="red"})"), "1");
 
-  // Whoever computes rates has seen it before it grows.
+  // Rates need a series that exists before it grows.
   const std::string reclaimed =
       R"(swell_scheduler_preempted_pods_total{rule="reclaim",project="red"})";
   EXPECT_EQ(Metric(reclaimed), "0");

@@ -152,7 +152,7 @@ class Reader {
     const json::Value* spec = json::Find(item, {"spec"});
     if (field == nullptr || spec == nullptr) return;
     for (const api::FieldError& error : api::ValidateAgainst(*field->schema, *spec, "spec")) {
-      // Of a project's amounts those are understood that people write, "64Gi" too (CheckShares).
+      // A project's amounts may be written like "64Gi" too (CheckShares).
       if (error.field.find("resources.") != std::string::npos) continue;
       Problem(name, StrCat(error.field, ":"), error.message);
     }
@@ -329,7 +329,7 @@ class Reader {
     return gpus == resources.extended.end() ? 0 : gpus->second;
   }
 
-  // Of a pod as somebody wrote it down: the API server would have filled it in.
+  // A pod from a file may lack the priority that the API server would have filled in.
   void TakePriority(const json::Value& object, sched::PodInfo& pod) const {
     const json::Value* it =
         priority_classes_(json::GetString(object, {"spec", "priorityClassName"}));

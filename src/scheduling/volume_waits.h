@@ -31,7 +31,7 @@ class VolumeWaits {
 
   // False: none of the pod's volumes has to be waited for, and `done` is forgotten.
   bool Begin(const json::Value& pod, const std::string& node, Done done);
-  // Ends the pod's wait with an error; false: there is none.
+  // Ends the pod's wait with an error. False if the pod does not wait.
   bool GiveUp(const std::string& pod, const Status& why);
 
  private:
